@@ -1,0 +1,29 @@
+package store
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// ClaimEvent is the event a claim appends to the log. It is a function of its
+// arguments alone, so an engine whose epoch is chosen inside the store may keep
+// the arguments instead of the bytes and still show the same bytes to everyone.
+func ClaimEvent(lease Lease, at time.Time) Event {
+	pos := lease.Top()
+	frame, err := json.Marshal(map[string]any{
+		"type": "OWNER_CHANGED", "session_id": lease.Session, "message_id": pos.String(),
+		"timestamp": at.UTC().Format("2006-01-02T15:04:05.000Z"),
+		"data":      map[string]any{"replica": lease.Replica, "epoch": lease.Epoch, "prev": lease.Prev.String()},
+	})
+	if err != nil {
+		panic(err) // strings and numbers always encode
+	}
+	return Event{At: pos, Frame: frame}
+}
+
+// NextEpoch is the rule for the epoch of a claim: later than every earlier one
+// and not before the store's clock. The clock keeps positions from being reused
+// by a store that forgot its newest writes.
+func NextEpoch(previous uint64, now time.Time) uint64 {
+	return max(previous+1, uint64(max(now.UnixMilli(), 0))) //nolint:gosec // not negative
+}

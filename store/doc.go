@@ -1,0 +1,84 @@
+// Package store is the vocabulary of everything that is kept: leases, batches,
+// events, commands, slots, documents, and the errors all engines answer with.
+//
+// It owns no engine and no interface. Engines live in store/redisstore and
+// store/filestore and have the methods listed below; whoever uses an engine
+// declares the few methods it needs as an interface of its own. store/storetest
+// is the executable form of the contract: an engine is whatever passes it.
+//
+// # Contract
+//
+// A session has a log of events, tables (field → bytes), lists, an inbox of
+// commands and a lease. Exactly one replica at a time holds the lease and only
+// it may write; the store itself refuses everybody else, whatever they believe.
+//
+//	Create(ctx, NewSession) error                     [ErrExists]
+//	Claim(ctx, session, replica, ttl) (Lease, error)  [*OwnedError], [ErrNotFound], [*QuarantinedError]
+//	Renew(ctx, Lease) error                           [ErrFenced]
+//	Release(ctx, Lease) error                         [ErrFenced]
+//	Commit(ctx, Lease, Batch) (Receipt, error)        [ErrFenced], [*GapError], [ErrTooLarge], [ErrNoSpace]
+//	Delete(ctx, Lease) error                          [ErrFenced]
+//	Load(ctx, session) (State, error)
+//	Read(ctx, session, after, limit) ([]Event, error) [ErrTrimmed], [ErrUnknownPosition], [ErrAhead]
+//	ReadList(ctx, session, list, from, limit) (ListPage, error)
+//	Tail(ctx, session, after) iter.Seq2[News, error]  the errors of Read
+//	Send(ctx, session, Command) (duplicate bool, err error)  [ErrFull], [ErrConflict]
+//	Receive(ctx, Lease) iter.Seq2[[]Command, error]   [ErrFenced]
+//
+// Beside sessions there are a directory, semaphores and documents:
+//
+//	Session(ctx, session) (Info, error)
+//	Sessions(ctx, Query) (Page[Info], error)
+//	Unattended(ctx, limit) ([]wire.SessionID, error)
+//	Quarantine(ctx, session, reason) error            an empty reason lifts it
+//	Announce(ctx, Replica, ttl) error
+//	Withdraw(ctx, replica) error
+//	Replicas(ctx, after, limit) (Page[Replica], error)
+//	Acquire(ctx, SlotRequest) (Slot, error)           [ErrFull] when it may not wait
+//	RenewSlot(ctx, Slot) error                        [ErrFenced]
+//	ReleaseSlot(ctx, Slot) error
+//	Slots(ctx, semaphore) (SlotUse, error)
+//	Get(ctx, collection, name) (Document, error)      [ErrNotFound]
+//	Put(ctx, Document) (version, error)               [ErrConflict]
+//	Remove(ctx, collection, name, version) error      [ErrConflict]
+//	Documents(ctx, collection, after, limit) (Page[Document], error)
+//	Ready(ctx) error
+//	Close() error
+//
+// # Rules every engine keeps
+//
+//   - Claim gives the session a new epoch, max(previous + 1, the store's clock
+//     in ms), fences every earlier lease and appends the OWNER_CHANGED event of
+//     [ClaimEvent] at `<epoch>-0`. The replica that holds a session may claim it
+//     again; others get *OwnedError until the lease has run out or was released.
+//     An expired lease nobody took over is still good: Renew and Commit accept it.
+//   - Commit applies a batch whole or not at all and answers only when it is as
+//     durable as asked. Batches of a lease are numbered from 1 without gaps. The
+//     same number sent again is a retry: nothing is applied, the receipt is that
+//     of the first time. Any other number, or a Prev that is not the log's top,
+//     is a *GapError: the store has forgotten something, and the owner must claim
+//     again and write what it knows.
+//   - A log keeps at most its bounds (a single larger batch excepted) and, once
+//     it was full, at least seven eighths of them. Trimming drops whole batches,
+//     oldest first, and never the newest.
+//   - A cursor is good if and only if the log holds an event at that very
+//     position, or it is the zero position and nothing was ever trimmed.
+//   - Tail shows every event once and in order, whichever replica committed it.
+//     A slow reader costs a bounded buffer and nobody's time but its own.
+//   - Commands are received in the order they were sent, stay in the inbox until
+//     a batch consumes them, and are shown again to the next owner otherwise.
+//   - A slot goes to the waiting request whose key holds the fewest slots, the
+//     oldest first; a holder that does not renew loses it.
+//   - Data that cannot be read quarantines its session: writes are refused with
+//     *QuarantinedError until an operator lifts it. Other sessions run on.
+//   - Values are sealed with a schema version and a checksum (see [Schema]).
+//
+// Who may call: any goroutine; engines are safe for concurrent use. Commits of
+// one lease come from one goroutine, one at a time. When a store is slow the
+// caller's context decides how long to wait; when it is away calls answer
+// [ErrUnavailable], and a Commit that ended so may be retried unchanged. After
+// Close everything answers [ErrClosed].
+//
+// The package refuses, before any engine is asked, batches over [Limits], frames
+// with line breaks, and names outside the alphabet.
+package store

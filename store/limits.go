@@ -1,0 +1,173 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Limits bound what a store takes. The zero value means the defaults.
+type Limits struct {
+	// LogEvents and LogBytes bound a session's log, whichever is reached
+	// first. They default to 10,000 and 16 MiB.
+	LogEvents int
+	LogBytes  int
+	// BatchBytes bounds all bytes of a batch and BatchItems its events, ops,
+	// values and consumed ids together. They default to 8 MiB and 4,096.
+	BatchBytes int
+	BatchItems int
+	// InboxCommands and CommandBytes bound an inbox. They default to 256
+	// commands of 1 MiB.
+	InboxCommands int
+	CommandBytes  int
+	// DocumentBytes bounds a document. It defaults to 1 MiB.
+	DocumentBytes int
+}
+
+// WithDefaults fills in what is zero.
+func (l Limits) WithDefaults() Limits {
+	l.LogEvents = cmp.Or(l.LogEvents, 10_000)
+	l.LogBytes = cmp.Or(l.LogBytes, 16<<20)
+	l.BatchBytes = cmp.Or(l.BatchBytes, 8<<20)
+	l.BatchItems = cmp.Or(l.BatchItems, 4096)
+	l.InboxCommands = cmp.Or(l.InboxCommands, 256)
+	l.CommandBytes = cmp.Or(l.CommandBytes, 1<<20)
+	l.DocumentBytes = cmp.Or(l.DocumentBytes, 1<<20)
+	return l
+}
+
+const maxNameBytes = 256
+
+// CheckName refuses names of tables, fields, lists, holders, keys, documents
+// and commands that are empty, long, or hold control characters.
+func CheckName(what, name string) error {
+	if name == "" || len(name) > maxNameBytes {
+		return fmt.Errorf("%w: %s of %d bytes, want 1 to %d", ErrInvalid, what, len(name), maxNameBytes)
+	}
+	for i := range len(name) {
+		if name[i] < ' ' || name[i] == 0x7f {
+			return fmt.Errorf("%w: %s %q has a control character", ErrInvalid, what, name)
+		}
+	}
+	return nil
+}
+
+// CheckBatch refuses a batch that breaks the limits or could not be stored as
+// it is. Engines call it before anything else.
+func (l Limits) CheckBatch(lease Lease, b Batch) error {
+	if b.Number == 0 {
+		return fmt.Errorf("%w: batches are numbered from 1", ErrInvalid)
+	}
+	if b.Prev.Epoch != lease.Epoch {
+		// The claim itself began the epoch, so no log of ours ends elsewhere.
+		return fmt.Errorf("%w: batch follows %v, which is not of epoch %d", ErrInvalid, b.Prev, lease.Epoch)
+	}
+	items := len(b.Events) + len(b.Ops) + len(b.Consumed)
+	size := len(b.Card)
+	for _, f := range b.Events {
+		if len(f) == 0 || bytes.IndexByte(f, '\n') >= 0 {
+			return fmt.Errorf("%w: a frame is one line that is not empty", ErrInvalid)
+		}
+		size += len(f)
+	}
+	for _, op := range b.Ops {
+		if err := op.check(); err != nil {
+			return err
+		}
+		items += len(op.Values)
+		for _, v := range op.Values {
+			size += len(v)
+		}
+	}
+	for _, id := range b.Consumed {
+		if err := CheckName("command id", id); err != nil {
+			return err
+		}
+	}
+	if items > l.BatchItems {
+		return fmt.Errorf("%w: batch of %d items, limit %d", ErrTooLarge, items, l.BatchItems)
+	}
+	if size > l.BatchBytes {
+		return fmt.Errorf("%w: batch of %d bytes, limit %d", ErrTooLarge, size, l.BatchBytes)
+	}
+	return nil
+}
+
+func (o Op) check() error {
+	if o.Kind < OpSet || o.Kind > OpDrop {
+		return fmt.Errorf("%w: op of kind %d", ErrInvalid, o.Kind)
+	}
+	if err := CheckName("table or list", o.Name); err != nil {
+		return err
+	}
+	switch o.Kind {
+	case OpSet, OpUnset:
+		if err := CheckName("field", o.Field); err != nil {
+			return err
+		}
+	case OpKeepLast, OpKeepFirst:
+		if o.N < 0 {
+			return fmt.Errorf("%w: bound of %d items", ErrInvalid, o.N)
+		}
+	}
+	if (o.Kind == OpSet || o.Kind == OpReplace) && len(o.Values) != 1 {
+		return fmt.Errorf("%w: op takes one value, got %d", ErrInvalid, len(o.Values))
+	}
+	return nil
+}
+
+// CheckCommand refuses a command that could not be stored.
+func (l Limits) CheckCommand(c Command) error {
+	if len(c.Data) > l.CommandBytes {
+		return fmt.Errorf("%w: command of %d bytes, limit %d", ErrTooLarge, len(c.Data), l.CommandBytes)
+	}
+	return CheckName("command id", c.ID)
+}
+
+// CheckDocument refuses a document that could not be stored.
+func (l Limits) CheckDocument(d Document) error {
+	if err := CheckName("collection", d.Collection); err != nil {
+		return err
+	}
+	if len(d.Data) > l.DocumentBytes {
+		return fmt.Errorf("%w: document of %d bytes, limit %d", ErrTooLarge, len(d.Data), l.DocumentBytes)
+	}
+	if d.TTL < 0 {
+		return fmt.Errorf("%w: document with a time to live of %v", ErrInvalid, d.TTL)
+	}
+	return CheckName("document", d.Name)
+}
+
+// CheckSlot refuses a request that makes no sense.
+func CheckSlot(r SlotRequest) error {
+	if r.Limit < 1 || r.TTL <= 0 {
+		return fmt.Errorf("%w: semaphore with limit %d and time to live %v", ErrInvalid, r.Limit, r.TTL)
+	}
+	for what, name := range map[string]string{"semaphore": r.Semaphore, "holder": r.Holder, "key": r.Key} {
+		if err := CheckName(what, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckSession refuses a session that could not be created.
+func (l Limits) CheckSession(s NewSession) error {
+	if err := s.ID.Validate(); err != nil {
+		return err
+	}
+	if len(s.Card) > l.DocumentBytes {
+		return fmt.Errorf("%w: card of %d bytes, limit %d", ErrTooLarge, len(s.Card), l.DocumentBytes)
+	}
+	return CheckName("user", s.User)
+}
+
+// NextPositions returns the position of the first and last event of a batch.
+// The caller has checked that there is one.
+func NextPositions(prev wire.Position, events int) (first, last wire.Position) {
+	first = wire.Position{Epoch: prev.Epoch, Seq: prev.Seq + 1}
+	last = wire.Position{Epoch: prev.Epoch, Seq: prev.Seq + uint64(events)} //nolint:gosec // a count is not negative
+	return first, last
+}

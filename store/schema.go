@@ -1,0 +1,75 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+)
+
+// Kind says what a stored value is, so that an upgrade can tell them apart.
+type Kind string
+
+// The kinds of stored values.
+const (
+	KindEntry    Kind = "entry"    // frames of one batch, one per line
+	KindField    Kind = "field"    // value in a table; Name is table/field
+	KindItem     Kind = "item"     // item of a list; Name is the list
+	KindCommand  Kind = "command"  // data of a command
+	KindCard     Kind = "card"     // what a listing shows
+	KindDocument Kind = "document" // Name is collection/name
+)
+
+// Schema says which version of stored values this program writes and how it
+// reads older ones. Every value is sealed with its version and a checksum, so
+// that a replica of last month refuses what it cannot understand instead of
+// guessing, and a flipped bit is found instead of shown.
+type Schema struct {
+	// Version is what is written, 1 to 255; 0 means 1.
+	Version uint8
+	// Upgrade turns a value of an older version into one of this version. Nil
+	// means that no older version can be read. Values are upgraded whenever
+	// they are read and stored in the new form when they next change.
+	Upgrade func(kind Kind, name string, from uint8, value []byte) ([]byte, error)
+}
+
+// sealBytes is what a seal adds: version and CRC-32C of version and value.
+const sealBytes = 5
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Seal appends value to dst in its stored form.
+func (s Schema) Seal(dst, value []byte) []byte {
+	version := max(s.Version, 1)
+	sum := crc32.Update(crc32.Update(0, castagnoli, []byte{version}), castagnoli, value)
+	dst = append(dst, version)
+	dst = binary.LittleEndian.AppendUint32(dst, sum)
+	return append(dst, value...)
+}
+
+// Open returns the value in a stored form. The result may share memory with
+// sealed. It fails with [*CorruptError] or [ErrNewerSchema].
+func (s Schema) Open(kind Kind, name string, sealed []byte) ([]byte, error) {
+	where := string(kind) + " " + name
+	if len(sealed) < sealBytes {
+		return nil, &CorruptError{Where: where, Reason: fmt.Sprintf("%d bytes are too few", len(sealed))}
+	}
+	version, value := sealed[0], sealed[sealBytes:]
+	sum := crc32.Update(crc32.Update(0, castagnoli, sealed[:1]), castagnoli, value)
+	if sum != binary.LittleEndian.Uint32(sealed[1:]) {
+		return nil, &CorruptError{Where: where, Reason: "checksum does not match"}
+	}
+	current := max(s.Version, 1)
+	switch {
+	case version == current:
+		return value, nil
+	case version > current:
+		return nil, fmt.Errorf("%s: %w: version %d, this program knows %d", where, ErrNewerSchema, version, current)
+	case s.Upgrade == nil:
+		return nil, &CorruptError{Where: where, Reason: fmt.Sprintf("version %d has no upgrade to %d", version, current)}
+	}
+	value, err := s.Upgrade(kind, name, version, value)
+	if err != nil {
+		return nil, &CorruptError{Where: where, Reason: fmt.Sprintf("upgrade from version %d: %v", version, err)}
+	}
+	return value, nil
+}

@@ -1,0 +1,83 @@
+package wire
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// ErrPosition is matched by every failure to read a position.
+var ErrPosition = errors.New("not a position")
+
+// Position is the place of an event in its session's log. Epoch grows with
+// every new owner and Seq counts from 0 within an epoch, so positions are
+// totally ordered and never reused. The zero Position lies before every event.
+//
+// To clients a position is an opaque string, `<epoch>-<seq>`, that they hand
+// back as resume_from.
+type Position struct {
+	Epoch uint64
+	Seq   uint64
+}
+
+// ParsePosition reads the form that [Position.String] writes, and nothing
+// else: no signs, spaces or leading zeros, so that two strings are the same
+// position only when they are the same string.
+func ParsePosition(s string) (Position, error) {
+	epoch, seq, ok := strings.Cut(s, "-")
+	if !ok {
+		return Position{}, fmt.Errorf("%w: %.64q has no dash", ErrPosition, s)
+	}
+	var p Position
+	var err error
+	if p.Epoch, err = parseCount(epoch); err != nil {
+		return Position{}, fmt.Errorf("%w: epoch of %.64q", ErrPosition, s)
+	}
+	if p.Seq, err = parseCount(seq); err != nil {
+		return Position{}, fmt.Errorf("%w: seq of %.64q", ErrPosition, s)
+	}
+	return p, nil
+}
+
+// parseCount refuses what strconv accepts beyond plain decimal digits.
+func parseCount(s string) (uint64, error) {
+	if s == "" || s[0] == '+' || (s[0] == '0' && len(s) > 1) {
+		return 0, ErrPosition
+	}
+	return strconv.ParseUint(s, 10, 64)
+}
+
+// String is the form used on the wire.
+func (p Position) String() string {
+	return string(p.Append(make([]byte, 0, 24)))
+}
+
+// Append adds the wire form to dst.
+func (p Position) Append(dst []byte) []byte {
+	dst = strconv.AppendUint(dst, p.Epoch, 10)
+	dst = append(dst, '-')
+	return strconv.AppendUint(dst, p.Seq, 10)
+}
+
+// Compare orders positions: -1 when p is before q, 0 when equal, +1 after.
+func (p Position) Compare(q Position) int {
+	return cmp.Or(cmp.Compare(p.Epoch, q.Epoch), cmp.Compare(p.Seq, q.Seq))
+}
+
+// IsZero reports whether p lies before every event.
+func (p Position) IsZero() bool { return p == Position{} }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (p Position) MarshalText() ([]byte, error) { return p.Append(nil), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (p *Position) UnmarshalText(text []byte) error {
+	q, err := ParsePosition(string(text))
+	if err != nil {
+		return err
+	}
+	*p = q
+	return nil
+}
