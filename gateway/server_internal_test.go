@@ -1,0 +1,42 @@
+package gateway
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+)
+
+// A handler that breaks in the middle of its answer must not leave an answer
+// that looks whole, and one that asks net/http to drop the connection must be
+// heard.
+func TestBrokenAnswerDropsTheConnection(t *testing.T) {
+	t.Parallel()
+	for name, handler := range map[string]echo.HandlerFunc{
+		"panic after the header": func(c echo.Context) error {
+			_ = c.String(http.StatusOK, "half an ans")
+			panic("boom")
+		},
+		"error after the header": func(c echo.Context) error {
+			_ = c.String(http.StatusOK, "half an ans")
+			return io.ErrUnexpectedEOF
+		},
+		"abort": func(echo.Context) error { panic(http.ErrAbortHandler) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := New(Config{}, slog.New(slog.NewTextHandler(t.Output(), nil)), nil)
+			s.echo.GET("/broken", handler)
+			defer func() {
+				if p := recover(); p != http.ErrAbortHandler {
+					t.Errorf("recovered %v, want http.ErrAbortHandler", p)
+				}
+			}()
+			s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/broken", nil))
+			t.Error("the handler returned")
+		})
+	}
+}

@@ -1,0 +1,326 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/gateway"
+)
+
+// storeFunc is a store that is its Ready method.
+type storeFunc func(context.Context) error
+
+func (f storeFunc) Ready(ctx context.Context) error { return f(ctx) }
+
+func fine(context.Context) error { return nil }
+
+func newServer(t *testing.T, ready storeFunc) *gateway.Server {
+	t.Helper()
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	return gateway.New(gateway.Config{Version: "v1.2.3"}, log, ready)
+}
+
+func ask(t *testing.T, h http.Handler, method, path string) *httptest.ResponseRecorder {
+	t.Helper()
+	rec := httptest.NewRecorder()
+	h.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), method, path, nil))
+	return rec
+}
+
+// wantProblem checks that an answer is a whole problem document.
+func wantProblem(t *testing.T, rec *httptest.ResponseRecorder, status int, detail string) {
+	t.Helper()
+	if rec.Code != status {
+		t.Errorf("status %d, want %d", rec.Code, status)
+	}
+	if got := rec.Header().Get("Content-Type"); got != "application/problem+json" {
+		t.Errorf("Content-Type %q", got)
+	}
+	var p gateway.Problem
+	if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil {
+		t.Fatalf("body %q: %v", rec.Body, err)
+	}
+	if p.Status != status || p.Title != http.StatusText(status) || p.Type != "about:blank" {
+		t.Errorf("problem %+v does not say %d", p, status)
+	}
+	if p.Detail != detail {
+		t.Errorf("detail %q, want %q", p.Detail, detail)
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/health":  `{"status":"ok"}`,
+		"/healthz": `{"status":"ok"}`,
+		"/readyz":  `{"status":"ready"}`,
+	} {
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			rec := ask(t, newServer(t, fine), http.MethodGet, path)
+			if rec.Code != http.StatusOK || rec.Body.String() != want {
+				t.Errorf("%d %q, want 200 %q", rec.Code, rec.Body, want)
+			}
+			if got := rec.Header().Get("Content-Type"); got != "application/json" {
+				t.Errorf("Content-Type %q", got)
+			}
+			if got := rec.Header().Get("Cache-Control"); got != "no-store" {
+				t.Errorf("Cache-Control %q", got)
+			}
+			if head := ask(t, newServer(t, fine), http.MethodHead, path); head.Code != http.StatusOK {
+				t.Errorf("HEAD: %d", head.Code)
+			}
+		})
+	}
+}
+
+func TestUnknownPathAndMethod(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, fine)
+	wantProblem(t, ask(t, s, http.MethodGet, "/no/such"), http.StatusNotFound, "nothing is at /no/such")
+
+	rec := ask(t, s, http.MethodDelete, "/readyz")
+	wantProblem(t, rec, http.StatusMethodNotAllowed, "DELETE is not possible at /readyz")
+	if allow := rec.Header().Get("Allow"); !strings.Contains(allow, http.MethodGet) || !strings.Contains(allow, http.MethodHead) {
+		t.Errorf("Allow %q", allow)
+	}
+}
+
+func TestHealthDoesNotAskTheStore(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(context.Context) error { return errors.New("gone") })
+	for _, path := range []string{"/health", "/healthz"} {
+		if rec := ask(t, s, http.MethodGet, path); rec.Code != http.StatusOK {
+			t.Errorf("%s: %d while the store is away", path, rec.Code)
+		}
+	}
+}
+
+func TestReadinessFollowsTheStore(t *testing.T) {
+	t.Parallel()
+	var away atomic.Bool
+	var logged bytes.Buffer
+	s := gateway.New(gateway.Config{}, slog.New(slog.NewTextHandler(&logged, nil)), storeFunc(func(context.Context) error {
+		if away.Load() {
+			return errors.New("dial 10.1.2.3: refused")
+		}
+		return nil
+	}))
+	for range 3 { // away and back more than once
+		away.Store(true)
+		for range 2 {
+			rec := ask(t, s, http.MethodGet, "/readyz")
+			wantProblem(t, rec, http.StatusServiceUnavailable, "the store does not answer")
+		}
+		away.Store(false)
+		if rec := ask(t, s, http.MethodGet, "/readyz"); rec.Code != http.StatusOK {
+			t.Errorf("status %d after the store came back", rec.Code)
+		}
+	}
+	// The log has the reason, once per change and not per probe.
+	if n := strings.Count(logged.String(), "dial 10.1.2.3: refused"); n != 3 {
+		t.Errorf("reason logged %d times, want 3:\n%s", n, &logged)
+	}
+	if n := strings.Count(logged.String(), "store is ready again"); n != 3 {
+		t.Errorf("return logged %d times, want 3:\n%s", n, &logged)
+	}
+}
+
+func TestReadinessDoesNotWaitForASlowStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, func(ctx context.Context) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		start := time.Now()
+		wantProblem(t, ask(t, s, http.MethodGet, "/readyz"), http.StatusServiceUnavailable, "the store does not answer")
+		if took := time.Since(start); took != 2*time.Second {
+			t.Errorf("waited %v, want 2s", took)
+		}
+	})
+}
+
+func TestProberThatHangsUpIsNotAStoreThatIsAway(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(ctx context.Context) error { return ctx.Err() })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	rec := httptest.NewRecorder()
+	s.ServeHTTP(rec, httptest.NewRequestWithContext(ctx, http.MethodGet, "/readyz", nil))
+	if rec.Code != http.StatusOK {
+		t.Errorf("status %d", rec.Code)
+	}
+}
+
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, fine)
+	s.Drain()
+	wantProblem(t, ask(t, s, http.MethodGet, "/readyz"), http.StatusServiceUnavailable, "this hub is shutting down")
+	if rec := ask(t, s, http.MethodGet, "/healthz"); rec.Code != http.StatusOK {
+		t.Errorf("/healthz while draining: %d", rec.Code)
+	}
+}
+
+func TestStatusPage(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		store storeFunc
+		want  string
+	}{
+		"ready":      {fine, "This hub is ready."},
+		"store away": {func(context.Context) error { return errors.New("secret reason") }, "This hub is not ready: the store does not answer."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rec := ask(t, newServer(t, tt.store), http.MethodGet, "/")
+			if got := rec.Header().Get("Content-Type"); rec.Code != http.StatusOK || got != "text/html; charset=UTF-8" {
+				t.Errorf("%d %q", rec.Code, got)
+			}
+			for _, want := range []string{tt.want, "v1.2.3", `href="/healthz"`, `href="/readyz"`} {
+				if !strings.Contains(rec.Body.String(), want) {
+					t.Errorf("page lacks %q:\n%s", want, rec.Body)
+				}
+			}
+			if strings.Contains(rec.Body.String(), "secret reason") {
+				t.Errorf("page tells why:\n%s", rec.Body)
+			}
+		})
+	}
+}
+
+func TestPanicIsOneRequestsProblem(t *testing.T) {
+	t.Parallel()
+	var logged bytes.Buffer
+	s := gateway.New(gateway.Config{}, slog.New(slog.NewTextHandler(&logged, nil)),
+		storeFunc(func(context.Context) error { panic("boom") }))
+	wantProblem(t, ask(t, s, http.MethodGet, "/readyz"), http.StatusInternalServerError, "")
+	for _, want := range []string{"boom", "server_test.go", "/readyz"} {
+		if !strings.Contains(logged.String(), want) {
+			t.Errorf("log lacks %q:\n%s", want, &logged)
+		}
+	}
+	if rec := ask(t, s, http.MethodGet, "/healthz"); rec.Code != http.StatusOK {
+		t.Errorf("next request: %d", rec.Code)
+	}
+}
+
+// serve starts s on a free port and returns its URL, a client for it and what
+// Serve will return.
+func serve(t *testing.T, s *gateway.Server) (string, *http.Client, <-chan error) {
+	t.Helper()
+	var lc net.ListenConfig
+	ln, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ln) }()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return "http://" + ln.Addr().String(), &http.Client{Transport: transport}, served
+}
+
+func TestShutdownWaitsForRunningRequests(t *testing.T) {
+	t.Parallel()
+	entered, leave := make(chan struct{}), make(chan struct{})
+	s := newServer(t, func(context.Context) error {
+		close(entered)
+		<-leave
+		return nil
+	})
+	url, client, served := serve(t, s)
+	got := make(chan string, 1)
+	go func() { got <- get(t, client, url+"/readyz") }()
+	<-entered
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Shutdown(t.Context()) }()
+	if err := <-served; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	select {
+	case err := <-stopped:
+		t.Fatalf("Shutdown returned %v while a request was running", err)
+	default:
+	}
+	close(leave)
+	if body := <-got; body != `{"status":"ready"}` {
+		t.Errorf("running request got %q", body)
+	}
+	if err := <-stopped; err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+}
+
+func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	entered, leave := make(chan struct{}), make(chan struct{})
+	s := newServer(t, func(context.Context) error {
+		close(entered)
+		<-leave
+		return nil
+	})
+	url, client, served := serve(t, s)
+	got := make(chan string, 1)
+	go func() { got <- get(t, client, url+"/readyz") }()
+	<-entered
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Shutdown(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Shutdown: %v, want the context's end", err)
+	}
+	if body := <-got; !strings.HasPrefix(body, "error: ") {
+		t.Errorf("request that was cut got %q", body)
+	}
+	if err := <-served; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	close(leave)
+}
+
+func TestServeSaysWhyTheListenerBroke(t *testing.T) {
+	t.Parallel()
+	var lc net.ListenConfig
+	ln, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ln.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := newServer(t, fine).Serve(ln); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Serve: %v, want net.ErrClosed", err)
+	}
+}
+
+// get returns the body, or "error: …" when there was no answer.
+func get(t *testing.T, client *http.Client, url string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	return string(body)
+}

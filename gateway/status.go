@@ -1,0 +1,66 @@
+package gateway
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+)
+
+//go:embed status.html
+var statusHTML string
+
+// statusPage is read-only after the program has started.
+var statusPage = template.Must(template.New("status").Parse(statusHTML))
+
+func (s *Server) health(c echo.Context) error {
+	return c.JSONBlob(http.StatusOK, []byte(`{"status":"ok"}`))
+}
+
+func (s *Server) readyz(c echo.Context) error {
+	if err := s.ready(c.Request().Context()); err != nil {
+		return err
+	}
+	return c.JSONBlob(http.StatusOK, []byte(`{"status":"ready"}`))
+}
+
+// page is what the printed URL shows.
+func (s *Server) page(c echo.Context) error {
+	state := "ready"
+	if err := s.ready(c.Request().Context()); err != nil {
+		state = "not ready: " + err.Detail
+	}
+	var html strings.Builder
+	view := struct{ Version, State string }{s.cfg.Version, state}
+	if err := statusPage.Execute(&html, view); err != nil {
+		return fmt.Errorf("draw status page: %w", err)
+	}
+	return c.HTML(http.StatusOK, html.String())
+}
+
+// ready returns nil, or the problem to answer with.
+func (s *Server) ready(ctx context.Context) *Problem {
+	if s.draining.Load() {
+		return draining()
+	}
+	// A prober that hangs up early says nothing about the store.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.ReadyTimeout)
+	defer cancel()
+	err := s.store.Ready(ctx)
+	// Only changes are logged: probes come every few seconds.
+	switch away := err != nil; {
+	case away == s.away.Swap(away):
+	case away:
+		s.log.WarnContext(ctx, "store is not ready", "err", err)
+	default:
+		s.log.InfoContext(ctx, "store is ready again")
+	}
+	if err != nil {
+		return storeAway()
+	}
+	return nil
+}
