@@ -1,0 +1,203 @@
+package storetest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// rig is what a check works with.
+type rig struct {
+	*testing.T
+	Engine
+	env Env
+	ctx context.Context
+}
+
+func newRig(t *testing.T, env Env) *rig {
+	t.Helper()
+	// The deadline ends a check that would otherwise hang. No check expects it.
+	ctx, cancel := context.WithTimeout(t.Context(), max(100*env.Unit, time.Minute))
+	t.Cleanup(cancel)
+	return &rig{T: t, Engine: env.Open(t), env: env, ctx: ctx}
+}
+
+// on is the same rig, working through another handle.
+func (r *rig) on(e Engine) *rig {
+	c := *r
+	c.Engine = e
+	return &c
+}
+
+// another opens a further handle, as another replica has.
+func (r *rig) another() *rig {
+	r.Helper()
+	return r.on(r.env.Open(r.T))
+}
+
+// long outlives every check and short is over after [rig.expire].
+func (r *rig) long() time.Duration  { return 1000 * r.env.Unit }
+func (r *rig) short() time.Duration { return r.env.Unit }
+
+// expire lets pass what [rig.short] says and some more.
+func (r *rig) expire() { r.env.Advance(2 * r.env.Unit) }
+
+// ok ends the check when err is not nil.
+func (r *rig) ok(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatalf("unexpected error: %v", err)
+	}
+}
+
+// is ends the check when err does not match target.
+func (r *rig) is(err, target error, what string) {
+	r.Helper()
+	if !errors.Is(err, target) {
+		r.Fatalf("%s: got error %v, want %v", what, err, target)
+	}
+}
+
+// eventually polls where the contract has no way to wait, such as for the
+// number of those who wait.
+func (r *rig) eventually(what string, cond func() bool) {
+	r.Helper()
+	tick := time.NewTicker(max(r.env.Unit/100, time.Millisecond))
+	defer tick.Stop()
+	for !cond() {
+		select {
+		case <-tick.C:
+		case <-r.ctx.Done():
+			r.Fatalf("%s: still not so at the deadline", what)
+		}
+	}
+}
+
+// create makes a session and returns its id.
+func (r *rig) create(id wire.SessionID) wire.SessionID {
+	r.Helper()
+	r.ok(r.Create(r.ctx, store.NewSession{ID: id, User: "user", Card: []byte(`{"title":"` + id + `"}`)}))
+	return id
+}
+
+// claim takes a session for longer than the check lasts.
+func (r *rig) claim(id wire.SessionID, replica wire.ReplicaID) store.Lease {
+	r.Helper()
+	return r.claimFor(id, replica, r.long())
+}
+
+func (r *rig) claimFor(id wire.SessionID, replica wire.ReplicaID, ttl time.Duration) store.Lease {
+	r.Helper()
+	l, err := r.Claim(r.ctx, id, replica, ttl)
+	r.ok(err)
+	return l
+}
+
+// own creates and claims a session and returns what writes to it.
+func (r *rig) own(id wire.SessionID, replica wire.ReplicaID) *pen {
+	r.Helper()
+	r.create(id)
+	return r.pen(r.claim(id, replica))
+}
+
+func (r *rig) info(id wire.SessionID) store.Info {
+	r.Helper()
+	i, err := r.Session(r.ctx, id)
+	r.ok(err)
+	return i
+}
+
+// read returns the whole log from its oldest event on.
+func (r *rig) read(id wire.SessionID) []store.Event {
+	r.Helper()
+	return r.readAfter(id, wire.Position{})
+}
+
+func (r *rig) readAfter(id wire.SessionID, after wire.Position) []store.Event {
+	r.Helper()
+	var all []store.Event
+	for {
+		page, err := r.Read(r.ctx, id, after, 1000)
+		r.ok(err)
+		if len(page) == 0 {
+			return all
+		}
+		all = append(all, page...)
+		after = page[len(page)-1].At
+	}
+}
+
+// pen writes the batches of one lease the way an owner does.
+type pen struct {
+	*rig
+	lease  store.Lease
+	number uint64
+	top    wire.Position
+}
+
+func (r *rig) pen(l store.Lease) *pen { return &pen{rig: r, lease: l, top: l.Top()} }
+
+// next completes a batch with the number and position that are right for it.
+func (p *pen) next(b store.Batch) store.Batch {
+	b.Number, b.Prev = p.number+1, p.top
+	return b
+}
+
+// commit writes a batch that must be taken.
+func (p *pen) commit(b store.Batch) store.Receipt {
+	p.Helper()
+	rec, err := p.try(p.next(b))
+	p.ok(err)
+	return rec
+}
+
+// try writes a batch as it is, and remembers it if it was taken.
+func (p *pen) try(b store.Batch) (store.Receipt, error) {
+	rec, err := p.Commit(p.ctx, p.lease, b)
+	if err == nil {
+		p.number, p.top = b.Number, rec.Top
+	}
+	return rec, err
+}
+
+// write commits n events that nobody mixes up with others.
+func (p *pen) write(n int) store.Receipt {
+	p.Helper()
+	return p.commit(store.Batch{Events: p.frames(n)})
+}
+
+func (p *pen) frames(n int) [][]byte {
+	frames := make([][]byte, n)
+	for i := range frames {
+		frames[i] = fmt.Appendf(nil, `{"epoch":%d,"batch":%d,"event":%d}`, p.lease.Epoch, p.number+1, i)
+	}
+	return frames
+}
+
+// claimFrame is the part of an OWNER_CHANGED event that checks look at.
+type claimFrame struct {
+	Type      string         `json:"type"`
+	Session   wire.SessionID `json:"session_id"`
+	Message   string         `json:"message_id"`
+	Timestamp time.Time      `json:"timestamp"`
+	Data      struct {
+		Replica wire.ReplicaID `json:"replica"`
+		Epoch   uint64         `json:"epoch"`
+		Prev    wire.Position  `json:"prev"`
+	} `json:"data"`
+}
+
+func (r *rig) claimFrame(e store.Event) claimFrame {
+	r.Helper()
+	var f claimFrame
+	if err := json.Unmarshal(e.Frame, &f); err != nil {
+		r.Fatalf("claim event %v %q: %v", e.At, e.Frame, err)
+	}
+	return f
+}

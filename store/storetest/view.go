@@ -1,0 +1,48 @@
+package storetest
+
+import (
+	"errors"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// view is everything anybody can see of a session without owning it.
+type view struct {
+	Missing bool
+	Info    store.Info
+	State   store.State
+	Log     []store.Event
+}
+
+// everything takes a view of a session that nobody writes to meanwhile.
+func (r *rig) everything(id wire.SessionID) view {
+	r.Helper()
+	i, err := r.Session(r.ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return view{Missing: true}
+	}
+	r.ok(err)
+	s, err := r.Load(r.ctx, id)
+	r.ok(err)
+	v := view{Info: i, State: s}
+	if i.Oldest.IsZero() {
+		return v
+	}
+	if v.Log, err = r.Read(r.ctx, id, wire.Position{}, 1000); errors.Is(err, store.ErrTrimmed) {
+		v.Log, err = r.Read(r.ctx, id, i.Oldest, 1000)
+	}
+	r.ok(err)
+	return v
+}
+
+// same ends the check when two values differ. Empty and missing are the same.
+func (r *rig) same(what string, got, want any) {
+	r.Helper()
+	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+		r.Fatalf("%s: (-want +got)\n%s", what, d)
+	}
+}
