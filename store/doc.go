@@ -47,31 +47,54 @@
 //
 // # Rules every engine keeps
 //
+//   - A session nobody created is [ErrNotFound] to whoever names it and
+//     [ErrFenced] to whoever has a lease of it. Deleting removes everything.
 //   - Claim gives the session a new epoch, max(previous + 1, the store's clock
 //     in ms), fences every earlier lease and appends the OWNER_CHANGED event of
-//     [ClaimEvent] at `<epoch>-0`. The replica that holds a session may claim it
-//     again; others get *OwnedError until the lease has run out or was released.
-//     An expired lease nobody took over is still good: Renew and Commit accept it.
+//     [ClaimEvent] at `<epoch>-0`. Epochs of an id grow even over its deletion.
+//     The replica that holds a session may claim it again; others get
+//     *OwnedError until the lease has run out or was released. A lease that was
+//     released or followed by another claim is fenced for every use. An expired
+//     lease nobody took over is still good for every use.
 //   - Commit applies a batch whole or not at all and answers only when it is as
 //     durable as asked. Batches of a lease are numbered from 1 without gaps. The
-//     same number sent again is a retry: nothing is applied, the receipt is that
-//     of the first time. Any other number, or a Prev that is not the log's top,
-//     is a *GapError: the store has forgotten something, and the owner must claim
-//     again and write what it knows.
-//   - A log keeps at most its bounds (a single larger batch excepted) and, once
-//     it was full, at least seven eighths of them. Trimming drops whole batches,
-//     oldest first, and never the newest.
+//     newest number sent again is a retry: nothing is applied, the receipt is
+//     that of the first time. Any other number, or a Prev that is not the log's
+//     top, is a *GapError: the store has forgotten something, and the owner must
+//     claim again and write what it knows.
+//   - A log keeps at most its bounds (a single larger batch excepted). Trimming
+//     drops whole batches, oldest first, and never the newest; a claim's event
+//     counts as a batch. A batch is dropped only if the log is over its bounds
+//     with it, or still seven eighths full without it.
 //   - A cursor is good if and only if the log holds an event at that very
-//     position, or it is the zero position and nothing was ever trimmed.
+//     position, or it is the zero position and nothing was ever trimmed. Others
+//     are [ErrTrimmed] before the oldest event, [ErrAhead] after the newest, and
+//     [ErrUnknownPosition] in between.
+//   - Limits of reads and listings follow [PageLimit]. Read and ReadList answer
+//     with less only when there is no more; a negative from is [ErrInvalid].
 //   - Tail shows every event once and in order, whichever replica committed it.
-//     A slow reader costs a bounded buffer and nobody's time but its own.
+//     A slow reader costs a bounded buffer and nobody's time but its own: it
+//     reads on where it was, or gets [ErrTrimmed] when the log has moved on.
+//   - Tail and Receive wait for more until they show an error, and end there:
+//     that of the context, [ErrClosed], [ErrNotFound] after a deletion.
 //   - Commands are received in the order they were sent, stay in the inbox until
-//     a batch consumes them, and are shown again to the next owner otherwise.
+//     a batch consumes them, and are shown again by every later Receive of
+//     whoever is the owner then. A command sent again is a duplicate while it is
+//     in the inbox ([ErrConflict] if its data differs) and, whatever its data,
+//     as long as it is among the last [Limits.InboxCommands] consumed ones.
 //   - A slot goes to the waiting request whose key holds the fewest slots, the
-//     oldest first; a holder that does not renew loses it.
-//   - Data that cannot be read quarantines its session: writes are refused with
-//     *QuarantinedError until an operator lifts it. Other sessions run on.
+//     oldest first. A holder that does not renew loses it, needed or not.
+//   - Removing a document that is not there is [ErrConflict]. A Put without a
+//     TTL ends an earlier one.
+//   - Unattended lists sessions that are working, not quarantined, and whose
+//     lease was released or has run out.
+//   - A quarantined session refuses Claim, Commit, Delete and Send with
+//     *QuarantinedError until an operator lifts it; reads, Renew and Release go
+//     on. Data that cannot be read is *CorruptError and quarantines its session
+//     (a card is left out of listings instead of breaking them). Other sessions
+//     run on. Data of a newer schema is [ErrNewerSchema] and no quarantine.
 //   - Values are sealed with a schema version and a checksum (see [Schema]).
+//   - Times to live are positive; ids that are not valid are [wire.ErrID].
 //
 // Who may call: any goroutine; engines are safe for concurrent use. Commits of
 // one lease come from one goroutine, one at a time. When a store is slow the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/everdesk/everdesk/wire"
 )
@@ -140,10 +141,21 @@ func (l Limits) CheckDocument(d Document) error {
 	return CheckName("document", d.Name)
 }
 
+// CheckTTL refuses the lifetime of a lease, replica or slot that never lived.
+func CheckTTL(ttl time.Duration) error {
+	if ttl <= 0 {
+		return fmt.Errorf("%w: time to live of %v", ErrInvalid, ttl)
+	}
+	return nil
+}
+
 // CheckSlot refuses a request that makes no sense.
 func CheckSlot(r SlotRequest) error {
-	if r.Limit < 1 || r.TTL <= 0 {
-		return fmt.Errorf("%w: semaphore with limit %d and time to live %v", ErrInvalid, r.Limit, r.TTL)
+	if r.Limit < 1 {
+		return fmt.Errorf("%w: semaphore with limit %d", ErrInvalid, r.Limit)
+	}
+	if err := CheckTTL(r.TTL); err != nil {
+		return err
 	}
 	for what, name := range map[string]string{"semaphore": r.Semaphore, "holder": r.Holder, "key": r.Key} {
 		if err := CheckName(what, name); err != nil {
