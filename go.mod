@@ -24,5 +24,6 @@ require (
 	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.40.0 // indirect
 	golang.org/x/time v0.16.0 // indirect
+	golang.org/x/tools v0.47.0 // indirect
 	pgregory.net/rapid v1.3.0 // indirect
 )

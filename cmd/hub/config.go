@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"text/tabwriter"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// value is the text of a setting and where it was found.
+type value struct {
+	text  string
+	where string // such as "flag --addr" or "file hub.yaml:3"
+}
+
+// found are the values of one source by the name of their setting, or by the
+// name of an older variable.
+type found map[string]value
+
+// effective is a setting with the value that counts.
+type effective struct {
+	setting
+	value
+}
+
+// load reads all settings: flags over variables over the file over defaults.
+// Every value is checked, also those that another one overrides, since a
+// mistake that waits is worse than one that is found.
+func load(flags found, environ []string, wrong *complaints) (config, []effective) {
+	vars := variables(environ, wrong)
+	file := found{}
+	for _, source := range []found{flags, vars} {
+		if path := source["config"].text; path != "" {
+			file = readFile(path, wrong)
+			break
+		}
+	}
+	var cfg config
+	var all []effective
+	for _, s := range settings() {
+		values := candidates(s, file, vars, flags)
+		for _, v := range values {
+			if err := s.parse(&cfg, v.text); err != nil {
+				wrong.add("%s (%s): %v; got %q", s.name, v.where, err, s.shown(v.text))
+			}
+		}
+		all = append(all, effective{s, values[len(values)-1]})
+	}
+	return cfg, all
+}
+
+// candidates are all values given to a setting, the one that counts last.
+func candidates(s setting, file, vars, flags found) []value {
+	values := []value{{s.value, "default"}}
+	if v, ok := file[s.name]; ok {
+		values = append(values, v)
+	}
+	variable, byVariable := vars[s.name]
+	flag, byFlag := flags[s.name]
+	if v, ok := vars[s.older]; ok && !byVariable && !byFlag {
+		v.text = s.adapt(values[len(values)-1].text, v.text)
+		values = append(values, v)
+	}
+	if byVariable {
+		values = append(values, variable)
+	}
+	if byFlag {
+		values = append(values, flag)
+	}
+	return values
+}
+
+// ofKubernetes are the variables that Kubernetes puts into every container for
+// each service near it. A service called hub must not keep the hub from
+// starting.
+var ofKubernetes = regexp.MustCompile(`^HUB(_.*)?_(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)=` +
+	`|^HUB(_.*)?_PORT=(tcp|udp|sctp)://`)
+
+// variables reads the environment. An empty variable counts as not set, which
+// is how container tools pass on what they were not given.
+func variables(environ []string, wrong *complaints) found {
+	names := map[string]string{}
+	for _, s := range settings() {
+		names[s.variable()] = s.name
+		if s.older != "" {
+			names[s.older] = s.older
+		}
+	}
+	vars := found{}
+	for _, entry := range environ {
+		name, text, _ := strings.Cut(entry, "=")
+		key, known := names[name]
+		switch {
+		case text == "":
+		case known:
+			vars[key] = value{text, "env " + name}
+		case strings.HasPrefix(name, "HUB_") && !ofKubernetes.MatchString(entry):
+			wrong.add("env %s: no such setting", name)
+		}
+	}
+	return vars
+}
+
+// printConfig writes the effective settings in the form of a settings file,
+// with the source of each as a comment.
+func printConfig(_ context.Context, p program) error {
+	var wrong complaints
+	flags, rest := parseFlags(p.args, &wrong)
+	refuse(rest, &wrong)
+	_, all := load(flags, p.environ, &wrong)
+	if err := wrong.orNil(); err != nil {
+		return err
+	}
+	out := tabwriter.NewWriter(p.stdout, 0, 0, 2, ' ', 0)
+	for _, e := range all {
+		text, err := yaml.Marshal(e.shown(e.text))
+		if err != nil {
+			return fmt.Errorf("print %s: %w", e.name, err)
+		}
+		line := e.name + ": " + strings.TrimSpace(string(text))
+		if e.outside {
+			line = "# " + line
+		}
+		fmt.Fprintf(out, "%s\t# %s\n", line, e.where)
+	}
+	return out.Flush()
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	// Chosen over goccy/go-yaml for its size and for nodes with line numbers;
+	// the YAML organisation itself maintains it.
+	"go.yaml.in/yaml/v3"
+)
+
+// readFile reads a settings file: one flat mapping from names to values.
+func readFile(path string, wrong *complaints) found {
+	values := found{}
+	where := func(line int) string { return fmt.Sprintf("file %s:%d", path, line) }
+	file, err := os.Open(path) //nolint:gosec // the operator's own file
+	if err != nil {
+		wrong.add("config: %v", err)
+		return values
+	}
+	defer file.Close()
+
+	in := yaml.NewDecoder(file)
+	var doc, second yaml.Node
+	err = in.Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return values // an empty file sets nothing
+	}
+	if err == nil {
+		err = in.Decode(&second)
+	}
+	if !errors.Is(err, io.EOF) {
+		wrong.add("file %s: %s", path, notOneDocument(err))
+		return values
+	}
+	root := doc.Content[0]
+	if isNull(root) {
+		return values
+	}
+	if root.Kind != yaml.MappingNode {
+		wrong.add("%s: want settings, as in addr: 127.0.0.1:8080", where(root.Line))
+		return values
+	}
+	all := settings()
+	for pair := range slices.Chunk(root.Content, 2) {
+		key, val := pair[0], pair[1]
+		i := slices.IndexFunc(all, func(s setting) bool { return s.name == key.Value })
+		_, twice := values[key.Value]
+		switch {
+		case i < 0:
+			wrong.add("%s: no such setting: %s", where(key.Line), key.Value)
+		case all[i].outside:
+			wrong.add("%s (%s): only as %s or %s", key.Value, where(key.Line), all[i].flag(), all[i].variable())
+		case twice:
+			wrong.add("%s (%s): set twice, first in %s", key.Value, where(key.Line), values[key.Value].where)
+		case val.Kind != yaml.ScalarNode || isNull(val):
+			wrong.add("%s (%s): want one value", key.Value, where(key.Line))
+		default:
+			values[key.Value] = value{val.Value, where(val.Line)}
+		}
+	}
+	return values
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
+
+// notOneDocument says what is wrong with a file that is not YAML, or more than
+// one piece of it.
+func notOneDocument(err error) string {
+	if err == nil {
+		return "want one document, found a second"
+	}
+	return "not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"slices"
+	"strings"
+)
+
+// parseFlags reads --name value, --name=value and, for switches, --name alone,
+// and returns the other arguments. The standard flag package stops at the first
+// mistake; this does not.
+func parseFlags(args []string, wrong *complaints) (flags found, rest []string) {
+	flags = found{}
+	all := settings()
+	for len(args) > 0 {
+		arg := args[0]
+		args = args[1:]
+		if arg == "--" {
+			return flags, append(rest, args...)
+		}
+		if !strings.HasPrefix(arg, "-") {
+			rest = append(rest, arg)
+			continue
+		}
+		name, text, given := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(arg, "-"), "-"), "=")
+		where := "flag --" + name
+		i := slices.IndexFunc(all, func(s setting) bool { return s.name == name })
+		switch {
+		case i >= 0 && all[i].arg == "" && !given:
+			text = "true"
+		case !given && len(args) > 0 && (i >= 0 || !strings.HasPrefix(args[0], "-")):
+			// What follows an unknown flag is taken for its value.
+			text, args = args[0], args[1:]
+		case !given && i >= 0:
+			wrong.add("%s: needs a value", where)
+			continue
+		}
+		if i < 0 {
+			wrong.add("%s: no such setting", where)
+			continue
+		}
+		if _, twice := flags[name]; twice {
+			wrong.add("%s: given twice", where)
+		}
+		flags[name] = value{text, where}
+	}
+	return flags, rest
+}
+
+// refuse complains of arguments that nobody asked for.
+func refuse(args []string, wrong *complaints) {
+	for _, arg := range args {
+		wrong.add("unexpected argument %q", arg)
+	}
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// hubRun is a hub running inside the test.
+type hubRun struct {
+	url  string
+	stop func() int // stops it and returns its exit code
+}
+
+// startHub runs the hub on a free port.
+func startHub(t *testing.T, args ...string) hubRun {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	out, in := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		c := run(ctx, append([]string{"serve", "--addr", "127.0.0.1:0"}, args...), nil, in, t.Output())
+		in.CloseWithError(fmt.Errorf("ended with code %d", c))
+		code <- c
+	}()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		cancel(nil)
+		t.Fatalf("hub printed no URL: %v", err)
+	}
+	_, url, _ := strings.Cut(strings.TrimSpace(line), ": ")
+	done := false
+	stop := func() int {
+		done = true
+		cancel(errors.New("test is over"))
+		return <-code
+	}
+	t.Cleanup(func() {
+		if !done {
+			stop()
+		}
+	})
+	return hubRun{url, stop}
+}
+
+// status asks for path and returns the status of the answer.
+func (h hubRun) status(t *testing.T, path string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, h.url+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	return res.StatusCode
+}
+
+func TestRunServesUntilItsContextEnds(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, "--store", "file:"+t.TempDir())
+	if got := h.status(t, "/readyz"); got != http.StatusOK {
+		t.Errorf("/readyz: %d", got)
+	}
+	if code := h.stop(); code != exitOK {
+		t.Errorf("exit code %d, want 0", code)
+	}
+}
+
+func TestRunExitCodes(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		args []string
+		want int
+	}{
+		"done":             {[]string{"version"}, exitOK},
+		"unknown command":  {[]string{"dance"}, exitUsage},
+		"unknown flag":     {[]string{"serve", "--dance"}, exitUsage},
+		"cannot do it":     {[]string{"health", "http://127.0.0.1:1"}, exitFailure},
+		"cannot listen":    {[]string{"--addr", "192.0.2.1:1", "--store", "file:" + t.TempDir()}, exitFailure},
+		"flag before help": {[]string{"--dance", "--help"}, exitOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := run(t.Context(), tt.args, nil, io.Discard, t.Output()); got != tt.want {
+				t.Errorf("exit code %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestRedact(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"file:./data":                    "file:./data",
+		"redis://host:6379/1":            "redis://host:6379/1",
+		"redis://:secret@host":           "redis://:***@host",
+		"redis://me:secret@host/1":       "redis://me:***@host/1",
+		"redis://me@host":                "redis://me@host",
+		"redis://me:se/cr@et?@host":      "redis://me:***@host",
+		"redis+cluster://u:p@a:1,u:q@b:": "redis+cluster://u:***@b:",
+	} {
+		if got := redact(in); got != want {
+			t.Errorf("redact(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestScript runs testdata/script/*.txtar. Beside the usual commands there are
+//
+//	hub-start NAME ARG…    starts a hub, sets NAME to the URL it prints and
+//	                       NAME_ADDR to its host and port
+//	hub-stop NAME SIGNAL…  sends signals (TERM, INT, KILL) and waits for its end;
+//	                       its stderr becomes stderr. Fails unless it ends with 0
+//	get URL                prints status and body
+//	hold ADDR              opens a connection that never sends anything
+func TestScript(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Values["hubs"] = map[string]*hubProcess{}
+			env.Setenv("GORACE", noRaceNap)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"hub-start": cmdStart,
+			"hub-stop":  cmdStop,
+			"get":       cmdGet,
+			"hold":      cmdHold,
+		},
+	})
+}
+
+// noRaceNap keeps programs built with -race from sleeping a second at exit.
+const noRaceNap = "atexit_sleep_ms=0"
+
+// hubProcess is a hub that a script started.
+type hubProcess struct {
+	cmd    *exec.Cmd
+	stderr strings.Builder
+}
+
+func hubs(ts *testscript.TestScript) map[string]*hubProcess {
+	return ts.Value("hubs").(map[string]*hubProcess)
+}
+
+func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: hub-start NAME ARG…")
+	}
+	h := &hubProcess{cmd: exec.Command("hub", args[1:]...)} //nolint:gosec,noctx // the script decides; ended by Defer
+	h.cmd.Dir = ts.Getenv("WORK")
+	h.cmd.Env = []string{"PATH=" + ts.Getenv("PATH"), "GORACE=" + noRaceNap}
+	h.cmd.Stderr = &h.stderr
+	stdout, err := h.cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(h.cmd.Start())
+	ts.Defer(func() {
+		_ = h.cmd.Process.Kill() // it may have ended as the script wanted
+		_ = h.cmd.Wait()
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		_ = h.cmd.Wait()
+		ts.Fatalf("no URL: %v\n%s", err, h.stderr.String())
+	}
+	_, url, ok := strings.Cut(strings.TrimSpace(line), "Everdesk is running: ")
+	if !ok {
+		ts.Fatalf("printed %q", line)
+	}
+	hubs(ts)[args[0]] = h
+	ts.Setenv(args[0], url)
+	ts.Setenv(args[0]+"_ADDR", strings.TrimPrefix(url, "http://"))
+}
+
+func cmdStop(ts *testscript.TestScript, neg bool, args []string) {
+	signals := map[string]os.Signal{"TERM": syscall.SIGTERM, "INT": os.Interrupt, "KILL": os.Kill}
+	h := hubs(ts)[args[0]]
+	for _, name := range args[1:] {
+		ts.Check(h.cmd.Process.Signal(signals[name]))
+	}
+	err := h.cmd.Wait()
+	io.WriteString(ts.Stderr(), h.stderr.String())
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok == neg {
+		return
+	} else if ok {
+		ts.Fatalf("ended with %v", exit)
+	}
+	ts.Check(err)
+	ts.Fatalf("ended with 0")
+}
+
+func cmdGet(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: get URL")
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	res, err := (&http.Client{Transport: transport}).Get(args[0]) //nolint:noctx // the script's own hub
+	ts.Check(err)
+	defer res.Body.Close()
+	io.WriteString(ts.Stdout(), res.Status+"\n")
+	_, err = io.Copy(ts.Stdout(), res.Body)
+	ts.Check(err)
+}
+
+// cmdHold asks something on a second connection, since once that is answered
+// the first one is known to be accepted.
+func cmdHold(ts *testscript.TestScript, neg bool, args []string) {
+	conn, err := net.Dial("tcp", args[0]) //nolint:noctx // the script's own hub
+	ts.Check(err)
+	ts.Defer(func() { _ = conn.Close() })
+	cmdGet(ts, neg, []string{"http://" + args[0] + "/healthz"})
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// config is what the settings mean.
+type config struct {
+	addr    string
+	store   storeConfig
+	logging logging
+	grace   time.Duration
+	replica wire.ReplicaID
+}
+
+// setting is one thing that can be set. Its flag is --name, its variable
+// HUB_NAME with underscores, its key in the file is name.
+type setting struct {
+	name  string
+	arg   string // what help calls the value; empty for a switch
+	value string // the default
+	help  string
+	// parse puts a value where it belongs, or says what would be right.
+	parse func(*config, string) error
+	// show hides what must not be shown. Nil shows everything.
+	show func(string) string
+	// outside is set when the file cannot contain it.
+	outside bool
+	// older is another variable, which counts when neither flag nor variable
+	// is there; adapt makes a value of it and of the one of lower rank.
+	older string
+	adapt func(below, text string) string
+}
+
+func (s setting) flag() string { return "--" + s.name }
+
+func (s setting) variable() string {
+	return "HUB_" + strings.ToUpper(strings.ReplaceAll(s.name, "-", "_"))
+}
+
+func (s setting) shown(text string) string {
+	if s.show == nil {
+		return text
+	}
+	return s.show(text)
+}
+
+// settings declares everything that can be set.
+func settings() []setting {
+	return []setting{
+		{
+			name: "addr", arg: "HOST:PORT", value: "127.0.0.1:8080",
+			help:  "where to listen; port 0 takes a free one. The variable PORT replaces the port",
+			parse: func(c *config, s string) (err error) { c.addr, err = parseAddr(s); return err },
+			older: "PORT", adapt: withPort,
+		},
+		{
+			name: "store", arg: "URL", value: "file:./everdesk-data",
+			help: "file:FOLDER, redis://[USER:PASSWORD@]HOST:PORT[/DB], rediss://…,\n" +
+				"redis+sentinel://HOST:PORT,…/MASTER or redis+cluster://HOST:PORT,…",
+			parse: func(c *config, s string) error { return c.store.parseURL(s) },
+			show:  redact,
+		},
+		{
+			name: "config", arg: "FILE", outside: true,
+			help:  "a YAML file with any of these settings by name",
+			parse: func(*config, string) error { return nil },
+		},
+		{
+			name: "log-level", arg: "LEVEL", value: "info",
+			help:  "debug, info, warn or error",
+			parse: func(c *config, s string) (err error) { c.logging.level, err = parseLevel(s); return err },
+		},
+		{
+			name: "log-format", arg: "FORMAT", value: "text",
+			help:  "text or json",
+			parse: func(c *config, s string) error { return oneOf(&c.logging.format, s, "text", "json") },
+		},
+		{
+			name: "shutdown-grace", arg: "DURATION", value: "20s",
+			help:  "how long running requests may take to end when the hub is told to stop",
+			parse: func(c *config, s string) (err error) { c.grace, err = parseDuration(s); return err },
+		},
+		{
+			name: "replica", arg: "ID",
+			help:  "the name of this process among the hubs that share a store; a new random one\nper start unless set, and a restarted process must not take its old one",
+			parse: func(c *config, s string) error { return parseReplica(&c.replica, s) },
+		},
+	}
+}
+
+func parseAddr(s string) (string, error) {
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return "", errors.New("want HOST:PORT, as in 127.0.0.1:8080 or [::1]:8080")
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "", errors.New("want a port from 0 to 65535")
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// withPort is how PORT is understood: it says nothing about the host.
+func withPort(below, port string) string {
+	host, _, _ := net.SplitHostPort(below) // a bad one was complained of already
+	return net.JoinHostPort(host, port)
+}
+
+func parseLevel(s string) (slog.Level, error) {
+	levels := []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}
+	for _, l := range levels {
+		if strings.EqualFold(l.String(), s) {
+			return l, nil
+		}
+	}
+	return 0, errors.New("want debug, info, warn or error")
+}
+
+func parseDuration(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return 0, errors.New("want a duration, as in 20s or 1m30s")
+	}
+	return d, nil
+}
+
+// parseReplica leaves an empty name to be chosen by serve.
+func parseReplica(id *wire.ReplicaID, s string) error {
+	*id = wire.ReplicaID(s)
+	if s == "" {
+		return nil
+	}
+	return id.Validate()
+}
+
+func oneOf(field *string, s string, choices ...string) error {
+	for _, c := range choices {
+		if c == s {
+			*field = s
+			return nil
+		}
+	}
+	last := len(choices) - 1
+	return fmt.Errorf("want %s or %s", strings.Join(choices[:last], ", "), choices[last])
+}
