@@ -1,0 +1,103 @@
+# Needs Go 1.26, make and git; anything else is fetched by the targets.
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+GO ?= go
+TOOL := $(GO) tool -modfile=tools/go.mod
+# 2.15 does not build from the module proxy.
+LINT_VERSION := 2.14.0
+LINT := .bin/golangci-lint-$(LINT_VERSION)
+# The race detector is C.
+RACE := CGO_ENABLED=1
+FUZZTIME ?= 60s
+
+.PHONY: help
+help: ## print this text
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: run
+run: ## run the hub with the embedded store; prints the URL to open
+	$(GO) run ./cmd/hub serve
+
+.PHONY: build
+build: ## build bin/hub, static
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/hub ./cmd/hub
+
+.PHONY: test
+test: ## all tests, with the race detector and real Redis servers
+	scripts/need.sh gcc redis-server
+	$(RACE) $(GO) test -race -shuffle=on ./...
+
+.PHONY: check
+check: check-format check-vet check-fix check-lint check-generated check-mod check-dead check-scripts ## all that can be said without running tests
+
+.PHONY: check-fast
+check-fast: check-format check-vet check-fix check-layers ## the cheap part of check, and the layers
+
+.PHONY: bench
+bench: ## benchmarks; figures and commands are in bench/README.md
+	scripts/need.sh redis-server
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: gen
+gen: ## write the generated files
+	$(GO) generate ./...
+
+.PHONY: fmt
+fmt: ## format everything
+	$(TOOL) gofumpt -w .
+	$(GO) fix ./...
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (60s)
+	scripts/fuzz.sh $(FUZZTIME)
+
+.PHONY: vuln
+vuln: ## look for known vulnerabilities; needs vuln.go.dev
+	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0 ./...
+
+.PHONY: clean
+clean: ## remove what make built or installed; never the hub's data
+	rm -rf bin .bin
+
+# The parts of check.
+
+.PHONY: check-format check-vet check-fix check-lint check-generated check-layers check-mod check-dead check-scripts
+check-format:
+	@echo '== format'
+	@bad=$$($(TOOL) gofumpt -l .); [ -z "$$bad" ] || { echo "$$bad"; echo 'run: make fmt'; exit 1; }
+
+check-vet:
+	@echo '== vet'
+	@$(GO) vet ./...
+
+check-fix:
+	@echo '== go fix'
+	@$(GO) fix -diff ./... || { echo 'run: make fmt'; exit 1; }
+
+check-lint: $(LINT)
+	@echo '== lint'
+	@$(LINT) run ./...
+
+check-layers:
+	@echo '== layers'
+	@$(GO) test ./internal/arch
+
+check-mod:
+	@echo '== modules'
+	@$(GO) mod tidy -diff
+	@cd tools && $(GO) mod tidy -diff
+
+check-dead:
+	@echo '== dead code'
+	@dead=$$($(TOOL) deadcode -test ./...); [ -z "$$dead" ] || { echo "$$dead"; exit 1; }
+
+check-scripts:
+	@echo '== scripts'
+	@for f in .ci/run scripts/*.sh; do bash -n "$$f"; done
+
+$(LINT):
+	GOBIN=$(CURDIR)/.bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$(LINT_VERSION)
+	mv .bin/golangci-lint $@

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# need.sh PROGRAM…   makes sure that programs are there.
+#
+# As root on a Debian-like system it installs what is missing; otherwise it
+# says in one line what to do.
+set -euo pipefail
+
+# packages PROGRAM prints the Debian packages that bring it.
+packages() {
+  case $1 in
+    gcc) echo gcc libc6-dev ;; # the race detector links with it
+    *) echo "$1" ;;
+  esac
+}
+
+missing=() wanted=()
+for program in "$@"; do
+  if ! command -v "$program" >/dev/null; then
+    missing+=("$program")
+    read -ra found <<<"$(packages "$program")"
+    wanted+=("${found[@]}")
+  fi
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+  echo "${missing[*]} not found; on Debian or Ubuntu: sudo apt-get install ${wanted[*]}" >&2
+  exit 1
+fi
+
+echo "installing ${wanted[*]}"
+export DEBIAN_FRONTEND=noninteractive
+# A fresh container has no package lists, and old lists name packages that are
+# gone; only then is fetching them worth the time.
+install() { apt-get install -qq -y --no-install-recommends "${wanted[@]}" >/dev/null; }
+install 2>/dev/null || { apt-get update -qq && install; }
