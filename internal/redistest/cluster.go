@@ -1,0 +1,164 @@
+package redistest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+)
+
+const (
+	clusterMasters = 3
+	clusterSlots   = 16384
+)
+
+// Sharded is a Cluster of three masters, each with the wanted replicas.
+type Sharded struct {
+	Masters []*Server
+	// Replicas[i] are those of Masters[i].
+	Replicas [][]*Server
+}
+
+// Cluster starts three masters with the given number of replicas each and
+// waits until every node sees the whole Cluster. The arguments are for all
+// nodes.
+func Cluster(tb testing.TB, replicas int, args ...string) *Sharded {
+	tb.Helper()
+	args = append([]string{
+		"--save", "", "--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+		"--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1",
+	}, args...)
+	c := &Sharded{Replicas: make([][]*Server, clusterMasters)}
+	for range clusterMasters {
+		c.Masters = append(c.Masters, start(tb, args...))
+	}
+	for i := range c.Masters {
+		for range replicas {
+			c.Replicas[i] = append(c.Replicas[i], start(tb, args...))
+		}
+	}
+	c.meet(tb)
+	c.assignSlots(tb)
+	c.replicate(tb)
+	c.awaitWhole(tb)
+	return c
+}
+
+// URL is the Cluster's address in the form that programs take.
+func (c *Sharded) URL() string {
+	addrs := make([]string, len(c.Masters))
+	for i, s := range c.Masters {
+		addrs[i] = s.Addr
+	}
+	return "redis+cluster://" + strings.Join(addrs, ",")
+}
+
+// MasterOf returns the master that holds a key's slot at the start.
+func (c *Sharded) MasterOf(tb testing.TB, key string) *Server {
+	tb.Helper()
+	slot, err := c.Masters[0].Client(tb).ClusterKeySlot(tb.Context(), key).Result()
+	if err != nil {
+		tb.Fatalf("slot of %s: %v", key, err)
+	}
+	for i := range c.Masters {
+		if _, end := slotRange(i); int(slot) <= end {
+			return c.Masters[i]
+		}
+	}
+	tb.Fatalf("no master for slot %d", slot)
+	return nil
+}
+
+func slotRange(master int) (first, last int) {
+	return master * clusterSlots / clusterMasters, (master+1)*clusterSlots/clusterMasters - 1
+}
+
+func (c *Sharded) nodes() []*Server {
+	all := append([]*Server(nil), c.Masters...)
+	for _, r := range c.Replicas {
+		all = append(all, r...)
+	}
+	return all
+}
+
+// meet introduces every node to every other one, which is quicker than gossip,
+// and gives each its own configuration epoch, which saves them from agreeing on
+// one.
+func (c *Sharded) meet(tb testing.TB) {
+	tb.Helper()
+	nodes := c.nodes()
+	for i, s := range nodes {
+		client := s.Client(tb)
+		if err := client.Do(tb.Context(), "cluster", "set-config-epoch", i+1).Err(); err != nil {
+			tb.Fatalf("configuration epoch of cluster node %s: %v", s.Addr, err)
+		}
+		for _, other := range nodes[:i] {
+			host, port, err := net.SplitHostPort(other.Addr)
+			if err != nil {
+				tb.Fatalf("address of a cluster node: %v", err)
+			}
+			if err := client.ClusterMeet(tb.Context(), host, port).Err(); err != nil {
+				tb.Fatalf("introduce cluster node %s: %v", s.Addr, err)
+			}
+		}
+	}
+}
+
+func (c *Sharded) assignSlots(tb testing.TB) {
+	tb.Helper()
+	for i, s := range c.Masters {
+		first, last := slotRange(i)
+		if err := s.Client(tb).ClusterAddSlotsRange(tb.Context(), first, last).Err(); err != nil {
+			tb.Fatalf("give slots %d to %d to %s: %v", first, last, s.Addr, err)
+		}
+	}
+}
+
+func (c *Sharded) replicate(tb testing.TB) {
+	tb.Helper()
+	for i, master := range c.Masters {
+		id, err := master.Client(tb).ClusterMyID(tb.Context()).Result()
+		if err != nil {
+			tb.Fatalf("id of cluster node %s: %v", master.Addr, err)
+		}
+		for _, s := range c.Replicas[i] {
+			client := s.Client(tb)
+			// A replica can follow only a master it has heard of.
+			poll(tb, "cluster node on "+s.Addr, s, func(ctx context.Context) error {
+				return client.ClusterReplicate(ctx, id).Err()
+			})
+			poll(tb, "cluster replica on "+s.Addr, s, replicaIsInSync(client))
+		}
+	}
+}
+
+func (c *Sharded) awaitWhole(tb testing.TB) {
+	tb.Helper()
+	want := len(c.nodes())
+	for _, s := range c.nodes() {
+		client := s.Client(tb)
+		poll(tb, "cluster node on "+s.Addr, s, func(ctx context.Context) error {
+			info, err := client.ClusterInfo(ctx).Result()
+			if err != nil {
+				return err
+			}
+			if !strings.Contains(info, "cluster_state:ok") {
+				return errors.New("cluster is not complete")
+			}
+			slots, err := client.ClusterSlots(ctx).Result()
+			if err != nil {
+				return err
+			}
+			seen := 0
+			for _, r := range slots {
+				seen += len(r.Nodes)
+			}
+			if seen != want {
+				return fmt.Errorf("sees %d of %d nodes", seen, want)
+			}
+			return nil
+		})
+	}
+}
