@@ -12,9 +12,9 @@ import (
 // problemType is the media type of RFC 9457.
 const problemType = "application/problem+json"
 
-// Problem is a problem document (RFC 9457). It is also the error that handlers
-// return to have one written.
-type Problem struct {
+// problemError is a problem document (RFC 9457) and the error that handlers
+// return to have it written.
+type problemError struct {
 	// Type is always about:blank: Title says what Status means.
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -23,25 +23,24 @@ type Problem struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// Error implements error.
-func (p *Problem) Error() string { return fmt.Sprintf("%d %s: %s", p.Status, p.Title, p.Detail) }
+func (p *problemError) Error() string { return fmt.Sprintf("%d %s: %s", p.Status, p.Title, p.Detail) }
 
-func problem(status int, detail string) *Problem {
-	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail}
+func problem(status int, detail string) *problemError {
+	return &problemError{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail}
 }
 
-func draining() *Problem {
+func draining() *problemError {
 	return problem(http.StatusServiceUnavailable, "this hub is shutting down")
 }
 
-func storeAway() *Problem {
+func storeAway() *problemError {
 	return problem(http.StatusServiceUnavailable, "the store does not answer")
 }
 
 // problemOf says what the client is told of err. What it does not know is an
 // internal error, whose text stays in the log.
-func problemOf(err error, r *http.Request) *Problem {
-	if p, ok := errors.AsType[*Problem](err); ok {
+func problemOf(err error, r *http.Request) *problemError {
+	if p, ok := errors.AsType[*problemError](err); ok {
 		return p
 	}
 	if h, ok := errors.AsType[*echo.HTTPError](err); ok {

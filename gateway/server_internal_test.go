@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -31,8 +32,8 @@ func TestBrokenAnswerDropsTheConnection(t *testing.T) {
 			s := New(Config{}, slog.New(slog.NewTextHandler(t.Output(), nil)), nil)
 			s.echo.GET("/broken", handler)
 			defer func() {
-				if p := recover(); p != http.ErrAbortHandler {
-					t.Errorf("recovered %v, want http.ErrAbortHandler", p)
+				if err, _ := recover().(error); !errors.Is(err, http.ErrAbortHandler) {
+					t.Errorf("recovered %v, want http.ErrAbortHandler", err)
 				}
 			}()
 			s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/broken", nil))

@@ -48,7 +48,10 @@ func wantProblem(t *testing.T, rec *httptest.ResponseRecorder, status int, detai
 	if got := rec.Header().Get("Content-Type"); got != "application/problem+json" {
 		t.Errorf("Content-Type %q", got)
 	}
-	var p gateway.Problem
+	var p struct {
+		Type, Title, Detail string
+		Status              int
+	}
 	if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil {
 		t.Fatalf("body %q: %v", rec.Body, err)
 	}

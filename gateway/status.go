@@ -43,7 +43,7 @@ func (s *Server) page(c echo.Context) error {
 }
 
 // ready returns nil, or the problem to answer with.
-func (s *Server) ready(ctx context.Context) *Problem {
+func (s *Server) ready(ctx context.Context) *problemError {
 	if s.draining.Load() {
 		return draining()
 	}

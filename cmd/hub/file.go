@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -17,14 +18,12 @@ import (
 func readFile(path string, wrong *complaints) found {
 	values := found{}
 	where := func(line int) string { return fmt.Sprintf("file %s:%d", path, line) }
-	file, err := os.Open(path) //nolint:gosec // the operator's own file
+	text, err := os.ReadFile(path) //nolint:gosec // the operator's own file
 	if err != nil {
 		wrong.add("config: %v", err)
 		return values
 	}
-	defer file.Close()
-
-	in := yaml.NewDecoder(file)
+	in := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, second yaml.Node
 	err = in.Decode(&doc)
 	if errors.Is(err, io.EOF) {

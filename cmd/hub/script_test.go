@@ -60,7 +60,7 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
 		ts.Fatalf("usage: hub-start NAME ARG…")
 	}
-	h := &hubProcess{cmd: exec.Command("hub", args[1:]...)} //nolint:gosec,noctx // the script decides; ended by Defer
+	h := &hubProcess{cmd: exec.Command("hub", args[1:]...)} //nolint:noctx // ended by Defer
 	h.cmd.Dir = ts.Getenv("WORK")
 	h.cmd.Env = []string{"PATH=" + ts.Getenv("PATH"), "GORACE=" + noRaceNap}
 	h.cmd.Stderr = &h.stderr

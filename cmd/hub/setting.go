@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -142,11 +143,9 @@ func parseReplica(id *wire.ReplicaID, s string) error {
 }
 
 func oneOf(field *string, s string, choices ...string) error {
-	for _, c := range choices {
-		if c == s {
-			*field = s
-			return nil
-		}
+	if slices.Contains(choices, s) {
+		*field = s
+		return nil
 	}
 	last := len(choices) - 1
 	return fmt.Errorf("want %s or %s", strings.Join(choices[:last], ", "), choices[last])

@@ -1,0 +1,171 @@
+package arch_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+const module = "github.com/everdesk/everdesk"
+
+// pkg is what `go list` says of a package.
+type pkg struct {
+	ImportPath     string
+	Dir            string
+	Name           string
+	Standard       bool
+	GoFiles        []string
+	CgoFiles       []string
+	IgnoredGoFiles []string
+	TestGoFiles    []string
+	XTestGoFiles   []string
+	Imports        []string
+	TestImports    []string
+	XTestImports   []string
+}
+
+// room is the package's name in the tables.
+func (p pkg) room() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
+
+// files are the paths of all Go files of the package.
+func (p pkg) files() []string {
+	names := slices.Concat(p.GoFiles, p.CgoFiles, p.IgnoredGoFiles, p.TestGoFiles, p.XTestGoFiles)
+	for i, name := range names {
+		names[i] = filepath.Join(p.Dir, name)
+	}
+	return names
+}
+
+// list asks the go command once for all packages of the module.
+var list = sync.OnceValues(func() ([]pkg, error) {
+	cmd := exec.Command("go", "list", "-json", module+"/...") //nolint:noctx // runs once for all tests
+	out, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return nil, errors.New(string(exit.Stderr))
+	}
+	if err != nil {
+		return nil, err
+	}
+	var all []pkg
+	in := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p pkg
+		switch err := in.Decode(&p); {
+		case errors.Is(err, io.EOF):
+			return all, nil
+		case err != nil:
+			return nil, err
+		}
+		all = append(all, p)
+	}
+})
+
+func packages(t *testing.T) []pkg {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := list()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	if len(all) == 0 {
+		t.Fatal("go list found no packages")
+	}
+	// The test cache does not see what the go command looked at. Reading the
+	// folders makes it notice new files and packages.
+	for _, p := range all {
+		for dir := p.Dir; strings.HasPrefix(dir, root); dir = filepath.Dir(dir) {
+			if _, err := os.ReadDir(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return all
+}
+
+// has reports whether a list of the tables contains name.
+func has(names, name string) bool {
+	return names == "*" || slices.Contains(strings.Fields(names), name)
+}
+
+func TestEveryPackageIsListed(t *testing.T) {
+	t.Parallel()
+	there := map[string]bool{}
+	for _, p := range packages(t) {
+		there[p.room()] = true
+		if _, ok := rooms[p.room()]; !ok {
+			t.Errorf("%s is new: a new package is a decision, list it in rooms_test.go", p.room())
+		}
+	}
+	for name := range maps.Keys(rooms) {
+		if !there[name] {
+			t.Errorf("%s is listed in rooms_test.go but is not there", name)
+		}
+	}
+}
+
+func TestImportsGoDown(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		r := rooms[p.room()]
+		for _, path := range p.Imports {
+			if name, ours := strings.CutPrefix(path, module+"/"); ours && !has(r.uses, name) {
+				t.Errorf("%s imports %s, which rooms_test.go does not allow", p.room(), name)
+			}
+		}
+		for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
+			name, ours := strings.CutPrefix(path, module+"/")
+			if ours && name != p.room() && !has(r.uses, name) && !has(r.tests, name) {
+				t.Errorf("tests of %s import %s, which rooms_test.go does not allow", p.room(), name)
+			}
+		}
+	}
+}
+
+func TestGuestsStayWhereTheyBelong(t *testing.T) {
+	t.Parallel()
+	for _, p := range packages(t) {
+		for _, path := range p.Imports {
+			if !isGuest(path) {
+				continue
+			}
+			if g, ok := guest(path); !ok || !has(g.uses, p.room()) {
+				t.Errorf("%s imports %s, which rooms_test.go does not allow", p.room(), path)
+			}
+		}
+		for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
+			if !isGuest(path) {
+				continue
+			}
+			if g, ok := guest(path); !ok || !has(g.uses, p.room()) && !has(g.tests, p.room()) {
+				t.Errorf("tests of %s import %s, which rooms_test.go does not allow", p.room(), path)
+			}
+		}
+	}
+}
+
+// isGuest reports whether path is neither ours nor the standard library's.
+func isGuest(path string) bool {
+	first, _, _ := strings.Cut(path, "/")
+	return strings.Contains(first, ".") && !strings.HasPrefix(path, module+"/") && path != module
+}
+
+// guest finds the module that path is in.
+func guest(path string) (room, bool) {
+	for name, r := range guests {
+		if path == name || strings.HasPrefix(path, name+"/") {
+			return r, true
+		}
+	}
+	return room{}, false
+}

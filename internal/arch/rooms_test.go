@@ -1,0 +1,44 @@
+package arch_test
+
+// room says what a package may import of this module.
+type room struct {
+	uses  string // separated by spaces; * is everything
+	tests string // what its tests may use besides
+}
+
+// rooms are all packages of the module, from the ground up. Imports go down
+// only; docs/ARCHITECTURE.md says what each is for.
+var rooms = map[string]room{
+	"wire": {},
+
+	"store":                 {uses: "wire"},
+	"store/storetest":       {uses: "store wire"},
+	"store/redisstore":      {uses: "store wire", tests: "store/storetest internal/redistest"},
+	"store/filestore":       {uses: "store wire store/filestore/kvlog", tests: "store/storetest"},
+	"store/filestore/kvlog": {},
+
+	"gateway": {uses: "wire"},
+
+	"cmd/hub": {uses: "*", tests: "internal/redistest"},
+
+	"bench": {tests: "store store/filestore store/redisstore internal/redistest wire"},
+
+	"internal/arch":      {},
+	"internal/redistest": {},
+	"internal/wiregen":   {uses: "wire"},
+}
+
+// guests are the modules of others: where each may be imported. A module that
+// is not here may not be imported at all.
+var guests = map[string]room{
+	"github.com/labstack/echo/v4":     {uses: "gateway cmd/hub"},
+	"github.com/redis/go-redis/v9":    {uses: "store/redisstore internal/redistest cmd/hub bench"},
+	"github.com/coder/websocket":      {uses: "gateway client"},
+	"github.com/google/jsonschema-go": {uses: "wire internal/wiregen"},
+	"go.yaml.in/yaml/v3":              {uses: "cmd/hub"},
+	"github.com/google/go-cmp":        {uses: "store/storetest", tests: "*"},
+	"github.com/rogpeppe/go-internal": {tests: "cmd/hub"},
+	"go.uber.org/goleak":              {tests: "*"},
+	"pgregory.net/rapid":              {uses: "store/storetest", tests: "*"},
+	"golang.org/x/sys":                {uses: "store/filestore store/filestore/kvlog"},
+}
