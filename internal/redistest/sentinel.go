@@ -93,7 +93,7 @@ func (w *Watched) startSentinels(tb testing.TB) {
 		w.Sentinels = append(w.Sentinels, prepare(tb))
 	}
 	for i, s := range w.Sentinels {
-		text := fmt.Sprintf("sentinel myid %[2]s\n"+
+		text := fmt.Appendf(nil, "sentinel myid %[2]s\n"+
 			"sentinel monitor %[1]s %[3]s 2\n"+
 			"sentinel down-after-milliseconds %[1]s 1000\n"+
 			"sentinel failover-timeout %[1]s 3000\n"+
@@ -101,12 +101,12 @@ func (w *Watched) startSentinels(tb testing.TB) {
 			"sentinel known-replica %[1]s %[4]s\n", MasterName, id(i), spaced(w.Master), spaced(w.Replica))
 		for j, other := range w.Sentinels {
 			if j != i {
-				text += fmt.Sprintf("sentinel known-sentinel %s %s %s\n", MasterName, spaced(other), id(j))
+				text = fmt.Appendf(text, "sentinel known-sentinel %s %s %s\n", MasterName, spaced(other), id(j))
 			}
 		}
 		// Sentinels rewrite their configuration, so each needs a file of its own.
 		conf := filepath.Join(s.dir, "sentinel.conf")
-		if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(conf, text, 0o600); err != nil {
 			tb.Fatalf("configuration of a sentinel: %v", err)
 		}
 		s.args = []string{conf, "--sentinel"}
