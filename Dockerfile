@@ -1,0 +1,30 @@
+# syntax=docker/dockerfile:1
+# The image holds one static program and an empty folder for its data.
+
+FROM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+# .git comes along: the go command stamps the revision into the program.
+COPY . .
+RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /out/hub ./cmd/hub \
+ && mkdir /out/data
+
+FROM scratch
+# Certificates for rediss:// and, later, for AI backends.
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build /out/hub /hub
+# A number, because there is no passwd file and because Kubernetes can then see
+# that it is not root.
+COPY --from=build --chown=65532:65532 /out/data /data
+USER 65532:65532
+ENV HUB_ADDR=0.0.0.0:8080 \
+    HUB_STORE=file:/data
+VOLUME /data
+EXPOSE 8080
+# The hub asks itself; it reads the same settings, so it knows the port.
+HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --start-interval=1s \
+  CMD ["/hub", "health"]
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["/hub"]
+CMD ["serve"]
