@@ -76,7 +76,8 @@
 //     A slow reader costs a bounded buffer and nobody's time but its own: it
 //     reads on where it was, or gets [ErrTrimmed] when the log has moved on.
 //   - Tail and Receive wait for more until they show an error, and end there:
-//     that of the context, [ErrClosed], [ErrNotFound] after a deletion.
+//     that of the context, [ErrClosed], or after a deletion [ErrNotFound] from
+//     Tail and [ErrFenced] from Receive.
 //   - Commands are received in the order they were sent, stay in the inbox until
 //     a batch consumes them, and are shown again by every later Receive of
 //     whoever is the owner then. A command sent again is a duplicate while it is

@@ -12,6 +12,7 @@ type Document struct {
 	// it is the version that must be there now, 0 meaning none: otherwise
 	// [ErrConflict].
 	Version uint64
-	// TTL, unless 0, removes the document after that time.
+	// TTL, unless 0, removes the document after that time. Get and Documents
+	// answer with what is left of it.
 	TTL time.Duration
 }

@@ -1,0 +1,154 @@
+package storetest
+
+import (
+	"errors"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// corruptChecks need [Env.Corrupt].
+func corruptChecks() []check {
+	load := func(r *rig, _ *pen) error { _, err := r.Load(r.ctx, "s"); return err }
+	list := func(name string) func(*rig, *pen) error {
+		return func(r *rig, _ *pen) error { _, err := r.ReadList(r.ctx, "s", name, 0, 10); return err }
+	}
+	var checks []check
+	for _, c := range []struct {
+		name   string
+		damage Damage
+		read   func(*rig, *pen) error
+	}{
+		{"a field of a table", Damage{Kind: store.KindField, Name: "t", Field: "f"}, load},
+		{"an item of a list, loaded", Damage{Kind: store.KindItem, Name: "l", Index: 1}, load},
+		{"an item of a list, read", Damage{Kind: store.KindItem, Name: "l", Index: 1}, list("l")},
+		{"an item of a cold list", Damage{Kind: store.KindItem, Name: store.ColdPrefix + "l", Index: 1}, list(store.ColdPrefix + "l")},
+		{"an entry of the log, read", Damage{Kind: store.KindEntry}, func(r *rig, p *pen) error {
+			_, err := r.Read(r.ctx, "s", p.lease.Top(), 10)
+			return err
+		}},
+		{"an entry of the log, followed", Damage{Kind: store.KindEntry}, func(r *rig, p *pen) error {
+			f := r.follow("s", p.lease.Top())
+			for {
+				if _, err := f.next(); err != nil {
+					return err
+				}
+			}
+		}},
+		{"a command", Damage{Kind: store.KindCommand, Name: "b"}, func(r *rig, p *pen) error {
+			v := r.receiver(p.lease)
+			for {
+				select {
+				case <-v.got:
+				case err := <-v.failed:
+					return err
+				case <-r.ctx.Done():
+					return r.ctx.Err()
+				}
+			}
+		}},
+	} {
+		checks = append(checks, check{name: c.name, run: func(r *rig) {
+			p, other := r.precious()
+			c.damage.Session, c.damage.At = "s", p.top
+			r = r.on(r.env.Corrupt(r.T, c.damage))
+			p, other = r.resume(p), r.resume(other)
+			for range 2 {
+				r.isCorrupt(c.read(r, p))
+			}
+			r.setAside(p, other)
+		}})
+	}
+	return append(checks,
+		check{name: "a card", run: corruptCard},
+		check{name: "a document", run: corruptDocument},
+		check{name: "a field that is written anew after lifting", run: corruptRepaired},
+	)
+}
+
+// resume is a pen on another handle.
+func (r *rig) resume(p *pen) *pen {
+	return &pen{rig: r, lease: p.lease, number: p.number, top: p.top}
+}
+
+func (r *rig) isCorrupt(err error) {
+	r.Helper()
+	if c, ok := errors.AsType[*store.CorruptError](err); !ok || !errors.Is(err, store.ErrCorrupt) || c.Where == "" {
+		r.Fatalf("got error %v, want a *CorruptError that says where", err)
+	}
+}
+
+// precious makes a session with a value of every kind, and another like it.
+func (r *rig) precious() (p, other *pen) {
+	r.Helper()
+	for _, id := range []wire.SessionID{"s", "other"} {
+		other, p = p, r.own(id, "a")
+		r.sendAll(id, commands("a", "b", "c"))
+		p.commit(store.Batch{Card: []byte("a card"), Ops: []store.Op{
+			store.Set("t", "f", []byte("value")), store.Push("l", items("one", "two", "three")...),
+			store.Push(store.ColdPrefix+"l", items("one", "two", "three")...),
+		}})
+		p.commit(store.Batch{Events: p.frames(3)})
+	}
+	return other, p
+}
+
+// setAside ends the check when a damaged session still takes writes, or when
+// another suffers.
+func (r *rig) setAside(p, other *pen) {
+	r.Helper()
+	reason := r.info("s").Quarantined
+	if reason == "" {
+		r.Fatal("session is not quarantined")
+	}
+	p.refusesWrites(reason)
+	other.write(1)
+	v := r.everything("other")
+	if len(v.Log) != 5 || string(v.State.Tables["t"]["f"]) != "value" || v.Info.Quarantined != "" {
+		r.Errorf("the other session is %+v", v)
+	}
+	r.same("received by the other", r.inbox(other.lease, 3), commands("a", "b", "c"))
+	if got := r.walk(store.Query{}, nil); len(got) != 2 || got["s"].Quarantined != reason {
+		r.Errorf("listing shows %v", got)
+	}
+}
+
+func corruptCard(r *rig) {
+	p, other := r.precious()
+	r = r.on(r.env.Corrupt(r.T, Damage{Kind: store.KindCard, Session: "s"}))
+	for _, q := range []store.Query{{}, {User: "user"}} {
+		got := r.walk(q, nil)
+		if len(got) != 2 || len(got["s"].Card) != 0 || got["s"].Quarantined == "" || string(got["other"].Card) != "a card" {
+			r.Errorf("listing shows %+v", got)
+		}
+	}
+	if i := r.info("s"); len(i.Card) != 0 || i.Quarantined == "" {
+		r.Errorf("info is %+v", i)
+	}
+	r.setAside(r.resume(p), r.resume(other))
+}
+
+func corruptDocument(r *rig) {
+	r.put("c", "bad", "data", 0)
+	r.put("c", "good", "data", 0)
+	r = r.on(r.env.Corrupt(r.T, Damage{Kind: store.KindDocument, Name: "c", Field: "bad"}))
+	_, err := r.Get(r.ctx, "c", "bad")
+	r.isCorrupt(err)
+	r.holds("c", "good", "data", 1)
+}
+
+func corruptRepaired(r *rig) {
+	p, _ := r.precious()
+	r = r.on(r.env.Corrupt(r.T, Damage{Kind: store.KindField, Session: "s", Name: "t", Field: "f"}))
+	_, err := r.Load(r.ctx, "s")
+	r.isCorrupt(err)
+	r.ok(r.Quarantine(r.ctx, "s", ""))
+	p = r.pen(r.claim("s", p.lease.Replica))
+	p.commit(store.Batch{Ops: []store.Op{store.Set("t", "f", []byte("repaired"))}})
+	if s := r.load("s"); string(s.Tables["t"]["f"]) != "repaired" {
+		r.Errorf("tables are %v", s.Tables)
+	}
+	if got := r.info("s").Quarantined; got != "" {
+		r.Errorf("session is quarantined again: %s", got)
+	}
+}

@@ -1,0 +1,139 @@
+package storetest
+
+import (
+	"errors"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func quarantineChecks() []check {
+	return []check{
+		{name: "writes are refused with the reason", run: quarantineRefuses},
+		{name: "reads go on", run: quarantineReads},
+		{name: "who has the lease may keep it or let it go", run: quarantineLease},
+		{name: "lifting it lets the owner go on", run: quarantineLift},
+		{name: "other sessions run on", run: quarantineOthers},
+		{name: "the reason may change", run: quarantineReason},
+		{name: "an unknown session is ErrNotFound", run: quarantineUnknown},
+	}
+}
+
+// isQuarantined ends the check when err does not say why.
+func (r *rig) isQuarantined(err error, id wire.SessionID, reason string) {
+	r.Helper()
+	q, ok := errors.AsType[*store.QuarantinedError](err)
+	if !ok || !errors.Is(err, store.ErrQuarantined) {
+		r.Fatalf("got error %v, want *QuarantinedError", err)
+	}
+	if q.Session != id || q.Reason != reason {
+		r.Fatalf("error is %+v, want reason %q of %s", q, reason, id)
+	}
+}
+
+// refusesWrites tries every write that quarantine forbids.
+func (p *pen) refusesWrites(reason string) {
+	p.Helper()
+	id := p.lease.Session
+	_, err := p.Claim(p.ctx, id, p.lease.Replica, p.long())
+	p.isQuarantined(err, id, reason)
+	_, err = p.Claim(p.ctx, id, "somebody-else", p.long())
+	if !errors.Is(err, store.ErrOwned) {
+		p.isQuarantined(err, id, reason)
+	}
+	_, err = p.try(p.next(store.Batch{Events: p.frames(1)}))
+	p.isQuarantined(err, id, reason)
+	p.isQuarantined(p.Delete(p.ctx, p.lease), id, reason)
+	_, err = p.Send(p.ctx, id, store.Command{ID: "during-quarantine"})
+	p.isQuarantined(err, id, reason)
+}
+
+func quarantineRefuses(r *rig) {
+	p := r.own("s", "a")
+	p.write(1)
+	r.ok(r.Quarantine(r.ctx, "s", "disk is on fire"))
+	before := r.everything("s")
+	if got := before.Info.Quarantined; got != "disk is on fire" {
+		r.Errorf("info says %q", got)
+	}
+	p.refusesWrites("disk is on fire")
+	r.another().pen(p.lease).refusesWrites("disk is on fire")
+	r.same("session", r.everything("s"), before)
+
+	r.create("unclaimed")
+	r.ok(r.Quarantine(r.ctx, "unclaimed", "early"))
+	_, err := r.Claim(r.ctx, "unclaimed", "a", r.long())
+	r.isQuarantined(err, "unclaimed", "early")
+}
+
+func quarantineReads(r *rig) {
+	p := r.own("s", "a")
+	p.commit(store.Batch{Events: p.frames(2), Ops: []store.Op{store.Set("t", "f", nil), store.Push("l", nil)}})
+	r.sendAll("s", commands("a"))
+	before := r.everything("s")
+	r.ok(r.Quarantine(r.ctx, "s", "because"))
+	other := r.another()
+	after := other.everything("s")
+	before.Info.Quarantined = "because"
+	r.same("session", after, before)
+	r.same("tail", other.follow("s", wire.Position{}).events(3), after.Log)
+	page, err := other.ReadList(r.ctx, "s", "l", 0, 1)
+	r.ok(err)
+	if page.Total != 1 {
+		r.Errorf("list has %d items, want 1", page.Total)
+	}
+	r.same("received", r.inbox(p.lease, 1), commands("a"))
+	if got := other.walk(store.Query{}, nil); got["s"].Quarantined != "because" {
+		r.Errorf("listing shows %+v", got)
+	}
+}
+
+func quarantineLease(r *rig) {
+	p := r.own("s", "a")
+	r.ok(r.Quarantine(r.ctx, "s", "because"))
+	r.ok(r.Renew(r.ctx, p.lease))
+	r.ok(r.Release(r.ctx, p.lease))
+	if got := r.info("s").Owner; got != "" {
+		r.Errorf("owner after release is %s", got)
+	}
+	r.is(r.Renew(r.ctx, p.lease), store.ErrFenced, "Renew after release")
+}
+
+func quarantineLift(r *rig) {
+	p := r.own("s", "a")
+	p.write(1)
+	r.ok(r.Quarantine(r.ctx, "s", "because"))
+	_, err := p.try(p.next(store.Batch{Events: p.frames(1)}))
+	r.isQuarantined(err, "s", "because")
+	r.ok(r.another().Quarantine(r.ctx, "s", ""))
+	if got := r.info("s").Quarantined; got != "" {
+		r.Errorf("info says %q after lifting", got)
+	}
+	p.write(1)
+	r.sendAll("s", commands("a"))
+	r.ok(r.Quarantine(r.ctx, "s", "")) // lifting what is not there
+	r.ok(r.Delete(r.ctx, p.lease))
+}
+
+func quarantineOthers(r *rig) {
+	p, q := r.own("s", "a"), r.own("t", "a")
+	r.ok(r.Quarantine(r.ctx, "s", "because"))
+	q.write(1)
+	r.sendAll("t", commands("a"))
+	q = r.pen(r.claim("t", "a"))
+	r.ok(r.Delete(r.ctx, q.lease))
+	r.own("u", "a").write(1)
+	p.refusesWrites("because")
+}
+
+func quarantineReason(r *rig) {
+	p := r.own("s", "a")
+	r.ok(r.Quarantine(r.ctx, "s", "first"))
+	r.ok(r.Quarantine(r.ctx, "s", "sécond: {with} 'everything' \"in\" it"))
+	p.refusesWrites("sécond: {with} 'everything' \"in\" it")
+}
+
+func quarantineUnknown(r *rig) {
+	r.is(r.Quarantine(r.ctx, "s", "because"), store.ErrNotFound, "Quarantine")
+	r.is(r.Quarantine(r.ctx, "s", ""), store.ErrNotFound, "Quarantine")
+}

@@ -1,0 +1,204 @@
+package storetest
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// restartChecks need [Env.Reopen].
+func restartChecks() []check {
+	return []check{
+		{name: "everything is there after a restart", run: restartKeeps},
+		{name: "a restarted store goes on where it was", run: restartGoesOn},
+		{name: "a trimmed log stays trimmed", run: restartTrimmed, opts: Options{Limits: store.Limits{LogEvents: 64}}},
+		{name: "older values are upgraded when read", run: schemaUpgrade},
+		{name: "changed values are stored in the new form", run: schemaStored},
+		{name: "newer values are refused without quarantine", run: schemaNewer},
+	}
+}
+
+func (r *rig) reopen(o Options) *rig {
+	r.Helper()
+	return r.on(r.env.Reopen(r.T, o))
+}
+
+func restartKeeps(r *rig) {
+	p := r.own("s", "a")
+	r.sendAll("s", commands("a", "b"))
+	p.commit(store.Batch{
+		Events: p.frames(3), Consumed: []string{"a"}, Card: []byte("card"), Working: new(true),
+		Ops: []store.Op{store.Set("t", "f", []byte("v")), store.Push("l", items("x", "y")...), store.Push(store.ColdPrefix+"l", items("z")...)},
+	})
+	r.create("new")
+	r.ok(r.Quarantine(r.ctx, "new", "because"))
+	gone := r.own("gone", "a")
+	r.ok(r.Delete(r.ctx, gone.lease))
+	r.put("c", "n", "data", r.put("c", "n", "first", 0))
+	before, beforeNew := r.everything("s"), r.everything("new")
+
+	r = r.reopen(Options{})
+	r.ok(r.Ready(r.ctx))
+	r.same("session", r.everything("s"), before)
+	r.same("new session", r.everything("new"), beforeNew)
+	r.same("sessions", sessionIDs(r.walk(store.Query{User: "user"}, nil)), []wire.SessionID{"new", "s"})
+	page, err := r.ReadList(r.ctx, "s", store.ColdPrefix+"l", 0, 10)
+	r.ok(err)
+	r.same("cold list", page, store.ListPage{Items: items("z"), Total: 1})
+	r.same("inbox", r.inbox(p.lease, 1), commands("b"))
+	if !r.sendOn("s", "a", "data of a") {
+		r.Error("a consumed command is not a duplicate after a restart")
+	}
+	r.holds("c", "n", "data", 2)
+	r.create("gone")
+	if l := r.claim("gone", "a"); l.Epoch <= gone.lease.Epoch {
+		r.Errorf("epoch is %d after %d of the session's last life", l.Epoch, gone.lease.Epoch)
+	}
+}
+
+func restartGoesOn(r *rig) {
+	p := r.own("s", "a")
+	p.write(1)
+	b := p.next(store.Batch{Events: p.frames(2), Ops: []store.Op{store.Push("l", nil)}})
+	first, err := p.try(b)
+	r.ok(err)
+	for range 3 {
+		r = r.reopen(Options{})
+		p = r.resume(p)
+		again, err := p.try(b)
+		r.ok(err)
+		r.same("receipt of a retry", again, first)
+		_, err = r.Claim(r.ctx, "s", "b", r.long())
+		r.is(err, store.ErrOwned, "Claim")
+		_, err = r.Commit(r.ctx, p.lease, store.Batch{Number: p.number + 2, Prev: p.top})
+		r.isGap(err, p.top, p.number)
+		b = p.next(store.Batch{Events: p.frames(1)})
+		first, err = p.try(b)
+		r.ok(err)
+	}
+	if got := len(r.load("s").Lists["l"]); got != 1 {
+		r.Errorf("list has %d items, want 1", got)
+	}
+}
+
+func restartTrimmed(r *rig) {
+	c := r.chronicle("s", store.Limits{LogEvents: 64})
+	for n := range 30 {
+		c.append(c.frames(n % 6)...)
+		if n%8 == 7 {
+			before := r.everything("s")
+			r = r.reopen(Options{Limits: store.Limits{LogEvents: 64}})
+			c.pen = r.resume(c.pen)
+			r.same("session", r.everything("s"), before)
+		}
+		c.verify()
+	}
+	c.verifyCursors(r)
+}
+
+// version2 is a schema whose upgrade shows in every value.
+func version2() Options {
+	return Options{Schema: store.Schema{Version: 2, Upgrade: func(kind store.Kind, name string, from uint8, value []byte) ([]byte, error) {
+		if kind == store.KindEntry {
+			return bytes.ReplaceAll(value, []byte("v1"), []byte("v2")), nil
+		}
+		if kind == store.KindCard || kind == store.KindCommand {
+			name = ""
+		}
+		return fmt.Appendf(nil, "%s %s %q from %d", value, kind, name, from), nil
+	}}}
+}
+
+// written is a session with a value of every kind in version 1.
+func (r *rig) written(id wire.SessionID) *pen {
+	r.Helper()
+	p := r.own(id, "a")
+	p.commit(store.Batch{
+		Events: items("v1 first", "v1 second"), Card: []byte("card"),
+		Ops: []store.Op{
+			store.Set("t", "f", []byte("field")), store.Push("l", items("item")...),
+			store.Push(store.ColdPrefix+"l", items("item")...),
+		},
+	})
+	r.send(id, "command", "data")
+	r.put("c", string(id), "document", 0)
+	return p
+}
+
+func schemaUpgrade(r *rig) {
+	p := r.written("s")
+	r = r.reopen(version2())
+	r.same("state", r.load("s"), store.State{
+		At:     p.top,
+		Tables: tables{"t": {"f": []byte(`field field "t/f" from 1`)}},
+		Lists:  lists{"l": items(`item item "l" from 1`)},
+	})
+	page, err := r.ReadList(r.ctx, "s", store.ColdPrefix+"l", 0, 10)
+	r.ok(err)
+	r.same("cold list", page.Items, items(`item item "cold:l" from 1`))
+	events, err := r.Read(r.ctx, "s", p.lease.Top(), 10)
+	r.ok(err)
+	if len(events) != 2 || string(events[0].Frame) != "v2 first" || string(events[1].Frame) != "v2 second" {
+		r.Errorf("events are %q", events)
+	}
+	r.same("tail", r.follow("s", p.lease.Top()).events(2), events)
+	if got := string(r.info("s").Card); got != `card card "" from 1` {
+		r.Errorf("card is %q", got)
+	}
+	r.same("inbox", r.inbox(p.lease, 1), []store.Command{{ID: "command", Data: []byte(`data command "" from 1`)}})
+	r.holds("c", "s", `document document "c/s" from 1`, 1)
+}
+
+func schemaStored(r *rig) {
+	p := r.written("s")
+	r = r.reopen(version2())
+	p = r.resume(p)
+	p.commit(store.Batch{Events: items("v2 third"), Card: []byte("new card"), Ops: []store.Op{
+		store.Set("t", "f", []byte("new field")), store.Push("l", []byte("new item")),
+	}})
+	r.put("c", "s", "new document", 1)
+	for range 2 {
+		r.same("state", r.load("s"), store.State{
+			At:     p.top,
+			Tables: tables{"t": {"f": []byte("new field")}},
+			Lists:  lists{"l": items(`item item "l" from 1`, "new item")},
+		})
+		if got := string(r.info("s").Card); got != "new card" {
+			r.Errorf("card is %q", got)
+		}
+		r.holds("c", "s", "new document", 2)
+		r = r.reopen(version2())
+	}
+}
+
+func schemaNewer(r *rig) {
+	old := r.written("old")
+	r = r.reopen(version2())
+	p := r.written("s")
+	r = r.reopen(Options{})
+	_, err := r.Load(r.ctx, "s")
+	r.is(err, store.ErrNewerSchema, "Load")
+	_, err = r.ReadList(r.ctx, "s", store.ColdPrefix+"l", 0, 10)
+	r.is(err, store.ErrNewerSchema, "ReadList")
+	_, err = r.Read(r.ctx, "s", p.lease.Top(), 10)
+	r.is(err, store.ErrNewerSchema, "Read")
+	r.follow("s", p.lease.Top()).ends(store.ErrNewerSchema)
+	_, err = r.Get(r.ctx, "c", "s")
+	r.is(err, store.ErrNewerSchema, "Get")
+	v := r.everything("old")
+	if string(v.State.Tables["t"]["f"]) != "field" {
+		r.Errorf("state of the old session is %v", v.State)
+	}
+	r.resume(old).write(1)
+
+	r = r.reopen(version2()) // the newer program finds all as it was
+	if i := r.info("s"); i.Quarantined != "" || string(i.Card) != "card" {
+		r.Errorf("info is %+v", i)
+	}
+	r.resume(p).write(1)
+	if s := r.load("s"); string(s.Tables["t"]["f"]) != "field" {
+		r.Errorf("tables are %v", s.Tables)
+	}
+}
