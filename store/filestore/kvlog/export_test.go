@@ -1,0 +1,102 @@
+package kvlog
+
+import (
+	"fmt"
+	"path/filepath"
+)
+
+// The parts of the format that tests damage on purpose.
+const (
+	SegmentHeader = segmentHeader
+	HeaderBytes   = headerBytes
+)
+
+// Kill ends a log the way the death of its process does: nothing more is
+// written, nothing synced.
+func (l *Log) Kill() error {
+	err := fmt.Errorf("%w: killed", ErrBroken)
+	l.broken.Store(&err)
+	return l.Close()
+}
+
+// Audit compares the running sums with what the index really holds.
+func (l *Log) Audit() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	total, live := l.total.Load(), l.live.Load()
+	perSegment := map[uint32]int64{}
+	for _, s := range l.segs {
+		perSegment[s.id] = s.live
+	}
+	(&replay{Log: l}).count()
+	if t, v := l.total.Load(), l.live.Load(); t != total || v != live {
+		return fmt.Errorf("sums are %d total, %d live, want %d, %d", total, live, t, v)
+	}
+	for _, s := range l.segs {
+		if perSegment[s.id] != s.live {
+			return fmt.Errorf("segment %d has %d live, want %d", s.id, perSegment[s.id], s.live)
+		}
+	}
+	return nil
+}
+
+// Sums returns the bytes in the folder and those that are live.
+func (l *Log) Sums() (total, live int64) { return l.total.Load(), l.live.Load() }
+
+// Folded returns how many buckets are folded, and of how many.
+func (l *Log) Folded() (folded, all int) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for _, b := range l.buckets {
+		if b.ix == nil {
+			folded++
+		}
+	}
+	return folded, len(l.buckets)
+}
+
+// Where returns the file and place of a value.
+func (l *Log) Where(name, key string) (path string, off, size int64) {
+	_ = l.view(name, func(b *bucket) {
+		if e, ok := b.ix.Get(key); ok {
+			path, off, size = filepath.Join(l.dir, segmentName(e.at.seg)), int64(e.at.off), int64(e.at.size)
+		}
+	})
+	return path, off, size
+}
+
+// WhereFold returns the file and place of a folded bucket's index.
+func (l *Log) WhereFold(name string) (path string, off, size int64) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	b := l.buckets[name]
+	if b == nil || b.ix != nil {
+		return "", 0, 0
+	}
+	return filepath.Join(l.dir, segmentName(b.fold.at.seg)), int64(b.fold.at.off), int64(b.fold.at.size)
+}
+
+// ReadRecord is what opening a log does with the bytes of a record.
+func ReadRecord(data []byte, off int64) (size int64, err error) {
+	h, _, err := readRecord(data, seed([16]byte{}, 1), off)
+	return h.size(), err
+}
+
+// AppendRecord makes a record that ReadRecord takes.
+func AppendRecord(b *Batch, version uint64, off int64) []byte {
+	h := header{kind: b.kind, name: b.bucket, bodySum: checksum(b.body), version: version}
+	return appendRecord(nil, seed([16]byte{}, 1), off, h, b.body)
+}
+
+// Resync is how opening a log finds the next record.
+func Resync(data []byte, off int64) int64 { return resync(data, seed([16]byte{}, 1), off) }
+
+// NewIndex, Set and Remove let tests drive an index by itself.
+func NewIndex() *Index { return new(Index) }
+
+func (x *Index) Set(key string, size uint32) { x.set(Entry{Key: key, at: loc{size: size}}) }
+
+func (x *Index) Remove(lo, hi string) (gone []string) {
+	x.remove(lo, hi, func(e Entry) { gone = append(gone, e.Key) })
+	return gone
+}

@@ -1,0 +1,170 @@
+package kvlog
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// The body of a kindFold record is the whole index of a bucket: for each entry
+// its key, segment, offset and size. It is written when a bucket was not used
+// for a while, so that a bucket nobody uses costs next to no memory. It says
+// nothing that the records before it did not say; if it is lost, opening the
+// log again finds the same index in them.
+
+func appendFold(dst []byte, x *Index) []byte {
+	for e := range x.Ascend("", "") {
+		dst = binary.AppendUvarint(dst, uint64(len(e.Key)))
+		dst = append(dst, e.Key...)
+		dst = binary.AppendUvarint(dst, uint64(e.at.seg))
+		dst = binary.AppendUvarint(dst, uint64(e.at.off))
+		dst = binary.AppendUvarint(dst, uint64(e.at.size))
+	}
+	return dst
+}
+
+func parseFold(body []byte) (*Index, error) {
+	x := new(Index)
+	for r := (reader{data: body}); !r.done(); {
+		e := Entry{Key: string(r.bytes())}
+		e.at = loc{r.uint32(), r.uint32(), r.uint32()}
+		if r.err != nil {
+			return nil, r.err
+		}
+		x.set(e)
+	}
+	return x, nil
+}
+
+// foldIdle folds the buckets that were not used for a while and returns when
+// the next one is due, or the zero time.
+func (l *Log) foldIdle(now time.Time) (next time.Time) {
+	var idle []string
+	l.mu.RLock()
+	for name, b := range l.buckets {
+		if b.ix == nil || b.ix.Len() < foldKeys {
+			continue
+		}
+		due := time.Unix(0, b.used.Load()).Add(l.cfg.FoldAfter)
+		switch {
+		case !due.After(now) && b.pending.Load() == 0:
+			idle = append(idle, name)
+		case next.IsZero() || due.Before(next):
+			next = due
+		}
+	}
+	l.mu.RUnlock()
+	for _, name := range idle {
+		err := l.do(func() []record { return l.foldRecord(name) })
+		if err != nil {
+			// It stays in memory. That is no harm, and the reason is felt by
+			// others more.
+			return now.Add(l.cfg.FoldAfter)
+		}
+	}
+	return next
+}
+
+// foldRecord returns the record that folds a bucket. It runs on the committer.
+func (l *Log) foldRecord(name string) []record {
+	b := l.buckets[name]
+	if b == nil || b.ix == nil || b.pending.Load() > 0 {
+		return nil
+	}
+	body := appendFold(nil, b.ix)
+	return []record{{
+		header: header{kind: kindFold, name: name, bodySum: checksum(body)},
+		data:   body,
+		apply: func(r record, seg *segment, body int64) {
+			b.version = r.version
+			if b.pending.Load() == 0 { // else somebody has come meanwhile and the record is waste
+				l.foldLocked(b, r.header, seg, body)
+			}
+		},
+	}}
+}
+
+// foldLocked forgets the index of a bucket, which is stored in the record with
+// the given header and a body at body.
+func (l *Log) foldLocked(b *bucket, h header, seg *segment, body int64) {
+	start := body + int64(h.body) - h.size()
+	b.fold = Entry{at: loc{seg.id, uint32(start), uint32(h.size())}} //nolint:gosec // within a segment
+	b.pins, b.spread = nil, nil
+	for e := range b.ix.Ascend("", "") {
+		if pinned(e.Key) {
+			b.pins = append(b.pins, e)
+		}
+		b.spreadAdd(e.at.seg, e.cost())
+	}
+	b.spreadAdd(seg.id, b.fold.cost())
+	b.spread = slices.Clip(b.spread)
+	b.ix = nil
+	l.countLocked(seg.id, b.fold.cost())
+}
+
+func (b *bucket) spreadAdd(seg uint32, live int64) {
+	i, ok := slices.BinarySearchFunc(b.spread, seg, func(t tally, seg uint32) int { return cmp.Compare(t.seg, seg) })
+	if !ok {
+		b.spread = slices.Insert(b.spread, i, tally{seg: seg})
+	}
+	b.spread[i].live += live
+}
+
+// liesIn reports whether a folded bucket has anything in a segment.
+func (b *bucket) liesIn(seg uint32) bool {
+	return slices.ContainsFunc(b.spread, func(t tally) bool { return t.seg == seg })
+}
+
+// unfold brings the index of a bucket back to memory.
+func (l *Log) unfold(b *bucket) error {
+	l.mu.RLock()
+	s := Selection{entries: []Entry{b.fold}}
+	folded := b.ix == nil
+	if folded {
+		s.pinLocked(l)
+	}
+	l.mu.RUnlock()
+	if !folded {
+		return nil
+	}
+	defer s.Close()
+	x, err := s.fold()
+	if errors.Is(err, ErrDamaged) {
+		l.cfg.Logger.Warn("folded index is unreadable and made anew", "bucket", b.name, "error", err)
+		x, err = l.rebuild(b.name)
+	}
+	if err != nil {
+		return fmt.Errorf("index of bucket %q: %w", b.name, err)
+	}
+	signal(l.house.wake) // it wants to be folded again one day
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b.ix == nil && b.fold == s.entries[0] {
+		b.ix = x
+		b.pins, b.spread = nil, nil
+		l.countLocked(b.fold.at.seg, -b.fold.cost())
+		b.used.Store(time.Now().UnixNano())
+	}
+	return nil
+}
+
+// fold reads the index in the record that is selected.
+func (s *Selection) fold() (*Index, error) {
+	values, err := s.Values(0, 1)
+	if err != nil {
+		return nil, err
+	}
+	e := s.entries[0].at
+	_, body, err := parseRecord(values[0], s.segment(e.seg).seed, int64(e.off))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	x, err := parseFold(body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	return x, nil
+}

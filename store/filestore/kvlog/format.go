@@ -1,0 +1,65 @@
+package kvlog
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// The format file says which version of the format the folder has and the
+// random id that all checksums of the log include.
+const (
+	formatFile = "FORMAT"
+	formatText = "everdesk-kvlog %d\nid %s\n"
+)
+
+// openFormat reads the format file, or writes it if the folder has none and no
+// segments.
+func openFormat(dir string, segments int) (id [16]byte, err error) {
+	path := filepath.Join(dir, formatFile)
+	text, err := os.ReadFile(path) //nolint:gosec // the folder is the caller's choice
+	if errors.Is(err, fs.ErrNotExist) {
+		if segments > 0 {
+			return id, fmt.Errorf("%w: %s has %d segments but no %s file; restore it from a backup", ErrFormat, dir, segments, formatFile)
+		}
+		_, _ = rand.Read(id[:]) // never fails
+		return id, writeFile(path, fmt.Appendf(nil, formatText, formatVersion, hex.EncodeToString(id[:])))
+	}
+	if err != nil {
+		return id, fmt.Errorf("read format: %w", err)
+	}
+	var version int
+	var idText string
+	if _, err := fmt.Sscanf(string(text), formatText, &version, &idText); version > formatVersion {
+		return id, fmt.Errorf("%w: %s is of version %d, this program knows up to %d: use a newer program", ErrFormat, dir, version, formatVersion)
+	} else if err != nil || version < 1 {
+		return id, fmt.Errorf("%w: %s does not say what it should", ErrFormat, path)
+	}
+	raw, err := hex.DecodeString(idText)
+	if err != nil || len(raw) != len(id) {
+		return id, fmt.Errorf("%w: %s has no valid id", ErrFormat, path)
+	}
+	return [16]byte(raw), nil
+}
+
+// writeFile writes a small file that is there whole or not at all.
+func writeFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", filepath.Base(path), noSpace(err))
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fmt.Errorf("write %s: %w", filepath.Base(path), noSpace(err))
+	}
+	return syncDir(filepath.Dir(path))
+}

@@ -1,0 +1,298 @@
+package kvlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// moveBytes is how much compaction copies at once, between two groups.
+const moveBytes = 1 << 20
+
+// retryAfter is how long compaction waits when it could not go on, as on a full
+// disk.
+const retryAfter = time.Second
+
+// house is the state of the housekeeper, who compacts segments and folds
+// buckets.
+type house struct {
+	wake chan struct{} // holds a token when there may be something to do
+
+	behind  atomic.Bool // commits wait for compaction
+	dropped atomic.Bool // something was dropped since the last purge
+	folding atomic.Bool // the housekeeper will look for buckets to fold
+
+	// What follows belongs to the housekeeper alone.
+	fruitless int64 // total when a whole round of compaction did not help
+	buf       []byte
+}
+
+// excess is how many bytes the folder holds beyond twice what is live.
+func (l *Log) excess() int64 { return l.total.Load() - 2*l.live.Load() }
+
+// Limits for excess: above the lower one compaction starts, above the upper one
+// commits wait for it. What is left of SlackSegments is for what compaction
+// itself writes before it deletes anything.
+func (l *Log) compactAbove() int64 { return 2 * l.cfg.SegmentBytes }
+func (l *Log) waitAbove() int64    { return (SlackSegments - 2) * l.cfg.SegmentBytes }
+
+// tendLater wakes the housekeeper if there is something for it. It is called
+// by the committer after every group.
+func (l *Log) tendLater() {
+	if l.excess() > l.compactAbove() || l.house.dropped.Load() || !l.house.folding.Load() {
+		signal(l.house.wake)
+	}
+}
+
+// housekeep is the housekeeper.
+func (l *Log) housekeep() {
+	fold, purge, retry := stoppedTimer(), stoppedTimer(), stoppedTimer()
+	defer fold.Stop()
+	defer purge.Stop()
+	defer retry.Stop()
+	for purging := false; ; {
+		var upTo uint32
+		select {
+		case <-l.stop:
+			return
+		case <-fold.C:
+			l.house.folding.Store(false)
+			if next := l.foldIdle(time.Now()); !next.IsZero() {
+				l.house.folding.Store(true)
+				fold.Reset(max(time.Until(next), time.Millisecond))
+			}
+		case <-purge.C:
+			purging = false
+			upTo = l.beginPurge()
+		case <-l.house.wake:
+			if !l.house.folding.Swap(true) {
+				fold.Reset(l.cfg.FoldAfter)
+			}
+		case <-retry.C:
+		}
+		if !purging && l.house.dropped.Swap(false) {
+			purge.Reset(l.cfg.PurgeAfter)
+			purging = true
+			l.house.fruitless = 0
+		}
+		if err := l.compactUpTo(upTo); err != nil && !errors.Is(err, ErrClosed) {
+			l.cfg.Logger.Warn("compaction stopped and will be tried again", "error", err)
+			retry.Reset(retryAfter)
+		}
+	}
+}
+
+func stoppedTimer() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+// beginPurge starts a new segment and returns the number of the one before:
+// all that was dropped lies there or earlier.
+func (l *Log) beginPurge() (upTo uint32) {
+	_ = l.do(func() []record {
+		upTo = l.head().id
+		if _, err := l.roll(); err != nil {
+			upTo-- // a full disk; the rest goes another time
+			l.house.dropped.Store(true)
+		}
+		return nil
+	})
+	return upTo
+}
+
+// compactUpTo compacts the segments up to a number, and others as long as the
+// folder is too large. One call visits every segment at most once.
+func (l *Log) compactUpTo(upTo uint32) error {
+	defer l.hold(false)
+	end := l.newest()
+	for {
+		seg := l.oldest()
+		over := l.excess() > l.compactAbove() && l.total.Load() >= l.house.fruitless
+		if seg.id >= end || !over && seg.id > upTo {
+			if seg.id >= end && over {
+				l.house.fruitless = l.total.Load() + l.cfg.SegmentBytes
+			}
+			l.house.buf = nil
+			return nil
+		}
+		select {
+		case <-l.stop:
+			return ErrClosed
+		default:
+		}
+		l.hold(l.excess() > l.waitAbove())
+		if err := l.compact(seg); err != nil {
+			return fmt.Errorf("compact %s: %w", segmentName(seg.id), err)
+		}
+	}
+}
+
+// hold makes commits wait for compaction, or lets them go on.
+func (l *Log) hold(on bool) {
+	if l.house.behind.Swap(on) && !on {
+		signal(l.queue.wake)
+	}
+}
+
+func (l *Log) oldest() *segment {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.segs[0]
+}
+
+func (l *Log) newest() uint32 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.head().id
+}
+
+// compact writes what is live in the oldest segment to the end of the log and
+// deletes the segment. Because it is the oldest, what was deleted there needs no
+// remembering.
+func (l *Log) compact(seg *segment) error {
+	if err := l.evacuate(seg); err != nil {
+		return err
+	}
+	lost, err := l.abandon(seg)
+	if err != nil {
+		return err
+	}
+	floor := floorBody(seg.id + 1)
+	if err := l.do(func() []record {
+		return []record{{header: header{kind: kindFloor, bodySum: checksum(floor)}, data: floor}}
+	}); err != nil {
+		return err
+	}
+	// What was copied must be on disk before the original goes, in every mode.
+	if err := l.Sync(context.Background()); err != nil {
+		return err
+	}
+	if err := l.do(func() []record {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.segs = l.segs[1:]
+		l.total.Add(-seg.size)
+		return nil
+	}); err != nil {
+		return err
+	}
+	if lost {
+		err = l.moveAside(seg)
+	} else {
+		err = os.Remove(seg.path)
+	}
+	seg.release()
+	// The next deletion must not become durable before this one: a segment
+	// that came back would bring back what later ones had deleted.
+	return errors.Join(err, syncDir(l.dir))
+}
+
+// moved is a value on its way to the end of the log.
+type moved struct {
+	key   string
+	from  loc
+	value []byte
+}
+
+// evacuate copies what is live in a segment.
+func (l *Log) evacuate(seg *segment) error {
+	l.mu.RLock()
+	live, size := seg.live, seg.size
+	l.mu.RUnlock()
+	if live == 0 {
+		return nil
+	}
+	data, err := seg.readAll(l.house.buf, size)
+	if err != nil {
+		return err
+	}
+	l.house.buf = data
+	gathered, bytes := map[string][]moved{}, 0
+	for off := int64(segmentHeader); off >= 0 && off < size; {
+		h, body, err := parseRecord(data[off:], seg.seed, off)
+		if err != nil {
+			// If anything live lies here, abandon will notice.
+			off = resync(data, seg.seed, off+1)
+			continue
+		}
+		found, err := l.liveIn(seg, h, body, off)
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			gathered[h.name] = append(gathered[h.name], found...)
+			for _, m := range found {
+				bytes += len(m.value)
+			}
+		}
+		if off += h.size(); bytes >= moveBytes {
+			if err := l.move(gathered); err != nil {
+				return err
+			}
+			clear(gathered)
+			bytes = 0
+		}
+	}
+	return l.move(gathered)
+}
+
+// liveIn returns the values in a record that the index still refers to.
+func (l *Log) liveIn(seg *segment, h header, body []byte, off int64) (found []moved, err error) {
+	l.mu.RLock()
+	b := l.buckets[h.name]
+	folded := b != nil && b.ix == nil
+	elsewhere := folded && !b.liesIn(seg.id)
+	l.mu.RUnlock()
+	if b == nil || elsewhere || h.kind != kindBatch && h.kind != kindMove && h.kind != kindFold {
+		return nil, nil
+	}
+	if folded {
+		if err := l.unfold(b); err != nil {
+			return nil, err
+		}
+	}
+	if h.kind == kindFold {
+		return nil, nil // unfolded, it is not needed any more
+	}
+	base := uint32(off + h.size() - int64(h.body)) //nolint:gosec // within a segment
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	err = parseBody(body, func(m mutation) {
+		if m.op != opPut {
+			return
+		}
+		at := loc{seg.id, base + m.off, m.size}
+		if e, ok := b.ix.Get(m.key); ok && e.at == at {
+			found = append(found, moved{key: e.Key, from: at, value: body[m.off : m.off+m.size]})
+		}
+	})
+	return found, err
+}
+
+// move appends values that are still live when it is their turn.
+func (l *Log) move(gathered map[string][]moved) error {
+	return l.do(func() []record {
+		var records []record
+		for name, list := range gathered {
+			b := l.buckets[name]
+			if b == nil || b.ix == nil {
+				continue // dropped meanwhile
+			}
+			batch := &Batch{bucket: name, kind: kindMove}
+			for _, m := range list {
+				if e, ok := b.ix.Get(m.key); ok && e.at == m.from {
+					batch.Put(m.key, m.value)
+				}
+			}
+			if len(batch.muts) > 0 {
+				records = append(records, l.batchRecord(batch, checksum(batch.body)))
+			}
+		}
+		return records
+	})
+}

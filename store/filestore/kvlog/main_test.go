@@ -1,0 +1,203 @@
+package kvlog_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/everdesk/everdesk/store/filestore/kvlog"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// tb is what *testing.T and *rapid.T have in common.
+type tb interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// smallSegments makes everything that happens between segments happen often.
+func smallSegments() kvlog.Config { return kvlog.Config{SegmentBytes: 4 << 10} }
+
+func open(t tb, dir string, cfg kvlog.Config) *kvlog.Log {
+	t.Helper()
+	l, err := kvlog.Open(dir, cfg)
+	ok(t, err)
+	return l
+}
+
+// openFor opens a log and closes it at the end of the test.
+func openFor(t *testing.T, dir string, cfg kvlog.Config) *kvlog.Log {
+	t.Helper()
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	l := open(t, dir, cfg)
+	t.Cleanup(func() { ok(t, l.Close()) })
+	return l
+}
+
+func ok(t tb, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("unexpected error: %v", err)
+	}
+}
+
+func is(t tb, err, target error) {
+	t.Helper()
+	if !errors.Is(err, target) {
+		t.Fatalf("got error %v, want %v", err, target)
+	}
+}
+
+func put(t tb, l *kvlog.Log, bucket, key, value string) {
+	t.Helper()
+	b := kvlog.NewBatch(bucket)
+	b.Put(key, []byte(value))
+	ok(t, l.Apply(b))
+}
+
+// content is everything in a log.
+type content map[string]map[string]string
+
+func (c content) clone() content {
+	out := content{}
+	for name, b := range c {
+		out[name] = maps.Clone(b)
+	}
+	return out
+}
+
+func (c content) equal(d content) bool {
+	return maps.EqualFunc(c, d, func(a, b map[string]string) bool { return maps.Equal(a, b) })
+}
+
+// read returns the content of a log. Empty buckets are left out.
+func read(t tb, l *kvlog.Log) content {
+	t.Helper()
+	out := content{}
+	for name := range l.Buckets("") {
+		b := readBucket(t, l, name)
+		if len(b) > 0 {
+			out[name] = b
+		}
+	}
+	return out
+}
+
+func readBucket(t tb, l *kvlog.Log, name string) map[string]string {
+	t.Helper()
+	s, err := l.Select(name, func(x *kvlog.Index, keep func(kvlog.Entry)) {
+		for e := range x.Ascend("", "") {
+			keep(e)
+		}
+	})
+	ok(t, err)
+	defer s.Close()
+	values, err := s.Values(0, len(s.Entries()))
+	ok(t, err)
+	b := map[string]string{}
+	for i, e := range s.Entries() {
+		b[e.Key] = string(values[i])
+	}
+	return b
+}
+
+// files returns the content of all files in a folder.
+func files(t tb, dir string) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	names, err := os.ReadDir(dir)
+	ok(t, err)
+	for _, n := range names {
+		if n.Type().IsRegular() {
+			out[n.Name()], err = os.ReadFile(filepath.Join(dir, n.Name()))
+			ok(t, err)
+		}
+	}
+	return out
+}
+
+// restore makes a new folder with the given files.
+func restore(t *testing.T, files map[string][]byte) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, data := range files {
+		ok(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+	}
+	return dir
+}
+
+// segments returns the names of segment files in order.
+func segments(files map[string][]byte) []string {
+	return slices.Sorted(maps.Keys(maps.Collect(func(yield func(string, bool) bool) {
+		for name := range files {
+			if filepath.Ext(name) == ".seg" && !yield(name, true) {
+				return
+			}
+		}
+	})))
+}
+
+// size is how many bytes segments hold on disk.
+func size(t tb, dir string) (n int64) {
+	t.Helper()
+	for _, data := range files(t, dir) {
+		n += int64(len(data))
+	}
+	return n
+}
+
+// history is a log that was written step by step.
+type history struct {
+	files  map[string][]byte
+	states []content // after each batch, the first before any
+	ends   []int64   // size of the only segment after each batch
+}
+
+// write makes a history of n batches of different shapes in one segment.
+func write(t *testing.T, n int, clean bool) history {
+	t.Helper()
+	dir := t.TempDir()
+	l := open(t, dir, kvlog.Config{})
+	h := history{states: []content{{}}}
+	total, _ := l.Sums()
+	h.ends = []int64{total}
+	for i := range n {
+		b := kvlog.NewBatch(fmt.Sprint("bucket", i%3))
+		next := h.states[i].clone()
+		m := next[fmt.Sprint("bucket", i%3)]
+		if m == nil {
+			m = map[string]string{}
+		}
+		for k := range i%4 + 1 {
+			key, value := fmt.Sprint("key", (i+k)%7), string(bytes.Repeat([]byte{byte(i)}, (i*13)%50))
+			b.Put(key, []byte(value))
+			m[key] = value
+		}
+		if i%5 == 4 {
+			b.Delete("key3")
+			delete(m, "key3")
+		}
+		next[fmt.Sprint("bucket", i%3)] = m
+		ok(t, l.Apply(b))
+		total, _ = l.Sums()
+		h.states, h.ends = append(h.states, next), append(h.ends, total)
+	}
+	if clean {
+		ok(t, l.Close())
+	} else {
+		ok(t, l.Kill())
+	}
+	h.files = files(t, dir)
+	return h
+}

@@ -1,0 +1,288 @@
+package kvlog
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+// A record is a header, the name of a bucket and a body:
+//
+//	 0  magic    4 bytes, found again after unreadable bytes
+//	 4  kind     1
+//	 5  name     1, its length
+//	 6  zero     2
+//	 8  body     4, its length
+//	12  bodySum  4, CRC-32C of the body
+//	16  version  8, counts the records of the bucket
+//	24  durable  8, the point up to which the log was on disk
+//	32  sum      4, CRC-32C of the store's id, the segment, the offset, the
+//	             bytes above and the name
+//
+// The sum covers where the record lies and a random id, so nothing that merely
+// looks like a record is taken for one: no bytes of a user inside a value, no
+// copy of a record from elsewhere. The name is under the sum of the header, so
+// a record with a damaged body still says whose it is.
+const (
+	headerBytes   = 36
+	recordMagic   = 0xedb10c5e
+	maxBodyBytes  = 1 << 30
+	maxNameBytes  = 255
+	entryOverhead = 12 // an op, two lengths, and a share of the header
+)
+
+type kind uint8
+
+const (
+	kindBatch kind = iota + 1 // changes of a bucket's keys
+	kindDrop                  // the bucket goes
+	kindMove                  // values copied by compaction; body as kindBatch
+	kindFold                  // the bucket's whole index
+	kindFloor                 // segments before this one were deleted
+	kindMark                  // nothing; written at Close for its durable point
+)
+
+const (
+	opPut    = 1
+	opDelete = 2
+	opRange  = 3
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// point is a place in the log: a segment in the upper and an offset in the
+// lower 32 bits, so that points compare as numbers.
+type point uint64
+
+func at(seg uint32, off int64) point { return point(uint64(seg)<<32 | uint64(off)) } //nolint:gosec // offsets are below 4 GiB
+
+func (p point) seg() uint32 { return uint32(p >> 32) } //nolint:gosec // the upper half
+
+func (p point) off() int64 { return int64(p & 0xffffffff) } //nolint:gosec // the lower half
+
+func checksum(body []byte) uint32 { return crc32.Checksum(body, castagnoli) }
+
+// header is the decoded head of a record.
+type header struct {
+	kind    kind
+	name    string
+	body    int
+	bodySum uint32
+	version uint64
+	durable point
+}
+
+// size is the length of the whole record.
+func (h header) size() int64 { return int64(headerBytes + len(h.name) + h.body) }
+
+// seed is the start of the header sums of one segment.
+func seed(id [16]byte, seg uint32) uint32 {
+	return crc32.Update(crc32.Checksum(id[:], castagnoli), castagnoli, binary.LittleEndian.AppendUint32(nil, seg))
+}
+
+func headerSum(seed uint32, off int64, head []byte, name string) uint32 {
+	var o [8]byte
+	binary.LittleEndian.PutUint64(o[:], uint64(off)) //nolint:gosec // not negative
+	sum := crc32.Update(seed, castagnoli, o[:])
+	sum = crc32.Update(sum, castagnoli, head[:32])
+	return crc32.Update(sum, castagnoli, []byte(name))
+}
+
+// appendRecord adds a record to dst as it must be at off.
+func appendRecord(dst []byte, seed uint32, off int64, h header, body []byte) []byte {
+	var head [headerBytes]byte
+	binary.LittleEndian.PutUint32(head[0:], recordMagic)
+	head[4] = byte(h.kind)
+	head[5] = byte(len(h.name))                                //nolint:gosec // checked when the batch was made
+	binary.LittleEndian.PutUint32(head[8:], uint32(len(body))) //nolint:gosec // checked when the batch was made
+	binary.LittleEndian.PutUint32(head[12:], h.bodySum)
+	binary.LittleEndian.PutUint64(head[16:], h.version)
+	binary.LittleEndian.PutUint64(head[24:], uint64(h.durable))
+	binary.LittleEndian.PutUint32(head[32:], headerSum(seed, off, head[:], h.name))
+	dst = append(dst, head[:]...)
+	dst = append(dst, h.name...)
+	return append(dst, body...)
+}
+
+// What is wrong with bytes that should be a record.
+var (
+	errHeader = errors.New("no record begins here")
+	errShort  = errors.New("bytes are missing")
+	errBody   = errors.New("checksum of the record does not match")
+)
+
+// parseRecord decodes the record at the start of data, which lies at off. With
+// errBody and errShort the header is good.
+func parseRecord(data []byte, seed uint32, off int64) (header, []byte, error) {
+	if len(data) < headerBytes || binary.LittleEndian.Uint32(data) != recordMagic {
+		return header{}, nil, errHeader
+	}
+	h := header{
+		kind:    kind(data[4]),
+		body:    int(binary.LittleEndian.Uint32(data[8:])),
+		bodySum: binary.LittleEndian.Uint32(data[12:]),
+		version: binary.LittleEndian.Uint64(data[16:]),
+		durable: point(binary.LittleEndian.Uint64(data[24:])),
+	}
+	name := data[headerBytes:min(len(data), headerBytes+int(data[5]))]
+	h.name = string(name)
+	if len(name) < int(data[5]) || binary.LittleEndian.Uint32(data[32:]) != headerSum(seed, off, data, h.name) {
+		return header{}, nil, errHeader
+	}
+	if h.size() > int64(len(data)) {
+		return h, nil, errShort
+	}
+	body := data[headerBytes+len(name) : h.size()]
+	if checksum(body) != h.bodySum {
+		return h, nil, errBody
+	}
+	return h, body, nil
+}
+
+// mutation is one change of a bucket. For opPut, off and size say where in the
+// body the value lies.
+type mutation struct {
+	op   byte
+	key  string
+	hi   string
+	off  uint32
+	size uint32
+}
+
+// parseBody decodes the mutations of a kindBatch or kindMove body.
+func parseBody(body []byte, each func(mutation)) error {
+	r := reader{data: body}
+	for !r.done() {
+		m := mutation{op: r.byte()}
+		m.key = string(r.bytes())
+		switch m.op {
+		case opPut:
+			v := r.bytes()
+			m.size = uint32(len(v))        //nolint:gosec // within the body
+			m.off = uint32(r.pos) - m.size //nolint:gosec // within the body
+		case opDelete:
+		case opRange:
+			m.hi = string(r.bytes())
+		default:
+			r.err = fmt.Errorf("op %d is unknown", m.op)
+		}
+		if r.err != nil {
+			return r.err
+		}
+		each(m)
+	}
+	return nil
+}
+
+// reader decodes the parts of a body and remembers the first error.
+type reader struct {
+	data []byte
+	pos  int
+	err  error
+}
+
+func (r *reader) done() bool { return r.err != nil || r.pos >= len(r.data) }
+
+func (r *reader) byte() byte {
+	if r.done() {
+		r.err = errors.Join(r.err, errShort)
+		return 0
+	}
+	r.pos++
+	return r.data[r.pos-1]
+}
+
+func (r *reader) uint() uint64 {
+	if r.err != nil {
+		return 0
+	}
+	v, n := binary.Uvarint(r.data[r.pos:])
+	if n <= 0 {
+		r.err = errShort
+		return 0
+	}
+	r.pos += n
+	return v
+}
+
+func (r *reader) uint32() uint32 {
+	v := r.uint()
+	if v > 1<<32-1 {
+		r.err = errors.Join(r.err, errors.New("number too large"))
+		return 0
+	}
+	return uint32(v)
+}
+
+func (r *reader) bytes() []byte {
+	n := r.uint()
+	if r.err != nil || n > uint64(len(r.data)-r.pos) { //nolint:gosec // not negative
+		r.err = errors.Join(r.err, errShort)
+		return nil
+	}
+	r.pos += int(n) //nolint:gosec // within the body
+	return r.data[r.pos-int(n) : r.pos]
+}
+
+// Batch collects changes of one bucket. It must not be changed after Submit.
+type Batch struct {
+	bucket string
+	kind   kind
+	body   []byte
+	muts   []mutation
+	err    error
+}
+
+// NewBatch begins a batch of changes to a bucket, which need not exist.
+func NewBatch(bucket string) *Batch { return &Batch{bucket: bucket, kind: kindBatch} }
+
+// Drop returns a batch that removes a bucket with everything in it.
+func Drop(bucket string) *Batch { return &Batch{bucket: bucket, kind: kindDrop} }
+
+// Put gives a key a value.
+func (b *Batch) Put(key string, value []byte) {
+	b.op(opPut, key)
+	b.body = binary.AppendUvarint(b.body, uint64(len(value)))
+	b.body = append(b.body, value...)
+	if b.fits() {
+		size := uint32(len(value))                                                                          //nolint:gosec // within the body
+		b.muts = append(b.muts, mutation{op: opPut, key: key, off: uint32(len(b.body)) - size, size: size}) //nolint:gosec // within the body
+	}
+}
+
+// Delete removes a key, if it is there.
+func (b *Batch) Delete(key string) {
+	b.op(opDelete, key)
+	b.muts = append(b.muts, mutation{op: opDelete, key: key})
+}
+
+// DeleteRange removes the keys from lo to before hi.
+func (b *Batch) DeleteRange(lo, hi string) {
+	b.op(opRange, lo)
+	b.body = binary.AppendUvarint(b.body, uint64(len(hi)))
+	b.body = append(b.body, hi...)
+	b.muts = append(b.muts, mutation{op: opRange, key: lo, hi: hi})
+}
+
+func (b *Batch) op(op byte, key string) {
+	b.body = append(b.body, op)
+	b.body = binary.AppendUvarint(b.body, uint64(len(key)))
+	b.body = append(b.body, key...)
+}
+
+func (b *Batch) fits() bool {
+	if len(b.body) > maxBodyBytes {
+		b.err = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, maxBodyBytes)
+	}
+	return b.err == nil
+}
+
+// check reports why a batch cannot be written.
+func (b *Batch) check() error {
+	if b.bucket == "" || len(b.bucket) > maxNameBytes {
+		return fmt.Errorf("%w: bucket name of %d bytes, want 1 to %d", ErrTooLarge, len(b.bucket), maxNameBytes)
+	}
+	b.fits()
+	return b.err
+}

@@ -1,0 +1,339 @@
+package kvlog
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// replay reads the log when it is opened. It is the only one who uses the log
+// then, so it takes no locks.
+type replay struct {
+	*Log
+	buf   []byte
+	safe  point  // the farthest durable point any record speaks of
+	floor uint32 // segments before this one were deleted
+	clean bool   // the newest record is a mark
+}
+
+// run applies all records in order.
+func (r *replay) run() error {
+	for i := 0; i < len(r.segs); i++ {
+		cut, err := r.segment(i)
+		if err != nil {
+			return err
+		}
+		if cut >= 0 {
+			return r.cut(i, cut)
+		}
+	}
+	return nil
+}
+
+// segment applies the records of a segment. If the log must be cut in it, it
+// returns where, and else -1.
+func (r *replay) segment(i int) (cut int64, err error) {
+	seg := r.segs[i]
+	data, err := seg.readAll(r.buf, seg.size)
+	if err != nil {
+		return -1, err
+	}
+	r.buf = data
+	off := int64(segmentHeader)
+	if seg.prev, err = parseSegmentHeader(data, r.id, seg.id); err != nil {
+		off, err = r.bad(i, data, 0, header{}, err)
+		if off < 0 || err != nil {
+			return 0, err
+		}
+	} else if i > 0 && seg.prev != r.segs[i-1].id {
+		if err := r.missing(r.segs[i-1].id+1, seg.id); err != nil {
+			return -1, err
+		}
+	}
+	for off < int64(len(data)) {
+		h, c, bad := readRecord(data[off:], seg.seed, off)
+		if bad == nil {
+			if err := r.apply(seg, off, h, c); err != nil {
+				return -1, err
+			}
+			off += h.size()
+			continue
+		}
+		next, err := r.bad(i, data, off, h, bad)
+		if next < 0 || err != nil {
+			return off, err
+		}
+		off = next
+	}
+	return -1, nil
+}
+
+// bad deals with bytes at off that are no record. It returns where to go on, or
+// -1 if the log ends here.
+func (r *replay) bad(i int, data []byte, off int64, h header, reason error) (next int64, err error) {
+	seg := r.segs[i]
+	next = resync(data, seg.seed, off+1)
+	claimed, err := r.claimed(i, data, next)
+	if err != nil {
+		return 0, err
+	}
+	if claimed <= at(seg.id, off) {
+		return -1, nil // nobody was ever told that this is on disk
+	}
+	if next < 0 {
+		next = int64(len(data))
+	}
+	if h.name != "" {
+		r.bucketLocked(h.name).version = h.version
+	}
+	return next, r.report(stretchName(seg.id, off), Damage{
+		Bucket: h.name, File: filepath.Base(seg.path), Offset: off, Length: next - off, Reason: reason.Error(),
+	}, data[off:next])
+}
+
+// claimed returns the farthest durable point that records after a place speak
+// of.
+func (r *replay) claimed(i int, data []byte, off int64) (p point, err error) {
+	for {
+		for off >= 0 && off < int64(len(data)) {
+			h, _, err := parseRecord(data[off:], r.segs[i].seed, off)
+			if err != nil {
+				off = resync(data, r.segs[i].seed, off+1)
+				continue
+			}
+			p = max(p, h.durable)
+			off += h.size()
+		}
+		if i++; i == len(r.segs) {
+			return p, nil
+		}
+		if data, err = r.segs[i].readAll(nil, r.segs[i].size); err != nil {
+			return 0, err
+		}
+		off = segmentHeader
+	}
+}
+
+// cut ends the log at a place in a segment. What comes after it was written
+// when the power failed, or the process; no part of it was promised to be safe.
+func (r *replay) cut(i int, off int64) error {
+	seg := r.segs[i]
+	data, err := seg.readAll(r.buf, seg.size)
+	if err != nil {
+		return err
+	}
+	later := r.segs[i+1:]
+	if len(later) > 0 || resync(data, seg.seed, off+1) >= 0 {
+		// Whole records came after the hole. Going on behind it would leave
+		// out a part in the middle, so they go, but not without a trace.
+		if _, err := r.setAside("cut-"+stretchName(seg.id, off), data[off:]); err != nil {
+			return err
+		}
+	}
+	r.cfg.Logger.Warn("cut off the torn end of the log", "file", filepath.Base(seg.path),
+		"offset", off, "bytes", seg.size-off, "later_segments", len(later))
+	for _, s := range later {
+		if err := r.moveAside(s); err != nil {
+			return err
+		}
+		s.release()
+	}
+	r.segs = r.segs[:i+1]
+	if off == 0 { // not even its header was written
+		seg.release()
+		r.segs = r.segs[:i]
+		return os.Remove(seg.path)
+	}
+	if err := seg.file.Truncate(off); err != nil {
+		return fmt.Errorf("cut log: %w", err)
+	}
+	seg.size = off
+	r.clean = false
+	return seg.file.Sync()
+}
+
+// missing reports segments that are not there, from one to before another.
+func (r *replay) missing(from, to uint32) error {
+	return r.report(fmt.Sprintf("missing-%08x", from), Damage{
+		File: segmentName(from), Reason: fmt.Sprintf("segments %s to %s are missing", segmentName(from), segmentName(to-1)),
+	}, nil)
+}
+
+// content is what the body of a record says.
+type content struct {
+	muts  []mutation // of kindBatch and kindMove
+	index *Index     // of kindFold
+	floor uint32     // of kindFloor
+}
+
+// readRecord decodes a record with its body.
+func readRecord(data []byte, seed uint32, off int64) (h header, c content, err error) {
+	h, body, err := parseRecord(data, seed, off)
+	if err != nil {
+		return h, c, err
+	}
+	switch h.kind {
+	case kindBatch, kindMove:
+		err = parseBody(body, func(m mutation) { c.muts = append(c.muts, m) })
+	case kindFold:
+		c.index, err = parseFold(body)
+	case kindFloor:
+		f := reader{data: body}
+		c.floor, err = f.uint32(), f.err
+	case kindDrop, kindMark:
+	default:
+		err = fmt.Errorf("record of unknown kind %d", h.kind)
+	}
+	return h, c, err
+}
+
+// apply does to the index what a record says.
+func (r *replay) apply(seg *segment, off int64, h header, c content) error {
+	r.safe = max(r.safe, h.durable)
+	r.clean = h.kind == kindMark
+	r.floor = max(r.floor, c.floor)
+	if h.name == "" {
+		return nil
+	}
+	if err := r.gap(seg, off, h); err != nil {
+		return err
+	}
+	body := off + h.size() - int64(h.body)
+	if h.kind == kindDrop {
+		r.dropLocked(h.name)
+		return nil
+	}
+	b := r.bucketLocked(h.name)
+	b.version = h.version
+	b.used.Store(time.Now().UnixNano())
+	if h.kind == kindFold {
+		b.ix = c.index
+		r.foldLocked(b, h, seg, body)
+		return nil
+	}
+	if b.ix == nil {
+		if err := r.unfold(b); err != nil {
+			return err
+		}
+	}
+	for _, m := range c.muts {
+		b.ix.mutate(m, seg.id, body, func(Entry) {})
+	}
+	return nil
+}
+
+// gap reports records of a bucket that must have been there.
+func (r *replay) gap(seg *segment, off int64, h header) error {
+	had := uint64(0)
+	if b := r.buckets[h.name]; b != nil {
+		had = b.version
+	} else if r.segs[0].id > 1 {
+		return nil // earlier records were compacted away
+	}
+	if h.version == had+1 {
+		return nil
+	}
+	return r.report(stretchName(seg.id, off)+"-gap", Damage{
+		Bucket: h.name, File: filepath.Base(seg.path), Offset: off,
+		Reason: fmt.Sprintf("record %d of the bucket follows record %d", h.version, had),
+	}, nil)
+}
+
+// settle checks that everything the index refers to is there, and counts it.
+func (r *replay) settle() error {
+	if len(r.segs) > 0 && r.floor > 0 && r.segs[0].id > r.floor {
+		if err := r.missing(r.floor, r.segs[0].id); err != nil {
+			return err
+		}
+	}
+	there := func(id uint32) bool { return r.segmentLocked(id) != nil }
+	for _, b := range r.buckets {
+		if b.ix == nil && slices.ContainsFunc(b.spread, func(t tally) bool { return !there(t.seg) }) {
+			if err := r.unfold(b); err != nil {
+				return err
+			}
+		}
+		lost := b.forget(func(e Entry) bool { return !there(e.at.seg) })
+		if lost == nil {
+			continue
+		}
+		for _, m := range lost.muts {
+			b.ix.mutate(m, 0, 0, func(Entry) {})
+		}
+		if err := r.report(fmt.Sprintf("lost-%x", checksum([]byte(b.name))), Damage{
+			Bucket: b.name, Reason: fmt.Sprintf("%d values lie in segments that are missing", len(lost.muts)),
+		}, nil); err != nil {
+			return err
+		}
+	}
+	r.count()
+	return nil
+}
+
+// count adds up the live bytes from scratch.
+func (r *replay) count() {
+	r.total.Store(0)
+	r.live.Store(0)
+	for _, s := range r.segs {
+		s.live = 0
+		r.total.Add(s.size)
+	}
+	for _, b := range r.buckets {
+		r.live.Add(b.cost())
+		for _, t := range b.spread {
+			r.countLocked(t.seg, t.live)
+		}
+		if b.ix != nil {
+			for e := range b.ix.Ascend("", "") {
+				r.countLocked(e.at.seg, e.cost())
+			}
+		}
+	}
+}
+
+// rebuild makes the index of a bucket from the records of the log, as replay
+// does.
+func (l *Log) rebuild(name string) (*Index, error) {
+	l.mu.RLock()
+	segs, sizes := slices.Clone(l.segs), make([]int64, len(l.segs))
+	for i, s := range segs {
+		s.acquire()
+		sizes[i] = s.size
+	}
+	l.mu.RUnlock()
+	defer func() {
+		for _, s := range segs {
+			s.release()
+		}
+	}()
+	x := new(Index)
+	var buf []byte
+	for i, seg := range segs {
+		data, err := seg.readAll(buf, sizes[i])
+		if err != nil {
+			return nil, err
+		}
+		buf = data
+		for off := int64(segmentHeader); off >= 0 && off < sizes[i]; {
+			h, c, err := readRecord(data[off:], seg.seed, off)
+			if err != nil {
+				off = resync(data, seg.seed, off+1)
+				continue
+			}
+			if h.name == name && h.kind == kindDrop {
+				x = new(Index)
+			} else if h.name == name {
+				for _, m := range c.muts {
+					x.mutate(m, seg.id, off+h.size()-int64(h.body), func(Entry) {})
+				}
+			}
+			off += h.size()
+		}
+	}
+	return x, nil
+}
+
+func floorBody(floor uint32) []byte { return binary.AppendUvarint(nil, uint64(floor)) }

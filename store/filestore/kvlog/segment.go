@@ -1,0 +1,161 @@
+package kvlog
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+)
+
+// A segment file begins with
+//
+//	 0  magic   8 bytes
+//	 8  format  4
+//	12  seg     4, its own number
+//	16  prev    4, the number of the segment before it
+//	20  zero    4
+//	24  id      16, that of the store
+//	40  sum     4, CRC-32C of the bytes above
+const (
+	segmentHeader = 44
+	segmentMagic  = "EDKVLOG\n"
+	segmentSuffix = ".seg"
+	formatVersion = 1
+)
+
+// segment is one file of the log. Its fields besides refs and the constant ones
+// are guarded by Log.mu; only the committer changes them.
+type segment struct {
+	id   uint32
+	prev uint32
+	path string
+	seed uint32
+	file File
+
+	size int64 // bytes written
+	live int64 // cost of the entries that lie here
+
+	// refs counts the log itself and everybody who reads. The last one closes
+	// the file, so that compaction may delete what is being read.
+	refs atomic.Int32
+}
+
+func segmentName(id uint32) string { return fmt.Sprintf("%08x%s", id, segmentSuffix) }
+
+// parseSegmentName returns the number in a segment's file name.
+func parseSegmentName(name string) (uint32, bool) {
+	hex, ok := strings.CutSuffix(name, segmentSuffix)
+	if !ok || len(hex) != 8 || strings.ToLower(hex) != hex {
+		return 0, false
+	}
+	id, err := strconv.ParseUint(hex, 16, 32)
+	return uint32(id), err == nil && id > 0
+}
+
+func appendSegmentHeader(dst []byte, id [16]byte, seg, prev uint32) []byte {
+	start := len(dst)
+	dst = append(dst, segmentMagic...)
+	dst = binary.LittleEndian.AppendUint32(dst, formatVersion)
+	dst = binary.LittleEndian.AppendUint32(dst, seg)
+	dst = binary.LittleEndian.AppendUint32(dst, prev)
+	dst = binary.LittleEndian.AppendUint32(dst, 0)
+	dst = append(dst, id[:]...)
+	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+}
+
+// parseSegmentHeader returns the number of the segment before.
+func parseSegmentHeader(data []byte, id [16]byte, seg uint32) (prev uint32, err error) {
+	if len(data) < segmentHeader {
+		return 0, fmt.Errorf("%w: segment has %d bytes", errShort, len(data))
+	}
+	head := data[:segmentHeader]
+	switch {
+	case string(head[:8]) != segmentMagic:
+		return 0, errors.New("not a segment file")
+	case crc32.Checksum(head[:40], castagnoli) != binary.LittleEndian.Uint32(head[40:]):
+		return 0, errors.New("checksum of the segment header does not match")
+	case binary.LittleEndian.Uint32(head[12:]) != seg || [16]byte(head[24:40]) != id:
+		return 0, errors.New("segment belongs elsewhere")
+	}
+	return binary.LittleEndian.Uint32(head[16:]), nil
+}
+
+// createSegment makes the file of a new segment. What it leaves behind when it
+// fails is removed again.
+func (l *Log) createSegment(id, prev uint32) (*segment, error) {
+	s := &segment{id: id, prev: prev, path: filepath.Join(l.dir, segmentName(id)), seed: seed(l.id, id)}
+	f, err := l.cfg.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return nil, fmt.Errorf("create segment: %w", noSpace(err))
+	}
+	if _, err := f.WriteAt(appendSegmentHeader(nil, l.id, id, prev), 0); err != nil {
+		return nil, errors.Join(fmt.Errorf("create segment: %w", noSpace(err)), f.Close(), os.Remove(s.path))
+	}
+	s.file, s.size = f, segmentHeader
+	s.refs.Store(1)
+	return s, nil
+}
+
+func (s *segment) acquire() { s.refs.Add(1) }
+
+func (s *segment) release() {
+	if s.refs.Add(-1) == 0 {
+		_ = s.file.Close() // nobody reads it any more and nothing in it is unsynced
+	}
+}
+
+// readAll returns the whole content of the file, using buf if it is large
+// enough.
+func (s *segment) readAll(buf []byte, size int64) ([]byte, error) {
+	if int64(cap(buf)) < size {
+		buf = make([]byte, size)
+	}
+	buf = buf[:size]
+	if n, err := s.file.ReadAt(buf, 0); err != nil && (!errors.Is(err, io.EOF) || int64(n) < size) {
+		return nil, fmt.Errorf("read %s: %w", filepath.Base(s.path), err)
+	}
+	return buf, nil
+}
+
+// resync returns the offset of the first record at or after off, or -1.
+func resync(data []byte, seed uint32, off int64) int64 {
+	var magic [4]byte
+	binary.LittleEndian.PutUint32(magic[:], recordMagic)
+	for off < int64(len(data)) {
+		i := bytes.Index(data[off:], magic[:])
+		if i < 0 {
+			return -1
+		}
+		off += int64(i)
+		if _, _, err := parseRecord(data[off:], seed, off); !errors.Is(err, errHeader) {
+			return off
+		}
+		off++
+	}
+	return -1
+}
+
+// noSpace makes every way of saying that the disk is full match [ErrNoSpace].
+func noSpace(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, io.ErrShortWrite) {
+		return fmt.Errorf("%w: %w", ErrNoSpace, err)
+	}
+	return err
+}
+
+// syncDir makes the names in a folder durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
