@@ -11,6 +11,13 @@ import (
 // ErrPosition is matched by every failure to read a position.
 var ErrPosition = errors.New("not a position")
 
+// positionPattern is the form of a position for the schema, which cannot say
+// that both numbers have 64 bits.
+const positionPattern = `^(0|[1-9][0-9]{0,19})-(0|[1-9][0-9]{0,19})$`
+
+// maxPosition is what the longest position takes.
+const maxPosition = len("18446744073709551615-18446744073709551615")
+
 // Position is the place of an event in its session's log. Epoch grows with
 // every new owner and Seq counts from 0 within an epoch, so positions are
 // totally ordered and never reused. The zero Position lies before every event.
@@ -51,7 +58,7 @@ func parseCount(s string) (uint64, error) {
 
 // String is the form used on the wire.
 func (p Position) String() string {
-	return string(p.Append(make([]byte, 0, 24)))
+	return string(p.Append(make([]byte, 0, maxPosition)))
 }
 
 // Append adds the wire form to dst.

@@ -1,0 +1,87 @@
+package wire
+
+import "encoding/json"
+
+// AppRequest is what the hub asks an app in a window, told apart by `kind`.
+type AppRequest interface{ appRequest() }
+
+func appRequestUnion() union {
+	return union{"kind", []unionVariant{
+		variant[AppManifestRequest]("manifest"),
+		variant[AppQueryRequest]("query"),
+		variant[AppCommandRequest]("command"),
+	}}
+}
+
+// AppManifestRequest asks what the app can do.
+type AppManifestRequest struct{}
+
+// AppQueryRequest asks for a part of the app's state.
+type AppQueryRequest struct {
+	StateKey string `json:"stateKey"`
+}
+
+// AppCommandRequest asks the app to do something.
+type AppCommandRequest struct {
+	Command string          `json:"command"`
+	Params  json.RawMessage `json:"params,omitempty"`
+}
+
+func (AppManifestRequest) appRequest() {}
+func (AppQueryRequest) appRequest()    {}
+func (AppCommandRequest) appRequest()  {}
+
+// AppResponse is an app's answer, told apart by `kind`.
+type AppResponse interface{ appResponse() }
+
+func appResponseUnion() union {
+	return union{"kind", []unionVariant{
+		variant[AppManifestResponse]("manifest"),
+		variant[AppQueryResponse]("query"),
+		variant[AppCommandResponse]("command"),
+	}}
+}
+
+// AppManifestResponse says what the app can do.
+type AppManifestResponse struct {
+	// Manifest is null or absent when the app has none.
+	Manifest *AppManifest `json:"manifest,omitempty"`
+	Error    string       `json:"error,omitempty"`
+}
+
+// AppQueryResponse is a part of the app's state.
+type AppQueryResponse struct {
+	Data  json.RawMessage `json:"data,omitempty"`
+	Error string          `json:"error,omitempty"`
+}
+
+// AppCommandResponse is the result of a command.
+type AppCommandResponse struct {
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  string          `json:"error,omitempty"`
+}
+
+func (AppManifestResponse) appResponse() {}
+func (AppQueryResponse) appResponse()    {}
+func (AppCommandResponse) appResponse()  {}
+
+// AppManifest is what an app says of itself.
+type AppManifest struct {
+	AppID    AppID              `json:"appId"`
+	Name     string             `json:"name"`
+	State    Object[AppState]   `json:"state"`
+	Commands Object[AppCommand] `json:"commands"`
+}
+
+// AppState describes a part of an app's state.
+type AppState struct {
+	Description string          `json:"description"`
+	Schema      json.RawMessage `json:"schema,omitempty"`
+}
+
+// AppCommand describes a command of an app.
+type AppCommand struct {
+	Description string          `json:"description"`
+	Params      json.RawMessage `json:"params,omitempty"`
+	Returns     json.RawMessage `json:"returns,omitempty"`
+}

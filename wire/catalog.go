@@ -1,0 +1,190 @@
+package wire
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Inbound marks what a client may say. It is embedded in payloads.
+type Inbound struct{}
+
+// Outbound marks what the hub may say. It is embedded in payloads.
+type Outbound struct{}
+
+func (Inbound) inbound()   {}
+func (Outbound) outbound() {}
+
+// ClientPayload is the data of a message from a client.
+type ClientPayload interface{ inbound() }
+
+// ServerPayload is the data of an event from the hub.
+type ServerPayload interface{ outbound() }
+
+// Direction says who sends a message.
+type Direction string
+
+// The directions.
+const (
+	FromClient Direction = "client"
+	FromServer Direction = "server"
+)
+
+// Family groups messages by the clients that know them. Desktop names are
+// UPPER_SNAKE with camelCase fields, workflow names lower_snake with snake_case
+// fields: each keeps what its clients already know.
+type Family string
+
+// The families.
+const (
+	FamilyDesktop    Family = "desktop"
+	FamilyWorkflow   Family = "workflow"
+	FamilyHistory    Family = "history"
+	FamilyProgram    Family = "program"
+	FamilyConnection Family = "connection"
+)
+
+// DesktopForm says what the desktop dialect makes of an event.
+type DesktopForm string
+
+// The forms in the desktop dialect.
+const (
+	FormFlat DesktopForm = "flat" // the same fields, beside the type
+	FormNone DesktopForm = "none" // nothing: that client has no use for it
+	FormOwn  DesktopForm = "own"  // something else, see the codec
+)
+
+// Entry is what is known of one type of message.
+type Entry struct {
+	Type      string
+	Direction Direction
+	Family    Family
+	// Durable events are in the session's log and have a position.
+	Durable bool
+	// Desktop is the form of the event in the desktop dialect. Messages from
+	// clients are always flat there.
+	Desktop DesktopForm
+	// Doc is one line for people.
+	Doc string
+	// Monitor, Agent and Message are the names of the payload's fields that
+	// carry the monitor, the agent and the client's message id, or empty.
+	Monitor, Agent, Message string
+	Shape                   *Shape
+
+	monitor, agent, message *Field
+	typ                     reflect.Type
+}
+
+// lasting says that an event is in the log.
+const lasting = true
+
+// client declares a message that clients send.
+func client[T ClientPayload](name string, family Family, doc string) Entry {
+	return Entry{
+		Type: name, Direction: FromClient, Family: family, Desktop: FormFlat, Doc: doc,
+		typ: reflect.TypeFor[T](),
+	}
+}
+
+// event declares an event that the hub sends.
+func event[T ServerPayload](name string, family Family, durable bool, form DesktopForm, doc string) Entry {
+	return Entry{
+		Type: name, Direction: FromServer, Family: family, Durable: durable, Desktop: form, Doc: doc,
+		typ: reflect.TypeFor[T](),
+	}
+}
+
+// Catalog is everything that may be said.
+type Catalog struct {
+	entries  []Entry
+	byType   map[string]*Entry
+	byGo     map[reflect.Type]*Entry
+	compiler *compiler
+}
+
+// Events returns the catalog of this protocol.
+func Events() *Catalog { return theCatalog() }
+
+var theCatalog = sync.OnceValue(func() *Catalog {
+	entries := slices.Concat(clientEntries(), serverEntries())
+	c := &Catalog{
+		entries: entries, byType: make(map[string]*Entry, len(entries)),
+		byGo: make(map[reflect.Type]*Entry, len(entries)), compiler: newCompiler(),
+	}
+	for i := range c.entries {
+		e := &c.entries[i]
+		e.Shape = c.compiler.shape(e.typ)
+		e.roles()
+		if c.byType[e.Type] != nil || c.byGo[e.typ] != nil {
+			panic(fmt.Sprintf("wire: %s (%v) is in the catalog twice", e.Type, e.typ))
+		}
+		c.byType[e.Type], c.byGo[e.typ] = e, e
+	}
+	return c
+})
+
+// roles finds the fields with a meaning of their own.
+func (e *Entry) roles() {
+	for i := range e.Shape.Fields {
+		f := &e.Shape.Fields[i]
+		switch {
+		case f.Shape.typ == reflect.TypeFor[MonitorID]():
+			e.monitor, e.Monitor = f, f.Name
+		case f.Shape.typ == reflect.TypeFor[AgentID]():
+			e.agent, e.Agent = f, f.Name
+		case f.Shape.typ == reflect.TypeFor[MessageID]() && strings.HasSuffix(f.Source, ".MessageID"):
+			e.message, e.Message = f, f.Name
+		}
+	}
+}
+
+// All returns every entry, in the order of the catalog.
+func (c *Catalog) All() []Entry { return slices.Clone(c.entries) }
+
+// Lookup returns the entry of a type.
+func (c *Catalog) Lookup(name string) (Entry, bool) {
+	e, ok := c.byType[name]
+	if !ok {
+		return Entry{}, false
+	}
+	return *e, true
+}
+
+// Of returns the entry of a payload, which is a [ClientPayload] or a
+// [ServerPayload].
+func (c *Catalog) Of(payload any) (Entry, bool) {
+	e, ok := c.byGo[reflect.TypeOf(payload)]
+	if !ok {
+		return Entry{}, false
+	}
+	return *e, true
+}
+
+// entryOf panics for payloads from elsewhere: who embeds our markers in a type
+// of their own has made a mistake no reader could recover from.
+func entryOf(payload any) *Entry {
+	e, ok := theCatalog().byGo[reflect.TypeOf(payload)]
+	if !ok {
+		panic(fmt.Sprintf("wire: payload %T is not in the catalog", payload))
+	}
+	return e
+}
+
+// MonitorOf returns the monitor that a payload is about, or "".
+func MonitorOf(payload any) MonitorID { return MonitorID(entryOf(payload).monitor.text(payload)) }
+
+// AgentOf returns the agent that a payload is about, or "".
+func AgentOf(payload any) AgentID { return AgentID(entryOf(payload).agent.text(payload)) }
+
+// MessageOf returns the client's message id in a payload, or "".
+func MessageOf(payload any) MessageID { return MessageID(entryOf(payload).message.text(payload)) }
+
+// text returns the string in a field of a payload; a nil field has none.
+func (f *Field) text(payload any) string {
+	if f == nil {
+		return ""
+	}
+	return f.get(reflect.ValueOf(payload)).String()
+}

@@ -1,0 +1,83 @@
+package wire
+
+import "slices"
+
+// CloseCode is the code a WebSocket is closed with. Error codes never are: most
+// of their numbers are not legal there.
+type CloseCode int
+
+// The close codes in use. What each means is in [CloseCodes].
+const (
+	CloseNormal       CloseCode = 1000
+	CloseGoingAway    CloseCode = 1001
+	CloseInvalidText  CloseCode = 1007
+	CloseTooBig       CloseCode = 1009
+	CloseRestart      CloseCode = 1012
+	CloseBadMessages  CloseCode = 4400
+	CloseUnauthorized CloseCode = 4401
+	CloseForbidden    CloseCode = 4403
+	CloseNotFound     CloseCode = 4404
+	CloseTooSlow      CloseCode = 4408
+	ClosePositionLost CloseCode = 4409
+	CloseExpired      CloseCode = 4410
+	CloseRateLimited  CloseCode = 4429
+	CloseInternal     CloseCode = 4500
+	CloseDraining     CloseCode = 4503
+)
+
+// Reconnect is what a client of ours does after a close.
+type Reconnect string
+
+// What a client does after a close.
+const (
+	ReconnectNever   Reconnect = "never"   // it was meant, or trying again is wrong
+	ReconnectUser    Reconnect = "user"    // only when the user did something about it
+	ReconnectNow     Reconnect = "now"     // at once
+	ReconnectLater   Reconnect = "later"   // after the retry_after in the reason
+	ReconnectBackoff Reconnect = "backoff" // after a growing, random wait
+)
+
+func (Reconnect) values() []string {
+	return list(ReconnectNever, ReconnectUser, ReconnectNow, ReconnectLater, ReconnectBackoff)
+}
+
+// CloseInfo is what is known of a close code.
+type CloseInfo struct {
+	Code      CloseCode
+	Meaning   string
+	Reconnect Reconnect
+	// Note is what else the client does.
+	Note string
+}
+
+var closeCodes = [...]CloseInfo{
+	{CloseNormal, "normal end", ReconnectNever, ""},
+	{CloseGoingAway, "the page leaves", ReconnectNever, ""},
+	{CloseInvalidText, "a frame was not UTF-8", ReconnectBackoff, "does not send that frame again"},
+	{CloseTooBig, "a frame was too big", ReconnectBackoff, "does not send that frame again"},
+	{CloseRestart, "the server restarts", ReconnectBackoff, ""},
+	{CloseBadMessages, "five bad messages in a minute", ReconnectNever, "stops and shows it"},
+	{CloseUnauthorized, "not signed in", ReconnectUser, "refreshes its token once"},
+	{CloseForbidden, "not allowed", ReconnectUser, ""},
+	{CloseNotFound, "no such session", ReconnectUser, ""},
+	{CloseTooSlow, "too slow three times in a minute", ReconnectNow, ""},
+	{ClosePositionLost, "the position was lost", ReconnectNow, ""},
+	{CloseExpired, "the session has expired", ReconnectUser, ""},
+	{CloseRateLimited, "too many messages or connections", ReconnectLater, "the reason holds retry_after in seconds"},
+	{CloseInternal, "an error on our side", ReconnectBackoff, ""},
+	{CloseDraining, "the replica shuts down", ReconnectBackoff, "a reconnect event with after_ms came first"},
+}
+
+// CloseCodes returns the table of close codes.
+func CloseCodes() []CloseInfo { return slices.Clone(closeCodes[:]) }
+
+// Info returns what is known of the code. A code we do not use, such as that of
+// a lost connection, is a reason to try again.
+func (c CloseCode) Info() CloseInfo {
+	for _, info := range closeCodes {
+		if info.Code == c {
+			return info
+		}
+	}
+	return CloseInfo{Code: c, Meaning: "the connection was lost", Reconnect: ReconnectBackoff}
+}

@@ -1,0 +1,94 @@
+package wire
+
+import "encoding/json"
+
+// Content is what a window shows, told apart by `renderer`.
+type Content interface{ content() }
+
+func contentUnion() union {
+	return union{"renderer", []unionVariant{
+		variant[MarkdownContent]("markdown"),
+		variant[HTMLContent]("html"),
+		variant[TextContent]("text"),
+		variant[TableContent]("table"),
+		variant[IframeContent]("iframe"),
+		variant[ComponentContent]("component"),
+		variant[OtherContent](""),
+	}}
+}
+
+// MarkdownContent is GitHub-flavoured Markdown.
+type MarkdownContent struct {
+	Data string `json:"data"`
+}
+
+// HTMLContent is HTML.
+type HTMLContent struct {
+	Data string `json:"data"`
+}
+
+// TextContent is plain text.
+type TextContent struct {
+	Data string `json:"data"`
+}
+
+// TableContent is a table.
+type TableContent struct {
+	Data Table `json:"data"`
+}
+
+// Table is headers and rows of text.
+type Table struct {
+	Headers []string   `json:"headers"`
+	Rows    [][]string `json:"rows"`
+}
+
+// IframeContent is another page.
+type IframeContent struct {
+	Data IframeSource `json:"data"`
+}
+
+// IframeSource is an address, or an address with its sandbox.
+type IframeSource struct {
+	URL   string
+	Frame *Iframe
+}
+
+func (IframeSource) choice() {}
+
+// Iframe is an address and what the page there may do.
+type Iframe struct {
+	URL     string `json:"url"`
+	Sandbox string `json:"sandbox,omitempty"`
+}
+
+// ComponentContent is a layout of components.
+type ComponentContent struct {
+	Data Layout `json:"data"`
+}
+
+// OtherContent has a renderer we do not know. Desktops show it as text.
+type OtherContent struct {
+	Renderer string          `json:"renderer"`
+	Data     json.RawMessage `json:"data"`
+}
+
+func (MarkdownContent) content()  {}
+func (HTMLContent) content()      {}
+func (TextContent) content()      {}
+func (TableContent) content()     {}
+func (IframeContent) content()    {}
+func (ComponentContent) content() {}
+func (OtherContent) content()     {}
+
+// Scalar is a string, a number or a boolean.
+type Scalar struct {
+	Text    *string
+	Number  *float64
+	Boolean *bool
+}
+
+func (Scalar) choice() {}
+
+// Millis is a time in milliseconds since 1970, as JavaScript counts it.
+type Millis int64

@@ -1,0 +1,166 @@
+package wire
+
+import (
+	"cmp"
+	"reflect"
+	"strconv"
+)
+
+// Desktop is the dialect of desktops written for YAAR: flat frames, with the
+// payload's fields beside the type.
+//
+//	{"type":"USER_MESSAGE","messageId":"m1","content":"hello"}
+//
+// Such a desktop knows no positions, sessions or times in frames, shows ERROR as
+// a lost connection and ignores types it does not know. Events for which it has
+// no use get no frame; some get another form, see [DesktopForm].
+type Desktop struct{}
+
+var _ Dialect = Desktop{}
+
+// AppendFrames implements [Dialect].
+func (Desktop) AppendFrames(dst [][]byte, e Event) [][]byte {
+	switch entryOf(e.Data).Desktop {
+	case FormNone:
+		return dst
+	case FormFlat:
+		return append(dst, appendFlat(nil, e.Data, ""))
+	}
+	switch p := e.Data.(type) {
+	case AgentThinking:
+		rest := contentField(p.Content)
+		p.Delta, p.Offset = "", 0
+		return append(dst, appendFlat(nil, p, rest))
+	case AgentResponse:
+		rest := contentField(p.Content)
+		p.Delta, p.Offset = "", 0
+		return append(dst, appendFlat(nil, p, rest))
+	case SessionState:
+		return appendState(dst, e.Session, p)
+	}
+	return append(dst, appendFlat(nil, asActions(e), ""))
+}
+
+// contentField is the field that must be there even when it is empty.
+func contentField(content string) string {
+	if content == "" {
+		return `,"content":""`
+	}
+	return ""
+}
+
+// asActions shows an event as what that desktop can do.
+func asActions(e Event) Actions {
+	switch p := e.Data.(type) {
+	case AgentError:
+		return Actions{
+			AgentID: p.AgentID, MonitorID: p.MonitorID, MessageID: p.MessageID,
+			Actions: []Action{ToastShow{ID: noticeID("error", e), Message: p.Error, Variant: NoticeError}},
+		}
+	case MessageRejected:
+		return Actions{
+			MonitorID: p.MonitorID, MessageID: p.MessageID,
+			Actions: []Action{ToastShow{
+				ID: noticeID("rejected", e), Message: cmp.Or(p.Reason, p.Code.Info().Message), Variant: NoticeWarning,
+			}},
+		}
+	case ErrorNotice:
+		return Actions{
+			MessageID: p.MessageID,
+			Actions: []Action{ToastShow{
+				ID: noticeID("error-"+strconv.Itoa(int(p.Code)), e), Message: p.Message, Variant: NoticeError,
+			}},
+		}
+	case PromptClosed:
+		return Actions{
+			MonitorID: p.MonitorID, MessageID: p.MessageID,
+			Actions: []Action{PromptDismiss{ID: p.PromptID}},
+		}
+	}
+	return Actions{}
+}
+
+// noticeID gives the same event the same toast, however often it is encoded.
+func noticeID(kind string, e Event) NoticeID {
+	if e.At.IsZero() {
+		return NoticeID(kind + "-" + strconv.FormatInt(e.Time.UnixMilli(), 10))
+	}
+	return NoticeID(kind + "-" + e.At.String())
+}
+
+// appendFlat adds a flat frame. The text in rest is put before the payload's
+// own fields.
+func appendFlat(dst []byte, payload any, rest string) []byte {
+	entry := entryOf(payload)
+	v := reflect.ValueOf(payload)
+	if dst == nil {
+		const head = len(`{"type":""}`)
+		dst = make([]byte, 0, head+len(entry.Type)+len(rest)+entry.Shape.sizeFields(v))
+	}
+	dst = append(dst, `{"type":"`...)
+	dst = append(dst, entry.Type...)
+	dst = append(dst, '"')
+	dst = append(dst, rest...)
+	return append(entry.Shape.appendFields(dst, v), '}')
+}
+
+// AppendMessage implements [Dialect].
+func (Desktop) AppendMessage(dst []byte, m Message) []byte {
+	rest := ""
+	if m.ID != "" && MessageOf(m.Data) == "" {
+		rest = `,"message_id":` + string(appendString(nil, string(m.ID)))
+	}
+	return appendFlat(dst, m.Data, rest)
+}
+
+// DecodeMessage implements [Dialect].
+func (Desktop) DecodeMessage(frame []byte) (Message, error) {
+	m, err := decodeFlatMessage(frame)
+	if err != nil {
+		err.Ref = refOf(frame)
+		return Message{}, err
+	}
+	return m, nil
+}
+
+func decodeFlatMessage(frame []byte) (m Message, err *Error) {
+	env, err := open(frame, clientText)
+	if err != nil {
+		return m, err
+	}
+	p, entry, err := decodeFlat(frame, env, FromClient)
+	if err != nil {
+		return m, err
+	}
+	key, err := id[MessageID](env.id, "message_id")
+	if err != nil {
+		return m, err
+	}
+	m.Data = p.(ClientPayload) //nolint:forcetypeassert // the catalog takes no others
+	m.ID = cmp.Or(MessageID(entry.message.text(p)), key)
+	return m, nil
+}
+
+// decodeFlat reads a payload from a frame that open took apart.
+func decodeFlat(frame []byte, env envelope, from Direction) (any, *Entry, *Error) {
+	entry, err := lookup(env.name, from)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := entry.decode(frame[skipSpace(frame, 0):])
+	return p, entry, err
+}
+
+// DecodeEvent implements [Dialect]. The event has neither session nor position
+// nor time, for the frame has none.
+func (Desktop) DecodeEvent(frame []byte) (Event, error) {
+	env, err := open(frame, hubText)
+	if err != nil {
+		return Event{}, err
+	}
+	p, _, err := decodeFlat(frame, env, FromServer)
+	if err != nil {
+		return Event{}, err
+	}
+	return Event{Data: p.(ServerPayload)}, nil //nolint:forcetypeassert // the catalog takes no others
+}

@@ -1,0 +1,124 @@
+package wire
+
+import "slices"
+
+// appendState shows a session_state to a desktop: the greeting, then what there
+// is, monitor by monitor and with raw window ids, because that client puts the
+// frame's monitor before every id it reads. A resume only needs the greeting.
+func appendState(dst [][]byte, session SessionID, s SessionState) [][]byte {
+	dst = append(dst, appendFlat(nil, ConnectionStatus{
+		Status: LinkConnected, Provider: s.Provider, SessionID: session,
+	}, ""))
+	if s.Mode != StateSnapshot {
+		return dst
+	}
+	for _, monitor := range s.monitorsShown() {
+		if actions := s.actionsOf(monitor); len(actions) > 0 {
+			dst = append(dst, appendFlat(nil, Actions{Actions: actions, MonitorID: monitor}, ""))
+		}
+	}
+	for _, a := range s.Agents {
+		dst = appendAgent(dst, a)
+	}
+	return dst
+}
+
+// monitorsShown are the monitors in their order, then those that only windows
+// or questions name, then "" for what belongs to none.
+func (s *SessionState) monitorsShown() []MonitorID {
+	var ids []MonitorID
+	add := func(id MonitorID) {
+		if id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	for _, m := range s.Monitors {
+		add(m.MonitorID)
+	}
+	for _, w := range s.Windows {
+		add(w.MonitorID)
+	}
+	for _, d := range s.Dialogs {
+		add(d.MonitorID)
+	}
+	for _, p := range s.Prompts {
+		add(p.MonitorID)
+	}
+	for _, n := range s.Notifications {
+		add(n.MonitorID)
+	}
+	return append(ids, "")
+}
+
+// actionsOf makes what belongs to a monitor appear.
+func (s *SessionState) actionsOf(monitor MonitorID) []Action {
+	var actions []Action
+	for _, w := range s.Windows {
+		if w.MonitorID == monitor {
+			actions = w.appendActions(actions)
+		}
+	}
+	for _, d := range s.Dialogs {
+		if d.MonitorID == monitor {
+			actions = append(actions, DialogConfirm{
+				ID: d.DialogID, Title: d.Title, Message: d.Message, ConfirmText: d.ConfirmText,
+				CancelText: d.CancelText, PermissionOptions: d.PermissionOptions,
+				ActionMeta: ActionMeta{AgentID: d.AgentID},
+			})
+		}
+	}
+	for _, p := range s.Prompts {
+		if p.MonitorID == monitor {
+			actions = append(actions, PromptShow{Prompt: p.Prompt, ActionMeta: ActionMeta{AgentID: p.AgentID}})
+		}
+	}
+	for _, n := range s.Notifications {
+		if n.MonitorID == monitor {
+			actions = append(actions, NotificationShow{Notification: n.Notification})
+		}
+	}
+	if monitor == "" {
+		for _, b := range s.Badges {
+			actions = append(actions, AppBadge{AppID: AppID(b.Key), Count: b.Value})
+		}
+	}
+	return actions
+}
+
+// appendActions makes a window appear as it is.
+func (w *Window) appendActions(actions []Action) []Action {
+	actions = append(actions, WindowCreate{
+		WindowID: w.WindowID, Title: w.Title, Bounds: w.Bounds, Content: w.Content,
+		WindowLook: w.WindowLook, Minimized: w.Minimized,
+	})
+	if w.Maximized {
+		actions = append(actions, WindowMaximize{WindowID: w.WindowID})
+	}
+	if w.Lock != "" {
+		actions = append(actions, WindowLock{WindowID: w.WindowID, AgentID: w.Lock})
+	}
+	return actions
+}
+
+// appendAgent makes a running agent appear, with the text it has said so far.
+// The end of its turn will make it disappear.
+func appendAgent(dst [][]byte, a Agent) [][]byte {
+	if a.Status == AgentStatusIdle {
+		return dst
+	}
+	if a.WindowID != "" {
+		for _, status := range []WindowAgentChange{AgentAssigned, AgentActive} {
+			dst = append(dst, appendFlat(nil, WindowAgentStatus{
+				WindowID: a.WindowID, AgentID: a.Role, Status: status, MonitorID: a.MonitorID, MessageID: a.MessageID,
+			}, ""))
+		}
+	}
+	if a.Text == "" {
+		return append(dst, appendFlat(nil, AgentThinking{
+			Content: a.Thinking, AgentID: a.Role, MonitorID: a.MonitorID, MessageID: a.MessageID,
+		}, contentField(a.Thinking)))
+	}
+	return append(dst, appendFlat(nil, AgentResponse{
+		Content: a.Text, AgentID: a.Role, MonitorID: a.MonitorID, MessageID: a.MessageID,
+	}, ""))
+}

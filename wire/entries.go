@@ -1,0 +1,118 @@
+package wire
+
+// A new message is a struct and one line here: codecs, schema, TypeScript and
+// the reference page follow.
+
+func clientEntries() []Entry {
+	return []Entry{
+		client[UserMessage]("USER_MESSAGE", FamilyDesktop, "What the user typed."),
+		client[WindowMessage]("WINDOW_MESSAGE", FamilyDesktop, "What the user said to one window."),
+		client[ComponentAction]("COMPONENT_ACTION", FamilyDesktop, "A press on a button in a window."),
+		client[Interrupt]("INTERRUPT", FamilyDesktop, "Stops the turns of the session, a monitor or an agent."),
+		client[InterruptAgent]("INTERRUPT_AGENT", FamilyDesktop, "Stops one agent."),
+		client[Reset]("RESET", FamilyDesktop, "Closes all windows and forgets all conversations."),
+		client[SetProvider]("SET_PROVIDER", FamilyDesktop, "Changes who answers."),
+		client[RenderingFeedback]("RENDERING_FEEDBACK", FamilyDesktop, "What became of an action that had a requestId."),
+		client[DialogFeedback]("DIALOG_FEEDBACK", FamilyDesktop, "Answers a dialog."),
+		client[ToastAction]("TOAST_ACTION", FamilyDesktop, "A press on a toast's button."),
+		client[UserInteractions]("USER_INTERACTION", FamilyDesktop, "What the user did on the desktop."),
+		client[AppProtocolResponse]("APP_PROTOCOL_RESPONSE", FamilyDesktop, "An app's answer to APP_PROTOCOL_REQUEST."),
+		client[AppProtocolReady]("APP_PROTOCOL_READY", FamilyDesktop, "An app in a window takes requests."),
+		client[UserPromptResponse]("USER_PROMPT_RESPONSE", FamilyDesktop, "Answers a prompt."),
+		client[SubscribeMonitor]("SUBSCRIBE_MONITOR", FamilyDesktop, "This connection shows a monitor."),
+		client[RemoveMonitor]("REMOVE_MONITOR", FamilyDesktop, "Closes a monitor; never monitor-0."),
+
+		client[Auth]("auth", FamilyConnection, "Credentials, when the handshake had none."),
+		client[Pong]("pong", FamilyConnection, "Answers a ping."),
+
+		client[HITLPlanResponse]("hitl_plan_response", FamilyWorkflow, "Answers hitl_plan_review."),
+		client[HITLApprovalResponse]("hitl_approval_response", FamilyWorkflow, "Answers hitl_approval_request."),
+		client[HITLInputResponse]("hitl_input_response", FamilyWorkflow, "Answers hitl_input_request."),
+		client[HITLClarificationResponse]("hitl_clarification_response", FamilyWorkflow, "Answers hitl_clarification."),
+		client[ControlPause]("control_pause", FamilyWorkflow, "Makes the plan stand still."),
+		client[ControlResume]("control_resume", FamilyWorkflow, "Lets the plan go on."),
+		client[ControlCancel]("control_cancel", FamilyWorkflow, "Gives the plan up."),
+		client[ControlRetry]("control_retry", FamilyWorkflow, "Runs a failed todo again."),
+		client[ControlSkip]("control_skip", FamilyWorkflow, "Goes on without a todo."),
+
+		client[AskResponse]("ASK_RESPONSE", FamilyHistory, "Answers a row that asks."),
+		client[Rewind]("REWIND", FamilyHistory, "Removes the rows after a row."),
+		client[EditMessage]("EDIT_MESSAGE", FamilyHistory, "Rewinds to a row of the user and says something else there."),
+		client[DeleteQueuedMessage]("DELETE_QUEUED_MESSAGE", FamilyHistory, "Takes back a message that still waits."),
+		client[Condense]("CONDENSE", FamilyHistory, "Sums up the model's history."),
+
+		client[Emit]("EMIT", FamilyProgram, "An outside program shows something in the session."),
+	}
+}
+
+func serverEntries() []Entry {
+	return []Entry{
+		event[Actions]("ACTIONS", FamilyDesktop, lasting, FormFlat, "Changes of the desktop, in order."),
+		event[AgentThinking]("AGENT_THINKING", FamilyDesktop, lasting, FormOwn, "A piece of what an agent thinks."),
+		event[AgentResponse]("AGENT_RESPONSE", FamilyDesktop, lasting, FormOwn, "A piece of an agent's answer, or the end of its turn."),
+		event[ToolProgress]("TOOL_PROGRESS", FamilyDesktop, lasting, FormFlat, "A tool runs, is done or failed."),
+		event[AgentError]("ERROR", FamilyDesktop, lasting, FormOwn, "An agent or a monitor is in trouble."),
+		event[WindowAgentStatus]("WINDOW_AGENT_STATUS", FamilyDesktop, lasting, FormFlat, "Which agent works for a window."),
+		event[MessageAccepted]("MESSAGE_ACCEPTED", FamilyDesktop, lasting, FormFlat, "An agent has taken a message."),
+		event[MessageQueued]("MESSAGE_QUEUED", FamilyDesktop, lasting, FormFlat, "A message waits for its agent."),
+		event[MessageRejected]("MESSAGE_REJECTED", FamilyDesktop, lasting, FormOwn, "Nobody will take a message."),
+		event[ApprovalRequest]("APPROVAL_REQUEST", FamilyDesktop, lasting, FormFlat, "A yes or no question."),
+		event[AppProtocolRequest]("APP_PROTOCOL_REQUEST", FamilyDesktop, lasting, FormFlat, "A question to an app in a window."),
+		event[MonitorStatus]("MONITOR_STATUS", FamilyDesktop, lasting, FormFlat, "How a monitor is doing."),
+		event[DialogClosed]("DIALOG_CLOSED", FamilyDesktop, lasting, FormFlat, "A dialog is no longer open."),
+		event[PromptClosed]("PROMPT_CLOSED", FamilyDesktop, lasting, FormOwn, "A prompt is no longer open."),
+		event[Presence]("PRESENCE", FamilyDesktop, lasting, FormFlat, "Who is looking."),
+		event[OwnerChanged]("OWNER_CHANGED", FamilyDesktop, lasting, FormFlat, "A replica has taken the session."),
+		event[TurnInterrupted]("TURN_INTERRUPTED", FamilyDesktop, lasting, FormFlat, "A turn did not come to its own end."),
+
+		event[SessionState]("session_state", FamilyConnection, !lasting, FormOwn, "The first event: a snapshot, or how far the replay goes."),
+		event[Ping]("ping", FamilyConnection, !lasting, FormNone, "Asks whether the client is there."),
+		event[AuthResult]("auth_result", FamilyConnection, !lasting, FormNone, "Who the client is taken for."),
+		event[ErrorNotice]("error", FamilyConnection, !lasting, FormOwn, "What went wrong on this connection."),
+		event[GoElsewhere]("reconnect", FamilyConnection, !lasting, FormNone, "This replica will close the connection."),
+		event[ConnectionStatus]("CONNECTION_STATUS", FamilyConnection, !lasting, FormFlat, "How the desktop dialect says hello."),
+
+		event[LayerStart]("layer_start", FamilyWorkflow, lasting, FormNone, "A layer begins."),
+		event[LayerComplete]("layer_complete", FamilyWorkflow, lasting, FormNone, "A layer is done."),
+		event[PlanGenerated]("plan_generated", FamilyWorkflow, lasting, FormNone, "A new plan."),
+		event[PlanApproved]("plan_approved", FamilyWorkflow, lasting, FormNone, "A plan may run."),
+		event[PlanModified]("plan_modified", FamilyWorkflow, lasting, FormNone, "A plan has changed."),
+		event[TodoStarted]("todo_started", FamilyWorkflow, lasting, FormNone, "A todo runs."),
+		event[TodoProgress]("todo_progress", FamilyWorkflow, lasting, FormNone, "How far a todo is."),
+		event[TodoCompleted]("todo_completed", FamilyWorkflow, lasting, FormNone, "A todo is done."),
+		event[TodoFailed]("todo_failed", FamilyWorkflow, lasting, FormNone, "A todo did not work."),
+		event[ExecutionProgress]("execution_progress", FamilyWorkflow, lasting, FormNone, "How far the plan is."),
+		event[HITLPlanReview]("hitl_plan_review", FamilyWorkflow, lasting, FormNone, "Asks whether a plan may run."),
+		event[HITLApprovalRequest]("hitl_approval_request", FamilyWorkflow, lasting, FormNone, "Asks whether a todo may run."),
+		event[HITLInputRequest]("hitl_input_request", FamilyWorkflow, lasting, FormNone, "Asks for a value."),
+		event[HITLClarification]("hitl_clarification", FamilyWorkflow, lasting, FormNone, "Asks what the user meant."),
+		event[HITLPaused]("hitl_paused", FamilyWorkflow, lasting, FormNone, "The plan stands still."),
+		event[PlanComplete]("complete", FamilyWorkflow, lasting, FormNone, "The result of a plan."),
+		event[PlanFailure]("failed", FamilyWorkflow, lasting, FormNone, "A plan was given up."),
+
+		event[MessageUpdated]("messageUpdated", FamilyHistory, lasting, FormNone, "A row is new or has changed."),
+		event[HistoryRewound]("HISTORY_REWOUND", FamilyHistory, lasting, FormNone, "Rows are gone."),
+		event[CheckpointSaved]("CHECKPOINT_SAVED", FamilyHistory, lasting, FormNone, "Files can be brought back to this moment."),
+		event[QueueUpdated]("QUEUE_UPDATED", FamilyHistory, lasting, FormNone, "The messages that wait for a monitor."),
+		event[TaskCreated]("taskCreated", FamilyHistory, lasting, FormNone, "A task exists."),
+		event[TaskStarted]("taskStarted", FamilyHistory, lasting, FormNone, "A task's loop begins."),
+		event[TaskCompleted]("taskCompleted", FamilyHistory, lasting, FormNone, "A task reached its end."),
+		event[TaskAborted]("taskAborted", FamilyHistory, lasting, FormNone, "A task was given up."),
+		event[TaskFocused]("taskFocused", FamilyHistory, lasting, FormNone, "A task is the one in front."),
+		event[TaskUnfocused]("taskUnfocused", FamilyHistory, lasting, FormNone, "A task is no longer the one in front."),
+		event[TaskActive]("taskActive", FamilyHistory, lasting, FormNone, "A task works again."),
+		event[TaskInteractive]("taskInteractive", FamilyHistory, lasting, FormNone, "A task waits for an answer."),
+		event[TaskResumable]("taskResumable", FamilyHistory, lasting, FormNone, "A task can go on where it stopped."),
+		event[TaskIdle]("taskIdle", FamilyHistory, lasting, FormNone, "A task rests."),
+		event[TaskPaused]("taskPaused", FamilyHistory, lasting, FormNone, "A task waits for a subtask."),
+		event[TaskUnpaused]("taskUnpaused", FamilyHistory, lasting, FormNone, "A task no longer waits for a subtask."),
+		event[TaskSpawned]("taskSpawned", FamilyHistory, lasting, FormNone, "A task has a new subtask."),
+		event[TaskModeSwitched]("taskModeSwitched", FamilyHistory, lasting, FormNone, "A task works in another mode."),
+		event[TaskAskResponded]("taskAskResponded", FamilyHistory, lasting, FormNone, "A row that asks was answered."),
+		event[TaskUserMessage]("taskUserMessage", FamilyHistory, lasting, FormNone, "The user spoke to a task."),
+		event[TaskToolFailed]("taskToolFailed", FamilyHistory, lasting, FormNone, "A tool did not work."),
+		event[TaskTokenUsageUpdated]("taskTokenUsageUpdated", FamilyHistory, lasting, FormNone, "What a task has cost so far."),
+
+		event[Emitted]("EMITTED", FamilyProgram, !lasting, FormFlat, "EMIT is kept."),
+	}
+}

@@ -1,0 +1,146 @@
+package wire
+
+import (
+	"cmp"
+	"reflect"
+	"strconv"
+	"time"
+)
+
+// Event is what the hub says, in any dialect.
+type Event struct {
+	Session SessionID
+	// At is the event's position; zero for events that are not in the log.
+	At   Position
+	Time time.Time
+	Data ServerPayload
+}
+
+// Message is what a client says, in any dialect.
+type Message struct {
+	// Session is what the client wrote, if anything; the connection knows.
+	Session SessionID
+	// ID is the client's idempotency key: the payload's, or else the
+	// envelope's. It may be empty.
+	ID MessageID
+	// Time is the client's own clock, if it said and it could be read.
+	Time time.Time
+	Data ClientPayload
+}
+
+// Dialect is a form of frames. No logic may know which one a client speaks: it
+// is chosen at the door and only encodes and decodes.
+type Dialect interface {
+	// AppendFrames adds the frames for an event, of which there may be none.
+	AppendFrames(dst [][]byte, e Event) [][]byte
+	// DecodeMessage reads a client's frame. The error is an [*Error].
+	DecodeMessage(frame []byte) (Message, error)
+	// AppendMessage adds a client's frame.
+	AppendMessage(dst []byte, m Message) []byte
+	// DecodeEvent reads a frame of the hub. The error is an [*Error].
+	DecodeEvent(frame []byte) (Event, error)
+}
+
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// readTime reads RFC 3339 and drops what a frame would not show.
+func readTime(text string) (time.Time, bool) {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, false
+	}
+	t = t.UTC().Truncate(time.Millisecond)
+	return t, t.Year() >= 0 && t.Year() <= 9999
+}
+
+// newPayload returns a payload of the entry's type, for decoding into.
+func (e *Entry) newPayload() reflect.Value { return reflect.New(e.typ).Elem() }
+
+// decode reads a payload's object.
+func (e *Entry) decode(object []byte) (any, *Error) {
+	v := e.newPayload()
+	if err := e.Shape.decode(object, v); err != nil {
+		return nil, err
+	}
+	return v.Interface(), nil
+}
+
+// lookup finds the entry of a type that this side may send.
+func lookup(name []byte, from Direction) (*Entry, *Error) {
+	switch {
+	case name == nil:
+		return nil, invalid("is required").in("type")
+	case name[0] != '"':
+		return nil, invalid("want a string, got " + jsonKind(name)).in("type")
+	}
+	text := unquote(name)
+	e, ok := theCatalog().byType[text]
+	if !ok || e.Direction != from {
+		return nil, invalid("no " + string(from) + " sends " + quoteShort(text)).in("type")
+	}
+	return e, nil
+}
+
+// refOf finds a message's id in a frame that was refused, so that the client
+// learns which one it was. The frame may be anything; what comes before its
+// first mistake is read.
+func refOf(frame []byte) MessageID {
+	l := lexer{data: frame, rules: textRules{depth: 1000}}
+	l.space()
+	if l.peek() != '{' {
+		return ""
+	}
+	l.pos++
+	var payload, envelope MessageID
+	for key, value := range l.prefix {
+		switch string(keyText(key)) {
+		case "data":
+			if value[0] == '{' {
+				payload = readRef(payload, memberOf(value, "messageId"))
+			}
+		case "messageId":
+			payload = readRef(payload, value)
+		case "message_id":
+			envelope = readRef(envelope, value)
+		}
+	}
+	return cmp.Or(payload, envelope)
+}
+
+// readRef returns the id in value, or what was there when there is none. An id
+// that is given twice is not trusted the second time.
+func readRef(old MessageID, value []byte) MessageID {
+	if old != "" || value == nil || value[0] != '"' {
+		return old
+	}
+	if id := MessageID(unquote(value)); id.Validate() == nil {
+		return id
+	}
+	return old
+}
+
+// prefix yields the members of an object up to the first mistake in it.
+func (l *lexer) prefix(yield func(key, value []byte) bool) {
+	for l.space(); l.peek() == '"'; {
+		start := l.pos
+		if l.string() != nil {
+			return
+		}
+		key := l.data[start:l.pos]
+		l.space()
+		if l.peek() != ':' {
+			return
+		}
+		l.pos++
+		l.space()
+		start = l.pos
+		if l.value() != nil || !yield(key, l.data[start:l.pos]) {
+			return
+		}
+		if done, err := l.next('}'); done || err != nil {
+			return
+		}
+	}
+}
+
+func quoteShort(s string) string { return strconv.Quote(shorten(s)) }

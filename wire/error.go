@@ -1,0 +1,67 @@
+package wire
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Error says why a client's message was refused. Its code is one of [Codes].
+type Error struct {
+	Code Code
+	// Path names the field, such as data.interactions[2].bounds.x, or is
+	// empty when the frame as a whole is wrong.
+	Path string
+	// Message says what is wrong, for people.
+	Message string
+	// Ref is the id of the refused message, when it could be read.
+	Ref MessageID
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	if e.Path == "" {
+		return fmt.Sprintf("%s: %s", e.Code, e.Message)
+	}
+	return fmt.Sprintf("%s: %s: %s", e.Code, e.Path, e.Message)
+}
+
+// Notice is the event that tells the client.
+func (e *Error) Notice() ErrorNotice {
+	n := e.Code.Notice(strings.TrimPrefix(e.Error(), e.Code.String()+": "))
+	n.MessageID, n.Field = e.Ref, e.Path
+	return n
+}
+
+func invalid(message string) *Error {
+	return &Error{Code: CodeInvalidMessage, Message: message}
+}
+
+// in says that the error is inside the field of that name. Errors are found
+// inside out, so paths grow from their end.
+func (e *Error) in(name string) *Error {
+	if e.Path != "" && e.Path[0] != '[' {
+		name += "."
+	}
+	e.Path = shorten(name) + e.Path
+	return e
+}
+
+// at says that the error is inside the item of that index.
+func (e *Error) at(index int) *Error {
+	item := "[" + strconv.Itoa(index) + "]"
+	if e.Path != "" && e.Path[0] != '[' {
+		item += "."
+	}
+	e.Path = item + e.Path
+	return e
+}
+
+// shorten keeps what a client sent from filling our answer.
+func shorten(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

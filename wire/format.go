@@ -1,0 +1,39 @@
+package wire
+
+import "reflect"
+
+// Format reads and writes values of type T by the rules of this package, for
+// what is not a whole frame: a list of actions in a request, a window in a
+// table. It holds for every type made of this package's types, strings, numbers,
+// booleans, slices, structs with json tags and json.RawMessage.
+type Format[T any] struct{ shape *Shape }
+
+// FormatOf makes the format of T. It costs some work, so make it once. It panics
+// when T has no JSON form.
+func FormatOf[T any]() Format[T] {
+	return Format[T]{newCompiler().shape(reflect.TypeFor[T]())}
+}
+
+// Append adds v as JSON on one line, with the promises of [AppendEvent].
+func (f Format[T]) Append(dst []byte, v *T) []byte {
+	value := reflect.ValueOf(v).Elem()
+	if dst == nil {
+		dst = make([]byte, 0, f.shape.size(value))
+	}
+	return f.shape.append(dst, value)
+}
+
+// Decode reads JSON as strictly as a client's frame. The error is an [*Error].
+func (f Format[T]) Decode(data []byte) (T, error) {
+	var v T
+	if err := checkText(data, clientText); err != nil {
+		return v, err
+	}
+	data = data[skipSpace(data, 0):]
+	data = data[:skipValue(data, 0)]
+	if err := f.shape.decode(data, reflect.ValueOf(&v).Elem()); err != nil {
+		var none T
+		return none, err
+	}
+	return v, nil
+}

@@ -1,0 +1,192 @@
+package wire
+
+import "encoding/json"
+
+// HITLRequest is a question to the user that a plan waits for, told apart by
+// `type`, which is the type of the event that asked it.
+type HITLRequest interface{ hitlRequest() }
+
+func hitlUnion() union {
+	return union{"type", []unionVariant{
+		variant[HITLPlanReview]("hitl_plan_review"),
+		variant[HITLApprovalRequest]("hitl_approval_request"),
+		variant[HITLInputRequest]("hitl_input_request"),
+		variant[HITLClarification]("hitl_clarification"),
+	}}
+}
+
+func (HITLPlanReview) hitlRequest()      {}
+func (HITLApprovalRequest) hitlRequest() {}
+func (HITLInputRequest) hitlRequest()    {}
+func (HITLClarification) hitlRequest()   {}
+
+// HITLPlanReview asks whether a plan may run.
+type HITLPlanReview struct {
+	Outbound
+	RequestID RequestID    `json:"request_id"`
+	PlanID    PlanID       `json:"plan_id"`
+	Plan      PlanBody     `json:"plan"`
+	Message   string       `json:"message"`
+	Options   []PlanAnswer `json:"options"`
+	// TimeoutSec is how long the question stays open, from the event's time.
+	TimeoutSec int `json:"timeout_sec" wire:"min=0"`
+}
+
+// PlanAnswer is an answer to a plan.
+type PlanAnswer string
+
+// The answers to a plan.
+const (
+	PlanApprove PlanAnswer = "approve"
+	PlanModify  PlanAnswer = "modify"
+	PlanReject  PlanAnswer = "reject"
+)
+
+func (PlanAnswer) values() []string { return list(PlanApprove, PlanModify, PlanReject) }
+
+// HITLApprovalRequest asks whether one todo may run.
+type HITLApprovalRequest struct {
+	Outbound
+	RequestID RequestID    `json:"request_id"`
+	TodoID    TodoID       `json:"todo_id"`
+	Todo      Todo         `json:"todo"`
+	Reason    string       `json:"reason"`
+	Options   []TodoAnswer `json:"options"`
+	// TimeoutSec is how long the question stays open, from the event's time.
+	TimeoutSec int `json:"timeout_sec" wire:"min=0"`
+}
+
+// TodoAnswer is an answer to a todo.
+type TodoAnswer string
+
+// The answers to a todo.
+const (
+	TodoApprove TodoAnswer = "approve"
+	TodoSkip    TodoAnswer = "skip"
+	TodoReject  TodoAnswer = "reject"
+)
+
+func (TodoAnswer) values() []string { return list(TodoApprove, TodoSkip, TodoReject) }
+
+// HITLInputRequest asks for a value that a todo needs.
+type HITLInputRequest struct {
+	Outbound
+	RequestID RequestID `json:"request_id"`
+	Field     string    `json:"field"`
+	Question  string    `json:"question"`
+	InputType InputType `json:"input_type"`
+	Options   []Option  `json:"options,omitempty"`
+	Required  bool      `json:"required"`
+	// DefaultValue is taken when nobody answers.
+	DefaultValue json.RawMessage `json:"default_value,omitempty"`
+	// TimeoutSec is how long the question stays open, from the event's time.
+	TimeoutSec int `json:"timeout_sec" wire:"min=0"`
+}
+
+// InputType is how a question is answered.
+type InputType string
+
+// The ways to answer a question.
+const (
+	AnswerText    InputType = "text"
+	AnswerChoice  InputType = "choice"
+	AnswerNumber  InputType = "number"
+	AnswerBoolean InputType = "boolean"
+	AnswerDate    InputType = "date"
+)
+
+func (InputType) values() []string {
+	return list(AnswerText, AnswerChoice, AnswerNumber, AnswerBoolean, AnswerDate)
+}
+
+// HITLClarification asks what the user meant.
+type HITLClarification struct {
+	Outbound
+	RequestID     RequestID `json:"request_id"`
+	OriginalInput string    `json:"original_input"`
+	Ambiguity     string    `json:"ambiguity,omitempty"`
+	Question      string    `json:"question"`
+	InputType     InputType `json:"input_type"`
+	Suggestions   []string  `json:"suggestions,omitempty"`
+	Required      bool      `json:"required"`
+	// TimeoutSec is how long the question stays open, from the event's time.
+	TimeoutSec int `json:"timeout_sec" wire:"min=0"`
+}
+
+// HITLPaused says that a plan stands still.
+type HITLPaused struct {
+	Outbound
+	// PausedBy is user, or what else stopped it.
+	PausedBy       string   `json:"paused_by"`
+	Reason         string   `json:"reason,omitempty"`
+	CurrentTodo    TodoID   `json:"current_todo,omitempty"`
+	CompletedTodos []TodoID `json:"completed_todos"`
+	CanResume      bool     `json:"can_resume"`
+}
+
+// HITLPlanResponse answers hitl_plan_review.
+type HITLPlanResponse struct {
+	Inbound
+	RequestID RequestID  `json:"request_id"`
+	Action    PlanAnswer `json:"action"`
+	Comment   string     `json:"comment,omitempty"`
+	// Instruction says what to change, with the action modify.
+	Instruction string `json:"instruction,omitempty"`
+}
+
+// HITLApprovalResponse answers hitl_approval_request.
+type HITLApprovalResponse struct {
+	Inbound
+	RequestID RequestID  `json:"request_id"`
+	TodoID    TodoID     `json:"todo_id,omitempty"`
+	Action    TodoAnswer `json:"action"`
+	Comment   string     `json:"comment,omitempty"`
+	Reason    string     `json:"reason,omitempty"`
+}
+
+// HITLInputResponse answers hitl_input_request.
+type HITLInputResponse struct {
+	Inbound
+	RequestID RequestID       `json:"request_id"`
+	Field     string          `json:"field,omitempty"`
+	Value     json.RawMessage `json:"value"`
+}
+
+// HITLClarificationResponse answers hitl_clarification.
+type HITLClarificationResponse struct {
+	Inbound
+	RequestID RequestID       `json:"request_id"`
+	Value     json.RawMessage `json:"value"`
+}
+
+// ControlPause makes the plan stand still after the todos that run now.
+type ControlPause struct {
+	Inbound
+	Reason string `json:"reason,omitempty"`
+}
+
+// ControlResume lets the plan go on.
+type ControlResume struct {
+	Inbound
+	// Modifications are instructions for the rest of the plan.
+	Modifications []json.RawMessage `json:"modifications,omitempty"`
+}
+
+// ControlCancel gives the plan up.
+type ControlCancel struct {
+	Inbound
+	Reason string `json:"reason,omitempty"`
+}
+
+// ControlRetry runs a failed todo again.
+type ControlRetry struct {
+	Inbound
+	TodoID TodoID `json:"todo_id"`
+}
+
+// ControlSkip goes on without a todo.
+type ControlSkip struct {
+	Inbound
+	TodoID TodoID `json:"todo_id"`
+	Reason string `json:"reason,omitempty"`
+}

@@ -1,0 +1,284 @@
+package wire
+
+import "encoding/json"
+
+// Layer is a stage of the work on a request.
+type Layer string
+
+// The layers, in their order.
+const (
+	LayerCognitive Layer = "cognitive"
+	LayerPlanning  Layer = "planning"
+	LayerExecution Layer = "execution"
+	LayerResponse  Layer = "response"
+)
+
+func (Layer) values() []string {
+	return list(LayerCognitive, LayerPlanning, LayerExecution, LayerResponse)
+}
+
+// LayerStart says that a layer begins.
+type LayerStart struct {
+	Outbound
+	Layer       Layer  `json:"layer"`
+	Description string `json:"description,omitempty"`
+}
+
+// LayerComplete says that a layer is done.
+type LayerComplete struct {
+	Outbound
+	Layer      Layer           `json:"layer"`
+	Result     json.RawMessage `json:"result,omitempty"`
+	NextLayer  Layer           `json:"next_layer,omitempty"`
+	DurationMS int             `json:"duration_ms,omitempty" wire:"min=0"`
+}
+
+// Todo is one step of a plan.
+type Todo struct {
+	ID     TodoID     `json:"id"`
+	Task   string     `json:"task"`
+	Tool   string     `json:"tool,omitempty"`
+	Status TodoStatus `json:"status,omitempty"`
+	// Priority is higher for what should run first.
+	Priority int `json:"priority,omitempty"`
+	// DependsOn are the todos that must be done before.
+	DependsOn            []TodoID        `json:"depends_on,omitempty"`
+	RequiresApproval     bool            `json:"requires_approval,omitempty"`
+	EstimatedDurationSec float64         `json:"estimated_duration_sec,omitempty" wire:"min=0"`
+	EstimatedCostUSD     float64         `json:"estimated_cost_usd,omitempty" wire:"min=0"`
+	ProgressPercentage   float64         `json:"progress_percentage,omitempty" wire:"min=0,max=100"`
+	CurrentStep          string          `json:"current_step,omitempty"`
+	RetryCount           int             `json:"retry_count,omitempty" wire:"min=0"`
+	MaxRetries           int             `json:"max_retries,omitempty" wire:"min=0"`
+	StartedAt            Millis          `json:"started_at,omitempty"`
+	DurationMS           int             `json:"duration_ms,omitempty" wire:"min=0"`
+	Error                *TodoError      `json:"error,omitempty"`
+	ResultSummary        json.RawMessage `json:"result_summary,omitempty"`
+}
+
+// TodoStatus is how far a todo is.
+type TodoStatus string
+
+// The states of a todo.
+const (
+	TodoPending         TodoStatus = "pending"
+	TodoBlocked         TodoStatus = "blocked" // something it depends on failed
+	TodoNeedsApproval   TodoStatus = "needs_approval"
+	TodoInProgress      TodoStatus = "in_progress"
+	TodoStatusCompleted TodoStatus = "completed"
+	TodoStatusFailed    TodoStatus = "failed"
+	TodoSkipped         TodoStatus = "skipped"
+	TodoCancelled       TodoStatus = "cancelled"
+)
+
+func (TodoStatus) values() []string {
+	return list(TodoPending, TodoBlocked, TodoNeedsApproval, TodoInProgress, TodoStatusCompleted,
+		TodoStatusFailed, TodoSkipped, TodoCancelled)
+}
+
+// TodoError is why a todo failed.
+type TodoError struct {
+	// Code is a word such as TOOL_EXECUTION_FAILED.
+	Code        string `json:"code"`
+	Message     string `json:"message"`
+	Recoverable bool   `json:"recoverable"`
+}
+
+// PlanStatus is how far a plan is.
+type PlanStatus string
+
+// The states of a plan.
+const (
+	PlanPendingApproval PlanStatus = "pending_approval"
+	PlanStatusApproved  PlanStatus = "approved"
+	PlanExecuting       PlanStatus = "executing"
+	PlanPaused          PlanStatus = "paused"
+	PlanCompleted       PlanStatus = "completed"
+	PlanFailed          PlanStatus = "failed"
+	PlanRejected        PlanStatus = "rejected"
+	PlanCancelled       PlanStatus = "cancelled"
+)
+
+func (PlanStatus) values() []string {
+	return list(PlanPendingApproval, PlanStatusApproved, PlanExecuting, PlanPaused, PlanCompleted,
+		PlanFailed, PlanRejected, PlanCancelled)
+}
+
+// PlanBody is what a plan consists of.
+type PlanBody struct {
+	Todos []Todo `json:"todos"`
+	// DependencyGraph has the todos each todo depends on.
+	DependencyGraph      Object[[]TodoID] `json:"dependency_graph,omitempty"`
+	EstimatedDurationSec float64          `json:"estimated_duration_sec,omitempty" wire:"min=0"`
+	EstimatedCostUSD     float64          `json:"estimated_cost_usd,omitempty" wire:"min=0"`
+	MermaidDiagram       string           `json:"mermaid_diagram,omitempty"`
+}
+
+// PlanGenerated shows a new plan.
+type PlanGenerated struct {
+	Outbound
+	PlanID  PlanID     `json:"plan_id"`
+	Version int        `json:"version" wire:"min=1"`
+	Status  PlanStatus `json:"status"`
+	PlanBody
+}
+
+// PlanApproved says that a plan may run.
+type PlanApproved struct {
+	Outbound
+	PlanID PlanID `json:"plan_id"`
+	// ApprovedBy is user, or auto when nobody had to be asked.
+	ApprovedBy        string `json:"approved_by"`
+	ExecutionStarting bool   `json:"execution_starting"`
+}
+
+// PlanModified shows how a plan has changed.
+type PlanModified struct {
+	Outbound
+	PlanID       PlanID       `json:"plan_id"`
+	OldVersion   int          `json:"old_version" wire:"min=1"`
+	NewVersion   int          `json:"new_version" wire:"min=1"`
+	Changes      []PlanChange `json:"changes"`
+	UpdatedTodos []Todo       `json:"updated_todos"`
+}
+
+// PlanChange is one change of a plan.
+type PlanChange struct {
+	Action PlanEdit `json:"action"`
+	TodoID TodoID   `json:"todo_id"`
+	Task   string   `json:"task,omitempty"`
+}
+
+// PlanEdit is what was done to a todo.
+type PlanEdit string
+
+// What is done to todos.
+const (
+	PlanAdd    PlanEdit = "add"
+	PlanRemove PlanEdit = "remove"
+	PlanUpdate PlanEdit = "update"
+)
+
+func (PlanEdit) values() []string { return list(PlanAdd, PlanRemove, PlanUpdate) }
+
+// TodoStarted says that a todo runs.
+type TodoStarted struct {
+	Outbound
+	TodoID               TodoID  `json:"todo_id"`
+	Task                 string  `json:"task"`
+	Tool                 string  `json:"tool,omitempty"`
+	EstimatedDurationSec float64 `json:"estimated_duration_sec,omitempty" wire:"min=0"`
+}
+
+// TodoProgress says how far a todo is.
+type TodoProgress struct {
+	Outbound
+	TodoID             TodoID  `json:"todo_id"`
+	ProgressPercentage float64 `json:"progress_percentage" wire:"min=0,max=100"`
+	CurrentStep        string  `json:"current_step,omitempty"`
+	ItemsProcessed     int     `json:"items_processed,omitempty" wire:"min=0"`
+	ItemsTotal         int     `json:"items_total,omitempty" wire:"min=0"`
+}
+
+// TodoCompleted says that a todo is done.
+type TodoCompleted struct {
+	Outbound
+	TodoID        TodoID          `json:"todo_id"`
+	Task          string          `json:"task"`
+	Status        TodoStatus      `json:"status"`
+	ResultSummary json.RawMessage `json:"result_summary,omitempty"`
+	DurationMS    int             `json:"duration_ms" wire:"min=0"`
+	// NextTodos may run now.
+	NextTodos []TodoID `json:"next_todos"`
+}
+
+// TodoFailed says that a todo did not work.
+type TodoFailed struct {
+	Outbound
+	TodoID     TodoID     `json:"todo_id"`
+	Task       string     `json:"task"`
+	Status     TodoStatus `json:"status"`
+	Error      TodoError  `json:"error"`
+	RetryCount int        `json:"retry_count" wire:"min=0"`
+	MaxRetries int        `json:"max_retries" wire:"min=0"`
+}
+
+// ExecutionProgress sums up a running plan.
+type ExecutionProgress struct {
+	Outbound
+	TotalTodos         int      `json:"total_todos" wire:"min=0"`
+	Completed          int      `json:"completed" wire:"min=0"`
+	InProgress         int      `json:"in_progress" wire:"min=0"`
+	Pending            int      `json:"pending" wire:"min=0"`
+	Failed             int      `json:"failed" wire:"min=0"`
+	ProgressPercentage float64  `json:"progress_percentage" wire:"min=0,max=100"`
+	CurrentTodo        *TodoRef `json:"current_todo,omitempty"`
+}
+
+// TodoRef names a todo.
+type TodoRef struct {
+	ID   TodoID `json:"id"`
+	Task string `json:"task"`
+}
+
+// PlanComplete is the result of a plan.
+type PlanComplete struct {
+	Outbound
+	// Status is success, or partial when todos were skipped.
+	Status      string          `json:"status"`
+	Response    PlanResponse    `json:"response"`
+	Statistics  *PlanStatistics `json:"statistics,omitempty"`
+	ReportPaths []string        `json:"report_paths,omitempty"`
+}
+
+// PlanResponse is the answer that a plan was made for.
+type PlanResponse struct {
+	// Format is text, or mixed when there are attachments.
+	Format      string           `json:"format"`
+	Text        string           `json:"text"`
+	Summary     string           `json:"summary,omitempty"`
+	Attachments []PlanAttachment `json:"attachments,omitempty"`
+	// NextActions are what the user might ask next.
+	NextActions []string `json:"next_actions,omitempty"`
+}
+
+// PlanAttachment is a file that belongs to an answer.
+type PlanAttachment struct {
+	Type  string `json:"type"`
+	Title string `json:"title"`
+	URL   string `json:"url"`
+}
+
+// PlanStatistics is what a plan took.
+type PlanStatistics struct {
+	TotalTodos      int     `json:"total_todos" wire:"min=0"`
+	Completed       int     `json:"completed" wire:"min=0"`
+	Failed          int     `json:"failed" wire:"min=0"`
+	ExecutionTimeMS int     `json:"execution_time_ms" wire:"min=0"`
+	TokensUsed      int     `json:"tokens_used,omitempty" wire:"min=0"`
+	CostUSD         float64 `json:"cost_usd,omitempty" wire:"min=0"`
+}
+
+// PlanFailure says that a plan was given up.
+type PlanFailure struct {
+	Outbound
+	// Status is failed or cancelled.
+	Status         string           `json:"status"`
+	Error          PlanFailureError `json:"error"`
+	PartialResults *PartialResults  `json:"partial_results,omitempty"`
+}
+
+// PlanFailureError is why a plan was given up.
+type PlanFailureError struct {
+	// Code is a word such as EXECUTION_FAILED.
+	Code        string `json:"code"`
+	Message     string `json:"message"`
+	FailedTodo  TodoID `json:"failed_todo,omitempty"`
+	Recoverable bool   `json:"recoverable"`
+}
+
+// PartialResults is what there is of a plan that was given up.
+type PartialResults struct {
+	CompletedTodos []TodoID        `json:"completed_todos"`
+	AvailableData  json.RawMessage `json:"available_data,omitempty"`
+}

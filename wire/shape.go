@@ -1,0 +1,136 @@
+package wire
+
+import "reflect"
+
+// Kind says which JSON values a [Shape] takes.
+type Kind uint8
+
+// The kinds of shapes.
+const (
+	KindAny      Kind = iota + 1 // any value: json.RawMessage
+	KindBool                     // true or false
+	KindInteger                  // a number without a fraction
+	KindNumber                   // a finite number
+	KindString                   // a string
+	KindPosition                 // a string: Position
+	KindArray                    // an array: a slice
+	KindMap                      // an object with free keys: Object
+	KindObject                   // an object with known keys: a struct
+	KindUnion                    // an object, told apart by one of its keys: an interface
+	KindChoice                   // one of several kinds of values: a struct with a choice method
+)
+
+// Shape is the JSON form of a Go type and the rules for it. It is made once per
+// type, from its fields and tags; the encoder, the decoder, the JSON Schema, the
+// TypeScript types and the reference page all read it, which is why they agree.
+type Shape struct {
+	Kind Kind
+	// Name is the name of the Go type, or empty when it has none of its own.
+	Name string
+	// Fields are those of an object or the alternatives of a choice.
+	Fields []Field
+	// Elem is what an array or a map holds.
+	Elem *Shape
+	// Values, unless empty, are the only strings allowed.
+	Values []string
+	// Pattern, unless empty, is a regular expression for strings.
+	Pattern string
+	// Min and Max bound numbers; without a bound they are infinite.
+	Min, Max float64
+	// MinLen and MaxLen bound the characters of a string or the items of an
+	// array; 0 is no bound.
+	MinLen, MaxLen int
+	// Tag is the key that tells the variants of a union apart.
+	Tag      string
+	Variants []Variant
+
+	typ    reflect.Type
+	rule   *idRule
+	byName map[string]int
+}
+
+// Field is one key of an object.
+type Field struct {
+	Name string
+	// Optional fields may be left out, or be null, which means the same.
+	Optional bool
+	Shape    *Shape
+	// Source is the Go type and field, where its comment is.
+	Source string
+
+	index []int
+	ptr   bool
+}
+
+// Variant is one form of a union.
+type Variant struct {
+	// Name is the value of the union's tag, or empty for the variant that
+	// takes every value no other variant has; it has the tag as a field.
+	Name  string
+	Shape *Shape
+}
+
+// Object is a JSON object with free keys. It is a list and not a map so that
+// its order is kept and encoding it allocates nothing.
+type Object[V any] []Member[V]
+
+// Member is one key of an [Object] and its value.
+type Member[V any] struct {
+	Key   string
+	Value V
+}
+
+// Get returns the value at key.
+func (o Object[V]) Get(key string) (V, bool) {
+	for i := range o {
+		if o[i].Key == key {
+			return o[i].Value, true
+		}
+	}
+	var none V
+	return none, false
+}
+
+// Set gives key a value and returns the object, as append does.
+func (o Object[V]) Set(key string, value V) Object[V] {
+	for i := range o {
+		if o[i].Key == key {
+			o[i].Value = value
+			return o
+		}
+	}
+	return append(o, Member[V]{key, value})
+}
+
+func (Object[V]) freeKeys() {}
+
+// What a type can say of its own shape.
+type (
+	hasRule     interface{ rule() idRule }
+	hasValues   interface{ values() []string }
+	hasChoice   interface{ choice() }
+	hasFreeKeys interface{ freeKeys() }
+)
+
+// list is the body of values methods.
+func list[S ~string](values ...S) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
+}
+
+// field returns the field with a name.
+func (s *Shape) field(name []byte) (int, bool) {
+	i, ok := s.byName[string(name)]
+	return i, ok
+}
+
+// get returns a field of v. A pointer is followed unless it is nil.
+func (f *Field) get(v reflect.Value) reflect.Value {
+	if len(f.index) == 1 {
+		return v.Field(f.index[0])
+	}
+	return v.FieldByIndex(f.index)
+}

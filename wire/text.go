@@ -1,0 +1,206 @@
+package wire
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"unicode/utf8"
+)
+
+const hexDigits = "0123456789abcdef"
+
+// appendString adds s as a JSON string. Control characters are escaped, so the
+// result has no line break; what is not UTF-8 becomes U+FFFD; everything else
+// stays as it is, for these bytes are not put into HTML.
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && n == 1 {
+				dst = append(dst, s[start:i]...)
+				dst = append(dst, "\ufffd"...)
+				start = i + 1
+			}
+			i += n
+			continue
+		}
+		i++
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		dst = append(dst, s[start:i-1]...)
+		start = i
+		dst = appendEscaped(dst, c)
+	}
+	dst = append(dst, s[start:]...)
+	return append(dst, '"')
+}
+
+func appendEscaped(dst []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\b':
+		return append(dst, '\\', 'b')
+	case '\f':
+		return append(dst, '\\', 'f')
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\r':
+		return append(dst, '\\', 'r')
+	case '\t':
+		return append(dst, '\\', 't')
+	}
+	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+}
+
+// sizeString is at least what appendString adds.
+func sizeString(s string) int {
+	n := len(s) + 2
+	high := false
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c < ' ':
+			n += 5
+		case c == '"' || c == '\\':
+			n++
+		case c >= utf8.RuneSelf:
+			high = true
+		}
+	}
+	if high && !utf8.ValidString(s) {
+		n += 2 * len(s)
+	}
+	return n
+}
+
+// sizeNumber is at least what appendNumber adds. It is exact for the integers
+// that most numbers are, since frames stay in memory with the room they got.
+func sizeNumber(f float64) int {
+	if f == math.Trunc(f) && math.Abs(f) < maxSafe {
+		return sizeInt(int64(f)) + 1 // the sign of -0
+	}
+	return len("-2.2250738585072014e-308") + 1
+}
+
+// sizeInt is what the decimal digits and the sign of n take.
+func sizeInt(n int64) int {
+	size := 1
+	if n < 0 {
+		size = 2
+	}
+	for n /= 10; n != 0; n /= 10 {
+		size++
+	}
+	return size
+}
+
+// appendNumber adds f as JavaScript would write it. What is no number at all
+// becomes 0, since JSON has no word for it.
+func appendNumber(dst []byte, f float64) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(dst, '0')
+	}
+	format := byte('f')
+	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		format = 'e'
+	}
+	return strconv.AppendFloat(dst, f, format, -1, 64)
+}
+
+// appendRaw adds a free-form value without the space between its tokens. What
+// is not JSON becomes null, so that it cannot break the frame around it.
+func appendRaw(dst []byte, raw json.RawMessage) []byte {
+	if checkText(raw, rawText) != nil {
+		return append(dst, "null"...)
+	}
+	return appendCompact(dst, raw)
+}
+
+// appendCompact adds JSON text without the space between its tokens.
+func appendCompact(dst, text []byte) []byte {
+	start, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case !quoted && isSpace(c):
+			dst = append(dst, text[start:i]...)
+			start = i + 1
+		}
+	}
+	return append(dst, text[start:]...)
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
+
+// unquote returns the string that a valid JSON string stands for. A lone
+// surrogate becomes U+FFFD.
+func unquote(quoted []byte) string {
+	body := quoted[1 : len(quoted)-1]
+	for _, c := range body {
+		if c == '\\' {
+			return unescape(body)
+		}
+	}
+	return string(body)
+}
+
+func unescape(body []byte) string {
+	out := make([]byte, 0, len(body))
+	for i := 0; i < len(body); i++ {
+		if body[i] != '\\' {
+			out = append(out, body[i])
+			continue
+		}
+		i++
+		switch body[i] {
+		case 'b':
+			out = append(out, '\b')
+		case 'f':
+			out = append(out, '\f')
+		case 'n':
+			out = append(out, '\n')
+		case 'r':
+			out = append(out, '\r')
+		case 't':
+			out = append(out, '\t')
+		case 'u':
+			r := hex4(body[i+1:])
+			i += 4
+			if high := r >= 0xd800 && r < 0xdc00; high && i+6 < len(body) && body[i+1] == '\\' && body[i+2] == 'u' {
+				if low := hex4(body[i+3:]); low >= 0xdc00 && low < 0xe000 {
+					r = (r-0xd800)<<10 | (low - 0xdc00) + 0x10000
+					i += 6
+				}
+			}
+			out = utf8.AppendRune(out, r) // a lone surrogate is written as U+FFFD
+		default:
+			out = append(out, body[i])
+		}
+	}
+	return string(out)
+}
+
+func hex4(digits []byte) rune {
+	var r rune
+	for _, c := range digits[:4] {
+		r = r<<4 | rune(hexValue(c))
+	}
+	return r
+}
+
+func hexValue(c byte) byte {
+	switch {
+	case c >= 'a':
+		return c - 'a' + 10
+	case c >= 'A':
+		return c - 'A' + 10
+	}
+	return c - '0'
+}
