@@ -1,8 +1,9 @@
 package store
 
 import (
-	"encoding/json"
 	"time"
+
+	"github.com/everdesk/everdesk/wire"
 )
 
 // ClaimEvent is the event a claim appends to the log. It is a function of its
@@ -10,14 +11,10 @@ import (
 // the arguments instead of the bytes and still show the same bytes to everyone.
 func ClaimEvent(lease Lease, at time.Time) Event {
 	pos := lease.Top()
-	frame, err := json.Marshal(map[string]any{
-		"type": "OWNER_CHANGED", "session_id": lease.Session, "message_id": pos.String(),
-		"timestamp": at.UTC().Format("2006-01-02T15:04:05.000Z"),
-		"data":      map[string]any{"replica": lease.Replica, "epoch": lease.Epoch, "prev": lease.Prev.String()},
+	frame := wire.AppendEvent(nil, wire.Event{
+		Session: lease.Session, At: pos, Time: at,
+		Data: wire.OwnerChanged{Replica: lease.Replica, Epoch: lease.Epoch, Prev: lease.Prev},
 	})
-	if err != nil {
-		panic(err) // strings and numbers always encode
-	}
 	return Event{At: pos, Frame: frame}
 }
 
