@@ -172,8 +172,3 @@ type Problem struct {
 	Recoverable     bool            `json:"recoverable"`
 	SuggestedAction SuggestedAction `json:"suggested_action,omitempty"`
 }
-
-// Error implements error, so that a handler may return the answer it wants.
-func (p *Problem) Error() string {
-	return strconv.Itoa(p.Status) + " " + p.Name + ": " + p.Detail
-}

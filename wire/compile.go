@@ -81,22 +81,22 @@ func (c *compiler) fill(s *Shape, t reflect.Type) {
 		s.Kind = KindNumber
 	case reflect.String:
 		s.Kind = KindString
-		if r, ok := zero.Interface().(hasRule); ok {
+		if r, ok := reflect.TypeAssert[hasRule](zero); ok {
 			rule := r.rule()
 			s.rule, s.Pattern = &rule, rule.pattern()
 		}
-		if v, ok := zero.Interface().(hasValues); ok {
+		if v, ok := reflect.TypeAssert[hasValues](zero); ok {
 			s.Values = v.values()
 		}
 	case reflect.Slice:
-		if _, ok := zero.Interface().(hasFreeKeys); ok {
+		if _, ok := reflect.TypeAssert[hasFreeKeys](zero); ok {
 			s.Kind, s.Elem = KindMap, c.shape(memberValue(t))
 			return
 		}
 		s.Kind, s.Elem = KindArray, c.shape(t.Elem())
 	case reflect.Struct:
 		s.Kind = KindObject
-		if _, ok := zero.Interface().(hasChoice); ok {
+		if _, ok := reflect.TypeAssert[hasChoice](zero); ok {
 			s.Kind = KindChoice
 		}
 		c.fields(s, t, nil)

@@ -14,7 +14,7 @@ func (s *Shape) size(v reflect.Value) int {
 		return len("false")
 	case KindInteger:
 		if v.CanUint() {
-			return sizeInt(int64(v.Uint()>>1)) + 1 //nolint:gosec // half of it fits
+			return sizeInt(int64(v.Uint()>>1)) + 1
 		}
 		return sizeInt(v.Int())
 	case KindNumber:

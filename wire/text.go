@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -143,10 +144,8 @@ func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\
 // surrogate becomes U+FFFD.
 func unquote(quoted []byte) string {
 	body := quoted[1 : len(quoted)-1]
-	for _, c := range body {
-		if c == '\\' {
-			return unescape(body)
-		}
+	if bytes.IndexByte(body, '\\') >= 0 {
+		return unescape(body)
 	}
 	return string(body)
 }
