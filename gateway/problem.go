@@ -3,38 +3,23 @@ package gateway
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/wire"
 )
 
 // problemType is the media type of RFC 9457.
 const problemType = "application/problem+json"
 
-// problemError is a problem document (RFC 9457) and the error that handlers
-// return to have it written.
-type problemError struct {
-	// Type is always about:blank: Title says what Status means.
-	Type   string `json:"type"`
-	Title  string `json:"title"`
-	Status int    `json:"status"`
-	// Detail is for people and is not stable.
-	Detail string `json:"detail,omitempty"`
-}
+// problemError makes a problem document of the error a handler returns.
+type problemError struct{ wire.Problem }
 
-func (p *problemError) Error() string { return fmt.Sprintf("%d %s: %s", p.Status, p.Title, p.Detail) }
+func (p *problemError) Error() string { return p.Name + ": " + p.Detail }
 
-func problem(status int, detail string) *problemError {
-	return &problemError{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: detail}
-}
-
-func draining() *problemError {
-	return problem(http.StatusServiceUnavailable, "this hub is shutting down")
-}
-
-func storeAway() *problemError {
-	return problem(http.StatusServiceUnavailable, "the store does not answer")
+func problem(code wire.Code, detail string) *problemError {
+	return &problemError{code.Problem(detail)}
 }
 
 // problemOf says what the client is told of err. What it does not know is an
@@ -46,14 +31,20 @@ func problemOf(err error, r *http.Request) *problemError {
 	if h, ok := errors.AsType[*echo.HTTPError](err); ok {
 		switch h.Code {
 		case http.StatusNotFound:
-			return problem(h.Code, "nothing is at "+r.URL.Path)
+			return misdirected(h.Code, "Nothing is at "+r.URL.Path+".")
 		case http.StatusMethodNotAllowed:
-			return problem(h.Code, r.Method+" is not possible at "+r.URL.Path)
-		default:
-			return problem(h.Code, "")
+			return misdirected(h.Code, r.Method+" is not possible at "+r.URL.Path+".")
 		}
 	}
-	return problem(http.StatusInternalServerError, "")
+	return problem(wire.CodeExecutionFailed, "")
+}
+
+// misdirected is the answer to a request that no route takes: to a program it
+// is an invalid message, to HTTP something more exact.
+func misdirected(status int, detail string) *problemError {
+	p := problem(wire.CodeInvalidMessage, detail)
+	p.Status, p.Title = status, http.StatusText(status)
+	return p
 }
 
 // fail writes the problem document for err; it is echo's error handler.

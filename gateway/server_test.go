@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/gateway"
+	"github.com/everdesk/everdesk/wire"
 )
 
 // storeFunc is a store that is its Ready method.
@@ -40,26 +41,20 @@ func ask(t *testing.T, h http.Handler, method, path string) *httptest.ResponseRe
 }
 
 // wantProblem checks that an answer is a whole problem document.
-func wantProblem(t *testing.T, rec *httptest.ResponseRecorder, status int, detail string) {
+func wantProblem(t *testing.T, rec *httptest.ResponseRecorder, want wire.Problem) {
 	t.Helper()
-	if rec.Code != status {
-		t.Errorf("status %d, want %d", rec.Code, status)
+	if rec.Code != want.Status {
+		t.Errorf("status %d, want %d", rec.Code, want.Status)
 	}
 	if got := rec.Header().Get("Content-Type"); got != "application/problem+json" {
 		t.Errorf("Content-Type %q", got)
 	}
-	var p struct {
-		Type, Title, Detail string
-		Status              int
-	}
-	if err := json.Unmarshal(rec.Body.Bytes(), &p); err != nil {
+	var got wire.Problem
+	if err := json.Unmarshal(rec.Body.Bytes(), &got); err != nil {
 		t.Fatalf("body %q: %v", rec.Body, err)
 	}
-	if p.Status != status || p.Title != http.StatusText(status) || p.Type != "about:blank" {
-		t.Errorf("problem %+v does not say %d", p, status)
-	}
-	if p.Detail != detail {
-		t.Errorf("detail %q, want %q", p.Detail, detail)
+	if got != want {
+		t.Errorf("problem %+v, want %+v", got, want)
 	}
 }
 
@@ -92,10 +87,15 @@ func TestAnswers(t *testing.T) {
 func TestUnknownPathAndMethod(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, fine)
-	wantProblem(t, ask(t, s, http.MethodGet, "/no/such"), http.StatusNotFound, "nothing is at /no/such")
+	want := wire.Problem{
+		Type: "about:blank", Title: "Not Found", Status: http.StatusNotFound, Detail: "Nothing is at /no/such.",
+		Code: wire.CodeInvalidMessage, Name: "WS_INVALID_MESSAGE", Recoverable: true, SuggestedAction: wire.ActionFixMessage,
+	}
+	wantProblem(t, ask(t, s, http.MethodGet, "/no/such"), want)
 
 	rec := ask(t, s, http.MethodDelete, "/readyz")
-	wantProblem(t, rec, http.StatusMethodNotAllowed, "DELETE is not possible at /readyz")
+	want.Title, want.Status, want.Detail = "Method Not Allowed", http.StatusMethodNotAllowed, "DELETE is not possible at /readyz."
+	wantProblem(t, rec, want)
 	if allow := rec.Header().Get("Allow"); !strings.Contains(allow, http.MethodGet) || !strings.Contains(allow, http.MethodHead) {
 		t.Errorf("Allow %q", allow)
 	}
@@ -125,7 +125,7 @@ func TestReadinessFollowsTheStore(t *testing.T) {
 		away.Store(true)
 		for range 2 {
 			rec := ask(t, s, http.MethodGet, "/readyz")
-			wantProblem(t, rec, http.StatusServiceUnavailable, "the store does not answer")
+			wantProblem(t, rec, wire.CodeStoreUnavailable.Problem(""))
 		}
 		away.Store(false)
 		if rec := ask(t, s, http.MethodGet, "/readyz"); rec.Code != http.StatusOK {
@@ -149,7 +149,7 @@ func TestReadinessDoesNotWaitForASlowStore(t *testing.T) {
 			return context.Cause(ctx)
 		})
 		start := time.Now()
-		wantProblem(t, ask(t, s, http.MethodGet, "/readyz"), http.StatusServiceUnavailable, "the store does not answer")
+		wantProblem(t, ask(t, s, http.MethodGet, "/readyz"), wire.CodeStoreUnavailable.Problem(""))
 		if took := time.Since(start); took != 2*time.Second {
 			t.Errorf("waited %v, want 2s", took)
 		}
@@ -172,7 +172,7 @@ func TestDrain(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, fine)
 	s.Drain()
-	wantProblem(t, ask(t, s, http.MethodGet, "/readyz"), http.StatusServiceUnavailable, "this hub is shutting down")
+	wantProblem(t, ask(t, s, http.MethodGet, "/readyz"), wire.CodeConnectionFailed.Problem("This hub is shutting down."))
 	if rec := ask(t, s, http.MethodGet, "/healthz"); rec.Code != http.StatusOK {
 		t.Errorf("/healthz while draining: %d", rec.Code)
 	}
@@ -185,7 +185,7 @@ func TestStatusPage(t *testing.T) {
 		want  string
 	}{
 		"ready":      {fine, "This hub is ready."},
-		"store away": {func(context.Context) error { return errors.New("secret reason") }, "This hub is not ready: the store does not answer."},
+		"store away": {func(context.Context) error { return errors.New("secret reason") }, wire.CodeStoreUnavailable.Info().Message},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -210,7 +210,7 @@ func TestPanicIsOneRequestsProblem(t *testing.T) {
 	var logged bytes.Buffer
 	s := gateway.New(gateway.Config{}, slog.New(slog.NewTextHandler(&logged, nil)),
 		storeFunc(func(context.Context) error { panic("boom") }))
-	wantProblem(t, ask(t, s, http.MethodGet, "/readyz"), http.StatusInternalServerError, "")
+	wantProblem(t, ask(t, s, http.MethodGet, "/readyz"), wire.CodeExecutionFailed.Problem(""))
 	for _, want := range []string{"boom", "server_test.go", "/readyz"} {
 		if !strings.Contains(logged.String(), want) {
 			t.Errorf("log lacks %q:\n%s", want, &logged)

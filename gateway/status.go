@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/wire"
 )
 
 //go:embed status.html
@@ -30,9 +32,9 @@ func (s *Server) readyz(c echo.Context) error {
 
 // page is what the printed URL shows.
 func (s *Server) page(c echo.Context) error {
-	state := "ready"
-	if err := s.ready(c.Request().Context()); err != nil {
-		state = "not ready: " + err.Detail
+	state := "This hub is ready."
+	if p := s.ready(c.Request().Context()); p != nil {
+		state = p.Detail
 	}
 	var html strings.Builder
 	view := struct{ Version, State string }{s.cfg.Version, state}
@@ -45,7 +47,7 @@ func (s *Server) page(c echo.Context) error {
 // ready returns nil, or the problem to answer with.
 func (s *Server) ready(ctx context.Context) *problemError {
 	if s.draining.Load() {
-		return draining()
+		return problem(wire.CodeConnectionFailed, "This hub is shutting down.")
 	}
 	// A prober that hangs up early says nothing about the store.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.ReadyTimeout)
@@ -60,7 +62,7 @@ func (s *Server) ready(ctx context.Context) *problemError {
 		s.log.InfoContext(ctx, "store is ready again")
 	}
 	if err != nil {
-		return storeAway()
+		return problem(wire.CodeStoreUnavailable, "")
 	}
 	return nil
 }

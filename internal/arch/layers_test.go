@@ -46,7 +46,7 @@ func (p pkg) files() []string {
 
 // list asks the go command once for all packages of the module.
 var list = sync.OnceValues(func() ([]pkg, error) {
-	cmd := exec.Command("go", "list", "-json", module+"/...") //nolint:noctx // runs once for all tests
+	cmd := exec.Command("go", "list", "-json", module+"/...")
 	out, err := cmd.Output()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return nil, errors.New(string(exit.Stderr))
