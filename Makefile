@@ -43,7 +43,7 @@ bench: ## benchmarks; figures and commands are in bench/README.md
 
 .PHONY: gen
 gen: ## write the generated files
-	$(GO) generate ./...
+	$(GO) run ./internal/wiregen
 
 .PHONY: fmt
 fmt: ## format everything
@@ -80,6 +80,10 @@ check-fix:
 check-lint: $(LINT)
 	@echo '== lint'
 	@$(LINT) run ./...
+
+check-generated:
+	@echo '== generated files'
+	@$(GO) test -count=1 -run Fresh ./internal/wiregen
 
 check-layers:
 	@echo '== layers'
