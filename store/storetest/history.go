@@ -45,6 +45,15 @@ func (h *history) add(events []store.Event, claim bool) {
 	}
 }
 
+// newest is the position of the last event.
+func (h *history) newest() wire.Position {
+	if len(h.batches) == 0 {
+		return wire.Position{}
+	}
+	events := h.batches[len(h.batches)-1].events
+	return events[len(events)-1].At
+}
+
 // trimmed says that the log now begins at oldest, and complains if it should
 // not.
 func (h *history) trimmed(oldest wire.Position) error {

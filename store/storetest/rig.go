@@ -68,7 +68,7 @@ func (r *rig) is(err, target error, what string) {
 // number of those who wait.
 func (r *rig) eventually(what string, cond func() bool) {
 	r.Helper()
-	tick := time.NewTicker(max(r.env.Unit/100, time.Millisecond))
+	tick := time.NewTicker(max(r.env.Unit/6000, time.Millisecond))
 	defer tick.Stop()
 	for !cond() {
 		select {

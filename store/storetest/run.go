@@ -39,6 +39,9 @@ type Env struct {
 	// Unit is the tick that lifetimes in checks are multiples of: a minute
 	// where time is virtual, some 200 ms where it is real.
 	Unit time.Duration
+	// Virtual says that nothing but Advance and waiting makes time pass, so
+	// that checks may count on what has not run out yet.
+	Virtual bool
 
 	// Reopen, unless nil, ends all handles the way a program's end does and
 	// returns a handle on the same data with other options. Handles that
