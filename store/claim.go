@@ -22,5 +22,5 @@ func ClaimEvent(lease Lease, at time.Time) Event {
 // and not before the store's clock. The clock keeps positions from being reused
 // by a store that forgot its newest writes.
 func NextEpoch(previous uint64, now time.Time) uint64 {
-	return max(previous+1, uint64(max(now.UnixMilli(), 0))) //nolint:gosec // not negative
+	return max(previous+1, uint64(max(now.UnixMilli(), 0)))
 }

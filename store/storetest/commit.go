@@ -38,13 +38,13 @@ func commitPositions(r *rig) {
 	seq := uint64(0)
 	for n := range 6 {
 		rec := p.write(n)
-		seq += uint64(n) //nolint:gosec // not negative
+		seq += uint64(n)
 		if want := (wire.Position{Epoch: p.lease.Epoch, Seq: seq}); rec.Top != want {
 			r.Fatalf("top after %d events is %v, want %v", n, rec.Top, want)
 		}
 	}
 	for i, e := range r.another().read("s") {
-		if want := (wire.Position{Epoch: p.lease.Epoch, Seq: uint64(i)}); e.At != want { //nolint:gosec // not negative
+		if want := (wire.Position{Epoch: p.lease.Epoch, Seq: uint64(i)}); e.At != want {
 			r.Errorf("event %d is at %v, want %v", i, e.At, want)
 		}
 	}

@@ -144,7 +144,7 @@ func documentsContention(r *rig) {
 		})
 	}
 	wg.Wait()
-	r.holds("c", "n", fmt.Sprint(workers*each), workers*each+1)
+	r.holds("c", "n", strconv.Itoa(workers*each), workers*each+1)
 }
 
 func documentsOneCreation(r *rig) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 
 	"github.com/everdesk/everdesk/store"
@@ -344,7 +345,7 @@ func inboxManySenders(r *rig) {
 		h := r.another()
 		wg.Go(func() {
 			for i := range each {
-				id, data := fmt.Sprintf("%d-%d", s, i), fmt.Sprint(i)
+				id, data := fmt.Sprintf("%d-%d", s, i), strconv.Itoa(i)
 				h.sendOn("s", id, data)
 				if i%4 == 0 && !h.sendOn("s", id, data) {
 					r.Errorf("command %s again is not a duplicate", id)
@@ -355,7 +356,7 @@ func inboxManySenders(r *rig) {
 	next := map[string]int{}
 	for _, c := range v.next(senders * each) {
 		sender := c.ID[:1]
-		if string(c.Data) != fmt.Sprint(next[sender]) {
+		if string(c.Data) != strconv.Itoa(next[sender]) {
 			r.Errorf("sender %s: got command %s, want number %d", sender, c.Data, next[sender])
 		}
 		next[sender]++

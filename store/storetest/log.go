@@ -51,7 +51,7 @@ func (c *chronicle) takeOver() {
 	c.pen = c.rig.pen(c.claim(c.lease.Session, "a"))
 	// Of the claim's event only the position matters here.
 	last := c.last(1)
-	c.history.add(last, true)
+	c.add(last, true)
 }
 
 // last reads the newest events.
@@ -81,7 +81,7 @@ func (c *chronicle) append(frames ...[]byte) {
 		prev.Seq++
 		events[i] = store.Event{At: prev, Frame: f}
 	}
-	c.history.add(events, false)
+	c.add(events, false)
 }
 
 // verify compares the whole log with what it should be.
@@ -209,7 +209,7 @@ func logBoundEvents(r *rig) {
 }
 
 func logBoundBytes(r *rig) {
-	c := r.chronicle("s", store.Limits{LogBytes: 64 << 10})
+	c := r.chronicle("bytes", store.Limits{LogBytes: 64 << 10})
 	for n := range 120 {
 		frames := make([][]byte, n%4)
 		for i := range frames {

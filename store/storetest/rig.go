@@ -79,11 +79,10 @@ func (r *rig) eventually(what string, cond func() bool) {
 	}
 }
 
-// create makes a session and returns its id.
-func (r *rig) create(id wire.SessionID) wire.SessionID {
+// create makes a session.
+func (r *rig) create(id wire.SessionID) {
 	r.Helper()
 	r.ok(r.Create(r.ctx, store.NewSession{ID: id, User: "user", Card: []byte(`{"title":"` + id + `"}`)}))
-	return id
 }
 
 // claim takes a session for longer than the check lasts.

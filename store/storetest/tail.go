@@ -136,12 +136,11 @@ func tailLive(r *rig) {
 }
 
 func tailBeforeClaim(r *rig) {
-	r.create("s")
-	f := r.another().follow("s", wire.Position{})
-	p := r.pen(r.claim("s", "a"))
+	r.create("early")
+	f := r.another().follow("early", wire.Position{})
+	p := r.pen(r.claim("early", "a"))
 	p.write(2)
-	got := f.events(3)
-	r.same("news", got, r.read("s"))
+	r.same("news", f.events(3), r.read("early"))
 }
 
 // inOrder reads a tail to its end position and compares it with the log.
