@@ -15,10 +15,10 @@ const groupBytes = 4 << 20
 type queue struct {
 	wake chan struct{} // holds a token when there may be something to do
 
-	mu      sync.Mutex
-	batches []request
-	chores  []*chore
-	ending  bool // nothing more comes in
+	mu       sync.Mutex
+	requests []request
+	chores   []*chore
+	ending   bool // nothing more comes in
 
 	wg sync.WaitGroup // the committer, who ends last
 
@@ -28,12 +28,12 @@ type queue struct {
 	marked bool              // the newest record is a mark
 }
 
-// request is a batch on its way.
+// request is batches on their way.
 type request struct {
-	batch  *Batch
-	sum    uint32
-	bucket *bucket // as it was at Submit, if it was there
-	done   func(error)
+	records []record
+	buckets []*bucket // as they were at Submit, those that were there
+	size    int
+	done    func(error)
 }
 
 // chore is work of the housekeeper that must happen between two groups: prepare
@@ -51,25 +51,33 @@ type record struct {
 	apply func(r record, seg *segment, body int64)
 }
 
-// Submit queues a batch. If it returns nil, done will be called exactly once,
-// on the committer: with nil when the batch is applied and as durable as the
-// sync mode says, or with the reason why it left no trace. Batches are applied
-// in the order of their Submits.
-func (l *Log) Submit(b *Batch, done func(error)) error {
-	if err := b.check(); err != nil {
-		return err
-	}
+// Submit queues batches, most often one. If it returns nil, done will be called
+// exactly once, on the committer: with nil when the batches are applied and as
+// durable as the sync mode says, or with the reason why they left no trace.
+// Batches are applied in the order of their Submits. A crash may leave the first
+// few of several batches, but nobody sees that before.
+func (l *Log) Submit(done func(error), batches ...*Batch) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	r := request{batch: b, sum: checksum(b.body), done: done}
-	if err := l.view(b.bucket, func(b *bucket) {
-		if b != nil {
-			b.pending.Add(1)
-			r.bucket = b
+	r := request{records: make([]record, len(batches)), done: done}
+	for i, b := range batches {
+		if err := b.check(); err != nil {
+			return err
 		}
-	}); err != nil {
-		return err
+		r.records[i] = l.batchRecord(b, checksum(b.body))
+		r.size += headerBytes + len(b.body)
+	}
+	for _, b := range batches {
+		if err := l.view(b.bucket, func(b *bucket) {
+			if b != nil {
+				b.pending.Add(1)
+				r.buckets = append(r.buckets, b)
+			}
+		}); err != nil {
+			r.unpin()
+			return err
+		}
 	}
 	q := &l.queue
 	q.mu.Lock()
@@ -78,14 +86,14 @@ func (l *Log) Submit(b *Batch, done func(error)) error {
 		r.unpin()
 		return ErrClosed
 	}
-	q.batches = append(q.batches, r)
+	q.requests = append(q.requests, r)
 	signal(q.wake)
 	return nil
 }
 
 func (r *request) unpin() {
-	if r.bucket != nil {
-		r.bucket.pending.Add(-1)
+	for _, b := range r.buckets {
+		b.pending.Add(-1)
 	}
 }
 
@@ -95,9 +103,9 @@ func (r *request) finish(err error) {
 }
 
 // Apply is Submit for callers that want to wait.
-func (l *Log) Apply(b *Batch) error {
+func (l *Log) Apply(batches ...*Batch) error {
 	done := make(chan error, 1)
-	if err := l.Submit(b, func(err error) { done <- err }); err != nil {
+	if err := l.Submit(func(err error) { done <- err }, batches...); err != nil {
 		return err
 	}
 	return <-done
@@ -158,25 +166,25 @@ func (l *Log) take() (group []request, c *chore, ending bool) {
 	}
 	limit := min(groupBytes, int(l.cfg.SegmentBytes))
 	n, size := 0, 0
-	for ; n < len(q.batches) && (n == 0 || size < limit); n++ {
-		size += len(q.batches[n].batch.body) + headerBytes
+	for ; n < len(q.requests) && (n == 0 || size < limit); n++ {
+		size += q.requests[n].size
 	}
-	group = q.batches[:n:n]
-	q.batches = q.batches[n:]
+	group = q.requests[:n:n]
+	q.requests = q.requests[n:]
 	return group, c, q.ending
 }
 
-// commitGroup writes batches and calls them back.
+// commitGroup writes requests and calls them back.
 func (l *Log) commitGroup(group []request) {
-	records := make([]record, len(group))
-	for i, r := range group {
-		records[i] = l.batchRecord(r.batch, r.sum)
+	var records []record
+	for _, r := range group {
+		records = append(records, r.records...)
 	}
 	err := l.write(records)
-	for i, r := range group {
+	for _, r := range group {
 		if errors.Is(err, ErrNoSpace) && len(group) > 1 {
-			// A small batch may fit although all of them together did not.
-			r.finish(l.write(records[i : i+1]))
+			// A small one may fit although all of them together did not.
+			r.finish(l.write(r.records))
 			continue
 		}
 		r.finish(err)

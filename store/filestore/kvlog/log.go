@@ -155,34 +155,24 @@ func (l *Log) Buckets(prefix string) iter.Seq[string] {
 	}
 }
 
-// Get returns the value of a key. A key that begins with a zero byte is read
-// without unfolding its bucket.
-func (l *Log) Get(name, key string) (value []byte, ok bool, err error) {
-	if pinned(key) {
-		l.mu.RLock()
-		b := l.buckets[name]
-		if b != nil && b.ix == nil {
-			i := slices.IndexFunc(b.pins, func(e Entry) bool { return e.Key == key })
-			if i < 0 {
-				l.mu.RUnlock()
-				return nil, false, l.ready()
-			}
-			s := Selection{entries: []Entry{b.pins[i]}}
-			s.pinLocked(l)
-			l.mu.RUnlock()
-			return s.one()
-		}
-		l.mu.RUnlock()
+// Pins selects the entries of a bucket whose keys begin with a zero byte. They
+// are read without unfolding the bucket.
+func (l *Log) Pins(name string) (*Selection, error) {
+	if err := l.ready(); err != nil {
+		return nil, err
 	}
-	s, err := l.Select(name, func(x *Index, keep func(Entry)) {
-		if e, found := x.Get(key); found {
-			keep(e)
-		}
-	})
-	if err != nil {
-		return nil, false, err
+	s := new(Selection)
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if b := l.buckets[name]; b == nil {
+		return s, nil
+	} else if b.ix == nil {
+		s.entries = slices.Clone(b.pins)
+	} else {
+		s.entries = slices.Collect(b.ix.Ascend("\x00", "\x01"))
 	}
-	return s.one()
+	s.pinLocked(l)
+	return s, nil
 }
 
 // Select calls pick with the index of a bucket, which is empty if there is no
@@ -237,24 +227,17 @@ func (s *Selection) segment(id uint32) *segment {
 // Entries are what was selected, in the order it was.
 func (s *Selection) Entries() []Entry { return s.entries }
 
+// Place says where a value lies, for an operator to find it.
+func (s *Selection) Place(i int) (file string, off int64) {
+	return segmentName(s.entries[i].at.seg), int64(s.entries[i].at.off)
+}
+
 // Close lets go of the values.
 func (s *Selection) Close() {
 	for _, seg := range s.segs {
 		seg.release()
 	}
 	s.segs = nil
-}
-
-func (s *Selection) one() ([]byte, bool, error) {
-	defer s.Close()
-	if len(s.entries) == 0 {
-		return nil, false, nil
-	}
-	values, err := s.Values(0, 1)
-	if err != nil {
-		return nil, false, err
-	}
-	return values[0], true, nil
 }
 
 // Reads of values that lie close together are done as one.

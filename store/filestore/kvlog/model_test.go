@@ -80,7 +80,7 @@ func (m *machine) kill(t *rapid.T) {
 
 // wait lets buckets be folded or dropped ones be purged.
 func (m *machine) wait(t *rapid.T) {
-	time.Sleep(rapid.SampledFrom([]time.Duration{time.Second, 6 * time.Minute, 25 * time.Hour}).Draw(t, "time"))
+	time.Sleep(rapid.SampledFrom([]time.Duration{time.Second, 3 * time.Second, 12 * time.Second}).Draw(t, "time"))
 	synctest.Wait()
 }
 
@@ -105,11 +105,11 @@ func TestLogIsAMapOfMaps(t *testing.T) {
 			t.Parallel()
 			root := t.TempDir()
 			synctest.Test(t, func(t *testing.T) {
-				rapid.Check(struct{ rapid.TB }{t}, func(t *rapid.T) { // hides Deadline, which bubbles lack
+				rapid.Check(struct{ rapid.TB }{t}, func(t *rapid.T) { // hides Deadline, which a bubble lacks
 					dir, err := os.MkdirTemp(root, "")
 					ok(t, err)
 					cfg := smallSegments()
-					cfg.Sync = mode
+					cfg.Sync, cfg.FoldAfter, cfg.PurgeAfter = mode, 2*time.Second, 10*time.Second
 					cfg.OnDamage = func(d kvlog.Damage) { t.Fatalf("damage: %v", d) }
 					m := &machine{dir: dir, cfg: cfg, log: open(t, dir, cfg), want: content{}}
 					defer func() { _ = m.log.Close() }()

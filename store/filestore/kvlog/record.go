@@ -286,3 +286,6 @@ func (b *Batch) check() error {
 	b.fits()
 	return b.err
 }
+
+// Bucket is the name of the bucket that the batch changes.
+func (b *Batch) Bucket() string { return b.bucket }

@@ -1,0 +1,200 @@
+package filestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/filestore/kvlog"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// core is what is on disk of a session's pinned keys, all of one batch.
+type core struct {
+	meta        meta
+	card        []byte // sealed
+	quarantined string
+	damage      string // what is wrong with meta
+}
+
+func (s *Store) readCore(bucket string) (c core, err error) {
+	sel, err := s.log.Pins(bucket)
+	if err != nil {
+		return core{}, err
+	}
+	defer sel.Close()
+	values, err := sel.Values(0, len(sel.Entries()))
+	if err != nil {
+		return core{}, err
+	}
+	c.damage = "its description is missing"
+	for i, e := range sel.Entries() {
+		switch e.Key {
+		case metaKey:
+			c.damage = ""
+			if c.meta, err = decodeMeta(values[i]); err != nil {
+				file, off := sel.Place(i)
+				c.damage = fmt.Sprintf("its description: %v (%s at %d)", err, file, off)
+			}
+		case cardKey:
+			c.card = values[i]
+		case quarantineKey:
+			c.quarantined = string(values[i])
+		}
+	}
+	return c, nil
+}
+
+// Session describes a session.
+func (s *Store) Session(ctx context.Context, id wire.SessionID) (store.Info, error) {
+	e, err := s.find(ctx, id)
+	if err != nil {
+		return store.Info{}, err
+	}
+	return s.info(e)
+}
+
+// info describes a session as it was after one batch.
+func (s *Store) info(e *session) (store.Info, error) {
+	c, err := s.readCore(bucketOf(e.id))
+	if err != nil {
+		return store.Info{}, fmt.Errorf("read session: %w", s.corrupt(e, err))
+	}
+	if e.isAbsent() {
+		return store.Info{}, fmt.Errorf("session %s: %w", e.id, store.ErrNotFound)
+	}
+	if c.damage != "" {
+		s.setAside(e, c.damage)
+	}
+	var card []byte
+	if c.card != nil {
+		// A card that cannot be read is left out.
+		card, err = s.cfg.Schema.Open(store.KindCard, string(e.id), c.card)
+		_ = s.corrupt(e, err)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	m := c.meta
+	if c.damage != "" {
+		m = e.meta
+	}
+	if m.process != thisProcess {
+		m.owner, m.until = "", time.Time{}
+	}
+	if m.owner != "" && m.owner == e.meta.owner && m.epoch == e.meta.epoch {
+		m.until = e.until
+	}
+	return store.Info{
+		ID: e.id, User: m.user, Card: card, Created: m.created, Updated: m.updated, Working: m.working,
+		Owner: m.owner, Epoch: m.epoch, Until: m.until, Top: m.top, Oldest: m.oldest, Quarantined: e.quarantined,
+	}, nil
+}
+
+// Sessions lists sessions in the order of their ids.
+func (s *Store) Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error) {
+	if err := s.enter(ctx); err != nil {
+		return store.Page[store.Info]{}, err
+	}
+	s.mu.RLock()
+	ids := s.ids
+	if q.User != "" {
+		ids = s.byUser[q.User]
+	}
+	i, found := slices.BinarySearch(ids, wire.SessionID(q.After))
+	if found {
+		i++
+	}
+	end := min(i+store.PageLimit(q.Limit), len(ids))
+	more := end < len(ids)
+	ids = slices.Clone(ids[i:end])
+	s.mu.RUnlock()
+
+	var page store.Page[store.Info]
+	for _, id := range ids {
+		info, err := s.Session(ctx, id)
+		if errors.Is(err, store.ErrNotFound) {
+			continue // deleted meanwhile
+		}
+		if err != nil {
+			return store.Page[store.Info]{}, err
+		}
+		page.Items = append(page.Items, info)
+	}
+	if more {
+		page.Next = string(ids[len(ids)-1])
+	}
+	return page, nil
+}
+
+// Unattended lists sessions with work and without an owner.
+func (s *Store) Unattended(ctx context.Context, limit int) ([]wire.SessionID, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	limit = store.PageLimit(limit)
+	now := time.Now()
+	var out []wire.SessionID
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, id := range s.ids {
+		if len(out) == limit {
+			break
+		}
+		e := s.sessions[id]
+		e.mu.Lock()
+		if e.meta.working && e.quarantined == "" && (e.meta.owner == "" || !e.until.After(now)) {
+			out = append(out, id)
+		}
+		e.mu.Unlock()
+	}
+	return out, nil
+}
+
+// Quarantine forbids writing to a session, or allows it again.
+func (s *Store) Quarantine(ctx context.Context, id wire.SessionID, reason string) error {
+	e, err := s.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	return s.writeQuarantine(ctx, e, func() (string, bool) { return reason, true })
+}
+
+// writeQuarantine sets what decide says under the session's lock, if it says
+// anything.
+func (s *Store) writeQuarantine(ctx context.Context, e *session, decide func() (reason string, ok bool)) error {
+	if err := e.turn.take(ctx); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	absent := e.absent
+	reason, ok := decide()
+	e.mu.Unlock()
+	if absent || !ok {
+		e.turn.give()
+		if absent {
+			return fmt.Errorf("session %s: %w", e.id, store.ErrNotFound)
+		}
+		return nil
+	}
+	b := kvlog.NewBatch(bucketOf(e.id))
+	if reason == "" {
+		b.Delete(quarantineKey)
+	} else {
+		b.Put(quarantineKey, []byte(reason))
+	}
+	if err := s.submit(ctx, func(err error) {
+		if err == nil {
+			e.mu.Lock()
+			e.quarantined, e.unsaved = reason, false
+			e.changedLocked()
+			e.mu.Unlock()
+		}
+		e.turn.give()
+	}, b); err != nil {
+		return fmt.Errorf("quarantine session: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package filestore
+
+import (
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/filestore/kvlog"
+	"github.com/everdesk/everdesk/store/storetest"
+)
+
+// WithFiles makes a store use files that fail.
+func (c Config) WithFiles(open func(path string, flag int) (kvlog.File, error)) Config {
+	c.openFile = open
+	return c
+}
+
+// Locate returns the file and place of a value.
+func (s *Store) Locate(d storetest.Damage) (file string, off, size int64) {
+	bucket := bucketOf(d.Session)
+	if d.Kind == store.KindDocument {
+		bucket = documentBucket
+	}
+	sel, err := s.log.Select(bucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
+		for e := range x.Ascend("", "") {
+			if isAt(x, e.Key, d) {
+				keep(e)
+			}
+		}
+	})
+	if err != nil || len(sel.Entries()) != 1 {
+		return "", 0, 0
+	}
+	defer sel.Close()
+	file, off = sel.Place(0)
+	return file, off, int64(sel.Entries()[0].Size())
+}
+
+func isAt(x *kvlog.Index, key string, d storetest.Damage) bool {
+	switch d.Kind {
+	case store.KindEntry:
+		return key[:1] == entryPrefix && parseSpan(key).holds(d.At)
+	case store.KindField:
+		return key == tableKey(d.Name, d.Field)
+	case store.KindItem:
+		return key == numbered(listRange(d.Name), listBounds(x, d.Name).first+uint64(d.Index), "")
+	case store.KindCommand:
+		if key[:1] != inboxPrefix {
+			return false
+		}
+		_, id := number(inboxPrefix, key)
+		return id == d.Name
+	case store.KindCard:
+		return key == cardKey
+	case store.KindDocument:
+		return key == documentKey(d.Name, d.Field)
+	}
+	return false
+}

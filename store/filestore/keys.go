@@ -1,0 +1,131 @@
+package filestore
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Buckets of the log.
+const (
+	sessionPrefix   = "s"     // followed by the session's id
+	documentBucket  = "docs"  // all documents
+	graveyardBucket = "grave" // last epochs of deleted sessions, by id
+)
+
+// Keys in a session's bucket. The pinned ones begin with a zero byte, so that
+// listings need not unfold sessions. What Load reads lies in one range. Names
+// hold no control characters, so a zero byte ends them.
+//
+//	\x00m                    meta
+//	\x00c                    card
+//	\x00q                    reason of a quarantine
+//	b                        there was something before the log's oldest entry
+//	e epoch first count      entry of the log: the frames of one batch
+//	h number id              id of a consumed command
+//	i number id              command in the inbox
+//	k list \x00 number       item of a cold list
+//	l list \x00 number       item of a list
+//	t table \x00 field       field of a table
+const (
+	metaKey       = "\x00m"
+	cardKey       = "\x00c"
+	quarantineKey = "\x00q"
+	trimmedKey    = "b"
+
+	entryPrefix    = "e"
+	consumedPrefix = "h"
+	inboxPrefix    = "i"
+	coldPrefix     = "k"
+	listPrefix     = "l"
+	tablePrefix    = "t"
+
+	loadFrom = listPrefix
+	loadTo   = "u"
+)
+
+// after returns the end of the range of keys that begin with a prefix, which
+// does not end in 0xff.
+func after(prefix string) string {
+	return prefix[:len(prefix)-1] + string([]byte{prefix[len(prefix)-1] + 1})
+}
+
+func bucketOf(id wire.SessionID) string { return sessionPrefix + string(id) }
+
+// numbered is a key that sorts by a number.
+func numbered(prefix string, n uint64, rest string) string {
+	b := make([]byte, 0, len(prefix)+8+len(rest))
+	b = append(b, prefix...)
+	b = binary.BigEndian.AppendUint64(b, n)
+	return string(append(b, rest...))
+}
+
+// number returns the number and the rest of a numbered key.
+func number(prefix, key string) (n uint64, rest string) {
+	key = key[len(prefix):]
+	return binary.BigEndian.Uint64([]byte(key[:8])), key[8:]
+}
+
+func tableKey(table, field string) string { return tablePrefix + table + "\x00" + field }
+
+func splitTableKey(key string) (table, field string) {
+	table, field, _ = strings.Cut(key[len(tablePrefix):], "\x00")
+	return table, field
+}
+
+// listRange is the prefix of the items of a list.
+func listRange(list string) string {
+	if strings.HasPrefix(list, store.ColdPrefix) {
+		return coldPrefix + list + "\x00"
+	}
+	return listPrefix + list + "\x00"
+}
+
+func splitListKey(key string) (list string) {
+	list, _, _ = strings.Cut(key[len(listPrefix):], "\x00")
+	return list
+}
+
+// span is the positions of the events in one entry of a log.
+type span struct {
+	epoch, first uint64
+	count        uint32
+}
+
+func (s span) key() string {
+	b := append(make([]byte, 0, 21), entryPrefix...)
+	b = binary.BigEndian.AppendUint64(b, s.epoch)
+	b = binary.BigEndian.AppendUint64(b, s.first)
+	return string(binary.BigEndian.AppendUint32(b, s.count))
+}
+
+func parseSpan(key string) span {
+	b := []byte(key[len(entryPrefix):])
+	return span{binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint32(b[16:])}
+}
+
+func (s span) oldest() wire.Position { return wire.Position{Epoch: s.epoch, Seq: s.first} }
+
+func (s span) newest() wire.Position {
+	return wire.Position{Epoch: s.epoch, Seq: s.first + uint64(s.count) - 1}
+}
+
+func (s span) holds(p wire.Position) bool {
+	return s.oldest().Compare(p) <= 0 && s.newest().Compare(p) >= 0
+}
+
+// notAfter is the end of the range of entries that begin at or before p.
+func notAfter(p wire.Position) string { return span{p.Epoch, p.Seq, 1<<32 - 1}.key() + "\x00" }
+
+func documentRange(collection string) string { return "d" + collection + "\x00" }
+
+func documentKey(collection, name string) string { return documentRange(collection) + name }
+
+// expiryPrefix begins the keys that say when documents end.
+const expiryPrefix = "x"
+
+func expiryKey(at int64, key string) string {
+	return numbered(expiryPrefix, uint64(at), key) //nolint:gosec // times after 1970
+}

@@ -1,0 +1,309 @@
+package filestore
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/filestore/kvlog"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Create makes a new session.
+func (s *Store) Create(ctx context.Context, n store.NewSession) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	if err := s.cfg.Limits.CheckSession(n); err != nil {
+		return err
+	}
+	e, err := s.reserve(ctx, n.ID)
+	if err != nil {
+		return err
+	}
+	now := time.Now().Round(0)
+	m := meta{user: n.User, created: now, updated: now}
+	if m.before, err = s.lastEpoch(n.ID); err != nil {
+		s.unreserve(e)
+		return fmt.Errorf("create session: %w", err)
+	}
+	b := kvlog.NewBatch(bucketOf(n.ID))
+	b.Put(metaKey, m.encode())
+	b.Put(cardKey, s.cfg.Schema.Seal(nil, n.Card))
+	err = s.submit(ctx, func(err error) {
+		if err != nil {
+			s.unreserve(e)
+			return
+		}
+		s.mu.Lock()
+		e.mu.Lock()
+		e.meta, e.absent = m, false
+		s.registerLocked(e)
+		e.mu.Unlock()
+		s.mu.Unlock()
+		e.turn.give()
+	}, b)
+	if err != nil {
+		return fmt.Errorf("create session: %w", err)
+	}
+	return nil
+}
+
+// reserve returns an absent session with the turn to create it.
+func (s *Store) reserve(ctx context.Context, id wire.SessionID) (*session, error) {
+	for {
+		s.mu.Lock()
+		e := s.sessions[id]
+		if e == nil {
+			e = &session{id: id, absent: true}
+			s.sessions[id] = e
+		}
+		s.mu.Unlock()
+		if err := e.turn.take(ctx); err != nil {
+			return nil, err
+		}
+		if !e.isAbsent() {
+			e.turn.give()
+			return nil, fmt.Errorf("session %s: %w", id, store.ErrExists)
+		}
+		s.mu.RLock()
+		current := s.sessions[id] == e
+		s.mu.RUnlock()
+		if current {
+			return e, nil
+		}
+		e.turn.give() // deleted meanwhile
+	}
+}
+
+// unreserve undoes reserve.
+func (s *Store) unreserve(e *session) {
+	s.mu.Lock()
+	delete(s.sessions, e.id)
+	s.mu.Unlock()
+	e.turn.give()
+}
+
+// Claim makes a replica the owner of a session.
+func (s *Store) Claim(ctx context.Context, id wire.SessionID, replica wire.ReplicaID, ttl time.Duration) (store.Lease, error) {
+	e, err := s.find(ctx, id)
+	if err != nil {
+		return store.Lease{}, err
+	}
+	if err := errors.Join(replica.Validate(), store.CheckTTL(ttl)); err != nil {
+		return store.Lease{}, err
+	}
+	if err := e.turn.take(ctx); err != nil {
+		return store.Lease{}, err
+	}
+	now := time.Now()
+	e.mu.Lock()
+	m, err := e.meta, e.claimableLocked(replica, now)
+	e.mu.Unlock()
+	if err != nil {
+		e.turn.give()
+		return store.Lease{}, err
+	}
+	epoch := store.NextEpoch(max(m.epoch, m.before), now)
+	lease := store.Lease{Session: id, Replica: replica, Epoch: epoch, TTL: ttl, Prev: m.top}
+	b := kvlog.NewBatch(bucketOf(id))
+	m.owner, m.process, m.epoch, m.number, m.durable = replica, thisProcess, epoch, 0, false
+	m.until, m.updated = now.Add(ttl).Round(0), now.Round(0)
+	if err := s.appendEntry(b, &m, epoch, 0, [][]byte{store.ClaimEvent(lease, now).Frame}); err != nil {
+		e.turn.give()
+		return store.Lease{}, fmt.Errorf("claim session: %w", s.corrupt(e, err))
+	}
+	b.Put(metaKey, m.encode())
+	if err := s.submit(ctx, func(err error) { e.finish(err, m) }, b); err != nil {
+		return store.Lease{}, fmt.Errorf("claim session: %w", err)
+	}
+	return lease, nil
+}
+
+// claimableLocked reports why a replica may not have the session now.
+func (e *session) claimableLocked(replica wire.ReplicaID, now time.Time) error {
+	if e.absent {
+		return fmt.Errorf("session %s: %w", e.id, store.ErrNotFound)
+	}
+	if err := e.writableLocked(); err != nil {
+		return err
+	}
+	if by := e.meta.owner; by != "" && by != replica && e.until.After(now) {
+		return &store.OwnedError{By: by, For: e.until.Sub(now)}
+	}
+	return nil
+}
+
+// finish ends a write: if it succeeded its meta becomes the session's, and the
+// turn is given back either way.
+func (e *session) finish(err error, m meta) {
+	if err == nil {
+		e.mu.Lock()
+		if m.epoch != e.meta.epoch || m.owner != e.meta.owner {
+			e.until = m.until // else renewals went on meanwhile
+		}
+		e.meta = m
+		e.changedLocked()
+		e.mu.Unlock()
+	}
+	e.turn.give()
+}
+
+// Renew makes a lease last for another while. It is not written to disk: who
+// outlives this process has no use for it.
+func (s *Store) Renew(ctx context.Context, l store.Lease) error {
+	e, err := s.owned(ctx, l)
+	if err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.holdsLocked(l); err != nil {
+		return err
+	}
+	e.until = time.Now().Add(l.TTL).Round(0)
+	return nil
+}
+
+// keepRenewals writes down how long leases last, for the case that this very
+// process opens the folder again.
+func (s *Store) keepRenewals() {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, e := range s.sessions {
+		e.mu.Lock()
+		m := e.meta
+		due := !e.absent && m.owner != "" && !m.until.Equal(e.until)
+		m.until = e.until
+		e.mu.Unlock()
+		if due {
+			b := kvlog.NewBatch(bucketOf(e.id))
+			b.Put(metaKey, m.encode())
+			if err := s.log.Apply(b); err != nil {
+				return // the log will say it
+			}
+		}
+	}
+}
+
+// Release gives a session back.
+func (s *Store) Release(ctx context.Context, l store.Lease) error {
+	e, err := s.owned(ctx, l)
+	if err != nil {
+		return err
+	}
+	if err := e.turn.take(ctx); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	m, err := e.meta, e.holdsLocked(l)
+	e.mu.Unlock()
+	if err != nil {
+		e.turn.give()
+		return err
+	}
+	m.owner, m.until = "", time.Time{}
+	b := kvlog.NewBatch(bucketOf(e.id))
+	b.Put(metaKey, m.encode())
+	if err := s.submit(ctx, func(err error) { e.finish(err, m) }, b); err != nil {
+		return fmt.Errorf("release session: %w", err)
+	}
+	return nil
+}
+
+// Delete removes a session with everything in it.
+func (s *Store) Delete(ctx context.Context, l store.Lease) error {
+	e, err := s.owned(ctx, l)
+	if err != nil {
+		return err
+	}
+	if err := e.turn.take(ctx); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	if err = e.holdsLocked(l); err == nil {
+		err = e.writableLocked()
+	}
+	epoch := e.meta.epoch
+	e.mu.Unlock()
+	if err != nil {
+		e.turn.give()
+		return err
+	}
+	// The grave is dug first, so that an id never comes back with an epoch it
+	// had before.
+	grave := kvlog.NewBatch(graveyardBucket)
+	grave.Put(string(e.id), binary.BigEndian.AppendUint64(nil, epoch))
+	if err := s.submit(ctx, func(err error) {
+		if err == nil {
+			s.mu.Lock()
+			e.mu.Lock()
+			e.absent = true
+			s.forgetLocked(e)
+			e.changedLocked()
+			e.mu.Unlock()
+			s.mu.Unlock()
+		}
+		e.turn.give()
+	}, grave, kvlog.Drop(bucketOf(e.id))); err != nil {
+		return fmt.Errorf("delete session: %w", err)
+	}
+	return nil
+}
+
+// lastEpoch returns the last epoch of a deleted session of that id, or 0.
+func (s *Store) lastEpoch(id wire.SessionID) (uint64, error) {
+	sel, err := s.log.Select(graveyardBucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
+		if e, ok := x.Get(string(id)); ok {
+			keep(e)
+		}
+	})
+	if err != nil {
+		return 0, asStore(err)
+	}
+	defer sel.Close()
+	values, err := sel.Values(0, len(sel.Entries()))
+	if err != nil {
+		return 0, asStore(err)
+	}
+	if len(values) == 0 || len(values[0]) != 8 {
+		return 0, nil
+	}
+	return binary.BigEndian.Uint64(values[0]), nil
+}
+
+// buryOld forgets epochs that the clock has left far behind. They were kept for
+// claims in quick succession, which put epochs ahead of the clock, and for
+// clocks that are set back a little.
+func (s *Store) buryOld() error {
+	old := store.NextEpoch(0, time.Now().Add(-7*24*time.Hour))
+	sel, err := s.log.Select(graveyardBucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
+		for e := range x.Ascend("", "") {
+			keep(e)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	defer sel.Close()
+	values, err := sel.Values(0, len(sel.Entries()))
+	if err != nil {
+		return err
+	}
+	b, limit := kvlog.NewBatch(graveyardBucket), binary.BigEndian.AppendUint64(nil, old)
+	n := 0
+	for i, e := range sel.Entries() {
+		if bytes.Compare(values[i], limit) < 0 {
+			b.Delete(e.Key)
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return s.log.Apply(b)
+}

@@ -1,0 +1,114 @@
+package filestore
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"time"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// thisProcess is a random name of this process. Leases carry it, so that the
+// next process knows that their owner is dead.
+var thisProcess = rand.Text()
+
+// meta is what is known of a session besides its content. It is written with
+// every batch, so it always fits the content.
+type meta struct {
+	user             string
+	created, updated time.Time
+	working          bool
+
+	owner   wire.ReplicaID // empty when released
+	process string         // of the owner
+	until   time.Time
+	epoch   uint64
+	before  uint64 // last epoch of an earlier session of this id
+
+	number  uint64 // of the newest batch of this epoch
+	durable bool   // its receipt says so
+
+	top    wire.Position
+	oldest wire.Position
+	events uint64 // in the log
+	bytes  uint64 // of their frames
+
+	sent uint64 // number of the newest command ever in the inbox
+}
+
+const metaVersion = 1
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func (m *meta) encode() []byte {
+	b := make([]byte, 0, 160)
+	b = append(b, metaVersion)
+	for _, s := range []string{m.user, string(m.owner), m.process} {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	for _, t := range []time.Time{m.created, m.updated, m.until} {
+		n := int64(0)
+		if !t.IsZero() {
+			n = t.UnixNano()
+		}
+		b = binary.AppendVarint(b, n)
+	}
+	for _, f := range []bool{m.working, m.durable} {
+		b = append(b, map[bool]byte{true: 1}[f])
+	}
+	for _, n := range m.numbers() {
+		b = binary.AppendUvarint(b, *n)
+	}
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// numbers are the plain numbers of a meta, in their stored order.
+func (m *meta) numbers() []*uint64 {
+	return []*uint64{
+		&m.epoch, &m.before, &m.number, &m.top.Epoch, &m.top.Seq, &m.oldest.Epoch, &m.oldest.Seq,
+		&m.events, &m.bytes, &m.sent,
+	}
+}
+
+var errMeta = errors.New("checksum or form does not match")
+
+func decodeMeta(b []byte) (m meta, err error) {
+	end := len(b) - 4
+	if end < 1 || crc32.Checksum(b[:end], castagnoli) != binary.LittleEndian.Uint32(b[end:]) || b[0] != metaVersion {
+		return meta{}, errMeta
+	}
+	b = b[1:end]
+	var owner string
+	for _, s := range []*string{&m.user, &owner, &m.process} {
+		n, k := binary.Uvarint(b)
+		if k <= 0 || n > uint64(len(b)-k) { //nolint:gosec // not negative
+			return meta{}, errMeta
+		}
+		*s, b = string(b[k:k+int(n)]), b[k+int(n):] //nolint:gosec // within b
+	}
+	m.owner = wire.ReplicaID(owner)
+	for _, t := range []*time.Time{&m.created, &m.updated, &m.until} {
+		n, k := binary.Varint(b)
+		if k <= 0 {
+			return meta{}, errMeta
+		}
+		if b = b[k:]; n != 0 {
+			*t = time.Unix(0, n)
+		}
+	}
+	if len(b) < 2 {
+		return meta{}, errMeta
+	}
+	m.working, m.durable, b = b[0] == 1, b[1] == 1, b[2:]
+	for _, p := range m.numbers() {
+		n, k := binary.Uvarint(b)
+		if k <= 0 {
+			return meta{}, errMeta
+		}
+		*p, b = n, b[k:]
+	}
+	return m, nil
+}

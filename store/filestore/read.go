@@ -1,0 +1,277 @@
+package filestore
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"math"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/filestore/kvlog"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Read returns events after a position.
+func (s *Store) Read(ctx context.Context, id wire.SessionID, after wire.Position, limit int) ([]store.Event, error) {
+	e, err := s.find(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return s.read(e, after, store.PageLimit(limit), math.MaxInt)
+}
+
+// read returns at most so many events of about so many bytes.
+func (s *Store) read(e *session, from wire.Position, limit, size int) ([]store.Event, error) {
+	var cursor error
+	sel, err := s.log.Select(bucketOf(e.id), func(x *kvlog.Index, keep func(kvlog.Entry)) {
+		lo, skip := entryPrefix, 0
+		if lo, skip, cursor = seek(x, from); cursor != nil {
+			return
+		}
+		want := limit + skip
+		for entry := range x.Ascend(lo, after(entryPrefix)) {
+			keep(entry)
+			want -= int(parseSpan(entry.Key).count)
+			if size -= entry.Size(); want <= 0 || size <= 0 {
+				return
+			}
+		}
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read log: %w", s.corrupt(e, err))
+	}
+	defer sel.Close()
+	if e.isAbsent() { // since when is not known, so neither is what was read
+		return nil, fmt.Errorf("session %s: %w", e.id, store.ErrNotFound)
+	}
+	if cursor != nil {
+		return nil, fmt.Errorf("read log after %v: %w", from, cursor)
+	}
+	values, err := sel.Values(0, len(sel.Entries()))
+	if err != nil {
+		return nil, fmt.Errorf("read log: %w", s.corrupt(e, err))
+	}
+	var events []store.Event
+	for i, entry := range sel.Entries() {
+		if events, err = s.openEntry(events, parseSpan(entry.Key), from, limit, values[i]); err != nil {
+			return nil, s.corrupt(e, located(sel, i, err))
+		}
+	}
+	return events, nil
+}
+
+// seek returns the key of the first entry with events after a cursor and how
+// many events of it to skip, or what is wrong with the cursor.
+func seek(x *kvlog.Index, from wire.Position) (key string, skip int, err error) {
+	if from.IsZero() {
+		if _, trimmed := x.Get(trimmedKey); trimmed {
+			return "", 0, store.ErrTrimmed
+		}
+		return entryPrefix, 0, nil
+	}
+	for e := range x.Descend(entryPrefix, notAfter(from)) {
+		if entry := parseSpan(e.Key); entry.holds(from) {
+			return e.Key, int(from.Seq-entry.first) + 1, nil //nolint:gosec // within an entry
+		}
+		break
+	}
+	for e := range x.Descend(entryPrefix, after(entryPrefix)) {
+		if from.Compare(parseSpan(e.Key).newest()) > 0 {
+			return "", 0, store.ErrAhead
+		}
+		for oldest := range x.Ascend(entryPrefix, after(entryPrefix)) {
+			if from.Compare(parseSpan(oldest.Key).oldest()) < 0 {
+				return "", 0, store.ErrTrimmed
+			}
+			return "", 0, store.ErrUnknownPosition
+		}
+	}
+	return "", 0, store.ErrAhead // of an empty log
+}
+
+// openEntry adds the events of an entry that lie after a cursor, up to a limit.
+func (s *Store) openEntry(events []store.Event, entry span, from wire.Position, limit int, sealed []byte) ([]store.Event, error) {
+	value, err := s.cfg.Schema.Open(store.KindEntry, entry.oldest().String(), sealed)
+	if err != nil {
+		return nil, err
+	}
+	at, n := entry.oldest(), uint32(0)
+	for frame := range bytes.SplitSeq(value, []byte{'\n'}) {
+		if at.Compare(from) > 0 && len(events) < limit {
+			events = append(events, store.Event{At: at, Frame: frame})
+		}
+		at.Seq++
+		n++
+	}
+	if n != entry.count {
+		return nil, &store.CorruptError{
+			Where:  fmt.Sprintf("%s %v", store.KindEntry, entry.oldest()),
+			Reason: fmt.Sprintf("%d frames instead of %d", n, entry.count),
+		}
+	}
+	return events, nil
+}
+
+// A tail shows at most so much at once.
+const (
+	tailEvents = 1000
+	tailBytes  = 1 << 20
+)
+
+// Tail shows what follows a position, and then what comes.
+func (s *Store) Tail(ctx context.Context, id wire.SessionID, from wire.Position) iter.Seq2[store.News, error] {
+	return func(yield func(store.News, error) bool) {
+		fail := func(err error) { yield(store.News{}, err) }
+		e, err := s.find(ctx, id)
+		if err != nil {
+			fail(err)
+			return
+		}
+		vacant := uint64(0) // epoch whose end was shown
+		for {
+			news := e.wait() // before looking, so that nothing is missed
+			if err := s.enter(ctx); err != nil {
+				fail(err)
+				return
+			}
+			free, epoch := e.vacant()
+			events, err := s.read(e, from, tailEvents, tailBytes)
+			if err != nil {
+				fail(err)
+				return
+			}
+			switch {
+			case len(events) > 0:
+				from = events[len(events)-1].At
+				if !yield(store.News{Events: events}, nil) {
+					return
+				}
+				continue
+			case free && epoch != vacant:
+				vacant = epoch
+				if !yield(store.News{Vacant: true}, nil) {
+					return
+				}
+				continue
+			}
+			select {
+			case <-news:
+			case <-s.life.Done():
+			case <-ctx.Done():
+			}
+		}
+	}
+}
+
+// vacant reports whether the session was released, and the epoch that ended so.
+func (e *session) vacant() (bool, uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.meta.owner == "" && e.meta.epoch > 0, e.meta.epoch
+}
+
+// Load returns everything but the log and the cold lists.
+func (s *Store) Load(ctx context.Context, id wire.SessionID) (store.State, error) {
+	e, err := s.find(ctx, id)
+	if err != nil {
+		return store.State{}, err
+	}
+	sel, err := s.log.Select(bucketOf(id), func(x *kvlog.Index, keep func(kvlog.Entry)) {
+		if m, ok := x.Get(metaKey); ok {
+			keep(m)
+		}
+		for entry := range x.Ascend(loadFrom, loadTo) {
+			keep(entry)
+		}
+	})
+	if err != nil {
+		return store.State{}, fmt.Errorf("load session: %w", s.corrupt(e, err))
+	}
+	defer sel.Close()
+	if e.isAbsent() {
+		return store.State{}, fmt.Errorf("session %s: %w", id, store.ErrNotFound)
+	}
+	state := store.State{Tables: map[string]map[string][]byte{}, Lists: map[string][][]byte{}}
+	values, err := sel.Values(0, len(sel.Entries()))
+	if err != nil {
+		return store.State{}, fmt.Errorf("load session: %w", s.corrupt(e, err))
+	}
+	for i, entry := range sel.Entries() {
+		if err := s.loadValue(&state, entry.Key, values[i]); err != nil {
+			return store.State{}, fmt.Errorf("load session: %w", s.corrupt(e, located(sel, i, err)))
+		}
+	}
+	return state, nil
+}
+
+// loadValue puts one stored value where it belongs.
+func (s *Store) loadValue(state *store.State, key string, sealed []byte) error {
+	switch {
+	case key == metaKey:
+		m, err := decodeMeta(sealed)
+		state.At = m.top
+		if err != nil {
+			return &store.CorruptError{Where: "meta", Reason: err.Error()}
+		}
+	case key[:1] == tablePrefix:
+		table, field := splitTableKey(key)
+		value, err := s.cfg.Schema.Open(store.KindField, table+"/"+field, sealed)
+		if err != nil {
+			return err
+		}
+		if state.Tables[table] == nil {
+			state.Tables[table] = map[string][]byte{}
+		}
+		state.Tables[table][field] = value
+	default:
+		list := splitListKey(key)
+		value, err := s.cfg.Schema.Open(store.KindItem, list, sealed)
+		if err != nil {
+			return err
+		}
+		state.Lists[list] = append(state.Lists[list], value)
+	}
+	return nil
+}
+
+// ReadList returns a part of a list.
+func (s *Store) ReadList(ctx context.Context, id wire.SessionID, list string, from, limit int) (store.ListPage, error) {
+	e, err := s.find(ctx, id)
+	if err != nil {
+		return store.ListPage{}, err
+	}
+	if from < 0 {
+		return store.ListPage{}, fmt.Errorf("%w: list from item %d", store.ErrInvalid, from)
+	}
+	page := store.ListPage{From: from}
+	prefix := listRange(list)
+	sel, err := s.log.Select(bucketOf(id), func(x *kvlog.Index, keep func(kvlog.Entry)) {
+		b := listBounds(x, list)
+		page.Total = int(b.len()) //nolint:gosec // not that many
+		lo := b.first + uint64(min(from, page.Total))
+		hi := min(lo+uint64(store.PageLimit(limit)), b.next) //nolint:gosec // not negative
+		for entry := range x.Ascend(numbered(prefix, lo, ""), numbered(prefix, hi, "")) {
+			keep(entry)
+		}
+	})
+	if err != nil {
+		return store.ListPage{}, fmt.Errorf("read list: %w", s.corrupt(e, err))
+	}
+	defer sel.Close()
+	if e.isAbsent() {
+		return store.ListPage{}, fmt.Errorf("session %s: %w", id, store.ErrNotFound)
+	}
+	values, err := sel.Values(0, len(sel.Entries()))
+	if err != nil {
+		return store.ListPage{}, fmt.Errorf("read list: %w", s.corrupt(e, err))
+	}
+	for i, sealed := range values {
+		value, err := s.cfg.Schema.Open(store.KindItem, list, sealed)
+		if err != nil {
+			return store.ListPage{}, fmt.Errorf("read list: %w", s.corrupt(e, located(sel, i, err)))
+		}
+		page.Items = append(page.Items, value)
+	}
+	return page, nil
+}

@@ -1,0 +1,344 @@
+package filestore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/filestore/kvlog"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Store is an open folder. Open makes one; its methods are the contract of
+// package store.
+//
+// Ownership: a Store owns its log and its clock, a goroutine for what ends by
+// itself. Close ends them and waits.
+type Store struct {
+	cfg  Config
+	log  *kvlog.Log
+	life context.Context // ends with Close
+	end  context.CancelFunc
+
+	// mu guards the registry of sessions: a map, and the ids in order, of all
+	// and by user, for listings.
+	mu       sync.RWMutex
+	sessions map[wire.SessionID]*session
+	ids      []wire.SessionID
+	byUser   map[string][]wire.SessionID
+	// setAsides are sessions whose quarantine is not written down yet.
+	setAsides []*session
+
+	replicas   replicas
+	semaphores semaphores
+	documents  documents
+
+	alarm chan struct{} // wakes the clock
+	wg    sync.WaitGroup
+	once  sync.Once
+	err   error // of Close
+}
+
+// Open opens the store in a folder, which is made if need be.
+func Open(dir string, cfg Config) (*Store, error) {
+	cfg = cfg.withDefaults()
+	var damages []kvlog.Damage
+	var s *Store
+	var mu sync.Mutex
+	log, err := kvlog.Open(dir, kvlog.Config{
+		Sync: cfg.Sync, SyncEvery: cfg.SyncEvery, SegmentBytes: cfg.SegmentBytes,
+		Logger: cfg.Logger, OpenFile: cfg.openFile,
+		OnDamage: func(d kvlog.Damage) {
+			mu.Lock()
+			defer mu.Unlock()
+			if damages = append(damages, d); s != nil {
+				signal(s.alarm) // the clock will see to it
+			}
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open store: %w", asStore(err))
+	}
+	mu.Lock()
+	life, end := context.WithCancel(context.Background())
+	s = &Store{
+		cfg: cfg, log: log, life: life, end: end,
+		sessions:   map[wire.SessionID]*session{},
+		byUser:     map[string][]wire.SessionID{},
+		replicas:   replicas{known: map[wire.ReplicaID]store.Replica{}},
+		semaphores: semaphores{named: map[string]*semaphore{}},
+		documents:  documents{seed: maphash.MakeSeed()},
+		alarm:      make(chan struct{}, 1),
+	}
+	mu.Unlock()
+	takeDamages := func() []kvlog.Damage {
+		mu.Lock()
+		defer mu.Unlock()
+		d := damages
+		damages = nil
+		return d
+	}
+	if err := errors.Join(s.load(), s.heed(takeDamages()), s.buryOld()); err != nil {
+		end()
+		return nil, fmt.Errorf("open store: %w", errors.Join(asStore(err), log.Close()))
+	}
+	s.wg.Go(func() { s.clock(takeDamages) })
+	return s, nil
+}
+
+// load makes the registry.
+func (s *Store) load() error {
+	for bucket := range s.log.Buckets(sessionPrefix) {
+		id := wire.SessionID(strings.TrimPrefix(bucket, sessionPrefix))
+		c, err := s.readCore(bucket)
+		if err != nil {
+			return err
+		}
+		e := &session{id: id, meta: c.meta, quarantined: c.quarantined}
+		if e.meta.process != thisProcess {
+			e.meta.owner, e.meta.until = "", time.Time{}
+		}
+		e.until = e.meta.until
+		s.registerLocked(e)
+		s.sessions[id] = e
+		if c.damage != "" {
+			s.setAside(e, c.damage)
+		}
+	}
+	return nil
+}
+
+// clock does what is due: it ends slots and documents whose time is over and
+// quarantines what was found damaged.
+func (s *Store) clock(damages func() []kvlog.Damage) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-s.life.Done():
+			return
+		case <-timer.C:
+		case <-s.alarm:
+		}
+		if err := s.heed(damages()); err != nil {
+			s.cfg.Logger.Error("damaged session could not be mended", "error", err)
+		}
+		s.saveQuarantines()
+		now := time.Now()
+		next := s.semaphores.expire(now)
+		if due := s.expireDocuments(now); !due.IsZero() && (next.IsZero() || due.Before(next)) {
+			next = due
+		}
+		timer.Stop()
+		if !next.IsZero() {
+			timer.Reset(max(time.Until(next), 0))
+		}
+	}
+}
+
+// signal leaves a token for whoever waits.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Close ends the store. Those who wait get [store.ErrClosed]; what was
+// acknowledged is on disk afterwards, whatever the sync mode.
+func (s *Store) Close() error {
+	s.once.Do(func() {
+		s.end()
+		s.wg.Wait()
+		s.keepRenewals()
+		if err := s.log.Close(); err != nil {
+			s.err = fmt.Errorf("close store: %w", err)
+		}
+	})
+	return s.err
+}
+
+// Ready reports whether the store takes writes.
+func (s *Store) Ready(ctx context.Context) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	return asStore(s.log.Err())
+}
+
+// enter begins every call.
+func (s *Store) enter(ctx context.Context) error {
+	if s.life.Err() != nil {
+		return store.ErrClosed
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// asStore says an error of the log in the words of package store.
+func asStore(err error) error {
+	for _, m := range []struct{ from, to error }{
+		{kvlog.ErrClosed, store.ErrClosed},
+		{kvlog.ErrNoSpace, store.ErrNoSpace},
+		{kvlog.ErrTooLarge, store.ErrTooLarge},
+	} {
+		if errors.Is(err, m.from) {
+			return fmt.Errorf("%w: %w", m.to, err)
+		}
+	}
+	switch {
+	case err == nil, errors.Is(err, kvlog.ErrLocked), errors.Is(err, kvlog.ErrFormat):
+		return err
+	case errors.Is(err, kvlog.ErrDamaged):
+		return &store.CorruptError{Where: "log", Reason: err.Error()}
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+}
+
+// submit writes batches and calls then on the log's goroutine, in the order of
+// the log, also if nobody waits any more. It answers what then was told, or the
+// context's error.
+func (s *Store) submit(ctx context.Context, then func(error), batches ...*kvlog.Batch) error {
+	done := make(chan error, 1)
+	err := s.log.Submit(func(err error) {
+		then(err)
+		done <- err
+	}, batches...)
+	if err != nil {
+		then(err)
+		return asStore(err)
+	}
+	select {
+	case err := <-done:
+		return asStore(err)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// session is one session in memory.
+type session struct {
+	id   wire.SessionID
+	turn turn // of those who write
+
+	mu          sync.Mutex // guards the following, never held across I/O
+	meta        meta
+	until       time.Time // of the lease, renewals included
+	quarantined string
+	unsaved     bool          // the quarantine is not written down yet
+	absent      bool          // not created yet, or deleted
+	news        chan struct{} // closed when something has changed; nil if nobody waits
+}
+
+// wait returns a channel that is closed at the next change.
+func (e *session) wait() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.news == nil {
+		e.news = make(chan struct{})
+	}
+	return e.news
+}
+
+// changedLocked wakes those who wait.
+func (e *session) changedLocked() {
+	if e.news != nil {
+		close(e.news)
+		e.news = nil
+	}
+}
+
+// holdsLocked reports whether a lease is good.
+func (e *session) holdsLocked(l store.Lease) error {
+	if e.absent || e.meta.owner == "" || e.meta.owner != l.Replica || e.meta.epoch != l.Epoch {
+		return store.ErrFenced
+	}
+	return nil
+}
+
+func (e *session) holds(l store.Lease) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.holdsLocked(l)
+}
+
+// writableLocked reports whether a quarantine forbids writing.
+func (e *session) writableLocked() error {
+	if e.quarantined != "" {
+		return &store.QuarantinedError{Session: e.id, Reason: e.quarantined}
+	}
+	return nil
+}
+
+// find returns a session by name.
+func (s *Store) find(ctx context.Context, id wire.SessionID) (*session, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	if err := id.Validate(); err != nil {
+		return nil, err
+	}
+	s.mu.RLock()
+	e := s.sessions[id]
+	s.mu.RUnlock()
+	if e == nil || e.isAbsent() {
+		return nil, fmt.Errorf("session %s: %w", id, store.ErrNotFound)
+	}
+	return e, nil
+}
+
+// owned returns the session of a lease, whether it is good or not.
+func (s *Store) owned(ctx context.Context, l store.Lease) (*session, error) {
+	e, err := s.find(ctx, l.Session)
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, wire.ErrID) {
+		return nil, store.ErrFenced
+	}
+	return e, err
+}
+
+func (e *session) isAbsent() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.absent
+}
+
+// registerLocked adds a session to the listings.
+func (s *Store) registerLocked(e *session) {
+	s.ids = insert(s.ids, e.id)
+	s.byUser[e.meta.user] = insert(s.byUser[e.meta.user], e.id)
+}
+
+// forgetLocked takes a session out of the registry.
+func (s *Store) forgetLocked(e *session) {
+	delete(s.sessions, e.id)
+	s.ids = remove(s.ids, e.id)
+	if rest := remove(s.byUser[e.meta.user], e.id); len(rest) > 0 {
+		s.byUser[e.meta.user] = rest
+	} else {
+		delete(s.byUser, e.meta.user)
+	}
+}
+
+func insert(ids []wire.SessionID, id wire.SessionID) []wire.SessionID {
+	i, found := slices.BinarySearch(ids, id)
+	if found {
+		return ids
+	}
+	return slices.Insert(ids, i, id)
+}
+
+func remove(ids []wire.SessionID, id wire.SessionID) []wire.SessionID {
+	i, found := slices.BinarySearch(ids, id)
+	if !found {
+		return ids
+	}
+	return slices.Delete(ids, i, i+1)
+}
