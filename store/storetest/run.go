@@ -56,6 +56,9 @@ type Env struct {
 	// returns a handle that will see it. Handles from before need not work
 	// any more.
 	Corrupt func(t *testing.T, d Damage) Engine
+	// Disturb, unless nil, breaks once whatever carries news between handles,
+	// such as a subscription's connection. It returns when it is broken.
+	Disturb func(t *testing.T)
 }
 
 // Damage says which value to damage.
@@ -129,6 +132,7 @@ func groups() []group {
 		{name: "lifecycle", checks: lifecycleChecks()},
 		{name: "corrupt", checks: corruptChecks(), needs: func(e Env) bool { return e.Corrupt != nil }},
 		{name: "restart", checks: restartChecks(), needs: func(e Env) bool { return e.Reopen != nil }},
+		{name: "disturbed", checks: disturbedChecks(), needs: func(e Env) bool { return e.Disturb != nil }},
 		{name: "rewind", checks: rewindChecks(), needs: func(e Env) bool { return e.Checkpoint != nil }},
 	}
 }

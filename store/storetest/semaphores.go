@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -385,7 +386,7 @@ func slotsContention(r *rig) {
 		h := r.another()
 		wg.Go(func() {
 			for i := range rounds {
-				q := r.ask(fmt.Sprintf("%d-%d", w, i), fmt.Sprint(w%4), limit)
+				q := r.ask(fmt.Sprintf("%d-%d", w, i), strconv.Itoa(w%4), limit)
 				q.Wait = true
 				s, err := h.Acquire(r.ctx, q)
 				if err != nil {
