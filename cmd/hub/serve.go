@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
@@ -19,11 +20,11 @@ import (
 const openTimeout = 15 * time.Second
 
 // serve runs the hub until ctx ends.
-func serve(ctx context.Context, p program) (err error) {
+func serve(ctx context.Context, p program) error {
 	var wrong complaints
 	flags, rest := parseFlags(p.args, &wrong)
 	refuse(rest, &wrong)
-	cfg, _ := load(flags, p.environ, &wrong)
+	cfg, all := load(flags, p.environ, &wrong)
 	if err := wrong.orNil(); err != nil {
 		return err
 	}
@@ -31,34 +32,50 @@ func serve(ctx context.Context, p program) (err error) {
 		cfg.replica = wire.ReplicaID(rand.Text())
 	}
 	log := cfg.logging.logger(p.stderr).With("replica", cfg.replica)
+	for _, e := range all {
+		if e.kind != "" && e.kind != cfg.store.kind && e.where != "default" {
+			log.WarnContext(ctx, "setting means nothing to this store", "setting", e.name, "from", e.where)
+		}
+	}
+	return host(ctx, cfg, log, p.stdout)
+}
 
+// host opens the store and the door, and closes them in the other order.
+func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (err error) {
 	opening, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	store, err := cfg.store.open(opening)
+	store, err := cfg.store.open(opening, log)
 	if err != nil {
-		return fmt.Errorf("open store: %w", err)
+		return unlessTold(ctx, err)
 	}
 	defer func() {
 		if cerr := store.Close(); cerr != nil {
 			err = errors.Join(err, fmt.Errorf("close store: %w", cerr))
 		}
 	}()
-
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", cfg.addr)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", cfg.addr, innermost(err))
+		return unlessTold(ctx, fmt.Errorf("listen on %s: %w", cfg.addr, innermost(err)))
 	}
 	server := gateway.New(gateway.Config{Version: version()}, log, store)
-	// The address is open from here on: a client that reads this line and
-	// connects at once is answered.
+	// The address is open already: a client that reads this line and connects
+	// at once is answered.
 	url := openURL(ln.Addr())
-	fmt.Fprintf(p.stdout, "Everdesk is running: %s\n", url)
+	fmt.Fprintf(stdout, "Everdesk is running: %s\n", url)
 	log.InfoContext(ctx, "hub is running", "url", url, "addr", ln.Addr(), "version", version())
 	if !isLoopback(ln.Addr()) {
 		log.WarnContext(ctx, "listening beyond this machine, and there is no authentication yet: keep strangers away by other means", "addr", ln.Addr())
 	}
 	return answer(ctx, server, ln, cfg.grace, log)
+}
+
+// unlessTold drops the error of a start that was cut short by a signal.
+func unlessTold(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // answer serves until ctx ends and then lets running requests end.

@@ -33,6 +33,8 @@ type setting struct {
 	parse func(*config, string) error
 	// show hides what must not be shown. Nil shows everything.
 	show func(string) string
+	// kind is the kind of store it is for; empty for all.
+	kind storeKind
 	// outside is set when the file cannot contain it.
 	outside bool
 	// older is another variable, which counts when neither flag nor variable
@@ -69,6 +71,12 @@ func settings() []setting {
 				"redis+sentinel://HOST:PORT,…/MASTER or redis+cluster://HOST:PORT,…",
 			parse: func(c *config, s string) error { return c.store.parseURL(s) },
 			show:  redact,
+		},
+		{
+			name: "store-sync", arg: "MODE", value: "interval", kind: fileStore,
+			help: "what a power cut may take from a file store: always (nothing),\n" +
+				"interval (the last moment), off (what the system had not written)",
+			parse: func(c *config, s string) (err error) { c.store.sync, err = parseSync(s); return err },
 		},
 		{
 			name: "config", arg: "FILE", outside: true,
