@@ -72,10 +72,12 @@ func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (
 
 // unlessTold drops the error of a start that was cut short by a signal.
 func unlessTold(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return nil
+	default:
+		return err
 	}
-	return err
 }
 
 // answer serves until ctx ends and then lets running requests end.
