@@ -1,7 +1,6 @@
 package wire
 
-// Action is one change of the desktop, told apart by `type`. The variants are
-// the structs of this package that are listed in actionUnion.
+// Action is one change of the desktop, told apart by `type`.
 type Action interface{ action() }
 
 // ActionMeta is what may be added to any action on its way.
@@ -180,8 +179,8 @@ type PromptDismiss struct {
 
 // AppBadge shows a count on an app's icon; 0 clears it.
 type AppBadge struct {
-	AppID AppID `json:"appId"`
-	Count int   `json:"count" wire:"min=0"`
+	AppID AppID  `json:"appId"`
+	Count uint64 `json:"count"`
 	ActionMeta
 }
 

@@ -67,10 +67,10 @@ func (AppCommandResponse) appResponse()  {}
 
 // AppManifest is what an app says of itself.
 type AppManifest struct {
-	AppID    AppID              `json:"appId"`
-	Name     string             `json:"name"`
-	State    Object[AppState]   `json:"state"`
-	Commands Object[AppCommand] `json:"commands"`
+	AppID    AppID                      `json:"appId"`
+	Name     string                     `json:"name"`
+	State    Object[string, AppState]   `json:"state"`
+	Commands Object[string, AppCommand] `json:"commands"`
 }
 
 // AppState describes a part of an app's state.

@@ -37,10 +37,6 @@ const (
 	ReconnectBackoff Reconnect = "backoff" // after a growing, random wait
 )
 
-func (Reconnect) values() []string {
-	return list(ReconnectNever, ReconnectUser, ReconnectNow, ReconnectLater, ReconnectBackoff)
-}
-
 // CloseInfo is what is known of a close code.
 type CloseInfo struct {
 	Code      CloseCode

@@ -90,7 +90,8 @@ func (c *compiler) fill(s *Shape, t reflect.Type) {
 		}
 	case reflect.Slice:
 		if _, ok := reflect.TypeAssert[hasFreeKeys](zero); ok {
-			s.Kind, s.Elem = KindMap, c.shape(memberValue(t))
+			member := t.Elem()
+			s.Kind, s.Key, s.Elem = KindMap, c.shape(member.Field(0).Type), c.shape(member.Field(1).Type)
 			return
 		}
 		s.Kind, s.Elem = KindArray, c.shape(t.Elem())
@@ -110,8 +111,6 @@ func (c *compiler) fill(s *Shape, t reflect.Type) {
 		panic(fmt.Sprintf("wire: %v has no JSON form", t))
 	}
 }
-
-func memberValue(t reflect.Type) reflect.Type { return t.Elem().Field(1).Type }
 
 func (c *compiler) union(s *Shape, t reflect.Type) {
 	u, ok := c.unions[t]

@@ -2,7 +2,8 @@ package wire
 
 import "encoding/json"
 
-// Content is what a window shows, told apart by `renderer`.
+// Content is what a window shows, told apart by `renderer`. One that is not
+// listed is an OtherContent.
 type Content interface{ content() }
 
 func contentUnion() union {

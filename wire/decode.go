@@ -19,6 +19,9 @@ func (s *Shape) decode(raw []byte, v reflect.Value) *Error {
 	}
 	switch s.Kind {
 	case KindAny:
+		if nesting(raw) > rawText.depth {
+			return invalid("free-form value is nested deeper than " + strconv.Itoa(rawText.depth))
+		}
 		v.SetBytes(appendCompact(nil, raw))
 	case KindBool:
 		v.SetBool(raw[0] == 't')
@@ -187,7 +190,9 @@ func (s *Shape) decodeMap(raw []byte, v reflect.Value) *Error {
 		v.Grow(1)
 		v.SetLen(n + 1)
 		m := v.Index(n)
-		m.Field(0).SetString(unquote(key))
+		if err := s.Key.decode(key, m.Field(0)); err != nil {
+			return err.in(unquote(key))
+		}
 		if err := s.Elem.decode(value, m.Field(1)); err != nil {
 			return err.in(unquote(key))
 		}
@@ -200,8 +205,8 @@ func (s *Shape) decodeObject(raw []byte, v reflect.Value) *Error {
 	var seen uint64 // there is no object with more than 64 fields
 	for key, value := range members(raw) {
 		i, ok := s.field(keyText(key))
-		if !ok {
-			continue // unknown fields are for somebody newer
+		if !ok || seen&(1<<i) != 0 {
+			continue // unknown fields are for somebody newer; clients send none twice
 		}
 		f := &s.Fields[i]
 		seen |= 1 << i
@@ -355,6 +360,23 @@ func skipValue(data []byte, at int) int {
 		at++
 	}
 	return at
+}
+
+// nesting is how deep arrays and objects of a valid value are nested.
+func nesting(raw []byte) int {
+	depth, deepest := 0, 0
+	for at := 0; at < len(raw); at++ {
+		switch raw[at] {
+		case '"':
+			at = skipString(raw, at) - 1
+		case '{', '[':
+			depth++
+			deepest = max(deepest, depth)
+		case '}', ']':
+			depth--
+		}
+	}
+	return deepest
 }
 
 func skipString(data []byte, at int) int {

@@ -79,14 +79,14 @@ func (s *SessionState) actionsOf(monitor MonitorID) []Action {
 	}
 	if monitor == "" {
 		for _, b := range s.Badges {
-			actions = append(actions, AppBadge{AppID: AppID(b.Key), Count: b.Value})
+			actions = append(actions, AppBadge{AppID: b.Key, Count: b.Value})
 		}
 	}
 	return actions
 }
 
 // appendActions makes a window appear as it is.
-func (w *Window) appendActions(actions []Action) []Action {
+func (w *WindowState) appendActions(actions []Action) []Action {
 	actions = append(actions, WindowCreate{
 		WindowID: w.WindowID, Title: w.Title, Bounds: w.Bounds, Content: w.Content,
 		WindowLook: w.WindowLook, Minimized: w.Minimized,
@@ -102,7 +102,7 @@ func (w *Window) appendActions(actions []Action) []Action {
 
 // appendAgent makes a running agent appear, with the text it has said so far.
 // The end of its turn will make it disappear.
-func appendAgent(dst [][]byte, a Agent) [][]byte {
+func appendAgent(dst [][]byte, a AgentState) [][]byte {
 	if a.Status == AgentStatusIdle {
 		return dst
 	}

@@ -37,3 +37,6 @@ func (f Format[T]) Decode(data []byte) (T, error) {
 	}
 	return v, nil
 }
+
+// Shape returns the form of T.
+func (f Format[T]) Shape() *Shape { return f.shape }

@@ -74,17 +74,19 @@ func (l *lexer) unexpected(want string) *Error {
 
 func (l *lexer) value() *Error {
 	switch c := l.peek(); {
-	case c == '{':
-		return l.nested(l.object)
-	case c == '[':
-		return l.nested(l.array)
+	case c == '{' || c == '[':
+		return l.nested(c)
 	case c == '"':
 		return l.string()
 	case c == '-' || c >= '0' && c <= '9':
 		return l.number()
 	}
-	for _, word := range []string{"true", "false", "null"} {
-		if bytes.HasPrefix(l.data[l.pos:], []byte(word)) {
+	return l.word()
+}
+
+func (l *lexer) word() *Error {
+	for _, word := range [...]string{"true", "false", "null"} {
+		if rest := l.data[l.pos:]; len(rest) >= len(word) && string(rest[:len(word)]) == word {
 			l.pos += len(word)
 			return nil
 		}
@@ -92,13 +94,18 @@ func (l *lexer) value() *Error {
 	return l.unexpected("a value")
 }
 
-func (l *lexer) nested(walk func() *Error) *Error {
+func (l *lexer) nested(open byte) *Error {
 	if l.depth++; l.depth > l.rules.depth {
 		return invalid("JSON is nested deeper than " + strconv.Itoa(l.rules.depth))
 	}
 	l.pos++
 	l.space()
-	err := walk()
+	var err *Error
+	if open == '{' {
+		err = l.object()
+	} else {
+		err = l.array()
+	}
 	l.depth--
 	return err
 }

@@ -43,9 +43,9 @@ type ComponentAction struct {
 	WindowTitle string   `json:"windowTitle,omitempty"`
 	Action      string   `json:"action"`
 	// ActionID is there when the button may run beside others.
-	ActionID string         `json:"actionId,omitempty" wire:"max=64"`
-	FormData Object[Scalar] `json:"formData,omitempty"`
-	FormID   string         `json:"formId,omitempty"`
+	ActionID string                 `json:"actionId,omitempty" wire:"max=64"`
+	FormData Object[string, Scalar] `json:"formData,omitempty"`
+	FormID   string                 `json:"formId,omitempty"`
 	// ComponentPath leads to the button, such as ["Button:Save"].
 	ComponentPath []string  `json:"componentPath,omitempty"`
 	MonitorID     MonitorID `json:"monitorId,omitempty"`

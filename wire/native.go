@@ -81,11 +81,8 @@ func appendHead(dst []byte, name string, session SessionID) []byte {
 }
 
 func appendData(dst []byte, s *Shape, v reflect.Value) []byte {
-	if len(s.Fields) > 0 {
-		dst = append(dst, `,"data":`...)
-		dst = s.append(dst, v)
-	}
-	return append(dst, '}')
+	dst = append(dst, `,"data":`...)
+	return append(s.append(dst, v), '}')
 }
 
 // envelope is a native frame taken apart.

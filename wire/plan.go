@@ -108,10 +108,10 @@ func (PlanStatus) values() []string {
 type PlanBody struct {
 	Todos []Todo `json:"todos"`
 	// DependencyGraph has the todos each todo depends on.
-	DependencyGraph      Object[[]TodoID] `json:"dependency_graph,omitempty"`
-	EstimatedDurationSec float64          `json:"estimated_duration_sec,omitempty" wire:"min=0"`
-	EstimatedCostUSD     float64          `json:"estimated_cost_usd,omitempty" wire:"min=0"`
-	MermaidDiagram       string           `json:"mermaid_diagram,omitempty"`
+	DependencyGraph      Object[TodoID, []TodoID] `json:"dependency_graph,omitempty"`
+	EstimatedDurationSec float64                  `json:"estimated_duration_sec,omitempty" wire:"min=0"`
+	EstimatedCostUSD     float64                  `json:"estimated_cost_usd,omitempty" wire:"min=0"`
+	MermaidDiagram       string                   `json:"mermaid_diagram,omitempty"`
 }
 
 // PlanGenerated shows a new plan.

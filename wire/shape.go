@@ -14,7 +14,7 @@ const (
 	KindString                   // a string
 	KindPosition                 // a string: Position
 	KindArray                    // an array: a slice
-	KindMap                      // an object with free keys: Object
+	KindMap                      // an object whose keys are data: Object
 	KindObject                   // an object with known keys: a struct
 	KindUnion                    // an object, told apart by one of its keys: an interface
 	KindChoice                   // one of several kinds of values: a struct with a choice method
@@ -29,8 +29,8 @@ type Shape struct {
 	Name string
 	// Fields are those of an object or the alternatives of a choice.
 	Fields []Field
-	// Elem is what an array or a map holds.
-	Elem *Shape
+	// Elem is what an array or a map holds, Key what a map's keys are.
+	Elem, Key *Shape
 	// Values, unless empty, are the only strings allowed.
 	Values []string
 	// Pattern, unless empty, is a regular expression for strings.
@@ -70,18 +70,18 @@ type Variant struct {
 	Shape *Shape
 }
 
-// Object is a JSON object with free keys. It is a list and not a map so that
-// its order is kept and encoding it allocates nothing.
-type Object[V any] []Member[V]
+// Object is a JSON object whose keys are data. It is a list and not a map so
+// that its order is kept and encoding it allocates nothing.
+type Object[K ~string, V any] []Member[K, V]
 
 // Member is one key of an [Object] and its value.
-type Member[V any] struct {
-	Key   string
+type Member[K ~string, V any] struct {
+	Key   K
 	Value V
 }
 
 // Get returns the value at key.
-func (o Object[V]) Get(key string) (V, bool) {
+func (o Object[K, V]) Get(key K) (V, bool) {
 	for i := range o {
 		if o[i].Key == key {
 			return o[i].Value, true
@@ -92,17 +92,17 @@ func (o Object[V]) Get(key string) (V, bool) {
 }
 
 // Set gives key a value and returns the object, as append does.
-func (o Object[V]) Set(key string, value V) Object[V] {
+func (o Object[K, V]) Set(key K, value V) Object[K, V] {
 	for i := range o {
 		if o[i].Key == key {
 			o[i].Value = value
 			return o
 		}
 	}
-	return append(o, Member[V]{key, value})
+	return append(o, Member[K, V]{key, value})
 }
 
-func (Object[V]) freeKeys() {}
+func (Object[K, V]) freeKeys() {}
 
 // What a type can say of its own shape.
 type (

@@ -20,17 +20,17 @@ type SessionState struct {
 	// CurrentLayer is where the plan is, if there is one.
 	CurrentLayer Layer           `json:"current_layer,omitempty"`
 	Monitors     []MonitorStatus `json:"monitors,omitempty"`
-	Windows      []Window        `json:"windows,omitempty"`
-	Agents       []Agent         `json:"agents,omitempty"`
+	Windows      []WindowState   `json:"windows,omitempty"`
+	Agents       []AgentState    `json:"agents,omitempty"`
 	// Queues has the waiting messages of each monitor.
-	Queues Object[[]QueuedMessage] `json:"queues,omitempty"`
+	Queues Object[MonitorID, []QueuedMessage] `json:"queues,omitempty"`
 	// Budgets has what each background monitor has used.
-	Budgets       Object[Budget]      `json:"budgets,omitempty"`
-	Dialogs       []ApprovalRequest   `json:"dialogs,omitempty"`
-	Prompts       []OpenPrompt        `json:"prompts,omitempty"`
-	Notifications []ShownNotification `json:"notifications,omitempty"`
+	Budgets       Object[MonitorID, Budget] `json:"budgets,omitempty"`
+	Dialogs       []ApprovalRequest         `json:"dialogs,omitempty"`
+	Prompts       []OpenPrompt              `json:"prompts,omitempty"`
+	Notifications []ShownNotification       `json:"notifications,omitempty"`
 	// Badges has the counts on app icons.
-	Badges Object[int] `json:"badges,omitempty"`
+	Badges Object[AppID, uint64] `json:"badges,omitempty"`
 	// HITLPending is the question that the plan waits for.
 	HITLPending HITLRequest `json:"hitl_pending,omitempty"`
 	Plan        *PlanState  `json:"plan,omitempty"`
@@ -85,8 +85,8 @@ func (SessionStatus) values() []string {
 	return list(SessionIdle, SessionExecuting, SessionWaiting, SessionPaused, SessionUnowned)
 }
 
-// Window is an open window.
-type Window struct {
+// WindowState is an open window.
+type WindowState struct {
 	WindowID  WindowID  `json:"windowId"`
 	MonitorID MonitorID `json:"monitorId"`
 	Title     string    `json:"title"`
@@ -100,8 +100,8 @@ type Window struct {
 	AppID AppID   `json:"appId,omitempty"`
 }
 
-// Agent is an agent that exists.
-type Agent struct {
+// AgentState is an agent that exists.
+type AgentState struct {
 	// Role is the agentId of its events.
 	Role      AgentID     `json:"role"`
 	Kind      AgentKind   `json:"kind"`

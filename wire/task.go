@@ -25,9 +25,9 @@ type TaskStarted struct {
 type TaskCompleted struct {
 	Outbound
 	Task
-	TokenUsage TokenUsage       `json:"tokenUsage"`
-	ToolUsage  Object[ToolUses] `json:"toolUsage"`
-	IsSubtask  bool             `json:"isSubtask,omitempty"`
+	TokenUsage TokenUsage               `json:"tokenUsage"`
+	ToolUsage  Object[string, ToolUses] `json:"toolUsage"`
+	IsSubtask  bool                     `json:"isSubtask,omitempty"`
 }
 
 // TaskAborted says that a task was given up.
@@ -122,8 +122,8 @@ type TaskToolFailed struct {
 type TaskTokenUsageUpdated struct {
 	Outbound
 	Task
-	TokenUsage TokenUsage       `json:"tokenUsage"`
-	ToolUsage  Object[ToolUses] `json:"toolUsage"`
+	TokenUsage TokenUsage               `json:"tokenUsage"`
+	ToolUsage  Object[string, ToolUses] `json:"toolUsage"`
 }
 
 // TokenUsage is what a task has cost.

@@ -24,10 +24,10 @@ type WindowCreate struct {
 
 // WindowLook is how a window is drawn.
 type WindowLook struct {
-	Variant     WindowVariant  `json:"variant,omitempty"`
-	DockEdge    DockEdge       `json:"dockEdge,omitempty"`
-	Frameless   bool           `json:"frameless,omitempty"`
-	WindowStyle Object[Scalar] `json:"windowStyle,omitempty"`
+	Variant     WindowVariant          `json:"variant,omitempty"`
+	DockEdge    DockEdge               `json:"dockEdge,omitempty"`
+	Frameless   bool                   `json:"frameless,omitempty"`
+	WindowStyle Object[string, Scalar] `json:"windowStyle,omitempty"`
 }
 
 // WindowVariant is the layer a window lives in: widgets lie below standard

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+const root = "../.."
+
+func source(t *testing.T) map[string][]byte {
+	t.Helper()
+	files, err := generate(os.DirFS(filepath.Join(root, "wire")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestGeneratedFilesAreFresh(t *testing.T) {
+	t.Parallel()
+	files := source(t)
+	if len(files) != 3 {
+		t.Errorf("generated %d files, want 3", len(files))
+	}
+	for name, want := range files {
+		got, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s is stale (%v): run make gen", name, err)
+		}
+	}
+}
+
+func TestWriteMakesTheFolders(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.CopyFS(filepath.Join(dir, "wire"), os.DirFS(filepath.Join(root, "wire"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "wire", "schema.gen.json")); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(dir); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range source(t) {
+		got, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s was written as %.80q, %v", name, got, err)
+		}
+	}
+}
+
+func TestBrokenSourceWritesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "wire"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "wire", "x.go"), []byte("not Go"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := write(dir); err == nil || !strings.Contains(err.Error(), "x.go") {
+		t.Errorf("write says %v", err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
+		t.Errorf("%v was written, %v", left, err)
+	}
+}
+
+func TestComments(t *testing.T) {
+	t.Parallel()
+	docs, err := readComments(fstest.MapFS{
+		"a.go": {Data: []byte("package a\n\n// T is a [thing] of\n// two lines.\ntype T struct {\n\t// F is a field.\n\tF, G int\n\tH int\n}\n\n" +
+			"// K is a kind.\ntype K string\n\nconst (\n\tA K = \"a\" // the first\n\tB K = \"b\"\n\tC = 1 // no kind\n)\n")},
+		"a_test.go": {Data: []byte("package a\n\n// T is something else.\ntype T int\n")},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for got, want := range map[string]string{
+		docs.types["T"]: "T is a thing of two lines.", docs.types["K"]: "K is a kind.",
+		docs.fields["T.F"]: "F is a field.", docs.fields["T.G"] + "!": "F is a field.!", docs.fields["T.H"]: "",
+		docs.values["K=a"]: "the first",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// Every type that is shown to others must be explained.
+func TestEverythingIsExplained(t *testing.T) {
+	t.Parallel()
+	docs, err := readComments(os.DirFS(filepath.Join(root, "wire")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range namedShapes(wire.Events()) {
+		if docs.types[s.Name] == "" {
+			t.Errorf("%s is not explained", s.Name)
+		}
+	}
+}
+
+// A list of allowed values and the constants of its type are written twice; they
+// must be the same.
+func TestValuesAreTheConstants(t *testing.T) {
+	t.Parallel()
+	constants := map[string][]string{}
+	declared := regexp.MustCompile(`(?m)^\t\w+\s+(\w+)\s+= "(.*?)"`)
+	files, err := filepath.Glob(filepath.Join(root, "wire", "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range declared.FindAllStringSubmatch(string(text), -1) {
+			constants[m[1]] = append(constants[m[1]], m[2])
+		}
+	}
+	lists := 0
+	for _, s := range namedShapes(wire.Events()) {
+		if len(s.Values) == 0 {
+			continue
+		}
+		lists++
+		if !slices.Equal(s.Values, constants[s.Name]) {
+			t.Errorf("%s allows %v, its constants are %v", s.Name, s.Values, constants[s.Name])
+		}
+	}
+	if lists < 30 {
+		t.Errorf("found %d lists of values, want many", lists)
+	}
+}
+
+// The links of the reference page must lead somewhere.
+func TestLinksOfTheReferencePage(t *testing.T) {
+	t.Parallel()
+	text := string(source(t)["docs/PROTOCOL.md"])
+	headings := map[string]int{}
+	targets := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(text, -1) {
+		anchor := strings.ReplaceAll(strings.ToLower(m[1]), " ", "-")
+		if n := headings[anchor]; n > 0 {
+			targets[anchor+"-"+string(rune('0'+n))] = true
+		} else {
+			targets[anchor] = true
+		}
+		headings[anchor]++
+	}
+	links := regexp.MustCompile(`\]\(#([^)]+)\)`).FindAllStringSubmatch(text, -1)
+	for _, m := range links {
+		if !targets[m[1]] {
+			t.Errorf("#%s leads nowhere", m[1])
+		}
+	}
+	if len(links) < 300 {
+		t.Errorf("found %d links, want many", len(links))
+	}
+	if !strings.Contains(text, "(#error-1)") {
+		t.Error("ERROR and error have the same anchor")
+	}
+}

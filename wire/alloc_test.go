@@ -1,0 +1,113 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// sampleEvents returns some events of a type, the same ones every time.
+func sampleEvents(tb testing.TB, e wire.Entry) []wire.Event {
+	tb.Helper()
+	draw := rapid.Custom(func(t *rapid.T) map[string]any { return drawFrame(t, e) })
+	var events []wire.Event
+	for seed := range 8 {
+		frame, err := json.Marshal(draw.Example(seed))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		event, err := wire.Native{}.DecodeEvent(frame)
+		if err != nil {
+			tb.Fatalf("%s: %v", frame, err)
+		}
+		events = append(events, event)
+	}
+	return events
+}
+
+//nolint:paralleltest // it counts the allocations of the whole process
+func TestEncodingAllocatesAtMostItsBuffer(t *testing.T) {
+	room := make([]byte, 0, 1<<20)
+	for _, e := range wire.Events().All() {
+		if e.Direction != wire.FromServer {
+			continue
+		}
+		for _, event := range sampleEvents(t, e) {
+			frame := wire.AppendEvent(nil, event)
+			if n := testing.AllocsPerRun(10, func() { wire.AppendEvent(nil, event) }); n > 1 {
+				t.Errorf("%v allocations without a buffer for %s", n, frame)
+			}
+			if n := testing.AllocsPerRun(10, func() { wire.AppendEvent(room, event) }); n > 0 {
+				t.Errorf("%v allocations with a buffer for %s", n, frame)
+			}
+		}
+	}
+}
+
+// A frame stays in memory with the buffer it was given, so the buffer must not
+// be much larger than the frame.
+func TestBuffersFit(t *testing.T) {
+	t.Parallel()
+	for _, frame := range lines(t, "native_server.jsonl") {
+		e, err := wire.Native{}.DecodeEvent(frame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := wire.AppendEvent(nil, e); cap(got) > len(got)*5/4+64 {
+			t.Errorf("%d bytes for %d: %s", cap(got), len(got), got)
+		}
+	}
+}
+
+func delta() wire.Event {
+	return wire.Event{
+		Session: "ses-1794700741596-a1b2c3d", At: wire.Position{Epoch: 1_794_700_741_596, Seq: 4711},
+		Time: time.UnixMilli(1_794_700_741_596),
+		Data: wire.AgentResponse{
+			Delta: "a few words of an answer, as they come ", Offset: 12_345,
+			AgentID: "main-monitor-0-msg-1794700741596-xrz0f", MonitorID: "monitor-0", MessageID: "msg-1794700741596-xrz0f",
+		},
+	}
+}
+
+func BenchmarkAppendEvent(b *testing.B) {
+	e, room := delta(), make([]byte, 0, 4096)
+	b.ReportAllocs()
+	for b.Loop() {
+		wire.AppendEvent(room, e)
+	}
+}
+
+func BenchmarkDecodeEvent(b *testing.B) {
+	frame := wire.AppendEvent(nil, delta())
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := (wire.Native{}).DecodeEvent(frame); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkPeek(b *testing.B) {
+	frame := wire.AppendEvent(nil, delta())
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, ok := wire.Peek(frame); !ok {
+			b.Fatal("not a frame of ours")
+		}
+	}
+}
+
+func BenchmarkDecodeMessage(b *testing.B) {
+	frame := []byte(`{"type":"USER_MESSAGE","messageId":"msg-1794700741596-xrz0f","content":"hello","monitorId":"monitor-0"}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := (wire.Desktop{}).DecodeMessage(frame); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package wire_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// named are the types that the design names.
+const (
+	namedClient = `USER_MESSAGE WINDOW_MESSAGE COMPONENT_ACTION INTERRUPT INTERRUPT_AGENT RESET SET_PROVIDER
+		RENDERING_FEEDBACK DIALOG_FEEDBACK TOAST_ACTION USER_INTERACTION APP_PROTOCOL_RESPONSE APP_PROTOCOL_READY
+		USER_PROMPT_RESPONSE SUBSCRIBE_MONITOR REMOVE_MONITOR auth pong hitl_plan_response hitl_approval_response
+		hitl_input_response hitl_clarification_response control_pause control_resume control_cancel control_retry
+		control_skip ASK_RESPONSE REWIND EDIT_MESSAGE DELETE_QUEUED_MESSAGE CONDENSE EMIT`
+	namedServer = `ACTIONS AGENT_THINKING AGENT_RESPONSE CONNECTION_STATUS TOOL_PROGRESS ERROR WINDOW_AGENT_STATUS
+		MESSAGE_ACCEPTED MESSAGE_QUEUED MESSAGE_REJECTED APPROVAL_REQUEST APP_PROTOCOL_REQUEST MONITOR_STATUS
+		DIALOG_CLOSED PROMPT_CLOSED PRESENCE OWNER_CHANGED TURN_INTERRUPTED session_state ping auth_result layer_start
+		layer_complete plan_generated plan_approved plan_modified todo_started todo_progress todo_completed todo_failed
+		execution_progress hitl_plan_review hitl_approval_request hitl_input_request hitl_clarification hitl_paused
+		complete failed error reconnect messageUpdated HISTORY_REWOUND CHECKPOINT_SAVED QUEUE_UPDATED taskCreated
+		taskStarted taskCompleted taskAborted taskFocused taskUnfocused taskActive taskInteractive taskResumable taskIdle
+		taskPaused taskUnpaused taskSpawned taskModeSwitched taskAskResponded taskUserMessage taskToolFailed
+		taskTokenUsageUpdated EMITTED`
+)
+
+func TestTheCatalogIsComplete(t *testing.T) {
+	t.Parallel()
+	for from, names := range map[wire.Direction]string{wire.FromClient: namedClient, wire.FromServer: namedServer} {
+		var got []string
+		for _, e := range wire.Events().All() {
+			if e.Direction == from {
+				got = append(got, e.Type)
+			}
+		}
+		want := strings.Fields(names)
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("from the %s:\ngot  %v\nwant %v", from, got, want)
+		}
+	}
+}
+
+func TestWhatIsNotKept(t *testing.T) {
+	t.Parallel()
+	var got []string
+	for _, e := range wire.Events().All() {
+		if e.Direction == wire.FromServer && !e.Durable {
+			got = append(got, e.Type)
+		}
+		if e.Direction == wire.FromClient && e.Durable {
+			t.Errorf("%s comes from a client and cannot be in the log", e.Type)
+		}
+	}
+	want := []string{"session_state", "ping", "auth_result", "error", "reconnect", "CONNECTION_STATUS", "EMITTED"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestEntries(t *testing.T) {
+	t.Parallel()
+	reserved := []string{"type", "session_id", "message_id", "timestamp", "data"}
+	for _, e := range wire.Events().All() {
+		if e.Doc == "" || !strings.HasSuffix(e.Doc, ".") {
+			t.Errorf("%s is explained as %q", e.Type, e.Doc)
+		}
+		if len(e.Shape.Fields) > 64 {
+			t.Errorf("%s has more fields than the decoder can count", e.Type)
+		}
+		for _, f := range e.Shape.Fields {
+			if e.Direction == wire.FromClient && slices.Contains(reserved, f.Name) {
+				t.Errorf("%s has the field %s, which a flat frame needs for itself", e.Type, f.Name)
+			}
+			switch f.Name {
+			case "monitorId":
+				if e.Monitor != f.Name {
+					t.Errorf("%s: monitor is carried by %q", e.Type, e.Monitor)
+				}
+			case "agentId":
+				if e.Agent != f.Name {
+					t.Errorf("%s: agent is carried by %q", e.Type, e.Agent)
+				}
+			}
+		}
+		// Messages of desktops may always say where they belong.
+		if e.Direction == wire.FromClient && e.Family == wire.FamilyDesktop && (e.Monitor == "" || e.Message == "") {
+			t.Errorf("%s has no monitorId or no messageId", e.Type)
+		}
+	}
+}
+
+func TestPayloadsSayWhatTheyAreAbout(t *testing.T) {
+	t.Parallel()
+	p := wire.AgentResponse{AgentID: "a", MonitorID: "monitor-0", MessageID: "m"}
+	if wire.MonitorOf(p) != "monitor-0" || wire.AgentOf(p) != "a" || wire.MessageOf(p) != "m" {
+		t.Errorf("%+v is about %q %q %q", p, wire.MonitorOf(p), wire.AgentOf(p), wire.MessageOf(p))
+	}
+	task := wire.TaskIdle{Task: wire.Task{TaskID: "t", MonitorID: "monitor-1", AgentID: "b"}}
+	if wire.MonitorOf(task) != "monitor-1" || wire.AgentOf(task) != "b" || wire.MessageOf(task) != "" {
+		t.Errorf("%+v is about %q %q %q", task, wire.MonitorOf(task), wire.AgentOf(task), wire.MessageOf(task))
+	}
+	if wire.MonitorOf(wire.Ping{}) != "" || wire.MessageOf(wire.DeleteQueuedMessage{Target: "t"}) != "" {
+		t.Error("a ping has a monitor, or a target is taken for a key")
+	}
+}
+
+func TestLookups(t *testing.T) {
+	t.Parallel()
+	c := wire.Events()
+	if e, ok := c.Lookup("USER_MESSAGE"); !ok || e.Family != wire.FamilyDesktop {
+		t.Errorf("USER_MESSAGE is %+v, %v", e, ok)
+	}
+	if e, ok := c.Of(wire.Ping{}); !ok || e.Type != "ping" {
+		t.Errorf("a ping is %+v, %v", e, ok)
+	}
+	if _, ok := c.Lookup("NOPE"); ok {
+		t.Error("found NOPE")
+	}
+	if _, ok := c.Of(42); ok {
+		t.Error("found 42")
+	}
+}
+
+// A payload from elsewhere is a mistake that must not go unnoticed.
+func TestForeignPayloadsPanic(t *testing.T) {
+	t.Parallel()
+	type foreign struct{ wire.Outbound }
+	defer func() {
+		if got, ok := recover().(string); !ok || !strings.Contains(got, "foreign is not in the catalog") {
+			t.Errorf("recovered %v", got)
+		}
+	}()
+	wire.AppendEvent(nil, wire.Event{Data: foreign{}})
+}

@@ -1,0 +1,130 @@
+package wire_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// lines reads the frames in a file of testdata.
+func lines(tb testing.TB, name string) [][]byte {
+	tb.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var frames [][]byte
+	for in := bufio.NewScanner(bytes.NewReader(text)); in.Scan(); {
+		frames = append(frames, bytes.Clone(in.Bytes()))
+	}
+	if len(frames) == 0 {
+		tb.Fatalf("%s is empty", name)
+	}
+	return frames
+}
+
+// sameJSON compares what two texts mean.
+func sameJSON(t *testing.T, got, want []byte) {
+	t.Helper()
+	var a, b any
+	if err := json.Unmarshal(got, &a); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(want, &b); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(b, a); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", want, diff)
+	}
+}
+
+// What a browser was recorded to send must be understood without losing a word.
+func TestRecordedDesktopMessages(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, frame := range lines(t, "desktop_client.jsonl") {
+		m, err := wire.Desktop{}.DecodeMessage(frame)
+		if err != nil {
+			t.Errorf("%s: %v", frame, err)
+			continue
+		}
+		e, _ := wire.Events().Of(m.Data)
+		seen[e.Type] = true
+		sameJSON(t, wire.Desktop{}.AppendMessage(nil, m), frame)
+	}
+	for _, e := range wire.Events().All() {
+		if e.Direction == wire.FromClient && e.Family == wire.FamilyDesktop && !seen[e.Type] {
+			t.Errorf("no frame of type %s", e.Type)
+		}
+	}
+}
+
+// What makes the real frontend work must come out byte for byte.
+func TestRecordedDesktopEvents(t *testing.T) {
+	t.Parallel()
+	for _, frame := range lines(t, "desktop_server.jsonl") {
+		e, err := wire.Desktop{}.DecodeEvent(frame)
+		if err != nil {
+			t.Errorf("%s: %v", frame, err)
+			continue
+		}
+		// The way an event really goes: kept in native form, shown in another.
+		e, err = wire.Native{}.DecodeEvent(wire.AppendEvent(nil, e))
+		if err != nil {
+			t.Errorf("%s: %v", frame, err)
+			continue
+		}
+		frames := wire.Desktop{}.AppendFrames(nil, e)
+		if len(frames) != 1 || !bytes.Equal(frames[0], frame) {
+			t.Errorf("got %s\nwant %s", frames, frame)
+		}
+	}
+}
+
+func TestNativeMessages(t *testing.T) {
+	t.Parallel()
+	for _, frame := range lines(t, "native_client.jsonl") {
+		m, err := wire.Native{}.DecodeMessage(frame)
+		if err != nil {
+			t.Errorf("%s: %v", frame, err)
+			continue
+		}
+		again, err := wire.Native{}.DecodeMessage(wire.Native{}.AppendMessage(nil, m))
+		if err != nil || !reflect.DeepEqual(again, m) {
+			t.Errorf("%s\nbecame %+v (%v)\nwant %+v", frame, again, err, m)
+		}
+	}
+}
+
+func TestNativeEvents(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, frame := range lines(t, "native_server.jsonl") {
+		e, err := wire.Native{}.DecodeEvent(frame)
+		if err != nil {
+			t.Errorf("%s: %v", frame, err)
+			continue
+		}
+		entry, _ := wire.Events().Of(e.Data)
+		seen[entry.Type] = true
+		if got := wire.AppendEvent(nil, e); !bytes.Equal(got, frame) {
+			t.Errorf("got %s\nwant %s", got, frame)
+		}
+		if got := (wire.Native{}).AppendFrames(nil, e); len(got) != 1 || !bytes.Equal(got[0], frame) {
+			t.Errorf("got %s\nwant one frame %s", got, frame)
+		}
+	}
+	for _, e := range wire.Events().All() {
+		if e.Direction == wire.FromServer && e.Family == wire.FamilyWorkflow && !seen[e.Type] {
+			t.Errorf("no frame of type %s", e.Type)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package wire_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// checkLine fails unless a frame is one line of JSON.
+func checkLine(t fatal, frame []byte) {
+	t.Helper()
+	if !json.Valid(frame) || bytes.ContainsAny(frame, "\n\r") {
+		t.Fatalf("frame is not one line of JSON: %s", frame)
+	}
+}
+
+func TestMessagesSurviveBothDialects(t *testing.T) {
+	t.Parallel()
+	eachEntry(t, wire.FromClient, func(t *rapid.T, e wire.Entry) {
+		first := encode(t, drawFrame(t, e))
+		m, err := wire.Native{}.DecodeMessage(first)
+		if err != nil {
+			t.Fatalf("decode %s: %v", first, err)
+		}
+		for name, d := range map[string]wire.Dialect{"native": wire.Native{}, "desktop": wire.Desktop{}} {
+			frame := d.AppendMessage(nil, m)
+			checkLine(t, frame)
+			again, err := d.DecodeMessage(frame)
+			if err != nil {
+				t.Fatalf("%s: decode %s: %v", name, frame, err)
+			}
+			if !reflect.DeepEqual(again, m) {
+				t.Fatalf("%s: %s\nbecame %+v\nwant %+v", name, frame, again, m)
+			}
+		}
+	})
+}
+
+func TestEventsSurviveBothDialects(t *testing.T) {
+	t.Parallel()
+	eachEntry(t, wire.FromServer, func(t *rapid.T, e wire.Entry) {
+		first := encode(t, drawFrame(t, e))
+		event, err := wire.Native{}.DecodeEvent(first)
+		if err != nil {
+			t.Fatalf("decode %s: %v", first, err)
+		}
+		frame := wire.AppendEvent(nil, event)
+		checkLine(t, frame)
+		again, err := wire.Native{}.DecodeEvent(frame)
+		if err != nil {
+			t.Fatalf("decode %s: %v", frame, err)
+		}
+		if !reflect.DeepEqual(again, event) {
+			t.Fatalf("%s\nbecame %+v\nwant %+v", frame, again, event)
+		}
+		checkDesktop(t, e, again)
+	})
+}
+
+// checkDesktop fails unless an event has the form in the desktop dialect that
+// the catalog promises.
+func checkDesktop(t *rapid.T, e wire.Entry, event wire.Event) {
+	t.Helper()
+	frames := wire.Desktop{}.AppendFrames(nil, event)
+	for _, frame := range frames {
+		checkLine(t, frame)
+		flat, err := wire.Desktop{}.DecodeEvent(frame)
+		if err != nil {
+			t.Fatalf("decode %s: %v", frame, err)
+		}
+		if e.Desktop == wire.FormFlat && !reflect.DeepEqual(flat.Data, event.Data) {
+			t.Fatalf("%s\nbecame %+v\nwant %+v", frame, flat.Data, event.Data)
+		}
+	}
+	switch {
+	case e.Desktop == wire.FormNone && len(frames) != 0,
+		e.Desktop == wire.FormFlat && len(frames) != 1,
+		e.Desktop == wire.FormOwn && len(frames) == 0:
+		t.Fatalf("%s has %d frames in the desktop dialect and the form %s", e.Type, len(frames), e.Desktop)
+	}
+}
+
+func TestPeekSeesWhatDecodingSees(t *testing.T) {
+	t.Parallel()
+	eachEntry(t, wire.FromServer, func(t *rapid.T, e wire.Entry) {
+		event, err := wire.Native{}.DecodeEvent(encode(t, drawFrame(t, e)))
+		if err != nil {
+			t.Fatalf("decode: %v", err)
+		}
+		want := wire.Head{
+			Type: e.Type, At: event.At, Monitor: wire.MonitorOf(event.Data),
+			Agent: wire.AgentOf(event.Data), Message: wire.MessageOf(event.Data),
+		}
+		if got, ok := wire.Peek(wire.AppendEvent(nil, event)); !ok || got != want {
+			t.Fatalf("peek says %+v %v, want %+v", got, ok, want)
+		}
+	})
+}

@@ -1,0 +1,114 @@
+package wire_test
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+	"pgregory.net/rapid"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// frameSchemas is the published schema, turned into one for objects that have a
+// frame of each type at the key of its name. To look up a frame's own schema so
+// is much faster than to try them all.
+func frameSchemas(t *testing.T) *jsonschema.Resolved {
+	t.Helper()
+	text, err := os.ReadFile("schema.gen.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root jsonschema.Schema
+	if err := json.Unmarshal(text, &root); err != nil {
+		t.Fatal(err)
+	}
+	root.Properties = map[string]*jsonschema.Schema{}
+	for _, union := range []string{"ClientMessage", "ServerEvent"} {
+		for _, frame := range root.Defs[union].AnyOf {
+			root.Properties[frame.Title] = frame
+		}
+		delete(root.Defs, union)
+	}
+	root.AnyOf = nil
+	resolved, err := root.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := len(root.Properties), len(wire.Events().All()); got != want {
+		t.Fatalf("the schema has %d types, want %d", got, want)
+	}
+	return resolved
+}
+
+// agree fails unless decoder and schema say the same of a frame.
+func agree(t *rapid.T, schema *jsonschema.Resolved, name string, frame map[string]any, decode func([]byte) error) {
+	t.Helper()
+	text := encode(t, frame)
+	var instance any
+	if err := json.Unmarshal(text, &instance); err != nil {
+		t.Fatalf("unmarshal: %v", err)
+	}
+	decoded, valid := decode(text), schema.Validate(map[string]any{name: instance})
+	if (decoded == nil) != (valid == nil) {
+		t.Fatalf("frame %s\ndecoder says %v\nschema says %v", text, decoded, valid)
+	}
+}
+
+func decodeMessage(frame []byte) error { _, err := wire.Native{}.DecodeMessage(frame); return err }
+func decodeEvent(frame []byte) error   { _, err := wire.Native{}.DecodeEvent(frame); return err }
+
+func TestDecoderAndSchemaAgreeOnMessages(t *testing.T) {
+	t.Parallel()
+	schema := frameSchemas(t)
+	eachEntry(t, wire.FromClient, func(t *rapid.T, e wire.Entry) {
+		frame := drawFrame(t, e)
+		for range rapid.IntRange(0, 3).Draw(t, "mutations") {
+			mutateObject(t, frame)
+		}
+		agree(t, schema, e.Type, frame, decodeMessage)
+	})
+}
+
+func TestDecoderAndSchemaAgreeOnEvents(t *testing.T) {
+	t.Parallel()
+	schema := frameSchemas(t)
+	eachEntry(t, wire.FromServer, func(t *rapid.T, e wire.Entry) {
+		frame := drawFrame(t, e)
+		// Times and positions have rules no pattern can say, so the envelope
+		// stays as it is.
+		for range rapid.IntRange(0, 3).Draw(t, "mutations") {
+			frame["data"] = mutate(t, frame["data"])
+		}
+		agree(t, schema, e.Type, frame, decodeEvent)
+	})
+}
+
+func TestTheSchemaTakesRecordedFrames(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("schema.gen.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var root jsonschema.Schema
+	if err := json.Unmarshal(text, &root); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := root.Resolve(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, frame := range append(lines(t, "native_client.jsonl"), lines(t, "native_server.jsonl")...) {
+		var instance any
+		if err := json.Unmarshal(frame, &instance); err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(instance); err != nil {
+			t.Errorf("%s: %v", frame, err)
+		}
+	}
+	if err := schema.Validate(map[string]any{"type": "NOPE"}); err == nil {
+		t.Error("the schema takes an unknown type")
+	}
+}
