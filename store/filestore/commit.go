@@ -1,7 +1,6 @@
 package filestore
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"time"
@@ -76,6 +75,7 @@ func asContext(ctx context.Context, err error) error {
 // the session's meta will be.
 func (s *Store) changes(e *session, m *meta, b store.Batch) (*kvlog.Batch, error) {
 	out := kvlog.NewBatch(bucketOf(e.id))
+	out.Grow(batchBytes(b))
 	m.number, m.durable = b.Number, b.Durable && s.cfg.Sync != SyncOff
 	m.updated = time.Now().Round(0)
 	if b.Working != nil {
@@ -99,18 +99,51 @@ func (s *Store) changes(e *session, m *meta, b store.Batch) (*kvlog.Batch, error
 	return out, nil
 }
 
+// batchBytes is about how long a batch will be in the log.
+func batchBytes(b store.Batch) int {
+	n := 512 + len(b.Card) + 64*len(b.Ops)
+	for _, f := range b.Events {
+		n += len(f) + 1
+	}
+	for _, op := range b.Ops {
+		for _, v := range op.Values {
+			n += len(v) + 64
+		}
+	}
+	return n
+}
+
+// buffer returns an empty buffer that buffers takes back.
+func (s *Store) buffer() *[]byte {
+	buf, ok := s.buffers.Get().(*[]byte)
+	if !ok {
+		buf = new([]byte)
+	}
+	*buf = (*buf)[:0]
+	return buf
+}
+
 // appendEntry adds an entry to the log, and takes from its other end what the
 // bounds have no room for.
 func (s *Store) appendEntry(out *kvlog.Batch, m *meta, epoch, first uint64, frames [][]byte) error {
 	entry := span{epoch: epoch, first: first, count: uint32(len(frames))} //nolint:gosec // limited by CheckBatch
-	value := bytes.Join(frames, []byte{'\n'})
-	out.Put(entry.key(), s.cfg.Schema.Seal(nil, value))
+	buf := s.buffer()
+	for i, f := range frames {
+		if i > 0 {
+			*buf = append(*buf, '\n')
+		}
+		*buf = append(*buf, f...)
+	}
+	n := len(*buf)
+	*buf = s.cfg.Schema.Seal(*buf, *buf)
+	out.Put(entry.key(), (*buf)[n:])
+	s.buffers.Put(buf)
 	if m.events == 0 {
 		m.oldest = entry.oldest()
 	}
 	m.top = entry.newest()
 	m.events += uint64(len(frames))
-	m.bytes += frameBytes(entry, len(value))
+	m.bytes += frameBytes(entry, n)
 	return s.trim(out, m, entry)
 }
 

@@ -39,7 +39,7 @@ type Config struct {
 	// to 50 ms: twenty fsyncs a second are cheap even for a disk that needs
 	// 10 ms for each, and nobody notices the loss of a twentieth of a second.
 	SyncEvery time.Duration
-	// SegmentBytes is the size of the files in the folder. Defaults to 32 MiB.
+	// SegmentBytes is the size of the files in the folder. Defaults to 16 MiB.
 	SegmentBytes int64
 	// Limits bound what is taken.
 	Limits store.Limits

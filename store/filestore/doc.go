@@ -33,7 +33,7 @@
 // # Bounds
 //
 // The folder is kept to twice the live data plus kvlog.SlackSegments segments
-// (192 MiB as delivered, less while there is less data). Bytes of a deleted
+// (96 MiB as delivered, less while there is less data). Bytes of a deleted
 // session are off the disk after at most a day. A session that nobody used for
 // five minutes costs about 1 KiB of memory, whatever its size; one in use costs
 // about 100 bytes for each batch in its log, field and item. Opening reads the

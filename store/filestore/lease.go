@@ -1,11 +1,11 @@
 package filestore
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"time"
 
 	"github.com/everdesk/everdesk/store"
@@ -237,7 +237,7 @@ func (s *Store) Delete(ctx context.Context, l store.Lease) error {
 	// The grave is dug first, so that an id never comes back with an epoch it
 	// had before.
 	grave := kvlog.NewBatch(graveyardBucket)
-	grave.Put(string(e.id), binary.BigEndian.AppendUint64(nil, epoch))
+	grave.Put(string(e.id), encodeGrave(epoch))
 	if err := s.submit(ctx, func(err error) {
 		if err == nil {
 			s.mu.Lock()
@@ -270,10 +270,23 @@ func (s *Store) lastEpoch(id wire.SessionID) (uint64, error) {
 	if err != nil {
 		return 0, asStore(err)
 	}
-	if len(values) == 0 || len(values[0]) != 8 {
+	if len(values) == 0 {
 		return 0, nil
 	}
-	return binary.BigEndian.Uint64(values[0]), nil
+	return decodeGrave(values[0]), nil
+}
+
+func encodeGrave(epoch uint64) []byte {
+	b := binary.BigEndian.AppendUint64(nil, epoch)
+	return binary.BigEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// decodeGrave returns 0 for what cannot be read: the clock alone will do then.
+func decodeGrave(b []byte) uint64 {
+	if len(b) != 12 || crc32.Checksum(b[:8], castagnoli) != binary.BigEndian.Uint32(b[8:]) {
+		return 0
+	}
+	return binary.BigEndian.Uint64(b)
 }
 
 // buryOld forgets epochs that the clock has left far behind. They were kept for
@@ -294,10 +307,9 @@ func (s *Store) buryOld() error {
 	if err != nil {
 		return err
 	}
-	b, limit := kvlog.NewBatch(graveyardBucket), binary.BigEndian.AppendUint64(nil, old)
-	n := 0
+	b, n := kvlog.NewBatch(graveyardBucket), 0
 	for i, e := range sel.Entries() {
-		if bytes.Compare(values[i], limit) < 0 {
+		if decodeGrave(values[i]) < old {
 			b.Delete(e.Key)
 			n++
 		}

@@ -39,6 +39,8 @@ type Store struct {
 	semaphores semaphores
 	documents  documents
 
+	buffers sync.Pool // of *[]byte, for sealing entries
+
 	alarm chan struct{} // wakes the clock
 	wg    sync.WaitGroup
 	once  sync.Once

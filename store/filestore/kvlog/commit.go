@@ -3,6 +3,7 @@ package kvlog
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -10,6 +11,9 @@ import (
 // groupBytes bounds what is written at once, so that nobody waits long for
 // somebody else's flood.
 const groupBytes = 4 << 20
+
+// crowd is how many requests at once make it worth to wait for more.
+const crowd = 3
 
 // queue is what waits for the committer.
 type queue struct {
@@ -31,7 +35,6 @@ type queue struct {
 // request is batches on their way.
 type request struct {
 	records []record
-	buckets []*bucket // as they were at Submit, those that were there
 	size    int
 	done    func(error)
 }
@@ -69,13 +72,8 @@ func (l *Log) Submit(done func(error), batches ...*Batch) error {
 		r.size += headerBytes + len(b.body)
 	}
 	for _, b := range batches {
-		if err := l.view(b.bucket, func(b *bucket) {
-			if b != nil {
-				b.pending.Add(1)
-				r.buckets = append(r.buckets, b)
-			}
-		}); err != nil {
-			r.unpin()
+		// If need be the bucket is unfolded here and not on the committer.
+		if err := l.view(b.bucket, func(*bucket) {}); err != nil {
 			return err
 		}
 	}
@@ -83,23 +81,11 @@ func (l *Log) Submit(done func(error), batches ...*Batch) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.ending {
-		r.unpin()
 		return ErrClosed
 	}
 	q.requests = append(q.requests, r)
 	signal(q.wake)
 	return nil
-}
-
-func (r *request) unpin() {
-	for _, b := range r.buckets {
-		b.pending.Add(-1)
-	}
-}
-
-func (r *request) finish(err error) {
-	r.unpin()
-	r.done(err)
 }
 
 // Apply is Submit for callers that want to wait.
@@ -140,13 +126,18 @@ func (l *Log) commitLoop() {
 		if c != nil {
 			c.done <- l.write(c.prepare())
 		}
-		if len(group) > 0 || c != nil {
-			continue
-		}
-		if ending {
+		switch {
+		case len(group) > crowd:
+			// Those who were just served are about to come back. Without this
+			// the scheduler would run the committer again after the first of
+			// them, and the rest would be served one by one. A few alone are
+			// better served at once.
+			runtime.Gosched()
+		case len(group) == 0 && c == nil && ending:
 			return
+		case len(group) == 0 && c == nil:
+			<-l.queue.wake
 		}
-		<-l.queue.wake
 	}
 }
 
@@ -184,10 +175,10 @@ func (l *Log) commitGroup(group []request) {
 	for _, r := range group {
 		if errors.Is(err, ErrNoSpace) && len(group) > 1 {
 			// A small one may fit although all of them together did not.
-			r.finish(l.write(r.records))
+			r.done(l.write(r.records))
 			continue
 		}
-		r.finish(err)
+		r.done(err)
 	}
 }
 
@@ -206,6 +197,9 @@ func (l *Log) write(records []record) error {
 	}
 	if err := l.broken.Load(); err != nil {
 		return *err
+	}
+	if err := l.unfoldFor(records); err != nil {
+		return err
 	}
 	q := &l.queue
 	seg, err := l.roomFor(records)
@@ -254,6 +248,19 @@ func (l *Log) write(records []record) error {
 		signal(l.syncer.dirty)
 	}
 	l.tendLater()
+	return nil
+}
+
+// unfoldFor unfolds buckets that were folded since their batches were submitted.
+// Only the committer folds, so they stay unfolded until it has applied them.
+func (l *Log) unfoldFor(records []record) error {
+	for _, r := range records {
+		if b := l.buckets[r.name]; b != nil && (r.kind == kindBatch || r.kind == kindMove) {
+			if err := l.unfold(b); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 

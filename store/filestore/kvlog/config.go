@@ -60,7 +60,7 @@ type Config struct {
 	// twenty fsyncs a second are cheap even for a disk that needs 10 ms for
 	// each, and nobody notices the loss of a twentieth of a second.
 	SyncEvery time.Duration
-	// SegmentBytes is when a segment is full. Defaults to 32 MiB: small
+	// SegmentBytes is when a segment is full. Defaults to 16 MiB: small
 	// enough to be compacted in a fraction of a second, large enough that
 	// ten gigabytes need no more than a few hundred open files.
 	SegmentBytes int64
@@ -90,7 +90,7 @@ const foldKeys = 16
 
 func (c Config) withDefaults() Config {
 	c.SyncEvery = cmp.Or(c.SyncEvery, 50*time.Millisecond)
-	c.SegmentBytes = cmp.Or(c.SegmentBytes, 32<<20)
+	c.SegmentBytes = cmp.Or(c.SegmentBytes, 16<<20)
 	c.FoldAfter = cmp.Or(c.FoldAfter, 5*time.Minute)
 	c.PurgeAfter = cmp.Or(c.PurgeAfter, 24*time.Hour)
 	if c.OnDamage == nil {

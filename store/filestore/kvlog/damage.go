@@ -130,6 +130,8 @@ func (l *Log) abandon(seg *segment) (lost bool, err error) {
 	}
 	keys := map[string]int{}
 	err = l.do(func() []record {
+		l.mu.RLock()
+		defer l.mu.RUnlock()
 		var records []record
 		for name, b := range l.buckets {
 			if batch := b.forget(func(e Entry) bool { return e.at.seg == seg.id }); batch != nil {

@@ -49,10 +49,9 @@ func (l *Log) foldIdle(now time.Time) (next time.Time) {
 			continue
 		}
 		due := time.Unix(0, b.used.Load()).Add(l.cfg.FoldAfter)
-		switch {
-		case !due.After(now) && b.pending.Load() == 0:
+		if !due.After(now) {
 			idle = append(idle, name)
-		case next.IsZero() || due.Before(next):
+		} else if next.IsZero() || due.Before(next) {
 			next = due
 		}
 	}
@@ -70,8 +69,10 @@ func (l *Log) foldIdle(now time.Time) (next time.Time) {
 
 // foldRecord returns the record that folds a bucket. It runs on the committer.
 func (l *Log) foldRecord(name string) []record {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
 	b := l.buckets[name]
-	if b == nil || b.ix == nil || b.pending.Load() > 0 {
+	if b == nil || b.ix == nil {
 		return nil
 	}
 	body := appendFold(nil, b.ix)
@@ -80,9 +81,7 @@ func (l *Log) foldRecord(name string) []record {
 		data:   body,
 		apply: func(r record, seg *segment, body int64) {
 			b.version = r.version
-			if b.pending.Load() == 0 { // else somebody has come meanwhile and the record is waste
-				l.foldLocked(b, r.header, seg, body)
-			}
+			l.foldLocked(b, r.header, seg, body)
 		},
 	}}
 }

@@ -26,7 +26,8 @@ type house struct {
 	folding atomic.Bool // the housekeeper will look for buckets to fold
 
 	// What follows belongs to the housekeeper alone.
-	fruitless int64 // total when a whole round of compaction did not help
+	fruitless int64  // total when a whole round of compaction did not help
+	purgeTo   uint32 // segments up to this one hold what was dropped
 	buf       []byte
 }
 
@@ -54,7 +55,6 @@ func (l *Log) housekeep() {
 	defer purge.Stop()
 	defer retry.Stop()
 	for purging := false; ; {
-		var upTo uint32
 		select {
 		case <-l.stop:
 			return
@@ -66,7 +66,7 @@ func (l *Log) housekeep() {
 			}
 		case <-purge.C:
 			purging = false
-			upTo = l.beginPurge()
+			l.beginPurge()
 		case <-l.house.wake:
 			if !l.house.folding.Swap(true) {
 				fold.Reset(l.cfg.FoldAfter)
@@ -78,7 +78,7 @@ func (l *Log) housekeep() {
 			purging = true
 			l.house.fruitless = 0
 		}
-		if err := l.compactUpTo(upTo); err != nil && !errors.Is(err, ErrClosed) {
+		if err := l.compactAll(); err != nil && !errors.Is(err, ErrClosed) {
 			l.cfg.Logger.Warn("compaction stopped and will be tried again", "error", err)
 			retry.Reset(retryAfter)
 		}
@@ -91,29 +91,28 @@ func stoppedTimer() *time.Timer {
 	return t
 }
 
-// beginPurge starts a new segment and returns the number of the one before:
-// all that was dropped lies there or earlier.
-func (l *Log) beginPurge() (upTo uint32) {
-	_ = l.do(func() []record {
-		upTo = l.head().id
+// beginPurge starts a new segment and has those before it compacted: all that
+// was dropped lies there.
+func (l *Log) beginPurge() {
+	_ = l.do(func() []record { // it writes nothing that could fail
+		l.house.purgeTo = l.head().id
 		if _, err := l.roll(); err != nil {
-			upTo-- // a full disk; the rest goes another time
+			l.house.purgeTo-- // a full disk; the rest goes another time
 			l.house.dropped.Store(true)
 		}
 		return nil
 	})
-	return upTo
 }
 
-// compactUpTo compacts the segments up to a number, and others as long as the
-// folder is too large. One call visits every segment at most once.
-func (l *Log) compactUpTo(upTo uint32) error {
+// compactAll compacts segments as long as the folder is too large or something
+// is to be purged. One call visits every segment at most once.
+func (l *Log) compactAll() error {
 	defer l.hold(false)
 	end := l.newest()
 	for {
 		seg := l.oldest()
 		over := l.excess() > l.compactAbove() && l.total.Load() >= l.house.fruitless
-		if seg.id >= end || !over && seg.id > upTo {
+		if seg.id >= end || !over && seg.id > l.house.purgeTo {
 			if seg.id >= end && over {
 				l.house.fruitless = l.total.Load() + l.cfg.SegmentBytes
 			}
@@ -172,24 +171,28 @@ func (l *Log) compact(seg *segment) error {
 	if err := l.Sync(context.Background()); err != nil {
 		return err
 	}
-	if err := l.do(func() []record {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.segs = l.segs[1:]
-		l.total.Add(-seg.size)
-		return nil
-	}); err != nil {
-		return err
-	}
 	if lost {
 		err = l.moveAside(seg)
 	} else {
 		err = os.Remove(seg.path)
 	}
-	seg.release()
+	if err != nil {
+		return err
+	}
 	// The next deletion must not become durable before this one: a segment
 	// that came back would bring back what later ones had deleted.
-	return errors.Join(err, syncDir(l.dir))
+	if err := syncDir(l.dir); err != nil {
+		return l.fail(fmt.Errorf("fsync folder: %w", err))
+	}
+	err = l.do(func() []record {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.segs = l.segs[1:]
+		l.total.Add(-seg.size)
+		return nil
+	})
+	seg.release()
+	return err
 }
 
 // moved is a value on its way to the end of the log.
@@ -277,11 +280,13 @@ func (l *Log) liveIn(seg *segment, h header, body []byte, off int64) (found []mo
 // move appends values that are still live when it is their turn.
 func (l *Log) move(gathered map[string][]moved) error {
 	return l.do(func() []record {
+		l.mu.RLock()
+		defer l.mu.RUnlock()
 		var records []record
 		for name, list := range gathered {
 			b := l.buckets[name]
 			if b == nil || b.ix == nil {
-				continue // dropped meanwhile
+				continue // dropped meanwhile, and perhaps made again
 			}
 			batch := &Batch{bucket: name, kind: kindMove}
 			for _, m := range list {

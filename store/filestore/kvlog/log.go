@@ -61,8 +61,7 @@ type bucket struct {
 	pins   []Entry // entries whose key begins with a zero byte
 	spread []tally // live bytes by segment, that of fold included
 
-	pending atomic.Int32 // batches on their way; it is not folded meanwhile
-	used    atomic.Int64 // when it was last used, in Unix nanoseconds
+	used atomic.Int64 // when it was last used, in Unix nanoseconds
 }
 
 // tally is how many live bytes lie in a segment.
@@ -242,7 +241,7 @@ func (s *Selection) Close() {
 
 // Reads of values that lie close together are done as one.
 const (
-	readGap = 4 << 10
+	readGap = 1 << 10
 	readRun = 1 << 20
 )
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"slices"
 )
 
 // A record is a header, the name of a bucket and a body:
@@ -239,6 +240,9 @@ func NewBatch(bucket string) *Batch { return &Batch{bucket: bucket, kind: kindBa
 
 // Drop returns a batch that removes a bucket with everything in it.
 func Drop(bucket string) *Batch { return &Batch{bucket: bucket, kind: kindDrop} }
+
+// Grow makes room for changes of about so many bytes, as append does slowly.
+func (b *Batch) Grow(n int) { b.body = slices.Grow(b.body, n) }
 
 // Put gives a key a value.
 func (b *Batch) Put(key string, value []byte) {

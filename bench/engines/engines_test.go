@@ -1,0 +1,301 @@
+package engines
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/store/filestore/kvlog"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const (
+	sessions  = 64
+	perBatch  = 16
+	frameSize = 256
+	logEvents = 10_000
+	keep      = logEvents / perBatch // batches in a full log
+)
+
+// engine commits batches of sessions.
+type engine interface {
+	// commit appends batch n of a session, with two fields, and drops the
+	// batch that the log has no more room for.
+	commit(session, n int) error
+	close() error
+}
+
+var frames = slices.Repeat([][]byte{bytes.Repeat([]byte("x"), frameSize)}, perBatch)
+
+func entryKey(session, n int) []byte { return fmt.Appendf(nil, "s%02d/e/%08d", session, n) }
+
+func fieldKey(session, f int) []byte { return fmt.Appendf(nil, "s%02d/t/%d", session, f) }
+
+func metaKey(session int) []byte { return fmt.Appendf(nil, "s%02d/m", session) }
+
+// sealed is the stored form of a batch's frames and field is that of a field.
+func sealed() []byte { return store.Schema{}.Seal(nil, bytes.Join(frames, []byte{'\n'})) }
+
+func field(n int) []byte {
+	return store.Schema{}.Seal(nil, binary.BigEndian.AppendUint64(make([]byte, 0, 64), uint64(n)))
+}
+
+var metaValue = bytes.Repeat([]byte("m"), 120)
+
+// file is the store as it is.
+type file struct {
+	store  *filestore.Store
+	leases [sessions]store.Lease
+	tops   [sessions]wire.Position
+}
+
+func openFile(b *testing.B, dir string, sync filestore.Sync) engine {
+	s, err := filestore.Open(dir, filestore.Config{Sync: sync, Limits: store.Limits{LogEvents: logEvents}})
+	ok(b, err)
+	f := &file{store: s}
+	for i := range sessions {
+		id := wire.SessionID(fmt.Sprintf("s%02d", i))
+		ok(b, s.Create(b.Context(), store.NewSession{ID: id, User: "bench"}))
+		f.leases[i], err = s.Claim(b.Context(), id, "bench", time.Hour)
+		ok(b, err)
+		f.tops[i] = f.leases[i].Top()
+	}
+	return f
+}
+
+func (f *file) commit(session, n int) error {
+	r, err := f.store.Commit(context.Background(), f.leases[session], store.Batch{
+		Number: uint64(n), Prev: f.tops[session], Events: frames,
+		Ops: []store.Op{store.Set("t", "0", field(n)), store.Set("t", "1", field(n))},
+	})
+	f.tops[session] = r.Top
+	return err
+}
+
+func (f *file) close() error { return f.store.Close() }
+
+// log is the store's log without the store.
+type log struct{ log *kvlog.Log }
+
+func openLog(b *testing.B, dir string, sync kvlog.Sync) engine {
+	l, err := kvlog.Open(dir, kvlog.Config{Sync: sync})
+	ok(b, err)
+	return log{l}
+}
+
+func (l log) commit(session, n int) error {
+	b := kvlog.NewBatch(fmt.Sprintf("s%02d", session))
+	b.Put(string(entryKey(session, n)), sealed())
+	b.Put(string(fieldKey(session, 0)), field(n))
+	b.Put(string(fieldKey(session, 1)), field(n))
+	b.Put(string(metaKey(session)), metaValue)
+	b.Delete(string(entryKey(session, n-keep)))
+	return l.log.Apply(b)
+}
+
+func (l log) close() error { return l.log.Close() }
+
+// bbolt groups concurrent commits by its Batch.
+type bbolt struct{ db *bolt.DB }
+
+func openBolt(b *testing.B, dir string, noSync bool) engine {
+	db, err := bolt.Open(filepath.Join(dir, "bolt.db"), 0o600, &bolt.Options{NoSync: noSync, FreelistType: bolt.FreelistMapType, NoFreelistSync: true})
+	ok(b, err)
+	db.MaxBatchDelay = time.Millisecond
+	ok(b, db.Update(func(tx *bolt.Tx) error {
+		for i := range sessions {
+			if _, err := tx.CreateBucket(fmt.Appendf(nil, "s%02d", i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	return bbolt{db}
+}
+
+func (d bbolt) commit(session, n int) error {
+	entry := sealed()
+	return d.db.Batch(func(tx *bolt.Tx) error {
+		t := tx.Bucket(fmt.Appendf(nil, "s%02d", session))
+		for _, kv := range [][2][]byte{
+			{entryKey(session, n), entry}, {fieldKey(session, 0), field(n)}, {fieldKey(session, 1), field(n)}, {metaKey(session), metaValue},
+		} {
+			if err := t.Put(kv[0], kv[1]); err != nil {
+				return err
+			}
+		}
+		return t.Delete(entryKey(session, n-keep))
+	})
+}
+
+func (d bbolt) close() error { return d.db.Close() }
+
+// lsm is Pebble with its defaults and a larger memtable.
+type lsm struct {
+	db   *pebble.DB
+	opts *pebble.WriteOptions
+}
+
+func openPebble(b *testing.B, dir string, opts *pebble.WriteOptions) engine {
+	db, err := pebble.Open(dir, &pebble.Options{MemTableSize: 32 << 20, Logger: quiet{}})
+	ok(b, err)
+	return lsm{db, opts}
+}
+
+// quiet is a logger that says nothing.
+type quiet struct{}
+
+func (quiet) Infof(string, ...any)  {}
+func (quiet) Errorf(string, ...any) {}
+func (quiet) Fatalf(format string, args ...any) {
+	panic(fmt.Sprintf(format, args...))
+}
+
+func (p lsm) commit(session, n int) error {
+	b := p.db.NewBatch()
+	for _, kv := range [][2][]byte{
+		{entryKey(session, n), sealed()}, {fieldKey(session, 0), field(n)}, {fieldKey(session, 1), field(n)}, {metaKey(session), metaValue},
+	} {
+		if err := b.Set(kv[0], kv[1], nil); err != nil {
+			return err
+		}
+	}
+	if err := b.Delete(entryKey(session, n-keep), nil); err != nil {
+		return err
+	}
+	return b.Commit(p.opts)
+}
+
+func (p lsm) close() error { return p.db.Close() }
+
+func ok(b *testing.B, err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+type candidate struct {
+	name string
+	open func(b *testing.B, dir string) engine
+}
+
+// candidates that a process crash takes nothing from come first; Pebble without
+// sync keeps its log in the process and is here for comparison only.
+func candidates() []candidate {
+	return []candidate{
+		{"filestore/always", func(b *testing.B, d string) engine { return openFile(b, d, filestore.SyncAlways) }},
+		{"filestore/interval", func(b *testing.B, d string) engine { return openFile(b, d, filestore.SyncInterval) }},
+		{"filestore/off", func(b *testing.B, d string) engine { return openFile(b, d, filestore.SyncOff) }},
+		{"kvlog/interval", func(b *testing.B, d string) engine { return openLog(b, d, kvlog.SyncInterval) }},
+		{"bbolt/sync", func(b *testing.B, d string) engine { return openBolt(b, d, false) }},
+		{"bbolt/nosync", func(b *testing.B, d string) engine { return openBolt(b, d, true) }},
+		{"pebble/sync", func(b *testing.B, d string) engine { return openPebble(b, d, pebble.Sync) }},
+		{"pebble/nosync", func(b *testing.B, d string) engine { return openPebble(b, d, pebble.NoSync) }},
+	}
+}
+
+// BenchmarkCommit runs all sessions as fast as they can.
+func BenchmarkCommit(b *testing.B) {
+	for _, c := range candidates() {
+		b.Run(c.name, func(b *testing.B) {
+			dir := b.TempDir()
+			e := c.open(b, dir)
+			var next atomic.Int64
+			latencies := make([][]time.Duration, sessions)
+			var wg sync.WaitGroup
+			b.ResetTimer()
+			start := time.Now()
+			for s := range sessions {
+				wg.Go(func() {
+					for n := 1; next.Add(1) <= int64(b.N); n++ {
+						begin := time.Now()
+						if err := e.commit(s, n); err != nil {
+							b.Error(err)
+							return
+						}
+						latencies[s] = append(latencies[s], time.Since(begin))
+					}
+				})
+			}
+			wg.Wait()
+			took := time.Since(start)
+			b.StopTimer()
+			report(b, took, latencies)
+			b.ReportMetric(float64(size(b, dir))/float64(b.N*perBatch*frameSize), "disk/data")
+			ok(b, e.close())
+		})
+	}
+}
+
+// BenchmarkPaced runs all sessions at 50,000 events a second together.
+func BenchmarkPaced(b *testing.B) {
+	for _, c := range candidates() {
+		b.Run(c.name, func(b *testing.B) {
+			e := c.open(b, b.TempDir())
+			const rate = 50_000 / perBatch // batches a second
+			period := time.Second * sessions / rate
+			latencies := make([][]time.Duration, sessions)
+			var next atomic.Int64
+			var wg sync.WaitGroup
+			start := time.Now()
+			for s := range sessions {
+				wg.Go(func() {
+					due := start.Add(period * time.Duration(s) / sessions)
+					for n := 1; next.Add(1) <= int64(b.N); n++ {
+						<-time.After(time.Until(due))
+						begin := time.Now()
+						if err := e.commit(s, n); err != nil {
+							b.Error(err)
+							return
+						}
+						latencies[s] = append(latencies[s], time.Since(begin))
+						due = due.Add(period)
+					}
+				})
+			}
+			wg.Wait()
+			report(b, time.Since(start), latencies)
+			ok(b, e.close())
+		})
+	}
+}
+
+func report(b *testing.B, took time.Duration, latencies [][]time.Duration) {
+	all := slices.Concat(latencies...)
+	slices.Sort(all)
+	if len(all) == 0 {
+		return
+	}
+	b.ReportMetric(float64(len(all)*perBatch)/took.Seconds(), "events/s")
+	b.ReportMetric(float64(all[len(all)/2].Microseconds()), "p50-µs")
+	b.ReportMetric(float64(all[len(all)*99/100].Microseconds()), "p99-µs")
+	b.ReportMetric(0, "ns/op")
+}
+
+func size(b *testing.B, dir string) (n int64) {
+	ok(b, filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil {
+			n += info.Size()
+		}
+		return nil // a file may go meanwhile
+	}))
+	return n
+}
