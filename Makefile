@@ -12,6 +12,7 @@ LINT := .bin/golangci-lint-$(LINT_VERSION)
 # The race detector is C.
 RACE := CGO_ENABLED=1
 FUZZTIME ?= 60s
+SOAKTIME ?= 1800
 
 .PHONY: help
 help: ## print this text
@@ -53,6 +54,11 @@ fmt: ## format everything
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (60s)
 	scripts/fuzz.sh $(FUZZTIME)
+
+.PHONY: soak
+soak: ## run the store tests over and over for SOAKTIME seconds (1800)
+	scripts/need.sh gcc redis-server
+	scripts/soak.sh $(SOAKTIME)
 
 .PHONY: vuln
 vuln: ## look for known vulnerabilities; needs vuln.go.dev

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# soak.sh SECONDS   runs the store tests again and again for that long, each round
+# in another order and with ten times the random programs. Ends at the first
+# failure; the output names the seeds that bring it back.
+set -euo pipefail
+
+end=$((SECONDS + ${1:?usage: soak.sh SECONDS}))
+round=0
+while ((SECONDS < end)); do
+  round=$((round + 1))
+  for package in $(go list ./store/...); do
+    echo "== round $round: $package"
+    more=()
+    # Only programs that contain the library know its flags.
+    if go list -deps -test "$package" | grep -q '^pgregory.net/rapid$'; then
+      more=(-rapid.checks=1000)
+    fi
+    CGO_ENABLED=1 go test -race -count=1 -shuffle=on -timeout 60m "$package" "${more[@]}"
+  done
+done
