@@ -136,3 +136,25 @@ func TestForeignPayloadsPanic(t *testing.T) {
 	}()
 	wire.AppendEvent(nil, wire.Event{Data: foreign{}})
 }
+
+func TestVariantsMayBePointers(t *testing.T) {
+	t.Parallel()
+	got := wire.AppendEvent(nil, wire.Event{Data: wire.Actions{Actions: []wire.Action{
+		&wire.WindowFocus{WindowID: "w"}, (*wire.WindowFocus)(nil), nil,
+	}}})
+	const want = `"data":{"actions":[{"type":"window.focus","windowId":"w"},null,null]}}`
+	if !strings.HasSuffix(string(got), want) {
+		t.Errorf("got %s, want …%s", got, want)
+	}
+}
+
+func TestForeignVariantsPanic(t *testing.T) {
+	t.Parallel()
+	type foreign struct{ wire.ActionMeta }
+	defer func() {
+		if got, ok := recover().(string); !ok || !strings.Contains(got, "foreign is no variant of Action") {
+			t.Errorf("recovered %v", got)
+		}
+	}()
+	wire.AppendEvent(nil, wire.Event{Data: wire.Actions{Actions: []wire.Action{foreign{}}}})
+}

@@ -1,13 +1,17 @@
 package wire
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // appendState shows a session_state to a desktop: the greeting, then what there
 // is, monitor by monitor and with raw window ids, because that client puts the
 // frame's monitor before every id it reads. A resume only needs the greeting.
 func appendState(dst [][]byte, session SessionID, s SessionState) [][]byte {
 	dst = append(dst, appendFlat(nil, ConnectionStatus{
-		Status: LinkConnected, Provider: s.Provider, SessionID: session,
+		// Without a provider that client would not keep the session's id.
+		Status: LinkConnected, Provider: cmp.Or(s.Provider, "default"), SessionID: session,
 	}, ""))
 	if s.Mode != StateSnapshot {
 		return dst

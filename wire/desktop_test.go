@@ -120,8 +120,8 @@ func TestSnapshotForADesktop(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 
-	state.Mode, state.ReplayUntil = wire.StateResume, wire.Position{Epoch: 4, Seq: 9}
-	const greeting = `{"type":"CONNECTION_STATUS","status":"connected","provider":"demo","sessionId":"ses-1"}`
+	state.Mode, state.ReplayUntil, state.Provider = wire.StateResume, wire.Position{Epoch: 4, Seq: 9}, ""
+	const greeting = `{"type":"CONNECTION_STATUS","status":"connected","provider":"default","sessionId":"ses-1"}`
 	if got := shown(wire.Event{Session: "ses-1", Data: state}); got != greeting {
 		t.Errorf("resume shows\n%s\nwant\n%s", got, greeting)
 	}

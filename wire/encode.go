@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"reflect"
 	"strconv"
 )
@@ -58,8 +59,7 @@ func (s *Shape) sizeFields(v reflect.Value) int {
 }
 
 func (s *Shape) sizeUnion(v reflect.Value) int {
-	v = v.Elem()
-	w := s.variantOf(v)
+	w, v := s.variantOf(v)
 	if w == nil {
 		return len("null")
 	}
@@ -141,8 +141,7 @@ func (s *Shape) appendFields(dst []byte, v reflect.Value) []byte {
 }
 
 func (s *Shape) appendUnion(dst []byte, v reflect.Value) []byte {
-	v = v.Elem()
-	w := s.variantOf(v)
+	w, v := s.variantOf(v)
 	if w == nil {
 		return append(dst, "null"...)
 	}
@@ -157,18 +156,24 @@ func (s *Shape) appendUnion(dst []byte, v reflect.Value) []byte {
 	return append(w.Shape.appendFields(dst, v), '}')
 }
 
-// variantOf returns the variant that v, taken out of its interface, is.
-func (s *Shape) variantOf(v reflect.Value) *Variant {
+// variantOf returns what an interface holds and which variant that is, or nil
+// when it holds nothing. A pointer to a variant is as good as the variant. It
+// panics for anything else: a type of somebody else that only looks like one of
+// ours has no form.
+func (s *Shape) variantOf(v reflect.Value) (*Variant, reflect.Value) {
+	for v = v.Elem(); v.Kind() == reflect.Pointer; {
+		v = v.Elem()
+	}
 	if !v.IsValid() {
-		return nil
+		return nil, v
 	}
 	t := v.Type()
 	for i := range s.Variants {
 		if s.Variants[i].Shape.typ == t {
-			return &s.Variants[i]
+			return &s.Variants[i], v
 		}
 	}
-	return nil
+	panic(fmt.Sprintf("wire: %v is no variant of %s", t, s.Name))
 }
 
 // chosen returns the alternative that is set, or else the first.

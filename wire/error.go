@@ -40,10 +40,11 @@ func invalid(message string) *Error {
 // in says that the error is inside the field of that name. Errors are found
 // inside out, so paths grow from their end.
 func (e *Error) in(name string) *Error {
+	name = shorten(name)
 	if e.Path != "" && e.Path[0] != '[' {
 		name += "."
 	}
-	e.Path = shorten(name) + e.Path
+	e.Path = name + e.Path
 	return e
 }
 

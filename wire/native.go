@@ -24,7 +24,8 @@ func (n Native) AppendFrames(dst [][]byte, e Event) [][]byte {
 //
 // It always writes a frame that can be read again: text that is not UTF-8 is
 // mended, free-form data that is not JSON becomes null. That fields have allowed
-// values is the caller's duty. It panics for payloads outside the catalog.
+// values, and unions a value at all, is the caller's duty. It panics for types
+// that are not of this package.
 func AppendEvent(dst []byte, e Event) []byte {
 	entry := entryOf(e.Data)
 	v := reflect.ValueOf(e.Data)
