@@ -214,8 +214,15 @@ func inboxDuplicateAfterConsumption(r *rig) {
 			r.Errorf("command %s after its consumption is not a duplicate", c.ID)
 		}
 	}
-	r.sendAll("s", commands("e"))
-	r.same("received", r.inbox(p.lease, 1), commands("e"))
+	r.sendAll("s", commands("e", "f"))
+	p.commit(store.Batch{Consumed: []string{"e", "f"}})
+	for _, c := range commands("c", "d", "e", "f") { // the last four
+		if !r.sendOn("s", c.ID, string(c.Data)) {
+			r.Errorf("command %s after its consumption is not a duplicate", c.ID)
+		}
+	}
+	r.sendAll("s", commands("g"))
+	r.same("received", r.inbox(p.lease, 1), commands("g"))
 }
 
 func inboxDuplicateAfterTakeOver(r *rig) {
