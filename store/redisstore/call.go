@@ -1,0 +1,213 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/everdesk/everdesk/store"
+)
+
+// servers finds the server that holds a key. All work is done on clients of
+// single servers: they are the only ones that let us decide what is retried,
+// and WAIT means something only on the connection that has written.
+type servers struct {
+	single  *redis.Client        // standalone or behind Sentinel; or
+	cluster *redis.ClusterClient // Cluster
+}
+
+func newServers(client redis.UniversalClient) (servers, error) {
+	switch c := client.(type) {
+	case *redis.Client:
+		return servers{single: c}, nil
+	case *redis.ClusterClient:
+		return servers{cluster: c}, nil
+	default:
+		return servers{}, fmt.Errorf("redis client of type %T, want one made by redis.NewUniversalClient", client)
+	}
+}
+
+// of returns the server a key is on, as far as we know.
+func (s servers) of(ctx context.Context, key string) (*redis.Client, error) {
+	if s.single != nil {
+		return s.single, nil
+	}
+	return s.cluster.MasterForKey(ctx, key)
+}
+
+// each calls fn for every master, in a Cluster for several at once.
+func (s servers) each(ctx context.Context, fn func(context.Context, *redis.Client) error) error {
+	if s.single != nil {
+		return fn(ctx, s.single)
+	}
+	return s.cluster.ForEachMaster(ctx, fn)
+}
+
+// subscription returns one without channels yet.
+func (s servers) subscription(ctx context.Context) *redis.PubSub {
+	if s.single != nil {
+		return s.single.SSubscribe(ctx)
+	}
+	return s.cluster.SSubscribe(ctx)
+}
+
+// lookAround makes a Cluster client find out again who holds what.
+func (s servers) lookAround(ctx context.Context) {
+	if s.cluster != nil {
+		s.cluster.ReloadState(ctx)
+	}
+}
+
+// safety says whether a command may be sent again when its answer was lost.
+type safety bool
+
+const (
+	once       safety = false
+	repeatable safety = true
+)
+
+// call runs a script on the server that holds its keys, which is that of the
+// first one. It tries again for a while what was certainly not carried out and
+// what may be repeated.
+func (s *Store) call(ctx context.Context, what string, again safety, sc *script, keys []string, args ...any) (any, error) {
+	var v any
+	err := s.do(ctx, what, again, keys[0], func(ctx context.Context, server *redis.Client) error {
+		var err error
+		v, err = server.Do(ctx, sc.command(false, keys, args)...).Result()
+		if isAnswer(err, "NOSCRIPT") {
+			v, err = server.Do(ctx, sc.command(true, keys, args)...).Result()
+		}
+		return err
+	})
+	return v, err
+}
+
+// do calls fn with the server that holds a key, and again as long as that makes
+// sense and is safe.
+func (s *Store) do(
+	ctx context.Context, what string, again safety, key string, fn func(context.Context, *redis.Client) error,
+) error {
+	if err := s.usable(ctx, what); err != nil {
+		return err
+	}
+	p := patience{store: s}
+	for {
+		server, err := s.servers.of(ctx, key)
+		sent := err == nil
+		if sent {
+			err = fn(ctx, server)
+		}
+		if err == nil || errors.Is(err, redis.Nil) {
+			return nil
+		}
+		o := outcomeOf(err)
+		if (o == undone || !sent || o == unknown && bool(again)) && p.wait(ctx) {
+			continue
+		}
+		return s.explain(ctx, what, err)
+	}
+}
+
+// pipelines sends many reads at once, to each server those for keys it holds.
+// build is called again when they have to be sent again. A command that Redis
+// refuses keeps its own error.
+func (s *Store) pipelines(ctx context.Context, what string, build func(add func(key string, fn func(redis.Pipeliner)))) error {
+	if err := s.usable(ctx, what); err != nil {
+		return err
+	}
+	p := patience{store: s}
+	for {
+		err := s.pipelinesOnce(ctx, build)
+		if err == nil || outcomeOf(err) == refused {
+			return nil
+		}
+		if !p.wait(ctx) {
+			return s.explain(ctx, what, err)
+		}
+	}
+}
+
+func (s *Store) pipelinesOnce(ctx context.Context, build func(add func(key string, fn func(redis.Pipeliner)))) error {
+	pipes := map[*redis.Client]redis.Pipeliner{}
+	var lost error
+	build(func(key string, fn func(redis.Pipeliner)) {
+		server, err := s.servers.of(ctx, key)
+		if err != nil {
+			lost = err
+			return
+		}
+		if pipes[server] == nil {
+			pipes[server] = server.Pipeline()
+		}
+		fn(pipes[server])
+	})
+	if lost != nil {
+		return lost
+	}
+	for _, pipe := range pipes {
+		cmds, _ := pipe.Exec(ctx) // every command has its own error
+		for _, cmd := range cmds {
+			if err := cmd.Err(); err != nil && outcomeOf(err) != refused {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// usable refuses work on a closed store and for callers that have left.
+func (s *Store) usable(ctx context.Context, what string) error {
+	if s.life.Err() != nil {
+		return fmt.Errorf("%s: %w", what, store.ErrClosed)
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// patience is how often and how long one call tries again. It bridges a lost
+// connection, a moved slot or a short failover; a real outage is for the caller
+// to know of.
+type patience struct {
+	store *Store
+	since time.Time
+	tries int
+}
+
+const (
+	firstPause = 2 * time.Millisecond
+	lastPause  = 100 * time.Millisecond
+)
+
+// wait pauses before the next try. It is false when it is time to give up.
+func (p *patience) wait(ctx context.Context) bool {
+	if p.since.IsZero() {
+		p.since = time.Now()
+	}
+	if time.Since(p.since) >= p.store.cfg.RetryFor || contextError(ctx) != nil {
+		return false
+	}
+	p.store.servers.lookAround(ctx)
+	pause := min(firstPause<<min(p.tries, 10), lastPause)
+	p.tries++
+	return p.store.pause(ctx, pause/2+rand.N(pause/2+1)) //nolint:gosec // jitter needs no secrecy
+}
+
+// pause waits and is true, unless ctx or the store ends first.
+func (s *Store) pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	case <-s.life.Done():
+		return false
+	}
+}

@@ -1,0 +1,102 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/everdesk/everdesk/store"
+)
+
+// format is the version of keys and scripts. A store of a newer one is not
+// touched.
+const format = 1
+
+// inspect refuses a Redis, or a client, that would lose or repeat writes.
+func (s *Store) inspect(ctx context.Context) error {
+	err := s.servers.each(ctx, func(ctx context.Context, server *redis.Client) error {
+		if err := s.inspectClient(server); err != nil {
+			return err
+		}
+		return s.inspectServer(ctx, server)
+	})
+	if err != nil {
+		return s.explainUnlessOurs(ctx, err)
+	}
+	return s.inspectFormat(ctx)
+}
+
+// errUnfit marks refusals of ours, which are clear as they are.
+var errUnfit = errors.New("not fit to keep sessions")
+
+func (s *Store) explainUnlessOurs(ctx context.Context, err error) error {
+	if errors.Is(err, errUnfit) {
+		return err
+	}
+	return s.explain(ctx, "ask redis", err)
+}
+
+func (s *Store) inspectClient(server *redis.Client) error {
+	o := server.Options()
+	switch {
+	case o.MaxRetries > 0:
+		return fmt.Errorf("%w: the client retries by itself and so repeats writes: set MaxRetries to -1", errUnfit)
+	case !o.ContextTimeoutEnabled:
+		return fmt.Errorf("%w: the client does not obey contexts: set ContextTimeoutEnabled", errUnfit)
+	case o.ReadTimeout > 0 && s.cfg.ReplicaWait >= o.ReadTimeout:
+		return fmt.Errorf("%w: ReplicaWait of %v is not shorter than the client's read timeout of %v",
+			errUnfit, s.cfg.ReplicaWait, o.ReadTimeout)
+	}
+	return nil
+}
+
+// inspectServer asks INFO, which needs fewer rights than CONFIG and knows the
+// same.
+func (s *Store) inspectServer(ctx context.Context, server *redis.Client) error {
+	text, err := server.Info(ctx, "everything").Result()
+	if err != nil {
+		return err
+	}
+	info := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			info[name] = value
+		}
+	}
+	version := info["redis_version"]
+	major, _, _ := strings.Cut(version, ".")
+	if n, err := strconv.Atoi(major); err != nil || n < 7 {
+		return fmt.Errorf("%w: redis at %s is version %q, want 7.0 or newer", errUnfit, server.Options().Addr, version)
+	}
+	if policy := info["maxmemory_policy"]; policy != "noeviction" && !s.cfg.AllowEviction {
+		return fmt.Errorf("%w: redis at %s has maxmemory-policy %s and may throw sessions away:"+
+			" run CONFIG SET maxmemory-policy noeviction there, or allow it with AllowEviction",
+			errUnfit, server.Options().Addr, policy)
+	}
+	return nil
+}
+
+func (s *Store) inspectFormat(ctx context.Context) error {
+	key := s.keys.format()
+	var found string
+	err := s.do(ctx, "read the store's format", repeatable, key, func(ctx context.Context, server *redis.Client) error {
+		if err := server.SetNX(ctx, key, format, 0).Err(); err != nil && !isAnswer(err, "OOM") {
+			return err
+		}
+		var err error
+		found, err = server.Get(ctx, key).Result()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if n, err := strconv.Atoi(found); found != "" && (err != nil || n > format) {
+		return fmt.Errorf("%w: %w: key %s says format %q, this program knows %d",
+			errUnfit, store.ErrNewerSchema, key, found, format)
+	}
+	return nil
+}

@@ -1,0 +1,295 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// infoFields are the fields of meta that make an [store.Info].
+var infoFields = []string{"state", "user", "card", "created", "updated", "working", "until", "oldest"}
+
+// Session returns what the directory knows of a session.
+func (s *Store) Session(ctx context.Context, session wire.SessionID) (store.Info, error) {
+	what := "look up session " + string(session)
+	if err := session.Validate(); err != nil {
+		return store.Info{}, fmt.Errorf("look up session: %w", err)
+	}
+	infos, err := s.infos(ctx, what, []wire.SessionID{session})
+	if err != nil {
+		return store.Info{}, err
+	}
+	if len(infos) == 0 {
+		return store.Info{}, fmt.Errorf("%s: %w", what, store.ErrNotFound)
+	}
+	return infos[0], nil
+}
+
+// Sessions lists sessions, partition by partition and in each in order of ids.
+func (s *Store) Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error) {
+	const what = "list sessions"
+	var page store.Page[store.Info]
+	part, after, err := parseCursor(q.After)
+	if err != nil {
+		return page, fmt.Errorf("%s: %w", what, err)
+	}
+	index := s.keys.sessions
+	if q.User != "" {
+		if err := store.CheckName("user", q.User); err != nil {
+			return page, fmt.Errorf("%s: %w", what, err)
+		}
+		index = func(p uint16) string { return s.keys.userSessions(p, q.User) }
+	}
+	ids, next, err := s.walk(ctx, what, index, part, after, store.PageLimit(q.Limit))
+	if err != nil {
+		return page, err
+	}
+	if page.Items, err = s.infos(ctx, what, ids); err != nil {
+		return page, err
+	}
+	page.Next = next
+	return page, nil
+}
+
+// walk returns ids from an index that has a part in every partition, beginning
+// after an id of a partition, and the cursor to go on with.
+func (s *Store) walk(
+	ctx context.Context, what string, index func(uint16) string, part uint16, after string, limit int,
+) (ids []wire.SessionID, next string, err error) {
+	sizes := make([]*redis.IntCmd, partitions)
+	err = s.pipelines(ctx, what, func(add func(string, func(redis.Pipeliner))) {
+		for p := part; p < partitions; p++ {
+			add(index(p), func(pipe redis.Pipeliner) { sizes[p] = pipe.ZCard(ctx, index(p)) })
+		}
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	// As many partitions as can fill the page, and one more to see whether
+	// there is anything behind it.
+	parts, expected := []uint16{}, int64(0)
+	for p := part; p < partitions && expected <= int64(limit); p++ {
+		if n := sizes[p].Val(); n > 0 {
+			parts = append(parts, p)
+			if p > part || after == "" {
+				expected += n
+			}
+		}
+	}
+	pages := make([]*redis.StringSliceCmd, partitions)
+	err = s.pipelines(ctx, what, func(add func(string, func(redis.Pipeliner))) {
+		for _, p := range parts {
+			from := "-"
+			if p == part && after != "" {
+				from = "(" + after
+			}
+			by := redis.ZRangeArgs{Key: index(p), Start: from, Stop: "+", ByLex: true, Count: int64(limit) + 1}
+			add(index(p), func(pipe redis.Pipeliner) { pages[p] = pipe.ZRangeArgs(ctx, by) })
+		}
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	last := uint16(0)
+	for _, p := range parts {
+		for _, id := range pages[p].Val() {
+			if len(ids) == limit {
+				return ids, cursor(last, ids[limit-1]), nil
+			}
+			ids, last = append(ids, wire.SessionID(id)), p
+		}
+	}
+	return ids, "", nil
+}
+
+// cursor and parseCursor are the form of [store.Page.Next] of sessions.
+func cursor(part uint16, id wire.SessionID) string { return strconv.Itoa(int(part)) + "." + string(id) }
+
+func parseCursor(text string) (part uint16, after string, err error) {
+	if text == "" {
+		return 0, "", nil
+	}
+	number, id, ok := strings.Cut(text, ".")
+	n, err := strconv.ParseUint(number, 10, 16)
+	if !ok || err != nil || n >= partitions || wire.SessionID(id).Validate() != nil || uint16(n) != partition(id) {
+		return 0, "", fmt.Errorf("%w: cursor %.80q was not given by this listing", store.ErrInvalid, text)
+	}
+	return uint16(n), id, nil
+}
+
+// infos looks up sessions. Those that do not exist any more are left out, and a
+// broken one is set aside instead of breaking the listing.
+func (s *Store) infos(ctx context.Context, what string, ids []wire.SessionID) ([]store.Info, error) {
+	metas := make([]*redis.SliceCmd, len(ids))
+	marks := make([]*redis.StringCmd, len(ids))
+	err := s.pipelines(ctx, what, func(add func(string, func(redis.Pipeliner))) {
+		for i, id := range ids {
+			k := s.keys.session(id)
+			add(k.meta(), func(p redis.Pipeliner) {
+				metas[i] = p.HMGet(ctx, k.meta(), infoFields...)
+				marks[i] = p.HGet(ctx, k.quarantine(), string(id))
+			})
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]store.Info, 0, len(ids))
+	for i, id := range ids {
+		info, err := s.info(ctx, id, metas[i], marks[i].Val())
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+		infos = append(infos, info)
+	}
+	return infos, nil
+}
+
+func (s *Store) info(ctx context.Context, id wire.SessionID, meta *redis.SliceCmd, reason string) (store.Info, error) {
+	info := store.Info{ID: id, Quarantined: reason}
+	aside := func(err error) (store.Info, error) {
+		if info.Quarantined == "" {
+			info.Quarantined = s.corrupt(ctx, id, err).Error()
+		}
+		return info, nil
+	}
+	if isAnswer(meta.Err(), "WRONGTYPE") {
+		return aside(&store.CorruptError{Where: "key " + s.keys.session(id).meta(), Reason: "of a wrong type"})
+	}
+	if meta.Err() != nil {
+		return info, s.explain(ctx, "look up session "+string(id), meta.Err())
+	}
+	f := map[string]string{}
+	for i, name := range infoFields {
+		if text, ok := meta.Val()[i].(string); ok {
+			f[name] = text
+		}
+	}
+	if len(f) == 0 {
+		return info, store.ErrNotFound
+	}
+	if err := fillInfo(&info, f); err != nil {
+		return aside(&store.CorruptError{Where: "key " + s.keys.session(id).meta(), Reason: err.Error()})
+	}
+	card, err := s.schema.Open(store.KindCard, string(id), []byte(f["card"]))
+	if errors.Is(err, store.ErrNewerSchema) {
+		return info, nil // not for us to read, and not broken
+	}
+	if err != nil {
+		return aside(err)
+	}
+	info.Card = card
+	return info, nil
+}
+
+// fillInfo reads the fields of meta.
+func fillInfo(info *store.Info, f map[string]string) error {
+	words := strings.Split(strings.TrimPrefix(f["state"], "!"), " ")
+	if len(words) != 4 {
+		return fmt.Errorf("state is %.200q", f["state"])
+	}
+	var errs [6]error
+	info.User, info.Working, info.Owner = f["user"], f["working"] == "1", wire.ReplicaID(words[0])
+	info.Epoch, errs[0] = strconv.ParseUint(words[1], 10, 64)
+	info.Top, errs[1] = wire.ParsePosition(words[3])
+	info.Oldest, errs[2] = wire.ParsePosition(f["oldest"])
+	info.Created, errs[3] = parseTime(f["created"])
+	info.Updated, errs[4] = parseTime(f["updated"])
+	info.Until, errs[5] = parseTime(f["until"])
+	return errors.Join(errs[:]...)
+}
+
+// parseTime reads milliseconds, of which 0 means never.
+func parseTime(text string) (time.Time, error) {
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || ms == 0 {
+		return time.Time{}, err
+	}
+	return time.UnixMilli(ms), nil
+}
+
+// Unattended lists sessions that should have an owner and have none.
+func (s *Store) Unattended(ctx context.Context, limit int) ([]wire.SessionID, error) {
+	const what = "list unattended sessions"
+	limit = store.PageLimit(limit)
+	lists, err := s.unattended(ctx, what, limit, false)
+	if err == nil && isAnswer(firstError(lists), "NOSCRIPT") {
+		lists, err = s.unattended(ctx, what, limit, true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var ids []wire.SessionID
+	for _, list := range lists {
+		found, err := list.StringSlice()
+		if err != nil {
+			return nil, s.explain(ctx, what, err)
+		}
+		for _, id := range found {
+			if len(ids) < limit {
+				ids = append(ids, wire.SessionID(id))
+			}
+		}
+	}
+	return ids, nil
+}
+
+// unattended asks all partitions.
+func (s *Store) unattended(ctx context.Context, what string, limit int, byText bool) ([]*redis.Cmd, error) {
+	lists := make([]*redis.Cmd, partitions)
+	err := s.pipelines(ctx, what, func(add func(string, func(redis.Pipeliner))) {
+		for p := range uint16(partitions) {
+			key := s.keys.working(p)
+			add(key, func(pipe redis.Pipeliner) {
+				lists[p] = pipe.Do(ctx, s.scripts.unattended.command(byText, []string{key}, []any{limit})...)
+			})
+		}
+	})
+	return lists, err
+}
+
+func firstError(cmds []*redis.Cmd) error {
+	for _, c := range cmds {
+		if c.Err() != nil {
+			return c.Err()
+		}
+	}
+	return nil
+}
+
+// Quarantine sets a session aside, or takes it back when the reason is empty.
+func (s *Store) Quarantine(ctx context.Context, session wire.SessionID, reason string) error {
+	if err := session.Validate(); err != nil {
+		return fmt.Errorf("quarantine session: %w", err)
+	}
+	return s.mark(ctx, session, reason)
+}
+
+func (s *Store) mark(ctx context.Context, session wire.SessionID, reason string) error {
+	what := "quarantine session " + string(session)
+	k := s.keys.session(session)
+	v, err := s.call(ctx, what, repeatable, s.scripts.quarantine, []string{k.meta(), k.quarantine(), k.working()},
+		string(session), reason)
+	if err != nil {
+		return err
+	}
+	r, err := parseReply(v)
+	if err == nil && r.word == "NOTFOUND" {
+		err = store.ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}

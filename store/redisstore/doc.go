@@ -1,0 +1,3 @@
+// Package redisstore keeps sessions in Redis 7.0 or newer: one server, one
+// behind Sentinel, or a Cluster.
+package redisstore

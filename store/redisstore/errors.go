@@ -1,0 +1,89 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/everdesk/everdesk/store"
+)
+
+// outcome says what an error tells about a command that was sent.
+type outcome int
+
+const (
+	// refused: Redis has answered and would answer so again.
+	refused outcome = iota
+	// undone: it was certainly not carried out and may work in a moment.
+	undone
+	// unknown: no answer came back.
+	unknown
+)
+
+// passing are answers of a server that cannot serve us at the moment. It has
+// done nothing when it gives one of them.
+var passing = []string{
+	"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "MOVED", "ASK", "NOREPLICAS", "BUSY", "MISCONF",
+	"ERR max number of clients",
+}
+
+func outcomeOf(err error) outcome {
+	if answer, ok := errors.AsType[redis.Error](err); ok {
+		for _, p := range passing {
+			if strings.HasPrefix(answer.Error(), p) {
+				return undone
+			}
+		}
+		return refused
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return undone
+	}
+	if errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) {
+		return undone
+	}
+	return unknown
+}
+
+func isAnswer(err error, prefix string) bool { return redis.HasErrorPrefix(err, prefix) }
+
+// explain turns what go-redis says into what the contract says. It is the only
+// place that does.
+func (s *Store) explain(ctx context.Context, what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if s.life.Err() != nil {
+		return fmt.Errorf("%s: %w", what, store.ErrClosed)
+	}
+	if ended := contextError(ctx); ended != nil {
+		return fmt.Errorf("%s: %w", what, ended)
+	}
+	switch {
+	case isAnswer(err, "OOM"), isAnswer(err, "MISCONF") && strings.Contains(err.Error(), "No space"):
+		return fmt.Errorf("%s: %w: %w", what, store.ErrNoSpace, err)
+	case isAnswer(err, "WRONGTYPE"):
+		return fmt.Errorf("%s: %w: %w", what, store.ErrCorrupt, err)
+	case outcomeOf(err) == refused && !redis.IsAuthError(err) && !redis.IsPermissionError(err):
+		return fmt.Errorf("%s: %w", what, err)
+	default:
+		return fmt.Errorf("%s: %w: %w", what, store.ErrUnavailable, err)
+	}
+}
+
+// contextError returns why ctx has ended, also in the moment between the end of
+// its deadline, which connections notice by themselves, and that of ctx.
+func contextError(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}

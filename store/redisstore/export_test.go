@@ -1,0 +1,29 @@
+package redisstore
+
+import "github.com/everdesk/everdesk/wire"
+
+// Keys tells tests where things are, for them to break.
+type Keys struct {
+	Meta, Log, Inbox, Quarantine string
+	Base                         string
+}
+
+// KeysOf returns the keys of a session.
+func KeysOf(prefix string, id wire.SessionID) Keys {
+	k := keyspace{prefix: prefix}.session(id)
+	return Keys{Meta: k.meta(), Log: k.log(), Inbox: k.inbox(), Quarantine: k.quarantine(), Base: k.base}
+}
+
+// Table and List return the keys of structures.
+func (k Keys) Table(name string) string { return k.Base + tableName(name) }
+
+// List is the key of a list.
+func (k Keys) List(name string) string { return k.Base + listName(name) }
+
+// DocumentsKey is the key of a collection's values.
+func DocumentsKey(prefix, collection string) string {
+	return keyspace{prefix: prefix}.collection(collection)[0]
+}
+
+// FormatKey is the key of the format.
+func FormatKey(prefix string) string { return keyspace{prefix: prefix}.format() }

@@ -1,0 +1,132 @@
+package redisstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// receiveBytes is how much of an inbox is fetched at once.
+const receiveBytes = 1 << 20
+
+// Send puts a command into a session's inbox. It may be repeated.
+func (s *Store) Send(ctx context.Context, session wire.SessionID, c store.Command) (duplicate bool, err error) {
+	const what = "send to session"
+	if err := session.Validate(); err != nil {
+		return false, fmt.Errorf("%s: %w", what, err)
+	}
+	if err := s.limits.CheckCommand(c); err != nil {
+		return false, fmt.Errorf("%s %s: %w", what, session, err)
+	}
+	k := s.keys.session(session)
+	sum := sha256.Sum256(c.Data)
+	r, err := s.callSession(ctx, what, repeatable, session, s.scripts.send,
+		[]string{k.meta(), k.inbox(), k.ids(), k.quarantine()},
+		string(session), c.ID, hex.EncodeToString(sum[:8]), s.schema.Seal(nil, c.Data), s.limits.InboxCommands)
+	if err != nil {
+		return false, err
+	}
+	switch r.word {
+	case "CONFLICT":
+		return false, fmt.Errorf("%s %s: command %s: %w", what, session, c.ID, store.ErrConflict)
+	case "FULL":
+		return false, fmt.Errorf("%s %s: inbox: %w", what, session, store.ErrFull)
+	}
+	return r.word == "DUP", nil
+}
+
+// Receive shows the commands in the inbox, and every later one as it arrives,
+// until the lease is lost or ctx ends.
+func (s *Store) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Command, error] {
+	return func(yield func([]store.Command, error) bool) {
+		if err := checkLease(l); err != nil {
+			yield(nil, fmt.Errorf("receive: %w", err))
+			return
+		}
+		k := s.keys.session(l.Session)
+		woken := make(knock, 1)
+		defer s.bus.listen(k.partition, k.meta(), wakeUp{woken})()
+		poll := time.NewTicker(s.cfg.InboxEvery)
+		defer poll.Stop()
+		after := "-"
+		for {
+			commands, last, err := s.receive(ctx, l, after)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if len(commands) > 0 {
+				after = "(" + last
+				if !yield(commands, nil) {
+					return
+				}
+				continue
+			}
+			select {
+			case <-woken:
+			case <-poll.C:
+			case <-ctx.Done():
+			case <-s.life.Done():
+			}
+		}
+	}
+}
+
+// receive reads commands after a place in the inbox and returns the last place.
+func (s *Store) receive(ctx context.Context, l store.Lease, after string) (commands []store.Command, last string, err error) {
+	const what = "receive for session"
+	k := s.keys.session(l.Session)
+	r, err := s.callSession(ctx, what, repeatable, l.Session, s.scripts.receive, []string{k.meta(), k.inbox()},
+		string(l.Replica), epochText(l), after, receiveBytes)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, v := range r.args {
+		entry, _ := v.([]any)
+		var fields []any
+		if len(entry) == 2 {
+			last, _ = entry[0].(string)
+			fields, _ = entry[1].([]any)
+		}
+		if len(fields) != 4 {
+			err := &store.CorruptError{Where: "inbox", Reason: "entry is not one of ours"}
+			return nil, "", fmt.Errorf("%s %s: %w", what, l.Session, s.corrupt(ctx, l.Session, err))
+		}
+		id, _ := fields[1].(string)
+		sealed, _ := fields[3].(string)
+		data, err := s.schema.Open(store.KindCommand, id, []byte(sealed))
+		if err != nil {
+			return nil, "", fmt.Errorf("%s %s: %w", what, l.Session, s.corrupt(ctx, l.Session, err))
+		}
+		commands = append(commands, store.Command{ID: id, Data: data})
+	}
+	return commands, last, nil
+}
+
+// knock is a channel of one that says that there is something to look at.
+type knock chan struct{}
+
+func (k knock) now() {
+	select {
+	case k <- struct{}{}:
+	default:
+	}
+}
+
+// wakeUp hears all messages about a session except batches, which are of no
+// concern to their own author.
+type wakeUp struct{ knock }
+
+func (w wakeUp) hear(message string) {
+	if message == "" || message[0] != newsCommit {
+		w.now()
+	}
+}
+
+func (w wakeUp) connected() { w.now() }

@@ -1,0 +1,133 @@
+package redisstore
+
+import (
+	"strconv"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// partitions is how many hash tags there are. All keys of a session share one,
+// so that a script may touch them all in a Cluster, and there are few, so that
+// one pub/sub connection per tag is affordable. It is part of the stored format.
+const partitions = 64
+
+// keyspace builds keys. There is no other place that does.
+type keyspace struct{ prefix string }
+
+// partition is the one a session, semaphore or collection belongs to.
+func partition(name string) uint16 { return crc16(name) % partitions }
+
+// at returns `<prefix>:{p<partition>}:<part>:<part>...`. Parts that may hold
+// colons come last, so that no two things share a key.
+func (k keyspace) at(partition uint16, parts ...string) string {
+	b := make([]byte, 0, 128)
+	b = append(append(b, k.prefix...), ":{p"...)
+	b = append(strconv.AppendUint(b, uint64(partition), 10), '}')
+	for _, p := range parts {
+		b = append(append(b, ':'), p...)
+	}
+	return string(b)
+}
+
+// sessionKeys are the keys of one session and of its partition.
+type sessionKeys struct {
+	space     keyspace
+	partition uint16
+	base      string
+}
+
+func (k keyspace) session(id wire.SessionID) sessionKeys {
+	p := partition(string(id))
+	return sessionKeys{space: k, partition: p, base: k.at(p, "s", string(id), "")}
+}
+
+// meta is a hash: user, card, times, lease and the state of the log. It is also
+// the name of the channel on which the session's news is published.
+func (k sessionKeys) meta() string { return k.base + "meta" }
+
+// log is a stream with one entry per batch.
+func (k sessionKeys) log() string { return k.base + "log" }
+
+// marks is a list of where the log may be cut.
+func (k sessionKeys) marks() string { return k.base + "marks" }
+
+// inbox is a stream with one entry per command.
+func (k sessionKeys) inbox() string { return k.base + "inbox" }
+
+// ids is a hash: command id to its entry in the inbox and a digest, or to "-"
+// once consumed.
+func (k sessionKeys) ids() string { return k.base + "ids" }
+
+// done is a list of consumed command ids, oldest first.
+func (k sessionKeys) done() string { return k.base + "done" }
+
+// names is a set of the structures that exist: "t:<table>" and "l:<list>".
+func (k sessionKeys) names() string { return k.base + "names" }
+
+// structure is the hash of a table or the list of a list.
+func (k sessionKeys) structure(name string) string { return k.base + name }
+
+func tableName(table string) string { return "t:" + table }
+func listName(list string) string   { return "l:" + list }
+
+// quarantine is a hash: session to reason. It is kept apart from the sessions,
+// so that one whose own keys are of a wrong type can be marked.
+func (k sessionKeys) quarantine() string { return k.space.at(k.partition, "quarantine") }
+
+// floor is the highest epoch of a deleted session.
+func (k sessionKeys) floor() string { return k.space.at(k.partition, "floor") }
+
+// working is a sorted set: working sessions by the end of their lease.
+func (k sessionKeys) working() string { return k.space.working(k.partition) }
+
+func (k keyspace) working(partition uint16) string { return k.at(partition, "working") }
+
+// sessions is a sorted set of all sessions of a partition, in order of id.
+func (k keyspace) sessions(partition uint16) string { return k.at(partition, "sessions") }
+
+// userSessions is the part of sessions that belongs to a user.
+func (k keyspace) userSessions(partition uint16, user string) string {
+	return k.at(partition, "user", user)
+}
+
+// replicas are two keys: replicas by the end of their life, and their cards.
+func (k keyspace) replicas() []string {
+	p := partition("replicas")
+	return []string{k.at(p, "replicas"), k.at(p, "replicas.cards")}
+}
+
+// format is a string: the version of all this.
+func (k keyspace) format() string { return k.at(partition("format"), "format") }
+
+// semaphore are the four keys of slots.lua. The first is also the channel on
+// which granted slots are published.
+func (k keyspace) semaphore(name string) []string {
+	p := partition(name)
+	return []string{
+		k.at(p, "sem.holders", name), k.at(p, "sem.tickets", name), k.at(p, "sem.waiters", name), k.at(p, "sem.facts", name),
+	}
+}
+
+// collection are the four keys of docs.lua.
+func (k keyspace) collection(name string) []string {
+	p := partition(name)
+	return []string{
+		k.at(p, "doc.values", name), k.at(p, "doc.versions", name), k.at(p, "doc.names", name), k.at(p, "doc.ends", name),
+	}
+}
+
+// crc16 is the checksum Redis assigns slots with (XMODEM).
+func crc16(s string) uint16 {
+	var crc uint16
+	for i := range len(s) {
+		crc ^= uint16(s[i]) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return crc
+}

@@ -1,0 +1,157 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Create makes a session. See package store for the contract of this and all
+// other methods.
+func (s *Store) Create(ctx context.Context, n store.NewSession) error {
+	if err := s.limits.CheckSession(n); err != nil {
+		return fmt.Errorf("create session: %w", err)
+	}
+	k := s.keys.session(n.ID)
+	r, err := s.callSession(ctx, "create session", once, n.ID, s.scripts.create,
+		[]string{k.meta(), s.keys.sessions(k.partition), s.keys.userSessions(k.partition, n.User)},
+		string(n.ID), n.User, s.schema.Seal(nil, n.Card))
+	if err == nil && r.word == "EXISTS" {
+		return fmt.Errorf("create session %s: %w", n.ID, store.ErrExists)
+	}
+	return err
+}
+
+// Claim makes a replica the owner of a session. When no answer comes back it is
+// [store.ErrUnavailable] although the replica may be the owner; claiming again
+// is always right.
+func (s *Store) Claim(
+	ctx context.Context, session wire.SessionID, replica wire.ReplicaID, ttl time.Duration,
+) (store.Lease, error) {
+	if err := errors.Join(session.Validate(), replica.Validate(), store.CheckTTL(ttl)); err != nil {
+		return store.Lease{}, fmt.Errorf("claim session: %w", err)
+	}
+	k := s.keys.session(session)
+	lease := store.Lease{Session: session, Replica: replica}
+	smallest := len(store.ClaimEvent(lease, time.UnixMilli(0)).Frame)
+	r, err := s.callSession(ctx, "claim session", once, session, s.scripts.claim,
+		[]string{k.meta(), k.log(), k.marks(), k.quarantine(), k.floor(), k.working()},
+		string(session), string(replica), milliseconds(ttl), smallest, s.limits.LogEvents, s.limits.LogBytes)
+	if err != nil {
+		return store.Lease{}, err
+	}
+	if r.word == "OWNED" {
+		left, err := r.milliseconds(1)
+		if err != nil {
+			return store.Lease{}, fmt.Errorf("claim session %s: %w", session, errors.Join(errReply, err))
+		}
+		return store.Lease{}, fmt.Errorf("claim session %s: %w", session,
+			&store.OwnedError{By: wire.ReplicaID(r.text(0)), For: left})
+	}
+	lease.TTL = ttl
+	var errs [2]error
+	lease.Epoch, errs[0] = r.count(0)
+	lease.Prev, errs[1] = r.position(1)
+	if err := errors.Join(errs[:]...); err != nil {
+		return store.Lease{}, fmt.Errorf("claim session %s: %w", session, errors.Join(errReply, err))
+	}
+	return lease, nil
+}
+
+// Renew prolongs a lease by its time to live.
+func (s *Store) Renew(ctx context.Context, l store.Lease) error {
+	if err := errors.Join(checkLease(l), store.CheckTTL(l.TTL)); err != nil {
+		return fmt.Errorf("renew lease: %w", err)
+	}
+	k := s.keys.session(l.Session)
+	_, err := s.callSession(ctx, "renew lease of session", repeatable, l.Session, s.scripts.renew,
+		[]string{k.meta(), k.working()},
+		string(l.Session), string(l.Replica), epochText(l), milliseconds(l.TTL))
+	return err
+}
+
+// Release gives a lease back.
+func (s *Store) Release(ctx context.Context, l store.Lease) error {
+	if err := checkLease(l); err != nil {
+		return fmt.Errorf("release lease: %w", err)
+	}
+	k := s.keys.session(l.Session)
+	_, err := s.callSession(ctx, "release lease of session", once, l.Session, s.scripts.release,
+		[]string{k.meta(), k.working()}, string(l.Session), string(l.Replica), epochText(l))
+	return err
+}
+
+// Delete removes a session and everything that belongs to it.
+func (s *Store) Delete(ctx context.Context, l store.Lease) error {
+	if err := checkLease(l); err != nil {
+		return fmt.Errorf("delete session: %w", err)
+	}
+	k := s.keys.session(l.Session)
+	for {
+		known, err := s.structures(ctx, "delete session", l.Session)
+		if err != nil {
+			return err
+		}
+		if known.missing {
+			return fmt.Errorf("delete session %s: %w", l.Session, store.ErrFenced)
+		}
+		keys := []string{
+			k.meta(), k.quarantine(), k.floor(), k.working(), s.keys.sessions(k.partition),
+			s.keys.userSessions(k.partition, known.user), k.log(), k.marks(), k.inbox(), k.ids(), k.done(), k.names(),
+		}
+		for _, name := range known.names {
+			keys = append(keys, k.structure(name))
+		}
+		r, err := s.callSession(ctx, "delete session", once, l.Session, s.scripts.remove, keys,
+			string(l.Session), string(l.Replica), epochText(l), known.version)
+		if err != nil || r.word != "CHANGED" {
+			return err
+		}
+	}
+}
+
+// structures is what must be known of a session before a script can be given
+// all keys it touches.
+type structures struct {
+	missing bool
+	user    string
+	version string // changes whenever names do
+	names   []string
+}
+
+func (s *Store) structures(ctx context.Context, what string, id wire.SessionID) (structures, error) {
+	k := s.keys.session(id)
+	var meta *redis.SliceCmd
+	var names *redis.StringSliceCmd
+	err := s.do(ctx, what+" "+string(id), repeatable, k.meta(), func(ctx context.Context, server *redis.Client) error {
+		_, err := server.Pipelined(ctx, func(p redis.Pipeliner) error {
+			// The version is read first: names that change in between do
+			// not match it.
+			meta = p.HMGet(ctx, k.meta(), "names", "user")
+			names = p.SMembers(ctx, k.names())
+			return nil
+		})
+		return err
+	})
+	if err != nil {
+		return structures{}, s.sessionError(ctx, id, err)
+	}
+	version, ok := meta.Val()[0].(string)
+	user, _ := meta.Val()[1].(string)
+	return structures{missing: !ok, user: user, version: version, names: names.Val()}, nil
+}
+
+func checkLease(l store.Lease) error { return errors.Join(l.Session.Validate(), l.Replica.Validate()) }
+
+func epochText(l store.Lease) string { return strconv.FormatUint(l.Epoch, 10) }
+
+// milliseconds is the form in which scripts take durations. Less than one is
+// one, for a time to live is never nothing.
+func milliseconds(d time.Duration) int64 { return max(d.Milliseconds(), 1) }

@@ -1,0 +1,19 @@
+#!lua flags=allow-oom
+-- Removes a session and everything that belongs to it.
+--
+-- KEYS: 1 meta, 2 quarantine, 3 floor, 4 working, 5 sessions of the partition,
+--   6 sessions of the user in it, 7... all other keys of the session.
+-- ARGV: 1 session, 2 replica, 3 epoch, 4 version of the names that the keys were
+--   made of.
+-- Returns 1, or {'QUARANTINED', reason}, {'FENCED'}, {'CHANGED'}.
+local m = redis.call('HMGET', KEYS[1], 'state', 'names')
+local no = refuse(KEYS[2], ARGV[1], m[1], ARGV[2], ARGV[3])
+if no then return no end
+if m[2] ~= ARGV[4] then return {'CHANGED'} end
+local floor = math.max(tonumber(ARGV[3]), tonumber(redis.call('GET', KEYS[3])) or 0)
+redis.call('SET', KEYS[3], string.format('%.0f', floor))
+for i = 4, 6 do redis.call('ZREM', KEYS[i], ARGV[1]) end
+redis.call('UNLINK', KEYS[1])
+for i = 7, #KEYS do redis.call('UNLINK', KEYS[i]) end
+redis.call('SPUBLISH', KEYS[1], 'x\n')
+return 1

@@ -1,0 +1,21 @@
+#!lua flags=no-writes
+-- Reads tables and lists of a session, all at one position.
+--
+-- KEYS: 1 meta, 2... the tables and lists.
+-- ARGV: 1 version of the names that the keys were made of, 2... 't' or 'l' for
+--   each.
+-- Returns {'OK', top, contents...}, contents being fields and values or items; or
+--   {'NOTFOUND'}, {'CHANGED'}, {'CORRUPT', key}.
+local m = redis.call('HMGET', KEYS[1], 'state', 'names')
+if not m[1] then
+  if redis.call('EXISTS', KEYS[1]) == 1 then return {'CORRUPT', KEYS[1]} end
+  return {'NOTFOUND'}
+end
+if m[2] ~= ARGV[1] then return {'CHANGED'} end
+local answer = {'OK', string.match(m[1], '%S+$') or ''}
+for i = 2, #KEYS do
+  local got = ARGV[i] == 't' and redis.pcall('HGETALL', KEYS[i]) or redis.pcall('LRANGE', KEYS[i], 0, -1)
+  if got.err then return {'CORRUPT', KEYS[i]} end
+  answer[i + 1] = got
+end
+return answer

@@ -1,0 +1,62 @@
+#!lua flags=no-writes
+-- Reads the log after a cursor, in one round trip.
+--
+-- KEYS: 1 meta, 2 log.
+-- ARGV: 1 epoch and 2 seq of the cursor, 3 how many events.
+-- Returns {'OK', top, owner, entry...} where an entry is {id, {'d', bytes}} and
+--   the first one may begin before the cursor; or {'NOTFOUND'}, {'TRIMMED'},
+--   {'AHEAD'}, {'UNKNOWN'}, {'CORRUPT', key}.
+--
+-- An entry's id is the position of its last event and its first line tells how
+-- many it has. The number of entries to fetch is guessed from the average, so
+-- that a page of small batches is not a thousand calls and a page of large ones
+-- does not fetch a megabyte too much.
+local m = redis.call('HMGET', KEYS[1], 'state', 'oldest', 'trimmed', 'events', 'dropped')
+if not m[1] then
+  if redis.call('EXISTS', KEYS[1]) == 1 then return {'CORRUPT', KEYS[1]} end
+  return {'NOTFOUND'}
+end
+local function split(p)
+  local a, b = string.match(p or '', '^(%d+)-(%d+)$')
+  return tonumber(a), tonumber(b)
+end
+local epoch, seq, want = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local owner, top = string.match(m[1], '^!?(%S*) %d+ %d+ (%S+)$')
+local te, ts = split(top)
+local oe, os = split(m[2])
+local events = tonumber(m[4]) and tonumber(m[4]) - (tonumber(string.match(m[5] or '', '^%d+')) or 0)
+if not te or not oe or not events then return {'CORRUPT', KEYS[1]} end
+local answer = {'OK', top, owner}
+local from = '-'
+if epoch == 0 and seq == 0 then
+  if m[3] == '1' then return {'TRIMMED'} end
+  if events == 0 then return answer end
+else
+  if epoch > te or (epoch == te and seq > ts) then return {'AHEAD'} end
+  if epoch < oe or (epoch == oe and seq < os) then return {'TRIMMED'} end
+  if epoch == te and seq == ts then return answer end
+  local first = redis.call('XRANGE', KEYS[2], ARGV[1] .. '-' .. ARGV[2], '+', 'COUNT', 1)[1]
+  if not first then return {'CORRUPT', KEYS[2]} end
+  local fe, fs = split(first[1])
+  local n = tonumber(string.match(first[2][2] or '', '^%l [%d-]+ (%d+) %d+\n'))
+  if not n then return {'CORRUPT', KEYS[2]} end
+  if fe ~= epoch or seq < fs - n + 1 then return {'UNKNOWN'} end
+  from = '(' .. first[1]
+  if fs > seq then answer[4], want = first, want - (fs - seq) end
+end
+local entries = redis.call('XLEN', KEYS[2])
+if entries == 0 then return {'CORRUPT', KEYS[2]} end
+local average = math.max(events / entries, 1)
+while want > 0 do
+  local count = math.ceil(want / average) + 1
+  local page = redis.call('XRANGE', KEYS[2], from, '+', 'COUNT', count)
+  for _, entry in ipairs(page) do
+    local n = tonumber(string.match(entry[2][2] or '', '^%l [%d-]+ (%d+) %d+\n'))
+    if not n then return {'CORRUPT', KEYS[2]} end
+    answer[#answer + 1] = entry
+    want, from = want - n, '(' .. entry[1]
+    if want <= 0 then break end
+  end
+  if #page < count then break end
+end
+return answer

@@ -1,0 +1,22 @@
+#!lua
+-- Puts a command into a session's inbox, once.
+--
+-- KEYS: 1 meta, 2 inbox, 3 ids, 4 quarantine of the partition.
+-- ARGV: 1 session, 2 id of the command, 3 digest of its data, 4 its sealed data,
+--   5 how many commands an inbox takes.
+-- Returns 1 when it is new, {'DUP'} when it is there or was consumed lately, or
+--   a refusal: {'CONFLICT'}, {'FULL'}, {'QUARANTINED', reason}, {'NOTFOUND'}.
+local reason = redis.call('HGET', KEYS[4], ARGV[1])
+if reason then return {'QUARANTINED', reason} end
+if redis.call('HEXISTS', KEYS[1], 'state') == 0 then return {'NOTFOUND'} end
+local known = redis.call('HGET', KEYS[3], ARGV[2])
+if known then
+  local digest = string.match(known, ' (%x+)$')
+  if digest and digest ~= ARGV[3] then return {'CONFLICT'} end
+  return {'DUP'}
+end
+if redis.call('XLEN', KEYS[2]) >= tonumber(ARGV[5]) then return {'FULL'} end
+local entry = redis.call('XADD', KEYS[2], '*', 'id', ARGV[2], 'd', ARGV[4])
+redis.call('HSET', KEYS[3], ARGV[2], entry .. ' ' .. ARGV[3])
+redis.call('SPUBLISH', KEYS[1], 'w\n')
+return 1

@@ -1,0 +1,81 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Announce says that a replica is alive.
+func (s *Store) Announce(ctx context.Context, r store.Replica, ttl time.Duration) error {
+	if err := errors.Join(r.ID.Validate(), store.CheckTTL(ttl)); err != nil {
+		return fmt.Errorf("announce replica: %w", err)
+	}
+	if len(r.Card) > s.limits.DocumentBytes {
+		return fmt.Errorf("announce replica %s: %w: card of %d bytes, limit %d",
+			r.ID, store.ErrTooLarge, len(r.Card), s.limits.DocumentBytes)
+	}
+	_, err := s.call(ctx, "announce replica "+string(r.ID), repeatable, s.scripts.announce, s.keys.replicas(),
+		string(r.ID), s.schema.Seal(nil, r.Card), milliseconds(ttl))
+	return err
+}
+
+// Withdraw says that a replica is gone.
+func (s *Store) Withdraw(ctx context.Context, replica wire.ReplicaID) error {
+	if err := replica.Validate(); err != nil {
+		return fmt.Errorf("withdraw replica: %w", err)
+	}
+	keys := s.keys.replicas()
+	return s.do(ctx, "withdraw replica "+string(replica), repeatable, keys[0],
+		func(ctx context.Context, server *redis.Client) error {
+			_, err := server.TxPipelined(ctx, func(p redis.Pipeliner) error {
+				p.ZRem(ctx, keys[0], string(replica))
+				p.HDel(ctx, keys[1], string(replica))
+				return nil
+			})
+			return err
+		})
+}
+
+// Replicas lists replicas that are alive. A card that cannot be read is left
+// out.
+func (s *Store) Replicas(ctx context.Context, after string, limit int) (store.Page[store.Replica], error) {
+	const what = "list replicas"
+	var page store.Page[store.Replica]
+	if after != "" {
+		if err := wire.ReplicaID(after).Validate(); err != nil {
+			return page, fmt.Errorf("%s: %w: cursor: %w", what, store.ErrInvalid, err)
+		}
+	}
+	v, err := s.call(ctx, what, repeatable, s.scripts.replicas, s.keys.replicas(), after, store.PageLimit(limit))
+	if err != nil {
+		return page, err
+	}
+	r, err := parseReply(v)
+	if err != nil {
+		return page, fmt.Errorf("%s: %w", what, err)
+	}
+	for i := 1; i+2 < len(r.args); i += 3 {
+		replica := store.Replica{ID: wire.ReplicaID(r.text(i))}
+		ms, err := strconv.ParseFloat(r.text(i+1), 64)
+		if err != nil {
+			return page, fmt.Errorf("%s: %w", what, errors.Join(errReply, err))
+		}
+		replica.Until = time.UnixMilli(int64(ms))
+		if replica.Card, err = s.schema.Open(store.KindCard, string(replica.ID), []byte(r.text(i+2))); err != nil {
+			s.log.WarnContext(ctx, "card of a replica is left out", "replica", replica.ID, "err", err)
+		}
+		page.Items = append(page.Items, replica)
+	}
+	if r.text(0) == "1" {
+		page.Next = string(page.Items[len(page.Items)-1].ID)
+	}
+	return page, nil
+}

@@ -1,0 +1,120 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// reply is what a script returns: a word and its arguments. The number 1, which
+// is cheaper to make, stands for OK.
+type reply struct {
+	word string
+	args []any
+}
+
+var errReply = errors.New("script answered with something else than agreed")
+
+func parseReply(v any) (reply, error) {
+	switch v := v.(type) {
+	case int64:
+		return reply{word: "OK"}, nil
+	case []any:
+		if len(v) > 0 {
+			if word, ok := v[0].(string); ok {
+				return reply{word: word, args: v[1:]}, nil
+			}
+		}
+	}
+	return reply{}, fmt.Errorf("%w: %T", errReply, v)
+}
+
+// text returns an argument that is a string.
+func (r reply) text(i int) string {
+	if i >= len(r.args) {
+		return ""
+	}
+	s, _ := r.args[i].(string)
+	return s
+}
+
+// position returns an argument that is one.
+func (r reply) position(i int) (wire.Position, error) { return wire.ParsePosition(r.text(i)) }
+
+// count returns an argument that is a number.
+func (r reply) count(i int) (uint64, error) { return strconv.ParseUint(r.text(i), 10, 64) }
+
+// milliseconds returns an argument that is a duration.
+func (r reply) milliseconds(i int) (time.Duration, error) {
+	n, err := strconv.ParseInt(r.text(i), 10, 64)
+	return time.Duration(n) * time.Millisecond, err
+}
+
+// callSession is call for a script about one session. It answers the refusals
+// that all of them share; the reply is that of a script that did its work or
+// refused in a way of its own.
+func (s *Store) callSession(
+	ctx context.Context, what string, again safety, id wire.SessionID, sc *script, keys []string, args ...any,
+) (reply, error) {
+	what += " " + string(id)
+	v, err := s.call(ctx, what, again, sc, keys, args...)
+	if err != nil {
+		return reply{}, s.sessionError(ctx, id, err)
+	}
+	r, err := parseReply(v)
+	if err != nil {
+		return reply{}, fmt.Errorf("%s: %w", what, err)
+	}
+	if err := s.refusal(ctx, id, r); err != nil {
+		return reply{}, fmt.Errorf("%s: %w", what, err)
+	}
+	return r, nil
+}
+
+// refusal returns the error of a common refusal, or nil.
+func (s *Store) refusal(ctx context.Context, id wire.SessionID, r reply) error {
+	switch r.word {
+	case "FENCED":
+		return store.ErrFenced
+	case "NOTFOUND":
+		return store.ErrNotFound
+	case "QUARANTINED":
+		return &store.QuarantinedError{Session: id, Reason: r.text(0)}
+	case "CORRUPT":
+		return s.corrupt(ctx, id, &store.CorruptError{Where: "key " + r.text(0), Reason: "missing, of a wrong type, or not ours"})
+	}
+	return nil
+}
+
+// sessionError quarantines a session when the error says that a key of it is of
+// a wrong type.
+func (s *Store) sessionError(ctx context.Context, id wire.SessionID, err error) error {
+	if !errors.Is(err, store.ErrCorrupt) {
+		return err
+	}
+	return s.corrupt(ctx, id, &store.CorruptError{
+		Where: "keys " + s.keys.session(id).base + "*", Reason: err.Error(),
+	})
+}
+
+// corrupt sets a session aside because of what could not be read, and returns
+// that error. Other errors, above all that of a newer schema, pass through.
+func (s *Store) corrupt(ctx context.Context, id wire.SessionID, err error) error {
+	bad, ok := errors.AsType[*store.CorruptError](err)
+	if !ok {
+		return err
+	}
+	s.log.WarnContext(ctx, "session is quarantined", "session", id, "where", bad.Where, "reason", bad.Reason)
+	// The reader's own deadline must not keep the mark from being set.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.RetryFor)
+	defer cancel()
+	if err := s.mark(ctx, id, bad.Error()); err != nil {
+		s.log.WarnContext(ctx, "quarantine mark is missing", "session", id, "err", err)
+	}
+	return err
+}

@@ -1,0 +1,98 @@
+package redisstore
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+//go:embed lua/*.lua
+var luaFiles embed.FS
+
+// script is a Lua program that runs inside Redis, and so atomically.
+type script struct {
+	name   string
+	source string
+	sha    string
+}
+
+// scripts are all programs of the store.
+type scripts struct {
+	create, claim, renew, release, remove                   *script
+	commit, read, load, list, send, receive                 *script
+	quarantine, unattended, announce, replicas              *script
+	acquire, renewSlot, releaseSlot, slotUse                *script
+	getDocument, putDocument, removeDocument, listDocuments *script
+}
+
+func loadScripts() scripts {
+	return scripts{
+		create:     loadScript("create"),
+		claim:      loadScript("claim", "log"),
+		renew:      loadScript("renew"),
+		release:    loadScript("release"),
+		remove:     loadScript("delete", "log"),
+		commit:     loadScript("commit", "log"),
+		read:       loadScript("read"),
+		load:       loadScript("load"),
+		list:       loadScript("list"),
+		send:       loadScript("send"),
+		receive:    loadScript("receive"),
+		quarantine: loadScript("quarantine"),
+		unattended: loadScript("unattended"),
+		announce:   loadScript("announce"),
+		replicas:   loadScript("replicas"),
+
+		acquire:     loadScript("acquire", "slots"),
+		renewSlot:   loadScript("renewslot", "slots"),
+		releaseSlot: loadScript("releaseslot", "slots"),
+		slotUse:     loadScript("slotuse"),
+
+		getDocument:    loadScript("get", "docs"),
+		putDocument:    loadScript("put", "docs"),
+		removeDocument: loadScript("removedoc", "docs"),
+		listDocuments:  loadScript("listdocs", "docs"),
+	}
+}
+
+// loadScript joins a program with the functions it shares with others. Its
+// first line says what Redis may allow it and must stay the first.
+func loadScript(name string, shared ...string) *script {
+	flags, body, _ := strings.Cut(luaFile(name), "\n")
+	var source strings.Builder
+	source.WriteString(flags + "\n")
+	for _, s := range shared {
+		source.WriteString(luaFile(s))
+	}
+	source.WriteString(body)
+	return &script{name: name, source: source.String(), sha: redis.NewScript(source.String()).Hash()}
+}
+
+func luaFile(name string) string {
+	text, err := luaFiles.ReadFile("lua/" + name + ".lua")
+	if err != nil {
+		panic(fmt.Sprintf("embedded script: %v", err)) // the compiler put it there
+	}
+	return string(text)
+}
+
+// begin is the beginning of a script's call, by its hash or, for a server that
+// has not seen it yet, by its text, with room for keys and arguments.
+func (s *script) begin(byText bool, keys, args int) []any {
+	all := make([]any, 0, 3+keys+args)
+	if byText {
+		return append(all, "eval", s.source, keys)
+	}
+	return append(all, "evalsha", s.sha, keys)
+}
+
+// command is a script's whole call.
+func (s *script) command(byText bool, keys []string, args []any) []any {
+	all := s.begin(byText, len(keys), len(args))
+	for _, k := range keys {
+		all = append(all, k)
+	}
+	return append(all, args...)
+}

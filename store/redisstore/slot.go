@@ -1,0 +1,156 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+)
+
+// patienceOfSlots is how many times SlotEvery a waiter counts without asking
+// again.
+const patienceOfSlots = 10
+
+// Acquire asks for a slot and waits for it if it may. It may be repeated.
+func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, error) {
+	what := "acquire slot of " + r.Semaphore
+	if err := store.CheckSlot(r); err != nil {
+		return store.Slot{}, fmt.Errorf("acquire slot: %w", err)
+	}
+	slot := store.Slot{Semaphore: r.Semaphore, Holder: r.Holder, TTL: r.TTL}
+	ticket, err := s.ask(ctx, what, r, "0")
+	if err != nil || ticket == "" {
+		return slot, err
+	}
+	keys := s.keys.semaphore(r.Semaphore)
+	granted := turn{knock: make(knock, 1), holder: r.Holder}
+	defer s.bus.listen(partition(r.Semaphore), keys[0], granted)()
+	poll := time.NewTicker(s.cfg.SlotEvery)
+	defer poll.Stop()
+	for {
+		select {
+		case <-granted.knock:
+		case <-poll.C:
+		case <-ctx.Done():
+		case <-s.life.Done():
+		}
+		again, err := s.ask(ctx, what, r, ticket)
+		if errors.Is(err, store.ErrUnavailable) {
+			continue // it keeps its ticket
+		}
+		if err != nil {
+			s.leave(ctx, slot)
+			return store.Slot{}, err
+		}
+		if again == "" {
+			return slot, nil
+		}
+	}
+}
+
+// ask makes one attempt. It returns the ticket to ask again with, or none when
+// the slot is ours.
+func (s *Store) ask(ctx context.Context, what string, r store.SlotRequest, ticket string) (string, error) {
+	gone := patienceOfSlots * s.cfg.SlotEvery
+	answer, err := s.call(ctx, what, repeatable, s.scripts.acquire, s.keys.semaphore(r.Semaphore),
+		r.Limit, r.Holder, r.Key, milliseconds(r.TTL), r.Wait, milliseconds(gone), ticket)
+	if err != nil {
+		return "", err
+	}
+	v, err := parseReply(answer)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", what, err)
+	}
+	switch v.word {
+	case "OK":
+		return "", nil
+	case "WAIT":
+		return v.text(0), nil
+	default:
+		return "", fmt.Errorf("%s: %w", what, store.ErrFull)
+	}
+}
+
+// leave takes back a request whose caller has gone, so that its turn goes to
+// somebody who wants it. If that fails the store finds out in a while.
+func (s *Store) leave(ctx context.Context, slot store.Slot) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.RetryFor)
+	defer cancel()
+	if err := s.ReleaseSlot(ctx, slot); err != nil && !errors.Is(err, store.ErrClosed) {
+		s.log.DebugContext(ctx, "place in a queue is left to expire", "semaphore", slot.Semaphore, "err", err)
+	}
+}
+
+// RenewSlot prolongs a slot by its time to live.
+func (s *Store) RenewSlot(ctx context.Context, slot store.Slot) error {
+	what := "renew slot of " + slot.Semaphore
+	if err := errors.Join(checkSlotNames(slot), store.CheckTTL(slot.TTL)); err != nil {
+		return fmt.Errorf("renew slot: %w", err)
+	}
+	v, err := s.call(ctx, what, repeatable, s.scripts.renewSlot, s.keys.semaphore(slot.Semaphore),
+		slot.Holder, milliseconds(slot.TTL))
+	if err != nil {
+		return err
+	}
+	r, err := parseReply(v)
+	if err == nil && r.word == "FENCED" {
+		err = store.ErrFenced
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// ReleaseSlot gives a slot back. One that is not held is no error.
+func (s *Store) ReleaseSlot(ctx context.Context, slot store.Slot) error {
+	if err := checkSlotNames(slot); err != nil {
+		return fmt.Errorf("release slot: %w", err)
+	}
+	_, err := s.call(ctx, "release slot of "+slot.Semaphore, repeatable, s.scripts.releaseSlot,
+		s.keys.semaphore(slot.Semaphore), slot.Holder)
+	return err
+}
+
+// Slots tells how busy a semaphore is.
+func (s *Store) Slots(ctx context.Context, semaphore string) (store.SlotUse, error) {
+	what := "count slots of " + semaphore
+	if err := store.CheckName("semaphore", semaphore); err != nil {
+		return store.SlotUse{}, fmt.Errorf("count slots: %w", err)
+	}
+	keys := s.keys.semaphore(semaphore)
+	v, err := s.call(ctx, what, repeatable, s.scripts.slotUse, []string{keys[0], keys[2]})
+	if err != nil {
+		return store.SlotUse{}, err
+	}
+	r, err := parseReply(v)
+	if err != nil {
+		return store.SlotUse{}, fmt.Errorf("%s: %w", what, err)
+	}
+	held, heldErr := r.count(0)
+	waiting, waitingErr := r.count(1)
+	if err := errors.Join(heldErr, waitingErr); err != nil {
+		return store.SlotUse{}, fmt.Errorf("%s: %w: %w", what, errReply, err)
+	}
+	return store.SlotUse{Held: int(held), Waiting: int(waiting)}, nil //nolint:gosec // counts of a set
+}
+
+func checkSlotNames(slot store.Slot) error {
+	return errors.Join(store.CheckName("semaphore", slot.Semaphore), store.CheckName("holder", slot.Holder))
+}
+
+// turn hears that a holder has been given a slot.
+type turn struct {
+	knock
+	holder string
+}
+
+func (t turn) hear(message string) {
+	if message == t.holder {
+		t.now()
+	}
+}
+
+func (t turn) connected() { t.now() }

@@ -1,0 +1,133 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Load returns all tables and lists at one position. It asks for their names
+// first, because a script must be told every key it touches, and starts again
+// when they have changed meanwhile.
+func (s *Store) Load(ctx context.Context, session wire.SessionID) (store.State, error) {
+	const what = "load session"
+	if err := session.Validate(); err != nil {
+		return store.State{}, fmt.Errorf("%s: %w", what, err)
+	}
+	k := s.keys.session(session)
+	for {
+		known, err := s.structures(ctx, what, session)
+		if err != nil {
+			return store.State{}, err
+		}
+		if known.missing {
+			return store.State{}, fmt.Errorf("%s %s: %w", what, session, store.ErrNotFound)
+		}
+		var names []string
+		keys, args := []string{k.meta()}, []any{known.version}
+		for _, name := range known.names {
+			if !strings.HasPrefix(name, listName(store.ColdPrefix)) {
+				names = append(names, name)
+				keys = append(keys, k.structure(name))
+				args = append(args, name[:1])
+			}
+		}
+		r, err := s.callSession(ctx, what, repeatable, session, s.scripts.load, keys, args...)
+		if err != nil {
+			return store.State{}, err
+		}
+		if r.word == "CHANGED" {
+			continue
+		}
+		state, err := s.decodeState(names, r)
+		if err != nil {
+			return store.State{}, fmt.Errorf("%s %s: %w", what, session, s.corrupt(ctx, session, err))
+		}
+		return state, nil
+	}
+}
+
+func (s *Store) decodeState(names []string, r reply) (store.State, error) {
+	top, err := r.position(0)
+	if err != nil {
+		return store.State{}, &store.CorruptError{Where: "top of the log", Reason: err.Error()}
+	}
+	state := store.State{At: top, Tables: map[string]map[string][]byte{}, Lists: map[string][][]byte{}}
+	for i, name := range names {
+		contents, _ := r.args[1+i].([]any)
+		if table, ok := strings.CutPrefix(name, tableName("")); ok {
+			if state.Tables[table], err = s.openTable(table, contents); err != nil {
+				return store.State{}, err
+			}
+			continue
+		}
+		list := strings.TrimPrefix(name, listName(""))
+		if state.Lists[list], err = s.openItems(list, contents); err != nil {
+			return store.State{}, err
+		}
+	}
+	return state, nil
+}
+
+func (s *Store) openTable(table string, contents []any) (map[string][]byte, error) {
+	fields := make(map[string][]byte, len(contents)/2)
+	for i := 0; i+1 < len(contents); i += 2 {
+		field, _ := contents[i].(string)
+		sealed, _ := contents[i+1].(string)
+		value, err := s.schema.Open(store.KindField, table+"/"+field, []byte(sealed))
+		if err != nil {
+			return nil, err
+		}
+		fields[field] = value
+	}
+	return fields, nil
+}
+
+func (s *Store) openItems(list string, contents []any) ([][]byte, error) {
+	items := make([][]byte, len(contents))
+	for i, v := range contents {
+		sealed, _ := v.(string)
+		value, err := s.schema.Open(store.KindItem, list, []byte(sealed))
+		if err != nil {
+			return nil, err
+		}
+		items[i] = value
+	}
+	return items, nil
+}
+
+// ReadList returns a part of a list.
+func (s *Store) ReadList(
+	ctx context.Context, session wire.SessionID, list string, from, limit int,
+) (store.ListPage, error) {
+	const what = "read list of session"
+	if err := session.Validate(); err != nil {
+		return store.ListPage{}, fmt.Errorf("%s: %w", what, err)
+	}
+	if err := store.CheckName("list", list); err != nil {
+		return store.ListPage{}, fmt.Errorf("%s %s: %w", what, session, err)
+	}
+	if from < 0 {
+		return store.ListPage{}, fmt.Errorf("%s %s: %w: from item %d", what, session, store.ErrInvalid, from)
+	}
+	k := s.keys.session(session)
+	r, err := s.callSession(ctx, what, repeatable, session, s.scripts.list,
+		[]string{k.meta(), k.structure(listName(list))}, from, store.PageLimit(limit))
+	if err != nil {
+		return store.ListPage{}, err
+	}
+	total, err := r.count(0)
+	if err != nil || len(r.args) != 2 {
+		return store.ListPage{}, fmt.Errorf("%s %s: %w", what, session, errors.Join(errReply, err))
+	}
+	contents, _ := r.args[1].([]any)
+	items, err := s.openItems(list, contents)
+	if err != nil {
+		return store.ListPage{}, fmt.Errorf("%s %s: %w", what, session, s.corrupt(ctx, session, err))
+	}
+	return store.ListPage{From: from, Items: items, Total: int(total)}, nil //nolint:gosec // the length of a list
+}

@@ -1,0 +1,162 @@
+package redisstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/everdesk/everdesk/store"
+)
+
+// Config tunes a store. The zero value means the defaults. Every replica that
+// shares a Redis must have the same Prefix, Limits and Schema.
+type Config struct {
+	// Prefix begins every key and channel, so that several hubs may share a
+	// Redis. It defaults to "everdesk" and may hold letters, digits and any
+	// of "._-:/".
+	Prefix string
+	Limits store.Limits
+	Schema store.Schema
+	// Logger gets what an operator should know. It defaults to none.
+	Logger *slog.Logger
+	// AllowEviction accepts a Redis that may throw keys away when its memory
+	// is full. Sessions then vanish without a trace.
+	AllowEviction bool
+	// ReplicaWait is how long a durable commit waits for a second Redis node.
+	// It defaults to 100 ms and must be shorter than the client's read timeout.
+	ReplicaWait time.Duration
+	// RetryFor is how long a call tries again what may be tried again before
+	// it is [store.ErrUnavailable]. It defaults to 1 s.
+	RetryFor time.Duration
+	// CheckEvery is how often followed sessions and pub/sub connections are
+	// checked for news that got lost. It defaults to 5 s.
+	CheckEvery time.Duration
+	// InboxEvery is how often an owner looks for commands nobody told it of.
+	// It defaults to 1 s.
+	InboxEvery time.Duration
+	// SlotEvery is how often someone who waits for a slot says so. Who does
+	// not say so for ten times as long has left. It defaults to 250 ms.
+	SlotEvery time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	c.Prefix = cmp.Or(c.Prefix, "everdesk")
+	c.Limits = c.Limits.WithDefaults()
+	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
+	c.ReplicaWait = cmp.Or(c.ReplicaWait, 100*time.Millisecond)
+	c.RetryFor = cmp.Or(c.RetryFor, time.Second)
+	c.CheckEvery = cmp.Or(c.CheckEvery, 5*time.Second)
+	c.InboxEvery = cmp.Or(c.InboxEvery, time.Second)
+	c.SlotEvery = cmp.Or(c.SlotEvery, 250*time.Millisecond)
+	return c
+}
+
+func (c Config) check() error {
+	const also = "._-:/"
+	for _, r := range c.Prefix {
+		isName := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !isName && !strings.ContainsRune(also, r) {
+			return fmt.Errorf("key prefix %q holds %q, want letters, digits and %q", c.Prefix, r, also)
+		}
+	}
+	if c.ReplicaWait < time.Millisecond || c.RetryFor < 0 || c.CheckEvery < 0 || c.InboxEvery < 0 || c.SlotEvery < 0 {
+		return errors.New("a waiting time is negative, or ReplicaWait under a millisecond")
+	}
+	return nil
+}
+
+// Store is a store in Redis. It is safe for concurrent use.
+//
+// Ownership: a Store owns every goroutine it starts, and Close returns only
+// when the last one has ended. It does not own the client, which is to be
+// closed after it.
+type Store struct {
+	cfg     Config
+	limits  store.Limits
+	schema  store.Schema
+	log     *slog.Logger
+	keys    keyspace
+	servers servers
+	scripts scripts
+	sealLen int
+
+	life context.Context //nolint:containedctx // the store's own life, which its goroutines share
+	end  context.CancelFunc
+
+	startMu sync.Mutex // keeps goroutines from starting while Close waits
+	wg      sync.WaitGroup
+
+	committer committer
+	bus       bus
+
+	tailsMu sync.Mutex // guards the following
+	tails   map[*tail]struct{}
+}
+
+// Open checks that Redis is fit to keep sessions and returns a store in it. The
+// client should be made of what [ParseURL] returns: it must obey contexts and
+// must not retry by itself.
+func Open(ctx context.Context, client redis.UniversalClient, cfg Config) (*Store, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("open redis store: %w: %w", store.ErrInvalid, err)
+	}
+	servers, err := newServers(client)
+	if err != nil {
+		return nil, fmt.Errorf("open redis store: %w: %w", store.ErrInvalid, err)
+	}
+	s := &Store{
+		cfg: cfg, limits: cfg.Limits, schema: cfg.Schema, log: cfg.Logger,
+		keys: keyspace{prefix: cfg.Prefix}, servers: servers, scripts: loadScripts(),
+		sealLen: len(cfg.Schema.Seal(nil, nil)), tails: map[*tail]struct{}{},
+	}
+	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	s.committer.init(s)
+	s.bus.init(s)
+	if err := s.inspect(ctx); err != nil {
+		s.end()
+		return nil, fmt.Errorf("open redis store: %w", err)
+	}
+	s.start(s.checkTails)
+	return s, nil
+}
+
+// Close ends the store: whoever waits in it gets [store.ErrClosed]. A commit
+// that is on its way may still be carried out.
+func (s *Store) Close() error {
+	s.startMu.Lock()
+	s.end()
+	s.startMu.Unlock()
+	s.wg.Wait()
+	return nil
+}
+
+// start runs fn in a goroutine that Close waits for. After Close it does nothing.
+func (s *Store) start(fn func()) {
+	s.startMu.Lock()
+	defer s.startMu.Unlock()
+	if s.life.Err() == nil {
+		s.wg.Go(fn)
+	}
+}
+
+// Ready says whether the store can serve.
+func (s *Store) Ready(ctx context.Context) error {
+	const what = "ask redis"
+	err := s.do(ctx, what, repeatable, s.keys.format(), func(ctx context.Context, server *redis.Client) error {
+		return server.Get(ctx, s.keys.format()).Err()
+	})
+	if err != nil || s.servers.cluster == nil {
+		return err
+	}
+	return s.explain(ctx, what, s.servers.each(ctx, func(ctx context.Context, server *redis.Client) error {
+		return server.Ping(ctx).Err()
+	}))
+}

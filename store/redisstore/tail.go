@@ -1,0 +1,270 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const (
+	// A tail keeps that many messages for a reader that is slow. What does not
+	// fit is dropped and read from the log when the reader gets there.
+	tailMessages = 64
+	tailBytes    = 1 << 20
+	// fillEvents is how many events a tail reads at once when it catches up.
+	fillEvents = 1000
+)
+
+// Tail shows a session's events after a cursor, and every later one as it is
+// committed by whatever replica. The log is the truth; published messages only
+// save the reading, as long as each follows the one before.
+func (s *Store) Tail(ctx context.Context, session wire.SessionID, after wire.Position) iter.Seq2[store.News, error] {
+	return func(yield func(store.News, error) bool) {
+		if err := session.Validate(); err != nil {
+			yield(store.News{}, fmt.Errorf("tail: %w", err))
+			return
+		}
+		k := s.keys.session(session)
+		t := &tail{store: s, session: session, woken: make(knock, 1), at: after, fill: true}
+		// Whoever listens before reading misses nothing in between.
+		defer s.bus.listen(k.partition, k.meta(), t)()
+		defer s.watch(t)()
+		for {
+			if err := t.step(ctx, yield); err != nil {
+				if !errors.Is(err, errStopped) {
+					yield(store.News{}, err)
+				}
+				return
+			}
+			select {
+			case <-t.woken:
+			case <-ctx.Done():
+			case <-s.life.Done():
+			}
+			if err := s.usable(ctx, "tail session "+string(session)); err != nil {
+				yield(store.News{}, err)
+				return
+			}
+		}
+	}
+}
+
+// errStopped says that the reader wants no more.
+var errStopped = errors.New("reader has stopped")
+
+// tail is one reader's way through a log.
+type tail struct {
+	store   *Store
+	session wire.SessionID
+	woken   knock
+
+	// The reader's own.
+	begun bool
+	owned bool
+
+	mu    sync.Mutex    // guards the following
+	at    wire.Position // what the reader has seen
+	fill  bool          // there may be more than in queue
+	queue []string
+	bytes int
+}
+
+// hear keeps a message for the reader.
+func (t *tail) hear(message string) {
+	if strings.HasPrefix(message, string(newsCommand)) {
+		return
+	}
+	t.mu.Lock()
+	if len(t.queue) >= tailMessages || t.bytes+len(message) > tailBytes {
+		t.queue, t.bytes, t.fill = nil, 0, true
+	}
+	// While the log is to be read anyway, messages are of no use, but for the
+	// one that says that the session is vacant or gone, which reading tells too.
+	if !t.fill {
+		t.queue = append(t.queue, message)
+		t.bytes += len(message)
+	}
+	t.mu.Unlock()
+	t.woken.now()
+}
+
+// connected makes the reader look into the log.
+func (t *tail) connected() {
+	t.mu.Lock()
+	t.fill = true
+	t.mu.Unlock()
+	t.woken.now()
+}
+
+// take returns what the reader has to do.
+func (t *tail) take() (messages []string, fill bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	messages, fill = t.queue, t.fill
+	t.queue, t.bytes, t.fill = nil, 0, false
+	return messages, fill
+}
+
+// step shows everything that is known by now.
+func (t *tail) step(ctx context.Context, yield func(store.News, error) bool) error {
+	for {
+		messages, fill := t.take()
+		if len(messages) == 0 && !fill {
+			return nil
+		}
+		for _, m := range messages {
+			n, ok := t.decode(m)
+			if !ok {
+				fill = true
+				break
+			}
+			if err := t.show(yield, n.after(t.at), n.kind == newsVacant); err != nil {
+				return err
+			}
+		}
+		if fill {
+			if err := t.catchUp(ctx, yield); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// decode reads a message. It is false when the message does not follow what the
+// reader has seen, or is none: then the log will tell.
+func (t *tail) decode(message string) (news, bool) {
+	if pos, ok := strings.CutPrefix(message, string(newsVacant)+" "); ok {
+		at, err := wire.ParsePosition(strings.TrimSpace(pos))
+		return news{kind: newsVacant}, err == nil && at == t.at
+	}
+	n, err := t.store.decodeEntry(t.session, message)
+	if err != nil || n.prev.Compare(t.at) > 0 {
+		return news{}, false
+	}
+	return n, true
+}
+
+// show passes events on, and that the session has become vacant.
+func (t *tail) show(yield func(store.News, error) bool, events []store.Event, vacant bool) error {
+	if len(events) > 0 {
+		t.mu.Lock()
+		t.at = events[len(events)-1].At
+		t.mu.Unlock()
+		t.owned = true // who else has written them
+	}
+	vacant = vacant && t.owned
+	if vacant {
+		t.owned = false
+	}
+	if len(events) == 0 && !vacant {
+		return nil
+	}
+	if !yield(store.News{Events: events, Vacant: vacant}, nil) {
+		return errStopped
+	}
+	return nil
+}
+
+// catchUp reads the log to its end. A store that is away for a while is no
+// reason to end, once the tail has begun.
+func (t *tail) catchUp(ctx context.Context, yield func(store.News, error) bool) error {
+	for {
+		page, err := t.store.read(ctx, t.session, t.at, fillEvents)
+		if errors.Is(err, store.ErrUnavailable) && t.begun {
+			if !t.store.pause(ctx, lastPause) {
+				return t.store.usable(ctx, "tail session "+string(t.session))
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if !t.begun {
+			t.begun, t.owned = true, page.owner != ""
+		}
+		more := len(page.events) == fillEvents
+		if err := t.show(yield, page.events, page.owner == "" && !more); err != nil || !more {
+			return err
+		}
+	}
+}
+
+// watch includes a tail in the regular checks.
+func (s *Store) watch(t *tail) (stop func()) {
+	s.tailsMu.Lock()
+	defer s.tailsMu.Unlock()
+	s.tails[t] = struct{}{}
+	return func() {
+		s.tailsMu.Lock()
+		defer s.tailsMu.Unlock()
+		delete(s.tails, t)
+	}
+}
+
+// checkTails compares, now and then, where tails are with where logs are, so
+// that a lost message costs time and never an event.
+func (s *Store) checkTails() {
+	tick := time.NewTicker(s.cfg.CheckEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-s.life.Done():
+			return
+		}
+		s.tailsMu.Lock()
+		bySession := map[wire.SessionID][]*tail{}
+		for t := range s.tails {
+			bySession[t.session] = append(bySession[t.session], t)
+		}
+		s.tailsMu.Unlock()
+		if err := s.compare(s.life, bySession); err != nil {
+			s.log.DebugContext(s.life, "positions were not checked", "err", err)
+		}
+	}
+}
+
+func (s *Store) compare(ctx context.Context, bySession map[wire.SessionID][]*tail) error {
+	states := map[wire.SessionID]*redis.StringCmd{}
+	err := s.pipelines(ctx, "check positions", func(add func(key string, fn func(redis.Pipeliner))) {
+		for id := range bySession {
+			meta := s.keys.session(id).meta()
+			add(meta, func(p redis.Pipeliner) { states[id] = p.HGet(ctx, meta, "state") })
+		}
+	})
+	for id, tails := range bySession {
+		cmd := states[id]
+		if cmd == nil {
+			continue
+		}
+		state, known := cmd.Result()
+		if known != nil && !errors.Is(known, redis.Nil) {
+			continue
+		}
+		for _, t := range tails {
+			t.verify(state)
+		}
+	}
+	return err
+}
+
+// verify makes the reader look into the log if it does not end where the reader
+// is, or if nobody owns it any more.
+func (t *tail) verify(state string) {
+	owner, _, _ := strings.Cut(strings.TrimPrefix(state, "!"), " ")
+	t.mu.Lock()
+	behind := !strings.HasSuffix(state, " "+t.at.String()) && len(t.queue) == 0
+	t.mu.Unlock()
+	if behind || owner == "" {
+		t.connected()
+	}
+}
