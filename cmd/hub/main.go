@@ -6,9 +6,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	redislog "github.com/redis/go-redis/v9/logging"
 )
 
 func main() {
+	redislog.Disable() // go-redis writes past our log; the store reports what matters
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	ctx, stop := context.WithCancelCause(context.Background())

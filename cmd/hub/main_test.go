@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	redislog "github.com/redis/go-redis/v9/logging"
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 )
@@ -22,5 +23,6 @@ func (l leakChecked) Run() int {
 }
 
 func TestMain(m *testing.M) {
+	redislog.Disable() // as main does; Redis servers die on purpose here
 	testscript.Main(leakChecked{m}, map[string]func(){"hub": main})
 }

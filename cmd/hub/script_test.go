@@ -25,8 +25,12 @@ import (
 //	hold ADDR              opens a connection that never sends anything
 func TestScript(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+	testscript.Run(t, scripts("testdata/script"))
+}
+
+func scripts(dir string) testscript.Params {
+	return testscript.Params{
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {
@@ -40,7 +44,7 @@ func TestScript(t *testing.T) {
 			"get":       cmdGet,
 			"hold":      cmdHold,
 		},
-	})
+	}
 }
 
 // noRaceNap keeps programs built with -race from sleeping a second at exit.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,6 +80,16 @@ func settings() []setting {
 			parse: func(c *config, s string) (err error) { c.store.sync, err = parseSync(s); return err },
 		},
 		{
+			name: "store-prefix", arg: "NAME", value: "everdesk", kind: redisStore,
+			help:  "begins every key in Redis, so that several installations can share one",
+			parse: func(c *config, s string) error { return parsePrefix(&c.store.prefix, s) },
+		},
+		{
+			name: "store-allow-eviction", value: "false", kind: redisStore,
+			help:  "start although Redis may throw keys away when its memory is full, and with\nthem desktops",
+			parse: func(c *config, s string) (err error) { c.store.allowEviction, err = parseSwitch(s); return err },
+		},
+		{
 			name: "config", arg: "FILE", outside: true,
 			help:  "a YAML file with any of these settings by name",
 			parse: func(*config, string) error { return nil },
@@ -140,6 +151,28 @@ func parseDuration(s string) (time.Duration, error) {
 	}
 	return d, nil
 }
+
+func parseSwitch(s string) (bool, error) {
+	switch s {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, errors.New("want true or false")
+}
+
+// parsePrefix refuses what would make keys that nobody wants to type. What
+// Redis Cluster takes for a hash tag is among it.
+func parsePrefix(prefix *string, s string) error {
+	if !prefixForm.MatchString(s) {
+		return errors.New("want letters, digits and any of ._-:/")
+	}
+	*prefix = s
+	return nil
+}
+
+var prefixForm = regexp.MustCompile(`^[A-Za-z0-9._:/-]{1,64}$`)
 
 // parseReplica leaves an empty name to be chosen by serve.
 func parseReplica(id *wire.ReplicaID, s string) error {

@@ -6,7 +6,10 @@ import (
 	"log/slog"
 	"strings"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/store/redisstore"
 )
 
 // engine is what the hub needs of a store so far.
@@ -25,9 +28,14 @@ const (
 
 // storeConfig says which store to open and how.
 type storeConfig struct {
-	kind   storeKind
+	kind storeKind
+
 	folder string
 	sync   filestore.Sync
+
+	redis         *redis.UniversalOptions
+	prefix        string
+	allowEviction bool
 }
 
 // parseURL takes the store setting apart, as far as that is possible without
@@ -43,7 +51,13 @@ func (c *storeConfig) parseURL(s string) error {
 		}
 		return nil
 	}
-	return errors.New("want file:FOLDER or a redis URL")
+	if !strings.HasPrefix(scheme, "redis") {
+		return errors.New("want file:FOLDER or a redis URL")
+	}
+	var err error
+	c.kind = redisStore
+	c.redis, err = redisstore.ParseURL(s)
+	return err
 }
 
 func parseSync(s string) (filestore.Sync, error) {
@@ -55,9 +69,28 @@ func parseSync(s string) (filestore.Sync, error) {
 }
 
 // open opens the store.
-func (c storeConfig) open(_ context.Context, log *slog.Logger) (engine, error) {
-	return filestore.Open(c.folder, filestore.Config{Sync: c.sync, Logger: log})
+func (c storeConfig) open(ctx context.Context, log *slog.Logger) (engine, error) {
+	if c.kind == fileStore {
+		return filestore.Open(c.folder, filestore.Config{Sync: c.sync, Logger: log})
+	}
+	client := redis.NewUniversalClient(c.redis)
+	s, err := redisstore.Open(ctx, client, redisstore.Config{
+		Prefix: c.prefix, AllowEviction: c.allowEviction, Logger: log,
+	})
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	return redisEngine{s, client}, nil
 }
+
+// redisEngine is a store with the client that it does not own.
+type redisEngine struct {
+	*redisstore.Store
+	client redis.UniversalClient
+}
+
+// Close implements engine.
+func (e redisEngine) Close() error { return errors.Join(e.Store.Close(), e.client.Close()) }
 
 // redact hides the password of a URL. It works on the text, so that it also
 // hides one that made the URL unreadable.
