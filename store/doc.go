@@ -91,9 +91,10 @@
 //     lease was released or has run out.
 //   - A quarantined session refuses Claim, Commit, Delete and Send with
 //     *QuarantinedError until an operator lifts it; reads, Renew and Release go
-//     on. Data that cannot be read is *CorruptError and quarantines its session
-//     (a card is left out of listings instead of breaking them). Other sessions
-//     run on. Data of a newer schema is [ErrNewerSchema] and no quarantine.
+//     on. Who has lost its lease may be told either that or [ErrFenced].
+//   - Data that cannot be read is *CorruptError and quarantines its session; a
+//     card is left out of listings instead of breaking them. Other sessions run
+//     on. Data of a newer schema is [ErrNewerSchema] and no quarantine.
 //   - Values are sealed with a schema version and a checksum (see [Schema]).
 //   - Times to live are positive; ids that are not valid are [wire.ErrID].
 //

@@ -69,7 +69,16 @@ func (p *player) delete(e Engine, s step) error {
 	if !ok {
 		return nil
 	}
-	return agree("Delete", nil, nil, e.Delete(p.ctx, l), p.model.delete(l))
+	return agree("Delete", nil, nil, e.Delete(p.ctx, l), p.model.delete(l), p.either(l)...)
+}
+
+// either is what a write with a lost lease may be told instead.
+func (p *player) either(l store.Lease) []error {
+	s := p.model.sessions[l.Session]
+	if _, err := p.model.owned(l); err == nil || s == nil || s.info.Quarantined == "" {
+		return nil
+	}
+	return []error{s.quarantine()}
 }
 
 // batch completes what a step drew, rightly or wrongly.
@@ -121,7 +130,7 @@ func (p *player) retry(e Engine, s step) error {
 func (p *player) commitBatch(e Engine, l store.Lease, b store.Batch) error {
 	got, gotErr := e.Commit(p.ctx, l, b)
 	want, wantErr := p.model.commit(l, b)
-	if err := agree("Commit", got, want, gotErr, wantErr); err != nil || gotErr != nil {
+	if err := agree("Commit", got, want, gotErr, wantErr, p.either(l)...); err != nil || gotErr != nil {
 		return err
 	}
 	return p.trim(e, l.Session)
@@ -189,7 +198,11 @@ func sameEvents(got, want []store.Event) error {
 }
 
 func (p *player) readList(e Engine, s step) error {
-	return p.readListOf(e, s.id(), s.list(), s.N%5-s.Wrong, s.N%7)
+	from := s.N%5 - s.Wrong
+	if p.model.sessions[s.id()] == nil {
+		from = 0 // one thing wrong at a time
+	}
+	return p.readListOf(e, s.id(), s.list(), from, s.N%7)
 }
 
 func (p *player) readListOf(e Engine, id wire.SessionID, list string, from, limit int) error {

@@ -222,6 +222,9 @@ func (p *player) releaseSlot(e Engine, s step) error {
 	if held := slices.Sorted(maps.Keys(p.model.semaphore(s.semaphore()).held)); len(held) > 0 && s.Wrong == 0 {
 		holder = held[s.N%len(held)]
 	}
+	if p.waiters[s.semaphore()+" "+holder] != nil {
+		return nil // nor is what becomes of a request whose slot is released
+	}
 	slot := store.Slot{Semaphore: s.semaphore(), Holder: holder, TTL: p.ttl(s.N)}
 	p.model.releaseSlot(slot)
 	if err := e.ReleaseSlot(p.ctx, slot); err != nil {

@@ -47,10 +47,17 @@ func (s step) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s session %d replica %d old %d wrong %d n %d %q", s.Do, s.Session, s.Replica, s.Old, s.Wrong, s.N, s.Text)
 	if s.Do == "commit" {
-		fmt.Fprintf(&b, " events %q ops %v consumed %v", s.Batch.Events, s.Batch.Ops, s.Batch.Consumed)
+		var sizes []int
+		for _, f := range s.Batch.Events {
+			sizes = append(sizes, len(f))
+		}
+		fmt.Fprintf(&b, " events of %v bytes, ops %v, consumed %v", sizes, s.Batch.Ops, s.Batch.Consumed)
 	}
 	return b.String()
 }
+
+// GoString keeps what rapid prints short; a failure tells the story in full.
+func (s step) GoString() string { return s.Do }
 
 // id of the session a step is about.
 func (s step) id() wire.SessionID      { return wire.SessionID(fmt.Sprint("s", s.Session)) }
