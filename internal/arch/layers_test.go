@@ -1,6 +1,7 @@
 package arch_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -46,16 +47,12 @@ func (p pkg) files() []string {
 
 // list asks the go command once for all packages of the module.
 var list = sync.OnceValues(func() ([]pkg, error) {
-	cmd := exec.Command("go", "list", "-json", module+"/...")
-	out, err := cmd.Output()
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return nil, errors.New(string(exit.Stderr))
-	}
+	out, err := golist(context.Background(), "-json", module+"/...")
 	if err != nil {
 		return nil, err
 	}
 	var all []pkg
-	in := json.NewDecoder(strings.NewReader(string(out)))
+	in := json.NewDecoder(strings.NewReader(out))
 	for {
 		var p pkg
 		switch err := in.Decode(&p); {
@@ -67,6 +64,14 @@ var list = sync.OnceValues(func() ([]pkg, error) {
 		all = append(all, p)
 	}
 })
+
+func golist(ctx context.Context, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", append([]string{"list"}, args...)...).Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return "", errors.New(string(exit.Stderr))
+	}
+	return string(out), err
+}
 
 func packages(t *testing.T) []pkg {
 	t.Helper()
@@ -168,4 +173,17 @@ func guest(path string) (room, bool) {
 		}
 	}
 	return room{}, false
+}
+
+// Templates call methods by name, so a program with them keeps every exported
+// method of every type: with go-redis that was 20 MB instead of 11.
+func TestProgramStaysSmall(t *testing.T) {
+	t.Parallel()
+	deps, err := golist(t.Context(), "-deps", module+"/cmd/hub")
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	if slices.Contains(strings.Fields(deps), "text/template") {
+		t.Error("cmd/hub depends on text/template; go mod why says by what way")
+	}
 }
