@@ -27,9 +27,10 @@ type queue struct {
 	wg sync.WaitGroup // the committer, who ends last
 
 	// What follows belongs to the committer alone.
-	buf    []byte
-	staged map[string]uint64 // versions of buckets with records in this group
-	marked bool              // the newest record is a mark
+	buf     []byte
+	staged  map[string]uint64 // versions of buckets with records in this group
+	marked  bool              // the newest record is a mark
+	ceiling int64             // of the total while compaction is at work, or 0
 }
 
 // request is batches on their way.
@@ -145,7 +146,7 @@ func (l *Log) commitLoop() {
 // is too far behind it returns no batches: those who write pay for it.
 func (l *Log) take() (group []request, c *chore, ending bool) {
 	q := &l.queue
-	held := l.house.behind.Load()
+	held := l.behind()
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.chores) > 0 {

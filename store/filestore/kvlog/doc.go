@@ -24,9 +24,10 @@
 // # Disk
 //
 // Segments are compacted oldest first, by writing what is still live to the end
-// of the log while commits go on. The folder holds at most twice the live bytes
-// plus [SlackSegments] segments; when compaction falls behind that, commits
-// wait for it. Live bytes count keys, values and a few bytes of framing each.
+// of the log while commits go on. The folder is kept to at most twice the live
+// bytes plus [SlackSegments] segments: when compaction falls behind, commits
+// wait for it. After much was deleted at once it takes a moment to get there.
+// Live bytes count keys, values and a few bytes of framing each.
 // What a dropped bucket held is off the disk at the latest [Config.PurgeAfter]
 // after the drop, unless the disk was full meanwhile.
 //

@@ -21,7 +21,7 @@ const retryAfter = time.Second
 type house struct {
 	wake chan struct{} // holds a token when there may be something to do
 
-	behind  atomic.Bool // commits wait for compaction
+	stuck   atomic.Bool // compaction could not do what it should
 	dropped atomic.Bool // something was dropped since the last purge
 	folding atomic.Bool // the housekeeper will look for buckets to fold
 
@@ -34,11 +34,24 @@ type house struct {
 // excess is how many bytes the folder holds beyond twice what is live.
 func (l *Log) excess() int64 { return l.total.Load() - 2*l.live.Load() }
 
-// Limits for excess: above the lower one compaction starts, above the upper one
-// commits wait for it. What is left of SlackSegments is for what compaction
-// itself writes before it deletes anything.
+// Compaction starts when there is more in excess than this.
 func (l *Log) compactAbove() int64 { return 2 * l.cfg.SegmentBytes }
-func (l *Log) waitAbove() int64    { return (SlackSegments - 2) * l.cfg.SegmentBytes }
+
+// behind reports whether compaction is so far behind that commits must wait for
+// it. It is asked by the committer before every group. What is in excess when
+// compaction starts may grow by two segments until it is done; the rest of
+// [SlackSegments] is for what compaction itself writes before it deletes.
+func (l *Log) behind() bool {
+	q := &l.queue
+	if l.excess() <= l.compactAbove() {
+		q.ceiling = 0
+		return false
+	}
+	if q.ceiling == 0 {
+		q.ceiling = l.total.Load() + 2*l.cfg.SegmentBytes
+	}
+	return l.total.Load() > q.ceiling && !l.house.stuck.Load()
+}
 
 // tendLater wakes the housekeeper if there is something for it. It is called
 // by the committer after every group.
@@ -107,7 +120,10 @@ func (l *Log) beginPurge() {
 // compactAll compacts segments as long as the folder is too large or something
 // is to be purged. One call visits every segment at most once.
 func (l *Log) compactAll() error {
-	defer l.hold(false)
+	defer func() {
+		l.house.stuck.Store(l.excess() > l.compactAbove())
+		signal(l.queue.wake) // those who waited need not any more
+	}()
 	end := l.newest()
 	for {
 		seg := l.oldest()
@@ -124,17 +140,10 @@ func (l *Log) compactAll() error {
 			return ErrClosed
 		default:
 		}
-		l.hold(l.excess() > l.waitAbove())
+		l.house.stuck.Store(false)
 		if err := l.compact(seg); err != nil {
 			return fmt.Errorf("compact %s: %w", segmentName(seg.id), err)
 		}
-	}
-}
-
-// hold makes commits wait for compaction, or lets them go on.
-func (l *Log) hold(on bool) {
-	if l.house.behind.Swap(on) && !on {
-		signal(l.queue.wake)
 	}
 }
 

@@ -1,9 +1,7 @@
 package kvlog_test
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"os"
@@ -127,10 +125,22 @@ func files(t tb, dir string) map[string][]byte {
 	return out
 }
 
+// quickDir is a folder on a file system in memory if there is one: for tests
+// that open logs a thousand times and do not care about the disk.
+func quickDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "kvlog-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { ok(t, os.RemoveAll(dir)) })
+	return dir
+}
+
 // restore makes a new folder with the given files.
 func restore(t *testing.T, files map[string][]byte) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir := quickDir(t)
 	for name, data := range files {
 		ok(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
 	}
@@ -155,49 +165,4 @@ func size(t tb, dir string) (n int64) {
 		n += int64(len(data))
 	}
 	return n
-}
-
-// history is a log that was written step by step.
-type history struct {
-	files  map[string][]byte
-	states []content // after each batch, the first before any
-	ends   []int64   // size of the only segment after each batch
-}
-
-// write makes a history of n batches of different shapes in one segment.
-func write(t *testing.T, n int, clean bool) history {
-	t.Helper()
-	dir := t.TempDir()
-	l := open(t, dir, kvlog.Config{})
-	h := history{states: []content{{}}}
-	total, _ := l.Sums()
-	h.ends = []int64{total}
-	for i := range n {
-		b := kvlog.NewBatch(fmt.Sprint("bucket", i%3))
-		next := h.states[i].clone()
-		m := next[fmt.Sprint("bucket", i%3)]
-		if m == nil {
-			m = map[string]string{}
-		}
-		for k := range i%4 + 1 {
-			key, value := fmt.Sprint("key", (i+k)%7), string(bytes.Repeat([]byte{byte(i)}, (i*13)%50))
-			b.Put(key, []byte(value))
-			m[key] = value
-		}
-		if i%5 == 4 {
-			b.Delete("key3")
-			delete(m, "key3")
-		}
-		next[fmt.Sprint("bucket", i%3)] = m
-		ok(t, l.Apply(b))
-		total, _ = l.Sums()
-		h.states, h.ends = append(h.states, next), append(h.ends, total)
-	}
-	if clean {
-		ok(t, l.Close())
-	} else {
-		ok(t, l.Kill())
-	}
-	h.files = files(t, dir)
-	return h
 }

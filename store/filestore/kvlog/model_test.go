@@ -103,7 +103,7 @@ func TestLogIsAMapOfMaps(t *testing.T) {
 	for _, mode := range []kvlog.Sync{kvlog.SyncInterval, kvlog.SyncAlways, kvlog.SyncOff} {
 		t.Run(fmt.Sprint("sync ", mode), func(t *testing.T) {
 			t.Parallel()
-			root := t.TempDir()
+			root := quickDir(t)
 			synctest.Test(t, func(t *testing.T) {
 				rapid.Check(struct{ rapid.TB }{t}, func(t *rapid.T) { // hides Deadline, which a bubble lacks
 					dir, err := os.MkdirTemp(root, "")

@@ -1,0 +1,295 @@
+package kvlog_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/store/filestore/kvlog"
+)
+
+// TestCompactionUnderLoad has writers and readers while segments come and go,
+// and looks at the folder's size all the time.
+func TestCompactionUnderLoad(t *testing.T) {
+	t.Parallel()
+	const writers, batches, keys = 4, 800, 60
+	dir := quickDir(t)
+	cfg := kvlog.Config{SegmentBytes: 64 << 10}
+	l := openFor(t, dir, cfg)
+	var wg sync.WaitGroup
+	excess := make([]float64, writers)
+	for w := range writers {
+		name := fmt.Sprint("bucket", w)
+		wg.Go(func() {
+			churn(t, l, name, batches, keys, func() {
+				total, live := l.Sums()
+				excess[w] = max(excess[w], float64(total-2*live)/float64(cfg.SegmentBytes))
+			})
+		})
+		wg.Go(func() {
+			for range batches / 4 {
+				for key, value := range readBucket(t, l, name) {
+					if !strings.HasPrefix(value, key+":") {
+						t.Errorf("%s is %.20q", key, value)
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+	most := slices.Max(excess)
+	if most > kvlog.SlackSegments {
+		t.Errorf("folder had %.1f segments more than twice its live bytes, want at most %d", most, kvlog.SlackSegments)
+	}
+	ok(t, l.Audit())
+	want := read(t, l)
+	ok(t, l.Close())
+	l = openFor(t, dir, cfg)
+	if got := read(t, l); !got.equal(want) {
+		t.Error("log is different after it was opened again")
+	}
+	ok(t, l.Audit())
+}
+
+// churn overwrites and deletes keys of a bucket, each value beginning with its
+// key, and calls look after every batch.
+func churn(t *testing.T, l *kvlog.Log, bucket string, batches, keys int, look func()) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, uint64(len(bucket))))
+	for range batches {
+		b := kvlog.NewBatch(bucket)
+		for range r.IntN(6) {
+			key := fmt.Sprint("key", r.IntN(keys))
+			b.Put(key, append([]byte(key+":"), bytes.Repeat([]byte("x"), r.IntN(2000))...))
+		}
+		if r.IntN(10) == 0 {
+			b.DeleteRange("key1", "key2")
+		}
+		if err := l.Apply(b); err != nil {
+			t.Errorf("batch: %v", err)
+			return
+		}
+		look()
+	}
+}
+
+// TestReadersKeepTheirSegments reads a selection long after its segments were
+// deleted.
+func TestReadersKeepTheirSegments(t *testing.T) {
+	t.Parallel()
+	dir := quickDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		l := openFor(t, dir, smallSegments())
+		put(t, l, "b", "key", "old")
+		s, err := l.Select("b", func(x *kvlog.Index, keep func(kvlog.Entry)) {
+			e, _ := x.Get("key")
+			keep(e)
+		})
+		ok(t, err)
+		first, _ := s.Place(0)
+		for range 100 {
+			put(t, l, "b", "key", strings.Repeat("x", 1000))
+		}
+		synctest.Wait()
+		if _, err := os.Stat(filepath.Join(dir, first)); err == nil {
+			t.Fatal("nothing was compacted")
+		}
+		values, err := s.Values(0, 1)
+		ok(t, err)
+		if string(values[0]) != "old" {
+			t.Errorf("value is %q, want old", values[0])
+		}
+		s.Close()
+	})
+}
+
+// TestFolding folds buckets that nobody uses and uses them again.
+func TestFolding(t *testing.T) {
+	t.Parallel()
+	dir := quickDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		cfg := kvlog.Config{FoldAfter: time.Minute}
+		l := openFor(t, dir, cfg)
+		want := content{}
+		for i := range 20 {
+			name := fmt.Sprint("bucket", i)
+			want[name] = map[string]string{}
+			b := kvlog.NewBatch(name)
+			for k := range 100 {
+				key := fmt.Sprint("key", k)
+				if k%50 == 0 {
+					key = "\x00" + key
+				}
+				b.Put(key, []byte(name+key))
+				want[name][key] = name + key
+			}
+			ok(t, l.Apply(b))
+		}
+		put(t, l, "small", "key", "value")
+		want["small"] = map[string]string{"key": "value"}
+		folded := func(n int) {
+			t.Helper()
+			if got, all := l.Folded(); got != n || all != 21 {
+				t.Fatalf("%d of %d buckets are folded, want %d", got, all, n)
+			}
+		}
+		folded(0)
+		time.Sleep(30 * time.Second)
+		put(t, l, "bucket0", "key1", "changed")
+		want["bucket0"]["key1"] = "changed"
+		time.Sleep(45 * time.Second)
+		folded(19)
+		time.Sleep(time.Minute)
+		folded(20)
+		for range 2 {
+			pins, err := l.Pins("bucket3")
+			ok(t, err)
+			values, err := pins.Values(0, len(pins.Entries()))
+			ok(t, err)
+			if len(values) != 2 || string(values[0]) != "bucket3\x00key0" {
+				t.Errorf("pinned values are %q", values)
+			}
+			pins.Close()
+			folded(20) // which did not unfold it
+			ok(t, l.Audit())
+			ok(t, l.Close())
+			l = openFor(t, dir, cfg)
+			folded(20)
+		}
+		ok(t, l.Apply(kvlog.Drop("bucket7")))
+		delete(want, "bucket7")
+		if got := read(t, l); !got.equal(want) {
+			t.Errorf("log holds\n%v, want\n%v", got, want)
+		}
+		ok(t, l.Audit())
+	})
+}
+
+// TestDamagedFold cannot read a folded index and makes it anew.
+func TestDamagedFold(t *testing.T) {
+	t.Parallel()
+	dir := quickDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		l := openFor(t, dir, kvlog.Config{FoldAfter: time.Minute})
+		want := content{"b": {}}
+		for i := range 40 {
+			put(t, l, "b", fmt.Sprint("key", i), fmt.Sprint(i))
+			want["b"][fmt.Sprint("key", i)] = fmt.Sprint(i)
+			if i == 20 {
+				ok(t, l.Apply(kvlog.Drop("b")))
+				clear(want["b"])
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		path, off, size := l.WhereFold("b")
+		if path == "" {
+			t.Fatal("bucket is not folded")
+		}
+		flip(t, path, off+size/2)
+		if got := read(t, l); !got.equal(want) {
+			t.Errorf("log holds\n%v, want\n%v", got, want)
+		}
+		ok(t, l.Audit())
+	})
+}
+
+// TestDamageFoundByCompaction damages a value while the log is open. When its
+// segment is compacted the bucket is named, the segment kept aside, and all
+// other values are saved.
+func TestDamageFoundByCompaction(t *testing.T) {
+	t.Parallel()
+	dir := quickDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		var damages []kvlog.Damage
+		cfg := smallSegments()
+		cfg.OnDamage = func(d kvlog.Damage) { damages = append(damages, d) }
+		l := openFor(t, dir, cfg)
+		for i := range 5 {
+			put(t, l, fmt.Sprint("b", i), "key", "value")
+		}
+		path, off, _ := l.Where("b2", "key")
+		flip(t, path, off)
+		for range 100 {
+			put(t, l, "busy", "key", strings.Repeat("x", 1000))
+		}
+		synctest.Wait()
+		if len(damages) != 1 || damages[0].Bucket != "b2" {
+			t.Fatalf("damages are %v, want that of b2", damages)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "aside", filepath.Base(path))); err != nil {
+			t.Errorf("damaged segment was not kept: %v", err)
+		}
+		for range 2 {
+			got := read(t, l)
+			for _, i := range []int{0, 1, 3, 4} {
+				if name := fmt.Sprint("b", i); got[name]["key"] != "value" {
+					t.Errorf("%s holds %v", name, got[name])
+				}
+			}
+			if len(got["b2"]) > 0 {
+				t.Errorf("damaged bucket holds %v", got["b2"])
+			}
+			ok(t, l.Audit())
+			ok(t, l.Close())
+			l = openFor(t, dir, cfg)
+		}
+		if len(damages) != 1 {
+			t.Errorf("damages are %v after opening again", damages)
+		}
+	})
+}
+
+// TestPurge looks for the bytes of a dropped bucket in the files.
+func TestPurge(t *testing.T) {
+	t.Parallel()
+	dir := quickDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		l := openFor(t, dir, kvlog.Config{})
+		secret := []byte("the secret of a deleted session")
+		onDisk := func() bool {
+			for _, data := range files(t, dir) {
+				if bytes.Contains(data, secret) {
+					return true
+				}
+			}
+			return false
+		}
+		put(t, l, "other", "key", "value")
+		put(t, l, "deleted", "key", string(secret))
+		ok(t, l.Apply(kvlog.Drop("deleted")))
+		time.Sleep(23 * time.Hour)
+		if !onDisk() {
+			t.Error("the test does not see what it should not see later")
+		}
+		time.Sleep(2 * time.Hour)
+		if onDisk() {
+			t.Error("what was deleted is on disk after a day")
+		}
+		if got := read(t, l); !got.equal(content{"other": {"key": "value"}}) {
+			t.Errorf("log holds %v", got)
+		}
+	})
+}
+
+// flip changes one bit of a file.
+func flip(t *testing.T, path string, off int64) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	ok(t, err)
+	b := make([]byte, 1)
+	_, err = f.ReadAt(b, off)
+	ok(t, err)
+	b[0] ^= 4
+	_, err = f.WriteAt(b, off)
+	ok(t, err)
+	ok(t, f.Close())
+}
