@@ -3,6 +3,7 @@ package gateway
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -31,9 +32,9 @@ func problemOf(err error, r *http.Request) *problemError {
 	if h, ok := errors.AsType[*echo.HTTPError](err); ok {
 		switch h.Code {
 		case http.StatusNotFound:
-			return misdirected(h.Code, "Nothing is at "+r.URL.Path+".")
+			return misdirected(h.Code, fmt.Sprintf("Nothing is at %.100s.", r.URL.Path))
 		case http.StatusMethodNotAllowed:
-			return misdirected(h.Code, r.Method+" is not possible at "+r.URL.Path+".")
+			return misdirected(h.Code, fmt.Sprintf("%.20s is not possible at %.100s.", r.Method, r.URL.Path))
 		}
 	}
 	return problem(wire.CodeExecutionFailed, "")

@@ -93,6 +93,11 @@ func TestUnknownPathAndMethod(t *testing.T) {
 	}
 	wantProblem(t, ask(t, s, http.MethodGet, "/no/such"), want)
 
+	// A long path is not sent back whole.
+	if rec := ask(t, s, http.MethodGet, "/"+strings.Repeat("x", 5000)); rec.Body.Len() > 500 {
+		t.Errorf("answer of %d bytes", rec.Body.Len())
+	}
+
 	rec := ask(t, s, http.MethodDelete, "/readyz")
 	want.Title, want.Status, want.Detail = "Method Not Allowed", http.StatusMethodNotAllowed, "DELETE is not possible at /readyz."
 	wantProblem(t, rec, want)
