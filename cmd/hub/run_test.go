@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -77,6 +78,12 @@ func TestRunServesUntilItsContextEnds(t *testing.T) {
 
 func TestRunExitCodes(t *testing.T) {
 	t.Parallel()
+	var lc net.ListenConfig
+	taken, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { taken.Close() })
 	for name, tt := range map[string]struct {
 		args []string
 		want int
@@ -85,7 +92,7 @@ func TestRunExitCodes(t *testing.T) {
 		"unknown command":  {[]string{"dance"}, exitUsage},
 		"unknown flag":     {[]string{"serve", "--dance"}, exitUsage},
 		"cannot do it":     {[]string{"health", "http://127.0.0.1:1"}, exitFailure},
-		"cannot listen":    {[]string{"--addr", "192.0.2.1:1", "--store", "file:" + t.TempDir()}, exitFailure},
+		"cannot listen":    {[]string{"--addr", taken.Addr().String(), "--store", "file:" + t.TempDir()}, exitFailure},
 		"flag before help": {[]string{"--dance", "--help"}, exitOK},
 	} {
 		t.Run(name, func(t *testing.T) {
