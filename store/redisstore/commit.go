@@ -27,12 +27,12 @@ func (s *Store) commit(ctx context.Context, l store.Lease, b store.Batch) (store
 	if err := s.limits.CheckBatch(l, b); err != nil {
 		return store.Receipt{}, err
 	}
-	v, durable, err := s.committer.run(ctx, s.encode(l, b))
+	v, durable, err := s.committer.run(ctx, l, b)
 	if err != nil {
 		return store.Receipt{}, s.sessionError(ctx, l.Session, err)
 	}
 	receipt := store.Receipt{Top: topAfter(b), Durable: durable}
-	if v == int64(1) {
+	if _, applied := v.(int64); applied {
 		return receipt, nil
 	}
 	r, err := parseReply(v)
@@ -72,9 +72,15 @@ type write struct {
 	partition uint16
 	keys      []string
 	args      []any
+	entry     []byte // of the log, nil if there are no events
+	at        string // the entry's id
 	size      int
 	durable   bool
 }
+
+// meta and log are the first of a write's keys.
+func (w *write) meta() string { return w.keys[0] }
+func (w *write) log() string  { return w.keys[1] }
 
 func (s *Store) encode(l store.Lease, b store.Batch) *write {
 	k := s.keys.session(l.Session)
@@ -84,9 +90,9 @@ func (s *Store) encode(l store.Lease, b store.Batch) *write {
 		partition: k.partition,
 		keys:      []string{k.meta(), k.log(), k.marks(), k.quarantine()},
 		args: []any{
-			leaseState(l, b.Number-1, b.Prev), leaseState(l, b.Number, top), top.String(), len(b.Events), bytes, entry, 0,
+			leaseState(l, b.Number-1, b.Prev), leaseState(l, b.Number, top), b.Prev.String(), len(b.Events), bytes, 0,
 		},
-		size: len(entry), durable: b.Durable,
+		entry:     entry, at: top.String(), size: len(entry), durable: b.Durable,
 	}
 	if b.Card != nil || b.Working != nil || len(b.Ops)+len(b.Consumed) > 0 {
 		s.encodeMore(w, k, l.Session, b)
@@ -115,7 +121,7 @@ func (s *Store) encodeEntry(b store.Batch) (entry []byte, frameBytes int) {
 		frameBytes += len(f)
 	}
 	const headerBytes = 96
-	entry = make([]byte, 0, headerBytes+s.sealLen+frameBytes+len(b.Events))
+	entry = s.buffers.get(headerBytes + s.sealLen + frameBytes + len(b.Events))
 	entry = append(b.Prev.Append(append(entry, "c "...)), ' ')
 	entry = append(strconv.AppendInt(entry, int64(len(b.Events)), 10), ' ')
 	entry = append(strconv.AppendInt(entry, int64(frameBytes), 10), '\n')

@@ -94,6 +94,7 @@ type Store struct {
 	wg      sync.WaitGroup
 
 	committer committer
+	buffers   buffers
 	bus       bus
 
 	tailsMu sync.Mutex // guards the following

@@ -41,7 +41,9 @@ local p = plan(KEYS[1], KEYS[3], events, bytes, 1, y, prev, top, tonumber(ARGV[5
 if not p then return {'CORRUPT', KEYS[1]} end
 
 till = string.format('%.0f', now + ARGV[3])
+if events > 0 and redis.pcall('XSETID', KEYS[2], prev).err then return {'CORRUPT', KEYS[2]} end
 redis.call('XADD', KEYS[2], top, 'd', entry)
+redis.call('XSETID', KEYS[2], locked)
 redis.call('HSET', KEYS[1], 'state', table.concat({ARGV[2], e, '0', top}, ' '), 'events', events + 1, 'bytes', bytes + y,
   'until', till, 'updated', ms)
 if events == 0 then redis.call('HSET', KEYS[1], 'oldest', top) end

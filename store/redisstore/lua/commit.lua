@@ -7,22 +7,22 @@
 --   8 ids, 9 done, 10... the tables and lists it touches.
 -- ARGV: 1 number of batches, 2 and 3 bounds of logs, 4 how many consumed commands
 --   are remembered, 5 '1' if a second node will be asked for the writes; then
---   for each batch 1 state that must be there, 2 state after it, 3 position of
---   its last event, 4 number of events, 5 their bytes, 6 entry or '', 7 number
---   of further arguments; and if that is not 0: 1 session, 2 card or '',
---   3 working '1', '0' or '', 4 number of structures, 5 number of consumed ids,
---   then the names of the structures ('t:' table, 'l:' list), the ids, and the
---   ops: a letter, the number of the structure, and what the op needs.
--- Returns for each batch 1 when applied, {'DUP', top} when it had been already,
---   or a refusal: {'QUARANTINED', reason}, {'FENCED'}, {'GAP', top, number},
---   {'CORRUPT', key}.
+--   for each batch 1 state that must be there, 2 state after it, 3 where the log
+--   ends before it, 4 number of events, 5 their bytes, 6 number of further
+--   arguments; and if that is not 0: 1 session, 2 card or '', 3 working '1', '0' or '', 4 number of structures,
+--   5 number of consumed ids, then the names of the structures ('t:' table, 'l:'
+--   list), the ids, and the ops: a letter, the number of the structure, and what
+--   the op needs.
+-- Returns for each batch 1 when applied, 2 if somebody follows the session,
+--   {'DUP', top} when it had been applied already, or a refusal:
+--   {'QUARANTINED', reason}, {'FENCED'}, {'GAP', top, number}, {'CORRUPT', key}.
 --
--- What a lease may write is decided by one comparison: owner, epoch, number of
--- the last batch and top of the log are one string. Everything that could fail
--- is looked at before the first write, because a script that stops half-way is
--- not undone. The entry carries prev, so that it is also the message to the
--- other replicas, as it is. Several batches share a call because calling costs
--- as much as a small batch.
+-- The entries themselves are added by the XADDs behind this script in the same
+-- transaction, see log.lua. What a lease may write is decided by one comparison:
+-- owner, epoch, number of the last batch and top of the log are one string.
+-- Everything that could fail is looked at before the first write, because a
+-- script that stops half-way is not undone. Several batches share a call because
+-- calling costs as much as a small batch.
 local maxev, maxby = tonumber(ARGV[2]), tonumber(ARGV[3])
 local t = redis.call('TIME')
 local now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
@@ -46,15 +46,14 @@ local function check(k, a, structures, consumed)
     return is ~= want and is ~= 'none', is == 'none'
   end
   local needs, fresh = {}, {}
-  if ARGV[a + 5] ~= '' then needs[1] = 'stream' end
-  if ARGV[a + 9] ~= '' then needs[4] = 'zset' end
+  if ARGV[a + 8] ~= '' then needs[4] = 'zset' end
   if structures > 0 then needs[5] = 'set' end
   if consumed > 0 then needs[6], needs[7], needs[8] = 'stream', 'hash', 'list' end
   for i, want in pairs(needs) do
     if wrong(KEYS[k + i], want) then return KEYS[k + i] end
   end
   for i = 1, structures do
-    local bad, none = wrong(KEYS[k + 8 + i], string.sub(ARGV[a + 11 + i], 1, 1) == 't' and 'hash' or 'list')
+    local bad, none = wrong(KEYS[k + 8 + i], string.sub(ARGV[a + 10 + i], 1, 1) == 't' and 'hash' or 'list')
     if bad then return KEYS[k + 8 + i] end
     fresh[i] = none
   end
@@ -103,7 +102,7 @@ local ops = {
 
 -- further applies what a batch has beside events.
 local function further(k, a, structures, consumed, fresh)
-  local meta, session, card, working = KEYS[k], ARGV[a + 7], ARGV[a + 8], ARGV[a + 9]
+  local meta, session, card, working = KEYS[k], ARGV[a + 6], ARGV[a + 7], ARGV[a + 8]
   if card ~= '' then redis.call('HSET', meta, 'card', card) end
   if working ~= '' then
     redis.call('HSET', meta, 'working', working)
@@ -113,7 +112,7 @@ local function further(k, a, structures, consumed, fresh)
       redis.call('ZREM', KEYS[k + 4], session)
     end
   end
-  local i, last = a + 12 + structures, a + 6 + ARGV[a + 6]
+  local i, last = a + 11 + structures, a + 5 + ARGV[a + 5]
   if consumed > 0 then consume(KEYS[k + 6], KEYS[k + 7], KEYS[k + 8], i, consumed) end
   i = i + consumed
   while i <= last do i = i + 2 + ops[ARGV[i]](KEYS[k + 8 + ARGV[i + 1]], i + 2) end
@@ -121,7 +120,7 @@ local function further(k, a, structures, consumed, fresh)
   for j = 1, structures do
     local there = redis.call('EXISTS', KEYS[k + 8 + j]) == 1
     if there == fresh[j] then
-      redis.call(there and 'SADD' or 'SREM', KEYS[k + 5], ARGV[a + 11 + j])
+      redis.call(there and 'SADD' or 'SREM', KEYS[k + 5], ARGV[a + 10 + j])
       changed = true
     end
   end
@@ -129,7 +128,8 @@ local function further(k, a, structures, consumed, fresh)
 end
 
 -- apply applies the batch whose keys and arguments begin at k and a.
-local function apply(k, a, structures, consumed)
+local followed, channels = {}, {}
+local function apply(number, k, a, structures, consumed)
   local meta, log, marks = KEYS[k], KEYS[k + 1], KEYS[k + 2]
   local m = redis.call('HMGET', meta, 'state', 'events', 'bytes', 'stopevents', 'stopbytes')
   if m[1] ~= ARGV[a] then return mismatch(k, a, m[1]) end
@@ -138,7 +138,7 @@ local function apply(k, a, structures, consumed)
   if not (events and bytes and stopevents and stopbytes) then return {'CORRUPT', meta} end
   local p, fresh
   if n > 0 and (events + n > stopevents or bytes + y > stopbytes) then
-    p = plan(meta, marks, events, bytes, n, y, string.match(ARGV[a], '%S+$'), ARGV[a + 2], maxev, maxby)
+    p = plan(meta, marks, events, bytes, n, y, ARGV[a + 2], string.match(ARGV[a + 1], '[%d-]+$'), maxev, maxby)
     if not p then return {'CORRUPT', meta} end
   end
   if structures then
@@ -147,8 +147,8 @@ local function apply(k, a, structures, consumed)
     if wrong then return {'CORRUPT', wrong} end
   end
   if n > 0 then
-    redis.call('XADD', log, ARGV[a + 2], 'd', ARGV[a + 5])
-    redis.call('SPUBLISH', meta, ARGV[a + 5])
+    if redis.pcall('XSETID', log, ARGV[a + 2]).err then return {'CORRUPT', log} end
+    followed[#followed + 1], channels[#channels + 1] = number, meta
   end
   redis.call('HSET', meta, 'state', ARGV[a + 1], 'events', events + n, 'bytes', bytes + y, 'updated', now)
   if p then grow(meta, log, marks, p) end
@@ -158,13 +158,19 @@ end
 
 local answers, k, a = {}, 1, 6
 for i = 1, tonumber(ARGV[1]) do
-  if ARGV[a + 6] == '0' then
-    answers[i] = apply(k, a)
-    k, a = k + 4, a + 7
+  if ARGV[a + 5] == '0' then
+    answers[i] = apply(i, k, a)
+    k, a = k + 4, a + 6
   else
-    local structures, consumed = tonumber(ARGV[a + 10]), tonumber(ARGV[a + 11])
-    answers[i] = apply(k, a, structures, consumed)
-    k, a = k + 9 + structures, a + 7 + ARGV[a + 6]
+    local structures, consumed = tonumber(ARGV[a + 9]), tonumber(ARGV[a + 10])
+    answers[i] = apply(i, k, a, structures, consumed)
+    k, a = k + 9 + structures, a + 6 + ARGV[a + 5]
+  end
+end
+if #channels > 0 then
+  local counts = redis.call('PUBSUB', 'SHARDNUMSUB', unpack(channels))
+  for i, number in ipairs(followed) do
+    if counts[2 * i] > 0 then answers[number] = 2 end
   end
 end
 return answers

@@ -1,4 +1,11 @@
--- Shared by claim.lua and commit.lua: how a log grows within its bounds.
+-- Shared by the scripts that write: how a log grows within its bounds.
+--
+-- A log takes no entries by itself: its last id is the highest there is. A
+-- script that has said yes to a batch sets it to where the log ends, so that the
+-- XADD behind it in the same transaction works, and the XSETID behind that locks
+-- the log again. So the bytes of a batch need not go through Lua, which would
+-- copy them and hash every one of them (a third of Redis' work, measured), and
+-- an XADD whose script said no, or was not even known, adds nothing.
 --
 -- A log is cut into chunks of at most a sixteenth of its bounds (a larger batch
 -- is a chunk alone), and whole chunks are dropped. Only a chunk's ends are
@@ -8,7 +15,8 @@
 -- correction; "chunk" is `<first position> <events> <bytes>` when the newest
 -- chunk began, "dropped" is `<events> <bytes>` of what is gone, a mark is
 -- `<first position> <last position> <events> <bytes>` when the chunk ended.
---
+local locked = '18446744073709551615-18446744073709551615'
+
 -- plan says what has to be done when n events of y bytes, the last at position
 -- top, are added after prev to a log that has events and bytes. It only reads,
 -- because nothing may fail after the first write. It returns what grow needs, or
