@@ -48,7 +48,10 @@ type Config struct {
 	// Logger defaults to silence.
 	Logger *slog.Logger
 
-	openFile func(path string, flag int) (kvlog.File, error) // tests pass files that fail
+	// What tests change: files that fail, and how long an unused session stays
+	// in memory.
+	openFile  func(path string, flag int) (kvlog.File, error)
+	foldAfter time.Duration
 }
 
 func (c Config) withDefaults() Config {

@@ -1,6 +1,8 @@
 package filestore
 
 import (
+	"time"
+
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/store/filestore/kvlog"
 	"github.com/everdesk/everdesk/store/storetest"
@@ -9,6 +11,12 @@ import (
 // WithFiles makes a store use files that fail.
 func (c Config) WithFiles(open func(path string, flag int) (kvlog.File, error)) Config {
 	c.openFile = open
+	return c
+}
+
+// WithFoldAfter makes a store fold sessions early.
+func (c Config) WithFoldAfter(d time.Duration) Config {
+	c.foldAfter = d
 	return c
 }
 

@@ -1,8 +1,11 @@
 package filestore_test
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
 	"os"
+	"os/exec"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -10,7 +13,56 @@ import (
 	"github.com/everdesk/everdesk/store/filestore"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain runs the tests, or one of the programs that tests start as processes
+// of their own.
+func TestMain(m *testing.M) {
+	if name := os.Getenv(programVariable); name != "" {
+		os.Exit(runProgram(name))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// programVariable names the program to run instead of the tests.
+const programVariable = "FILESTORE_TEST_PROGRAM"
+
+// runProgram runs a program and returns its exit code.
+func runProgram(name string) int {
+	program, known := map[string]func(args []string) error{
+		"write": writeUntilKilled, "hold": holdFolder, "fill": fillDisk, "sleep": sleepingSessions,
+	}[name]
+	err := errors.New("no such program")
+	if known {
+		err = program(os.Args[1:])
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// command returns a command that runs a program.
+func command(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	ok(t, err)
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd.Env = append(os.Environ(), programVariable+"="+name)
+	cmd.Stderr = t.Output()
+	return cmd
+}
+
+// quickDir is a folder on a file system in memory if there is one: for tests
+// that open stores a thousand times and do not care about the disk.
+func quickDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "filestore-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { ok(t, os.RemoveAll(dir)) })
+	return dir
+}
 
 func open(t *testing.T, dir string, cfg filestore.Config) *filestore.Store {
 	t.Helper()

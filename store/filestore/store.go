@@ -55,7 +55,7 @@ func Open(dir string, cfg Config) (*Store, error) {
 	var mu sync.Mutex
 	log, err := kvlog.Open(dir, kvlog.Config{
 		Sync: cfg.Sync, SyncEvery: cfg.SyncEvery, SegmentBytes: cfg.SegmentBytes,
-		Logger: cfg.Logger, OpenFile: cfg.openFile,
+		Logger: cfg.Logger, OpenFile: cfg.openFile, FoldAfter: cfg.foldAfter,
 		OnDamage: func(d kvlog.Damage) {
 			mu.Lock()
 			defer mu.Unlock()

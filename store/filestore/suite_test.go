@@ -36,7 +36,7 @@ func (e *env) reopen(t *testing.T, o storetest.Options) storetest.Engine {
 
 func (e *env) checkpoint(t *testing.T) func(*testing.T) storetest.Engine {
 	t.Helper()
-	saved := filepath.Join(t.TempDir(), "saved")
+	saved := filepath.Join(quickDir(t), "saved")
 	ok(t, os.CopyFS(saved, os.DirFS(e.dir)))
 	return func(t *testing.T) storetest.Engine {
 		t.Helper()
@@ -58,16 +58,20 @@ func (e *env) corrupt(t *testing.T, d storetest.Damage) storetest.Engine {
 }
 
 // setup makes environments of stores with a given configuration.
-func setup(base filestore.Config, unit time.Duration) storetest.Setup {
+func setup(base filestore.Config, unit time.Duration, virtual bool) storetest.Setup {
 	return func(t *testing.T, o storetest.Options) storetest.Env {
 		t.Helper()
-		e := &env{dir: t.TempDir(), base: base, opts: o}
+		dir := t.TempDir()
+		if virtual {
+			dir = quickDir(t)
+		}
+		e := &env{dir: dir, base: base, opts: o}
 		e.open(t)
 		return storetest.Env{
 			Open:    func(*testing.T) storetest.Engine { return e.store },
 			Advance: time.Sleep,
-			Unit:    unit,
-			Reopen:  e.reopen, Checkpoint: e.checkpoint, Corrupt: e.corrupt,
+			Unit:    unit, Virtual: virtual,
+			Reopen: e.reopen, Checkpoint: e.checkpoint, Corrupt: e.corrupt,
 		}
 	}
 }
@@ -83,7 +87,19 @@ func TestContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			storetest.Run(t, synctest.Test, setup(cfg, time.Minute))
+			storetest.Run(t, synctest.Test, setup(cfg, time.Minute, true))
 		})
 	}
+}
+
+// TestContractInRealTime does the same once more without a bubble.
+func TestContractInRealTime(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, storetest.Plain, setup(filestore.Config{}, 200*time.Millisecond, false))
+}
+
+// TestModel compares the store with a pure model over random programs.
+func TestModel(t *testing.T) {
+	t.Parallel()
+	storetest.RunModel(t, synctest.Test, setup(filestore.Config{SegmentBytes: 8 << 10}, time.Minute, true))
 }

@@ -133,8 +133,10 @@ func (r *replay) cut(i int, off int64) error {
 			return err
 		}
 	}
-	r.cfg.Logger.Warn("cut off the torn end of the log", "file", filepath.Base(seg.path),
-		"offset", off, "bytes", seg.size-off, "later_segments", len(later))
+	if seg.size > off || len(later) > 0 {
+		r.cfg.Logger.Warn("cut off the torn end of the log", "file", filepath.Base(seg.path),
+			"offset", off, "bytes", seg.size-off, "later_segments", len(later))
+	}
 	for _, s := range later {
 		if err := r.moveAside(s); err != nil {
 			return err

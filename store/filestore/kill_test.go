@@ -1,0 +1,374 @@
+package filestore_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// killRounds is how often each sync mode is killed. The variable makes it more.
+func killRounds(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("FILESTORE_KILL_ROUNDS")
+	if text == "" {
+		return 25
+	}
+	n, err := strconv.Atoi(text)
+	ok(t, err)
+	return n
+}
+
+const killSessions = 4
+
+// killConfig makes segments so small that compaction is under way at most kills,
+// and keeps enough of the log to see every batch of a round.
+func killConfig(mode string) (filestore.Config, error) {
+	sync, err := filestore.ParseSync(mode)
+	return filestore.Config{
+		Sync: sync, SegmentBytes: 64 << 10,
+		Limits: store.Limits{LogEvents: 600, InboxCommands: 50},
+	}, err
+}
+
+// killFrame is what the writer writes and the checker expects.
+type killFrame struct {
+	Epoch  uint64 `json:"epoch"`
+	Number uint64 `json:"number"`
+	Event  int    `json:"event"`
+	Filler string `json:"filler"`
+}
+
+// batchEvents is how many events a batch has.
+func batchEvents(number uint64) int { return int(number % 4) }
+
+// writeUntilKilled is a program that writes to all sessions at once and says so
+// whenever something was acknowledged:
+//
+//	claim <session> <epoch>
+//	batch <session> <epoch> <number>
+//	sent <session> <command>
+//	doc <version>
+func writeUntilKilled(args []string) error {
+	cfg, err := killConfig(args[1])
+	if err != nil {
+		return err
+	}
+	s, err := filestore.Open(args[0], cfg)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	say := func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		_, _ = fmt.Fprintf(os.Stdout, format+"\n", args...) // if nobody listens the kill is near
+	}
+	errs := make(chan error)
+	for i := range killSessions {
+		id := wire.SessionID(fmt.Sprint("s", i))
+		if err := s.Create(context.Background(), store.NewSession{ID: id, User: "u"}); err != nil && !errors.Is(err, store.ErrExists) {
+			return err
+		}
+		go func() { errs <- writeSession(s, id, say) }()
+		go func() { errs <- sendCommands(s, id, args[2], say) }()
+	}
+	go func() { errs <- countUp(s, say) }()
+	return <-errs
+}
+
+// writeSession is a session's owner.
+func writeSession(s *filestore.Store, id wire.SessionID, say func(string, ...any)) error {
+	ctx := context.Background()
+	lease, err := s.Claim(ctx, id, "writer", time.Hour)
+	if err != nil {
+		return err
+	}
+	say("claim %s %d", id, lease.Epoch)
+	top := lease.Top()
+	for number := uint64(1); ; number++ {
+		b := store.Batch{Number: number, Prev: top, Durable: number%16 == 0}
+		for e := range batchEvents(number) {
+			frame, err := json.Marshal(killFrame{lease.Epoch, number, e, strings.Repeat("x", int(number*37%400))})
+			if err != nil {
+				return err
+			}
+			b.Events = append(b.Events, frame)
+		}
+		n := fmt.Appendf(nil, "%d-%d", lease.Epoch, number)
+		b.Ops = []store.Op{store.Set("t", "last", n), store.Push("numbers", n), store.KeepLast("numbers", 20)}
+		if number%3 == 0 { // what is in the inbox becomes a field, exactly once
+			for commands, err := range s.Receive(ctx, lease) {
+				if err != nil {
+					return err
+				}
+				for _, c := range commands[:min(len(commands), 10)] {
+					b.Consumed = append(b.Consumed, c.ID)
+					b.Ops = append(b.Ops, store.Push(store.ColdPrefix+"done", []byte(c.ID)))
+				}
+				break
+			}
+		}
+		receipt, err := s.Commit(ctx, lease, b)
+		if err != nil {
+			return err
+		}
+		top = receipt.Top
+		say("batch %s %d %d", id, lease.Epoch, number)
+	}
+}
+
+// sendCommands fills a session's inbox.
+func sendCommands(s *filestore.Store, id wire.SessionID, round string, say func(string, ...any)) error {
+	for n := 0; ; n++ {
+		c := store.Command{ID: fmt.Sprint(round, "-", n), Data: []byte("data")}
+		_, err := s.Send(context.Background(), id, c)
+		for errors.Is(err, store.ErrFull) {
+			_, err = s.Send(context.Background(), id, c)
+		}
+		if err != nil {
+			return err
+		}
+		say("sent %s %s", id, c.ID)
+	}
+}
+
+// countUp counts in a document.
+func countUp(s *filestore.Store, say func(string, ...any)) error {
+	for {
+		d, err := s.Get(context.Background(), "c", "n")
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		v, err := s.Put(context.Background(), store.Document{Collection: "c", Name: "n", Version: d.Version, Data: []byte(fmt.Sprint(d.Version + 1))})
+		if err != nil {
+			return err
+		}
+		say("doc %d", v)
+	}
+}
+
+// acknowledged is what the writer was promised.
+type acknowledged struct {
+	epoch, number map[wire.SessionID]uint64 // newest batch
+	sent          map[wire.SessionID][]string
+	version       uint64
+}
+
+// hear reads what the writer says until it ends, and kills it some time in
+// between.
+func (a *acknowledged) hear(t *testing.T, r io.Reader, kill func(), after int) {
+	t.Helper()
+	lines := bufio.NewScanner(r)
+	for n := 0; lines.Scan(); n++ {
+		if n == after {
+			kill()
+		}
+		var id wire.SessionID
+		var epoch, number uint64
+		var command string
+		line := lines.Text()
+		switch what, _, _ := strings.Cut(line, " "); what {
+		case "claim":
+			if _, err := fmt.Sscanf(line, "claim %s %d", &id, &epoch); err == nil {
+				a.epoch[id], a.number[id] = epoch, 0
+			}
+		case "batch":
+			if _, err := fmt.Sscanf(line, "batch %s %d %d", &id, &epoch, &number); err == nil {
+				a.epoch[id], a.number[id] = epoch, number
+			}
+		case "sent":
+			if _, err := fmt.Sscanf(line, "sent %s %s", &id, &command); err == nil {
+				a.sent[id] = append(a.sent[id], command)
+			}
+		case "doc":
+			_, _ = fmt.Sscanf(line, "doc %d", &a.version)
+		}
+	}
+}
+
+// TestKill kills a writing process again and again at random moments. What it
+// was acknowledged is there exactly once, in every sync mode, and nothing is
+// damaged.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"always", "interval", "off"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			a := &acknowledged{epoch: map[wire.SessionID]uint64{}, number: map[wire.SessionID]uint64{}, sent: map[wire.SessionID][]string{}}
+			for round := range killRounds(t) {
+				cmd := command(t, "write", dir, mode, fmt.Sprint(round))
+				out, err := cmd.StdoutPipe()
+				ok(t, err)
+				ok(t, cmd.Start())
+				a.hear(t, out, func() { ok(t, cmd.Process.Kill()) }, 5+rand.IntN(2500))
+				if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
+					t.Fatalf("round %d: the writer ended by itself: %v", round, err)
+				}
+				a.check(t, dir, mode)
+			}
+		})
+	}
+}
+
+// check opens the folder and compares it with what was acknowledged.
+func (a *acknowledged) check(t *testing.T, dir, mode string) {
+	t.Helper()
+	cfg, err := killConfig(mode)
+	ok(t, err)
+	s := open(t, dir, cfg)
+	for id, epoch := range a.epoch {
+		info, err := s.Session(t.Context(), id)
+		ok(t, err)
+		if info.Owner != "" || info.Quarantined != "" || info.Epoch < epoch {
+			t.Fatalf("session is %+v, want it free and of epoch %d", info, epoch)
+		}
+		state, err := s.Load(t.Context(), id)
+		ok(t, err)
+		number := a.checkState(t, id, state)
+		checkLog(t, s, info, number)
+		a.checkCommands(t, s, id)
+		a.epoch[id], a.number[id] = info.Epoch, number
+	}
+	d, err := s.Get(t.Context(), "c", "n")
+	if a.version > 0 && (err != nil || d.Version < a.version || d.Version > a.version+1 || string(d.Data) != fmt.Sprint(d.Version)) {
+		t.Fatalf("document is %+v, error %v, want version %d or the next", d, err, a.version)
+	}
+	a.version = d.Version
+	ok(t, s.Close())
+	if _, err := os.Stat(dir + "/aside"); err == nil {
+		t.Fatal("something was set aside")
+	}
+}
+
+// checkState returns the number of the newest batch, which is the newest that
+// was acknowledged or the one after it.
+func (a *acknowledged) checkState(t *testing.T, id wire.SessionID, state store.State) (number uint64) {
+	t.Helper()
+	var epoch uint64
+	if last := state.Tables["t"]["last"]; last != nil {
+		if _, err := fmt.Sscanf(string(last), "%d-%d", &epoch, &number); err != nil {
+			t.Fatalf("last batch of %s is %q", id, last)
+		}
+	}
+	if state.At.Epoch > epoch {
+		epoch, number = state.At.Epoch, 0 // claimed and not yet written to
+	}
+	switch {
+	case epoch == a.epoch[id] && (number == a.number[id] || number == a.number[id]+1):
+	case epoch > a.epoch[id] && number <= 1: // of a claim that nobody heard of
+	default:
+		t.Fatalf("newest batch of %s is %d-%d, acknowledged was %d-%d", id, epoch, number, a.epoch[id], a.number[id])
+	}
+	numbers := state.Lists["numbers"]
+	for i, n := range slices.Backward(numbers) {
+		var e, k uint64
+		_, err := fmt.Sscanf(string(n), "%d-%d", &e, &k)
+		if want := number - uint64(len(numbers)-1-i); err != nil || e == epoch && k != want {
+			t.Fatalf("list of %s is %q, want an unbroken row up to %d", id, numbers, number)
+		}
+	}
+	return number
+}
+
+// checkLog reads the whole log and looks for gaps and repetitions.
+func checkLog(t *testing.T, s *filestore.Store, info store.Info, number uint64) {
+	t.Helper()
+	var at killFrame // where the log is
+	seen := uint64(0)
+	for cursor := info.Oldest; ; {
+		events, err := s.Read(t.Context(), info.ID, cursor, 1000)
+		ok(t, err)
+		if len(events) == 0 {
+			break
+		}
+		for _, e := range events {
+			var f killFrame
+			ok(t, json.Unmarshal(e.Frame, &f))
+			cursor = e.At
+			if e.At.Seq == 0 {
+				at = killFrame{Epoch: e.At.Epoch}
+				continue
+			}
+			follows := f.Epoch == at.Epoch && (f.Number == at.Number && f.Event == at.Event+1 ||
+				f.Number > at.Number && f.Event == 0 && f.Number-at.Number <= 2)
+			if at.Number == 0 && seen == 0 {
+				follows = true // the log begins here
+			}
+			if !follows || f.Epoch != e.At.Epoch {
+				t.Fatalf("event %v is %d-%d-%d after %d-%d-%d", e.At, f.Epoch, f.Number, f.Event, at.Epoch, at.Number, at.Event)
+			}
+			at = f
+			seen++
+		}
+	}
+	for batchEvents(number) == 0 && number > 0 {
+		number-- // a batch without events does not show
+	}
+	if seen > 0 && at.Number != number {
+		t.Fatalf("log of %s ends with batch %d-%d, want %d", info.ID, at.Epoch, at.Number, number)
+	}
+}
+
+// checkCommands finds every command that was sent in the inbox or among those
+// that are done, and never in both.
+func (a *acknowledged) checkCommands(t *testing.T, s *filestore.Store, id wire.SessionID) {
+	t.Helper()
+	times := map[string]int{}
+	for from := 0; ; from += 1000 {
+		page, err := s.ReadList(t.Context(), id, store.ColdPrefix+"done", from, 1000)
+		ok(t, err)
+		for _, item := range page.Items {
+			times[string(item)]++
+		}
+		if from+1000 >= page.Total {
+			break
+		}
+	}
+	lease, err := s.Claim(t.Context(), id, "checker", time.Hour)
+	ok(t, err)
+	// A last command of our own shows where the inbox ends, unless it is full.
+	end := fmt.Sprint("end-", lease.Epoch)
+	if _, err = s.Send(t.Context(), id, store.Command{ID: end}); !errors.Is(err, store.ErrFull) {
+		ok(t, err)
+	}
+	left := 50
+	for commands, err := range s.Receive(t.Context(), lease) {
+		ok(t, err)
+		for _, c := range commands {
+			times[c.ID]++
+			left--
+		}
+		if times[end] > 0 || left == 0 {
+			break
+		}
+	}
+	_, err = s.Commit(t.Context(), lease, store.Batch{Number: 1, Prev: lease.Top(), Consumed: []string{end}})
+	ok(t, err)
+	ok(t, s.Release(t.Context(), lease))
+	for _, c := range a.sent[id] {
+		if times[c] != 1 {
+			t.Fatalf("command %s of %s is there %d times", c, id, times[c])
+		}
+	}
+	for c, n := range times {
+		if n != 1 {
+			t.Fatalf("command %s of %s is there %d times", c, id, n)
+		}
+	}
+}
