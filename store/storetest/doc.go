@@ -13,6 +13,6 @@
 // When an engine is slow, checks wait on channels and iterators under a
 // generous deadline that only ever serves to fail. Nothing here measures time.
 //
-// The suite refuses nothing; optional hooks that an Env leaves nil skip no
-// check silently, their groups are simply not run.
+// It refuses to pass what it did not try: a group whose hook an [Env] lacks is
+// left out, and the log says so.
 package storetest

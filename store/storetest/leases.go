@@ -113,8 +113,8 @@ func renewKeeps(r *rig) {
 	ttl := 8 * r.env.Unit
 	l := r.claimFor("s", "a", ttl)
 	until := r.info("s").Until
-	for range 3 {
-		r.env.Advance(4 * r.env.Unit)
+	for range 2 {
+		r.env.Advance(5 * r.env.Unit)
 		r.ok(r.Renew(r.ctx, l))
 	}
 	_, err := r.another().Claim(r.ctx, "s", "b", r.long())
@@ -122,7 +122,7 @@ func renewKeeps(r *rig) {
 	if got := r.info("s").Until; !got.After(until) {
 		r.Errorf("lease is until %v, want later than %v", got, until)
 	}
-	r.env.Advance(2 * ttl)
+	r.env.Advance(ttl + r.env.Unit)
 	r.claim("s", "b")
 }
 

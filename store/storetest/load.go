@@ -51,7 +51,7 @@ func loadTakeOver(r *rig) {
 // loadNeverHalf has every batch write its number into every kind of place, so
 // that any two places that disagree are half a batch.
 func loadNeverHalf(r *rig) {
-	const batches = 150
+	const batches = 60
 	p := r.own("s", "a")
 	var wg sync.WaitGroup
 	defer wg.Wait()

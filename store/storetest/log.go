@@ -241,7 +241,7 @@ func logOversizeBytes(r *rig) {
 
 func logTrimsClaims(r *rig) {
 	c := r.chronicle("s", store.Limits{LogEvents: 64})
-	for n := range 150 {
+	for n := range 100 {
 		if n%5 == 0 {
 			c.append(c.frames(2)...)
 		}

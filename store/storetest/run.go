@@ -80,7 +80,7 @@ type Damage struct {
 // Run holds an engine against every sentence of the contract.
 func Run(t *testing.T, around Around, setup Setup) {
 	t.Helper()
-	for _, g := range groups() {
+	for _, g := range possible(t, around, setup) {
 		t.Run(g.name, func(t *testing.T) {
 			t.Parallel()
 			for _, c := range g.checks {
@@ -88,16 +88,29 @@ func Run(t *testing.T, around Around, setup Setup) {
 					t.Parallel()
 					around(t, func(t *testing.T) {
 						t.Helper()
-						env := setup(t, c.opts)
-						if g.needs != nil && !g.needs(env) {
-							return
-						}
-						c.run(newRig(t, env))
+						c.run(newRig(t, setup(t, c.opts)))
 					})
 				})
 			}
 		})
 	}
+}
+
+// possible are the groups an Env has the hooks for.
+func possible(t *testing.T, around Around, setup Setup) (out []group) {
+	t.Helper()
+	around(t, func(t *testing.T) {
+		t.Helper()
+		env := setup(t, Options{})
+		for _, g := range groups() {
+			if g.needs == nil || g.needs(env) {
+				out = append(out, g)
+			} else {
+				t.Logf("there is no hook for the group %q, it is left out", g.name)
+			}
+		}
+	})
+	return out
 }
 
 // group is the checks of one concern.

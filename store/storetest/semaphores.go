@@ -193,12 +193,12 @@ func slotsRenew(r *rig) {
 	q := r.ask("h", "k", 1)
 	q.TTL = 8 * r.env.Unit
 	s := r.take(q)
-	for range 3 {
-		r.env.Advance(4 * r.env.Unit)
+	for range 2 {
+		r.env.Advance(5 * r.env.Unit)
 		r.ok(r.another().RenewSlot(r.ctx, s))
 	}
 	r.uses(1, 0)
-	r.env.Advance(2 * q.TTL)
+	r.env.Advance(q.TTL + r.env.Unit)
 	r.uses(0, 0)
 }
 
@@ -206,8 +206,8 @@ func slotsAskAgainRenews(r *rig) {
 	q := r.ask("h", "k", 1)
 	q.TTL = 8 * r.env.Unit
 	r.take(q)
-	for range 3 {
-		r.env.Advance(4 * r.env.Unit)
+	for range 2 {
+		r.env.Advance(5 * r.env.Unit)
 		r.take(q)
 	}
 	r.uses(1, 0)
