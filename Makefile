@@ -40,7 +40,7 @@ check-fast: check-format check-vet check-fix check-layers ## the cheap part of c
 .PHONY: bench
 bench: ## benchmarks; figures and commands are in bench/README.md
 	scripts/need.sh redis-server
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+	$(GO) test -p 1 -run '^$$' -bench . -benchmem ./...
 
 .PHONY: gen
 gen: ## write the generated files
