@@ -62,18 +62,21 @@ type file struct {
 	tops   [sessions]wire.Position
 }
 
-func openFile(b *testing.B, dir string, sync filestore.Sync) engine {
-	s, err := filestore.Open(dir, filestore.Config{Sync: sync, Limits: store.Limits{LogEvents: logEvents}})
-	ok(b, err)
-	f := &file{store: s}
-	for i := range sessions {
-		id := wire.SessionID(fmt.Sprintf("s%02d", i))
-		ok(b, s.Create(b.Context(), store.NewSession{ID: id, User: "bench"}))
-		f.leases[i], err = s.Claim(b.Context(), id, "bench", time.Hour)
+func openFile(sync filestore.Sync) opener {
+	return func(b *testing.B, dir string) engine {
+		b.Helper()
+		s, err := filestore.Open(dir, filestore.Config{Sync: sync, Limits: store.Limits{LogEvents: logEvents}})
 		ok(b, err)
-		f.tops[i] = f.leases[i].Top()
+		f := &file{store: s}
+		for i := range sessions {
+			id := wire.SessionID(fmt.Sprintf("s%02d", i))
+			ok(b, s.Create(b.Context(), store.NewSession{ID: id, User: "bench"}))
+			f.leases[i], err = s.Claim(b.Context(), id, "bench", time.Hour)
+			ok(b, err)
+			f.tops[i] = f.leases[i].Top()
+		}
+		return f
 	}
-	return f
 }
 
 func (f *file) commit(session, n int) error {
@@ -90,10 +93,13 @@ func (f *file) close() error { return f.store.Close() }
 // log is the store's log without the store.
 type log struct{ log *kvlog.Log }
 
-func openLog(b *testing.B, dir string, sync kvlog.Sync) engine {
-	l, err := kvlog.Open(dir, kvlog.Config{Sync: sync})
-	ok(b, err)
-	return log{l}
+func openLog(sync kvlog.Sync) opener {
+	return func(b *testing.B, dir string) engine {
+		b.Helper()
+		l, err := kvlog.Open(dir, kvlog.Config{Sync: sync})
+		ok(b, err)
+		return log{l}
+	}
 }
 
 func (l log) commit(session, n int) error {
@@ -111,19 +117,22 @@ func (l log) close() error { return l.log.Close() }
 // bbolt groups concurrent commits by its Batch.
 type bbolt struct{ db *bolt.DB }
 
-func openBolt(b *testing.B, dir string, noSync bool) engine {
-	db, err := bolt.Open(filepath.Join(dir, "bolt.db"), 0o600, &bolt.Options{NoSync: noSync, FreelistType: bolt.FreelistMapType, NoFreelistSync: true})
-	ok(b, err)
-	db.MaxBatchDelay = time.Millisecond
-	ok(b, db.Update(func(tx *bolt.Tx) error {
-		for i := range sessions {
-			if _, err := tx.CreateBucket(fmt.Appendf(nil, "s%02d", i)); err != nil {
-				return err
+func openBolt(noSync bool) opener {
+	return func(b *testing.B, dir string) engine {
+		b.Helper()
+		db, err := bolt.Open(filepath.Join(dir, "bolt.db"), 0o600, &bolt.Options{NoSync: noSync, FreelistType: bolt.FreelistMapType, NoFreelistSync: true})
+		ok(b, err)
+		db.MaxBatchDelay = time.Millisecond
+		ok(b, db.Update(func(tx *bolt.Tx) error {
+			for i := range sessions {
+				if _, err := tx.CreateBucket(fmt.Appendf(nil, "s%02d", i)); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	}))
-	return bbolt{db}
+			return nil
+		}))
+		return bbolt{db}
+	}
 }
 
 func (d bbolt) commit(session, n int) error {
@@ -149,10 +158,13 @@ type lsm struct {
 	opts *pebble.WriteOptions
 }
 
-func openPebble(b *testing.B, dir string, opts *pebble.WriteOptions) engine {
-	db, err := pebble.Open(dir, &pebble.Options{MemTableSize: 32 << 20, Logger: quiet{}})
-	ok(b, err)
-	return lsm{db, opts}
+func openPebble(opts *pebble.WriteOptions) opener {
+	return func(b *testing.B, dir string) engine {
+		b.Helper()
+		db, err := pebble.Open(dir, &pebble.Options{MemTableSize: 32 << 20, Logger: quiet{}})
+		ok(b, err)
+		return lsm{db, opts}
+	}
 }
 
 // quiet is a logger that says nothing.
@@ -190,21 +202,23 @@ func ok(b *testing.B, err error) {
 
 type candidate struct {
 	name string
-	open func(b *testing.B, dir string) engine
+	open opener
 }
+
+type opener func(b *testing.B, dir string) engine
 
 // candidates that a process crash takes nothing from come first; Pebble without
 // sync keeps its log in the process and is here for comparison only.
 func candidates() []candidate {
 	return []candidate{
-		{"filestore/always", func(b *testing.B, d string) engine { return openFile(b, d, filestore.SyncAlways) }},
-		{"filestore/interval", func(b *testing.B, d string) engine { return openFile(b, d, filestore.SyncInterval) }},
-		{"filestore/off", func(b *testing.B, d string) engine { return openFile(b, d, filestore.SyncOff) }},
-		{"kvlog/interval", func(b *testing.B, d string) engine { return openLog(b, d, kvlog.SyncInterval) }},
-		{"bbolt/sync", func(b *testing.B, d string) engine { return openBolt(b, d, false) }},
-		{"bbolt/nosync", func(b *testing.B, d string) engine { return openBolt(b, d, true) }},
-		{"pebble/sync", func(b *testing.B, d string) engine { return openPebble(b, d, pebble.Sync) }},
-		{"pebble/nosync", func(b *testing.B, d string) engine { return openPebble(b, d, pebble.NoSync) }},
+		{"filestore/always", openFile(filestore.SyncAlways)},
+		{"filestore/interval", openFile(filestore.SyncInterval)},
+		{"filestore/off", openFile(filestore.SyncOff)},
+		{"kvlog/interval", openLog(kvlog.SyncInterval)},
+		{"bbolt/sync", openBolt(false)},
+		{"bbolt/nosync", openBolt(true)},
+		{"pebble/sync", openPebble(pebble.Sync)},
+		{"pebble/nosync", openPebble(pebble.NoSync)},
 	}
 }
 
@@ -275,6 +289,7 @@ func BenchmarkPaced(b *testing.B) {
 }
 
 func report(b *testing.B, took time.Duration, latencies [][]time.Duration) {
+	b.Helper()
 	all := slices.Concat(latencies...)
 	slices.Sort(all)
 	if len(all) == 0 {
@@ -287,6 +302,7 @@ func report(b *testing.B, took time.Duration, latencies [][]time.Duration) {
 }
 
 func size(b *testing.B, dir string) (n int64) {
+	b.Helper()
 	ok(b, filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

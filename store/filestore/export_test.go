@@ -62,3 +62,9 @@ func isAt(x *kvlog.Index, key string, d storetest.Damage) bool {
 	}
 	return false
 }
+
+// StoredDocuments returns how many keys the documents have in the log.
+func (s *Store) StoredDocuments() (n int) {
+	_ = s.look(documentBucket, func(x *kvlog.Index) { n = x.Len() })
+	return n
+}

@@ -154,7 +154,7 @@ func countUp(s *filestore.Store, say func(string, ...any)) error {
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		v, err := s.Put(context.Background(), store.Document{Collection: "c", Name: "n", Version: d.Version, Data: []byte(fmt.Sprint(d.Version + 1))})
+		v, err := s.Put(context.Background(), store.Document{Collection: "c", Name: "n", Version: d.Version, Data: fmt.Append(nil, d.Version+1)})
 		if err != nil {
 			return err
 		}
@@ -212,7 +212,7 @@ func TestKill(t *testing.T) {
 			dir := t.TempDir()
 			a := &acknowledged{epoch: map[wire.SessionID]uint64{}, number: map[wire.SessionID]uint64{}, sent: map[wire.SessionID][]string{}}
 			for round := range killRounds(t) {
-				cmd := command(t, "write", dir, mode, fmt.Sprint(round))
+				cmd := command(t, "write", dir, mode, strconv.Itoa(round))
 				out, err := cmd.StdoutPipe()
 				ok(t, err)
 				ok(t, cmd.Start())
@@ -246,7 +246,7 @@ func (a *acknowledged) check(t *testing.T, dir, mode string) {
 		a.epoch[id], a.number[id] = info.Epoch, number
 	}
 	d, err := s.Get(t.Context(), "c", "n")
-	if a.version > 0 && (err != nil || d.Version < a.version || d.Version > a.version+1 || string(d.Data) != fmt.Sprint(d.Version)) {
+	if a.version > 0 && (err != nil || d.Version < a.version || d.Version > a.version+1 || string(d.Data) != strconv.FormatUint(d.Version, 10)) {
 		t.Fatalf("document is %+v, error %v, want version %d or the next", d, err, a.version)
 	}
 	a.version = d.Version

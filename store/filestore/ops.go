@@ -62,7 +62,7 @@ func (s *Store) applyOps(out *kvlog.Batch, ops []store.Op) error {
 
 func (s *Store) applyListOp(out *kvlog.Batch, op store.Op, b bounds) bounds {
 	prefix := listRange(op.Name)
-	n := uint64(max(op.N, 0)) //nolint:gosec // not negative
+	n := uint64(max(op.N, 0))
 	switch op.Kind {
 	case store.OpPush:
 		for _, v := range op.Values {
@@ -72,7 +72,7 @@ func (s *Store) applyListOp(out *kvlog.Batch, op store.Op, b bounds) bounds {
 	case store.OpReplace:
 		i := b.first + n
 		if op.N < 0 {
-			i = b.next - uint64(-op.N) //nolint:gosec // not negative
+			i = b.next - uint64(-op.N)
 		}
 		if i >= b.first && i < b.next && uint64(max(op.N, -op.N)) <= b.len() { //nolint:gosec // not negative
 			out.Put(numbered(prefix, i, ""), s.cfg.Schema.Seal(nil, op.Values[0]))

@@ -25,8 +25,8 @@ func (s *Store) Read(ctx context.Context, id wire.SessionID, after wire.Position
 func (s *Store) read(e *session, from wire.Position, limit, size int) ([]store.Event, error) {
 	var cursor error
 	sel, err := s.log.Select(bucketOf(e.id), func(x *kvlog.Index, keep func(kvlog.Entry)) {
-		lo, skip := entryPrefix, 0
-		if lo, skip, cursor = seek(x, from); cursor != nil {
+		lo, skip, err := seek(x, from)
+		if cursor = err; err != nil {
 			return
 		}
 		want := limit + skip
@@ -120,8 +120,9 @@ const (
 )
 
 // Tail shows what follows a position, and then what comes.
-func (s *Store) Tail(ctx context.Context, id wire.SessionID, from wire.Position) iter.Seq2[store.News, error] {
+func (s *Store) Tail(ctx context.Context, id wire.SessionID, after wire.Position) iter.Seq2[store.News, error] {
 	return func(yield func(store.News, error) bool) {
+		from := after
 		fail := func(err error) { yield(store.News{}, err) }
 		e, err := s.find(ctx, id)
 		if err != nil {
@@ -248,8 +249,8 @@ func (s *Store) ReadList(ctx context.Context, id wire.SessionID, list string, fr
 	prefix := listRange(list)
 	sel, err := s.log.Select(bucketOf(id), func(x *kvlog.Index, keep func(kvlog.Entry)) {
 		b := listBounds(x, list)
-		page.Total = int(b.len()) //nolint:gosec // not that many
-		lo := b.first + uint64(min(from, page.Total))
+		page.Total = int(b.len())                            //nolint:gosec // not that many
+		lo := b.first + min(uint64(from), b.len())           //nolint:gosec // not negative
 		hi := min(lo+uint64(store.PageLimit(limit)), b.next) //nolint:gosec // not negative
 		for entry := range x.Ascend(numbered(prefix, lo, ""), numbered(prefix, hi, "")) {
 			keep(entry)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -103,7 +104,7 @@ func TestFullDisk(t *testing.T) {
 				}
 				d.set(func(d *disk) { d.left = -1 })
 				if room%3 == 0 {
-					key := fmt.Sprint(room)
+					key := strconv.Itoa(room)
 					put(t, l, "b", key, "small")
 					want["b"][key] = "small"
 				}
@@ -129,7 +130,7 @@ func TestFullDiskTakesWhatFits(t *testing.T) {
 	d.set(func(d *disk) { d.left = 500 })
 	errs := make(chan error, 3)
 	for i, value := range []string{"small", strings.Repeat("x", 1000), "small"} {
-		ok(t, l.Submit(func(err error) { errs <- err }, batch("b", fmt.Sprint(i), value)))
+		ok(t, l.Submit(func(err error) { errs <- err }, batch("b", strconv.Itoa(i), value)))
 	}
 	close(release)
 	ok(t, <-errs)
@@ -245,7 +246,7 @@ func TestSyncWaits(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 8 {
 			wg.Go(func() {
-				put(t, l, "b", fmt.Sprint(i), "value")
+				put(t, l, "b", strconv.Itoa(i), "value")
 				ok(t, l.Sync(t.Context()))
 			})
 		}

@@ -21,7 +21,7 @@ const (
 // segments.
 func openFormat(dir string, segments int) (id [16]byte, err error) {
 	path := filepath.Join(dir, formatFile)
-	text, err := os.ReadFile(path) //nolint:gosec // the folder is the caller's choice
+	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if segments > 0 {
 			return id, fmt.Errorf("%w: %s has %d segments but no %s file; restore it from a backup", ErrFormat, dir, segments, formatFile)

@@ -182,8 +182,8 @@ func TestDamagedFold(t *testing.T) {
 		l := openFor(t, dir, kvlog.Config{FoldAfter: time.Minute})
 		want := content{"b": {}}
 		for i := range 40 {
-			put(t, l, "b", fmt.Sprint("key", i), fmt.Sprint(i))
-			want["b"][fmt.Sprint("key", i)] = fmt.Sprint(i)
+			put(t, l, "b", fmt.Sprint("key", i), "value")
+			want["b"][fmt.Sprint("key", i)] = "value"
 			if i == 20 {
 				ok(t, l.Apply(kvlog.Drop("b")))
 				clear(want["b"])

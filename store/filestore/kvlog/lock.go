@@ -51,7 +51,7 @@ func flock(f *os.File) error {
 	}
 	var lockErr error
 	if err := raw.Control(func(fd uintptr) {
-		lockErr = syscall.Flock(int(fd), syscall.LOCK_EX|syscall.LOCK_NB) //nolint:gosec // descriptors are small
+		lockErr = syscall.Flock(int(fd), syscall.LOCK_EX|syscall.LOCK_NB)
 	}); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package kvlog_test
 
 import (
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"maps"
@@ -129,8 +130,8 @@ func files(t tb, dir string) map[string][]byte {
 // that open logs a thousand times and do not care about the disk.
 func quickDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "kvlog-test-")
-	if err != nil {
+	dir := filepath.Join("/dev/shm", "kvlog-"+rand.Text())
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		return t.TempDir()
 	}
 	t.Cleanup(func() { ok(t, os.RemoveAll(dir)) })
@@ -156,13 +157,4 @@ func segments(files map[string][]byte) []string {
 			}
 		}
 	})))
-}
-
-// size is how many bytes segments hold on disk.
-func size(t tb, dir string) (n int64) {
-	t.Helper()
-	for _, data := range files(t, dir) {
-		n += int64(len(data))
-	}
-	return n
 }

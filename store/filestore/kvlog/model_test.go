@@ -1,8 +1,9 @@
 package kvlog_test
 
 import (
+	"crypto/rand"
 	"fmt"
-	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -106,8 +107,7 @@ func TestLogIsAMapOfMaps(t *testing.T) {
 			root := quickDir(t)
 			synctest.Test(t, func(t *testing.T) {
 				rapid.Check(struct{ rapid.TB }{t}, func(t *rapid.T) { // hides Deadline, which a bubble lacks
-					dir, err := os.MkdirTemp(root, "")
-					ok(t, err)
+					dir := filepath.Join(root, rand.Text())
 					cfg := smallSegments()
 					cfg.Sync, cfg.FoldAfter, cfg.PurgeAfter = mode, 2*time.Second, 10*time.Second
 					cfg.OnDamage = func(d kvlog.Damage) { t.Fatalf("damage: %v", d) }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -80,7 +81,7 @@ func TestForeignFiles(t *testing.T) {
 	ok(t, os.Mkdir(filepath.Join(dir, "00000002.seg"), 0o700))
 	for i := range 3 {
 		l := openFor(t, dir, kvlog.Config{})
-		put(t, l, "b", fmt.Sprint(i), "value")
+		put(t, l, "b", strconv.Itoa(i), "value")
 		if got := len(read(t, l)["b"]); got != i+1 {
 			t.Errorf("log holds %d keys, want %d", got, i+1)
 		}

@@ -58,9 +58,7 @@ type point uint64
 
 func at(seg uint32, off int64) point { return point(uint64(seg)<<32 | uint64(off)) } //nolint:gosec // offsets are below 4 GiB
 
-func (p point) seg() uint32 { return uint32(p >> 32) } //nolint:gosec // the upper half
-
-func (p point) off() int64 { return int64(p & 0xffffffff) } //nolint:gosec // the lower half
+func (p point) seg() uint32 { return uint32(p >> 32) }
 
 func checksum(body []byte) uint32 { return crc32.Checksum(body, castagnoli) }
 

@@ -21,7 +21,7 @@ type replay struct {
 
 // run applies all records in order.
 func (r *replay) run() error {
-	for i := 0; i < len(r.segs); i++ {
+	for i := range r.segs {
 		cut, err := r.segment(i)
 		if err != nil {
 			return err
