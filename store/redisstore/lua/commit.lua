@@ -27,10 +27,12 @@ local maxev, maxby = tonumber(ARGV[2]), tonumber(ARGV[3])
 local t = redis.call('TIME')
 local now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
 
-local function mismatch(k, a, state)
-  local session = string.match(KEYS[k], ':([^:]+):meta$')
+-- mismatch says what is wrong when meta's state is not the expected one.
+local function mismatch(k, a, m)
+  local state, session = m[1], string.match(KEYS[k], ':([^:]+):meta$')
   local replica, epoch = string.match(ARGV[a], '^(%S+) (%d+) ')
   local no = refuse(KEYS[k + 3], session, state, replica, epoch)
+  if m.err and no[1] == 'FENCED' then return {'CORRUPT', KEYS[k]} end
   if no then return no end
   local number, top = string.match(state, '(%d+) (%S+)$')
   if number ~= string.match(ARGV[a + 1], '(%d+) %S+$') then return {'GAP', top, number} end
@@ -131,8 +133,8 @@ end
 local followed, channels = {}, {}
 local function apply(number, k, a, structures, consumed)
   local meta, log, marks = KEYS[k], KEYS[k + 1], KEYS[k + 2]
-  local m = redis.call('HMGET', meta, 'state', 'events', 'bytes', 'stopevents', 'stopbytes')
-  if m[1] ~= ARGV[a] then return mismatch(k, a, m[1]) end
+  local m = redis.pcall('HMGET', meta, 'state', 'events', 'bytes', 'stopevents', 'stopbytes')
+  if m[1] ~= ARGV[a] then return mismatch(k, a, m) end
   local n, y = tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
   local events, bytes, stopevents, stopbytes = tonumber(m[2]), tonumber(m[3]), tonumber(m[4]), tonumber(m[5])
   if not (events and bytes and stopevents and stopbytes) then return {'CORRUPT', meta} end

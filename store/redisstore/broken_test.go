@@ -1,0 +1,240 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/redisstore"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// TestWrongTypes puts a string where something else should be, or nothing.
+func TestWrongTypes(t *testing.T) {
+	t.Parallel()
+	d := deploy(t, redistest.Standalone(t).URL())
+	load := func(s *redisstore.Store, _ *author) error { return second(s.Load(t.Context(), "s")) }
+	read := func(s *redisstore.Store, a *author) error { return second(s.Read(t.Context(), "s", a.lease.Top(), 10)) }
+	commit := func(_ *redisstore.Store, a *author) error {
+		return second(a.try(t.Context(), store.Batch{
+			Events: [][]byte{[]byte("x")}, Consumed: []string{"c"}, Working: new(true),
+			Ops: []store.Op{store.Set("t", "f", nil), store.Push("l", nil), store.Push("fresh", nil)},
+		}))
+	}
+	claim := func(s *redisstore.Store, a *author) error {
+		return second(s.Claim(t.Context(), "s", a.lease.Replica, a.lease.TTL))
+	}
+	receive := func(s *redisstore.Store, a *author) error {
+		for _, err := range s.Receive(t.Context(), a.lease) {
+			return err
+		}
+		return nil
+	}
+	for name, c := range map[string]struct {
+		key   func(redisstore.Keys) string
+		gone  bool
+		calls map[string]func(*redisstore.Store, *author) error
+	}{
+		"meta": {
+			key:   func(k redisstore.Keys) string { return k.Meta },
+			calls: map[string]func(*redisstore.Store, *author) error{"load": load, "read": read, "commit": commit, "claim": claim, "receive": receive},
+		},
+		"log": {
+			key:   func(k redisstore.Keys) string { return k.Log },
+			calls: map[string]func(*redisstore.Store, *author) error{"read": read, "commit": commit, "claim": claim},
+		},
+		"missing log": {
+			key: func(k redisstore.Keys) string { return k.Log }, gone: true,
+			calls: map[string]func(*redisstore.Store, *author) error{"read": read, "commit": commit, "claim": claim},
+		},
+		"table": {
+			key:   func(k redisstore.Keys) string { return k.Table("t") },
+			calls: map[string]func(*redisstore.Store, *author) error{"load": load, "commit": commit},
+		},
+		"list": {
+			key:   func(k redisstore.Keys) string { return k.List("l") },
+			calls: map[string]func(*redisstore.Store, *author) error{"load": load, "commit": commit},
+		},
+		"inbox": {
+			key:   func(k redisstore.Keys) string { return k.Inbox },
+			calls: map[string]func(*redisstore.Store, *author) error{"commit": commit, "receive": receive},
+		},
+		"names": {
+			key:   func(k redisstore.Keys) string { return k.Base + "names" },
+			calls: map[string]func(*redisstore.Store, *author) error{"load": load, "commit": commit},
+		},
+	} {
+		for call, fn := range c.calls {
+			t.Run(call+" with a wrong "+name, func(t *testing.T) {
+				t.Parallel()
+				prefix := d.prefix()
+				s := open(t, d.client, config(prefix))
+				a, other := newAuthor(t, s, "s"), newAuthor(t, s, "other")
+				first := store.Batch{Events: [][]byte{[]byte("e")}, Ops: []store.Op{store.Set("t", "f", nil), store.Push("l", nil)}}
+				if _, err := a.try(t.Context(), first); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := s.Send(t.Context(), "s", store.Command{ID: "c"}); err != nil {
+					t.Fatal(err)
+				}
+				key := c.key(redisstore.KeysOf(prefix, "s"))
+				if err := d.client.Del(t.Context(), key).Err(); err != nil {
+					t.Fatal(err)
+				}
+				if !c.gone {
+					if err := d.client.Set(t.Context(), key, "not ours", 0).Err(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				untouched := d.dumpOthers(t, prefix, key)
+				err := fn(s, a)
+				if bad, ok := errors.AsType[*store.CorruptError](err); !ok || bad.Where == "" {
+					t.Fatalf("it is %v, want a *CorruptError that says where", err)
+				}
+				info, err := s.Session(t.Context(), "s")
+				if err != nil || info.Quarantined == "" {
+					t.Errorf("info is %+v, error %v, want quarantined", info, err)
+				}
+				if err := commit(s, a); !errors.Is(err, store.ErrQuarantined) {
+					t.Errorf("commit after that is %v, want ErrQuarantined", err)
+				}
+				if after := d.dumpOthers(t, prefix, key); !slices.Equal(after, untouched) {
+					t.Errorf("other keys were written:\n%q, want\n%q", after, untouched)
+				}
+				other.mustWrite(t, 1)
+				page, err := s.Sessions(t.Context(), store.Query{User: "user"})
+				if err != nil || len(page.Items) != 2 {
+					t.Errorf("listing is %+v, error %v, want both", page, err)
+				}
+			})
+		}
+	}
+}
+
+// dumpOthers returns all that is stored of a session except for one key and what
+// a quarantine changes.
+func (d *deployment) dumpOthers(t *testing.T, prefix, except string) []string {
+	t.Helper()
+	k := redisstore.KeysOf(prefix, "s")
+	var all []string
+	for _, key := range d.keys(t, k.Base) {
+		if key == except || key == k.Meta {
+			continue
+		}
+		value, err := d.client.Dump(t.Context(), key).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, key+" "+value)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestOneBatchFromManyGoroutines sends the same batches in the same pipelines.
+func TestOneBatchFromManyGoroutines(t *testing.T) {
+	t.Parallel()
+	s := open(t, deploy(t, redistest.Standalone(t).URL()).client, config("twins"))
+	a, other := newAuthor(t, s, "s"), newAuthor(t, s, "other")
+	for n := range 50 {
+		frame := fmt.Appendf(nil, "event %d", n)
+		b := a.batch(store.Batch{Events: [][]byte{frame}, Ops: []store.Op{store.Push("events", frame)}})
+		var wg sync.WaitGroup
+		receipts := make([]store.Receipt, 8)
+		errs := make([]error, 8)
+		for i := range receipts {
+			wg.Go(func() { receipts[i], errs[i] = s.Commit(t.Context(), a.lease, b) })
+		}
+		other.mustWrite(t, 1)
+		wg.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Fatal(err)
+		}
+		if len(slices.Compact(receipts)) != 1 {
+			t.Fatalf("receipts are %v, want one", receipts)
+		}
+		a.number, a.top, a.acked = b.Number, receipts[0].Top, append(a.acked, string(frame))
+	}
+	a.verify(t)
+	other.verify(t)
+}
+
+// counter counts round trips.
+type counter struct {
+	mu    sync.Mutex
+	trips int
+}
+
+func (*counter) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c.count()
+		return next(ctx, cmd)
+	}
+}
+
+func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		c.count()
+		return next(ctx, cmds)
+	}
+}
+
+func (c *counter) count() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trips++
+}
+
+// during returns the round trips that fn makes.
+func (c *counter) during(fn func()) int {
+	c.mu.Lock()
+	before := c.trips
+	c.mu.Unlock()
+	fn()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.trips - before
+}
+
+func TestReadingIsOneRoundTrip(t *testing.T) {
+	t.Parallel()
+	d := deploy(t, redistest.Standalone(t).URL())
+	trips := &counter{}
+	d.client.AddHook(trips)
+	cfg := redisstore.Config{Prefix: "trips"} // whose regular checks are far apart
+	s := open(t, d.client, cfg)
+	for _, perBatch := range []int{1, 16, 100, 2000} {
+		a := newAuthor(t, s, wire.SessionID(fmt.Sprint("s", perBatch)))
+		frames := make([][]byte, perBatch)
+		for i := range frames {
+			frames[i] = []byte("event")
+		}
+		for range (2000 + perBatch - 1) / perBatch {
+			if _, err := a.try(t.Context(), store.Batch{Events: frames}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		after := wire.Position{Epoch: a.lease.Epoch, Seq: 7}
+		if _, err := s.Read(t.Context(), a.lease.Session, after, 1); err != nil { // Redis knows the script
+			t.Fatal(err)
+		}
+		n := trips.during(func() {
+			events, err := s.Read(t.Context(), a.lease.Session, after, 1000)
+			if err != nil || len(events) != 1000 || events[0].At.Seq != 8 || events[999].At.Seq != 1007 {
+				t.Errorf("batches of %d: %d events, error %v", perBatch, len(events), err)
+			}
+		})
+		if n != 1 {
+			t.Errorf("batches of %d: reading 1,000 events took %d round trips", perBatch, n)
+		}
+	}
+}

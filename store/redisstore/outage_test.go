@@ -1,0 +1,270 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func TestLostAnswers(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t)
+	p := newProxy(t, server.Addr)
+	s := open(t, deploy(t, "redis://"+p.addr).client, config("lost"))
+	a := newAuthor(t, s, "s")
+	ctx := t.Context()
+
+	for _, n := range []int32{1, 2} { // also the answer to the retry
+		p.lose.Store(n)
+		if err := a.write(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := p.lost.Load(); got != 3 {
+		t.Fatalf("%d answers were lost, want 3", got)
+	}
+	a.verify(t)
+
+	p.lose.Store(1)
+	if _, err := s.Send(ctx, "s", store.Command{ID: "c", Data: []byte("data")}); err != nil {
+		t.Fatal(err)
+	}
+	for commands, err := range s.Receive(ctx, a.lease) {
+		if err != nil || len(commands) != 1 || commands[0].ID != "c" {
+			t.Errorf("inbox is %v, error %v, want one command", commands, err)
+		}
+		break
+	}
+
+	// What must not be repeated is not: the caller is told, and it happened once.
+	// The scripts are known by then, or their absence would be the lost answer.
+	if _, err := s.Put(ctx, store.Document{Collection: "c", Name: "first"}); err != nil {
+		t.Fatal(err)
+	}
+	loseNext := func() {
+		t.Helper()
+		if err := s.Ready(ctx); err != nil { // there is a connection
+			t.Fatal(err)
+		}
+		p.lose.Store(1)
+	}
+	loseNext()
+	_, err := s.Put(ctx, store.Document{Collection: "c", Name: "n"})
+	isUnavailable(t, "Put", err)
+	if d, err := s.Get(ctx, "c", "n"); err != nil || d.Version != 1 {
+		t.Errorf("document is %+v, error %v, want version 1", d, err)
+	}
+	loseNext()
+	isUnavailable(t, "Remove", s.Remove(ctx, "c", "n", 1))
+	loseNext()
+	_, err = s.Claim(ctx, "s", "author", time.Hour)
+	isUnavailable(t, "Claim", err)
+	events, err := s.Read(ctx, "s", a.top, 10)
+	if err != nil || len(events) != 1 {
+		t.Errorf("log after the claim is %v, error %v, want one event", events, err)
+	}
+	if got := p.lost.Load(); got != 7 {
+		t.Errorf("%d answers were lost, want 7", got)
+	}
+}
+
+func isUnavailable(t *testing.T, what string, err error) {
+	t.Helper()
+	if !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("%s without an answer is %v, want ErrUnavailable", what, err)
+	}
+}
+
+func TestDeadlinesAreObeyed(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t)
+	s := open(t, deploy(t, server.URL()).client, config("deadline"))
+	a := newAuthor(t, s, "s")
+	server.Stop(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := a.try(ctx, store.Batch{Events: [][]byte{[]byte("late")}})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Commit is %v, want its deadline", err)
+	}
+	_, err = s.Load(ctx, "s")
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Load is %v, want its deadline", err)
+	}
+	server.Continue(t)
+	// Whether the first attempt arrived or not, this is the same batch.
+	if _, err := a.try(t.Context(), store.Batch{Events: [][]byte{[]byte("late")}}); err != nil {
+		t.Fatal(err)
+	}
+	if events, err := s.Read(t.Context(), "s", a.lease.Top(), 10); err != nil || len(events) != 1 {
+		t.Errorf("log is %v, error %v, want one event", events, err)
+	}
+}
+
+func TestKilledRedisLosesNothingAcknowledged(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t, "--appendonly", "yes")
+	s := open(t, deploy(t, server.URL()).client, config("killed"))
+	const sessions, events, kills = 6, 300, 2
+	var written atomic.Int64
+	reached := make(chan struct{}, 1)
+	authors := make([]*author, sessions)
+	errs := make(chan error, sessions)
+	seen := make([][]string, sessions)
+	tails := make([]<-chan error, sessions)
+	for i := range authors {
+		authors[i] = newAuthor(t, s, wire.SessionID(fmt.Sprint("s", i)))
+		tails[i] = follow(t, s, authors[i].lease.Session, func(e store.Event) bool {
+			if e.At.Seq > 0 {
+				seen[i] = append(seen[i], string(e.Frame))
+			}
+			return len(seen[i]) < events
+		})
+	}
+	var wg sync.WaitGroup
+	for _, a := range authors {
+		wg.Go(func() {
+			for range events {
+				if err := a.write(t.Context()); err != nil {
+					errs <- err
+					return
+				}
+				if written.Add(1)%(sessions*events/(kills+1)) == 0 {
+					reached <- struct{}{}
+				}
+			}
+			errs <- nil
+		})
+	}
+	for range kills {
+		<-reached
+		server.Kill(t)
+		server.Restart(t)
+	}
+	<-reached
+	wg.Wait()
+	for i, a := range authors {
+		if err := <-errs; err != nil {
+			t.Fatal(err)
+		}
+		if a.claims != 1 {
+			t.Errorf("%s was claimed %d times: the store forgot something", a.lease.Session, a.claims)
+		}
+		a.verify(t)
+		if err := <-tails[i]; err != nil {
+			t.Errorf("tail of %s ended with %v", a.lease.Session, err)
+		}
+		same(t, "tail", seen[i], a.acked)
+	}
+}
+
+func TestFullMemory(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t)
+	limit := func(maxmemory string) {
+		t.Helper()
+		if err := server.Client(t).ConfigSet(t.Context(), "maxmemory", maxmemory).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := open(t, deploy(t, server.URL()).client, config("full"))
+	a, other := newAuthor(t, s, "s"), newAuthor(t, s, "other")
+	ctx := t.Context()
+	other.mustWrite(t, 3)
+	before := other.number
+	if _, err := a.try(ctx, store.Batch{Ops: []store.Op{store.Set("t", "f", make([]byte, 1<<20))}}); err != nil {
+		t.Fatal(err)
+	}
+	limit("1mb")
+	_, err := a.try(ctx, store.Batch{Events: [][]byte{[]byte("x")}, Ops: []store.Op{store.Clear("t")}})
+	for what, err := range map[string]error{
+		"Commit": err,
+		"Create": s.Create(ctx, store.NewSession{ID: "new", User: "u"}),
+		"Send":   second(s.Send(ctx, "other", store.Command{ID: "c"})),
+		"Put":    second(s.Put(ctx, store.Document{Collection: "c", Name: "n"})),
+	} {
+		if !errors.Is(err, store.ErrNoSpace) {
+			t.Errorf("%s is %v, want ErrNoSpace", what, err)
+		}
+	}
+	if _, err := other.try(ctx, store.Batch{Events: [][]byte{[]byte("y")}}); !errors.Is(err, store.ErrNoSpace) {
+		t.Errorf("Commit to another session is %v, want ErrNoSpace", err)
+	}
+	// Reads go on, the refused batches have left nothing, owners stay owners.
+	other.verify(t)
+	if err := errors.Join(s.Renew(ctx, a.lease), s.Renew(ctx, other.lease), s.Ready(ctx)); err != nil {
+		t.Error(err)
+	}
+	state, err := s.Load(ctx, "s")
+	if err != nil || state.At != a.top || len(state.Tables["t"]) != 1 {
+		t.Errorf("state is at %v with %d fields, error %v, want %v and 1", state.At, len(state.Tables["t"]), err, a.top)
+	}
+	if err := s.Delete(ctx, a.lease); err != nil {
+		t.Fatal(err)
+	}
+	limit("0")
+	other.mustWrite(t, 1)
+	if other.number != before+1 {
+		t.Errorf("last batch has number %d, want %d", other.number, before+1)
+	}
+	other.verify(t)
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestForgottenScripts(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t)
+	s := open(t, deploy(t, server.URL()).client, config("flushed"))
+	raw := server.Client(t)
+	const sessions, events = 8, 60
+	authors := make([]*author, sessions)
+	for i := range authors {
+		authors[i] = newAuthor(t, s, wire.SessionID(fmt.Sprint("s", i)))
+	}
+	errs := make(chan error, sessions)
+	for _, a := range authors {
+		go func() {
+			for range events {
+				if err := errors.Join(raw.ScriptFlush(t.Context()).Err(), a.write(t.Context())); err != nil {
+					errs <- err
+					return
+				}
+			}
+			errs <- nil
+		}()
+	}
+	for range authors {
+		if err := <-errs; err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, a := range authors {
+		a.verify(t)
+		if a.claims != 1 {
+			t.Errorf("%s was claimed %d times", a.lease.Session, a.claims)
+		}
+	}
+	flushed := func(what string, err error) {
+		t.Helper()
+		if err = errors.Join(err, raw.ScriptFlush(t.Context()).Err()); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	ctx := t.Context()
+	flushed("Renew", s.Renew(ctx, authors[0].lease))
+	flushed("Unattended", second(s.Unattended(ctx, 10)))
+	flushed("Sessions", second(s.Sessions(ctx, store.Query{})))
+	flushed("Acquire", second(s.Acquire(ctx, store.SlotRequest{Semaphore: "x", Limit: 1, Holder: "h", Key: "k", TTL: time.Hour})))
+	flushed("Put", second(s.Put(ctx, store.Document{Collection: "c", Name: "n"})))
+	flushed("Delete", s.Delete(ctx, authors[0].lease))
+}
+
