@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 const (
@@ -53,6 +55,23 @@ func (c *Sharded) URL() string {
 		addrs[i] = s.Addr
 	}
 	return "redis+cluster://" + strings.Join(addrs, ",")
+}
+
+// DownAfter says for how long a master must be silent before it is replaced, at
+// those nodes that are alive.
+func (c *Sharded) DownAfter(tb testing.TB, d time.Duration) {
+	tb.Helper()
+	for _, s := range c.nodes() {
+		select {
+		case <-s.ended():
+			continue
+		default:
+		}
+		ms := strconv.FormatInt(d.Milliseconds(), 10)
+		if err := s.Client(tb).ConfigSet(tb.Context(), "cluster-node-timeout", ms).Err(); err != nil {
+			tb.Fatalf("patience of cluster node on %s: %v", s.Addr, err)
+		}
+	}
 }
 
 // MasterOf returns the master that holds a key's slot at the start.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -74,6 +75,19 @@ func (w *Watched) AwaitMaster(tb testing.TB, s *Server) {
 		}
 		return nil
 	})
+}
+
+// DownAfter says for how long a master must be silent before it is replaced.
+// Tests that are about something else want that to be long: on a busy machine a
+// second is short.
+func (w *Watched) DownAfter(tb testing.TB, d time.Duration) {
+	tb.Helper()
+	for _, s := range w.Sentinels {
+		err := s.Client(tb).Do(tb.Context(), "sentinel", "set", MasterName, "down-after-milliseconds", d.Milliseconds()).Err()
+		if err != nil {
+			tb.Fatalf("patience of sentinel on %s: %v", s.Addr, err)
+		}
+	}
 }
 
 func (w *Watched) sentinelAddrs() []string {

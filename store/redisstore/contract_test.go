@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -16,7 +17,15 @@ import (
 	"github.com/everdesk/everdesk/store/storetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// Most tests wait for Redis or for its clock, so a few processors can have
+	// many of them under way.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func TestStandaloneKeepsTheContract(t *testing.T) {
 	t.Parallel()
@@ -26,14 +35,32 @@ func TestStandaloneKeepsTheContract(t *testing.T) {
 
 func TestSentinelKeepsTheContract(t *testing.T) {
 	t.Parallel()
-	d := deploy(t, redistest.Sentinel(t).URL())
+	w := redistest.Sentinel(t)
+	w.DownAfter(t, time.Minute)
+	d := deploy(t, w.URL())
 	storetest.Run(t, storetest.Plain, d.setup)
 }
 
 func TestClusterKeepsTheContract(t *testing.T) {
 	t.Parallel()
-	d := deploy(t, redistest.Cluster(t, 0).URL())
+	c := redistest.Cluster(t, 0)
+	c.DownAfter(t, time.Minute)
+	d := deploy(t, c.URL())
 	storetest.Run(t, storetest.Plain, d.setup)
+}
+
+func TestStandaloneAgreesWithTheModel(t *testing.T) {
+	t.Parallel()
+	d := deploy(t, redistest.Standalone(t).URL())
+	storetest.RunModel(t, storetest.Plain, d.setup)
+}
+
+func TestClusterAgreesWithTheModel(t *testing.T) {
+	t.Parallel()
+	c := redistest.Cluster(t, 0)
+	c.DownAfter(t, time.Minute)
+	d := deploy(t, c.URL())
+	storetest.RunModel(t, storetest.Plain, d.setup)
 }
 
 // unit is the contract suite's tick.

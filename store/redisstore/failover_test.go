@@ -16,6 +16,7 @@ import (
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
 	w := redistest.Sentinel(t)
+	w.DownAfter(t, time.Minute) // until it is time
 	s := open(t, deploy(t, w.URL()).client, config("failover"))
 	a := newAuthor(t, s, "s")
 	a.mustWrite(t, 20)
@@ -29,6 +30,7 @@ func TestSentinelFailover(t *testing.T) {
 	})
 	replicated(t, a)
 	w.Master.Kill(t)
+	w.DownAfter(t, time.Second)
 	a.mustWrite(t, events-20)
 	if a.claims != 1 {
 		t.Errorf("session was claimed %d times: a replicated claim or batch was lost", a.claims)
@@ -59,6 +61,7 @@ func replicated(t *testing.T, a *author) {
 func TestFailoverThatForgets(t *testing.T) {
 	t.Parallel()
 	w := redistest.Sentinel(t)
+	w.DownAfter(t, time.Minute) // until it is time
 	cfg := config("forgetful")
 	cfg.Limits = store.Limits{LogBytes: 1 << 30}
 	s := open(t, deploy(t, w.URL()).client, cfg)
@@ -76,6 +79,7 @@ func TestFailoverThatForgets(t *testing.T) {
 	lost := a.top
 	w.Master.Kill(t)
 	w.Replica.Continue(t)
+	w.DownAfter(t, time.Second)
 	w.AwaitMaster(t, w.Replica)
 
 	_, err := a.try(t.Context(), store.Batch{Events: [][]byte{[]byte("more")}})
@@ -107,6 +111,7 @@ func TestFailoverThatForgets(t *testing.T) {
 func TestDurableCommits(t *testing.T) {
 	t.Parallel()
 	w := redistest.Sentinel(t)
+	w.DownAfter(t, time.Minute) // until it is time
 	cfg := config("durable")
 	cfg.ReplicaWait = 2 * time.Second
 	s := open(t, deploy(t, w.URL()).client, cfg)
@@ -155,6 +160,7 @@ func TestNoReplicaIsNoDurability(t *testing.T) {
 func TestClusterFailover(t *testing.T) {
 	t.Parallel()
 	c := redistest.Cluster(t, 1)
+	c.DownAfter(t, time.Minute) // until it is time
 	s := open(t, deploy(t, c.URL()).client, config("failover"))
 	victim := c.Masters[0]
 	var hit, spared *author
@@ -178,6 +184,7 @@ func TestClusterFailover(t *testing.T) {
 	hit.mustWrite(t, 10)
 	replicated(t, hit)
 	victim.Kill(t)
+	c.DownAfter(t, 2*time.Second)
 	spared.mustWrite(t, 10) // whose master is not the one that is away
 	hit.mustWrite(t, events-10)
 	spared.mustWrite(t, 10)
