@@ -34,7 +34,7 @@ func (s *Store) Commit(ctx context.Context, l store.Lease, b store.Batch) (store
 	case err != nil:
 	case b.Number == m.number:
 		e.turn.give()
-		return s.receipt(ctx, m, b)
+		return s.receipt(ctx, m)
 	case b.Number != m.number+1 || b.Prev != m.top:
 		err = &store.GapError{Top: m.top, Number: m.number}
 	}
@@ -50,12 +50,12 @@ func (s *Store) Commit(ctx context.Context, l store.Lease, b store.Batch) (store
 	if err := s.submit(ctx, func(err error) { e.finish(err, m) }, changes); err != nil {
 		return store.Receipt{}, fmt.Errorf("commit: %w", err)
 	}
-	return s.receipt(ctx, m, b)
+	return s.receipt(ctx, m)
 }
 
-// receipt answers a batch that is committed, when it is as durable as asked.
-func (s *Store) receipt(ctx context.Context, m meta, b store.Batch) (store.Receipt, error) {
-	if b.Durable && m.durable {
+// receipt answers the newest batch of a session, when it is as durable as asked.
+func (s *Store) receipt(ctx context.Context, m meta) (store.Receipt, error) {
+	if m.durable {
 		if err := s.log.Sync(ctx); err != nil {
 			return store.Receipt{}, fmt.Errorf("commit: %w", asContext(ctx, err))
 		}
@@ -77,7 +77,7 @@ func (s *Store) changes(e *session, m *meta, b store.Batch) (*kvlog.Batch, error
 	out := kvlog.NewBatch(bucketOf(e.id))
 	out.Grow(batchBytes(b))
 	m.number, m.durable = b.Number, b.Durable && s.cfg.Sync != SyncOff
-	m.updated = time.Now().Round(0)
+	m.updated = time.Now()
 	if b.Working != nil {
 		m.working = *b.Working
 	}

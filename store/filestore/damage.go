@@ -103,7 +103,7 @@ func (s *Store) mend(e *session) error {
 	e.mu.Unlock()
 	b := kvlog.NewBatch(bucketOf(e.id))
 	if m.created.IsZero() { // there is no meta
-		m.created = time.Now().Round(0)
+		m.created = time.Now()
 		m.updated = m.created
 	}
 	entries, err := s.chain(e)
@@ -111,6 +111,7 @@ func (s *Store) mend(e *session) error {
 		e.turn.give()
 		return err
 	}
+	top := m.top
 	m.events, m.bytes, m.oldest, m.top = 0, 0, wire.Position{}, wire.Position{}
 	for i, entry := range entries {
 		sp := parseSpan(entry.Key)
@@ -123,6 +124,9 @@ func (s *Store) mend(e *session) error {
 		m.bytes += frameBytes(sp, entry.Size()-sealBytes)
 	}
 	m.epoch = max(m.epoch, m.top.Epoch)
+	if m.top != top {
+		m.owner = "" // who knows of positions that are lost must claim anew
+	}
 	b.Put(trimmedKey, nil)
 	b.Put(metaKey, m.encode())
 	return s.submit(s.life, func(err error) { e.finish(err, m) }, b)

@@ -1,6 +1,7 @@
 package filestore
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -184,46 +185,71 @@ func (s *Store) replace(ctx context.Context, collection, name string, version ui
 	return nil
 }
 
+// expireAtOnce is how many documents are removed before looking again.
+const expireAtOnce = 500
+
 // expireDocuments removes documents whose time is over and returns when the
 // next one's is, or the zero time.
 func (s *Store) expireDocuments(now time.Time) (next time.Time) {
 	for {
-		key, until := "", time.Time{}
+		var marks []string
 		err := s.look(documentBucket, func(x *kvlog.Index) {
 			for e := range x.Ascend(expiryPrefix, after(expiryPrefix)) {
-				n, rest := number(expiryPrefix, e.Key)
-				key, until = rest, time.Unix(0, int64(n)) //nolint:gosec // was one before
-				break
+				n, _ := number(expiryPrefix, e.Key)
+				next = time.Unix(0, int64(n)) //nolint:gosec // was one before
+				if next.After(now) || len(marks) == expireAtOnce {
+					return
+				}
+				marks = append(marks, e.Key)
 			}
+			next = time.Time{}
 		})
-		if err != nil || key == "" || until.After(now) {
-			return until
+		if err == nil {
+			err = s.removeMarked(marks)
 		}
-		if err := s.expireDocument(key, until); err != nil {
-			s.cfg.Logger.Warn("document whose time is over could not be removed", "error", err)
+		if err != nil {
+			if s.life.Err() == nil {
+				s.cfg.Logger.Warn("documents whose time is over could not be removed", "error", err)
+			}
 			return now.Add(time.Second)
+		}
+		if len(marks) < expireAtOnce {
+			return next
 		}
 	}
 }
 
-// expireDocument removes a document unless it has been changed meanwhile.
-func (s *Store) expireDocument(key string, until time.Time) error {
-	turn := s.documents.turn(key)
-	if err := turn.take(s.life); err != nil {
-		return err
-	}
-	b := kvlog.NewBatch(documentBucket)
-	if err := s.look(documentBucket, func(x *kvlog.Index) {
-		mark := expiryKey(until.UnixNano(), key)
-		if _, ok := x.Get(mark); ok { // replace takes it away with the document
-			b.Delete(mark)
-			b.Delete(key)
+// removeMarked removes documents with their marks, unless they were changed
+// meanwhile: then the marks are gone.
+func (s *Store) removeMarked(marks []string) error {
+	errs := make(chan error, len(marks))
+	for _, mark := range marks {
+		_, key := number(expiryPrefix, mark)
+		turn := s.documents.turn(key)
+		if err := turn.take(s.life); err != nil {
+			return err
 		}
-	}); err != nil {
-		turn.give()
-		return err
+		done := func(err error) {
+			turn.give()
+			errs <- err
+		}
+		b := kvlog.NewBatch(documentBucket)
+		if err := s.look(documentBucket, func(x *kvlog.Index) {
+			if _, ok := x.Get(mark); ok {
+				b.Delete(mark)
+				b.Delete(key)
+			}
+		}); err != nil {
+			done(err)
+		} else if err := s.log.Submit(done, b); err != nil {
+			done(err)
+		}
 	}
-	return s.submit(s.life, func(error) { turn.give() }, b)
+	var err error
+	for range marks {
+		err = cmp.Or(err, <-errs)
+	}
+	return err
 }
 
 // Documents lists a collection in the order of its names.

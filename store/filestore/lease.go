@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/everdesk/everdesk/store"
@@ -25,7 +27,7 @@ func (s *Store) Create(ctx context.Context, n store.NewSession) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now().Round(0)
+	now := time.Now()
 	m := meta{user: n.User, created: now, updated: now}
 	if m.before, err = s.lastEpoch(n.ID); err != nil {
 		s.unreserve(e)
@@ -112,7 +114,7 @@ func (s *Store) Claim(ctx context.Context, id wire.SessionID, replica wire.Repli
 	lease := store.Lease{Session: id, Replica: replica, Epoch: epoch, TTL: ttl, Prev: m.top}
 	b := kvlog.NewBatch(bucketOf(id))
 	m.owner, m.process, m.epoch, m.number, m.durable = replica, thisProcess, epoch, 0, false
-	m.until, m.updated = now.Add(ttl).Round(0), now.Round(0)
+	m.until, m.updated = now.Add(ttl), now
 	if err := s.appendEntry(b, &m, epoch, 0, [][]byte{store.ClaimEvent(lease, now).Frame}); err != nil {
 		e.turn.give()
 		return store.Lease{}, fmt.Errorf("claim session: %w", s.corrupt(e, err))
@@ -165,16 +167,23 @@ func (s *Store) Renew(ctx context.Context, l store.Lease) error {
 	if err := e.holdsLocked(l); err != nil {
 		return err
 	}
-	e.until = time.Now().Add(l.TTL).Round(0)
+	e.until = time.Now().Add(l.TTL)
 	return nil
 }
 
 // keepRenewals writes down how long leases last, for the case that this very
-// process opens the folder again.
+// process opens the folder again. It runs when no new calls come in; who still
+// writes is left alone.
 func (s *Store) keepRenewals() {
 	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, e := range s.sessions {
+	sessions := slices.Collect(maps.Values(s.sessions))
+	s.mu.RUnlock()
+	var batches []*kvlog.Batch
+	for _, e := range sessions {
+		if !e.turn.tryTake() {
+			continue
+		}
+		defer e.turn.give()
 		e.mu.Lock()
 		m := e.meta
 		due := !e.absent && m.owner != "" && !m.until.Equal(e.until)
@@ -183,10 +192,11 @@ func (s *Store) keepRenewals() {
 		if due {
 			b := kvlog.NewBatch(bucketOf(e.id))
 			b.Put(metaKey, m.encode())
-			if err := s.log.Apply(b); err != nil {
-				return // the log will say it
-			}
+			batches = append(batches, b)
 		}
+	}
+	if err := s.log.Apply(batches...); err != nil {
+		s.cfg.Logger.Warn("renewals of leases were not saved", "error", err)
 	}
 }
 

@@ -17,8 +17,11 @@ type turn struct {
 }
 
 func (t *turn) take(ctx context.Context) error {
+	if t.tryTake() {
+		return nil
+	}
 	t.mu.Lock()
-	if !t.taken {
+	if !t.taken { // given back just now
 		t.taken = true
 		t.mu.Unlock()
 		return nil
@@ -41,6 +44,17 @@ func (t *turn) take(ctx context.Context) error {
 		t.give() // it came just now
 	}
 	return context.Cause(ctx)
+}
+
+// tryTake takes the turn if it is free.
+func (t *turn) tryTake() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.taken {
+		return false
+	}
+	t.taken = true
+	return true
 }
 
 func (t *turn) give() {

@@ -28,6 +28,7 @@ type house struct {
 	// What follows belongs to the housekeeper alone.
 	fruitless int64  // total when a whole round of compaction did not help
 	purgeTo   uint32 // segments up to this one hold what was dropped
+	moved     int64  // bytes that compaction of a segment copied
 	buf       []byte
 }
 
@@ -118,22 +119,29 @@ func (l *Log) beginPurge() {
 }
 
 // compactAll compacts segments as long as the folder is too large or something
-// is to be purged. One call visits every segment at most once.
+// is to be purged.
 func (l *Log) compactAll() error {
 	defer func() {
 		l.house.stuck.Store(l.excess() > l.compactAbove())
+		l.house.buf = nil
 		signal(l.queue.wake) // those who waited need not any more
 	}()
-	end := l.newest()
+	end, freed := l.newest(), int64(0)
 	for {
 		seg := l.oldest()
 		over := l.excess() > l.compactAbove() && l.total.Load() >= l.house.fruitless
-		if seg.id >= end || !over && seg.id > l.house.purgeTo {
-			if seg.id >= end && over {
-				l.house.fruitless = l.total.Load() + l.cfg.SegmentBytes
-			}
-			l.house.buf = nil
+		if !over && (seg.id > l.house.purgeTo || seg.id >= end) {
 			return nil
+		}
+		if seg.id >= end { // every segment was visited once
+			if freed < l.cfg.SegmentBytes {
+				// Going round again would not help. More writing may.
+				l.house.fruitless = l.total.Load() + l.cfg.SegmentBytes
+				return nil
+			}
+			if end, freed = l.newest(), 0; seg.id >= end {
+				return nil
+			}
 		}
 		select {
 		case <-l.stop:
@@ -141,9 +149,11 @@ func (l *Log) compactAll() error {
 		default:
 		}
 		l.house.stuck.Store(false)
+		l.house.moved = 0
 		if err := l.compact(seg); err != nil {
 			return fmt.Errorf("compact %s: %w", segmentName(seg.id), err)
 		}
+		freed += seg.size - l.house.moved
 	}
 }
 
@@ -303,7 +313,7 @@ func (l *Log) move(gathered map[string][]moved) error {
 					batch.Put(m.key, m.value)
 				}
 			}
-			if len(batch.muts) > 0 {
+			if l.house.moved += int64(len(batch.body)); len(batch.muts) > 0 {
 				records = append(records, l.batchRecord(batch, checksum(batch.body)))
 			}
 		}
