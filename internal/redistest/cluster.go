@@ -166,16 +166,20 @@ func (c *Sharded) awaitWhole(tb testing.TB) {
 			if !strings.Contains(info, "cluster_state:ok") {
 				return errors.New("cluster is not complete")
 			}
-			slots, err := client.ClusterSlots(ctx).Result()
+			shards, err := client.ClusterShards(ctx).Result()
 			if err != nil {
 				return err
 			}
 			seen := 0
-			for _, r := range slots {
-				seen += len(r.Nodes)
+			for _, shard := range shards {
+				for _, node := range shard.Nodes {
+					if len(shard.Slots) > 0 && node.Health == "online" {
+						seen++
+					}
+				}
 			}
 			if seen != want {
-				return fmt.Errorf("sees %d of %d nodes", seen, want)
+				return fmt.Errorf("sees %d of %d nodes online", seen, want)
 			}
 			return nil
 		})

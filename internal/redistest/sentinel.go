@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -155,7 +156,7 @@ func sentinelKnowsAll(client *redis.Client) func(context.Context) error {
 		for i := 0; i+1 < len(master); i += 2 {
 			known[master[i]] = master[i+1]
 		}
-		if known["num-slaves"] != "1" || known["num-other-sentinels"] != fmt.Sprint(sentinels-1) || known["flags"] != "master" {
+		if known["num-slaves"] != "1" || known["num-other-sentinels"] != strconv.Itoa(sentinels-1) || known["flags"] != "master" {
 			return fmt.Errorf("knows %s replicas and %s other sentinels, master is %q",
 				known["num-slaves"], known["num-other-sentinels"], known["flags"])
 		}

@@ -160,7 +160,7 @@ func (s *Server) launch(tb testing.TB) {
 	if err != nil {
 		tb.Fatalf("log of redis-server: %v", err)
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	args := append(s.leading(), "--bind", host, "--port", port, "--dir", s.dir, "--daemonize", "no")
 	// The process outlives the test's context on purpose: the test's own
 	// clean-up still talks to it. The Cleanup below ends it.
@@ -202,7 +202,7 @@ func (s *Server) logFile() string { return filepath.Join(s.dir, "redis.log") }
 func (s *Server) await(tb testing.TB) {
 	tb.Helper()
 	client := newClient(s.Addr)
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	poll(tb, "redis-server on "+s.Addr, s, func(ctx context.Context) error {
 		return client.Ping(ctx).Err()
 	})

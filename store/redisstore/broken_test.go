@@ -166,6 +166,39 @@ func TestOneBatchFromManyGoroutines(t *testing.T) {
 	other.verify(t)
 }
 
+// TestTailLearnsOfALoss has a tail that has seen what the store then forgets,
+// and that is told only of what came after.
+func TestTailLearnsOfALoss(t *testing.T) {
+	t.Parallel()
+	d := deploy(t, redistest.Standalone(t).URL())
+	s := open(t, d.client, config("loss"))
+	a := newAuthor(t, s, "s")
+	a.mustWrite(t, 3)
+	saved := d.dump(t, "loss")
+	a.mustWrite(t, 3)
+	seen := make(chan wire.Position, 100)
+	ended := follow(t, s, "s", func(e store.Event) bool {
+		seen <- e.At
+		return true
+	})
+	for at := range seen {
+		if at == a.top {
+			break
+		}
+	}
+	d.restore(t, "loss", saved)
+	if err := a.claim(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; !errors.Is(err, store.ErrUnknownPosition) && !errors.Is(err, store.ErrAhead) {
+		t.Errorf("tail ended with %v, want that its position is not known", err)
+	}
+	close(seen)
+	for at := range seen {
+		t.Errorf("tail went on with %v", at)
+	}
+}
+
 // counter counts round trips.
 type counter struct {
 	mu    sync.Mutex

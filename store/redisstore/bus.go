@@ -126,26 +126,29 @@ func (l *line) run() {
 // serve subscribes and stays until the connection is lost. It reports whether
 // anything was heard on it.
 func (l *line) serve(ctx context.Context, channels []string) (worked bool) {
+	server, err := l.store.servers.of(ctx, channels[0])
+	if err != nil {
+		return false
+	}
 	sub := l.store.servers.subscription(ctx)
-	lost := make(chan struct{})
 	l.heard.Store(false)
-	// The reader comes first to nothing: it is asked only for channels that
-	// exist, because an idle go-redis subscription would connect anywhere.
 	asked := map[string]bool{}
+	var reader sync.WaitGroup
 	defer func() {
-		_ = sub.Close() // the only error is that it is closed
+		_ = sub.Close() // which makes the reader end; it fails only if closed
+		reader.Wait()
 		worked = l.heard.Load()
 	}()
+	// Channels come before the reader: a go-redis subscription without any
+	// would connect anywhere.
 	if !l.adjust(ctx, sub, asked, channels) {
 		return false
 	}
-	var reader sync.WaitGroup
+	lost := make(chan struct{})
 	reader.Go(func() {
 		defer close(lost)
 		l.read(ctx, sub)
 	})
-	defer reader.Wait()
-	defer sub.Close() // makes the reader end
 	check := time.NewTicker(l.store.cfg.CheckEvery)
 	defer check.Stop()
 	silent := false
@@ -156,6 +159,10 @@ func (l *line) serve(ctx context.Context, channels []string) (worked bool) {
 				return
 			}
 		case <-check.C:
+			// Publishers ask the master who listens, so that is where to listen.
+			if now, err := l.store.servers.of(ctx, channels[0]); err != nil || now != server {
+				return
+			}
 			if !l.heard.Swap(false) {
 				if silent {
 					return // not even the ping was answered

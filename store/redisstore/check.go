@@ -57,7 +57,7 @@ func (s *Store) inspectClient(server *redis.Client) error {
 // inspectServer asks INFO, which needs fewer rights than CONFIG and knows the
 // same.
 func (s *Store) inspectServer(ctx context.Context, server *redis.Client) error {
-	text, err := server.Info(ctx, "everything").Result()
+	text, err := server.Info(ctx).Result()
 	if err != nil {
 		return err
 	}

@@ -92,7 +92,7 @@ func (s *Store) encode(l store.Lease, b store.Batch) *write {
 		args: []any{
 			leaseState(l, b.Number-1, b.Prev), leaseState(l, b.Number, top), b.Prev.String(), len(b.Events), bytes, 0,
 		},
-		entry:     entry, at: top.String(), size: len(entry), durable: b.Durable,
+		entry: entry, at: top.String(), size: len(entry), durable: b.Durable,
 	}
 	if b.Card != nil || b.Working != nil || len(b.Ops)+len(b.Consumed) > 0 {
 		s.encodeMore(w, k, l.Session, b)

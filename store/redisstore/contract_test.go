@@ -198,17 +198,23 @@ func (d *deployment) dump(t *testing.T, prefix string) map[string]string {
 	return saved
 }
 
+// restore brings all keys with a prefix back, on one server all at once.
 func (d *deployment) restore(t *testing.T, prefix string, saved map[string]string) {
 	t.Helper()
+	pipe := d.client.Pipeline()
+	if _, isCluster := d.client.(*redis.ClusterClient); !isCluster {
+		pipe = d.client.TxPipeline()
+	}
 	for _, key := range d.keys(t, prefix) {
-		if err := d.client.Del(t.Context(), key).Err(); err != nil {
-			t.Fatal(err)
+		if saved[key] == "" {
+			pipe.Del(t.Context(), key)
 		}
 	}
 	for key, value := range saved {
-		if err := d.client.Restore(t.Context(), key, 0, value).Err(); err != nil {
-			t.Fatal(err)
-		}
+		pipe.RestoreReplace(t.Context(), key, 0, value)
+	}
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 }
 

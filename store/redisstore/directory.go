@@ -273,14 +273,14 @@ func (s *Store) Quarantine(ctx context.Context, session wire.SessionID, reason s
 	if err := session.Validate(); err != nil {
 		return fmt.Errorf("quarantine session: %w", err)
 	}
-	return s.mark(ctx, session, reason)
+	return s.mark(ctx, session, reason, false)
 }
 
-func (s *Store) mark(ctx context.Context, session wire.SessionID, reason string) error {
+func (s *Store) mark(ctx context.Context, session wire.SessionID, reason string, keepOther bool) error {
 	what := "quarantine session " + string(session)
 	k := s.keys.session(session)
 	v, err := s.call(ctx, what, repeatable, s.scripts.quarantine, []string{k.meta(), k.quarantine(), k.working()},
-		string(session), reason)
+		string(session), reason, keepOther)
 	if err != nil {
 		return err
 	}

@@ -42,6 +42,38 @@ func TestSentinelFailover(t *testing.T) {
 	same(t, "tail", seen, a.acked)
 }
 
+// TestSentinelSwitch has the two change places, so that the old master answers,
+// as a replica.
+func TestSentinelSwitch(t *testing.T) {
+	t.Parallel()
+	w := redistest.Sentinel(t)
+	w.DownAfter(t, time.Minute)
+	s := open(t, deploy(t, w.URL()).client, config("switch"))
+	a := newAuthor(t, s, "s")
+	a.mustWrite(t, 10)
+	var seen []string
+	tail := follow(t, s, "s", func(e store.Event) bool {
+		if e.At.Seq > 0 {
+			seen = append(seen, string(e.Frame))
+		}
+		return len(seen) < 30
+	})
+	replicated(t, a)
+	if err := w.Sentinels[0].Client(t).Do(t.Context(), "sentinel", "failover", redistest.MasterName).Err(); err != nil {
+		t.Fatal(err)
+	}
+	a.mustWrite(t, 10)
+	w.AwaitMaster(t, w.Replica)
+	a.mustWrite(t, 10)
+	if a.claims == 1 { // or the last writes before the switch were lost, and it was noticed
+		a.verify(t)
+		if err := <-tail; err != nil {
+			t.Fatal(err)
+		}
+		same(t, "tail", seen, a.acked)
+	}
+}
+
 // replicated commits until a second node has everything.
 func replicated(t *testing.T, a *author) {
 	t.Helper()

@@ -22,23 +22,24 @@ const (
 // exec sends writes and fills in their answers, after publishing what was
 // committed before.
 func (l *lane) exec(flights []*flight, told []*write) {
-	again, why := l.send(l.groups(flights), told, false)
-	if isAnswer(why, "NOSCRIPT") {
-		// The server has not seen the script or has lost it: the first call
-		// brings it along.
-		again, _ = l.send(again, nil, true)
+	again := l.send(l.groups(flights), told, false)
+	if len(again) == 0 {
+		return
 	}
-	if len(again) > 0 {
-		// A script that fails over one batch has not looked at those behind
-		// it. One by one, each gets the answer it deserves; those that were
-		// applied already are recognised.
-		var alone []*transaction
-		for _, t := range again {
-			for _, f := range t.flights {
-				alone = append(alone, &transaction{flights: []*flight{f}})
-			}
+	// The server has not seen the script or has lost it: the first call brings
+	// it along.
+	again = l.send(again, nil, true)
+	// A script that fails over one batch has not looked at those behind it. One
+	// by one, each gets the answer it deserves; those that were applied already
+	// are recognised.
+	var alone []*transaction
+	for _, t := range again {
+		for _, f := range t.flights {
+			alone = append(alone, &transaction{flights: []*flight{f}})
 		}
-		_, _ = l.send(alone, nil, false) // every write has its own error
+	}
+	if len(alone) > 0 {
+		l.send(alone, nil, true)
 	}
 }
 
@@ -65,8 +66,8 @@ func (l *lane) groups(flights []*flight) []*transaction {
 }
 
 // send makes one pipeline of transactions. It returns those whose script Redis
-// has refused to run to its end, and why.
-func (l *lane) send(transactions []*transaction, told []*write, byText bool) (again []*transaction, why error) {
+// has refused to run to its end.
+func (l *lane) send(transactions []*transaction, told []*write, byText bool) (failed []*transaction) {
 	ctx := l.store.life
 	var cmds []redis.Cmder
 	for _, w := range told {
@@ -89,11 +90,11 @@ func (l *lane) send(transactions []*transaction, told []*write, byText bool) (ag
 		l.replicas.forget()
 	}
 	for _, t := range transactions {
-		if err := t.finish(durable); err != nil {
-			again, why = append(again, t), err
+		if t.finish(durable) != nil {
+			failed = append(failed, t)
 		}
 	}
-	return again, why
+	return failed
 }
 
 // transaction is a call of commit.lua and the entries it lets into the logs.

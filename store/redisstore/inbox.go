@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -54,9 +55,15 @@ func (s *Store) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Co
 		defer s.bus.listen(k.partition, k.meta(), wakeUp{woken})()
 		poll := time.NewTicker(s.cfg.InboxEvery)
 		defer poll.Stop()
-		after := "-"
+		after, begun := "-", false
 		for {
 			commands, last, err := s.receive(ctx, l, after)
+			if errors.Is(err, store.ErrUnavailable) && begun {
+				// The lease decides how long its owner stays, not an outage.
+				s.pause(ctx, lastPause)
+				continue
+			}
+			begun = true
 			if err != nil {
 				yield(nil, err)
 				return

@@ -6,6 +6,7 @@ import (
 	"crypto/sha1" //nolint:gosec // a checksum that Redis can make, not a secret
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -156,7 +157,7 @@ func (s *Store) decodeEntry(session wire.SessionID, data string) (news, error) {
 		n.events = make([]store.Event, 0, count)
 		at := first
 		for f := range bytes.SplitSeq(frames, []byte{'\n'}) {
-			n.events = append(n.events, store.Event{At: at, Frame: f[:len(f):len(f)]})
+			n.events = append(n.events, store.Event{At: at, Frame: slices.Clip(f)})
 			at.Seq++
 		}
 	default:

@@ -138,4 +138,6 @@ func (d disguise) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-func (disguise) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook { return next }
+func (disguise) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}

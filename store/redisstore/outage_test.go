@@ -267,4 +267,3 @@ func TestForgottenScripts(t *testing.T) {
 	flushed("Put", second(s.Put(ctx, store.Document{Collection: "c", Name: "n"})))
 	flushed("Delete", s.Delete(ctx, authors[0].lease))
 }
-

@@ -113,7 +113,7 @@ func (s *Store) corrupt(ctx context.Context, id wire.SessionID, err error) error
 	// The reader's own deadline must not keep the mark from being set.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.cfg.RetryFor)
 	defer cancel()
-	if err := s.mark(ctx, id, bad.Error()); err != nil {
+	if err := s.mark(ctx, id, bad.Error(), true); err != nil {
 		s.log.WarnContext(ctx, "quarantine mark is missing", "session", id, "err", err)
 	}
 	return err

@@ -67,12 +67,11 @@ type tail struct {
 	session wire.SessionID
 	woken   knock
 
-	// The reader's own.
-	begun bool
-	owned bool
+	begun bool // the reader's own
 
 	mu    sync.Mutex    // guards the following
-	at    wire.Position // what the reader has seen
+	at    wire.Position // what the reader has seen, and only the reader changes
+	owned bool          // whether the session had an owner then
 	fill  bool          // there may be more than in queue
 	queue []string
 	bytes int
@@ -147,24 +146,25 @@ func (t *tail) decode(message string) (news, bool) {
 		return news{kind: newsVacant}, err == nil && at == t.at
 	}
 	n, err := t.store.decodeEntry(t.session, message)
-	if err != nil || n.prev.Compare(t.at) > 0 {
+	if err != nil {
 		return news{}, false
 	}
-	return n, true
+	// It follows, it was seen, or it was seen in part. Anything else is a gap,
+	// or a history that was forgotten and began anew.
+	part := n.prev.Compare(t.at) < 0 && n.top.Epoch == t.at.Epoch
+	return n, n.prev == t.at || n.top.Compare(t.at) <= 0 || part
 }
 
 // show passes events on, and that the session has become vacant.
 func (t *tail) show(yield func(store.News, error) bool, events []store.Event, vacant bool) error {
+	t.mu.Lock()
 	if len(events) > 0 {
-		t.mu.Lock()
 		t.at = events[len(events)-1].At
-		t.mu.Unlock()
 		t.owned = true // who else has written them
 	}
 	vacant = vacant && t.owned
-	if vacant {
-		t.owned = false
-	}
+	t.owned = t.owned && !vacant
+	t.mu.Unlock()
 	if len(events) == 0 && !vacant {
 		return nil
 	}
@@ -189,7 +189,10 @@ func (t *tail) catchUp(ctx context.Context, yield func(store.News, error) bool) 
 			return err
 		}
 		if !t.begun {
-			t.begun, t.owned = true, page.owner != ""
+			t.begun = true
+			t.mu.Lock()
+			t.owned = page.owner != ""
+			t.mu.Unlock()
 		}
 		more := len(page.events) == fillEvents
 		if err := t.show(yield, page.events, page.owner == "" && !more); err != nil || !more {
@@ -263,8 +266,9 @@ func (t *tail) verify(state string) {
 	owner, _, _ := strings.Cut(strings.TrimPrefix(state, "!"), " ")
 	t.mu.Lock()
 	behind := !strings.HasSuffix(state, " "+t.at.String()) && len(t.queue) == 0
+	left := owner == "" && t.owned
 	t.mu.Unlock()
-	if behind || owner == "" {
+	if behind || left {
 		t.connected()
 	}
 }

@@ -85,10 +85,7 @@ func parseURL(text string) (*redis.UniversalOptions, error) {
 		return nil, err
 	}
 	if base == "rediss" {
-		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-		if len(o.Addrs) == 1 && kind == "" {
-			o.TLSConfig.ServerName, _, _ = net.SplitHostPort(o.Addrs[0])
-		}
+		o.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12} // names come from the addresses
 	}
 	return o, parsePath(o, kind, path)
 }

@@ -21,7 +21,7 @@ if not m[1] then
   if redis.call('EXISTS', KEYS[1]) == 1 then return {'CORRUPT', KEYS[1]} end
   return {'NOTFOUND'}
 end
-local owner, epoch, prev = string.match(m[1], '^(%S*) (%d+) %d+ (%S+)$')
+local owner, epoch, prev = string.match(m[1], '^!?(%S*) (%d+) %d+ (%S+)$')
 local events, bytes, till = tonumber(m[2]), tonumber(m[3]), tonumber(m[4])
 if not (prev and events and bytes and till) then return {'CORRUPT', KEYS[1]} end
 local t = redis.call('TIME')

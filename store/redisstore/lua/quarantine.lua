@@ -2,7 +2,7 @@
 -- Sets a session aside or, without a reason, takes it back.
 --
 -- KEYS: 1 meta, 2 quarantine, 3 working of the partition.
--- ARGV: 1 session, 2 reason or ''.
+-- ARGV: 1 session, 2 reason or '', 3 '1' to keep the reason that is there.
 -- Returns 1, or {'NOTFOUND'}.
 --
 -- The mark is in the partition's hash, where also a session can have it whose
@@ -13,7 +13,7 @@ if redis.call('EXISTS', KEYS[1]) == 0 then return {'NOTFOUND'} end
 local m = redis.pcall('HMGET', KEYS[1], 'state', 'working', 'until')
 local state = not m.err and m[1] and string.gsub(m[1], '^!', '')
 if ARGV[2] ~= '' then
-  redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
+  redis.call(ARGV[3] == '1' and 'HSETNX' or 'HSET', KEYS[2], ARGV[1], ARGV[2])
   redis.pcall('ZREM', KEYS[3], ARGV[1])
   if state then redis.call('HSET', KEYS[1], 'state', '!' .. state) end
 else
