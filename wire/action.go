@@ -5,7 +5,8 @@ type Action interface{ action() }
 
 // ActionMeta is what may be added to any action on its way.
 type ActionMeta struct {
-	// AgentID is the agent that acted.
+	// AgentID is the agent that acted. Desktops compare it with the lock of a
+	// window, so an agent's actions should all have it.
 	AgentID AgentID `json:"agentId,omitempty"`
 	// RequestID is there when the hub waits for RENDERING_FEEDBACK.
 	RequestID RequestID `json:"requestId,omitempty"`
@@ -221,14 +222,15 @@ type Shortcut struct {
 	CreatedAt Millis   `json:"createdAt"`
 }
 
-// ShortcutPatch is a part of a shortcut.
+// ShortcutPatch is a part of a shortcut. What is empty replaces what was there;
+// what is absent does not.
 type ShortcutPatch struct {
-	Label     string       `json:"label,omitempty"`
-	Icon      string       `json:"icon,omitempty"`
+	Label     *string      `json:"label,omitempty"`
+	Icon      *string      `json:"icon,omitempty"`
 	IconType  IconType     `json:"iconType,omitempty"`
 	Type      ShortcutType `json:"type,omitempty"`
-	Target    string       `json:"target,omitempty"`
-	OSActions []Action     `json:"osActions,omitempty"`
+	Target    *string      `json:"target,omitempty"`
+	OSActions *[]Action    `json:"osActions,omitempty"`
 }
 
 // IconType says what an icon's text is.

@@ -65,23 +65,24 @@ func (AppManifestResponse) appResponse() {}
 func (AppQueryResponse) appResponse()    {}
 func (AppCommandResponse) appResponse()  {}
 
-// AppManifest is what an app says of itself.
+// AppManifest is what an app says of itself. Apps are written by anybody, so
+// nothing in it must be there.
 type AppManifest struct {
-	AppID    AppID                      `json:"appId"`
-	Name     string                     `json:"name"`
-	State    Object[string, AppState]   `json:"state"`
-	Commands Object[string, AppCommand] `json:"commands"`
+	AppID    AppID                      `json:"appId,omitempty"`
+	Name     string                     `json:"name,omitempty"`
+	State    Object[string, AppState]   `json:"state,omitempty"`
+	Commands Object[string, AppCommand] `json:"commands,omitempty"`
 }
 
 // AppState describes a part of an app's state.
 type AppState struct {
-	Description string          `json:"description"`
+	Description string          `json:"description,omitempty"`
 	Schema      json.RawMessage `json:"schema,omitempty"`
 }
 
 // AppCommand describes a command of an app.
 type AppCommand struct {
-	Description string          `json:"description"`
+	Description string          `json:"description,omitempty"`
 	Params      json.RawMessage `json:"params,omitempty"`
 	Returns     json.RawMessage `json:"returns,omitempty"`
 }

@@ -86,6 +86,9 @@ func TestEntries(t *testing.T) {
 				}
 			}
 		}
+		if e.Direction == wire.FromClient && e.Message == "" && !slices.Contains([]string{"auth", "pong", "DELETE_QUEUED_MESSAGE"}, e.Type) {
+			t.Errorf("%s has no messageId", e.Type)
+		}
 		// Messages of desktops may always say where they belong.
 		if e.Direction == wire.FromClient && e.Family == wire.FamilyDesktop && (e.Monitor == "" || e.Message == "") {
 			t.Errorf("%s has no monitorId or no messageId", e.Type)

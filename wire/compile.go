@@ -146,6 +146,7 @@ func (c *compiler) fields(s *Shape, t reflect.Type, index []int) {
 		s.Fields = append(s.Fields, Field{
 			Name: name, Optional: options != "", Shape: bounded(c.shape(ft), f.Tag.Get("wire")),
 			Source: t.Name() + "." + f.Name, index: at, ptr: ptr,
+			keepEmpty: options == "omitzero" && ft.Kind() == reflect.Slice,
 		})
 	}
 }

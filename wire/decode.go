@@ -193,6 +193,10 @@ func (s *Shape) decodeMap(raw []byte, v reflect.Value) *Error {
 		if err := s.Key.decode(key, m.Field(0)); err != nil {
 			return err.in(unquote(key))
 		}
+		if value[0] == 'n' && s.Elem.Kind != KindAny {
+			v.SetLen(n) // as absent as a field that is null
+			continue
+		}
 		if err := s.Elem.decode(value, m.Field(1)); err != nil {
 			return err.in(unquote(key))
 		}
@@ -227,7 +231,11 @@ func (s *Shape) decodeObject(raw []byte, v reflect.Value) *Error {
 
 func (f *Field) decode(raw []byte, v reflect.Value) *Error {
 	if !f.ptr {
-		return f.Shape.decode(raw, v)
+		err := f.Shape.decode(raw, v)
+		if f.keepEmpty && err == nil && v.IsNil() {
+			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		}
+		return err
 	}
 	target := reflect.New(f.Shape.typ)
 	if err := f.Shape.decode(raw, target.Elem()); err != nil {

@@ -11,6 +11,9 @@ import (
 //
 //	{"type":"USER_MESSAGE","messageId":"m1","content":"hello"}
 //
+// AGENT_THINKING and AGENT_RESPONSE are shown with their Content, which whoever
+// keeps the text of the turn has to fill in; the codec has no memory.
+//
 // Such a desktop knows no positions, sessions or times in frames, shows ERROR as
 // a lost connection and ignores types it does not know. Events for which it has
 // no use get no frame; some get another form, see [DesktopForm].

@@ -196,7 +196,8 @@ type MonitorStatus struct {
 	// Queue is how many messages wait.
 	Queue int `json:"queue" wire:"min=0"`
 	// Budget is absent for a monitor that has none, such as monitor-0.
-	Budget *Budget `json:"budget,omitempty"`
+	Budget    *Budget   `json:"budget,omitempty"`
+	MessageID MessageID `json:"messageId,omitempty"`
 }
 
 // MonitorState is what a monitor does.

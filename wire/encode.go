@@ -192,15 +192,12 @@ func (s *Shape) chosen(v reflect.Value) (*Field, reflect.Value) {
 func (f *Field) present(v reflect.Value) (reflect.Value, bool) {
 	fv := f.get(v)
 	if f.Optional {
-		switch fv.Kind() {
-		case reflect.Slice:
-			if fv.Len() == 0 {
-				return fv, false
-			}
-		default:
-			if fv.IsZero() {
-				return fv, false
-			}
+		absent := fv.IsZero()
+		if fv.Kind() == reflect.Slice && !f.keepEmpty {
+			absent = fv.Len() == 0
+		}
+		if absent {
+			return fv, false
 		}
 	}
 	return f.follow(fv), true

@@ -91,32 +91,41 @@ func refOf(frame []byte) MessageID {
 		return ""
 	}
 	l.pos++
-	var payload, envelope MessageID
-	for key, value := range l.prefix {
-		switch string(keyText(key)) {
-		case "data":
-			if value[0] == '{' {
-				payload = readRef(payload, memberOf(value, "messageId"))
-			}
-		case "messageId":
-			payload = readRef(payload, value)
-		case "message_id":
-			envelope = readRef(envelope, value)
+	var name, payload, envelope []byte
+	take := func(at *[]byte, value []byte) {
+		if *at == nil { // what is given twice is not trusted the second time
+			*at = value
 		}
 	}
-	return cmp.Or(payload, envelope)
+	for key, value := range l.prefix {
+		switch string(keyText(key)) {
+		case "type":
+			take(&name, value)
+		case "data":
+			if value[0] == '{' {
+				take(&payload, memberOf(value, "messageId"))
+			}
+		case "messageId":
+			take(&payload, value)
+		case "message_id":
+			take(&envelope, value)
+		}
+	}
+	if e, err := lookup(name, FromClient); err == nil && e.Message == "" {
+		payload = nil // it names another message
+	}
+	return cmp.Or(readRef(payload), readRef(envelope))
 }
 
-// readRef returns the id in value, or what was there when there is none. An id
-// that is given twice is not trusted the second time.
-func readRef(old MessageID, value []byte) MessageID {
-	if old != "" || value == nil || value[0] != '"' {
-		return old
+// readRef returns the id in value, or "" when there is none.
+func readRef(value []byte) MessageID {
+	if value == nil || value[0] != '"' {
+		return ""
 	}
 	if id := MessageID(unquote(value)); id.Validate() == nil {
 		return id
 	}
-	return old
+	return ""
 }
 
 // prefix yields the members of an object up to the first mistake in it.

@@ -128,3 +128,47 @@ func TestNativeEvents(t *testing.T) {
 		}
 	}
 }
+
+// Workflow clients go over these lists without asking whether they are there.
+func TestListsThatAreThereEvenWhenEmpty(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		payload wire.ServerPayload
+		want    string
+	}{
+		"plan": {
+			wire.PlanGenerated{PlanID: "p", Version: 1, Status: wire.PlanPendingApproval, PlanBody: wire.PlanBody{Todos: []wire.Todo{{ID: "t", Task: "x"}}}},
+			`{"plan_id":"p","version":1,"status":"pending_approval","todos":[{"id":"t","task":"x","depends_on":[]}],"dependency_graph":{}}`,
+		},
+		"result": {
+			wire.PlanComplete{Status: "success", Response: wire.PlanResponse{Format: "text", Text: "x"}, Statistics: &wire.PlanStatistics{}},
+			`{"status":"success","response":{"format":"text","text":"x","attachments":[],"next_actions":[]},` +
+				`"statistics":{"total_todos":0,"completed":0,"failed":0,"execution_time_ms":0,"tokens_used":0,"cost_usd":0},"report_paths":[]}`,
+		},
+		"snapshot": {
+			wire.SessionState{Mode: wire.StateSnapshot, HeartbeatMS: 1, Todos: []wire.Todo{}},
+			`{"mode":"snapshot","heartbeat_ms":1,"todos":[]}`,
+		},
+		"resume": {
+			wire.SessionState{Mode: wire.StateResume, HeartbeatMS: 1},
+			`{"mode":"resume","heartbeat_ms":1}`,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			frame := wire.AppendEvent(nil, wire.Event{Data: tt.payload})
+			var got struct{ Data json.RawMessage }
+			if err := json.Unmarshal(frame, &got); err != nil {
+				t.Fatal(err)
+			}
+			if string(got.Data) != tt.want {
+				t.Errorf("got  %s\nwant %s", got.Data, tt.want)
+			}
+			e, err := wire.Native{}.DecodeEvent(frame)
+			if err != nil || string(wire.AppendEvent(nil, e)) != string(frame) {
+				t.Errorf("read again as %+v, %v", e.Data, err)
+			}
+		})
+	}
+}

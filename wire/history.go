@@ -75,6 +75,7 @@ type MessageUpdated struct {
 	TaskID    TaskID    `json:"taskId,omitempty"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	AgentID   AgentID   `json:"agentId,omitempty"`
+	MessageID MessageID `json:"messageId,omitempty"`
 }
 
 // RowChange is what happened to a row.
@@ -114,6 +115,7 @@ type QueueUpdated struct {
 	Outbound
 	MonitorID MonitorID       `json:"monitorId"`
 	Messages  []QueuedMessage `json:"messages"`
+	MessageID MessageID       `json:"messageId,omitempty"`
 }
 
 // QueuedMessage is a message that waits.

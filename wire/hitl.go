@@ -117,11 +117,12 @@ type HITLClarification struct {
 type HITLPaused struct {
 	Outbound
 	// PausedBy is user, or what else stopped it.
-	PausedBy       string   `json:"paused_by"`
-	Reason         string   `json:"reason,omitempty"`
-	CurrentTodo    TodoID   `json:"current_todo,omitempty"`
-	CompletedTodos []TodoID `json:"completed_todos"`
-	CanResume      bool     `json:"can_resume"`
+	PausedBy       string    `json:"paused_by"`
+	Reason         string    `json:"reason,omitempty"`
+	CurrentTodo    TodoID    `json:"current_todo,omitempty"`
+	CompletedTodos []TodoID  `json:"completed_todos"`
+	CanResume      bool      `json:"can_resume"`
+	MessageID      MessageID `json:"messageId,omitempty"`
 }
 
 // HITLPlanResponse answers hitl_plan_review.
@@ -131,7 +132,8 @@ type HITLPlanResponse struct {
 	Action    PlanAnswer `json:"action"`
 	Comment   string     `json:"comment,omitempty"`
 	// Instruction says what to change, with the action modify.
-	Instruction string `json:"instruction,omitempty"`
+	Instruction string    `json:"instruction,omitempty"`
+	MessageID   MessageID `json:"messageId,omitempty"`
 }
 
 // HITLApprovalResponse answers hitl_approval_request.
@@ -142,6 +144,7 @@ type HITLApprovalResponse struct {
 	Action    TodoAnswer `json:"action"`
 	Comment   string     `json:"comment,omitempty"`
 	Reason    string     `json:"reason,omitempty"`
+	MessageID MessageID  `json:"messageId,omitempty"`
 }
 
 // HITLInputResponse answers hitl_input_request.
@@ -150,6 +153,7 @@ type HITLInputResponse struct {
 	RequestID RequestID       `json:"request_id"`
 	Field     string          `json:"field,omitempty"`
 	Value     json.RawMessage `json:"value"`
+	MessageID MessageID       `json:"messageId,omitempty"`
 }
 
 // HITLClarificationResponse answers hitl_clarification.
@@ -157,12 +161,14 @@ type HITLClarificationResponse struct {
 	Inbound
 	RequestID RequestID       `json:"request_id"`
 	Value     json.RawMessage `json:"value"`
+	MessageID MessageID       `json:"messageId,omitempty"`
 }
 
 // ControlPause makes the plan stand still after the todos that run now.
 type ControlPause struct {
 	Inbound
-	Reason string `json:"reason,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+	MessageID MessageID `json:"messageId,omitempty"`
 }
 
 // ControlResume lets the plan go on.
@@ -170,23 +176,27 @@ type ControlResume struct {
 	Inbound
 	// Modifications are instructions for the rest of the plan.
 	Modifications []json.RawMessage `json:"modifications,omitempty"`
+	MessageID     MessageID         `json:"messageId,omitempty"`
 }
 
 // ControlCancel gives the plan up.
 type ControlCancel struct {
 	Inbound
-	Reason string `json:"reason,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+	MessageID MessageID `json:"messageId,omitempty"`
 }
 
 // ControlRetry runs a failed todo again.
 type ControlRetry struct {
 	Inbound
-	TodoID TodoID `json:"todo_id"`
+	TodoID    TodoID    `json:"todo_id"`
+	MessageID MessageID `json:"messageId,omitempty"`
 }
 
 // ControlSkip goes on without a todo.
 type ControlSkip struct {
 	Inbound
-	TodoID TodoID `json:"todo_id"`
-	Reason string `json:"reason,omitempty"`
+	TodoID    TodoID    `json:"todo_id"`
+	Reason    string    `json:"reason,omitempty"`
+	MessageID MessageID `json:"messageId,omitempty"`
 }

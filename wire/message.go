@@ -192,6 +192,7 @@ type InteractionType string
 
 // What a user does on the desktop.
 const (
+	DidCreateWindow        InteractionType = "window.create"
 	DidCloseWindow         InteractionType = "window.close"
 	DidFocusWindow         InteractionType = "window.focus"
 	DidMoveWindow          InteractionType = "window.move"
@@ -208,7 +209,7 @@ const (
 )
 
 func (InteractionType) values() []string {
-	return list(DidCloseWindow, DidFocusWindow, DidMoveWindow, DidResizeWindow, DidMinimizeWindow,
+	return list(DidCreateWindow, DidCloseWindow, DidFocusWindow, DidMoveWindow, DidResizeWindow, DidMinimizeWindow,
 		DidMaximizeWindow, DidDismissToast, DidDismissNotification, DidClickIcon, DidDragIcon,
 		DidActOnSelection, DidSelectRegion, DidDraw)
 }

@@ -9,23 +9,28 @@ type Head struct {
 	Message MessageID
 }
 
-// Peek reads the head of a native frame of the hub's own making, so that stored
-// events can be filtered and routed cheaply. It reports false for anything else.
+// Peek reads the head of a native frame of a hub, so that stored events can be
+// filtered and routed without decoding them. It also reads the head of a type
+// that is not in the catalog, which a newer hub may send: who skips such an event
+// still has to know its position. It reports false for anything else.
 func Peek(frame []byte) (Head, bool) {
 	var h Head
 	env, err := open(frame, hubText)
-	if err != nil || env.name == nil {
+	if err != nil || env.name == nil || env.name[0] != '"' {
 		return h, false
 	}
-	entry, err := lookup(env.name, FromServer)
-	if err != nil {
-		return h, false
+	h.Type = unquote(env.name)
+	entry, known := theCatalog().byType[h.Type]
+	switch {
+	case !known:
+		entry = &Entry{Monitor: "monitorId", Agent: "agentId", Message: "messageId"}
+	case entry.Direction != FromServer:
+		return Head{}, false
 	}
-	h.Type = entry.Type
 	if at, err := text(env.id, "message_id"); err == nil && at != "" {
 		p, fault := ParsePosition(at)
 		if fault != nil {
-			return h, false
+			return Head{}, false
 		}
 		h.At = p
 	}

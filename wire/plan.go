@@ -42,7 +42,7 @@ type Todo struct {
 	// Priority is higher for what should run first.
 	Priority int `json:"priority,omitempty"`
 	// DependsOn are the todos that must be done before.
-	DependsOn            []TodoID        `json:"depends_on,omitempty"`
+	DependsOn            []TodoID        `json:"depends_on"`
 	RequiresApproval     bool            `json:"requires_approval,omitempty"`
 	EstimatedDurationSec float64         `json:"estimated_duration_sec,omitempty" wire:"min=0"`
 	EstimatedCostUSD     float64         `json:"estimated_cost_usd,omitempty" wire:"min=0"`
@@ -108,7 +108,7 @@ func (PlanStatus) values() []string {
 type PlanBody struct {
 	Todos []Todo `json:"todos"`
 	// DependencyGraph has the todos each todo depends on.
-	DependencyGraph      Object[TodoID, []TodoID] `json:"dependency_graph,omitempty"`
+	DependencyGraph      Object[TodoID, []TodoID] `json:"dependency_graph"`
 	EstimatedDurationSec float64                  `json:"estimated_duration_sec,omitempty" wire:"min=0"`
 	EstimatedCostUSD     float64                  `json:"estimated_cost_usd,omitempty" wire:"min=0"`
 	MermaidDiagram       string                   `json:"mermaid_diagram,omitempty"`
@@ -121,6 +121,7 @@ type PlanGenerated struct {
 	Version int        `json:"version" wire:"min=1"`
 	Status  PlanStatus `json:"status"`
 	PlanBody
+	MessageID MessageID `json:"messageId,omitempty"`
 }
 
 // PlanApproved says that a plan may run.
@@ -128,8 +129,9 @@ type PlanApproved struct {
 	Outbound
 	PlanID PlanID `json:"plan_id"`
 	// ApprovedBy is user, or auto when nobody had to be asked.
-	ApprovedBy        string `json:"approved_by"`
-	ExecutionStarting bool   `json:"execution_starting"`
+	ApprovedBy        string    `json:"approved_by"`
+	ExecutionStarting bool      `json:"execution_starting"`
+	MessageID         MessageID `json:"messageId,omitempty"`
 }
 
 // PlanModified shows how a plan has changed.
@@ -140,6 +142,7 @@ type PlanModified struct {
 	NewVersion   int          `json:"new_version" wire:"min=1"`
 	Changes      []PlanChange `json:"changes"`
 	UpdatedTodos []Todo       `json:"updated_todos"`
+	MessageID    MessageID    `json:"messageId,omitempty"`
 }
 
 // PlanChange is one change of a plan.
@@ -164,10 +167,11 @@ func (PlanEdit) values() []string { return list(PlanAdd, PlanRemove, PlanUpdate)
 // TodoStarted says that a todo runs.
 type TodoStarted struct {
 	Outbound
-	TodoID               TodoID  `json:"todo_id"`
-	Task                 string  `json:"task"`
-	Tool                 string  `json:"tool,omitempty"`
-	EstimatedDurationSec float64 `json:"estimated_duration_sec,omitempty" wire:"min=0"`
+	TodoID               TodoID    `json:"todo_id"`
+	Task                 string    `json:"task"`
+	Tool                 string    `json:"tool,omitempty"`
+	EstimatedDurationSec float64   `json:"estimated_duration_sec,omitempty" wire:"min=0"`
+	MessageID            MessageID `json:"messageId,omitempty"`
 }
 
 // TodoProgress says how far a todo is.
@@ -189,7 +193,8 @@ type TodoCompleted struct {
 	ResultSummary json.RawMessage `json:"result_summary,omitempty"`
 	DurationMS    int             `json:"duration_ms" wire:"min=0"`
 	// NextTodos may run now.
-	NextTodos []TodoID `json:"next_todos"`
+	NextTodos []TodoID  `json:"next_todos"`
+	MessageID MessageID `json:"messageId,omitempty"`
 }
 
 // TodoFailed says that a todo did not work.
@@ -228,7 +233,7 @@ type PlanComplete struct {
 	Status      string          `json:"status"`
 	Response    PlanResponse    `json:"response"`
 	Statistics  *PlanStatistics `json:"statistics,omitempty"`
-	ReportPaths []string        `json:"report_paths,omitempty"`
+	ReportPaths []string        `json:"report_paths"`
 }
 
 // PlanResponse is the answer that a plan was made for.
@@ -237,9 +242,9 @@ type PlanResponse struct {
 	Format      string           `json:"format"`
 	Text        string           `json:"text"`
 	Summary     string           `json:"summary,omitempty"`
-	Attachments []PlanAttachment `json:"attachments,omitempty"`
+	Attachments []PlanAttachment `json:"attachments"`
 	// NextActions are what the user might ask next.
-	NextActions []string `json:"next_actions,omitempty"`
+	NextActions []string `json:"next_actions"`
 }
 
 // PlanAttachment is a file that belongs to an answer.
@@ -255,8 +260,8 @@ type PlanStatistics struct {
 	Completed       int     `json:"completed" wire:"min=0"`
 	Failed          int     `json:"failed" wire:"min=0"`
 	ExecutionTimeMS int     `json:"execution_time_ms" wire:"min=0"`
-	TokensUsed      int     `json:"tokens_used,omitempty" wire:"min=0"`
-	CostUSD         float64 `json:"cost_usd,omitempty" wire:"min=0"`
+	TokensUsed      int     `json:"tokens_used" wire:"min=0"`
+	CostUSD         float64 `json:"cost_usd" wire:"min=0"`
 }
 
 // PlanFailure says that a plan was given up.
@@ -266,6 +271,7 @@ type PlanFailure struct {
 	Status         string           `json:"status"`
 	Error          PlanFailureError `json:"error"`
 	PartialResults *PartialResults  `json:"partial_results,omitempty"`
+	MessageID      MessageID        `json:"messageId,omitempty"`
 }
 
 // PlanFailureError is why a plan was given up.

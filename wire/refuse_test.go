@@ -64,6 +64,9 @@ func TestBadMessages(t *testing.T) {
 		"huge without e":      {`{"type":"RESET","x":1` + strings.Repeat("0", 400) + `}`, "x", "out of range", ""},
 		"no type":             {`{"data":{},"message_id":"m1"}`, "type", "is required", "m1"},
 		"type is a number":    {`{"type":1}`, "type", "want a string, got a number", ""},
+		"target is not a ref": {`{"type":"DELETE_QUEUED_MESSAGE","message_id":"m1","data":{"messageId":"t","monitorId":7}}`, "data.monitorId", "want a string, got a number", "m1"},
+		"two refs":            {`{"type":"RESET","message_id":"m1","message_id":"m2"}`, "message_id", "is there twice", "m1"},
+		"target alone":        {`{"data":{"messageId":"t","monitorId":7},"type":"DELETE_QUEUED_MESSAGE"}`, "data.monitorId", "want a string, got a number", ""},
 		"unknown type":        {`{"type":"NOPE","message_id":"m1"}`, "type", `no client sends "NOPE"`, "m1"},
 		"event of the hub":    {`{"type":"ACTIONS","data":{"actions":[]}}`, "type", `no client sends "ACTIONS"`, ""},
 		"no data":             {`{"type":"USER_MESSAGE","message_id":"m1"}`, "data.content", "is required", "m1"},
@@ -161,6 +164,9 @@ func TestGoodMessages(t *testing.T) {
 		"minus zero":           {`{"type":"REWIND","data":{"ts":-0.0}}`, "", wire.Rewind{}},
 		"a clock of their own": {`{"type":"RESET","timestamp":"yesterday"}`, "", wire.Reset{}},
 		"seventeen keys":       {`{"type":"RESET","a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1,"j":1,"k":1,"l":1,"m":1,"n":1,"o":1,"p":1,"q":1,"r":1}`, "", wire.Reset{}},
+		"key of an answer":     {`{"type":"hitl_plan_response","data":{"request_id":"h","action":"approve","messageId":"p"}}`, "p", wire.HITLPlanResponse{RequestID: "h", Action: wire.PlanApprove, MessageID: "p"}},
+		"null in a form":       {`{"type":"COMPONENT_ACTION","data":{"windowId":"w","action":"a","formData":{"n":null,"t":"x"}}}`, "", wire.ComponentAction{WindowID: "w", Action: "a", FormData: wire.Object[string, wire.Scalar]{}.Set("t", wire.Scalar{Text: new("x")})}},
+		"emptied shortcut":     {`{"type":"EMIT","data":{"actions":[{"type":"desktop.updateShortcut","shortcutId":"s","updates":{"icon":"","osActions":[]}}]}}`, "", wire.Emit{Actions: []wire.Action{wire.UpdateShortcut{ShortcutID: "s", Updates: wire.ShortcutPatch{Icon: new(""), OSActions: &[]wire.Action{}}}}}},
 		"empty manifest":       {`{"type":"APP_PROTOCOL_RESPONSE","data":{"requestId":"r","windowId":"w","response":{"kind":"manifest","manifest":null}}}`, "", wire.AppProtocolResponse{RequestID: "r", WindowID: "w", Response: wire.AppManifestResponse{}}},
 	}
 	for name, tt := range tests {

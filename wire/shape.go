@@ -60,6 +60,8 @@ type Field struct {
 
 	index []int
 	ptr   bool
+	// keepEmpty tells an empty list from an absent one.
+	keepEmpty bool
 }
 
 // Variant is one form of a union.

@@ -34,7 +34,8 @@ type SessionState struct {
 	// HITLPending is the question that the plan waits for.
 	HITLPending HITLRequest `json:"hitl_pending,omitempty"`
 	Plan        *PlanState  `json:"plan,omitempty"`
-	Todos       []Todo      `json:"todos,omitempty"`
+	// Todos is there in every snapshot, even when it is empty.
+	Todos []Todo `json:"todos,omitzero"`
 	// RecentMessages are the newest rows of all conversations, oldest first.
 	RecentMessages []UIRow `json:"recent_messages,omitempty"`
 	// Connections is how many there are.

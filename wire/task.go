@@ -7,6 +7,7 @@ type Task struct {
 	TaskID    TaskID    `json:"taskId"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	AgentID   AgentID   `json:"agentId,omitempty"`
+	MessageID MessageID `json:"messageId,omitempty"`
 }
 
 // TaskCreated says that a task exists.

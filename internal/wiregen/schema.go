@@ -143,7 +143,11 @@ func schemaOf(s *wire.Shape) *jsonschema.Schema {
 		}
 		return out
 	case wire.KindMap:
-		out := &jsonschema.Schema{Type: "object", AdditionalProperties: use(s.Elem)}
+		value := use(s.Elem)
+		if s.Elem.Kind != wire.KindAny { // which takes null anyway
+			value = orNull(value)
+		}
+		out := &jsonschema.Schema{Type: "object", AdditionalProperties: value}
 		if s.Key.Name != "" {
 			out.PropertyNames = use(s.Key)
 		}

@@ -341,7 +341,7 @@ export interface AgentThinking {
 export interface AppBadge {
   appId: AppID;
   count: number;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -349,7 +349,7 @@ export interface AppBadge {
 
 /** AppCommand describes a command of an app. */
 export interface AppCommand {
-  description: string;
+  description?: string;
   params?: unknown;
   returns?: unknown;
 }
@@ -369,12 +369,12 @@ export interface AppCommandResponse {
 /** AppID names an app. Up to 64 characters without control characters. */
 export type AppID = string;
 
-/** AppManifest is what an app says of itself. */
+/** AppManifest is what an app says of itself. Apps are written by anybody, so nothing in it must be there. */
 export interface AppManifest {
-  appId: AppID;
-  name: string;
-  state: Record<string, AppState>;
-  commands: Record<string, AppCommand>;
+  appId?: AppID;
+  name?: string;
+  state?: Record<string, AppState>;
+  commands?: Record<string, AppCommand>;
 }
 
 /** AppManifestRequest asks what the app can do. */
@@ -440,7 +440,7 @@ export type AppResponse =
 
 /** AppState describes a part of an app's state. */
 export interface AppState {
-  description: string;
+  description?: string;
   schema?: unknown;
 }
 
@@ -652,34 +652,39 @@ export interface ContextTruncation {
 /** ControlCancel gives the plan up. */
 export interface ControlCancel {
   reason?: string;
+  messageId?: MessageID;
 }
 
 /** ControlPause makes the plan stand still after the todos that run now. */
 export interface ControlPause {
   reason?: string;
+  messageId?: MessageID;
 }
 
 /** ControlResume lets the plan go on. */
 export interface ControlResume {
   /** Modifications are instructions for the rest of the plan. */
   modifications?: unknown[];
+  messageId?: MessageID;
 }
 
 /** ControlRetry runs a failed todo again. */
 export interface ControlRetry {
   todo_id: TodoID;
+  messageId?: MessageID;
 }
 
 /** ControlSkip goes on without a todo. */
 export interface ControlSkip {
   todo_id: TodoID;
   reason?: string;
+  messageId?: MessageID;
 }
 
 /** CreateShortcut puts a shortcut on the desktop. */
 export interface CreateShortcut {
   shortcut: Shortcut;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -711,7 +716,7 @@ export interface DialogConfirm {
   confirmText?: string;
   cancelText?: string;
   permissionOptions?: PermissionOptions;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -812,6 +817,7 @@ export interface HITLApprovalResponse {
   action: TodoAnswer;
   comment?: string;
   reason?: string;
+  messageId?: MessageID;
 }
 
 /** HITLClarification asks what the user meant. */
@@ -831,6 +837,7 @@ export interface HITLClarification {
 export interface HITLClarificationResponse {
   request_id: RequestID;
   value: unknown;
+  messageId?: MessageID;
 }
 
 /** HITLInputRequest asks for a value that a todo needs. */
@@ -852,6 +859,7 @@ export interface HITLInputResponse {
   request_id: RequestID;
   field?: string;
   value: unknown;
+  messageId?: MessageID;
 }
 
 /** HITLPaused says that a plan stands still. */
@@ -862,6 +870,7 @@ export interface HITLPaused {
   current_todo?: TodoID;
   completed_todos: TodoID[];
   can_resume: boolean;
+  messageId?: MessageID;
 }
 
 /** HITLPlanResponse answers hitl_plan_review. */
@@ -871,6 +880,7 @@ export interface HITLPlanResponse {
   comment?: string;
   /** Instruction says what to change, with the action modify. */
   instruction?: string;
+  messageId?: MessageID;
 }
 
 /** HITLPlanReview asks whether a plan may run. */
@@ -959,7 +969,7 @@ export type InputType = "text" | "choice" | "number" | "boolean" | "date";
 export type InputVariant = "text" | "email" | "password" | "number" | "url";
 
 /** InteractionType is what the user did. */
-export type InteractionType = "window.close" | "window.focus" | "window.move" | "window.resize" | "window.minimize" | "window.maximize" | "toast.dismiss" | "notification.dismiss" | "icon.click" | "icon.drag" | "selection.action" | "region.select" | "draw";
+export type InteractionType = "window.create" | "window.close" | "window.focus" | "window.move" | "window.resize" | "window.minimize" | "window.maximize" | "toast.dismiss" | "notification.dismiss" | "icon.click" | "icon.drag" | "selection.action" | "region.select" | "draw";
 
 /** Interrupt stops running turns. */
 export interface Interrupt {
@@ -1057,6 +1067,7 @@ export interface MessageUpdated {
   taskId?: TaskID;
   monitorId?: MonitorID;
   agentId?: AgentID;
+  messageId?: MessageID;
 }
 
 /** Millis is a time in milliseconds since 1970, as JavaScript counts it. */
@@ -1076,6 +1087,7 @@ export interface MonitorStatus {
   queue: number;
   /** Budget is absent for a monitor that has none, such as monitor-0. */
   budget?: Budget;
+  messageId?: MessageID;
 }
 
 /** NoticeID names a toast or a notification. Up to 64 characters without control characters. */
@@ -1087,7 +1099,7 @@ export type NoticeVariant = "info" | "success" | "warning" | "error";
 /** NotificationDismiss removes a notification. */
 export interface NotificationDismiss {
   id: NoticeID;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -1101,7 +1113,7 @@ export interface NotificationShow {
   icon?: string;
   /** Duration is how long it shows, in ms; 8000 when absent. */
   duration?: number;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -1172,6 +1184,7 @@ export interface PlanApproved {
   /** ApprovedBy is user, or auto when nobody had to be asked. */
   approved_by: string;
   execution_starting: boolean;
+  messageId?: MessageID;
 }
 
 /** PlanAttachment is a file that belongs to an answer. */
@@ -1185,7 +1198,7 @@ export interface PlanAttachment {
 export interface PlanBody {
   todos: Todo[];
   /** DependencyGraph has the todos each todo depends on. */
-  dependency_graph?: Record<TodoID, TodoID[]>;
+  dependency_graph: Record<TodoID, TodoID[]>;
   estimated_duration_sec?: number;
   estimated_cost_usd?: number;
   mermaid_diagram?: string;
@@ -1204,7 +1217,7 @@ export interface PlanComplete {
   status: string;
   response: PlanResponse;
   statistics?: PlanStatistics;
-  report_paths?: string[];
+  report_paths: string[];
 }
 
 /** PlanEdit is what was done to a todo. */
@@ -1216,6 +1229,7 @@ export interface PlanFailure {
   status: string;
   error: PlanFailureError;
   partial_results?: PartialResults;
+  messageId?: MessageID;
 }
 
 /** PlanFailureError is why a plan was given up. */
@@ -1234,10 +1248,11 @@ export interface PlanGenerated {
   status: PlanStatus;
   todos: Todo[];
   /** DependencyGraph has the todos each todo depends on. */
-  dependency_graph?: Record<TodoID, TodoID[]>;
+  dependency_graph: Record<TodoID, TodoID[]>;
   estimated_duration_sec?: number;
   estimated_cost_usd?: number;
   mermaid_diagram?: string;
+  messageId?: MessageID;
 }
 
 /** PlanID names a plan. Up to 64 characters without control characters. */
@@ -1250,6 +1265,7 @@ export interface PlanModified {
   new_version: number;
   changes: PlanChange[];
   updated_todos: Todo[];
+  messageId?: MessageID;
 }
 
 /** PlanResponse is the answer that a plan was made for. */
@@ -1258,9 +1274,9 @@ export interface PlanResponse {
   format: string;
   text: string;
   summary?: string;
-  attachments?: PlanAttachment[];
+  attachments: PlanAttachment[];
   /** NextActions are what the user might ask next. */
-  next_actions?: string[];
+  next_actions: string[];
 }
 
 /** PlanState sums up the plan. */
@@ -1279,8 +1295,8 @@ export interface PlanStatistics {
   completed: number;
   failed: number;
   execution_time_ms: number;
-  tokens_used?: number;
-  cost_usd?: number;
+  tokens_used: number;
+  cost_usd: number;
 }
 
 /** PlanStatus is how far a plan is. */
@@ -1341,7 +1357,7 @@ export interface PromptClosed {
 /** PromptDismiss takes a prompt away, for example because another tab answered. */
 export interface PromptDismiss {
   id: PromptID;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -1377,7 +1393,7 @@ export interface PromptShow {
   inputField?: PromptInput;
   /** AllowDismiss false takes away the way out; absent means true. */
   allowDismiss?: boolean;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -1387,6 +1403,7 @@ export interface PromptShow {
 export interface QueueUpdated {
   monitorId: MonitorID;
   messages: QueuedMessage[];
+  messageId?: MessageID;
 }
 
 /** QueuedMessage is a message that waits. */
@@ -1401,7 +1418,7 @@ export interface QueuedMessage {
 
 /** RefreshApps tells the desktop to fetch the list of apps again. */
 export interface RefreshApps {
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -1419,7 +1436,7 @@ export interface RemoveMonitor {
 /** RemoveShortcut takes a shortcut away. */
 export interface RemoveShortcut {
   shortcutId: ShortcutID;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -1520,6 +1537,7 @@ export interface SessionState {
   /** HITLPending is the question that the plan waits for. */
   hitl_pending?: HITLRequest;
   plan?: PlanState;
+  /** Todos is there in every snapshot, even when it is empty. */
   todos?: Todo[];
   /** RecentMessages are the newest rows of all conversations, oldest first. */
   recent_messages?: UIRow[];
@@ -1555,7 +1573,7 @@ export interface Shortcut {
 /** ShortcutID names a shortcut on the desktop. Up to 64 characters without control characters. */
 export type ShortcutID = string;
 
-/** ShortcutPatch is a part of a shortcut. */
+/** ShortcutPatch is a part of a shortcut. What is empty replaces what was there; what is absent does not. */
 export interface ShortcutPatch {
   label?: string;
   icon?: string;
@@ -1614,6 +1632,7 @@ export interface TaskAborted {
   taskId: TaskID;
   monitorId?: MonitorID;
   agentId?: AgentID;
+  messageId?: MessageID;
 }
 
 /** TaskActive says that a task works again. */
@@ -1621,6 +1640,7 @@ export interface TaskActive {
   taskId: TaskID;
   monitorId?: MonitorID;
   agentId?: AgentID;
+  messageId?: MessageID;
 }
 
 /** TaskAskResponded says that a row that asks was answered. */
@@ -1628,6 +1648,7 @@ export interface TaskAskResponded {
   taskId: TaskID;
   monitorId?: MonitorID;
   agentId?: AgentID;
+  messageId?: MessageID;
 }
 
 /** TaskCompleted says that a task reached its end. */
@@ -1635,6 +1656,7 @@ export interface TaskCompleted {
   taskId: TaskID;
   monitorId?: MonitorID;
   agentId?: AgentID;
+  messageId?: MessageID;
   tokenUsage: TokenUsage;
   toolUsage: Record<string, ToolUses>;
   isSubtask?: boolean;
@@ -1645,6 +1667,7 @@ export interface TaskCreated {
   taskId: TaskID;
   monitorId?: MonitorID;
   agentId?: AgentID;
+  messageId?: MessageID;
 }
 
 /** TaskFocused says that a task is the one in front. */
@@ -1652,6 +1675,7 @@ export interface TaskFocused {
   taskId: TaskID;
   monitorId?: MonitorID;
   agentId?: AgentID;
+  messageId?: MessageID;
 }
 
 /** TaskID names a task, which is one conversation with an agent. Up to 64 characters without control characters. */
@@ -1662,6 +1686,7 @@ export interface TaskIdle {
   taskId: TaskID;
   monitorId?: MonitorID;
   agentId?: AgentID;
+  messageId?: MessageID;
 }
 
 /** TaskInteractive says that a task waits for an answer. */
@@ -1669,6 +1694,7 @@ export interface TaskInteractive {
   taskId: TaskID;
   monitorId?: MonitorID;
   agentId?: AgentID;
+  messageId?: MessageID;
 }
 
 /** TaskModeSwitched says that a task works in another mode. */
@@ -1676,6 +1702,7 @@ export interface TaskModeSwitched {
   taskId: TaskID;
   monitorId?: MonitorID;
   agentId?: AgentID;
+  messageId?: MessageID;
   mode: string;
 }
 
@@ -1684,6 +1711,7 @@ export interface TaskPaused {
   taskId: TaskID;
   monitorId?: MonitorID;
   agentId?: AgentID;
+  messageId?: MessageID;
 }
 
 /** TaskResumable says that a task can go on where it stopped. */
@@ -1691,6 +1719,7 @@ export interface TaskResumable {
   taskId: TaskID;
   monitorId?: MonitorID;
   agentId?: AgentID;
+  messageId?: MessageID;
 }
 
 /** TaskSpawned says that a task has a new subtask. */
@@ -1698,6 +1727,7 @@ export interface TaskSpawned {
   taskId: TaskID;
   monitorId?: MonitorID;
   agentId?: AgentID;
+  messageId?: MessageID;
   childTaskId: TaskID;
 }
 
@@ -1706,6 +1736,7 @@ export interface TaskStarted {
   taskId: TaskID;
   monitorId?: MonitorID;
   agentId?: AgentID;
+  messageId?: MessageID;
 }
 
 /** TaskTokenUsageUpdated says what a task has cost so far. */
@@ -1713,6 +1744,7 @@ export interface TaskTokenUsageUpdated {
   taskId: TaskID;
   monitorId?: MonitorID;
   agentId?: AgentID;
+  messageId?: MessageID;
   tokenUsage: TokenUsage;
   toolUsage: Record<string, ToolUses>;
 }
@@ -1722,6 +1754,7 @@ export interface TaskToolFailed {
   taskId: TaskID;
   monitorId?: MonitorID;
   agentId?: AgentID;
+  messageId?: MessageID;
   tool: string;
   error: string;
 }
@@ -1731,6 +1764,7 @@ export interface TaskUnfocused {
   taskId: TaskID;
   monitorId?: MonitorID;
   agentId?: AgentID;
+  messageId?: MessageID;
 }
 
 /** TaskUnpaused says that a task no longer waits for a subtask. */
@@ -1738,6 +1772,7 @@ export interface TaskUnpaused {
   taskId: TaskID;
   monitorId?: MonitorID;
   agentId?: AgentID;
+  messageId?: MessageID;
 }
 
 /** TaskUserMessage says that the user spoke to a task. */
@@ -1745,6 +1780,7 @@ export interface TaskUserMessage {
   taskId: TaskID;
   monitorId?: MonitorID;
   agentId?: AgentID;
+  messageId?: MessageID;
 }
 
 /** TextAlign is where a text stands. */
@@ -1786,7 +1822,7 @@ export interface ToastButton {
 /** ToastDismiss removes a toast. */
 export interface ToastDismiss {
   id: NoticeID;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -1801,7 +1837,7 @@ export interface ToastShow {
   action?: ToastButton;
   /** Duration is how long it shows, in ms; 5000 when absent. */
   duration?: number;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -1816,7 +1852,7 @@ export interface Todo {
   /** Priority is higher for what should run first. */
   priority?: number;
   /** DependsOn are the todos that must be done before. */
-  depends_on?: TodoID[];
+  depends_on: TodoID[];
   requires_approval?: boolean;
   estimated_duration_sec?: number;
   estimated_cost_usd?: number;
@@ -1842,6 +1878,7 @@ export interface TodoCompleted {
   duration_ms: number;
   /** NextTodos may run now. */
   next_todos: TodoID[];
+  messageId?: MessageID;
 }
 
 /** TodoError is why a todo failed. */
@@ -1886,6 +1923,7 @@ export interface TodoStarted {
   task: string;
   tool?: string;
   estimated_duration_sec?: number;
+  messageId?: MessageID;
 }
 
 /** TodoStatus is how far a todo is. */
@@ -1998,7 +2036,7 @@ export interface UpdateReplace {
 export interface UpdateShortcut {
   shortcutId: ShortcutID;
   updates: ShortcutPatch;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -2065,7 +2103,7 @@ export interface WindowAgentStatus {
 /** WindowCapture asks for a picture of a window; RENDERING_FEEDBACK with the renderer `capture` brings it. */
 export interface WindowCapture {
   windowId: WindowID;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -2074,7 +2112,7 @@ export interface WindowCapture {
 /** WindowClose closes a window, unless another agent has locked it. */
 export interface WindowClose {
   windowId: WindowID;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -2091,7 +2129,7 @@ export interface WindowCreate {
   frameless?: boolean;
   windowStyle?: Record<string, Scalar>;
   minimized?: boolean;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -2100,7 +2138,7 @@ export interface WindowCreate {
 /** WindowFocus raises a window and un-minimizes it. */
 export interface WindowFocus {
   windowId: WindowID;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -2120,7 +2158,7 @@ export interface WindowLock {
 /** WindowMaximize maximizes a window. */
 export interface WindowMaximize {
   windowId: WindowID;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -2137,7 +2175,7 @@ export interface WindowMessage {
 /** WindowMinimize minimizes a window; widgets and panels ignore it. */
 export interface WindowMinimize {
   windowId: WindowID;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -2148,7 +2186,7 @@ export interface WindowMove {
   windowId: WindowID;
   x: number;
   y: number;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -2159,7 +2197,7 @@ export interface WindowResize {
   windowId: WindowID;
   w: number;
   h: number;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -2168,7 +2206,7 @@ export interface WindowResize {
 /** WindowRestore undoes minimize and maximize. */
 export interface WindowRestore {
   windowId: WindowID;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -2178,7 +2216,7 @@ export interface WindowRestore {
 export interface WindowSetContent {
   windowId: WindowID;
   content: Content;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -2188,7 +2226,7 @@ export interface WindowSetContent {
 export interface WindowSetTitle {
   windowId: WindowID;
   title: string;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -2226,7 +2264,7 @@ export interface WindowUpdateContent {
   operation: UpdateOperation;
   /** Renderer, if there, becomes the window's renderer. */
   renderer?: string;
-  /** AgentID is the agent that acted. */
+  /** AgentID is the agent that acted. Desktops compare it with the lock of a window, so an agent's actions should all have it. */
   agentId?: AgentID;
   /** RequestID is there when the hub waits for RENDERING_FEEDBACK. */
   requestId?: RequestID;
@@ -2255,15 +2293,15 @@ export const catalog = {
   REMOVE_MONITOR: { direction: "client", family: "desktop", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   auth: { direction: "client", family: "connection", durable: false, monitor: "", agent: "", message: "" },
   pong: { direction: "client", family: "connection", durable: false, monitor: "", agent: "", message: "" },
-  hitl_plan_response: { direction: "client", family: "workflow", durable: false, monitor: "", agent: "", message: "" },
-  hitl_approval_response: { direction: "client", family: "workflow", durable: false, monitor: "", agent: "", message: "" },
-  hitl_input_response: { direction: "client", family: "workflow", durable: false, monitor: "", agent: "", message: "" },
-  hitl_clarification_response: { direction: "client", family: "workflow", durable: false, monitor: "", agent: "", message: "" },
-  control_pause: { direction: "client", family: "workflow", durable: false, monitor: "", agent: "", message: "" },
-  control_resume: { direction: "client", family: "workflow", durable: false, monitor: "", agent: "", message: "" },
-  control_cancel: { direction: "client", family: "workflow", durable: false, monitor: "", agent: "", message: "" },
-  control_retry: { direction: "client", family: "workflow", durable: false, monitor: "", agent: "", message: "" },
-  control_skip: { direction: "client", family: "workflow", durable: false, monitor: "", agent: "", message: "" },
+  hitl_plan_response: { direction: "client", family: "workflow", durable: false, monitor: "", agent: "", message: "messageId" },
+  hitl_approval_response: { direction: "client", family: "workflow", durable: false, monitor: "", agent: "", message: "messageId" },
+  hitl_input_response: { direction: "client", family: "workflow", durable: false, monitor: "", agent: "", message: "messageId" },
+  hitl_clarification_response: { direction: "client", family: "workflow", durable: false, monitor: "", agent: "", message: "messageId" },
+  control_pause: { direction: "client", family: "workflow", durable: false, monitor: "", agent: "", message: "messageId" },
+  control_resume: { direction: "client", family: "workflow", durable: false, monitor: "", agent: "", message: "messageId" },
+  control_cancel: { direction: "client", family: "workflow", durable: false, monitor: "", agent: "", message: "messageId" },
+  control_retry: { direction: "client", family: "workflow", durable: false, monitor: "", agent: "", message: "messageId" },
+  control_skip: { direction: "client", family: "workflow", durable: false, monitor: "", agent: "", message: "messageId" },
   ASK_RESPONSE: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   REWIND: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   EDIT_MESSAGE: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
@@ -2281,7 +2319,7 @@ export const catalog = {
   MESSAGE_REJECTED: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   APPROVAL_REQUEST: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
   APP_PROTOCOL_REQUEST: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
-  MONITOR_STATUS: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "" },
+  MONITOR_STATUS: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   DIALOG_CLOSED: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   PROMPT_CLOSED: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   PRESENCE: { direction: "server", family: "desktop", durable: true, monitor: "", agent: "", message: "" },
@@ -2295,43 +2333,43 @@ export const catalog = {
   CONNECTION_STATUS: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
   layer_start: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
   layer_complete: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
-  plan_generated: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
-  plan_approved: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
-  plan_modified: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
-  todo_started: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
+  plan_generated: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
+  plan_approved: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
+  plan_modified: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
+  todo_started: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
   todo_progress: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
-  todo_completed: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
+  todo_completed: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
   todo_failed: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
   execution_progress: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
   hitl_plan_review: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
   hitl_approval_request: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
   hitl_input_request: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
   hitl_clarification: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
-  hitl_paused: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
+  hitl_paused: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
   complete: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
-  failed: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
-  messageUpdated: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
+  failed: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
+  messageUpdated: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
   HISTORY_REWOUND: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   CHECKPOINT_SAVED: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "", message: "" },
-  QUEUE_UPDATED: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "", message: "" },
-  taskCreated: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
-  taskStarted: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
-  taskCompleted: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
-  taskAborted: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
-  taskFocused: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
-  taskUnfocused: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
-  taskActive: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
-  taskInteractive: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
-  taskResumable: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
-  taskIdle: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
-  taskPaused: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
-  taskUnpaused: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
-  taskSpawned: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
-  taskModeSwitched: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
-  taskAskResponded: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
-  taskUserMessage: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
-  taskToolFailed: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
-  taskTokenUsageUpdated: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "" },
+  QUEUE_UPDATED: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
+  taskCreated: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
+  taskStarted: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
+  taskCompleted: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
+  taskAborted: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
+  taskFocused: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
+  taskUnfocused: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
+  taskActive: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
+  taskInteractive: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
+  taskResumable: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
+  taskIdle: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
+  taskPaused: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
+  taskUnpaused: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
+  taskSpawned: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
+  taskModeSwitched: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
+  taskAskResponded: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
+  taskUserMessage: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
+  taskToolFailed: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
+  taskTokenUsageUpdated: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
   EMITTED: { direction: "server", family: "program", durable: false, monitor: "", agent: "", message: "messageId" },
 } as const;
 
