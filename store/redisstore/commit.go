@@ -1,10 +1,12 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -31,30 +33,46 @@ func (s *Store) commit(ctx context.Context, l store.Lease, b store.Batch) (store
 	if err != nil {
 		return store.Receipt{}, s.sessionError(ctx, l.Session, err)
 	}
-	receipt := store.Receipt{Top: topAfter(b), Durable: durable}
 	if _, applied := v.(int64); applied {
-		return receipt, nil
+		return store.Receipt{Top: topAfter(b), Durable: durable}, nil
 	}
 	r, err := parseReply(v)
 	if err != nil {
 		return store.Receipt{}, err
 	}
-	if err := s.refusal(ctx, l.Session, r); err != nil {
-		return store.Receipt{}, err
+	if r.word == "STATE" {
+		return s.judge(ctx, l, b, r.text(0), durable)
 	}
-	top, err := r.position(0)
-	if err != nil {
-		return store.Receipt{}, errors.Join(errReply, err)
+	// A session whose very state is broken may have been set aside before.
+	err = s.quarantined(ctx, l.Session)
+	if q, ok := errors.AsType[*store.QuarantinedError](err); ok && q.Reason == "" {
+		err = s.refusal(ctx, l.Session, r)
 	}
-	if r.word == "DUP" {
-		receipt.Top = top
-		return receipt, nil
+	return store.Receipt{}, cmp.Or(err, errReply)
+}
+
+// judge says what it means that a session is in another state than a batch
+// follows.
+func (s *Store) judge(
+	ctx context.Context, l store.Lease, b store.Batch, text string, durable bool,
+) (store.Receipt, error) {
+	if strings.HasPrefix(text, "!") {
+		return store.Receipt{}, s.quarantined(ctx, l.Session)
 	}
-	number, err := r.count(1)
-	if err != nil || r.word != "GAP" {
-		return store.Receipt{}, errors.Join(errReply, err)
+	if text == "" {
+		return store.Receipt{}, store.ErrFenced // there is no such session
 	}
-	return store.Receipt{}, &store.GapError{Top: top, Number: number}
+	is, err := parseState(text)
+	switch {
+	case err != nil:
+		return store.Receipt{}, s.corrupt(ctx, l.Session, err)
+	case is.owner != l.Replica || is.epoch != l.Epoch:
+		return store.Receipt{}, store.ErrFenced
+	case is.number != b.Number:
+		return store.Receipt{}, &store.GapError{Top: is.top, Number: is.number}
+	}
+	// Only the very same batch was touched, and so waited for, once more.
+	return store.Receipt{Top: is.top, Durable: durable && is.top == topAfter(b)}, nil
 }
 
 func topAfter(b store.Batch) wire.Position {
@@ -88,9 +106,9 @@ func (s *Store) encode(l store.Lease, b store.Batch) *write {
 	top := topAfter(b)
 	w := &write{
 		partition: k.partition,
-		keys:      []string{k.meta(), k.log(), k.marks(), k.quarantine()},
+		keys:      []string{k.meta(), k.log()},
 		args: []any{
-			leaseState(l, b.Number-1, b.Prev), leaseState(l, b.Number, top), b.Prev.String(), len(b.Events), bytes, 0,
+			stateText(l, b.Number-1, b.Prev), stateText(l, b.Number, top), b.Prev.String(), len(b.Events)<<32 + bytes, 0,
 		},
 		entry: entry, at: top.String(), size: len(entry), durable: b.Durable,
 	}
@@ -98,16 +116,6 @@ func (s *Store) encode(l store.Lease, b store.Batch) *write {
 		s.encodeMore(w, k, l.Session, b)
 	}
 	return w
-}
-
-// leaseState is what meta says of a lease: all that decides whether a batch may
-// follow, in one string.
-func leaseState(l store.Lease, number uint64, top wire.Position) string {
-	b := make([]byte, 0, 128)
-	b = append(append(b, l.Replica...), ' ')
-	b = append(strconv.AppendUint(b, l.Epoch, 10), ' ')
-	b = append(strconv.AppendUint(b, number, 10), ' ')
-	return string(top.Append(b))
 }
 
 // encodeEntry returns the log entry of a batch and the bytes of its frames:

@@ -195,18 +195,17 @@ func (s *Store) info(ctx context.Context, id wire.SessionID, meta *redis.SliceCm
 
 // fillInfo reads the fields of meta.
 func fillInfo(info *store.Info, f map[string]string) error {
-	words := strings.Split(strings.TrimPrefix(f["state"], "!"), " ")
-	if len(words) != 4 {
-		return fmt.Errorf("state is %.200q", f["state"])
+	state, err := parseState(f["state"])
+	if err != nil {
+		return err
 	}
-	var errs [6]error
-	info.User, info.Working, info.Owner = f["user"], f["working"] == "1", wire.ReplicaID(words[0])
-	info.Epoch, errs[0] = strconv.ParseUint(words[1], 10, 64)
-	info.Top, errs[1] = wire.ParsePosition(words[3])
-	info.Oldest, errs[2] = wire.ParsePosition(f["oldest"])
-	info.Created, errs[3] = parseTime(f["created"])
-	info.Updated, errs[4] = parseTime(f["updated"])
-	info.Until, errs[5] = parseTime(f["until"])
+	info.User, info.Working = f["user"], f["working"] == "1"
+	info.Owner, info.Epoch, info.Top = state.owner, state.epoch, state.top
+	var errs [4]error
+	info.Oldest, errs[0] = wire.ParsePosition(f["oldest"])
+	info.Created, errs[1] = parseTime(f["created"])
+	info.Updated, errs[2] = parseTime(f["updated"])
+	info.Until, errs[3] = parseTime(f["until"])
 	return errors.Join(errs[:]...)
 }
 

@@ -15,7 +15,6 @@
 //
 //	s:<id>:meta   hash    user, card, times, lease, state of the log; also the channel
 //	s:<id>:log    stream  one entry per batch, its id the position of its last event
-//	s:<id>:marks  list    where the log may be cut
 //	s:<id>:t:<x>  hash    a table
 //	s:<id>:l:<x>  list    a list
 //	s:<id>:names  set     which tables and lists there are

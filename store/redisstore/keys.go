@@ -48,9 +48,6 @@ func (k sessionKeys) meta() string { return k.base + "meta" }
 // log is a stream with one entry per batch.
 func (k sessionKeys) log() string { return k.base + "log" }
 
-// marks is a list of where the log may be cut.
-func (k sessionKeys) marks() string { return k.base + "marks" }
-
 // inbox is a stream with one entry per command.
 func (k sessionKeys) inbox() string { return k.base + "inbox" }
 

@@ -42,7 +42,7 @@ func (s *Store) Claim(
 	lease := store.Lease{Session: session, Replica: replica}
 	smallest := len(store.ClaimEvent(lease, time.UnixMilli(0)).Frame)
 	r, err := s.callSession(ctx, "claim session", once, session, s.scripts.claim,
-		[]string{k.meta(), k.log(), k.marks(), k.quarantine(), k.floor(), k.working()},
+		[]string{k.meta(), k.log(), k.quarantine(), k.floor(), k.working()},
 		string(session), string(replica), milliseconds(ttl), smallest, s.limits.LogEvents, s.limits.LogBytes)
 	if err != nil {
 		return store.Lease{}, err
@@ -104,7 +104,7 @@ func (s *Store) Delete(ctx context.Context, l store.Lease) error {
 		}
 		keys := []string{
 			k.meta(), k.quarantine(), k.floor(), k.working(), s.keys.sessions(k.partition),
-			s.keys.userSessions(k.partition, known.user), k.log(), k.marks(), k.inbox(), k.ids(), k.done(), k.names(),
+			s.keys.userSessions(k.partition, known.user), k.log(), k.inbox(), k.ids(), k.done(), k.names(),
 		}
 		for _, name := range known.names {
 			keys = append(keys, k.structure(name))

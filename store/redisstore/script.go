@@ -33,7 +33,7 @@ func loadScripts() scripts {
 		claim:      loadScript("claim", "log"),
 		renew:      loadScript("renew"),
 		release:    loadScript("release"),
-		remove:     loadScript("delete", "log"),
+		remove:     loadScript("delete"),
 		commit:     loadScript("commit", "log"),
 		read:       loadScript("read"),
 		load:       loadScript("load"),

@@ -19,27 +19,28 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
+// The benchmarks below are of one kind of work: many sessions that append
+// batches of events at the same time.
 const (
 	speedSessions = 64
 	speedBatch    = 16
 	speedBytes    = 256
 )
 
-func options(addr string) *redis.UniversalOptions {
-	return &redis.UniversalOptions{Addrs: []string{addr}, Protocol: 2, MaxRetries: -1, ContextTimeoutEnabled: true, ReadTimeout: 3 * time.Second, DisableIdentity: true}
+// BenchmarkCommit appends through the store. An operation is a batch.
+func BenchmarkCommit(b *testing.B) {
+	b.Run("alone", func(b *testing.B) { benchmarkCommit(b, false) })
+	b.Run("followed", func(b *testing.B) { benchmarkCommit(b, true) })
 }
 
-// BenchmarkCommit is what the store reaches: events/s through Commit by many
-// sessions at once.
-func BenchmarkCommit(b *testing.B) {
-	server := redistest.Standalone(b)
-	client := redis.NewUniversalClient(options(server.Addr))
-	defer client.Close()
+func benchmarkCommit(b *testing.B, followed bool) {
+	b.Helper()
+	server, client := benchmarkRedis(b)
 	s, err := redisstore.Open(b.Context(), client, redisstore.Config{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer s.Close()
+	b.Cleanup(func() { _ = s.Close() })
 	frames := make([][]byte, speedBatch)
 	for i := range frames {
 		frames[i] = bytes.Repeat([]byte{'x'}, speedBytes)
@@ -54,45 +55,67 @@ func BenchmarkCommit(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	b.ReportAllocs()
+	var tails sync.WaitGroup
 	before := spent(b, server)
+	b.ReportAllocs()
 	b.ResetTimer()
 	var wg sync.WaitGroup
 	for i, l := range leases {
-		wg.Go(func() {
-			top := l.Top()
-			for n := range share(b.N, i) {
-				r, err := s.Commit(b.Context(), l, store.Batch{Number: uint64(n + 1), Prev: top, Events: frames})
-				if err != nil {
-					b.Error(err)
-					return
-				}
-				top = r.Top
-			}
-		})
+		last := uint64(share(b.N, i) * speedBatch) //nolint:gosec // not negative
+		if followed && last > 0 {
+			tails.Go(func() { readTo(b, s, l.Session, last) })
+		}
+		wg.Go(func() { commitMany(b, s, l, frames, share(b.N, i)) })
 	}
 	wg.Wait()
+	tails.Wait()
 	report(b, server, before)
 }
 
-// BenchmarkPlainXAdd is what it is compared with: one XADD per event, pipelined
-// by the same number of goroutines.
+func commitMany(b *testing.B, s *redisstore.Store, l store.Lease, frames [][]byte, batches int) {
+	b.Helper()
+	top := l.Top()
+	for n := range batches {
+		r, err := s.Commit(b.Context(), l, store.Batch{Number: uint64(n + 1), Prev: top, Events: frames}) //nolint:gosec // not negative
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		top = r.Top
+	}
+}
+
+// readTo follows a session until it has seen an event.
+func readTo(b *testing.B, s *redisstore.Store, id wire.SessionID, seq uint64) {
+	b.Helper()
+	for news, err := range s.Tail(b.Context(), id, wire.Position{}) {
+		if err != nil {
+			b.Error(err)
+			return
+		}
+		if n := len(news.Events); n > 0 && news.Events[n-1].At.Seq >= seq {
+			return
+		}
+	}
+}
+
+// BenchmarkPlainXAdd appends each event with a plain XADD in pipelines of as
+// many as a batch has, which is what [BenchmarkCommit] is measured against. An
+// operation is as many events as a batch has.
 func BenchmarkPlainXAdd(b *testing.B) {
-	server := redistest.Standalone(b)
-	client := redis.NewUniversalClient(options(server.Addr))
-	defer client.Close()
+	server, client := benchmarkRedis(b)
 	frame := bytes.Repeat([]byte{'x'}, speedBytes)
-	b.ReportAllocs()
 	before := spent(b, server)
+	b.ReportAllocs()
 	b.ResetTimer()
 	var wg sync.WaitGroup
 	for i := range speedSessions {
 		wg.Go(func() {
-			key := fmt.Sprintf("s%d", i)
+			args := &redis.XAddArgs{Stream: fmt.Sprintf("s%d", i), MaxLen: 10_000, Approx: true, Values: []any{"d", frame}}
 			for range share(b.N, i) {
 				_, err := client.Pipelined(b.Context(), func(p redis.Pipeliner) error {
 					for range speedBatch {
-						p.XAdd(context.Background(), &redis.XAddArgs{Stream: key, MaxLen: 10000, Approx: true, Values: []any{"d", frame}})
+						p.XAdd(context.Background(), args)
 					}
 					return nil
 				})
@@ -107,34 +130,20 @@ func BenchmarkPlainXAdd(b *testing.B) {
 	report(b, server, before)
 }
 
-// BenchmarkPlainXAddWide pipelines 1,024 events in one connection's pipeline.
-func BenchmarkPlainXAddWide(b *testing.B) {
+func benchmarkRedis(b *testing.B) (*redistest.Server, redis.UniversalClient) {
+	b.Helper()
 	server := redistest.Standalone(b)
-	client := redis.NewUniversalClient(options(server.Addr))
-	defer client.Close()
-	frame := bytes.Repeat([]byte{'x'}, speedBytes)
-	before := spent(b, server)
-	b.ResetTimer()
-	var wg sync.WaitGroup
-	for w := range 2 {
-		wg.Go(func() {
-			for range b.N / 64 / 2 {
-				_, err := client.Pipelined(b.Context(), func(p redis.Pipeliner) error {
-					for j := range 1024 {
-						p.XAdd(context.Background(), &redis.XAddArgs{Stream: fmt.Sprintf("s%d", w*32+j%32), MaxLen: 10000, Approx: true, Values: []any{"d", frame}})
-					}
-					return nil
-				})
-				if err != nil {
-					b.Error(err)
-					return
-				}
-			}
-		})
+	o, err := redisstore.ParseURL(server.URL())
+	if err != nil {
+		b.Fatal(err)
 	}
-	wg.Wait()
-	report(b, server, before)
+	client := redis.NewUniversalClient(o)
+	b.Cleanup(func() { _ = client.Close() })
+	return server, client
 }
+
+// share is how many of n operations session i does.
+func share(n, i int) int { return (n + speedSessions - 1 - i) / speedSessions }
 
 // cpu is processor time: that of the server and that of this process. It says
 // more than a rate on a machine that others use, too.
@@ -173,5 +182,3 @@ func report(b *testing.B, server *redistest.Server, before cpu) {
 	b.ReportMetric((after.server-before.server)*1e6/float64(b.N), "redis-µs/op")
 	b.ReportMetric((after.client-before.client)*1e6/float64(b.N), "go-µs/op")
 }
-
-func share(n, i int) int { return (n + speedSessions - 1 - i) / speedSessions }

@@ -2,8 +2,7 @@
 -- Makes a replica the owner of a session under a new epoch and says so in the
 -- log.
 --
--- KEYS: 1 meta, 2 log, 3 marks, 4 quarantine, 5 floor, 6 working of the
---   partition.
+-- KEYS: 1 meta, 2 log, 3 quarantine, 4 floor, 5 working of the partition.
 -- ARGV: 1 session, 2 replica, 3 time to live in ms, 4 bytes of the claim's event
 --   with an epoch of one digit and the zero position as prev, 5 and 6 bounds of
 --   the log.
@@ -14,40 +13,41 @@
 -- deleted, so that an id that lives again goes on above its former life even if
 -- the clock went back. The entry keeps what the event is made of instead of the
 -- event: the epoch is known only here.
-local reason = redis.call('HGET', KEYS[4], ARGV[1])
+local reason = redis.call('HGET', KEYS[3], ARGV[1])
 if reason then return {'QUARANTINED', reason} end
-local m = redis.call('HMGET', KEYS[1], 'state', 'events', 'bytes', 'until', 'working')
+local m = redis.call('HMGET', KEYS[1], 'state', 'until', 'working')
 if not m[1] then
   if redis.call('EXISTS', KEYS[1]) == 1 then return {'CORRUPT', KEYS[1]} end
   return {'NOTFOUND'}
 end
 local owner, epoch, prev = string.match(m[1], '^!?(%S*) (%d+) %d+ (%S+)$')
-local events, bytes, till = tonumber(m[2]), tonumber(m[3]), tonumber(m[4])
-if not (prev and events and bytes and till) then return {'CORRUPT', KEYS[1]} end
+local till = tonumber(m[2])
+if not (prev and till) then return {'CORRUPT', KEYS[1]} end
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 if owner ~= '' and owner ~= ARGV[2] and till > now then
   return {'OWNED', owner, string.format('%.0f', till - now)}
 end
-if redis.call('TYPE', KEYS[2]).ok ~= (events > 0 and 'stream' or 'none') then return {'CORRUPT', KEYS[2]} end
+local new = prev == '0-0'
+if redis.call('TYPE', KEYS[2]).ok ~= (new and 'none' or 'stream') then return {'CORRUPT', KEYS[2]} end
 
-epoch = math.max(epoch + 1, now, (tonumber(redis.call('GET', KEYS[5])) or 0) + 1)
+epoch = math.max(epoch + 1, now, (tonumber(redis.call('GET', KEYS[4])) or 0) + 1)
 local e, ms = string.format('%.0f', epoch), string.format('%.0f', now)
 local top = e .. '-0'
 local y = ARGV[4] + 2 * (#e - 1) + #prev - 3
 local facts = table.concat({ARGV[2], prev, ms, e}, ' ')
 local entry = table.concat({'o ', prev, ' 1 ', string.format('%.0f', y), '\n', redis.sha1hex(facts), ' ', facts})
-local p = plan(KEYS[1], KEYS[3], events, bytes, 1, y, prev, top, tonumber(ARGV[5]), tonumber(ARGV[6]))
-if not p then return {'CORRUPT', KEYS[1]} end
+local set, from = plan(KEYS[1], 1, y, prev, top, tonumber(ARGV[5]), tonumber(ARGV[6]))
+if not set then return {'CORRUPT', KEYS[1]} end
 
-till = string.format('%.0f', now + ARGV[3])
-if events > 0 and redis.pcall('XSETID', KEYS[2], prev).err then return {'CORRUPT', KEYS[2]} end
+if not new and redis.pcall('XSETID', KEYS[2], prev).err then return {'CORRUPT', KEYS[2]} end
 redis.call('XADD', KEYS[2], top, 'd', entry)
+if from then redis.call('XTRIM', KEYS[2], 'MINID', from) end
 redis.call('XSETID', KEYS[2], locked)
-redis.call('HSET', KEYS[1], 'state', table.concat({ARGV[2], e, '0', top}, ' '), 'events', events + 1, 'bytes', bytes + y,
-  'until', till, 'updated', ms)
-if events == 0 then redis.call('HSET', KEYS[1], 'oldest', top) end
-grow(KEYS[1], KEYS[2], KEYS[3], p)
-if m[5] == '1' then redis.pcall('ZADD', KEYS[6], till, ARGV[1]) end
+till = string.format('%.0f', now + ARGV[3])
+if new then redis.call('HSET', KEYS[1], 'oldest', top) end
+redis.call('HSET', KEYS[1], unpack(set))
+redis.call('HSET', KEYS[1], 'state', table.concat({ARGV[2], e, '0', top}, ' '), 'until', till, 'updated', ms)
+if m[3] == '1' then redis.pcall('ZADD', KEYS[5], till, ARGV[1]) end
 redis.call('SPUBLISH', KEYS[1], entry)
 return {'OK', e, prev}

@@ -6,9 +6,11 @@
 -- ARGV: 1 session, 2 replica, 3 epoch, 4 version of the names that the keys were
 --   made of.
 -- Returns 1, or {'QUARANTINED', reason}, {'FENCED'}, {'CHANGED'}.
+local reason = redis.call('HGET', KEYS[2], ARGV[1])
+if reason then return {'QUARANTINED', reason} end
 local m = redis.call('HMGET', KEYS[1], 'state', 'names')
-local no = refuse(KEYS[2], ARGV[1], m[1], ARGV[2], ARGV[3])
-if no then return no end
+local owner, epoch = string.match(m[1] or '', '^(%S*) (%d+) ')
+if owner ~= ARGV[2] or epoch ~= ARGV[3] then return {'FENCED'} end
 if m[2] ~= ARGV[4] then return {'CHANGED'} end
 local floor = math.max(tonumber(ARGV[3]), tonumber(redis.call('GET', KEYS[3])) or 0)
 redis.call('SET', KEYS[3], string.format('%.0f', floor))

@@ -11,7 +11,7 @@
 -- many it has. The number of entries to fetch is guessed from the average, so
 -- that a page of small batches is not a thousand calls and a page of large ones
 -- does not fetch a megabyte too much.
-local m = redis.call('HMGET', KEYS[1], 'state', 'oldest', 'trimmed', 'events', 'dropped')
+local m = redis.call('HMGET', KEYS[1], 'state', 'oldest', 'trimmed', 'chunk', 'count', 'dropped')
 if not m[1] then
   if redis.call('EXISTS', KEYS[1]) == 1 then return {'CORRUPT', KEYS[1]} end
   return {'NOTFOUND'}
@@ -24,8 +24,10 @@ local epoch, seq, want = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local owner, top = string.match(m[1], '^!?(%S*) %d+ %d+ (%S+)$')
 local te, ts = split(top)
 local oe, os = split(m[2])
-local events = tonumber(m[4]) and tonumber(m[4]) - (tonumber(string.match(m[5] or '', '^%d+')) or 0)
-if not te or not oe or not events then return {'CORRUPT', KEYS[1]} end
+local before, newest = string.match(m[4] or '', ' (%d+) '), tonumber(m[5]) -- see log.lua
+local dropped = string.match(m[6] or '', '^%d+')
+if not (te and oe and before and newest and dropped) then return {'CORRUPT', KEYS[1]} end
+local events = before + math.floor(newest / 4294967296) - dropped
 local answer = {'OK', top, owner}
 local from = '-'
 if epoch == 0 and seq == 0 then

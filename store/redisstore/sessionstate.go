@@ -1,0 +1,64 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// sessionState is the field of meta that decides what a lease may write. Its
+// text is `<owner> <epoch> <number> <top>`, behind a '!' if the session is
+// quarantined; without an owner it begins with the space.
+type sessionState struct {
+	owner  wire.ReplicaID
+	epoch  uint64
+	number uint64 // of the last batch
+	top    wire.Position
+}
+
+// stateText is the state after a batch of a lease.
+func stateText(l store.Lease, number uint64, top wire.Position) string {
+	b := make([]byte, 0, 128)
+	b = append(append(b, l.Replica...), ' ')
+	b = append(strconv.AppendUint(b, l.Epoch, 10), ' ')
+	b = append(strconv.AppendUint(b, number, 10), ' ')
+	return string(top.Append(b))
+}
+
+func parseState(text string) (sessionState, error) {
+	words := strings.Split(strings.TrimPrefix(text, "!"), " ")
+	if len(words) != 4 {
+		return sessionState{}, &store.CorruptError{Where: "state", Reason: fmt.Sprintf("%.200q", text)}
+	}
+	s := sessionState{owner: wire.ReplicaID(words[0])}
+	var errs [3]error
+	s.epoch, errs[0] = strconv.ParseUint(words[1], 10, 64)
+	s.number, errs[1] = strconv.ParseUint(words[2], 10, 64)
+	s.top, errs[2] = wire.ParsePosition(words[3])
+	if err := errors.Join(errs[:]...); err != nil {
+		return sessionState{}, &store.CorruptError{Where: "state", Reason: err.Error()}
+	}
+	return s, nil
+}
+
+// quarantined returns the error that says why a session is set aside.
+func (s *Store) quarantined(ctx context.Context, id wire.SessionID) error {
+	k := s.keys.session(id)
+	var reason string
+	err := s.do(ctx, "ask why", repeatable, k.quarantine(), func(ctx context.Context, server *redis.Client) error {
+		var err error
+		reason, err = server.HGet(ctx, k.quarantine(), string(id)).Result()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return &store.QuarantinedError{Session: id, Reason: reason}
+}
