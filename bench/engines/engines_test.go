@@ -38,6 +38,9 @@ type engine interface {
 	close() error
 }
 
+// noContext is for calls that nobody wants to end early.
+var noContext = context.Background()
+
 var frames = slices.Repeat([][]byte{bytes.Repeat([]byte("x"), frameSize)}, perBatch)
 
 func entryKey(session, n int) []byte { return fmt.Appendf(nil, "s%02d/e/%08d", session, n) }
@@ -63,16 +66,16 @@ type file struct {
 }
 
 func openFile(sync filestore.Sync) opener {
-	return func(b *testing.B, dir string) engine {
-		b.Helper()
+	return func(tb testing.TB, dir string) engine {
+		tb.Helper()
 		s, err := filestore.Open(dir, filestore.Config{Sync: sync, Limits: store.Limits{LogEvents: logEvents}})
-		ok(b, err)
+		ok(tb, err)
 		f := &file{store: s}
 		for i := range sessions {
 			id := wire.SessionID(fmt.Sprintf("s%02d", i))
-			ok(b, s.Create(b.Context(), store.NewSession{ID: id, User: "bench"}))
-			f.leases[i], err = s.Claim(b.Context(), id, "bench", time.Hour)
-			ok(b, err)
+			ok(tb, s.Create(tb.Context(), store.NewSession{ID: id, User: "bench"}))
+			f.leases[i], err = s.Claim(tb.Context(), id, "bench", time.Hour)
+			ok(tb, err)
 			f.tops[i] = f.leases[i].Top()
 		}
 		return f
@@ -80,7 +83,7 @@ func openFile(sync filestore.Sync) opener {
 }
 
 func (f *file) commit(session, n int) error {
-	r, err := f.store.Commit(context.Background(), f.leases[session], store.Batch{
+	r, err := f.store.Commit(noContext, f.leases[session], store.Batch{
 		Number: uint64(n), Prev: f.tops[session], Events: frames,
 		Ops: []store.Op{store.Set("t", "0", field(n)), store.Set("t", "1", field(n))},
 	})
@@ -94,10 +97,10 @@ func (f *file) close() error { return f.store.Close() }
 type log struct{ log *kvlog.Log }
 
 func openLog(sync kvlog.Sync) opener {
-	return func(b *testing.B, dir string) engine {
-		b.Helper()
+	return func(tb testing.TB, dir string) engine {
+		tb.Helper()
 		l, err := kvlog.Open(dir, kvlog.Config{Sync: sync})
-		ok(b, err)
+		ok(tb, err)
 		return log{l}
 	}
 }
@@ -118,12 +121,12 @@ func (l log) close() error { return l.log.Close() }
 type bbolt struct{ db *bolt.DB }
 
 func openBolt(noSync bool) opener {
-	return func(b *testing.B, dir string) engine {
-		b.Helper()
+	return func(tb testing.TB, dir string) engine {
+		tb.Helper()
 		db, err := bolt.Open(filepath.Join(dir, "bolt.db"), 0o600, &bolt.Options{NoSync: noSync, FreelistType: bolt.FreelistMapType, NoFreelistSync: true})
-		ok(b, err)
+		ok(tb, err)
 		db.MaxBatchDelay = time.Millisecond
-		ok(b, db.Update(func(tx *bolt.Tx) error {
+		ok(tb, db.Update(func(tx *bolt.Tx) error {
 			for i := range sessions {
 				if _, err := tx.CreateBucket(fmt.Appendf(nil, "s%02d", i)); err != nil {
 					return err
@@ -159,10 +162,10 @@ type lsm struct {
 }
 
 func openPebble(opts *pebble.WriteOptions) opener {
-	return func(b *testing.B, dir string) engine {
-		b.Helper()
+	return func(tb testing.TB, dir string) engine {
+		tb.Helper()
 		db, err := pebble.Open(dir, &pebble.Options{MemTableSize: 32 << 20, Logger: quiet{}})
-		ok(b, err)
+		ok(tb, err)
 		return lsm{db, opts}
 	}
 }
@@ -193,10 +196,10 @@ func (p lsm) commit(session, n int) error {
 
 func (p lsm) close() error { return p.db.Close() }
 
-func ok(b *testing.B, err error) {
-	b.Helper()
+func ok(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
@@ -205,7 +208,7 @@ type candidate struct {
 	open opener
 }
 
-type opener func(b *testing.B, dir string) engine
+type opener func(tb testing.TB, dir string) engine
 
 // candidates that a process crash takes nothing from come first; Pebble without
 // sync keeps its log in the process and is here for comparison only.
@@ -288,6 +291,25 @@ func BenchmarkPaced(b *testing.B) {
 	}
 }
 
+// BenchmarkOpen opens a store that holds 64 full logs, about 170 MB.
+func BenchmarkOpen(b *testing.B) {
+	dir := b.TempDir()
+	e := openFile(filestore.SyncOff)(b, dir)
+	for s := range sessions {
+		for n := range keep {
+			ok(b, e.commit(s, n+1))
+		}
+	}
+	ok(b, e.close())
+	bytes := size(b, dir)
+	b.SetBytes(bytes)
+	for b.Loop() {
+		s, err := filestore.Open(dir, filestore.Config{})
+		ok(b, err)
+		ok(b, s.Close())
+	}
+}
+
 func report(b *testing.B, took time.Duration, latencies [][]time.Duration) {
 	b.Helper()
 	all := slices.Concat(latencies...)
@@ -301,9 +323,9 @@ func report(b *testing.B, took time.Duration, latencies [][]time.Duration) {
 	b.ReportMetric(0, "ns/op")
 }
 
-func size(b *testing.B, dir string) (n int64) {
-	b.Helper()
-	ok(b, filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+func size(tb testing.TB, dir string) (n int64) {
+	tb.Helper()
+	ok(tb, filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}

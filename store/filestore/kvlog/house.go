@@ -40,8 +40,9 @@ func (l *Log) compactAbove() int64 { return 2 * l.cfg.SegmentBytes }
 
 // behind reports whether compaction is so far behind that commits must wait for
 // it. It is asked by the committer before every group. What is in excess when
-// compaction starts may grow by two segments until it is done; the rest of
-// [SlackSegments] is for what compaction itself writes before it deletes.
+// compaction starts may grow by one segment until it is done; the rest of
+// [SlackSegments] is for the group itself, for what compaction writes before it
+// deletes, and for values that are deleted meanwhile.
 func (l *Log) behind() bool {
 	q := &l.queue
 	if l.excess() <= l.compactAbove() {
@@ -49,7 +50,7 @@ func (l *Log) behind() bool {
 		return false
 	}
 	if q.ceiling == 0 {
-		q.ceiling = l.total.Load() + 2*l.cfg.SegmentBytes
+		q.ceiling = l.total.Load() + l.cfg.SegmentBytes
 	}
 	return l.total.Load() > q.ceiling && !l.house.stuck.Load()
 }
