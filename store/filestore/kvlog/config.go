@@ -71,8 +71,9 @@ type Config struct {
 	// Defaults to 24 hours. It costs rewriting what is live that often, if
 	// anything was dropped at all.
 	PurgeAfter time.Duration
-	// OnDamage is told of unreadable data, by Open and later. It must not call
-	// the log.
+	// OnDamage is told of unreadable data, by Open and later. Every Open tells
+	// of all there is; [Damage.Report] says what was told before. It must not
+	// call the log.
 	OnDamage func(Damage)
 	// Logger defaults to silence.
 	Logger *slog.Logger

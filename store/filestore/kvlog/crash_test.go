@@ -167,15 +167,26 @@ func TestFlippedBitsInSafeData(t *testing.T) {
 		if err != nil || len(reports) != len(damages) {
 			t.Fatalf("bit flipped at %d: %d reports for %d damages, error %v", off, len(reports), len(damages), err)
 		}
+		for _, d := range damages {
+			if !slices.Contains(reports, filepath.Join(dir, "aside", d.Report)) {
+				t.Fatalf("bit flipped at %d: %+v names none of the reports %v", off, d, reports)
+			}
+		}
+		kept, err := filepath.Glob(filepath.Join(dir, "aside", "*"))
+		ok(t, err)
 		if off%17 > 0 {
 			ok(t, l.Kill())
 			continue
 		}
-		damages = nil
+		first := slices.Clone(damages)
 		goesOn(t, dir, l, got)
+		damages = nil
 		again := open(t, dir, cfg)
-		if len(damages) > 0 {
-			t.Fatalf("bit flipped at %d: known damage was told again: %v", off, damages)
+		if !slices.Equal(damages, first) {
+			t.Fatalf("bit flipped at %d: damages were %v and later %v", off, first, damages)
+		}
+		if later, err := filepath.Glob(filepath.Join(dir, "aside", "*")); err != nil || len(later) != len(kept) {
+			t.Fatalf("bit flipped at %d: aside holds %v, then %v, error %v", off, kept, later, err)
 		}
 		ok(t, again.Close())
 	}

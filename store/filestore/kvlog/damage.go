@@ -26,6 +26,9 @@ type Damage struct {
 	Reason string
 	// Aside names the file in aside/ that has the bytes, if there are any.
 	Aside string
+	// Report names the report in aside/. The same damage has the same report
+	// whenever it is found.
+	Report string
 }
 
 func (d Damage) String() string {
@@ -33,12 +36,18 @@ func (d Damage) String() string {
 }
 
 // report writes the report of a damage, with the bytes if there are any, and
-// tells whoever wants to know. Damage that was reported before is known and
-// told to nobody again, so that an operator who dealt with it has peace.
+// tells whoever wants to know. A report that is there already is left as it is,
+// but the damage is told all the same: a report does not say whether whoever
+// was told had the time to act on it.
 func (l *Log) report(name string, d Damage, data []byte) error {
 	dir := filepath.Join(l.dir, asideDir)
-	path := filepath.Join(dir, name+".txt")
+	d.Report = name + ".txt"
+	path := filepath.Join(dir, d.Report)
 	if _, err := os.Stat(path); err == nil {
+		if len(data) > 0 {
+			d.Aside = filepath.Join(asideDir, name+".bin")
+		}
+		l.cfg.OnDamage(d)
 		return nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("set aside: %w", err)
@@ -128,22 +137,16 @@ func (l *Log) abandon(seg *segment) (lost bool, err error) {
 			return false, err
 		}
 	}
+	here := func(e Entry) bool { return e.at.seg == seg.id }
 	keys := map[string]int{}
-	err = l.do(func() []record {
-		l.mu.RLock()
-		defer l.mu.RUnlock()
-		var records []record
-		for name, b := range l.buckets {
-			if batch := b.forget(func(e Entry) bool { return e.at.seg == seg.id }); batch != nil {
-				keys[name] = len(batch.muts)
-				records = append(records, l.batchRecord(batch, checksum(batch.body)))
-			}
+	l.mu.RLock()
+	for name, b := range l.buckets {
+		if batch := b.forget(here); batch != nil {
+			keys[name] = len(batch.muts)
 		}
-		return records
-	})
-	if err != nil {
-		return false, err
 	}
+	l.mu.RUnlock()
+	// Reports come first: once the log has forgotten, nobody would notice.
 	for name, n := range keys {
 		d := Damage{
 			Bucket: name, File: filepath.Base(seg.path), Length: seg.size,
@@ -153,7 +156,19 @@ func (l *Log) abandon(seg *segment) (lost bool, err error) {
 			return false, err
 		}
 	}
-	return len(keys) > 0, nil
+	return len(keys) > 0, l.do(func() []record {
+		l.mu.RLock()
+		defer l.mu.RUnlock()
+		var records []record
+		for name := range keys {
+			if b := l.buckets[name]; b != nil {
+				if batch := b.forget(here); batch != nil {
+					records = append(records, l.batchRecord(batch, checksum(batch.body)))
+				}
+			}
+		}
+		return records
+	})
 }
 
 // forget returns a batch that deletes the entries of a bucket that match, or

@@ -21,7 +21,7 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock folder: %w", err)
 	}
-	if err := flock(f); err != nil {
+	if err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		defer func() { _ = f.Close() }()
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("lock folder %s: %w", dir, err)
@@ -44,14 +44,18 @@ func lockDir(dir string) (*os.File, error) {
 	return f, nil
 }
 
-func flock(f *os.File) error {
+// unlockDir lets go of the folder. It does not leave that to closing the file: a
+// child that this process is just starting may still have a copy of it.
+func unlockDir(f *os.File) error { return errors.Join(flock(f, syscall.LOCK_UN), f.Close()) }
+
+func flock(f *os.File, how int) error {
 	raw, err := f.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var lockErr error
 	if err := raw.Control(func(fd uintptr) {
-		lockErr = syscall.Flock(int(fd), syscall.LOCK_EX|syscall.LOCK_NB)
+		lockErr = syscall.Flock(int(fd), how)
 	}); err != nil {
 		return err
 	}

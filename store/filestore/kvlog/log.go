@@ -111,21 +111,30 @@ func (l *Log) view(name string, fn func(b *bucket)) error {
 		if err := l.ready(); err != nil {
 			return err
 		}
-		l.mu.RLock()
-		b := l.buckets[name]
-		if b == nil || b.ix != nil {
-			if b != nil {
-				b.used.Store(time.Now().UnixNano())
-			}
-			fn(b)
-			l.mu.RUnlock()
+		b := l.viewIfUnfolded(name, fn)
+		if b == nil {
 			return nil
 		}
-		l.mu.RUnlock()
 		if err := l.unfold(b); err != nil {
 			return err
 		}
 	}
+}
+
+// viewIfUnfolded calls fn as view does, or returns the bucket that must be
+// unfolded before. The lock is let go of even if fn panics.
+func (l *Log) viewIfUnfolded(name string, fn func(b *bucket)) (folded *bucket) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	b := l.buckets[name]
+	if b != nil && b.ix == nil {
+		return b
+	}
+	if b != nil {
+		b.used.Store(time.Now().UnixNano())
+	}
+	fn(b)
+	return nil
 }
 
 // segmentLocked returns a segment by its number, or nil.

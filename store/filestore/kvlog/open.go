@@ -141,5 +141,5 @@ func (l *Log) closeFiles() error {
 	for _, s := range l.segs {
 		s.release()
 	}
-	return l.lock.Close()
+	return unlockDir(l.lock)
 }

@@ -3,6 +3,7 @@ package kvlog
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -262,13 +263,16 @@ func (r *replay) settle() error {
 		if lost == nil {
 			continue
 		}
+		from := map[uint32]int{}
 		for _, m := range lost.muts {
-			b.ix.mutate(m, 0, 0, func(Entry) {})
+			b.ix.mutate(m, 0, 0, func(e Entry) { from[e.at.seg]++ })
 		}
-		if err := r.report(fmt.Sprintf("lost-%x", checksum([]byte(b.name))), Damage{
-			Bucket: b.name, Reason: fmt.Sprintf("%d values lie in segments that are missing", len(lost.muts)),
-		}, nil); err != nil {
-			return err
+		for _, id := range slices.Sorted(maps.Keys(from)) {
+			if err := r.report(fmt.Sprintf("lost-%08x-%x", id, checksum([]byte(b.name))), Damage{
+				Bucket: b.name, File: segmentName(id), Reason: fmt.Sprintf("%d values lie in a segment that is missing", from[id]),
+			}, nil); err != nil {
+				return err
+			}
 		}
 	}
 	r.count()
