@@ -216,7 +216,7 @@ func TestKill(t *testing.T) {
 				out, err := cmd.StdoutPipe()
 				ok(t, err)
 				ok(t, cmd.Start())
-				a.hear(t, out, func() { ok(t, cmd.Process.Kill()) }, 5+rand.IntN(1500))
+				a.hear(t, out, func() { ok(t, cmd.Process.Kill()) }, 5+rand.IntN(900))
 				if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
 					t.Fatalf("round %d: the writer ended by itself: %v", round, err)
 				}

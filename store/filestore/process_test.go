@@ -208,7 +208,7 @@ func TestFullDisk(t *testing.T) {
 // sleepingSessions is a program that prints how many bytes of memory a session
 // costs that nobody uses.
 func sleepingSessions(args []string) error {
-	const sessions = 2000
+	const sessions = 800
 	ctx := context.Background()
 	s, err := filestore.Open(args[0], filestore.Config{Sync: filestore.SyncOff}.WithFoldAfter(100*time.Millisecond))
 	if err != nil {

@@ -76,6 +76,11 @@ func (l *Log) WhereFold(name string) (path string, off, size int64) {
 	return filepath.Join(l.dir, segmentName(b.fold.at.seg)), int64(b.fold.at.off), int64(b.fold.at.size)
 }
 
+// Fold folds a bucket.
+func (l *Log) Fold(name string) error {
+	return l.do(func() []record { return l.foldRecord(name) })
+}
+
 // ReadRecord is what opening a log does with the bytes of a record.
 func ReadRecord(data []byte, off int64) (size int64, err error) {
 	h, _, err := readRecord(data, seed([16]byte{}, 1), off)

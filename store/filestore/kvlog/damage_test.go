@@ -1,0 +1,89 @@
+package kvlog_test
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/everdesk/everdesk/store/filestore/kvlog"
+)
+
+// TestPanicLetsGo panics while the index is shown. The log goes on.
+func TestPanicLetsGo(t *testing.T) {
+	t.Parallel()
+	l := openFor(t, quickDir(t), kvlog.Config{})
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic was swallowed")
+			}
+		}()
+		_, err := l.Select("b", func(*kvlog.Index, func(kvlog.Entry)) { panic("by the caller") })
+		t.Errorf("Select returned %v", err)
+	}()
+	put(t, l, "b", "key", "value")
+}
+
+// TestLosingAnotherSegment loses a segment of folded buckets, and later another
+// one: both are told, each with a report of its own.
+func TestLosingAnotherSegment(t *testing.T) {
+	t.Parallel()
+	dir := quickDir(t)
+	reports := map[string]bool{}
+	cfg := smallSegments()
+	cfg.OnDamage = func(d kvlog.Damage) {
+		if strings.HasPrefix(d.Report, "lost-") {
+			reports[d.Report] = true
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		l := open(t, dir, cfg)
+		for i := range 20 {
+			put(t, l, "b", fmt.Sprintf("key%02d", i), strings.Repeat("x", 900))
+		}
+		ok(t, l.Fold("b"))
+		ok(t, l.Close())
+	})
+	for n, name := range []string{"00000002.seg", "00000003.seg"} {
+		ok(t, os.Remove(filepath.Join(dir, name)))
+		l := open(t, dir, cfg)
+		if len(reports) != n+1 {
+			t.Errorf("%d segments are missing and the reports are %v", n+1, maps.Keys(reports))
+		}
+		ok(t, l.Close())
+	}
+}
+
+// TestReportBeforeForgetting finds damage when compaction cannot write. It is
+// told before the log forgets what it was.
+func TestReportBeforeForgetting(t *testing.T) {
+	t.Parallel()
+	dir := quickDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		var l *kvlog.Log
+		cfg := smallSegments()
+		cfg.OnDamage = func(kvlog.Damage) {
+			told++
+			path, _, _ := l.Where("damaged", "key")
+			if path == "" {
+				t.Error("the log has forgotten the value before it told anybody")
+			}
+		}
+		l = openFor(t, dir, cfg)
+		put(t, l, "damaged", "key", "value")
+		path, off, _ := l.Where("damaged", "key")
+		flip(t, path, off)
+		for range 100 {
+			put(t, l, "busy", "key", strings.Repeat("x", 1000))
+		}
+		synctest.Wait()
+		if told != 1 {
+			t.Errorf("damage was told %d times, want once", told)
+		}
+	})
+}
