@@ -103,6 +103,9 @@ func (a *author) verify(t *testing.T) {
 	var got []string
 	for after := (wire.Position{}); ; {
 		page, err := a.store.Read(t.Context(), a.lease.Session, after, 1000)
+		if errors.Is(err, store.ErrUnavailable) {
+			continue // the pool has not noticed yet that the outage is over
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,6 +120,9 @@ func (a *author) verify(t *testing.T) {
 	}
 	same(t, fmt.Sprintf("log of %s", a.lease.Session), got, a.acked)
 	state, err := a.store.Load(t.Context(), a.lease.Session)
+	for errors.Is(err, store.ErrUnavailable) {
+		state, err = a.store.Load(t.Context(), a.lease.Session)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,8 @@
 // slot stay through an outage once they have begun.
 //
 // Redis replicates behind its own answers, so a failover may lose commits that
-// were acknowledged. A durable commit waits for a second node (WAIT, for at most
+// were acknowledged; so may a killed Redis unless its appendfsync is always. A
+// durable commit waits for a second node (WAIT, for at most
 // ReplicaWait) and its receipt says whether one has it. A loss never goes
 // unnoticed: the owner's next commit is a *store.GapError, or ErrFenced if even
 // its claim is gone, and positions are not used again, because a new claim's

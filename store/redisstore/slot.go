@@ -9,9 +9,9 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// patienceOfSlots is how many times SlotEvery a waiter counts without asking
-// again.
-const patienceOfSlots = 10
+// waiterGone is how long a waiter counts without asking again. It is longer than
+// a failover should take, and than a busy machine forgets a process.
+const waiterGone = 5 * time.Second
 
 // Acquire asks for a slot and waits for it if it may. It may be repeated.
 func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, error) {
@@ -53,9 +53,8 @@ func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, e
 // ask makes one attempt. It returns the ticket to ask again with, or none when
 // the slot is ours.
 func (s *Store) ask(ctx context.Context, what string, r store.SlotRequest, ticket string) (string, error) {
-	gone := patienceOfSlots * s.cfg.SlotEvery
 	answer, err := s.call(ctx, what, repeatable, s.scripts.acquire, s.keys.semaphore(r.Semaphore),
-		r.Limit, r.Holder, r.Key, milliseconds(r.TTL), r.Wait, milliseconds(gone), ticket)
+		r.Limit, r.Holder, r.Key, milliseconds(r.TTL), r.Wait, milliseconds(waiterGone), ticket)
 	if err != nil {
 		return "", err
 	}

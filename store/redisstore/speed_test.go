@@ -61,7 +61,7 @@ func benchmarkCommit(b *testing.B, followed bool) {
 	b.ResetTimer()
 	var wg sync.WaitGroup
 	for i, l := range leases {
-		last := uint64(share(b.N, i) * speedBatch) //nolint:gosec // not negative
+		last := uint64(share(b.N, i) * speedBatch)
 		if followed && last > 0 {
 			tails.Go(func() { readTo(b, s, l.Session, last) })
 		}
@@ -76,7 +76,7 @@ func commitMany(b *testing.B, s *redisstore.Store, l store.Lease, frames [][]byt
 	b.Helper()
 	top := l.Top()
 	for n := range batches {
-		r, err := s.Commit(b.Context(), l, store.Batch{Number: uint64(n + 1), Prev: top, Events: frames}) //nolint:gosec // not negative
+		r, err := s.Commit(b.Context(), l, store.Batch{Number: uint64(n + 1), Prev: top, Events: frames})
 		if err != nil {
 			b.Error(err)
 			return

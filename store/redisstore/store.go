@@ -33,7 +33,8 @@ type Config struct {
 	// It defaults to 100 ms and must be shorter than the client's read timeout.
 	ReplicaWait time.Duration
 	// RetryFor is how long a call tries again what may be tried again before
-	// it is [store.ErrUnavailable]. It defaults to 1 s.
+	// it is [store.ErrUnavailable]. It defaults to 2 s: after an outage a
+	// go-redis pool may take a second to notice that it is over.
 	RetryFor time.Duration
 	// CheckEvery is how often followed sessions and pub/sub connections are
 	// checked for news that got lost. It defaults to 5 s.
@@ -41,8 +42,8 @@ type Config struct {
 	// InboxEvery is how often an owner looks for commands nobody told it of.
 	// It defaults to 1 s.
 	InboxEvery time.Duration
-	// SlotEvery is how often someone who waits for a slot says so. Who does
-	// not say so for ten times as long has left. It defaults to 250 ms.
+	// SlotEvery is how often someone who waits for a slot asks again. Who does
+	// not for 5 s counts as gone. It defaults to 250 ms.
 	SlotEvery time.Duration
 }
 
@@ -51,7 +52,7 @@ func (c Config) withDefaults() Config {
 	c.Limits = c.Limits.WithDefaults()
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	c.ReplicaWait = cmp.Or(c.ReplicaWait, 100*time.Millisecond)
-	c.RetryFor = cmp.Or(c.RetryFor, time.Second)
+	c.RetryFor = cmp.Or(c.RetryFor, 2*time.Second)
 	c.CheckEvery = cmp.Or(c.CheckEvery, 5*time.Second)
 	c.InboxEvery = cmp.Or(c.InboxEvery, time.Second)
 	c.SlotEvery = cmp.Or(c.SlotEvery, 250*time.Millisecond)
@@ -68,6 +69,9 @@ func (c Config) check() error {
 	}
 	if c.ReplicaWait < time.Millisecond || c.RetryFor < 0 || c.CheckEvery < 0 || c.InboxEvery < 0 || c.SlotEvery < 0 {
 		return errors.New("a waiting time is negative, or ReplicaWait under a millisecond")
+	}
+	if c.SlotEvery > waiterGone/2 {
+		return fmt.Errorf("SlotEvery of %v is more than half of the %v after which a waiter counts as gone", c.SlotEvery, waiterGone)
 	}
 	return nil
 }
