@@ -1,10 +1,12 @@
 package filestore
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/everdesk/everdesk/store"
@@ -58,57 +60,146 @@ func (s *Store) setAside(e *session, reason string) {
 	signal(s.alarm)
 }
 
-// saveQuarantines writes down what setAside decided.
-func (s *Store) saveQuarantines() {
+// saveQuarantines writes down what setAside decided. What could not be written
+// stays to be done.
+func (s *Store) saveQuarantines() error {
 	s.mu.Lock()
 	list := s.setAsides
 	s.setAsides = nil
 	s.mu.Unlock()
+	var errs []error
 	for _, e := range list {
-		if err := s.writeQuarantine(s.life, e, func() (string, bool) { return e.quarantined, e.unsaved }); err != nil {
-			s.cfg.Logger.Warn("quarantine was not saved", "session", e.id, "error", err)
+		err := s.writeQuarantine(s.life, e, func() (string, bool) { return e.quarantined, e.unsaved })
+		if err == nil || errors.Is(err, store.ErrNotFound) {
+			continue
 		}
+		errs = append(errs, err)
+		s.mu.Lock()
+		s.setAsides = append(s.setAsides, e)
+		s.mu.Unlock()
 	}
+	return errors.Join(errs...)
 }
 
-// heed quarantines the sessions that the log found damaged.
-func (s *Store) heed(damages []kvlog.Damage) error {
-	for _, d := range damages {
-		id, ok := strings.CutPrefix(d.Bucket, sessionPrefix)
-		if !ok {
-			continue // nobody knows whose it was; the log has reported it
-		}
-		s.mu.RLock()
-		e := s.sessions[wire.SessionID(id)]
-		s.mu.RUnlock()
-		if e == nil {
-			continue // deleted since
-		}
-		s.setAside(e, d.String())
-		if err := s.mend(e); err != nil {
-			return fmt.Errorf("mend session %s: %w", id, err)
+// damages is what the log has found and nobody has seen to yet.
+type damages struct {
+	mu   sync.Mutex
+	list []kvlog.Damage
+}
+
+func (d *damages) add(more ...kvlog.Damage) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.list = append(d.list, more...)
+}
+
+func (d *damages) take() []kvlog.Damage {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := d.list
+	d.list = nil
+	return list
+}
+
+// heed quarantines and mends the sessions that the log found damaged, unless
+// that was done before: the log tells of the same damage at every Open. All of
+// them are set aside before anything is written, and what could not be written
+// stays to be done.
+func (s *Store) heed() error {
+	found := s.found.take()
+	known := map[string]bool{}
+	if len(found) > 0 {
+		if err := s.look(heededBucket, func(x *kvlog.Index) {
+			for e := range x.Ascend("", "") {
+				known[e.Key] = true
+			}
+		}); err != nil {
+			s.cfg.Logger.Warn("damage may be told of again", "error", err)
 		}
 	}
-	return nil
+	type injury struct {
+		e    *session
+		what []kvlog.Damage
+	}
+	injuries := map[string]injury{}
+	for _, d := range found {
+		// Documents and graves have no quarantine, and of the rest nobody
+		// knows whose it was. The log has reported it.
+		id, ok := strings.CutPrefix(d.Bucket, sessionPrefix)
+		if !ok || known[d.Report] {
+			continue
+		}
+		in := injuries[id]
+		if in.what = append(in.what, d); in.e == nil {
+			s.mu.RLock()
+			in.e = s.sessions[wire.SessionID(id)]
+			s.mu.RUnlock()
+		}
+		injuries[id] = in
+		if in.e != nil {
+			s.setAside(in.e, d.String())
+			in.e.mu.Lock()
+			in.e.torn = true
+			in.e.mu.Unlock()
+		}
+	}
+	var errs []error
+	for id, in := range injuries {
+		if err := s.mend(in.e, in.what); err != nil {
+			s.found.add(in.what...)
+			errs = append(errs, fmt.Errorf("mend session %s: %w", id, err))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // mend makes a session that lost records consistent with itself again: its log
-// begins after the last hole, and its meta tells what is there.
-func (s *Store) mend(e *session) error {
+// begins after the last hole, and its meta tells what is there. It writes the
+// quarantine in the same batch, and only then that the damage is dealt with, so
+// that it is told of again whatever happens before. That is kept apart from the
+// session, for damage outlives a session that is deleted and made anew.
+func (s *Store) mend(e *session, what []kvlog.Damage) error {
+	heeded := kvlog.NewBatch(heededBucket)
+	for _, d := range what {
+		heeded.Put(d.Report, nil)
+	}
+	if e == nil { // deleted since
+		return s.submit(s.life, func(error) {}, heeded)
+	}
 	if err := e.turn.take(s.life); err != nil {
 		return err
 	}
 	e.mu.Lock()
-	m := e.meta
+	m, reason, absent := e.meta, cmp.Or(e.quarantined, what[0].String()), e.absent
 	e.mu.Unlock()
+	if absent {
+		return s.submit(s.life, func(error) { e.turn.give() }, heeded)
+	}
 	b := kvlog.NewBatch(bucketOf(e.id))
+	if err := s.remake(e, &m, b); err != nil {
+		e.turn.give()
+		return err
+	}
+	b.Put(metaKey, m.encode())
+	b.Put(quarantineKey, []byte(reason))
+	return s.submit(s.life, func(err error) {
+		if err == nil {
+			e.mu.Lock()
+			e.quarantined, e.unsaved, e.torn = reason, false, false
+			e.mu.Unlock()
+		}
+		e.finish(err, m)
+	}, b, heeded)
+}
+
+// remake makes the meta of a session fit what is left of it.
+func (s *Store) remake(e *session, m *meta, b *kvlog.Batch) error {
 	if m.created.IsZero() { // there is no meta
 		m.created = time.Now()
 		m.updated = m.created
 	}
 	entries, err := s.chain(e)
 	if err != nil {
-		e.turn.give()
 		return err
 	}
 	top := m.top
@@ -128,8 +219,13 @@ func (s *Store) mend(e *session) error {
 		m.owner = "" // who knows of positions that are lost must claim anew
 	}
 	b.Put(trimmedKey, nil)
-	b.Put(metaKey, m.encode())
-	return s.submit(s.life, func(err error) { e.finish(err, m) }, b)
+	return s.look(bucketOf(e.id), func(x *kvlog.Index) {
+		for entry := range x.Descend(inboxPrefix, after(inboxPrefix)) {
+			last, _ := number(inboxPrefix, entry.Key)
+			m.sent = max(m.sent, last)
+			break
+		}
+	})
 }
 
 // chain returns the newest entries of a log that follow each other.

@@ -17,7 +17,8 @@ type core struct {
 	meta        meta
 	card        []byte // sealed
 	quarantined string
-	damage      string // what is wrong with meta
+	described   bool   // there is a meta
+	damage      string // what is wrong with it
 }
 
 func (s *Store) readCore(bucket string) (c core, err error) {
@@ -34,7 +35,7 @@ func (s *Store) readCore(bucket string) (c core, err error) {
 	for i, e := range sel.Entries() {
 		switch e.Key {
 		case metaKey:
-			c.damage = ""
+			c.described, c.damage = true, ""
 			if c.meta, err = decodeMeta(values[i]); err != nil {
 				file, off := sel.Place(i)
 				c.damage = fmt.Sprintf("its description: %v (%s at %d)", err, file, off)
@@ -63,7 +64,7 @@ func (s *Store) info(e *session) (store.Info, error) {
 	if err != nil {
 		return store.Info{}, fmt.Errorf("read session: %w", s.corrupt(e, err))
 	}
-	if e.isAbsent() {
+	if e.gone(c.described) {
 		return store.Info{}, fmt.Errorf("session %s: %w", e.id, store.ErrNotFound)
 	}
 	if c.damage != "" {

@@ -190,7 +190,7 @@ const expireAtOnce = 500
 
 // expireDocuments removes documents whose time is over and returns when the
 // next one's is, or the zero time.
-func (s *Store) expireDocuments(now time.Time) (next time.Time) {
+func (s *Store) expireDocuments(now time.Time) (next time.Time, err error) {
 	for {
 		var marks []string
 		err := s.look(documentBucket, func(x *kvlog.Index) {
@@ -208,13 +208,10 @@ func (s *Store) expireDocuments(now time.Time) (next time.Time) {
 			err = s.removeMarked(marks)
 		}
 		if err != nil {
-			if s.life.Err() == nil {
-				s.cfg.Logger.Warn("documents whose time is over could not be removed", "error", err)
-			}
-			return now.Add(time.Second)
+			return time.Time{}, fmt.Errorf("remove documents whose time is over: %w", err)
 		}
 		if len(marks) < expireAtOnce {
-			return next
+			return next, nil
 		}
 	}
 }

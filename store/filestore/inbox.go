@@ -3,9 +3,9 @@ package filestore
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/store/filestore/kvlog"
@@ -54,7 +54,8 @@ func (s *Store) Send(ctx context.Context, id wire.SessionID, c store.Command) (d
 // or why it cannot be taken.
 func (s *Store) known(e *session, c store.Command) (bool, error) {
 	inbox, consumed := 0, false
-	sel, err := s.log.Select(bucketOf(e.id), func(x *kvlog.Index, keep func(kvlog.Entry)) {
+	var found []store.Command
+	err := s.fetch(e, func(x *kvlog.Index, keep func(kvlog.Entry)) error {
 		for entry := range x.Ascend(inboxPrefix, after(inboxPrefix)) {
 			inbox++
 			if _, id := number(inboxPrefix, entry.Key); id == c.ID {
@@ -65,12 +66,8 @@ func (s *Store) known(e *session, c store.Command) (bool, error) {
 			_, id := number(consumedPrefix, entry.Key)
 			consumed = consumed || id == c.ID
 		}
-	})
-	if err != nil {
-		return false, fmt.Errorf("send command: %w", s.corrupt(e, err))
-	}
-	defer sel.Close()
-	found, err := s.openCommands(e, sel)
+		return nil
+	}, s.openCommands(&found))
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("send command: %w", err)
@@ -84,22 +81,14 @@ func (s *Store) known(e *session, c store.Command) (bool, error) {
 	return false, nil
 }
 
-// openCommands reads selected commands.
-func (s *Store) openCommands(e *session, sel *kvlog.Selection) ([]store.Command, error) {
-	values, err := sel.Values(0, len(sel.Entries()))
-	if err != nil {
-		return nil, s.corrupt(e, err)
+// openCommands returns a function that adds a stored command to others.
+func (s *Store) openCommands(to *[]store.Command) func(key string, sealed []byte) error {
+	return func(key string, sealed []byte) error {
+		_, id := number(inboxPrefix, key)
+		data, err := s.cfg.Schema.Open(store.KindCommand, id, sealed)
+		*to = append(*to, store.Command{ID: id, Data: data})
+		return err
 	}
-	commands := make([]store.Command, 0, len(values))
-	for i, entry := range sel.Entries() {
-		_, id := number(inboxPrefix, entry.Key)
-		data, err := s.cfg.Schema.Open(store.KindCommand, id, values[i])
-		if err != nil {
-			return nil, s.corrupt(e, located(sel, i, err))
-		}
-		commands = append(commands, store.Command{ID: id, Data: data})
-	}
-	return commands, nil
 }
 
 // consume adds to a batch that commands leave the inbox, and remembers as many
@@ -108,7 +97,6 @@ func (s *Store) consume(out *kvlog.Batch, ids []string) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	left := slices.Clone(ids)
 	return s.look(out.Bucket(), func(x *kvlog.Index) {
 		next := uint64(0)
 		for entry := range x.Descend(consumedPrefix, after(consumedPrefix)) {
@@ -120,7 +108,7 @@ func (s *Store) consume(out *kvlog.Batch, ids []string) error {
 			_, id := number(inboxPrefix, entry.Key)
 			found[id] = entry.Key
 		}
-		for _, id := range left {
+		for _, id := range ids {
 			key, ok := found[id]
 			if !ok {
 				continue
@@ -183,22 +171,22 @@ func (s *Store) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Co
 // receive reads commands after a number.
 func (s *Store) receive(e *session, last uint64) ([]store.Command, uint64, error) {
 	size, next := receiveBytes, last
-	sel, err := s.log.Select(bucketOf(e.id), func(x *kvlog.Index, keep func(kvlog.Entry)) {
+	var commands []store.Command
+	err := s.fetch(e, func(x *kvlog.Index, keep func(kvlog.Entry)) error {
 		n := 0
 		for entry := range x.Ascend(numbered(inboxPrefix, last+1, ""), after(inboxPrefix)) {
 			keep(entry)
 			next, _ = number(inboxPrefix, entry.Key)
 			n++
 			if size -= entry.Size(); n == receiveCommands || size <= 0 {
-				return
+				break
 			}
 		}
-	})
-	if err != nil {
-		return nil, last, fmt.Errorf("receive: %w", s.corrupt(e, err))
+		return nil
+	}, s.openCommands(&commands))
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, last, store.ErrFenced
 	}
-	defer sel.Close()
-	commands, err := s.openCommands(e, sel)
 	if err != nil {
 		return nil, last, fmt.Errorf("receive: %w", err)
 	}

@@ -10,9 +10,10 @@ import (
 
 // Buckets of the log.
 const (
-	sessionPrefix   = "s"     // followed by the session's id
-	documentBucket  = "docs"  // all documents
-	graveyardBucket = "grave" // last epochs of deleted sessions, by id
+	sessionPrefix   = "s"      // followed by the session's id
+	documentBucket  = "docs"   // all documents
+	graveyardBucket = "grave"  // last epochs of deleted sessions, by id
+	heededBucket    = "heeded" // names of reports of damage that was dealt with
 )
 
 // Keys in a session's bucket. The pinned ones begin with a zero byte, so that

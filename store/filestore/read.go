@@ -21,44 +21,86 @@ func (s *Store) Read(ctx context.Context, id wire.SessionID, after wire.Position
 	return s.read(e, after, store.PageLimit(limit), math.MaxInt)
 }
 
+// fetch reads values of a session: those that pick keeps, each handed to open
+// with its key. The index may know of a deletion before the session does, so a
+// session without a description is gone, unless it is known to be damaged.
+func (s *Store) fetch(
+	e *session, pick func(x *kvlog.Index, keep func(kvlog.Entry)) error, open func(key string, sealed []byte) error,
+) error {
+	var described bool
+	var refused error
+	sel, err := s.log.Select(bucketOf(e.id), func(x *kvlog.Index, keep func(kvlog.Entry)) {
+		_, described = x.Get(metaKey)
+		refused = pick(x, keep)
+	})
+	if err != nil {
+		return s.corrupt(e, err)
+	}
+	defer sel.Close()
+	if e.gone(described) {
+		return fmt.Errorf("session %s: %w", e.id, store.ErrNotFound)
+	}
+	if refused != nil {
+		return refused
+	}
+	values, err := sel.Values(0, len(sel.Entries()))
+	if err != nil {
+		return s.corrupt(e, err)
+	}
+	for i, entry := range sel.Entries() {
+		if err := open(entry.Key, values[i]); err != nil {
+			return s.corrupt(e, located(sel, i, err))
+		}
+	}
+	return nil
+}
+
+// gone reports whether a session is deleted, given whether the log has its
+// description.
+func (e *session) gone(described bool) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.absent || !described && e.quarantined == ""
+}
+
 // read returns at most so many events of about so many bytes.
 func (s *Store) read(e *session, from wire.Position, limit, size int) ([]store.Event, error) {
-	var cursor error
-	sel, err := s.log.Select(bucketOf(e.id), func(x *kvlog.Index, keep func(kvlog.Entry)) {
+	if err := e.whole(); err != nil {
+		return nil, fmt.Errorf("read log: %w", err)
+	}
+	var events []store.Event
+	err := s.fetch(e, func(x *kvlog.Index, keep func(kvlog.Entry)) error {
 		lo, skip, err := seek(x, from)
-		if cursor = err; err != nil {
-			return
+		if err != nil {
+			return fmt.Errorf("after %v: %w", from, err)
 		}
 		want := limit + skip
 		for entry := range x.Ascend(lo, after(entryPrefix)) {
 			keep(entry)
 			want -= int(parseSpan(entry.Key).count)
 			if size -= entry.Size(); want <= 0 || size <= 0 {
-				return
+				break
 			}
 		}
+		return nil
+	}, func(key string, sealed []byte) (err error) {
+		events, err = s.openEntry(events, parseSpan(key), from, limit, sealed)
+		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read log: %w", s.corrupt(e, err))
-	}
-	defer sel.Close()
-	if e.isAbsent() { // since when is not known, so neither is what was read
-		return nil, fmt.Errorf("session %s: %w", e.id, store.ErrNotFound)
-	}
-	if cursor != nil {
-		return nil, fmt.Errorf("read log after %v: %w", from, cursor)
-	}
-	values, err := sel.Values(0, len(sel.Entries()))
-	if err != nil {
-		return nil, fmt.Errorf("read log: %w", s.corrupt(e, err))
-	}
-	var events []store.Event
-	for i, entry := range sel.Entries() {
-		if events, err = s.openEntry(events, parseSpan(entry.Key), from, limit, values[i]); err != nil {
-			return nil, s.corrupt(e, located(sel, i, err))
-		}
+		return nil, fmt.Errorf("read log: %w", err)
 	}
 	return events, nil
+}
+
+// whole reports whether the log may have a hole.
+func (e *session) whole() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.torn {
+		return &store.CorruptError{Where: "log of session " + string(e.id), Reason: e.quarantined}
+	}
+	return nil
 }
 
 // seek returns the key of the first entry with events after a cursor and how
@@ -136,7 +178,7 @@ func (s *Store) Tail(ctx context.Context, id wire.SessionID, after wire.Position
 				fail(err)
 				return
 			}
-			free, epoch := e.vacant()
+			free, epoch := e.vacant(from)
 			events, err := s.read(e, from, tailEvents, tailBytes)
 			if err != nil {
 				fail(err)
@@ -165,11 +207,13 @@ func (s *Store) Tail(ctx context.Context, id wire.SessionID, after wire.Position
 	}
 }
 
-// vacant reports whether the session was released, and the epoch that ended so.
-func (e *session) vacant() (bool, uint64) {
+// vacant reports whether the session was released with its log ending at a
+// position, and the epoch that ended so. Who has read farther has seen the next
+// claim already, whose owner is about to be known.
+func (e *session) vacant(at wire.Position) (bool, uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.meta.owner == "" && e.meta.epoch > 0, e.meta.epoch
+	return e.meta.owner == "" && e.meta.epoch > 0 && e.meta.top == at, e.meta.epoch
 }
 
 // Load returns everything but the log and the cold lists.
@@ -178,30 +222,17 @@ func (s *Store) Load(ctx context.Context, id wire.SessionID) (store.State, error
 	if err != nil {
 		return store.State{}, err
 	}
-	sel, err := s.log.Select(bucketOf(id), func(x *kvlog.Index, keep func(kvlog.Entry)) {
+	state := store.State{Tables: map[string]map[string][]byte{}, Lists: map[string][][]byte{}}
+	if err := s.fetch(e, func(x *kvlog.Index, keep func(kvlog.Entry)) error {
 		if m, ok := x.Get(metaKey); ok {
 			keep(m)
 		}
 		for entry := range x.Ascend(loadFrom, loadTo) {
 			keep(entry)
 		}
-	})
-	if err != nil {
-		return store.State{}, fmt.Errorf("load session: %w", s.corrupt(e, err))
-	}
-	defer sel.Close()
-	if e.isAbsent() {
-		return store.State{}, fmt.Errorf("session %s: %w", id, store.ErrNotFound)
-	}
-	state := store.State{Tables: map[string]map[string][]byte{}, Lists: map[string][][]byte{}}
-	values, err := sel.Values(0, len(sel.Entries()))
-	if err != nil {
-		return store.State{}, fmt.Errorf("load session: %w", s.corrupt(e, err))
-	}
-	for i, entry := range sel.Entries() {
-		if err := s.loadValue(&state, entry.Key, values[i]); err != nil {
-			return store.State{}, fmt.Errorf("load session: %w", s.corrupt(e, located(sel, i, err)))
-		}
+		return nil
+	}, func(key string, sealed []byte) error { return s.loadValue(&state, key, sealed) }); err != nil {
+		return store.State{}, fmt.Errorf("load session: %w", err)
 	}
 	return state, nil
 }
@@ -242,12 +273,15 @@ func (s *Store) ReadList(ctx context.Context, id wire.SessionID, list string, fr
 	if err != nil {
 		return store.ListPage{}, err
 	}
+	if err := store.CheckName("list", list); err != nil {
+		return store.ListPage{}, err
+	}
 	if from < 0 {
 		return store.ListPage{}, fmt.Errorf("%w: list from item %d", store.ErrInvalid, from)
 	}
 	page := store.ListPage{From: from}
 	prefix := listRange(list)
-	sel, err := s.log.Select(bucketOf(id), func(x *kvlog.Index, keep func(kvlog.Entry)) {
+	if err := s.fetch(e, func(x *kvlog.Index, keep func(kvlog.Entry)) error {
 		b := listBounds(x, list)
 		page.Total = int(b.len())                            //nolint:gosec // not that many
 		lo := b.first + min(uint64(from), b.len())           //nolint:gosec // not negative
@@ -255,24 +289,13 @@ func (s *Store) ReadList(ctx context.Context, id wire.SessionID, list string, fr
 		for entry := range x.Ascend(numbered(prefix, lo, ""), numbered(prefix, hi, "")) {
 			keep(entry)
 		}
-	})
-	if err != nil {
-		return store.ListPage{}, fmt.Errorf("read list: %w", s.corrupt(e, err))
-	}
-	defer sel.Close()
-	if e.isAbsent() {
-		return store.ListPage{}, fmt.Errorf("session %s: %w", id, store.ErrNotFound)
-	}
-	values, err := sel.Values(0, len(sel.Entries()))
-	if err != nil {
-		return store.ListPage{}, fmt.Errorf("read list: %w", s.corrupt(e, err))
-	}
-	for i, sealed := range values {
+		return nil
+	}, func(_ string, sealed []byte) error {
 		value, err := s.cfg.Schema.Open(store.KindItem, list, sealed)
-		if err != nil {
-			return store.ListPage{}, fmt.Errorf("read list: %w", s.corrupt(e, located(sel, i, err)))
-		}
 		page.Items = append(page.Items, value)
+		return err
+	}); err != nil {
+		return store.ListPage{}, fmt.Errorf("read list: %w", err)
 	}
 	return page, nil
 }

@@ -35,6 +35,7 @@ type Store struct {
 	// setAsides are sessions whose quarantine is not written down yet.
 	setAsides []*session
 
+	found      damages
 	replicas   replicas
 	semaphores semaphores
 	documents  documents
@@ -50,27 +51,9 @@ type Store struct {
 // Open opens the store in a folder, which is made if need be.
 func Open(dir string, cfg Config) (*Store, error) {
 	cfg = cfg.withDefaults()
-	var damages []kvlog.Damage
-	var s *Store
-	var mu sync.Mutex
-	log, err := kvlog.Open(dir, kvlog.Config{
-		Sync: cfg.Sync, SyncEvery: cfg.SyncEvery, SegmentBytes: cfg.SegmentBytes,
-		Logger: cfg.Logger, OpenFile: cfg.openFile, FoldAfter: cfg.foldAfter,
-		OnDamage: func(d kvlog.Damage) {
-			mu.Lock()
-			defer mu.Unlock()
-			if damages = append(damages, d); s != nil {
-				signal(s.alarm) // the clock will see to it
-			}
-		},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("open store: %w", asStore(err))
-	}
-	mu.Lock()
 	life, end := context.WithCancel(context.Background())
-	s = &Store{
-		cfg: cfg, log: log, life: life, end: end,
+	s := &Store{
+		cfg: cfg, life: life, end: end,
 		sessions:   map[wire.SessionID]*session{},
 		byUser:     map[string][]wire.SessionID{},
 		replicas:   replicas{known: map[wire.ReplicaID]store.Replica{}},
@@ -78,19 +61,28 @@ func Open(dir string, cfg Config) (*Store, error) {
 		documents:  documents{seed: maphash.MakeSeed()},
 		alarm:      make(chan struct{}, 1),
 	}
-	mu.Unlock()
-	takeDamages := func() []kvlog.Damage {
-		mu.Lock()
-		defer mu.Unlock()
-		d := damages
-		damages = nil
-		return d
+	log, err := kvlog.Open(dir, kvlog.Config{
+		Sync: cfg.Sync, SyncEvery: cfg.SyncEvery, SegmentBytes: cfg.SegmentBytes,
+		Logger: cfg.Logger, OpenFile: cfg.openFile, FoldAfter: cfg.foldAfter,
+		OnDamage: func(d kvlog.Damage) {
+			s.found.add(d)
+			signal(s.alarm) // the clock will see to it
+		},
+	})
+	if err != nil {
+		end()
+		return nil, fmt.Errorf("open store: %w", asStore(err))
 	}
-	if err := errors.Join(s.load(), s.heed(takeDamages()), s.buryOld()); err != nil {
+	s.log = log
+	if err := s.load(); err != nil {
 		end()
 		return nil, fmt.Errorf("open store: %w", errors.Join(asStore(err), log.Close()))
 	}
-	s.wg.Go(func() { s.clock(takeDamages) })
+	// Whoever cannot write can still read.
+	if err := errors.Join(s.heed(), s.buryOld()); err != nil {
+		cfg.Logger.Warn("store was opened without putting it in order", "error", err)
+	}
+	s.wg.Go(s.clock)
 	return s, nil
 }
 
@@ -117,10 +109,12 @@ func (s *Store) load() error {
 }
 
 // clock does what is due: it ends slots and documents whose time is over and
-// quarantines what was found damaged.
-func (s *Store) clock(damages func() []kvlog.Damage) {
+// quarantines what was found damaged. What fails it tries again after a second,
+// for disks do not stay full, unless the log is broken for good.
+func (s *Store) clock() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	failing := false
 	for {
 		select {
 		case <-s.life.Done():
@@ -128,13 +122,20 @@ func (s *Store) clock(damages func() []kvlog.Damage) {
 		case <-timer.C:
 		case <-s.alarm:
 		}
-		if err := s.heed(damages()); err != nil {
-			s.cfg.Logger.Error("damaged session could not be mended", "error", err)
-		}
-		s.saveQuarantines()
+		err := errors.Join(s.heed(), s.saveQuarantines())
 		now := time.Now()
 		next := s.semaphores.expire(now)
-		if due := s.expireDocuments(now); !due.IsZero() && (next.IsZero() || due.Before(next)) {
+		due, documents := s.expireDocuments(now)
+		if err = errors.Join(err, documents); err != nil && s.life.Err() == nil {
+			if !failing { // once is enough
+				s.cfg.Logger.Warn("housekeeping of the store will be tried again", "error", err)
+			}
+			if due = now.Add(time.Second); s.log.Err() != nil {
+				due = time.Time{}
+			}
+		}
+		failing = err != nil
+		if !due.IsZero() && (next.IsZero() || due.Before(next)) {
 			next = due
 		}
 		timer.Stop()
@@ -236,6 +237,7 @@ type session struct {
 	until       time.Time // of the lease, renewals included
 	quarantined string
 	unsaved     bool          // the quarantine is not written down yet
+	torn        bool          // records are lost and the rest is not mended yet
 	absent      bool          // not created yet, or deleted
 	news        chan struct{} // closed when something has changed; nil if nobody waits
 }
