@@ -61,11 +61,7 @@ func (e *env) corrupt(t *testing.T, d storetest.Damage) storetest.Engine {
 func setup(base filestore.Config, unit time.Duration, virtual bool) storetest.Setup {
 	return func(t *testing.T, o storetest.Options) storetest.Env {
 		t.Helper()
-		dir := t.TempDir()
-		if virtual {
-			dir = quickDir(t)
-		}
-		e := &env{dir: dir, base: base, opts: o}
+		e := &env{dir: quickDir(t), base: base, opts: o}
 		e.open(t)
 		return storetest.Env{
 			Open:    func(*testing.T) storetest.Engine { return e.store },
