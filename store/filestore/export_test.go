@@ -68,3 +68,15 @@ func (s *Store) StoredDocuments() (n int) {
 	_ = s.look(documentBucket, func(x *kvlog.Index) { n = x.Len() })
 	return n
 }
+
+// Stall writes something and, unless release is nil, has the log wait for it
+// before it calls back whoever wrote later.
+func (s *Store) Stall(release <-chan struct{}) {
+	b := kvlog.NewBatch("stall")
+	b.Put("key", nil)
+	_ = s.log.Submit(func(error) {
+		if release != nil {
+			<-release
+		}
+	}, b)
+}

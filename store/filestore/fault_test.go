@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,10 +15,11 @@ import (
 	"github.com/everdesk/everdesk/store/filestore/kvlog"
 )
 
-// slowDisk is a disk that can stop and whose fsync can fail.
+// slowDisk is a disk that can stop, that can be full and whose fsync can fail.
 type slowDisk struct {
 	stopped atomic.Pointer[chan struct{}] // writes wait until it is closed
 	broken  atomic.Bool
+	full    atomic.Bool
 	syncs   atomic.Int64
 }
 
@@ -46,6 +48,9 @@ type slowFile struct {
 func (f slowFile) WriteAt(p []byte, off int64) (int, error) {
 	if c := f.disk.stopped.Load(); c != nil {
 		<-*c
+	}
+	if f.disk.full.Load() {
+		return 0, syscall.ENOSPC
 	}
 	return f.File.WriteAt(p, off)
 }
