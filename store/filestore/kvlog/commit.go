@@ -291,7 +291,7 @@ func (l *Log) roomFor(records []record) (*segment, error) {
 // roll begins a new segment.
 func (l *Log) roll() (*segment, error) {
 	head := l.head()
-	seg, err := l.createSegment(head.id+1, head.id)
+	seg, err := l.createSegment(head.id+1, head.size)
 	if err != nil {
 		return nil, err
 	}

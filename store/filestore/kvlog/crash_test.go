@@ -25,11 +25,22 @@ type history struct {
 // leave does.
 func write(t *testing.T, n int, cfg kvlog.Config, leave func(*kvlog.Log) error) history {
 	t.Helper()
+	return writeAndSettle(t, n, cfg, leave, func() {})
+}
+
+// writeAndSettle is write that calls settle after every batch.
+func writeAndSettle(t *testing.T, n int, cfg kvlog.Config, leave func(*kvlog.Log) error, settle func()) history {
+	t.Helper()
 	dir := t.TempDir()
 	l := open(t, dir, cfg)
 	h := history{states: []content{{}}, sizes: []map[string]int64{sizes(t, dir)}}
 	for i := range n {
+		// The later ones are in new buckets, and leave nothing to compact.
+		late := i >= 128
 		name := fmt.Sprint("bucket", i%3)
+		if late {
+			name = fmt.Sprint("bucket", i/8, i%3)
+		}
 		b, next := kvlog.NewBatch(name), h.states[i].clone()
 		m := next[name]
 		if m == nil {
@@ -37,7 +48,11 @@ func write(t *testing.T, n int, cfg kvlog.Config, leave func(*kvlog.Log) error) 
 			next[name] = m
 		}
 		for k := range i%4 + 1 {
-			key, value := fmt.Sprint("key", (i+k)%7), fmt.Sprint(i, strings.Repeat("v", (i*13)%50))
+			number := (i + k) % 7
+			if late {
+				number = 4*i + k
+			}
+			key, value := fmt.Sprint("key", number), fmt.Sprint(i, strings.Repeat("v", (i*13)%50))
 			b.Put(key, []byte(value))
 			m[key] = value
 		}
@@ -46,6 +61,7 @@ func write(t *testing.T, n int, cfg kvlog.Config, leave func(*kvlog.Log) error) 
 			delete(m, "key3")
 		}
 		ok(t, l.Apply(b))
+		settle()
 		h.states, h.sizes = append(h.states, next), append(h.sizes, sizes(t, dir))
 	}
 	ok(t, leave(l))
@@ -64,14 +80,14 @@ func sizes(t *testing.T, dir string) map[string]int64 {
 	return out
 }
 
-// last returns the name of the newest segment, and how many batches were in
-// the log when it held at most so many bytes.
+// last returns the name of the newest segment.
 func (h history) last() string { return slices.Max(slices.Collect(maps.Keys(h.sizes[len(h.sizes)-1]))) }
 
-func (h history) batches(size int64) (n int) {
-	last := h.last()
+// batches returns how many batches were in the log when a segment held at most
+// so many bytes.
+func (h history) batches(name string, size int64) (n int) {
 	for i, s := range h.sizes {
-		if s[last] <= size {
+		if s[name] <= size {
 			n = i
 		}
 	}
@@ -121,7 +137,7 @@ func TestTruncationAtEveryByte(t *testing.T) {
 				dir := restore(t, h.with(last, h.files[last][:cut]))
 				var damages []kvlog.Damage
 				l := open(t, dir, kvlog.Config{Sync: kvlog.SyncOff, OnDamage: func(d kvlog.Damage) { damages = append(damages, d) }})
-				want := h.states[h.batches(int64(cut))]
+				want := h.states[h.batches(last, int64(cut))]
 				if got := read(t, l); !got.equal(want) || len(damages) > 0 {
 					t.Fatalf("cut at %d: log holds\n%v, want\n%v, damages %v", cut, got, want, damages)
 				}
@@ -130,6 +146,71 @@ func TestTruncationAtEveryByte(t *testing.T) {
 				} else {
 					ok(t, l.Kill())
 				}
+			}
+		})
+	}
+}
+
+// TestTruncationBeforeTheNewestSegment cuts the segment before the newest one
+// off everywhere, as a power cut does when the system had written the newest one
+// first. What is left is the batches up to there, or damage is told if what is
+// missing was known to be on disk.
+func TestTruncationBeforeTheNewestSegment(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name      string
+		batches   int
+		leave     func(*kvlog.Log) error
+		compacted bool
+		damage    bool // every cut is, because all is known to be on disk
+	}{
+		{"nothing compacted", 60, (*kvlog.Log).Kill, false, false},
+		{"first segment compacted", 190, (*kvlog.Log).Kill, true, false},
+		{"nothing compacted, closed", 60, (*kvlog.Log).Close, false, true},
+		{"first segment compacted, closed", 190, (*kvlog.Log).Close, true, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var h history
+			synctest.Test(t, func(t *testing.T) {
+				cfg := smallSegments()
+				cfg.SyncEvery = time.Hour
+				h = writeAndSettle(t, c.batches, cfg, c.leave, synctest.Wait)
+			})
+			names := segments(h.files)
+			if compacted := names[0] != "00000001.seg"; compacted != c.compacted || len(names) < 2 {
+				t.Fatalf("segments are %v, want compaction: %v", names, c.compacted)
+			}
+			name := names[len(names)-2]
+			ends := map[int64]bool{}
+			for _, s := range h.sizes {
+				ends[s[name]] = true
+			}
+			all, whole := 0, 0
+			for cut := kvlog.SegmentHeader; cut < len(h.files[name]); cut++ {
+				if !ends[int64(cut)] && cut%5 > 0 {
+					continue // between records not every byte is of interest
+				}
+				all++
+				dir := restore(t, h.with(name, h.files[name][:cut]))
+				told := 0
+				l := open(t, dir, kvlog.Config{Sync: kvlog.SyncOff, OnDamage: func(kvlog.Damage) { told++ }})
+				if told > 0 {
+					ok(t, l.Kill())
+					continue
+				}
+				want := h.states[h.batches(name, int64(cut))]
+				if got := read(t, l); !got.equal(want) {
+					t.Fatalf("cut at %d: log holds\n%v, want\n%v", cut, got, want)
+				}
+				if whole++; whole%17 == 0 {
+					goesOn(t, dir, l, want)
+				} else {
+					ok(t, l.Kill())
+				}
+			}
+			if want := map[bool]int{false: all}[c.damage]; whole != want {
+				t.Errorf("%d of %d cuts were no damage, want %d", whole, all, want)
 			}
 		})
 	}
@@ -235,7 +316,7 @@ func TestFlippedBitsInUnsafeData(t *testing.T) {
 		dir := restore(t, h.with(last, data))
 		var damages []kvlog.Damage
 		l := open(t, dir, kvlog.Config{Sync: kvlog.SyncOff, OnDamage: func(d kvlog.Damage) { damages = append(damages, d) }})
-		n := h.batches(int64(off))
+		n := h.batches(last, int64(off))
 		if off < kvlog.SegmentHeader {
 			// The header was synced when the log was created.
 			if got := read(t, l); !got.equal(h.states[10]) || len(damages) != 1 {

@@ -79,8 +79,7 @@ func (l *Log) load() error {
 		return err
 	}
 	if len(l.segs) == 0 {
-		first := max(r.floor, 1)
-		seg, err := l.createSegment(first, first-1)
+		seg, err := l.createSegment(max(r.floor, 1), 0)
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package kvlog
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -24,6 +25,9 @@ type replay struct {
 func (r *replay) run() error {
 	for i := range r.segs {
 		cut, err := r.segment(i)
+		if errors.Is(err, errTail) {
+			return r.cut(i-1, r.segs[i-1].size)
+		}
 		if err != nil {
 			return err
 		}
@@ -33,6 +37,9 @@ func (r *replay) run() error {
 	}
 	return nil
 }
+
+// errTail means that the log must be cut at the end of the segment before.
+var errTail = errors.New("end of the segment before is missing")
 
 // segment applies the records of a segment. If the log must be cut in it, it
 // returns where, and else -1.
@@ -44,13 +51,14 @@ func (r *replay) segment(i int) (cut int64, err error) {
 	}
 	r.buf = data
 	off := int64(segmentHeader)
-	if seg.prev, err = parseSegmentHeader(data, r.id, seg.id); err != nil {
+	before, err := parseSegmentHeader(data, r.id, seg.id)
+	if err != nil {
 		off, err = r.bad(i, data, 0, header{}, err)
 		if off < 0 || err != nil {
 			return 0, err
 		}
-	} else if i > 0 && seg.prev != r.segs[i-1].id {
-		if err := r.missing(r.segs[i-1].id+1, seg.id); err != nil {
+	} else if i > 0 {
+		if err := r.follows(i, data, before); err != nil {
 			return -1, err
 		}
 	}
@@ -72,16 +80,41 @@ func (r *replay) segment(i int) (cut int64, err error) {
 	return -1, nil
 }
 
+// follows checks that nothing is missing between a segment and the one before
+// it in the folder. The system may write a segment to the disk before the end of
+// the one before it, so after a power cut the log must end there: going on would
+// leave out a part in the middle.
+func (r *replay) follows(i int, data []byte, before int64) error {
+	last, seg := r.segs[i-1], r.segs[i]
+	gone := last.id+1 != seg.id
+	if !gone && before <= last.size {
+		return nil
+	}
+	safe, err := r.claimed(i, data, segmentHeader, at(last.id, last.size))
+	switch {
+	case err != nil:
+		return err
+	case !safe:
+		return errTail
+	case gone:
+		return r.missing(last.id+1, seg.id)
+	}
+	return r.report(stretchName(last.id, last.size)+"-end", Damage{
+		File: filepath.Base(last.path), Offset: last.size, Length: before - last.size,
+		Reason: fmt.Sprintf("%d bytes are missing at the end of the segment", before-last.size),
+	}, nil)
+}
+
 // bad deals with bytes at off that are no record. It returns where to go on, or
 // -1 if the log ends here.
 func (r *replay) bad(i int, data []byte, off int64, h header, reason error) (next int64, err error) {
 	seg := r.segs[i]
 	next = resync(data, seg.seed, off+1)
-	claimed, err := r.claimed(i, data, next)
+	safe, err := r.claimed(i, data, next, at(seg.id, off))
 	if err != nil {
 		return 0, err
 	}
-	if claimed <= at(seg.id, off) {
+	if !safe {
 		return -1, nil // nobody was ever told that this is on disk
 	}
 	if next < 0 {
@@ -95,9 +128,9 @@ func (r *replay) bad(i int, data []byte, off int64, h header, reason error) (nex
 	}, data[off:next])
 }
 
-// claimed returns the farthest durable point that records after a place speak
-// of.
-func (r *replay) claimed(i int, data []byte, off int64) (p point, err error) {
+// claimed reports whether a record at or after off in a segment, or in a later
+// one, says that the log was on disk beyond p.
+func (r *replay) claimed(i int, data []byte, off int64, p point) (safe bool, err error) {
 	for {
 		for off >= 0 && off < int64(len(data)) {
 			h, _, err := parseRecord(data[off:], r.segs[i].seed, off)
@@ -105,14 +138,16 @@ func (r *replay) claimed(i int, data []byte, off int64) (p point, err error) {
 				off = resync(data, r.segs[i].seed, off+1)
 				continue
 			}
-			p = max(p, h.durable)
+			if h.durable > p {
+				return true, nil
+			}
 			off += h.size()
 		}
 		if i++; i == len(r.segs) {
-			return p, nil
+			return false, nil
 		}
 		if data, err = r.segs[i].readAll(nil, r.segs[i].size); err != nil {
-			return 0, err
+			return false, err
 		}
 		off = segmentHeader
 	}
@@ -127,7 +162,7 @@ func (r *replay) cut(i int, off int64) error {
 		return err
 	}
 	later := r.segs[i+1:]
-	if len(later) > 0 || resync(data, seg.seed, off+1) >= 0 {
+	if off < seg.size && (len(later) > 0 || resync(data, seg.seed, off+1) >= 0) {
 		// Whole records came after the hole. Going on behind it would leave
 		// out a part in the middle, so they go, but not without a trace.
 		if _, err := r.setAside("cut-"+stretchName(seg.id, off), data[off:]); err != nil {

@@ -20,7 +20,7 @@ import (
 //	 0  magic   8 bytes
 //	 8  format  4
 //	12  seg     4, its own number
-//	16  prev    4, the number of the segment before it
+//	16  before  4, the final size of the segment before it
 //	20  zero    4
 //	24  id      16, that of the store
 //	40  sum     4, CRC-32C of the bytes above
@@ -35,7 +35,6 @@ const (
 // are guarded by Log.mu; only the committer changes them.
 type segment struct {
 	id   uint32
-	prev uint32
 	path string
 	seed uint32
 	file File
@@ -60,19 +59,19 @@ func parseSegmentName(name string) (uint32, bool) {
 	return uint32(id), err == nil && id > 0
 }
 
-func appendSegmentHeader(dst []byte, id [16]byte, seg, prev uint32) []byte {
+func appendSegmentHeader(dst []byte, id [16]byte, seg uint32, before int64) []byte {
 	start := len(dst)
 	dst = append(dst, segmentMagic...)
 	dst = binary.LittleEndian.AppendUint32(dst, formatVersion)
 	dst = binary.LittleEndian.AppendUint32(dst, seg)
-	dst = binary.LittleEndian.AppendUint32(dst, prev)
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(before)) //nolint:gosec // sizes are below 4 GiB
 	dst = binary.LittleEndian.AppendUint32(dst, 0)
 	dst = append(dst, id[:]...)
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
-// parseSegmentHeader returns the number of the segment before.
-func parseSegmentHeader(data []byte, id [16]byte, seg uint32) (prev uint32, err error) {
+// parseSegmentHeader returns the size that the segment before had in the end.
+func parseSegmentHeader(data []byte, id [16]byte, seg uint32) (before int64, err error) {
 	if len(data) < segmentHeader {
 		return 0, fmt.Errorf("%w: segment has %d bytes", errShort, len(data))
 	}
@@ -85,18 +84,18 @@ func parseSegmentHeader(data []byte, id [16]byte, seg uint32) (prev uint32, err 
 	case binary.LittleEndian.Uint32(head[12:]) != seg || [16]byte(head[24:40]) != id:
 		return 0, errors.New("segment belongs elsewhere")
 	}
-	return binary.LittleEndian.Uint32(head[16:]), nil
+	return int64(binary.LittleEndian.Uint32(head[16:])), nil
 }
 
-// createSegment makes the file of a new segment. What it leaves behind when it
-// fails is removed again.
-func (l *Log) createSegment(id, prev uint32) (*segment, error) {
-	s := &segment{id: id, prev: prev, path: filepath.Join(l.dir, segmentName(id)), seed: seed(l.id, id)}
+// createSegment makes the file of a new segment that follows one of the given
+// size. What it leaves behind when it fails is removed again.
+func (l *Log) createSegment(id uint32, before int64) (*segment, error) {
+	s := &segment{id: id, path: filepath.Join(l.dir, segmentName(id)), seed: seed(l.id, id)}
 	f, err := l.cfg.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_EXCL)
 	if err != nil {
 		return nil, fmt.Errorf("create segment: %w", noSpace(err))
 	}
-	if _, err := f.WriteAt(appendSegmentHeader(nil, l.id, id, prev), 0); err != nil {
+	if _, err := f.WriteAt(appendSegmentHeader(nil, l.id, id, before), 0); err != nil {
 		return nil, errors.Join(fmt.Errorf("create segment: %w", noSpace(err)), f.Close(), os.Remove(s.path))
 	}
 	s.file, s.size = f, segmentHeader
