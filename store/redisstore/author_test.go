@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -142,21 +143,25 @@ func same(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// follow shows all events of a session to fn until it returns false.
+// follow shows all events of a session to fn until it returns false. It returns
+// when the first was shown: a tail that has begun stays through outages.
 func follow(t *testing.T, s *redisstore.Store, id wire.SessionID, fn func(store.Event) bool) <-chan error {
 	t.Helper()
-	ended := make(chan error, 1)
+	ended, begun := make(chan error, 1), make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	t.Cleanup(func() { cancel(); <-done })
 	go func() { // ends with its context, which the Cleanup cancels and waits for
 		defer close(done)
+		first := sync.OnceFunc(func() { close(begun) })
+		defer first()
 		for news, err := range s.Tail(ctx, id, wire.Position{}) {
 			if err != nil {
 				ended <- err
 				return
 			}
 			for _, e := range news.Events {
+				first()
 				if !fn(e) {
 					ended <- nil
 					return
@@ -164,5 +169,6 @@ func follow(t *testing.T, s *redisstore.Store, id wire.SessionID, fn func(store.
 			}
 		}
 	}()
+	<-begun
 	return ended
 }
