@@ -308,7 +308,7 @@ func (l *Log) roll() (*segment, error) {
 // applyBatch changes the index as a batch says.
 func (l *Log) applyBatch(b *Batch, version uint64, seg *segment, body int64) {
 	if b.kind == kindDrop {
-		l.dropLocked(b.bucket)
+		l.dropLocked(b.bucket, b.dropped)
 		return
 	}
 	t := l.bucketLocked(b.bucket)
@@ -333,15 +333,17 @@ func (l *Log) bucketLocked(name string) *bucket {
 	return b
 }
 
-// dropLocked removes a bucket.
-func (l *Log) dropLocked(name string) {
+// dropLocked removes a bucket that was dropped at a time.
+func (l *Log) dropLocked(name string, when int64) {
 	b := l.buckets[name]
 	if b == nil {
 		return
 	}
 	delete(l.buckets, name)
 	l.live.Add(-b.cost())
-	l.house.dropped.Store(true)
+	if first := l.house.dropped.Load(); first == 0 || when < first {
+		l.house.dropped.Store(when)
+	}
 	for _, t := range b.spread {
 		l.countLocked(t.seg, -t.live)
 	}

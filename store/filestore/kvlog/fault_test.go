@@ -1,8 +1,10 @@
 package kvlog_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -215,6 +217,31 @@ func TestFailedSync(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBrokenLogIsQuiet has compaction find that the log is broken. It says so
+// once and not every second from then on, and nobody waits for it.
+func TestBrokenLogIsQuiet(t *testing.T) {
+	t.Parallel()
+	dir := quickDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		var lines bytes.Buffer
+		d, cfg := newDisk(), smallSegments()
+		cfg.OpenFile, cfg.SyncEvery = d.open, time.Hour
+		cfg.Logger = slog.New(slog.NewTextHandler(&lines, nil))
+		l := openFor(t, dir, cfg)
+		d.set(func(d *disk) { d.syncErr = errors.New("i/o error") })
+		var err error
+		for i := 0; i < 100 && err == nil; i++ {
+			err = l.Apply(batch("b", "key", strings.Repeat("x", 1000)))
+		}
+		is(t, err, kvlog.ErrBroken)
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if n := strings.Count(lines.String(), "\n"); n != 1 {
+			t.Errorf("a broken log wrote %d lines:\n%s", n, lines.String())
+		}
+	})
 }
 
 // TestHalfWrittenRecordThatStays cannot take back a half-written record. The

@@ -21,9 +21,10 @@ const retryAfter = time.Second
 type house struct {
 	wake chan struct{} // holds a token when there may be something to do
 
-	stuck   atomic.Bool // compaction could not do what it should
-	dropped atomic.Bool // something was dropped since the last purge
-	folding atomic.Bool // the housekeeper will look for buckets to fold
+	stuck   atomic.Bool  // compaction could not do what it should
+	dropped atomic.Int64 // when the first drop since the last purge was, or 0
+	purging atomic.Bool  // the housekeeper knows of it
+	folding atomic.Bool  // the housekeeper will look for buckets to fold
 
 	// What follows belongs to the housekeeper alone.
 	fruitless int64  // total when a whole round of compaction did not help
@@ -52,13 +53,14 @@ func (l *Log) behind() bool {
 	if q.ceiling == 0 {
 		q.ceiling = l.total.Load() + l.cfg.SegmentBytes
 	}
-	return l.total.Load() > q.ceiling && !l.house.stuck.Load()
+	return l.total.Load() > q.ceiling && !l.house.stuck.Load() && l.broken.Load() == nil
 }
 
 // tendLater wakes the housekeeper if there is something for it. It is called
 // by the committer after every group.
 func (l *Log) tendLater() {
-	if l.excess() > l.compactAbove() || l.house.dropped.Load() || !l.house.folding.Load() {
+	dropped := l.house.dropped.Load() > 0 && !l.house.purging.Load()
+	if l.excess() > l.compactAbove() || dropped || !l.house.folding.Load() {
 		signal(l.house.wake)
 	}
 }
@@ -69,7 +71,7 @@ func (l *Log) housekeep() {
 	defer fold.Stop()
 	defer purge.Stop()
 	defer retry.Stop()
-	for purging := false; ; {
+	for {
 		select {
 		case <-l.stop:
 			return
@@ -80,20 +82,25 @@ func (l *Log) housekeep() {
 				fold.Reset(max(time.Until(next), time.Millisecond))
 			}
 		case <-purge.C:
-			purging = false
 			l.beginPurge()
+			l.house.purging.Store(false)
 		case <-l.house.wake:
 			if !l.house.folding.Swap(true) {
 				fold.Reset(l.cfg.FoldAfter)
 			}
 		case <-retry.C:
 		}
-		if !purging && l.house.dropped.Swap(false) {
-			purge.Reset(l.cfg.PurgeAfter)
-			purging = true
+		if l.broken.Load() != nil {
+			signal(l.queue.wake) // nobody need wait for compaction any more
+			<-l.stop
+			return
+		}
+		if first := l.house.dropped.Load(); first > 0 && !l.house.purging.Swap(true) {
+			due := time.Unix(0, first).Add(l.cfg.PurgeAfter)
+			purge.Reset(max(time.Until(due), retryAfter))
 			l.house.fruitless = 0
 		}
-		if err := l.compactAll(); err != nil && !errors.Is(err, ErrClosed) {
+		if err := l.compactAll(); err != nil && !errors.Is(err, ErrClosed) && !errors.Is(err, ErrBroken) {
 			l.cfg.Logger.Warn("compaction stopped and will be tried again", "error", err)
 			retry.Reset(retryAfter)
 		}
@@ -110,10 +117,13 @@ func stoppedTimer() *time.Timer {
 // was dropped lies there.
 func (l *Log) beginPurge() {
 	_ = l.do(func() []record { // it writes nothing that could fail
-		l.house.purgeTo = l.head().id
-		if _, err := l.roll(); err != nil {
-			l.house.purgeTo-- // a full disk; the rest goes another time
-			l.house.dropped.Store(true)
+		last := l.head().id
+		if l.broken.Load() != nil {
+			return nil
+		}
+		if _, err := l.roll(); err == nil { // or else the disk is full and it is tried again
+			l.house.purgeTo = last
+			l.house.dropped.Store(0)
 		}
 		return nil
 	})

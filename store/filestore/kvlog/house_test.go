@@ -280,6 +280,40 @@ func TestPurge(t *testing.T) {
 	})
 }
 
+// TestPurgeThroughRestarts opens the log anew more often than purges are due.
+// They do not start counting from zero each time, and one is enough for all
+// that was dropped before it.
+func TestPurgeThroughRestarts(t *testing.T) {
+	t.Parallel()
+	dir := quickDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		l := open(t, dir, kvlog.Config{})
+		secret := []byte("the secret of a deleted session")
+		put(t, l, "deleted", "key", string(secret))
+		put(t, l, "deleted later", "key", "value")
+		ok(t, l.Apply(kvlog.Drop("deleted")))
+		for hour := range 25 {
+			ok(t, l.Apply(batch("other", "key", "value")))
+			if hour == 12 {
+				ok(t, l.Apply(kvlog.Drop("deleted later")))
+			}
+			ok(t, l.Close())
+			l = openFor(t, dir, kvlog.Config{})
+			time.Sleep(time.Hour)
+		}
+		purged := files(t, dir)
+		for name, data := range purged {
+			if bytes.Contains(data, secret) {
+				t.Errorf("what was deleted is in %s after a day", name)
+			}
+		}
+		time.Sleep(48 * time.Hour)
+		if before, after := segments(purged), segments(files(t, dir)); !slices.Equal(before, after) {
+			t.Errorf("segments were %v after the purge and %v later: it was done twice", before, after)
+		}
+	})
+}
+
 // flip changes one bit of a file.
 func flip(t *testing.T, path string, off int64) {
 	t.Helper()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
+	"time"
 )
 
 // A record is a header, the name of a bucket and a body:
@@ -37,7 +38,7 @@ type kind uint8
 
 const (
 	kindBatch kind = iota + 1 // changes of a bucket's keys
-	kindDrop                  // the bucket goes
+	kindDrop                  // the bucket goes; the body says when
 	kindMove                  // values copied by compaction; body as kindBatch
 	kindFold                  // the bucket's whole index
 	kindFloor                 // segments before this one were deleted
@@ -231,13 +232,19 @@ type Batch struct {
 	body   []byte
 	muts   []mutation
 	err    error
+
+	dropped int64 // when, in Unix nanoseconds, for kindDrop
 }
 
 // NewBatch begins a batch of changes to a bucket, which need not exist.
 func NewBatch(bucket string) *Batch { return &Batch{bucket: bucket, kind: kindBatch} }
 
-// Drop returns a batch that removes a bucket with everything in it.
-func Drop(bucket string) *Batch { return &Batch{bucket: bucket, kind: kindDrop} }
+// Drop returns a batch that removes a bucket with everything in it. It says
+// when that was, so that a log that is opened often still knows when to purge.
+func Drop(bucket string) *Batch {
+	now := max(time.Now().UnixNano(), 1)
+	return &Batch{bucket: bucket, kind: kindDrop, body: binary.AppendUvarint(nil, uint64(now)), dropped: now}
+}
 
 // Grow makes room for changes of about so many bytes, as append does slowly.
 func (b *Batch) Grow(n int) { b.body = slices.Grow(b.body, n) }

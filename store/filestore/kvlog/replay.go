@@ -202,9 +202,10 @@ func (r *replay) missing(from, to uint32) error {
 
 // content is what the body of a record says.
 type content struct {
-	muts  []mutation // of kindBatch and kindMove
-	index *Index     // of kindFold
-	floor uint32     // of kindFloor
+	muts    []mutation // of kindBatch and kindMove
+	index   *Index     // of kindFold
+	floor   uint32     // of kindFloor
+	dropped int64      // of kindDrop
 }
 
 // readRecord decodes a record with its body.
@@ -221,7 +222,10 @@ func readRecord(data []byte, seed uint32, off int64) (h header, c content, err e
 	case kindFloor:
 		f := reader{data: body}
 		c.floor, err = f.uint32(), f.err
-	case kindDrop, kindMark:
+	case kindDrop:
+		d := reader{data: body}
+		c.dropped, err = int64(d.uint()&(1<<63-1)), d.err //nolint:gosec // 63 bits
+	case kindMark:
 	default:
 		err = fmt.Errorf("record of unknown kind %d", h.kind)
 	}
@@ -241,7 +245,7 @@ func (r *replay) apply(seg *segment, off int64, h header, c content) error {
 	}
 	body := off + h.size() - int64(h.body)
 	if h.kind == kindDrop {
-		r.dropLocked(h.name)
+		r.dropLocked(h.name, min(c.dropped, time.Now().UnixNano())) // a clock may have been wrong
 		return nil
 	}
 	b := r.bucketLocked(h.name)
