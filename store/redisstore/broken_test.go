@@ -166,6 +166,48 @@ func TestOneBatchFromManyGoroutines(t *testing.T) {
 	other.verify(t)
 }
 
+// TestBrokenSessionInAPipeline has a session whose commits make the script fail,
+// over and over in the company of others.
+func TestBrokenSessionInAPipeline(t *testing.T) {
+	t.Parallel()
+	d := deploy(t, redistest.Standalone(t).URL())
+	s := open(t, d.client, config("company"))
+	authors := make([]*author, 16)
+	for i := range authors {
+		authors[i] = newAuthor(t, s, wire.SessionID(fmt.Sprint("s", i)))
+	}
+	errs := make(chan error, len(authors))
+	for i, a := range authors {
+		go func() {
+			for n := range 40 {
+				b := store.Batch{Events: [][]byte{[]byte("e")}, Ops: []store.Op{store.Push(fmt.Sprint("list ", n), nil)}}
+				if i == 0 { // it is to count its structures, and cannot
+					if err := d.client.HSet(t.Context(), redisstore.KeysOf("company", "s0").Meta, "names", "x").Err(); err != nil {
+						errs <- err
+						return
+					}
+				}
+				if _, err := a.try(t.Context(), b); err != nil {
+					errs <- fmt.Errorf("author %d: %w", i, err)
+					return
+				}
+			}
+			errs <- nil
+		}()
+	}
+	for range authors {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	for _, a := range authors {
+		state, err := s.Load(t.Context(), a.lease.Session)
+		if err != nil || state.At != a.top || len(state.Lists) != 40 {
+			t.Errorf("%s has %d lists at %v, error %v, want 40 at %v", a.lease.Session, len(state.Lists), state.At, err, a.top)
+		}
+	}
+}
+
 // TestTailLearnsOfALoss has a tail that has seen what the store then forgets,
 // and that is told only of what came after.
 func TestTailLearnsOfALoss(t *testing.T) {

@@ -22,24 +22,12 @@ const (
 // exec sends writes and fills in their answers, after publishing what was
 // committed before.
 func (l *lane) exec(flights []*flight, told []*write) {
-	again := l.send(l.groups(flights), told, false)
-	if len(again) == 0 {
-		return
-	}
-	// The server has not seen the script or has lost it: the first call brings
-	// it along.
-	again = l.send(again, nil, true)
-	// A script that fails over one batch has not looked at those behind it. One
-	// by one, each gets the answer it deserves; those that were applied already
-	// are recognised.
-	var alone []*transaction
-	for _, t := range again {
-		for _, f := range t.flights {
-			alone = append(alone, &transaction{flights: []*flight{f}})
-		}
-	}
-	if len(alone) > 0 {
-		l.send(alone, nil, true)
+	// A server that has not seen the script, or has lost it, has done nothing,
+	// and the second call brings the script along. A script that stumbled over
+	// one batch has not looked at those behind it; the second time it finds what
+	// it has done already and goes on.
+	if failed := l.send(l.groups(flights), told, false); len(failed) > 0 {
+		l.send(failed, nil, true)
 	}
 }
 

@@ -95,7 +95,7 @@ local function further(k, a, structures, consumed, fresh)
   if working ~= '' then
     redis.call('HSET', meta, 'working', working)
     if working == '1' then
-      redis.call('ZADD', KEYS[k + 2], redis.call('HGET', meta, 'until'), session)
+      redis.call('ZADD', KEYS[k + 2], redis.call('HGET', meta, 'until') or 0, session)
     else
       redis.call('ZREM', KEYS[k + 2], session)
     end
