@@ -229,6 +229,32 @@ func TestEndedDocumentsAreRemoved(t *testing.T) {
 	})
 }
 
+// TestRepairedDocumentStays writes a damaged document anew, without the end it
+// had before.
+func TestRepairedDocumentStays(t *testing.T) {
+	t.Parallel()
+	dir := quickDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, dir, filestore.Config{})
+		doc := store.Document{Collection: "c", Name: "n", Data: []byte("data"), TTL: time.Hour}
+		_, err := s.Put(t.Context(), doc)
+		ok(t, err)
+		file, off, _ := s.Locate(storetest.Damage{Kind: store.KindDocument, Name: "c", Field: "n"})
+		flip(t, filepath.Join(dir, file), off, 0)
+		if _, err := s.Get(t.Context(), "c", "n"); !errors.Is(err, store.ErrCorrupt) {
+			t.Fatalf("got error %v, want ErrCorrupt", err)
+		}
+		doc.TTL = 0
+		_, err = s.Put(t.Context(), doc)
+		ok(t, err)
+		time.Sleep(2 * time.Hour)
+		synctest.Wait()
+		if got, err := s.Get(t.Context(), "c", "n"); err != nil || string(got.Data) != "data" || got.TTL != 0 {
+			t.Errorf("document is %+v, error %v", got, err)
+		}
+	})
+}
+
 // TestDeletedSessionsLeaveTheFolder looks for the bytes of a deleted session.
 func TestDeletedSessionsLeaveTheFolder(t *testing.T) {
 	t.Parallel()

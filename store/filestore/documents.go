@@ -150,11 +150,12 @@ func (s *Store) replace(ctx context.Context, collection, name string, version ui
 	if err := turn.take(ctx); err != nil {
 		return err
 	}
+	b := kvlog.NewBatch(documentBucket)
 	now, err := s.document(collection, name)
 	if _, corrupt := errors.AsType[*store.CorruptError](err); corrupt && version == 0 {
 		// Nobody can name the version of what cannot be read. Writing it anew
 		// is the only way to repair it.
-		now, err = stored{}, nil
+		now, err = stored{}, s.unmark(b, key)
 	}
 	had := now.version
 	if now.over(time.Now()) {
@@ -167,7 +168,6 @@ func (s *Store) replace(ctx context.Context, collection, name string, version ui
 		turn.give()
 		return err
 	}
-	b := kvlog.NewBatch(documentBucket)
 	if now.until != 0 {
 		b.Delete(expiryKey(now.until, key))
 	}
@@ -183,6 +183,18 @@ func (s *Store) replace(ctx context.Context, collection, name string, version ui
 		return fmt.Errorf("document %s/%s: %w", collection, name, err)
 	}
 	return nil
+}
+
+// unmark takes all marks of a document away, for it cannot say which is its own.
+func (s *Store) unmark(b *kvlog.Batch, key string) error {
+	err := s.look(documentBucket, func(x *kvlog.Index) {
+		for e := range x.Ascend(expiryPrefix, after(expiryPrefix)) {
+			if _, of := number(expiryPrefix, e.Key); of == key {
+				b.Delete(e.Key)
+			}
+		}
+	})
+	return asStore(err)
 }
 
 // expireAtOnce is how many documents are removed before looking again.

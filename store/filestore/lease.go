@@ -162,6 +162,9 @@ func (s *Store) Renew(ctx context.Context, l store.Lease) error {
 	if err != nil {
 		return err
 	}
+	if err := store.CheckTTL(l.TTL); err != nil {
+		return err
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err := e.holdsLocked(l); err != nil {

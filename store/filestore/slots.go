@@ -164,14 +164,20 @@ func (s *Store) RenewSlot(ctx context.Context, held store.Slot) error {
 	if err := store.CheckTTL(held.TTL); err != nil {
 		return err
 	}
-	return s.semaphores.use(held.Semaphore, func(m *semaphore, now time.Time) error {
+	sooner := false
+	err := s.semaphores.use(held.Semaphore, func(m *semaphore, now time.Time) error {
 		h := m.held[held.Holder]
 		if h == nil {
 			return store.ErrFenced
 		}
-		h.until = now.Add(held.TTL)
+		until := now.Add(held.TTL)
+		sooner, h.until = until.Before(h.until), until
 		return nil
 	})
+	if sooner {
+		signal(s.alarm) // which is set for later
+	}
+	return err
 }
 
 // ReleaseSlot gives a slot back. One that is not held is no error.

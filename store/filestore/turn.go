@@ -17,11 +17,8 @@ type turn struct {
 }
 
 func (t *turn) take(ctx context.Context) error {
-	if t.tryTake() {
-		return nil
-	}
 	t.mu.Lock()
-	if !t.taken { // given back just now
+	if !t.taken {
 		t.taken = true
 		t.mu.Unlock()
 		return nil
