@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -18,6 +19,7 @@ func leaseChecks() []check {
 		{name: "claim after release", run: claimAfterRelease},
 		{name: "claim after expiry", run: claimAfterExpiry},
 		{name: "renew keeps others away", run: renewKeeps},
+		{name: "renewing for no time is ErrInvalid", run: renewInvalid},
 		{name: "the holder may claim again", run: holderClaimsAgain},
 		{name: "an expired lease nobody took is still good", run: expiredStillGood},
 		{name: "epochs grow with every claim", run: epochsGrow},
@@ -124,6 +126,16 @@ func renewKeeps(r *rig) {
 	}
 	r.env.Advance(ttl + r.env.Unit)
 	r.claim("s", "b")
+}
+
+func renewInvalid(r *rig) {
+	r.create("s")
+	l := r.claim("s", "a")
+	for _, l.TTL = range []time.Duration{0, -time.Second} {
+		r.is(r.Renew(r.ctx, l), store.ErrInvalid, fmt.Sprintf("Renew for %v", l.TTL))
+	}
+	_, err := r.Claim(r.ctx, "s", "b", r.long())
+	r.is(err, store.ErrOwned, "Claim of another")
 }
 
 func holderClaimsAgain(r *rig) {

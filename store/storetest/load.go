@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/everdesk/everdesk/store"
@@ -19,6 +20,7 @@ func loadChecks() []check {
 		{name: "readers never see half a batch", run: loadNeverHalf},
 		{name: "cold lists are not loaded", run: loadCold},
 		{name: "lists are read in pages", run: loadListPages},
+		{name: "a list name that cannot exist is ErrInvalid", run: loadListInvalid},
 		{name: "list limits follow PageLimit", run: loadListLimits},
 		{name: "what is read is the reader's", run: loadIsCopy},
 	}
@@ -181,6 +183,18 @@ func loadListPages(r *rig) {
 	page, err := r.ReadList(r.ctx, "s", "none", 0, 10)
 	r.ok(err)
 	r.same("no list", page, store.ListPage{})
+}
+
+func loadListInvalid(r *rig) {
+	p := r.own("s", "a")
+	p.commit(store.Batch{Ops: []store.Op{store.Push("a", []byte("item"))}})
+	for _, name := range []string{"", "a\x00", "a\x00\x00\x00\x00", "a\nb", strings.Repeat("a", 1000)} {
+		_, err := r.ReadList(r.ctx, "s", name, 0, 10)
+		r.is(err, store.ErrInvalid, fmt.Sprintf("ReadList of %q", name))
+	}
+	page, err := r.ReadList(r.ctx, "s", "a", 0, 10)
+	r.ok(err)
+	r.same("the list beside", page.Items, [][]byte{[]byte("item")})
 }
 
 func loadListLimits(r *rig) {

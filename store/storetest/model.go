@@ -130,6 +130,9 @@ func (m *model) renew(l store.Lease) error {
 	if err != nil {
 		return err
 	}
+	if err := store.CheckTTL(l.TTL); err != nil {
+		return err
+	}
 	s.info.Until = m.clock().Add(l.TTL)
 	return nil
 }
@@ -266,6 +269,9 @@ func (m *model) read(id wire.SessionID, after wire.Position, limit int) ([]store
 func (m *model) readList(id wire.SessionID, list string, from, limit int) (store.ListPage, error) {
 	s, err := m.find(id)
 	if err != nil {
+		return store.ListPage{}, err
+	}
+	if err := store.CheckName("list", list); err != nil {
 		return store.ListPage{}, err
 	}
 	if from < 0 {

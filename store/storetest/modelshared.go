@@ -208,6 +208,9 @@ func (m *model) settle(name string) []string {
 }
 
 func (m *model) renewSlot(s store.Slot) error {
+	if err := store.CheckTTL(s.TTL); err != nil {
+		return err
+	}
 	sem := m.semaphore(s.Semaphore)
 	h, ok := sem.held[s.Holder]
 	if !ok {

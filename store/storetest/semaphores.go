@@ -21,6 +21,7 @@ func semaphoreChecks() []check {
 		{name: "a holder that renews keeps its slot", run: slotsRenew},
 		{name: "asking again renews", run: slotsAskAgainRenews},
 		{name: "a waiter gets the slot of a dead holder", run: slotsWaitForDead},
+		{name: "a waiter gets a slot that was renewed for less", run: slotsRenewForLess},
 		{name: "a waiter gets a released slot", run: slotsWaitForRelease},
 		{name: "waiters of a key are served in order", run: slotsInOrder},
 		{name: "the key with the fewest slots is served first", run: slotsFair},
@@ -220,6 +221,21 @@ func slotsWaitForDead(r *rig) {
 	q := r.queue()
 	q.wait(r.ask("h", "k", 1))
 	r.env.Advance(2 * dead.TTL)
+	if s := q.next(); s.Holder != "h" {
+		r.Errorf("slot went to %s, want h", s.Holder)
+	}
+	r.uses(1, 0)
+}
+
+func slotsRenewForLess(r *rig) {
+	s := r.take(r.ask("first", "k", 1))
+	q := r.queue()
+	q.wait(r.ask("h", "k", 1))
+	s.TTL = 0
+	r.is(r.RenewSlot(r.ctx, s), store.ErrInvalid, "RenewSlot for no time")
+	s.TTL = r.short()
+	r.ok(r.RenewSlot(r.ctx, s))
+	r.expire()
 	if s := q.next(); s.Holder != "h" {
 		r.Errorf("slot went to %s, want h", s.Holder)
 	}
