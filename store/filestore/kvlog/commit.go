@@ -123,6 +123,7 @@ func (l *Log) commitLoop() {
 		group, c, ending := l.take()
 		if len(group) > 0 {
 			l.commitGroup(group)
+			clear(group) // its memory is that of the queue, which goes on
 		}
 		if c != nil {
 			c.done <- l.write(c.prepare())
@@ -228,7 +229,7 @@ func (l *Log) write(records []record) error {
 		return err
 	}
 	end := at(seg.id, start+int64(len(buf)))
-	l.written.Store(uint64(end))
+	before := point(l.written.Swap(uint64(end)))
 	if l.cfg.Sync == SyncAlways {
 		if err := l.syncTo(end); err != nil {
 			return err
@@ -245,8 +246,8 @@ func (l *Log) write(records []record) error {
 	l.total.Add(int64(len(buf)))
 	l.mu.Unlock()
 	q.marked = records[len(records)-1].kind == kindMark
-	if l.cfg.Sync == SyncInterval {
-		signal(l.syncer.dirty)
+	if l.cfg.Sync == SyncInterval || l.cfg.Sync == SyncOff && before.seg() < seg.id {
+		signal(l.syncer.dirty) // a full segment is synced in every mode
 	}
 	l.tendLater()
 	return nil
@@ -299,9 +300,6 @@ func (l *Log) roll() (*segment, error) {
 	l.segs = append(l.segs, seg)
 	l.total.Add(seg.size)
 	l.mu.Unlock()
-	if l.cfg.Sync == SyncOff {
-		signal(l.syncer.dirty) // a full segment is synced all the same
-	}
 	return seg, nil
 }
 

@@ -52,7 +52,7 @@ func (l *Log) report(name string, d Damage, data []byte) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("set aside: %w", err)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := makeDir(dir); err != nil {
 		return fmt.Errorf("set aside: %w", err)
 	}
 	if len(data) > 0 {
@@ -79,7 +79,7 @@ func stretchName(seg uint32, off int64) string { return fmt.Sprintf("%08x-%08x",
 // asidePath returns a path in aside/ that is free.
 func (l *Log) asidePath(name, ext string) (string, error) {
 	dir := filepath.Join(l.dir, asideDir)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := makeDir(dir); err != nil {
 		return "", fmt.Errorf("set aside: %w", err)
 	}
 	path := filepath.Join(dir, name+ext)
@@ -105,16 +105,19 @@ func (l *Log) setAside(name string, data []byte) (string, error) {
 	return path, nil
 }
 
-// moveAside takes a whole segment file out of the log.
+// moveAside takes a whole segment file out of the log, if it is still there.
 func (l *Log) moveAside(seg *segment) error {
 	path, err := l.asidePath(fmt.Sprintf("%08x", seg.id), segmentSuffix)
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(seg.path, path); err != nil {
+	if err := os.Rename(seg.path, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("set aside: %w", err)
 	}
-	return errors.Join(syncDir(filepath.Dir(path)), syncDir(l.dir))
+	if err := errors.Join(syncDir(filepath.Dir(path)), syncDir(l.dir)); err != nil {
+		return l.fail(fmt.Errorf("fsync folder: %w", err))
+	}
+	return nil
 }
 
 // abandon gives up on what is live in a segment that was evacuated: it could

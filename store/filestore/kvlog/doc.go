@@ -56,7 +56,9 @@
 //
 // Who may call: any goroutine, but callbacks run on the committer and must
 // neither block nor call Submit's waiting relatives. When the disk is slow,
-// batches wait and reads that need the disk wait; nothing else does. After
+// batches wait and reads that need the disk wait; nothing else does. The queue
+// of [Log.Submit] has no bound of its own: whoever calls it without waiting for
+// the callbacks must bound what it has under way. After
 // Close every call answers [ErrClosed].
 //
 // It refuses a folder that another process has open, folders of a newer format,

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ type disk struct {
 	left    int // bytes that fit; negative: no limit
 	syncErr error
 	cutErr  error
+	synced  []string // names of the files that were
 }
 
 func newDisk() *disk { return &disk{left: -1} }
@@ -67,6 +69,7 @@ func (f faulty) Sync() error {
 	if f.disk.syncErr != nil {
 		return f.disk.syncErr
 	}
+	f.disk.synced = append(f.disk.synced, filepath.Base(f.Name()))
 	return f.File.Sync()
 }
 
@@ -282,6 +285,44 @@ func TestSyncWaits(t *testing.T) {
 			t.Errorf("durability took %v, want it at once", took)
 		}
 	})
+}
+
+// TestSyncOffSyncsFullSegments fills one segment. It is synced as soon as the
+// next one has a record.
+func TestSyncOffSyncsFullSegments(t *testing.T) {
+	t.Parallel()
+	dir := quickDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		d, cfg := newDisk(), smallSegments()
+		cfg.OpenFile, cfg.Sync = d.open, kvlog.SyncOff
+		l := openFor(t, dir, cfg)
+		d.set(func(d *disk) { d.synced = nil })
+		for i := range 5 {
+			put(t, l, "b", strconv.Itoa(i), strings.Repeat("x", 1000))
+		}
+		synctest.Wait()
+		d.set(func(d *disk) {
+			if !slices.Equal(d.synced, []string{"00000001.seg"}) {
+				t.Errorf("synced were %v, want the full segment", d.synced)
+			}
+		})
+	})
+}
+
+// TestReadRacingClose closes the log between finding an entry and reading it.
+func TestReadRacingClose(t *testing.T) {
+	t.Parallel()
+	l := open(t, quickDir(t), kvlog.Config{})
+	put(t, l, "b", "key", "value")
+	s, err := l.Select("b", func(x *kvlog.Index, keep func(kvlog.Entry)) {
+		e, _ := x.Get("key")
+		keep(e)
+		ok(t, l.Kill())
+	})
+	ok(t, err)
+	defer s.Close()
+	_, err = s.Values(0, 1)
+	is(t, err, kvlog.ErrClosed)
 }
 
 // TestClosed asks everything of a closed log.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync/atomic"
 	"time"
@@ -206,7 +207,7 @@ func (l *Log) compact(seg *segment) error {
 	} else {
 		err = os.Remove(seg.path)
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	// The next deletion must not become durable before this one: a segment

@@ -248,6 +248,34 @@ func TestDamageFoundByCompaction(t *testing.T) {
 	})
 }
 
+// TestCompactionOfWhatIsGone has somebody delete a segment file under an open
+// log, one with a damaged value in it and one without.
+func TestCompactionOfWhatIsGone(t *testing.T) {
+	t.Parallel()
+	for _, damaged := range []bool{false, true} {
+		dir := quickDir(t)
+		synctest.Test(t, func(t *testing.T) {
+			cfg := smallSegments()
+			l := openFor(t, dir, cfg)
+			put(t, l, "b", "key", "value")
+			path, off, _ := l.Where("b", "key")
+			if damaged {
+				flip(t, path, off)
+			}
+			ok(t, os.Remove(path))
+			for range 100 {
+				put(t, l, "busy", "key", strings.Repeat("x", 1000))
+			}
+			synctest.Wait()
+			total, live := l.Sums()
+			if bound := 2*live + kvlog.SlackSegments*cfg.SegmentBytes; total > bound {
+				t.Errorf("log has %d bytes, want at most %d", total, bound)
+			}
+			ok(t, l.Audit())
+		})
+	}
+}
+
 // TestPurge looks for the bytes of a dropped bucket in the files.
 func TestPurge(t *testing.T) {
 	t.Parallel()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"maps"
 	"os"
@@ -282,8 +283,11 @@ func (s *Selection) Values(from, to int) ([][]byte, error) {
 			return nil, fmt.Errorf("%w: segment %s of %q is gone", ErrDamaged, segmentName(first.seg), s.entries[order[0]].Key)
 		}
 		if _, err := seg.file.ReadAt(buf, int64(first.off)); err != nil {
-			if errors.Is(err, io.EOF) {
+			switch {
+			case errors.Is(err, io.EOF):
 				err = fmt.Errorf("%w: %w", ErrDamaged, io.ErrUnexpectedEOF)
+			case errors.Is(err, fs.ErrClosed):
+				err = ErrClosed // the log was, after the entry was found
 			}
 			return nil, fmt.Errorf("read %s: %w", filepath.Base(seg.path), err)
 		}

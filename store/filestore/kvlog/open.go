@@ -15,7 +15,7 @@ func Open(dir string, cfg Config) (*Log, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("open log: %w", err)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := makeDir(dir); err != nil {
 		return nil, fmt.Errorf("open log: %w", noSpace(err))
 	}
 	lock, err := lockDir(dir)

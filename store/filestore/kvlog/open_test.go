@@ -93,3 +93,21 @@ func TestForeignFiles(t *testing.T) {
 		}
 	}
 }
+
+// TestNewFolder makes the folder with those above it.
+func TestNewFolder(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(quickDir(t), "a", "b", "c")
+	for range 2 {
+		l := openFor(t, dir, kvlog.Config{})
+		put(t, l, "b", "key", "value")
+		ok(t, l.Close())
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("folder is %v, error %v", info, err)
+	}
+	_, err := kvlog.Open(filepath.Join(dir, "LOCK", "below"), kvlog.Config{})
+	if err == nil {
+		t.Error("a file was taken for a folder")
+	}
+}

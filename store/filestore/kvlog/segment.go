@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -148,6 +149,25 @@ func noSpace(err error) error {
 		return fmt.Errorf("%w: %w", ErrNoSpace, err)
 	}
 	return err
+}
+
+// makeDir makes a folder and those above it, as far as they are not there yet,
+// and their names durable.
+func makeDir(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	if parent := filepath.Dir(dir); errors.Is(err, fs.ErrNotExist) && parent != dir {
+		if err := makeDir(parent); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, 0o700)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(dir))
 }
 
 // syncDir makes the names in a folder durable.
