@@ -47,10 +47,12 @@
 // context ends; the write may be done all the same and a retry will find out.
 //
 // A full disk refuses writes with [store.ErrNoSpace] and nothing is left half
-// done; reads go on and so do writes as soon as there is space. After a failed
-// fsync writes are refused with [store.ErrUnavailable] until the store is opened
-// again. Data that cannot be read is copied to the folder's aside/ with a
-// report, its session is quarantined where it can be told, the others run on.
+// done; reads go on, Open included, and so do writes as soon as there is space.
+// After a failed fsync writes are refused with [store.ErrUnavailable] until the
+// store is opened again. Data that cannot be read is copied to the folder's
+// aside/ with a report, its session is quarantined where it can be told, the
+// others run on. A damaged session is quarantined at every Open until that is
+// written down, and its log is not read until it begins after the hole.
 //
 // It refuses a folder that another process has open, and folders of a newer
 // format.

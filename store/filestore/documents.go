@@ -242,15 +242,16 @@ func (s *Store) removeMarked(marks []string) error {
 			turn.give()
 			errs <- err
 		}
-		b := kvlog.NewBatch(documentBucket)
-		if err := s.look(documentBucket, func(x *kvlog.Index) {
-			if _, ok := x.Get(mark); ok {
-				b.Delete(mark)
-				b.Delete(key)
-			}
-		}); err != nil {
+		marked := false
+		err := s.look(documentBucket, func(x *kvlog.Index) { _, marked = x.Get(mark) })
+		if err != nil || !marked {
 			done(err)
-		} else if err := s.log.Submit(done, b); err != nil {
+			continue
+		}
+		b := kvlog.NewBatch(documentBucket)
+		b.Delete(mark)
+		b.Delete(key)
+		if err := s.log.Submit(done, b); err != nil {
 			done(err)
 		}
 	}

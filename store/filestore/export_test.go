@@ -6,6 +6,7 @@ import (
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/store/filestore/kvlog"
 	"github.com/everdesk/everdesk/store/storetest"
+	"github.com/everdesk/everdesk/wire"
 )
 
 // WithFiles makes a store use files that fail.
@@ -79,4 +80,10 @@ func (s *Store) Stall(release <-chan struct{}) {
 			<-release
 		}
 	}, b)
+}
+
+// Hurt tells a store that a session has lost something.
+func (s *Store) Hurt(id wire.SessionID) {
+	s.found.add(kvlog.Damage{Bucket: bucketOf(id), Report: "test.txt", Reason: "test"})
+	signal(s.alarm)
 }

@@ -1,6 +1,7 @@
 package filestore_test
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -130,6 +131,71 @@ func TestQuarantineOnAFullDisk(t *testing.T) {
 		if info, err := s.Session(t.Context(), "s"); err != nil || info.Quarantined == "" {
 			t.Errorf("session is %+v, error %v, want the quarantine of before", info, err)
 		}
+	})
+}
+
+// TestDamageOfADeletedSession mends a session that is being deleted. It does not
+// come back as a ghost.
+func TestDamageOfADeletedSession(t *testing.T) {
+	t.Parallel()
+	dir := quickDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		var d slowDisk
+		s := open(t, dir, filestore.Config{}.WithFiles(d.open))
+		lease := owned(t, s)
+		resume := d.stop()
+		deleted := make(chan error)
+		go func() { deleted <- s.Delete(t.Context(), lease) }()
+		synctest.Wait()
+		s.Hurt("s")
+		synctest.Wait()
+		resume()
+		ok(t, <-deleted)
+		synctest.Wait()
+		ok(t, s.Close())
+		s = open(t, dir, filestore.Config{})
+		if info, err := s.Session(t.Context(), "s"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("session is %+v, error %v, want ErrNotFound", info, err)
+		}
+	})
+}
+
+// TestVacancyDuringAClaim tails a session between the moment the log has a claim
+// and the moment the store knows of it. Nobody is told that it is vacant then.
+func TestVacancyDuringAClaim(t *testing.T) {
+	t.Parallel()
+	dir := quickDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		var d slowDisk
+		s := open(t, dir, filestore.Config{}.WithFiles(d.open))
+		lease := owned(t, s)
+		ok(t, s.Release(t.Context(), lease))
+		resume := d.stop()
+		release := make(chan struct{})
+		s.Stall(nil) // is being written while the others gather
+		synctest.Wait()
+		s.Stall(release)
+		claimed := make(chan error)
+		go func() { claimed <- second(s.Claim(t.Context(), "s", "b", time.Hour)) }()
+		synctest.Wait()
+		resume()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		events := 0
+		for news, err := range s.Tail(ctx, "s", lease.Top()) {
+			if events += len(news.Events); news.Vacant {
+				t.Errorf("tail says that the session is vacant after %d events", events)
+			}
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("tail ended with %v", err)
+			}
+		}
+		if events != 1 {
+			t.Errorf("tail showed %d events, want the claim", events)
+		}
+		close(release)
+		ok(t, <-claimed)
 	})
 }
 
