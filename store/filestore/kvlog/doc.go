@@ -44,7 +44,9 @@
 // Every record says how much of the log was known to be on disk when it was
 // written. So [Open] can tell a tail that a crash tore off, which it cuts, from
 // damage to what had been safe, which it copies to aside/ with a report, tells
-// [Config.OnDamage] and steps over. Records of a bucket are numbered, so a
+// [Config.OnDamage] and steps over. A segment says how long the one before it
+// became, so one that ends too early is noticed as well. Every Open tells of all
+// damage that is still in the log, under the same report. Records of a bucket are numbered, so a
 // bucket that lost one is known even if the lost record cannot say whose it was.
 //
 // # When things go wrong

@@ -214,17 +214,18 @@ func readRecord(data []byte, seed uint32, off int64) (h header, c content, err e
 	if err != nil {
 		return h, c, err
 	}
+	r := reader{data: body}
 	switch h.kind {
 	case kindBatch, kindMove:
 		err = parseBody(body, func(m mutation) { c.muts = append(c.muts, m) })
 	case kindFold:
 		c.index, err = parseFold(body)
 	case kindFloor:
-		f := reader{data: body}
-		c.floor, err = f.uint32(), f.err
+		c.floor = r.uint32()
+		err = r.err
 	case kindDrop:
-		d := reader{data: body}
-		c.dropped, err = int64(d.uint()&(1<<63-1)), d.err //nolint:gosec // 63 bits
+		c.dropped = int64(r.uint() & (1<<63 - 1))
+		err = r.err
 	case kindMark:
 	default:
 		err = fmt.Errorf("record of unknown kind %d", h.kind)
