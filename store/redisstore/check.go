@@ -47,7 +47,9 @@ func (s *Store) inspectClient(server *redis.Client) error {
 		return fmt.Errorf("%w: the client retries by itself and so repeats writes: set MaxRetries to -1", errUnfit)
 	case !o.ContextTimeoutEnabled:
 		return fmt.Errorf("%w: the client does not obey contexts: set ContextTimeoutEnabled", errUnfit)
-	case o.ReadTimeout > 0 && s.cfg.ReplicaWait >= o.ReadTimeout:
+	case o.ReadTimeout <= 0:
+		return fmt.Errorf("%w: the client waits for ever for answers: set ReadTimeout", errUnfit)
+	case s.cfg.ReplicaWait >= o.ReadTimeout:
 		return fmt.Errorf("%w: ReplicaWait of %v is not shorter than the client's read timeout of %v",
 			errUnfit, s.cfg.ReplicaWait, o.ReadTimeout)
 	}
@@ -74,7 +76,7 @@ func (s *Store) inspectServer(ctx context.Context, server *redis.Client) error {
 	}
 	if policy := info["maxmemory_policy"]; policy != "noeviction" && !s.cfg.AllowEviction {
 		return fmt.Errorf("%w: redis at %s has maxmemory-policy %s and may throw sessions away:"+
-			" run CONFIG SET maxmemory-policy noeviction there, or allow it with AllowEviction",
+			" run CONFIG SET maxmemory-policy noeviction there, or accept that with the setting store-allow-eviction",
 			errUnfit, server.Options().Addr, policy)
 	}
 	return nil

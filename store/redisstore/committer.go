@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -144,9 +145,20 @@ func (l *lane) run(ctx context.Context, w *write) (v any, durable bool, err erro
 	case <-f.done:
 		return f.value, f.durable, f.err
 	case <-ctx.Done():
+		l.drop(f)
 		return nil, false, ctx.Err()
 	case <-l.store.life.Done():
 		return nil, false, store.ErrClosed
+	}
+}
+
+// drop takes back a write that is not on its way yet: nobody waits for it, and
+// it must not take the room of others.
+func (l *lane) drop(f *flight) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.Index(l.queue, f); i >= 0 {
+		l.queue = slices.Delete(l.queue, i, i+1)
 	}
 }
 

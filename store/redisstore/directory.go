@@ -77,7 +77,11 @@ func (s *Store) walk(
 	// there is anything behind it.
 	parts, expected := []uint16{}, int64(0)
 	for p := part; p < partitions && expected <= int64(limit); p++ {
-		if n := sizes[p].Val(); n > 0 {
+		n, err := sizes[p].Result()
+		if err != nil {
+			return nil, "", s.explain(ctx, what, err)
+		}
+		if n > 0 {
 			parts = append(parts, p)
 			if p > part || after == "" {
 				expected += n
@@ -100,7 +104,11 @@ func (s *Store) walk(
 	}
 	last := uint16(0)
 	for _, p := range parts {
-		for _, id := range pages[p].Val() {
+		page, err := pages[p].Result()
+		if err != nil {
+			return nil, "", s.explain(ctx, what, err)
+		}
+		for _, id := range page {
 			if len(ids) == limit {
 				return ids, cursor(last, ids[limit-1]), nil
 			}
@@ -144,7 +152,11 @@ func (s *Store) infos(ctx context.Context, what string, ids []wire.SessionID) ([
 	}
 	infos := make([]store.Info, 0, len(ids))
 	for i, id := range ids {
-		info, err := s.info(ctx, id, metas[i], marks[i].Val())
+		reason, err := marks[i].Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			return nil, s.explain(ctx, what, err)
+		}
+		info, err := s.info(ctx, id, metas[i], reason)
 		if errors.Is(err, store.ErrNotFound) {
 			continue
 		}

@@ -33,9 +33,9 @@ var passing = []string{
 }
 
 func outcomeOf(err error) outcome {
-	if answer, ok := errors.AsType[redis.Error](err); ok {
+	if answer, ok := answerOf(err); ok {
 		for _, p := range passing {
-			if strings.HasPrefix(answer.Error(), p) {
+			if strings.HasPrefix(answer, p) {
 				return undone
 			}
 		}
@@ -50,7 +50,20 @@ func outcomeOf(err error) outcome {
 	return unknown
 }
 
-func isAnswer(err error, prefix string) bool { return redis.HasErrorPrefix(err, prefix) }
+// answerOf returns what Redis said, if it did. A refused EXEC says why behind a
+// preamble.
+func answerOf(err error) (string, bool) {
+	answer, ok := errors.AsType[redis.Error](err)
+	if !ok {
+		return "", false
+	}
+	return strings.TrimPrefix(answer.Error(), "EXECABORT Transaction discarded because of: "), true
+}
+
+func isAnswer(err error, prefix string) bool {
+	answer, ok := answerOf(err)
+	return ok && strings.HasPrefix(answer, prefix)
+}
 
 // explain turns what go-redis says into what the contract says. It is the only
 // place that does.

@@ -35,7 +35,7 @@ func refuses(t *testing.T, client redis.UniversalClient, cfg redisstore.Config, 
 func TestOpenRefusesEviction(t *testing.T) {
 	t.Parallel()
 	d := deploy(t, redistest.Standalone(t, "--maxmemory-policy", "allkeys-lru").URL())
-	refuses(t, d.client, redisstore.Config{}, "allkeys-lru", "CONFIG SET maxmemory-policy noeviction", "AllowEviction")
+	refuses(t, d.client, redisstore.Config{}, "allkeys-lru", "CONFIG SET maxmemory-policy noeviction", "store-allow-eviction")
 	open(t, d.client, redisstore.Config{AllowEviction: true})
 }
 

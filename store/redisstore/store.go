@@ -40,7 +40,7 @@ type Config struct {
 	// checked for news that got lost. It defaults to 5 s.
 	CheckEvery time.Duration
 	// InboxEvery is how often an owner looks for commands nobody told it of.
-	// It defaults to 1 s.
+	// It defaults to 5 s: it is asked for every owned session.
 	InboxEvery time.Duration
 	// SlotEvery is how often someone who waits for a slot asks again. Who does
 	// not for 5 s counts as gone. It defaults to 250 ms.
@@ -54,7 +54,7 @@ func (c Config) withDefaults() Config {
 	c.ReplicaWait = cmp.Or(c.ReplicaWait, 100*time.Millisecond)
 	c.RetryFor = cmp.Or(c.RetryFor, 2*time.Second)
 	c.CheckEvery = cmp.Or(c.CheckEvery, 5*time.Second)
-	c.InboxEvery = cmp.Or(c.InboxEvery, time.Second)
+	c.InboxEvery = cmp.Or(c.InboxEvery, 5*time.Second)
 	c.SlotEvery = cmp.Or(c.SlotEvery, 250*time.Millisecond)
 	return c
 }

@@ -103,7 +103,9 @@ func parseUser(o *redis.UniversalOptions, text string) error {
 }
 
 func parseHosts(o *redis.UniversalOptions, text, defaultPort string) error {
-	for host := range strings.SplitSeq(text, ",") {
+	for i, host := range strings.Split(text, ",") {
+		// A host is not shown: without its '@' a password looks like one.
+		bad := fmt.Errorf("host number %d is not HOST:PORT", i+1)
 		if host == "" {
 			return errors.New("a host is missing")
 		}
@@ -111,11 +113,11 @@ func parseHosts(o *redis.UniversalOptions, text, defaultPort string) error {
 		if err != nil {
 			name, port = strings.Trim(host, "[]"), defaultPort
 			if strings.Contains(name, ":") && !strings.HasPrefix(host, "[") {
-				return fmt.Errorf("host %q", host)
+				return bad
 			}
 		}
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 || name == "" {
-			return fmt.Errorf("host %q", host)
+			return bad
 		}
 		o.Addrs = append(o.Addrs, net.JoinHostPort(name, port))
 	}

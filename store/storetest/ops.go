@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"math"
 	"strings"
 
 	"github.com/everdesk/everdesk/store"
@@ -133,6 +134,7 @@ func listCases() []opCase {
 		{"keep last", [][]store.Op{{abc}, {store.KeepLast("l", 2)}}, nil, lists{"l": items("b", "c")}},
 		{"keep last 0", [][]store.Op{{abc}, {store.KeepLast("l", 0)}}, nil, nil},
 		{"keep last of all", [][]store.Op{{abc}, {store.KeepLast("l", 3), store.KeepLast("l", 4)}}, nil, lists{"l": items("a", "b", "c")}},
+		{"keep more than there can be", [][]store.Op{{abc}, {store.KeepLast("l", math.MaxInt), store.KeepFirst("l", math.MaxInt), replace(math.MaxInt, "x"), replace(math.MinInt, "x")}}, nil, lists{"l": items("a", "b", "c")}},
 		{"keep last of no list", [][]store.Op{{store.KeepLast("l", 3)}}, nil, nil},
 		{"keep first", [][]store.Op{{abc}, {store.KeepFirst("l", 2)}}, nil, lists{"l": items("a", "b")}},
 		{"keep first 0", [][]store.Op{{abc}, {store.KeepFirst("l", 0)}}, nil, nil},

@@ -30,5 +30,8 @@ end
 redis.call('ZADD', KEYS[3], now + ARGV[6], holder)
 grant()
 keep(ttl)
-if redis.call('ZSCORE', KEYS[1], holder) then return {'OK'} end
+if redis.call('ZSCORE', KEYS[1], holder) then
+  redis.call('ZADD', KEYS[1], now + ttl, holder)
+  return {'OK'}
+end
 return {'WAIT', ticket}

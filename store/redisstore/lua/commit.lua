@@ -78,11 +78,19 @@ local ops = {
     return 2
   end,
   K = function(key, i)
-    if ARGV[i] == '0' then redis.call('UNLINK', key) else redis.call('LTRIM', key, '-' .. ARGV[i], -1) end
+    if ARGV[i] == '0' then
+      redis.call('UNLINK', key)
+    elseif tonumber(ARGV[i]) < redis.call('LLEN', key) then
+      redis.call('LTRIM', key, '-' .. ARGV[i], -1)
+    end
     return 1
   end,
   F = function(key, i)
-    if ARGV[i] == '0' then redis.call('UNLINK', key) else redis.call('LTRIM', key, 0, ARGV[i] - 1) end
+    if ARGV[i] == '0' then
+      redis.call('UNLINK', key)
+    elseif tonumber(ARGV[i]) < redis.call('LLEN', key) then
+      redis.call('LTRIM', key, 0, ARGV[i] - 1)
+    end
     return 1
   end,
   D = function(key) redis.call('UNLINK', key) return 0 end,
@@ -141,14 +149,18 @@ local function apply(number, k, a, structures, consumed)
     wrong, fresh = check(k, a, structures, consumed)
     if wrong then return {'CORRUPT', wrong} end
   end
-  if delta ~= '0' then
-    if redis.pcall('XSETID', log, ARGV[a + 2]).err then return {'CORRUPT', log} end
-    followed[#followed + 1], channels[#channels + 1] = number, meta
+  if delta ~= '0' and redis.pcall('XSETID', log, ARGV[a + 2]).err then return {'CORRUPT', log} end
+  -- Should a change fail although everything was looked at, the state says that
+  -- the batch is not there and the log stays locked: a torn batch must not be
+  -- taken for a whole one.
+  if structures and not pcall(further, k, a, structures, consumed, fresh) then
+    if delta ~= '0' then redis.call('XSETID', log, locked) end
+    return {'CORRUPT', meta}
   end
   redis.call('HSET', meta, 'state', ARGV[a + 1], 'count', count, 'updated', now)
   if set then redis.call('HSET', meta, unpack(set)) end
   if from then redis.call('XTRIM', log, 'MINID', from) end
-  if structures then further(k, a, structures, consumed, fresh) end
+  if delta ~= '0' then followed[#followed + 1], channels[#channels + 1] = number, meta end
   return 1
 end
 

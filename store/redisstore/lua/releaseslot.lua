@@ -8,4 +8,5 @@ expire()
 for i = 1, 3 do redis.call('ZREM', KEYS[i], ARGV[1]) end
 forget(ARGV[1])
 grant()
+keep(0)
 return 1

@@ -23,7 +23,8 @@ local function expire()
 end
 
 -- grant gives free slots to waiters: to the key that holds the fewest, and to
--- its oldest ticket. Whoever gets one is told.
+-- its oldest ticket. Whoever gets one is told, and has it for a few seconds only
+-- until it asks again: it may have gone meanwhile.
 local function grant()
   local free = (tonumber(redis.call('HGET', KEYS[4], 'limit')) or 0) - redis.call('ZCARD', KEYS[1])
   local waiters = free > 0 and redis.call('ZRANGE', KEYS[2], 0, -1) or {}
@@ -44,7 +45,7 @@ local function grant()
     held[keys[best]] = (held[keys[best]] or 0) + 1
     redis.call('ZREM', KEYS[2], name)
     redis.call('ZREM', KEYS[3], name)
-    redis.call('ZADD', KEYS[1], now + (redis.call('HGET', KEYS[4], 't:' .. name) or 0), name)
+    redis.call('ZADD', KEYS[1], now + math.min(redis.call('HGET', KEYS[4], 't:' .. name) or 0, 5000), name)
     redis.call('SPUBLISH', KEYS[1], name)
   end
 end

@@ -1,0 +1,34 @@
+package redisstore
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/everdesk/everdesk/store"
+)
+
+// answer is an error as Redis sends it.
+type answer string
+
+func (a answer) Error() string { return string(a) }
+func (a answer) RedisError()   {}
+
+// TestRefusedExec makes sure that a transaction refused as a whole is explained
+// by its reason, like a single command.
+func TestRefusedExec(t *testing.T) {
+	t.Parallel()
+	const preamble = "EXECABORT Transaction discarded because of: "
+	s := &Store{life: t.Context()}
+	for text, want := range map[string]error{
+		"OOM command not allowed when used memory > 'maxmemory'.":                          store.ErrNoSpace,
+		"READONLY You can't write against a read only replica.":                            store.ErrUnavailable,
+		"MISCONF Errors writing to the AOF file: No space left on device":                  store.ErrNoSpace,
+		"MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.": store.ErrUnavailable,
+	} {
+		for _, err := range []error{answer(text), answer(preamble + text)} {
+			if got := s.explain(t.Context(), "commit", err); !errors.Is(got, want) {
+				t.Errorf("%q is %v, want %v", err, got, want)
+			}
+		}
+	}
+}
