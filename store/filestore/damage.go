@@ -180,7 +180,6 @@ func (s *Store) mend(e *session, what []kvlog.Damage) error {
 		e.turn.give()
 		return err
 	}
-	b.Put(metaKey, m.encode())
 	b.Put(quarantineKey, []byte(reason))
 	return s.submit(s.life, func(err error) {
 		if err == nil {
@@ -192,7 +191,7 @@ func (s *Store) mend(e *session, what []kvlog.Damage) error {
 	}, b, heeded)
 }
 
-// remake makes the meta of a session fit what is left of it.
+// remake writes a meta that fits what is left of a session.
 func (s *Store) remake(e *session, m *meta, b *kvlog.Batch) error {
 	if m.created.IsZero() { // there is no meta
 		m.created = time.Now()
@@ -218,14 +217,36 @@ func (s *Store) remake(e *session, m *meta, b *kvlog.Batch) error {
 	if m.top != top {
 		m.owner = "" // who knows of positions that are lost must claim anew
 	}
-	b.Put(trimmedKey, nil)
-	return s.look(bucketOf(e.id), func(x *kvlog.Index) {
+	if err := s.look(bucketOf(e.id), func(x *kvlog.Index) {
 		for entry := range x.Descend(inboxPrefix, after(inboxPrefix)) {
 			last, _ := number(inboxPrefix, entry.Key)
 			m.sent = max(m.sent, last)
 			break
 		}
-	})
+	}); err != nil {
+		return err
+	}
+	b.Put(trimmedKey, nil)
+	b.Put(metaKey, m.encode())
+	return nil
+}
+
+// remakeIfNeeded is remake for a session whose meta may be right.
+func (s *Store) remakeIfNeeded(e *session, m *meta, b *kvlog.Batch) error {
+	var described bool
+	var events uint64
+	if err := s.look(bucketOf(e.id), func(x *kvlog.Index) {
+		_, described = x.Get(metaKey)
+		for entry := range x.Ascend(entryPrefix, after(entryPrefix)) {
+			events += uint64(parseSpan(entry.Key).count)
+		}
+	}); err != nil {
+		return err
+	}
+	if described && events == m.events && !m.created.IsZero() {
+		return nil
+	}
+	return s.remake(e, m, b)
 }
 
 // chain returns the newest entries of a log that follow each other.

@@ -164,13 +164,15 @@ func (s *Store) Quarantine(ctx context.Context, id wire.SessionID, reason string
 }
 
 // writeQuarantine sets what decide says under the session's lock, if it says
-// anything.
+// anything. A session that leaves quarantine is mended if it needs to be: the
+// log tells of damage before it gives up what is damaged, so that a session may
+// have been mended too early.
 func (s *Store) writeQuarantine(ctx context.Context, e *session, decide func() (reason string, ok bool)) error {
 	if err := e.turn.take(ctx); err != nil {
 		return err
 	}
 	e.mu.Lock()
-	absent := e.absent
+	m, absent := e.meta, e.absent
 	reason, ok := decide()
 	e.mu.Unlock()
 	if absent || !ok {
@@ -183,6 +185,10 @@ func (s *Store) writeQuarantine(ctx context.Context, e *session, decide func() (
 	b := kvlog.NewBatch(bucketOf(e.id))
 	if reason == "" {
 		b.Delete(quarantineKey)
+		if err := s.remakeIfNeeded(e, &m, b); err != nil {
+			e.turn.give()
+			return fmt.Errorf("quarantine session: %w", asStore(err))
+		}
 	} else {
 		b.Put(quarantineKey, []byte(reason))
 	}
@@ -190,10 +196,9 @@ func (s *Store) writeQuarantine(ctx context.Context, e *session, decide func() (
 		if err == nil {
 			e.mu.Lock()
 			e.quarantined, e.unsaved = reason, false
-			e.changedLocked()
 			e.mu.Unlock()
 		}
-		e.turn.give()
+		e.finish(err, m)
 	}, b); err != nil {
 		return fmt.Errorf("quarantine session: %w", err)
 	}

@@ -82,6 +82,21 @@ func (s *Store) Stall(release <-chan struct{}) {
 	}, b)
 }
 
+// Lose takes an entry out of a session's log behind the store's back.
+func (s *Store) Lose(id wire.SessionID, at wire.Position) error {
+	b := kvlog.NewBatch(bucketOf(id))
+	if err := s.look(bucketOf(id), func(x *kvlog.Index) {
+		for e := range x.Ascend(entryPrefix, after(entryPrefix)) {
+			if parseSpan(e.Key).holds(at) {
+				b.Delete(e.Key)
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	return s.log.Apply(b)
+}
+
 // Hurt tells a store that a session has lost something.
 func (s *Store) Hurt(id wire.SessionID) {
 	s.found.add(kvlog.Damage{Bucket: bucketOf(id), Report: "test.txt", Reason: "test"})

@@ -134,6 +134,29 @@ func TestQuarantineOnAFullDisk(t *testing.T) {
 	})
 }
 
+// TestDamageAfterMending loses an entry of a session that is quarantined and
+// mended already. Its log has no hole when it is used again.
+func TestDamageAfterMending(t *testing.T) {
+	t.Parallel()
+	dir := quickDir(t)
+	tops, _, _ := chronicle(t, dir)
+	s := open(t, dir, filestore.Config{})
+	ok(t, s.Quarantine(t.Context(), "s", "test"))
+	ok(t, s.Lose("s", tops[2]))
+	ok(t, s.Quarantine(t.Context(), "s", ""))
+	info, err := s.Session(t.Context(), "s")
+	ok(t, err)
+	if info.Oldest.Compare(tops[2]) <= 0 || info.Top != tops[len(tops)-1] || info.Quarantined != "" {
+		t.Errorf("session is %+v, want a log after %v", info, tops[2])
+	}
+	checkUnbroken(t, s, info)
+	ok(t, s.Quarantine(t.Context(), "other", "test"))
+	ok(t, s.Quarantine(t.Context(), "other", ""))
+	if events, err := s.Read(t.Context(), "other", wire.Position{}, 100); err != nil || len(events) != 18 {
+		t.Errorf("the other session has %d events, error %v, want all of them", len(events), err)
+	}
+}
+
 // TestDamageOfADeletedSession mends a session that is being deleted. It does not
 // come back as a ghost.
 func TestDamageOfADeletedSession(t *testing.T) {
