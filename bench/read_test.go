@@ -39,6 +39,7 @@ func BenchmarkRead1000(b *testing.B) {
 		var t trips
 		client.AddHook(&t)
 		w := fill(b, st)
+		read(b, w) // the first one brings the script along
 		t.n.Store(0)
 		for b.Loop() {
 			read(b, w)
