@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # soak.sh SECONDS   runs the store tests again and again for that long, each round
-# in another order and with ten times the random programs. Ends at the first
-# failure; the output names the seeds that bring it back.
+# in another order, with ten times the random programs and more kills. Ends at the
+# first failure; the output names the seeds that bring it back.
 set -euo pipefail
+export FILESTORE_KILL_ROUNDS=${FILESTORE_KILL_ROUNDS:-200}
 
 end=$((SECONDS + ${1:?usage: soak.sh SECONDS}))
 round=0
