@@ -201,8 +201,10 @@ func TestFullDisk(t *testing.T) {
 	// Here are no namespaces, or the root is no mount point that could be made
 	// private to one.
 	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EINVAL) {
-		again := command(t, "fill", t.TempDir())
-		err = again.Run()
+		dir := t.TempDir()
+		// Without a namespace nobody else takes the disk away.
+		t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+		err = command(t, "fill", dir).Run()
 	}
 	ok(t, err)
 }
