@@ -71,6 +71,12 @@ type NotificationDismiss struct {
 
 // ToastShow shows a short message over the desktop.
 type ToastShow struct {
+	Toast
+	ActionMeta
+}
+
+// Toast is a short message over the desktop.
+type Toast struct {
 	ID      NoticeID      `json:"id"`
 	Message string        `json:"message"`
 	Variant NoticeVariant `json:"variant,omitempty"`
@@ -78,7 +84,6 @@ type ToastShow struct {
 	Action *ToastButton `json:"action,omitempty"`
 	// Duration is how long it shows, in ms; 5000 when absent.
 	Duration int `json:"duration,omitempty" wire:"min=0"`
-	ActionMeta
 }
 
 // ToastButton is the button of a toast.

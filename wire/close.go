@@ -10,6 +10,7 @@ type CloseCode int
 const (
 	CloseNormal       CloseCode = 1000
 	CloseGoingAway    CloseCode = 1001
+	CloseUnsupported  CloseCode = 1003
 	CloseInvalidText  CloseCode = 1007
 	CloseTooBig       CloseCode = 1009
 	CloseRestart      CloseCode = 1012
@@ -20,6 +21,7 @@ const (
 	CloseTooSlow      CloseCode = 4408
 	ClosePositionLost CloseCode = 4409
 	CloseExpired      CloseCode = 4410
+	CloseLoggedOut    CloseCode = 4411
 	CloseRateLimited  CloseCode = 4429
 	CloseInternal     CloseCode = 4500
 	CloseDraining     CloseCode = 4503
@@ -49,6 +51,7 @@ type CloseInfo struct {
 var closeCodes = [...]CloseInfo{
 	{CloseNormal, "normal end", ReconnectNever, ""},
 	{CloseGoingAway, "the page leaves", ReconnectNever, ""},
+	{CloseUnsupported, "a frame was not text", ReconnectBackoff, "does not send that frame again"},
 	{CloseInvalidText, "a frame was not UTF-8", ReconnectBackoff, "does not send that frame again"},
 	{CloseTooBig, "a frame was too big", ReconnectBackoff, "does not send that frame again"},
 	{CloseRestart, "the server restarts", ReconnectBackoff, ""},
@@ -59,6 +62,7 @@ var closeCodes = [...]CloseInfo{
 	{CloseTooSlow, "too slow three times in a minute", ReconnectNow, ""},
 	{ClosePositionLost, "the position was lost", ReconnectNow, ""},
 	{CloseExpired, "the session has expired", ReconnectUser, ""},
+	{CloseLoggedOut, "the user signed out", ReconnectUser, ""},
 	{CloseRateLimited, "too many messages or connections", ReconnectLater, "the reason holds retry_after in seconds"},
 	{CloseInternal, "an error on our side", ReconnectBackoff, ""},
 	{CloseDraining, "the replica shuts down", ReconnectBackoff, "a reconnect event with after_ms came first"},

@@ -27,6 +27,16 @@ type Ping struct{ Outbound }
 // Pong answers a ping.
 type Pong struct{ Inbound }
 
+// AuthRefreshRequired tells the client to send auth again, with a new token,
+// before the connection is closed.
+type AuthRefreshRequired struct {
+	Outbound
+	// ExpiresAt is when the token expires or expired.
+	ExpiresAt Millis `json:"expires_at"`
+	// GraceMS is how long the hub waits for the new one.
+	GraceMS int `json:"grace_ms" wire:"min=0"`
+}
+
 // GoElsewhere tells the client that this replica will close the connection and
 // when to connect again.
 type GoElsewhere struct {

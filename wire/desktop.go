@@ -58,21 +58,17 @@ func asActions(e Event) Actions {
 	case AgentError:
 		return Actions{
 			AgentID: p.AgentID, MonitorID: p.MonitorID, MessageID: p.MessageID,
-			Actions: []Action{ToastShow{ID: noticeID("error", e), Message: p.Error, Variant: NoticeError}},
+			Actions: []Action{toast(noticeID("error", e), p.Error, NoticeError)},
 		}
 	case MessageRejected:
 		return Actions{
 			MonitorID: p.MonitorID, MessageID: p.MessageID,
-			Actions: []Action{ToastShow{
-				ID: noticeID("rejected", e), Message: cmp.Or(p.Reason, p.Code.Info().Message), Variant: NoticeWarning,
-			}},
+			Actions: []Action{toast(noticeID("rejected", e), cmp.Or(p.Reason, p.Code.Info().Message), NoticeWarning)},
 		}
 	case ErrorNotice:
 		return Actions{
 			MessageID: p.MessageID,
-			Actions: []Action{ToastShow{
-				ID: noticeID("error-"+strconv.Itoa(int(p.Code)), e), Message: p.Message, Variant: NoticeError,
-			}},
+			Actions:   []Action{toast(noticeID("error-"+strconv.Itoa(int(p.Code)), e), p.Message, NoticeError)},
 		}
 	case PromptClosed:
 		return Actions{
@@ -81,6 +77,10 @@ func asActions(e Event) Actions {
 		}
 	}
 	return Actions{}
+}
+
+func toast(id NoticeID, message string, variant NoticeVariant) ToastShow {
+	return ToastShow{Toast: Toast{ID: id, Message: message, Variant: variant}}
 }
 
 // noticeID gives the same event the same toast, however often it is encoded.

@@ -11,6 +11,9 @@ type Actions struct {
 	AgentID   AgentID   `json:"agentId,omitempty"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	MessageID MessageID `json:"messageId,omitempty"`
+	// By is the connection whose user or program acted, so that it need not
+	// show again what it has shown already.
+	By ConnectionID `json:"by,omitempty"`
 }
 
 // AgentThinking is a piece of what an agent thinks.
@@ -126,6 +129,7 @@ type MessageAccepted struct {
 	AgentID   AgentID   `json:"agentId"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	How       Taken     `json:"how,omitempty"`
+	Duplicate bool      `json:"duplicate,omitempty"`
 }
 
 // Taken is how a message reached its agent.
@@ -147,6 +151,7 @@ type MessageQueued struct {
 	// Position counts from 1.
 	Position  int       `json:"position" wire:"min=1"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
+	Duplicate bool      `json:"duplicate,omitempty"`
 }
 
 // MessageRejected says that nobody will take a message.
@@ -156,6 +161,10 @@ type MessageRejected struct {
 	Code      Code      `json:"code"`
 	Reason    string    `json:"reason"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
+	Duplicate bool      `json:"duplicate,omitempty"`
+	// To is the only connection that is told, as an error, when the message
+	// concerns nobody else.
+	To ConnectionID `json:"to,omitempty"`
 }
 
 // ApprovalRequest asks a yes or no question; DIALOG_FEEDBACK answers it.
@@ -285,7 +294,10 @@ func (CloseReason) values() []string {
 // Presence says who is looking.
 type Presence struct {
 	Outbound
+	// Connections are the oldest ones, up to a bound.
 	Connections []Connection `json:"connections"`
+	// Total is how many there are.
+	Total int `json:"total,omitempty" wire:"min=0"`
 }
 
 // Connection is one open connection to the session.
@@ -306,6 +318,12 @@ type OwnerChanged struct {
 	Epoch   uint64    `json:"epoch"`
 	// Prev is where the log ended before; absent when it was empty.
 	Prev Position `json:"prev,omitzero"`
+}
+
+// SessionRenamed says that the session has another title.
+type SessionRenamed struct {
+	Outbound
+	Title string `json:"title"`
 }
 
 // TurnInterrupted says that a turn did not come to its own end.

@@ -51,6 +51,9 @@ func (s *SessionState) monitorsShown() []MonitorID {
 	for _, n := range s.Notifications {
 		add(n.MonitorID)
 	}
+	for _, t := range s.Toasts {
+		add(t.MonitorID)
+	}
 	return append(ids, "")
 }
 
@@ -81,7 +84,15 @@ func (s *SessionState) actionsOf(monitor MonitorID) []Action {
 			actions = append(actions, NotificationShow{Notification: n.Notification})
 		}
 	}
+	for _, t := range s.Toasts {
+		if t.MonitorID == monitor {
+			actions = append(actions, ToastShow{Toast: t.Toast})
+		}
+	}
 	if monitor == "" {
+		for _, icon := range s.Shortcuts {
+			actions = append(actions, CreateShortcut{Shortcut: icon})
+		}
 		for _, b := range s.Badges {
 			actions = append(actions, AppBadge{AppID: b.Key, Count: b.Value})
 		}

@@ -63,11 +63,13 @@ func serverEntries() []Entry {
 		event[PromptClosed]("PROMPT_CLOSED", FamilyDesktop, lasting, FormOwn, "A prompt is no longer open."),
 		event[Presence]("PRESENCE", FamilyDesktop, lasting, FormFlat, "Who is looking."),
 		event[OwnerChanged]("OWNER_CHANGED", FamilyDesktop, lasting, FormFlat, "A replica has taken the session."),
+		event[SessionRenamed]("SESSION_RENAMED", FamilyDesktop, lasting, FormNone, "The session has another title."),
 		event[TurnInterrupted]("TURN_INTERRUPTED", FamilyDesktop, lasting, FormFlat, "A turn did not come to its own end."),
 
 		event[SessionState]("session_state", FamilyConnection, !lasting, FormOwn, "The first event: a snapshot, or how far the replay goes."),
 		event[Ping]("ping", FamilyConnection, !lasting, FormNone, "Asks whether the client is there."),
 		event[AuthResult]("auth_result", FamilyConnection, !lasting, FormNone, "Who the client is taken for."),
+		event[AuthRefreshRequired]("auth_refresh_required", FamilyConnection, !lasting, FormNone, "The token expires; send auth again."),
 		event[ErrorNotice]("error", FamilyConnection, !lasting, FormOwn, "What went wrong on this connection."),
 		event[GoElsewhere]("reconnect", FamilyConnection, !lasting, FormNone, "This replica will close the connection."),
 		event[ConnectionStatus]("CONNECTION_STATUS", FamilyConnection, !lasting, FormFlat, "How the desktop dialect says hello."),

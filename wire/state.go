@@ -14,6 +14,8 @@ type SessionState struct {
 	// HeartbeatMS is how often the hub sends a ping.
 	HeartbeatMS int           `json:"heartbeat_ms" wire:"min=1"`
 	Status      SessionStatus `json:"status,omitempty"`
+	// Title is the session's name among the user's others.
+	Title string `json:"title,omitempty"`
 	// Owner is the replica that runs the session.
 	Owner    ReplicaID `json:"owner,omitempty"`
 	Provider string    `json:"provider,omitempty"`
@@ -29,6 +31,9 @@ type SessionState struct {
 	Dialogs       []ApprovalRequest         `json:"dialogs,omitempty"`
 	Prompts       []OpenPrompt              `json:"prompts,omitempty"`
 	Notifications []ShownNotification       `json:"notifications,omitempty"`
+	Toasts        []ShownToast              `json:"toasts,omitempty"`
+	// Shortcuts are the icons that were put on the desktop.
+	Shortcuts []Shortcut `json:"shortcuts,omitempty"`
 	// Badges has the counts on app icons.
 	Badges Object[AppID, uint64] `json:"badges,omitempty"`
 	// HITLPending is the question that the plan waits for.
@@ -38,8 +43,9 @@ type SessionState struct {
 	Todos []Todo `json:"todos,omitzero"`
 	// RecentMessages are the newest rows of all conversations, oldest first.
 	RecentMessages []UIRow `json:"recent_messages,omitempty"`
-	// Connections is how many there are.
-	Connections int `json:"connections,omitempty" wire:"min=0"`
+	// Connections is how many there are; Presence has the oldest of them.
+	Connections int          `json:"connections,omitempty" wire:"min=0"`
+	Presence    []Connection `json:"presence,omitempty"`
 	// LastMessageID is the position of the state.
 	LastMessageID Position `json:"last_message_id,omitzero"`
 }
@@ -96,9 +102,17 @@ type WindowState struct {
 	WindowLook
 	Minimized bool `json:"minimized,omitempty"`
 	Maximized bool `json:"maximized,omitempty"`
+	// RestoreBounds is where a maximized window goes back to.
+	RestoreBounds *Bounds `json:"restoreBounds,omitempty"`
+	// Z orders the windows of a monitor, the highest being in front. The
+	// standard window in front that is not minimized has the focus.
+	Z uint64 `json:"z,omitempty"`
 	// Lock is the agent that has locked the window.
-	Lock  AgentID `json:"lock,omitempty"`
-	AppID AppID   `json:"appId,omitempty"`
+	Lock AgentID `json:"lock,omitempty"`
+	// GroupID is the first window of the group this one belongs to: windows
+	// that a window's agent opened share that agent.
+	GroupID WindowID `json:"groupId,omitempty"`
+	AppID   AppID    `json:"appId,omitempty"`
 }
 
 // AgentState is an agent that exists.
@@ -160,6 +174,13 @@ type OpenPrompt struct {
 // ShownNotification is a notification that was not dismissed.
 type ShownNotification struct {
 	Notification
+	Since     Millis    `json:"since,omitempty"`
+	MonitorID MonitorID `json:"monitorId,omitempty"`
+}
+
+// ShownToast is a toast whose time is not over.
+type ShownToast struct {
+	Toast
 	Since     Millis    `json:"since,omitempty"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 }

@@ -129,6 +129,8 @@ export interface ServerPayloads {
   PRESENCE: Presence;
   /** A replica has taken the session. */
   OWNER_CHANGED: OwnerChanged;
+  /** The session has another title. */
+  SESSION_RENAMED: SessionRenamed;
   /** A turn did not come to its own end. */
   TURN_INTERRUPTED: TurnInterrupted;
   /** The first event: a snapshot, or how far the replay goes. */
@@ -137,6 +139,8 @@ export interface ServerPayloads {
   ping: Ping;
   /** Who the client is taken for. */
   auth_result: AuthResult;
+  /** The token expires; send auth again. */
+  auth_refresh_required: AuthRefreshRequired;
   /** What went wrong on this connection. */
   error: ErrorNotice;
   /** This replica will close the connection. */
@@ -268,6 +272,8 @@ export interface Actions {
   agentId?: AgentID;
   monitorId?: MonitorID;
   messageId?: MessageID;
+  /** By is the connection whose user or program acted, so that it need not show again what it has shown already. */
+  by?: ConnectionID;
 }
 
 /** AgentError tells that an agent or a monitor is in trouble. It ends nothing. */
@@ -481,6 +487,14 @@ export interface Auth {
   token?: string;
   api_key?: string;
   ticket?: string;
+}
+
+/** AuthRefreshRequired tells the client to send auth again, with a new token, before the connection is closed. */
+export interface AuthRefreshRequired {
+  /** ExpiresAt is when the token expires or expired. */
+  expires_at: Millis;
+  /** GraceMS is how long the hub waits for the new one. */
+  grace_ms: number;
 }
 
 /** AuthResult says who the client is taken for. */
@@ -1036,6 +1050,7 @@ export interface MessageAccepted {
   agentId: AgentID;
   monitorId?: MonitorID;
   how?: Taken;
+  duplicate?: boolean;
 }
 
 /** MessageID is a client's own name for a message it sends, and its idempotency key: the same id sent again has no second effect. Up to 64 characters without control characters. */
@@ -1050,6 +1065,7 @@ export interface MessageQueued {
   /** Position counts from 1. */
   position: number;
   monitorId?: MonitorID;
+  duplicate?: boolean;
 }
 
 /** MessageRejected says that nobody will take a message. */
@@ -1058,6 +1074,9 @@ export interface MessageRejected {
   code: Code;
   reason: string;
   monitorId?: MonitorID;
+  duplicate?: boolean;
+  /** To is the only connection that is told, as an error, when the message concerns nobody else. */
+  to?: ConnectionID;
 }
 
 /** MessageUpdated shows a row that is new or has changed. */
@@ -1310,7 +1329,10 @@ export type Position = string;
 
 /** Presence says who is looking. */
 export interface Presence {
+  /** Connections are the oldest ones, up to a bound. */
   connections: Connection[];
+  /** Total is how many there are. */
+  total?: number;
 }
 
 /** Problem is a problem document (RFC 9457): an error as REST answers tell it. */
@@ -1507,6 +1529,11 @@ export interface SelectComponent {
 /** SessionID names one desktop. There is one id per session, for ever, on every door: letters, digits, '_' and '-', at most 64 of them. The narrow alphabet keeps ids safe in URLs, file names, log lines and Redis hash tags. */
 export type SessionID = string;
 
+/** SessionRenamed says that the session has another title. */
+export interface SessionRenamed {
+  title: string;
+}
+
 /** SessionState is the first event of every connection. In mode resume it only says how far the replay goes; in mode snapshot it is everything a desktop needs to draw itself, taken at one position of the log. */
 export interface SessionState {
   mode: StateMode;
@@ -1517,6 +1544,8 @@ export interface SessionState {
   /** HeartbeatMS is how often the hub sends a ping. */
   heartbeat_ms: number;
   status?: SessionStatus;
+  /** Title is the session's name among the user's others. */
+  title?: string;
   /** Owner is the replica that runs the session. */
   owner?: ReplicaID;
   provider?: string;
@@ -1532,6 +1561,9 @@ export interface SessionState {
   dialogs?: ApprovalRequest[];
   prompts?: OpenPrompt[];
   notifications?: ShownNotification[];
+  toasts?: ShownToast[];
+  /** Shortcuts are the icons that were put on the desktop. */
+  shortcuts?: Shortcut[];
   /** Badges has the counts on app icons. */
   badges?: Record<AppID, number>;
   /** HITLPending is the question that the plan waits for. */
@@ -1541,8 +1573,9 @@ export interface SessionState {
   todos?: Todo[];
   /** RecentMessages are the newest rows of all conversations, oldest first. */
   recent_messages?: UIRow[];
-  /** Connections is how many there are. */
+  /** Connections is how many there are; Presence has the oldest of them. */
   connections?: number;
+  presence?: Connection[];
   /** LastMessageID is the position of the state. */
   last_message_id?: Position;
 }
@@ -1593,6 +1626,19 @@ export interface ShownNotification {
   body: string;
   icon?: string;
   /** Duration is how long it shows, in ms; 8000 when absent. */
+  duration?: number;
+  since?: Millis;
+  monitorId?: MonitorID;
+}
+
+/** ShownToast is a toast whose time is not over. */
+export interface ShownToast {
+  id: NoticeID;
+  message: string;
+  variant?: NoticeVariant;
+  /** Action is a button; pressing it sends TOAST_ACTION. */
+  action?: ToastButton;
+  /** Duration is how long it shows, in ms; 5000 when absent. */
   duration?: number;
   since?: Millis;
   monitorId?: MonitorID;
@@ -2245,8 +2291,14 @@ export interface WindowState {
   windowStyle?: Record<string, Scalar>;
   minimized?: boolean;
   maximized?: boolean;
+  /** RestoreBounds is where a maximized window goes back to. */
+  restoreBounds?: Bounds;
+  /** Z orders the windows of a monitor, the highest being in front. The standard window in front that is not minimized has the focus. */
+  z?: number;
   /** Lock is the agent that has locked the window. */
   lock?: AgentID;
+  /** GroupID is the first window of the group this one belongs to: windows that a window's agent opened share that agent. */
+  groupId?: WindowID;
   appId?: AppID;
 }
 
@@ -2324,10 +2376,12 @@ export const catalog = {
   PROMPT_CLOSED: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   PRESENCE: { direction: "server", family: "desktop", durable: true, monitor: "", agent: "", message: "" },
   OWNER_CHANGED: { direction: "server", family: "desktop", durable: true, monitor: "", agent: "", message: "" },
+  SESSION_RENAMED: { direction: "server", family: "desktop", durable: true, monitor: "", agent: "", message: "" },
   TURN_INTERRUPTED: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
   session_state: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
   ping: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
   auth_result: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
+  auth_refresh_required: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
   error: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "messageId" },
   reconnect: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
   CONNECTION_STATUS: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
@@ -2405,6 +2459,7 @@ export const errorCodes = {
 export const closeCodes = {
   1000: { meaning: "normal end", reconnect: "never" },
   1001: { meaning: "the page leaves", reconnect: "never" },
+  1003: { meaning: "a frame was not text", reconnect: "backoff" },
   1007: { meaning: "a frame was not UTF-8", reconnect: "backoff" },
   1009: { meaning: "a frame was too big", reconnect: "backoff" },
   1012: { meaning: "the server restarts", reconnect: "backoff" },
@@ -2415,6 +2470,7 @@ export const closeCodes = {
   4408: { meaning: "too slow three times in a minute", reconnect: "now" },
   4409: { meaning: "the position was lost", reconnect: "now" },
   4410: { meaning: "the session has expired", reconnect: "user" },
+  4411: { meaning: "the user signed out", reconnect: "user" },
   4429: { meaning: "too many messages or connections", reconnect: "later" },
   4500: { meaning: "an error on our side", reconnect: "backoff" },
   4503: { meaning: "the replica shuts down", reconnect: "backoff" },
