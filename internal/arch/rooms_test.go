@@ -17,11 +17,20 @@ var rooms = map[string]room{
 	"store/filestore":       {uses: "store wire store/filestore/kvlog", tests: "store/storetest"},
 	"store/filestore/kvlog": {},
 
-	"gateway": {uses: "wire"},
+	"desk":      {uses: "wire"},
+	"broadcast": {uses: "store wire", tests: "desk"},
+	"session":   {uses: "broadcast desk store wire", tests: "store/filestore store/redisstore internal/redistest"},
+	"auth":      {uses: "store wire", tests: "store/filestore"},
+	"quota":     {uses: "store wire", tests: "store/filestore"},
+	"files":     {uses: "wire"},
+	"client":    {uses: "desk wire", tests: "auth broadcast gateway quota files session store store/filestore"},
+
+	"gateway": {uses: "auth broadcast files quota session store wire", tests: "client desk store/filestore"},
 
 	"cmd/hub": {uses: "*", tests: "internal/redistest"},
 
-	"bench": {tests: "store store/filestore store/redisstore internal/redistest wire"},
+	"bench":      {tests: "store store/filestore store/redisstore internal/redistest wire"},
+	"bench/load": {uses: "wire internal/redistest"},
 
 	"internal/arch":      {},
 	"internal/redistest": {},
@@ -40,5 +49,8 @@ var guests = map[string]room{
 	"github.com/rogpeppe/go-internal": {tests: "cmd/hub"},
 	"go.uber.org/goleak":              {tests: "*"},
 	"pgregory.net/rapid":              {uses: "store/storetest", tests: "*"},
-	"golang.org/x/sys":                {uses: "store/filestore store/filestore/kvlog"},
+	"golang.org/x/time":               {uses: "quota session"},
+	"github.com/golang-jwt/jwt/v5":    {uses: "auth cmd/hub", tests: "gateway"},
+	"github.com/coreos/go-oidc/v3":    {uses: "auth"},
+	"golang.org/x/sys":                {uses: "store/filestore store/filestore/kvlog broadcast bench/load"},
 }
