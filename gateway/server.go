@@ -8,10 +8,16 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync/atomic"
 	"time"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/files"
+	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/session"
 )
 
 // The patience of the server. Doors that stream lift the read and write
@@ -30,13 +36,59 @@ type Store interface {
 	Ready(ctx context.Context) error
 }
 
-// Config tunes a [Server].
+// Config tunes a [Server]. The zero value means the defaults.
 type Config struct {
 	// Version is what the status page shows.
 	Version string
 	// ReadyTimeout is how long the store may take to say that it is ready.
 	// Defaults to 2 s, less than what load balancers commonly wait.
 	ReadyTimeout time.Duration
+	// Hosts are the names, besides those of this machine's loopback, that the
+	// hub is reached under: the address it listens on and what people type. A
+	// port in them means nothing. "*" means any, which gives up the guard
+	// against DNS rebinding.
+	Hosts []string
+	// Origins are pages of other hosts that may use the hub, such as
+	// "https://desk.example.org".
+	Origins []string
+	// FrameBytes bounds a client's message, over WebSocket as over REST. It
+	// defaults to 64 KiB.
+	FrameBytes int64
+	// UploadBytes bounds an uploaded file. It defaults to 25 MiB.
+	UploadBytes int64
+	// Heartbeat is how often an idle connection is asked whether it lives. It
+	// defaults to 30 s.
+	Heartbeat time.Duration
+	// QueryTokens lets tokens come in the query, where proxies may log them.
+	QueryTokens bool
+	// TrustedProxies are those whose X-Forwarded-For is believed; none by default.
+	TrustedProxies []netip.Prefix
+	// DesktopDir is a built desktop to serve at / instead of the status page.
+	DesktopDir string
+	// DrainAfter is what clients are told to wait before they come back when
+	// this hub stops, and DrainGrace how long they are given to leave by
+	// themselves before they are closed. They default to 200 ms and 2 s.
+	DrainAfter time.Duration
+	DrainGrace time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	c.ReadyTimeout = cmp.Or(c.ReadyTimeout, 2*time.Second)
+	c.FrameBytes = cmp.Or(c.FrameBytes, 64<<10)
+	c.UploadBytes = cmp.Or(c.UploadBytes, 25<<20)
+	c.Heartbeat = cmp.Or(c.Heartbeat, 30*time.Second)
+	c.DrainAfter = cmp.Or(c.DrainAfter, 200*time.Millisecond)
+	c.DrainGrace = cmp.Or(c.DrainGrace, 2*time.Second)
+	return c
+}
+
+// Deps is what a [Server] stands before.
+type Deps struct {
+	Store Store
+	Hub   *session.Hub
+	Auth  *auth.Authority
+	Quota *quota.Keeper
+	Files *files.Shelf
 }
 
 // Server answers HTTP requests. Make it with [New].
@@ -44,6 +96,10 @@ type Server struct {
 	cfg   Config
 	log   *slog.Logger
 	store Store
+	hub   *session.Hub
+	auth  *auth.Authority
+	quota *quota.Keeper
+	files *files.Shelf
 	echo  *echo.Echo
 	http  *http.Server
 
@@ -51,10 +107,13 @@ type Server struct {
 	away     atomic.Bool // the store did not answer when last asked
 }
 
-// New makes a server that answers for store. It does not listen yet.
-func New(cfg Config, log *slog.Logger, store Store) *Server {
-	cfg.ReadyTimeout = cmp.Or(cfg.ReadyTimeout, 2*time.Second)
-	s := &Server{cfg: cfg, log: log, store: store, echo: echo.New()}
+// New makes a server in front of d. It does not listen yet.
+func New(cfg Config, log *slog.Logger, d Deps) *Server {
+	s := &Server{
+		cfg: cfg.withDefaults(), log: log,
+		store: d.Store, hub: d.Hub, auth: d.Auth, quota: d.Quota, files: d.Files,
+		echo: echo.New(),
+	}
 	s.echo.HTTPErrorHandler = s.fail
 	s.echo.Use(s.watch, secure)
 	s.routes()

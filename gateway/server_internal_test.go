@@ -29,7 +29,7 @@ func TestBrokenAnswerDropsTheConnection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := New(Config{}, slog.New(slog.NewTextHandler(t.Output(), nil)), nil)
+			s := New(Config{}, slog.New(slog.NewTextHandler(t.Output(), nil)), Deps{})
 			s.echo.GET("/broken", handler)
 			defer func() {
 				if err, _ := recover().(error); !errors.Is(err, http.ErrAbortHandler) {

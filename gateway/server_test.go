@@ -30,7 +30,7 @@ func fine(context.Context) error { return nil }
 func newServer(t *testing.T, ready storeFunc) *gateway.Server {
 	t.Helper()
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	return gateway.New(gateway.Config{Version: "v1.2.3"}, log, ready)
+	return gateway.New(gateway.Config{Version: "v1.2.3"}, log, gateway.Deps{Store: ready})
 }
 
 func ask(t *testing.T, h http.Handler, method, path string) *httptest.ResponseRecorder {
@@ -120,12 +120,12 @@ func TestReadinessFollowsTheStore(t *testing.T) {
 	t.Parallel()
 	var away atomic.Bool
 	var logged bytes.Buffer
-	s := gateway.New(gateway.Config{}, slog.New(slog.NewTextHandler(&logged, nil)), storeFunc(func(context.Context) error {
+	s := gateway.New(gateway.Config{}, slog.New(slog.NewTextHandler(&logged, nil)), gateway.Deps{Store: storeFunc(func(context.Context) error {
 		if away.Load() {
 			return errors.New("dial 10.1.2.3: refused")
 		}
 		return nil
-	}))
+	})})
 	for range 3 { // away and back more than once
 		away.Store(true)
 		for range 2 {
@@ -214,7 +214,7 @@ func TestPanicIsOneRequestsProblem(t *testing.T) {
 	t.Parallel()
 	var logged bytes.Buffer
 	s := gateway.New(gateway.Config{}, slog.New(slog.NewTextHandler(&logged, nil)),
-		storeFunc(func(context.Context) error { panic("boom") }))
+		gateway.Deps{Store: storeFunc(func(context.Context) error { panic("boom") })})
 	wantProblem(t, ask(t, s, http.MethodGet, "/readyz"), wire.CodeExecutionFailed.Problem(""))
 	for _, want := range []string{"boom", "server_test.go", "/readyz"} {
 		if !strings.Contains(logged.String(), want) {

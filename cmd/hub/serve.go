@@ -58,7 +58,7 @@ func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (
 	if err != nil {
 		return unlessTold(ctx, fmt.Errorf("listen on %s: %w", cfg.addr, innermost(err)))
 	}
-	server := gateway.New(gateway.Config{Version: version()}, log, store)
+	server := gateway.New(gateway.Config{Version: version()}, log, gateway.Deps{Store: store})
 	// The address is open already: a client that reads this line and connects
 	// at once is answered.
 	url := openURL(ln.Addr())
