@@ -19,7 +19,8 @@ COPY --from=build /out/hub /hub
 COPY --from=build --chown=65532:65532 /out/data /data
 USER 65532:65532
 ENV HUB_ADDR=0.0.0.0:8080 \
-    HUB_STORE=file:/data
+    HUB_STORE=file:/data/store \
+    HUB_FILES_DIR=/data/files
 VOLUME /data
 EXPOSE 8080
 # The hub asks itself; it reads the same settings, so it knows the port.
