@@ -58,6 +58,9 @@ type Config struct {
 	// Sweep is how often sessions without an owner are looked for. It
 	// defaults to 500 ms.
 	Sweep time.Duration
+	// AnswersPerMinute is how many answers to questions a session takes; 0
+	// means 30, less means any number.
+	AnswersPerMinute int
 	// Broadcast tunes the Center of every session.
 	Broadcast broadcast.Config
 	Logger    *slog.Logger

@@ -8,10 +8,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"sync"
 	"time"
 
-	"github.com/everdesk/everdesk/gateway"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -48,26 +46,30 @@ func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (
 	if err != nil {
 		return unlessTold(ctx, err)
 	}
-	defer func() {
-		if cerr := store.Close(); cerr != nil {
-			err = errors.Join(err, fmt.Errorf("close store: %w", cerr))
-		}
-	}()
+	defer func() { err = errors.Join(err, closing("store", store)) }()
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", cfg.addr)
 	if err != nil {
 		return unlessTold(ctx, fmt.Errorf("listen on %s: %w", cfg.addr, innermost(err)))
 	}
-	server := gateway.New(gateway.Config{Version: version()}, log, gateway.Deps{Store: store})
+	h, err := build(opening, cfg, store, ln.Addr(), log)
+	if err != nil {
+		return errors.Join(unlessTold(ctx, err), ln.Close())
+	}
+	defer func() { err = errors.Join(err, closing("files", h.files)) }()
 	// The address is open already: a client that reads this line and connects
 	// at once is answered.
 	url := openURL(ln.Addr())
-	fmt.Fprintf(stdout, "Everdesk is running: %s\n", url)
-	log.InfoContext(ctx, "hub is running", "url", url, "addr", ln.Addr(), "version", version())
-	if !isLoopback(ln.Addr()) {
-		log.WarnContext(ctx, "listening beyond this machine, and there is no authentication yet: keep strangers away by other means", "addr", ln.Addr())
+	fmt.Fprintf(stdout, "Everdesk is running: %s\n", h.invitation(url))
+	log.InfoContext(ctx, "hub is running", "url", url, "addr", ln.Addr(), "version", version(), "auth", cfg.auth.Mode)
+	return h.answer(ctx, ln, cfg.grace, log)
+}
+
+func closing(what string, c io.Closer) error {
+	if err := c.Close(); err != nil {
+		return fmt.Errorf("close %s: %w", what, err)
 	}
-	return answer(ctx, server, ln, cfg.grace, log)
+	return nil
 }
 
 // unlessTold drops the error of a start that was cut short by a signal.
@@ -78,31 +80,6 @@ func unlessTold(ctx context.Context, err error) error {
 	default:
 		return err
 	}
-}
-
-// answer serves until ctx ends and then lets running requests end.
-//
-// Ownership: it starts one goroutine and returns only after that has ended.
-func answer(ctx context.Context, server *gateway.Server, ln net.Listener, grace time.Duration, log *slog.Logger) error {
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	served := make(chan error, 1)
-	wg.Go(func() { served <- server.Serve(ln) })
-	select {
-	case err := <-served:
-		return err // the listener broke; nobody asked for it
-	case <-ctx.Done():
-	}
-	log.InfoContext(ctx, "stopping", "cause", context.Cause(ctx))
-	server.Drain()
-	soft, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
-	defer cancel()
-	if err := server.Shutdown(soft); err != nil {
-		// Cutting the last requests is what the grace period is for.
-		log.WarnContext(soft, "grace period is over", "err", err)
-	}
-	log.InfoContext(soft, "stopped")
-	return nil
 }
 
 // innermost is the reason at the end of a chain, for messages that have said
@@ -122,9 +99,4 @@ func openURL(addr net.Addr) string {
 		host = local.String()
 	}
 	return "http://" + host
-}
-
-func isLoopback(addr net.Addr) bool {
-	tcp, ok := addr.(*net.TCPAddr)
-	return ok && tcp.IP.IsLoopback()
 }

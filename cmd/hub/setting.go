@@ -11,13 +11,22 @@ import (
 	"strings"
 	"time"
 
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/gateway"
+	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
 
 // config is what the settings mean.
 type config struct {
 	addr    string
+	door    gateway.Config
+	limits  quota.Config
+	auth    auth.Config
+	session session.Config
 	store   storeConfig
+	files   string
 	logging logging
 	grace   time.Duration
 	replica wire.ReplicaID
@@ -59,13 +68,11 @@ func (s setting) shown(text string) string {
 
 // settings declares everything that can be set.
 func settings() []setting {
+	return slices.Concat(doorSettings(), authSettings(), sessionSettings(), storeSettings(), processSettings())
+}
+
+func storeSettings() []setting {
 	return []setting{
-		{
-			name: "addr", arg: "HOST:PORT", value: "127.0.0.1:8080",
-			help:  "where to listen; port 0 takes a free one. The variable PORT replaces the port",
-			parse: func(c *config, s string) (err error) { c.addr, err = parseAddr(s); return err },
-			older: "PORT", adapt: withPort,
-		},
 		{
 			name: "store", arg: "URL", value: "file:./everdesk-data",
 			help: "file:FOLDER, redis://[USER:PASSWORD@]HOST:PORT[/DB], rediss://…,\n" +
@@ -89,6 +96,16 @@ func settings() []setting {
 			help:  "start although Redis may throw keys away when its memory is full, and with\nthem desktops",
 			parse: func(c *config, s string) (err error) { c.store.allowEviction, err = parseSwitch(s); return err },
 		},
+		{
+			name: "files-dir", arg: "FOLDER", value: "./everdesk-files",
+			help:  "where uploaded files are kept; replicas need the same folder",
+			parse: func(c *config, s string) error { return parseFolder(&c.files, s) },
+		},
+	}
+}
+
+func processSettings() []setting {
+	return []setting{
 		{
 			name: "config", arg: "FILE", outside: true,
 			help:  "a YAML file with any of these settings by name",

@@ -8,12 +8,16 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store/filestore"
 	"github.com/everdesk/everdesk/store/redisstore"
 )
 
-// engine is what the hub needs of a store so far.
+// engine is what the hub needs of a store.
 type engine interface {
+	session.Store
+	auth.Documents
 	Ready(ctx context.Context) error
 	Close() error
 }

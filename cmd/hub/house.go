@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/files"
+	"github.com/everdesk/everdesk/gateway"
+	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/session"
+)
+
+// house is everything that runs behind one address.
+type house struct {
+	people *auth.Authority
+	files  *files.Shelf
+	hub    *session.Hub
+	server *gateway.Server
+}
+
+// build puts the parts together. Nothing runs yet.
+func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *slog.Logger) (*house, error) {
+	if cfg.auth.Mode == auth.ModeNone && !isLoopback(addr) {
+		return nil, errors.New("auth none lets everybody in, so it only listens on loopback addresses; " +
+			"choose --auth token or jwt, or --addr 127.0.0.1:8080")
+	}
+	cfg.auth.Logger = log
+	people, err := auth.New(ctx, cfg.auth, store)
+	if err != nil {
+		return nil, err
+	}
+	shelf, err := files.Open(cfg.files, files.Config{FileBytes: cfg.door.UploadBytes})
+	if err != nil {
+		return nil, err
+	}
+	cfg.session.Replica, cfg.session.Logger = cfg.replica, log
+	cfg.session.Broadcast.Heartbeat = cfg.door.Heartbeat
+	if cfg.limits.Off {
+		cfg.session.AnswersPerMinute = -1
+	}
+	hub := session.NewHub(cfg.session, store)
+	cfg.door.Version = version()
+	cfg.door.Hosts = append(cfg.door.Hosts, hostOf(addr))
+	server := gateway.New(cfg.door, log, gateway.Deps{
+		Store: store, Hub: hub, Auth: people, Quota: quota.New(cfg.limits, store), Files: shelf,
+	})
+	return &house{people: people, files: shelf, hub: hub, server: server}, nil
+}
+
+// invitation is the URL to click. With a token for the whole installation it
+// signs the browser in.
+func (h *house) invitation(base string) string {
+	if token := h.people.InstallationToken(); token != "" {
+		return base + "/?token=" + url.QueryEscape(token)
+	}
+	return base
+}
+
+// answer serves until ctx ends; then sessions are handed over, tabs are told to
+// go elsewhere and running requests may end.
+//
+// Ownership: it starts two goroutines and returns only after they have ended.
+func (h *house) answer(ctx context.Context, ln net.Listener, grace time.Duration, log *slog.Logger) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	wg.Go(func() { h.hub.Run(running) })
+	served := make(chan error, 1)
+	wg.Go(func() { served <- h.server.Serve(ln) })
+	select {
+	case err := <-served:
+		return err // the listener broke; nobody asked for it
+	case <-ctx.Done():
+	}
+	log.InfoContext(ctx, "stopping", "cause", context.Cause(ctx))
+	h.server.Drain()
+	soft, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	h.hub.Drain(soft)
+	if err := h.server.Shutdown(soft); err != nil {
+		// Cutting the last requests is what the grace period is for.
+		log.WarnContext(soft, "grace period is over", "err", err)
+	}
+	log.InfoContext(soft, "stopped")
+	return nil
+}
+
+func isLoopback(addr net.Addr) bool {
+	tcp, ok := addr.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback()
+}
+
+func hostOf(addr net.Addr) string {
+	host, _, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return addr.String()
+	}
+	return host
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"errors"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everdesk/everdesk/auth"
+)
+
+// doorSettings are about who reaches the hub and how much they may bring.
+func doorSettings() []setting {
+	return []setting{
+		{
+			name: "addr", arg: "HOST:PORT", value: "127.0.0.1:8080",
+			help:  "where to listen; port 0 takes a free one. The variable PORT replaces the port",
+			parse: func(c *config, s string) (err error) { c.addr, err = parseAddr(s); return err },
+			older: "PORT", adapt: withPort,
+		},
+		{
+			name: "hosts", arg: "NAME,…",
+			help: "the names browsers may call this hub by, besides those of this machine's\n" +
+				"loopback and the address it listens on; * allows any, which is only safe\nbehind a proxy that checks them",
+			parse: func(c *config, s string) error { c.door.Hosts = list(s); return nil },
+		},
+		{
+			name: "origins", arg: "URL,…",
+			help:  "pages of other origins that may use this hub, as in https://desk.example.org",
+			parse: func(c *config, s string) error { return parseOrigins(&c.door.Origins, s) },
+		},
+		{
+			name: "trusted-proxies", arg: "CIDR,…",
+			help:  "whose X-Forwarded-For is believed, as in 10.0.0.0/8",
+			parse: func(c *config, s string) error { return parsePrefixes(&c.door.TrustedProxies, s) },
+		},
+		{
+			name: "rate-limits", arg: "on|off", value: "on",
+			help: "off lets everybody send as much as they like: for trusted networks and benchmarks",
+			parse: func(c *config, s string) error {
+				var mode string
+				err := oneOf(&mode, s, "on", "off")
+				c.limits.Off = mode == "off"
+				return err
+			},
+		},
+		{
+			name: "frame-limit", arg: "SIZE", value: "64KiB",
+			help:  "the largest message of a client",
+			parse: func(c *config, s string) error { return parseSize(&c.door.FrameBytes, s, 4<<10, 1<<20) },
+		},
+		{
+			name: "upload-limit", arg: "SIZE", value: "25MiB",
+			help:  "the largest file that can be uploaded",
+			parse: func(c *config, s string) error { return parseSize(&c.door.UploadBytes, s, 1, 1<<40) },
+		},
+		{
+			name: "heartbeat", arg: "DURATION", value: "30s",
+			help:  "how often the hub asks a connection whether it is there",
+			parse: func(c *config, s string) error { return parseSpan(&c.door.Heartbeat, s, time.Second, 10*time.Minute) },
+		},
+		{
+			name: "desktop-dir", arg: "FOLDER",
+			help:  "another built desktop to serve at /",
+			parse: func(c *config, s string) error { return parseExistingFolder(&c.door.DesktopDir, s) },
+		},
+	}
+}
+
+// authSettings are about who somebody is.
+func authSettings() []setting {
+	return []setting{
+		{
+			name: "auth", arg: "MODE", value: "token",
+			help: "none (everybody is let in; loopback addresses only), token (one token per\n" +
+				"installation, printed at the start as a URL to click) or jwt (signed tokens)",
+			parse: func(c *config, s string) error {
+				var mode string
+				err := oneOf(&mode, s, string(auth.ModeNone), string(auth.ModeToken), string(auth.ModeJWT))
+				c.auth.Mode = auth.Mode(mode)
+				return err
+			},
+		},
+		{
+			name: "auth-keys", arg: "FILE",
+			help:  "the keys of signed tokens: a public key or secret as PEM or text, or a JWKS",
+			parse: func(c *config, s string) error { c.auth.KeyFile = s; return nil },
+		},
+		{
+			name: "auth-issuer", arg: "URL",
+			help:  "who must have issued a signed token; with --auth-oidc also where its keys are",
+			parse: func(c *config, s string) error { c.auth.Issuer = s; return nil },
+		},
+		{
+			name: "auth-audience", arg: "NAME",
+			help:  "whom a signed token must be for",
+			parse: func(c *config, s string) error { c.auth.Audience = s; return nil },
+		},
+		{
+			name: "auth-oidc", value: "false",
+			help:  "take the keys from the issuer's OpenID Connect discovery",
+			parse: func(c *config, s string) (err error) { c.auth.OIDC, err = parseSwitch(s); return err },
+		},
+		{
+			name: "query-tokens", value: "false",
+			help:  "take a token from the URL of /ws/SESSION too; URLs end up in logs",
+			parse: func(c *config, s string) (err error) { c.door.QueryTokens, err = parseSwitch(s); return err },
+		},
+	}
+}
+
+// sessionSettings are about the life of sessions.
+func sessionSettings() []setting {
+	return []setting{
+		{
+			name: "lease", arg: "DURATION", value: "6s",
+			help:  "how long a session waits for a replica that is gone before another takes it",
+			parse: func(c *config, s string) error { return parseSpan(&c.session.Lease, s, time.Second, time.Minute) },
+		},
+		{
+			name: "dormant-after", arg: "DURATION", value: "10m",
+			help:  "when a session that nobody watches and that does nothing leaves the memory",
+			parse: func(c *config, s string) error { return parseSpan(&c.session.Dormant, s, time.Second, 24*time.Hour) },
+		},
+		{
+			name: "retention", arg: "DURATION", value: "0",
+			help:  "when a session that nobody used is deleted; 0 means never",
+			parse: func(c *config, s string) (err error) { c.session.Retention, err = parseDuration(s); return err },
+		},
+	}
+}
+
+// list takes a comma separated list apart.
+func list(s string) []string {
+	var items []string
+	for item := range strings.SplitSeq(s, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+func parseOrigins(origins *[]string, s string) error {
+	*origins = list(s)
+	for _, o := range *origins {
+		scheme, host, ok := strings.Cut(o, "://")
+		if !ok || scheme != "http" && scheme != "https" || host == "" || strings.ContainsAny(host, "/@?#*") {
+			return errors.New("want scheme and host, as in https://desk.example.org:8443")
+		}
+	}
+	return nil
+}
+
+func parsePrefixes(prefixes *[]netip.Prefix, s string) error {
+	*prefixes = nil
+	for _, item := range list(s) {
+		p, err := netip.ParsePrefix(item)
+		if err != nil {
+			return errors.New("want networks, as in 10.0.0.0/8,192.168.1.7/32")
+		}
+		*prefixes = append(*prefixes, p)
+	}
+	return nil
+}
+
+// parseSize reads a number of bytes, with KiB or MiB behind it or nothing.
+func parseSize[T ~int | ~int64](size *T, s string, least, most int64) error {
+	number, unit := s, int64(1)
+	for suffix, bytes := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
+		if rest, ok := strings.CutSuffix(s, suffix); ok {
+			number, unit = rest, bytes
+		}
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(number), 10, 32)
+	if err != nil || n*unit < least || n*unit > most {
+		return errors.New("want a size, as in 64KiB or 25MiB, from " + sizeText(least) + " to " + sizeText(most))
+	}
+	*size = T(n * unit)
+	return nil
+}
+
+func sizeText(n int64) string {
+	for _, u := range []struct {
+		name string
+		size int64
+	}{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n%u.size == 0 {
+			return strconv.FormatInt(n/u.size, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func parseSpan(d *time.Duration, s string, least, most time.Duration) error {
+	span, err := parseDuration(s)
+	if err != nil || span < least || span > most {
+		return errors.New("want a duration from " + least.String() + " to " + most.String())
+	}
+	*d = span
+	return nil
+}
+
+func parseFolder(folder *string, s string) error {
+	if s == "" {
+		return errors.New("want a folder")
+	}
+	*folder = s
+	return nil
+}
+
+func parseExistingFolder(folder *string, s string) error {
+	*folder = s
+	if s == "" {
+		return nil
+	}
+	info, err := os.Stat(s)
+	if err != nil || !info.IsDir() {
+		return errors.New("want a folder that exists")
+	}
+	return nil
+}
