@@ -8,7 +8,7 @@ RUN go mod download
 # .git comes along: the go command stamps the revision into the program.
 COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /out/hub ./cmd/hub \
- && mkdir /out/data
+ && mkdir -p /out/data/files
 
 FROM scratch
 # Certificates for rediss:// and, later, for AI backends.
