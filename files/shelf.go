@@ -1,11 +1,29 @@
 package files
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"hash/maphash"
 	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/everdesk/everdesk/wire"
+)
+
+// What the shelf refuses, besides names. A file that is not there is
+// [fs.ErrNotExist].
+var (
+	ErrTooLarge = errors.New("file is too large")
+	ErrFull     = errors.New("session has no room for more files")
 )
 
 // Config tunes a [Shelf]. The zero value means the defaults.
@@ -18,24 +36,320 @@ type Config struct {
 	SessionFiles int
 }
 
-// Shelf keeps the files of all sessions under one folder.
-type Shelf struct{}
+// Shelf keeps the files of all sessions under one folder. Make it with [Open].
+type Shelf struct {
+	cfg  Config
+	root *os.Root
+	seed maphash.Seed
+	// turns are taken by those who change which files a session has. Sessions
+	// share them, so that they cost the same however many sessions there are.
+	turns [64]sync.Mutex
+}
 
 // Open makes a shelf of a folder, which it makes if need be.
-func Open(dir string, cfg Config) (*Shelf, error) { panic("not built yet") }
+func Open(dir string, cfg Config) (*Shelf, error) {
+	cfg.FileBytes = cmp.Or(cfg.FileBytes, 25<<20)
+	cfg.SessionBytes = cmp.Or(cfg.SessionBytes, 256<<20)
+	cfg.SessionFiles = cmp.Or(cfg.SessionFiles, 1000)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder for files: %w", err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("open the folder for files: %w", err)
+	}
+	s := &Shelf{cfg: cfg, root: root, seed: maphash.MakeSeed()}
+	if err := s.sweep(); err != nil {
+		return nil, errors.Join(fmt.Errorf("remove unfinished files: %w", err), root.Close())
+	}
+	return s, nil
+}
+
+// sweep removes what was being written when the process died.
+func (s *Shelf) sweep() error {
+	sessions, err := fs.ReadDir(s.root.FS(), ".")
+	if err != nil {
+		return err
+	}
+	for _, d := range sessions {
+		if !d.IsDir() || wire.SessionID(d.Name()).Validate() != nil {
+			continue
+		}
+		if err := s.root.RemoveAll(path.Join(d.Name(), partial)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close gives the folder back.
+func (s *Shelf) Close() error { return s.root.Close() }
 
 // Entry is what is known of a file or folder without reading it.
 type Entry struct {
+	// Path leads there from the session's folder, with slashes.
 	Path     string
 	Folder   bool
 	Size     int64
 	Modified time.Time
 }
 
-// Save writes a file whole or not at all; an older one of that name is replaced.
-func (s *Shelf) Save(ctx context.Context, session wire.SessionID, name string, from io.Reader) (Entry, error) {
-	panic("not built yet")
+func entryOf(name string, info fs.FileInfo) Entry {
+	e := Entry{Path: name, Folder: info.IsDir(), Modified: info.ModTime()}
+	if !e.Folder {
+		e.Size = info.Size()
+	}
+	return e
 }
 
-// Close gives the folder back.
-func (s *Shelf) Close() error { panic("not built yet") }
+// turn takes the session's turn and returns what gives it back.
+func (s *Shelf) turn(session wire.SessionID) (done func()) {
+	m := &s.turns[maphash.String(s.seed, string(session))%uint64(len(s.turns))]
+	m.Lock()
+	return m.Unlock
+}
+
+// folder opens the folder of a session: a root of its own, so that not even a
+// link leads to another session. Without make it is [fs.ErrNotExist] as long as
+// nothing was saved.
+func (s *Shelf) folder(session wire.SessionID, create bool) (*os.Root, error) {
+	if err := session.Validate(); err != nil {
+		return nil, err
+	}
+	if create {
+		if err := s.root.Mkdir(string(session), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("make the session's folder: %w", err)
+		}
+	}
+	// A link in the place of the folder would lead into another session.
+	if info, err := s.root.Lstat(string(session)); err != nil {
+		return nil, fmt.Errorf("look at the session's folder: %w", err)
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%w: the session's folder is something else", ErrName)
+	}
+	root, err := s.root.OpenRoot(string(session))
+	if err != nil {
+		return nil, fmt.Errorf("open the session's folder: %w", err)
+	}
+	return root, nil
+}
+
+// Save writes a file whole or not at all; an older one of that name is replaced.
+// The error is [ErrName], [ErrTooLarge], [ErrFull], the reader's or the disk's.
+func (s *Shelf) Save(ctx context.Context, session wire.SessionID, name string, from io.Reader) (Entry, error) {
+	if err := CheckName(name); err != nil {
+		return Entry{}, err
+	}
+	root, err := s.folder(session, true)
+	if err != nil {
+		return Entry{}, err
+	}
+	defer root.Close()
+	temp, size, err := s.receive(ctx, root, from)
+	if err != nil {
+		return Entry{}, err
+	}
+	if err := s.place(session, root, temp, name, size); err != nil {
+		return Entry{}, errors.Join(err, root.Remove(temp))
+	}
+	info, err := root.Stat(name)
+	if err != nil {
+		return Entry{}, fmt.Errorf("look at the new file: %w", err)
+	}
+	return entryOf(name, info), nil
+}
+
+// receive writes what comes into a temporary file.
+func (s *Shelf) receive(ctx context.Context, root *os.Root, from io.Reader) (temp string, size int64, err error) {
+	if err := root.MkdirAll(partial, 0o700); err != nil {
+		return "", 0, fmt.Errorf("make the folder of unfinished files: %w", err)
+	}
+	temp = path.Join(partial, rand.Text())
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return "", 0, fmt.Errorf("make a file: %w", err)
+	}
+	defer func() {
+		if cerr := f.Close(); err == nil && cerr != nil {
+			err = fmt.Errorf("close the file: %w", cerr)
+		}
+		if err != nil {
+			err = errors.Join(err, root.Remove(temp))
+		}
+	}()
+	size, err = io.Copy(f, io.LimitReader(&patient{ctx, from}, s.cfg.FileBytes+1))
+	switch {
+	case err != nil:
+		return "", 0, fmt.Errorf("write the file: %w", err)
+	case size > s.cfg.FileBytes:
+		return "", 0, fmt.Errorf("%w: at most %d bytes are allowed", ErrTooLarge, s.cfg.FileBytes)
+	}
+	if err := f.Sync(); err != nil {
+		return "", 0, fmt.Errorf("flush the file: %w", err)
+	}
+	return temp, size, nil
+}
+
+// patient reads until its context ends.
+type patient struct {
+	ctx  context.Context //nolint:containedctx // it lives as long as one call
+	from io.Reader
+}
+
+func (p *patient) Read(b []byte) (int, error) {
+	if err := context.Cause(p.ctx); err != nil {
+		return 0, err
+	}
+	return p.from.Read(b)
+}
+
+// place gives a finished file its name, if the session has room for it.
+func (s *Shelf) place(session wire.SessionID, root *os.Root, temp, name string, size int64) error {
+	defer s.turn(session)()
+	bytes, count, err := usage(root)
+	if err != nil {
+		return err
+	}
+	switch old, err := root.Lstat(name); {
+	case err == nil && old.IsDir():
+		return fmt.Errorf("%w: %q is a folder", ErrName, name)
+	case err == nil:
+		bytes -= old.Size()
+	default:
+		count++
+	}
+	if bytes+size > s.cfg.SessionBytes || count > s.cfg.SessionFiles {
+		return fmt.Errorf("%w: at most %d files with %d bytes", ErrFull, s.cfg.SessionFiles, s.cfg.SessionBytes)
+	}
+	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
+		if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("%w: a folder of %q is a file", ErrName, name)
+		}
+		return fmt.Errorf("make the file's folder: %w", err)
+	}
+	if err := root.Rename(temp, name); err != nil {
+		return fmt.Errorf("give the file its name: %w", err)
+	}
+	return nil
+}
+
+// usage is what a session keeps. The session's own bounds keep it short.
+func usage(root *os.Root) (bytes int64, count int, err error) {
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // removed while we walked
+		case err != nil:
+			return err
+		case name == partial:
+			return fs.SkipDir
+		case d.IsDir():
+			return nil
+		}
+		count++
+		if info, err := d.Info(); err == nil {
+			bytes += info.Size()
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("measure the session's files: %w", err)
+	}
+	return bytes, count, nil
+}
+
+// Open opens a file for reading. The caller must close it.
+func (s *Shelf) Open(session wire.SessionID, name string) (*os.File, Entry, error) {
+	if err := CheckName(name); err != nil {
+		return nil, Entry{}, err
+	}
+	root, err := s.folder(session, false)
+	if err != nil {
+		return nil, Entry{}, err
+	}
+	defer root.Close()
+	// Looking first keeps pipes and devices, which somebody may have put
+	// there, from being opened.
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, Entry{}, fmt.Errorf("look at the file: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, Entry{}, fmt.Errorf("%w: %q is not a file", ErrName, name)
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, Entry{}, fmt.Errorf("open the file: %w", err)
+	}
+	return f, entryOf(name, info), nil
+}
+
+// List shows what is in a folder of a session, ordered by name; the session's own
+// folder when the name is empty. A session that never had a file has none.
+func (s *Shelf) List(session wire.SessionID, folder string) ([]Entry, error) {
+	if folder != "" {
+		if err := CheckName(folder); err != nil {
+			return nil, err
+		}
+	}
+	root, err := s.folder(session, false)
+	if errors.Is(err, fs.ErrNotExist) && folder == "" {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	items, err := fs.ReadDir(root.FS(), cmp.Or(folder, "."))
+	if err != nil {
+		return nil, fmt.Errorf("list the folder: %w", err)
+	}
+	entries := make([]Entry, 0, len(items))
+	for _, item := range items {
+		info, err := item.Info()
+		if err != nil || item.Name() == partial || !info.IsDir() && !info.Mode().IsRegular() {
+			continue
+		}
+		entries = append(entries, entryOf(path.Join(folder, item.Name()), info))
+	}
+	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Path, b.Path) })
+	return entries, nil
+}
+
+// Remove removes a file, and the folders it leaves empty.
+func (s *Shelf) Remove(session wire.SessionID, name string) error {
+	if err := CheckName(name); err != nil {
+		return err
+	}
+	root, err := s.folder(session, false)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	defer s.turn(session)()
+	info, err := root.Lstat(name)
+	if err != nil {
+		return fmt.Errorf("look at the file: %w", err)
+	}
+	if info.IsDir() {
+		return fmt.Errorf("%w: %q is a folder", ErrName, name)
+	}
+	if err := root.Remove(name); err != nil {
+		return fmt.Errorf("remove the file: %w", err)
+	}
+	for dir := path.Dir(name); dir != "." && root.Remove(dir) == nil; dir = path.Dir(dir) {
+	}
+	return nil
+}
+
+// RemoveAll removes all files of a session, for when the session is deleted.
+func (s *Shelf) RemoveAll(session wire.SessionID) error {
+	if err := session.Validate(); err != nil {
+		return err
+	}
+	defer s.turn(session)()
+	if err := s.root.RemoveAll(string(session)); err != nil {
+		return fmt.Errorf("remove the session's files: %w", err)
+	}
+	return nil
+}
