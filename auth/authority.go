@@ -2,8 +2,10 @@ package auth
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
-	"time"
+	"strings"
 
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -31,77 +33,132 @@ type Documents interface {
 type Config struct {
 	Mode Mode
 	// KeyFile holds the keys for signed tokens: a PEM public key, a JWKS, or
-	// a shared secret (see the docs of jwt.go).
+	// a shared secret (see the docs of keyfile.go).
 	KeyFile string
-	// Issuer and Audience must be in every signed token. With OIDC set, the
-	// keys come from the issuer's discovery document.
+	// Issuer and Audience must be in every signed token, unless empty. With
+	// OIDC set, the keys come from the issuer's discovery document instead of
+	// a file, and both are required.
 	Issuer   string
 	Audience string
 	OIDC     bool
-	Logger   *slog.Logger
+	Logger   *slog.Logger // nil discards
 }
 
+// localUser is who everybody is where people are not told apart.
+const localUser = "local"
+
 // Authority recognises people by their credentials.
-type Authority struct{}
+type Authority struct {
+	mode   Mode
+	docs   Documents
+	token  string
+	signed *verifier
+	log    *slog.Logger
+}
 
 // New makes an authority; it reads keys and makes the installation's token when
 // there is none.
 func New(ctx context.Context, cfg Config, docs Documents) (*Authority, error) {
-	panic("not built yet")
+	a := &Authority{mode: cfg.Mode, docs: docs, log: cfg.Logger}
+	if a.log == nil {
+		a.log = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	switch cfg.Mode {
+	case ModeNone:
+	case ModeToken:
+		a.token, err = a.installationToken(ctx)
+	case ModeJWT:
+		a.signed, err = newVerifier(cfg)
+	default:
+		err = fmt.Errorf("auth mode %q is none of %s, %s and %s", cfg.Mode, ModeNone, ModeToken, ModeJWT)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // Mode is the mode it was made with.
-func (a *Authority) Mode() Mode { panic("not built yet") }
+func (a *Authority) Mode() Mode { return a.mode }
 
 // Anonymous is who everybody is in mode none; it reports false in other modes.
-func (a *Authority) Anonymous() (Identity, bool) { panic("not built yet") }
+func (a *Authority) Anonymous() (Identity, bool) {
+	if a.mode != ModeNone {
+		return Identity{}, false
+	}
+	return local(), true
+}
+
+func local() Identity { return Identity{User: localUser, Roles: []Role{RoleAdmin}} }
 
 // Bearer recognises what came as a bearer token: the installation's token, a
-// signed token or an API key. The error is an [*Error] or the store's.
+// signed token or an API key. In mode none everything but an API key stands for
+// the local user. The error is an [*Error] or the store's.
 func (a *Authority) Bearer(ctx context.Context, token string) (Identity, error) {
-	panic("not built yet")
-}
-
-// APIKey recognises an API key.
-func (a *Authority) APIKey(ctx context.Context, key string) (Identity, error) {
-	panic("not built yet")
-}
-
-// Ticket recognises a one-time ticket and uses it up.
-func (a *Authority) Ticket(ctx context.Context, ticket string) (Identity, error) {
-	panic("not built yet")
-}
-
-// Cookie recognises the value of the browser's cookie.
-func (a *Authority) Cookie(ctx context.Context, value string) (Identity, error) {
-	panic("not built yet")
-}
-
-// NewCookie is a cookie value that stands for who, until the time returned.
-func (a *Authority) NewCookie(ctx context.Context, who Identity) (string, time.Time, error) {
-	panic("not built yet")
-}
-
-// NewTicket is a one-time ticket that stands for who, in session only unless
-// that is empty, for the next 30 s.
-func (a *Authority) NewTicket(ctx context.Context, who Identity, session wire.SessionID) (string, error) {
-	panic("not built yet")
-}
-
-// NewKey is an API key that stands for who. Only its hash is kept.
-func (a *Authority) NewKey(ctx context.Context, who Identity, name string) (string, error) {
-	panic("not built yet")
-}
-
-// SignOut ends everything that stands for user and is older than now, on all
-// replicas within a second.
-func (a *Authority) SignOut(ctx context.Context, user string) error { panic("not built yet") }
-
-// Watch calls gone with the user and the time of each sign-out, whichever
-// replica it happened on, until ctx ends.
-func (a *Authority) Watch(ctx context.Context, gone func(user string, at time.Time)) {
-	panic("not built yet")
+	switch {
+	case token == "":
+		return Identity{}, errNothing
+	case len(token) > maxToken:
+		return Identity{}, errRefused
+	case strings.HasPrefix(token, keyPrefix):
+		return a.APIKey(ctx, token)
+	case a.mode == ModeNone:
+		return local(), nil
+	case a.mode == ModeToken:
+		if !same(hash(token), hash(a.token)) {
+			return Identity{}, errRefused
+		}
+		return local(), nil
+	}
+	who, err := a.signed.verify(ctx, token)
+	if err != nil {
+		a.explain(ctx, err)
+		if errors.Is(err, store.ErrUnavailable) {
+			return Identity{}, fmt.Errorf("fetch the issuer's keys: %w", store.ErrUnavailable)
+		}
+		return Identity{}, refusal(err)
+	}
+	if err := a.notSignedOut(ctx, who); err != nil {
+		return Identity{}, err
+	}
+	return who, nil
 }
 
 // InstallationToken is the token of mode token, for the URL that the hub prints.
-func (a *Authority) InstallationToken() string { panic("not built yet") }
+// It is empty in other modes.
+func (a *Authority) InstallationToken() string { return a.token }
+
+// installationToken reads the token that all replicas share, or makes it.
+func (a *Authority) installationToken(ctx context.Context) (string, error) {
+	const name = "installation"
+	for {
+		d, err := a.docs.Get(ctx, tokenCollection, name)
+		if err == nil {
+			if len(d.Data) != secretText {
+				return "", &store.CorruptError{Where: tokenCollection + "/" + name, Reason: "not a token"}
+			}
+			return string(d.Data), nil
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return "", fmt.Errorf("read the installation's token: %w", err)
+		}
+		token := newSecret()
+		_, err = a.docs.Put(ctx, store.Document{Collection: tokenCollection, Name: name, Data: []byte(token)})
+		if err == nil {
+			return token, nil
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			return "", fmt.Errorf("keep the installation's token: %w", err)
+		}
+		// Another replica was faster; its token is the one.
+	}
+}
+
+// The answers to what is not accepted.
+var (
+	errNothing = &Error{Code: wire.CodeAuthRequired, Reason: "sign in first"}
+	errRefused = &Error{Code: wire.CodeAuthFailed, Reason: "the credentials were not accepted"}
+	errExpired = &Error{Code: wire.CodeTokenExpired, Reason: "the token has expired"}
+	errGone    = &Error{Code: wire.CodeAuthFailed, Reason: "signed out"}
+)

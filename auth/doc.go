@@ -1,7 +1,49 @@
 // Package auth recognises: it says who stands at the door.
 //
-// It owns credentials: the installation's token, signed tokens (JWT), API keys,
-// one-time tickets and the cookie of the browser, and their revocation. It does
-// not know sessions or routes: what somebody may do with a session is decided by
-// the door.
+// # What it owns
+//
+// Credentials and their end: the installation's token, signed tokens (JWT), API
+// keys, one-time tickets, the cookie of the browser, and signing out. It does
+// not know sessions or routes: what somebody may do with a session is decided
+// by the door. It keeps its things as documents of the store, so that all
+// replicas agree, each kind in a collection of its own:
+//
+//	auth-token        the installation's token, as it is
+//	auth-keys         API keys by their id, with the hash of the secret
+//	auth-tickets      tickets by their hash, 30 s
+//	auth-cookies      cookies by their hash, 7 days after the last use
+//	auth-revocations  when a user last signed out, by the hash of the name
+//	auth-signouts     sign-outs of the last two minutes, for [Authority.Watch]
+//
+// The installation's token is the one secret that is kept as it is: the hub
+// shows it in the URL to click at each start, which a hash could not do. Who
+// can read the store can read every session anyway.
+//
+// # Signing out
+//
+// [Authority.SignOut] ends the cookies, tickets and signed tokens of a user that
+// are older: each is compared with the time of the last sign-out when it is
+// used. API keys and the installation's token are not ended by it, for they
+// belong to programs and to the machine; keys are ended by
+// [Authority.RevokeKey]. Connections are closed all the same, whatever opened
+// them: both are told to every replica through Watch.
+//
+// # Who may call it
+//
+// The door and the hub's command line, from any goroutine.
+//
+// # When it is slow or stops
+//
+// It waits for the store as long as the caller's context allows, and for an
+// OpenID issuer at most 5 s. Both being away is an error that matches
+// [store.ErrUnavailable], never a refusal, so that nobody is signed out by an
+// outage. It starts no goroutine, but for an OpenID issuer go-oidc starts one
+// per fetch of keys, which ends within the same 5 s.
+//
+// # What it refuses
+//
+// Everything it does not know, as an [*Error] that says nothing of why. Signed
+// tokens over 8 KiB are not parsed. Algorithms are fixed by the keys, a key id
+// is only looked up among the keys that are there, and URLs or keys in a token's
+// header mean nothing. No secret is in an error or in the log.
 package auth

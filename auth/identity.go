@@ -17,6 +17,8 @@ const (
 	RoleViewer Role = "viewer" // looks, never touches
 )
 
+func (r Role) known() bool { return r == RoleAdmin || r == RoleUser || r == RoleViewer }
+
 // Identity is who somebody is taken for.
 type Identity struct {
 	User  string

@@ -1,5 +1,33 @@
 // Package quota counts: it says when somebody has done something too often.
 //
-// It owns the rate limits at the door: connects per user (shared over replicas
-// through the store) and per address, messages per connection.
+// # What it owns
+//
+// The rate limits at the door: connects of a user, which are shared by all
+// replicas through the store, connects of an address, requests of a user, and
+// messages of a connection. A limit of N means that never more than N pass in
+// any 60 s. It does not own limits of what a session holds or does; those are
+// the session's.
+//
+// Connects are counted exactly, second by second, in the collection
+// quota-connects, one small document per user and kind that goes away a minute
+// after the last one. Everything else is counted by one replica with a token
+// bucket: a burst, and a refill that makes N of both in 60 s (100 messages are
+// a burst of 20 and 80 more per minute). What is refused is not counted.
+//
+// # Who may call it
+//
+// The door: a [Keeper] from any goroutine, a [Connection] from the one that
+// reads it.
+//
+// # When it is slow or stops
+//
+// Counting a connect waits for the store for up to a second and then counts with
+// what this replica has seen itself, as it does when the store is away or other
+// replicas keep changing the same document. Nothing else waits.
+//
+// # What it refuses
+//
+// What is too much; it says how long to wait. Its memory is bounded: of
+// addresses and users at least the last 4,096 are remembered and at most twice
+// as many, and who is forgotten starts afresh.
 package quota

@@ -1,12 +1,15 @@
 package quota
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
+	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/everdesk/everdesk/store"
-	"github.com/everdesk/everdesk/wire"
 )
 
 // Documents is where counts are shared between replicas.
@@ -30,33 +33,81 @@ type Config struct {
 	Requests int
 }
 
+func (c Config) withDefaults() Config {
+	c.Connects = cmp.Or(c.Connects, 10)
+	c.Resumes = cmp.Or(c.Resumes, 60)
+	c.Strangers = cmp.Or(c.Strangers, 30)
+	c.Messages = cmp.Or(c.Messages, 100)
+	c.Interactions = cmp.Or(c.Interactions, 600)
+	c.Requests = cmp.Or(c.Requests, 300)
+	return c
+}
+
+const (
+	// remembered is how many users and addresses are.
+	remembered = 4096
+	// burstPart is which part of a limit may pass at once. Strangers may
+	// bring half, since a browser that starts opens its tabs together.
+	burstPart         = 5
+	burstPartStranger = 2
+)
+
 // Keeper counts for one replica.
-type Keeper struct{}
+type Keeper struct {
+	cfg    Config
+	shared shared
+
+	mu        sync.Mutex // guards the following, never while waiting
+	strangers recent[netip.Addr, *rate.Limiter]
+	requests  recent[string, *rate.Limiter]
+}
 
 // New makes a keeper.
-func New(cfg Config, docs Documents) *Keeper { panic("not built yet") }
+func New(cfg Config, docs Documents) *Keeper {
+	return &Keeper{
+		cfg:       cfg.withDefaults(),
+		shared:    newShared(docs),
+		strangers: newRecent[netip.Addr, *rate.Limiter](remembered),
+		requests:  newRecent[string, *rate.Limiter](remembered),
+	}
+}
 
 // Connect counts a connection of a user. It reports how long to wait when it is
 // one too many; 0 means that it is not. When the store is away it counts alone.
 func (k *Keeper) Connect(ctx context.Context, user string, resume bool) time.Duration {
-	panic("not built yet")
+	switch {
+	case k.cfg.Off:
+		return 0
+	case resume:
+		return k.shared.take(ctx, user, "resume", k.cfg.Resumes)
+	}
+	return k.shared.take(ctx, user, "fresh", k.cfg.Connects)
 }
 
-// Stranger counts a connection of an address that has not said who it is.
-func (k *Keeper) Stranger(addr netip.Addr) time.Duration { panic("not built yet") }
+// Stranger counts a connection of an address that has not said who it is. IPv6
+// addresses count by their /64, since that is what one household has.
+func (k *Keeper) Stranger(addr netip.Addr) time.Duration {
+	if k.cfg.Off {
+		return 0
+	}
+	addr = addr.Unmap().WithZone("")
+	if addr.Is6() {
+		net, _ := addr.Prefix(64) // 64 always fits
+		addr = net.Addr()
+	}
+	k.mu.Lock()
+	l := k.strangers.get(addr, func() *rate.Limiter { return newBucket(k.cfg.Strangers, burstPartStranger) })
+	k.mu.Unlock()
+	return take(l, time.Now())
+}
 
 // Request counts a REST call of a user.
-func (k *Keeper) Request(user string) time.Duration { panic("not built yet") }
-
-// Connection are the buckets of one connection. They cost nothing until used.
-type Connection struct{}
-
-// NewConnection makes the buckets of a connection. One goroutine uses them.
-func (k *Keeper) NewConnection() Connection { panic("not built yet") }
-
-// Message counts a message. It reports how long to wait when it is one too many.
-func (c *Connection) Message(p wire.ClientPayload) time.Duration { panic("not built yet") }
-
-// Bad counts a message that could not be understood and reports whether it was
-// the fifth in a minute.
-func (c *Connection) Bad() bool { panic("not built yet") }
+func (k *Keeper) Request(user string) time.Duration {
+	if k.cfg.Off {
+		return 0
+	}
+	k.mu.Lock()
+	l := k.requests.get(user, func() *rate.Limiter { return newBucket(k.cfg.Requests, burstPart) })
+	k.mu.Unlock()
+	return take(l, time.Now())
+}

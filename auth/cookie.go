@@ -1,0 +1,93 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+)
+
+const (
+	// cookieLife is how long a cookie lives after its last use.
+	cookieLife = 7 * 24 * time.Hour
+	// cookieStep is how much of that must be gone before a use is written
+	// down. Otherwise every request would be a write.
+	cookieStep = time.Hour
+)
+
+// NewCookie is a cookie value that stands for who, until the time returned. Its
+// use prolongs it, though never over who.Expires.
+func (a *Authority) NewCookie(ctx context.Context, who Identity) (string, time.Time, error) {
+	r, err := newRecord(who)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	end := r.cookieEnd()
+	ttl := time.Until(end)
+	if ttl <= 0 {
+		return "", time.Time{}, errExpired
+	}
+	value := newSecret()
+	if err := a.keep(ctx, cookieCollection, hashName(value), r, ttl); err != nil {
+		return "", time.Time{}, fmt.Errorf("keep cookie: %w", err)
+	}
+	return value, end, nil
+}
+
+// cookieEnd is when a cookie that is used now ends.
+func (r record) cookieEnd() time.Time {
+	end := time.Now().Add(cookieLife)
+	if !r.Until.IsZero() && r.Until.Before(end) {
+		return r.Until
+	}
+	return end
+}
+
+// Cookie recognises the value of the browser's cookie and prolongs its life.
+// Identity.Expires is the new end, in case the door wants to tell the browser.
+func (a *Authority) Cookie(ctx context.Context, value string) (Identity, error) {
+	if value == "" {
+		return Identity{}, errNothing
+	}
+	if len(value) != secretText {
+		return Identity{}, errRefused
+	}
+	name := hashName(value)
+	r, d, err := a.find(ctx, cookieCollection, name)
+	if err != nil {
+		return Identity{}, err
+	}
+	if r.over() {
+		return Identity{}, errExpired
+	}
+	who := r.identity()
+	who.Cookie = true
+	if err := a.notSignedOut(ctx, who); err != nil {
+		if errors.Is(err, errGone) {
+			// Tidying up; the store forgets it by itself as well.
+			_ = a.docs.Remove(ctx, cookieCollection, name, d.Version)
+		}
+		return Identity{}, err
+	}
+	who.Expires = time.Now().Add(d.TTL)
+	if end := r.cookieEnd(); end.Sub(who.Expires) > cookieStep {
+		who.Expires = a.prolong(ctx, d, who.Expires, end)
+	}
+	return who, nil
+}
+
+// prolong writes down that a cookie was used. Whoever has a good cookie is let
+// in even if that does not work, so it returns when the cookie ends now.
+func (a *Authority) prolong(ctx context.Context, d store.Document, before, end time.Time) time.Time {
+	d.TTL = time.Until(end)
+	_, err := a.docs.Put(ctx, d)
+	if err == nil {
+		return end
+	}
+	if !errors.Is(err, store.ErrConflict) { // a conflict: another request was faster
+		a.log.WarnContext(ctx, "cookie could not be prolonged", "err", err)
+	}
+	return before
+}

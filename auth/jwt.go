@@ -1,0 +1,262 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/everdesk/everdesk/store"
+)
+
+const (
+	// maxToken is the longest token that is looked at.
+	maxToken = 8 << 10
+	// leeway is how far clocks may differ.
+	leeway = 30 * time.Second
+	// maxRoles bounds how many roles of a token are looked at.
+	maxRoles = 64
+)
+
+// claims is what we read of a signed token.
+type claims struct {
+	jwt.RegisteredClaims
+	Roles roleNames `json:"roles"`
+	Role  roleNames `json:"role"`
+}
+
+// roleNames is one name or several.
+type roleNames []string
+
+// UnmarshalJSON implements json.Unmarshaler. What is neither a name nor a list
+// of names means no role: others have claims of that name for their own use.
+func (r *roleNames) UnmarshalJSON(data []byte) error {
+	var one string
+	var several []string
+	switch {
+	case json.Unmarshal(data, &one) == nil:
+		*r = roleNames{one}
+	case json.Unmarshal(data, &several) == nil:
+		*r = several[:min(len(several), maxRoles)]
+	}
+	return nil
+}
+
+// roles are those we know, or else that of a plain user.
+func (c claims) roles() []Role {
+	var roles []Role
+	for _, name := range slices.Concat(c.Roles, c.Role) {
+		if r := Role(name); r.known() && !slices.Contains(roles, r) {
+			roles = append(roles, r)
+		}
+	}
+	if roles == nil {
+		roles = []Role{RoleUser}
+	}
+	return roles
+}
+
+// What is wrong with a token beyond what the library checks.
+var (
+	errSubject = errors.New("no usable sub claim")
+	errLife    = errors.New("lives for more than a year")
+	errCrit    = errors.New("has critical headers")
+	errKey     = errors.New("no such key")
+)
+
+// identity reads claims that were verified.
+func (c claims) identity() (Identity, error) {
+	if store.CheckName("user", c.Subject) != nil {
+		return Identity{}, errSubject
+	}
+	who := Identity{User: c.Subject, Roles: c.roles(), Expires: c.ExpiresAt.Time}
+	switch {
+	case c.IssuedAt != nil:
+		who.Since = c.IssuedAt.Time
+	case c.NotBefore != nil:
+		who.Since = c.NotBefore.Time
+	}
+	// Sign-outs are not remembered for longer. A token that does not say when
+	// it was issued is measured from now.
+	begin := who.Since
+	if begin.IsZero() {
+		begin = time.Now()
+	}
+	if who.Expires.Sub(begin) > maxLife {
+		return Identity{}, errLife
+	}
+	return who, nil
+}
+
+// verifier recognises signed tokens by keys of a file or of an issuer.
+type verifier struct {
+	keys    keyring // of a file
+	issuer  *issuer // or of an OpenID issuer
+	options []jwt.ParserOption
+}
+
+func newVerifier(cfg Config) (*verifier, error) {
+	v := &verifier{options: []jwt.ParserOption{
+		jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(leeway), jwt.WithStrictDecoding(),
+	}}
+	if cfg.Issuer != "" {
+		v.options = append(v.options, jwt.WithIssuer(cfg.Issuer))
+	}
+	if cfg.Audience != "" {
+		v.options = append(v.options, jwt.WithAudience(cfg.Audience))
+	}
+	var err error
+	switch {
+	case cfg.OIDC && cfg.KeyFile != "":
+		return nil, errors.New("auth jwt takes its keys from a file or from an OpenID issuer, not from both")
+	case cfg.OIDC:
+		if cfg.Audience == "" {
+			return nil, errors.New("auth jwt with an OpenID issuer needs an audience; without one, tokens the issuer made for others would be good here")
+		}
+		v.issuer, err = newIssuer(cfg.Issuer)
+		v.options = append(v.options, jwt.WithValidMethods(issuerMethods()))
+	case cfg.KeyFile == "":
+		return nil, errors.New("auth jwt needs a key file or an OpenID issuer")
+	default:
+		v.keys, err = readKeys(cfg.KeyFile)
+		v.options = append(v.options, jwt.WithValidMethods(v.keys.methods()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return v, nil
+}
+
+// verify says whom a token stands for. Its errors are for the log; those that
+// match [store.ErrUnavailable] say nothing about the token.
+func (v *verifier) verify(ctx context.Context, token string) (Identity, error) {
+	if len(token) > maxToken {
+		return Identity{}, jwt.ErrTokenMalformed
+	}
+	var c claims
+	var err error
+	if v.issuer != nil {
+		err = v.remote(ctx, token, &c)
+	} else {
+		_, err = jwt.NewParser(v.options...).ParseWithClaims(token, &c, v.keys.find)
+	}
+	// A token of somebody without a name is no token at all, expired or not.
+	if c.Subject == "" && (err == nil || errors.Is(err, jwt.ErrTokenExpired)) {
+		return Identity{}, errSubject
+	}
+	if err != nil {
+		return Identity{}, err
+	}
+	return c.identity()
+}
+
+// remote verifies with the issuer's keys. The signature is checked by the
+// library that fetches the keys, everything else as for keys of a file.
+func (v *verifier) remote(ctx context.Context, token string, c *claims) error {
+	parser := jwt.NewParser(v.options...)
+	unverified, _, err := parser.ParseUnverified(token, &claims{})
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(issuerMethods(), unverified.Method.Alg()) {
+		return jwt.ErrTokenSignatureInvalid
+	}
+	if _, there := unverified.Header["crit"]; there {
+		return errCrit
+	}
+	payload, err := v.issuer.verify(ctx, token)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(payload, c); err != nil {
+		return jwt.ErrTokenMalformed
+	}
+	return jwt.NewValidator(v.options...).Validate(c)
+}
+
+// refusal is what is said to who sent a token. Only a token that is good but for
+// its age has expired.
+func refusal(err error) error {
+	if !errors.Is(err, jwt.ErrTokenExpired) {
+		return errRefused
+	}
+	for _, other := range []error{
+		jwt.ErrTokenSignatureInvalid, jwt.ErrTokenUnverifiable, jwt.ErrTokenMalformed, jwt.ErrTokenInvalidAudience,
+		jwt.ErrTokenInvalidIssuer, jwt.ErrTokenNotValidYet, jwt.ErrTokenUsedBeforeIssued, jwt.ErrTokenRequiredClaimMissing,
+	} {
+		if errors.Is(err, other) {
+			return errRefused
+		}
+	}
+	return errExpired
+}
+
+// explain writes down why a token was not accepted, in words that hold nothing
+// of the token.
+func (a *Authority) explain(ctx context.Context, err error) {
+	known := []error{
+		store.ErrUnavailable, errSubject, errLife, errCrit, errKey, jwt.ErrTokenExpired, jwt.ErrTokenInvalidAudience,
+		jwt.ErrTokenInvalidIssuer, jwt.ErrTokenNotValidYet, jwt.ErrTokenUsedBeforeIssued,
+		jwt.ErrTokenRequiredClaimMissing, jwt.ErrTokenSignatureInvalid, jwt.ErrTokenMalformed,
+	}
+	cause := "unknown"
+	for _, k := range known {
+		if errors.Is(err, k) {
+			cause = k.Error()
+			break
+		}
+	}
+	a.log.DebugContext(ctx, "signed token was not accepted", "cause", cause)
+}
+
+// keyring are the keys of a file by their id. A key without one has the id "".
+type keyring map[string]verifyKey
+
+// verifyKey is a key and the one algorithm it is for.
+type verifyKey struct {
+	method string
+	key    any // []byte, *rsa.PublicKey or ed25519.PublicKey
+}
+
+func (k keyring) methods() []string {
+	var methods []string
+	for _, key := range k {
+		if !slices.Contains(methods, key.method) {
+			methods = append(methods, key.method)
+		}
+	}
+	return methods
+}
+
+// find is the key for a token whose header was read. A key id is looked up here
+// and nowhere else; a token without one is for the only key there is.
+func (k keyring) find(t *jwt.Token) (any, error) {
+	if _, there := t.Header["crit"]; there {
+		return nil, errCrit
+	}
+	id, there := t.Header["kid"]
+	if !there && len(k) == 1 {
+		for _, only := range k {
+			return only.use(t)
+		}
+	}
+	name, ok := id.(string)
+	key, known := k[name]
+	if !ok || !known || name == "" {
+		return nil, errKey
+	}
+	return key.use(t)
+}
+
+// use refuses a token that was signed by other means than the key is for, such
+// as with a public key taken for a secret.
+func (k verifyKey) use(t *jwt.Token) (any, error) {
+	if t.Method.Alg() != k.method {
+		return nil, fmt.Errorf("%w for this algorithm", errKey)
+	}
+	return k.key, nil
+}

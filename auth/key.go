@@ -1,0 +1,130 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+)
+
+// keyPrefix begins every API key, so that scanners for leaked secrets can find
+// them and a bearer token can be told from one.
+const keyPrefix = "edk_"
+
+// keyID is how long the id of a key is: 8 bytes in hex.
+const keyID = 16
+
+// Key is what can be known of an API key.
+type Key struct {
+	ID      string
+	Name    string
+	User    string
+	Roles   []Role
+	Created time.Time
+	Expires time.Time // zero: never
+}
+
+// NewKey is an API key that stands for who, until who.Expires if that is set.
+// It has the form edk_ID_SECRET. Only its hash is kept.
+func (a *Authority) NewKey(ctx context.Context, who Identity, name string) (string, error) {
+	r, err := newRecord(who)
+	if err != nil {
+		return "", err
+	}
+	if name != "" {
+		if err := store.CheckName("key name", name); err != nil {
+			return "", err
+		}
+	}
+	var random [keyID / 2]byte
+	_, _ = rand.Read(random[:]) // never fails: the program ends instead
+	id, secret := hex.EncodeToString(random[:]), newSecret()
+	sum := hash(secret)
+	r.Name, r.Hash = name, sum[:]
+	var ttl time.Duration
+	if !r.Until.IsZero() {
+		if ttl = time.Until(r.Until); ttl <= 0 {
+			return "", fmt.Errorf("%w: a key that has expired already", store.ErrInvalid)
+		}
+	}
+	if err := a.keep(ctx, keyCollection, id, r, ttl); err != nil {
+		return "", fmt.Errorf("keep API key: %w", err)
+	}
+	return keyPrefix + id + "_" + secret, nil
+}
+
+// APIKey recognises an API key.
+func (a *Authority) APIKey(ctx context.Context, key string) (Identity, error) {
+	if key == "" {
+		return Identity{}, errNothing
+	}
+	rest, ok := strings.CutPrefix(key, keyPrefix)
+	if !ok || len(rest) != keyID+1+secretText || rest[keyID] != '_' || !isKeyID(rest[:keyID]) {
+		return Identity{}, errRefused
+	}
+	r, _, err := a.find(ctx, keyCollection, rest[:keyID])
+	if err != nil {
+		return Identity{}, err
+	}
+	if len(r.Hash) != sha256.Size || !same([sha256.Size]byte(r.Hash), hash(rest[keyID+1:])) {
+		return Identity{}, errRefused
+	}
+	if r.over() {
+		return Identity{}, errExpired
+	}
+	return r.identity(), nil
+}
+
+// Keys lists the API keys in the order of their ids.
+func (a *Authority) Keys(ctx context.Context, after string, limit int) (store.Page[Key], error) {
+	docs, err := a.docs.Documents(ctx, keyCollection, after, limit)
+	if err != nil {
+		return store.Page[Key]{}, fmt.Errorf("list API keys: %w", err)
+	}
+	page := store.Page[Key]{Next: docs.Next}
+	for _, d := range docs.Items {
+		r, err := decode[record](d)
+		if err != nil {
+			return store.Page[Key]{}, err
+		}
+		page.Items = append(page.Items, Key{
+			ID: d.Name, Name: r.Name, User: r.User, Roles: r.Roles, Created: r.Created, Expires: r.Until,
+		})
+	}
+	return page, nil
+}
+
+// RevokeKey ends an API key. The user's connections are closed on all replicas,
+// for nobody knows any more which of them the key opened; whoever has another
+// credential may come back. A key that is not there is [store.ErrNotFound].
+func (a *Authority) RevokeKey(ctx context.Context, id string) error {
+	if !isKeyID(id) {
+		return fmt.Errorf("API key: %w", store.ErrNotFound)
+	}
+	d, err := a.docs.Get(ctx, keyCollection, id)
+	if err != nil {
+		return fmt.Errorf("API key: %w", err)
+	}
+	err = a.docs.Remove(ctx, keyCollection, id, d.Version)
+	if errors.Is(err, store.ErrConflict) {
+		err = store.ErrNotFound // keys do not change, so it was removed meanwhile
+	}
+	if err != nil {
+		return fmt.Errorf("remove API key: %w", err)
+	}
+	r, err := decode[record](d)
+	if err != nil {
+		return err
+	}
+	return a.announce(ctx, signOut{User: r.User, At: time.Now()})
+}
+
+func isKeyID(id string) bool {
+	return len(id) == keyID && strings.Trim(id, "0123456789abcdef") == ""
+}

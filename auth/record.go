@@ -1,0 +1,97 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Where things are kept.
+const (
+	tokenCollection      = "auth-token"
+	keyCollection        = "auth-keys"
+	ticketCollection     = "auth-tickets"
+	cookieCollection     = "auth-cookies"
+	revocationCollection = "auth-revocations"
+	signOutCollection    = "auth-signouts"
+)
+
+// record is what is kept of a key, ticket or cookie: whom it stands for.
+type record struct {
+	User    string         `json:"user"`
+	Roles   []Role         `json:"roles"`
+	Session wire.SessionID `json:"session,omitempty"`
+	Created time.Time      `json:"created"`
+	// Until is when it ends however much it is used.
+	Until time.Time `json:"until,omitzero"`
+
+	// Name and Hash are those of an API key.
+	Name string `json:"name,omitempty"`
+	Hash []byte `json:"hash,omitempty"`
+}
+
+// newRecord checks whom something shall stand for.
+func newRecord(who Identity) (record, error) {
+	if err := store.CheckName("user", who.User); err != nil {
+		return record{}, err
+	}
+	roles := slices.Clone(who.Roles)
+	if len(roles) == 0 {
+		roles = []Role{RoleUser}
+	}
+	for _, r := range roles {
+		if !r.known() {
+			return record{}, fmt.Errorf("%w: no role %q", store.ErrInvalid, r)
+		}
+	}
+	if who.Session != "" {
+		if err := who.Session.Validate(); err != nil {
+			return record{}, err
+		}
+	}
+	return record{User: who.User, Roles: roles, Session: who.Session, Created: time.Now(), Until: who.Expires}, nil
+}
+
+func (r record) identity() Identity {
+	return Identity{User: r.User, Roles: r.Roles, Session: r.Session, Since: r.Created, Expires: r.Until}
+}
+
+func (r record) over() bool { return !r.Until.IsZero() && !time.Now().Before(r.Until) }
+
+// keep writes a new document.
+func (a *Authority) keep(ctx context.Context, collection, name string, r record, ttl time.Duration) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode document of %s: %w", collection, err)
+	}
+	_, err = a.docs.Put(ctx, store.Document{Collection: collection, Name: name, Data: data, TTL: ttl})
+	return err
+}
+
+// find reads a document. What is not there is refused.
+func (a *Authority) find(ctx context.Context, collection, name string) (record, store.Document, error) {
+	d, err := a.docs.Get(ctx, collection, name)
+	if errors.Is(err, store.ErrNotFound) {
+		return record{}, d, errRefused
+	}
+	if err != nil {
+		return record{}, d, err
+	}
+	r, err := decode[record](d)
+	return r, d, err
+}
+
+func decode[T any](d store.Document) (T, error) {
+	var v T
+	if json.Unmarshal(d.Data, &v) != nil {
+		// The reason is left out: it could quote what is not to be seen.
+		return v, &store.CorruptError{Where: "document of " + d.Collection, Reason: "not what is kept there"}
+	}
+	return v, nil
+}

@@ -1,0 +1,80 @@
+package quota
+
+import (
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+const (
+	// badLimit and refusedLimit are which one in a minute is too many.
+	badLimit     = 5
+	refusedLimit = 3
+)
+
+// Connection are the buckets of one connection. They cost nothing until used.
+type Connection struct {
+	k *Keeper
+	// used is nil until something is counted: most connections only watch.
+	used *buckets
+}
+
+type buckets struct {
+	messages     *rate.Limiter
+	interactions *rate.Limiter
+	// bad and refused are when the last ones were, the oldest first.
+	bad     [badLimit - 1]time.Time
+	refused [refusedLimit - 1]time.Time
+}
+
+// NewConnection makes the buckets of a connection. One goroutine uses them.
+func (k *Keeper) NewConnection() Connection { return Connection{k: k} }
+
+// Message counts a message. It reports how long to wait when it is one too many.
+// Answers to the hub's own questions, pong and auth, are free.
+func (c *Connection) Message(p wire.ClientPayload) time.Duration {
+	if c.k.cfg.Off {
+		return 0
+	}
+	var bucket **rate.Limiter
+	var n int
+	switch p.(type) {
+	case wire.Pong, *wire.Pong, wire.Auth, *wire.Auth:
+		return 0
+	case wire.UserInteractions, *wire.UserInteractions:
+		bucket, n = &c.buckets().interactions, c.k.cfg.Interactions
+	default:
+		bucket, n = &c.buckets().messages, c.k.cfg.Messages
+	}
+	if *bucket == nil {
+		*bucket = newBucket(n, burstPart)
+	}
+	return take(*bucket, time.Now())
+}
+
+// Bad counts a message that could not be understood and reports whether it was
+// the fifth in a minute. It counts even when limits are off.
+func (c *Connection) Bad() bool { return strike(c.buckets().bad[:]) }
+
+// Refused counts a message that was one too many and reports whether it was the
+// third such in a minute, after which the door closes.
+func (c *Connection) Refused() bool { return strike(c.buckets().refused[:]) }
+
+func (c *Connection) buckets() *buckets {
+	if c.used == nil {
+		c.used = new(buckets)
+	}
+	return c.used
+}
+
+// strike puts now behind the last times and reports whether the first of them
+// was less than a minute ago.
+func strike(last []time.Time) bool {
+	now := time.Now()
+	out := !last[0].IsZero() && now.Sub(last[0]) < minute
+	copy(last, last[1:])
+	last[len(last)-1] = now
+	return out
+}
