@@ -1,25 +1,48 @@
 package desk
 
 import (
+	"math"
+	"reflect"
+	"time"
+
 	"github.com/everdesk/everdesk/wire"
 )
 
 // State is a desktop at one position of its log. Make it with [New] or
 // [Restore].
 type State struct {
+	tables
 	session wire.SessionID
 	at      wire.Position
+	// streams sums up the pieces of each text.
+	streams map[streamKey]stream
+	// toastsDue is when the first toast goes; never when there is none.
+	toastsDue wire.Millis
+	// rowBytes is what the texts of all rows take.
+	rowBytes int
 }
+
+// firstMonitor is always there.
+const firstMonitor wire.MonitorID = "monitor-0"
 
 // New is the desktop of a session whose log is empty: monitor-0 and nothing
 // else.
-func New(session wire.SessionID) *State { return &State{session: session} }
-
-// Restore is the desktop that was kept as [Change]s, at the position of the
-// last event that was applied to it.
-func Restore(session wire.SessionID, at wire.Position, tables map[string]map[string][]byte) (*State, error) {
-	panic("not built yet")
+func New(session wire.SessionID) *State {
+	s := &State{session: session, tables: newTables(), toastsDue: never}
+	s.addFirstMonitor()
+	s.monitors.settle() // who restores nothing has it too
+	return s
 }
+
+// addFirstMonitor makes monitor-0 if it is not there.
+func (s *State) addFirstMonitor() {
+	if s.monitors.get(firstMonitor) == nil {
+		s.monitors.put(firstMonitor, wire.MonitorStatus{MonitorID: firstMonitor, State: wire.MonitorIdle})
+	}
+}
+
+// Session is the session's id.
+func (s *State) Session() wire.SessionID { return s.session }
 
 // At is the position of the newest event applied.
 func (s *State) At() wire.Position { return s.at }
@@ -28,39 +51,233 @@ func (s *State) At() wire.Position { return s.at }
 // not newer than [State.At] changes nothing. A session_state in mode snapshot
 // replaces everything. Types that mean nothing to the desktop only move the
 // position.
-func (s *State) Apply(e wire.Event) { panic("not built yet") }
-
-// Check says why an action may not be done now, or nil. Only actions that pass
-// may become events.
-func (s *State) Check(monitor wire.MonitorID, a wire.Action) *Refusal { panic("not built yet") }
-
-// Refusal is why an action may not be done.
-type Refusal struct {
-	Code   wire.Code
-	Reason string
+//
+// What an event carries is shared with the state and with snapshots, so nobody
+// may change it afterwards.
+func (s *State) Apply(e wire.Event) {
+	if p, ok := e.Data.(wire.SessionState); ok {
+		if p.Mode == wire.StateSnapshot {
+			s.load(p)
+		}
+		return
+	}
+	if e.At.Compare(s.at) <= 0 {
+		return
+	}
+	s.at = e.At
+	now := millis(e.Time)
+	if p, ok := e.Data.(wire.MessageRejected); ok && p.To != "" {
+		return // all others do not even learn the time from it
+	}
+	s.applyPayload(e.Data, now)
+	if now >= s.toastsDue {
+		s.pruneToasts(now)
+	}
 }
 
-// Error implements error.
-func (r *Refusal) Error() string { return r.Reason }
-
-// Snapshot is the whole state in the order everybody agrees on, for all
-// monitors or for some. Mode, LastMessageID and what the log says are filled in;
-// Reason and HeartbeatMS are the caller's.
-func (s *State) Snapshot(monitors ...wire.MonitorID) wire.SessionState { panic("not built yet") }
-
-// Hash is the same for everybody who has seen the same log: a digest of the
-// snapshot without what differs between connections.
-func (s *State) Hash() string { panic("not built yet") }
-
-// Change is one field of a table that has to be written; no value means that it
-// goes.
-type Change struct {
-	Table, Field string
-	Value        []byte
+func (s *State) applyPayload(data wire.ServerPayload, now wire.Millis) {
+	switch p := data.(type) {
+	case wire.Actions:
+		in := actionContext{monitor: p.MonitorID, agent: p.AgentID, message: p.MessageID, now: now}
+		if in.monitor == "" {
+			in.monitor = firstMonitor
+		}
+		for _, a := range p.Actions {
+			s.act(in, a)
+		}
+	case wire.MonitorStatus:
+		s.setMonitor(p)
+	case wire.ApprovalRequest:
+		s.openDialog(p, now)
+	case wire.DialogClosed:
+		s.dialogs.drop(p.DialogID)
+	case wire.PromptClosed:
+		s.prompts.drop(p.PromptID)
+	case wire.Presence:
+		s.presence.put(only{}, p)
+	case wire.OwnerChanged:
+		a, _ := s.about.value(only{})
+		a.Owner = p.Replica
+		s.about.put(only{}, a)
+	case wire.SessionRenamed:
+		a, _ := s.about.value(only{})
+		a.Title = p.Title
+		s.about.put(only{}, a)
+	case wire.MessageAccepted:
+		s.accept(p, now)
+	case wire.MessageQueued:
+		s.enqueue(p, now)
+	case wire.MessageRejected:
+		s.dequeue(p.MessageID)
+	case wire.QueueUpdated:
+		s.setQueue(p)
+	case wire.AgentThinking:
+		s.think(p, now)
+	case wire.AgentResponse:
+		s.respond(p, now)
+	case wire.ToolProgress:
+		s.useTool(p, now)
+	case wire.WindowAgentStatus:
+		s.setWindowAgent(p, now)
+	case wire.TurnInterrupted:
+		s.endAgent(p.AgentID)
+	case wire.MessageUpdated:
+		s.setRow(p)
+	case wire.HistoryRewound:
+		s.rewind(p)
+	}
 }
 
-// Changes are what has to be written to keep the state, since the last call.
-func (s *State) Changes() []Change { panic("not built yet") }
+// actionContext is what an action needs to know of the event it came in.
+type actionContext struct {
+	monitor wire.MonitorID
+	agent   wire.AgentID
+	message wire.MessageID
+	now     wire.Millis
+}
 
-// All is the whole state as changes.
-func (s *State) All() []Change { panic("not built yet") }
+// act does one of the actions.
+func (s *State) act(in actionContext, action wire.Action) {
+	switch a := plain(action).(type) {
+	case wire.WindowCreate:
+		s.createWindow(in, a)
+	case wire.WindowClose:
+		if k, r := s.find(in.monitor, a.WindowID); r != nil {
+			s.windows.drop(k)
+		}
+	case wire.WindowFocus:
+		s.focusWindow(in.monitor, a.WindowID)
+	case wire.WindowMinimize:
+		s.minimizeWindow(in.monitor, a.WindowID)
+	case wire.WindowMaximize:
+		s.maximizeWindow(in.monitor, a.WindowID)
+	case wire.WindowRestore:
+		s.restoreWindow(in.monitor, a.WindowID)
+	case wire.WindowMove:
+		if w := s.edit(in.monitor, a.WindowID); w != nil {
+			w.Bounds.X, w.Bounds.Y = finite(a.X), finite(a.Y)
+		}
+	case wire.WindowResize:
+		if w := s.edit(in.monitor, a.WindowID); w != nil {
+			w.Bounds.W, w.Bounds.H = finite(a.W), finite(a.H)
+		}
+	case wire.WindowSetTitle:
+		if w := s.edit(in.monitor, a.WindowID); w != nil {
+			w.Title = a.Title
+		}
+	case wire.WindowSetContent:
+		if w := s.edit(in.monitor, a.WindowID); w != nil {
+			w.Content = plainContent(a.Content)
+		}
+	case wire.WindowUpdateContent:
+		s.updateWindow(in.monitor, a)
+	case wire.WindowLock:
+		if w := s.edit(in.monitor, a.WindowID); w != nil {
+			w.Lock = a.AgentID
+		}
+	case wire.WindowUnlock:
+		if w := s.edit(in.monitor, a.WindowID); w != nil {
+			w.Lock = ""
+		}
+	default:
+		s.actBeside(in, a)
+	}
+}
+
+// actBeside does the actions that concern no window. Captures and refreshed
+// apps leave nothing behind.
+func (s *State) actBeside(in actionContext, action wire.Action) {
+	switch a := action.(type) {
+	case wire.NotificationShow:
+		s.showNotification(in, a.Notification)
+	case wire.NotificationDismiss:
+		s.notifications.drop(a.ID)
+	case wire.ToastShow:
+		s.showToast(in, a.Toast)
+	case wire.ToastDismiss:
+		s.toasts.drop(a.ID)
+		s.findToastsDue()
+	case wire.DialogConfirm:
+		s.openDialog(wire.ApprovalRequest{
+			DialogID: a.ID, Title: a.Title, Message: a.Message, ConfirmText: a.ConfirmText, CancelText: a.CancelText,
+			PermissionOptions: a.PermissionOptions, AgentID: in.by(a.AgentID), MonitorID: in.monitor, MessageID: in.message,
+		}, in.now)
+	case wire.PromptShow:
+		s.openPrompt(in, a)
+	case wire.PromptDismiss:
+		s.prompts.drop(a.ID)
+	case wire.AppBadge:
+		s.setBadge(a)
+	case wire.CreateShortcut:
+		s.createShortcut(a.Shortcut)
+	case wire.RemoveShortcut:
+		s.shortcuts.drop(a.ShortcutID)
+	case wire.UpdateShortcut:
+		s.updateShortcut(a)
+	}
+}
+
+// by is the agent that acted.
+func (in actionContext) by(agent wire.AgentID) wire.AgentID {
+	if agent != "" {
+		return agent
+	}
+	return in.agent
+}
+
+// setMonitor makes, changes or removes a monitor.
+func (s *State) setMonitor(p wire.MonitorStatus) {
+	id := p.MonitorID
+	if p.State == wire.MonitorRemoved {
+		if id != firstMonitor {
+			s.removeMonitor(id)
+		}
+		return
+	}
+	if s.addMonitor(id) {
+		p.MessageID = ""
+		s.monitors.put(id, p)
+	}
+}
+
+// addMonitor says whether a monitor is there, and makes it if there is room.
+func (s *State) addMonitor(id wire.MonitorID) bool {
+	if s.monitors.get(id) != nil {
+		return true
+	}
+	if id == "" || s.monitors.len() >= MaxMonitors {
+		return false
+	}
+	s.monitors.put(id, wire.MonitorStatus{MonitorID: id, State: wire.MonitorIdle})
+	return true
+}
+
+func (s *State) removeMonitor(id wire.MonitorID) {
+	s.monitors.drop(id)
+	s.queues.drop(id)
+	s.windows.dropIf(func(w *wire.WindowState) bool { return w.MonitorID == id })
+	s.dialogs.dropIf(func(d *wire.ApprovalRequest) bool { return d.MonitorID == id })
+	s.prompts.dropIf(func(p *wire.OpenPrompt) bool { return p.MonitorID == id })
+	s.notifications.dropIf(func(n *wire.ShownNotification) bool { return n.MonitorID == id })
+	s.toasts.dropIf(func(t *wire.ShownToast) bool { return t.MonitorID == id })
+	s.findToastsDue()
+}
+
+// never is after every time.
+const never wire.Millis = math.MaxInt64
+
+// millis is a time as snapshots show it.
+func millis(t time.Time) wire.Millis { return wire.Millis(t.UnixMilli()) }
+
+// plain is what a pointer in an interface points to: both are written the same
+// way.
+func plain[T any](v T) T {
+	p := reflect.ValueOf(v)
+	if p.Kind() != reflect.Pointer || p.IsNil() {
+		return v
+	}
+	if out, ok := reflect.TypeAssert[T](p.Elem()); ok {
+		return out
+	}
+	return v
+}

@@ -25,8 +25,21 @@ func (f Format[T]) Append(dst []byte, v *T) []byte {
 
 // Decode reads JSON as strictly as a client's frame. The error is an [*Error].
 func (f Format[T]) Decode(data []byte) (T, error) {
+	return f.read(data, clientText)
+}
+
+// Shape returns the form of T.
+func (f Format[T]) Shape() *Shape { return f.shape }
+
+// DecodeOwn reads what Append wrote. Free-form values in it are taken as they
+// are in events: a client could not send some of them that deep or that way.
+func (f Format[T]) DecodeOwn(data []byte) (T, error) {
+	return f.read(data, hubText)
+}
+
+func (f Format[T]) read(data []byte, rules textRules) (T, error) {
 	var v T
-	if err := checkText(data, clientText); err != nil {
+	if err := checkText(data, rules); err != nil {
 		return v, err
 	}
 	data = data[skipSpace(data, 0):]
@@ -37,6 +50,3 @@ func (f Format[T]) Decode(data []byte) (T, error) {
 	}
 	return v, nil
 }
-
-// Shape returns the form of T.
-func (f Format[T]) Shape() *Shape { return f.shape }

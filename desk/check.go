@@ -1,0 +1,247 @@
+package desk
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Refusal is why an action may not be done.
+type Refusal struct {
+	Code   wire.Code
+	Reason string
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.Reason }
+
+func refuse(code wire.Code, format string, args ...any) *Refusal {
+	return &Refusal{Code: code, Reason: fmt.Sprintf(format, args...)}
+}
+
+func refuseNow(format string, args ...any) *Refusal {
+	return refuse(wire.CodeSessionInvalidState, format, args...)
+}
+
+// Check says why an action of an agent or a program may not be done now, or nil.
+// Only actions that pass may become events. Locks bind it: the action's agentId
+// must be that of the lock. That the monitor is there is for the caller to see
+// to: it makes monitors.
+func (s *State) Check(monitor wire.MonitorID, a wire.Action) *Refusal {
+	return s.check(monitor, a, false)
+}
+
+// CheckUser is [State.Check] for what the user did by hand. Locks keep agents
+// from each other, not the user from the desktop.
+func (s *State) CheckUser(monitor wire.MonitorID, a wire.Action) *Refusal {
+	return s.check(monitor, a, true)
+}
+
+// CheckAll is [State.Check] for actions that are done one after the other, so
+// that the second may use what the first made. The first refusal counts.
+func (s *State) CheckAll(monitor wire.MonitorID, actions []wire.Action) *Refusal {
+	if len(actions) == 1 {
+		return s.Check(monitor, actions[0])
+	}
+	try := &State{tables: s.tables, toastsDue: s.toastsDue}
+	try.monitors, try.windows = s.monitors.clone(), s.windows.clone()
+	try.dialogs, try.prompts = s.dialogs.clone(), s.prompts.clone()
+	try.notifications, try.toasts = s.notifications.clone(), s.toasts.clone()
+	try.badges, try.shortcuts = s.badges.clone(), s.shortcuts.clone()
+	for i, a := range actions {
+		if r := try.Check(monitor, a); r != nil {
+			r.Reason = fmt.Sprintf("action %d: %s", i, r.Reason)
+			return r
+		}
+		try.act(actionContext{monitor: monitor}, a)
+	}
+	return nil
+}
+
+func (s *State) check(monitor wire.MonitorID, action wire.Action, user bool) *Refusal {
+	if monitor == "" {
+		monitor = firstMonitor
+	}
+	switch a := plain(action).(type) {
+	case nil:
+		return refuse(wire.CodeInvalidMessage, "there is no action")
+	case wire.WindowCreate:
+		return s.checkCreate(monitor, a, user)
+	case wire.WindowClose:
+		return s.checkLock(monitor, a.WindowID, a.AgentID, user)
+	case wire.WindowFocus:
+		return s.checkWindow(monitor, a.WindowID)
+	case wire.WindowMinimize:
+		return s.checkWindow(monitor, a.WindowID)
+	case wire.WindowMaximize:
+		return s.checkWindow(monitor, a.WindowID)
+	case wire.WindowRestore:
+		return s.checkWindow(monitor, a.WindowID)
+	case wire.WindowMove:
+		return first(s.checkWindow(monitor, a.WindowID), checkBounds(a.X, a.Y))
+	case wire.WindowResize:
+		return first(s.checkWindow(monitor, a.WindowID), checkBounds(a.W, a.H))
+	case wire.WindowSetTitle:
+		return s.checkWindow(monitor, a.WindowID)
+	case wire.WindowSetContent:
+		return first(s.checkLock(monitor, a.WindowID, a.AgentID, user), checkContent(a.Content))
+	case wire.WindowUpdateContent:
+		return s.checkUpdate(monitor, a, user)
+	case wire.WindowLock:
+		return s.checkLock(monitor, a.WindowID, a.AgentID, user)
+	case wire.WindowUnlock:
+		return s.checkLock(monitor, a.WindowID, a.AgentID, user)
+	case wire.WindowCapture:
+		return s.checkWindow(monitor, a.WindowID)
+	default:
+		return s.checkBeside(a)
+	}
+}
+
+// checkBeside checks the actions that concern no window.
+func (s *State) checkBeside(action wire.Action) *Refusal {
+	switch a := action.(type) {
+	case wire.NotificationDismiss:
+		if s.notifications.get(a.ID) == nil {
+			return refuseNow("there is no notification %q", a.ID)
+		}
+	case wire.ToastDismiss:
+		if s.toasts.get(a.ID) == nil {
+			return refuseNow("there is no toast %q", a.ID)
+		}
+	case wire.DialogConfirm:
+		if s.dialogs.get(a.ID) == nil && s.dialogs.len() >= MaxDialogs {
+			return refuseNow("%d dialogs are open already", MaxDialogs)
+		}
+	case wire.PromptShow:
+		if s.prompts.get(a.ID) == nil && s.prompts.len() >= MaxPrompts {
+			return refuseNow("%d prompts are open already", MaxPrompts)
+		}
+	case wire.PromptDismiss:
+		if s.prompts.get(a.ID) == nil {
+			return refuse(wire.CodeHITLRequestExpired, "there is no prompt %q", a.ID)
+		}
+	case wire.AppBadge:
+		if a.Count != 0 && s.badges.get(a.AppID) == nil && s.badges.len() >= MaxBadges {
+			return refuseNow("%d apps have badges already", MaxBadges)
+		}
+	case wire.CreateShortcut:
+		if s.shortcuts.get(a.Shortcut.ID) == nil && s.shortcuts.len() >= MaxShortcuts {
+			return refuseNow("there are %d shortcuts already", MaxShortcuts)
+		}
+	case wire.RemoveShortcut:
+		return s.checkShortcut(a.ShortcutID)
+	case wire.UpdateShortcut:
+		return s.checkShortcut(a.ShortcutID)
+	}
+	return nil
+}
+
+// first is the first of some refusals.
+func first(refusals ...*Refusal) *Refusal {
+	for _, r := range refusals {
+		if r != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+func (s *State) checkShortcut(id wire.ShortcutID) *Refusal {
+	if s.shortcuts.get(id) == nil {
+		return refuseNow("there is no shortcut %q", id)
+	}
+	return nil
+}
+
+func (s *State) checkWindow(monitor wire.MonitorID, id wire.WindowID) *Refusal {
+	if _, r := s.find(monitor, id); r == nil {
+		return refuseNow("there is no window %q on %s", id, monitor)
+	}
+	return nil
+}
+
+// checkLock checks an action that a lock keeps from all others.
+func (s *State) checkLock(monitor wire.MonitorID, id wire.WindowID, agent wire.AgentID, user bool) *Refusal {
+	_, r := s.find(monitor, id)
+	if r == nil {
+		return s.checkWindow(monitor, id)
+	}
+	return lockedOut(&r.value, agent, user)
+}
+
+func lockedOut(w *wire.WindowState, agent wire.AgentID, user bool) *Refusal {
+	if user || w.Lock == "" || w.Lock == agent {
+		return nil
+	}
+	return refuseNow("window %q is locked by %s", w.WindowID, w.Lock)
+}
+
+// checkCreate checks a new window. To replace a locked one is to close it.
+func (s *State) checkCreate(monitor wire.MonitorID, a wire.WindowCreate, user bool) *Refusal {
+	if a.WindowID == "" {
+		return refuse(wire.CodeInvalidMessage, "a window needs an id")
+	}
+	if r := s.windows.get(windowKey{monitor, a.WindowID}); r != nil {
+		if refusal := lockedOut(&r.value, a.AgentID, user); refusal != nil {
+			return refusal
+		}
+	} else if s.windows.len() >= MaxWindows {
+		return refuseNow("%d windows are open already", MaxWindows)
+	}
+	return first(checkBounds(a.Bounds.X, a.Bounds.Y, a.Bounds.W, a.Bounds.H), checkContent(a.Content))
+}
+
+func checkBounds(values ...float64) *Refusal {
+	for _, v := range values {
+		if math.IsNaN(v) || math.Abs(v) > MaxBound {
+			return refuse(wire.CodeInvalidMessage, "%v is no place or size on a desktop", v)
+		}
+	}
+	return nil
+}
+
+// checkContent bounds what a window shows.
+func checkContent(c wire.Content) *Refusal {
+	c = plain(c)
+	if c == nil {
+		return refuse(wire.CodeInvalidMessage, "there is no content")
+	}
+	text, ok := textOf(c)
+	size := len(text)
+	if !ok {
+		size = len(theSchema().content.Append(nil, &c))
+	}
+	if size > MaxContent {
+		return refuse(wire.CodeMessageTooLarge, "content of %d bytes, a window shows at most %d", size, MaxContent)
+	}
+	return nil
+}
+
+// checkUpdate checks a change of content. It is stricter than what happens to
+// such an action in the log: who adds to what is no text should hear of it.
+func (s *State) checkUpdate(monitor wire.MonitorID, a wire.WindowUpdateContent, user bool) *Refusal {
+	if refusal := s.checkLock(monitor, a.WindowID, a.AgentID, user); refusal != nil {
+		return refusal
+	}
+	_, r := s.find(monitor, a.WindowID)
+	renderer := a.Renderer
+	if renderer == "" {
+		renderer = rendererOf(r.value.Content)
+	}
+	switch op := plain(a.Operation).(type) {
+	case wire.UpdateAppend, wire.UpdatePrepend, wire.UpdateInsertAt:
+		if _, ok := textContent(renderer, ""); !ok {
+			return refuse(wire.CodeInvalidMessage, "nothing can be added to %s, which is no text", renderer)
+		}
+		if at, ok := op.(wire.UpdateInsertAt); ok && at.Position < 0 {
+			return refuse(wire.CodeInvalidMessage, "position %d is before the text", at.Position)
+		}
+	}
+	c, ok := updated(r.value.Content, a.Operation, a.Renderer)
+	if !ok {
+		return refuse(wire.CodeInvalidMessage, "the data is not what %s shows", renderer)
+	}
+	return checkContent(c)
+}

@@ -1,0 +1,28 @@
+package desk
+
+// How much there may be of everything. [State.Check] refuses what would be more;
+// [State.Apply] leaves it out or drops the oldest.
+const (
+	MaxMonitors      = 4
+	MaxWindows       = 100 // of all monitors
+	MaxDialogs       = 50
+	MaxPrompts       = 50
+	MaxNotifications = 100 // then the oldest goes
+	MaxToasts        = 50  // then the oldest goes
+	MaxBadges        = 500
+	MaxShortcuts     = 200
+	MaxAgents        = 200     // then the oldest goes
+	MaxQueued        = 200     // messages that wait for one monitor
+	MaxRows          = 200     // then the oldest goes
+	MaxRowBytes      = 1 << 20 // of all rows together, but for the newest
+	MaxContent       = 1 << 20 // bytes of a window's content
+	MaxAgentText     = 1 << 20 // bytes of what an agent says or thinks in a turn
+	MaxBound         = 1e6     // of a window's place and size
+)
+
+// How long things last when nothing else is said, in ms.
+const (
+	dialogMillis = 60_000
+	promptMillis = 5 * 60_000
+	toastMillis  = 5_000
+)
