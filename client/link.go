@@ -1,0 +1,213 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// LinkState is how the connection is doing.
+type LinkState string
+
+// The states of the connection.
+const (
+	LinkConnecting   LinkState = "connecting"   // for the first time
+	LinkConnected    LinkState = "connected"    // the session's state or the replay has begun
+	LinkReconnecting LinkState = "reconnecting" // after a loss
+	LinkClosed       LinkState = "closed"       // for good
+)
+
+// Link is the state of the connection. It says nothing about the session, which
+// lives on without it.
+type Link struct {
+	State LinkState
+	// Resumed says that the connection goes on where the last one ended.
+	Resumed bool
+	// Err is why there is no connection.
+	Err error
+	// Retry is how long until the next try.
+	Retry time.Duration
+}
+
+// Error is how the hub ended a connection, or refused it.
+type Error struct {
+	// Code is the close code, also for a refused handshake; 0 if none fits.
+	Code wire.CloseCode
+	// Status is the HTTP status of a refused handshake, else 0.
+	Status int
+	// Reason is what the hub said.
+	Reason string
+	// RetryAfter is how long the hub wants to be left alone.
+	RetryAfter time.Duration
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("hub closed the connection with %d", e.Code)
+	if e.Status != 0 {
+		text = fmt.Sprintf("hub refused the connection with %d", e.Status)
+	}
+	if e.Reason == "" {
+		return text + ": " + e.Code.Info().Meaning
+	}
+	return text + ": " + e.Reason
+}
+
+// reconnect is what to do about it.
+func (e *Error) reconnect() wire.Reconnect {
+	if e.Code == 0 {
+		return wire.ReconnectNever
+	}
+	return e.Code.Info().Reconnect
+}
+
+// The waits between tries.
+const (
+	firstBackoff = 500 * time.Millisecond
+	maxBackoff   = 30 * time.Second
+)
+
+// FullJitter is a random wait of up to 500 ms after the first failed try, up to
+// twice as much after each other one, and never more than 30 s: clients that lost
+// their hub in the same moment do not come back in the same moment.
+func FullJitter(failed int) time.Duration {
+	most := maxBackoff
+	if doubled := failed - 1; doubled < 6 { // 500 ms × 2⁶ is more than 30 s
+		most = firstBackoff << max(doubled, 0)
+	}
+	return rand.N(most) //nolint:gosec // spreads load, keeps no secret
+}
+
+// decide says how long to wait after a connection ended, or why there will be no
+// other.
+func (c *Client) decide(ctx context.Context, err error) (time.Duration, error) {
+	c.failed++
+	wait := c.cfg.Backoff(c.failed)
+	if moved, ok := errors.AsType[*movedError](err); ok {
+		// The hub has spread its clients over time itself.
+		wait = time.Until(moved.until)
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		switch e.reconnect() {
+		case wire.ReconnectNever:
+			return 0, err
+		case wire.ReconnectUser:
+			if err := c.renew(ctx, e); err != nil {
+				return 0, err
+			}
+			wait = c.soon(wait)
+		case wire.ReconnectNow:
+			wait = c.soon(wait)
+		case wire.ReconnectLater:
+			wait += e.RetryAfter
+		case wire.ReconnectBackoff:
+		}
+	}
+	wait = max(wait, 0)
+	c.setLink(ctx, Link{State: LinkReconnecting, Err: err, Retry: wait})
+	return wait, nil
+}
+
+// soon is now, unless that did not help the last time.
+func (c *Client) soon(wait time.Duration) time.Duration {
+	if c.failed == 1 {
+		return 0
+	}
+	return wait
+}
+
+// renew gets a new token, once, when that may help against e.
+func (c *Client) renew(ctx context.Context, e *Error) error {
+	if e.Code != wire.CloseUnauthorized || c.cfg.Refresh == nil || c.refreshed {
+		return e
+	}
+	c.refreshed = true
+	token, err := c.cfg.Refresh(ctx)
+	if err != nil {
+		return fmt.Errorf("%w; get a new token: %w", e, err)
+	}
+	c.setToken(token)
+	return nil
+}
+
+// movedError is the end of a connection that the hub announced.
+type movedError struct {
+	until time.Time
+	err   error
+}
+
+func (m *movedError) Error() string { return m.err.Error() }
+func (m *movedError) Unwrap() error { return m.err }
+
+// closed makes an [*Error] of the end of a connection if the hub meant it.
+func closed(err error) error {
+	if ce, ok := errors.AsType[websocket.CloseError](err); ok {
+		return &Error{
+			Code: wire.CloseCode(ce.Code), Reason: ce.Reason, RetryAfter: retryAfter(ce.Reason),
+		}
+	}
+	return err
+}
+
+// closeCode is the close code that says the same as a refused handshake, or 0.
+func closeCode(status int) wire.CloseCode {
+	switch status {
+	case http.StatusUnauthorized:
+		return wire.CloseUnauthorized
+	case http.StatusForbidden:
+		return wire.CloseForbidden
+	case http.StatusNotFound:
+		return wire.CloseNotFound
+	case http.StatusGone:
+		return wire.CloseExpired
+	case http.StatusTooManyRequests:
+		return wire.CloseRateLimited
+	case http.StatusServiceUnavailable:
+		return wire.CloseDraining
+	case http.StatusRequestTimeout, http.StatusTooEarly:
+		return wire.CloseInternal
+	}
+	if status >= 400 && status < 500 {
+		return 0
+	}
+	return wire.CloseInternal // somebody in between, who may come to their senses
+}
+
+// refused makes an [*Error] of an answer that is not a WebSocket.
+func refused(res *http.Response) error {
+	e := &Error{Code: closeCode(res.StatusCode), Status: res.StatusCode}
+	var p wire.Problem
+	if body, err := io.ReadAll(res.Body); err == nil && json.Unmarshal(body, &p) == nil {
+		e.Reason = p.Detail
+	}
+	if e.Reason == "" {
+		e.Reason = http.StatusText(res.StatusCode)
+	}
+	if seconds, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil {
+		e.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return e
+}
+
+var retryForm = regexp.MustCompile(`retry_after\D{0,4}(\d{1,6}(?:\.\d{1,3})?)`)
+
+// retryAfter finds the retry_after of a close reason, which is in seconds.
+func retryAfter(reason string) time.Duration {
+	match := retryForm.FindStringSubmatch(reason)
+	if match == nil {
+		return 0
+	}
+	seconds, _ := strconv.ParseFloat(match[1], 64) // the form is right
+	return time.Duration(seconds * float64(time.Second))
+}

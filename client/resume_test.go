@@ -1,0 +1,243 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everdesk/everdesk/client"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func TestResume(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var ids, cursors []string
+		note := func(p *peer) {
+			ids = append(ids, p.query.Get("client_id"))
+			cursors = append(cursors, p.query.Get("resume_from"))
+		}
+		h := &fakeHub{script: []func(*peer){
+			func(p *peer) {
+				note(p)
+				p.greet(snapshot(pos(1, 3)))
+				p.say(renamed(pos(1, 4), "a"), renamed(pos(1, 5), "b"))
+				p.drop()
+			},
+			func(p *peer) { // what was seen comes again, and another epoch begins
+				note(p)
+				p.greet(resume(pos(1, 8)))
+				p.say(renamed(pos(1, 4), "a"), renamed(pos(1, 5), "b"), renamed(pos(1, 6), "c"), renamed(pos(1, 6), "c"),
+					renamed(pos(1, 8), "d"), renamed(pos(2, 0), "e"), renamed(pos(1, 9), "never"))
+				p.drop()
+			},
+			func(p *peer) { // too much was missed
+				note(p)
+				s := snapshot(pos(3, 1))
+				s.Reason = wire.SnapshotTooMany
+				p.greet(s)
+				p.say(renamed(pos(3, 1), "old"), renamed(pos(3, 2), "f"))
+				p.drop()
+			},
+			func(p *peer) { // the hub has lost what the client saw
+				note(p)
+				p.greet(snapshot(pos(2, 7)))
+				p.say(renamed(pos(2, 8), "g"))
+				p.hold()
+			},
+		}}
+		r := follow(t, h, client.Config{ClientID: "me"})
+		<-r.Ready()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		want := []string{
+			"snapshot", "1-4", "1-5",
+			"resume", "1-6 replayed", "1-8 replayed", "2-0",
+			"snapshot", "3-2",
+			"snapshot", "2-8",
+		}
+		if diff := cmp.Diff(want, r.seen()); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"", "1-5", "2-0", "3-2"}, cursors); diff != "" {
+			t.Errorf("resume_from (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"me", "me", "me", "me"}, ids); diff != "" {
+			t.Errorf("client_id (-want +got):\n%s", diff)
+		}
+		if got, want := r.Stats(), (client.Stats{Connections: 4, Snapshots: 3, Events: 7, Duplicates: 5}); got != want {
+			t.Errorf("stats %+v, want %+v", got, want)
+		}
+		if got := r.Position(); got != pos(2, 8) {
+			t.Errorf("position %v", got)
+		}
+		if s := r.State(); s.Title != "g" || s.LastMessageID != pos(2, 8) {
+			t.Errorf("state has title %q at %v", s.Title, s.LastMessageID)
+		}
+	})
+}
+
+func TestUnknownEventsMoveTheCursor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := &fakeHub{script: []func(*peer){func(p *peer) {
+			p.greet(snapshot(pos(1, 1)))
+			p.text(`{"type":"HOLOGRAM","message_id":"1-2","timestamp":"2026-11-15T00:00:00.000Z","data":{"x":1}}` + "\n" +
+				`not an event` + "\n" +
+				`{"type":"SESSION_RENAMED","message_id":"1-3","data":{"title":42}}` + "\n")
+			p.hold()
+		}}}
+		r := follow(t, h, client.Config{})
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"snapshot", "1-2", "1-3"}, r.seen()); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		e := r.events[1]
+		if e.Type != "HOLOGRAM" || e.Data != nil || string(e.Raw[:18]) != `{"type":"HOLOGRAM"` {
+			t.Errorf("shown as %+v", e)
+		}
+		if got := r.Stats().Unreadable; got != 1 {
+			t.Errorf("%d unreadable, want 1", got)
+		}
+	})
+}
+
+func TestEventsBeforeTheState(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := &fakeHub{script: []func(*peer){
+			func(p *peer) {
+				p.accept()
+				p.say(renamed(pos(1, 1), "too early"))
+				p.hold()
+			},
+			func(p *peer) {
+				p.greet(snapshot(pos(1, 1)))
+				p.hold()
+			},
+		}}
+		r := follow(t, h, client.Config{})
+		<-r.Ready()
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"snapshot"}, r.seen()); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestSlowHandlerSlowsTheHub(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const events = 500
+		sent := 0
+		h := &fakeHub{script: []func(*peer){func(p *peer) {
+			p.greet(snapshot(pos(1, 0)))
+			for i := range uint64(events) {
+				p.say(renamed(pos(1, i+1), "x"))
+				sent++
+			}
+			p.hold()
+		}}}
+		gate := make(chan struct{})
+		r := follow(t, h, client.Config{OnEvent: func(context.Context, client.Event) { <-gate }})
+		synctest.Wait()
+		if sent > 100 {
+			t.Errorf("%d events were taken from the hub while the handler stood still", sent)
+		}
+		time.Sleep(time.Hour) // which is not the hub's fault: the link lives
+		close(gate)
+		synctest.Wait()
+		if got := r.Stats(); got.Events != events || got.Connections != 1 {
+			t.Errorf("stats %+v, want %d events over one connection", got, events)
+		}
+	})
+}
+
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var lost time.Duration
+		pongs := 0
+		h := &fakeHub{script: []func(*peer){
+			func(p *peer) {
+				s := snapshot(pos(1, 0))
+				s.HeartbeatMS = 10_000
+				p.greet(s)
+				for range 3 {
+					time.Sleep(14 * time.Second)
+					p.say(wire.Event{Data: wire.Ping{}})
+					if m, ok := p.hear(); !ok || m.Data != (wire.Pong{}) {
+						t.Errorf("answer to ping: %+v", m)
+					}
+					pongs++
+				}
+				p.hold()
+				lost = time.Since(start)
+			},
+			func(p *peer) {
+				p.greet(resume(wire.Position{}))
+				p.hold()
+			},
+		}}
+		r := follow(t, h, client.Config{})
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if pongs != 3 || lost != (3*14+15)*time.Second {
+			t.Errorf("%d pongs, given up after %v", pongs, lost)
+		}
+		want := []client.LinkState{client.LinkConnecting, client.LinkConnected, client.LinkReconnecting, client.LinkConnected}
+		if diff := cmp.Diff(want, r.states()); diff != "" {
+			t.Errorf("link (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]func(*peer){
+		"polite hub": func(p *peer) {
+			p.greet(snapshot(pos(1, 0)))
+			p.hold()
+		},
+		"hub that does not answer the goodbye": func(p *peer) {
+			p.greet(snapshot(pos(1, 0)))
+			<-p.over
+		},
+		"hub that does not answer at all": func(p *peer) {
+			<-p.r.Context().Done()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := follow(t, &fakeHub{script: []func(*peer){script}}, client.Config{})
+				synctest.Wait()
+				start := time.Now()
+				r.stop()
+				<-r.done
+				if !errors.Is(r.err, context.Canceled) {
+					t.Errorf("ended with %v", r.err)
+				}
+				if took := time.Since(start); took > 2*time.Second {
+					t.Errorf("took %v", took)
+				}
+				if _, err := r.Send(t.Context(), wire.UserMessage{Content: "x"}); !errors.Is(err, client.ErrClosed) {
+					t.Errorf("Send: %v", err)
+				}
+				if err := r.Run(t.Context()); err == nil {
+					t.Error("Run took a second call")
+				}
+				if r.Link().State != client.LinkClosed {
+					t.Errorf("link is %v", r.Link().State)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,148 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Answer is what became of a message.
+type Answer struct {
+	// At is the position of the answer; zero when it is not in the log.
+	At wire.Position
+	// Data is the event that answers: MESSAGE_ACCEPTED or MESSAGE_QUEUED,
+	// EMITTED, DIALOG_CLOSED, PROMPT_CLOSED, or what else names the message.
+	Data wire.ServerPayload
+}
+
+// RefusedError is an answer that says no.
+type RefusedError struct {
+	Code   wire.Code
+	Reason string
+	// RetryAfter is how long to wait before the same may be accepted.
+	RetryAfter time.Duration
+}
+
+// Error implements error.
+func (r *RefusedError) Error() string { return fmt.Sprintf("%s: %s", r.Code, r.Reason) }
+
+// Send sends a message and waits for its answer, over as many connections as it
+// takes. The message has the id in the payload, or else one of its own. The error
+// is a [*RefusedError] when the hub said no, an [*Error] when it closed the
+// connection because of the message, the cause of ctx when that ended, after
+// which the message is not sent again, or [ErrClosed].
+//
+// Answered are messages to agents, EMIT, answers to dialogs and prompts, and
+// whatever makes the hub show an event that names the message. Use [Client.Post]
+// for the others.
+func (c *Client) Send(ctx context.Context, payload wire.ClientPayload) (Answer, error) {
+	p, err := c.Submit(ctx, payload)
+	if err != nil {
+		return Answer{}, err
+	}
+	a, err := p.Wait(ctx)
+	if ctx.Err() != nil {
+		c.outbox.finish(p, Answer{}, context.Cause(ctx))
+	}
+	return a, err
+}
+
+// Submit is Send without the waiting for the answer. It waits only while there
+// are too many unanswered messages.
+func (c *Client) Submit(ctx context.Context, payload wire.ClientPayload) (*Pending, error) {
+	id := cmp.Or(wire.MessageOf(payload), wire.MessageID(rand.Text()))
+	p := &Pending{
+		id: id, keep: true, data: payload,
+		frame: wire.Native{}.AppendMessage(nil, wire.Message{ID: id, Data: payload}),
+	}
+	if err := c.outbox.add(ctx, p); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Post sends a message that has no answer, such as what the user did with a
+// window. It returns when the message has left over a connection; nobody knows
+// whether it arrived.
+func (c *Client) Post(ctx context.Context, payload wire.ClientPayload) error {
+	frame := wire.Native{}.AppendMessage(nil, wire.Message{Data: payload})
+	return c.post(ctx, &Pending{data: payload, frame: frame})
+}
+
+// Forward sends a native frame as it is, for programs that pass on what others
+// wrote. A message with an id is kept until it is answered, like that of
+// [Client.Submit]; anything else is posted. What is wrong with the frame is for
+// the hub to say.
+func (c *Client) Forward(ctx context.Context, frame []byte) (*Pending, error) {
+	p := &Pending{frame: frame}
+	if m, err := (wire.Native{}).DecodeMessage(frame); err == nil && m.ID != "" && answered(m.Data) {
+		p.id, p.data, p.keep = m.ID, m.Data, true
+		if err := c.outbox.add(ctx, p); err != nil {
+			return nil, err
+		}
+		return p, nil
+	}
+	if err := c.post(ctx, p); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (c *Client) post(ctx context.Context, p *Pending) error {
+	if err := c.outbox.add(ctx, p); err != nil {
+		return err
+	}
+	_, err := p.Wait(ctx)
+	if ctx.Err() != nil {
+		c.outbox.finish(p, Answer{}, context.Cause(ctx))
+	}
+	return err
+}
+
+// answered reports whether the hub answers every message of the type.
+func answered(p wire.ClientPayload) bool {
+	switch p.(type) {
+	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.Emit,
+		wire.DialogFeedback, wire.UserPromptResponse:
+		return true
+	}
+	return false
+}
+
+// answerTo reports whether the event, which names the message id, answers p.
+func answerTo(p *Pending, id wire.MessageID, e Event) (Answer, bool) {
+	mine := p.keep && id != "" && id == p.id
+	a := Answer{At: e.At, Data: e.Data}
+	switch d := e.Data.(type) {
+	case wire.MessageAccepted, wire.MessageQueued, wire.MessageRejected, wire.Emitted, wire.ErrorNotice:
+		return a, mine
+	case wire.DialogClosed:
+		f, ok := p.data.(wire.DialogFeedback)
+		return a, mine || ok && p.keep && f.DialogID == d.DialogID
+	case wire.PromptClosed:
+		r, ok := p.data.(wire.UserPromptResponse)
+		return a, mine || ok && p.keep && r.PromptID == d.PromptID
+	case wire.Actions:
+		if _, ok := p.data.(wire.Emit); ok {
+			// What EMITTED says on the connection that sent the message.
+			return Answer{At: e.At, Data: wire.Emitted{MessageID: id, At: e.At}}, mine
+		}
+	}
+	return a, mine && !answered(p.data)
+}
+
+// refusal is the error of an answer that says no, or nil.
+func refusal(p wire.ServerPayload) error {
+	switch d := p.(type) {
+	case wire.MessageRejected:
+		return &RefusedError{Code: d.Code, Reason: d.Reason}
+	case wire.ErrorNotice:
+		wait := time.Duration(d.RetryAfterMS) * time.Millisecond
+		return &RefusedError{Code: d.Code, Reason: d.Message, RetryAfter: wait}
+	}
+	return nil
+}
