@@ -1,25 +1,23 @@
 package broadcast
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"log/slog"
-	"net"
+	"sync"
 	"time"
 
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Form is how events become bytes on a socket.
-type Form uint8
+// ErrClosed is the answer of a [Center] after its end.
+var ErrClosed = errors.New("session is closed here")
 
-// The forms in use.
-const (
-	FormNative  Form = iota // one native envelope per WebSocket text frame
-	FormBatch               // native envelopes, separated by newlines, several per frame
-	FormDesktop             // frames of the desktop dialect
-	FormSSE                 // native envelopes as Server-Sent Events
-)
+// inlineTabs is up to how many tabs a publisher writes to itself: handing the
+// work over costs more than a few writes.
+const inlineTabs = 16
 
 // Event is one committed event on its way to the tabs.
 type Event struct {
@@ -57,15 +55,88 @@ type Config struct {
 	WriteTimeout time.Duration
 	// Heartbeat is what session_state announces. It defaults to 30 s.
 	Heartbeat time.Duration
-	Logger    *slog.Logger
+	// Writers write to the tabs of large sessions. All Centers of a replica
+	// share them. Without any, Publish writes to all tabs itself.
+	Writers *Writers
+	Logger  *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	c.RingEvents = cmp.Or(c.RingEvents, 1024)
+	c.RingBytes = cmp.Or(c.RingBytes, 256<<10)
+	c.ReplayEvents = cmp.Or(c.ReplayEvents, 1000)
+	c.ReplayBytes = cmp.Or(c.ReplayBytes, 1<<20)
+	c.WriteTimeout = cmp.Or(c.WriteTimeout, 10*time.Second)
+	c.Heartbeat = cmp.Or(c.Heartbeat, 30*time.Second)
+	if c.Writers == nil {
+		c.Writers = &Writers{}
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
 }
 
 // Center shows the log of one session to the tabs of this replica.
-type Center struct{}
+//
+// Ownership: the Center owns the goroutines of tabs whose sockets are full and
+// of the calls of [TabConfig.Closed]. [Center.Close] ends the former, and
+// [Center.Wait] returns when all have ended.
+type Center struct {
+	cfg     Config
+	session wire.SessionID
+	src     Source
+	share   share
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+
+	// mu guards the following. It is taken before the lock of a tab or a
+	// ring, and never held while something is read or written.
+	mu             sync.Mutex
+	closed         bool
+	head           wire.Position
+	rings          [forms]*ring // those in use
+	byID           map[wire.ConnectionID]*Tab
+	oldest, newest *Tab
+	tabs           int
+}
 
 // NewCenter makes the Center of a session whose log is shown from after head on.
 func NewCenter(cfg Config, session wire.SessionID, head wire.Position, src Source) *Center {
-	panic("not built yet")
+	c := &Center{
+		cfg: cfg.withDefaults(), session: session, src: src, head: head,
+		byID: map[wire.ConnectionID]*Tab{},
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
+}
+
+// Head is the position of the newest event published.
+func (c *Center) Head() wire.Position {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.head
+}
+
+// Tabs is how many tabs there are; Connections lists the oldest of them.
+func (c *Center) Tabs() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tabs
+}
+
+// Connections are the oldest tabs, up to a limit.
+func (c *Center) Connections(limit int) []wire.Connection {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]wire.Connection, 0, min(limit, c.tabs))
+	for t := c.oldest; t != nil && len(list) < limit; t = t.next {
+		t.mu.Lock()
+		list = append(list, t.who)
+		t.mu.Unlock()
+	}
+	return list
 }
 
 // Publish shows committed events, which continue the ones before without a gap.
@@ -74,56 +145,185 @@ func NewCenter(cfg Config, session wire.SessionID, head wire.Position, src Sourc
 // An event that has a To (MESSAGE_REJECTED) is shown only to that connection, as
 // an error; ACTIONS with By and MessageID are also answered with EMITTED to the
 // connection By.
-func (c *Center) Publish(events []Event) { panic("not built yet") }
+func (c *Center) Publish(events []Event) {
+	var room [8]*group
+	groups, tabs := c.append(events, room[:0])
+	if tabs <= inlineTabs || c.cfg.Writers.running == 0 {
+		if tabs == 0 {
+			return
+		}
+		f := c.cfg.Writers.get()
+		for _, g := range groups {
+			f.group(g)
+		}
+		c.cfg.Writers.put(f)
+		return
+	}
+	for _, g := range groups {
+		c.cfg.Writers.news(g)
+	}
+}
 
-// Head is the position of the newest event published.
-func (c *Center) Head() wire.Position { panic("not built yet") }
+// append puts events into the rings, and private answers to them into the tabs.
+// It returns the groups of tabs that there is news for.
+func (c *Center) append(events []Event, groups []*group) ([]*group, int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(events) > 0 && events[0].At.Compare(c.head) <= 0 {
+		events = events[1:] // we have it
+	}
+	if c.closed || len(events) == 0 {
+		return nil, 0
+	}
+	prev := c.head
+	c.head = events[len(events)-1].At
+	if c.tabs == 0 {
+		return nil, 0
+	}
+	about := describe(events)
+	for _, r := range c.rings {
+		if r != nil {
+			r.add(encode(r.form, prev, events, about, &r.texts), c.cfg.RingEvents, c.cfg.RingBytes)
+			groups = append(groups, r.groups...)
+		}
+	}
+	for i := range events {
+		c.answer(&events[i])
+	}
+	return groups, c.tabs
+}
+
+// answer tells the connection that an event answers, if it is here.
+func (c *Center) answer(e *Event) {
+	var to wire.ConnectionID
+	var data wire.ServerPayload
+	switch p := e.Data.(type) {
+	case wire.MessageRejected:
+		notice := p.Code.Notice(p.Reason)
+		notice.MessageID = p.MessageID
+		to, data = p.To, notice
+	case wire.Actions:
+		if p.MessageID == "" {
+			return
+		}
+		to, data = p.By, wire.Emitted{MessageID: p.MessageID, At: e.At}
+	}
+	if to == "" {
+		return
+	}
+	if t := c.byID[to]; t != nil {
+		frame := appendPrivate(nil, t.ring.form, wire.Event{Session: c.session, Time: e.Time, Data: data})
+		t.mu.Lock()
+		t.queue(frame)
+		t.mu.Unlock()
+	}
+}
 
 // Restart says that the log goes on at head but not from where the Center was:
 // the store has lost something. Every tab gets a fresh snapshot.
-func (c *Center) Restart(head wire.Position) { panic("not built yet") }
-
-// TabConfig is what a [Tab] is made of.
-type TabConfig struct {
-	// Conn is where the bytes go. The Center only writes to it.
-	Conn net.Conn
-	Form Form
-	// Who is what others are shown of the connection.
-	Who wire.Connection
-	// Monitors filters the events; none means all.
-	Monitors []wire.MonitorID
-	// ResumeFrom is the last message_id the client saw, as it sent it.
-	// Anything that is not a position in the log means a snapshot.
-	ResumeFrom string
-	// Closed is called once, from a goroutine of its own, when the Center
-	// gives the tab up: too slow, position lost, session deleted.
-	Closed func(code wire.CloseCode, reason string)
+func (c *Center) Restart(head wire.Position) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.head = head
+	c.share.restart()
+	for _, r := range c.rings {
+		if r != nil {
+			r.restart(head)
+		}
+	}
+	for t := c.oldest; t != nil; t = t.next {
+		t.mu.Lock()
+		t.ask(wire.SnapshotUnknown)
+		t.mu.Unlock()
+	}
 }
 
-// Attach greets a new tab with session_state and shows it everything from there
-// on. It waits for the store when the client has missed something.
-func (c *Center) Attach(ctx context.Context, cfg TabConfig) (*Tab, error) { panic("not built yet") }
+// Close gives every tab up with a code. It does not wait for anything.
+func (c *Center) Close(code wire.CloseCode, reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.cancel()
+	for t := c.oldest; t != nil; t = t.next {
+		t.mu.Lock()
+		t.giveUp(code, reason)
+		t.mu.Unlock()
+	}
+}
 
-// Tabs is how many tabs there are; Connections lists the oldest of them.
-func (c *Center) Tabs() int { panic("not built yet") }
+// Wait returns when everything the Center started has ended, after Close.
+func (c *Center) Wait() { c.wg.Wait() }
 
-// Close gives every tab up with a code.
-func (c *Center) Close(code wire.CloseCode, reason string) { panic("not built yet") }
+// admit takes a tab in.
+func (c *Center) admit(t *Tab, form Form) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	r := c.rings[form]
+	if r == nil {
+		r = &ring{form: form, head: c.head}
+		c.rings[form] = r
+	}
+	t.ring = r
+	r.tabs++
+	if n := len(r.groups); n == 0 || !r.groups[n-1].add(t) {
+		r.place(t)
+	}
+	t.prev = c.newest
+	if t.prev == nil {
+		c.oldest = t
+	} else {
+		t.prev.next = t
+	}
+	c.newest = t
+	c.tabs++
+	c.byID[t.who.ConnectionID] = t
+	return nil
+}
 
-// Tab is one connection that watches a session.
-type Tab struct{}
+// place finds a group with room, or makes one.
+func (r *ring) place(t *Tab) {
+	for _, g := range r.groups {
+		if g.add(t) {
+			return
+		}
+	}
+	g := &group{}
+	g.add(t)
+	r.groups = append(r.groups, g)
+}
 
-// Send shows the tab an event of its own, between the others. It never waits. A
-// tab that does not take its own answers is given up.
-func (t *Tab) Send(e wire.Event) { panic("not built yet") }
-
-// WriteControl writes whole WebSocket frames of the library (pong, close)
-// between two of ours. It waits as long as the write timeout allows.
-func (t *Tab) WriteControl(frames []byte) (int, error) { panic("not built yet") }
-
-// Watch adds a monitor to the filter of a tab that has one, and shows it a fresh
-// snapshot then.
-func (t *Tab) Watch(m wire.MonitorID) { panic("not built yet") }
-
-// Detach forgets the tab. It returns after the last write to the connection.
-func (t *Tab) Detach() { panic("not built yet") }
+// forget takes a tab out again.
+func (c *Center) forget(t *Tab) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.group == nil {
+		return
+	}
+	if t.prev == nil {
+		c.oldest = t.next
+	} else {
+		t.prev.next = t.next
+	}
+	if t.next == nil {
+		c.newest = t.prev
+	} else {
+		t.next.prev = t.prev
+	}
+	t.prev, t.next = nil, nil
+	c.tabs--
+	if c.byID[t.who.ConnectionID] == t {
+		delete(c.byID, t.who.ConnectionID)
+	}
+	r := t.ring
+	r.tabs--
+	if t.group.remove(t) {
+		r.drop(t.group)
+	}
+	t.group = nil
+	if r.tabs == 0 {
+		c.rings[r.form] = nil
+	}
+}

@@ -1,0 +1,120 @@
+package broadcast
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Attach greets a new tab with session_state and shows it everything from there
+// on. It waits for the store when the client has missed something.
+func (c *Center) Attach(ctx context.Context, cfg TabConfig) (*Tab, error) {
+	t := &Tab{
+		center: c, conn: cfg.Conn, raw: rawConn(cfg.Conn), closed: cfg.Closed,
+		who: cfg.Who, filter: newFilter(cfg.Monitors),
+	}
+	t.acquire() // until it is greeted
+	if err := c.admit(t, cfg.Form); err != nil {
+		return nil, err
+	}
+	c.share.enter()
+	defer c.share.leave()
+	g, err := c.greet(ctx, t.ring, t.filter, cfg)
+	f := c.cfg.Writers.get()
+	defer c.cfg.Writers.put(f)
+	t.mu.Lock()
+	t.release()
+	if err == nil && t.gone {
+		err = ErrClosed
+	}
+	if err != nil {
+		t.mu.Unlock()
+		t.Detach()
+		return nil, fmt.Errorf("greet a tab of %s: %w", c.session, err)
+	}
+	t.rest, t.at = g.data, g.at
+	t.flush(f, g.page)
+	t.mu.Unlock()
+	return t, nil
+}
+
+// greeting is the first session_state of a tab.
+type greeting struct {
+	data []byte
+	at   wire.Position // where the tab is after it
+	page *chunk        // what follows, if it is at hand and not in the ring
+}
+
+// greet decides between resume and snapshot.
+func (c *Center) greet(ctx context.Context, r *ring, f *filter, cfg TabConfig) (greeting, error) {
+	reason := wire.SnapshotFresh
+	if cfg.ResumeFrom != "" && !cfg.SnapshotOnly && r.form != FormDesktop {
+		reason = wire.SnapshotUnknown
+		if at, err := wire.ParsePosition(cfg.ResumeFrom); err == nil {
+			g, why, err := c.resume(ctx, r, f, at)
+			if err != nil || why == "" {
+				return g, err
+			}
+			reason = why
+		}
+	}
+	data, at, err := c.snapshot(ctx, r, f, reason, wire.Position{})
+	return greeting{data: data, at: at}, err
+}
+
+// resume looks for what a client has missed. It gives the reason when the client
+// must have a snapshot instead.
+func (c *Center) resume(ctx context.Context, r *ring, f *filter, from wire.Position) (greeting, wire.SnapshotReason, error) {
+	g := greeting{at: from}
+	events, bytes := 0, 0
+	for at, pages := from, 0; ; pages++ {
+		head, n, size, ok := r.missed(at)
+		if ok {
+			events, bytes, at = events+n, bytes+size, head
+		}
+		if events > c.cfg.ReplayEvents || bytes > c.cfg.ReplayBytes {
+			return g, wire.SnapshotTooMany, nil
+		}
+		if ok {
+			g.data = c.resumed(r.form, at)
+			return g, "", nil
+		}
+		p, err := c.page(ctx, r.form, f != nil, at)
+		if err != nil {
+			if why := lostReason(err); why != "" {
+				return g, why, nil
+			}
+			return g, "", fmt.Errorf("read what it missed: %w", err)
+		}
+		g.page = nil
+		if p.chunk != nil {
+			from := p.chunk.after(at)
+			events += len(p.chunk.meta) - from
+			bytes += p.chunk.size(from)
+			at = p.chunk.last()
+			if pages == 0 {
+				g.page = p.chunk
+			}
+		}
+		if p.chunk == nil || p.end && at.Compare(head) >= 0 {
+			// The log ends here, maybe later than what was published.
+			if events > c.cfg.ReplayEvents || bytes > c.cfg.ReplayBytes {
+				return g, wire.SnapshotTooMany, nil
+			}
+			g.data = c.resumed(r.form, at)
+			return g, "", nil
+		}
+	}
+}
+
+// resumed is the session_state of a client that is sent what it missed.
+func (c *Center) resumed(form Form, until wire.Position) []byte {
+	return appendPrivate(nil, form, wire.Event{
+		Session: c.session, Time: time.Now(),
+		Data: wire.SessionState{
+			Mode: wire.StateResume, ReplayUntil: until, HeartbeatMS: int(c.cfg.Heartbeat.Milliseconds()),
+		},
+	})
+}

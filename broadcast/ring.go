@@ -1,0 +1,203 @@
+package broadcast
+
+import (
+	"slices"
+	"sort"
+	"sync"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// ring holds the newest events in one form.
+type ring struct {
+	form   Form
+	groups []*group // the tabs; guarded by the Center's lock
+	tabs   int      // likewise
+	texts  texts    // likewise
+
+	mu     sync.Mutex // guards the following
+	chunks []*chunk   // oldest first, without a gap
+	events int
+	bytes  int
+	head   wire.Position
+}
+
+// add puts a chunk at the head and drops the oldest ones that are too many.
+func (r *ring) add(c *chunk, maxEvents, maxBytes int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.chunks = append(r.chunks, c)
+	r.events += len(c.meta)
+	r.bytes += len(c.data)
+	r.head = c.last()
+	drop := 0
+	for drop < len(r.chunks)-1 && (r.events > maxEvents || r.bytes > maxBytes) {
+		r.events -= len(r.chunks[drop].meta)
+		r.bytes -= len(r.chunks[drop].data)
+		drop++
+	}
+	r.chunks = slices.Delete(r.chunks, 0, drop)
+}
+
+// restart empties the ring; it goes on after head.
+func (r *ring) restart(head wire.Position) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.chunks, r.events, r.bytes, r.head = nil, 0, 0, head
+	r.texts = texts{}
+}
+
+// drop removes a group that has become empty. The caller has the Center's lock.
+func (r *ring) drop(g *group) {
+	r.groups = slices.DeleteFunc(r.groups, func(other *group) bool { return other == g })
+}
+
+// find is the index of the first chunk with something after a position, and
+// whether the ring has everything after it. The caller has r.mu.
+func (r *ring) find(at wire.Position) (int, bool) {
+	if at.Compare(r.head) >= 0 {
+		return len(r.chunks), true
+	}
+	if len(r.chunks) == 0 || at.Compare(r.chunks[0].prev) < 0 {
+		return 0, false
+	}
+	if newest := r.chunks[len(r.chunks)-1]; at.Compare(newest.prev) >= 0 {
+		return len(r.chunks) - 1, true
+	}
+	return sort.Search(len(r.chunks), func(i int) bool { return r.chunks[i].last().Compare(at) > 0 }), true
+}
+
+// missed is how many events and bytes lie after a position, which must be that
+// of an event the ring knows.
+func (r *ring) missed(at wire.Position) (head wire.Position, events, bytes int, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if at == r.head {
+		return r.head, 0, 0, true
+	}
+	i, ok := r.find(at)
+	if !ok || i == len(r.chunks) || !r.chunks[i].has(at) {
+		return r.head, 0, 0, false
+	}
+	for ; i < len(r.chunks); i++ {
+		c := r.chunks[i]
+		from := c.after(at)
+		events += len(c.meta) - from
+		bytes += c.size(from)
+	}
+	return r.head, events, bytes, true
+}
+
+// found says what there is to write for a tab.
+type found uint8
+
+const (
+	foundNothing found = iota // it has seen everything
+	foundBytes
+	foundGap // the ring no longer has what comes next
+)
+
+// batch is what one write takes: everything in a ring after a position, through
+// a filter, up to a limit.
+type batch struct {
+	ring   *ring
+	after  wire.Position
+	filter *filter
+
+	data   []byte
+	at     wire.Position // of the last event in or skipped by data
+	head   wire.Position // of the ring when it was made
+	chunks []*chunk
+	buf    []byte // where data is put together
+}
+
+// fits reports whether the batch is what a tab at a position needs next.
+func (b *batch) fits(r *ring, after wire.Position, f *filter) bool {
+	return b.ring == r && b.after == after && f.equal(b.filter)
+}
+
+// take fills the batch with what a ring has after a position. With own the data
+// is a copy, so that nothing of the ring is held while it is written.
+func (b *batch) take(r *ring, after wire.Position, f *filter, limit int, own bool) found {
+	b.drop()
+	r.mu.Lock()
+	i, ok := r.find(after)
+	b.head = r.head
+	size := 0
+	for ; ok && i < len(r.chunks) && (size == 0 || size < limit); i++ {
+		b.chunks = append(b.chunks, r.chunks[i])
+		size += len(r.chunks[i].data)
+	}
+	r.mu.Unlock()
+	switch {
+	case !ok:
+		return foundGap
+	case len(b.chunks) == 0:
+		return foundNothing
+	}
+	b.ring, b.after, b.filter = r, after, f
+	b.fill(limit, own)
+	return foundBytes
+}
+
+// page fills the batch from a chunk that is not in a ring.
+func (b *batch) page(c *chunk, after wire.Position, f *filter, limit int, own bool) {
+	b.drop()
+	b.chunks = append(b.chunks, c)
+	b.after, b.filter, b.head = after, f, c.last()
+	b.fill(limit, own)
+}
+
+// fill puts the data together from the chunks.
+func (b *batch) fill(limit int, own bool) {
+	first := b.chunks[0]
+	if len(b.chunks) == 1 && b.filter == nil && first.after(b.after) == 0 && !own {
+		b.data, b.at = first.data, first.last()
+		return
+	}
+	b.buf = b.buf[:0]
+	for _, c := range b.chunks {
+		from := c.after(b.after)
+		if from == 0 && b.filter == nil && len(b.buf)+len(c.data) <= limit {
+			b.buf = append(b.buf, c.data...)
+			b.at = c.last()
+			continue
+		}
+		for next, unit := range c.units(from, b.filter) {
+			if len(b.buf) > 0 && len(b.buf)+len(unit) > limit {
+				b.data = b.buf
+				return
+			}
+			b.buf = append(b.buf, unit...)
+			b.at = c.meta[next-1].at
+		}
+		b.at = c.last()
+	}
+	b.data = b.buf
+}
+
+// cut is where a tab is that took only n bytes of the data, and what is left of
+// the unit in which the write ended.
+func (b *batch) cut(n int) (wire.Position, []byte) {
+	at := b.after
+	for _, c := range b.chunks {
+		for next, unit := range c.units(c.after(b.after), b.filter) {
+			if n == 0 {
+				return at, nil
+			}
+			at = c.meta[next-1].at
+			if n < len(unit) {
+				return at, slices.Clone(unit[n:])
+			}
+			n -= len(unit)
+		}
+		at = c.last()
+	}
+	return at, nil
+}
+
+// drop lets go of what the batch was made of.
+func (b *batch) drop() {
+	clear(b.chunks)
+	*b = batch{chunks: b.chunks[:0], buf: b.buf}
+}

@@ -1,0 +1,102 @@
+package broadcast
+
+import (
+	"errors"
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+// batchLimit is about how much one write takes at most, heldLimit how much is
+// held for a tab whose socket is full.
+const (
+	batchLimit = 256 << 10
+	heldLimit  = 64 << 10
+)
+
+// flusher is what writing without waiting needs besides the tab. It is used by
+// one goroutine at a time, for any number of tabs after each other.
+type flusher struct {
+	batch batch
+	tabs  []*Tab // of the group at hand
+	joint []byte // where bytes of several origins are put together
+
+	try func(fd uintptr) bool // writes buf; made once, for a closure per write is garbage
+	buf []byte
+	n   int
+	err error
+}
+
+func newFlusher() *flusher {
+	f := &flusher{}
+	f.try = func(fd uintptr) bool {
+		f.n, f.err = writeNow(fd, f.buf)
+		return true
+	}
+	return f
+}
+
+// write gives a socket what it takes at once. Nothing taken is not an error.
+func (f *flusher) write(raw syscall.RawConn, b []byte) (int, error) {
+	f.buf, f.n, f.err = b, 0, nil
+	err := raw.Write(f.try)
+	f.buf = nil
+	return f.n, errors.Join(err, f.err)
+}
+
+// group writes to every tab of a group what its socket takes at once.
+func (f *flusher) group(g *group) {
+	g.mu.Lock()
+	f.tabs = append(f.tabs[:0], g.tabs...)
+	g.mu.Unlock()
+	f.batch.drop() // the ring has moved on
+	for _, t := range f.tabs {
+		t.mu.Lock()
+		t.flush(f, nil)
+		t.mu.Unlock()
+	}
+	clear(f.tabs)
+}
+
+// rawConn is how to write to a connection without waiting, or nil where one
+// cannot.
+func rawConn(c net.Conn) syscall.RawConn {
+	sc, ok := c.(syscall.Conn)
+	if !ok || !canWriteNow {
+		return nil
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return raw
+}
+
+// patience tells a socket that takes little from one that takes nothing. A
+// socket with a large buffer lets nothing in for a long time although the peer
+// reads; then the buffer still empties.
+type patience struct {
+	queued int // in the socket's buffer when nothing had been taken for a while
+	asked  bool
+}
+
+// lost is called when a write of half the timeout ended. It reports that nothing
+// was taken all the time.
+func (p *patience) lost(raw syscall.RawConn, taken int) bool {
+	if taken > 0 {
+		*p = patience{}
+		return false
+	}
+	queued, known := unsent(raw)
+	if p.asked && (!known || queued >= p.queued) {
+		return true
+	}
+	p.queued, p.asked = queued, true
+	return false
+}
+
+func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
+
+// past is a deadline that ends writes at once.
+func past() time.Time { return time.Unix(1, 0) }

@@ -1,0 +1,40 @@
+package broadcast
+
+import (
+	"errors"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const canWriteNow = true
+
+// writeNow gives a socket, which is never blocking in Go, what it takes at once.
+func writeNow(fd uintptr, b []byte) (int, error) {
+	for {
+		n, err := unix.Write(int(fd), b)
+		switch {
+		case err == nil:
+			return n, nil
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			return 0, nil
+		default:
+			return 0, err
+		}
+	}
+}
+
+// unsent is how much is in a socket's buffer that the peer has not taken, if
+// that can be known.
+func unsent(raw syscall.RawConn) (n int, known bool) {
+	if raw == nil {
+		return 0, false
+	}
+	err := raw.Control(func(fd uintptr) {
+		var e error
+		n, e = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
+		known = e == nil
+	})
+	return n, known && err == nil
+}

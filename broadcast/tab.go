@@ -1,0 +1,292 @@
+package broadcast
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// TabConfig is what a [Tab] is made of.
+type TabConfig struct {
+	// Conn is where the bytes go. The Center only writes to it and sets its
+	// write deadlines.
+	Conn net.Conn
+	Form Form
+	// Who is what others are shown of the connection.
+	Who wire.Connection
+	// Monitors filters the events; none means all.
+	Monitors []wire.MonitorID
+	// ResumeFrom is the last message_id the client saw, as it sent it.
+	// Anything that is not a position in the log means a snapshot.
+	ResumeFrom string
+	// SnapshotOnly is for clients that do not know mode resume.
+	SnapshotOnly bool
+	// Closed is called once, from a goroutine of its own, when the Center
+	// gives the tab up: too slow, position lost, session deleted, connection
+	// broken. It is not called after Detach.
+	Closed func(code wire.CloseCode, reason string)
+}
+
+// A tab that has lost its place for the third time within lostWithin is too
+// slow.
+const lostWithin = time.Minute
+
+// maxMonitors bounds the filter of a tab.
+const maxMonitors = 64
+
+// Tab is one connection that watches a session.
+//
+// It is a position in a ring. At most one goroutine at a time writes to the
+// connection: whoever has mu, without waiting; or the one that owns it, which
+// may wait and does not have mu then.
+type Tab struct {
+	center *Center
+	ring   *ring
+	conn   net.Conn
+	raw    syscall.RawConn // nil where writing may always wait
+	closed func(wire.CloseCode, string)
+
+	prev, next *Tab   // guarded by the Center's lock
+	group      *group // likewise
+	slot       int    // guarded by the group's lock
+
+	mu     sync.Mutex // guards the following
+	who    wire.Connection
+	filter *filter
+	at     wire.Position // everything up to it is written, or in rest
+	rest   []byte        // goes before everything else
+	own    []byte        // whole frames for this tab alone
+	// owner is closed when the goroutine that may wait has ended. Without
+	// one, rest, own, control and fresh are empty, or the tab is gone.
+	owner   chan struct{}
+	cancel  context.CancelFunc // ends what the owner waits for besides the socket
+	control *control           // whole frames of the WebSocket library
+	fresh   wire.SnapshotReason
+	asked   uint32 // counts the wishes for a snapshot
+	gone    bool
+	lost    [2]time.Time // when its place was lost lately
+}
+
+// control is frames of the WebSocket library on their way.
+type control struct {
+	frames []byte
+	done   chan struct{}
+	begun  bool
+	next   *control
+}
+
+// flush writes what there is as far as the socket takes it at once; for the rest
+// it starts a goroutine. A page is a chunk that may go before the ring. The
+// caller has t.mu.
+func (t *Tab) flush(f *flusher, page *chunk) {
+	if t.owner != nil || t.gone {
+		return
+	}
+	if t.raw == nil || t.fresh != "" {
+		if t.pending() {
+			t.start()
+		}
+		return
+	}
+	for {
+		if len(t.rest) > heldLimit {
+			f.batch.drop()
+			if !t.give(f) {
+				return
+			}
+		}
+		b := &f.batch
+		if !b.fits(t.ring, t.at, t.filter) {
+			switch b.take(t.ring, t.at, t.filter, batchLimit, false) {
+			case foundNothing:
+				if len(t.rest)+len(t.own) > 0 {
+					t.give(f)
+				}
+				return
+			case foundGap:
+				if page == nil || t.at.Compare(page.last()) >= 0 {
+					t.start()
+					return
+				}
+				b.page(page, t.at, t.filter, batchLimit, false)
+			case foundBytes:
+			}
+		}
+		if !t.give(f) {
+			return
+		}
+		if b.ring != nil && b.at.Compare(b.head) >= 0 {
+			return
+		}
+	}
+}
+
+// give writes rest, the batch at hand and the private frames in one piece, and
+// reports whether the socket took it all.
+func (t *Tab) give(f *flusher) bool {
+	b := &f.batch
+	data := b.data
+	if len(t.rest)+len(t.own) > 0 {
+		f.joint = append(f.joint[:0], t.rest...)
+		f.joint = append(f.joint, b.data...)
+		f.joint = append(f.joint, t.own...)
+		data = f.joint
+	}
+	n := 0
+	if len(data) > 0 {
+		var err error
+		if n, err = f.write(t.raw, data); err != nil {
+			t.broken(err)
+			return false
+		}
+	}
+	if n == len(data) {
+		t.rest, t.own = nil, nil
+		if len(b.chunks) > 0 {
+			t.at = b.at
+		}
+		return true
+	}
+	if n < len(t.rest) {
+		t.rest = t.rest[n:]
+		t.start()
+		return false
+	}
+	n -= len(t.rest)
+	t.rest = nil
+	switch {
+	case n < len(b.data):
+		t.at, t.rest = b.cut(n)
+	default:
+		t.rest, t.own = slices.Clone(t.own[n-len(b.data):]), nil
+		if len(b.chunks) > 0 {
+			t.at = b.at
+		}
+	}
+	t.start()
+	return false
+}
+
+// pending reports whether there is something to write. The caller has t.mu.
+func (t *Tab) pending() bool {
+	if len(t.rest)+len(t.own) > 0 || t.control != nil || t.fresh != "" {
+		return true
+	}
+	t.ring.mu.Lock()
+	defer t.ring.mu.Unlock()
+	return t.at.Compare(t.ring.head) < 0
+}
+
+// Send shows the tab an event of its own, between the others. It never waits. A
+// tab that does not take its own answers is given up.
+func (t *Tab) Send(e wire.Event) {
+	if e.Session == "" {
+		e.Session = t.center.session
+	}
+	if e.Time.IsZero() {
+		e.Time = time.Now()
+	}
+	frame := appendPrivate(nil, t.ring.form, e)
+	f := t.center.cfg.Writers.get()
+	t.mu.Lock()
+	t.queue(frame)
+	t.flush(f, nil)
+	t.mu.Unlock()
+	t.center.cfg.Writers.put(f)
+}
+
+// queue keeps a private frame until the next write. The caller has t.mu.
+func (t *Tab) queue(frame []byte) {
+	switch {
+	case t.gone:
+	case len(t.own) > 0 && len(t.own)+len(frame) > heldLimit:
+		t.giveUp(wire.CloseTooSlow, "does not take its answers")
+	default:
+		t.own = append(t.own, frame...)
+	}
+}
+
+// Watch adds a monitor to the filter of a tab that has one, and shows it a fresh
+// snapshot then.
+func (t *Tab) Watch(m wire.MonitorID) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.filter == nil || t.filter.shows(m) || len(t.filter.monitors) >= maxMonitors {
+		return
+	}
+	t.filter = newFilter(append(slices.Clone(t.filter.monitors), m))
+	t.who.Monitors = append(slices.Clone(t.who.Monitors), m)
+	t.ask(wire.SnapshotFresh)
+}
+
+// ask has a snapshot sent to the tab. The caller has t.mu.
+func (t *Tab) ask(reason wire.SnapshotReason) {
+	if t.gone {
+		return
+	}
+	t.fresh = reason
+	t.asked++
+	if t.owner == nil {
+		t.start()
+	}
+}
+
+// Detach forgets the tab. It returns after the last write to the connection
+// that is not a WriteControl still to come.
+func (t *Tab) Detach() {
+	t.center.forget(t)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.gone = true
+	t.interrupt()
+	for t.owner != nil {
+		owner := t.owner
+		t.mu.Unlock()
+		<-owner
+		t.mu.Lock()
+	}
+}
+
+// giveUp ends the tab from our side. The caller has t.mu.
+func (t *Tab) giveUp(code wire.CloseCode, reason string) {
+	if t.gone {
+		return
+	}
+	t.gone = true
+	t.interrupt()
+	if t.closed != nil {
+		t.center.wg.Go(func() { t.closed(code, reason) })
+	}
+}
+
+// broken ends a tab whose connection takes no more.
+func (t *Tab) broken(err error) {
+	t.center.cfg.Logger.Debug("connection is broken", "session", t.center.session,
+		"connection", t.who.ConnectionID, "error", err)
+	t.giveUp(wire.CloseGoingAway, "connection is broken")
+}
+
+// interrupt ends what the owner waits for. The caller has t.mu and has set gone.
+func (t *Tab) interrupt() {
+	if t.owner == nil {
+		return
+	}
+	if t.cancel != nil {
+		t.cancel()
+	}
+	_ = t.conn.SetWriteDeadline(past()) // a connection that is closed waits for nothing
+}
+
+// own makes the caller the one that may wait. The caller has t.mu.
+func (t *Tab) acquire() { t.owner = make(chan struct{}) }
+
+// release is the end of acquire.
+func (t *Tab) release() {
+	close(t.owner)
+	t.owner, t.cancel = nil, nil
+}
