@@ -59,10 +59,10 @@ type Authority struct {
 // New makes an authority; it reads keys and makes the installation's token when
 // there is none.
 func New(ctx context.Context, cfg Config, docs Documents) (*Authority, error) {
-	a := &Authority{mode: cfg.Mode, docs: docs, log: cfg.Logger}
-	if a.log == nil {
-		a.log = slog.New(slog.DiscardHandler)
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	a := &Authority{mode: cfg.Mode, docs: docs, log: cfg.Logger}
 	var err error
 	switch cfg.Mode {
 	case ModeNone:
@@ -112,11 +112,11 @@ func (a *Authority) Bearer(ctx context.Context, token string) (Identity, error) 
 		return local(), nil
 	}
 	who, err := a.signed.verify(ctx, token)
+	if errors.Is(err, store.ErrUnavailable) {
+		return Identity{}, err
+	}
 	if err != nil {
 		a.explain(ctx, err)
-		if errors.Is(err, store.ErrUnavailable) {
-			return Identity{}, fmt.Errorf("fetch the issuer's keys: %w", store.ErrUnavailable)
-		}
 		return Identity{}, refusal(err)
 	}
 	if err := a.notSignedOut(ctx, who); err != nil {

@@ -117,7 +117,7 @@ func newVerifier(cfg Config) (*verifier, error) {
 		if cfg.Audience == "" {
 			return nil, errors.New("auth jwt with an OpenID issuer needs an audience; without one, tokens the issuer made for others would be good here")
 		}
-		v.issuer, err = newIssuer(cfg.Issuer)
+		v.issuer, err = newIssuer(cfg.Issuer, cfg.Logger)
 		v.options = append(v.options, jwt.WithValidMethods(issuerMethods()))
 	case cfg.KeyFile == "":
 		return nil, errors.New("auth jwt needs a key file or an OpenID issuer")
@@ -199,7 +199,7 @@ func refusal(err error) error {
 // of the token.
 func (a *Authority) explain(ctx context.Context, err error) {
 	known := []error{
-		store.ErrUnavailable, errSubject, errLife, errCrit, errKey, jwt.ErrTokenExpired, jwt.ErrTokenInvalidAudience,
+		errSubject, errLife, errCrit, errKey, jwt.ErrTokenExpired, jwt.ErrTokenInvalidAudience,
 		jwt.ErrTokenInvalidIssuer, jwt.ErrTokenNotValidYet, jwt.ErrTokenUsedBeforeIssued,
 		jwt.ErrTokenRequiredClaimMissing, jwt.ErrTokenSignatureInvalid, jwt.ErrTokenMalformed,
 	}

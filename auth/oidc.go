@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
@@ -32,18 +34,25 @@ const (
 // issuerMethods are the algorithms that an issuer's tokens may be signed with.
 func issuerMethods() []string { return []string{"RS256", "ES256", "EdDSA"} }
 
-// What can be wrong with asking an issuer.
-var (
-	errIssuer = fmt.Errorf("issuer of tokens: %w", store.ErrUnavailable)
-	errSoon   = errors.New("issuer was asked a moment ago")
-)
+// errSoon is what the library hears when it asks too often.
+var errSoon = errors.New("issuer was asked a moment ago")
+
+// issuerError says why an issuer's keys could not be had.
+type issuerError struct{ reason string }
+
+func (e *issuerError) Error() string { return "keys of the issuer: " + e.reason }
+
+// Is makes the error match [store.ErrUnavailable]: nothing is known of a token.
+func (e *issuerError) Is(target error) bool { return target == store.ErrUnavailable }
 
 // issuer is an OpenID provider and its keys. It is first asked when the first
 // token comes, so that the hub starts without it.
 type issuer struct {
 	url    string
 	client *http.Client
+	log    *slog.Logger
 	turn   chan struct{} // held by who asks where the keys are
+	away   atomic.Bool   // it was not there the last time
 
 	mu   sync.Mutex // guards the following, never while asking
 	keys *oidc.RemoteKeySet
@@ -51,7 +60,7 @@ type issuer struct {
 	next time.Time
 }
 
-func newIssuer(address string) (*issuer, error) {
+func newIssuer(address string, log *slog.Logger) (*issuer, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !trusted(u) {
 		return nil, fmt.Errorf("an OpenID issuer is an https URL, or http on this machine; got %q", address)
@@ -60,20 +69,8 @@ func newIssuer(address string) (*issuer, error) {
 		Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: issuerTimeout, DisableKeepAlives: true,
 		MaxResponseHeaderBytes: 64 << 10,
 	}
-	return &issuer{
-		url:  address,
-		turn: make(chan struct{}, 1),
-		client: &http.Client{
-			Transport: &courier{inner: transport},
-			Timeout:   issuerTimeout,
-			CheckRedirect: func(req *http.Request, via []*http.Request) error {
-				if len(via) > 3 || !trusted(req.URL) {
-					return errIssuer
-				}
-				return nil
-			},
-		},
-	}, nil
+	client := &http.Client{Transport: &courier{inner: transport}, Timeout: issuerTimeout}
+	return &issuer{url: address, client: client, log: log, turn: make(chan struct{}, 1)}, nil
 }
 
 // trusted reports whether nobody between here and there can change an answer.
@@ -87,15 +84,25 @@ func trusted(u *url.URL) bool {
 
 // verify checks a token's signature and returns its claims.
 func (i *issuer) verify(ctx context.Context, token string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, issuerTimeout)
+	asking, cancel := context.WithTimeout(ctx, issuerTimeout)
 	defer cancel()
-	keys, err := i.keySet(ctx)
-	if err != nil {
-		return nil, err
+	keys, err := i.keySet(asking)
+	var payload []byte
+	if err == nil {
+		payload, err = keys.VerifySignature(asking, token)
 	}
-	payload, err := keys.VerifySignature(ctx, token)
-	if err != nil && (errors.Is(err, errIssuer) || ctx.Err() != nil) && !errors.Is(err, errSoon) {
-		return nil, errIssuer
+	if err != nil && asking.Err() != nil {
+		err = &issuerError{"no answer in time"}
+	}
+	away, is := errors.AsType[*issuerError](err)
+	switch {
+	case is && ctx.Err() == nil && i.away.CompareAndSwap(false, true):
+		i.log.WarnContext(ctx, "issuer of tokens is away", "issuer", i.url, "err", away)
+	case err == nil && i.away.CompareAndSwap(true, false):
+		i.log.InfoContext(ctx, "issuer of tokens is back", "issuer", i.url)
+	}
+	if is {
+		return nil, away
 	}
 	if err != nil {
 		return nil, errKey
@@ -112,14 +119,14 @@ func (i *issuer) keySet(ctx context.Context) (*oidc.RemoteKeySet, error) {
 	case i.turn <- struct{}{}:
 		defer func() { <-i.turn }()
 	case <-ctx.Done():
-		return nil, errIssuer
+		return nil, ctx.Err()
 	}
 	keys, next := i.known() // whoever had the turn may have asked
 	if keys != nil {
 		return keys, nil
 	}
 	if time.Now().Before(next) {
-		return nil, errIssuer
+		return nil, &issuerError{"did not answer a moment ago"}
 	}
 	keys, err := i.discover(ctx)
 	i.mu.Lock()
@@ -137,18 +144,21 @@ func (i *issuer) known() (*oidc.RemoteKeySet, time.Time) {
 func (i *issuer) discover(ctx context.Context) (*oidc.RemoteKeySet, error) {
 	ctx = oidc.ClientContext(ctx, i.client)
 	provider, err := oidc.NewProvider(ctx, i.url)
+	if away, ok := errors.AsType[*issuerError](err); ok {
+		return nil, away
+	}
 	if err != nil {
-		return nil, errIssuer
+		return nil, &issuerError{"its discovery document is not that of " + i.url}
 	}
 	var found struct {
 		Keys string `json:"jwks_uri"`
 	}
 	if err := provider.Claims(&found); err != nil {
-		return nil, errIssuer
+		return nil, &issuerError{"its discovery document cannot be read"}
 	}
 	u, err := url.Parse(found.Keys)
 	if err != nil || !trusted(u) {
-		return nil, errIssuer
+		return nil, &issuerError{"it keeps them where they could be changed on the way"}
 	}
 	// The pause is about the keys only: the first fetch follows at once.
 	client := *i.client
@@ -156,9 +166,10 @@ func (i *issuer) discover(ctx context.Context) (*oidc.RemoteKeySet, error) {
 	return oidc.NewRemoteKeySet(oidc.ClientContext(ctx, &client), found.Keys), nil
 }
 
-// courier fetches answers that are small, JSON and not an error page, and not
-// more often than allowed. Everything else is errIssuer or errSoon, which the
-// library passes on, while it would hide what is wrong with an answer.
+// courier fetches answers that are small, JSON, and neither an error page nor
+// elsewhere, and not more often than allowed. Everything else is an
+// [*issuerError] or errSoon, which the library passes on, while it would hide
+// what is wrong with an answer.
 type courier struct {
 	inner http.RoundTripper
 	pause time.Duration
@@ -199,15 +210,17 @@ func (c *courier) mayAsk() error {
 func (c *courier) fetch(req *http.Request) (*http.Response, error) {
 	res, err := c.inner.RoundTrip(req)
 	if err != nil {
-		return nil, errIssuer
-	}
-	if res.StatusCode >= 300 && res.StatusCode < 400 {
-		return res, nil // the client follows
+		return nil, &issuerError{err.Error()}
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
-	if err != nil || len(body) > maxAnswer || res.StatusCode != http.StatusOK || !json.Valid(body) {
-		return nil, errIssuer
+	switch {
+	case err != nil:
+		return nil, &issuerError{err.Error()}
+	case res.StatusCode != http.StatusOK:
+		return nil, &issuerError{req.URL.Path + " answered " + res.Status}
+	case len(body) > maxAnswer || !json.Valid(body):
+		return nil, &issuerError{req.URL.Path + " is no JSON or too long"}
 	}
 	res.Body = io.NopCloser(bytes.NewReader(body))
 	return res, nil

@@ -41,9 +41,9 @@ func (c *Connection) Message(p wire.ClientPayload) time.Duration {
 	var bucket **rate.Limiter
 	var n int
 	switch p.(type) {
-	case wire.Pong, *wire.Pong, wire.Auth, *wire.Auth:
+	case wire.Pong, wire.Auth:
 		return 0
-	case wire.UserInteractions, *wire.UserInteractions:
+	case wire.UserInteractions:
 		bucket, n = &c.buckets().interactions, c.k.cfg.Interactions
 	default:
 		bucket, n = &c.buckets().messages, c.k.cfg.Messages
