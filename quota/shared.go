@@ -18,8 +18,6 @@ const (
 	collection = "quota-connects"
 	// storeWait is how long a connect waits for the store.
 	storeWait = time.Second
-	// attempts is how often a count is tried while others change it.
-	attempts = 8
 	// countLife is a little longer than a window.
 	countLife = 90 * time.Second
 )
@@ -92,7 +90,9 @@ func (s *shared) together(ctx context.Context, name string, n int) (time.Duratio
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-	for range attempts {
+	// Each conflict is somebody who was counted, and after n of those this one
+	// is too many: one more try is enough for an exact answer.
+	for range n + 1 {
 		wait, err := s.try(ctx, name, n)
 		if !errors.Is(err, store.ErrConflict) {
 			return wait, err
