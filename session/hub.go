@@ -1,9 +1,14 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/everdesk/everdesk/broadcast"
@@ -66,80 +71,204 @@ type Config struct {
 	Logger    *slog.Logger
 }
 
+func (c Config) withDefaults() Config {
+	c.Lease = cmp.Or(c.Lease, 6*time.Second)
+	c.Dormant = cmp.Or(c.Dormant, 10*time.Minute)
+	c.Sweep = cmp.Or(c.Sweep, 500*time.Millisecond)
+	c.AnswersPerMinute = cmp.Or(c.AnswersPerMinute, 30)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Broadcast.Logger == nil {
+		c.Broadcast.Logger = c.Logger
+	}
+	return c
+}
+
 // Hub is the registry of the sessions this replica owns or follows.
-type Hub struct{}
+type Hub struct {
+	cfg   Config
+	store Store
+	log   *slog.Logger
+	born  time.Time
+	// deliveries numbers what this replica sends to other owners.
+	deliveries atomic.Uint64
+
+	// life is that of the keepers. It ends when Run does.
+	life    context.Context
+	stop    context.CancelCauseFunc
+	running sync.WaitGroup // the keepers
+
+	mu       sync.Mutex // guards the following; never held while the store is asked
+	keepers  map[wire.SessionID]*keeper
+	closed   map[wire.SessionID]closure
+	draining bool
+	stopped  bool
+}
+
+// closure says that a session is not opened for a while, because it went wrong
+// too often.
+type closure struct {
+	until time.Time
+	err   *Error
+}
 
 // NewHub makes a hub. It does nothing before [Hub.Run].
-func NewHub(cfg Config, s Store) *Hub { panic("not built yet") }
+func NewHub(cfg Config, s Store) *Hub {
+	cfg = cfg.withDefaults()
+	h := &Hub{
+		cfg: cfg, store: s, log: cfg.Logger.With("replica", string(cfg.Replica)), born: time.Now(),
+		keepers: map[wire.SessionID]*keeper{}, closed: map[wire.SessionID]closure{},
+	}
+	h.life, h.stop = context.WithCancelCause(context.Background())
+	return h
+}
 
 // Run sweeps and renews until ctx ends, and then returns after everything it
 // started has ended. It does not drain: call [Hub.Drain] first.
-func (h *Hub) Run(ctx context.Context) { panic("not built yet") }
+func (h *Hub) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	wg.Go(func() { h.renewAll(ctx) })
+	wg.Go(func() { h.sweepAll(ctx) })
+	if h.cfg.Retention > 0 {
+		wg.Go(func() { h.retireAll(ctx) })
+	}
+	wg.Wait()
+	h.mu.Lock()
+	h.stopped = true // nobody starts a keeper after this
+	h.mu.Unlock()
+	h.stop(errStopping)
+	h.running.Wait()
+}
 
 // Drain hands every owned session over and refuses new ones, as SIGTERM asks.
-func (h *Hub) Drain(ctx context.Context) { panic("not built yet") }
-
-// Info is what is known of a session without opening it.
-type Info struct {
-	ID      wire.SessionID
-	User    string
-	Title   string
-	Shares  map[string]Share
-	Created time.Time
-	Updated time.Time
-	Working bool
-	Owner   wire.ReplicaID
-	Top     wire.Position
-	// Quarantined is why the session is set aside, or empty.
-	Quarantined string
+// Sessions that are open stay so and follow whoever takes them. It returns when
+// all are handed over or ctx ends.
+func (h *Hub) Drain(ctx context.Context) {
+	h.mu.Lock()
+	h.draining = true
+	keepers := slices.Collect(maps.Values(h.keepers))
+	h.mu.Unlock()
+	for _, k := range keepers {
+		k.draining.Store(true)
+		k.box.nudge()
+	}
+	for _, k := range keepers {
+		select {
+		case <-k.handedOver:
+		case <-k.done:
+		case <-ctx.Done():
+			h.log.WarnContext(ctx, "sessions were not handed over in time", "error", context.Cause(ctx))
+			return
+		}
+	}
 }
-
-// Share is what somebody else's session may be used for.
-type Share string
-
-// What a share allows.
-const (
-	ShareViewer   Share = "viewer"
-	ShareOperator Share = "operator"
-)
-
-// NewSession is a session to be made.
-type NewSession struct {
-	// ID is chosen by the hub when empty.
-	ID    wire.SessionID
-	User  string
-	Title string
-}
-
-// Create makes a session. The error is [*Error] or the store's.
-func (h *Hub) Create(ctx context.Context, n NewSession) (Info, error) { panic("not built yet") }
-
-// Info looks a session up.
-func (h *Hub) Info(ctx context.Context, id wire.SessionID) (Info, error) { panic("not built yet") }
-
-// List shows a page of a user's sessions, or of all when user is empty.
-func (h *Hub) List(ctx context.Context, q store.Query) (store.Page[Info], error) {
-	panic("not built yet")
-}
-
-// Rename gives a session another title.
-func (h *Hub) Rename(ctx context.Context, id wire.SessionID, title string) error {
-	panic("not built yet")
-}
-
-// Share grants somebody a use of a session; an empty share takes it back.
-func (h *Hub) Share(ctx context.Context, id wire.SessionID, user string, s Share) error {
-	panic("not built yet")
-}
-
-// Delete removes a session with everything in it. Its tabs are closed with 4410.
-func (h *Hub) Delete(ctx context.Context, id wire.SessionID) error { panic("not built yet") }
 
 // Open gives a door its hold on a session, loading it when nobody here has it.
 // The caller must close the room.
-func (h *Hub) Open(ctx context.Context, id wire.SessionID) (*Room, error) { panic("not built yet") }
+func (h *Hub) Open(ctx context.Context, id wire.SessionID) (*Room, error) {
+	if err := id.Validate(); err != nil {
+		return nil, asError(err)
+	}
+	k, err := h.hold(id)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-k.ready:
+	case <-ctx.Done():
+		h.letGo(k)
+		return nil, ctx.Err()
+	}
+	if k.failure != nil {
+		h.letGo(k)
+		return nil, asError(k.failure)
+	}
+	return &Room{k: k}, nil
+}
 
 // Deliver is Open, [Room.Ask] and Close.
 func (h *Hub) Deliver(ctx context.Context, id wire.SessionID, c Command) (Answer, error) {
-	panic("not built yet")
+	r, err := h.Open(ctx, id)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer r.Close()
+	return r.Ask(ctx, c)
+}
+
+// hold finds or starts the keeper of a session. Many who want the same session
+// wait for the same keeper; it is the keeper that asks the store.
+func (h *Hub) hold(id wire.SessionID) (*keeper, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.stopped:
+		return nil, asError(errStopping)
+	case h.draining:
+		return nil, &Error{Code: wire.CodeStoreUnavailable, Reason: "draining: this replica is shutting down", Err: errDraining}
+	}
+	if c, ok := h.closed[id]; ok {
+		if time.Now().Before(c.until) {
+			return nil, c.err
+		}
+		delete(h.closed, id)
+	}
+	k := h.keepers[id]
+	if k == nil {
+		k = newKeeper(h, id)
+		h.keepers[id] = k
+		h.running.Go(func() { k.run(h.life) })
+	}
+	k.holds++
+	k.quiet.Store(0)
+	return k, nil
+}
+
+// letGo gives a hold back.
+func (h *Hub) letGo(k *keeper) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	k.holds--
+	if k.holds == 0 {
+		k.quiet.Store(time.Now().UnixNano())
+		k.box.nudge()
+	}
+}
+
+// unlist takes a keeper out of the registry, unless somebody holds it and it is
+// not said to go anyway.
+func (h *Hub) unlist(k *keeper, anyway bool) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if k.holds > 0 && !anyway {
+		return false
+	}
+	if h.keepers[k.id] == k {
+		delete(h.keepers, k.id)
+	}
+	return true
+}
+
+// shut keeps a session from being opened for a while.
+func (h *Hub) shut(id wire.SessionID, c closure) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(h.closed, func(_ wire.SessionID, c closure) bool { return c.until.Before(now) })
+	h.closed[id] = c
+}
+
+// kept returns the keeper of a session, if there is one.
+func (h *Hub) kept(id wire.SessionID) *keeper {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.keepers[id]
+}
+
+// all returns the keepers there are now.
+func (h *Hub) all(into []*keeper) []*keeper {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.AppendSeq(into, maps.Values(h.keepers))
 }

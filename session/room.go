@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/everdesk/everdesk/broadcast"
 	"github.com/everdesk/everdesk/store"
@@ -10,6 +11,8 @@ import (
 
 // Sender is who sends a command. The door has checked that it may.
 type Sender struct {
+	// Connection is the one that refusals are shown to. Without one, as with a
+	// request that has no socket, only [Room.Ask] learns of them.
 	Connection wire.ConnectionID
 	User       string
 	// Monitor is the one the connection subscribed to last; window ids of
@@ -31,49 +34,85 @@ type Answer struct {
 
 // Room is a door's hold on one session: to watch it, to say something in it. It
 // works the same whether this replica owns the session or follows it.
-type Room struct{}
+type Room struct {
+	k      *keeper
+	closed atomic.Bool
+}
 
 // Session is the session's id.
-func (r *Room) Session() wire.SessionID { panic("not built yet") }
+func (r *Room) Session() wire.SessionID { return r.k.id }
 
 // Attach adds a tab, see [broadcast.Center.Attach], and tells the others.
 func (r *Room) Attach(ctx context.Context, cfg broadcast.TabConfig) (*broadcast.Tab, error) {
-	panic("not built yet")
+	t, err := r.k.center.Attach(ctx, cfg)
+	if err != nil {
+		return nil, asError(err)
+	}
+	r.k.watchers.add(t, cfg.Who)
+	r.k.box.nudge()
+	return t, nil
 }
 
 // Leave takes a tab away again and tells the others.
-func (r *Room) Leave(t *broadcast.Tab) { panic("not built yet") }
+func (r *Room) Leave(t *broadcast.Tab) {
+	t.Detach()
+	r.k.watchers.remove(t)
+	r.k.box.nudge()
+}
 
 // Deliver gives the owner a command: into its mailbox when it is here, else into
 // the store's inbox. It waits while the owner has too much to do. What becomes of
 // the command is told by the log.
-func (r *Room) Deliver(ctx context.Context, c Command) error { panic("not built yet") }
+func (r *Room) Deliver(ctx context.Context, c Command) error {
+	return asError(r.k.deliver(ctx, item{cmd: c}))
+}
 
-// Ask delivers a command that has an id and waits for what the log says about it.
-func (r *Room) Ask(ctx context.Context, c Command) (Answer, error) { panic("not built yet") }
+// Ask delivers a command that has an id and waits for what the log says about
+// it. Only USER_MESSAGE, WINDOW_MESSAGE, COMPONENT_ACTION and EMIT can be asked
+// about: they are always answered, with ACTIONS, MESSAGE_ACCEPTED,
+// MESSAGE_QUEUED or MESSAGE_REJECTED.
+func (r *Room) Ask(ctx context.Context, c Command) (Answer, error) {
+	id := c.Message.ID
+	switch c.Message.Data.(type) {
+	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.Emit:
+	default:
+		return Answer{}, refusal(wire.CodeInvalidMessage, "that message has no answer to wait for")
+	}
+	if err := id.Validate(); err != nil {
+		return Answer{}, asError(err)
+	}
+	answer := make(chan Answer, 1)
+	r.k.answers.expect(id, answer)
+	defer r.k.answers.forget(id, answer)
+	if err := r.Deliver(ctx, c); err != nil {
+		return Answer{}, err
+	}
+	select {
+	case a := <-answer:
+		return a, nil
+	case <-r.k.done:
+		return Answer{}, asError(errGone)
+	case <-ctx.Done():
+		return Answer{}, ctx.Err()
+	}
+}
 
-// Snapshot is the state of some or all monitors.
+// Snapshot is the state of some or all monitors. It is shared with others: who
+// gets it must not change what is in it.
 func (r *Room) Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.SessionState, error) {
-	panic("not built yet")
+	s, err := r.k.Snapshot(ctx, monitors)
+	return s, asError(err)
 }
 
 // Read is a page of the log.
 func (r *Room) Read(ctx context.Context, after wire.Position, limit int) ([]store.Event, error) {
-	panic("not built yet")
+	events, err := r.k.Read(ctx, after, limit)
+	return events, err
 }
 
 // Close gives the hold back. The session stays loaded for a while.
-func (r *Room) Close() { panic("not built yet") }
-
-// Error is a refusal with a code for the client.
-type Error struct {
-	Code   wire.Code
-	Reason string
-	Err    error // what the store said, if it did
+func (r *Room) Close() {
+	if !r.closed.Swap(true) {
+		r.k.hub.letGo(r.k)
+	}
 }
-
-// Error implements error.
-func (e *Error) Error() string { return e.Reason }
-
-// Unwrap returns what the store said.
-func (e *Error) Unwrap() error { return e.Err }

@@ -1,0 +1,108 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Bounds of what a card holds.
+const (
+	maxTitle  = 200
+	maxUser   = 256 // bytes, the store's bound for names
+	maxShares = 100
+)
+
+// card is what listings show of a session.
+type card struct {
+	Title  string           `json:"title,omitempty"`
+	Shares map[string]Share `json:"shares,omitempty"`
+}
+
+func readCard(data []byte) (card, error) {
+	var c card
+	if len(data) == 0 {
+		return c, nil
+	}
+	if err := json.Unmarshal(data, &c); err != nil {
+		return card{}, fmt.Errorf("read card: %w", err)
+	}
+	return c, nil
+}
+
+func (c card) encode() []byte {
+	data, err := json.Marshal(c)
+	if err != nil {
+		panic(err) // strings and maps of strings always have a JSON form
+	}
+	return data
+}
+
+// with returns the card after an order of a hub. The card itself does not
+// change, since listings may still show it.
+func (c card) with(o *order) (card, *Error) {
+	switch o.Kind {
+	case orderRename:
+		c.Title = o.Title
+	case orderShare:
+		c.Shares = maps.Clone(c.Shares)
+		if o.Share == "" {
+			delete(c.Shares, o.User)
+			break
+		}
+		if c.Shares == nil {
+			c.Shares = map[string]Share{}
+		}
+		c.Shares[o.User] = o.Share
+		if len(c.Shares) > maxShares {
+			return c, refusal(wire.CodeSessionInvalidState, "a session is shared with at most %d people", maxShares)
+		}
+	}
+	return c, nil
+}
+
+// equal reports whether two cards say the same.
+func (c card) equal(o card) bool { return c.Title == o.Title && maps.Equal(c.Shares, o.Shares) }
+
+func checkTitle(title string) error {
+	switch {
+	case !utf8.ValidString(title):
+		return refusal(wire.CodeInvalidMessage, "the title is not UTF-8")
+	case utf8.RuneCountInString(title) > maxTitle:
+		return refusal(wire.CodeInvalidMessage, "a title has at most %d characters", maxTitle)
+	case strings.ContainsFunc(title, unicode.IsControl):
+		return refusal(wire.CodeInvalidMessage, "the title has control characters")
+	}
+	return nil
+}
+
+func checkUser(user string) error {
+	if user == "" || len(user) > maxUser || !utf8.ValidString(user) || strings.ContainsFunc(user, unicode.IsControl) {
+		return refusal(wire.CodeInvalidMessage, "a user's name has 1 to %d bytes without control characters", maxUser)
+	}
+	return nil
+}
+
+func checkShare(s Share) error {
+	switch s {
+	case "", ShareViewer, ShareOperator:
+		return nil
+	}
+	return refusal(wire.CodeInvalidMessage, "a share is %s or %s", ShareViewer, ShareOperator)
+}
+
+// asInfo reads what the directory says. A card that cannot be read costs its
+// title, not the listing.
+func asInfo(i store.Info) Info {
+	c, _ := readCard(i.Card) //nolint:errcheck // shown without a title, as said above
+	return Info{
+		ID: i.ID, User: i.User, Title: c.Title, Shares: c.Shares, Created: i.Created, Updated: i.Updated,
+		Working: i.Working, Owner: i.Owner, Top: i.Top, Quarantined: i.Quarantined,
+	}
+}

@@ -1,0 +1,265 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// firstMonitor is where things go that name no monitor. It cannot be removed.
+const firstMonitor wire.MonitorID = "monitor-0"
+
+// unnamed stands for the id of a message that has none, and nobody for the
+// connection of a sender that has none: what is written down needs both.
+const (
+	unnamed wire.MessageID    = "unnamed"
+	nobody  wire.ConnectionID = "nobody"
+)
+
+// take does a client's command once, however often it was sent.
+func (l *live) take(c *Command) {
+	id := c.Message.ID
+	if id == "" {
+		l.tell(c, l.do(c), false)
+		return
+	}
+	hash := digest(c.Message.Data)
+	if known, ok := l.ledger.find(id); ok {
+		if known.Hash != hash {
+			l.tell(c, refused(wire.CodeSessionInvalidState, "the message id %q was used for another message", id), false)
+			return
+		}
+		l.tell(c, known.Reply, true)
+		return
+	}
+	r := l.do(c)
+	l.tell(c, r, false)
+	if r.Code != wire.CodeRateLimited { // which is over soon, and says nothing of the message
+		l.ledger.add(id, entry{Hash: hash, Time: wire.Millis(l.now.UnixMilli()), Reply: r}, &l.step.ops)
+	}
+}
+
+// tell says what became of a command. What happened has said so itself the first
+// time.
+func (l *live) tell(c *Command, r reply, duplicate bool) {
+	id := cmp.Or(c.Message.ID, unnamed)
+	switch r.Verdict {
+	case verdictRejected:
+		rejected := wire.MessageRejected{
+			MessageID: id, Code: r.Code, Reason: r.Reason, MonitorID: r.Monitor, Duplicate: duplicate,
+		}
+		if !r.Public {
+			rejected.To = cmp.Or(c.From.Connection, nobody)
+		}
+		l.emit(rejected)
+	case verdictEmitted:
+		if duplicate {
+			// No action, but an answer: EMITTED for who asks now.
+			l.emit(wire.Actions{Actions: []wire.Action{}, MonitorID: r.Monitor, MessageID: id, By: c.From.Connection})
+		}
+	case verdictDialog:
+		if end, ok := l.questions.find(dialogName(wire.DialogID(r.Question))); duplicate && ok {
+			l.repeatEnding(id, r, end)
+		}
+	case verdictPrompt:
+		if end, ok := l.questions.find(promptName(wire.PromptID(r.Question))); duplicate && ok {
+			l.repeatEnding(id, r, end)
+		}
+	}
+}
+
+// refuse says that a command was not done.
+func (l *live) refuse(c *Command, e *Error) {
+	l.tell(c, reply{Verdict: verdictRejected, Code: e.Code, Reason: e.Reason}, false)
+}
+
+// do does a command and says what became of it.
+func (l *live) do(c *Command) reply {
+	switch m := c.Message.Data.(type) {
+	case wire.Emit:
+		return l.doEmit(c, m)
+	case wire.UserInteractions:
+		l.doInteractions(c, m)
+	case wire.UserMessage:
+		return l.doUserMessage(c, m)
+	case wire.WindowMessage:
+		return l.doWindowMessage(c, m)
+	case wire.ComponentAction:
+		return l.doComponentAction(c, m)
+	case wire.SubscribeMonitor:
+		return l.needMonitor(m.MonitorID)
+	case wire.RemoveMonitor:
+		return l.doRemoveMonitor(m)
+	case wire.ToastAction:
+		if t, ok := l.state.Toast(m.ToastID); ok {
+			l.act(c, t.MonitorID, wire.ToastDismiss{ID: m.ToastID})
+		}
+	case wire.Reset:
+		l.doReset(c)
+	case wire.RenderingFeedback, wire.AppProtocolResponse, wire.AppProtocolReady:
+		// Nobody waits for them yet.
+	default:
+		return l.doRare(c)
+	}
+	return reply{}
+}
+
+// doRare does the commands that agents, plans and histories will give a meaning.
+func (l *live) doRare(c *Command) reply {
+	switch m := c.Message.Data.(type) {
+	case wire.DialogFeedback:
+		if !l.limiter.AllowN(l.now, 1) {
+			return tooManyAnswers()
+		}
+		return l.answerDialog(c, m)
+	case wire.UserPromptResponse:
+		if !l.limiter.AllowN(l.now, 1) {
+			return tooManyAnswers()
+		}
+		return l.answerPrompt(c, m)
+	case wire.HITLPlanResponse, wire.HITLApprovalResponse, wire.HITLInputResponse, wire.HITLClarificationResponse:
+		if !l.limiter.AllowN(l.now, 1) {
+			return tooManyAnswers()
+		}
+		return refused(wire.CodeHITLInvalidResponse, "no plan asks anything")
+	case wire.Interrupt:
+		switch {
+		case m.Scope == wire.ScopeAgent && m.AgentID == "":
+			return refused(wire.CodeInvalidMessage, "to interrupt an agent its agentId is needed")
+		case m.Scope == wire.ScopeAgent:
+			return noAgent(m.AgentID)
+		case m.Scope == wire.ScopeMonitor && m.MonitorID != "" && !l.state.HasMonitor(m.MonitorID):
+			return refused(wire.CodeSessionInvalidState, "there is no monitor %s", m.MonitorID)
+		}
+		return reply{} // nothing runs
+	case wire.InterruptAgent:
+		return noAgent(m.AgentID)
+	case wire.SetProvider:
+		return refused(wire.CodeProviderUnavailable, "there is no provider %q", m.Provider)
+	case wire.ControlPause, wire.ControlResume, wire.ControlCancel, wire.ControlRetry, wire.ControlSkip:
+		return refused(wire.CodeSessionInvalidState, "there is no plan to control")
+	case wire.AskResponse:
+		return refused(wire.CodeSessionInvalidState, "there is nothing to answer")
+	case wire.Rewind:
+		return refused(wire.CodeSessionInvalidState, "there is nothing to rewind")
+	case wire.EditMessage:
+		return refused(wire.CodeSessionInvalidState, "there is nothing to edit")
+	case wire.DeleteQueuedMessage:
+		return refused(wire.CodeSessionInvalidState, "there is nothing to take back")
+	case wire.Condense:
+		return refused(wire.CodeSessionInvalidState, "there is nothing to condense")
+	}
+	return refused(wire.CodeInvalidMessage, "that is not for a session")
+}
+
+func noAgent(id wire.AgentID) reply {
+	return refused(wire.CodeSessionInvalidState, "no such agent in this session: %s", id)
+}
+
+func tooManyAnswers() reply {
+	return refused(wire.CodeRateLimited, "too many answers within a minute")
+}
+
+// act changes the desktop in the name of whoever sent a command.
+func (l *live) act(c *Command, monitor wire.MonitorID, actions ...wire.Action) {
+	l.emit(wire.Actions{Actions: actions, MonitorID: monitor, MessageID: c.Message.ID, By: c.From.Connection})
+}
+
+// needMonitor makes a monitor if it is not there. The reply is not empty when it
+// cannot be made.
+func (l *live) needMonitor(m wire.MonitorID) reply {
+	if l.state.HasMonitor(m) {
+		return reply{}
+	}
+	if err := m.Validate(); err != nil {
+		return refused(wire.CodeInvalidMessage, "%v", err)
+	}
+	if len(l.state.Monitors()) >= desk.MaxMonitors {
+		return refused(wire.CodeMonitorLimit, "a session has at most %d monitors", desk.MaxMonitors)
+	}
+	l.emit(wire.MonitorStatus{MonitorID: m, State: wire.MonitorIdle})
+	return reply{}
+}
+
+// doEmit shows what an outside program wants to show, all of it or nothing.
+func (l *live) doEmit(c *Command, m wire.Emit) reply {
+	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
+	if len(l.geometry) > 0 {
+		for _, a := range m.Actions {
+			if id := windowOf(a); id != "" {
+				l.flush(pane{monitor, id})
+			}
+		}
+	}
+	if r := l.state.CheckAll(monitor, m.Actions); r != nil {
+		return refused(r.Code, "%s", r.Reason)
+	}
+	if r := l.needMonitor(monitor); r.Verdict == verdictRejected {
+		return r
+	}
+	l.act(c, monitor, m.Actions...)
+	for _, a := range m.Actions {
+		if d, ok := a.(wire.PromptDismiss); ok {
+			end := ending{Time: wire.Millis(l.now.UnixMilli()), Reason: wire.ClosedCancelled, Monitor: monitor}
+			l.questions.add(promptName(d.ID), end, &l.step.ops)
+		}
+	}
+	return reply{Verdict: verdictEmitted, Monitor: monitor}
+}
+
+// doUserMessage keeps what the user typed and gives it to an agent.
+func (l *live) doUserMessage(c *Command, m wire.UserMessage) reply {
+	var images []string
+	for _, i := range m.Interactions {
+		if i.ImageData != "" {
+			images = append(images, i.ImageData)
+		}
+	}
+	return l.engage(c, cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor), m.Content, images)
+}
+
+// doWindowMessage keeps what the user said to a window and gives it to an agent.
+func (l *live) doWindowMessage(c *Command, m wire.WindowMessage) reply {
+	return l.engage(c, l.monitorOf(c, m.MonitorID, m.WindowID), m.Content, nil)
+}
+
+// doComponentAction keeps which button was pressed and gives it to an agent.
+func (l *live) doComponentAction(c *Command, m wire.ComponentAction) reply {
+	title := cmp.Or(m.WindowTitle, string(m.WindowID))
+	return l.engage(c, l.monitorOf(c, m.MonitorID, m.WindowID), fmt.Sprintf("%s (%s)", m.Action, title), nil)
+}
+
+// monitorOf is the monitor that a message to a window is about.
+func (l *live) monitorOf(c *Command, named wire.MonitorID, window wire.WindowID) wire.MonitorID {
+	if named != "" {
+		return named
+	}
+	if w, ok := l.state.FindWindow(window, cmp.Or(c.From.Monitor, firstMonitor)); ok {
+		return w.MonitorID
+	}
+	return cmp.Or(c.From.Monitor, firstMonitor)
+}
+
+// engage shows what the user said and gives it to an agent. There are no agents
+// yet, so nobody takes it.
+func (l *live) engage(c *Command, monitor wire.MonitorID, text string, images []string) reply {
+	if r := l.needMonitor(monitor); r.Verdict == verdictRejected {
+		r.Public, r.Monitor = true, firstMonitor
+		return r
+	}
+	l.lastRow = max(l.lastRow+1, wire.Millis(l.now.UnixMilli()))
+	l.emit(wire.MessageUpdated{
+		Action: wire.RowCreated,
+		Message: wire.UIRow{
+			TS: l.lastRow, Type: wire.RowSay, Say: wire.SayUserFeedback, Text: text, Images: images,
+			MonitorID: monitor, MessageID: c.Message.ID,
+		},
+		MonitorID: monitor, MessageID: c.Message.ID,
+	})
+	return reply{
+		Verdict: verdictRejected, Code: wire.CodeProviderUnavailable, Reason: "no agent is available in this session",
+		Monitor: monitor, Public: true,
+	}
+}

@@ -1,0 +1,192 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Info is what is known of a session without opening it.
+type Info struct {
+	ID      wire.SessionID
+	User    string
+	Title   string
+	Shares  map[string]Share
+	Created time.Time
+	Updated time.Time
+	Working bool
+	Owner   wire.ReplicaID
+	Top     wire.Position
+	// Quarantined is why the session is set aside, or empty.
+	Quarantined string
+}
+
+// Share is what somebody else's session may be used for.
+type Share string
+
+// What a share allows.
+const (
+	ShareViewer   Share = "viewer"
+	ShareOperator Share = "operator"
+)
+
+// NewSession is a session to be made.
+type NewSession struct {
+	// ID is chosen by the hub when empty.
+	ID    wire.SessionID
+	User  string
+	Title string
+}
+
+// Create makes a session. The error is [*Error] or the store's.
+func (h *Hub) Create(ctx context.Context, n NewSession) (Info, error) {
+	if n.ID == "" {
+		n.ID = wire.SessionID("ses-" + strings.ToLower(rand.Text()))
+	}
+	if err := errors.Join(n.ID.Validate()); err != nil {
+		return Info{}, asError(err)
+	}
+	if err := checkUser(n.User); err != nil {
+		return Info{}, err
+	}
+	if err := checkTitle(n.Title); err != nil {
+		return Info{}, err
+	}
+	if err := h.store.Create(ctx, store.NewSession{ID: n.ID, User: n.User, Card: card{Title: n.Title}.encode()}); err != nil {
+		return Info{}, asError(err)
+	}
+	return h.Info(ctx, n.ID)
+}
+
+// Info looks a session up.
+func (h *Hub) Info(ctx context.Context, id wire.SessionID) (Info, error) {
+	i, err := h.store.Session(ctx, id)
+	if err != nil {
+		return Info{}, asError(err)
+	}
+	return asInfo(i), nil
+}
+
+// List shows a page of a user's sessions, or of all when user is empty.
+func (h *Hub) List(ctx context.Context, q store.Query) (store.Page[Info], error) {
+	found, err := h.store.Sessions(ctx, q)
+	if err != nil {
+		return store.Page[Info]{}, asError(err)
+	}
+	page := store.Page[Info]{Items: make([]Info, len(found.Items)), Next: found.Next}
+	for i, item := range found.Items {
+		page.Items[i] = asInfo(item)
+	}
+	return page, nil
+}
+
+// Rename gives a session another title.
+func (h *Hub) Rename(ctx context.Context, id wire.SessionID, title string) error {
+	if err := checkTitle(title); err != nil {
+		return err
+	}
+	return h.command(ctx, id, &order{Kind: orderRename, Title: title})
+}
+
+// Share grants somebody a use of a session; an empty share takes it back.
+func (h *Hub) Share(ctx context.Context, id wire.SessionID, user string, s Share) error {
+	if err := checkUser(user); err != nil {
+		return err
+	}
+	if err := checkShare(s); err != nil {
+		return err
+	}
+	return h.command(ctx, id, &order{Kind: orderShare, User: user, Share: s})
+}
+
+// command has an order about a session's card carried out by its owner, and
+// waits for that.
+func (h *Hub) command(ctx context.Context, id wire.SessionID, o *order) error {
+	r, err := h.Open(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	done := make(chan error, 1)
+	if err := r.k.deliver(ctx, item{order: o, done: done}); err != nil {
+		return asError(err)
+	}
+	// The owner may be elsewhere, or become so, and has no way to tell us:
+	// what it did is seen in the directory.
+	return poll(ctx, done, func() (bool, error) {
+		i, err := h.store.Session(ctx, id)
+		if err != nil {
+			return false, asError(err)
+		}
+		now, err := readCard(i.Card)
+		if err != nil {
+			return false, err
+		}
+		wanted, refused := now.with(o)
+		if refused != nil {
+			return false, refused
+		}
+		return wanted.equal(now), nil
+	})
+}
+
+// Delete removes a session with everything in it. Its tabs are closed with 4410.
+func (h *Hub) Delete(ctx context.Context, id wire.SessionID) error {
+	if err := id.Validate(); err != nil {
+		return asError(err)
+	}
+	lease, err := h.store.Claim(ctx, id, h.cfg.Replica, h.cfg.Lease)
+	if err == nil {
+		// A keeper of ours loses its lease by this, and finds the session gone.
+		err = h.store.Delete(ctx, lease)
+	} else if errors.Is(err, store.ErrOwned) {
+		err = h.sendOrder(ctx, id, &order{Kind: orderDelete})
+	}
+	if err != nil {
+		return asError(err)
+	}
+	if err := poll(ctx, nil, func() (bool, error) {
+		_, err := h.store.Session(ctx, id)
+		if errors.Is(err, store.ErrNotFound) {
+			return true, nil
+		}
+		return false, asError(err)
+	}); err != nil {
+		return err
+	}
+	if k := h.kept(id); k != nil {
+		select {
+		case <-k.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// poll waits until something is so, or done says so.
+func poll(ctx context.Context, done <-chan error, is func() (bool, error)) error {
+	for wait := pollFirst; ; wait = min(2*wait, pollLast) {
+		select {
+		case err := <-done:
+			return err
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if ok, err := is(); ok || err != nil {
+			return err
+		}
+	}
+}
+
+// How often poll looks.
+const (
+	pollFirst = 5 * time.Millisecond
+	pollLast  = 500 * time.Millisecond
+)

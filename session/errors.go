@@ -1,0 +1,80 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Error is a refusal with a code for the client.
+type Error struct {
+	Code   wire.Code
+	Reason string
+	Err    error // what the store said, if it did
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Reason }
+
+// Unwrap returns what the store said.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Why a session or its owner stops.
+var (
+	errGone     = errors.New("the session was unloaded")
+	errLost     = errors.New("the lease was lost")
+	errStale    = errors.New("the lease was not renewed in time")
+	errDraining = errors.New("the replica hands its sessions over")
+	errStopping = errors.New("the hub stops")
+)
+
+// refusal is an [*Error] with a formatted reason.
+func refusal(code wire.Code, format string, args ...any) *Error {
+	return &Error{Code: code, Reason: fmt.Sprintf(format, args...)}
+}
+
+// asError gives what the store said the code that a client is told. The end of a
+// context stays what it is.
+func asError(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	if known, ok := errors.AsType[*Error](err); ok {
+		return known
+	}
+	for _, known := range []struct {
+		is     error
+		code   wire.Code
+		reason string
+	}{
+		{store.ErrNotFound, wire.CodeSessionNotFound, "there is no such session"},
+		{store.ErrExists, wire.CodeSessionInvalidState, "a session with that id exists already"},
+		{store.ErrQuarantined, wire.CodeSessionInvalidState, "the session is set aside until an operator looks at it"},
+		{store.ErrCorrupt, wire.CodeSessionInvalidState, "the stored session cannot be read"},
+		{store.ErrNewerSchema, wire.CodeSessionInvalidState, "the stored session is of a newer version than this hub"},
+		{store.ErrFull, wire.CodeQueueFull, "the session has too much to do"},
+		{store.ErrTooLarge, wire.CodeMessageTooLarge, "that is more than the store takes"},
+		{store.ErrInvalid, wire.CodeInvalidMessage, "that cannot be stored"},
+		{wire.ErrID, wire.CodeInvalidMessage, "that is not a valid id"},
+		{errGone, wire.CodeStoreUnavailable, "the session was unloaded, try again"},
+		{errStopping, wire.CodeStoreUnavailable, "this replica is shutting down"},
+	} {
+		if errors.Is(err, known.is) {
+			return &Error{Code: known.code, Reason: known.reason, Err: err}
+		}
+	}
+	return &Error{Code: wire.CodeStoreUnavailable, Reason: "the store does not answer", Err: err}
+}
+
+// lasting reports whether trying the same again cannot help.
+func lasting(err error) bool {
+	for _, is := range []error{store.ErrNotFound, store.ErrQuarantined, store.ErrCorrupt, store.ErrNewerSchema, store.ErrClosed} {
+		if errors.Is(err, is) {
+			return true
+		}
+	}
+	return false
+}

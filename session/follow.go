@@ -1,0 +1,302 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// claimJitter spreads those who wait for the same lease to run out.
+const claimJitter = 150 * time.Millisecond
+
+// readPage is how many events are read at once to catch up.
+const readPage = 1000
+
+// loaded is a session as the store has it.
+type loaded struct {
+	state  *desk.State
+	tables map[string]map[string][]byte
+	info   store.Info
+}
+
+// load reads the session.
+func (k *keeper) load(ctx context.Context) (loaded, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	kept, err := k.hub.store.Load(ctx, k.id)
+	if err != nil {
+		return loaded{}, fmt.Errorf("load session: %w", err)
+	}
+	info, err := k.hub.store.Session(ctx, k.id)
+	if err != nil {
+		return loaded{}, fmt.Errorf("look session up: %w", err)
+	}
+	at := kept.At
+	claimed := at.Epoch > 0 && at.Seq == 0
+	if claimed {
+		// The newest event is a claim, and nobody has written down what it
+		// changed. Any position before it will do.
+		at = wire.Position{Epoch: at.Epoch - 1, Seq: math.MaxUint64}
+	}
+	state, err := desk.Restore(k.id, at, kept.Tables)
+	if err != nil {
+		return loaded{}, &store.CorruptError{Where: "tables of session " + string(k.id), Reason: err.Error()}
+	}
+	if claimed {
+		owner := wire.OwnerChanged{Epoch: kept.At.Epoch}
+		if info.Epoch == kept.At.Epoch {
+			owner.Replica = info.Owner
+		} // else the next claim is in the log already and says better
+		state.Apply(wire.Event{Session: k.id, At: kept.At, Time: info.Updated, Data: owner})
+	}
+	return loaded{state: state, tables: kept.Tables, info: info}, nil
+}
+
+// settle brings the Center to a position of the log, and makes it if this is the
+// first time. From here on the session is ready.
+func (k *keeper) settle(ctx context.Context, to wire.Position) error {
+	if k.center == nil {
+		k.center = broadcast.NewCenter(k.hub.cfg.Broadcast, k.id, to, k)
+		return nil
+	}
+	for head := k.center.Head(); head != to; head = k.center.Head() {
+		var events []store.Event
+		err := store.ErrAhead
+		if head.Compare(to) < 0 {
+			events, err = k.readUpTo(ctx, head, to)
+		}
+		switch {
+		case errors.Is(err, store.ErrTrimmed), errors.Is(err, store.ErrUnknownPosition), errors.Is(err, store.ErrAhead):
+			k.center.Restart(to)
+			return nil
+		case err != nil:
+			return fmt.Errorf("read what the tabs have missed: %w", err)
+		case len(events) == 0:
+			return fmt.Errorf("read what the tabs have missed: %w: nothing between %v and %v", errReload, head, to)
+		}
+		k.show(decodeAll(events))
+	}
+	return nil
+}
+
+// readUpTo reads a page of the log that ends at a position at the latest.
+func (k *keeper) readUpTo(ctx context.Context, after, to wire.Position) ([]store.Event, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	events, err := k.hub.store.Read(ctx, k.id, after, readPage)
+	for i, e := range events {
+		if e.At.Compare(to) > 0 {
+			return events[:i], err
+		}
+	}
+	return events, err
+}
+
+// show is what happens to events once they are in the log.
+func (k *keeper) show(events []broadcast.Event) {
+	k.center.Publish(events)
+	k.answers.see(events)
+}
+
+// decodeAll reads stored frames. One that this program does not understand is
+// passed on without its meaning.
+func decodeAll(events []store.Event) []broadcast.Event {
+	out := make([]broadcast.Event, len(events))
+	for i, e := range events {
+		out[i] = broadcast.Event{At: e.At, Frame: e.Frame}
+		if decoded, err := (wire.Native{}).DecodeEvent(e.Frame); err == nil {
+			out[i].Data, out[i].Time = decoded.Data, decoded.Time
+		}
+	}
+	return out
+}
+
+// follower is what following a session needs.
+type follower struct {
+	k       *keeper
+	state   *desk.State
+	items   []item
+	peeks   []peek
+	unsent  []item    // commands for the owner that the store did not take
+	retryAt time.Time // when they are tried again
+	told    uint64    // version of our watchers that the owner knows
+	tellAt  time.Time // when it is told again at the latest
+	quietTo time.Time // nothing is told before this
+	claimAt time.Time // when the owner's lease runs out; zero means never
+}
+
+// follow shows what another replica does, until that replica is gone. Its lease
+// lasts for another while, or 0 when it shall not be claimed.
+func (k *keeper) follow(ctx context.Context, lease time.Duration) error {
+	got, err := k.load(ctx)
+	if err != nil {
+		return err
+	}
+	if err := k.settle(ctx, got.state.At()); err != nil {
+		return err
+	}
+	f := &follower{k: k, state: got.state}
+	if lease > 0 {
+		f.claimAt = time.Now().Add(lease + rand.N(claimJitter)) //nolint:gosec // jitter needs no secrecy
+	}
+	k.snapshots.clear()
+	k.following.Store(true)
+	defer k.following.Store(false)
+	if k.draining.Load() {
+		k.handOver()
+	}
+	if !k.isReady() {
+		close(k.ready)
+	}
+	tailing, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	news := make(chan tailed)
+	wg.Go(func() { k.tail(tailing, got.state.At(), news) })
+	return f.loop(ctx, news)
+}
+
+// tailed is what a tail shows.
+type tailed struct {
+	events []broadcast.Event
+	vacant bool
+	err    error
+}
+
+// tail reads the log for a follower and ends with an error.
+func (k *keeper) tail(ctx context.Context, after wire.Position, to chan<- tailed) {
+	for news, err := range k.hub.store.Tail(ctx, k.id, after) {
+		select {
+		case to <- tailed{events: decodeAll(news.Events), vacant: news.Vacant, err: err}:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (f *follower) loop(ctx context.Context, news <-chan tailed) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case n := <-news:
+			if err := f.take(n); err != nil {
+				return err
+			}
+		case <-f.k.box.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if err := f.turn(ctx, time.Now()); err != nil {
+			return err
+		}
+		if next := f.next(); next.IsZero() {
+			timer.Stop()
+		} else {
+			timer.Reset(time.Until(next))
+		}
+	}
+}
+
+// take folds news in.
+func (f *follower) take(n tailed) error {
+	switch {
+	case errors.Is(n.err, store.ErrTrimmed), errors.Is(n.err, store.ErrUnknownPosition), errors.Is(n.err, store.ErrAhead):
+		return fmt.Errorf("%w: %w", errReload, n.err)
+	case n.err != nil:
+		return fmt.Errorf("follow the log: %w", n.err)
+	}
+	if len(n.events) > 0 {
+		for _, e := range n.events {
+			f.state.Apply(wire.Event{Session: f.k.id, At: e.At, Time: e.Time, Data: e.Data})
+			if _, ok := e.Data.(wire.OwnerChanged); ok {
+				f.tellAt = time.Time{} // the new owner knows nothing of us
+				f.told = 0
+			}
+		}
+		f.k.snapshots.clear()
+		f.k.show(n.events)
+	}
+	if n.vacant && !f.k.unheld() && !f.k.draining.Load() {
+		return errVacant
+	}
+	return nil
+}
+
+// turn does what is due.
+func (f *follower) turn(ctx context.Context, now time.Time) error {
+	k := f.k
+	f.items, f.peeks = k.box.take(f.items, f.peeks)
+	k.serve(f.peeks, f.state)
+	if len(f.items) > 0 || len(f.unsent) > 0 && !now.Before(f.retryAt) {
+		f.unsent = k.forward(ctx, append(f.unsent, f.items...))
+		f.retryAt = now.Add(retryLast)
+	}
+	if due := f.tellDue(); !due.IsZero() && !now.Before(due) {
+		f.tell(ctx, now)
+	}
+	switch {
+	case k.draining.Load():
+		k.handOver()
+	case !f.claimAt.IsZero() && !now.Before(f.claimAt) && !k.unheld():
+		k.box.giveBack(f.unsent)
+		return errVacant
+	}
+	if at := k.dormantAt(); !at.IsZero() && !now.Before(at) {
+		return errDormant
+	}
+	return nil
+}
+
+// next is when turn has something to do by itself.
+func (f *follower) next() time.Time {
+	claim, retry := f.claimAt, time.Time{}
+	if f.k.unheld() || f.k.draining.Load() {
+		claim = time.Time{}
+	}
+	if len(f.unsent) > 0 {
+		retry = f.retryAt
+	}
+	return earliest(claim, retry, f.tellDue(), f.k.dormantAt())
+}
+
+// tellDue is when the owner has to be told who watches here.
+func (f *follower) tellDue() time.Time {
+	if f.k.watchers.changed(f.told) {
+		return f.quietTo
+	}
+	return f.tellAt
+}
+
+// tell says to the owner who watches here. When the store does not take it, the
+// next time will do.
+func (f *follower) tell(ctx context.Context, now time.Time) {
+	here, version := f.k.watchers.list()
+	if here.total == 0 && f.tellAt.IsZero() && f.told == 0 {
+		f.told = version // nobody came yet, so nobody knows of us
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	err := f.k.hub.sendOrder(ctx, f.k.id, &order{
+		Kind: orderPresence, Replica: f.k.hub.cfg.Replica, Total: here.total, Connections: here.oldest,
+	})
+	if err != nil {
+		f.k.log.WarnContext(ctx, "the owner is not told who watches", "error", err)
+	}
+	f.told, f.quietTo, f.tellAt = version, now.Add(presenceEvery), now.Add(presenceResend)
+	if here.total == 0 {
+		f.tellAt = time.Time{}
+	}
+}

@@ -1,0 +1,140 @@
+package session
+
+import (
+	"time"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// geometryEvery is how often the place of one window is told while it is moved.
+const geometryEvery = 100 * time.Millisecond
+
+// pane names a window in its session.
+type pane struct {
+	monitor wire.MonitorID
+	window  wire.WindowID
+}
+
+// motion is a window that is being moved.
+type motion struct {
+	bounds  wire.Bounds
+	by      wire.ConnectionID
+	pending bool      // bounds are not told yet
+	quietTo time.Time // and not before this
+}
+
+// geometry are the windows that are being moved. The zero value has none.
+type geometry map[pane]*motion
+
+// due is when a place has to be told; zero means never.
+func (g geometry) due() time.Time {
+	var next time.Time
+	for _, m := range g {
+		if m.pending {
+			next = sooner(next, m.quietTo)
+		}
+	}
+	return next
+}
+
+// moveTo tells where a window is now: at once when it was at rest, else at the
+// end of the interval, if it is not somewhere else by then.
+func (l *live) moveTo(p pane, b wire.Bounds, by wire.ConnectionID) {
+	m := l.geometry[p]
+	if m == nil {
+		if l.geometry == nil {
+			l.geometry = geometry{}
+		}
+		m = &motion{}
+		l.geometry[p] = m
+	}
+	m.bounds, m.by, m.pending = b, by, true
+	if !l.now.Before(m.quietTo) {
+		l.place(p, m)
+	}
+}
+
+// place tells where a window is.
+func (l *live) place(p pane, m *motion) {
+	m.pending = false
+	w, ok := l.state.Window(p.monitor, p.window)
+	if !ok {
+		delete(l.geometry, p)
+		return
+	}
+	var actions []wire.Action
+	if w.Bounds.X != m.bounds.X || w.Bounds.Y != m.bounds.Y {
+		actions = append(actions, wire.WindowMove{WindowID: p.window, X: m.bounds.X, Y: m.bounds.Y})
+	}
+	if w.Bounds.W != m.bounds.W || w.Bounds.H != m.bounds.H {
+		actions = append(actions, wire.WindowResize{WindowID: p.window, W: m.bounds.W, H: m.bounds.H})
+	}
+	if len(actions) == 0 || l.state.CheckAll(p.monitor, actions) != nil {
+		return
+	}
+	m.quietTo = l.now.Add(geometryEvery)
+	l.emit(wire.Actions{Actions: actions, MonitorID: p.monitor, By: m.by})
+}
+
+// flush tells where a window is before something else happens to it.
+func (l *live) flush(p pane) {
+	if m := l.geometry[p]; m != nil && m.pending {
+		l.place(p, m)
+	}
+}
+
+// flushAll tells where all windows are.
+func (l *live) flushAll() {
+	for p := range l.geometry {
+		l.flush(p)
+	}
+}
+
+// flushDue tells where those windows are whose interval is over, and forgets
+// those at rest.
+func (l *live) flushDue() {
+	for p, m := range l.geometry {
+		switch {
+		case l.now.Before(m.quietTo):
+		case m.pending:
+			l.place(p, m)
+		default:
+			delete(l.geometry, p)
+		}
+	}
+}
+
+// windowOf is the window that an action is about, or none.
+func windowOf(a wire.Action) wire.WindowID {
+	switch a := a.(type) {
+	case wire.WindowCreate:
+		return a.WindowID
+	case wire.WindowClose:
+		return a.WindowID
+	case wire.WindowFocus:
+		return a.WindowID
+	case wire.WindowMinimize:
+		return a.WindowID
+	case wire.WindowMaximize:
+		return a.WindowID
+	case wire.WindowRestore:
+		return a.WindowID
+	case wire.WindowMove:
+		return a.WindowID
+	case wire.WindowResize:
+		return a.WindowID
+	case wire.WindowSetTitle:
+		return a.WindowID
+	case wire.WindowSetContent:
+		return a.WindowID
+	case wire.WindowUpdateContent:
+		return a.WindowID
+	case wire.WindowLock:
+		return a.WindowID
+	case wire.WindowUnlock:
+		return a.WindowID
+	case wire.WindowCapture:
+		return a.WindowID
+	}
+	return ""
+}

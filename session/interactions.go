@@ -1,0 +1,172 @@
+package session
+
+import (
+	"cmp"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// doInteractions makes what the user did on the desktop part of the state that
+// all tabs share. What is about something that is gone is ignored: another tab
+// may have closed it at the same time.
+func (l *live) doInteractions(c *Command, m wire.UserInteractions) {
+	prefer := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
+	for _, i := range m.Interactions {
+		switch i.Type {
+		case wire.DidDismissToast:
+			l.dismissToast(c, i)
+		case wire.DidDismissNotification:
+			l.dismissNotification(c, i)
+		case wire.DidCloseWindow, wire.DidFocusWindow, wire.DidMoveWindow, wire.DidResizeWindow,
+			wire.DidMinimizeWindow, wire.DidMaximizeWindow:
+			l.touchWindow(c, prefer, m.MonitorID, i)
+		default:
+			// Clicks, drawings and selections are for agents, who are told by
+			// the message that comes with them.
+		}
+	}
+}
+
+// touchWindow does what the user did to a window.
+func (l *live) touchWindow(c *Command, prefer, named wire.MonitorID, i wire.UserInteraction) {
+	w, ok := l.state.Window(prefer, i.WindowID)
+	if !ok && named == "" {
+		w, ok = l.state.FindWindow(i.WindowID, prefer)
+	}
+	if !ok {
+		return
+	}
+	p := pane{w.MonitorID, w.WindowID}
+	if i.Type == wire.DidMoveWindow || i.Type == wire.DidResizeWindow {
+		if i.Bounds != nil {
+			l.moveTo(p, *i.Bounds, c.From.Connection)
+		}
+		return
+	}
+	l.flush(p)
+	var a wire.Action
+	switch i.Type {
+	case wire.DidCloseWindow:
+		delete(l.geometry, p)
+		a = wire.WindowClose{WindowID: w.WindowID}
+	case wire.DidFocusWindow:
+		if front, ok := l.state.Focused(w.MonitorID); ok && front.WindowID == w.WindowID {
+			return // every click on it would be an event
+		}
+		a = wire.WindowFocus{WindowID: w.WindowID}
+	case wire.DidMinimizeWindow:
+		a = wire.WindowMinimize{WindowID: w.WindowID}
+		if w.Minimized {
+			a = wire.WindowRestore{WindowID: w.WindowID}
+		}
+	case wire.DidMaximizeWindow:
+		a = wire.WindowMaximize{WindowID: w.WindowID}
+		if w.Maximized {
+			a = wire.WindowRestore{WindowID: w.WindowID}
+		}
+	}
+	if l.state.CheckUser(w.MonitorID, a) == nil {
+		l.act(c, w.MonitorID, a)
+	}
+}
+
+// dismissToast takes a toast away. Clients name it in windowId or, if they only
+// tell its text, in details.
+func (l *live) dismissToast(c *Command, i wire.UserInteraction) {
+	id := wire.NoticeID(i.WindowID)
+	t, ok := l.state.Toast(id)
+	for _, other := range l.state.Toasts() {
+		if ok {
+			break
+		}
+		if i.Details != "" && (other.Message == i.Details || string(other.ID) == i.Details) {
+			t, ok = other, true
+		}
+	}
+	if ok {
+		l.act(c, t.MonitorID, wire.ToastDismiss{ID: t.ID})
+	}
+}
+
+// dismissNotification takes a notification away, which is named as a toast is.
+func (l *live) dismissNotification(c *Command, i wire.UserInteraction) {
+	id := wire.NoticeID(i.WindowID)
+	n, ok := l.state.Notification(id)
+	for _, other := range l.state.Notifications() {
+		if ok {
+			break
+		}
+		if i.Details != "" && (other.Title == i.Details || string(other.ID) == i.Details) {
+			n, ok = other, true
+		}
+	}
+	if ok {
+		l.act(c, n.MonitorID, wire.NotificationDismiss{ID: n.ID})
+	}
+}
+
+// doRemoveMonitor closes a monitor with what is on it. A monitor that is not
+// there is as good as removed: the frontend says it four times.
+func (l *live) doRemoveMonitor(m wire.RemoveMonitor) reply {
+	if m.MonitorID == firstMonitor {
+		return refused(wire.CodeSessionInvalidState, "%s cannot be removed", firstMonitor)
+	}
+	if !l.state.HasMonitor(m.MonitorID) {
+		return reply{}
+	}
+	now := l.state.Snapshot(m.MonitorID)
+	l.clear(now, m.MonitorID, "")
+	l.emit(wire.MonitorStatus{MonitorID: m.MonitorID, State: wire.MonitorRemoved, MessageID: m.MessageID})
+	return reply{}
+}
+
+// doReset closes everything on all monitors. Shortcuts stay: they are the
+// user's.
+func (l *live) doReset(c *Command) {
+	now := l.state.Snapshot()
+	for _, m := range now.Monitors {
+		l.clear(now, m.MonitorID, c.From.Connection)
+	}
+	var actions []wire.Action
+	for _, b := range now.Badges {
+		actions = append(actions, wire.AppBadge{AppID: b.Key})
+	}
+	if len(actions) > 0 {
+		l.emit(wire.Actions{Actions: actions, By: c.From.Connection})
+	}
+}
+
+// clear closes what is on a monitor.
+func (l *live) clear(now wire.SessionState, monitor wire.MonitorID, by wire.ConnectionID) {
+	var actions []wire.Action
+	for _, w := range now.Windows {
+		if w.MonitorID == monitor {
+			delete(l.geometry, pane{monitor, w.WindowID})
+			actions = append(actions, wire.WindowClose{WindowID: w.WindowID})
+		}
+	}
+	on := func(m wire.MonitorID) bool { return cmp.Or(m, firstMonitor) == monitor }
+	for _, n := range now.Notifications {
+		if on(n.MonitorID) {
+			actions = append(actions, wire.NotificationDismiss{ID: n.ID})
+		}
+	}
+	for _, t := range now.Toasts {
+		if on(t.MonitorID) {
+			actions = append(actions, wire.ToastDismiss{ID: t.ID})
+		}
+	}
+	if len(actions) > 0 {
+		l.emit(wire.Actions{Actions: actions, MonitorID: monitor, By: by})
+	}
+	for _, d := range now.Dialogs {
+		if on(d.MonitorID) {
+			l.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "")
+		}
+	}
+	for _, p := range now.Prompts {
+		if on(p.MonitorID) {
+			l.closePrompt(p, ending{Reason: wire.ClosedCancelled}, "")
+		}
+	}
+}

@@ -1,0 +1,279 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Why a keeper goes from owning to following and back, or ends.
+var (
+	errVacant  = errors.New("nobody owns the session")
+	errDormant = errors.New("nobody uses the session")
+	errReload  = errors.New("the state must be loaded again")
+)
+
+// panicked is what a keeper makes of a panic.
+type panicked struct{ value any }
+
+func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+
+// The third panic within panicSpan closes a session for closedFor.
+const (
+	panicLimit = 3
+	panicSpan  = time.Minute
+	closedFor  = 30 * time.Second
+)
+
+// How long a keeper waits before it tries something again.
+const (
+	retryFirst = 20 * time.Millisecond
+	retryLast  = time.Second
+)
+
+// storeTimeout bounds each call to the store that nobody's context bounds.
+const storeTimeout = 10 * time.Second
+
+// keeper keeps one session at this replica, as its owner or as a follower. It
+// has one Center for its whole life. Its goroutine is the only one that touches
+// the session's state; what others may touch is said below.
+type keeper struct {
+	hub *Hub
+	id  wire.SessionID
+	log *slog.Logger
+
+	// For everybody.
+	box        *mailbox
+	watchers   watchers
+	answers    answers
+	snapshots  snapshots
+	ready      chan struct{} // closed when the session is loaded, or failure says why not
+	done       chan struct{} // closed when the keeper is gone
+	handedOver chan struct{} // closed when it owns nothing and will not again
+	draining   atomic.Bool
+	following  atomic.Bool          // commands go through the store
+	live       atomic.Pointer[live] // while this replica owns the session
+	quiet      atomic.Int64         // since when nobody holds it, in ns; 0 while somebody does
+
+	holds int // guarded by hub.mu
+
+	failure error             // read after ready
+	center  *broadcast.Center // read after ready
+
+	// Of the keeper's goroutine alone.
+	panics []time.Time
+}
+
+func newKeeper(h *Hub, id wire.SessionID) *keeper {
+	return &keeper{
+		hub: h, id: id, log: h.log.With("session", string(id)), box: newMailbox(),
+		ready: make(chan struct{}), done: make(chan struct{}), handedOver: make(chan struct{}),
+	}
+}
+
+// run keeps the session until nobody uses it, it cannot be kept or ctx ends.
+func (k *keeper) run(ctx context.Context) {
+	var err error
+	defer func() { k.end(err) }()
+	var left *live // what the last time as owner left
+	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+		began := time.Now()
+		left, err = k.guard(ctx, left)
+		switch {
+		case ctx.Err() != nil:
+			err = context.Cause(ctx)
+			return
+		case errors.Is(err, errDormant):
+			if k.hub.unlist(k, false) {
+				return
+			}
+			wait = retryFirst
+			continue
+		case k.tooMany(err):
+			why := refusal(wire.CodeSessionInvalidState, "the session keeps going wrong and is closed for a while")
+			why.Err = err
+			k.hub.shut(k.id, closure{time.Now().Add(closedFor), why})
+			err = why
+			return
+		case !k.isReady() || lasting(err):
+			return
+		}
+		if time.Since(began) > retryLast || errors.Is(err, errVacant) || errors.Is(err, errLost) || errors.Is(err, errReload) {
+			wait = retryFirst
+		} else {
+			k.log.WarnContext(ctx, "session is between owners", "error", err)
+		}
+		if !sleep(ctx, wait/2+rand.N(wait/2)) { //nolint:gosec // jitter needs no secrecy
+			err = context.Cause(ctx)
+			return
+		}
+	}
+}
+
+// guard is one turn of run with its panics caught.
+func (k *keeper) guard(ctx context.Context, left *live) (next *live, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			k.log.ErrorContext(ctx, "panic in a session", "panic", v, "stack", string(debug.Stack()))
+			if l := k.live.Swap(nil); l != nil {
+				next = l.salvage()
+			}
+			err = &panicked{v}
+		}
+	}()
+	return k.keep(ctx, left)
+}
+
+// tooMany counts panics. A session that cannot even be loaded has too many with
+// the first.
+func (k *keeper) tooMany(err error) bool {
+	if _, ok := errors.AsType[*panicked](err); !ok {
+		return false
+	}
+	if !k.isReady() {
+		return true
+	}
+	now := time.Now()
+	k.panics = append(k.panics, now)
+	if len(k.panics) > panicLimit {
+		k.panics = k.panics[1:]
+	}
+	return len(k.panics) == panicLimit && now.Sub(k.panics[0]) < panicSpan
+}
+
+// keep owns the session if it can and else follows it, until that changes.
+func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
+	if k.draining.Load() {
+		k.giveBack(left, store.Lease{})
+		if k.unheld() {
+			return nil, errDormant
+		}
+		return nil, k.follow(ctx, 0)
+	}
+	claiming, cancel := context.WithTimeout(ctx, storeTimeout)
+	claimed := time.Now()
+	lease, err := k.hub.store.Claim(claiming, k.id, k.hub.cfg.Replica, k.hub.cfg.Lease)
+	cancel()
+	if err == nil {
+		return k.own(ctx, lease, claimed, left)
+	}
+	owned, ok := errors.AsType[*store.OwnedError](err)
+	switch {
+	case !ok && k.unheld():
+		return nil, errDormant
+	case !ok:
+		return left, fmt.Errorf("claim session: %w", err)
+	}
+	k.giveBack(left, store.Lease{})
+	if k.unheld() {
+		return nil, errDormant // another replica was quicker; nobody here needs it
+	}
+	return nil, k.follow(ctx, owned.For)
+}
+
+// giveBack returns what an owner took and did not finish to the mailbox. lease is
+// the one that follows the owner's, or none when somebody else has the session.
+func (k *keeper) giveBack(left *live, lease store.Lease) {
+	undisturbed := left != nil && lease.Epoch != 0 && lease.Prev.Epoch == left.lease.Epoch
+	if !undisturbed {
+		// What came through the inbox is there still, or somebody has done it.
+		k.box.drop(func(it *item) bool { return it.inbox != "" })
+	}
+	if left == nil {
+		return
+	}
+	var items []item
+	for i, it := range left.items[left.committed:] {
+		started := left.committed+i < left.handled
+		switch {
+		case it.inbox != "" && (!undisturbed || left.uncertain && started):
+		case left.uncertain && started && it.order == nil && it.cmd.Message.ID == "":
+			// Whether it was done cannot be told, and it cannot be told apart
+			// from its repetition.
+			k.log.Warn("a command was given up because the store did not say whether it was done")
+		default:
+			items = append(items, it)
+		}
+	}
+	left.items = nil
+	k.box.giveBack(items)
+}
+
+// end takes the keeper out of everybody's sight.
+func (k *keeper) end(err error) {
+	k.hub.unlist(k, true)
+	k.live.Store(nil)
+	for _, it := range k.box.close() {
+		it.finish(err)
+	}
+	code, reason := wire.CloseInternal, "the session cannot be kept"
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		code, reason = wire.CloseExpired, "the session was deleted"
+	case errors.Is(err, errStopping):
+		code, reason = wire.CloseDraining, "this replica is shutting down"
+	case errors.Is(err, errDormant):
+		code, reason = wire.CloseNormal, "nobody uses the session"
+	default:
+		k.log.Warn("session cannot be kept", "error", err)
+	}
+	if k.center != nil {
+		k.center.Close(code, reason)
+	}
+	if !k.isReady() {
+		k.failure = err
+		close(k.ready)
+	}
+	close(k.done)
+}
+
+func (k *keeper) isReady() bool {
+	select {
+	case <-k.ready:
+		return true
+	default:
+		return false
+	}
+}
+
+// unheld reports whether nobody here has use for the session.
+func (k *keeper) unheld() bool { return k.quiet.Load() != 0 }
+
+// dormantAt is when the session may be unloaded; zero while it is held.
+func (k *keeper) dormantAt() time.Time {
+	since := k.quiet.Load()
+	if since == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, since).Add(k.hub.cfg.Dormant)
+}
+
+// handOver says that this replica owns nothing of the session any more.
+func (k *keeper) handOver() {
+	select {
+	case <-k.handedOver:
+	default:
+		close(k.handedOver)
+	}
+}
+
+// sleep waits, and reports whether ctx has not ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

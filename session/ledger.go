@@ -1,0 +1,142 @@
+package session
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// What the ledger remembers.
+const (
+	ledgerTable = "ledger"
+	ledgerIDs   = 10_000
+	ledgerAge   = 24 * time.Hour
+	ledgerPrune = 64 // so many go per step at most
+)
+
+// verdict is how a message was answered.
+type verdict string
+
+const (
+	verdictDone     verdict = ""         // it happened; there is nothing to say
+	verdictEmitted  verdict = "emitted"  // with ACTIONS
+	verdictRejected verdict = "rejected" // with MESSAGE_REJECTED
+	verdictDialog   verdict = "dialog"   // with DIALOG_CLOSED
+	verdictPrompt   verdict = "prompt"   // with PROMPT_CLOSED
+)
+
+// reply is how a message was answered, in as much detail as saying it again
+// takes.
+type reply struct {
+	Verdict verdict        `json:"v,omitempty"`
+	Code    wire.Code      `json:"c,omitempty"`
+	Reason  string         `json:"r,omitempty"`
+	Monitor wire.MonitorID `json:"m,omitempty"`
+	// Public says that a rejection is shown to all.
+	Public bool `json:"p,omitempty"`
+	// Question is the dialog or prompt that was answered.
+	Question string `json:"q,omitempty"`
+}
+
+// refused is the reply to what may not be.
+func refused(code wire.Code, format string, args ...any) reply {
+	return reply{Verdict: verdictRejected, Code: code, Reason: fmt.Sprintf(format, args...)}
+}
+
+// entry is what the ledger knows of a message.
+type entry struct {
+	Hash  string      `json:"h"`
+	Time  wire.Millis `json:"t"`
+	Reply reply       `json:"a"`
+}
+
+var entryFormat = sync.OnceValue(wire.FormatOf[entry])
+
+// ledger remembers the ids of messages, so that one that is sent again has no
+// second effect. Its zero value is empty.
+type ledger struct {
+	by    map[wire.MessageID]entry
+	order []wire.MessageID // oldest first
+}
+
+func (g *ledger) find(id wire.MessageID) (entry, bool) {
+	e, ok := g.by[id]
+	return e, ok
+}
+
+// add remembers a message and how it was answered.
+func (g *ledger) add(id wire.MessageID, e entry, ops *[]store.Op) {
+	if g.by == nil {
+		g.by = map[wire.MessageID]entry{}
+	}
+	g.by[id] = e
+	g.order = append(g.order, id)
+	*ops = append(*ops, store.Set(ledgerTable, string(id), entryFormat().Append(nil, &e)))
+}
+
+// prune forgets the oldest entries when there are too many or they are too old.
+func (g *ledger) prune(now time.Time, ops *[]store.Op) {
+	oldest := wire.Millis(now.Add(-ledgerAge).UnixMilli())
+	n := 0
+	for n < len(g.order) && n < ledgerPrune {
+		id := g.order[n]
+		if len(g.by) <= ledgerIDs && g.by[id].Time > oldest {
+			break
+		}
+		delete(g.by, id)
+		*ops = append(*ops, store.Unset(ledgerTable, string(id)))
+		n++
+	}
+	g.order = g.order[n:]
+}
+
+// restore reads what add wrote.
+func (g *ledger) restore(table map[string][]byte) error {
+	g.by = make(map[wire.MessageID]entry, len(table))
+	g.order = make([]wire.MessageID, 0, len(table))
+	for id, data := range table {
+		e, err := entryFormat().Decode(data)
+		if err != nil {
+			return fmt.Errorf("message %q: %w", id, err)
+		}
+		g.by[wire.MessageID(id)] = e
+		g.order = append(g.order, wire.MessageID(id))
+	}
+	slices.SortFunc(g.order, func(a, b wire.MessageID) int { return cmp.Compare(g.by[a].Time, g.by[b].Time) })
+	return nil
+}
+
+// all writes everything again.
+func (g *ledger) all() []store.Op {
+	ops := make([]store.Op, 0, len(g.by))
+	for _, id := range g.order {
+		e := g.by[id]
+		ops = append(ops, store.Set(ledgerTable, string(id), entryFormat().Append(nil, &e)))
+	}
+	return ops
+}
+
+// digest is the same for messages that say the same. The id and the client's
+// clock are not part of it.
+func digest(p wire.ClientPayload) string {
+	v := reflect.New(reflect.TypeOf(p)).Elem()
+	v.Set(reflect.ValueOf(p))
+	if id := v.FieldByName("MessageID"); id.IsValid() {
+		id.SetString("")
+	}
+	p, _ = reflect.TypeAssert[wire.ClientPayload](v)
+	return hashText(wire.Native{}.AppendMessage(nil, wire.Message{Data: p}))
+}
+
+func hashText[T ~string | ~[]byte](text T) string {
+	sum := sha256.Sum256([]byte(text))
+	return base64.RawStdEncoding.EncodeToString(sum[:16])
+}

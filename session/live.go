@@ -1,0 +1,220 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// live is a session that this replica owns. Its state belongs to the goroutine
+// of the keeper; others may renew and cancel.
+type live struct {
+	k      *keeper
+	lease  store.Lease
+	ctx    context.Context
+	cancel context.CancelCauseFunc // errLost, errStale
+
+	// For the renewer.
+	renewed    atomic.Int64 // when the last successful renewal began, in ns of the hub's life
+	renewing   atomic.Bool
+	renewEvery time.Duration
+
+	state     *desk.State
+	card      card
+	working   bool
+	ledger    ledger
+	questions questions
+	geometry  geometry
+	presence  presence
+	limiter   *rate.Limiter
+	lastRow   wire.Millis // of the rows of the conversation
+
+	top    wire.Position // where the log ends
+	number uint64        // of the last batch
+	now    time.Time     // of the step
+	step   step
+	// uncertain says that the store has not said what became of the step.
+	uncertain bool
+	// broken says that the state is not what the log says.
+	broken bool
+	// handling says that items[handled] is being done.
+	handling bool
+	removed  error // what became of an order to delete the session
+
+	// items are those taken from the mailbox. Those before committed are done,
+	// those before handled are in the step.
+	items     []item
+	committed int
+	handled   int
+	peeks     []peek
+	// inherited are the deliveries that were in the mailbox from the start.
+	inherited map[string]bool
+}
+
+// loop does what is in the mailbox and what is due, step by step.
+func (l *live) loop() error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var armed time.Time
+	for {
+		if next := l.due(); !next.Equal(armed) {
+			armed = next
+			if next.IsZero() {
+				timer.Stop()
+			} else {
+				timer.Reset(time.Until(next))
+			}
+		}
+		select {
+		case <-l.k.box.wake:
+		case <-timer.C:
+			armed = time.Time{}
+		case <-l.ctx.Done():
+			return context.Cause(l.ctx)
+		}
+		if err := l.turn(); err != nil {
+			return err
+		}
+	}
+}
+
+// turn does everything there is to do now.
+func (l *live) turn() error {
+	l.committed, l.handled = 0, 0
+	l.items, l.peeks = l.k.box.take(l.items, l.peeks)
+	l.k.serve(l.peeks, l.state)
+	l.begin(time.Now())
+	for i := range l.items {
+		it := &l.items[i]
+		if it.alone && l.handled > l.committed {
+			if err := l.commit(); err != nil {
+				return err
+			}
+		}
+		l.handling = true
+		l.handle(it)
+		l.handling = false
+		l.handled = i + 1
+		if l.removed != nil {
+			return l.removed
+		}
+		if it.alone || l.step.full() {
+			if err := l.commit(); err != nil {
+				return err
+			}
+		}
+	}
+	l.tick()
+	if err := l.commit(); err != nil {
+		return err
+	}
+	switch at := l.k.dormantAt(); {
+	case l.k.draining.Load():
+		return l.leave(errDraining)
+	case !at.IsZero() && !l.working && !l.now.Before(at):
+		return l.leave(errDormant)
+	}
+	return nil
+}
+
+// handle does one item.
+func (l *live) handle(it *item) {
+	if it.inbox != "" {
+		l.step.consumed = append(l.step.consumed, it.inbox)
+	}
+	switch {
+	case it.poison != nil && it.order != nil:
+		it.finish(it.poison)
+	case it.poison != nil:
+		l.refuse(&it.cmd, it.poison)
+	case it.order != nil:
+		l.obey(it)
+	default:
+		l.take(&it.cmd)
+	}
+}
+
+// obey carries out what a hub wants.
+func (l *live) obey(it *item) {
+	switch o := it.order; o.Kind {
+	case orderPresence:
+		l.presence.hear(o, l.now)
+	case orderRename, orderShare:
+		next, refused := l.card.with(o)
+		if refused != nil {
+			it.finish(refused)
+			return
+		}
+		if next.equal(l.card) {
+			return
+		}
+		if next.Title != l.card.Title {
+			l.emit(wire.SessionRenamed{Title: next.Title})
+		}
+		l.card = next
+		l.step.card = next.encode()
+	case orderDelete:
+		l.removed = l.remove()
+	}
+}
+
+// tick does what is due without anybody's asking.
+func (l *live) tick() {
+	l.expire()
+	l.flushDue()
+	l.ledger.prune(l.now, &l.step.ops)
+	if p, ok := l.presence.next(&l.k.watchers, l.now); ok {
+		l.emit(p)
+	}
+}
+
+// due is when tick has something to do; zero means never.
+func (l *live) due() time.Time {
+	var question time.Time
+	if d, ok := l.state.NextDeadline(); ok {
+		question = time.UnixMilli(int64(d.At))
+	}
+	dormant := l.k.dormantAt()
+	if l.working {
+		dormant = time.Time{}
+	}
+	return earliest(question, l.geometry.due(), l.presence.due(&l.k.watchers), dormant)
+}
+
+// salvage is what the next time as owner can use of this one. After a panic the
+// item that was being done is not tried again.
+func (l *live) salvage() *live {
+	if l.handling {
+		l.handling, l.broken = false, true
+		l.items[l.handled].poison = refusal(wire.CodeExecutionFailed, "something went wrong with that message")
+	}
+	return l
+}
+
+// fail says what becomes of a step that the store refuses for good.
+func (l *live) fail(err error) error {
+	l.broken = true
+	switch {
+	case l.handled-l.committed > 1:
+		// One of them is too large, or all together. Each gets its own step.
+		for i := l.committed; i < l.handled; i++ {
+			l.items[i].alone = true
+		}
+	case l.handled-l.committed == 1:
+		code := wire.CodeExecutionFailed
+		if errors.Is(err, store.ErrTooLarge) {
+			code = wire.CodeMessageTooLarge
+		}
+		l.items[l.committed].poison = &Error{Code: code, Reason: "the session cannot keep what comes of that", Err: err}
+	default:
+		return &panicked{err} // nobody is to blame but us, and it must not go on for ever
+	}
+	return errReload
+}

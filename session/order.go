@@ -1,0 +1,75 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// orderKind is what a hub wants of a session's owner.
+type orderKind string
+
+const (
+	orderRename   orderKind = "rename"
+	orderShare    orderKind = "share"
+	orderDelete   orderKind = "delete"
+	orderPresence orderKind = "presence" // who watches at another replica
+)
+
+// order is what a hub wants of a session's owner, as opposed to a client.
+type order struct {
+	Kind  orderKind `json:"kind"`
+	Title string    `json:"title,omitempty"`
+	User  string    `json:"user,omitempty"`
+	Share Share     `json:"share,omitempty"`
+	// Replica, Total and Connections are of orderPresence.
+	Replica     wire.ReplicaID    `json:"replica,omitempty"`
+	Total       int               `json:"total,omitempty"`
+	Connections []wire.Connection `json:"connections,omitempty"`
+}
+
+// parcel is the form of an item in the store's inbox: an order, or a message and
+// who sent it.
+type parcel struct {
+	Order      *order            `json:"order,omitempty"`
+	Connection wire.ConnectionID `json:"connection,omitempty"`
+	User       string            `json:"user,omitempty"`
+	Monitor    wire.MonitorID    `json:"monitor,omitempty"`
+	Message    json.RawMessage   `json:"message,omitempty"`
+}
+
+// pack makes the stored form of an item.
+func (it *item) pack() ([]byte, error) {
+	p := parcel{Order: it.order}
+	if it.order == nil {
+		from := it.cmd.From
+		p.Connection, p.User, p.Monitor = from.Connection, from.User, from.Monitor
+		p.Message = wire.Native{}.AppendMessage(nil, it.cmd.Message)
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("pack a command: %w", err)
+	}
+	return data, nil
+}
+
+// unpack reads what pack wrote, at any hub.
+func unpack(data []byte) (item, error) {
+	var p parcel
+	if err := json.Unmarshal(data, &p); err != nil {
+		return item{}, fmt.Errorf("unpack a command: %w", err)
+	}
+	if p.Order != nil {
+		return item{order: p.Order}, nil
+	}
+	if len(p.Message) == 0 {
+		return item{}, errors.New("unpack a command: it has neither order nor message")
+	}
+	m, err := wire.Native{}.DecodeMessage(p.Message)
+	if err != nil {
+		return item{}, fmt.Errorf("unpack a command: %w", err)
+	}
+	return item{cmd: Command{From: Sender{Connection: p.Connection, User: p.User, Monitor: p.Monitor}, Message: m}}, nil
+}

@@ -1,0 +1,152 @@
+package session
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// How presence is told.
+const (
+	presenceShown  = 32                     // so many connections are listed
+	presenceEvery  = 500 * time.Millisecond // at most so often
+	presenceResend = 20 * time.Second       // a follower tells its owner again
+	presenceForget = 45 * time.Second       // a replica that says nothing is gone
+)
+
+// watchers are the tabs of this replica. The zero value has none.
+type watchers struct {
+	mu      sync.Mutex // guards the following
+	tabs    map[*broadcast.Tab]wire.Connection
+	version uint64
+}
+
+func (w *watchers) add(t *broadcast.Tab, who wire.Connection) {
+	who.Since = cmp.Or(who.Since, wire.Millis(time.Now().UnixMilli()))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.tabs == nil {
+		w.tabs = map[*broadcast.Tab]wire.Connection{}
+	}
+	w.tabs[t] = who
+	w.version++
+}
+
+func (w *watchers) remove(t *broadcast.Tab) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.tabs, t)
+	w.version++
+}
+
+// changed reports whether there were changes after a version.
+func (w *watchers) changed(since uint64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.version != since
+}
+
+// list returns the oldest watchers and how many there are.
+func (w *watchers) list() (audience, uint64) {
+	w.mu.Lock()
+	all, version := slices.Collect(maps.Values(w.tabs)), w.version
+	w.mu.Unlock()
+	return audience{total: len(all), oldest: oldest(all)}, version
+}
+
+// audience is who watches at one replica, or at all.
+type audience struct {
+	total  int
+	oldest []wire.Connection
+	seen   time.Time // when another replica said so
+}
+
+// oldest sorts connections and cuts them to what is shown.
+func oldest(all []wire.Connection) []wire.Connection {
+	slices.SortFunc(all, func(a, b wire.Connection) int {
+		return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.ConnectionID, b.ConnectionID))
+	})
+	return all[:min(len(all), presenceShown)]
+}
+
+// sameAudience reports whether two lists of connections say the same.
+func sameAudience(a, b []wire.Connection) bool {
+	return slices.EqualFunc(a, b, func(a, b wire.Connection) bool {
+		return a.ConnectionID == b.ConnectionID && a.ClientID == b.ClientID && a.User == b.User &&
+			a.Since == b.Since && slices.Equal(a.Monitors, b.Monitors)
+	})
+}
+
+// presence is what an owner knows of everybody who watches.
+type presence struct {
+	told    uint64 // version of our own watchers that was told
+	others  map[wire.ReplicaID]audience
+	stale   bool      // another replica said something new
+	quietTo time.Time // nothing is told before this
+	// What the log says now.
+	shown []wire.Connection
+	total int
+}
+
+// hear notes what another replica says.
+func (p *presence) hear(o *order, now time.Time) {
+	if p.others == nil {
+		p.others = map[wire.ReplicaID]audience{}
+	}
+	if o.Total <= 0 {
+		delete(p.others, o.Replica)
+	} else {
+		p.others[o.Replica] = audience{total: o.Total, oldest: o.Connections, seen: now}
+	}
+	p.stale = true
+}
+
+// due is when something has to be told or forgotten next; zero means never.
+func (p *presence) due(w *watchers) time.Time {
+	if p.stale || w.changed(p.told) {
+		return p.quietTo
+	}
+	var next time.Time
+	for _, a := range p.others {
+		next = sooner(next, a.seen.Add(presenceForget))
+	}
+	return next
+}
+
+// next returns what to tell now, and whether it is news.
+func (p *presence) next(w *watchers, now time.Time) (wire.Presence, bool) {
+	if !p.stale && !w.changed(p.told) && len(p.others) == 0 {
+		return wire.Presence{}, false
+	}
+	before := len(p.others)
+	maps.DeleteFunc(p.others, func(_ wire.ReplicaID, a audience) bool { return now.Sub(a.seen) >= presenceForget })
+	if !p.stale && !w.changed(p.told) && len(p.others) == before || now.Before(p.quietTo) {
+		p.stale = p.stale || len(p.others) != before
+		return wire.Presence{}, false
+	}
+	here, version := w.list()
+	all, total := here.oldest, here.total
+	for _, a := range p.others {
+		all, total = append(all, a.oldest...), total+a.total
+	}
+	all = oldest(all)
+	p.told, p.stale, p.quietTo = version, false, now.Add(presenceEvery)
+	if total == p.total && sameAudience(all, p.shown) {
+		return wire.Presence{}, false
+	}
+	p.shown, p.total = all, total
+	return wire.Presence{Connections: all, Total: total}, true
+}
+
+// sooner is the earlier of two times, of which the zero one is never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,242 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Questions that are closed are remembered, so that who comes too late hears why.
+const (
+	closedTable = "closed"
+	closedKept  = 200
+)
+
+// ending is how a question ended.
+type ending struct {
+	Time   wire.Millis      `json:"t"`
+	Reason wire.CloseReason `json:"r"`
+	// By is the connection that answered, Answer a digest of what it said.
+	By        wire.ConnectionID `json:"b,omitempty"`
+	Answer    string            `json:"a,omitempty"`
+	Confirmed bool              `json:"c,omitempty"`
+	Monitor   wire.MonitorID    `json:"m,omitempty"`
+}
+
+var endingFormat = sync.OnceValue(wire.FormatOf[ending])
+
+// questions are the newest ones that are closed, by the names dialogName and
+// promptName make. The zero value has none.
+type questions struct {
+	by    map[string]ending
+	order []string // oldest first
+}
+
+func dialogName(id wire.DialogID) string { return "d." + nameOf(string(id)) }
+func promptName(id wire.PromptID) string { return "p." + nameOf(string(id)) }
+
+// nameOf shortens an id to what a store takes as a part of a name.
+func nameOf(id string) string {
+	if len(id) <= 200 {
+		return id
+	}
+	return "#" + hashText(id)
+}
+
+func (q *questions) find(name string) (ending, bool) {
+	e, ok := q.by[name]
+	return e, ok
+}
+
+// add remembers how a question ended, and forgets the oldest.
+func (q *questions) add(name string, e ending, ops *[]store.Op) {
+	if q.by == nil {
+		q.by = map[string]ending{}
+	}
+	if _, known := q.by[name]; known {
+		q.order = slices.DeleteFunc(q.order, func(n string) bool { return n == name })
+	}
+	q.by[name] = e
+	q.order = append(q.order, name)
+	*ops = append(*ops, store.Set(closedTable, name, endingFormat().Append(nil, &e)))
+	for len(q.order) > closedKept {
+		delete(q.by, q.order[0])
+		*ops = append(*ops, store.Unset(closedTable, q.order[0]))
+		q.order = q.order[1:]
+	}
+}
+
+// restore reads what add wrote.
+func (q *questions) restore(table map[string][]byte) error {
+	q.by, q.order = make(map[string]ending, len(table)), nil
+	for name, data := range table {
+		e, err := endingFormat().Decode(data)
+		if err != nil {
+			return fmt.Errorf("question %q: %w", name, err)
+		}
+		q.by[name] = e
+		q.order = append(q.order, name)
+	}
+	slices.SortFunc(q.order, func(a, b string) int { return cmp.Compare(q.by[a].Time, q.by[b].Time) })
+	return nil
+}
+
+// all writes everything again.
+func (q *questions) all() []store.Op {
+	ops := make([]store.Op, 0, len(q.by))
+	for _, name := range q.order {
+		e := q.by[name]
+		ops = append(ops, store.Set(closedTable, name, endingFormat().Append(nil, &e)))
+	}
+	return ops
+}
+
+// newAnswerLimiter allows so many answers a minute: what may come at once and
+// what comes back during a minute are that many together.
+func newAnswerLimiter(perMinute int) *rate.Limiter {
+	if perMinute < 0 {
+		return rate.NewLimiter(rate.Inf, 0)
+	}
+	burst := max(perMinute/6, 1)
+	refill := max(perMinute-burst, 1)
+	return rate.NewLimiter(rate.Every(time.Minute/time.Duration(refill)), burst)
+}
+
+// expire closes the questions whose time is over.
+func (l *live) expire() {
+	now := wire.Millis(l.now.UnixMilli())
+	for {
+		d, ok := l.state.NextDeadline()
+		switch {
+		case !ok || d.At > now:
+			return
+		case d.Dialog != "":
+			dialog, _ := l.state.Dialog(d.Dialog)
+			l.closeDialog(dialog, ending{Reason: wire.ClosedExpired}, "")
+		default:
+			prompt, _ := l.state.Prompt(d.Prompt)
+			l.closePrompt(prompt, ending{Reason: wire.ClosedExpired}, "")
+		}
+	}
+}
+
+func (l *live) closeDialog(d wire.ApprovalRequest, e ending, message wire.MessageID) {
+	e.Time, e.Monitor = wire.Millis(l.now.UnixMilli()), d.MonitorID
+	l.questions.add(dialogName(d.DialogID), e, &l.step.ops)
+	l.emit(wire.DialogClosed{
+		DialogID: d.DialogID, Reason: e.Reason, AnsweredBy: e.By, Confirmed: e.Confirmed,
+		MonitorID: d.MonitorID, MessageID: message,
+	})
+}
+
+func (l *live) closePrompt(p wire.OpenPrompt, e ending, message wire.MessageID) {
+	e.Time, e.Monitor = wire.Millis(l.now.UnixMilli()), p.MonitorID
+	l.questions.add(promptName(p.ID), e, &l.step.ops)
+	l.emit(wire.PromptClosed{
+		PromptID: p.ID, Reason: e.Reason, AnsweredBy: e.By, MonitorID: p.MonitorID, MessageID: message,
+	})
+}
+
+// answerDialog takes the first answer to a dialog.
+func (l *live) answerDialog(c *Command, m wire.DialogFeedback) reply {
+	given := ending{
+		Reason: wire.ClosedAnswered, By: c.From.Connection, Confirmed: m.Confirmed,
+		Answer: digest(wire.DialogFeedback{DialogID: m.DialogID, Confirmed: m.Confirmed, RememberChoice: m.RememberChoice}),
+	}
+	l.expire()
+	done := reply{Verdict: verdictDialog, Question: string(m.DialogID)}
+	if d, ok := l.state.Dialog(m.DialogID); ok {
+		l.closeDialog(d, given, c.Message.ID)
+		return done
+	}
+	end, ok := l.questions.find(dialogName(m.DialogID))
+	if !ok {
+		return refused(wire.CodeHITLInvalidResponse, "there is no dialog %q", m.DialogID)
+	}
+	return l.tooLate(c, end, given, done)
+}
+
+// answerPrompt takes the first valid answer to a prompt.
+func (l *live) answerPrompt(c *Command, m wire.UserPromptResponse) reply {
+	given := ending{Reason: wire.ClosedAnswered, By: c.From.Connection, Answer: digest(wire.UserPromptResponse{
+		PromptID: m.PromptID, SelectedValues: m.SelectedValues, Text: m.Text, Dismissed: m.Dismissed,
+	})}
+	if m.Dismissed {
+		given.Reason = wire.ClosedDismissed
+	}
+	l.expire()
+	done := reply{Verdict: verdictPrompt, Question: string(m.PromptID)}
+	if p, ok := l.state.Prompt(m.PromptID); ok {
+		if why := misfit(p, m); why != "" {
+			return refused(wire.CodeHITLInvalidResponse, "%s", why)
+		}
+		l.closePrompt(p, given, c.Message.ID)
+		return done
+	}
+	end, ok := l.questions.find(promptName(m.PromptID))
+	if !ok {
+		return refused(wire.CodeHITLInvalidResponse, "there is no prompt %q", m.PromptID)
+	}
+	return l.tooLate(c, end, given, done)
+}
+
+// tooLate answers who comes after the question was closed. Who says again what
+// it said before hears the same again.
+func (l *live) tooLate(c *Command, end, given ending, done reply) reply {
+	if end.Answer != "" && end.By == given.By && end.Answer == given.Answer {
+		l.repeatEnding(c.Message.ID, done, end)
+		return done
+	}
+	switch end.Reason {
+	case wire.ClosedExpired:
+		return refused(wire.CodeHITLRequestExpired, "nobody answered in time")
+	case wire.ClosedCancelled:
+		return refused(wire.CodeHITLRequestExpired, "the question was taken back")
+	}
+	return refused(wire.CodeHITLRequestExpired, "%s has answered already", cmp.Or(end.By, "somebody"))
+}
+
+// repeatEnding says again how a question ended.
+func (l *live) repeatEnding(message wire.MessageID, r reply, end ending) {
+	if r.Verdict == verdictDialog {
+		l.emit(wire.DialogClosed{
+			DialogID: wire.DialogID(r.Question), Reason: end.Reason, AnsweredBy: end.By, Confirmed: end.Confirmed,
+			MonitorID: end.Monitor, MessageID: message,
+		})
+		return
+	}
+	l.emit(wire.PromptClosed{
+		PromptID: wire.PromptID(r.Question), Reason: end.Reason, AnsweredBy: end.By, MonitorID: end.Monitor, MessageID: message,
+	})
+}
+
+// misfit says why an answer does not fit a prompt, or nothing.
+func misfit(p wire.OpenPrompt, m wire.UserPromptResponse) string {
+	if m.Dismissed {
+		if p.AllowDismiss != nil && !*p.AllowDismiss {
+			return "the prompt cannot be dismissed"
+		}
+		return ""
+	}
+	for _, v := range m.SelectedValues {
+		if !slices.ContainsFunc(p.Options, func(o wire.PromptOption) bool { return o.Value == v }) {
+			return fmt.Sprintf("the prompt has no option %q", v)
+		}
+	}
+	switch {
+	case len(m.SelectedValues) > 1 && !p.MultiSelect:
+		return "the prompt takes one option"
+	case m.Text != "" && p.InputField == nil:
+		return "the prompt takes no text"
+	case len(m.SelectedValues) == 0 && m.Text == "" && p.InputField == nil && len(p.Options) > 0:
+		return "the prompt wants one of its options"
+	}
+	return ""
+}

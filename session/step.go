@@ -1,0 +1,149 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// A step that has grown to this is committed before more is added.
+const (
+	stepEvents = 512
+	stepBytes  = 1 << 20
+	stepOps    = 1024
+)
+
+// commitTimeout bounds one try of a commit. The next one is the same batch.
+const commitTimeout = 5 * time.Second
+
+// step is one batch in the making.
+type step struct {
+	events   []broadcast.Event
+	frames   [][]byte
+	ops      []store.Op
+	consumed []string
+	card     []byte
+	bytes    int
+}
+
+func (s *step) full() bool {
+	return len(s.frames) >= stepEvents || s.bytes >= stepBytes || len(s.ops)+len(s.consumed) >= stepOps
+}
+
+func (s *step) empty() bool {
+	return len(s.frames) == 0 && len(s.ops) == 0 && len(s.consumed) == 0 && s.card == nil
+}
+
+// begin sets the time of what follows. It never goes back.
+func (l *live) begin(now time.Time) {
+	if now.After(l.now) {
+		l.now = now
+	}
+}
+
+// next is the position of the next event.
+func (l *live) next() wire.Position {
+	return wire.Position{Epoch: l.lease.Epoch, Seq: l.top.Seq + uint64(len(l.step.frames)) + 1}
+}
+
+// emit adds an event to the step and folds it into the state.
+func (l *live) emit(data wire.ServerPayload) {
+	e := wire.Event{Session: l.k.id, At: l.next(), Time: l.now.UTC().Truncate(time.Millisecond), Data: data}
+	frame := wire.AppendEvent(nil, e)
+	l.step.frames = append(l.step.frames, frame)
+	l.step.events = append(l.step.events, shown(e, frame))
+	l.step.bytes += len(frame)
+	l.state.Apply(e)
+}
+
+// commit makes the step durable, then shows it, then tells those who wait. It
+// returns only after the store has said what became of it, or the lease is lost.
+func (l *live) commit() error {
+	for _, c := range l.state.Changes() {
+		if c.Value == nil {
+			l.step.ops = append(l.step.ops, store.Unset(c.Table, c.Field))
+		} else {
+			l.step.ops = append(l.step.ops, store.Set(c.Table, c.Field, c.Value))
+		}
+	}
+	b := store.Batch{
+		Number: l.number + 1, Prev: l.top, Events: l.step.frames, Ops: l.step.ops,
+		Consumed: l.step.consumed, Card: l.step.card,
+	}
+	_, asked := l.state.NextDeadline()
+	if asked != l.working {
+		b.Working = &asked
+	}
+	if l.step.empty() && b.Working == nil {
+		l.done()
+		return nil
+	}
+	receipt, again, err := l.write(b)
+	if err != nil {
+		return err
+	}
+	l.number, l.top, l.working = b.Number, receipt.Top, asked
+	events, used := l.step.events, l.step
+	l.step = step{}
+	if !again {
+		// Else an earlier try may be on its way still.
+		clear(used.frames)
+		clear(used.ops)
+		clear(used.consumed)
+		l.step.frames, l.step.ops, l.step.consumed = used.frames[:0], used.ops[:0], used.consumed[:0]
+	}
+	if len(events) > 0 {
+		l.k.snapshots.clear()
+		l.k.show(events)
+	}
+	l.done()
+	return nil
+}
+
+// done tells those who wait for the items of the step.
+func (l *live) done() {
+	for ; l.committed < l.handled; l.committed++ {
+		l.items[l.committed].finish(nil)
+	}
+}
+
+// write commits a batch, the same one again while the store is away, and reports
+// whether it was tried more than once.
+func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err error) {
+	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
+		ctx, cancel := context.WithTimeout(l.ctx, commitTimeout)
+		unsure := l.uncertain
+		l.uncertain = true // also if this panics
+		receipt, err = l.k.hub.store.Commit(ctx, l.lease, b)
+		cancel()
+		switch {
+		case err == nil:
+			l.uncertain = false
+			return receipt, again, nil
+		case errors.Is(err, store.ErrFenced):
+			l.uncertain = unsure
+			return receipt, again, errLost
+		case errors.Is(err, store.ErrGap):
+			l.uncertain = unsure
+			l.k.log.WarnContext(l.ctx, "the store has a gap", "error", err)
+			return receipt, again, errLost
+		case errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrInvalid), errors.Is(err, wire.ErrID):
+			l.uncertain = unsure
+			l.k.log.ErrorContext(l.ctx, "the store refuses a step", "error", err, "events", len(b.Events), "ops", len(b.Ops))
+			return receipt, again, l.fail(err)
+		case lasting(err):
+			return receipt, again, fmt.Errorf("commit: %w", err)
+		case l.ctx.Err() != nil:
+			return receipt, again, context.Cause(l.ctx)
+		}
+		again = true
+		l.k.log.WarnContext(l.ctx, "a step is not committed yet", "error", err)
+		sleep(l.ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
+	}
+}

@@ -1,0 +1,159 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// renewers is how many renewals are under way at once.
+const renewers = 64
+
+// renewEvery is how often a lease is renewed: a third of its time at the latest,
+// each session a little differently so that they do not all come at once.
+func (h *Hub) renewEvery() time.Duration {
+	third := h.cfg.Lease / 3
+	return third - rand.N(third/4) //nolint:gosec // jitter needs no secrecy
+}
+
+// renewAll keeps the leases of all owned sessions until ctx ends. One that takes
+// its time holds up none of the others.
+func (h *Hub) renewAll(ctx context.Context) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	turns := make(chan struct{}, renewers)
+	tick := time.NewTicker(max(h.cfg.Lease/20, time.Millisecond))
+	defer tick.Stop()
+	// Others may claim the session when the lease is over; a little before
+	// that we stop by ourselves.
+	patience := max(h.cfg.Lease-time.Second, h.cfg.Lease*3/4)
+	var keepers []*keeper
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		clear(keepers)
+		keepers = h.all(keepers[:0])
+		for _, k := range keepers {
+			l := k.live.Load()
+			if l == nil {
+				continue
+			}
+			age := time.Since(h.born) - time.Duration(l.renewed.Load())
+			switch {
+			case age > patience:
+				l.cancel(errStale)
+			case age >= l.renewEvery && l.renewing.CompareAndSwap(false, true):
+				wg.Go(func() {
+					defer l.renewing.Store(false)
+					turns <- struct{}{}
+					defer func() { <-turns }()
+					h.renew(ctx, l)
+				})
+			}
+		}
+	}
+}
+
+// renew makes one lease last longer.
+func (h *Hub) renew(ctx context.Context, l *live) {
+	ctx, cancel := context.WithTimeout(ctx, h.cfg.Lease/3)
+	defer cancel()
+	began := time.Since(h.born)
+	err := h.store.Renew(ctx, l.lease)
+	switch {
+	case err == nil:
+		l.renewed.Store(int64(began))
+	case errors.Is(err, store.ErrFenced):
+		l.cancel(errLost)
+	default:
+		l.k.log.WarnContext(ctx, "a lease is not renewed yet", "error", err)
+	}
+}
+
+// sweepLimit is how many sessions are taken at once.
+const sweepLimit = 100
+
+// sweepAll looks for sessions that have unfinished work and no owner, and owns
+// them, until ctx ends.
+func (h *Hub) sweepAll(ctx context.Context) {
+	for sleep(ctx, h.cfg.Sweep/2+rand.N(h.cfg.Sweep)) { //nolint:gosec // jitter needs no secrecy
+		limited, cancel := context.WithTimeout(ctx, storeTimeout)
+		ids, err := h.store.Unattended(limited, sweepLimit)
+		cancel()
+		if err != nil {
+			if ctx.Err() == nil {
+				h.log.WarnContext(ctx, "cannot look for sessions without an owner", "error", err)
+			}
+			continue
+		}
+		for _, id := range ids {
+			if h.kept(id) != nil {
+				continue // it is waiting for its own chance
+			}
+			k, err := h.hold(id)
+			if err != nil {
+				continue // draining, or it went wrong not long ago
+			}
+			h.letGo(k) // its work keeps it loaded
+		}
+	}
+}
+
+// retireEvery is how often sessions are looked for that nobody uses.
+const retireEvery = 10 * time.Minute
+
+// retireAll deletes sessions that nobody has used for a long time, until ctx
+// ends.
+func (h *Hub) retireAll(ctx context.Context) {
+	every := min(retireEvery, max(h.cfg.Retention/2, time.Millisecond))
+	for sleep(ctx, every/2+rand.N(every)) { //nolint:gosec // jitter needs no secrecy
+		if err := h.retire(ctx); err != nil && ctx.Err() == nil {
+			h.log.WarnContext(ctx, "cannot look for sessions that nobody uses", "error", err)
+		}
+	}
+}
+
+// retire is one walk over all sessions.
+func (h *Hub) retire(ctx context.Context) error {
+	for q := (store.Query{}); ; {
+		page, err := h.store.Sessions(ctx, q)
+		if err != nil {
+			return err
+		}
+		now := time.Now()
+		for _, i := range page.Items {
+			owned := i.Owner != "" && i.Until.After(now)
+			if owned || i.Working || i.Quarantined != "" || now.Sub(i.Updated) < h.cfg.Retention || h.kept(i.ID) != nil {
+				continue
+			}
+			if err := h.retireOne(ctx, i.ID); err != nil {
+				h.log.WarnContext(ctx, "a session nobody uses is not deleted", "session", string(i.ID), "error", err)
+			}
+		}
+		if q.After = page.Next; q.After == "" {
+			return nil
+		}
+	}
+}
+
+// retireOne deletes a session, unless somebody has begun to use it.
+func (h *Hub) retireOne(ctx context.Context, id wire.SessionID) error {
+	lease, err := h.store.Claim(ctx, id, h.cfg.Replica, h.cfg.Lease)
+	switch {
+	case errors.Is(err, store.ErrOwned), errors.Is(err, store.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case h.kept(id) != nil:
+		return nil // its keeper claims it again
+	}
+	return h.store.Delete(ctx, lease)
+}
