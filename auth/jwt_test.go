@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
+	"maps"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -28,55 +29,55 @@ import (
 const secret = "a secret of more than thirty-two bytes"
 
 // writeFile writes a file that lives as long as the test.
-func writeFile(t testing.TB, data string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "keys")
+func writeFile(tb testing.TB, data string) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "keys")
 	if err := os.WriteFile(path, []byte(data), 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return path
 }
 
 // publicPEM is a public key as openssl writes it.
-func publicPEM(t testing.TB, key crypto.PublicKey, headers map[string]string) string {
-	t.Helper()
+func publicPEM(tb testing.TB, key crypto.PublicKey, headers map[string]string) string {
+	tb.Helper()
 	der, err := x509.MarshalPKIXPublicKey(key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der, Headers: headers}))
 }
 
-func privatePEM(t testing.TB, key crypto.PrivateKey) string {
-	t.Helper()
+func privatePEM(tb testing.TB, key crypto.PrivateKey) string {
+	tb.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 
-func newEd25519(t testing.TB) ed25519.PrivateKey {
-	t.Helper()
+func newEd25519(tb testing.TB) ed25519.PrivateKey {
+	tb.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return key
 }
 
-func newRSA(t testing.TB, bits int) *rsa.PrivateKey {
-	t.Helper()
+func newRSA(tb testing.TB, bits int) *rsa.PrivateKey {
+	tb.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, bits)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return key
 }
 
 // jwks writes public keys as an issuer would.
-func jwks(t testing.TB, keys map[string]crypto.PublicKey) string {
-	t.Helper()
+func jwks(tb testing.TB, keys map[string]crypto.PublicKey) string {
+	tb.Helper()
 	text := base64.RawURLEncoding.EncodeToString
 	var list []map[string]string
 	for id, key := range keys {
@@ -93,21 +94,19 @@ func jwks(t testing.TB, keys map[string]crypto.PublicKey) string {
 	}
 	data, err := json.Marshal(map[string]any{"keys": list})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return string(data)
 }
 
 // sign makes a token that says whatever it is told.
-func sign(t testing.TB, method jwt.SigningMethod, key any, header, claims map[string]any) string {
-	t.Helper()
+func sign(tb testing.TB, method jwt.SigningMethod, key any, header, claims map[string]any) string {
+	tb.Helper()
 	token := jwt.NewWithClaims(method, jwt.MapClaims(claims))
-	for name, v := range header {
-		token.Header[name] = v
-	}
+	maps.Copy(token.Header, header)
 	text, err := token.SignedString(key)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return text
 }

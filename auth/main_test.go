@@ -18,50 +18,50 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // openStore opens a real store that lives as long as the test.
-func openStore(t testing.TB) *filestore.Store {
-	t.Helper()
-	s, err := filestore.Open(t.TempDir(), filestore.Config{
-		Sync: filestore.SyncOff, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+func openStore(tb testing.TB) *filestore.Store {
+	tb.Helper()
+	s, err := filestore.Open(tb.TempDir(), filestore.Config{
+		Sync: filestore.SyncOff, Logger: slog.New(slog.NewTextHandler(tb.Output(), nil)),
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return s
 }
 
 // newAuthority makes one that logs everything to w.
-func newAuthority(t testing.TB, cfg auth.Config, docs auth.Documents, w io.Writer) *auth.Authority {
-	t.Helper()
+func newAuthority(tb testing.TB, cfg auth.Config, docs auth.Documents, w io.Writer) *auth.Authority {
+	tb.Helper()
 	if cfg.Mode == "" {
 		cfg.Mode = auth.ModeToken
 	}
 	cfg.Logger = slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	a, err := auth.New(t.Context(), cfg, docs)
+	a, err := auth.New(tb.Context(), cfg, docs)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return a
 }
 
 // wantCode checks that credentials were not accepted, and how.
-func wantCode(t testing.TB, err error, code wire.Code) {
-	t.Helper()
+func wantCode(tb testing.TB, err error, code wire.Code) {
+	tb.Helper()
 	e, ok := errors.AsType[*auth.Error](err)
 	if !ok || e.Code != code {
-		t.Errorf("got error %v (%T), want code %d", err, err, code)
+		tb.Errorf("got error %v (%T), want code %d", err, err, code)
 	}
 }
 
 // wantUser checks that credentials were accepted.
-func wantUser(t testing.TB, who auth.Identity, err error, user string) {
-	t.Helper()
+func wantUser(tb testing.TB, who auth.Identity, err error, user string) {
+	tb.Helper()
 	if err != nil || who.User != user {
-		t.Errorf("got %+v, %v; want user %s", who, err, user)
+		tb.Errorf("got %+v, %v; want user %s", who, err, user)
 	}
 }
 

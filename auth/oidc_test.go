@@ -5,6 +5,7 @@ import (
 	"crypto"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -279,9 +280,7 @@ func TestIssuerLies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newProvider(t)
-			for k, v := range lie {
-				p.document[k] = v
-			}
+			maps.Copy(p.document, lie)
 			_, err := p.authority(t).Bearer(t.Context(), sign(t, jwt.SigningMethodEdDSA, newEd25519(t), nil, good(map[string]any{"iss": p.URL})))
 			if !errors.Is(err, store.ErrUnavailable) || p.fetches.Load() != 0 {
 				t.Errorf("got %v and %d fetches", err, p.fetches.Load())

@@ -23,7 +23,7 @@ func TestSignOut(t *testing.T) {
 		a := newAuthority(t, auth.Config{}, openStore(t), t.Output())
 		ctx := t.Context()
 		bob := auth.Identity{User: "bob"}
-		make := func(who auth.Identity) (cookie, ticket, key string) {
+		issue := func(who auth.Identity) (cookie, ticket, key string) {
 			t.Helper()
 			cookie, _, err1 := a.NewCookie(ctx, who)
 			ticket, err2 := a.NewTicket(ctx, who, "")
@@ -33,8 +33,8 @@ func TestSignOut(t *testing.T) {
 			}
 			return cookie, ticket, key
 		}
-		cookie, ticket, key := make(ann)
-		bobs, _, _ := make(bob)
+		cookie, ticket, key := issue(ann)
+		bobs, _, _ := issue(bob)
 		time.Sleep(time.Second)
 		if err := a.SignOut(ctx, "ann"); err != nil {
 			t.Fatal(err)
@@ -49,7 +49,7 @@ func TestSignOut(t *testing.T) {
 		wantUser(t, who, err, "bob")
 
 		time.Sleep(time.Millisecond)
-		cookie, ticket, _ = make(ann)
+		cookie, ticket, _ = issue(ann)
 		who, err = a.Cookie(ctx, cookie)
 		wantUser(t, who, err, "ann")
 		who, err = a.Ticket(ctx, ticket)

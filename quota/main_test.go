@@ -17,17 +17,17 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // openStore opens a real store that lives as long as the test.
-func openStore(t testing.TB) *filestore.Store {
-	t.Helper()
-	s, err := filestore.Open(t.TempDir(), filestore.Config{
-		Sync: filestore.SyncOff, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+func openStore(tb testing.TB) *filestore.Store {
+	tb.Helper()
+	s, err := filestore.Open(tb.TempDir(), filestore.Config{
+		Sync: filestore.SyncOff, Logger: slog.New(slog.NewTextHandler(tb.Output(), nil)),
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := s.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return s

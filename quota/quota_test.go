@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"runtime"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,10 +40,12 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 				return func() time.Duration { return k.Request("ann") }
 			},
 			"connect": func(t *testing.T) func() time.Duration {
+				t.Helper()
 				k := quota.New(cfg, openStore(t))
 				return func() time.Duration { return k.Connect(t.Context(), "ann", false) }
 			},
 			"resume": func(t *testing.T) func() time.Duration {
+				t.Helper()
 				k := quota.New(cfg, openStore(t))
 				return func() time.Duration { return k.Connect(t.Context(), "ann", true) }
 			},
@@ -137,7 +140,8 @@ func TestConnectionsAreTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := quota.New(quota.Config{}, nil)
 		c, other := k.NewConnection(), k.NewConnection()
-		for c.Message(wire.UserMessage{}) == 0 {
+		for wait := time.Duration(0); wait == 0; {
+			wait = c.Message(wire.UserMessage{})
 		}
 		if wait := other.Message(wire.UserMessage{}); wait != 0 {
 			t.Error("another connection has to wait")
@@ -145,7 +149,8 @@ func TestConnectionsAreTheirOwn(t *testing.T) {
 		if wait := c.Message(wire.UserInteractions{}); wait != 0 {
 			t.Error("interactions have to wait for messages")
 		}
-		for c.Message(wire.UserInteractions{}) == 0 {
+		for wait := time.Duration(0); wait == 0; {
+			wait = c.Message(wire.UserInteractions{})
 		}
 		for range 1000 {
 			if c.Message(wire.Pong{}) != 0 || c.Message(wire.Auth{}) != 0 {
@@ -238,7 +243,7 @@ func TestMemoryIsBounded(t *testing.T) { //nolint:paralleltest // it measures th
 		for range n {
 			next++
 			k.Stranger(netip.AddrFrom4([4]byte{10, byte(next >> 16), byte(next >> 8), byte(next)}))
-			k.Request(fmt.Sprint(next))
+			k.Request(strconv.FormatUint(uint64(next), 10))
 			if next%1000 == 0 && k.Stranger(regular) == 0 && k.Stranger(regular) == 0 {
 				t.Fatal("a regular was forgotten")
 			}
