@@ -160,11 +160,11 @@ func (s *Shelf) Save(ctx context.Context, session wire.SessionID, name string, f
 }
 
 // receive writes what comes into a temporary file.
-func (s *Shelf) receive(ctx context.Context, root *os.Root, from io.Reader) (temp string, size int64, err error) {
+func (s *Shelf) receive(ctx context.Context, root *os.Root, from io.Reader) (name string, size int64, err error) {
 	if err := root.MkdirAll(partial, 0o700); err != nil {
 		return "", 0, fmt.Errorf("make the folder of unfinished files: %w", err)
 	}
-	temp = path.Join(partial, rand.Text())
+	temp := path.Join(partial, rand.Text())
 	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return "", 0, fmt.Errorf("make a file: %w", err)

@@ -1,0 +1,378 @@
+package files_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everdesk/everdesk/files"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const ses = wire.SessionID("ses-1")
+
+func open(t *testing.T, dir string, cfg files.Config) *files.Shelf {
+	t.Helper()
+	s, err := files.Open(dir, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func save(t *testing.T, s *files.Shelf, session wire.SessionID, name, text string) files.Entry {
+	t.Helper()
+	e, err := s.Save(t.Context(), session, name, strings.NewReader(text))
+	if err != nil {
+		t.Fatalf("save %s: %v", name, err)
+	}
+	return e
+}
+
+func load(t *testing.T, s *files.Shelf, session wire.SessionID, name string) string {
+	t.Helper()
+	f, e, err := s.Open(session, name)
+	if err != nil {
+		t.Fatalf("open %s: %v", name, err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.Path != name || e.Size != int64(len(text)) || e.Folder {
+		t.Errorf("entry %+v of a file with %d bytes", e, len(text))
+	}
+	return string(text)
+}
+
+// names lists a folder, folders with a slash.
+func names(t *testing.T, s *files.Shelf, session wire.SessionID, folder string) []string {
+	t.Helper()
+	all, err := s.List(session, folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range all {
+		if e.Folder {
+			e.Path += "/"
+		}
+		out = append(out, e.Path)
+	}
+	return out
+}
+
+// leftovers are the unfinished files under a folder.
+func leftovers(t *testing.T, dir string) []string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(dir, "*", ".partial", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func TestSaveOpenListRemove(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), files.Config{})
+	if got := names(t, s, ses, ""); got != nil {
+		t.Errorf("a session without files has %q", got)
+	}
+	e := save(t, s, ses, "notes/한글 notes.txt", "hello")
+	if e.Path != "notes/한글 notes.txt" || e.Size != 5 || e.Modified.IsZero() {
+		t.Errorf("entry %+v", e)
+	}
+	save(t, s, ses, "b.txt", "1")
+	save(t, s, ses, "b.txt", "second")
+	save(t, s, "ses-2", "b.txt", "of another")
+	if got := load(t, s, ses, "notes/한글 notes.txt"); got != "hello" {
+		t.Errorf("read %q", got)
+	}
+	if got := load(t, s, ses, "b.txt"); got != "second" {
+		t.Errorf("read %q", got)
+	}
+	if diff := cmp.Diff([]string{"b.txt", "notes/"}, names(t, s, ses, "")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"notes/한글 notes.txt"}, names(t, s, ses, "notes")); diff != "" {
+		t.Error(diff)
+	}
+	if err := s.Remove(ses, "notes/한글 notes.txt"); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"b.txt"}, names(t, s, ses, "")); diff != "" {
+		t.Errorf("the empty folder stayed: %s", diff)
+	}
+	if err := s.RemoveAll(ses); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.Open(ses, "b.txt"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("open after RemoveAll: %v", err)
+	}
+	if got := load(t, s, "ses-2", "b.txt"); got != "of another" {
+		t.Errorf("another session has %q", got)
+	}
+}
+
+func TestWhatIsNotThere(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), files.Config{})
+	save(t, s, ses, "dir/file", "x")
+	for what, err := range map[string]error{
+		"open":                  second(s.Open(ses, "nope")),
+		"open in no session":    second(s.Open("ses-9", "nope")),
+		"remove":                s.Remove(ses, "nope"),
+		"remove in no session":  s.Remove("ses-9", "nope"),
+		"list":                  first(s.List(ses, "nope")),
+		"list in no session":    first(s.List("ses-9", "nope")),
+		"open behind a file":    second(s.Open(ses, "nope/file")),
+		"remove in an old path": s.Remove(ses, "nope/file"),
+	} {
+		if !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v, want fs.ErrNotExist", what, err)
+		}
+	}
+	if err := s.RemoveAll("ses-9"); err != nil {
+		t.Errorf("remove all of nothing: %v", err)
+	}
+	for what, err := range map[string]error{
+		"open a folder":        second(s.Open(ses, "dir")),
+		"remove a folder":      s.Remove(ses, "dir"),
+		"save over a folder":   first(s.Save(t.Context(), ses, "dir", strings.NewReader("x"))),
+		"save behind a file":   first(s.Save(t.Context(), ses, "dir/file/deeper", strings.NewReader("x"))),
+		"save deep in a file":  first(s.Save(t.Context(), ses, "dir/file/a/b", strings.NewReader("x"))),
+		"save without session": first(s.Save(t.Context(), "", "x", strings.NewReader("x"))),
+	} {
+		if !errors.Is(err, files.ErrName) && !errors.Is(err, wire.ErrID) {
+			t.Errorf("%s: %v, want a refusal", what, err)
+		}
+	}
+	if got := load(t, s, ses, "dir/file"); got != "x" {
+		t.Errorf("the file is %q now", got)
+	}
+}
+
+func first[T any](_ T, err error) error          { return err }
+func second[T, U any](_ T, _ U, err error) error { return err }
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	bad := []string{
+		"", ".", "..", "../x", "a/../../x", "a/./b", "/etc/passwd", "a//b", "a/", "a\x00b", "a\nb", "a\x7fb", "a\u0085b",
+		`..\x`, `C:\x`, "C:x", "c:", "\xff", "CON", "con.txt", "aux", "a/NUL", "nul.tar.gz", "COM1", "lpt9.log", "CONIN$",
+		".partial", ".partial/x", "a/.partial", strings.Repeat("x", 256), strings.Repeat("ä", 128), strings.Repeat("a/", 16) + "a",
+		strings.Repeat(strings.Repeat("x", 200)+"/", 6) + "x",
+	}
+	for _, name := range bad {
+		if err := files.CheckName(name); !errors.Is(err, files.ErrName) {
+			t.Errorf("%.40q: %v, want ErrName", name, err)
+		}
+	}
+	good := []string{
+		"a", "a.txt", ".env", "...", "a b/c d", "한글.txt", "COM", "COM10", "console", "lpt", "10:30 notes", strings.Repeat("x", 255),
+		strings.Repeat("a/", 15) + "a",
+	}
+	for _, name := range good {
+		if err := files.CheckName(name); err != nil {
+			t.Errorf("%.40q: %v", name, err)
+		}
+	}
+	// No call takes what the check does not.
+	s := open(t, t.TempDir(), files.Config{})
+	for what, err := range map[string]error{
+		"save":   first(s.Save(t.Context(), ses, "../x", strings.NewReader("x"))),
+		"open":   second(s.Open(ses, "../x")),
+		"list":   first(s.List(ses, "../x")),
+		"remove": s.Remove(ses, "../x"),
+	} {
+		if !errors.Is(err, files.ErrName) {
+			t.Errorf("%s: %v, want ErrName", what, err)
+		}
+	}
+	for what, err := range map[string]error{
+		"save":       first(s.Save(t.Context(), "../ses", "x", strings.NewReader("x"))),
+		"open":       second(s.Open("../ses", "x")),
+		"remove all": s.RemoveAll(".."),
+	} {
+		if !errors.Is(err, wire.ErrID) {
+			t.Errorf("%s: %v, want ErrID", what, err)
+		}
+	}
+}
+
+// Somebody with access to the disk, or a tool, may put a link into a folder. It
+// leads nowhere, neither out nor into another session.
+func TestLinksLeadNowhere(t *testing.T) {
+	t.Parallel()
+	dir, outside := t.TempDir(), t.TempDir()
+	s := open(t, dir, files.Config{})
+	save(t, s, ses, "mine", "mine")
+	save(t, s, "ses-2", "secret", "secret")
+	if err := os.WriteFile(filepath.Join(outside, "secret"), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{
+		"ses-1/out": outside, "ses-1/file": filepath.Join(outside, "secret"), "ses-1/other": "../ses-2", "ses-1/up": "../ses-2/secret",
+		"ses-3": "ses-2", "ses-4": outside,
+	} {
+		if err := os.Symlink(target, filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, where := range []struct {
+		session wire.SessionID
+		name    string
+	}{{ses, "out/secret"}, {ses, "file"}, {ses, "other/secret"}, {ses, "up"}, {"ses-3", "secret"}, {"ses-4", "secret"}} {
+		if f, _, err := s.Open(where.session, where.name); err == nil {
+			f.Close()
+			t.Errorf("%v: opened", where)
+		}
+		if where.name == "file" || where.name == "up" {
+			continue // saving and removing means the link itself
+		}
+		if _, err := s.Save(t.Context(), where.session, where.name, strings.NewReader("overwritten")); err == nil {
+			t.Errorf("%v: saved", where)
+		}
+		if err := s.Remove(where.session, where.name); err == nil {
+			t.Errorf("%v: removed", where)
+		}
+	}
+	if diff := cmp.Diff([]string{"mine"}, names(t, s, ses, "")); diff != "" {
+		t.Errorf("listing: %s", diff)
+	}
+	save(t, s, ses, "file", "replaced")
+	if err := s.RemoveAll(ses); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(filepath.Join(outside, "secret")); err != nil || string(text) != "secret" {
+		t.Errorf("outside: %q, %v", text, err)
+	}
+	if got := load(t, s, "ses-2", "secret"); got != "secret" {
+		t.Errorf("another session: %q", got)
+	}
+}
+
+func TestBoundsOfAFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, files.Config{FileBytes: 10})
+	save(t, s, ses, "a", "0123456789")
+	if _, err := s.Save(t.Context(), ses, "a", strings.NewReader("0123456789x")); !errors.Is(err, files.ErrTooLarge) {
+		t.Errorf("11 bytes: %v", err)
+	}
+	// It stops reading, however much there is.
+	if _, err := s.Save(t.Context(), ses, "b", endless{}); !errors.Is(err, files.ErrTooLarge) {
+		t.Errorf("endless: %v", err)
+	}
+	if got := load(t, s, ses, "a"); got != "0123456789" {
+		t.Errorf("the old file is %q now", got)
+	}
+	if left := leftovers(t, dir); left != nil {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) { return len(b), nil }
+
+func TestBoundsOfASession(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, files.Config{SessionBytes: 10, SessionFiles: 3})
+	save(t, s, ses, "a", "12345")
+	save(t, s, ses, "dir/b", "12345")
+	if _, err := s.Save(t.Context(), ses, "c", strings.NewReader("1")); !errors.Is(err, files.ErrFull) {
+		t.Errorf("11 bytes: %v", err)
+	}
+	save(t, s, ses, "a", "1234") // what it replaces does not count
+	save(t, s, ses, "c", "1")
+	if _, err := s.Save(t.Context(), ses, "d", strings.NewReader("")); !errors.Is(err, files.ErrFull) {
+		t.Errorf("4 files: %v", err)
+	}
+	save(t, s, "ses-2", "d", "12345") // others have their own
+	if left := leftovers(t, dir); left != nil {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+// Many who save at once do not get more than their session may have.
+func TestBoundsHoldUnderPressure(t *testing.T) {
+	t.Parallel()
+	s := open(t, t.TempDir(), files.Config{SessionBytes: 100, SessionFiles: 1000})
+	var wg sync.WaitGroup
+	for i := range 40 {
+		wg.Go(func() {
+			_, err := s.Save(context.Background(), ses, fmt.Sprintf("f%d", i), strings.NewReader("0123456789"))
+			if err != nil && !errors.Is(err, files.ErrFull) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got := names(t, s, ses, ""); len(got) != 10 {
+		t.Errorf("%d files of 10 bytes, want 10", len(got))
+	}
+}
+
+func TestBrokenUploadLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := open(t, dir, files.Config{})
+	save(t, s, ses, "a", "old")
+	broken := io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF))
+	if _, err := s.Save(t.Context(), ses, "a", broken); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Save(ctx, ses, "a", strings.NewReader("new")); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if got := load(t, s, ses, "a"); got != "old" {
+		t.Errorf("the old file is %q now", got)
+	}
+	if left := leftovers(t, dir); left != nil {
+		t.Errorf("left behind: %q", left)
+	}
+}
+
+func TestOpenClearsWhatACrashLeft(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"ses-1/.partial/half", "ses-1/kept", "not a session/.partial/theirs"} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := open(t, dir, files.Config{})
+	if got := load(t, s, ses, "kept"); got != "x" {
+		t.Errorf("kept file is %q", got)
+	}
+	if diff := cmp.Diff([]string{filepath.Join(dir, "not a session", ".partial", "theirs")}, leftovers(t, dir)); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := files.Open(filepath.Join(dir, "ses-1", "kept"), files.Config{}); err == nil {
+		t.Error("a file was opened as a folder")
+	}
+}
