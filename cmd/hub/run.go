@@ -20,6 +20,7 @@ const (
 type program struct {
 	args    []string // after the name of the command
 	environ []string
+	stdin   io.Reader // nil means the process's own
 	stdout  io.Writer
 	stderr  io.Writer
 }

@@ -1,0 +1,331 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/everdesk/everdesk/client"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// attachment is what `hub attach` was asked for.
+type attachment struct {
+	server   *url.URL
+	token    string
+	session  wire.SessionID // empty: list sessions
+	fresh    bool           // make a session first
+	title    string
+	monitors []wire.MonitorID
+	json     bool
+	span     time.Duration // leave after that; 0 means never
+	until    wire.Position // leave when it is reached; zero means never
+	hash     bool          // print the state's hash at the end
+	hashStep int           // and after every so many events, unless 0
+}
+
+// attach follows a session: on a terminal for a person, else as JSON lines.
+//
+// On stdout every event is one line with the native envelope as it came. Lines
+// of its own are {"type":"link","state":…,"resumed":…,"error":…,"retry_ms":…}
+// when the connection changes and, with --state-hash,
+// {"type":"state","hash":…,"message_id":…}. On stdin a line that is a JSON object
+// is sent as it is, and kept until it is answered if it has an id and the hub
+// answers such messages; another line is sent as USER_MESSAGE.
+func attach(ctx context.Context, p program) error {
+	var wrong complaints
+	a := parseAttach(p, &wrong)
+	if err := wrong.orNil(); err != nil {
+		return err
+	}
+	if a.fresh {
+		id, err := a.create(ctx)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(p.stderr, "hub: session %s\n", id)
+		a.session = id
+	}
+	if a.session == "" {
+		return a.list(ctx, p.stdout)
+	}
+	stdin := p.stdin
+	if stdin == nil {
+		stdin = os.Stdin
+	}
+	if a.json || !isTerminal(p.stdout) {
+		return a.follow(ctx, newLineDesk(&a, p.stdout, p.stderr), stdin, false)
+	}
+	v := &view{out: p.stdout, colour: lookup(p.environ, "NO_COLOR") == "", zone: time.Local}
+	return a.follow(ctx, newTerminalDesk(&a, v), stdin, isTerminal(stdin))
+}
+
+// attachDesk is where an attached session is shown and spoken to.
+type attachDesk interface {
+	// attached comes first.
+	attached(c *client.Client)
+	// event and link are called in order, by one goroutine.
+	event(e client.Event)
+	link(l client.Link)
+	// line takes a line of input; errLeave ends the program.
+	line(ctx context.Context, text string) error
+	// end comes last.
+	end()
+}
+
+// Why an attached program ends although its hub does not say so.
+var (
+	errLeave = errors.New("left")
+	errOver  = errors.New("done")
+)
+
+// follow shows the session at the desk until ctx ends, somebody leaves or the hub
+// says that it is over.
+//
+// Ownership: it returns after the client has ended. The goroutine that reads
+// input may outlive it, for a read from a terminal cannot be interrupted; it ends
+// with the next line or the program.
+func (a *attachment) follow(ctx context.Context, d attachDesk, stdin io.Reader, endWithInput bool) error {
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	if a.span > 0 {
+		timer := time.AfterFunc(a.span, func() { stop(errOver) })
+		defer timer.Stop()
+	}
+	var c *client.Client
+	c, err := client.New(client.Config{
+		URL: a.server.String(), Session: a.session, Token: a.token, Monitors: a.monitors,
+		OnEvent: func(_ context.Context, e client.Event) {
+			d.event(e)
+			if !a.until.IsZero() && c.Position().Compare(a.until) >= 0 {
+				stop(errOver)
+			}
+		},
+		OnLink: func(_ context.Context, l client.Link) { d.link(l) },
+	})
+	if err != nil {
+		return err
+	}
+	d.attached(c)
+	var wg sync.WaitGroup
+	wg.Go(func() { stop(c.Run(running)) })
+	err = a.converse(running, d, readLines(running, stdin), endWithInput)
+	stop(err)
+	wg.Wait()
+	d.end()
+	err = context.Cause(running)
+	if ctx.Err() != nil || errors.Is(err, errLeave) || errors.Is(err, errOver) {
+		return nil // as it was told
+	}
+	if e, ok := errors.AsType[*client.Error](err); ok && e.Code == wire.CloseUnauthorized && a.token == "" {
+		return fmt.Errorf("%w; say who you are with --token or HUB_TOKEN", err)
+	}
+	return err
+}
+
+// converse takes lines until ctx ends or somebody leaves.
+func (a *attachment) converse(ctx context.Context, d attachDesk, lines <-chan string, endWithInput bool) error {
+	for {
+		select {
+		case text, ok := <-lines:
+			switch {
+			case !ok && endWithInput:
+				return errLeave
+			case !ok:
+				lines = nil // and goes on watching
+				continue
+			}
+			if err := d.line(ctx, text); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// maxLine is the longest line of input. What the hub takes is less.
+const maxLine = 1 << 20
+
+// readLines reads lines until ctx ends; a line that is too long is the last.
+func readLines(ctx context.Context, r io.Reader) <-chan string {
+	lines := make(chan string)
+	go func() { // see follow
+		defer close(lines)
+		s := bufio.NewScanner(r)
+		s.Buffer(nil, maxLine)
+		for s.Scan() {
+			select {
+			case lines <- s.Text():
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return lines
+}
+
+// parseAttach reads the arguments. Flags it does not know are settings of the
+// hub, which say where the local hub is.
+func parseAttach(p program, wrong *complaints) attachment {
+	own, rest := attachFlags(p.args, wrong)
+	flags, rest := parseFlags(rest, wrong)
+	environ := slices.DeleteFunc(slices.Clone(p.environ), func(e string) bool { return strings.HasPrefix(e, "HUB_TOKEN=") })
+	cfg, _ := load(flags, environ, wrong)
+	a := attachment{token: cmp.Or(own.last("token"), lookup(p.environ, "HUB_TOKEN"))}
+	a.json, a.fresh = own.has("json"), own.has("new")
+	switch {
+	case len(rest) > 0 && a.fresh:
+		a.title = rest[0]
+	case len(rest) > 0:
+		a.session = wire.SessionID(rest[0])
+		if err := a.session.Validate(); err != nil {
+			wrong.add("session %q: %v", rest[0], err)
+		}
+	}
+	if len(rest) > 1 {
+		refuse(rest[1:], wrong)
+	}
+	if text := own.last("server"); text != "" {
+		a.setServer(text, wrong)
+	} else {
+		a.setServer(localURL(cfg.addr), wrong)
+		// The local hub's token is for the local hub only.
+		if a.token == "" && cfg.store.kind == fileStore {
+			a.token = localToken(cfg.store.folder)
+		}
+	}
+	for _, text := range own["monitor"] {
+		a.monitors = append(a.monitors, wire.MonitorID(text))
+		if err := wire.MonitorID(text).Validate(); err != nil {
+			wrong.add("flag --monitor: %v", err)
+		}
+	}
+	a.setEnd(own, wrong)
+	return a
+}
+
+// setServer takes the URL of a hub, also one that the hub printed to be clicked,
+// which has a token in it.
+func (a *attachment) setServer(text string, wrong *complaints) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || !slices.Contains([]string{"http", "https"}, u.Scheme) {
+		wrong.add("flag --server: want a URL, as in http://127.0.0.1:8080; got %q", text)
+		a.server = &url.URL{}
+		return
+	}
+	a.token = cmp.Or(a.token, u.Query().Get("token"))
+	u.RawQuery, u.Fragment, u.User = "", "", nil
+	a.server = u
+}
+
+// setEnd reads what says when to leave and what to print then.
+func (a *attachment) setEnd(own attachArgs, wrong *complaints) {
+	var err error
+	if text := own.last("for"); text != "" {
+		if a.span, err = parseDuration(text); err != nil {
+			wrong.add("flag --for: %v; got %q", err, text)
+		}
+	}
+	if text := own.last("until"); text != "" {
+		if a.until, err = wire.ParsePosition(text); err != nil {
+			wrong.add("flag --until: want a message_id, as in 4-127; got %q", text)
+		}
+	}
+	a.hash = own.has("state-hash")
+	if text := own.last("state-hash"); text != "" {
+		if a.hashStep, err = strconv.Atoi(text); err != nil || a.hashStep < 1 {
+			wrong.add("flag --state-hash: want a number of events, as in --state-hash=100; got %q", text)
+		}
+	}
+}
+
+// attachArgs are the flags of attach and their values.
+type attachArgs map[string][]string
+
+func (f attachArgs) has(name string) bool { _, ok := f[name]; return ok }
+
+// last is the value given last, or empty.
+func (f attachArgs) last(name string) string {
+	if values := f[name]; len(values) > 0 {
+		return values[len(values)-1]
+	}
+	return ""
+}
+
+// attachFlags takes the flags of attach out of the arguments.
+func attachFlags(args []string, wrong *complaints) (own attachArgs, rest []string) {
+	own = attachArgs{}
+	needsValue := map[string]bool{
+		"server": true, "token": true, "monitor": true, "for": true, "until": true,
+		"json": false, "new": false, "state-hash": false,
+	}
+	for len(args) > 0 {
+		arg := args[0]
+		args = args[1:]
+		name, text, given := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		needs, known := needsValue[name]
+		switch {
+		case arg == "--":
+			return own, append(append(rest, arg), args...)
+		case !strings.HasPrefix(arg, "-") || !known:
+			rest = append(rest, arg)
+			continue
+		case needs && !given && len(args) == 0:
+			wrong.add("flag --%s: needs a value", name)
+			continue
+		case needs && !given:
+			text, args = args[0], args[1:]
+		case given && !needs && name != "state-hash":
+			wrong.add("flag --%s: takes no value", name)
+		}
+		own[name] = append(own[name], text)
+	}
+	return own, rest
+}
+
+// localToken reads the token that a hub keeps beside its data for programs of the
+// same user, or is empty.
+func localToken(folder string) string {
+	text, err := os.ReadFile(filepath.Join(folder, "token")) //nolint:gosec // the operator's own folder
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// lookup finds a variable.
+func lookup(environ []string, name string) string {
+	for _, entry := range environ {
+		if text, ok := strings.CutPrefix(entry, name+"="); ok {
+			return text
+		}
+	}
+	return ""
+}
+
+// isTerminal reports whether a person is at the other end. The null device is a
+// device of the same kind and nobody is there.
+func isTerminal(end any) bool {
+	f, ok := end.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
+}

@@ -1,0 +1,235 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// recentRows is how much of the conversation a newcomer is shown.
+const recentRows = 10
+
+// state shows a whole session.
+func (v *view) state(id wire.SessionID, s wire.SessionState) {
+	v.titles = map[windowRef]string{}
+	title := ""
+	if s.Title != "" {
+		title = fmt.Sprintf(" %q", oneLine(s.Title))
+	}
+	v.line(tintBlue, "── session %s%s · %s · %d windows · at %s", id, title, cmp.Or(s.Status, wire.SessionIdle), len(s.Windows), s.LastMessageID)
+	for _, w := range s.Windows {
+		v.titles[windowRef{w.MonitorID, w.WindowID}] = w.Title
+		v.line(tintNone, "window %s on %s%s", v.title(w.MonitorID, w.WindowID), w.MonitorID, windowMarks(w))
+	}
+	rows := s.RecentMessages
+	for _, r := range rows[max(0, len(rows)-recentRows):] {
+		v.row(r)
+	}
+	for _, n := range s.Notifications {
+		v.line(tintYellow, "notification %s: %s", oneLine(n.Title), oneLine(n.Body))
+	}
+	for _, d := range s.Dialogs {
+		v.dialog(d)
+	}
+	for _, p := range s.Prompts {
+		v.prompt(p.Prompt)
+	}
+	v.spoken = nil
+	for _, a := range s.Agents {
+		if a.Status == wire.AgentStatusIdle {
+			continue
+		}
+		v.stream(streamRef{a.Role, true}, a.Thinking, 0)
+		v.stream(streamRef{agent: a.Role}, a.Text, 0)
+	}
+}
+
+// windowMarks says what is special about a window.
+func windowMarks(w wire.WindowState) string {
+	var marks []string
+	if w.Minimized {
+		marks = append(marks, "minimized")
+	}
+	if w.Maximized {
+		marks = append(marks, "maximized")
+	}
+	if w.Lock != "" {
+		marks = append(marks, "locked by "+oneLine(string(w.Lock)))
+	}
+	if len(marks) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(marks, ", ") + ")"
+}
+
+// title is how a window is called in a line: its title and, unless that is the
+// same, its id.
+func (v *view) title(m wire.MonitorID, w wire.WindowID) string {
+	id := oneLine(string(w))
+	if title := oneLine(v.titles[windowRef{m, w}]); title != "" && title != id {
+		return fmt.Sprintf("%q (%s)", shorten(title, 60), id)
+	}
+	return id
+}
+
+// action shows one change of the desktop.
+func (v *view) action(m wire.MonitorID, action wire.Action) {
+	m = cmp.Or(m, "monitor-0")
+	switch a := action.(type) {
+	case wire.WindowCreate:
+		if v.titles == nil {
+			v.titles = map[windowRef]string{}
+		}
+		v.titles[windowRef{m, a.WindowID}] = a.Title
+		v.line(tintGreen, "+ window %s on %s: %s", v.title(m, a.WindowID), m, contentText(a.Content))
+	case wire.WindowClose:
+		v.line(tintGreen, "- window %s", v.title(m, a.WindowID))
+		delete(v.titles, windowRef{m, a.WindowID})
+	case wire.WindowSetTitle:
+		v.line(tintNone, "~ window %s is now %q", v.title(m, a.WindowID), oneLine(a.Title))
+		if v.titles != nil {
+			v.titles[windowRef{m, a.WindowID}] = a.Title
+		}
+	case wire.WindowSetContent:
+		v.line(tintNone, "~ window %s: %s", v.title(m, a.WindowID), contentText(a.Content))
+	case wire.WindowUpdateContent:
+		v.line(tintDim, "~ window %s: %s", v.title(m, a.WindowID), updateText(a.Operation))
+	default:
+		if !v.windowAction(m, action) && !v.noticeAction(action) {
+			v.line(tintDim, "~ %T", action)
+		}
+	}
+}
+
+// windowAction shows what moves windows about.
+func (v *view) windowAction(m wire.MonitorID, action wire.Action) bool {
+	var id wire.WindowID
+	var what string
+	switch a := action.(type) {
+	case wire.WindowFocus:
+		id, what = a.WindowID, "in front"
+	case wire.WindowMinimize:
+		id, what = a.WindowID, "minimized"
+	case wire.WindowMaximize:
+		id, what = a.WindowID, "maximized"
+	case wire.WindowRestore:
+		id, what = a.WindowID, "restored"
+	case wire.WindowMove:
+		id, what = a.WindowID, fmt.Sprintf("moved to %g,%g", a.X, a.Y)
+	case wire.WindowResize:
+		id, what = a.WindowID, fmt.Sprintf("resized to %g×%g", a.W, a.H)
+	case wire.WindowLock:
+		id, what = a.WindowID, "locked by "+oneLine(string(a.AgentID))
+	case wire.WindowUnlock:
+		id, what = a.WindowID, "unlocked"
+	case wire.WindowCapture:
+		id, what = a.WindowID, "is to be captured"
+	default:
+		return false
+	}
+	v.line(tintDim, "~ window %s %s", v.title(m, id), what)
+	return true
+}
+
+// noticeAction shows what is not in a window.
+func (v *view) noticeAction(action wire.Action) bool {
+	switch a := action.(type) {
+	case wire.ToastShow:
+		button := ""
+		if a.Action != nil {
+			button = " [" + oneLine(a.Action.Label) + "]"
+		}
+		t := map[wire.NoticeVariant]tint{wire.NoticeError: tintRed, wire.NoticeWarning: tintYellow, wire.NoticeSuccess: tintGreen}[a.Variant]
+		v.line(t, "! %s%s", oneLine(a.Message), button)
+	case wire.ToastDismiss, wire.RefreshApps:
+		// Toasts go by themselves, and there are no apps here.
+	case wire.NotificationShow:
+		v.line(tintYellow, "! %s: %s", oneLine(a.Title), oneLine(a.Body))
+	case wire.NotificationDismiss:
+		v.line(tintDim, "notification %s dismissed", oneLine(string(a.ID)))
+	case wire.DialogConfirm:
+		v.dialog(wire.ApprovalRequest{
+			DialogID: a.ID, Title: a.Title, Message: a.Message, ConfirmText: a.ConfirmText, CancelText: a.CancelText,
+		})
+	case wire.PromptShow:
+		v.prompt(a.Prompt)
+	case wire.PromptDismiss:
+		v.line(tintDim, "prompt %s dismissed", oneLine(string(a.ID)))
+	case wire.AppBadge:
+		v.line(tintDim, "app %s has %d new", oneLine(string(a.AppID)), a.Count)
+	case wire.CreateShortcut:
+		v.line(tintDim, "+ shortcut %s", oneLine(a.Shortcut.Label))
+	case wire.RemoveShortcut:
+		v.line(tintDim, "- shortcut %s", oneLine(string(a.ShortcutID)))
+	case wire.UpdateShortcut:
+		v.line(tintDim, "~ shortcut %s", oneLine(string(a.ShortcutID)))
+	default:
+		return false
+	}
+	return true
+}
+
+// dialog shows a yes or no question.
+func (v *view) dialog(d wire.ApprovalRequest) {
+	v.line(tintYellow, "? %s: %s  [%s: /approve, %s: /deny] (dialog %s)", oneLine(d.Title), oneLine(d.Message),
+		cmp.Or(oneLine(d.ConfirmText), "yes"), cmp.Or(oneLine(d.CancelText), "no"), oneLine(string(d.DialogID)))
+}
+
+// prompt shows a question with choices or a text.
+func (v *view) prompt(p wire.Prompt) {
+	v.line(tintYellow, "? %s: %s  [/answer …] (prompt %s)", oneLine(p.Title), oneLine(p.Message), oneLine(string(p.ID)))
+	for _, o := range p.Options {
+		text := oneLine(o.Value)
+		if label := oneLine(o.Label); label != text {
+			text += "  " + label
+		}
+		v.line(tintYellow, "    %s", text)
+	}
+}
+
+// contentText is what a window shows, in a few words.
+func contentText(c wire.Content) string {
+	switch d := c.(type) {
+	case wire.TextContent:
+		return shorten(oneLine(d.Data), 80)
+	case wire.MarkdownContent:
+		return shorten(oneLine(d.Data), 80)
+	case wire.HTMLContent:
+		return fmt.Sprintf("HTML, %d bytes", len(d.Data))
+	case wire.TableContent:
+		return fmt.Sprintf("table of %d rows", len(d.Data.Rows))
+	case wire.IframeContent:
+		return "page " + shorten(oneLine(cmp.Or(d.Data.URL, frameURL(d.Data.Frame))), 80)
+	case wire.ComponentContent:
+		return "components"
+	case wire.OtherContent:
+		return "content for " + oneLine(d.Renderer)
+	}
+	return "nothing"
+}
+
+func frameURL(f *wire.Iframe) string {
+	if f == nil {
+		return ""
+	}
+	return f.URL
+}
+
+// updateText is how content changes, in a few words.
+func updateText(op wire.UpdateOperation) string {
+	switch o := op.(type) {
+	case wire.UpdateAppend:
+		return "… " + shorten(oneLine(string(o.Data)), 80)
+	case wire.UpdatePrepend:
+		return shorten(oneLine(string(o.Data)), 80) + " …"
+	case wire.UpdateInsertAt:
+		return "… " + shorten(oneLine(string(o.Data)), 80) + " …"
+	case wire.UpdateReplace:
+		return shorten(oneLine(string(o.Data)), 80)
+	case wire.UpdateClear:
+		return "empty"
+	}
+	return "changed"
+}

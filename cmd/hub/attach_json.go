@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/everdesk/everdesk/client"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// lineDesk shows a session to a program, as JSON lines.
+type lineDesk struct {
+	a      *attachment
+	client *client.Client
+	out    io.Writer
+	stderr io.Writer
+	events int // durable ones
+	wg     sync.WaitGroup
+}
+
+func newLineDesk(a *attachment, out, stderr io.Writer) *lineDesk {
+	return &lineDesk{a: a, out: out, stderr: &lockedWriter{w: stderr}}
+}
+
+func (d *lineDesk) attached(c *client.Client) { d.client = c }
+
+func (d *lineDesk) event(e client.Event) {
+	// One write per line, so that lines stay whole when two programs share
+	// a terminal.
+	_, _ = d.out.Write(append(e.Raw[:len(e.Raw):len(e.Raw)], '\n'))
+	if e.At.IsZero() {
+		return
+	}
+	d.events++
+	if d.a.hashStep > 0 && d.events%d.a.hashStep == 0 {
+		d.printHash()
+	}
+}
+
+func (d *lineDesk) link(l client.Link) {
+	line := struct {
+		Type    string           `json:"type"`
+		State   client.LinkState `json:"state"`
+		Resumed bool             `json:"resumed,omitempty"`
+		Error   string           `json:"error,omitempty"`
+		RetryMS int64            `json:"retry_ms,omitempty"`
+	}{Type: "link", State: l.State, Resumed: l.Resumed, RetryMS: l.Retry.Milliseconds()}
+	if l.Err != nil {
+		line.Error = l.Err.Error()
+	}
+	d.print(line)
+}
+
+func (d *lineDesk) print(line any) {
+	text, err := json.Marshal(line)
+	if err != nil {
+		return // strings and numbers always encode
+	}
+	_, _ = d.out.Write(append(text, '\n'))
+}
+
+func (d *lineDesk) printHash() {
+	hash, at := d.client.Hash()
+	d.print(struct {
+		Type      string        `json:"type"`
+		Hash      string        `json:"hash"`
+		MessageID wire.Position `json:"message_id"`
+	}{"state", hash, at})
+}
+
+// line sends an object as it is and anything else as the user's words.
+func (d *lineDesk) line(ctx context.Context, text string) error {
+	if strings.TrimSpace(text) == "" {
+		return nil
+	}
+	var p *client.Pending
+	var err error
+	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+		p, err = d.client.Forward(ctx, []byte(text))
+	} else {
+		p, err = d.client.Submit(ctx, wire.UserMessage{Content: text, MonitorID: d.a.monitor()})
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil: // the same message is on its way
+		fmt.Fprintf(d.stderr, "hub: %v\n", err)
+		return nil
+	}
+	d.wg.Go(func() { // as many at most as may be unanswered
+		_, err := p.Wait(ctx)
+		if e, ok := errors.AsType[*client.Error](err); ok {
+			fmt.Fprintf(d.stderr, "hub: message %s: %v\n", p.ID(), e)
+		}
+	})
+	return nil
+}
+
+func (d *lineDesk) end() {
+	d.wg.Wait()
+	if d.a.hash {
+		d.printHash()
+	}
+	hash, at := d.client.Hash()
+	fmt.Fprintf(d.stderr, "hub: left at %s, state %s\n", at, hash)
+}
+
+// monitor is the one that messages are for.
+func (a *attachment) monitor() wire.MonitorID {
+	if len(a.monitors) == 0 {
+		return ""
+	}
+	return a.monitors[0]
+}
+
+// lockedWriter lets several goroutines write whole lines.
+type lockedWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Write implements [io.Writer].
+func (l *lockedWriter) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.w.Write(b)
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"text/tabwriter"
+	"time"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// restTimeout is how long a hub may take to answer a question.
+const restTimeout = 15 * time.Second
+
+// sessionCard is what attach reads of a session in the hub's answers.
+type sessionCard struct {
+	SessionID wire.SessionID `json:"sessionId"`
+	Title     string         `json:"title"`
+	User      string         `json:"user"`
+	Access    string         `json:"access"`
+	Working   bool           `json:"working"`
+	SetAside  bool           `json:"setAside"`
+	Metadata  struct {
+		LastActivity time.Time `json:"lastActivity"`
+	} `json:"metadata"`
+}
+
+// list prints the sessions of the hub, those used last first.
+func (a *attachment) list(ctx context.Context, stdout io.Writer) error {
+	var page struct {
+		Sessions []sessionCard `json:"sessions"`
+		Next     string        `json:"next"`
+	}
+	if err := a.ask(ctx, http.MethodGet, nil, &page); err != nil {
+		return fmt.Errorf("list sessions: %w", err)
+	}
+	if len(page.Sessions) == 0 {
+		fmt.Fprintln(stdout, "No sessions yet; hub attach --new makes one.")
+		return nil
+	}
+	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "SESSION\tTITLE\tLAST USED\tSTATE\tACCESS\tUSER")
+	for _, s := range page.Sessions {
+		state := "idle"
+		switch {
+		case s.SetAside:
+			state = "set aside"
+		case s.Working:
+			state = "working"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", s.SessionID, cmp.Or(shorten(oneLine(s.Title), 40), "-"),
+			s.Metadata.LastActivity.UTC().Format("2006-01-02 15:04 UTC"), state, s.Access, oneLine(s.User))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	if page.Next != "" {
+		fmt.Fprintln(stdout, "… and older ones.")
+	}
+	return nil
+}
+
+// create makes a session.
+func (a *attachment) create(ctx context.Context) (wire.SessionID, error) {
+	body, err := json.Marshal(map[string]string{"title": a.title})
+	if err != nil {
+		return "", err
+	}
+	var card sessionCard
+	if err := a.ask(ctx, http.MethodPost, body, &card); err != nil {
+		return "", fmt.Errorf("make a session: %w", err)
+	}
+	if err := card.SessionID.Validate(); err != nil {
+		return "", fmt.Errorf("make a session: hub answered with %w", err)
+	}
+	return card.SessionID, nil
+}
+
+// ask asks the hub something about its sessions.
+func (a *attachment) ask(ctx context.Context, method string, body []byte, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, restTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, a.server.JoinPath("api", "sessions").String(), bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if a.token != "" {
+		req.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	transport := &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}
+	res, err := (&http.Client{Transport: transport}).Do(req)
+	if err != nil {
+		if u, ok := err.(*url.Error); ok { //nolint:errorlint // Do returns nothing else
+			err = u.Err // the address is said below
+		}
+		return fmt.Errorf("ask %s: %w", a.server.Host, err)
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
+	if err != nil {
+		return fmt.Errorf("read answer of %s: %w", a.server.Host, err)
+	}
+	if res.StatusCode >= http.StatusBadRequest {
+		return refusedBy(res, answer, a.token == "")
+	}
+	if err := json.Unmarshal(answer, into); err != nil {
+		return fmt.Errorf("%s did not answer like a hub: %w", a.server.Host, err)
+	}
+	return nil
+}
+
+// refusedBy says what a hub answered instead of what it was asked for.
+func refusedBy(res *http.Response, answer []byte, stranger bool) error {
+	var p wire.Problem
+	if json.Unmarshal(answer, &p) != nil || p.Detail == "" {
+		p.Detail = http.StatusText(res.StatusCode)
+	}
+	hint := ""
+	if res.StatusCode == http.StatusUnauthorized && stranger {
+		hint = " Say who you are with --token or HUB_TOKEN."
+	}
+	return fmt.Errorf("hub answered %d: %s%s", res.StatusCode, oneLine(p.Detail), hint)
+}
