@@ -14,7 +14,7 @@ import (
 func (s *Server) watch(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		start := time.Now()
-		if err := guard(next, c); err != nil {
+		if err := recovering(next, c); err != nil {
 			c.Error(err) // answers now, so that the status below is the true one
 		}
 		r := c.Request()
@@ -32,7 +32,7 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
-func guard(next echo.HandlerFunc, c echo.Context) (err error) {
+func recovering(next echo.HandlerFunc, c echo.Context) (err error) {
 	defer func() {
 		switch p := recover(); p {
 		case nil:
@@ -45,14 +45,22 @@ func guard(next echo.HandlerFunc, c echo.Context) (err error) {
 	return next(c)
 }
 
-// secure sets the headers every answer of this package wants.
-func secure(next echo.HandlerFunc) echo.HandlerFunc {
+// ownPolicy is the content security policy of our own pages, and of everything
+// that is not meant to be shown at all.
+const ownPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+
+// secure sets the headers every answer wants. Handlers may set others.
+func (s *Server) secure(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
-		h.Set("Cache-Control", "no-store")
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set(echo.HeaderCacheControl, "no-store")
+		h.Set(echo.HeaderContentSecurityPolicy, ownPolicy)
+		h.Set(echo.HeaderReferrerPolicy, "no-referrer")
+		h.Set(echo.HeaderXContentTypeOptions, "nosniff")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		if len(s.origins) == 0 {
+			h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		}
 		return next(c)
 	}
 }

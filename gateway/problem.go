@@ -1,26 +1,52 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/files"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
 // problemType is the media type of RFC 9457.
 const problemType = "application/problem+json"
 
-// problemError makes a problem document of the error a handler returns.
-type problemError struct{ wire.Problem }
+// problemError is a problem document (RFC 9457) as the error a handler returns.
+type problemError struct {
+	wire.Problem
+	// Field is the part of the request that was wrong.
+	Field string `json:"field,omitempty" doc:"The part of the request that was wrong."`
+	// MessageID is the message that was refused.
+	MessageID wire.MessageID `json:"messageId,omitempty" doc:"The message that was refused."`
+	// RetryAfterMS is how long to wait before trying again.
+	RetryAfterMS int `json:"retry_after_ms,omitempty" wire:"min=0" doc:"How long to wait before trying again."`
+}
 
 func (p *problemError) Error() string { return p.Name + ": " + p.Detail }
 
 func problem(code wire.Code, detail string) *problemError {
-	return &problemError{code.Problem(detail)}
+	return &problemError{Problem: code.Problem(detail)}
+}
+
+// with gives a problem another HTTP status than its code has.
+func (p *problemError) with(status int) *problemError {
+	p.Status, p.Title = status, http.StatusText(status)
+	return p
+}
+
+// misdirected is the answer to a request that no route takes: to a program it
+// is an invalid message, to HTTP something more exact.
+func misdirected(status int, detail string) *problemError {
+	return problem(wire.CodeInvalidMessage, detail).with(status)
 }
 
 // problemOf says what the client is told of err. What it does not know is an
@@ -28,6 +54,18 @@ func problem(code wire.Code, detail string) *problemError {
 func problemOf(err error, r *http.Request) *problemError {
 	if p, ok := errors.AsType[*problemError](err); ok {
 		return p
+	}
+	if e, ok := errors.AsType[*wire.Error](err); ok {
+		notice := e.Notice()
+		p := problem(e.Code, notice.Message)
+		p.Field, p.MessageID = notice.Field, notice.MessageID
+		return p
+	}
+	if e, ok := errors.AsType[*session.Error](err); ok {
+		return problem(e.Code, e.Reason)
+	}
+	if e, ok := errors.AsType[*auth.Error](err); ok {
+		return problem(e.Code, e.Reason)
 	}
 	if h, ok := errors.AsType[*echo.HTTPError](err); ok {
 		switch h.Code {
@@ -37,22 +75,47 @@ func problemOf(err error, r *http.Request) *problemError {
 			return misdirected(h.Code, fmt.Sprintf("%.20s is not possible at %.100s.", r.Method, r.URL.Path))
 		}
 	}
-	return problem(wire.CodeExecutionFailed, "")
+	return problemBehind(err)
 }
 
-// misdirected is the answer to a request that no route takes: to a program it
-// is an invalid message, to HTTP something more exact.
-func misdirected(status int, detail string) *problemError {
-	p := problem(wire.CodeInvalidMessage, detail)
-	p.Status, p.Title = status, http.StatusText(status)
-	return p
+// problemBehind is the same for what the store, the shelf and the clock say.
+func problemBehind(err error) *problemError {
+	tooLarge, isTooLarge := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case isTooLarge:
+		return problem(wire.CodeMessageTooLarge, fmt.Sprintf("At most %d bytes are taken.", tooLarge.Limit))
+	case errors.Is(err, files.ErrTooLarge):
+		return problem(wire.CodeMessageTooLarge, "The file is too large.")
+	case errors.Is(err, files.ErrFull):
+		return problem(wire.CodeMessageTooLarge, "The session has no room for more files.").with(http.StatusInsufficientStorage)
+	case errors.Is(err, files.ErrName):
+		p := problem(wire.CodeInvalidMessage, err.Error())
+		p.Field = "path"
+		return p
+	case errors.Is(err, fs.ErrNotExist):
+		return misdirected(http.StatusNotFound, "There is no such file.")
+	case errors.Is(err, store.ErrTrimmed), errors.Is(err, store.ErrUnknownPosition), errors.Is(err, store.ErrAhead):
+		p := problem(wire.CodeSessionInvalidState, "That position is not in the log; begin with the snapshot.").with(http.StatusGone)
+		p.Field = "after"
+		return p
+	case errors.Is(err, store.ErrInvalid), errors.Is(err, store.ErrTooLarge):
+		return problem(wire.CodeInvalidMessage, "That cannot be kept.")
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrClosed), errors.Is(err, store.ErrNoSpace):
+		return problem(wire.CodeStoreUnavailable, "")
+	case errors.Is(err, context.DeadlineExceeded):
+		return problem(wire.CodeConnectionTimeout, "The session did not answer in time.").with(http.StatusGatewayTimeout)
+	case errors.Is(err, context.Canceled):
+		return problem(wire.CodeConnectionFailed, "The request was given up.")
+	default:
+		return problem(wire.CodeExecutionFailed, "")
+	}
 }
 
 // fail writes the problem document for err; it is echo's error handler.
 func (s *Server) fail(err error, c echo.Context) {
 	ctx, path := c.Request().Context(), c.Request().URL.Path
 	p := problemOf(err, c.Request())
-	if p.Status == http.StatusInternalServerError {
+	if p.Status == http.StatusInternalServerError || p.Code == wire.CodeStoreUnavailable {
 		attrs := []any{"path", path, "err", err}
 		if crash, ok := errors.AsType[*panicError](err); ok {
 			attrs = append(attrs, "stack", string(crash.stack))
@@ -61,6 +124,10 @@ func (s *Server) fail(err error, c echo.Context) {
 	}
 	if c.Response().Committed {
 		panic(http.ErrAbortHandler) // a torn answer must not look whole
+	}
+	h := c.Response().Header()
+	if p.SuggestedAction == wire.ActionWait && h.Get(echo.HeaderRetryAfter) == "" {
+		h.Set(echo.HeaderRetryAfter, "1")
 	}
 	body, err := json.Marshal(p)
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/quota"
 	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
 )
 
 // The patience of the server. Doors that stream lift the read and write
@@ -34,6 +37,9 @@ const (
 type Store interface {
 	// Ready says why the store cannot be used, or nil.
 	Ready(ctx context.Context) error
+	// Get and Put are where the settings of users are kept.
+	Get(ctx context.Context, collection, name string) (store.Document, error)
+	Put(ctx context.Context, d store.Document) (version uint64, err error)
 }
 
 // Config tunes a [Server]. The zero value means the defaults.
@@ -45,8 +51,8 @@ type Config struct {
 	ReadyTimeout time.Duration
 	// Hosts are the names, besides those of this machine's loopback, that the
 	// hub is reached under: the address it listens on and what people type. A
-	// port in them means nothing. "*" means any, which gives up the guard
-	// against DNS rebinding.
+	// port in them means nothing. "*" means any, which is safe only behind a
+	// proxy that checks them.
 	Hosts []string
 	// Origins are pages of other hosts that may use the hub, such as
 	// "https://desk.example.org".
@@ -65,11 +71,14 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// DesktopDir is a built desktop to serve at / instead of the status page.
 	DesktopDir string
-	// DrainAfter is what clients are told to wait before they come back when
-	// this hub stops, and DrainGrace how long they are given to leave by
-	// themselves before they are closed. They default to 200 ms and 2 s.
+	// DrainAfter is the longest that clients are told to wait before they come
+	// back when this hub stops; each is told a random part of it. DrainGrace is
+	// how long a group of them may take to answer their close before the next
+	// group is closed. They default to 5 s and 2 s.
 	DrainAfter time.Duration
 	DrainGrace time.Duration
+	// Patience is how long the streaming doors wait for clients.
+	Patience Patience
 }
 
 func (c Config) withDefaults() Config {
@@ -77,8 +86,9 @@ func (c Config) withDefaults() Config {
 	c.FrameBytes = cmp.Or(c.FrameBytes, 64<<10)
 	c.UploadBytes = cmp.Or(c.UploadBytes, 25<<20)
 	c.Heartbeat = cmp.Or(c.Heartbeat, 30*time.Second)
-	c.DrainAfter = cmp.Or(c.DrainAfter, 200*time.Millisecond)
+	c.DrainAfter = cmp.Or(c.DrainAfter, 5*time.Second)
 	c.DrainGrace = cmp.Or(c.DrainGrace, 2*time.Second)
+	c.Patience = c.Patience.withDefaults()
 	return c
 }
 
@@ -103,6 +113,13 @@ type Server struct {
 	echo  *echo.Echo
 	http  *http.Server
 
+	hosts   map[string]bool // in lower case, without ports
+	origins []string        // in lower case
+	refused refusals
+	// description is the API description, made when it is first asked for.
+	description func() []byte
+
+	doors    doors
 	draining atomic.Bool
 	away     atomic.Bool // the store did not answer when last asked
 }
@@ -112,11 +129,20 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	s := &Server{
 		cfg: cfg.withDefaults(), log: log,
 		store: d.Store, hub: d.Hub, auth: d.Auth, quota: d.Quota, files: d.Files,
-		echo: echo.New(),
+		echo: echo.New(), hosts: map[string]bool{},
 	}
+	for _, h := range cfg.Hosts {
+		s.hosts[hostName(h)] = true
+	}
+	for _, o := range cfg.Origins {
+		s.origins = append(s.origins, strings.ToLower(strings.TrimSuffix(o, "/")))
+	}
+	s.doors.init()
 	s.echo.HTTPErrorHandler = s.fail
-	s.echo.Use(s.watch, secure)
-	s.routes()
+	s.echo.IPExtractor = extractor(cfg.TrustedProxies)
+	s.echo.Use(s.watch, s.secure, s.admit)
+	s.register(s.routes())
+	s.description = sync.OnceValue(func() []byte { return openAPI(s.cfg.Version, s.routes()) })
 	s.http = &http.Server{
 		Handler:           s.echo,
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -129,15 +155,24 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	return s
 }
 
-func (s *Server) routes() {
-	for path, handler := range map[string]echo.HandlerFunc{
-		"/":        s.page,
-		"/health":  s.health,
-		"/healthz": s.health,
-		"/readyz":  s.readyz,
-	} {
-		s.echo.GET(path, handler)
-		s.echo.HEAD(path, handler) // load balancers like to ask this way
+// register makes the routes known, each behind its guards.
+func (s *Server) register(all []route) {
+	for _, r := range all {
+		handler := r.do
+		switch r.guard {
+		case guardAdmin:
+			handler = s.known(admins(handler))
+		case guardKnown:
+			handler = s.known(handler)
+		}
+		s.echo.Add(r.method, r.path, handler)
+		if r.method == http.MethodGet && r.guard != guardSocket {
+			s.echo.Add(http.MethodHead, r.path, handler) // load balancers like to ask this way
+		}
+	}
+	if s.cfg.DesktopDir != "" {
+		s.echo.GET("/*", s.static)
+		s.echo.HEAD("/*", s.static)
 	}
 }
 
@@ -157,11 +192,17 @@ func (s *Server) Serve(ln net.Listener) error {
 // elsewhere before Shutdown closes the door.
 func (s *Server) Drain() { s.draining.Store(true) }
 
-// Shutdown stops listening and waits for running requests. Those still running
-// when ctx ends are cut, and the error says so.
+// Shutdown stops listening, sends the streaming clients elsewhere and waits for
+// running requests. Those still running when ctx ends are cut, and the error says
+// so.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
+	// Both at once: clients must not come back to a door that is still open,
+	// and the streams among the requests end only when they are dismissed.
+	var wg sync.WaitGroup
+	wg.Go(func() { s.dismiss(ctx) })
 	err := s.http.Shutdown(ctx)
+	wg.Wait()
 	if err == nil {
 		return nil
 	}

@@ -36,7 +36,7 @@ func TestBrokenAnswerDropsTheConnection(t *testing.T) {
 					t.Errorf("recovered %v, want http.ErrAbortHandler", err)
 				}
 			}()
-			s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/broken", nil))
+			s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/broken", nil))
 			t.Error("the handler returned")
 		})
 	}

@@ -16,7 +16,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/gateway"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -25,18 +27,35 @@ type storeFunc func(context.Context) error
 
 func (f storeFunc) Ready(ctx context.Context) error { return f(ctx) }
 
+func (f storeFunc) Get(context.Context, string, string) (store.Document, error) {
+	return store.Document{}, store.ErrNotFound
+}
+
+func (f storeFunc) Put(context.Context, store.Document) (uint64, error) {
+	return 0, store.ErrUnavailable
+}
+
 func fine(context.Context) error { return nil }
 
+// newServer makes a server that has nothing behind it but a store and a user.
 func newServer(t *testing.T, ready storeFunc) *gateway.Server {
 	t.Helper()
-	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	return gateway.New(gateway.Config{Version: "v1.2.3"}, log, gateway.Deps{Store: ready})
+	return newServerWith(t, slog.NewTextHandler(t.Output(), nil), ready)
+}
+
+func newServerWith(t *testing.T, log slog.Handler, ready storeFunc) *gateway.Server {
+	t.Helper()
+	people, err := auth.New(t.Context(), auth.Config{Mode: auth.ModeNone, Logger: slog.New(log)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gateway.New(gateway.Config{Version: "v1.2.3"}, slog.New(log), gateway.Deps{Store: ready, Auth: people})
 }
 
 func ask(t *testing.T, h http.Handler, method, path string) *httptest.ResponseRecorder {
 	t.Helper()
 	rec := httptest.NewRecorder()
-	h.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), method, path, nil))
+	h.ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), method, "http://localhost"+path, nil))
 	return rec
 }
 
@@ -120,12 +139,12 @@ func TestReadinessFollowsTheStore(t *testing.T) {
 	t.Parallel()
 	var away atomic.Bool
 	var logged bytes.Buffer
-	s := gateway.New(gateway.Config{}, slog.New(slog.NewTextHandler(&logged, nil)), gateway.Deps{Store: storeFunc(func(context.Context) error {
+	s := newServerWith(t, slog.NewTextHandler(&logged, nil), func(context.Context) error {
 		if away.Load() {
 			return errors.New("dial 10.1.2.3: refused")
 		}
 		return nil
-	})})
+	})
 	for range 3 { // away and back more than once
 		away.Store(true)
 		for range 2 {
@@ -167,7 +186,7 @@ func TestProberThatHangsUpIsNotAStoreThatIsAway(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	rec := httptest.NewRecorder()
-	s.ServeHTTP(rec, httptest.NewRequestWithContext(ctx, http.MethodGet, "/readyz", nil))
+	s.ServeHTTP(rec, httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/readyz", nil))
 	if rec.Code != http.StatusOK {
 		t.Errorf("status %d", rec.Code)
 	}
@@ -213,8 +232,7 @@ func TestStatusPage(t *testing.T) {
 func TestPanicIsOneRequestsProblem(t *testing.T) {
 	t.Parallel()
 	var logged bytes.Buffer
-	s := gateway.New(gateway.Config{}, slog.New(slog.NewTextHandler(&logged, nil)),
-		gateway.Deps{Store: storeFunc(func(context.Context) error { panic("boom") })})
+	s := newServerWith(t, slog.NewTextHandler(&logged, nil), func(context.Context) error { panic("boom") })
 	wantProblem(t, ask(t, s, http.MethodGet, "/readyz"), wire.CodeExecutionFailed.Problem(""))
 	for _, want := range []string{"boom", "server_test.go", "/readyz"} {
 		if !strings.Contains(logged.String(), want) {

@@ -1,0 +1,208 @@
+package gateway
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// refusals count whom the door did not let in, for those who watch the hub.
+type refusals struct {
+	hosts, origins, credentials, rates atomic.Uint64
+}
+
+// Refusals is how many requests were refused since the start, by reason.
+type Refusals struct {
+	// Hosts were sent to a name that is not ours.
+	Hosts uint64
+	// Origins came from a page that may not, or from one that did not say.
+	Origins uint64
+	// Credentials were missing or wrong.
+	Credentials uint64
+	// Rates were one too many.
+	Rates uint64
+}
+
+// Refusals counts whom the door did not let in.
+func (s *Server) Refusals() Refusals {
+	return Refusals{
+		Hosts: s.refused.hosts.Load(), Origins: s.refused.origins.Load(),
+		Credentials: s.refused.credentials.Load(), Rates: s.refused.rates.Load(),
+	}
+}
+
+// admit looks at where a request was sent and where it comes from, before
+// anything is looked up: a name we do not know is a rebound one, and a page we
+// do not know has no business here.
+func (s *Server) admit(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		r := c.Request()
+		if !s.knowsHost(r) {
+			s.refused.hosts.Add(1)
+			return misdirected(http.StatusMisdirectedRequest, "This hub is not known by that name; see the setting hosts.")
+		}
+		origin := r.Header.Get(echo.HeaderOrigin)
+		foreign := origin != "" && slices.Contains(s.origins, strings.ToLower(origin))
+		switch {
+		case len(r.Header.Values(echo.HeaderOrigin)) > 1,
+			origin != "" && !foreign && !s.isOwnOrigin(r, origin),
+			origin == "" && changes(r) && isFromElsewhere(r),
+			origin == "" && s.leansOnCookie(c) && needsOrigin(r):
+			s.refused.origins.Add(1)
+			return problem(wire.CodeForbidden, "Requests from that origin are not allowed; see the setting origins.")
+		}
+		if foreign {
+			if preflight := share(c, origin); preflight {
+				return c.NoContent(http.StatusNoContent)
+			}
+		}
+		return next(c)
+	}
+}
+
+// knowsHost reports whether a request was sent to one of our names: those of the
+// loopback, the address the connection came in by, or a configured one.
+func (s *Server) knowsHost(r *http.Request) bool {
+	name := hostName(r.Host)
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") || s.hosts[name] || s.hosts["*"] {
+		return name != ""
+	}
+	addr, err := netip.ParseAddr(name)
+	if err != nil {
+		return false
+	}
+	if addr.Unmap().IsLoopback() {
+		return true
+	}
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return local != nil && local.AddrPort().Addr().Unmap().WithZone("") == addr.Unmap().WithZone("")
+}
+
+// hostName is the name in a Host header, without port, case and final dot.
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	return strings.TrimSuffix(strings.ToLower(host), ".")
+}
+
+// isOwnOrigin reports whether a page came from where its request goes to.
+func (s *Server) isOwnOrigin(r *http.Request, origin string) bool {
+	u, err := url.Parse(origin)
+	if err != nil || u.Host == "" || u.Scheme+"://"+u.Host != origin { // which has no user and no path
+		return false
+	}
+	scheme := "http"
+	if s.isSecure(r) {
+		scheme = "https"
+	}
+	return u.Scheme == scheme && hostName(u.Host) == hostName(r.Host) && portOf(u.Host, scheme) == portOf(r.Host, scheme)
+}
+
+func portOf(host, scheme string) string {
+	if _, port, err := net.SplitHostPort(host); err == nil {
+		return port
+	}
+	if scheme == "https" {
+		return "443"
+	}
+	return "80"
+}
+
+// isSecure reports whether the browser speaks TLS, with us or with a proxy that
+// we trust to say so.
+func (s *Server) isSecure(r *http.Request) bool {
+	if r.TLS != nil {
+		return true
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || !slices.ContainsFunc(s.cfg.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(peer.Addr().Unmap()) }) {
+		return false
+	}
+	return strings.EqualFold(r.Header.Get(echo.HeaderXForwardedProto), "https")
+}
+
+// changes reports whether a request is there to change something.
+func changes(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return isUpgrade(r)
+	default:
+		return true
+	}
+}
+
+func isUpgrade(r *http.Request) bool {
+	return strings.EqualFold(r.Header.Get(echo.HeaderUpgrade), "websocket")
+}
+
+// isFromElsewhere reports that the browser says so. Programs say nothing.
+func isFromElsewhere(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return site == "cross-site" || site == "same-site"
+}
+
+// needsOrigin reports whether a cookie alone is too little for a request, since
+// browsers send it by themselves. They leave the origin of a socket never out,
+// and that of anything else only if it is their page's own.
+func needsOrigin(r *http.Request) bool {
+	return isUpgrade(r) || changes(r) && r.Header.Get("Sec-Fetch-Site") != "same-origin"
+}
+
+// leansOnCookie reports whether a request has nothing but a cookie to show.
+func (s *Server) leansOnCookie(c echo.Context) bool {
+	h := c.Request().Header
+	return h.Get(echo.HeaderAuthorization) == "" && h.Get(headerAPIKey) == "" && s.cookie(c) != ""
+}
+
+// share answers a page of another origin that may use the hub, and reports
+// whether the request was only to ask.
+func share(c echo.Context, origin string) (preflight bool) {
+	h := c.Response().Header()
+	h.Set(echo.HeaderAccessControlAllowOrigin, origin)
+	h.Set(echo.HeaderAccessControlAllowCredentials, "true")
+	h.Set(echo.HeaderAccessControlExposeHeaders, "ETag, Location, Retry-After, X-State-Hash")
+	h.Add(echo.HeaderVary, echo.HeaderOrigin)
+	r := c.Request()
+	if r.Method != http.MethodOptions || r.Header.Get(echo.HeaderAccessControlRequestMethod) == "" {
+		return false
+	}
+	h.Set(echo.HeaderAccessControlAllowMethods, "GET, POST, PUT, PATCH, DELETE")
+	h.Set(echo.HeaderAccessControlAllowHeaders, "Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, X-API-Key")
+	h.Set(echo.HeaderAccessControlMaxAge, "600")
+	return true
+}
+
+// extractor says what a client's address is: the connection's, unless proxies are
+// trusted to know better.
+func extractor(proxies []netip.Prefix) echo.IPExtractor {
+	if len(proxies) == 0 {
+		return echo.ExtractIPDirect()
+	}
+	trust := []echo.TrustOption{echo.TrustLoopback(false), echo.TrustLinkLocal(false), echo.TrustPrivateNet(false)}
+	for _, p := range proxies {
+		ip := p.Masked().Addr()
+		trust = append(trust, echo.TrustIPRange(&net.IPNet{
+			IP: ip.AsSlice(), Mask: net.CIDRMask(p.Bits(), ip.BitLen()),
+		}))
+	}
+	return echo.ExtractIPFromXFFHeader(trust...)
+}
+
+// address is where a request comes from, as far as can be known.
+func address(c echo.Context) netip.Addr {
+	addr, err := netip.ParseAddr(c.RealIP())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return addr.Unmap().WithZone("")
+}

@@ -1,0 +1,81 @@
+package gateway
+
+import (
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// form reads and writes one type by the rules of the wire; making it costs
+// something, so it is made once, when it is first needed.
+type form[T any] func() wire.Format[T]
+
+func formOf[T any]() form[T] { return sync.OnceValue(wire.FormatOf[T]) }
+
+// read takes the body of a request apart as strictly as a client's frame. No body
+// at all means an empty object.
+func (f form[T]) read(s *Server, c echo.Context) (T, error) {
+	var none T
+	r := c.Request()
+	body, err := io.ReadAll(http.MaxBytesReader(c.Response(), r.Body, s.cfg.FrameBytes))
+	if err != nil {
+		return none, err
+	}
+	if len(body) == 0 {
+		body = []byte("{}")
+	} else if err := wantJSON(r); err != nil {
+		return none, err
+	}
+	return f().Decode(body)
+}
+
+// answer writes v.
+func (f form[T]) answer(c echo.Context, status int, v *T) error {
+	return c.JSONBlob(status, f().Append(nil, v))
+}
+
+// wantJSON refuses bodies that are not JSON. It also keeps forms of other pages
+// out, which cannot say that they are.
+func wantJSON(r *http.Request) error {
+	media, params, err := mime.ParseMediaType(r.Header.Get(echo.HeaderContentType))
+	charset := params["charset"]
+	if err != nil || media != echo.MIMEApplicationJSON || charset != "" && !strings.EqualFold(charset, "utf-8") {
+		return misdirected(http.StatusUnsupportedMediaType, "The body has to be application/json.")
+	}
+	return plain(r)
+}
+
+// plain refuses compressed bodies: their size says nothing.
+func plain(r *http.Request) error {
+	if encoding := r.Header.Get(echo.HeaderContentEncoding); encoding != "" && encoding != "identity" {
+		return misdirected(http.StatusUnsupportedMediaType, "The body must not be compressed.")
+	}
+	return nil
+}
+
+// pageSize reads the query's limit: 0 when there is none, and never more than most.
+func pageSize(c echo.Context, most int) (int, error) {
+	text := c.QueryParam("limit")
+	if text == "" {
+		return most, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, inQuery("limit", "Want a number from 1 to "+strconv.Itoa(most)+".")
+	}
+	return min(n, most), nil
+}
+
+// inQuery is the answer to a query that makes no sense.
+func inQuery(field, detail string) *problemError {
+	p := problem(wire.CodeInvalidMessage, detail)
+	p.Field = field
+	return p
+}

@@ -1,0 +1,205 @@
+package gateway
+
+import (
+	"context"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// door is the way a connection came in.
+type door uint8
+
+const (
+	doorNative  door = iota // everdesk.v2
+	doorBatch               // everdesk.v2.batch
+	doorPlain               // no subprotocol: it may know neither positions nor pongs
+	doorDesktop             // the desktop dialect
+	doorSSE                 // Server-Sent Events
+)
+
+// form is how events are shown at the door.
+func (d door) form() broadcast.Form {
+	switch d {
+	case doorBatch:
+		return broadcast.FormBatch
+	case doorDesktop:
+		return broadcast.FormDesktop
+	case doorSSE:
+		return broadcast.FormSSE
+	default:
+		return broadcast.FormNative
+	}
+}
+
+// dialect is what is spoken at the door.
+func (d door) dialect() wire.Dialect {
+	if d == doorDesktop {
+		return wire.Desktop{}
+	}
+	return wire.Native{}
+}
+
+// conn is one streaming connection. There may be ten thousand idle ones, so it
+// has no timer, no context and no buffer of its own; [doors] looks after it.
+//
+// Ownership: one goroutine serves a connection and is the only one to call the
+// WebSocket library. Others say something through the tab, or ask it to end.
+type conn struct {
+	link
+	s    *Server
+	ws   *websocket.Conn // nil at the door of Server-Sent Events
+	id   wire.ConnectionID
+	door door
+
+	who    atomic.Pointer[auth.Identity] // nil before it is known
+	access atomic.Uint32                 // an access
+	ended  atomic.Pointer[ending]
+
+	// What follows is set before there is a tab and does not change then.
+	session wire.SessionID
+
+	// What follows is the serving goroutine's.
+	room    *session.Room
+	monitor wire.MonitorID // the one subscribed to last
+	quota   quota.Connection
+
+	// What follows is the heart's.
+	asked *auth.Identity // the credential that a new one was asked for
+	until time.Time      // how long it waits for that
+
+	// What follows is guarded by doors.mu.
+	slot, index int
+}
+
+// ending is how a connection ends when it is not the client who ends it.
+type ending struct {
+	code   wire.CloseCode
+	reason string
+	done   *sync.WaitGroup // told when the connection is gone, unless nil
+}
+
+// longAgo is a deadline that has passed.
+var longAgo = time.Unix(1, 0)
+
+// end asks the serving goroutine to close the connection. The first to ask says
+// why. It never waits and reports whether it was the first.
+func (c *conn) end(e ending) bool {
+	if !c.ended.CompareAndSwap(nil, &e) {
+		return false
+	}
+	_ = c.Conn.SetReadDeadline(longAgo) // wakes it; a closed connection needs no waking
+	return true
+}
+
+// close is end without anybody waiting for it.
+func (c *conn) close(code wire.CloseCode, reason string) { c.end(ending{code: code, reason: reason}) }
+
+// patient sets the time by which the client must have said something.
+func (c *conn) patient(until time.Time) {
+	_ = c.Conn.SetReadDeadline(until)
+	if c.ended.Load() != nil { // it may have been asked to end just before
+		_ = c.Conn.SetReadDeadline(longAgo)
+	}
+}
+
+// serve runs a connection from the first word to the last. Whatever happens in
+// talk, the connection is closed and the session told, and nobody else suffers.
+func (c *conn) serve(talk func(context.Context)) {
+	defer c.s.doors.gone(c)
+	defer func() { _ = c.Conn.Close() }()
+	defer c.guard("leave a session", c.leave)
+	defer c.guard("close a connection", c.hangUp)
+	c.guard("serve a connection", func() { talk(c.s.doors.ctx) })
+}
+
+// guard runs one part of a connection's life. A panic in it ends the connection.
+func (c *conn) guard(what string, part func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.s.log.Error("panic while serving a connection", "doing", what, "connection", c.id,
+				"panic", p, "stack", string(debug.Stack()))
+			c.close(wire.CloseInternal, "an error on our side")
+		}
+	}()
+	part()
+}
+
+// maxCloseReason is what fits into a close frame beside the code.
+const maxCloseReason = 123
+
+// hangUp says goodbye, unless the client did so first.
+func (c *conn) hangUp() {
+	e := c.ended.Load()
+	switch {
+	case c.ws == nil:
+	case e == nil:
+		_ = c.ws.CloseNow()
+	default:
+		c.s.log.Debug("closing a connection", "connection", c.id, "session", c.session, "code", e.code, "reason", e.reason)
+		// The library gives the client 5 s to answer; we may be in a hurry.
+		_ = c.Conn.SetReadDeadline(time.Now().Add(c.s.cfg.Patience.Close))
+		_ = c.ws.Close(websocket.StatusCode(e.code), e.reason[:min(len(e.reason), maxCloseReason)])
+	}
+}
+
+// leave gives the session back. It is called after our close frame was written,
+// or when there will be none.
+func (c *conn) leave() {
+	room := c.room
+	if room == nil {
+		return
+	}
+	c.room = nil
+	defer room.Close()
+	if tab := c.tab.Load(); tab != nil {
+		room.Leave(tab)
+	}
+}
+
+// event makes an event for this connection only.
+func (c *conn) event(p wire.ServerPayload) wire.Event {
+	return wire.Event{Session: c.session, Time: time.Now(), Data: p}
+}
+
+// notify shows the client something, if it has got so far as to see a session.
+// Any goroutine may call it.
+func (c *conn) notify(p wire.ServerPayload) {
+	if tab := c.tab.Load(); tab != nil {
+		tab.Send(c.event(p))
+	}
+}
+
+// tell is notify for the serving goroutine: it also reaches a client that sees
+// no session yet.
+func (c *conn) tell(ctx context.Context, p wire.ServerPayload) {
+	if c.tab.Load() != nil {
+		c.notify(p)
+		return
+	}
+	if c.ws == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.s.cfg.Patience.Auth)
+	defer cancel()
+	for _, frame := range c.door.dialect().AppendFrames(nil, c.event(p)) {
+		if err := c.ws.Write(ctx, websocket.MessageText, frame); err != nil {
+			return // the next read will meet the same
+		}
+	}
+}
+
+// refuse tells the client what was wrong and closes the connection for it.
+func (c *conn) refuse(ctx context.Context, r *refusal) {
+	c.tell(ctx, r.notice())
+	c.close(r.close())
+}

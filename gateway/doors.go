@@ -1,0 +1,183 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Patience is how long the streaming doors wait for clients. The zero value means
+// the defaults.
+type Patience struct {
+	// Auth is how long a client may take to say who it is. It defaults to 10 s.
+	Auth time.Duration
+	// Pong is how much longer than the heartbeat a client may be silent. It
+	// defaults to 10 s.
+	Pong time.Duration
+	// Refresh is how long a client whose token has expired may take to send
+	// another. It defaults to 1 min.
+	Refresh time.Duration
+	// Recheck is how often it is looked up whether somebody still may do what
+	// they do. It defaults to 1 min.
+	Recheck time.Duration
+	// Close is how long a client may take to answer a close. It defaults to 5 s,
+	// which is also the most.
+	Close time.Duration
+}
+
+func (p Patience) withDefaults() Patience {
+	p.Auth = cmp.Or(p.Auth, 10*time.Second)
+	p.Pong = cmp.Or(p.Pong, 10*time.Second)
+	p.Refresh = cmp.Or(p.Refresh, time.Minute)
+	p.Recheck = cmp.Or(p.Recheck, time.Minute)
+	p.Close = cmp.Or(p.Close, 5*time.Second)
+	return p
+}
+
+const (
+	// wheelSlots is how many parts a heartbeat has. Each connection is in one
+	// slot, by chance, so that its first beat comes after a random part of the
+	// interval and the beats of all are spread.
+	wheelSlots = 30
+	// looks is how often in a heartbeat a connection is looked at.
+	looks = 3
+	// closeGroup is how many connections are closed at a time.
+	closeGroup = 128
+)
+
+// doors keeps the streaming connections of a server.
+//
+// Ownership: doors has one goroutine per connection, one that beats for all of
+// them and one that hears of sign-outs. They begin with the first connection and
+// end with [Server.dismiss], which waits for them.
+type doors struct {
+	ctx    context.Context //nolint:containedctx // it is the life of the goroutines
+	stop   context.CancelFunc
+	wg     sync.WaitGroup
+	births chan struct{} // held by who may make a session for a user that has none
+	gulps  sync.Pool     // of *[gulpBytes]byte
+	frames sync.Pool     // of *[]byte
+
+	// ticks counts the turns of the wheel. It is the clock that silence is
+	// measured by: when the process stands still, so does it.
+	ticks    atomic.Int64
+	checking atomic.Bool
+
+	mu     sync.Mutex
+	beats  bool // the heart has begun
+	closed bool
+	wheel  [wheelSlots][]*conn
+}
+
+func (d *doors) init() {
+	d.ctx, d.stop = context.WithCancel(context.Background())
+	d.births = make(chan struct{}, 1)
+	d.gulps.New = func() any { return new([gulpBytes]byte) }
+	d.frames.New = func() any { return new(make([]byte, 0, frameRoom)) }
+}
+
+// came adds a connection and serves it, unless the doors are closed.
+func (d *doors) came(s *Server, c *conn, talk func(context.Context)) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return false
+	}
+	if !d.beats {
+		d.beats = true
+		d.wg.Go(s.beat)
+		d.wg.Go(func() { s.auth.Watch(d.ctx, s.signedOut) })
+	}
+	c.seen.Store(d.ticks.Load())
+	c.slot = rand.IntN(wheelSlots) //nolint:gosec // nobody gains by guessing it
+	c.index = len(d.wheel[c.slot])
+	d.wheel[c.slot] = append(d.wheel[c.slot], c)
+	d.wg.Go(func() { c.serve(talk) })
+	return true
+}
+
+// gone removes a connection.
+func (d *doors) gone(c *conn) {
+	d.mu.Lock()
+	slot := d.wheel[c.slot]
+	last := len(slot) - 1
+	slot[c.index] = slot[last]
+	slot[c.index].index = c.index
+	slot[last] = nil
+	d.wheel[c.slot] = slot[:last]
+	d.mu.Unlock()
+	if e := c.ended.Load(); e != nil && e.done != nil {
+		e.done.Done()
+	}
+}
+
+// in lists the connections of a slot.
+func (d *doors) in(slot int) []*conn {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.wheel[slot])
+}
+
+// all lists the connections.
+func (d *doors) all() []*conn {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Concat(d.wheel[:]...)
+}
+
+// dismiss tells all clients to go elsewhere, closes their connections and waits
+// until they are gone. When ctx ends it does not wait for goodbyes.
+func (s *Server) dismiss(ctx context.Context) {
+	d := &s.doors
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	conns := d.all()
+	for _, c := range conns {
+		after := rand.Int64N(max(1, s.cfg.DrainAfter.Milliseconds())) //nolint:gosec // only to spread them
+		c.guard("send a client elsewhere", func() {
+			c.notify(wire.GoElsewhere{AfterMS: int(after), Reason: "this hub is shutting down"})
+		})
+	}
+	for group := range slices.Chunk(conns, closeGroup) {
+		var left sync.WaitGroup
+		for _, c := range group {
+			left.Add(1)
+			if !c.end(ending{code: wire.CloseDraining, reason: "this hub is shutting down", done: &left}) {
+				left.Done()
+			}
+		}
+		s.await(ctx, &left, s.cfg.DrainGrace)
+	}
+	d.stop()
+	if !s.await(ctx, &d.wg, 2*s.cfg.Patience.Close) {
+		for _, c := range d.all() {
+			_ = c.Conn.Close()
+		}
+		d.wg.Wait()
+	}
+}
+
+// await waits for a group, but neither longer than patience nor than ctx. It
+// reports whether the group is done.
+func (s *Server) await(ctx context.Context, group *sync.WaitGroup, patience time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	done := make(chan struct{})
+	go func() { // ends with the group, which dismiss waits for in the end
+		group.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

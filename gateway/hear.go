@@ -1,0 +1,232 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"iter"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/coder/websocket"
+
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// errFrameTooBig says that a frame has more bytes than it may.
+var errFrameTooBig = errors.New("frame too big")
+
+// errFrameRefused says that a frame was refused and the connection is ending.
+var errFrameRefused = errors.New("frame refused")
+
+// frameRoom is what a buffer for frames begins with. It grows with what has
+// arrived, not with what a frame promises: half a frame from each of ten thousand
+// clients must not cost ten thousand whole ones.
+const frameRoom = 2 << 10
+
+// listen takes what the client says until it leaves or has to.
+func (c *conn) listen(ctx context.Context) {
+	for c.ended.Load() == nil {
+		err := c.hear(c.s.cfg.FrameBytes, func(frame []byte) {
+			for message := range c.messages(frame) {
+				if c.ended.Load() == nil {
+					c.take(ctx, message)
+				}
+			}
+		})
+		if errors.Is(err, errFrameTooBig) {
+			c.refuse(ctx, &refusal{code: wire.CodeMessageTooLarge})
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// hear reads one frame and hands it to take, which must not keep it.
+func (c *conn) hear(limit int64, take func(frame []byte)) error {
+	// The deadline is on the connection beneath: a context that can end would
+	// cost more than the reading.
+	kind, r, err := c.ws.Reader(context.Background())
+	if err != nil {
+		return err
+	}
+	if kind != websocket.MessageText {
+		c.close(wire.CloseUnsupported, "only text frames are understood")
+		return errFrameRefused
+	}
+	buf, _ := c.s.doors.frames.Get().(*[]byte)
+	defer func() {
+		if int64(cap(*buf)) <= 2*c.s.cfg.FrameBytes {
+			c.s.doors.frames.Put(buf)
+		}
+	}()
+	*buf, err = readFrame(r, (*buf)[:0], limit)
+	if err != nil {
+		return err
+	}
+	if !utf8.Valid(*buf) {
+		c.close(wire.CloseInvalidText, "the frame is not UTF-8")
+		return errFrameRefused
+	}
+	take(*buf)
+	return nil
+}
+
+// readFrame appends a frame of at most limit bytes to buf.
+func readFrame(r io.Reader, buf []byte, limit int64) ([]byte, error) {
+	for {
+		if int64(len(buf)) > limit {
+			return buf, errFrameTooBig
+		}
+		if len(buf) == cap(buf) {
+			buf = append(buf, 0)[:len(buf)]
+		}
+		n, err := r.Read(buf[len(buf):min(int64(cap(buf)), limit+1)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case errors.Is(err, io.EOF):
+			return buf, nil
+		case err != nil:
+			return buf, err
+		}
+	}
+}
+
+// messages are those in a frame: one, or one a line in the batch subprotocol.
+func (c *conn) messages(frame []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		if c.door != doorBatch {
+			yield(frame)
+			return
+		}
+		for line := range bytes.Lines(frame) {
+			if line = bytes.TrimSpace(line); len(line) > 0 && !yield(line) {
+				return
+			}
+		}
+	}
+}
+
+// take does what one message asks for. Whatever is wrong with it is told to the
+// client, and the connection lives on unless that happens too often.
+func (c *conn) take(ctx context.Context, frame []byte) {
+	m, err := c.door.dialect().DecodeMessage(frame)
+	if err == nil && m.Session != "" && m.Session != c.session {
+		err = &wire.Error{Code: wire.CodeInvalidMessage, Path: "session_id", Message: "this connection is of another session", Ref: m.ID}
+	}
+	if err != nil {
+		c.misheard(err)
+		return
+	}
+	if _, ok := m.Data.(wire.Pong); ok {
+		return // that something came is what counts, and the link saw it
+	}
+	if wait := c.quota.Message(m.Data); wait > 0 {
+		c.tooMany(m.ID, wait)
+		return
+	}
+	switch p := m.Data.(type) {
+	case wire.Auth:
+		c.renew(ctx, p)
+		return
+	case wire.SubscribeMonitor:
+		c.monitor = p.MonitorID
+		defer c.tab.Load().Watch(p.MonitorID) // after the session has heard of it
+		if access(c.access.Load()) < accessOperator {
+			return // looking is not making a monitor
+		}
+	}
+	if !access(c.access.Load()).may(m.Data) {
+		c.object(&refusal{code: wire.CodeForbidden}, m.ID)
+		return
+	}
+	err = c.room.Deliver(ctx, session.Command{
+		From:    session.Sender{Connection: c.id, User: c.who.Load().User, Monitor: c.monitor},
+		Message: named(m),
+	})
+	if err != nil {
+		c.object(c.s.refusalOf(ctx, err), m.ID)
+	}
+}
+
+// named gives a message that will be answered an id to be answered by.
+func named(m wire.Message) wire.Message {
+	if m.ID != "" {
+		return m
+	}
+	switch p := m.Data.(type) {
+	case wire.UserMessage:
+		p.MessageID = newMessageID()
+		m.Data = p
+	case wire.WindowMessage:
+		p.MessageID = newMessageID()
+		m.Data = p
+	case wire.ComponentAction:
+		p.MessageID = newMessageID()
+		m.Data = p
+	}
+	return m
+}
+
+func newMessageID() wire.MessageID { return wire.MessageID("hub-" + rand.Text()) }
+
+// object tells the client that one of its messages was refused.
+func (c *conn) object(r *refusal, id wire.MessageID) {
+	n := r.notice()
+	n.MessageID = id
+	c.notify(n)
+}
+
+// misheard answers a message that could not be understood.
+func (c *conn) misheard(err error) {
+	n := wire.CodeInvalidMessage.Notice("")
+	if e, ok := errors.AsType[*wire.Error](err); ok {
+		n = e.Notice()
+	}
+	c.notify(n)
+	if c.quota.Bad() {
+		c.close(wire.CloseBadMessages, "too many messages that could not be understood")
+	}
+}
+
+// tooMany answers a message that is one too many. The third in a minute is the
+// last: the client does not listen.
+func (c *conn) tooMany(id wire.MessageID, wait time.Duration) {
+	c.object(&refusal{code: wire.CodeRateLimited, retry: wait}, id)
+	if c.quota.Refused() {
+		c.close(wire.CloseRateLimited, retryReason(wait))
+	}
+}
+
+// retryReason is the reason of a close with 4429, in whole seconds.
+func retryReason(wait time.Duration) string { return "retry_after=" + retrySeconds(wait) }
+
+func retrySeconds(wait time.Duration) string {
+	return strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10)
+}
+
+// renew takes new credentials in place of those that expire.
+func (c *conn) renew(ctx context.Context, a wire.Auth) {
+	old := c.who.Load()
+	who, err := c.s.credit(ctx, a)
+	if err == nil && who.User != old.User {
+		err = &refusal{code: wire.CodeAuthFailed, detail: "The credentials are somebody else's."}
+	}
+	if err == nil && who.Session != "" && who.Session != c.session {
+		err = &refusal{code: wire.CodeAuthFailed, detail: "The credentials are for another session."}
+	}
+	if err != nil {
+		c.object(c.s.refusalOf(ctx, err), "")
+		if c.quota.Bad() { // guessing has an end
+			c.close(wire.CloseUnauthorized, "credentials were not accepted")
+		}
+		return
+	}
+	c.who.Store(&who)
+	c.notify(authResult(who))
+}

@@ -1,0 +1,143 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// beat turns the wheel until the doors are closed.
+func (s *Server) beat() {
+	ticker := time.NewTicker(max(s.cfg.Heartbeat/wheelSlots, time.Millisecond))
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.doors.ctx.Done():
+			return
+		case <-ticker.C:
+			s.turn(s.doors.ticks.Add(1))
+		}
+	}
+}
+
+// turn beats for one slot and looks at some more.
+func (s *Server) turn(tick int64) {
+	slot := int(tick % wheelSlots)
+	now := time.Now()
+	for i := range looks {
+		for _, c := range s.doors.in((slot + i*wheelSlots/looks) % wheelSlots) {
+			c.guard("look at a connection", func() { c.look(tick, now) })
+		}
+	}
+	beating := s.doors.in(slot)
+	for _, c := range beating {
+		c.guard("beat for a connection", c.beat)
+	}
+	rounds := max(1, int64(s.cfg.Patience.Recheck/s.cfg.Heartbeat))
+	if tick/wheelSlots%rounds == 0 && len(beating) > 0 && !s.doors.checking.Swap(true) {
+		// Not here: the store may be slow, and a heart must not stop.
+		s.doors.wg.Go(func() {
+			defer s.doors.checking.Store(false)
+			s.recheck(beating)
+		})
+	}
+}
+
+// pingFrame is a WebSocket ping, which every client answers by itself.
+var pingFrame = []byte{0x89, 0}
+
+// beat asks the client whether it is there.
+func (c *conn) beat() {
+	tab := c.tab.Load()
+	if tab == nil {
+		return
+	}
+	if c.door != doorDesktop {
+		tab.Send(c.event(wire.Ping{}))
+	}
+	if c.door == doorDesktop || c.door == doorPlain {
+		// It waits when the socket is full.
+		c.s.doors.wg.Go(func() { c.guard("send a ping", func() { ping(tab) }) })
+	}
+}
+
+func ping(tab *broadcast.Tab) { _, _ = tab.WriteControl(pingFrame) }
+
+// look ends a connection that is silent for too long or whose credentials have
+// expired.
+func (c *conn) look(tick int64, now time.Time) {
+	if c.tab.Load() == nil {
+		return // it has a deadline of its own
+	}
+	if c.door != doorSSE && tick-c.seen.Load() > c.s.silence() {
+		c.notify(wire.CodeConnectionTimeout.Notice(""))
+		c.close(wire.CloseTooSlow, "no answer to a ping")
+		return
+	}
+	who := c.who.Load()
+	switch {
+	case who.Expires.IsZero() || now.Before(who.Expires):
+	case c.asked != who:
+		grace := c.s.cfg.Patience.Refresh
+		c.asked, c.until = who, now.Add(grace)
+		c.notify(wire.AuthRefreshRequired{ExpiresAt: wire.Millis(who.Expires.UnixMilli()), GraceMS: int(grace.Milliseconds())})
+	case now.After(c.until):
+		c.notify(wire.CodeTokenExpired.Notice(""))
+		c.close(wire.CloseUnauthorized, "the token has expired")
+	}
+}
+
+// silence is how many ticks a client may say nothing.
+func (s *Server) silence() int64 {
+	tick := max(s.cfg.Heartbeat/wheelSlots, time.Millisecond)
+	return int64((s.cfg.Heartbeat + s.cfg.Patience.Pong + tick - 1) / tick)
+}
+
+// recheck looks up what people may do now. What the store does not tell stays as
+// it was.
+func (s *Server) recheck(conns []*conn) {
+	type key struct {
+		user, roles string
+		session     wire.SessionID
+	}
+	type answer struct {
+		access access
+		err    error
+	}
+	known := make(map[key]answer)
+	for _, c := range conns {
+		if c.tab.Load() == nil {
+			continue
+		}
+		who := c.who.Load()
+		k := key{who.User, strings.Join(authResult(*who).Roles, " "), c.session}
+		a, ok := known[k]
+		if !ok {
+			ctx, cancel := context.WithTimeout(s.doors.ctx, greetTimeout)
+			a.access, _, a.err = s.accessTo(ctx, *who, c.session)
+			cancel()
+			known[k] = a
+		}
+		if e, ok := errors.AsType[*session.Error](a.err); ok && e.Code == wire.CodeSessionNotFound {
+			c.notify(e.Code.Notice(""))
+			c.close(wire.CloseNotFound, "no longer allowed")
+		}
+		if a.err == nil {
+			c.access.Store(uint32(a.access))
+		}
+	}
+}
+
+// signedOut closes the connections of a user that are older than the sign-out.
+func (s *Server) signedOut(user string, at time.Time) {
+	for _, c := range s.doors.all() {
+		if who := c.who.Load(); who != nil && who.User == user && !who.Since.After(at) {
+			c.close(wire.CloseLoggedOut, "signed out")
+		}
+	}
+}

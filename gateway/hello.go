@@ -1,0 +1,342 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const (
+	// strangerBytes bounds the first frame of a client that has not said who
+	// it is.
+	strangerBytes = 4 << 10
+	// greetTimeout is how long the store may take to open a session.
+	greetTimeout = 30 * time.Second
+	// mostMonitors bounds the filter of a connection; a session has fewer.
+	mostMonitors = 16
+	// mostResume bounds what is taken for a position.
+	mostResume = 64
+)
+
+// wish is what a client asks for when it connects.
+type wish struct {
+	door    door
+	session wire.SessionID // empty at the desktop's door means the user's latest
+	client  wire.ClientID
+	resume  string
+	watch   []wire.MonitorID
+}
+
+// nativeWish reads the wishes of clients that name their session in the path.
+func nativeWish(c echo.Context, d door) (wish, error) {
+	q := c.QueryParams()
+	w := wish{door: d, session: wire.SessionID(c.Param("session")), resume: shortened(q.Get("resume_from"))}
+	if err := w.session.Validate(); err != nil {
+		return w, problem(wire.CodeInvalidMessage, err.Error())
+	}
+	w.client = clientID(q.Get("client_id"))
+	return w, w.watchOnly(q["monitor"])
+}
+
+// desktopWish reads the wishes of desktops written for YAAR. They know sessionId,
+// monitorId and token; what else they send is theirs.
+func desktopWish(c echo.Context) (wish, error) {
+	q := c.QueryParams()
+	w := wish{door: doorDesktop, session: wire.SessionID(q.Get("sessionId")), resume: shortened(q.Get("resume_from"))}
+	if w.session != "" {
+		if err := w.session.Validate(); err != nil {
+			return w, problem(wire.CodeInvalidMessage, err.Error())
+		}
+	}
+	w.client = clientID(q.Get("client_id"))
+	return w, w.watchOnly(q["monitorId"])
+}
+
+// clientID is only shown to others, so that a bad one is no reason to refuse.
+func clientID(s string) wire.ClientID {
+	if id := wire.ClientID(s); id.Validate() == nil {
+		return id
+	}
+	return ""
+}
+
+// shortened keeps a position as it is; what is longer is none.
+func shortened(resume string) string { return resume[:min(len(resume), mostResume)] }
+
+func (w *wish) watchOnly(monitors []string) error {
+	if len(monitors) > mostMonitors {
+		return problem(wire.CodeInvalidMessage, "There are too many monitors in the query.")
+	}
+	for _, m := range monitors {
+		id := wire.MonitorID(m)
+		if err := id.Validate(); err != nil {
+			return problem(wire.CodeInvalidMessage, err.Error())
+		}
+		w.watch = append(w.watch, id)
+	}
+	return nil
+}
+
+// refusal is why somebody is not let in, or not listened to. It becomes a problem
+// document before the connection is upgraded and an error event after.
+type refusal struct {
+	code   wire.Code
+	detail string // empty means the table's
+	retry  time.Duration
+}
+
+// Error implements error.
+func (r *refusal) Error() string { return r.code.String() + ": " + r.detail }
+
+func (r *refusal) notice() wire.ErrorNotice {
+	n := r.code.Notice(r.detail)
+	n.RetryAfterMS = int((r.retry + time.Millisecond - 1) / time.Millisecond)
+	return n
+}
+
+// close is how a connection ends that is refused for it.
+func (r *refusal) close() (wire.CloseCode, string) {
+	info := r.code.Info()
+	switch info.Close {
+	case 0:
+		return wire.CloseInternal, info.Name
+	case wire.CloseRateLimited:
+		return info.Close, retryReason(r.retry)
+	default:
+		return info.Close, info.Name
+	}
+}
+
+// refusalOf says what a client is told of err. What it does not know is logged
+// and told to nobody.
+func (s *Server) refusalOf(ctx context.Context, err error) *refusal {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r
+	}
+	if e, ok := errors.AsType[*auth.Error](err); ok {
+		return &refusal{code: e.Code, detail: e.Reason}
+	}
+	if e, ok := errors.AsType[*session.Error](err); ok {
+		return &refusal{code: e.Code, detail: e.Reason}
+	}
+	s.log.ErrorContext(ctx, "a door could not do its work", "err", err)
+	return &refusal{code: wire.CodeStoreUnavailable}
+}
+
+// deny is refusalOf for somebody who can still be answered over HTTP.
+func (s *Server) deny(c echo.Context, err error) error {
+	r, ok := errors.AsType[*refusal](err)
+	switch {
+	case !ok:
+		return err
+	case r.retry > 0:
+		return s.tooMany(c, r.retry)
+	default:
+		return problem(r.code, r.detail)
+	}
+}
+
+// credit says who an auth message is from.
+func (s *Server) credit(ctx context.Context, a wire.Auth) (auth.Identity, error) {
+	if who, ok := s.auth.Anonymous(); ok {
+		return who, nil
+	}
+	switch {
+	case a.Ticket != "":
+		return s.auth.Ticket(ctx, a.Ticket)
+	case a.Token != "":
+		return s.auth.Bearer(ctx, a.Token)
+	case a.APIKey != "":
+		return s.auth.APIKey(ctx, a.APIKey)
+	default:
+		return auth.Identity{}, &refusal{code: wire.CodeAuthRequired}
+	}
+}
+
+func authResult(who auth.Identity) wire.AuthResult {
+	roles := make([]string, len(who.Roles))
+	for i, r := range who.Roles {
+		roles[i] = string(r)
+	}
+	return wire.AuthResult{OK: true, User: who.User, Roles: roles}
+}
+
+// settle decides whether somebody gets what they wish, and which session that
+// is. Sessions that are not there and those of others get the same answer.
+func (s *Server) settle(ctx context.Context, who auth.Identity, w *wish) (access, error) {
+	_, bad := wire.ParsePosition(w.resume)
+	if wait := s.quota.Connect(ctx, who.User, bad == nil); wait > 0 {
+		s.refused.rates.Add(1)
+		return accessNone, &refusal{code: wire.CodeRateLimited, retry: wait}
+	}
+	if w.door == doorDesktop {
+		if err := s.settleDesktop(ctx, who, w); err != nil {
+			return accessNone, err
+		}
+	}
+	granted, _, err := s.accessTo(ctx, who, w.session)
+	return granted, err
+}
+
+// settleDesktop finds or makes the session of a desktop that expects it to be
+// there: the one it names, or the user's latest.
+func (s *Server) settleDesktop(ctx context.Context, who auth.Identity, w *wish) error {
+	if w.session == "" {
+		w.session = who.Session
+	}
+	if w.session != "" {
+		if who.Session != "" || !who.Has(auth.RoleUser) {
+			return nil // may not make one
+		}
+		_, err := s.hub.Info(ctx, w.session)
+		if e, ok := errors.AsType[*session.Error](err); !ok || e.Code != wire.CodeSessionNotFound {
+			return nil // there, or a trouble that accessTo will meet too
+		}
+		_, err = s.hub.Create(ctx, session.NewSession{ID: w.session, User: who.User})
+		if errors.Is(err, store.ErrExists) {
+			return nil // somebody was faster
+		}
+		return err
+	}
+	// One at a time, or two tabs of a new user would make two sessions.
+	select {
+	case s.doors.births <- struct{}{}:
+		defer func() { <-s.doors.births }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	latest, err := s.latest(ctx, who.User)
+	if err != nil || latest != "" {
+		w.session = latest
+		return err
+	}
+	if !who.Has(auth.RoleUser) {
+		return &refusal{code: wire.CodeSessionNotFound}
+	}
+	info, err := s.hub.Create(ctx, session.NewSession{User: who.User})
+	w.session = info.ID
+	return err
+}
+
+// latest is the session that a user has changed last, or empty.
+func (s *Server) latest(ctx context.Context, user string) (wire.SessionID, error) {
+	var best session.Info
+	for q := (store.Query{User: user}); ; {
+		page, err := s.hub.List(ctx, q)
+		if err != nil {
+			return "", err
+		}
+		for _, info := range page.Items {
+			if info.User == user && info.Quarantined == "" && (best.ID == "" || info.Updated.After(best.Updated)) {
+				best = info
+			}
+		}
+		if q.After = page.Next; q.After == "" {
+			return best.ID, nil
+		}
+	}
+}
+
+// authenticate waits for the client to say who it is. Nothing is looked up for
+// it, or told to it, before.
+func (c *conn) authenticate(ctx context.Context, w *wish) bool {
+	c.patient(time.Now().Add(c.s.cfg.Patience.Auth))
+	var m wire.Message
+	var bad error
+	err := c.hear(strangerBytes, func(frame []byte) {
+		m, bad = c.door.dialect().DecodeMessage(frame)
+	})
+	if c.ended.Load() != nil {
+		return false
+	}
+	hello, ok := m.Data.(wire.Auth)
+	switch {
+	case errors.Is(err, errFrameTooBig):
+		// No credential is as long as that.
+		c.refuse(ctx, &refusal{code: wire.CodeAuthFailed})
+		return false
+	case isTimeout(err), err == nil && (bad != nil || !ok):
+		c.refuse(ctx, &refusal{code: wire.CodeAuthRequired})
+		return false
+	case err != nil:
+		return false
+	}
+	c.patient(time.Time{})
+	return c.admit(ctx, hello, w)
+}
+
+// admit lets a client in that has said who it is.
+func (c *conn) admit(ctx context.Context, hello wire.Auth, w *wish) bool {
+	limited, cancel := context.WithTimeout(ctx, greetTimeout)
+	defer cancel()
+	who, err := c.s.credit(limited, hello)
+	if err != nil {
+		c.s.refused.credentials.Add(1)
+		c.refuse(ctx, c.s.refusalOf(ctx, err))
+		return false
+	}
+	granted, err := c.s.settle(limited, who, w)
+	if err != nil {
+		c.refuse(ctx, c.s.refusalOf(ctx, err))
+		return false
+	}
+	c.session = w.session
+	c.access.Store(uint32(granted))
+	c.who.Store(&who)
+	c.tell(ctx, authResult(who))
+	return true
+}
+
+// greet opens the session and shows it to the client.
+func (c *conn) greet(ctx context.Context, w *wish) bool {
+	if c.ended.Load() != nil {
+		return false
+	}
+	limited, cancel := context.WithTimeout(ctx, greetTimeout)
+	defer cancel()
+	room, err := c.s.hub.Open(limited, c.session)
+	if err != nil {
+		c.refuse(ctx, c.s.refusalOf(ctx, err))
+		return false
+	}
+	c.room = room
+	c.quota = c.s.quota.NewConnection()
+	if len(w.watch) > 0 {
+		c.monitor = w.watch[len(w.watch)-1]
+	}
+	cfg := broadcast.TabConfig{
+		Conn: c.Conn, Form: c.door.form(), Monitors: w.watch, ResumeFrom: w.resume,
+		SnapshotOnly: c.door == doorPlain, Closed: c.close,
+		Who: wire.Connection{
+			ConnectionID: c.id, ClientID: w.client, User: c.who.Load().User,
+			Monitors: w.watch, Since: wire.Millis(time.Now().UnixMilli()),
+		},
+	}
+	tab, err := room.Attach(limited, cfg)
+	if err != nil {
+		c.refuse(ctx, c.s.refusalOf(ctx, err))
+		return false
+	}
+	c.tab.Store(tab)
+	return true
+}
+
+func newConnectionID() wire.ConnectionID {
+	return wire.ConnectionID("conn-" + strings.ToLower(rand.Text()[:16]))
+}
+
+// isTimeout reports whether a deadline of the connection has passed.
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}

@@ -1,0 +1,324 @@
+package gateway
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// apiDescription is what readers of the API description see first.
+const apiDescription = "A hub keeps AI desktops alive. A session is one person's desktop: windows, conversations, running agents, " +
+	"pending questions. It is a log of events; every position in it is a message_id.\n\n" +
+	"Say who you are with `Authorization: Bearer` (the installation's token, a signed token or an API key), with `X-API-Key`, or with the cookie of the browser. " +
+	"Requests with a cookie that change something must come from the hub's own pages.\n\n" +
+	"Whatever goes wrong is a problem document (RFC 9457) with a `code`; what the codes mean is in docs/PROTOCOL.md. " +
+	"A session that does not exist and one you may not see get the same answer: 404 with code 3001. " +
+	"Times are RFC 3339. Unknown fields are ignored, unknown values are not."
+
+// object is JSON on its way out.
+type object map[string]any
+
+// describer makes the API description.
+type describer struct {
+	schemas object
+	// docs has the comments of our own types, by type and field.
+	docs map[string]string
+	wire map[string]json.RawMessage
+}
+
+// openAPI is the OpenAPI 3.1 document of routes.
+func openAPI(version string, all []route) []byte {
+	var published struct {
+		Defs map[string]json.RawMessage `json:"$defs"`
+	}
+	if err := json.Unmarshal([]byte(wire.Schema()), &published); err != nil {
+		panic(err) // it is part of the program
+	}
+	d := &describer{schemas: object{}, docs: map[string]string{}, wire: published.Defs}
+	paths := object{}
+	for _, r := range all {
+		path := documentPath(r.path)
+		item, _ := paths[path].(object)
+		if item == nil {
+			item = object{}
+			paths[path] = item
+		}
+		item[strings.ToLower(r.method)] = d.operation(r)
+	}
+	doc, err := json.MarshalIndent(object{
+		"openapi": "3.1.0",
+		"info": object{
+			"title": "Everdesk", "version": version, "description": apiDescription,
+			"license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
+		},
+		"servers": []object{{"url": "/"}},
+		"paths":   paths,
+		"components": object{
+			"schemas":   d.schemas,
+			"responses": object{"Problem": d.problems()},
+			"securitySchemes": object{
+				"bearer": object{"type": "http", "scheme": "bearer"},
+				"apiKey": object{"type": "apiKey", "in": "header", "name": headerAPIKey},
+				"cookie": object{"type": "apiKey", "in": "cookie", "name": cookieName(false)},
+			},
+		},
+	}, "", " ")
+	if err != nil {
+		panic(err) // maps and strings always encode
+	}
+	return doc
+}
+
+// parameter matches the parts of a path that are data.
+var parameter = regexp.MustCompile(`:([a-z]+)|\*`)
+
+// documentPath is a path of the router as OpenAPI writes it.
+func documentPath(path string) string {
+	return parameter.ReplaceAllStringFunc(path, func(p string) string { return "{" + parameterName(p) + "}" })
+}
+
+func parameterName(p string) string {
+	if p == "*" {
+		return "path"
+	}
+	return p[1:]
+}
+
+// pathDocs says what the parts of paths are.
+var pathDocs = map[string]string{
+	"session": "The session.", "user": "Somebody else.", "path": "The file, with slashes between folders.", "key": "The key's id.",
+}
+
+func (d *describer) operation(r route) object {
+	op := object{"summary": r.summary, "tags": []string{r.tag}, "operationId": operationID(r)}
+	if r.detail != "" {
+		op["description"] = r.detail
+	}
+	if params := d.parameters(r); len(params) > 0 {
+		op["parameters"] = params
+	}
+	if r.body != nil {
+		op["requestBody"] = object{"required": !r.body.optional, "content": d.content(r.body)}
+	}
+	answers := object{"default": object{"$ref": "#/components/responses/Problem"}}
+	for _, a := range r.answers {
+		answers[strconv.Itoa(a.status)] = d.answer(a)
+	}
+	op["responses"] = answers
+	switch r.guard {
+	case guardNone:
+		op["security"] = []object{}
+	case guardSocket: // who has not said who they are may do so in the first frame
+		op["security"] = []object{{}, {"bearer": []string{}}, {"apiKey": []string{}}, {"cookie": []string{}}}
+	default:
+		op["security"] = []object{{"bearer": []string{}}, {"apiKey": []string{}}, {"cookie": []string{}}}
+	}
+	return op
+}
+
+// operationID is made of the method and the path, so that it never changes by
+// accident.
+func operationID(r route) string {
+	var id strings.Builder
+	id.WriteString(strings.ToLower(r.method))
+	for word := range strings.FieldsFuncSeq(documentPath(r.path), func(c rune) bool { return !unicode.IsLetter(c) }) {
+		id.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return id.String()
+}
+
+func (d *describer) parameters(r route) []object {
+	var params []object
+	for _, p := range parameter.FindAllString(r.path, -1) {
+		name := parameterName(p)
+		schema := object{"type": "string"}
+		if name == "session" {
+			schema = d.reference("SessionID")
+		}
+		params = append(params, object{"name": name, "in": "path", "required": true, "description": pathDocs[name], "schema": schema})
+	}
+	for _, p := range r.query {
+		schema := object{"type": "string"}
+		if p.many {
+			schema = object{"type": "array", "items": schema}
+		}
+		params = append(params, object{"name": p.name, "in": "query", "description": p.doc, "schema": schema})
+	}
+	for _, p := range r.headers {
+		params = append(params, object{"name": p.name, "in": "header", "description": p.doc, "schema": object{"type": "string"}})
+	}
+	return params
+}
+
+func (d *describer) answer(a answer) object {
+	out := object{"description": a.doc}
+	if a.content != nil {
+		out["content"] = d.content(a.content)
+	}
+	if len(a.headers) > 0 {
+		headers := object{}
+		for _, h := range a.headers {
+			headers[h.name] = object{"description": h.doc, "schema": object{"type": "string"}}
+		}
+		out["headers"] = headers
+	}
+	return out
+}
+
+func (d *describer) problems() object {
+	return object{
+		"description": "Something went wrong.",
+		"content":     object{problemType: object{"schema": d.use(of(problemForm))}},
+	}
+}
+
+func (d *describer) content(c *content) object {
+	switch {
+	case c.frames:
+		page := object{
+			"type": "object", "required": []string{"events", "next", "top"},
+			"properties": object{
+				"events": object{"type": "array", "items": d.reference("ServerEvent"), "description": "The frames as they are in the log."},
+				"next":   d.reference("Position"),
+				"top":    d.reference("Position"),
+			},
+		}
+		stream := object{"schema": object{"type": "string", "description": "Server-Sent Events whose data are native frames."}}
+		return object{c.media: object{"schema": page}, "text/event-stream": stream}
+	case c.ref != "":
+		return object{c.media: object{"schema": d.reference(c.ref)}}
+	case c.shape != nil:
+		return object{c.media: object{"schema": d.use(c)}}
+	default:
+		return object{c.media: object{}}
+	}
+}
+
+// use is the schema of a body of ours.
+func (d *describer) use(c *content) object {
+	d.explain(c.typ)
+	return d.schema(c.shape())
+}
+
+// explain notes the comments of a type and of those in it.
+func (d *describer) explain(t reflect.Type) {
+	switch t.Kind() {
+	case reflect.Slice, reflect.Pointer:
+		d.explain(t.Elem())
+		return
+	case reflect.Struct:
+	default:
+		return
+	}
+	if !strings.HasSuffix(t.PkgPath(), "/gateway") && !strings.HasPrefix(t.Name(), "Object[") && !strings.HasPrefix(t.Name(), "Member[") {
+		return
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if doc := f.Tag.Get("doc"); doc != "" {
+			d.docs[t.Name()+"."+f.Name] = doc
+		}
+		d.explain(f.Type)
+	}
+}
+
+// wireReference matches how the wire's schema refers to its definitions.
+var wireReference = regexp.MustCompile(`"#/\$defs/([A-Za-z0-9]+)"`)
+
+// reference is a reference to a definition of the wire's schema, which it brings
+// along with all that it refers to.
+func (d *describer) reference(name string) object {
+	if _, there := d.schemas[name]; !there {
+		text := string(d.wire[name])
+		d.schemas[name] = json.RawMessage(strings.ReplaceAll(text, `"#/$defs/`, `"#/components/schemas/`))
+		for _, m := range wireReference.FindAllStringSubmatch(text, -1) {
+			d.reference(m[1])
+		}
+	}
+	return object{"$ref": "#/components/schemas/" + name}
+}
+
+// schema is the JSON Schema of a shape. Types of the wire are references to its
+// own schema; ours get a definition beside them.
+func (d *describer) schema(s *wire.Shape) object {
+	if _, known := d.wire[s.Name]; known && s.Name != "" {
+		return d.reference(s.Name)
+	}
+	if s.Name == "" || s.Kind != wire.KindObject {
+		return d.plain(s)
+	}
+	name := strings.ToUpper(s.Name[:1]) + s.Name[1:]
+	if _, there := d.schemas[name]; !there {
+		d.schemas[name] = object{} // types may contain themselves
+		d.schemas[name] = d.plain(s)
+	}
+	return object{"$ref": "#/components/schemas/" + name}
+}
+
+func (d *describer) plain(s *wire.Shape) object {
+	switch s.Kind {
+	case wire.KindBool:
+		return object{"type": "boolean"}
+	case wire.KindInteger, wire.KindNumber:
+		out := object{"type": "integer"}
+		if s.Kind == wire.KindNumber {
+			out["type"] = "number"
+		}
+		if !math.IsInf(s.Min, 0) {
+			out["minimum"] = s.Min
+		}
+		return out
+	case wire.KindString:
+		out := object{"type": "string"}
+		if s.MinLen > 0 {
+			out["minLength"] = s.MinLen
+		}
+		if s.MaxLen > 0 {
+			out["maxLength"] = s.MaxLen
+		}
+		return out
+	case wire.KindArray:
+		return object{"type": "array", "items": d.schema(s.Elem)}
+	case wire.KindMap:
+		return object{"type": "object", "additionalProperties": d.schema(s.Elem)}
+	case wire.KindObject:
+		return d.fields(s)
+	default: // nothing of ours
+		return object{}
+	}
+}
+
+func (d *describer) fields(s *wire.Shape) object {
+	properties, required := object{}, []string{}
+	for _, f := range s.Fields {
+		property := d.schema(f.Shape)
+		if doc := d.docs[f.Source]; doc != "" {
+			property["description"] = doc
+		}
+		properties[f.Name] = property
+		if !f.Optional {
+			required = append(required, f.Name)
+		}
+	}
+	out := object{"type": "object", "properties": properties}
+	if len(required) > 0 {
+		out["required"] = required
+	}
+	return out
+}
+
+var problemForm = formOf[problemError]()
+
+func (s *Server) getOpenAPI(c echo.Context) error {
+	c.Response().Header().Set(echo.HeaderCacheControl, "no-cache")
+	return c.JSONBlob(http.StatusOK, s.description())
+}

@@ -1,0 +1,236 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const (
+	// answerTimeout is how long a session may take to answer a request.
+	answerTimeout = 20 * time.Second
+	// eventPage is how many events a page shows at most.
+	eventPage = 1000
+
+	headerIdempotencyKey = "Idempotency-Key"
+	headerStateHash      = "X-State-Hash"
+)
+
+var (
+	userMessageForm = formOf[wire.UserMessage]()
+	emitForm        = formOf[wire.Emit]()
+	emittedForm     = formOf[wire.Emitted]()
+	stateForm       = formOf[wire.SessionState]()
+)
+
+// messageID is the idempotency key of a request: that of the header, that of the
+// body, or one made up when there is none.
+func messageID(c echo.Context, inBody wire.MessageID) (wire.MessageID, error) {
+	header := wire.MessageID(c.Request().Header.Get(headerIdempotencyKey))
+	if header != "" && header.Validate() != nil || header != "" && inBody != "" && header != inBody {
+		return "", inQuery(headerIdempotencyKey, "Want 1 to 64 characters, the same as messageId if that is there.")
+	}
+	return cmp.Or(header, inBody, wire.MessageID("rest-"+rand.Text())), nil
+}
+
+// tell delivers a message and waits for its answer. A refusal is a problem.
+func (s *Server) tell(c echo.Context, id wire.SessionID, msg wire.Message) (session.Answer, error) {
+	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
+	defer cancel()
+	answer, err := s.hub.Deliver(ctx, id, session.Command{
+		From:    session.Sender{Connection: newConnectionID(), User: who(c).User},
+		Message: msg,
+	})
+	if err != nil {
+		p := problemOf(err, c.Request())
+		p.MessageID = cmp.Or(p.MessageID, msg.ID)
+		return session.Answer{}, errors.Join(p, err)
+	}
+	refused, ok := answer.Data.(wire.MessageRejected)
+	if !ok {
+		return answer, nil
+	}
+	p := problem(refused.Code, refused.Reason)
+	p.MessageID = refused.MessageID
+	return session.Answer{}, p
+}
+
+// postMessage says something to the session's agents.
+func (s *Server) postMessage(c echo.Context) error {
+	info, err := s.enter(c, accessOperator)
+	if err != nil {
+		return err
+	}
+	in, err := userMessageForm.read(s, c)
+	if err != nil {
+		return err
+	}
+	if in.MessageID, err = messageID(c, in.MessageID); err != nil {
+		return err
+	}
+	answer, err := s.tell(c, info.ID, wire.Message{Session: info.ID, ID: in.MessageID, Data: in})
+	if err != nil {
+		return err
+	}
+	frame := wire.AppendEvent(nil, wire.Event{Session: info.ID, At: answer.At, Time: time.Now(), Data: answer.Data})
+	return c.JSONBlob(http.StatusAccepted, frame)
+}
+
+// postActions shows something in the session.
+func (s *Server) postActions(c echo.Context) error {
+	info, err := s.enter(c, accessOperator)
+	if err != nil {
+		return err
+	}
+	in, err := emitForm.read(s, c)
+	if err != nil {
+		return err
+	}
+	if in.MessageID, err = messageID(c, in.MessageID); err != nil {
+		return err
+	}
+	answer, err := s.tell(c, info.ID, wire.Message{Session: info.ID, ID: in.MessageID, Data: in})
+	if err != nil {
+		return err
+	}
+	return emittedForm.answer(c, http.StatusOK, &wire.Emitted{MessageID: in.MessageID, At: answer.At})
+}
+
+// visit opens the session's room for one request.
+func (s *Server) visit(c echo.Context, info session.Info, do func(ctx context.Context, room *session.Room) error) error {
+	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
+	defer cancel()
+	room, err := s.hub.Open(ctx, info.ID)
+	if err != nil {
+		return err
+	}
+	defer room.Close()
+	return do(ctx, room)
+}
+
+// getSnapshot shows the whole state of a session, or that of some monitors.
+func (s *Server) getSnapshot(c echo.Context) error {
+	info, err := s.enter(c, accessViewer)
+	if err != nil {
+		return err
+	}
+	var monitors []wire.MonitorID
+	for _, m := range c.QueryParams()["monitor"] {
+		if wire.MonitorID(m).Validate() != nil {
+			return inQuery("monitor", "Want the id of a monitor.")
+		}
+		monitors = append(monitors, wire.MonitorID(m))
+	}
+	var state wire.SessionState
+	err = s.visit(c, info, func(ctx context.Context, room *session.Room) (err error) {
+		state, err = room.Snapshot(ctx, monitors)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	state.HeartbeatMS = int(s.cfg.Heartbeat.Milliseconds())
+	h := c.Response().Header()
+	if len(monitors) == 0 {
+		mirror := desk.New(info.ID)
+		mirror.Apply(wire.Event{Session: info.ID, Data: state})
+		h.Set(headerStateHash, mirror.Hash())
+	}
+	etag := `"` + state.LastMessageID.String() + `"`
+	h.Set("ETag", etag)
+	h.Set(echo.HeaderCacheControl, "no-cache")
+	if c.Request().Header.Get("If-None-Match") == etag {
+		return c.NoContent(http.StatusNotModified)
+	}
+	return stateForm.answer(c, http.StatusOK, &state)
+}
+
+// wantsStream reports whether a client would rather have Server-Sent Events.
+func wantsStream(r *http.Request) bool {
+	return strings.Contains(r.Header.Get(echo.HeaderAccept), "text/event-stream")
+}
+
+// getEvents shows a page of the log, or streams it to those who want that.
+func (s *Server) getEvents(c echo.Context) error {
+	if wantsStream(c.Request()) {
+		return s.serveSSE(c)
+	}
+	info, err := s.enter(c, accessViewer)
+	if err != nil {
+		return err
+	}
+	limit, err := pageSize(c, eventPage)
+	if err != nil {
+		return err
+	}
+	var after wire.Position
+	if text := c.QueryParam("after"); text != "" {
+		if after, err = wire.ParsePosition(text); err != nil {
+			return inQuery("after", "Want the message_id of an event.")
+		}
+	}
+	var events []store.Event
+	err = s.visit(c, info, func(ctx context.Context, room *session.Room) (err error) {
+		events, err = room.Read(ctx, after, limit)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.JSONBlob(http.StatusOK, pageOf(events, after, info.Top))
+}
+
+// pageOf puts the frames together as they are in the log, without those that are
+// for one connection only.
+func pageOf(events []store.Event, after, top wire.Position) []byte {
+	size := 128
+	for _, e := range events {
+		size += len(e.Frame) + 1
+	}
+	page := append(make([]byte, 0, size), `{"events":[`...)
+	first := true
+	for _, e := range events {
+		after = e.At
+		if isPrivate(e.Frame) {
+			continue
+		}
+		if !first {
+			page = append(page, ',')
+		}
+		first = false
+		page = append(page, e.Frame...)
+	}
+	if after.Compare(top) > 0 {
+		top = after // the log has grown since the session was looked up
+	}
+	page = append(page, `],"next":"`...)
+	page = after.Append(page)
+	page = append(page, `","top":"`...)
+	page = top.Append(page)
+	return append(page, `"}`...)
+}
+
+// isPrivate reports whether an event is an answer that only one connection is
+// shown.
+func isPrivate(frame []byte) bool {
+	if head, ok := wire.Peek(frame); !ok || head.Type != "MESSAGE_REJECTED" {
+		return false
+	}
+	e, err := wire.Native{}.DecodeEvent(frame)
+	if err != nil {
+		return false
+	}
+	refused, ok := e.Data.(wire.MessageRejected)
+	return ok && refused.To != ""
+}

@@ -1,0 +1,146 @@
+package gateway
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// keyRequest asks for an API key.
+type keyRequest struct {
+	User      string   `json:"user" wire:"min=1,max=200" doc:"Whom the key stands for."`
+	Roles     []string `json:"roles,omitempty" doc:"Of admin, user and viewer; user when absent."`
+	Name      string   `json:"name,omitempty" wire:"max=64" doc:"What the key is for."`
+	ExpiresIn int      `json:"expires_in,omitempty" wire:"min=0" doc:"Seconds; absent for a key that does not expire."`
+}
+
+// keyAnswer is a new API key.
+type keyAnswer struct {
+	Key string `json:"key" doc:"It is shown this once: only its hash is kept."`
+}
+
+// keyInfo is what is known of an API key.
+type keyInfo struct {
+	ID        string   `json:"id"`
+	Name      string   `json:"name,omitempty"`
+	User      string   `json:"user"`
+	Roles     []string `json:"roles"`
+	CreatedAt string   `json:"createdAt" doc:"RFC 3339."`
+	ExpiresAt string   `json:"expiresAt,omitempty" doc:"RFC 3339; absent when it does not expire."`
+}
+
+// keyList is a page of API keys.
+type keyList struct {
+	Keys []keyInfo `json:"keys"`
+	Next string    `json:"next,omitempty" doc:"The after of the next page; absent on the last."`
+}
+
+// userTicketRequest asks for a ticket for somebody.
+type userTicketRequest struct {
+	User    string         `json:"user" wire:"min=1,max=200" doc:"Whom the ticket stands for."`
+	Roles   []string       `json:"roles,omitempty" doc:"Of admin, user and viewer; user when absent."`
+	Session wire.SessionID `json:"session,omitempty" doc:"The only session the ticket is for."`
+}
+
+var (
+	keyRequestForm        = formOf[keyRequest]()
+	keyForm               = formOf[keyAnswer]()
+	keyListForm           = formOf[keyList]()
+	userTicketRequestForm = formOf[userTicketRequest]()
+)
+
+// rolesOf reads roles as people write them.
+func rolesOf(names []string) ([]auth.Role, error) {
+	if len(names) == 0 {
+		return []auth.Role{auth.RoleUser}, nil
+	}
+	roles := make([]auth.Role, 0, len(names))
+	for _, name := range names {
+		switch r := auth.Role(name); r {
+		case auth.RoleAdmin, auth.RoleUser, auth.RoleViewer:
+			roles = append(roles, r)
+		default:
+			return nil, inQuery("roles", "Want admin, user or viewer.")
+		}
+	}
+	return roles, nil
+}
+
+func (s *Server) postKey(c echo.Context) error {
+	in, err := keyRequestForm.read(s, c)
+	if err != nil {
+		return err
+	}
+	roles, err := rolesOf(in.Roles)
+	if err != nil {
+		return err
+	}
+	id := auth.Identity{User: in.User, Roles: roles}
+	if in.ExpiresIn > 0 {
+		id.Expires = time.Now().Add(time.Duration(in.ExpiresIn) * time.Second)
+	}
+	key, err := s.auth.NewKey(c.Request().Context(), id, in.Name)
+	if err != nil {
+		return err
+	}
+	s.log.InfoContext(c.Request().Context(), "API key made", "by", who(c).User, "user", in.User, "roles", roles, "name", in.Name)
+	return keyForm.answer(c, http.StatusCreated, &keyAnswer{Key: key})
+}
+
+func (s *Server) listKeys(c echo.Context) error {
+	limit, err := pageSize(c, listPage)
+	if err != nil {
+		return err
+	}
+	page, err := s.auth.Keys(c.Request().Context(), c.QueryParam("after"), limit)
+	if err != nil {
+		return err
+	}
+	list := keyList{Next: page.Next}
+	for _, k := range page.Items {
+		info := keyInfo{ID: k.ID, Name: k.Name, User: k.User, CreatedAt: stamp(k.Created)}
+		for _, r := range k.Roles {
+			info.Roles = append(info.Roles, string(r))
+		}
+		if !k.Expires.IsZero() {
+			info.ExpiresAt = stamp(k.Expires)
+		}
+		list.Keys = append(list.Keys, info)
+	}
+	return keyListForm.answer(c, http.StatusOK, &list)
+}
+
+func (s *Server) deleteKey(c echo.Context) error {
+	err := s.auth.RevokeKey(c.Request().Context(), c.Param("key"))
+	if errors.Is(err, store.ErrNotFound) {
+		return misdirected(http.StatusNotFound, "There is no such key.")
+	}
+	if err != nil {
+		return err
+	}
+	s.log.InfoContext(c.Request().Context(), "API key revoked", "by", who(c).User, "key", c.Param("key"))
+	return c.NoContent(http.StatusNoContent)
+}
+
+func (s *Server) postUserTicket(c echo.Context) error {
+	in, err := userTicketRequestForm.read(s, c)
+	if err != nil {
+		return err
+	}
+	roles, err := rolesOf(in.Roles)
+	if err != nil {
+		return err
+	}
+	ticket, err := s.auth.NewTicket(c.Request().Context(), auth.Identity{User: in.User, Roles: roles}, in.Session)
+	if err != nil {
+		return err
+	}
+	s.log.InfoContext(c.Request().Context(), "ticket made", "by", who(c).User, "user", in.User, "roles", roles, "session", in.Session)
+	return ticketForm.answer(c, http.StatusOK, &ticketAnswer{Ticket: ticket, ExpiresIn: ticketLife})
+}

@@ -1,0 +1,80 @@
+package gateway
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// serveSSE is the door for those who only watch, with Server-Sent Events: GET
+// /api/sessions/{session}/events. The id of an event is its message_id, which
+// comes back as Last-Event-ID. A cookie needs no Origin here: pages of others
+// cannot read the answer, and nothing can be said through this door.
+func (s *Server) serveSSE(c echo.Context) error {
+	if s.draining.Load() {
+		return problem(wire.CodeConnectionFailed, "This hub is shutting down.")
+	}
+	w, err := nativeWish(c, doorSSE)
+	if err != nil {
+		return err
+	}
+	w.resume = shortened(cmp.Or(c.Request().Header.Get("Last-Event-ID"), c.QueryParam("last_event_id"), w.resume))
+	who, err := s.identify(c)
+	if err != nil {
+		return s.stranger(c, err)
+	}
+	granted, err := s.settle(c.Request().Context(), who, &w)
+	if err != nil {
+		return s.deny(c, err)
+	}
+	cn := &conn{s: s, id: newConnectionID(), door: doorSSE, session: w.session}
+	cn.access.Store(uint32(granted))
+	cn.who.Store(&who)
+	raw, buffered, err := http.NewResponseController(c.Response()).Hijack()
+	if err != nil {
+		return fmt.Errorf("take over a connection: %w", err)
+	}
+	cn.hijacked(raw, buffered.Reader)
+	head := eventStreamHead(c.Response().Header())
+	c.Response().Committed, c.Response().Status = true, http.StatusOK // for the log
+	s.start(cn, func(ctx context.Context) {
+		_ = raw.SetWriteDeadline(time.Now().Add(writeTimeout))
+		if _, err := raw.Write(head); err != nil {
+			return
+		}
+		_ = raw.SetWriteDeadline(time.Time{})
+		if cn.greet(ctx, &w) {
+			cn.linger()
+		}
+	})
+	return nil
+}
+
+// eventStreamHead is the head of an answer that ends when the connection does.
+func eventStreamHead(h http.Header) []byte {
+	h.Set(echo.HeaderContentType, "text/event-stream; charset=utf-8")
+	h.Set(echo.HeaderCacheControl, "no-store")
+	h.Set(echo.HeaderConnection, "close")
+	h.Set("X-Accel-Buffering", "no") // or proxies would collect events
+	var b bytes.Buffer
+	b.WriteString("HTTP/1.1 200 OK\r\n")
+	_ = h.Write(&b) // to memory
+	b.WriteString("\r\n")
+	return b.Bytes()
+}
+
+// linger waits until the client leaves or has to. There is nothing it could say.
+func (c *conn) linger() {
+	for buf := make([]byte, 16); ; {
+		if _, err := c.link.Read(buf); err != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package gateway
+
+import (
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+)
+
+// desktopPolicy is the content security policy of a desktop of somebody else.
+// Its scripts come from its own folder only, which is what keeps text of an agent
+// from becoming one. It is looser than ours where such desktops cannot do
+// without: styles in elements, images and frames from anywhere, sockets to this
+// host under either scheme.
+const desktopPolicy = "default-src 'self'; script-src 'self' blob:; style-src 'self' 'unsafe-inline'; " +
+	"img-src * data: blob:; media-src * data: blob:; font-src 'self' data:; connect-src 'self' ws: wss: data: blob:; " +
+	"frame-src * data: blob:; worker-src 'self' blob:; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'"
+
+// mediaTypes are those of the files that desktops are made of and users bring.
+// The system's own table differs from machine to machine.
+var mediaTypes = map[string]string{
+	".html": "text/html; charset=utf-8", ".htm": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
+	".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8",
+	".json": "application/json", ".map": "application/json", ".webmanifest": "application/manifest+json",
+	".txt": "text/plain; charset=utf-8", ".md": "text/plain; charset=utf-8", ".log": "text/plain; charset=utf-8",
+	".csv": "text/csv; charset=utf-8", ".xml": "text/xml; charset=utf-8", ".pdf": "application/pdf",
+	".wasm": "application/wasm", ".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg",
+	".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".avif": "image/avif", ".ico": "image/x-icon",
+	".woff": "font/woff", ".woff2": "font/woff2", ".ttf": "font/ttf", ".otf": "font/otf",
+	".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".wav": "audio/wav", ".mp4": "video/mp4", ".webm": "video/webm",
+	".zip": "application/zip",
+}
+
+func mediaType(name string) string {
+	if media, ok := mediaTypes[strings.ToLower(path.Ext(name))]; ok {
+		return media
+	}
+	return echo.MIMEOctetStream
+}
+
+// isHashed reports whether a build tool has put a hash of the content into the
+// name of a file: such a file never changes.
+func isHashed(name string) bool {
+	stem := strings.TrimSuffix(path.Base(name), path.Ext(name))
+	hash := stem[strings.LastIndexAny(stem, ".-")+1:]
+	return len(hash) >= 8 && len(hash) < len(stem) && strings.ContainsAny(hash, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+}
+
+// static serves the desktop in the configured folder. Paths that are pages of a
+// program in the browser are all served its index.
+func (s *Server) static(c echo.Context) error {
+	r := c.Request()
+	name := strings.Trim(r.URL.Path, "/")
+	if name == "api" || name == "ws" || strings.HasPrefix(name, "api/") || strings.HasPrefix(name, "ws/") {
+		return echo.ErrNotFound
+	}
+	if name == "" {
+		name = "index.html"
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if strings.HasPrefix(part, ".") || strings.ContainsAny(part, "\\\x00") || part == "" {
+			return echo.ErrNotFound
+		}
+	}
+	f, info, err := openPlain(s.cfg.DesktopDir, name)
+	if err != nil && path.Ext(name) == "" && strings.Contains(r.Header.Get(echo.HeaderAccept), echo.MIMETextHTML) {
+		name = "index.html"
+		f, info, err = openPlain(s.cfg.DesktopDir, name)
+	}
+	if err != nil {
+		return echo.ErrNotFound
+	}
+	defer f.Close()
+	h := c.Response().Header()
+	h.Set(echo.HeaderContentType, mediaType(name))
+	h.Set(echo.HeaderContentSecurityPolicy, desktopPolicy)
+	h.Set("ETag", `"`+strconv.FormatInt(info.Size(), 36)+"-"+strconv.FormatInt(info.ModTime().UnixNano(), 36)+`"`)
+	h.Set(echo.HeaderCacheControl, "no-cache")
+	if path.Ext(name) != ".html" && isHashed(name) {
+		h.Set(echo.HeaderCacheControl, "public, max-age=31536000, immutable")
+	}
+	http.ServeContent(c.Response(), r, "", info.ModTime(), f)
+	return nil
+}
+
+// openPlain opens a file of a folder, wherever links lead, but not out of it.
+func openPlain(dir, name string) (*os.File, os.FileInfo, error) {
+	f, err := os.OpenInRoot(dir, filepath.FromSlash(name))
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = os.ErrNotExist
+	}
+	if err != nil {
+		_ = f.Close() // it was only looked at
+		return nil, nil, err
+	}
+	return f, info, nil
+}
