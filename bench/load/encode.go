@@ -1,0 +1,126 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// bodySize is how long the data of an event is as tabs get it.
+const bodySize = 256
+
+// encoder makes what a publisher sends.
+type encoder interface {
+	// setup is what a publisher sends first, or nil.
+	setup() []byte
+	// events adds n events that begin with number seq to dst. With receipt the
+	// server has to say when they are kept.
+	events(dst []byte, seq uint64, n int, stamp time.Duration, receipt bool) []byte
+	// fit tells how long the data of an event came out.
+	fit(data int)
+}
+
+// text is what the window shows: a mark, number, stamp and padding.
+type text struct {
+	bytes []byte // with room for the digits
+}
+
+// newText makes a text of a size, or of the least that it needs.
+func newText(size int) text {
+	blank := "#" + strings.Repeat("0", seqDigits) + " " + strings.Repeat("0", stampDigits) + " "
+	return text{[]byte(blank + strings.Repeat("x", max(size-len(blank), 0)))}
+}
+
+// with writes the digits and returns the whole; it is valid until the next call.
+func (t text) with(seq uint64, stamp time.Duration) []byte {
+	putNumber(t.bytes[1:][:seqDigits], seq)
+	putNumber(t.bytes[1+seqDigits+1:][:stampDigits], uint64(stamp)) //nolint:gosec // not negative
+	return t.bytes
+}
+
+// hubEncoder sends EMIT, several to a frame.
+type hubEncoder struct {
+	text    text
+	scratch []byte
+}
+
+const (
+	actionHead = `{"actions":[{"type":"window.setContent","windowId":"w","content":{"renderer":"text","data":"`
+	actionTail = `"}}],"monitorId":"monitor-0"`
+)
+
+func newHubEncoder() *hubEncoder {
+	return &hubEncoder{text: newText(bodySize - len(actionHead+actionTail+"}"))}
+}
+
+// fit makes room for what the hub adds to the data.
+func (h *hubEncoder) fit(data int) {
+	h.text = newText(len(h.text.bytes) + bodySize - data)
+}
+
+// setup makes the window and asks for a receipt.
+func (h *hubEncoder) setup() []byte {
+	return appendClientFrame(nil, opText, []byte(`{"type":"EMIT","data":{"actions":[{"type":"window.create","windowId":"w","title":"Load",`+
+		`"bounds":{"x":0,"y":0,"w":400,"h":300},"content":{"renderer":"text","data":""}}],"monitorId":"monitor-0","messageId":"load-setup"}}`))
+}
+
+func (h *hubEncoder) events(dst []byte, seq uint64, n int, stamp time.Duration, receipt bool) []byte {
+	b := h.scratch[:0]
+	for i := range n {
+		if i > 0 {
+			b = append(b, '\n')
+		}
+		b = append(b, `{"type":"EMIT","data":`+actionHead...)
+		b = append(b, h.text.with(seq, stamp)...)
+		b = append(b, actionTail...)
+		if receipt && i == n-1 {
+			b = fmt.Appendf(b, `,"messageId":"load-%d"`, seq)
+		}
+		b = append(b, `}}`...)
+		seq++
+	}
+	h.scratch = b
+	return appendClientFrame(dst, opText, b)
+}
+
+// floorEncoder sends ready-made frames of a server, each after its length.
+type floorEncoder struct {
+	frame []byte
+	id    []byte // the two places in frame that change
+	text  text
+}
+
+// newFloorEncoder makes frames that look like those of the hub, with an envelope
+// of the given size.
+func newFloorEncoder(size int) *floorEncoder {
+	const (
+		idDigits = 7
+		head     = `{"type":"ACTIONS","session_id":"ses-00000000000000000000000000","message_id":"1763186400000-`
+		middle   = `","timestamp":"2026-11-15T06:00:00.000Z","data":` + actionHead
+		tail     = actionTail + "}}"
+	)
+	t := newText(size - len(head) - idDigits - len(middle) - len(tail))
+	payload := head + strings.Repeat("0", idDigits) + middle + string(t.bytes) + tail
+	frame := append(appendHead(nil, opText, len(payload), 0), payload...)
+	idAt := len(frame) - len(payload) + len(head)
+	textAt := idAt + idDigits + len(middle)
+	return &floorEncoder{frame: frame, id: frame[idAt:][:idDigits], text: text{frame[textAt:][:len(t.bytes)]}}
+}
+
+func (*floorEncoder) fit(int) {}
+
+func (*floorEncoder) setup() []byte { return nil }
+
+func (f *floorEncoder) events(dst []byte, seq uint64, n int, stamp time.Duration, _ bool) []byte {
+	for range n {
+		putNumber(f.id, seq+1)
+		f.text.with(seq, stamp)
+		dst = binary.BigEndian.AppendUint32(dst, uint32(len(f.frame))) //nolint:gosec // some hundred bytes
+		dst = append(dst, f.frame...)
+		seq++
+	}
+	return dst
+}

@@ -1,0 +1,103 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+)
+
+// opcode is what a WebSocket frame is for.
+type opcode byte
+
+const (
+	opText  opcode = 1
+	opClose opcode = 8
+	opPing  opcode = 9
+	opPong  opcode = 10
+)
+
+const (
+	finBit  = 0x80
+	maskBit = 0x80
+	// len16 and len64 in the second byte of a frame say that the length follows.
+	len16 = 126
+	len64 = 127
+	// maxFrame is more than any frame of a run; a larger length is garbage.
+	maxFrame = 1 << 20
+)
+
+var errFrame = errors.New("not a frame of a server")
+
+// nextFrame takes the first frame off b. With too few bytes for a whole one,
+// rest is b and ok is false.
+func nextFrame(b []byte) (op opcode, payload, rest []byte, ok bool, err error) {
+	if len(b) < 2 {
+		return 0, nil, b, false, nil
+	}
+	if b[0]&0xF0 != finBit || b[1]&maskBit != 0 {
+		return 0, nil, b, false, fmt.Errorf("%w: it begins with % x", errFrame, b[:2])
+	}
+	head, n := 2, int(b[1])
+	switch n {
+	case len16:
+		if len(b) < 4 {
+			return 0, nil, b, false, nil
+		}
+		head, n = 4, int(binary.BigEndian.Uint16(b[2:]))
+	case len64:
+		if len(b) < 10 {
+			return 0, nil, b, false, nil
+		}
+		long := binary.BigEndian.Uint64(b[2:])
+		if long > maxFrame {
+			return 0, nil, b, false, fmt.Errorf("%w: it has %d bytes", errFrame, long)
+		}
+		head, n = 10, int(long)
+	}
+	if len(b) < head+n {
+		return 0, nil, b, false, nil
+	}
+	return opcode(b[0] & 0x0F), b[head : head+n], b[head+n:], true, nil
+}
+
+// appendHead adds the header of a frame with n bytes of payload; mask is
+// maskBit for frames of a client, else 0.
+func appendHead(dst []byte, op opcode, n int, mask byte) []byte {
+	dst = append(dst, finBit|byte(op))
+	switch {
+	case n < len16:
+		return append(dst, mask|byte(n)) //nolint:gosec // compared above
+	case n < 1<<16:
+		dst = append(dst, mask|len16)
+		return binary.BigEndian.AppendUint16(dst, uint16(n)) //nolint:gosec // compared above
+	default:
+		dst = append(dst, mask|len64)
+		return binary.BigEndian.AppendUint64(dst, uint64(n)) //nolint:gosec // a length is not negative
+	}
+}
+
+// appendClientFrame adds a whole frame as clients have to send it: masked.
+func appendClientFrame(dst []byte, op opcode, payload []byte) []byte {
+	dst = appendHead(dst, op, len(payload), maskBit)
+	key := rand.Uint32() //nolint:gosec // masking protects proxies, and there are none here
+	dst = binary.LittleEndian.AppendUint32(dst, key)
+	from := len(dst)
+	dst = append(dst, payload...)
+	mask(dst[from:], key)
+	return dst
+}
+
+// mask applies a key, eight bytes at a time.
+func mask(b []byte, key uint32) {
+	wide := uint64(key)<<32 | uint64(key)
+	for len(b) >= 8 {
+		binary.LittleEndian.PutUint64(b, binary.LittleEndian.Uint64(b)^wide)
+		b = b[8:]
+	}
+	for i := range b {
+		b[i] ^= byte(key >> (8 * (i & 3)))
+	}
+}

@@ -1,0 +1,47 @@
+//go:build linux
+
+package main
+
+import (
+	"math/bits"
+	"time"
+)
+
+// subBits is how finely a histogram tells values apart: to 1 in 2^subBits.
+const subBits = 6
+
+// histogram counts durations in buckets that grow with them.
+type histogram struct {
+	counts [64 << subBits]uint64
+	total  uint64
+}
+
+func (h *histogram) add(d time.Duration) {
+	h.counts[bucket(uint64(max(d, 0)))]++
+	h.total++
+}
+
+// bucket is where a value is counted: its highest bits and how many there are.
+func bucket(v uint64) int {
+	shift := max(bits.Len64(v)-subBits-1, 0)
+	return shift<<subBits + int(v>>shift) //nolint:gosec // below 2^(subBits+1)
+}
+
+// quantile is a duration that the share q of all do not exceed.
+func (h *histogram) quantile(q float64) time.Duration {
+	wanted := uint64(q * float64(h.total))
+	var seen uint64
+	for i, n := range h.counts {
+		if seen += n; n > 0 && seen >= wanted {
+			return value(i)
+		}
+	}
+	return 0
+}
+
+// value is the largest duration in a bucket.
+func value(i int) time.Duration {
+	shift := max(i>>subBits-1, 0)
+	top := uint64(i - shift<<subBits) //nolint:gosec // not negative: shift is at most i>>subBits
+	return time.Duration((top+1)<<shift - 1)
+}

@@ -1,0 +1,159 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// What the program ends with.
+const (
+	exitOK      = 0
+	exitFailure = 1 // something was lost, or a figure is not as wanted
+	exitUsage   = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, unix.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run is the program. It returns the exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var (
+		o       options
+		hub     string
+		servers string
+		enforce bool
+	)
+	flags := flag.NewFlagSet("load", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.IntVar(&o.rounds, "rounds", 3, "how often every server is measured; medians are reported")
+	flags.DurationVar(&o.duration, "duration", 5*time.Second, "how long events are published per round")
+	flags.DurationVar(&o.hold, "hold", 40*time.Second, "how long idle connections are held; longer than a heartbeat")
+	flags.IntVar(&o.sessions, "sessions", 0, "sessions, instead of the scenario's own number")
+	flags.IntVar(&o.tabs, "tabs", 0, "tabs per session, instead of the scenario's own number")
+	flags.IntVar(&o.window, "window", 0, "events on their way per session at full rate, instead of the scenario's own number")
+	flags.StringVar(&servers, "servers", "", "only these, separated by commas: file, floor, redis, batch")
+	flags.StringVar(&hub, "hub", "", "the hub's program; it is built when none is given")
+	flags.BoolVar(&enforce, "enforce", false, "fail when a figure is not as wanted")
+	flags.Usage = func() { usage(stderr, flags) }
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case err != nil:
+		return exitUsage
+	}
+	if slices.Equal(flags.Args(), []string{"floor"}) {
+		return ended(runFloor(ctx, stdout), stderr)
+	}
+	chosen, err := choose(flags.Args())
+	if err != nil {
+		fmt.Fprintln(stderr, "load:", err)
+		return exitUsage
+	}
+	if servers != "" {
+		o.servers = strings.Split(servers, ",")
+	}
+	p := &report{stdout: stdout, stderr: stderr}
+	if err := p.collect(ctx, chosen, hub, o); err != nil {
+		return ended(err, stderr)
+	}
+	p.table()
+	if wanted := p.judge(); p.wrong() || enforce && !wanted {
+		return exitFailure
+	}
+	return exitOK
+}
+
+func ended(err error, stderr io.Writer) int {
+	if err != nil {
+		fmt.Fprintln(stderr, "load:", err)
+		return exitFailure
+	}
+	return exitOK
+}
+
+func usage(w io.Writer, flags *flag.FlagSet) {
+	fmt.Fprintln(w, "usage: load [flags] all | floor | SCENARIO…")
+	for _, sc := range scenarios() {
+		fmt.Fprintf(w, "  %-8s %s\n", sc.name, sc.help)
+	}
+	fmt.Fprintln(w, "flags:")
+	flags.PrintDefaults()
+}
+
+// choose finds the scenarios by name.
+func choose(names []string) ([]scenario, error) {
+	all := scenarios()
+	if len(names) == 0 {
+		return nil, errors.New("which scenario? see --help")
+	}
+	if slices.Equal(names, []string{"all"}) {
+		return all, nil
+	}
+	var chosen []scenario
+	for _, name := range names {
+		i := slices.IndexFunc(all, func(sc scenario) bool { return sc.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no scenario %q; see --help", name)
+		}
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
+}
+
+// collect runs the scenarios one after the other.
+func (p *report) collect(ctx context.Context, chosen []scenario, hub string, o options) error {
+	if err := raiseLimit(chosen); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "everdesk-load-")
+	if err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	st, err := newStable(ctx, hub, dir)
+	if err != nil {
+		return err
+	}
+	for _, sc := range chosen {
+		if err := sc.rounds(ctx, st, o, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// raiseLimit allows as many open files as the system lets us have; children
+// inherit it.
+func raiseLimit(chosen []scenario) error {
+	const besides = 100
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+		return fmt.Errorf("read the limit of open files: %w", err)
+	}
+	l.Cur = l.Max
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+		return fmt.Errorf("raise the limit of open files: %w", err)
+	}
+	for _, sc := range chosen {
+		if need := sc.sessions*(sc.tabs+1) + besides; uint64(need) > l.Max { //nolint:gosec // a count
+			return fmt.Errorf("%s needs %d open files in one process, and the limit is %d: raise it with ulimit -n", sc.name, need, l.Max)
+		}
+	}
+	return nil
+}

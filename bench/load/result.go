@@ -1,0 +1,142 @@
+//go:build linux
+
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+)
+
+// result is what one run of a scenario showed. Its JSON is a line of the report.
+type result struct {
+	Scenario string `json:"scenario"`
+	Server   string `json:"server"`
+	Store    string `json:"store,omitempty"`
+	Protocol string `json:"protocol,omitempty"`
+	Round    int    `json:"round"`
+	Sessions int    `json:"sessions"`
+	Tabs     int    `json:"tabs"`
+
+	Seconds    float64 `json:"seconds"`
+	Events     uint64  `json:"events,omitempty"`
+	Deliveries uint64  `json:"deliveries,omitempty"`
+	Rate       float64 `json:"deliveries_per_s,omitempty"`
+	// Envelope is the mean size of what a delivery brought, in bytes.
+	Envelope int `json:"envelope_bytes,omitempty"`
+	// CPU, Redis and Generator are seconds of user and system time per
+	// million deliveries, of the server, its Redis and this program.
+	CPU       float64 `json:"cpu_s_per_million,omitempty"`
+	Redis     float64 `json:"redis_cpu_s_per_million,omitempty"`
+	Generator float64 `json:"generator_cpu_s_per_million,omitempty"`
+	// P50 and P99 are from publishing, or when that was due, to delivery.
+	P50 float64 `json:"p50_ms,omitempty"`
+	P99 float64 `json:"p99_ms,omitempty"`
+	// Memory is resident KiB per connection; Pings is how many heartbeats
+	// were answered meanwhile.
+	Memory   float64 `json:"rss_kib_per_connection,omitempty"`
+	Connects float64 `json:"connects_per_s,omitempty"`
+	Pings    uint64  `json:"pings,omitempty"`
+	// CatchUp is how long all tabs took to reconnect and see what they missed.
+	CatchUp float64 `json:"catch_up_ms,omitempty"`
+
+	Faults faults `json:"faults"`
+	// Failed is why the run could not be finished.
+	Failed string `json:"failed,omitempty"`
+}
+
+// wrong reports whether the run proves nothing but a fault.
+func (r result) wrong() bool { return r.Failed != "" || r.Faults.any() }
+
+// spent fills in what a phase took of processor time.
+func (r *result) spent(from, to measured) {
+	million := float64(r.Deliveries) / 1e6
+	r.Seconds = to.at.Sub(from.at).Seconds()
+	r.Rate = float64(r.Deliveries) / r.Seconds
+	r.CPU = (to.cpu - from.cpu).Seconds() / million
+	r.Redis = (to.redis - from.redis).Seconds() / million
+	r.Generator = (to.self - from.self).Seconds() / million
+}
+
+// key tells apart what is compared.
+type key struct{ scenario, server, store, protocol string }
+
+func (r result) key() key { return key{r.Scenario, r.Server, r.Store, r.Protocol} }
+
+// report collects results and says what they mean.
+type report struct {
+	stdout  io.Writer // JSON lines
+	stderr  io.Writer // for people
+	results []result
+}
+
+// add writes a result out at once: a run may be interrupted.
+func (p *report) add(r result) {
+	p.results = append(p.results, r)
+	line, err := json.Marshal(r)
+	if err != nil {
+		line = fmt.Appendf(nil, "{%q:%q}", "failed", err)
+	}
+	fmt.Fprintf(p.stdout, "%s\n", line)
+	if r.wrong() {
+		fmt.Fprintf(p.stderr, "%s, %s %s, round %d: WRONG: %v %s\n", r.Scenario, r.Server, r.Store, r.Round, r.Faults, r.Failed)
+	}
+}
+
+// wrong reports whether any run was.
+func (p *report) wrong() bool { return slices.ContainsFunc(p.results, result.wrong) }
+
+// median is the middle of a figure over the sound rounds of one key.
+func (p *report) median(k key, figure func(result) float64) (float64, bool) {
+	var all []float64
+	for _, r := range p.results {
+		if r.key() == k && !r.wrong() {
+			all = append(all, figure(r))
+		}
+	}
+	if len(all) == 0 {
+		return 0, false
+	}
+	slices.Sort(all)
+	return (all[(len(all)-1)/2] + all[len(all)/2]) / 2, true
+}
+
+// table prints the medians of everything that was run.
+func (p *report) table() {
+	w := tabwriter.NewWriter(p.stderr, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "\nmedians of\tserver\tstore\tprotocol\tdeliveries/s\tCPU s/M\tRedis s/M\tgenerator s/M\tp50 ms\tp99 ms\tKiB/conn\tcatch-up ms\t")
+	var done []key
+	for _, r := range p.results {
+		k := r.key()
+		if slices.Contains(done, k) {
+			continue
+		}
+		done = append(done, k)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t", k.scenario, k.server, cmp.Or(k.store, "-"), cmp.Or(k.protocol, "-"))
+		for _, c := range []struct {
+			format string
+			figure func(result) float64
+		}{
+			{"%.0f", func(r result) float64 { return r.Rate }},
+			{"%.2f", func(r result) float64 { return r.CPU }},
+			{"%.2f", func(r result) float64 { return r.Redis }},
+			{"%.2f", func(r result) float64 { return r.Generator }},
+			{"%.2f", func(r result) float64 { return r.P50 }},
+			{"%.2f", func(r result) float64 { return r.P99 }},
+			{"%.1f", func(r result) float64 { return r.Memory }},
+			{"%.0f", func(r result) float64 { return r.CatchUp }},
+		} {
+			if v, ok := p.median(k, c.figure); ok && v != 0 {
+				fmt.Fprintf(w, c.format, v)
+			} else {
+				fmt.Fprint(w, "-")
+			}
+			fmt.Fprint(w, "\t")
+		}
+		fmt.Fprintln(w)
+	}
+	_ = w.Flush() // the terminal has nobody to tell
+}
