@@ -112,7 +112,8 @@ func (d *doors) gone(c *conn) {
 	slot[last] = nil
 	d.wheel[c.slot] = slot[:last]
 	d.mu.Unlock()
-	if e := c.ended.Load(); e != nil && e.done != nil {
+	c.end(ending{}) // whoever asks from now on comes too late
+	if e := c.ended.Load(); e.done != nil {
 		e.done.Done()
 	}
 }

@@ -33,9 +33,9 @@ type link struct {
 	doors *doors
 
 	// The rest is the reader's.
-	big   *[gulpBytes]byte // what rest lies in, if it came from the pool
-	rest  []byte           // read before, not yet handed out
-	full  bool             // the last read filled its buffer: more may be there
+	big  *[gulpBytes]byte // what rest lies in, if it came from the pool
+	rest []byte           // read before, not yet handed out
+	full bool             // the last read filled its buffer: more may be there
 }
 
 // Read implements [net.Conn]. A read that comes up full is followed by one that

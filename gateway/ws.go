@@ -129,6 +129,7 @@ func (s *Server) upgrade(c echo.Context, w *wish) (*conn, error) {
 	switch {
 	case err == nil:
 	case h.status != 0:
+		c.Response().Header().Del(echo.HeaderContentType) // that of the library's text
 		return nil, misdirected(h.status, "That is not a WebSocket handshake.")
 	default:
 		return nil, fmt.Errorf("upgrade to a WebSocket: %w", err)

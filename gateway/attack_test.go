@@ -1,0 +1,478 @@
+package gateway_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// These tests are the rows of the table of attacks that concern the handshake
+// and who is let in; attack_talk_test.go has those about what is said then.
+
+func header(pairs ...string) http.Header {
+	h := http.Header{}
+	for i := 0; i < len(pairs); i += 2 {
+		h.Set(pairs[i], pairs[i+1])
+	}
+	return h
+}
+
+func TestAttack01ForeignOrigin(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	v := as(h.token("ann", time.Minute))
+	v.header = header("Origin", "https://evil.example")
+	// Nothing is looked up: a session that is not there would be a 404.
+	for _, path := range []string{"/ws/ses-nobody", "/ws", "/ws/" + string(h.session("ann"))} {
+		h.refused(path, v, http.StatusForbidden, wire.CodeForbidden)
+	}
+	if got := h.server.Refusals().Origins; got != 3 {
+		t.Errorf("counted %d refused origins, want 3", got)
+	}
+}
+
+func TestAttack02OriginNull(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	v := as(h.token("ann", time.Minute))
+	v.header = header("Origin", "null")
+	h.refused("/ws/"+string(h.session("ann")), v, http.StatusForbidden, wire.CodeForbidden)
+}
+
+func TestAttack03DNSRebinding(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	v := as(h.token("ann", time.Minute))
+	v.header = header("Host", "evil.example", "Origin", "http://evil.example")
+	h.refused("/ws/"+string(h.session("ann")), v, http.StatusMisdirectedRequest, 0)
+}
+
+func TestAttack04OriginsThatLookLikeOurs(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	path := "/ws/" + string(h.session("ann"))
+	for _, origin := range []string{
+		"http://" + h.addr + ".evil.example", "http://" + h.addr + "@evil.example",
+		"http://evil.example/" + h.addr, "https://" + h.addr, "http://127.0.0.1", "//" + h.addr,
+	} {
+		v := as(h.token("ann", time.Minute))
+		v.header = header("Origin", origin)
+		h.refused(path, v, http.StatusForbidden, wire.CodeForbidden)
+	}
+	own := as(h.token("ann", time.Minute))
+	own.header = header("Origin", "http://"+h.addr)
+	next[wire.SessionState](h.enter(path, own))
+}
+
+func TestAttack05BearerWithoutOrigin(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	x := h.enter("/ws/"+string(h.session("ann")), as(h.token("ann", time.Minute)))
+	next[wire.SessionState](x)
+}
+
+func TestAttack06CookieWithoutOrigin(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	path := "/ws/" + string(h.session("ann"))
+	value, _, err := h.people.NewCookie(t.Context(), auth.Identity{User: "ann", Roles: []auth.Role{auth.RoleUser}, Since: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := visit{header: header("Cookie", "everdesk="+value)}
+	h.refused(path, v, http.StatusForbidden, wire.CodeForbidden)
+	v.header.Set("Origin", "http://"+h.addr)
+	next[wire.SessionState](h.enter(path, v))
+}
+
+func TestAttack07NoAuthInTime(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, func(p *plan) { p.door.Patience.Auth = 50 * time.Millisecond })
+	for _, path := range []string{"/ws/" + string(h.session("ann")), "/ws"} {
+		x := h.enter(path, visit{})
+		x.desktop = path == "/ws"
+		if !x.desktop {
+			x.notice(wire.CodeAuthRequired)
+		}
+		x.closed(wire.CloseUnauthorized)
+	}
+}
+
+func TestAttack08FirstMessageIsNotAuth(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	path := "/ws/" + string(h.session("ann"))
+	for _, frame := range []string{
+		`{"type":"USER_MESSAGE","data":{"content":"hello"}}`, `{"type":"auth","data":{}}`, `not json`,
+		`{"type":"pong"}`, ``,
+	} {
+		x := h.enter(path, visit{})
+		x.text(frame)
+		x.notice(wire.CodeAuthRequired)
+		x.closed(wire.CloseUnauthorized)
+	}
+	for kind, want := range map[websocket.MessageType]wire.CloseCode{
+		websocket.MessageBinary: wire.CloseUnsupported, websocket.MessageText: wire.CloseInvalidText,
+	} {
+		x := h.enter(path, visit{})
+		x.raw(kind, []byte{'"', 0xff, '"'})
+		x.closed(want)
+	}
+}
+
+func TestAttack09TicketUsedTwice(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	id := h.session("ann")
+	ticket, err := h.people.NewTicket(t.Context(), auth.Identity{User: "ann", Roles: []auth.Role{auth.RoleUser}, Since: time.Now()}, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := h.enter("/ws/"+string(id), visit{protos: []string{"everdesk.v2"}})
+	x.say(wire.Auth{Ticket: ticket})
+	if got := next[wire.AuthResult](x); !got.OK || got.User != "ann" || len(got.Roles) != 1 || got.Roles[0] != "user" {
+		t.Errorf("auth_result %+v", got)
+	}
+	next[wire.SessionState](x)
+	x.alive()
+
+	again := h.enter("/ws/"+string(id), visit{})
+	again.say(wire.Auth{Ticket: ticket})
+	again.notice(wire.CodeAuthFailed)
+	again.closed(wire.CloseUnauthorized)
+}
+
+func TestAttack10TicketForTheSessionOfSomebodyElse(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	mine, theirs := h.session("ann"), h.session("bob")
+	for name, bound := range map[string]wire.SessionID{"bound to mine": mine, "bound to none": ""} {
+		ticket, err := h.people.NewTicket(t.Context(), auth.Identity{User: "ann", Roles: []auth.Role{auth.RoleUser}, Since: time.Now()}, bound)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := h.enter("/ws/"+string(theirs), visit{})
+		x.say(wire.Auth{Ticket: ticket})
+		n := x.notice(wire.CodeSessionNotFound)
+		x.closed(wire.CloseNotFound)
+
+		// A session that is not there looks the same.
+		ticket, err = h.people.NewTicket(t.Context(), auth.Identity{User: "ann", Roles: []auth.Role{auth.RoleUser}, Since: time.Now()}, bound)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x = h.enter("/ws/ses-not-there", visit{})
+		x.say(wire.Auth{Ticket: ticket})
+		if got := x.notice(wire.CodeSessionNotFound); got.Message != n.Message {
+			t.Errorf("%s: %q tells a foreign session from none, %q", name, n.Message, got.Message)
+		}
+		x.closed(wire.CloseNotFound)
+	}
+	// So it does over HTTP.
+	foreign := h.refused("/ws/"+string(theirs), as(h.token("ann", time.Minute)), http.StatusNotFound, wire.CodeSessionNotFound)
+	none := h.refused("/ws/ses-not-there", as(h.token("ann", time.Minute)), http.StatusNotFound, wire.CodeSessionNotFound)
+	desktop := h.refused("/ws?sessionId="+string(theirs), as(h.token("ann", time.Minute)), http.StatusNotFound, wire.CodeSessionNotFound)
+	if foreign != none || desktop != none {
+		t.Errorf("answers differ: %+v, %+v, %+v", foreign, none, desktop)
+	}
+}
+
+func TestAttack13ExpiredToken(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	path := "/ws/" + string(h.session("ann"))
+	old := h.token("ann", -31*time.Second)
+	h.refused(path, as(old), http.StatusUnauthorized, wire.CodeTokenExpired)
+	x := h.enter(path, visit{})
+	x.say(wire.Auth{Token: old})
+	x.notice(wire.CodeTokenExpired)
+	x.closed(wire.CloseUnauthorized)
+	// The other dialect's clients only know the close code.
+	desktop := h.enter("/ws?token="+url.QueryEscape(old), visit{})
+	desktop.desktop = true
+	desktop.closed(wire.CloseUnauthorized)
+}
+
+func TestAttack15HugeToken(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	path := "/ws/" + string(h.session("ann"))
+	x := h.enter(path, visit{})
+	x.say(wire.Auth{Token: strings.Repeat("x", 1<<20)})
+	x.notice(wire.CodeAuthFailed)
+	x.closed(wire.CloseUnauthorized)
+	if _, res := h.knock(path, as(strings.Repeat("x", 1<<20))); res == nil || res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("as a header: %+v", res)
+	}
+	h.refused(path, as(strings.Repeat("x", 20<<10)), http.StatusUnauthorized, wire.CodeAuthFailed)
+}
+
+func TestAttack16TokenExpiresMeanwhile(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, func(p *plan) {
+		p.door.Heartbeat = 90 * time.Millisecond
+		p.door.Patience.Pong = time.Minute
+		p.door.Patience.Refresh = 150 * time.Millisecond
+	})
+	path := "/ws/" + string(h.session("ann"))
+	x := h.enter(path, as(h.token("ann", time.Second)))
+	asked := next[wire.AuthRefreshRequired](x)
+	if asked.GraceMS != 150 || time.UnixMilli(int64(asked.ExpiresAt)).After(time.Now()) {
+		t.Errorf("asked with %+v", asked)
+	}
+	x.notice(wire.CodeTokenExpired)
+	x.closed(wire.CloseUnauthorized)
+
+	// Who sends a new one stays.
+	x = h.enter(path, as(h.token("ann", time.Second)))
+	next[wire.AuthRefreshRequired](x)
+	x.say(wire.Auth{Token: h.token("bob", time.Minute)})
+	x.notice(wire.CodeAuthFailed)
+	x.say(wire.Auth{Token: h.token("ann", time.Minute)})
+	if got := next[wire.AuthResult](x); !got.OK || got.User != "ann" {
+		t.Errorf("auth_result %+v", got)
+	}
+	for range 6 { // pings of two thirds of a second
+		next[wire.Ping](x)
+	}
+	x.alive()
+}
+
+func TestAttack17SignOut(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	token := h.token("ann", time.Minute)
+	first, second := h.enter("/ws/"+string(h.session("ann")), as(token)), h.enter("/ws", as(token))
+	second.desktop = true
+	other := h.enter("/ws/"+string(h.session("bob")), as(h.token("bob", time.Minute)))
+	next[wire.SessionState](first)
+	next[wire.ConnectionStatus](second)
+	next[wire.SessionState](other)
+	start := time.Now()
+	if err := h.people.SignOut(t.Context(), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	first.closed(wire.CloseLoggedOut)
+	second.closed(wire.CloseLoggedOut)
+	t.Logf("closed after %v", time.Since(start))
+	other.alive()
+	h.refused("/ws/ses-1", as(token), http.StatusUnauthorized, 0)
+}
+
+func TestAttack18SessionIDs(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	v := as(h.token("ann", time.Minute))
+	for _, id := range []string{"../x", strings.Repeat("x", 10<<10), "séance", "{p1}", "a b", "a\nb", "%00", "a/b"} {
+		for _, path := range []string{"/ws/" + url.PathEscape(id), "/ws?sessionId=" + url.QueryEscape(id)} {
+			for _, who := range []visit{v, {}} {
+				x, res := h.knock(path, who)
+				if x != nil || res.StatusCode != http.StatusBadRequest && res.StatusCode != http.StatusNotFound {
+					t.Errorf("%.50q: %+v", path, res)
+				}
+			}
+		}
+	}
+	for _, monitor := range []string{"{p1}", "", "monitor 1"} {
+		h.refused("/ws/ses-1?monitor="+url.QueryEscape(monitor), v, http.StatusBadRequest, wire.CodeInvalidMessage)
+	}
+}
+
+func TestAttack19ResumeFromNowhere(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	id := h.session("ann")
+	v := as(h.token("ann", time.Minute))
+	x := h.enter("/ws/"+string(id), v)
+	at := x.emit("m-1")
+	ahead := wire.Position{Epoch: at.Epoch, Seq: at.Seq + 1000}
+	later := wire.Position{Epoch: at.Epoch + 1, Seq: 0}
+	for _, from := range []string{
+		"garbage", "-1--1", "9223372036854775808-0", "18446744073709551616-1", "1-1", ahead.String(), later.String(),
+		"\x00", strings.Repeat("9", 5000), "null", "4-127 OR 1=1",
+	} {
+		x := h.enter("/ws/"+string(id)+"?resume_from="+url.QueryEscape(from), v)
+		got := next[wire.SessionState](x)
+		if got.Mode != wire.StateSnapshot || got.Reason == "" || got.LastMessageID.Compare(at) < 0 {
+			t.Errorf("%.40q: mode %s, reason %s at %v", from, got.Mode, got.Reason, got.LastMessageID)
+		}
+		x.alive()
+	}
+}
+
+func TestAttack20ClientIDOfAnotherTab(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	path := "/ws/" + string(h.session("ann")) + "?client_id=tab-1"
+	v := as(h.token("ann", time.Minute))
+	first := h.enter(path, v)
+	next[wire.SessionState](first)
+	second := h.enter(path, v)
+	next[wire.SessionState](second)
+	for {
+		p := next[wire.Presence](first)
+		if len(p.Connections) < 2 {
+			continue
+		}
+		a, b := p.Connections[0], p.Connections[1]
+		if a.ClientID != "tab-1" || b.ClientID != "tab-1" || a.ConnectionID == b.ConnectionID || !strings.HasPrefix(string(a.ConnectionID), "conn-") {
+			t.Errorf("connections %+v", p.Connections)
+		}
+		break
+	}
+	second.ws.CloseNow()
+	first.alive()
+}
+
+func TestAttack34SpoofedAddress(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, func(p *plan) { p.quota.Off, p.quota.Strangers = false, 2 })
+	path := "/ws/" + string(h.session("ann"))
+	h.enter(path, visit{header: header("X-Forwarded-For", "10.0.0.1")})
+	for i := range 5 {
+		from := fmt.Sprintf("10.0.1.%d", i)
+		h.refused(path, visit{header: header("X-Forwarded-For", from, "X-Real-IP", from, "Forwarded", "for="+from)},
+			http.StatusTooManyRequests, wire.CodeRateLimited)
+	}
+}
+
+func TestAttack35SlowHandshakeAndHalfOpenSocket(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, func(p *plan) {
+		p.door.Heartbeat, p.door.Patience.Pong = 90*time.Millisecond, 60*time.Millisecond
+	})
+	// Nobody waits for a head that does not end.
+	var d net.Dialer
+	slow, err := d.DialContext(t.Context(), "tcp", h.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer slow.Close()
+	if _, err := io.WriteString(slow, "GET /ws HTTP/1.1\r\nHost: "+h.addr+"\r\nX-Slow: "); err != nil {
+		t.Fatal(err)
+	}
+	// A client that hears but does not answer is not there.
+	x := h.enter("/ws/"+string(h.session("ann")), as(h.token("ann", time.Minute)))
+	next[wire.Ping](x)
+	x.notice(wire.CodeConnectionTimeout)
+	x.closed(wire.CloseTooSlow)
+	// One that answers stays: with pongs of ours, or with those of any library.
+	native := h.enter("/ws/"+string(h.session("ann")), as(h.token("ann", time.Minute)))
+	plain := h.enter("/ws/"+string(h.session("ann")), visit{token: h.token("ann", time.Minute)})
+	desktop := h.enter("/ws", as(h.token("ann", time.Minute)))
+	desktop.desktop = true
+	done := make(chan struct{})
+	go func() { // reading answers pings
+		defer close(done)
+		for desktop.code == 0 {
+			desktop.read()
+		}
+	}()
+	for range 5 {
+		next[wire.Ping](plain)
+		next[wire.Ping](native)
+		native.say(wire.Pong{})
+	}
+	native.alive()
+	plain.alive()
+	if rest, err := io.ReadAll(bufio.NewReader(slow)); err != nil && !strings.Contains(err.Error(), "reset") {
+		t.Errorf("slow handshake: %q, %v", rest, err)
+	}
+	if err := h.server.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	<-done
+	if desktop.code != websocket.StatusCode(wire.CloseDraining) {
+		t.Errorf("the desktop was closed with %d %s", desktop.code, desktop.reason)
+	}
+}
+
+func TestAttack36FloodOfConnects(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, func(p *plan) { p.quota.Off = false })
+	path := "/ws/" + string(h.session("ann"))
+	let := 0
+	for range 300 {
+		x, res := h.knock(path, visit{})
+		switch {
+		case x != nil:
+			let++
+			x.ws.CloseNow()
+		case res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "":
+			t.Fatalf("%s, Retry-After %q", res.Status, res.Header.Get("Retry-After"))
+		}
+	}
+	if let == 0 || let > 30 {
+		t.Errorf("%d strangers were let in, want at most 30", let)
+	}
+	// A user has a limit too, and who resumes another one.
+	v := as(h.token("ann", time.Minute))
+	for range 10 {
+		h.enter(path, v).ws.CloseNow()
+	}
+	h.refused(path, v, http.StatusTooManyRequests, wire.CodeRateLimited)
+	x := h.enter(path+"?resume_from=1-1", v)
+	next[wire.SessionState](x)
+	x.alive()
+}
+
+func TestAttackViewersAndStrangersInSharedSession(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, func(p *plan) {
+		p.door.Heartbeat, p.door.Patience.Pong, p.door.Patience.Recheck = 90*time.Millisecond, time.Minute, 90*time.Millisecond
+	})
+	id := h.session("ann")
+	path := "/ws/" + string(id)
+	bob := as(h.token("bob", time.Minute))
+	h.refused(path, bob, http.StatusNotFound, wire.CodeSessionNotFound)
+	if err := h.hub.Share(t.Context(), id, "bob", session.ShareViewer); err != nil {
+		t.Fatal(err)
+	}
+	x := h.enter(path, bob)
+	next[wire.SessionState](x)
+	x.sayAs("m-1", wire.UserMessage{MessageID: "m-1", Content: "hello"})
+	if n := x.notice(wire.CodeForbidden); n.MessageID != "m-1" {
+		t.Errorf("error %+v does not name the message", n)
+	}
+	// What is granted meanwhile counts without a new connection.
+	if err := h.hub.Share(t.Context(), id, "bob", session.ShareOperator); err != nil {
+		t.Fatal(err)
+	}
+	for emitted := false; !emitted; {
+		x.sayAs("", wire.Emit{MessageID: "m-2", Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 1}}})
+		for answered := false; !answered; {
+			e, ok := x.read()
+			if !ok {
+				t.Fatalf("closed with %d %s", x.code, x.reason)
+			}
+			switch p := e.Data.(type) {
+			case wire.Emitted:
+				answered, emitted = true, true
+			case wire.ErrorNotice:
+				if p.Code != wire.CodeForbidden {
+					t.Fatalf("error %+v", p)
+				}
+				next[wire.Ping](x) // time passes
+				answered = true
+			}
+		}
+	}
+	// So does what is taken back.
+	if err := h.hub.Share(t.Context(), id, "bob", ""); err != nil {
+		t.Fatal(err)
+	}
+	x.notice(wire.CodeSessionNotFound)
+	x.closed(wire.CloseNotFound)
+}

@@ -1,0 +1,453 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+func TestResumeShowsWhatWasMissed(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	id, x := h.room()
+	v := as(h.token("ann", time.Minute))
+	from := x.emit("m-0")
+	var want []wire.Position
+	for i := range 50 {
+		want = append(want, x.emit(wire.MessageID(fmt.Sprintf("n-%d", i))))
+	}
+	for _, proto := range []string{"everdesk.v2", "everdesk.v2.batch"} {
+		v.protos = []string{proto}
+		y := h.enter("/ws/"+string(id)+"?resume_from="+from.String(), v)
+		if got := y.ws.Subprotocol(); got != proto {
+			t.Errorf("subprotocol %q", got)
+		}
+		e, ok := y.read()
+		state, is := e.Data.(wire.SessionState)
+		if !ok || !is || state.Mode != wire.StateResume || state.ReplayUntil.Compare(want[len(want)-1]) < 0 {
+			t.Fatalf("first event %+v", e)
+		}
+		for _, at := range want {
+			for {
+				e, ok := y.read()
+				if !ok {
+					t.Fatalf("closed with %d", y.code)
+				}
+				if _, is := e.Data.(wire.Actions); is {
+					if e.At != at {
+						t.Fatalf("%s: actions at %v, want %v", proto, e.At, at)
+					}
+					break
+				}
+			}
+		}
+	}
+	// Who names no subprotocol may not know what a replay is.
+	v.protos = nil
+	y := h.enter("/ws/"+string(id)+"?resume_from="+from.String(), v)
+	if got := next[wire.SessionState](y); got.Mode != wire.StateSnapshot {
+		t.Errorf("plain client got mode %s", got.Mode)
+	}
+}
+
+func TestBatchOfMessagesInOneFrame(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	v := as(h.token("ann", time.Minute))
+	v.protos = []string{"everdesk.v2.batch", "everdesk.v2"}
+	x := h.enter("/ws/"+string(h.session("ann")), v)
+	var lines []string
+	for i := range 5 {
+		lines = append(lines, fmt.Sprintf(`{"type":"EMIT","data":{"messageId":"m-%d","actions":[{"type":"app.badge","appId":"a","count":%d}]}}`, i, i))
+	}
+	x.text(strings.Join(lines, "\n") + "\n\n")
+	for i := range 5 {
+		if got := next[wire.Emitted](x); got.MessageID != wire.MessageID(fmt.Sprintf("m-%d", i)) {
+			t.Errorf("emitted %+v, want m-%d", got, i)
+		}
+	}
+	// Elsewhere a frame is one message.
+	_, y := h.room()
+	y.text(lines[0] + "\n" + lines[1])
+	y.notice(wire.CodeInvalidMessage)
+}
+
+func TestMessageWithoutIDIsAnswered(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	_, x := h.room()
+	x.text(`{"type":"USER_MESSAGE","data":{"content":"hello"}}`)
+	if got := next[wire.MessageRejected](x); got.MessageID == "" || got.Code != wire.CodeProviderUnavailable {
+		t.Errorf("answer %+v", got)
+	}
+	x.text(`{"type":"USER_MESSAGE","message_id":"mine","data":{"content":"hello"}}`)
+	if got := next[wire.MessageRejected](x); got.MessageID != "mine" {
+		t.Errorf("answer %+v", got)
+	}
+}
+
+func TestMonitorFilter(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	id, x := h.room()
+	x.say(wire.SubscribeMonitor{MonitorID: "monitor-1"})
+	y := h.enter("/ws/"+string(id)+"?monitor=monitor-1", as(h.token("ann", time.Minute)))
+	next[wire.SessionState](y)
+	x.say(wire.Emit{MessageID: "m-0", MonitorID: "monitor-0", Actions: []wire.Action{wire.WindowClose{WindowID: "none"}, wire.AppBadge{AppID: "zero", Count: 1}}})
+	x.say(wire.Emit{MessageID: "m-1", MonitorID: "monitor-1", Actions: []wire.Action{wire.AppBadge{AppID: "one", Count: 1}}})
+	if got := next[wire.Actions](y); got.MonitorID != "monitor-1" {
+		t.Errorf("a tab of monitor-1 was shown %+v", got)
+	}
+	// Another monitor may be added later.
+	y.say(wire.SubscribeMonitor{MonitorID: "monitor-0"})
+	next[wire.SessionState](y)
+	x.say(wire.Emit{MessageID: "m-2", MonitorID: "monitor-0", Actions: []wire.Action{wire.AppBadge{AppID: "zero", Count: 2}}})
+	if got := next[wire.Actions](y); got.MonitorID != "monitor-0" {
+		t.Errorf("actions %+v", got)
+	}
+}
+
+// desktop opens the door of the other dialect.
+func (h *hall) desktop(query string, v visit) *tab {
+	h.t.Helper()
+	v.protos = nil
+	x := h.enter("/ws"+query, v)
+	x.desktop = true
+	return x
+}
+
+func TestDesktopFindsItsSession(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	v := visit{token: h.token("ann", time.Minute)}
+	// A new user gets a session, and both tabs that come at once get the same.
+	hello := make([]wire.ConnectionStatus, 4)
+	var wg sync.WaitGroup
+	for i := range hello {
+		x := h.desktop("", v)
+		wg.Go(func() { hello[i] = next[wire.ConnectionStatus](x) })
+	}
+	wg.Wait()
+	first := hello[0].SessionID
+	for _, s := range hello {
+		if s.Status != wire.LinkConnected || s.SessionID != first || first == "" || s.Provider == "" {
+			t.Errorf("hello %+v", s)
+		}
+	}
+	// The one changed last is taken.
+	x := h.desktop("?sessionId=ses-named", v)
+	if got := next[wire.ConnectionStatus](x); got.SessionID != "ses-named" {
+		t.Errorf("a named session became %+v", got)
+	}
+	x.text(`{"type":"SUBSCRIBE_MONITOR","monitorId":"monitor-1"}`)
+	x.text(`{"type":"USER_MESSAGE","messageId":"m-1","content":"hello","monitorId":"monitor-0"}`)
+	next[wire.Actions](x) // the refusal, as a toast
+	if got := next[wire.ConnectionStatus](h.desktop("", v)); got.SessionID != "ses-named" {
+		t.Errorf("the latest session is ses-named, got %+v", got)
+	}
+	// Others neither get it nor learn of it.
+	h.refused("/ws?sessionId=ses-named", visit{token: h.token("bob", time.Minute)}, http.StatusNotFound, wire.CodeSessionNotFound)
+	// Who may only look gets none made.
+	h.refused("/ws", visit{token: h.token("eve", time.Minute, "viewer")}, http.StatusNotFound, wire.CodeSessionNotFound)
+	h.refused("/ws?sessionId=ses-new", visit{token: h.token("eve", time.Minute, "viewer")}, http.StatusNotFound, wire.CodeSessionNotFound)
+}
+
+func TestDesktopTokenInQuery(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	token := h.token("ann", time.Minute)
+	x := h.desktop("?token="+token, visit{})
+	next[wire.ConnectionStatus](x)
+	bad := h.desktop("?token=wrong", visit{})
+	bad.closed(wire.CloseUnauthorized)
+	// The native door takes it only where that is enabled.
+	id := h.session("ann")
+	y := h.enter("/ws/"+string(id)+"?token="+token, visit{})
+	y.say(wire.Pong{})
+	y.closed(wire.CloseUnauthorized)
+	open := newHall(t, func(p *plan) { p.door.QueryTokens = true })
+	next[wire.SessionState](open.enter("/ws/"+string(open.session("ann"))+"?token="+open.token("ann", time.Minute), visit{}))
+}
+
+func TestNotAWebSocket(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	for path, head := range map[string]http.Header{
+		"/ws":       {},
+		"/ws/ses-1": header("Upgrade", "websocket", "Connection", "Upgrade", "Sec-WebSocket-Version", "8"),
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.addr+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header = head
+		transport := &http.Transport{}
+		res, err := transport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(res.Body)
+		res.Body.Close()
+		transport.CloseIdleConnections()
+		if res.StatusCode/100 != 4 || res.Header.Get("Content-Type") != "application/problem+json" {
+			t.Errorf("%s: %s %s", path, res.Status, body)
+		}
+	}
+}
+
+// events opens the door of Server-Sent Events.
+func (h *hall) events(id wire.SessionID, query string, pairs ...string) *http.Response {
+	h.t.Helper()
+	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, "http://"+h.addr+"/api/sessions/"+string(id)+"/events"+query, nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	req.Header = header(append(pairs, "Accept", "text/event-stream", "Authorization", "Bearer "+h.token("ann", time.Minute))...)
+	transport := &http.Transport{}
+	res, err := transport.RoundTrip(req)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() {
+		res.Body.Close()
+		transport.CloseIdleConnections()
+	})
+	return res
+}
+
+// sse reads Server-Sent Events.
+type sse struct {
+	t     testing.TB
+	lines *bufio.Scanner
+}
+
+func stream(t testing.TB, r io.Reader) *sse {
+	t.Helper()
+	s := &sse{t: t, lines: bufio.NewScanner(r)}
+	s.lines.Buffer(nil, 1<<20)
+	return s
+}
+
+// next returns the next event and its id.
+func (s *sse) next() (wire.Event, string) {
+	s.t.Helper()
+	var id, data string
+	for s.lines.Scan() {
+		switch line := s.lines.Text(); {
+		case line == "" && data != "":
+			e, err := wire.Native{}.DecodeEvent([]byte(data))
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			return e, id
+		case strings.HasPrefix(line, "id:"):
+			id = strings.TrimSpace(line[3:])
+		case strings.HasPrefix(line, "data:"):
+			data += strings.TrimSpace(line[5:])
+		case strings.HasPrefix(line, "event:"):
+			s.t.Errorf("%s: onmessage would not see it", line)
+		}
+	}
+	s.t.Fatalf("the stream ended: %v", s.lines.Err())
+	return wire.Event{}, ""
+}
+
+func TestServerSentEvents(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, func(p *plan) { p.door.Heartbeat, p.door.Patience.Pong = 300*time.Millisecond, time.Minute })
+	id, x := h.room()
+	res := h.events(id, "")
+	for name, want := range map[string]string{
+		"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
+	} {
+		if got := res.Header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if res.StatusCode != http.StatusOK || res.ContentLength != -1 || !res.Close {
+		t.Errorf("%s, length %d, close %v", res.Status, res.ContentLength, res.Close)
+	}
+	s := stream(t, res.Body)
+	if e, _ := s.next(); e.Data.(wire.SessionState).Mode != wire.StateSnapshot {
+		t.Errorf("first event %+v", e)
+	}
+	from := x.emit("m-1")
+	var want []wire.Position
+	for i := range 10 {
+		want = append(want, x.emit(wire.MessageID(fmt.Sprintf("n-%d", i))))
+	}
+	for {
+		e, at := s.next()
+		if _, ok := e.Data.(wire.Actions); ok {
+			if at != from.String() || e.At != from {
+				t.Errorf("id %q of the event at %v", at, e.At)
+			}
+			break
+		}
+	}
+	for pinged := false; !pinged; {
+		e, _ := s.next()
+		_, pinged = e.Data.(wire.Ping)
+	}
+	// Both ways to say where one was.
+	for _, res := range []*http.Response{h.events(id, "", "Last-Event-ID", from.String()), h.events(id, "?last_event_id="+from.String())} {
+		s := stream(t, res.Body)
+		if e, _ := s.next(); e.Data.(wire.SessionState).Mode != wire.StateResume {
+			t.Fatalf("first event %+v", e)
+		}
+		for _, at := range want {
+			for {
+				e, id := s.next()
+				if _, ok := e.Data.(wire.Actions); ok {
+					if e.At != at || id != at.String() {
+						t.Fatalf("event %v with id %s, want %v", e.At, id, at)
+					}
+					break
+				}
+			}
+		}
+	}
+	// Who may not see the session does not.
+	if res := h.events(h.session("bob"), ""); res.StatusCode != http.StatusNotFound {
+		t.Errorf("a foreign session: %s", res.Status)
+	}
+	if res := h.events("ses-not-there", "", "Last-Event-ID", "garbage"); res.StatusCode != http.StatusNotFound {
+		t.Errorf("no session: %s", res.Status)
+	}
+}
+
+// A page that reloads is gone from the others' list at once.
+func TestLeavingIsSeen(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	id, x := h.room()
+	res := h.events(id, "?client_id=watcher")
+	y := h.enter("/ws/"+string(id)+"?client_id=second", as(h.token("ann", time.Minute)))
+	seen := func(want ...wire.ClientID) {
+		t.Helper()
+		for {
+			p := next[wire.Presence](x)
+			got := map[wire.ClientID]bool{}
+			for _, c := range p.Connections {
+				got[c.ClientID] = true
+			}
+			if len(got) == len(want)+1 {
+				for _, id := range want {
+					if !got[id] {
+						t.Errorf("connections %+v, want %v", p.Connections, want)
+					}
+				}
+				return
+			}
+		}
+	}
+	seen("watcher", "second")
+	res.Body.Close()
+	seen("second")
+	y.ws.Close(websocket.StatusNormalClosure, "")
+	seen()
+}
+
+func TestDrainSendsEverybodyElsewhere(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, func(p *plan) { p.door.DrainGrace = 200 * time.Millisecond })
+	id := h.session("ann")
+	v := as(h.token("ann", time.Minute))
+	var tabs []*tab
+	for range 200 { // more than one group
+		x := h.enter("/ws/"+string(id), v)
+		next[wire.SessionState](x)
+		tabs = append(tabs, x)
+	}
+	stranger := h.enter("/ws/"+string(id), visit{})
+	watcher := stream(t, h.events(id, "").Body)
+	watcher.next()
+	h.server.Drain()
+	h.refused("/ws/"+string(id), v, http.StatusServiceUnavailable, wire.CodeConnectionFailed)
+	if res := h.events(id, ""); res.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("events while draining: %s", res.Status)
+	}
+	stopped := make(chan error, 1)
+	go func() { stopped <- h.server.Shutdown(context.Background()) }()
+	var wg sync.WaitGroup
+	for _, x := range tabs {
+		wg.Go(func() {
+			if got := next[wire.GoElsewhere](x); got.AfterMS < 0 || got.AfterMS > 5000 {
+				t.Errorf("reconnect %+v", got)
+			}
+			x.closed(wire.CloseDraining)
+		})
+	}
+	wg.Go(func() { stranger.closed(wire.CloseDraining) })
+	wg.Wait()
+	for {
+		if e, _ := watcher.next(); e.Data != nil {
+			if _, ok := e.Data.(wire.GoElsewhere); ok {
+				break
+			}
+		}
+	}
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
+// A client that does not say goodbye does not hold the others up.
+func TestShutdownDoesNotWaitForTheDead(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	id := h.session("ann")
+	for range 3 {
+		h.dialRaw(id) // never answers a close
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_ = h.server.Shutdown(ctx)
+}
+
+// What a client sends right behind its handshake is not lost.
+func TestHastyClient(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	id := h.session("ann")
+	var d net.Dialer
+	conn, err := d.DialContext(t.Context(), "tcp", h.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	frame := `{"type":"USER_MESSAGE","data":{"messageId":"hasty","content":"hello"}}`
+	head := "GET /ws/" + string(id) + " HTTP/1.1\r\nHost: " + h.addr + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer " + h.token("ann", time.Minute) + "\r\n\r\n"
+	var all strings.Builder
+	all.WriteString(head)
+	for range 40 { // more than the buffers hold
+		all.Write([]byte{0x81, 0x80 | byte(len(frame)), 0, 0, 0, 0})
+		all.WriteString(frame)
+	}
+	if _, err := io.WriteString(conn, all.String()); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetReadDeadline(time.Now().Add(h.wait)); err != nil {
+		t.Fatal(err)
+	}
+	answers := 0
+	for r := bufio.NewReader(conn); answers < 40; {
+		line, err := r.ReadString('}')
+		if err != nil {
+			t.Fatalf("after %d answers: %v", answers, err)
+		}
+		answers += strings.Count(line, `"MESSAGE_REJECTED"`)
+	}
+}

@@ -1,0 +1,354 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/files"
+	"github.com/everdesk/everdesk/gateway"
+	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// plan is what a hall is built to.
+type plan struct {
+	door     gateway.Config
+	auth     auth.Config
+	quota    quota.Config
+	session  session.Config
+	patience time.Duration // of the test itself
+}
+
+// hall is a whole hub on a real store, behind a real listener.
+type hall struct {
+	t      testing.TB
+	store  *filestore.Store
+	hub    *session.Hub
+	people *auth.Authority
+	shelf  *files.Shelf
+	server *gateway.Server
+	addr   string
+	secret []byte // of signed tokens
+	log    *safeBuffer
+	wait   time.Duration
+}
+
+// safeBuffer is a log that many write to.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *safeBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *safeBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// newHall builds a hall in mode jwt with all limits off, unless told otherwise.
+func newHall(t testing.TB, tune ...func(*plan)) *hall {
+	t.Helper()
+	h := &hall{t: t, secret: []byte(strings.Repeat("s3cret-", 8)), log: &safeBuffer{}, wait: 20 * time.Second}
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, h.secret, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := plan{auth: auth.Config{Mode: auth.ModeJWT, KeyFile: key, Issuer: "tests", Audience: "everdesk"}}
+	p.quota.Off = true
+	p.session.Replica = "replica-1"
+	p.door.Patience.Close = time.Second
+	for _, f := range tune {
+		f(&p)
+	}
+	log := slog.New(slog.NewTextHandler(io.MultiWriter(h.log, t.Output()), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	p.auth.Logger, p.session.Logger, p.session.Broadcast.Logger = log, log, log
+	if p.door.Heartbeat != 0 {
+		p.session.Broadcast.Heartbeat = p.door.Heartbeat
+	}
+	var err error
+	if h.store, err = filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log}); err != nil {
+		t.Fatal(err)
+	}
+	if h.people, err = auth.New(t.Context(), p.auth, h.store); err != nil {
+		t.Fatal(err)
+	}
+	if h.shelf, err = files.Open(t.TempDir(), files.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	h.hub = session.NewHub(p.session, h.store)
+	h.server = gateway.New(p.door, log, gateway.Deps{
+		Store: h.store, Hub: h.hub, Auth: h.people, Quota: quota.New(p.quota, h.store), Files: h.shelf,
+	})
+	h.open()
+	return h
+}
+
+// open lets people in and closes everything again at the end of the test.
+func (h *hall) open() {
+	h.t.Helper()
+	var lc net.ListenConfig
+	ln, err := lc.Listen(h.t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.addr = ln.Addr().String()
+	running, stop := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { h.hub.Run(running) })
+	wg.Go(func() {
+		if err := h.server.Serve(ln); err != nil {
+			h.t.Error(err)
+		}
+	})
+	h.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), h.wait)
+		defer cancel()
+		if err := h.server.Shutdown(ctx); err != nil {
+			h.t.Error(err)
+		}
+		stop()
+		wg.Wait()
+		if err := h.store.Close(); err != nil {
+			h.t.Error(err)
+		}
+	})
+}
+
+// token is a signed token for a user.
+func (h *hall) token(user string, life time.Duration, roles ...string) string {
+	h.t.Helper()
+	now := time.Now()
+	claims := jwt.MapClaims{
+		"iss": "tests", "aud": "everdesk", "sub": user, "iat": now.Add(-time.Minute).Unix(), "exp": now.Add(life).Unix(),
+	}
+	if len(roles) > 0 {
+		claims["roles"] = roles
+	}
+	text, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(h.secret)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return text
+}
+
+// session makes a session of a user.
+func (h *hall) session(user string) wire.SessionID {
+	h.t.Helper()
+	info, err := h.hub.Create(h.t.Context(), session.NewSession{User: user})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return info.ID
+}
+
+// visit is how somebody comes to a door.
+type visit struct {
+	token  string
+	header http.Header
+	protos []string
+}
+
+func as(token string) visit { return visit{token: token, protos: []string{"everdesk.v2"}} }
+
+// knock tries to open a WebSocket; without one it returns the HTTP answer.
+func (h *hall) knock(path string, v visit) (*tab, *http.Response) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), h.wait)
+	defer cancel()
+	header := v.header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	if v.token != "" {
+		header.Set("Authorization", "Bearer "+v.token)
+	}
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	opts := &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}, HTTPHeader: header, Subprotocols: v.protos}
+	if host := header.Get("Host"); host != "" {
+		opts.Host = host
+		header.Del("Host")
+	}
+	ws, res, err := websocket.Dial(ctx, "ws://"+h.addr+path, opts)
+	if err != nil {
+		if res == nil {
+			h.t.Fatalf("dial %.200s: %v", path, err)
+		}
+		return nil, res
+	}
+	ws.SetReadLimit(-1)
+	x := &tab{t: h.t, ws: ws, wait: h.wait}
+	h.t.Cleanup(func() { _ = ws.CloseNow() })
+	return x, res
+}
+
+// enter opens a WebSocket that must be let in.
+func (h *hall) enter(path string, v visit) *tab {
+	h.t.Helper()
+	x, res := h.knock(path, v)
+	if x == nil {
+		body, _ := io.ReadAll(res.Body)
+		h.t.Fatalf("%.200s: %s %s", path, res.Status, body)
+	}
+	return x
+}
+
+// refused wants a door to stay shut with a status and, unless 0, a code.
+func (h *hall) refused(path string, v visit, status int, code wire.Code) wire.Problem {
+	h.t.Helper()
+	x, res := h.knock(path, v)
+	if x != nil {
+		h.t.Fatalf("%.200s was let in, want %d", path, status)
+	}
+	var p wire.Problem
+	body, _ := io.ReadAll(res.Body)
+	if err := json.Unmarshal(body, &p); err != nil {
+		h.t.Errorf("%.200s: %s, body %q: %v", path, res.Status, body, err)
+	}
+	if res.StatusCode != status || code != 0 && p.Code != code {
+		h.t.Errorf("%.200s: %s %+v, want %d with code %d", path, res.Status, p, status, code)
+	}
+	return p
+}
+
+// tab is a client of the native dialect, or of the other.
+type tab struct {
+	t       testing.TB
+	ws      *websocket.Conn
+	wait    time.Duration
+	desktop bool
+	pending []wire.Event
+	code    websocket.StatusCode // after the close
+	reason  string
+}
+
+// read returns the next event, or false after the close.
+func (x *tab) read() (wire.Event, bool) {
+	x.t.Helper()
+	for len(x.pending) == 0 {
+		ctx, cancel := context.WithTimeout(x.t.Context(), x.wait)
+		_, frame, err := x.ws.Read(ctx)
+		cancel()
+		if ce, ok := errors.AsType[websocket.CloseError](err); ok {
+			x.code, x.reason = ce.Code, ce.Reason
+			return wire.Event{}, false
+		}
+		if err != nil {
+			x.t.Fatalf("read: %v", err)
+		}
+		for line := range bytes.Lines(frame) {
+			var d wire.Dialect = wire.Native{}
+			if x.desktop {
+				d = wire.Desktop{}
+			}
+			e, err := d.DecodeEvent(bytes.TrimSpace(line))
+			if err != nil {
+				x.t.Fatalf("frame %.500s: %v", line, err)
+			}
+			x.pending = append(x.pending, e)
+		}
+	}
+	e := x.pending[0]
+	x.pending = x.pending[1:]
+	return e, true
+}
+
+// next returns the next event of a kind; those before it are dropped.
+func next[T wire.ServerPayload](x *tab) T {
+	x.t.Helper()
+	for {
+		e, ok := x.read()
+		if !ok {
+			x.t.Fatalf("closed with %d %q before %T came", x.code, x.reason, *new(T))
+		}
+		if p, ok := e.Data.(T); ok {
+			return p
+		}
+	}
+}
+
+// notice wants an error event with a code.
+func (x *tab) notice(code wire.Code) wire.ErrorNotice {
+	x.t.Helper()
+	n := next[wire.ErrorNotice](x)
+	if n.Code != code {
+		x.t.Fatalf("error %+v, want code %d", n, code)
+	}
+	return n
+}
+
+// closed wants the connection to be closed with a code.
+func (x *tab) closed(code wire.CloseCode) string {
+	x.t.Helper()
+	for {
+		if _, ok := x.read(); !ok {
+			if wire.CloseCode(x.code) != code {
+				x.t.Errorf("closed with %d %q, want %d", x.code, x.reason, code)
+			}
+			return x.reason
+		}
+	}
+}
+
+// say sends a message in the native dialect.
+func (x *tab) say(p wire.ClientPayload) { x.sayAs("", p) }
+
+func (x *tab) sayAs(id wire.MessageID, p wire.ClientPayload) {
+	x.t.Helper()
+	x.raw(websocket.MessageText, wire.Native{}.AppendMessage(nil, wire.Message{ID: id, Data: p}))
+}
+
+func (x *tab) raw(kind websocket.MessageType, frame []byte) {
+	x.t.Helper()
+	ctx, cancel := context.WithTimeout(x.t.Context(), x.wait)
+	defer cancel()
+	if err := x.ws.Write(ctx, kind, frame); err != nil {
+		x.t.Fatalf("write: %v", err)
+	}
+}
+
+func (x *tab) text(frame string) {
+	x.t.Helper()
+	x.raw(websocket.MessageText, []byte(frame))
+}
+
+// emit shows something and wants it to be kept.
+func (x *tab) emit(id wire.MessageID) wire.Position {
+	x.t.Helper()
+	x.sayAs(id, wire.Emit{MessageID: id, Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 1}}})
+	for {
+		if got := next[wire.Emitted](x); got.MessageID == id {
+			return got.At
+		}
+	}
+}
+
+// alive wants the connection to work.
+func (x *tab) alive() {
+	x.t.Helper()
+	x.emit(wire.MessageID("alive-" + time.Now().Format("150405.000000000")))
+}
