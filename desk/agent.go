@@ -38,7 +38,7 @@ func (s *State) agent(role wire.AgentID, monitor wire.MonitorID, message wire.Me
 	return s.agents.get(role)
 }
 
-func agentsByStart(a, b wire.AgentState) int {
+func agentsByStart(a, b *wire.AgentState) int {
 	return cmp.Or(cmp.Compare(a.StartedAt, b.StartedAt), cmp.Compare(a.Role, b.Role))
 }
 

@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -54,15 +55,13 @@ func (s *State) CheckAll(monitor wire.MonitorID, actions []wire.Action) *Refusal
 			r.Reason = fmt.Sprintf("action %d: %s", i, r.Reason)
 			return r
 		}
-		try.act(actionContext{monitor: monitor}, a)
+		try.act(actionContext{monitor: cmp.Or(monitor, firstMonitor)}, a)
 	}
 	return nil
 }
 
 func (s *State) check(monitor wire.MonitorID, action wire.Action, user bool) *Refusal {
-	if monitor == "" {
-		monitor = firstMonitor
-	}
+	monitor = cmp.Or(monitor, firstMonitor)
 	switch a := plain(action).(type) {
 	case nil:
 		return refuse(wire.CodeInvalidMessage, "there is no action")
@@ -204,10 +203,10 @@ func checkBounds(values ...float64) *Refusal {
 
 // checkContent bounds what a window shows.
 func checkContent(c wire.Content) *Refusal {
-	c = plain(c)
 	if c == nil {
 		return refuse(wire.CodeInvalidMessage, "there is no content")
 	}
+	c = plainContent(c)
 	text, ok := textOf(c)
 	size := len(text)
 	if !ok {

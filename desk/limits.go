@@ -11,7 +11,7 @@ const (
 	MaxToasts        = 50  // then the oldest goes
 	MaxBadges        = 500
 	MaxShortcuts     = 200
-	MaxAgents        = 200     // then the oldest goes
+	MaxAgents        = 64      // then the oldest goes
 	MaxQueued        = 200     // messages that wait for one monitor
 	MaxRows          = 200     // then the oldest goes
 	MaxRowBytes      = 1 << 20 // of all rows together, but for the newest

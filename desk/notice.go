@@ -18,7 +18,7 @@ func (s *State) showNotification(in actionContext, n wire.Notification) {
 	}
 }
 
-func bySince(a, b wire.ShownNotification) int {
+func bySince(a, b *wire.ShownNotification) int {
 	return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.ID, b.ID))
 }
 
@@ -35,7 +35,7 @@ func (s *State) showToast(in actionContext, t wire.Toast) {
 	s.findToastsDue()
 }
 
-func toastsBySince(a, b wire.ShownToast) int {
+func toastsBySince(a, b *wire.ShownToast) int {
 	return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.ID, b.ID))
 }
 
@@ -104,7 +104,7 @@ func (s *State) openDialog(d wire.ApprovalRequest, now wire.Millis) {
 	s.dialogs.put(d.DialogID, d)
 }
 
-func dialogsByDeadline(a, b wire.ApprovalRequest) int {
+func dialogsByDeadline(a, b *wire.ApprovalRequest) int {
 	return cmp.Or(cmp.Compare(a.Deadline, b.Deadline), cmp.Compare(a.DialogID, b.DialogID))
 }
 
@@ -118,6 +118,6 @@ func (s *State) openPrompt(in actionContext, a wire.PromptShow) {
 	})
 }
 
-func promptsByDeadline(a, b wire.OpenPrompt) int {
+func promptsByDeadline(a, b *wire.OpenPrompt) int {
 	return cmp.Or(cmp.Compare(a.Deadline, b.Deadline), cmp.Compare(a.ID, b.ID))
 }

@@ -28,7 +28,7 @@ func (s *State) putRow(row wire.UIRow) {
 	}
 }
 
-func byTS(a, b wire.UIRow) int { return cmp.Compare(a.TS, b.TS) }
+func byTS(a, b *wire.UIRow) int { return cmp.Compare(a.TS, b.TS) }
 
 // rowSize is what counts of a row.
 func rowSize(r *wire.UIRow) int {

@@ -55,15 +55,15 @@ func (s *State) Snapshot(monitors ...wire.MonitorID) wire.SessionState {
 	return state
 }
 
-func byMonitor(a, b wire.MonitorStatus) int { return compareMonitors(a.MonitorID, b.MonitorID) }
+func byMonitor(a, b *wire.MonitorStatus) int { return compareMonitors(a.MonitorID, b.MonitorID) }
 
-func byQueue(a, b wire.QueueUpdated) int { return compareMonitors(a.MonitorID, b.MonitorID) }
+func byQueue(a, b *wire.QueueUpdated) int { return compareMonitors(a.MonitorID, b.MonitorID) }
 
-func byApp(a, b badge) int { return cmp.Compare(a.AppID, b.AppID) }
+func byApp(a, b *badge) int { return cmp.Compare(a.AppID, b.AppID) }
 
-func byRole(a, b wire.AgentState) int { return cmp.Compare(a.Role, b.Role) }
+func byRole(a, b *wire.AgentState) int { return cmp.Compare(a.Role, b.Role) }
 
-func byCreation(a, b wire.Shortcut) int {
+func byCreation(a, b *wire.Shortcut) int {
 	return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
 }
 
@@ -90,11 +90,15 @@ func (s *State) status() wire.SessionStatus {
 }
 
 // Hash is the same for everybody who has seen the same log: a digest of the
-// snapshot without what differs between connections. The position is left out
-// too, since the newest event may have been for another connection alone.
-func (s *State) Hash() string {
-	state := s.Snapshot()
-	state.Mode, state.LastMessageID = "", wire.Position{}
+// snapshot without what differs between connections.
+func (s *State) Hash() string { return HashOf(s.Snapshot()) }
+
+// HashOf is the [State.Hash] of the state that a snapshot shows. The position is
+// left out too, since the newest event may have been for another connection
+// alone.
+func HashOf(state wire.SessionState) string {
+	state.Mode, state.Reason, state.ReplayUntil, state.HeartbeatMS = "", "", wire.Position{}, 0
+	state.Provider, state.LastMessageID = "", wire.Position{}
 	sum := sha256.Sum256(theSchema().snapshot.Append(nil, &state))
 	return hex.EncodeToString(sum[:])
 }

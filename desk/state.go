@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"cmp"
 	"math"
 	"reflect"
 	"time"
@@ -78,10 +79,7 @@ func (s *State) Apply(e wire.Event) {
 func (s *State) applyPayload(data wire.ServerPayload, now wire.Millis) {
 	switch p := data.(type) {
 	case wire.Actions:
-		in := actionContext{monitor: p.MonitorID, agent: p.AgentID, message: p.MessageID, now: now}
-		if in.monitor == "" {
-			in.monitor = firstMonitor
-		}
+		in := actionContext{monitor: cmp.Or(p.MonitorID, firstMonitor), agent: p.AgentID, message: p.MessageID, now: now}
 		for _, a := range p.Actions {
 			s.act(in, a)
 		}
@@ -219,10 +217,7 @@ func (s *State) actBeside(in actionContext, action wire.Action) {
 
 // by is the agent that acted.
 func (in actionContext) by(agent wire.AgentID) wire.AgentID {
-	if agent != "" {
-		return agent
-	}
-	return in.agent
+	return cmp.Or(agent, in.agent)
 }
 
 // setMonitor makes, changes or removes a monitor.

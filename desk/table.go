@@ -98,25 +98,29 @@ func (t *table[K, V]) dropIf(unwanted func(*V) bool) {
 }
 
 // sorted are the values that are wanted, in an order.
-func (t *table[K, V]) sorted(wanted func(*V) bool, order func(a, b V) int) []V {
+func (t *table[K, V]) sorted(wanted func(*V) bool, order func(a, b *V) int) []V {
 	if len(t.items) == 0 {
 		return nil
 	}
-	out := make([]V, 0, len(t.items))
+	list := make([]*V, 0, len(t.items))
 	for _, r := range t.items {
 		if wanted == nil || wanted(&r.value) {
-			out = append(out, r.value)
+			list = append(list, &r.value)
 		}
 	}
-	slices.SortFunc(out, order)
+	slices.SortFunc(list, order)
+	out := make([]V, len(list))
+	for i, v := range list {
+		out[i] = *v
+	}
 	return out
 }
 
 // first is the value before all others in an order.
-func (t *table[K, V]) first(order func(a, b V) int) (*V, bool) {
+func (t *table[K, V]) first(order func(a, b *V) int) (*V, bool) {
 	var best *V
 	for _, r := range t.items {
-		if best == nil || order(r.value, *best) < 0 {
+		if best == nil || order(&r.value, best) < 0 {
 			best = &r.value
 		}
 	}
@@ -125,6 +129,9 @@ func (t *table[K, V]) first(order func(a, b V) int) (*V, bool) {
 
 // changes adds what has changed since the last call.
 func (t *table[K, V]) changes(dst []Change) []Change {
+	if len(t.dirty) == 0 && len(t.gone) == 0 {
+		return dst
+	}
 	from := len(dst)
 	for k := range t.dirty {
 		r := t.items[k]

@@ -115,7 +115,7 @@ func (s *State) flatten(k windowKey, base uint64) uint64 {
 	return base
 }
 
-func byZ(a, b wire.WindowState) int {
+func byZ(a, b *wire.WindowState) int {
 	return cmp.Or(compareMonitors(a.MonitorID, b.MonitorID), cmp.Compare(a.Z, b.Z), cmp.Compare(a.WindowID, b.WindowID))
 }
 

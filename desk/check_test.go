@@ -1,0 +1,198 @@
+package desk_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	table := open("table")
+	table.Content = wire.TableContent{}
+	full := open("full")
+	full.Content = text(strings.Repeat("x", desk.MaxContent))
+	s.do(open("a"), table, full, open("locked"), wire.WindowLock{WindowID: "locked", AgentID: "main-1"})
+	s.on("monitor-1", open("b"))
+	by := func(agent wire.AgentID) wire.ActionMeta { return wire.ActionMeta{AgentID: agent} }
+	more := wire.UpdateAppend{Data: json.RawMessage(`"x"`)}
+	sized := func(v float64) wire.WindowCreate {
+		w := open("new")
+		w.Bounds.W = v
+		return w
+	}
+	filled := func(c wire.Content) wire.WindowCreate {
+		w := open("new")
+		w.Content = c
+		return w
+	}
+	stolen := open("locked")
+	stolen.AgentID = "main-2"
+	huge := wire.OtherContent{Renderer: "chart", Data: json.RawMessage(`"` + strings.Repeat("x", desk.MaxContent) + `"`)}
+	const ok wire.Code = 0
+	for name, c := range map[string]struct {
+		action wire.Action
+		want   wire.Code
+	}{
+		"nothing":                  {nil, wire.CodeInvalidMessage},
+		"create":                   {open("new"), ok},
+		"create without id":        {open(""), wire.CodeInvalidMessage},
+		"create without content":   {filled(nil), wire.CodeInvalidMessage},
+		"create too full":          {filled(huge), wire.CodeMessageTooLarge},
+		"create NaN":               {sized(math.NaN()), wire.CodeInvalidMessage},
+		"create infinite":          {sized(math.Inf(-1)), wire.CodeInvalidMessage},
+		"create huge":              {sized(1e6 + 1), wire.CodeInvalidMessage},
+		"create large":             {sized(1e6), ok},
+		"replace a locked one":     {stolen, wire.CodeSessionInvalidState},
+		"close":                    {wire.WindowClose{WindowID: "a"}, ok},
+		"close nothing":            {wire.WindowClose{WindowID: "b"}, wire.CodeSessionInvalidState},
+		"close on another monitor": {wire.WindowClose{WindowID: "monitor-1/b"}, ok},
+		"close locked":             {wire.WindowClose{WindowID: "locked"}, wire.CodeSessionInvalidState},
+		"close locked as another":  {wire.WindowClose{WindowID: "locked", ActionMeta: by("main-2")}, wire.CodeSessionInvalidState},
+		"close one's own":          {wire.WindowClose{WindowID: "locked", ActionMeta: by("main-1")}, ok},
+		"focus nothing":            {wire.WindowFocus{WindowID: "b"}, wire.CodeSessionInvalidState},
+		"focus locked":             {wire.WindowFocus{WindowID: "locked"}, ok},
+		"minimize nothing":         {wire.WindowMinimize{WindowID: "b"}, wire.CodeSessionInvalidState},
+		"maximize nothing":         {wire.WindowMaximize{WindowID: "b"}, wire.CodeSessionInvalidState},
+		"restore nothing":          {wire.WindowRestore{WindowID: "b"}, wire.CodeSessionInvalidState},
+		"move":                     {wire.WindowMove{WindowID: "a", X: -5}, ok},
+		"move nothing":             {wire.WindowMove{WindowID: "b"}, wire.CodeSessionInvalidState},
+		"move far":                 {wire.WindowMove{WindowID: "a", Y: -2e6}, wire.CodeInvalidMessage},
+		"resize":                   {wire.WindowResize{WindowID: "a", W: 5}, ok},
+		"resize nothing":           {wire.WindowResize{WindowID: "b"}, wire.CodeSessionInvalidState},
+		"resize wide":              {wire.WindowResize{WindowID: "a", W: math.Inf(1)}, wire.CodeInvalidMessage},
+		"title of nothing":         {wire.WindowSetTitle{WindowID: "b"}, wire.CodeSessionInvalidState},
+		"capture nothing":          {wire.WindowCapture{WindowID: "b"}, wire.CodeSessionInvalidState},
+		"content":                  {wire.WindowSetContent{WindowID: "a", Content: text("")}, ok},
+		"content by pointer":       {&wire.WindowSetContent{WindowID: "a", Content: &huge}, wire.CodeMessageTooLarge},
+		"content of nothing":       {wire.WindowSetContent{WindowID: "b", Content: text("")}, wire.CodeSessionInvalidState},
+		"content of locked":        {wire.WindowSetContent{WindowID: "locked", Content: text("")}, wire.CodeSessionInvalidState},
+		"content too large":        {wire.WindowSetContent{WindowID: "a", Content: huge}, wire.CodeMessageTooLarge},
+		"update":                   {wire.WindowUpdateContent{WindowID: "a", Operation: more}, ok},
+		"update nothing":           {wire.WindowUpdateContent{WindowID: "b", Operation: more}, wire.CodeSessionInvalidState},
+		"update locked":            {wire.WindowUpdateContent{WindowID: "locked", Operation: more}, wire.CodeSessionInvalidState},
+		"update a full one":        {wire.WindowUpdateContent{WindowID: "full", Operation: more}, wire.CodeMessageTooLarge},
+		"append to a table":        {wire.WindowUpdateContent{WindowID: "table", Operation: more}, wire.CodeInvalidMessage},
+		"append as text":           {wire.WindowUpdateContent{WindowID: "table", Operation: more, Renderer: "text"}, ok},
+		"append a number":          {wire.WindowUpdateContent{WindowID: "a", Operation: wire.UpdateAppend{Data: json.RawMessage(`1`)}}, wire.CodeInvalidMessage},
+		"insert before":            {wire.WindowUpdateContent{WindowID: "a", Operation: wire.UpdateInsertAt{Position: -1, Data: json.RawMessage(`""`)}}, wire.CodeInvalidMessage},
+		"replace by a table":       {wire.WindowUpdateContent{WindowID: "a", Operation: wire.UpdateReplace{Data: json.RawMessage(`{}`)}}, wire.CodeInvalidMessage},
+		"clear":                    {wire.WindowUpdateContent{WindowID: "table", Operation: wire.UpdateClear{}}, ok},
+		"no operation":             {wire.WindowUpdateContent{WindowID: "a"}, wire.CodeInvalidMessage},
+		"lock":                     {wire.WindowLock{WindowID: "a", AgentID: "main-2"}, ok},
+		"lock again":               {wire.WindowLock{WindowID: "locked", AgentID: "main-1"}, ok},
+		"lock as another":          {wire.WindowLock{WindowID: "locked", AgentID: "main-2"}, wire.CodeSessionInvalidState},
+		"unlock":                   {wire.WindowUnlock{WindowID: "locked", AgentID: "main-1"}, ok},
+		"unlock as another":        {wire.WindowUnlock{WindowID: "locked", AgentID: "main-2"}, wire.CodeSessionInvalidState},
+		"no notification":          {wire.NotificationDismiss{ID: "x"}, wire.CodeSessionInvalidState},
+		"no toast":                 {wire.ToastDismiss{ID: "x"}, wire.CodeSessionInvalidState},
+		"no prompt":                {wire.PromptDismiss{ID: "x"}, wire.CodeHITLRequestExpired},
+		"no shortcut":              {wire.RemoveShortcut{ShortcutID: "x"}, wire.CodeSessionInvalidState},
+		"no shortcut to change":    {wire.UpdateShortcut{ShortcutID: "x"}, wire.CodeSessionInvalidState},
+		"toast":                    {wire.ToastShow{Toast: wire.Toast{ID: "x"}}, ok},
+		"refresh":                  {wire.RefreshApps{}, ok},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := s.Check("", c.action)
+			if got := codeOf(r); got != c.want {
+				t.Errorf("code %d, want %d (%+v)", got, c.want, r)
+			}
+			if r != nil && (r.Error() == "" || len(r.Error()) > 300) {
+				t.Errorf("reason %q", r.Error())
+			}
+		})
+	}
+}
+
+func codeOf(r *desk.Refusal) wire.Code {
+	if r == nil {
+		return 0
+	}
+	return r.Code
+}
+
+func TestUsersAreNotLockedOut(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	s.do(open("a"), wire.WindowLock{WindowID: "a", AgentID: "main-1"})
+	if r := s.CheckUser("monitor-0", wire.WindowClose{WindowID: "a"}); r != nil {
+		t.Errorf("the user may not close a locked window: %v", r)
+	}
+	if r := s.CheckUser("monitor-0", wire.WindowClose{WindowID: "b"}); codeOf(r) != wire.CodeSessionInvalidState {
+		t.Errorf("the user may close what is not there: %v", r)
+	}
+}
+
+func TestCheckLimits(t *testing.T) {
+	t.Parallel()
+	shortcut := func(i int) wire.Action {
+		return wire.CreateShortcut{Shortcut: wire.Shortcut{ID: wire.ShortcutID(fmt.Sprint(i)), Type: wire.ShortcutURL}}
+	}
+	for name, c := range map[string]struct {
+		limit int
+		make  func(i int) wire.Action
+	}{
+		"windows":   {desk.MaxWindows, func(i int) wire.Action { return open(wire.WindowID(fmt.Sprint(i))) }},
+		"dialogs":   {desk.MaxDialogs, func(i int) wire.Action { return wire.DialogConfirm{ID: wire.DialogID(fmt.Sprint(i))} }},
+		"prompts":   {desk.MaxPrompts, func(i int) wire.Action { return wire.PromptShow{Prompt: wire.Prompt{ID: wire.PromptID(fmt.Sprint(i))}} }},
+		"badges":    {desk.MaxBadges, func(i int) wire.Action { return wire.AppBadge{AppID: wire.AppID(fmt.Sprint(i)), Count: 1} }},
+		"shortcuts": {desk.MaxShortcuts, shortcut},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScript()
+			for i := range c.limit {
+				if r := s.Check("monitor-0", c.make(i)); r != nil {
+					t.Fatalf("number %d is refused: %v", i, r)
+				}
+				s.do(c.make(i))
+			}
+			if r := s.Check("monitor-0", c.make(c.limit)); codeOf(r) != wire.CodeSessionInvalidState {
+				t.Errorf("number %d: %v", c.limit, r)
+			}
+			if r := s.Check("monitor-0", c.make(0)); r != nil {
+				t.Errorf("the first again: %v", r)
+			}
+			before := s.Hash()
+			s.do(c.make(c.limit))
+			checkInvariants(t, s.State)
+			if s.Hash() != before {
+				t.Error("what does not fit has changed something")
+			}
+		})
+	}
+}
+
+func TestCheckAll(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	before := s.Hash()
+	list := []wire.Action{
+		open("a"),
+		wire.WindowFocus{WindowID: "a"},
+		wire.WindowLock{WindowID: "a", AgentID: "main-1"},
+		wire.WindowClose{WindowID: "a", ActionMeta: wire.ActionMeta{AgentID: "main-1"}},
+	}
+	if r := s.CheckAll("monitor-0", list); r != nil {
+		t.Errorf("refused: %v", r)
+	}
+	if r := s.CheckAll("", append(list, wire.WindowFocus{WindowID: "a"})); codeOf(r) != wire.CodeSessionInvalidState || !strings.Contains(r.Reason, "action 4") {
+		t.Errorf("a window was focused after its end: %v", r)
+	}
+	if r := s.CheckAll("monitor-0", list[1:2]); codeOf(r) != wire.CodeSessionInvalidState {
+		t.Errorf("one action: %v", r)
+	}
+	if r := s.CheckAll("monitor-0", nil); r != nil {
+		t.Errorf("no actions: %v", r)
+	}
+	if s.Hash() != before || len(s.Changes()) != 0 {
+		t.Error("a check has changed something")
+	}
+}
