@@ -16,7 +16,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-const session wire.SessionID = "ses-12345678"
+const sessionID wire.SessionID = "ses-12345678"
 
 // fakeHub speaks the wire without a hub behind it, in memory, so that it runs in
 // virtual time. Each connection is served by the next step of its script; the
@@ -92,7 +92,7 @@ func (h *fakeHub) serve(w http.ResponseWriter, r *http.Request) {
 	h.mu.Unlock()
 	raw, _ := r.Context().Value(connKey{}).(*countedConn)
 	p := &peer{t: h.t, over: h.over, number: n, query: r.URL.Query(), header: r.Header, raw: raw, w: w, r: r}
-	if r.URL.Path != "/ws/"+string(session) {
+	if r.URL.Path != "/ws/"+string(sessionID) {
 		h.t.Errorf("path %s", r.URL.Path)
 	}
 	h.script[min(n, len(h.script)-1)](p)
@@ -123,21 +123,20 @@ func (p *peer) greet(s wire.SessionState) {
 	p.say(wire.Event{Data: s})
 }
 
-// say sends events, each in a frame of its own. It reports whether all went.
-func (p *peer) say(events ...wire.Event) bool {
+// say sends events, each in a frame of its own.
+func (p *peer) say(events ...wire.Event) {
 	for _, e := range events {
-		e.Session = session
+		e.Session = sessionID
 		if e.Time.IsZero() {
 			e.Time = time.Unix(1_800_000_000, 0)
 		}
 		if !p.text(string(wire.AppendEvent(nil, e))) {
-			return false
+			return
 		}
 	}
-	return true
 }
 
-// text sends a frame as it is.
+// text sends a frame as it is. It reports whether it went.
 func (p *peer) text(frame string) bool {
 	return p.ws.Write(context.Background(), websocket.MessageText, []byte(frame)) == nil
 }
@@ -268,7 +267,7 @@ type run struct {
 func follow(t *testing.T, h *fakeHub, cfg client.Config) *run {
 	t.Helper()
 	r := &run{done: make(chan struct{})}
-	cfg.URL, cfg.Session, cfg.HTTPClient = "http://hub", session, h.start(t)
+	cfg.URL, cfg.Session, cfg.HTTPClient = "http://hub", sessionID, h.start(t)
 	also := cfg.OnEvent
 	cfg.OnEvent = func(ctx context.Context, e client.Event) {
 		r.mu.Lock()

@@ -291,14 +291,14 @@ func TestTokenIsRenewedInTime(t *testing.T) {
 func TestNewRefusesBadConfig(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]client.Config{
-		"no URL":      {Session: session},
-		"not a URL":   {URL: "http://[", Session: session},
-		"other URL":   {URL: "ftp://x", Session: session},
-		"no host":     {URL: "http:///x", Session: session},
+		"no URL":      {Session: sessionID},
+		"not a URL":   {URL: "http://[", Session: sessionID},
+		"other URL":   {URL: "ftp://x", Session: sessionID},
+		"no host":     {URL: "http:///x", Session: sessionID},
 		"no session":  {URL: "http://x"},
 		"bad session": {URL: "http://x", Session: "../x"},
-		"bad client":  {URL: "http://x", Session: session, ClientID: "a\nb"},
-		"bad monitor": {URL: "http://x", Session: session, Monitors: []wire.MonitorID{"a b"}},
+		"bad client":  {URL: "http://x", Session: sessionID, ClientID: "a\nb"},
+		"bad monitor": {URL: "http://x", Session: sessionID, Monitors: []wire.MonitorID{"a b"}},
 	} {
 		if _, err := client.New(cfg); err == nil {
 			t.Errorf("%s: no error", name)

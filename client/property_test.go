@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,7 +60,7 @@ func (l *logHub) serve(p *peer) {
 
 // state folds the first n events.
 func (l *logHub) state(n int) wire.SessionState {
-	d := desk.New(session)
+	d := desk.New(sessionID)
 	for _, e := range l.events[:n] {
 		d.Apply(e)
 	}
@@ -72,7 +73,7 @@ func drawEvents(t *rapid.T) []wire.Event {
 	at := pos(1, 0)
 	events := make([]wire.Event, 0, n)
 	for i := range n {
-		e := wire.Event{Session: session, At: at, Time: time.UnixMilli(1_800_000_000_000 + int64(i)*1000).UTC()}
+		e := wire.Event{Session: sessionID, At: at, Time: time.UnixMilli(1_800_000_000_000 + int64(i)*1000).UTC()}
 		window := wire.WindowID(rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "window"))
 		act := func(a wire.Action) wire.ServerPayload {
 			return wire.Actions{MonitorID: "monitor-0", Actions: []wire.Action{a}}
@@ -93,7 +94,7 @@ func drawEvents(t *rapid.T) []wire.Event {
 		case 5:
 			e.Data = wire.SessionRenamed{Title: fmt.Sprintf("session %d", i)}
 		case 6:
-			e.Data = act(wire.ToastShow{Toast: wire.Toast{ID: wire.NoticeID(fmt.Sprint(i)), Message: "m"}})
+			e.Data = act(wire.ToastShow{Toast: wire.Toast{ID: wire.NoticeID(strconv.Itoa(i)), Message: "m"}})
 		}
 		events = append(events, e)
 		at.Seq += uint64(rapid.IntRange(1, 3).Draw(t, "hidden")) // somebody else's refusals
@@ -119,6 +120,7 @@ func TestCutsAnywhere(t *testing.T) {
 }
 
 func checkCuts(t *testing.T, rt *rapid.T, l *logHub) {
+	t.Helper()
 	var got, want []string
 	next := 0 // the event that has to come
 	last := l.events[len(l.events)-1].At
@@ -144,7 +146,7 @@ func checkCuts(t *testing.T, rt *rapid.T, l *logHub) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		rt.Fatalf("events (-want +got):\n%s", diff)
 	}
-	full := desk.New(session)
+	full := desk.New(sessionID)
 	for _, e := range l.events {
 		full.Apply(e)
 	}

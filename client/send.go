@@ -36,6 +36,8 @@ func (r *RefusedError) Error() string { return fmt.Sprintf("%s: %s", r.Code, r.R
 // connection because of the message, the cause of ctx when that ended, after
 // which the message is not sent again, or [ErrClosed].
 //
+// When it returns, the mirror has the answer and [Config.OnEvent] has seen it.
+//
 // Answered are messages to agents, EMIT, answers to dialogs and prompts, and
 // whatever makes the hub show an event that names the message. Use [Client.Post]
 // for the others.

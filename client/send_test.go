@@ -102,22 +102,26 @@ func TestAnswers(t *testing.T) {
 		"actions of its agent": {
 			wire.UserMessage{MessageID: "m"},
 			[]wire.Event{event(wire.Actions{MessageID: "m"}), {At: pos(1, 2), Data: wire.MessageAccepted{MessageID: "m", AgentID: "x"}}},
-			wire.MessageAccepted{MessageID: "m", AgentID: "x"}, 0,
+			wire.MessageAccepted{MessageID: "m", AgentID: "x"},
+			0,
 		},
 		"dialog": {
 			wire.DialogFeedback{DialogID: "d", Confirmed: true},
 			[]wire.Event{event(wire.DialogClosed{DialogID: "d", Reason: wire.ClosedAnswered})},
-			wire.DialogClosed{DialogID: "d", Reason: wire.ClosedAnswered}, 0,
+			wire.DialogClosed{DialogID: "d", Reason: wire.ClosedAnswered},
+			0,
 		},
 		"prompt": {
 			wire.UserPromptResponse{PromptID: "p", Text: "x"},
 			[]wire.Event{event(wire.PromptClosed{PromptID: "other", Reason: wire.ClosedAnswered}), {At: pos(1, 2), Data: wire.PromptClosed{PromptID: "p", Reason: wire.ClosedAnswered}}},
-			wire.PromptClosed{PromptID: "p", Reason: wire.ClosedAnswered}, 0,
+			wire.PromptClosed{PromptID: "p", Reason: wire.ClosedAnswered},
+			0,
 		},
 		"anything that names it": {
 			wire.SetProvider{Provider: "x", MessageID: "m"},
 			[]wire.Event{event(wire.MonitorStatus{MonitorID: "monitor-0", State: wire.MonitorIdle, MessageID: "m"})},
-			wire.MonitorStatus{MonitorID: "monitor-0", State: wire.MonitorIdle, MessageID: "m"}, 0,
+			wire.MonitorStatus{MonitorID: "monitor-0", State: wire.MonitorIdle, MessageID: "m"},
+			0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -70,8 +70,8 @@ func (c *Client) ended(t *talk, err error) error {
 // good forgets earlier failures.
 func (c *Client) good() { c.failed = 0 }
 
-// take takes one event: cursor and mirror first, then whoever waits for it, then
-// the handler.
+// take takes one event: cursor and mirror first, then the handler, then whoever
+// waits for it. So who has an answer knows that everybody else here knows it.
 func (c *Client) take(ctx context.Context, k *conn, t *talk, e Event) error {
 	switch d := e.Data.(type) {
 	case wire.SessionState:
@@ -93,10 +93,10 @@ func (c *Client) take(ctx context.Context, k *conn, t *talk, e Event) error {
 		c.good()
 		e.Replayed = e.At.Compare(t.until) <= 0
 	}
-	c.outbox.resolve(e)
 	if c.cfg.OnEvent != nil {
 		c.cfg.OnEvent(ctx, e)
 	}
+	c.outbox.resolve(e)
 	if t.begun && !t.released && c.mirror.position().Compare(t.until) >= 0 {
 		t.let(k)
 	}
