@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// remote has a running hub make and end credentials.
+type remote struct {
+	server *url.URL
+	token  string
+}
+
+// NewTicket implements credentials.
+func (r *remote) NewTicket(ctx context.Context, who auth.Identity, session wire.SessionID) (string, error) {
+	in := struct {
+		User    string         `json:"user"`
+		Roles   []auth.Role    `json:"roles"`
+		Session wire.SessionID `json:"session,omitempty"`
+	}{who.User, who.Roles, session}
+	var out struct {
+		Ticket string `json:"ticket"`
+	}
+	err := r.ask(ctx, http.MethodPost, r.server.JoinPath("api", "tokens", "tickets"), in, &out)
+	return out.Ticket, err
+}
+
+// NewKey implements credentials.
+func (r *remote) NewKey(ctx context.Context, who auth.Identity, name string) (string, error) {
+	in := struct {
+		User      string      `json:"user"`
+		Roles     []auth.Role `json:"roles"`
+		Name      string      `json:"name,omitempty"`
+		ExpiresIn int         `json:"expires_in,omitempty"` // seconds
+	}{User: who.User, Roles: who.Roles, Name: name}
+	if !who.Expires.IsZero() {
+		in.ExpiresIn = max(1, int(time.Until(who.Expires).Round(time.Second).Seconds()))
+	}
+	var out struct {
+		Key string `json:"key"`
+	}
+	err := r.ask(ctx, http.MethodPost, r.server.JoinPath("api", "tokens", "keys"), in, &out)
+	return out.Key, err
+}
+
+// Keys implements credentials.
+func (r *remote) Keys(ctx context.Context, after string, limit int) (store.Page[auth.Key], error) {
+	u := r.server.JoinPath("api", "tokens", "keys")
+	u.RawQuery = url.Values{"after": {after}, "limit": {strconv.Itoa(min(limit, 100))}}.Encode()
+	var out struct {
+		Keys []struct {
+			ID        string      `json:"id"`
+			Name      string      `json:"name"`
+			User      string      `json:"user"`
+			Roles     []auth.Role `json:"roles"`
+			CreatedAt time.Time   `json:"createdAt"`
+			ExpiresAt time.Time   `json:"expiresAt"`
+		} `json:"keys"`
+		Next string `json:"next"`
+	}
+	if err := r.ask(ctx, http.MethodGet, u, nil, &out); err != nil {
+		return store.Page[auth.Key]{}, err
+	}
+	page := store.Page[auth.Key]{Next: out.Next}
+	for _, k := range out.Keys {
+		page.Items = append(page.Items, auth.Key{
+			ID: k.ID, Name: k.Name, User: k.User, Roles: k.Roles, Created: k.CreatedAt, Expires: k.ExpiresAt,
+		})
+	}
+	return page, nil
+}
+
+// RevokeKey implements credentials.
+func (r *remote) RevokeKey(ctx context.Context, id string) error {
+	return r.ask(ctx, http.MethodDelete, r.server.JoinPath("api", "tokens", "keys", id), nil, nil)
+}
+
+// ask asks the hub and reads its answer into out, unless that is nil.
+func (r *remote) ask(ctx context.Context, method string, target *url.URL, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, restTimeout)
+	defer cancel()
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target.String(), body)
+	if err != nil {
+		return err
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if r.token != "" {
+		req.Header.Set("Authorization", "Bearer "+r.token)
+	}
+	hub := &http.Client{
+		Transport: &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment},
+		// The token is for this hub and nobody it points to.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	res, err := hub.Do(req)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", r.server.Host, innermost(err))
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	switch {
+	case err != nil:
+		return fmt.Errorf("read answer of %s: %w", r.server.Host, err)
+	case res.StatusCode >= http.StatusMultipleChoices:
+		return refusedBy(res, answer, r.token == "")
+	case out == nil:
+		return nil
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		return fmt.Errorf("%s did not answer like a hub", r.server.Host) // the reason could quote a secret
+	}
+	return nil
+}
