@@ -162,9 +162,10 @@ func tooManyAnswers() reply {
 	return refused(wire.CodeRateLimited, "too many answers within a minute")
 }
 
-// act changes the desktop in the name of whoever sent a command.
+// act changes the desktop in the name of whoever sent a command. Without the
+// message's id: actions that have it answer EMIT.
 func (l *live) act(c *Command, monitor wire.MonitorID, actions ...wire.Action) {
-	l.emit(wire.Actions{Actions: actions, MonitorID: monitor, MessageID: c.Message.ID, By: c.From.Connection})
+	l.emit(wire.Actions{Actions: actions, MonitorID: monitor, By: c.From.Connection})
 }
 
 // needMonitor makes a monitor if it is not there. The reply is not empty when it
@@ -199,7 +200,7 @@ func (l *live) doEmit(c *Command, m wire.Emit) reply {
 	if r := l.needMonitor(monitor); r.Verdict == verdictRejected {
 		return r
 	}
-	l.act(c, monitor, m.Actions...)
+	l.emit(wire.Actions{Actions: m.Actions, MonitorID: monitor, MessageID: c.Message.ID, By: c.From.Connection})
 	for _, a := range m.Actions {
 		if d, ok := a.(wire.PromptDismiss); ok {
 			end := ending{Time: wire.Millis(l.now.UnixMilli()), Reason: wire.ClosedCancelled, Monitor: monitor}

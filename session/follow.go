@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,7 +66,9 @@ func (k *keeper) load(ctx context.Context) (loaded, error) {
 // first time. From here on the session is ready.
 func (k *keeper) settle(ctx context.Context, to wire.Position) error {
 	if k.center == nil {
-		k.center = broadcast.NewCenter(k.hub.cfg.Broadcast, k.id, to, k)
+		cfg := k.hub.cfg.Broadcast
+		cfg.Writers = cmp.Or(cfg.Writers, k.hub.writers.Load())
+		k.center = broadcast.NewCenter(cfg, k.id, to, k)
 		return nil
 	}
 	for head := k.center.Head(); head != to; head = k.center.Head() {

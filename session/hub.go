@@ -6,6 +6,7 @@ import (
 	"iter"
 	"log/slog"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -91,6 +92,8 @@ type Hub struct {
 	store Store
 	log   *slog.Logger
 	born  time.Time
+	// writers write to the tabs of large sessions while Run runs.
+	writers atomic.Pointer[broadcast.Writers]
 	// deliveries numbers what this replica sends to other owners.
 	deliveries atomic.Uint64
 
@@ -127,6 +130,11 @@ func NewHub(cfg Config, s Store) *Hub {
 // Run sweeps and renews until ctx ends, and then returns after everything it
 // started has ended. It does not drain: call [Hub.Drain] first.
 func (h *Hub) Run(ctx context.Context) {
+	if h.cfg.Broadcast.Writers == nil {
+		writers := broadcast.NewWriters(runtime.GOMAXPROCS(0))
+		defer writers.Close()
+		h.writers.Store(writers)
+	}
 	var wg sync.WaitGroup
 	wg.Go(func() { h.renewAll(ctx) })
 	wg.Go(func() { h.sweepAll(ctx) })

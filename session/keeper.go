@@ -226,14 +226,15 @@ func (k *keeper) end(err error) {
 	default:
 		k.log.Warn("session cannot be kept", "error", err)
 	}
-	if k.center != nil {
-		k.center.Close(code, reason)
-	}
 	if !k.isReady() {
 		k.failure = err
 		close(k.ready)
 	}
 	close(k.done)
+	if k.center != nil {
+		k.center.Close(code, reason)
+		k.center.Wait()
+	}
 }
 
 func (k *keeper) isReady() bool {

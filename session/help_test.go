@@ -1,0 +1,293 @@
+package session_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// quiet are times that keep a hub from doing anything by itself.
+func quiet(cfg session.Config) session.Config {
+	if cfg.Sweep == 0 {
+		cfg.Sweep = time.Hour
+	}
+	return cfg
+}
+
+func openStore(t *testing.T) *filestore.Store {
+	t.Helper()
+	s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff})
+	ok(t, err)
+	t.Cleanup(func() { ok(t, s.Close()) })
+	return s
+}
+
+// startHub runs a hub until the test ends or stop is called.
+func startHub(t *testing.T, s session.Store, replica wire.ReplicaID, cfg session.Config) (h *session.Hub, stop func()) {
+	t.Helper()
+	cfg.Replica = replica
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	h = session.NewHub(quiet(cfg), s)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var wg sync.WaitGroup
+	wg.Go(func() { h.Run(ctx) })
+	stop = func() {
+		cancel()
+		wg.Wait()
+	}
+	t.Cleanup(stop)
+	return h, stop
+}
+
+func create(t *testing.T, h *session.Hub, id wire.SessionID) {
+	t.Helper()
+	_, err := h.Create(t.Context(), session.NewSession{ID: id, User: "ada", Title: "Desk"})
+	ok(t, err)
+}
+
+func enter(t *testing.T, h *session.Hub, id wire.SessionID) *session.Room {
+	t.Helper()
+	r, err := h.Open(t.Context(), id)
+	ok(t, err)
+	t.Cleanup(r.Close)
+	return r
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("unexpected error: %v", err)
+	}
+}
+
+// says is a command of a connection.
+func says(conn wire.ConnectionID, id wire.MessageID, data wire.ClientPayload) session.Command {
+	return session.Command{
+		From:    session.Sender{Connection: conn, User: "ada"},
+		Message: wire.Message{ID: id, Data: data},
+	}
+}
+
+func deliver(t *testing.T, r *session.Room, c session.Command) {
+	t.Helper()
+	ok(t, r.Deliver(t.Context(), c))
+}
+
+func ask(t *testing.T, r *session.Room, c session.Command) session.Answer {
+	t.Helper()
+	a, err := r.Ask(t.Context(), c)
+	ok(t, err)
+	return a
+}
+
+// window is an action that opens a window.
+func window(id wire.WindowID) wire.WindowCreate {
+	return wire.WindowCreate{
+		WindowID: id, Title: string(id), Bounds: wire.Bounds{X: 1, Y: 2, W: 300, H: 200},
+		Content: wire.TextContent{Data: "hello"},
+	}
+}
+
+func emit(actions ...wire.Action) wire.Emit { return wire.Emit{Actions: actions} }
+
+// settled delivers a message that is answered when everything before it is done.
+func settled(t *testing.T, r *session.Room) wire.Position {
+	t.Helper()
+	id := wire.MessageID(fmt.Sprintf("settled-%d", counter.Add(1)))
+	return ask(t, r, says("settler", id, emit(wire.RefreshApps{}))).At
+}
+
+var counter atomic.Int64
+
+// history reads the whole log.
+func history(t *testing.T, s session.Store, id wire.SessionID) []wire.Event {
+	t.Helper()
+	var all []wire.Event
+	var after wire.Position
+	for {
+		page, err := s.Read(t.Context(), id, after, 1000)
+		ok(t, err)
+		if len(page) == 0 {
+			return all
+		}
+		for _, e := range page {
+			all = append(all, decode(t, e))
+			after = e.At
+		}
+	}
+}
+
+func decode(t *testing.T, e store.Event) wire.Event {
+	t.Helper()
+	d, err := wire.Native{}.DecodeEvent(e.Frame)
+	ok(t, err)
+	if d.At != e.At {
+		t.Fatalf("the event at %v says it is at %v", e.At, d.At)
+	}
+	return d
+}
+
+// find returns the payloads of a type in the log.
+func find[T wire.ServerPayload](events []wire.Event) []T {
+	var found []T
+	for _, e := range events {
+		if p, ok := e.Data.(T); ok {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// await reads the log until an event is there.
+func await[T wire.ServerPayload](t *testing.T, s session.Store, id wire.SessionID, is func(T) bool) T {
+	t.Helper()
+	for news, err := range s.Tail(t.Context(), id, wire.Position{}) {
+		ok(t, err)
+		for _, e := range news.Events {
+			if p, right := decode(t, e).Data.(T); right && is(p) {
+				return p
+			}
+		}
+	}
+	panic("a tail ends with an error")
+}
+
+func any1[T any](T) bool { return true }
+
+// rejection waits for the refusal of a message.
+func rejection(t *testing.T, s session.Store, session wire.SessionID, id wire.MessageID) wire.MessageRejected {
+	t.Helper()
+	return await(t, s, session, func(p wire.MessageRejected) bool { return p.MessageID == id })
+}
+
+// snapshotBytes is a room's snapshot as tabs would get it.
+func snapshotBytes(t *testing.T, r *session.Room, monitors ...wire.MonitorID) []byte {
+	t.Helper()
+	s, err := r.Snapshot(t.Context(), monitors)
+	ok(t, err)
+	s.HeartbeatMS = 1
+	return wire.AppendEvent(nil, wire.Event{Session: r.Session(), Time: time.UnixMilli(0), Data: s})
+}
+
+// tab is a connection that watches.
+type tab struct {
+	*broadcast.Tab
+	events chan wire.Event
+	seen   []wire.Event // and not asked for yet
+	closed chan wire.CloseCode
+	leave  func()
+}
+
+// watch attaches a tab.
+func watch(t *testing.T, r *session.Room, conn wire.ConnectionID) *tab {
+	t.Helper()
+	server, client := net.Pipe()
+	w := &tab{events: make(chan wire.Event, 10_000), closed: make(chan wire.CloseCode, 1)}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(w.events)
+		lines := bufio.NewScanner(client)
+		lines.Buffer(nil, 16<<20)
+		for lines.Scan() {
+			data, found := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+			if !found {
+				if data, found = bytes.CutPrefix(lines.Bytes(), []byte("data:")); !found {
+					continue
+				}
+			}
+			e, err := wire.Native{}.DecodeEvent(bytes.Clone(data))
+			if err != nil {
+				t.Errorf("tab %s got %s: %v", conn, data, err)
+				continue
+			}
+			w.events <- e
+		}
+	})
+	var err error
+	w.Tab, err = r.Attach(t.Context(), broadcast.TabConfig{
+		Conn: server, Form: broadcast.FormSSE,
+		Who:    wire.Connection{ConnectionID: conn, ClientID: wire.ClientID(conn), User: "ada"},
+		Closed: func(code wire.CloseCode, _ string) { w.closed <- code },
+	})
+	ok(t, err)
+	w.leave = sync.OnceFunc(func() {
+		r.Leave(w.Tab)
+		_ = server.Close()
+		_ = client.Close()
+		wg.Wait()
+	})
+	t.Cleanup(w.leave)
+	return w
+}
+
+// next waits for an event that the tab is shown. Its own answers may come before
+// or after what is for all.
+func next[T wire.ServerPayload](t *testing.T, w *tab, is func(T) bool) T {
+	t.Helper()
+	for i := 0; ; i++ {
+		if i == len(w.seen) {
+			select {
+			case e, open := <-w.events:
+				if !open {
+					t.Fatalf("the tab was closed before it saw %T; it saw %s", *new(T), summary(w.seen))
+				}
+				w.seen = append(w.seen, e)
+			case <-time.After(30 * time.Second):
+				t.Fatalf("the tab never saw %T; it saw %s", *new(T), summary(w.seen))
+			}
+		}
+		if p, right := w.seen[i].Data.(T); right && is(p) {
+			w.seen = slices.Delete(w.seen, i, i+1)
+			return p
+		}
+	}
+}
+
+// code is the code of a refusal.
+func code(err error) wire.Code {
+	if e, is := asRefusal(err); is {
+		return e.Code
+	}
+	return 0
+}
+
+func asRefusal(err error) (*session.Error, bool) {
+	for err != nil {
+		if e, is := err.(*session.Error); is { //nolint:errorlint // this is how it is unwrapped
+			return e, true
+		}
+		u, is := err.(interface{ Unwrap() error }) //nolint:errorlint // likewise
+		if !is {
+			return nil, false
+		}
+		err = u.Unwrap()
+	}
+	return nil, false
+}
+
+// summary is what the log says, one word per event.
+func summary(events []wire.Event) string {
+	var words []string
+	for _, e := range events {
+		entry, _ := wire.Events().Of(e.Data)
+		words = append(words, entry.Type)
+	}
+	return strings.Join(words, " ")
+}
