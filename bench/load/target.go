@@ -186,7 +186,7 @@ func createSession(ctx context.Context, client *http.Client, addr string) (strin
 		return "", err
 	}
 	var made struct {
-		ID string `json:"id"`
+		ID string `json:"sessionId"`
 	}
 	if err := json.Unmarshal(body, &made); err != nil || res.StatusCode != http.StatusCreated || made.ID == "" {
 		return "", fmt.Errorf("%s: %.300s", res.Status, body)

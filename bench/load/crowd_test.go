@@ -1,0 +1,151 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// planted is an encoder that does to certain events what must never happen.
+type planted struct {
+	encoder
+	lose, repeat, swap uint64 // numbers of events; 0 for none
+}
+
+func (p planted) events(dst []byte, seq uint64, n int, stamp time.Duration, receipt bool) []byte {
+	one := func(dst []byte, seq uint64) []byte { return p.encoder.events(dst, seq, 1, stamp, receipt) }
+	for end := seq + uint64(n); seq < end; seq++ {
+		switch {
+		case p.lose > 0 && seq == p.lose:
+		case p.repeat > 0 && seq == p.repeat:
+			dst = one(one(dst, seq), seq)
+		case p.swap > 0 && seq == p.swap:
+			dst = one(one(dst, seq+1), seq)
+			seq++
+		default:
+			dst = one(dst, seq)
+		}
+	}
+	return dst
+}
+
+// startFloor runs a floor in this process for the time of a test.
+func startFloor(t *testing.T) target {
+	t.Helper()
+	f, err := newFloor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer f.close()
+		if err := f.serve(t.Context()); err != nil {
+			t.Errorf("floor: %v", err)
+		}
+	})
+	t.Cleanup(wg.Wait) // t.Context has ended by then
+	return floorTarget(f.addr, os.Getpid(), usualEnvelope)
+}
+
+func TestPlantedFaultsAreFound(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		planted planted
+		want    faults
+	}{
+		"nothing":  {},
+		"loss":     {planted{lose: 50}, faults{Lost: 6}},
+		"repeat":   {planted{repeat: 50}, faults{Repeated: 6, Backwards: 6}},
+		"reorder":  {planted{swap: 20}, faults{Reordered: 6, Backwards: 6}},
+		"loss end": {planted{lose: 100}, faults{Lost: 6}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tg := startFloor(t)
+			tt.planted.encoder = tg.encoder
+			tg.encoder = tt.planted
+			c, err := newCrowd(tg, []*room{newRoom("a", 3, false), newRoom("b", 3, true)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.close()
+			if err := c.prepare(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for range 4 { // numbers 1 to 100 after the first, and one more at the end
+				for _, r := range c.rooms {
+					if err := c.publish(r, 25, c.clock(), false); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			want := uint64(2 * 3 * 101)
+			switch {
+			case tt.planted.lose > 0:
+				want -= 6
+			case tt.planted.repeat > 0:
+				want += 6
+			}
+			if err := c.run(t.Context(), "test", func() bool { return c.deliveries >= want }, patiently); err != nil {
+				t.Fatal(err)
+			}
+			if got := c.verdict(); got != tt.want {
+				t.Errorf("faults: got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// A tab that the server drops ends the run and says so.
+func TestClosedTabIsAFault(t *testing.T) {
+	t.Parallel()
+	tg := startFloor(t)
+	c, err := newCrowd(tg, []*room{newRoom("a", 1, false)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	if err := c.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// A close frame, as ready-made as all others of the floor.
+	frame := "\x00\x00\x00\x08\x88\x06\x11\x97gone"
+	if err := c.send(c.rooms[0].publisher, []byte(frame)); err != nil {
+		t.Fatal(err)
+	}
+	err = c.run(t.Context(), "test", func() bool { return false }, func() (time.Duration, error) { return tick, c.broken() })
+	if err == nil || !strings.Contains(err.Error(), `closed with 4503 "gone"`) {
+		t.Errorf("got %v, want the close code", err)
+	}
+	if got := c.verdict(); got.Closed != 1 {
+		t.Errorf("faults: got %v, want one closed", got)
+	}
+}
+
+func TestHeartbeatsAreAnswered(t *testing.T) {
+	t.Parallel()
+	tg := startFloor(t)
+	c, err := newCrowd(tg, []*room{newRoom("a", 1, false)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.close()
+	if err := c.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ping := `{"type":"ping"}`
+	frame := "\x00\x00\x00\x11\x81\x0f" + ping
+	if err := c.send(c.rooms[0].publisher, []byte(frame)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.run(t.Context(), "test", func() bool { return c.pings == 1 }, patiently); err != nil {
+		t.Fatal(err)
+	}
+	if f := c.verdict(); f.any() {
+		t.Errorf("faults: %v", f)
+	}
+}

@@ -1,0 +1,83 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// The program starts itself as the floor, and in tests it is the test's program.
+func TestMain(m *testing.M) {
+	if slices.Equal(os.Args[1:], []string{"floor"}) {
+		main()
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// Every scenario in small, against the floor, the real hub and a real Redis.
+func TestAllScenarios(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr bytes.Buffer
+	args := "--rounds 1 --duration 200ms --hold 100ms --sessions 3 --tabs 3 all"
+	if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
+		t.Fatalf("exit code %d\n%s\n%s", code, &stdout, &stderr)
+	}
+	got := map[key]bool{}
+	for line := range strings.Lines(stdout.String()) {
+		var r result
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("line %s: %v", line, err)
+		}
+		got[r.key()] = true
+		if r.Sessions != 3 || r.Tabs != 9 {
+			t.Errorf("sessions and tabs are not as asked for: %s", line)
+		}
+		if want := r.Events * 3; r.Scenario != "storm" && r.Deliveries != want {
+			t.Errorf("deliveries: got %d, want %d: %s", r.Deliveries, want, line)
+		}
+		if r.Scenario == "storm" && r.Deliveries != 9*100 {
+			t.Errorf("deliveries to those who came back: got %d, want 900: %s", r.Deliveries, line)
+		}
+		if r.Scenario == "many" && (r.Rate <= 0 || r.P99 < r.P50 || r.P50 <= 0) {
+			t.Errorf("figures are missing: %s", line)
+		}
+		if r.Envelope != 0 && (r.Envelope < bodySize+100 || r.Envelope > bodySize+180) {
+			t.Errorf("envelopes of %d bytes for %d bytes of data", r.Envelope, bodySize)
+		}
+	}
+	if want := 4 + 4 + 2 + 2 + 1; len(got) != want {
+		t.Errorf("kinds of results: got %d, want %d:\n%s", len(got), want, &stdout)
+	}
+	if !strings.Contains(stderr.String(), "many: CPU per delivery against the floor") {
+		t.Errorf("no verdict:\n%s", &stderr)
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"--help":      {exitOK, "usage: load"},
+		"":            {exitUsage, "which scenario?"},
+		"nonsense":    {exitUsage, `no scenario "nonsense"`},
+		"--nope all":  {exitUsage, "-nope"},
+		"floor extra": {exitUsage, `no scenario "floor"`},
+	} {
+		var stdout, stderr bytes.Buffer
+		if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != want.code {
+			t.Errorf("load %s: exit code %d, want %d", args, code, want.code)
+		}
+		if !strings.Contains(stderr.String(), want.says) {
+			t.Errorf("load %s: said %q, want %q", args, &stderr, want.says)
+		}
+	}
+}
