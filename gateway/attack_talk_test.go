@@ -53,11 +53,11 @@ func TestAttack22DeflateBomb(t *testing.T) {
 	v := as(h.token("ann", time.Minute))
 	v.header = header("Sec-WebSocket-Extensions", "permessage-deflate; client_max_window_bits")
 	id := h.session("ann")
-	x, res := h.knock("/ws/"+string(id), v)
+	x, a := h.knock("/ws/"+string(id), v)
 	if x == nil {
-		t.Fatal(res.Status)
+		t.Fatal(a.status)
 	}
-	if got := res.Header.Get("Sec-WebSocket-Extensions"); got != "" {
+	if got := a.header.Get("Sec-WebSocket-Extensions"); got != "" {
 		t.Errorf("negotiated %q", got)
 	}
 	raw := h.dialRaw(id)
@@ -337,11 +337,11 @@ func TestAttack49CorruptSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := as(h.token("ann", time.Minute))
-	if x, res := h.knock("/ws/"+string(id), v); x != nil {
+	if x, a := h.knock("/ws/"+string(id), v); x != nil {
 		x.notice(wire.CodeSessionInvalidState)
 		x.closed(wire.CloseInternal)
-	} else if res.StatusCode != http.StatusConflict {
-		t.Errorf("answered with %s", res.Status)
+	} else if a.status != http.StatusConflict {
+		t.Errorf("answered with %d", a.status)
 	}
 	_, x := h.room()
 	x.alive()
@@ -448,7 +448,7 @@ func (h *hall) dialRaw(id wire.SessionID) rawConn {
 		"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==", "Authorization", "Bearer "+h.token("ann", time.Minute))
 	transport := &http.Transport{}
 	h.t.Cleanup(transport.CloseIdleConnections)
-	res, err := transport.RoundTrip(req)
+	res, err := transport.RoundTrip(req) //nolint:bodyclose // the body is the connection, closed below
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -213,8 +213,8 @@ func TestAttack15HugeToken(t *testing.T) {
 	x.say(wire.Auth{Token: strings.Repeat("x", 1<<20)})
 	x.notice(wire.CodeAuthFailed)
 	x.closed(wire.CloseUnauthorized)
-	if _, res := h.knock(path, as(strings.Repeat("x", 1<<20))); res == nil || res.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
-		t.Errorf("as a header: %+v", res)
+	if y, a := h.knock(path, as(strings.Repeat("x", 1<<20))); y != nil || a.status != http.StatusRequestHeaderFieldsTooLarge {
+		t.Errorf("as a header: %d", a.status)
 	}
 	h.refused(path, as(strings.Repeat("x", 20<<10)), http.StatusUnauthorized, wire.CodeAuthFailed)
 }
@@ -278,9 +278,9 @@ func TestAttack18SessionIDs(t *testing.T) {
 	for _, id := range []string{"../x", strings.Repeat("x", 10<<10), "séance", "{p1}", "a b", "a\nb", "%00", "a/b"} {
 		for _, path := range []string{"/ws/" + url.PathEscape(id), "/ws?sessionId=" + url.QueryEscape(id)} {
 			for _, who := range []visit{v, {}} {
-				x, res := h.knock(path, who)
-				if x != nil || res.StatusCode != http.StatusBadRequest && res.StatusCode != http.StatusNotFound {
-					t.Errorf("%.50q: %+v", path, res)
+				x, a := h.knock(path, who)
+				if x != nil || a.status != http.StatusBadRequest && a.status != http.StatusNotFound {
+					t.Errorf("%.50q: %d %s", path, a.status, a.body)
 				}
 			}
 		}
@@ -405,13 +405,13 @@ func TestAttack36FloodOfConnects(t *testing.T) {
 	path := "/ws/" + string(h.session("ann"))
 	let := 0
 	for range 300 {
-		x, res := h.knock(path, visit{})
+		x, a := h.knock(path, visit{})
 		switch {
 		case x != nil:
 			let++
 			x.ws.CloseNow()
-		case res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "":
-			t.Fatalf("%s, Retry-After %q", res.Status, res.Header.Get("Retry-After"))
+		case a.status != http.StatusTooManyRequests || a.header.Get("Retry-After") == "":
+			t.Fatalf("%d, Retry-After %q", a.status, a.header.Get("Retry-After"))
 		}
 	}
 	if let == 0 || let > 30 {

@@ -97,18 +97,18 @@ func (c *conn) end(e ending) bool {
 	if !c.ended.CompareAndSwap(nil, &e) {
 		return false
 	}
-	_ = c.Conn.SetReadDeadline(longAgo) // wakes it; a closed connection needs no waking
+	_ = c.SetReadDeadline(longAgo) // wakes it; a closed connection needs no waking
 	return true
 }
 
-// close is end without anybody waiting for it.
-func (c *conn) close(code wire.CloseCode, reason string) { c.end(ending{code: code, reason: reason}) }
+// drop is end without anybody waiting for it.
+func (c *conn) drop(code wire.CloseCode, reason string) { c.end(ending{code: code, reason: reason}) }
 
 // patient sets the time by which the client must have said something.
 func (c *conn) patient(until time.Time) {
-	_ = c.Conn.SetReadDeadline(until)
+	_ = c.SetReadDeadline(until)
 	if c.ended.Load() != nil { // it may have been asked to end just before
-		_ = c.Conn.SetReadDeadline(longAgo)
+		_ = c.SetReadDeadline(longAgo)
 	}
 }
 
@@ -116,7 +116,7 @@ func (c *conn) patient(until time.Time) {
 // talk, the connection is closed and the session told, and nobody else suffers.
 func (c *conn) serve(talk func(context.Context)) {
 	defer c.s.doors.gone(c)
-	defer func() { _ = c.Conn.Close() }()
+	defer func() { _ = c.Close() }()
 	defer c.guard("leave a session", c.leave)
 	defer c.guard("close a connection", c.hangUp)
 	c.guard("serve a connection", func() { talk(c.s.doors.ctx) })
@@ -128,7 +128,7 @@ func (c *conn) guard(what string, part func()) {
 		if p := recover(); p != nil {
 			c.s.log.Error("panic while serving a connection", "doing", what, "connection", c.id,
 				"panic", p, "stack", string(debug.Stack()))
-			c.close(wire.CloseInternal, "an error on our side")
+			c.drop(wire.CloseInternal, "an error on our side")
 		}
 	}()
 	part()
@@ -147,7 +147,7 @@ func (c *conn) hangUp() {
 	default:
 		c.s.log.Debug("closing a connection", "connection", c.id, "session", c.session, "code", e.code, "reason", e.reason)
 		// The library gives the client 5 s to answer; we may be in a hurry.
-		_ = c.Conn.SetReadDeadline(time.Now().Add(c.s.cfg.Patience.Close))
+		_ = c.SetReadDeadline(time.Now().Add(c.s.cfg.Patience.Close))
 		_ = c.ws.Close(websocket.StatusCode(e.code), e.reason[:min(len(e.reason), maxCloseReason)])
 	}
 }
@@ -164,6 +164,11 @@ func (c *conn) leave() {
 	if tab := c.tab.Load(); tab != nil {
 		room.Leave(tab)
 	}
+}
+
+// granted is what the client may do now.
+func (c *conn) granted() access {
+	return access(c.access.Load()) //nolint:gosec // nothing else is stored there
 }
 
 // event makes an event for this connection only.
@@ -201,5 +206,5 @@ func (c *conn) tell(ctx context.Context, p wire.ServerPayload) {
 // refuse tells the client what was wrong and closes the connection for it.
 func (c *conn) refuse(ctx context.Context, r *refusal) {
 	c.tell(ctx, r.notice())
-	c.close(r.close())
+	c.drop(r.close())
 }

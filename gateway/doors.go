@@ -159,7 +159,7 @@ func (s *Server) dismiss(ctx context.Context) {
 	d.stop()
 	if !s.await(ctx, &d.wg, 2*s.cfg.Patience.Close) {
 		for _, c := range d.all() {
-			_ = c.Conn.Close()
+			_ = c.Close()
 		}
 		d.wg.Wait()
 	}

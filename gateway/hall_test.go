@@ -30,11 +30,10 @@ import (
 
 // plan is what a hall is built to.
 type plan struct {
-	door     gateway.Config
-	auth     auth.Config
-	quota    quota.Config
-	session  session.Config
-	patience time.Duration // of the test itself
+	door    gateway.Config
+	auth    auth.Config
+	quota   quota.Config
+	session session.Config
 }
 
 // hall is a whole hub on a real store, behind a real listener.
@@ -70,12 +69,12 @@ func (s *safeBuffer) String() string {
 }
 
 // newHall builds a hall in mode jwt with all limits off, unless told otherwise.
-func newHall(t testing.TB, tune ...func(*plan)) *hall {
-	t.Helper()
-	h := &hall{t: t, secret: []byte(strings.Repeat("s3cret-", 8)), log: &safeBuffer{}, wait: 20 * time.Second}
-	key := filepath.Join(t.TempDir(), "key")
+func newHall(tb testing.TB, tune ...func(*plan)) *hall {
+	tb.Helper()
+	h := &hall{t: tb, secret: []byte(strings.Repeat("s3cret-", 8)), log: &safeBuffer{}, wait: 20 * time.Second}
+	key := filepath.Join(tb.TempDir(), "key")
 	if err := os.WriteFile(key, h.secret, 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	p := plan{auth: auth.Config{Mode: auth.ModeJWT, KeyFile: key, Issuer: "tests", Audience: "everdesk"}}
 	p.quota.Off = true
@@ -84,20 +83,20 @@ func newHall(t testing.TB, tune ...func(*plan)) *hall {
 	for _, f := range tune {
 		f(&p)
 	}
-	log := slog.New(slog.NewTextHandler(io.MultiWriter(h.log, t.Output()), &slog.HandlerOptions{Level: slog.LevelDebug}))
+	log := slog.New(slog.NewTextHandler(io.MultiWriter(h.log, tb.Output()), &slog.HandlerOptions{Level: slog.LevelDebug}))
 	p.auth.Logger, p.session.Logger, p.session.Broadcast.Logger = log, log, log
 	if p.door.Heartbeat != 0 {
 		p.session.Broadcast.Heartbeat = p.door.Heartbeat
 	}
 	var err error
-	if h.store, err = filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log}); err != nil {
-		t.Fatal(err)
+	if h.store, err = filestore.Open(tb.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log}); err != nil {
+		tb.Fatal(err)
 	}
-	if h.people, err = auth.New(t.Context(), p.auth, h.store); err != nil {
-		t.Fatal(err)
+	if h.people, err = auth.New(tb.Context(), p.auth, h.store); err != nil {
+		tb.Fatal(err)
 	}
-	if h.shelf, err = files.Open(t.TempDir(), files.Config{}); err != nil {
-		t.Fatal(err)
+	if h.shelf, err = files.Open(tb.TempDir(), files.Config{}); err != nil {
+		tb.Fatal(err)
 	}
 	h.hub = session.NewHub(p.session, h.store)
 	h.server = gateway.New(p.door, log, gateway.Deps{
@@ -174,8 +173,15 @@ type visit struct {
 
 func as(token string) visit { return visit{token: token, protos: []string{"everdesk.v2"}} }
 
-// knock tries to open a WebSocket; without one it returns the HTTP answer.
-func (h *hall) knock(path string, v visit) (*tab, *http.Response) {
+// answer is what HTTP says to a handshake.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// knock tries to open a WebSocket. Without one there is only an answer.
+func (h *hall) knock(path string, v visit) (*tab, answer) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(h.t.Context(), h.wait)
 	defer cancel()
@@ -193,26 +199,26 @@ func (h *hall) knock(path string, v visit) (*tab, *http.Response) {
 		opts.Host = host
 		header.Del("Host")
 	}
-	ws, res, err := websocket.Dial(ctx, "ws://"+h.addr+path, opts)
+	ws, res, err := websocket.Dial(ctx, "ws://"+h.addr+path, opts) //nolint:bodyclose // the library does
+	if res == nil {
+		h.t.Fatalf("dial %.200s: %v", path, err)
+	}
+	a := answer{status: res.StatusCode, header: res.Header}
 	if err != nil {
-		if res == nil {
-			h.t.Fatalf("dial %.200s: %v", path, err)
-		}
-		return nil, res
+		a.body, _ = io.ReadAll(res.Body)
+		return nil, a
 	}
 	ws.SetReadLimit(-1)
-	x := &tab{t: h.t, ws: ws, wait: h.wait}
 	h.t.Cleanup(func() { _ = ws.CloseNow() })
-	return x, res
+	return &tab{t: h.t, ws: ws, wait: h.wait}, a
 }
 
 // enter opens a WebSocket that must be let in.
 func (h *hall) enter(path string, v visit) *tab {
 	h.t.Helper()
-	x, res := h.knock(path, v)
+	x, a := h.knock(path, v)
 	if x == nil {
-		body, _ := io.ReadAll(res.Body)
-		h.t.Fatalf("%.200s: %s %s", path, res.Status, body)
+		h.t.Fatalf("%.200s: %d %s", path, a.status, a.body)
 	}
 	return x
 }
@@ -220,17 +226,16 @@ func (h *hall) enter(path string, v visit) *tab {
 // refused wants a door to stay shut with a status and, unless 0, a code.
 func (h *hall) refused(path string, v visit, status int, code wire.Code) wire.Problem {
 	h.t.Helper()
-	x, res := h.knock(path, v)
+	x, a := h.knock(path, v)
 	if x != nil {
 		h.t.Fatalf("%.200s was let in, want %d", path, status)
 	}
 	var p wire.Problem
-	body, _ := io.ReadAll(res.Body)
-	if err := json.Unmarshal(body, &p); err != nil {
-		h.t.Errorf("%.200s: %s, body %q: %v", path, res.Status, body, err)
+	if err := json.Unmarshal(a.body, &p); err != nil {
+		h.t.Errorf("%.200s: %d, body %q: %v", path, a.status, a.body, err)
 	}
-	if res.StatusCode != status || code != 0 && p.Code != code {
-		h.t.Errorf("%.200s: %s %+v, want %d with code %d", path, res.Status, p, status, code)
+	if a.status != status || code != 0 && p.Code != code {
+		h.t.Errorf("%.200s: %d %+v, want %d with code %d", path, a.status, p, status, code)
 	}
 	return p
 }

@@ -56,7 +56,7 @@ func (c *conn) hear(limit int64, take func(frame []byte)) error {
 		return err
 	}
 	if kind != websocket.MessageText {
-		c.close(wire.CloseUnsupported, "only text frames are understood")
+		c.drop(wire.CloseUnsupported, "only text frames are understood")
 		return errFrameRefused
 	}
 	buf, _ := c.s.doors.frames.Get().(*[]byte)
@@ -70,7 +70,7 @@ func (c *conn) hear(limit int64, take func(frame []byte)) error {
 		return err
 	}
 	if !utf8.Valid(*buf) {
-		c.close(wire.CloseInvalidText, "the frame is not UTF-8")
+		c.drop(wire.CloseInvalidText, "the frame is not UTF-8")
 		return errFrameRefused
 	}
 	take(*buf)
@@ -137,11 +137,11 @@ func (c *conn) take(ctx context.Context, frame []byte) {
 	case wire.SubscribeMonitor:
 		c.monitor = p.MonitorID
 		defer c.tab.Load().Watch(p.MonitorID) // after the session has heard of it
-		if access(c.access.Load()) < accessOperator {
+		if c.granted() < accessOperator {
 			return // looking is not making a monitor
 		}
 	}
-	if !access(c.access.Load()).may(m.Data) {
+	if !c.granted().may(m.Data) {
 		c.object(&refusal{code: wire.CodeForbidden}, m.ID)
 		return
 	}
@@ -190,7 +190,7 @@ func (c *conn) misheard(err error) {
 	}
 	c.notify(n)
 	if c.quota.Bad() {
-		c.close(wire.CloseBadMessages, "too many messages that could not be understood")
+		c.drop(wire.CloseBadMessages, "too many messages that could not be understood")
 	}
 }
 
@@ -199,7 +199,7 @@ func (c *conn) misheard(err error) {
 func (c *conn) tooMany(id wire.MessageID, wait time.Duration) {
 	c.object(&refusal{code: wire.CodeRateLimited, retry: wait}, id)
 	if c.quota.Refused() {
-		c.close(wire.CloseRateLimited, retryReason(wait))
+		c.drop(wire.CloseRateLimited, retryReason(wait))
 	}
 }
 
@@ -223,7 +223,7 @@ func (c *conn) renew(ctx context.Context, a wire.Auth) {
 	if err != nil {
 		c.object(c.s.refusalOf(ctx, err), "")
 		if c.quota.Bad() { // guessing has an end
-			c.close(wire.CloseUnauthorized, "credentials were not accepted")
+			c.drop(wire.CloseUnauthorized, "credentials were not accepted")
 		}
 		return
 	}

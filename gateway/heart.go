@@ -76,7 +76,7 @@ func (c *conn) look(tick int64, now time.Time) {
 	}
 	if c.door != doorSSE && tick-c.seen.Load() > c.s.silence() {
 		c.notify(wire.CodeConnectionTimeout.Notice(""))
-		c.close(wire.CloseTooSlow, "no answer to a ping")
+		c.drop(wire.CloseTooSlow, "no answer to a ping")
 		return
 	}
 	who := c.who.Load()
@@ -88,7 +88,7 @@ func (c *conn) look(tick int64, now time.Time) {
 		c.notify(wire.AuthRefreshRequired{ExpiresAt: wire.Millis(who.Expires.UnixMilli()), GraceMS: int(grace.Milliseconds())})
 	case now.After(c.until):
 		c.notify(wire.CodeTokenExpired.Notice(""))
-		c.close(wire.CloseUnauthorized, "the token has expired")
+		c.drop(wire.CloseUnauthorized, "the token has expired")
 	}
 }
 
@@ -125,7 +125,7 @@ func (s *Server) recheck(conns []*conn) {
 		}
 		if e, ok := errors.AsType[*session.Error](a.err); ok && e.Code == wire.CodeSessionNotFound {
 			c.notify(e.Code.Notice(""))
-			c.close(wire.CloseNotFound, "no longer allowed")
+			c.drop(wire.CloseNotFound, "no longer allowed")
 		}
 		if a.err == nil {
 			c.access.Store(uint32(a.access))
@@ -137,7 +137,7 @@ func (s *Server) recheck(conns []*conn) {
 func (s *Server) signedOut(user string, at time.Time) {
 	for _, c := range s.doors.all() {
 		if who := c.who.Load(); who != nil && who.User == user && !who.Since.After(at) {
-			c.close(wire.CloseLoggedOut, "signed out")
+			c.drop(wire.CloseLoggedOut, "signed out")
 		}
 	}
 }

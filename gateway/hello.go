@@ -316,7 +316,7 @@ func (c *conn) greet(ctx context.Context, w *wish) bool {
 	}
 	cfg := broadcast.TabConfig{
 		Conn: c.Conn, Form: c.door.form(), Monitors: w.watch, ResumeFrom: w.resume,
-		SnapshotOnly: c.door == doorPlain, Closed: c.close,
+		SnapshotOnly: c.door == doorPlain, Closed: c.drop,
 		Who: wire.Connection{
 			ConnectionID: c.id, ClientID: w.client, User: c.who.Load().User,
 			Monitors: w.watch, Since: wire.Millis(time.Now().UnixMilli()),

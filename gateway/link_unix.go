@@ -21,7 +21,7 @@ func readNow(conn net.Conn, p []byte) int {
 	}
 	n := 0
 	err = raw.Read(func(fd uintptr) bool {
-		n, _ = syscall.Read(int(fd), p) //nolint:gosec // a file descriptor is a small number
+		n, _ = syscall.Read(int(fd), p)
 		return true
 	})
 	if err != nil {

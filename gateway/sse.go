@@ -73,7 +73,7 @@ func eventStreamHead(h http.Header) []byte {
 // linger waits until the client leaves or has to. There is nothing it could say.
 func (c *conn) linger() {
 	for buf := make([]byte, 16); ; {
-		if _, err := c.link.Read(buf); err != nil {
+		if _, err := c.Read(buf); err != nil {
 			return
 		}
 	}

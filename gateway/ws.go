@@ -150,9 +150,9 @@ func (s *Server) upgrade(c echo.Context, w *wish) (*conn, error) {
 func (s *Server) start(cn *conn, talk func(context.Context)) {
 	if !s.doors.came(s, cn, talk) {
 		// Too late: the doors were closed while it came through.
-		cn.close(wire.CloseDraining, "this hub is shutting down")
+		cn.drop(wire.CloseDraining, "this hub is shutting down")
 		cn.hangUp()
-		_ = cn.Conn.Close()
+		_ = cn.Close()
 	}
 }
 
@@ -196,7 +196,7 @@ func (h *handshake) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // hijacked makes the connection that was under a request ours.
 func (c *conn) hijacked(raw net.Conn, buffered *bufio.Reader) *link {
 	early, _ := buffered.Peek(buffered.Buffered()) // which cannot fail
-	c.link.Conn, c.rest = raw, bytes.Clone(early)
+	c.Conn, c.rest = raw, bytes.Clone(early)
 	c.doors, c.hungUp = &c.s.doors, func() { c.guard("leave a session", c.leave) }
 	return &c.link
 }
