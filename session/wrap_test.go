@@ -1,0 +1,69 @@
+package session_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// meddler is a store that can be made to misbehave.
+type meddler struct {
+	session.Store
+
+	mu     sync.Mutex // guards the following
+	commit func(ctx context.Context, l store.Lease, b store.Batch, do func() (store.Receipt, error)) (store.Receipt, error)
+	renew  func(l store.Lease) error
+	claims []wire.SessionID
+}
+
+func (m *meddler) onCommit(f func(ctx context.Context, l store.Lease, b store.Batch, do func() (store.Receipt, error)) (store.Receipt, error)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.commit = f
+}
+
+func (m *meddler) onRenew(f func(l store.Lease) error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.renew = f
+}
+
+func (m *meddler) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
+	m.mu.Lock()
+	f := m.commit
+	m.mu.Unlock()
+	do := func() (store.Receipt, error) { return m.Store.Commit(ctx, l, b) }
+	if f == nil {
+		return do()
+	}
+	return f(ctx, l, b, do)
+}
+
+func (m *meddler) Renew(ctx context.Context, l store.Lease) error {
+	m.mu.Lock()
+	f := m.renew
+	m.mu.Unlock()
+	if f != nil {
+		if err := f(l); err != nil {
+			return err
+		}
+	}
+	return m.Store.Renew(ctx, l)
+}
+
+func (m *meddler) Claim(ctx context.Context, id wire.SessionID, replica wire.ReplicaID, ttl time.Duration) (store.Lease, error) {
+	m.mu.Lock()
+	m.claims = append(m.claims, id)
+	m.mu.Unlock()
+	return m.Store.Claim(ctx, id, replica, ttl)
+}
+
+func openMeddler(t *testing.T) *meddler {
+	t.Helper()
+	return &meddler{Store: openStore(t)}
+}
