@@ -72,10 +72,10 @@ func appendHead(dst []byte, op opcode, n int, mask byte) []byte {
 		return append(dst, mask|byte(n)) //nolint:gosec // compared above
 	case n < 1<<16:
 		dst = append(dst, mask|len16)
-		return binary.BigEndian.AppendUint16(dst, uint16(n)) //nolint:gosec // compared above
+		return binary.BigEndian.AppendUint16(dst, uint16(n))
 	default:
 		dst = append(dst, mask|len64)
-		return binary.BigEndian.AppendUint64(dst, uint64(n)) //nolint:gosec // a length is not negative
+		return binary.BigEndian.AppendUint64(dst, uint64(n))
 	}
 }
 
@@ -98,6 +98,6 @@ func mask(b []byte, key uint32) {
 		b = b[8:]
 	}
 	for i := range b {
-		b[i] ^= byte(key >> (8 * (i & 3)))
+		b[i] ^= byte(key >> (8 * (i & 3))) //nolint:gosec // the lowest byte is what is wanted
 	}
 }
