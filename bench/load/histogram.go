@@ -42,6 +42,6 @@ func (h *histogram) quantile(q float64) time.Duration {
 // value is the largest duration in a bucket.
 func value(i int) time.Duration {
 	shift := max(i>>subBits-1, 0)
-	top := uint64(i - shift<<subBits) //nolint:gosec // not negative: shift is at most i>>subBits
+	top := uint64(i - shift<<subBits)        //nolint:gosec // not negative: shift is at most i>>subBits
 	return time.Duration((top+1)<<shift - 1) //nolint:gosec // nothing is counted above 2^63
 }
