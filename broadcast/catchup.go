@@ -176,7 +176,7 @@ func (c *Center) pause(ctx context.Context, what string, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	c.cfg.Logger.Warn("a tab waits for the store", "session", c.session, "wants", what, "error", err)
+	c.cfg.Logger.Debug("a tab waits for the store", "session", c.session, "wants", what, "error", err)
 	timer := time.NewTimer(retryAfter)
 	defer timer.Stop()
 	select {

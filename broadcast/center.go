@@ -159,9 +159,7 @@ func (c *Center) Publish(events []Event) {
 		c.cfg.Writers.put(f)
 		return
 	}
-	for _, g := range groups {
-		c.cfg.Writers.news(g)
-	}
+	c.cfg.Writers.news(groups)
 }
 
 // append puts events into the rings, and private answers to them into the tabs.

@@ -28,7 +28,6 @@ const (
 type share struct {
 	mu    sync.Mutex // guards the following
 	users int
-	turn  uint64 // counts restarts
 	pages []*page
 	shots []*shot
 }
@@ -47,11 +46,10 @@ func (s *share) leave() {
 	}
 }
 
-// restart forgets everything, also what is still to come.
+// restart forgets everything.
 func (s *share) restart() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.turn++
 	s.pages, s.shots = nil, nil
 }
 
@@ -168,7 +166,7 @@ func (c *Center) snapshot(ctx context.Context, r *ring, f *filter, reason wire.S
 
 // shot finds a snapshot that others use as well, or takes one.
 func (c *Center) shot(ctx context.Context, r *ring, f *filter, seen wire.Position) (*shot, error) {
-	for tries := 0; ; tries++ {
+	for {
 		s, mine := c.claim(r, f, seen)
 		if mine {
 			c.take(s)
@@ -214,8 +212,8 @@ func (s *shot) good(r *ring, seen wire.Position) bool {
 	if s.err != nil || at.Compare(seen) < 0 {
 		return false
 	}
-	_, events, _, ok := r.missed(at)
-	return ok && events <= staleEvents
+	head, events, _, ok := r.missed(at)
+	return at.Compare(head) > 0 || ok && events <= staleEvents
 }
 
 // take asks the source.

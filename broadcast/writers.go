@@ -61,12 +61,7 @@ func (w *Writers) work() {
 		if g == nil {
 			return
 		}
-		g.state.Store(groupWritten)
-		f.group(g)
-		if !g.state.CompareAndSwap(groupWritten, groupIdle) {
-			g.state.Store(groupWaits)
-			w.push(g)
-		}
+		w.write(f, g)
 	}
 }
 
@@ -80,7 +75,16 @@ func (w *Writers) pop() *group {
 		}
 		w.wake.Wait()
 	}
+	return w.shift()
+}
+
+// shift takes the first group of the queue, if there is one. The caller has
+// w.mu.
+func (w *Writers) shift() *group {
 	g := w.first
+	if g == nil {
+		return nil
+	}
 	w.first, g.next = g.next, nil
 	if w.first == nil {
 		w.last = nil
@@ -107,22 +111,58 @@ func (w *Writers) push(g *group) {
 	w.wake.Signal()
 }
 
-// news has somebody write to the tabs of a group, soon.
-func (w *Writers) news(g *group) {
+// news has somebody write to the tabs of some groups, soon. When the writers
+// are behind, the caller takes its share of the writes that wait, so that a
+// publisher is never much faster than they are.
+func (w *Writers) news(groups []*group) {
+	behind := 0
+	for _, g := range groups {
+		if !w.wakeFor(g) {
+			behind++
+		}
+	}
+	if behind == 0 {
+		return
+	}
+	f := w.get()
+	for range behind {
+		w.mu.Lock()
+		g := w.shift()
+		w.mu.Unlock()
+		if g == nil {
+			break
+		}
+		w.write(f, g)
+	}
+	w.put(f)
+}
+
+// wakeFor queues a group. It reports false when it was queued before.
+func (w *Writers) wakeFor(g *group) bool {
 	for {
 		switch g.state.Load() {
 		case groupIdle:
 			if g.state.CompareAndSwap(groupIdle, groupWaits) {
 				w.push(g)
-				return
+				return true
 			}
 		case groupWritten:
 			if g.state.CompareAndSwap(groupWritten, groupAgain) {
-				return
+				return true
 			}
 		default:
-			return
+			return false
 		}
+	}
+}
+
+// write serves a group that was queued.
+func (w *Writers) write(f *flusher, g *group) {
+	g.state.Store(groupWritten)
+	f.group(g)
+	if !g.state.CompareAndSwap(groupWritten, groupIdle) {
+		g.state.Store(groupWaits)
+		w.push(g)
 	}
 }
 
