@@ -352,3 +352,34 @@ func TestStoreDamaged(t *testing.T) {
 		}
 	}
 }
+
+// A store that is full keeps nobody out who has a cookie already.
+func TestStoreFull(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var isFull atomic.Bool
+		a := newAuthority(t, auth.Config{}, full{docs: openStore(t), yes: isFull.Load}, t.Output())
+		value, until, err := a.NewCookie(t.Context(), ann)
+		if err != nil {
+			t.Fatal(err)
+		}
+		isFull.Store(true)
+		time.Sleep(24 * time.Hour)
+		who, err := a.Cookie(t.Context(), value)
+		wantUser(t, who, err, "ann")
+		if !who.Expires.Equal(until) {
+			t.Errorf("expires %v, want %v", who.Expires, until)
+		}
+		_, keyErr := a.NewKey(t.Context(), ann, "")
+		_, ticketErr := a.NewTicket(t.Context(), ann, "")
+		_, _, cookieErr := a.NewCookie(t.Context(), ann)
+		for _, err := range []error{keyErr, ticketErr, cookieErr, a.SignOut(t.Context(), "ann")} {
+			if !errors.Is(err, store.ErrNoSpace) {
+				t.Errorf("got %v", err)
+			}
+		}
+		if _, err := auth.New(t.Context(), auth.Config{Mode: auth.ModeToken}, full{docs: openStore(t), yes: isFull.Load}); !errors.Is(err, store.ErrNoSpace) {
+			t.Errorf("got %v", err)
+		}
+	})
+}

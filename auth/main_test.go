@@ -65,6 +65,19 @@ func wantUser(tb testing.TB, who auth.Identity, err error, user string) {
 	}
 }
 
+// full is a store that takes nothing more once it is full.
+type full struct {
+	docs
+	yes func() bool
+}
+
+func (f full) Put(ctx context.Context, d store.Document) (uint64, error) {
+	if f.yes() {
+		return 0, store.ErrNoSpace
+	}
+	return f.docs.Put(ctx, d)
+}
+
 // broken is a store that can be away.
 type broken struct {
 	docs // embedded under another name, since one of its methods is called Documents
