@@ -43,7 +43,7 @@ var guests = map[string]room{
 	"github.com/labstack/echo/v4":     {uses: "gateway cmd/hub"},
 	"github.com/redis/go-redis/v9":    {uses: "store/redisstore internal/redistest cmd/hub bench"},
 	"github.com/coder/websocket":      {uses: "gateway client"},
-	"github.com/google/jsonschema-go": {uses: "wire internal/wiregen"},
+	"github.com/google/jsonschema-go": {uses: "wire internal/wiregen", tests: "gateway"},
 	"go.yaml.in/yaml/v3":              {uses: "cmd/hub"},
 	"github.com/google/go-cmp":        {uses: "store/storetest", tests: "*"},
 	"github.com/rogpeppe/go-internal": {tests: "cmd/hub"},

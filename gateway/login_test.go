@@ -1,0 +1,282 @@
+package gateway_test
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// cookieOf is the cookie that an answer sets.
+func cookieOf(t *testing.T, r reply) *http.Cookie {
+	t.Helper()
+	for _, line := range r.header.Values("Set-Cookie") {
+		c, err := http.ParseSetCookie(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(c.Name, "everdesk") {
+			return c
+		}
+	}
+	t.Fatalf("%s: no cookie in %v", r.what, r.header)
+	return nil
+}
+
+// own is the origin of the hub's own pages, and a cookie.
+func (h *hall) own(c *http.Cookie, more ...string) http.Header {
+	return header(append([]string{"Origin", "http://" + h.addr, "Cookie", c.Name + "=" + c.Value}, more...)...)
+}
+
+func TestClickOnThePrintedURL(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, inMode(auth.ModeToken))
+	token := url.QueryEscape(h.people.InstallationToken())
+	for _, path := range []string{"/?token=" + token, "/login?token=" + token} {
+		got := h.get(path, "").want(http.StatusSeeOther)
+		if to := got.header.Get("Location"); to != "/" {
+			t.Errorf("%s leads to %q", path, to)
+		}
+		if got.header.Get("Referrer-Policy") != "no-referrer" || got.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("headers %v", got.header)
+		}
+		c := cookieOf(t, got)
+		if c.Name != "everdesk" || !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Path != "/" || c.Secure || c.Domain != "" || !c.Expires.After(time.Now()) {
+			t.Errorf("cookie %+v", c)
+		}
+		me := h.rest(http.MethodGet, "/api/me", request{header: header("Cookie", c.Name+"="+c.Value)}).want(http.StatusOK)
+		if !contains(me.body, `"auth":"token"`) {
+			t.Errorf("me %s", me.body)
+		}
+		page := h.rest(http.MethodGet, "/", request{header: header("Cookie", c.Name+"="+c.Value)}).want(http.StatusOK)
+		if !contains(page.body, "You are signed in as") || !contains(page.body, `action="/login" hidden`) {
+			t.Errorf("page %s", page.body)
+		}
+	}
+	if strings.Contains(h.log.String(), h.people.InstallationToken()) {
+		t.Errorf("the token is in the log:\n%s", h.log)
+	}
+}
+
+func TestSignInByHand(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, inMode(auth.ModeToken))
+	page := h.get("/login", "").want(http.StatusOK)
+	if !contains(page.body, `<form method="post" action="/login">`) || !contains(page.body, "Sign in with the URL") {
+		t.Errorf("page %s", page.body)
+	}
+	form := func(token string) reply {
+		return h.rest(http.MethodPost, "/login", request{
+			body: "token=" + url.QueryEscape(token), header: header("Content-Type", "application/x-www-form-urlencoded", "Origin", "http://"+h.addr),
+		})
+	}
+	cookieOf(t, form(" "+h.people.InstallationToken()+"\n").want(http.StatusSeeOther))
+	for _, token := range []string{"", "wrong", "<script>alert(1)</script>"} {
+		got := form(token).want(http.StatusUnauthorized)
+		if got.header.Get("Content-Type") != "text/html; charset=UTF-8" || contains(got.body, "<script>") || got.header.Get("Set-Cookie") != "" {
+			t.Errorf("%q: %s", token, got.body)
+		}
+	}
+	h.get("/?token=wrong", "").want(http.StatusUnauthorized)
+	h.rest(http.MethodPost, "/login", request{body: `{"token":"x"}`}).problem(http.StatusUnsupportedMediaType, wire.CodeInvalidMessage)
+}
+
+func TestLoginAndLogout(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	got := h.post("/api/login", "", `{"token":"`+h.user("ada")+`"}`).want(http.StatusOK)
+	if !contains(got.body, `"user":"ada"`) {
+		t.Errorf("%s", got.body)
+	}
+	c := cookieOf(t, got)
+	made := h.rest(http.MethodPost, "/api/sessions", request{header: h.own(c)}).want(http.StatusCreated)
+	var s card
+	made.decode(&s)
+	if s.User != "ada" {
+		t.Errorf("%s", made.body)
+	}
+	x := h.enter("/ws/"+string(s.SessionID), visit{header: h.own(c), protos: []string{"everdesk.v2"}})
+	next[wire.SessionState](x)
+	out := h.rest(http.MethodPost, "/api/logout", request{header: h.own(c)}).want(http.StatusNoContent)
+	if gone := cookieOf(t, out); gone.Value != "" || gone.MaxAge >= 0 {
+		t.Errorf("cookie %+v", gone)
+	}
+	x.closed(wire.CloseLoggedOut)
+	h.rest(http.MethodGet, "/api/me", request{header: h.own(c)}).problem(http.StatusUnauthorized, wire.CodeAuthFailed)
+
+	h.post("/api/login", "", `{"token":"wrong"}`).problem(http.StatusUnauthorized, wire.CodeAuthFailed)
+	h.post("/api/login", "", `{"token":""}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	h.post("/api/logout", "", "").problem(http.StatusUnauthorized, wire.CodeAuthRequired)
+}
+
+// Behind a proxy that speaks TLS the cookie is bound to it, if the proxy is
+// trusted to say so.
+func TestCookieOverTLS(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		proxies []netip.Prefix
+		cookie  string
+	}{
+		"trusted": {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, "__Host-everdesk"},
+		"not":     {[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, "everdesk"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHall(t, func(p *plan) { p.door.TrustedProxies, p.door.Hosts = tt.proxies, []string{"desk.example.org"} })
+			got := h.rest(http.MethodPost, "/api/login", request{
+				host: "desk.example.org", body: `{"token":"` + h.user("ada") + `"}`, header: header("X-Forwarded-Proto", "https"),
+			}).want(http.StatusOK)
+			c := cookieOf(t, got)
+			if c.Name != tt.cookie || c.Secure != strings.HasPrefix(tt.cookie, "__Host-") {
+				t.Errorf("cookie %+v", c)
+			}
+			origin := "http://desk.example.org"
+			if c.Secure {
+				origin = "https://desk.example.org"
+			}
+			h.rest(http.MethodPost, "/api/sessions", request{
+				host: "desk.example.org", header: header("X-Forwarded-Proto", "https", "Origin", origin, "Cookie", c.Name+"="+c.Value),
+			}).want(http.StatusCreated)
+		})
+	}
+}
+
+func TestWaysToSayWhoOneIs(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, func(p *plan) { p.door.QueryTokens = true })
+	key, err := h.people.NewKey(t.Context(), auth.Identity{User: "robot", Roles: []auth.Role{auth.RoleUser}}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		path string
+		head http.Header
+		user string
+	}{
+		"bearer":         {"", header("Authorization", "Bearer "+h.user("ada")), "ada"},
+		"any case":       {"", header("Authorization", "bearer  "+h.user("ada")), "ada"},
+		"key as bearer":  {"", header("Authorization", "Bearer "+key), "robot"},
+		"key":            {"", header("X-API-Key", key), "robot"},
+		"query":          {"?token=" + h.user("ada"), nil, "ada"},
+		"header first":   {"?token=" + h.user("bob"), header("Authorization", "Bearer "+h.user("ada")), "ada"},
+		"key over query": {"?token=" + h.user("bob"), header("X-API-Key", key), "robot"},
+	} {
+		if got := h.rest(http.MethodGet, "/api/me"+tt.path, request{header: tt.head}).want(http.StatusOK); !contains(got.body, `"user":"`+tt.user+`"`) {
+			t.Errorf("%s: %s", name, got.body)
+		}
+	}
+	for name, tt := range map[string]struct {
+		head http.Header
+		code wire.Code
+	}{
+		"nothing":     {nil, wire.CodeAuthRequired},
+		"basic":       {header("Authorization", "Basic YTpi"), wire.CodeAuthFailed},
+		"no token":    {header("Authorization", "Bearer"), wire.CodeAuthRequired},
+		"wrong":       {header("Authorization", "Bearer x"), wire.CodeAuthFailed},
+		"wrong key":   {header("X-API-Key", key+"x"), wire.CodeAuthFailed},
+		"old":         {header("Authorization", "Bearer "+h.token("ada", -time.Hour)), wire.CodeTokenExpired},
+		"bad cookie":  {header("Cookie", "everdesk=x"), wire.CodeAuthFailed},
+		"other name":  {header("Cookie", "__Host-everdesk=x"), wire.CodeAuthRequired},
+		"wrong first": {header("Authorization", "Bearer x", "X-API-Key", key), wire.CodeAuthFailed},
+	} {
+		got := h.rest(http.MethodGet, "/api/me", request{header: tt.head})
+		got.what += " " + name
+		got.problem(http.StatusUnauthorized, tt.code)
+		if challenge := got.header.Get("WWW-Authenticate"); !strings.HasPrefix(challenge, "Bearer ") || (tt.code == wire.CodeAuthRequired) == strings.Contains(challenge, "error=") {
+			t.Errorf("%s: WWW-Authenticate %q", name, challenge)
+		}
+	}
+	if got := h.server.Refusals().Credentials; got != 9 {
+		t.Errorf("%d refused credentials were counted, want 9", got)
+	}
+	shut := newHall(t)
+	shut.rest(http.MethodGet, "/api/me?token="+shut.user("ada"), request{}).problem(http.StatusUnauthorized, wire.CodeAuthRequired)
+	open := newHall(t, inMode(auth.ModeNone))
+	if got := open.get("/api/me", "").want(http.StatusOK); !contains(got.body, `"auth":"none"`) {
+		t.Errorf("%s", got.body)
+	}
+}
+
+func TestWhatNeedsNoAuth(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	for _, path := range []string{"/", "/login", "/health", "/healthz", "/readyz", "/api/openapi.json"} {
+		h.get(path, "").want(http.StatusOK)
+	}
+}
+
+func TestTooManyRequests(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, func(p *plan) { p.quota = quota.Config{Requests: 10, Strangers: 8} })
+	ada := h.user("ada")
+	var refused reply
+	for range 11 {
+		refused = h.post("/api/ws-ticket", ada, "")
+		if refused.status != http.StatusOK {
+			break
+		}
+	}
+	p := refused.problem(http.StatusTooManyRequests, wire.CodeRateLimited)
+	if refused.header.Get("Retry-After") == "" || refused.header.Get("Retry-After") == "0" || p.RetryAfterMS <= 0 {
+		t.Errorf("%+v %v", p, refused.header)
+	}
+	h.get("/api/me", ada).want(http.StatusOK) // looking is free
+	h.post("/api/ws-ticket", h.user("bob"), "").want(http.StatusOK)
+
+	for range 9 {
+		refused = h.get("/api/me", "wrong")
+		if refused.status != http.StatusUnauthorized {
+			break
+		}
+	}
+	refused.problem(http.StatusTooManyRequests, wire.CodeRateLimited)
+	h.get("/api/me", ada).want(http.StatusOK) // who is known does not pay for it
+	if got := h.server.Refusals(); got.Rates < 2 || got.Credentials < 2 {
+		t.Errorf("counted %+v", got)
+	}
+}
+
+func TestKeysAndTickets(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	root := h.user("root", "admin")
+	var made struct{ Key string }
+	h.post("/api/tokens/keys", root, `{"user":"robot","name":"ci","roles":["user"],"expires_in":3600}`).want(http.StatusCreated).decode(&made)
+	if got := h.rest(http.MethodGet, "/api/me", request{header: header("X-API-Key", made.Key)}).want(http.StatusOK); !contains(got.body, `"user":"robot"`) || !contains(got.body, "expiresAt") {
+		t.Errorf("%s", got.body)
+	}
+	var list struct {
+		Keys []struct {
+			ID, Name, User, CreatedAt, ExpiresAt string
+			Roles                                []string
+		}
+	}
+	page := h.get("/api/tokens/keys", root).want(http.StatusOK)
+	page.decode(&list)
+	if len(list.Keys) != 1 || list.Keys[0].Name != "ci" || list.Keys[0].ExpiresAt == "" || contains(page.body, made.Key) {
+		t.Fatalf("%s", page.body)
+	}
+	h.rest(http.MethodDelete, "/api/tokens/keys/"+list.Keys[0].ID, request{token: root}).want(http.StatusNoContent)
+	h.rest(http.MethodDelete, "/api/tokens/keys/"+list.Keys[0].ID, request{token: root}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.rest(http.MethodGet, "/api/me", request{header: header("X-API-Key", made.Key)}).problem(http.StatusUnauthorized, wire.CodeAuthFailed)
+
+	var ticket struct{ Ticket string }
+	h.post("/api/tokens/tickets", root, `{"user":"guest","roles":["viewer"],"session":"ses-1"}`).want(http.StatusOK).decode(&ticket)
+	who, err := h.people.Ticket(t.Context(), ticket.Ticket)
+	if err != nil || who.User != "guest" || who.Session != "ses-1" || who.Has(auth.RoleUser) {
+		t.Errorf("%+v, %v", who, err)
+	}
+	for _, body := range []string{`{}`, `{"user":""}`, `{"user":"a","roles":["king"]}`, `{"user":"a","expires_in":-1}`, `{"user":"a\nb"}`} {
+		h.post("/api/tokens/keys", root, body).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	}
+	h.post("/api/tokens/tickets", root, `{"user":"a","roles":["king"]}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	if log := h.log.String(); strings.Contains(log, made.Key) || strings.Contains(log, ticket.Ticket) {
+		t.Error("a secret is in the log")
+	}
+}

@@ -1,0 +1,55 @@
+package gateway
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// What the router knows and what the description says is the same, both ways.
+func TestDescriptionHasTheRoutersRoutes(t *testing.T) {
+	t.Parallel()
+	s := New(Config{}, slog.New(slog.DiscardHandler), Deps{})
+	var doc struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(s.description(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	routed := map[string]bool{}
+	for _, r := range s.echo.Routes() {
+		path := documentPath(r.Path)
+		if r.Method == http.MethodHead && doc.Paths[path]["get"] != nil {
+			continue // every GET has one
+		}
+		routed[r.Method+" "+path] = true
+		if doc.Paths[path][strings.ToLower(r.Method)] == nil {
+			t.Errorf("%s %s is routed, but not described", r.Method, r.Path)
+		}
+	}
+	for path, methods := range doc.Paths {
+		for method := range methods {
+			if !routed[strings.ToUpper(method)+" "+path] {
+				t.Errorf("%s %s is described, but not routed", method, path)
+			}
+		}
+	}
+	if len(routed) < 30 {
+		t.Errorf("only %d routes", len(routed))
+	}
+}
+
+func TestNamesWithAHash(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]bool{
+		"assets/index-DiwrgTda.js": true, "assets/style.4f3a9b2c.css": true, "assets/a-B1_cdefgh.woff2": true,
+		"index.html": false, "apple-touch-icon.png": false, "service-worker.js": false, "site-manifest.json": false,
+		"NanumSquareNeoOTF-Bd.otf": false, "ABCDEFGH.js": false, "logo512.png": false, "a-1234567.js": false, "": false, ".js": false,
+	} {
+		if got := isHashed(name); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}

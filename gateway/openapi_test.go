@@ -1,0 +1,339 @@
+package gateway_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// document is what tests read of the API description.
+type document struct {
+	OpenAPI string
+	Info    struct{ Title, Version, Description string }
+	Paths   map[string]map[string]operation
+	raw     []byte
+}
+
+type operation struct {
+	Summary, OperationID string
+	Tags                 []string
+	Security             []map[string][]string
+	Parameters           []struct{ Name, In, Description string }
+	RequestBody          *struct {
+		Content map[string]struct{ Schema json.RawMessage }
+	}
+	Responses map[string]struct {
+		Description string
+		Content     map[string]struct{ Schema json.RawMessage }
+	}
+}
+
+func describe(t *testing.T, h *hall) document {
+	t.Helper()
+	var d document
+	got := h.get("/api/openapi.json", "").want(http.StatusOK)
+	got.decode(&d)
+	d.raw = got.body
+	return d
+}
+
+// Every reference leads somewhere, every operation says what it is for, and no
+// two have the same id.
+func TestAPIDescriptionIsWhole(t *testing.T) {
+	t.Parallel()
+	d := describe(t, newHall(t))
+	if d.OpenAPI != "3.1.0" || d.Info.Title == "" || d.Info.Description == "" {
+		t.Errorf("%s %+v", d.OpenAPI, d.Info)
+	}
+	var parts struct {
+		Components map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(d.raw, &parts); err != nil {
+		t.Fatal(err)
+	}
+	refs := regexp.MustCompile(`"\$ref":\s*"([^"]*)"`).FindAllSubmatch(d.raw, -1)
+	if len(refs) < 100 {
+		t.Errorf("only %d references", len(refs))
+	}
+	for _, ref := range refs {
+		rest, ok := strings.CutPrefix(string(ref[1]), "#/components/")
+		kind, name, _ := strings.Cut(rest, "/")
+		if !ok || parts.Components[kind][name] == nil {
+			t.Errorf("%s leads nowhere", ref[1])
+		}
+	}
+	ids := map[string]bool{}
+	for path, methods := range d.Paths {
+		for method, op := range methods {
+			if op.Summary == "" || len(op.Tags) != 1 || len(op.Responses) < 2 || op.Responses["default"].Description != "" || ids[op.OperationID] {
+				t.Errorf("%s %s: %+v", method, path, op)
+			}
+			ids[op.OperationID] = true
+			if strings.Count(path, "{") != countIn(op, "path") {
+				t.Errorf("%s %s: parameters %+v", method, path, op.Parameters)
+			}
+			for _, p := range op.Parameters {
+				if p.Description == "" {
+					t.Errorf("%s %s: nobody knows what %s is", method, path, p.Name)
+				}
+			}
+			for status, answer := range op.Responses {
+				if status != "default" && answer.Description == "" {
+					t.Errorf("%s %s: %s means nothing", method, path, status)
+				}
+			}
+		}
+	}
+	// Names of ours must not hide those of the wire.
+	var published struct {
+		Defs map[string]json.RawMessage `json:"$defs"`
+	}
+	if err := json.Unmarshal([]byte(wire.Schema()), &published); err != nil {
+		t.Fatal(err)
+	}
+	ours := 0
+	for name := range parts.Components["schemas"] {
+		if published.Defs[name] == nil {
+			ours++
+		}
+	}
+	if ours < 20 {
+		t.Errorf("%d schemas of our own", ours)
+	}
+}
+
+func countIn(op operation, where string) int {
+	n := 0
+	for _, p := range op.Parameters {
+		if p.In == where {
+			n++
+		}
+	}
+	return n
+}
+
+// checker validates answers against the description.
+type checker struct {
+	d    document
+	defs map[string]json.RawMessage
+	seen map[string]bool
+	// resolved remembers schemas by their text: resolving one takes long.
+	resolved map[string]*jsonschema.Resolved
+}
+
+func newChecker(t *testing.T, d document) *checker {
+	t.Helper()
+	var parts struct {
+		Components struct {
+			Schemas map[string]json.RawMessage
+		}
+	}
+	text := bytes.ReplaceAll(d.raw, []byte("#/components/schemas/"), []byte("#/$defs/"))
+	if err := json.Unmarshal(text, &parts); err != nil {
+		t.Fatal(err)
+	}
+	return &checker{d: d, defs: parts.Components.Schemas, seen: map[string]bool{}, resolved: map[string]*jsonschema.Resolved{}}
+}
+
+// resolve makes a schema of the description ready to use.
+func (c *checker) resolve(t *testing.T, schema json.RawMessage) *jsonschema.Resolved {
+	t.Helper()
+	if known := c.resolved[string(schema)]; known != nil {
+		return known
+	}
+	var root jsonschema.Schema
+	text := bytes.ReplaceAll(schema, []byte("#/components/schemas/"), []byte("#/$defs/"))
+	if err := json.Unmarshal(text, &root); err != nil {
+		t.Fatalf("schema %s: %v", schema, err)
+	}
+	root.Defs = map[string]*jsonschema.Schema{}
+	c.bring(t, root.Defs, text)
+	resolved, err := root.Resolve(nil)
+	if err != nil {
+		t.Fatalf("schema %s: %v", schema, err)
+	}
+	c.resolved[string(schema)] = resolved
+	return resolved
+}
+
+var inDefs = regexp.MustCompile(`"#/\$defs/([A-Za-z0-9]+)"`)
+
+// bring adds the definitions that a text refers to; with all of them resolving
+// would take long.
+func (c *checker) bring(t *testing.T, defs map[string]*jsonschema.Schema, text []byte) {
+	t.Helper()
+	for _, m := range inDefs.FindAllSubmatch(text, -1) {
+		name := string(m[1])
+		if defs[name] != nil {
+			continue
+		}
+		defs[name] = &jsonschema.Schema{}
+		if err := json.Unmarshal(c.defs[name], defs[name]); err != nil {
+			t.Fatalf("schema %s: %v", name, err)
+		}
+		c.bring(t, defs, c.defs[name])
+	}
+}
+
+// valid checks a JSON text against a schema of the description.
+func (c *checker) valid(t *testing.T, what string, schema json.RawMessage, text []byte) {
+	t.Helper()
+	resolved := c.resolve(t, schema)
+	var instance any
+	if err := json.Unmarshal(text, &instance); err != nil {
+		t.Fatalf("%s: %s: %v", what, text, err)
+	}
+	if err := resolved.Validate(instance); err != nil {
+		t.Errorf("%s: %.500s: %v", what, text, err)
+	}
+}
+
+// answer checks an answer, and the body that led to it.
+func (c *checker) answer(t *testing.T, method, path, sent string, got reply) {
+	t.Helper()
+	op, ok := c.d.Paths[path][strings.ToLower(method)]
+	if !ok {
+		t.Fatalf("%s %s is not described", method, path)
+	}
+	c.seen[method+" "+path] = true
+	if sent != "" && op.RequestBody != nil {
+		if body, ok := op.RequestBody.Content["application/json"]; ok {
+			c.valid(t, method+" "+path+" request", body.Schema, []byte(sent))
+		}
+	}
+	media, _, _ := strings.Cut(got.header.Get("Content-Type"), ";")
+	answer, ok := op.Responses[strconv.Itoa(got.status)]
+	switch {
+	case !ok && media == "application/problem+json":
+		c.valid(t, method+" "+path+" problem", json.RawMessage(`{"$ref":"#/$defs/ProblemError"}`), got.body)
+	case !ok:
+		t.Errorf("%s %s: %d is not described", method, path, got.status)
+	case len(got.body) > 0:
+		content, ok := answer.Content[media]
+		switch _, isFile := answer.Content["application/octet-stream"]; {
+		case ok && len(content.Schema) > 0:
+			c.valid(t, method+" "+path, content.Schema, got.body)
+		case !ok && !isFile && !strings.HasPrefix(path, "/api/storage/"): // where it may be any file
+			t.Errorf("%s %s: %q is not described", method, path, media)
+		}
+	}
+}
+
+// Real answers of a real hub are what the description says they are, for every
+// operation there is.
+func TestAnswersAreAsDescribed(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	c := newChecker(t, describe(t, h))
+	root := h.user("root", "admin")
+	id, doomed := h.session("root"), h.session("root")
+	send := func(method, path, body string) reply {
+		t.Helper()
+		described, _, _ := strings.Cut(path, "?")
+		real := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt").Replace(path)
+		r := request{token: root, body: body}
+		if strings.Contains(path, "{path}") {
+			r.header = header("Content-Type", "application/octet-stream")
+		}
+		got := h.rest(method, real, r)
+		c.answer(t, method, described, body, got)
+		return got
+	}
+	const (
+		sessions = "/api/sessions"
+		one      = sessions + "/{session}"
+		file     = one + "/files/{path}"
+		storage  = "/api/storage/{path}"
+		window   = `{"type":"window.create","windowId":"w","title":"W","bounds":{"x":1,"y":2,"w":300,"h":200},"content":{"renderer":"text","data":"hi"}}`
+		icon     = `{"type":"desktop.createShortcut","shortcut":{"id":"s","label":"L","icon":"i","type":"url","target":"t","createdAt":1}}`
+	)
+	send(http.MethodPost, sessions, `{"title":"x"}`).want(http.StatusCreated)
+	send(http.MethodPost, sessions, "").want(http.StatusCreated)
+	send(http.MethodGet, sessions+"?limit=1", "").want(http.StatusOK)
+	send(http.MethodPatch, one, `{"title":"y"}`).want(http.StatusOK)
+	send(http.MethodPut, one+"/shares/{user}", `{"access":"viewer"}`).want(http.StatusOK)
+	send(http.MethodGet, one, "").want(http.StatusOK)
+	send(http.MethodDelete, one+"/shares/{user}", "").want(http.StatusNoContent)
+	send(http.MethodPost, one+"/actions", `{"actions":[`+window+`,`+icon+`]}`).want(http.StatusOK)
+	send(http.MethodPost, one+"/messages", `{"content":"hi","messageId":"m"}`).problem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
+	send(http.MethodGet, one+"/snapshot", "").want(http.StatusOK)
+	send(http.MethodGet, one+"/snapshot?monitor=monitor-0", "").want(http.StatusOK)
+	send(http.MethodGet, one+"/events", "").want(http.StatusOK)
+	send(http.MethodGet, one+"/events?after=1-1", "").problem(http.StatusGone, wire.CodeSessionInvalidState)
+	send(http.MethodPut, file, "x").want(http.StatusCreated)
+	send(http.MethodPost, file, "x").want(http.StatusCreated)
+	send(http.MethodGet, one+"/files?folder=a", "").want(http.StatusOK)
+	send(http.MethodGet, file, "").want(http.StatusOK)
+	send(http.MethodDelete, file, "").want(http.StatusNoContent)
+	send(http.MethodGet, file, "").problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	send(http.MethodPost, storage, "x").want(http.StatusOK)
+	c.answer(t, http.MethodGet, storage, "", h.get("/api/storage/a?list=true", root).want(http.StatusOK))
+	send(http.MethodGet, storage, "").want(http.StatusOK)
+	send(http.MethodDelete, storage, "").want(http.StatusOK)
+	for _, path := range []string{"/api/apps", "/api/shortcuts", "/api/providers", "/api/settings", "/api/me", "/health", "/healthz", "/readyz", "/api/openapi.json", "/", "/login"} {
+		send(http.MethodGet, path, "").want(http.StatusOK)
+	}
+	send(http.MethodPatch, "/api/settings", `{"language":"ko"}`).want(http.StatusOK)
+	send(http.MethodPost, "/api/ws-ticket", "").want(http.StatusOK)
+	send(http.MethodPost, "/api/ws-ticket", `{"session":"`+string(id)+`"}`).want(http.StatusOK)
+	send(http.MethodPost, "/api/tokens/keys", `{"user":"robot","roles":["user"],"name":"n","expires_in":60}`).want(http.StatusCreated)
+	var keys struct{ Keys []struct{ ID string } }
+	send(http.MethodGet, "/api/tokens/keys", "").want(http.StatusOK).decode(&keys)
+	c.answer(t, http.MethodDelete, "/api/tokens/keys/{key}", "", h.rest(http.MethodDelete, "/api/tokens/keys/"+keys.Keys[0].ID, request{token: root}))
+	send(http.MethodPost, "/api/tokens/tickets", `{"user":"guest","session":"ses-1"}`).want(http.StatusOK)
+	c.answer(t, http.MethodDelete, one, "", h.rest(http.MethodDelete, at(doomed), request{token: root}).want(http.StatusNoContent))
+	send(http.MethodPost, "/api/login", `{"token":"`+root+`"}`).want(http.StatusOK)
+	c.answer(t, http.MethodPost, "/login", "", h.rest(http.MethodPost, "/login", request{
+		body: "token=" + root, header: header("Content-Type", "application/x-www-form-urlencoded"),
+	}).want(http.StatusSeeOther))
+	send(http.MethodPost, "/api/logout", "").want(http.StatusNoContent)
+	for path, methods := range c.d.Paths {
+		for method := range methods {
+			if !c.seen[strings.ToUpper(method)+" "+path] && !strings.HasPrefix(path, "/ws") {
+				t.Errorf("%s %s is described, but nobody looked whether it is so", method, path)
+			}
+		}
+	}
+}
+
+// The description refuses what the hub refuses: a schema that takes everything
+// would pass the test above.
+func TestDescriptionOfBodiesIsStrict(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	c := newChecker(t, describe(t, h))
+	for where, bad := range map[string][]string{
+		"post /api/sessions":                        {`{"title":7}`, `[]`},
+		"put /api/sessions/{session}/shares/{user}": {`{}`, `{"access":true}`},
+		"post /api/sessions/{session}/messages":     {`{}`, `{"content":7}`, `{"content":"a","monitorId":"a b"}`},
+		"post /api/sessions/{session}/actions":      {`{}`, `{"actions":[]}`, `{"actions":[{"type":"nope"}]}`},
+		"post /api/tokens/keys":                     {`{}`, `{"user":""}`, `{"user":"a","expires_in":-1}`},
+		"patch /api/settings":                       {`{"language":7}`, `{"onboardingCompleted":"yes"}`},
+		"post /api/login":                           {`{}`, `{"token":""}`},
+	} {
+		method, path, _ := strings.Cut(where, " ")
+		for _, body := range bad {
+			if c.takes(t, c.d.Paths[path][method].RequestBody.Content["application/json"].Schema, body) {
+				t.Errorf("%s: the description takes %s", where, body)
+			}
+		}
+	}
+}
+
+// takes reports whether a schema takes a JSON text.
+func (c *checker) takes(t *testing.T, schema json.RawMessage, text string) bool {
+	t.Helper()
+	var instance any
+	if err := json.Unmarshal([]byte(text), &instance); err != nil {
+		t.Fatal(err)
+	}
+	return c.resolve(t, schema).Validate(instance) == nil
+}

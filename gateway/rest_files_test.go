@@ -1,0 +1,199 @@
+package gateway_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/gateway"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func upload(limit int64) func(*plan) {
+	return func(p *plan) { p.door = gateway.Config{UploadBytes: limit, Patience: p.door.Patience} }
+}
+
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id := h.session("ada")
+	put := func(name, body string) reply {
+		return h.rest(http.MethodPut, at(id, "/files/", name), request{token: ada, body: body, header: header("Content-Type", "application/octet-stream")})
+	}
+	var entry struct {
+		Path        string
+		IsDirectory bool
+		Size        int64
+	}
+	put("notes/%ED%95%9C%20a.txt", "hello").want(http.StatusCreated).decode(&entry)
+	if entry.Path != "notes/한 a.txt" || entry.Size != 5 {
+		t.Errorf("entry %+v", entry)
+	}
+	put("page.html", "<script>alert(1)</script>").want(http.StatusCreated)
+	put("pic.svg", "<svg/>").want(http.StatusCreated)
+
+	got := h.get(at(id, "/files/notes/%ED%95%9C%20a.txt"), ada).want(http.StatusOK)
+	if string(got.body) != "hello" || got.header.Get("Content-Type") != "text/plain; charset=utf-8" {
+		t.Errorf("%q %v", got.body, got.header)
+	}
+	part := h.rest(http.MethodGet, at(id, "/files/notes/%ED%95%9C%20a.txt"), request{token: ada, header: header("Range", "bytes=1-3")}).want(http.StatusPartialContent)
+	if string(part.body) != "ell" {
+		t.Errorf("range %q", part.body)
+	}
+	var list struct {
+		Files []struct {
+			Path        string
+			IsDirectory bool
+		}
+	}
+	h.get(at(id, "/files"), ada).want(http.StatusOK).decode(&list)
+	if len(list.Files) != 3 || !list.Files[0].IsDirectory || list.Files[0].Path != "notes" {
+		t.Errorf("list %+v", list)
+	}
+	h.get(at(id, "/files?folder=notes"), ada).want(http.StatusOK).decode(&list)
+	if len(list.Files) != 1 || list.Files[0].Path != "notes/한 a.txt" {
+		t.Errorf("list %+v", list)
+	}
+	h.rest(http.MethodDelete, at(id, "/files/page.html"), request{token: ada}).want(http.StatusNoContent)
+	h.get(at(id, "/files/page.html"), ada).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.rest(http.MethodDelete, at(id, "/files/page.html"), request{token: ada}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+}
+
+// What somebody uploads must not run in the name of the hub's pages.
+func TestUploadsCannotRun(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id := h.session("ada")
+	for name, inline := range map[string]bool{
+		"a.html": false, "a.HTM": false, "a.xhtml": false, "a.js": false, "a.xml": false, "a.pdf": false, "a": false, "a.unknown": false,
+		"a.svg": true, "a.png": true, "a.txt": true,
+	} {
+		h.rest(http.MethodPut, at(id, "/files/", name), request{token: ada, body: "<script>1</script>", header: header("Content-Type", "text/html")}).want(http.StatusCreated)
+		got := h.get(at(id, "/files/", name), ada).want(http.StatusOK).header
+		if !strings.HasPrefix(got.Get("Content-Security-Policy"), "sandbox; default-src 'none'") || got.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %v", name, got)
+		}
+		if strings.HasPrefix(got.Get("Content-Disposition"), "inline") != inline {
+			t.Errorf("%s: Content-Disposition %q", name, got.Get("Content-Disposition"))
+		}
+		if inline && strings.Contains(got.Get("Content-Type"), "html") {
+			t.Errorf("%s: Content-Type %q", name, got.Get("Content-Type"))
+		}
+	}
+	h.rest(http.MethodPut, at(id, "/files/x%22%3B%20filename=%22y.html"), request{token: ada, body: "x"}).want(http.StatusCreated)
+	got := h.get(at(id, "/files/x%22%3B%20filename=%22y.html"), ada).want(http.StatusOK).header.Get("Content-Disposition")
+	if !strings.HasPrefix(got, "attachment") || strings.Count(got, "filename") != 2 || !strings.Contains(got, `\"`) {
+		t.Errorf("Content-Disposition %s", got)
+	}
+}
+
+func TestUploadThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, upload(10))
+	ada := h.user("ada")
+	id := h.session("ada")
+	h.rest(http.MethodPut, at(id, "/files/a"), request{token: ada, body: "0123456789"}).want(http.StatusCreated)
+	h.rest(http.MethodPut, at(id, "/files/a"), request{token: ada, body: "0123456789x"}).problem(http.StatusRequestEntityTooLarge, wire.CodeMessageTooLarge)
+	// Without a length the hub finds out while it reads.
+	res, err := h.stream(http.MethodPut, at(id, "/files/a"), ada, strings.NewReader(strings.Repeat("x", 1000)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.problem(http.StatusRequestEntityTooLarge, wire.CodeMessageTooLarge)
+	if got := h.get(at(id, "/files/a"), ada).want(http.StatusOK); string(got.body) != "0123456789" {
+		t.Errorf("the file is %q now", got.body)
+	}
+}
+
+func TestStorageOfTheDesktopDialect(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	h.rest(http.MethodPost, "/api/storage/temp/a.webp", request{token: ada, body: "x"}).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	old, latest := h.session("ada"), h.session("ada")
+	h.post(at(latest, "/actions"), ada, raised("mail")).want(http.StatusOK)
+	done := h.rest(http.MethodPost, "/api/storage/temp/a.webp", request{token: ada, body: "image", header: header("Content-Type", "image/webp")}).want(http.StatusOK)
+	if string(done.body) != `{"ok":true,"path":"temp/a.webp"}` {
+		t.Errorf("answer %s", done.body)
+	}
+	if got := h.get("/api/storage/temp/a.webp", ada).want(http.StatusOK); string(got.body) != "image" || got.header.Get("Content-Type") != "image/webp" {
+		t.Errorf("%q %v", got.body, got.header)
+	}
+	h.get(at(latest, "/files/temp/a.webp"), ada).want(http.StatusOK)
+	h.get(at(old, "/files/temp/a.webp"), ada).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.rest(http.MethodPost, "/api/storage/b?sessionId="+string(old), request{token: ada, body: "b"}).want(http.StatusOK)
+	h.get(at(old, "/files/b"), ada).want(http.StatusOK)
+	var list []struct {
+		Path        string
+		IsDirectory bool
+		Size        int64
+		ModifiedAt  string
+	}
+	h.get("/api/storage/?list=true", ada).want(http.StatusOK).decode(&list)
+	if len(list) != 1 || list[0].Path != "temp" || !list[0].IsDirectory {
+		t.Errorf("list %+v", list)
+	}
+	h.get("/api/storage/temp?list=true", ada).want(http.StatusOK).decode(&list)
+	if len(list) != 1 || list[0].Path != "temp/a.webp" || list[0].Size != 5 || list[0].ModifiedAt == "" {
+		t.Errorf("list %+v", list)
+	}
+	gone := h.rest(http.MethodDelete, "/api/storage/temp/a.webp", request{token: ada}).want(http.StatusOK)
+	if string(gone.body) != `{"ok":true,"path":"temp/a.webp"}` {
+		t.Errorf("answer %s", gone.body)
+	}
+	h.get("/api/storage/b?sessionId="+string(old), h.user("bob")).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+}
+
+func TestStartOfADesktop(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	for path, want := range map[string]string{
+		"/api/apps":      `{"apps":[],"onboardingCompleted":true,"language":"en"}`,
+		"/api/shortcuts": `{"shortcuts":[]}`,
+		"/api/providers": `{"providers":[]}`,
+		"/api/settings":  `{"language":"en","onboardingCompleted":true}`,
+		"/api/sessions":  `{"sessions":[]}`,
+		"/health":        `{"status":"ok"}`,
+	} {
+		if got := h.get(path, ada).want(http.StatusOK); string(got.body) != want {
+			t.Errorf("%s: %s, want %s", path, got.body, want)
+		}
+	}
+	id := h.session("ada")
+	shortcut := `{"id":"s1","label":"Docs","icon":"d","type":"url","target":"https://example.org","createdAt":1}`
+	h.post(at(id, "/actions"), ada, `{"actions":[{"type":"desktop.createShortcut","shortcut":`+shortcut+`}]}`).want(http.StatusOK)
+	if got := h.get("/api/shortcuts", ada).want(http.StatusOK); !contains(got.body, `"id":"s1"`) {
+		t.Errorf("shortcuts %s", got.body)
+	}
+	if got := h.get("/api/shortcuts", h.user("bob")).want(http.StatusOK); contains(got.body, "s1") {
+		t.Errorf("shortcuts of somebody else: %s", got.body)
+	}
+	h.get("/api/shortcuts?sessionId="+string(id), h.user("bob")).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+}
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	patch := func(body string) reply {
+		return h.rest(http.MethodPatch, "/api/settings", request{token: ada, body: body})
+	}
+	if got := patch(`{"language":"ko"}`).want(http.StatusOK); string(got.body) != `{"language":"ko","onboardingCompleted":true}` {
+		t.Errorf("%s", got.body)
+	}
+	if got := patch(`{"onboardingCompleted":false}`).want(http.StatusOK); string(got.body) != `{"language":"ko","onboardingCompleted":false}` {
+		t.Errorf("%s", got.body)
+	}
+	if got := h.get("/api/apps", ada); string(got.body) != `{"apps":[],"onboardingCompleted":false,"language":"ko"}` {
+		t.Errorf("%s", got.body)
+	}
+	if got := h.get("/api/settings", h.user("bob")); string(got.body) != `{"language":"en","onboardingCompleted":true}` {
+		t.Errorf("somebody else's: %s", got.body)
+	}
+	for _, body := range []string{"", "{}", `{"language":""}`, `{"language":7}`, `{`} {
+		patch(body).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	}
+}

@@ -1,0 +1,256 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func TestMessageWithoutAnAgent(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id := h.session("ada")
+	p := h.post(at(id, "/messages"), ada, `{"content":"hi","messageId":"m-1"}`).problem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
+	if p.MessageID != "m-1" {
+		t.Errorf("problem %+v", p)
+	}
+	// The question is kept all the same, once.
+	for range 3 {
+		h.rest(http.MethodPost, at(id, "/messages"), request{
+			token: ada, body: `{"content":"hi"}`, header: header("Idempotency-Key", "m-1"),
+		}).problem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
+	}
+	h.post(at(id, "/messages"), ada, `{"content":"other","messageId":"m-1"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
+	var state struct {
+		Rows []struct{ Text string } `json:"recent_messages"`
+	}
+	h.get(at(id, "/snapshot"), ada).want(http.StatusOK).decode(&state)
+	if len(state.Rows) != 1 || state.Rows[0].Text != "hi" {
+		t.Errorf("rows %+v", state.Rows)
+	}
+	// Without an id every one is new.
+	for range 2 {
+		h.post(at(id, "/messages"), ada, `{"content":"again"}`).problem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
+	}
+	h.get(at(id, "/snapshot"), ada).want(http.StatusOK).decode(&state)
+	if len(state.Rows) != 3 {
+		t.Errorf("rows %+v", state.Rows)
+	}
+}
+
+func TestIdempotencyKeys(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id := h.session("ada")
+	send := func(key, body string) reply {
+		return h.rest(http.MethodPost, at(id, "/actions"), request{token: ada, body: body, header: header("Idempotency-Key", key)})
+	}
+	for _, key := range []string{strings.Repeat("k", 65), "a\tb"} {
+		if p := send(key, raised("mail")).problem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "Idempotency-Key" {
+			t.Errorf("%q: %+v", key, p)
+		}
+	}
+	send("k-1", `{"actions":[{"type":"app.badge","appId":"a","count":1}],"messageId":"k-2"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	var one, again struct {
+		MessageID wire.MessageID `json:"messageId"`
+		At        wire.Position  `json:"message_id"`
+	}
+	send("k-1", raised("mail")).want(http.StatusOK).decode(&one)
+	send("k-1", raised("mail")).want(http.StatusOK).decode(&again)
+	if one.MessageID != "k-1" || one.At.IsZero() || again.MessageID != "k-1" {
+		t.Errorf("answers %+v and %+v", one, again)
+	}
+	send("k-1", raised("other")).problem(http.StatusConflict, wire.CodeSessionInvalidState)
+}
+
+// eventsPage is a page of the log.
+type eventsPage struct {
+	Events    []json.RawMessage
+	Next, Top wire.Position
+}
+
+func TestActionsSnapshotAndEventsAgree(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id := h.session("ada")
+	var positions []wire.Position
+	for i := range 7 {
+		var done struct {
+			At wire.Position `json:"message_id"`
+		}
+		h.post(at(id, "/actions"), ada, raised(fmt.Sprint("app-", i))).want(http.StatusOK).decode(&done)
+		positions = append(positions, done.At)
+	}
+	h.post(at(id, "/actions"), ada, `{"actions":[{"type":"window.focus","windowId":"nowhere"}]}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
+
+	// Page by page, the log is the same as what the actions were answered with.
+	mirror := desk.New(id)
+	var seen []wire.Position
+	var page eventsPage
+	for after := ""; ; after = "&after=" + page.Next.String() {
+		page = eventsPage{}
+		h.get(at(id, "/events?limit=3", after), ada).want(http.StatusOK).decode(&page)
+		for _, frame := range page.Events {
+			e, err := wire.Native{}.DecodeEvent(frame)
+			if err != nil {
+				t.Fatalf("%s: %v", frame, err)
+			}
+			if refused, ok := e.Data.(wire.MessageRejected); ok && refused.To != "" {
+				t.Errorf("an answer for one connection is shown to all: %s", frame)
+			}
+			mirror.Apply(e)
+			seen = append(seen, e.At)
+		}
+		if page.Next.Compare(page.Top) >= 0 {
+			break
+		}
+	}
+	for _, p := range positions {
+		if !slices.Contains(seen, p) {
+			t.Errorf("%v is not in the log", p)
+		}
+	}
+	if !slices.IsSortedFunc(seen, wire.Position.Compare) {
+		t.Errorf("out of order: %v", seen)
+	}
+	page = eventsPage{}
+	h.get(at(id, "/events?after=", page.Top.String()), ada) // the zero position is the beginning
+	got := h.get(at(id, "/snapshot"), ada).want(http.StatusOK)
+	var state wire.SessionState
+	if e, err := (wire.Native{}).DecodeEvent(fmt.Appendf(nil, `{"type":"session_state","data":%s}`, got.body)); err != nil {
+		t.Fatal(err)
+	} else {
+		state = e.Data.(wire.SessionState)
+	}
+	if len(state.Badges) != 7 || state.HeartbeatMS == 0 || state.Mode != wire.StateSnapshot {
+		t.Errorf("state %s", got.body)
+	}
+	if hash := got.header.Get("X-State-Hash"); hash == "" || state.LastMessageID == mirror.At() && hash != mirror.Hash() {
+		t.Errorf("hash %q, that of the log is %q", hash, mirror.Hash())
+	}
+}
+
+func TestSnapshotIsCached(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id := h.session("ada")
+	h.post(at(id, "/actions"), ada, raised("mail")).want(http.StatusOK)
+	first := h.get(at(id, "/snapshot"), ada).want(http.StatusOK)
+	etag := first.header.Get("ETag")
+	var state struct {
+		Last string `json:"last_message_id"`
+	}
+	first.decode(&state)
+	if etag != `"`+state.Last+`"` {
+		t.Errorf("ETag %s at %s", etag, state.Last)
+	}
+	again := h.rest(http.MethodGet, at(id, "/snapshot"), request{token: ada, header: header("If-None-Match", etag)}).want(http.StatusNotModified)
+	if len(again.body) != 0 {
+		t.Errorf("body %s", again.body)
+	}
+	h.post(at(id, "/actions"), ada, raised("chat")).want(http.StatusOK)
+	h.rest(http.MethodGet, at(id, "/snapshot"), request{token: ada, header: header("If-None-Match", etag)}).want(http.StatusOK)
+
+	some := h.get(at(id, "/snapshot?monitor=monitor-0&monitor=monitor-1"), ada).want(http.StatusOK)
+	if some.header.Get("X-State-Hash") != "" {
+		t.Error("a part of the state has the hash of the whole")
+	}
+	h.get(at(id, "/snapshot?monitor=no/such"), ada).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+}
+
+func TestPositionsThatAreNotInTheLog(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id := h.session("ada")
+	h.post(at(id, "/actions"), ada, raised("mail")).want(http.StatusOK)
+	for _, after := range []string{"1-1", "9000000000000-0", "18446744073709551615-18446744073709551615"} {
+		if p := h.get(at(id, "/events?after=", after), ada).problem(http.StatusGone, wire.CodeSessionInvalidState); p.Field != "after" {
+			t.Errorf("%s: %+v", after, p)
+		}
+	}
+	for _, after := range []string{"x", "-1", "1--1", "1-9223372036854775808999", "%00"} {
+		h.get(at(id, "/events?after=", after), ada).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	}
+	h.get(at(id, "/events?limit=0"), ada).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	var all eventsPage
+	h.get(at(id, "/events?after=0-0"), ada).want(http.StatusOK).decode(&all)
+	if len(all.Events) == 0 {
+		t.Error("nothing after the beginning")
+	}
+	var none eventsPage
+	h.get(at(id, "/events?after=", all.Next.String()), ada).want(http.StatusOK).decode(&none)
+	if len(none.Events) != 0 || none.Next != all.Next {
+		t.Errorf("after the end: %+v", none)
+	}
+}
+
+// What a body must be, for all routes alike.
+func TestBodies(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id := h.session("ada")
+	for name, tt := range map[string]struct {
+		body, field string
+	}{
+		"not JSON":      {"{", ""},
+		"two values":    {`{"content":"a"} {}`, ""},
+		"not an object": {`[1]`, ""},
+		"no content":    {`{}`, "content"},
+		"null content":  {`{"content":null}`, "content"},
+		"wrong type":    {`{"content":7}`, "content"},
+		"twice":         {`{"content":"a","content":"b"}`, ""},
+		"not UTF-8":     {"{\"content\":\"\xff\"}", ""},
+		"too deep":      {`{"content":"a","x":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, ""},
+		"huge number":   {`{"content":"a","interactions":[{"type":"window.move","timestamp":1e999}]}`, "interactions[0].timestamp"},
+		"NaN":           {`{"content":NaN}`, ""},
+		"bad id":        {`{"content":"a","monitorId":"a b"}`, "monitorId"},
+		"deep field":    {`{"content":"a","interactions":[{"type":"nope","timestamp":1}]}`, "interactions[0].type"},
+	} {
+		got := h.post(at(id, "/messages"), ada, tt.body)
+		got.what += " " + name
+		p := got.problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+		if tt.field != "" && p.Field != tt.field {
+			t.Errorf("%s: field %q of %q, want %q", name, p.Field, p.Detail, tt.field)
+		}
+	}
+	for _, media := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/json; charset=latin1", "json", ";"} {
+		h.rest(http.MethodPost, at(id, "/messages"), request{token: ada, body: `{"content":"a"}`, header: header("Content-Type", media)}).
+			problem(http.StatusUnsupportedMediaType, wire.CodeInvalidMessage)
+	}
+	h.rest(http.MethodPost, at(id, "/messages"), request{token: ada, body: `{"content":"a"}`, header: header("Content-Encoding", "gzip")}).
+		problem(http.StatusUnsupportedMediaType, wire.CodeInvalidMessage)
+	h.rest(http.MethodPost, at(id, "/actions"), request{token: ada, body: raised("mail"), header: header("Content-Type", "Application/JSON; charset=UTF-8")}).
+		want(http.StatusOK)
+	large := `{"content":"` + strings.Repeat("x", 64<<10) + `"}`
+	h.post(at(id, "/messages"), ada, large).problem(http.StatusRequestEntityTooLarge, wire.CodeMessageTooLarge)
+	h.rest(http.MethodPost, at(id, "/messages"), request{token: ada}).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+}
+
+func TestRoutesThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	for _, path := range []string{"/api", "/api/", "/api/nope", "/api/sessions/a/b/c/d", "/nope", "/.env"} {
+		h.get(path, ada).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	}
+	got := h.rest(http.MethodPut, "/api/sessions", request{token: ada})
+	got.problem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		if !strings.Contains(got.header.Get("Allow"), method) {
+			t.Errorf("Allow %q lacks %s", got.header.Get("Allow"), method)
+		}
+	}
+	h.rest("BREW", "/api/sessions", request{token: ada}).problem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
+}
