@@ -9,7 +9,7 @@ import (
 )
 
 // Refusal is why an action may not be done.
-type Refusal struct {
+type Refusal struct { //nolint:errname // it is an answer to whoever asked, not a fault
 	Code   wire.Code
 	Reason string
 }

@@ -2,8 +2,8 @@ package desk_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -133,16 +133,18 @@ func TestUsersAreNotLockedOut(t *testing.T) {
 func TestCheckLimits(t *testing.T) {
 	t.Parallel()
 	shortcut := func(i int) wire.Action {
-		return wire.CreateShortcut{Shortcut: wire.Shortcut{ID: wire.ShortcutID(fmt.Sprint(i)), Type: wire.ShortcutURL}}
+		return wire.CreateShortcut{Shortcut: wire.Shortcut{ID: wire.ShortcutID(strconv.Itoa(i)), Type: wire.ShortcutURL}}
 	}
 	for name, c := range map[string]struct {
 		limit int
 		make  func(i int) wire.Action
 	}{
-		"windows":   {desk.MaxWindows, func(i int) wire.Action { return open(wire.WindowID(fmt.Sprint(i))) }},
-		"dialogs":   {desk.MaxDialogs, func(i int) wire.Action { return wire.DialogConfirm{ID: wire.DialogID(fmt.Sprint(i))} }},
-		"prompts":   {desk.MaxPrompts, func(i int) wire.Action { return wire.PromptShow{Prompt: wire.Prompt{ID: wire.PromptID(fmt.Sprint(i))}} }},
-		"badges":    {desk.MaxBadges, func(i int) wire.Action { return wire.AppBadge{AppID: wire.AppID(fmt.Sprint(i)), Count: 1} }},
+		"windows": {desk.MaxWindows, func(i int) wire.Action { return open(wire.WindowID(strconv.Itoa(i))) }},
+		"dialogs": {desk.MaxDialogs, func(i int) wire.Action { return wire.DialogConfirm{ID: wire.DialogID(strconv.Itoa(i))} }},
+		"prompts": {desk.MaxPrompts, func(i int) wire.Action {
+			return wire.PromptShow{Prompt: wire.Prompt{ID: wire.PromptID(strconv.Itoa(i))}}
+		}},
+		"badges":    {desk.MaxBadges, func(i int) wire.Action { return wire.AppBadge{AppID: wire.AppID(strconv.Itoa(i)), Count: 1} }},
 		"shortcuts": {desk.MaxShortcuts, shortcut},
 	} {
 		t.Run(name, func(t *testing.T) {

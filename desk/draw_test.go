@@ -111,7 +111,7 @@ func drawAnything(t *rapid.T) any {
 	}).Draw(t, "anything")
 }
 
-// folded are the types that mean something to the desktop; ACTIONS comes most
+// drawType draws a type that means something to the desktop; ACTIONS comes most
 // often.
 func drawType(t *rapid.T) string {
 	if rapid.Bool().Draw(t, "actions") {

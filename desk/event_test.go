@@ -333,6 +333,9 @@ func TestRows(t *testing.T) {
 	}
 	s.say(wire.HistoryRewound{})
 	check("")
+	row(1, "", "a")
+	row(2, "", "b")
+	check("1a 2b ") // what is gone takes no room
 }
 
 func TestDeadlines(t *testing.T) {
