@@ -298,7 +298,7 @@ func attachFlags(args []string, wrong *complaints) (own attachArgs, rest []strin
 // localToken reads the token that a hub keeps beside its data for programs of the
 // same user, or is empty.
 func localToken(folder string) string {
-	text, err := os.ReadFile(filepath.Join(folder, "token")) //nolint:gosec // the operator's own folder
+	text, err := os.ReadFile(filepath.Join(folder, tokenFile)) //nolint:gosec // the operator's own folder
 	if err != nil {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 
@@ -32,7 +33,7 @@ func (d *lineDesk) attached(c *client.Client) { d.client = c }
 func (d *lineDesk) event(e client.Event) {
 	// One write per line, so that lines stay whole when two programs share
 	// a terminal.
-	_, _ = d.out.Write(append(e.Raw[:len(e.Raw):len(e.Raw)], '\n'))
+	_, _ = d.out.Write(append(slices.Clip(e.Raw), '\n'))
 	if e.At.IsZero() {
 		return
 	}

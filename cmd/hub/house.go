@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/url"
+	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
@@ -45,6 +48,9 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 	if err != nil {
 		return nil, err
 	}
+	if err := leaveToken(cfg.store, people.InstallationToken()); err != nil {
+		return nil, err
+	}
 	shelf, err := files.Open(cfg.files, files.Config{FileBytes: cfg.door.UploadBytes})
 	if err != nil {
 		return nil, err
@@ -64,6 +70,23 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 	})
 	return &house{people: people, files: shelf, hub: hub, server: server, writers: writers}, nil
 }
+
+// leaveToken puts the token where programs of the same user on the same machine
+// find it, so that `hub attach` just works. Who can read the folder can read
+// every session in it anyway.
+func leaveToken(store storeConfig, token string) error {
+	if store.kind != fileStore || token == "" {
+		return nil
+	}
+	path := filepath.Join(store.folder, tokenFile)
+	if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
+		return fmt.Errorf("leave the token in %s: %w", path, err)
+	}
+	return nil
+}
+
+// tokenFile is beside the data of a file store.
+const tokenFile = "token"
 
 // invitation is the URL to click. With a token for the whole installation it
 // signs the browser in.

@@ -38,6 +38,7 @@ func commands() []command {
 	return []command{
 		{"serve", "[flags]", "run the hub until it is told to stop (the default)", serve},
 		{"attach", "[flags] [SESSION]", "follow a session on this terminal and speak in it; lists sessions without one", attach},
+		{"token", "[url|ticket|key|keys|revoke ID] [flags]", "make, list and end tokens, tickets and API keys", token},
 		{"config", "[flags]", "print the settings serve would use, and where each comes from", printConfig},
 		{"health", "[flags] [URL]", "ask a running hub whether it is up; for container health checks", health},
 		{"version", "", "print the version", printVersion},

@@ -1,0 +1,341 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+func TestParseAttach(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, tokenFile), []byte("local\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		args    []string
+		environ []string
+		want    string // server, token, session, title
+		wrong   int
+	}{
+		"nothing":            {want: "http://127.0.0.1:8080||||false"},
+		"session":            {args: []string{"ses-1", "--json"}, want: "http://127.0.0.1:8080||ses-1||true"},
+		"token of its hub":   {args: []string{"--store", "file:" + folder}, want: "http://127.0.0.1:8080|local|||false"},
+		"not for other hubs": {args: []string{"--store", "file:" + folder, "--server", "http://x"}, want: "http://x||||false"},
+		"variable":           {environ: []string{"HUB_TOKEN=v", "HUB_ADDR=127.0.0.1:9"}, want: "http://127.0.0.1:9|v|||false"},
+		"flag first":         {args: []string{"--token", "f"}, environ: []string{"HUB_TOKEN=v"}, want: "http://127.0.0.1:8080|f|||false"},
+		"URL to click":       {args: []string{"--server=https://x:1/?token=c"}, want: "https://x:1/|c|||false"},
+		"new":                {args: []string{"--new", "My desk"}, want: "http://127.0.0.1:8080|||My desk|false"},
+		"mistakes": {
+			args:  []string{"a b", "extra", "--server", "ftp://x", "--monitor", "a b", "--for", "x", "--until", "x", "--state-hash=0", "--json=yes", "--dance", "--token"},
+			wrong: 10,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var wrong complaints
+			a := parseAttach(program{args: tt.args, environ: tt.environ}, &wrong)
+			if len(wrong) != tt.wrong {
+				t.Errorf("%d mistakes, want %d: %v", len(wrong), tt.wrong, wrong)
+			}
+			if tt.wrong > 0 {
+				return
+			}
+			got := strings.Join([]string{a.server.String(), a.token, string(a.session), a.title, map[bool]string{true: "true", false: "false"}[a.json]}, "|")
+			if got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestParseLine(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]typed{
+		"":                     {},
+		"  \t ":                {},
+		"hello":                {"say", "hello"},
+		"  hello  there ":      {"say", "hello  there"},
+		"//etc":                {"say", "/etc"},
+		"/quit":                {"quit", ""},
+		"/approve":             {"approve", ""},
+		"/deny  d1 ":           {"deny", "d1"},
+		"/answer two words":    {"answer", "two words"},
+		"a\x1b[31mred\x1b[0m":  {"say", "ared"},
+		"bell\x07 del\x7f\x9b": {"say", "bell del"},
+	} {
+		if got, err := parseLine(in); got != want || err != nil {
+			t.Errorf("%q: %+v, %v; want %+v", in, got, err, want)
+		}
+	}
+	for _, in := range []string{"/dance", "/quit now", "/"} {
+		if got, err := parseLine(in); err == nil || got != (typed{}) {
+			t.Errorf("%q: %+v, no error", in, got)
+		}
+	}
+}
+
+func TestAnswerDialog(t *testing.T) {
+	t.Parallel()
+	one := []wire.ApprovalRequest{{DialogID: "a", MonitorID: "monitor-1"}}
+	two := append(slices.Clone(one), wire.ApprovalRequest{DialogID: "b"})
+	for name, tt := range map[string]struct {
+		open []wire.ApprovalRequest
+		id   wire.DialogID
+		want wire.ClientPayload
+		err  string
+	}{
+		"the only one": {one, "", wire.DialogFeedback{DialogID: "a", Confirmed: true, MonitorID: "monitor-1"}, ""},
+		"by id":        {two, "b", wire.DialogFeedback{DialogID: "b", Confirmed: true}, ""},
+		"none":         {nil, "", nil, "no dialog is open"},
+		"which":        {two, "", nil, "which dialog? open are: a, b"},
+		"other":        {one, "x", nil, "which dialog? open are: a"},
+	} {
+		got, err := answerDialog(tt.open, tt.id, true)
+		if got != tt.want || errorText(err) != tt.err {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+func TestAnswerPrompt(t *testing.T) {
+	t.Parallel()
+	choices := []wire.PromptOption{{Value: "y", Label: "Yes"}, {Value: "n", Label: "No"}}
+	choice := wire.OpenPrompt{Prompt: wire.Prompt{ID: "c", Options: choices}}
+	many := wire.OpenPrompt{Prompt: wire.Prompt{ID: "m", Options: choices, MultiSelect: true, InputField: &wire.PromptInput{}}}
+	for name, tt := range map[string]struct {
+		open []wire.OpenPrompt
+		text string
+		want wire.ClientPayload
+		err  string
+	}{
+		"value":    {[]wire.OpenPrompt{choice}, "y", wire.UserPromptResponse{PromptID: "c", SelectedValues: []string{"y"}}, ""},
+		"label":    {[]wire.OpenPrompt{choice}, "No", wire.UserPromptResponse{PromptID: "c", SelectedValues: []string{"n"}}, ""},
+		"many":     {[]wire.OpenPrompt{many}, "y, No", wire.UserPromptResponse{PromptID: "m", SelectedValues: []string{"y", "n"}}, ""},
+		"text":     {[]wire.OpenPrompt{many}, "y, perhaps", wire.UserPromptResponse{PromptID: "m", Text: "y, perhaps"}, ""},
+		"by id":    {[]wire.OpenPrompt{choice, many}, "@m why not", wire.UserPromptResponse{PromptID: "m", Text: "why not"}, ""},
+		"one only": {[]wire.OpenPrompt{choice}, "y,n", nil, "only one choice is possible"},
+		"no such":  {[]wire.OpenPrompt{choice}, "perhaps", nil, `"perhaps" is not one of the choices`},
+		"which":    {[]wire.OpenPrompt{choice, many}, "y", nil, "which prompt? open are: @c, @m"},
+		"none":     {nil, "y", nil, "no prompt is open"},
+		"empty":    {[]wire.OpenPrompt{choice}, "", nil, "want an answer, as in /answer yes"},
+	} {
+		got, err := answerPrompt(tt.open, tt.text)
+		if diff := cmp.Diff(tt.want, got); diff != "" || errorText(err) != tt.err {
+			t.Errorf("%s: %v, %v", name, err, diff)
+		}
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func TestComposeEmit(t *testing.T) {
+	t.Parallel()
+	want := wire.Emit{MonitorID: "monitor-1", Actions: []wire.Action{wire.RefreshApps{}}}
+	for _, text := range []string{
+		`{"type":"desktop.refreshApps"}`, `[{"type":"desktop.refreshApps"}]`,
+		`{"actions":[{"type":"desktop.refreshApps"}],"monitorId":"monitor-1"}`,
+	} {
+		got, err := composeEmit(text, "monitor-1")
+		if diff := cmp.Diff(wire.ClientPayload(want), got); diff != "" || err != nil {
+			t.Errorf("%s: %v, %s", text, err, diff)
+		}
+	}
+	for _, text := range []string{"", "x", "[]", `{"type":"dance"}`, `{}}`, `{"actions":[]},"type":"RESET"`} {
+		if got, err := composeEmit(text, ""); err == nil {
+			t.Errorf("%s: %+v, no error", text, got)
+		}
+	}
+}
+
+// attachRun is a call of attach inside the test.
+type attachRun struct {
+	stdin  *io.PipeWriter
+	stdout *bufio.Scanner
+	stderr *lockedWriter
+	result chan error
+}
+
+// startAttach calls attach with its ends tied to the test.
+func startAttach(t *testing.T, call func(ctx context.Context, p program) error, args ...string) *attachRun {
+	t.Helper()
+	in, stdin := io.Pipe()
+	stdout, out := io.Pipe()
+	r := &attachRun{stdin: stdin, stdout: bufio.NewScanner(stdout), stderr: &lockedWriter{w: &bytes.Buffer{}}, result: make(chan error, 1)}
+	r.stdout.Buffer(nil, maxLine)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		err := call(t.Context(), program{args: args, stdin: in, stdout: out, stderr: r.stderr})
+		out.Close()
+		r.result <- err
+	})
+	t.Cleanup(func() {
+		stdin.Close()
+		stdout.Close()
+		wg.Wait()
+	})
+	return r
+}
+
+// say types a line.
+func (r *attachRun) say(t *testing.T, line string) {
+	t.Helper()
+	if _, err := io.WriteString(r.stdin, line+"\n"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// until reads lines until one contains text.
+func (r *attachRun) until(t *testing.T, text string) string {
+	t.Helper()
+	for r.stdout.Scan() {
+		if strings.Contains(r.stdout.Text(), text) {
+			return r.stdout.Text()
+		}
+	}
+	t.Fatalf("it ended without %q", text)
+	return ""
+}
+
+func TestAttachJSON(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, "--auth", "none", "--store", "file:"+t.TempDir())
+	var list strings.Builder
+	if err := attach(t.Context(), program{args: []string{"--server", h.url}, stdout: &list}); err != nil || !strings.HasPrefix(list.String(), "No sessions yet") {
+		t.Errorf("empty list: %q, %v", list.String(), err)
+	}
+	r := startAttach(t, attach, "--server", h.url, "--new", "A \x1b[31mdesk", "--state-hash=1")
+	var state struct {
+		Session wire.SessionID `json:"session_id"`
+	}
+	if err := json.Unmarshal([]byte(r.until(t, `"type":"session_state"`)), &state); err != nil {
+		t.Fatal(err)
+	}
+	r.say(t, "hello")
+	r.until(t, `"text":"hello"`)
+	r.until(t, `"type":"MESSAGE_REJECTED"`) // there is no agent
+	r.say(t, `{"type":"EMIT","data":{"messageId":"m","actions":[{"type":"app.badge","appId":"mail","count":3}]}}`)
+	r.until(t, `"type":"app.badge"`)
+	var hash struct {
+		Type string        `json:"type"`
+		Hash string        `json:"hash"`
+		At   wire.Position `json:"message_id"`
+	}
+	if err := json.Unmarshal([]byte(r.until(t, `"type":"state"`)), &hash); err != nil {
+		t.Fatal(err)
+	}
+	r.say(t, `{"type":"DANCE"}`)
+	r.until(t, `"type":"error"`)
+
+	// Another one that leaves by itself has the same state at the same position.
+	other := startAttach(t, attach, "--server", h.url, string(state.Session), "--until", hash.At.String(), "--state-hash=1")
+	other.until(t, `"mode":"snapshot"`)
+	other.stdin.Close()
+	for other.stdout.Scan() {
+		_ = other.stdout.Bytes() // how much it sees depends on when it came
+	}
+	if err := <-other.result; err != nil {
+		t.Errorf("it left with %v", err)
+	}
+	list.Reset()
+	if err := attach(t.Context(), program{args: []string{"--server", h.url}, stdout: &list}); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Split(list.String(), "\n"); len(lines) != 3 || !strings.HasPrefix(lines[1], string(state.Session)+"  A desk") {
+		t.Errorf("list:\n%s", list.String())
+	}
+}
+
+func TestAttachEnds(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, "--store", "file:"+t.TempDir())
+	plainURL, token, _ := strings.Cut(h.url, "/?token=")
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"list as a stranger":   {[]string{"--server", plainURL}, "Say who you are with --token or HUB_TOKEN."},
+		"attach as a stranger": {[]string{"--server", plainURL, "ses-12345678"}, "say who you are with --token or HUB_TOKEN"},
+		"no such session":      {[]string{"--server", plainURL, "--token", token, "ses-12345678"}, "hub refused the connection with 404"},
+		"wrong token":          {[]string{"--server", plainURL, "--token", "x", "ses-12345678"}, "hub refused the connection with 401"},
+		"nobody there":         {[]string{"--server", "http://127.0.0.1:1"}, "connection refused"},
+		"mistake":              {[]string{"--server", "x"}, "flag --server: want a URL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := startAttach(t, attach, tt.args...)
+			for r.stdout.Scan() {
+				_ = r.stdout.Bytes() // link states
+			}
+			if err := <-r.result; err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("ended with %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestAttachTerminal types at a terminal whose other end is a real hub.
+func TestAttachTerminal(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, "--auth", "none", "--store", "file:"+t.TempDir())
+	r := startAttach(t, func(ctx context.Context, p program) error {
+		var wrong complaints
+		a := parseAttach(p, &wrong)
+		id, err := a.create(ctx)
+		if err != nil {
+			return err
+		}
+		a.session = id
+		v := &view{out: &lockedWriter{w: p.stdout}, zone: time.UTC}
+		return a.follow(ctx, newTerminalDesk(&a, v), p.stdin, true)
+	}, "--server", h.url, "--new", "--state-hash")
+	r.until(t, "── session ses-")
+	for _, step := range []struct{ say, want string }{
+		{"/dance", "no such command: /dance; see /help"},
+		{"/help", "leave; the session lives on"},
+		{"hello \x1b[2J world", "user: hello  world"},
+		{"", ""},
+		{`/emit {"type":"window.create","windowId":"w","title":"Notes\u001b[2J","bounds":{"x":1,"y":2,"w":30,"h":40},"content":{"renderer":"text","data":"hi"}}`, `+ window "Notes" (w) on monitor-0: hi`},
+		{"/windows", `monitor-0  w  "Notes"  1,2 30×40: hi`},
+		{"/approve", "no dialog is open"},
+		{`/emit {"type":"dialog.confirm","id":"d","title":"Sure?","message":"Really?"}`, "? Sure?: Really?"},
+		{"/approve", "dialog d approved"},
+		{`/emit {"type":"user.prompt.show","id":"p","title":"Which?","message":"One","options":[{"value":"a","label":"A"}]}`, "? Which?: One"},
+		{"/answer b", `"b" is not one of the choices`},
+		{"/answer A", "prompt p answered"},
+		{"/emit {}", "error"},
+		{"/interrupt", ""},
+		{"/reset", `- window "Notes" (w)`},
+		{"/state", "state "},
+	} {
+		r.say(t, step.say)
+		if step.want != "" && step.want != "error" {
+			r.until(t, step.want)
+		}
+	}
+	r.say(t, "/quit")
+	for r.stdout.Scan() {
+		_ = r.stdout.Bytes() // the state at the end
+	}
+	if err := <-r.result; err != nil {
+		t.Error(err)
+	}
+}
