@@ -14,29 +14,38 @@ type answers struct {
 	waiting atomic.Int32 // spares the publisher the lock when nobody waits
 
 	mu sync.Mutex // guards the following
-	by map[wire.MessageID][]chan<- Answer
+	by map[wire.MessageID][]asker
 }
 
-// expect has an answer sent to a channel, which must have room for it.
-func (a *answers) expect(id wire.MessageID, to chan<- Answer) {
+// asker is somebody who waits for an answer.
+type asker struct {
+	conn wire.ConnectionID
+	to   chan<- Answer // with room for it
+}
+
+// expect has an answer sent to somebody.
+func (a *answers) expect(id wire.MessageID, who asker) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.by == nil {
-		a.by = map[wire.MessageID][]chan<- Answer{}
+		a.by = map[wire.MessageID][]asker{}
 	}
-	a.by[id] = append(a.by[id], to)
+	a.by[id] = append(a.by[id], who)
 	a.waiting.Add(1)
 }
 
-// forget ends expect.
-func (a *answers) forget(id wire.MessageID, to chan<- Answer) {
+// forget ends expect, if the answer has not.
+func (a *answers) forget(id wire.MessageID, who asker) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	rest := slices.DeleteFunc(a.by[id], func(c chan<- Answer) bool { return c == to })
-	if len(rest) == len(a.by[id]) {
-		return // answered
-	}
-	a.waiting.Add(-1)
+	a.drop(id, func(other asker) bool { return other.to == who.to })
+}
+
+// drop forgets some of those who wait. The caller has the lock.
+func (a *answers) drop(id wire.MessageID, which func(asker) bool) {
+	before := a.by[id]
+	rest := slices.DeleteFunc(slices.Clone(before), which)
+	a.waiting.Add(int32(len(rest) - len(before))) //nolint:gosec // few
 	if a.by[id] = rest; len(rest) == 0 {
 		delete(a.by, id)
 	}
@@ -50,16 +59,20 @@ func (a *answers) see(events []broadcast.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, e := range events {
-		switch e.Data.(type) {
-		case wire.Actions, wire.MessageAccepted, wire.MessageQueued, wire.MessageRejected:
+		var only wire.ConnectionID
+		switch p := e.Data.(type) {
+		case wire.Actions, wire.MessageAccepted, wire.MessageQueued:
+		case wire.MessageRejected:
+			only = p.To
 		default:
 			continue
 		}
-		id := wire.MessageOf(e.Data)
-		for _, to := range a.by[id] {
-			to <- Answer{At: e.At, Data: e.Data}
-			a.waiting.Add(-1)
-		}
-		delete(a.by, id)
+		a.drop(wire.MessageOf(e.Data), func(who asker) bool {
+			concerned := only == "" || only == who.conn
+			if concerned {
+				who.to <- Answer{At: e.At, Data: e.Data}
+			}
+			return concerned
+		})
 	}
 }

@@ -147,7 +147,7 @@ func (k *keeper) follow(ctx context.Context, lease time.Duration) error {
 	if err := k.settle(ctx, got.state.At()); err != nil {
 		return err
 	}
-	f := &follower{k: k, state: got.state}
+	f := &follower{k: k, state: got.state, quietTo: time.Now()}
 	if lease > 0 {
 		f.claimAt = time.Now().Add(lease + rand.N(claimJitter)) //nolint:gosec // jitter needs no secrecy
 	}

@@ -249,7 +249,7 @@ func next[T wire.ServerPayload](t *testing.T, w *tab, is func(T) bool) T {
 					t.Fatalf("the tab was closed before it saw %T; it saw %s", *new(T), summary(w.seen))
 				}
 				w.seen = append(w.seen, e)
-			case <-time.After(30 * time.Second):
+			case <-time.After(2 * time.Minute):
 				t.Fatalf("the tab never saw %T; it saw %s", *new(T), summary(w.seen))
 			}
 		}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"sync/atomic"
 
@@ -82,8 +83,9 @@ func (r *Room) Ask(ctx context.Context, c Command) (Answer, error) {
 		return Answer{}, asError(err)
 	}
 	answer := make(chan Answer, 1)
-	r.k.answers.expect(id, answer)
-	defer r.k.answers.forget(id, answer)
+	who := asker{conn: cmp.Or(c.From.Connection, nobody), to: answer}
+	r.k.answers.expect(id, who)
+	defer r.k.answers.forget(id, who)
 	if err := r.Deliver(ctx, c); err != nil {
 		return Answer{}, err
 	}

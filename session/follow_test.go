@@ -1,0 +1,295 @@
+package session_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store/redisstore"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// pair is two hubs on one store, the first of which owns the session.
+func pair(t *testing.T, s session.Store, cfg session.Config) (owner, follower *session.Hub, stopOwner func()) {
+	t.Helper()
+	owner, stopOwner = startHub(t, s, "a", cfg)
+	follower, _ = startHub(t, s, "b", cfg)
+	create(t, owner, "ses-1")
+	return owner, follower, stopOwner
+}
+
+// upTo waits until a room's snapshot is at a position.
+func upTo(t *testing.T, r *session.Room, at wire.Position) {
+	t.Helper()
+	for {
+		s, err := r.Snapshot(t.Context(), nil)
+		ok(t, err)
+		if s.LastMessageID.Compare(at) >= 0 {
+			return
+		}
+		select {
+		case <-time.After(time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatalf("the snapshot stays at %v", s.LastMessageID)
+		}
+	}
+}
+
+// fill makes a desktop with something of everything.
+func fill(t *testing.T, r *session.Room) {
+	t.Helper()
+	ask(t, r, says("c", "f1", emit(
+		window("one"), window("two & <three>"), wire.WindowMaximize{WindowID: "one"},
+		wire.WindowLock{WindowID: "one", AgentID: "main-monitor-0-m"},
+		wire.DialogConfirm{ID: "d", Title: "Sure?"}, wire.PromptShow{Prompt: wire.Prompt{ID: "p", Title: "What?"}},
+		wire.ToastShow{Toast: wire.Toast{ID: "t", Message: "x", Duration: 3_600_000}},
+		wire.NotificationShow{Notification: wire.Notification{ID: "n", Title: "x"}},
+		wire.AppBadge{AppID: "mail", Count: 3},
+		wire.CreateShortcut{Shortcut: wire.Shortcut{ID: "s", Label: "Notes", Icon: "n", Type: wire.ShortcutURL, Target: "x"}},
+	)))
+	ask(t, r, says("c", "f2", wire.UserMessage{Content: "hello 안녕", MonitorID: "monitor-1"}))
+	ask(t, r, says("c", "f3", emit(wire.WindowUpdateContent{
+		WindowID: "two & <three>", Operation: wire.UpdateAppend{Data: []byte(`" more"`)},
+	})))
+}
+
+func TestFollowerHasTheSameState(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	a, b, _ := pair(t, s, session.Config{})
+	owner := enter(t, a, "ses-1")
+	fill(t, owner)
+	follower := enter(t, b, "ses-1") // loads some
+	w := watch(t, follower, "conn-b")
+	next(t, w, any1[wire.SessionState])
+	deliver(t, owner, says("c", "", wire.UserInteractions{Interactions: []wire.UserInteraction{
+		{Type: wire.DidMinimizeWindow, WindowID: "two & <three>"},
+		{Type: wire.DidMoveWindow, WindowID: "one", Bounds: &wire.Bounds{X: 9, Y: 9.5, W: 10, H: 1e5}},
+	}}))
+	await(t, s, "ses-1", func(p wire.Presence) bool { return p.Total == 1 }) // the follower's tab
+	at := settled(t, owner)                                                  // and is shown some
+	upTo(t, follower, at)
+	for _, monitors := range [][]wire.MonitorID{nil, {"monitor-1"}, {"monitor-0", "monitor-1"}} {
+		if x, y := snapshotBytes(t, owner, monitors...), snapshotBytes(t, follower, monitors...); !bytes.Equal(x, y) {
+			t.Errorf("snapshots of %v differ:\n%s\n%s", monitors, x, y)
+		}
+	}
+	next(t, w, func(p wire.Actions) bool { _, is := p.Actions[0].(wire.RefreshApps); return is })
+}
+
+func TestCommandsReachTheOwnerElsewhere(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	a, b, _ := pair(t, s, session.Config{})
+	owner, follower := enter(t, a, "ses-1"), enter(t, b, "ses-1")
+	w := watch(t, follower, "conn-b")
+	other := watch(t, owner, "conn-a")
+	deliver(t, follower, says("conn-b", "m1", emit(window("win"))))
+	if e := next(t, w, any1[wire.Emitted]); e.MessageID != "m1" {
+		t.Errorf("the sender hears %+v", e)
+	}
+	got := ask(t, follower, says("conn-b", "m2", emit(wire.WindowFocus{WindowID: "no"})))
+	if p, is := got.Data.(wire.MessageRejected); !is || p.To != "conn-b" {
+		t.Errorf("the refusal is %+v", got.Data)
+	}
+	if e := next(t, w, any1[wire.ErrorNotice]); e.MessageID != "m2" {
+		t.Errorf("the sender hears %+v", e)
+	}
+	// The same message through both doors is one message.
+	hello := wire.UserMessage{Content: "hello"}
+	upTo(t, follower, ask(t, owner, says("conn-a", "m3", hello)).At)
+	again := ask(t, follower, says("conn-b", "m3", hello))
+	if p, is := again.Data.(wire.MessageRejected); !is || !p.Duplicate {
+		t.Errorf("the same message elsewhere is answered with %+v", again.Data)
+	}
+	conflict := ask(t, follower, says("conn-b", "m3", wire.UserMessage{Content: "other"}))
+	if p, is := conflict.Data.(wire.MessageRejected); !is || p.Code != wire.CodeSessionInvalidState || p.To != "conn-b" {
+		t.Errorf("another message with the same id is answered with %+v", conflict.Data)
+	}
+	next(t, other, any1[wire.MessageUpdated])
+	if rows := find[wire.MessageUpdated](history(t, s, "ses-1")); len(rows) != 1 {
+		t.Errorf("the conversation has %d rows, want 1", len(rows))
+	}
+	ok(t, b.Rename(t.Context(), "ses-1", "Elsewhere"))
+	ok(t, b.Share(t.Context(), "ses-1", "bob", session.ShareViewer))
+	i, err := a.Info(t.Context(), "ses-1")
+	ok(t, err)
+	if i.Title != "Elsewhere" || i.Shares["bob"] != session.ShareViewer {
+		t.Errorf("after orders from elsewhere the session is %+v", i)
+	}
+	next(t, w, func(p wire.SessionRenamed) bool { return p.Title == "Elsewhere" })
+}
+
+func TestPresenceOfAllReplicas(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a, b, _ := pair(t, s, session.Config{})
+		owner, follower := enter(t, a, "ses-1"), enter(t, b, "ses-1")
+		watch(t, owner, "conn-a")
+		w := watch(t, follower, "conn-b")
+		time.Sleep(2 * time.Second)
+		state, err := follower.Snapshot(t.Context(), nil)
+		ok(t, err)
+		if state.Connections != 2 || len(state.Presence) != 2 {
+			t.Errorf("present are %+v", state.Presence)
+		}
+		events := len(history(t, s, "ses-1"))
+		time.Sleep(10 * time.Minute)
+		if now := len(history(t, s, "ses-1")); now != events {
+			t.Errorf("while nothing happened %d events were added", now-events)
+		}
+		w.leave()
+		time.Sleep(time.Second)
+		if state, err = owner.Snapshot(t.Context(), nil); err != nil || state.Connections != 1 {
+			t.Errorf("after one left %d are present, %v", state.Connections, err)
+		}
+	})
+}
+
+// The owner disappears without a word. A replica with a tab takes the session
+// over, and the tab notices nothing but that.
+func TestFollowerTakesOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a, b, stop := pair(t, s, session.Config{})
+		owner, err := a.Open(t.Context(), "ses-1")
+		ok(t, err)
+		follower := enter(t, b, "ses-1")
+		w := watch(t, follower, "conn-b")
+		fill(t, owner)
+		time.Sleep(time.Second)
+		before := snapshotBytes(t, follower)
+		stop()
+		began := time.Now()
+		// Commands wait for the new owner.
+		got := ask(t, follower, says("conn-b", "m1", emit(wire.WindowFocus{WindowID: "two & <three>"})))
+		if _, is := got.Data.(wire.Actions); !is {
+			t.Errorf("the command is answered with %+v", got.Data)
+		}
+		if took := time.Since(began); took > 7*time.Second {
+			t.Errorf("events flow again after %v", took)
+		}
+		next(t, w, func(p wire.OwnerChanged) bool { return p.Replica == "b" })
+		next(t, w, func(p wire.Emitted) bool { return p.MessageID == "m1" })
+		if bytes.Equal(before, snapshotBytes(t, follower)) {
+			t.Error("the new owner shows the old state")
+		}
+		// The dialog's minute goes on.
+		closed := next(t, w, any1[wire.DialogClosed])
+		if took := time.Since(began); closed.Reason != wire.ClosedExpired || took < 50*time.Second || took > time.Minute {
+			t.Errorf("the dialog is closed after %v with %+v", took, closed)
+		}
+		time.Sleep(time.Minute)
+		state, err := follower.Snapshot(t.Context(), nil)
+		ok(t, err)
+		if state.Connections != 1 || state.Owner != "b" {
+			t.Errorf("the predecessor's tabs are still there: %+v", state)
+		}
+	})
+}
+
+func TestDrainHandsOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a, b, _ := pair(t, s, session.Config{})
+		owner, follower := enter(t, a, "ses-1"), enter(t, b, "ses-1")
+		wa, wb := watch(t, owner, "conn-a"), watch(t, follower, "conn-b")
+		fill(t, owner)
+		began := time.Now()
+		a.Drain(t.Context())
+		next(t, wb, func(p wire.OwnerChanged) bool { return p.Replica == "b" })
+		next(t, wa, func(p wire.OwnerChanged) bool { return p.Replica == "b" })
+		if took := time.Since(began); took > time.Second {
+			t.Errorf("a hand-over takes %v", took)
+		}
+		if _, err := a.Open(t.Context(), "ses-1"); code(err) != wire.CodeStoreUnavailable {
+			t.Errorf("a draining hub opens a session: %v", err)
+		}
+		// The tab that is still here goes on, through the new owner.
+		deliver(t, owner, says("conn-a", "m1", emit(window("late"))))
+		next(t, wa, func(p wire.Emitted) bool { return p.MessageID == "m1" })
+		next(t, wb, func(p wire.Actions) bool { return p.MessageID == "m1" })
+	})
+}
+
+func TestDeleteClosesTabsEverywhere(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"owner", "follower"} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			s := openStore(t)
+			a, b, _ := pair(t, s, session.Config{})
+			owner, follower := enter(t, a, "ses-1"), enter(t, b, "ses-1")
+			tabs := []*tab{watch(t, owner, "conn-a"), watch(t, follower, "conn-b")}
+			hub := map[string]*session.Hub{"owner": a, "follower": b}[by]
+			ok(t, hub.Delete(t.Context(), "ses-1"))
+			for _, w := range tabs {
+				if c := <-w.closed; c != wire.CloseExpired {
+					t.Errorf("a tab is closed with %d", c)
+				}
+			}
+			if _, err := a.Open(t.Context(), "ses-1"); code(err) != wire.CodeSessionNotFound {
+				t.Errorf("a deleted session is opened: %v", err)
+			}
+			if err := owner.Deliver(t.Context(), says("c", "m", emit(window("w")))); err == nil {
+				t.Error("a deleted session takes commands")
+			}
+			create(t, a, "ses-1") // and may be made again
+			ask(t, enter(t, b, "ses-1"), says("c", "m", emit(window("w"))))
+		})
+	}
+}
+
+// Two replicas on Redis, the way it is done in earnest.
+func TestTwoReplicasOnRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t)
+	open := func() *redisstore.Store {
+		client := server.Client(t)
+		s, err := redisstore.Open(t.Context(), client, redisstore.Config{})
+		ok(t, err)
+		t.Cleanup(func() { ok(t, s.Close()) })
+		return s
+	}
+	sa, sb := open(), open()
+	cfg := session.Config{Lease: time.Second}
+	a, stop := startHub(t, sa, "a", cfg)
+	b, _ := startHub(t, sb, "b", cfg)
+	create(t, a, "ses-1")
+	owner, err := a.Open(t.Context(), "ses-1")
+	ok(t, err)
+	follower := enter(t, b, "ses-1")
+	w := watch(t, follower, "conn-b")
+	fill(t, owner)
+	for i := range 100 {
+		id := wire.MessageID(fmt.Sprintf("m%d", i))
+		deliver(t, follower, says("conn-b", id, emit(wire.AppBadge{AppID: "n", Count: uint64(i)})))
+		if e := next(t, w, any1[wire.Emitted]); e.MessageID != id {
+			t.Fatalf("answer %d is %+v", i, e)
+		}
+	}
+	upTo(t, follower, settled(t, owner))
+	for x, y := []byte(nil), []byte{1}; !bytes.Equal(x, y); {
+		// Presence may be told in between.
+		x, y = snapshotBytes(t, owner), snapshotBytes(t, follower)
+		if t.Context().Err() != nil {
+			t.Fatalf("snapshots differ:\n%s\n%s", x, y)
+		}
+	}
+	stop()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	if _, err := follower.Ask(ctx, says("conn-b", "after", emit(window("late")))); err != nil {
+		t.Fatalf("nobody took over: %v", err)
+	}
+	next(t, w, func(p wire.OwnerChanged) bool { return p.Replica == "b" })
+	next(t, w, func(p wire.Emitted) bool { return p.MessageID == "after" })
+}
