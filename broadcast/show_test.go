@@ -23,12 +23,12 @@ func TestManyTabsSeeTheSame(t *testing.T) {
 	defer w.Close()
 	b := newBench(t, broadcast.Config{Writers: w})
 	var tabs []*tab
-	for i := range 300 {
+	for i := range 150 {
 		form := []broadcast.Form{broadcast.FormNative, broadcast.FormBatch, broadcast.FormSSE}[i%3]
 		tabs = append(tabs, b.attach(broadcast.TabConfig{Form: form, Who: who(fmt.Sprint("c", i))}))
 	}
 	var all []broadcast.Event
-	for i := range 100 {
+	for i := range 40 {
 		all = append(all, b.show(titles(1+i%4)...)...)
 	}
 	var wg sync.WaitGroup

@@ -1,0 +1,360 @@
+package broadcast_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// narrow makes a connection take little at a time.
+func narrow(t *testing.T, server, client net.Conn) {
+	t.Helper()
+	for _, c := range []net.Conn{server, client} {
+		tcp := c.(*net.TCPConn)
+		if err := errors.Join(tcp.SetReadBuffer(4096), tcp.SetWriteBuffer(4096)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Whatever is written by whom, and however little the socket takes at a time,
+// frames are whole and in order, and nothing is between the bytes of one.
+func TestPartialWrites(t *testing.T) {
+	t.Parallel()
+	for name, form := range map[string]broadcast.Form{"native": broadcast.FormNative, "batch": broadcast.FormBatch} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const rounds = 60
+			b := newBench(t, broadcast.Config{RingBytes: 64 << 10})
+			server, client := tcpPair(t)
+			narrow(t, server, client)
+			c := b.attachTo(server, client, broadcast.TabConfig{Form: form, Who: who("c")})
+			var all []broadcast.Event
+			published := make(chan struct{})
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				defer close(published)
+				for i := range rounds {
+					size := []int{10, 300, 3000, 6000}[i%4]
+					all = append(all, b.show(title(i), wire.SessionRenamed{Title: strings.Repeat("x", size)})...)
+				}
+			})
+			wg.Go(func() {
+				for i := range rounds {
+					text := fmt.Sprint(i)
+					frame := append([]byte{0x8a, byte(len(text))}, text...)
+					if n, err := c.WriteControl(frame); n != len(frame) || err != nil {
+						t.Errorf("pong %d: %d, %v", i, n, err)
+						return
+					}
+				}
+			})
+			wg.Go(func() {
+				for i := range rounds {
+					c.Send(wire.Event{Data: wire.GoElsewhere{AfterMS: i}})
+				}
+			})
+			c.greeting()
+			var seen []wire.Position
+			pongs, sent := 0, 0
+			for len(seen) < 2*rounds || pongs < rounds || sent < rounds {
+				if len(c.lines) == 0 {
+					if op, _ := c.in.Peek(1); len(op) == 1 && op[0] == 0x8a {
+						_, payload, err := readFrame(c.in)
+						if err != nil || string(payload) != fmt.Sprint(pongs) {
+							t.Fatalf("pong %q, %v, want %d", payload, err, pongs)
+						}
+						pongs++
+						continue
+					}
+				}
+				switch e := c.next(); p := e.Data.(type) {
+				case wire.GoElsewhere:
+					if p.AfterMS != sent {
+						t.Fatalf("got %d, want %d", p.AfterMS, sent)
+					}
+					sent++
+				default:
+					seen = append(seen, e.At)
+				}
+			}
+			<-published
+			for i, e := range all {
+				if seen[i] != e.At {
+					t.Fatalf("event %d is %v, want %v", i, seen[i], e.At)
+				}
+			}
+			wg.Wait()
+			// It has caught up, so the next is written at once again.
+			c.expect(b.show(title(1))...)
+		})
+	}
+}
+
+// pipe connects a tab through a pipe, which takes a byte only when one is read.
+func (b *bench) pipe(cfg broadcast.TabConfig) *tab {
+	b.t.Helper()
+	server, client := net.Pipe()
+	return b.attachTo(server, client, cfg)
+}
+
+func TestStoppedTabIsGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, broadcast.Config{WriteTimeout: 8 * time.Second})
+		c := b.pipe(broadcast.TabConfig{})
+		start := time.Now()
+		if got := <-c.closed; got.code != wire.CloseTooSlow {
+			t.Errorf("closed with %v", got)
+		}
+		if took := time.Since(start); took != 8*time.Second {
+			t.Errorf("given up after %v", took)
+		}
+		// Its close frame is tried for a moment only.
+		start = time.Now()
+		if _, err := c.WriteControl([]byte{0x88, 0}); err == nil {
+			t.Error("a close frame was written to a stopped tab")
+		}
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("tried for %v", took)
+		}
+		b.show(title(1))
+	})
+}
+
+// A tab that takes a little now and then is slow, not stopped.
+func TestSlowTabIsNotGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, broadcast.Config{WriteTimeout: 8 * time.Second})
+		c := b.pipe(broadcast.TabConfig{})
+		all := b.show(titles(3)...)
+		c.in.Reset(slowly{c.Conn})
+		c.greeting()
+		c.expect(all...)
+		select {
+		case got := <-c.closed:
+			t.Errorf("closed with %v", got)
+		default:
+		}
+	})
+}
+
+// slowly reads a little now and then.
+type slowly struct{ io.Reader }
+
+func (s slowly) Read(p []byte) (int, error) {
+	time.Sleep(3 * time.Second)
+	return s.Reader.Read(p[:min(len(p), 40)])
+}
+
+// A close frame after a frame that was half written waits for the other half.
+func TestCloseFrameComesAfterTheRest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, broadcast.Config{})
+		c := b.pipe(broadcast.TabConfig{})
+		half := make([]byte, 30)
+		if _, err := io.ReadFull(c.Conn, half); err != nil {
+			t.Fatal(err)
+		}
+		b.Close(wire.CloseDraining, "drain")
+		<-c.closed
+		done := make(chan error)
+		go func() {
+			_, err := c.WriteControl([]byte{0x88, 0})
+			done <- err
+		}()
+		c.in.Reset(io.MultiReader(strings.NewReader(string(half)), c.Conn))
+		c.greeting()
+		if op, _, err := readFrame(c.in); op != 8 || err != nil {
+			t.Errorf("got %d, %v", op, err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Control frames of a tab that is busy wait for their turn, and not for ever.
+func TestControlFramesOfABusyTab(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, broadcast.Config{})
+		c := b.pipe(broadcast.TabConfig{})
+		done := make(chan error)
+		pong := func() {
+			_, err := c.WriteControl([]byte{0x8a, 0})
+			done <- err
+		}
+		go pong()
+		synctest.Wait()
+		c.greeting()
+		if op, _, err := readFrame(c.in); op != 10 || err != nil {
+			t.Errorf("got %d, %v", op, err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		b.show(title(1))
+		go pong()
+		go pong()
+		if err := errors.Join(<-done, <-done); err == nil {
+			t.Error("pongs were written to a stopped tab")
+		}
+		if got := <-c.closed; got.code != wire.CloseTooSlow {
+			t.Errorf("closed with %v", got)
+		}
+	})
+}
+
+// The control frame itself may be what a tab does not take.
+func TestControlFrameThatIsNotTaken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, broadcast.Config{})
+		c := b.pipe(broadcast.TabConfig{})
+		c.greeting()
+		synctest.Wait()
+		start := time.Now()
+		if _, err := c.WriteControl([]byte{0x8a, 0}); err == nil {
+			t.Error("it was written")
+		}
+		if took := time.Since(start); took != 10*time.Second {
+			t.Errorf("tried for %v", took)
+		}
+		if got := <-c.closed; got.code != wire.CloseTooSlow {
+			t.Errorf("closed with %v", got)
+		}
+	})
+}
+
+func TestAnswersThatAreNotTaken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, broadcast.Config{})
+		c := b.pipe(broadcast.TabConfig{})
+		for range 20 {
+			c.Send(wire.Event{Data: wire.GoElsewhere{Reason: strings.Repeat("x", 5000)}})
+		}
+		if got := <-c.closed; got.code != wire.CloseTooSlow {
+			t.Errorf("closed with %v", got)
+		}
+	})
+}
+
+// A tab that falls off the ring reads on from the log; when the log has moved on
+// too it gets a snapshot, but not for ever.
+func TestTabThatFallsBehind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, broadcast.Config{RingEvents: 10, WriteTimeout: time.Hour})
+		c := b.pipe(broadcast.TabConfig{})
+		fall := func() []broadcast.Event {
+			synctest.Wait() // it waits for us with what it has in hand
+			var all []broadcast.Event
+			for range 50 {
+				all = append(all, b.show(titles(10)...)...)
+			}
+			return all
+		}
+		all := fall()
+		c.greeting()
+		c.expect(all...)
+		b.show(title(1))
+		hand := b.Head()
+		fall()
+		b.src.trim(20)
+		for {
+			e := c.next()
+			if s, ok := e.Data.(wire.SessionState); ok {
+				if s.Reason != wire.SnapshotTrimmed || s.LastMessageID != b.Head() {
+					t.Errorf("got %+v", s)
+				}
+				break
+			}
+			if e.At != hand {
+				t.Fatalf("got %v, want %v", e.At, hand)
+			}
+			hand.Seq++
+		}
+		for range 2 {
+			time.Sleep(31 * time.Second)
+			b.show(title(1))
+			fall()
+			b.src.trim(20)
+			for found := false; !found; {
+				_, found = c.next().Data.(wire.SessionState)
+			}
+		}
+		time.Sleep(20 * time.Second)
+		b.show(title(1))
+		fall()
+		b.src.trim(20)
+		for {
+			if _, err := c.line(); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			select {
+			case got := <-c.closed:
+				if got.code != wire.CloseTooSlow {
+					t.Errorf("closed with %v", got)
+				}
+				return
+			default:
+			}
+		}
+	})
+}
+
+// While the store is away a tab that needs it waits, and is served again after.
+func TestCatchUpWaitsForTheStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, broadcast.Config{RingEvents: 10})
+		c := b.pipe(broadcast.TabConfig{})
+		synctest.Wait()
+		var all []broadcast.Event
+		for range 5 {
+			all = append(all, b.show(titles(10)...)...)
+		}
+		b.src.mu.Lock()
+		b.src.err = store.ErrUnavailable
+		b.src.mu.Unlock()
+		c.greeting()
+		time.Sleep(time.Minute)
+		b.src.mu.Lock()
+		b.src.err = nil
+		b.src.mu.Unlock()
+		c.expect(all...)
+	})
+}
+
+func TestDetachEndsAWrite(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, broadcast.Config{})
+		c := b.pipe(broadcast.TabConfig{})
+		synctest.Wait()
+		c.Detach()
+		if b.Tabs() != 0 {
+			t.Errorf("%d tabs", b.Tabs())
+		}
+		select {
+		case got := <-c.closed:
+			t.Errorf("closed with %v", got)
+		default:
+		}
+	})
+}
