@@ -34,6 +34,14 @@ func TestPositions(t *testing.T) {
 	if s.Title() != "older" || s.At() != (wire.Position{Epoch: 1}) {
 		t.Errorf("after an older snapshot: title %q at %v", s.Title(), s.At())
 	}
+	kept := func(at wire.Position, title string) {
+		s.Apply(wire.Event{At: at, Data: wire.SessionState{Mode: wire.StateSnapshot, Title: title}})
+	}
+	kept(wire.Position{Epoch: 3, Seq: 1}, "in the log")
+	kept(wire.Position{Epoch: 3}, "in the log before")
+	if s.Title() != "in the log" || s.At() != (wire.Position{Epoch: 3, Seq: 1}) {
+		t.Errorf("after a snapshot in the log: title %q at %v", s.Title(), s.At())
+	}
 }
 
 func TestMonitors(t *testing.T) {

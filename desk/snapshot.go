@@ -103,13 +103,12 @@ func HashOf(state wire.SessionState) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// load makes the state that of a snapshot.
+// load makes the state that of a snapshot, wherever it was taken.
 func (s *State) load(p wire.SessionState) {
 	for _, t := range s.each() {
 		t.empty()
 	}
 	s.streams, s.rowBytes = nil, 0
-	s.at = p.LastMessageID
 	s.about.put(only{}, about{Title: p.Title, Owner: p.Owner})
 	s.presence.put(only{}, wire.Presence{Connections: p.Presence, Total: p.Connections})
 	for _, m := range p.Monitors {

@@ -50,22 +50,28 @@ func (s *State) At() wire.Position { return s.at }
 
 // Apply folds an event in. Events must come in the order of the log; one that is
 // not newer than [State.At] changes nothing. A session_state in mode snapshot
-// replaces everything. Types that mean nothing to the desktop only move the
-// position.
+// replaces everything, be it in the log or, without a position, the first word of
+// a connection, which may also lead back. Types that mean nothing to the desktop
+// only move the position.
 //
 // What an event carries is shared with the state and with snapshots, so nobody
 // may change it afterwards.
 func (s *State) Apply(e wire.Event) {
-	if p, ok := e.Data.(wire.SessionState); ok {
-		if p.Mode == wire.StateSnapshot {
-			s.load(p)
-		}
+	p, whole := e.Data.(wire.SessionState)
+	whole = whole && p.Mode == wire.StateSnapshot
+	if greeting := whole && e.At.IsZero(); greeting {
+		s.load(p)
+		s.at = p.LastMessageID
 		return
 	}
 	if e.At.Compare(s.at) <= 0 {
 		return
 	}
 	s.at = e.At
+	if whole {
+		s.load(p)
+		return
+	}
 	now := millis(e.Time)
 	if p, ok := e.Data.(wire.MessageRejected); ok && p.To != "" {
 		return // all others do not even learn the time from it
