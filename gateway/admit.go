@@ -49,10 +49,10 @@ func (s *Server) admit(next echo.HandlerFunc) echo.HandlerFunc {
 			s.refused.hosts.Add(1)
 			return misdirected(http.StatusMisdirectedRequest, "This hub is not known by that name; see the setting hosts.")
 		}
-		origin := r.Header.Get(echo.HeaderOrigin)
+		said, origin := r.Header.Values(echo.HeaderOrigin), r.Header.Get(echo.HeaderOrigin)
 		foreign := origin != "" && slices.Contains(s.origins, strings.ToLower(origin))
 		switch {
-		case len(r.Header.Values(echo.HeaderOrigin)) > 1,
+		case len(said) > 1 || len(said) == 1 && origin == "",
 			origin != "" && !foreign && !s.isOwnOrigin(r, origin),
 			origin == "" && changes(r) && isFromElsewhere(r),
 			origin == "" && s.leansOnCookie(c) && needsOrigin(r):
@@ -79,19 +79,23 @@ func (s *Server) knowsHost(r *http.Request) bool {
 	if err != nil {
 		return false
 	}
-	if addr.Unmap().IsLoopback() {
+	if addr.IsLoopback() {
 		return true
 	}
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
-	return local != nil && local.AddrPort().Addr().Unmap().WithZone("") == addr.Unmap().WithZone("")
+	return local != nil && local.AddrPort().Addr().Unmap().WithZone("") == addr
 }
 
-// hostName is the name in a Host header, without port, case and final dot.
+// hostName is the name or address in a Host header, without port, case and final
+// dot.
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return addr.Unmap().WithZone("").String()
+	}
 	return strings.TrimSuffix(strings.ToLower(host), ".")
 }
 

@@ -1,0 +1,44 @@
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+)
+
+// Who listens on all addresses is known by the one a connection came in by.
+func TestAddressOfTheConnectionIsAKnownHost(t *testing.T) {
+	t.Parallel()
+	s := New(Config{}, slog.New(slog.DiscardHandler), Deps{})
+	for host, want := range map[string]bool{
+		"192.0.2.7": true, "192.0.2.7:8080": true, "[::ffff:192.0.2.7]:8080": true, "192.0.2.8": false, "example.org": false, "": false,
+	} {
+		ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: net.ParseIP("192.0.2.7"), Port: 8080})
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
+		r.Host = host
+		if got := s.knowsHost(r); got != want {
+			t.Errorf("%q: %v", host, got)
+		}
+	}
+}
+
+// Only those who are asked to are believed that the browser speaks TLS.
+func TestWhoIsBelievedAboutTLS(t *testing.T) {
+	t.Parallel()
+	s := New(Config{TrustedProxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("2001:db8::/32")}},
+		slog.New(slog.DiscardHandler), Deps{})
+	for peer, want := range map[string]bool{
+		"10.1.2.3:99": true, "[2001:db8::1]:99": true, "[::ffff:10.1.2.3]:99": true, "192.0.2.1:99": false, "[2001:db9::1]:99": false, "@": false,
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		r.RemoteAddr = peer
+		r.Header.Set("X-Forwarded-Proto", "https")
+		if got := s.isSecure(r); got != want {
+			t.Errorf("%s: %v", peer, got)
+		}
+	}
+}

@@ -1,0 +1,431 @@
+package gateway_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// The rows of the attack table that concern requests. Those about sockets are
+// beside this file; each test has the number of its row.
+
+// foreignOrigins are those of pages that have no business here, for a hub at addr.
+func foreignOrigins(addr string) []string {
+	return []string{
+		"https://evil.example", "null", "http://" + addr + ".evil.example", "http://" + addr + "@evil.example",
+		"http://good@" + addr, "https://" + addr, "http://127.0.0.1", "http://127.0.0.1:1", "//" + addr, addr, "http://" + addr + "/",
+		"http://" + addr + "/x", "http://" + addr + "?", "http://" + addr + "#", "http://", "file://", "chrome-extension://" + addr, " ",
+		"http://" + addr + ", http://evil.example", "http://[::1]:99999", "http://localhost.evil.example",
+	}
+}
+
+func TestAttack01RequestsFromForeignOrigins(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id := h.session("ada")
+	all := 0
+	for _, origin := range foreignOrigins(h.addr) {
+		// Nothing is looked up: what is not there is refused in the same way.
+		for _, path := range []string{at(id, "/actions"), at("ses-nobody", "/actions"), "/api/nope"} {
+			h.rest(http.MethodPost, path, request{token: ada, body: raised("mail"), header: header("Origin", origin)}).
+				problem(http.StatusForbidden, wire.CodeForbidden)
+			all++
+		}
+	}
+	for _, path := range []string{at(id, "/events"), at(id, "/snapshot"), "/"} {
+		for _, accept := range []string{"text/event-stream", "*/*"} {
+			h.rest(http.MethodGet, path, request{token: ada, header: header("Origin", "https://evil.example", "Accept", accept)}).
+				problem(http.StatusForbidden, wire.CodeForbidden)
+			all++
+		}
+	}
+	if got := h.server.Refusals().Origins; got != uint64(all) {
+		t.Errorf("%d refused origins were counted, want %d", got, all)
+	}
+	if log := h.get(at(id, "/events"), ada).want(http.StatusOK); contains(log.body, "app.badge") {
+		t.Errorf("it had an effect: %s", log.body)
+	}
+}
+
+func TestAttack02RequestsFromSandboxedFrames(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, inMode(auth.ModeNone))
+	// Not even where everybody is let in, and not for looking either.
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+		h.rest(method, "/api/sessions", request{header: header("Origin", "null")}).problem(http.StatusForbidden, wire.CodeForbidden)
+	}
+	h.post("/api/sessions", "", "").want(http.StatusCreated)
+}
+
+func TestAttack03RequestsToReboundNames(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, inMode(auth.ModeNone), func(p *plan) { p.door.Hosts = []string{"Desk.Example.org:8443", "192.0.2.7", "[2001:db8::7]"} })
+	_, port, err := net.SplitHostPort(h.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := []string{
+		"evil.example", "evil.example:" + port, "localhost.evil.example", "127.0.0.1.evil.example", "evillocalhost", "192.0.2.8", "0.0.0.0",
+		"desk.example.org.evil.example", "127.1", "2130706433", "0x7f000001", "[::ffff:192.0.2.8]", "169.254.169.254", "evil.example.", "*",
+	}
+	for _, host := range bad {
+		for _, path := range []string{"/", "/api/sessions", "/healthz", "/api/nope", "/api/sessions/x/events"} {
+			h.rest(http.MethodGet, path, request{host: host, header: header("Origin", "http://"+host)}).
+				problem(http.StatusMisdirectedRequest, wire.CodeInvalidMessage)
+		}
+	}
+	if got, want := h.server.Refusals().Hosts, uint64(5*len(bad)); got != want {
+		t.Errorf("%d refused hosts were counted, want %d", got, want)
+	}
+	for _, host := range []string{
+		h.addr, "localhost", "localhost:1", "LOCALHOST:" + port, "localhost.", "a.localhost", "127.0.0.1", "127.9.9.9:80", "[::1]:80",
+		"[::ffff:127.0.0.1]", "desk.example.org", "DESK.example.ORG:99", "desk.example.org.", "192.0.2.7:8080", "[2001:db8::7]:80", "[2001:DB8:0::7]",
+	} {
+		h.rest(http.MethodGet, "/api/sessions", request{host: host}).want(http.StatusOK)
+	}
+	anyName := newHall(t, func(p *plan) { p.door.Hosts = []string{"*"} })
+	anyName.rest(http.MethodGet, "/healthz", request{host: "whatever.example"}).want(http.StatusOK)
+}
+
+func TestAttack04OwnOriginsAndListedOnes(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, func(p *plan) {
+		p.door.Hosts, p.door.Origins = []string{"desk.example.org"}, []string{"https://Other.example", "http://localhost:5173/"}
+	})
+	ada := h.user("ada")
+	for _, r := range []struct{ host, origin string }{
+		{h.addr, "http://" + h.addr}, {"desk.example.org", "http://desk.example.org"}, {"desk.example.org:80", "http://desk.example.org"},
+		{"desk.example.org:8080", "http://desk.example.org:8080"}, {h.addr, "https://other.example"}, {h.addr, "http://localhost:5173"},
+		{"localhost:8080", "http://localhost:8080"}, {"[::1]:8080", "http://[::1]:8080"},
+	} {
+		h.rest(http.MethodPost, "/api/sessions", request{token: ada, host: r.host, header: header("Origin", r.origin)}).want(http.StatusCreated)
+	}
+	for _, r := range []struct{ host, origin string }{
+		{"desk.example.org:8080", "http://desk.example.org"}, {"localhost:8080", "http://127.0.0.1:8080"}, {h.addr, "http://other.example"},
+		{h.addr, "https://other.example:8443"}, {h.addr, "http://localhost:5174"}, {h.addr, "https://x.other.example"}, {h.addr, "https://other.example.evil.example"},
+	} {
+		h.rest(http.MethodPost, "/api/sessions", request{token: ada, host: r.host, header: header("Origin", r.origin)}).
+			problem(http.StatusForbidden, wire.CodeForbidden)
+	}
+	// Two origins are none.
+	two := header("Origin", "http://"+h.addr)
+	two.Add("Origin", "https://evil.example")
+	h.rest(http.MethodPost, "/api/sessions", request{token: ada, header: two}).problem(http.StatusForbidden, wire.CodeForbidden)
+}
+
+func TestPagesOfListedOriginsAreAnswered(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, func(p *plan) { p.door.Origins = []string{"https://other.example"} })
+	ask := h.rest(http.MethodOptions, "/api/sessions", request{header: header(
+		"Origin", "https://other.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,content-type",
+	)}).want(http.StatusNoContent)
+	if ask.header.Get("Access-Control-Allow-Origin") != "https://other.example" || !strings.Contains(ask.header.Get("Access-Control-Allow-Methods"), "POST") ||
+		!strings.Contains(ask.header.Get("Access-Control-Allow-Headers"), "Authorization") || ask.header.Get("Vary") != "Origin" {
+		t.Errorf("preflight %v", ask.header)
+	}
+	got := h.rest(http.MethodGet, "/api/me", request{token: h.user("ada"), header: header("Origin", "https://other.example")}).want(http.StatusOK)
+	if got.header.Get("Access-Control-Allow-Origin") != "https://other.example" {
+		t.Errorf("answer %v", got.header)
+	}
+	h.rest(http.MethodOptions, "/api/sessions", request{header: header("Origin", "https://evil.example", "Access-Control-Request-Method", "POST")}).
+		problem(http.StatusForbidden, wire.CodeForbidden)
+	// Own pages need no permission, and get none.
+	own := h.rest(http.MethodGet, "/api/me", request{token: h.user("ada"), header: header("Origin", "http://"+h.addr)}).want(http.StatusOK)
+	if own.header.Get("Access-Control-Allow-Origin") != "" {
+		t.Errorf("answer %v", own.header)
+	}
+}
+
+func TestAttack06ChangesByCookieWithoutOrigin(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	c := cookieOf(t, h.post("/api/login", "", `{"token":"`+h.user("ada")+`"}`).want(http.StatusOK))
+	cookie := c.Name + "=" + c.Value
+	id := h.session("ada")
+	for _, r := range []struct{ method, path, body string }{
+		{http.MethodPost, "/api/sessions", ""},
+		{http.MethodDelete, at(id), ""},
+		{http.MethodPost, at(id, "/actions"), raised("mail")},
+		{http.MethodPut, at(id, "/files/x"), "x"},
+		{http.MethodPost, "/api/logout", ""},
+		{http.MethodPost, "/api/ws-ticket", ""},
+	} {
+		for _, site := range []string{"", "cross-site", "same-site", "none"} {
+			head := header("Cookie", cookie)
+			if site != "" {
+				head.Set("Sec-Fetch-Site", site)
+			}
+			h.rest(r.method, r.path, request{body: r.body, header: head}).problem(http.StatusForbidden, wire.CodeForbidden)
+		}
+	}
+	// Looking is harmless, and pages of our own may do everything.
+	h.rest(http.MethodGet, "/api/sessions", request{header: header("Cookie", cookie)}).want(http.StatusOK)
+	h.rest(http.MethodPost, "/api/sessions", request{header: header("Cookie", cookie, "Sec-Fetch-Site", "same-origin")}).want(http.StatusCreated)
+	h.rest(http.MethodPost, "/api/sessions", request{header: h.own(c)}).want(http.StatusCreated)
+	// A token is not sent by itself, cookie or not.
+	h.rest(http.MethodPost, "/api/sessions", request{token: h.user("ada"), header: header("Cookie", cookie)}).want(http.StatusCreated)
+	// Where nobody has to say who they are, the browser's word counts.
+	open := newHall(t, inMode(auth.ModeNone))
+	open.rest(http.MethodPost, "/api/sessions", request{header: header("Sec-Fetch-Site", "cross-site")}).problem(http.StatusForbidden, wire.CodeForbidden)
+	// Forms of other pages cannot say that they are JSON.
+	open.rest(http.MethodPost, "/api/sessions", request{body: `{"title":"x"}`, header: header("Content-Type", "text/plain")}).
+		problem(http.StatusUnsupportedMediaType, wire.CodeInvalidMessage)
+}
+
+func TestAttack18SessionIDsInPaths(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	h.session("ada")
+	unknown := h.get(at("ses-nobody"), ada)
+	unknown.problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	foreign := h.get(at(h.session("bob")), ada)
+	if foreign.status != unknown.status || !bytes.Equal(foreign.body, unknown.body) {
+		t.Errorf("a foreign session is %d %s, one that is not there %d %s", foreign.status, foreign.body, unknown.status, unknown.body)
+	}
+	for _, id := range []string{
+		"..%2Fx", "%2e%2e", strings.Repeat("x", 10<<10), "%ED%95%9C", "%7Bp1%7D", "a%00b", "a%0Ab", "a%20b", "a%2F..%2Fb", "*", "ses-1%0D%0A", "%FF",
+	} {
+		for _, r := range []struct{ method, path, body string }{
+			{http.MethodGet, "", ""}, {http.MethodGet, "/snapshot", ""}, {http.MethodGet, "/events", ""}, {http.MethodGet, "/files/x", ""},
+			{http.MethodDelete, "", ""}, {http.MethodPost, "/messages", `{"content":"x"}`}, {http.MethodPut, "/files/x", "x"},
+		} {
+			got := h.rest(r.method, "/api/sessions/"+id+r.path, request{token: ada, body: r.body})
+			if got.status != unknown.status || !bytes.Equal(got.body, unknown.body) {
+				t.Errorf("%s %.40s%s: %d %.200s", r.method, id, r.path, got.status, got.body)
+			}
+		}
+		for _, path := range []string{"/api/shortcuts?sessionId=", "/api/storage/x?sessionId="} {
+			h.get(path+id, ada).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+		}
+	}
+}
+
+func TestAttack33AdminRoutesAreNotThereForUsers(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	tokens := []string{h.user("ada"), h.user("olaf", "viewer")}
+	for _, token := range tokens {
+		for _, r := range []struct{ method, path, body string }{
+			{http.MethodGet, "/api/tokens/keys", ""},
+			{http.MethodPost, "/api/tokens/keys", `{"user":"ada","roles":["admin"]}`},
+			{http.MethodDelete, "/api/tokens/keys/0123456789abcdef", ""},
+			{http.MethodPost, "/api/tokens/tickets", `{"user":"root","roles":["admin"]}`},
+		} {
+			got := h.rest(r.method, r.path, request{token: token, body: r.body})
+			got.problem(http.StatusNotFound, wire.CodeInvalidMessage)
+			nowhere := h.rest(http.MethodGet, "/api/tokens/nowhere", request{token: token})
+			if want := strings.ReplaceAll(string(nowhere.body), "/api/tokens/nowhere", r.path); string(got.body) != want {
+				t.Errorf("%s %s: %s, what is not there is %s", r.method, r.path, got.body, want)
+			}
+		}
+		h.get("/api/sessions?all=true", token).problem(http.StatusForbidden, wire.CodeForbidden)
+	}
+	h.get("/api/tokens/keys", "").problem(http.StatusUnauthorized, wire.CodeAuthRequired)
+	h.get("/api/tokens/keys", h.user("root", "admin")).want(http.StatusOK)
+}
+
+func TestAttack34SpoofedAddressesOfRequests(t *testing.T) {
+	t.Parallel()
+	spoof := func(i int) http.Header {
+		from := fmt.Sprintf("10.0.1.%d", i)
+		return header("X-Forwarded-For", from, "X-Real-IP", from, "Forwarded", "for="+from)
+	}
+	few := func(p *plan) { p.quota = quota.Config{Strangers: 4} }
+	h := newHall(t, few)
+	limited := 0
+	for i := range 12 {
+		if h.rest(http.MethodGet, "/api/me", request{header: spoof(i)}).status == http.StatusTooManyRequests {
+			limited++
+		}
+	}
+	if limited < 8 {
+		t.Errorf("%d of 12 requests were too many", limited)
+	}
+	// A proxy that is trusted knows better: everybody behind it has a limit of
+	// their own, and what clients write before it means nothing.
+	h = newHall(t, few, func(p *plan) { p.door.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
+	for i := range 12 {
+		h.rest(http.MethodGet, "/api/me", request{header: spoof(i)}).problem(http.StatusUnauthorized, wire.CodeAuthRequired)
+	}
+	limited = 0
+	for i := range 12 {
+		if h.rest(http.MethodGet, "/api/me", request{header: header("X-Forwarded-For", fmt.Sprintf("10.0.2.%d, 203.0.113.9", i))}).status == http.StatusTooManyRequests {
+			limited++
+		}
+	}
+	if limited < 8 {
+		t.Errorf("%d of 12 requests were too many", limited)
+	}
+}
+
+func TestAttack35RequestsThatNeverEnd(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	// The head of a request may be large, but not endless.
+	res, err := h.raw("GET /healthz HTTP/1.1\r\nHost: " + h.addr + "\r\nX-Long: " + strings.Repeat("x", 1<<20) + "\r\n\r\n")
+	if err != nil || !strings.HasPrefix(res, "HTTP/1.1 431 ") {
+		t.Errorf("%.100q, %v", res, err)
+	}
+	// A body that is promised and too large is not waited for.
+	id := h.session("ada")
+	res, err = h.raw("PUT " + at(id, "/files/x") + " HTTP/1.1\r\nHost: " + h.addr + "\r\nAuthorization: Bearer " + h.user("ada") +
+		"\r\nContent-Length: 99999999999\r\nConnection: close\r\n\r\n")
+	if err != nil || !strings.HasPrefix(res, "HTTP/1.1 413 ") {
+		t.Errorf("%.300q, %v", res, err)
+	}
+	// A message without a Host is for nobody.
+	res, err = h.raw("GET /healthz HTTP/1.0\r\n\r\n")
+	if err != nil || !strings.HasPrefix(res, "HTTP/1.0 421 ") {
+		t.Errorf("%.300q, %v", res, err)
+	}
+}
+
+// raw sends bytes and reads until the hub hangs up.
+func (h *hall) raw(text string) (string, error) {
+	h.t.Helper()
+	var d net.Dialer
+	c, err := d.DialContext(h.t.Context(), "tcp", h.addr)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer c.Close()
+	go func() { _, _ = io.WriteString(c, text) }() // the hub may answer before it has read all
+	head := make([]byte, 512)
+	n, err := io.ReadAtLeast(c, head, 16)
+	return string(head[:n]), err
+}
+
+func TestAttack36FloodOfRequests(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, func(p *plan) { p.quota = quota.Config{Strangers: 30} })
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	let := 0
+	for range 3000 {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.addr+"/api/me", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+		if res.StatusCode != http.StatusTooManyRequests {
+			let++
+		}
+	}
+	if let == 0 || let > 60 { // the test may take longer than a minute on a busy machine
+		t.Errorf("%d requests got through, want about 30", let)
+	}
+	if got := h.server.Refusals().Rates; got < 2900 {
+		t.Errorf("%d refusals were counted", got)
+	}
+}
+
+func TestAttack45PathsThatLeadElsewhere(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id, other := h.session("ada"), h.session("bob")
+	if _, err := h.shelf.Save(t.Context(), other, "secret", strings.NewReader("SECRET")); err != nil {
+		t.Fatal(err)
+	}
+	secret := filepath.Join(t.TempDir(), "passwd")
+	if err := os.WriteFile(secret, []byte("SECRET"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"../" + string(other) + "/secret", "..%2F" + string(other) + "%2Fsecret", "%2e%2e%2f" + string(other) + "%2fsecret", "../../etc/passwd",
+		"..%5C..%5Cetc%5Cpasswd", url.PathEscape(secret), "%2Fetc%2Fpasswd", "a%00b", "C:%5Cx", "c:x", strings.Repeat("n", 300), "a%0Ab", "a/%2E%2E/b", "a//b",
+		"CON", "nul.txt", "%FF", "", ".", ".partial/x", "a/",
+	} {
+		for _, base := range []string{at(id, "/files/"), "/api/storage/"} {
+			for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+				got := h.rest(method, base+name, request{token: ada, body: map[bool]string{true: "x"}[method == http.MethodPost]})
+				if got.status < 400 || contains(got.body, "SECRET") {
+					t.Errorf("%s %s%.60s: %d %s", method, base, name, got.status, got.body)
+				}
+			}
+		}
+		if name != "" {
+			if got := h.get(at(id, "/files?folder=")+name, ada); got.status < 400 {
+				t.Errorf("folder %s: %d %s", name, got.status, got.body)
+			}
+		}
+	}
+	if all, err := h.shelf.List(id, ""); err != nil || len(all) != 0 {
+		t.Errorf("something was written: %+v, %v", all, err)
+	}
+	if all, err := h.shelf.List(other, ""); err != nil || len(all) != 1 {
+		t.Errorf("another session: %+v, %v", all, err)
+	}
+}
+
+func TestAttack51IDsInRequestsAreNoCode(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id := h.session("ada")
+	for _, key := range []string{"}", "'; return redis.call('FLUSHALL')", "{p1}", "$(reboot)", "%s%n"} {
+		got := h.rest(http.MethodPost, at(id, "/actions"), request{token: ada, body: raised("mail"), header: header("Idempotency-Key", key)}).want(http.StatusOK)
+		var done struct {
+			MessageID string `json:"messageId"`
+		}
+		if got.decode(&done); done.MessageID != key {
+			t.Errorf("%q became %q", key, done.MessageID)
+		}
+	}
+	for _, body := range []string{
+		`{"content":"x","messageId":"a\nb"}`, `{"content":"x","messageId":"\u0000"}`, `{"content":"x","monitorId":"{p1}"}`, `{"content":"x","monitorId":"a\nb"}`,
+	} {
+		h.post(at(id, "/messages"), ada, body).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	}
+	for _, user := range []string{"a%0Ab", "%00"} {
+		h.rest(http.MethodPut, at(id, "/shares/"+user), request{token: ada, body: `{"access":"viewer"}`}).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	}
+	h.get(at(id), ada).want(http.StatusOK)
+}
+
+func TestAttack52LogInjectionByRequests(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	const evil = "x\r\nlevel=ERROR msg=\"all is lost\"\x1b[31m"
+	escaped := url.PathEscape(evil)
+	ada, root := h.user("ada"), h.user("root", "admin")
+	id := h.session("ada")
+	h.get("/"+escaped, ada)
+	h.get(at(id, "/files/", escaped), ada)
+	h.get("/api/me?token="+url.QueryEscape("secret-"+evil), ada)
+	h.get("/api/sessions/"+escaped, ada)
+	h.post(at(id, "/messages"), ada, `{"content":"secret words\r\nlevel=ERROR \u001b[31m"}`)
+	h.post("/api/tokens/keys", root, `{"user":"bob","name":"x\r\ny\u001b[31m"}`)
+	h.post("/api/tokens/keys", root, `{"user":"bob","name":"sp ace=\"quote\""}`).want(http.StatusCreated)
+	h.rest(http.MethodPut, at(id, "/files/a.txt"), request{token: ada, body: "secret file"}).want(http.StatusCreated)
+	h.post("/api/login", "", `{"token":"secret-token"}`)
+	log := h.log.String()
+	for _, never := range []string{"\x1b", "\nlevel=ERROR msg=\"all is lost\"", "secret", ada, root} {
+		if strings.Contains(log, never) {
+			t.Errorf("the log has %q:\n%s", never, log)
+		}
+	}
+	if !strings.Contains(log, "path=") {
+		t.Errorf("requests are not logged at all:\n%s", log)
+	}
+}
