@@ -60,6 +60,9 @@ func attach(ctx context.Context, p program) error {
 	if a.session == "" {
 		return a.list(ctx, p.stdout)
 	}
+	if err := a.knock(ctx); err != nil {
+		return err
+	}
 	stdin := p.stdin
 	if stdin == nil {
 		stdin = os.Stdin
@@ -127,9 +130,6 @@ func (a *attachment) follow(ctx context.Context, d attachDesk, stdin io.Reader, 
 	err = context.Cause(running)
 	if ctx.Err() != nil || errors.Is(err, errLeave) || errors.Is(err, errOver) {
 		return nil // as it was told
-	}
-	if e, ok := errors.AsType[*client.Error](err); ok && e.Code == wire.CloseUnauthorized && a.token == "" {
-		return fmt.Errorf("%w; say who you are with --token or HUB_TOKEN", err)
 	}
 	return err
 }

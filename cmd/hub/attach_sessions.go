@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -37,7 +38,7 @@ func (a *attachment) list(ctx context.Context, stdout io.Writer) error {
 		Sessions []sessionCard `json:"sessions"`
 		Next     string        `json:"next"`
 	}
-	if err := a.ask(ctx, http.MethodGet, nil, &page); err != nil {
+	if err := a.ask(ctx, http.MethodGet, a.server.JoinPath("api", "sessions"), nil, &page); err != nil {
 		return fmt.Errorf("list sessions: %w", err)
 	}
 	if len(page.Sessions) == 0 {
@@ -73,7 +74,7 @@ func (a *attachment) create(ctx context.Context) (wire.SessionID, error) {
 		return "", err
 	}
 	var card sessionCard
-	if err := a.ask(ctx, http.MethodPost, body, &card); err != nil {
+	if err := a.ask(ctx, http.MethodPost, a.server.JoinPath("api", "sessions"), body, &card); err != nil {
 		return "", fmt.Errorf("make a session: %w", err)
 	}
 	if err := card.SessionID.Validate(); err != nil {
@@ -82,11 +83,26 @@ func (a *attachment) create(ctx context.Context) (wire.SessionID, error) {
 	return card.SessionID, nil
 }
 
+// knock finds out whether a stranger is let in, since a hub waits for a while for
+// a stranger on a WebSocket to say who they are. That the hub is not there is no
+// mistake: it may come.
+func (a *attachment) knock(ctx context.Context) error {
+	if a.token != "" {
+		return nil
+	}
+	var card sessionCard
+	err := a.ask(ctx, http.MethodGet, a.server.JoinPath("api", "sessions", string(a.session)), nil, &card)
+	if no, ok := errors.AsType[*refusedError](err); ok && no.status == http.StatusUnauthorized {
+		return err
+	}
+	return nil
+}
+
 // ask asks the hub something about its sessions.
-func (a *attachment) ask(ctx context.Context, method string, body []byte, into any) error {
+func (a *attachment) ask(ctx context.Context, method string, target *url.URL, body []byte, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, restTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, a.server.JoinPath("api", "sessions").String(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -94,20 +110,21 @@ func (a *attachment) ask(ctx context.Context, method string, body []byte, into a
 	if a.token != "" {
 		req.Header.Set("Authorization", "Bearer "+a.token)
 	}
-	transport := &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}
-	res, err := (&http.Client{Transport: transport}).Do(req)
+	hub := &http.Client{
+		Transport: &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment},
+		// The token is for this hub and nobody it points to.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	res, err := hub.Do(req)
 	if err != nil {
-		if u, ok := err.(*url.Error); ok { //nolint:errorlint // Do returns nothing else
-			err = u.Err // the address is said below
-		}
-		return fmt.Errorf("ask %s: %w", a.server.Host, err)
+		return fmt.Errorf("ask %s: %w", a.server.Host, innermost(err))
 	}
 	defer res.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
 	if err != nil {
 		return fmt.Errorf("read answer of %s: %w", a.server.Host, err)
 	}
-	if res.StatusCode >= http.StatusBadRequest {
+	if res.StatusCode >= http.StatusMultipleChoices {
 		return refusedBy(res, answer, a.token == "")
 	}
 	if err := json.Unmarshal(answer, into); err != nil {
@@ -126,5 +143,13 @@ func refusedBy(res *http.Response, answer []byte, stranger bool) error {
 	if res.StatusCode == http.StatusUnauthorized && stranger {
 		hint = " Say who you are with --token or HUB_TOKEN."
 	}
-	return fmt.Errorf("hub answered %d: %s%s", res.StatusCode, oneLine(p.Detail), hint)
+	return &refusedError{res.StatusCode, oneLine(p.Detail) + hint}
 }
+
+// refusedError is an answer of a hub that is not what it was asked for.
+type refusedError struct {
+	status int
+	detail string
+}
+
+func (r *refusedError) Error() string { return fmt.Sprintf("hub answered %d: %s", r.status, r.detail) }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -65,17 +64,17 @@ func TestParseAttach(t *testing.T) {
 func TestParseLine(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]typed{
-		"":                     {},
-		"  \t ":                {},
-		"hello":                {"say", "hello"},
-		"  hello  there ":      {"say", "hello  there"},
-		"//etc":                {"say", "/etc"},
-		"/quit":                {"quit", ""},
-		"/approve":             {"approve", ""},
-		"/deny  d1 ":           {"deny", "d1"},
-		"/answer two words":    {"answer", "two words"},
-		"a\x1b[31mred\x1b[0m":  {"say", "ared"},
-		"bell\x07 del\x7f\x9b": {"say", "bell del"},
+		"":                       {},
+		"  \t ":                  {},
+		"hello":                  {"say", "hello"},
+		"  hello  there ":        {"say", "hello  there"},
+		"//etc":                  {"say", "/etc"},
+		"/quit":                  {"quit", ""},
+		"/approve":               {"approve", ""},
+		"/deny  d1 ":             {"deny", "d1"},
+		"/answer two words":      {"answer", "two words"},
+		"a\x1b[31mred\x1b[0m":    {"say", "ared"},
+		"bell\x07 del\x7f\u009b": {"say", "bell del"},
 	} {
 		if got, err := parseLine(in); got != want || err != nil {
 			t.Errorf("%q: %+v, %v; want %+v", in, got, err, want)
@@ -169,8 +168,7 @@ func TestComposeEmit(t *testing.T) {
 // attachRun is a call of attach inside the test.
 type attachRun struct {
 	stdin  *io.PipeWriter
-	stdout *bufio.Scanner
-	stderr *lockedWriter
+	lines  chan string // of stdout; closed at its end
 	result chan error
 }
 
@@ -179,17 +177,25 @@ func startAttach(t *testing.T, call func(ctx context.Context, p program) error, 
 	t.Helper()
 	in, stdin := io.Pipe()
 	stdout, out := io.Pipe()
-	r := &attachRun{stdin: stdin, stdout: bufio.NewScanner(stdout), stderr: &lockedWriter{w: &bytes.Buffer{}}, result: make(chan error, 1)}
-	r.stdout.Buffer(nil, maxLine)
+	r := &attachRun{stdin: stdin, lines: make(chan string, 1000), result: make(chan error, 1)}
+	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		err := call(t.Context(), program{args: args, stdin: in, stdout: out, stderr: r.stderr})
+		err := call(ctx, program{args: args, stdin: in, stdout: out, stderr: t.Output()})
 		out.Close()
 		r.result <- err
 	})
+	wg.Go(func() {
+		defer close(r.lines)
+		s := bufio.NewScanner(stdout)
+		s.Buffer(nil, maxLine)
+		for s.Scan() {
+			r.lines <- s.Text()
+		}
+	})
 	t.Cleanup(func() {
+		cancel()
 		stdin.Close()
-		stdout.Close()
 		wg.Wait()
 	})
 	return r
@@ -206,13 +212,22 @@ func (r *attachRun) say(t *testing.T, line string) {
 // until reads lines until one contains text.
 func (r *attachRun) until(t *testing.T, text string) string {
 	t.Helper()
-	for r.stdout.Scan() {
-		if strings.Contains(r.stdout.Text(), text) {
-			return r.stdout.Text()
+	for line := range r.lines {
+		if strings.Contains(line, text) {
+			return line
 		}
 	}
-	t.Fatalf("it ended without %q", text)
+	t.Fatalf("it ended without %q: %v", text, <-r.result)
 	return ""
+}
+
+// end reads to the end and returns what attach said then.
+func (r *attachRun) end(t *testing.T) error {
+	t.Helper()
+	for line := range r.lines {
+		t.Log(line)
+	}
+	return <-r.result
 }
 
 func TestAttachJSON(t *testing.T) {
@@ -222,7 +237,7 @@ func TestAttachJSON(t *testing.T) {
 	if err := attach(t.Context(), program{args: []string{"--server", h.url}, stdout: &list}); err != nil || !strings.HasPrefix(list.String(), "No sessions yet") {
 		t.Errorf("empty list: %q, %v", list.String(), err)
 	}
-	r := startAttach(t, attach, "--server", h.url, "--new", "A \x1b[31mdesk", "--state-hash=1")
+	r := startAttach(t, attach, "--server", h.url, "--new", "A desk", "--state-hash=1")
 	var state struct {
 		Session wire.SessionID `json:"session_id"`
 	}
@@ -249,10 +264,7 @@ func TestAttachJSON(t *testing.T) {
 	other := startAttach(t, attach, "--server", h.url, string(state.Session), "--until", hash.At.String(), "--state-hash=1")
 	other.until(t, `"mode":"snapshot"`)
 	other.stdin.Close()
-	for other.stdout.Scan() {
-		_ = other.stdout.Bytes() // how much it sees depends on when it came
-	}
-	if err := <-other.result; err != nil {
+	if err := other.end(t); err != nil {
 		t.Errorf("it left with %v", err)
 	}
 	list.Reset()
@@ -273,7 +285,7 @@ func TestAttachEnds(t *testing.T) {
 		want string
 	}{
 		"list as a stranger":   {[]string{"--server", plainURL}, "Say who you are with --token or HUB_TOKEN."},
-		"attach as a stranger": {[]string{"--server", plainURL, "ses-12345678"}, "say who you are with --token or HUB_TOKEN"},
+		"attach as a stranger": {[]string{"--server", plainURL, "ses-12345678"}, "Say who you are with --token or HUB_TOKEN"},
 		"no such session":      {[]string{"--server", plainURL, "--token", token, "ses-12345678"}, "hub refused the connection with 404"},
 		"wrong token":          {[]string{"--server", plainURL, "--token", "x", "ses-12345678"}, "hub refused the connection with 401"},
 		"nobody there":         {[]string{"--server", "http://127.0.0.1:1"}, "connection refused"},
@@ -282,10 +294,7 @@ func TestAttachEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := startAttach(t, attach, tt.args...)
-			for r.stdout.Scan() {
-				_ = r.stdout.Bytes() // link states
-			}
-			if err := <-r.result; err == nil || !strings.Contains(err.Error(), tt.want) {
+			if err := r.end(t); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("ended with %v, want %q", err, tt.want)
 			}
 		})
@@ -332,10 +341,7 @@ func TestAttachTerminal(t *testing.T) {
 		}
 	}
 	r.say(t, "/quit")
-	for r.stdout.Scan() {
-		_ = r.stdout.Bytes() // the state at the end
-	}
-	if err := <-r.result; err != nil {
+	if err := r.end(t); err != nil {
 		t.Error(err)
 	}
 }

@@ -27,7 +27,7 @@ func TestPlain(t *testing.T) {
 		"\x1bP1$r0m\x1b\\after":                   "after",
 		"\u009b31mC1\u009d0;t\u009cx":             "C1x",
 		"\x1bcreset":                              "reset",
-		"torn \x1b[":                              "torn [",
+		"torn \x1b[":                              "torn ",
 		"\x1b\x1b[31m[31m":                        "[31m",
 		"nul\x00 bell\x07 del\x7f back\b":         "nul bell del back",
 		"\u202eevil\u2066\u2069\u200f":            "evil",
