@@ -32,15 +32,15 @@ func (t *Tab) start() {
 // catchUp writes until the tab has seen everything.
 func (t *Tab) catchUp(ctx context.Context) {
 	c := t.center
-	f := c.cfg.Writers.get()
-	defer c.cfg.Writers.put(f)
+	b := c.cfg.Writers.borrow()
+	defer c.cfg.Writers.giveBack(b)
 	c.share.enter()
 	defer c.share.leave()
 	var waits patience
 	var now *control // whose frames are in rest
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for t.load(ctx, f, &now) {
+	for t.load(ctx, b, &now) {
 		buf := t.rest
 		err := t.conn.SetWriteDeadline(time.Now().Add(c.cfg.WriteTimeout / 2))
 		n := 0
@@ -55,6 +55,7 @@ func (t *Tab) catchUp(ctx context.Context) {
 			waits = patience{}
 			if now != nil {
 				close(now.done)
+				t.hangUp(now.frames)
 				now = nil
 			}
 		case t.gone:
@@ -64,7 +65,7 @@ func (t *Tab) catchUp(ctx context.Context) {
 			t.giveUp(wire.CloseTooSlow, "takes nothing")
 		}
 	}
-	t.rest = slices.Clone(t.rest) // it may lie in the flusher's buffer
+	t.rest = slices.Clone(t.rest) // it may lie in the batch
 	if !t.gone {
 		t.rest = nil
 		_ = t.conn.SetWriteDeadline(time.Time{}) // a closed connection has said so to Write
@@ -74,7 +75,7 @@ func (t *Tab) catchUp(ctx context.Context) {
 
 // load puts what comes next into rest. It reports false when there is nothing,
 // or when the tab is gone. The caller has t.mu, which may be given up meanwhile.
-func (t *Tab) load(ctx context.Context, f *flusher, now **control) bool {
+func (t *Tab) load(ctx context.Context, b *batch, now **control) bool {
 	for !t.gone {
 		if len(t.rest) > 0 {
 			return true
@@ -89,13 +90,13 @@ func (t *Tab) load(ctx context.Context, f *flusher, now **control) bool {
 		case t.fresh != "":
 			t.refresh(ctx)
 		default:
-			switch f.batch.take(t.ring, t.at, t.filter, heldLimit, true) {
+			switch b.take(t.ring, t.at, t.filter, heldLimit, true) {
 			case foundNothing:
 				return false
 			case foundBytes:
-				t.rest, t.at = f.batch.data, f.batch.at
+				t.rest, t.at = b.data, b.at
 			case foundGap:
-				t.readOn(ctx, f)
+				t.readOn(ctx, b)
 			}
 		}
 	}
@@ -122,7 +123,7 @@ func (t *Tab) refresh(ctx context.Context) {
 
 // readOn gets what the ring no longer has from the log. The caller has t.mu,
 // which is given up meanwhile.
-func (t *Tab) readOn(ctx context.Context, f *flusher) {
+func (t *Tab) readOn(ctx context.Context, b *batch) {
 	at, asked, filtered := t.at, t.asked, t.filter != nil
 	t.mu.Unlock()
 	p, err := t.center.page(ctx, t.ring.form, filtered, at)
@@ -141,8 +142,8 @@ func (t *Tab) readOn(ctx context.Context, f *flusher) {
 		t.misplace(wire.SnapshotUnknown)
 	case filtered != (t.filter != nil):
 	default:
-		f.batch.page(p.chunk, t.at, t.filter, heldLimit, true)
-		t.rest, t.at = f.batch.data, f.batch.at
+		b.page(p.chunk, t.at, t.filter, heldLimit, true)
+		t.rest, t.at = b.data, b.at
 	}
 }
 

@@ -98,6 +98,7 @@ func (t *Tab) await(c *control, limit time.Duration) controlEnd {
 func (t *Tab) writeAlone(frames []byte, size int, deadline time.Time) (int, error) {
 	f := t.center.cfg.Writers.get()
 	defer t.center.cfg.Writers.put(f)
+	left := frames
 	if t.raw != nil && !t.gone && len(t.rest) == 0 {
 		n, err := f.write(t.raw, frames)
 		if err != nil {
@@ -105,12 +106,13 @@ func (t *Tab) writeAlone(frames []byte, size int, deadline time.Time) (int, erro
 			return 0, err
 		}
 		if n == len(frames) {
+			t.hangUp(frames)
 			return size, nil
 		}
-		frames = frames[n:]
+		left = frames[n:]
 	}
 	t.acquire()
-	out := slices.Concat(t.rest, frames)
+	out := slices.Concat(t.rest, left)
 	err := t.conn.SetWriteDeadline(deadline)
 	n := 0
 	t.mu.Unlock()
@@ -129,6 +131,16 @@ func (t *Tab) writeAlone(frames []byte, size int, deadline time.Time) (int, erro
 		}
 		return 0, err
 	}
+	t.hangUp(frames)
 	t.flush(f, nil)
 	return size, nil
+}
+
+// hangUp ends the tab after a close frame: nothing may follow it. The caller has
+// t.mu.
+func (t *Tab) hangUp(frames []byte) {
+	const closeFrame = 0x88
+	if len(frames) > 0 && frames[0] == closeFrame {
+		t.gone = true
+	}
 }

@@ -87,7 +87,7 @@ func TestFastSlowAndStopped(t *testing.T) {
 		d.show(center, wire.Actions{MonitorID: "monitor-0", Actions: []wire.Action{wire.WindowCreate{
 			WindowID: "w", Title: "W", Bounds: wire.Bounds{W: 100, H: 100}, Content: wire.TextContent{Data: "-"},
 		}}})
-		fast, slow, stopped := b.pipe(broadcast.TabConfig{}), b.pipe(broadcast.TabConfig{}), b.pipe(broadcast.TabConfig{})
+		fast, slow, stopped := b.pipe(), b.pipe(), b.pipe()
 		var wg sync.WaitGroup
 		hashes := make([]string, 2)
 		wg.Go(func() {

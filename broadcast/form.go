@@ -153,11 +153,11 @@ func appendHeader(dst []byte, size int) []byte {
 	const finalText = 0x81
 	switch {
 	case size < 126:
-		return append(dst, finalText, byte(size))
+		return append(dst, finalText, byte(size)) //nolint:gosec // it fits, see the case
 	case size < 1<<16:
-		return binary.BigEndian.AppendUint16(append(dst, finalText, 126), uint16(size)) //nolint:gosec // it fits, see the case
+		return binary.BigEndian.AppendUint16(append(dst, finalText, 126), uint16(size))
 	}
-	return binary.BigEndian.AppendUint64(append(dst, finalText, 127), uint64(size)) //nolint:gosec // sizes are not negative
+	return binary.BigEndian.AppendUint64(append(dst, finalText, 127), uint64(size))
 }
 
 // appendNative adds one native envelope by itself in a form that is not
@@ -210,7 +210,7 @@ func encode(form Form, prev wire.Position, events []Event, about []meta, texts *
 	default:
 		size := 0
 		for i := range events {
-			size += len(events[i].Frame) + 64 // the longest id of an event and its field names
+			size += len(events[i].Frame) + overhead(form)
 		}
 		c.data = make([]byte, 0, size)
 		for i := range events {
@@ -222,6 +222,14 @@ func encode(form Form, prev wire.Position, events []Event, about []meta, texts *
 		}
 	}
 	return c
+}
+
+// overhead is at least what a form adds to an envelope.
+func overhead(form Form) int {
+	if form == FormSSE {
+		return len("id: 18446744073709551615-18446744073709551615\ndata: \n\n")
+	}
+	return 10
 }
 
 func (c *chunk) mark(i, start int) {

@@ -191,11 +191,12 @@ func (b *bench) attachTo(server, client net.Conn, cfg broadcast.TabConfig) *tab 
 }
 
 // tcpPair is a connection over loopback.
-func tcpPair(t testing.TB) (server, client net.Conn) {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+func tcpPair(tb testing.TB) (server, client net.Conn) {
+	tb.Helper()
+	var listen net.ListenConfig
+	ln, err := listen.Listen(tb.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer ln.Close()
 	accepted := make(chan net.Conn, 1)
@@ -203,12 +204,13 @@ func tcpPair(t testing.TB) (server, client net.Conn) {
 		c, _ := ln.Accept()
 		accepted <- c
 	}()
-	client, err = net.Dial("tcp", ln.Addr().String())
+	var dial net.Dialer
+	client, err = dial.DialContext(tb.Context(), "tcp", ln.Addr().String())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if server = <-accepted; server == nil {
-		t.Fatal("accept did not work")
+		tb.Fatal("accept did not work")
 	}
 	return server, client
 }

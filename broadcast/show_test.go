@@ -3,6 +3,7 @@ package broadcast_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +15,7 @@ import (
 
 // tool is an event of a monitor.
 func tool(m wire.MonitorID, i int) wire.ServerPayload {
-	return wire.ToolProgress{ToolName: "a:b", Status: wire.ToolRunning, MonitorID: m, Message: fmt.Sprint(i)}
+	return wire.ToolProgress{ToolName: "a:b", Status: wire.ToolRunning, MonitorID: m, Message: strconv.Itoa(i)}
 }
 
 func TestManyTabsSeeTheSame(t *testing.T) {
@@ -284,7 +285,7 @@ func TestConnectionThatBroke(t *testing.T) {
 	b := newBench(t, broadcast.Config{})
 	c := b.attach(broadcast.TabConfig{})
 	c.greeting()
-	c.Conn.Close()
+	c.Close()
 	for {
 		b.show(title(1))
 		select {

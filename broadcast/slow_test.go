@@ -2,9 +2,9 @@ package broadcast_test
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -51,7 +51,7 @@ func TestPartialWrites(t *testing.T) {
 			})
 			wg.Go(func() {
 				for i := range rounds {
-					text := fmt.Sprint(i)
+					text := strconv.Itoa(i)
 					frame := append([]byte{0x8a, byte(len(text))}, text...)
 					if n, err := c.WriteControl(frame); n != len(frame) || err != nil {
 						t.Errorf("pong %d: %d, %v", i, n, err)
@@ -71,7 +71,7 @@ func TestPartialWrites(t *testing.T) {
 				if len(c.lines) == 0 {
 					if op, _ := c.in.Peek(1); len(op) == 1 && op[0] == 0x8a {
 						_, payload, err := readFrame(c.in)
-						if err != nil || string(payload) != fmt.Sprint(pongs) {
+						if err != nil || string(payload) != strconv.Itoa(pongs) {
 							t.Fatalf("pong %q, %v, want %d", payload, err, pongs)
 						}
 						pongs++
@@ -102,17 +102,17 @@ func TestPartialWrites(t *testing.T) {
 }
 
 // pipe connects a tab through a pipe, which takes a byte only when one is read.
-func (b *bench) pipe(cfg broadcast.TabConfig) *tab {
+func (b *bench) pipe() *tab {
 	b.t.Helper()
 	server, client := net.Pipe()
-	return b.attachTo(server, client, cfg)
+	return b.attachTo(server, client, broadcast.TabConfig{})
 }
 
 func TestStoppedTabIsGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, broadcast.Config{WriteTimeout: 8 * time.Second})
-		c := b.pipe(broadcast.TabConfig{})
+		c := b.pipe()
 		start := time.Now()
 		if got := <-c.closed; got.code != wire.CloseTooSlow {
 			t.Errorf("closed with %v", got)
@@ -137,7 +137,7 @@ func TestSlowTabIsNotGivenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, broadcast.Config{WriteTimeout: 8 * time.Second})
-		c := b.pipe(broadcast.TabConfig{})
+		c := b.pipe()
 		all := b.show(titles(3)...)
 		c.in.Reset(slowly{c.Conn})
 		c.greeting()
@@ -163,7 +163,7 @@ func TestCloseFrameComesAfterTheRest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, broadcast.Config{})
-		c := b.pipe(broadcast.TabConfig{})
+		c := b.pipe()
 		half := make([]byte, 30)
 		if _, err := io.ReadFull(c.Conn, half); err != nil {
 			t.Fatal(err)
@@ -191,7 +191,7 @@ func TestControlFramesOfABusyTab(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, broadcast.Config{})
-		c := b.pipe(broadcast.TabConfig{})
+		c := b.pipe()
 		done := make(chan error)
 		pong := func() {
 			_, err := c.WriteControl([]byte{0x8a, 0})
@@ -223,7 +223,7 @@ func TestControlFrameThatIsNotTaken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, broadcast.Config{})
-		c := b.pipe(broadcast.TabConfig{})
+		c := b.pipe()
 		c.greeting()
 		synctest.Wait()
 		start := time.Now()
@@ -243,7 +243,7 @@ func TestAnswersThatAreNotTaken(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, broadcast.Config{})
-		c := b.pipe(broadcast.TabConfig{})
+		c := b.pipe()
 		for range 20 {
 			c.Send(wire.Event{Data: wire.GoElsewhere{Reason: strings.Repeat("x", 5000)}})
 		}
@@ -259,7 +259,7 @@ func TestTabThatFallsBehind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, broadcast.Config{RingEvents: 10, WriteTimeout: time.Hour})
-		c := b.pipe(broadcast.TabConfig{})
+		c := b.pipe()
 		fall := func() []broadcast.Event {
 			synctest.Wait() // it waits for us with what it has in hand
 			var all []broadcast.Event
@@ -323,7 +323,7 @@ func TestCatchUpWaitsForTheStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, broadcast.Config{RingEvents: 10})
-		c := b.pipe(broadcast.TabConfig{})
+		c := b.pipe()
 		synctest.Wait()
 		var all []broadcast.Event
 		for range 5 {
@@ -345,7 +345,7 @@ func TestDetachEndsAWrite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, broadcast.Config{})
-		c := b.pipe(broadcast.TabConfig{})
+		c := b.pipe()
 		synctest.Wait()
 		c.Detach()
 		if b.Tabs() != 0 {
@@ -357,4 +357,21 @@ func TestDetachEndsAWrite(t *testing.T) {
 		default:
 		}
 	})
+}
+
+// Nothing comes after a close frame, whoever wrote it.
+func TestNothingFollowsACloseFrame(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, broadcast.Config{})
+	c := b.attach(broadcast.TabConfig{})
+	c.greeting()
+	if _, err := c.WriteControl([]byte{0x88, 0}); err != nil {
+		t.Fatal(err)
+	}
+	b.show(title(1))
+	c.Send(wire.Event{Data: wire.Ping{}})
+	c.server.Close()
+	if rest, err := io.ReadAll(c.in); len(rest) != 2 || err != nil {
+		t.Errorf("got %x, %v", rest, err)
+	}
 }

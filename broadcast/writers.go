@@ -16,6 +16,7 @@ const groupSize = 128
 // Ownership: Writers owns its goroutines. Close returns when they have ended.
 type Writers struct {
 	flushers sync.Pool // of *flusher
+	batches  sync.Pool // of *batch, for tabs whose sockets are full
 	wg       sync.WaitGroup
 	running  int
 
@@ -184,6 +185,22 @@ func (w *Writers) get() *flusher {
 func (w *Writers) put(f *flusher) {
 	f.batch.drop()
 	w.flushers.Put(f)
+}
+
+// borrow and giveBack share the batches of tabs that wait. They are small, for
+// there may be many of them for a long time.
+func (w *Writers) borrow() *batch {
+	if b, ok := w.batches.Get().(*batch); ok {
+		return b
+	}
+	return &batch{}
+}
+
+func (w *Writers) giveBack(b *batch) {
+	b.drop()
+	if cap(b.buf) <= 2*heldLimit {
+		w.batches.Put(b)
+	}
 }
 
 // What a group is doing.
