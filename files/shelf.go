@@ -134,6 +134,10 @@ func (s *Shelf) folder(session wire.SessionID, create bool) (*os.Root, error) {
 	return root, nil
 }
 
+// closed gives a session's folder back. It was only a handle: there is nothing
+// that closing it could lose.
+func closed(root *os.Root) { _ = root.Close() }
+
 // Save writes a file whole or not at all; an older one of that name is replaced.
 // The error is [ErrName], [ErrTooLarge], [ErrFull], the reader's or the disk's.
 func (s *Shelf) Save(ctx context.Context, session wire.SessionID, name string, from io.Reader) (Entry, error) {
@@ -144,7 +148,7 @@ func (s *Shelf) Save(ctx context.Context, session wire.SessionID, name string, f
 	if err != nil {
 		return Entry{}, err
 	}
-	defer root.Close()
+	defer closed(root)
 	temp, size, err := s.receive(ctx, root, from)
 	if err != nil {
 		return Entry{}, err
@@ -267,7 +271,7 @@ func (s *Shelf) Open(session wire.SessionID, name string) (*os.File, Entry, erro
 	if err != nil {
 		return nil, Entry{}, err
 	}
-	defer root.Close()
+	defer closed(root)
 	// Looking first keeps pipes and devices, which somebody may have put
 	// there, from being opened.
 	info, err := root.Stat(name)
@@ -299,7 +303,7 @@ func (s *Shelf) List(session wire.SessionID, folder string) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer root.Close()
+	defer closed(root)
 	items, err := fs.ReadDir(root.FS(), cmp.Or(folder, "."))
 	if err != nil {
 		return nil, fmt.Errorf("list the folder: %w", err)
@@ -325,7 +329,7 @@ func (s *Shelf) Remove(session wire.SessionID, name string) error {
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer closed(root)
 	defer s.turn(session)()
 	info, err := root.Lstat(name)
 	if err != nil {
@@ -337,7 +341,10 @@ func (s *Shelf) Remove(session wire.SessionID, name string) error {
 	if err := root.Remove(name); err != nil {
 		return fmt.Errorf("remove the file: %w", err)
 	}
-	for dir := path.Dir(name); dir != "." && root.Remove(dir) == nil; dir = path.Dir(dir) {
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if root.Remove(dir) != nil {
+			break // it has other files
+		}
 	}
 	return nil
 }

@@ -61,10 +61,10 @@ func load(t *testing.T, s *files.Shelf, session wire.SessionID, name string) str
 	return string(text)
 }
 
-// names lists a folder, folders with a slash.
-func names(t *testing.T, s *files.Shelf, session wire.SessionID, folder string) []string {
+// names lists a folder of the session, folders with a slash.
+func names(t *testing.T, s *files.Shelf, folder string) []string {
 	t.Helper()
-	all, err := s.List(session, folder)
+	all, err := s.List(ses, folder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func leftovers(t *testing.T, dir string) []string {
 func TestSaveOpenListRemove(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir(), files.Config{})
-	if got := names(t, s, ses, ""); got != nil {
+	if got := names(t, s, ""); got != nil {
 		t.Errorf("a session without files has %q", got)
 	}
 	e := save(t, s, ses, "notes/한글 notes.txt", "hello")
@@ -107,16 +107,16 @@ func TestSaveOpenListRemove(t *testing.T) {
 	if got := load(t, s, ses, "b.txt"); got != "second" {
 		t.Errorf("read %q", got)
 	}
-	if diff := cmp.Diff([]string{"b.txt", "notes/"}, names(t, s, ses, "")); diff != "" {
+	if diff := cmp.Diff([]string{"b.txt", "notes/"}, names(t, s, "")); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"notes/한글 notes.txt"}, names(t, s, ses, "notes")); diff != "" {
+	if diff := cmp.Diff([]string{"notes/한글 notes.txt"}, names(t, s, "notes")); diff != "" {
 		t.Error(diff)
 	}
 	if err := s.Remove(ses, "notes/한글 notes.txt"); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"b.txt"}, names(t, s, ses, "")); diff != "" {
+	if diff := cmp.Diff([]string{"b.txt"}, names(t, s, "")); diff != "" {
 		t.Errorf("the empty folder stayed: %s", diff)
 	}
 	if err := s.RemoveAll(ses); err != nil {
@@ -253,7 +253,7 @@ func TestLinksLeadNowhere(t *testing.T) {
 			t.Errorf("%v: removed", where)
 		}
 	}
-	if diff := cmp.Diff([]string{"mine"}, names(t, s, ses, "")); diff != "" {
+	if diff := cmp.Diff([]string{"mine"}, names(t, s, "")); diff != "" {
 		t.Errorf("listing: %s", diff)
 	}
 	save(t, s, ses, "file", "replaced")
@@ -326,7 +326,7 @@ func TestBoundsHoldUnderPressure(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if got := names(t, s, ses, ""); len(got) != 10 {
+	if got := names(t, s, ""); len(got) != 10 {
 		t.Errorf("%d files of 10 bytes, want 10", len(got))
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-const headerAPIKey = "X-API-Key"
+const headerAPIKey = "X-API-Key" //nolint:gosec // the name of a header
 
 // access is what somebody may do in a session.
 type access uint8
@@ -212,7 +212,7 @@ func (s *Server) cookie(c echo.Context) string {
 // setCookie gives the browser a cookie; an empty value takes it back.
 func (s *Server) setCookie(c echo.Context, value string, until time.Time) {
 	secure := s.isSecure(c.Request())
-	cookie := &http.Cookie{
+	cookie := &http.Cookie{ //nolint:gosec // Secure over TLS; the loopback has none
 		Name: cookieName(secure), Value: value, Path: "/", Expires: until,
 		HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode,
 	}

@@ -107,15 +107,25 @@ func TestAttack04OwnOriginsAndListedOnes(t *testing.T) {
 	})
 	ada := h.user("ada")
 	for _, r := range []struct{ host, origin string }{
-		{h.addr, "http://" + h.addr}, {"desk.example.org", "http://desk.example.org"}, {"desk.example.org:80", "http://desk.example.org"},
-		{"desk.example.org:8080", "http://desk.example.org:8080"}, {h.addr, "https://other.example"}, {h.addr, "http://localhost:5173"},
-		{"localhost:8080", "http://localhost:8080"}, {"[::1]:8080", "http://[::1]:8080"},
+		{h.addr, "http://" + h.addr},
+		{"desk.example.org", "http://desk.example.org"},
+		{"desk.example.org:80", "http://desk.example.org"},
+		{"desk.example.org:8080", "http://desk.example.org:8080"},
+		{h.addr, "https://other.example"},
+		{h.addr, "http://localhost:5173"},
+		{"localhost:8080", "http://localhost:8080"},
+		{"[::1]:8080", "http://[::1]:8080"},
 	} {
 		h.rest(http.MethodPost, "/api/sessions", request{token: ada, host: r.host, header: header("Origin", r.origin)}).want(http.StatusCreated)
 	}
 	for _, r := range []struct{ host, origin string }{
-		{"desk.example.org:8080", "http://desk.example.org"}, {"localhost:8080", "http://127.0.0.1:8080"}, {h.addr, "http://other.example"},
-		{h.addr, "https://other.example:8443"}, {h.addr, "http://localhost:5174"}, {h.addr, "https://x.other.example"}, {h.addr, "https://other.example.evil.example"},
+		{"desk.example.org:8080", "http://desk.example.org"},
+		{"localhost:8080", "http://127.0.0.1:8080"},
+		{h.addr, "http://other.example"},
+		{h.addr, "https://other.example:8443"},
+		{h.addr, "http://localhost:5174"},
+		{h.addr, "https://x.other.example"},
+		{h.addr, "https://other.example.evil.example"},
 	} {
 		h.rest(http.MethodPost, "/api/sessions", request{token: ada, host: r.host, header: header("Origin", r.origin)}).
 			problem(http.StatusForbidden, wire.CodeForbidden)
@@ -200,8 +210,13 @@ func TestAttack18SessionIDsInPaths(t *testing.T) {
 		"..%2Fx", "%2e%2e", strings.Repeat("x", 10<<10), "%ED%95%9C", "%7Bp1%7D", "a%00b", "a%0Ab", "a%20b", "a%2F..%2Fb", "*", "ses-1%0D%0A", "%FF",
 	} {
 		for _, r := range []struct{ method, path, body string }{
-			{http.MethodGet, "", ""}, {http.MethodGet, "/snapshot", ""}, {http.MethodGet, "/events", ""}, {http.MethodGet, "/files/x", ""},
-			{http.MethodDelete, "", ""}, {http.MethodPost, "/messages", `{"content":"x"}`}, {http.MethodPut, "/files/x", "x"},
+			{http.MethodGet, "", ""},
+			{http.MethodGet, "/snapshot", ""},
+			{http.MethodGet, "/events", ""},
+			{http.MethodGet, "/files/x", ""},
+			{http.MethodDelete, "", ""},
+			{http.MethodPost, "/messages", `{"content":"x"}`},
+			{http.MethodPut, "/files/x", "x"},
 		} {
 			got := h.rest(r.method, "/api/sessions/"+id+r.path, request{token: ada, body: r.body})
 			if got.status != unknown.status || !bytes.Equal(got.body, unknown.body) {

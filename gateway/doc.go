@@ -2,23 +2,35 @@
 //
 // It owns the listener's server, its routes, its timeouts and the form of every
 // answer that is not a success: problem documents (RFC 9457), also for unknown
-// paths, wrong methods and panics. For now the routes are those that operators
-// and load balancers need:
+// paths, wrong methods and panics. It decides who comes in and what they may do in
+// a session; what then happens there is not its business. One table of routes
+// (routes.go) is what both the router and the API description are made from:
 //
-//	GET /         a status page for people
-//	GET /health   {"status":"ok"}, the question existing desktops ask
-//	GET /healthz  the process is up
-//	GET /readyz   the process may be sent users: the store answers, no drain
+//	/                 the desktop in [Config].DesktopDir, or a page to sign in
+//	/ws/{session}     WebSocket, native dialect
+//	/ws               WebSocket, desktop dialect
+//	/api/…            REST and Server-Sent Events; /api/openapi.json describes it
+//	/health, /healthz the process is up
+//	/readyz           the process may be sent users: the store answers, no drain
+//
+// Every request passes the same checks in the same order: a Host that is ours, an
+// Origin that may, who it is, how often they ask, what they may do with the session.
+// The first two come before anything is looked up. A session that is not there and
+// one that somebody may not see get the same answer, byte for byte.
 //
 // Who may call: cmd/hub builds one [Server], hands it a listener and stops it.
 // All methods are safe to call from any goroutine.
 //
-// When the store is slow, /readyz and the status page wait for it for
-// [Config].ReadyTimeout and then say not ready; nothing else here asks the store.
-// When a client is slow, the server's timeouts end its connection. [Server.Drain]
-// turns /readyz to 503 while everything else is still served;
-// [Server.Shutdown] then lets running requests end.
+// When the store is slow, /readyz and the page wait for it for
+// [Config].ReadyTimeout and then say not ready; other requests wait 20 s for their
+// session and then end with 504. When a client is slow, the server's timeouts end
+// its connection; files have 10 min. [Server.Drain] turns /readyz to 503 while
+// everything else is still served; [Server.Shutdown] sends streaming clients
+// elsewhere and lets running requests end. A panic ends its request or connection.
 //
-// It refuses to tell strangers why the store is away: the reason goes to the
-// log, the answer only says that it is so.
+// It refuses names and origins it does not know, cookies without an origin,
+// bodies that are too large, compressed, not JSON where JSON is wanted or not as
+// described. It does not tell strangers why the store is away: the reason goes to
+// the log, where neither bodies nor queries nor credentials are. What users upload
+// is served so that it cannot run on the hub's origin.
 package gateway

@@ -76,6 +76,9 @@ func (s *Server) signIn(c echo.Context, token string) (auth.Identity, error) {
 		// A cookie would stand for the user everywhere.
 		return auth.Identity{}, problem(wire.CodeForbidden, "A credential for one session cannot sign in.")
 	}
+	if wait := s.quota.Request(id.User); wait > 0 {
+		return auth.Identity{}, s.tooMany(c, wait)
+	}
 	value, until, err := s.auth.NewCookie(ctx, id)
 	if err != nil {
 		return auth.Identity{}, err

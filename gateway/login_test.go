@@ -30,8 +30,8 @@ func cookieOf(t *testing.T, r reply) *http.Cookie {
 }
 
 // own is the origin of the hub's own pages, and a cookie.
-func (h *hall) own(c *http.Cookie, more ...string) http.Header {
-	return header(append([]string{"Origin", "http://" + h.addr, "Cookie", c.Name + "=" + c.Value}, more...)...)
+func (h *hall) own(c *http.Cookie) http.Header {
+	return header("Origin", "http://"+h.addr, "Cookie", c.Name+"="+c.Value)
 }
 
 func TestClickOnThePrintedURL(t *testing.T) {

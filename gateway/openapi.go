@@ -222,8 +222,7 @@ func (d *describer) explain(t reflect.Type) {
 	if !strings.HasSuffix(t.PkgPath(), "/gateway") && !strings.HasPrefix(t.Name(), "Object[") && !strings.HasPrefix(t.Name(), "Member[") {
 		return
 	}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		if doc := f.Tag.Get("doc"); doc != "" {
 			d.docs[t.Name()+"."+f.Name] = doc
 		}

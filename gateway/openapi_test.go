@@ -238,12 +238,12 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send := func(method, path, body string) reply {
 		t.Helper()
 		described, _, _ := strings.Cut(path, "?")
-		real := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt").Replace(path)
+		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt").Replace(path)
 		r := request{token: root, body: body}
 		if strings.Contains(path, "{path}") {
 			r.header = header("Content-Type", "application/octet-stream")
 		}
-		got := h.rest(method, real, r)
+		got := h.rest(method, actual, r)
 		c.answer(t, method, described, body, got)
 		return got
 	}

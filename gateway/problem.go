@@ -117,6 +117,9 @@ func (s *Server) fail(err error, c echo.Context) {
 	p := problemOf(err, c.Request())
 	if p.Status == http.StatusInternalServerError || p.Code == wire.CodeStoreUnavailable {
 		attrs := []any{"path", path, "err", err}
+		if e, ok := errors.AsType[*session.Error](err); ok && e.Err != nil {
+			attrs = append(attrs, "cause", e.Err) // which clients are not told
+		}
 		if crash, ok := errors.AsType[*panicError](err); ok {
 			attrs = append(attrs, "stack", string(crash.stack))
 		}

@@ -124,7 +124,7 @@ func (s *Server) send(c echo.Context, info session.Info) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(transferTimeout))
 	media := mediaType(name)
 	h := c.Response().Header()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -165,11 +166,11 @@ func TestWhoMayDoWhat(t *testing.T) {
 		for who, token := range tokens {
 			got := h.rest(r.method, at(id, r.path), request{token: token, body: r.body})
 			switch {
-			case contained(r.allowed, who):
+			case slices.Contains(r.allowed, who):
 				if got.status == http.StatusForbidden || got.status == http.StatusNotFound && r.path != "/files/nope" {
 					t.Errorf("%s %s: %s is refused: %d %s", r.method, r.path, who, got.status, got.body)
 				}
-			case contained(looks, who): // they know that it is there
+			case slices.Contains(looks, who): // they know that it is there
 				got.problem(http.StatusForbidden, wire.CodeForbidden)
 			default:
 				got.problem(http.StatusNotFound, wire.CodeSessionNotFound)
@@ -188,15 +189,6 @@ func TestWhoMayDoWhat(t *testing.T) {
 	if seen.Shares != nil || seen.Access != "viewer" {
 		t.Errorf("a viewer sees %+v", seen)
 	}
-}
-
-func contained(all []string, one string) bool {
-	for _, s := range all {
-		if s == one {
-			return true
-		}
-	}
-	return false
 }
 
 func TestShares(t *testing.T) {

@@ -163,7 +163,7 @@ func wantsStream(r *http.Request) bool {
 
 // getEvents shows a page of the log, or streams it to those who want that.
 func (s *Server) getEvents(c echo.Context) error {
-	if wantsStream(c.Request()) {
+	if r := c.Request(); r.Method == http.MethodGet && wantsStream(r) {
 		return s.serveSSE(c)
 	}
 	info, err := s.enter(c, accessViewer)

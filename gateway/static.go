@@ -74,7 +74,7 @@ func (s *Server) static(c echo.Context) error {
 	if err != nil {
 		return echo.ErrNotFound
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentType, mediaType(name))
 	h.Set(echo.HeaderContentSecurityPolicy, desktopPolicy)
