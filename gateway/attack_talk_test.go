@@ -184,6 +184,8 @@ func TestAttack28SameMessageFiveTimes(t *testing.T) {
 	id, a := h.room()
 	v := as(h.token("ann", time.Minute))
 	b, c := h.enter("/ws/"+string(id), v), h.enter("/ws/"+string(id), v)
+	next[wire.SessionState](b)
+	next[wire.SessionState](c)
 	m := wire.UserMessage{MessageID: "m-1", Content: "once"}
 	for _, x := range []*tab{a, a, b, b, c} {
 		x.say(m)

@@ -52,8 +52,8 @@ func (d door) dialect() wire.Dialect {
 // conn is one streaming connection. There may be ten thousand idle ones, so it
 // has no timer, no context and no buffer of its own; [doors] looks after it.
 //
-// Ownership: one goroutine serves a connection and is the only one to call the
-// WebSocket library. Others say something through the tab, or ask it to end.
+// Ownership: one goroutine at a time serves a connection and is the only one to
+// call the WebSocket library. Others say something through the tab, or ask it to end.
 type conn struct {
 	link
 	s    *Server
@@ -74,8 +74,9 @@ type conn struct {
 	quota   quota.Connection
 
 	// What follows is the heart's.
-	asked *auth.Identity // the credential that a new one was asked for
-	until time.Time      // how long it waits for that
+	asked  *auth.Identity // the credential that a new one was asked for
+	until  time.Time      // how long it waits for that
+	ending int64          // the tick at which it was seen to end, or 0
 
 	// What follows is guarded by doors.mu.
 	slot, index int
@@ -112,14 +113,36 @@ func (c *conn) patient(until time.Time) {
 	}
 }
 
-// serve runs a connection from the first word to the last. Whatever happens in
-// talk, the connection is closed and the session told, and nobody else suffers.
-func (c *conn) serve(talk func(context.Context)) {
+// welcome runs the first part of a connection's life, up to the greeting. What
+// follows has a goroutine of its own, for the stack that a greeting takes is
+// several times what an idle connection needs.
+func (c *conn) welcome(hello func(context.Context) bool) {
+	greeted := false
+	c.guard("greet a client", func() { greeted = hello(c.s.doors.ctx) })
+	if !greeted {
+		c.finish()
+		return
+	}
+	c.s.doors.wg.Go(c.serve)
+}
+
+// serve runs the rest of it. Whatever happens, the connection is closed and the
+// session told, and nobody else suffers.
+func (c *conn) serve() {
+	defer c.finish()
+	if c.door == doorSSE {
+		c.linger()
+		return
+	}
+	c.listen(c.s.doors.ctx)
+}
+
+// finish ends a connection's life.
+func (c *conn) finish() {
 	defer c.s.doors.gone(c)
 	defer func() { _ = c.Close() }()
 	defer c.guard("leave a session", c.leave)
-	defer c.guard("close a connection", c.hangUp)
-	c.guard("serve a connection", func() { talk(c.s.doors.ctx) })
+	c.guard("close a connection", c.hangUp)
 }
 
 // guard runs one part of a connection's life. A panic in it ends the connection.

@@ -69,6 +69,9 @@ type doors struct {
 	ticks    atomic.Int64
 	checking atomic.Bool
 
+	// arrived counts the connections that ever came.
+	arrived atomic.Uint64
+
 	mu     sync.Mutex
 	beats  bool // the heart has begun
 	closed bool
@@ -83,7 +86,7 @@ func (d *doors) init() {
 }
 
 // came adds a connection and serves it, unless the doors are closed.
-func (d *doors) came(s *Server, c *conn, talk func(context.Context)) bool {
+func (d *doors) came(s *Server, c *conn, hello func(context.Context) bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -94,11 +97,12 @@ func (d *doors) came(s *Server, c *conn, talk func(context.Context)) bool {
 		d.wg.Go(s.beat)
 		d.wg.Go(func() { s.auth.Watch(d.ctx, s.signedOut) })
 	}
+	d.arrived.Add(1)
 	c.seen.Store(d.ticks.Load())
 	c.slot = rand.IntN(wheelSlots) //nolint:gosec // nobody gains by guessing it
 	c.index = len(d.wheel[c.slot])
 	d.wheel[c.slot] = append(d.wheel[c.slot], c)
-	d.wg.Go(func() { c.serve(talk) })
+	d.wg.Go(func() { c.welcome(hello) })
 	return true
 }
 

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -13,16 +14,47 @@ import (
 
 // beat turns the wheel until the doors are closed.
 func (s *Server) beat() {
-	ticker := time.NewTicker(max(s.cfg.Heartbeat/wheelSlots, time.Millisecond))
+	ticker := time.NewTicker(s.tick())
 	defer ticker.Stop()
+	var r rush
 	for {
 		select {
 		case <-s.doors.ctx.Done():
 			return
 		case <-ticker.C:
 			s.turn(s.doors.ticks.Add(1))
+			if r.over(s.doors.arrived.Load()) {
+				s.doors.wg.Go(debug.FreeOSMemory)
+			}
 		}
 	}
+}
+
+// rush notices when many clients have come and no more do. A handshake leaves
+// more garbage behind than its connection keeps, and an idle hub would have no
+// reason to collect it for minutes.
+type rush struct {
+	last, tidied uint64
+	quiet        int
+}
+
+const (
+	rushSize  = 1000 // connections
+	rushQuiet = 5    // ticks
+)
+
+// over is called every tick with how many have come in all.
+func (r *rush) over(arrived uint64) bool {
+	if arrived != r.last {
+		r.last, r.quiet = arrived, 0
+		return false
+	}
+	r.quiet++
+	if r.quiet != rushQuiet || arrived-r.tidied < rushSize {
+		return false
+	}
+	r.tidied = arrived
+	return true
 }
 
 // turn beats for one slot and looks at some more.
@@ -69,12 +101,24 @@ func (c *conn) beat() {
 func ping(tab *broadcast.Tab) { _, _ = tab.WriteControl(pingFrame) }
 
 // look ends a connection that is silent for too long or whose credentials have
-// expired.
+// expired. One that was asked to end and does not, since its goroutine waits for
+// the session, is cut.
 func (c *conn) look(tick int64, now time.Time) {
+	switch {
+	case c.ended.Load() == nil:
+	case c.ending == 0:
+		c.ending = tick
+		return
+	default:
+		if tick-c.ending > c.s.ticksOf(2*c.s.cfg.Patience.Close) {
+			_ = c.Close()
+		}
+		return
+	}
 	if c.tab.Load() == nil {
 		return // it has a deadline of its own
 	}
-	if c.door != doorSSE && tick-c.seen.Load() > c.s.silence() {
+	if c.door != doorSSE && tick-c.seen.Load() > c.s.ticksOf(c.s.cfg.Heartbeat+c.s.cfg.Patience.Pong) {
 		c.notify(wire.CodeConnectionTimeout.Notice(""))
 		c.drop(wire.CloseTooSlow, "no answer to a ping")
 		return
@@ -92,11 +136,11 @@ func (c *conn) look(tick int64, now time.Time) {
 	}
 }
 
-// silence is how many ticks a client may say nothing.
-func (s *Server) silence() int64 {
-	tick := max(s.cfg.Heartbeat/wheelSlots, time.Millisecond)
-	return int64((s.cfg.Heartbeat + s.cfg.Patience.Pong + tick - 1) / tick)
-}
+// tick is how often the wheel turns.
+func (s *Server) tick() time.Duration { return max(s.cfg.Heartbeat/wheelSlots, time.Millisecond) }
+
+// ticksOf is at least how many ticks a time has.
+func (s *Server) ticksOf(d time.Duration) int64 { return int64((d + s.tick() - 1) / s.tick()) }
 
 // recheck looks up what people may do now. What the store does not tell stays as
 // it was.

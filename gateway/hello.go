@@ -129,7 +129,9 @@ func (s *Server) refusalOf(ctx context.Context, err error) *refusal {
 	if e, ok := errors.AsType[*session.Error](err); ok {
 		return &refusal{code: e.Code, detail: e.Reason}
 	}
-	s.log.ErrorContext(ctx, "a door could not do its work", "err", err)
+	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) { // which say enough
+		s.log.ErrorContext(ctx, "a door could not do its work", "err", err)
+	}
 	return &refusal{code: wire.CodeStoreUnavailable}
 }
 

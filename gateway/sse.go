@@ -44,15 +44,13 @@ func (s *Server) serveSSE(c echo.Context) error {
 	cn.hijacked(raw, buffered.Reader)
 	head := eventStreamHead(c.Response().Header())
 	c.Response().Committed, c.Response().Status = true, http.StatusOK // for the log
-	s.start(cn, func(ctx context.Context) {
+	s.start(cn, func(ctx context.Context) bool {
 		_ = raw.SetWriteDeadline(time.Now().Add(writeTimeout))
 		if _, err := raw.Write(head); err != nil {
-			return
+			return false
 		}
 		_ = raw.SetWriteDeadline(time.Time{})
-		if cn.greet(ctx, &w) {
-			cn.linger()
-		}
+		return cn.greet(ctx, &w)
 	})
 	return nil
 }

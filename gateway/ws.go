@@ -76,11 +76,7 @@ func (s *Server) receive(c echo.Context, w *wish, identify func(echo.Context) (a
 	cn.session = w.session
 	cn.access.Store(uint32(granted))
 	cn.who.Store(&who)
-	s.start(cn, func(ctx context.Context) {
-		if cn.greet(ctx, w) {
-			cn.listen(ctx)
-		}
-	})
+	s.start(cn, func(ctx context.Context) bool { return cn.greet(ctx, w) })
 	return nil
 }
 
@@ -100,14 +96,13 @@ func (s *Server) receiveStranger(c echo.Context, w *wish, err error) error {
 	if err != nil {
 		return err
 	}
-	s.start(cn, func(ctx context.Context) {
-		switch {
-		case !unknown:
+	s.start(cn, func(ctx context.Context) bool {
+		if !unknown {
 			s.refused.credentials.Add(1)
 			cn.refuse(ctx, &refusal{code: denied.Code, detail: denied.Reason})
-		case cn.authenticate(ctx, w) && cn.greet(ctx, w):
-			cn.listen(ctx)
+			return false
 		}
+		return cn.authenticate(ctx, w) && cn.greet(ctx, w)
 	})
 	return nil
 }
@@ -145,10 +140,10 @@ func (s *Server) upgrade(c echo.Context, w *wish) (*conn, error) {
 	return cn, nil
 }
 
-// start serves a connection from a goroutine of its own, so that what net/http
-// and echo hold of the request is freed.
-func (s *Server) start(cn *conn, talk func(context.Context)) {
-	if !s.doors.came(s, cn, talk) {
+// start serves a connection from goroutines of its own, so that what net/http and
+// echo hold of the request is freed.
+func (s *Server) start(cn *conn, hello func(context.Context) bool) {
+	if !s.doors.came(s, cn, hello) {
 		// Too late: the doors were closed while it came through.
 		cn.drop(wire.CloseDraining, "this hub is shutting down")
 		cn.hangUp()

@@ -1,0 +1,208 @@
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// newDoor is a server with nothing but a door that does what it is told.
+func newDoor(t *testing.T, hello func(context.Context, *conn) bool) (url string, logged *strings.Builder) {
+	t.Helper()
+	store, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff})
+	if err != nil {
+		t.Fatal(err)
+	}
+	people, err := auth.New(t.Context(), auth.Config{Mode: auth.ModeNone, Logger: slog.New(slog.DiscardHandler)}, store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logged = &strings.Builder{}
+	s := New(Config{}, slog.New(slog.NewTextHandler(logged, nil)), Deps{Auth: people})
+	s.echo.GET("/door", func(c echo.Context) error {
+		cn, err := s.upgrade(c, &wish{})
+		if err == nil {
+			s.start(cn, func(ctx context.Context) bool { return hello(ctx, cn) })
+		}
+		return err
+	})
+	web := httptest.NewServer(s)
+	t.Cleanup(func() {
+		web.Close()
+		s.dismiss(context.Background())
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return "ws" + strings.TrimPrefix(web.URL, "http") + "/door", logged
+}
+
+func closeCode(t *testing.T, url string) wire.CloseCode {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	ws, _, err := websocket.Dial(ctx, url, nil) //nolint:bodyclose // the library does
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ws.CloseNow() }()
+	_, _, err = ws.Read(ctx)
+	ce, ok := errors.AsType[websocket.CloseError](err)
+	if !ok {
+		t.Fatalf("read: %v", err)
+	}
+	return wire.CloseCode(ce.Code)
+}
+
+func TestPanicClosesOneConnection(t *testing.T) {
+	t.Parallel()
+	for name, hello := range map[string]func(context.Context, *conn) bool{
+		"while greeting": func(context.Context, *conn) bool { panic("boom") },
+		"while leaving": func(_ context.Context, c *conn) bool {
+			c.guard("take a message", func() { panic("boom") })
+			return true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, logged := newDoor(t, hello)
+			for range 2 { // the next one is served all the same
+				if got := closeCode(t, url); got != wire.CloseInternal {
+					t.Errorf("closed with %d", got)
+				}
+			}
+			if !strings.Contains(logged.String(), "boom") || !strings.Contains(logged.String(), "conn_internal_test.go") {
+				t.Errorf("the log lacks the panic:\n%s", logged)
+			}
+		})
+	}
+}
+
+// pair is both ends of a TCP connection.
+func pair(t *testing.T) (server, client net.Conn) {
+	t.Helper()
+	var lc net.ListenConfig
+	ln, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	var d net.Dialer
+	if client, err = d.DialContext(t.Context(), "tcp", ln.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if server, err = ln.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		server.Close()
+		client.Close()
+	})
+	return server, client
+}
+
+func TestLinkReadsEverythingAndHoldsNothing(t *testing.T) {
+	t.Parallel()
+	var d doors
+	d.init()
+	defer d.stop()
+	server, client := pair(t)
+	l := &link{Conn: server, doors: &d, rest: []byte("early ")}
+	want := make([]byte, 1<<20)
+	for i := range want {
+		want[i] = byte(rand.Uint32())
+	}
+	go func() {
+		for rest := want; len(rest) > 0; { // in pieces of any size
+			n := min(len(rest), 1+rand.IntN(5000))
+			if _, err := client.Write(rest[:n]); err != nil {
+				return
+			}
+			rest = rest[n:]
+		}
+		client.Close()
+	}()
+	got, err := io.ReadAll(bufio.NewReaderSize(l, readBuffer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, append([]byte("early "), want...)) {
+		t.Errorf("read %d bytes that are not the %d sent", len(got), len(want)+6)
+	}
+	if l.big != nil || len(l.rest) != 0 {
+		t.Errorf("an idle link holds %d bytes, buffer %v", len(l.rest), l.big != nil)
+	}
+}
+
+func TestRushIsOverWhenNobodyComes(t *testing.T) {
+	t.Parallel()
+	var r rush
+	tidied := 0
+	ticks := func(n int, arrived uint64) {
+		for range n {
+			if r.over(arrived) {
+				tidied++
+			}
+		}
+	}
+	ticks(100, 0)
+	ticks(100, rushSize-1)
+	if tidied != 0 {
+		t.Errorf("tidied %d times after a few connections", tidied)
+	}
+	for n := range uint64(10) { // while they come there is no time
+		ticks(rushQuiet, rushSize+n)
+	}
+	if tidied != 0 {
+		t.Errorf("tidied %d times during the rush", tidied)
+	}
+	ticks(1000, rushSize+9)
+	if tidied != 1 {
+		t.Errorf("tidied %d times after the rush", tidied)
+	}
+	ticks(1000, 2*rushSize+8)
+	ticks(1000, 2*rushSize+9)
+	if tidied != 2 {
+		t.Errorf("tidied %d times after two rushes", tidied)
+	}
+}
+
+func TestPongIsKnownAtSight(t *testing.T) {
+	t.Parallel()
+	for frame, want := range map[string]bool{
+		`{"type":"pong"}`:                           true,
+		`{"type":"pong","data":{}}`:                 true,
+		`{"type":"pong","timestamp":"x","data":{}}`: true,
+		`{"type":"pong","type":"RESET"}`:            false,
+		`{"type":"pong"}{"type":"RESET"}`:           false,
+		`{"type":"pong","data":{}}{"type":"RESET"}`: false,
+		`{"type":"pongo"}`:                          false,
+		`{"type":"pong"`:                            false,
+		`{"data":{},"type":"pong"}`:                 false, // decoded like any other
+		"{\"type\":\"pong\"}\n{\"type\":\"RESET\"}": false,
+		``: false,
+	} {
+		if got := isPong([]byte(frame)); got != want {
+			t.Errorf("%q: %v", frame, got)
+		}
+	}
+	if !isPong(wire.Native{}.AppendMessage(nil, wire.Message{Data: wire.Pong{}})) {
+		t.Error("our own pong is not known")
+	}
+}
