@@ -102,7 +102,8 @@ func (l *live) open(c store.Command) item {
 		l.k.log.Warn("a command in the inbox cannot be read", "id", c.ID, "error", err)
 		it = item{order: &order{}}
 	}
-	it.inbox = c.ID
+	known := l.marks[c.ID]
+	it.inbox, it.alone, it.poison = c.ID, known.alone, known.poison
 	return it
 }
 

@@ -285,7 +285,7 @@ func (f *follower) tellDue() time.Time {
 // tell says to the owner who watches here. When the store does not take it, the
 // next time will do.
 func (f *follower) tell(ctx context.Context, now time.Time) {
-	here, version := f.k.watchers.list()
+	here, version := f.k.present()
 	if here.total == 0 && f.tellAt.IsZero() && f.told == 0 {
 		f.told = version // nobody came yet, so nobody knows of us
 		return

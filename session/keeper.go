@@ -70,7 +70,11 @@ type keeper struct {
 	center  *broadcast.Center // read after ready
 
 	// Of the keeper's goroutine alone.
+	owner  *live // for whoever catches its panic
 	panics []time.Time
+	// marks are what is known of deliveries that may come again. The map is
+	// replaced and never changed once somebody receives.
+	marks map[string]item
 }
 
 func newKeeper(h *Hub, id wire.SessionID) *keeper {
@@ -121,11 +125,13 @@ func (k *keeper) run(ctx context.Context) {
 
 // guard is one turn of run with its panics caught.
 func (k *keeper) guard(ctx context.Context, left *live) (next *live, err error) {
+	k.owner = nil
 	defer func() {
 		if v := recover(); v != nil {
 			k.log.ErrorContext(ctx, "panic in a session", "panic", v, "stack", string(debug.Stack()))
-			if l := k.live.Swap(nil); l != nil {
-				next = l.salvage()
+			if k.owner != nil {
+				k.owner.blame()
+				next = k.owner
 			}
 			err = &panicked{v}
 		}
@@ -188,12 +194,20 @@ func (k *keeper) giveBack(left *live, lease store.Lease) {
 		// What came through the inbox is there still, or somebody has done it.
 		k.box.drop(func(it *item) bool { return it.inbox != "" })
 	}
+	k.marks = nil
 	if left == nil {
 		return
 	}
 	var items []item
 	for i, it := range left.items[left.committed:] {
 		started := left.committed+i < left.handled
+		if it.inbox != "" && (it.alone || it.poison != nil) {
+			// It may come again from the store.
+			if k.marks == nil {
+				k.marks = map[string]item{}
+			}
+			k.marks[it.inbox] = it
+		}
 		switch {
 		case it.inbox != "" && (!undisturbed || left.uncertain && started):
 		case left.uncertain && started && it.order == nil && it.cmd.Message.ID == "":

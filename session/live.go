@@ -56,6 +56,7 @@ type live struct {
 	peeks     []peek
 	// inherited are the deliveries that were in the mailbox from the start.
 	inherited map[string]bool
+	marks     map[string]item // see keeper
 }
 
 // loop does what is in the mailbox and what is due, step by step.
@@ -170,7 +171,7 @@ func (l *live) tick() {
 	l.expire()
 	l.flushDue()
 	l.ledger.prune(l.now, &l.step.ops)
-	if p, ok := l.presence.next(&l.k.watchers, l.now); ok {
+	if p, ok := l.presence.next(l.k, l.now); ok {
 		l.emit(p)
 	}
 }
@@ -188,33 +189,40 @@ func (l *live) due() time.Time {
 	return earliest(question, l.geometry.due(), l.presence.due(&l.k.watchers), dormant)
 }
 
-// salvage is what the next time as owner can use of this one. After a panic the
-// item that was being done is not tried again.
-func (l *live) salvage() *live {
+// blame says which items are not tried again as they were, after a panic.
+func (l *live) blame() {
+	l.broken = true
+	why := refusal(wire.CodeExecutionFailed, "something went wrong with that message")
 	if l.handling {
-		l.handling, l.broken = false, true
-		l.items[l.handled].poison = refusal(wire.CodeExecutionFailed, "something went wrong with that message")
+		l.items[l.handled].poison = why
+		return
 	}
-	return l
+	l.suspect(why)
+}
+
+// suspect says that something in the step is wrong. If it is one item it is known
+// which; else each gets a step of its own the next time.
+func (l *live) suspect(why *Error) {
+	step := l.items[l.committed:l.handled]
+	if len(step) == 1 {
+		step[0].poison = why
+		return
+	}
+	for i := range step {
+		step[i].alone = true
+	}
 }
 
 // fail says what becomes of a step that the store refuses for good.
 func (l *live) fail(err error) error {
 	l.broken = true
-	switch {
-	case l.handled-l.committed > 1:
-		// One of them is too large, or all together. Each gets its own step.
-		for i := l.committed; i < l.handled; i++ {
-			l.items[i].alone = true
-		}
-	case l.handled-l.committed == 1:
-		code := wire.CodeExecutionFailed
-		if errors.Is(err, store.ErrTooLarge) {
-			code = wire.CodeMessageTooLarge
-		}
-		l.items[l.committed].poison = &Error{Code: code, Reason: "the session cannot keep what comes of that", Err: err}
-	default:
+	if l.handled == l.committed {
 		return &panicked{err} // nobody is to blame but us, and it must not go on for ever
 	}
+	why := &Error{Code: wire.CodeExecutionFailed, Reason: "the session cannot keep what comes of that", Err: err}
+	if errors.Is(err, store.ErrTooLarge) {
+		why.Code = wire.CodeMessageTooLarge
+	}
+	l.suspect(why)
 	return errReload
 }

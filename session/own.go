@@ -41,27 +41,27 @@ func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, 
 		}
 	}
 	k.snapshots.clear()
+	k.owner = l
 	k.live.Store(l)
 	defer k.live.Store(nil)
 	if forgotten {
 		if err := l.rewrite(got, left); err != nil {
-			return l.salvage(), err
+			return l, err
 		}
 	}
 	if err := l.greet(got.info); err != nil {
-		return l.salvage(), err
+		return l, err
 	}
 	if !k.isReady() {
 		close(k.ready)
 	}
 	k.log.DebugContext(ctx, "session is owned", "epoch", lease.Epoch)
-	l.inherited = k.box.deliveries()
+	l.inherited, l.marks = k.box.deliveries(), k.marks
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel(nil) // before wg.Wait
 	wg.Go(func() { l.receive(ctx) })
-	err = l.loop()
-	return l.salvage(), err
+	return l, l.loop()
 }
 
 // greet writes down that the session has a new owner, and what the directory

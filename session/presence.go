@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/everdesk/everdesk/broadcast"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -19,44 +18,20 @@ const (
 	presenceForget = 45 * time.Second       // a replica that says nothing is gone
 )
 
-// watchers are the tabs of this replica. The zero value has none.
-type watchers struct {
-	mu      sync.Mutex // guards the following
-	tabs    map[*broadcast.Tab]wire.Connection
-	version uint64
-}
+// watchers counts changes of the tabs of this replica, which the Center has.
+type watchers struct{ version atomic.Uint64 }
 
-func (w *watchers) add(t *broadcast.Tab, who wire.Connection) {
-	who.Since = cmp.Or(who.Since, wire.Millis(time.Now().UnixMilli()))
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.tabs == nil {
-		w.tabs = map[*broadcast.Tab]wire.Connection{}
-	}
-	w.tabs[t] = who
-	w.version++
-}
-
-func (w *watchers) remove(t *broadcast.Tab) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.tabs, t)
-	w.version++
-}
+// change says that a tab has come or gone.
+func (w *watchers) change() { w.version.Add(1) }
 
 // changed reports whether there were changes after a version.
-func (w *watchers) changed(since uint64) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.version != since
-}
+func (w *watchers) changed(since uint64) bool { return w.version.Load() != since }
 
-// list returns the oldest watchers and how many there are.
-func (w *watchers) list() (audience, uint64) {
-	w.mu.Lock()
-	all, version := slices.Collect(maps.Values(w.tabs)), w.version
-	w.mu.Unlock()
-	return audience{total: len(all), oldest: oldest(all)}, version
+// present returns the oldest tabs of this replica, how many there are, and the
+// version that was counted.
+func (k *keeper) present() (audience, uint64) {
+	version := k.watchers.version.Load() // what comes meanwhile is told the next time
+	return audience{total: k.center.Tabs(), oldest: k.center.Connections(presenceShown)}, version
 }
 
 // audience is who watches at one replica, or at all.
@@ -119,7 +94,8 @@ func (p *presence) due(w *watchers) time.Time {
 }
 
 // next returns what to tell now, and whether it is news.
-func (p *presence) next(w *watchers, now time.Time) (wire.Presence, bool) {
+func (p *presence) next(k *keeper, now time.Time) (wire.Presence, bool) {
+	w := &k.watchers
 	if !p.stale && !w.changed(p.told) && len(p.others) == 0 {
 		return wire.Presence{}, false
 	}
@@ -129,7 +105,7 @@ func (p *presence) next(w *watchers, now time.Time) (wire.Presence, bool) {
 		p.stale = p.stale || len(p.others) != before
 		return wire.Presence{}, false
 	}
-	here, version := w.list()
+	here, version := k.present()
 	all, total := here.oldest, here.total
 	for _, a := range p.others {
 		all, total = append(all, a.oldest...), total+a.total

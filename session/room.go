@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/everdesk/everdesk/broadcast"
 	"github.com/everdesk/everdesk/store"
@@ -45,11 +46,12 @@ func (r *Room) Session() wire.SessionID { return r.k.id }
 
 // Attach adds a tab, see [broadcast.Center.Attach], and tells the others.
 func (r *Room) Attach(ctx context.Context, cfg broadcast.TabConfig) (*broadcast.Tab, error) {
+	cfg.Who.Since = cmp.Or(cfg.Who.Since, wire.Millis(time.Now().UnixMilli()))
 	t, err := r.k.center.Attach(ctx, cfg)
 	if err != nil {
 		return nil, asError(err)
 	}
-	r.k.watchers.add(t, cfg.Who)
+	r.k.watchers.change()
 	r.k.box.nudge()
 	return t, nil
 }
@@ -57,7 +59,7 @@ func (r *Room) Attach(ctx context.Context, cfg broadcast.TabConfig) (*broadcast.
 // Leave takes a tab away again and tells the others.
 func (r *Room) Leave(t *broadcast.Tab) {
 	t.Detach()
-	r.k.watchers.remove(t)
+	r.k.watchers.change()
 	r.k.box.nudge()
 }
 
@@ -65,6 +67,9 @@ func (r *Room) Leave(t *broadcast.Tab) {
 // the store's inbox. It waits while the owner has too much to do. What becomes of
 // the command is told by the log.
 func (r *Room) Deliver(ctx context.Context, c Command) error {
+	if c.Message.Data == nil {
+		return refusal(wire.CodeInvalidMessage, "the message is empty")
+	}
 	return asError(r.k.deliver(ctx, item{cmd: c}))
 }
 

@@ -81,7 +81,7 @@ func (l *live) commit() error {
 		b.Working = &asked
 	}
 	if l.step.empty() && b.Working == nil {
-		l.done()
+		l.settle(nil)
 		return nil
 	}
 	receipt, again, err := l.write(b)
@@ -98,18 +98,21 @@ func (l *live) commit() error {
 		clear(used.consumed)
 		l.step.frames, l.step.ops, l.step.consumed = used.frames[:0], used.ops[:0], used.consumed[:0]
 	}
+	l.settle(events)
+	return nil
+}
+
+// settle shows what is committed and tells those who wait for the items of the
+// step. Whatever goes wrong here, they are done.
+func (l *live) settle(events []broadcast.Event) {
+	done := l.items[l.committed:l.handled]
+	l.committed = l.handled
 	if len(events) > 0 {
 		l.k.snapshots.clear()
 		l.k.show(events)
 	}
-	l.done()
-	return nil
-}
-
-// done tells those who wait for the items of the step.
-func (l *live) done() {
-	for ; l.committed < l.handled; l.committed++ {
-		l.items[l.committed].finish(nil)
+	for i := range done {
+		done[i].finish(nil)
 	}
 }
 

@@ -18,7 +18,7 @@ type meddler struct {
 	mu     sync.Mutex // guards the following
 	commit func(ctx context.Context, l store.Lease, b store.Batch, do func() (store.Receipt, error)) (store.Receipt, error)
 	renew  func(l store.Lease) error
-	claims []wire.SessionID
+	claim  func(replica wire.ReplicaID) error
 }
 
 func (m *meddler) onCommit(f func(ctx context.Context, l store.Lease, b store.Batch, do func() (store.Receipt, error)) (store.Receipt, error)) {
@@ -31,6 +31,12 @@ func (m *meddler) onRenew(f func(l store.Lease) error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.renew = f
+}
+
+func (m *meddler) onClaim(f func(replica wire.ReplicaID) error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.claim = f
 }
 
 func (m *meddler) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
@@ -58,8 +64,13 @@ func (m *meddler) Renew(ctx context.Context, l store.Lease) error {
 
 func (m *meddler) Claim(ctx context.Context, id wire.SessionID, replica wire.ReplicaID, ttl time.Duration) (store.Lease, error) {
 	m.mu.Lock()
-	m.claims = append(m.claims, id)
+	f := m.claim
 	m.mu.Unlock()
+	if f != nil {
+		if err := f(replica); err != nil {
+			return store.Lease{}, err
+		}
+	}
 	return m.Store.Claim(ctx, id, replica, ttl)
 }
 
