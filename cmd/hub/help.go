@@ -31,7 +31,10 @@ func printHelp(_ context.Context, p program) error {
 	var b strings.Builder
 	b.WriteString(helpHead)
 	for _, c := range commands() {
-		fmt.Fprintf(&b, "  %-22s %s\n", strings.TrimSpace(c.name+" "+c.args), c.help)
+		fmt.Fprintf(&b, "  %s\n        %s\n", strings.TrimSpace(c.name+" "+c.args), c.help)
+		for line := range strings.Lines(c.flags) {
+			fmt.Fprintf(&b, "          %s\n", strings.TrimSpace(line))
+		}
 	}
 	b.WriteString(helpMiddle)
 	for _, s := range settings() {

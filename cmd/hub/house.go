@@ -51,7 +51,7 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 	if err := leaveToken(cfg.store, people.InstallationToken()); err != nil {
 		return nil, err
 	}
-	shelf, err := files.Open(cfg.files, files.Config{FileBytes: cfg.door.UploadBytes})
+	shelf, err := files.Open(cfg.filesFolder(), files.Config{FileBytes: cfg.door.UploadBytes})
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +69,17 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 		Store: store, Hub: hub, Auth: people, Quota: quota.New(cfg.limits, store), Files: shelf,
 	})
 	return &house{people: people, files: shelf, hub: hub, server: server, writers: writers}, nil
+}
+
+// filesFolder is where uploads are kept.
+func (c config) filesFolder() string {
+	switch {
+	case c.files != "":
+		return c.files
+	case c.store.kind == fileStore:
+		return filepath.Join(c.store.folder, "files")
+	}
+	return "everdesk-files"
 }
 
 // leaveToken puts the token where programs of the same user on the same machine

@@ -30,19 +30,46 @@ type command struct {
 	name string
 	args string
 	help string
-	run  func(context.Context, program) error
+	// flags are those it has besides the settings, one per line.
+	flags string
+	run   func(context.Context, program) error
 }
 
 // commands lists the subcommands; the first is the default.
 func commands() []command {
 	return []command{
-		{"serve", "[flags]", "run the hub until it is told to stop (the default)", serve},
-		{"attach", "[flags] [SESSION]", "follow a session on this terminal and speak in it; lists sessions without one", attach},
-		{"token", "[url|ticket|key|keys|revoke ID] [flags]", "make, list and end tokens, tickets and API keys", token},
-		{"config", "[flags]", "print the settings serve would use, and where each comes from", printConfig},
-		{"health", "[flags] [URL]", "ask a running hub whether it is up; for container health checks", health},
-		{"version", "", "print the version", printVersion},
-		{"help", "", "print this text", printHelp},
+		{name: "serve", args: "[flags]", help: "run the hub until it is told to stop (the default)", run: serve},
+		{
+			name: "attach", args: "[flags] [SESSION]",
+			help: "follow a session on this terminal and speak in it; without one, list sessions",
+			flags: `--server URL      the hub, also as it prints itself; the local one by default
+				--token TOKEN     who you are, also as HUB_TOKEN
+				--new [TITLE]     make a session first
+				--json            JSON lines even on a terminal; what is piped is always that
+				--monitor M       only this monitor; may be repeated
+				--state-hash[=N]  print the hash of the state at the end, and after every N events
+				--until POSITION  leave when this event was seen
+				--for DURATION    leave after that time`,
+			run: attach,
+		},
+		{
+			name: "token", args: "[url|ticket|key|keys|revoke ID] [flags]",
+			help: "make, list and end signed tokens, tickets and API keys",
+			flags: `--user NAME       for whom
+				--role ROLE       user, admin or viewer
+				--ttl DURATION    how long a signed token holds
+				--name NAME       what a key is called
+				--session ID      the only session a ticket is for
+				--key-file FILE   the key to sign with
+				--key-id ID       its name in the key file
+				--server URL      ask a running hub instead of opening the store
+				--token TOKEN     who asks it, also as HUB_TOKEN`,
+			run: token,
+		},
+		{name: "config", args: "[flags]", help: "print the settings serve would use, and where each comes from", run: printConfig},
+		{name: "health", args: "[flags] [URL]", help: "ask a running hub whether it is up; for container health checks", run: health},
+		{name: "version", help: "print the version", run: printVersion},
+		{name: "help", help: "print this text", run: printHelp},
 	}
 }
 

@@ -35,6 +35,7 @@ func startHub(t *testing.T, args ...string) hubRun {
 		t.Fatalf("hub printed no URL: %v", err)
 	}
 	_, url, _ := strings.Cut(strings.TrimSpace(line), ": ")
+	url, _, _ = strings.Cut(url, "/?") // without the token
 	done := false
 	stop := func() int {
 		done = true

@@ -17,8 +17,8 @@ import (
 
 // TestScript runs testdata/script/*.txtar. Beside the usual commands there are
 //
-//	hub-start NAME ARG…    starts a hub, sets NAME to the URL it prints and
-//	                       NAME_ADDR to its host and port
+//	hub-start NAME ARG…    starts a hub, sets NAME to its URL, NAME_INVITATION to
+//	                       the one it prints and NAME_ADDR to its host and port
 //	hub-stop NAME SIGNAL…  sends signals (TERM, INT, KILL) and waits for its end;
 //	                       its stderr becomes stderr. Fails unless it ends with 0
 //	get URL                prints status and body
@@ -85,6 +85,8 @@ func cmdStart(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("printed %q", line)
 	}
 	hubs(ts)[args[0]] = h
+	ts.Setenv(args[0]+"_INVITATION", url)
+	url, _, _ = strings.Cut(url, "/?")
 	ts.Setenv(args[0], url)
 	ts.Setenv(args[0]+"_ADDR", strings.TrimPrefix(url, "http://"))
 }

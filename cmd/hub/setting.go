@@ -97,9 +97,10 @@ func storeSettings() []setting {
 			parse: func(c *config, s string) (err error) { c.store.allowEviction, err = parseSwitch(s); return err },
 		},
 		{
-			name: "files-dir", arg: "FOLDER", value: "./everdesk-files",
-			help:  "where uploaded files are kept; replicas need the same folder",
-			parse: func(c *config, s string) error { return parseFolder(&c.files, s) },
+			name: "files-dir", arg: "FOLDER",
+			help: "where uploaded files are kept; beside the data of a file store unless set, and\n" +
+				"in ./everdesk-files with Redis, where all replicas need the same folder",
+			parse: func(c *config, s string) error { c.files = s; return nil },
 		},
 	}
 }

@@ -203,14 +203,6 @@ func parseSpan(d *time.Duration, s string, least, most time.Duration) error {
 	return nil
 }
 
-func parseFolder(folder *string, s string) error {
-	if s == "" {
-		return errors.New("want a folder")
-	}
-	*folder = s
-	return nil
-}
-
 func parseExistingFolder(folder *string, s string) error {
 	*folder = s
 	if s == "" {
