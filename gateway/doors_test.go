@@ -404,17 +404,29 @@ func TestDrainSendsEverybodyElsewhere(t *testing.T) {
 	}
 }
 
-// A client that does not say goodbye does not hold the others up.
+// A client that does not say goodbye does not hold the others up: when there is
+// no more time it is cut.
 func TestShutdownDoesNotWaitForTheDead(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newHall(t, func(p *plan) { p.door.DrainGrace, p.door.Patience.Close = time.Hour, time.Hour })
 	id := h.session("ann")
+	var dead []rawConn
 	for range 3 {
-		h.dialRaw(id) // never answers a close
+		dead = append(dead, h.dialRaw(id)) // never answers a close
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	_ = h.server.Shutdown(ctx)
+	if err := h.server.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	for _, r := range dead {
+		if code := r.closeCode(); code != int(wire.CloseDraining) {
+			t.Errorf("closed with %d", code)
+		}
+		if n, err := r.conn.Read(make([]byte, 1)); n != 0 || err == nil {
+			t.Errorf("read %d, %v after the close", n, err)
+		}
+	}
 }
 
 // What a client sends right behind its handshake is not lost.
