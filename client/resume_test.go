@@ -137,7 +137,9 @@ func TestSlowHandlerSlowsTheHub(t *testing.T) {
 		const events = 500
 		sent := 0
 		h := &fakeHub{script: []func(*peer){func(p *peer) {
-			p.greet(snapshot(pos(1, 0)))
+			s := snapshot(pos(1, 0))
+			s.HeartbeatMS = 10_000
+			p.greet(s)
 			for i := range uint64(events) {
 				p.say(renamed(pos(1, i+1), "x"))
 				sent++

@@ -34,6 +34,7 @@ func TestSendUntilAnswered(t *testing.T) {
 			},
 			func(p *peer) { // the first was answered meanwhile, the others come again
 				p.greet(resume(pos(1, 2)))
+				time.Sleep(500 * time.Millisecond)
 				p.say(wire.Event{At: pos(1, 1), Data: wire.MessageUpdated{
 					Action: wire.RowCreated, Message: wire.UIRow{Type: wire.RowSay, Say: wire.SayText}, MessageID: "a",
 				}})
