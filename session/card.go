@@ -100,7 +100,7 @@ func checkShare(s Share) error {
 // asInfo reads what the directory says. A card that cannot be read costs its
 // title, not the listing.
 func asInfo(i store.Info) Info {
-	c, _ := readCard(i.Card) //nolint:errcheck // shown without a title, as said above
+	c, _ := readCard(i.Card)
 	return Info{
 		ID: i.ID, User: i.User, Title: c.Title, Shares: c.Shares, Created: i.Created, Updated: i.Updated,
 		Working: i.Working, Owner: i.Owner, Top: i.Top, Quarantined: i.Quarantined,

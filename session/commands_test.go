@@ -64,7 +64,7 @@ func TestEveryMessageIsAnswered(t *testing.T) {
 		deliver(t, r, says("c", id, c.data))
 		settled(t, r)
 		var got []wire.MessageRejected
-		for _, p := range find[wire.MessageRejected](history(t, s, "ses-1")) {
+		for _, p := range find[wire.MessageRejected](history(t, s)) {
 			if p.MessageID == id {
 				got = append(got, p)
 			}
@@ -76,7 +76,7 @@ func TestEveryMessageIsAnswered(t *testing.T) {
 			t.Errorf("%s: got %+v, want code %d to %q", name, got, c.code, c.to)
 		}
 	}
-	rows := find[wire.MessageUpdated](history(t, s, "ses-1"))
+	rows := find[wire.MessageUpdated](history(t, s))
 	if len(rows) != 3 {
 		t.Fatalf("the conversation has %d rows, want 3", len(rows))
 	}
@@ -116,7 +116,7 @@ func TestMessagesAreDoneOnce(t *testing.T) {
 	if !is || len(dup.Actions) != 0 || dup.By != "c1" {
 		t.Errorf("EMIT again is answered with %+v", dup)
 	}
-	if rows := find[wire.MessageUpdated](history(t, s, "ses-1")); len(rows) != 1 {
+	if rows := find[wire.MessageUpdated](history(t, s)); len(rows) != 1 {
 		t.Errorf("the conversation has %d rows, want 1", len(rows))
 	}
 }
@@ -133,7 +133,7 @@ func TestMonitors(t *testing.T) {
 		}
 	}
 	deliver(t, r, says("c", "fifth", wire.SubscribeMonitor{MonitorID: "monitor-4"}))
-	if p := rejection(t, s, "ses-1", "fifth"); p.Code != wire.CodeMonitorLimit || p.To != "c" {
+	if p := rejection(t, s, "fifth"); p.Code != wire.CodeMonitorLimit || p.To != "c" {
 		t.Errorf("the fifth monitor is refused with %+v", p)
 	}
 	user := ask(t, r, says("c", "m1", wire.UserMessage{Content: "x", MonitorID: "monitor-4"}))
@@ -152,7 +152,7 @@ func TestMonitors(t *testing.T) {
 	if len(state.Monitors) != 3 || len(state.Windows) != 0 || len(state.Dialogs) != 0 || len(state.Prompts) != 0 {
 		t.Errorf("after a monitor is removed the state is %+v", state)
 	}
-	events := history(t, s, "ses-1")
+	events := history(t, s)
 	removed := 0
 	for _, m := range find[wire.MonitorStatus](events) {
 		if m.State == wire.MonitorRemoved {
@@ -216,7 +216,7 @@ func TestInteractionsChangeWhatAllSee(t *testing.T) {
 		}
 	}
 	focused := 0
-	for _, a := range find[wire.Actions](history(t, s, "ses-1")) {
+	for _, a := range find[wire.Actions](history(t, s)) {
 		if _, is := a.Actions[0].(wire.WindowFocus); is {
 			focused++
 		}

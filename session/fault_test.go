@@ -77,7 +77,7 @@ func TestNothingIsShownBeforeItIsCommitted(t *testing.T) {
 		if n := tries.Load(); n != 4 {
 			t.Errorf("the batch was tried %d times, want 4", n)
 		}
-		if n := len(find[wire.Actions](history(t, m, "ses-1"))); n != 1 {
+		if n := len(find[wire.Actions](history(t, m))); n != 1 {
 			t.Errorf("the actions are in the log %d times", n)
 		}
 	})
@@ -125,7 +125,7 @@ func TestFencedOwnerFollows(t *testing.T) {
 			t.Errorf("the sender hears %+v", e)
 		}
 		synctest.Wait()
-		actions := find[wire.Actions](history(t, m, "ses-1"))
+		actions := find[wire.Actions](history(t, m))
 		if len(actions) != 1 || actions[0].MessageID != "m1" {
 			t.Errorf("the actions in the log are %+v", actions)
 		}
@@ -208,7 +208,7 @@ func TestPanicIsForOneCommand(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
 			m := openMeddler(t)
-			a, b, _ := pair(t, m, session.Config{})
+			a, b, _ := pair(t, m)
 			owner := enter(t, a, "ses-1")
 			create(t, a, "ses-2")
 			other := enter(t, a, "ses-2")
@@ -226,12 +226,12 @@ func TestPanicIsForOneCommand(t *testing.T) {
 			ask(t, r, says("c", "m1", emit(window("before"))))
 			deliver(t, r, bad)
 			deliver(t, r, says("c", "m2", emit(window("after"))))
-			if p := rejection(t, m, "ses-1", "bad"); p.Code != wire.CodeExecutionFailed || p.To != "c" {
+			if p := rejection(t, m, "bad"); p.Code != wire.CodeExecutionFailed || p.To != "c" {
 				t.Errorf("the command that panicked is answered with %+v", p)
 			}
 			next(t, w, func(p wire.Actions) bool { return p.MessageID == "m2" })
 			settled(t, r)
-			if n := len(find[wire.MessageRejected](history(t, m, "ses-1"))); n != 1 {
+			if n := len(find[wire.MessageRejected](history(t, m))); n != 1 {
 				t.Errorf("%d refusals are in the log, want 1", n)
 			}
 			state, err := owner.Snapshot(t.Context(), nil)
@@ -293,7 +293,7 @@ func TestWhatTheStoreRefusesIsRefused(t *testing.T) {
 	deliver(t, r, says("c", "m2", emit(window("huge"))))
 	deliver(t, r, says("c", "m3", emit(window("other"))))
 	close(gate)
-	if p := rejection(t, m, "ses-1", "m2"); p.Code != wire.CodeMessageTooLarge || p.To != "c" {
+	if p := rejection(t, m, "m2"); p.Code != wire.CodeMessageTooLarge || p.To != "c" {
 		t.Errorf("what is too large is answered with %+v", p)
 	}
 	settled(t, r)
@@ -335,7 +335,7 @@ func TestFullMailboxWaits(t *testing.T) {
 	close(gate)
 	ok(t, <-late)
 	settled(t, r)
-	if n := len(find[wire.Actions](history(t, m, "ses-1"))); n != 1+1+1024+1+1 {
+	if n := len(find[wire.Actions](history(t, m))); n != 1+1+1024+1+1 {
 		t.Errorf("%d of 1028 commands are in the log", n)
 	}
 }

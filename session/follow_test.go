@@ -15,10 +15,10 @@ import (
 )
 
 // pair is two hubs on one store, the first of which owns the session.
-func pair(t *testing.T, s session.Store, cfg session.Config) (owner, follower *session.Hub, stopOwner func()) {
+func pair(t *testing.T, s session.Store) (owner, follower *session.Hub, stopOwner func()) {
 	t.Helper()
-	owner, stopOwner = startHub(t, s, "a", cfg)
-	follower, _ = startHub(t, s, "b", cfg)
+	owner, stopOwner = startHub(t, s, "a", session.Config{})
+	follower, _ = startHub(t, s, "b", session.Config{})
 	create(t, owner, "ses-1")
 	return owner, follower, stopOwner
 }
@@ -61,7 +61,7 @@ func fill(t *testing.T, r *session.Room) {
 func TestFollowerHasTheSameState(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
-	a, b, _ := pair(t, s, session.Config{})
+	a, b, _ := pair(t, s)
 	owner := enter(t, a, "ses-1")
 	fill(t, owner)
 	follower := enter(t, b, "ses-1") // loads some
@@ -85,7 +85,7 @@ func TestFollowerHasTheSameState(t *testing.T) {
 func TestCommandsReachTheOwnerElsewhere(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
-	a, b, _ := pair(t, s, session.Config{})
+	a, b, _ := pair(t, s)
 	owner, follower := enter(t, a, "ses-1"), enter(t, b, "ses-1")
 	w := watch(t, follower, "conn-b")
 	other := watch(t, owner, "conn-a")
@@ -112,7 +112,7 @@ func TestCommandsReachTheOwnerElsewhere(t *testing.T) {
 		t.Errorf("another message with the same id is answered with %+v", conflict.Data)
 	}
 	next(t, other, any1[wire.MessageUpdated])
-	if rows := find[wire.MessageUpdated](history(t, s, "ses-1")); len(rows) != 1 {
+	if rows := find[wire.MessageUpdated](history(t, s)); len(rows) != 1 {
 		t.Errorf("the conversation has %d rows, want 1", len(rows))
 	}
 	ok(t, b.Rename(t.Context(), "ses-1", "Elsewhere"))
@@ -129,7 +129,7 @@ func TestPresenceOfAllReplicas(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		a, b, _ := pair(t, s, session.Config{})
+		a, b, _ := pair(t, s)
 		owner, follower := enter(t, a, "ses-1"), enter(t, b, "ses-1")
 		watch(t, owner, "conn-a")
 		w := watch(t, follower, "conn-b")
@@ -139,9 +139,9 @@ func TestPresenceOfAllReplicas(t *testing.T) {
 		if state.Connections != 2 || len(state.Presence) != 2 {
 			t.Errorf("present are %+v", state.Presence)
 		}
-		events := len(history(t, s, "ses-1"))
+		events := len(history(t, s))
 		time.Sleep(10 * time.Minute)
-		if now := len(history(t, s, "ses-1")); now != events {
+		if now := len(history(t, s)); now != events {
 			t.Errorf("while nothing happened %d events were added", now-events)
 		}
 		w.leave()
@@ -158,7 +158,7 @@ func TestFollowerTakesOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		a, b, stop := pair(t, s, session.Config{})
+		a, b, stop := pair(t, s)
 		owner, err := a.Open(t.Context(), "ses-1")
 		ok(t, err)
 		follower := enter(t, b, "ses-1")
@@ -199,7 +199,7 @@ func TestDrainHandsOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		a, b, _ := pair(t, s, session.Config{})
+		a, b, _ := pair(t, s)
 		owner, follower := enter(t, a, "ses-1"), enter(t, b, "ses-1")
 		wa, wb := watch(t, owner, "conn-a"), watch(t, follower, "conn-b")
 		fill(t, owner)
@@ -226,7 +226,7 @@ func TestDeleteClosesTabsEverywhere(t *testing.T) {
 		t.Run(by, func(t *testing.T) {
 			t.Parallel()
 			s := openStore(t)
-			a, b, _ := pair(t, s, session.Config{})
+			a, b, _ := pair(t, s)
 			owner, follower := enter(t, a, "ses-1"), enter(t, b, "ses-1")
 			tabs := []*tab{watch(t, owner, "conn-a"), watch(t, follower, "conn-b")}
 			hub := map[string]*session.Hub{"owner": a, "follower": b}[by]

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -116,13 +117,13 @@ func settled(t *testing.T, r *session.Room) wire.Position {
 
 var counter atomic.Int64
 
-// history reads the whole log.
-func history(t *testing.T, s session.Store, id wire.SessionID) []wire.Event {
+// history reads the whole log of ses-1.
+func history(t *testing.T, s session.Store) []wire.Event {
 	t.Helper()
 	var all []wire.Event
 	var after wire.Position
 	for {
-		page, err := s.Read(t.Context(), id, after, 1000)
+		page, err := s.Read(t.Context(), "ses-1", after, 1000)
 		ok(t, err)
 		if len(page) == 0 {
 			return all
@@ -171,10 +172,10 @@ func await[T wire.ServerPayload](t *testing.T, s session.Store, id wire.SessionI
 
 func any1[T any](T) bool { return true }
 
-// rejection waits for the refusal of a message.
-func rejection(t *testing.T, s session.Store, session wire.SessionID, id wire.MessageID) wire.MessageRejected {
+// rejection waits for the refusal of a message in ses-1.
+func rejection(t *testing.T, s session.Store, id wire.MessageID) wire.MessageRejected {
 	t.Helper()
-	return await(t, s, session, func(p wire.MessageRejected) bool { return p.MessageID == id })
+	return await(t, s, "ses-1", func(p wire.MessageRejected) bool { return p.MessageID == id })
 }
 
 // snapshotBytes is a room's snapshot as tabs would get it.
@@ -262,24 +263,10 @@ func next[T wire.ServerPayload](t *testing.T, w *tab, is func(T) bool) T {
 
 // code is the code of a refusal.
 func code(err error) wire.Code {
-	if e, is := asRefusal(err); is {
+	if e, is := errors.AsType[*session.Error](err); is {
 		return e.Code
 	}
 	return 0
-}
-
-func asRefusal(err error) (*session.Error, bool) {
-	for err != nil {
-		if e, is := err.(*session.Error); is { //nolint:errorlint // this is how it is unwrapped
-			return e, true
-		}
-		u, is := err.(interface{ Unwrap() error }) //nolint:errorlint // likewise
-		if !is {
-			return nil, false
-		}
-		err = u.Unwrap()
-	}
-	return nil, false
 }
 
 // summary is what the log says, one word per event.

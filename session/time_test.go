@@ -42,26 +42,26 @@ func TestGeometryIsCompacted(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		time.Sleep(time.Second)
-		got := places(history(t, s, "ses-1"))
+		got := places(history(t, s))
 		if len(got) < 5 || len(got) > 7 || got[0] != 100 || got[len(got)-1] != 149 {
 			t.Errorf("50 moves within 500 ms were told as %v", got)
 		}
-		n := len(history(t, s, "ses-1"))
+		n := len(history(t, s))
 		deliver(t, r, says("c", "", drag(149)))
 		time.Sleep(time.Second)
-		if len(history(t, s, "ses-1")) != n {
+		if len(history(t, s)) != n {
 			t.Error("a window that is moved to where it is was told")
 		}
 		// A pending place comes before what else happens to the window.
 		deliver(t, r, says("c", "", drag(200)))
 		deliver(t, r, says("c", "", drag(201)))
 		ask(t, r, says("c", "e2", emit(wire.WindowSetTitle{WindowID: "win", Title: "x"})))
-		if got := places(history(t, s, "ses-1")); got[len(got)-1] != 201 {
+		if got := places(history(t, s)); got[len(got)-1] != 201 {
 			t.Errorf("before the title changed the window was at %v", got)
 		}
 		deliver(t, r, says("c", "", drag(202)))
 		h.Drain(t.Context())
-		if got := places(history(t, s, "ses-1")); got[len(got)-1] != 202 {
+		if got := places(history(t, s)); got[len(got)-1] != 202 {
 			t.Errorf("when the session was handed over the window was at %v", got)
 		}
 	})
@@ -161,20 +161,20 @@ func TestPresence(t *testing.T) {
 		time.Sleep(time.Second)
 		first := watch(t, r, "conn-0")
 		synctest.Wait()
-		if p := find[wire.Presence](history(t, s, "ses-1")); len(p) != 1 || p[0].Total != 1 || p[0].Connections[0].ConnectionID != "conn-0" {
+		if p := find[wire.Presence](history(t, s)); len(p) != 1 || p[0].Total != 1 || p[0].Connections[0].ConnectionID != "conn-0" {
 			t.Errorf("the first tab is told at once as %+v", p)
 		}
 		for i := range 100 {
 			watch(t, r, wire.ConnectionID(fmt.Sprintf("conn-%d", i+1)))
 		}
 		time.Sleep(time.Second)
-		all := find[wire.Presence](history(t, s, "ses-1"))
+		all := find[wire.Presence](history(t, s))
 		if len(all) != 2 || all[1].Total != 101 || len(all[1].Connections) != 32 || all[1].Connections[0].ConnectionID != "conn-0" {
 			t.Errorf("a hundred more are told as %+v", all)
 		}
 		first.leave()
 		time.Sleep(time.Second)
-		all = find[wire.Presence](history(t, s, "ses-1"))
+		all = find[wire.Presence](history(t, s))
 		if len(all) != 3 || all[2].Total != 100 {
 			t.Errorf("one that leaves is told as %+v", all)
 		}

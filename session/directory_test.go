@@ -1,0 +1,112 @@
+package session_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func TestSessionsAreMadeAndListed(t *testing.T) {
+	t.Parallel()
+	h, _ := startHub(t, openStore(t), "a", session.Config{})
+	made, err := h.Create(t.Context(), session.NewSession{User: "ada", Title: "One"})
+	ok(t, err)
+	if made.ID.Validate() != nil || !strings.HasPrefix(string(made.ID), "ses-") || made.Title != "One" || made.User != "ada" || made.Created.IsZero() {
+		t.Errorf("a new session is %+v", made)
+	}
+	create(t, h, "ses-2")
+	_, err = h.Create(t.Context(), session.NewSession{ID: "ses-3", User: "bob"})
+	ok(t, err)
+	page, err := h.List(t.Context(), store.Query{User: "ada"})
+	ok(t, err)
+	if len(page.Items) != 2 || page.Next != "" {
+		t.Errorf("the user has %+v", page)
+	}
+	page, err = h.List(t.Context(), store.Query{})
+	ok(t, err)
+	if len(page.Items) != 3 {
+		t.Errorf("all sessions are %+v", page)
+	}
+	for _, c := range []struct {
+		n    session.NewSession
+		code wire.Code
+	}{
+		{session.NewSession{ID: "ses-2", User: "ada"}, wire.CodeSessionInvalidState},
+		{session.NewSession{ID: "a/b", User: "ada"}, wire.CodeInvalidMessage},
+		{session.NewSession{}, wire.CodeInvalidMessage},
+		{session.NewSession{User: strings.Repeat("x", 257)}, wire.CodeInvalidMessage},
+		{session.NewSession{User: "a\nb"}, wire.CodeInvalidMessage},
+		{session.NewSession{User: "ada", Title: strings.Repeat("ü", 201)}, wire.CodeInvalidMessage},
+		{session.NewSession{User: "ada", Title: "a\x00"}, wire.CodeInvalidMessage},
+		{session.NewSession{User: "ada", Title: "\xff"}, wire.CodeInvalidMessage},
+	} {
+		if _, err := h.Create(t.Context(), c.n); code(err) != c.code {
+			t.Errorf("%+v: got error %v, want code %d", c.n, err, c.code)
+		}
+	}
+	if _, err := h.Info(t.Context(), "ses-none"); code(err) != wire.CodeSessionNotFound {
+		t.Errorf("a session that is not there: %v", err)
+	}
+}
+
+func TestRenameAndShare(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	h, _ := startHub(t, s, "a", session.Config{})
+	create(t, h, "ses-1")
+	r := enter(t, h, "ses-1")
+	w := watch(t, r, "c")
+	ok(t, h.Rename(t.Context(), "ses-1", "Größer"))
+	ok(t, h.Rename(t.Context(), "ses-1", "Größer")) // is so already
+	next(t, w, func(p wire.SessionRenamed) bool { return p.Title == "Größer" })
+	ok(t, h.Share(t.Context(), "ses-1", "bob", session.ShareOperator))
+	ok(t, h.Share(t.Context(), "ses-1", "eve", session.ShareViewer))
+	ok(t, h.Share(t.Context(), "ses-1", "eve", ""))
+	i, err := h.Info(t.Context(), "ses-1")
+	ok(t, err)
+	if i.Title != "Größer" || len(i.Shares) != 1 || i.Shares["bob"] != session.ShareOperator {
+		t.Errorf("the session is %+v", i)
+	}
+	state, err := r.Snapshot(t.Context(), nil)
+	ok(t, err)
+	if state.Title != "Größer" {
+		t.Errorf("the snapshot has the title %q", state.Title)
+	}
+	if n := len(find[wire.SessionRenamed](history(t, s))); n != 2 { // the first title and the second
+		t.Errorf("the log has %d titles, want 2", n)
+	}
+	for _, err := range []error{
+		h.Rename(t.Context(), "ses-1", "\n"), h.Share(t.Context(), "ses-1", "", session.ShareViewer),
+		h.Share(t.Context(), "ses-1", "bob", "admin"),
+	} {
+		if code(err) != wire.CodeInvalidMessage {
+			t.Errorf("got error %v", err)
+		}
+	}
+	if err := h.Rename(t.Context(), "ses-none", "x"); code(err) != wire.CodeSessionNotFound {
+		t.Errorf("got error %v", err)
+	}
+}
+
+func TestDeliverOpensTheSession(t *testing.T) {
+	t.Parallel()
+	h, _ := startHub(t, openStore(t), "a", session.Config{})
+	create(t, h, "ses-1")
+	a, err := h.Deliver(t.Context(), "ses-1", says("", "m", emit(window("win"))))
+	ok(t, err)
+	if p, is := a.Data.(wire.Actions); !is || p.MessageID != "m" || a.At.IsZero() {
+		t.Errorf("the answer is %+v", a)
+	}
+	// Refusals without a connection are for the asker alone.
+	a, err = h.Deliver(t.Context(), "ses-1", says("", "m2", emit(wire.WindowFocus{WindowID: "no"})))
+	ok(t, err)
+	if p, is := a.Data.(wire.MessageRejected); !is || p.To == "" {
+		t.Errorf("the answer is %+v", a)
+	}
+	if _, err := h.Deliver(t.Context(), "ses-none", says("", "m", emit(window("win")))); code(err) != wire.CodeSessionNotFound {
+		t.Errorf("got error %v", err)
+	}
+}

@@ -1,0 +1,86 @@
+package session
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// apply does to a table what ops say.
+func apply(table map[string][]byte, ops []store.Op) {
+	for _, op := range ops {
+		if op.Kind == store.OpSet {
+			table[op.Field] = op.Values[0]
+		} else {
+			delete(table, op.Field)
+		}
+	}
+}
+
+func TestLedgerForgetsTheOldest(t *testing.T) {
+	t.Parallel()
+	now := time.UnixMilli(1_700_000_000_000)
+	var g ledger
+	table := map[string][]byte{}
+	for i := range ledgerIDs + 100 {
+		var ops []store.Op
+		e := entry{Hash: "h", Time: wire.Millis(now.UnixMilli()), Reply: reply{Verdict: verdictRejected, Code: 4005, Reason: "no"}}
+		g.add(wire.MessageID("m"+strconv.Itoa(i)), e, &ops)
+		g.prune(now, &ops)
+		apply(table, ops)
+		now = now.Add(time.Millisecond)
+	}
+	if len(g.by) != ledgerIDs || len(table) != ledgerIDs || len(g.order) != ledgerIDs {
+		t.Errorf("the ledger knows %d ids, keeps %d and orders %d, want %d", len(g.by), len(table), len(g.order), ledgerIDs)
+	}
+	var again ledger
+	if err := again.restore(table); err != nil {
+		t.Fatal(err)
+	}
+	if e, ok := again.find("m100"); !ok || e.Reply.Code != 4005 || again.order[0] != "m100" {
+		t.Errorf("the oldest is %s, and m100 is %+v, %t", again.order[0], e, ok)
+	}
+	if _, ok := again.find("m99"); ok {
+		t.Error("the ledger knows what it should have forgotten")
+	}
+	for range ledgerIDs/ledgerPrune + 1 {
+		var ops []store.Op
+		again.prune(now.Add(ledgerAge), &ops)
+		if len(ops) > ledgerPrune {
+			t.Fatalf("one step forgets %d ids", len(ops))
+		}
+		apply(table, ops)
+	}
+	if len(again.by)+len(table) != 0 {
+		t.Errorf("after a day the ledger knows %d ids and keeps %d", len(again.by), len(table))
+	}
+	if err := again.restore(map[string][]byte{"x": []byte("{")}); err == nil {
+		t.Error("a damaged ledger is read")
+	}
+}
+
+func TestClosedQuestionsAreBounded(t *testing.T) {
+	t.Parallel()
+	var q questions
+	table := map[string][]byte{}
+	for i := range closedKept + 10 {
+		var ops []store.Op
+		name := dialogName(wire.DialogID("d" + strconv.Itoa(i)))
+		q.add(name, ending{Time: wire.Millis(i), Reason: wire.ClosedExpired}, &ops)
+		q.add(name, ending{Time: wire.Millis(i), Reason: wire.ClosedAnswered, By: "c"}, &ops)
+		apply(table, ops)
+	}
+	if len(q.by) != closedKept || len(table) != closedKept {
+		t.Errorf("%d closed questions are known and %d kept", len(q.by), len(table))
+	}
+	var again questions
+	if err := again.restore(table); err != nil {
+		t.Fatal(err)
+	}
+	if e, ok := again.find(dialogName("d10")); !ok || e.By != "c" || len(again.all()) != closedKept {
+		t.Errorf("the oldest is %+v, %t", e, ok)
+	}
+}
