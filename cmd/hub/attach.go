@@ -181,9 +181,8 @@ func readLines(ctx context.Context, r io.Reader) <-chan string {
 func parseAttach(p program, wrong *complaints) attachment {
 	own, rest := attachFlags(p.args, wrong)
 	flags, rest := parseFlags(rest, wrong)
-	environ := slices.DeleteFunc(slices.Clone(p.environ), func(e string) bool { return strings.HasPrefix(e, "HUB_TOKEN=") })
-	cfg, _ := load(flags, environ, wrong)
-	a := attachment{token: cmp.Or(own.last("token"), lookup(p.environ, "HUB_TOKEN"))}
+	cfg, _ := load(flags, p.environ, wrong)
+	a := attachment{token: cmp.Or(own.last("token"), lookup(p.environ, tokenVariable))}
 	a.json, a.fresh = own.has("json"), own.has("new")
 	switch {
 	case len(rest) > 0 && a.fresh:

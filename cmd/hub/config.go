@@ -79,6 +79,9 @@ func candidates(s setting, file, vars, flags found) []value {
 var ofKubernetes = regexp.MustCompile(`^HUB(_.*)?_(SERVICE_HOST|SERVICE_PORT(_.*)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)=` +
 	`|^HUB(_.*)?_PORT=(tcp|udp|sctp)://`)
 
+// tokenVariable says who asks a running hub. It is no setting of one.
+const tokenVariable = "HUB_TOKEN"
+
 // variables reads the environment. An empty variable counts as not set, which
 // is how container tools pass on what they were not given.
 func variables(environ []string, wrong *complaints) found {
@@ -94,7 +97,7 @@ func variables(environ []string, wrong *complaints) found {
 		name, text, _ := strings.Cut(entry, "=")
 		key, known := names[name]
 		switch {
-		case text == "":
+		case text == "" || name == tokenVariable:
 		case known:
 			vars[key] = value{text, "env " + name}
 		case strings.HasPrefix(name, "HUB_") && !ofKubernetes.MatchString(entry):

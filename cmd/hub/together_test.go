@@ -98,7 +98,7 @@ func createSession(t *testing.T, url string) wire.SessionID {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/json")
-	answer, err := http.DefaultClient.Do(req)
+	answer, err := (&http.Client{}).Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}

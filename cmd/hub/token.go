@@ -242,8 +242,7 @@ func (c tokenCall) instead() string {
 func parseToken(p program, wrong *complaints) tokenCall {
 	own, args := tokenFlags(p.args, wrong)
 	flags, rest := parseFlags(args, wrong)
-	environ := slices.DeleteFunc(slices.Clone(p.environ), func(e string) bool { return strings.HasPrefix(e, "HUB_TOKEN=") })
-	cfg, _ := load(flags, environ, wrong)
+	cfg, _ := load(flags, p.environ, wrong)
 	call := tokenCall{cfg: cfg, stderr: p.stderr, name: own["name"], signID: own["key-id"]}
 	if len(rest) > 0 {
 		call.verb, rest = rest[0], rest[1:]
@@ -328,7 +327,7 @@ func (c *tokenCall) reach(own map[string]string, environ []string, wrong *compla
 		wrong.add("flag --server: want a URL, as in http://127.0.0.1:8080")
 		return
 	}
-	c.token = cmp.Or(own["token"], u.Query().Get("token"), lookup(environ, "HUB_TOKEN"))
+	c.token = cmp.Or(own["token"], u.Query().Get("token"), lookup(environ, tokenVariable))
 	u.RawQuery, u.Fragment, u.User = "", "", nil
 	c.server = u
 }
