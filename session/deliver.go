@@ -27,11 +27,10 @@ func (h *Hub) send(ctx context.Context, id wire.SessionID, it *item) error {
 	if err != nil {
 		return err
 	}
-	c := store.Command{
-		ID:   string(h.cfg.Replica) + "." + strconv.FormatUint(h.deliveries.Add(1), 10),
-		Data: data,
+	if it.sent == "" {
+		it.sent = string(h.cfg.Replica) + "." + strconv.FormatUint(h.deliveries.Add(1), 10)
 	}
-	if _, err := h.store.Send(ctx, id, c); err != nil {
+	if _, err := h.store.Send(ctx, id, store.Command{ID: it.sent, Data: data}); err != nil {
 		return fmt.Errorf("send a command to the owner: %w", err)
 	}
 	return nil

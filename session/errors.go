@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/everdesk/everdesk/broadcast"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -59,6 +60,7 @@ func asError(err error) error {
 		{store.ErrTooLarge, wire.CodeMessageTooLarge, "that is more than the store takes"},
 		{store.ErrInvalid, wire.CodeInvalidMessage, "that cannot be stored"},
 		{wire.ErrID, wire.CodeInvalidMessage, "that is not a valid id"},
+		{broadcast.ErrClosed, wire.CodeStoreUnavailable, "the session was unloaded, try again"},
 		{errGone, wire.CodeStoreUnavailable, "the session was unloaded, try again"},
 		{errStopping, wire.CodeStoreUnavailable, "this replica is shutting down"},
 	} {

@@ -135,28 +135,29 @@ type follower struct {
 	tellAt  time.Time // when it is told again at the latest
 	quietTo time.Time // nothing is told before this
 	claimAt time.Time // when the owner's lease runs out; zero means never
+	// What a claim gave us, and when it began.
+	lease   store.Lease
+	claimed time.Time
 }
 
-// follow shows what another replica does, until that replica is gone. Its lease
-// lasts for another while, or 0 when it shall not be claimed.
-func (k *keeper) follow(ctx context.Context, lease time.Duration) error {
+// follow shows what another replica does, until that replica is gone and the
+// session is ours. The other's lease lasts for another while, or 0 when it shall
+// not be claimed.
+func (k *keeper) follow(ctx context.Context, lasts time.Duration) (store.Lease, time.Time, error) {
 	got, err := k.load(ctx)
 	if err != nil {
-		return err
+		return store.Lease{}, time.Time{}, err
 	}
 	if err := k.settle(ctx, got.state.At()); err != nil {
-		return err
+		return store.Lease{}, time.Time{}, err
 	}
 	f := &follower{k: k, state: got.state, quietTo: time.Now()}
-	if lease > 0 {
-		f.claimAt = time.Now().Add(lease + rand.N(claimJitter)) //nolint:gosec // jitter needs no secrecy
+	if lasts > 0 {
+		f.claimAt = f.quietTo.Add(lasts + rand.N(claimJitter)) //nolint:gosec // jitter needs no secrecy
 	}
 	k.snapshots.clear()
 	k.following.Store(true)
 	defer k.following.Store(false)
-	if k.draining.Load() {
-		k.handOver()
-	}
 	if !k.isReady() {
 		close(k.ready)
 	}
@@ -166,7 +167,9 @@ func (k *keeper) follow(ctx context.Context, lease time.Duration) error {
 	defer cancel()
 	news := make(chan tailed)
 	wg.Go(func() { k.tail(tailing, got.state.At(), news) })
-	return f.loop(ctx, news)
+	err = f.loop(ctx, news)
+	k.box.giveBack(f.unsent)
+	return f.lease, f.claimed, err
 }
 
 // tailed is what a tail shows.
@@ -201,7 +204,7 @@ func (f *follower) loop(ctx context.Context, news <-chan tailed) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		if err := f.turn(ctx, time.Now()); err != nil {
+		if err := f.turn(ctx, time.Now()); err != nil || f.lease.Epoch != 0 {
 			return err
 		}
 		if next := f.next(); next.IsZero() {
@@ -231,8 +234,8 @@ func (f *follower) take(n tailed) error {
 		f.k.snapshots.clear()
 		f.k.show(n.events)
 	}
-	if n.vacant && !f.k.unheld() && !f.k.draining.Load() {
-		return errVacant
+	if n.vacant {
+		f.claimAt = time.Now()
 	}
 	return nil
 }
@@ -253,11 +256,29 @@ func (f *follower) turn(ctx context.Context, now time.Time) error {
 	case k.draining.Load():
 		k.handOver()
 	case !f.claimAt.IsZero() && !now.Before(f.claimAt) && !k.unheld():
-		k.box.giveBack(f.unsent)
-		return errVacant
+		return f.claim(ctx)
 	}
 	if at := k.dormantAt(); !at.IsZero() && !now.Before(at) {
 		return errDormant
+	}
+	return nil
+}
+
+// claim takes the session if its owner is gone, or finds out how long that one's
+// lease lasts now.
+func (f *follower) claim(ctx context.Context) error {
+	lease, began, err := f.k.claim(ctx)
+	owned, ok := errors.AsType[*store.OwnedError](err)
+	switch {
+	case err == nil:
+		f.lease, f.claimed = lease, began
+	case ok:
+		f.claimAt = time.Now().Add(owned.For + rand.N(claimJitter)) //nolint:gosec // jitter needs no secrecy
+	case lasting(err):
+		return fmt.Errorf("claim session: %w", err)
+	default:
+		f.k.log.WarnContext(ctx, "the session cannot be claimed yet", "error", err)
+		f.claimAt = time.Now().Add(retryLast)
 	}
 	return nil
 }

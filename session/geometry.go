@@ -69,7 +69,12 @@ func (l *live) place(p pane, m *motion) {
 	if w.Bounds.W != m.bounds.W || w.Bounds.H != m.bounds.H {
 		actions = append(actions, wire.WindowResize{WindowID: p.window, W: m.bounds.W, H: m.bounds.H})
 	}
-	if len(actions) == 0 || l.state.CheckAll(p.monitor, actions) != nil {
+	for _, a := range actions {
+		if l.state.CheckUser(p.monitor, a) != nil {
+			return
+		}
+	}
+	if len(actions) == 0 {
 		return
 	}
 	m.quietTo = l.now.Add(geometryEvery)

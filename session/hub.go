@@ -230,6 +230,7 @@ func (h *Hub) hold(id wire.SessionID) (*keeper, error) {
 	}
 	k.holds++
 	k.quiet.Store(0)
+	k.box.nudge() // it may have waited for somebody to have use for it
 	return k, nil
 }
 

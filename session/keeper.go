@@ -17,7 +17,6 @@ import (
 
 // Why a keeper goes from owning to following and back, or ends.
 var (
-	errVacant  = errors.New("nobody owns the session")
 	errDormant = errors.New("nobody uses the session")
 	errReload  = errors.New("the state must be loaded again")
 )
@@ -111,7 +110,7 @@ func (k *keeper) run(ctx context.Context) {
 		case !k.isReady() || lasting(err):
 			return
 		}
-		if time.Since(began) > retryLast || errors.Is(err, errVacant) || errors.Is(err, errLost) || errors.Is(err, errReload) {
+		if time.Since(began) > retryLast || errors.Is(err, errLost) || errors.Is(err, errReload) {
 			wait = retryFirst
 		} else {
 			k.log.WarnContext(ctx, "session is between owners", "error", err)
@@ -163,12 +162,10 @@ func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
 		if k.unheld() {
 			return nil, errDormant
 		}
-		return nil, k.follow(ctx, 0)
+		_, _, err := k.follow(ctx, 0)
+		return nil, err
 	}
-	claiming, cancel := context.WithTimeout(ctx, storeTimeout)
-	claimed := time.Now()
-	lease, err := k.hub.store.Claim(claiming, k.id, k.hub.cfg.Replica, k.hub.cfg.Lease)
-	cancel()
+	lease, claimed, err := k.claim(ctx)
 	if err == nil {
 		return k.own(ctx, lease, claimed, left)
 	}
@@ -183,7 +180,20 @@ func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
 	if k.unheld() {
 		return nil, errDormant // another replica was quicker; nobody here needs it
 	}
-	return nil, k.follow(ctx, owned.For)
+	lease, claimed, err = k.follow(ctx, owned.For)
+	if err != nil {
+		return nil, err
+	}
+	return k.own(ctx, lease, claimed, nil)
+}
+
+// claim tries to become the owner. It also says when it began to.
+func (k *keeper) claim(ctx context.Context) (store.Lease, time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	began := time.Now()
+	lease, err := k.hub.store.Claim(ctx, k.id, k.hub.cfg.Replica, k.hub.cfg.Lease)
+	return lease, began, err
 }
 
 // giveBack returns what an owner took and did not finish to the mailbox. lease is
@@ -226,8 +236,11 @@ func (k *keeper) giveBack(left *live, lease store.Lease) {
 func (k *keeper) end(err error) {
 	k.hub.unlist(k, true)
 	k.live.Store(nil)
-	for _, it := range k.box.close() {
-		it.finish(err)
+	if errors.Is(err, errDormant) {
+		err = errGone // for who comes at the very moment
+	}
+	for _, it := range k.box.close(err) {
+		it.finish(asError(err))
 	}
 	code, reason := wire.CloseInternal, "the session cannot be kept"
 	switch {
@@ -235,7 +248,7 @@ func (k *keeper) end(err error) {
 		code, reason = wire.CloseExpired, "the session was deleted"
 	case errors.Is(err, errStopping):
 		code, reason = wire.CloseDraining, "this replica is shutting down"
-	case errors.Is(err, errDormant):
+	case errors.Is(err, errGone):
 		code, reason = wire.CloseNormal, "nobody uses the session"
 	default:
 		k.log.Warn("session cannot be kept", "error", err)

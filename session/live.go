@@ -40,6 +40,8 @@ type live struct {
 	number uint64        // of the last batch
 	now    time.Time     // of the step
 	step   step
+	// patience is how long a commit may take.
+	patience patience
 	// uncertain says that the store has not said what became of the step.
 	uncertain bool
 	// broken says that the state is not what the log says.

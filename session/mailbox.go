@@ -17,8 +17,9 @@ const boxItems = 1024
 type item struct {
 	cmd   Command
 	order *order
-	// inbox is the id of the delivery, when it came through the store.
-	inbox string
+	// inbox is the name of the delivery, when it came through the store, sent
+	// the name under which it was sent there.
+	inbox, sent string
 	// alone keeps the item in a step of its own, because a step with it was
 	// too large.
 	alone bool
@@ -51,7 +52,7 @@ type mailbox struct {
 	items  []item
 	peeks  []peek
 	space  chan struct{} // closed when there is room again; nil while nobody waits
-	closed bool
+	closed error         // why nothing is taken any more
 }
 
 func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
@@ -60,9 +61,9 @@ func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
 func (b *mailbox) put(ctx context.Context, it item) error {
 	for {
 		b.mu.Lock()
-		if b.closed {
+		if err := b.closed; err != nil {
 			b.mu.Unlock()
-			return errGone
+			return err
 		}
 		if len(b.items) < boxItems {
 			b.items = append(b.items, it)
@@ -118,8 +119,8 @@ func (b *mailbox) deliveries() map[string]bool {
 func (b *mailbox) ask(p peek) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
-		return errGone
+	if b.closed != nil {
+		return b.closed
 	}
 	b.peeks = append(b.peeks, p)
 	b.nudge()
@@ -150,10 +151,10 @@ func (b *mailbox) take(items []item, peeks []peek) ([]item, []peek) {
 }
 
 // close refuses everything from now on and returns what nobody took.
-func (b *mailbox) close() []item {
+func (b *mailbox) close(why error) []item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.closed = true
+	b.closed = why
 	items := b.items
 	b.items, b.peeks = nil, nil
 	if b.space != nil {

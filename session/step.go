@@ -120,11 +120,10 @@ func (l *live) settle(events []broadcast.Event) {
 // whether it was tried more than once.
 func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err error) {
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
-		ctx, cancel := context.WithTimeout(l.ctx, commitTimeout)
 		unsure := l.uncertain
 		l.uncertain = true // also if this panics
-		receipt, err = l.k.hub.store.Commit(ctx, l.lease, b)
-		cancel()
+		receipt, err = l.k.hub.store.Commit(l.patience.start(l.ctx, commitTimeout), l.lease, b)
+		l.patience.stop()
 		switch {
 		case err == nil:
 			l.uncertain = false
@@ -150,3 +149,23 @@ func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err erro
 		sleep(l.ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
 	}
 }
+
+// patience is a context with a timeout that is used again and again: one for
+// every step would cost more than the rest of the step.
+type patience struct {
+	ctx   context.Context
+	timer *time.Timer
+}
+
+// start returns a context that ends after a while, unless stop is called.
+func (p *patience) start(parent context.Context, d time.Duration) context.Context {
+	if p.ctx == nil || p.ctx.Err() != nil {
+		ctx, cancel := context.WithCancelCause(parent)
+		p.ctx, p.timer = ctx, time.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
+		return ctx
+	}
+	p.timer.Reset(d)
+	return p.ctx
+}
+
+func (p *patience) stop() { p.timer.Stop() }
