@@ -279,7 +279,7 @@ func TestAttachJSON(t *testing.T) {
 func TestAttachEnds(t *testing.T) {
 	t.Parallel()
 	h := startHub(t, "--store", "file:"+t.TempDir())
-	plainURL, token, _ := strings.Cut(h.url, "/?token=")
+	plainURL, token, _ := strings.Cut(h.invitation, "/?token=")
 	for name, tt := range map[string]struct {
 		args []string
 		want string
@@ -315,7 +315,7 @@ func TestAttachTerminal(t *testing.T) {
 		a.session = id
 		v := &view{out: &lockedWriter{w: p.stdout}, zone: time.UTC}
 		return a.follow(ctx, newTerminalDesk(&a, v), p.stdin, true)
-	}, "--server", h.url, "--new", "--state-hash")
+	}, "--server", h.invitation, "--new", "--state-hash")
 	r.until(t, "── session ses-")
 	for _, step := range []struct{ say, want string }{
 		{"/dance", "no such command: /dance; see /help"},

@@ -14,8 +14,9 @@ import (
 
 // hubRun is a hub running inside the test.
 type hubRun struct {
-	url  string
-	stop func() int // stops it and returns its exit code
+	url        string
+	invitation string // the URL as it was printed, with the token
+	stop       func() int // stops it and returns its exit code
 }
 
 // startHub runs the hub on a free port.
@@ -34,8 +35,8 @@ func startHub(t *testing.T, args ...string) hubRun {
 		cancel(nil)
 		t.Fatalf("hub printed no URL: %v", err)
 	}
-	_, url, _ := strings.Cut(strings.TrimSpace(line), ": ")
-	url, _, _ = strings.Cut(url, "/?") // without the token
+	_, invitation, _ := strings.Cut(strings.TrimSpace(line), ": ")
+	url, _, _ := strings.Cut(invitation, "/?")
 	done := false
 	stop := func() int {
 		done = true
@@ -47,7 +48,7 @@ func startHub(t *testing.T, args ...string) hubRun {
 			stop()
 		}
 	})
-	return hubRun{url, stop}
+	return hubRun{url, invitation, stop}
 }
 
 // status asks for path and returns the status of the answer.
