@@ -10,6 +10,7 @@ import (
 
 	"github.com/everdesk/everdesk/internal/redistest"
 	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/store/redisstore"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -292,4 +293,34 @@ func TestTwoReplicasOnRedis(t *testing.T) {
 	}
 	next(t, w, func(p wire.OwnerChanged) bool { return p.Replica == "b" })
 	next(t, w, func(p wire.Emitted) bool { return p.MessageID == "after" })
+}
+
+// An event of a newer hub is passed on, and the session goes on after it.
+func TestFollowerPassesOnWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	b, _ := startHub(t, s, "b", session.Config{})
+	create(t, b, "ses-1")
+	lease, err := s.Claim(t.Context(), "ses-1", "newer", time.Hour)
+	ok(t, err)
+	r := enter(t, b, "ses-1")
+	event := func(seq uint64, kind string) []byte {
+		return fmt.Appendf(nil, `{"type":%q,"session_id":"ses-1","message_id":"%d-%d","timestamp":"2026-01-01T00:00:00.000Z","data":{"title":"New"}}`,
+			kind, lease.Epoch, seq)
+	}
+	receipt, err := s.Commit(t.Context(), lease, store.Batch{
+		Number: 1, Prev: lease.Top(), Events: [][]byte{event(1, "FUTURE"), event(2, "SESSION_RENAMED")},
+	})
+	ok(t, err)
+	upTo(t, r, receipt.Top)
+	state, err := r.Snapshot(t.Context(), nil)
+	ok(t, err)
+	if state.Title != "New" || state.LastMessageID != receipt.Top || state.Owner != "newer" {
+		t.Errorf("after an unknown event the state is %+v", state)
+	}
+	page, err := r.Read(t.Context(), lease.Top(), 10)
+	ok(t, err)
+	if len(page) != 2 || page[0].At.Seq != 1 {
+		t.Errorf("the log reads %+v", page)
+	}
 }
