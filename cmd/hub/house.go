@@ -9,12 +9,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
 	"github.com/everdesk/everdesk/auth"
-	"github.com/everdesk/everdesk/broadcast"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway"
 	"github.com/everdesk/everdesk/quota"
@@ -27,14 +25,6 @@ type house struct {
 	files  *files.Shelf
 	hub    *session.Hub
 	server *gateway.Server
-
-	writers *broadcast.Writers
-}
-
-// Close ends what build started. Nothing may be served any more.
-func (h *house) Close() error {
-	h.writers.Close()
-	return h.files.Close()
 }
 
 // build puts the parts together. Nothing is served yet.
@@ -60,15 +50,13 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 	if cfg.limits.Off {
 		cfg.session.AnswersPerMinute = -1
 	}
-	writers := broadcast.NewWriters(runtime.GOMAXPROCS(0))
-	cfg.session.Broadcast.Writers = writers
 	hub := session.NewHub(cfg.session, store)
 	cfg.door.Version = version()
 	cfg.door.Hosts = append(cfg.door.Hosts, hostOf(addr))
 	server := gateway.New(cfg.door, log, gateway.Deps{
 		Store: store, Hub: hub, Auth: people, Quota: quota.New(cfg.limits, store), Files: shelf,
 	})
-	return &house{people: people, files: shelf, hub: hub, server: server, writers: writers}, nil
+	return &house{people: people, files: shelf, hub: hub, server: server}, nil
 }
 
 // filesFolder is where uploads are kept.

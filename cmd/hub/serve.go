@@ -56,7 +56,7 @@ func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (
 	if err != nil {
 		return errors.Join(unlessTold(ctx, err), ln.Close())
 	}
-	defer func() { err = errors.Join(err, closing("files", h)) }()
+	defer func() { err = errors.Join(err, closing("files", h.files)) }()
 	// The address is open already: a client that reads this line and connects
 	// at once is answered.
 	url := openURL(ln.Addr())
