@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -109,5 +110,35 @@ func BenchmarkDecodeMessage(b *testing.B) {
 		if _, err := (wire.Desktop{}).DecodeMessage(frame); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// emitFrame is what the load generator sends: one action that fills a window.
+func emitFrame() []byte {
+	return []byte(`{"type":"EMIT","data":{"actions":[{"type":"window.setContent","windowId":"w","content":{"renderer":"text","data":"` +
+		"#0000012345 0001794700741596 " + strings.Repeat("x", 107) + `"}}],"monitorId":"monitor-0"}}`)
+}
+
+func BenchmarkDecodeEmit(b *testing.B) {
+	frame := emitFrame()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := (wire.Native{}).DecodeMessage(frame); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkAppendActions(b *testing.B) {
+	m, err := wire.Native{}.DecodeMessage(emitFrame())
+	emit, ok := m.Data.(wire.Emit)
+	if err != nil || !ok {
+		b.Fatalf("%+v, %v", m, err)
+	}
+	e := delta()
+	e.Data = wire.Actions{Actions: emit.Actions, MonitorID: emit.MonitorID, By: "con-1794700741596-a1b2c3d"}
+	b.ReportAllocs()
+	for b.Loop() {
+		wire.AppendEvent(nil, e)
 	}
 }
