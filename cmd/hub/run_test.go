@@ -15,7 +15,7 @@ import (
 // hubRun is a hub running inside the test.
 type hubRun struct {
 	url        string
-	invitation string // the URL as it was printed, with the token
+	invitation string     // the URL as it was printed, with the token
 	stop       func() int // stops it and returns its exit code
 }
 
