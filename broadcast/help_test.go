@@ -37,7 +37,7 @@ type memory struct {
 	state     wire.SessionState
 	reads     int
 	snapshots int
-	// ahead makes snapshots older or newer than the log says.
+	// at, unless zero, makes snapshots older or newer than the log says.
 	at  wire.Position
 	err error
 }

@@ -282,7 +282,7 @@ func (t *Tab) interrupt() {
 	_ = t.conn.SetWriteDeadline(past()) // a connection that is closed waits for nothing
 }
 
-// own makes the caller the one that may wait. The caller has t.mu.
+// acquire makes the caller the one that may wait. The caller has t.mu.
 func (t *Tab) acquire() { t.owner = make(chan struct{}) }
 
 // release is the end of acquire.
