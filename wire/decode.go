@@ -388,10 +388,8 @@ func nesting(raw []byte) int {
 }
 
 func skipString(data []byte, at int) int {
-	for at++; data[at] != '"'; at++ {
-		if data[at] == '\\' {
-			at++
-		}
+	for at = special(data, at+1); data[at] != '"'; at = special(data, at+2) {
+		// A backslash: valid strings have no control characters.
 	}
 	return at + 1
 }

@@ -174,21 +174,23 @@ func (l *lexer) next(end byte) (done bool, err *Error) {
 }
 
 func (l *lexer) string() *Error {
-	for l.pos++; l.pos < len(l.data); l.pos++ {
-		switch c := l.data[l.pos]; {
-		case c == '"':
+	for l.pos++; ; l.pos++ {
+		if l.pos = special(l.data, l.pos); l.pos >= len(l.data) {
+			return l.unexpected("the end of a string")
+		}
+		switch l.data[l.pos] {
+		case '"':
 			l.pos++
 			return nil
-		case c < ' ':
-			return l.unexpected("an escaped character")
-		case c == '\\':
+		case '\\':
 			l.pos++
 			if err := l.escape(); err != nil {
 				return err
 			}
+		default:
+			return l.unexpected("an escaped character")
 		}
 	}
-	return l.unexpected("the end of a string")
 }
 
 func (l *lexer) escape() *Error {

@@ -15,29 +15,33 @@ const hexDigits = "0123456789abcdef"
 // stays as it is, for these bytes are not put into HTML.
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && n == 1 {
-				dst = append(dst, s[start:i]...)
-				dst = append(dst, "\ufffd"...)
-				start = i + 1
-			}
-			i += n
-			continue
-		}
-		i++
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		dst = append(dst, s[start:i-1]...)
-		start = i
-		dst = appendEscaped(dst, c)
+	if utf8.ValidString(s) {
+		dst = appendPlain(dst, s)
+	} else {
+		dst = appendMended(dst, s)
 	}
-	dst = append(dst, s[start:]...)
 	return append(dst, '"')
+}
+
+func appendPlain(dst []byte, s string) []byte {
+	start := 0
+	for i := special(s, 0); i < len(s); i = special(s, start) {
+		dst = append(dst, s[start:i]...)
+		dst = appendEscaped(dst, s[i])
+		start = i + 1
+	}
+	return append(dst, s[start:]...)
+}
+
+func appendMended(dst []byte, s string) []byte {
+	for _, r := range s { // each byte that is not UTF-8 comes as U+FFFD
+		if r < ' ' || r == '"' || r == '\\' {
+			dst = appendEscaped(dst, byte(r))
+			continue
+		}
+		dst = utf8.AppendRune(dst, r)
+	}
+	return dst
 }
 
 func appendEscaped(dst []byte, c byte) []byte {
@@ -61,18 +65,14 @@ func appendEscaped(dst []byte, c byte) []byte {
 // sizeString is at least what appendString adds.
 func sizeString(s string) int {
 	n := len(s) + 2
-	high := false
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c < ' ':
+	for i := special(s, 0); i < len(s); i = special(s, i+1) {
+		if s[i] < ' ' {
 			n += 5
-		case c == '"' || c == '\\':
+		} else {
 			n++
-		case c >= utf8.RuneSelf:
-			high = true
 		}
 	}
-	if high && !utf8.ValidString(s) {
+	if !utf8.ValidString(s) {
 		n += 2 * len(s)
 	}
 	return n
