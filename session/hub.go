@@ -61,6 +61,9 @@ type Config struct {
 	Dormant time.Duration
 	// Retention is how long a session nobody uses is kept; 0 means for ever.
 	Retention time.Duration
+	// Retired is told of sessions that were deleted because of it, so that
+	// what is kept elsewhere can go too.
+	Retired func(wire.SessionID)
 	// Sweep is how often sessions without an owner are looked for. It
 	// defaults to 500 ms.
 	Sweep time.Duration
@@ -77,6 +80,9 @@ func (c Config) withDefaults() Config {
 	c.Dormant = cmp.Or(c.Dormant, 10*time.Minute)
 	c.Sweep = cmp.Or(c.Sweep, 500*time.Millisecond)
 	c.AnswersPerMinute = cmp.Or(c.AnswersPerMinute, 30)
+	if c.Retired == nil {
+		c.Retired = func(wire.SessionID) {}
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/store"
-	"github.com/everdesk/everdesk/wire"
 )
 
 // renewers is how many renewals are under way at once.
@@ -134,7 +133,7 @@ func (h *Hub) retire(ctx context.Context) error {
 			if owned || i.Working || i.Quarantined != "" || now.Sub(i.Updated) < h.cfg.Retention || h.kept(i.ID) != nil {
 				continue
 			}
-			if err := h.retireOne(ctx, i.ID); err != nil {
+			if err := h.retireOne(ctx, i); err != nil {
 				h.log.WarnContext(ctx, "a session nobody uses is not deleted", "session", string(i.ID), "error", err)
 			}
 		}
@@ -144,16 +143,23 @@ func (h *Hub) retire(ctx context.Context) error {
 	}
 }
 
-// retireOne deletes a session, unless somebody has begun to use it.
-func (h *Hub) retireOne(ctx context.Context, id wire.SessionID) error {
-	lease, err := h.store.Claim(ctx, id, h.cfg.Replica, h.cfg.Lease)
+// retireOne deletes a session, unless somebody has begun to use it since i was
+// read.
+func (h *Hub) retireOne(ctx context.Context, i store.Info) error {
+	lease, err := h.store.Claim(ctx, i.ID, h.cfg.Replica, h.cfg.Lease)
 	switch {
 	case errors.Is(err, store.ErrOwned), errors.Is(err, store.ErrNotFound):
 		return nil
 	case err != nil:
 		return err
-	case h.kept(id) != nil:
+	case h.kept(i.ID) != nil:
 		return nil // its keeper claims it again
+	case lease.Prev != i.Top:
+		return h.store.Release(ctx, lease)
 	}
-	return h.store.Delete(ctx, lease)
+	if err := h.store.Delete(ctx, lease); err != nil {
+		return err
+	}
+	h.cfg.Retired(i.ID)
+	return nil
 }

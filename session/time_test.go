@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -185,7 +186,11 @@ func TestRetention(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openStore(t)
-		h, _ := startHub(t, s, "a", session.Config{Retention: time.Hour})
+		var retired []wire.SessionID
+		h, _ := startHub(t, s, "a", session.Config{
+			Retention: time.Hour,
+			Retired:   func(id wire.SessionID) { retired = append(retired, id) },
+		})
 		create(t, h, "ses-old")
 		create(t, h, "ses-used")
 		r := enter(t, h, "ses-used")
@@ -200,6 +205,9 @@ func TestRetention(t *testing.T) {
 		}
 		if _, err := h.Info(t.Context(), "ses-used"); err != nil {
 			t.Errorf("a session in use was deleted: %v", err)
+		}
+		if !slices.Equal(retired, []wire.SessionID{"ses-old"}) {
+			t.Errorf("told of %v", retired)
 		}
 	})
 }

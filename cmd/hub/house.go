@@ -17,6 +17,7 @@ import (
 	"github.com/everdesk/everdesk/gateway"
 	"github.com/everdesk/everdesk/quota"
 	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
 )
 
 // house is everything that runs behind one address.
@@ -49,6 +50,11 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 	cfg.session.Broadcast.Heartbeat = cfg.door.Heartbeat
 	if cfg.limits.Off {
 		cfg.session.AnswersPerMinute = -1
+	}
+	cfg.session.Retired = func(id wire.SessionID) {
+		if err := shelf.RemoveAll(id); err != nil {
+			log.Warn("files of a deleted session are left", "session", id, "err", err)
+		}
 	}
 	hub := session.NewHub(cfg.session, store)
 	cfg.door.Version = version()
