@@ -185,6 +185,7 @@ func (s *Store) mend(e *session, what []kvlog.Damage) error {
 		if err == nil {
 			e.mu.Lock()
 			e.quarantined, e.unsaved, e.torn = reason, false, false
+			e.mail.ring()
 			e.mu.Unlock()
 		}
 		e.finish(err, m)

@@ -196,6 +196,7 @@ func (s *Store) writeQuarantine(ctx context.Context, e *session, decide func() (
 		if err == nil {
 			e.mu.Lock()
 			e.quarantined, e.unsaved = reason, false
+			e.mail.ring()
 			e.mu.Unlock()
 		}
 		e.finish(err, m)

@@ -140,7 +140,7 @@ func (s *Store) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Co
 			return
 		}
 		for last := uint64(0); ; {
-			news := e.wait() // before looking, so that nothing is missed
+			mail := e.wait(&e.mail) // before looking, so that nothing is missed
 			err := s.enter(ctx)
 			if err == nil {
 				err = e.holds(l)
@@ -160,7 +160,7 @@ func (s *Store) Receive(ctx context.Context, l store.Lease) iter.Seq2[[]store.Co
 				continue
 			}
 			select {
-			case <-news:
+			case <-mail:
 			case <-s.life.Done():
 			case <-ctx.Done():
 			}

@@ -146,8 +146,11 @@ func (e *session) finish(err error, m meta) {
 		if m.epoch != e.meta.epoch || m.owner != e.meta.owner {
 			e.until = m.until // else renewals went on meanwhile
 		}
+		if m.sent != e.meta.sent || m.epoch != e.meta.epoch || m.owner != e.meta.owner {
+			e.mail.ring() // an owner is not to be woken by each commit of its own
+		}
 		e.meta = m
-		e.changedLocked()
+		e.news.ring()
 		e.mu.Unlock()
 	}
 	e.turn.give()

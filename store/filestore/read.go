@@ -173,7 +173,7 @@ func (s *Store) Tail(ctx context.Context, id wire.SessionID, after wire.Position
 		}
 		vacant := uint64(0) // epoch whose end was shown
 		for {
-			news := e.wait() // before looking, so that nothing is missed
+			news := e.wait(&e.news) // before looking, so that nothing is missed
 			if err := s.enter(ctx); err != nil {
 				fail(err)
 				return

@@ -236,28 +236,37 @@ type session struct {
 	meta        meta
 	until       time.Time // of the lease, renewals included
 	quarantined string
-	unsaved     bool          // the quarantine is not written down yet
-	torn        bool          // records are lost and the rest is not mended yet
-	absent      bool          // not created yet, or deleted
-	news        chan struct{} // closed when something has changed; nil if nobody waits
+	unsaved     bool // the quarantine is not written down yet
+	torn        bool // records are lost and the rest is not mended yet
+	absent      bool // not created yet, or deleted
+	news        bell // rings when anything has changed
+	mail        bell // rings when something came in or the owner may be another
 }
 
-// wait returns a channel that is closed at the next change.
-func (e *session) wait() <-chan struct{} {
+// bell wakes those who wait for something. The lock of its session guards it.
+type bell struct{ c chan struct{} } // nil if nobody waits
+
+func (b *bell) ring() {
+	if b.c != nil {
+		close(b.c)
+		b.c = nil
+	}
+}
+
+// wait returns a channel that is closed when a bell of the session rings next.
+func (e *session) wait(b *bell) <-chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.news == nil {
-		e.news = make(chan struct{})
+	if b.c == nil {
+		b.c = make(chan struct{})
 	}
-	return e.news
+	return b.c
 }
 
-// changedLocked wakes those who wait.
+// changedLocked wakes all who wait.
 func (e *session) changedLocked() {
-	if e.news != nil {
-		close(e.news)
-		e.news = nil
-	}
+	e.news.ring()
+	e.mail.ring()
 }
 
 // holdsLocked reports whether a lease is good.
