@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"time"
 
 	"github.com/everdesk/everdesk/wire"
@@ -35,6 +36,7 @@ func serve(ctx context.Context, p program) error {
 			log.WarnContext(ctx, "setting means nothing to this store", "setting", e.name, "from", e.where)
 		}
 	}
+	spareMemory(p.environ, os.DirFS("/"))
 	return host(ctx, cfg, log, p.stdout)
 }
 
