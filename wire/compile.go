@@ -104,6 +104,9 @@ func (c *compiler) fill(s *Shape, t reflect.Type) {
 		s.byName = make(map[string]int, len(s.Fields))
 		for i, f := range s.Fields {
 			s.byName[f.Name] = i
+			if !f.Optional {
+				s.required |= 1 << i
+			}
 		}
 	case reflect.Interface:
 		c.union(s, t)

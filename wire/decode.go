@@ -1,22 +1,42 @@
 package wire
 
 import (
-	"bytes"
-	"iter"
 	"math"
+	"math/bits"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// decode reads raw into v. The text has been checked: raw is one valid JSON
-// value without space around it. Errors name the place relative to raw.
-func (s *Shape) decode(raw []byte, v reflect.Value) *Error {
-	if err := s.checkKind(raw); err != nil {
-		return err
+// decode reads the value that begins at at into v and returns its end, so that
+// most bytes are looked at once. The text has been checked: there is a valid JSON
+// value. Errors name the place relative to that value.
+func (s *Shape) decode(data []byte, at int, v reflect.Value) (int, *Error) {
+	if !s.takes(data[at]) {
+		return at, invalid("want " + s.want() + ", got " + jsonKind(data[at]))
 	}
+	switch s.Kind {
+	case KindString:
+		text, end := textAt(data, at)
+		return end, s.decodeText(text, v)
+	case KindArray:
+		return s.decodeArray(data, at, v)
+	case KindMap:
+		return s.decodeMap(data, at, v)
+	case KindObject:
+		return s.decodeObject(data, at, v)
+	case KindUnion:
+		return s.decodeUnion(data, at, v)
+	case KindChoice:
+		return s.decodeChoice(data, at, v)
+	}
+	end := skipValue(data, at)
+	return end, s.decodeLeaf(data[at:end], v)
+}
+
+// decodeLeaf reads a value that is taken as a whole.
+func (s *Shape) decodeLeaf(raw []byte, v reflect.Value) *Error {
 	switch s.Kind {
 	case KindAny:
 		if nesting(raw) > rawText.depth {
@@ -29,31 +49,20 @@ func (s *Shape) decode(raw []byte, v reflect.Value) *Error {
 		return s.decodeInteger(raw, v)
 	case KindNumber:
 		return s.decodeNumber(raw, v)
-	case KindString:
-		return s.decodeString(raw, v)
 	case KindPosition:
 		p, err := ParsePosition(unquote(raw))
 		if err != nil {
 			return invalid(err.Error())
 		}
-		v.Set(reflect.ValueOf(p))
-	case KindArray:
-		return s.decodeArray(raw, v)
-	case KindMap:
-		return s.decodeMap(raw, v)
-	case KindObject:
-		return s.decodeObject(raw, v)
-	case KindUnion:
-		return s.decodeUnion(raw, v)
-	case KindChoice:
-		return s.decodeChoice(raw, v)
+		v.Field(0).SetUint(p.Epoch)
+		v.Field(1).SetUint(p.Seq)
 	}
 	return nil
 }
 
 // jsonKind names the kind of a JSON value by its first byte.
-func jsonKind(raw []byte) string {
-	switch raw[0] {
+func jsonKind(first byte) string {
+	switch first {
 	case '{':
 		return "an object"
 	case '[':
@@ -84,14 +93,22 @@ func (s *Shape) want() string {
 	}
 }
 
-func (s *Shape) checkKind(raw []byte) *Error {
-	if s.Kind == KindAny || s.Kind == KindChoice {
-		return nil
+// takes reports whether the shape takes a value with this first byte.
+func (s *Shape) takes(first byte) bool {
+	switch s.Kind {
+	case KindAny, KindChoice:
+		return true
+	case KindBool:
+		return first == 't' || first == 'f'
+	case KindInteger, KindNumber:
+		return first == '-' || first >= '0' && first <= '9'
+	case KindString, KindPosition:
+		return first == '"'
+	case KindArray:
+		return first == '['
+	default:
+		return first == '{'
 	}
-	if want, got := s.want(), jsonKind(raw); want != got {
-		return invalid("want " + want + ", got " + got)
-	}
-	return nil
 }
 
 func (s *Shape) decodeInteger(raw []byte, v reflect.Value) *Error {
@@ -142,23 +159,36 @@ func rangeText(low, high float64) string {
 	return "from " + text(low) + " to " + text(high)
 }
 
-func (s *Shape) decodeString(raw []byte, v reflect.Value) *Error {
-	text := unquote(raw)
+// decodeText reads a string from its text.
+func (s *Shape) decodeText(text []byte, v reflect.Value) *Error {
+	if len(s.Values) > 0 {
+		return s.decodeValue(text, v)
+	}
+	str := string(text)
 	if s.rule != nil {
-		if err := s.rule.check(text); err != nil {
+		if err := s.rule.check(str); err != nil {
 			return invalid(err.Error())
 		}
 	}
-	if len(s.Values) > 0 && !slices.Contains(s.Values, text) {
-		return invalid("want one of " + strings.Join(s.Values, ", ") + ", got " + strconv.Quote(shorten(text)))
-	}
 	if s.MinLen > 0 || s.MaxLen > 0 {
-		if err := s.checkLen(utf8.RuneCountInString(text), "characters"); err != nil {
+		if err := s.checkLen(utf8.RuneCountInString(str), "characters"); err != nil {
 			return err
 		}
 	}
-	v.SetString(text)
+	v.SetString(str)
 	return nil
+}
+
+// decodeValue reads a string of which there are only some. It is one of ours
+// then, so it needs no memory.
+func (s *Shape) decodeValue(text []byte, v reflect.Value) *Error {
+	for _, value := range s.Values {
+		if value == string(text) {
+			v.SetString(value)
+			return nil
+		}
+	}
+	return invalid("want one of " + strings.Join(s.Values, ", ") + ", got " + quoteShort(string(text)))
 }
 
 func (s *Shape) checkLen(n int, what string) *Error {
@@ -171,225 +201,121 @@ func (s *Shape) checkLen(n int, what string) *Error {
 	return nil
 }
 
-func (s *Shape) decodeArray(raw []byte, v reflect.Value) *Error {
+func (s *Shape) decodeArray(data []byte, at int, v reflect.Value) (int, *Error) {
 	n := 0
-	for item := range items(raw) {
+	for at = skipSpace(data, at+1); data[at] != ']'; at = skipComma(data, at) {
 		v.Grow(1)
 		v.SetLen(n + 1)
-		if err := s.Elem.decode(item, v.Index(n)); err != nil {
-			return err.at(n)
+		var err *Error
+		if at, err = s.Elem.decode(data, at, v.Index(n)); err != nil {
+			return at, err.at(n)
 		}
 		n++
 	}
-	return s.checkLen(n, "items")
+	return at + 1, s.checkLen(n, "items")
 }
 
-func (s *Shape) decodeMap(raw []byte, v reflect.Value) *Error {
+func (s *Shape) decodeMap(data []byte, at int, v reflect.Value) (int, *Error) {
 	n := 0
-	for key, value := range members(raw) {
+	for at = skipSpace(data, at+1); data[at] != '}'; at = skipComma(data, at) {
 		v.Grow(1)
 		v.SetLen(n + 1)
 		m := v.Index(n)
-		if err := s.Key.decode(key, m.Field(0)); err != nil {
-			return err.in(unquote(key))
+		key, value := memberAt(data, at)
+		if err := s.Key.decodeText(key, m.Field(0)); err != nil {
+			return at, err.in(string(key))
 		}
-		if value[0] == 'n' && s.Elem.Kind != KindAny {
+		if data[value] == 'n' && s.Elem.Kind != KindAny {
 			v.SetLen(n) // as absent as a field that is null
+			at = skipValue(data, value)
 			continue
 		}
-		if err := s.Elem.decode(value, m.Field(1)); err != nil {
-			return err.in(unquote(key))
+		var err *Error
+		if at, err = s.Elem.decode(data, value, m.Field(1)); err != nil {
+			return at, err.in(string(key))
 		}
 		n++
 	}
-	return nil
+	return at + 1, nil
 }
 
-func (s *Shape) decodeObject(raw []byte, v reflect.Value) *Error {
+func (s *Shape) decodeObject(data []byte, at int, v reflect.Value) (int, *Error) {
 	var seen uint64 // there is no object with more than 64 fields
-	for key, value := range members(raw) {
-		i, ok := s.field(keyText(key))
+	next := 0
+	for at = skipSpace(data, at+1); data[at] != '}'; at = skipComma(data, at) {
+		key, value := memberAt(data, at)
+		i, ok := s.field(key, next)
 		if !ok || seen&(1<<i) != 0 {
+			at = skipValue(data, value)
 			continue // unknown fields are for somebody newer; clients send none twice
 		}
 		f := &s.Fields[i]
 		seen |= 1 << i
-		if f.Optional && value[0] == 'n' {
+		next = i + 1
+		if f.Optional && data[value] == 'n' {
+			at = skipValue(data, value)
 			continue
 		}
-		if err := f.decode(value, f.get(v)); err != nil {
-			return err.in(f.Name)
+		var err *Error
+		if at, err = f.decode(data, value, f.get(v)); err != nil {
+			return at, err.in(f.Name)
 		}
 	}
-	for i := range s.Fields {
-		if f := &s.Fields[i]; !f.Optional && seen&(1<<i) == 0 {
-			return invalid("is required").in(f.Name)
-		}
+	if missing := s.required &^ seen; missing != 0 {
+		return at, invalid("is required").in(s.Fields[bits.TrailingZeros64(missing)].Name)
 	}
-	return nil
+	return at + 1, nil
 }
 
-func (f *Field) decode(raw []byte, v reflect.Value) *Error {
-	if !f.ptr {
-		err := f.Shape.decode(raw, v)
-		if f.keepEmpty && err == nil && v.IsNil() {
-			v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+func (f *Field) decode(data []byte, at int, v reflect.Value) (int, *Error) {
+	if f.ptr {
+		target := reflect.New(f.Shape.typ)
+		end, err := f.Shape.decode(data, at, target.Elem())
+		if err == nil {
+			v.Set(target)
 		}
-		return err
+		return end, err
 	}
-	target := reflect.New(f.Shape.typ)
-	if err := f.Shape.decode(raw, target.Elem()); err != nil {
-		return err
+	end, err := f.Shape.decode(data, at, v)
+	if f.keepEmpty && err == nil && v.IsNil() {
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 	}
-	v.Set(target)
-	return nil
+	return end, err
 }
 
-func (s *Shape) decodeUnion(raw []byte, v reflect.Value) *Error {
-	tag := memberOf(raw, s.Tag)
+func (s *Shape) decodeUnion(data []byte, at int, v reflect.Value) (int, *Error) {
+	tag := memberOf(data, at, s.Tag)
 	switch {
-	case tag == nil:
-		return invalid("is required").in(s.Tag)
-	case tag[0] != '"':
-		return invalid("want a string, got " + jsonKind(tag)).in(s.Tag)
+	case tag < 0:
+		return at, invalid("is required").in(s.Tag)
+	case data[tag] != '"':
+		return at, invalid("want a string, got " + jsonKind(data[tag])).in(s.Tag)
 	}
-	name := unquote(tag)
-	for _, w := range s.Variants {
-		if w.Name != "" && w.Name != name {
+	name, _ := textAt(data, tag)
+	for i := range s.Variants {
+		w := &s.Variants[i]
+		if w.Name != "" && w.Name != string(name) {
 			continue
 		}
 		target := reflect.New(w.Shape.typ).Elem()
-		if err := w.Shape.decode(raw, target); err != nil {
-			return err
+		end, err := w.Shape.decode(data, at, target)
+		if err == nil {
+			v.Set(target)
 		}
-		v.Set(target)
-		return nil
+		return end, err
 	}
-	return invalid("unknown value " + strconv.Quote(shorten(name))).in(s.Tag)
+	return at, invalid("unknown value " + quoteShort(string(name))).in(s.Tag)
 }
 
-func (s *Shape) decodeChoice(raw []byte, v reflect.Value) *Error {
+func (s *Shape) decodeChoice(data []byte, at int, v reflect.Value) (int, *Error) {
+	for i := range s.Fields {
+		if f := &s.Fields[i]; f.Shape.takes(data[at]) {
+			return f.decode(data, at, f.get(v))
+		}
+	}
 	kinds := make([]string, len(s.Fields))
 	for i := range s.Fields {
-		f := &s.Fields[i]
-		if kinds[i] = f.Shape.want(); kinds[i] == jsonKind(raw) {
-			return f.decode(raw, f.get(v))
-		}
+		kinds[i] = s.Fields[i].Shape.want()
 	}
-	return invalid("want " + strings.Join(kinds, " or ") + ", got " + jsonKind(raw))
-}
-
-// keyText is the text of a quoted key, without a copy unless it has escapes.
-func keyText(quoted []byte) []byte {
-	if bytes.IndexByte(quoted, '\\') >= 0 {
-		return []byte(unquote(quoted))
-	}
-	return quoted[1 : len(quoted)-1]
-}
-
-// memberOf returns the value at a key of a valid object, or nil.
-func memberOf(object []byte, name string) []byte {
-	for key, value := range members(object) {
-		if string(keyText(key)) == name {
-			return value
-		}
-	}
-	return nil
-}
-
-// members yields the quoted keys and the values of a valid JSON object.
-func members(object []byte) iter.Seq2[[]byte, []byte] {
-	return func(yield func(key, value []byte) bool) {
-		for at := skipSpace(object, 1); object[at] != '}'; {
-			end := skipValue(object, at)
-			key := object[at:end]
-			at = skipSpace(object, skipSpace(object, end)+1) // past the colon
-			end = skipValue(object, at)
-			if !yield(key, object[at:end]) {
-				return
-			}
-			at = skipComma(object, end)
-		}
-	}
-}
-
-// items yields the values of a valid JSON array.
-func items(array []byte) iter.Seq[[]byte] {
-	return func(yield func(value []byte) bool) {
-		for at := skipSpace(array, 1); array[at] != ']'; {
-			end := skipValue(array, at)
-			if !yield(array[at:end]) {
-				return
-			}
-			at = skipComma(array, end)
-		}
-	}
-}
-
-func skipSpace(data []byte, at int) int {
-	for at < len(data) && isSpace(data[at]) {
-		at++
-	}
-	return at
-}
-
-// skipComma moves to the next key or value, or to the closing bracket.
-func skipComma(data []byte, at int) int {
-	at = skipSpace(data, at)
-	if data[at] == ',' {
-		at = skipSpace(data, at+1)
-	}
-	return at
-}
-
-// skipValue returns the end of the valid value that begins at at.
-func skipValue(data []byte, at int) int {
-	switch data[at] {
-	case '"':
-		return skipString(data, at)
-	case '{', '[':
-		depth := 0
-		for {
-			switch data[at] {
-			case '"':
-				at = skipString(data, at)
-				continue
-			case '{', '[':
-				depth++
-			case '}', ']':
-				if depth--; depth == 0 {
-					return at + 1
-				}
-			}
-			at++
-		}
-	}
-	for at < len(data) && !isSpace(data[at]) && data[at] != ',' && data[at] != '}' && data[at] != ']' {
-		at++
-	}
-	return at
-}
-
-// nesting is how deep arrays and objects of a valid value are nested.
-func nesting(raw []byte) int {
-	depth, deepest := 0, 0
-	for at := 0; at < len(raw); at++ {
-		switch raw[at] {
-		case '"':
-			at = skipString(raw, at) - 1
-		case '{', '[':
-			depth++
-			deepest = max(deepest, depth)
-		case '}', ']':
-			depth--
-		}
-	}
-	return deepest
-}
-
-func skipString(data []byte, at int) int {
-	for at = special(data, at+1); data[at] != '"'; at = special(data, at+2) {
-		// A backslash: valid strings have no control characters.
-	}
-	return at + 1
+	return at, invalid("want " + strings.Join(kinds, " or ") + ", got " + jsonKind(data[at]))
 }

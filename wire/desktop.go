@@ -150,7 +150,7 @@ func decodeFlat(frame []byte, env envelope, from Direction) (any, *Entry, *Error
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := entry.decode(frame[skipSpace(frame, 0):])
+	p, err := entry.decode(frame, skipSpace(frame, 0))
 	return p, entry, err
 }
 

@@ -49,17 +49,19 @@ func readTime(text string) (time.Time, bool) {
 	if err != nil {
 		return time.Time{}, false
 	}
-	t = t.UTC().Truncate(time.Millisecond)
-	return t, t.Year() >= 0 && t.Year() <= 9999
+	if t = t.UTC().Truncate(time.Millisecond); t.Year() < 0 || t.Year() > 9999 {
+		return time.Time{}, false
+	}
+	return t, true
 }
 
 // newPayload returns a payload of the entry's type, for decoding into.
 func (e *Entry) newPayload() reflect.Value { return reflect.New(e.typ).Elem() }
 
-// decode reads a payload's object.
-func (e *Entry) decode(object []byte) (any, *Error) {
+// decode reads the payload whose object begins at at.
+func (e *Entry) decode(data []byte, at int) (any, *Error) {
 	v := e.newPayload()
-	if err := e.Shape.decode(object, v); err != nil {
+	if _, err := e.Shape.decode(data, at, v); err != nil {
 		return nil, err
 	}
 	return v.Interface(), nil
@@ -71,12 +73,12 @@ func lookup(name []byte, from Direction) (*Entry, *Error) {
 	case name == nil:
 		return nil, invalid("is required").in("type")
 	case name[0] != '"':
-		return nil, invalid("want a string, got " + jsonKind(name)).in("type")
+		return nil, invalid("want a string, got " + jsonKind(name[0])).in("type")
 	}
-	text := unquote(name)
-	e, ok := theCatalog().byType[text]
+	text := keyText(name)
+	e, ok := theCatalog().byType[string(text)]
 	if !ok || e.Direction != from {
-		return nil, invalid("no " + string(from) + " sends " + quoteShort(text)).in("type")
+		return nil, invalid("no " + string(from) + " sends " + quoteShort(string(text))).in("type")
 	}
 	return e, nil
 }
@@ -102,8 +104,11 @@ func refOf(frame []byte) MessageID {
 		case "type":
 			take(&name, value)
 		case "data":
-			if value[0] == '{' {
-				take(&payload, memberOf(value, "messageId"))
+			if value[0] != '{' {
+				continue
+			}
+			if at := memberOf(value, 0, "messageId"); at >= 0 {
+				take(&payload, value[at:skipValue(value, at)])
 			}
 		case "messageId":
 			take(&payload, value)

@@ -42,9 +42,7 @@ func (f Format[T]) read(data []byte, rules textRules) (T, error) {
 	if err := checkText(data, rules); err != nil {
 		return v, err
 	}
-	data = data[skipSpace(data, 0):]
-	data = data[:skipValue(data, 0)]
-	if err := f.shape.decode(data, reflect.ValueOf(&v).Elem()); err != nil {
+	if _, err := f.shape.decode(data, skipSpace(data, 0), reflect.ValueOf(&v).Elem()); err != nil {
 		var none T
 		return none, err
 	}

@@ -164,6 +164,9 @@ func (id AppID) Validate() error { return id.rule().check(string(id)) }
 func (id ShortcutID) Validate() error { return id.rule().check(string(id)) }
 
 func (r idRule) check(s string) error {
+	if len(s) > 0 && len(s) <= r.max && isName(s) {
+		return nil
+	}
 	if n := utf8.RuneCountInString(s); n == 0 || n > r.max {
 		return fmt.Errorf("%w: %s has %d characters, want 1 to %d", ErrID, r.what, n, r.max)
 	}
@@ -178,6 +181,17 @@ func (r idRule) check(s string) error {
 		}
 	}
 	return nil
+}
+
+// isName reports whether s has only characters that ids of any kind may have,
+// which most ids do.
+func isName(s string) bool {
+	for i := range len(s) {
+		if !isNameRune(rune(s[i])) {
+			return false
+		}
+	}
+	return true
 }
 
 // pattern is the same rule as a regular expression, in the syntax that Go and

@@ -32,14 +32,21 @@ type lexer struct {
 	pos   int
 	depth int
 	rules textRules
+	// env, unless nil, gets the members of the outermost object.
+	env *envelope
 }
 
 // checkText says what is wrong with JSON text, or nil.
 func checkText(data []byte, rules textRules) *Error {
+	return checkEnvelope(data, rules, nil)
+}
+
+// checkEnvelope does the same and takes the text apart unless env is nil.
+func checkEnvelope(data []byte, rules textRules, env *envelope) *Error {
 	if !utf8.Valid(data) {
 		return invalid("text is not valid UTF-8")
 	}
-	l := lexer{data: data, rules: rules}
+	l := lexer{data: data, rules: rules, env: env}
 	l.space()
 	if err := l.value(); err != nil {
 		return err
@@ -149,8 +156,12 @@ func (l *lexer) object() *Error {
 		}
 		l.pos++
 		l.space()
+		start = l.pos
 		if err := l.value(); err != nil {
 			return err.in(unquote(key))
+		}
+		if l.env != nil && l.depth == 1 {
+			l.env.take(key, l.data[start:l.pos])
 		}
 		if done, err := l.next('}'); done || err != nil {
 			return err

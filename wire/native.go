@@ -91,29 +91,30 @@ type envelope struct {
 	name, session, id, time, data []byte
 }
 
+// take keeps a member that belongs to an envelope; the last counts.
+func (env *envelope) take(key, value []byte) {
+	switch string(keyText(key)) {
+	case "type":
+		env.name = value
+	case "session_id":
+		env.session = value
+	case "message_id":
+		env.id = value
+	case "timestamp":
+		env.time = value
+	case "data":
+		env.data = value
+	}
+}
+
 // open checks the text of a frame and takes it apart.
 func open(frame []byte, rules textRules) (envelope, *Error) {
 	var env envelope
-	if err := checkText(frame, rules); err != nil {
+	if err := checkEnvelope(frame, rules, &env); err != nil {
 		return env, err
 	}
-	frame = frame[skipSpace(frame, 0):]
-	if frame[0] != '{' {
-		return env, invalid("want an object, got " + jsonKind(frame))
-	}
-	for key, value := range members(frame) {
-		switch string(keyText(key)) {
-		case "type":
-			env.name = value
-		case "session_id":
-			env.session = value
-		case "message_id":
-			env.id = value
-		case "timestamp":
-			env.time = value
-		case "data":
-			env.data = value
-		}
+	if first := frame[skipSpace(frame, 0)]; first != '{' {
+		return env, invalid("want an object, got " + jsonKind(first))
 	}
 	return env, nil
 }
@@ -124,7 +125,7 @@ func text(value []byte, name string) (string, *Error) {
 	case value == nil || value[0] == 'n':
 		return "", nil
 	case value[0] != '"':
-		return "", invalid("want a string, got " + jsonKind(value)).in(name)
+		return "", invalid("want a string, got " + jsonKind(value[0])).in(name)
 	}
 	return unquote(value), nil
 }
@@ -151,7 +152,7 @@ func (env envelope) payload(entry *Entry) (any, *Error) {
 	if data == nil || data[0] == 'n' {
 		data = []byte("{}")
 	}
-	p, err := entry.decode(data)
+	p, err := entry.decode(data, 0)
 	if err != nil {
 		return nil, err.in("data")
 	}
@@ -187,8 +188,8 @@ func decodeMessage(frame []byte) (m Message, err *Error) {
 	if err != nil {
 		return m, err
 	}
-	if t, ok := readTime(clock); ok {
-		m.Time = t // a clock we cannot read is no reason to refuse a message
+	if clock != "" {
+		m.Time, _ = readTime(clock) // a clock we cannot read is no reason to refuse a message
 	}
 	p, err := env.payload(entry)
 	if err != nil {

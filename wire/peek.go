@@ -37,11 +37,14 @@ func Peek(frame []byte) (Head, bool) {
 	if env.data == nil || env.data[0] != '{' {
 		return h, true
 	}
-	for key, value := range members(env.data) {
+	for at := skipSpace(env.data, 1); env.data[at] != '}'; at = skipComma(env.data, at) {
+		key, start := memberAt(env.data, at)
+		at = skipValue(env.data, start)
+		value := env.data[start:at]
 		if value[0] != '"' {
 			continue
 		}
-		switch string(keyText(key)) {
+		switch string(key) {
 		case entry.Monitor:
 			h.Monitor = MonitorID(unquote(value))
 		case entry.Agent:

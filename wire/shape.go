@@ -47,6 +47,8 @@ type Shape struct {
 	typ    reflect.Type
 	rule   *idRule
 	byName map[string]int
+	// required has a bit for each field that is not optional.
+	required uint64
 }
 
 // Field is one key of an object.
@@ -123,16 +125,31 @@ func list[S ~string](values ...S) []string {
 	return out
 }
 
-// field returns the field with a name.
-func (s *Shape) field(name []byte) (int, bool) {
-	i, ok := s.byName[string(name)]
-	return i, ok
+// field returns the field with a name. Most objects have their fields in our
+// order, so that the one after the last is tried first.
+func (s *Shape) field(name []byte, next int) (int, bool) {
+	if next < len(s.Fields) && s.Fields[next].Name == string(name) {
+		return next, true
+	}
+	if len(s.Fields) > fewFields {
+		i, ok := s.byName[string(name)]
+		return i, ok
+	}
+	for i := range s.Fields {
+		if s.Fields[i].Name == string(name) {
+			return i, true
+		}
+	}
+	return 0, false
 }
 
-// get returns a field of v. A pointer is followed unless it is nil.
+// fewFields are found faster one by one than in a map.
+const fewFields = 8
+
+// get returns a field of v. Embedded structs are never behind a pointer.
 func (f *Field) get(v reflect.Value) reflect.Value {
-	if len(f.index) == 1 {
-		return v.Field(f.index[0])
+	for _, i := range f.index {
+		v = v.Field(i)
 	}
-	return v.FieldByIndex(f.index)
+	return v
 }
