@@ -16,7 +16,7 @@ func (ActionMeta) action() {}
 func (WindowLock) action() {}
 
 func actionUnion() union {
-	return union{"type", []unionVariant{
+	return unionOf[Action]("type",
 		variant[WindowCreate]("window.create"),
 		variant[WindowClose]("window.close"),
 		variant[WindowFocus]("window.focus"),
@@ -43,7 +43,7 @@ func actionUnion() union {
 		variant[CreateShortcut]("desktop.createShortcut"),
 		variant[RemoveShortcut]("desktop.removeShortcut"),
 		variant[UpdateShortcut]("desktop.updateShortcut"),
-	}}
+	)
 }
 
 // NotificationShow shows a notification until it is dismissed or its time is

@@ -6,11 +6,11 @@ import "encoding/json"
 type AppRequest interface{ appRequest() }
 
 func appRequestUnion() union {
-	return union{"kind", []unionVariant{
+	return unionOf[AppRequest]("kind",
 		variant[AppManifestRequest]("manifest"),
 		variant[AppQueryRequest]("query"),
 		variant[AppCommandRequest]("command"),
-	}}
+	)
 }
 
 // AppManifestRequest asks what the app can do.
@@ -35,11 +35,11 @@ func (AppCommandRequest) appRequest()  {}
 type AppResponse interface{ appResponse() }
 
 func appResponseUnion() union {
-	return union{"kind", []unionVariant{
+	return unionOf[AppResponse]("kind",
 		variant[AppManifestResponse]("manifest"),
 		variant[AppQueryResponse]("query"),
 		variant[AppCommandResponse]("command"),
-	}}
+	)
 }
 
 // AppManifestResponse says what the app can do.

@@ -75,6 +75,7 @@ type Entry struct {
 
 	monitor, agent, message *Field
 	typ                     reflect.Type
+	maker                   *maker
 }
 
 // lasting says that an event is in the log.
@@ -84,7 +85,7 @@ const lasting = true
 func client[T ClientPayload](name string, family Family, doc string) Entry {
 	return Entry{
 		Type: name, Direction: FromClient, Family: family, Desktop: FormFlat, Doc: doc,
-		typ: reflect.TypeFor[T](),
+		typ: reflect.TypeFor[T](), maker: makerOf[T](),
 	}
 }
 
@@ -92,7 +93,7 @@ func client[T ClientPayload](name string, family Family, doc string) Entry {
 func event[T ServerPayload](name string, family Family, durable bool, form DesktopForm, doc string) Entry {
 	return Entry{
 		Type: name, Direction: FromServer, Family: family, Durable: durable, Desktop: form, Doc: doc,
-		typ: reflect.TypeFor[T](),
+		typ: reflect.TypeFor[T](), maker: makerOf[T](),
 	}
 }
 

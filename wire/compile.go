@@ -23,15 +23,26 @@ type compiler struct {
 type union struct {
 	tag      string
 	variants []unionVariant
+	assign   func(target, value any)
 }
 
 type unionVariant struct {
-	name string
-	typ  reflect.Type
+	name  string
+	typ   reflect.Type
+	maker *maker
+}
+
+// unionOf declares the variants of I.
+func unionOf[I any](tag string, variants ...unionVariant) union {
+	return union{tag, variants, func(target, value any) {
+		*target.(*I) = value.(I) //nolint:forcetypeassert // only called with a pointer to I and its variants
+	}}
 }
 
 // variant declares that T is the form of a union whose tag has this name.
-func variant[T any](name string) unionVariant { return unionVariant{name, reflect.TypeFor[T]()} }
+func variant[T any](name string) unionVariant {
+	return unionVariant{name, reflect.TypeFor[T](), makerOf[T]()}
+}
 
 func newCompiler() *compiler {
 	return &compiler{shapes: map[reflect.Type]*Shape{}, unions: map[reflect.Type]union{
@@ -120,9 +131,9 @@ func (c *compiler) union(s *Shape, t reflect.Type) {
 	if !ok {
 		panic(fmt.Sprintf("wire: %v has no variants", t))
 	}
-	s.Kind, s.Tag = KindUnion, u.tag
+	s.Kind, s.Tag, s.assign = KindUnion, u.tag, u.assign
 	for _, v := range u.variants {
-		s.Variants = append(s.Variants, Variant{Name: v.name, Shape: c.shape(v.typ)})
+		s.Variants = append(s.Variants, Variant{Name: v.name, Shape: c.shape(v.typ), maker: v.maker})
 	}
 }
 

@@ -33,7 +33,7 @@ func (Gap) values() []string { return list(GapNone, GapSmall, GapMedium, GapLarg
 type Component interface{ component() }
 
 func componentUnion() union {
-	return union{"type", []unionVariant{
+	return unionOf[Component]("type",
 		variant[ButtonComponent]("button"),
 		variant[InputComponent]("input"),
 		variant[SelectComponent]("select"),
@@ -41,7 +41,7 @@ func componentUnion() union {
 		variant[BadgeComponent]("badge"),
 		variant[ProgressComponent]("progress"),
 		variant[ImageComponent]("image"),
-	}}
+	)
 }
 
 func (ButtonComponent) component()   {}

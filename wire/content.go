@@ -7,7 +7,7 @@ import "encoding/json"
 type Content interface{ content() }
 
 func contentUnion() union {
-	return union{"renderer", []unionVariant{
+	return unionOf[Content]("renderer",
 		variant[MarkdownContent]("markdown"),
 		variant[HTMLContent]("html"),
 		variant[TextContent]("text"),
@@ -15,7 +15,7 @@ func contentUnion() union {
 		variant[IframeContent]("iframe"),
 		variant[ComponentContent]("component"),
 		variant[OtherContent](""),
-	}}
+	)
 }
 
 // MarkdownContent is GitHub-flavoured Markdown.

@@ -297,10 +297,9 @@ func (s *Shape) decodeUnion(data []byte, at int, v reflect.Value) (int, *Error) 
 		if w.Name != "" && w.Name != string(name) {
 			continue
 		}
-		target := reflect.New(w.Shape.typ).Elem()
-		end, err := w.Shape.decode(data, at, target)
+		value, end, err := w.maker.decode(w.Shape, data, at)
 		if err == nil {
-			v.Set(target)
+			s.assign(v.Addr().Interface(), value)
 		}
 		return end, err
 	}

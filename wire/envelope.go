@@ -2,7 +2,6 @@ package wire
 
 import (
 	"cmp"
-	"reflect"
 	"strconv"
 	"time"
 )
@@ -55,16 +54,10 @@ func readTime(text string) (time.Time, bool) {
 	return t, true
 }
 
-// newPayload returns a payload of the entry's type, for decoding into.
-func (e *Entry) newPayload() reflect.Value { return reflect.New(e.typ).Elem() }
-
 // decode reads the payload whose object begins at at.
 func (e *Entry) decode(data []byte, at int) (any, *Error) {
-	v := e.newPayload()
-	if _, err := e.Shape.decode(data, at, v); err != nil {
-		return nil, err
-	}
-	return v.Interface(), nil
+	p, _, err := e.maker.decode(e.Shape, data, at)
+	return p, err
 }
 
 // lookup finds the entry of a type that this side may send.

@@ -7,12 +7,12 @@ import "encoding/json"
 type HITLRequest interface{ hitlRequest() }
 
 func hitlUnion() union {
-	return union{"type", []unionVariant{
+	return unionOf[HITLRequest]("type",
 		variant[HITLPlanReview]("hitl_plan_review"),
 		variant[HITLApprovalRequest]("hitl_approval_request"),
 		variant[HITLInputRequest]("hitl_input_request"),
 		variant[HITLClarification]("hitl_clarification"),
-	}}
+	)
 }
 
 func (HITLPlanReview) hitlRequest()      {}

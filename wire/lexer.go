@@ -32,21 +32,23 @@ type lexer struct {
 	pos   int
 	depth int
 	rules textRules
-	// env, unless nil, gets the members of the outermost object.
-	env *envelope
+	// env gets the members of the outermost object when the text is a frame.
+	env   envelope
+	frame bool
+	// escaped says that the last string has escapes.
+	escaped bool
 }
 
 // checkText says what is wrong with JSON text, or nil.
 func checkText(data []byte, rules textRules) *Error {
-	return checkEnvelope(data, rules, nil)
+	l := lexer{data: data, rules: rules}
+	return l.check()
 }
 
-// checkEnvelope does the same and takes the text apart unless env is nil.
-func checkEnvelope(data []byte, rules textRules, env *envelope) *Error {
-	if !utf8.Valid(data) {
+func (l *lexer) check() *Error {
+	if !utf8.Valid(l.data) {
 		return invalid("text is not valid UTF-8")
 	}
-	l := lexer{data: data, rules: rules, env: env}
 	l.space()
 	if err := l.value(); err != nil {
 		return err
@@ -147,7 +149,7 @@ func (l *lexer) object() *Error {
 			return err
 		}
 		key := l.data[start:l.pos]
-		if l.rules.strict && !keys.add(key) {
+		if l.rules.strict && !keys.add(key, l.escaped) {
 			return invalid("is there twice").in(unquote(key))
 		}
 		l.space()
@@ -160,7 +162,7 @@ func (l *lexer) object() *Error {
 		if err := l.value(); err != nil {
 			return err.in(unquote(key))
 		}
-		if l.env != nil && l.depth == 1 {
+		if l.frame && l.depth == 1 {
 			l.env.take(key, l.data[start:l.pos])
 		}
 		if done, err := l.next('}'); done || err != nil {
@@ -185,6 +187,7 @@ func (l *lexer) next(end byte) (done bool, err *Error) {
 }
 
 func (l *lexer) string() *Error {
+	l.escaped = false
 	for l.pos++; ; l.pos++ {
 		if l.pos = special(l.data, l.pos); l.pos >= len(l.data) {
 			return l.unexpected("the end of a string")
@@ -194,6 +197,7 @@ func (l *lexer) string() *Error {
 			l.pos++
 			return nil
 		case '\\':
+			l.escaped = true
 			l.pos++
 			if err := l.escape(); err != nil {
 				return err
@@ -279,14 +283,14 @@ type keySet struct {
 }
 
 // add reports whether the quoted key is new.
-func (k *keySet) add(quoted []byte) bool {
+func (k *keySet) add(quoted []byte, escaped bool) bool {
 	key := quoted[1 : len(quoted)-1]
-	if bytes.IndexByte(key, '\\') >= 0 {
+	if escaped {
 		key = []byte(unescape(key))
 	}
 	if k.many == nil {
 		for _, old := range k.few[:k.n] {
-			if bytes.Equal(old, key) {
+			if len(old) == len(key) && bytes.Equal(old, key) {
 				return false
 			}
 		}

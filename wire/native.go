@@ -109,14 +109,14 @@ func (env *envelope) take(key, value []byte) {
 
 // open checks the text of a frame and takes it apart.
 func open(frame []byte, rules textRules) (envelope, *Error) {
-	var env envelope
-	if err := checkEnvelope(frame, rules, &env); err != nil {
-		return env, err
+	l := lexer{data: frame, rules: rules, frame: true}
+	if err := l.check(); err != nil {
+		return envelope{}, err
 	}
 	if first := frame[skipSpace(frame, 0)]; first != '{' {
-		return env, invalid("want an object, got " + jsonKind(first))
+		return envelope{}, invalid("want an object, got " + jsonKind(first))
 	}
-	return env, nil
+	return l.env, nil
 }
 
 // text reads an optional string of an envelope. Null is as good as nothing.
@@ -147,7 +147,7 @@ func id[T interface {
 }
 
 // payload reads the data of an envelope; without any it is an empty object.
-func (env envelope) payload(entry *Entry) (any, *Error) {
+func (env *envelope) payload(entry *Entry) (any, *Error) {
 	data := env.data
 	if data == nil || data[0] == 'n' {
 		data = []byte("{}")

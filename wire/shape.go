@@ -49,6 +49,8 @@ type Shape struct {
 	byName map[string]int
 	// required has a bit for each field that is not optional.
 	required uint64
+	// assign sets an interface, given a pointer to it.
+	assign func(target, value any)
 }
 
 // Field is one key of an object.
@@ -72,6 +74,8 @@ type Variant struct {
 	// takes every value no other variant has; it has the tag as a field.
 	Name  string
 	Shape *Shape
+
+	maker *maker
 }
 
 // Object is a JSON object whose keys are data. It is a list and not a map so

@@ -155,13 +155,13 @@ type WindowCapture struct {
 type UpdateOperation interface{ updateOperation() }
 
 func updateUnion() union {
-	return union{"op", []unionVariant{
+	return unionOf[UpdateOperation]("op",
 		variant[UpdateAppend]("append"),
 		variant[UpdatePrepend]("prepend"),
 		variant[UpdateReplace]("replace"),
 		variant[UpdateInsertAt]("insertAt"),
 		variant[UpdateClear]("clear"),
-	}}
+	)
 }
 
 // UpdateAppend adds at the end.
