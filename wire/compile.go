@@ -132,8 +132,14 @@ func (c *compiler) union(s *Shape, t reflect.Type) {
 		panic(fmt.Sprintf("wire: %v has no variants", t))
 	}
 	s.Kind, s.Tag, s.assign = KindUnion, u.tag, u.assign
-	for _, v := range u.variants {
-		s.Variants = append(s.Variants, Variant{Name: v.name, Shape: c.shape(v.typ), maker: v.maker})
+	s.byType = make(map[reflect.Type]int, len(u.variants))
+	for i, v := range u.variants {
+		head := "{"
+		if v.name != "" {
+			head = `{"` + u.tag + `":"` + v.name + `"` // our own names need no escapes
+		}
+		s.Variants = append(s.Variants, Variant{Name: v.name, Shape: c.shape(v.typ), head: head, maker: v.maker})
+		s.byType[v.typ] = i
 	}
 }
 
@@ -159,7 +165,7 @@ func (c *compiler) fields(s *Shape, t reflect.Type, index []int) {
 		}
 		s.Fields = append(s.Fields, Field{
 			Name: name, Optional: options != "", Shape: bounded(c.shape(ft), f.Tag.Get("wire")),
-			Source: t.Name() + "." + f.Name, index: at, ptr: ptr,
+			Source: t.Name() + "." + f.Name, head: `,"` + name + `":`, index: at, ptr: ptr,
 			keepEmpty: options == "omitzero" && ft.Kind() == reflect.Slice,
 		})
 	}

@@ -94,17 +94,15 @@ func noticeID(kind string, e Event) NoticeID {
 // appendFlat adds a flat frame. The text in rest is put before the payload's
 // own fields.
 func appendFlat(dst []byte, payload any, rest string) []byte {
-	entry := entryOf(payload)
-	v := reflect.ValueOf(payload)
 	if dst == nil {
-		const head = len(`{"type":""}`)
-		dst = make([]byte, 0, head+len(entry.Type)+len(rest)+entry.Shape.sizeFields(v))
+		return fitted(func(dst []byte) []byte { return appendFlat(dst, payload, rest) })
 	}
+	entry := entryOf(payload)
 	dst = append(dst, `{"type":"`...)
 	dst = append(dst, entry.Type...)
 	dst = append(dst, '"')
 	dst = append(dst, rest...)
-	return append(entry.Shape.appendFields(dst, v), '}')
+	return append(entry.Shape.appendFields(dst, reflect.ValueOf(payload)), '}')
 }
 
 // AppendMessage implements [Dialect].

@@ -1,69 +1,40 @@
 package wire
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"strconv"
+	"sync"
 )
 
-// size is at least what append adds for v.
-func (s *Shape) size(v reflect.Value) int {
-	switch s.Kind {
-	case KindAny:
-		return max(v.Len(), len("null"))
-	case KindBool:
-		return len("false")
-	case KindInteger:
-		if v.CanUint() {
-			return sizeInt(int64(v.Uint()>>1)) + 1
-		}
-		return sizeInt(v.Int())
-	case KindNumber:
-		return sizeNumber(v.Float())
-	case KindString:
-		return sizeString(v.String())
-	case KindPosition:
-		return maxPosition + 2
-	case KindArray:
-		n := 2
-		for i := range v.Len() {
-			n += s.Elem.size(v.Index(i)) + 1
-		}
-		return n
-	case KindMap:
-		n := 2
-		for i := range v.Len() {
-			m := v.Index(i)
-			n += sizeString(m.Field(0).String()) + s.Elem.size(m.Field(1)) + 2
-		}
-		return n
-	case KindObject:
-		return 2 + s.sizeFields(v)
-	case KindUnion:
-		return s.sizeUnion(v)
-	default:
-		f, fv := s.chosen(v)
-		return f.Shape.size(fv)
-	}
+// scratch is where frames are written until their length is known. A frame stays
+// in memory with the buffer it has, so that has to fit; to find its size first
+// would take as long as to write it.
+type scratch struct {
+	buf   []byte
+	first [4 << 10]byte // what most frames need
 }
 
-func (s *Shape) sizeFields(v reflect.Value) int {
-	n := 0
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		if fv, ok := f.present(v); ok {
-			n += len(f.Name) + len(`"":,`) + f.Shape.size(fv)
-		}
-	}
-	return n
-}
+// maxScratch is the largest buffer that is kept.
+const maxScratch = 1 << 20
 
-func (s *Shape) sizeUnion(v reflect.Value) int {
-	w, v := s.variantOf(v)
-	if w == nil {
-		return len("null")
+var scratches = sync.Pool{New: func() any {
+	s := new(scratch)
+	s.buf = s.first[:0]
+	return s
+}}
+
+// fitted returns what write adds to a buffer, in memory of its own.
+func fitted(write func(dst []byte) []byte) []byte {
+	s := scratches.Get().(*scratch) //nolint:forcetypeassert // New makes no others
+	text := write(s.buf[:0])
+	if cap(text) <= maxScratch {
+		s.buf = text
 	}
-	return len(s.Tag) + len(w.Name) + len(`{"":"",}`) + w.Shape.sizeFields(v)
+	out := bytes.Clone(text)
+	scratches.Put(s)
+	return out
 }
 
 // append adds v as JSON.
@@ -129,13 +100,11 @@ func (s *Shape) appendFields(dst []byte, v reflect.Value) []byte {
 		if !ok {
 			continue
 		}
-		if dst[len(dst)-1] != '{' {
-			dst = append(dst, ',')
+		head := f.head
+		if dst[len(dst)-1] == '{' {
+			head = head[1:]
 		}
-		dst = append(dst, '"')
-		dst = append(dst, f.Name...) // our own names need no escapes
-		dst = append(dst, '"', ':')
-		dst = f.Shape.append(dst, fv)
+		dst = f.Shape.append(append(dst, head...), fv)
 	}
 	return dst
 }
@@ -145,14 +114,7 @@ func (s *Shape) appendUnion(dst []byte, v reflect.Value) []byte {
 	if w == nil {
 		return append(dst, "null"...)
 	}
-	dst = append(dst, '{')
-	if w.Name != "" {
-		dst = append(dst, '"')
-		dst = append(dst, s.Tag...)
-		dst = append(dst, '"', ':', '"')
-		dst = append(dst, w.Name...)
-		dst = append(dst, '"')
-	}
+	dst = append(dst, w.head...)
 	return append(w.Shape.appendFields(dst, v), '}')
 }
 
@@ -167,13 +129,11 @@ func (s *Shape) variantOf(v reflect.Value) (*Variant, reflect.Value) {
 	if !v.IsValid() {
 		return nil, v
 	}
-	t := v.Type()
-	for i := range s.Variants {
-		if s.Variants[i].Shape.typ == t {
-			return &s.Variants[i], v
-		}
+	i, ok := s.byType[v.Type()]
+	if !ok {
+		panic(fmt.Sprintf("wire: %v is no variant of %s", v.Type(), s.Name))
 	}
-	panic(fmt.Sprintf("wire: %v is no variant of %s", t, s.Name))
+	return &s.Variants[i], v
 }
 
 // chosen returns the alternative that is set, or else the first.
@@ -192,9 +152,12 @@ func (s *Shape) chosen(v reflect.Value) (*Field, reflect.Value) {
 func (f *Field) present(v reflect.Value) (reflect.Value, bool) {
 	fv := f.get(v)
 	if f.Optional {
-		absent := fv.IsZero()
-		if fv.Kind() == reflect.Slice && !f.keepEmpty {
+		var absent bool
+		switch kind := fv.Kind(); {
+		case kind == reflect.String || kind == reflect.Slice && !f.keepEmpty:
 			absent = fv.Len() == 0
+		default:
+			absent = fv.IsZero()
 		}
 		if absent {
 			return fv, false

@@ -42,6 +42,31 @@ type Dialect interface {
 
 const timeLayout = "2006-01-02T15:04:05.000Z"
 
+// appendTime adds what timeLayout makes of t in UTC, which takes the standard
+// library longer.
+func appendTime(dst []byte, t time.Time) []byte {
+	t = t.UTC()
+	year, month, day := t.Date()
+	if year < 0 || year > 9999 {
+		return t.AppendFormat(dst, timeLayout)
+	}
+	hour, minute, second := t.Clock()
+	dst = appendTwo(appendTwo(dst, year/100), year%100)
+	dst = appendTwo(append(dst, '-'), int(month))
+	dst = appendTwo(append(dst, '-'), day)
+	dst = appendTwo(append(dst, 'T'), hour)
+	dst = appendTwo(append(dst, ':'), minute)
+	dst = appendTwo(append(dst, ':'), second)
+	ms := t.Nanosecond() / int(time.Millisecond)
+	dst = append(dst, '.', byte('0'+ms/100))
+	return append(appendTwo(dst, ms%100), 'Z')
+}
+
+// appendTwo adds a number below 100 with two digits.
+func appendTwo(dst []byte, n int) []byte {
+	return append(dst, byte('0'+n/10), byte('0'+n%10))
+}
+
 // readTime reads RFC 3339 and drops what a frame would not show.
 func readTime(text string) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339, text)

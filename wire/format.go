@@ -16,11 +16,10 @@ func FormatOf[T any]() Format[T] {
 
 // Append adds v as JSON on one line, with the promises of [AppendEvent].
 func (f Format[T]) Append(dst []byte, v *T) []byte {
-	value := reflect.ValueOf(v).Elem()
 	if dst == nil {
-		dst = make([]byte, 0, f.shape.size(value))
+		return fitted(func(dst []byte) []byte { return f.Append(dst, v) })
 	}
-	return f.shape.append(dst, value)
+	return f.shape.append(dst, reflect.ValueOf(v).Elem())
 }
 
 // Decode reads JSON as strictly as a client's frame. The error is an [*Error].

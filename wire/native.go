@@ -27,11 +27,10 @@ func (n Native) AppendFrames(dst [][]byte, e Event) [][]byte {
 // values, and unions a value at all, is the caller's duty. It panics for types
 // that are not of this package.
 func AppendEvent(dst []byte, e Event) []byte {
-	entry := entryOf(e.Data)
-	v := reflect.ValueOf(e.Data)
 	if dst == nil {
-		dst = make([]byte, 0, envelopeSize(entry.Type, string(e.Session), "")+maxPosition+entry.Shape.size(v))
+		return fitted(func(dst []byte) []byte { return AppendEvent(dst, e) })
 	}
+	entry := entryOf(e.Data)
 	dst = appendHead(dst, entry.Type, e.Session)
 	if !e.At.IsZero() {
 		dst = append(dst, `,"message_id":"`...)
@@ -39,18 +38,17 @@ func AppendEvent(dst []byte, e Event) []byte {
 		dst = append(dst, '"')
 	}
 	dst = append(dst, `,"timestamp":"`...)
-	dst = e.Time.UTC().AppendFormat(dst, timeLayout)
+	dst = appendTime(dst, e.Time)
 	dst = append(dst, '"')
-	return appendData(dst, entry.Shape, v)
+	return appendData(dst, entry.Shape, reflect.ValueOf(e.Data))
 }
 
 // AppendMessage implements [Dialect].
-func (Native) AppendMessage(dst []byte, m Message) []byte {
-	entry := entryOf(m.Data)
-	v := reflect.ValueOf(m.Data)
+func (n Native) AppendMessage(dst []byte, m Message) []byte {
 	if dst == nil {
-		dst = make([]byte, 0, envelopeSize(entry.Type, string(m.Session), string(m.ID))+entry.Shape.size(v))
+		return fitted(func(dst []byte) []byte { return n.AppendMessage(dst, m) })
 	}
+	entry := entryOf(m.Data)
 	dst = appendHead(dst, entry.Type, m.Session)
 	if m.ID != "" {
 		dst = append(dst, `,"message_id":`...)
@@ -58,16 +56,10 @@ func (Native) AppendMessage(dst []byte, m Message) []byte {
 	}
 	if !m.Time.IsZero() {
 		dst = append(dst, `,"timestamp":"`...)
-		dst = m.Time.UTC().AppendFormat(dst, timeLayout)
+		dst = appendTime(dst, m.Time)
 		dst = append(dst, '"')
 	}
-	return appendData(dst, entry.Shape, v)
-}
-
-// envelopeSize is at least what an envelope takes besides its payload.
-func envelopeSize(name, session, id string) int {
-	const rest = len(`{"type":"","session_id":,"message_id":,"timestamp":"","data":}`) + len(timeLayout)
-	return rest + len(name) + sizeString(session) + sizeString(id)
+	return appendData(dst, entry.Shape, reflect.ValueOf(m.Data))
 }
 
 func appendHead(dst []byte, name string, session SessionID) []byte {

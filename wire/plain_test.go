@@ -3,6 +3,7 @@ package wire
 import (
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
@@ -74,8 +75,18 @@ func TestStringsAreWrittenAsTheyWere(t *testing.T) {
 		if got != want {
 			t.Fatalf("%q was written as %s, want %s", s, got, want)
 		}
-		if n := sizeString(s); n < len(got) {
-			t.Fatalf("%d bytes for %s", n, got)
+	})
+}
+
+func TestTimesAreWrittenAsTheStandardLibraryDoes(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		clock := time.Unix(rapid.OneOf(
+			rapid.Int64Range(-1<<37, 1<<39), rapid.Int64Range(1_700_000_000, 1_900_000_000),
+		).Draw(t, "seconds"), rapid.Int64Range(0, 999_999_999).Draw(t, "nanoseconds"))
+		clock = clock.In(time.FixedZone("", rapid.IntRange(-50_000, 50_000).Draw(t, "offset")))
+		if got, want := string(appendTime(nil, clock)), clock.UTC().Format(timeLayout); got != want {
+			t.Fatalf("%v was written as %s, want %s", clock, got, want)
 		}
 	})
 }

@@ -47,6 +47,7 @@ type Shape struct {
 	typ    reflect.Type
 	rule   *idRule
 	byName map[string]int
+	byType map[reflect.Type]int // the variants
 	// required has a bit for each field that is not optional.
 	required uint64
 	// assign sets an interface, given a pointer to it.
@@ -62,6 +63,7 @@ type Field struct {
 	// Source is the Go type and field, where its comment is.
 	Source string
 
+	head  string // a comma, the quoted name and a colon
 	index []int
 	ptr   bool
 	// keepEmpty tells an empty list from an absent one.
@@ -75,6 +77,7 @@ type Variant struct {
 	Name  string
 	Shape *Shape
 
+	head  string // how its object begins
 	maker *maker
 }
 

@@ -62,43 +62,6 @@ func appendEscaped(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// sizeString is at least what appendString adds.
-func sizeString(s string) int {
-	n := len(s) + 2
-	for i := special(s, 0); i < len(s); i = special(s, i+1) {
-		if s[i] < ' ' {
-			n += 5
-		} else {
-			n++
-		}
-	}
-	if !utf8.ValidString(s) {
-		n += 2 * len(s)
-	}
-	return n
-}
-
-// sizeNumber is at least what appendNumber adds. It is exact for the integers
-// that most numbers are, since frames stay in memory with the room they got.
-func sizeNumber(f float64) int {
-	if f == math.Trunc(f) && math.Abs(f) < maxSafe {
-		return sizeInt(int64(f)) + 1 // the sign of -0
-	}
-	return len("-2.2250738585072014e-308") + 1
-}
-
-// sizeInt is what the decimal digits and the sign of n take.
-func sizeInt(n int64) int {
-	size := 1
-	if n < 0 {
-		size = 2
-	}
-	for n /= 10; n != 0; n /= 10 {
-		size++
-	}
-	return size
-}
-
 // appendNumber adds f as JavaScript would write it. What is no number at all
 // becomes 0, since JSON has no word for it.
 func appendNumber(dst []byte, f float64) []byte {
