@@ -24,7 +24,13 @@ import (
 var (
 	ErrTooLarge = errors.New("file is too large")
 	ErrFull     = errors.New("session has no room for more files")
+	ErrBusy     = errors.New("session takes too many files at once")
 )
+
+// staleAfter is how old an unfinished file is that nobody writes any more. It is
+// much longer than a transfer may take, since the folder may be that of other
+// replicas too, which are at work.
+const staleAfter = time.Hour
 
 // Config tunes a [Shelf]. The zero value means the defaults.
 type Config struct {
@@ -34,6 +40,9 @@ type Config struct {
 	// default to 256 MiB and 1,000 files.
 	SessionBytes int64
 	SessionFiles int
+	// SessionUploads bounds how many files one session may be sent at once. It
+	// defaults to 8.
+	SessionUploads int
 }
 
 // Shelf keeps the files of all sessions under one folder. Make it with [Open].
@@ -44,6 +53,9 @@ type Shelf struct {
 	// turns are taken by those who change which files a session has. Sessions
 	// share them, so that they cost the same however many sessions there are.
 	turns [64]sync.Mutex
+
+	mu      sync.Mutex // guards the following, never while waiting
+	pending map[wire.SessionID]pending
 }
 
 // Open makes a shelf of a folder, which it makes if need be.
@@ -51,6 +63,7 @@ func Open(dir string, cfg Config) (*Shelf, error) {
 	cfg.FileBytes = cmp.Or(cfg.FileBytes, 25<<20)
 	cfg.SessionBytes = cmp.Or(cfg.SessionBytes, 256<<20)
 	cfg.SessionFiles = cmp.Or(cfg.SessionFiles, 1000)
+	cfg.SessionUploads = cmp.Or(cfg.SessionUploads, 8)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder for files: %w", err)
 	}
@@ -58,14 +71,14 @@ func Open(dir string, cfg Config) (*Shelf, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the folder for files: %w", err)
 	}
-	s := &Shelf{cfg: cfg, root: root, seed: maphash.MakeSeed()}
+	s := &Shelf{cfg: cfg, root: root, seed: maphash.MakeSeed(), pending: map[wire.SessionID]pending{}}
 	if err := s.sweep(); err != nil {
 		return nil, errors.Join(fmt.Errorf("remove unfinished files: %w", err), root.Close())
 	}
 	return s, nil
 }
 
-// sweep removes what was being written when the process died.
+// sweep removes what was being written when a process died.
 func (s *Shelf) sweep() error {
 	sessions, err := fs.ReadDir(s.root.FS(), ".")
 	if err != nil {
@@ -75,7 +88,27 @@ func (s *Shelf) sweep() error {
 		if !d.IsDir() || wire.SessionID(d.Name()).Validate() != nil {
 			continue
 		}
-		if err := s.root.RemoveAll(path.Join(d.Name(), partial)); err != nil {
+		if err := s.sweepOne(path.Join(d.Name(), partial)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Shelf) sweepOne(folder string) error {
+	temps, err := fs.ReadDir(s.root.FS(), folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, temp := range temps {
+		info, err := temp.Info()
+		if err != nil || time.Since(info.ModTime()) < staleAfter {
+			continue // finished by now, or not given up
+		}
+		if err := s.root.RemoveAll(path.Join(folder, temp.Name())); err != nil {
 			return err
 		}
 	}
@@ -139,21 +172,31 @@ func (s *Shelf) folder(session wire.SessionID, create bool) (*os.Root, error) {
 func closed(root *os.Root) { _ = root.Close() }
 
 // Save writes a file whole or not at all; an older one of that name is replaced.
-// The error is [ErrName], [ErrTooLarge], [ErrFull], the reader's or the disk's.
-func (s *Shelf) Save(ctx context.Context, session wire.SessionID, name string, from io.Reader) (Entry, error) {
+// Size is how many bytes will come, or less than 0 when nobody knows; room for
+// them is kept free from the beginning. The error is [ErrName], [ErrTooLarge],
+// [ErrFull], [ErrBusy], the reader's or the disk's.
+func (s *Shelf) Save(ctx context.Context, session wire.SessionID, name string, from io.Reader, size int64) (Entry, error) {
 	if err := CheckName(name); err != nil {
 		return Entry{}, err
+	}
+	if size > s.cfg.FileBytes {
+		return Entry{}, s.tooLarge()
 	}
 	root, err := s.folder(session, true)
 	if err != nil {
 		return Entry{}, err
 	}
 	defer closed(root)
-	temp, size, err := s.receive(ctx, root, from)
+	room, done, err := s.reserve(session, root, name, size)
 	if err != nil {
 		return Entry{}, err
 	}
-	if err := s.place(session, root, temp, name, size); err != nil {
+	defer done()
+	temp, size, err := s.receive(ctx, root, from, room)
+	if err != nil {
+		return Entry{}, err
+	}
+	if err := s.place(session, root, temp, name, size, done); err != nil {
 		return Entry{}, errors.Join(err, root.Remove(temp))
 	}
 	info, err := root.Stat(name)
@@ -164,7 +207,7 @@ func (s *Shelf) Save(ctx context.Context, session wire.SessionID, name string, f
 }
 
 // receive writes what comes into a temporary file.
-func (s *Shelf) receive(ctx context.Context, root *os.Root, from io.Reader) (name string, size int64, err error) {
+func (s *Shelf) receive(ctx context.Context, root *os.Root, from io.Reader, room int64) (name string, size int64, err error) {
 	if err := root.MkdirAll(partial, 0o700); err != nil {
 		return "", 0, fmt.Errorf("make the folder of unfinished files: %w", err)
 	}
@@ -181,12 +224,14 @@ func (s *Shelf) receive(ctx context.Context, root *os.Root, from io.Reader) (nam
 			err = errors.Join(err, root.Remove(temp))
 		}
 	}()
-	size, err = io.Copy(f, io.LimitReader(&patient{ctx, from}, s.cfg.FileBytes+1))
+	size, err = io.Copy(f, io.LimitReader(&patient{ctx, from}, room+1))
 	switch {
 	case err != nil:
 		return "", 0, fmt.Errorf("write the file: %w", err)
 	case size > s.cfg.FileBytes:
-		return "", 0, fmt.Errorf("%w: at most %d bytes are allowed", ErrTooLarge, s.cfg.FileBytes)
+		return "", 0, s.tooLarge()
+	case size > room:
+		return "", 0, s.full()
 	}
 	if err := f.Sync(); err != nil {
 		return "", 0, fmt.Errorf("flush the file: %w", err)
@@ -207,23 +252,17 @@ func (p *patient) Read(b []byte) (int, error) {
 	return p.from.Read(b)
 }
 
-// place gives a finished file its name, if the session has room for it.
-func (s *Shelf) place(session wire.SessionID, root *os.Root, temp, name string, size int64) error {
+// place gives a finished file its name, if the session has room for it. From then
+// on it counts by itself, no longer by what was reserved.
+func (s *Shelf) place(session wire.SessionID, root *os.Root, temp, name string, size int64, placed func()) error {
 	defer s.turn(session)()
-	bytes, count, err := usage(root)
+	defer placed()
+	bytes, count, err := usageWithout(root, name)
 	if err != nil {
 		return err
 	}
-	switch old, err := root.Lstat(name); {
-	case err == nil && old.IsDir():
-		return fmt.Errorf("%w: %q is a folder", ErrName, name)
-	case err == nil:
-		bytes -= old.Size()
-	default:
-		count++
-	}
-	if bytes+size > s.cfg.SessionBytes || count > s.cfg.SessionFiles {
-		return fmt.Errorf("%w: at most %d files with %d bytes", ErrFull, s.cfg.SessionFiles, s.cfg.SessionBytes)
+	if bytes+size > s.cfg.SessionBytes || count >= s.cfg.SessionFiles {
+		return s.full()
 	}
 	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		if errors.Is(err, syscall.ENOTDIR) || errors.Is(err, fs.ErrExist) {
@@ -237,29 +276,12 @@ func (s *Shelf) place(session wire.SessionID, root *os.Root, temp, name string, 
 	return nil
 }
 
-// usage is what a session keeps. The session's own bounds keep it short.
-func usage(root *os.Root) (bytes int64, count int, err error) {
-	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil // removed while we walked
-		case err != nil:
-			return err
-		case name == partial:
-			return fs.SkipDir
-		case d.IsDir():
-			return nil
-		}
-		count++
-		if info, err := d.Info(); err == nil {
-			bytes += info.Size()
-		}
-		return nil
-	})
-	if err != nil {
-		return 0, 0, fmt.Errorf("measure the session's files: %w", err)
+// absent makes a file that was taken for a folder a name that is not there.
+func absent(err error) error {
+	if errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	}
-	return bytes, count, nil
+	return err
 }
 
 // Open opens a file for reading. The caller must close it.
@@ -276,7 +298,7 @@ func (s *Shelf) Open(session wire.SessionID, name string) (*os.File, Entry, erro
 	// there, from being opened.
 	info, err := root.Stat(name)
 	if err != nil {
-		return nil, Entry{}, fmt.Errorf("look at the file: %w", err)
+		return nil, Entry{}, fmt.Errorf("look at the file: %w", absent(err))
 	}
 	if !info.Mode().IsRegular() {
 		return nil, Entry{}, fmt.Errorf("%w: %q is not a file", ErrName, name)
@@ -306,7 +328,7 @@ func (s *Shelf) List(session wire.SessionID, folder string) ([]Entry, error) {
 	defer closed(root)
 	items, err := fs.ReadDir(root.FS(), cmp.Or(folder, "."))
 	if err != nil {
-		return nil, fmt.Errorf("list the folder: %w", err)
+		return nil, fmt.Errorf("list the folder: %w", absent(err))
 	}
 	entries := make([]Entry, 0, len(items))
 	for _, item := range items {
@@ -333,7 +355,7 @@ func (s *Shelf) Remove(session wire.SessionID, name string) error {
 	defer s.turn(session)()
 	info, err := root.Lstat(name)
 	if err != nil {
-		return fmt.Errorf("look at the file: %w", err)
+		return fmt.Errorf("look at the file: %w", absent(err))
 	}
 	if info.IsDir() {
 		return fmt.Errorf("%w: %q is a folder", ErrName, name)

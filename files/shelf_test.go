@@ -37,7 +37,7 @@ func open(t *testing.T, dir string, cfg files.Config) *files.Shelf {
 
 func save(t *testing.T, s *files.Shelf, session wire.SessionID, name, text string) files.Entry {
 	t.Helper()
-	e, err := s.Save(t.Context(), session, name, strings.NewReader(text))
+	e, err := s.Save(t.Context(), session, name, strings.NewReader(text), int64(len(text)))
 	if err != nil {
 		t.Fatalf("save %s: %v", name, err)
 	}
@@ -154,10 +154,10 @@ func TestWhatIsNotThere(t *testing.T) {
 	for what, err := range map[string]error{
 		"open a folder":        second(s.Open(ses, "dir")),
 		"remove a folder":      s.Remove(ses, "dir"),
-		"save over a folder":   first(s.Save(t.Context(), ses, "dir", strings.NewReader("x"))),
-		"save behind a file":   first(s.Save(t.Context(), ses, "dir/file/deeper", strings.NewReader("x"))),
-		"save deep in a file":  first(s.Save(t.Context(), ses, "dir/file/a/b", strings.NewReader("x"))),
-		"save without session": first(s.Save(t.Context(), "", "x", strings.NewReader("x"))),
+		"save over a folder":   first(s.Save(t.Context(), ses, "dir", strings.NewReader("x"), -1)),
+		"save behind a file":   first(s.Save(t.Context(), ses, "dir/file/deeper", strings.NewReader("x"), -1)),
+		"save deep in a file":  first(s.Save(t.Context(), ses, "dir/file/a/b", strings.NewReader("x"), -1)),
+		"save without session": first(s.Save(t.Context(), "", "x", strings.NewReader("x"), -1)),
 	} {
 		if !errors.Is(err, files.ErrName) && !errors.Is(err, wire.ErrID) {
 			t.Errorf("%s: %v, want a refusal", what, err)
@@ -196,7 +196,7 @@ func TestNames(t *testing.T) {
 	// No call takes what the check does not.
 	s := open(t, t.TempDir(), files.Config{})
 	for what, err := range map[string]error{
-		"save":   first(s.Save(t.Context(), ses, "../x", strings.NewReader("x"))),
+		"save":   first(s.Save(t.Context(), ses, "../x", strings.NewReader("x"), -1)),
 		"open":   second(s.Open(ses, "../x")),
 		"list":   first(s.List(ses, "../x")),
 		"remove": s.Remove(ses, "../x"),
@@ -206,7 +206,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for what, err := range map[string]error{
-		"save":       first(s.Save(t.Context(), "../ses", "x", strings.NewReader("x"))),
+		"save":       first(s.Save(t.Context(), "../ses", "x", strings.NewReader("x"), -1)),
 		"open":       second(s.Open("../ses", "x")),
 		"remove all": s.RemoveAll(".."),
 	} {
@@ -246,7 +246,7 @@ func TestLinksLeadNowhere(t *testing.T) {
 		if where.name == "file" || where.name == "up" {
 			continue // saving and removing means the link itself
 		}
-		if _, err := s.Save(t.Context(), where.session, where.name, strings.NewReader("overwritten")); err == nil {
+		if _, err := s.Save(t.Context(), where.session, where.name, strings.NewReader("overwritten"), -1); err == nil {
 			t.Errorf("%v: saved", where)
 		}
 		if err := s.Remove(where.session, where.name); err == nil {
@@ -273,11 +273,11 @@ func TestBoundsOfAFile(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, files.Config{FileBytes: 10})
 	save(t, s, ses, "a", "0123456789")
-	if _, err := s.Save(t.Context(), ses, "a", strings.NewReader("0123456789x")); !errors.Is(err, files.ErrTooLarge) {
+	if _, err := s.Save(t.Context(), ses, "a", strings.NewReader("0123456789x"), -1); !errors.Is(err, files.ErrTooLarge) {
 		t.Errorf("11 bytes: %v", err)
 	}
 	// It stops reading, however much there is.
-	if _, err := s.Save(t.Context(), ses, "b", endless{}); !errors.Is(err, files.ErrTooLarge) {
+	if _, err := s.Save(t.Context(), ses, "b", endless{}, -1); !errors.Is(err, files.ErrTooLarge) {
 		t.Errorf("endless: %v", err)
 	}
 	if got := load(t, s, ses, "a"); got != "0123456789" {
@@ -298,12 +298,12 @@ func TestBoundsOfASession(t *testing.T) {
 	s := open(t, dir, files.Config{SessionBytes: 10, SessionFiles: 3})
 	save(t, s, ses, "a", "12345")
 	save(t, s, ses, "dir/b", "12345")
-	if _, err := s.Save(t.Context(), ses, "c", strings.NewReader("1")); !errors.Is(err, files.ErrFull) {
+	if _, err := s.Save(t.Context(), ses, "c", strings.NewReader("1"), -1); !errors.Is(err, files.ErrFull) {
 		t.Errorf("11 bytes: %v", err)
 	}
 	save(t, s, ses, "a", "1234") // what it replaces does not count
 	save(t, s, ses, "c", "1")
-	if _, err := s.Save(t.Context(), ses, "d", strings.NewReader("")); !errors.Is(err, files.ErrFull) {
+	if _, err := s.Save(t.Context(), ses, "d", strings.NewReader(""), -1); !errors.Is(err, files.ErrFull) {
 		t.Errorf("4 files: %v", err)
 	}
 	save(t, s, "ses-2", "d", "12345") // others have their own
@@ -315,11 +315,11 @@ func TestBoundsOfASession(t *testing.T) {
 // Many who save at once do not get more than their session may have.
 func TestBoundsHoldUnderPressure(t *testing.T) {
 	t.Parallel()
-	s := open(t, t.TempDir(), files.Config{SessionBytes: 100, SessionFiles: 1000})
+	s := open(t, t.TempDir(), files.Config{SessionBytes: 100, SessionFiles: 1000, SessionUploads: 40})
 	var wg sync.WaitGroup
 	for i := range 40 {
 		wg.Go(func() {
-			_, err := s.Save(context.Background(), ses, fmt.Sprintf("f%d", i), strings.NewReader("0123456789"))
+			_, err := s.Save(context.Background(), ses, fmt.Sprintf("f%d", i), strings.NewReader("0123456789"), 10)
 			if err != nil && !errors.Is(err, files.ErrFull) {
 				t.Error(err)
 			}
@@ -337,12 +337,12 @@ func TestBrokenUploadLeavesNothing(t *testing.T) {
 	s := open(t, dir, files.Config{})
 	save(t, s, ses, "a", "old")
 	broken := io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF))
-	if _, err := s.Save(t.Context(), ses, "a", broken); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := s.Save(t.Context(), ses, "a", broken, -1); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Save(ctx, ses, "a", strings.NewReader("new")); !errors.Is(err, context.Canceled) {
+	if _, err := s.Save(ctx, ses, "a", strings.NewReader("new"), -1); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	if got := load(t, s, ses, "a"); got != "old" {
@@ -365,6 +365,9 @@ func TestOpenClearsWhatACrashLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	age(t, filepath.Join(dir, "ses-1", ".partial", "half"))
+	age(t, filepath.Join(dir, "ses-1", "kept"))
+	age(t, filepath.Join(dir, "not a session", ".partial", "theirs"))
 	s := open(t, dir, files.Config{})
 	if got := load(t, s, ses, "kept"); got != "x" {
 		t.Errorf("kept file is %q", got)

@@ -359,7 +359,7 @@ func TestAttack45PathsThatLeadElsewhere(t *testing.T) {
 	h := newHall(t)
 	ada := h.user("ada")
 	id, other := h.session("ada"), h.session("bob")
-	if _, err := h.shelf.Save(t.Context(), other, "secret", strings.NewReader("SECRET")); err != nil {
+	if _, err := h.shelf.Save(t.Context(), other, "secret", strings.NewReader("SECRET"), 6); err != nil {
 		t.Fatal(err)
 	}
 	secret := filepath.Join(t.TempDir(), "passwd")

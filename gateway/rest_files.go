@@ -97,7 +97,7 @@ func (s *Server) save(c echo.Context, info session.Info) (files.Entry, error) {
 	until := time.Now().Add(transferTimeout)
 	_ = control.SetReadDeadline(until)  // not every writer has deadlines,
 	_ = control.SetWriteDeadline(until) // those of tests have none
-	return s.files.Save(r.Context(), info.ID, pathParam(c, "*"), http.MaxBytesReader(c.Response(), r.Body, s.cfg.UploadBytes))
+	return s.files.Save(r.Context(), info.ID, pathParam(c, "*"), http.MaxBytesReader(c.Response(), r.Body, s.cfg.UploadBytes), r.ContentLength)
 }
 
 func (s *Server) getFile(c echo.Context) error {
