@@ -1,6 +1,9 @@
 package wire
 
-import "math/bits"
+import (
+	"math/bits"
+	"unicode/utf8"
+)
 
 // The same in each byte of a word.
 const (
@@ -26,6 +29,29 @@ func special[T string | []byte](s T, at int) int {
 		at++
 	}
 	return at
+}
+
+// isPlain reports whether s is ASCII without anything special.
+func isPlain(s string) bool {
+	if len(s) < 8 {
+		for i := range len(s) {
+			if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
+				return false
+			}
+		}
+		return true
+	}
+	for at := 0; at+8 < len(s); at += 8 {
+		if !plainWord(word(s[at : at+8])) {
+			return false
+		}
+	}
+	return plainWord(word(s[len(s)-8:])) // some bytes of it for the second time
+}
+
+func plainWord(w uint64) bool {
+	// As in special, but a word that is not ASCII has lost already.
+	return (w|(w-eachOne*' ')|((w^(eachOne*'"'))-eachOne)|((w^(eachOne*'\\'))-eachOne))&eachHigh == 0
 }
 
 // word is the first eight bytes of s. The compiler makes one load of it.

@@ -27,6 +27,10 @@ func TestSpecialBytesAreFound(t *testing.T) {
 		if got := special(s, at); got != want {
 			t.Fatalf("at %d of %q in a string, want %d", got, s, want)
 		}
+		ascii := !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
+		if got := isPlain(s); got != (ascii && slowSpecial(s, 0) == len(s)) {
+			t.Fatalf("plain %v: %q", got, s)
+		}
 		if got := special([]byte(s), at); got != want {
 			t.Fatalf("at %d of %q in bytes, want %d", got, s, want)
 		}

@@ -15,15 +15,18 @@ const hexDigits = "0123456789abcdef"
 // stays as it is, for these bytes are not put into HTML.
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	if utf8.ValidString(s) {
-		dst = appendPlain(dst, s)
-	} else {
+	switch {
+	case isPlain(s):
+		dst = append(dst, s...)
+	case utf8.ValidString(s):
+		dst = appendValid(dst, s)
+	default:
 		dst = appendMended(dst, s)
 	}
 	return append(dst, '"')
 }
 
-func appendPlain(dst []byte, s string) []byte {
+func appendValid(dst []byte, s string) []byte {
 	start := 0
 	for i := special(s, 0); i < len(s); i = special(s, start) {
 		dst = append(dst, s[start:i]...)
