@@ -13,13 +13,17 @@ const (
 	// cookieLife is how long a cookie lives after its last use.
 	cookieLife = 7 * 24 * time.Hour
 	// cookieStep is how much of that must be gone before a use is written
-	// down. Otherwise every request would be a write.
-	cookieStep = time.Hour
+	// down and the browser told. Otherwise every request would be a write.
+	cookieStep = 24 * time.Hour
 )
 
 // NewCookie is a cookie value that stands for who, until the time returned. Its
-// use prolongs it, though never over who.Expires.
+// use prolongs it, though never over who.Expires. API keys get none: whoever has
+// the cookie would be let in after the key was revoked.
 func (a *Authority) NewCookie(ctx context.Context, who Identity) (string, time.Time, error) {
+	if who.Key != "" {
+		return "", time.Time{}, fmt.Errorf("%w: a cookie for an API key", store.ErrInvalid)
+	}
 	r, err := newRecord(who)
 	if err != nil {
 		return "", time.Time{}, err
@@ -46,7 +50,8 @@ func (r record) cookieEnd() time.Time {
 }
 
 // Cookie recognises the value of the browser's cookie and prolongs its life.
-// Identity.Expires is the new end, in case the door wants to tell the browser.
+// Identity.Expires is the new end; Identity.Prolonged says that it has moved, which
+// is at most once a day.
 func (a *Authority) Cookie(ctx context.Context, value string) (Identity, error) {
 	if value == "" {
 		return Identity{}, errNothing
@@ -73,9 +78,33 @@ func (a *Authority) Cookie(ctx context.Context, value string) (Identity, error) 
 	}
 	who.Expires = time.Now().Add(d.TTL)
 	if end := r.cookieEnd(); end.Sub(who.Expires) > cookieStep {
-		who.Expires = a.prolong(ctx, d, who.Expires, end)
+		now := a.prolong(ctx, d, who.Expires, end)
+		who.Expires, who.Prolonged = now, now.Equal(end)
 	}
 	return who, nil
+}
+
+// EndCookie ends one cookie and nothing else of its user. One that is not there is
+// no error.
+func (a *Authority) EndCookie(ctx context.Context, value string) error {
+	name := hashName(value)
+	for {
+		_, d, err := a.find(ctx, cookieCollection, name)
+		if errors.Is(err, errRefused) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("end cookie: %w", err)
+		}
+		err = a.docs.Remove(ctx, cookieCollection, name, d.Version)
+		if err == nil || errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			return fmt.Errorf("end cookie: %w", err)
+		}
+		// A request has just prolonged it.
+	}
 }
 
 // prolong writes down that a cookie was used. Whoever has a good cookie is let

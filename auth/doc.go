@@ -11,7 +11,7 @@
 //	auth-token        the installation's token, as it is
 //	auth-keys         API keys by their id, with the hash of the secret
 //	auth-tickets      tickets by their hash, 30 s
-//	auth-cookies      cookies by their hash, 7 days after the last use
+//	auth-cookies      cookies by their hash, a week after the last day of use
 //	auth-revocations  when a user last signed out, by the hash of the name
 //	auth-signouts     sign-outs of the last two minutes, for [Authority.Watch]
 //
@@ -25,7 +25,9 @@
 // are older: each is compared with the time of the last sign-out when it is
 // used. API keys and the installation's token are not ended by it, for they
 // belong to programs and to the machine; keys are ended by
-// [Authority.RevokeKey]. Connections are closed all the same, whatever opened
+// [Authority.RevokeKey], and with them the tickets that were made with them. No
+// cookie is made for a key, so that nothing outlives it. [Authority.EndCookie]
+// ends a single cookie. Connections are closed all the same, whatever opened
 // them: both are told to every replica through Watch.
 //
 // # Who may call it

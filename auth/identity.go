@@ -28,8 +28,12 @@ type Identity struct {
 	// Session, unless empty, is the only session the credential is for.
 	Session wire.SessionID
 	// Cookie says that a browser sent it by itself, so that the door must
-	// look at the Origin.
-	Cookie bool
+	// look at the Origin. Prolonged says that Expires has just moved, which
+	// the browser should be told.
+	Cookie, Prolonged bool
+	// Key, unless empty, is the id of the API key it comes from, directly or
+	// through a ticket. It must not outlive the key.
+	Key string
 	// Since is when the credential was issued, as far as known; signing out
 	// ends everything older.
 	Since time.Time

@@ -78,7 +78,9 @@ func (a *Authority) APIKey(ctx context.Context, key string) (Identity, error) {
 	if r.over() {
 		return Identity{}, errExpired
 	}
-	return r.identity(), nil
+	who := r.identity()
+	who.Key = rest[:keyID]
+	return who, nil
 }
 
 // Keys lists the API keys in the order of their ids.

@@ -31,6 +31,9 @@ type record struct {
 	// Until is when it ends however much it is used.
 	Until time.Time `json:"until,omitzero"`
 
+	// Key is the id of the API key that a ticket was made with.
+	Key string `json:"key,omitempty"`
+
 	// Name and Hash are those of an API key.
 	Name string `json:"name,omitempty"`
 	Hash []byte `json:"hash,omitempty"`
@@ -59,7 +62,7 @@ func newRecord(who Identity) (record, error) {
 }
 
 func (r record) identity() Identity {
-	return Identity{User: r.User, Roles: r.Roles, Session: r.Session, Since: r.Created, Expires: r.Until}
+	return Identity{User: r.User, Roles: r.Roles, Session: r.Session, Since: r.Created, Expires: r.Until, Key: r.Key}
 }
 
 func (r record) over() bool { return !r.Until.IsZero() && !time.Now().Before(r.Until) }

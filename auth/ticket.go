@@ -14,7 +14,8 @@ import (
 const ticketLife = 30 * time.Second
 
 // NewTicket is a one-time ticket that stands for who, in session only unless
-// that is empty, for the next 30 s. What it opens ends when who.Expires does.
+// that is empty, for the next 30 s. What it opens ends when who.Expires does. One
+// that is made with an API key is good as long as the key is.
 func (a *Authority) NewTicket(ctx context.Context, who Identity, session wire.SessionID) (string, error) {
 	if who.Session != "" && session != "" && session != who.Session {
 		return "", fmt.Errorf("%w: the credential is for another session", store.ErrInvalid)
@@ -26,6 +27,7 @@ func (a *Authority) NewTicket(ctx context.Context, who Identity, session wire.Se
 	if err != nil {
 		return "", err
 	}
+	r.Key = who.Key
 	ticket := newSecret()
 	if err := a.keep(ctx, ticketCollection, hashName(ticket), r, ticketLife); err != nil {
 		return "", fmt.Errorf("keep ticket: %w", err)
@@ -60,6 +62,11 @@ func (a *Authority) Ticket(ctx context.Context, ticket string) (Identity, error)
 	who := r.identity()
 	if err := a.notSignedOut(ctx, who); err != nil {
 		return Identity{}, err
+	}
+	if who.Key != "" {
+		if _, _, err := a.find(ctx, keyCollection, who.Key); err != nil {
+			return Identity{}, err
+		}
 	}
 	return who, nil
 }
