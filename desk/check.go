@@ -46,7 +46,7 @@ func (s *State) CheckAll(monitor wire.MonitorID, actions []wire.Action) *Refusal
 		return s.Check(monitor, actions[0])
 	}
 	try := &State{tables: s.tables, toastsDue: s.toastsDue}
-	try.monitors, try.windows = s.monitors.clone(), s.windows.clone()
+	try.monitors, try.windows, try.contents = s.monitors.clone(), s.windows.clone(), s.contents.clone()
 	try.dialogs, try.prompts = s.dialogs.clone(), s.prompts.clone()
 	try.notifications, try.toasts = s.notifications.clone(), s.toasts.clone()
 	try.badges, try.shortcuts = s.badges.clone(), s.shortcuts.clone()
@@ -82,9 +82,13 @@ func (s *State) check(monitor wire.MonitorID, action wire.Action, user bool) *Re
 	case wire.WindowResize:
 		return first(s.checkWindow(monitor, a.WindowID), checkBounds(a.W, a.H))
 	case wire.WindowSetTitle:
-		return s.checkWindow(monitor, a.WindowID)
+		return first(s.checkWindow(monitor, a.WindowID), s.checkRoom(0))
 	case wire.WindowSetContent:
-		return first(s.checkLock(monitor, a.WindowID, a.AgentID, user), checkContent(a.Content))
+		if refusal := s.checkLock(monitor, a.WindowID, a.AgentID, user); refusal != nil {
+			return refusal
+		}
+		k, _ := s.find(monitor, a.WindowID)
+		return s.checkContent(k, a.Content)
 	case wire.WindowUpdateContent:
 		return s.checkUpdate(monitor, a, user)
 	case wire.WindowLock:
@@ -101,6 +105,8 @@ func (s *State) check(monitor wire.MonitorID, action wire.Action, user bool) *Re
 // checkBeside checks the actions that concern no window.
 func (s *State) checkBeside(action wire.Action) *Refusal {
 	switch a := action.(type) {
+	case wire.NotificationShow, wire.ToastShow:
+		return s.checkRoom(0)
 	case wire.NotificationDismiss:
 		if s.notifications.get(a.ID) == nil {
 			return refuseNow("there is no notification %q", a.ID)
@@ -113,10 +119,12 @@ func (s *State) checkBeside(action wire.Action) *Refusal {
 		if s.dialogs.get(a.ID) == nil && s.dialogs.len() >= MaxDialogs {
 			return refuseNow("%d dialogs are open already", MaxDialogs)
 		}
+		return s.checkRoom(0)
 	case wire.PromptShow:
 		if s.prompts.get(a.ID) == nil && s.prompts.len() >= MaxPrompts {
 			return refuseNow("%d prompts are open already", MaxPrompts)
 		}
+		return s.checkRoom(0)
 	case wire.PromptDismiss:
 		if s.prompts.get(a.ID) == nil {
 			return refuse(wire.CodeHITLRequestExpired, "there is no prompt %q", a.ID)
@@ -129,10 +137,11 @@ func (s *State) checkBeside(action wire.Action) *Refusal {
 		if s.shortcuts.get(a.Shortcut.ID) == nil && s.shortcuts.len() >= MaxShortcuts {
 			return refuseNow("there are %d shortcuts already", MaxShortcuts)
 		}
+		return s.checkRoom(0)
 	case wire.RemoveShortcut:
 		return s.checkShortcut(a.ShortcutID)
 	case wire.UpdateShortcut:
-		return s.checkShortcut(a.ShortcutID)
+		return first(s.checkShortcut(a.ShortcutID), s.checkRoom(0))
 	}
 	return nil
 }
@@ -189,7 +198,10 @@ func (s *State) checkCreate(monitor wire.MonitorID, a wire.WindowCreate, user bo
 	} else if s.windows.len() >= MaxWindows {
 		return refuseNow("%d windows are open already", MaxWindows)
 	}
-	return first(checkBounds(a.Bounds.X, a.Bounds.Y, a.Bounds.W, a.Bounds.H), checkContent(a.Content))
+	return first(
+		checkBounds(a.Bounds.X, a.Bounds.Y, a.Bounds.W, a.Bounds.H),
+		s.checkContent(windowKey{monitor, a.WindowID}, a.Content),
+	)
 }
 
 func checkBounds(values ...float64) *Refusal {
@@ -201,8 +213,19 @@ func checkBounds(values ...float64) *Refusal {
 	return nil
 }
 
+// checkRoom bounds what everything on the desktop takes together, with so many
+// bytes more. What came after the last [State.Changes] is not counted yet.
+func (s *State) checkRoom(more int) *Refusal {
+	size := s.windows.bytes + s.contents.bytes + s.dialogs.bytes + s.prompts.bytes +
+		s.notifications.bytes + s.toasts.bytes + s.shortcuts.bytes
+	if size+more > MaxBytes {
+		return refuseNow("the desktop is full: it holds %d bytes already, at most %d", size, MaxBytes)
+	}
+	return nil
+}
+
 // checkContent bounds what a window shows.
-func checkContent(c wire.Content) *Refusal {
+func (s *State) checkContent(k windowKey, c wire.Content) *Refusal {
 	if c == nil {
 		return refuse(wire.CodeInvalidMessage, "there is no content")
 	}
@@ -215,7 +238,13 @@ func checkContent(c wire.Content) *Refusal {
 	if size > MaxContent {
 		return refuse(wire.CodeMessageTooLarge, "content of %d bytes, a window shows at most %d", size, MaxContent)
 	}
-	return nil
+	if r := s.contents.get(k); r != nil {
+		size -= r.size
+	}
+	if size <= 0 {
+		return nil // it becomes less
+	}
+	return s.checkRoom(size)
 }
 
 // checkUpdate checks a change of content. It is stricter than what happens to
@@ -224,10 +253,11 @@ func (s *State) checkUpdate(monitor wire.MonitorID, a wire.WindowUpdateContent, 
 	if refusal := s.checkLock(monitor, a.WindowID, a.AgentID, user); refusal != nil {
 		return refusal
 	}
-	_, r := s.find(monitor, a.WindowID)
+	k, _ := s.find(monitor, a.WindowID)
+	before := s.contentOf(k)
 	renderer := a.Renderer
 	if renderer == "" {
-		renderer = rendererOf(r.value.Content)
+		renderer = rendererOf(before)
 	}
 	switch op := plain(a.Operation).(type) {
 	case wire.UpdateAppend, wire.UpdatePrepend, wire.UpdateInsertAt:
@@ -238,9 +268,9 @@ func (s *State) checkUpdate(monitor wire.MonitorID, a wire.WindowUpdateContent, 
 			return refuse(wire.CodeInvalidMessage, "position %d is before the text", at.Position)
 		}
 	}
-	c, ok := updated(r.value.Content, a.Operation, a.Renderer)
+	c, ok := updated(before, a.Operation, a.Renderer)
 	if !ok {
 		return refuse(wire.CodeInvalidMessage, "the data is not what %s shows", renderer)
 	}
-	return checkContent(c)
+	return s.checkContent(k, c)
 }

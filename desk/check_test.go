@@ -198,3 +198,55 @@ func TestCheckAll(t *testing.T) {
 		t.Error("a check has changed something")
 	}
 }
+
+func TestTheWholeDesktopIsBounded(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	large := func(id int) wire.WindowCreate {
+		w := open(wire.WindowID(strconv.Itoa(id)))
+		w.Content = text(strings.Repeat("x", desk.MaxContent-1000))
+		return w
+	}
+	n := 0
+	for s.Check("monitor-0", large(n)) == nil {
+		s.do(large(n))
+		s.Changes()
+		n++
+	}
+	if want := desk.MaxBytes / desk.MaxContent; n != want {
+		t.Fatalf("%d large windows fit, want %d", n, want)
+	}
+	if r := s.Check("monitor-0", large(n)); r.Code != wire.CodeSessionInvalidState {
+		t.Errorf("one more: %v", r)
+	}
+	for _, a := range []wire.Action{
+		open("small"),
+		wire.WindowMove{WindowID: "0", X: 1},
+		wire.WindowClose{WindowID: "0"},
+		wire.WindowSetContent{WindowID: "0", Content: text("less")},
+	} {
+		if r := s.Check("monitor-0", a); r != nil {
+			t.Errorf("%T: %v", a, r)
+		}
+	}
+	// What is not content counts, too.
+	s.do(wire.NotificationShow{Notification: wire.Notification{ID: "n", Body: strings.Repeat("x", 100_000)}})
+	s.Changes()
+	for _, a := range []wire.Action{
+		open("small"),
+		wire.WindowSetTitle{WindowID: "0"},
+		wire.NotificationShow{},
+		wire.ToastShow{},
+		wire.DialogConfirm{},
+		wire.PromptShow{},
+		wire.CreateShortcut{},
+	} {
+		if r := s.Check("monitor-0", a); r == nil || r.Code != wire.CodeSessionInvalidState {
+			t.Errorf("%T on a full desktop: %v", a, r)
+		}
+	}
+	s.do(wire.WindowClose{WindowID: "0"})
+	if r := s.Check("monitor-0", open("small")); r != nil {
+		t.Errorf("after a window was closed: %v", r)
+	}
+}

@@ -123,8 +123,8 @@ func (s *State) updateWindow(monitor wire.MonitorID, a wire.WindowUpdateContent)
 	if r == nil {
 		return
 	}
-	if c, ok := updated(r.value.Content, a.Operation, a.Renderer); ok {
-		s.windows.touch(k, r).Content = c
+	if c, ok := updated(s.contentOf(k), a.Operation, a.Renderer); ok {
+		s.setContent(k, c)
 	}
 }
 

@@ -11,7 +11,8 @@
 //
 // The state is a set of tables. [State.Changes] names the fields that differ
 // from the last call, each encoded once however many events touched it;
-// [Restore] is the inverse. What an agent says is kept in pieces of 4 KiB, of
+// [Restore] is the inverse. What a window shows is kept apart from the window, so
+// that it can be moved cheaply; what an agent says is kept in pieces of 4 KiB, of
 // which only the last changes while it speaks. Everything that decides what
 // later events do is in the snapshot, so a client that begins with one ends
 // where the owner is. All of it is bounded; the limits are the Max constants.

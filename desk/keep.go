@@ -18,6 +18,17 @@ func (s *State) Changes() []Change {
 	return list
 }
 
+// Pending is about how many bytes the next [State.Changes] have, apart from what
+// the events since the last have themselves: an event of a few bytes may change
+// a value of many.
+func (s *State) Pending() int {
+	n := 0
+	for _, t := range s.each() {
+		n += t.pending()
+	}
+	return n
+}
+
 // All is the whole state as changes.
 func (s *State) All() []Change {
 	var list []Change
@@ -40,6 +51,7 @@ func Restore(session wire.SessionID, at wire.Position, tables map[string]map[str
 	s.addFirstMonitor()
 	s.monitors.settle()
 	s.findStreams()
+	s.contents.dropIf(func(c *content) bool { return s.windows.get(windowKey{c.MonitorID, c.WindowID}) == nil })
 	s.findToastsDue()
 	for _, r := range s.rows.items {
 		s.rowBytes += rowSize(&r.value)

@@ -37,20 +37,66 @@ func TestChangesAreOnlyWhatChanged(t *testing.T) {
 	checkChanges(t, s)
 	s.do(open("b"), open("a"), open("gone"), wire.WindowClose{WindowID: "gone"}, wire.AppBadge{AppID: "app", Count: 1})
 	s.do(wire.WindowMove{WindowID: "a", X: 1}, wire.WindowMove{WindowID: "a", X: 2})
-	checkChanges(t, s, "windows monitor-0/a", "windows monitor-0/b", "badges app")
+	checkChanges(t, s, "windows monitor-0/a", "windows monitor-0/b", "contents monitor-0/a", "contents monitor-0/b", "badges app")
 	checkChanges(t, s)
 	s.do(wire.WindowFocus{WindowID: "a"}, wire.WindowCapture{WindowID: "b"}, wire.WindowMove{WindowID: "none"})
 	checkChanges(t, s)
 	s.do(wire.WindowMove{WindowID: "a", X: 3})
 	checkChanges(t, s, "windows monitor-0/a")
 	s.do(wire.WindowClose{WindowID: "a"}, wire.WindowClose{WindowID: "b"}, open("b"), wire.AppBadge{AppID: "app"})
-	checkChanges(t, s, "-windows monitor-0/a", "windows monitor-0/b", "-badges app")
+	checkChanges(t, s,
+		"-windows monitor-0/a", "windows monitor-0/b", "-contents monitor-0/a", "contents monitor-0/b", "-badges app")
 	s.say(wire.SessionRenamed{Title: "t"})
 	s.say(wire.Presence{})
 	s.say(wire.MonitorStatus{MonitorID: "monitor-1", State: wire.MonitorIdle})
 	checkChanges(t, s, "meta session", "presence all", "monitors monitor-1")
 	s.say(wire.MonitorStatus{MonitorID: "monitor-1", State: wire.MonitorRemoved})
 	checkChanges(t, s, "-monitors monitor-1")
+}
+
+// What a window shows is not written again because it is moved, and what is
+// about to be written is known before.
+func TestContentIsKeptApart(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	w := open("w")
+	w.Content = text(strings.Repeat("x", 100_000))
+	s.do(w)
+	checkChanges(t, s, "windows monitor-0/w", "contents monitor-0/w")
+	if n := s.Pending(); n != 0 {
+		t.Errorf("%d bytes are pending after everything is written", n)
+	}
+	s.do(wire.WindowMove{WindowID: "w", X: 7})
+	if n := s.Pending(); n == 0 || n > 1000 {
+		t.Errorf("a move changes %d bytes", n)
+	}
+	checkChanges(t, s, "windows monitor-0/w")
+	s.do(wire.WindowUpdateContent{WindowID: "w", Operation: wire.UpdateAppend{Data: []byte(`"y"`)}})
+	if n := s.Pending(); n < 100_000 {
+		t.Errorf("a word more changes %d bytes", n)
+	}
+	s.do(wire.WindowClose{WindowID: "w"})
+	if n := s.Pending(); n != 0 {
+		t.Errorf("%d bytes are pending of what is gone", n)
+	}
+	checkChanges(t, s, "-windows monitor-0/w", "-contents monitor-0/w")
+}
+
+// Contents without a window are not kept for ever.
+func TestLostContentGoes(t *testing.T) {
+	t.Parallel()
+	kept := keep{}
+	s := newScript()
+	s.do(open("w"))
+	kept.write(s.Changes())
+	delete(kept["windows"], "monitor-0/w")
+	again, err := desk.Restore("ses-1", s.At(), kept)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"-contents monitor-0/w"}, names(again.Changes())); diff != "" {
+		t.Errorf("changes (-want +got):\n%s", diff)
+	}
 }
 
 // A long answer costs one piece per delta, not the whole text.

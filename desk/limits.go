@@ -11,13 +11,14 @@ const (
 	MaxToasts        = 50  // then the oldest goes
 	MaxBadges        = 500
 	MaxShortcuts     = 200
-	MaxAgents        = 64      // then the oldest goes
-	MaxQueued        = 200     // messages that wait for one monitor
-	MaxRows          = 200     // then the oldest goes
-	MaxRowBytes      = 1 << 20 // of all rows together, but for the newest
-	MaxContent       = 1 << 20 // bytes of a window's content
-	MaxAgentText     = 1 << 20 // bytes of what an agent says or thinks in a turn
-	MaxBound         = 1e6     // of a window's place and size
+	MaxAgents        = 64       // then the oldest goes
+	MaxQueued        = 200      // messages that wait for one monitor
+	MaxRows          = 200      // then the oldest goes
+	MaxRowBytes      = 1 << 20  // of all rows together, but for the newest
+	MaxContent       = 1 << 20  // bytes of a window's content
+	MaxBytes         = 16 << 20 // of all windows, questions, notices and shortcuts
+	MaxAgentText     = 1 << 20  // bytes of what an agent says or thinks in a turn
+	MaxBound         = 1e6      // of a window's place and size
 )
 
 // How long things last when nothing else is said, in ms.

@@ -20,7 +20,7 @@ func (s *State) WindowCount() int { return s.windows.len() }
 // Window is the window that an action on a monitor means by an id.
 func (s *State) Window(monitor wire.MonitorID, id wire.WindowID) (wire.WindowState, bool) {
 	if _, r := s.find(monitor, id); r != nil {
-		return r.value, true
+		return s.whole(&r.value), true
 	}
 	return wire.WindowState{}, false
 }
@@ -44,7 +44,7 @@ func (s *State) FindWindow(id wire.WindowID, prefer wire.MonitorID) (wire.Window
 	if found == nil {
 		return wire.WindowState{}, false
 	}
-	return *found, true
+	return s.whole(found), true
 }
 
 // Focused is the window of a monitor that has the focus: the standard window in
@@ -60,7 +60,7 @@ func (s *State) Focused(monitor wire.MonitorID) (wire.WindowState, bool) {
 	if front == nil {
 		return wire.WindowState{}, false
 	}
-	return *front, true
+	return s.whole(front), true
 }
 
 // Dialog is an open dialog.

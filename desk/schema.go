@@ -13,6 +13,14 @@ type windowKey struct {
 	id      wire.WindowID
 }
 
+// content is what a window shows. It is kept apart from the window, which would
+// have to be written as a whole whenever it is moved.
+type content struct {
+	MonitorID wire.MonitorID `json:"monitorId"`
+	WindowID  wire.WindowID  `json:"windowId"`
+	Content   wire.Content   `json:"content"`
+}
+
 // badge is the count on an app's icon.
 type badge struct {
 	AppID wire.AppID `json:"appId"`
@@ -34,6 +42,7 @@ type schema struct {
 	presence      kind[only, wire.Presence]
 	monitors      kind[wire.MonitorID, wire.MonitorStatus]
 	windows       kind[windowKey, wire.WindowState]
+	contents      kind[windowKey, content]
 	dialogs       kind[wire.DialogID, wire.ApprovalRequest]
 	prompts       kind[wire.PromptID, wire.OpenPrompt]
 	notifications kind[wire.NoticeID, wire.ShownNotification]
@@ -55,9 +64,10 @@ var theSchema = sync.OnceValue(func() *schema {
 		about:    kindOf("meta", func(only) string { return "session" }, func(*about) only { return only{} }),
 		presence: kindOf("presence", func(only) string { return "all" }, func(*wire.Presence) only { return only{} }),
 		monitors: kindOf("monitors", idField, func(v *wire.MonitorStatus) wire.MonitorID { return v.MonitorID }),
-		windows: kindOf("windows", func(k windowKey) string {
-			return fieldName(string(k.monitor) + "/" + string(k.id))
-		}, func(v *wire.WindowState) windowKey { return windowKey{v.MonitorID, v.WindowID} }),
+		windows: kindOf("windows", windowKey.field, func(v *wire.WindowState) windowKey {
+			return windowKey{v.MonitorID, v.WindowID}
+		}),
+		contents:      kindOf("contents", windowKey.field, func(v *content) windowKey { return windowKey{v.MonitorID, v.WindowID} }),
 		dialogs:       kindOf("dialogs", idField, func(v *wire.ApprovalRequest) wire.DialogID { return v.DialogID }),
 		prompts:       kindOf("prompts", idField, func(v *wire.OpenPrompt) wire.PromptID { return v.ID }),
 		notifications: kindOf("notifications", idField, func(v *wire.ShownNotification) wire.NoticeID { return v.ID }),
@@ -80,6 +90,8 @@ func kindOf[K comparable, V any](name string, field func(K) string, key func(*V)
 	return kind[K, V]{name: name, field: field, key: key, format: wire.FormatOf[V]()}
 }
 
+func (k windowKey) field() string { return fieldName(string(k.monitor) + "/" + string(k.id)) }
+
 func idField[K ~string](id K) string { return fieldName(string(id)) }
 
 // tables are the state, in the order in which they are written.
@@ -87,7 +99,8 @@ type tables struct {
 	about         table[only, about]
 	presence      table[only, wire.Presence]
 	monitors      table[wire.MonitorID, wire.MonitorStatus]
-	windows       table[windowKey, wire.WindowState]
+	windows       table[windowKey, wire.WindowState] // without their contents
+	contents      table[windowKey, content]
 	dialogs       table[wire.DialogID, wire.ApprovalRequest]
 	prompts       table[wire.PromptID, wire.OpenPrompt]
 	notifications table[wire.NoticeID, wire.ShownNotification]
@@ -107,6 +120,7 @@ func newTables() tables {
 		presence:      table[only, wire.Presence]{kind: &s.presence},
 		monitors:      table[wire.MonitorID, wire.MonitorStatus]{kind: &s.monitors},
 		windows:       table[windowKey, wire.WindowState]{kind: &s.windows},
+		contents:      table[windowKey, content]{kind: &s.contents},
 		dialogs:       table[wire.DialogID, wire.ApprovalRequest]{kind: &s.dialogs},
 		prompts:       table[wire.PromptID, wire.OpenPrompt]{kind: &s.prompts},
 		notifications: table[wire.NoticeID, wire.ShownNotification]{kind: &s.notifications},
@@ -126,11 +140,12 @@ type anyTable interface {
 	all(dst []Change) []Change
 	restore(tables map[string]map[string][]byte) error
 	empty()
+	pending() int
 }
 
-func (t *tables) each() [14]anyTable {
+func (t *tables) each() [15]anyTable {
 	return [...]anyTable{
-		&t.about, &t.presence, &t.monitors, &t.windows, &t.dialogs, &t.prompts, &t.notifications,
+		&t.about, &t.presence, &t.monitors, &t.windows, &t.contents, &t.dialogs, &t.prompts, &t.notifications,
 		&t.toasts, &t.badges, &t.shortcuts, &t.agents, &t.texts, &t.queues, &t.rows,
 	}
 }

@@ -24,7 +24,7 @@ func (s *State) Snapshot(monitors ...wire.MonitorID) wire.SessionState {
 	state := wire.SessionState{
 		Mode: wire.StateSnapshot, Status: s.status(), Title: a.Title, Owner: a.Owner,
 		Monitors: s.monitors.sorted(func(m *wire.MonitorStatus) bool { return shown(m.MonitorID) }, byMonitor),
-		Windows:  s.windows.sorted(func(w *wire.WindowState) bool { return shown(w.MonitorID) }, byZ),
+		Windows:  s.windowsWithContent(shown),
 		Agents:   s.agentsWithText(shown),
 		Dialogs:  s.dialogs.sorted(func(d *wire.ApprovalRequest) bool { return shown(d.MonitorID) }, dialogsByDeadline),
 		Prompts:  s.prompts.sorted(func(p *wire.OpenPrompt) bool { return shown(p.MonitorID) }, promptsByDeadline),
@@ -65,6 +65,14 @@ func byRole(a, b *wire.AgentState) int { return cmp.Compare(a.Role, b.Role) }
 
 func byCreation(a, b *wire.Shortcut) int {
 	return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
+}
+
+func (s *State) windowsWithContent(shown func(wire.MonitorID) bool) []wire.WindowState {
+	windows := s.windows.sorted(func(w *wire.WindowState) bool { return shown(w.MonitorID) }, byZ)
+	for i := range windows {
+		windows[i] = s.whole(&windows[i])
+	}
+	return windows
 }
 
 func (s *State) agentsWithText(shown func(wire.MonitorID) bool) []wire.AgentState {
@@ -115,8 +123,7 @@ func (s *State) load(p wire.SessionState) {
 		s.monitors.put(m.MonitorID, m)
 	}
 	for _, w := range p.Windows {
-		w.Content = plainContent(w.Content)
-		s.windows.put(windowKey{w.MonitorID, w.WindowID}, w)
+		s.putWindow(w)
 	}
 	for _, d := range p.Dialogs {
 		s.dialogs.put(d.DialogID, d)

@@ -147,7 +147,7 @@ func (s *State) act(in actionContext, action wire.Action) {
 		s.createWindow(in, a)
 	case wire.WindowClose:
 		if k, r := s.find(in.monitor, a.WindowID); r != nil {
-			s.windows.drop(k)
+			s.dropWindow(k)
 		}
 	case wire.WindowFocus:
 		s.focusWindow(in.monitor, a.WindowID)
@@ -170,8 +170,8 @@ func (s *State) act(in actionContext, action wire.Action) {
 			w.Title = a.Title
 		}
 	case wire.WindowSetContent:
-		if w := s.edit(in.monitor, a.WindowID); w != nil {
-			w.Content = plainContent(a.Content)
+		if k, r := s.find(in.monitor, a.WindowID); r != nil {
+			s.setContent(k, a.Content)
 		}
 	case wire.WindowUpdateContent:
 		s.updateWindow(in.monitor, a)
@@ -257,6 +257,7 @@ func (s *State) removeMonitor(id wire.MonitorID) {
 	s.monitors.drop(id)
 	s.queues.drop(id)
 	s.windows.dropIf(func(w *wire.WindowState) bool { return w.MonitorID == id })
+	s.contents.dropIf(func(c *content) bool { return c.MonitorID == id })
 	s.dialogs.dropIf(func(d *wire.ApprovalRequest) bool { return d.MonitorID == id })
 	s.prompts.dropIf(func(p *wire.OpenPrompt) bool { return p.MonitorID == id })
 	s.notifications.dropIf(func(n *wire.ShownNotification) bool { return n.MonitorID == id })

@@ -24,6 +24,7 @@ type record[V any] struct {
 	value V
 	dirty bool // it is among the changes
 	kept  bool // the store has some version of it
+	size  int  // of that version
 }
 
 // table is a set of values that knows which of them have changed. A value that
@@ -34,6 +35,9 @@ type table[K comparable, V any] struct {
 	items map[K]*record[V]
 	dirty map[K]struct{}
 	gone  map[K]struct{} // what the store still has
+	// bytes is the size of all values and unwritten that of the dirty ones, both
+	// as they were when they were written last.
+	bytes, unwritten int
 }
 
 func (t *table[K, V]) get(k K) *record[V] { return t.items[k] }
@@ -52,6 +56,7 @@ func (t *table[K, V]) len() int { return len(t.items) }
 func (t *table[K, V]) touch(k K, r *record[V]) *V {
 	if !r.dirty {
 		r.dirty = true
+		t.unwritten += r.size
 		if t.dirty == nil {
 			t.dirty = make(map[K]struct{})
 		}
@@ -81,6 +86,10 @@ func (t *table[K, V]) drop(k K) {
 	}
 	delete(t.items, k)
 	delete(t.dirty, k)
+	t.bytes -= r.size
+	if r.dirty {
+		t.unwritten -= r.size
+	}
 	if r.kept {
 		if t.gone == nil {
 			t.gone = make(map[K]struct{})
@@ -135,10 +144,14 @@ func (t *table[K, V]) changes(dst []Change) []Change {
 	from := len(dst)
 	for k := range t.dirty {
 		r := t.items[k]
+		c := t.change(k, r)
 		r.dirty, r.kept = false, true
-		dst = append(dst, t.change(k, r))
+		t.bytes += len(c.Value) - r.size
+		r.size = len(c.Value)
+		dst = append(dst, c)
 	}
 	clear(t.dirty)
+	t.unwritten = 0
 	for k := range t.gone {
 		dst = append(dst, Change{Table: t.kind.name, Field: t.kind.field(k)})
 	}
@@ -177,7 +190,9 @@ func (t *table[K, V]) restore(tables map[string]map[string][]byte) error {
 			return fmt.Errorf("read field %q of table %s: it holds what belongs to %q", field, t.kind.name, want)
 		}
 		t.put(k, v)
-		t.items[k].kept = true
+		r := t.items[k]
+		r.kept, r.size = true, len(text)
+		t.bytes += r.size
 	}
 	t.settle()
 	return nil
@@ -189,13 +204,18 @@ func (t *table[K, V]) settle() {
 		t.items[k].dirty = false
 	}
 	clear(t.dirty)
+	t.unwritten = 0
 }
+
+// pending is about what the next changes take, but for what came with the events
+// since the last.
+func (t *table[K, V]) pending() int { return t.unwritten }
 
 // clone is a copy to try something on.
 func (t *table[K, V]) clone() table[K, V] {
-	c := table[K, V]{kind: t.kind, items: maps.Clone(t.items)}
+	c := table[K, V]{kind: t.kind, items: maps.Clone(t.items), bytes: t.bytes}
 	for k, r := range c.items {
-		c.items[k] = &record[V]{value: r.value}
+		c.items[k] = &record[V]{value: r.value, size: r.size}
 	}
 	return c
 }

@@ -30,6 +30,39 @@ func (s *State) edit(monitor wire.MonitorID, id wire.WindowID) *wire.WindowState
 	return s.windows.touch(k, r)
 }
 
+// whole is a window with its content.
+func (s *State) whole(w *wire.WindowState) wire.WindowState {
+	all := *w
+	all.Content = s.contentOf(windowKey{w.MonitorID, w.WindowID})
+	return all
+}
+
+// contentOf is what a window shows.
+func (s *State) contentOf(k windowKey) wire.Content {
+	if r := s.contents.get(k); r != nil {
+		return r.value.Content
+	}
+	return wire.TextContent{}
+}
+
+// setContent changes what a window shows.
+func (s *State) setContent(k windowKey, c wire.Content) {
+	s.contents.put(k, content{MonitorID: k.monitor, WindowID: k.id, Content: plainContent(c)})
+}
+
+// putWindow puts a window into its two tables.
+func (s *State) putWindow(w wire.WindowState) {
+	k := windowKey{w.MonitorID, w.WindowID}
+	s.setContent(k, w.Content)
+	w.Content = wire.TextContent{} // there must be one
+	s.windows.put(k, w)
+}
+
+func (s *State) dropWindow(k windowKey) {
+	s.windows.drop(k)
+	s.contents.drop(k)
+}
+
 func (s *State) createWindow(in actionContext, a wire.WindowCreate) {
 	k := windowKey{in.monitor, a.WindowID}
 	old := s.windows.get(k)
@@ -38,7 +71,7 @@ func (s *State) createWindow(in actionContext, a wire.WindowCreate) {
 	}
 	w := wire.WindowState{
 		WindowID: a.WindowID, MonitorID: in.monitor, Title: a.Title, Bounds: finiteBounds(a.Bounds),
-		Content: plainContent(a.Content), WindowLook: a.WindowLook, Minimized: a.Minimized,
+		Content: a.Content, WindowLook: a.WindowLook, Minimized: a.Minimized,
 	}
 	if old != nil {
 		w.GroupID = old.value.GroupID
@@ -50,7 +83,7 @@ func (s *State) createWindow(in actionContext, a wire.WindowCreate) {
 		}
 		w.GroupID = parent.GroupID
 	}
-	s.windows.put(k, w)
+	s.putWindow(w)
 	s.raise(k)
 }
 
