@@ -13,8 +13,8 @@ import (
 // most bytes are looked at once. The text has been checked: there is a valid JSON
 // value. Errors name the place relative to that value.
 func (s *Shape) decode(data []byte, at int, v reflect.Value) (int, *Error) {
-	if !s.takes(data[at]) {
-		return at, invalid("want " + s.want() + ", got " + jsonKind(data[at]))
+	if err := s.fits(data[at]); err != nil {
+		return at, err
 	}
 	switch s.Kind {
 	case KindString:
@@ -91,6 +91,14 @@ func (s *Shape) want() string {
 	default:
 		return "an object"
 	}
+}
+
+// fits says what is wrong with a value that has this first byte, or nil.
+func (s *Shape) fits(first byte) *Error {
+	if s.takes(first) {
+		return nil
+	}
+	return invalid("want " + s.want() + ", got " + jsonKind(first))
 }
 
 // takes reports whether the shape takes a value with this first byte.
@@ -240,9 +248,14 @@ func (s *Shape) decodeMap(data []byte, at int, v reflect.Value) (int, *Error) {
 }
 
 func (s *Shape) decodeObject(data []byte, at int, v reflect.Value) (int, *Error) {
+	return s.decodeFields(data, skipSpace(data, at+1), v)
+}
+
+// decodeFields reads an object from the key at at on, or from its end.
+func (s *Shape) decodeFields(data []byte, at int, v reflect.Value) (int, *Error) {
 	var seen uint64 // there is no object with more than 64 fields
 	next := 0
-	for at = skipSpace(data, at+1); data[at] != '}'; at = skipComma(data, at) {
+	for ; data[at] != '}'; at = skipComma(data, at) {
 		key, value := memberAt(data, at)
 		i, ok := s.field(key, next)
 		if !ok || seen&(1<<i) != 0 {
@@ -284,6 +297,7 @@ func (f *Field) decode(data []byte, at int, v reflect.Value) (int, *Error) {
 }
 
 func (s *Shape) decodeUnion(data []byte, at int, v reflect.Value) (int, *Error) {
+	at = skipSpace(data, at+1)
 	tag := memberOf(data, at, s.Tag)
 	switch {
 	case tag < 0:
@@ -291,11 +305,14 @@ func (s *Shape) decodeUnion(data []byte, at int, v reflect.Value) (int, *Error) 
 	case data[tag] != '"':
 		return at, invalid("want a string, got " + jsonKind(data[tag])).in(s.Tag)
 	}
-	name, _ := textAt(data, tag)
+	name, end := textAt(data, tag)
 	for i := range s.Variants {
 		w := &s.Variants[i]
 		if w.Name != "" && w.Name != string(name) {
 			continue
+		}
+		if w.Name != "" && tag-at <= len(s.Tag)+len(`"":`) {
+			at = skipComma(data, end) // the tag came first and is no field
 		}
 		value, end, err := w.maker.decode(w.Shape, data, at)
 		if err == nil {

@@ -58,13 +58,13 @@ func appendTime(dst []byte, t time.Time) []byte {
 	dst = appendTwo(append(dst, ':'), minute)
 	dst = appendTwo(append(dst, ':'), second)
 	ms := t.Nanosecond() / int(time.Millisecond)
-	dst = append(dst, '.', byte('0'+ms/100))
+	dst = append(dst, '.', hexDigits[ms/100])
 	return append(appendTwo(dst, ms%100), 'Z')
 }
 
 // appendTwo adds a number below 100 with two digits.
 func appendTwo(dst []byte, n int) []byte {
-	return append(dst, byte('0'+n/10), byte('0'+n%10))
+	return append(dst, hexDigits[n/10], hexDigits[n%10])
 }
 
 // readTime reads RFC 3339 and drops what a frame would not show.
@@ -81,7 +81,10 @@ func readTime(text string) (time.Time, bool) {
 
 // decode reads the payload whose object begins at at.
 func (e *Entry) decode(data []byte, at int) (any, *Error) {
-	p, _, err := e.maker.decode(e.Shape, data, at)
+	if err := e.Shape.fits(data[at]); err != nil {
+		return nil, err
+	}
+	p, _, err := e.maker.decode(e.Shape, data, skipSpace(data, at+1))
 	return p, err
 }
 
@@ -125,7 +128,7 @@ func refOf(frame []byte) MessageID {
 			if value[0] != '{' {
 				continue
 			}
-			if at := memberOf(value, 0, "messageId"); at >= 0 {
+			if at := memberOf(value, skipSpace(value, 1), "messageId"); at >= 0 {
 				take(&payload, value[at:skipValue(value, at)])
 			}
 		case "messageId":

@@ -27,10 +27,10 @@ func makerOf[T any]() *maker {
 }
 
 // decode makes a value of a shape, which is that of the maker's type, from the
-// checked text at at.
+// fields at at.
 func (m *maker) decode(s *Shape, data []byte, at int) (value any, end int, err *Error) {
 	place := m.places.Get()
-	if end, err = s.decode(data, at, reflect.ValueOf(place).Elem()); err != nil {
+	if end, err = s.decodeFields(data, at, reflect.ValueOf(place).Elem()); err != nil {
 		return nil, end, err // what is half done is not used again
 	}
 	value = m.take(place)

@@ -21,9 +21,10 @@ func textAt(data []byte, at int) (text []byte, end int) {
 	return []byte(unescape(data[at+1 : end-1])), end
 }
 
-// memberOf returns where the value at a key of a valid object begins, or -1.
+// memberOf returns where the value at a key of a valid object begins, or -1. It
+// looks from the key at at on.
 func memberOf(data []byte, at int, name string) int {
-	for at = skipSpace(data, at+1); data[at] != '}'; {
+	for data[at] != '}' {
 		key, value := memberAt(data, at)
 		if string(key) == name {
 			return value
@@ -102,8 +103,9 @@ func nesting(raw []byte) int {
 }
 
 func skipString(data []byte, at int) int {
-	for at = special(data, at+1); data[at] != '"'; at = special(data, at+2) {
-		// A backslash: valid strings have no control characters.
+	at = special(data, at+1)
+	for data[at] == '\\' {
+		at = special(data, at+2)
 	}
-	return at + 1
+	return at + 1 // valid strings have no control characters
 }

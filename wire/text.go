@@ -39,7 +39,7 @@ func appendValid(dst []byte, s string) []byte {
 func appendMended(dst []byte, s string) []byte {
 	for _, r := range s { // each byte that is not UTF-8 comes as U+FFFD
 		if r < ' ' || r == '"' || r == '\\' {
-			dst = appendEscaped(dst, byte(r))
+			dst = appendEscaped(dst, byte(r)) //nolint:gosec // it is ASCII
 			continue
 		}
 		dst = utf8.AppendRune(dst, r)
