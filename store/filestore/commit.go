@@ -42,12 +42,15 @@ func (s *Store) Commit(ctx context.Context, l store.Lease, b store.Batch) (store
 		e.turn.give()
 		return store.Receipt{}, err
 	}
-	changes, err := s.changes(e, &m, b)
-	if err != nil {
+	changes := s.batch(bucketOf(e.id))
+	if err := s.changes(changes, &m, b); err != nil {
 		e.turn.give()
 		return store.Receipt{}, fmt.Errorf("commit: %w", s.corrupt(e, err))
 	}
-	if err := s.submit(ctx, func(err error) { e.finish(err, m) }, changes); err != nil {
+	if err := s.submit(ctx, func(err error) {
+		e.finish(err, m)
+		s.reuse(changes)
+	}, changes); err != nil {
 		return store.Receipt{}, fmt.Errorf("commit: %w", err)
 	}
 	return s.receipt(ctx, m)
@@ -72,10 +75,28 @@ func asContext(ctx context.Context, err error) error {
 	return asStore(err)
 }
 
-// changes turns a batch into changes of the session's bucket, and m into what
-// the session's meta will be.
-func (s *Store) changes(e *session, m *meta, b store.Batch) (*kvlog.Batch, error) {
-	out := kvlog.NewBatch(bucketOf(e.id))
+// batchSpare is up to what size the memory of a batch is used again.
+const batchSpare = 64 << 10
+
+// batch returns an empty batch for a bucket.
+func (s *Store) batch(bucket string) *kvlog.Batch {
+	if b, ok := s.batches.Get().(*kvlog.Batch); ok {
+		b.Reset(bucket)
+		return b
+	}
+	return kvlog.NewBatch(bucket)
+}
+
+// reuse takes back a batch that the log is done with.
+func (s *Store) reuse(b *kvlog.Batch) {
+	if b.Size() <= batchSpare {
+		s.batches.Put(b)
+	}
+}
+
+// changes adds a batch to changes of the session's bucket, and makes m what the
+// session's meta will be.
+func (s *Store) changes(out *kvlog.Batch, m *meta, b store.Batch) error {
 	out.Grow(batchBytes(b))
 	m.number, m.durable = b.Number, b.Durable && s.cfg.Sync != SyncOff
 	m.updated = time.Now()
@@ -84,20 +105,20 @@ func (s *Store) changes(e *session, m *meta, b store.Batch) (*kvlog.Batch, error
 	}
 	if len(b.Events) > 0 {
 		if err := s.appendEntry(out, m, b.Prev.Epoch, b.Prev.Seq+1, b.Events); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := s.applyOps(out, b.Ops); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.consume(out, b.Consumed); err != nil {
-		return nil, err
+		return err
 	}
 	if b.Card != nil {
-		out.Put(cardKey, s.cfg.Schema.Seal(nil, b.Card))
+		s.putSealed(out, cardKey, b.Card)
 	}
 	out.Put(metaKey, m.encode())
-	return out, nil
+	return nil
 }
 
 // batchBytes is about how long a batch will be in the log.
@@ -122,6 +143,14 @@ func (s *Store) buffer() *[]byte {
 	}
 	*buf = (*buf)[:0]
 	return buf
+}
+
+// putSealed gives a key the stored form of a value.
+func (s *Store) putSealed(out *kvlog.Batch, key string, value []byte) {
+	buf := s.buffer()
+	*buf = s.cfg.Schema.Seal(*buf, value)
+	out.Put(key, *buf)
+	s.buffers.Put(buf)
 }
 
 // appendEntry adds an entry to the log, and takes from its other end what the

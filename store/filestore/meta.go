@@ -57,7 +57,11 @@ func (m *meta) encode() []byte {
 		b = binary.AppendVarint(b, n)
 	}
 	for _, f := range []bool{m.working, m.durable} {
-		b = append(b, map[bool]byte{true: 1}[f])
+		if f {
+			b = append(b, 1)
+		} else {
+			b = append(b, 0)
+		}
 	}
 	for _, n := range m.numbers() {
 		b = binary.AppendUvarint(b, *n)

@@ -47,7 +47,7 @@ func (s *Store) applyOps(out *kvlog.Batch, ops []store.Op) error {
 	for _, op := range ops {
 		switch op.Kind {
 		case store.OpSet:
-			out.Put(tableKey(op.Name, op.Field), s.cfg.Schema.Seal(nil, op.Values[0]))
+			s.putSealed(out, tableKey(op.Name, op.Field), op.Values[0])
 		case store.OpUnset:
 			out.Delete(tableKey(op.Name, op.Field))
 		case store.OpClear:
@@ -66,7 +66,7 @@ func (s *Store) applyListOp(out *kvlog.Batch, op store.Op, b bounds) bounds {
 	switch op.Kind {
 	case store.OpPush:
 		for _, v := range op.Values {
-			out.Put(numbered(prefix, b.next, ""), s.cfg.Schema.Seal(nil, v))
+			s.putSealed(out, numbered(prefix, b.next, ""), v)
 			b.next++
 		}
 	case store.OpReplace:
@@ -75,7 +75,7 @@ func (s *Store) applyListOp(out *kvlog.Batch, op store.Op, b bounds) bounds {
 			i = b.next - uint64(-op.N)
 		}
 		if i >= b.first && i < b.next && uint64(max(op.N, -op.N)) <= b.len() { //nolint:gosec // not negative
-			out.Put(numbered(prefix, i, ""), s.cfg.Schema.Seal(nil, op.Values[0]))
+			s.putSealed(out, numbered(prefix, i, ""), op.Values[0])
 		}
 	case store.OpKeepLast:
 		if n < b.len() {

@@ -40,7 +40,8 @@ type Store struct {
 	semaphores semaphores
 	documents  documents
 
-	buffers sync.Pool // of *[]byte, for sealing entries
+	buffers sync.Pool // of *[]byte, for sealing values
+	batches sync.Pool // of *kvlog.Batch, for commits
 
 	alarm chan struct{} // wakes the clock
 	wg    sync.WaitGroup

@@ -28,6 +28,7 @@ type queue struct {
 
 	// What follows belongs to the committer alone.
 	buf     []byte
+	records []record          // of the group
 	staged  map[string]uint64 // versions of buckets with records in this group
 	marked  bool              // the newest record is a mark
 	ceiling int64             // of the total while compaction is at work, or 0
@@ -169,10 +170,12 @@ func (l *Log) take() (group []request, c *chore, ending bool) {
 
 // commitGroup writes requests and calls them back.
 func (l *Log) commitGroup(group []request) {
-	var records []record
+	records := l.queue.records[:0]
 	for _, r := range group {
 		records = append(records, r.records...)
 	}
+	l.queue.records = records
+	defer clear(records) // what was written is not held
 	err := l.write(records)
 	for _, r := range group {
 		if errors.Is(err, ErrNoSpace) && len(group) > 1 {

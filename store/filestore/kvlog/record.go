@@ -246,6 +246,16 @@ func Drop(bucket string) *Batch {
 	return &Batch{bucket: bucket, kind: kindDrop, body: binary.AppendUvarint(nil, uint64(now)), dropped: now}
 }
 
+// Reset makes an empty batch for a bucket of one that the log has called back
+// about. Its memory is used again.
+func (b *Batch) Reset(bucket string) {
+	clear(b.muts)
+	*b = Batch{bucket: bucket, kind: kindBatch, body: b.body[:0], muts: b.muts[:0]}
+}
+
+// Size is how long the batch is by now.
+func (b *Batch) Size() int { return len(b.body) }
+
 // Grow makes room for changes of about so many bytes, as append does slowly.
 func (b *Batch) Grow(n int) { b.body = slices.Grow(b.body, n) }
 
