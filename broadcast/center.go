@@ -140,7 +140,8 @@ func (c *Center) Connections(limit int) []wire.Connection {
 }
 
 // Publish shows committed events, which continue the ones before without a gap.
-// It never waits for a socket. One goroutine at a time may call it.
+// It never waits for a socket. One goroutine at a time may call it, who may use the
+// memory of the events again afterwards.
 //
 // An event that has a To (MESSAGE_REJECTED) is shown only to that connection, as
 // an error; ACTIONS with By and MessageID are also answered with EMITTED to the
@@ -179,11 +180,22 @@ func (c *Center) append(events []Event, groups []*group) ([]*group, int) {
 		return nil, 0
 	}
 	about := describe(events)
+	var native *chunk
 	for _, r := range c.rings {
-		if r != nil {
-			r.add(encode(r.form, prev, events, about, &r.texts), c.cfg.RingEvents, c.cfg.RingBytes)
-			groups = append(groups, r.groups...)
+		if r == nil {
+			continue
 		}
+		var made *chunk
+		if r.form == FormBatch && native != nil {
+			made = native.batched()
+		} else {
+			made = encode(r.form, prev, events, about, &r.texts)
+		}
+		if r.form == FormNative {
+			native = made
+		}
+		r.add(made, c.cfg.RingEvents, c.cfg.RingBytes)
+		groups = append(groups, r.groups...)
 	}
 	for i := range events {
 		c.answer(&events[i])

@@ -51,8 +51,25 @@ type chunk struct {
 	// spans has what each event takes of data: in FormBatch its envelope, in
 	// the others everything.
 	spans  []span
-	frames []frame // of FormBatch
+	frames []frame // of FormBatch, unless the data are those of another form
 	form   Form
+}
+
+// whole reports whether data are bytes that may be sent as they are.
+func (c *chunk) whole() bool { return c.form != FormBatch || c.frames != nil }
+
+// batched is the chunk of FormBatch with the events of one of FormNative, which it
+// shares the envelopes with: frames with several of them are made when somebody
+// needs them.
+func (c *chunk) batched() *chunk {
+	b := &chunk{prev: c.prev, meta: c.meta, data: c.data, spans: make([]span, len(c.spans)), form: FormBatch}
+	for i, s := range c.spans {
+		if s.start != s.end {
+			s.start += headerBytes(c.data[s.start:])
+		}
+		b.spans[i] = s
+	}
+	return b
 }
 
 func (c *chunk) last() wire.Position { return c.meta[len(c.meta)-1].at }
@@ -92,7 +109,7 @@ func (c *chunk) size(from int) int {
 // next one.
 func (c *chunk) units(from int, f *filter) iter.Seq2[int, []byte] {
 	switch {
-	case c.form == FormBatch && from == 0 && f == nil:
+	case c.form == FormBatch && from == 0 && f == nil && c.frames != nil:
 		return c.wholeFrames
 	case c.form == FormBatch:
 		return func(yield func(int, []byte) bool) { c.reframed(from, f, yield) }
@@ -158,6 +175,17 @@ func appendHeader(dst []byte, size int) []byte {
 		return binary.BigEndian.AppendUint16(append(dst, finalText, 126), uint16(size))
 	}
 	return binary.BigEndian.AppendUint64(append(dst, finalText, 127), uint64(size))
+}
+
+// headerBytes is how long a header of appendHeader is.
+func headerBytes(frame []byte) uint32 {
+	switch frame[1] {
+	case 126:
+		return 4
+	case 127:
+		return 10
+	}
+	return 2
 }
 
 // appendNative adds one native envelope by itself in a form that is not

@@ -151,14 +151,14 @@ func (b *batch) page(c *chunk, after wire.Position, f *filter, limit int, own bo
 // fill puts the data together from the chunks.
 func (b *batch) fill(limit int, own bool) {
 	first := b.chunks[0]
-	if len(b.chunks) == 1 && b.filter == nil && first.after(b.after) == 0 && !own {
+	if len(b.chunks) == 1 && b.filter == nil && first.whole() && first.after(b.after) == 0 && !own {
 		b.data, b.at = first.data, first.last()
 		return
 	}
 	b.buf = b.buf[:0]
 	for _, c := range b.chunks {
 		from := c.after(b.after)
-		if from == 0 && b.filter == nil && len(b.buf)+len(c.data) <= limit {
+		if from == 0 && b.filter == nil && c.whole() && len(b.buf)+len(c.data) <= limit {
 			b.buf = append(b.buf, c.data...)
 			b.at = c.last()
 			continue
