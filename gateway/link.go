@@ -33,41 +33,31 @@ type link struct {
 	doors *doors
 
 	// The rest is the reader's.
+	pull func() error     // reads into rest; nil where only Conn can
 	big  *[gulpBytes]byte // what rest lies in, if it came from the pool
 	rest []byte           // read before, not yet handed out
-	full bool             // the last read filled its buffer: more may be there
 }
 
-// Read implements [net.Conn]. A read that comes up full is followed by one that
-// takes whatever is there, without waiting, into a buffer that is given back as
-// soon as it is empty.
+// Read implements [net.Conn]. It takes all that is there with one system call, into
+// a buffer that is borrowed when something has come and given back as soon as it
+// is empty: who waits has none.
 func (l *link) Read(p []byte) (int, error) {
-	if len(l.rest) == 0 && l.full && len(p) < gulpBytes {
-		l.gulp()
-	}
-	if len(l.rest) > 0 {
-		n := copy(p, l.rest)
-		if l.rest = l.rest[n:]; len(l.rest) == 0 {
-			l.release()
+	if len(l.rest) == 0 {
+		if l.pull == nil {
+			n, err := l.Conn.Read(p)
+			l.saw(n)
+			return n, err
 		}
-		return n, nil
+		if err := l.pull(); err != nil {
+			return 0, err
+		}
+		l.saw(len(l.rest))
 	}
-	n, err := l.Conn.Read(p)
-	l.full = n == len(p)
-	l.saw(n)
-	return n, err
-}
-
-func (l *link) gulp() {
-	big, _ := l.doors.gulps.Get().(*[gulpBytes]byte)
-	n := readNow(l.Conn, big[:])
-	l.full = n > readBuffer
-	if n <= 0 { // nothing yet, or an error that the next read will meet too
-		l.doors.gulps.Put(big)
-		return
+	n := copy(p, l.rest)
+	if l.rest = l.rest[n:]; len(l.rest) == 0 {
+		l.release()
 	}
-	l.big, l.rest = big, big[:n]
-	l.saw(n)
+	return n, nil
 }
 
 func (l *link) release() {

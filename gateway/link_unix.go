@@ -3,29 +3,54 @@
 package gateway
 
 import (
-	"net"
+	"errors"
+	"io"
+	"os"
 	"syscall"
 )
 
-// readNow reads what has arrived and does not wait for more. It returns 0 or
-// less when there is nothing, and when the connection cannot be asked, as with
-// TLS.
-func readNow(conn net.Conn, p []byte) int {
-	sc, ok := conn.(syscall.Conn)
+// puller returns what reads all that has arrived at the connection into rest, and
+// waits for it without a buffer. It is nil when the connection cannot be read so,
+// as with TLS.
+func (l *link) puller() func() error {
+	sc, ok := l.Conn.(syscall.Conn)
 	if !ok {
-		return 0
+		return nil
 	}
 	raw, err := sc.SyscallConn()
 	if err != nil {
-		return 0
+		return nil
 	}
-	n := 0
-	err = raw.Read(func(fd uintptr) bool {
-		n, _ = syscall.Read(int(fd), p)
-		return true
-	})
-	if err != nil {
-		return 0
+	var failure error
+	try := func(fd uintptr) bool {
+		failure = l.pullNow(int(fd))
+		return !errors.Is(failure, syscall.EAGAIN)
 	}
-	return n
+	return func() error {
+		if err := raw.Read(try); err != nil {
+			return err
+		}
+		return failure
+	}
+}
+
+// pullNow reads what has arrived and does not wait for more.
+func (l *link) pullNow(fd int) error {
+	big, _ := l.doors.gulps.Get().(*[gulpBytes]byte)
+	n, err := syscall.Read(fd, big[:])
+	for errors.Is(err, syscall.EINTR) {
+		n, err = syscall.Read(fd, big[:])
+	}
+	if err == nil && n > 0 {
+		l.big, l.rest = big, big[:n]
+		return nil
+	}
+	l.doors.gulps.Put(big)
+	switch {
+	case err == nil:
+		return io.EOF
+	case errors.Is(err, syscall.EAGAIN):
+		return err
+	}
+	return os.NewSyscallError("read", err)
 }

@@ -193,5 +193,6 @@ func (c *conn) hijacked(raw net.Conn, buffered *bufio.Reader) *link {
 	early, _ := buffered.Peek(buffered.Buffered()) // which cannot fail
 	c.Conn, c.rest = raw, bytes.Clone(early)
 	c.doors, c.hungUp = &c.s.doors, func() { c.guard("leave a session", c.leave) }
+	c.pull = c.puller()
 	return &c.link
 }
