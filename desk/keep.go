@@ -18,15 +18,15 @@ func (s *State) Changes() []Change {
 	return list
 }
 
-// Pending is about how many bytes the next [State.Changes] have, apart from what
-// the events since the last have themselves: an event of a few bytes may change
-// a value of many.
-func (s *State) Pending() int {
-	n := 0
+// Pending is how many the next [State.Changes] are and about how many bytes they
+// have, apart from those of the events since the last: an event of a few bytes may
+// change a value of many.
+func (s *State) Pending() (fields, size int) {
 	for _, t := range s.each() {
-		n += t.pending()
+		f, n := t.pending()
+		fields, size = fields+f, size+n
 	}
-	return n
+	return fields, size
 }
 
 // All is the whole state as changes.

@@ -63,21 +63,21 @@ func TestContentIsKeptApart(t *testing.T) {
 	w.Content = text(strings.Repeat("x", 100_000))
 	s.do(w)
 	checkChanges(t, s, "windows monitor-0/w", "contents monitor-0/w")
-	if n := s.Pending(); n != 0 {
-		t.Errorf("%d bytes are pending after everything is written", n)
+	if fields, n := s.Pending(); fields != 0 || n != 0 {
+		t.Errorf("%d fields of %d bytes are pending after everything is written", fields, n)
 	}
 	s.do(wire.WindowMove{WindowID: "w", X: 7})
-	if n := s.Pending(); n == 0 || n > 1000 {
-		t.Errorf("a move changes %d bytes", n)
+	if fields, n := s.Pending(); fields != 1 || n == 0 || n > 1000 {
+		t.Errorf("a move changes %d fields of %d bytes", fields, n)
 	}
 	checkChanges(t, s, "windows monitor-0/w")
 	s.do(wire.WindowUpdateContent{WindowID: "w", Operation: wire.UpdateAppend{Data: []byte(`"y"`)}})
-	if n := s.Pending(); n < 100_000 {
+	if _, n := s.Pending(); n < 100_000 {
 		t.Errorf("a word more changes %d bytes", n)
 	}
 	s.do(wire.WindowClose{WindowID: "w"})
-	if n := s.Pending(); n != 0 {
-		t.Errorf("%d bytes are pending of what is gone", n)
+	if fields, n := s.Pending(); fields != 2 || n != 0 {
+		t.Errorf("what is gone takes %d fields of %d bytes", fields, n)
 	}
 	checkChanges(t, s, "-windows monitor-0/w", "-contents monitor-0/w")
 }

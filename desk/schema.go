@@ -140,7 +140,7 @@ type anyTable interface {
 	all(dst []Change) []Change
 	restore(tables map[string]map[string][]byte) error
 	empty()
-	pending() int
+	pending() (fields, size int)
 }
 
 func (t *tables) each() [15]anyTable {

@@ -207,9 +207,9 @@ func (t *table[K, V]) settle() {
 	t.unwritten = 0
 }
 
-// pending is about what the next changes take, but for what came with the events
-// since the last.
-func (t *table[K, V]) pending() int { return t.unwritten }
+// pending is how many the next changes are, and about their size but for what
+// came with the events since the last.
+func (t *table[K, V]) pending() (fields, size int) { return len(t.dirty) + len(t.gone), t.unwritten }
 
 // clone is a copy to try something on.
 func (t *table[K, V]) clone() table[K, V] {

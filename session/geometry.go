@@ -89,24 +89,32 @@ func (l *live) flush(p pane) {
 }
 
 // flushAll tells where all windows are.
-func (l *live) flushAll() {
+func (l *live) flushAll() error {
 	for p := range l.geometry {
 		l.flush(p)
+		if err := l.spill(); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // flushDue tells where those windows are whose interval is over, and forgets
 // those at rest.
-func (l *live) flushDue() {
+func (l *live) flushDue() error {
 	for p, m := range l.geometry {
 		switch {
 		case l.now.Before(m.quietTo):
 		case m.pending:
 			l.place(p, m)
+			if err := l.spill(); err != nil {
+				return err
+			}
 		default:
 			delete(l.geometry, p)
 		}
 	}
+	return nil
 }
 
 // windowOf is the window that an action is about, or none.

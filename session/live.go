@@ -108,13 +108,15 @@ func (l *live) turn() error {
 		if l.removed != nil {
 			return l.removed
 		}
-		if it.alone || l.step.full() {
+		if it.alone || l.full() {
 			if err := l.commit(); err != nil {
 				return err
 			}
 		}
 	}
-	l.tick()
+	if err := l.tick(); err != nil {
+		return err
+	}
 	if err := l.commit(); err != nil {
 		return err
 	}
@@ -168,14 +170,35 @@ func (l *live) obey(it *item) {
 	}
 }
 
+// full reports whether the step is to be committed before more is added.
+func (l *live) full() bool {
+	fields, size := l.state.Pending() // which are not in the step yet
+	return l.step.full() || l.step.bytes+size >= stepBytes || len(l.step.ops)+len(l.step.consumed)+fields >= stepOps
+}
+
+// spill commits the step if it is full.
+func (l *live) spill() error {
+	if l.full() {
+		return l.commit()
+	}
+	return nil
+}
+
 // tick does what is due without anybody's asking.
-func (l *live) tick() {
-	l.expire()
-	l.flushDue()
+func (l *live) tick() error {
+	for l.expireOne() {
+		if err := l.spill(); err != nil {
+			return err
+		}
+	}
+	if err := l.flushDue(); err != nil {
+		return err
+	}
 	l.ledger.prune(l.now, &l.step.ops)
 	if p, ok := l.presence.next(l.k, l.now); ok {
 		l.emit(p)
 	}
+	return nil
 }
 
 // due is when tick has something to do; zero means never.
@@ -202,15 +225,15 @@ func (l *live) blame() {
 	l.suspect(why)
 }
 
-// suspect says that something in the step is wrong. If it is one item it is known
-// which; else each gets a step of its own the next time.
+// suspect says that something in the step is wrong. Each item gets a step of its
+// own the next time, without anything that is due besides; in such a step it is
+// known which item it is.
 func (l *live) suspect(why *Error) {
 	step := l.items[l.committed:l.handled]
-	if len(step) == 1 {
-		step[0].poison = why
-		return
-	}
 	for i := range step {
+		if step[i].alone {
+			step[i].poison = why
+		}
 		step[i].alone = true
 	}
 }

@@ -183,7 +183,9 @@ const rewriteOps = 1500
 // claim the session at once.
 func (l *live) leave(cause error) error {
 	l.begin(time.Now())
-	l.flushAll()
+	if err := l.flushAll(); err != nil {
+		return err
+	}
 	if err := l.commit(); err != nil {
 		return err
 	}

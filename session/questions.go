@@ -111,20 +111,24 @@ func newAnswerLimiter(perMinute int) *rate.Limiter {
 
 // expire closes the questions whose time is over.
 func (l *live) expire() {
-	now := wire.Millis(l.now.UnixMilli())
-	for {
-		d, ok := l.state.NextDeadline()
-		switch {
-		case !ok || d.At > now:
-			return
-		case d.Dialog != "":
-			dialog, _ := l.state.Dialog(d.Dialog)
-			l.closeDialog(dialog, ending{Reason: wire.ClosedExpired}, "")
-		default:
-			prompt, _ := l.state.Prompt(d.Prompt)
-			l.closePrompt(prompt, ending{Reason: wire.ClosedExpired}, "")
-		}
+	for l.expireOne() {
 	}
+}
+
+// expireOne closes a question whose time is over, if there is one.
+func (l *live) expireOne() bool {
+	d, ok := l.state.NextDeadline()
+	switch {
+	case !ok || d.At > wire.Millis(l.now.UnixMilli()):
+		return false
+	case d.Dialog != "":
+		dialog, _ := l.state.Dialog(d.Dialog)
+		l.closeDialog(dialog, ending{Reason: wire.ClosedExpired}, "")
+	default:
+		prompt, _ := l.state.Prompt(d.Prompt)
+		l.closePrompt(prompt, ending{Reason: wire.ClosedExpired}, "")
+	}
+	return true
 }
 
 func (l *live) closeDialog(d wire.ApprovalRequest, e ending, message wire.MessageID) {

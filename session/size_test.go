@@ -1,0 +1,91 @@
+package session_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// largeWindows opens windows of about a megabyte each.
+func largeWindows(t *testing.T, r *session.Room, n int) {
+	t.Helper()
+	for i := range n {
+		win := window(wire.WindowID(fmt.Sprintf("w%d", i)))
+		win.Content = wire.TextContent{Data: strings.Repeat("x", 1_000_000)}
+		ask(t, r, says("c", wire.MessageID(fmt.Sprintf("open-%d", i)), emit(win)))
+	}
+}
+
+// Moving many large windows, and adding a word to each, are many small commits
+// and not one that no store takes.
+func TestLargeWindowsAreUsed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := openMeddler(t)
+		h, _ := startHub(t, m, "a", session.Config{})
+		create(t, h, "ses-1")
+		r := enter(t, h, "ses-1")
+		w := watch(t, r, "tab")
+		largeWindows(t, r, 10)
+		before, err := m.Session(t.Context(), "ses-1")
+		ok(t, err)
+		for round := range 3 {
+			for i := range 20 {
+				deliver(t, r, says("c", "", wire.UserInteractions{Interactions: []wire.UserInteraction{{
+					Type: wire.DidMoveWindow, WindowID: wire.WindowID(fmt.Sprintf("w%d", i%10)),
+					Bounds: &wire.Bounds{X: float64(10 + round*20 + i), Y: 1, W: 300, H: 200},
+				}}}))
+			}
+			for i := range 10 {
+				deliver(t, r, says("c", "", emit(wire.WindowUpdateContent{
+					WindowID: wire.WindowID(fmt.Sprintf("w%d", i)), Operation: wire.UpdateAppend{Data: []byte(`"y"`)},
+				})))
+			}
+			time.Sleep(5 * time.Second)
+		}
+		settled(t, r)
+		select {
+		case c := <-w.closed:
+			t.Errorf("the tab was closed with %d", c)
+		default:
+		}
+		after, err := m.Session(t.Context(), "ses-1")
+		ok(t, err)
+		if after.Epoch != before.Epoch {
+			t.Errorf("the owner has loaded the session again: epoch %d, then %d", before.Epoch, after.Epoch)
+		}
+		now, err := r.Snapshot(t.Context(), nil)
+		ok(t, err)
+		for _, win := range now.Windows {
+			text, is := win.Content.(wire.TextContent)
+			if !is || !strings.HasSuffix(text.Data, "xyyy") || win.Bounds.X < 60 {
+				t.Errorf("window %s is at %v and ends with %q", win.WindowID, win.Bounds.X, text.Data[len(text.Data)-5:])
+			}
+		}
+	})
+}
+
+// The state of a session is bounded.
+func TestFullDesktop(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := openMeddler(t)
+		h, _ := startHub(t, m, "a", session.Config{})
+		create(t, h, "ses-1")
+		r := enter(t, h, "ses-1")
+		largeWindows(t, r, 20)
+		now, err := r.Snapshot(t.Context(), nil)
+		ok(t, err)
+		if n := len(now.Windows); n != 16 {
+			t.Errorf("%d windows of a megabyte are open", n)
+		}
+		if p := rejection(t, m, "open-19"); p.Code != wire.CodeSessionInvalidState {
+			t.Errorf("the last one was answered %+v", p)
+		}
+	})
+}
