@@ -81,7 +81,7 @@ func (t *Tab) load(ctx context.Context, b *batch, now **control) bool {
 			return true
 		}
 		switch {
-		case t.control != nil:
+		case t.control != nil && (len(t.own) == 0 || !isClose(t.control.frames)): // what explains a close comes before it
 			*now = t.control
 			t.control = t.control.next
 			t.rest, (*now).begun = (*now).frames, true

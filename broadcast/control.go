@@ -139,8 +139,13 @@ func (t *Tab) writeAlone(frames []byte, size int, deadline time.Time) (int, erro
 // hangUp ends the tab after a close frame: nothing may follow it. The caller has
 // t.mu.
 func (t *Tab) hangUp(frames []byte) {
-	const closeFrame = 0x88
-	if len(frames) > 0 && frames[0] == closeFrame {
+	if isClose(frames) {
 		t.gone = true
 	}
+}
+
+// isClose reports whether control frames begin with a close.
+func isClose(frames []byte) bool {
+	const closeFrame = 0x88
+	return len(frames) > 0 && frames[0] == closeFrame
 }

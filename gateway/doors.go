@@ -3,12 +3,14 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -76,11 +78,45 @@ type doors struct {
 	beats  bool // the heart has begun
 	closed bool
 	wheel  [wheelSlots][]*conn
+	left   map[string]leaving // who signed out lately, by user
+}
+
+// leaving is a sign-out.
+type leaving struct {
+	at   time.Time // by the clock of the replica where it happened
+	told time.Time // when this one heard of it
+}
+
+// leftFor is how long sign-outs are remembered: longer than a client could be
+// on its way from the look at its credentials to its greeting.
+const leftFor = 5 * time.Minute
+
+// note remembers a sign-out for those who are on their way in.
+func (d *doors) note(user string, at time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(d.left, func(_ string, l leaving) bool { return now.Sub(l.told) > leftFor })
+	if last := d.left[user].at; last.After(at) { // by another replica's clock
+		at = last
+	}
+	d.left[user] = leaving{at: at, told: now}
+}
+
+// leftSince reports whether somebody whose credentials were looked at at a time
+// has signed out since, as far as this replica has heard. It is asked after the
+// connection came: whoever signs out later finds it.
+func (d *doors) leftSince(who *auth.Identity, known time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	l, ok := d.left[who.User]
+	return ok && !l.told.Before(known) && !who.Since.After(l.at)
 }
 
 func (d *doors) init() {
 	d.ctx, d.stop = context.WithCancel(context.Background())
 	d.births = make(chan struct{}, 1)
+	d.left = map[string]leaving{}
 	d.gulps.New = func() any { return new([gulpBytes]byte) }
 	d.frames.New = func() any { return new(make([]byte, 0, frameRoom)) }
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -34,18 +35,36 @@ type plan struct {
 	auth    auth.Config
 	quota   quota.Config
 	session session.Config
+	// store opens another one than the usual.
+	store func(*slog.Logger) (engine, error)
+	// counts puts something between the limits and what they count with.
+	counts func(quota.Documents) quota.Documents
+	// street is a listener that is no real one.
+	street *street
 }
 
-// hall is a whole hub on a real store, behind a real listener.
+// engine is all that a hall asks of a store.
+type engine interface {
+	session.Store
+	gateway.Store
+	auth.Documents
+	Quarantine(ctx context.Context, session wire.SessionID, reason string) error
+	Close() error
+}
+
+// hall is a whole hub on a real store, behind a real listener unless the plan
+// has a street.
 type hall struct {
 	t      testing.TB
-	store  *filestore.Store
+	store  engine
+	street *street
 	hub    *session.Hub
 	people *auth.Authority
 	shelf  *files.Shelf
 	server *gateway.Server
 	addr   string
 	secret []byte // of signed tokens
+	good   string // one that renewals begin with, unless empty
 	log    *safeBuffer
 	wait   time.Duration
 }
@@ -88,8 +107,13 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 	if p.door.Heartbeat != 0 {
 		p.session.Broadcast.Heartbeat = p.door.Heartbeat
 	}
+	if p.store == nil {
+		p.store = func(log *slog.Logger) (engine, error) {
+			return filestore.Open(tb.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
+		}
+	}
 	var err error
-	if h.store, err = filestore.Open(tb.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log}); err != nil {
+	if h.store, err = p.store(log); err != nil {
 		tb.Fatal(err)
 	}
 	if h.people, err = auth.New(tb.Context(), p.auth, h.store); err != nil {
@@ -98,9 +122,13 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 	if h.shelf, err = files.Open(tb.TempDir(), files.Config{}); err != nil {
 		tb.Fatal(err)
 	}
-	h.hub = session.NewHub(p.session, h.store)
+	var counts quota.Documents = h.store
+	if p.counts != nil {
+		counts = p.counts(counts)
+	}
+	h.hub, h.street = session.NewHub(p.session, h.store), p.street
 	h.server = gateway.New(p.door, log, gateway.Deps{
-		Store: h.store, Hub: h.hub, Auth: h.people, Quota: quota.New(p.quota, h.store), Files: h.shelf,
+		Store: h.store, Hub: h.hub, Auth: h.people, Quota: quota.New(p.quota, counts), Files: h.shelf,
 	})
 	h.open()
 	return h
@@ -109,10 +137,13 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 // open lets people in and closes everything again at the end of the test.
 func (h *hall) open() {
 	h.t.Helper()
-	var lc net.ListenConfig
-	ln, err := lc.Listen(h.t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		h.t.Fatal(err)
+	var ln net.Listener = h.street
+	if h.street == nil {
+		var lc net.ListenConfig
+		var err error
+		if ln, err = lc.Listen(h.t.Context(), "tcp", "127.0.0.1:0"); err != nil {
+			h.t.Fatal(err)
+		}
 	}
 	h.addr = ln.Addr().String()
 	running, stop := context.WithCancel(context.Background())
@@ -137,13 +168,27 @@ func (h *hall) open() {
 	})
 }
 
+// transport is how to get to the hall, once.
+func (h *hall) transport() *http.Transport {
+	transport := &http.Transport{DisableCompression: true}
+	if h.street != nil {
+		transport.DialContext = h.street.DialContext
+	}
+	return transport
+}
+
+// claims are those of a good token.
+func claims(user string, life time.Duration) jwt.MapClaims {
+	now := time.Now()
+	return jwt.MapClaims{
+		"iss": "tests", "aud": "everdesk", "sub": user, "iat": now.Add(-time.Minute).Unix(), "exp": now.Add(life).Unix(),
+	}
+}
+
 // token is a signed token for a user.
 func (h *hall) token(user string, life time.Duration, roles ...string) string {
 	h.t.Helper()
-	now := time.Now()
-	claims := jwt.MapClaims{
-		"iss": "tests", "aud": "everdesk", "sub": user, "iat": now.Add(-time.Minute).Unix(), "exp": now.Add(life).Unix(),
-	}
+	claims := claims(user, life)
 	if len(roles) > 0 {
 		claims["roles"] = roles
 	}
@@ -192,7 +237,7 @@ func (h *hall) knock(path string, v visit) (*tab, answer) {
 	if v.token != "" {
 		header.Set("Authorization", "Bearer "+v.token)
 	}
-	transport := &http.Transport{}
+	transport := h.transport()
 	defer transport.CloseIdleConnections()
 	opts := &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}, HTTPHeader: header, Subprotocols: v.protos}
 	if host := header.Get("Host"); host != "" {
@@ -247,6 +292,7 @@ type tab struct {
 	wait    time.Duration
 	desktop bool
 	pending []wire.Event
+	heard   chan wire.Event      // of who attends
 	code    websocket.StatusCode // after the close
 	reason  string
 }
@@ -254,16 +300,27 @@ type tab struct {
 // read returns the next event, or false after the close.
 func (x *tab) read() (wire.Event, bool) {
 	x.t.Helper()
+	if x.heard != nil {
+		e, ok := <-x.heard
+		return e, ok
+	}
+	e, err := x.receive()
+	if err != nil && x.code == 0 {
+		x.t.Fatalf("read: %v", err)
+	}
+	return e, err == nil
+}
+
+func (x *tab) receive() (wire.Event, error) {
 	for len(x.pending) == 0 {
 		ctx, cancel := context.WithTimeout(x.t.Context(), x.wait)
 		_, frame, err := x.ws.Read(ctx)
 		cancel()
 		if ce, ok := errors.AsType[websocket.CloseError](err); ok {
 			x.code, x.reason = ce.Code, ce.Reason
-			return wire.Event{}, false
 		}
 		if err != nil {
-			x.t.Fatalf("read: %v", err)
+			return wire.Event{}, err
 		}
 		for line := range bytes.Lines(frame) {
 			var d wire.Dialect = wire.Native{}
@@ -272,14 +329,35 @@ func (x *tab) read() (wire.Event, bool) {
 			}
 			e, err := d.DecodeEvent(bytes.TrimSpace(line))
 			if err != nil {
-				x.t.Fatalf("frame %.500s: %v", line, err)
+				return wire.Event{}, fmt.Errorf("frame %.500s: %w", line, err)
 			}
 			x.pending = append(x.pending, e)
 		}
 	}
 	e := x.pending[0]
 	x.pending = x.pending[1:]
-	return e, true
+	return e, nil
+}
+
+// attend makes the tab hear everything at once and answer pings, as a browser's
+// would, whatever the test is waiting for.
+func (x *tab) attend() *tab {
+	x.heard = make(chan wire.Event, 10_000)
+	go func() { // ends with the connection
+		defer close(x.heard)
+		for {
+			e, err := x.receive()
+			if err != nil {
+				return
+			}
+			if _, ok := e.Data.(wire.Ping); ok {
+				_ = x.ws.Write(x.t.Context(), websocket.MessageText, []byte(`{"type":"pong"}`))
+				continue
+			}
+			x.heard <- e
+		}
+	}()
+	return x
 }
 
 // next returns the next event of a kind; those before it are dropped.

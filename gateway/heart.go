@@ -179,9 +179,12 @@ func (s *Server) recheck(conns []*conn) {
 
 // signedOut closes the connections of a user that are older than the sign-out.
 func (s *Server) signedOut(user string, at time.Time) {
+	s.doors.note(user, at)
 	for _, c := range s.doors.all() {
 		if who := c.who.Load(); who != nil && who.User == user && !who.Since.After(at) {
-			c.drop(wire.CloseLoggedOut, "signed out")
+			c.drop(signedOut())
 		}
 	}
 }
+
+func signedOut() (wire.CloseCode, string) { return wire.CloseLoggedOut, "signed out" }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -35,6 +36,8 @@ type wish struct {
 	client  wire.ClientID
 	resume  string
 	watch   []wire.MonitorID
+	// known is from when on the client's credentials were looked at.
+	known time.Time
 }
 
 // nativeWish reads the wishes of clients that name their session in the path.
@@ -176,18 +179,46 @@ func authResult(who auth.Identity) wire.AuthResult {
 // settle decides whether somebody gets what they wish, and which session that
 // is. Sessions that are not there and those of others get the same answer.
 func (s *Server) settle(ctx context.Context, who auth.Identity, w *wish) (access, error) {
-	_, bad := wire.ParsePosition(w.resume)
-	if wait := s.quota.Connect(ctx, who.User, bad == nil); wait > 0 {
-		s.refused.rates.Add(1)
-		return accessNone, &refusal{code: wire.CodeRateLimited, retry: wait}
+	if w.door != doorDesktop {
+		granted, info, err := s.accessTo(ctx, who, w.session)
+		return granted, cmp.Or(s.count(ctx, who, err == nil && s.isBack(ctx, w, info.Top)), err)
 	}
-	if w.door == doorDesktop {
-		if err := s.settleDesktop(ctx, who, w); err != nil {
-			return accessNone, err
-		}
+	// There is nothing to resume in the other dialect.
+	if err := s.count(ctx, who, false); err != nil {
+		return accessNone, err
+	}
+	if err := s.settleDesktop(ctx, who, w); err != nil {
+		return accessNone, err
 	}
 	granted, _, err := s.accessTo(ctx, who, w.session)
 	return granted, err
+}
+
+// count refuses who comes too often.
+func (s *Server) count(ctx context.Context, who auth.Identity, resume bool) error {
+	wait := s.quota.Connect(ctx, who.User, resume)
+	if wait == 0 {
+		return nil
+	}
+	s.refused.rates.Add(1)
+	return &refusal{code: wire.CodeRateLimited, retry: wait}
+}
+
+// isBack reports whether a client was here before and comes back, for which
+// there is a higher limit: that all tabs come back at once is no attack. Anybody
+// can make a position up, so that it must be in the log. One of the present owner
+// that is not ahead is taken for that without a look; it cannot be guessed, since
+// epochs are times to the millisecond, and most come back to the same owner.
+func (s *Server) isBack(ctx context.Context, w *wish, top wire.Position) bool {
+	at, err := wire.ParsePosition(w.resume)
+	if err != nil || at.Epoch == 0 || at.Compare(top) > 0 {
+		return false
+	}
+	if at.Epoch == top.Epoch {
+		return true
+	}
+	_, err = s.store.Read(ctx, w.session, at, 1)
+	return err == nil
 }
 
 // settleDesktop finds or makes the session of a desktop that expects it to be
@@ -281,6 +312,7 @@ func (c *conn) authenticate(ctx context.Context, w *wish) bool {
 func (c *conn) admit(ctx context.Context, hello wire.Auth, w *wish) bool {
 	limited, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
+	w.known = time.Now()
 	who, err := c.s.credit(limited, hello)
 	if err != nil {
 		c.s.refused.credentials.Add(1)
@@ -302,6 +334,10 @@ func (c *conn) admit(ctx context.Context, hello wire.Auth, w *wish) bool {
 // greet opens the session and shows it to the client.
 func (c *conn) greet(ctx context.Context, w *wish) bool {
 	if c.ended.Load() != nil {
+		return false
+	}
+	if c.s.doors.leftSince(c.who.Load(), w.known) {
+		c.drop(signedOut())
 		return false
 	}
 	limited, cancel := context.WithTimeout(ctx, greetTimeout)

@@ -49,7 +49,7 @@ func (h *hall) rest(method, path string, r request) reply {
 	if r.host != "" {
 		req.Host = r.host
 	}
-	transport := &http.Transport{DisableCompression: true}
+	transport := h.transport()
 	defer transport.CloseIdleConnections()
 	client := &http.Client{
 		Transport: transport, Timeout: h.wait,

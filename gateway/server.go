@@ -21,6 +21,7 @@ import (
 	"github.com/everdesk/everdesk/quota"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
 )
 
 // The patience of the server. Doors that stream lift the read and write
@@ -37,6 +38,8 @@ const (
 type Store interface {
 	// Ready says why the store cannot be used, or nil.
 	Ready(ctx context.Context) error
+	// Read looks into a session's log.
+	Read(ctx context.Context, session wire.SessionID, after wire.Position, limit int) ([]store.Event, error)
 	// Get and Put are where the settings of users are kept.
 	Get(ctx context.Context, collection, name string) (store.Document, error)
 	Put(ctx context.Context, d store.Document) (version uint64, err error)

@@ -27,6 +27,10 @@ type storeFunc func(context.Context) error
 
 func (f storeFunc) Ready(ctx context.Context) error { return f(ctx) }
 
+func (f storeFunc) Read(context.Context, wire.SessionID, wire.Position, int) ([]store.Event, error) {
+	return nil, store.ErrNotFound
+}
+
 func (f storeFunc) Get(context.Context, string, string) (store.Document, error) {
 	return store.Document{}, store.ErrNotFound
 }

@@ -26,6 +26,7 @@ func (s *Server) serveSSE(c echo.Context) error {
 		return err
 	}
 	w.resume = shortened(cmp.Or(c.Request().Header.Get("Last-Event-ID"), c.QueryParam("last_event_id"), w.resume))
+	w.known = time.Now()
 	who, err := s.identify(c)
 	if err != nil {
 		return s.stranger(c, err)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/labstack/echo/v4"
@@ -61,6 +62,7 @@ func (s *Server) receive(c echo.Context, w *wish, identify func(echo.Context) (a
 		c.Response().Header().Set(echo.HeaderUpgrade, "websocket")
 		return misdirected(http.StatusUpgradeRequired, "Only WebSockets are served here.")
 	}
+	w.known = time.Now()
 	who, err := identify(c)
 	if err != nil {
 		return s.receiveStranger(c, w, err)

@@ -24,6 +24,7 @@ type Connection struct {
 type buckets struct {
 	messages     *rate.Limiter
 	interactions *rate.Limiter
+	renewals     *rate.Limiter
 	// bad and refused are when the last ones were, the oldest first.
 	bad     [badLimit - 1]time.Time
 	refused [refusedLimit - 1]time.Time
@@ -33,23 +34,27 @@ type buckets struct {
 func (k *Keeper) NewConnection() Connection { return Connection{k: k} }
 
 // Message counts a message. It reports how long to wait when it is one too many.
-// Answers to the hub's own questions, pong and auth, are free.
+// Pongs are free, and new credentials have a bucket of their own: who talks much
+// must still be able to renew them, but each costs a signature to check.
 func (c *Connection) Message(p wire.ClientPayload) time.Duration {
 	if c.k.cfg.Off {
 		return 0
 	}
 	var bucket **rate.Limiter
 	var n int
+	part := burstPart
 	switch p.(type) {
-	case wire.Pong, wire.Auth:
+	case wire.Pong:
 		return 0
+	case wire.Auth:
+		bucket, n, part = &c.buckets().renewals, c.k.cfg.Renewals, burstPartRenewal
 	case wire.UserInteractions:
 		bucket, n = &c.buckets().interactions, c.k.cfg.Interactions
 	default:
 		bucket, n = &c.buckets().messages, c.k.cfg.Messages
 	}
 	if *bucket == nil {
-		*bucket = newBucket(n, burstPart)
+		*bucket = newBucket(n, part)
 	}
 	return take(*bucket, time.Now())
 }

@@ -4,9 +4,9 @@
 //
 // The rate limits at the door: connects of a user, which are shared by all
 // replicas through the store, connects of an address, requests of a user, and
-// messages of a connection. A limit of N means that never more than N pass in
-// any 60 s. It does not own limits of what a session holds or does; those are
-// the session's.
+// messages and renewed credentials of a connection. A limit of N means that
+// never more than N pass in any 60 s. It does not own limits of what a session
+// holds or does; those are the session's.
 //
 // Connects are counted exactly, second by second, in the collection
 // quota-connects, one small document per user and kind that goes away a minute

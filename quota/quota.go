@@ -22,13 +22,15 @@ type Documents interface {
 type Config struct {
 	// Off lifts all limits, for trusted networks and benchmarks.
 	Off bool
-	// Connects are fresh connections of a user (10), Resumes those with a
-	// position (60), Strangers those of an address before it has said who it
-	// is (30).
+	// Connects are fresh connections of a user (10), Resumes those that come
+	// back to a position of the log (60), Strangers those of an address before
+	// it has said who it is (30).
 	Connects, Resumes, Strangers int
 	// Messages are a connection's (100); Interactions have a bucket of their
 	// own (600), so that dragging a window cannot eat what chat needs.
 	Messages, Interactions int
+	// Renewals are new credentials of a connection (10).
+	Renewals int
 	// Requests are REST calls of a user that change something (300).
 	Requests int
 }
@@ -39,6 +41,7 @@ func (c Config) withDefaults() Config {
 	c.Strangers = cmp.Or(c.Strangers, 30)
 	c.Messages = cmp.Or(c.Messages, 100)
 	c.Interactions = cmp.Or(c.Interactions, 600)
+	c.Renewals = cmp.Or(c.Renewals, 10)
 	c.Requests = cmp.Or(c.Requests, 300)
 	return c
 }
@@ -47,9 +50,11 @@ const (
 	// remembered is how many users and addresses are.
 	remembered = 4096
 	// burstPart is which part of a limit may pass at once. Strangers may
-	// bring half, since a browser that starts opens its tabs together.
+	// bring half, since a browser that starts opens its tabs together, and so
+	// may renewals, of which there are few.
 	burstPart         = 5
 	burstPartStranger = 2
+	burstPartRenewal  = 2
 )
 
 // Keeper counts for one replica.

@@ -21,7 +21,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 	t.Parallel()
 	addr := netip.MustParseAddr("192.0.2.1")
 	for _, n := range []int{1, 2, 3, 10, 100, 601} {
-		cfg := quota.Config{Connects: n, Resumes: n, Strangers: n, Messages: n, Interactions: n, Requests: n}
+		cfg := quota.Config{Connects: n, Resumes: n, Strangers: n, Messages: n, Interactions: n, Renewals: n, Requests: n}
 		for name, door := range map[string]func(*testing.T) func() time.Duration{
 			"message": func(*testing.T) func() time.Duration {
 				c := quota.New(cfg, nil).NewConnection()
@@ -30,6 +30,10 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 			"interaction": func(*testing.T) func() time.Duration {
 				c := quota.New(cfg, nil).NewConnection()
 				return func() time.Duration { return c.Message(wire.UserInteractions{}) }
+			},
+			"renewal": func(*testing.T) func() time.Duration {
+				c := quota.New(cfg, nil).NewConnection()
+				return func() time.Duration { return c.Message(wire.Auth{}) }
 			},
 			"stranger": func(*testing.T) func() time.Duration {
 				k := quota.New(cfg, nil)
@@ -110,6 +114,7 @@ func TestDefaults(t *testing.T) {
 			"stranger":    {15, 30, func() time.Duration { return k.Stranger(addr) }},
 			"message":     {20, 100, func() time.Duration { return c.Message(wire.UserMessage{}) }},
 			"interaction": {120, 600, func() time.Duration { return c.Message(wire.UserInteractions{}) }},
+			"renewal":     {5, 10, func() time.Duration { return c.Message(wire.Auth{}) }},
 			"request":     {60, 300, func() time.Duration { return k.Request("ann") }},
 		} {
 			start, passed := time.Now(), 0
@@ -153,9 +158,12 @@ func TestConnectionsAreTheirOwn(t *testing.T) {
 			wait = c.Message(wire.UserInteractions{})
 		}
 		for range 1000 {
-			if c.Message(wire.Pong{}) != 0 || c.Message(wire.Auth{}) != 0 {
-				t.Fatal("an answer to the hub has to wait")
+			if c.Message(wire.Pong{}) != 0 {
+				t.Fatal("a pong has to wait")
 			}
+		}
+		if c.Message(wire.Auth{}) != 0 {
+			t.Error("new credentials have to wait for messages")
 		}
 	})
 }
@@ -196,7 +204,7 @@ func TestOff(t *testing.T) {
 	c := k.NewConnection()
 	for range 1000 {
 		if k.Connect(t.Context(), "ann", false)+k.Connect(t.Context(), "ann", true)+k.Request("ann")+
-			k.Stranger(netip.MustParseAddr("::1"))+c.Message(wire.UserMessage{})+c.Message(wire.UserInteractions{}) != 0 {
+			k.Stranger(netip.MustParseAddr("::1"))+c.Message(wire.UserMessage{})+c.Message(wire.UserInteractions{})+c.Message(wire.Auth{}) != 0 {
 			t.Fatal("somebody has to wait")
 		}
 	}

@@ -1,0 +1,61 @@
+package gateway_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Row 33: admin API with user token: 404. The same with every other credential
+// that is no admin's, and with an admin's that is for one session only.
+func TestAttack33AdminRoutesWithOtherCredentials(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	id := h.session("ada")
+	visits := map[string]request{"user's token": {token: h.user("ada")}, "viewer's token": {token: h.user("eve", "viewer")}}
+	for _, role := range []auth.Role{auth.RoleUser, auth.RoleViewer} {
+		key, err := h.people.NewKey(t.Context(), auth.Identity{User: "ada", Roles: []auth.Role{role}}, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		visits[string(role)+"'s key as a bearer"] = request{token: key}
+		visits[string(role)+"'s key"] = request{header: header("X-API-Key", key)}
+	}
+	// A role that we do not know is none.
+	visits["made-up role"] = request{token: h.user("ada", "Admin", "root", "admin:read")}
+	for name, v := range visits {
+		for _, r := range []struct{ method, path, body string }{
+			{http.MethodGet, "/api/tokens/keys", ""},
+			{http.MethodPost, "/api/tokens/keys", `{"user":"ada","roles":["admin"]}`},
+			{http.MethodDelete, "/api/tokens/keys/0123456789abcdef", ""},
+			{http.MethodPost, "/api/tokens/tickets", `{"user":"root","roles":["admin"]}`},
+		} {
+			v.body = r.body
+			got := h.rest(r.method, r.path, v)
+			got.problem(http.StatusNotFound, wire.CodeInvalidMessage)
+			v.body = ""
+			nowhere := h.rest(http.MethodGet, "/api/tokens/nowhere", v)
+			if want := strings.ReplaceAll(string(nowhere.body), "/api/tokens/nowhere", r.path); string(got.body) != want {
+				t.Errorf("%s, %s %s: %s, what is not there is %s", name, r.method, r.path, got.body, want)
+			}
+		}
+		h.rest(http.MethodGet, "/api/sessions?all=true", v).problem(http.StatusForbidden, wire.CodeForbidden)
+	}
+	if keys, err := h.people.Keys(t.Context(), "", 100); err != nil || len(keys.Items) != 2 {
+		t.Errorf("keys %+v, %v", keys.Items, err)
+	}
+	// Nor does a role grow on the way: who only looks changes nothing.
+	viewer := h.user("ada", "viewer")
+	h.get(at(id), viewer).want(http.StatusOK)
+	h.rest(http.MethodDelete, at(id), request{token: viewer}).problem(http.StatusForbidden, wire.CodeForbidden)
+	x := h.enter("/ws/"+string(id), as(viewer))
+	next[wire.SessionState](x)
+	x.say(wire.Auth{Token: h.token("root", time.Minute, "admin")})
+	x.notice(wire.CodeAuthFailed)
+	x.say(wire.Reset{MessageID: "m-1"})
+	x.notice(wire.CodeForbidden)
+}

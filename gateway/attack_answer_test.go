@@ -1,0 +1,294 @@
+package gateway_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// The rows of the attack table about saying something twice, too late, or in
+// somebody else's place.
+
+// frames are the events of a type in a session's log.
+func (h *hall) frames(id wire.SessionID, kind string) []wire.Event {
+	h.t.Helper()
+	events, err := h.store.Read(h.t.Context(), id, wire.Position{}, 10_000)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var found []wire.Event
+	for _, e := range events {
+		if head, ok := wire.Peek(e.Frame); !ok || head.Type != kind {
+			continue
+		}
+		decoded, err := wire.Native{}.DecodeEvent(e.Frame)
+		if err != nil {
+			h.t.Fatalf("%s: %v", e.Frame, err)
+		}
+		found = append(found, decoded)
+	}
+	return found
+}
+
+// visible is a session's state as everybody sees it.
+func (h *hall) visible(id wire.SessionID) wire.SessionState {
+	h.t.Helper()
+	room, err := h.hub.Open(h.t.Context(), id)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer room.Close()
+	state, err := room.Snapshot(h.t.Context(), nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return state
+}
+
+// Row 28: same message_id, same payload, 5x from 3 tabs: one turn, 5 acks (4
+// duplicate:true).
+func TestAttack28SameMessageFiveTimes(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	id, a := h.room()
+	v := as(h.token("ann", time.Minute))
+	b, c := h.enter("/ws/"+string(id), v), h.enter("/ws/"+string(id), v)
+	next[wire.SessionState](b)
+	next[wire.SessionState](c)
+	tabs := []*tab{a, b, c}
+	var wg sync.WaitGroup
+	for _, x := range []*tab{a, a, b, b, c} {
+		wg.Go(func() { x.say(wire.UserMessage{MessageID: "m-1", Content: "once"}) })
+	}
+	wg.Wait()
+	for i, x := range tabs { // answers are for all to see
+		again := 0
+		for n := range 5 {
+			p := next[wire.MessageRejected](x)
+			if p.MessageID != "m-1" || p.Duplicate != (n > 0) {
+				t.Errorf("tab %d: answer %d is %+v", i, n, p)
+			}
+			if p.Duplicate {
+				again++
+			}
+		}
+		if again != 4 {
+			t.Errorf("tab %d: %d of 5 answers are duplicates, want 4", i, again)
+		}
+	}
+	rows := 0
+	for _, e := range h.frames(id, "messageUpdated") {
+		if p, ok := e.Data.(wire.MessageUpdated); ok && p.Message.Text == "once" {
+			rows++
+		}
+	}
+	if answers := h.frames(id, "MESSAGE_REJECTED"); rows != 1 || len(answers) != 5 {
+		t.Errorf("the log has the message %d times and %d answers, want 1 and 5", rows, len(answers))
+	}
+}
+
+// Row 29: same message_id, different payload: error 3003 conflict, first wins.
+func TestAttack29SameIDOtherMessage(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	id, x := h.room()
+	other := h.enter("/ws/"+string(id), as(h.token("ann", time.Minute)))
+	next[wire.SessionState](other)
+	x.emit("m-1")
+	for _, y := range []*tab{x, other} {
+		for _, p := range []wire.ClientPayload{
+			wire.Emit{MessageID: "m-1", Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 2}}},
+			wire.Emit{MessageID: "m-1", Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 1}, wire.AppBadge{AppID: "chat", Count: 1}}},
+			wire.UserMessage{MessageID: "m-1", Content: "something else"},
+		} {
+			y.say(p)
+			if n := y.notice(wire.CodeSessionInvalidState); n.MessageID != "m-1" {
+				t.Errorf("error %+v", n)
+			}
+		}
+	}
+	if got := h.visible(id).Badges; len(got) != 1 || got[0].Key != "mail" || got[0].Value != 1 {
+		t.Errorf("badges %v", got)
+	}
+	x.emit("m-1") // the first is what it was
+}
+
+// ask opens a dialog in the session.
+func (x *tab) ask(dialog wire.DialogID) {
+	x.t.Helper()
+	x.say(wire.Emit{MessageID: wire.MessageID(dialog), Actions: []wire.Action{wire.DialogConfirm{ID: dialog, Title: "Sure?", Message: "Really?"}}})
+	next[wire.Emitted](x)
+}
+
+// Row 30: HITL answer twice / after timeout / unknown id / by viewer: duplicate
+// ok / 5003 / 5002 / forbidden. The timeout is in attack_time_test.go.
+func TestAttack30Answers(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	_, x := h.room()
+	x.ask("dialog-1")
+	x.say(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: true, MessageID: "a-1"})
+	first := next[wire.DialogClosed](x)
+	if first.DialogID != "dialog-1" || !first.Confirmed || first.MessageID != "a-1" || first.AnsweredBy == "" {
+		t.Errorf("closed %+v", first)
+	}
+	// The same answer again is no harm and hears the same, with its id or a new
+	// one; another answer is late.
+	for _, again := range []wire.MessageID{"a-1", "a-1b"} {
+		x.say(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: true, MessageID: again})
+		got := next[wire.DialogClosed](x)
+		if got.MessageID != again {
+			t.Errorf("%s is answered with %+v", again, got)
+		}
+		if got.MessageID = first.MessageID; got != first {
+			t.Errorf("again: %+v, first %+v", got, first)
+		}
+	}
+	x.say(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: false, MessageID: "a-2"})
+	if n := x.notice(wire.CodeHITLRequestExpired); n.MessageID != "a-2" {
+		t.Errorf("error %+v", n)
+	}
+	for i, p := range []wire.ClientPayload{
+		wire.DialogFeedback{DialogID: "never-asked", Confirmed: true, MessageID: "u-0"},
+		wire.UserPromptResponse{PromptID: "never-asked", Text: "yes", MessageID: "u-1"},
+	} {
+		x.say(p)
+		if n := x.notice(wire.CodeHITLInvalidResponse); n.MessageID != wire.MessageID(fmt.Sprintf("u-%d", i)) {
+			t.Errorf("error %+v", n)
+		}
+	}
+}
+
+// Row 30, the last of four: a viewer's answer is forbidden.
+func TestAttack30AnswerOfAViewer(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	id, x := h.room()
+	if err := h.hub.Share(t.Context(), id, "eve", session.ShareViewer); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.hub.Share(t.Context(), id, "olaf", session.ShareOperator); err != nil {
+		t.Fatal(err)
+	}
+	x.ask("dialog-1")
+	for name, v := range map[string]visit{
+		"shared":             as(h.token("eve", time.Minute)),
+		"operator by share":  as(h.token("olaf", time.Minute, "viewer")),
+		"owner, but by role": as(h.token("ann", time.Minute, "viewer")),
+	} {
+		y := h.enter("/ws/"+string(id), v)
+		y.say(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: true, MessageID: "a-1"})
+		if n := y.notice(wire.CodeForbidden); n.MessageID != "a-1" {
+			t.Errorf("%s: error %+v", name, n)
+		}
+		y.ws.CloseNow()
+	}
+	x.say(wire.DialogFeedback{DialogID: "dialog-1", Confirmed: false, MessageID: "a-1"})
+	if got := next[wire.DialogClosed](x); got.Confirmed {
+		t.Errorf("a viewer's answer counted: %+v", got)
+	}
+}
+
+// connection waits until a tab sees the connection of a client.
+func (x *tab) connection(client wire.ClientID) wire.ConnectionID {
+	x.t.Helper()
+	for {
+		for _, c := range next[wire.Presence](x).Connections {
+			if c.ClientID == client {
+				return c.ConnectionID
+			}
+		}
+	}
+}
+
+// Row 31: approve race: tab A approve, tab B reject within 1 ms: exactly one
+// committed; both tabs told who won.
+func TestAttack31TwoAnswersAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, func(p *plan) { p.session.AnswersPerMinute = -1 })
+	id := h.session("ann")
+	v := as(h.token("ann", time.Minute))
+	a := h.enter("/ws/"+string(id)+"?client_id=tab-a", v)
+	b := h.enter("/ws/"+string(id)+"?client_id=tab-b", v)
+	tabs := map[wire.ConnectionID]*tab{a.connection("tab-a"): a, b.connection("tab-b"): b}
+	const rounds = 30
+	for i := range rounds {
+		dialog := wire.DialogID(fmt.Sprintf("dialog-%d", i))
+		a.ask(dialog)
+		both := make(chan struct{})
+		var wg sync.WaitGroup
+		for _, x := range tabs {
+			wg.Go(func() {
+				<-both
+				x.say(wire.DialogFeedback{DialogID: dialog, Confirmed: x == a})
+			})
+		}
+		close(both)
+		wg.Wait()
+		var won wire.DialogClosed
+		for _, x := range tabs {
+			got := next[wire.DialogClosed](x)
+			for got.DialogID != dialog {
+				got = next[wire.DialogClosed](x)
+			}
+			if won.DialogID != "" && got != won {
+				t.Fatalf("one was told %+v, the other %+v", got, won)
+			}
+			won = got
+		}
+		winner := tabs[won.AnsweredBy]
+		if winner == nil || won.Confirmed != (winner == a) {
+			t.Fatalf("nobody of those has won: %+v", won)
+		}
+		for _, x := range tabs {
+			if x == winner {
+				continue
+			}
+			if n := x.notice(wire.CodeHITLRequestExpired); !strings.Contains(n.Message, string(won.AnsweredBy)) {
+				t.Fatalf("who lost was told %+v", n)
+			}
+		}
+	}
+	if got := h.frames(id, "DIALOG_CLOSED"); len(got) != rounds {
+		t.Errorf("%d answers to %d dialogs were committed", len(got), rounds)
+	}
+}
+
+// Row 32: INTERRUPT for another user's agent role string: not found; the role is
+// resolved only inside the own session.
+func TestAttack32InterruptOfSomebodyElsesAgent(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	theirs := h.session("bob")
+	bob := h.enter("/ws/"+string(theirs), as(h.token("bob", time.Minute)))
+	bob.emit("m-1")
+	before := h.visible(theirs)
+	_, x := h.room()
+	for i, agent := range []wire.AgentID{"main-monitor-0", wire.AgentID("main-monitor-0@" + string(theirs)), "window-1", "*"} {
+		id := wire.MessageID(fmt.Sprintf("m-%d", i))
+		x.say(wire.InterruptAgent{AgentID: agent, MessageID: id})
+		if n := x.notice(wire.CodeSessionInvalidState); n.MessageID != id || !strings.Contains(n.Message, "no such agent in this session") {
+			t.Errorf("error %+v", n)
+		}
+		id += "-scope"
+		x.say(wire.Interrupt{Scope: wire.ScopeAgent, AgentID: agent, MessageID: id})
+		if n := x.notice(wire.CodeSessionInvalidState); n.MessageID != id || !strings.Contains(n.Message, "no such agent in this session") {
+			t.Errorf("error %+v", n)
+		}
+	}
+	// Nor is there a way to say whose session is meant.
+	x.text(`{"type":"INTERRUPT_AGENT","session_id":"` + string(theirs) + `","data":{"agentId":"main-monitor-0","messageId":"m-9"}}`)
+	if n := x.notice(wire.CodeInvalidMessage); n.Field != "session_id" {
+		t.Errorf("error %+v", n)
+	}
+	if after := h.visible(theirs); after.LastMessageID != before.LastMessageID {
+		t.Errorf("the other session went from %v to %v", before.LastMessageID, after.LastMessageID)
+	}
+	bob.alive()
+	x.alive()
+}

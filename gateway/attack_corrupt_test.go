@@ -1,0 +1,164 @@
+package gateway_test
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/store/redisstore"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Row 49: stored event corrupted / wrong Redis type: session quarantined, 3003,
+// others fine.
+
+// setAside wants a session of ann's to be refused everywhere and others to be
+// fine.
+func (h *hall) setAside(bad wire.SessionID) {
+	h.t.Helper()
+	ann := h.token("ann", time.Minute)
+	h.invalid(bad, ann)
+	info, err := h.store.Session(h.t.Context(), bad)
+	if err != nil || info.Quarantined == "" {
+		h.t.Errorf("the store says %+v, %v", info, err)
+	}
+	h.refused("/ws/"+string(bad), as(ann), http.StatusConflict, wire.CodeSessionInvalidState)
+	h.refused("/ws?sessionId="+string(bad), as(ann), http.StatusConflict, wire.CodeSessionInvalidState)
+	h.get(at(bad, "/files"), ann).problem(http.StatusConflict, wire.CodeSessionInvalidState)
+	if got := h.get("/api/sessions", ann).want(http.StatusOK); !contains(got.body, string(bad)) {
+		h.t.Errorf("it is not in the list: %s", got.body)
+	}
+}
+
+// invalid wants a session to be refused to who could have it, and others to be
+// fine.
+func (h *hall) invalid(bad wire.SessionID, token string) {
+	h.t.Helper()
+	// The first to come may be let in before its data is read.
+	if x, a := h.knock("/ws/"+string(bad), as(token)); x != nil {
+		x.notice(wire.CodeSessionInvalidState)
+		x.closed(wire.CloseInternal)
+	} else if a.status != http.StatusConflict {
+		h.t.Errorf("answered with %d %s", a.status, a.body)
+	}
+	for _, path := range []string{"/snapshot", "/events"} {
+		h.get(at(bad, path), token).problem(http.StatusConflict, wire.CodeSessionInvalidState)
+	}
+	h.post(at(bad, "/messages"), token, `{"content":"hi"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
+	h.get(at(bad), h.token("bob", time.Minute)).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	_, x := h.room()
+	x.alive()
+}
+
+// used makes a session that has seen something and lets go of it.
+func (h *hall) used() wire.SessionID {
+	h.t.Helper()
+	id, x := h.room()
+	x.emit("m-1")
+	x.ws.CloseNow()
+	h.hub.Drain(h.t.Context())
+	return id
+}
+
+// A table has something in it that the store can read and the session cannot.
+func TestAttack49TableThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	for name, op := range map[string]store.Op{
+		"windows": store.Set("windows", "monitor-0/w", []byte("not a window")),
+		"ledger":  store.Set("ledger", "m-1", []byte("\x00\xff")),
+		"closed":  store.Set("closed", "d.x", []byte(`{"t":`)),
+	} {
+		id := h.session("ann")
+		lease, err := h.store.Claim(t.Context(), id, "replica-0", time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.store.Commit(t.Context(), lease, store.Batch{Number: 1, Prev: lease.Top(), Ops: []store.Op{op}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.store.Release(t.Context(), lease); err != nil {
+			t.Fatal(err)
+		}
+		t.Log(name)
+		h.invalid(id, h.token("ann", time.Minute))
+	}
+}
+
+// A file of the store was changed behind its back.
+func TestAttack49FileThatIsDamaged(t *testing.T) { //nolint:tparallel // the first hub has to be gone
+	t.Parallel()
+	dir := t.TempDir()
+	open := func(log *slog.Logger) (engine, error) {
+		return filestore.Open(dir, filestore.Config{Sync: filestore.SyncOff, Logger: log})
+	}
+	var bad wire.SessionID
+	// The first hub is gone before the second one comes.
+	t.Run("before", func(t *testing.T) {
+		h := newHall(t, func(p *plan) { p.store = open })
+		id, x := h.room()
+		for range 20 {
+			x.alive()
+		}
+		bad = id
+	})
+	// Only that session has something of it in its files.
+	changed := 0
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(data), `"alive-`) {
+			return err
+		}
+		changed++
+		damaged := strings.ReplaceAll(string(data), `"alive-`, `"dead!-`)
+		return os.WriteFile(path, []byte(damaged), 0o600)
+	})
+	if err != nil || changed == 0 {
+		t.Fatalf("%d files were damaged, %v", changed, err)
+	}
+	h := newHall(t, func(p *plan) { p.store = open })
+	h.setAside(bad)
+}
+
+// A key of Redis is of another type than we made it.
+func TestAttack49WrongRedisType(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t)
+	client := server.Client(t)
+	open := func(log *slog.Logger) (engine, error) {
+		return redisstore.Open(t.Context(), client, redisstore.Config{Logger: log})
+	}
+	for _, name := range []string{"meta", "log"} {
+		h := newHall(t, func(p *plan) { p.store = open })
+		bad := h.used()
+		keys, err := client.Keys(t.Context(), "*:s:"+string(bad)+":"+name).Result()
+		if err != nil || len(keys) != 1 {
+			t.Fatalf("%s of %s: %q, %v", name, bad, keys, err)
+		}
+		if err := errors.Join(
+			client.Del(t.Context(), keys[0]).Err(), client.Set(t.Context(), keys[0], "not ours", 0).Err(),
+		); err != nil {
+			t.Fatal(err)
+		}
+		other := newHall(t, func(p *plan) { p.store, p.session.Replica = open, "replica-2" })
+		t.Log(name)
+		if name == "log" {
+			other.setAside(bad)
+			continue
+		}
+		// Nobody knows any more whose it was: it is an admin's affair.
+		other.invalid(bad, other.token("root", time.Minute, "admin"))
+		other.refused("/ws/"+string(bad), as(other.token("ann", time.Minute)), http.StatusNotFound, wire.CodeSessionNotFound)
+	}
+}

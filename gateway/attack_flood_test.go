@@ -1,0 +1,230 @@
+package gateway_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// The rows of the attack table about memory. They measure that of the process,
+// so that nothing else may run meanwhile.
+
+// grown is how much was allocated while something was done, whether or not it
+// was freed again.
+func grown(do func()) int64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return int64(after.TotalAlloc - before.TotalAlloc)
+}
+
+// live is how much is held.
+func live() int64 {
+	runtime.GC()
+	runtime.GC() // what pools held goes with the second
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// Row 22: deflate bomb 64 MiB->64 KiB: 1009, heap growth < 4 MiB. Compression is
+// not on offer, so that there is nothing to blow up: a frame that claims to be
+// compressed is a breach of the protocol and ends with 1002 instead. A frame that
+// is as large without compression ends with 1009.
+func TestAttack22DeflateBomb(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+	h := newHall(t)
+	v := as(h.token("ann", time.Minute))
+	v.header = header("Sec-WebSocket-Extensions", "permessage-deflate; client_max_window_bits")
+	id := h.session("ann")
+	x, a := h.knock("/ws/"+string(id), v)
+	if x == nil {
+		t.Fatal(a.status)
+	}
+	if got := a.header.Get("Sec-WebSocket-Extensions"); got != "" {
+		t.Errorf("negotiated %q", got)
+	}
+	// A part that stands alone, 64 times.
+	var part bytes.Buffer
+	w, err := flate.NewWriter(&part, flate.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zeros := make([]byte, 1<<20)
+	if _, err := w.Write(zeros); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	deflated := bytes.Repeat(part.Bytes(), 64)
+	if len(deflated) > 80<<10 {
+		t.Fatalf("the bomb has %d bytes", len(deflated))
+	}
+	if n, err := io.Copy(io.Discard, io.LimitReader(flate.NewReader(bytes.NewReader(deflated)), 64<<20)); n != 64<<20 {
+		t.Fatalf("the bomb becomes %d bytes: %v", n, err)
+	}
+	for _, bomb := range []struct {
+		name  string
+		head  byte
+		size  uint64
+		sent  []byte
+		close int
+	}{
+		{"compressed", 0xc1, uint64(len(deflated)), deflated, int(websocket.StatusProtocolError)},
+		{"not compressed", 0x81, 64 << 20, zeros[:128<<10], int(wire.CloseTooBig)},
+		{"2^62 bytes", 0x81, 1 << 62, zeros[:128<<10], int(wire.CloseTooBig)},
+	} {
+		raw := h.dialRaw(id)
+		code := 0
+		growth := grown(func() {
+			go raw.frame(bomb.head, bomb.size, bomb.sent) // the hub does not read all of it
+			code = raw.closeCode()
+		})
+		if code != bomb.close || growth > 4<<20 {
+			t.Errorf("%s: closed with %d, %d KiB were allocated", bomb.name, code, growth>>10)
+		}
+	}
+	x.alive()
+}
+
+// rawConn is a client that keeps to no rules.
+type rawConn struct {
+	t    testing.TB
+	conn io.ReadWriteCloser
+}
+
+// frame sends a masked frame whose first byte is head and that promises a size.
+// The hub may hang up before it has all of it.
+func (r rawConn) frame(head byte, size uint64, payload []byte) {
+	b := []byte{head, 0x80 | 127}
+	b = binary.BigEndian.AppendUint64(b, size)
+	b = append(b, 0, 0, 0, 0) // a mask that changes nothing
+	_, _ = r.conn.Write(append(b, payload...))
+}
+
+// closeCode reads frames until the close frame.
+func (r rawConn) closeCode() int {
+	r.t.Helper()
+	for {
+		var head [2]byte
+		if _, err := io.ReadFull(r.conn, head[:]); err != nil {
+			r.t.Fatal(err)
+		}
+		size := uint64(head[1] & 0x7f)
+		var long [8]byte
+		switch size {
+		case 126:
+			io.ReadFull(r.conn, long[6:])
+			size = binary.BigEndian.Uint64(long[:])
+		case 127:
+			io.ReadFull(r.conn, long[:])
+			size = binary.BigEndian.Uint64(long[:])
+		}
+		payload := make([]byte, size)
+		if _, err := io.ReadFull(r.conn, payload); err != nil {
+			r.t.Fatal(err)
+		}
+		if head[0] == 0x88 && size >= 2 {
+			return int(binary.BigEndian.Uint16(payload))
+		}
+	}
+}
+
+// dialRaw makes the handshake and hands out what is beneath.
+func (h *hall) dialRaw(id wire.SessionID) rawConn {
+	h.t.Helper()
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+h.addr+"/ws/"+string(id), nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	req.Header = header("Connection", "Upgrade", "Upgrade", "websocket", "Sec-WebSocket-Version", "13",
+		"Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==", "Authorization", "Bearer "+h.token("ann", time.Minute))
+	transport := &http.Transport{}
+	h.t.Cleanup(transport.CloseIdleConnections)
+	res, err := transport.RoundTrip(req) //nolint:bodyclose // the body is the connection, closed below
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	conn, ok := res.Body.(io.ReadWriteCloser)
+	if !ok {
+		h.t.Fatal(res.Status)
+	}
+	h.t.Cleanup(func() { conn.Close() })
+	return rawConn{h.t, conn}
+}
+
+// Row 36: 10 000 connects from one IP: 429 after limit, memory flat. Here it is
+// 4 000, of which the last 3 000 must leave nothing behind.
+func TestAttack36FloodOfConnects(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+	h := newHall(t, func(p *plan) { p.quota = quota.Config{} })
+	path := "/ws/" + string(h.session("ann"))
+	handshake := "GET " + path + " HTTP/1.1\r\nHost: " + h.addr + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+	var d net.Dialer
+	// flood comes n times and reports how many were let in.
+	flood := func(n int) (let int) {
+		for range n {
+			c, err := d.DialContext(t.Context(), "tcp", h.addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(c, handshake); err != nil {
+				t.Fatal(err)
+			}
+			res, err := http.ReadResponse(bufio.NewReaderSize(c, 512), nil)
+			switch {
+			case err != nil:
+				t.Fatal(err)
+			case res.StatusCode == http.StatusSwitchingProtocols:
+				let++
+			case res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "":
+				t.Fatalf("%d, Retry-After %q", res.StatusCode, res.Header.Get("Retry-After"))
+			}
+			res.Body.Close()
+			if tcp, ok := c.(*net.TCPConn); ok {
+				_ = tcp.SetLinger(0) // or ports would run out
+			}
+			_ = c.Close()
+		}
+		return let
+	}
+	start := time.Now()
+	let := flood(1000)
+	written := len(h.log.String())
+	before := live()
+	let += flood(3000)
+	// The log of this test is kept in memory.
+	growth := live() - before - 3*int64(len(h.log.String())-written)
+	minutes := int(time.Since(start)/time.Minute) + 1
+	if let == 0 || let > 30*minutes {
+		t.Errorf("%d strangers were let in within %d minutes, want at most 30 in each", let, minutes)
+	}
+	if got := h.server.Refusals().Rates; got != uint64(4_000-let) {
+		t.Errorf("%d refusals were counted of %d", got, 4_000-let)
+	}
+	if growth > 1<<20 {
+		t.Errorf("3000 connects left %d KiB behind", growth>>10)
+	}
+	// Who says who they are is not one of them; a user has a limit too.
+	v := as(h.token("ann", time.Minute))
+	for i := range 10 {
+		x := h.enter(path, v)
+		x.emit(wire.MessageID(fmt.Sprintf("m-%d", i)))
+	}
+	h.refused(path, v, http.StatusTooManyRequests, wire.CodeRateLimited)
+}

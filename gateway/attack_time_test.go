@@ -1,0 +1,380 @@
+package gateway_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// The rows of the attack table that are about time, with the times of the table:
+// these halls stand in a bubble, where a minute takes no time.
+
+// Row 7: no auth message in 10 s: close 4401.
+func TestAttack07TenSecondsToSayWho(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := inBubble(t)
+		path := "/ws/" + string(h.session("ann"))
+		start := time.Now()
+		x := h.enter(path, visit{})
+		x.notice(wire.CodeAuthRequired)
+		x.closed(wire.CloseUnauthorized)
+		if took := time.Since(start); took != 10*time.Second {
+			t.Errorf("closed after %v", took)
+		}
+		x = h.enter(path, visit{}).attend()
+		time.Sleep(10*time.Second - time.Millisecond)
+		x.say(wire.Auth{Token: h.token("ann", time.Minute)})
+		if got := next[wire.AuthResult](x); !got.OK {
+			t.Errorf("auth_result %+v", got)
+		}
+	})
+}
+
+// Row 16: token expires mid-connection: auth_refresh_required, 4401 after 60 s
+// grace.
+func TestAttack16AMinuteOfGrace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := inBubble(t)
+		path := "/ws/" + string(h.session("ann"))
+		expires := time.Now().Add(90 * time.Second)
+		x := h.enter(path, as(h.token("ann", 90*time.Second))).attend()
+		asked := next[wire.AuthRefreshRequired](x)
+		// Connections are looked at three times in a heartbeat of 30 s.
+		if late := time.Since(expires); late < 0 || late > 11*time.Second || asked.GraceMS != 60_000 || int64(asked.ExpiresAt) != expires.UnixMilli() {
+			t.Errorf("asked %v after the end with %+v", late, asked)
+		}
+		since := time.Now()
+		x.alive() // it may still do everything
+		x.notice(wire.CodeTokenExpired)
+		x.closed(wire.CloseUnauthorized)
+		if grace := time.Since(since); grace < time.Minute || grace > 71*time.Second {
+			t.Errorf("closed after a grace of %v", grace)
+		}
+		// Who sends a new one stays.
+		x = h.enter(path, as(h.token("ann", 90*time.Second))).attend()
+		next[wire.AuthRefreshRequired](x)
+		time.Sleep(50 * time.Second)
+		x.say(wire.Auth{Token: h.token("ann", time.Hour)})
+		next[wire.AuthResult](x)
+		time.Sleep(10 * time.Minute)
+		x.alive()
+	})
+}
+
+// Row 17: logout in tab A: all sockets of the user closed <= 1 s with 4411.
+func TestAttack17AllClosedWithinASecond(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := inBubble(t)
+		token := h.token("ann", time.Hour)
+		path := "/ws/" + string(h.session("ann"))
+		a, b := h.enter(path, as(token)).attend(), h.enter(path, as(token)).attend()
+		bob := h.enter("/ws/"+string(h.session("bob")), as(h.token("bob", time.Hour))).attend()
+		for _, x := range []*tab{a, b, bob} {
+			next[wire.SessionState](x)
+		}
+		time.Sleep(time.Minute + 123*time.Millisecond)
+		start := time.Now()
+		h.post("/api/logout", token, "").want(http.StatusNoContent)
+		a.closed(wire.CloseLoggedOut)
+		b.closed(wire.CloseLoggedOut)
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("closed after %v", took)
+		}
+		bob.alive()
+		h.refused(path, as(token), http.StatusUnauthorized, wire.CodeAuthFailed)
+		h.get("/api/me", token).problem(http.StatusUnauthorized, wire.CodeAuthFailed)
+	})
+}
+
+// Row 26: 101 messages in 60 s: the 101st gets a rate error with retry_after, and
+// no state changes.
+func TestAttack26TheHundredAndFirstMessage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := inBubble(t, func(p *plan) { p.quota = quota.Config{} })
+		id := h.session("ann")
+		x := h.enter("/ws/"+string(id), as(h.token("ann", time.Hour))).attend()
+		next[wire.SessionState](x)
+		// 20 at once, and then one whenever the next is good: 100 in a minute.
+		start := time.Now()
+		for i := range 100 {
+			if i >= 20 {
+				time.Sleep(750 * time.Millisecond)
+			}
+			if i == 99 {
+				// The last of them is good when the minute is over to the
+				// millisecond, and the one after it 750 ms later.
+				if took := time.Since(start); took != time.Minute {
+					t.Errorf("the 100th is sent after %v", took)
+				}
+			}
+			x.emit(wire.MessageID(fmt.Sprintf("m-%d", i+1)))
+		}
+		before, err := h.hub.Info(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.sayAs("m-101", wire.Emit{MessageID: "m-101", Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 101}}})
+		n := x.notice(wire.CodeRateLimited)
+		if n.MessageID != "m-101" || n.RetryAfterMS <= 0 || n.RetryAfterMS > 750 || !n.Recoverable || n.SuggestedAction != wire.ActionWait {
+			t.Errorf("error %+v", n)
+		}
+		after, err := h.hub.Info(t.Context(), id)
+		if err != nil || after.Top != before.Top {
+			t.Errorf("the log went from %v to %v, %v", before.Top, after.Top, err)
+		}
+		// Who waits as long as told is heard, with the same id.
+		time.Sleep(time.Duration(n.RetryAfterMS) * time.Millisecond)
+		x.emit("m-101")
+	})
+}
+
+// Row 26, all at once: the burst passes, what is refused changes nothing and the
+// third refusal is the end.
+func TestAttack26AHundredAndOneMessagesAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := inBubble(t, func(p *plan) { p.quota = quota.Config{} })
+		id := h.session("ann")
+		v := as(h.token("ann", time.Hour))
+		v.protos = []string{"everdesk.v2.batch"}
+		x := h.enter("/ws/"+string(id), v).attend()
+		next[wire.SessionState](x)
+		var frame []byte
+		for i := range 101 {
+			m := wire.MessageID(fmt.Sprintf("m-%d", i+1))
+			frame = wire.Native{}.AppendMessage(frame, wire.Message{ID: m, Data: wire.Emit{
+				MessageID: m, Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: uint64(1000 + i + 1)}},
+			}})
+			frame = append(frame, '\n')
+		}
+		x.text(string(frame))
+		refused := map[wire.MessageID]bool{}
+		for {
+			e, ok := x.read()
+			if !ok {
+				break
+			}
+			if n, ok := e.Data.(wire.ErrorNotice); ok {
+				refused[n.MessageID] = true
+				if n.Code != wire.CodeRateLimited || n.RetryAfterMS <= 0 {
+					t.Errorf("error %+v", n)
+				}
+			}
+		}
+		if wire.CloseCode(x.code) != wire.CloseRateLimited || !strings.HasPrefix(x.reason, "retry_after=") || len(refused) != 3 {
+			t.Errorf("closed with %d %q after %v", x.code, x.reason, refused)
+		}
+		time.Sleep(time.Second)
+		events, err := h.store.Read(t.Context(), id, wire.Position{}, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		passed := 0
+		for i := range 101 {
+			for _, e := range events {
+				if bytes.Contains(e.Frame, fmt.Appendf(nil, `"count":%d`, 1000+i+1)) {
+					passed++
+					if refused[wire.MessageID(fmt.Sprintf("m-%d", i+1))] {
+						t.Errorf("what was refused is in the log: %s", e.Frame)
+					}
+				}
+			}
+		}
+		if passed != 20 {
+			t.Errorf("%d messages of 101 had an effect, want the burst of 20", passed)
+		}
+	})
+}
+
+// Row 27: 31 HITL answers/min: the 31st is refused.
+func TestAttack27TheThirtyFirstAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := inBubble(t)
+		id := h.session("ann")
+		v := as(h.token("ann", time.Hour))
+		tabs := []*tab{h.enter("/ws/"+string(id), v).attend(), h.enter("/ws/"+string(id), v).attend()}
+		for _, x := range tabs {
+			next[wire.SessionState](x)
+		}
+		asked, taken := 0, 0
+		// answer answers one more question, from one tab and the other, and
+		// reports whether that was taken.
+		answer := func() bool {
+			x, dialog := tabs[taken%2], wire.DialogID(fmt.Sprintf("dialog-%d", taken))
+			if asked == taken {
+				asked++
+				x.ask(dialog)
+			}
+			x.say(wire.DialogFeedback{DialogID: dialog, Confirmed: true, MessageID: wire.MessageID("a-" + dialog)})
+			for {
+				e, ok := x.read()
+				if !ok {
+					t.Fatalf("closed with %d %s", x.code, x.reason)
+				}
+				switch p := e.Data.(type) {
+				case wire.DialogClosed:
+					if p.DialogID == dialog && p.Reason == wire.ClosedAnswered {
+						return true
+					}
+				case wire.ErrorNotice:
+					if p.Code != wire.CodeRateLimited || p.MessageID != wire.MessageID("a-"+dialog) {
+						t.Fatalf("error %+v", p)
+					}
+					return false
+				}
+			}
+		}
+		start := time.Now()
+		for time.Since(start) < time.Minute {
+			if answer() {
+				taken++
+				continue
+			}
+			if taken < 5 {
+				t.Fatalf("only %d answers at once", taken)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if taken != 29 && taken != 30 { // one comes back every 2.4 s, the last at the very end
+			t.Errorf("%d answers were taken in a minute, want 30", taken)
+		}
+		for answer() {
+			taken++
+		}
+		if taken > 30 {
+			t.Errorf("%d answers were taken in a minute", taken)
+		}
+		// What was refused is still open, and nothing else suffers.
+		info, err := h.hub.Open(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer info.Close()
+		state, err := info.Snapshot(t.Context(), nil)
+		last := wire.DialogID(fmt.Sprintf("dialog-%d", taken))
+		if err != nil || !containsDialog(state.Dialogs, last) {
+			t.Errorf("%s is not open any more: %+v, %v", last, state.Dialogs, err)
+		}
+		tabs[0].alive()
+	})
+}
+
+func containsDialog(all []wire.ApprovalRequest, id wire.DialogID) bool {
+	for _, d := range all {
+		if d.DialogID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// Row 30, the second of four: a HITL answer after the timeout gets 5003.
+func TestAttack30AnswerAfterTheTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := inBubble(t)
+		x := h.enter("/ws/"+string(h.session("ann")), as(h.token("ann", time.Hour))).attend()
+		next[wire.SessionState](x)
+		x.ask("dialog-1")
+		if got := next[wire.DialogClosed](x); got.Reason != wire.ClosedExpired || got.Confirmed || got.AnsweredBy != "" {
+			t.Errorf("closed %+v", got)
+		}
+		x.sayAs("a-1", wire.DialogFeedback{DialogID: "dialog-1", Confirmed: true, MessageID: "a-1"})
+		if n := x.notice(wire.CodeHITLRequestExpired); n.MessageID != "a-1" || !strings.Contains(n.Message, "in time") {
+			t.Errorf("error %+v", n)
+		}
+	})
+}
+
+// Row 35: slowloris handshake: ReadHeaderTimeout 5 s; half-open sockets: ping
+// timeout close.
+func TestAttack35FiveSecondsForAHead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := inBubble(t)
+		slow, err := h.street.DialContext(t.Context(), "", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer slow.Close()
+		start := time.Now()
+		go func() { // a byte a second
+			for _, b := range []byte("GET /ws HTTP/1.1\r\nHost: " + h.addr + "\r\nX-Slow: yes") {
+				if _, err := slow.Write([]byte{b}); err != nil {
+					return
+				}
+				time.Sleep(time.Second)
+			}
+		}()
+		if _, err := io.ReadAll(slow); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(start); took != 5*time.Second {
+			t.Errorf("waited %v for a head", took)
+		}
+		// The other end reads but never answers.
+		x := h.enter("/ws/"+string(h.session("ann")), as(h.token("ann", time.Hour)))
+		start = time.Now()
+		x.notice(wire.CodeConnectionTimeout)
+		x.closed(wire.CloseTooSlow)
+		if took := time.Since(start); took < 40*time.Second || took > 52*time.Second {
+			t.Errorf("closed after %v, want a heartbeat of 30 s, 10 s more, and a look", took)
+		}
+	})
+}
+
+// A renewal costs a signature and a look into the store, so that it is counted
+// like everything else.
+func TestAttackRenewalsWithoutEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := inBubble(t, func(p *plan) { p.quota = quota.Config{} })
+		v := as(h.token("ann", time.Hour))
+		v.protos = []string{"everdesk.v2.batch"}
+		x := h.enter("/ws/"+string(h.session("ann")), v).attend()
+		next[wire.SessionState](x)
+		token := h.token("ann", time.Hour)
+		taken := 0
+		x.text(strings.Repeat(string(wire.Native{}.AppendMessage(nil, wire.Message{Data: wire.Auth{Token: token}}))+"\n", 50))
+		for {
+			e, ok := x.read()
+			if !ok {
+				break
+			}
+			switch p := e.Data.(type) {
+			case wire.AuthResult:
+				taken++
+			case wire.ErrorNotice:
+				if p.Code != wire.CodeRateLimited || p.RetryAfterMS <= 0 {
+					t.Errorf("error %+v", p)
+				}
+			}
+			if taken == 50 {
+				t.Fatal("50 renewals at once were taken")
+			}
+		}
+		if taken != 5 || wire.CloseCode(x.code) != wire.CloseRateLimited {
+			t.Errorf("%d renewals were taken, then %d %s", taken, x.code, x.reason)
+		}
+		// Who renews in time never notices.
+		x = h.enter("/ws/"+string(h.session("ann")), as(h.token("ann", time.Hour))).attend()
+		for range 20 {
+			x.say(wire.Auth{Token: token})
+			next[wire.AuthResult](x)
+			time.Sleep(15 * time.Second)
+		}
+	})
+}

@@ -1,0 +1,76 @@
+package gateway_test
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// street is a listener whose connections are pipes, so that a hall can be built
+// in a bubble where a minute takes no time.
+type street struct {
+	came   chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+	// from is where clients come from, an [net.IP] in its text form.
+	from atomic.Pointer[string]
+}
+
+func newStreet() *street {
+	s := &street{came: make(chan net.Conn), closed: make(chan struct{})}
+	s.from.Store(new("127.0.0.1"))
+	return s
+}
+
+// walker is one end of a pipe that knows where the other is.
+type walker struct {
+	net.Conn
+	from string
+}
+
+func (w walker) LocalAddr() net.Addr  { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
+func (w walker) RemoteAddr() net.Addr { return &net.TCPAddr{IP: net.ParseIP(w.from), Port: 1024} }
+
+// DialContext comes down the street.
+func (s *street) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case s.came <- walker{server, *s.from.Load()}:
+		return client, nil
+	case <-s.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Accept implements [net.Listener].
+func (s *street) Accept() (net.Conn, error) {
+	select {
+	case c := <-s.came:
+		return c, nil
+	case <-s.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements [net.Listener].
+func (s *street) Close() error {
+	s.once.Do(func() { close(s.closed) })
+	return nil
+}
+
+// Addr implements [net.Listener].
+func (s *street) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
+
+// inBubble builds a hall in a bubble, where time passes when nobody has anything
+// to do.
+func inBubble(t *testing.T, tune ...func(*plan)) *hall {
+	t.Helper()
+	h := newHall(t, append(tune, func(p *plan) { p.street = newStreet() })...)
+	h.wait = 24 * time.Hour
+	return h
+}
