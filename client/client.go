@@ -69,6 +69,9 @@ type Client struct {
 	mu      sync.Mutex
 	link    Link
 	token   string
+	// monitors are the only ones shown, unless there are none; the mirror
+	// knows nothing yet of those in unseen.
+	monitors, unseen []wire.MonitorID
 
 	// What follows belongs to Run.
 	ticket    string
@@ -110,8 +113,10 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	cfg.Monitors = slices.Clone(cfg.Monitors)
-	c := &Client{cfg: cfg, url: u, ready: make(chan struct{}), token: cfg.Token, ticket: cfg.Ticket}
+	c := &Client{
+		cfg: cfg, url: u, ready: make(chan struct{}), token: cfg.Token, ticket: cfg.Ticket,
+		monitors: slices.Clone(cfg.Monitors),
+	}
 	c.mirror.init(cfg.Session)
 	c.outbox.init(cfg.Unanswered)
 	return c, nil
@@ -188,6 +193,37 @@ func (c *Client) bearer() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.token
+}
+
+// watched are the monitors for the next handshake, and whether the mirror knows
+// all of them, so that it may be resumed.
+func (c *Client) watched() (monitors []wire.MonitorID, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.monitors), len(c.unseen) == 0
+}
+
+// subscribed takes a message that was written. Where only some monitors are
+// shown, SUBSCRIBE_MONITOR adds one, and further connections are asked for it too.
+func (c *Client) subscribed(p wire.ClientPayload) {
+	s, ok := p.(wire.SubscribeMonitor)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !ok || len(c.monitors) == 0 || slices.Contains(c.monitors, s.MonitorID) {
+		return
+	}
+	c.monitors = append(c.monitors, s.MonitorID)
+	c.unseen = append(c.unseen, s.MonitorID)
+}
+
+// shown takes a snapshot, which has all monitors if it is the first event of a
+// connection.
+func (c *Client) shown(s wire.SessionState, first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unseen = slices.DeleteFunc(c.unseen, func(id wire.MonitorID) bool {
+		return first || slices.ContainsFunc(s.Monitors, func(m wire.MonitorStatus) bool { return m.MonitorID == id })
+	})
 }
 
 func (c *Client) setToken(token string) {

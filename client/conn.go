@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -101,10 +102,11 @@ func (k *conn) dial(ctx context.Context) error {
 	target := c.url.JoinPath("ws", string(c.cfg.Session))
 	query := target.Query()
 	query.Set("client_id", string(c.cfg.ClientID))
-	if at := c.mirror.position(); !at.IsZero() {
+	monitors, known := c.watched()
+	if at := c.mirror.position(); !at.IsZero() && known {
 		query.Set("resume_from", at.String())
 	}
-	for _, m := range c.cfg.Monitors {
+	for _, m := range monitors {
 		query.Add("monitor", string(m))
 	}
 	target.RawQuery = query.Encode()
@@ -147,7 +149,7 @@ func (k *conn) read(ctx context.Context) {
 	defer close(k.news)
 	for {
 		k.listen()
-		_, frame, err := k.ws.Read(ctx)
+		frame, err := k.frame(ctx)
 		k.watch.Stop() // the time a slow handler takes is not the hub's
 		if err != nil {
 			k.err = closed(err)
@@ -163,6 +165,29 @@ func (k *conn) read(ctx context.Context) {
 		case <-k.leaving:
 		}
 	}
+}
+
+// frame reads a frame. A large one may take longer than a hub may be silent, so
+// every piece of it counts.
+func (k *conn) frame(ctx context.Context) ([]byte, error) {
+	_, r, err := k.ws.Reader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(pieces{r, k})
+}
+
+// pieces notes that something came.
+type pieces struct {
+	io.Reader
+	conn *conn
+}
+
+// Read implements [io.Reader].
+func (p pieces) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	p.conn.listen()
+	return n, err
 }
 
 // listen gives the hub its time anew.
@@ -186,7 +211,9 @@ func (k *conn) decode(frame []byte) []Event {
 			k.say(wire.Pong{})
 			continue
 		case wire.SessionState:
-			k.patience.Store(int64(time.Duration(d.HeartbeatMS) * time.Millisecond * 3 / 2))
+			if e.At.IsZero() && d.HeartbeatMS > 0 { // one in the log is not about this connection
+				k.patience.Store(int64(time.Duration(d.HeartbeatMS) * time.Millisecond * 3 / 2))
+			}
 		}
 		events = append(events, e)
 	}
@@ -212,6 +239,9 @@ func (k *conn) write(ctx context.Context) {
 	o := &k.client.outbox
 	released := k.released
 	var wake chan struct{}
+	due := time.NewTimer(time.Hour)
+	due.Stop()
+	defer due.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -224,18 +254,20 @@ func (k *conn) write(ctx context.Context) {
 		case <-released:
 			released, wake = nil, o.wake
 		case <-wake:
+		case <-due.C:
 		}
 		for {
-			p := o.next(k.number)
+			p, wait := o.next(k.number)
 			if p == nil {
+				if wait > 0 {
+					due.Reset(wait)
+				}
 				break
 			}
 			if k.put(ctx, p.frame) != nil {
-				if !p.keep {
-					o.unwritten(p)
-				}
-				return
+				return // whatever it was is written to the next connection
 			}
+			k.client.subscribed(p.data)
 			if !p.keep {
 				k.posted = max(k.posted, len(p.frame))
 				o.finish(p, Answer{}, nil)

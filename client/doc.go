@@ -22,8 +22,10 @@
 // fills up and the hub takes the client for slow. It closes the connection and
 // the client resumes where it was, so being slow loses nothing. A lost connection
 // is made anew for ever, with growing random waits. Messages without an answer
-// are sent again with the same id. When Run returns, everything it started has
-// ended, and whoever waits for an answer gets [ErrClosed].
+// are sent again with the same id: over a new connection, when a snapshot may have
+// passed over their answers, and when the hub asked to wait with them, which also
+// slows down all others. When Run returns, everything it started has ended, and
+// whoever waits for an answer gets [ErrClosed].
 //
 // # What it refuses
 //

@@ -70,7 +70,8 @@ func (m *mirror) counts() Stats {
 	return m.stats
 }
 
-// begin takes the first event of a connection, and every later one of its type:
+// begin takes the first event of a connection, and every later one of its type
+// that is not in the log:
 // a snapshot replaces what was known, even by something older, since the hub may
 // have lost what we saw.
 func (m *mirror) begin(e wire.Event, s wire.SessionState, first bool) {
@@ -96,6 +97,9 @@ func (m *mirror) apply(e wire.Event) bool {
 		return false
 	}
 	m.stats.Events++
+	if _, ok := e.Data.(wire.SessionState); ok {
+		m.stats.Snapshots++
+	}
 	m.state.Apply(e)
 	m.at = e.At
 	return true

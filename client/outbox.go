@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/everdesk/everdesk/wire"
@@ -20,6 +21,10 @@ type Pending struct {
 	keep bool
 	// written is the number of the connection it was written to last.
 	written uint64
+	// again says that it has to be written once more all the same: its answer
+	// may have been passed over, or asked to wait.
+	again bool
+	waits int // answers that asked to wait
 
 	done   chan struct{}
 	answer Answer
@@ -48,6 +53,7 @@ type outbox struct {
 
 	mu    sync.Mutex
 	queue []*Pending
+	pace  pace
 	err   error // why nothing is taken any more
 }
 
@@ -86,17 +92,36 @@ func (o *outbox) signal() {
 	}
 }
 
-// next is the first message that was not written to the connection yet, or nil.
-func (o *outbox) next(conn uint64) *Pending {
+// next is the first message that is to be written to the connection, or nil and
+// how long until there may be one; 0 means until the next wake.
+func (o *outbox) next(conn uint64) (*Pending, time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, p := range o.queue {
-		if p.written < conn {
-			p.written = conn
-			return p
+		if p.written == conn && !p.again {
+			continue
 		}
+		now := time.Now()
+		if wait := o.pace.wait(now); wait > 0 {
+			return nil, wait
+		}
+		o.pace.last = now
+		p.written, p.again = conn, false
+		return p, 0
 	}
-	return nil
+	return nil, 0
+}
+
+// repeat has all messages that wait for an answer written again: answers may
+// have been among what a snapshot stands for. The hub knows them by their ids
+// and answers once more.
+func (o *outbox) repeat() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, p := range o.queue {
+		p.again = p.again || p.keep
+	}
+	o.signal()
 }
 
 // finish ends a message, unless it has ended before.
@@ -117,15 +142,8 @@ func (o *outbox) finishLocked(p *Pending, a Answer, err error) {
 	<-o.slots
 }
 
-// unwritten says that the write to the connection failed, so that a message that
-// needs no answer is written again.
-func (o *outbox) unwritten(p *Pending) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	p.written = 0
-}
-
-// resolve ends the messages that an event answers.
+// resolve ends the messages that an event answers, or has them sent again later
+// when that is what the answer says.
 func (o *outbox) resolve(e Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -137,9 +155,19 @@ func (o *outbox) resolve(e Event) {
 		if p.written == 0 {
 			continue // an id of somebody else
 		}
-		if a, ok := answerTo(p, id, e); ok {
-			o.finishLocked(p, a, refusal(e.Data))
+		a, ok := answerTo(p, id, e)
+		if !ok {
+			continue
 		}
+		if n, ok := e.Data.(wire.ErrorNotice); ok && later(n) && p.waits < maxWaits {
+			p.waits++
+			p.again = true
+			o.pace.slower(n, p.waits, time.Now())
+			o.signal()
+			continue
+		}
+		o.pace.faster()
+		o.finishLocked(p, a, refusal(e.Data))
 	}
 }
 

@@ -32,7 +32,8 @@ func (r *RefusedError) Error() string { return fmt.Sprintf("%s: %s", r.Code, r.R
 
 // Send sends a message and waits for its answer, over as many connections as it
 // takes. The message has the id in the payload, or else one of its own. The error
-// is a [*RefusedError] when the hub said no, an [*Error] when it closed the
+// is a [*RefusedError] when the hub said no and not only to come back later, for
+// then the message is sent again some time; an [*Error] when it closed the
 // connection because of the message, the cause of ctx when that ended, after
 // which the message is not sent again, or [ErrClosed].
 //
@@ -81,12 +82,15 @@ func (c *Client) Post(ctx context.Context, payload wire.ClientPayload) error {
 // the hub to say.
 func (c *Client) Forward(ctx context.Context, frame []byte) (*Pending, error) {
 	p := &Pending{frame: frame}
-	if m, err := (wire.Native{}).DecodeMessage(frame); err == nil && m.ID != "" && answered(m.Data) {
-		p.id, p.data, p.keep = m.ID, m.Data, true
-		if err := c.outbox.add(ctx, p); err != nil {
-			return nil, err
+	if m, err := (wire.Native{}).DecodeMessage(frame); err == nil {
+		p.data = m.Data
+		if m.ID != "" && answered(m.Data) {
+			p.id, p.keep = m.ID, true
+			if err := c.outbox.add(ctx, p); err != nil {
+				return nil, err
+			}
+			return p, nil
 		}
-		return p, nil
 	}
 	if err := c.post(ctx, p); err != nil {
 		return nil, err

@@ -75,7 +75,9 @@ func (c *Client) good() { c.failed = 0 }
 func (c *Client) take(ctx context.Context, k *conn, t *talk, e Event) error {
 	switch d := e.Data.(type) {
 	case wire.SessionState:
-		c.begin(ctx, t, e.Event, d)
+		if e.At.IsZero() {
+			c.begin(ctx, t, e.Event, d)
+		}
 	case wire.GoElsewhere:
 		t.moved = time.Now().Add(time.Duration(d.AfterMS) * time.Millisecond)
 	case wire.AuthRefreshRequired:
@@ -92,6 +94,9 @@ func (c *Client) take(ctx context.Context, k *conn, t *talk, e Event) error {
 		}
 		c.good()
 		e.Replayed = e.At.Compare(t.until) <= 0
+		if _, ok := e.Data.(wire.SessionState); ok {
+			c.outbox.repeat()
+		}
 	}
 	if c.cfg.OnEvent != nil {
 		c.cfg.OnEvent(ctx, e)
@@ -107,6 +112,12 @@ func (c *Client) take(ctx context.Context, k *conn, t *talk, e Event) error {
 func (c *Client) begin(ctx context.Context, t *talk, e wire.Event, s wire.SessionState) {
 	first := !t.begun
 	c.mirror.begin(e, s, first)
+	if s.Mode == wire.StateSnapshot {
+		c.shown(s, first)
+		if !first {
+			c.outbox.repeat()
+		}
+	}
 	c.refreshed = false
 	t.until = s.ReplayUntil
 	if first {
