@@ -20,7 +20,8 @@ func (n Native) AppendFrames(dst [][]byte, e Event) [][]byte {
 }
 
 // AppendEvent adds the native frame of an event. It allocates nothing when dst
-// has room, and exactly its own buffer when dst is nil. The frame is one line.
+// has room, and exactly its own buffer when dst is nil, but for a buffer that all
+// frames share and that grows to the longest (up to 1 MiB). The frame is one line.
 //
 // It always writes a frame that can be read again: text that is not UTF-8 is
 // mended, free-form data that is not JSON becomes null. That fields have allowed
