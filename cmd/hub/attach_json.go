@@ -104,6 +104,11 @@ func (d *lineDesk) line(ctx context.Context, text string) error {
 
 func (d *lineDesk) end() {
 	d.wg.Wait()
+	select {
+	case <-d.client.Ready():
+	default:
+		return // it never was there
+	}
 	if d.a.hash {
 		d.printHash()
 	}

@@ -170,6 +170,7 @@ type attachRun struct {
 	stdin  *io.PipeWriter
 	lines  chan string // of stdout; closed at its end
 	result chan error
+	stderr strings.Builder // complete when there is a result
 }
 
 // startAttach calls attach with its ends tied to the test.
@@ -181,7 +182,7 @@ func startAttach(t *testing.T, call func(ctx context.Context, p program) error, 
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		err := call(ctx, program{args: args, stdin: in, stdout: out, stderr: t.Output()})
+		err := call(ctx, program{args: args, stdin: in, stdout: out, stderr: io.MultiWriter(t.Output(), &r.stderr)})
 		out.Close()
 		r.result <- err
 	})
@@ -296,6 +297,9 @@ func TestAttachEnds(t *testing.T) {
 			r := startAttach(t, attach, tt.args...)
 			if err := r.end(t); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("ended with %v, want %q", err, tt.want)
+			}
+			if text := r.stderr.String(); strings.Contains(text, "left") {
+				t.Errorf("it was never there, and said %q", text)
 			}
 		})
 	}
