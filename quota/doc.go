@@ -3,8 +3,9 @@
 // # What it owns
 //
 // The rate limits at the door: connects of a user, which are shared by all
-// replicas through the store, connects of an address, requests of a user, and
-// messages and renewed credentials of a connection. A limit of N means that
+// replicas through the store, connects of an address, requests of a user (those
+// that change something and those that only read have their own), and messages
+// and renewed credentials of a connection. A limit of N means that
 // never more than N pass in any 60 s. It does not own limits of what a session
 // holds or does; those are the session's.
 //

@@ -31,8 +31,9 @@ type Config struct {
 	Messages, Interactions int
 	// Renewals are new credentials of a connection (10).
 	Renewals int
-	// Requests are REST calls of a user that change something (300).
-	Requests int
+	// Requests are REST calls of a user that change something (300), Reads
+	// those that do not (1,200).
+	Requests, Reads int
 }
 
 func (c Config) withDefaults() Config {
@@ -43,6 +44,7 @@ func (c Config) withDefaults() Config {
 	c.Interactions = cmp.Or(c.Interactions, 600)
 	c.Renewals = cmp.Or(c.Renewals, 10)
 	c.Requests = cmp.Or(c.Requests, 300)
+	c.Reads = cmp.Or(c.Reads, 1200)
 	return c
 }
 
@@ -65,6 +67,7 @@ type Keeper struct {
 	mu        sync.Mutex // guards the following, never while waiting
 	strangers recent[netip.Addr, *rate.Limiter]
 	requests  recent[string, *rate.Limiter]
+	reads     recent[string, *rate.Limiter]
 }
 
 // New makes a keeper.
@@ -74,6 +77,7 @@ func New(cfg Config, docs Documents) *Keeper {
 		shared:    newShared(docs),
 		strangers: newRecent[netip.Addr, *rate.Limiter](remembered),
 		requests:  newRecent[string, *rate.Limiter](remembered),
+		reads:     newRecent[string, *rate.Limiter](remembered),
 	}
 }
 
@@ -106,13 +110,18 @@ func (k *Keeper) Stranger(addr netip.Addr) time.Duration {
 	return take(l, time.Now())
 }
 
-// Request counts a REST call of a user.
-func (k *Keeper) Request(user string) time.Duration {
+// Request counts a REST call of a user that changes something.
+func (k *Keeper) Request(user string) time.Duration { return k.call(&k.requests, user, k.cfg.Requests) }
+
+// Read counts a REST call of a user that does not.
+func (k *Keeper) Read(user string) time.Duration { return k.call(&k.reads, user, k.cfg.Reads) }
+
+func (k *Keeper) call(of *recent[string, *rate.Limiter], user string, n int) time.Duration {
 	if k.cfg.Off {
 		return 0
 	}
 	k.mu.Lock()
-	l := k.requests.get(user, func() *rate.Limiter { return newBucket(k.cfg.Requests, burstPart) })
+	l := of.get(user, func() *rate.Limiter { return newBucket(n, burstPart) })
 	k.mu.Unlock()
 	return take(l, time.Now())
 }

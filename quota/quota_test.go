@@ -21,7 +21,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 	t.Parallel()
 	addr := netip.MustParseAddr("192.0.2.1")
 	for _, n := range []int{1, 2, 3, 10, 100, 601} {
-		cfg := quota.Config{Connects: n, Resumes: n, Strangers: n, Messages: n, Interactions: n, Renewals: n, Requests: n}
+		cfg := quota.Config{Connects: n, Resumes: n, Strangers: n, Messages: n, Interactions: n, Renewals: n, Requests: n, Reads: n}
 		for name, door := range map[string]func(*testing.T) func() time.Duration{
 			"message": func(*testing.T) func() time.Duration {
 				c := quota.New(cfg, nil).NewConnection()
@@ -42,6 +42,10 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 			"request": func(*testing.T) func() time.Duration {
 				k := quota.New(cfg, nil)
 				return func() time.Duration { return k.Request("ann") }
+			},
+			"read": func(*testing.T) func() time.Duration {
+				k := quota.New(cfg, nil)
+				return func() time.Duration { return k.Read("ann") }
 			},
 			"connect": func(t *testing.T) func() time.Duration {
 				t.Helper()
@@ -116,6 +120,7 @@ func TestDefaults(t *testing.T) {
 			"interaction": {120, 600, func() time.Duration { return c.Message(wire.UserInteractions{}) }},
 			"renewal":     {5, 10, func() time.Duration { return c.Message(wire.Auth{}) }},
 			"request":     {60, 300, func() time.Duration { return k.Request("ann") }},
+			"read":        {240, 1200, func() time.Duration { return k.Read("ann") }},
 		} {
 			start, passed := time.Now(), 0
 			for time.Since(start) < time.Minute {
