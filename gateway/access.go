@@ -130,10 +130,12 @@ func (s *Server) known(next echo.HandlerFunc) echo.HandlerFunc {
 		if err != nil {
 			return s.stranger(c, err)
 		}
+		count := s.quota.Read
 		if changes(c.Request()) {
-			if wait := s.quota.Request(id.User); wait > 0 {
-				return s.tooMany(c, wait)
-			}
+			count = s.quota.Request
+		}
+		if wait := count(id.User); wait > 0 {
+			return s.tooMany(c, wait)
 		}
 		c.Set(whoKey, id)
 		return next(c)

@@ -1,12 +1,14 @@
 package gateway
 
 import (
+	"errors"
 	"io"
 	"mime"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -24,7 +26,7 @@ func formOf[T any]() form[T] { return sync.OnceValue(wire.FormatOf[T]) }
 func (f form[T]) read(s *Server, c echo.Context) (T, error) {
 	var none T
 	r := c.Request()
-	body, err := io.ReadAll(http.MaxBytesReader(c.Response(), r.Body, s.cfg.FrameBytes))
+	body, err := io.ReadAll(bodyOf(c, s.cfg.FrameBytes))
 	if err != nil {
 		return none, err
 	}
@@ -34,6 +36,32 @@ func (f form[T]) read(s *Server, c echo.Context) (T, error) {
 		return none, err
 	}
 	return f().Decode(body)
+}
+
+// bodyOf reads the body of a request up to a limit. What goes wrong with that is
+// the client's doing: a chunk that is none, an end that comes too early or never.
+func bodyOf(c echo.Context, limit int64) io.Reader {
+	return &bodyReader{c, http.MaxBytesReader(c.Response(), c.Request().Body, limit)}
+}
+
+type bodyReader struct {
+	c    echo.Context
+	from io.Reader
+}
+
+func (b *bodyReader) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	_, tooLarge := errors.AsType[*http.MaxBytesError](err)
+	switch {
+	case err == nil, err == io.EOF, tooLarge:
+		return n, err
+	case isTimeout(err):
+		// The time to answer is over too, but the client shall know why.
+		_ = http.NewResponseController(b.c.Response()).SetWriteDeadline(time.Now().Add(readHeaderTimeout))
+		return n, problem(wire.CodeConnectionTimeout, "The body did not come in time.")
+	default:
+		return n, problem(wire.CodeInvalidMessage, "The body is broken or ends too early.")
+	}
 }
 
 // answer writes v.
@@ -60,7 +88,7 @@ func plain(r *http.Request) error {
 	return nil
 }
 
-// pageSize reads the query's limit: 0 when there is none, and never more than most.
+// pageSize reads the query's limit: most when there is none, and never more than that.
 func pageSize(c echo.Context, most int) (int, error) {
 	text := c.QueryParam("limit")
 	if text == "" {

@@ -68,7 +68,10 @@ func openAPI(version string, all []route) []byte {
 			"securitySchemes": object{
 				"bearer": object{"type": "http", "scheme": "bearer"},
 				"apiKey": object{"type": "apiKey", "in": "header", "name": headerAPIKey},
-				"cookie": object{"type": "apiKey", "in": "cookie", "name": cookieName(false)},
+				"cookie": object{"type": "apiKey", "in": "cookie", "name": cookieName(true), "description": "The browser's, over TLS."},
+				"cookieWithoutTLS": object{
+					"type": "apiKey", "in": "cookie", "name": cookieName(false), "description": "The browser's, where the hub is reached without TLS.",
+				},
 			},
 		},
 	}, "", " ")
@@ -114,14 +117,16 @@ func (d *describer) operation(r route) object {
 		answers[strconv.Itoa(a.status)] = d.answer(a)
 	}
 	op["responses"] = answers
-	switch r.guard {
-	case guardNone:
-		op["security"] = []object{}
-	case guardSocket: // who has not said who they are may do so in the first frame
-		op["security"] = []object{{}, {"bearer": []string{}}, {"apiKey": []string{}}, {"cookie": []string{}}}
-	default:
-		op["security"] = []object{{"bearer": []string{}}, {"apiKey": []string{}}, {"cookie": []string{}}}
+	security := []object{}
+	if r.guard == guardSocket { // who has not said who they are may do so in the first frame
+		security = append(security, object{})
 	}
+	if r.guard != guardNone {
+		for _, scheme := range []string{"bearer", "apiKey", "cookie", "cookieWithoutTLS"} {
+			security = append(security, object{scheme: []string{}})
+		}
+	}
+	op["security"] = security
 	return op
 }
 
@@ -148,8 +153,11 @@ func (d *describer) parameters(r route) []object {
 	}
 	for _, p := range r.query {
 		schema := object{"type": "string"}
-		if p.many {
+		switch {
+		case p.many:
 			schema = object{"type": "array", "items": schema}
+		case p.most > 0:
+			schema = object{"type": "integer", "minimum": 1, "default": p.most}
 		}
 		params = append(params, object{"name": p.name, "in": "query", "description": p.doc, "schema": schema})
 	}

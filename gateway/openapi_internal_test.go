@@ -45,6 +45,7 @@ func TestNamesWithAHash(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]bool{
 		"assets/index-DiwrgTda.js": true, "assets/style.4f3a9b2c.css": true, "assets/a-B1_cdefgh.woff2": true,
+		"icon-1024x1024.png": false, "splash-2048X2732.png": false, "photo-20240131.jpg": false, "log.1700000000.txt": false,
 		"index.html": false, "apple-touch-icon.png": false, "service-worker.js": false, "site-manifest.json": false,
 		"NanumSquareNeoOTF-Bd.otf": false, "ABCDEFGH.js": false, "logo512.png": false, "a-1234567.js": false, "": false, ".js": false,
 	} {

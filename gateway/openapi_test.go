@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,8 +27,11 @@ type operation struct {
 	Summary, OperationID string
 	Tags                 []string
 	Security             []map[string][]string
-	Parameters           []struct{ Name, In, Description string }
-	RequestBody          *struct {
+	Parameters           []struct {
+		Name, In, Description string
+		Schema                struct{ Type string }
+	}
+	RequestBody *struct {
 		Content map[string]struct{ Schema json.RawMessage }
 	}
 	Responses map[string]struct {
@@ -336,4 +340,55 @@ func (c *checker) takes(t *testing.T, schema json.RawMessage, text string) bool 
 		t.Fatal(err)
 	}
 	return c.resolve(t, schema).Validate(instance) == nil
+}
+
+// What clients need to know besides bodies: parameters with their types, the
+// names of the cookies.
+func TestDescriptionOfParameters(t *testing.T) {
+	t.Parallel()
+	d := describe(t, newHall(t))
+	for where, kind := range map[string]string{
+		"/api/sessions limit": "integer", "/api/sessions/{session}/events limit": "integer", "/api/tokens/keys limit": "integer",
+		"/api/sessions/{session}/events after": "string", "/api/sessions/{session}/events last_event_id": "string",
+		"/api/sessions/{session}/events resume_from": "string", "/api/sessions/{session}/events client_id": "string",
+		"/api/sessions/{session}/events monitor": "array",
+		"/ws/{session} resume_from":              "string", "/ws/{session} client_id": "string", "/ws resume_from": "string", "/ws client_id": "string",
+		"/api/sessions/{session}/files/{path} Range": "string", "/api/storage/{path} Range": "string",
+	} {
+		path, name, _ := strings.Cut(where, " ")
+		found := ""
+		for _, p := range d.Paths[path]["get"].Parameters {
+			if p.Name == name {
+				found = p.Schema.Type
+			}
+		}
+		if found != kind {
+			t.Errorf("%s: type %q, want %q", where, found, kind)
+		}
+	}
+	var parts struct {
+		Components struct {
+			SecuritySchemes map[string]struct{ In, Name string }
+		}
+	}
+	if err := json.Unmarshal(d.raw, &parts); err != nil {
+		t.Fatal(err)
+	}
+	cookies := map[string]bool{}
+	for scheme, s := range parts.Components.SecuritySchemes {
+		if s.In == "cookie" {
+			cookies[s.Name] = true
+		}
+		for path, methods := range d.Paths {
+			for method, op := range methods {
+				takes := slices.ContainsFunc(op.Security, func(one map[string][]string) bool { return one[scheme] != nil })
+				if len(op.Security) > 0 && !takes {
+					t.Errorf("%s %s does not take %s", method, path, scheme)
+				}
+			}
+		}
+	}
+	if !cookies["everdesk"] || !cookies["__Host-everdesk"] {
+		t.Errorf("cookies %v", cookies)
+	}
 }

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net/http"
+	"sync"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -88,6 +91,8 @@ func problemBehind(err error) *problemError {
 		return problem(wire.CodeMessageTooLarge, "The file is too large.")
 	case errors.Is(err, files.ErrFull):
 		return problem(wire.CodeMessageTooLarge, "The session has no room for more files.").with(http.StatusInsufficientStorage)
+	case errors.Is(err, files.ErrBusy):
+		return problem(wire.CodeRateLimited, "The session is sent too many files at once.")
 	case errors.Is(err, files.ErrName):
 		p := problem(wire.CodeInvalidMessage, err.Error())
 		p.Field = "path"
@@ -111,6 +116,27 @@ func problemBehind(err error) *problemError {
 	}
 }
 
+// cries bounds how often the log has errors that anybody can cause who has not
+// even said who they are. More than cryLimit in a minute say nothing new.
+type cries struct {
+	mu    sync.Mutex // guards the following
+	since time.Time
+	n     int
+}
+
+const cryLimit = 20
+
+// mayCry counts an error and reports whether it is one of the first.
+func (c *cries) mayCry() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := time.Now(); now.Sub(c.since) > time.Minute {
+		c.since, c.n = now, 0
+	}
+	c.n++
+	return c.n <= cryLimit
+}
+
 // fail writes the problem document for err; it is echo's error handler.
 func (s *Server) fail(err error, c echo.Context) {
 	ctx, path := c.Request().Context(), c.Request().URL.Path
@@ -120,10 +146,15 @@ func (s *Server) fail(err error, c echo.Context) {
 		if e, ok := errors.AsType[*session.Error](err); ok && e.Err != nil {
 			attrs = append(attrs, "cause", e.Err) // which clients are not told
 		}
-		if crash, ok := errors.AsType[*panicError](err); ok {
+		crash, crashed := errors.AsType[*panicError](err)
+		if crashed {
 			attrs = append(attrs, "stack", string(crash.stack))
 		}
-		s.log.ErrorContext(ctx, "request went wrong", attrs...)
+		level := slog.LevelError
+		if c.Response().Committed && !crashed || who(c).User == "" && !s.strangers.mayCry() {
+			level = slog.LevelDebug // the client hung up, or somebody wants the log to be full
+		}
+		s.log.Log(ctx, level, "request went wrong", attrs...)
 	}
 	if c.Response().Committed {
 		panic(http.ErrAbortHandler) // a torn answer must not look whole

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -75,22 +76,30 @@ func (s *Server) getProviders(c echo.Context) error {
 // getShortcuts shows the icons of the current session. A user without one has
 // none.
 func (s *Server) getShortcuts(c echo.Context) error {
-	var list shortcutList
 	info, err := s.current(c, accessViewer)
 	if p := problemOf(err, c.Request()); err != nil && (p.Code != wire.CodeSessionNotFound || c.QueryParam("sessionId") != "") {
 		return err
 	}
-	if err == nil {
-		err = s.visit(c, info, func(ctx context.Context, room *session.Room) error {
-			state, err := room.Snapshot(ctx, nil)
-			list.Shortcuts = state.Shortcuts
-			return err
-		})
-		if err != nil {
-			return err
-		}
+	if err != nil {
+		return shortcutsForm.answer(c, http.StatusOK, &shortcutList{})
 	}
-	return shortcutsForm.answer(c, http.StatusOK, &list)
+	var state wire.SessionState
+	err = s.visit(c, info, func(ctx context.Context, room *session.Room) (err error) {
+		state, err = room.Snapshot(ctx, nil)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	key := fmt.Sprint("shortcuts ", info.ID, " ", state.LastMessageID)
+	shared, done, err := s.bulk.share(c.Request().Context(), who(c).User, key, func() *encoded {
+		return &encoded{body: shortcutsForm().Append(nil, &shortcutList{Shortcuts: state.Shortcuts})}
+	})
+	if err != nil {
+		return err
+	}
+	defer done()
+	return c.JSONBlob(http.StatusOK, shared.body)
 }
 
 func (s *Server) getSettings(c echo.Context) error {

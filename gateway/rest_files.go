@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"io"
 	"mime"
 	"net/http"
 	"path"
@@ -97,7 +98,7 @@ func (s *Server) save(c echo.Context, info session.Info) (files.Entry, error) {
 	until := time.Now().Add(transferTimeout)
 	_ = control.SetReadDeadline(until)  // not every writer has deadlines,
 	_ = control.SetWriteDeadline(until) // those of tests have none
-	return s.files.Save(r.Context(), info.ID, pathParam(c, "*"), http.MaxBytesReader(c.Response(), r.Body, s.cfg.UploadBytes), r.ContentLength)
+	return s.files.Save(r.Context(), info.ID, pathParam(c, "*"), bodyOf(c, s.cfg.UploadBytes), r.ContentLength)
 }
 
 func (s *Server) getFile(c echo.Context) error {
@@ -108,16 +109,18 @@ func (s *Server) getFile(c echo.Context) error {
 	return s.send(c, info)
 }
 
-// shown are the types of files that a browser may show by itself. Everything else
-// is offered to be saved.
+// shown are the types of files that a browser may show by itself. Nothing in them
+// can run, neither as a page nor as the script or style of one. Everything
+// else is bytes to be saved.
 var shown = map[string]bool{
-	"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true, "image/avif": true,
-	"image/svg+xml": true, "text/plain": true,
+	"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true, "image/avif": true, "text/plain; charset=utf-8": true,
 	"audio/mpeg": true, "audio/ogg": true, "audio/wav": true, "video/mp4": true, "video/webm": true,
 }
 
 // send shows a file. Whoever uploaded it must not be able to run something in the
-// name of the hub's own pages, so it comes with a policy that allows nothing.
+// name of the hub's own pages: neither by opening it, for which it comes with a
+// policy that allows nothing, nor as the script of a page that is allowed scripts
+// of this origin, for which it must not have the type of one.
 func (s *Server) send(c echo.Context, info session.Info) error {
 	name := pathParam(c, "*")
 	f, entry, err := s.files.Open(info.ID, name)
@@ -126,18 +129,60 @@ func (s *Server) send(c echo.Context, info session.Info) error {
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(transferTimeout))
-	media := mediaType(name)
+	media, disposition := mediaType(name), "inline"
+	if !shown[media] {
+		media, disposition = echo.MIMEOctetStream, "attachment"
+	}
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentType, media)
+	h.Set(echo.HeaderXContentTypeOptions, "nosniff")
 	h.Set(echo.HeaderContentSecurityPolicy, "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:")
 	h.Set(echo.HeaderCacheControl, "private, no-cache")
-	disposition := "attachment"
-	if bare, _, _ := strings.Cut(media, ";"); shown[bare] {
-		disposition = "inline"
-	}
 	h.Set(echo.HeaderContentDisposition, cmp.Or(mime.FormatMediaType(disposition, map[string]string{"filename": path.Base(name)}), disposition))
-	http.ServeContent(c.Response(), c.Request(), "", entry.Modified, f)
-	return nil
+	return serveContent(c, entry.Modified, f)
+}
+
+// serveContent is [http.ServeContent] whose refusals are problems.
+func serveContent(c echo.Context, modified time.Time, f io.ReadSeeker) error {
+	w := &unrefusing{ResponseWriter: c.Response()}
+	http.ServeContent(w, c.Request(), "", modified, f)
+	if w.status == 0 {
+		return nil
+	}
+	h := c.Response().Header()
+	h.Del(echo.HeaderContentType)
+	h.Del(echo.HeaderContentDisposition)
+	p := misdirected(w.status, "")
+	switch w.status {
+	case http.StatusRequestedRangeNotSatisfiable:
+		p.Field, p.Detail = "Range", "The file does not have that range."
+	case http.StatusPreconditionFailed:
+		p.Detail = "The file is not as it was."
+	}
+	return p
+}
+
+// unrefusing keeps a refusal from being written.
+type unrefusing struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *unrefusing) WriteHeader(status int) {
+	if status >= http.StatusBadRequest {
+		w.status = status
+		return
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (w *unrefusing) Write(b []byte) (int, error) {
+	if w.status != 0 {
+		return len(b), nil
+	}
+	return w.ResponseWriter.Write(b)
 }
 
 func (s *Server) deleteFile(c echo.Context) error {

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"testing"
@@ -66,20 +67,24 @@ func TestUploadsCannotRun(t *testing.T) {
 	h := newHall(t)
 	ada := h.user("ada")
 	id := h.session("ada")
-	for name, inline := range map[string]bool{
-		"a.html": false, "a.HTM": false, "a.xhtml": false, "a.js": false, "a.xml": false, "a.pdf": false, "a": false, "a.unknown": false,
-		"a.svg": true, "a.png": true, "a.txt": true,
+	for name, media := range map[string]string{
+		"a.png": "image/png", "a.JPG": "image/jpeg", "a.gif": "image/gif", "a.webp": "image/webp", "a.avif": "image/avif",
+		"a.txt": "text/plain; charset=utf-8", "a.md": "text/plain; charset=utf-8", "a.mp3": "audio/mpeg", "a.mp4": "video/mp4",
+		"a.html": "", "a.HTM": "", "a.xhtml": "", "a.js": "", "a.MJS": "", "a.css": "", "a.wasm": "", "a.svg": "", "a.xml": "", "a.json": "",
+		"a.map": "", "a.webmanifest": "", "a.pdf": "", "a.csv": "", "a.ico": "", "a.woff2": "", "a": "", "a.unknown": "", "a.txt.js": "",
 	} {
 		h.rest(http.MethodPut, at(id, "/files/", name), request{token: ada, body: "<script>1</script>", header: header("Content-Type", "text/html")}).want(http.StatusCreated)
-		got := h.get(at(id, "/files/", name), ada).want(http.StatusOK).header
-		if !strings.HasPrefix(got.Get("Content-Security-Policy"), "sandbox; default-src 'none'") || got.Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("%s: %v", name, got)
-		}
-		if strings.HasPrefix(got.Get("Content-Disposition"), "inline") != inline {
-			t.Errorf("%s: Content-Disposition %q", name, got.Get("Content-Disposition"))
-		}
-		if inline && strings.Contains(got.Get("Content-Type"), "html") {
-			t.Errorf("%s: Content-Type %q", name, got.Get("Content-Type"))
+		for _, path := range []string{at(id, "/files/", name), "/api/storage/" + name + "?sessionId=" + string(id)} {
+			got := h.get(path, ada).want(http.StatusOK).header
+			if !strings.HasPrefix(got.Get("Content-Security-Policy"), "sandbox; default-src 'none'") || got.Get("X-Content-Type-Options") != "nosniff" {
+				t.Errorf("%s: %v", path, got)
+			}
+			if inline := strings.HasPrefix(got.Get("Content-Disposition"), "inline"); inline != (media != "") {
+				t.Errorf("%s: Content-Disposition %q", path, got.Get("Content-Disposition"))
+			}
+			if want := cmp.Or(media, "application/octet-stream"); got.Get("Content-Type") != want {
+				t.Errorf("%s: Content-Type %q, want %q", path, got.Get("Content-Type"), want)
+			}
 		}
 	}
 	h.rest(http.MethodPut, at(id, "/files/x%22%3B%20filename=%22y.html"), request{token: ada, body: "x"}).want(http.StatusCreated)
@@ -195,5 +200,42 @@ func TestSettings(t *testing.T) {
 	}
 	for _, body := range []string{"", "{}", `{"language":""}`, `{"language":7}`, `{`} {
 		patch(body).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	}
+}
+
+// Ranges are served, and those that are not there are a problem like any other.
+func TestRanges(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id := h.session("ada")
+	c := newChecker(t, describe(t, h))
+	const described = "/api/sessions/{session}/files/{path}"
+	path := at(id, "/files/a.txt")
+	modified := h.rest(http.MethodPut, path, request{token: ada, body: "hello"}).want(http.StatusCreated).header.Get("Date")
+	ask := func(name, value string) reply {
+		got := h.rest(http.MethodGet, path, request{token: ada, header: header(name, value)})
+		c.answer(t, http.MethodGet, described, "", got)
+		return got
+	}
+	if got := ask("Range", "bytes=1-2").want(http.StatusPartialContent); string(got.body) != "el" || got.header.Get("Content-Range") != "bytes 1-2/5" {
+		t.Errorf("%s %v", got.body, got.header)
+	}
+	for _, wrong := range []string{"bytes=999-", "bytes=7-6", "lines=1-2"} {
+		got := ask("Range", wrong)
+		if p := got.problem(http.StatusRequestedRangeNotSatisfiable, wire.CodeInvalidMessage); p.Field != "Range" || got.header.Get("Content-Disposition") != "" {
+			t.Errorf("%s: %+v %v", wrong, p, got.header)
+		}
+	}
+	if got := ask("Range", "bytes=999-").header.Get("Content-Range"); got != "bytes */5" {
+		t.Errorf("Content-Range %q", got)
+	}
+	ask("If-Modified-Since", modified).want(http.StatusNotModified)
+	for _, status := range []string{"200", "206", "304", "416"} {
+		for _, where := range []string{described, "/api/storage/{path}"} {
+			if c.d.Paths[where]["get"].Responses[status].Description == "" {
+				t.Errorf("%s: %s is not described", where, status)
+			}
+		}
 	}
 }

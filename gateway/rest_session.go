@@ -240,12 +240,18 @@ func (s *Server) deleteSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	// The files go first: what a crash leaves behind is then a session without
+	// files, never files without a session.
+	if err := s.files.RemoveAll(info.ID); err != nil {
+		return err
+	}
 	if err := s.hub.Delete(c.Request().Context(), info.ID); err != nil {
 		return err
 	}
-	// The session is gone whatever the disk says about its files.
+	// Something may have been uploaded meanwhile. The session is gone now,
+	// whatever the disk says.
 	if err := s.files.RemoveAll(info.ID); err != nil {
-		s.log.ErrorContext(c.Request().Context(), "files of a deleted session are still there", "session", info.ID, "err", err)
+		s.log.WarnContext(c.Request().Context(), "files of a deleted session are still there", "session", info.ID, "err", err)
 	}
 	return c.NoContent(http.StatusNoContent)
 }

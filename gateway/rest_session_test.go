@@ -279,3 +279,18 @@ func TestNamesOfASessionsFields(t *testing.T) {
 		}
 	}
 }
+
+// A session is not gone before its files are: what a crash in between leaves is a
+// session without files, never files that the next one with its id would see.
+func TestDeleteBeginsWithTheFiles(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id := h.session("ada")
+	h.rest(http.MethodPut, at(id, "/files/secret"), request{token: ada, body: "x"}).want(http.StatusCreated)
+	if err := h.shelf.Close(); err != nil { // as good as a disk that is away
+		t.Fatal(err)
+	}
+	h.rest(http.MethodDelete, at(id), request{token: ada}).problem(http.StatusInternalServerError, wire.CodeExecutionFailed)
+	h.get(at(id), ada).want(http.StatusOK)
+}

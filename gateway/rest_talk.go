@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,8 +22,12 @@ import (
 const (
 	// answerTimeout is how long a session may take to answer a request.
 	answerTimeout = 20 * time.Second
-	// eventPage is how many events a page shows at most.
+	// eventPage and pageBytes bound a page of events; one event there always is.
 	eventPage = 1000
+	pageBytes = 1 << 20
+	// firstRead is how many events are read before it is known how large they
+	// are.
+	firstRead = 16
 
 	headerIdempotencyKey = "Idempotency-Key"
 	headerStateHash      = "X-State-Hash"
@@ -140,20 +146,32 @@ func (s *Server) getSnapshot(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	state.HeartbeatMS = int(s.cfg.Heartbeat.Milliseconds())
-	h := c.Response().Header()
-	if len(monitors) == 0 {
-		mirror := desk.New(info.ID)
-		mirror.Apply(wire.Event{Session: info.ID, Data: state})
-		h.Set(headerStateHash, mirror.Hash())
-	}
 	etag := `"` + state.LastMessageID.String() + `"`
+	h := c.Response().Header()
 	h.Set("ETag", etag)
 	h.Set(echo.HeaderCacheControl, "no-cache")
 	if c.Request().Header.Get("If-None-Match") == etag {
 		return c.NoContent(http.StatusNotModified)
 	}
-	return stateForm.answer(c, http.StatusOK, &state)
+	slices.Sort(monitors)
+	key := fmt.Sprint("snapshot ", info.ID, " ", state.LastMessageID, " ", monitors)
+	shared, done, err := s.bulk.share(c.Request().Context(), who(c).User, key, func() *encoded {
+		e := &encoded{}
+		if len(monitors) == 0 {
+			e.hash = desk.HashOf(state)
+		}
+		state.HeartbeatMS = int(s.cfg.Heartbeat.Milliseconds())
+		e.body = stateForm().Append(nil, &state)
+		return e
+	})
+	if err != nil {
+		return err
+	}
+	defer done()
+	if shared.hash != "" {
+		h.Set(headerStateHash, shared.hash)
+	}
+	return c.JSONBlob(http.StatusOK, shared.body)
 }
 
 // wantsStream reports whether a client would rather have Server-Sent Events.
@@ -180,15 +198,57 @@ func (s *Server) getEvents(c echo.Context) error {
 			return inQuery("after", "Want the message_id of an event.")
 		}
 	}
-	var events []store.Event
-	err = s.visit(c, info, func(ctx context.Context, room *session.Room) (err error) {
-		events, err = room.Read(ctx, after, limit)
-		return err
-	})
+	// While the page is put together, its events are there twice.
+	room, err := s.bulk.take(c.Request().Context(), who(c).User, 2*pageBytes)
 	if err != nil {
 		return err
 	}
-	return c.JSONBlob(http.StatusOK, pageOf(events, after, info.Top))
+	defer room.giveBack()
+	page, err := s.readPage(c, info, after, limit)
+	if err != nil {
+		return err
+	}
+	room.resize(int64(len(page)))
+	return c.JSONBlob(http.StatusOK, page)
+}
+
+// readPage reads a page of the log.
+func (s *Server) readPage(c echo.Context, info session.Info, after wire.Position, limit int) (page []byte, err error) {
+	err = s.visit(c, info, func(ctx context.Context, room *session.Room) error {
+		events, err := readUpTo(ctx, room, after, limit)
+		if err == nil {
+			page = pageOf(events, after, info.Top)
+		}
+		return err
+	})
+	return page, err
+}
+
+// readUpTo reads events up to a number and up to [pageBytes], but one at least.
+func readUpTo(ctx context.Context, room *session.Room, after wire.Position, limit int) ([]store.Event, error) {
+	var events []store.Event
+	bytes := 0
+	for want := firstRead; len(events) < limit; {
+		part, err := room.Read(ctx, after, min(want, limit-len(events)))
+		if err != nil && len(events) > 0 {
+			break // who asks for the rest will see
+		}
+		if err != nil || len(part) == 0 {
+			return events, err
+		}
+		for _, e := range part {
+			if bytes += len(e.Frame); bytes > pageBytes && len(events) > 0 {
+				return events, nil
+			}
+			events = append(events, e)
+			after = e.At
+		}
+		want = (pageBytes-bytes)*len(events)/max(bytes, 1) + 1 // by what they were so far
+		if want < 1 {
+			break
+		}
+	}
+	return events, nil
 }
 
 // pageOf puts the frames together as they are in the log, without those that are

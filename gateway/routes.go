@@ -40,6 +40,9 @@ type param struct {
 	name, doc string
 	// many may be there more than once.
 	many bool
+	// most is the largest value of a number from 1 on; 0 means that it is a
+	// text.
+	most int
 }
 
 // content is a body, of a request or of an answer.
@@ -93,10 +96,42 @@ func (s *Server) routes() []route {
 }
 
 var (
-	pageLimit    = param{name: "limit", doc: "How many to show at most."}
+	resumeQuery  = param{name: "resume_from", doc: "The last message_id seen."}
+	clientQuery  = param{name: "client_id", doc: "How the tab names itself."}
 	sessionQuery = param{name: "sessionId", doc: "The session; the caller's latest when absent."}
 	idempotency  = param{name: headerIdempotencyKey, doc: "The same as messageId: what is sent again with the same key has no second effect and the same answer."}
 )
+
+// pageLimit is the limit of a listing.
+func pageLimit(most int) param {
+	return param{name: "limit", doc: "How many to show at most. More than there can be on a page mean as many as there can be.", most: most}
+}
+
+// fileHeaders are those that matter when a file is fetched.
+var fileHeaders = []param{
+	{name: "Range", doc: "Which bytes to send."},
+	{name: "If-Modified-Since", doc: "The Last-Modified of an earlier answer."},
+}
+
+// fileAnswers are those of a file that is fetched, besides the whole.
+func fileAnswers() []answer {
+	file := bytesOf(echo.MIMEOctetStream)
+	return []answer{
+		{status: http.StatusPartialContent, doc: "The range that was asked for.", content: file, headers: []param{{name: "Content-Range", doc: "Which range it is."}}},
+		{status: http.StatusNotModified, doc: "The file has not changed."},
+		{
+			status: http.StatusRequestedRangeNotSatisfiable, doc: "The file does not have that range.", content: problems(),
+			headers: []param{{name: "Content-Range", doc: "How long the file is."}},
+		},
+	}
+}
+
+// problems is the body of what went wrong.
+func problems() *content {
+	c := of(problemForm)
+	c.media = problemType
+	return c
+}
 
 func (s *Server) sessionRoutes() []route {
 	const tag = "sessions"
@@ -105,7 +140,7 @@ func (s *Server) sessionRoutes() []route {
 			method: http.MethodGet, path: "/api/sessions", guard: guardKnown, do: s.listSessions, tag: tag,
 			summary: "List sessions, the one used last first",
 			query: []param{
-				pageLimit,
+				pageLimit(listPage),
 				{name: "after", doc: "The next of the page before."},
 				{name: "user", doc: "Somebody else's sessions; for admins."},
 				{name: "all", doc: "true for everybody's sessions; for admins."},
@@ -172,12 +207,14 @@ func (s *Server) talkRoutes() []route {
 			method: http.MethodGet, path: "/api/sessions/:session/events", guard: guardKnown, do: s.getEvents, tag: tag,
 			summary: "The session's log, page by page or as a stream",
 			detail: "With Accept: text/event-stream it is a stream of Server-Sent Events that begins with session_state and goes on for ever; " +
-				"the id of an event is its message_id, and Last-Event-ID or resume_from continues after it.",
+				"the id of an event is its message_id, and Last-Event-ID or, without that, last_event_id or resume_from continues after it. " +
+				"A page may be shorter than its limit because of its size; it ends where next is.",
 			query: []param{
 				{name: "after", doc: "The message_id to go on after; from the oldest event kept when absent. 410 when the log no longer has it."},
-				pageLimit,
+				pageLimit(eventPage),
 				{name: "monitor", doc: "Only this monitor's events; streams only.", many: true},
 				{name: "resume_from", doc: "The last message_id seen; streams only."},
+				{name: "last_event_id", doc: "The same as Last-Event-ID, for who cannot send headers; streams only."},
 				{name: "client_id", doc: "How the client names itself; streams only."},
 			},
 			headers: []param{{name: "Last-Event-ID", doc: "The last message_id seen; streams only."}},
@@ -190,8 +227,7 @@ func (s *Server) talkRoutes() []route {
 			summary: "WebSocket in the native dialect",
 			detail:  "Subprotocols everdesk.v2 and everdesk.v2.batch. What is said there is in docs/PROTOCOL.md.",
 			query: []param{
-				{name: "client_id", doc: "How the tab names itself."},
-				{name: "resume_from", doc: "The last message_id seen."},
+				clientQuery, resumeQuery,
 				{name: "monitor", doc: "Only this monitor's events.", many: true},
 				{name: "token", doc: "Where tokens in URLs are enabled."},
 			},
@@ -200,7 +236,7 @@ func (s *Server) talkRoutes() []route {
 		{
 			method: http.MethodGet, path: "/ws", guard: guardSocket, do: s.serveDesktop, tag: tag,
 			summary: "WebSocket in the desktop dialect",
-			query:   []param{sessionQuery, {name: "monitorId", doc: "The monitor to subscribe to."}, {name: "token", doc: "The token."}},
+			query:   []param{sessionQuery, clientQuery, resumeQuery, {name: "monitorId", doc: "The monitor to subscribe to."}, {name: "token", doc: "The token."}},
 			answers: []answer{{status: http.StatusSwitchingProtocols, doc: "The socket is open."}},
 		},
 	}
@@ -225,8 +261,9 @@ func (s *Server) fileRoutes() []route {
 		put, post,
 		{
 			method: http.MethodGet, path: "/api/sessions/:session/files/*", guard: guardKnown, do: s.getFile, tag: tag,
-			summary: "Fetch a file", detail: "Ranges are served. Nothing in the file can run on the hub's origin.",
-			answers: ok(http.StatusOK, "The file.", file),
+			summary: "Fetch a file", headers: fileHeaders,
+			detail:  "Nothing in the file can run on the hub's origin: all but pictures, sound, films and plain text comes as bytes to be saved.",
+			answers: append(ok(http.StatusOK, "The file.", file), fileAnswers()...),
 		},
 		{
 			method: http.MethodDelete, path: "/api/sessions/:session/files/*", guard: guardKnown, do: s.deleteFile, tag: tag,
@@ -236,7 +273,8 @@ func (s *Server) fileRoutes() []route {
 			method: http.MethodGet, path: "/api/storage/*", guard: guardKnown, do: s.getStorage, tag: tag,
 			summary: "Fetch a file or list a folder, for the desktop dialect",
 			query:   []param{sessionQuery, {name: "list", doc: "true to list the folder instead."}},
-			answers: []answer{{status: http.StatusOK, doc: "The listing, or the file as it is.", content: of(storageListForm)}},
+			headers: fileHeaders,
+			answers: append(ok(http.StatusOK, "The listing, or the file as it is.", of(storageListForm)), fileAnswers()...),
 		},
 		{
 			method: http.MethodPost, path: "/api/storage/*", guard: guardKnown, do: s.postStorage, tag: tag,
@@ -321,7 +359,7 @@ func (s *Server) peopleRoutes() []route {
 		},
 		{
 			method: http.MethodGet, path: "/api/tokens/keys", guard: guardAdmin, do: s.listKeys, tag: tag,
-			summary: "List API keys", query: []param{pageLimit, {name: "after", doc: "The next of the page before."}},
+			summary: "List API keys", query: []param{pageLimit(listPage), {name: "after", doc: "The next of the page before."}},
 			answers: ok(http.StatusOK, "A page of keys.", of(keyListForm)),
 		},
 		{

@@ -119,6 +119,9 @@ type Server struct {
 	hosts   map[string]bool // in lower case, without ports
 	origins []string        // in lower case
 	refused refusals
+	bulk    bulk
+	// strangers is how much is in the log because of them.
+	strangers cries
 	// description is the API description, made when it is first asked for.
 	description func() []byte
 
@@ -141,6 +144,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 		s.origins = append(s.origins, strings.ToLower(strings.TrimSuffix(o, "/")))
 	}
 	s.doors.init()
+	s.bulk.init()
 	s.echo.HTTPErrorHandler = s.fail
 	s.echo.IPExtractor = extractor(cfg.TrustedProxies)
 	s.echo.Use(s.watch, s.secure, s.admit)

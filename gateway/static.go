@@ -1,10 +1,10 @@
 package gateway
 
 import (
-	"net/http"
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -43,12 +43,17 @@ func mediaType(name string) string {
 }
 
 // isHashed reports whether a build tool has put a hash of the content into the
-// name of a file: such a file never changes.
+// name of a file: such a file never changes. Numbers and sizes, as of icons, are
+// not taken for one.
 func isHashed(name string) bool {
 	stem := strings.TrimSuffix(path.Base(name), path.Ext(name))
 	hash := stem[strings.LastIndexAny(stem, ".-")+1:]
-	return len(hash) >= 8 && len(hash) < len(stem) && strings.ContainsAny(hash, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+	return len(hash) >= 8 && len(hash) < len(stem) && strings.ContainsAny(hash, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") &&
+		!numbers.MatchString(hash)
 }
+
+// numbers matches a number or a width and height.
+var numbers = regexp.MustCompile(`^[0-9]+([xX][0-9]+)?$`)
 
 // static serves the desktop in the configured folder. Paths that are pages of a
 // program in the browser are all served its index.
@@ -83,8 +88,7 @@ func (s *Server) static(c echo.Context) error {
 	if path.Ext(name) != ".html" && isHashed(name) {
 		h.Set(echo.HeaderCacheControl, "public, max-age=31536000, immutable")
 	}
-	http.ServeContent(c.Response(), r, "", info.ModTime(), f)
-	return nil
+	return serveContent(c, info.ModTime(), f)
 }
 
 // openPlain opens a file of a folder, wherever links lead, but not out of it.

@@ -1,0 +1,166 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// furnished is a session of ada whose state has some megabytes.
+func (h *hall) furnished(windows int) wire.SessionID {
+	h.t.Helper()
+	id := h.session("ada")
+	token := h.user("ada")
+	for i := range windows {
+		h.post(at(id, "/actions"), token, fmt.Sprintf(`{"actions":[{"type":"window.create","windowId":"w%d","title":"W",`+
+			`"bounds":{"x":1,"y":2,"w":300,"h":200},"content":{"renderer":"text","data":"%s"}}]}`, i, strings.Repeat("x", 60<<10))).want(http.StatusOK)
+	}
+	return id
+}
+
+// glance asks for something, reads the first line of the answer and then nothing
+// more until the test ends.
+func (h *hall) glance(path, token string) string {
+	h.t.Helper()
+	c, err := h.dial()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { _ = c.Close() })
+	if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", path, h.addr, token); err != nil {
+		h.t.Fatal(err)
+	}
+	line := make([]byte, 12)
+	if _, err := io.ReadFull(c, line); err != nil {
+		h.t.Fatal(err)
+	}
+	return string(line)
+}
+
+// dial comes to the hall with nothing said yet.
+func (h *hall) dial() (net.Conn, error) {
+	if h.street != nil {
+		return h.street.DialContext(h.t.Context(), "", "")
+	}
+	var d net.Dialer
+	return d.DialContext(h.t.Context(), "tcp", h.addr)
+}
+
+// heap is how many bytes are in use after everything else was thrown away.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// Many who read slowly share what they are sent.
+func TestSlowReadersShareASnapshot(t *testing.T) { //nolint:paralleltest // it measures the heap
+	h := newHall(t)
+	id := h.furnished(100) // 6 MiB
+	path := at(id, "/snapshot")
+	h.get(path, h.user("ada")).want(http.StatusOK)
+	before := heap()
+	for i := range 40 {
+		if got := h.glance(path, h.user(fmt.Sprint("user-", i), "admin")); got != "HTTP/1.1 200" {
+			t.Fatalf("reader %d: %s", i, got)
+		}
+	}
+	if grown := int64(heap()) - int64(before); grown > 24<<20 {
+		t.Errorf("40 slow readers of 6 MiB hold %d MiB", grown>>20)
+	}
+}
+
+// Who makes the hub encode one large answer after another without reading any
+// is told to wait, and takes nothing from others.
+func TestLargeAnswersAreFew(t *testing.T) { //nolint:paralleltest // it measures the heap
+	synctest.Test(t, func(t *testing.T) {
+		h := inBubble(t)
+		id := h.furnished(60)
+		eve := h.user("eve", "admin")
+		before := heap()
+		glance := func(i int, path string) string {
+			h.post(at(id, "/actions"), h.user("ada"), raised(fmt.Sprint("app-", i))).want(http.StatusOK)
+			return h.glance(at(id, path), eve)
+		}
+		n := 0
+		for glance(n, "/snapshot") == "HTTP/1.1 200" {
+			if n++; n > 10 {
+				t.Fatal("no end")
+			}
+		}
+		h.get(at(id, "/snapshot"), eve).problem(http.StatusServiceUnavailable, wire.CodeRateLimited)
+		h.get(at(id, "/snapshot"), h.user("ada")).want(http.StatusOK)
+		h.get(at(id, "/events"), h.user("ada")).want(http.StatusOK)
+		answers := map[string]int{}
+		for i := range 30 {
+			answers[glance(i, "/snapshot")]++
+			answers[glance(i, "/events?limit=1000&after=0-0")]++
+		}
+		if grown := int64(heap()) - int64(before); grown > 48<<20 {
+			t.Errorf("60 unread answers hold %d MiB", grown>>20)
+		}
+		if answers["HTTP/1.1 200"] == 0 || answers["HTTP/1.1 503"] == 0 || len(answers) != 2 {
+			t.Errorf("answers %v", answers)
+		}
+	})
+}
+
+// A page of the log is bounded by its bytes, and the pages together are the log.
+func TestPagesHaveBytes(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id := h.furnished(40)
+	h.post(at(id, "/actions"), ada, raised("mail")).want(http.StatusOK)
+	pages, created := 0, 0
+	for after := "0-0"; ; pages++ {
+		got := h.get(at(id, "/events?limit=1000&after=", after), ada).want(http.StatusOK)
+		if len(got.body) > 1<<20+256 {
+			t.Fatalf("a page of %d bytes", len(got.body))
+		}
+		var page eventsPage
+		if err := json.Unmarshal(got.body, &page); err != nil {
+			t.Fatal(err)
+		}
+		for _, frame := range page.Events {
+			created += strings.Count(string(frame), `"window.create"`)
+		}
+		if after = page.Next.String(); page.Next.Compare(page.Top) >= 0 {
+			break
+		}
+		if len(page.Events) == 0 {
+			t.Fatal("an empty page before the end")
+		}
+	}
+	if created != 40 || pages < 2 {
+		t.Errorf("%d of 40 windows on %d pages", created, pages+1)
+	}
+}
+
+func TestReadsAreCounted(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, func(p *plan) { p.quota.Off, p.quota.Reads = false, 10 })
+	ada := h.user("ada")
+	var last reply
+	for range 11 {
+		if last = h.get("/api/me", ada); last.status != http.StatusOK {
+			break
+		}
+	}
+	if p := last.problem(http.StatusTooManyRequests, wire.CodeRateLimited); p.RetryAfterMS <= 0 {
+		t.Errorf("problem %+v", p)
+	}
+	h.get("/api/me", h.user("bob")).want(http.StatusOK)
+	// Reading much does not keep anybody from doing something.
+	h.post("/api/sessions", ada, "").want(http.StatusCreated)
+}

@@ -1,0 +1,171 @@
+package gateway_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// errorLines is how often the log cries.
+func (h *hall) errorLines() int { return strings.Count(h.log.String(), "level=ERROR") }
+
+// blurt sends what no HTTP client would and returns the whole answer.
+func (h *hall) blurt(request string, hangUp bool) string {
+	h.t.Helper()
+	c, err := h.dial()
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, strings.ReplaceAll(request, "HOST", h.addr)); err != nil {
+		h.t.Fatal(err)
+	}
+	if half, ok := c.(*net.TCPConn); ok && hangUp {
+		if err := half.CloseWrite(); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	answer, err := io.ReadAll(c)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return string(answer)
+}
+
+// A body that breaks off is a mistake of the client, and no news.
+func TestBrokenBodies(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	id := h.session("ada")
+	bearer := "Authorization: Bearer " + h.user("ada") + "\r\n"
+	for name, tt := range map[string]string{
+		"broken chunk": "POST /api/login HTTP/1.1\r\nHost: HOST\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+		"too short":    "POST /api/login HTTP/1.1\r\nHost: HOST\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{}",
+		"broken file":  "PUT " + at(id, "/files/a") + " HTTP/1.1\r\nHost: HOST\r\n" + bearer + "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+		"short file":   "PUT " + at(id, "/files/a") + " HTTP/1.1\r\nHost: HOST\r\n" + bearer + "Content-Length: 100\r\n\r\nx",
+	} {
+		if got := h.blurt(tt, true); !strings.HasPrefix(got, "HTTP/1.1 400 ") || !strings.Contains(got, `"code":1003`) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if n := h.errorLines(); n != 0 {
+		t.Errorf("%d errors in the log", n)
+	}
+}
+
+func TestBodiesThatNeverEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := inBubble(t)
+		id := h.session("ada")
+		bearer := "Authorization: Bearer " + h.user("ada") + "\r\n"
+		for name, tt := range map[string]string{
+			"login": "POST /api/login HTTP/1.1\r\nHost: HOST\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+			"file":  "PUT " + at(id, "/files/a") + " HTTP/1.1\r\nHost: HOST\r\n" + bearer + "Content-Length: 100\r\n\r\nx",
+		} {
+			if got := h.blurt(tt, false); !strings.HasPrefix(got, "HTTP/1.1 408 ") || !strings.Contains(got, `"code":1002`) {
+				t.Errorf("%s: %s", name, got)
+			}
+		}
+		if n := h.errorLines(); n != 0 {
+			t.Errorf("%d errors in the log", n)
+		}
+	})
+}
+
+// Who hangs up while an answer is sent is no error of the hub.
+func TestAnswersNobodyReads(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := inBubble(t)
+		id := h.furnished(3)
+		c, err := h.dial()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", at(id, "/snapshot"), h.addr, h.user("ada"))
+		if _, err := io.ReadFull(c, make([]byte, 100)); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if n := h.errorLines(); n != 0 {
+			t.Errorf("%d errors in the log", n)
+		}
+	})
+}
+
+// Names that take a file for a folder are not there.
+func TestFilesTakenForFolders(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id := h.session("ada")
+	h.rest(http.MethodPut, at(id, "/files/x"), request{token: ada, body: "x"}).want(http.StatusCreated)
+	h.get(at(id, "/files/x/y"), ada).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.rest(http.MethodDelete, at(id, "/files/x/y"), request{token: ada}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.get(at(id, "/files?folder=x"), ada).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.get("/api/storage/x?list=true&sessionId="+string(id), ada).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.rest(http.MethodPut, at(id, "/files/x/y"), request{token: ada, body: "x"}).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	if n := h.errorLines(); n != 0 {
+		t.Errorf("%d errors in the log", n)
+	}
+}
+
+// awayStore is a store that cannot find its documents, or only those of users.
+type awayStore struct {
+	engine
+	all, settings *atomic.Bool
+}
+
+func (s awayStore) Get(ctx context.Context, collection, name string) (store.Document, error) {
+	if s.all.Load() || s.settings.Load() && collection == "settings" {
+		return store.Document{}, fmt.Errorf("get a document: %w", store.ErrUnavailable)
+	}
+	return s.engine.Get(ctx, collection, name)
+}
+
+// Strangers cannot fill the log while the store is away, nor drown what users
+// meet.
+func TestStrangersDoNotFillTheLog(t *testing.T) {
+	t.Parallel()
+	var all, settings atomic.Bool
+	h := newHall(t, func(p *plan) {
+		p.store = func(log *slog.Logger) (engine, error) {
+			s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
+			return awayStore{s, &all, &settings}, err
+		}
+	})
+	key, err := h.people.NewKey(t.Context(), auth.Identity{User: "ada"}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all.Store(true)
+	for range 60 {
+		h.rest(http.MethodGet, "/api/me", request{header: header("X-API-Key", key)}).problem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
+	}
+	if n := h.errorLines(); n == 0 || n > 30 {
+		t.Errorf("60 requests of strangers made %d errors in the log", n)
+	}
+	all.Store(false)
+	settings.Store(true)
+	before := h.errorLines()
+	h.get("/api/settings", h.user("ada")).problem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
+	if h.errorLines() != before+1 {
+		t.Error("what a user met is not in the log")
+	}
+}
