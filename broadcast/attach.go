@@ -32,6 +32,9 @@ func (c *Center) Attach(ctx context.Context, cfg TabConfig) (*Tab, error) {
 	if err != nil {
 		t.mu.Unlock()
 		t.Detach()
+		// Whoever gave it up has ended all writing, but the caller may have
+		// something to say.
+		_ = t.conn.SetWriteDeadline(time.Time{}) // the caller's write meets the same error
 		return nil, fmt.Errorf("greet a tab of %s: %w", c.session, err)
 	}
 	t.rest, t.at = g.data, g.at

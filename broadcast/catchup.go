@@ -41,7 +41,8 @@ func (t *Tab) catchUp(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for t.load(ctx, b, &now) {
-		buf := t.rest
+		// In pieces, so that it can be seen how they leave.
+		buf := t.rest[:min(len(t.rest), heldLimit)]
 		err := t.conn.SetWriteDeadline(time.Now().Add(c.cfg.WriteTimeout / 2))
 		n := 0
 		if err == nil {
@@ -49,11 +50,12 @@ func (t *Tab) catchUp(ctx context.Context) {
 			n, err = t.conn.Write(buf)
 			t.mu.Lock()
 		}
-		t.rest = buf[n:]
+		t.rest = t.rest[n:]
+		t.moves.sent += int64(n)
 		switch {
 		case err == nil:
 			waits = patience{}
-			if now != nil {
+			if now != nil && len(t.rest) == 0 {
 				close(now.done)
 				t.hangUp(now.frames)
 				now = nil
@@ -65,7 +67,9 @@ func (t *Tab) catchUp(ctx context.Context) {
 			t.giveUp(wire.CloseTooSlow, "takes nothing")
 		}
 	}
-	t.rest = slices.Clone(t.rest) // it may lie in the batch
+	if cap(b.buf) <= pooledLimit {
+		t.rest = slices.Clone(t.rest) // it may lie in the batch, which others will use
+	}
 	if !t.gone {
 		t.rest = nil
 		_ = t.conn.SetWriteDeadline(time.Time{}) // a closed connection has said so to Write
@@ -80,6 +84,7 @@ func (t *Tab) load(ctx context.Context, b *batch, now **control) bool {
 		if len(t.rest) > 0 {
 			return true
 		}
+		ripe := t.ripe(t.at)
 		switch {
 		case t.control != nil && (len(t.own) == 0 || !isClose(t.control.frames)): // what explains a close comes before it
 			*now = t.control
@@ -87,6 +92,11 @@ func (t *Tab) load(ctx context.Context, b *batch, now **control) bool {
 			t.rest, (*now).begun = (*now).frames, true
 		case len(t.own) > 0:
 			t.rest, t.own = t.own, nil
+		case ripe > 0:
+			t.rest = t.due[0].frame
+			if t.due = t.due[1:]; len(t.due) == 0 {
+				t.due = nil
+			}
 		case t.fresh != "":
 			t.refresh(ctx)
 		default:
@@ -96,7 +106,14 @@ func (t *Tab) load(ctx context.Context, b *batch, now **control) bool {
 			case foundBytes:
 				t.rest, t.at = b.data, b.at
 			case foundGap:
-				t.readOn(ctx, b)
+				if t.ring.form != FormDesktop {
+					t.readOn(ctx, b)
+					break
+				}
+				// That dialect has whole texts, which pages of the log
+				// do not, and knows no resuming.
+				t.fresh = wire.SnapshotTooMany
+				t.asked++
 			}
 		}
 	}

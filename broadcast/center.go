@@ -224,7 +224,7 @@ func (c *Center) answer(e *Event) {
 	if t := c.byID[to]; t != nil {
 		frame := appendPrivate(nil, t.ring.form, wire.Event{Session: c.session, Time: e.Time, Data: data})
 		t.mu.Lock()
-		t.queue(frame)
+		t.queueAfter(e.At, frame)
 		t.mu.Unlock()
 	}
 }

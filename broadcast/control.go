@@ -1,8 +1,8 @@
 package broadcast
 
 import (
+	"net"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/everdesk/everdesk/wire"
@@ -32,6 +32,9 @@ func (t *Tab) WriteControl(frames []byte) (int, error) {
 			frames = nil // what is left of them is in rest
 		case controlLeft:
 		}
+	}
+	if t.hung {
+		return 0, net.ErrClosed // nothing may follow our close frame
 	}
 	if t.gone {
 		deadline = time.Now().Add(min(farewell, t.center.cfg.WriteTimeout))
@@ -106,21 +109,26 @@ func (t *Tab) writeAlone(frames []byte, size int, deadline time.Time) (int, erro
 			return 0, err
 		}
 		if n == len(frames) {
+			t.moves.sent += int64(n)
 			t.hangUp(frames)
 			return size, nil
 		}
+		t.moves.sent += int64(n)
 		left = frames[n:]
 	}
 	t.acquire()
-	out := slices.Concat(t.rest, left)
 	err := t.conn.SetWriteDeadline(deadline)
-	n := 0
-	t.mu.Unlock()
-	if err == nil {
+	for _, out := range [][]byte{t.rest, left} {
+		if err != nil || len(out) == 0 {
+			continue
+		}
+		t.mu.Unlock()
+		var n int
 		n, err = t.conn.Write(out)
+		t.mu.Lock()
+		t.moves.sent += int64(n)
+		t.rest = out[n:]
 	}
-	t.mu.Lock()
-	t.rest = out[n:]
 	_ = t.conn.SetWriteDeadline(time.Time{}) // a closed connection has said so to Write
 	t.release()
 	if err != nil {
@@ -140,7 +148,7 @@ func (t *Tab) writeAlone(frames []byte, size int, deadline time.Time) (int, erro
 // t.mu.
 func (t *Tab) hangUp(frames []byte) {
 	if isClose(frames) {
-		t.gone = true
+		t.gone, t.hung = true, true
 	}
 }
 

@@ -290,7 +290,7 @@ func TestConnectionThatBroke(t *testing.T) {
 		b.show(title(1))
 		select {
 		case got := <-c.closed:
-			if got.code != wire.CloseGoingAway {
+			if got.code != wire.CloseInternal {
 				t.Errorf("closed with %v", got)
 			}
 			return

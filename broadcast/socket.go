@@ -9,10 +9,11 @@ import (
 )
 
 // batchLimit is about how much one write takes at most, heldLimit how much is
-// held for a tab whose socket is full.
+// held for a tab whose socket is full. Buffers up to pooledLimit are used again.
 const (
-	batchLimit = 256 << 10
-	heldLimit  = 64 << 10
+	batchLimit  = 256 << 10
+	heldLimit   = 64 << 10
+	pooledLimit = 2 * heldLimit
 )
 
 // flusher is what writing without waiting needs besides the tab. It is used by
@@ -94,6 +95,34 @@ func (p *patience) lost(raw syscall.RawConn, taken int) bool {
 	}
 	p.queued, p.asked = queued, true
 	return false
+}
+
+// moves is whether what was written to a socket arrives. An answer to a ping
+// that is behind a large frame cannot be expected before the frame is through.
+type moves struct {
+	sent int64 // written so far
+	left int64 // of that, known to have arrived
+	at   int64 // when that was seen to grow while more was on its way
+	busy bool  // more was, when it was looked at last
+}
+
+// Moving reports whether a socket that is behind was seen to take something
+// within a time. It is asked now and then when the client is silent.
+func (t *Tab) Moving(within time.Duration) bool {
+	queued, _ := unsent(t.raw)
+	now := time.Now().UnixNano()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	m := &t.moves
+	was := m.busy
+	m.busy = t.owner != nil || queued > 0
+	if left := m.sent - int64(queued); left > m.left {
+		m.left = left
+		if was || m.busy {
+			m.at = now
+		}
+	}
+	return m.at > 0 && now-m.at < int64(within)
 }
 
 func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

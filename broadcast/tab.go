@@ -61,15 +61,24 @@ type Tab struct {
 	at     wire.Position // everything up to it is written, or in rest
 	rest   []byte        // goes before everything else
 	own    []byte        // whole frames for this tab alone
+	due    []due         // likewise, for later
 	// owner is closed when the goroutine that may wait has ended. Without
-	// one, rest, own, control and fresh are empty, or the tab is gone.
+	// one, rest, own, due, control and fresh are empty, or the tab is gone.
 	owner   chan struct{}
 	cancel  context.CancelFunc // ends what the owner waits for besides the socket
 	control *control           // whole frames of the WebSocket library
 	fresh   wire.SnapshotReason
 	asked   uint32 // counts the wishes for a snapshot
 	gone    bool
+	hung    bool         // our close frame was written
 	lost    [2]time.Time // when its place was lost lately
+	moves   moves
+}
+
+// due is a frame that may not come before an event.
+type due struct {
+	at    wire.Position
+	frame []byte
 }
 
 // control is frames of the WebSocket library on their way.
@@ -94,17 +103,14 @@ func (t *Tab) flush(f *flusher, page *chunk) {
 		return
 	}
 	for {
-		if len(t.rest) > heldLimit {
-			f.batch.drop()
-			if !t.give(f) {
-				return
-			}
+		if len(t.rest) > heldLimit && !t.giveRest(f) {
+			return
 		}
 		b := &f.batch
 		if !b.fits(t.ring, t.at, t.filter) {
 			switch b.take(t.ring, t.at, t.filter, batchLimit, false) {
 			case foundNothing:
-				if len(t.rest)+len(t.own) > 0 {
+				if len(t.rest)+len(t.own)+len(t.due) > 0 {
 					t.give(f)
 				}
 				return
@@ -130,11 +136,18 @@ func (t *Tab) flush(f *flusher, page *chunk) {
 // reports whether the socket took it all.
 func (t *Tab) give(f *flusher) bool {
 	b := &f.batch
-	data := b.data
-	if len(t.rest)+len(t.own) > 0 {
+	data, after := b.data, t.at
+	if len(b.chunks) > 0 {
+		after = b.at
+	}
+	ripe := t.ripe(after)
+	if len(t.rest)+len(t.own)+ripe > 0 {
 		f.joint = append(f.joint[:0], t.rest...)
 		f.joint = append(f.joint, b.data...)
 		f.joint = append(f.joint, t.own...)
+		for _, d := range t.due[:ripe] {
+			f.joint = append(f.joint, d.frame...)
+		}
 		data = f.joint
 	}
 	n := 0
@@ -144,37 +157,55 @@ func (t *Tab) give(f *flusher) bool {
 			t.broken(err)
 			return false
 		}
+		t.moves.sent += int64(n)
 	}
-	if n == len(data) {
-		t.rest, t.own = nil, nil
-		if len(b.chunks) > 0 {
-			t.at = b.at
+	own := len(t.rest) + len(b.data) // where it begins
+	switch {
+	case n >= own:
+		t.rest, t.own, t.at = slices.Clone(data[n:]), nil, after
+		t.due = t.due[ripe:]
+		if len(t.due) == 0 {
+			t.due = nil
 		}
-		return true
-	}
-	if n < len(t.rest) {
+	case n < len(t.rest):
 		t.rest = t.rest[n:]
+	default:
+		t.at, t.rest = b.cut(n - len(t.rest))
+	}
+	if n < len(data) {
 		t.start()
+	}
+	return n == len(data)
+}
+
+// giveRest is give for a rest that is too large to be copied.
+func (t *Tab) giveRest(f *flusher) bool {
+	n, err := f.write(t.raw, t.rest)
+	if err != nil {
+		t.broken(err)
 		return false
 	}
-	n -= len(t.rest)
-	t.rest = nil
-	switch {
-	case n < len(b.data):
-		t.at, t.rest = b.cut(n)
-	default:
-		t.rest, t.own = slices.Clone(t.own[n-len(b.data):]), nil
-		if len(b.chunks) > 0 {
-			t.at = b.at
-		}
+	t.moves.sent += int64(n)
+	if t.rest = t.rest[n:]; len(t.rest) == 0 {
+		t.rest = nil
+		return true
 	}
 	t.start()
 	return false
 }
 
+// ripe is how many frames may be written after an event. The caller has t.mu.
+func (t *Tab) ripe(at wire.Position) int {
+	n := 0
+	for n < len(t.due) && t.due[n].at.Compare(at) <= 0 {
+		n++
+	}
+	return n
+}
+
 // pending reports whether there is something to write. The caller has t.mu.
 func (t *Tab) pending() bool {
-	if len(t.rest)+len(t.own) > 0 || t.control != nil || t.fresh != "" {
+	if len(t.rest)+len(t.own)+len(t.due) > 0 || t.control != nil || t.fresh != "" {
 		return true
 	}
 	t.ring.mu.Lock()
@@ -208,6 +239,22 @@ func (t *Tab) queue(frame []byte) {
 		t.giveUp(wire.CloseTooSlow, "does not take its answers")
 	default:
 		t.own = append(t.own, frame...)
+	}
+}
+
+// queueAfter is queue for what must not be seen before an event. Calls come in
+// the order of the events.
+func (t *Tab) queueAfter(at wire.Position, frame []byte) {
+	held := len(t.own)
+	for _, d := range t.due {
+		held += len(d.frame)
+	}
+	switch {
+	case t.gone:
+	case held > 0 && held+len(frame) > heldLimit:
+		t.giveUp(wire.CloseTooSlow, "does not take its answers")
+	default:
+		t.due = append(t.due, due{at, frame})
 	}
 }
 
@@ -268,7 +315,7 @@ func (t *Tab) giveUp(code wire.CloseCode, reason string) {
 func (t *Tab) broken(err error) {
 	t.center.cfg.Logger.Debug("connection is broken", "session", t.center.session,
 		"connection", t.who.ConnectionID, "error", err)
-	t.giveUp(wire.CloseGoingAway, "connection is broken")
+	t.giveUp(wire.CloseInternal, "connection is broken")
 }
 
 // interrupt ends what the owner waits for. The caller has t.mu and has set gone.

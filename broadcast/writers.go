@@ -198,7 +198,7 @@ func (w *Writers) borrow() *batch {
 
 func (w *Writers) giveBack(b *batch) {
 	b.drop()
-	if cap(b.buf) <= 2*heldLimit {
+	if cap(b.buf) <= pooledLimit {
 		w.batches.Put(b)
 	}
 }

@@ -1,0 +1,178 @@
+package broadcast_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// An answer names an event; a tab that is behind has that event first.
+func TestAnswersComeAfterTheirEvents(t *testing.T) {
+	t.Parallel()
+	for name, form := range map[string]broadcast.Form{"native": broadcast.FormNative, "batch": broadcast.FormBatch} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, broadcast.Config{RingEvents: 500})
+			server, client := tcpPair(t)
+			narrow(t, server, client)
+			c := b.attachTo(server, client, broadcast.TabConfig{Form: form, Who: who("me")})
+			c.greeting()
+			const emits = 30
+			for i := range emits {
+				for range 30 {
+					b.show(titles(5)...)
+				}
+				b.show(title(i), wire.Actions{By: "me", MessageID: "m", Actions: []wire.Action{wire.RefreshApps{}}})
+			}
+			var seen wire.Position
+			for answers := 0; answers < emits; {
+				e := c.next()
+				if !e.At.IsZero() {
+					seen = e.At
+				}
+				if p, ok := e.Data.(wire.Emitted); ok {
+					answers++
+					if seen.Compare(p.At) < 0 {
+						t.Fatalf("EMITTED of %v came after only %v", p.At, seen)
+					}
+				}
+			}
+		})
+	}
+}
+
+// blocked is a source whose snapshots wait.
+type blocked struct {
+	*memory
+	asked, gate chan struct{}
+}
+
+func (s *blocked) Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.SessionState, error) {
+	close(s.asked)
+	select {
+	case <-s.gate:
+	case <-ctx.Done():
+	}
+	return s.memory.Snapshot(ctx, monitors)
+}
+
+// What could not be greeted can still be told why.
+func TestCloseDuringAttach(t *testing.T) {
+	t.Parallel()
+	src := &blocked{&memory{}, make(chan struct{}), make(chan struct{})}
+	c := broadcast.NewCenter(broadcast.Config{}, session, wire.Position{}, src)
+	server, client := tcpPair(t)
+	defer server.Close()
+	defer client.Close()
+	done := make(chan error)
+	go func() {
+		_, err := c.Attach(t.Context(), broadcast.TabConfig{Conn: server})
+		done <- err
+	}()
+	<-src.asked
+	c.Close(wire.CloseExpired, "deleted")
+	close(src.gate)
+	if err := <-done; !errors.Is(err, broadcast.ErrClosed) {
+		t.Errorf("Attach: %v", err)
+	}
+	c.Wait()
+	if _, err := server.Write([]byte("the refusal")); err != nil {
+		t.Errorf("write after Attach: %v", err)
+	}
+}
+
+// A ping that is late finds the connection closed.
+func TestPingAfterACloseFrame(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, broadcast.Config{})
+		c := b.pipe()
+		late := make(chan error, 2)
+		closed := make(chan error)
+		go func() {
+			_, err := c.WriteControl([]byte{0x88, 0})
+			closed <- err
+		}()
+		synctest.Wait() // it waits for the greeting
+		go func() {
+			_, err := c.WriteControl([]byte{0x89, 0}) // behind it
+			late <- err
+		}()
+		synctest.Wait()
+		c.greeting()
+		if op, _, err := readFrame(c.in); op != 8 || err != nil {
+			t.Fatalf("got %d, %v", op, err)
+		}
+		if err := <-closed; err != nil {
+			t.Error(err)
+		}
+		go func() {
+			_, err := c.WriteControl([]byte{0x89, 0})
+			late <- err
+		}()
+		for range 2 {
+			if err := <-late; !errors.Is(err, net.ErrClosed) {
+				t.Errorf("ping: %v", err)
+			}
+		}
+		c.server.Close()
+		if rest, err := io.ReadAll(c.in); len(rest) != 0 || err != nil {
+			t.Errorf("got %x, %v", rest, err)
+		}
+	})
+}
+
+// While a large frame is on its way a tab moves, as long as it is taken.
+func TestMoving(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, broadcast.Config{WriteTimeout: 10 * time.Second})
+		b.src.state.RecentMessages = []wire.UIRow{{Type: wire.RowSay, Say: wire.SayText, Text: strings.Repeat("x", 3<<20)}}
+		c := b.pipe()
+		if c.Moving(time.Minute) {
+			t.Error("it moves before anything is taken")
+		}
+		piece := make([]byte, 100_000)
+		for range 20 {
+			if _, err := io.ReadFull(c.Conn, piece); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * time.Second)
+			if !c.Moving(2 * time.Second) {
+				t.Error("it does not move")
+			}
+		}
+		time.Sleep(6 * time.Second)
+		c.Moving(0) // the last of it is noticed late
+		time.Sleep(4 * time.Second)
+		if c.Moving(3 * time.Second) {
+			t.Error("it moves although nothing is taken")
+		}
+	})
+}
+
+// A silent client whose socket takes everything does not move.
+func TestIdleTabsDoNotMove(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, broadcast.Config{})
+		c := b.pipe()
+		c.greeting()
+		for range 3 {
+			c.Send(wire.Event{Data: wire.Ping{}})
+			c.next()
+			synctest.Wait()
+			if c.Moving(time.Hour) {
+				t.Error("it moves")
+			}
+		}
+	})
+}
