@@ -118,7 +118,8 @@ func (c *conn) look(tick int64, now time.Time) {
 	if c.tab.Load() == nil {
 		return // it has a deadline of its own
 	}
-	if c.door != doorSSE && tick-c.seen.Load() > c.s.ticksOf(c.s.cfg.Heartbeat+c.s.cfg.Patience.Pong) {
+	if c.door != doorSSE && tick-c.seen.Load() > c.s.ticksOf(c.s.cfg.Heartbeat+c.s.cfg.Patience.Pong) &&
+		!c.tab.Load().Moving(c.s.cfg.Patience.Pong) { // its pong may be behind a large frame
 		c.notify(wire.CodeConnectionTimeout.Notice(""))
 		c.drop(wire.CloseTooSlow, "no answer to a ping")
 		return
