@@ -40,7 +40,7 @@ func (a access) may(p wire.ClientPayload) bool {
 }
 
 // identify says who sends a request, by its Authorization header, its cookie or,
-// where that is enabled, its query. The error is an [*auth.Error] or the store's.
+// where that is enabled and it opens a stream, its query. The error is an [*auth.Error] or the store's.
 func (s *Server) identify(c echo.Context) (auth.Identity, error) {
 	r := c.Request()
 	if who, ok := s.auth.Anonymous(); ok {
@@ -56,16 +56,39 @@ func (s *Server) identify(c echo.Context) (auth.Identity, error) {
 	if key := r.Header.Get(headerAPIKey); key != "" {
 		return s.auth.APIKey(r.Context(), key)
 	}
-	if s.cfg.QueryTokens {
+	if s.cfg.QueryTokens && streams(c) {
 		if token := c.QueryParam("token"); token != "" {
 			return s.auth.Bearer(r.Context(), token)
 		}
 	}
 	if value := s.cookie(c); value != "" {
-		return s.auth.Cookie(r.Context(), value)
+		who, err := s.auth.Cookie(r.Context(), value)
+		if who.Prolonged {
+			s.setCookie(c, value, who.Expires) // or the browser would forget it
+		}
+		return who, err
 	}
 	return auth.Identity{}, &auth.Error{Code: wire.CodeAuthRequired, Reason: "Sign in first."}
 }
+
+// streams reports whether a request opens a socket or a stream of events, where
+// browsers cannot send a header.
+func streams(c echo.Context) bool {
+	switch c.Path() {
+	case pathNative, pathDesktop:
+		return isUpgrade(c.Request())
+	case pathEvents:
+		return wantsStream(c.Request())
+	}
+	return false
+}
+
+// The routes that stream.
+const (
+	pathNative  = "/ws/:session"
+	pathDesktop = "/ws"
+	pathEvents  = "/api/sessions/:session/events"
+)
 
 // accessTo says what somebody may do in a session. A session that is not there
 // and one they may not even see are the same error, [wire.CodeSessionNotFound].

@@ -80,6 +80,7 @@ type conn struct {
 
 	// What follows is guarded by doors.mu.
 	slot, index int
+	seated      bool // it is counted for its user
 }
 
 // ending is how a connection ends when it is not the client who ends it.

@@ -26,7 +26,7 @@ type Patience struct {
 	// another. It defaults to 1 min.
 	Refresh time.Duration
 	// Recheck is how often it is looked up whether somebody still may do what
-	// they do. It defaults to 1 min.
+	// they do, in case another replica changed it. It defaults to 1 min.
 	Recheck time.Duration
 	// Close is how long a client may take to answer a close. It defaults to 5 s,
 	// which is also the most.
@@ -47,8 +47,14 @@ const (
 	// slot, by chance, so that its first beat comes after a random part of the
 	// interval and the beats of all are spread.
 	wheelSlots = 30
-	// looks is how often in a heartbeat a connection is looked at.
+	// looks is how often in a round of the wheel a connection is looked at.
 	looks = 3
+	// watchEvery is the longest time between two turns of the wheel for what
+	// does not depend on the heartbeat: when credentials end and when rights
+	// are looked up again.
+	watchEvery = time.Second
+	// sweeps is after how many of those turns all credentials were looked at.
+	sweeps = 3
 	// closeGroup is how many connections are closed at a time.
 	closeGroup = 128
 )
@@ -62,14 +68,18 @@ type doors struct {
 	ctx    context.Context //nolint:containedctx // it is the life of the goroutines
 	stop   context.CancelFunc
 	wg     sync.WaitGroup
-	births chan struct{} // held by who may make a session for a user that has none
-	gulps  sync.Pool     // of *[gulpBytes]byte
-	frames sync.Pool     // of *[]byte
+	gulps  sync.Pool // of *[gulpBytes]byte
+	frames sync.Pool // of *[]byte
 
 	// ticks counts the turns of the wheel. It is the clock that silence is
 	// measured by: when the process stands still, so does it.
 	ticks    atomic.Int64
 	checking atomic.Bool
+	// rights counts the changes of who may do what that were made here, for
+	// connections that are on their way in meanwhile. granting is held while
+	// somebody's access is written down together with whose it is.
+	rights   atomic.Uint64
+	granting sync.Mutex
 
 	// arrived counts the connections that ever came.
 	arrived atomic.Uint64
@@ -79,6 +89,7 @@ type doors struct {
 	closed bool
 	wheel  [wheelSlots][]*conn
 	left   map[string]leaving // who signed out lately, by user
+	seats  map[string]int     // how many connections are greeted or about to be, by user
 }
 
 // leaving is a sign-out.
@@ -115,8 +126,7 @@ func (d *doors) leftSince(who *auth.Identity, known time.Time) bool {
 
 func (d *doors) init() {
 	d.ctx, d.stop = context.WithCancel(context.Background())
-	d.births = make(chan struct{}, 1)
-	d.left = map[string]leaving{}
+	d.left, d.seats = map[string]leaving{}, map[string]int{}
 	d.gulps.New = func() any { return new([gulpBytes]byte) }
 	d.frames.New = func() any { return new(make([]byte, 0, frameRoom)) }
 }
@@ -142,9 +152,37 @@ func (d *doors) came(s *Server, c *conn, hello func(context.Context) bool) bool 
 	return true
 }
 
+// hasRoom reports whether a user may open another connection. Negative means any
+// number.
+func (d *doors) hasRoom(user string, most int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return most < 0 || d.seats[user] < most
+}
+
+// seat counts a connection for its user until it is gone, unless there are too
+// many.
+func (d *doors) seat(c *conn, most int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	user := c.who.Load().User
+	if most >= 0 && d.seats[user] >= most {
+		return false
+	}
+	d.seats[user]++
+	c.seated = true
+	return true
+}
+
 // gone removes a connection.
 func (d *doors) gone(c *conn) {
 	d.mu.Lock()
+	if c.seated {
+		user := c.who.Load().User // which new credentials do not change
+		if d.seats[user]--; d.seats[user] == 0 {
+			delete(d.seats, user)
+		}
+	}
 	slot := d.wheel[c.slot]
 	last := len(slot) - 1
 	slot[c.index] = slot[last]
@@ -173,7 +211,8 @@ func (d *doors) all() []*conn {
 }
 
 // dismiss tells all clients to go elsewhere, closes their connections and waits
-// until they are gone. When ctx ends it does not wait for goodbyes.
+// until they are gone. When ctx ends it does not wait for goodbyes, beyond a moment
+// for those who would say it.
 func (s *Server) dismiss(ctx context.Context) {
 	d := &s.doors
 	d.mu.Lock()
@@ -196,6 +235,8 @@ func (s *Server) dismiss(ctx context.Context) {
 		}
 		s.await(ctx, &left, s.cfg.DrainGrace)
 	}
+	ctx, cancel := atLeast(ctx, farewell)
+	defer cancel()
 	d.stop()
 	if !s.await(ctx, &d.wg, 2*s.cfg.Patience.Close) {
 		for _, c := range d.all() {
@@ -203,6 +244,17 @@ func (s *Server) dismiss(ctx context.Context) {
 		}
 		d.wg.Wait()
 	}
+}
+
+// farewell is how long clients have to hear that the hub is going, however late it
+// is.
+const farewell = 500 * time.Millisecond
+
+// atLeast is a context that ends with another, but not before some time has passed.
+func atLeast(ctx context.Context, least time.Duration) (context.Context, context.CancelFunc) {
+	lasting, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	timer := time.AfterFunc(least, func() { context.AfterFunc(ctx, cancel) })
+	return lasting, func() { timer.Stop(); cancel() }
 }
 
 // await waits for a group, but neither longer than patience nor than ctx. It

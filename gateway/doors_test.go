@@ -146,20 +146,20 @@ func TestDesktopFindsItsSession(t *testing.T) {
 		}
 	}
 	// The one changed last is taken.
-	x := h.desktop("?sessionId=ses-named", v)
-	if got := next[wire.ConnectionStatus](x); got.SessionID != "ses-named" {
+	named := h.session("ann")
+	x := h.desktop("?sessionId="+string(named), v)
+	if got := next[wire.ConnectionStatus](x); got.SessionID != named {
 		t.Errorf("a named session became %+v", got)
 	}
 	x.text(`{"type":"SUBSCRIBE_MONITOR","monitorId":"monitor-1"}`)
 	x.text(`{"type":"USER_MESSAGE","messageId":"m-1","content":"hello","monitorId":"monitor-0"}`)
 	next[wire.Actions](x) // the refusal, as a toast
-	if got := next[wire.ConnectionStatus](h.desktop("", v)); got.SessionID != "ses-named" {
-		t.Errorf("the latest session is ses-named, got %+v", got)
+	if got := next[wire.ConnectionStatus](h.desktop("", v)); got.SessionID != named {
+		t.Errorf("the latest session is %s, got %+v", named, got)
 	}
-	// Others neither get it nor learn of it.
-	h.refused("/ws?sessionId=ses-named", visit{token: h.token("bob", time.Minute)}, http.StatusNotFound, wire.CodeSessionNotFound)
 	// Who may only look gets none made.
 	h.refused("/ws", visit{token: h.token("eve", time.Minute, "viewer")}, http.StatusNotFound, wire.CodeSessionNotFound)
+	h.refused("/ws?sessionId="+string(named), visit{token: h.token("eve", time.Minute, "viewer")}, http.StatusNotFound, wire.CodeSessionNotFound)
 	h.refused("/ws?sessionId=ses-new", visit{token: h.token("eve", time.Minute, "viewer")}, http.StatusNotFound, wire.CodeSessionNotFound)
 }
 

@@ -234,7 +234,8 @@ func retrySeconds(wait time.Duration) string {
 	return strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10)
 }
 
-// renew takes new credentials in place of those that expire.
+// renew takes new credentials in place of those that expire. They must be of the
+// same user, who may do from now on what they allow.
 func (c *conn) renew(ctx context.Context, a wire.Auth) {
 	old := c.who.Load()
 	who, err := c.s.credit(ctx, a)
@@ -251,6 +252,19 @@ func (c *conn) renew(ctx context.Context, a wire.Auth) {
 		}
 		return
 	}
-	c.who.Store(&who)
+	rights := c.s.doors.rights.Load()
+	granted, _, err := c.s.accessTo(ctx, who, c.session)
+	if err != nil {
+		r := c.s.refusalOf(ctx, err)
+		c.object(r, "")
+		if r.code == wire.CodeSessionNotFound {
+			c.drop(wire.CloseNotFound, "no longer allowed")
+		}
+		return
+	}
+	c.regrant(old, &who, granted) // nobody else changes who it is
+	if c.s.doors.rights.Load() != rights {
+		c.s.recheck([]*conn{c})
+	}
 	c.notify(authResult(who))
 }

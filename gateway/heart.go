@@ -4,23 +4,31 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/broadcast"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
 
-// beat turns the wheel until the doors are closed.
+// beat turns the wheel until the doors are closed: at the pace of the heartbeat
+// for what silence is measured by, and never slower than that of a clock for what
+// credentials and rights are.
 func (s *Server) beat() {
-	ticker := time.NewTicker(s.tick())
+	ticker, clock := time.NewTicker(s.tick()), time.NewTicker(min(s.tick(), watchEvery))
 	defer ticker.Stop()
+	defer clock.Stop()
 	var r rush
+	var w sweeper
 	for {
 		select {
 		case <-s.doors.ctx.Done():
 			return
+		case now := <-clock.C:
+			s.sweep(&w, now)
 		case <-ticker.C:
 			s.turn(s.doors.ticks.Add(1))
 			if r.over(s.doors.arrived.Load()) {
@@ -60,24 +68,45 @@ func (r *rush) over(arrived uint64) bool {
 // turn beats for one slot and looks at some more.
 func (s *Server) turn(tick int64) {
 	slot := int(tick % wheelSlots)
-	now := time.Now()
 	for i := range looks {
 		for _, c := range s.doors.in((slot + i*wheelSlots/looks) % wheelSlots) {
-			c.guard("look at a connection", func() { c.look(tick, now) })
+			c.guard("look at a connection", func() { c.look(tick) })
 		}
 	}
-	beating := s.doors.in(slot)
-	for _, c := range beating {
+	for _, c := range s.doors.in(slot) {
 		c.guard("beat for a connection", c.beat)
 	}
-	rounds := max(1, int64(s.cfg.Patience.Recheck/s.cfg.Heartbeat))
-	if tick/wheelSlots%rounds == 0 && len(beating) > 0 && !s.doors.checking.Swap(true) {
-		// Not here: the store may be slow, and a heart must not stop.
-		s.doors.wg.Go(func() {
-			defer s.doors.checking.Store(false)
-			s.recheck(beating)
-		})
+}
+
+// sweeper is where the sweep is.
+type sweeper struct {
+	slot    int
+	checked [wheelSlots]time.Time // when the rights of a slot were looked up
+}
+
+// sweep looks at whose credentials have ended in a part of the slots, and at the
+// rights of one slot, if that is due.
+func (s *Server) sweep(w *sweeper, now time.Time) {
+	w.slot = (w.slot + 1) % wheelSlots
+	for slot := w.slot % sweeps; slot < wheelSlots; slot += sweeps {
+		for _, c := range s.doors.in(slot) {
+			c.guard("look at credentials", func() { c.expire(now) })
+		}
 	}
+	// A little early is better than a round later.
+	if now.Sub(w.checked[w.slot]) < s.cfg.Patience.Recheck-watchEvery {
+		return
+	}
+	due := s.doors.in(w.slot)
+	if len(due) == 0 || s.doors.checking.Swap(true) {
+		return
+	}
+	w.checked[w.slot] = now
+	// Not here: the store may be slow, and a heart must not stop.
+	s.doors.wg.Go(func() {
+		defer s.doors.checking.Store(false)
+		s.recheck(due)
+	})
 }
 
 // pingFrame is a WebSocket ping, which every client answers by itself.
@@ -100,10 +129,9 @@ func (c *conn) beat() {
 
 func ping(tab *broadcast.Tab) { _, _ = tab.WriteControl(pingFrame) }
 
-// look ends a connection that is silent for too long or whose credentials have
-// expired. One that was asked to end and does not, since its goroutine waits for
-// the session, is cut.
-func (c *conn) look(tick int64, now time.Time) {
+// look ends a connection that is silent for too long. One that was asked to end
+// and does not, since its goroutine waits for the session, is cut.
+func (c *conn) look(tick int64) {
 	switch {
 	case c.ended.Load() == nil:
 	case c.ending == 0:
@@ -122,10 +150,15 @@ func (c *conn) look(tick int64, now time.Time) {
 		!c.tab.Load().Moving(c.s.cfg.Patience.Pong) { // its pong may be behind a large frame
 		c.notify(wire.CodeConnectionTimeout.Notice(""))
 		c.drop(wire.CloseTooSlow, "no answer to a ping")
-		return
 	}
+}
+
+// expire ends a connection whose credentials have expired, after it was asked for
+// others.
+func (c *conn) expire(now time.Time) {
 	who := c.who.Load()
 	switch {
+	case c.tab.Load() == nil || c.ended.Load() != nil:
 	case who.Expires.IsZero() || now.Before(who.Expires):
 	case c.asked != who:
 		grace := c.s.cfg.Patience.Refresh
@@ -142,6 +175,13 @@ func (s *Server) tick() time.Duration { return max(s.cfg.Heartbeat/wheelSlots, t
 
 // ticksOf is at least how many ticks a time has.
 func (s *Server) ticksOf(d time.Duration) int64 { return int64((d + s.tick() - 1) / s.tick()) }
+
+// recheckSession looks up what the people in a session may do now, after this
+// replica has changed it. Others find out by themselves.
+func (s *Server) recheckSession(id wire.SessionID) {
+	s.doors.rights.Add(1) // first: who has no tab yet will see it
+	s.recheck(slices.DeleteFunc(s.doors.all(), func(c *conn) bool { return c.tab.Load() == nil || c.session != id }))
+}
 
 // recheck looks up what people may do now. What the store does not tell stays as
 // it was.
@@ -173,7 +213,29 @@ func (s *Server) recheck(conns []*conn) {
 			c.drop(wire.CloseNotFound, "no longer allowed")
 		}
 		if a.err == nil {
-			c.access.Store(uint32(a.access))
+			c.regrant(who, who, a.access)
+		}
+	}
+}
+
+// regrant writes down what somebody may do, unless they have become another
+// meanwhile. It reports whether they have not.
+func (c *conn) regrant(from, to *auth.Identity, granted access) bool {
+	c.s.doors.granting.Lock()
+	defer c.s.doors.granting.Unlock()
+	if !c.who.CompareAndSwap(from, to) {
+		return false
+	}
+	c.access.Store(uint32(granted))
+	return true
+}
+
+// closeThoseOf closes the connections that a cookie has opened here. When it was
+// issued tells it from others of the user.
+func (s *Server) closeThoseOf(cookie auth.Identity) {
+	for _, c := range s.doors.all() {
+		if who := c.who.Load(); who != nil && who.Cookie && who.User == cookie.User && who.Since.Equal(cookie.Since) {
+			c.drop(signedOut())
 		}
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/broadcast"
 	"github.com/everdesk/everdesk/session"
-	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -32,12 +31,14 @@ const (
 // wish is what a client asks for when it connects.
 type wish struct {
 	door    door
-	session wire.SessionID // empty at the desktop's door means the user's latest
+	session wire.SessionID // at the desktop's door only a wish, see settleDesktop
 	client  wire.ClientID
 	resume  string
 	watch   []wire.MonitorID
-	// known is from when on the client's credentials were looked at.
-	known time.Time
+	// known is from when on the client's credentials were looked at, and
+	// rights which rights were looked at; see [doors.rights].
+	known  time.Time
+	rights uint64
 }
 
 // nativeWish reads the wishes of clients that name their session in the path.
@@ -52,7 +53,8 @@ func nativeWish(c echo.Context, d door) (wish, error) {
 }
 
 // desktopWish reads the wishes of desktops written for YAAR. They know sessionId,
-// monitorId and token; what else they send is theirs.
+// monitorId and token; what else they send is theirs. A sessionId that cannot be
+// one is refused: no hub gave it to them.
 func desktopWish(c echo.Context) (wish, error) {
 	q := c.QueryParams()
 	w := wish{door: doorDesktop, session: wire.SessionID(q.Get("sessionId")), resume: shortened(q.Get("resume_from"))}
@@ -179,6 +181,10 @@ func authResult(who auth.Identity) wire.AuthResult {
 // settle decides whether somebody gets what they wish, and which session that
 // is. Sessions that are not there and those of others get the same answer.
 func (s *Server) settle(ctx context.Context, who auth.Identity, w *wish) (access, error) {
+	w.rights = s.doors.rights.Load()
+	if !s.doors.hasRoom(who.User, s.cfg.UserConnections) {
+		return accessNone, s.tooManyDoors()
+	}
 	if w.door != doorDesktop {
 		granted, info, err := s.accessTo(ctx, who, w.session)
 		return granted, cmp.Or(s.count(ctx, who, err == nil && s.isBack(ctx, w, info.Top)), err)
@@ -192,6 +198,14 @@ func (s *Server) settle(ctx context.Context, who auth.Identity, w *wish) (access
 	}
 	granted, _, err := s.accessTo(ctx, who, w.session)
 	return granted, err
+}
+
+// crowdedRetry is when somebody may try again who has too many connections.
+const crowdedRetry = 30 * time.Second
+
+func (s *Server) tooManyDoors() *refusal {
+	s.refused.rates.Add(1)
+	return &refusal{code: wire.CodeRateLimited, detail: "Too many connections are open.", retry: crowdedRetry}
 }
 
 // count refuses who comes too often.
@@ -219,65 +233,6 @@ func (s *Server) isBack(ctx context.Context, w *wish, top wire.Position) bool {
 	}
 	_, err = s.store.Read(ctx, w.session, at, 1)
 	return err == nil
-}
-
-// settleDesktop finds or makes the session of a desktop that expects it to be
-// there: the one it names, or the user's latest.
-func (s *Server) settleDesktop(ctx context.Context, who auth.Identity, w *wish) error {
-	if w.session == "" {
-		w.session = who.Session
-	}
-	if w.session != "" {
-		if who.Session != "" || !who.Has(auth.RoleUser) {
-			return nil // may not make one
-		}
-		_, err := s.hub.Info(ctx, w.session)
-		if e, ok := errors.AsType[*session.Error](err); !ok || e.Code != wire.CodeSessionNotFound {
-			return nil // there, or a trouble that accessTo will meet too
-		}
-		_, err = s.hub.Create(ctx, session.NewSession{ID: w.session, User: who.User})
-		if errors.Is(err, store.ErrExists) {
-			return nil // somebody was faster
-		}
-		return err
-	}
-	// One at a time, or two tabs of a new user would make two sessions.
-	select {
-	case s.doors.births <- struct{}{}:
-		defer func() { <-s.doors.births }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	latest, err := s.latest(ctx, who.User)
-	if err != nil || latest != "" {
-		w.session = latest
-		return err
-	}
-	if !who.Has(auth.RoleUser) {
-		return &refusal{code: wire.CodeSessionNotFound}
-	}
-	info, err := s.hub.Create(ctx, session.NewSession{User: who.User})
-	w.session = info.ID
-	return err
-}
-
-// latest is the session that a user has changed last, or empty.
-func (s *Server) latest(ctx context.Context, user string) (wire.SessionID, error) {
-	var best session.Info
-	for q := (store.Query{User: user}); ; {
-		page, err := s.hub.List(ctx, q)
-		if err != nil {
-			return "", err
-		}
-		for _, info := range page.Items {
-			if info.User == user && info.Quarantined == "" && (best.ID == "" || info.Updated.After(best.Updated)) {
-				best = info
-			}
-		}
-		if q.After = page.Next; q.After == "" {
-			return best.ID, nil
-		}
-	}
 }
 
 // authenticate waits for the client to say who it is. Nothing is looked up for
@@ -340,6 +295,10 @@ func (c *conn) greet(ctx context.Context, w *wish) bool {
 		c.drop(signedOut())
 		return false
 	}
+	if !c.s.doors.seat(c, c.s.cfg.UserConnections) {
+		c.refuse(ctx, c.s.tooManyDoors())
+		return false
+	}
 	limited, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
 	room, err := c.s.hub.Open(limited, c.session)
@@ -366,6 +325,9 @@ func (c *conn) greet(ctx context.Context, w *wish) bool {
 		return false
 	}
 	c.tab.Store(tab)
+	if c.s.doors.rights.Load() != w.rights {
+		c.s.recheck([]*conn{c}) // it was on its way in when something changed
+	}
 	return true
 }
 

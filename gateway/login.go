@@ -25,7 +25,7 @@ type identity struct {
 
 // loginRequest is what is traded for a cookie.
 type loginRequest struct {
-	Token string `json:"token" wire:"min=1" doc:"The installation's token, a signed token or an API key."`
+	Token string `json:"token" wire:"min=1" doc:"The installation's token or a signed token. API keys are for programs and cannot sign in."`
 }
 
 // ticketRequest asks for a ticket.
@@ -76,6 +76,10 @@ func (s *Server) signIn(c echo.Context, token string) (auth.Identity, error) {
 		// A cookie would stand for the user everywhere.
 		return auth.Identity{}, problem(wire.CodeForbidden, "A credential for one session cannot sign in.")
 	}
+	if id.Key != "" {
+		// A cookie would outlive it.
+		return auth.Identity{}, problem(wire.CodeAuthFailed, "An API key cannot sign in; send it with each request.").with(http.StatusForbidden)
+	}
 	if wait := s.quota.Request(id.User); wait > 0 {
 		return auth.Identity{}, s.tooMany(c, wait)
 	}
@@ -108,6 +112,25 @@ func (s *Server) getLogin(c echo.Context) error {
 	if token == "" {
 		return s.page(c)
 	}
+	return s.welcomeByLink(c, token)
+}
+
+// welcomeByLink is welcome for a token in the address. Anybody can make such a
+// link and have somebody click on it, who would then work under the name of
+// another. So it only takes the installation's token, which has one name, and from
+// a page of somebody else it replaces no cookie.
+func (s *Server) welcomeByLink(c echo.Context, token string) error {
+	if _, open := s.auth.Anonymous(); !open && !s.auth.IsInstallationToken(token) {
+		err := s.stranger(c, &auth.Error{Code: wire.CodeAuthFailed, Reason: "That link does not sign in."})
+		return s.show(c, problemOf(err, c.Request()).Status, "That link does not sign in. Type the token instead.")
+	}
+	if isFromElsewhere(c.Request()) {
+		if value := s.cookie(c); value != "" {
+			if _, err := s.auth.Cookie(c.Request().Context(), value); err == nil {
+				return s.page(c)
+			}
+		}
+	}
 	return s.welcome(c, token)
 }
 
@@ -139,9 +162,23 @@ func (s *Server) welcome(c echo.Context, token string) error {
 }
 
 // postLogout ends everything that stands for the user: cookies, tickets, sockets,
-// on all replicas.
+// on all replicas. Who may only look ends their own cookie and nobody else's. A
+// program with an API key has nothing to end here.
 func (s *Server) postLogout(c echo.Context) error {
-	if err := s.auth.SignOut(c.Request().Context(), who(c).User); err != nil {
+	me, ctx := who(c), c.Request().Context()
+	var err error
+	switch {
+	case me.Key != "" || me.Session != "":
+		return problem(wire.CodeForbidden, "An API key or a credential for one session signs nobody out; keys are revoked.")
+	case me.Has(auth.RoleUser):
+		err = s.auth.SignOut(ctx, me.User)
+	case me.Cookie:
+		err = s.auth.EndCookie(ctx, s.cookie(c))
+		s.closeThoseOf(me)
+	default:
+		return problem(wire.CodeForbidden, "")
+	}
+	if err != nil {
 		return err
 	}
 	s.setCookie(c, "", time.Time{})

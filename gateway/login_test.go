@@ -163,7 +163,6 @@ func TestWaysToSayWhoOneIs(t *testing.T) {
 		"any case":       {"", header("Authorization", "bearer  "+h.user("ada")), "ada"},
 		"key as bearer":  {"", header("Authorization", "Bearer "+key), "robot"},
 		"key":            {"", header("X-API-Key", key), "robot"},
-		"query":          {"?token=" + h.user("ada"), nil, "ada"},
 		"header first":   {"?token=" + h.user("bob"), header("Authorization", "Bearer "+h.user("ada")), "ada"},
 		"key over query": {"?token=" + h.user("bob"), header("X-API-Key", key), "robot"},
 	} {

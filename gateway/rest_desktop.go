@@ -8,6 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -113,6 +114,9 @@ func (s *Server) getSettings(c echo.Context) error {
 // patchSettings changes what the request names. Two that change something at the
 // same time both get their way.
 func (s *Server) patchSettings(c echo.Context) error {
+	if me := who(c); !me.Has(auth.RoleUser) || me.Session != "" {
+		return problem(wire.CodeForbidden, "")
+	}
 	in, err := settingsPatchForm.read(s, c)
 	if err != nil {
 		return err

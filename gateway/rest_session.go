@@ -199,7 +199,7 @@ func (s *Server) createSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	info, err := s.hub.Create(c.Request().Context(), session.NewSession{User: me.User, Title: in.Title})
+	info, err := s.createOne(c.Request().Context(), session.NewSession{User: me.User, Title: in.Title})
 	if err != nil {
 		return err
 	}
@@ -272,6 +272,7 @@ func (s *Server) putShare(c echo.Context) error {
 	if err := s.hub.Share(c.Request().Context(), info.ID, pathParam(c, "user"), share); err != nil {
 		return err
 	}
+	s.recheckSession(info.ID)
 	return s.getSession(c)
 }
 
@@ -283,6 +284,7 @@ func (s *Server) deleteShare(c echo.Context) error {
 	if err := s.hub.Share(c.Request().Context(), info.ID, pathParam(c, "user"), ""); err != nil {
 		return err
 	}
+	s.recheckSession(info.ID)
 	return c.NoContent(http.StatusNoContent)
 }
 

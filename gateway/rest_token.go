@@ -17,7 +17,7 @@ type keyRequest struct {
 	User      string   `json:"user" wire:"min=1,max=200" doc:"Whom the key stands for."`
 	Roles     []string `json:"roles,omitempty" doc:"Of admin, user and viewer; user when absent."`
 	Name      string   `json:"name,omitempty" wire:"max=64" doc:"What the key is for."`
-	ExpiresIn int      `json:"expires_in,omitempty" wire:"min=0" doc:"Seconds; absent for a key that does not expire."`
+	ExpiresIn int      `json:"expires_in,omitempty" wire:"min=0,max=31622400" doc:"Seconds, up to 366 days; absent for a key that does not expire."`
 }
 
 // keyAnswer is a new API key.
@@ -137,7 +137,7 @@ func (s *Server) postUserTicket(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	ticket, err := s.auth.NewTicket(c.Request().Context(), auth.Identity{User: in.User, Roles: roles}, in.Session)
+	ticket, err := s.auth.NewTicket(c.Request().Context(), auth.Identity{User: in.User, Roles: roles, Key: who(c).Key}, in.Session)
 	if err != nil {
 		return err
 	}

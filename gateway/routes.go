@@ -149,7 +149,7 @@ func (s *Server) sessionRoutes() []route {
 		},
 		{
 			method: http.MethodPost, path: "/api/sessions", guard: guardKnown, do: s.createSession, tag: tag,
-			summary: "Make a session", body: orNone(of(newSessionForm)),
+			summary: "Make a session", detail: "409 when the caller has as many as one may have.", body: orNone(of(newSessionForm)),
 			answers: ok(http.StatusCreated, "The session.", of(cardForm), param{name: "Location", doc: "Where the session is."}),
 		},
 		{
@@ -174,7 +174,9 @@ func (s *Server) sessionRoutes() []route {
 		},
 		{
 			method: http.MethodDelete, path: "/api/sessions/:session/shares/:user", guard: guardKnown, do: s.deleteShare, tag: tag,
-			summary: "Share a session with somebody no longer", answers: done("It is not shared with them."),
+			summary: "Share a session with somebody no longer",
+			detail:  "For its owner. Open connections of that user to this replica are closed at once, those to others within a minute or two.",
+			answers: done("It is not shared with them."),
 		},
 	}
 }
@@ -204,7 +206,7 @@ func (s *Server) talkRoutes() []route {
 				answer{status: http.StatusNotModified, doc: "Nothing has happened since."}),
 		},
 		{
-			method: http.MethodGet, path: "/api/sessions/:session/events", guard: guardKnown, do: s.getEvents, tag: tag,
+			method: http.MethodGet, path: pathEvents, guard: guardKnown, do: s.getEvents, tag: tag,
 			summary: "The session's log, page by page or as a stream",
 			detail: "With Accept: text/event-stream it is a stream of Server-Sent Events that begins with session_state and goes on for ever; " +
 				"the id of an event is its message_id, and Last-Event-ID or, without that, last_event_id or resume_from continues after it. " +
@@ -223,7 +225,7 @@ func (s *Server) talkRoutes() []route {
 			},
 		},
 		{
-			method: http.MethodGet, path: "/ws/:session", guard: guardSocket, do: s.serveNative, tag: tag,
+			method: http.MethodGet, path: pathNative, guard: guardSocket, do: s.serveNative, tag: tag,
 			summary: "WebSocket in the native dialect",
 			detail:  "Subprotocols everdesk.v2 and everdesk.v2.batch. What is said there is in docs/PROTOCOL.md.",
 			query: []param{
@@ -234,8 +236,10 @@ func (s *Server) talkRoutes() []route {
 			answers: []answer{{status: http.StatusSwitchingProtocols, doc: "The socket is open."}},
 		},
 		{
-			method: http.MethodGet, path: "/ws", guard: guardSocket, do: s.serveDesktop, tag: tag,
+			method: http.MethodGet, path: pathDesktop, guard: guardSocket, do: s.serveDesktop, tag: tag,
 			summary: "WebSocket in the desktop dialect",
+			detail: "A sessionId that is not there or that the caller may not see counts as none: the caller's latest session is " +
+				"opened, or a new one. CONNECTION_STATUS says which one it is. One that cannot be an id is refused.",
 			query:   []param{sessionQuery, clientQuery, resumeQuery, {name: "monitorId", doc: "The monitor to subscribe to."}, {name: "token", doc: "The token."}},
 			answers: []answer{{status: http.StatusSwitchingProtocols, doc: "The socket is open."}},
 		},
@@ -341,7 +345,8 @@ func (s *Server) peopleRoutes() []route {
 		},
 		{
 			method: http.MethodPost, path: "/api/logout", guard: guardKnown, do: s.postLogout, tag: tag,
-			summary: "Sign out everywhere", detail: "All cookies and tickets of the user end and all their connections close with 4411.",
+			summary: "Sign out everywhere", detail: "All cookies and tickets of the user end and all their connections close with 4411. " +
+				"Who may only look ends the cookie the request came with and its connections. API keys cannot sign out.",
 			answers: done("Signed out."),
 		},
 		{

@@ -68,7 +68,8 @@ type Config struct {
 	// Heartbeat is how often an idle connection is asked whether it lives. It
 	// defaults to 30 s.
 	Heartbeat time.Duration
-	// QueryTokens lets tokens come in the query, where proxies may log them.
+	// QueryTokens lets tokens come in the query of what streams, where proxies
+	// may log them.
 	QueryTokens bool
 	// TrustedProxies are those whose X-Forwarded-For is believed; none by default.
 	TrustedProxies []netip.Prefix
@@ -80,6 +81,11 @@ type Config struct {
 	// group is closed. They default to 5 s and 2 s.
 	DrainAfter time.Duration
 	DrainGrace time.Duration
+	// UserSessions is how many sessions a user may make and UserConnections how
+	// many streaming connections a user may have to one replica. They default
+	// to 200 and 2,000; negative means any number.
+	UserSessions    int
+	UserConnections int
 	// Patience is how long the streaming doors wait for clients.
 	Patience Patience
 }
@@ -91,6 +97,8 @@ func (c Config) withDefaults() Config {
 	c.Heartbeat = cmp.Or(c.Heartbeat, 30*time.Second)
 	c.DrainAfter = cmp.Or(c.DrainAfter, 5*time.Second)
 	c.DrainGrace = cmp.Or(c.DrainGrace, 2*time.Second)
+	c.UserSessions = cmp.Or(c.UserSessions, 200)
+	c.UserConnections = cmp.Or(c.UserConnections, 2000)
 	c.Patience = c.Patience.withDefaults()
 	return c
 }
@@ -125,6 +133,7 @@ type Server struct {
 	// description is the API description, made when it is first asked for.
 	description func() []byte
 
+	births   births
 	doors    doors
 	draining atomic.Bool
 	away     atomic.Bool // the store did not answer when last asked

@@ -41,7 +41,7 @@ func (s *Server) readyz(c echo.Context) error {
 func (s *Server) home(c echo.Context) error {
 	switch token := c.QueryParam("token"); {
 	case token != "":
-		return s.welcome(c, token)
+		return s.welcomeByLink(c, token)
 	case s.cfg.DesktopDir != "":
 		return s.static(c)
 	default:

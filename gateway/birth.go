@@ -1,0 +1,174 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// births has those who would make a session wait for others of the same user, so
+// that two tabs of a new user get one session and nobody gets more than they may
+// have. Users do not wait for each other.
+type births struct {
+	mu   sync.Mutex
+	held map[string]*turn // of users somebody waits for or works for
+}
+
+type turn struct {
+	taken chan struct{}
+	users int // how many hold or await it; guarded by births.mu
+}
+
+// begin waits for the user's turn. Whoever gets it must end it.
+func (b *births) begin(ctx context.Context, user string) (end func(), err error) {
+	b.mu.Lock()
+	if b.held == nil {
+		b.held = map[string]*turn{}
+	}
+	t := b.held[user]
+	if t == nil {
+		t = &turn{taken: make(chan struct{}, 1)}
+		b.held[user] = t
+	}
+	t.users++
+	b.mu.Unlock()
+	leave := func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if t.users--; t.users == 0 {
+			delete(b.held, user)
+		}
+	}
+	select {
+	case t.taken <- struct{}{}:
+		return func() { <-t.taken; leave() }, nil
+	case <-ctx.Done():
+		leave()
+		return nil, fmt.Errorf("wait for another request of the user: %w", context.Cause(ctx))
+	}
+}
+
+// createOne makes a session unless its user has as many as they may have.
+// Replicas do not wait for each other, so that who asks several at once may get
+// one more from each.
+func (s *Server) createOne(ctx context.Context, n session.NewSession) (session.Info, error) {
+	most := s.cfg.UserSessions
+	if most < 0 {
+		return s.hub.Create(ctx, n)
+	}
+	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
+	defer cancel()
+	end, err := s.births.begin(ctx, n.User)
+	if err != nil {
+		return session.Info{}, err
+	}
+	defer end()
+	have := 0
+	for q := (store.Query{User: n.User, Limit: most}); ; {
+		page, err := s.hub.List(ctx, q)
+		if err != nil {
+			return session.Info{}, err
+		}
+		if have += len(page.Items); have >= most {
+			return session.Info{}, problem(wire.CodeSessionInvalidState,
+				fmt.Sprintf("You have %d sessions, and no more are allowed; delete one first.", have))
+		}
+		if q.After = page.Next; q.After == "" {
+			return s.hub.Create(ctx, n)
+		}
+	}
+}
+
+// settleDesktop finds or makes the session of a desktop that expects it to be
+// there: the one it names, if it may see that, or else the user's latest, or else
+// a new one. An id of the client's own making is never used: it could be that of a
+// session that was deleted, which somebody still has links and tabs of. The client
+// learns the id from CONNECTION_STATUS.
+func (s *Server) settleDesktop(ctx context.Context, who auth.Identity, w *wish) error {
+	if who.Session != "" {
+		w.session = who.Session // there is no choice
+		return nil
+	}
+	if w.session != "" {
+		_, _, err := s.accessTo(ctx, who, w.session)
+		if e, ok := errors.AsType[*session.Error](err); !ok || e.Code != wire.CodeSessionNotFound {
+			return nil // it is there, or a trouble that will be met again
+		}
+		w.session = ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
+	defer cancel()
+	end, err := s.births.begin(ctx, who.User)
+	if err != nil {
+		return err
+	}
+	defer end()
+	latest, err := s.latest(ctx, who.User)
+	if err != nil || latest != "" {
+		w.session = latest
+		return err
+	}
+	if !who.Has(auth.RoleUser) {
+		return &refusal{code: wire.CodeSessionNotFound}
+	}
+	info, err := s.hub.Create(ctx, session.NewSession{User: who.User})
+	if err != nil {
+		return err
+	}
+	w.session, err = s.firstborn(ctx, info)
+	return err
+}
+
+// firstborn is the oldest session of the user of a new one: another replica may
+// have made one in the same moment, and then the younger is given up. When the
+// clocks of the replicas differ by more than that moment both stay, and the tabs
+// agree again with their next connection.
+func (s *Server) firstborn(ctx context.Context, made session.Info) (wire.SessionID, error) {
+	first := made
+	for q := (store.Query{User: made.User}); ; {
+		page, err := s.hub.List(ctx, q)
+		if err != nil {
+			return "", err
+		}
+		for _, i := range page.Items {
+			if i.User == made.User && i.Quarantined == "" && cmp.Or(i.Created.Compare(first.Created), cmp.Compare(i.ID, first.ID)) < 0 {
+				first = i
+			}
+		}
+		if q.After = page.Next; q.After == "" {
+			break
+		}
+	}
+	if first.ID != made.ID {
+		if err := s.hub.Delete(ctx, made.ID); err != nil {
+			s.log.WarnContext(ctx, "a second session of a new user is left", "session", made.ID, "err", err)
+		}
+	}
+	return first.ID, nil
+}
+
+// latest is the session that a user has changed last, or empty.
+func (s *Server) latest(ctx context.Context, user string) (wire.SessionID, error) {
+	var best session.Info
+	for q := (store.Query{User: user}); ; {
+		page, err := s.hub.List(ctx, q)
+		if err != nil {
+			return "", err
+		}
+		for _, info := range page.Items {
+			if info.User == user && info.Quarantined == "" && (best.ID == "" || info.Updated.After(best.Updated)) {
+				best = info
+			}
+		}
+		if q.After = page.Next; q.After == "" {
+			return best.ID, nil
+		}
+	}
+}
