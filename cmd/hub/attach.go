@@ -295,7 +295,9 @@ func attachFlags(args []string, wrong *complaints) (own attachArgs, rest []strin
 }
 
 // localToken reads the token that a hub keeps beside its data for programs of the
-// same user, or is empty.
+// same user, or is empty. It is sent to whatever listens where the hub should: on a
+// machine that is shared with people one does not trust, that may be one of them
+// while the hub is down.
 func localToken(folder string) string {
 	text, err := os.ReadFile(filepath.Join(folder, tokenFile)) //nolint:gosec // the operator's own folder
 	if err != nil {

@@ -50,6 +50,7 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 	cfg.session.Broadcast.Heartbeat = cfg.door.Heartbeat
 	if cfg.limits.Off {
 		cfg.session.AnswersPerMinute = -1
+		cfg.door.UserSessions, cfg.door.UserConnections = -1, -1
 	}
 	cfg.session.Retired = func(id wire.SessionID) {
 		if err := shelf.RemoveAll(id); err != nil {
@@ -77,13 +78,20 @@ func (c config) filesFolder() string {
 }
 
 // leaveToken puts the token where programs of the same user on the same machine
-// find it, so that `hub attach` just works. Who can read the folder can read
-// every session in it anyway.
+// find it, so that `hub attach` just works, and takes one away that is good no
+// longer. Who can read the folder can read every session in it anyway.
 func leaveToken(store storeConfig, token string) error {
-	if store.kind != fileStore || token == "" {
+	if store.kind != fileStore {
 		return nil
 	}
 	path := filepath.Join(store.folder, tokenFile)
+	// What is there may be open to others, or a link to elsewhere.
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove the token of an earlier start: %w", err)
+	}
+	if token == "" {
+		return nil
+	}
 	if err := os.WriteFile(path, []byte(token+"\n"), 0o600); err != nil {
 		return fmt.Errorf("leave the token in %s: %w", path, err)
 	}
@@ -123,7 +131,9 @@ func (h *house) answer(ctx context.Context, ln net.Listener, grace time.Duration
 	h.server.Drain()
 	soft, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	h.hub.Drain(soft)
+	first, done := context.WithTimeout(soft, drainTime(grace))
+	h.hub.Drain(first)
+	done()
 	if err := h.server.Shutdown(soft); err != nil {
 		// Cutting the last requests is what the grace period is for.
 		log.WarnContext(soft, "grace period is over", "err", err)
@@ -131,6 +141,10 @@ func (h *house) answer(ctx context.Context, ln net.Listener, grace time.Duration
 	log.InfoContext(soft, "stopped")
 	return nil
 }
+
+// drainTime is how much of the grace period sessions may take to be handed over.
+// The rest is for the tabs, who must hear where to go even if a store hangs.
+func drainTime(grace time.Duration) time.Duration { return grace - min(grace/4, 3*time.Second) }
 
 func isLoopback(addr net.Addr) bool {
 	tcp, ok := addr.(*net.TCPAddr)

@@ -55,7 +55,7 @@ func commands() []command {
 		{
 			name: "token", args: "[url|ticket|key|keys|revoke ID] [flags]",
 			help: "make, list and end signed tokens, tickets and API keys",
-			flags: `--user NAME       for whom
+			flags: `--user NAME       for whom; keys and tickets need it
 				--role ROLE       user, admin or viewer
 				--ttl DURATION    how long a signed token holds
 				--name NAME       what a key is called

@@ -38,7 +38,7 @@ func doorSettings() []setting {
 		},
 		{
 			name: "rate-limits", arg: "on|off", value: "on",
-			help: "off lets everybody send as much as they like: for trusted networks and benchmarks",
+			help: "off lets everybody send as much as they like and have any number of sessions and\nconnections: for trusted networks and benchmarks",
 			parse: func(c *config, s string) error {
 				var mode string
 				err := oneOf(&mode, s, "on", "off")
@@ -105,7 +105,7 @@ func authSettings() []setting {
 		},
 		{
 			name: "query-tokens", value: "false",
-			help:  "take a token from the URL of /ws/SESSION too; URLs end up in logs",
+			help:  "take a token from the URL of sockets and event streams too; URLs end up in logs",
 			parse: func(c *config, s string) (err error) { c.door.QueryTokens, err = parseSwitch(s); return err },
 		},
 	}

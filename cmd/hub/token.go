@@ -68,8 +68,8 @@ func tokenVerbs() map[string][]string {
 //
 //	hub token [--user NAME] [--role ROLE,…] [--ttl 1h] --key-file FILE [--key-id ID]
 //	hub token url
-//	hub token ticket [--user NAME] [--role ROLE,…] [--session ID]
-//	hub token key [--user NAME] [--role ROLE,…] [--name TEXT] [--ttl 720h]
+//	hub token ticket --user NAME [--role ROLE,…] [--session ID]
+//	hub token key --user NAME [--role ROLE,…] [--name TEXT] [--ttl 720h]
 //	hub token keys
 //	hub token revoke ID
 //
@@ -288,6 +288,10 @@ var keyIDForm = regexp.MustCompile(`^[0-9a-f]{16}$`)
 // identify reads whom a credential shall stand for.
 func (c *tokenCall) identify(own map[string]string, wrong *complaints) {
 	c.who.User = cmp.Or(own["user"], "local")
+	if _, given := own["user"]; !given && (c.verb == "key" || c.verb == "ticket") {
+		// One for the owner of everything must not be made by leaving a word out.
+		wrong.add("hub token %s: needs --user NAME, whom it stands for; --user local is the owner of this installation", c.verb)
+	}
 	if err := store.CheckName("user", c.who.User); err != nil {
 		wrong.add("flag --user: %v", err)
 	}

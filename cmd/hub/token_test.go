@@ -209,7 +209,7 @@ func TestTokenOfRunningHub(t *testing.T) {
 		}
 		ids = append(ids, strings.Split(key, "_")[1])
 	}
-	out, errs, err := callToken(t, []string{"HUB_TOKEN=" + a.InstallationToken()}, "ticket", "--server", server.URL, "--session", "ses-12345678")
+	out, errs, err := callToken(t, []string{"HUB_TOKEN=" + a.InstallationToken()}, "ticket", "--server", server.URL, "--user", "local", "--session", "ses-12345678")
 	who, err := a.Ticket(t.Context(), oneSecret(t, out, errs, err))
 	if err != nil || who.User != "local" || who.Session != "ses-12345678" {
 		t.Errorf("got %+v, %v", who, err)
@@ -275,6 +275,8 @@ func TestTokenMistakes(t *testing.T) {
 		"no value":       {"key --user", []string{"--user: needs a value"}},
 		"twice":          {"key --user a --user b", []string{"--user: given twice"}},
 		"no setting":     {"keys --nothing", []string{"--nothing"}},
+		"key of nobody":  {"key --role viewer", []string{"--user"}},
+		"for nobody":     {"ticket --session ses-12345678", []string{"--user"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
