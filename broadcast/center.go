@@ -143,9 +143,10 @@ func (c *Center) Connections(limit int) []wire.Connection {
 // It never waits for a socket. One goroutine at a time may call it, who may use the
 // memory of the events again afterwards.
 //
-// An event that has a To (MESSAGE_REJECTED) is shown only to that connection, as
-// an error; ACTIONS with By and MessageID are also answered with EMITTED to the
-// connection By.
+// An event that has a To is shown only to that connection: the answers to
+// duplicates as they are, other refusals as an error. ACTIONS with By and MessageID
+// are also answered with EMITTED to the connection By, MESSAGE_REPEATED to the
+// connection To.
 func (c *Center) Publish(events []Event) {
 	var room [8]*group
 	groups, tabs := c.append(events, room[:0])
@@ -208,10 +209,22 @@ func (c *Center) answer(e *Event) {
 	var to wire.ConnectionID
 	var data wire.ServerPayload
 	switch p := e.Data.(type) {
+	case wire.MessageAccepted:
+		to, p.To = p.To, ""
+		data = p
+	case wire.MessageQueued:
+		to, p.To = p.To, ""
+		data = p
 	case wire.MessageRejected:
-		notice := p.Code.Notice(p.Reason)
-		notice.MessageID = p.MessageID
-		to, data = p.To, notice
+		to, p.To = p.To, ""
+		data = p
+		if !p.Duplicate {
+			notice := p.Code.Notice(p.Reason)
+			notice.MessageID = p.MessageID
+			data = notice
+		}
+	case wire.MessageRepeated:
+		to, data = p.To, wire.Emitted{MessageID: p.MessageID, At: p.First}
 	case wire.Actions:
 		if p.MessageID == "" {
 			return

@@ -305,8 +305,7 @@ func (c *chunk) encodeBatch(events []Event) {
 // hidden reports whether an event is for one connection only, which is told in
 // another way, and so shown to nobody.
 func hidden(data wire.ServerPayload) bool {
-	r, ok := data.(wire.MessageRejected)
-	return ok && r.To != ""
+	return data != nil && wire.AddresseeOf(data) != ""
 }
 
 // describe is what all forms know of some events.
@@ -324,9 +323,9 @@ func describe(events []Event) []meta {
 	return about
 }
 
-// rejected begins the frames of the only events that may be addressed to one
+// answering begins the frames of the only events that may be addressed to one
 // connection.
-var rejected = []byte(`{"type":"MESSAGE_REJECTED"`)
+var answering = []byte(`{"type":"MESSAGE_`)
 
 // stored reads events of the log as far as their form and a filter need it.
 func stored(form Form, filtered bool, kept []store.Event) ([]Event, []meta) {
@@ -335,7 +334,7 @@ func stored(form Form, filtered bool, kept []store.Event) ([]Event, []meta) {
 	for i, k := range kept {
 		events[i] = Event{At: k.At, Frame: k.Frame}
 		about[i].at = k.At
-		if form == FormDesktop || bytes.HasPrefix(k.Frame, rejected) {
+		if form == FormDesktop || bytes.HasPrefix(k.Frame, answering) {
 			if e, err := (wire.Native{}).DecodeEvent(k.Frame); err == nil {
 				events[i].Data, events[i].Time = e.Data, e.Time
 			}

@@ -168,6 +168,11 @@ func TestPrivateAnswers(t *testing.T) {
 				wire.Actions{Actions: []wire.Action{}, By: "me"},
 				wire.MessageRejected{MessageID: "m4", Code: wire.CodeForbidden, Reason: "no"},
 				wire.MessageRejected{MessageID: "m5", Code: wire.CodeForbidden, Reason: "no", To: "elsewhere"},
+				wire.MessageAccepted{MessageID: "m6", AgentID: "a", Duplicate: true, To: "me"},
+				wire.MessageQueued{MessageID: "m7", Position: 1, Duplicate: true, To: "me"},
+				wire.MessageRejected{MessageID: "m8", Code: wire.CodeForbidden, Duplicate: true, To: "me"},
+				wire.MessageRepeated{MessageID: "m9", First: wire.Position{Epoch: 1, Seq: 1}, To: "me"},
+				wire.MessageRepeated{MessageID: "m9", First: wire.Position{Epoch: 1, Seq: 1}, To: "elsewhere"},
 			)
 			shown := []broadcast.Event{all[0], all[2], all[3], all[4], all[5]}
 			for _, c := range []*tab{me, other} {
@@ -180,6 +185,16 @@ func TestPrivateAnswers(t *testing.T) {
 			e = me.next()
 			if n, ok := e.Data.(wire.Emitted); !ok || n.MessageID != "m2" || n.At != all[2].At || !e.At.IsZero() {
 				t.Errorf("got %+v", e)
+			}
+			for _, want := range []wire.ServerPayload{
+				wire.MessageAccepted{MessageID: "m6", AgentID: "a", Duplicate: true},
+				wire.MessageQueued{MessageID: "m7", Position: 1, Duplicate: true},
+				wire.MessageRejected{MessageID: "m8", Code: wire.CodeForbidden, Duplicate: true},
+				wire.Emitted{MessageID: "m9", At: wire.Position{Epoch: 1, Seq: 1}},
+			} {
+				if e := me.next(); e.Data != want || !e.At.IsZero() {
+					t.Errorf("got %+v, want %+v", e, want)
+				}
 			}
 			last := b.show(title(2))
 			me.expect(last...)

@@ -73,7 +73,7 @@ func (s *State) Apply(e wire.Event) {
 		return
 	}
 	now := millis(e.Time)
-	if p, ok := e.Data.(wire.MessageRejected); ok && p.To != "" {
+	if wire.AddresseeOf(e.Data) != "" {
 		return // all others do not even learn the time from it
 	}
 	s.applyPayload(e.Data, now)

@@ -284,13 +284,9 @@ func pageOf(events []store.Event, after, top wire.Position) []byte {
 // isPrivate reports whether an event is an answer that only one connection is
 // shown.
 func isPrivate(frame []byte) bool {
-	if head, ok := wire.Peek(frame); !ok || head.Type != "MESSAGE_REJECTED" {
+	if head, ok := wire.Peek(frame); !ok || !strings.HasPrefix(head.Type, "MESSAGE_") {
 		return false
 	}
 	e, err := wire.Native{}.DecodeEvent(frame)
-	if err != nil {
-		return false
-	}
-	refused, ok := e.Data.(wire.MessageRejected)
-	return ok && refused.To != ""
+	return err == nil && wire.AddresseeOf(e.Data) != ""
 }

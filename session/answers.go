@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -59,20 +60,29 @@ func (a *answers) see(events []broadcast.Event) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, e := range events {
-		var only wire.ConnectionID
+		// Others may have sent something else under the same id.
+		var sender wire.ConnectionID
+		at := e.At
 		switch p := e.Data.(type) {
-		case wire.Actions, wire.MessageAccepted, wire.MessageQueued:
+		case wire.Actions:
+			sender = p.By
+		case wire.MessageAccepted:
+			sender = cmp.Or(p.To, p.By)
+		case wire.MessageQueued:
+			sender = cmp.Or(p.To, p.By)
 		case wire.MessageRejected:
-			only = p.To
+			sender = cmp.Or(p.To, p.By)
+		case wire.MessageRepeated:
+			sender, at = p.To, p.First
 		default:
 			continue
 		}
 		a.drop(wire.MessageOf(e.Data), func(who asker) bool {
-			concerned := only == "" || only == who.conn
-			if concerned {
-				who.to <- Answer{At: e.At, Data: e.Data}
+			if who.conn != sender {
+				return false
 			}
-			return concerned
+			who.to <- Answer{At: at, Data: e.Data}
+			return true
 		})
 	}
 }

@@ -48,16 +48,18 @@ func (l *live) tell(c *Command, r reply, duplicate bool) {
 	switch r.Verdict {
 	case verdictRejected:
 		rejected := wire.MessageRejected{
-			MessageID: id, Code: r.Code, Reason: r.Reason, MonitorID: r.Monitor, Duplicate: duplicate,
+			MessageID: id, Code: r.Code, Reason: r.Reason, MonitorID: r.Monitor, By: c.From.Connection,
+			Duplicate: duplicate && r.Public, // else it is the same error again
 		}
-		if !r.Public {
+		if !r.Public || duplicate {
 			rejected.To = cmp.Or(c.From.Connection, nobody)
 		}
 		l.emit(rejected)
 	case verdictEmitted:
 		if duplicate {
-			// No action, but an answer: EMITTED for who asks now.
-			l.emit(wire.Actions{Actions: []wire.Action{}, MonitorID: r.Monitor, MessageID: id, By: c.From.Connection})
+			l.emit(wire.MessageRepeated{
+				MessageID: id, MonitorID: r.Monitor, First: r.At, To: cmp.Or(c.From.Connection, nobody),
+			})
 		}
 	case verdictDialog:
 		if end, ok := l.questions.find(dialogName(wire.DialogID(r.Question))); duplicate && ok {
@@ -200,6 +202,7 @@ func (l *live) doEmit(c *Command, m wire.Emit) reply {
 	if r := l.needMonitor(monitor); r.Verdict == verdictRejected {
 		return r
 	}
+	at := l.next()
 	l.emit(wire.Actions{Actions: m.Actions, MonitorID: monitor, MessageID: c.Message.ID, By: c.From.Connection})
 	for _, a := range m.Actions {
 		if d, ok := a.(wire.PromptDismiss); ok {
@@ -207,7 +210,7 @@ func (l *live) doEmit(c *Command, m wire.Emit) reply {
 			l.questions.add(promptName(d.ID), end, &l.step.ops)
 		}
 	}
-	return reply{Verdict: verdictEmitted, Monitor: monitor}
+	return reply{Verdict: verdictEmitted, Monitor: monitor, At: at}
 }
 
 // doUserMessage keeps what the user typed and gives it to an agent.

@@ -111,10 +111,13 @@ func TestMessagesAreDoneOnce(t *testing.T) {
 	if !is || other.Code != wire.CodeSessionInvalidState || other.To != "c4" {
 		t.Errorf("another message with the same id is answered with %+v", other)
 	}
-	ask(t, r, says("c1", "m2", emit(window("win"))))
-	dup, is := ask(t, r, says("c1", "m2", emit(window("win")))).Data.(wire.Actions)
-	if !is || len(dup.Actions) != 0 || dup.By != "c1" {
-		t.Errorf("EMIT again is answered with %+v", dup)
+	emitted := ask(t, r, says("c1", "m2", emit(window("win"))))
+	dup := ask(t, r, says("c2", "m2", emit(window("win"))))
+	if p, is := dup.Data.(wire.MessageRepeated); !is || p.To != "c2" || dup.At != emitted.At || p.First != emitted.At {
+		t.Errorf("EMIT at %v again is answered at %v with %+v", emitted.At, dup.At, dup.Data)
+	}
+	if n := len(find[wire.Actions](history(t, s))); n != 1 {
+		t.Errorf("%d ACTIONS are in the log, want 1", n)
 	}
 	if rows := find[wire.MessageUpdated](history(t, s)); len(rows) != 1 {
 		t.Errorf("the conversation has %d rows, want 1", len(rows))

@@ -184,8 +184,8 @@ func TestForgottenWritesAreWrittenAgain(t *testing.T) {
 			t.Errorf("snapshots after the loss:\n%s\n%s", x, y)
 		}
 		// Messages are still known.
-		if p, is := ask(t, r, says("conn-a", "lost", emit(window("lost")))).Data.(wire.Actions); !is || len(p.Actions) != 0 {
-			t.Errorf("a message that was lost and written again is answered with %+v", p)
+		if a := ask(t, r, says("conn-a", "lost", emit(window("lost")))); !isA[wire.MessageRepeated](a.Data) {
+			t.Errorf("a message that was lost and written again is answered with %+v", a.Data)
 		}
 		a.Drain(t.Context()) // and who loads it has it all
 		await(t, m, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })

@@ -42,6 +42,8 @@ type reply struct {
 	Monitor wire.MonitorID `json:"m,omitempty"`
 	// Public says that a rejection is shown to all.
 	Public bool `json:"p,omitempty"`
+	// At is the position of the ACTIONS.
+	At wire.Position `json:"at,omitzero"`
 	// Question is the dialog or prompt that was answered.
 	Question string `json:"q,omitempty"`
 }

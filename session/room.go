@@ -3,6 +3,8 @@ package session
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +32,8 @@ type Command struct {
 
 // Answer is the event that answers a command.
 type Answer struct {
+	// At is its position; that of the ACTIONS for EMIT, also when it was sent
+	// again.
 	At   wire.Position
 	Data wire.ServerPayload
 }
@@ -75,8 +79,8 @@ func (r *Room) Deliver(ctx context.Context, c Command) error {
 
 // Ask delivers a command that has an id and waits for what the log says about
 // it. Only USER_MESSAGE, WINDOW_MESSAGE, COMPONENT_ACTION and EMIT can be asked
-// about: they are always answered, with ACTIONS, MESSAGE_ACCEPTED,
-// MESSAGE_QUEUED or MESSAGE_REJECTED.
+// about: they are always answered, with ACTIONS or MESSAGE_REPEATED,
+// MESSAGE_ACCEPTED, MESSAGE_QUEUED or MESSAGE_REJECTED.
 func (r *Room) Ask(ctx context.Context, c Command) (Answer, error) {
 	id := c.Message.ID
 	switch c.Message.Data.(type) {
@@ -87,8 +91,11 @@ func (r *Room) Ask(ctx context.Context, c Command) (Answer, error) {
 	if err := id.Validate(); err != nil {
 		return Answer{}, asError(err)
 	}
+	if c.From.Connection == "" {
+		c.From.Connection = wire.ConnectionID("ask-" + strings.ToLower(rand.Text())) // answers are told by it
+	}
 	answer := make(chan Answer, 1)
-	who := asker{conn: cmp.Or(c.From.Connection, nobody), to: answer}
+	who := asker{conn: c.From.Connection, to: answer}
 	r.k.answers.expect(id, who)
 	defer r.k.answers.forget(id, who)
 	if err := r.Deliver(ctx, c); err != nil {

@@ -182,6 +182,22 @@ func AgentOf(payload any) AgentID { return AgentID(entryOf(payload).agent.text(p
 // MessageOf returns the client's message id in a payload, or "".
 func MessageOf(payload any) MessageID { return MessageID(entryOf(payload).message.text(payload)) }
 
+// AddresseeOf returns the only connection that may learn of an event, or "" when
+// it is for all.
+func AddresseeOf(payload ServerPayload) ConnectionID {
+	switch p := payload.(type) {
+	case MessageAccepted:
+		return p.To
+	case MessageQueued:
+		return p.To
+	case MessageRejected:
+		return p.To
+	case MessageRepeated:
+		return p.To
+	}
+	return ""
+}
+
 // text returns the string in a field of a payload; a nil field has none.
 func (f *Field) text(payload any) string {
 	if f == nil {

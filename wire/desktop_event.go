@@ -129,7 +129,12 @@ type MessageAccepted struct {
 	AgentID   AgentID   `json:"agentId"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	How       Taken     `json:"how,omitempty"`
-	Duplicate bool      `json:"duplicate,omitempty"`
+	// By is the connection that sent the message.
+	By ConnectionID `json:"by,omitempty"`
+	// Duplicate says that the message was sent again; To is then the only
+	// connection that is told.
+	Duplicate bool         `json:"duplicate,omitempty"`
+	To        ConnectionID `json:"to,omitempty"`
 }
 
 // Taken is how a message reached its agent.
@@ -151,7 +156,12 @@ type MessageQueued struct {
 	// Position counts from 1.
 	Position  int       `json:"position" wire:"min=1"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
-	Duplicate bool      `json:"duplicate,omitempty"`
+	// By is the connection that sent the message.
+	By ConnectionID `json:"by,omitempty"`
+	// Duplicate says that the message was sent again; To is then the only
+	// connection that is told.
+	Duplicate bool         `json:"duplicate,omitempty"`
+	To        ConnectionID `json:"to,omitempty"`
 }
 
 // MessageRejected says that nobody will take a message.
@@ -161,9 +171,12 @@ type MessageRejected struct {
 	Code      Code      `json:"code"`
 	Reason    string    `json:"reason"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
-	Duplicate bool      `json:"duplicate,omitempty"`
-	// To is the only connection that is told, as an error, when the message
-	// concerns nobody else.
+	// By is the connection that sent the message.
+	By ConnectionID `json:"by,omitempty"`
+	// Duplicate says that the message was sent again after all were told.
+	Duplicate bool `json:"duplicate,omitempty"`
+	// To is the only connection that is told: the one that sent a duplicate or,
+	// as an error, one whose message concerns nobody else.
 	To ConnectionID `json:"to,omitempty"`
 }
 

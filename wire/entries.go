@@ -115,6 +115,7 @@ func serverEntries() []Entry {
 		event[TaskToolFailed]("taskToolFailed", FamilyHistory, lasting, FormNone, "A tool did not work."),
 		event[TaskTokenUsageUpdated]("taskTokenUsageUpdated", FamilyHistory, lasting, FormNone, "What a task has cost so far."),
 
+		event[MessageRepeated]("MESSAGE_REPEATED", FamilyProgram, lasting, FormNone, "EMIT was kept before; for its sender alone."),
 		event[Emitted]("EMITTED", FamilyProgram, !lasting, FormFlat, "EMIT is kept."),
 	}
 }

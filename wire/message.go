@@ -266,6 +266,17 @@ type Emit struct {
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
+// MessageRepeated says that EMIT was sent again, which has no second effect. Only
+// the connection To is told, with the EMITTED that it got the first time.
+type MessageRepeated struct {
+	Outbound
+	MessageID MessageID `json:"messageId"`
+	MonitorID MonitorID `json:"monitorId,omitempty"`
+	// First is the position of the actions.
+	First Position     `json:"first"`
+	To    ConnectionID `json:"to"`
+}
+
 // Emitted answers EMIT once the actions are kept.
 type Emitted struct {
 	Outbound

@@ -225,6 +225,8 @@ export interface ServerPayloads {
   taskToolFailed: TaskToolFailed;
   /** What a task has cost so far. */
   taskTokenUsageUpdated: TaskTokenUsageUpdated;
+  /** EMIT was kept before; for its sender alone. */
+  MESSAGE_REPEATED: MessageRepeated;
   /** EMIT is kept. */
   EMITTED: Emitted;
 }
@@ -1050,7 +1052,11 @@ export interface MessageAccepted {
   agentId: AgentID;
   monitorId?: MonitorID;
   how?: Taken;
+  /** By is the connection that sent the message. */
+  by?: ConnectionID;
+  /** Duplicate says that the message was sent again; To is then the only connection that is told. */
   duplicate?: boolean;
+  to?: ConnectionID;
 }
 
 /** MessageID is a client's own name for a message it sends, and its idempotency key: the same id sent again has no second effect. Up to 64 characters without control characters. */
@@ -1065,7 +1071,11 @@ export interface MessageQueued {
   /** Position counts from 1. */
   position: number;
   monitorId?: MonitorID;
+  /** By is the connection that sent the message. */
+  by?: ConnectionID;
+  /** Duplicate says that the message was sent again; To is then the only connection that is told. */
   duplicate?: boolean;
+  to?: ConnectionID;
 }
 
 /** MessageRejected says that nobody will take a message. */
@@ -1074,9 +1084,21 @@ export interface MessageRejected {
   code: Code;
   reason: string;
   monitorId?: MonitorID;
+  /** By is the connection that sent the message. */
+  by?: ConnectionID;
+  /** Duplicate says that the message was sent again after all were told. */
   duplicate?: boolean;
-  /** To is the only connection that is told, as an error, when the message concerns nobody else. */
+  /** To is the only connection that is told: the one that sent a duplicate or, as an error, one whose message concerns nobody else. */
   to?: ConnectionID;
+}
+
+/** MessageRepeated says that EMIT was sent again, which has no second effect. Only the connection To is told, with the EMITTED that it got the first time. */
+export interface MessageRepeated {
+  messageId: MessageID;
+  monitorId?: MonitorID;
+  /** First is the position of the actions. */
+  first: Position;
+  to: ConnectionID;
 }
 
 /** MessageUpdated shows a row that is new or has changed. */
@@ -2424,6 +2446,7 @@ export const catalog = {
   taskUserMessage: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
   taskToolFailed: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
   taskTokenUsageUpdated: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
+  MESSAGE_REPEATED: { direction: "server", family: "program", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   EMITTED: { direction: "server", family: "program", durable: false, monitor: "", agent: "", message: "messageId" },
 } as const;
 
