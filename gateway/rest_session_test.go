@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -293,4 +294,20 @@ func TestDeleteBeginsWithTheFiles(t *testing.T) {
 	}
 	h.rest(http.MethodDelete, at(id), request{token: ada}).problem(http.StatusInternalServerError, wire.CodeExecutionFailed)
 	h.get(at(id), ada).want(http.StatusOK)
+}
+
+// Whatever an earlier session of an id left behind is shown to nobody: who names it
+// gets another session.
+func TestNewSessionHasNoFiles(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	const id = wire.SessionID("ses-of-old")
+	if _, err := h.shelf.Save(t.Context(), id, "secret", strings.NewReader("ada's"), 5); err != nil {
+		t.Fatal(err)
+	}
+	bob := h.user("bob")
+	next[wire.ConnectionStatus](h.desktop("?sessionId="+string(id), visit{token: bob}))
+	if got := h.get(at(id, "/files/secret"), bob); got.status != http.StatusNotFound {
+		t.Errorf("%d %s", got.status, got.body)
+	}
 }
