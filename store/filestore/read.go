@@ -76,8 +76,12 @@ func (s *Store) read(e *session, from wire.Position, limit, size int) ([]store.E
 		}
 		want := limit + skip
 		for entry := range x.Ascend(lo, after(entryPrefix)) {
+			part := parseSpan(entry.Key)
+			want -= int(part.count)
+			if part.newest().Compare(from) <= 0 {
+				continue // the cursor is at its end; large as it may be, it counts for nothing
+			}
 			keep(entry)
-			want -= int(parseSpan(entry.Key).count)
 			if size -= entry.Size(); want <= 0 || size <= 0 {
 				break
 			}
