@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,13 +12,28 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// deliver brings an item to the owner, wherever it is.
+// deliver brings an item to the owner, wherever it is. What one connection says
+// stays in its order: nothing goes to the store while something waits that was
+// said before.
 func (k *keeper) deliver(ctx context.Context, it item) error {
-	if !k.following.Load() {
+	if !k.box.enter() {
 		// Between two owners the mailbox collects, too.
 		return k.box.put(ctx, it)
 	}
-	return k.hub.send(ctx, k.id, &it)
+	defer k.box.leave()
+	limited, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	err := k.hub.send(limited, k.id, &it)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return fmt.Errorf("%w: %v", store.ErrUnavailable, err) //nolint:errorlint // the time limit is not the caller's
+	}
+	return err
+}
+
+// deliveryName names something that is sent to an owner. No other replica, and
+// no other process of this one, uses it.
+func (h *Hub) deliveryName() string {
+	return string(h.cfg.Replica) + "." + h.process + "." + strconv.FormatUint(h.deliveries.Add(1), 10)
 }
 
 // send puts an item into the inbox of a session. The delivery has one name
@@ -27,11 +43,16 @@ func (h *Hub) send(ctx context.Context, id wire.SessionID, it *item) error {
 	if err != nil {
 		return err
 	}
-	if it.sent == "" {
-		it.sent = string(h.cfg.Replica) + "." + strconv.FormatUint(h.deliveries.Add(1), 10)
+	again := it.sent != ""
+	if !again {
+		it.sent = h.deliveryName()
 	}
-	if _, err := h.store.Send(ctx, id, store.Command{ID: it.sent, Data: data}); err != nil {
+	known, err := h.store.Send(ctx, id, store.Command{ID: it.sent, Data: data})
+	if err != nil {
 		return fmt.Errorf("send a command to the owner: %w", err)
+	}
+	if known && !again {
+		h.log.WarnContext(ctx, "a command was taken for one that was sent before", "session", string(id), "delivery", it.sent)
 	}
 	return nil
 }
@@ -42,37 +63,66 @@ func (h *Hub) sendOrder(ctx context.Context, id wire.SessionID, o *order) error 
 }
 
 // forward sends on what is in the mailbox of a session that somebody else owns
-// now. It is tried until the store takes it; what it does not take for ever is
-// given up.
+// now, and returns what the store does not take yet; what it does not take for
+// ever is given up.
 func (k *keeper) forward(ctx context.Context, items []item) []item {
 	for i := range items {
 		it := &items[i]
-		if it.inbox != "" || it.poison != nil {
-			continue // the inbox has it still; or it was refused here
-		}
-		limited, cancel := context.WithTimeout(ctx, storeTimeout)
-		err := k.hub.send(limited, k.id, it)
-		cancel()
 		switch {
-		case err == nil, errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrInvalid):
-			// Who waits for an order looks in the directory.
-			if err != nil {
-				k.log.WarnContext(ctx, "a command cannot be sent to the new owner", "error", err)
-				it.finish(asError(err))
-			}
+		case it.inbox != "":
+			continue // the inbox has it still
+		case it.poison != nil && it.order != nil:
+			it.finish(it.poison)
+			continue
+		}
+		err := k.sendOn(ctx, it)
+		switch {
+		case err == nil: // who waits for an order looks in the directory
+		case errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrInvalid), errors.Is(err, store.ErrConflict):
+			k.log.WarnContext(ctx, "a command cannot be sent to the owner", "error", err)
+			it.finish(asError(err))
 		default:
-			k.log.WarnContext(ctx, "the new owner does not get its commands yet", "error", err)
+			if ctx.Err() == nil {
+				k.log.WarnContext(ctx, "the owner does not get its commands yet", "error", err)
+			}
 			return items[i:]
 		}
 	}
 	return nil
 }
 
-// receive brings what is in the inbox into the mailbox, until ctx ends.
-func (l *live) receive(ctx context.Context) {
+// sendOn sends one item. What cannot even be written down is invalid.
+func (k *keeper) sendOn(ctx context.Context, it *item) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w: panic: %v", store.ErrInvalid, v)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	return k.hub.send(ctx, k.id, it)
+}
+
+// line brings those items to the store again that may be there already, under
+// their names, and then the mark: what comes before it was said before what waits
+// in the mailbox now. It returns the items that it could not bring.
+func (l *live) line(sent []item) []item {
+	l.k.box.arrived(l.ctx)
+	rest := append(sent, item{order: &order{Kind: orderMark}, sent: l.mark})
+	for wait := retryFirst; l.ctx.Err() == nil; wait = min(2*wait, retryLast) {
+		if rest = l.k.forward(l.ctx, rest); len(rest) == 0 {
+			return nil
+		}
+		sleep(l.ctx, wait)
+	}
+	return rest[:len(rest)-1]
+}
+
+// receive brings what is in the inbox into the mailbox, until the lease is lost.
+func (l *live) receive() {
 	seen := newRecent(recentDeliveries)
-	for wait := retryFirst; ctx.Err() == nil; wait = min(2*wait, retryLast) {
-		for commands, err := range l.k.hub.store.Receive(ctx, l.lease) {
+	for wait := retryFirst; l.ctx.Err() == nil; wait = min(2*wait, retryLast) {
+		for commands, err := range l.k.hub.store.Receive(l.ctx, l.lease) {
 			if errors.Is(err, store.ErrFenced) || lasting(err) {
 				l.cancel(errLost)
 				return
@@ -85,12 +135,16 @@ func (l *live) receive(ctx context.Context) {
 				if l.inherited[c.ID] || !seen.add(c.ID) {
 					continue
 				}
-				if l.k.box.put(ctx, l.open(c)) != nil {
+				if l.k.box.put(l.ctx, l.open(c)) != nil {
 					return
+				}
+				if c.ID == l.mark {
+					l.k.mixed.Store(false)
+					l.k.box.open()
 				}
 			}
 		}
-		sleep(ctx, wait)
+		sleep(l.ctx, wait)
 	}
 }
 
@@ -102,7 +156,7 @@ func (l *live) open(c store.Command) item {
 		it = item{order: &order{}}
 	}
 	known := l.marks[c.ID]
-	it.inbox, it.alone, it.poison = c.ID, known.alone, known.poison
+	it.inbox, it.alone, it.poison = c.ID, known.alone, cmp.Or(known.poison, it.poison)
 	return it
 }
 

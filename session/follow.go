@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/everdesk/everdesk/broadcast"
@@ -57,7 +58,9 @@ func (k *keeper) load(ctx context.Context) (loaded, error) {
 		if info.Epoch == kept.At.Epoch {
 			owner.Replica = info.Owner
 		} // else the next claim is in the log already and says better
-		state.Apply(wire.Event{Session: k.id, At: kept.At, Time: info.Updated, Data: owner})
+		// Epochs are times, and the event has that of its epoch.
+		at := time.UnixMilli(int64(kept.At.Epoch)) //nolint:gosec // milliseconds
+		state.Apply(wire.Event{Session: k.id, At: kept.At, Time: at, Data: owner})
 	}
 	return loaded{state: state, tables: kept.Tables, info: info}, nil
 }
@@ -129,8 +132,12 @@ type follower struct {
 	state   *desk.State
 	items   []item
 	peeks   []peek
-	unsent  []item    // commands for the owner that the store did not take
+	unsent  []item    // commands for the owner that the store does not have yet
 	retryAt time.Time // when they are tried again
+	sending bool      // some are on their way; sent gets those that did not arrive
+	sent    chan []item
+	telling atomic.Bool // so is who watches here
+	mail    sync.WaitGroup
 	told    uint64    // version of our watchers that the owner knows
 	tellAt  time.Time // when it is told again at the latest
 	quietTo time.Time // nothing is told before this
@@ -140,35 +147,43 @@ type follower struct {
 	claimed time.Time
 }
 
+// claimableAt is when the lease of an owner runs out.
+func claimableAt(owned *store.OwnedError) time.Time {
+	return time.Now().Add(max(owned.For, 0) + rand.N(claimJitter)) //nolint:gosec // jitter needs no secrecy
+}
+
 // follow shows what another replica does, until that replica is gone and the
-// session is ours. The other's lease lasts for another while, or 0 when it shall
-// not be claimed.
-func (k *keeper) follow(ctx context.Context, lasts time.Duration) (store.Lease, time.Time, error) {
+// session is ours. It may be claimed at a time, or never.
+func (k *keeper) follow(ctx context.Context, claimAt time.Time) (store.Lease, time.Time, error) {
+	k.needed.Store(false)
+	k.mixed.Store(true)
 	got, err := k.load(ctx)
 	if err != nil {
 		return store.Lease{}, time.Time{}, err
 	}
+	k.snapshots.clear()
 	if err := k.settle(ctx, got.state.At()); err != nil {
 		return store.Lease{}, time.Time{}, err
 	}
-	f := &follower{k: k, state: got.state, quietTo: time.Now()}
-	if lasts > 0 {
-		f.claimAt = f.quietTo.Add(lasts + rand.N(claimJitter)) //nolint:gosec // jitter needs no secrecy
-	}
-	k.snapshots.clear()
-	k.following.Store(true)
-	defer k.following.Store(false)
+	f := &follower{k: k, state: got.state, quietTo: time.Now(), claimAt: claimAt, sent: make(chan []item, 1)}
 	if !k.isReady() {
 		close(k.ready)
 	}
-	tailing, cancel := context.WithCancel(ctx)
+	working, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel()
 	news := make(chan tailed)
-	wg.Go(func() { k.tail(tailing, got.state.At(), news) })
-	err = f.loop(ctx, news)
-	k.box.giveBack(f.unsent)
+	wg.Go(func() { k.tail(working, got.state.At(), news) })
+	defer func() {
+		k.box.setDirect(false)
+		cancel()
+		wg.Wait()
+		f.mail.Wait()
+		if f.sending {
+			f.unsent = append(<-f.sent, f.unsent...)
+		}
+		k.box.giveBack(f.unsent)
+	}()
+	err = f.loop(working, news)
 	return f.lease, f.claimed, err
 }
 
@@ -199,6 +214,10 @@ func (f *follower) loop(ctx context.Context, news <-chan tailed) error {
 			if err := f.take(n); err != nil {
 				return err
 			}
+		case rest := <-f.sent:
+			f.sending = false
+			f.unsent = append(rest, f.unsent...)
+			f.retryAt = time.Now().Add(retryLast)
 		case <-f.k.box.wake:
 		case <-timer.C:
 		case <-ctx.Done():
@@ -245,23 +264,47 @@ func (f *follower) turn(ctx context.Context, now time.Time) error {
 	k := f.k
 	f.items, f.peeks = k.box.take(f.items, f.peeks)
 	k.serve(f.peeks, f.state)
-	if len(f.items) > 0 || len(f.unsent) > 0 && !now.Before(f.retryAt) {
-		f.unsent = k.forward(ctx, append(f.unsent, f.items...))
-		f.retryAt = now.Add(retryLast)
-	}
+	f.forward(ctx, now)
 	if due := f.tellDue(); !due.IsZero() && !now.Before(due) {
 		f.tell(ctx, now)
 	}
 	switch {
 	case k.draining.Load():
+		if f.busy() {
+			return nil
+		}
 		k.handOver()
-	case !f.claimAt.IsZero() && !now.Before(f.claimAt) && !k.unheld():
+		if k.spare(nil) {
+			return errDormant
+		}
+	case k.needed.Swap(false), !f.claimAt.IsZero() && !now.Before(f.claimAt) && !k.unheld():
 		return f.claim(ctx)
 	}
-	if at := k.dormantAt(); !at.IsZero() && !now.Before(at) {
+	if at := k.dormantAt(); !at.IsZero() && !now.Before(at) && !f.busy() {
 		return errDormant
 	}
 	return nil
+}
+
+// busy reports whether commands are not with the owner yet.
+func (f *follower) busy() bool { return f.sending || len(f.unsent) > 0 }
+
+// forward sends on what was said here before it could be sent at once. The log is
+// shown meanwhile.
+func (f *follower) forward(ctx context.Context, now time.Time) {
+	if len(f.items) > 0 && len(f.unsent) == 0 {
+		f.retryAt = now
+	}
+	f.unsent = append(f.unsent, f.items...)
+	switch {
+	case f.sending:
+	case len(f.unsent) == 0:
+		f.k.box.setDirect(true)
+	case !now.Before(f.retryAt):
+		items := f.unsent
+		f.unsent, f.sending = nil, true
+		f.mail.Go(func() { f.sent <- f.k.forward(ctx, items) })
+	}
 }
 
 // claim takes the session if its owner is gone, or finds out how long that one's
@@ -273,7 +316,7 @@ func (f *follower) claim(ctx context.Context) error {
 	case err == nil:
 		f.lease, f.claimed = lease, began
 	case ok:
-		f.claimAt = time.Now().Add(owned.For + rand.N(claimJitter)) //nolint:gosec // jitter needs no secrecy
+		f.claimAt = claimableAt(owned)
 	case lasting(err):
 		return fmt.Errorf("claim session: %w", err)
 	default:
@@ -285,18 +328,24 @@ func (f *follower) claim(ctx context.Context) error {
 
 // next is when turn has something to do by itself.
 func (f *follower) next() time.Time {
-	claim, retry := f.claimAt, time.Time{}
+	claim, retry, dormant := f.claimAt, time.Time{}, f.k.dormantAt()
 	if f.k.unheld() || f.k.draining.Load() {
 		claim = time.Time{}
 	}
-	if len(f.unsent) > 0 {
+	if f.busy() {
+		dormant = time.Time{}
+	}
+	if len(f.unsent) > 0 && !f.sending {
 		retry = f.retryAt
 	}
-	return earliest(claim, retry, f.tellDue(), f.k.dormantAt())
+	return earliest(claim, retry, f.tellDue(), dormant)
 }
 
 // tellDue is when the owner has to be told who watches here.
 func (f *follower) tellDue() time.Time {
+	if f.telling.Load() {
+		return time.Time{} // and we are woken afterwards
+	}
 	if f.k.watchers.changed(f.told) {
 		return f.quietTo
 	}
@@ -311,14 +360,19 @@ func (f *follower) tell(ctx context.Context, now time.Time) {
 		f.told = version // nobody came yet, so nobody knows of us
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
-	defer cancel()
-	err := f.k.hub.sendOrder(ctx, f.k.id, &order{
-		Kind: orderPresence, Replica: f.k.hub.cfg.Replica, Total: here.total, Connections: here.oldest,
+	f.telling.Store(true)
+	f.mail.Go(func() {
+		defer f.k.box.nudge()
+		defer f.telling.Store(false)
+		ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+		defer cancel()
+		err := f.k.hub.sendOrder(ctx, f.k.id, &order{
+			Kind: orderPresence, Replica: f.k.hub.cfg.Replica, Total: here.total, Connections: here.oldest,
+		})
+		if err != nil {
+			f.k.log.WarnContext(ctx, "the owner is not told who watches", "error", err)
+		}
 	})
-	if err != nil {
-		f.k.log.WarnContext(ctx, "the owner is not told who watches", "error", err)
-	}
 	f.told, f.quietTo, f.tellAt = version, now.Add(presenceEvery), now.Add(presenceResend)
 	if here.total == 0 {
 		f.tellAt = time.Time{}

@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"iter"
 	"log/slog"
 	"maps"
@@ -100,8 +101,10 @@ type Hub struct {
 	born  time.Time
 	// writers write to the tabs of large sessions while Run runs.
 	writers atomic.Pointer[broadcast.Writers]
-	// deliveries numbers what this replica sends to other owners.
+	// deliveries numbers what this replica sends to other owners, and process
+	// tells its numbers from those of its processes before.
 	deliveries atomic.Uint64
+	process    string
 
 	// life is that of the keepers. It ends when Run does.
 	life    context.Context
@@ -126,7 +129,7 @@ type closure struct {
 func NewHub(cfg Config, s Store) *Hub {
 	cfg = cfg.withDefaults()
 	h := &Hub{
-		cfg: cfg, store: s, log: cfg.Logger.With("replica", string(cfg.Replica)), born: time.Now(),
+		cfg: cfg, store: s, log: cfg.Logger.With("replica", string(cfg.Replica)), born: time.Now(), process: rand.Text()[:10],
 		keepers: map[wire.SessionID]*keeper{}, closed: map[wire.SessionID]closure{},
 	}
 	h.life, h.stop = context.WithCancelCause(context.Background())
@@ -251,12 +254,12 @@ func (h *Hub) letGo(k *keeper) {
 	}
 }
 
-// unlist takes a keeper out of the registry, unless somebody holds it and it is
-// not said to go anyway.
+// unlist takes a keeper out of the registry, unless somebody holds it or it has
+// something to do, and it is not said to go anyway.
 func (h *Hub) unlist(k *keeper, anyway bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if k.holds > 0 && !anyway {
+	if !anyway && (k.holds > 0 || !k.box.idle()) {
 		return false
 	}
 	if h.keepers[k.id] == k {

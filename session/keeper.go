@@ -59,7 +59,8 @@ type keeper struct {
 	done       chan struct{} // closed when the keeper is gone
 	handedOver chan struct{} // closed when it owns nothing and will not again
 	draining   atomic.Bool
-	following  atomic.Bool          // commands go through the store
+	needed     atomic.Bool          // the session has work and no owner
+	mixed      atomic.Bool          // the inbox may have what was said here before what is in the mailbox
 	live       atomic.Pointer[live] // while this replica owns the session
 	quiet      atomic.Int64         // since when nobody holds it, in ns; 0 while somebody does
 
@@ -159,10 +160,10 @@ func (k *keeper) tooMany(err error) bool {
 func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
 	if k.draining.Load() {
 		k.giveBack(left, store.Lease{})
-		if k.unheld() {
+		if k.spare(nil) {
 			return nil, errDormant
 		}
-		_, _, err := k.follow(ctx, 0)
+		_, _, err := k.follow(ctx, time.Time{})
 		return nil, err
 	}
 	lease, claimed, err := k.claim(ctx)
@@ -171,20 +172,35 @@ func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
 	}
 	owned, ok := errors.AsType[*store.OwnedError](err)
 	switch {
-	case !ok && k.unheld():
+	case !ok && k.spare(left):
 		return nil, errDormant
 	case !ok:
 		return left, fmt.Errorf("claim session: %w", err)
 	}
 	k.giveBack(left, store.Lease{})
-	if k.unheld() {
+	if k.spare(nil) {
 		return nil, errDormant // another replica was quicker; nobody here needs it
 	}
-	lease, claimed, err = k.follow(ctx, owned.For)
+	lease, claimed, err = k.follow(ctx, claimableAt(owned))
 	if err != nil {
 		return nil, err
 	}
 	return k.own(ctx, lease, claimed, nil)
+}
+
+// spare reports whether nobody here has use for the session and nothing is left
+// to do, in the mailbox or by the last owner here.
+func (k *keeper) spare(left *live) bool {
+	done := left == nil || left.committed == len(left.items) && !left.rewriting && !left.forgotten
+	return k.unheld() && done && k.box.idle()
+}
+
+// attend says that the session has work and nobody owns it.
+func (k *keeper) attend() {
+	if k.unheld() {
+		k.needed.Store(true)
+		k.box.nudge()
+	}
 }
 
 // claim tries to become the owner. It also says when it began to.
@@ -202,13 +218,16 @@ func (k *keeper) giveBack(left *live, lease store.Lease) {
 	undisturbed := left != nil && lease.Epoch != 0 && lease.Prev.Epoch == left.lease.Epoch
 	if !undisturbed {
 		// What came through the inbox is there still, or somebody has done it.
-		k.box.drop(func(it *item) bool { return it.inbox != "" })
+		if k.box.drop(func(it *item) bool { return it.inbox != "" }) {
+			k.mixed.Store(true)
+		}
 	}
 	k.marks = nil
 	if left == nil {
 		return
 	}
-	var items []item
+	items := left.motions()
+	unsure := left.uncertain || left.rewriting
 	for i, it := range left.items[left.committed:] {
 		started := left.committed+i < left.handled
 		if it.inbox != "" && (it.alone || it.poison != nil) {
@@ -219,8 +238,9 @@ func (k *keeper) giveBack(left *live, lease store.Lease) {
 			k.marks[it.inbox] = it
 		}
 		switch {
-		case it.inbox != "" && (!undisturbed || left.uncertain && started):
-		case left.uncertain && started && it.order == nil && it.cmd.Message.ID == "":
+		case it.inbox != "" && (!undisturbed || unsure && started):
+			k.mixed.Store(true)
+		case unsure && started && it.order == nil && it.cmd.Message.ID == "":
 			// Whether it was done cannot be told, and it cannot be told apart
 			// from its repetition.
 			k.log.Warn("a command was given up because the store did not say whether it was done")
@@ -228,7 +248,7 @@ func (k *keeper) giveBack(left *live, lease store.Lease) {
 			items = append(items, it)
 		}
 	}
-	left.items = nil
+	left.items, left.geometry = nil, nil
 	k.box.giveBack(items)
 }
 

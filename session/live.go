@@ -46,6 +46,11 @@ type live struct {
 	uncertain bool
 	// broken says that the state is not what the log says.
 	broken bool
+	// forgotten says that the store lacks something that it said it had, and
+	// rewriting that it is not told all of that again yet; debt is for then.
+	forgotten bool
+	rewriting bool
+	debt      debt
 	// handling says that items[handled] is being done.
 	handling bool
 	removed  error // what became of an order to delete the session
@@ -59,6 +64,9 @@ type live struct {
 	// inherited are the deliveries that were in the mailbox from the start.
 	inherited map[string]bool
 	marks     map[string]item // see keeper
+	// mark is the delivery that comes after all that was sent from here before
+	// we were the owner.
+	mark string
 }
 
 // loop does what is in the mailbox and what is due, step by step.
@@ -123,7 +131,7 @@ func (l *live) turn() error {
 	switch at := l.k.dormantAt(); {
 	case l.k.draining.Load():
 		return l.leave(errDraining)
-	case !at.IsZero() && !l.working && !l.now.Before(at):
+	case !at.IsZero() && !l.working && !l.now.Before(at) && l.k.box.idle():
 		return l.leave(errDormant)
 	}
 	return nil
@@ -208,7 +216,7 @@ func (l *live) due() time.Time {
 		question = time.UnixMilli(int64(d.At))
 	}
 	dormant := l.k.dormantAt()
-	if l.working {
+	if l.working || !dormant.IsZero() && !l.k.box.idle() {
 		dormant = time.Time{}
 	}
 	return earliest(question, l.geometry.due(), l.presence.due(&l.k.watchers), dormant)

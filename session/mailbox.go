@@ -53,6 +53,17 @@ type mailbox struct {
 	peeks  []peek
 	space  chan struct{} // closed when there is room again; nil while nobody waits
 	closed error         // why nothing is taken any more
+
+	// gated keeps what is said here behind what was sent before and is still
+	// on its way through the store; later is what waits.
+	gated bool
+	later []item
+	// direct says that what is said here may go to the store at once, because
+	// nothing that was said before waits; sending is how many do, and calm is
+	// closed when none does. It is nil while nobody waits for that.
+	direct  bool
+	sending int
+	calm    chan struct{}
 }
 
 func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
@@ -65,8 +76,7 @@ func (b *mailbox) put(ctx context.Context, it item) error {
 			b.mu.Unlock()
 			return err
 		}
-		if len(b.items) < boxItems {
-			b.items = append(b.items, it)
+		if b.add(it) {
 			b.mu.Unlock()
 			b.nudge()
 			return nil
@@ -84,6 +94,108 @@ func (b *mailbox) put(ctx context.Context, it item) error {
 	}
 }
 
+// add adds an item if there is room for it. What comes through the store has room
+// however much waits for it. The caller has the lock.
+func (b *mailbox) add(it item) bool {
+	switch {
+	case it.inbox != "":
+		if len(b.items) >= boxItems {
+			return false
+		}
+		b.items = append(b.items, it)
+	case len(b.items)+len(b.later) >= boxItems:
+		return false
+	case b.gated:
+		b.later = append(b.later, it)
+	default:
+		b.items = append(b.items, it)
+	}
+	return true
+}
+
+// shut makes everything that is said here wait until open, but for what came
+// through the store. It returns what was sent to the store already, perhaps.
+func (b *mailbox) shut() (sent []item) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.gated = true
+	var came []item
+	for _, it := range b.items {
+		switch {
+		case it.inbox != "":
+			came = append(came, it)
+		case it.sent != "":
+			sent = append(sent, it)
+		default:
+			b.later = append(b.later, it)
+		}
+	}
+	b.items = came
+	return sent
+}
+
+// open ends shut.
+func (b *mailbox) open() {
+	b.mu.Lock()
+	b.items = append(b.items, b.later...)
+	b.gated, b.later = false, nil
+	b.mu.Unlock()
+	b.nudge()
+}
+
+// idle reports whether nothing is there or waits to be.
+func (b *mailbox) idle() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.items) == 0 && !b.gated
+}
+
+// setDirect says whether what is said here may go to the store at once.
+func (b *mailbox) setDirect(may bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.direct = may
+}
+
+// enter reports whether an item may go to the store at once; leave says that it
+// has got there, or not.
+func (b *mailbox) enter() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.direct || len(b.items) > 0 || b.closed != nil {
+		return false
+	}
+	b.sending++
+	return true
+}
+
+func (b *mailbox) leave() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sending--; b.sending == 0 && b.calm != nil {
+		close(b.calm)
+		b.calm = nil
+	}
+}
+
+// arrived waits until nothing is between enter and leave, or ctx ends.
+func (b *mailbox) arrived(ctx context.Context) {
+	b.mu.Lock()
+	if b.sending == 0 {
+		b.mu.Unlock()
+		return
+	}
+	if b.calm == nil {
+		b.calm = make(chan struct{})
+	}
+	calm := b.calm
+	b.mu.Unlock()
+	select {
+	case <-calm:
+	case <-ctx.Done():
+	}
+}
+
 // giveBack puts items that were taken and not done in front of all others.
 func (b *mailbox) giveBack(items []item) {
 	if len(items) == 0 {
@@ -95,11 +207,13 @@ func (b *mailbox) giveBack(items []item) {
 	b.nudge()
 }
 
-// drop forgets items.
-func (b *mailbox) drop(unwanted func(*item) bool) {
+// drop forgets items, and reports whether there were any.
+func (b *mailbox) drop(unwanted func(*item) bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	before := len(b.items)
 	b.items = slices.DeleteFunc(b.items, func(it item) bool { return unwanted(&it) })
+	return len(b.items) < before
 }
 
 // deliveries returns the names of those items that came through the store.
@@ -143,6 +257,7 @@ func (b *mailbox) take(items []item, peeks []peek) ([]item, []peek) {
 	defer b.mu.Unlock()
 	items, b.items = b.items, items[:0]
 	peeks, b.peeks = b.peeks, peeks[:0]
+	b.direct = b.direct && len(items) == 0 // until they are where they belong
 	if b.space != nil {
 		close(b.space)
 		b.space = nil
@@ -155,8 +270,8 @@ func (b *mailbox) close(why error) []item {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = why
-	items := b.items
-	b.items, b.peeks = nil, nil
+	items := slices.Concat(b.items, b.later)
+	b.items, b.later, b.peeks = nil, nil, nil
 	if b.space != nil {
 		close(b.space)
 		b.space = nil

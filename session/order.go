@@ -16,6 +16,7 @@ const (
 	orderShare    orderKind = "share"
 	orderDelete   orderKind = "delete"
 	orderPresence orderKind = "presence" // who watches at another replica
+	orderMark     orderKind = "mark"     // nothing, see live.line
 )
 
 // order is what a hub wants of a session's owner, as opposed to a client.
@@ -38,6 +39,15 @@ type parcel struct {
 	User       string            `json:"user,omitempty"`
 	Monitor    wire.MonitorID    `json:"monitor,omitempty"`
 	Message    json.RawMessage   `json:"message,omitempty"`
+	// Refused is there instead of a message that went wrong at another owner.
+	Refused *refusedParcel `json:"refused,omitempty"`
+}
+
+// refusedParcel is what the sender of a message is told.
+type refusedParcel struct {
+	ID     wire.MessageID `json:"id,omitempty"`
+	Code   wire.Code      `json:"code"`
+	Reason string         `json:"reason"`
 }
 
 // pack makes the stored form of an item.
@@ -46,7 +56,11 @@ func (it *item) pack() ([]byte, error) {
 	if it.order == nil {
 		from := it.cmd.From
 		p.Connection, p.User, p.Monitor = from.Connection, from.User, from.Monitor
-		p.Message = wire.Native{}.AppendMessage(nil, it.cmd.Message)
+		if it.poison != nil {
+			p.Refused = &refusedParcel{it.cmd.Message.ID, it.poison.Code, it.poison.Reason}
+		} else {
+			p.Message = wire.Native{}.AppendMessage(nil, it.cmd.Message)
+		}
 	}
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -64,6 +78,13 @@ func unpack(data []byte) (item, error) {
 	if p.Order != nil {
 		return item{order: p.Order}, nil
 	}
+	from := Sender{Connection: p.Connection, User: p.User, Monitor: p.Monitor}
+	if r := p.Refused; r != nil {
+		return item{
+			cmd:    Command{From: from, Message: wire.Message{ID: r.ID}},
+			poison: &Error{Code: r.Code, Reason: r.Reason},
+		}, nil
+	}
 	if len(p.Message) == 0 {
 		return item{}, errors.New("unpack a command: it has neither order nor message")
 	}
@@ -71,5 +92,5 @@ func unpack(data []byte) (item, error) {
 	if err != nil {
 		return item{}, fmt.Errorf("unpack a command: %w", err)
 	}
-	return item{cmd: Command{From: Sender{Connection: p.Connection, User: p.User, Monitor: p.Monitor}, Message: m}}, nil
+	return item{cmd: Command{From: from, Message: m}}, nil
 }

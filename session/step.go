@@ -53,18 +53,30 @@ func (l *live) next() wire.Position {
 }
 
 // emit adds an event to the step and folds it into the state.
-func (l *live) emit(data wire.ServerPayload) {
+func (l *live) emit(data wire.ServerPayload) { l.state.Apply(l.say(data)) }
+
+// say adds an event to the step.
+func (l *live) say(data wire.ServerPayload) wire.Event {
 	e := wire.Event{Session: l.k.id, At: l.next(), Time: l.now.UTC().Truncate(time.Millisecond), Data: data}
 	frame := wire.AppendEvent(nil, e)
 	l.step.frames = append(l.step.frames, frame)
 	l.step.events = append(l.step.events, shown(e, frame))
 	l.step.bytes += len(frame)
-	l.state.Apply(e)
+	return e
 }
 
 // commit makes the step durable, then shows it, then tells those who wait. It
 // returns only after the store has said what became of it, or the lease is lost.
 func (l *live) commit() error {
+	events, err := l.persist()
+	if err == nil {
+		l.settle(events)
+	}
+	return err
+}
+
+// persist makes the step durable and returns what to show.
+func (l *live) persist() ([]broadcast.Event, error) {
 	for _, c := range l.state.Changes() {
 		if c.Value == nil {
 			l.step.ops = append(l.step.ops, store.Unset(c.Table, c.Field))
@@ -81,12 +93,11 @@ func (l *live) commit() error {
 		b.Working = &asked
 	}
 	if l.step.empty() && b.Working == nil {
-		l.settle(nil)
-		return nil
+		return nil, nil
 	}
 	receipt, again, err := l.write(b)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l.number, l.top, l.working = b.Number, receipt.Top, asked
 	events, used := l.step.events, l.step
@@ -98,8 +109,7 @@ func (l *live) commit() error {
 		clear(used.consumed)
 		l.step.frames, l.step.ops, l.step.consumed = used.frames[:0], used.ops[:0], used.consumed[:0]
 	}
-	l.settle(events)
-	return nil
+	return events, nil
 }
 
 // settle shows what is committed and tells those who wait for the items of the
@@ -132,7 +142,7 @@ func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err erro
 			l.uncertain = unsure
 			return receipt, again, errLost
 		case errors.Is(err, store.ErrGap):
-			l.uncertain = unsure
+			l.uncertain, l.forgotten = unsure, true
 			l.k.log.WarnContext(l.ctx, "the store has a gap", "error", err)
 			return receipt, again, errLost
 		case errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrInvalid), errors.Is(err, wire.ErrID):

@@ -94,8 +94,9 @@ func (h *Hub) sweepAll(ctx context.Context) {
 			continue
 		}
 		for _, id := range ids {
-			if h.kept(id) != nil {
-				continue // it is waiting for its own chance
+			if k := h.kept(id); k != nil {
+				k.attend() // it may be waiting for somebody to have use for it
+				continue
 			}
 			k, err := h.hold(id)
 			if err != nil {

@@ -1,0 +1,184 @@
+package session
+
+import (
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const (
+	// rewriteOps is how many ops fit into a batch, each with a value.
+	rewriteOps = 1500
+	// retoldBytes is how much of the windows and the conversation is in the
+	// snapshot that a rewrite puts into the log. The rest follows it.
+	retoldBytes = 512 << 10
+)
+
+// debt is what a rewrite owes to the commands of the step that met the loss.
+type debt struct {
+	answers  []wire.ServerPayload
+	consumed []string
+}
+
+// forgot reports whether the store, which has given us another lease, lacks
+// something that it told the owner before it had.
+func (l *live) forgot(next store.Lease) bool {
+	switch {
+	case l == nil || next.Prev.Epoch > l.lease.Epoch: // somebody else has gone on with what there was
+		return false
+	case l.rewriting:
+		return true
+	}
+	return !l.broken && (l.forgotten || next.Prev.Compare(l.top) < 0)
+}
+
+// inherit takes everything from an owner of ours whose writes the store forgot.
+func (l *live) inherit(left *live) {
+	l.state, l.card, l.ledger, l.questions = left.state, left.card, left.ledger, left.questions
+	l.geometry = left.geometry
+	l.items, l.committed, l.handled = left.items, left.committed, left.handled
+	left.items = nil
+	l.rewriting, l.debt = true, left.debt
+	if !left.rewriting {
+		l.debt = debt{answers: answersAmong(left.step), consumed: left.step.consumed}
+	}
+	l.state.Apply(wire.Event{
+		Session: l.k.id, At: l.top, Time: time.Now(),
+		Data: wire.OwnerChanged{Replica: l.lease.Replica, Epoch: l.lease.Epoch, Prev: l.lease.Prev},
+	})
+	l.prepare()
+}
+
+// answersAmong are those events of a step that answer commands.
+func answersAmong(s step) []wire.ServerPayload {
+	var answers []wire.ServerPayload
+	for _, e := range s.events {
+		switch p := e.Data.(type) {
+		case wire.Actions:
+			if p.MessageID != "" {
+				p.Actions = []wire.Action{} // they are in the state
+				answers = append(answers, p)
+			}
+		case wire.MessageAccepted, wire.MessageQueued, wire.MessageRejected, wire.DialogClosed, wire.PromptClosed:
+			answers = append(answers, p)
+		}
+	}
+	return answers
+}
+
+// rewrite tells the store everything again, under a new lease, because it forgot
+// a part. Nobody can know how much others have seen of that part. So the log goes
+// on with the whole state, which brings everybody who reads on to the same; what
+// answered the commands of the step that was under way follows.
+//
+// A rewrite that is interrupted is begun again by the next owner here. Until it
+// is complete nothing is taken away, so whoever else takes the session finds all
+// that was there before.
+func (l *live) rewrite(got loaded) error {
+	l.k.log.Warn("the store has lost something it had acknowledged; writing it again", "log", l.lease.Prev)
+	ops := l.everything(got.tables)
+	l.step.card = l.card.encode()
+	for len(ops) > 0 {
+		n := 0
+		for size := 0; n < len(ops) && n < rewriteOps && size < stepBytes; n++ {
+			for _, v := range ops[n].Values {
+				size += len(v)
+			}
+		}
+		l.step.ops = append(l.step.ops, ops[:n]...)
+		if _, err := l.persist(); err != nil {
+			return err
+		}
+		ops = ops[n:]
+	}
+	l.k.center.Restart(l.top)
+	l.begin(time.Now())
+	for _, p := range l.retell() {
+		if l.step.full() {
+			events, err := l.persist()
+			if err != nil {
+				return err
+			}
+			l.k.show(events)
+		}
+		e := l.say(p)
+		e.Data = nil // we have it
+		l.state.Apply(e)
+	}
+	for _, p := range l.debt.answers {
+		l.emit(p)
+	}
+	l.step.consumed = append(l.step.consumed, l.debt.consumed...)
+	events, err := l.persist()
+	if err != nil {
+		return err
+	}
+	l.rewriting, l.debt = false, debt{}
+	l.settle(events)
+	// The items of that step are done; what was taken and not begun is not.
+	l.k.box.giveBack(l.items[l.handled:])
+	l.items, l.committed, l.handled = nil, 0, 0
+	return nil
+}
+
+// everything is what makes the store's tables those that we know.
+func (l *live) everything(tables map[string]map[string][]byte) []store.Op {
+	var ops []store.Op
+	for _, c := range l.state.All() {
+		ops = append(ops, store.Set(c.Table, c.Field, c.Value))
+	}
+	ops = append(ops, l.ledger.all()...)
+	ops = append(ops, l.questions.all()...)
+	l.state.Changes() // they are among all
+	type name struct{ table, field string }
+	known := make(map[name]bool, len(ops))
+	for _, op := range ops {
+		known[name{op.Name, op.Field}] = true
+	}
+	for table, fields := range tables {
+		for field := range fields {
+			if !known[name{table, field}] {
+				ops = append(ops, store.Unset(table, field))
+			}
+		}
+	}
+	return ops
+}
+
+// retell is the state as events: a snapshot, and what is too long for it.
+func (l *live) retell() []wire.ServerPayload {
+	// What the time takes away is gone before the snapshot shows it.
+	l.state.Apply(wire.Event{Session: l.k.id, At: l.next(), Time: l.now.UTC().Truncate(time.Millisecond)})
+	now := l.state.Snapshot()
+	now.Reason = wire.SnapshotUnknown
+	now.HeartbeatMS = int(max(l.k.hub.cfg.Broadcast.Heartbeat, time.Millisecond) / time.Millisecond)
+	room := retoldBytes
+	var rest []wire.ServerPayload
+	fits := func(p wire.ServerPayload) bool {
+		n := len(wire.AppendEvent(nil, wire.Event{Session: l.k.id, Time: l.now, Data: p}))
+		if n > room {
+			rest = append(rest, p)
+			return false
+		}
+		room -= n
+		return true
+	}
+	for i := range now.Windows {
+		w := &now.Windows[i]
+		content := wire.WindowSetContent{WindowID: w.WindowID, Content: w.Content}
+		if !fits(wire.Actions{Actions: []wire.Action{content}, MonitorID: w.MonitorID}) {
+			w.Content = wire.TextContent{}
+		}
+	}
+	var rows []wire.UIRow
+	for _, row := range now.RecentMessages {
+		if fits(wire.MessageUpdated{Action: wire.RowCreated, Message: row, MonitorID: row.MonitorID}) {
+			rows = append(rows, row)
+		}
+	}
+	if now.RecentMessages = rows; rows == nil {
+		now.RecentMessages = []wire.UIRow{}
+	}
+	return append([]wire.ServerPayload{now}, rest...)
+}
