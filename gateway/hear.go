@@ -160,7 +160,7 @@ func (c *conn) take(ctx context.Context, frame []byte) {
 		return
 	case wire.SubscribeMonitor:
 		c.monitor = p.MonitorID
-		defer c.tab.Load().Watch(p.MonitorID) // after the session has heard of it
+		defer c.room.Watch(c.tab.Load(), p.MonitorID) // after the session has heard of it
 		if c.granted() < accessOperator {
 			return // looking is not making a monitor
 		}

@@ -2,9 +2,14 @@ package session_test
 
 import (
 	"context"
+	"io"
+	"net"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 
+	"github.com/everdesk/everdesk/broadcast"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -97,4 +102,81 @@ func TestAnswersAreNotMixedUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A step that is committed and goes wrong after that is not refused, however
+// often that happens.
+func TestWhatIsDoneIsNotRefused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := openMeddler(t)
+		h, _ := startHub(t, m, "a", session.Config{})
+		create(t, h, "ses-1")
+		r := enter(t, h, "ses-1")
+		settled(t, r)
+		panics := 0
+		m.onCommit(func(_ context.Context, _ store.Lease, b store.Batch, do commitFunc) (store.Receipt, error) {
+			receipt, err := do()
+			if has(b, `"m1"`) && panics < 2 {
+				panics++
+				panic("after the commit")
+			}
+			return receipt, err
+		})
+		if a := ask(t, r, says("c", "m1", emit(window("win")))); isA[wire.MessageRejected](a.Data) {
+			t.Errorf("the answer is %+v", a.Data)
+		}
+		settled(t, r)
+		log := history(t, m)
+		if n := len(find[wire.MessageRejected](log)); n != 0 || panics != 2 {
+			t.Errorf("after %d panics %d messages were refused", panics, n)
+		}
+	})
+}
+
+// A window may be named with its monitor.
+func TestPendingPlacesOnOtherMonitors(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		h, _ := startHub(t, s, "a", session.Config{})
+		create(t, h, "ses-1")
+		r := enter(t, h, "ses-1")
+		ask(t, r, says("c", "e1", wire.Emit{MonitorID: "monitor-1", Actions: []wire.Action{window("win")}}))
+		for x := range 2 {
+			move := drag(float64(200 + x))
+			move.MonitorID = "monitor-1"
+			deliver(t, r, says("c", "", move))
+		}
+		ask(t, r, says("c", "e2", emit(wire.WindowSetTitle{WindowID: "monitor-1/win", Title: "x"})))
+		if got := places(history(t, s)); len(got) == 0 || got[len(got)-1] != 201 {
+			t.Errorf("the window was told to be at %v before it got another title", got)
+		}
+	})
+}
+
+// Others learn which monitors a tab looks at, also when it changes its mind.
+func TestPresenceAfterWatch(t *testing.T) {
+	t.Parallel()
+	s := openStore(t)
+	h, _ := startHub(t, s, "a", session.Config{})
+	create(t, h, "ses-1")
+	r := enter(t, h, "ses-1")
+	server, client := net.Pipe()
+	var wg sync.WaitGroup
+	wg.Go(func() { _, _ = io.Copy(io.Discard, client) })
+	defer wg.Wait()
+	defer client.Close()
+	tab, err := r.Attach(t.Context(), broadcast.TabConfig{
+		Conn: server, Form: broadcast.FormSSE, Monitors: []wire.MonitorID{"monitor-0"},
+		Who:    wire.Connection{ConnectionID: "conn", Monitors: []wire.MonitorID{"monitor-0"}},
+		Closed: func(wire.CloseCode, string) {},
+	})
+	ok(t, err)
+	defer r.Leave(tab)
+	await(t, s, "ses-1", func(p wire.Presence) bool { return p.Total == 1 })
+	r.Watch(tab, "monitor-1")
+	await(t, s, "ses-1", func(p wire.Presence) bool {
+		return p.Total == 1 && slices.Equal(p.Connections[0].Monitors, []wire.MonitorID{"monitor-0", "monitor-1"})
+	})
 }

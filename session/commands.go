@@ -192,7 +192,9 @@ func (l *live) doEmit(c *Command, m wire.Emit) reply {
 	if len(l.geometry) > 0 {
 		for _, a := range m.Actions {
 			if id := windowOf(a); id != "" {
-				l.flush(pane{monitor, id})
+				if w, ok := l.state.Window(monitor, id); ok { // which may be on another monitor
+					l.flush(pane{w.MonitorID, w.WindowID})
+				}
 			}
 		}
 	}

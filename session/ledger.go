@@ -74,7 +74,8 @@ func (g *ledger) find(id wire.MessageID) (entry, bool) {
 	return e, ok
 }
 
-// add remembers a message and how it was answered.
+// add remembers a message and how it was answered, and forgets the oldest when
+// there are too many.
 func (g *ledger) add(id wire.MessageID, e entry, ops *[]store.Op) {
 	if g.by == nil {
 		g.by = map[wire.MessageID]entry{}
@@ -82,22 +83,25 @@ func (g *ledger) add(id wire.MessageID, e entry, ops *[]store.Op) {
 	g.by[id] = e
 	g.order = append(g.order, id)
 	*ops = append(*ops, store.Set(ledgerTable, string(id), entryFormat().Append(nil, &e)))
+	for len(g.order) > ledgerIDs {
+		g.forget(ops)
+	}
 }
 
-// prune forgets the oldest entries when there are too many or they are too old.
+// forget drops the oldest entry.
+func (g *ledger) forget(ops *[]store.Op) {
+	id := g.order[0]
+	g.order = g.order[1:]
+	delete(g.by, id)
+	*ops = append(*ops, store.Unset(ledgerTable, string(id)))
+}
+
+// prune forgets entries that are too old.
 func (g *ledger) prune(now time.Time, ops *[]store.Op) {
 	oldest := wire.Millis(now.Add(-ledgerAge).UnixMilli())
-	n := 0
-	for n < len(g.order) && n < ledgerPrune {
-		id := g.order[n]
-		if len(g.by) <= ledgerIDs && g.by[id].Time > oldest {
-			break
-		}
-		delete(g.by, id)
-		*ops = append(*ops, store.Unset(ledgerTable, string(id)))
-		n++
+	for n := 0; n < ledgerPrune && len(g.order) > 0 && g.by[g.order[0]].Time <= oldest; n++ {
+		g.forget(ops)
 	}
-	g.order = g.order[n:]
 }
 
 // restore reads what add wrote.

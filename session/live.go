@@ -145,13 +145,20 @@ func (l *live) handle(it *item) {
 	switch {
 	case it.poison != nil && it.order != nil:
 		it.finish(it.poison)
-	case it.poison != nil:
+	case it.poison != nil && !l.knows(it.cmd.Message.ID):
 		l.refuse(&it.cmd, it.poison)
 	case it.order != nil:
 		l.obey(it)
 	default:
 		l.take(&it.cmd)
 	}
+}
+
+// knows reports whether a message was answered. What went wrong then did so
+// after it was done.
+func (l *live) knows(id wire.MessageID) bool {
+	_, known := l.ledger.find(id)
+	return known && id != ""
 }
 
 // obey carries out what a hub wants.

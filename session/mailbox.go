@@ -241,6 +241,14 @@ func (b *mailbox) ask(p peek) error {
 	return nil
 }
 
+// unask takes a request for a snapshot back. So there are not more requests than
+// those who wait.
+func (b *mailbox) unask(p peek) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.peeks = slices.DeleteFunc(b.peeks, func(o peek) bool { return o.reply == p.reply })
+}
+
 // nudge wakes whoever takes.
 func (b *mailbox) nudge() {
 	select {

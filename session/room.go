@@ -60,6 +60,14 @@ func (r *Room) Attach(ctx context.Context, cfg broadcast.TabConfig) (*broadcast.
 	return t, nil
 }
 
+// Watch shows a tab one more monitor, see [broadcast.Tab.Watch], and tells the
+// others.
+func (r *Room) Watch(t *broadcast.Tab, m wire.MonitorID) {
+	t.Watch(m)
+	r.k.watchers.change()
+	r.k.box.nudge()
+}
+
 // Leave takes a tab away again and tells the others.
 func (r *Room) Leave(t *broadcast.Tab) {
 	t.Detach()

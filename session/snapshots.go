@@ -64,7 +64,8 @@ func (k *keeper) Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.
 		return s, nil
 	}
 	reply := make(chan wire.SessionState, 1)
-	if err := k.box.ask(peek{monitors: monitors, reply: reply}); err != nil {
+	p := peek{monitors: monitors, reply: reply}
+	if err := k.box.ask(p); err != nil {
 		return wire.SessionState{}, err
 	}
 	select {
@@ -73,6 +74,7 @@ func (k *keeper) Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.
 	case <-k.done:
 		return wire.SessionState{}, errGone
 	case <-ctx.Done():
+		k.box.unask(p)
 		return wire.SessionState{}, ctx.Err()
 	}
 }

@@ -1,0 +1,42 @@
+package session
+
+import (
+	"context"
+	"testing"
+)
+
+// An item is refused only after it went wrong in a step of its own: before, what
+// was due besides may have done it.
+func TestBystandersAreNotBlamed(t *testing.T) {
+	t.Parallel()
+	l := &live{items: make([]item, 3), committed: 1, handled: 2}
+	l.blame()
+	if !l.broken || l.items[1].poison != nil || !l.items[1].alone || l.items[0].alone || l.items[2].alone {
+		t.Errorf("after the first panic: %+v", l.items)
+	}
+	l.blame()
+	if l.items[1].poison == nil || l.items[2].alone {
+		t.Errorf("after the second panic: %+v", l.items)
+	}
+	l.handling = true
+	l.blame()
+	if l.items[2].poison == nil || l.items[0].poison != nil {
+		t.Errorf("after a panic in the last item: %+v", l.items)
+	}
+}
+
+// Who no longer waits for a snapshot leaves nothing behind.
+func TestSnapshotsNobodyWaitsFor(t *testing.T) {
+	t.Parallel()
+	k := &keeper{box: newMailbox(), done: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 3 {
+		if _, err := k.Snapshot(ctx, nil); err == nil {
+			t.Error("a snapshot of nothing")
+		}
+	}
+	if n := len(k.box.peeks); n != 0 {
+		t.Errorf("%d requests wait for nobody", n)
+	}
+}
