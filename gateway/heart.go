@@ -219,15 +219,13 @@ func (s *Server) recheck(conns []*conn) {
 }
 
 // regrant writes down what somebody may do, unless they have become another
-// meanwhile. It reports whether they have not.
-func (c *conn) regrant(from, to *auth.Identity, granted access) bool {
+// meanwhile.
+func (c *conn) regrant(from, to *auth.Identity, granted access) {
 	c.s.doors.granting.Lock()
 	defer c.s.doors.granting.Unlock()
-	if !c.who.CompareAndSwap(from, to) {
-		return false
+	if c.who.CompareAndSwap(from, to) {
+		c.access.Store(uint32(granted))
 	}
-	c.access.Store(uint32(granted))
-	return true
 }
 
 // closeThoseOf closes the connections that a cookie has opened here. When it was
