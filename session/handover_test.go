@@ -15,16 +15,16 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// isolate keeps a replica from its leases until the switch is on.
-func isolate(m *meddler, replica wire.ReplicaID, over *atomic.Bool) {
+// isolate keeps replica a from its leases until the switch is on.
+func isolate(m *meddler, over *atomic.Bool) {
 	m.onRenew(func(l store.Lease) error {
-		if l.Replica == replica && !over.Load() {
+		if l.Replica == "a" && !over.Load() {
 			return store.ErrUnavailable
 		}
 		return nil
 	})
 	m.onClaim(func(r wire.ReplicaID) error {
-		if r == replica && !over.Load() {
+		if r == "a" && !over.Load() {
 			return store.ErrUnavailable
 		}
 		return nil
@@ -92,7 +92,7 @@ func TestOrderWhileTheStoreHesitates(t *testing.T) {
 		settled(t, r)
 		time.Sleep(time.Second)
 		var over atomic.Bool
-		isolate(m, "a", &over)
+		isolate(m, &over)
 		enter(t, b, "ses-1")
 		await(t, m, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
 		var sends atomic.Int64
@@ -124,7 +124,7 @@ func TestForwardedCommandIsDoneOnce(t *testing.T) {
 		ask(t, r, says("conn-a", "w", emit(window("win"))))
 		time.Sleep(time.Second)
 		var over atomic.Bool
-		isolate(m, "a", &over)
+		isolate(m, &over)
 		enter(t, b, "ses-1")
 		await(t, m, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
 		var sends atomic.Int64
@@ -167,7 +167,7 @@ func TestCommandOutlivesItsTab(t *testing.T) {
 		settled(t, r)
 		time.Sleep(time.Second)
 		var back atomic.Bool
-		isolate(m, "a", &back)
+		isolate(m, &back)
 		m.onCommit(func(_ context.Context, _ store.Lease, _ store.Batch, do commitFunc) (store.Receipt, error) {
 			if !back.Load() {
 				return store.Receipt{}, store.ErrUnavailable
@@ -333,7 +333,7 @@ func TestRefusalIsForwarded(t *testing.T) {
 		settled(t, r)
 		time.Sleep(time.Second)
 		var over atomic.Bool
-		isolate(m, "a", &over)
+		isolate(m, &over)
 		deliver(t, r, says("conn-a", "bad", bomb{}))
 		enter(t, b, "ses-1")
 		await(t, m, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })

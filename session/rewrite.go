@@ -60,7 +60,7 @@ func answersAmong(s step) []wire.ServerPayload {
 				p.Actions = []wire.Action{} // they are in the state
 				answers = append(answers, p)
 			}
-		case wire.MessageAccepted, wire.MessageQueued, wire.MessageRejected, wire.DialogClosed, wire.PromptClosed:
+		case wire.MessageAccepted, wire.MessageQueued, wire.MessageRejected, wire.MessageRepeated, wire.DialogClosed, wire.PromptClosed:
 			answers = append(answers, p)
 		}
 	}
