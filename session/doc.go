@@ -26,7 +26,7 @@
 // brings more waits until its context ends. When the store is away, a commit is
 // repeated unchanged until the lease is lost; tabs stay attached, and commands
 // wait. An owner that could not renew its lease in time stops by itself. A store
-// that forgot what it had acknowledged is told again, see own.go.
+// that forgot what it had acknowledged is told again, see rewrite.go.
 //
 // A panic in a step ends that step: the session is loaded again from the store
 // and the command that did it is refused. The third panic within a minute closes
