@@ -93,7 +93,9 @@ func (t *Tab) load(ctx context.Context, b *batch, now **control) bool {
 		case len(t.own) > 0:
 			t.rest, t.own = t.own, nil
 		case ripe > 0:
-			t.rest = t.due[0].frame
+			if d := t.due[0]; !d.passing || d.at == t.at {
+				t.rest = d.frame
+			}
 			if t.due = t.due[1:]; len(t.due) == 0 {
 				t.due = nil
 			}

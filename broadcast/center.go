@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -100,6 +101,7 @@ type Center struct {
 	byID           map[wire.ConnectionID]*Tab
 	oldest, newest *Tab
 	tabs           int
+	trailing       bool // somebody waits to show late texts
 }
 
 // NewCenter makes the Center of a session whose log is shown from after head on.
@@ -149,7 +151,11 @@ func (c *Center) Connections(limit int) []wire.Connection {
 // connection To.
 func (c *Center) Publish(events []Event) {
 	var room [8]*group
-	groups, tabs := c.append(events, room[:0])
+	c.wake(c.append(events, room[:0]))
+}
+
+// wake has somebody write to the tabs of groups that there is news for.
+func (c *Center) wake(groups []*group, tabs int) {
 	if tabs <= inlineTabs || c.cfg.Writers.running == 0 {
 		if tabs == 0 {
 			return
@@ -201,7 +207,62 @@ func (c *Center) append(events []Event, groups []*group) ([]*group, int) {
 	for i := range events {
 		c.answer(&events[i])
 	}
+	c.trail()
 	return groups, c.tabs
+}
+
+// trail has texts shown that wait in vain for others to follow. The caller has
+// c.mu.
+func (c *Center) trail() {
+	r := c.rings[FormDesktop]
+	if r == nil || c.trailing || !r.texts.wait() {
+		return
+	}
+	c.trailing = true
+	c.wg.Go(func() {
+		for wait := textPause; wait > 0; {
+			timer := time.NewTimer(wait)
+			select {
+			case <-timer.C:
+			case <-c.ctx.Done():
+				timer.Stop()
+				return
+			}
+			var groups []*group
+			groups, wait = c.late()
+			c.wake(groups, len(groups)*groupSize)
+		}
+	})
+}
+
+// late queues texts that were not shown for a while, for all who are up to date;
+// the others will see newer ones. It says when to do so again, or never.
+func (c *Center) late() ([]*group, time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.rings[FormDesktop]
+	if c.closed || r == nil {
+		c.trailing = false
+		return nil, 0
+	}
+	frames, wait := r.texts.late(time.Now())
+	c.trailing = wait > 0
+	if len(frames) == 0 {
+		return nil, wait
+	}
+	for t := c.oldest; t != nil; t = t.next {
+		if t.ring != r {
+			continue
+		}
+		t.mu.Lock()
+		for _, l := range frames {
+			if !t.gone && t.owner == nil && t.filter.shows(l.monitor) {
+				t.due = append(t.due, due{at: c.head, frame: l.frame, passing: true})
+			}
+		}
+		t.mu.Unlock()
+	}
+	return slices.Clone(r.groups), wait
 }
 
 // answer tells the connection that an event answers, if it is here.
@@ -286,7 +347,7 @@ func (c *Center) admit(t *Tab, form Form) error {
 	}
 	r := c.rings[form]
 	if r == nil {
-		r = &ring{form: form, head: c.head}
+		r = &ring{form: form, head: c.head, texts: texts{session: c.session}}
 		c.rings[form] = r
 	}
 	t.ring = r

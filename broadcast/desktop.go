@@ -9,7 +9,8 @@ import (
 )
 
 // How much of what agents say is kept to show it whole, and how often it is
-// shown. An agent beyond the bounds is shown again from its next turn on.
+// shown. Agents beyond maxTexts are shown from their next turn on, and of a text
+// its beginning.
 const (
 	maxTexts  = 64
 	maxText   = 1 << 20
@@ -18,20 +19,27 @@ const (
 
 // texts is what running agents have said so far. The log has pieces; the desktop
 // dialect wants the whole each time.
-type texts struct{ said []*text }
+type texts struct {
+	session wire.SessionID
+	said    []*text
+}
 
 // text is what one agent has thought or answered in its turn.
 type text struct {
 	agent    wire.AgentID
 	thinking bool
-	body     []byte
-	units    int // of UTF-16 in body
-	shown    time.Time
+	// body is what was said from a place on. Unless that is 0, the beginning
+	// is not known.
+	from  int
+	body  []byte
+	units int  // of UTF-16 in body
+	full  bool // there was more
+	shown time.Time
 	// waiting is the event that body was not shown with, for it was shown a
-	// moment ago.
-	waiting wire.ServerPayload
-	// lost says that the beginning is not known.
-	lost bool
+	// moment ago; at and since are when that began, by the log's clock and by
+	// ours.
+	waiting   wire.ServerPayload
+	at, since time.Time
 }
 
 // append adds the frames of an event.
@@ -43,8 +51,11 @@ func (t *texts) append(dst []byte, e Event) []byte {
 		s := t.of(p.AgentID, true)
 		s.put(p.Delta, p.Offset)
 		return s.show(dst, e)
+	case wire.SessionState: // it stands for everything before
+		t.said = nil
+		t.learn(p.Agents)
 	case wire.AgentResponse:
-		dst = t.flush(dst, p.AgentID, true)
+		dst = t.flush(dst, p.AgentID, true, p.MonitorID)
 		s := t.of(p.AgentID, false)
 		s.put(p.Delta, p.Offset)
 		if !p.IsComplete {
@@ -52,13 +63,14 @@ func (t *texts) append(dst []byte, e Event) []byte {
 		}
 		p.Content = string(s.body)
 		t.forget(p.AgentID)
-		return appendFrames(dst, wire.Event{At: e.At, Time: e.Time, Data: p})
+		return appendFrames(dst, wire.Event{Session: t.session, At: e.At, Time: e.Time, Data: p})
 	}
 	if agent := wire.AgentOf(e.Data); agent != "" {
-		dst = t.flush(dst, agent, true)
-		dst = t.flush(dst, agent, false)
+		monitor := wire.MonitorOf(e.Data)
+		dst = t.flush(dst, agent, true, monitor)
+		dst = t.flush(dst, agent, false, monitor)
 	}
-	return appendFrames(dst, wire.Event{At: e.At, Time: e.Time, Data: e.Data})
+	return appendFrames(dst, wire.Event{Session: t.session, At: e.At, Time: e.Time, Data: e.Data})
 }
 
 // of finds an agent's text, or begins it.
@@ -75,14 +87,43 @@ func (t *texts) of(agent wire.AgentID, thinking bool) *text {
 	return s
 }
 
-// flush adds what an agent said and was not shown yet.
-func (t *texts) flush(dst []byte, agent wire.AgentID, thinking bool) []byte {
+// flush adds what an agent said and was not shown yet to what is shown to those
+// who see a monitor, if they see it too.
+func (t *texts) flush(dst []byte, agent wire.AgentID, thinking bool, monitor wire.MonitorID) []byte {
 	for _, s := range t.said {
-		if s.agent == agent && s.thinking == thinking && s.waiting != nil {
+		if s.agent == agent && s.thinking == thinking && s.waiting != nil && wire.MonitorOf(s.waiting) == monitor {
 			dst = s.whole(dst, s.waiting)
 		}
 	}
 	return dst
+}
+
+// wait reports whether something was not shown yet.
+func (t *texts) wait() bool {
+	return slices.ContainsFunc(t.said, func(s *text) bool { return s.waiting != nil })
+}
+
+// late is a text that was not shown for a while, and the monitor that it is of.
+type late struct {
+	monitor wire.MonitorID
+	frame   []byte
+}
+
+// late takes what has waited long enough and nothing came after it. It says how
+// long the others have to wait at most; 0 means that there are none.
+func (t *texts) late(now time.Time) (frames []late, wait time.Duration) {
+	for _, s := range t.said {
+		if s.waiting == nil {
+			continue
+		}
+		if left := textPause - now.Sub(s.since); left > 0 {
+			wait = max(wait, left)
+			continue
+		}
+		s.shown = s.at.Add(now.Sub(s.since))
+		frames = append(frames, late{wire.MonitorOf(s.waiting), s.whole(nil, s.waiting)})
+	}
+	return frames, wait
 }
 
 // forget drops what an agent said, at the end of its turn.
@@ -100,26 +141,36 @@ func (t *texts) learn(agents []wire.AgentState) {
 			if known.body == "" {
 				continue
 			}
-			if s := t.of(a.Role, known.thinking); s.lost || len(s.body) == 0 {
-				s.lost, s.body, s.units = false, nil, 0
+			s := t.of(a.Role, known.thinking)
+			// The snapshot may be older than what was published since.
+			if head, units := cut([]byte(known.body), s.from); s.from > 0 && units == s.from {
+				s.from, s.body, s.units = 0, append(head, s.body...), units+s.units
+			} else if len(s.body) == 0 {
+				s.from, s.units = 0, 0
 				s.put(known.body, 0)
 			}
 		}
 	}
 }
 
-// put writes a piece at its place. A piece that does not touch what is known
-// makes the text lost, until one begins it anew.
+// put writes a piece at its place. Of a piece that does not touch what is known
+// the beginning has to be learnt.
 func (s *text) put(delta string, offset int) {
-	if offset == 0 {
-		s.lost = false
-	}
-	if s.lost || offset > s.units || len(s.body)+len(delta) > maxText {
-		s.lost, s.body, s.units = true, nil, 0
+	end := s.from + s.units
+	switch {
+	case offset > end && (s.full || delta == ""):
 		return
+	case offset < s.from, offset > end:
+		s.from, s.body, s.units, s.full = offset, nil, 0, false
+	case offset < end:
+		s.body, s.units = cut(s.body, offset-s.from)
+		s.full = false
 	}
-	if offset < s.units {
-		s.body, s.units = cut(s.body, offset)
+	if room := maxText - len(s.body); len(delta) > room {
+		for !utf8.RuneStart(delta[room]) {
+			room--
+		}
+		delta, s.full = delta[:room], true
 	}
 	s.body = append(s.body, delta...)
 	s.units += units16(delta)
@@ -129,9 +180,12 @@ func (s *text) put(delta string, offset int) {
 // ago.
 func (s *text) show(dst []byte, e Event) []byte {
 	switch {
-	case s.lost:
+	case s.from > 0:
 		return dst
 	case e.Time.Sub(s.shown) < textPause && !e.Time.Before(s.shown):
+		if s.waiting == nil {
+			s.at, s.since = e.Time, time.Now()
+		}
 		s.waiting = e.Data
 		return dst
 	}

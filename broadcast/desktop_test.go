@@ -2,10 +2,14 @@ package broadcast_test
 
 import (
 	"fmt"
+	"net"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/desk"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -76,12 +80,147 @@ func TestDesktopHearsWholeTexts(t *testing.T) {
 	c.hears(`a says "anew" false`)
 	b.say(270*ms, response("x", "of which the beginning is not known", 7))
 	b.say(280*ms, end(response("x", "", 40)))
-	c.hears(`x says "" true`)
+	c.hears(`x says "of which the beginning is not kno" true`)
 	b.say(290*ms, wire.MessageUpdated{Action: wire.RowCreated, Message: wire.UIRow{TS: 1, Type: wire.RowSay, Say: wire.SayText}})
 	b.say(300*ms, response("x", "a😀b", 0))
 	c.hears(`x says "a😀b" false`)
 	b.say(600*ms, response("x", "c", 2)) // in the middle of a character
 	c.hears(`x says "ac" false`)
+}
+
+// A desktop that is too slow for the ring gets a snapshot: pages of the log do
+// not have what was said before.
+func TestDesktopThatFallsBehind(t *testing.T) {
+	t.Parallel()
+	d := &desktop{memory: &memory{}, state: desk.New(session)}
+	center := broadcast.NewCenter(broadcast.Config{RingEvents: 64}, session, wire.Position{}, d)
+	defer center.Wait()
+	defer center.Close(wire.CloseGoingAway, "")
+	b := &bench{center, d.memory, t}
+	server, client := tcpPair(t)
+	narrow(t, server, client)
+	slow := b.attachTo(server, client, broadcast.TabConfig{Form: broadcast.FormDesktop})
+	slow.hears("hello ses-1")
+	const piece, pieces = "0123456789012345678901234567890123456789", 800
+	for i := range pieces {
+		d.show(center, wire.AgentResponse{AgentID: "a", Delta: piece, Offset: i * len(piece)})
+	}
+	greetings, whole := 0, strings.Repeat(piece, pieces)
+	for said := ""; said != whole; {
+		switch p := slow.next().Data.(type) {
+		case wire.ConnectionStatus:
+			greetings++
+		case wire.AgentResponse:
+			said = p.Content
+		}
+	}
+	if greetings == 0 {
+		t.Error("it never fell behind")
+	}
+	d.show(center, wire.AgentResponse{AgentID: "a", Offset: len(whole), IsComplete: true, Outcome: wire.OutcomeCompleted})
+	for {
+		e := slow.next()
+		if p, ok := e.Data.(wire.AgentResponse); ok && p.IsComplete {
+			if p.Content != whole {
+				t.Errorf("at the end it says %d of %d", len(p.Content), len(whole))
+			}
+			return
+		}
+	}
+}
+
+// A state in the log is a greeting, and what it says of agents is known then.
+func TestDesktopIsShownAStateInTheLog(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, broadcast.Config{})
+	c := b.attach(broadcast.TabConfig{Form: broadcast.FormDesktop})
+	c.hears("hello ses-1")
+	b.say(0, wire.AgentResponse{AgentID: "a", Delta: "what was lost"})
+	c.hears(`a says "what was lost" false`)
+	b.show(wire.SessionState{
+		Mode: wire.StateSnapshot, Status: wire.SessionIdle, HeartbeatMS: 1, LastMessageID: b.Head(),
+		Agents: []wire.AgentState{{Role: "a", Kind: wire.AgentMain, Status: wire.AgentStatusRunning, Text: "what"}},
+	})
+	c.hears("hello ses-1", `a says "what" false`)
+	b.say(time.Minute, wire.AgentResponse{AgentID: "a", Delta: " else", Offset: 4})
+	c.hears(`a says "what else" false`)
+}
+
+// Texts are published while the snapshot that has their beginning is under way.
+func TestDesktopLearnsTheBeginning(t *testing.T) {
+	t.Parallel()
+	src := &blocked{&memory{}, make(chan struct{}), make(chan struct{})}
+	center := broadcast.NewCenter(broadcast.Config{}, session, wire.Position{}, src)
+	defer center.Wait()
+	defer center.Close(wire.CloseGoingAway, "")
+	b := &bench{center, src.memory, t}
+	b.show(wire.AgentResponse{AgentID: "a", Delta: "so 😀"})
+	src.state.Agents = []wire.AgentState{{Role: "a", Kind: wire.AgentMain, Status: wire.AgentStatusRunning, Text: "so 😀 far"}}
+	src.at = wire.Position{Epoch: 1, Seq: 2}
+	go func() {
+		<-src.asked
+		b.say(time.Second, wire.AgentResponse{AgentID: "a", Delta: " far", Offset: 5}) // in the snapshot too
+		b.say(2*time.Second, wire.AgentResponse{AgentID: "a", Delta: ", so", Offset: 9})
+		close(src.gate)
+	}()
+	c := b.attach(broadcast.TabConfig{Form: broadcast.FormDesktop})
+	c.hears("hello ses-1", `a says "so 😀 far" false`)
+	b.say(time.Minute, wire.AgentResponse{AgentID: "a", IsComplete: true, Offset: 13, Outcome: wire.OutcomeCompleted})
+	c.hears(`a says "so 😀 far, so" true`)
+}
+
+// Of a text that is too long the beginning is shown.
+func TestDesktopHearsLongTexts(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, broadcast.Config{})
+	c := b.attach(broadcast.TabConfig{Form: broadcast.FormDesktop})
+	c.hears("hello ses-1")
+	long := strings.Repeat("é", 1<<19-1) + "x" // one byte is left
+	b.say(0, wire.AgentResponse{AgentID: "a", Delta: long})
+	b.say(time.Millisecond, wire.AgentResponse{AgentID: "a", Delta: "é and more", Offset: 1 << 19})
+	b.say(2*time.Millisecond, wire.AgentResponse{AgentID: "a", Delta: "!", Offset: 1<<19 + 10})
+	b.say(3*time.Millisecond, wire.AgentResponse{AgentID: "a", IsComplete: true, Offset: 1<<19 + 11, Outcome: wire.OutcomeCompleted})
+	c.hears(fmt.Sprintf("a says %q false", long), fmt.Sprintf("a says %q true", long))
+}
+
+// What an agent said last is shown although nothing follows, to those who see
+// its monitor.
+func TestDesktopHearsTheLastWord(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, broadcast.Config{})
+		attach := func(monitors ...wire.MonitorID) *tab {
+			server, client := net.Pipe()
+			c := b.attachTo(server, client, broadcast.TabConfig{Form: broadcast.FormDesktop, Monitors: monitors})
+			c.hears("hello ses-1")
+			return c
+		}
+		all, one := attach(), attach("m-1")
+		say := func(delta string, offset int) {
+			b.say(time.Since(epoch), wire.AgentResponse{AgentID: "a", MonitorID: "m-0", Delta: delta, Offset: offset})
+		}
+		say("so", 0)
+		all.hears(`a says "so" false`)
+		time.Sleep(50 * time.Millisecond)
+		say(" far", 2)
+		// It is of another monitor, and so are those who see it.
+		b.say(time.Since(epoch), wire.ToolProgress{AgentID: "a", MonitorID: "m-1", ToolName: "a:b", Status: wire.ToolRunning})
+		all.hears("wire.ToolProgress")
+		one.hears("wire.ToolProgress")
+		start := time.Now()
+		all.hears(`a says "so far" false`)
+		if took := time.Since(start); took != 200*time.Millisecond {
+			t.Errorf("shown after %v", took)
+		}
+		// While more comes, nothing is shown beside it.
+		for i := range 8 {
+			time.Sleep(50 * time.Millisecond)
+			say("!", 6+i)
+		}
+		all.hears(`a says "so far!!!!" false`, `a says "so far!!!!!!!!" false`)
+		b.show(wire.ErrorNotice{Code: wire.CodeForbidden})
+		one.hears("wire.Actions")
+	})
 }
 
 // A tab that joins later is served from the same ring.

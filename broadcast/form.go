@@ -327,14 +327,15 @@ func describe(events []Event) []meta {
 // connection.
 var answering = []byte(`{"type":"MESSAGE_`)
 
-// stored reads events of the log as far as their form and a filter need it.
-func stored(form Form, filtered bool, kept []store.Event) ([]Event, []meta) {
+// stored reads events of the log as far as a filter and the forms need it that
+// are shown pages of it, which FormDesktop is not.
+func stored(filtered bool, kept []store.Event) ([]Event, []meta) {
 	events := make([]Event, len(kept))
 	about := make([]meta, len(kept))
 	for i, k := range kept {
 		events[i] = Event{At: k.At, Frame: k.Frame}
 		about[i].at = k.At
-		if form == FormDesktop || bytes.HasPrefix(k.Frame, answering) {
+		if bytes.HasPrefix(k.Frame, answering) {
 			if e, err := (wire.Native{}).DecodeEvent(k.Frame); err == nil {
 				events[i].Data, events[i].Time = e.Data, e.Time
 			}

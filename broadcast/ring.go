@@ -44,7 +44,7 @@ func (r *ring) restart(head wire.Position) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.chunks, r.events, r.bytes, r.head = nil, 0, 0, head
-	r.texts = texts{}
+	r.texts.said = nil
 }
 
 // drop removes a group that has become empty. The caller has the Center's lock.

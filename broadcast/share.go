@@ -129,8 +129,8 @@ func (c *Center) read(p *page) {
 	if len(kept) == 0 {
 		return
 	}
-	events, about := stored(p.form, p.filtered, kept)
-	p.chunk = encode(p.form, p.after, events, about, &texts{})
+	events, about := stored(p.filtered, kept)
+	p.chunk = encode(p.form, p.after, events, about, nil)
 }
 
 // shot is a snapshot, encoded for whoever needs it.

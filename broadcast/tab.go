@@ -79,6 +79,8 @@ type Tab struct {
 type due struct {
 	at    wire.Position
 	frame []byte
+	// passing says that it is worth nothing after a later event.
+	passing bool
 }
 
 // control is frames of the WebSocket library on their way.
@@ -146,7 +148,9 @@ func (t *Tab) give(f *flusher) bool {
 		f.joint = append(f.joint, b.data...)
 		f.joint = append(f.joint, t.own...)
 		for _, d := range t.due[:ripe] {
-			f.joint = append(f.joint, d.frame...)
+			if !d.passing || d.at == after {
+				f.joint = append(f.joint, d.frame...)
+			}
 		}
 		data = f.joint
 	}
@@ -254,7 +258,7 @@ func (t *Tab) queueAfter(at wire.Position, frame []byte) {
 	case held > 0 && held+len(frame) > heldLimit:
 		t.giveUp(wire.CloseTooSlow, "does not take its answers")
 	default:
-		t.due = append(t.due, due{at, frame})
+		t.due = append(t.due, due{at: at, frame: frame})
 	}
 }
 
