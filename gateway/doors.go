@@ -176,6 +176,9 @@ func (d *doors) seat(c *conn, most int) bool {
 
 // gone removes a connection.
 func (d *doors) gone(c *conn) {
+	if c.seated {
+		c.quota.End(c.who.Load().User)
+	}
 	d.mu.Lock()
 	if c.seated {
 		user := c.who.Load().User // which new credentials do not change
@@ -210,6 +213,17 @@ func (d *doors) all() []*conn {
 	return slices.Concat(d.wheel[:]...)
 }
 
+// spread is the time over which clients come back to other replicas: few at once,
+// many at no more than a few thousand a second.
+func (s *Server) spread(clients int) time.Duration {
+	return min(s.cfg.DrainAfter, leastSpread+time.Duration(clients)*clientSpread)
+}
+
+const (
+	leastSpread  = 100 * time.Millisecond
+	clientSpread = 500 * time.Microsecond
+)
+
 // dismiss tells all clients to go elsewhere, closes their connections and waits
 // until they are gone. When ctx ends it does not wait for goodbyes, beyond a moment
 // for those who would say it.
@@ -219,8 +233,9 @@ func (s *Server) dismiss(ctx context.Context) {
 	d.closed = true
 	d.mu.Unlock()
 	conns := d.all()
+	spread := s.spread(len(conns))
 	for _, c := range conns {
-		after := rand.Int64N(max(1, s.cfg.DrainAfter.Milliseconds())) //nolint:gosec // only to spread them
+		after := rand.Int64N(max(1, spread.Milliseconds())) //nolint:gosec // only to spread them
 		c.guard("send a client elsewhere", func() {
 			c.notify(wire.GoElsewhere{AfterMS: int(after), Reason: "this hub is shutting down"})
 		})

@@ -307,7 +307,7 @@ func (c *conn) greet(ctx context.Context, w *wish) bool {
 		return false
 	}
 	c.room = room
-	c.quota = c.s.quota.NewConnection()
+	c.quota = c.s.quota.NewConnection(c.who.Load().User)
 	if len(w.watch) > 0 {
 		c.monitor = w.watch[len(w.watch)-1]
 	}

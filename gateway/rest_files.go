@@ -90,6 +90,10 @@ func (s *Server) save(c echo.Context, info session.Info) (files.Entry, error) {
 	if err := plain(r); err != nil {
 		return files.Entry{}, err
 	}
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind == "multipart/form-data" {
+		// It would be kept with the wrapping that forms put around files.
+		return files.Entry{}, misdirected(http.StatusUnsupportedMediaType, "The body has to be the file itself, not a form with it.")
+	}
 	if r.ContentLength > s.cfg.UploadBytes {
 		return files.Entry{}, &http.MaxBytesError{Limit: s.cfg.UploadBytes}
 	}

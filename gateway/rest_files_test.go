@@ -239,3 +239,14 @@ func TestRanges(t *testing.T) {
 		}
 	}
 }
+
+// A form would be kept with its wrapping, which nobody wants in a file.
+func TestUploadByFormIsRefused(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id := h.session("ada")
+	h.rest(http.MethodPut, at(id, "/files/a.bin"), request{
+		token: ada, body: "--x\r\n\r\nhello\r\n--x--", header: header("Content-Type", "multipart/form-data; boundary=x"),
+	}).problem(http.StatusUnsupportedMediaType, wire.CodeInvalidMessage)
+}

@@ -30,8 +30,48 @@ type buckets struct {
 	refused [refusedLimit - 1]time.Time
 }
 
-// NewConnection makes the buckets of a connection. One goroutine uses them.
-func (k *Keeper) NewConnection() Connection { return Connection{k: k} }
+// NewConnection makes the buckets of a connection of a user, or hands on those of
+// one that ended, so that nobody gets a full bucket by coming back. One goroutine
+// uses them.
+func (k *Keeper) NewConnection(user string) Connection {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	left := k.left.get(user, func() []leftover { return nil })
+	for len(left) > 0 {
+		last := left[len(left)-1]
+		left = left[:len(left)-1]
+		k.left.set(user, left)
+		if time.Since(last.at) < minute {
+			return Connection{k: k, used: last.used}
+		}
+	}
+	return Connection{k: k}
+}
+
+// leftover are the buckets of a connection that ended.
+type leftover struct {
+	used *buckets
+	at   time.Time
+}
+
+// maxLeftovers is how many are kept of a user; more connections than that do not
+// end and come back within a minute, since connecting is limited too.
+const maxLeftovers = 128
+
+// End keeps what the connection used for the next one of its user.
+func (c *Connection) End(user string) {
+	if c.used == nil || c.k.cfg.Off {
+		return
+	}
+	c.k.mu.Lock()
+	defer c.k.mu.Unlock()
+	left := c.k.left.get(user, func() []leftover { return nil })
+	if len(left) >= maxLeftovers {
+		left = left[1:]
+	}
+	c.k.left.set(user, append(left, leftover{c.used, time.Now()}))
+	c.used = nil
+}
 
 // Message counts a message. It reports how long to wait when it is one too many.
 // Pongs are free, and new credentials have a bucket of their own: who talks much

@@ -68,6 +68,7 @@ type Keeper struct {
 	strangers recent[netip.Addr, *rate.Limiter]
 	requests  recent[string, *rate.Limiter]
 	reads     recent[string, *rate.Limiter]
+	left      recent[string, []leftover]
 }
 
 // New makes a keeper.
@@ -78,6 +79,7 @@ func New(cfg Config, docs Documents) *Keeper {
 		strangers: newRecent[netip.Addr, *rate.Limiter](remembered),
 		requests:  newRecent[string, *rate.Limiter](remembered),
 		reads:     newRecent[string, *rate.Limiter](remembered),
+		left:      newRecent[string, []leftover](remembered),
 	}
 }
 

@@ -24,15 +24,15 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 		cfg := quota.Config{Connects: n, Resumes: n, Strangers: n, Messages: n, Interactions: n, Renewals: n, Requests: n, Reads: n}
 		for name, door := range map[string]func(*testing.T) func() time.Duration{
 			"message": func(*testing.T) func() time.Duration {
-				c := quota.New(cfg, nil).NewConnection()
+				c := quota.New(cfg, nil).NewConnection("ann")
 				return func() time.Duration { return c.Message(wire.UserMessage{}) }
 			},
 			"interaction": func(*testing.T) func() time.Duration {
-				c := quota.New(cfg, nil).NewConnection()
+				c := quota.New(cfg, nil).NewConnection("ann")
 				return func() time.Duration { return c.Message(wire.UserInteractions{}) }
 			},
 			"renewal": func(*testing.T) func() time.Duration {
-				c := quota.New(cfg, nil).NewConnection()
+				c := quota.New(cfg, nil).NewConnection("ann")
 				return func() time.Duration { return c.Message(wire.Auth{}) }
 			},
 			"stranger": func(*testing.T) func() time.Duration {
@@ -107,7 +107,7 @@ func TestDefaults(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		k := quota.New(quota.Config{}, openStore(t))
-		c := k.NewConnection()
+		c := k.NewConnection("ann")
 		addr := netip.MustParseAddr("192.0.2.1")
 		for name, want := range map[string]struct {
 			burst, minute int
@@ -149,7 +149,7 @@ func TestConnectionsAreTheirOwn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		k := quota.New(quota.Config{}, nil)
-		c, other := k.NewConnection(), k.NewConnection()
+		c, other := k.NewConnection("ann"), k.NewConnection("ann")
 		for wait := time.Duration(0); wait == 0; {
 			wait = c.Message(wire.UserMessage{})
 		}
@@ -178,7 +178,7 @@ func TestStrikes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, off := range []bool{false, true} {
 			k := quota.New(quota.Config{Off: off}, nil)
-			c := k.NewConnection()
+			c := k.NewConnection("ann")
 			for name, s := range map[string]struct {
 				limit  int
 				strike func() bool
@@ -206,7 +206,7 @@ func TestStrikes(t *testing.T) {
 func TestOff(t *testing.T) {
 	t.Parallel()
 	k := quota.New(quota.Config{Off: true}, nil) // not even the store is asked
-	c := k.NewConnection()
+	c := k.NewConnection("ann")
 	for range 1000 {
 		if k.Connect(t.Context(), "ann", false)+k.Connect(t.Context(), "ann", true)+k.Request("ann")+
 			k.Stranger(netip.MustParseAddr("::1"))+c.Message(wire.UserMessage{})+c.Message(wire.UserInteractions{})+c.Message(wire.Auth{}) != 0 {
@@ -281,10 +281,41 @@ func TestConnectionIsSmall(t *testing.T) { //nolint:paralleltest // it counts th
 	k := quota.New(quota.Config{}, nil)
 	var c quota.Connection
 	n := testing.AllocsPerRun(100, func() {
-		c = k.NewConnection()
+		c = k.NewConnection("ann")
 		c.Message(wire.Pong{})
 	})
 	if n != 0 {
 		t.Errorf("an idle connection makes %v allocations", n)
 	}
+}
+
+// Coming back is no way to a full bucket, and neither is a second connection that
+// begins when the first ends; one beside it has its own.
+func TestBucketsOutliveTheirConnection(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := quota.New(quota.Config{Messages: 10}, nil)
+		passed := 0
+		for range 50 {
+			c := k.NewConnection("ann")
+			for range 10 {
+				if c.Message(wire.UserMessage{}) == 0 {
+					passed++
+				}
+			}
+			c.End("ann")
+		}
+		if passed > 10 {
+			t.Errorf("%d messages in a moment, want at most 10", passed)
+		}
+		other := k.NewConnection("bob")
+		if other.Message(wire.UserMessage{}) != 0 {
+			t.Error("somebody else has no bucket of their own")
+		}
+		time.Sleep(2 * time.Minute)
+		c := k.NewConnection("ann")
+		if c.Message(wire.UserMessage{}) != 0 {
+			t.Error("an old bucket was handed on")
+		}
+	})
 }
