@@ -39,7 +39,12 @@ func (c *Center) Attach(ctx context.Context, cfg TabConfig) (*Tab, error) {
 	}
 	t.rest, t.at = g.data, g.at
 	t.flush(f, g.page)
+	var dropped []*hold
+	if t.owner != nil && len(t.rest) > heldLimit {
+		t.hold, dropped = c.holds.add(t, g.data, c.cfg.SnapshotBytes)
+	}
 	t.mu.Unlock()
+	c.holds.giveUp(dropped)
 	return t, nil
 }
 

@@ -23,6 +23,7 @@ func (t *Tab) start() {
 	ctx, cancel := context.WithCancel(t.center.ctx)
 	t.acquire()
 	t.cancel = cancel
+	t.center.share.enter() // here, so that what is at hand is not forgotten meanwhile
 	t.center.wg.Go(func() {
 		defer cancel()
 		t.catchUp(ctx)
@@ -34,7 +35,6 @@ func (t *Tab) catchUp(ctx context.Context) {
 	c := t.center
 	b := c.cfg.Writers.borrow()
 	defer c.cfg.Writers.giveBack(b)
-	c.share.enter()
 	defer c.share.leave()
 	var waits patience
 	var now *control // whose frames are in rest
@@ -50,7 +50,9 @@ func (t *Tab) catchUp(ctx context.Context) {
 			n, err = t.conn.Write(buf)
 			t.mu.Lock()
 		}
-		t.rest = t.rest[n:]
+		if t.rest = t.rest[n:]; len(t.rest) == 0 {
+			t.letGo()
+		}
 		t.moves.sent += int64(n)
 		switch {
 		case err == nil:
@@ -74,6 +76,7 @@ func (t *Tab) catchUp(ctx context.Context) {
 		t.rest = nil
 		_ = t.conn.SetWriteDeadline(time.Time{}) // a closed connection has said so to Write
 	}
+	t.letGo()
 	t.release()
 }
 
@@ -130,13 +133,23 @@ func (t *Tab) refresh(ctx context.Context) {
 		at = wire.Position{} // what it has seen may never have been
 	}
 	t.mu.Unlock()
-	data, pos, err := t.center.snapshot(ctx, t.ring, f, reason, at)
+	c := t.center
+	data, pos, err := c.snapshot(ctx, t.ring, f, reason, at)
 	if err != nil {
-		t.center.pause(ctx, "snapshot", err)
+		c.pause(ctx, "snapshot", err)
+	}
+	var mine *hold
+	if len(data) > heldLimit {
+		var dropped []*hold
+		mine, dropped = c.holds.add(t, data, c.cfg.SnapshotBytes)
+		c.holds.giveUp(dropped)
 	}
 	t.mu.Lock()
+	t.hold = mine
 	if err == nil && t.asked == asked {
 		t.rest, t.at, t.fresh = data, pos, ""
+	} else {
+		t.letGo()
 	}
 }
 

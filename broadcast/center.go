@@ -51,6 +51,9 @@ type Config struct {
 	// of a snapshot. They default to 1,000 events and 1 MiB.
 	ReplayEvents int
 	ReplayBytes  int
+	// SnapshotBytes bounds the large snapshots that tabs have not taken yet,
+	// all together. It defaults to 64 MiB.
+	SnapshotBytes int
 	// WriteTimeout is how long a socket may take nothing before its tab is
 	// given up. It defaults to 10 s.
 	WriteTimeout time.Duration
@@ -67,6 +70,7 @@ func (c Config) withDefaults() Config {
 	c.RingBytes = cmp.Or(c.RingBytes, 256<<10)
 	c.ReplayEvents = cmp.Or(c.ReplayEvents, 1000)
 	c.ReplayBytes = cmp.Or(c.ReplayBytes, 1<<20)
+	c.SnapshotBytes = cmp.Or(c.SnapshotBytes, 64<<20)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 10*time.Second)
 	c.Heartbeat = cmp.Or(c.Heartbeat, 30*time.Second)
 	if c.Writers == nil {
@@ -88,6 +92,7 @@ type Center struct {
 	session wire.SessionID
 	src     Source
 	share   share
+	holds   holds
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
@@ -120,6 +125,9 @@ func (c *Center) Head() wire.Position {
 	defer c.mu.Unlock()
 	return c.head
 }
+
+// Heartbeat is what session_state announces.
+func (c *Center) Heartbeat() time.Duration { return c.cfg.Heartbeat }
 
 // Tabs is how many tabs there are; Connections lists the oldest of them.
 func (c *Center) Tabs() int {

@@ -15,7 +15,9 @@
 // position exactly once and in order. A tab that falls off the ring reads on from
 // the log at its own pace; where the log has moved on, it gets a fresh
 // session_state. No tab, however slow, holds more than a few dozen kilobytes, and
-// none waits for another.
+// none waits for another. The exception is a snapshot, which is as large as the
+// desktop is: it is held, once for all who were given the same, until the last of
+// them has taken it.
 //
 // # Who may call it
 //
@@ -28,8 +30,9 @@
 //
 // Publish never waits for a socket. When the [Writers] are behind, it takes its
 // share of their work. A socket that takes nothing for [Config.WriteTimeout], a
-// tab that does not take its own answers, and one that loses its place in the log
-// three times in a minute are given up with 4408. While the [Source] cannot
+// tab that does not take its own answers, one that loses its place in the log
+// three times in a minute, and those with the oldest snapshots when more than
+// [Config.SnapshotBytes] of them wait to be taken are given up with 4408. While the [Source] cannot
 // answer, tabs that need it wait and the others go on. [Center.Close] gives all
 // tabs up; [Tab.Detach] returns when nothing is written any more.
 //

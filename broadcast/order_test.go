@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -49,19 +50,28 @@ func TestAnswersComeAfterTheirEvents(t *testing.T) {
 	}
 }
 
-// blocked is a source whose snapshots wait.
+// blocked is a source that is asked once and waits.
 type blocked struct {
 	*memory
 	asked, gate chan struct{}
 }
 
 func (s *blocked) Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.SessionState, error) {
-	close(s.asked)
+	s.wait(ctx)
+	return s.memory.Snapshot(ctx, monitors)
+}
+
+func (s *blocked) Read(ctx context.Context, after wire.Position, limit int) ([]store.Event, error) {
+	s.wait(ctx)
+	return s.memory.Read(ctx, after, limit)
+}
+
+func (s *blocked) wait(ctx context.Context) {
+	close(s.asked) // once, or it panics
 	select {
 	case <-s.gate:
 	case <-ctx.Done():
 	}
-	return s.memory.Snapshot(ctx, monitors)
 }
 
 // What could not be greeted can still be told why.
@@ -86,6 +96,46 @@ func TestCloseDuringAttach(t *testing.T) {
 	c.Wait()
 	if _, err := server.Write([]byte("the refusal")); err != nil {
 		t.Errorf("write after Attach: %v", err)
+	}
+}
+
+// Who asks the source first need not wait for it longer than they want, and
+// others have what was asked for.
+func TestAttachEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	for name, from := range map[string]string{"snapshot": "", "page": "1-1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				src := &blocked{&memory{}, make(chan struct{}), make(chan struct{})}
+				src.commit(titles(9)...)
+				c := broadcast.NewCenter(broadcast.Config{}, session, wire.Position{Epoch: 1, Seq: 9}, src)
+				defer c.Wait()
+				defer c.Close(wire.CloseGoingAway, "")
+				b := &bench{c, src.memory, t}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				first := make(chan error)
+				go func() {
+					server, client := net.Pipe()
+					defer server.Close()
+					defer client.Close()
+					_, err := c.Attach(ctx, broadcast.TabConfig{Conn: server, ResumeFrom: from})
+					first <- err
+				}()
+				<-src.asked
+				second := make(chan *tab)
+				go func() {
+					server, client := net.Pipe()
+					second <- b.attachTo(server, client, broadcast.TabConfig{ResumeFrom: from})
+				}()
+				if err := <-first; !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("Attach: %v", err)
+				}
+				close(src.gate)
+				(<-second).greeting()
+			})
+		})
 	}
 }
 

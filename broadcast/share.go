@@ -71,12 +71,7 @@ func (c *Center) page(ctx context.Context, form Form, filtered bool, after wire.
 	for _, p := range s.pages {
 		if p.form == form && (p.filtered || !filtered) && p.covers(after) {
 			s.mu.Unlock()
-			select {
-			case <-p.ready:
-				return p, p.err
-			case <-ctx.Done():
-				return nil, context.Cause(ctx)
-			}
+			return p.wait(ctx)
 		}
 	}
 	p := &page{form: form, filtered: filtered, after: after, ready: make(chan struct{})}
@@ -85,13 +80,40 @@ func (c *Center) page(ctx context.Context, form Form, filtered bool, after wire.
 	}
 	s.pages = append(s.pages, p)
 	s.mu.Unlock()
-	c.read(p)
-	if p.err != nil || p.chunk == nil {
-		s.mu.Lock()
-		s.pages = slices.DeleteFunc(s.pages, func(other *page) bool { return other == p })
-		s.mu.Unlock()
+	c.fetch(func() {
+		c.read(p)
+		if p.err != nil || p.chunk == nil {
+			s.mu.Lock()
+			s.pages = slices.DeleteFunc(s.pages, func(other *page) bool { return other == p })
+			s.mu.Unlock()
+		}
+	})
+	return p.wait(ctx)
+}
+
+// fetch does something that others may wait for too, and that takes its time: on
+// a goroutine of its own, so that nobody has to wait longer than they want. After
+// the end there is nobody to wait for it, and it does not take long.
+func (c *Center) fetch(what func()) {
+	c.mu.Lock()
+	closed := c.closed
+	if !closed {
+		c.wg.Go(what)
 	}
-	return p, p.err
+	c.mu.Unlock()
+	if closed {
+		what()
+	}
+}
+
+// wait waits for a page that somebody reads.
+func (p *page) wait(ctx context.Context) (*page, error) {
+	select {
+	case <-p.ready:
+		return p, p.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // covers reports whether the page is or will be the answer for a position.
@@ -107,8 +129,8 @@ func (p *page) covers(after wire.Position) bool {
 	}
 }
 
-// read fills a page. Whoever waits for it must not suffer from the caller's
-// impatience, so it has a time limit of its own.
+// read fills a page. Whoever waits for it must not suffer from the impatience of
+// the first, so it has a time limit of its own.
 func (c *Center) read(p *page) {
 	defer close(p.ready)
 	ctx, cancel := context.WithTimeout(c.ctx, sourceTimeout)
@@ -169,7 +191,7 @@ func (c *Center) shot(ctx context.Context, r *ring, f *filter, seen wire.Positio
 	for {
 		s, mine := c.claim(r, f, seen)
 		if mine {
-			c.take(s)
+			c.fetch(func() { c.take(s) })
 		}
 		select {
 		case <-s.ready:

@@ -341,6 +341,54 @@ func TestCatchUpWaitsForTheStore(t *testing.T) {
 	})
 }
 
+// Snapshots that are not taken are bounded all together, and those who share one
+// count once.
+func TestSnapshotsThatAreNotTaken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, broadcast.Config{WriteTimeout: time.Hour, SnapshotBytes: 500_000, RingEvents: 10})
+		b.src.state.RecentMessages = []wire.UIRow{{Type: wire.RowSay, Say: wire.SayText, Text: strings.Repeat("x", 200_000)}}
+		var tabs []*tab
+		for range 3 {
+			tabs = append(tabs, b.pipe())
+		}
+		given := func(want ...bool) {
+			t.Helper()
+			synctest.Wait()
+			for i, c := range tabs {
+				select {
+				case got := <-c.closed:
+					if !want[i] || got.code != wire.CloseTooSlow {
+						t.Errorf("tab %d was closed with %v", i, got)
+					}
+				default:
+					if want[i] {
+						t.Errorf("tab %d was not given up", i)
+					}
+				}
+			}
+		}
+		another := func() {
+			for range 10 {
+				b.show(titles(10)...) // the last snapshot is too old then
+			}
+			tabs = append(tabs, b.pipe())
+		}
+		given(false, false, false)
+		another()
+		given(false, false, false, false)
+		tabs[1].greeting() // has taken it
+		another()
+		given(true, false, true, false, false)
+		for _, c := range tabs[3:] {
+			c.greeting()
+		}
+		another()
+		another()
+		given(false, false, false, false, false, false, false)
+	})
+}
+
 func TestDetachEndsAWrite(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

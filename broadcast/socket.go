@@ -103,7 +103,6 @@ type moves struct {
 	sent int64 // written so far
 	left int64 // of that, known to have arrived
 	at   int64 // when that was seen to grow while more was on its way
-	busy bool  // more was, when it was looked at last
 }
 
 // Moving reports whether a socket that is behind was seen to take something
@@ -114,11 +113,11 @@ func (t *Tab) Moving(within time.Duration) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	m := &t.moves
-	was := m.busy
-	m.busy = t.owner != nil || queued > 0
+	was := t.busy
+	t.busy = t.owner != nil || queued > 0
 	if left := m.sent - int64(queued); left > m.left {
 		m.left = left
-		if was || m.busy {
+		if was || t.busy {
 			m.at = now
 		}
 	}

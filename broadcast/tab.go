@@ -71,8 +71,10 @@ type Tab struct {
 	asked   uint32 // counts the wishes for a snapshot
 	gone    bool
 	hung    bool         // our close frame was written
+	busy    bool         // see Moving
 	lost    [2]time.Time // when its place was lost lately
 	moves   moves
+	hold    *hold // while rest is a part of a large snapshot; the owner ends it
 }
 
 // due is a frame that may not come before an event.

@@ -152,7 +152,7 @@ func (l *live) retell() []wire.ServerPayload {
 	l.state.Apply(wire.Event{Session: l.k.id, At: l.next(), Time: l.now.UTC().Truncate(time.Millisecond)})
 	now := l.state.Snapshot()
 	now.Reason = wire.SnapshotUnknown
-	now.HeartbeatMS = int(max(l.k.hub.cfg.Broadcast.Heartbeat, time.Millisecond) / time.Millisecond)
+	now.HeartbeatMS = int(max(l.k.center.Heartbeat(), time.Millisecond) / time.Millisecond)
 	room := retoldBytes
 	var rest []wire.ServerPayload
 	fits := func(p wire.ServerPayload) bool {
