@@ -30,6 +30,20 @@ func (k *keeper) deliver(ctx context.Context, it item) error {
 	return err
 }
 
+// deliverAll is deliver for several commands. It returns how many were delivered.
+func (k *keeper) deliverAll(ctx context.Context, commands []Command) (int, error) {
+	if !k.box.enter() {
+		return k.box.fill(ctx, len(commands), func(i int) item { return item{cmd: commands[i]} })
+	}
+	k.box.leave()
+	for i, c := range commands {
+		if err := k.deliver(ctx, item{cmd: c}); err != nil {
+			return i, err
+		}
+	}
+	return len(commands), nil
+}
+
 // deliveryName names something that is sent to an owner. No other replica, and
 // no other process of this one, uses it.
 func (h *Hub) deliveryName() string {

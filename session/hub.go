@@ -106,6 +106,9 @@ type Hub struct {
 	deliveries atomic.Uint64
 	process    string
 
+	// steps lends sessions the memory for a turn.
+	steps steps
+
 	// life is that of the keepers. It ends when Run does.
 	life    context.Context
 	stop    context.CancelCauseFunc

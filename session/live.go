@@ -40,6 +40,7 @@ type live struct {
 	number uint64        // of the last batch
 	now    time.Time     // of the step
 	step   step
+	told   []byte // the frames of the step before, which nobody needs once they are shown
 	// patience is how long a commit may take.
 	patience patience
 	// uncertain says that the store has not said what became of the step.
@@ -98,6 +99,18 @@ func (l *live) loop() error {
 
 // turn does everything there is to do now.
 func (l *live) turn() error {
+	lent := l.k.hub.steps.get()
+	l.step = *lent // the last one is committed
+	if err := l.work(); err != nil {
+		return err // the step may be needed still
+	}
+	*lent, l.step = l.step, step{}
+	l.k.hub.steps.put(lent)
+	return nil
+}
+
+// work is turn with the memory that it needs.
+func (l *live) work() error {
 	l.committed, l.handled = 0, 0
 	l.items, l.peeks = l.k.box.take(l.items, l.peeks)
 	l.k.serve(l.peeks, l.state)

@@ -70,26 +70,35 @@ func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
 
 // put adds an item, waiting for room until ctx ends.
 func (b *mailbox) put(ctx context.Context, it item) error {
+	_, err := b.fill(ctx, 1, func(int) item { return it })
+	return err
+}
+
+// fill adds n items after each other, waiting for room until ctx ends, and returns
+// how many it has added.
+func (b *mailbox) fill(ctx context.Context, n int, nth func(int) item) (added int, err error) {
 	for {
 		b.mu.Lock()
 		if err := b.closed; err != nil {
 			b.mu.Unlock()
-			return err
+			return added, err
 		}
-		if b.add(it) {
-			b.mu.Unlock()
-			b.nudge()
-			return nil
+		for added < n && b.add(nth(added)) {
+			added++
 		}
-		if b.space == nil {
+		if added < n && b.space == nil {
 			b.space = make(chan struct{})
 		}
 		space := b.space
 		b.mu.Unlock()
+		b.nudge()
+		if added == n {
+			return n, nil
+		}
 		select {
 		case <-space:
 		case <-ctx.Done():
-			return &Error{Code: wire.CodeQueueFull, Reason: "the session has too much to do", Err: ctx.Err()}
+			return added, &Error{Code: wire.CodeQueueFull, Reason: "the session has too much to do", Err: ctx.Err()}
 		}
 	}
 }

@@ -85,6 +85,18 @@ func (r *Room) Deliver(ctx context.Context, c Command) error {
 	return asError(r.k.deliver(ctx, item{cmd: c}))
 }
 
+// DeliverAll delivers commands after each other, as [Room.Deliver] does but
+// together, so that the owner is woken once. It returns how many were delivered.
+func (r *Room) DeliverAll(ctx context.Context, commands []Command) (int, error) {
+	for i := range commands {
+		if commands[i].Message.Data == nil {
+			return 0, refusal(wire.CodeInvalidMessage, "a message is empty")
+		}
+	}
+	n, err := r.k.deliverAll(ctx, commands)
+	return n, asError(err)
+}
+
 // Ask delivers a command that has an id and waits for what the log says about
 // it. Only USER_MESSAGE, WINDOW_MESSAGE, COMPONENT_ACTION and EMIT can be asked
 // about: they are always answered, with ACTIONS or MESSAGE_REPEATED,

@@ -26,6 +26,7 @@ const commitTimeout = 5 * time.Second
 type step struct {
 	events   []broadcast.Event
 	frames   [][]byte
+	text     []byte // where the frames are, most often
 	ops      []store.Op
 	consumed []string
 	card     []byte
@@ -58,7 +59,9 @@ func (l *live) emit(data wire.ServerPayload) { l.state.Apply(l.say(data)) }
 // say adds an event to the step.
 func (l *live) say(data wire.ServerPayload) wire.Event {
 	e := wire.Event{Session: l.k.id, At: l.next(), Time: l.now.UTC().Truncate(time.Millisecond), Data: data}
-	frame := wire.AppendEvent(nil, e)
+	from := len(l.step.text)
+	l.step.text = wire.AppendEvent(l.step.text, e)
+	frame := l.step.text[from:len(l.step.text):len(l.step.text)]
 	l.step.frames = append(l.step.frames, frame)
 	l.step.events = append(l.step.events, shown(e, frame))
 	l.step.bytes += len(frame)
@@ -69,10 +72,13 @@ func (l *live) say(data wire.ServerPayload) wire.Event {
 // returns only after the store has said what became of it, or the lease is lost.
 func (l *live) commit() error {
 	events, err := l.persist()
-	if err == nil {
-		l.settle(events)
+	if err != nil {
+		return err
 	}
-	return err
+	l.settle(events)
+	l.step.reuse(events, l.told)
+	l.told = nil
+	return nil
 }
 
 // persist makes the step durable and returns what to show.
@@ -101,9 +107,10 @@ func (l *live) persist() ([]broadcast.Event, error) {
 	}
 	l.number, l.top, l.working = b.Number, receipt.Top, asked
 	events, used := l.step.events, l.step
-	l.step = step{}
+	l.step, l.told = step{}, nil
 	if !again {
 		// Else an earlier try may be on its way still.
+		l.told = used.text
 		clear(used.frames)
 		clear(used.ops)
 		clear(used.consumed)
