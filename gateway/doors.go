@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -70,6 +71,7 @@ type doors struct {
 	wg     sync.WaitGroup
 	gulps  sync.Pool // of *[gulpBytes]byte
 	frames sync.Pool // of *[]byte
+	forths sync.Pool // of *[]session.Command
 
 	// ticks counts the turns of the wheel. It is the clock that silence is
 	// measured by: when the process stands still, so does it.
@@ -128,6 +130,7 @@ func (d *doors) init() {
 	d.ctx, d.stop = context.WithCancel(context.Background())
 	d.left, d.seats = map[string]leaving{}, map[string]int{}
 	d.gulps.New = func() any { return new([gulpBytes]byte) }
+	d.forths.New = func() any { return new([]session.Command) }
 	d.frames.New = func() any { return new(make([]byte, 0, frameRoom)) }
 }
 

@@ -113,12 +113,40 @@ func isPong(frame []byte) bool {
 	}
 }
 
+// takeAll does what the messages in a frame ask for. What goes to the session goes
+// there together.
 func (c *conn) takeAll(ctx context.Context, frame []byte) {
+	forth, _ := c.s.doors.forths.Get().(*[]session.Command)
+	defer func() {
+		c.deliver(ctx, forth)
+		c.s.doors.forths.Put(forth)
+	}()
 	for message := range c.messages(frame) {
 		if c.ended.Load() == nil {
-			c.take(ctx, message)
+			c.take(ctx, message, forth)
+		}
+		if len(*forth) == forthRoom {
+			c.deliver(ctx, forth)
 		}
 	}
+}
+
+// forthRoom is how many messages go to a session together.
+const forthRoom = 64
+
+// deliver gives the session what has gathered.
+func (c *conn) deliver(ctx context.Context, forth *[]session.Command) {
+	all := *forth
+	*forth = all[:0]
+	if len(all) == 0 {
+		return
+	}
+	if n, err := c.room.DeliverAll(ctx, all); err != nil {
+		for _, m := range all[n:] {
+			c.object(c.s.refusalOf(ctx, err), m.Message.ID)
+		}
+	}
+	clear(all)
 }
 
 // messages are those in a frame: one, or one a line in the batch subprotocol.
@@ -136,9 +164,9 @@ func (c *conn) messages(frame []byte) iter.Seq[[]byte] {
 	}
 }
 
-// take does what one message asks for. Whatever is wrong with it is told to the
+// take does what one message asks for, or leaves it to be delivered. Whatever is wrong with it is told to the
 // client, and the connection lives on unless that happens too often.
-func (c *conn) take(ctx context.Context, frame []byte) {
+func (c *conn) take(ctx context.Context, frame []byte, forth *[]session.Command) {
 	m, err := c.door.dialect().DecodeMessage(frame)
 	if err == nil && m.Session != "" && m.Session != c.session {
 		err = &wire.Error{Code: wire.CodeInvalidMessage, Path: "session_id", Message: "this connection is of another session", Ref: m.ID}
@@ -160,7 +188,10 @@ func (c *conn) take(ctx context.Context, frame []byte) {
 		return
 	case wire.SubscribeMonitor:
 		c.monitor = p.MonitorID
-		defer c.room.Watch(c.tab.Load(), p.MonitorID) // after the session has heard of it
+		defer func() {
+			c.deliver(ctx, forth)
+			c.room.Watch(c.tab.Load(), p.MonitorID) // after the session has heard of it
+		}()
 		if c.granted() < accessOperator {
 			return // looking is not making a monitor
 		}
@@ -169,13 +200,10 @@ func (c *conn) take(ctx context.Context, frame []byte) {
 		c.object(&refusal{code: wire.CodeForbidden}, m.ID)
 		return
 	}
-	err = c.room.Deliver(ctx, session.Command{
+	*forth = append(*forth, session.Command{
 		From:    session.Sender{Connection: c.id, User: c.who.Load().User, Monitor: c.monitor},
 		Message: named(m),
 	})
-	if err != nil {
-		c.object(c.s.refusalOf(ctx, err), m.ID)
-	}
 }
 
 // named gives a message that will be answered an id to be answered by.
