@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -17,12 +18,16 @@ const (
 	maxTitle  = 200
 	maxUser   = 256 // bytes, the store's bound for names
 	maxShares = 100
+	maxOrders = 32 // so many of the newest are remembered
 )
 
 // card is what listings show of a session.
 type card struct {
 	Title  string           `json:"title,omitempty"`
 	Shares map[string]Share `json:"shares,omitempty"`
+	// Orders are the newest that made the card what it is: who gave one to a
+	// distant owner sees here that it was carried out, whatever came after it.
+	Orders []string `json:"orders,omitempty"`
 }
 
 func readCard(data []byte) (card, error) {
@@ -47,6 +52,9 @@ func (c card) encode() []byte {
 // with returns the card after an order of a hub. The card itself does not
 // change, since listings may still show it.
 func (c card) with(o *order) (card, *Error) {
+	if o.ID != "" {
+		c.Orders = append(slices.Clone(c.Orders[max(len(c.Orders)+1-maxOrders, 0):]), o.ID)
+	}
 	switch o.Kind {
 	case orderRename:
 		c.Title = o.Title
@@ -67,7 +75,10 @@ func (c card) with(o *order) (card, *Error) {
 	return c, nil
 }
 
-// equal reports whether two cards say the same.
+// has reports whether an order was carried out not long ago.
+func (c card) has(o *order) bool { return slices.Contains(c.Orders, o.ID) }
+
+// equal reports whether two cards say the same of the session.
 func (c card) equal(o card) bool { return c.Title == o.Title && maps.Equal(c.Shares, o.Shares) }
 
 func checkTitle(title string) error {

@@ -112,6 +112,7 @@ func (h *Hub) command(ctx context.Context, id wire.SessionID, o *order) error {
 		return err
 	}
 	defer r.Close()
+	o.ID = rand.Text()[:12]
 	done := make(chan error, 1)
 	if err := r.k.deliver(ctx, item{order: o, done: done}); err != nil {
 		return asError(err)
@@ -131,7 +132,7 @@ func (h *Hub) command(ctx context.Context, id wire.SessionID, o *order) error {
 		if refused != nil {
 			return false, refused
 		}
-		return wanted.equal(now), nil
+		return now.has(o) || wanted.equal(now), nil
 	})
 }
 
@@ -140,24 +141,20 @@ func (h *Hub) Delete(ctx context.Context, id wire.SessionID) error {
 	if err := id.Validate(); err != nil {
 		return asError(err)
 	}
-	lease, err := h.store.Claim(ctx, id, h.cfg.Replica, h.cfg.Lease)
-	if err == nil {
-		// A keeper of ours loses its lease by this, and finds the session gone.
-		err = h.store.Delete(ctx, lease)
-	} else if errors.Is(err, store.ErrOwned) {
-		err = h.sendOrder(ctx, id, &order{Kind: orderDelete})
-	}
-	if err != nil {
+	d := deletion{h: h, id: id}
+	if gone, err := d.try(ctx); err != nil {
 		return asError(err)
-	}
-	if err := poll(ctx, nil, func() (bool, error) {
-		_, err := h.store.Session(ctx, id)
-		if errors.Is(err, store.ErrNotFound) {
-			return true, nil
+	} else if !gone {
+		err := poll(ctx, nil, func() (bool, error) {
+			gone, err := d.try(ctx)
+			if errors.Is(err, store.ErrNotFound) {
+				return true, nil
+			}
+			return gone, asError(err)
+		})
+		if err != nil {
+			return err
 		}
-		return false, asError(err)
-	}); err != nil {
-		return err
 	}
 	if k := h.kept(id); k != nil {
 		select {
@@ -167,6 +164,49 @@ func (h *Hub) Delete(ctx context.Context, id wire.SessionID) error {
 		}
 	}
 	return nil
+}
+
+// deletion is a session that is being deleted, by whoever owns it.
+type deletion struct {
+	h  *Hub
+	id wire.SessionID
+	// What was told to delete the session: a keeper of ours, or another owner.
+	keeper *keeper
+	owner  wire.ReplicaID
+}
+
+// try does what can be done now and reports whether the session is gone. It is
+// called until it is: owners may die before they do what they are told.
+func (d *deletion) try(ctx context.Context) (bool, error) {
+	h, o := d.h, &order{Kind: orderDelete}
+	if k := h.kept(d.id); k != nil && k.live.Load() != nil {
+		// To claim the session would only make its keeper claim it again.
+		if d.keeper == k {
+			_, err := h.store.Session(ctx, d.id)
+			return false, err
+		}
+		if k.box.put(ctx, item{order: o}) == nil {
+			d.keeper = k
+		} // else it is about to go
+		return false, ctx.Err()
+	}
+	lease, err := h.store.Claim(ctx, d.id, h.cfg.Replica, h.cfg.Lease)
+	if err == nil {
+		err = h.store.Delete(ctx, lease)
+		if errors.Is(err, store.ErrFenced) {
+			return false, nil // a keeper of ours came in between
+		}
+		return err == nil, err
+	}
+	owned, is := errors.AsType[*store.OwnedError](err)
+	if !is || d.owner == owned.By {
+		if is {
+			err = nil
+		}
+		return false, err
+	}
+	d.owner = owned.By
+	return false, h.sendOrder(ctx, d.id, o)
 }
 
 // poll waits until something is so, or done says so.

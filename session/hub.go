@@ -42,6 +42,7 @@ type Directory interface {
 	Session(ctx context.Context, session wire.SessionID) (store.Info, error)
 	Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error)
 	Unattended(ctx context.Context, limit int) ([]wire.SessionID, error)
+	Quarantine(ctx context.Context, session wire.SessionID, reason string) error
 }
 
 // Store is what the hub needs of a store.

@@ -70,7 +70,8 @@ type keeper struct {
 	center  *broadcast.Center // read after ready
 
 	// Of the keeper's goroutine alone.
-	owner  *live // for whoever catches its panic
+	owner  *live       // for whoever catches its panic
+	lease  store.Lease // the newest we were given
 	panics []time.Time
 	// marks are what is known of deliveries that may come again. The map is
 	// replaced and never changed once somebody receives.
@@ -209,6 +210,9 @@ func (k *keeper) claim(ctx context.Context) (store.Lease, time.Time, error) {
 	defer cancel()
 	began := time.Now()
 	lease, err := k.hub.store.Claim(ctx, k.id, k.hub.cfg.Replica, k.hub.cfg.Lease)
+	if err == nil {
+		k.lease = lease
+	}
 	return lease, began, err
 }
 
@@ -259,6 +263,7 @@ func (k *keeper) end(err error) {
 	if errors.Is(err, errDormant) {
 		err = errGone // for who comes at the very moment
 	}
+	k.setAside(err)
 	for _, it := range k.box.close(err) {
 		it.finish(asError(err))
 	}

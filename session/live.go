@@ -185,8 +185,8 @@ func (l *live) obey(it *item) {
 			it.finish(refused)
 			return
 		}
-		if next.equal(l.card) {
-			return
+		if next.equal(l.card) && it.inbox == "" {
+			return // who is elsewhere learns of it from the card
 		}
 		if next.Title != l.card.Title {
 			l.emit(wire.SessionRenamed{Title: next.Title})

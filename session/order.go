@@ -21,10 +21,12 @@ const (
 
 // order is what a hub wants of a session's owner, as opposed to a client.
 type order struct {
-	Kind  orderKind `json:"kind"`
-	Title string    `json:"title,omitempty"`
-	User  string    `json:"user,omitempty"`
-	Share Share     `json:"share,omitempty"`
+	Kind orderKind `json:"kind"`
+	// ID names the order for who looks in the directory for what became of it.
+	ID    string `json:"id,omitempty"`
+	Title string `json:"title,omitempty"`
+	User  string `json:"user,omitempty"`
+	Share Share  `json:"share,omitempty"`
 	// Replica, Total and Connections are of orderPresence.
 	Replica     wire.ReplicaID    `json:"replica,omitempty"`
 	Total       int               `json:"total,omitempty"`

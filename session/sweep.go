@@ -83,6 +83,7 @@ const sweepLimit = 100
 // sweepAll looks for sessions that have unfinished work and no owner, and owns
 // them, until ctx ends.
 func (h *Hub) sweepAll(ctx context.Context) {
+	tried := attempts{}
 	for sleep(ctx, h.cfg.Sweep/2+rand.N(h.cfg.Sweep)) { //nolint:gosec // jitter needs no secrecy
 		limited, cancel := context.WithTimeout(ctx, storeTimeout)
 		ids, err := h.store.Unattended(limited, sweepLimit)
@@ -93,9 +94,13 @@ func (h *Hub) sweepAll(ctx context.Context) {
 			}
 			continue
 		}
+		tried.keep(ids)
 		for _, id := range ids {
 			if k := h.kept(id); k != nil {
 				k.attend() // it may be waiting for somebody to have use for it
+				continue
+			}
+			if !tried.may(id, time.Now()) {
 				continue
 			}
 			k, err := h.hold(id)

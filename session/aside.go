@@ -1,0 +1,81 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// newerFor is how long a session is left alone that only newer hubs can read.
+const newerFor = 10 * time.Minute
+
+// setAside sees to a session that this replica cannot keep: what it owned of it is
+// free for others, and what nobody can read waits for an operator instead of being
+// tried again and again. A follower sets nothing aside: the owner may know better.
+func (k *keeper) setAside(err error) {
+	for _, is := range []error{errStopping, errGone, store.ErrNotFound, store.ErrClosed} {
+		if errors.Is(err, is) {
+			return
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	switch {
+	case errors.Is(err, store.ErrCorrupt) && k.lease.Epoch != 0:
+		k.log.ErrorContext(ctx, "a session that cannot be read is set aside", "err", err)
+		if failed := k.hub.store.Quarantine(ctx, k.id, err.Error()); failed != nil {
+			k.log.ErrorContext(ctx, "the session is not set aside", "err", failed)
+		}
+	case errors.Is(err, store.ErrNewerSchema):
+		why := &Error{Code: wire.CodeSessionInvalidState, Reason: "the stored session is of a newer version than this hub", Err: err}
+		k.hub.shut(k.id, closure{time.Now().Add(newerFor), why})
+	}
+	if k.lease.Epoch == 0 {
+		return
+	}
+	failed := k.hub.store.Release(ctx, k.lease)
+	if failed != nil && !errors.Is(failed, store.ErrFenced) && !errors.Is(failed, store.ErrQuarantined) {
+		k.log.WarnContext(ctx, "a session that cannot be kept is not released", "err", failed)
+	}
+}
+
+// How long the sweeper waits before it tries the same session again.
+const (
+	attemptFirst = time.Second
+	attemptLast  = time.Minute
+)
+
+// attempts are what the sweeper has tried in vain. The zero value has none.
+type attempts map[wire.SessionID]attempt
+
+type attempt struct {
+	next time.Time
+	wait time.Duration
+}
+
+// keep forgets all sessions but these.
+func (a attempts) keep(ids []wire.SessionID) {
+	if len(a) == 0 {
+		return
+	}
+	still := make(map[wire.SessionID]bool, len(ids))
+	for _, id := range ids {
+		still[id] = true
+	}
+	maps.DeleteFunc(a, func(id wire.SessionID, _ attempt) bool { return !still[id] })
+}
+
+// may reports whether it is time to try a session, and counts that as a try.
+func (a attempts) may(id wire.SessionID, now time.Time) bool {
+	last := a[id]
+	if now.Before(last.next) {
+		return false
+	}
+	wait := min(max(2*last.wait, attemptFirst), attemptLast)
+	a[id] = attempt{now.Add(wait), wait}
+	return true
+}
