@@ -93,11 +93,11 @@ func (k *keeper) forward(ctx context.Context, items []item) []item {
 		switch {
 		case err == nil: // who waits for an order looks in the directory
 		case errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrInvalid), errors.Is(err, store.ErrConflict):
-			k.log.WarnContext(ctx, "a command cannot be sent to the owner", "error", err)
+			k.log.WarnContext(ctx, "a command cannot be sent to the owner", "err", err)
 			it.finish(asError(err))
 		default:
 			if ctx.Err() == nil {
-				k.log.WarnContext(ctx, "the owner does not get its commands yet", "error", err)
+				k.log.WarnContext(ctx, "the owner does not get its commands yet", "err", err)
 			}
 			return items[i:]
 		}
@@ -166,7 +166,7 @@ func (l *live) receive() {
 func (l *live) open(c store.Command) item {
 	it, err := unpack(c.Data)
 	if err != nil {
-		l.k.log.Warn("a command in the inbox cannot be read", "id", c.ID, "error", err)
+		l.k.log.Warn("a command in the inbox cannot be read", "id", c.ID, "err", err)
 		it = item{order: &order{}}
 	}
 	known := l.marks[c.ID]

@@ -320,7 +320,7 @@ func (f *follower) claim(ctx context.Context) error {
 	case lasting(err):
 		return fmt.Errorf("claim session: %w", err)
 	default:
-		f.k.log.WarnContext(ctx, "the session cannot be claimed yet", "error", err)
+		f.k.log.WarnContext(ctx, "the session cannot be claimed yet", "err", err)
 		f.claimAt = time.Now().Add(retryLast)
 	}
 	return nil
@@ -370,7 +370,7 @@ func (f *follower) tell(ctx context.Context, now time.Time) {
 			Kind: orderPresence, Replica: f.k.hub.cfg.Replica, Total: here.total, Connections: here.oldest,
 		})
 		if err != nil {
-			f.k.log.WarnContext(ctx, "the owner is not told who watches", "error", err)
+			f.k.log.WarnContext(ctx, "the owner is not told who watches", "err", err)
 		}
 	})
 	f.told, f.quietTo, f.tellAt = version, now.Add(presenceEvery), now.Add(presenceResend)

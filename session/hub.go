@@ -133,7 +133,7 @@ type closure struct {
 func NewHub(cfg Config, s Store) *Hub {
 	cfg = cfg.withDefaults()
 	h := &Hub{
-		cfg: cfg, store: s, log: cfg.Logger.With("replica", string(cfg.Replica)), born: time.Now(), process: rand.Text()[:10],
+		cfg: cfg, store: s, log: cfg.Logger, born: time.Now(), process: rand.Text()[:10],
 		keepers: map[wire.SessionID]*keeper{}, closed: map[wire.SessionID]closure{},
 	}
 	h.life, h.stop = context.WithCancelCause(context.Background())
@@ -179,7 +179,7 @@ func (h *Hub) Drain(ctx context.Context) {
 		case <-k.handedOver:
 		case <-k.done:
 		case <-ctx.Done():
-			h.log.WarnContext(ctx, "sessions were not handed over in time", "error", context.Cause(ctx))
+			h.log.WarnContext(ctx, "sessions were not handed over in time", "err", context.Cause(ctx))
 			return
 		}
 	}

@@ -112,10 +112,13 @@ func (k *keeper) run(ctx context.Context) {
 		case !k.isReady() || lasting(err):
 			return
 		}
-		if time.Since(began) > retryLast || errors.Is(err, errLost) || errors.Is(err, errReload) {
+		if errors.Is(err, errLost) {
+			k.log.InfoContext(ctx, "the lease of a session was lost", "err", err)
+		}
+		if time.Since(began) > retryLast || errors.Is(err, errLost) || errors.Is(err, errReload) || errors.Is(err, errDraining) {
 			wait = retryFirst
 		} else {
-			k.log.WarnContext(ctx, "session is between owners", "error", err)
+			k.log.WarnContext(ctx, "session is between owners", "err", err)
 		}
 		if !sleep(ctx, wait/2+rand.N(wait/2)) { //nolint:gosec // jitter needs no secrecy
 			err = context.Cause(ctx)
@@ -186,6 +189,7 @@ func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
 	if err != nil {
 		return nil, err
 	}
+	k.log.InfoContext(ctx, "a session is taken over", "epoch", lease.Epoch, "from", string(owned.By))
 	return k.own(ctx, lease, claimed, nil)
 }
 
@@ -276,7 +280,7 @@ func (k *keeper) end(err error) {
 	case errors.Is(err, errGone):
 		code, reason = wire.CloseNormal, "nobody uses the session"
 	default:
-		k.log.Warn("session cannot be kept", "error", err)
+		k.log.Warn("session cannot be kept", "err", err)
 	}
 	if !k.isReady() {
 		k.failure = err

@@ -135,6 +135,9 @@ func (l *live) leave(cause error) error {
 	if err := l.k.hub.store.Release(ctx, l.lease); err != nil && !errors.Is(err, store.ErrFenced) {
 		return fmt.Errorf("release session: %w", err)
 	}
+	if errors.Is(cause, errDraining) {
+		l.k.log.InfoContext(ctx, "a session is handed over", "epoch", l.lease.Epoch)
+	}
 	return cause
 }
 

@@ -150,11 +150,11 @@ func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err erro
 			return receipt, again, errLost
 		case errors.Is(err, store.ErrGap):
 			l.uncertain, l.forgotten = unsure, true
-			l.k.log.WarnContext(l.ctx, "the store has a gap", "error", err)
+			l.k.log.WarnContext(l.ctx, "the store has a gap", "err", err)
 			return receipt, again, errLost
 		case errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrInvalid), errors.Is(err, wire.ErrID):
 			l.uncertain = unsure
-			l.k.log.ErrorContext(l.ctx, "the store refuses a step", "error", err, "events", len(b.Events), "ops", len(b.Ops))
+			l.k.log.ErrorContext(l.ctx, "the store refuses a step", "err", err, "events", len(b.Events), "ops", len(b.Ops))
 			return receipt, again, l.fail(err)
 		case lasting(err):
 			return receipt, again, fmt.Errorf("commit: %w", err)
@@ -162,7 +162,7 @@ func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err erro
 			return receipt, again, context.Cause(l.ctx)
 		}
 		again = true
-		l.k.log.WarnContext(l.ctx, "a step is not committed yet", "error", err)
+		l.k.log.WarnContext(l.ctx, "a step is not committed yet", "err", err)
 		sleep(l.ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
 	}
 }

@@ -73,7 +73,7 @@ func (h *Hub) renew(ctx context.Context, l *live) {
 	case errors.Is(err, store.ErrFenced):
 		l.cancel(errLost)
 	default:
-		l.k.log.WarnContext(ctx, "a lease is not renewed yet", "error", err)
+		l.k.log.WarnContext(ctx, "a lease is not renewed yet", "err", err)
 	}
 }
 
@@ -90,7 +90,7 @@ func (h *Hub) sweepAll(ctx context.Context) {
 		cancel()
 		if err != nil {
 			if ctx.Err() == nil {
-				h.log.WarnContext(ctx, "cannot look for sessions without an owner", "error", err)
+				h.log.WarnContext(ctx, "cannot look for sessions without an owner", "err", err)
 			}
 			continue
 		}
@@ -121,7 +121,7 @@ func (h *Hub) retireAll(ctx context.Context) {
 	every := min(retireEvery, max(h.cfg.Retention/2, time.Millisecond))
 	for sleep(ctx, every/2+rand.N(every)) { //nolint:gosec // jitter needs no secrecy
 		if err := h.retire(ctx); err != nil && ctx.Err() == nil {
-			h.log.WarnContext(ctx, "cannot look for sessions that nobody uses", "error", err)
+			h.log.WarnContext(ctx, "cannot look for sessions that nobody uses", "err", err)
 		}
 	}
 }
@@ -140,7 +140,7 @@ func (h *Hub) retire(ctx context.Context) error {
 				continue
 			}
 			if err := h.retireOne(ctx, i); err != nil {
-				h.log.WarnContext(ctx, "a session nobody uses is not deleted", "session", string(i.ID), "error", err)
+				h.log.WarnContext(ctx, "a session nobody uses is not deleted", "session", string(i.ID), "err", err)
 			}
 		}
 		if q.After = page.Next; q.After == "" {
