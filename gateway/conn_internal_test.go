@@ -154,9 +154,10 @@ func TestRushIsOverWhenNobodyComes(t *testing.T) {
 	t.Parallel()
 	var r rush
 	tidied := 0
+	var allocated, work uint64
 	ticks := func(n int, arrived uint64) {
 		for range n {
-			if r.over(arrived) {
+			if allocated += work; r.over(arrived, allocated) {
 				tidied++
 			}
 		}
@@ -172,6 +173,12 @@ func TestRushIsOverWhenNobodyComes(t *testing.T) {
 	if tidied != 0 {
 		t.Errorf("tidied %d times during the rush", tidied)
 	}
+	work = rushBusy
+	ticks(1000, rushSize+9)
+	if tidied != 0 {
+		t.Errorf("tidied %d times while there was work", tidied)
+	}
+	work = rushBusy - 1
 	ticks(1000, rushSize+9)
 	if tidied != 1 {
 		t.Errorf("tidied %d times after the rush", tidied)

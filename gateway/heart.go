@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"time"
@@ -31,38 +32,50 @@ func (s *Server) beat() {
 			s.sweep(&w, now)
 		case <-ticker.C:
 			s.turn(s.doors.ticks.Add(1))
-			if r.over(s.doors.arrived.Load()) {
+			if r.over(s.doors.arrived.Load(), allocated()) {
 				s.doors.wg.Go(debug.FreeOSMemory)
 			}
 		}
 	}
 }
 
-// rush notices when many clients have come and no more do. A handshake leaves
-// more garbage behind than its connection keeps, and an idle hub would have no
-// reason to collect it for minutes.
+// rush notices when many clients have come, no more do, and the hub has little to
+// do. A handshake leaves more garbage behind than its connection keeps, and an
+// idle hub would have no reason to collect it for minutes. A busy one collects by
+// itself, and giving memory back would make its clients wait.
 type rush struct {
-	last, tidied uint64
-	quiet        int
+	last, made, tidied uint64
+	quiet              int
 }
 
 const (
-	rushSize  = 1000 // connections
-	rushQuiet = 5    // ticks
+	rushSize  = 1000    // connections
+	rushQuiet = 5       // ticks
+	rushBusy  = 4 << 20 // bytes allocated in a tick
 )
 
-// over is called every tick with how many have come in all.
-func (r *rush) over(arrived uint64) bool {
-	if arrived != r.last {
-		r.last, r.quiet = arrived, 0
+// over is called every tick with how many have come and how many bytes were
+// allocated in all.
+func (r *rush) over(arrived, allocated uint64) bool {
+	calm := arrived == r.last && allocated-r.made < rushBusy
+	r.last, r.made = arrived, allocated
+	if !calm {
+		r.quiet = 0
 		return false
 	}
 	r.quiet++
-	if r.quiet != rushQuiet || arrived-r.tidied < rushSize {
+	if r.quiet < rushQuiet || arrived-r.tidied < rushSize {
 		return false
 	}
 	r.tidied = arrived
 	return true
+}
+
+// allocated is how many bytes the process has ever allocated.
+func allocated() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
 
 // turn beats for one slot and looks at some more.
