@@ -131,16 +131,12 @@ func newWitness(t *testing.T, url string, session wire.SessionID) *witness {
 	t.Helper()
 	w := &witness{hashes: map[wire.Position]string{}, grown: make(chan struct{})}
 	lines := attached(t, t.Context(), url, session, "--state-hash=1")
-	first := make(chan struct{})
+	first := w.grown
 	go func() { // ends with the process
 		for lines.Scan() {
 			var line stateLine
 			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Type == "state" {
 				w.add(line)
-				if first != nil {
-					close(first)
-					first = nil
-				}
 			}
 		}
 	}()
@@ -214,7 +210,7 @@ func endOf(err error) error {
 // kill attaches a terminal and kills it when it has seen a few events.
 func kill(t *testing.T, url string, session wire.SessionID) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context()) // kills with SIGKILL
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // kills with SIGKILL
 	defer cancel()
 	lines := attached(t, ctx, url, session)
 	for seen := 0; seen < 3 && lines.Scan(); {
