@@ -308,6 +308,7 @@ func TestMonitorsThatWereAdded(t *testing.T) {
 				s := longBeat(snapshot(pos(1, 7)))
 				s.Monitors = []wire.MonitorStatus{{MonitorID: "m-2", State: wire.MonitorIdle}}
 				p.say(wire.Event{Data: s})
+				time.Sleep(time.Second) // until it was read
 				p.drop()
 			},
 			func(p *peer) {
