@@ -203,7 +203,7 @@ func (c *Client) watched() (monitors []wire.MonitorID, known bool) {
 	return slices.Clone(c.monitors), len(c.unseen) == 0
 }
 
-// subscribed takes a message that was written. Where only some monitors are
+// subscribed takes a message that is about to be written. Where only some monitors are
 // shown, SUBSCRIBE_MONITOR adds one, and further connections are asked for it too.
 func (c *Client) subscribed(p wire.ClientPayload) {
 	s, ok := p.(wire.SubscribeMonitor)

@@ -264,10 +264,10 @@ func (k *conn) write(ctx context.Context) {
 				}
 				break
 			}
+			k.client.subscribed(p.data) // first, since its answer may be read at once
 			if k.put(ctx, p.frame) != nil {
 				return // whatever it was is written to the next connection
 			}
-			k.client.subscribed(p.data)
 			if !p.keep {
 				k.posted = max(k.posted, len(p.frame))
 				o.finish(p, Answer{}, nil)
