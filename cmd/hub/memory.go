@@ -13,10 +13,11 @@ import (
 // garbagePercent is how much garbage may gather, in parts of what is in use. Most
 // of what a busy hub allocates is frames that are gone in a moment, and most of
 // what it holds are sessions that stay: going through these for the sake of those
-// as often as Go does by itself takes a tenth of the processor.
-const garbagePercent = 400
+// as often as Go does by itself takes a tenth of the processor, and each time the
+// events of some fifty milliseconds are late.
+const garbagePercent = 1000
 
-// spareMemory lets garbage gather as long as there is memory for it: with half of
+// spareMemory lets garbage gather as long as there is memory for it: with a quarter of
 // what the machine or the container has in use, it is collected as often as
 // needed to stay there. GOGC and GOMEMLIMIT are obeyed instead when they are set.
 func spareMemory(environ []string, root fs.FS) {
@@ -26,9 +27,9 @@ func spareMemory(environ []string, root fs.FS) {
 			return ok && value != ""
 		})
 	}
-	limit := memoryOf(root) / 2
+	limit := memoryOf(root) / 4
 	if limit == 0 && !set("GOMEMLIMIT") || set("GOGC") {
-		return // without a bound a large heap could become four times as large
+		return // without a bound a large heap could become ten times as large
 	}
 	debug.SetGCPercent(garbagePercent)
 	if !set("GOMEMLIMIT") {

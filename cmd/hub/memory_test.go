@@ -44,15 +44,15 @@ func TestSpareMemory(t *testing.T) {
 		debug.SetMemoryLimit(limit)
 	})
 	machine := fstest.MapFS{"proc/meminfo": &fstest.MapFile{Data: []byte("MemTotal: 8388608 kB\n")}}
-	const half = 4 << 30
+	const quarter = 2 << 30
 	for _, c := range []struct {
 		environ []string
 		root    fs.FS
 		percent int
 		limit   int64
 	}{
-		{nil, machine, garbagePercent, half},
-		{[]string{"GOGC=", "GOMEMLIMIT="}, machine, garbagePercent, half},
+		{nil, machine, garbagePercent, quarter},
+		{[]string{"GOGC=", "GOMEMLIMIT="}, machine, garbagePercent, quarter},
 		{[]string{"GOGC=100"}, machine, 100, limit},
 		{[]string{"GOMEMLIMIT=1GiB"}, machine, garbagePercent, limit},
 		{nil, fstest.MapFS{}, 100, limit},
