@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 GO ?= go
-TOOL := $(GO) tool -modfile=tools/go.mod
+TOOL := $(GO) tool -modfile=internal/devtools/go.mod
 # 2.15 does not build from the module proxy.
 LINT_VERSION := 2.14.0
 LINT := .bin/golangci-lint-$(LINT_VERSION)

@@ -1,5 +1,5 @@
 // Developer tools, pinned apart from the product so that its module graph has
-// none of them. Run with: go tool -modfile=tools/go.mod NAME
+// none of them. Run with: go tool -modfile=internal/devtools/go.mod NAME
 module github.com/everdesk/everdesk/tools
 
 go 1.26.0

@@ -1,0 +1,49 @@
+package providers
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// What a session answers at the wrong time.
+var (
+	// ErrBusy means that a turn runs.
+	ErrBusy = errors.New("a turn runs already")
+	// ErrIdle means that no turn runs.
+	ErrIdle = errors.New("no turn runs")
+	// ErrClosed means that the session has ended.
+	ErrClosed = errors.New("the conversation is closed")
+)
+
+// Class is a kind of trouble.
+type Class string
+
+// The kinds of trouble.
+const (
+	Auth          Class = "auth"           // the key is wrong or missing
+	Rate          Class = "rate"           // too many requests
+	Overloaded    Class = "overloaded"     // the backend has too much to do
+	Transport     Class = "transport"      // it cannot be reached, or broke off
+	ContextLength Class = "context_length" // the conversation is too long
+	Refused       Class = "refused"        // the model will not
+	Invalid       Class = "invalid"        // the request is wrong
+)
+
+// Failure is why a turn failed.
+type Failure struct {
+	Class Class
+	// RetryAfter is when it is worth trying again, if the backend said so.
+	RetryAfter time.Duration
+	Err        error
+}
+
+func (f *Failure) Error() string { return fmt.Sprintf("%s: %v", f.Class, f.Err) }
+
+// Unwrap returns the cause.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Passing reports whether the same may succeed a little later.
+func (f *Failure) Passing() bool {
+	return f.Class == Rate || f.Class == Overloaded || f.Class == Transport
+}
