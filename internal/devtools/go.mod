@@ -1,6 +1,6 @@
 // Developer tools, pinned apart from the product so that its module graph has
 // none of them. Run with: go tool -modfile=internal/devtools/go.mod NAME
-module github.com/everdesk/everdesk/tools
+module github.com/everdesk/everdesk/internal/devtools
 
 go 1.26.0
 

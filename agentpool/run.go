@@ -1,0 +1,116 @@
+package agentpool
+
+import (
+	"context"
+	"time"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Run is one turn to run.
+type Run struct {
+	// ID is unique in the session, also among the attempts of one turn. Reports
+	// carry it, so that what comes too late can be told.
+	ID string
+	// Agent is whose conversation it is: main-{monitor}, window-{key}, or the
+	// role for agents that live for one turn.
+	Agent string
+	Role  wire.AgentID
+	Kind  wire.AgentKind
+	// Turn is the message that began the turn.
+	Turn    wire.MessageID
+	Monitor wire.MonitorID
+	Window  wire.WindowID
+	Profile string
+	// Provider is who is to think.
+	Provider string
+	// Prompt and Images are what the turn begins with. With Continue the turn
+	// is one that was cut off and goes on; Done are the results it had.
+	Prompt   string
+	Images   []providers.Image
+	Continue bool
+	Done     map[string]providers.ToolResult
+	// From is the conversation to go on with, unless the crew has it open. With
+	// Fork the turn runs on a copy that is thrown away.
+	From providers.Thread
+	Fork bool
+	// Lasting keeps the conversation open for the agent's next turn.
+	Lasting bool
+	// Slot is one that was reserved; without it the run waits for its turn.
+	Slot *Slot
+}
+
+// Steering is a message for a turn that runs.
+type Steering struct {
+	Run     string
+	Message wire.MessageID
+	Text    string
+	Images  []providers.Image
+}
+
+// Report is what a crew tells its session. It is one of the types below.
+type Report interface{ RunID() string }
+
+// Of is the run that a report is about.
+type Of struct{ Run string }
+
+// RunID is the run that the report is about.
+func (o Of) RunID() string { return o.Run }
+
+type (
+	// Began says that the run has its slot and its provider.
+	Began struct{ Of }
+	// Said brings what the agent said and thought since the last one.
+	Said struct {
+		Of
+		Text     string
+		Thinking string
+	}
+	// Took says that the model has a message that was steered, Spurned that it
+	// will not get it in this turn.
+	Took struct {
+		Of
+		Message wire.MessageID
+	}
+	Spurned struct {
+		Of
+		Message wire.MessageID
+	}
+	// Remember brings what to keep of the conversation. Entries follow those
+	// before; Thread is the backend's name of it.
+	Remember struct {
+		Of
+		Thread  string
+		Entries []providers.Entry
+	}
+	// Spent says what a call of the model took.
+	Spent struct {
+		Of
+		Usage providers.Usage
+	}
+	// Retrying says that a call of the model failed and is tried again.
+	Retrying struct {
+		Of
+		Why  string
+		Wait time.Duration
+	}
+	// Ended is the last report of a run. Every run that was started has exactly
+	// one, unless the crew is closed.
+	Ended struct {
+		Of
+		Outcome providers.Outcome
+		// Failure is why a run failed.
+		Failure *providers.Failure
+		// Reason is why it was interrupted.
+		Reason string
+		Took   time.Duration
+	}
+)
+
+// Sink is where reports go.
+type Sink interface {
+	// Report hands over a report, waiting while the session has too much to do.
+	// It fails when the session is lost.
+	Report(ctx context.Context, r Report) error
+}

@@ -1,0 +1,53 @@
+package contextpool
+
+import (
+	"time"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Stage is the step of the session that a [Pool] writes into.
+type Stage interface {
+	// Now is the time of the step.
+	Now() time.Time
+	// Desk is the desktop with everything that was emitted so far.
+	Desk() *desk.State
+	// Emit adds an event to the step and folds it into the desktop.
+	Emit(p wire.ServerPayload)
+	// Answer adds MESSAGE_ACCEPTED, MESSAGE_QUEUED or MESSAGE_REJECTED, and
+	// remembers it for when the message is sent again.
+	Answer(p wire.ServerPayload)
+	// Row adds a row to the conversation that people see; its time is set.
+	Row(r wire.UIRow)
+	// Keep adds a change of the session's tables and lists.
+	Keep(ops ...store.Op)
+	// Cancel closes the questions of an agent that nobody needs any more.
+	Cancel(agent wire.AgentID)
+	// Then does something after the step is committed.
+	Then(effect func())
+}
+
+// Crew is who runs the agents. Its methods do not wait, but for TryReserve, which
+// asks the store.
+type Crew interface {
+	// TryReserve takes a slot if one is free right now, else nil.
+	TryReserve() *agentpool.Slot
+	Start(r agentpool.Run)
+	Steer(s agentpool.Steering)
+	// Interrupt ends a run; Ended follows.
+	Interrupt(run, reason string)
+	// Dispose forgets an agent's conversation and ends its run, if there is
+	// one; nothing is reported any more.
+	Dispose(agent string)
+	// Cancel gives back a slot that was reserved and is not used.
+	Cancel(s *agentpool.Slot)
+	// Steers reports whether the provider takes messages while a turn runs, Has
+	// whether it exists.
+	Steers(provider string) bool
+	Has(provider string) bool
+	// Launch runs what the user wants to happen when a desktop begins.
+	Launch()
+}
