@@ -421,3 +421,18 @@ func TestCarelessEvents(t *testing.T) {
 		t.Errorf("nothing became %+v", got)
 	}
 }
+
+func TestWhoAnswersIsPartOfTheState(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	before := s.Hash()
+	s.say(wire.ProviderChanged{Provider: "demo"})
+	if got := s.Snapshot().Provider; got != "demo" || s.Hash() == before {
+		t.Errorf("the provider is %q after it has changed to demo", got)
+	}
+	client := desk.New("ses-1")
+	client.Apply(overTheWire(t, greeting(s.State)))
+	if client.Hash() != s.Hash() {
+		t.Error("a client that reads the snapshot does not know who answers")
+	}
+}

@@ -31,6 +31,8 @@ type badge struct {
 type about struct {
 	Title string         `json:"title,omitempty"`
 	Owner wire.ReplicaID `json:"owner,omitempty"`
+	// Provider is who answers.
+	Provider string `json:"provider,omitempty"`
 }
 
 // only is the key of tables with one value.

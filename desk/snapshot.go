@@ -22,7 +22,7 @@ func (s *State) Snapshot(monitors ...wire.MonitorID) wire.SessionState {
 	a, _ := s.about.value(only{})
 	presence, _ := s.presence.value(only{})
 	state := wire.SessionState{
-		Mode: wire.StateSnapshot, Status: s.status(), Title: a.Title, Owner: a.Owner,
+		Mode: wire.StateSnapshot, Status: s.status(), Title: a.Title, Owner: a.Owner, Provider: a.Provider,
 		Monitors: s.monitors.sorted(func(m *wire.MonitorStatus) bool { return shown(m.MonitorID) }, byMonitor),
 		Windows:  s.windowsWithContent(shown),
 		Agents:   s.agentsWithText(shown),
@@ -106,7 +106,7 @@ func (s *State) Hash() string { return HashOf(s.Snapshot()) }
 // alone.
 func HashOf(state wire.SessionState) string {
 	state.Mode, state.Reason, state.ReplayUntil, state.HeartbeatMS = "", "", wire.Position{}, 0
-	state.Provider, state.LastMessageID = "", wire.Position{}
+	state.LastMessageID = wire.Position{}
 	sum := sha256.Sum256(theSchema().snapshot.Append(nil, &state))
 	return hex.EncodeToString(sum[:])
 }
@@ -117,7 +117,7 @@ func (s *State) load(p wire.SessionState) {
 		t.empty()
 	}
 	s.streams, s.rowBytes = nil, 0
-	s.about.put(only{}, about{Title: p.Title, Owner: p.Owner})
+	s.about.put(only{}, about{Title: p.Title, Owner: p.Owner, Provider: p.Provider})
 	s.presence.put(only{}, wire.Presence{Connections: p.Presence, Total: p.Connections})
 	for _, m := range p.Monitors {
 		s.monitors.put(m.MonitorID, m)

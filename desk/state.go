@@ -107,6 +107,10 @@ func (s *State) applyPayload(data wire.ServerPayload, now wire.Millis) {
 		a, _ := s.about.value(only{})
 		a.Title = p.Title
 		s.about.put(only{}, a)
+	case wire.ProviderChanged:
+		a, _ := s.about.value(only{})
+		a.Provider = p.Provider
+		s.about.put(only{}, a)
 	case wire.MessageAccepted:
 		s.accept(p, now)
 	case wire.MessageQueued:

@@ -17,7 +17,7 @@ const (
 		control_skip ASK_RESPONSE REWIND EDIT_MESSAGE DELETE_QUEUED_MESSAGE CONDENSE EMIT`
 	namedServer = `ACTIONS AGENT_THINKING AGENT_RESPONSE CONNECTION_STATUS TOOL_PROGRESS ERROR WINDOW_AGENT_STATUS
 		MESSAGE_ACCEPTED MESSAGE_QUEUED MESSAGE_REJECTED MESSAGE_REPEATED APPROVAL_REQUEST APP_PROTOCOL_REQUEST MONITOR_STATUS
-		DIALOG_CLOSED PROMPT_CLOSED PRESENCE OWNER_CHANGED SESSION_RENAMED TURN_INTERRUPTED session_state ping auth_result auth_refresh_required layer_start
+		DIALOG_CLOSED PROMPT_CLOSED PRESENCE OWNER_CHANGED PROVIDER_CHANGED SESSION_RENAMED TURN_INTERRUPTED session_state ping auth_result auth_refresh_required layer_start
 		layer_complete plan_generated plan_approved plan_modified todo_started todo_progress todo_completed todo_failed
 		execution_progress hitl_plan_review hitl_approval_request hitl_input_request hitl_clarification hitl_paused
 		complete failed error reconnect messageUpdated HISTORY_REWOUND CHECKPOINT_SAVED QUEUE_UPDATED taskCreated

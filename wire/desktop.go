@@ -40,6 +40,10 @@ func (Desktop) AppendFrames(dst [][]byte, e Event) [][]byte {
 		return append(dst, appendFlat(nil, p, rest))
 	case SessionState:
 		return appendState(dst, e.Session, p)
+	case ProviderChanged:
+		return append(dst, appendFlat(nil, ConnectionStatus{
+			Status: LinkConnected, Provider: p.Provider, SessionID: e.Session,
+		}, ""))
 	}
 	return append(dst, appendFlat(nil, asActions(e), ""))
 }

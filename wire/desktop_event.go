@@ -44,10 +44,24 @@ type AgentResponse struct {
 	// Outcome is there when the turn is complete.
 	Outcome Outcome `json:"outcome,omitempty"`
 	// Reason says why the turn failed or was interrupted.
-	Reason    string    `json:"reason,omitempty"`
-	AgentID   AgentID   `json:"agentId,omitempty"`
-	MonitorID MonitorID `json:"monitorId,omitempty"`
-	MessageID MessageID `json:"messageId,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Usage is what the turn took, DurationMS how long it ran. They are there
+	// when the turn is complete and it is known.
+	Usage      *Usage    `json:"usage,omitempty"`
+	DurationMS int       `json:"durationMs,omitempty" wire:"min=0"`
+	AgentID    AgentID   `json:"agentId,omitempty"`
+	MonitorID  MonitorID `json:"monitorId,omitempty"`
+	MessageID  MessageID `json:"messageId,omitempty"`
+}
+
+// Usage is what a turn took of its model.
+type Usage struct {
+	// InputTokens were read anew; those of the cache are counted apart.
+	InputTokens      int     `json:"inputTokens" wire:"min=0"`
+	OutputTokens     int     `json:"outputTokens" wire:"min=0"`
+	CacheReadTokens  int     `json:"cacheReadTokens,omitempty" wire:"min=0"`
+	CacheWriteTokens int     `json:"cacheWriteTokens,omitempty" wire:"min=0"`
+	CostUSD          float64 `json:"costUsd,omitempty" wire:"min=0"`
 }
 
 // Outcome is how a turn ended.
@@ -337,6 +351,12 @@ type OwnerChanged struct {
 type SessionRenamed struct {
 	Outbound
 	Title string `json:"title"`
+}
+
+// ProviderChanged says that somebody else answers from now on.
+type ProviderChanged struct {
+	Outbound
+	Provider string `json:"provider"`
 }
 
 // TurnInterrupted says that a turn did not come to its own end.

@@ -126,3 +126,12 @@ func TestSnapshotForADesktop(t *testing.T) {
 		t.Errorf("resume shows\n%s\nwant\n%s", got, greeting)
 	}
 }
+
+func TestAChangedProviderIsAStatusOfTheDesktop(t *testing.T) {
+	t.Parallel()
+	frames := wire.Desktop{}.AppendFrames(nil, wire.Event{Session: "ses-1", Data: wire.ProviderChanged{Provider: "demo"}})
+	want := `{"type":"CONNECTION_STATUS","status":"connected","provider":"demo","sessionId":"ses-1"}`
+	if len(frames) != 1 || string(frames[0]) != want {
+		t.Errorf("got %s, want %s", frames, want)
+	}
+}

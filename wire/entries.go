@@ -64,6 +64,7 @@ func serverEntries() []Entry {
 		event[Presence]("PRESENCE", FamilyDesktop, lasting, FormFlat, "Who is looking."),
 		event[OwnerChanged]("OWNER_CHANGED", FamilyDesktop, lasting, FormFlat, "A replica has taken the session."),
 		event[SessionRenamed]("SESSION_RENAMED", FamilyDesktop, lasting, FormNone, "The session has another title."),
+		event[ProviderChanged]("PROVIDER_CHANGED", FamilyDesktop, lasting, FormOwn, "Somebody else answers from now on."),
 		event[TurnInterrupted]("TURN_INTERRUPTED", FamilyDesktop, lasting, FormFlat, "A turn did not come to its own end."),
 
 		event[SessionState]("session_state", FamilyConnection, !lasting, FormOwn, "The first event: a snapshot, or how far the replay goes."),

@@ -131,6 +131,8 @@ export interface ServerPayloads {
   OWNER_CHANGED: OwnerChanged;
   /** The session has another title. */
   SESSION_RENAMED: SessionRenamed;
+  /** Somebody else answers from now on. */
+  PROVIDER_CHANGED: ProviderChanged;
   /** A turn did not come to its own end. */
   TURN_INTERRUPTED: TurnInterrupted;
   /** The first event: a snapshot, or how far the replay goes. */
@@ -306,6 +308,9 @@ export interface AgentResponse {
   outcome?: Outcome;
   /** Reason says why the turn failed or was interrupted. */
   reason?: string;
+  /** Usage is what the turn took, DurationMS how long it ran. They are there when the turn is complete and it is known. */
+  usage?: Usage;
+  durationMs?: number;
   agentId?: AgentID;
   monitorId?: MonitorID;
   messageId?: MessageID;
@@ -1443,6 +1448,11 @@ export interface PromptShow {
   requestId?: RequestID;
 }
 
+/** ProviderChanged says that somebody else answers from now on. */
+export interface ProviderChanged {
+  provider: string;
+}
+
 /** QueueUpdated shows the messages that wait for a monitor. */
 export interface QueueUpdated {
   monitorId: MonitorID;
@@ -2110,6 +2120,16 @@ export interface UpdateShortcut {
   requestId?: RequestID;
 }
 
+/** Usage is what a turn took of its model. */
+export interface Usage {
+  /** InputTokens were read anew; those of the cache are counted apart. */
+  inputTokens: number;
+  outputTokens: number;
+  cacheReadTokens?: number;
+  cacheWriteTokens?: number;
+  costUsd?: number;
+}
+
 /** UserInteraction is one thing the user did on the desktop. */
 export interface UserInteraction {
   type: InteractionType;
@@ -2399,6 +2419,7 @@ export const catalog = {
   PRESENCE: { direction: "server", family: "desktop", durable: true, monitor: "", agent: "", message: "" },
   OWNER_CHANGED: { direction: "server", family: "desktop", durable: true, monitor: "", agent: "", message: "" },
   SESSION_RENAMED: { direction: "server", family: "desktop", durable: true, monitor: "", agent: "", message: "" },
+  PROVIDER_CHANGED: { direction: "server", family: "desktop", durable: true, monitor: "", agent: "", message: "" },
   TURN_INTERRUPTED: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
   session_state: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
   ping: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
