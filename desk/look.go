@@ -17,6 +17,11 @@ func (s *State) HasMonitor(id wire.MonitorID) bool { return s.monitors.get(id) !
 // WindowCount is how many windows are open on all monitors.
 func (s *State) WindowCount() int { return s.windows.len() }
 
+// Windows are the windows of a monitor, from the back to the front.
+func (s *State) Windows(monitor wire.MonitorID) []wire.WindowState {
+	return s.windowsWithContent(func(m wire.MonitorID) bool { return m == monitor })
+}
+
 // Window is the window that an action on a monitor means by an id.
 func (s *State) Window(monitor wire.MonitorID, id wire.WindowID) (wire.WindowState, bool) {
 	if _, r := s.find(monitor, id); r != nil {

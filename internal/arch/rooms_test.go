@@ -28,7 +28,7 @@ var rooms = map[string]room{
 	"providers/anthropic":    {uses: "providers providers/loop providers/sse", tests: "providers/providertest"},
 	"providers/openai":       {uses: "providers providers/loop providers/sse", tests: "providers/providertest"},
 
-	"tools":         {uses: "desk policies providers store wire", tests: "files store/filestore"},
+	"tools":         {uses: "desk files policies providers store wire", tests: "store/filestore"},
 	"tools/mcpdoor": {uses: "providers tools wire", tests: "desk files store/filestore"},
 	"agentpool":     {uses: "providers store tools wire", tests: "providers/demo store/filestore store/redisstore internal/redistest"},
 	"contextpool":   {uses: "agentpool desk policies providers store tools wire", tests: "store/filestore"},
