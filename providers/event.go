@@ -40,8 +40,10 @@ const (
 	// thinks.
 	EventText     EventKind = "text"
 	EventThinking EventKind = "thinking"
-	// EventRemember brings what the hub has to keep. It comes before any tool
-	// is called that the entries ask for, and before EventTurnEnd.
+	// EventRemember brings what the hub has to keep: what follows the entries of
+	// [Spec.From] and those told so far. It comes before any tool is called that
+	// the entries ask for, and before EventTurnEnd. When a turn ends, however it
+	// does, each call it remembered has a result, so that any backend can go on.
 	EventRemember EventKind = "remember"
 	EventUsage    EventKind = "usage"
 	// EventApproval asks whether something may be done; EventApprovalGone

@@ -12,7 +12,9 @@ var (
 	ErrBusy = errors.New("a turn runs already")
 	// ErrIdle means that no turn runs.
 	ErrIdle = errors.New("no turn runs")
-	// ErrClosed means that the session has ended.
+	// ErrNoSteer means that the running turn takes no further messages.
+	ErrNoSteer = errors.New("the running turn takes no further messages")
+	// ErrClosed means that the session or its provider has ended.
 	ErrClosed = errors.New("the conversation is closed")
 )
 

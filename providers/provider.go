@@ -69,15 +69,22 @@ type Session interface {
 	ID() string
 	// Send returns when the backend has the message; that the model has it is
 	// told by [EventTaken]. [ErrBusy] when a turn runs and the mode is start or
-	// continue, [ErrIdle] when none does and the mode is steer.
+	// continue, [ErrIdle] when none does and the mode is steer or queue,
+	// [ErrNoSteer] when the one that runs takes no messages. A steer or queue
+	// that was sent and not taken when the turn ends is not part of the
+	// conversation. The context bounds sending alone. Send may be called while
+	// Hear is, also from within it; the other methods may not be called from
+	// within Hear.
 	Send(ctx context.Context, m Message) error
 	// Interrupt ends the turn, if one runs, and returns after [EventTurnEnd]
-	// was heard. With no turn it does nothing.
+	// was heard, or with the error of the context when that ends first. With no
+	// turn it does nothing.
 	Interrupt(ctx context.Context) error
 	// Answer decides an [EventApproval]. One that is gone is no error.
 	Answer(ctx context.Context, approval string, d Decision) error
-	// Close ends the conversation here, with its turn. After it has returned
-	// nothing is heard any more.
+	// Close ends the conversation here, with its turn, which is interrupted.
+	// After it has returned nothing is heard and no tool called any more.
+	// Closing again is no error.
 	Close() error
 }
 
@@ -94,8 +101,11 @@ const (
 	Queue Mode = "queue"
 	// Inject adds it to the conversation without a turn.
 	Inject Mode = "inject"
-	// Continue goes on with a turn that [Spec.From] shows to be unfinished. The
-	// message has an ID and nothing else.
+	// Continue goes on with a turn that [Spec.From] shows to be unfinished: calls
+	// that have no result yet are made, unless Done has it, and the model is
+	// asked for what comes next. If nothing is left to do the turn ends at once;
+	// if there is no turn at all it is an error. The message has an ID and Done,
+	// nothing else.
 	Continue Mode = "continue"
 )
 
