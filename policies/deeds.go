@@ -1,0 +1,105 @@
+package policies
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// maxDeeds is how many sentences an entry of a timeline has at most.
+const maxDeeds = 50
+
+// maxTitle is how many characters of a title are told.
+const maxTitle = 120
+
+// AIEntry is what an agent did.
+func AIEntry(agent wire.AgentID, actions []wire.Action) TimelineEntry {
+	deeds := make([]string, 0, min(len(actions), maxDeeds)+1)
+	for i, a := range actions {
+		if i == maxDeeds {
+			deeds = append(deeds, "And "+strconv.Itoa(len(actions)-i)+" more actions.")
+			break
+		}
+		deeds = append(deeds, sentence(a))
+	}
+	if len(deeds) == 0 {
+		deeds = append(deeds, "No actions taken.")
+	}
+	return TimelineEntry{Kind: EntryAI, Agent: agent, Text: strings.Join(deeds, " ")}
+}
+
+// sentence tells what an action did.
+func sentence(a wire.Action) string {
+	switch a := a.(type) {
+	case wire.WindowCreate:
+		return "Created window " + named(a.WindowID) + " (" + oneLine(cut(rendererOf(a.Content), maxTitle, "…")) + ")."
+	case wire.WindowClose:
+		return "Closed window " + named(a.WindowID) + "."
+	case wire.WindowSetTitle:
+		return "Set title of " + named(a.WindowID) + " to " + named(a.Title) + "."
+	case wire.WindowSetContent:
+		return "Updated content of " + named(a.WindowID) + "."
+	case wire.WindowUpdateContent:
+		return "Modified content of " + named(a.WindowID) + " (" + operationOf(a.Operation) + ")."
+	case wire.NotificationShow:
+		return "Showed notification: " + named(a.Title) + "."
+	case wire.NotificationDismiss:
+		return "Dismissed notification " + named(a.ID) + "."
+	}
+	return "Action: " + typeOf(a) + "."
+}
+
+func named[S ~string](s S) string { return quoted(cut(string(s), maxTitle, "…")) }
+
+// rendererOf is the name of a content's renderer.
+func rendererOf(c wire.Content) string {
+	switch c := c.(type) {
+	case wire.MarkdownContent:
+		return "markdown"
+	case wire.HTMLContent:
+		return "html"
+	case wire.TableContent:
+		return "table"
+	case wire.IframeContent:
+		return "iframe"
+	case wire.ComponentContent:
+		return "component"
+	case wire.OtherContent:
+		return c.Renderer
+	}
+	return "text"
+}
+
+func operationOf(op wire.UpdateOperation) string {
+	switch op.(type) {
+	case wire.UpdateAppend:
+		return "append"
+	case wire.UpdatePrepend:
+		return "prepend"
+	case wire.UpdateReplace:
+		return "replace"
+	case wire.UpdateInsertAt:
+		return "insertAt"
+	}
+	return "clear"
+}
+
+var actionFormat = sync.OnceValue(wire.FormatOf[wire.Action])
+
+// typeOf is the name of an action on the wire. It writes the whole action to
+// find it, so it is for the small ones.
+func typeOf(a wire.Action) string {
+	if a == nil {
+		return "none"
+	}
+	var head struct {
+		Type string `json:"type"`
+	}
+	if json.Unmarshal(actionFormat().Append(nil, &a), &head) != nil {
+		return "unknown"
+	}
+	return head.Type
+}
