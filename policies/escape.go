@@ -121,11 +121,12 @@ var (
 	quoteEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 )
 
-// escaped is s as the text of a block.
-func escaped(s string) string { return textEscaper.Replace(s) }
+// Escape is s as the text inside a tag. It is not enough for an attribute, since
+// quotes stay.
+func Escape(s string) string { return textEscaper.Replace(s) }
 
-// attribute is s as the value of an attribute.
-func attribute(s string) string { return valueEscaper.Replace(oneLine(s)) }
+// EscapeAttribute is s as the value of an attribute, between double quotes.
+func EscapeAttribute(s string) string { return valueEscaper.Replace(oneLine(s)) }
 
 // quoted is s between quotes that it cannot end.
 func quoted(s string) string { return `"` + quoteEscaper.Replace(oneLine(s)) + `"` }

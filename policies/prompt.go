@@ -14,8 +14,9 @@ const WindowInitialTurns = 3
 
 // MainPrompt is what a main agent is told at the beginning of a turn.
 type MainPrompt struct {
-	// Timeline is what happened on its monitor since its last turn.
-	Timeline []TimelineEntry
+	// Timeline is what happened on its monitor since its last turn, as
+	// [FormatTimeline] wrote it.
+	Timeline string
 	// Draw says that what the user drew is attached as a picture.
 	Draw bool
 	// Windows are those of its own monitor.
@@ -27,7 +28,7 @@ type MainPrompt struct {
 
 // Main is the prompt of a main agent.
 func Main(p MainPrompt) string {
-	return join(FormatTimeline(p.Timeline), draw(p.Draw), openWindows(p.Windows), reloadOptions(p.Reload), Content(p.Content))
+	return join(p.Timeline, draw(p.Draw), openWindows(p.Windows), reloadOptions(p.Reload), Content(p.Content))
 }
 
 // EphemeralPrompt is what an ephemeral agent is told. It knows nothing of what was
@@ -99,12 +100,12 @@ func ComponentClick(action string, window wire.WindowID, title string, path []st
 		where = quoted(title)
 	}
 	var b strings.Builder
-	b.WriteString("<ui:click>" + escaped("button "+quoted(action)+" in window "+where) + "</ui:click>")
+	b.WriteString("<ui:click>" + Escape("button "+quoted(action)+" in window "+where) + "</ui:click>")
 	if len(path) > 0 {
-		b.WriteString("\nComponent path: " + escaped(oneLine(strings.Join(path, " → "))))
+		b.WriteString("\nComponent path: " + Escape(oneLine(strings.Join(path, " → "))))
 	}
 	if formID != "" && len(form) > 0 {
-		b.WriteString("\n\nForm data (" + escaped(oneLine(formID)) + "):\n" + prettyForm(form))
+		b.WriteString("\n\nForm data (" + Escape(oneLine(formID)) + "):\n" + prettyForm(form))
 	}
 	return b.String()
 }
@@ -160,7 +161,7 @@ func openWindows(ids []wire.WindowID) string {
 	names := make([]string, len(ids))
 	for i, id := range ids {
 		// A comma ends a name here, and ids may have commas.
-		names[i] = strings.ReplaceAll(escaped(oneLine(string(id))), ",", "&#44;")
+		names[i] = strings.ReplaceAll(Escape(oneLine(string(id))), ",", "&#44;")
 	}
 	return "<open_windows>" + strings.Join(names, ", ") + "</open_windows>"
 }
@@ -182,7 +183,7 @@ func recent(said []Said) string {
 		if s.By == SpeakerAssistant {
 			tag = SpeakerAssistant
 		}
-		blocks[i] = "<" + string(tag) + ">" + escaped(s.Text) + "</" + string(tag) + ">"
+		blocks[i] = "<" + string(tag) + ">" + Escape(s.Text) + "</" + string(tag) + ">"
 	}
 	return "<recent_conversation>\n" + strings.Join(blocks, "\n\n") + "\n</recent_conversation>"
 }

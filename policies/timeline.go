@@ -162,11 +162,11 @@ func (e TimelineEntry) format() string {
 		if !isVerb(e.Verb) {
 			return ""
 		}
-		return "<ui:" + e.Verb + ">" + escaped(e.phrase()) + "</ui:" + e.Verb + ">"
+		return "<ui:" + e.Verb + ">" + Escape(e.phrase()) + "</ui:" + e.Verb + ">"
 	case EntryAI:
-		return `<ai agent="` + attribute(string(e.Agent)) + `">` + escaped(oneLine(e.Text)) + "</ai>"
+		return `<ai agent="` + EscapeAttribute(string(e.Agent)) + `">` + Escape(oneLine(e.Text)) + "</ai>"
 	case EntryBudget:
-		return "<budget>" + escaped(oneLine(e.Text)) + "</budget>"
+		return "<budget>" + Escape(oneLine(e.Text)) + "</budget>"
 	case EntryEarlier:
 		return `<earlier count="` + strconv.Itoa(e.Count) + `"/>`
 	}
