@@ -21,6 +21,8 @@ type Config struct {
 	Session wire.SessionID
 	// Provider is who thinks in a session that has chosen nobody.
 	Provider string
+	// Budget bounds background monitors.
+	Budget policies.BudgetLimits
 }
 
 // Pool is the part of a session that knows about agents.

@@ -1,0 +1,128 @@
+package contextpool
+
+import (
+	"fmt"
+
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const timelinePrefix = "timeline:"
+
+// deedBytes is how much of what an agent did is told.
+const deedBytes = 1000
+
+// Timeline is what users and agents did on a monitor since its main agent looked
+// last. Its methods that change it return what is to be kept.
+type Timeline struct {
+	monitor wire.MonitorID
+	entries []policies.TimelineEntry
+}
+
+// NewTimeline is the empty timeline of a monitor.
+func NewTimeline(monitor wire.MonitorID) *Timeline { return &Timeline{monitor: monitor} }
+
+func (t *Timeline) list() string { return timelinePrefix + string(t.monitor) }
+
+// Len is how many entries there are.
+func (t *Timeline) Len() int { return len(t.entries) }
+
+// PushUser notes what a user did.
+func (t *Timeline) PushUser(i wire.UserInteraction) []store.Op {
+	e, ok := policies.UserEntry(i)
+	if !ok {
+		return nil
+	}
+	return t.push(e)
+}
+
+// PushAI notes what an agent did.
+func (t *Timeline) PushAI(agent wire.AgentID, actions []wire.Action) []store.Op {
+	e := policies.AIEntry(agent, actions)
+	e.Text = cut(e.Text, deedBytes)
+	return t.push(e)
+}
+
+// PushBudget notes that the budget of the monitor refused something.
+func (t *Timeline) PushBudget(text string) []store.Op { return t.push(policies.BudgetEntry(text)) }
+
+// push adds an entry. Folding changes nothing but the first entry and the last
+// few, so that is all that is written.
+func (t *Timeline) push(e policies.TimelineEntry) []store.Op {
+	had, weighed := len(t.entries), weight(t.entries)
+	t.entries = policies.FoldTimeline(t.entries, e)
+	left := had - (weighed + 1 - weight(t.entries)) // of those that were there
+	var ops []store.Op
+	if left < had {
+		ops = append(ops, store.KeepFirst(t.list(), left))
+	}
+	last := &t.entries[len(t.entries)-1]
+	ops = append(ops, store.Push(t.list(), encode(last)))
+	if left+1 > len(t.entries) {
+		ops = append(ops, store.KeepLast(t.list(), len(t.entries)), store.Replace(t.list(), 0, encode(&t.entries[0])))
+	}
+	return ops
+}
+
+// weight is how much has happened.
+func weight(entries []policies.TimelineEntry) int {
+	n := 0
+	for i := range entries {
+		n += max(entries[i].Count, 1)
+	}
+	return n
+}
+
+// Format is how a model is told; nothing is nothing.
+func (t *Timeline) Format() string { return policies.FormatTimeline(t.entries) }
+
+// Drain takes everything.
+func (t *Timeline) Drain() ([]policies.TimelineEntry, []store.Op) {
+	if len(t.entries) == 0 {
+		return nil, nil
+	}
+	entries := t.entries
+	return entries, t.Clear()
+}
+
+// Clear forgets everything.
+func (t *Timeline) Clear() []store.Op {
+	t.entries = nil
+	return t.All()
+}
+
+// All is what makes the kept list this one.
+func (t *Timeline) All() []store.Op {
+	return relist(t.list(), t.entries)
+}
+
+// relist is what makes a kept list one with these values.
+func relist[T any](list string, values []T) []store.Op {
+	ops := []store.Op{store.Drop(list)}
+	if len(values) == 0 {
+		return ops
+	}
+	kept := make([][]byte, len(values))
+	for i := range values {
+		kept[i] = encode(&values[i])
+	}
+	return append(ops, store.Push(list, kept...))
+}
+
+// unlist reads a kept list.
+func unlist[T any](list string, items [][]byte) ([]T, error) {
+	values := make([]T, len(items))
+	for i, data := range items {
+		if err := decode(data, &values[i]); err != nil {
+			return nil, fmt.Errorf("item %d of %s: %w", i, list, err)
+		}
+	}
+	return values, nil
+}
+
+// Restore reads the kept list.
+func (t *Timeline) Restore(items [][]byte) (err error) {
+	t.entries, err = unlist[policies.TimelineEntry](t.list(), items)
+	return err
+}
