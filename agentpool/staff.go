@@ -1,7 +1,11 @@
 package agentpool
 
 import (
+	"cmp"
 	"context"
+	"log/slog"
+	"sync"
+	"time"
 
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/tools"
@@ -26,10 +30,85 @@ type Badges interface {
 	Issue(c tools.Caller) (e providers.Endpoint, revoke func())
 }
 
+// Providers are the backends there are.
+type Providers interface {
+	Get(name string) (providers.Provider, bool)
+}
+
 // Employer is the session that a crew works for.
 type Employer struct {
 	Session wire.SessionID
 	User    string
 	Sink    Sink
 	Desktop tools.Desktop
+}
+
+// Config is what a staff is made of.
+type Config struct {
+	Limiter   *Limiter
+	Providers Providers
+	Hands     Hands
+	// Badges may be nil: then backends that call tools over MCP have none.
+	Badges Badges
+	// Models says which model of a provider to use, where that is not the
+	// provider's own choice.
+	Models map[string]string
+	// Park is after how long an open conversation that nobody uses is closed,
+	// 5 minutes unless set.
+	Park time.Duration
+	// Logger defaults to silence.
+	Logger *slog.Logger
+}
+
+// Staff is what a replica has to run agents with.
+type Staff struct {
+	cfg Config
+	log *slog.Logger
+
+	mu    sync.Mutex // guards the following
+	crews map[*Crew]struct{}
+}
+
+// NewStaff makes a staff.
+func NewStaff(cfg Config) *Staff {
+	cfg.Park = cmp.Or(cfg.Park, 5*time.Minute)
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Staff{cfg: cfg, log: cfg.Logger, crews: map[*Crew]struct{}{}}
+}
+
+// Crew makes the crew of a session that this replica owns. When the context ends
+// its agents stop; [Crew.Close] waits for that.
+func (s *Staff) Crew(ctx context.Context, e Employer) *Crew {
+	c := &Crew{
+		staff: s, employer: e, log: s.log.With("session", e.Session),
+		runs: map[string]*life{}, idle: map[string]*talk{}, reserved: map[*Slot]struct{}{},
+	}
+	c.ctx, c.cancel = context.WithCancel(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.crews[c] = struct{}{}
+	return c
+}
+
+// Close closes every crew that is still open.
+func (s *Staff) Close() {
+	s.mu.Lock()
+	crews := make([]*Crew, 0, len(s.crews))
+	for c := range s.crews {
+		crews = append(crews, c)
+	}
+	s.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, c := range crews {
+		wg.Go(c.Close)
+	}
+	wg.Wait()
+}
+
+func (s *Staff) left(c *Crew) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.crews, c)
 }

@@ -1,0 +1,193 @@
+package agentpool
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/everdesk/everdesk/tools"
+)
+
+// reserveFor bounds how long a session waits for the store when it wants a slot
+// at once.
+const reserveFor = time.Second
+
+// Crew is the agents of one session that this replica owns. Its methods do not
+// wait, but for TryReserve, which asks the store, and Close.
+type Crew struct {
+	staff    *Staff
+	employer Employer
+	log      *slog.Logger
+	ctx      context.Context
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup // of everything that the crew does
+
+	mu       sync.Mutex // guards the following
+	closed   bool
+	runs     map[string]*life   // by run
+	idle     map[string]*talk   // by agent: open and without a turn
+	reserved map[*Slot]struct{} // and not used yet
+}
+
+// Close stops every agent without a word and returns when nothing runs any more
+// and every slot was given back.
+func (c *Crew) Close() {
+	c.mu.Lock()
+	if !c.closed {
+		c.closed = true
+		for agent, t := range c.idle {
+			delete(c.idle, agent)
+			c.retire(t)
+		}
+		for s := range c.reserved {
+			c.giveBack(s)
+		}
+	}
+	c.mu.Unlock()
+	c.cancel()
+	c.wg.Wait()
+	c.staff.left(c)
+}
+
+// TryReserve takes a slot if one is free right now, else nil.
+func (c *Crew) TryReserve() *Slot {
+	ctx, cancel := context.WithTimeout(c.ctx, reserveFor)
+	defer cancel()
+	s, err := c.staff.cfg.Limiter.Try(ctx, c.claim("reserved"))
+	if err != nil {
+		if !errors.Is(err, ErrFull) && c.ctx.Err() == nil {
+			c.log.WarnContext(ctx, "no agent slot can be reserved", "error", err)
+		}
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		s.Release()
+		return nil
+	}
+	c.reserved[s] = struct{}{}
+	return s
+}
+
+// Cancel gives back a slot that was reserved and is not used.
+func (c *Crew) Cancel(s *Slot) {
+	if s == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.reserved[s]; ok {
+		c.giveBack(s)
+	}
+}
+
+// giveBack releases a reserved slot; Close waits for that. The lock is held.
+func (c *Crew) giveBack(s *Slot) {
+	delete(c.reserved, s)
+	s.Release()
+	c.wg.Go(func() { <-s.gone })
+}
+
+func (c *Crew) claim(holder string) Claim {
+	return Claim{Session: c.employer.Session, User: c.employer.User, Holder: holder}
+}
+
+// Start begins a run. What comes of it is reported.
+func (c *Crew) Start(r Run) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.reserved, r.Slot)
+	if c.closed {
+		if r.Slot != nil {
+			r.Slot.Release()
+		}
+		return
+	}
+	l := newLife(c, r)
+	c.runs[r.ID] = l
+	c.wg.Go(l.live)
+}
+
+// Steer gives a message to a turn that runs. It is answered by [Took] or
+// [Spurned]; by the latter after [Ended] if the turn was over already.
+func (c *Crew) Steer(s Steering) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.runs[s.Run]; l != nil && l.steer(s) || c.closed {
+		return
+	}
+	c.wg.Go(func() {
+		if err := c.employer.Sink.Report(c.ctx, Spurned{Of{s.Run}, s.Message}); err != nil {
+			c.log.DebugContext(c.ctx, "nobody hears that a message came too late", "error", err)
+		}
+	})
+}
+
+// Interrupt ends a run; [Ended] follows.
+func (c *Crew) Interrupt(run, reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.runs[run]; l != nil {
+		l.interrupt(reason)
+	}
+}
+
+// Dispose forgets an agent's conversation and ends its runs. They report nothing
+// any more.
+func (c *Crew) Dispose(agent string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.runs {
+		if l.Agent == agent {
+			l.mute()
+		}
+	}
+	if t := c.idle[agent]; t != nil && !c.closed {
+		delete(c.idle, agent)
+		c.retire(t)
+	}
+}
+
+// Steers reports whether a provider takes messages while a turn runs.
+func (c *Crew) Steers(provider string) bool {
+	p, ok := c.staff.cfg.Providers.Get(provider)
+	return ok && p.Caps().Steer
+}
+
+// Has reports whether there is such a provider.
+func (c *Crew) Has(provider string) bool {
+	_, ok := c.staff.cfg.Providers.Get(provider)
+	return ok
+}
+
+// Launch does what the user wants to happen when a desktop begins.
+func (c *Crew) Launch() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return
+	}
+	c.wg.Go(func() {
+		defer func() {
+			if v := recover(); v != nil {
+				c.log.ErrorContext(c.ctx, "launch broke", "panic", v, "stack", string(debug.Stack()))
+			}
+		}()
+		c.staff.cfg.Hands.Launch(c.ctx, tools.Caller{
+			Session: c.employer.Session, User: c.employer.User, Desktop: c.employer.Desktop,
+		})
+	})
+}
+
+// leave takes a run out of those that can be steered and interrupted.
+func (c *Crew) leave(l *life) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.runs[l.ID] == l {
+		delete(c.runs, l.ID)
+	}
+}

@@ -1,0 +1,316 @@
+package agentpool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
+)
+
+const (
+	// openFor bounds opening a conversation: backends that are programs take
+	// seconds.
+	openFor = time.Minute
+	// tidyFor is how long the end of a run is held back so that its slot is free
+	// when the session hears of it.
+	tidyFor = time.Second
+	// maxSteers bounds the messages that wait for a turn to take them.
+	maxSteers = 64
+
+	lostSlot = "the agent lost its slot"
+)
+
+// life is a run from its start to its end. One goroutine lives it; the methods
+// that others call say so.
+type life struct {
+	Run
+	crew   *Crew
+	caller tools.Caller
+	log    *slog.Logger
+
+	// ctx ends when nobody wants to hear of the run any more, work also when it
+	// is to stop; its cause says how it ends then.
+	ctx  context.Context
+	mute context.CancelFunc
+	work context.Context
+	stop context.CancelCauseFunc
+
+	events  chan providers.Event
+	flushes chan chan struct{} // tool calls that want everything said before
+	wake    chan struct{}      // there is something to steer
+	over    chan struct{}      // closed when nothing is heard any more
+
+	slot   *Slot
+	talk   *talk
+	began  time.Time
+	speech speech
+	// broken says that the backend did not do what it was told.
+	broken bool
+
+	mu     sync.Mutex // guards the following
+	ended  bool
+	busy   int           // tools and calls into the backend that run
+	quiet  chan struct{} // closed when the run has ended and none of them runs
+	steers []*steer
+	asked  map[string]context.CancelFunc // approvals that are waited for
+}
+
+// stopped is why a run was stopped.
+type stopped struct{ end Ended }
+
+func (s *stopped) Error() string { return "the run was stopped: " + s.end.Reason }
+
+func newLife(c *Crew, r Run) *life {
+	l := &life{
+		Run: r, crew: c, slot: r.Slot,
+		log:    c.log.With("agent", r.Agent, "run", r.ID),
+		events: make(chan providers.Event), flushes: make(chan chan struct{}), wake: make(chan struct{}, 1),
+		over: make(chan struct{}), quiet: make(chan struct{}), asked: map[string]context.CancelFunc{},
+		caller: tools.Caller{
+			Session: c.employer.Session, User: c.employer.User, Monitor: r.Monitor, Agent: r.Role, Turn: r.Turn,
+			Kind: r.Kind, Window: r.Window, Profile: r.Profile, Provider: r.Provider, Desktop: c.employer.Desktop,
+		},
+	}
+	l.ctx, l.mute = context.WithCancel(c.ctx)
+	l.work, l.stop = context.WithCancelCause(l.ctx)
+	return l
+}
+
+// interrupt stops the run. Anybody may call it.
+func (l *life) interrupt(reason string) {
+	l.stop(&stopped{Ended{Outcome: providers.Interrupted, Reason: reason}})
+}
+
+// live is the goroutine of the run.
+func (l *life) live() {
+	defer l.mute()
+	var end Ended
+	err := guarded(func() (err error) {
+		end, err = l.run()
+		return err
+	})
+	if err != nil {
+		end = l.verdict(err)
+	}
+	l.finish(end)
+}
+
+// verdict is how a run ends that could not go on.
+func (l *life) verdict(err error) Ended {
+	l.broken = true
+	if s, ok := errors.AsType[*stopped](context.Cause(l.work)); ok {
+		return s.end
+	}
+	return l.failed(err)
+}
+
+// failed is how a run ends that failed.
+func (l *life) failed(err error) Ended {
+	if p, ok := errors.AsType[*panicked](err); ok {
+		l.log.ErrorContext(l.ctx, "a run broke", "panic", p.value, "stack", string(p.stack))
+	}
+	f, ok := errors.AsType[*providers.Failure](err)
+	if !ok {
+		f = &providers.Failure{Class: providers.Transport, Err: err}
+		if _, broke := errors.AsType[*panicked](err); broke {
+			f.Class = providers.Invalid
+		}
+	}
+	return Ended{Outcome: providers.Failed, Failure: f}
+}
+
+// run does everything up to the end of the turn.
+func (l *life) run() (Ended, error) {
+	p, ok := l.crew.staff.cfg.Providers.Get(l.Provider)
+	if !ok {
+		return Ended{}, &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("there is no provider %q here", l.Provider)}
+	}
+	l.talk = l.crew.take(l)
+	if err := l.takeSlot(); err != nil {
+		return Ended{}, err
+	}
+	defer context.AfterFunc(l.slot.life, func() { l.interrupt(lostSlot) })()
+	l.began = time.Now()
+	l.report(Began{Of{l.ID}})
+	for {
+		reused := l.talk != nil
+		if !reused {
+			if err := l.open(p); err != nil {
+				return Ended{}, err
+			}
+		}
+		end, err := l.turn()
+		if reused && errors.Is(err, providers.ErrClosed) && l.work.Err() == nil {
+			l.log.DebugContext(l.ctx, "conversation had ended; it is opened again")
+			l.crew.end(l.talk)
+			l.talk = nil
+			continue
+		}
+		return end, err
+	}
+}
+
+// takeSlot gets the slot of the run: that of its conversation, the one that was
+// reserved, or the next that is free.
+func (l *life) takeSlot() error {
+	if l.talk != nil && l.talk.slot != nil {
+		if spare := l.slot; spare != nil {
+			spare.Release()
+			l.crew.wg.Go(func() { <-spare.gone })
+		}
+		l.slot, l.talk.slot = l.talk.slot, nil
+	}
+	if l.slot == nil {
+		s, err := l.crew.staff.cfg.Limiter.Acquire(l.work, l.crew.claim(string(l.Role)))
+		if err != nil {
+			return err
+		}
+		l.slot = s
+	}
+	return context.Cause(l.work)
+}
+
+// open opens a conversation.
+func (l *life) open(p providers.Provider) (err error) {
+	cfg := l.crew.staff.cfg
+	caps := p.Caps()
+	system, err := cfg.Hands.Brief(l.work, l.caller)
+	if err != nil {
+		return fmt.Errorf("tell the agent who it is: %w", err)
+	}
+	t := &talk{crew: l.crew, agent: l.Agent, provider: l.Provider, profile: l.Profile, process: caps.Process, turn: l}
+	spec := providers.Spec{
+		Agent: string(l.Role), System: system, Model: cfg.Models[l.Provider],
+		Tools: cfg.Hands.Tools(l.Profile), Call: t.call, From: l.From, Fork: l.Fork, Hear: t.hear,
+	}
+	if caps.MCP && cfg.Badges != nil {
+		spec.MCP, t.revoke = cfg.Badges.Issue(l.caller)
+		defer func() {
+			if err != nil {
+				t.revoke()
+			}
+		}()
+	}
+	ctx, cancel := context.WithTimeout(l.work, openFor)
+	defer cancel()
+	t.session, err = l.await(ctx, func() (providers.Session, error) { return p.Open(ctx, spec) })
+	if err != nil {
+		return fmt.Errorf("open a conversation with %s: %w", l.Provider, err)
+	}
+	l.talk = t
+	return nil
+}
+
+// await waits for a conversation to open, and hears what is said meanwhile. One
+// that opens when nobody waits any more is closed.
+func (l *life) await(ctx context.Context, open func() (providers.Session, error)) (providers.Session, error) {
+	opened, abandoned := make(chan providers.Session), make(chan struct{})
+	defer close(abandoned)
+	failed := attempt(func() error {
+		s, err := open()
+		if err != nil {
+			return err
+		}
+		select {
+		case opened <- s:
+			return nil
+		case <-abandoned:
+			return s.Close()
+		}
+	})
+	late, giveUp := ctx.Done(), (<-chan time.Time)(nil)
+	for {
+		select {
+		case s := <-opened:
+			return s, nil
+		case err := <-failed:
+			return nil, err
+		case e := <-l.events:
+			if l.handle(e) != nil {
+				return nil, providers.ErrClosed
+			}
+		case <-l.speech.due:
+			l.flush()
+		case <-late:
+			late, giveUp = nil, time.After(patience)
+		case <-giveUp:
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+// finish gives back everything that the run holds and reports its end.
+func (l *life) finish(end Ended) {
+	l.flush()
+	l.crew.leave(l)
+	spurned := l.end()
+	l.settle()
+	if t := l.talk; t != nil {
+		l.part(t, end)
+	}
+	if s := l.slot; s != nil {
+		s.Release()
+		defer func() { <-s.gone }()
+		select {
+		case <-s.gone:
+		case <-time.After(tidyFor):
+		}
+	}
+	for _, s := range spurned {
+		l.report(Spurned{Of{l.ID}, s.Message})
+	}
+	end.Run = l.ID
+	if !l.began.IsZero() {
+		end.Took = time.Since(l.began)
+	}
+	l.report(end)
+}
+
+// part keeps the conversation for the agent's next turn, or closes it.
+func (l *life) part(t *talk, end Ended) {
+	if t.process {
+		t.slot, l.slot = l.slot, nil
+	}
+	good := l.Lasting && !l.Fork && !l.broken && t.revoke == nil && end.Outcome != providers.Failed
+	if good && l.crew.keep(l, t) {
+		return
+	}
+	closed := make(chan struct{})
+	l.crew.wg.Go(func() {
+		defer close(closed)
+		l.crew.end(t)
+	})
+	select {
+	case <-closed:
+	case <-time.After(tidyFor):
+	}
+}
+
+// settle waits until nothing that the run began goes on any more, but not for
+// long.
+func (l *life) settle() {
+	l.stop(context.Canceled)
+	select {
+	case <-l.quiet:
+	case <-time.After(tidyFor):
+		l.broken = true
+		l.log.WarnContext(l.ctx, "a run has ended and something in it has not; it is left alone")
+	}
+}
+
+// report tells the session something. When that is not possible the run has
+// nobody to work for.
+func (l *life) report(r Report) {
+	if l.ctx.Err() != nil {
+		return
+	}
+	if err := l.crew.employer.Sink.Report(l.ctx, r); err != nil {
+		l.log.DebugContext(l.ctx, "nobody hears the run any more", "error", err)
+		l.mute()
+	}
+}

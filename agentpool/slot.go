@@ -1,0 +1,86 @@
+package agentpool
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+)
+
+// releaseFor bounds how long giving back a slot is tried. What could not be given
+// back by then expires.
+const releaseFor = 5 * time.Second
+
+// Slot is the right to run one agent.
+type Slot struct {
+	limiter *Limiter
+	life    context.Context // ends when the slot is lost
+	lose    context.CancelFunc
+	once    sync.Once
+	gone    chan struct{} // closed when it has been given back
+
+	places []*place // in the order they were taken; guarded by limiter.mu
+}
+
+func newSlot(l *Limiter) *Slot {
+	s := &Slot{limiter: l, gone: make(chan struct{})}
+	s.life, s.lose = context.WithCancel(context.Background())
+	return s
+}
+
+// Lost is closed when the store has given the slot to somebody else. Whatever
+// runs in it must stop; it is still to be released.
+func (s *Slot) Lost() <-chan struct{} { return s.life.Done() }
+
+// Release gives the slot back, in the background. Only the first call counts.
+func (s *Slot) Release() {
+	s.once.Do(func() {
+		s.limiter.mu.Lock()
+		places := slices.Clone(s.places)
+		s.limiter.mu.Unlock()
+		s.limiter.forget(places...)
+		slices.Reverse(places)
+		s.limiter.releases.Go(func() {
+			defer close(s.gone)
+			s.limiter.giveBack(places)
+		})
+	})
+}
+
+// add makes a place part of the slot, to be renewed with it.
+func (s *Slot) add(r store.SlotRequest) {
+	p := &place{SlotRequest: r, of: s}
+	s.limiter.mu.Lock()
+	defer s.limiter.mu.Unlock()
+	s.places = append(s.places, p)
+	s.limiter.held[p] = struct{}{}
+}
+
+// giveBack releases places, trying again for a while what the store does not
+// answer.
+func (l *Limiter) giveBack(places []*place) {
+	ctx, cancel := context.WithTimeout(context.Background(), min(releaseFor, l.limits.TTL))
+	defer cancel()
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		var err error
+		places = slices.DeleteFunc(places, func(p *place) bool {
+			failed := l.store.ReleaseSlot(ctx, p.slot())
+			// A name that is refused was never granted.
+			failed = ignore(failed, store.ErrInvalid)
+			err = errors.Join(err, failed)
+			return failed == nil
+		})
+		if err == nil || errors.Is(err, store.ErrClosed) {
+			return
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			l.log.WarnContext(ctx, "agent slot is left to expire", "semaphore", places[0].Semaphore, "holder", places[0].Holder, "error", err)
+			return
+		}
+	}
+}

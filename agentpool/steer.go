@@ -1,0 +1,74 @@
+package agentpool
+
+import (
+	"slices"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+// steer is a message on its way into a turn.
+type steer struct {
+	Steering
+	sent bool
+}
+
+func (s *steer) message() providers.Message {
+	return providers.Message{ID: string(s.Message), Text: s.Text, Images: s.Images, Mode: providers.Steer}
+}
+
+// steer adds a message for the turn, unless the run is over or has too many.
+// Anybody may call it.
+func (l *life) steer(s Steering) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended || len(l.steers) >= maxSteers {
+		return false
+	}
+	l.steers = append(l.steers, &steer{Steering: s})
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// nextSteer is the oldest message that the backend does not have.
+func (l *life) nextSteer() *steer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.steers, func(s *steer) bool { return !s.sent })
+	if i < 0 {
+		return nil
+	}
+	l.steers[i].sent = true
+	return l.steers[i]
+}
+
+// steered is the message of that id that waits to be taken.
+func (l *life) steered(id string) *steer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.steers, func(s *steer) bool { return s.sent && string(s.Message) == id })
+	if i < 0 {
+		return nil
+	}
+	return l.steers[i]
+}
+
+// answer says what became of a message, unless that was said.
+func (l *life) answer(s *steer, took bool) {
+	l.mu.Lock()
+	i := slices.Index(l.steers, s)
+	if i >= 0 {
+		l.steers = slices.Delete(l.steers, i, i+1)
+	}
+	l.mu.Unlock()
+	switch {
+	case i < 0:
+	case took:
+		l.report(Took{Of{l.ID}, s.Message})
+	default:
+		l.flush()
+		l.report(Spurned{Of{l.ID}, s.Message})
+	}
+}

@@ -1,0 +1,180 @@
+package agentpool
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+// patience is how long a backend may take to interrupt a turn, to give up opening
+// a conversation and to close one. After that the crew goes on without it.
+const patience = 5 * time.Second
+
+// talk is an open conversation with a backend.
+type talk struct {
+	crew     *Crew
+	agent    string
+	provider string
+	profile  string
+	process  bool // it counts as an agent while it is open
+	session  providers.Session
+	// revoke ends the badge of a backend that acts over MCP. A badge is of one
+	// turn, so such a conversation is not kept.
+	revoke func()
+	// slot is held while the conversation is open, if it is a process, and
+	// unwatch ends waiting for its loss.
+	slot    *Slot
+	unwatch func() bool
+	parking *time.Timer
+
+	mu   sync.Mutex // guards the following
+	turn *life      // whose turn it is
+	dead bool       // ended by itself
+}
+
+// hear takes what happens to whoever's turn it is.
+func (t *talk) hear(e providers.Event) {
+	t.mu.Lock()
+	l := t.turn
+	t.dead = t.dead || e.Kind == providers.EventExit
+	dead := t.dead
+	t.mu.Unlock()
+	if l != nil {
+		l.hear(e)
+	} else if dead {
+		t.crew.park(t)
+	}
+}
+
+// call uses a tool for whoever's turn it is.
+func (t *talk) call(ctx context.Context, call providers.ToolCall) providers.ToolResult {
+	t.mu.Lock()
+	l := t.turn
+	t.mu.Unlock()
+	if l == nil {
+		return over()
+	}
+	return l.call(ctx, call)
+}
+
+// belong says whose turn it is and reports whether the conversation lives.
+func (t *talk) belong(l *life) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.turn = l
+	return !t.dead
+}
+
+// take returns the open conversation of an agent, if the run can go on with it.
+func (c *Crew) take(l *life) *talk {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.idle[l.Agent]
+	if t == nil || l.Fork || c.closed {
+		return nil
+	}
+	delete(c.idle, l.Agent)
+	t.parking.Stop()
+	if t.provider != l.Provider || t.profile != l.Profile || l.Continue || !t.belong(l) {
+		c.retire(t)
+		return nil
+	}
+	if t.unwatch != nil {
+		t.unwatch()
+	}
+	return t
+}
+
+// keep leaves a conversation open for the agent's next turn, until it was not
+// used for a while, and reports whether it does.
+func (c *Crew) keep(l *life, t *talk) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || l.ctx.Err() != nil || c.idle[t.agent] != nil || !t.belong(nil) {
+		return false
+	}
+	c.idle[t.agent] = t
+	t.parking = time.AfterFunc(c.staff.cfg.Park, func() { c.park(t) })
+	if t.slot != nil {
+		t.unwatch = context.AfterFunc(t.slot.life, func() { c.park(t) })
+	}
+	return true
+}
+
+// park closes a conversation that nobody uses.
+func (c *Crew) park(t *talk) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.idle[t.agent] == t {
+		delete(c.idle, t.agent)
+		c.retire(t)
+	}
+}
+
+// retire closes a conversation in the background. The lock is held and the crew
+// is not closed.
+func (c *Crew) retire(t *talk) { c.wg.Go(func() { c.end(t) }) }
+
+// end closes a conversation and gives back what it holds. A backend that does not
+// close in time is left alone with that.
+func (c *Crew) end(t *talk) {
+	t.belong(nil)
+	if t.parking != nil {
+		t.parking.Stop()
+	}
+	select {
+	case err := <-attempt(t.session.Close):
+		if err != nil {
+			c.log.WarnContext(c.ctx, "conversation did not close well", "agent", t.agent, "provider", t.provider, "error", err)
+		}
+	case <-time.After(patience):
+		c.log.ErrorContext(c.ctx, "conversation does not close; it is left behind", "agent", t.agent, "provider", t.provider)
+	}
+	if t.revoke != nil {
+		t.revoke()
+	}
+	if t.slot != nil {
+		if t.unwatch != nil {
+			t.unwatch()
+		}
+		t.slot.Release()
+		<-t.slot.gone
+	}
+}
+
+// attempt calls into a backend on a goroutine of its own, so that whoever waits
+// for the answer need not wait for ever. A panic is an error.
+func attempt(call func() error) <-chan error {
+	answer := make(chan error, 1)
+	go func() { // ends with the call; all who attempt wait for it, as long as they can
+		answer <- guarded(call)
+	}()
+	return answer
+}
+
+// guarded makes an error of a panic.
+func guarded(call func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &panicked{value: v, stack: debug.Stack()}
+		}
+	}()
+	return call()
+}
+
+// panicked is something that broke.
+type panicked struct {
+	value any
+	stack []byte
+}
+
+func (p *panicked) Error() string { return fmt.Sprintf("something inside broke: %v", p.value) }
+
+// over is the answer to a tool call that comes when the turn has ended.
+func over() providers.ToolResult {
+	return providers.ToolResult{Text: "The turn is over.", IsError: true}
+}

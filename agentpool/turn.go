@@ -1,0 +1,164 @@
+package agentpool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+// turn sends the prompt and hears the turn to its end. An error means that it did
+// not begin, or that the backend does not end it.
+func (l *life) turn() (Ended, error) {
+	session := l.talk.session
+	m := providers.Message{ID: string(l.Turn), Text: l.Prompt, Images: l.Images, Mode: providers.Start}
+	if l.Continue {
+		m = providers.Message{ID: string(l.Turn), Mode: providers.Continue, Done: l.Done}
+	}
+	sent := l.attempt(func() error { return session.Send(l.work, m) })
+	stop := l.work.Done()
+	var steering, stopping <-chan error
+	var late <-chan time.Time
+	var now *steer // the one that is being steered
+	for {
+		if sent == nil && steering == nil && stop != nil {
+			if now = l.nextSteer(); now != nil {
+				steering = l.attempt(func() error { return session.Send(l.work, now.message()) })
+			}
+		}
+		select {
+		case e := <-l.heard():
+			if end := l.handle(e); end != nil {
+				return *end, nil
+			}
+		case <-l.speech.due:
+			l.flush()
+		case done := <-l.flushes:
+			l.flush()
+			close(done)
+		case err := <-sent:
+			if sent = nil; err != nil {
+				return Ended{}, fmt.Errorf("begin the turn: %w", err)
+			}
+		case <-l.wake:
+		case err := <-steering:
+			if steering = nil; err != nil {
+				l.log.DebugContext(l.ctx, "message was not steered", "message", now.Message, "error", err)
+				l.answer(now, false)
+			}
+		case <-stop:
+			if l.ctx.Err() != nil { // nobody waits for a gentle end
+				return Ended{}, context.Cause(l.ctx)
+			}
+			stop, late = nil, time.After(patience)
+			stopping = l.attempt(func() error {
+				// Not l.work, which has ended.
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(l.work), patience)
+				defer cancel()
+				return session.Interrupt(ctx)
+			})
+		case err := <-stopping:
+			// It returns after the end was heard, so there was no turn to end.
+			return Ended{}, fmt.Errorf("interrupt the turn: %w", errors.Join(err, context.Cause(l.work)))
+		case <-late:
+			l.log.WarnContext(l.ctx, "backend does not end its turn; its conversation is closed", "provider", l.Provider)
+			return Ended{}, context.Cause(l.work)
+		}
+	}
+}
+
+// attempt calls into the backend without waiting; the end of the run waits for
+// the answer.
+func (l *life) attempt(call func() error) <-chan error {
+	l.enter()
+	return attempt(func() error {
+		defer l.exit()
+		return call()
+	})
+}
+
+// heard is where events come from, unless enough was said for now: then the
+// backend waits until that is told.
+func (l *life) heard() <-chan providers.Event {
+	if l.speech.full() {
+		return nil
+	}
+	return l.events
+}
+
+// hear takes an event to the run's goroutine. The backend calls it.
+func (l *life) hear(e providers.Event) {
+	select {
+	case l.events <- e:
+	case <-l.over:
+	}
+}
+
+// handle reports what happened and returns the end if it is that.
+func (l *life) handle(e providers.Event) *Ended {
+	of := Of{l.ID}
+	switch e.Kind {
+	case providers.EventText:
+		l.say(e.Text, "")
+	case providers.EventThinking:
+		l.say("", e.Text)
+	case providers.EventTaken:
+		if s := l.steered(e.Message); s != nil {
+			l.flush()
+			l.answer(s, true)
+		}
+	case providers.EventRemember:
+		l.flush()
+		l.report(Remember{of, e.Thread, e.Entries})
+	case providers.EventUsage:
+		l.flush()
+		l.report(Spent{of, e.Usage})
+	case providers.EventRetry:
+		l.flush()
+		l.report(Retrying{of, why(e), e.Wait})
+	case providers.EventApproval:
+		l.flush()
+		l.ask(e)
+	case providers.EventApprovalGone:
+		l.withdraw(e.Approval)
+	case providers.EventTurnEnd:
+		l.flush()
+		return new(l.ending(e))
+	case providers.EventExit:
+		l.flush()
+		return new(l.verdict(errors.New("the backend ended in the middle of the turn")))
+	case providers.EventTurnStart:
+	}
+	return nil
+}
+
+// why says why something failed.
+func why(e providers.Event) string {
+	if e.Text == "" && e.Err != nil {
+		return e.Err.Error()
+	}
+	return e.Text
+}
+
+// ending is how the run ends when the backend says that the turn has.
+func (l *life) ending(e providers.Event) Ended {
+	s, wasStopped := errors.AsType[*stopped](context.Cause(l.work))
+	switch {
+	case wasStopped && (e.Outcome != providers.Completed || s.end.Outcome == providers.Failed):
+		return s.end
+	case e.Outcome == providers.Completed:
+		return Ended{Outcome: providers.Completed}
+	case e.Outcome == providers.Interrupted:
+		reason := why(e)
+		if reason == "" {
+			reason = "the backend interrupted the turn"
+		}
+		return Ended{Outcome: providers.Interrupted, Reason: reason}
+	case e.Err == nil:
+		return l.failed(errors.New("the backend does not say why"))
+	default:
+		return l.failed(e.Err)
+	}
+}
