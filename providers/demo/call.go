@@ -1,0 +1,212 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+// outcome is a call with what came of it.
+type outcome struct {
+	call   providers.ToolCall
+	result providers.ToolResult
+}
+
+// callTools calls the tools of a step, those that exist, and says what came of
+// it.
+func (t *turn) callTools(st step) error {
+	var calls []providers.ToolCall
+	var blocks []providers.Block
+	made := t.callsMade()
+	for _, c := range st.calls {
+		if _, ok := t.s.tools[c.Name]; !ok {
+			if err := t.say(lacking(c.Name)); err != nil {
+				return err
+			}
+			continue
+		}
+		c.ID = fmt.Sprintf("demo-%s-%d", t.first.ID, made+len(calls)+1)
+		calls = append(calls, c)
+		blocks = append(blocks, providers.Block{Kind: providers.BlockToolCall, Call: c.ID, Tool: c.Name, Input: c.Input})
+	}
+	if len(calls) == 0 {
+		return nil
+	}
+	t.flush(nil, blocks...)
+	return t.settle(calls, nil, st.after)
+}
+
+// settle makes the calls that have no result yet, remembers all results and says
+// what there is to say about them.
+func (t *turn) settle(calls []providers.ToolCall, done map[string]providers.ToolResult, after func([]outcome) string) error {
+	outcomes := t.perform(calls, done)
+	t.remember(t.entry(providers.RoleUser, resultBlocks(outcomes)...))
+	if err := context.Cause(t.ctx); err != nil {
+		return err
+	}
+	return t.say(after(outcomes))
+}
+
+// callsMade is how many calls this turn has made.
+func (t *turn) callsMade() (n int) {
+	for _, e := range t.s.entries {
+		for _, b := range e.Blocks {
+			if e.Turn == t.first.ID && b.Kind == providers.BlockToolCall {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// perform makes calls, at once if all their tools allow it, but none of those
+// that are done.
+func (t *turn) perform(calls []providers.ToolCall, done map[string]providers.ToolResult) []outcome {
+	together := !slices.ContainsFunc(calls, func(c providers.ToolCall) bool { return !t.s.tools[c.Name].Parallel })
+	out := make([]outcome, len(calls))
+	var wg sync.WaitGroup
+	for n, c := range calls {
+		out[n].call = c
+		result, ok := done[c.ID]
+		switch {
+		case ok:
+			out[n].result = result
+		case t.ctx.Err() != nil:
+			out[n].result = providers.ToolResult{Text: "interrupted before it began", IsError: true}
+		case together:
+			wg.Go(func() { out[n].result = t.use(c) })
+		default:
+			out[n].result = t.use(c)
+		}
+	}
+	wg.Wait()
+	return out
+}
+
+// use calls one tool.
+func (t *turn) use(c providers.ToolCall) providers.ToolResult {
+	if _, ok := t.s.tools[c.Name]; !ok {
+		return providers.ToolResult{Text: "there is no tool " + c.Name, IsError: true}
+	}
+	return t.s.spec.Call(t.ctx, c)
+}
+
+func resultBlocks(outcomes []outcome) (blocks []providers.Block) {
+	for _, o := range outcomes {
+		blocks = append(blocks, providers.Block{
+			Kind: providers.BlockToolResult, Call: o.call.ID,
+			Text: o.result.Text, Images: o.result.Images, IsError: o.result.IsError,
+		})
+	}
+	return blocks
+}
+
+// closeCalls gives calls that an earlier owner left open a result, for no backend
+// can go on without.
+func (t *turn) closeCalls() {
+	var outcomes []outcome
+	for _, c := range openCalls(t.s.entries) {
+		outcomes = append(outcomes, outcome{c, providers.ToolResult{Text: "nobody knows what came of it", IsError: true}})
+	}
+	if len(outcomes) > 0 {
+		t.remember(t.entry(providers.RoleUser, resultBlocks(outcomes)...))
+	}
+}
+
+// openCalls are those without a result.
+func openCalls(entries []providers.Entry) (calls []providers.ToolCall) {
+	results := map[string]bool{}
+	for _, e := range slices.Backward(entries) {
+		for _, b := range slices.Backward(e.Blocks) {
+			switch {
+			case b.Kind == providers.BlockToolResult:
+				results[b.Call] = true
+			case b.Kind == providers.BlockToolCall && !results[b.Call]:
+				calls = append(calls, providers.ToolCall{ID: b.Call, Name: b.Tool, Input: b.Input})
+			}
+		}
+	}
+	slices.Reverse(calls)
+	return calls
+}
+
+// resume goes on with the last turn of the entries. How far it came is told by
+// its calls: the script is planned again and everything up to the last call that
+// was made is left out.
+func (t *turn) resume() error {
+	entries := t.s.entries
+	last := entries[len(entries)-1]
+	left := openCalls(entries)
+	if last.Role == providers.RoleAssistant && len(left) == 0 {
+		return nil // it was all but over
+	}
+	begin := len(entries)
+	for begin > 0 && entries[begin-1].Turn == last.Turn {
+		begin--
+	}
+	made, outcomes := 0, map[string]providers.ToolResult{}
+	var latest []providers.ToolCall
+	for n := begin; n < len(entries); n++ {
+		if entries[n].Role == providers.RoleUser {
+			if planned := t.s.plan(entries[:n], entries[n]); len(planned) > 0 {
+				t.script = append(slices.DeleteFunc(t.script, func(st step) bool { return st.kind == stepHang }), planned...)
+			}
+		}
+		var calls []providers.ToolCall
+		for _, b := range entries[n].Blocks {
+			switch b.Kind {
+			case providers.BlockToolCall:
+				calls = append(calls, providers.ToolCall{ID: b.Call, Name: b.Tool, Input: b.Input})
+			case providers.BlockToolResult:
+				outcomes[b.Call] = providers.ToolResult{Text: b.Text, Images: b.Images, IsError: b.IsError}
+			}
+		}
+		if len(calls) > 0 {
+			made, latest = made+len(calls), calls
+		}
+	}
+	if len(latest) == 0 {
+		return nil
+	}
+	after := t.skip(made)
+	if len(left) > 0 {
+		return t.settle(left, t.first.Done, after)
+	}
+	results := make([]outcome, len(latest))
+	for n, c := range latest {
+		results[n] = outcome{c, outcomes[c.ID]}
+	}
+	return t.say(after(results))
+}
+
+// skip drops the steps up to the one that made the last of n calls, and returns
+// what that says about its results.
+func (t *turn) skip(n int) (after func([]outcome) string) {
+	after = tellResults
+	for n > 0 && len(t.script) > 0 {
+		next := t.script[0]
+		t.script = t.script[1:]
+		for _, c := range next.calls {
+			if _, ok := t.s.tools[c.Name]; ok {
+				n--
+			}
+		}
+		if next.kind == stepCall {
+			after = next.after
+		}
+	}
+	return after
+}
+
+// input is the input of a call.
+func input(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage("{}") // cannot be: callers give maps of plain values
+	}
+	return raw
+}

@@ -1,0 +1,35 @@
+// Package demo is a backend that needs nothing: no key, no network, no model. It
+// answers in plain words, in English and Korean, opens windows when it is asked
+// to, and obeys directives, which tests and the guided tour use. It says plainly
+// that it is a demo.
+//
+// It owns its answers and nothing else. A message is read into a script of steps,
+// which depends on the message, the tools at hand and what was said before, and
+// on nothing else; so a turn that was cut off goes on from what is remembered.
+//
+// Who may call: see package providers. Each session has one goroutine per turn.
+// Time passes in timers alone, so virtual time works.
+//
+// When a listener is slow, the turn waits for it. Stopping a session stops its
+// turn in the middle of whatever it does.
+//
+// It refuses tools that it was not given, and says so in its answer, as it does
+// with directives it cannot read; neither ends the turn. Directives are one per
+// line, and where a message has some, its other words are not answered:
+//
+//	/say TEXT                       says it; \n begins a new line
+//	/think TEXT                     thinks it
+//	/sleep 1500ms                   waits
+//	/stream N [RATE]                N numbered words, RATE a second (50)
+//	/call TOOL {json} [TOOL {json}] calls tools, at once, and says the results
+//	/task PROFILE WORDS             has a task agent do it; "; /" begins its next
+//	                                line; consecutive tasks run at once
+//	/ask QUESTION | option | option asks the user
+//	/window ID TITLE | markdown     opens a window
+//	/toast TEXT                     shows it for a moment
+//	/recall                         says all that was said so far
+//	/nosteer                        this turn takes no further messages
+//	/fail [CLASS [WAIT]:] TEXT      the turn fails
+//	/hang                           waits until it is stopped or steered
+//	/help                           says what there is
+package demo

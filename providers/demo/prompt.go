@@ -1,0 +1,156 @@
+package demo
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+// prompt is what a message of the hub says.
+type prompt struct {
+	// content is what the user said, without what the hub put before it.
+	content string
+	// windows are those that are open.
+	windows []string
+	// click is there when a button was pressed.
+	click *click
+}
+
+// click is a button that was pressed.
+type click struct {
+	action string
+	// window is the title of its window, or the id if that has none.
+	window string
+	form   string
+	fields []field
+}
+
+type field struct{ name, value string }
+
+// blocks are what the hub puts before the words of the user.
+var blocks = []string{"timeline", "open_windows", "reload_options", "recent_conversation", "previous_conversation", "ui:draw"}
+
+var (
+	// wrapper is a line that is a tag and nothing else.
+	wrapper = regexp.MustCompile(`(?m)^\s*</?[a-z_:]+(?:\s+[a-z_]+="[^"]*")*>\s*$`)
+	// gesture is a tag in which a desktop says what the user did.
+	gesture = regexp.MustCompile(`</?(?:ui:[a-z_]+|app_interaction)>`)
+	// neutralised is how the hub takes the meaning from its own tags in what
+	// others say.
+	neutralised = regexp.MustCompile(`(?i)&lt;([\s/\\]*(?:timeline|ai|budget|earlier|open_windows|reload_options|recent_conversation|previous_conversation|user|assistant|app_interaction|ui)\b)`)
+	escapes     = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&#44;", ",", "&amp;", "&")
+
+	clicked  = regexp.MustCompile(`^button "((?:[^"\\]|\\.)*)" in window (?:"((?:[^"\\]|\\.)*)"|(.+))$`)
+	formData = regexp.MustCompile(`(?m)^Form data \((.*)\):\s*$`)
+	unquote  = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
+)
+
+// readPrompt takes a message of the hub apart. What is not as expected is taken
+// as words.
+func readPrompt(text string) prompt {
+	var p prompt
+	for _, name := range blocks {
+		for {
+			before, rest, ok := strings.Cut(text, "<"+name+">")
+			body, after, closed := strings.Cut(rest, "</"+name+">")
+			if !ok || !closed {
+				break
+			}
+			text = before + after
+			if name == "open_windows" {
+				for id := range strings.SplitSeq(body, ",") {
+					p.windows = append(p.windows, rawID(escapes.Replace(strings.TrimSpace(id))))
+				}
+			}
+		}
+	}
+	text = strings.TrimSpace(text)
+	p.click = readClick(text)
+	text = wrapper.ReplaceAllString(text, "")
+	text = gesture.ReplaceAllString(text, "")
+	p.content = strings.TrimSpace(neutralised.ReplaceAllString(text, "<$1"))
+	return p
+}
+
+// rawID is a window's id without its monitor.
+func rawID(id string) string {
+	if _, raw, ok := strings.Cut(id, "/"); ok {
+		return raw
+	}
+	return id
+}
+
+// readClick reads what the hub says about a button, or returns nil.
+func readClick(text string) *click {
+	inner, ok := strings.CutPrefix(text, "<ui:click>")
+	if !ok {
+		return nil
+	}
+	inner, rest, _ := strings.Cut(inner, "</ui:click>")
+	m := clicked.FindStringSubmatch(strings.TrimSpace(escapes.Replace(inner)))
+	if m == nil {
+		return nil
+	}
+	c := &click{action: unquote.Replace(m[1]), window: unquote.Replace(m[2])}
+	if m[3] != "" {
+		c.window = rawID(m[3])
+	}
+	if at := formData.FindStringSubmatchIndex(rest); at != nil {
+		c.form = escapes.Replace(rest[at[2]:at[3]])
+		c.fields = readFields(rest[at[1]:])
+	}
+	return c
+}
+
+// readFields reads the values of a form in their order.
+func readFields(text string) (fields []field) {
+	d := json.NewDecoder(strings.NewReader(text))
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil
+	}
+	for d.More() {
+		name, err := d.Token()
+		key, ok := name.(string)
+		if err != nil || !ok {
+			return fields
+		}
+		var raw json.RawMessage
+		if d.Decode(&raw) != nil {
+			return fields
+		}
+		value := string(raw)
+		var s string
+		if json.Unmarshal(raw, &s) == nil {
+			value = s
+		}
+		fields = append(fields, field{key, value})
+	}
+	return fields
+}
+
+// plan is what to do about a message, given what was said before it.
+func (s *session) plan(before []providers.Entry, message providers.Entry) []step {
+	var text strings.Builder
+	pictures := 0
+	for _, b := range message.Blocks {
+		switch b.Kind {
+		case providers.BlockText:
+			text.WriteString(b.Text)
+		case providers.BlockImage:
+			pictures++
+		case providers.BlockToolResult:
+			return nil // the answer to a call is no wish
+		}
+	}
+	p := readPrompt(text.String())
+	if steps, ok := directives(p.content); ok {
+		return steps
+	}
+	w := words{session: s, before: before, prompt: p, korean: isKorean(p.content)}
+	if p.click != nil {
+		return w.pressed()
+	}
+	return w.answer(pictures)
+}

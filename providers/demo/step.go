@@ -1,0 +1,165 @@
+package demo
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+// step is something a turn does.
+type step struct {
+	kind stepKind
+	text string
+	wait time.Duration
+	n    int
+	rate int
+	// calls are tools to call at once, without their ids, and after says what is
+	// to be said about the results.
+	calls   []providers.ToolCall
+	after   func([]outcome) string
+	failure *providers.Failure
+}
+
+type stepKind int
+
+const (
+	stepSay stepKind = iota
+	stepThink
+	stepSleep
+	stepStream
+	stepCall
+	stepRecall
+	stepFail
+	stepHang
+)
+
+func say(text string) step { return step{kind: stepSay, text: text} }
+
+// do takes the step.
+func (st step) do(t *turn) error {
+	switch st.kind {
+	case stepSay:
+		return t.say(st.text)
+	case stepThink:
+		return t.think(st.text)
+	case stepSleep:
+		return t.wait(st.wait)
+	case stepStream:
+		return t.stream(st.n, st.rate)
+	case stepCall:
+		return t.callTools(st)
+	case stepRecall:
+		return t.say(everything(t.s.entries))
+	case stepFail:
+		return st.failure
+	case stepHang:
+		return t.hang()
+	default:
+		return fmt.Errorf("there is no step %d", st.kind)
+	}
+}
+
+// say says something on a line of its own.
+func (t *turn) say(text string) error {
+	if text == "" {
+		return nil
+	}
+	if t.spoken && t.ends != '\n' {
+		text = "\n" + text
+	}
+	for n, piece := range pieces(text) {
+		if n > 0 {
+			if err := t.wait(t.s.provider.cfg.Pace); err != nil {
+				return err
+			}
+		}
+		t.speak(piece)
+	}
+	return nil
+}
+
+// speak says one piece.
+func (t *turn) speak(piece string) {
+	t.text.WriteString(piece)
+	t.spoken, t.ends = true, piece[len(piece)-1]
+	t.hear(providers.Event{Kind: providers.EventText, Text: piece})
+}
+
+func (t *turn) think(text string) error {
+	for n, piece := range pieces(text) {
+		if n > 0 {
+			if err := t.wait(t.s.provider.cfg.Pace); err != nil {
+				return err
+			}
+		}
+		t.hear(providers.Event{Kind: providers.EventThinking, Text: piece})
+	}
+	return nil
+}
+
+// stream says numbered words. Each has its time, counted from the first, so that
+// the rate is kept however long saying one takes.
+func (t *turn) stream(n, rate int) error {
+	began := time.Now()
+	for i := range n {
+		if err := t.wait(time.Until(began.Add(time.Duration(i) * time.Second / time.Duration(rate)))); err != nil {
+			return err
+		}
+		word := "w" + strconv.Itoa(i+1)
+		switch {
+		case i > 0:
+			word = " " + word
+		case t.spoken && t.ends != '\n':
+			word = "\n" + word
+		}
+		t.speak(word)
+	}
+	return nil
+}
+
+// How text is cut: into pieces of a few words, and never into more than some.
+const (
+	pieceBytes = 12
+	maxPieces  = 400
+)
+
+// pieces cuts a text after spaces where it can, and between characters in any
+// case.
+func pieces(text string) (out []string) {
+	size := max(pieceBytes, len(text)/maxPieces)
+	for len(text) > size {
+		at := strings.IndexByte(text[size:], ' ') + 1
+		if at == 0 || at > 2*size {
+			at = 0
+			for !utf8.RuneStart(text[size+at]) {
+				at++
+				if size+at == len(text) {
+					return append(out, text)
+				}
+			}
+		}
+		out = append(out, text[:size+at])
+		text = text[size+at:]
+	}
+	if text != "" {
+		out = append(out, text)
+	}
+	return out
+}
+
+// everything is all text of a conversation.
+func everything(entries []providers.Entry) string {
+	var b strings.Builder
+	for _, e := range entries {
+		for _, bl := range e.Blocks {
+			if bl.Text != "" && bl.Kind != providers.BlockThinking {
+				fmt.Fprintln(&b, bl.Text)
+			}
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

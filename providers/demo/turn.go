@@ -1,0 +1,241 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+// turn is one turn. Its goroutine owns all fields but those that say otherwise.
+type turn struct {
+	s      *session
+	first  providers.Message
+	ctx    context.Context
+	cancel context.CancelFunc
+	done   chan struct{} // closed when the end was heard
+	closed bool          // refuses steers from the beginning
+
+	// mail and later are messages that came meanwhile, and belong to the lock of
+	// the session; news says that there are some.
+	mail, later []providers.Message
+	news        chan struct{}
+
+	script []step
+	text   strings.Builder // said and not yet remembered
+	spoken bool            // something was said in this turn
+	ends   byte            // the last byte of it
+}
+
+func newTurn(s *session, m providers.Message) *turn {
+	t := &turn{s: s, first: m, news: make(chan struct{}, 1)}
+	t.ctx, t.cancel = context.WithCancel(s.ctx)
+	t.closed = m.Mode == providers.Start && refusesSteers(m.Text)
+	return t
+}
+
+// maxMail bounds the messages that wait for a turn to take them.
+const maxMail = 100
+
+// post leaves a message for the turn. The lock of the session is held.
+func (t *turn) post(m providers.Message) error {
+	if t.closed && m.Mode != providers.Inject || len(t.mail)+len(t.later) >= maxMail {
+		return providers.ErrNoSteer
+	}
+	if m.Mode == providers.Queue {
+		t.later = append(t.later, m)
+		return nil
+	}
+	t.mail = append(t.mail, m)
+	select {
+	case t.news <- struct{}{}:
+	default: // it has been told
+	}
+	return nil
+}
+
+// run is the turn from its start to its end.
+func (t *turn) run() {
+	defer t.cancel()
+	t.hear(providers.Event{Kind: providers.EventTurnStart})
+	var err error
+	if t.first.Mode == providers.Continue {
+		err = t.resume()
+	} else {
+		t.closeCalls()
+		t.take(t.first)
+	}
+	if err == nil {
+		err = t.play()
+	}
+	t.leave()
+	t.flush(nil)
+	end := providers.Event{Kind: providers.EventTurnEnd, Outcome: providers.Completed}
+	if f, ok := errors.AsType[*providers.Failure](err); ok {
+		end.Outcome, end.Err = providers.Failed, f
+	} else if err != nil {
+		end.Outcome = providers.Interrupted
+	}
+	t.hear(end)
+}
+
+// play takes one step after the other, and looks into the mail in between.
+func (t *turn) play() error {
+	for {
+		if err := context.Cause(t.ctx); err != nil {
+			return err
+		}
+		t.collect()
+		if len(t.script) == 0 {
+			if t.over() {
+				return nil
+			}
+			continue
+		}
+		next := t.script[0]
+		t.script = t.script[1:]
+		if err := next.do(t); err != nil {
+			return err
+		}
+	}
+}
+
+// over ends the turn for those who send, unless something is left to be read. It
+// comes before the end is heard, for who hears it may send at once.
+func (t *turn) over() bool {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	if len(t.mail) > 0 {
+		return false
+	}
+	if len(t.later) > 0 {
+		t.mail, t.later = t.later[:1:1], t.later[1:]
+		return false
+	}
+	t.s.turn = nil
+	return true
+}
+
+// leave ends the turn for those who send, whatever they have sent.
+func (t *turn) leave() {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	if t.s.turn == t {
+		t.s.turn = nil
+	}
+}
+
+// collect takes all messages that have come, and reports whether one of them
+// wants an answer.
+func (t *turn) collect() (steered bool) {
+	t.s.mu.Lock()
+	mail := t.mail
+	t.mail = nil
+	t.s.mu.Unlock()
+	for _, m := range mail {
+		t.take(m)
+		steered = steered || m.Mode != providers.Inject
+	}
+	return steered
+}
+
+// take makes a message part of the conversation, and what it wants part of what
+// the turn does.
+func (t *turn) take(m providers.Message) {
+	e := providers.Entry{Role: providers.RoleUser, Turn: t.first.ID, Blocks: blocksOf(m)}
+	if m.Mode != providers.Inject {
+		t.script = append(t.script, t.s.plan(t.s.entries, e)...)
+	}
+	t.flush(&e)
+	t.hear(providers.Event{Kind: providers.EventTaken, Message: m.ID})
+}
+
+// flush remembers what was said so far, and what follows it.
+func (t *turn) flush(next *providers.Entry, calls ...providers.Block) {
+	var entries []providers.Entry
+	if t.text.Len() > 0 || len(calls) > 0 {
+		var blocks []providers.Block
+		if t.text.Len() > 0 {
+			blocks = append(blocks, providers.Block{Kind: providers.BlockText, Text: t.text.String()})
+		}
+		entries = append(entries, t.entry(providers.RoleAssistant, append(blocks, calls...)...))
+	}
+	if len(entries) > 0 {
+		t.hear(providers.Event{Kind: providers.EventUsage, Usage: t.usage(entries[0])})
+	}
+	t.text.Reset()
+	if next != nil {
+		entries = append(entries, *next)
+	}
+	t.remember(entries...)
+}
+
+func (t *turn) entry(role providers.Role, blocks ...providers.Block) providers.Entry {
+	return providers.Entry{Role: role, Turn: t.first.ID, Blocks: blocks}
+}
+
+func (t *turn) remember(entries ...providers.Entry) {
+	if len(entries) == 0 {
+		return
+	}
+	t.s.keep(entries...)
+	t.hear(providers.Event{Kind: providers.EventRemember, Entries: entries})
+}
+
+// usage is what a model would have taken, at four bytes a token.
+func (t *turn) usage(answer providers.Entry) providers.Usage {
+	size := func(e providers.Entry) (n int) {
+		for _, b := range e.Blocks {
+			n += (len(b.Text) + len(b.Input) + 3) / 4
+		}
+		return n
+	}
+	u := providers.Usage{Output: max(1, size(answer))}
+	for _, e := range t.s.entries {
+		u.Input += size(e)
+	}
+	return u
+}
+
+// hear tells something about this turn.
+func (t *turn) hear(e providers.Event) {
+	if e.Message == "" {
+		e.Message = t.first.ID
+	}
+	t.s.spec.Hear(e)
+}
+
+// wait lets time pass, and takes messages meanwhile.
+func (t *turn) wait(d time.Duration) error {
+	if d <= 0 {
+		return context.Cause(t.ctx)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return nil
+		case <-t.news:
+			t.collect()
+		case <-t.ctx.Done():
+			return context.Cause(t.ctx)
+		}
+	}
+}
+
+// hang waits until somebody steers the turn or stops it.
+func (t *turn) hang() error {
+	for {
+		if t.collect() {
+			return nil
+		}
+		select {
+		case <-t.news:
+		case <-t.ctx.Done():
+			return context.Cause(t.ctx)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+// object is a JSON object of a tool's input.
+type object = map[string]any
+
+func markdownWindow(id, title, text string) providers.ToolCall {
+	return windowOf(id, title, "markdown", text)
+}
+
+func windowOf(id, title, renderer string, content any) providers.ToolCall {
+	return providers.ToolCall{Name: "window_create", Input: input(object{
+		"windowId": id, "title": title, "content": object{"renderer": renderer, "content": content},
+	})}
+}
+
+// note is a window with a text.
+func (w words) note(id, title string) providers.ToolCall {
+	text := w.givenText()
+	if text == "" {
+		text = w.in("An empty note. Say “open a note: …” to have something in it.", "빈 메모예요. “메모 열어 줘: …”라고 하시면 내용을 적어 드려요.")
+	}
+	return markdownWindow(id, title, "# "+title+"\n\n"+text)
+}
+
+// table is a window with a table, of the columns that were asked for.
+func (w words) table(id, title string) providers.ToolCall {
+	headers := w.givenList()
+	rows := [][]string{}
+	if len(headers) == 0 {
+		headers = strings.Split(w.in("Fruit,Colour,Pieces", "과일,색깔,개수"), ",")
+		for line := range strings.SplitSeq(w.in("Apple,red,3;Banana,yellow,5;Plum,blue,8", "사과,빨강,3;바나나,노랑,5;자두,파랑,8"), ";") {
+			rows = append(rows, strings.Split(line, ","))
+		}
+	} else {
+		for range 3 {
+			rows = append(rows, make([]string, len(headers)))
+		}
+	}
+	return windowOf(id, title, "table", object{"headers": headers, "rows": rows})
+}
+
+// form is a window with inputs and a button.
+func (w words) form(id, title string) providers.ToolCall {
+	fields := w.givenList()
+	if len(fields) == 0 {
+		fields = strings.Split(w.in("Name,E-mail,Message", "이름,이메일,내용"), ",")
+	}
+	components := []object{{"type": "text", "content": title, "variant": "heading"}}
+	for _, f := range fields {
+		components = append(components, object{"type": "input", "name": f, "label": f, "formId": id})
+	}
+	components = append(components, object{
+		"type": "button", "label": w.in("Save", "저장"), "action": "save", "variant": "primary", "submitForm": id,
+	})
+	return providers.ToolCall{Name: "window_create_component", Input: input(object{
+		"windowId": id, "title": title, "components": components, "cols": 1, "gap": "md",
+	})}
+}
+
+// pressed reacts to a button: the window says thanks and shows the values.
+func (w words) pressed() []step {
+	c := w.click
+	w.korean = isKorean(c.window) || w.korean
+	thanks := fmt.Sprintf(w.in("You pressed “%s” in “%s”.", "“%[2]s” 창에서 “%[1]s” 버튼을 누르셨어요."), shorten(c.action, 60), shorten(c.window, 60))
+	if len(c.fields) == 0 {
+		return []step{say(thanks)}
+	}
+	lines := make([]string, 0, len(c.fields))
+	components := []object{{"type": "text", "content": w.in("Thank you!", "고마워요!"), "variant": "heading"}}
+	for _, f := range c.fields {
+		line := f.name + ": " + shorten(f.value, 500)
+		lines = append(lines, line)
+		components = append(components, object{"type": "text", "content": line})
+	}
+	steps := []step{}
+	if id := w.formWindow(); id != "" {
+		steps = append(steps, step{kind: stepCall, after: tellErrors, calls: []providers.ToolCall{{
+			Name: "window_update_component", Input: input(object{"windowId": id, "components": components, "cols": 1}),
+		}}})
+	}
+	return append(steps, say(thanks+" "+w.in("Thank you, I have:", "고마워요, 받은 내용이에요:")+"\n- "+strings.Join(lines, "\n- ")))
+}
+
+// formWindow is the window whose button was pressed: the form's own name, if the
+// demo made it, or what the window is called.
+func (w words) formWindow() string {
+	for _, id := range w.windows {
+		if id == w.click.form || id == w.click.window {
+			return id
+		}
+	}
+	if kindOf(w.click.form) != "" {
+		return w.click.form
+	}
+	return ""
+}
+
+// kindOf is the kind of a window that the demo made, by its id.
+func kindOf(id string) string {
+	name, n, ok := strings.Cut(id, "-")
+	if _, err := strconv.Atoi(n); !ok || err != nil {
+		return ""
+	}
+	for _, k := range kinds {
+		if k.name == name {
+			return name
+		}
+	}
+	return ""
+}
+
+// newest is the highest number among windows of a kind, those that were opened in
+// this conversation and those that are open.
+func (w words) newest(kind string) (highest int) {
+	see := func(id string) {
+		if rest, ok := strings.CutPrefix(id, kind+"-"); ok {
+			if n, err := strconv.Atoi(rest); err == nil && n < 1_000_000 {
+				highest = max(highest, n)
+			}
+		}
+	}
+	for _, id := range w.windows {
+		see(id)
+	}
+	for _, e := range w.before {
+		for _, b := range e.Blocks {
+			var in struct {
+				WindowID string `json:"windowId"`
+			}
+			if b.Kind == providers.BlockToolCall && json.Unmarshal(b.Input, &in) == nil {
+				see(in.WindowID)
+			}
+		}
+	}
+	return highest
+}

@@ -1,0 +1,203 @@
+package demo
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+// words answers what is said without directives.
+type words struct {
+	*session
+	prompt
+	before []providers.Entry
+	korean bool
+}
+
+func isKorean(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return unicode.Is(unicode.Hangul, r) })
+}
+
+// in is one of two texts, as the language has it.
+func (w words) in(english, korean string) string {
+	if w.korean {
+		return korean
+	}
+	return english
+}
+
+// kind is a kind of window the demo can make.
+type kind struct {
+	name            string
+	english, korean string
+	asked           *regexp.Regexp
+	make            func(w words, id, title string) providers.ToolCall
+}
+
+var kinds = []kind{
+	{"note", "Note", "메모", regexp.MustCompile(`(?i)\b(?:notes?|memo)\b|메모|노트`), words.note},
+	{"table", "Table", "표", regexp.MustCompile(`(?i)\b(?:tables?|spreadsheet)\b|(?:^|\s)표(?:를|을|가|로|도|\s|$)|테이블|도표`), words.table},
+	{"form", "Form", "양식", regexp.MustCompile(`(?i)\b(?:forms?|survey|questionnaire)\b|양식|설문|신청서|(?:^|\s)폼`), words.form},
+}
+
+var (
+	asksHelp   = regexp.MustCompile(`(?i)\bhelp\b|what (?:can|do) you do|who are you|도움|뭘 할 수|뭐 할 수|무엇을 할 수|누구`)
+	asksClose  = regexp.MustCompile(`(?i)\b(?:close|remove)\b|닫아|닫기|지워`)
+	asksNotify = regexp.MustCompile(`(?i)\b(?:notify|notification|remind)\b|알림|알려`)
+	greets     = regexp.MustCompile(`(?i)^\W*(?:hi|hello|hey|good (?:morning|evening|day)|안녕)`)
+	// given is what a message says the content is: all after a colon, or what is
+	// between quotes.
+	given = regexp.MustCompile(`(?s)["“]([^"”]+)["”]|[:：]\s*(.+)$|(?i:\b(?:saying|that says)\s+)(.+)$`)
+)
+
+// answer is what to say and do about plain words.
+func (w words) answer(pictures int) []step {
+	text := w.content
+	if pictures > 0 {
+		text = strings.TrimSpace(text)
+	}
+	switch {
+	case text == "" && pictures > 0:
+		return []step{say(w.in("I got your picture, but I am a demo and cannot look at it.", "그림은 받았지만, 저는 데모라서 볼 수 없어요."))}
+	case text == "":
+		return []step{say(w.in("You said nothing.", "아무 말씀도 없으셨어요.")), say(help(w.korean))}
+	case asksHelp.MatchString(text):
+		return []step{say(help(w.korean))}
+	}
+	wish, _, _ := strings.Cut(strings.ReplaceAll(text, "：", ":"), ":")
+	var asked []kind
+	for _, k := range kinds {
+		if k.asked.MatchString(wish) {
+			asked = append(asked, k)
+		}
+	}
+	switch {
+	case len(asked) > 0 && asksClose.MatchString(wish):
+		return w.closing(asked)
+	case len(asked) > 0:
+		return w.opening(asked)
+	case asksNotify.MatchString(wish):
+		return []step{w.notification()}
+	case greets.MatchString(text):
+		return []step{say(w.in("Hello! I am the demo: no AI model answers here, only a few rules. Type help to see what I can do.",
+			"안녕하세요! 저는 데모예요. AI 모델 없이 몇 가지 규칙으로 답해요. 도움이라고 쓰시면 할 수 있는 일을 알려 드릴게요."))}
+	default:
+		return []step{say(fmt.Sprintf(w.in("You said: “%s”. I am the demo and understand only a few wishes: ask me to open a note, show a table or make a form, or type help.",
+			"“%s”라고 하셨네요. 저는 데모라서 몇 가지만 알아들어요. 메모 열기, 표 보기, 양식 만들기를 부탁하시거나 도움이라고 써 보세요."), shorten(text, 200)))}
+	}
+}
+
+// opening makes a window of each kind that was asked for.
+func (w words) opening(asked []kind) []step {
+	st := step{kind: stepCall}
+	var titles []string
+	for _, k := range asked {
+		n := w.newest(k.name) + 1
+		title := fmt.Sprintf("%s %d", w.in(k.english, k.korean), n)
+		st.calls = append(st.calls, k.make(w, fmt.Sprintf("%s-%d", k.name, n), title))
+		titles = append(titles, "“"+title+"”")
+	}
+	st.after = w.success(fmt.Sprintf(w.in("I opened %s.", "%s 창을 열었어요."), strings.Join(titles, ", ")))
+	return []step{st}
+}
+
+// closing closes the newest window of each kind that was asked for.
+func (w words) closing(asked []kind) (steps []step) {
+	for _, k := range asked {
+		n := w.newest(k.name)
+		if n == 0 {
+			steps = append(steps, say(fmt.Sprintf(w.in("I have no window “%s” to close.", "닫을 “%s” 창이 없어요."), w.in(k.english, k.korean))))
+			continue
+		}
+		c := providers.ToolCall{Name: "window_close", Input: input(map[string]string{"windowId": fmt.Sprintf("%s-%d", k.name, n)})}
+		done := fmt.Sprintf(w.in("I closed “%s %d”.", "“%s %d” 창을 닫았어요."), w.in(k.english, k.korean), n)
+		steps = append(steps, step{kind: stepCall, calls: []providers.ToolCall{c}, after: w.success(done)})
+	}
+	return steps
+}
+
+func (w words) notification() step {
+	body := w.content
+	if g := w.givenText(); g != "" {
+		body = g
+	}
+	c := providers.ToolCall{Name: "window_show_notification", Input: input(map[string]string{
+		"id": "demo", "title": w.in("From the demo", "데모가 알려요"), "body": shorten(body, 500),
+	})}
+	return step{kind: stepCall, calls: []providers.ToolCall{c}, after: w.success(w.in("I notified you.", "알림을 띄웠어요."))}
+}
+
+// success says a text if all went well, and what went wrong otherwise.
+func (w words) success(text string) func([]outcome) string {
+	return func(o []outcome) string {
+		if bad := tellErrors(o); bad != "" {
+			return bad
+		}
+		return text
+	}
+}
+
+// givenText is the content that a message asks for, if it does.
+func (w words) givenText() string {
+	m := given.FindStringSubmatch(w.content)
+	if m == nil {
+		return ""
+	}
+	return strings.TrimSpace(m[1] + m[2] + m[3])
+}
+
+// givenList is the same, as a list.
+func (w words) givenList() (items []string) {
+	for item := range strings.FieldsFuncSeq(w.givenText(), func(r rune) bool { return r == ',' || r == '\n' || r == '、' }) {
+		if item = strings.TrimSpace(item); item != "" && len(items) < 20 {
+			items = append(items, shorten(item, 60))
+		}
+	}
+	return items
+}
+
+// shorten cuts a text at a number of characters.
+func shorten(s string, n int) string {
+	for at := range s {
+		if n == 0 {
+			return s[:at] + "…"
+		}
+		n--
+	}
+	return s
+}
+
+// help says what the demo can do, and that it is one.
+func help(korean bool) string {
+	if korean {
+		return `저는 **데모**예요. AI 모델이 아니라 몇 가지 규칙으로만 답해요. 진짜 답이 필요하면 다른 프로바이더를 골라 주세요.
+
+이렇게 말해 보세요:
+- 메모 열어 줘: 우유 사기
+- 표 보여 줘: 이름, 가격, 수량
+- 양식 만들어 줘: 이름, 이메일
+- 메모 닫아 줘
+- 알림 띄워 줘: 쉬는 시간이에요
+
+` + directiveHelp
+	}
+	return `I am a **demo**: no AI model answers here, only a few rules. Choose another provider for real answers.
+
+Try one of these:
+- open a note: buy milk
+- show a table: name, price, amount
+- make a form: name, e-mail
+- close the note
+- notify me: time for a break
+
+` + directiveHelp
+}
+
+const directiveHelp = "Directives, one per line:\n" +
+	"- `/say TEXT`, `/think TEXT`, `/sleep 1500ms`, `/stream N [RATE]`\n" +
+	"- `/window ID TITLE | markdown`, `/toast TEXT`, `/ask QUESTION | option | option`\n" +
+	"- `/call TOOL {json}`, `/task PROFILE DIRECTIVE; DIRECTIVE`\n" +
+	"- `/nosteer`, `/hang`, `/fail [CLASS:] TEXT`, `/recall`, `/help`"
