@@ -124,11 +124,7 @@ func (b *MonitorBudget) Output(m wire.MonitorID, now time.Time, bytes int) Verdi
 // Denied reports whether a monitor may do nothing more of something, and until
 // when. If that is true of both, it names what takes longer.
 func (b *MonitorBudget) Denied(m wire.MonitorID, now time.Time) (wire.BudgetKind, time.Time, bool) {
-	s := b.used[m]
-	if m == PrimaryMonitor || s == nil {
-		return "", time.Time{}, false
-	}
-	s.forget(now)
+	s := b.at(m, now)
 	actions := s.Actions.room(b.limits.ActionsPerMin - 1)
 	output := s.Output.room(b.limits.OutputPerMin - 1)
 	switch {
@@ -155,9 +151,8 @@ func (b *MonitorBudget) Report(m wire.MonitorID, now time.Time) wire.Budget {
 	if kind, until, denied := b.Denied(m, now); denied {
 		r.Denied, r.Until = kind, wire.Millis(until.UnixMilli())
 	}
-	if s := b.used[m]; s != nil {
-		r.Actions, r.Output = s.Actions.sum(), s.Output.sum()
-	}
+	s := b.at(m, now)
+	r.Actions, r.Output = s.Actions.sum(), s.Output.sum()
 	return r
 }
 
@@ -195,6 +190,15 @@ func (b *MonitorBudget) Restore(m wire.MonitorID, s BudgetState) {
 	b.used[m] = &BudgetState{Actions: s.Actions.mended(), Output: s.Output.mended()}
 }
 
+// at is what counts at a time. It changes nothing, so that who only looks, maybe
+// with another clock, does not make anything count shorter.
+func (b *MonitorBudget) at(m wire.MonitorID, now time.Time) BudgetState {
+	s := b.State(m)
+	s.Actions.forget(now)
+	s.Output.forget(now)
+	return s
+}
+
 func (b *MonitorBudget) state(m wire.MonitorID) *BudgetState {
 	s := b.used[m]
 	if s == nil {
@@ -208,9 +212,4 @@ func (b *MonitorBudget) state(m wire.MonitorID) *BudgetState {
 type BudgetState struct {
 	Actions Usage `json:"actions,omitempty"`
 	Output  Usage `json:"output,omitempty"`
-}
-
-func (s *BudgetState) forget(now time.Time) {
-	s.Actions.forget(now)
-	s.Output.forget(now)
 }

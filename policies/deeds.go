@@ -9,26 +9,26 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// maxDeeds is how many sentences an entry of a timeline has at most.
-const maxDeeds = 50
+// maxDeeds is after how many bytes of sentences the rest is only counted.
+const maxDeeds = 2000
 
 // maxTitle is how many characters of a title are told.
 const maxTitle = 120
 
 // AIEntry is what an agent did.
 func AIEntry(agent wire.AgentID, actions []wire.Action) TimelineEntry {
-	deeds := make([]string, 0, min(len(actions), maxDeeds)+1)
+	var b strings.Builder
 	for i, a := range actions {
-		if i == maxDeeds {
-			deeds = append(deeds, "And "+strconv.Itoa(len(actions)-i)+" more actions.")
+		if b.Len() > maxDeeds {
+			b.WriteString("And " + strconv.Itoa(len(actions)-i) + " more. ")
 			break
 		}
-		deeds = append(deeds, sentence(a))
+		b.WriteString(sentence(a) + " ")
 	}
-	if len(deeds) == 0 {
-		deeds = append(deeds, "No actions taken.")
+	if len(actions) == 0 {
+		b.WriteString("No actions taken.")
 	}
-	return TimelineEntry{Kind: EntryAI, Agent: agent, Text: strings.Join(deeds, " ")}
+	return TimelineEntry{Kind: EntryAI, Agent: agent, Text: strings.TrimRight(b.String(), " ")}
 }
 
 // sentence tells what an action did.

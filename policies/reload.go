@@ -131,9 +131,9 @@ func (c *ReloadCache) Record(now time.Time, t Trigger, actions []wire.Action, re
 	return entry.clone(), append(evicted, c.evict(entry.ID)...)
 }
 
-func (c *ReloadCache) same(print Fingerprint) *cached {
+func (c *ReloadCache) same(f Fingerprint) *cached {
 	for _, e := range c.entries {
-		if e.Print.Same(print) {
+		if e.Print.Same(f) {
 			return e
 		}
 	}
@@ -180,7 +180,7 @@ func ordinal(id string) int {
 
 // Options are the entries that fit a trigger, the best first.
 func (c *ReloadCache) Options(now time.Time, t Trigger) []ReloadOption {
-	print := t.Fingerprint()
+	asked := t.Fingerprint()
 	type match struct {
 		*cached
 		similarity float64
@@ -191,8 +191,8 @@ func (c *ReloadCache) Options(now time.Time, t Trigger) []ReloadOption {
 		if e.expired(now) || slices.ContainsFunc(e.Required, func(id wire.WindowID) bool { return !t.has(id) }) {
 			continue
 		}
-		if s := print.Similarity(e.Print); s >= ReloadThreshold {
-			found = append(found, match{e, s, print.Same(e.Print)})
+		if s := asked.Similarity(e.Print); s >= ReloadThreshold {
+			found = append(found, match{e, s, asked.Same(e.Print)})
 		}
 	}
 	slices.SortFunc(found, func(a, b match) int {

@@ -1,0 +1,272 @@
+package policies_test
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func win(id wire.WindowID) policies.Key { return policies.Key{Monitor: "monitor-0", Window: id} }
+
+func wins(ids ...wire.WindowID) []policies.Key {
+	var keys []policies.Key
+	for _, id := range ids {
+		keys = append(keys, win(id))
+	}
+	return keys
+}
+
+// connected makes groups of chains.
+func connected(chains ...[]policies.Key) *policies.WindowConnection {
+	c := policies.NewWindowConnection()
+	for _, chain := range chains {
+		for i := range chain[1:] {
+			c.Connect(chain[i], chain[i+1])
+		}
+	}
+	return c
+}
+
+func checkGroup(t *testing.T, c *policies.WindowConnection, key string, root wire.WindowID, members ...wire.WindowID) {
+	t.Helper()
+	for _, id := range members {
+		got, ok := c.Root(win(id))
+		if !ok || got != win(root) || c.AgentKey(win(id)) != key || !slices.Equal(c.Members(win(id)), wins(members...)) {
+			t.Errorf("%s: key %q, root %v, members %v", id, c.AgentKey(win(id)), got, c.Members(win(id)))
+		}
+	}
+}
+
+func TestAWindowOfItsOwnHasNoGroup(t *testing.T) {
+	t.Parallel()
+	c := policies.NewWindowConnection()
+	_, ok := c.Root(win("a"))
+	if c.Grouped(win("a")) || ok || c.Members(win("a")) != nil || c.AgentKey(win("a")) != "a" {
+		t.Error("a window that nobody connected has a group")
+	}
+	if got := c.Close(win("a")); got != (policies.CloseResult{Group: "a", Last: true}) {
+		t.Errorf("closing it: %+v", got)
+	}
+}
+
+func TestConnectMakesAGroupWithTheParentAsRoot(t *testing.T) {
+	t.Parallel()
+	c := connected(wins("p", "c"))
+	checkGroup(t, c, "p", "p", "c", "p")
+}
+
+func TestChainsAreOneGroup(t *testing.T) {
+	t.Parallel()
+	checkGroup(t, connected(wins("a", "b", "c")), "a", "a", "a", "b", "c")
+	checkGroup(t, connected(wins("a", "b", "c", "d")), "a", "a", "a", "b", "c", "d")
+}
+
+func TestClosingAnotherThanTheRootKeepsAgentAndRoot(t *testing.T) {
+	t.Parallel()
+	c := connected(wins("p", "c", "d"))
+	if got := c.Close(win("c")); got != (policies.CloseResult{Group: "p", Root: win("p")}) {
+		t.Errorf("got %+v", got)
+	}
+	checkGroup(t, c, "p", "p", "d", "p")
+}
+
+func TestClosingTheRootPromotesTheFirstByName(t *testing.T) {
+	t.Parallel()
+	c := connected(wins("m", "z", "b"))
+	for _, step := range []struct {
+		close wire.WindowID
+		want  policies.CloseResult
+	}{
+		{"m", policies.CloseResult{Group: "m", Root: win("b")}},
+		{"b", policies.CloseResult{Group: "m", Root: win("z")}},
+		{"z", policies.CloseResult{Group: "m", Last: true}},
+	} {
+		if got := c.Close(win(step.close)); got != step.want {
+			t.Errorf("close %s: %+v, want %+v", step.close, got, step.want)
+		}
+	}
+	if c.Grouped(win("z")) || len(c.Pairs()) != 0 {
+		t.Error("the group is still there")
+	}
+}
+
+func TestGroupsDoNotTouchEachOther(t *testing.T) {
+	t.Parallel()
+	c := connected(wins("a", "b"), wins("x", "y"))
+	c.Close(win("a"))
+	checkGroup(t, c, "x", "x", "x", "y")
+	if c.Connect(win("x"), win("b")) || c.AgentKey(win("b")) != "a" {
+		t.Error("a window went over to another group")
+	}
+	if !c.Connect(win("x"), win("y")) {
+		t.Error("connected again is not connected")
+	}
+}
+
+func TestTheSameIDOnAnotherMonitorIsAnotherWindow(t *testing.T) {
+	t.Parallel()
+	c := connected(wins("a", "b"))
+	elsewhere := policies.Key{Monitor: "monitor-1", Window: "b"}
+	if c.Grouped(elsewhere) || c.Connect(win("a"), elsewhere) || c.Connect(win("a"), win("a")) {
+		t.Error("a group reaches further than it may")
+	}
+	c.Connect(policies.Key{Monitor: "monitor-1", Window: "a"}, elsewhere)
+	c.RemoveMonitor("monitor-0")
+	if c.Grouped(win("a")) || !c.Grouped(elsewhere) {
+		t.Error("removing a monitor removes its groups and no others")
+	}
+}
+
+func TestMembersIsACopy(t *testing.T) {
+	t.Parallel()
+	c := connected(wins("a", "b"))
+	c.Members(win("a"))[0] = win("x")
+	checkGroup(t, c, "a", "a", "a", "b")
+}
+
+func TestClearForgetsAllGroups(t *testing.T) {
+	t.Parallel()
+	c := connected(wins("a", "b"), wins("x", "y"))
+	c.Clear()
+	if len(c.Pairs()) != 0 || c.Grouped(win("a")) {
+		t.Errorf("left: %v", c.Pairs())
+	}
+}
+
+func TestAWindowWithTheNameOfAGroupHasItsAgent(t *testing.T) {
+	t.Parallel()
+	c := connected(wins("a", "b"))
+	c.Close(win("a"))
+	// Without being told that a is open again, its close must not end the agent
+	// of b.
+	if got := c.Close(win("a")); got.Last || got.Group != "a" {
+		t.Errorf("closing a, which nobody opened: %+v", got)
+	}
+	c.Open(win("a"))
+	checkGroup(t, c, "a", "b", "a", "b")
+	if got := c.Close(win("b")); got.Last || got.Root != win("a") {
+		t.Errorf("closing b: %+v", got)
+	}
+	if got := c.Close(win("a")); !got.Last {
+		t.Errorf("closing a: %+v", got)
+	}
+}
+
+func TestRestoreMendsPairs(t *testing.T) {
+	t.Parallel()
+	c := policies.NewWindowConnection()
+	c.Restore([]policies.Pair{
+		{Key: win("c"), Group: "g"},
+		{Key: win("b"), Group: "g"},
+		{Key: win("b"), Group: "h", Root: true},
+	})
+	checkGroup(t, c, "g", "b", "b", "c")
+}
+
+// Windows are opened, by agents of windows or by others, and closed. Each has the
+// same agent all the time, and the agent ends exactly with its last window.
+func TestConnectionProperties(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := policies.NewWindowConnection()
+		agent := make(map[policies.Key]string) // of the open windows
+		keys := rapid.Custom(func(t *rapid.T) policies.Key {
+			return policies.Key{
+				Monitor: rapid.SampledFrom([]wire.MonitorID{"monitor-0", "monitor-1"}).Draw(t, "monitor"),
+				Window:  rapid.SampledFrom([]wire.WindowID{"a", "b", "c", "d", "e"}).Draw(t, "window"),
+			}
+		})
+		t.Repeat(map[string]func(*rapid.T){
+			"open": func(t *rapid.T) {
+				k := keys.Draw(t, "key")
+				if _, ok := agent[k]; !ok {
+					c.Open(k)
+					agent[k] = c.AgentKey(k)
+				}
+			},
+			"open by an agent": func(t *rapid.T) {
+				parent, child := keys.Draw(t, "parent"), keys.Draw(t, "child")
+				if _, ok := agent[child]; ok || agent[parent] == "" {
+					t.Skip("not possible")
+				}
+				if got := c.Connect(parent, child); got != (parent.Monitor == child.Monitor) {
+					t.Fatalf("connect %v to %v: %v", child, parent, got)
+				} else if !got {
+					c.Open(child)
+				}
+				agent[child] = c.AgentKey(child)
+			},
+			"close": func(t *rapid.T) {
+				k := keys.Draw(t, "key")
+				if _, ok := agent[k]; !ok {
+					t.Skip("not open")
+				}
+				mine := agent[k]
+				delete(agent, k)
+				others := 0
+				for other, key := range agent {
+					if other.Monitor == k.Monitor && key == mine {
+						others++
+					}
+				}
+				if got := c.Close(k); got.Group != mine || got.Last != (others == 0) {
+					t.Fatalf("close %v of %q with %d others: %+v", k, mine, others, got)
+				}
+			},
+			"restore": func(t *rapid.T) {
+				data, err := json.Marshal(c.Pairs())
+				if err != nil {
+					t.Fatal(err)
+				}
+				var pairs []policies.Pair
+				if err := json.Unmarshal(data, &pairs); err != nil {
+					t.Fatal(err)
+				}
+				fresh := policies.NewWindowConnection()
+				fresh.Restore(pairs)
+				if diff := cmp.Diff(c.Pairs(), fresh.Pairs()); diff != "" {
+					t.Fatal(diff)
+				}
+				c = fresh
+			},
+			"": func(t *rapid.T) {
+				for k, key := range agent {
+					if c.AgentKey(k) != key {
+						t.Fatalf("%v had the agent %q, now %q", k, key, c.AgentKey(k))
+					}
+					checkMembers(t, c, k, agent)
+				}
+				for _, p := range c.Pairs() {
+					if _, ok := agent[p.Key]; !ok {
+						t.Fatalf("%v is in a group and not open", p.Key)
+					}
+				}
+			},
+		})
+	})
+}
+
+// checkMembers wants a group to be exactly the windows with the same agent.
+func checkMembers(t *rapid.T, c *policies.WindowConnection, k policies.Key, agent map[policies.Key]string) {
+	members := c.Members(k)
+	root, ok := c.Root(k)
+	if ok != (members != nil) || ok && (!slices.Contains(members, root) || !slices.Contains(members, k)) {
+		t.Fatalf("%v has the root %v and members %v", k, root, members)
+	}
+	if !ok {
+		members = []policies.Key{k}
+	}
+	for other := range maps.Keys(agent) {
+		same := other.Monitor == k.Monitor && agent[other] == agent[k]
+		if same != slices.Contains(members, other) {
+			t.Fatalf("%v with agent %q, %v with %q, members %v", k, agent[k], other, agent[other], members)
+		}
+	}
+}
