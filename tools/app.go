@@ -1,0 +1,108 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func appTools() []tool {
+	return []tool{
+		{
+			name: "window:app_query", in: everyone, parallel: true, repeatable: true, use: with(queryApp),
+			about: `Ask the app in an iframe window for a part of its state. The state key "manifest" tells what it has and can do.`,
+		},
+		{
+			name: "window:app_command", in: everyone, use: with(commandApp),
+			about: "Have the app in an iframe window do something. Its manifest lists the commands.",
+		},
+	}
+}
+
+type queryInput struct {
+	WindowID wire.WindowID `json:"windowId"`
+	StateKey string        `json:"stateKey" wire:"min=1,max=500"`
+}
+
+type commandInput struct {
+	WindowID wire.WindowID   `json:"windowId"`
+	Command  string          `json:"command" wire:"min=1,max=500"`
+	Params   json.RawMessage `json:"params,omitempty" jsonschema:"What the command takes, see the manifest."`
+}
+
+// app asks the app in a window, once it is sure that there can be one.
+func (u *use) app(ctx context.Context, id wire.WindowID, r wire.AppRequest) (wire.AppResponse, error) {
+	var missing error
+	err := u.Desktop.View(ctx, func(s *desk.State) {
+		w, err := u.find(s, id)
+		if err == nil {
+			if kind, _ := u.shown(w.Content); kind != "iframe" {
+				err = fmt.Errorf("window %q shows %s and has no app", w.WindowID, kind)
+			}
+		}
+		missing = err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if missing != nil {
+		return nil, missing
+	}
+	return u.Desktop.App(ctx, u.Caller, u.raw(id), r)
+}
+
+func queryApp(ctx context.Context, u *use, in queryInput) providers.ToolResult {
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
+		var request wire.AppRequest = wire.AppQueryRequest{StateKey: in.StateKey}
+		if in.StateKey == "manifest" {
+			request = wire.AppManifestRequest{}
+		}
+		answer, err := u.app(ctx, in.WindowID, request)
+		if err != nil {
+			return providers.ToolResult{}, err
+		}
+		return u.appResult(answer)
+	})
+}
+
+func commandApp(ctx context.Context, u *use, in commandInput) providers.ToolResult {
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
+		answer, err := u.app(ctx, in.WindowID, wire.AppCommandRequest{Command: in.Command, Params: in.Params})
+		if err != nil {
+			return providers.ToolResult{}, err
+		}
+		return u.appResult(answer)
+	})
+}
+
+// appResult is what an app answered.
+func (u *use) appResult(answer wire.AppResponse) (providers.ToolResult, error) {
+	var data json.RawMessage
+	var wrong string
+	switch a := answer.(type) {
+	case wire.AppManifestResponse:
+		if wrong = a.Error; wrong == "" && a.Manifest == nil {
+			wrong = "it has no manifest"
+		}
+		if a.Manifest != nil {
+			data = u.forms.manifest.Append(nil, a.Manifest)
+		}
+	case wire.AppQueryResponse:
+		data, wrong = a.Data, a.Error
+	case wire.AppCommandResponse:
+		data, wrong = a.Result, a.Error
+	default:
+		wrong = "it answered something else"
+	}
+	if wrong != "" {
+		return providers.ToolResult{}, fmt.Errorf("the app says: %s", cut(wrong, 2000))
+	}
+	if len(data) == 0 {
+		return text("Done; the app returned nothing."), nil
+	}
+	return text(string(data)), nil
+}

@@ -1,0 +1,203 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func configTools() []tool {
+	return []tool{
+		{
+			name: "system:set_config", in: mainOnly, use: guarded(setConfig, askForHook),
+			about: "Add a hook (something that happens by itself at launch or when a tool is used), or change the user's settings. " +
+				"The user is asked before a hook is added.",
+		},
+		{
+			name: "system:get_config", in: mainOnly, parallel: true, repeatable: true, use: with(getConfig),
+			about: "Show the user's hooks, settings and remembered permissions.",
+		},
+		{
+			name: "system:remove_config", in: mainOnly, use: guarded(removeConfig, askToRemove),
+			about: "Remove a hook or forget a remembered permission. The user is asked before.",
+		},
+	}
+}
+
+// section is a part of the configuration.
+type section string
+
+const (
+	sectionHooks    section = "hooks"
+	sectionSettings section = "settings"
+)
+
+type setConfigInput struct {
+	Section             section     `json:"section"`
+	Event               hookEvent   `json:"event,omitempty" jsonschema:"Of a hook: when it runs."`
+	Filter              *hookFilter `json:"filter,omitempty" jsonschema:"Of a hook of tool_use: for which tools; all when absent."`
+	Action              *hookAction `json:"action,omitempty" jsonschema:"Of a hook: what it does. Hooks of tool_use can only do os_action."`
+	Label               string      `json:"label,omitempty" jsonschema:"Of a hook: what the user sees." wire:"max=200"`
+	Language            string      `json:"language,omitempty" jsonschema:"Of settings: a BCP 47 tag, such as en or ko." wire:"max=35"`
+	OnboardingCompleted *bool       `json:"onboardingCompleted,omitempty" jsonschema:"Of settings."`
+}
+
+func (in setConfigInput) hook() hook {
+	h := hook{Event: in.Event, Filter: in.Filter, Label: in.Label, Enabled: true}
+	if in.Action != nil {
+		h.Action = *in.Action
+	}
+	h.Label = cmp.Or(h.Label, string(h.Event)+" hook")
+	return h
+}
+
+// askForHook asks before something will happen by itself.
+func askForHook(u *use, in setConfigInput) (*question, error) {
+	if in.Section != sectionHooks {
+		return nil, nil //nolint:nilnil // no question, no error
+	}
+	h := in.hook()
+	if err := u.checkHook(h); err != nil {
+		return nil, err
+	}
+	when := "whenever a desktop starts"
+	if h.Event == hookToolUse {
+		when = "whenever an agent uses a tool"
+		if names, err := h.Filter.tools(); err == nil && len(names) > 0 {
+			when = fmt.Sprintf("whenever an agent uses %s", names)
+		}
+	}
+	return &question{
+		title: "Add a hook?", yes: "Add", topic: "config_hook", context: string(h.Event),
+		message: fmt.Sprintf("%q would run %s:\n%s", h.Label, when, cut(string(h.Action.Payload), 1000)),
+	}, nil
+}
+
+func setConfig(ctx context.Context, u *use, in setConfigInput) providers.ToolResult {
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
+		if in.Section == sectionSettings {
+			return u.setSettings(ctx, in)
+		}
+		h := in.hook()
+		h.CreatedAt = wire.Millis(time.Now().UnixMilli())
+		err := edit(ctx, u.Executor, hookCollection, u.User, func(all *hooks) error {
+			if len(all.Hooks) >= maxHooks {
+				return fmt.Errorf("there are %d hooks already, at most %d are allowed", len(all.Hooks), maxHooks)
+			}
+			all.IDCounter++
+			h.ID = "hook-" + strconv.Itoa(all.IDCounter)
+			all.Hooks = append(all.Hooks, h)
+			return nil
+		})
+		if err != nil {
+			return providers.ToolResult{}, err
+		}
+		return textf("Added %s.", h.ID), nil
+	})
+}
+
+// setSettings changes what is named and leaves the rest as it is, also what only
+// others know.
+func (u *use) setSettings(ctx context.Context, in setConfigInput) (providers.ToolResult, error) {
+	if in.Language == "" && in.OnboardingCompleted == nil {
+		return providers.ToolResult{}, errors.New("language or onboardingCompleted: one of them must be there")
+	}
+	err := edit(ctx, u.Executor, settingsCollection, u.User, func(s *map[string]json.RawMessage) error {
+		if *s == nil {
+			*s = map[string]json.RawMessage{"language": quoted("en"), "onboardingCompleted": json.RawMessage("true")}
+		}
+		if in.Language != "" {
+			(*s)["language"] = quoted(in.Language)
+		}
+		if in.OnboardingCompleted != nil {
+			(*s)["onboardingCompleted"] = json.RawMessage(strconv.FormatBool(*in.OnboardingCompleted))
+		}
+		return nil
+	})
+	if err != nil {
+		return providers.ToolResult{}, err
+	}
+	return text("Changed the settings."), nil
+}
+
+type getConfigInput struct {
+	Section section `json:"section,omitempty" jsonschema:"Only this part."`
+}
+
+func getConfig(ctx context.Context, u *use, in getConfigInput) providers.ToolResult {
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
+		out := struct {
+			Hooks       []hook                     `json:"hooks,omitzero"`
+			Settings    map[string]json.RawMessage `json:"settings,omitempty"`
+			Permissions permissions                `json:"permissions,omitempty"`
+		}{}
+		var errs [3]error
+		if in.Section != sectionSettings {
+			var h hooks
+			h, _, errs[0] = load[hooks](ctx, u.Executor, hookCollection, u.User)
+			out.Hooks = append([]hook{}, h.Hooks...)
+			out.Permissions, _, errs[1] = load[permissions](ctx, u.Executor, permissionCollection, u.User)
+		}
+		if in.Section != sectionHooks {
+			out.Settings, _, errs[2] = load[map[string]json.RawMessage](ctx, u.Executor, settingsCollection, u.User)
+		}
+		if err := errors.Join(errs[:]...); err != nil {
+			return providers.ToolResult{}, err
+		}
+		return asJSON(out), nil
+	})
+}
+
+type removeConfigInput struct {
+	HookID     string `json:"hookId,omitempty" jsonschema:"The hook to remove, such as hook-1." wire:"max=100"`
+	Permission string `json:"permission,omitempty" jsonschema:"The permission to forget, such as config_hook:launch." wire:"max=200"`
+}
+
+func askToRemove(_ *use, in removeConfigInput) (*question, error) {
+	switch {
+	case (in.HookID == "") == (in.Permission == ""):
+		return nil, errors.New("hookId or permission: one of them must be there")
+	case in.HookID != "":
+		return &question{title: "Remove a hook?", message: fmt.Sprintf("%s will not run any more.", in.HookID), yes: "Remove"}, nil
+	}
+	return &question{
+		title: "Forget a decision?", yes: "Forget",
+		message: fmt.Sprintf("You will be asked again about %s.", in.Permission),
+	}, nil
+}
+
+func removeConfig(ctx context.Context, u *use, in removeConfigInput) providers.ToolResult {
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
+		var err error
+		if in.HookID != "" {
+			err = edit(ctx, u.Executor, hookCollection, u.User, func(all *hooks) error {
+				before := len(all.Hooks)
+				all.Hooks = slices.DeleteFunc(all.Hooks, func(h hook) bool { return h.ID == in.HookID })
+				if len(all.Hooks) == before {
+					return fmt.Errorf("there is no hook %q", in.HookID)
+				}
+				return nil
+			})
+		} else {
+			err = edit(ctx, u.Executor, permissionCollection, u.User, func(p *permissions) error {
+				if _, ok := (*p)[in.Permission]; !ok {
+					return fmt.Errorf("nothing is remembered for %q", in.Permission)
+				}
+				delete(*p, in.Permission)
+				return nil
+			})
+		}
+		if err != nil {
+			return providers.ToolResult{}, err
+		}
+		return textf("Removed %s.", cmp.Or(in.HookID, in.Permission)), nil
+	})
+}

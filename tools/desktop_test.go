@@ -1,0 +1,307 @@
+package tools_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/files"
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// desktop is a session without a store and without agents: a real desktop, with
+// answers that a test gives.
+type desktop struct {
+	t *testing.T
+
+	mu    sync.Mutex
+	state *desk.State
+	seq   uint64
+	// acted, begun and ended are what the session was told.
+	acted, begun, ended []told
+	actions             []wire.Action
+	submitted           []wire.Message
+	confirms            []wire.DialogConfirm
+	prompts             []wire.Prompt
+	tasks               []tools.Task
+	requests            []wire.AppRequest
+	shown               []wire.Action
+	waits               []time.Duration
+
+	// What the session answers. Nil functions are a mistake of the test.
+	lost    error
+	confirm func(wire.DialogConfirm) (tools.Verdict, error)
+	ask     func(wire.Prompt) (wire.UserPromptResponse, error)
+	show    func(wire.Action) (wire.RenderingFeedback, bool, error)
+	app     func(wire.AppRequest) (wire.AppResponse, error)
+	task    func(context.Context, tools.Task) (tools.TaskResult, error)
+	options []policies.ReloadOption
+	reload  func(id string) providers.ToolResult
+}
+
+// told is what the session heard of a call.
+type told struct {
+	call   tools.Call
+	result providers.ToolResult
+}
+
+func newDesktop(t *testing.T, session wire.SessionID) *desktop {
+	t.Helper()
+	d := &desktop{t: t, state: desk.New(session)}
+	d.apply(wire.MonitorStatus{MonitorID: "monitor-1", State: wire.MonitorIdle})
+	return d
+}
+
+// apply folds an event in.
+func (d *desktop) apply(p wire.ServerPayload) {
+	d.seq++
+	d.state.Apply(wire.Event{Session: d.state.Session(), At: wire.Position{Epoch: 1, Seq: d.seq}, Time: time.UnixMilli(int64(d.seq)), Data: p})
+}
+
+// act does what the rules of the desktop allow.
+func (d *desktop) act(c tools.Caller, actions []wire.Action) *desk.Refusal {
+	if len(actions) == 0 {
+		return nil
+	}
+	if r := d.state.CheckAll(c.Monitor, actions); r != nil {
+		return r
+	}
+	d.actions = append(d.actions, actions...)
+	d.apply(wire.Actions{Actions: actions, AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn})
+	return nil
+}
+
+func (d *desktop) View(ctx context.Context, look func(*desk.State)) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.lost != nil {
+		return d.lost
+	}
+	look(d.state)
+	return ctx.Err()
+}
+
+func (d *desktop) Act(ctx context.Context, c tools.Caller, call tools.Call, plan func(*desk.State) tools.Plan) (providers.ToolResult, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := errors.Join(d.lost, ctx.Err()); err != nil {
+		return providers.ToolResult{}, err
+	}
+	p := plan(d.state)
+	if !p.Result.IsError {
+		if r := d.act(c, p.Actions); r != nil {
+			p.Result = providers.ToolResult{Text: r.Reason, IsError: true}
+		}
+	}
+	d.acted = append(d.acted, told{call, p.Result})
+	return p.Result, nil
+}
+
+func (d *desktop) Begin(ctx context.Context, _ tools.Caller, call tools.Call) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := errors.Join(d.lost, ctx.Err()); err != nil {
+		return err
+	}
+	d.begun = append(d.begun, told{call: call})
+	return nil
+}
+
+func (d *desktop) End(ctx context.Context, _ tools.Caller, call tools.Call, r providers.ToolResult) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ended = append(d.ended, told{call, r})
+	return ctx.Err()
+}
+
+func (d *desktop) Confirm(_ context.Context, _ tools.Caller, q wire.DialogConfirm, wait time.Duration) (tools.Verdict, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.confirms, d.waits = append(d.confirms, q), append(d.waits, wait)
+	return d.confirm(q)
+}
+
+func (d *desktop) Ask(_ context.Context, _ tools.Caller, p wire.Prompt, wait time.Duration) (wire.UserPromptResponse, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.prompts, d.waits = append(d.prompts, p), append(d.waits, wait)
+	return d.ask(p)
+}
+
+func (d *desktop) Show(_ context.Context, c tools.Caller, action func(wire.RequestID) wire.Action, wait time.Duration) (wire.RenderingFeedback, bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a := action("req-1")
+	if r := d.act(c, []wire.Action{a}); r != nil {
+		return wire.RenderingFeedback{}, false, r
+	}
+	d.shown, d.waits = append(d.shown, a), append(d.waits, wait)
+	return d.show(a)
+}
+
+func (d *desktop) App(_ context.Context, _ tools.Caller, _ wire.WindowID, r wire.AppRequest) (wire.AppResponse, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.requests = append(d.requests, r)
+	return d.app(r)
+}
+
+func (d *desktop) Delegate(ctx context.Context, _ tools.Caller, t tools.Task) (tools.TaskResult, error) {
+	d.mu.Lock()
+	d.tasks = append(d.tasks, t)
+	d.mu.Unlock()
+	return d.task(ctx, t)
+}
+
+func (d *desktop) ReloadOptions(context.Context, tools.Caller) ([]policies.ReloadOption, error) {
+	return d.options, d.lost
+}
+
+func (d *desktop) Reload(_ context.Context, _ tools.Caller, call tools.Call, id string) (providers.ToolResult, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.reload(id)
+	d.acted = append(d.acted, told{call, r})
+	return r, d.lost
+}
+
+func (d *desktop) Submit(_ context.Context, user string, m wire.Message) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if user != "ann" {
+		d.t.Errorf("something was submitted for %q", user)
+	}
+	d.submitted = append(d.submitted, m)
+	return d.lost
+}
+
+// bench is everything a test of tools needs.
+type bench struct {
+	t     *testing.T
+	exec  *tools.Executor
+	desk  *desktop
+	store *filestore.Store
+	shelf *files.Shelf
+	log   *lockedBuffer
+	// calls numbers the calls.
+	calls int
+}
+
+// lockedBuffer is a log that several may write.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func setUp(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{t: t, desk: newDesktop(t, "ses-1"), log: &lockedBuffer{}}
+	logger := slog.New(slog.NewTextHandler(b.log, nil))
+	var err error
+	if b.store, err = filestore.Open(t.TempDir(), filestore.Config{Logger: logger}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if b.shelf, err = files.Open(t.TempDir(), files.Config{FileBytes: 8 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := b.shelf.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	b.exec = tools.New(tools.Config{Files: b.shelf, Documents: b.store, Version: "1.2.3", Logger: logger})
+	return b
+}
+
+// caller is the main agent of monitor-0.
+func (b *bench) caller() tools.Caller {
+	return tools.Caller{
+		Session: "ses-1", User: "ann", Monitor: "monitor-0", Agent: "main-monitor-0-m1", Turn: "m1",
+		Kind: wire.AgentMain, Profile: tools.ProfileMain, Provider: "demo", Desktop: b.desk,
+	}
+}
+
+// worker is a task agent of monitor-0.
+func (b *bench) worker() tools.Caller {
+	c := b.caller()
+	c.Agent, c.Kind, c.Profile = "task-m1-1", wire.AgentTask, tools.ProfileDefault
+	return c
+}
+
+// callAs uses a tool with an input that is written as JSON.
+func (b *bench) callAs(c tools.Caller, tool, input string) providers.ToolResult {
+	b.t.Helper()
+	b.calls++
+	return b.exec.Call(b.t.Context(), c, providers.ToolCall{ID: "call-" + string(rune('0'+b.calls)), Name: tool, Input: json.RawMessage(input)})
+}
+
+func (b *bench) call(tool, input string) providers.ToolResult {
+	b.t.Helper()
+	return b.callAs(b.caller(), tool, input)
+}
+
+// must wants a call to succeed and returns its text.
+func (b *bench) must(tool, input string) string {
+	b.t.Helper()
+	r := b.call(tool, input)
+	if r.IsError {
+		b.t.Fatalf("%s %s: %s", tool, input, r.Text)
+	}
+	return r.Text
+}
+
+// mustAs is must for somebody else.
+func (b *bench) mustAs(c tools.Caller, tool, input string) string {
+	b.t.Helper()
+	r := b.callAs(c, tool, input)
+	if r.IsError {
+		b.t.Fatalf("%s %s: %s", tool, input, r.Text)
+	}
+	return r.Text
+}
+
+// window is a window of monitor-0 that must be there.
+func (b *bench) window(id wire.WindowID) wire.WindowState {
+	b.t.Helper()
+	w, ok := b.desk.state.Window("monitor-0", id)
+	if !ok {
+		b.t.Fatalf("there is no window %q", id)
+	}
+	return w
+}
+
+// quote is a text as JSON.
+func quote(s string) []byte {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

@@ -1,0 +1,241 @@
+package tools
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/files"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Files is where the files of sessions are; [files.Shelf] is one.
+type Files interface {
+	Save(ctx context.Context, session wire.SessionID, name string, from io.Reader, size int64) (files.Entry, error)
+	Open(session wire.SessionID, name string) (*os.File, files.Entry, error)
+	List(session wire.SessionID, folder string) ([]files.Entry, error)
+	Remove(session wire.SessionID, name string) error
+}
+
+// Documents is where memory, hooks, permissions and settings of users are. It is
+// a part of a store.
+type Documents interface {
+	Get(ctx context.Context, collection, name string) (store.Document, error)
+	Put(ctx context.Context, d store.Document) (version uint64, err error)
+}
+
+// Config is what an [Executor] works with.
+type Config struct {
+	Files     Files
+	Documents Documents
+	// Version is that of the hub.
+	Version string
+	Logger  *slog.Logger
+}
+
+// Executor runs tools. Make it with [New].
+type Executor struct {
+	cfg   Config
+	tools *registry
+	forms forms
+}
+
+// forms are the formats of what is shown and kept, made once.
+type forms struct {
+	content  wire.Format[wire.Content]
+	layout   wire.Format[wire.Layout]
+	table    wire.Format[wire.Table]
+	action   wire.Format[wire.Action]
+	actions  wire.Format[[]wire.Action]
+	manifest wire.Format[wire.AppManifest]
+}
+
+// New makes an executor.
+func New(cfg Config) *Executor {
+	return &Executor{cfg: cfg, tools: newRegistry(), forms: forms{
+		content:  wire.FormatOf[wire.Content](),
+		layout:   wire.FormatOf[wire.Layout](),
+		table:    wire.FormatOf[wire.Table](),
+		action:   wire.FormatOf[wire.Action](),
+		actions:  wire.FormatOf[[]wire.Action](),
+		manifest: wire.FormatOf[wire.AppManifest](),
+	}}
+}
+
+// Tools are those of a profile. A profile that nobody knows has none.
+func (e *Executor) Tools(profile string) []providers.Tool {
+	var out []providers.Tool
+	for _, t := range e.tools.all {
+		if slices.Contains(t.in, profile) {
+			out = append(out, providers.Tool{
+				Name: modelName(t.name), Description: t.about, Schema: t.use.schema, Parallel: t.parallel,
+			})
+		}
+	}
+	return out
+}
+
+// use is one use of a tool.
+type use struct {
+	*Executor
+	Caller
+	call Call
+}
+
+// Call uses a tool. Whatever goes wrong is a result that says so.
+func (e *Executor) Call(ctx context.Context, c Caller, call providers.ToolCall) (r providers.ToolResult) {
+	defer func() {
+		if v := recover(); v != nil {
+			r = e.panicked(call.Name, v)
+		}
+		r = bounded(r)
+	}()
+	if call.ID == "" {
+		call.ID = rand.Text()
+	}
+	u := &use{Executor: e, Caller: c, call: Call{ToolCall: call, Tool: cut(call.Name, 100), Repeatable: true}}
+	t := e.tools.byName[call.Name]
+	if t == nil {
+		return u.refuse(ctx, "There is no tool %q. The tools are: %s.", cut(call.Name, 100), e.toolNames(c.Profile))
+	}
+	u.call.Tool = t.name
+	if !slices.Contains(t.in, c.Profile) {
+		return u.refuse(ctx, "The profile %q does not have %s. The tools are: %s.", c.Profile, modelName(t.name), e.toolNames(c.Profile))
+	}
+	in, err := t.use.read(call.Input)
+	if err != nil {
+		return u.refuse(ctx, "The input of %s is wrong: %v. %s", modelName(t.name), err, t.use.takes)
+	}
+	if t.use.ask != nil {
+		q, err := t.use.ask(u, in)
+		if err == nil && q != nil {
+			err = u.permitted(ctx, *q)
+		}
+		if err != nil {
+			return u.refuse(ctx, "%s", sentence(err.Error()))
+		}
+	}
+	u.call.Repeatable = t.repeatable
+	e.fire(ctx, u)
+	return t.use.do(ctx, u, in)
+}
+
+func (e *Executor) toolNames(profile string) string {
+	names := e.tools.names(profile)
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// panicked makes a result of a mistake of ours.
+func (e *Executor) panicked(tool string, v any) providers.ToolResult {
+	e.cfg.Logger.Error("tool panicked", "tool", cut(tool, 100), "panic", v, "stack", string(debug.Stack()))
+	return failf("The tool %s broke: %v.", cut(tool, 100), v)
+}
+
+// refuse tells the session of a call that is not made.
+func (u *use) refuse(ctx context.Context, format string, args ...any) providers.ToolResult {
+	r := failf(format, args...)
+	return u.act(ctx, func(*desk.State) Plan { return Plan{Result: r} })
+}
+
+// act does what a plan says. The plan runs in the session, which must not suffer
+// from its mistakes.
+func (u *use) act(ctx context.Context, plan func(*desk.State) Plan) providers.ToolResult {
+	r, err := u.Desktop.Act(ctx, u.Caller, u.call, func(s *desk.State) (p Plan) {
+		defer func() {
+			if v := recover(); v != nil {
+				p = Plan{Result: u.panicked(u.call.Tool, v)}
+			}
+			p.Result = bounded(p.Result)
+		}()
+		return plan(s)
+	})
+	if err != nil {
+		return unreachable(err)
+	}
+	return r
+}
+
+// endWithin is how long the session may take to hear what came of a tool whose
+// turn is over already.
+const endWithin = 10 * time.Second
+
+// run does what is more than a change of the desktop.
+func (u *use) run(ctx context.Context, do func(context.Context) (providers.ToolResult, error)) providers.ToolResult {
+	if err := u.Desktop.Begin(ctx, u.Caller, u.call); err != nil {
+		return unreachable(err)
+	}
+	r := bounded(u.attempt(ctx, do))
+	// What was done was done, even if nobody waits for it any more.
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+	defer cancel()
+	if err := u.Desktop.End(end, u.Caller, u.call, r); err != nil {
+		u.cfg.Logger.Warn("the session did not hear what came of a tool", "session", u.Session, "tool", u.call.Tool, "error", err)
+	}
+	return r
+}
+
+func (u *use) attempt(ctx context.Context, do func(context.Context) (providers.ToolResult, error)) (r providers.ToolResult) {
+	defer func() {
+		if v := recover(); v != nil {
+			r = u.panicked(u.call.Tool, v)
+		}
+	}()
+	r, err := do(ctx)
+	switch {
+	case err == nil:
+		return r
+	case ctx.Err() != nil:
+		return failf("Interrupted: %v.", context.Cause(ctx))
+	default:
+		return fail(sentence(err.Error()))
+	}
+}
+
+func unreachable(err error) providers.ToolResult {
+	return failf("The desktop did not take it: %v.", err)
+}
+
+// sentence makes an error something to read. One that begins with the name of a
+// field leaves it as it is.
+func sentence(s string) string {
+	word, _, _ := strings.Cut(s, " ")
+	if s != "" && s[0] >= 'a' && s[0] <= 'z' && !strings.HasSuffix(word, ":") {
+		s = strings.ToUpper(s[:1]) + s[1:]
+	}
+	return strings.TrimSuffix(s, ".") + "."
+}
+
+// id names something that belongs to this call: the same again when the call is
+// made again by whoever owns the session next.
+func (u *use) id(kind string) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s", u.Session, u.Agent, u.Turn, u.call.ID))
+	return kind + "-" + hex.EncodeToString(sum[:10])
+}
+
+// meta marks an action as the caller's.
+func (u *use) meta() wire.ActionMeta { return wire.ActionMeta{AgentID: u.Agent} }
+
+// quoted is a text as JSON.
+func quoted(s string) json.RawMessage {
+	b, err := json.Marshal(s)
+	if err != nil {
+		return json.RawMessage(`""`) // a string always can
+	}
+	return b
+}

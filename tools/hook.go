@@ -1,0 +1,212 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Hooks are what a user wants to happen by itself: when a desktop begins, or when
+// an agent uses a tool.
+
+type (
+	hookEvent      string
+	hookActionType string
+)
+
+// When hooks run, and what they do.
+const (
+	hookLaunch  hookEvent = "launch"
+	hookToolUse hookEvent = "tool_use"
+
+	hookInteraction hookActionType = "interaction"
+	hookOSAction    hookActionType = "os_action"
+)
+
+// The bounds of hooks.
+const (
+	maxHooks       = 50
+	maxHookPayload = 16 << 10
+	maxHookActions = 20
+)
+
+// firstMonitor is where hooks act when nobody says where.
+const firstMonitor wire.MonitorID = "monitor-0"
+
+type hook struct {
+	ID        string      `json:"id"`
+	Event     hookEvent   `json:"event"`
+	Filter    *hookFilter `json:"filter,omitempty"`
+	Action    hookAction  `json:"action"`
+	Label     string      `json:"label"`
+	Enabled   bool        `json:"enabled"`
+	CreatedAt wire.Millis `json:"createdAt"`
+}
+
+type hookFilter struct {
+	ToolName json.RawMessage `json:"toolName,omitempty" jsonschema:"A tool or a list of tools, such as window:create."`
+}
+
+type hookAction struct {
+	Type    hookActionType  `json:"type"`
+	Payload json.RawMessage `json:"payload" jsonschema:"For interaction the message to send; for os_action a desktop action or a list of them."`
+}
+
+// hooks is the document of one user.
+type hooks struct {
+	Hooks     []hook `json:"hooks"`
+	IDCounter int    `json:"idCounter"`
+}
+
+// tools are those a hook is for; none means all.
+func (f *hookFilter) tools() ([]string, error) {
+	if f == nil || len(f.ToolName) == 0 || string(f.ToolName) == "null" {
+		return nil, nil
+	}
+	var one string
+	if json.Unmarshal(f.ToolName, &one) == nil {
+		return []string{one}, nil
+	}
+	var some []string
+	if err := json.Unmarshal(f.ToolName, &some); err != nil {
+		return nil, errors.New("filter.toolName: it is a name or a list of names")
+	}
+	return some, nil
+}
+
+// actions are what a hook does to the desktop.
+func (e *Executor) hookActions(a hookAction) ([]wire.Action, error) {
+	payload := strings.TrimSpace(string(a.Payload))
+	if strings.HasPrefix(payload, "[") {
+		some, err := e.forms.actions.Decode([]byte(payload))
+		if err == nil && len(some) == 0 {
+			err = errors.New("there must be at least one action")
+		}
+		return some, err
+	}
+	one, err := e.forms.action.Decode([]byte(payload))
+	if err != nil {
+		return nil, err
+	}
+	return []wire.Action{one}, nil
+}
+
+// checkHook says what is wrong with a hook.
+func (e *Executor) checkHook(h hook) error {
+	names, err := h.Filter.tools()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if e.tools.byName[name] == nil {
+			return fmt.Errorf("filter.toolName: there is no tool %q", cut(name, 100))
+		}
+	}
+	switch {
+	case h.Event == "":
+		return errors.New("event: a hook needs one")
+	case h.Action.Type == "":
+		return errors.New("action: a hook needs one")
+	case len(names) > 0 && h.Event != hookToolUse:
+		return errors.New("filter: only hooks of tool_use have one")
+	case h.Event == hookToolUse && h.Action.Type != hookOSAction:
+		return errors.New("action.type: hooks of tool_use can only do os_action")
+	case len(h.Action.Payload) > maxHookPayload:
+		return fmt.Errorf("action.payload: it has %d bytes, at most %d are allowed", len(h.Action.Payload), maxHookPayload)
+	}
+	if h.Action.Type == hookInteraction {
+		var message string
+		if json.Unmarshal(h.Action.Payload, &message) != nil || strings.TrimSpace(message) == "" {
+			return errors.New("action.payload: an interaction is a message, a string that is not empty")
+		}
+		return nil
+	}
+	actions, err := e.hookActions(h.Action)
+	if err != nil {
+		return fmt.Errorf("action.payload: %w", fieldError(err))
+	}
+	if len(actions) > maxHookActions {
+		return fmt.Errorf("action.payload: %d actions, at most %d are allowed", len(actions), maxHookActions)
+	}
+	return nil
+}
+
+// matches reports whether a hook is for a tool.
+func (e *Executor) matches(h hook, tool string) bool {
+	names, err := h.Filter.tools()
+	if err != nil {
+		return false
+	}
+	return len(names) == 0 || slices.ContainsFunc(names, func(n string) bool {
+		t := e.tools.byName[n]
+		return t != nil && t.name == tool
+	})
+}
+
+// hooksOf are the hooks of a user for an event.
+func (e *Executor) hooksOf(ctx context.Context, user string, event hookEvent) []hook {
+	if user == "" {
+		return nil
+	}
+	all, _, err := load[hooks](ctx, e, hookCollection, user)
+	if err != nil {
+		if ctx.Err() == nil {
+			e.cfg.Logger.Warn("hooks could not be read", "user", user, "error", err)
+		}
+		return nil
+	}
+	return slices.DeleteFunc(all.Hooks, func(h hook) bool { return !h.Enabled || h.Event != event })
+}
+
+// fire runs the hooks that wait for a tool. They never keep it from running.
+func (e *Executor) fire(ctx context.Context, u *use) {
+	for _, h := range e.hooksOf(ctx, u.User, hookToolUse) {
+		if e.matches(h, u.call.Tool) {
+			// The same call fires once, even if it is made again.
+			e.launch(ctx, u.Caller, h, wire.MessageID(u.id(h.ID)))
+		}
+	}
+}
+
+// Launch does what the user wants to happen when a desktop begins.
+func (e *Executor) Launch(ctx context.Context, c Caller) {
+	defer func() {
+		if v := recover(); v != nil {
+			e.panicked("launch", v)
+		}
+	}()
+	for _, h := range e.hooksOf(ctx, c.User, hookLaunch) {
+		e.launch(ctx, c, h, wire.MessageID(h.ID+"-"+rand.Text()))
+	}
+}
+
+// launch runs one hook.
+func (e *Executor) launch(ctx context.Context, c Caller, h hook, id wire.MessageID) {
+	m := wire.Message{Session: c.Session, ID: id}
+	monitor := cmp.Or(c.Monitor, firstMonitor)
+	err := id.Validate()
+	switch {
+	case err != nil:
+	case h.Action.Type == hookInteraction:
+		var content string
+		err = json.Unmarshal(h.Action.Payload, &content)
+		m.Data = wire.UserMessage{MessageID: id, Content: content, MonitorID: monitor}
+	default:
+		var actions []wire.Action
+		actions, err = e.hookActions(h.Action)
+		m.Data = wire.Emit{MessageID: id, Actions: actions, MonitorID: monitor}
+	}
+	if err == nil {
+		err = c.Desktop.Submit(ctx, c.User, m)
+	}
+	if err != nil {
+		e.cfg.Logger.Warn("a hook did not run", "session", c.Session, "hook", h.ID, "error", err)
+	}
+}

@@ -1,0 +1,130 @@
+package tools
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// The profiles: which tools an agent has. Main is the agent of a monitor, which
+// hands longer work on; the others are for those who do it, for window agents and
+// for ephemeral ones.
+const (
+	ProfileMain    = "main"
+	ProfileDefault = "default"
+	ProfileWeb     = "web"
+	ProfileCode    = "code"
+	ProfileApp     = "app"
+)
+
+// Profiles are those a task agent can have.
+func Profiles() []string {
+	return []string{ProfileDefault, ProfileWeb, ProfileCode, ProfileApp}
+}
+
+// Who has a tool.
+var (
+	workers  = Profiles()
+	mainOnly = []string{ProfileMain}
+	everyone = append([]string{ProfileMain}, workers...)
+)
+
+// tool is a row of the table of tools.
+type tool struct {
+	// name is namespace:tool.
+	name  string
+	about string
+	// in are the profiles that have it.
+	in []string
+	// parallel tools may run beside others of the same turn, repeatable ones
+	// may run again when nobody knows whether they did.
+	parallel, repeatable bool
+	use                  handler
+}
+
+// handler is what a tool does, for one type of input.
+type handler struct {
+	schema   json.RawMessage
+	resolved *jsonschema.Resolved
+	takes    string
+	decode   func([]byte) (any, error)
+	do       func(context.Context, *use, any) providers.ToolResult
+	// ask, if there is one, says what the user is asked before, if anything.
+	// An error means that the call is wrong anyway.
+	ask func(*use, any) (*question, error)
+}
+
+// with makes a handler of a function. The schema is that of its input.
+func with[T any](do func(context.Context, *use, T) providers.ToolResult) handler {
+	format := wire.FormatOf[T]()
+	schema := schemaOf[T]()
+	return handler{
+		schema: schema.text, resolved: schema.resolved, takes: schema.takes,
+		decode: func(data []byte) (any, error) { return format.Decode(data) },
+		do: func(ctx context.Context, u *use, in any) providers.ToolResult {
+			return do(ctx, u, in.(T)) //nolint:forcetypeassert // it is what decode made
+		},
+	}
+}
+
+// guarded is [with] for what the user is asked about first.
+func guarded[T any](do func(context.Context, *use, T) providers.ToolResult, ask func(*use, T) (*question, error)) handler {
+	h := with(do)
+	h.ask = func(u *use, in any) (*question, error) {
+		return ask(u, in.(T)) //nolint:forcetypeassert // it is what decode made
+	}
+	return h
+}
+
+// none is the input of tools that need none.
+type none struct{}
+
+// table are all tools, in the order in which models see them.
+func table() []tool {
+	return slices.Concat(
+		windowTools(), noticeTools(), appTools(), storageTools(), userTools(), systemTools(),
+		memoryTools(), configTools(), reloadTools(), taskTools(),
+	)
+}
+
+// modelName is how models call a tool: their APIs take no colons.
+func modelName(name string) string { return strings.Replace(name, ":", "_", 1) }
+
+// registry finds tools.
+type registry struct {
+	all []tool
+	// byName has every tool by both its names.
+	byName map[string]*tool
+}
+
+func newRegistry() *registry {
+	r := &registry{all: table(), byName: map[string]*tool{}}
+	for i := range r.all {
+		t := &r.all[i]
+		for _, name := range []string{t.name, modelName(t.name)} {
+			if r.byName[name] != nil {
+				panic(fmt.Sprintf("tools: two tools are called %s", name))
+			}
+			r.byName[name] = t
+		}
+	}
+	return r
+}
+
+// names are the tools of a profile as models call them.
+func (r *registry) names(profile string) []string {
+	var out []string
+	for i := range r.all {
+		if t := &r.all[i]; slices.Contains(t.in, profile) {
+			out = append(out, modelName(t.name))
+		}
+	}
+	return out
+}

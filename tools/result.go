@@ -1,0 +1,63 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+// maxResult is the most characters of a result. Models read everything again
+// with every step they make.
+const maxResult = 50_000
+
+// maxImage bounds a picture in a result.
+const maxImage = 5 << 20
+
+func text(s string) providers.ToolResult { return providers.ToolResult{Text: s} }
+
+func textf(format string, args ...any) providers.ToolResult {
+	return text(fmt.Sprintf(format, args...))
+}
+
+func fail(s string) providers.ToolResult { return providers.ToolResult{Text: s, IsError: true} }
+
+func failf(format string, args ...any) providers.ToolResult {
+	return fail(fmt.Sprintf(format, args...))
+}
+
+// asJSON shows a value of ours.
+func asJSON(v any) providers.ToolResult {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // nobody reads it as HTML
+	if err := enc.Encode(v); err != nil {
+		return failf("The result cannot be written: %v.", err)
+	}
+	return text(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// bounded is a result that is not too long and is text.
+func bounded(r providers.ToolResult) providers.ToolResult {
+	r.Text = strings.ToValidUTF8(r.Text, "\uFFFD")
+	if len(r.Text) <= maxResult {
+		return r
+	}
+	if n := utf8.RuneCountInString(r.Text); n > maxResult {
+		r.Text = cut(r.Text, maxResult) + fmt.Sprintf("\n[cut: this is %d of %d characters]", maxResult, n)
+	}
+	return r
+}
+
+// cut is the beginning of a text.
+func cut(s string, runes int) string {
+	for i := range s {
+		if runes == 0 {
+			return s[:i]
+		}
+		runes--
+	}
+	return s
+}

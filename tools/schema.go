@@ -1,0 +1,225 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// maxInput is the most bytes that a tool takes. A window's content is the largest
+// thing there is.
+const maxInput = 4 << 20
+
+// inputSchema is the JSON Schema of a tool's input.
+type inputSchema struct {
+	text     json.RawMessage
+	resolved *jsonschema.Resolved
+	// takes names the fields, for who got them wrong.
+	takes string
+}
+
+// schemaOf makes the schema of an input type. It panics when there is none: the
+// types are written by us.
+func schemaOf[T any]() inputSchema {
+	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: typeSchemas()})
+	if err != nil {
+		panic(fmt.Sprintf("tools: schema of %v: %v", reflect.TypeFor[T](), err))
+	}
+	withoutNull(s)
+	resolved, err := s.Resolve(nil)
+	if err != nil {
+		panic(fmt.Sprintf("tools: resolve the schema of %v: %v", reflect.TypeFor[T](), err))
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(fmt.Sprintf("tools: write the schema of %v: %v", reflect.TypeFor[T](), err))
+	}
+	return inputSchema{text: text, resolved: resolved, takes: fieldsOf(s)}
+}
+
+// fieldsOf says which fields an object has.
+func fieldsOf(s *jsonschema.Schema) string {
+	if len(s.PropertyOrder) == 0 {
+		return "It takes no fields."
+	}
+	fields := slices.Clone(s.PropertyOrder)
+	for i, f := range fields {
+		if slices.Contains(s.Required, f) {
+			fields[i] += " (required)"
+		}
+	}
+	return "It takes " + strings.Join(fields, ", ") + "."
+}
+
+// withoutNull takes away that a value may be null, which only confuses models;
+// null is taken for absent anyway.
+func withoutNull(s *jsonschema.Schema) {
+	if s == nil {
+		return
+	}
+	if i := slices.Index(s.Types, "null"); i >= 0 {
+		s.Types = slices.Delete(s.Types, i, i+1)
+		if len(s.Types) == 1 {
+			s.Type, s.Types = s.Types[0], nil
+		}
+	}
+	withoutNull(s.Items)
+	for _, p := range s.Properties {
+		withoutNull(p)
+	}
+}
+
+// typeSchemas are the schemas of what Go types alone do not say.
+func typeSchemas() map[reflect.Type]*jsonschema.Schema {
+	return map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[json.RawMessage]():    {},
+		reflect.TypeFor[wire.Component]():     componentSchema(),
+		reflect.TypeFor[wire.Columns]():       {Types: []string{"integer", "array"}, Items: &jsonschema.Schema{Type: "number"}},
+		reflect.TypeFor[wire.Gap]():           oneOf(wireValues[wire.Gap]()...),
+		reflect.TypeFor[wire.NoticeVariant](): oneOf(wireValues[wire.NoticeVariant]()...),
+		reflect.TypeFor[renderer]():           oneOf("markdown", "html", "text", "table", "iframe"),
+		reflect.TypeFor[operation]():          oneOf("append", "prepend", "replace", "insertAt", "clear"),
+		reflect.TypeFor[section]():            oneOf(string(sectionHooks), string(sectionSettings)),
+		reflect.TypeFor[hookEvent]():          oneOf(string(hookLaunch), string(hookToolUse)),
+		reflect.TypeFor[hookActionType]():     oneOf(string(hookInteraction), string(hookOSAction)),
+		reflect.TypeFor[taskProfile]():        oneOf(Profiles()...),
+	}
+}
+
+func oneOf(values ...string) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string"}
+	for _, v := range values {
+		s.Enum = append(s.Enum, v)
+	}
+	return s
+}
+
+// wireValues are the values of a type of the protocol.
+func wireValues[T ~string]() []string { return wire.FormatOf[T]().Shape().Values }
+
+// read checks and decodes the input of a call.
+func (h *handler) read(raw json.RawMessage) (any, error) {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) == 0 || string(raw) == "null" {
+		raw = json.RawMessage("{}")
+	}
+	if len(raw) > maxInput {
+		return nil, fmt.Errorf("the input has %d bytes, at most %d are allowed", len(raw), maxInput)
+	}
+	in, err := h.decode(raw) // first, since it says best what is wrong
+	if err != nil {
+		return nil, fieldError(err)
+	}
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
+		return nil, fmt.Errorf("the input is not JSON: %w", err)
+	}
+	dropNulls(value)
+	if err := h.resolved.Validate(value); err != nil {
+		return nil, schemaError(err)
+	}
+	return in, nil
+}
+
+// dropNulls removes what is null from objects.
+func dropNulls(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for k, member := range v {
+			if member == nil {
+				delete(v, k)
+				continue
+			}
+			dropNulls(member)
+		}
+	case []any:
+		for _, item := range v {
+			dropNulls(item)
+		}
+	}
+}
+
+// fieldError is what the decoder says, without its code.
+func fieldError(err error) error {
+	e, ok := errors.AsType[*wire.Error](err)
+	if !ok {
+		return err
+	}
+	if e.Path == "" {
+		return errors.New(e.Message)
+	}
+	return fmt.Errorf("%s: %s", e.Path, e.Message)
+}
+
+// schemaError is what the schema says, with the field as callers know it.
+func schemaError(err error) error {
+	text := err.Error()
+	path := ""
+	for {
+		rest, ok := strings.CutPrefix(text, "validating ")
+		if !ok {
+			break
+		}
+		if path, text, ok = strings.Cut(rest, ": "); !ok {
+			break
+		}
+	}
+	text = cut(text, 500)
+	field := strings.ReplaceAll(strings.TrimPrefix(path, "/properties/"), "/properties/", ".")
+	field = strings.ReplaceAll(field, "/items", "[]")
+	if field == "" || strings.Contains(field, "root") {
+		return errors.New(text)
+	}
+	return fmt.Errorf("%s: %s", field, text)
+}
+
+// componentSchema describes one component. It is flat, since models fill in flat
+// objects better than alternatives; the decoder knows exactly what goes together.
+func componentSchema() *jsonschema.Schema {
+	text := func(about string) *jsonschema.Schema {
+		return &jsonschema.Schema{Type: "string", Description: about}
+	}
+	s := &jsonschema.Schema{
+		Type:     "object",
+		Required: []string{"type"},
+		Properties: map[string]*jsonschema.Schema{
+			"type":         oneOf("button", "input", "select", "text", "badge", "progress", "image"),
+			"label":        text("Of a button (required), badge (required), input, select or progress."),
+			"action":       text("Of a button (required): what you are told when it is pressed."),
+			"submitForm":   text("Of a button: the formId whose values come with the press."),
+			"parallel":     {Type: "boolean", Description: "Of a button: false makes presses wait for each other."},
+			"name":         text("Of an input or select (required): the name of its value."),
+			"formId":       text("Of an input or select: the form it belongs to."),
+			"placeholder":  text("Of an input or select."),
+			"defaultValue": text("Of an input or select."),
+			"rows":         {Type: "integer", Description: "Of an input: makes it a text area."},
+			"options": {Type: "array", Description: "Of a select (required).", Items: &jsonschema.Schema{
+				Type: "object", Required: []string{"value", "label"},
+				Properties: map[string]*jsonschema.Schema{"value": {Type: "string"}, "label": {Type: "string"}},
+			}},
+			"content": text("Of a text (required)."),
+			"variant": text("button: primary, secondary, ghost, danger. input: text, email, password, number, url. " +
+				"text: body, heading, subheading, caption, code. badge and progress: default, success, warning, error."),
+			"size":      text("Of a button: sm, md or lg."),
+			"disabled":  {Type: "boolean"},
+			"icon":      text("Of a button: an emoji."),
+			"color":     text("Of a text: default, muted, accent, success, warning or error."),
+			"textAlign": text("Of a text: left, center or right."),
+			"value":     {Type: "number", Description: "Of a progress (required): 0 to 100."},
+			"showValue": {Type: "boolean", Description: "Of a progress."},
+			"src":       text("Of an image (required): its address."),
+			"width":     {Types: []string{"number", "string"}, Description: "Of an image."},
+			"height":    {Types: []string{"number", "string"}, Description: "Of an image."},
+			"fit":       text("Of an image: contain, cover or fill."),
+		},
+	}
+	return s
+}

@@ -1,0 +1,188 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/everdesk/everdesk/files"
+	"github.com/everdesk/everdesk/providers"
+)
+
+func storageTools() []tool {
+	return []tool{
+		{
+			name: "storage:read", in: everyone, parallel: true, repeatable: true, use: with(readFile),
+			about: "Read a file of this desktop's storage: text, or a picture to look at.",
+		},
+		{
+			name: "storage:list", in: everyone, parallel: true, repeatable: true, use: with(listFiles),
+			about: "List a folder of this desktop's storage.",
+		},
+		{
+			name: "storage:write", in: workers, use: with(writeFile),
+			about: "Write a text file into this desktop's storage. Folders are made as needed; a file of that name is replaced.",
+		},
+		{name: "storage:delete", in: workers, use: with(deleteFile), about: "Delete a file of this desktop's storage."},
+	}
+}
+
+// maxText is the largest text file that is read.
+const maxText = 4 << 20
+
+type readInput struct {
+	Path   string `json:"path" jsonschema:"Such as notes/today.md."`
+	Offset int    `json:"offset,omitempty" jsonschema:"Skip so many characters, to read on in a long file." wire:"min=0"`
+}
+
+type pathInput struct {
+	Path string `json:"path" jsonschema:"Such as notes/today.md."`
+}
+
+type folderInput struct {
+	Path string `json:"path,omitempty" jsonschema:"The folder; the whole storage when absent."`
+}
+
+type writeInput struct {
+	Path    string `json:"path" jsonschema:"Such as notes/today.md."`
+	Content string `json:"content"`
+}
+
+// storageError says what is wrong with a file. What the system says may name
+// folders of the host, so that is for the log alone.
+func (u *use) storageError(name string, err error) error {
+	name = cut(name, 200)
+	for _, plain := range []error{files.ErrName, files.ErrTooLarge, files.ErrFull, files.ErrBusy, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, plain) {
+			return fmt.Errorf("%q: %w", name, err)
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no %q in storage", name)
+	}
+	u.cfg.Logger.Warn("a file could not be used", "session", u.Session, "file", name, "error", err)
+	return fmt.Errorf("storage has trouble with %q", name)
+}
+
+func readFile(ctx context.Context, u *use, in readInput) providers.ToolResult {
+	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {
+		f, e, err := u.cfg.Files.Open(u.Session, in.Path)
+		if err != nil {
+			return providers.ToolResult{}, u.storageError(in.Path, err)
+		}
+		defer f.Close()
+		limit := max(maxText, maxImage)
+		if e.Size > int64(limit) {
+			return failf("%q has %d bytes; at most %d can be read.", in.Path, e.Size, limit), nil
+		}
+		data, err := io.ReadAll(io.LimitReader(f, int64(limit)))
+		if err != nil {
+			return providers.ToolResult{}, u.storageError(in.Path, err)
+		}
+		return contentOf(in, data), nil
+	})
+}
+
+// contentOf shows a file to a model.
+func contentOf(in readInput, data []byte) providers.ToolResult {
+	kind := http.DetectContentType(data)
+	switch kind {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return providers.ToolResult{
+			Text:   fmt.Sprintf("%q is a picture of %d bytes.", in.Path, len(data)),
+			Images: []providers.Image{{MediaType: kind, Data: data}},
+		}
+	}
+	if !utf8.Valid(data) || strings.IndexByte(string(data), 0) >= 0 {
+		return failf("%q is neither text nor a picture (%s, %d bytes).", in.Path, kind, len(data))
+	}
+	if len(data) > maxText {
+		return failf("%q has %d bytes of text; at most %d can be read.", in.Path, len(data), maxText)
+	}
+	whole := string(data)
+	total := utf8.RuneCountInString(whole)
+	if in.Offset > total {
+		return failf("%q has %d characters, there is nothing at %d.", in.Path, total, in.Offset)
+	}
+	rest := whole[len(cut(whole, in.Offset)):]
+	const room = maxResult - 200 // for what is said about the rest
+	if shown := cut(rest, room); len(shown) < len(rest) {
+		return textf("%s\n[characters %d to %d of %d; read on with offset %d]", shown, in.Offset, in.Offset+room, total, in.Offset+room)
+	}
+	return text(rest)
+}
+
+// fileLine is a file in a list.
+type fileLine struct {
+	Path     string `json:"path"`
+	Folder   bool   `json:"isDirectory,omitempty"`
+	Size     int64  `json:"size,omitempty"`
+	Modified string `json:"modifiedAt,omitempty"`
+}
+
+// maxListed bounds how many files are shown at once.
+const maxListed = 500
+
+func listFiles(ctx context.Context, u *use, in folderInput) providers.ToolResult {
+	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {
+		folder := strings.Trim(in.Path, "/")
+		if folder == "." {
+			folder = ""
+		}
+		entries, err := u.cfg.Files.List(u.Session, folder)
+		if err != nil {
+			return providers.ToolResult{}, u.storageError(cmp.Or(folder, "/"), err)
+		}
+		lines := []fileLine{}
+		for _, e := range entries[:min(len(entries), maxListed)] {
+			lines = append(lines, fileLine{e.Path, e.Folder, e.Size, e.Modified.UTC().Format("2006-01-02T15:04:05Z")})
+		}
+		r := asJSON(lines)
+		if len(entries) > maxListed {
+			r.Text += fmt.Sprintf("\n[%d of %d]", maxListed, len(entries))
+		}
+		return r, nil
+	})
+}
+
+func writeFile(ctx context.Context, u *use, in writeInput) providers.ToolResult {
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
+		e, err := u.cfg.Files.Save(ctx, u.Session, in.Path, strings.NewReader(in.Content), int64(len(in.Content)))
+		if err != nil {
+			return providers.ToolResult{}, u.storageError(in.Path, err)
+		}
+		return textf("Wrote %d bytes to %q.", e.Size, e.Path), nil
+	})
+}
+
+func deleteFile(ctx context.Context, u *use, in pathInput) providers.ToolResult {
+	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {
+		if err := u.cfg.Files.Remove(u.Session, in.Path); err != nil {
+			return providers.ToolResult{}, u.storageError(in.Path, err)
+		}
+		return textf("Deleted %q.", in.Path), nil
+	})
+}
+
+// topLevel are the names in a session's storage, for the brief.
+func (e *Executor) topLevel(c Caller) []string {
+	entries, err := e.cfg.Files.List(c.Session, "")
+	if err != nil {
+		e.cfg.Logger.Warn("a desktop's storage could not be listed", "session", c.Session, "error", err)
+		return nil
+	}
+	var names []string
+	for _, f := range entries[:min(len(entries), 50)] {
+		if f.Folder {
+			f.Path += "/"
+		}
+		names = append(names, f.Path)
+	}
+	return names
+}

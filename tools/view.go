@@ -1,0 +1,134 @@
+package tools
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// windowLine is a window in a list.
+type windowLine struct {
+	WindowID  wire.WindowID `json:"windowId"`
+	Title     string        `json:"title"`
+	Renderer  string        `json:"renderer"`
+	Bounds    wire.Bounds   `json:"bounds"`
+	Minimized bool          `json:"minimized,omitempty"`
+	Maximized bool          `json:"maximized,omitempty"`
+	Focused   bool          `json:"focused,omitempty"`
+	LockedBy  wire.AgentID  `json:"lockedBy,omitempty"`
+}
+
+func listWindows(ctx context.Context, u *use, _ none) providers.ToolResult {
+	return u.act(ctx, func(s *desk.State) Plan {
+		lines := []windowLine{}
+		focused, _ := s.Focused(u.Monitor)
+		for _, w := range s.Windows(u.Monitor) {
+			kind, _ := u.shown(w.Content)
+			lines = append(lines, windowLine{
+				WindowID: w.WindowID, Title: w.Title, Renderer: kind, Bounds: w.Bounds,
+				Minimized: w.Minimized, Maximized: w.Maximized, LockedBy: w.Lock, Focused: w.WindowID == focused.WindowID,
+			})
+		}
+		return Plan{Result: asJSON(lines)}
+	})
+}
+
+// shown is the renderer of some content, and the content as text.
+func (u *use) shown(c wire.Content) (kind, body string) {
+	var parts struct {
+		Renderer string          `json:"renderer"`
+		Data     json.RawMessage `json:"data"`
+	}
+	if c == nil || json.Unmarshal(u.forms.content.Append(nil, &c), &parts) != nil {
+		return "text", ""
+	}
+	if json.Unmarshal(parts.Data, &body) != nil {
+		body = string(parts.Data)
+	}
+	return parts.Renderer, body
+}
+
+type viewInput struct {
+	WindowID     wire.WindowID `json:"windowId"`
+	IncludeImage bool          `json:"includeImage,omitempty" jsonschema:"Also get a picture, which needs a browser that shows the window."`
+}
+
+// captureWait is how long a tab may take to make a picture.
+const captureWait = 5 * time.Second
+
+func viewWindow(ctx context.Context, u *use, in viewInput) providers.ToolResult {
+	if !in.IncludeImage {
+		return u.act(ctx, func(s *desk.State) Plan { return Plan{Result: u.view(s, in.WindowID)} })
+	}
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
+		var r providers.ToolResult
+		if err := u.Desktop.View(ctx, func(s *desk.State) { r = u.view(s, in.WindowID) }); err != nil {
+			return providers.ToolResult{}, err
+		}
+		if r.IsError {
+			return r, nil
+		}
+		f, answered, err := u.Desktop.Show(ctx, u.Caller, func(id wire.RequestID) wire.Action {
+			return wire.WindowCapture{WindowID: u.raw(in.WindowID), ActionMeta: wire.ActionMeta{AgentID: u.Agent, RequestID: id}}
+		}, captureWait)
+		if err != nil {
+			return r, err
+		}
+		img, why := picture(f, answered)
+		if why != "" {
+			r.Text = bounded(r).Text + "\n[no picture: " + why + "]"
+			return r, nil
+		}
+		r.Images = []providers.Image{img}
+		return r, nil
+	})
+}
+
+// view is what a window shows, as text.
+func (u *use) view(s *desk.State, id wire.WindowID) providers.ToolResult {
+	w, err := u.find(s, id)
+	if err != nil {
+		return fail(sentence(err.Error()))
+	}
+	kind, body := u.shown(w.Content)
+	var b strings.Builder
+	fmt.Fprintf(&b, "Window %q, title %q, renderer %s, at %g,%g, size %g×%g", w.WindowID, w.Title, kind, w.Bounds.X, w.Bounds.Y, w.Bounds.W, w.Bounds.H)
+	if w.Minimized {
+		b.WriteString(", minimized")
+	}
+	if w.Lock != "" {
+		fmt.Fprintf(&b, ", locked by %s", w.Lock)
+	}
+	b.WriteString("\n\n")
+	b.WriteString(body)
+	return text(b.String())
+}
+
+// picture is what a tab captured, or why there is none.
+func picture(f wire.RenderingFeedback, answered bool) (img providers.Image, why string) {
+	switch {
+	case !answered:
+		return img, "no browser shows the window"
+	case !f.Success || f.ImageData == "":
+		return img, "the browser could not make one: " + cut(f.Error, 500)
+	case base64.StdEncoding.DecodedLen(len(f.ImageData)) > maxImage:
+		return img, "it is too large"
+	}
+	data, err := base64.StdEncoding.DecodeString(f.ImageData)
+	if err != nil {
+		return img, "the browser sent something else"
+	}
+	kind := http.DetectContentType(data)
+	if !strings.HasPrefix(kind, "image/") {
+		return img, "the browser sent something else"
+	}
+	return providers.Image{MediaType: kind, Data: data}, ""
+}

@@ -1,0 +1,368 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func windowTools() []tool {
+	return []tool{
+		{
+			name: "window:create", in: everyone, repeatable: true, use: with(createWindow),
+			about: "Open a window, or replace the one that has the same id. Choose a short, telling id. " +
+				"Prefer markdown for text and table for rows; iframe shows a page by its address.",
+		},
+		{
+			name: "window:create_component", in: everyone, use: with(createComponents),
+			about: "Open a window with buttons, inputs and other components. " +
+				"When a button is pressed, the agent of the window is told its action and the values of the form.",
+		},
+		{
+			name: "window:update", in: everyone, use: with(updateWindow),
+			about: "Change what a window shows: append, prepend or insert text, replace everything, or clear it.",
+		},
+		{
+			name: "window:update_component", in: everyone, use: with(updateComponents),
+			about: "Replace the components of a window.",
+		},
+		{name: "window:close", in: everyone, use: with(closeWindow), about: "Close a window."},
+		{
+			name: "window:lock", in: everyone, use: with(lockWindow),
+			about: "Keep other agents and the window's buttons away from a window while you work on it. Unlock it when you are done.",
+		},
+		{name: "window:unlock", in: everyone, use: with(unlockWindow), about: "Lift your own lock of a window."},
+		{
+			name: "window:list", in: everyone, parallel: true, repeatable: true, use: with(listWindows),
+			about: "List the windows of your monitor, from the back to the front.",
+		},
+		{
+			name: "window:view", in: everyone, parallel: true, repeatable: true, use: with(viewWindow),
+			about: "Read what a window shows. With includeImage you also get a picture of it.",
+		},
+	}
+}
+
+// renderer is what draws the content of a new window.
+type renderer string
+
+// place is where a window is.
+type place struct {
+	X      *float64 `json:"x,omitempty" jsonschema:"Pixels from the left; by default where there is room."`
+	Y      *float64 `json:"y,omitempty" jsonschema:"Pixels from the top."`
+	Width  *float64 `json:"width,omitempty" jsonschema:"Pixels; 500 by default." wire:"min=1"`
+	Height *float64 `json:"height,omitempty" jsonschema:"Pixels; 400 by default." wire:"min=1"`
+}
+
+type createInput struct {
+	WindowID wire.WindowID `json:"windowId" jsonschema:"Id of the window, such as weather."`
+	Title    string        `json:"title" wire:"max=500"`
+	Content  struct {
+		Renderer renderer        `json:"renderer"`
+		Content  json.RawMessage `json:"content" jsonschema:"A string: the text, or the address for iframe. For table an object with headers (strings) and rows (lists of strings)."`
+	} `json:"content"`
+	place
+	Minimized bool `json:"minimized,omitempty" jsonschema:"Open it out of sight."`
+}
+
+type createComponentsInput struct {
+	WindowID wire.WindowID `json:"windowId" jsonschema:"Id of the window, such as settings."`
+	Title    string        `json:"title" wire:"max=500"`
+	JSONFile string        `json:"jsonfile,omitempty" jsonschema:"Path of a file in storage with an object of components, cols and gap, instead of components."`
+	layoutInput
+	place
+	Minimized bool `json:"minimized,omitempty" jsonschema:"Open it out of sight."`
+}
+
+type layoutInput struct {
+	Components []wire.Component `json:"components,omitempty" jsonschema:"The components, in reading order."`
+	Cols       *wire.Columns    `json:"cols,omitempty" jsonschema:"A number of equal columns, or a list of their relative widths."`
+	Gap        wire.Gap         `json:"gap,omitempty" jsonschema:"The space between components; md by default."`
+}
+
+// Where windows open, and by how much each next one is shifted.
+const (
+	defaultX, defaultY = 100, 100
+	defaultW, defaultH = 500, 400
+	cascadeStep        = 32
+	cascadeTurns       = 8
+)
+
+// bounds are where a new window goes. One that replaces another stays where that
+// was; the others do not lie exactly on top of each other.
+func (p place) bounds(s *desk.State, monitor wire.MonitorID, id wire.WindowID) wire.Bounds {
+	shift := float64(len(s.Windows(monitor)) % cascadeTurns * cascadeStep)
+	b := wire.Bounds{X: defaultX + shift, Y: defaultY + shift, W: defaultW, H: defaultH}
+	if old, ok := s.Window(monitor, id); ok {
+		b = old.Bounds
+	}
+	for target, v := range map[*float64]*float64{&b.X: p.X, &b.Y: p.Y, &b.W: p.Width, &b.H: p.Height} {
+		if v != nil {
+			*target = *v
+		}
+	}
+	return b
+}
+
+// raw is a window's id without the caller's monitor, which models add sometimes.
+func (u *use) raw(id wire.WindowID) wire.WindowID {
+	if raw, ok := strings.CutPrefix(string(id), string(u.Monitor)+"/"); ok && raw != "" {
+		return wire.WindowID(raw)
+	}
+	return id
+}
+
+// foreign reports whether an id names another monitor.
+func (u *use) foreign(s *desk.State, id wire.WindowID) bool {
+	monitor, _, ok := strings.Cut(string(id), "/")
+	return ok && monitor != string(u.Monitor) && s.HasMonitor(wire.MonitorID(monitor))
+}
+
+// find is a window of the caller's monitor.
+func (u *use) find(s *desk.State, id wire.WindowID) (wire.WindowState, error) {
+	w, ok := s.Window(u.Monitor, u.raw(id))
+	if ok && w.MonitorID == u.Monitor {
+		return w, nil
+	}
+	ids := make([]string, 0, 8)
+	for _, w := range s.Windows(u.Monitor) {
+		ids = append(ids, string(w.WindowID))
+	}
+	if len(ids) == 0 {
+		return w, fmt.Errorf("there is no window %q; no window is open on this monitor", id)
+	}
+	return w, fmt.Errorf("there is no window %q; open are: %s", id, cut(strings.Join(ids, ", "), 2000))
+}
+
+// change plans an action on a window that is there.
+func (u *use) change(ctx context.Context, id wire.WindowID, did string, action func(wire.WindowState) wire.Action) providers.ToolResult {
+	return u.act(ctx, func(s *desk.State) Plan {
+		w, err := u.find(s, id)
+		if err != nil {
+			return Plan{Result: fail(sentence(err.Error()))}
+		}
+		return Plan{Actions: []wire.Action{action(w)}, Result: textf("%s window %q.", did, w.WindowID)}
+	})
+}
+
+// opening is the action that opens a window, and what to say of it.
+func (u *use) opening(s *desk.State, a wire.WindowCreate, p place) (wire.WindowCreate, string, error) {
+	if u.foreign(s, a.WindowID) {
+		return a, "", fmt.Errorf("the id %q names another monitor; windows open on your own", a.WindowID)
+	}
+	a.WindowID = u.raw(a.WindowID)
+	a.Bounds = p.bounds(s, u.Monitor, a.WindowID)
+	a.AgentID = u.Agent
+	did := "Opened"
+	if _, ok := s.Window(u.Monitor, a.WindowID); ok {
+		did = "Replaced"
+	}
+	return a, fmt.Sprintf("%s window %q.", did, a.WindowID), nil
+}
+
+// open plans a new window.
+func (u *use) open(ctx context.Context, a wire.WindowCreate, p place) providers.ToolResult {
+	return u.act(ctx, func(s *desk.State) Plan {
+		a, said, err := u.opening(s, a, p)
+		if err != nil {
+			return Plan{Result: fail(sentence(err.Error()))}
+		}
+		return Plan{Actions: []wire.Action{a}, Result: text(said)}
+	})
+}
+
+// iframeWait is how long a tab may take to say that it could not show a page.
+const iframeWait = 2 * time.Second
+
+func createWindow(ctx context.Context, u *use, in createInput) providers.ToolResult {
+	content, err := u.content(in.Content.Renderer, in.Content.Content)
+	if err != nil {
+		return u.refuse(ctx, "%s", sentence(err.Error()))
+	}
+	a := wire.WindowCreate{WindowID: in.WindowID, Title: in.Title, Content: content, Minimized: in.Minimized}
+	if in.Content.Renderer != "iframe" {
+		return u.open(ctx, a, in.place)
+	}
+	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
+		var said string
+		var wrong error
+		if err := u.Desktop.View(ctx, func(s *desk.State) { a, said, wrong = u.opening(s, a, in.place) }); err != nil {
+			return providers.ToolResult{}, err
+		}
+		if wrong != nil {
+			return providers.ToolResult{}, wrong
+		}
+		f, answered, err := u.Desktop.Show(ctx, u.Caller, func(id wire.RequestID) wire.Action {
+			a.RequestID = id
+			return a
+		}, iframeWait)
+		switch {
+		case err != nil:
+			return providers.ToolResult{}, err
+		case answered && !f.Success:
+			return failf("Window %q is open, but the page could not be shown: %s.",
+				a.WindowID, cmp.Or(cut(f.Error, 1000), "no reason was given")), nil
+		}
+		return text(said), nil
+	})
+}
+
+// content is what a new window shows.
+func (u *use) content(r renderer, data json.RawMessage) (wire.Content, error) {
+	if r == "table" {
+		t, err := u.forms.table.Decode(data)
+		if err != nil {
+			return nil, fmt.Errorf("content.content: a table is an object with headers and rows: %w", fieldError(err))
+		}
+		return wire.TableContent{Data: t}, nil
+	}
+	var s string
+	if err := json.Unmarshal(data, &s); err != nil {
+		return nil, fmt.Errorf("content.content: %s takes a string", r)
+	}
+	switch r {
+	case "markdown":
+		return wire.MarkdownContent{Data: s}, nil
+	case "html":
+		return wire.HTMLContent{Data: s}, nil
+	case "iframe":
+		return wire.IframeContent{Data: wire.IframeSource{URL: s}}, checkAddress(s)
+	default:
+		return wire.TextContent{Data: s}, nil
+	}
+}
+
+// checkAddress refuses addresses that are code and no page.
+func checkAddress(s string) error {
+	a, err := url.Parse(s)
+	if err != nil || s == "" || a.Scheme != "" && a.Scheme != "http" && a.Scheme != "https" {
+		return fmt.Errorf("content.content: %q is not an address of http, https or this hub", cut(s, 200))
+	}
+	return nil
+}
+
+// layout is what a window with components shows.
+func (in layoutInput) layout() (wire.ComponentContent, error) {
+	if len(in.Components) == 0 {
+		return wire.ComponentContent{}, errors.New("components: there must be at least one")
+	}
+	return wire.ComponentContent{Data: wire.Layout{Components: in.Components, Cols: in.Cols, Gap: in.Gap}}, nil
+}
+
+func createComponents(ctx context.Context, u *use, in createComponentsInput) providers.ToolResult {
+	content, err := in.layout()
+	if in.JSONFile != "" && len(in.Components) == 0 {
+		content, err = u.layoutFile(in.JSONFile)
+	}
+	if err != nil {
+		return u.refuse(ctx, "%s", sentence(err.Error()))
+	}
+	return u.open(ctx, wire.WindowCreate{WindowID: in.WindowID, Title: in.Title, Content: content, Minimized: in.Minimized}, in.place)
+}
+
+// layoutFile reads components from storage.
+func (u *use) layoutFile(name string) (wire.ComponentContent, error) {
+	f, e, err := u.cfg.Files.Open(u.Session, name)
+	if err != nil {
+		return wire.ComponentContent{}, fmt.Errorf("jsonfile: %w", u.storageError(name, err))
+	}
+	defer f.Close()
+	if e.Size > desk.MaxContent {
+		return wire.ComponentContent{}, fmt.Errorf("jsonfile: %q has %d bytes, a window shows at most %d", name, e.Size, desk.MaxContent)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, desk.MaxContent))
+	if err != nil {
+		return wire.ComponentContent{}, fmt.Errorf("jsonfile: read %q: %w", name, err)
+	}
+	l, err := u.forms.layout.Decode(data)
+	if err != nil {
+		return wire.ComponentContent{}, fmt.Errorf("jsonfile: %q: %w", name, fieldError(err))
+	}
+	return layoutInput{l.Components, l.Cols, l.Gap}.layout()
+}
+
+// operation is how content changes.
+type operation string
+
+type updateInput struct {
+	WindowID  wire.WindowID   `json:"windowId"`
+	Operation operation       `json:"operation"`
+	Content   json.RawMessage `json:"content,omitempty" jsonschema:"A string; for replace in a table window an object with headers and rows. Not needed for clear."`
+	Position  int             `json:"position,omitempty" jsonschema:"Where insertAt puts the text, in characters from the beginning." wire:"min=0"`
+}
+
+func updateWindow(ctx context.Context, u *use, in updateInput) providers.ToolResult {
+	if len(in.Content) == 0 && in.Operation != "clear" {
+		return u.refuse(ctx, "content: %s needs it.", in.Operation)
+	}
+	var op wire.UpdateOperation
+	switch in.Operation {
+	case "append":
+		op = wire.UpdateAppend{Data: in.Content}
+	case "prepend":
+		op = wire.UpdatePrepend{Data: in.Content}
+	case "insertAt":
+		op = wire.UpdateInsertAt{Data: in.Content, Position: in.Position}
+	case "replace":
+		op = wire.UpdateReplace{Data: in.Content}
+	default:
+		op = wire.UpdateClear{}
+	}
+	return u.change(ctx, in.WindowID, "Updated", func(w wire.WindowState) wire.Action {
+		return wire.WindowUpdateContent{WindowID: w.WindowID, Operation: op, ActionMeta: u.meta()}
+	})
+}
+
+type updateComponentsInput struct {
+	WindowID wire.WindowID `json:"windowId"`
+	layoutInput
+}
+
+func updateComponents(ctx context.Context, u *use, in updateComponentsInput) providers.ToolResult {
+	content, err := in.layout()
+	if err != nil {
+		return u.refuse(ctx, "%s", sentence(err.Error()))
+	}
+	return u.change(ctx, in.WindowID, "Updated", func(w wire.WindowState) wire.Action {
+		return wire.WindowSetContent{WindowID: w.WindowID, Content: content, ActionMeta: u.meta()}
+	})
+}
+
+type windowInput struct {
+	WindowID wire.WindowID `json:"windowId"`
+}
+
+func closeWindow(ctx context.Context, u *use, in windowInput) providers.ToolResult {
+	return u.change(ctx, in.WindowID, "Closed", func(w wire.WindowState) wire.Action {
+		return wire.WindowClose{WindowID: w.WindowID, ActionMeta: u.meta()}
+	})
+}
+
+// lockInput has the agent's id because other hubs want it. Locks are always those
+// of the caller.
+type lockInput struct {
+	WindowID wire.WindowID   `json:"windowId"`
+	AgentID  json.RawMessage `json:"agentId,omitempty" jsonschema:"Not needed: the lock is yours."`
+}
+
+func lockWindow(ctx context.Context, u *use, in lockInput) providers.ToolResult {
+	return u.change(ctx, in.WindowID, "Locked", func(w wire.WindowState) wire.Action {
+		return wire.WindowLock{WindowID: w.WindowID, AgentID: u.Agent}
+	})
+}
+
+func unlockWindow(ctx context.Context, u *use, in lockInput) providers.ToolResult {
+	return u.change(ctx, in.WindowID, "Unlocked", func(w wire.WindowState) wire.Action {
+		return wire.WindowUnlock{WindowID: w.WindowID, AgentID: u.Agent}
+	})
+}

@@ -1,0 +1,339 @@
+package tools_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func TestWindowsOpenAndChange(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	if got := b.must("window_create", `{"windowId":"w1","title":"One","content":{"renderer":"markdown","content":"# hi"}}`); got != `Opened window "w1".` {
+		t.Errorf("create says %q", got)
+	}
+	w := b.window("w1")
+	want := wire.WindowState{
+		WindowID: "w1", MonitorID: "monitor-0", Title: "One", Content: wire.MarkdownContent{Data: "# hi"},
+		Bounds: wire.Bounds{X: 100, Y: 100, W: 500, H: 400}, Z: w.Z,
+	}
+	if diff := cmp.Diff(want, w); diff != "" {
+		t.Error(diff)
+	}
+	b.must("window:create", `{"windowId":"w2","title":"Two","content":{"renderer":"text","content":"a"},"x":7,"width":300,"minimized":true}`)
+	if w := b.window("w2"); w.Bounds != (wire.Bounds{X: 7, Y: 132, W: 300, H: 400}) || !w.Minimized {
+		t.Errorf("second window %+v", w)
+	}
+	b.must("window_update", `{"windowId":"w2","operation":"append","content":"c"}`)
+	b.must("window_update", `{"windowId":"w2","operation":"prepend","content":"<"}`)
+	b.must("window_update", `{"windowId":"monitor-0/w2","operation":"insertAt","position":2,"content":"b"}`)
+	if got := b.window("w2").Content; got != (wire.TextContent{Data: "<abc"}) {
+		t.Errorf("content %+v", got)
+	}
+	b.must("window_update", `{"windowId":"w2","operation":"replace","content":"new"}`)
+	if got := b.window("w2").Content; got != (wire.TextContent{Data: "new"}) {
+		t.Errorf("content %+v", got)
+	}
+	b.must("window_update", `{"windowId":"w2","operation":"clear"}`)
+	if got := b.window("w2").Content; got != (wire.TextContent{}) {
+		t.Errorf("content %+v", got)
+	}
+	b.must("window_create", `{"windowId":"w1","title":"Again","content":{"renderer":"table","content":{"headers":["a"],"rows":[["1"]]}},"x":null}`)
+	if w := b.window("w1"); w.Bounds.X != 100 || w.Title != "Again" {
+		t.Errorf("a replaced window is %+v", w)
+	}
+	b.must("window_close", `{"windowId":"w1"}`)
+	if _, ok := b.desk.state.Window("monitor-0", "w1"); ok {
+		t.Error("the window is still there")
+	}
+	for _, a := range b.desk.actions {
+		if wire.AgentID("main-monitor-0-m1") != agentOf(t, a) {
+			t.Errorf("%T is not marked as the caller's", a)
+		}
+	}
+	for _, told := range b.desk.acted {
+		if !strings.HasPrefix(told.call.Tool, "window:") || told.result.Text == "" {
+			t.Errorf("the session heard %+v", told)
+		}
+	}
+	if len(b.desk.acted) != b.calls || len(b.desk.begun) != 0 {
+		t.Errorf("%d calls, %d plans, %d others", b.calls, len(b.desk.acted), len(b.desk.begun))
+	}
+}
+
+// agentOf is the agent an action says it is of.
+func agentOf(t *testing.T, a wire.Action) wire.AgentID {
+	t.Helper()
+	switch a := a.(type) {
+	case wire.WindowCreate:
+		return a.AgentID
+	case wire.WindowUpdateContent:
+		return a.AgentID
+	case wire.WindowClose:
+		return a.AgentID
+	}
+	t.Fatalf("no test for %T", a)
+	return ""
+}
+
+func TestComponents(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.must("window_create_component", `{"windowId":"f","title":"Form","components":[
+		{"type":"input","name":"who","formId":"f1"},{"type":"button","label":"Save","action":"save","submitForm":"f1","parallel":false}],"cols":[2,1],"gap":"sm"}`)
+	want := wire.ComponentContent{Data: wire.Layout{
+		Components: []wire.Component{
+			wire.InputComponent{Name: "who", FormID: "f1"},
+			wire.ButtonComponent{Label: "Save", Action: "save", SubmitForm: "f1", Parallel: new(false)},
+		},
+		Cols: &wire.Columns{Ratio: []float64{2, 1}}, Gap: wire.GapSmall,
+	}}
+	if diff := cmp.Diff(wire.Content(want), b.window("f").Content); diff != "" {
+		t.Error(diff)
+	}
+	b.must("window_update_component", `{"windowId":"f","components":[{"type":"progress","value":50}],"cols":1}`)
+	if got, ok := b.window("f").Content.(wire.ComponentContent); !ok || len(got.Data.Components) != 1 {
+		t.Errorf("content %+v", b.window("f").Content)
+	}
+	for input, says := range map[string]string{
+		`{"windowId":"f","title":"","components":[{"type":"progress","value":101}]}`:              "components[0].value",
+		`{"windowId":"f","title":"","components":[{"type":"slider"}]}`:                            "components[0]",
+		`{"windowId":"f","title":"","components":[{"type":"button","label":"x"}]}`:                "action",
+		`{"windowId":"f","title":"","components":[]}`:                                             "components",
+		`{"windowId":"f","title":""}`:                                                             "components",
+		`{"windowId":"f","title":"","components":[{"type":"text","content":"x"}],"cols":0}`:       "cols",
+		`{"windowId":"f","title":"","components":[{"type":"text","content":"x"}],"gap":"huge"}`:   "gap",
+		`{"windowId":"f","title":"","components":[{"type":"text","content":"x"}],"colour":"red"}`: "colour",
+		`{"windowId":"f","title":"","jsonfile":"../x.json"}`:                                      "../x.json",
+		`{"windowId":"f","title":"","jsonfile":"none.json"}`:                                      "none.json",
+	} {
+		if r := b.call("window_create_component", input); !r.IsError || !strings.Contains(r.Text, says) {
+			t.Errorf("%s: %+v, want an error about %s", input, r, says)
+		}
+	}
+}
+
+func TestComponentsFromAFile(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.mustAs(b.worker(), "storage_write", `{"path":"ui/form.json","content":"{\"components\":[{\"type\":\"text\",\"content\":\"hi\"}],\"cols\":2}"}`)
+	b.must("window_create_component", `{"windowId":"f","title":"F","jsonfile":"ui/form.json"}`)
+	want := wire.ComponentContent{Data: wire.Layout{Components: []wire.Component{wire.TextComponent{Content: "hi"}}, Cols: &wire.Columns{Count: 2}}}
+	if diff := cmp.Diff(wire.Content(want), b.window("f").Content); diff != "" {
+		t.Error(diff)
+	}
+	b.mustAs(b.worker(), "storage_write", `{"path":"bad.json","content":"{\"components\":[{\"type\":\"text\"}]}"}`)
+	if r := b.call("window_create_component", `{"windowId":"f","title":"F","jsonfile":"bad.json"}`); !r.IsError || !strings.Contains(r.Text, "content") {
+		t.Errorf("a broken file: %+v", r)
+	}
+}
+
+func TestLocksAreTheCallers(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.must("window_create", `{"windowId":"w","title":"","content":{"renderer":"text","content":"x"}}`)
+	b.must("window_lock", `{"windowId":"w","agentId":"somebody-else"}`)
+	if got := b.window("w").Lock; got != "main-monitor-0-m1" {
+		t.Errorf("locked by %q", got)
+	}
+	other := b.worker()
+	for tool, input := range map[string]string{
+		"window_update": `{"windowId":"w","operation":"clear"}`,
+		"window_close":  `{"windowId":"w"}`,
+		"window_unlock": `{"windowId":"w","agentId":"main-monitor-0-m1"}`,
+		"window_create": `{"windowId":"w","title":"","content":{"renderer":"text","content":"y"}}`,
+	} {
+		if r := b.callAs(other, tool, input); !r.IsError || !strings.Contains(r.Text, "locked by main-monitor-0-m1") {
+			t.Errorf("another agent could %s: %+v", tool, r)
+		}
+	}
+	b.must("window_unlock", `{"windowId":"w"}`)
+	if got := b.window("w").Lock; got != "" {
+		t.Errorf("locked by %q", got)
+	}
+	b.mustAs(other, "window_close", `{"windowId":"w"}`)
+}
+
+// Agents see and touch the windows of their own monitor, however they spell the
+// id.
+func TestMonitorsAreApart(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	there := b.caller()
+	there.Monitor, there.Agent = "monitor-1", "main-monitor-1-m9"
+	b.mustAs(there, "window_create", `{"windowId":"secret","title":"S","content":{"renderer":"text","content":"hidden"}}`)
+	b.must("window_create", `{"windowId":"mine","title":"M","content":{"renderer":"text","content":"x"}}`)
+	if got := b.must("window_list", `{}`); strings.Contains(got, "secret") || !strings.Contains(got, `"windowId":"mine"`) {
+		t.Errorf("list shows %s", got)
+	}
+	for _, id := range []string{"secret", "monitor-1/secret"} {
+		for tool, input := range map[string]string{
+			"window_view":      `{"windowId":"` + id + `"}`,
+			"window_close":     `{"windowId":"` + id + `"}`,
+			"window_lock":      `{"windowId":"` + id + `"}`,
+			"window_update":    `{"windowId":"` + id + `","operation":"clear"}`,
+			"window_app_query": `{"windowId":"` + id + `","stateKey":"manifest"}`,
+		} {
+			r := b.call(tool, input)
+			if !r.IsError || !strings.Contains(r.Text, "mine") || strings.Contains(r.Text, "hidden") {
+				t.Errorf("%s %s: %+v", tool, id, r)
+			}
+		}
+	}
+	if r := b.call("window_create", `{"windowId":"monitor-1/secret","title":"","content":{"renderer":"text","content":"x"}}`); !r.IsError {
+		t.Errorf("a window was opened on another monitor: %s", r.Text)
+	}
+	if w, ok := b.desk.state.Window("monitor-1", "secret"); !ok || w.Lock != "" || w.Content != (wire.TextContent{Data: "hidden"}) {
+		t.Errorf("the other monitor's window is now %+v", w)
+	}
+}
+
+func TestIframeWaitsForTheTab(t *testing.T) {
+	t.Parallel()
+	const create = `{"windowId":"w","title":"","content":{"renderer":"iframe","content":"https://example.org/"}}`
+	for name, tt := range map[string]struct {
+		feedback wire.RenderingFeedback
+		answered bool
+		err      error
+		says     string
+		isError  bool
+	}{
+		"failure":      {feedback: wire.RenderingFeedback{Success: false, Error: "refused to connect"}, answered: true, says: "refused to connect", isError: true},
+		"success":      {feedback: wire.RenderingFeedback{Success: true}, answered: true, says: `Opened window "w".`},
+		"no answer":    {says: `Opened window "w".`},
+		"turn is over": {err: errors.New("the turn is over"), says: "The turn is over.", isError: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setUp(t)
+			b.desk.show = func(wire.Action) (wire.RenderingFeedback, bool, error) { return tt.feedback, tt.answered, tt.err }
+			r := b.call("window_create", create)
+			if r.IsError != tt.isError || !strings.Contains(r.Text, tt.says) {
+				t.Errorf("result %+v", r)
+			}
+			a, ok := b.desk.shown[0].(wire.WindowCreate)
+			if !ok || a.RequestID != "req-1" || a.AgentID != "main-monitor-0-m1" || b.desk.waits[0] != 2*time.Second {
+				t.Errorf("shown %+v for %v", b.desk.shown, b.desk.waits)
+			}
+			if len(b.desk.begun) != 1 || len(b.desk.ended) != 1 || b.desk.ended[0].result.Text != r.Text || !b.desk.begun[0].call.Repeatable {
+				t.Errorf("the session heard %+v, %+v", b.desk.begun, b.desk.ended)
+			}
+		})
+	}
+}
+
+func TestOnlyPagesAreFramed(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.desk.show = func(wire.Action) (wire.RenderingFeedback, bool, error) { return wire.RenderingFeedback{}, false, nil }
+	for _, address := range []string{"javascript:alert(1)", "data:text/html,x", "", "file:///etc/passwd", "JaVaScRiPt:x", "\u0001javascript:x", "http://[::1"} {
+		input := `{"windowId":"w","title":"","content":{"renderer":"iframe","content":` + string(quote(address)) + `}}`
+		if r := b.call("window_create", input); !r.IsError {
+			t.Errorf("%q was framed", address)
+		}
+	}
+	for _, address := range []string{"/api/files/x.html", "http://localhost:3000", "https://example.org/a?b#c"} {
+		b.must("window_create", `{"windowId":"w","title":"","content":{"renderer":"iframe","content":`+string(quote(address))+`}}`)
+	}
+}
+
+func TestListAndView(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	if got := b.must("window_list", ``); got != "[]" {
+		t.Errorf("an empty desktop lists %s", got)
+	}
+	if r := b.call("window_view", `{"windowId":"x"}`); !r.IsError || !strings.Contains(r.Text, "no window is open") {
+		t.Errorf("view of nothing: %+v", r)
+	}
+	b.must("window_create", `{"windowId":"w","title":"A \"title\"","content":{"renderer":"markdown","content":"some <b>text</b>"}}`)
+	b.must("window_create", `{"windowId":"t","title":"T","content":{"renderer":"table","content":{"headers":["h"],"rows":[["cell"]]}}}`)
+	if got, want := b.must("window_list", `{}`), `[{"windowId":"w","title":"A \"title\"","renderer":"markdown","bounds":{"x":100,"y":100,"w":500,"h":400}},`+
+		`{"windowId":"t","title":"T","renderer":"table","bounds":{"x":132,"y":132,"w":500,"h":400},"focused":true}]`; got != want {
+		t.Errorf("list\n%s\nwant\n%s", got, want)
+	}
+	if got := b.must("window_view", `{"windowId":"w"}`); !strings.HasSuffix(got, "\n\nsome <b>text</b>") || !strings.Contains(got, "renderer markdown") {
+		t.Errorf("view %q", got)
+	}
+	if got := b.must("window_view", `{"windowId":"t"}`); !strings.HasSuffix(got, `{"headers":["h"],"rows":[["cell"]]}`) {
+		t.Errorf("view %q", got)
+	}
+	b.must("window_update", `{"windowId":"w","operation":"replace","content":`+string(quote(strings.Repeat("é", 60_000)))+`}`)
+	if got := b.must("window_view", `{"windowId":"w"}`); len([]rune(got)) > 50_100 || !strings.Contains(got, "[cut: this is 50000 of ") {
+		t.Errorf("a long view has %d characters", len([]rune(got)))
+	}
+}
+
+func TestViewWithAPicture(t *testing.T) {
+	t.Parallel()
+	png := []byte("\x89PNG\r\n\x1a\n and more")
+	for name, tt := range map[string]struct {
+		feedback wire.RenderingFeedback
+		answered bool
+		images   []providers.Image
+		says     string
+	}{
+		"picture":       {wire.RenderingFeedback{Success: true, ImageData: base64.StdEncoding.EncodeToString(png)}, true, []providers.Image{{MediaType: "image/png", Data: png}}, "hello"},
+		"nobody":        {wire.RenderingFeedback{}, false, nil, "no browser shows the window"},
+		"failed":        {wire.RenderingFeedback{Error: "tainted"}, true, nil, "tainted"},
+		"not base64":    {wire.RenderingFeedback{Success: true, ImageData: "???"}, true, nil, "something else"},
+		"not a picture": {wire.RenderingFeedback{Success: true, ImageData: base64.StdEncoding.EncodeToString([]byte("hi"))}, true, nil, "something else"},
+		"far too large": {wire.RenderingFeedback{Success: true, ImageData: strings.Repeat("A", 8<<20)}, true, nil, "too large"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setUp(t)
+			b.must("window_create", `{"windowId":"w","title":"","content":{"renderer":"text","content":"hello"}}`)
+			b.desk.show = func(wire.Action) (wire.RenderingFeedback, bool, error) { return tt.feedback, tt.answered, nil }
+			r := b.call("window_view", `{"windowId":"w","includeImage":true}`)
+			if r.IsError || !strings.Contains(r.Text, "hello") || !strings.Contains(r.Text, tt.says) {
+				t.Errorf("result %.300q", r.Text)
+			}
+			if diff := cmp.Diff(tt.images, r.Images); diff != "" {
+				t.Error(diff)
+			}
+			if a, ok := b.desk.shown[0].(wire.WindowCapture); !ok || a.RequestID != "req-1" || b.desk.waits[0] != 5*time.Second {
+				t.Errorf("shown %+v", b.desk.shown)
+			}
+		})
+	}
+	b := setUp(t)
+	if r := b.call("window_view", `{"windowId":"w","includeImage":true}`); !r.IsError || len(b.desk.shown) != 0 {
+		t.Errorf("a window that is not there: %+v", r)
+	}
+}
+
+func TestNotices(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.must("window_show_notification", `{"id":"n1","title":"T","body":"B","icon":"🔔"}`)
+	if n, ok := b.desk.state.Notification("n1"); !ok || n.Title != "T" || n.Body != "B" || n.Icon != "🔔" {
+		t.Errorf("notification %+v", n)
+	}
+	b.must("window_dismiss_notification", `{"id":"n1"}`)
+	if r := b.call("window_dismiss_notification", `{"id":"n1"}`); !r.IsError {
+		t.Error("dismissed twice")
+	}
+	b.must("window_show_toast", `{"id":"t1","message":"Saved","variant":"success","duration":60000}`)
+	if n, ok := b.desk.state.Toast("t1"); !ok || n.Message != "Saved" || n.Variant != wire.NoticeSuccess || n.Duration != 60000 {
+		t.Errorf("toast %+v", n)
+	}
+	b.must("window_dismiss_toast", `{"id":"t1"}`)
+	one, two := b.must("window_show_toast", `{"message":"a"}`), b.must("window_show_toast", `{"message":"b"}`)
+	if one == two || len(b.desk.state.Toasts()) != 2 {
+		t.Errorf("toasts without an id: %s, %s", one, two)
+	}
+	if r := b.call("window_show_toast", `{"message":"a","variant":"loud"}`); !r.IsError || !strings.Contains(r.Text, "variant") {
+		t.Errorf("a variant nobody knows: %+v", r)
+	}
+}
+
+var _ tools.Desktop = (*desktop)(nil)
