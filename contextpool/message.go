@@ -1,18 +1,59 @@
 package contextpool
 
 import (
+	"encoding/base64"
+
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
 )
 
 // Message is something a user said or did that an agent is to answer.
 type Message struct {
-	ID wire.MessageID
+	ID wire.MessageID `json:"id"`
 	// By is the connection that sent it.
-	By      wire.ConnectionID
-	Monitor wire.MonitorID
-	Text    string
-	Images  []providers.Image
+	By      wire.ConnectionID `json:"by,omitempty"`
+	Monitor wire.MonitorID    `json:"monitor"`
+	Text    string            `json:"text"`
+	Images  []providers.Image `json:"images,omitempty"`
 	// Window is the window it was said to, if it was.
-	Window wire.WindowID
+	Window wire.WindowID `json:"window,omitempty"`
+}
+
+// row is how people see a message, in words that may differ from it.
+func (m *Message) row(text string) wire.UIRow {
+	r := wire.UIRow{
+		Type: wire.RowSay, Say: wire.SayUserFeedback, Text: text, MonitorID: m.Monitor, MessageID: m.ID,
+	}
+	for _, i := range m.Images {
+		r.Images = append(r.Images, "data:"+i.MediaType+";base64,"+base64.StdEncoding.EncodeToString(i.Data))
+	}
+	return r
+}
+
+// waiting is a message in a queue.
+type waiting struct {
+	Message
+	// Arrived orders all that wait.
+	Arrived uint64 `json:"arrived"`
+	// Action is that of a button that may run beside others.
+	Action string `json:"action,omitempty"`
+	// Agent is whom a message to a window is for.
+	Agent string `json:"agent,omitempty"`
+	// Offered is the run that the message was given to and that has not said
+	// whether it takes it.
+	Offered string `json:"offered,omitempty"`
+	// Told says that MESSAGE_QUEUED was sent.
+	Told bool `json:"told,omitempty"`
+}
+
+func (p *Pool) accept(m *Message, agent wire.AgentID, how wire.Taken) {
+	p.stage.Answer(wire.MessageAccepted{
+		MessageID: m.ID, AgentID: agent, MonitorID: m.Monitor, How: how, By: m.By,
+	})
+}
+
+func (p *Pool) reject(m *Message, code wire.Code, reason string) {
+	p.stage.Answer(wire.MessageRejected{
+		MessageID: m.ID, Code: code, Reason: reason, MonitorID: m.Monitor, By: m.By,
+	})
 }

@@ -77,13 +77,13 @@ func weight(entries []policies.TimelineEntry) int {
 // Format is how a model is told; nothing is nothing.
 func (t *Timeline) Format() string { return policies.FormatTimeline(t.entries) }
 
-// Drain takes everything.
-func (t *Timeline) Drain() ([]policies.TimelineEntry, []store.Op) {
+// Drain is Format, and then there is nothing.
+func (t *Timeline) Drain() (string, []store.Op) {
 	if len(t.entries) == 0 {
-		return nil, nil
+		return "", nil
 	}
-	entries := t.entries
-	return entries, t.Clear()
+	text := t.Format()
+	return text, t.Clear()
 }
 
 // Clear forgets everything.

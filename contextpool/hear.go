@@ -1,0 +1,276 @@
+package contextpool
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Hear takes a report of the crew. Those of runs that are no longer under way
+// come too late.
+func (p *Pool) Hear(r agentpool.Report) {
+	var t *turn
+	for _, o := range p.turns {
+		if o.run() == r.RunID() {
+			t = o
+		}
+	}
+	if t == nil {
+		return
+	}
+	switch r := r.(type) {
+	case agentpool.Began:
+		p.began(t)
+	case agentpool.Said:
+		p.say(t, r.Text, r.Thinking)
+	case agentpool.Took:
+		p.took(t, r.Message)
+	case agentpool.Spurned:
+		p.spurned(t, r.Message)
+	case agentpool.Remember:
+		p.remember(t, r)
+	case agentpool.Spent:
+		t.Usage = t.Usage.Add(r.Usage)
+		p.keepTurn(t)
+	case agentpool.Retrying:
+		p.stage.Row(wire.UIRow{
+			Type: wire.RowSay, Say: wire.SayAPIReqRetryDelayed, MonitorID: t.Monitor, AgentID: t.Role, MessageID: t.message(),
+			Text: fmt.Sprintf("%s; trying again in %v", r.Why, r.Wait.Round(100*time.Millisecond)),
+		})
+	case agentpool.Ended:
+		p.ended(t, r)
+	}
+	p.settle()
+}
+
+func (p *Pool) began(t *turn) {
+	if t.State == turnRunning {
+		return
+	}
+	t.State = turnRunning
+	p.keepTurn(t)
+	if t.Kind == wire.AgentWindow {
+		p.showWindowAgent(t, wire.AgentActive)
+	}
+}
+
+// say shows what an agent said and thought, as far as the budget allows.
+func (p *Pool) say(t *turn, text, thinking string) {
+	if thinking != "" && t.thought < desk.MaxAgentText {
+		p.stage.Emit(wire.AgentThinking{
+			Delta: thinking, Offset: t.thought, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message(),
+		})
+		t.thought += units(thinking)
+	}
+	text = wholeRunes(text, max(desk.MaxAgentText-t.text.Len(), 0))
+	if text == "" {
+		return
+	}
+	v := p.budget.Output(t.Monitor, p.stage.Now(), len(text))
+	if t.Monitor != policies.PrimaryMonitor {
+		p.keepBudget(t.Monitor)
+	}
+	if text = wholeRunes(text, v.Granted); text != "" {
+		p.stage.Emit(wire.AgentResponse{
+			Delta: text, Offset: t.said, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message(),
+		})
+		t.text.WriteString(text)
+		t.said += units(text)
+	}
+	if !v.Allowed {
+		p.overBudget(t, v)
+	}
+}
+
+// overBudget stops a turn whose monitor has used up its budget, and says so to
+// everybody concerned.
+func (p *Pool) overBudget(t *turn, v policies.Verdict) {
+	if t.Stopping != "" {
+		return
+	}
+	reason := fmt.Sprintf("%s is over its budget of %s", t.Monitor, budgetName(v.Kind))
+	p.stop(t, reason)
+	p.stage.Keep(p.timeline(t.Monitor).PushBudget(fmt.Sprintf("The turn %s was interrupted: %s.", t.Role, reason))...)
+}
+
+// budgetName says what is limited.
+func budgetName(kind wire.BudgetKind) string {
+	switch kind {
+	case wire.BudgetActions:
+		return "actions per minute"
+	case wire.BudgetOutput:
+		return "output per minute"
+	default:
+		return "turns at the same time"
+	}
+}
+
+// remember keeps what the conversation has become. What was said until now is in
+// it, and so are results of tools.
+func (p *Pool) remember(t *turn, r agentpool.Remember) {
+	for _, e := range r.Entries {
+		for _, b := range e.Blocks {
+			if b.Kind == providers.BlockToolResult {
+				p.forgetCall(t, b.Call)
+			}
+		}
+	}
+	if !t.Lasting {
+		return
+	}
+	h := p.threadOf(t)
+	if h.Provider == "" || h.Provider != t.Provider || r.Thread != "" && r.Thread != h.ID {
+		h.Provider, h.ID = t.Provider, r.Thread
+		p.stage.Keep(store.Set(threadTable, t.Agent, encode(h)))
+	}
+	p.stage.Keep(h.add(r.Entries)...)
+	if len(r.Entries) > 0 {
+		t.Remembered, t.Kept = true, t.said
+		p.keepTurn(t)
+	}
+}
+
+// ended ends a turn whose run has.
+func (p *Pool) ended(t *turn, r agentpool.Ended) {
+	reason := r.Reason
+	switch {
+	case r.Outcome == providers.Failed && r.Failure != nil:
+		reason = cut(r.Failure.Error(), reasonBytes)
+	case r.Outcome == providers.Interrupted && t.Stopping != "":
+		reason = t.Stopping
+	case r.Outcome == providers.Interrupted && reason == "":
+		reason = "the turn was interrupted"
+	}
+	p.end(t, r.Outcome, reason)
+}
+
+// reasonBytes is how much is said of why a turn failed.
+const reasonBytes = 1000
+
+// end ends a turn, once and for all: everything that is to be said and kept of it
+// is in this step.
+func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
+	for _, task := range p.tasksOf(t) {
+		p.stop(task, "the turn it works for has ended")
+	}
+	delete(p.turns, t.key())
+	p.budget.Release(t.key())
+	p.unlock(t)
+	p.stage.Cancel(t.Role)
+	text := t.text.String()
+	p.lastWords(t, text, outcome, reason)
+	p.record(t, policies.SpeakerAssistant, text)
+	if t.Kind != wire.AgentMain {
+		p.stage.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.deeds)...)
+	}
+	if outcome == providers.Completed {
+		p.recordReload(t)
+	}
+	p.mend(t)
+	p.forgetTurn(t)
+	p.unoffer(t)
+	if t.Kind == wire.AgentWindow {
+		p.showWindowAgent(t, wire.AgentReleased)
+	}
+	if t.Doomed && t.Lasting {
+		p.forgetThread(t.Agent)
+		p.stage.Then(func() { p.crew.Dispose(t.Agent) })
+	}
+	if t.done != nil {
+		result := t.result(outcome, text, reason)
+		p.stage.Then(func() { t.done(result) })
+	}
+}
+
+// lastWords shows people what a turn said and how it ended.
+func (p *Pool) lastWords(t *turn, text string, outcome providers.Outcome, reason string) {
+	row := wire.UIRow{Type: wire.RowSay, Say: wire.SayText, MonitorID: t.Monitor, AgentID: t.Role, MessageID: t.message()}
+	if t.Kind == wire.AgentTask {
+		row.Say = wire.SaySubtaskResult
+	}
+	if row.Text = text; text != "" {
+		p.stage.Row(row)
+	}
+	if outcome == providers.Failed {
+		row.Say, row.Text = wire.SayError, reason
+		p.stage.Row(row)
+	}
+	end := wire.AgentResponse{
+		IsComplete: true, Outcome: wire.Outcome(outcome), Reason: reason, Offset: t.said,
+		AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message(),
+		DurationMS: int(max(p.stage.Now().UnixMilli()-int64(t.Started), 0)),
+	}
+	if u := t.Usage; u != (providers.Usage{}) {
+		end.Usage = &wire.Usage{
+			InputTokens: max(u.Input, 0), OutputTokens: max(u.Output, 0),
+			CacheReadTokens: max(u.CacheRead, 0), CacheWriteTokens: max(u.CacheWrite, 0), CostUSD: max(u.USD, 0),
+		}
+	}
+	p.stage.Emit(end)
+}
+
+// unlock takes away the locks that a turn leaves.
+func (p *Pool) unlock(t *turn) {
+	var actions []wire.Action
+	for _, w := range p.stage.Desk().Windows(t.Monitor) {
+		if w.Lock == t.Role {
+			actions = append(actions, wire.WindowUnlock{WindowID: w.WindowID, AgentID: t.Role})
+		}
+	}
+	if len(actions) > 0 {
+		p.stage.Emit(wire.Actions{Actions: actions, AgentID: t.Role, MonitorID: t.Monitor})
+	}
+}
+
+// recordReload remembers what was done, for when something similar is asked.
+func (p *Pool) recordReload(t *turn) {
+	if len(t.deeds) == 0 || len(t.deeds) < t.Done || t.Kind == wire.AgentTask {
+		return
+	}
+	var required []wire.WindowID
+	if t.Kind == wire.AgentWindow {
+		required = append(required, t.Window)
+	}
+	entry, evicted := p.reload.Record(p.stage.Now(), t.trigger(), t.deeds, required)
+	for _, id := range evicted {
+		p.stage.Keep(store.Unset(reloadTable, id))
+	}
+	if entry.ID != "" {
+		p.keepReload(entry.ID)
+	}
+}
+
+// mend ends what a turn left open in its conversation: calls of tools without a
+// result. No backend goes on with such a conversation.
+func (p *Pool) mend(t *turn) {
+	h := p.threads[t.Agent]
+	if !t.Remembered || !h.hasEntries() {
+		return
+	}
+	open := openCalls(h.entries)
+	if len(open) == 0 {
+		return
+	}
+	results := providers.Entry{Role: providers.RoleUser, Turn: string(t.ID)}
+	for _, b := range open {
+		r := providers.ToolResult{Text: "The turn was interrupted before this tool was used.", IsError: true}
+		if i := slices.IndexFunc(t.calls, func(c *call) bool { return c.ID == b.Call }); i >= 0 {
+			if r = t.calls[i].Result; !t.calls[i].Ended {
+				r = providers.ToolResult{Text: mayHaveRun(t.calls[i].Tool), IsError: true}
+			}
+		}
+		results.Blocks = append(results.Blocks, providers.Block{
+			Kind: providers.BlockToolResult, Call: b.Call, Tool: b.Tool, Text: r.Text, Images: r.Images, IsError: r.IsError,
+		})
+	}
+	p.stage.Keep(h.add([]providers.Entry{results})...)
+}
+
+func mayHaveRun(tool string) string { return fmt.Sprintf("tool %s may or may not have run", tool) }

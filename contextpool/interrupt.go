@@ -1,0 +1,127 @@
+package contextpool
+
+import (
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// stop has a turn end, with its tasks, as soon as its run can be interrupted.
+func (p *Pool) stop(t *turn, reason string) {
+	if t.Stopping != "" {
+		return
+	}
+	t.Stopping = reason
+	p.keepTurn(t)
+	run := t.run()
+	p.stage.Then(func() { p.crew.Interrupt(run, reason) })
+	for _, task := range p.tasksOf(t) {
+		p.stop(task, "the turn it works for was interrupted")
+	}
+}
+
+// Interrupt stops turns and reports whether there was what it names. What waits
+// is kept, and begins when the turns have ended, or is dropped.
+func (p *Pool) Interrupt(scope wire.InterruptScope, monitor wire.MonitorID, agent wire.AgentID, queues wire.InterruptQueues) bool {
+	found := scope != wire.ScopeAgent
+	for _, t := range p.sorted() {
+		switch {
+		case scope == wire.ScopeAgent && t.Role != agent:
+		case scope == wire.ScopeMonitor && t.Monitor != monitor:
+		default:
+			found = true
+			p.stop(t, "the user interrupted it")
+			if scope == wire.ScopeAgent && queues == wire.QueuesDrop {
+				p.drop(p.dequeue(func(w *waiting) bool { return w.isFor(t) }), takenOut)
+			}
+		}
+	}
+	if queues == wire.QueuesDrop && scope != wire.ScopeAgent {
+		p.drop(p.dequeue(func(w *waiting) bool { return scope != wire.ScopeMonitor || w.Monitor == monitor }), takenOut)
+	}
+	p.settle()
+	return found
+}
+
+// isFor reports whether a message waits for the agent of a turn.
+func (w *waiting) isFor(t *turn) bool {
+	if w.Window != "" {
+		return w.Agent == t.Agent
+	}
+	return t.Kind == wire.AgentMain && w.Monitor == t.Monitor
+}
+
+// Reset ends everything in this very step and forgets all conversations. What
+// could be done again is kept.
+func (p *Pool) Reset() {
+	const reason = "the desktop was reset"
+	p.clear(func(wire.MonitorID) bool { return true }, reason)
+	p.stage.Keep(p.tape.Clear()...)
+	p.about.Launched = true
+	p.keepAbout()
+	p.settle()
+	p.stage.Then(p.crew.Launch)
+}
+
+// RemoveMonitor does what Reset does for one monitor. The first cannot be
+// removed.
+func (p *Pool) RemoveMonitor(m wire.MonitorID) {
+	if m == policies.PrimaryMonitor {
+		return
+	}
+	p.clear(func(o wire.MonitorID) bool { return o == m }, "the monitor was removed")
+	p.stage.Keep(p.tape.PruneMonitor(m)...)
+	p.settle()
+}
+
+// clear ends and forgets everything on some monitors, but for the tape.
+func (p *Pool) clear(on func(wire.MonitorID) bool, reason string) {
+	p.drop(p.dequeue(func(w *waiting) bool { return on(w.Monitor) }), reason)
+	agents := map[string]bool{}
+	for _, t := range p.sorted() {
+		if on(t.Monitor) {
+			agents[t.Agent] = true
+			p.endNow(t, reason)
+		}
+	}
+	for agent, h := range p.threads {
+		if on(h.Monitor) {
+			agents[agent] = true
+		}
+	}
+	for _, agent := range sortedKeys(agents) {
+		p.forgetThread(agent)
+		p.stage.Then(func() { p.crew.Dispose(agent) })
+	}
+	for _, monitor := range sortedKeys(p.timelines) {
+		if on(monitor) {
+			p.stage.Keep(p.timelines[monitor].Clear()...)
+			delete(p.timelines, monitor)
+		}
+	}
+	for _, ts := range sortedKeys(p.asks) {
+		if on(p.asks[ts].Monitor) {
+			p.forgetAsk(ts)
+		}
+	}
+	for _, m := range p.stage.Desk().Monitors() {
+		if on(m.MonitorID) {
+			p.groups.RemoveMonitor(m.MonitorID)
+			p.budget.RemoveMonitor(m.MonitorID)
+			p.stage.Keep(store.Unset(budgetPrefix+string(m.MonitorID), budgetField))
+		}
+	}
+	p.keepGroups()
+}
+
+// endNow ends a turn without waiting for its run, which is to be disposed of.
+func (p *Pool) endNow(t *turn, reason string) {
+	t.Stopping = reason
+	for _, task := range p.tasksOf(t) {
+		p.endNow(task, reason)
+	}
+	if p.turns[t.key()] == t {
+		p.end(t, providers.Interrupted, reason)
+	}
+}

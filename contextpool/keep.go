@@ -1,0 +1,343 @@
+package contextpool
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Where what is kept is kept. The parts of a turn that do not change, or change
+// one by one, are apart from the rest of it.
+const (
+	aboutTable  = "pool"
+	aboutField  = "about"
+	turnTable   = "turns"
+	promptTable = "turns.prompt"
+	callTable   = "turns.calls"
+	deedTable   = "turns.deeds"
+	queueTable  = "queue"
+	groupTable  = "groups"
+	groupField  = "pairs"
+	reloadTable = "reload"
+	reloadNext  = "next"
+	askTable    = "asks"
+
+	budgetPrefix = "budget:"
+	budgetField  = "used"
+)
+
+// errMisplaced means that a kept value is not where it belongs.
+var errMisplaced = errors.New("it is of something else")
+
+var actionFormat = sync.OnceValue(wire.FormatOf[wire.Action])
+
+func byArrival(a, b *waiting) int { return cmp.Compare(a.Arrived, b.Arrived) }
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+func jsonInto(data []byte, v any) error {
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("read: %w", err)
+	}
+	return nil
+}
+
+func (p *Pool) keepAbout() { p.stage.Keep(store.Set(aboutTable, aboutField, encode(&p.about))) }
+
+func (p *Pool) keepTurn(t *turn) { p.stage.Keep(store.Set(turnTable, t.key(), encode(t))) }
+
+func (p *Pool) keepPrompt(t *turn) { p.stage.Keep(store.Set(promptTable, t.key(), encode(&t.prompt))) }
+
+func (t *turn) part(n int) string { return t.key() + "/" + strconv.Itoa(n) }
+
+func (p *Pool) keepCall(t *turn, c *call) {
+	p.stage.Keep(store.Set(callTable, t.part(c.Number), encode(c)))
+}
+
+func (p *Pool) keepDeed(t *turn, n int, data []byte) {
+	p.stage.Keep(store.Set(deedTable, t.part(n), data))
+}
+
+func (p *Pool) forgetCall(t *turn, id string) {
+	t.calls = slices.DeleteFunc(t.calls, func(c *call) bool {
+		if c.ID == id {
+			p.stage.Keep(store.Unset(callTable, t.part(c.Number)))
+		}
+		return c.ID == id
+	})
+}
+
+// forgetTurn takes away everything that is kept of a turn under way.
+func (p *Pool) forgetTurn(t *turn) {
+	p.stage.Keep(store.Unset(turnTable, t.key()), store.Unset(promptTable, t.key()))
+	for _, c := range t.calls {
+		p.stage.Keep(store.Unset(callTable, t.part(c.Number)))
+	}
+	for n := range t.deeds {
+		p.stage.Keep(store.Unset(deedTable, t.part(n)))
+	}
+}
+
+func (w *waiting) field() string { return strconv.FormatUint(w.Arrived, 10) }
+
+func (p *Pool) keepWaiting(w *waiting) { p.stage.Keep(store.Set(queueTable, w.field(), encode(w))) }
+
+func (p *Pool) forgetWaiting(w *waiting) { p.stage.Keep(store.Unset(queueTable, w.field())) }
+
+func (p *Pool) keepGroups() {
+	p.stage.Keep(store.Set(groupTable, groupField, encode(p.groups.Pairs())))
+}
+
+func (p *Pool) keepBudget(m wire.MonitorID) {
+	p.stage.Keep(store.Set(budgetPrefix+string(m), budgetField, encode(new(p.budget.State(m)))))
+}
+
+// keepReload keeps an entry of the reload cache, which may be gone.
+func (p *Pool) keepReload(id string) {
+	e, ok := p.reload.Get(p.stage.Now(), id)
+	if !ok {
+		p.stage.Keep(store.Unset(reloadTable, id))
+		return
+	}
+	p.stage.Keep(store.Set(reloadTable, id, encode(e)), store.Set(reloadTable, reloadNext, encode(p.reload.Next())))
+}
+
+// All is everything that is kept, for a store that forgot.
+func (p *Pool) All() []store.Op {
+	ops := []store.Op{store.Set(aboutTable, aboutField, encode(&p.about))}
+	for _, t := range p.sorted() {
+		ops = append(ops, store.Set(turnTable, t.key(), encode(t)), store.Set(promptTable, t.key(), encode(&t.prompt)))
+		for _, c := range t.calls {
+			ops = append(ops, store.Set(callTable, t.part(c.Number), encode(c)))
+		}
+		for n, a := range t.deeds {
+			ops = append(ops, store.Set(deedTable, t.part(n), actionFormat().Append(nil, &a)))
+		}
+	}
+	for _, q := range []*policies.Queue[*waiting]{p.mains, p.windows} {
+		for _, key := range q.Keys() {
+			for _, w := range q.All(key) {
+				ops = append(ops, store.Set(queueTable, w.field(), encode(w)))
+			}
+		}
+	}
+	if pairs := p.groups.Pairs(); len(pairs) > 0 {
+		ops = append(ops, store.Set(groupTable, groupField, encode(pairs)))
+	}
+	for _, m := range p.stage.Desk().Monitors() {
+		if s := p.budget.State(m.MonitorID); len(s.Actions)+len(s.Output) > 0 {
+			ops = append(ops, store.Set(budgetPrefix+string(m.MonitorID), budgetField, encode(&s)))
+		}
+	}
+	for _, e := range p.reload.Entries() {
+		ops = append(ops, store.Set(reloadTable, e.ID, encode(e)))
+	}
+	ops = append(ops, store.Set(reloadTable, reloadNext, encode(p.reload.Next())))
+	for _, ts := range sortedKeys(p.asks) {
+		ops = append(ops, store.Set(askTable, askField(ts), encode(p.asks[ts])))
+	}
+	for _, agent := range sortedKeys(p.threads) {
+		ops = append(ops, store.Set(threadTable, agent, encode(p.threads[agent])))
+		ops = append(ops, p.threads[agent].all()...)
+	}
+	for _, m := range sortedKeys(p.timelines) {
+		ops = append(ops, p.timelines[m].All()...)
+	}
+	return append(ops, p.tape.All()...)
+}
+
+// Restore reads what was kept. An error means that it cannot be read.
+func (p *Pool) Restore(tables map[string]map[string][]byte, lists map[string][][]byte) error {
+	p.empty()
+	if data, ok := tables[aboutTable][aboutField]; ok {
+		if err := decode(data, &p.about); err != nil {
+			return fmt.Errorf("agents: %w", err)
+		}
+	}
+	for _, restore := range []func(map[string]map[string][]byte) error{
+		p.restoreTurns, p.restoreQueues, p.restorePolicies, p.restoreAsks,
+	} {
+		if err := restore(tables); err != nil {
+			return err
+		}
+	}
+	if err := p.restoreThreads(tables[threadTable], lists); err != nil {
+		return err
+	}
+	for _, name := range sortedKeys(lists) {
+		if monitor, ok := strings.CutPrefix(name, timelinePrefix); ok {
+			if err := p.timeline(wire.MonitorID(monitor)).Restore(lists[name]); err != nil {
+				return err
+			}
+		}
+	}
+	return p.tape.Restore(lists[tapeList])
+}
+
+func (p *Pool) restoreTurns(tables map[string]map[string][]byte) error {
+	for key, data := range tables[turnTable] {
+		t := &turn{}
+		if err := decode(data, t); err != nil {
+			return fmt.Errorf("turn %s: %w", key, err)
+		}
+		if t.key() != key {
+			return fmt.Errorf("turn %s: %w", key, errMisplaced)
+		}
+		if err := decode(tables[promptTable][key], &t.prompt); err != nil {
+			return fmt.Errorf("prompt of turn %s: %w", key, err)
+		}
+		p.turns[key] = t
+		if t.Kind == wire.AgentMain || t.Kind == wire.AgentEphemeral {
+			p.budget.TryAcquire(t.Monitor, key)
+		}
+	}
+	for _, field := range sortedParts(tables[callTable]) {
+		t := p.turnPart(field)
+		c := &call{}
+		if err := decode(tables[callTable][field], c); err != nil {
+			return fmt.Errorf("tool call %s: %w", field, err)
+		}
+		if t == nil || t.part(c.Number) != field {
+			return fmt.Errorf("tool call %s: %w", field, errMisplaced)
+		}
+		t.calls = append(t.calls, c)
+	}
+	for _, field := range sortedParts(tables[deedTable]) {
+		t, data := p.turnPart(field), tables[deedTable][field]
+		a, err := actionFormat().DecodeOwn(data)
+		if err != nil {
+			return fmt.Errorf("action %s: %w", field, err)
+		}
+		if t == nil || t.part(len(t.deeds)) != field {
+			return fmt.Errorf("action %s: %w", field, errMisplaced)
+		}
+		t.deeds = append(t.deeds, a)
+		t.bytes += len(data)
+	}
+	return nil
+}
+
+// sortedParts are the names of parts of turns, in the order of their numbers.
+func sortedParts(table map[string][]byte) []string {
+	number := func(field string) int {
+		_, n, _ := strings.Cut(field, "/")
+		v, err := strconv.Atoi(n)
+		if err != nil {
+			return -1
+		}
+		return v
+	}
+	return slices.SortedFunc(maps.Keys(table), func(a, b string) int {
+		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a, b))
+	})
+}
+
+// turnPart is the turn that a part belongs to.
+func (p *Pool) turnPart(field string) *turn {
+	key, _, _ := strings.Cut(field, "/")
+	return p.turns[key]
+}
+
+func (p *Pool) restoreQueues(tables map[string]map[string][]byte) error {
+	var all []*waiting
+	for field, data := range tables[queueTable] {
+		w := &waiting{}
+		if err := decode(data, w); err != nil {
+			return fmt.Errorf("queued message %s: %w", field, err)
+		}
+		if w.field() != field {
+			return fmt.Errorf("queued message %s: %w", field, errMisplaced)
+		}
+		all = append(all, w)
+		p.arrived = max(p.arrived, w.Arrived)
+	}
+	slices.SortFunc(all, byArrival)
+	for _, w := range all {
+		q, key := p.mains, string(w.Monitor)
+		if w.Window != "" {
+			q, key = p.windows, w.Agent
+		}
+		q.Restore(key, append(q.All(key), w))
+	}
+	return nil
+}
+
+func (p *Pool) restorePolicies(tables map[string]map[string][]byte) error {
+	if data, ok := tables[groupTable][groupField]; ok {
+		var pairs []policies.Pair
+		if err := decode(data, &pairs); err != nil {
+			return fmt.Errorf("window groups: %w", err)
+		}
+		p.groups.Restore(pairs)
+	}
+	for name, table := range tables {
+		monitor, ok := strings.CutPrefix(name, budgetPrefix)
+		if !ok || len(table) == 0 {
+			continue
+		}
+		var s policies.BudgetState
+		if err := decode(table[budgetField], &s); err != nil {
+			return fmt.Errorf("budget of %s: %w", monitor, err)
+		}
+		p.budget.Restore(wire.MonitorID(monitor), s)
+	}
+	var entries []policies.ReloadEntry
+	next := 1
+	for id, data := range tables[reloadTable] {
+		if id == reloadNext {
+			if err := decode(data, &next); err != nil {
+				return fmt.Errorf("reload cache: %w", err)
+			}
+			continue
+		}
+		var e policies.ReloadEntry
+		if err := decode(data, &e); err != nil {
+			return fmt.Errorf("reload entry %s: %w", id, err)
+		}
+		if e.ID != id {
+			return fmt.Errorf("reload entry %s: %w", id, errMisplaced)
+		}
+		entries = append(entries, e)
+	}
+	p.reload.Restore(entries, next)
+	return nil
+}
+
+func (p *Pool) restoreAsks(tables map[string]map[string][]byte) error {
+	for field, data := range tables[askTable] {
+		ts, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			return fmt.Errorf("question %s: %w", field, errMisplaced)
+		}
+		a := &ask{}
+		if err := decode(data, a); err != nil {
+			return fmt.Errorf("question %s: %w", field, err)
+		}
+		p.asks[wire.Millis(ts)] = a
+	}
+	return nil
+}
+
+func (p *Pool) restoreThreads(table map[string][]byte, lists map[string][][]byte) error {
+	for agent, data := range table {
+		h := &thread{agent: agent}
+		if err := decode(data, h); err != nil {
+			return fmt.Errorf("conversation of %s: %w", agent, err)
+		}
+		if err := h.restore(lists[h.list()]); err != nil {
+			return err
+		}
+		p.threads[agent] = h
+	}
+	return nil
+}

@@ -1,0 +1,180 @@
+package contextpool
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// attempts is how often a turn is begun before it is given up.
+const attempts = 3
+
+// asksKept is how many turns that could go on are remembered.
+const asksKept = 20
+
+// ask is a turn that was cut off and could go on, if the user wants.
+type ask struct {
+	Role    wire.AgentID   `json:"role"`
+	ID      wire.MessageID `json:"id"`
+	Monitor wire.MonitorID `json:"monitor"`
+	Window  wire.WindowID  `json:"window,omitempty"`
+	// Content is what the turn was about, Reason why it was cut off.
+	Content string `json:"content"`
+	Reason  string `json:"reason"`
+}
+
+// Recover is called once by a new owner, inside a step: it says what becomes of
+// the turns that were under way, and goes on with the queues. On a session that
+// has never run it does what is wanted when a desktop begins.
+func (p *Pool) Recover() {
+	if !p.about.Launched {
+		p.about.Launched = true
+		p.keepAbout()
+		p.stage.Then(p.crew.Launch)
+	}
+	if len(p.turns) > 0 {
+		p.recall()
+	}
+	for _, t := range p.sorted() {
+		p.unoffer(t)
+	}
+	for _, t := range p.sorted() {
+		if p.turns[t.key()] == t { // else it ended with its parent
+			p.resume(t)
+		}
+	}
+	p.settle()
+}
+
+// recall takes from the desktop what the turns have said so far.
+func (p *Pool) recall() {
+	agents := p.stage.Desk().Snapshot().Agents
+	for _, t := range p.turns {
+		i := slices.IndexFunc(agents, func(a wire.AgentState) bool { return a.Role == t.Role })
+		if i < 0 {
+			continue
+		}
+		t.text.Reset()
+		t.text.WriteString(agents[i].Text)
+		t.said, t.thought = units(agents[i].Text), units(agents[i].Thinking)
+	}
+}
+
+// resume says what becomes of a turn that a new owner finds.
+func (p *Pool) resume(t *turn) {
+	open := slices.IndexFunc(t.calls, func(c *call) bool { return !c.Ended })
+	switch {
+	case t.Kind == wire.AgentTask:
+		p.end(t, providers.Interrupted, "the turn it works for was cut off")
+	case t.Stopping != "":
+		p.end(t, providers.Interrupted, t.Stopping)
+	case open >= 0:
+		p.cutOff(t, mayHaveRun(t.calls[open].Tool))
+	case t.Attempt >= attempts:
+		p.end(t, providers.Failed, fmt.Sprintf("the turn was cut off %d times", attempts))
+	case !t.Remembered && t.Called > 0:
+		p.cutOff(t, "what it has done so far is not known well enough to go on")
+	default:
+		p.rewind(t)
+		t.Attempt++
+		t.State = turnAccepted
+		p.keepTurn(t)
+		p.start(t, nil)
+	}
+}
+
+// rewind takes back what was said and is not in the conversation: it will be said
+// again.
+func (p *Pool) rewind(t *turn) {
+	if t.said > t.Kept {
+		kept := firstUnits(t.text.String(), t.Kept)
+		t.text.Reset()
+		t.text.WriteString(kept)
+		t.said = units(kept)
+		p.stage.Emit(wire.AgentResponse{Offset: t.said, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message()})
+	}
+	if t.thought > 0 {
+		t.thought = 0
+		p.stage.Emit(wire.AgentThinking{AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message()})
+	}
+}
+
+// cutOff ends a turn of which nobody knows how far it came, and asks whether it
+// is to go on.
+func (p *Pool) cutOff(t *turn, reason string) {
+	p.end(t, providers.Interrupted, reason)
+	p.stage.Emit(wire.TurnInterrupted{
+		MessageID: t.ID, AgentID: t.Role, Reason: reason, Resumable: true, MonitorID: t.Monitor,
+	})
+	a := &ask{
+		Role: t.Role, ID: t.ID, Monitor: t.Monitor, Window: t.Window, Content: cut(t.prompt.Content, saidBytes), Reason: reason,
+	}
+	ts := p.stage.Row(a.row())
+	p.asks[ts] = a
+	p.stage.Keep(store.Set(askTable, askField(ts), encode(a)))
+	for _, old := range sortedKeys(p.asks)[:max(len(p.asks)-asksKept, 0)] {
+		p.forgetAsk(old)
+	}
+}
+
+func (a *ask) row() wire.UIRow {
+	return wire.UIRow{
+		Type: wire.RowAsk, Ask: wire.AskResumeTask, Text: "The turn was cut off: " + a.Reason + ". Go on?",
+		MonitorID: a.Monitor, AgentID: a.Role, MessageID: a.ID,
+	}
+}
+
+func askField(ts wire.Millis) string { return strconv.FormatInt(int64(ts), 10) }
+
+func (p *Pool) forgetAsk(ts wire.Millis) {
+	delete(p.asks, ts)
+	p.stage.Keep(store.Unset(askTable, askField(ts)))
+}
+
+// Decide answers the question whether a turn that was cut off goes on, and
+// reports whether the row asks that. If so, a new turn begins on the same
+// conversation, which is told what happened and what the user says to it.
+func (p *Pool) Decide(ts wire.Millis, yes bool, text string) bool {
+	a := p.asks[ts]
+	if a == nil {
+		return false
+	}
+	p.forgetAsk(ts)
+	row := a.row()
+	row.TS, row.IsAnswered = ts, true
+	p.stage.Emit(wire.MessageUpdated{
+		Action: wire.RowUpdated, Message: row, MonitorID: a.Monitor, AgentID: a.Role, MessageID: a.ID,
+	})
+	if yes {
+		w := &waiting{Message: Message{
+			ID: wire.MessageID("resume-" + askField(ts)), Monitor: a.Monitor, Window: a.Window, Text: a.told(text),
+		}}
+		if text != "" {
+			p.stage.Row(w.row(text))
+		}
+		if a.Window == "" {
+			p.route(w)
+		} else {
+			p.toWindow(w)
+		}
+	}
+	p.settle()
+	return true
+}
+
+// told is what an agent is told about the turn that it is to go on with.
+func (a *ask) told(text string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Your work on this message was cut off: %s. Look first what was done, then go on with what is missing. The message:\n\n%s",
+		a.Reason, policies.Content(a.Content))
+	if text != "" {
+		b.WriteString("\n\nThe user says now: " + text)
+	}
+	return b.String()
+}

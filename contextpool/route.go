@@ -1,0 +1,223 @@
+package contextpool
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// User takes a message to the main agent of a monitor. What becomes of it is
+// decided now, in the order in which messages come: the agent begins a turn with
+// it, the turn that runs is offered it, an agent is made for it alone, it waits,
+// or it is rejected.
+func (p *Pool) User(m Message) {
+	p.stage.Row(m.row(m.Text))
+	p.route(&waiting{Message: m})
+	p.settle()
+}
+
+func (p *Pool) route(w *waiting) {
+	monitor := string(w.Monitor)
+	if !p.crew.Has(p.Provider()) {
+		p.reject(&w.Message, wire.CodeProviderUnavailable, fmt.Sprintf("there is no provider %q", p.Provider()))
+		return
+	}
+	if p.mains.Len(monitor) == 0 && p.free(w.Monitor) {
+		p.begin(w, wire.TakenDirect, nil)
+		return
+	}
+	if t := p.takes(w.Monitor); t != nil && !p.mains.Full(monitor) {
+		w.Offered = t.run()
+		p.enqueue(p.mains, monitor, w)
+		p.steer(t, &w.Message)
+		return
+	}
+	if p.spawn(w) || p.enqueue(p.mains, monitor, w) {
+		return
+	}
+	p.refuse(w, policies.MainQueueLimit)
+}
+
+// refuse rejects a message for which there is no room in its queue.
+func (p *Pool) refuse(w *waiting, limit int) {
+	if kind, _, denied := p.budget.Denied(w.Monitor, p.stage.Now()); denied {
+		p.reject(&w.Message, wire.CodeBudgetExceeded, fmt.Sprintf(
+			"%s is over its budget of %s, and %d messages wait for it already", w.Monitor, budgetName(kind), limit))
+		return
+	}
+	p.reject(&w.Message, wire.CodeQueueFull, fmt.Sprintf("%d messages wait already", limit))
+}
+
+// free reports whether a turn of a monitor's main agent can begin now.
+func (p *Pool) free(monitor wire.MonitorID) bool {
+	return p.main(monitor) == nil && p.affords(monitor)
+}
+
+// affords reports whether the budget of a monitor has room for a turn.
+func (p *Pool) affords(monitor wire.MonitorID) bool {
+	if _, _, denied := p.budget.Denied(monitor, p.stage.Now()); denied {
+		return false
+	}
+	const nobody = "?"
+	ok := p.budget.TryAcquire(monitor, nobody)
+	p.budget.Release(nobody)
+	return ok
+}
+
+// takes is the turn that can be given a message for a monitor's main agent while
+// it runs. What waits already comes first, so nothing that waits may be without
+// an offer.
+func (p *Pool) takes(monitor wire.MonitorID) *turn {
+	t := p.main(monitor)
+	if t == nil || t.State != turnRunning || t.Stopping != "" || !p.crew.Steers(t.Provider) {
+		return nil
+	}
+	for _, w := range p.mains.All(string(monitor)) {
+		if w.Offered != t.run() {
+			return nil
+		}
+	}
+	return t
+}
+
+func (p *Pool) steer(t *turn, m *Message) {
+	s := agentpool.Steering{Run: t.run(), Message: m.ID, Text: policies.Content(m.Text), Images: m.Images}
+	p.stage.Then(func() { p.crew.Steer(s) })
+}
+
+// spawn makes an agent for a message alone, if there is room for one right now.
+func (p *Pool) spawn(w *waiting) bool {
+	if !p.affords(w.Monitor) {
+		return false
+	}
+	slot := p.crew.TryReserve()
+	if slot == nil {
+		return false
+	}
+	p.begin(w, wire.TakenEphemeral, slot)
+	return true
+}
+
+// enqueue lets a message wait, if there is room.
+func (p *Pool) enqueue(q *policies.Queue[*waiting], key string, w *waiting) bool {
+	if q.Full(key) {
+		return false
+	}
+	p.arrived++
+	w.Arrived = p.arrived
+	q.Push(key, w)
+	p.keepWaiting(w)
+	return true
+}
+
+// dequeue takes messages out of the queues.
+func (p *Pool) dequeue(which func(*waiting) bool) []*waiting {
+	out := append(p.mains.Remove(which), p.windows.Remove(which)...)
+	for _, w := range out {
+		p.forgetWaiting(w)
+	}
+	slices.SortFunc(out, byArrival)
+	return out
+}
+
+// took says that the model has a message it was offered.
+func (p *Pool) took(t *turn, id wire.MessageID) {
+	for _, w := range p.dequeue(func(w *waiting) bool { return w.ID == id && w.Offered == t.run() }) {
+		t.Taken = append(t.Taken, w.ID)
+		p.keepTurn(t)
+		p.accept(&w.Message, t.Role, wire.TakenSteered)
+		p.record(t, policies.SpeakerUser, w.Text)
+	}
+}
+
+// spurned says that the model will not get a message it was offered.
+func (p *Pool) spurned(t *turn, id wire.MessageID) {
+	for _, w := range p.mains.All(string(t.Monitor)) {
+		if w.ID != id || w.Offered != t.run() {
+			continue
+		}
+		w.Offered = ""
+		if p.spawn(w) {
+			p.dequeue(func(o *waiting) bool { return o == w })
+		} else {
+			p.keepWaiting(w)
+		}
+	}
+}
+
+// unoffer takes back what a turn that has ended was offered.
+func (p *Pool) unoffer(t *turn) {
+	for _, w := range p.mains.All(string(t.Monitor)) {
+		if w.Offered == t.run() {
+			w.Offered = ""
+			p.keepWaiting(w)
+		}
+	}
+}
+
+// drain begins with what has waited longest, as long as something can begin.
+func (p *Pool) drain() {
+	for {
+		var next *waiting
+		consider := func(q *policies.Queue[*waiting], ready func(*waiting) bool) {
+			for _, key := range q.Keys() {
+				w, _ := q.Peek(key)
+				if (next == nil || w.Arrived < next.Arrived) && ready(w) {
+					next = w
+				}
+			}
+		}
+		consider(p.mains, func(w *waiting) bool { return p.free(w.Monitor) })
+		consider(p.windows, p.windowFree)
+		if next == nil {
+			return
+		}
+		p.dequeue(func(w *waiting) bool { return w == next })
+		switch {
+		case !p.crew.Has(p.Provider()):
+			p.reject(&next.Message, wire.CodeProviderUnavailable, fmt.Sprintf("there is no provider %q", p.Provider()))
+		case next.Window == "":
+			p.begin(next, wire.TakenDirect, nil)
+		default:
+			p.beginWindow(next)
+		}
+	}
+}
+
+// tellWaiting answers those who wait and were not told so. Who was offered to a
+// turn hears of it when that has decided.
+func (p *Pool) tellWaiting() {
+	for _, q := range []*policies.Queue[*waiting]{p.mains, p.windows} {
+		for _, key := range q.Keys() {
+			for i, w := range q.All(key) {
+				if w.Told || w.Offered != "" {
+					continue
+				}
+				w.Told = true
+				p.keepWaiting(w)
+				p.stage.Answer(wire.MessageQueued{MessageID: w.ID, Position: i + 1, MonitorID: w.Monitor, By: w.By})
+			}
+		}
+	}
+}
+
+// TakeBack takes a message out of its queue and reports whether it was there. One
+// that is on its way to a turn cannot be taken back.
+func (p *Pool) TakeBack(id wire.MessageID) bool {
+	gone := p.dequeue(func(w *waiting) bool { return w.ID == id && w.Offered == "" })
+	p.drop(gone, takenOut)
+	p.settle()
+	return len(gone) > 0
+}
+
+const takenOut = "taken out of the queue"
+
+// drop says that messages that were taken out of a queue will not be answered.
+func (p *Pool) drop(gone []*waiting, reason string) {
+	for _, w := range gone {
+		p.reject(&w.Message, wire.CodeSessionInvalidState, reason)
+	}
+}

@@ -1,0 +1,272 @@
+package contextpool
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// turnState is how far a turn is.
+type turnState string
+
+const (
+	turnAccepted turnState = "accepted" // it waits for a slot and a provider
+	turnRunning  turnState = "running"
+)
+
+// turn is a turn under way.
+type turn struct {
+	// Number orders turns and names them. Attempt counts from 1.
+	Number  uint64         `json:"number"`
+	Attempt int            `json:"attempt"`
+	State   turnState      `json:"state"`
+	Role    wire.AgentID   `json:"role"`
+	Kind    wire.AgentKind `json:"kind"`
+	// ID is the message that began it. A task has that of its parent.
+	ID      wire.MessageID `json:"id"`
+	Monitor wire.MonitorID `json:"monitor"`
+	Window  wire.WindowID  `json:"window,omitempty"`
+	// Agent is whose conversation it is; that of an agent that lasts, or the
+	// role.
+	Agent string `json:"agent"`
+	// Beside is the agent that lasts of a turn that runs beside its others.
+	Beside   string `json:"beside,omitempty"`
+	Lasting  bool   `json:"lasting,omitempty"`
+	Profile  string `json:"profile,omitempty"`
+	Provider string `json:"provider"`
+	// Taken are the messages it answers.
+	Taken []wire.MessageID `json:"taken,omitempty"`
+	// Parent is the key of the turn that a task is for, Tasks how many it had.
+	Parent string `json:"parent,omitempty"`
+	Tasks  int    `json:"tasks,omitempty"`
+	// Stopping is why it is to end, if it is. Doomed says that nobody needs its
+	// agent afterwards.
+	Stopping string `json:"stopping,omitempty"`
+	Doomed   bool   `json:"doomed,omitempty"`
+	// Remembered says that the conversation has something of this turn, which
+	// includes the first Kept units of its text.
+	Remembered bool `json:"remembered,omitempty"`
+	Kept       int  `json:"kept,omitempty"`
+	// Called counts its tool calls and Done its actions, of which not all may be
+	// kept.
+	Called  int             `json:"called,omitempty"`
+	Done    int             `json:"done,omitempty"`
+	Usage   providers.Usage `json:"usage,omitzero"`
+	Started wire.Millis     `json:"started"`
+
+	prompt prompt
+	calls  []*call
+	deeds  []wire.Action
+	bytes  int // of the deeds
+
+	// text is what it said so far, and thought how many units it thought. They
+	// are on the desktop, from where a new owner has them.
+	text    strings.Builder
+	said    int // units
+	thought int
+	done    func(tools.TaskResult) // of a task
+}
+
+// prompt is what a turn began with. It does not change.
+type prompt struct {
+	Text   string            `json:"text"`
+	Images []providers.Image `json:"images,omitempty"`
+	// Content is what the user said, and Windows what was open.
+	Content string                 `json:"content,omitempty"`
+	Windows []policies.WindowSight `json:"windows,omitempty"`
+}
+
+// call is a tool call whose result the conversation does not have yet.
+type call struct {
+	Number int                  `json:"number"`
+	ID     string               `json:"id"`
+	Tool   string               `json:"tool"`
+	Ended  bool                 `json:"ended,omitempty"`
+	Result providers.ToolResult `json:"result,omitzero"`
+}
+
+func (t *turn) key() string { return "t" + strconv.FormatUint(t.Number, 10) }
+func (t *turn) run() string { return t.key() + "." + strconv.Itoa(t.Attempt) }
+
+func (t *turn) order(o *turn) int { return cmp.Compare(t.Number, o.Number) }
+
+// message is the one that events of the turn are about. Those of a task are not
+// about a message, which has one end alone.
+func (t *turn) message() wire.MessageID {
+	if t.Kind == wire.AgentTask {
+		return ""
+	}
+	return t.ID
+}
+
+// trigger is what made the turn.
+func (t *turn) trigger() policies.Trigger {
+	g := policies.Trigger{Type: policies.TriggerMain, Text: t.prompt.Content, Windows: t.prompt.Windows}
+	if t.Kind == wire.AgentWindow {
+		g.Type, g.Target = policies.TriggerWindow, t.Window
+	}
+	return g
+}
+
+// begin starts a turn for a message to a main agent: its own, or with a slot one
+// of an agent made for it.
+func (p *Pool) begin(w *waiting, how wire.Taken, slot *agentpool.Slot) {
+	t := &turn{
+		Kind: wire.AgentMain, ID: w.ID, Monitor: w.Monitor, Agent: mainAgent(w.Monitor), Lasting: true,
+		Profile: tools.ProfileMain, Taken: []wire.MessageID{w.ID},
+	}
+	role := "main-"
+	if how == wire.TakenEphemeral {
+		t.Kind, t.Lasting, role = wire.AgentEphemeral, false, "ephemeral-"
+	}
+	p.enter(t, role+string(w.Monitor)+"-"+string(w.ID))
+	if !t.Lasting {
+		t.Agent = string(t.Role)
+	}
+	p.see(t, w)
+	options := p.reload.Options(p.stage.Now(), t.trigger())
+	if how == wire.TakenEphemeral {
+		t.prompt.Text = policies.Ephemeral(policies.EphemeralPrompt{
+			Draw: len(w.Images) > 0, Windows: windowIDs(t.prompt.Windows), Reload: options, Content: w.Text,
+		})
+	} else {
+		happened, ops := p.timeline(w.Monitor).Drain()
+		p.stage.Keep(ops...)
+		t.prompt.Text = p.reminder(t) + policies.Main(policies.MainPrompt{
+			Timeline: happened, Draw: len(w.Images) > 0, Windows: windowIDs(t.prompt.Windows), Reload: options, Content: w.Text,
+		})
+	}
+	p.accept(&w.Message, t.Role, how)
+	p.record(t, policies.SpeakerUser, w.Text)
+	p.launch(t, slot)
+}
+
+// reminder is what was said before, for a main agent whose conversation is lost:
+// its backend kept it, and another one is asked now.
+func (p *Pool) reminder(t *turn) string {
+	if h := p.threads[t.Agent]; h.hasEntries() || h.knownTo(t.Provider) {
+		return ""
+	}
+	said := p.tape.Messages(Heard{Monitor: t.Monitor})
+	said = said[max(0, len(said)-reminded):]
+	if len(said) == 0 {
+		return ""
+	}
+	return FormatTape(said) + "\n\n"
+}
+
+// reminded is how many messages a reminder has.
+const reminded = 20
+
+// enter makes a turn one that is under way, under a role that no other has.
+func (p *Pool) enter(t *turn, role string) {
+	p.about.Turns++
+	p.keepAbout()
+	t.Number, t.Attempt, t.State = p.about.Turns, 1, turnAccepted
+	t.Started, t.Provider = wire.Millis(p.stage.Now().UnixMilli()), p.Provider()
+	t.Role = wire.AgentID(role)
+	for n := 2; slices.ContainsFunc(p.sorted(), func(o *turn) bool { return o.Role == t.Role }); n++ {
+		t.Role = wire.AgentID(role + "/" + strconv.Itoa(n))
+	}
+	p.turns[t.key()] = t
+	if t.Kind == wire.AgentMain || t.Kind == wire.AgentEphemeral {
+		p.budget.TryAcquire(t.Monitor, t.key())
+	}
+}
+
+// see notes what the message of a turn says and what its agent finds.
+func (p *Pool) see(t *turn, w *waiting) {
+	t.prompt.Images, t.prompt.Content = w.Images, w.Text
+	for _, open := range p.stage.Desk().Windows(t.Monitor) {
+		t.prompt.Windows = append(t.prompt.Windows, policies.WindowSight{
+			ID: open.WindowID, Renderer: rendererOf(open.Content),
+		})
+	}
+}
+
+func windowIDs(sights []policies.WindowSight) []wire.WindowID {
+	ids := make([]wire.WindowID, len(sights))
+	for i, s := range sights {
+		ids[i] = s.ID
+	}
+	return ids
+}
+
+// rendererOf is the name of what draws a content.
+func rendererOf(c wire.Content) string {
+	switch c := c.(type) {
+	case wire.MarkdownContent:
+		return "markdown"
+	case wire.HTMLContent:
+		return "html"
+	case wire.TextContent:
+		return "text"
+	case wire.TableContent:
+		return "table"
+	case wire.IframeContent:
+		return "iframe"
+	case wire.ComponentContent:
+		return "component"
+	case wire.OtherContent:
+		return c.Renderer
+	}
+	return ""
+}
+
+// launch keeps a turn that has all it needs and starts it.
+func (p *Pool) launch(t *turn, slot *agentpool.Slot) {
+	p.keepTurn(t)
+	p.keepPrompt(t)
+	p.start(t, slot)
+}
+
+// start gives a turn to the crew.
+func (p *Pool) start(t *turn, slot *agentpool.Slot) {
+	r := agentpool.Run{
+		ID: t.run(), Agent: t.Agent, Role: t.Role, Kind: t.Kind, Turn: t.ID, Monitor: t.Monitor, Window: t.Window,
+		Profile: t.Profile, Provider: t.Provider, Prompt: t.prompt.Text, Images: t.prompt.Images,
+		Lasting: t.Lasting, Slot: slot,
+	}
+	switch {
+	case t.Lasting:
+		r.From = p.threads[t.Agent].thread()
+	case t.Kind == wire.AgentTask:
+		if parent := p.turns[t.Parent]; parent != nil {
+			r.From, r.Fork = p.threads[parent.Agent].fork(), true
+		}
+	case t.Kind == wire.AgentWindow:
+		r.From, r.Fork = p.threads[t.Beside].fork(), true
+	}
+	if t.Attempt > 1 && t.Remembered {
+		r.Continue, r.Prompt, r.Images, r.Done = true, "", nil, t.results()
+	}
+	p.stage.Then(func() { p.crew.Start(r) })
+}
+
+// results are those of the tool calls that the conversation has no results of.
+func (t *turn) results() map[string]providers.ToolResult {
+	done := map[string]providers.ToolResult{}
+	for _, c := range t.calls {
+		if c.Ended {
+			done[c.ID] = c.Result
+		}
+	}
+	return done
+}
+
+// record puts something that was said in a turn on the tape.
+func (p *Pool) record(t *turn, by policies.Speaker, text string) {
+	if text == "" || t.Kind == wire.AgentTask {
+		return
+	}
+	p.stage.Keep(p.tape.Append(Said{
+		By: by, Text: text, Time: wire.Millis(p.stage.Now().UnixMilli()), Monitor: t.Monitor, Window: t.Window,
+	})...)
+}

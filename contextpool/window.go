@@ -1,0 +1,192 @@
+package contextpool
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Window takes a message to a window, for the agent that the window shares with
+// those it opened.
+func (p *Pool) Window(m Message) {
+	p.stage.Row(m.row(m.Text))
+	p.toWindow(&waiting{Message: m})
+	p.settle()
+}
+
+// Component takes a press on a button in a window. The message has its id, its
+// sender and its monitor. A button that may run beside others begins a turn of
+// its own, with what the agent of the window knows.
+func (p *Pool) Component(m Message, a wire.ComponentAction) {
+	m.Window = a.WindowID
+	title := a.WindowTitle
+	p.stage.Row(m.row(fmt.Sprintf("%s (%s)", a.Action, cmp.Or(title, string(a.WindowID)))))
+	m.Text = policies.ComponentClick(a.Action, a.WindowID, title, a.ComponentPath, a.FormID, a.FormData)
+	p.toWindow(&waiting{Message: m, Action: a.ActionID})
+	p.settle()
+}
+
+func (p *Pool) toWindow(w *waiting) {
+	open, ok := p.stage.Desk().Window(w.Monitor, w.Window)
+	switch {
+	case !ok:
+		p.reject(&w.Message, wire.CodeSessionInvalidState, fmt.Sprintf("there is no window %q", w.Window))
+		return
+	case !p.crew.Has(p.Provider()):
+		p.reject(&w.Message, wire.CodeProviderUnavailable, fmt.Sprintf("there is no provider %q", p.Provider()))
+		return
+	}
+	w.Monitor = open.MonitorID
+	key := p.groups.AgentKey(policies.Key{Monitor: w.Monitor, Window: w.Window})
+	w.Agent = windowAgent(w.Monitor, key)
+	if p.windows.Len(w.Agent)+p.beside(w.Agent) >= policies.WindowQueueLimit {
+		p.refuse(w, policies.WindowQueueLimit)
+		return
+	}
+	if p.windowFree(w) && (w.Action != "" || p.windows.Len(w.Agent) == 0) {
+		p.beginWindow(w)
+		return
+	}
+	p.enqueue(p.windows, w.Agent, w)
+}
+
+// beside counts the turns that run beside the one of a window's agent.
+func (p *Pool) beside(agent string) int {
+	n := 0
+	for _, t := range p.turns {
+		if t.Kind == wire.AgentWindow && !t.Lasting && t.Beside == agent {
+			n++
+		}
+	}
+	return n
+}
+
+// windowFree reports whether a message to a window can begin a turn now.
+func (p *Pool) windowFree(w *waiting) bool {
+	_, _, denied := p.budget.Denied(w.Monitor, p.stage.Now())
+	return !denied && (w.Action != "" || p.turnOf(w.Agent) == nil)
+}
+
+// beginWindow starts a turn for a message to a window.
+func (p *Pool) beginWindow(w *waiting) {
+	t := &turn{
+		Kind: wire.AgentWindow, ID: w.ID, Monitor: w.Monitor, Window: w.Window, Agent: w.Agent, Lasting: w.Action == "",
+		Profile: tools.ProfileMain, Taken: []wire.MessageID{w.ID},
+	}
+	role := "window-" + string(w.Window)
+	if !t.Lasting {
+		role += "/" + w.Action
+	}
+	p.enter(t, role)
+	if !t.Lasting {
+		t.Agent, t.Beside = string(t.Role), w.Agent
+	}
+	p.see(t, w)
+	prompt := policies.WindowPrompt{
+		Windows: windowIDs(t.prompt.Windows), Reload: p.reload.Options(p.stage.Now(), t.trigger()), Content: w.Text,
+	}
+	if h := p.threads[w.Agent]; !h.hasEntries() && !h.knownTo(t.Provider) {
+		prompt.Recent = p.recent(w.Monitor)
+	}
+	t.prompt.Text = policies.Window(prompt)
+	p.showWindowAgent(t, wire.AgentAssigned)
+	p.accept(&w.Message, t.Role, wire.TakenDirect)
+	p.record(t, policies.SpeakerUser, w.Text)
+	p.launch(t, nil)
+}
+
+// recent is what was said last to and by the main agent of a monitor.
+func (p *Pool) recent(monitor wire.MonitorID) []policies.Said {
+	var said []policies.Said
+	for _, s := range p.tape.Messages(Heard{Monitor: monitor}) {
+		said = append(said, policies.Said{By: s.By, Text: s.Text, Window: s.Window})
+	}
+	return policies.RecentTurns(said, policies.WindowInitialTurns)
+}
+
+func (p *Pool) showWindowAgent(t *turn, s wire.WindowAgentChange) {
+	p.stage.Emit(wire.WindowAgentStatus{
+		WindowID: t.Window, AgentID: t.Role, Status: s, MonitorID: t.Monitor, MessageID: t.ID,
+	})
+}
+
+// Closed is told that a user or a program closed a window.
+func (p *Pool) Closed(monitor wire.MonitorID, window wire.WindowID) {
+	p.closed(policies.Key{Monitor: monitor, Window: window}, nil)
+	p.settle()
+}
+
+// closed forgets a window, and its agent if no other window has it. The turn that
+// closed it may go on.
+func (p *Pool) closed(k policies.Key, by *turn) {
+	_, ops := p.tape.PruneWindow(k.Monitor, k.Window)
+	p.stage.Keep(ops...)
+	for _, id := range p.reload.CloseWindow(k.Window) {
+		p.stage.Keep(store.Unset(reloadTable, id))
+	}
+	grouped := p.groups.Grouped(k)
+	end := p.groups.Close(k)
+	if grouped {
+		p.keepGroups()
+	}
+	if !end.Last {
+		return
+	}
+	const reason = "the window was closed"
+	agent := windowAgent(k.Monitor, end.Group)
+	p.drop(p.dequeue(func(w *waiting) bool { return w.Window != "" && w.Agent == agent }), reason)
+	for _, t := range p.sorted() {
+		if t.Agent != agent && t.Beside != agent {
+			continue
+		}
+		if t.Lasting {
+			t.Doomed = true
+			p.keepTurn(t)
+		}
+		if t != by {
+			p.stop(t, reason)
+		}
+	}
+	if p.turnOf(agent) == nil && p.threads[agent] != nil {
+		p.forgetThread(agent)
+		p.stage.Then(func() { p.crew.Dispose(agent) })
+	}
+}
+
+// opened notes who opened a window.
+func (p *Pool) opened(t *turn, k policies.Key) {
+	before := p.groups.Grouped(k)
+	parent, ok := p.parentWindow(t)
+	if !ok || !p.groups.Connect(parent, k) {
+		p.groups.Open(k)
+	}
+	if !before && p.groups.Grouped(k) {
+		p.keepGroups()
+	}
+}
+
+// parentWindow is the window whose agent acts in a turn: the one the turn is for
+// or, when that was closed, another one of its group.
+func (p *Pool) parentWindow(t *turn) (policies.Key, bool) {
+	for t != nil && t.Kind == wire.AgentTask {
+		t = p.turns[t.Parent]
+	}
+	if t == nil || t.Kind != wire.AgentWindow {
+		return policies.Key{}, false
+	}
+	if _, open := p.stage.Desk().Window(t.Monitor, t.Window); open {
+		return policies.Key{Monitor: t.Monitor, Window: t.Window}, true
+	}
+	agent := cmp.Or(t.Beside, t.Agent)
+	pairs := p.groups.Pairs()
+	i := slices.IndexFunc(pairs, func(o policies.Pair) bool { return windowAgent(o.Monitor, o.Group) == agent })
+	if i < 0 {
+		return policies.Key{}, false
+	}
+	return pairs[i].Key, true
+}
