@@ -2,7 +2,6 @@ package session
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/everdesk/everdesk/desk"
 	"github.com/everdesk/everdesk/wire"
@@ -21,8 +20,11 @@ const (
 // take does a client's command once, however often it was sent.
 func (l *live) take(c *Command) {
 	id := c.Message.ID
+	l.said = false
 	if id == "" {
-		l.tell(c, l.do(c), false)
+		if r := l.do(c); !l.said {
+			l.tell(c, r, false)
+		}
 		return
 	}
 	hash := digest(c.Message.Data)
@@ -35,7 +37,9 @@ func (l *live) take(c *Command) {
 		return
 	}
 	r := l.do(c)
-	l.tell(c, r, false)
+	if !l.said {
+		l.tell(c, r, false)
+	}
 	if r.Code != wire.CodeRateLimited { // which is over soon, and says nothing of the message
 		l.ledger.add(id, entry{Hash: hash, Time: wire.Millis(l.now.UnixMilli()), Reply: r}, &l.step.ops)
 	}
@@ -46,6 +50,24 @@ func (l *live) take(c *Command) {
 func (l *live) tell(c *Command, r reply, duplicate bool) {
 	id := cmp.Or(c.Message.ID, unnamed)
 	switch r.Verdict {
+	case verdictAccepted:
+		if duplicate {
+			l.emit(wire.MessageAccepted{
+				MessageID: id, AgentID: r.Agent, MonitorID: r.Monitor, How: r.How,
+				Duplicate: true, To: cmp.Or(c.From.Connection, nobody),
+			})
+		}
+	case verdictQueued:
+		if duplicate {
+			l.emit(wire.MessageQueued{
+				MessageID: id, Position: r.Place, MonitorID: r.Monitor,
+				Duplicate: true, To: cmp.Or(c.From.Connection, nobody),
+			})
+		}
+	case verdictPending:
+		if duplicate && l.agents != nil {
+			l.agents.late[id] = append(l.agents.late[id], c.From.Connection)
+		}
 	case verdictRejected:
 		rejected := wire.MessageRejected{
 			MessageID: id, Code: r.Code, Reason: r.Reason, MonitorID: r.Monitor, By: c.From.Connection,
@@ -95,13 +117,15 @@ func (l *live) do(c *Command) reply {
 	case wire.RemoveMonitor:
 		return l.doRemoveMonitor(m)
 	case wire.ToastAction:
-		if t, ok := l.state.Toast(m.ToastID); ok {
-			l.act(c, t.MonitorID, wire.ToastDismiss{ID: m.ToastID})
-		}
+		l.doToastAction(c, m)
 	case wire.Reset:
 		l.doReset(c)
-	case wire.RenderingFeedback, wire.AppProtocolResponse, wire.AppProtocolReady:
-		// Nobody waits for them yet.
+	case wire.RenderingFeedback:
+		l.answerAfter(requestName(m.RequestID), m)
+	case wire.AppProtocolResponse:
+		l.hearApp(m)
+	case wire.AppProtocolReady:
+		l.greetApp(c, m)
 	default:
 		return l.doRare(c)
 	}
@@ -127,37 +151,34 @@ func (l *live) doRare(c *Command) reply {
 		}
 		return refused(wire.CodeHITLInvalidResponse, "no plan asks anything")
 	case wire.Interrupt:
-		switch {
-		case m.Scope == wire.ScopeAgent && m.AgentID == "":
-			return refused(wire.CodeInvalidMessage, "to interrupt an agent its agentId is needed")
-		case m.Scope == wire.ScopeAgent:
-			return noAgent(m.AgentID)
-		case m.Scope == wire.ScopeMonitor && m.MonitorID != "" && !l.state.HasMonitor(m.MonitorID):
-			return refused(wire.CodeSessionInvalidState, "there is no monitor %s", m.MonitorID)
-		}
-		return reply{} // nothing runs
+		return l.doInterrupt(c, m)
 	case wire.InterruptAgent:
-		return noAgent(m.AgentID)
+		return l.doInterrupt(c, wire.Interrupt{Scope: wire.ScopeAgent, AgentID: m.AgentID})
 	case wire.SetProvider:
-		return refused(wire.CodeProviderUnavailable, "there is no provider %q", m.Provider)
+		if l.agents == nil || !l.agents.pool.SetProvider(m.Provider) {
+			return refused(wire.CodeProviderUnavailable, "there is no provider %q", m.Provider)
+		}
+		return reply{}
 	case wire.ControlPause, wire.ControlResume, wire.ControlCancel, wire.ControlRetry, wire.ControlSkip:
 		return refused(wire.CodeSessionInvalidState, "there is no plan to control")
 	case wire.AskResponse:
+		if l.agents != nil && l.agents.pool.Decide(m.TS, m.Response == wire.AnswerYes || m.Response == wire.AnswerMessage, m.Text) {
+			return reply{}
+		}
 		return refused(wire.CodeSessionInvalidState, "there is nothing to answer")
 	case wire.Rewind:
 		return refused(wire.CodeSessionInvalidState, "there is nothing to rewind")
 	case wire.EditMessage:
 		return refused(wire.CodeSessionInvalidState, "there is nothing to edit")
 	case wire.DeleteQueuedMessage:
+		if l.agents != nil && l.agents.pool.TakeBack(m.Target) {
+			return reply{}
+		}
 		return refused(wire.CodeSessionInvalidState, "there is nothing to take back")
 	case wire.Condense:
 		return refused(wire.CodeSessionInvalidState, "there is nothing to condense")
 	}
 	return refused(wire.CodeInvalidMessage, "that is not for a session")
-}
-
-func noAgent(id wire.AgentID) reply {
-	return refused(wire.CodeSessionInvalidState, "no such agent in this session: %s", id)
 }
 
 func tooManyAnswers() reply {
@@ -207,65 +228,14 @@ func (l *live) doEmit(c *Command, m wire.Emit) reply {
 	at := l.next()
 	l.emit(wire.Actions{Actions: m.Actions, MonitorID: monitor, MessageID: c.Message.ID, By: c.From.Connection})
 	for _, a := range m.Actions {
-		if d, ok := a.(wire.PromptDismiss); ok {
+		switch a := a.(type) {
+		case wire.PromptDismiss:
 			end := ending{Time: wire.Millis(l.now.UnixMilli()), Reason: wire.ClosedCancelled, Monitor: monitor}
-			l.questions.add(promptName(d.ID), end, &l.step.ops)
+			l.questions.add(promptName(a.ID), end, &l.step.ops)
+			l.answerAfter(promptName(a.ID), wire.UserPromptResponse{PromptID: a.ID, Dismissed: true})
+		case wire.WindowClose:
+			l.closed(pane{monitor, a.WindowID})
 		}
 	}
 	return reply{Verdict: verdictEmitted, Monitor: monitor, At: at}
-}
-
-// doUserMessage keeps what the user typed and gives it to an agent.
-func (l *live) doUserMessage(c *Command, m wire.UserMessage) reply {
-	var images []string
-	for _, i := range m.Interactions {
-		if i.ImageData != "" {
-			images = append(images, i.ImageData)
-		}
-	}
-	return l.engage(c, cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor), m.Content, images)
-}
-
-// doWindowMessage keeps what the user said to a window and gives it to an agent.
-func (l *live) doWindowMessage(c *Command, m wire.WindowMessage) reply {
-	return l.engage(c, l.monitorOf(c, m.MonitorID, m.WindowID), m.Content, nil)
-}
-
-// doComponentAction keeps which button was pressed and gives it to an agent.
-func (l *live) doComponentAction(c *Command, m wire.ComponentAction) reply {
-	title := cmp.Or(m.WindowTitle, string(m.WindowID))
-	return l.engage(c, l.monitorOf(c, m.MonitorID, m.WindowID), fmt.Sprintf("%s (%s)", m.Action, title), nil)
-}
-
-// monitorOf is the monitor that a message to a window is about.
-func (l *live) monitorOf(c *Command, named wire.MonitorID, window wire.WindowID) wire.MonitorID {
-	if named != "" {
-		return named
-	}
-	if w, ok := l.state.FindWindow(window, cmp.Or(c.From.Monitor, firstMonitor)); ok {
-		return w.MonitorID
-	}
-	return cmp.Or(c.From.Monitor, firstMonitor)
-}
-
-// engage shows what the user said and gives it to an agent. There are no agents
-// yet, so nobody takes it.
-func (l *live) engage(c *Command, monitor wire.MonitorID, text string, images []string) reply {
-	if r := l.needMonitor(monitor); r.Verdict == verdictRejected {
-		r.Public, r.Monitor = true, firstMonitor
-		return r
-	}
-	l.lastRow = max(l.lastRow+1, wire.Millis(l.now.UnixMilli()))
-	l.emit(wire.MessageUpdated{
-		Action: wire.RowCreated,
-		Message: wire.UIRow{
-			TS: l.lastRow, Type: wire.RowSay, Say: wire.SayUserFeedback, Text: text, Images: images,
-			MonitorID: monitor, MessageID: c.Message.ID,
-		},
-		MonitorID: monitor, MessageID: c.Message.ID,
-	})
-	return reply{
-		Verdict: verdictRejected, Code: wire.CodeProviderUnavailable, Reason: "no agent is available in this session",
-		Monitor: monitor, Public: true,
-	}
 }

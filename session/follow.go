@@ -27,6 +27,7 @@ const readPage = 1000
 type loaded struct {
 	state  *desk.State
 	tables map[string]map[string][]byte
+	lists  map[string][][]byte
 	info   store.Info
 }
 
@@ -62,7 +63,7 @@ func (k *keeper) load(ctx context.Context) (loaded, error) {
 		at := time.UnixMilli(int64(kept.At.Epoch)) //nolint:gosec // milliseconds
 		state.Apply(wire.Event{Session: k.id, At: kept.At, Time: at, Data: owner})
 	}
-	return loaded{state: state, tables: kept.Tables, info: info}, nil
+	return loaded{state: state, tables: kept.Tables, lists: kept.Lists, info: info}, nil
 }
 
 // settle brings the Center to a position of the log, and makes it if this is the

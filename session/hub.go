@@ -13,7 +13,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -72,6 +74,13 @@ type Config struct {
 	// AnswersPerMinute is how many answers to questions a session takes; 0
 	// means 30, less means any number.
 	AnswersPerMinute int
+	// Hire makes the crew of a session that is owned here; without it messages
+	// for agents are refused.
+	Hire func(ctx context.Context, e agentpool.Employer) Crew
+	// Provider is who thinks in sessions that have chosen nobody.
+	Provider string
+	// Budget bounds what background monitors may do.
+	Budget policies.BudgetLimits
 	// Broadcast tunes the Center of every session.
 	Broadcast broadcast.Config
 	Logger    *slog.Logger

@@ -12,6 +12,13 @@ import (
 func (l *live) doInteractions(c *Command, m wire.UserInteractions) {
 	prefer := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
 	for _, i := range m.Interactions {
+		if l.agents != nil {
+			monitor := prefer
+			if w, ok := l.state.FindWindow(i.WindowID, prefer); ok && m.MonitorID == "" {
+				monitor = w.MonitorID
+			}
+			l.agents.pool.Interacted(monitor, i)
+		}
 		switch i.Type {
 		case wire.DidDismissToast:
 			l.dismissToast(c, i)
@@ -67,6 +74,9 @@ func (l *live) touchWindow(c *Command, prefer, named wire.MonitorID, i wire.User
 	}
 	if l.state.CheckUser(w.MonitorID, a) == nil {
 		l.act(c, w.MonitorID, a)
+		if i.Type == wire.DidCloseWindow {
+			l.closed(p)
+		}
 	}
 }
 
@@ -114,6 +124,9 @@ func (l *live) doRemoveMonitor(m wire.RemoveMonitor) reply {
 	if !l.state.HasMonitor(m.MonitorID) {
 		return reply{}
 	}
+	if l.agents != nil {
+		l.agents.pool.RemoveMonitor(m.MonitorID)
+	}
 	now := l.state.Snapshot(m.MonitorID)
 	l.clear(now, m.MonitorID, "")
 	l.emit(wire.MonitorStatus{MonitorID: m.MonitorID, State: wire.MonitorRemoved, MessageID: m.MessageID})
@@ -123,6 +136,9 @@ func (l *live) doRemoveMonitor(m wire.RemoveMonitor) reply {
 // doReset closes everything on all monitors. Shortcuts stay: they are the
 // user's.
 func (l *live) doReset(c *Command) {
+	if l.agents != nil {
+		l.agents.pool.Reset()
+	}
 	now := l.state.Snapshot()
 	for _, m := range now.Monitors {
 		l.clear(now, m.MonitorID, c.From.Connection)
@@ -159,14 +175,19 @@ func (l *live) clear(now wire.SessionState, monitor wire.MonitorID, by wire.Conn
 	if len(actions) > 0 {
 		l.emit(wire.Actions{Actions: actions, MonitorID: monitor, By: by})
 	}
+	for _, w := range now.Windows {
+		if w.MonitorID == monitor {
+			l.closed(pane{monitor, w.WindowID})
+		}
+	}
 	for _, d := range now.Dialogs {
 		if on(d.MonitorID) {
-			l.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "")
+			l.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "", "")
 		}
 	}
 	for _, p := range now.Prompts {
 		if on(p.MonitorID) {
-			l.closePrompt(p, ending{Reason: wire.ClosedCancelled}, "")
+			l.closePrompt(p, ending{Reason: wire.ClosedCancelled}, "", nil)
 		}
 	}
 }

@@ -237,6 +237,10 @@ func (k *keeper) giveBack(left *live, lease store.Lease) {
 	items := left.motions()
 	unsure := left.uncertain || left.rewriting
 	for i, it := range left.items[left.committed:] {
+		if it.work != nil {
+			it.finish(errLost) // its agent is gone with the owner
+			continue
+		}
 		started := left.committed+i < left.handled
 		if it.inbox != "" && (it.alone || it.poison != nil) {
 			// It may come again from the store.

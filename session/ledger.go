@@ -31,6 +31,9 @@ const (
 	verdictRejected verdict = "rejected" // with MESSAGE_REJECTED
 	verdictDialog   verdict = "dialog"   // with DIALOG_CLOSED
 	verdictPrompt   verdict = "prompt"   // with PROMPT_CLOSED
+	verdictAccepted verdict = "accepted" // with MESSAGE_ACCEPTED
+	verdictQueued   verdict = "queued"   // with MESSAGE_QUEUED
+	verdictPending  verdict = "pending"  // not yet
 )
 
 // reply is how a message was answered, in as much detail as saying it again
@@ -46,6 +49,11 @@ type reply struct {
 	At wire.Position `json:"at,omitzero"`
 	// Question is the dialog or prompt that was answered.
 	Question string `json:"q,omitempty"`
+	// Agent and How are of a message that was accepted, Place is that of one
+	// that waits.
+	Agent wire.AgentID `json:"g,omitempty"`
+	How   wire.Taken   `json:"w,omitempty"`
+	Place int          `json:"n,omitempty"`
 }
 
 // refused is the reply to what may not be.
@@ -86,6 +94,12 @@ func (g *ledger) add(id wire.MessageID, e entry, ops *[]store.Op) {
 	for len(g.order) > ledgerIDs {
 		g.forget(ops)
 	}
+}
+
+// amend changes what is remembered of a message.
+func (g *ledger) amend(id wire.MessageID, e entry, ops *[]store.Op) {
+	g.by[id] = e
+	*ops = append(*ops, store.Set(ledgerTable, string(id), entryFormat().Append(nil, &e)))
 }
 
 // forget drops the oldest entry.

@@ -27,7 +27,9 @@ type live struct {
 	renewEvery time.Duration
 
 	state     *desk.State
+	user      string // whose session it is
 	card      card
+	agents    *agents // nil when nobody runs them here
 	working   bool
 	ledger    ledger
 	questions questions
@@ -35,6 +37,7 @@ type live struct {
 	presence  presence
 	limiter   *rate.Limiter
 	lastRow   wire.Millis // of the rows of the conversation
+	said      bool        // the command at hand has been answered
 
 	top    wire.Position // where the log ends
 	number uint64        // of the last batch
@@ -142,7 +145,7 @@ func (l *live) work() error {
 		return err
 	}
 	switch at := l.k.dormantAt(); {
-	case l.k.draining.Load():
+	case l.k.draining.Load() && l.agents.park(l.now):
 		return l.leave(errDraining)
 	case !at.IsZero() && !l.working && !l.now.Before(at) && l.k.box.idle():
 		return l.leave(errDormant)
@@ -156,12 +159,18 @@ func (l *live) handle(it *item) {
 		l.step.consumed = append(l.step.consumed, it.inbox)
 	}
 	switch {
-	case it.poison != nil && it.order != nil:
+	case it.poison != nil && (it.order != nil || it.work != nil):
 		it.finish(it.poison)
 	case it.poison != nil && !l.knows(it.cmd.Message.ID):
 		l.refuse(&it.cmd, it.poison)
 	case it.order != nil:
 		l.obey(it)
+	case it.begins && !l.agents.parked.IsZero():
+		// Whoever owns the session next lets it begin.
+		l.agents.held = append(l.agents.held, *it)
+		it.done = nil
+	case it.work != nil:
+		it.work()
 	default:
 		l.take(&it.cmd)
 	}
@@ -226,6 +235,9 @@ func (l *live) tick() error {
 	if p, ok := l.presence.next(l.k, l.now); ok {
 		l.emit(p)
 	}
+	if l.agents != nil {
+		l.agents.pool.Tick()
+	}
 	return nil
 }
 
@@ -239,7 +251,7 @@ func (l *live) due() time.Time {
 	if l.working || !dormant.IsZero() && !l.k.box.idle() {
 		dormant = time.Time{}
 	}
-	return earliest(question, l.geometry.due(), l.presence.due(&l.k.watchers), dormant)
+	return earliest(question, l.geometry.due(), l.presence.due(&l.k.watchers), l.agents.due(), dormant)
 }
 
 // blame says which items are not tried again as they were, after a panic.

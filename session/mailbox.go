@@ -17,6 +17,10 @@ const boxItems = 1024
 type item struct {
 	cmd   Command
 	order *order
+	// work is what an agent of this owner wants to be done in a step; begins
+	// says that a tool begins with it.
+	work   func()
+	begins bool
 	// inbox is the name of the delivery, when it came through the store, sent
 	// the name under which it was sent there.
 	inbox, sent string

@@ -30,11 +30,14 @@ func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, 
 	if got.state.At() != lease.Top() {
 		return left, fmt.Errorf("%w: the log ends at %v and not with our claim", errLost, got.state.At())
 	}
-	l.working = got.info.Working
+	l.working, l.user = got.info.Working, got.info.User
+	defer l.dismiss()
 	k.snapshots.clear()
 	if left.forgot(lease) {
 		// The store does not have what it said it had. We do.
-		l.inherit(left)
+		if err := l.inherit(left); err != nil {
+			return left, err
+		}
 	} else {
 		k.giveBack(left, lease)
 		if err := l.restore(got); err != nil {
@@ -88,6 +91,9 @@ func (l *live) greet() error {
 	if l.card.Title != l.state.Title() {
 		l.emit(wire.SessionRenamed{Title: l.card.Title})
 	}
+	if l.agents != nil {
+		l.agents.pool.Recover()
+	}
 	return l.commit()
 }
 
@@ -105,7 +111,7 @@ func (l *live) restore(got loaded) error {
 		return &store.CorruptError{Where: "closed questions of session " + string(l.k.id), Reason: err.Error()}
 	}
 	l.prepare()
-	return nil
+	return l.hire(got.tables, got.lists)
 }
 
 // prepare makes what follows from the state and is not kept.

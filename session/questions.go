@@ -10,6 +10,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -123,29 +124,38 @@ func (l *live) expireOne() bool {
 		return false
 	case d.Dialog != "":
 		dialog, _ := l.state.Dialog(d.Dialog)
-		l.closeDialog(dialog, ending{Reason: wire.ClosedExpired}, "")
+		l.closeDialog(dialog, ending{Reason: wire.ClosedExpired}, "", "")
 	default:
 		prompt, _ := l.state.Prompt(d.Prompt)
-		l.closePrompt(prompt, ending{Reason: wire.ClosedExpired}, "")
+		l.closePrompt(prompt, ending{Reason: wire.ClosedExpired}, "", nil)
 	}
 	return true
 }
 
-func (l *live) closeDialog(d wire.ApprovalRequest, e ending, message wire.MessageID) {
+// closeDialog closes a dialog; remember is what the answer said of the next time.
+func (l *live) closeDialog(d wire.ApprovalRequest, e ending, message wire.MessageID, remember wire.RememberChoice) {
 	e.Time, e.Monitor = wire.Millis(l.now.UnixMilli()), d.MonitorID
 	l.questions.add(dialogName(d.DialogID), e, &l.step.ops)
 	l.emit(wire.DialogClosed{
 		DialogID: d.DialogID, Reason: e.Reason, AnsweredBy: e.By, Confirmed: e.Confirmed,
 		MonitorID: d.MonitorID, MessageID: message,
 	})
+	l.answerAfter(dialogName(d.DialogID), tools.Verdict{
+		Confirmed: e.Confirmed, Remember: remember, Answered: e.Reason == wire.ClosedAnswered,
+	})
 }
 
-func (l *live) closePrompt(p wire.OpenPrompt, e ending, message wire.MessageID) {
+// closePrompt closes a prompt; given is the answer, if there is one.
+func (l *live) closePrompt(p wire.OpenPrompt, e ending, message wire.MessageID, given *wire.UserPromptResponse) {
 	e.Time, e.Monitor = wire.Millis(l.now.UnixMilli()), p.MonitorID
 	l.questions.add(promptName(p.ID), e, &l.step.ops)
 	l.emit(wire.PromptClosed{
 		PromptID: p.ID, Reason: e.Reason, AnsweredBy: e.By, MonitorID: p.MonitorID, MessageID: message,
 	})
+	if given == nil {
+		given = &wire.UserPromptResponse{PromptID: p.ID, Dismissed: true}
+	}
+	l.answerAfter(promptName(p.ID), *given)
 }
 
 // answerDialog takes the first answer to a dialog.
@@ -157,7 +167,7 @@ func (l *live) answerDialog(c *Command, m wire.DialogFeedback) reply {
 	l.expire()
 	done := reply{Verdict: verdictDialog, Question: string(m.DialogID)}
 	if d, ok := l.state.Dialog(m.DialogID); ok {
-		l.closeDialog(d, given, c.Message.ID)
+		l.closeDialog(d, given, c.Message.ID, m.RememberChoice)
 		return done
 	}
 	end, ok := l.questions.find(dialogName(m.DialogID))
@@ -181,7 +191,7 @@ func (l *live) answerPrompt(c *Command, m wire.UserPromptResponse) reply {
 		if why := misfit(p, m); why != "" {
 			return refused(wire.CodeHITLInvalidResponse, "%s", why)
 		}
-		l.closePrompt(p, given, c.Message.ID)
+		l.closePrompt(p, given, c.Message.ID, &m)
 		return done
 	}
 	end, ok := l.questions.find(promptName(m.PromptID))

@@ -34,7 +34,7 @@ func (l *live) forgot(next store.Lease) bool {
 }
 
 // inherit takes everything from an owner of ours whose writes the store forgot.
-func (l *live) inherit(left *live) {
+func (l *live) inherit(left *live) error {
 	l.state, l.card, l.ledger, l.questions = left.state, left.card, left.ledger, left.questions
 	l.geometry = left.geometry
 	l.items, l.committed, l.handled = left.items, left.committed, left.handled
@@ -48,6 +48,10 @@ func (l *live) inherit(left *live) {
 		Data: wire.OwnerChanged{Replica: l.lease.Replica, Epoch: l.lease.Epoch, Prev: l.lease.Prev},
 	})
 	l.prepare()
+	if left.agents == nil {
+		return nil
+	}
+	return l.hire(left.agents.kept())
 }
 
 // answersAmong are those events of a step that answer commands.
@@ -77,7 +81,7 @@ func answersAmong(s step) []wire.ServerPayload {
 // that was there before.
 func (l *live) rewrite(got loaded) error {
 	l.k.log.Warn("the store has lost something it had acknowledged; writing it again", "log", l.lease.Prev)
-	ops := l.everything(got.tables)
+	ops := l.everything(got.tables, got.lists)
 	l.step.card = l.card.encode()
 	for len(ops) > 0 {
 		n := 0
@@ -123,18 +127,24 @@ func (l *live) rewrite(got loaded) error {
 }
 
 // everything is what makes the store's tables those that we know.
-func (l *live) everything(tables map[string]map[string][]byte) []store.Op {
+func (l *live) everything(tables map[string]map[string][]byte, lists map[string][][]byte) []store.Op {
 	var ops []store.Op
 	for _, c := range l.state.All() {
 		ops = append(ops, store.Set(c.Table, c.Field, c.Value))
 	}
 	ops = append(ops, l.ledger.all()...)
 	ops = append(ops, l.questions.all()...)
+	ops = append(ops, l.agents.everything()...)
 	l.state.Changes() // they are among all
 	type name struct{ table, field string }
 	known := make(map[name]bool, len(ops))
 	for _, op := range ops {
 		known[name{op.Name, op.Field}] = true
+	}
+	for list := range lists {
+		if !known[name{list, ""}] {
+			ops = append(ops, store.Drop(list))
+		}
 	}
 	for table, fields := range tables {
 		for field := range fields {

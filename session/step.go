@@ -31,6 +31,8 @@ type step struct {
 	consumed []string
 	card     []byte
 	bytes    int
+	// then is what is done after the commit.
+	then []func()
 }
 
 func (s *step) full() bool {
@@ -71,6 +73,8 @@ func (l *live) say(data wire.ServerPayload) wire.Event {
 // commit makes the step durable, then shows it, then tells those who wait. It
 // returns only after the store has said what became of it, or the lease is lost.
 func (l *live) commit() error {
+	effects := l.step.then
+	l.step.then = nil
 	events, err := l.persist()
 	if err != nil {
 		return err
@@ -78,6 +82,9 @@ func (l *live) commit() error {
 	l.settle(events)
 	l.step.reuse(events, l.told)
 	l.told = nil
+	for _, effect := range effects {
+		effect()
+	}
 	return nil
 }
 
@@ -95,8 +102,9 @@ func (l *live) persist() ([]broadcast.Event, error) {
 		Consumed: l.step.consumed, Card: l.step.card,
 	}
 	_, asked := l.state.NextDeadline()
-	if asked != l.working {
-		b.Working = &asked
+	busy := asked || l.agents.working()
+	if busy != l.working {
+		b.Working = &busy
 	}
 	if l.step.empty() && b.Working == nil {
 		return nil, nil
@@ -105,7 +113,7 @@ func (l *live) persist() ([]broadcast.Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.number, l.top, l.working = b.Number, receipt.Top, asked
+	l.number, l.top, l.working = b.Number, receipt.Top, busy
 	events, used := l.step.events, l.step
 	l.step, l.told = step{}, nil
 	if !again {

@@ -1,0 +1,237 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Crew runs the agents of a session that is owned here.
+type Crew interface {
+	contextpool.Crew
+	// Close stops everything and returns when it has stopped.
+	Close()
+}
+
+// parkTime is how long a session that is handed over waits for tools that are
+// under way. Those that are not done by then may or may not have run.
+const parkTime = 5 * time.Second
+
+// agents is what a session that is owned here knows of its agents. It belongs to
+// the goroutine of the session.
+type agents struct {
+	pool *contextpool.Pool
+	crew Crew
+
+	waits waits
+	apps  apps
+
+	// answered are the answers of this step to messages that the ledger does
+	// not have yet; late are those who sent a message again before there was
+	// an answer.
+	answered map[wire.MessageID]reply
+	late     map[wire.MessageID][]wire.ConnectionID
+
+	// excuses are answers of tabs that could not ask an app.
+	excuses map[wire.RequestID]wire.AppResponse
+
+	// open counts the tools that have begun and not ended.
+	open   map[string]bool
+	parked time.Time // since when nothing new begins
+	held   []item    // what would have begun
+}
+
+// hire makes the agents of a session that is owned from now on.
+func (l *live) hire(tables map[string]map[string][]byte, lists map[string][][]byte) error {
+	cfg := l.k.hub.cfg
+	if cfg.Hire == nil {
+		return nil
+	}
+	a := &agents{open: map[string]bool{}, excuses: map[wire.RequestID]wire.AppResponse{}, late: map[wire.MessageID][]wire.ConnectionID{}}
+	l.agents = a
+	a.crew = cfg.Hire(l.ctx, agentpool.Employer{
+		Session: l.k.id, User: l.user, Sink: port{l}, Desktop: port{l},
+	})
+	a.pool = contextpool.New(contextpool.Config{Session: l.k.id, Provider: cfg.Provider, Budget: cfg.Budget}, stage{l}, a.crew)
+	if err := a.pool.Restore(tables, lists); err != nil {
+		return &store.CorruptError{Where: "agents of session " + string(l.k.id), Reason: err.Error()}
+	}
+	if err := a.apps.restore(tables[appsTable]); err != nil {
+		return &store.CorruptError{Where: "apps of session " + string(l.k.id), Reason: err.Error()}
+	}
+	return nil
+}
+
+// dismiss stops the agents. What they still wanted of the session is forgotten:
+// whoever owns it next goes on with what was committed.
+func (l *live) dismiss() {
+	a := l.agents
+	if a == nil {
+		return
+	}
+	l.cancel(nil)
+	a.crew.Close()
+	l.k.box.drop(func(it *item) bool {
+		if it.work != nil {
+			it.finish(errLost)
+		}
+		return it.work != nil
+	})
+	for i := range a.held {
+		a.held[i].finish(errLost)
+	}
+	a.held = nil
+}
+
+// kept is what the agents of an owner of ours have written or wanted to write, in
+// the form in which the store has it.
+func (a *agents) kept() (tables map[string]map[string][]byte, lists map[string][][]byte) {
+	tables, lists = map[string]map[string][]byte{}, map[string][][]byte{}
+	for _, op := range a.everything() {
+		switch op.Kind {
+		case store.OpSet:
+			if tables[op.Name] == nil {
+				tables[op.Name] = map[string][]byte{}
+			}
+			tables[op.Name][op.Field] = op.Values[0]
+		case store.OpPush:
+			lists[op.Name] = append(lists[op.Name], op.Values...)
+		}
+	}
+	return tables, lists
+}
+
+// everything is what is kept of the agents.
+func (a *agents) everything() []store.Op {
+	if a == nil {
+		return nil
+	}
+	return append(a.pool.All(), a.apps.all()...)
+}
+
+func (a *agents) working() bool { return a != nil && a.pool.Working() }
+
+func (a *agents) due() time.Time {
+	if a == nil {
+		return time.Time{}
+	}
+	if !a.parked.IsZero() {
+		return a.parked.Add(parkTime)
+	}
+	return a.pool.Due()
+}
+
+// park lets nothing new begin, and reports whether everything that has begun has
+// ended or had its time.
+func (a *agents) park(now time.Time) bool {
+	if a == nil {
+		return true
+	}
+	if a.parked.IsZero() {
+		a.parked = now
+	}
+	return len(a.open) == 0 || !now.Before(a.parked.Add(parkTime))
+}
+
+// engage gives a message to an agent and says how it was answered, if it was.
+func (l *live) engage(m contextpool.Message, give func()) reply {
+	if l.agents == nil {
+		l.row(wire.UIRow{
+			Type: wire.RowSay, Say: wire.SayUserFeedback, Text: m.Text, MonitorID: m.Monitor, MessageID: m.ID,
+		})
+		return reply{
+			Verdict: verdictRejected, Code: wire.CodeProviderUnavailable, Reason: "no agent is available in this session",
+			Monitor: m.Monitor, Public: true,
+		}
+	}
+	l.agents.answered = map[wire.MessageID]reply{}
+	give()
+	r, ok := l.agents.answered[m.ID]
+	l.agents.answered, l.said = nil, true
+	if !ok {
+		return reply{Verdict: verdictPending, Monitor: m.Monitor}
+	}
+	return r
+}
+
+// stage is the step of a session as its agents see it.
+type stage struct{ *live }
+
+func (s stage) Now() time.Time               { return s.now }
+func (s stage) Desk() *desk.State            { return s.state }
+func (s stage) Emit(p wire.ServerPayload)    { s.emit(p) }
+func (s stage) Keep(ops ...store.Op)         { s.step.ops = append(s.step.ops, ops...) }
+func (s stage) Then(effect func())           { s.step.then = append(s.step.then, effect) }
+func (s stage) Row(r wire.UIRow) wire.Millis { return s.row(r) }
+
+// Cancel closes what an agent asked and nobody needs any more.
+func (s stage) Cancel(agent wire.AgentID) {
+	now := s.state.Snapshot()
+	for _, d := range now.Dialogs {
+		if d.AgentID == agent {
+			s.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "", "")
+		}
+	}
+	for _, p := range now.Prompts {
+		if p.AgentID == agent {
+			s.closePrompt(p, ending{Reason: wire.ClosedCancelled}, "", nil)
+		}
+	}
+}
+
+// Answer says how a message was answered and remembers it for when the message
+// is sent again.
+func (s stage) Answer(p wire.ServerPayload) {
+	s.emit(p)
+	id := wire.MessageOf(p)
+	r := replyOf(p)
+	if s.agents.answered != nil {
+		s.agents.answered[id] = r
+	}
+	if known, ok := s.ledger.find(id); ok {
+		known.Reply = r
+		s.ledger.amend(id, known, &s.step.ops)
+	}
+	if r.Verdict != verdictQueued {
+		for _, to := range s.agents.late[id] {
+			s.tell(&Command{From: Sender{Connection: to}, Message: wire.Message{ID: id}}, r, true)
+		}
+		delete(s.agents.late, id)
+	}
+}
+
+// replyOf is what the ledger keeps of an answer.
+func replyOf(p wire.ServerPayload) reply {
+	switch p := p.(type) {
+	case wire.MessageAccepted:
+		return reply{Verdict: verdictAccepted, Monitor: p.MonitorID, Agent: p.AgentID, How: p.How}
+	case wire.MessageQueued:
+		return reply{Verdict: verdictQueued, Monitor: p.MonitorID, Place: p.Position}
+	case wire.MessageRejected:
+		return reply{
+			Verdict: verdictRejected, Code: p.Code, Reason: p.Reason, Monitor: p.MonitorID, Public: true,
+		}
+	}
+	panic(fmt.Sprintf("%T answers no message", p))
+}
+
+// row adds a row to the conversation that people see, and returns its name.
+func (l *live) row(r wire.UIRow) wire.Millis {
+	l.lastRow = max(l.lastRow+1, wire.Millis(l.now.UnixMilli()))
+	r.TS = l.lastRow
+	l.emit(wire.MessageUpdated{
+		Action: wire.RowCreated, Message: r, MonitorID: r.MonitorID, AgentID: r.AgentID, MessageID: r.MessageID,
+	})
+	return r.TS
+}
+
+// Report implements [agentpool.Sink].
+func (p port) Report(ctx context.Context, r agentpool.Report) error {
+	return p.put(ctx, item{work: func() { p.l.agents.pool.Hear(r) }})
+}

@@ -1,0 +1,212 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// port is a session as its own agents see it, from their goroutines. What they
+// want becomes items of the session's mailbox.
+type port struct{ l *live }
+
+var _ tools.Desktop = port{}
+
+// put brings an item into the mailbox.
+func (p port) put(ctx context.Context, it item) error {
+	if err := p.l.ctx.Err(); err != nil {
+		return context.Cause(p.l.ctx)
+	}
+	return p.l.k.box.put(ctx, it)
+}
+
+// do runs something inside a step and waits until that is committed.
+func (p port) do(ctx context.Context, work func()) error { return p.await(ctx, item{work: work}) }
+
+// await brings an item into the mailbox and waits until it is committed.
+func (p port) await(ctx context.Context, it item) error {
+	done := make(chan error, 1)
+	it.done = done
+	if err := p.put(ctx, it); err != nil {
+		return err
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-p.l.ctx.Done():
+		return context.Cause(p.l.ctx)
+	}
+}
+
+// View implements [tools.Desktop].
+func (p port) View(ctx context.Context, look func(*desk.State)) error {
+	return p.do(ctx, func() { look(p.l.state) })
+}
+
+// Act implements [tools.Desktop].
+func (p port) Act(ctx context.Context, c tools.Caller, call tools.Call, plan func(*desk.State) tools.Plan) (providers.ToolResult, error) {
+	var r providers.ToolResult
+	var over error
+	err := p.await(ctx, item{begins: true, work: func() {
+		r, over = p.l.agents.pool.Act(c, call, plan)
+	}})
+	return r, errors.Join(err, over)
+}
+
+// Begin implements [tools.Desktop].
+func (p port) Begin(ctx context.Context, c tools.Caller, call tools.Call) error {
+	var over error
+	err := p.await(ctx, item{begins: true, work: func() {
+		if over = p.l.agents.pool.Begin(c, call); over == nil && !call.Repeatable {
+			p.l.agents.open[call.ID] = true
+		}
+	}})
+	return errors.Join(err, over)
+}
+
+// End implements [tools.Desktop].
+func (p port) End(ctx context.Context, c tools.Caller, call tools.Call, r providers.ToolResult) error {
+	var over error
+	err := p.do(ctx, func() {
+		delete(p.l.agents.open, call.ID)
+		over = p.l.agents.pool.End(c, call, r)
+	})
+	return errors.Join(err, over)
+}
+
+// Confirm implements [tools.Desktop].
+func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm, wait time.Duration) (tools.Verdict, error) {
+	q.ID = wire.DialogID("dialog-" + strings.ToLower(rand.Text()))
+	answer := make(chan any, 1)
+	err := p.ask(ctx, c, dialogName(q.ID), answer, func() *desk.Refusal {
+		if r := p.l.state.Check(c.Monitor, q); r != nil {
+			return r
+		}
+		p.l.emit(wire.ApprovalRequest{
+			DialogID: q.ID, Title: q.Title, Message: q.Message, ConfirmText: q.ConfirmText, CancelText: q.CancelText,
+			PermissionOptions: q.PermissionOptions, Deadline: wire.Millis(p.l.now.Add(wait).UnixMilli()),
+			AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn,
+		})
+		return nil
+	})
+	if err != nil {
+		return tools.Verdict{}, err
+	}
+	v, err := p.hear(ctx, answer, func() {
+		if d, ok := p.l.state.Dialog(q.ID); ok {
+			p.l.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "", "")
+		}
+	})
+	verdict, _ := v.(tools.Verdict)
+	return verdict, err
+}
+
+// Ask implements [tools.Desktop].
+func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Duration) (wire.UserPromptResponse, error) {
+	q.ID = wire.PromptID("prompt-" + strings.ToLower(rand.Text()))
+	answer := make(chan any, 1)
+	err := p.ask(ctx, c, promptName(q.ID), answer, func() *desk.Refusal {
+		show := wire.PromptShow{Prompt: q}
+		if r := p.l.state.Check(c.Monitor, show); r != nil {
+			return r
+		}
+		p.l.emit(wire.Actions{Actions: []wire.Action{show}, AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn})
+		return nil
+	})
+	if err != nil {
+		return wire.UserPromptResponse{}, err
+	}
+	v, err := p.hear(ctx, answer, func() {
+		if open, ok := p.l.state.Prompt(q.ID); ok {
+			p.l.closePrompt(open, ending{Reason: wire.ClosedCancelled}, "", nil)
+		}
+	})
+	given, _ := v.(wire.UserPromptResponse)
+	return given, err
+}
+
+// ask opens a question of an agent whose turn runs.
+func (p port) ask(ctx context.Context, c tools.Caller, name string, answer chan any, open func() *desk.Refusal) error {
+	var refused error
+	err := p.do(ctx, func() {
+		switch {
+		case !p.l.agents.pool.Alive(c):
+			refused = errTurnOver
+		default:
+			if r := open(); r != nil {
+				refused = errors.New(r.Reason)
+				return
+			}
+			p.l.agents.waits.expect(name, answer)
+		}
+	})
+	return errors.Join(err, refused)
+}
+
+// hear waits for an answer, and takes the question back when nobody needs it any
+// more.
+func (p port) hear(ctx context.Context, answer <-chan any, withdraw func()) (any, error) {
+	select {
+	case v := <-answer:
+		return v, nil
+	case <-p.l.ctx.Done():
+		return nil, context.Cause(p.l.ctx)
+	case <-ctx.Done():
+	}
+	// The turn is over, its context too.
+	bounded, cancel := context.WithTimeout(p.l.ctx, storeTimeout)
+	defer cancel()
+	_ = p.do(bounded, withdraw) // a session that is lost has no questions of this turn
+	return nil, ctx.Err()
+}
+
+// errTurnOver is what a turn hears that has ended meanwhile.
+var errTurnOver = errors.New("the turn is over")
+
+// Delegate implements [tools.Desktop].
+func (p port) Delegate(ctx context.Context, c tools.Caller, t tools.Task) (tools.TaskResult, error) {
+	result := make(chan tools.TaskResult, 1)
+	if err := p.do(ctx, func() {
+		p.l.agents.pool.Delegate(c, t, func(r tools.TaskResult) { result <- r })
+	}); err != nil {
+		return tools.TaskResult{}, err
+	}
+	select {
+	case r := <-result:
+		return r, nil
+	case <-ctx.Done():
+		return tools.TaskResult{}, ctx.Err()
+	case <-p.l.ctx.Done():
+		return tools.TaskResult{}, context.Cause(p.l.ctx)
+	}
+}
+
+// ReloadOptions implements [tools.Desktop].
+func (p port) ReloadOptions(ctx context.Context, c tools.Caller) ([]policies.ReloadOption, error) {
+	var options []policies.ReloadOption
+	err := p.do(ctx, func() { options = p.l.agents.pool.ReloadOptions(c) })
+	return options, err
+}
+
+// Reload implements [tools.Desktop].
+func (p port) Reload(ctx context.Context, c tools.Caller, call tools.Call, id string) (providers.ToolResult, error) {
+	var r providers.ToolResult
+	var over error
+	err := p.await(ctx, item{begins: true, work: func() { r, over = p.l.agents.pool.Reload(c, call, id) }})
+	return r, errors.Join(err, over)
+}
+
+// Submit implements [tools.Desktop].
+func (p port) Submit(ctx context.Context, user string, m wire.Message) error {
+	return p.put(ctx, item{cmd: Command{From: Sender{User: user}, Message: m}})
+}

@@ -1,0 +1,109 @@
+package session
+
+import (
+	"cmp"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// doUserMessage gives what the user typed to the agent of a monitor.
+func (l *live) doUserMessage(c *Command, m wire.UserMessage) reply {
+	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
+	if r := l.needMonitor(monitor); r.Verdict == verdictRejected {
+		r.Public, r.Monitor = true, firstMonitor
+		return r
+	}
+	message := contextpool.Message{ID: cmp.Or(c.Message.ID, unnamed), By: c.From.Connection, Monitor: monitor, Text: m.Content}
+	for _, i := range m.Interactions {
+		if i.ImageData == "" {
+			continue
+		}
+		image, err := readImage(i.ImageData)
+		if err != nil {
+			return reply{
+				Verdict: verdictRejected, Code: wire.CodeInvalidMessage, Reason: err.Error(), Monitor: monitor, Public: true,
+			}
+		}
+		message.Images = append(message.Images, image)
+	}
+	return l.engage(message, func() { l.agents.pool.User(message) })
+}
+
+// readImage reads a picture from a data: URL.
+func readImage(url string) (providers.Image, error) {
+	head, data, ok := strings.Cut(url, ",")
+	kind, encoded := strings.CutSuffix(strings.TrimPrefix(head, "data:"), ";base64")
+	if !ok || !encoded || !strings.HasPrefix(kind, "image/") {
+		return providers.Image{}, fmt.Errorf("a picture must be a data: URL of an image in base64")
+	}
+	raw, err := base64.StdEncoding.DecodeString(data)
+	if err != nil {
+		return providers.Image{}, fmt.Errorf("a picture is no base64: %w", err)
+	}
+	return providers.Image{MediaType: kind, Data: raw}, nil
+}
+
+// doWindowMessage gives what the user said to a window to its agent.
+func (l *live) doWindowMessage(c *Command, m wire.WindowMessage) reply {
+	message := l.toWindow(c, m.MonitorID, m.WindowID)
+	message.Text = m.Content
+	return l.engage(message, func() { l.agents.pool.Window(message) })
+}
+
+// doComponentAction gives a press on a button to the agent of its window.
+func (l *live) doComponentAction(c *Command, m wire.ComponentAction) reply {
+	message := l.toWindow(c, m.MonitorID, m.WindowID)
+	message.Text = fmt.Sprintf("%s (%s)", m.Action, cmp.Or(m.WindowTitle, string(m.WindowID)))
+	return l.engage(message, func() { l.agents.pool.Component(message, m) })
+}
+
+// toWindow is a message to a window, on the monitor where that is.
+func (l *live) toWindow(c *Command, named wire.MonitorID, window wire.WindowID) contextpool.Message {
+	monitor := cmp.Or(named, c.From.Monitor, firstMonitor)
+	if named == "" {
+		if w, ok := l.state.FindWindow(window, monitor); ok {
+			monitor = w.MonitorID
+		}
+	}
+	return contextpool.Message{ID: cmp.Or(c.Message.ID, unnamed), By: c.From.Connection, Monitor: monitor, Window: window}
+}
+
+// doInterrupt stops agents.
+func (l *live) doInterrupt(c *Command, m wire.Interrupt) reply {
+	scope := cmp.Or(m.Scope, wire.ScopeSession)
+	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
+	switch {
+	case scope == wire.ScopeAgent && m.AgentID == "":
+		return refused(wire.CodeInvalidMessage, "to interrupt an agent its agentId is needed")
+	case scope == wire.ScopeMonitor && !l.state.HasMonitor(monitor):
+		return refused(wire.CodeSessionInvalidState, "there is no monitor %s", monitor)
+	}
+	found := l.agents != nil && l.agents.pool.Interrupt(scope, monitor, m.AgentID, cmp.Or(m.Queues, wire.QueuesKeep))
+	if !found && scope == wire.ScopeAgent {
+		return refused(wire.CodeSessionInvalidState, "no such agent in this session: %s", m.AgentID)
+	}
+	return reply{}
+}
+
+// doToastAction does what the button of a toast is for.
+func (l *live) doToastAction(c *Command, m wire.ToastAction) {
+	if t, ok := l.state.Toast(m.ToastID); ok {
+		l.act(c, t.MonitorID, wire.ToastDismiss{ID: m.ToastID})
+	}
+	if l.agents != nil {
+		l.agents.pool.FailedReload(m.EventID)
+	}
+}
+
+// closed is told that a user or a program closed a window.
+func (l *live) closed(at pane) {
+	l.forgetApp(at)
+	if l.agents != nil {
+		l.agents.pool.Closed(at.monitor, at.window)
+	}
+}
