@@ -19,6 +19,7 @@ func TestContent(t *testing.T) {
 		"a block of ours":          {"<timeline>\n<ui:close>a</ui:close></timeline>", "&lt;timeline>\n&lt;ui:close>a&lt;/ui:close>&lt;/timeline>"},
 		"attributes":               {`<ai agent="main">Did it.</ai>`, `&lt;ai agent="main">Did it.&lt;/ai>`},
 		"odd spelling":             {"< / Open_Windows><USER\n><\u200bassi\u00adstant>", "&lt; / Open_Windows>&lt;USER\n>&lt;\u200bassi\u00adstant>"},
+		"a long name":              {"<" + strings.Repeat("user", 20) + ">", "<" + strings.Repeat("user", 20) + ">"},
 		"an unfinished tag":        {"<timeline", "&lt;timeline"},
 		"a tag for a window":       {"<user:w1>x</user:w1>", "&lt;user:w1>x&lt;/user:w1>"},
 		"an app's icon":            {"<ui:click>app: notes</ui:click>", "<ui:click>app: notes</ui:click>"},

@@ -3,6 +3,7 @@ package policies_test
 import (
 	"encoding/json"
 	"html"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -137,6 +138,7 @@ func TestComponentClick(t *testing.T) {
 		{Key: "age", Value: wire.Scalar{Number: new(36.5)}},
 		{Key: "ok", Value: wire.Scalar{Boolean: new(true)}},
 		{Key: "none"},
+		{Key: "odd", Value: wire.Scalar{Number: new(math.NaN())}},
 	}
 	for name, c := range map[string]struct{ got, want string }{
 		"with a title": {policies.ComponentClick("save", "win-hello", "Hello", nil, "", nil), `<ui:click>button "save" in window "Hello"</ui:click>`},
@@ -147,7 +149,7 @@ func TestComponentClick(t *testing.T) {
 		},
 		"with a form": {
 			policies.ComponentClick("save", "w", "", []string{"Button:Save"}, "f1", form),
-			"<ui:click>button \"save\" in window w</ui:click>\nComponent path: Button:Save\n\nForm data (f1):\n{\n  \"who\": \"Ada \\u003cb\\u003e\",\n  \"age\": 36.5,\n  \"ok\": true,\n  \"none\": null\n}",
+			"<ui:click>button \"save\" in window w</ui:click>\nComponent path: Button:Save\n\nForm data (f1):\n{\n  \"who\": \"Ada \\u003cb\\u003e\",\n  \"age\": 36.5,\n  \"ok\": true,\n  \"none\": null,\n  \"odd\": null\n}",
 		},
 		"a form without a name": {policies.ComponentClick("save", "w", "", nil, "", form), `<ui:click>button "save" in window w</ui:click>`},
 		"parts that forge": {

@@ -147,19 +147,16 @@ func (c *ReloadCache) evict(keep string) (evicted []string) {
 	for _, e := range c.entries {
 		total += e.size
 	}
-	for len(c.entries) > MaxReloadEntries || total > MaxReloadBytes {
-		var oldest *cached
-		for _, e := range c.entries {
-			if e.ID != keep && (oldest == nil || older(e.ReloadEntry, oldest.ReloadEntry) < 0) {
-				oldest = e
-			}
+	byUse := slices.SortedFunc(maps.Values(c.entries), func(a, b *cached) int { return older(a.ReloadEntry, b.ReloadEntry) })
+	for _, e := range byUse {
+		if len(c.entries) <= MaxReloadEntries && total <= MaxReloadBytes {
+			break
 		}
-		if oldest == nil {
-			return evicted
+		if e.ID != keep {
+			total -= e.size
+			delete(c.entries, e.ID)
+			evicted = append(evicted, e.ID)
 		}
-		total -= oldest.size
-		delete(c.entries, oldest.ID)
-		evicted = append(evicted, oldest.ID)
 	}
 	return evicted
 }
@@ -183,8 +180,8 @@ func (c *ReloadCache) Options(now time.Time, t Trigger) []ReloadOption {
 	asked := t.Fingerprint()
 	type match struct {
 		*cached
-		similarity float64
-		exact      bool
+		similarity, rank float64
+		exact            bool
 	}
 	var found []match
 	for _, e := range c.entries {
@@ -192,17 +189,15 @@ func (c *ReloadCache) Options(now time.Time, t Trigger) []ReloadOption {
 			continue
 		}
 		if s := asked.Similarity(e.Print); s >= ReloadThreshold {
-			found = append(found, match{e, s, asked.Same(e.Print)})
+			m := match{cached: e, similarity: s, rank: s, exact: asked.Same(e.Print)}
+			if m.exact {
+				m.rank++ // before others with the same words
+			}
+			found = append(found, m)
 		}
 	}
 	slices.SortFunc(found, func(a, b match) int {
-		if a.exact != b.exact {
-			if a.exact {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(cmp.Compare(b.similarity, a.similarity), older(b.ReloadEntry, a.ReloadEntry))
+		return cmp.Or(cmp.Compare(b.rank, a.rank), older(b.ReloadEntry, a.ReloadEntry))
 	})
 	found = found[:min(len(found), MaxReloadOptions)]
 	options := make([]ReloadOption, len(found))

@@ -46,6 +46,9 @@ func TestSimilarityProperties(t *testing.T) {
 		if s != b.Similarity(a) || s < 0 || s > 1 || math.IsNaN(s) {
 			t.Fatalf("%v and %v", s, b.Similarity(a))
 		}
+		if none := (policies.Fingerprint{}); none.Similarity(none) != 1 {
+			t.Fatal("nothing is not the same as nothing")
+		}
 		if a.Similarity(a) != 1 || !a.Same(a) {
 			t.Fatalf("%+v is not the same as itself: %v", a, a.Similarity(a))
 		}

@@ -186,7 +186,7 @@ func TestReloadRequiresTheWindowsThatActionsTouch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := policies.NewReloadCache()
-			entry, _ := c.Record(noon, asked("do it", "old", "x"), []wire.Action{opens("new"), touch("new"), touch("old")}, []wire.WindowID{"x"})
+			entry, _ := c.Record(noon, asked("do it", "old", "x"), []wire.Action{opens("new"), touch("new"), touch("old"), wire.ToastDismiss{ID: "t"}}, []wire.WindowID{"x"})
 			if !slices.Equal(entry.Required, []wire.WindowID{"old", "x"}) {
 				t.Errorf("requires %v", entry.Required)
 			}

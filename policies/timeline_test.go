@@ -188,6 +188,14 @@ func TestTimelineCountsWhatIsTooOld(t *testing.T) {
 	}
 }
 
+func TestTimelineLeavesOutWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
+	entries := []policies.TimelineEntry{{Kind: "newer"}, {Kind: policies.EntryUser, Verb: "x>y"}, {}}
+	if got := policies.FormatTimeline(entries); got != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
 func TestFoldedTimelineProperties(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

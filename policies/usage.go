@@ -9,7 +9,7 @@ import (
 )
 
 // Usage is how much was used when, oldest first, in buckets of a second: at most
-// 61 of them.
+// one for each second of the window and the one that leaves it.
 type Usage []UsageBucket
 
 // UsageBucket is what was used in one second.
@@ -20,40 +20,35 @@ type UsageBucket struct {
 	N    int         `json:"n"`
 }
 
-// maxBuckets is one for each second of the window, and the one that leaves it.
-const maxBuckets = int(budgetWindow/time.Second) + 1
-
 // add counts n more.
 func (u *Usage) add(now time.Time, n int) {
 	if n <= 0 {
 		return
 	}
-	at := ceilMillis(now)
-	if i := len(*u) - 1; i >= 0 && (*u)[i].Last/1000 == at/1000 {
-		(*u)[i].Last = max((*u)[i].Last, at)
-		(*u)[i].N += n
-		return
-	}
-	*u = append(*u, UsageBucket{Last: at, N: n})
+	*u = append(*u, UsageBucket{Last: ceilMillis(now), N: n})
+	u.forget(now)
 }
 
 // forget drops what is older than the window. What lies in the future, because a
 // clock was set back or another machine had it, is taken to be of now.
 func (u *Usage) forget(now time.Time) {
 	top := ceilMillis(now)
-	for i := range *u {
-		(*u)[i].Last = min((*u)[i].Last, top)
-	}
-	*u = slices.DeleteFunc(*u, func(b UsageBucket) bool { return !b.leaves().After(now) })
-	if extra := len(*u) - maxBuckets; extra > 0 {
-		// Only a clock that was set back does that: what came before the jump
-		// counts as if it were of the same second.
-		for _, b := range (*u)[:extra] {
-			(*u)[extra].N += b.N
+	kept := (*u)[:0]
+	for _, b := range *u {
+		b.Last = min(b.Last, top)
+		if !b.leaves().After(now) {
+			continue
 		}
-		*u = slices.Delete(*u, 0, extra)
+		if i := len(kept) - 1; i >= 0 && kept[i].sameSecond(b) {
+			kept[i] = UsageBucket{Last: b.Last, N: kept[i].N + b.N}
+			continue
+		}
+		kept = append(kept, b)
 	}
+	*u = kept
 }
+
+func (b UsageBucket) sameSecond(o UsageBucket) bool { return b.Last/1000 == o.Last/1000 }
 
 // leaves is when the bucket no longer counts.
 func (b UsageBucket) leaves() time.Time {
@@ -71,15 +66,15 @@ func (u Usage) sum() int {
 // room is when no more than n are left; zero if that is so now, or never.
 func (u Usage) room(n int) time.Time {
 	left := u.sum()
-	if left <= n || n < 0 {
-		return time.Time{}
-	}
+	var at time.Time
 	for _, b := range u {
-		if left -= b.N; left <= n {
-			return b.leaves()
+		if left <= n || n < 0 {
+			break
 		}
+		left -= b.N
+		at = b.leaves()
 	}
-	return time.Time{}
+	return at
 }
 
 // mended is a copy that can be counted on, whatever was kept.
