@@ -1,0 +1,410 @@
+package agentpool_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// bubble runs a test with a rig in virtual time.
+func bubble(t *testing.T, limits agentpool.Limits, fn func(t *testing.T, r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { fn(t, newRig(t, limits)) })
+}
+
+func TestRunFromStartToEnd(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+		var caller tools.Caller
+		r.hands.tool = func(_ context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult {
+			caller = c
+			return providers.ToolResult{Text: call.Name + " was used"}
+		}
+		var result providers.ToolResult
+		r.puppet.play = func(p *turn) (providers.Outcome, error) {
+			p.think("hm")
+			p.say("a")
+			p.tell(providers.Event{Kind: providers.EventRemember, Thread: "t", Entries: make([]providers.Entry, 2)})
+			p.say("b")
+			result = p.call("lamp")
+			p.tell(providers.Event{Kind: providers.EventUsage, Usage: providers.Usage{Output: 7}})
+			p.tell(providers.Event{Kind: providers.EventRetry, Text: "busy", Wait: time.Second})
+			time.Sleep(time.Second)
+			return providers.Completed, nil
+		}
+		run := main("1")
+		run.Images = []providers.Image{{MediaType: "image/png"}}
+		run.From = providers.Thread{ID: "t"}
+		run.Window = "w"
+		r.Start(run)
+		synctest.Wait()
+		if r.held() != 1 {
+			t.Errorf("%d slots are held while the turn runs", r.held())
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		r.wants(t, "1 began", `1 said "" "hm"`, `1 said "a" ""`, "1 remember t 2", `1 said "b" ""`, "1 spent 7", "1 retrying busy 1s", "1 completed")
+		if end := r.heard()[7].(agentpool.Ended); end.Took != time.Second {
+			t.Errorf("the turn took %v", end.Took)
+		}
+		r.free()
+		if result.Text != "lamp was used" || result.IsError {
+			t.Errorf("the tool said %+v", result)
+		}
+		want := tools.Caller{
+			Session: "ses-1", User: "ada", Monitor: "monitor-0", Agent: "main-monitor-0-m", Turn: "m-1", Kind: wire.AgentMain,
+			Window: "w", Profile: "main", Provider: "puppet",
+		}
+		if diff := cmp.Diff(want, caller); diff != "" {
+			t.Errorf("caller of the tool: %s", diff)
+		}
+		specs, sent, _ := r.puppet.look()
+		s := specs[0]
+		if s.System != "you are main-monitor-0-m" || s.Model != "wood" || s.Tools[0].Name != "tool_of_main" || s.From.ID != "t" || s.Fork {
+			t.Errorf("conversation was opened with %+v", s)
+		}
+		if diff := cmp.Diff(providers.Message{ID: "m-1", Text: "do 1", Images: run.Images, Mode: providers.Start}, sent[0]); diff != "" {
+			t.Errorf("message: %s", diff)
+		}
+	})
+}
+
+// What is said comes in pieces of a twentieth of a second, the first at once,
+// and nothing is lost or overtaken.
+func TestSpeechIsGathered(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+		const pieces = 1000
+		r.puppet.play = func(p *turn) (providers.Outcome, error) {
+			for i := range pieces {
+				if i%2 == 0 {
+					p.say("x")
+				} else {
+					p.think("y")
+				}
+				time.Sleep(time.Millisecond)
+			}
+			p.say("end")
+			return providers.Completed, nil
+		}
+		r.Start(brief("1"))
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		var text, thinking strings.Builder
+		said := 0
+		for _, report := range r.heard() {
+			if s, is := report.(agentpool.Said); is {
+				said++
+				text.WriteString(s.Text)
+				thinking.WriteString(s.Thinking)
+			}
+		}
+		if text.String() != strings.Repeat("x", pieces/2)+"end" || thinking.String() != strings.Repeat("y", pieces/2) {
+			t.Errorf("said %q, thought %q", text.String(), thinking.String())
+		}
+		if said > 22 || said < 20 {
+			t.Errorf("%d reports in a second", said)
+		}
+		if first := r.lines()[1]; first != `1 said "x" ""` {
+			t.Errorf("the first report is %s", first)
+		}
+		if gap := r.at[1].Sub(r.at[0]); gap != 0 {
+			t.Errorf("the first piece waited for %v", gap)
+		}
+	})
+}
+
+// A backend that says more than is told in time has to wait.
+func TestSpeechIsBounded(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+		piece := strings.Repeat("z", 1<<10)
+		r.puppet.play = func(p *turn) (providers.Outcome, error) {
+			for range 1000 {
+				p.say(piece)
+			}
+			return providers.Completed, nil
+		}
+		r.Start(brief("1"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		total := 0
+		for _, report := range r.heard() {
+			if s, is := report.(agentpool.Said); is {
+				total += len(s.Text)
+				if len(s.Text) > 65<<10 {
+					t.Errorf("a report of %d bytes", len(s.Text))
+				}
+			}
+		}
+		if total != 1000<<10 {
+			t.Errorf("%d bytes were told", total)
+		}
+	})
+}
+
+// A slow session slows the turn and nothing else.
+func TestSlowSession(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+		gate := make(chan struct{})
+		r.on = func(report agentpool.Report) error {
+			if _, is := report.(agentpool.Said); is {
+				<-gate
+			}
+			return nil
+		}
+		told := 0
+		r.puppet.play = func(p *turn) (providers.Outcome, error) {
+			for range 3 {
+				p.say("x")
+				p.tell(providers.Event{Kind: providers.EventUsage})
+				told++
+			}
+			return providers.Completed, nil
+		}
+		r.Start(brief("1"))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if told != 0 {
+			t.Errorf("the backend was heard %d times before the session was ready", told)
+		}
+		close(gate)
+		synctest.Wait()
+		if last := r.lines()[len(r.lines())-1]; last != "1 completed" {
+			t.Errorf("the last report is %s", last)
+		}
+	})
+}
+
+func TestContinue(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+		r.Start(main("1"))
+		synctest.Wait()
+		again := main("2")
+		again.Continue, again.Done, again.From.ID = true, map[string]providers.ToolResult{"c": {Text: "had"}}, "kept"
+		r.Start(again)
+		synctest.Wait()
+		specs, sent, open := r.puppet.look()
+		if len(specs) != 2 || specs[1].From.ID != "kept" || open != 1 {
+			t.Errorf("%d conversations, %d open", len(specs), open)
+		}
+		if diff := cmp.Diff(providers.Message{ID: "m-2", Mode: providers.Continue, Done: again.Done}, sent[1]); diff != "" {
+			t.Errorf("message: %s", diff)
+		}
+	})
+}
+
+func TestFailures(t *testing.T) {
+	t.Parallel()
+	rate := &providers.Failure{Class: providers.Rate, RetryAfter: time.Minute, Err: errPuppet}
+	for name, c := range map[string]struct {
+		prepare func(r *rig, run *agentpool.Run)
+		want    []string
+	}{
+		"no such provider":  {func(_ *rig, run *agentpool.Run) { run.Provider = "nobody" }, []string{"1 failed invalid"}},
+		"turn fails":        {func(r *rig, _ *agentpool.Run) { r.puppet.play = fails(rate) }, []string{"1 began", "1 failed rate"}},
+		"fails without why": {func(r *rig, _ *agentpool.Run) { r.puppet.play = fails(nil) }, []string{"1 began", "1 failed transport"}},
+		"fails plainly":     {func(r *rig, _ *agentpool.Run) { r.puppet.play = fails(errPuppet) }, []string{"1 began", "1 failed transport"}},
+		"open fails": {func(r *rig, _ *agentpool.Run) {
+			r.puppet.opening = func(context.Context, providers.Spec) error { return rate }
+		}, []string{"1 began", "1 failed rate"}},
+		"open takes for ever": {func(r *rig, _ *agentpool.Run) {
+			r.puppet.opening = func(ctx context.Context, _ providers.Spec) error { <-ctx.Done(); return ctx.Err() }
+		}, []string{"1 began", "1 failed transport"}},
+		"send fails": {func(r *rig, _ *agentpool.Run) {
+			r.puppet.sending = func(context.Context, providers.Message) error { return providers.ErrClosed }
+		}, []string{"1 began", "1 failed transport"}},
+		"no brief": {func(r *rig, _ *agentpool.Run) {
+			r.hands.brief = func() (string, error) { return "", errPuppet }
+		}, []string{"1 began", "1 failed transport"}},
+		"backend dies": {func(r *rig, _ *agentpool.Run) {
+			r.puppet.play = func(p *turn) (providers.Outcome, error) { p.s.exit(); return "", nil }
+		}, []string{"1 began", "1 failed transport"}},
+		"backend stops by itself": {func(r *rig, _ *agentpool.Run) {
+			r.puppet.play = func(*turn) (providers.Outcome, error) { return providers.Interrupted, nil }
+		}, []string{"1 began", "1 interrupted the backend interrupted the turn"}},
+		"brief breaks": {func(r *rig, _ *agentpool.Run) {
+			r.hands.brief = func() (string, error) { panic("brief") }
+		}, []string{"1 began", "1 failed invalid"}},
+		"open breaks": {func(r *rig, _ *agentpool.Run) {
+			r.puppet.opening = func(context.Context, providers.Spec) error { panic("open") }
+		}, []string{"1 began", "1 failed invalid"}},
+		"send breaks": {func(r *rig, _ *agentpool.Run) {
+			r.puppet.sending = func(context.Context, providers.Message) error { panic("send") }
+		}, []string{"1 began", "1 failed invalid"}},
+		"close breaks": {func(r *rig, run *agentpool.Run) {
+			run.Lasting = false
+			r.puppet.closing = func() error { panic("close") }
+		}, []string{"1 began", "1 completed"}},
+		"tool breaks": {func(r *rig, _ *agentpool.Run) {
+			r.hands.tool = func(context.Context, tools.Caller, providers.ToolCall) providers.ToolResult { panic("tool") }
+			r.puppet.play = func(p *turn) (providers.Outcome, error) { p.call("x"); return hang(p) }
+		}, []string{"1 began", "1 failed invalid"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+				run := main("1")
+				c.prepare(r, &run)
+				r.Start(run)
+				time.Sleep(2 * time.Minute)
+				synctest.Wait()
+				r.wants(t, c.want...)
+				r.free()
+				end, _ := r.heard()[len(c.want)-1].(agentpool.Ended)
+				if f := end.Failure; f != nil && (f.Err == nil || f.Class == providers.Rate && f.RetryAfter != time.Minute) {
+					t.Errorf("failure is %+v", f)
+				}
+			})
+		})
+	}
+}
+
+func fails(err error) func(*turn) (providers.Outcome, error) {
+	return func(*turn) (providers.Outcome, error) { return providers.Failed, err }
+}
+
+func TestLaunch(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+		var callers []tools.Caller
+		r.hands.launch = func(_ context.Context, c tools.Caller) {
+			callers = append(callers, c)
+			panic("launch")
+		}
+		r.Launch()
+		synctest.Wait()
+		r.Close()
+		r.Launch()
+		synctest.Wait()
+		if diff := cmp.Diff([]tools.Caller{{Session: "ses-1", User: "ada"}}, callers); diff != "" {
+			t.Errorf("launched: %s", diff)
+		}
+	})
+}
+
+func TestProviders(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+		if !r.Has("puppet") || !r.Steers("puppet") || r.Has("nobody") || r.Steers("nobody") {
+			t.Error("the crew does not know its providers")
+		}
+		r.puppet.caps.Steer = false
+		if r.Steers("puppet") {
+			t.Error("a backend that does not steer does")
+		}
+	})
+}
+
+// A backend that calls tools over MCP has a badge for one turn.
+func TestBadge(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, agentpool.Limits{})
+		r.puppet.caps.MCP = true
+		b := &badges{}
+		staff := agentpool.NewStaff(agentpool.Config{Limiter: r.limiter, Hands: r.hands, Providers: backends{"puppet": r.puppet}, Badges: b})
+		crew := staff.Crew(t.Context(), agentpool.Employer{Session: "ses-1", Sink: r.ear})
+		defer staff.Close()
+		var during []wire.MessageID
+		r.puppet.play = func(*turn) (providers.Outcome, error) {
+			during = append(during, b.good...)
+			return providers.Completed, nil
+		}
+		crew.Start(main("1"))
+		synctest.Wait()
+		crew.Start(main("2"))
+		synctest.Wait()
+		r.puppet.opening = func(context.Context, providers.Spec) error { return errPuppet }
+		crew.Start(main("3"))
+		synctest.Wait()
+		specs, _, _ := r.puppet.look()
+		if !slices.Equal(during, []wire.MessageID{"m-1", "m-2"}) || len(b.good) != 0 || specs[1].MCP.Token != "m-2" {
+			t.Errorf("badges were good for %v, are good for %v", during, b.good)
+		}
+	})
+}
+
+type badges struct{ good []wire.MessageID }
+
+func (b *badges) Issue(c tools.Caller) (providers.Endpoint, func()) {
+	b.good = append(b.good, c.Turn)
+	return providers.Endpoint{Token: string(c.Turn)}, func() {
+		b.good = slices.DeleteFunc(b.good, func(m wire.MessageID) bool { return m == c.Turn })
+	}
+}
+
+// What a backend asks for is decided by whoever sits at the desktop.
+func TestApproval(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		verdict tools.Verdict
+		err     error
+		gone    bool
+		want    []providers.Message
+	}{
+		"yes":       {verdict: tools.Verdict{Confirmed: true, Answered: true}, want: []providers.Message{{ID: "a", Text: "yes"}}},
+		"no":        {verdict: tools.Verdict{Answered: true}, want: []providers.Message{{ID: "a", Text: "no"}}},
+		"nobody":    {want: []providers.Message{{ID: "a", Text: "no"}}},
+		"trouble":   {err: errPuppet, want: []providers.Message{{ID: "a", Text: "no"}}},
+		"withdrawn": {gone: true, want: []providers.Message{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+				d := &asking{verdict: c.verdict, err: c.err}
+				crew := r.staff.Crew(t.Context(), agentpool.Employer{Session: "ses-1", Sink: r.ear, Desktop: d})
+				r.puppet.play = func(p *turn) (providers.Outcome, error) {
+					input := json.RawMessage(`"` + strings.Repeat("é", 1000) + `"`)
+					p.tell(providers.Event{Kind: providers.EventApproval, Approval: "a", Tool: providers.ToolCall{Name: "rm", Input: input}})
+					if c.gone {
+						p.tell(providers.Event{Kind: providers.EventApprovalGone, Approval: "a"})
+					}
+					time.Sleep(2 * time.Second)
+					return providers.Completed, nil
+				}
+				crew.Start(brief("1"))
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				_, sent, _ := r.puppet.look()
+				if diff := cmp.Diff(c.want, sent[1:]); diff != "" {
+					t.Errorf("answers: %s", diff)
+				}
+				if len(d.asked) != 1 || !strings.HasPrefix(d.asked[0].Message, "rm\n") || len(d.asked[0].Message) > 600 {
+					t.Errorf("the user was asked %+v", d.asked)
+				}
+			})
+		})
+	}
+}
+
+// asking is a desktop whose user answers after a second.
+type asking struct {
+	tools.Desktop
+	verdict tools.Verdict
+	err     error
+	asked   []wire.DialogConfirm
+}
+
+func (a *asking) Confirm(ctx context.Context, _ tools.Caller, q wire.DialogConfirm, _ time.Duration) (tools.Verdict, error) {
+	a.asked = append(a.asked, q)
+	select {
+	case <-time.After(time.Second):
+		return a.verdict, a.err
+	case <-ctx.Done():
+		return tools.Verdict{}, ctx.Err()
+	}
+}

@@ -1,0 +1,234 @@
+package agentpool_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
+)
+
+// state is something a run can be in the middle of, with the reports before it.
+type state struct {
+	prepare func(t *testing.T, r *rig)
+	before  []string
+	// late says that the backend has to be given up.
+	late bool
+	// kept says that the conversation is good for the next turn afterwards.
+	kept bool
+}
+
+// stuck waits for something that nobody does before the test is over.
+func stuck(t *testing.T) func() {
+	t.Helper()
+	never := make(chan struct{})
+	t.Cleanup(func() { close(never) })
+	return func() { <-never }
+}
+
+// states are all that a run goes through, with backends that behave and backends
+// that do not.
+func states() map[string]state {
+	return map[string]state{
+		"waiting for a slot": {prepare: func(t *testing.T, r *rig) {
+			t.Helper()
+			for range 2 {
+				if r.crew("ses-2", &ear{}).TryReserve() == nil {
+					t.Fatal("no slot")
+				}
+			}
+		}},
+		"opening": {prepare: func(_ *testing.T, r *rig) {
+			r.puppet.opening = func(ctx context.Context, _ providers.Spec) error { <-ctx.Done(); return ctx.Err() }
+		}, before: []string{"1 began"}},
+		"opening for ever": {prepare: func(t *testing.T, r *rig) {
+			t.Helper()
+			hold := stuck(t)
+			r.puppet.opening = func(context.Context, providers.Spec) error { hold(); return errPuppet }
+		}, before: []string{"1 began"}, late: true},
+		"opening, and it works": {prepare: func(_ *testing.T, r *rig) {
+			r.puppet.opening = func(ctx context.Context, _ providers.Spec) error { <-ctx.Done(); return nil }
+		}, before: []string{"1 began"}},
+		"sending": {prepare: func(_ *testing.T, r *rig) {
+			r.puppet.sending = func(ctx context.Context, _ providers.Message) error { <-ctx.Done(); return ctx.Err() }
+		}, before: []string{"1 began"}},
+		"sending for ever": {prepare: func(t *testing.T, r *rig) {
+			t.Helper()
+			hold := stuck(t)
+			r.puppet.sending = func(context.Context, providers.Message) error { hold(); return errPuppet }
+		}, before: []string{"1 began"}},
+		"the turn": {prepare: func(_ *testing.T, r *rig) {
+			r.puppet.play = func(p *turn) (providers.Outcome, error) { p.say("x"); return hang(p) }
+		}, before: []string{"1 began", `1 said "x" ""`}, kept: true},
+		"a turn that says it failed": {prepare: func(_ *testing.T, r *rig) {
+			r.puppet.play = func(p *turn) (providers.Outcome, error) { <-p.ctx.Done(); return providers.Failed, p.ctx.Err() }
+		}, before: []string{"1 began"}, kept: true},
+		"a turn that does not end": {prepare: func(_ *testing.T, r *rig) {
+			r.puppet.play = func(p *turn) (providers.Outcome, error) { <-p.s.life.Done(); return "", nil }
+		}, before: []string{"1 began"}, late: true},
+		"interrupting fails": {prepare: func(_ *testing.T, r *rig) {
+			r.puppet.play = hang
+			r.puppet.stopping = func(context.Context) error { return errPuppet }
+		}, before: []string{"1 began"}},
+		"interrupting breaks": {prepare: func(_ *testing.T, r *rig) {
+			r.puppet.play = hang
+			r.puppet.stopping = func(context.Context) error { panic("interrupt") }
+		}, before: []string{"1 began"}},
+		"a tool": {prepare: func(_ *testing.T, r *rig) {
+			r.hands.tool = func(ctx context.Context, _ tools.Caller, _ providers.ToolCall) providers.ToolResult {
+				<-ctx.Done()
+				return providers.ToolResult{IsError: true}
+			}
+			r.puppet.play = func(p *turn) (providers.Outcome, error) { p.say("x"); p.call("slow"); return hang(p) }
+		}, before: []string{"1 began", `1 said "x" ""`}, kept: true},
+		"a tool that does not end": {prepare: func(t *testing.T, r *rig) {
+			t.Helper()
+			hold := stuck(t)
+			r.hands.tool = func(context.Context, tools.Caller, providers.ToolCall) providers.ToolResult {
+				hold()
+				return providers.ToolResult{}
+			}
+			r.puppet.play = func(p *turn) (providers.Outcome, error) {
+				go p.call("stuck") // ends with the test
+				return hang(p)
+			}
+		}, before: []string{"1 began"}},
+		"closing for ever": {prepare: func(t *testing.T, r *rig) {
+			t.Helper()
+			hold := stuck(t)
+			r.puppet.play = hang
+			r.puppet.stopping = func(context.Context) error { return errPuppet }
+			r.puppet.closing = func() error { hold(); return nil }
+		}, before: []string{"1 began"}},
+	}
+}
+
+// inEveryState runs a test for every state of a run.
+func inEveryState(t *testing.T, fn func(t *testing.T, r *rig, s state)) {
+	t.Helper()
+	for name, s := range states() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, agentpool.Limits{Agents: 2}, func(t *testing.T, r *rig) {
+				s.prepare(t, r)
+				r.Start(main("1"))
+				synctest.Wait()
+				r.wants(t, s.before...)
+				fn(t, r, s)
+			})
+		})
+	}
+}
+
+func TestInterruptInEveryState(t *testing.T) {
+	t.Parallel()
+	inEveryState(t, func(t *testing.T, r *rig, s state) {
+		r.Steer(steering("1", "m"))
+		r.Interrupt("1", "the user said so")
+		r.Interrupt("1", "somebody else did")
+		if s.late {
+			time.Sleep(4 * time.Second)
+			synctest.Wait()
+			r.wants(t, s.before...)
+		}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		r.wants(t, append(s.before, "1 spurned m", "1 interrupted the user said so")...)
+		if _, _, open := r.puppet.look(); open > 0 != s.kept {
+			t.Errorf("%d conversations are open", open)
+		}
+		r.Interrupt("1", "it is over")
+	})
+}
+
+func TestDisposeInEveryState(t *testing.T) {
+	t.Parallel()
+	inEveryState(t, func(t *testing.T, r *rig, s state) {
+		r.Steer(steering("1", "m"))
+		r.Dispose("main-monitor-1")
+		synctest.Wait()
+		r.wants(t, s.before...)
+		r.Dispose("main-monitor-0")
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		r.wants(t, s.before...)
+		if _, _, open := r.puppet.look(); open != 0 {
+			t.Errorf("%d conversations are open", open)
+		}
+	})
+}
+
+func TestCloseInEveryState(t *testing.T) {
+	t.Parallel()
+	inEveryState(t, func(t *testing.T, r *rig, s state) {
+		r.Steer(steering("1", "m"))
+		if slot := r.TryReserve(); slot != nil {
+			r.Start(agentpool.Run{ID: "2", Agent: "x", Provider: "puppet", Slot: slot})
+			synctest.Wait()
+		}
+		r.TryReserve()
+		heard := len(r.heard())
+		r.Close()
+		r.Close()
+		r.staff.Close() // ends what the preparation holds
+		r.free()
+		r.Start(main("3"))
+		r.Steer(steering("3", "m"))
+		r.Interrupt("3", "")
+		r.Dispose("main-monitor-0")
+		if r.TryReserve() != nil {
+			t.Error("a closed crew has slots")
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := len(r.heard()); n != heard {
+			t.Errorf("a closed crew reports %v", r.lines()[heard:])
+		}
+		r.free()
+	})
+}
+
+// A session that is lost hears nothing more, and its run ends by itself.
+func TestReportFailsInEveryState(t *testing.T) {
+	t.Parallel()
+	inEveryState(t, func(t *testing.T, r *rig, s state) {
+		r.mu.Lock()
+		r.on = func(agentpool.Report) error { return errLost }
+		r.mu.Unlock()
+		r.Interrupt("1", "now report something")
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		r.wants(t, s.before...)
+	})
+}
+
+// The end of a turn that came before the interrupt counts.
+func TestInterruptTooLate(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+		r.puppet.play = func(p *turn) (providers.Outcome, error) { <-p.ctx.Done(); return providers.Completed, nil }
+		r.Start(main("1"))
+		synctest.Wait()
+		r.Interrupt("1", "too late")
+		synctest.Wait()
+		r.wants(t, "1 began", "1 completed")
+	})
+}
+
+// An agent whose slot the store has given away stops.
+func TestSlotLost(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{Agents: 1}, func(t *testing.T, r *rig) {
+		r.puppet.play = hang
+		r.Start(main("1"))
+		synctest.Wait()
+		r.steal()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		r.wants(t, "1 began", "1 interrupted the agent lost its slot")
+		r.surrender()
+	})
+}

@@ -1,0 +1,171 @@
+package agentpool_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/providers"
+)
+
+// opens says how many conversations there were and are.
+func (r *rig) opens(t *testing.T, total, now int) {
+	t.Helper()
+	synctest.Wait()
+	specs, _, open := r.puppet.look()
+	if len(specs) != total || open != now {
+		t.Fatalf("%d conversations were opened, %d are open, want %d and %d", len(specs), open, total, now)
+	}
+}
+
+func TestConversationIsKept(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+		r.Start(main("1"))
+		r.opens(t, 1, 1)
+		r.Start(main("2"))
+		r.opens(t, 1, 1)
+		other := main("3")
+		other.Agent = "main-monitor-1"
+		r.Start(other)
+		r.opens(t, 2, 2)
+		fork := main("4")
+		fork.Fork, fork.From.ID = true, "thread"
+		r.Start(fork)
+		r.opens(t, 3, 2)
+		specs, _, _ := r.puppet.look()
+		if !specs[2].Fork || specs[2].From.ID != "thread" {
+			t.Errorf("fork is %+v", specs[2])
+		}
+		short := brief("5")
+		r.Start(short)
+		r.opens(t, 4, 2)
+		changed := main("6")
+		changed.Provider = "other"
+		r.Start(changed)
+		r.opens(t, 5, 2)
+		changed = main("7")
+		changed.Provider, changed.Profile = "other", "web"
+		r.Start(changed)
+		r.opens(t, 6, 2)
+		r.Dispose("main-monitor-1")
+		r.opens(t, 6, 1)
+		r.puppet.play = fails(errPuppet)
+		changed.ID = "8"
+		r.Start(changed)
+		r.opens(t, 6, 0)
+		r.free()
+	})
+}
+
+func TestConversationIsParked(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+		r.Start(main("1"))
+		r.opens(t, 1, 1)
+		time.Sleep(4 * time.Minute)
+		r.Start(main("2"))
+		time.Sleep(4 * time.Minute)
+		r.opens(t, 1, 1)
+		time.Sleep(2 * time.Minute)
+		r.opens(t, 1, 0)
+		r.Start(main("3"))
+		r.opens(t, 2, 1)
+	})
+}
+
+// A conversation that ended by itself is opened again, whether that was noticed
+// or not.
+func TestConversationEndsByItself(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+		r.Start(main("1"))
+		r.opens(t, 1, 1)
+		r.puppet.latest.exit()
+		r.opens(t, 1, 0)
+		r.Start(main("2"))
+		r.opens(t, 2, 1)
+		r.puppet.latest.mu.Lock()
+		r.puppet.latest.closed = true
+		r.puppet.latest.mu.Unlock()
+		r.Start(main("3"))
+		r.opens(t, 3, 1)
+		r.wants(t, "1 began", "1 completed", "2 began", "2 completed", "3 began", "3 completed")
+		spec := r.puppet.latest.spec
+		spec.Hear(providers.Event{Kind: providers.EventText, Text: "nobody listens"})
+		if result := spec.Call(t.Context(), providers.ToolCall{}); !result.IsError {
+			t.Error("a tool can be used without a turn")
+		}
+		synctest.Wait()
+		if len(r.heard()) != 6 {
+			t.Errorf("reports are %v", r.lines())
+		}
+	})
+}
+
+// A backend that is a process counts as long as it lives.
+func TestProcessHoldsItsSlot(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+		r.puppet.caps.Process = true
+		r.Start(main("1"))
+		r.opens(t, 1, 1)
+		if r.held() != 1 {
+			t.Errorf("%d slots are held by an idle process", r.held())
+		}
+		again := main("2")
+		again.Slot = r.TryReserve()
+		r.Start(again)
+		r.opens(t, 1, 1)
+		if r.held() != 1 {
+			t.Errorf("%d slots are held after the second turn", r.held())
+		}
+		time.Sleep(4 * time.Minute)
+		if r.held() != 1 {
+			t.Error("the slot was not renewed")
+		}
+		time.Sleep(2 * time.Minute)
+		r.opens(t, 1, 0)
+		r.free()
+		r.Start(brief("3"))
+		r.opens(t, 2, 0)
+		r.free()
+		r.Start(main("4"))
+		r.opens(t, 3, 1)
+		r.steal()
+		time.Sleep(10 * time.Second)
+		r.opens(t, 3, 0)
+		r.surrender()
+	})
+}
+
+func TestReserve(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{Agents: 2}, func(t *testing.T, r *rig) {
+		a, b := r.TryReserve(), r.TryReserve()
+		if a == nil || b == nil || r.TryReserve() != nil {
+			t.Fatal("two slots can be reserved and no third")
+		}
+		r.Cancel(a)
+		r.Cancel(a)
+		r.Cancel(nil)
+		synctest.Wait()
+		if r.held() != 1 {
+			t.Errorf("%d slots are held", r.held())
+		}
+		r.puppet.play = hang
+		run := brief("1")
+		run.Slot = b
+		r.Start(run)
+		synctest.Wait()
+		r.Cancel(b) // which is in use
+		synctest.Wait()
+		if r.held() != 1 {
+			t.Errorf("%d slots are held", r.held())
+		}
+		r.Interrupt("1", "enough")
+		synctest.Wait()
+		r.free()
+	})
+}

@@ -1,0 +1,217 @@
+package agentpool_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+// puppet is a backend that does what a test wants.
+type puppet struct {
+	caps providers.Caps
+	// opening is called by Open, and closing by Close.
+	opening func(ctx context.Context, s providers.Spec) error
+	closing func() error
+	// play is a turn; what it returns is the end of it.
+	play func(p *turn) (providers.Outcome, error)
+	// sending is called by Send before anything else, stopping by Interrupt.
+	sending  func(ctx context.Context, m providers.Message) error
+	stopping func(ctx context.Context) error
+
+	mu      sync.Mutex // guards the following
+	specs   []providers.Spec
+	open    int
+	sent    []providers.Message
+	playing int
+	most    int
+	latest  *thread
+}
+
+// thread are a session of a puppet.
+type thread struct {
+	p    *puppet
+	spec providers.Spec
+	life context.Context
+	cut  context.CancelFunc
+	wg   sync.WaitGroup
+
+	mu     sync.Mutex // guards the following
+	turn   *turn
+	closed bool
+}
+
+// turn is one that a puppet plays.
+type turn struct {
+	s       *thread
+	ctx     context.Context // ends with an interrupt
+	end     context.CancelFunc
+	done    chan struct{}
+	message providers.Message
+	steers  chan providers.Message
+}
+
+func (p *puppet) Name() string         { return "puppet" }
+func (p *puppet) Caps() providers.Caps { return p.caps }
+func (p *puppet) Close() error         { return nil }
+
+func (p *puppet) Open(ctx context.Context, spec providers.Spec) (providers.Session, error) {
+	if p.opening != nil {
+		if err := p.opening(ctx, spec); err != nil {
+			return nil, err
+		}
+	}
+	s := &thread{p: p, spec: spec}
+	s.life, s.cut = context.WithCancel(context.WithoutCancel(ctx))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.specs = append(p.specs, spec)
+	p.open++
+	p.latest = s
+	return s, nil
+}
+
+// look returns what the puppet has seen so far.
+func (p *puppet) look() (specs []providers.Spec, sent []providers.Message, open int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.specs, p.sent, p.open
+}
+
+func (s *thread) ID() string { return "" }
+
+func (s *thread) Send(ctx context.Context, m providers.Message) error {
+	if s.p.sending != nil {
+		if err := s.p.sending(ctx, m); err != nil {
+			return err
+		}
+	}
+	s.p.mu.Lock()
+	s.p.sent = append(s.p.sent, m)
+	s.p.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.closed:
+		return providers.ErrClosed
+	case m.Mode == providers.Steer && s.turn == nil:
+		return providers.ErrIdle
+	case m.Mode == providers.Steer:
+		s.turn.steers <- m
+		return nil
+	case s.turn != nil:
+		return providers.ErrBusy
+	}
+	t := &turn{s: s, done: make(chan struct{}), message: m, steers: make(chan providers.Message, 100)}
+	t.ctx, t.end = context.WithCancel(s.life)
+	s.turn = t
+	s.wg.Go(t.play)
+	return nil
+}
+
+func (t *turn) play() {
+	defer close(t.done)
+	p := t.s.p
+	p.mu.Lock()
+	p.playing++
+	p.most = max(p.most, p.playing)
+	p.mu.Unlock()
+	t.tell(providers.Event{Kind: providers.EventTurnStart})
+	t.take(t.message)
+	outcome, err := providers.Completed, error(nil)
+	if p.play != nil {
+		outcome, err = p.play(t)
+	}
+	p.mu.Lock()
+	p.playing--
+	p.mu.Unlock()
+	t.end()
+	t.s.mu.Lock()
+	t.s.turn = nil
+	t.s.mu.Unlock()
+	if outcome != "" {
+		t.tell(providers.Event{Kind: providers.EventTurnEnd, Outcome: outcome, Err: err})
+	}
+}
+
+func (s *thread) Interrupt(ctx context.Context) error {
+	if s.p.stopping != nil {
+		if err := s.p.stopping(ctx); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	t := s.turn
+	s.mu.Unlock()
+	if t == nil {
+		return nil
+	}
+	t.end()
+	select {
+	case <-t.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *thread) Answer(_ context.Context, approval string, d providers.Decision) error {
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	text := "no"
+	if d.Allow {
+		text = "yes"
+	}
+	s.p.sent = append(s.p.sent, providers.Message{ID: approval, Text: text})
+	return nil
+}
+
+func (s *thread) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.cut()
+	s.wg.Wait()
+	s.p.mu.Lock()
+	s.p.open--
+	s.p.mu.Unlock()
+	if s.p.closing != nil {
+		return s.p.closing()
+	}
+	return nil
+}
+
+// exit ends the session as a process that dies does.
+func (s *thread) exit() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.spec.Hear(providers.Event{Kind: providers.EventExit})
+}
+
+func (t *turn) tell(e providers.Event) {
+	if e.Message == "" {
+		e.Message = t.message.ID
+	}
+	t.s.spec.Hear(e)
+}
+
+func (t *turn) say(text string)   { t.tell(providers.Event{Kind: providers.EventText, Text: text}) }
+func (t *turn) think(text string) { t.tell(providers.Event{Kind: providers.EventThinking, Text: text}) }
+
+func (t *turn) take(m providers.Message) {
+	t.tell(providers.Event{Kind: providers.EventTaken, Message: m.ID})
+}
+
+func (t *turn) call(tool string) providers.ToolResult {
+	return t.s.spec.Call(t.ctx, providers.ToolCall{ID: "call-" + tool, Name: tool})
+}
+
+// hang plays until it is interrupted.
+func hang(t *turn) (providers.Outcome, error) {
+	<-t.ctx.Done()
+	return providers.Interrupted, nil
+}
+
+var errPuppet = errors.New("the puppet fails")

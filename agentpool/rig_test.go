@@ -1,0 +1,326 @@
+package agentpool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// A session hands its agents to a crew through this interface.
+var _ contextpool.Crew = (*agentpool.Crew)(nil)
+
+var errLost = errors.New("the session is lost")
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("unexpected error: %v", err)
+	}
+}
+
+func logger(t *testing.T) *slog.Logger {
+	t.Helper()
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+func openStore(t *testing.T) *filestore.Store {
+	t.Helper()
+	s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff})
+	ok(t, err)
+	t.Cleanup(func() { ok(t, s.Close()) })
+	return s
+}
+
+// newLimiter makes a limiter whose slots are renewed until the test ends.
+func newLimiter(t *testing.T, s agentpool.Semaphores, limits agentpool.Limits) *agentpool.Limiter {
+	t.Helper()
+	l := agentpool.NewLimiter(s, limits, logger(t))
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { l.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+		l.Wait()
+	})
+	return l
+}
+
+// backends are the providers of a test.
+type backends map[string]providers.Provider
+
+func (b backends) Get(name string) (providers.Provider, bool) {
+	p, found := b[name]
+	return p, found
+}
+
+// hands are tools that do what a test wants.
+type hands struct {
+	brief  func() (string, error)
+	tools  func() []providers.Tool
+	tool   func(ctx context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult
+	launch func(ctx context.Context, c tools.Caller)
+}
+
+func (h *hands) Tools(profile string) []providers.Tool {
+	if h.tools != nil {
+		return h.tools()
+	}
+	return []providers.Tool{{Name: "tool_of_" + profile}}
+}
+
+func (h *hands) Call(ctx context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult {
+	if h.tool != nil {
+		return h.tool(ctx, c, call)
+	}
+	return providers.ToolResult{Text: "done"}
+}
+
+func (h *hands) Brief(_ context.Context, c tools.Caller) (string, error) {
+	if h.brief != nil {
+		return h.brief()
+	}
+	return "you are " + string(c.Agent), nil
+}
+
+func (h *hands) Launch(ctx context.Context, c tools.Caller) {
+	if h.launch != nil {
+		h.launch(ctx, c)
+	}
+}
+
+// ear is a session that hears reports.
+type ear struct {
+	mu      sync.Mutex // guards the following
+	reports []agentpool.Report
+	at      []time.Time
+	on      func(agentpool.Report) error
+}
+
+func (e *ear) Report(ctx context.Context, r agentpool.Report) error {
+	e.mu.Lock()
+	on := e.on
+	e.mu.Unlock()
+	if on != nil {
+		if err := on(r); err != nil {
+			return err
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.reports, e.at = append(e.reports, r), append(e.at, time.Now())
+	return ctx.Err()
+}
+
+func (e *ear) heard() []agentpool.Report {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.reports)
+}
+
+// lines are reports as text, for tests to compare.
+func (e *ear) lines() []string {
+	var lines []string
+	for _, r := range e.heard() {
+		lines = append(lines, line(r))
+	}
+	return lines
+}
+
+func line(r agentpool.Report) string {
+	id := r.RunID() + " "
+	switch r := r.(type) {
+	case agentpool.Began:
+		return id + "began"
+	case agentpool.Said:
+		return fmt.Sprintf("%ssaid %q %q", id, r.Text, r.Thinking)
+	case agentpool.Took:
+		return id + "took " + string(r.Message)
+	case agentpool.Spurned:
+		return id + "spurned " + string(r.Message)
+	case agentpool.Remember:
+		return fmt.Sprintf("%sremember %s %d", id, r.Thread, len(r.Entries))
+	case agentpool.Spent:
+		return fmt.Sprintf("%sspent %d", id, r.Usage.Output)
+	case agentpool.Retrying:
+		return fmt.Sprintf("%sretrying %s %v", id, r.Why, r.Wait)
+	case agentpool.Ended:
+		text := id + string(r.Outcome)
+		if r.Failure != nil {
+			text += " " + string(r.Failure.Class)
+		}
+		return strings.TrimSpace(text + " " + r.Reason)
+	}
+	return id + "?"
+}
+
+// wants compares everything that was reported.
+func (e *ear) wants(t *testing.T, want ...string) {
+	t.Helper()
+	if got := e.lines(); !slices.Equal(got, want) {
+		t.Fatalf("reports are\n\t%s\nwant\n\t%s", strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}
+
+// rig is a crew with everything around it.
+type rig struct {
+	*agentpool.Crew
+	*ear
+	t       *testing.T
+	store   *filestore.Store
+	meddler *meddler
+	limiter *agentpool.Limiter
+	staff   *agentpool.Staff
+	puppet  *puppet
+	hands   *hands
+}
+
+// newRig makes a rig; tests change the puppet and the hands before they use it.
+func newRig(t *testing.T, limits agentpool.Limits) *rig {
+	t.Helper()
+	r := &rig{t: t, ear: &ear{}, store: openStore(t), puppet: &puppet{caps: providers.Caps{Steer: true}}, hands: &hands{}}
+	r.meddler = &meddler{Semaphores: r.store}
+	r.limiter = newLimiter(t, r.meddler, limits)
+	r.staff = agentpool.NewStaff(agentpool.Config{
+		Limiter: r.limiter, Hands: r.hands, Logger: logger(t), Models: map[string]string{"puppet": "wood"},
+		Providers: backends{"puppet": r.puppet, "other": r.puppet},
+	})
+	r.Crew = r.crew("ses-1", r.ear)
+	t.Cleanup(func() {
+		r.staff.Close()
+		r.free()
+		if _, _, open := r.puppet.look(); open != 0 {
+			t.Errorf("%d conversations are open after the end", open)
+		}
+	})
+	return r
+}
+
+func (r *rig) crew(session wire.SessionID, e *ear) *agentpool.Crew {
+	return r.staff.Crew(context.Background(), agentpool.Employer{Session: session, User: "ada", Sink: e})
+}
+
+// held is how many slots are held.
+func (r *rig) held() int {
+	r.t.Helper()
+	u, err := r.store.Slots(context.Background(), "agents")
+	ok(r.t, err)
+	return u.Held
+}
+
+// free fails the test when a slot is held or waited for.
+func (r *rig) free() {
+	r.t.Helper()
+	for _, name := range []string{"agents", "agents:session:ses-1", "agents:user:ada"} {
+		u, err := r.store.Slots(context.Background(), name)
+		if err != nil || u != (store.SlotUse{}) {
+			r.t.Errorf("semaphore %s is %+v, error %v", name, u, err)
+		}
+	}
+}
+
+// steal takes every slot of the global semaphore away from its holder, as a store
+// that forgot would, and gives it to somebody else.
+func (r *rig) steal() {
+	r.t.Helper()
+	r.meddler.mu.Lock()
+	asked := r.meddler.asked
+	r.meddler.mu.Unlock()
+	for _, q := range asked {
+		ok(r.t, r.store.ReleaseSlot(context.Background(), store.Slot{Semaphore: q.Semaphore, Holder: q.Holder}))
+	}
+	for i := range r.limiter.Limits().Agents {
+		_, err := r.store.Acquire(context.Background(), store.SlotRequest{
+			Semaphore: "agents", Limit: r.limiter.Limits().Agents, Holder: fmt.Sprint("thief-", i), Key: "thief", TTL: time.Hour,
+		})
+		ok(r.t, err)
+	}
+}
+
+// surrender gives back what was stolen.
+func (r *rig) surrender() {
+	r.t.Helper()
+	for i := range r.limiter.Limits().Agents {
+		ok(r.t, r.store.ReleaseSlot(context.Background(), store.Slot{Semaphore: "agents", Holder: fmt.Sprint("thief-", i)}))
+	}
+}
+
+// main is a run of the main agent.
+func main(id string) agentpool.Run {
+	return agentpool.Run{
+		ID: id, Agent: "main-monitor-0", Role: "main-monitor-0-m", Kind: wire.AgentMain, Turn: wire.MessageID("m-" + id),
+		Monitor: "monitor-0", Profile: "main", Provider: "puppet", Prompt: "do " + id, Lasting: true,
+	}
+}
+
+// brief is a run of an agent that lives for one turn.
+func brief(id string) agentpool.Run {
+	r := main(id)
+	r.Agent, r.Role, r.Kind, r.Lasting = "ephemeral-"+id, wire.AgentID("ephemeral-"+id), wire.AgentEphemeral, false
+	return r
+}
+
+// meddler is a store that tests get in the way of.
+type meddler struct {
+	agentpool.Semaphores
+	mu      sync.Mutex // guards the following
+	acquire func(r store.SlotRequest, do func() error) error
+	renew   func(s store.Slot, do func() error) error
+	release func(s store.Slot, do func() error) error
+	asked   []store.SlotRequest
+}
+
+func (m *meddler) change(fn func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	fn()
+}
+
+func (m *meddler) Acquire(ctx context.Context, r store.SlotRequest) (s store.Slot, err error) {
+	m.mu.Lock()
+	hook := m.acquire
+	m.asked = append(m.asked, r)
+	m.mu.Unlock()
+	if hook == nil {
+		return m.Semaphores.Acquire(ctx, r)
+	}
+	err = hook(r, func() error {
+		s, err = m.Semaphores.Acquire(ctx, r)
+		return err
+	})
+	return s, err
+}
+
+func (m *meddler) RenewSlot(ctx context.Context, s store.Slot) error {
+	m.mu.Lock()
+	hook := m.renew
+	m.mu.Unlock()
+	if hook == nil {
+		return m.Semaphores.RenewSlot(ctx, s)
+	}
+	return hook(s, func() error { return m.Semaphores.RenewSlot(ctx, s) })
+}
+
+func (m *meddler) ReleaseSlot(ctx context.Context, s store.Slot) error {
+	m.mu.Lock()
+	hook := m.release
+	m.mu.Unlock()
+	if hook == nil {
+		return m.Semaphores.ReleaseSlot(ctx, s)
+	}
+	return hook(s, func() error { return m.Semaphores.ReleaseSlot(ctx, s) })
+}
