@@ -33,7 +33,7 @@ const (
 )
 
 // Failure is why a turn failed.
-type Failure struct {
+type Failure struct { //nolint:errname // the trouble of a turn, which is told and seldom returned
 	Class Class
 	// RetryAfter is when it is worth trying again, if the backend said so.
 	RetryAfter time.Duration

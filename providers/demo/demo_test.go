@@ -38,11 +38,11 @@ func script(steps ...providertest.Step) string {
 		case s.Fail != "":
 			lines = append(lines, "/fail "+string(s.Fail)+": as it was told")
 		default:
-			line := "/call"
+			line := []string{"/call"}
 			for _, c := range s.Calls {
-				line += " " + c.Name + " " + string(c.Input)
+				line = append(line, c.Name, string(c.Input))
 			}
-			lines = append(lines, line)
+			lines = append(lines, strings.Join(line, " "))
 		}
 	}
 	return strings.Join(lines, "\n")

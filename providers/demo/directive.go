@@ -24,8 +24,16 @@ const (
 	rateUsual = 50
 )
 
-// directiveLine is a line that gives an order. A path such as /usr/bin is none.
-var directiveLine = regexp.MustCompile(`^/([a-z]+)(?:\s+(.*))?$`)
+// order reads a line that gives an order. A path such as /usr/bin is none.
+func order(line string) (name, rest string, ok bool) {
+	line, ok = strings.CutPrefix(strings.TrimSpace(line), "/")
+	if !ok {
+		return "", "", false
+	}
+	name, rest, _ = strings.Cut(line, " ")
+	notLetter := func(r rune) bool { return r < 'a' || r > 'z' }
+	return name, strings.TrimSpace(rest), name != "" && !strings.ContainsFunc(name, notLetter)
+}
 
 // directives reads the orders of a text, one per line, and reports whether there
 // are any.
@@ -38,8 +46,8 @@ func directives(text string) (steps []step, found bool) {
 		}
 	}
 	for line := range strings.Lines(text) {
-		m := directiveLine.FindStringSubmatch(strings.TrimSpace(line))
-		if m == nil {
+		name, rest, ok := order(line)
+		if !ok {
 			continue
 		}
 		found = true
@@ -47,19 +55,19 @@ func directives(text string) (steps []step, found bool) {
 			endTasks()
 			return append(steps, say("That is more than I do in one turn; I stop here.")), found
 		}
-		if m[1] == "task" {
-			c, err := task(m[2])
+		if name == "task" {
+			c, err := task(rest)
 			if err == nil {
 				tasks = append(tasks, c)
 				continue
 			}
-			steps = append(steps, complaint(m[1], err))
+			steps = append(steps, complaint(name, err))
 			continue
 		}
 		endTasks()
-		st, err := directive(m[1], m[2])
+		st, err := directive(name, rest)
 		if err != nil {
-			st = []step{complaint(m[1], err)}
+			st = []step{complaint(name, err)}
 		}
 		steps = append(steps, st...)
 	}
@@ -70,7 +78,7 @@ func directives(text string) (steps []step, found bool) {
 // refusesSteers reports whether a message says so.
 func refusesSteers(text string) bool {
 	for line := range strings.Lines(readPrompt(text).content) {
-		if strings.TrimSpace(line) == "/nosteer" {
+		if name, _, ok := order(line); ok && name == "nosteer" {
 			return true
 		}
 	}
@@ -118,7 +126,7 @@ func directive(name, rest string) ([]step, error) {
 	case "help":
 		return []step{say(help(false))}, nil
 	default:
-		return nil, errors.New("I do not know it; /help says what there is")
+		return nil, errors.New("there is no such directive; /help says what there is")
 	}
 }
 

@@ -34,7 +34,7 @@ var blocks = []string{"timeline", "open_windows", "reload_options", "recent_conv
 
 var (
 	// wrapper is a line that is a tag and nothing else.
-	wrapper = regexp.MustCompile(`(?m)^\s*</?[a-z_:]+(?:\s+[a-z_]+="[^"]*")*>\s*$`)
+	wrapper = regexp.MustCompile(`^\s*</?[a-z_:]+(?:\s+[a-z_]+="[^"]*")*>\s*$`)
 	// gesture is a tag in which a desktop says what the user did.
 	gesture = regexp.MustCompile(`</?(?:ui:[a-z_]+|app_interaction)>`)
 	// neutralised is how the hub takes the meaning from its own tags in what
@@ -68,10 +68,27 @@ func readPrompt(text string) prompt {
 	}
 	text = strings.TrimSpace(text)
 	p.click = readClick(text)
-	text = wrapper.ReplaceAllString(text, "")
-	text = gesture.ReplaceAllString(text, "")
-	p.content = strings.TrimSpace(neutralised.ReplaceAllString(text, "<$1"))
+	p.content = strings.TrimSpace(plain(text))
 	return p
+}
+
+// plain takes the hub's own tags out of a text and gives those that users wrote
+// their brackets back. Most lines have neither.
+func plain(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "<") {
+			if wrapper.MatchString(line) {
+				continue
+			}
+			line = gesture.ReplaceAllString(line, "")
+		}
+		if strings.Contains(line, "&lt;") {
+			line = neutralised.ReplaceAllString(line, "<$1")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
 
 // rawID is a window's id without its monitor.

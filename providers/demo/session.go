@@ -18,6 +18,7 @@ type session struct {
 	provider *Provider
 	spec     providers.Spec
 	tools    map[string]providers.Tool
+	old      bool // it goes on with something
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -42,6 +43,7 @@ func newSession(p *Provider, spec providers.Spec) *session {
 			s.tools[t.Name] = t
 		}
 	}
+	s.old, s.spec.From = len(s.entries) > 0, providers.Thread{}
 	close(s.last)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
@@ -64,7 +66,7 @@ func (s *session) Send(ctx context.Context, m providers.Message) error {
 	case providers.Start:
 		return s.start(m)
 	case providers.Continue:
-		if s.turn == nil && len(s.spec.From.Entries) == 0 {
+		if s.turn == nil && !s.old {
 			return &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("continue %s: there is no turn to go on with", m.ID)}
 		}
 		return s.start(m)

@@ -48,7 +48,7 @@ func (t *talk) endedBy(id string) {
 }
 
 func closeMidCall(r *rig) {
-	hold := newStuck("hold", "never said")
+	hold := newStuck("never said")
 	t := r.open(with(hold.tool))
 	t.begin("m-1", Call(use("hold", "a")), Say("after it"))
 	t.await("the tool runs", hold.began)

@@ -68,7 +68,7 @@ func interruptTogether(r *rig) {
 }
 
 func interruptTool(r *rig) {
-	hold := newStuck("hold", "never said")
+	hold := newStuck("never said")
 	t := r.open(with(hold.tool, answers("quick", "quick result")))
 	t.begin("m-1", Call(use("hold", "a")), Say("after it"))
 	t.await("the tool runs", hold.began)

@@ -39,7 +39,7 @@ func resumeCall(r *rig) {
 }
 
 func resumeInterrupted(r *rig) {
-	hold := newStuck("hold", "never")
+	hold := newStuck("never")
 	a := r.open(with(hold.tool))
 	a.turn("m-0", Say("apricot"))
 	a.begin("m-1", Call(use("hold", "up")))
@@ -63,7 +63,7 @@ func resumeFailed(r *rig) {
 }
 
 func resumeDangling(r *rig) {
-	hold := newStuck("hold", "never")
+	hold := newStuck("never")
 	a := r.open(with(hold.tool))
 	a.begin("m-1", Say("kiwi"), Call(use("hold", "up")))
 	a.await("the tool runs", hold.began)
@@ -159,19 +159,19 @@ func continueChecks() []check {
 	}
 }
 
-// cut runs a turn up to a call and leaves it there, as a crash does.
-func (r *rig) cut(id string, steps ...Step) providers.Thread {
+// cut runs the turn m-1 up to a call and leaves it there, as a crash does.
+func (r *rig) cut(steps ...Step) providers.Thread {
 	r.Helper()
-	hold := newStuck("hold", "never")
+	hold := newStuck("never")
 	t := r.open(with(hold.tool))
-	t.begin(id, append([]Step{Say("before."), Call(use("hold", "a"))}, steps...)...)
+	t.begin("m-1", append([]Step{Say("before."), Call(use("hold", "a"))}, steps...)...)
 	t.await("the tool runs", hold.began)
 	kept := t.ear.kept()
 	t.ok(t.Close())
 	return kept
 }
 
-// open calls are those that have no result.
+// openCalls are those that have no result.
 func openCalls(t providers.Thread) (ids []string) {
 	done := map[string]bool{}
 	for _, e := range t.Entries {
@@ -191,6 +191,16 @@ func openCalls(t providers.Thread) (ids []string) {
 	return ids
 }
 
+// openCall is the only one that has no result.
+func (r *rig) openCall(t providers.Thread) string {
+	r.Helper()
+	ids := openCalls(t)
+	if len(ids) != 1 {
+		r.Fatalf("%d calls are open, want one", len(ids))
+	}
+	return ids[0]
+}
+
 // counting is a tool that counts its calls.
 func counting(name, text string) (tool, *atomic.Int32) {
 	n := new(atomic.Int32)
@@ -202,20 +212,18 @@ func counting(name, text string) (tool, *atomic.Int32) {
 	return t, n
 }
 
-func (t *talk) goOn(id string, done map[string]providers.ToolResult) {
+// goOn goes on with the turn m-1.
+func (t *talk) goOn(done map[string]providers.ToolResult) {
 	t.Helper()
-	t.ok(t.Send(t.ctx, providers.Message{ID: id, Mode: providers.Continue, Done: done}))
+	t.ok(t.Send(t.ctx, providers.Message{ID: "m-1", Mode: providers.Continue, Done: done}))
 }
 
 func continueDone(r *rig) {
-	kept := r.cut("m-1", Say("after it."))
-	ids := openCalls(kept)
-	if len(ids) != 1 {
-		r.Fatalf("%d calls are open, want one", len(ids))
-	}
+	kept := r.cut(Say("after it."))
+	id := r.openCall(kept)
 	hold, calls := counting("hold", "made again")
 	t := r.openAt(r.another(), from(kept), with(hold))
-	t.goOn("m-1", map[string]providers.ToolResult{ids[0]: {Text: "the kept result"}})
+	t.goOn(map[string]providers.ToolResult{id: {Text: "the kept result"}})
 	got := t.end("m-1", providers.Completed)
 	t.has("what it said", got, "the kept result", "after it.")
 	t.lacks("what it said", got, "made again")
@@ -228,10 +236,10 @@ func continueDone(r *rig) {
 }
 
 func continueUndone(r *rig) {
-	kept := r.cut("m-1", Say("after it."))
+	kept := r.cut(Say("after it."))
 	hold, calls := counting("hold", "made now")
 	t := r.openAt(r.another(), from(kept), with(hold))
-	t.goOn("m-1", nil)
+	t.goOn(nil)
 	t.has("what it said", t.end("m-1", providers.Completed), "made now", "after it.")
 	if calls.Load() != 1 {
 		t.Errorf("the tool was called %d times", calls.Load())
@@ -239,7 +247,7 @@ func continueUndone(r *rig) {
 }
 
 func continueSome(r *rig) {
-	hold := newStuck("hold", "never")
+	hold := newStuck("never")
 	hold.Parallel = true
 	quick := answers("quick", "first time")
 	quick.Parallel = true
@@ -259,7 +267,7 @@ func continueSome(r *rig) {
 	quick2, quicks := counting("quick", "second time")
 	hold2, holds := counting("hold", "held at last")
 	t := r.openAt(r.another(), from(kept), with(quick2, hold2))
-	t.goOn("m-1", done)
+	t.goOn(done)
 	t.has("what it said", t.end("m-1", providers.Completed), "first time", "held at last")
 	if quicks.Load() != 0 || holds.Load() != 1 {
 		t.Errorf("the tools were called %d and %d times more, want 0 and 1", quicks.Load(), holds.Load())
@@ -271,19 +279,19 @@ func continueBegun(r *rig) {
 		Role: providers.RoleUser, Turn: "m-1",
 		Blocks: []providers.Block{{Kind: providers.BlockText, Text: r.bench.Prompt(Say("here it is"))}},
 	}}}))
-	t.goOn("m-1", nil)
+	t.goOn(nil)
 	t.has("what it said", t.end("m-1", providers.Completed), "here it is")
 }
 
 func continueResults(r *rig) {
-	kept := r.cut("m-1", Say("after it."))
+	kept := r.cut(Say("after it."))
 	kept.Entries = append(kept.Entries, providers.Entry{
 		Role: providers.RoleUser, Turn: "m-1",
-		Blocks: []providers.Block{{Kind: providers.BlockToolResult, Call: openCalls(kept)[0], Text: "the kept result"}},
+		Blocks: []providers.Block{{Kind: providers.BlockToolResult, Call: r.openCall(kept), Text: "the kept result"}},
 	})
 	hold, calls := counting("hold", "made again")
 	t := r.openAt(r.another(), from(kept), with(hold))
-	t.goOn("m-1", nil)
+	t.goOn(nil)
 	t.has("what it said", t.end("m-1", providers.Completed), "after it.")
 	if calls.Load() != 0 {
 		t.Errorf("the tool was called %d times more", calls.Load())
@@ -294,15 +302,15 @@ func continueOver(r *rig) {
 	a := r.open()
 	a.turn("m-1", Say("all is said"))
 	t := r.openAt(r.another(), from(a.ear.kept()))
-	t.goOn("m-1", nil)
+	t.goOn(nil)
 	t.lacks("what it said again", t.end("m-1", providers.Completed), "all is said")
 	t.turn("m-2", Say("and on"))
 }
 
 func continueFurther(r *rig) {
-	kept := r.cut("m-1", Say("after it."))
+	kept := r.cut(Say("after it."))
 	t := r.openAt(r.another(), from(kept), with(answers("hold", "made now")))
-	t.goOn("m-1", nil)
+	t.goOn(nil)
 	t.end("m-1", providers.Completed)
 	t.has("what it can read", t.turn("m-2", Recall()), "before.", "made now", "after it.")
 	next := r.openAt(r.another(), from(t.ear.kept()))

@@ -261,7 +261,7 @@ func answers(name, text string) tool {
 	}
 }
 
-// stuck is a tool that says when it began and waits until it is let go or its
+// stuck is a tool "hold" that says when it began and waits until it is let go or its
 // context ends.
 type stuck struct {
 	tool
@@ -270,11 +270,11 @@ type stuck struct {
 	stopped chan struct{}
 }
 
-func newStuck(name, text string) stuck {
+func newStuck(text string) stuck {
 	s := stuck{began: make(chan struct{}), stopped: make(chan struct{})}
 	gate := make(chan struct{})
 	s.release = sync.OnceFunc(func() { close(gate) })
-	s.tool = answers(name, text)
+	s.tool = answers("hold", text)
 	s.do = func(ctx context.Context, _ providers.ToolCall) providers.ToolResult {
 		close(s.began)
 		select {

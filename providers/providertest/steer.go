@@ -41,7 +41,7 @@ func steerTaken(r *rig) {
 }
 
 func steerTool(r *rig) {
-	hold := newStuck("hold", "held to the end")
+	hold := newStuck("held to the end")
 	t := r.open(with(hold.tool))
 	t.begin("m-1", Call(use("hold", "a")))
 	t.await("the tool runs", hold.began)
@@ -57,7 +57,7 @@ func steerTool(r *rig) {
 }
 
 func steerSeveral(r *rig) {
-	hold := newStuck("hold", "held")
+	hold := newStuck("held")
 	t := r.open(with(hold.tool))
 	t.begin("m-1", Call(use("hold", "a")))
 	t.await("the tool runs", hold.began)
@@ -124,7 +124,7 @@ func steerLate(r *rig) {
 }
 
 func steerQueue(r *rig) {
-	hold := newStuck("hold", "held")
+	hold := newStuck("held")
 	t := r.open(with(hold.tool))
 	t.begin("m-1", Call(use("hold", "a")), Say("first things first."))
 	t.await("the tool runs", hold.began)

@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/everdesk/everdesk/providers"
 )
@@ -127,13 +127,14 @@ func toolParallel(r *rig) {
 func toolAlone(r *rig) {
 	var running, most atomic.Int32
 	alone := answers("alone", "done")
-	alone.do = func(context.Context, providers.ToolCall) providers.ToolResult {
+	alone.do = func(ctx context.Context, _ providers.ToolCall) providers.ToolResult {
 		if n := running.Add(1); n > most.Load() {
 			most.Store(n)
 		}
 		defer running.Add(-1)
-		for range 100 {
-			runtime.Gosched()
+		select { // long enough for another to begin
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
 		}
 		return providers.ToolResult{Text: "done"}
 	}

@@ -168,20 +168,18 @@ func turnNeighbours(r *rig) {
 }
 
 func turnContext(r *rig) {
-	hold := newStuck("hold", "it was held")
+	hold := newStuck("it was held")
 	ctx, cancel := context.WithCancel(r.ctx)
-	spec := r.spec(with(hold.tool))
-	e := newEar(r.provider.Name(), providers.Thread{})
-	spec.Hear, spec.Call = e.hear, e.watch(spec.Call)
-	s, err := r.provider.Open(ctx, spec)
-	r.ok(err)
-	t := &talk{rig: r, Session: s, ear: e}
+	defer cancel()
+	short := *r
+	short.ctx = ctx
+	t := short.open(with(hold.tool))
+	t.rig = r
 	t.ok(t.Send(ctx, t.prompt("m-1", Call(use("hold", "a")))))
 	t.await("the tool runs", hold.began)
 	cancel()
 	hold.release()
 	t.has("what it said", t.end("m-1", providers.Completed), "it was held")
-	t.ok(t.Close())
 }
 
 func turnUsage(r *rig) {
