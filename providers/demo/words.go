@@ -146,7 +146,7 @@ func (w words) givenText() string {
 	if m == nil {
 		return ""
 	}
-	return strings.TrimSpace(m[1] + m[2] + m[3])
+	return strings.Trim(m[1]+m[2]+m[3], "\"“” \n")
 }
 
 // givenList is the same, as a list.

@@ -1,0 +1,170 @@
+package demo_test
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/providers/demo"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// desk is a conversation with a demo that has all the tools a desktop gives.
+type desk struct {
+	*testing.T
+	providers.Session
+
+	mu      sync.Mutex
+	events  []providers.Event
+	times   []time.Duration
+	began   time.Time
+	calls   []providers.ToolCall
+	entries []providers.Entry
+	results map[string]providers.ToolResult
+	ended   chan providers.Event
+}
+
+// everyTool is what a desktop gives.
+var everyTool = []string{
+	"window_create", "window_create_component", "window_update", "window_update_component", "window_close",
+	"window_show_notification", "window_show_toast", "user_ask", "user_request", "task_run",
+}
+
+// newDesk opens a conversation. Without names of tools it has all.
+func newDesk(t *testing.T, from []providers.Entry, tools ...string) *desk {
+	t.Helper()
+	d := &desk{T: t, began: time.Now(), results: map[string]providers.ToolResult{}, ended: make(chan providers.Event, 10)}
+	spec := providers.Spec{Hear: d.hear, Call: d.call, From: providers.Thread{Entries: from}}
+	if len(tools) == 0 {
+		tools = everyTool
+	}
+	for _, name := range tools {
+		spec.Tools = append(spec.Tools, providers.Tool{Name: name, Parallel: name == "task_run", Schema: json.RawMessage(`{"type":"object"}`)})
+	}
+	s, err := demo.New(demo.Config{}).Open(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	d.Session = s
+	return d
+}
+
+func (d *desk) hear(e providers.Event) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.events = append(d.events, e)
+	d.times = append(d.times, time.Since(d.began))
+	d.entries = append(d.entries, e.Entries...)
+	if e.Kind == providers.EventTurnEnd {
+		d.ended <- e
+	}
+}
+
+func (d *desk) call(_ context.Context, c providers.ToolCall) providers.ToolResult {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.calls = append(d.calls, c)
+	return d.results[c.Name]
+}
+
+// turn runs a turn and returns how it ended.
+func (d *desk) turn(id, text string) providers.Event {
+	d.Helper()
+	if err := d.Send(d.Context(), providers.Message{ID: id, Mode: providers.Start, Text: text}); err != nil {
+		d.Fatal(err)
+	}
+	return <-d.ended
+}
+
+// says runs a turn that must complete and returns what was said in it.
+func (d *desk) says(id, text string) string {
+	d.Helper()
+	if e := d.turn(id, text); e.Outcome != providers.Completed {
+		d.Fatalf("turn %s is %s: %v", id, e.Outcome, e.Err)
+	}
+	return d.said(id)
+}
+
+func (d *desk) said(id string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var b strings.Builder
+	for _, e := range d.events {
+		if e.Kind == providers.EventText && e.Message == id {
+			b.WriteString(e.Text)
+		}
+	}
+	return b.String()
+}
+
+// used are the calls so far, each as its name and its input with sorted keys.
+func (d *desk) used() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var out []string
+	for _, c := range d.calls {
+		out = append(out, c.Name+" "+sorted(d.T, c.Input))
+	}
+	return out
+}
+
+func sorted(t *testing.T, raw json.RawMessage) string {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(raw, &v); err != nil {
+		t.Fatalf("%s: %v", raw, err)
+	}
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// uses reports calls other than those that are wanted.
+func (d *desk) uses(want ...string) {
+	d.Helper()
+	if got := d.used(); !slices.Equal(got, want) {
+		d.Errorf("calls are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// has reports what a text lacks.
+func (d *desk) has(text string, want ...string) {
+	d.Helper()
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			d.Errorf("it said %q, want %q in it", text, w)
+		}
+	}
+}
+
+// windows are the ids of the windows that calls were about, in order.
+func (d *desk) windows() (ids []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, c := range d.calls {
+		var in struct {
+			WindowID string `json:"windowId"`
+		}
+		if json.Unmarshal(c.Input, &in) == nil && in.WindowID != "" {
+			ids = append(ids, in.WindowID)
+		}
+	}
+	return ids
+}
