@@ -1,0 +1,178 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/providers/loop"
+	"github.com/everdesk/everdesk/providers/sse"
+)
+
+// redacted is the type of thinking that nobody may read.
+const redacted = "redacted_thinking"
+
+// maxBlocks is how many blocks a reply may have.
+const maxBlocks = 1024
+
+// event is one event of a stream, as far as it is used here.
+type event struct {
+	Type    string `json:"type"`
+	Index   int    `json:"index"`
+	Message struct {
+		Usage usage `json:"usage"`
+	} `json:"message"`
+	Block block `json:"content_block"`
+	Delta struct {
+		Type       string `json:"type"`
+		Text       string `json:"text"`
+		Thinking   string `json:"thinking"`
+		Signature  string `json:"signature"`
+		Partial    string `json:"partial_json"`
+		StopReason string `json:"stop_reason"`
+	} `json:"delta"`
+	Usage usage       `json:"usage"`
+	Error sse.Trouble `json:"error"`
+}
+
+// usage counts since the beginning of the reply, each time it comes.
+type usage struct {
+	Input      int `json:"input_tokens"`
+	Output     int `json:"output_tokens"`
+	CacheRead  int `json:"cache_read_input_tokens"`
+	CacheWrite int `json:"cache_creation_input_tokens"`
+}
+
+// part is a block of the reply that is being written.
+type part struct {
+	index int
+	block block
+	text  strings.Builder // text, thinking or the input of a tool
+	done  bool
+}
+
+// reader makes a reply of a stream.
+type reader struct {
+	server *sse.Server
+	say    func(loop.Piece)
+	parts  []*part
+	usage  usage
+	stop   string
+}
+
+// event takes one event and reports whether it was the last.
+func (r *reader) event(e sse.Event) (bool, error) {
+	var v event
+	if err := json.Unmarshal(e.Data, &v); err != nil {
+		return false, &providers.Failure{Class: providers.Transport, Err: fmt.Errorf("read an event of the stream: %w", err)}
+	}
+	switch v.Type {
+	case "message_start":
+		r.count(v.Message.Usage)
+	case "content_block_start":
+		if len(r.parts) >= maxBlocks {
+			return false, &providers.Failure{Class: providers.Transport, Err: errors.New("the reply has too many parts")}
+		}
+		p := &part{index: v.Index, block: v.Block}
+		r.parts = append(r.parts, p)
+		r.add(p, v.Block.Text, v.Block.Thinking)
+	case "content_block_delta":
+		p := r.part(v.Index)
+		if p == nil {
+			return false, &providers.Failure{Class: providers.Transport, Err: errors.New("the stream goes on with a part that it never began")}
+		}
+		p.block.Signature += v.Delta.Signature
+		p.text.WriteString(v.Delta.Partial)
+		r.add(p, v.Delta.Text, v.Delta.Thinking)
+	case "content_block_stop":
+		if p := r.part(v.Index); p != nil {
+			p.done = true
+		}
+	case "message_delta":
+		r.count(v.Usage)
+		if v.Delta.StopReason != "" {
+			r.stop = v.Delta.StopReason
+		}
+	case "message_stop":
+		return true, r.refusal()
+	case "error":
+		return false, r.server.Failure(0, v.Error)
+	}
+	return false, nil
+}
+
+// add takes text or thinking of a part.
+func (r *reader) add(p *part, text, thinking string) {
+	if text != "" || thinking != "" {
+		p.text.WriteString(text)
+		p.text.WriteString(thinking)
+		r.say(loop.Piece{Text: text, Thinking: thinking})
+	}
+}
+
+// part is the part with that number that is still open.
+func (r *reader) part(index int) *part {
+	for _, p := range r.parts {
+		if p.index == index && !p.done {
+			return p
+		}
+	}
+	return nil
+}
+
+// count takes the newest counts; what an event does not tell is as it was.
+func (r *reader) count(u usage) {
+	r.usage.Input = max(r.usage.Input, u.Input)
+	r.usage.Output = max(r.usage.Output, u.Output)
+	r.usage.CacheRead = max(r.usage.CacheRead, u.CacheRead)
+	r.usage.CacheWrite = max(r.usage.CacheWrite, u.CacheWrite)
+}
+
+// refusal is an error if the model would not answer.
+func (r *reader) refusal() error {
+	if r.stop != "refusal" {
+		return nil
+	}
+	return &providers.Failure{Class: providers.Refused, Err: errors.New("the model will not answer this")}
+}
+
+// reply is what has come so far: text as far as it came, everything else only
+// when it is whole.
+func (r *reader) reply() loop.Reply {
+	out := loop.Reply{Stop: loop.StopEnd, Usage: providers.Usage{
+		Input: r.usage.Input, Output: r.usage.Output, CacheRead: r.usage.CacheRead, CacheWrite: r.usage.CacheWrite,
+	}}
+	if r.stop == "max_tokens" || r.stop == "model_context_window_exceeded" {
+		out.Stop = loop.StopLength
+	}
+	for i, p := range r.parts {
+		text := p.text.String()
+		switch {
+		case p.block.Type == "text":
+			out.Blocks = append(out.Blocks, providers.Block{Kind: providers.BlockText, Text: text})
+		case !p.done:
+		case p.block.Type == "thinking":
+			out.Blocks = append(out.Blocks, providers.Block{
+				Kind: providers.BlockThinking, Text: text, Signature: p.block.Signature,
+			})
+		case p.block.Type == redacted:
+			if opaque, err := json.Marshal(block{Type: redacted, Data: p.block.Data}); err == nil {
+				out.Blocks = append(out.Blocks, providers.Block{Kind: providers.BlockOpaque, Opaque: opaque})
+			}
+		case p.block.Type == "tool_use":
+			if out.Stop == loop.StopLength && i == len(r.parts)-1 {
+				continue // a call that is whole ends a reply for another reason
+			}
+			input := json.RawMessage(text)
+			if text == "" {
+				input = p.block.Input
+			}
+			out.Blocks = append(out.Blocks, providers.Block{
+				Kind: providers.BlockToolCall, Call: p.block.ID, Tool: p.block.Name, Input: input,
+			})
+		}
+	}
+	return out
+}

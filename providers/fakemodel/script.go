@@ -1,0 +1,340 @@
+package fakemodel
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"html"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// said is a message of a conversation, whatever the dialect.
+type said struct {
+	assistant bool
+	texts     []string
+	results   []string
+	calls     int
+}
+
+// dialect is one of the wires.
+type dialect struct {
+	path string
+	read func(body []byte) ([]said, error)
+	// speak begins a reply.
+	speak func(*stream) voice
+}
+
+// voice writes a reply in a dialect.
+type voice interface {
+	text(piece string)
+	think(piece string)
+	call(tool, input string)
+	// end ends the reply: stop, calls, length or refused.
+	end(why string)
+	// fail is an error inside the stream.
+	fail(kind, message string)
+}
+
+var dialects = []dialect{
+	{"/messages", readMessages, speakMessages},
+	{"/chat/completions", readChat, speakChat},
+	{"/responses", readResponses, speakResponses},
+}
+
+// line is a directive.
+type line struct{ verb, rest string }
+
+// plan finds out what to do now: the directives of the newest text of the user,
+// after as many rounds of calls as were made since.
+func plan(talk []said) []line {
+	prompt, rounds := "", 0
+	for _, m := range talk {
+		switch {
+		case !m.assistant && len(m.texts) > 0:
+			prompt, rounds = m.texts[len(m.texts)-1], 0
+		case m.assistant && m.calls > 0:
+			rounds++
+		}
+	}
+	lines := directives(prompt)
+	if len(lines) == 0 {
+		if rounds > 0 {
+			return []line{{"results", ""}}
+		}
+		return []line{{"say", "You said: " + strings.TrimSpace(prompt)}}
+	}
+	for ; rounds > 0; rounds-- {
+		i := slices.IndexFunc(lines, isCall)
+		if i < 0 {
+			return nil
+		}
+		lines = lines[i:]
+		for len(lines) > 0 && isCall(lines[0]) {
+			lines = lines[1:]
+		}
+	}
+	return lines
+}
+
+func isCall(l line) bool { return l.verb == "call" }
+
+// directives are the lines of a text that begin with a slash.
+func directives(text string) (out []line) {
+	for l := range strings.Lines(text) {
+		l, found := strings.CutPrefix(strings.TrimSpace(l), "/")
+		if verb, rest, _ := strings.Cut(l, " "); found && verb != "" {
+			out = append(out, line{verb, strings.TrimSpace(rest)})
+		}
+	}
+	return out
+}
+
+// reply answers a request as its directives say.
+func (s *Server) reply(w http.ResponseWriter, r *http.Request, d dialect, body []byte) {
+	talk, err := d.read(body)
+	switch {
+	case !s.allowed(r):
+		refuse(w, "auth", "The key is wrong.")
+		return
+	case err != nil:
+		refuse(w, "invalid", err.Error())
+		return
+	case len(talk) == 0:
+		refuse(w, "invalid", "There are no messages.")
+		return
+	}
+	p := &player{
+		s: s, ctx: r.Context(), talk: talk,
+		out: &stream{w: w, input: len(body)/4 + 1},
+	}
+	p.voice = d.speak(p.out)
+	p.play(plan(talk))
+}
+
+// player takes the steps of one reply.
+type player struct {
+	s     *Server
+	ctx   context.Context //nolint:containedctx // a player lives as long as its request
+	talk  []said
+	out   *stream
+	voice voice
+}
+
+// play takes steps until the reply has ended.
+func (p *player) play(lines []line) {
+	for i, l := range lines {
+		if ended := p.step(l); ended {
+			return
+		}
+		if isCall(l) && (i == len(lines)-1 || !isCall(lines[i+1])) {
+			p.voice.end("calls")
+			return
+		}
+	}
+	p.voice.end("stop")
+}
+
+// step takes one and reports whether the reply has ended.
+func (p *player) step(l line) bool {
+	switch l.verb {
+	case "say":
+		p.say(l.rest)
+	case "think":
+		for _, piece := range pieces(unquote(l.rest)) {
+			p.voice.think(piece)
+		}
+	case "stream":
+		count, rate, _ := strings.Cut(l.rest, " ")
+		n, _ := strconv.Atoi(count)
+		perSecond, _ := strconv.Atoi(cmp.Or(rate, "50"))
+		for i := range n {
+			p.voice.text(fmt.Sprintf("w%d ", i))
+			if !p.sleep(time.Second / time.Duration(max(1, perSecond))) {
+				return true
+			}
+		}
+	case "sleep":
+		d, _ := time.ParseDuration(l.rest)
+		return !p.sleep(d)
+	case "call":
+		tool, input, _ := strings.Cut(l.rest, " ")
+		if !json.Valid([]byte(input)) {
+			input = html.UnescapeString(input) // it may have been escaped on its way into a prompt
+		}
+		p.voice.call(tool, input)
+	case "results":
+		p.say(strconv.Quote(strings.Join(p.results(), "\n")))
+	case "recall":
+		p.say(strconv.Quote(strings.Join(p.all(), "\n")))
+	default:
+		return p.trouble(l)
+	}
+	return false
+}
+
+// trouble takes the steps that end a reply badly.
+func (p *player) trouble(l line) bool {
+	switch l.verb {
+	case "length":
+		p.voice.end("length")
+	case "hang":
+		p.out.begin()
+		p.sleep(24 * time.Hour)
+	case "cut":
+		p.out.begin()
+		panic(http.ErrAbortHandler)
+	case "end":
+		p.out.begin()
+	case "garbage":
+		p.out.write("data: {\"type\": oh no\n\n")
+	case "huge":
+		p.out.write("data: \"" + strings.Repeat("x", 8_000_000) + "\"\n\n")
+	case "fail":
+		what, text, _ := strings.Cut(l.rest, " ")
+		switch {
+		case what == "refused":
+			p.voice.end("refused")
+		case p.out.begun:
+			p.voice.fail(troubles[what].kind, cmp.Or(text, troubles[what].text))
+		default:
+			refuse(p.out.w, what, text)
+		}
+	default:
+		p.say(strconv.Quote("There is no directive /" + l.verb + "."))
+		return false
+	}
+	return true
+}
+
+// say says something word by word.
+func (p *player) say(text string) {
+	for _, piece := range pieces(unquote(text)) {
+		p.voice.text(piece)
+	}
+}
+
+// sleep waits and reports whether the client is still there.
+func (p *player) sleep(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-p.ctx.Done():
+	case <-p.s.closing:
+	}
+	return false
+}
+
+// results are those of the newest calls.
+func (p *player) results() (out []string) {
+	for _, m := range p.talk {
+		if m.assistant {
+			out = nil
+		}
+		out = append(out, m.results...)
+	}
+	return out
+}
+
+// all is all text of the conversation.
+func (p *player) all() (out []string) {
+	for _, m := range p.talk {
+		out = append(out, m.results...)
+		out = append(out, m.texts...)
+	}
+	return out
+}
+
+// maxPieces is in how many pieces something is said.
+const maxPieces = 200
+
+// pieces cuts a text after spaces: at each, unless there are very many.
+func pieces(text string) (out []string) {
+	for word := range strings.SplitAfterSeq(text, " ") {
+		last := len(out) - 1
+		if last >= 0 && len(out[last])+len(word) <= len(text)/maxPieces {
+			out[last] += word
+			continue
+		}
+		out = append(out, word)
+	}
+	return out
+}
+
+// unquote is the text of a quoted Go string, or the text as it is.
+func unquote(text string) string {
+	if plain, err := strconv.Unquote(text); err == nil {
+		return plain
+	}
+	return text
+}
+
+// troubles are the answers to /fail.
+var troubles = map[string]struct {
+	status     int
+	kind, text string
+}{
+	"auth":           {http.StatusUnauthorized, "authentication_error", "invalid x-api-key"},
+	"rate":           {http.StatusTooManyRequests, "rate_limit_error", "too many requests"},
+	"overloaded":     {529, "overloaded_error", "Overloaded"},
+	"transport":      {http.StatusBadGateway, "api_error", "bad gateway"},
+	"context_length": {http.StatusBadRequest, "invalid_request_error", "prompt is too long: 210000 tokens > 200000 maximum"},
+	"invalid":        {http.StatusBadRequest, "invalid_request_error", "messages: something is wrong"},
+}
+
+// refuse answers with an error instead of a stream.
+func refuse(w http.ResponseWriter, what, text string) {
+	t, ok := troubles[what]
+	if !ok {
+		t.status, _ = strconv.Atoi(what)
+		t.status = max(t.status, http.StatusBadRequest)
+		t.kind, t.text = "some_error", http.StatusText(t.status)
+	}
+	body, _ := json.Marshal(map[string]any{ // strings always can be
+		"type": "error", "error": map[string]string{"type": t.kind, "message": cmp.Or(text, t.text)},
+	})
+	Status(t.status, string(body))(w, nil)
+}
+
+// stream is an answer on its way.
+type stream struct {
+	w      http.ResponseWriter
+	begun  bool
+	input  int // tokens read
+	output int // tokens said
+}
+
+// begin sends the headers.
+func (s *stream) begin() {
+	if !s.begun {
+		s.begun = true
+		s.w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+		s.w.Header().Set("Cache-Control", "no-cache")
+		s.w.WriteHeader(http.StatusOK)
+	}
+	_ = http.NewResponseController(s.w).Flush() // the client may be gone
+}
+
+// write sends bytes as they are.
+func (s *stream) write(text string) {
+	s.begin()
+	_, _ = io.WriteString(s.w, text) // the client may be gone
+	s.begin()
+}
+
+// send sends an event.
+func (s *stream) send(name string, data any) {
+	raw, err := json.Marshal(data)
+	if err != nil {
+		panic(err) // it is made of strings and numbers
+	}
+	if name != "" {
+		name = "event: " + name + "\n"
+	}
+	s.write(name + "data: " + string(raw) + "\n\n")
+}

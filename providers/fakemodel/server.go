@@ -1,0 +1,213 @@
+package fakemodel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxRequests is how many requests are kept.
+const maxRequests = 1000
+
+// Request is one that came in.
+type Request struct {
+	Path   string
+	Header http.Header
+	Body   []byte
+}
+
+// Server is a model server. Make one with [New].
+//
+// Ownership: it owns the goroutines of its listeners and answers; Close ends
+// them and waits.
+type Server struct {
+	// Key, unless empty, is what requests must carry. Set it before the first.
+	Key string
+	// Models are the names that are listed. Set them before the first request.
+	Models []string
+
+	http    http.Server
+	wg      sync.WaitGroup
+	closing chan struct{} // closed by Close
+
+	mu       sync.Mutex
+	closed   bool
+	requests []Request
+	next     []http.HandlerFunc
+}
+
+// New returns a server that listens nowhere yet. It is a handler, too.
+func New() *Server {
+	s := &Server{Models: []string{"fake"}, closing: make(chan struct{})}
+	s.http = http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second}
+	return s
+}
+
+// Listen serves on a TCP address, such as 127.0.0.1:0, and returns its URL.
+func (s *Server) Listen(ctx context.Context, addr string) (string, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return "", fmt.Errorf("listen: %w", err)
+	}
+	s.wg.Go(func() { _ = s.http.Serve(l) }) // it ends when Close does
+	return "http://" + l.Addr().String(), nil
+}
+
+// Pipe serves in memory and returns a client that reaches the server under any
+// http URL. It works in a synctest bubble.
+func (s *Server) Pipe() *http.Client {
+	l := &pipes{conns: make(chan net.Conn), closing: s.closing}
+	s.wg.Go(func() { _ = s.http.Serve(l) }) // it ends when Close does
+	return &http.Client{Transport: &http.Transport{DialContext: l.dial}}
+}
+
+// Close ends everything.
+func (s *Server) Close() {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.closing)
+	}
+	s.mu.Unlock()
+	_ = s.http.Close() // connections that are gone already are fine
+	s.wg.Wait()
+}
+
+// Next has the next requests answered by these, one each, instead of by
+// directives.
+func (s *Server) Next(answers ...http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next = append(s.next, answers...)
+}
+
+// Status answers with a status, a body and headers given as "Name: value".
+func Status(code int, body string, header ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		for _, h := range header {
+			name, value, _ := strings.Cut(h, ": ")
+			w.Header().Set(name, value)
+		}
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, body) // the client may be gone
+	}
+}
+
+// Raw answers with a stream of exactly these bytes and a clean end.
+func Raw(stream string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, stream) // the client may be gone
+	}
+}
+
+// Reset breaks the connection off without any answer, in the rudest way there
+// is.
+func Reset() http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		if tcp, ok := conn.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0) // without it the end would be polite
+		}
+		_ = conn.Close() // that is the point
+	}
+}
+
+// Requests are those that asked for a reply, oldest first.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.requests)
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		panic(http.ErrAbortHandler)
+	}
+	s.wg.Add(1)
+	s.mu.Unlock()
+	defer s.wg.Done()
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64<<20))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return
+	}
+	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/models") {
+		s.list(w, r)
+		return
+	}
+	s.mu.Lock()
+	s.requests = append(s.requests, Request{r.URL.Path, r.Header.Clone(), body})
+	s.requests = s.requests[max(0, len(s.requests)-maxRequests):]
+	var answer http.HandlerFunc
+	if len(s.next) > 0 {
+		answer, s.next = s.next[0], s.next[1:]
+	}
+	s.mu.Unlock()
+	if answer != nil {
+		answer(w, r)
+		return
+	}
+	for _, d := range dialects {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, d.path) {
+			s.reply(w, r, d, body)
+			return
+		}
+	}
+	http.NotFound(w, r)
+}
+
+// allowed reports whether a request has the key.
+func (s *Server) allowed(r *http.Request) bool {
+	return s.Key == "" || r.Header.Get("X-Api-Key") == s.Key || r.Header.Get("Authorization") == "Bearer "+s.Key
+}
+
+// pipes is a listener in memory.
+type pipes struct {
+	conns   chan net.Conn
+	closing chan struct{}
+}
+
+var errClosed = errors.New("the server is closed")
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case p.conns <- there:
+		return here, nil
+	case <-p.closing:
+		return nil, errClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Accept implements [net.Listener].
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.closing:
+		return nil, errClosed
+	}
+}
+
+// Close implements [net.Listener].
+func (p *pipes) Close() error { return nil }
+
+// Addr implements [net.Listener].
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "pipe"} }

@@ -1,0 +1,185 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+// maxLong is how often a reply of one turn may become too long.
+const maxLong = 3
+
+// play runs one turn.
+func (s *session) play(t *turn, m providers.Message) {
+	defer close(t.done)
+	defer t.cancel(nil)
+	s.tell(providers.Event{Kind: providers.EventTurnStart, Message: t.id})
+	end := providers.Event{Kind: providers.EventTurnEnd, Message: t.id, Outcome: providers.Completed}
+	if err := s.rounds(t, m); err != nil {
+		end.Outcome = providers.Interrupted
+		if t.ctx.Err() == nil {
+			end.Outcome, end.Err = providers.Failed, failure(err)
+		}
+		s.leave(t)
+	}
+	s.tell(end)
+}
+
+// rounds asks the model and calls its tools until there is nothing more to do.
+// When it returns nil the session is idle already.
+func (s *session) rounds(t *turn, m providers.Message) error {
+	again, err := s.enter(t, m)
+	for n := 0; ; n++ {
+		switch {
+		case err != nil:
+			return err
+		case t.ctx.Err() != nil:
+			return context.Cause(t.ctx)
+		case !again && !s.more(t):
+			return nil
+		case n == MaxRounds:
+			return &providers.Failure{
+				Class: providers.Invalid,
+				Err:   fmt.Errorf("the model was asked %d times in one turn and is still not done", MaxRounds),
+			}
+		}
+		again, err = s.round(t)
+	}
+}
+
+// enter begins the turn, or finishes what an earlier owner of it had begun: the
+// calls of the last entry, except those that have a result already. It reports
+// whether the model is to be asked.
+func (s *session) enter(t *turn, m providers.Message) (bool, error) {
+	if m.Mode != providers.Continue {
+		s.take(t.id, m)
+		return true, nil
+	}
+	last := s.thread[len(s.thread)-1]
+	if last.Role != providers.RoleAssistant {
+		return true, nil
+	}
+	wanted := calls(last.Blocks)
+	if len(wanted) == 0 {
+		return false, nil
+	}
+	s.results(t, wanted, m.Done)
+	return true, nil
+}
+
+// round asks the model once and calls the tools it wants. It reports whether
+// the model is to be asked again.
+func (s *session) round(t *turn) (bool, error) {
+	reply, err := s.ask(t)
+	entry := providers.Entry{Role: providers.RoleAssistant, Turn: t.id, Blocks: s.own(reply.Blocks)}
+	if err != nil {
+		// What people saw stays. Tools are not called: the model had not
+		// finished, and may want something else now.
+		entry.Blocks = slices.DeleteFunc(entry.Blocks, func(b providers.Block) bool { return b.Kind == providers.BlockToolCall })
+		entry.Blocks = untail(entry.Blocks)
+	}
+	wanted := calls(entry.Blocks)
+	switch {
+	case errors.Is(err, errSteered) && t.ctx.Err() == nil:
+		s.takeAfter(t.id, []providers.Entry{entry}, s.inboxed(providers.Steer, providers.Inject))
+		return true, nil
+	case err == nil && reply.Stop == StopLength && len(wanted) == 0:
+		return true, s.goOn(t, entry)
+	}
+	s.remember(t.id, entry)
+	if err != nil || len(wanted) == 0 {
+		return false, err
+	}
+	s.results(t, wanted, nil)
+	return true, nil
+}
+
+// results calls tools and makes what came of them part of the conversation,
+// with the messages that came meanwhile.
+func (s *session) results(t *turn, wanted []providers.Block, done map[string]providers.ToolResult) {
+	entry := providers.Entry{Role: providers.RoleUser, Turn: t.id, Blocks: s.use(t, wanted, done)}
+	s.takeAfter(t.id, []providers.Entry{entry}, s.inboxed(providers.Steer, providers.Inject))
+}
+
+// goOn has the model go on after a reply that became too long.
+func (s *session) goOn(t *turn, entry providers.Entry) error {
+	t.long++
+	entry.Blocks = untail(entry.Blocks)
+	if t.long > maxLong {
+		s.remember(t.id, entry)
+		return &providers.Failure{Class: providers.Invalid, Err: errors.New("the model's answers are longer than they may be")}
+	}
+	const note = "Your reply was cut because it became too long. Go on where it stops. " +
+		"A tool call that it cut was not made: make it again, in smaller parts."
+	s.remember(t.id, entry, providers.Entry{
+		Role: providers.RoleUser, Turn: t.id, Blocks: []providers.Block{{Kind: providers.BlockText, Text: note}},
+	})
+	return nil
+}
+
+// inboxed takes the messages of the given modes out of the inbox.
+func (s *session) inboxed(modes ...providers.Mode) (out []providers.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pick(modes...)
+}
+
+// pick is inboxed; mu is held.
+func (s *session) pick(modes ...providers.Mode) (out []providers.Message) {
+	s.inbox = slices.DeleteFunc(s.inbox, func(m providers.Message) bool {
+		if !slices.Contains(modes, m.Mode) {
+			return false
+		}
+		out = append(out, m)
+		return true
+	})
+	return out
+}
+
+// more takes what came in while the model was busy and reports whether it has to
+// answer to it. If not, the session is idle: that is decided in the same moment,
+// so that a message is either taken or refused.
+func (s *session) more(t *turn) bool {
+	for {
+		s.mu.Lock()
+		news := s.pick(providers.Steer, providers.Inject)
+		answer := slices.ContainsFunc(news, func(m providers.Message) bool { return m.Mode == providers.Steer })
+		if queued := slices.IndexFunc(s.inbox, func(m providers.Message) bool { return m.Mode == providers.Queue }); !answer && queued >= 0 {
+			news = append(news, s.inbox[queued])
+			s.inbox = slices.Delete(s.inbox, queued, queued+1)
+			answer = true
+		}
+		if len(news) == 0 {
+			s.turn = nil
+		}
+		s.mu.Unlock()
+		if len(news) == 0 {
+			return false
+		}
+		s.take(t.id, news...)
+		if answer {
+			return true
+		}
+	}
+}
+
+// leave makes the session idle after a turn that did not complete. What was
+// only to be added is added; what waited for an answer was not taken, and the
+// hub knows.
+func (s *session) leave(t *turn) {
+	for {
+		s.mu.Lock()
+		news := s.pick(providers.Inject)
+		if len(news) == 0 {
+			s.inbox, s.turn = nil, nil
+		}
+		s.mu.Unlock()
+		if len(news) == 0 {
+			return
+		}
+		s.take(t.id, news...)
+	}
+}

@@ -1,0 +1,74 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+// Bounds of one reply's tool calls.
+const (
+	maxCalls  = 64
+	maxAtOnce = 8
+)
+
+// use calls tools and returns their results, one for each call. Neighbours that
+// may run at once do; everything else runs in the order it was asked for. A call
+// with a result in done is not made again.
+func (s *session) use(t *turn, wanted []providers.Block, done map[string]providers.ToolResult) []providers.Block {
+	results := make([]providers.Block, len(wanted))
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, maxAtOnce)
+	for i, w := range wanted {
+		if !s.tools[w.Tool].Parallel {
+			wg.Wait()
+			results[i] = s.result(t.ctx, i, w, done)
+			continue
+		}
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			results[i] = s.result(t.ctx, i, w, done)
+		})
+	}
+	wg.Wait()
+	return results
+}
+
+// result is what comes of the i-th call of a reply.
+func (s *session) result(ctx context.Context, i int, w providers.Block, done map[string]providers.ToolResult) providers.Block {
+	r, ok := done[w.Call]
+	if !ok {
+		r = s.call(ctx, i, w)
+	}
+	return providers.Block{
+		Kind: providers.BlockToolResult, Call: w.Call, Tool: w.Tool, Text: r.Text, Images: r.Images, IsError: r.IsError,
+	}
+}
+
+func (s *session) call(ctx context.Context, i int, w providers.Block) (r providers.ToolResult) {
+	_, known := s.tools[w.Tool]
+	switch {
+	case ctx.Err() != nil:
+		return refusal("The turn was stopped before this was called.")
+	case !known || s.spec.Call == nil:
+		return refusal(fmt.Sprintf("There is no tool %q.", w.Tool))
+	case i >= maxCalls:
+		return refusal(fmt.Sprintf("Not called: one reply may make %d calls.", maxCalls))
+	case isBroken(w.Input):
+		return refusal("The input is not a JSON object.")
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			s.p.cfg.Logger.Error("a tool broke", "agent", s.spec.Agent, "tool", w.Tool, "panic", p)
+			r = refusal("The tool broke. It may or may not have done something.")
+		}
+	}()
+	return s.spec.Call(ctx, providers.ToolCall{ID: w.Call, Name: w.Tool, Input: w.Input})
+}
+
+func refusal(text string) providers.ToolResult {
+	return providers.ToolResult{Text: text, IsError: true}
+}

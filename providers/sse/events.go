@@ -1,0 +1,144 @@
+package sse
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"iter"
+)
+
+// Bounds of a stream.
+const (
+	// MaxEvent is how large one event may be, in bytes.
+	MaxEvent = 4 << 20
+	// MaxStream is how large a stream may be as a whole.
+	MaxStream = 64 << 20
+)
+
+// What a stream must not be.
+var (
+	ErrTooLong = errors.New("an event of the stream is too long")
+	ErrTooMuch = errors.New("the stream is too long")
+)
+
+// Event is one server-sent event.
+type Event struct {
+	// Name is the event field; empty if there was none.
+	Name string
+	Data []byte
+}
+
+// Events reads server-sent events, with data, until the stream ends; a clean end
+// is no error. An event whose last line is whole counts even if the empty line
+// after it is missing. After an error there is nothing more.
+func Events(r io.Reader) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		limited := &io.LimitedReader{R: r, N: MaxStream}
+		d := decoder{in: bufio.NewReaderSize(limited, 16<<10)}
+		for {
+			e, err := d.next()
+			switch {
+			case errors.Is(err, io.EOF) && limited.N <= 0:
+				yield(Event{}, ErrTooMuch)
+				return
+			case errors.Is(err, io.EOF):
+				return
+			case err != nil:
+				yield(Event{}, err)
+				return
+			case !yield(e, nil):
+				return
+			}
+		}
+	}
+}
+
+// decoder takes events off the wire.
+type decoder struct {
+	in   *bufio.Reader
+	old  bool // something was read already
+	skip bool // a line feed that comes next belongs to the line before
+}
+
+// next returns the next event that has data.
+func (d *decoder) next() (Event, error) {
+	var e Event
+	var data bool
+	size := 0
+	for {
+		line, err := d.line()
+		if errors.Is(err, io.EOF) && data {
+			return e, nil
+		}
+		if err != nil {
+			return Event{}, err
+		}
+		if size += len(line); size > MaxEvent {
+			return Event{}, ErrTooLong
+		}
+		if len(line) == 0 {
+			if data {
+				return e, nil
+			}
+			e, size = Event{}, 0
+			continue
+		}
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(field) {
+		case "event":
+			e.Name = string(value)
+		case "data":
+			if data {
+				e.Data = append(e.Data, '\n')
+			}
+			e.Data = append(e.Data, value...)
+			data = true
+		}
+	}
+}
+
+// line returns the next whole line, without its end.
+func (d *decoder) line() ([]byte, error) {
+	var line []byte
+	for {
+		if _, err := d.in.Peek(1); err != nil {
+			return nil, err // half a line is none
+		}
+		buf, err := d.in.Peek(d.in.Buffered())
+		if err != nil {
+			return nil, err
+		}
+		if d.skip {
+			d.skip = false
+			if buf[0] == '\n' {
+				if _, err := d.in.Discard(1); err != nil {
+					return nil, err
+				}
+				continue
+			}
+		}
+		i := bytes.IndexAny(buf, "\r\n")
+		taken := i + 1
+		if i < 0 {
+			i, taken = len(buf), len(buf)
+		}
+		ended := taken > i
+		d.skip = ended && buf[i] == '\r'
+		line = append(line, buf[:i]...)
+		if _, err := d.in.Discard(taken); err != nil {
+			return nil, err
+		}
+		if len(line) > MaxEvent {
+			return nil, ErrTooLong
+		}
+		if ended {
+			if !d.old {
+				line = bytes.TrimPrefix(line, []byte("\uFEFF"))
+			}
+			d.old = true
+			return line, nil
+		}
+	}
+}

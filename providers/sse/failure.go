@@ -1,0 +1,155 @@
+package sse
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+// maxText is how much of a server's error text is passed on.
+const maxText = 400
+
+// Trouble is what servers say of an error; they differ little.
+type Trouble struct {
+	Kind    string // such as overloaded_error
+	Code    string // such as context_length_exceeded
+	Message string
+}
+
+// UnmarshalJSON reads an error as an object or as a plain string, and a code as
+// a string or a number.
+func (t *Trouble) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, &t.Message) == nil {
+		return nil
+	}
+	var o struct {
+		Type    string          `json:"type"`
+		Code    json.RawMessage `json:"code"`
+		Message string          `json:"message"`
+	}
+	if err := json.Unmarshal(data, &o); err != nil {
+		return fmt.Errorf("read an error: %w", err)
+	}
+	*t = Trouble{Kind: o.Type, Code: strings.Trim(string(o.Code), `"`), Message: o.Message}
+	return nil
+}
+
+// Failure is what a server's trouble means; status is 0 when it came inside a
+// stream.
+func (s *Server) Failure(status int, t Trouble) *providers.Failure {
+	text := cmp.Or(strings.TrimSpace(t.Message), t.Kind, t.Code, http.StatusText(status), "the server says no more")
+	if s.cfg.Secret != "" {
+		text = strings.ReplaceAll(text, s.cfg.Secret, "[key]")
+	}
+	if len(text) > maxText {
+		for text = text[:maxText]; !utf8.ValidString(text); {
+			text = text[:len(text)-1]
+		}
+		text += "…"
+	}
+	err := errors.New(text)
+	if status != 0 {
+		err = fmt.Errorf("the model server answered %d: %w", status, err)
+	}
+	return &providers.Failure{Class: classify(status, t), Err: err}
+}
+
+// failure is Failure of the body of an answer, whatever that is.
+func (s *Server) failure(status int, body []byte) *providers.Failure {
+	var o struct {
+		Error *Trouble `json:"error"`
+	}
+	t := Trouble{}
+	switch {
+	case json.Unmarshal(body, &o) == nil && o.Error != nil:
+		t = *o.Error
+	case json.Unmarshal(body, &t) == nil && t.Message != "":
+	default:
+		t = Trouble{Message: strings.ToValidUTF8(string(body), "�")}
+	}
+	return s.Failure(status, t)
+}
+
+// tooLong are ways to say that a conversation is too long.
+var tooLong = []string{
+	"prompt is too long", "context length", "context window", "context size", "maximum context", "exceed context limit",
+	"too many tokens", "input length and `max_tokens`",
+}
+
+// classify says what kind of trouble it is: first by what the server says, which
+// is all there is inside a stream, then by its status.
+func classify(status int, t Trouble) providers.Class {
+	message := strings.ToLower(t.Message)
+	for _, words := range tooLong {
+		if strings.Contains(message, words) && status < http.StatusInternalServerError {
+			return providers.ContextLength
+		}
+	}
+	for _, name := range []string{t.Code, t.Kind} {
+		switch name {
+		case "context_length_exceeded", "request_too_large", "exceed_context_size_error":
+			return providers.ContextLength
+		case "authentication_error", "permission_error", "invalid_api_key", "insufficient_quota", "billing_error":
+			return providers.Auth
+		case "rate_limit_error", "rate_limit_exceeded":
+			return providers.Rate
+		case "overloaded_error", "server_is_overloaded", "slow_down":
+			return providers.Overloaded
+		case "content_policy_violation", "content_filter":
+			return providers.Refused
+		case "api_error", "server_error", "timeout_error":
+			return providers.Transport
+		case "invalid_request_error", "invalid_prompt", "not_found_error", "model_not_found":
+			return providers.Invalid
+		}
+	}
+	return classifyStatus(status)
+}
+
+func classifyStatus(status int) providers.Class {
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusPaymentRequired, status == http.StatusForbidden,
+		status == http.StatusProxyAuthRequired:
+		return providers.Auth
+	case status == http.StatusRequestEntityTooLarge:
+		return providers.ContextLength
+	case status == http.StatusTooManyRequests:
+		return providers.Rate
+	case status == http.StatusServiceUnavailable, status == 529:
+		return providers.Overloaded
+	case status == http.StatusRequestTimeout, status == http.StatusConflict, status >= http.StatusInternalServerError, status == 0:
+		return providers.Transport
+	}
+	return providers.Invalid
+}
+
+// retryAfter is when a server wants to be asked again: in seconds, in
+// milliseconds or at a time of day.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
+		return bounded(ms * float64(time.Millisecond))
+	}
+	if s, err := strconv.ParseFloat(h.Get("Retry-After"), 64); err == nil {
+		return bounded(s * float64(time.Second))
+	}
+	if at, err := http.ParseTime(h.Get("Retry-After")); err == nil {
+		return bounded(float64(at.Sub(now)))
+	}
+	return 0
+}
+
+// bounded makes a duration of what may be any number.
+func bounded(ns float64) time.Duration {
+	if !(ns > 0) { // also what is no number
+		return 0
+	}
+	return time.Duration(min(ns, float64(24*time.Hour)))
+}
