@@ -119,6 +119,11 @@ func TestUsageIsForgottenAfterAMinute(t *testing.T) {
 	if b.Action(background, almost, 1).Allowed || b.Output(background, almost, 1).Allowed {
 		t.Error("allowed too early")
 	}
+	half := policies.NewMonitorBudget(policies.BudgetLimits{ActionsPerMin: 1})
+	half.Action(background, noon.Add(500*time.Microsecond), 1)
+	if half.Action(background, noon.Add(time.Minute), 1).Allowed {
+		t.Error("allowed a half millisecond too early")
+	}
 	after := noon.Add(time.Minute)
 	if _, _, denied := b.Denied(background, after); denied {
 		t.Error("denied after a minute")

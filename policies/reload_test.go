@@ -138,6 +138,15 @@ func TestReloadHasAtMostThreeOptionsTheBestFirst(t *testing.T) {
 	}
 }
 
+func TestReloadOffersTheSameBeforeTheSameWords(t *testing.T) {
+	t.Parallel()
+	c := remembering("on and on and on", "on and on and on and on")
+	got := c.Options(noon, asked("on and on and on"))
+	if len(got) != 2 || got[0].CacheID != "reload-1" || !got[0].Exact || got[1].Exact || got[1].Similarity != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
+
 func TestReloadRecordsTheSameOnce(t *testing.T) {
 	t.Parallel()
 	c := remembering("open notes")
