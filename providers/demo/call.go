@@ -2,8 +2,8 @@ package demo
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -21,7 +21,6 @@ type outcome struct {
 func (t *turn) callTools(st step) error {
 	var calls []providers.ToolCall
 	var blocks []providers.Block
-	made := t.callsMade()
 	for _, c := range st.calls {
 		if _, ok := t.s.tools[c.Name]; !ok {
 			if err := t.say(lacking(c.Name)); err != nil {
@@ -29,7 +28,7 @@ func (t *turn) callTools(st step) error {
 			}
 			continue
 		}
-		c.ID = fmt.Sprintf("demo-%s-%d", t.first.ID, made+len(calls)+1)
+		c.ID = "demo-" + rand.Text() // a fork may have the turn's id, but not its calls
 		calls = append(calls, c)
 		blocks = append(blocks, providers.Block{Kind: providers.BlockToolCall, Call: c.ID, Tool: c.Name, Input: c.Input})
 	}
@@ -49,18 +48,6 @@ func (t *turn) settle(calls []providers.ToolCall, done map[string]providers.Tool
 		return err
 	}
 	return t.say(after(outcomes))
-}
-
-// callsMade is how many calls this turn has made.
-func (t *turn) callsMade() (n int) {
-	for _, e := range t.s.entries {
-		for _, b := range e.Blocks {
-			if e.Turn == t.first.ID && b.Kind == providers.BlockToolCall {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // perform makes calls, at once if all their tools allow it, but none of those

@@ -32,6 +32,10 @@ type field struct{ name, value string }
 // blocks are what the hub puts before the words of the user.
 var blocks = []string{"timeline", "open_windows", "reload_options", "recent_conversation", "previous_conversation", "ui:draw"}
 
+// taskAgent begins what the hub tells a task agent; the objective follows after a
+// blank line.
+const taskAgent = "You are a task agent"
+
 var (
 	// wrapper is a line that is a tag and nothing else.
 	wrapper = regexp.MustCompile(`^\s*</?[a-z_:]+(?:\s+[a-z_]+="[^"]*")*>\s*$`)
@@ -67,6 +71,9 @@ func readPrompt(text string) prompt {
 		}
 	}
 	text = strings.TrimSpace(text)
+	if _, objective, ok := strings.Cut(text, "\n\n"); ok && strings.HasPrefix(text, taskAgent) {
+		text = objective
+	}
 	p.click = readClick(text)
 	p.content = strings.TrimSpace(plain(text))
 	return p

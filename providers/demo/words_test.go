@@ -32,6 +32,9 @@ func TestWindowsOnRequest(t *testing.T) {
 		"make a form: name": {
 			`window_create_component {"cols":1,"components":[{"content":"Form 1","type":"text","variant":"heading"},{"formId":"form-1","label":"name","name":"name","type":"input"},{"action":"save","label":"Save","submitForm":"form-1","type":"button","variant":"primary"}],"gap":"md","title":"Form 1","windowId":"form-1"}`,
 		},
+		"You are a task agent: a copy.\nDo this, then say what you found:\n\nopen a note: from a task": {
+			`window_create {"content":{"content":"# Note 1\n\nfrom a task","renderer":"markdown"},"title":"Note 1","windowId":"note-1"}`,
+		},
 		"notify me: tea is ready": {`window_show_notification {"body":"tea is ready","id":"demo","title":"From the demo"}`},
 	} {
 		t.Run(text, func(t *testing.T) {
