@@ -14,4 +14,8 @@
 // ends with a [*Failure] that says what kind of trouble it is and when to try
 // again. Package providertest is the contract as a test that every backend
 // passes.
+//
+// A [Table] holds the providers of a hub by name, keeps those warm that take a
+// while to start, tries again when that does not work and says so. It refuses two
+// of one name. Nothing registers itself: cmd/hub names what there is.
 package providers

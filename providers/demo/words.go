@@ -56,9 +56,6 @@ var (
 // answer is what to say and do about plain words.
 func (w words) answer(pictures int) []step {
 	text := w.content
-	if pictures > 0 {
-		text = strings.TrimSpace(text)
-	}
 	switch {
 	case text == "" && pictures > 0:
 		return []step{say(w.in("I got your picture, but I am a demo and cannot look at it.", "그림은 받았지만, 저는 데모라서 볼 수 없어요."))}
