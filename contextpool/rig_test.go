@@ -1,0 +1,465 @@
+package contextpool_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const (
+	session = wire.SessionID("ses-1")
+	first   = policies.PrimaryMonitor
+	second  = wire.MonitorID("monitor-1")
+	third   = wire.MonitorID("monitor-2")
+)
+
+// fataler is the part of testing.TB that rapid has too.
+type fataler interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// rig is a session around a pool: steps, a desktop, what is kept, and a crew that
+// only notes what it is told.
+type rig struct {
+	t    fataler
+	cfg  contextpool.Config
+	pool *contextpool.Pool
+	desk *desk.State
+	crew *crew
+	now  time.Time
+	seq  uint64
+	row  wire.Millis
+
+	events []wire.ServerPayload
+	ops    []store.Op
+	then   []func()
+	kept   kept
+
+	cancelled []wire.AgentID
+	biggest   int // bytes of the ops of one step
+}
+
+// kept is what a store would have.
+type kept struct {
+	tables map[string]map[string][]byte
+	lists  map[string][][]byte
+}
+
+func newRig(t fataler) *rig {
+	r := &rig{
+		t: t, cfg: contextpool.Config{Session: session, Provider: "demo"},
+		now: time.UnixMilli(1_800_000_000_000), desk: desk.New(session),
+		kept: kept{map[string]map[string][]byte{}, map[string][][]byte{}},
+	}
+	r.hire()
+	r.step(func() { r.pool.Recover() })
+	return r
+}
+
+// newRigWith is newRig with limits of the budget and more monitors.
+func newRigWith(t fataler, limits policies.BudgetLimits, monitors ...wire.MonitorID) *rig {
+	r := newRig(t)
+	r.cfg.Budget = limits
+	r.hire()
+	r.step(func() {
+		for _, m := range monitors {
+			r.Emit(wire.MonitorStatus{MonitorID: m, State: wire.MonitorIdle})
+		}
+		r.pool.Recover()
+	})
+	return r
+}
+
+func (r *rig) hire() {
+	old := r.crew
+	r.crew = &crew{runs: map[string]agentpool.Run{}, steers: true, has: []string{"demo", "other"}}
+	if old != nil {
+		r.crew.slots, r.crew.steers, r.crew.launched = old.slots, old.steers, old.launched
+	}
+	r.pool = contextpool.New(r.cfg, r, r.crew)
+}
+
+// crash is what happens when the owner is killed and another one takes over.
+func (r *rig) crash() {
+	r.t.Helper()
+	before := r.pool.All()
+	tables, lists := r.kept.clone()
+	state, err := desk.Restore(session, r.desk.At(), tables)
+	if err != nil {
+		r.t.Fatalf("restore the desktop: %v", err)
+	}
+	r.desk = state
+	r.hire()
+	if err := r.pool.Restore(tables, lists); err != nil {
+		r.t.Fatalf("restore: %v", err)
+	}
+	if diff := cmp.Diff(legible(before), legible(r.pool.All())); diff != "" {
+		r.t.Fatalf("another pool was restored than was kept (-was +is):\n%s", diff)
+	}
+	r.step(func() { r.pool.Recover() })
+}
+
+// legible is ops as text.
+func legible(ops []store.Op) []string {
+	out := make([]string, len(ops))
+	for i, op := range ops {
+		out[i] = fmt.Sprintf("%d %s %s %d %q", op.Kind, op.Name, op.Field, op.N, op.Values)
+	}
+	return out
+}
+
+// step runs something and commits what it wants.
+func (r *rig) step(f func()) {
+	r.t.Helper()
+	f()
+	for _, c := range r.desk.Changes() {
+		if c.Value == nil {
+			r.ops = append(r.ops, store.Unset(c.Table, c.Field))
+		} else {
+			r.ops = append(r.ops, store.Set(c.Table, c.Field, c.Value))
+		}
+	}
+	size := 0
+	for _, op := range r.ops {
+		if err := store.CheckName("name", op.Name); err != nil {
+			r.t.Fatalf("op %v: %v", op, err)
+		}
+		for _, v := range op.Values {
+			size += len(v)
+		}
+		r.kept.apply(op)
+	}
+	r.biggest = max(r.biggest, size)
+	then := r.then
+	r.ops, r.then = nil, nil
+	r.now = r.now.Add(time.Millisecond)
+	for _, f := range then {
+		f()
+	}
+}
+
+func (k kept) apply(op store.Op) {
+	list := k.lists[op.Name]
+	switch op.Kind {
+	case store.OpSet:
+		if k.tables[op.Name] == nil {
+			k.tables[op.Name] = map[string][]byte{}
+		}
+		k.tables[op.Name][op.Field] = op.Values[0]
+	case store.OpUnset:
+		delete(k.tables[op.Name], op.Field)
+	case store.OpClear:
+		delete(k.tables, op.Name)
+	case store.OpPush:
+		k.lists[op.Name] = append(list, op.Values...)
+	case store.OpReplace:
+		at := op.N
+		if at < 0 {
+			at += len(list)
+		}
+		if at >= 0 && at < len(list) {
+			list[at] = op.Values[0]
+		}
+	case store.OpKeepLast:
+		k.lists[op.Name] = list[max(len(list)-op.N, 0):]
+	case store.OpKeepFirst:
+		k.lists[op.Name] = list[:min(op.N, len(list))]
+	case store.OpDrop:
+		delete(k.lists, op.Name)
+	}
+}
+
+func (k kept) clone() (map[string]map[string][]byte, map[string][][]byte) {
+	tables, lists := map[string]map[string][]byte{}, map[string][][]byte{}
+	for name, table := range k.tables {
+		tables[name] = maps.Clone(table)
+	}
+	for name, list := range k.lists {
+		lists[name] = slices.Clone(list)
+	}
+	return tables, lists
+}
+
+// The rig is the stage of its pool.
+
+func (r *rig) Now() time.Time       { return r.now }
+func (r *rig) Desk() *desk.State    { return r.desk }
+func (r *rig) Keep(ops ...store.Op) { r.ops = append(r.ops, ops...) }
+func (r *rig) Then(effect func())   { r.then = append(r.then, effect) }
+
+func (r *rig) Cancel(agent wire.AgentID) { r.cancelled = append(r.cancelled, agent) }
+
+func (r *rig) Answer(p wire.ServerPayload) { r.Emit(p) }
+
+func (r *rig) Emit(p wire.ServerPayload) {
+	r.seq++
+	r.events = append(r.events, p)
+	e := wire.Event{Session: session, At: wire.Position{Epoch: 1, Seq: r.seq}, Time: r.now, Data: p}
+	wire.AppendEvent(nil, e) // panics if it cannot be said
+	r.desk.Apply(e)
+}
+
+func (r *rig) Row(row wire.UIRow) wire.Millis {
+	r.row = max(r.row+1, wire.Millis(r.now.UnixMilli()))
+	row.TS = r.row
+	r.Emit(wire.MessageUpdated{
+		Action: wire.RowCreated, Message: row, MonitorID: row.MonitorID, AgentID: row.AgentID, MessageID: row.MessageID,
+	})
+	return row.TS
+}
+
+// What happens to a rig.
+
+func (r *rig) user(id string, monitor ...wire.MonitorID) {
+	m := contextpool.Message{ID: wire.MessageID(id), By: "c1", Monitor: first, Text: "text of " + id}
+	if len(monitor) > 0 {
+		m.Monitor = monitor[0]
+	}
+	r.step(func() { r.pool.User(m) })
+}
+
+func (r *rig) hear(reports ...agentpool.Report) {
+	for _, report := range reports {
+		if e, ok := report.(agentpool.Ended); ok {
+			delete(r.crew.runs, e.Run)
+		}
+		r.step(func() { r.pool.Hear(report) })
+	}
+}
+
+func (r *rig) began(run agentpool.Run) { r.hear(agentpool.Began{Of: agentpool.Of{Run: run.ID}}) }
+
+func (r *rig) said(run agentpool.Run, text string) {
+	r.hear(agentpool.Said{Of: agentpool.Of{Run: run.ID}, Text: text})
+}
+
+func (r *rig) ended(run agentpool.Run) {
+	r.hear(agentpool.Ended{Of: agentpool.Of{Run: run.ID}, Outcome: providers.Completed})
+}
+
+func (r *rig) interrupted(run agentpool.Run) {
+	r.hear(agentpool.Ended{Of: agentpool.Of{Run: run.ID}, Outcome: providers.Interrupted})
+}
+
+func (r *rig) remember(run agentpool.Run, entries ...providers.Entry) {
+	r.hear(agentpool.Remember{Of: agentpool.Of{Run: run.ID}, Entries: entries})
+}
+
+// run is the only one of an agent that runs.
+func (r *rig) run(role string) agentpool.Run {
+	r.t.Helper()
+	for _, run := range r.crew.runs {
+		if run.Role == wire.AgentID(role) {
+			return run
+		}
+	}
+	r.t.Fatalf("no run of %s; there are %v", role, slices.Collect(maps.Keys(r.crew.runs)))
+	return agentpool.Run{}
+}
+
+// direct begins a turn of the main agent and lets it run.
+func (r *rig) direct(id string, monitor ...wire.MonitorID) agentpool.Run {
+	r.t.Helper()
+	on := first
+	if len(monitor) > 0 {
+		on = monitor[0]
+	}
+	r.user(id, on)
+	run := r.run("main-" + string(on) + "-" + id)
+	r.began(run)
+	return run
+}
+
+func callerOf(run agentpool.Run) tools.Caller {
+	return tools.Caller{
+		Session: session, Monitor: run.Monitor, Agent: run.Role, Turn: run.Turn, Kind: run.Kind, Window: run.Window,
+		Profile: run.Profile, Provider: run.Provider,
+	}
+}
+
+func callOf(id, tool string) tools.Call {
+	return tools.Call{Tool: tool, ToolCall: providers.ToolCall{ID: id, Name: strings.Replace(tool, ":", "_", 1), Input: json.RawMessage(`{}`)}}
+}
+
+// act does actions as an agent.
+func (r *rig) act(run agentpool.Run, id string, actions ...wire.Action) (res providers.ToolResult, err error) {
+	r.step(func() {
+		res, err = r.pool.Act(callerOf(run), callOf(id, "window:create"), func(*desk.State) tools.Plan {
+			return tools.Plan{Actions: actions, Result: providers.ToolResult{Text: "done"}}
+		})
+	})
+	return res, err
+}
+
+func window(id string) wire.WindowCreate {
+	return wire.WindowCreate{
+		WindowID: wire.WindowID(id), Title: "T " + id, Bounds: wire.Bounds{W: 100, H: 100}, Content: wire.TextContent{Data: "x"},
+	}
+}
+
+// open makes windows without an agent.
+func (r *rig) open(monitor wire.MonitorID, ids ...string) {
+	r.step(func() {
+		for _, id := range ids {
+			r.Emit(wire.Actions{Actions: []wire.Action{window(id)}, MonitorID: monitor})
+		}
+	})
+}
+
+// close closes a window as a user does.
+func (r *rig) close(monitor wire.MonitorID, id string) {
+	r.step(func() {
+		r.Emit(wire.Actions{Actions: []wire.Action{wire.WindowClose{WindowID: wire.WindowID(id)}}, MonitorID: monitor})
+		r.pool.Closed(monitor, wire.WindowID(id))
+	})
+}
+
+func (r *rig) toWindow(id, window string, monitor ...wire.MonitorID) {
+	m := contextpool.Message{ID: wire.MessageID(id), Monitor: first, Window: wire.WindowID(window), Text: "text of " + id}
+	if len(monitor) > 0 {
+		m.Monitor = monitor[0]
+	}
+	r.step(func() { r.pool.Window(m) })
+}
+
+func (r *rig) press(id, window, action string) {
+	r.step(func() {
+		r.pool.Component(contextpool.Message{ID: wire.MessageID(id), Monitor: first},
+			wire.ComponentAction{WindowID: wire.WindowID(window), Action: "save", ActionID: action})
+	})
+}
+
+// What came of it.
+
+// story is what was said about a message, in short: how it was answered and how
+// it ended.
+func (r *rig) story(id string) string {
+	var out []string
+	for _, e := range r.events {
+		switch e := e.(type) {
+		case wire.MessageAccepted:
+			if e.MessageID == wire.MessageID(id) {
+				out = append(out, string(e.How)+" by "+string(e.AgentID))
+			}
+		case wire.MessageQueued:
+			if e.MessageID == wire.MessageID(id) {
+				out = append(out, fmt.Sprintf("queued at %d", e.Position))
+			}
+		case wire.MessageRejected:
+			if e.MessageID == wire.MessageID(id) {
+				out = append(out, fmt.Sprintf("rejected with %d: %s", e.Code, e.Reason))
+			}
+		case wire.AgentResponse:
+			if e.IsComplete && e.MessageID == wire.MessageID(id) {
+				end := string(e.Outcome)
+				if e.Reason != "" {
+					end += ": " + e.Reason
+				}
+				out = append(out, end)
+			}
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+func (r *rig) wantStory(id, want string) {
+	r.t.Helper()
+	if got := r.story(id); got != want {
+		r.t.Fatalf("message %s: %s; want %s", id, got, want)
+	}
+}
+
+// all are the events of a type.
+func all[E wire.ServerPayload](r *rig) []E {
+	var out []E
+	for _, e := range r.events {
+		if e, ok := e.(E); ok {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// last is the newest event of a type.
+func last[E wire.ServerPayload](r *rig) E {
+	r.t.Helper()
+	found := all[E](r)
+	if len(found) == 0 {
+		var none E
+		r.t.Fatalf("there is no %T", none)
+	}
+	return found[len(found)-1]
+}
+
+// rows are what people see, in short.
+func (r *rig) rows() []string {
+	var out []string
+	for _, e := range all[wire.MessageUpdated](r) {
+		if e.Action == wire.RowCreated {
+			out = append(out, string(e.Message.Say)+string(e.Message.Ask)+": "+e.Message.Text)
+		}
+	}
+	return out
+}
+
+func wantEqual[T any](t fataler, got, want T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("(-want +got):\n%s", diff)
+	}
+}
+
+// crew notes what it is told.
+type crew struct {
+	slots  int // that are free for those who do not wait
+	steers bool
+	has    []string
+
+	runs        map[string]agentpool.Run // that were started and have not ended
+	started     []agentpool.Run
+	steered     []agentpool.Steering
+	interrupted []string
+	disposed    []string
+	launched    int
+}
+
+func (c *crew) TryReserve() *agentpool.Slot {
+	if c.slots == 0 {
+		return nil
+	}
+	c.slots--
+	return &agentpool.Slot{}
+}
+
+func (c *crew) Start(r agentpool.Run) {
+	c.runs[r.ID] = r
+	c.started = append(c.started, r)
+}
+
+func (c *crew) Steer(s agentpool.Steering)   { c.steered = append(c.steered, s) }
+func (c *crew) Interrupt(run, reason string) { c.interrupted = append(c.interrupted, run+": "+reason) }
+func (c *crew) Cancel(*agentpool.Slot)       { c.slots++ }
+func (c *crew) Steers(string) bool           { return c.steers }
+func (c *crew) Has(provider string) bool     { return slices.Contains(c.has, provider) }
+func (c *crew) Launch()                      { c.launched++ }
+
+func (c *crew) Dispose(agent string) {
+	c.disposed = append(c.disposed, agent)
+	maps.DeleteFunc(c.runs, func(_ string, r agentpool.Run) bool { return r.Agent == agent })
+}
+

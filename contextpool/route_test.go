@@ -1,0 +1,237 @@
+package contextpool_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func TestIdleIsDirect(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.user("m1")
+	run := r.run("main-monitor-0-m1")
+	wantEqual(t, run.Prompt, "text of m1")
+	if run.Agent != "main-monitor-0" || !run.Lasting || run.Slot != nil || run.Turn != "m1" || run.Profile != "main" {
+		t.Fatalf("run %+v", run)
+	}
+	r.began(run)
+	r.said(run, "Hello")
+	r.said(run, " 😀 there")
+	r.said(run, "!")
+	r.hear(agentpool.Spent{Of: agentpool.Of{Run: run.ID}, Usage: providers.Usage{Input: 3, Output: 4, USD: 0.5}})
+	r.ended(run)
+	r.wantStory("m1", "direct by main-monitor-0-m1; completed")
+	var offsets []int
+	for _, e := range all[wire.AgentResponse](r) {
+		offsets = append(offsets, e.Offset)
+		if e.AgentID != "main-monitor-0-m1" || e.MonitorID != first || e.MessageID != "m1" {
+			t.Fatalf("whose is %+v", e)
+		}
+	}
+	wantEqual(t, offsets, []int{0, 5, 14, 15})
+	end := last[wire.AgentResponse](r)
+	if end.Usage == nil || end.Usage.OutputTokens != 4 || end.Usage.CostUSD != 0.5 || end.DurationMS <= 0 {
+		t.Fatalf("the end has %+v", end)
+	}
+	wantEqual(t, r.rows(), []string{"user_feedback: text of m1", "text: Hello 😀 there!"})
+	wantEqual(t, r.cancelled, []wire.AgentID{"main-monitor-0-m1"})
+	var states []string
+	for _, s := range all[wire.MonitorStatus](r) {
+		states = append(states, string(s.State))
+	}
+	wantEqual(t, states, []string{"running", "idle"})
+	if r.pool.Working() || len(r.kept.tables["turns"])+len(r.kept.tables["turns.prompt"]) > 0 {
+		t.Fatal("something is left of the turn")
+	}
+}
+
+func TestBusyIsSteered(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.user("m2")
+	r.user("m3")
+	r.wantStory("m2", "") // the turn decides
+	wantEqual(t, len(r.crew.steered), 2)
+	wantEqual(t, r.crew.steered[0].Message, "m2")
+	r.hear(agentpool.Took{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
+	r.wantStory("m2", "steered by main-monitor-0-m1")
+	r.hear(agentpool.Spurned{Of: agentpool.Of{Run: run.ID}, Message: "m3"})
+	r.wantStory("m3", "queued at 1")
+	r.ended(run)
+	r.wantStory("m3", "queued at 1; direct by main-monitor-0-m3")
+	wantEqual(t, len(r.kept.tables["queue"]), 0)
+}
+
+func TestSpurnedGetsAnAgentOfItsOwn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.user("m2")
+	r.crew.slots = 1
+	r.hear(agentpool.Spurned{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
+	r.wantStory("m2", "ephemeral by ephemeral-monitor-0-m2")
+	e := r.run("ephemeral-monitor-0-m2")
+	if e.Slot == nil || e.Lasting || e.Agent != string(e.Role) || len(e.From.Entries) > 0 {
+		t.Fatalf("run %+v", e)
+	}
+	r.act(e, "c1", window("w1"))
+	r.said(e, "done")
+	r.ended(e)
+	r.remember(run, said("m1", "fine"))
+	r.ended(run)
+	next := r.direct("m3")
+	want := "<timeline>\n<ai agent=\"ephemeral-monitor-0-m2\">Created window \"w1\" (text).</ai>\n</timeline>\n\n" +
+		"<open_windows>w1</open_windows>\n\ntext of m3"
+	wantEqual(t, next.Prompt, want)
+}
+
+// A message that the turn never took is next when the turn ends (defect 14: the
+// backend had it, the model did not).
+func TestOfferedAndNotTakenIsNext(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	for _, id := range []string{"m2", "m3", "m4"} {
+		r.user(id)
+	}
+	r.hear(agentpool.Took{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
+	r.ended(run)
+	r.wantStory("m2", "steered by main-monitor-0-m1")
+	r.wantStory("m3", "direct by main-monitor-0-m3")
+	r.wantStory("m4", "queued at 1")
+	r.hear(agentpool.Spurned{Of: agentpool.Of{Run: run.ID}, Message: "m4"}) // too late
+	r.wantStory("m4", "queued at 1")
+	said := r.kept.lists["tape"]
+	if !strings.Contains(string(said[1]), "text of m2") {
+		t.Fatalf("the tape has no steered message: %s", said)
+	}
+}
+
+func TestNoSteeringBeforeTheTurnHasBegun(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.user("m1")
+	r.user("m2")
+	r.wantStory("m2", "queued at 1")
+	r.began(r.run("main-monitor-0-m1"))
+	r.user("m3") // m2 waits and comes first
+	r.wantStory("m3", "queued at 2")
+	wantEqual(t, len(r.crew.steered), 0)
+}
+
+// Defect 7: the order of arrival is kept, whatever becomes of the messages.
+func TestTwelveAtOnceKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.crew.steers, r.crew.slots = false, 0
+	r.step(func() {
+		for i := range 12 {
+			r.pool.User(contextpool.Message{ID: wire.MessageID(fmt.Sprintf("m%d", i)), Monitor: first, Text: "x"})
+		}
+	})
+	r.wantStory("m0", "direct by main-monitor-0-m0")
+	for i := 1; i <= 10; i++ {
+		r.wantStory(fmt.Sprintf("m%d", i), fmt.Sprintf("queued at %d", i))
+	}
+	r.wantStory("m11", "rejected with 3004: 10 messages wait already")
+	for i := range 11 {
+		run := r.run(fmt.Sprintf("main-monitor-0-m%d", i))
+		wantEqual(t, len(r.crew.runs), 1)
+		r.ended(run)
+	}
+	for i := 1; i <= 10; i++ {
+		r.wantStory(fmt.Sprintf("m%d", i), fmt.Sprintf("queued at %d; direct by main-monitor-0-m%d; completed", i, i))
+	}
+}
+
+// Defect 8: without a free slot a message to a new monitor waits for its turn,
+// and the turn is started.
+func TestNewMonitorWithoutAFreeSlot(t *testing.T) {
+	t.Parallel()
+	r := newRigWith(t, policies.BudgetLimits{}, second)
+	r.crew.slots = 0
+	r.direct("m1")
+	r.user("m2", second)
+	r.wantStory("m2", "direct by main-monitor-1-m2")
+	r.ended(r.run("main-monitor-1-m2"))
+}
+
+func TestNoProvider(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.crew.has = nil
+	r.user("m1")
+	r.wantStory("m1", `rejected with 4005: there is no provider "demo"`)
+	r.open(first, "w")
+	r.toWindow("m2", "w")
+	r.wantStory("m2", `rejected with 4005: there is no provider "demo"`)
+}
+
+func TestTakeBack(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.crew.steers = false
+	run := r.direct("m1")
+	r.user("m2")
+	r.user("m3")
+	var took, again bool
+	r.step(func() { took = r.pool.TakeBack("m2") })
+	r.step(func() { again = r.pool.TakeBack("m2") })
+	if !took || again {
+		t.Fatalf("took it back: %v, and again: %v", took, again)
+	}
+	r.wantStory("m2", "queued at 1; rejected with 3003: taken out of the queue")
+	r.ended(run)
+	r.wantStory("m3", "queued at 2; direct by main-monitor-0-m3")
+}
+
+func TestSetProvider(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.remember(run, said("m1", "hello"))
+	var ok, unknown bool
+	r.step(func() { ok, unknown = r.pool.SetProvider("other"), r.pool.SetProvider("nobody") })
+	if !ok || unknown || r.pool.Provider() != "other" {
+		t.Fatalf("%v %v %s", ok, unknown, r.pool.Provider())
+	}
+	wantEqual(t, last[wire.ProviderChanged](r).Provider, "other")
+	r.ended(run)
+	next := r.direct("m2")
+	if next.Provider != "other" || len(next.From.Entries) != 1 || next.From.Provider != "demo" {
+		t.Fatalf("run %+v", next)
+	}
+	wantEqual(t, next.Prompt, "text of m2")
+}
+
+// said is an entry of a conversation.
+func said(turn, text string) providers.Entry {
+	return providers.Entry{
+		Role: providers.RoleAssistant, Turn: turn, Blocks: []providers.Block{{Kind: providers.BlockText, Text: text}},
+	}
+}
+
+// A backend that keeps its conversations itself does not have those of another:
+// the main agent is reminded of what was said.
+func TestReminderWhenTheConversationIsElsewhere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.hear(agentpool.Remember{Of: agentpool.Of{Run: run.ID}, Thread: "th-1"})
+	r.said(run, "a < b")
+	r.ended(run)
+	wantEqual(t, r.direct("m2").From.ID, "th-1")
+	r.ended(r.run("main-monitor-0-m2"))
+	r.step(func() { r.pool.SetProvider("other") })
+	want := "<previous_conversation>\n<user>text of m1</user>\n\n<assistant>a &lt; b</assistant>\n\n<user>text of m2</user>\n" +
+		"</previous_conversation>\n\ntext of m3"
+	wantEqual(t, r.direct("m3").Prompt, want)
+}
