@@ -169,7 +169,7 @@ func TestMemoryOfALongConversationIsBounded(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, nil)
 	for range 1500 {
-		d.says("m", "/say x")
+		d.turn("m", "/say x")
 	}
 	if n := strings.Count(d.says("last", "/recall"), "/say x"); n < 400 || n > 600 {
 		t.Errorf("it recalls %d of 1500 turns", n)
