@@ -40,7 +40,7 @@ func (s *session) ask(t *turn) (Reply, error) {
 		t.cut = nil
 	}()
 	if s.size > MaxBytes {
-		s.shorten(t)
+		s.shorten()
 	}
 	for try := 0; ; {
 		reply, seen, err := s.stream(ctx, t)
@@ -55,7 +55,7 @@ func (s *session) ask(t *turn) (Reply, error) {
 		switch {
 		case seen:
 			return reply, f
-		case f.Class == providers.ContextLength && !t.shortened && s.shorten(t):
+		case f.Class == providers.ContextLength && !t.shortened && s.shorten():
 			t.shortened, wait = true, 0
 		case !again:
 			return reply, f
@@ -105,28 +105,19 @@ func pause(f *providers.Failure, try int) (time.Duration, bool) {
 	return wait - rand.N(wait/4), true //nolint:gosec // G404: chance keeps clients apart, nobody gains by guessing it
 }
 
-// shorten leaves out the older half of the turns before this one and reports
+// shorten leaves out the older half of the turns before the newest and reports
 // whether there were any.
-func (s *session) shorten(t *turn) bool {
-	var begins []int // where each turn before this one does
+func (s *session) shorten() bool {
+	var begins []int // where each turn does
 	for i, e := range s.thread {
-		if e.Turn == t.id {
-			break
-		}
 		if i == 0 || e.Turn != s.thread[i-1].Turn {
 			begins = append(begins, i)
 		}
 	}
-	if len(begins) == 0 {
+	if len(begins) < 2 {
 		return false
 	}
-	end := len(s.thread)
-	if i := slices.IndexFunc(s.thread, func(e providers.Entry) bool { return e.Turn == t.id }); i >= 0 {
-		end = i
-	}
-	if half := (len(begins) + 1) / 2; half < len(begins) {
-		end = begins[half]
-	}
+	end := begins[len(begins)/2]
 	for _, e := range s.thread[:end] {
 		s.size -= size(e)
 	}

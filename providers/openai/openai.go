@@ -1,0 +1,143 @@
+package openai
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/providers/loop"
+	"github.com/everdesk/everdesk/providers/sse"
+)
+
+// Name is what the provider is chosen by.
+const Name = "openai"
+
+// What is used unless the configuration says otherwise.
+const (
+	DefaultBaseURL = "https://api.openai.com/v1"
+	DefaultModel   = "gpt-5"
+	// OllamaBaseURL is where Ollama listens.
+	OllamaBaseURL = "http://127.0.0.1:11434/v1"
+)
+
+// probe is how long [Models] waits.
+const probe = 2 * time.Second
+
+// Dialect is one of the APIs.
+type Dialect string
+
+// The APIs. The zero value is Chat.
+const (
+	Chat      Dialect = "chat"
+	Responses Dialect = "responses"
+)
+
+// Config is where the API is and how it is used. Zero values are the defaults.
+type Config struct {
+	// BaseURL is with /v1, or whatever the server has instead.
+	BaseURL string
+	// Key may be empty: servers on one's own machine rarely want one.
+	Key     string
+	Model   string
+	Dialect Dialect
+	// MaxTokens bounds one reply; 0 means as the server likes.
+	MaxTokens int
+	// Idle is how long the server may be silent.
+	Idle   time.Duration
+	HTTP   *http.Client
+	Logger *slog.Logger
+}
+
+// client is a [loop.Model].
+type client struct {
+	cfg    Config
+	server *sse.Server
+}
+
+// reader makes a reply of a stream.
+type reader interface {
+	event(e sse.Event) (done bool, err error)
+	// end says what the end of the stream means.
+	end(err error) error
+	// reply is what has come so far.
+	reply() loop.Reply
+}
+
+// New returns a provider that answers with one of the APIs.
+func New(cfg Config) (*loop.Provider, error) {
+	cfg.Model = cmp.Or(cfg.Model, DefaultModel)
+	cfg.Dialect = cmp.Or(cfg.Dialect, Chat)
+	if cfg.Dialect != Chat && cfg.Dialect != Responses {
+		return nil, fmt.Errorf("there is no dialect %q, only %s and %s", cfg.Dialect, Chat, Responses)
+	}
+	server, err := connect(cfg)
+	if err != nil {
+		return nil, err
+	}
+	c := &client{cfg, server}
+	return loop.New(loop.Config{Name: Name, Model: c, Images: true, Logger: cfg.Logger, Closed: server.Close}), nil
+}
+
+func connect(cfg Config) (*sse.Server, error) {
+	header := http.Header{}
+	if cfg.Key != "" {
+		header.Set("Authorization", "Bearer "+cfg.Key)
+	}
+	return sse.New(sse.Config{
+		Base: cmp.Or(cfg.BaseURL, DefaultBaseURL), Header: header, Secret: cfg.Key, HTTP: cfg.HTTP, Idle: cfg.Idle,
+	})
+}
+
+// Models asks a server which models it has. It is quick, also when nobody is
+// there.
+func Models(ctx context.Context, cfg Config) ([]string, error) {
+	server, err := connect(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer server.Close()
+	ctx, cancel := context.WithTimeout(ctx, probe)
+	defer cancel()
+	body, err := server.Get(ctx, "/models")
+	if err != nil {
+		return nil, err
+	}
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, &providers.Failure{Class: providers.Transport, Err: fmt.Errorf("read the list of models: %w", err)}
+	}
+	var names []string
+	for _, m := range list.Data {
+		if m.ID != "" {
+			names = append(names, m.ID)
+		}
+	}
+	return names, nil
+}
+
+// Stream implements [loop.Model].
+func (c *client) Stream(ctx context.Context, r loop.Request, say func(loop.Piece)) (loop.Reply, error) {
+	r.Model = cmp.Or(r.Model, c.cfg.Model)
+	var path string
+	var body any
+	var in reader
+	switch c.cfg.Dialect {
+	case Responses:
+		path, body, in = "/responses", c.responsesRequest(r), &responsesReader{server: c.server, say: say}
+	default:
+		path, body, in = "/chat/completions", c.chatRequest(r), &chatReader{server: c.server, say: say}
+	}
+	err := in.end(c.server.Stream(ctx, path, body, in.event))
+	reply := in.reply()
+	reply.Usage.USD = prices.Cost(r.Model, reply.Usage)
+	return reply, err
+}

@@ -1,0 +1,133 @@
+package openai
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/providers/loop"
+)
+
+// responsesRequest is the body of POST /responses, as far as it is used here.
+type responsesRequest struct {
+	Model        string          `json:"model"`
+	Stream       bool            `json:"stream"`
+	Store        bool            `json:"store"`
+	Include      []string        `json:"include,omitempty"`
+	Instructions string          `json:"instructions,omitempty"`
+	MaxTokens    int             `json:"max_output_tokens,omitempty"`
+	Input        []any           `json:"input"` // item, or what an earlier reply brought
+	Tools        []responsesTool `json:"tools,omitempty"`
+}
+
+// item is one thing of a conversation, in either direction.
+type item struct {
+	Type      string `json:"type"`
+	Status    string `json:"status,omitempty"`
+	Role      string `json:"role,omitempty"`
+	Content   []bit  `json:"content,omitempty"`
+	Call      string `json:"call_id,omitempty"`
+	Name      string `json:"name,omitempty"`
+	Arguments string `json:"arguments,omitempty"`
+	// Output is a string or, with pictures, []bit.
+	Output any `json:"output,omitempty"`
+	// Encrypted is of reasoning.
+	Encrypted string `json:"encrypted_content,omitempty"`
+}
+
+// bit is a part of an item.
+type bit struct {
+	Type    string `json:"type"`
+	Text    string `json:"text,omitempty"`
+	Refusal string `json:"refusal,omitempty"`
+	Image   string `json:"image_url,omitempty"`
+}
+
+type responsesTool struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Strict      bool            `json:"strict"`
+}
+
+// responsesRequest translates a request.
+func (c *client) responsesRequest(r loop.Request) responsesRequest {
+	out := responsesRequest{
+		Model: r.Model, Stream: true, Instructions: r.System, MaxTokens: c.cfg.MaxTokens,
+	}
+	if reasons(r.Model) {
+		out.Include = []string{"reasoning.encrypted_content"}
+	}
+	for _, e := range r.Entries {
+		if e.Role == providers.RoleAssistant {
+			out.Input = append(out.Input, responsesSaid(e.Blocks)...)
+		} else {
+			out.Input = append(out.Input, responsesHeard(e.Blocks)...)
+		}
+	}
+	for _, t := range r.Tools {
+		out.Tools = append(out.Tools, responsesTool{"function", t.Name, t.Description, schema(t), false})
+	}
+	return out
+}
+
+// reasons reports whether a model thinks before it speaks; those that do not
+// refuse to be asked for their thoughts.
+func reasons(model string) bool {
+	return !strings.HasPrefix(model, "gpt-4") && !strings.HasPrefix(model, "gpt-3") && !strings.HasPrefix(model, "chatgpt")
+}
+
+// responsesSaid is what the model said.
+func responsesSaid(blocks []providers.Block) (out []any) {
+	for _, b := range blocks {
+		switch b.Kind {
+		case providers.BlockText:
+			out = append(out, item{Type: "message", Role: "assistant", Content: []bit{{Type: "output_text", Text: b.Text}}})
+		case providers.BlockOpaque:
+			out = append(out, b.Opaque)
+		case providers.BlockToolCall:
+			out = append(out, item{Type: "function_call", Call: b.Call, Name: b.Tool, Arguments: string(b.Input)})
+		}
+	}
+	return out
+}
+
+// responsesHeard is what the model was told: the results of its tools, each an
+// item, and everything else as one message.
+func responsesHeard(blocks []providers.Block) (out []any) {
+	message := item{Type: "message", Role: "user"}
+	for _, b := range blocks {
+		switch b.Kind {
+		case providers.BlockToolResult:
+			out = append(out, item{Type: "function_call_output", Call: b.Call, Output: output(b)})
+		case providers.BlockText:
+			message.Content = append(message.Content, bit{Type: "input_text", Text: b.Text})
+		case providers.BlockImage:
+			message.Content = append(message.Content, bit{Type: "input_image", Image: dataURL(*b.Image)})
+		}
+	}
+	if len(message.Content) > 0 {
+		out = append(out, message)
+	}
+	return out
+}
+
+// output is what came of a call.
+func output(b providers.Block) any {
+	text := b.Text
+	if b.IsError {
+		text = "Error: " + text
+	}
+	if len(b.Images) == 0 {
+		return text
+	}
+	var bits []bit
+	if text != "" {
+		bits = append(bits, bit{Type: "input_text", Text: text})
+	}
+	for _, i := range b.Images {
+		bits = append(bits, bit{Type: "input_image", Image: dataURL(i)})
+	}
+	return bits
+}

@@ -1,0 +1,157 @@
+package openai
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/providers/loop"
+	"github.com/everdesk/everdesk/providers/sse"
+)
+
+// responsesEvent is one event of a stream, as far as it is used here.
+type responsesEvent struct {
+	Type     string          `json:"type"`
+	Delta    json.RawMessage `json:"delta"`
+	Item     json.RawMessage `json:"item"`
+	Response struct {
+		Error      *sse.Trouble `json:"error"`
+		Incomplete struct {
+			Reason string `json:"reason"`
+		} `json:"incomplete_details"`
+		Usage struct {
+			Input   int `json:"input_tokens"`
+			Output  int `json:"output_tokens"`
+			Details struct {
+				Cached int `json:"cached_tokens"`
+			} `json:"input_tokens_details"`
+		} `json:"usage"`
+	} `json:"response"`
+	// An error has its fields here, or in Error.
+	Error   *sse.Trouble `json:"error"`
+	Code    string       `json:"code"`
+	Message string       `json:"message"`
+}
+
+// delta is the text of an event that has some.
+func (e responsesEvent) delta() string {
+	var text string
+	if json.Unmarshal(e.Delta, &text) != nil {
+		return "" // of an event nobody asked for
+	}
+	return text
+}
+
+// responsesReader makes a reply of a stream.
+type responsesReader struct {
+	server  *sse.Server
+	say     func(loop.Piece)
+	blocks  []providers.Block // of items that are whole
+	text    strings.Builder   // of the message that is not
+	refused string
+	usage   providers.Usage
+	length  bool
+}
+
+// event takes one event and reports whether it was the last.
+func (r *responsesReader) event(e sse.Event) (bool, error) {
+	if string(e.Data) == "[DONE]" {
+		return false, nil // some servers close with it, which ends no reply here
+	}
+	var v responsesEvent
+	if err := json.Unmarshal(e.Data, &v); err != nil {
+		return false, &providers.Failure{Class: providers.Transport, Err: fmt.Errorf("read an event of the stream: %w", err)}
+	}
+	switch v.Type {
+	case "response.output_text.delta":
+		if piece := v.delta(); piece != "" {
+			r.text.WriteString(piece)
+			r.say(loop.Piece{Text: piece})
+		}
+	case "response.reasoning_summary_text.delta", "response.reasoning_text.delta":
+		r.say(loop.Piece{Thinking: v.delta()})
+	case "response.output_item.done":
+		return false, r.item(v.Item)
+	case "response.completed", "response.incomplete":
+		return true, r.finish(v)
+	case "response.failed":
+		t := sse.Trouble{Message: "the reply failed"}
+		if v.Response.Error != nil {
+			t = *v.Response.Error
+		}
+		return false, r.server.Failure(0, t)
+	case "error":
+		t := sse.Trouble{Code: v.Code, Message: v.Message}
+		if v.Error != nil {
+			t = *v.Error
+		}
+		return false, r.server.Failure(0, t)
+	}
+	return false, nil
+}
+
+// item takes something that is whole.
+func (r *responsesReader) item(raw json.RawMessage) error {
+	var it item
+	err := json.Unmarshal(raw, &it)
+	if err != nil && (it.Type == "" || it.Type == "message" || it.Type == "function_call") {
+		return &providers.Failure{Class: providers.Transport, Err: fmt.Errorf("read an item of the stream: %w", err)}
+	}
+	if len(r.blocks) >= maxParts {
+		return &providers.Failure{Class: providers.Transport, Err: errors.New("the reply has too many items")}
+	}
+	switch it.Type {
+	case "message":
+		text := ""
+		for _, b := range it.Content {
+			text += b.Text
+			r.refused += b.Refusal
+		}
+		r.text.Reset()
+		r.blocks = append(r.blocks, providers.Block{Kind: providers.BlockText, Text: text})
+	case "function_call":
+		if it.Status == "incomplete" {
+			return nil
+		}
+		r.blocks = append(r.blocks, providers.Block{
+			Kind: providers.BlockToolCall, Call: it.Call, Tool: it.Name, Input: json.RawMessage(it.Arguments),
+		})
+	case "reasoning":
+		if it.Encrypted != "" { // else nobody could make anything of it
+			r.blocks = append(r.blocks, providers.Block{Kind: providers.BlockOpaque, Opaque: raw})
+		}
+	}
+	return nil
+}
+
+// end implements reader: only an event ends a reply.
+func (r *responsesReader) end(err error) error { return err }
+
+// finish takes the last event.
+func (r *responsesReader) finish(v responsesEvent) error {
+	u := v.Response.Usage
+	r.usage = providers.Usage{Input: max(0, u.Input-u.Details.Cached), Output: u.Output, CacheRead: u.Details.Cached}
+	r.length = v.Response.Incomplete.Reason == "max_output_tokens"
+	switch {
+	case r.refused != "":
+		return r.server.Failure(0, sse.Trouble{Code: "content_filter", Message: r.refused})
+	case v.Response.Incomplete.Reason == "content_filter":
+		return r.server.Failure(0, sse.Trouble{Code: "content_filter", Message: "the model will not answer this"})
+	}
+	return nil
+}
+
+// reply is what has come so far: text as far as it came, everything else only
+// when it is whole.
+func (r *responsesReader) reply() loop.Reply {
+	out := loop.Reply{Stop: loop.StopEnd, Usage: r.usage, Blocks: r.blocks}
+	if r.length {
+		out.Stop = loop.StopLength
+	}
+	if r.text.Len() > 0 {
+		out.Blocks = append(out.Blocks, providers.Block{Kind: providers.BlockText, Text: r.text.String()})
+	}
+	return out
+}
