@@ -151,7 +151,9 @@ func (p *Pool) All() []store.Op {
 		ops = append(ops, p.threads[agent].all()...)
 	}
 	for _, m := range sortedKeys(p.timelines) {
-		ops = append(ops, p.timelines[m].All()...)
+		if p.timelines[m].Len() > 0 {
+			ops = append(ops, p.timelines[m].All()...)
+		}
 	}
 	return append(ops, p.tape.All()...)
 }

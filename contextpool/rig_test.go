@@ -462,4 +462,3 @@ func (c *crew) Dispose(agent string) {
 	c.disposed = append(c.disposed, agent)
 	maps.DeleteFunc(c.runs, func(_ string, r agentpool.Run) bool { return r.Agent == agent })
 }
-

@@ -24,6 +24,8 @@ const (
 	// is more, the oldest go until half of it is free.
 	saidBytes = 16 << 10
 	tapeBytes = 2 << 20
+	// tapeAll is how many messages there are of everything.
+	tapeAll = 1000
 )
 
 // Said is a message on the tape. Without a window it is of the main conversation
@@ -117,8 +119,12 @@ func (t *Tape) prune(monitor wire.MonitorID, window wire.WindowID) bool {
 			return drop >= 0
 		}, same)
 	}
-	if t.bytes > tapeBytes {
-		t.remove(func(*Said) bool { return t.bytes > tapeBytes/2 }, func(*Said) bool { return true })
+	if t.bytes > tapeBytes || len(t.said) > tapeAll {
+		drop = len(t.said) - tapeAll/2
+		t.remove(func(*Said) bool {
+			drop--
+			return drop >= 0 && before > tapeAll || t.bytes > tapeBytes/2
+		}, func(*Said) bool { return true })
 	}
 	return len(t.said) != before
 }

@@ -1,0 +1,256 @@
+package contextpool_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func (r *rig) interrupt(scope wire.InterruptScope, monitor wire.MonitorID, agent wire.AgentID, queues wire.InterruptQueues) (found bool) {
+	r.step(func() { found = r.pool.Interrupt(scope, monitor, agent, queues) })
+	return found
+}
+
+// Defect 13: partial text is kept, what was done is not offered again, and the
+// queue is what the user wants it to be.
+func TestInterruptKeepsPartialTextAndQueue(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.crew.steers = false
+	run := r.direct("m1")
+	r.user("m2")
+	r.said(run, "half a sen")
+	r.act(run, "c1", window("w1"))
+	if !r.interrupt(wire.ScopeSession, "", "", wire.QueuesKeep) {
+		t.Fatal("nothing was there")
+	}
+	wantEqual(t, r.crew.interrupted, []string{run.ID + ": the user interrupted it"})
+	if _, err := r.act(run, "c2", window("w2")); err == nil {
+		t.Fatal("a turn that is to end goes on acting")
+	}
+	wantEqual(t, r.story("m2"), "queued at 1") // until the turn has ended
+	r.interrupt(wire.ScopeSession, "", "", wire.QueuesKeep)
+	wantEqual(t, len(r.crew.interrupted), 1)
+	r.interrupted(run)
+	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the user interrupted it")
+	r.wantStory("m2", "queued at 1; direct by main-monitor-0-m2")
+	wantEqual(t, r.rows()[2], "text: half a sen")
+	if tape := r.kept.lists["tape"]; !strings.Contains(string(tape[1]), "half a sen") {
+		t.Fatalf("tape %s", tape)
+	}
+	wantEqual(t, len(r.kept.tables["reload"]), 0)
+}
+
+func TestInterruptDropsQueues(t *testing.T) {
+	t.Parallel()
+	r := newRigWith(t, budgetOf(0, 0, 0), second)
+	one, two := r.direct("m1"), r.direct("m2", second)
+	r.open(second, "w")
+	r.toWindow("m5", "w", second)
+	r.toWindow("m6", "w", second)
+	r.user("m3")         // offered, not answered yet
+	r.user("m4", second) // likewise
+	r.interrupt(wire.ScopeMonitor, second, "", wire.QueuesDrop)
+	r.wantStory("m3", "")
+	r.wantStory("m4", "rejected with 3003: taken out of the queue")
+	r.wantStory("m6", "queued at 1; rejected with 3003: taken out of the queue")
+	r.hear(agentpool.Took{Of: agentpool.Of{Run: two.ID}, Message: "m4"}) // too late
+	r.wantStory("m4", "rejected with 3003: taken out of the queue")
+	r.interrupted(two)
+	r.interrupted(r.run("window-w"))
+	wantEqual(t, r.state(second).State, wire.MonitorIdle)
+	r.ended(one)
+	r.wantStory("m3", "direct by main-monitor-0-m3")
+}
+
+func TestInterruptAgent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.open(first, "w")
+	main := r.direct("m1")
+	r.toWindow("a", "w")
+	r.toWindow("b", "w")
+	if r.interrupt(wire.ScopeAgent, "", "nobody", "") {
+		t.Fatal("nobody was interrupted")
+	}
+	if !r.interrupt(wire.ScopeAgent, "", "window-w", wire.QueuesDrop) {
+		t.Fatal("not found")
+	}
+	r.interrupted(r.run("window-w"))
+	r.wantStory("a", "direct by window-w; interrupted: the user interrupted it")
+	r.wantStory("b", "queued at 1; rejected with 3003: taken out of the queue")
+	r.ended(main)
+	r.wantStory("m1", "direct by main-monitor-0-m1; completed")
+}
+
+func TestReset(t *testing.T) {
+	t.Parallel()
+	r := newRigWith(t, budgetOf(1, 0, 0), second)
+	r.open(first, "w")
+	done := r.direct("m0")
+	r.act(done, "c1", window("w2"))
+	r.remember(done, said("m0", "hi"))
+	r.ended(done)
+	run := r.direct("m1")
+	other := r.direct("m2", second)
+	r.crew.slots = 1
+	var task string
+	r.delegate(run, "do it", &task)
+	r.user("m3")
+	r.toWindow("a", "w")
+	r.toWindow("b", "w")
+	r.step(func() { r.pool.Interacted(first, did(wire.DidCloseWindow, "w9")) })
+	launched := r.crew.launched
+	r.step(func() { r.pool.Reset() })
+	for id, want := range map[string]string{
+		"m1": "direct by main-monitor-0-m1; interrupted: the desktop was reset",
+		"m2": "direct by main-monitor-1-m2; interrupted: the desktop was reset",
+		"m3": "rejected with 3003: the desktop was reset",
+		"a":  "direct by window-w; interrupted: the desktop was reset",
+		"b":  "queued at 1; rejected with 3003: the desktop was reset",
+	} {
+		r.wantStory(id, want)
+	}
+	if !strings.Contains(task, "interrupted") {
+		t.Fatalf("the task: %s", task)
+	}
+	wantEqual(t, len(r.crew.runs), 0)
+	slices.Sort(r.crew.disposed)
+	wantEqual(t, r.crew.disposed, []string{"main-monitor-0", "main-monitor-1", "task-m1-1", "window-monitor-0/w"})
+	wantEqual(t, r.crew.launched, launched+1)
+	for name, list := range r.kept.lists {
+		if len(list) > 0 {
+			t.Fatalf("%s has %d items", name, len(list))
+		}
+	}
+	if len(r.kept.tables["reload"]) == 0 {
+		t.Fatal("what could be done again is gone")
+	}
+	r.hear(agentpool.Said{Of: agentpool.Of{Run: run.ID}, Text: "late"}, agentpool.Ended{Of: agentpool.Of{Run: other.ID}})
+	r.wantStory("m2", "direct by main-monitor-1-m2; interrupted: the desktop was reset")
+	r.crash()
+	next := r.direct("m4", second) // the slot is free
+	wantEqual(t, next.Prompt, "text of m4")
+	wantEqual(t, len(next.From.Entries), 0)
+	if r.state(first).State != wire.MonitorIdle {
+		t.Fatalf("%+v", r.state(first))
+	}
+}
+
+func TestRemoveMonitor(t *testing.T) {
+	t.Parallel()
+	r := newRigWith(t, budgetOf(1, 0, 0), second, third)
+	mine := r.direct("m0")
+	run := r.direct("m1", second)
+	r.remember(run, said("m1", "hi"))
+	r.user("m2", second)
+	r.user("m3", third)
+	// Defect 10: the first monitor stays.
+	r.step(func() { r.pool.RemoveMonitor(first) })
+	r.wantStory("m0", "direct by main-monitor-0-m0")
+	r.step(func() {
+		r.pool.RemoveMonitor(second)
+		r.Emit(wire.MonitorStatus{MonitorID: second, State: wire.MonitorRemoved})
+	})
+	r.wantStory("m1", "direct by main-monitor-1-m1; interrupted: the monitor was removed")
+	r.wantStory("m2", "rejected with 3003: the monitor was removed")
+	r.wantStory("m3", "queued at 1; direct by main-monitor-2-m3")
+	wantEqual(t, r.crew.disposed, []string{"main-monitor-1"})
+	wantEqual(t, len(r.kept.tables["threads"]), 0)
+	r.ended(mine)
+	r.crash()
+}
+
+// Defect 12: what agents of two monitors do at once is never mixed up.
+func TestMonitorsAreApart(t *testing.T) {
+	t.Parallel()
+	r := newRigWith(t, budgetOf(0, 0, 0), second, third)
+	runs := []agentpool.Run{r.direct("m1"), r.direct("m2", second), r.direct("m3", third)}
+	for _, monitor := range []wire.MonitorID{first, second, third} {
+		r.open(monitor, "w")
+		r.toWindow("a-"+string(monitor), "w", monitor)
+	}
+	for _, run := range r.crew.runs {
+		if run.Kind == wire.AgentWindow {
+			runs = append(runs, run)
+		}
+	}
+	for i := range 3 {
+		for _, run := range runs {
+			r.act(run, string(rune('a'+i)), window("of-"+string(run.Monitor)))
+			r.said(run, "x")
+		}
+	}
+	for _, e := range all[wire.Actions](r) {
+		if e.AgentID == "" {
+			continue
+		}
+		made, ok := e.Actions[0].(wire.WindowCreate)
+		i := slices.IndexFunc(runs, func(run agentpool.Run) bool { return run.Role == e.AgentID })
+		if !ok || i < 0 || runs[i].Monitor != e.MonitorID || made.WindowID != wire.WindowID("of-"+string(e.MonitorID)) || made.AgentID != e.AgentID {
+			t.Fatalf("%+v", e)
+		}
+	}
+}
+
+func TestLaunchHappensOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	wantEqual(t, r.crew.launched, 1)
+	r.crash()
+	wantEqual(t, r.crew.launched, 1)
+}
+
+// Defect 22: whatever becomes of a turn, its slot in the budget is free after.
+func TestEveryEndFreesTheSlot(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*rig, agentpool.Run){
+		"completed":   (*rig).ended,
+		"interrupted": (*rig).interrupted,
+		"failed": func(r *rig, run agentpool.Run) {
+			r.hear(agentpool.Ended{Of: agentpool.Of{Run: run.ID}, Outcome: providers.Failed, Failure: &providers.Failure{Class: providers.Auth}})
+		},
+		"reset":   func(r *rig, _ agentpool.Run) { r.step(func() { r.pool.Reset() }) },
+		"removed": func(r *rig, _ agentpool.Run) { r.step(func() { r.pool.RemoveMonitor(second) }) },
+		"cut off": func(r *rig, run agentpool.Run) {
+			r.step(func() { _ = r.pool.Begin(callerOf(run), callOf("c", "http:post")) })
+			r.crash()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRigWith(t, budgetOf(1, 0, 0), second, third)
+			run := r.direct("m1", second)
+			r.user("m2", third)
+			r.wantStory("m2", "queued at 1")
+			end(r, run)
+			if name != "reset" {
+				r.wantStory("m2", "queued at 1; direct by main-monitor-2-m2")
+			}
+			if ends := r.story("m1"); strings.Count(ends, ";") != 1 {
+				t.Fatalf("m1: %s", ends)
+			}
+		})
+	}
+}
+
+func TestFailure(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.said(run, "half")
+	r.hear(agentpool.Retrying{Of: agentpool.Of{Run: run.ID}, Why: "overloaded", Wait: 2e9})
+	r.hear(agentpool.Ended{Of: agentpool.Of{Run: run.ID}, Outcome: providers.Failed, Failure: &providers.Failure{Class: providers.Auth}})
+	wantEqual(t, r.rows()[1], "api_req_retry_delayed: overloaded; trying again in 2s")
+	wantEqual(t, r.rows()[2], "text: half")
+	if !strings.HasPrefix(r.rows()[3], "error: ") || !strings.HasPrefix(r.story("m1"), "direct by main-monitor-0-m1; failed: ") {
+		t.Fatalf("%v %s", r.rows(), r.story("m1"))
+	}
+}
+
+var _ contextpool.Stage = (*rig)(nil)

@@ -1,0 +1,254 @@
+package contextpool_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// delegate runs a task and puts what came of it, as JSON, into result.
+func (r *rig) delegate(run agentpool.Run, objective string, result *string) {
+	r.step(func() {
+		r.pool.Delegate(callerOf(run), tools.Task{Objective: objective, Profile: "web"}, func(res tools.TaskResult) {
+			data, err := json.Marshal(res)
+			if err != nil {
+				r.t.Fatalf("%v", err)
+			}
+			*result += string(data)
+		})
+	})
+}
+
+// progress is what was said about tools, in short.
+func (r *rig) progress() []string {
+	var out []string
+	for _, e := range all[wire.ToolProgress](r) {
+		out = append(out, fmt.Sprintf("%s %s %s %s", e.ToolName, e.ToolUseID, e.Status, e.Message))
+	}
+	return out
+}
+
+func TestActIsOneCommit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	seen := false
+	r.step(func() {
+		res, err := r.pool.Act(callerOf(run), callOf("c1", "window:create"), func(s *desk.State) tools.Plan {
+			seen = s == r.desk
+			return tools.Plan{Actions: []wire.Action{window("w1")}, Result: providers.ToolResult{Text: "made"}}
+		})
+		if err != nil || res.Text != "made" || !seen {
+			t.Errorf("%v %v", res, err)
+		}
+	})
+	wantEqual(t, r.progress(), []string{"window:create c1 running ", "window:create c1 complete made"})
+	made := last[wire.Actions](r)
+	if made.AgentID != run.Role || made.MonitorID != first || made.MessageID != "" {
+		t.Fatalf("%+v", made)
+	}
+	// The same call again has no second effect.
+	res, err := r.act(run, "c1", window("w2"))
+	if err != nil || res.Text != "made" || r.desk.WindowCount() != 1 {
+		t.Fatal(res, err)
+	}
+}
+
+func TestActIsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	res, err := r.act(run, "c1", window("w1"), wire.WindowFocus{WindowID: "nowhere"})
+	if err != nil || !res.IsError || r.desk.WindowCount() != 0 {
+		t.Fatal(res, err)
+	}
+	wantEqual(t, last[wire.ToolProgress](r).Status, wire.ToolError)
+}
+
+func TestToolsOfATurnThatIsOver(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	if !r.pool.Alive(callerOf(run)) {
+		t.Fatal("it is not alive")
+	}
+	r.ended(run)
+	c := callerOf(run)
+	if r.pool.Alive(c) {
+		t.Fatal("it is alive")
+	}
+	before := len(r.events)
+	var errs []error
+	r.step(func() {
+		_, err := r.pool.Act(c, callOf("c", "window:create"), nil)
+		_, again := r.pool.Reload(c, callOf("c", "reload:cached"), "reload-1")
+		errs = append(errs, err, again, r.pool.Begin(c, callOf("c", "x:y")), r.pool.End(c, callOf("c", "x:y"), providers.ToolResult{}))
+		wantEqual(t, len(r.pool.ReloadOptions(c)), 0)
+	})
+	for _, err := range errs {
+		if !errors.Is(err, contextpool.ErrOver) {
+			t.Fatalf("%v", errs)
+		}
+	}
+	wantEqual(t, len(r.events), before)
+}
+
+func TestReload(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.act(run, "c1", window("w1"), wire.ToastShow{Toast: wire.Toast{ID: "t1", Message: "hi"}})
+	r.act(run, "c2", wire.WindowLock{WindowID: "w1"})
+	r.remember(run, said("m1", "fine"))
+	r.ended(run)
+	r.close(first, "w1")
+	r.step(func() {
+		r.pool.User(contextpool.Message{ID: "m2", Monitor: first, Text: "text of m1"})
+	})
+	run = r.run("main-monitor-0-m2")
+	if !strings.Contains(run.Prompt, `<reload_options>`+"\n"+`[{"cacheId":"reload-1","label":"text of m1","similarity":1,"actions":2,"exact":true}]`) {
+		t.Fatalf("prompt %s", run.Prompt)
+	}
+	r.crash()
+	run = r.run("main-monitor-0-m2")
+	wantEqual(t, len(r.pool.ReloadOptions(callerOf(run))), 1)
+	reload := func(call, id string) (res providers.ToolResult) {
+		r.step(func() {
+			var err error
+			if res, err = r.pool.Reload(callerOf(run), callOf(call, "reload:cached"), id); err != nil {
+				t.Error(err)
+			}
+		})
+		return res
+	}
+	if res := reload("c1", "reload-1"); res.IsError {
+		t.Fatal(res)
+	}
+	w, open := r.desk.Window(first, "w1")
+	if !open || w.Lock != run.Role {
+		t.Fatalf("%+v", w)
+	}
+	toast, ok := r.desk.Toast("reload-feedback-reload-1")
+	if !ok || toast.Action == nil || toast.Action.EventID != "reload-1" {
+		t.Fatalf("%+v", toast)
+	}
+	if res := reload("c2", "reload-99"); !res.IsError {
+		t.Fatal(res)
+	}
+	for range 3 {
+		r.step(func() { r.pool.FailedReload("reload-1") })
+	}
+	wantEqual(t, len(r.pool.ReloadOptions(callerOf(run))), 0)
+	r.crash()
+}
+
+func TestReloadNeedsItsWindow(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.open(first, "w1")
+	r.toWindow("a", "w1")
+	run := r.run("window-w1")
+	r.act(run, "c1", wire.WindowSetTitle{WindowID: "w1", Title: "x"})
+	r.ended(run)
+	wantEqual(t, len(r.kept.tables["reload"]), 2)
+	r.close(first, "w1")
+	wantEqual(t, len(r.kept.tables["reload"]), 1)
+}
+
+func TestTasks(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	call := providers.Entry{Role: providers.RoleAssistant, Turn: "m1", Blocks: []providers.Block{{Kind: providers.BlockToolCall, Call: "c1", Tool: "task_run"}}}
+	r.remember(run, said("m0", "before"), call)
+	var none, one, two, deeper string
+	r.delegate(run, "no room", &none)
+	wantEqual(t, none, `{"status":"failed","summary":"","actions":[],"error":"agent limit reached"}`)
+	r.crew.slots = 2
+	r.delegate(run, "find it", &one)
+	r.delegate(run, "make it", &two)
+	first, second := r.run("task-m1-1"), r.run("task-m1-2")
+	if !first.Fork || len(first.From.Entries) != 1 || first.Profile != "web" || first.Slot == nil || first.Turn != "m1" {
+		t.Fatalf("run %+v", first)
+	}
+	if !strings.Contains(first.Prompt, "find it") {
+		t.Fatalf("prompt %s", first.Prompt)
+	}
+	r.delegate(first, "recursion", &deeper)
+	if !strings.Contains(deeper, "no recursion") {
+		t.Fatal(deeper)
+	}
+	r.act(second, "x1", window("w1"))
+	r.said(second, "made it")
+	r.ended(second)
+	wantEqual(t, two, `{"status":"completed","summary":"made it","actions":[{"type":"window.create","windowId":"w1","title":"T w1"}]}`)
+	r.ended(run) // its tasks end with it
+	wantEqual(t, len(r.crew.interrupted), 1)
+	r.interrupted(first)
+	if !strings.Contains(one, `"status":"interrupted"`) {
+		t.Fatal(one)
+	}
+	r.wantStory("m1", "direct by main-monitor-0-m1; completed") // once
+	if got := r.direct("m2").Prompt; !strings.Contains(got, `<ai agent="task-m1-2">Created window "w1" (text).</ai>`) {
+		t.Fatal(got)
+	}
+}
+
+func TestInterruptedParent(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.crew.slots = 1
+	var result, late string
+	r.delegate(run, "x", &result)
+	r.interrupt(wire.ScopeAgent, "", run.Role, "")
+	wantEqual(t, len(r.crew.interrupted), 2)
+	r.delegate(run, "y", &late)
+	if !strings.Contains(late, "the turn is over") {
+		t.Fatal(late)
+	}
+}
+
+func TestLongResultsAreCut(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	for i := range 200 {
+		id := fmt.Sprintf("c%d", i)
+		r.step(func() {
+			if err := r.pool.Begin(callerOf(run), callOf(id, "http:get")); err != nil {
+				t.Error(err)
+			}
+		})
+		r.step(func() {
+			err := r.pool.End(callerOf(run), callOf(id, "http:get"), providers.ToolResult{
+				Text: strings.Repeat("x", 200_000), Images: []providers.Image{{MediaType: "image/png", Data: make([]byte, 100_000)}},
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if n := len(r.kept.tables["turns.calls"]); n > 64 {
+		t.Fatalf("%d calls are kept", n)
+	}
+	for _, v := range r.kept.tables["turns.calls"] {
+		if len(v) > 70<<10 {
+			t.Fatalf("a result of %d bytes is kept", len(v))
+		}
+	}
+	if n := len(last[wire.ToolProgress](r).Message); n > 8<<10 {
+		t.Fatalf("%d bytes are shown", n)
+	}
+	r.crash()
+	r.ended(run)
+}

@@ -1,0 +1,234 @@
+package contextpool_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// statuses are those of the agents of a window, in short.
+func (r *rig) statuses() []string {
+	var out []string
+	for _, s := range all[wire.WindowAgentStatus](r) {
+		out = append(out, fmt.Sprintf("%s %s %s %s", s.WindowID, s.AgentID, s.Status, s.MonitorID))
+	}
+	return out
+}
+
+func TestWindowMessage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for i := range 5 { // of which the last three turns are told
+		run := r.direct(fmt.Sprintf("m%d", i))
+		r.said(run, fmt.Sprintf("answer %d", i))
+		r.ended(run)
+	}
+	r.open(first, "w1")
+	r.toWindow("a", "w1")
+	run := r.run("window-w1")
+	want := "<recent_conversation>\n<user>text of m2</user>\n\n<assistant>answer 2</assistant>\n\n<user>text of m3</user>\n\n" +
+		"<assistant>answer 3</assistant>\n\n<user>text of m4</user>\n\n<assistant>answer 4</assistant>\n</recent_conversation>\n\n" +
+		"<open_windows>w1</open_windows>\n\ntext of a"
+	wantEqual(t, run.Prompt, want)
+	if run.Agent != "window-monitor-0/w1" || !run.Lasting || run.Window != "w1" {
+		t.Fatalf("run %+v", run)
+	}
+	r.began(run)
+	r.toWindow("b", "w1") // one after the other
+	r.wantStory("b", "queued at 1")
+	r.remember(run, said("a", "hello"))
+	r.act(run, "c1", window("w2"))
+	r.ended(run)
+	r.wantStory("a", "direct by window-w1; completed")
+	r.wantStory("b", "queued at 1; direct by window-w1")
+	wantEqual(t, r.statuses(), []string{
+		"w1 window-w1 assigned monitor-0", "w1 window-w1 active monitor-0", "w1 window-w1 released monitor-0",
+		"w1 window-w1 assigned monitor-0",
+	})
+	next := r.run("window-w1")
+	wantEqual(t, next.Prompt, "<open_windows>w1, w2</open_windows>\n\ntext of b")
+	wantEqual(t, len(next.From.Entries), 1)
+	r.ended(next)
+	r.toWindow("c", "w2") // it is of the same group
+	wantEqual(t, r.run("window-w2").Agent, "window-monitor-0/w1")
+}
+
+func TestUnknownWindow(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.toWindow("a", "nowhere")
+	r.wantStory("a", `rejected with 3003: there is no window "nowhere"`)
+	r.press("b", "nowhere", "x")
+	r.wantStory("b", `rejected with 3003: there is no window "nowhere"`)
+	wantEqual(t, r.rows(), []string{"user_feedback: text of a", "user_feedback: save (nowhere)"})
+}
+
+// Defect 6: buttons that run beside each other have turns of their own.
+func TestParallelActions(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.open(first, "w1")
+	r.toWindow("a", "w1")
+	main := r.run("window-w1")
+	r.remember(main, said("a", "hello"))
+	r.press("b", "w1", "action-1")
+	r.press("c", "w1", "action-2")
+	one, two := r.run("window-w1/action-1"), r.run("window-w1/action-2")
+	if one.Agent == two.Agent || !one.Fork || one.Lasting || len(one.From.Entries) != 1 || one.Turn != "b" || two.Turn != "c" {
+		t.Fatalf("runs %+v and %+v", one, two)
+	}
+	r.act(one, "c1", window("x1"))
+	r.act(two, "c1", window("x2"))
+	r.said(two, "second")
+	r.interrupted(one)
+	wantEqual(t, len(r.crew.runs), 2)
+	r.ended(two)
+	r.ended(main)
+	r.wantStory("a", "direct by window-w1; completed")
+	r.wantStory("b", "direct by window-w1/action-1; interrupted: the turn was interrupted")
+	r.wantStory("c", "direct by window-w1/action-2; completed")
+	for _, a := range all[wire.Actions](r)[1:] {
+		want := wire.WindowID("x1")
+		if a.AgentID == "window-w1/action-2" {
+			want = "x2"
+		}
+		wantEqual(t, a.Actions[0].(wire.WindowCreate).WindowID, want) //nolint:forcetypeassert // or fail
+	}
+	released := 0
+	for _, s := range r.statuses() {
+		if strings.Contains(s, "released") {
+			released++
+		}
+	}
+	wantEqual(t, released, 3)
+}
+
+func TestWindowQueueIsBounded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.open(first, "w1", "w2")
+	for i := range 30 {
+		r.toWindow(fmt.Sprintf("a%d", i), "w1")
+		r.press(fmt.Sprintf("b%d", i), "w1", fmt.Sprintf("x%d", i))
+	}
+	rejected := all[wire.MessageRejected](r)
+	wantEqual(t, len(rejected), 9) // one runs and 50 wait or run beside it
+	wantEqual(t, rejected[0].Code, wire.CodeQueueFull)
+	r.toWindow("c", "w2") // which has a queue of its own
+	r.wantStory("c", "direct by window-w2")
+}
+
+// The same window id on two monitors is two windows.
+func TestSameWindowOnTwoMonitors(t *testing.T) {
+	t.Parallel()
+	r := newRigWith(t, budgetOf(0, 0, 0), second)
+	r.open(first, "w1")
+	r.open(second, "w1")
+	r.toWindow("a", "w1")
+	r.toWindow("b", "w1", second)
+	r.wantStory("a", "direct by window-w1")
+	r.wantStory("b", "direct by window-w1/2")
+	wantEqual(t, r.run("window-w1/2").Agent, "window-monitor-1/w1")
+	r.close(second, "w1")
+	wantEqual(t, len(r.crew.interrupted), 1)
+	r.interrupted(r.run("window-w1/2"))
+	r.wantStory("b", "direct by window-w1/2; interrupted: the window was closed")
+	wantEqual(t, r.crew.disposed, []string{"window-monitor-1/w1"})
+	r.ended(r.run("window-w1"))
+	r.wantStory("a", "direct by window-w1; completed")
+}
+
+// Defect 20: when the last window of a group is closed, its agent and all that
+// was said to it are gone.
+func TestClosingWindows(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.open(first, "w1")
+	r.toWindow("a", "w1")
+	run := r.run("window-w1")
+	r.began(run)
+	r.remember(run, said("a", "hello"))
+	r.act(run, "c1", window("w2"))
+	r.ended(run)
+	r.toWindow("b", "w2")
+	run = r.run("window-w2")
+	r.toWindow("c", "w1")
+	r.close(first, "w1") // w2 is left
+	r.wantStory("c", "queued at 1")
+	wantEqual(t, len(r.kept.lists["tape"]), 1)
+	wantEqual(t, len(r.crew.interrupted), 0)
+	r.close(first, "w2")
+	r.wantStory("c", "queued at 1; rejected with 3003: the window was closed")
+	wantEqual(t, r.crew.interrupted, []string{run.ID + ": the window was closed"})
+	r.interrupted(run)
+	r.wantStory("b", "direct by window-w2; interrupted: the window was closed")
+	wantEqual(t, r.crew.disposed, []string{"window-monitor-0/w1"})
+	wantEqual(t, len(r.kept.tables["threads"]), 0)
+	wantEqual(t, len(r.kept.lists["api:window-monitor-0/w1"]), 0)
+	r.open(first, "w1")
+	r.toWindow("d", "w1")
+	wantEqual(t, len(r.run("window-w1").From.Entries), 0)
+}
+
+// A turn that closes its own window comes to its own end.
+func TestClosingOnesOwnWindow(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.open(first, "w1")
+	r.toWindow("a", "w1")
+	run := r.run("window-w1")
+	r.began(run)
+	if res, err := r.act(run, "c1", wire.WindowClose{WindowID: "w1"}); err != nil || res.IsError {
+		t.Fatal(res, err)
+	}
+	wantEqual(t, len(r.crew.interrupted), 0)
+	if res, err := r.act(run, "c2", window("w9")); err != nil || res.IsError {
+		t.Fatal(res, err)
+	}
+	r.remember(run, said("a", "closed"))
+	r.ended(run)
+	r.wantStory("a", "direct by window-w1; completed")
+	wantEqual(t, r.crew.disposed, []string{"window-monitor-0/w1"})
+	wantEqual(t, len(r.kept.tables["threads"]), 0)
+	r.toWindow("b", "w9") // nobody's child
+	wantEqual(t, r.run("window-w9").Agent, "window-monitor-0/w9")
+}
+
+func TestLocksEndWithTheTurn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.open(first, "w1")
+	run := r.direct("m1")
+	r.act(run, "c1", wire.WindowLock{WindowID: "w1", AgentID: "somebody else"})
+	w, _ := r.desk.Window(first, "w1")
+	wantEqual(t, w.Lock, run.Role) // who acts is known
+	r.toWindow("a", "w1")
+	res, err := r.act(r.run("window-w1"), "c1", wire.WindowClose{WindowID: "w1"})
+	if err != nil || !res.IsError {
+		t.Fatal(err)
+	}
+	r.ended(run)
+	w, _ = r.desk.Window(first, "w1")
+	wantEqual(t, w.Lock, "")
+}
+
+func TestEphemeralAndWindowAgentsAreOnTheTimeline(t *testing.T) {
+	t.Parallel()
+	r := newRigWith(t, budgetOf(0, 0, 0), second)
+	r.open(first, "w1")
+	r.toWindow("a", "w1")
+	r.ended(r.run("window-w1"))
+	r.step(func() { r.pool.Interacted(first, did(wire.DidMoveWindow, "w1")) })
+	r.step(func() { r.pool.Interacted(second, did(wire.DidCloseWindow, "w7")) })
+	// Defect 21: each monitor has its own timeline and its own windows.
+	other := r.direct("m1", second)
+	wantEqual(t, other.Prompt, "<timeline>\n<ui:close>w7</ui:close>\n</timeline>\n\ntext of m1")
+	mine := r.direct("m2")
+	wantEqual(t, mine.Prompt, "<timeline>\n<ai agent=\"window-w1\">No actions taken.</ai>\n<ui:move>w1</ui:move>\n</timeline>\n\n"+
+		"<open_windows>w1</open_windows>\n\ntext of m2")
+	wantEqual(t, len(r.kept.lists["timeline:monitor-0"])+len(r.kept.lists["timeline:monitor-1"]), 0)
+	r.ended(mine)
+	wantEqual(t, len(r.kept.lists["timeline:monitor-0"]), 0) // the main agent's own deeds are not news to it
+}
