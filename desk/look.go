@@ -108,3 +108,9 @@ func (s *State) NextDeadline() (Deadline, bool) {
 	}
 	return next, next.Dialog != "" || next.Prompt != ""
 }
+
+// Provider is who answers, if it was said.
+func (s *State) Provider() string {
+	a, _ := s.about.value(only{})
+	return a.Provider
+}

@@ -34,7 +34,7 @@ type shortcutList struct {
 	Shortcuts []wire.Shortcut `json:"shortcuts"`
 }
 
-// providerList are the AI backends, of which there are none yet.
+// providerList are who can think in a session.
 type providerList struct {
 	Providers []string `json:"providers"`
 }
@@ -71,7 +71,7 @@ func (s *Server) getApps(c echo.Context) error {
 }
 
 func (s *Server) getProviders(c echo.Context) error {
-	return providersForm.answer(c, http.StatusOK, &providerList{})
+	return providersForm.answer(c, http.StatusOK, &providerList{Providers: s.minds})
 }
 
 // getShortcuts shows the icons of the current session. A user without one has

@@ -110,6 +110,11 @@ type Deps struct {
 	Auth  *auth.Authority
 	Quota *quota.Keeper
 	Files *files.Shelf
+	// MCP is where agents outside the hub find their tools; nil means nowhere.
+	MCP http.Handler
+	// Providers are who can think, Provider is who does in new sessions.
+	Providers []string
+	Provider  string
 }
 
 // Server answers HTTP requests. Make it with [New].
@@ -121,6 +126,9 @@ type Server struct {
 	auth  *auth.Authority
 	quota *quota.Keeper
 	files *files.Shelf
+	mcp   http.Handler
+	minds []string
+	mind  string
 	echo  *echo.Echo
 	http  *http.Server
 
@@ -144,6 +152,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	s := &Server{
 		cfg: cfg.withDefaults(), log: log,
 		store: d.Store, hub: d.Hub, auth: d.Auth, quota: d.Quota, files: d.Files,
+		mcp: d.MCP, minds: d.Providers, mind: d.Provider,
 		echo: echo.New(), hosts: map[string]bool{},
 	}
 	for _, h := range cfg.Hosts {
@@ -185,6 +194,9 @@ func (s *Server) register(all []route) {
 		if r.method == http.MethodGet && r.guard != guardSocket {
 			s.echo.Add(http.MethodHead, r.path, handler) // load balancers like to ask this way
 		}
+	}
+	if s.mcp != nil {
+		s.echo.Any("/mcp", s.serveMCP)
 	}
 	if s.cfg.DesktopDir != "" {
 		s.echo.GET("/*", s.static)

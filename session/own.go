@@ -92,6 +92,9 @@ func (l *live) greet() error {
 		l.emit(wire.SessionRenamed{Title: l.card.Title})
 	}
 	if l.agents != nil {
+		if p := l.agents.pool.Provider(); p != l.state.Provider() {
+			l.emit(wire.ProviderChanged{Provider: p})
+		}
 		l.agents.pool.Recover()
 	}
 	return l.commit()

@@ -61,7 +61,9 @@ func candidates(s setting, file, vars, flags found) []value {
 	variable, byVariable := vars[s.name]
 	flag, byFlag := flags[s.name]
 	if v, ok := vars[s.older]; ok && !byVariable && !byFlag {
-		v.text = s.adapt(values[len(values)-1].text, v.text)
+		if s.adapt != nil {
+			v.text = s.adapt(values[len(values)-1].text, v.text)
+		}
 		values = append(values, v)
 	}
 	if byVariable {

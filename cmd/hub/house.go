@@ -12,11 +12,15 @@ import (
 	"sync"
 	"time"
 
+	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway"
+	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/quota"
 	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/tools/mcpdoor"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -26,6 +30,12 @@ type house struct {
 	files  *files.Shelf
 	hub    *session.Hub
 	server *gateway.Server
+	// minds are who thinks, why is why the one for new sessions was chosen.
+	minds   *providers.Table
+	why     string
+	limiter *agentpool.Limiter
+	staff   *agentpool.Staff
+	badges  *mcpdoor.Door
 }
 
 // build puts the parts together. Nothing is served yet.
@@ -57,13 +67,42 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 			log.Warn("files of a deleted session are left", "session", id, "err", err)
 		}
 	}
-	hub := session.NewHub(cfg.session, store)
+	h := &house{people: people, files: shelf}
+	if err := h.staffed(ctx, &cfg, store, addr, log); err != nil {
+		return nil, errors.Join(err, shelf.Close())
+	}
+	h.hub = session.NewHub(cfg.session, store)
 	cfg.door.Version = version()
 	cfg.door.Hosts = append(cfg.door.Hosts, hostOf(addr))
-	server := gateway.New(cfg.door, log, gateway.Deps{
-		Store: store, Hub: hub, Auth: people, Quota: quota.New(cfg.limits, store), Files: shelf,
+	h.server = gateway.New(cfg.door, log, gateway.Deps{
+		Store: store, Hub: h.hub, Auth: people, Quota: quota.New(cfg.limits, store), Files: shelf,
+		MCP: h.badges, Providers: h.minds.Names(), Provider: cfg.session.Provider,
 	})
-	return &house{people: people, files: shelf, hub: hub, server: server}, nil
+	return h, nil
+}
+
+// staffed finds out who thinks, and with which hands.
+func (h *house) staffed(ctx context.Context, cfg *config, store engine, addr net.Addr, log *slog.Logger) (err error) {
+	if h.minds, h.why, err = employ(ctx, cfg.agents, log); err != nil {
+		return err
+	}
+	hands := tools.New(tools.Config{Files: h.files, Documents: store, Version: version(), Logger: log})
+	h.badges = mcpdoor.New(hands, mcpdoor.Config{Version: version(), Logger: log})
+	h.badges.SetURL(openURL(addr))
+	h.limiter = agentpool.NewLimiter(store, cfg.agents.limits, log)
+	h.staff = agentpool.NewStaff(agentpool.Config{
+		Limiter: h.limiter, Providers: h.minds, Hands: hands, Badges: h.badges, Logger: log,
+	})
+	cfg.session.Provider, cfg.session.Budget = h.minds.Default().Name(), cfg.agents.budget
+	cfg.session.Hire = func(ctx context.Context, e agentpool.Employer) session.Crew { return h.staff.Crew(ctx, e) }
+	return nil
+}
+
+// Close ends what build began. Nothing is served any more then.
+func (h *house) Close() error {
+	h.staff.Close()
+	h.limiter.Wait()
+	return errors.Join(h.minds.Close(), h.files.Close())
 }
 
 // filesFolder is where uploads are kept.
@@ -113,13 +152,14 @@ func (h *house) invitation(base string) string {
 // answer serves until ctx ends; then sessions are handed over, tabs are told to
 // go elsewhere and running requests may end.
 //
-// Ownership: it starts two goroutines and returns only after they have ended.
+// Ownership: it starts three goroutines and returns only after they have ended.
 func (h *house) answer(ctx context.Context, ln net.Listener, grace time.Duration, log *slog.Logger) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	wg.Go(func() { h.hub.Run(running) })
+	wg.Go(func() { h.limiter.Run(running) })
 	served := make(chan error, 1)
 	wg.Go(func() { served <- h.server.Serve(ln) })
 	select {

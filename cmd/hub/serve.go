@@ -58,12 +58,14 @@ func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (
 	if err != nil {
 		return errors.Join(unlessTold(ctx, err), ln.Close())
 	}
-	defer func() { err = errors.Join(err, closing("files", h.files)) }()
+	defer func() { err = errors.Join(err, closing("house", h)) }()
 	// The address is open already: a client that reads this line and connects
 	// at once is answered.
 	url := openURL(ln.Addr())
 	fmt.Fprintf(stdout, "Everdesk is running: %s\n", h.invitation(url))
-	log.InfoContext(ctx, "hub is running", "url", url, "addr", ln.Addr(), "version", version(), "auth", cfg.auth.Mode)
+	fmt.Fprintf(stdout, "Answers come from %s: %s.\n", h.minds.Default().Name(), h.why)
+	log.InfoContext(ctx, "hub is running", "url", url, "addr", ln.Addr(), "version", version(), "auth", cfg.auth.Mode,
+		"provider", h.minds.Default().Name(), "because", h.why)
 	return h.answer(ctx, ln, cfg.grace, log)
 }
 

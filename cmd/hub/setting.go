@@ -25,6 +25,7 @@ type config struct {
 	limits  quota.Config
 	auth    auth.Config
 	session session.Config
+	agents  agentConfig
 	store   storeConfig
 	files   string
 	logging logging
@@ -48,7 +49,7 @@ type setting struct {
 	// outside is set when the file cannot contain it.
 	outside bool
 	// older is another variable, which counts when neither flag nor variable
-	// is there; adapt makes a value of it and of the one of lower rank.
+	// is there; adapt, if set, makes a value of it and of the one of lower rank.
 	older string
 	adapt func(below, text string) string
 }
@@ -68,7 +69,7 @@ func (s setting) shown(text string) string {
 
 // settings declares everything that can be set.
 func settings() []setting {
-	return slices.Concat(doorSettings(), authSettings(), sessionSettings(), storeSettings(), processSettings())
+	return slices.Concat(doorSettings(), authSettings(), sessionSettings(), agentSettings(), storeSettings(), processSettings())
 }
 
 func storeSettings() []setting {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store/filestore"
@@ -18,6 +19,7 @@ import (
 type engine interface {
 	session.Store
 	auth.Documents
+	agentpool.Semaphores
 	Ready(ctx context.Context) error
 	Close() error
 }

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/policies"
+)
+
+// agentConfig is what is set about agents.
+type agentConfig struct {
+	provider  string
+	limits    agentpool.Limits
+	budget    policies.BudgetLimits
+	warm      int
+	anthropic modelConfig
+	openai    modelConfig
+	dialect   string
+	ollama    string
+}
+
+// modelConfig is how a model is reached.
+type modelConfig struct{ url, key, model string }
+
+// agentSettings are about who thinks and how much of it.
+func agentSettings() []setting {
+	return []setting{
+		{
+			name: "provider", arg: "NAME", value: "auto", older: "PROVIDER",
+			help: "who thinks in new sessions: demo, anthropic, openai, ollama, or auto, which takes\n" +
+				"the first of anthropic and openai that has a key, else a local Ollama, else demo",
+			parse: func(c *config, s string) error {
+				return oneOf(&c.agents.provider, s, "auto", "demo", "anthropic", "openai", "ollama")
+			},
+		},
+		{
+			name: "max-agents", arg: "N", value: "10", older: "MAX_AGENTS",
+			help:  "how many agents run at once, over all sessions and replicas",
+			parse: func(c *config, s string) error { return parseCount(&c.agents.limits.Agents, s, 1, 100_000) },
+		},
+		{
+			name: "max-session-agents", arg: "N", value: "0",
+			help:  "how many of them in one session; 0 means any number",
+			parse: func(c *config, s string) error { return parseCount(&c.agents.limits.PerSession, s, 0, 100_000) },
+		},
+		{
+			name: "max-user-agents", arg: "N", value: "0",
+			help:  "how many of them of one user; 0 means any number",
+			parse: func(c *config, s string) error { return parseCount(&c.agents.limits.PerUser, s, 0, 100_000) },
+		},
+		{
+			name: "monitor-max-concurrent", arg: "N", value: "2", older: "MONITOR_MAX_CONCURRENT",
+			help:  "how many turns the background monitors of a session run at once",
+			parse: func(c *config, s string) error { return parseCount(&c.agents.budget.Concurrent, s, 1, 1000) },
+		},
+		{
+			name: "monitor-max-actions-per-min", arg: "N", value: "30", older: "MONITOR_MAX_ACTIONS_PER_MIN",
+			help:  "how many actions a background monitor does in a minute",
+			parse: func(c *config, s string) error { return parseCount(&c.agents.budget.ActionsPerMin, s, 1, 1_000_000) },
+		},
+		{
+			name: "monitor-max-output-per-min", arg: "BYTES", value: "50000", older: "MONITOR_MAX_OUTPUT_PER_MIN",
+			help:  "how much the agent of a background monitor says in a minute",
+			parse: func(c *config, s string) error { return parseCount(&c.agents.budget.OutputPerMin, s, 1, 1_000_000_000) },
+		},
+		{
+			name: "warm-providers", arg: "N", value: "1",
+			help:  "how many processes of a provider that needs some are kept ready",
+			parse: func(c *config, s string) error { return parseCount(&c.agents.warm, s, 0, 100) },
+		},
+		{
+			name: "anthropic-key", arg: "KEY", older: "ANTHROPIC_API_KEY", show: hidden,
+			help:  "the key for Anthropic's Messages API",
+			parse: func(c *config, s string) error { c.agents.anthropic.key = s; return nil },
+		},
+		{
+			name: "anthropic-url", arg: "URL", value: "https://api.anthropic.com", older: "ANTHROPIC_BASE_URL",
+			help:  "where the Messages API is, without /v1",
+			parse: func(c *config, s string) error { c.agents.anthropic.url = s; return nil },
+		},
+		{
+			name: "anthropic-model", arg: "NAME", value: "claude-sonnet-4-6", older: "ANTHROPIC_MODEL",
+			help:  "which of its models",
+			parse: func(c *config, s string) error { c.agents.anthropic.model = s; return nil },
+		},
+		{
+			name: "openai-key", arg: "KEY", older: "OPENAI_API_KEY", show: hidden,
+			help:  "the key for OpenAI or a server that is compatible with it",
+			parse: func(c *config, s string) error { c.agents.openai.key = s; return nil },
+		},
+		{
+			name: "openai-url", arg: "URL", value: "https://api.openai.com/v1", older: "OPENAI_BASE_URL",
+			help:  "where it is, with /v1",
+			parse: func(c *config, s string) error { c.agents.openai.url = s; return nil },
+		},
+		{
+			name: "openai-model", arg: "NAME", value: "gpt-5.1", older: "OPENAI_MODEL",
+			help:  "which of its models",
+			parse: func(c *config, s string) error { c.agents.openai.model = s; return nil },
+		},
+		{
+			name: "openai-dialect", arg: "NAME", value: "auto",
+			help: "how to talk to it: responses, chat, or auto, which is responses for OpenAI itself\n" +
+				"and chat for everybody else",
+			parse: func(c *config, s string) error { return oneOf(&c.agents.dialect, s, "auto", "responses", "chat") },
+		},
+		{
+			name: "ollama-url", arg: "URL", value: "http://127.0.0.1:11434/v1",
+			help:  "where a local Ollama is looked for, with /v1",
+			parse: func(c *config, s string) error { c.agents.ollama = s; return nil },
+		},
+	}
+}
+
+// hidden shows that a secret is there and nothing of it.
+func hidden(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "(set)"
+}
+
+func parseCount(field *int, s string, least, most int) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < least || n > most {
+		return fmt.Errorf("want a number from %d to %d", least, most)
+	}
+	*field = n
+	return nil
+}
