@@ -108,7 +108,7 @@ func setConfig(ctx context.Context, u *use, in setConfigInput) providers.ToolRes
 // others know.
 func (u *use) setSettings(ctx context.Context, in setConfigInput) (providers.ToolResult, error) {
 	if in.Language == "" && in.OnboardingCompleted == nil {
-		return providers.ToolResult{}, errors.New("language or onboardingCompleted: one of them must be there")
+		return providers.ToolResult{}, errors.New("language: either it or onboardingCompleted must be there")
 	}
 	err := edit(ctx, u.Executor, settingsCollection, u.User, func(s *map[string]json.RawMessage) error {
 		if *s == nil {
@@ -164,9 +164,9 @@ type removeConfigInput struct {
 func askToRemove(_ *use, in removeConfigInput) (*question, error) {
 	switch {
 	case (in.HookID == "") == (in.Permission == ""):
-		return nil, errors.New("hookId or permission: one of them must be there")
+		return nil, errors.New("hookId: either it or permission must be there")
 	case in.HookID != "":
-		return &question{title: "Remove a hook?", message: fmt.Sprintf("%s will not run any more.", in.HookID), yes: "Remove"}, nil
+		return &question{title: "Remove a hook?", message: in.HookID + " will not run any more.", yes: "Remove"}, nil
 	}
 	return &question{
 		title: "Forget a decision?", yes: "Forget",

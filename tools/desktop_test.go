@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"sync"
 	"testing"
@@ -218,7 +219,7 @@ func (l *lockedBuffer) String() string {
 func setUp(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, desk: newDesktop(t, "ses-1"), log: &lockedBuffer{}}
-	logger := slog.New(slog.NewTextHandler(b.log, nil))
+	logger := newLogger(b.log)
 	var err error
 	if b.store, err = filestore.Open(t.TempDir(), filestore.Config{Logger: logger}); err != nil {
 		t.Fatal(err)
@@ -296,6 +297,8 @@ func (b *bench) window(id wire.WindowID) wire.WindowState {
 	}
 	return w
 }
+
+func newLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
 // quote is a text as JSON.
 func quote(s string) []byte {

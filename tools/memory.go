@@ -60,7 +60,7 @@ func memorize(ctx context.Context, u *use, in memorizeInput) providers.ToolResul
 			size := len(line)
 			for _, item := range m.Items {
 				if item.Text == line {
-					said = fmt.Sprintf("%s says so already.", item.ID)
+					said = item.ID + " says so already."
 					return nil
 				}
 				size += len(item.Text)

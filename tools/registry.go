@@ -3,7 +3,6 @@ package tools
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -110,7 +109,7 @@ func newRegistry() *registry {
 		t := &r.all[i]
 		for _, name := range []string{t.name, modelName(t.name)} {
 			if r.byName[name] != nil {
-				panic(fmt.Sprintf("tools: two tools are called %s", name))
+				panic("tools: two tools are called " + name)
 			}
 			r.byName[name] = t
 		}

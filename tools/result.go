@@ -39,9 +39,13 @@ func asJSON(v any) providers.ToolResult {
 	return text(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// bounded is a result that is not too long and is text.
+// bounded is a result that is text, not too long and not nothing, which APIs of
+// models refuse.
 func bounded(r providers.ToolResult) providers.ToolResult {
 	r.Text = strings.ToValidUTF8(r.Text, "\uFFFD")
+	if r.Text == "" && len(r.Images) == 0 {
+		r.Text = "(nothing)"
+	}
 	if len(r.Text) <= maxResult {
 		return r
 	}

@@ -70,20 +70,28 @@ func (u *use) storageError(name string, err error) error {
 	return fmt.Errorf("storage has trouble with %q", name)
 }
 
+// readAll is a whole file that is not too large.
+func (u *use) readAll(name string, limit int64) ([]byte, error) {
+	f, e, err := u.cfg.Files.Open(u.Session, name)
+	if err != nil {
+		return nil, u.storageError(name, err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	if e.Size > limit {
+		return nil, fmt.Errorf("%q has %d bytes; at most %d can be read", cut(name, 200), e.Size, limit)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, limit))
+	if err != nil {
+		return nil, u.storageError(name, err)
+	}
+	return data, nil
+}
+
 func readFile(ctx context.Context, u *use, in readInput) providers.ToolResult {
 	return u.run(ctx, func(context.Context) (providers.ToolResult, error) {
-		f, e, err := u.cfg.Files.Open(u.Session, in.Path)
+		data, err := u.readAll(in.Path, max(maxText, maxImage))
 		if err != nil {
-			return providers.ToolResult{}, u.storageError(in.Path, err)
-		}
-		defer f.Close()
-		limit := max(maxText, maxImage)
-		if e.Size > int64(limit) {
-			return failf("%q has %d bytes; at most %d can be read.", in.Path, e.Size, limit), nil
-		}
-		data, err := io.ReadAll(io.LimitReader(f, int64(limit)))
-		if err != nil {
-			return providers.ToolResult{}, u.storageError(in.Path, err)
+			return providers.ToolResult{}, err
 		}
 		return contentOf(in, data), nil
 	})
@@ -104,6 +112,9 @@ func contentOf(in readInput, data []byte) providers.ToolResult {
 	}
 	if len(data) > maxText {
 		return failf("%q has %d bytes of text; at most %d can be read.", in.Path, len(data), maxText)
+	}
+	if len(data) == 0 {
+		return textf("%q is empty.", in.Path)
 	}
 	whole := string(data)
 	total := utf8.RuneCountInString(whole)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
 	"time"
@@ -272,17 +271,9 @@ func createComponents(ctx context.Context, u *use, in createComponentsInput) pro
 
 // layoutFile reads components from storage.
 func (u *use) layoutFile(name string) (wire.ComponentContent, error) {
-	f, e, err := u.cfg.Files.Open(u.Session, name)
+	data, err := u.readAll(name, desk.MaxContent)
 	if err != nil {
-		return wire.ComponentContent{}, fmt.Errorf("jsonfile: %w", u.storageError(name, err))
-	}
-	defer f.Close()
-	if e.Size > desk.MaxContent {
-		return wire.ComponentContent{}, fmt.Errorf("jsonfile: %q has %d bytes, a window shows at most %d", name, e.Size, desk.MaxContent)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, desk.MaxContent))
-	if err != nil {
-		return wire.ComponentContent{}, fmt.Errorf("jsonfile: read %q: %w", name, err)
+		return wire.ComponentContent{}, fmt.Errorf("jsonfile: %w", err)
 	}
 	l, err := u.forms.layout.Decode(data)
 	if err != nil {

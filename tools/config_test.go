@@ -1,0 +1,415 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const (
+	launchHook = `{"section":"hooks","event":"launch","label":"Greet","action":{"type":"interaction","payload":"Show me the news"}}`
+	toolHook   = `{"section":"hooks","event":"tool_use","filter":{"toolName":"window:create"},` +
+		`"action":{"type":"os_action","payload":{"type":"toast.show","id":"h","message":"a window"}}}`
+)
+
+// yes answers every dialog so.
+func yes(remember wire.RememberChoice) func(wire.DialogConfirm) (tools.Verdict, error) {
+	return func(wire.DialogConfirm) (tools.Verdict, error) {
+		return tools.Verdict{Confirmed: true, Answered: true, Remember: remember}, nil
+	}
+}
+
+func no(remember wire.RememberChoice) func(wire.DialogConfirm) (tools.Verdict, error) {
+	return func(wire.DialogConfirm) (tools.Verdict, error) {
+		return tools.Verdict{Answered: true, Remember: remember}, nil
+	}
+}
+
+// hooksOf are the hooks that are kept, as get_config shows them.
+func hooksOf(t *testing.T, b *bench) []map[string]any {
+	t.Helper()
+	var out struct{ Hooks []map[string]any }
+	if err := json.Unmarshal([]byte(b.must("system_get_config", `{"section":"hooks"}`)), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Hooks
+}
+
+func TestHooksAreAddedAndRemoved(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.desk.confirm = yes("")
+	if got := b.must("system_get_config", `{}`); got != `{"hooks":[]}` {
+		t.Errorf("without hooks: %s", got)
+	}
+	if got := b.must("system_set_config", launchHook); got != "Added hook-1." {
+		t.Errorf("add says %q", got)
+	}
+	if got := b.must("system_set_config", toolHook); got != "Added hook-2." {
+		t.Errorf("add says %q", got)
+	}
+	got := hooksOf(t, b)
+	if len(got) != 2 || got[0]["id"] != "hook-1" || got[0]["label"] != "Greet" || got[0]["enabled"] != true || got[1]["event"] != "tool_use" {
+		t.Errorf("hooks %v", got)
+	}
+	if got := b.must("system_remove_config", `{"hookId":"hook-1"}`); got != "Removed hook-1." {
+		t.Errorf("remove says %q", got)
+	}
+	if r := b.call("system_remove_config", `{"hookId":"hook-1"}`); !r.IsError || !strings.Contains(r.Text, "no hook") {
+		t.Errorf("removed twice: %+v", r)
+	}
+	// The counter goes on.
+	if got := b.must("system_set_config", launchHook); got != "Added hook-3." {
+		t.Errorf("add says %q", got)
+	}
+	q := b.desk.confirms[0]
+	if q.PermissionOptions == nil || *q.PermissionOptions != (wire.PermissionOptions{ShowRememberChoice: true, ToolName: "config_hook", Context: "launch"}) ||
+		!strings.Contains(q.Message, "Show me the news") {
+		t.Errorf("asked %+v", q)
+	}
+	if q := b.desk.confirms[2]; q.PermissionOptions != nil || !strings.Contains(q.Message, "hook-1") {
+		t.Errorf("asked %+v", q)
+	}
+	for _, wait := range b.desk.waits {
+		if wait != time.Minute {
+			t.Errorf("waited %v for an answer", wait)
+		}
+	}
+	if removed := b.call("system_remove_config", `{}`); !removed.IsError || !strings.Contains(removed.Text, "hookId: ") {
+		t.Errorf("nothing to remove: %+v", removed)
+	}
+}
+
+func TestWrongHooks(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	for input, says := range map[string]string{
+		`{"section":"hooks"}`:                            "event",
+		`{"section":"hooks","event":"launch"}`:           "action",
+		`{"section":"hooks","event":"boot","action":{}}`: "action",
+		`{"section":"cron"}`:                             "section",
+		`{"section":"hooks","event":"boot"}`:             "event",
+		`{"section":"hooks","event":"launch","action":{"type":"interaction","payload":""}}`:                                        "action.payload",
+		`{"section":"hooks","event":"launch","action":{"type":"interaction","payload":{}}}`:                                        "action.payload",
+		`{"section":"hooks","event":"launch","action":{"type":"os_action","payload":[]}}`:                                          "action.payload",
+		`{"section":"hooks","event":"launch","action":{"type":"os_action","payload":{"type":"window.explode"}}}`:                   "action.payload",
+		`{"section":"hooks","event":"launch","action":{"type":"os_action","payload":"x"}}`:                                         "action.payload",
+		`{"section":"hooks","event":"tool_use","action":{"type":"interaction","payload":"x"}}`:                                     "action.type",
+		`{"section":"hooks","event":"tool_use","filter":{"toolName":"a:b"},"action":{"type":"os_action","payload":{}}}`:            "a:b",
+		`{"section":"hooks","event":"tool_use","filter":{"toolName":7},"action":{"type":"os_action","payload":{}}}`:                "filter.toolName",
+		`{"section":"hooks","event":"launch","filter":{"toolName":"window:create"},"action":{"type":"interaction","payload":"x"}}`: "filter",
+		`{"section":"hooks","event":"launch","action":{"type":"interaction","payload":"` + strings.Repeat("x", 17<<10) + `"}}`:     "action.payload",
+		`{"section":"settings"}`: "language",
+	} {
+		if r := b.call("system_set_config", input); !r.IsError || !strings.Contains(r.Text, says) {
+			t.Errorf("%.200s: %+v, want an error about %s", input, r, says)
+		}
+	}
+	if len(b.desk.confirms) != 0 {
+		t.Errorf("the user was asked about something wrong: %+v", b.desk.confirms)
+	}
+}
+
+func TestLaunchHooks(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.exec.Launch(t.Context(), b.caller())
+	if len(b.desk.submitted) != 0 {
+		t.Errorf("without hooks: %+v", b.desk.submitted)
+	}
+	b.desk.confirm = yes("")
+	b.must("system_set_config", launchHook)
+	b.must("system_set_config", toolHook)
+	b.must("system_set_config", `{"section":"hooks","event":"launch","action":{"type":"os_action","payload":[{"type":"toast.show","id":"a","message":"1"},{"type":"toast.show","id":"b","message":"2"}]}}`)
+	b.desk.submitted = nil
+	b.exec.Launch(t.Context(), b.caller())
+	if len(b.desk.submitted) != 2 {
+		t.Fatalf("submitted %+v", b.desk.submitted)
+	}
+	m, ok := b.desk.submitted[0].Data.(wire.UserMessage)
+	if !ok || m.Content != "Show me the news" || m.MonitorID != "monitor-0" || !strings.HasPrefix(string(m.MessageID), "hook-1-") ||
+		m.MessageID != b.desk.submitted[0].ID {
+		t.Errorf("an interaction: %+v", b.desk.submitted[0])
+	}
+	e, ok := b.desk.submitted[1].Data.(wire.Emit)
+	want := []wire.Action{
+		wire.ToastShow{Toast: wire.Toast{ID: "a", Message: "1"}}, wire.ToastShow{Toast: wire.Toast{ID: "b", Message: "2"}},
+	}
+	if diff := cmp.Diff(want, e.Actions); !ok || diff != "" {
+		t.Error(diff)
+	}
+	b.exec.Launch(t.Context(), b.caller())
+	if b.desk.submitted[0].ID == b.desk.submitted[2].ID {
+		t.Error("a second launch has the same id and would do nothing")
+	}
+}
+
+func TestToolHooks(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.desk.confirm = yes("")
+	b.must("system_set_config", toolHook)
+	b.must("system_set_config", `{"section":"hooks","event":"tool_use","filter":{"toolName":["window_close","storage:read"]},"action":{"type":"os_action","payload":{"type":"toast.show","id":"c","message":"listed"}}}`)
+	b.must("system_set_config", `{"section":"hooks","event":"tool_use","action":{"type":"os_action","payload":{"type":"app.badge","appId":"x","count":1}}}`)
+	fired := func(tool, input string) []string {
+		t.Helper()
+		b.desk.submitted = nil
+		b.call(tool, input)
+		var ids []string
+		for _, m := range b.desk.submitted {
+			if _, ok := m.Data.(wire.Emit); !ok {
+				t.Errorf("submitted %T", m.Data)
+			}
+			id, _, _ := strings.Cut(strings.TrimPrefix(string(m.ID), "hook-"), "-")
+			ids = append(ids, id)
+		}
+		return ids
+	}
+	for tool, tt := range map[string]struct {
+		input string
+		want  []string
+	}{
+		"window_create": {`{"windowId":"w","title":"","content":{"renderer":"text","content":""}}`, []string{"1", "3"}},
+		"storage_read":  {`{"path":"x"}`, []string{"2", "3"}},
+		"window_list":   {`{}`, []string{"3"}},
+		"window_steal":  {`{}`, nil}, // no tool ran
+		"window_view":   {`{"id":3}`, nil},
+	} {
+		if diff := cmp.Diff(tt.want, fired(tool, tt.input)); diff != "" {
+			t.Errorf("%s: %s", tool, diff)
+		}
+	}
+	// The same call once more has the same ids, so that nothing happens twice.
+	call := func() []wire.Message {
+		b.desk.submitted = nil
+		b.calls = 100
+		b.call("window_list", `{}`)
+		return b.desk.submitted
+	}
+	if one, two := call(), call(); len(one) != 1 || one[0].ID != two[0].ID {
+		t.Errorf("%v and %v", one, two)
+	}
+	// A session that does not take it, and a user without a name.
+	b.desk.lost = context.Canceled
+	if r := b.call("storage_list", `{}`); !r.IsError {
+		t.Error("a session that is lost")
+	}
+	b.desk.lost = nil
+	nobody := b.caller()
+	nobody.User = ""
+	b.desk.submitted = nil
+	b.mustAs(nobody, "window_list", `{}`)
+	if len(b.desk.submitted) != 0 {
+		t.Errorf("a hook of nobody: %+v", b.desk.submitted)
+	}
+}
+
+// put writes a document as it is.
+func (b *bench) put(collection, data string) {
+	b.t.Helper()
+	d, err := b.store.Get(b.t.Context(), collection, "ann")
+	if err != nil {
+		d.Version = 0
+	}
+	if _, err := b.store.Put(b.t.Context(), store.Document{Collection: collection, Name: "ann", Data: []byte(data), Version: d.Version}); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func TestDisabledAndBrokenHooks(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.put("hooks", `{"hooks":[
+		{"id":"hook-1","event":"launch","action":{"type":"interaction","payload":"off"},"label":"","enabled":false,"createdAt":1},
+		{"id":"hook-2","event":"launch","action":{"type":"interaction","payload":{"a":1}},"label":"","enabled":true,"createdAt":1},
+		{"id":"hook-3","event":"launch","action":{"type":"os_action","payload":{"type":"nonsense"}},"label":"","enabled":true,"createdAt":1},
+		{"id":"hook-4","event":"launch","action":{"type":"interaction","payload":"on"},"label":"","enabled":true,"createdAt":1},
+		{"id":"hook-5","event":"tool_use","filter":{"toolName":{}},"action":{"type":"os_action","payload":{"type":"desktop.refreshApps"}},"label":"","enabled":true,"createdAt":1},
+		{"id":"`+strings.Repeat("x", 100)+`","event":"launch","action":{"type":"interaction","payload":"on"},"label":"","enabled":true,"createdAt":1}
+	],"idCounter":7}`)
+	b.exec.Launch(t.Context(), b.caller())
+	if len(b.desk.submitted) != 1 {
+		t.Fatalf("submitted %+v", b.desk.submitted)
+	}
+	b.must("window_list", `{}`)
+	if len(b.desk.submitted) != 1 || strings.Count(b.log.String(), "a hook did not run") != 3 {
+		t.Errorf("submitted %+v\n%s", b.desk.submitted, b.log)
+	}
+	b.put("hooks", `{"hooks": not json`)
+	b.exec.Launch(t.Context(), b.caller())
+	if got := hooksOf(t, b); len(got) != 0 || !strings.Contains(b.log.String(), "unreadable and taken for empty") {
+		t.Errorf("a broken document shows %v", got)
+	}
+	b.desk.confirm = yes("")
+	if got := b.must("system_set_config", launchHook); got != "Added hook-1." {
+		t.Errorf("after a broken document: %q", got)
+	}
+}
+
+func TestHooksAreBounded(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.desk.confirm = yes(wire.RememberAlways)
+	for range 50 {
+		b.must("system_set_config", launchHook)
+	}
+	if r := b.call("system_set_config", launchHook); !r.IsError || !strings.Contains(r.Text, "at most 50") {
+		t.Errorf("the 51st hook: %+v", r)
+	}
+	if len(b.desk.confirms) != 1 {
+		t.Errorf("asked %d times", len(b.desk.confirms))
+	}
+}
+
+func TestPermissionsAreRemembered(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		confirm func(wire.DialogConfirm) (tools.Verdict, error)
+		kept    string // as get_config shows it
+		asked   int    // after three calls
+		added   int
+	}{
+		"once":              {yes(wire.RememberOnce), "", 3, 3},
+		"yes":               {yes(""), "", 3, 3},
+		"always":            {yes(wire.RememberAlways), `"config_hook:launch":{"decision":"allow"`, 1, 3},
+		"no":                {no(wire.RememberOnce), "", 3, 0},
+		"never":             {no(wire.RememberDenyAlways), `"config_hook:launch":{"decision":"deny"`, 1, 0},
+		"yes, never":        {yes(wire.RememberDenyAlways), "", 3, 3},
+		"no, always":        {no(wire.RememberAlways), "", 3, 0},
+		"nobody answers":    {func(wire.DialogConfirm) (tools.Verdict, error) { return tools.Verdict{}, nil }, "", 3, 0},
+		"nobody, but a yes": {func(wire.DialogConfirm) (tools.Verdict, error) { return tools.Verdict{Confirmed: true}, nil }, "", 3, 0},
+		"no session": {func(wire.DialogConfirm) (tools.Verdict, error) {
+			return tools.Verdict{Confirmed: true, Answered: true}, context.DeadlineExceeded
+		}, "", 3, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setUp(t)
+			b.desk.confirm = tt.confirm
+			for range 3 {
+				b.call("system_set_config", launchHook)
+			}
+			if len(b.desk.confirms) != tt.asked || len(hooksOf(t, b)) != tt.added {
+				t.Errorf("asked %d times, %d hooks", len(b.desk.confirms), len(hooksOf(t, b)))
+			}
+			got := b.must("system_get_config", `{}`)
+			if tt.kept == "" && strings.Contains(got, "permissions") || !strings.Contains(got, tt.kept) {
+				t.Errorf("config %s", got)
+			}
+			// A call that is refused is told as one step and leaves no intent.
+			if tt.added == 0 && (len(b.desk.begun) != 2 || !b.desk.acted[0].result.IsError) {
+				t.Errorf("the session heard %+v", b.desk.begun)
+			}
+		})
+	}
+}
+
+func TestTheNarrowerPermissionCounts(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.put("permissions", `{"config_hook":{"decision":"deny","timestamp":1},"config_hook:launch":{"decision":"allow","timestamp":1}}`)
+	b.must("system_set_config", launchHook)
+	if r := b.call("system_set_config", toolHook); !r.IsError || !strings.Contains(r.Text, "for good") {
+		t.Errorf("result %+v", r)
+	}
+	b.desk.confirm = yes("")
+	b.must("system_remove_config", `{"permission":"config_hook"}`)
+	b.must("system_set_config", toolHook)
+	if len(b.desk.confirms) != 2 {
+		t.Errorf("asked %d times", len(b.desk.confirms))
+	}
+	if r := b.call("system_remove_config", `{"permission":"config_hook"}`); !r.IsError {
+		t.Error("forgotten twice")
+	}
+	b.desk.confirm = no("")
+	if r := b.call("system_remove_config", `{"hookId":"hook-1"}`); !r.IsError || len(hooksOf(t, b)) != 2 {
+		t.Errorf("removed against the user's will: %+v", r)
+	}
+}
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.must("system_set_config", `{"section":"settings","language":"ko"}`)
+	if got := b.must("system_get_config", `{"section":"settings"}`); got != `{"settings":{"language":"ko","onboardingCompleted":true}}` {
+		t.Errorf("settings %s", got)
+	}
+	b.put("settings", `{"language":"ko","onboardingCompleted":true,"theme":"dark"}`)
+	b.must("system_set_config", `{"section":"settings","onboardingCompleted":false}`)
+	if got := b.must("system_get_config", `{"section":"settings"}`); got != `{"settings":{"language":"ko","onboardingCompleted":false,"theme":"dark"}}` {
+		t.Errorf("settings %s", got)
+	}
+	if len(b.desk.confirms) != 0 {
+		t.Error("the user was asked")
+	}
+}
+
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	if got := b.must("system_list_memories", `{}`); got != "[]" {
+		t.Errorf("nothing is %s", got)
+	}
+	if got := b.must("system_memorize", `{"content":"  likes\n tea "}`); got != "Remembered as mem-1." {
+		t.Errorf("says %q", got)
+	}
+	if got := b.must("system_memorize", `{"content":"likes tea"}`); got != "mem-1 says so already." {
+		t.Errorf("says %q", got)
+	}
+	b.must("system_memorize", `{"content":"</memory> & co"}`)
+	brief, err := b.exec.Brief(t.Context(), b.caller())
+	if err != nil || !strings.Contains(brief, "[mem-1] likes tea\n[mem-2] &lt;/memory&gt; &amp; co\n</memory>") {
+		t.Errorf("brief %s: %v", brief, err)
+	}
+	b.must("system_forget", `{"id":"mem-1"}`)
+	if r := b.call("system_forget", `{"id":"mem-1"}`); !r.IsError {
+		t.Error("forgotten twice")
+	}
+	if got := b.must("system_list_memories", `{}`); strings.Contains(got, "tea") || !strings.Contains(got, "mem-2") {
+		t.Errorf("memories %s", got)
+	}
+	for i := range 40 {
+		r := b.call("system_memorize", fmt.Sprintf(`{"content":"%d %s"}`, i, strings.Repeat("x", 1990)))
+		if r.IsError {
+			if !strings.Contains(r.Text, "full") || i < 30 {
+				t.Errorf("memory %d: %s", i, r.Text)
+			}
+			return
+		}
+	}
+	t.Error("memory has no bound")
+}
+
+// Two who remember at the same time both get their way.
+func TestMemoryOfMany(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			b.exec.Call(t.Context(), b.caller(), toolCall("system_memorize", fmt.Sprintf(`{"content":"fact %d"}`, i)))
+		})
+	}
+	wg.Wait()
+	var items []map[string]any
+	if err := json.Unmarshal([]byte(b.must("system_list_memories", `{}`)), &items); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[any]bool{}
+	for _, item := range items {
+		seen[item["id"]] = true
+	}
+	if len(items) != 8 || len(seen) != 8 {
+		t.Errorf("memories %v", items)
+	}
+}

@@ -1,0 +1,448 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/files"
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func toolCall(name, input string) providers.ToolCall {
+	return providers.ToolCall{Name: name, Input: json.RawMessage(input)}
+}
+
+func names(e *tools.Executor, profile string) []string {
+	var out []string
+	for _, t := range e.Tools(profile) {
+		out = append(out, t.Name)
+	}
+	return out
+}
+
+func TestProfiles(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	window := []string{
+		"window_create", "window_create_component", "window_update", "window_update_component", "window_close", "window_lock",
+		"window_unlock", "window_list", "window_view", "window_show_notification", "window_dismiss_notification",
+		"window_show_toast", "window_dismiss_toast", "window_app_query", "window_app_command",
+	}
+	common := []string{"storage_read", "storage_list", "user_ask", "user_request", "system_get_info"}
+	only := []string{
+		"system_memorize", "system_list_memories", "system_forget", "system_set_config", "system_get_config", "system_remove_config",
+		"system_reload_cached", "system_list_reload_options", "task_run",
+	}
+	want := map[string][]string{
+		"main": slices.Concat(window, common, only), "nobody": nil, "": nil,
+	}
+	for _, profile := range tools.Profiles() {
+		want[profile] = slices.Concat(window, common, []string{"storage_write", "storage_delete"})
+	}
+	for profile, want := range want {
+		got := names(b.exec, profile)
+		slices.Sort(got)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q: %s", profile, diff)
+		}
+	}
+}
+
+// Every tool can be described to a model: an object schema of known fields, a
+// name that every API takes, words.
+func TestToolsAreDescribed(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	parallel := map[string]bool{}
+	for _, tool := range slices.Concat(b.exec.Tools("main"), b.exec.Tools("default")) {
+		var s jsonschema.Schema
+		if err := json.Unmarshal(tool.Schema, &s); err != nil {
+			t.Errorf("%s: %v", tool.Name, err)
+			continue
+		}
+		if s.Type != "object" || s.AdditionalProperties == nil || strings.Contains(string(tool.Schema), `"null"`) {
+			t.Errorf("%s: %s", tool.Name, tool.Schema)
+		}
+		if len(tool.Name) > 64 || strings.Trim(tool.Name, "abcdefghijklmnopqrstuvwxyz_") != "" || !strings.HasSuffix(tool.Description, ".") {
+			t.Errorf("%s: %q", tool.Name, tool.Description)
+		}
+		parallel[tool.Name] = tool.Parallel
+	}
+	if !parallel["task_run"] || !parallel["storage_read"] || parallel["window_create"] || parallel["storage_write"] || parallel["user_ask"] {
+		t.Errorf("parallel are %v", parallel)
+	}
+	for _, tool := range b.exec.Tools("main") {
+		if tool.Name == "window_create" && !strings.Contains(string(tool.Schema), `"enum":["markdown","html","text","table","iframe"]`) {
+			t.Errorf("create takes %s", tool.Schema)
+		}
+	}
+}
+
+func TestWrongCalls(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	for _, tt := range []struct{ tool, input, says string }{
+		{"window_explode", `{}`, `There is no tool "window_explode". The tools are: window_create, `},
+		{"", `{}`, "There is no tool"},
+		{strings.Repeat("x", 1000), `{}`, "There is no tool"},
+		{"storage_write", `{"path":"a","content":"b"}`, `The profile "main" does not have storage_write. The tools are: `},
+		{"storage_delete", `{"path":"a"}`, "does not have storage_delete"},
+		{"window_close", `{}`, "windowId"},
+		{"window_close", ``, "It takes windowId (required)."},
+		{"window_close", `null`, "windowId"},
+		{"window_close", `[]`, "is wrong"},
+		{"window_close", `"w"`, "is wrong"},
+		{"window_close", `{"windowId":7}`, "windowId: "},
+		{"window_close", `{"windowId":"` + strings.Repeat("x", 65) + `"}`, "windowId: "},
+		{"window_close", `{"windowId":"a\u0000b"}`, "windowId: "},
+		{"window_close", `{"windowId":"a","windowId":"b"}`, "windowId"},
+		{"window_close", `{"windowId":"a","force":true}`, "force"},
+		{"window_close", `{"windowId":"a"`, "is wrong"},
+		{"window_close", "{\"windowId\":\"\xff\"}", "is wrong"},
+		{"window_close", `{"windowId":"a"} {}`, "is wrong"},
+		{"window_create", `{"windowId":"a","title":"t","content":{"renderer":"pdf","content":"x"}}`, "content.renderer: "},
+		{"window_create", `{"windowId":"a","title":"t","content":{"renderer":"text","content":7}}`, "content.content: "},
+		{"window_create", `{"windowId":"a","title":"t","content":{"renderer":"text"}}`, "content.content"},
+		{"window_create", `{"windowId":"a","title":"t","content":{"renderer":"table","content":{"headers":"x"}}}`, "headers"},
+		{"window_create", `{"windowId":"a","title":"t","content":{"renderer":"text","content":"x"},"width":-1}`, "width: "},
+		{"window_create", `{"windowId":"a","title":"t","content":{"renderer":"text","content":"x"},"x":1e999}`, "is wrong"},
+		{"window_create", `{"windowId":"a","title":"t","content":{"renderer":"text","content":"x"},"x":1e9}`, "no place"},
+		{"window_update", `{"windowId":"a","operation":"append"}`, "content: append needs it."},
+		{"window_update", `{"windowId":"a","operation":"explode"}`, "operation: "},
+		{"window_update", `{"windowId":"a","operation":"insertAt","content":"x","position":-1}`, "position: "},
+		{"window_close", `{"windowId":"` + strings.Repeat("x", 5<<20) + `"}`, "at most 4194304 are allowed"},
+		{"window_view", strings.Repeat(`{"windowId":`, 100_000), "is wrong"},
+	} {
+		r := b.call(tt.tool, tt.input)
+		if !r.IsError || !strings.Contains(r.Text, tt.says) || len(r.Text) > 3000 {
+			t.Errorf("%.40s %.100s: %.500q, want %q", tt.tool, tt.input, r.Text, tt.says)
+		}
+	}
+	if len(b.desk.acted) != b.calls || len(b.desk.begun) != 0 {
+		t.Errorf("of %d calls the session heard %d and %d", b.calls, len(b.desk.acted), len(b.desk.begun))
+	}
+	for _, told := range b.desk.acted {
+		if len(told.call.Tool) > 100 || !told.result.IsError {
+			t.Errorf("the session heard of %+v", told.call)
+		}
+	}
+}
+
+// broken is storage and documents with a mistake.
+type broken struct{ tools.Documents }
+
+func (broken) Save(context.Context, wire.SessionID, string, io.Reader, int64) (files.Entry, error) {
+	panic("save")
+}
+
+func (broken) Open(wire.SessionID, string) (*os.File, files.Entry, error) {
+	return nil, files.Entry{}, errors.New("open /var/lib/everdesk/ses-1/x: input/output error")
+}
+
+func (broken) List(wire.SessionID, string) ([]files.Entry, error) { panic("list") }
+
+func (broken) Remove(wire.SessionID, string) error { panic("remove") }
+
+func TestPanicsAreResults(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.exec = tools.New(tools.Config{Files: broken{}, Documents: b.store, Logger: newLogger(b.log)})
+	r := b.callAs(b.worker(), "storage_write", `{"path":"a","content":"b"}`)
+	if !r.IsError || !strings.Contains(r.Text, "storage:write broke: save") {
+		t.Errorf("result %+v", r)
+	}
+	if len(b.desk.ended) != 1 || !b.desk.ended[0].result.IsError || !strings.Contains(b.log.String(), "tool panicked") {
+		t.Errorf("the session heard %+v", b.desk.ended)
+	}
+	// What the host says about its folders stays in the log.
+	if r := b.call("storage_read", `{"path":"x"}`); !r.IsError || strings.Contains(r.Text, "/var/lib") || !strings.Contains(b.log.String(), "/var/lib") {
+		t.Errorf("result %+v", r)
+	}
+	// A session that is none at all.
+	c := b.caller()
+	c.Desktop = nil
+	if r := b.callAs(c, "window_list", `{}`); !r.IsError {
+		t.Errorf("result %+v", r)
+	}
+	c.User = "ann"
+	b.put("hooks", `{"hooks":[{"id":"hook-1","event":"launch","action":{"type":"interaction","payload":"x"},"enabled":true}]}`)
+	b.exec.Launch(t.Context(), c)
+	if !strings.Contains(b.log.String(), "tool=launch") {
+		t.Errorf("log %s", b.log)
+	}
+}
+
+func TestALostSessionIsAResult(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.desk.lost = errors.New("the turn is over")
+	for _, tool := range []string{"window_list", "storage_list", "system_list_reload_options"} {
+		if r := b.call(tool, `{}`); !r.IsError || !strings.Contains(r.Text, "the turn is over") {
+			t.Errorf("%s: %+v", tool, r)
+		}
+	}
+}
+
+// A call whose turn ends says so to the session, which wants to know what came of
+// it.
+func TestInterruptedCallsEnd(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	ctx, stop := context.WithCancelCause(t.Context())
+	b.desk.task = func(ctx context.Context, _ tools.Task) (tools.TaskResult, error) {
+		stop(errors.New("the user pressed stop"))
+		<-ctx.Done()
+		return tools.TaskResult{}, ctx.Err()
+	}
+	r := b.exec.Call(ctx, b.caller(), toolCall("task_run", `{"objective":"x"}`))
+	if !r.IsError || r.Text != "Interrupted: the user pressed stop." {
+		t.Errorf("result %+v", r)
+	}
+	if len(b.desk.ended) != 1 || b.desk.ended[0].result.Text != r.Text {
+		t.Errorf("the session heard %+v", b.desk.ended)
+	}
+}
+
+func TestTasks(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.desk.task = func(_ context.Context, task tools.Task) (tools.TaskResult, error) {
+		if task.Profile == "web" {
+			return tools.TaskResult{Status: providers.Failed, Error: "Agent limit reached"}, nil
+		}
+		return tools.TaskResult{
+			Status: providers.Completed, Summary: "did it", Actions: []tools.TaskAction{{Type: "window.create", WindowID: "w", Title: "W"}},
+		}, nil
+	}
+	if got, want := b.must("task_run", `{"objective":"build it","hint":"slowly"}`),
+		`{"status":"completed","summary":"did it","actions":[{"type":"window.create","windowId":"w","title":"W"}]}`; got != want {
+		t.Errorf("result %s", got)
+	}
+	r := b.call("task_run", `{"objective":"look","profile":"web"}`)
+	if !r.IsError || r.Text != `{"status":"failed","summary":"","actions":[],"error":"Agent limit reached"}` {
+		t.Errorf("result %+v", r)
+	}
+	want := []tools.Task{
+		{Profile: "default", Objective: "build it", Hint: "slowly", Call: "call-1"},
+		{Profile: "web", Objective: "look", Call: "call-2"},
+	}
+	if diff := cmp.Diff(want, b.desk.tasks); diff != "" || b.desk.begun[0].call.Repeatable {
+		t.Error(diff)
+	}
+	for _, input := range []string{`{}`, `{"objective":""}`, `{"objective":"x","profile":"main"}`} {
+		if r := b.call("task_run", input); !r.IsError {
+			t.Errorf("%s: %+v", input, r)
+		}
+	}
+	// No recursion, whatever the profile says.
+	c := b.caller()
+	c.Kind = wire.AgentTask
+	for _, profile := range []string{"main", "default"} {
+		c.Profile = profile
+		if r := b.callAs(c, "task_run", `{"objective":"x"}`); !r.IsError || len(b.desk.tasks) != 2 {
+			t.Errorf("a task agent could delegate: %+v", r)
+		}
+	}
+}
+
+func TestReload(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	if got := b.must("system_list_reload_options", `{}`); got != "[]" {
+		t.Errorf("no options are %s", got)
+	}
+	b.desk.options = []policies.ReloadOption{{CacheID: "reload-1", Label: "Open notes app", Similarity: 1, Actions: 2, Exact: true}}
+	if got, want := b.must("system_list_reload_options", `{}`), `[{"cacheId":"reload-1","label":"Open notes app","similarity":1,"actions":2,"exact":true}]`; got != want {
+		t.Errorf("options %s", got)
+	}
+	b.desk.reload = func(id string) providers.ToolResult { return providers.ToolResult{Text: "did " + id} }
+	if got := b.must("system_reload_cached", `{"cacheId":"reload-1"}`); got != "did reload-1" {
+		t.Errorf("reload says %q", got)
+	}
+	if got := b.desk.acted[len(b.desk.acted)-1].call; got.Tool != "system:reload_cached" || got.Repeatable {
+		t.Errorf("the session heard %+v", got)
+	}
+	b.desk.lost = errors.New("gone")
+	if r := b.call("system_reload_cached", `{"cacheId":"reload-1"}`); !r.IsError {
+		t.Error("a lost session reloads")
+	}
+}
+
+func TestAskingTheUser(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	var answer wire.UserPromptResponse
+	var trouble error
+	b.desk.ask = func(wire.Prompt) (wire.UserPromptResponse, error) { return answer, trouble }
+
+	answer = wire.UserPromptResponse{SelectedValues: []string{"b"}, Text: "because"}
+	if got := b.must("user_ask", `{"title":"T","message":"M","options":["a",{"value":"b","label":"B","description":"D"},{"value":"c"}],"multiSelect":true,"allowText":true}`); got != `{"selected":["b"],"text":"because"}` {
+		t.Errorf("answer %s", got)
+	}
+	want := wire.Prompt{
+		ID: b.desk.prompts[0].ID, Title: "T", Message: "M", MultiSelect: true, InputField: &wire.PromptInput{Type: wire.PromptText},
+		Options: []wire.PromptOption{{Value: "a", Label: "a"}, {Value: "b", Label: "B", Description: "D"}, {Value: "c", Label: "c"}},
+	}
+	if diff := cmp.Diff(want, b.desk.prompts[0]); diff != "" || b.desk.prompts[0].ID.Validate() != nil {
+		t.Error(diff)
+	}
+	answer = wire.UserPromptResponse{Text: "Ada"}
+	if got := b.must("user_request", `{"title":"T","message":"M","inputLabel":"Name","inputPlaceholder":"…","multiline":true}`); got != `{"text":"Ada"}` {
+		t.Errorf("answer %s", got)
+	}
+	if got := b.desk.prompts[1].InputField; *got != (wire.PromptInput{Label: "Name", Placeholder: "…", Type: wire.PromptTextarea}) {
+		t.Errorf("asked %+v", got)
+	}
+	answer = wire.UserPromptResponse{Dismissed: true}
+	if got := b.must("user_request", `{"title":"T","message":"M"}`); got != "The user did not answer." {
+		t.Errorf("answer %s", got)
+	}
+	answer, trouble = wire.UserPromptResponse{}, context.DeadlineExceeded
+	if got := b.must("user_request", `{"title":"T","message":"M"}`); got != "The user did not answer." {
+		t.Errorf("answer %s", got)
+	}
+	trouble = errors.New("50 prompts are open already")
+	if r := b.call("user_request", `{"title":"T","message":"M"}`); !r.IsError || r.Text != "50 prompts are open already." {
+		t.Errorf("result %+v", r)
+	}
+	for _, wait := range b.desk.waits {
+		if wait != 5*time.Minute {
+			t.Errorf("waited %v", wait)
+		}
+	}
+	for input, says := range map[string]string{
+		`{"title":"T","message":"M","options":["a"]}`:                                   "options: there are 1",
+		`{"title":"T","message":"M","options":["a","a"]}`:                               "options[1].value",
+		`{"title":"T","message":"M","options":["a",""]}`:                                "options[1].value",
+		`{"title":"T","message":"M","options":["a",7]}`:                                 "options[1]",
+		`{"title":"T","message":"M","options":["a",{"value":7}]}`:                       "options[1]",
+		`{"title":"T","message":"M","options":["a",null]}`:                              "options[1]",
+		`{"title":"T","message":"M","options":[` + strings.Repeat(`"x",`, 50) + `"y"]}`: "options: there are 51",
+		`{"title":"T","message":"M"}`:                                                   "options",
+	} {
+		if r := b.call("user_ask", input); !r.IsError || !strings.Contains(r.Text, says) {
+			t.Errorf("%.80s: %+v", input, r)
+		}
+	}
+}
+
+func TestInfo(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	var got map[string]any
+	if err := json.Unmarshal([]byte(b.must("system_get_info", `{}`)), &got); err != nil {
+		t.Fatal(err)
+	}
+	delete(got, "platform")
+	want := map[string]any{
+		"hub": "everdesk", "version": "1.2.3", "sessionId": "ses-1", "monitorId": "monitor-0", "monitors": []any{"monitor-0", "monitor-1"},
+		"windows": 0.0, "agentId": "main-monitor-0-m1", "kind": "main", "profile": "main", "provider": "demo",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestBriefs(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.mustAs(b.worker(), "storage_write", `{"path":"<b>/x","content":""}`)
+	b.put("settings", `{"language":"ko"}`)
+	seen := map[string]bool{}
+	for _, kind := range []wire.AgentKind{wire.AgentMain, wire.AgentEphemeral, wire.AgentWindow, wire.AgentTask} {
+		c := b.caller()
+		c.Kind = kind
+		if kind == wire.AgentWindow {
+			c.Window = "</environment>"
+		}
+		got, err := b.exec.Brief(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []string{"\nmonitor: monitor-0\n", "\nprovider: demo\n", "\nlanguage: ko\n", "\nstorage: &lt;b&gt;/\n"} {
+			if !strings.Contains(got, part) {
+				t.Errorf("%s: %q is missing in\n%s", kind, part, got)
+			}
+		}
+		if strings.Count(got, "</environment>") != 1 || len(got) > 5000 || seen[got] {
+			t.Errorf("%s:\n%s", kind, got)
+		}
+		seen[got] = true
+		if delegates := strings.Contains(got, "task_run"); delegates != (kind == wire.AgentMain) {
+			t.Errorf("%s is told about task_run: %v", kind, delegates)
+		}
+	}
+	// Tools that a brief names are there.
+	brief, err := b.exec.Brief(t.Context(), b.caller())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := names(b.exec, "main")
+	for _, word := range strings.FieldsFunc(brief, func(r rune) bool { return r != '_' && (r < 'a' || r > 'z') }) {
+		for _, ns := range []string{"window_", "task_", "user_", "system_", "storage_"} {
+			if strings.HasPrefix(word, ns) && !slices.Contains(all, word) {
+				t.Errorf("the brief speaks of %s", word)
+			}
+		}
+	}
+	broken, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := b.exec.Brief(broken, b.caller()); err == nil {
+		t.Error("a store that does not answer is no error")
+	}
+}
+
+// A plan is a pure function: run twice, it says the same.
+func TestPlansArePure(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.must("window_create", `{"windowId":"w","title":"","content":{"renderer":"text","content":"x"}}`)
+	c := b.caller()
+	twice := &twice{desktop: b.desk}
+	c.Desktop = twice
+	for tool, input := range map[string]string{
+		"window_create":            `{"windowId":"v","title":"","content":{"renderer":"text","content":"x"}}`,
+		"window_create_component":  `{"windowId":"v","title":"","components":[{"type":"text","content":"x"}]}`,
+		"window_update":            `{"windowId":"w","operation":"append","content":"y"}`,
+		"window_close":             `{"windowId":"w"}`,
+		"window_lock":              `{"windowId":"w"}`,
+		"window_list":              `{}`,
+		"window_view":              `{"windowId":"w"}`,
+		"window_show_toast":        `{"message":"x"}`,
+		"window_show_notification": `{"title":"x","body":"y"}`,
+		"system_get_info":          `{}`,
+	} {
+		if r := b.callAs(c, tool, input); r.IsError {
+			t.Errorf("%s: %s", tool, r.Text)
+		}
+		if diff := cmp.Diff(twice.first, twice.second); diff != "" {
+			t.Errorf("%s: %s", tool, diff)
+		}
+	}
+}
+
+// twice runs plans twice and does nothing.
+type twice struct {
+	*desktop
+	first, second tools.Plan
+}
+
+func (w *twice) Act(_ context.Context, _ tools.Caller, _ tools.Call, plan func(*desk.State) tools.Plan) (providers.ToolResult, error) {
+	w.first, w.second = plan(w.state), plan(w.state)
+	return w.first.Result, nil
+}

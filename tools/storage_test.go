@@ -1,0 +1,118 @@
+package tools_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+func TestFiles(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	w := b.worker()
+	if got := b.must("storage_list", `{}`); got != "[]" {
+		t.Errorf("an empty storage lists %s", got)
+	}
+	if got := b.mustAs(w, "storage_write", `{"path":"notes/한글.md","content":"# hello"}`); got != `Wrote 7 bytes to "notes/한글.md".` {
+		t.Errorf("write says %q", got)
+	}
+	if got := b.must("storage_read", `{"path":"notes/한글.md"}`); got != "# hello" {
+		t.Errorf("read %q", got)
+	}
+	if got := b.must("storage_list", `{"path":"/"}`); !strings.Contains(got, `{"path":"notes","isDirectory":true`) {
+		t.Errorf("list %s", got)
+	}
+	if got := b.must("storage_list", `{"path":"notes/"}`); !strings.Contains(got, `{"path":"notes/한글.md","size":7,"modifiedAt":"20`) {
+		t.Errorf("list %s", got)
+	}
+	// Somebody else's session has none of it.
+	other := w
+	other.Session = "ses-2"
+	if r := b.callAs(other, "storage_read", `{"path":"notes/한글.md"}`); !r.IsError {
+		t.Errorf("another session reads %q", r.Text)
+	}
+	if got := b.mustAs(other, "storage_list", `{}`); got != "[]" {
+		t.Errorf("another session lists %s", got)
+	}
+	b.mustAs(w, "storage_delete", `{"path":"notes/한글.md"}`)
+	if r := b.call("storage_read", `{"path":"notes/한글.md"}`); !r.IsError || r.Text != `There is no "notes/한글.md" in storage.` {
+		t.Errorf("a file that is gone: %+v", r)
+	}
+	repeatable := map[string]bool{}
+	for _, told := range b.desk.begun {
+		repeatable[told.call.Tool] = told.call.Repeatable
+	}
+	want := map[string]bool{"storage:list": true, "storage:read": true, "storage:write": false, "storage:delete": false}
+	if diff := cmp.Diff(want, repeatable); diff != "" || len(b.desk.begun) != len(b.desk.ended) {
+		t.Errorf("%s; %d begun, %d ended", diff, len(b.desk.begun), len(b.desk.ended))
+	}
+}
+
+func TestPathsStayInside(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	for _, path := range []string{
+		"../secret", "/etc/passwd", "a/../../b", "a//b", "./a", "a/.", "..", ".", "", `a\b`, `..\b`, "C:/x", "nul", "a\x00b", "a\nb",
+		".partial/x", "ses-2/../x", strings.Repeat("a/", 20) + "a", strings.Repeat("x", 300), "%2e%2e/x/..", "~/../x", "\u202e/..",
+	} {
+		input := `{"path":` + string(quote(path)) + `}`
+		for _, tool := range []string{"storage_read", "storage_delete"} {
+			if r := b.callAs(b.worker(), tool, input); !r.IsError || strings.Contains(r.Text, "/tmp") {
+				t.Errorf("%s %q: %+v", tool, path, r)
+			}
+		}
+		if r := b.callAs(b.worker(), "storage_write", `{"path":`+string(quote(path))+`,"content":"x"}`); !r.IsError || strings.Contains(r.Text, "/tmp") {
+			t.Errorf("write %q: %+v", path, r)
+		}
+	}
+	if r := b.call("storage_list", `{"path":"../"}`); !r.IsError {
+		t.Errorf("list: %+v", r)
+	}
+	if got := b.must("storage_list", `{}`); got != "[]" {
+		t.Errorf("something was written: %s", got)
+	}
+}
+
+func TestReadingIsBounded(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	save := func(name string, data string) {
+		t.Helper()
+		if _, err := b.shelf.Save(t.Context(), "ses-1", name, strings.NewReader(data), -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save("long.txt", strings.Repeat("é", 60_000)+"end")
+	first := b.must("storage_read", `{"path":"long.txt"}`)
+	if n := len([]rune(first)); n > 50_000 || !strings.Contains(first, "[characters 0 to 49800 of 60003; read on with offset 49800]") {
+		t.Errorf("the first part has %d characters: …%s", n, first[len(first)-100:])
+	}
+	if rest := b.must("storage_read", `{"path":"long.txt","offset":49800}`); rest != strings.Repeat("é", 10_200)+"end" {
+		t.Errorf("the rest has %d bytes", len(rest))
+	}
+	if r := b.call("storage_read", `{"path":"long.txt","offset":60004}`); !r.IsError {
+		t.Error("read behind the end")
+	}
+	save("binary", "a\x00b")
+	save("latin1", "caf\xe9 au lait")
+	save("large.txt", strings.Repeat("x", 5_000_000))
+	save("huge", strings.Repeat("x", 6<<20))
+	for _, name := range []string{"binary", "latin1", "large.txt", "huge"} {
+		if r := b.call("storage_read", `{"path":"`+name+`"}`); !r.IsError || len(r.Text) > 200 || !strings.Contains(r.Text, name) {
+			t.Errorf("%s: %.300q", name, r.Text)
+		}
+	}
+	save("empty.txt", "")
+	if got := b.must("storage_read", `{"path":"empty.txt"}`); got != `"empty.txt" is empty.` {
+		t.Errorf("an empty file reads %q", got)
+	}
+	png := "\x89PNG\r\n\x1a\n0000"
+	save("dot.png", png)
+	r := b.call("storage_read", `{"path":"dot.png"}`)
+	if diff := cmp.Diff([]providers.Image{{MediaType: "image/png", Data: []byte(png)}}, r.Images); diff != "" || r.IsError {
+		t.Errorf("a picture: %s %s", r.Text, diff)
+	}
+}
