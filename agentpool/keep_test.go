@@ -7,6 +7,7 @@ import (
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
 )
 
 // opens says how many conversations there were and are.
@@ -167,5 +168,52 @@ func TestReserve(t *testing.T) {
 		r.Interrupt("1", "enough")
 		synctest.Wait()
 		r.free()
+	})
+}
+
+// An idle process makes room for those who wait, wherever they are.
+func TestIdleProcessMakesRoom(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{Agents: 2, PerSession: 1}, func(t *testing.T, r *rig) {
+		r.puppet.caps.Process = true
+		r.Start(main("1"))
+		r.opens(t, 1, 1)
+		time.Sleep(time.Minute)
+		r.opens(t, 1, 1)
+		r.Start(brief("2")) // which the session's bound does not allow
+		r.opens(t, 1, 1)
+		time.Sleep(2 * time.Second)
+		r.opens(t, 2, 0)
+		for i, id := range []wire.SessionID{"ses-2", "ses-3"} {
+			r.crew(id, &ear{}).Start(main("1"))
+			r.opens(t, 3+i, 1+i)
+		}
+		replica := newLimiter(t, r.store, agentpool.Limits{Agents: 2})
+		next := acquired(t.Context(), replica, claim("ses-4"))
+		time.Sleep(2 * time.Second)
+		slot := <-next
+		defer slot.Release()
+		if _, _, open := r.puppet.look(); open > 1 {
+			t.Errorf("%d processes are open beside another agent, the limit is 2", open)
+		}
+		next = acquired(t.Context(), replica, claim("ses-5"))
+		time.Sleep(2 * time.Second)
+		slot = <-next
+		defer slot.Release()
+		r.opens(t, 4, 0)
+		// One that ends while somebody waits is not kept at all.
+		r.puppet.play = hang
+		c := r.crew("ses-6", r.ear)
+		last := main("6")
+		c.Start(last)
+		synctest.Wait()
+		slot.Release()
+		r.opens(t, 5, 1)
+		next = acquired(t.Context(), replica, claim("ses-7"))
+		synctest.Wait()
+		c.Interrupt("6", "enough")
+		slot = <-next
+		defer slot.Release()
+		r.opens(t, 5, 0)
 	})
 }

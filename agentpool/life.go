@@ -144,6 +144,9 @@ func (l *life) run() (Ended, error) {
 				return Ended{}, err
 			}
 		}
+		if err := context.Cause(l.work); err != nil {
+			return Ended{}, err
+		}
 		end, err := l.turn()
 		if reused && errors.Is(err, providers.ErrClosed) && l.work.Err() == nil {
 			l.log.DebugContext(l.ctx, "conversation had ended; it is opened again")

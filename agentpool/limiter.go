@@ -155,12 +155,14 @@ func (l *Limiter) take(ctx context.Context, c Claim, wait bool) (*Slot, error) {
 			continue
 		}
 		s.Release()
-		select {
-		case <-s.gone: // so that the places are free when the caller is told
-		case <-ctx.Done():
-		}
 		if s.life.Err() != nil {
 			return nil, errLost
+		}
+		if errors.Is(err, ErrFull) { // then the store answers, and soon
+			select {
+			case <-s.gone: // so that the other places are free when the caller is told
+			case <-ctx.Done():
+			}
 		}
 		return nil, err
 	}

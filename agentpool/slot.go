@@ -50,6 +50,20 @@ func (s *Slot) Release() {
 	})
 }
 
+// wanted reports whether somebody waits for what the slot takes up. A store that
+// does not answer says no.
+func (s *Slot) wanted(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, reserveFor)
+	defer cancel()
+	s.limiter.mu.Lock()
+	places := slices.Clone(s.places)
+	s.limiter.mu.Unlock()
+	return slices.ContainsFunc(places, func(p *place) bool {
+		u, err := s.limiter.store.Slots(ctx, p.Semaphore)
+		return err == nil && u.Waiting > 0
+	})
+}
+
 // add makes a place part of the slot, to be renewed with it.
 func (s *Slot) add(r store.SlotRequest) {
 	p := &place{SlotRequest: r, of: s}

@@ -14,6 +14,10 @@ import (
 // a conversation and to close one. After that the crew goes on without it.
 const patience = 5 * time.Second
 
+// wantedEvery is how often an idle process finds out whether somebody waits for
+// its slot.
+const wantedEvery = 2 * time.Second
+
 // talk is an open conversation with a backend.
 type talk struct {
 	crew     *Crew
@@ -29,6 +33,9 @@ type talk struct {
 	// unwatch ends waiting for its loss.
 	slot    *Slot
 	unwatch func() bool
+	// since is when it was used last, and parking sees to it when that is long
+	// ago.
+	since   time.Time
 	parking *time.Timer
 
 	mu   sync.Mutex // guards the following
@@ -92,20 +99,53 @@ func (c *Crew) take(l *life) *talk {
 // keep leaves a conversation open for the agent's next turn, until it was not
 // used for a while, and reports whether it does.
 func (c *Crew) keep(l *life, t *talk) bool {
+	if t.process && t.slot.wanted(l.ctx) {
+		return false
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed || l.ctx.Err() != nil || c.idle[t.agent] != nil || !t.belong(nil) {
 		return false
 	}
 	c.idle[t.agent] = t
-	t.parking = time.AfterFunc(c.staff.cfg.Park, func() { c.park(t) })
-	if t.slot != nil {
+	t.since = time.Now()
+	wait := c.staff.cfg.Park
+	if t.process {
+		wait = min(wait, wantedEvery)
 		t.unwatch = context.AfterFunc(t.slot.life, func() { c.park(t) })
 	}
+	t.parking = time.AfterFunc(wait, func() { c.check(t) })
 	return true
 }
 
-// park closes a conversation that nobody uses.
+// check parks a conversation that was idle for long, or whose slot somebody
+// waits for.
+func (c *Crew) check(t *talk) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.idle[t.agent] != t {
+		return
+	}
+	if !t.process || time.Since(t.since) >= c.staff.cfg.Park {
+		delete(c.idle, t.agent)
+		c.retire(t)
+		return
+	}
+	slot := t.slot
+	c.wg.Go(func() {
+		if slot.wanted(c.ctx) {
+			c.park(t)
+			return
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.idle[t.agent] == t {
+			t.parking.Reset(wantedEvery)
+		}
+	})
+}
+
+// park closes a conversation if nobody uses it.
 func (c *Crew) park(t *talk) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,0 +1,157 @@
+package agentpool_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/tools"
+)
+
+// saboteur makes one step of an agent's life go wrong: the n-th of them.
+type saboteur struct {
+	how func() error
+
+	mu    sync.Mutex // guards the following
+	steps []string
+	wrong int // which one goes wrong, counted from 1; 0 is none
+}
+
+// step is called at every step and says whether it goes wrong.
+func (s *saboteur) step(name string) error {
+	s.mu.Lock()
+	s.steps = append(s.steps, name)
+	bad := len(s.steps) == s.wrong
+	s.mu.Unlock()
+	if bad {
+		return s.how()
+	}
+	return nil
+}
+
+// live runs a main turn, a second one in the same conversation, one that is
+// steered and interrupted, and a reserved ephemeral one, and closes the crew.
+// Everything that is called on the way is a step.
+func (s *saboteur) live(t *testing.T, process bool) {
+	t.Helper()
+	bubble(t, agentpool.Limits{Agents: 2, PerSession: 2, PerUser: 2}, func(t *testing.T, r *rig) {
+		s.meddle(r)
+		r.puppet.caps.Process = process
+		r.puppet.opening = func(context.Context, providers.Spec) error { return s.step("open") }
+		r.puppet.closing = func() error { return s.step("close") }
+		r.puppet.sending = func(_ context.Context, m providers.Message) error { return s.step("send " + string(m.Mode)) }
+		r.puppet.stopping = func(context.Context) error { return s.step("interrupt") }
+		r.hands.brief = func() (string, error) { return "", s.step("brief") }
+		r.hands.tools = func() []providers.Tool { _ = s.step("tools"); return nil }
+		r.hands.tool = func(context.Context, tools.Caller, providers.ToolCall) providers.ToolResult {
+			return providers.ToolResult{IsError: s.step("tool") != nil}
+		}
+		r.on = func(report agentpool.Report) error { return s.step(strings.Fields(line(report))[1]) }
+		r.puppet.play = func(p *turn) (providers.Outcome, error) {
+			p.say("x")
+			p.tell(providers.Event{Kind: providers.EventRemember})
+			p.call("tool")
+			if strings.HasSuffix(p.message.ID, "long") {
+				return hang(p)
+			}
+			if s.step("turn") != nil {
+				return providers.Failed, errPuppet
+			}
+			return providers.Completed, nil
+		}
+		r.Start(main("1"))
+		s.pause()
+		r.Start(main("2"))
+		s.pause()
+		r.Start(main("long"))
+		s.pause()
+		r.Steer(steering("long", "m"))
+		s.pause()
+		r.Interrupt("long", "enough")
+		s.pause()
+		run := brief("4")
+		if run.Slot = r.TryReserve(); run.Slot != nil {
+			r.Start(run)
+		}
+		s.pause()
+		if u, err := r.store.Slots(t.Context(), "agents"); err != nil || !process && u != (store.SlotUse{}) {
+			t.Errorf("slots of agents that have ended: %+v, error %v", u, err)
+		}
+		r.Close()
+		time.Sleep(time.Minute) // what the store did not take back expires
+		r.free()
+	})
+}
+
+func (s *saboteur) pause() {
+	time.Sleep(time.Minute)
+	synctest.Wait()
+}
+
+// meddle makes steps of what the store is asked. What goes wrong there goes wrong
+// before or after it was done.
+func (s *saboteur) meddle(r *rig) {
+	hook := func(what string, do func() error) error {
+		if err := s.step(what); err != nil {
+			return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+		}
+		if err := do(); err != nil {
+			return err
+		}
+		if err := s.step("answer of " + what); err != nil {
+			return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+		}
+		return nil
+	}
+	r.meddler.acquire = func(q store.SlotRequest, do func() error) error { return hook("acquire "+q.Semaphore, do) }
+	r.meddler.release = func(q store.Slot, do func() error) error { return hook("release "+q.Semaphore, do) }
+}
+
+// Whatever fails, and however, no slot stays taken.
+func TestNothingLeaks(t *testing.T) {
+	t.Parallel()
+	for how, fail := range map[string]func() error{
+		"error": func() error { return errPuppet },
+		"panic": func() error { panic("sabotage") },
+		"slow":  func() error { time.Sleep(30 * time.Second); return errPuppet },
+	} {
+		for _, process := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, process %v", how, process), func(t *testing.T) {
+				t.Parallel()
+				rehearsal := &saboteur{how: fail}
+				rehearsal.live(t, process)
+				if len(rehearsal.steps) < 40 {
+					t.Fatalf("there are only these steps: %v", rehearsal.steps)
+				}
+				for i, name := range rehearsal.steps {
+					if how == "panic" && !mayPanic(name) {
+						continue
+					}
+					t.Run(fmt.Sprintf("%d %s", i+1, name), func(t *testing.T) {
+						t.Parallel()
+						(&saboteur{how: fail, wrong: i + 1}).live(t, process)
+					})
+				}
+			})
+		}
+	}
+}
+
+// mayPanic tells calls into backends and tools, which may break, from those into
+// the store and the session and from the backend's own goroutine, where a panic
+// is nobody's to catch.
+func mayPanic(step string) bool {
+	for _, ours := range []string{"acquire", "release", "answer", "turn", "began", "said", "remember", "took", "spurned", "completed", "interrupted", "failed"} {
+		if strings.HasPrefix(step, ours) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,497 @@
+package agentpool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func claim(session wire.SessionID) agentpool.Claim {
+	return agentpool.Claim{Session: session, User: "ada", Holder: "main"}
+}
+
+// uses fails the test when a semaphore is not in use like that.
+func uses(t *testing.T, s agentpool.Semaphores, name string, held, waiting int) {
+	t.Helper()
+	synctest.Wait()
+	u, err := s.Slots(t.Context(), name)
+	if want := (store.SlotUse{Held: held, Waiting: waiting}); err != nil || u != want {
+		t.Fatalf("semaphore %s is %+v, want %+v, error %v", name, u, want, err)
+	}
+}
+
+// acquired waits for a slot in the background.
+func acquired(ctx context.Context, l *agentpool.Limiter, c agentpool.Claim) <-chan *agentpool.Slot {
+	got := make(chan *agentpool.Slot, 1)
+	go func() { // ends with its context at the latest
+		defer close(got)
+		if s, err := l.Acquire(ctx, c); err == nil {
+			got <- s
+		}
+	}()
+	return got
+}
+
+func TestLimiter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		l := newLimiter(t, s, agentpool.Limits{Agents: 2})
+		if got := l.Limits(); got.Agents != 2 || got.TTL != 10*time.Second {
+			t.Errorf("limits are %+v", got)
+		}
+		if got := agentpool.NewLimiter(s, agentpool.Limits{}, nil).Limits().Agents; got != 10 {
+			t.Errorf("%d agents unless set, want 10", got)
+		}
+		one, err := l.Try(t.Context(), claim("ses-1"))
+		ok(t, err)
+		two, err := l.Acquire(t.Context(), claim("ses-1")) // at once, under the limit
+		ok(t, err)
+		if _, err := l.Try(t.Context(), claim("ses-2")); !errors.Is(err, agentpool.ErrFull) {
+			t.Fatalf("a third slot: %v", err)
+		}
+		use, err := l.Use(t.Context())
+		if err != nil || use != (store.SlotUse{Held: 2}) {
+			t.Fatalf("use is %+v, error %v", use, err)
+		}
+		three := acquired(t.Context(), l, claim("ses-2"))
+		uses(t, s, "agents", 2, 1)
+		one.Release()
+		got := <-three
+		uses(t, s, "agents", 2, 0) // the count stays at the limit
+		for range 3 {
+			one.Release()
+		}
+		uses(t, s, "agents", 2, 0)
+		two.Release()
+		got.Release()
+		uses(t, s, "agents", 0, 0)
+		one.Release()
+		uses(t, s, "agents", 0, 0)
+	})
+}
+
+// Who gives up waiting leaves nothing behind and disturbs nobody else: neither a
+// deadline nor the end of one session rejects those of another.
+func TestGivingUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		l := newLimiter(t, s, agentpool.Limits{Agents: 1, PerSession: 5, PerUser: 5})
+		first, err := l.Try(t.Context(), claim("ses-1"))
+		ok(t, err)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := l.Acquire(ctx, claim("ses-1")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("waiting ends with %v", err)
+		}
+		uses(t, s, "agents", 1, 0)
+		uses(t, s, "agents:session:ses-1", 1, 0)
+		reset, drop := context.WithCancel(t.Context())
+		gone := []<-chan *agentpool.Slot{acquired(reset, l, claim("ses-1")), acquired(reset, l, claim("ses-1"))}
+		other := acquired(t.Context(), l, claim("ses-2"))
+		uses(t, s, "agents", 1, 3)
+		drop()
+		for _, g := range gone {
+			if slot := <-g; slot != nil {
+				t.Error("a slot for somebody who gave up")
+			}
+		}
+		uses(t, s, "agents", 1, 1)
+		first.Release()
+		slot := <-other
+		slot.Release()
+		uses(t, s, "agents", 0, 0)
+		uses(t, s, "agents:user:ada", 0, 0)
+	})
+}
+
+func TestCaps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		m := &meddler{Semaphores: s}
+		l := newLimiter(t, m, agentpool.Limits{Agents: 4, PerSession: 2, PerUser: 3})
+		take := func(c agentpool.Claim) *agentpool.Slot {
+			t.Helper()
+			slot, err := l.Try(t.Context(), c)
+			ok(t, err)
+			return slot
+		}
+		full := func(c agentpool.Claim, which string) {
+			t.Helper()
+			if _, err := l.Try(t.Context(), c); !errors.Is(err, agentpool.ErrFull) || !strings.Contains(err.Error(), which) {
+				t.Fatalf("want %s to be full: %v", which, err)
+			}
+		}
+		one := take(claim("ses-1"))
+		if got := semaphoresOf(m.asked); !slices.Equal(got, []string{"agents:session:ses-1", "agents:user:ada", "agents"}) {
+			t.Errorf("semaphores are taken in the order %v", got)
+		}
+		two := take(claim("ses-1"))
+		full(claim("ses-1"), "agents:session:ses-1")
+		three := take(claim("ses-2"))
+		full(claim("ses-2"), "agents:user:ada")
+		uses(t, s, "agents:session:ses-2", 1, 0) // nothing stays of what was refused
+		four := take(agentpool.Claim{Session: "ses-3", User: "bob"})
+		full(agentpool.Claim{Session: "ses-4"}, "agents")
+		uses(t, s, "agents:session:ses-4", 0, 0)
+		uses(t, s, "agents", 4, 0)
+		four.Release()
+		synctest.Wait()
+		nobody := take(agentpool.Claim{Session: "ses-1-"}) // without a user there is no cap of one
+		uses(t, s, "agents:user:", 0, 0)
+		for _, slot := range []*agentpool.Slot{one, two, three, nobody} {
+			slot.Release()
+		}
+		uses(t, s, "agents", 0, 0)
+		uses(t, s, "agents:session:ses-1", 0, 0)
+		uses(t, s, "agents:user:ada", 0, 0)
+	})
+}
+
+func semaphoresOf(asked []store.SlotRequest) (names []string) {
+	for _, r := range asked {
+		names = append(names, r.Semaphore)
+	}
+	return names
+}
+
+// Users and agents may have names that a store would not take.
+func TestAwkwardNames(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		l := newLimiter(t, s, agentpool.Limits{PerUser: 1})
+		for _, name := range []string{strings.Repeat("x", 1000), "line\nbreak", "\x00", "ünïcödé"} {
+			c := agentpool.Claim{Session: "ses-1", User: name, Holder: name}
+			slot, err := l.Try(t.Context(), c)
+			ok(t, err)
+			if _, err := l.Try(t.Context(), c); !errors.Is(err, agentpool.ErrFull) {
+				t.Errorf("a second agent of %q: %v", name, err)
+			}
+			slot.Release()
+		}
+		uses(t, s, "agents", 0, 0)
+		for _, acquire := range []func(context.Context, agentpool.Claim) (*agentpool.Slot, error){l.Try, l.Acquire} {
+			if _, err := acquire(t.Context(), agentpool.Claim{Session: "bad\nsession"}); !errors.Is(err, store.ErrInvalid) {
+				t.Errorf("a session with a line break: %v", err)
+			}
+		}
+	})
+}
+
+// A busy session does not starve another, over replicas.
+func TestFairness(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a, b := newLimiter(t, s, agentpool.Limits{Agents: 2}), newLimiter(t, s, agentpool.Limits{Agents: 2})
+		var order []string
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		waiting := 0
+		wait := func(l *agentpool.Limiter, session wire.SessionID) {
+			t.Helper()
+			wg.Go(func() {
+				slot, err := l.Acquire(t.Context(), claim(session))
+				if err != nil {
+					t.Errorf("waiting: %v", err)
+					return
+				}
+				mu.Lock()
+				order = append(order, string(session))
+				mu.Unlock()
+				time.Sleep(time.Second)
+				slot.Release()
+			})
+			waiting++
+			uses(t, s, "agents", 2, waiting)
+		}
+		var busy []*agentpool.Slot
+		for range 2 {
+			slot, err := a.Try(t.Context(), claim("busy"))
+			ok(t, err)
+			busy = append(busy, slot)
+		}
+		for range 6 {
+			wait(a, "busy")
+		}
+		for range 3 {
+			wait(b, "quiet")
+		}
+		for _, slot := range busy {
+			slot.Release()
+			time.Sleep(time.Millisecond)
+		}
+		wg.Wait()
+		if got := strings.Join(order, " "); got != "quiet busy quiet busy quiet busy busy busy busy" {
+			t.Errorf("slots went to %s", got)
+		}
+	})
+}
+
+// Whoever dies loses its slots, and whoever lives keeps them.
+func TestExpiry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		limits := agentpool.Limits{Agents: 2, PerSession: 2, PerUser: 2}
+		alive := newLimiter(t, s, limits)
+		dead := agentpool.NewLimiter(s, limits, nil) // nobody runs it
+		kept, err := alive.Try(t.Context(), claim("ses-1"))
+		ok(t, err)
+		_, err = dead.Try(t.Context(), claim("ses-2"))
+		ok(t, err)
+		next := acquired(t.Context(), alive, claim("ses-3"))
+		time.Sleep(9 * time.Second)
+		uses(t, s, "agents:user:ada", 2, 1)
+		time.Sleep(2 * time.Second)
+		slot := <-next
+		time.Sleep(time.Hour)
+		uses(t, s, "agents", 2, 0)
+		uses(t, s, "agents:session:ses-1", 1, 0)
+		for _, held := range []*agentpool.Slot{kept, slot} {
+			select {
+			case <-held.Lost():
+				t.Error("a slot that was renewed is lost")
+			default:
+			}
+			held.Release()
+		}
+		uses(t, s, "agents", 0, 0)
+	})
+}
+
+// What is held of a slot is renewed while the rest is waited for.
+func TestHalfASlotIsRenewed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		l := newLimiter(t, s, agentpool.Limits{Agents: 1, PerSession: 1})
+		first, err := l.Try(t.Context(), claim("ses-1"))
+		ok(t, err)
+		next := acquired(t.Context(), l, claim("ses-2"))
+		time.Sleep(time.Hour)
+		uses(t, s, "agents:session:ses-2", 1, 0)
+		first.Release()
+		slot := <-next
+		slot.Release()
+		uses(t, s, "agents:session:ses-2", 0, 0)
+	})
+}
+
+// Half a slot that was lost while the rest was waited for is waited for again.
+func TestHalfASlotIsLost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		m := &meddler{Semaphores: s}
+		l := newLimiter(t, m, agentpool.Limits{Agents: 1, PerSession: 1})
+		first, err := l.Try(t.Context(), claim("ses-1"))
+		ok(t, err)
+		next := acquired(t.Context(), l, claim("ses-2"))
+		uses(t, s, "agents", 1, 1)
+		half := m.asked[2]
+		ok(t, s.ReleaseSlot(t.Context(), store.Slot{Semaphore: half.Semaphore, Holder: half.Holder}))
+		half.Holder = "thief"
+		thief, err := s.Acquire(t.Context(), half)
+		ok(t, err)
+		time.Sleep(5 * time.Second)
+		uses(t, s, "agents:session:ses-2", 1, 1)
+		uses(t, s, "agents", 1, 0)
+		ok(t, s.ReleaseSlot(t.Context(), thief))
+		first.Release()
+		slot := <-next
+		slot.Release()
+		uses(t, s, "agents", 0, 0)
+		uses(t, s, "agents:session:ses-2", 0, 0)
+	})
+}
+
+// A store that forgot a slot is told again; only when somebody else has it the
+// slot is lost.
+func TestForgottenSlot(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{Agents: 1}, func(t *testing.T, r *rig) {
+		slot, err := r.limiter.Try(t.Context(), claim("ses-1"))
+		ok(t, err)
+		ok(t, r.store.ReleaseSlot(t.Context(), store.Slot{Semaphore: "agents", Holder: r.meddler.asked[0].Holder}))
+		time.Sleep(5 * time.Second)
+		uses(t, r.store, "agents", 1, 0)
+		select {
+		case <-slot.Lost():
+			t.Fatal("a slot that was free was lost")
+		default:
+		}
+		r.steal()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		select {
+		case <-slot.Lost():
+		default:
+			t.Error("a slot that somebody else has is not lost")
+		}
+		slot.Release()
+		uses(t, r.store, "agents", 1, 0) // the thief's
+		r.surrender()
+	})
+}
+
+// Giving back a slot in the middle of its renewal leaves nothing behind.
+func TestReleaseWhileRenewing(t *testing.T) {
+	t.Parallel()
+	for name, released := range map[string]func(m *meddler, slot *agentpool.Slot){
+		"before": func(m *meddler, slot *agentpool.Slot) {
+			m.renew = func(_ store.Slot, do func() error) error {
+				slot.Release()
+				time.Sleep(time.Second)
+				return do()
+			}
+		},
+		"after": func(m *meddler, slot *agentpool.Slot) {
+			m.renew = func(_ store.Slot, do func() error) error {
+				defer slot.Release()
+				return do()
+			}
+		},
+		"while it is taken again": func(m *meddler, slot *agentpool.Slot) {
+			m.renew = func(store.Slot, func() error) error { return store.ErrFenced }
+			m.acquire = func(_ store.SlotRequest, do func() error) error {
+				slot.Release()
+				time.Sleep(time.Second)
+				return do()
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, agentpool.Limits{Agents: 1}, func(t *testing.T, r *rig) {
+				slot, err := r.limiter.Try(t.Context(), claim("ses-1"))
+				ok(t, err)
+				r.meddler.change(func() { released(r.meddler, slot) })
+				time.Sleep(5 * time.Second)
+				uses(t, r.store, "agents", 0, 0)
+			})
+		})
+	}
+}
+
+// A store that is away makes those wait who can, and refuses those who cannot.
+func TestStoreAway(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{Agents: 3}, func(t *testing.T, r *rig) {
+		held, err := r.limiter.Try(t.Context(), claim("ses-1"))
+		ok(t, err)
+		back, err := r.limiter.Try(t.Context(), claim("ses-1"))
+		ok(t, err)
+		away := fmt.Errorf("a test: %w", store.ErrUnavailable)
+		r.meddler.change(func() {
+			r.meddler.acquire = func(store.SlotRequest, func() error) error { return away }
+			r.meddler.renew = func(store.Slot, func() error) error { return away }
+			r.meddler.release = r.meddler.renew
+		})
+		if _, err := r.limiter.Try(t.Context(), claim("ses-1")); !errors.Is(err, store.ErrUnavailable) || errors.Is(err, agentpool.ErrFull) {
+			t.Errorf("Try says %v", err)
+		}
+		next := acquired(t.Context(), r.limiter, claim("ses-2"))
+		back.Release()
+		if r.TryReserve() != nil {
+			t.Error("a slot of a store that is away")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		select {
+		case <-next:
+			t.Fatal("nobody waits for a store that is away")
+		case <-held.Lost():
+			t.Fatal("a slot is lost because the store is away")
+		default:
+		}
+		r.meddler.change(func() { r.meddler.acquire, r.meddler.renew, r.meddler.release = nil, nil, nil })
+		slot := <-next
+		time.Sleep(2 * time.Second)
+		uses(t, r.store, "agents", 2, 0) // what was given back meanwhile is
+		time.Sleep(time.Minute)
+		uses(t, r.store, "agents", 2, 0)
+		slot.Release()
+		held.Release()
+		uses(t, r.store, "agents", 0, 0)
+	})
+}
+
+// What cannot be given back is not tried for ever.
+func TestReleaseIsBounded(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{Agents: 1}, func(t *testing.T, r *rig) {
+		slot, err := r.limiter.Try(t.Context(), claim("ses-1"))
+		ok(t, err)
+		tries := 0
+		r.meddler.change(func() {
+			r.meddler.release = func(store.Slot, func() error) error {
+				tries++
+				return store.ErrUnavailable
+			}
+		})
+		slot.Release()
+		time.Sleep(time.Minute)
+		uses(t, r.store, "agents", 0, 0) // it has expired
+		if tries < 2 || tries > 20 {
+			t.Errorf("%d tries to give it back", tries)
+		}
+	})
+}
+
+// A closed store ends waiting.
+func TestStoreClosed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		l := newLimiter(t, s, agentpool.Limits{Agents: 1})
+		slot, err := l.Try(t.Context(), claim("ses-1"))
+		ok(t, err)
+		next := acquired(t.Context(), l, claim("ses-2"))
+		uses(t, s, "agents", 1, 1)
+		ok(t, s.Close())
+		if got := <-next; got != nil {
+			t.Error("a slot of a closed store")
+		}
+		slot.Release()
+		if _, err := l.Use(t.Context()); !errors.Is(err, store.ErrClosed) {
+			t.Errorf("use of a closed store: %v", err)
+		}
+	})
+}
+
+// Two limiters never share a holder.
+func TestHolders(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &meddler{Semaphores: openStore(t)}
+		a, b := newLimiter(t, m, agentpool.Limits{}), newLimiter(t, m, agentpool.Limits{})
+		for range 3 {
+			for _, l := range []*agentpool.Limiter{a, b} {
+				slot, err := l.Try(t.Context(), claim("ses-1"))
+				ok(t, err)
+				defer slot.Release()
+			}
+		}
+		seen := map[string]bool{}
+		for _, r := range m.asked {
+			if seen[r.Holder] || !strings.HasSuffix(r.Holder, " main") {
+				t.Errorf("holder %q", r.Holder)
+			}
+			seen[r.Holder] = true
+		}
+	})
+}

@@ -1,0 +1,223 @@
+package agentpool_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/redisstore"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// crowd is many agents of many sessions on several replicas that share a store.
+type crowd struct {
+	limits agentpool.Limits
+	// full is closed when there are as many as there may be. Until then all
+	// wait for each other, so that it is not luck.
+	full chan struct{}
+	once sync.Once
+
+	mu      sync.Mutex // guards the following
+	now     map[string]int
+	most    map[string]int
+	ended   map[providers.Outcome]int
+	unended int
+}
+
+// enter counts an agent in, and fails the test when there are too many.
+func (c *crowd) enter(t *testing.T, session, user string) func() {
+	t.Helper()
+	bounds := map[string]int{"all": c.limits.Agents, session: c.limits.PerSession, user: c.limits.PerUser}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for who, limit := range bounds {
+		c.now[who]++
+		c.most[who] = max(c.most[who], c.now[who])
+		if c.now[who] > limit {
+			t.Errorf("%d agents of %s run, the limit is %d", c.now[who], who, limit)
+		}
+	}
+	if c.now["all"] == c.limits.Agents {
+		c.once.Do(func() { close(c.full) })
+	}
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for who := range bounds {
+			c.now[who]--
+		}
+	}
+}
+
+// session is one session of the crowd and the owner of its crew.
+type session struct {
+	*crowd
+	id, user string
+	crew     *agentpool.Crew
+	waiting  map[string]chan struct{} // by run: closed at its end
+	guard    sync.Mutex
+}
+
+func (s *session) Report(ctx context.Context, r agentpool.Report) error {
+	if end, is := r.(agentpool.Ended); is {
+		s.mu.Lock()
+		s.ended[end.Outcome]++
+		s.mu.Unlock()
+		s.guard.Lock()
+		defer s.guard.Unlock()
+		close(s.waiting[end.Run])
+	}
+	return ctx.Err()
+}
+
+// live starts runs one after the other and treats each in one of the ways that a
+// session may.
+func (s *session) live(lives int, seed uint64) {
+	dice := rand.New(rand.NewPCG(seed, 1))
+	for i := range lives {
+		r := main(fmt.Sprint(s.id, "-", seed, "-", i))
+		r.Agent = fmt.Sprint("agent-", seed)
+		r.Lasting = dice.IntN(2) == 0
+		r.Fork = dice.IntN(4) == 0
+		r.Prompt = []string{"say", "say", "tool", "fail", "hang", "exit"}[dice.IntN(6)]
+		if dice.IntN(4) == 0 {
+			if r.Slot = s.crew.TryReserve(); r.Slot != nil && dice.IntN(2) == 0 {
+				s.crew.Cancel(r.Slot)
+				r.Slot = nil
+			}
+		}
+		end := make(chan struct{})
+		s.guard.Lock()
+		s.waiting[r.ID] = end
+		s.guard.Unlock()
+		s.crew.Start(r)
+		if dice.IntN(4) == 0 {
+			s.crew.Steer(agentpool.Steering{Run: r.ID, Message: "also"})
+		}
+		switch how := dice.IntN(8); {
+		case how == 0:
+			s.crew.Dispose(r.Agent) // it does not report its end
+			s.mu.Lock()
+			s.unended++
+			s.mu.Unlock()
+		case how < 3 || r.Prompt == "hang":
+			s.crew.Interrupt(r.ID, "enough")
+			<-end
+		default:
+			<-end
+		}
+	}
+}
+
+// play is what an agent of the crowd does.
+func play(p *turn) (providers.Outcome, error) {
+	switch p.message.Text {
+	case "tool":
+		p.say("a")
+		p.call("tool")
+		p.say("b")
+	case "fail":
+		return providers.Failed, errPuppet
+	case "hang":
+		return hang(p)
+	case "exit":
+		p.s.exit()
+		return "", nil
+	}
+	return providers.Completed, nil
+}
+
+// run lets that many agents live on replicas, which share the stores in turn.
+func (c *crowd) run(t *testing.T, stores []agentpool.Semaphores, lives int) {
+	t.Helper()
+	const sessions, streams = 8, 3
+	c.full = make(chan struct{})
+	c.now, c.most, c.ended = map[string]int{}, map[string]int{}, map[providers.Outcome]int{}
+	var wg sync.WaitGroup
+	var closed atomic.Int32
+	for i := range sessions {
+		s := &session{crowd: c, id: fmt.Sprint("ses-", i), user: fmt.Sprint("user-", i%3), waiting: map[string]chan struct{}{}}
+		l := newLimiter(t, stores[i%len(stores)], c.limits)
+		p := &puppet{caps: providers.Caps{Steer: true, Process: i%4 == 3}}
+		p.play = func(turn *turn) (providers.Outcome, error) {
+			defer c.enter(t, s.id, s.user)()
+			select {
+			case <-c.full:
+			case <-turn.ctx.Done():
+			}
+			return play(turn)
+		}
+		staff := agentpool.NewStaff(agentpool.Config{Limiter: l, Hands: &hands{tool: useful}, Providers: backends{"puppet": p}})
+		s.crew = staff.Crew(context.Background(), agentpool.Employer{Session: wire.SessionID(s.id), User: s.user, Sink: s})
+		var streamed sync.WaitGroup
+		for j := range streams {
+			streamed.Go(func() { s.live(lives/sessions/streams+1, uint64(i*streams+j)) })
+		}
+		wg.Go(func() {
+			streamed.Wait()
+			staff.Close()
+			closed.Add(1)
+		})
+	}
+	wg.Wait()
+	total := c.unended
+	for _, n := range c.ended {
+		total += n
+	}
+	if total < lives || closed.Load() != sessions {
+		t.Errorf("%d agents lived, want %d", total, lives)
+	}
+	for _, outcome := range []providers.Outcome{providers.Completed, providers.Failed, providers.Interrupted} {
+		if c.ended[outcome] == 0 {
+			t.Errorf("no agent has %s", outcome)
+		}
+	}
+	if c.most["all"] != c.limits.Agents {
+		t.Errorf("at most %d agents ran at once: the limit of %d was never reached", c.most["all"], c.limits.Agents)
+	}
+	for who, n := range c.now {
+		if n != 0 {
+			t.Errorf("%d agents of %s have not ended", n, who)
+		}
+	}
+	for _, name := range []string{"agents", "agents:session:ses-0", "agents:session:ses-3", "agents:user:user-0"} {
+		if u, err := stores[0].Slots(t.Context(), name); err != nil || u != (store.SlotUse{}) {
+			t.Errorf("semaphore %s is %+v, error %v", name, u, err)
+		}
+	}
+}
+
+func useful(context.Context, tools.Caller, providers.ToolCall) providers.ToolResult {
+	return providers.ToolResult{Text: "done"}
+}
+
+// The limits hold for ten thousand agents that live and die in all ways there
+// are.
+func TestTenThousandLives(t *testing.T) {
+	t.Parallel()
+	c := &crowd{limits: agentpool.Limits{Agents: 5, PerSession: 2, PerUser: 4}}
+	c.run(t, []agentpool.Semaphores{openStore(t)}, 10_000)
+}
+
+// So they do on Redis, for replicas with a connection each.
+func TestLivesOnRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t)
+	var stores []agentpool.Semaphores
+	for range 3 {
+		s, err := redisstore.Open(t.Context(), server.Client(t), redisstore.Config{})
+		ok(t, err)
+		t.Cleanup(func() { ok(t, s.Close()) })
+		stores = append(stores, s)
+	}
+	c := &crowd{limits: agentpool.Limits{Agents: 5, PerSession: 2, PerUser: 4}}
+	c.run(t, stores, 500)
+}
