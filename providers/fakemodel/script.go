@@ -120,7 +120,7 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, d dialect, body [
 // player takes the steps of one reply.
 type player struct {
 	s     *Server
-	ctx   context.Context //nolint:containedctx // a player lives as long as its request
+	ctx   context.Context // of the request
 	talk  []said
 	out   *stream
 	voice voice

@@ -87,22 +87,32 @@ func private(b providers.Block) bool {
 // it and wherever it was cut.
 func prepare(thread []providers.Entry, name string) []providers.Entry {
 	var out []providers.Entry
+	used := map[string]bool{} // ids of calls
 	for _, e := range thread {
-		e.Blocks = readable(e.Blocks, name)
+		e.Blocks = readable(e, name, used)
 		if e.Role == providers.RoleAssistant {
 			e.Blocks = untail(e.Blocks)
 		}
-		switch last := len(out) - 1; {
-		case len(e.Blocks) == 0:
-		case last >= 0 && out[last].Role == e.Role:
-			out[last].Blocks = slices.Concat(out[last].Blocks, e.Blocks)
-		case last < 0 && e.Role == providers.RoleAssistant:
-			out = append(out, note(e.Turn), e)
-		default:
-			out = append(out, e)
-		}
+		out = join(out, e)
 	}
-	return pair(out)
+	out = pair(out)
+	if len(out) > 0 && out[0].Role == providers.RoleAssistant {
+		out = slices.Insert(out, 0, note(out[0].Turn))
+	}
+	return out
+}
+
+// join adds an entry, to the last one if both are of the same side.
+func join(out []providers.Entry, e providers.Entry) []providers.Entry {
+	last := len(out) - 1
+	switch {
+	case len(e.Blocks) == 0:
+	case last >= 0 && out[last].Role == e.Role:
+		out[last].Blocks = slices.Concat(out[last].Blocks, e.Blocks)
+	default:
+		out = append(out, e)
+	}
+	return out
 }
 
 // note stands where the beginning of a conversation was left out.
@@ -113,19 +123,30 @@ func note(turn string) providers.Entry {
 	}
 }
 
-// readable are the blocks that the named backend can be given.
-func readable(blocks []providers.Block, name string) []providers.Block {
-	out := make([]providers.Block, 0, len(blocks))
-	for _, b := range blocks {
-		switch {
-		case b.Kind == providers.BlockText && strings.TrimSpace(b.Text) == "",
-			b.Kind == providers.BlockImage && b.Image == nil,
-			private(b) && b.From != name:
-			continue
-		case b.Kind == providers.BlockToolCall:
+// readable are the blocks of an entry that the named backend can be given, with
+// calls that are not used yet.
+func readable(e providers.Entry, name string, used map[string]bool) []providers.Block {
+	assistant := e.Role == providers.RoleAssistant
+	out := make([]providers.Block, 0, len(e.Blocks))
+	for _, b := range e.Blocks {
+		fits := false
+		switch b.Kind {
+		case providers.BlockText:
+			fits = strings.TrimSpace(b.Text) != ""
+		case providers.BlockThinking, providers.BlockOpaque:
+			fits = assistant && b.From == name
+		case providers.BlockImage:
+			fits = !assistant && b.Image != nil
+		case providers.BlockToolCall:
+			fits = assistant && !used[b.Call]
+			used[b.Call] = used[b.Call] || assistant
 			b.Input = whole(b.Input)
+		case providers.BlockToolResult:
+			fits = !assistant
 		}
-		out = append(out, b)
+		if fits {
+			out = append(out, b)
+		}
 	}
 	return out
 }
@@ -142,13 +163,7 @@ func pair(entries []providers.Entry) []providers.Entry {
 			e.Blocks = answers(open, e.Blocks)
 			open = nil
 		}
-		switch last := len(out) - 1; {
-		case len(e.Blocks) == 0:
-		case last >= 0 && out[last].Role == e.Role:
-			out[last].Blocks = slices.Concat(out[last].Blocks, e.Blocks)
-		default:
-			out = append(out, e)
-		}
+		out = join(out, e)
 	}
 	if len(open) > 0 {
 		out = append(out, providers.Entry{Role: providers.RoleUser, Turn: out[len(out)-1].Turn, Blocks: answers(open, nil)})

@@ -51,7 +51,7 @@ type work struct {
 // turn is one turn.
 type turn struct {
 	id     string
-	ctx    context.Context //nolint:containedctx // it is the turn's life, which begins before its goroutine does
+	ctx    context.Context // its life, which begins before its goroutine does
 	cancel context.CancelCauseFunc
 	done   chan struct{}           // closed when its end was heard
 	cut    context.CancelCauseFunc // ends the call of the model; nil between calls; under mu

@@ -31,11 +31,9 @@ func (s *session) play(t *turn, m providers.Message) {
 // rounds asks the model and calls its tools until there is nothing more to do.
 // When it returns nil the session is idle already.
 func (s *session) rounds(t *turn, m providers.Message) error {
-	again, err := s.enter(t, m)
+	again := s.enter(t, m)
 	for n := 0; ; n++ {
 		switch {
-		case err != nil:
-			return err
 		case t.ctx.Err() != nil:
 			return context.Cause(t.ctx)
 		case !again && !s.more(t):
@@ -46,28 +44,31 @@ func (s *session) rounds(t *turn, m providers.Message) error {
 				Err:   fmt.Errorf("the model was asked %d times in one turn and is still not done", MaxRounds),
 			}
 		}
-		again, err = s.round(t)
+		var err error
+		if again, err = s.round(t); err != nil {
+			return err
+		}
 	}
 }
 
 // enter begins the turn, or finishes what an earlier owner of it had begun: the
 // calls of the last entry, except those that have a result already. It reports
 // whether the model is to be asked.
-func (s *session) enter(t *turn, m providers.Message) (bool, error) {
+func (s *session) enter(t *turn, m providers.Message) bool {
 	if m.Mode != providers.Continue {
 		s.take(t.id, m)
-		return true, nil
+		return true
 	}
 	last := s.thread[len(s.thread)-1]
 	if last.Role != providers.RoleAssistant {
-		return true, nil
+		return true
 	}
 	wanted := calls(last.Blocks)
 	if len(wanted) == 0 {
-		return false, nil
+		return false
 	}
 	s.results(t, wanted, m.Done)
-	return true, nil
+	return true
 }
 
 // round asks the model once and calls the tools it wants. It reports whether

@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 
 	"github.com/everdesk/everdesk/providers"
-	"github.com/everdesk/everdesk/providers/openai"
 	"github.com/everdesk/everdesk/providers/fakemodel"
+	"github.com/everdesk/everdesk/providers/openai"
 	"github.com/everdesk/everdesk/providers/providertest"
 )
 

@@ -104,13 +104,13 @@ func (r *responsesReader) item(raw json.RawMessage) error {
 	}
 	switch it.Type {
 	case "message":
-		text := ""
+		r.text.Reset() // it is all here again
 		for _, b := range it.Content {
-			text += b.Text
+			r.text.WriteString(b.Text)
 			r.refused += b.Refusal
 		}
+		r.blocks = append(r.blocks, providers.Block{Kind: providers.BlockText, Text: r.text.String()})
 		r.text.Reset()
-		r.blocks = append(r.blocks, providers.Block{Kind: providers.BlockText, Text: text})
 	case "function_call":
 		if it.Status == "incomplete" {
 			return nil

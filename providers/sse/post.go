@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -147,9 +148,7 @@ func (s *Server) send(ctx context.Context, method, path, accept string, body []b
 	if err != nil {
 		return nil, &providers.Failure{Class: providers.Invalid, Err: errors.New("the address of the model server is wrong")}
 	}
-	for name, values := range s.cfg.Header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, s.cfg.Header)
 	req.Header.Set("Accept", accept)
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")

@@ -1,0 +1,176 @@
+package loop_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/providers/loop"
+)
+
+func TestPassingTroubleIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	later := func(d time.Duration) *providers.Failure {
+		f := trouble(providers.Rate)
+		f.RetryAfter = d
+		return f
+	}
+	tests := map[string]struct {
+		answers []answer
+		outcome providers.Outcome
+		asked   int
+		waits   []time.Duration // at least three quarters of it, at most all
+	}{
+		"once":            {[]answer{fails(trouble(providers.Overloaded))}, providers.Completed, 2, []time.Duration{500 * time.Millisecond}},
+		"twice":           {[]answer{fails(trouble(providers.Rate)), fails(trouble(providers.Transport))}, providers.Completed, 3, []time.Duration{500 * time.Millisecond, time.Second}},
+		"three times":     {[]answer{fails(trouble(providers.Rate)), fails(trouble(providers.Rate)), fails(trouble(providers.Rate))}, providers.Failed, 3, []time.Duration{500 * time.Millisecond, time.Second}},
+		"as the API says": {[]answer{fails(later(20 * time.Second))}, providers.Completed, 2, []time.Duration{20 * time.Second}},
+		"too late":        {[]answer{fails(later(time.Hour))}, providers.Failed, 1, nil},
+		"the wrong key":   {[]answer{fails(trouble(providers.Auth))}, providers.Failed, 1, nil},
+		"half an answer": {[]answer{func(_ context.Context, _ loop.Request, say func(loop.Piece)) (loop.Reply, error) {
+			say(loop.Piece{Thinking: "hm"})
+			return loop.Reply{}, trouble(providers.Transport)
+		}}, providers.Failed, 1, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				k := open(t, providers.Spec{}, tt.answers...)
+				k.send("m", providers.Start, "go")
+				e := k.end("m")
+				if e.Outcome != tt.outcome || k.model.count() != tt.asked {
+					t.Errorf("the turn ended %s after %d calls: %v", e.Outcome, k.model.count(), e.Err)
+				}
+				retries := k.all(providers.EventRetry)
+				if len(retries) != len(tt.waits) {
+					t.Fatalf("%d retries are told, want %d", len(retries), len(tt.waits))
+				}
+				var sum time.Duration
+				for i, most := range tt.waits {
+					if w := retries[i].Wait; w > most || w < most*3/4 {
+						t.Errorf("retry %d is after %v, want about %v", i, w, most)
+					}
+					sum += retries[i].Wait
+				}
+				if took := time.Since(start); took != sum {
+					t.Errorf("it took %v, and %v are told", took, sum)
+				}
+			})
+		})
+	}
+}
+
+func TestSteerEndsTheWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		f := trouble(providers.Rate)
+		f.RetryAfter = 30 * time.Second
+		k := open(t, providers.Spec{}, fails(f))
+		k.send("m", providers.Start, "go")
+		synctest.Wait()
+		k.send("s", providers.Steer, "now")
+		k.end("m")
+		if got := outline(k.model.asked(t, 1).Entries); got != "u: text go text now\n" || time.Since(start) != 0 {
+			t.Errorf("after %v the model was asked %q", time.Since(start), got)
+		}
+	})
+}
+
+// history is a conversation of so many turns.
+func history(turns int, words string) (out []providers.Entry) {
+	for i := range turns {
+		id := fmt.Sprint("t", i)
+		out = append(
+			out,
+			providers.Entry{Role: providers.RoleUser, Turn: id, Blocks: []providers.Block{text("q" + id)}},
+			providers.Entry{Role: providers.RoleAssistant, Turn: id, Blocks: []providers.Block{text("a" + id + words)}},
+		)
+	}
+	return out
+}
+
+func TestTooLongConversationsAreShortened(t *testing.T) {
+	t.Parallel()
+	tooLong := trouble(providers.ContextLength)
+	k := open(t, providers.Spec{From: providers.Thread{Entries: history(5, "")}}, fails(tooLong))
+	k.send("m", providers.Start, "go")
+	if e := k.end("m"); e.Outcome != providers.Completed {
+		t.Fatalf("the turn ended %s: %v", e.Outcome, e.Err)
+	}
+	want := "u: text qt3\na: text at3\nu: text qt4\na: text at4\nu: text go\n"
+	if got := outline(k.model.asked(t, 1).Entries); got != want {
+		t.Errorf("the model was asked\n%swant\n%s", got, want)
+	}
+
+	k = open(t, providers.Spec{From: providers.Thread{Entries: history(5, "")}}, fails(tooLong), fails(tooLong))
+	k.send("m", providers.Start, "go")
+	f, _ := k.end("m").Err.(*providers.Failure)
+	if f == nil || f.Class != providers.ContextLength || k.model.count() != 2 {
+		t.Errorf("the turn failed with %v after %d calls", f, k.model.count())
+	}
+
+	k = open(t, providers.Spec{}, fails(tooLong))
+	k.send("m", providers.Start, "go")
+	if e := k.end("m"); e.Outcome != providers.Failed || k.model.count() != 1 {
+		t.Errorf("with nothing to leave out it ended %s after %d calls", e.Outcome, k.model.count())
+	}
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	k := open(t, providers.Spec{From: providers.Thread{Entries: history(20, strings.Repeat("x", loop.MaxBytes/16))}})
+	k.send("m", providers.Start, "go")
+	k.end("m")
+	bytes := 0
+	for _, e := range k.model.asked(t, 0).Entries {
+		for _, b := range e.Blocks {
+			bytes += len(b.Text)
+		}
+	}
+	if bytes > loop.MaxBytes || bytes < loop.MaxBytes/4 {
+		t.Errorf("the model was asked %d bytes", bytes)
+	}
+}
+
+func TestCloseEndsEverything(t *testing.T) {
+	t.Parallel()
+	k := open(t, providers.Spec{}, hangs("busy", text("busy")))
+	k.send("m", providers.Start, "go")
+	k.seen("busy")
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+	k.mu.Lock()
+	n := len(k.heard)
+	last := k.heard[n-1]
+	k.mu.Unlock()
+	if last.Kind != providers.EventTurnEnd || last.Outcome != providers.Interrupted {
+		t.Errorf("last heard is %+v", last)
+	}
+	if err := k.Send(t.Context(), providers.Message{ID: "n", Mode: providers.Start, Text: "x"}); err == nil {
+		t.Error("a closed session takes a message")
+	}
+	if err := k.Interrupt(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPrices(t *testing.T) {
+	t.Parallel()
+	prices := loop.Prices{"m-4": {Input: 1, Output: 2, CacheRead: 0.1, CacheWrite: 1.5}}
+	u := providers.Usage{Input: 1e6, Output: 2e6, CacheRead: 1e6, CacheWrite: 2e6}
+	for model, want := range map[string]float64{
+		"m-4": 8.1, "m-4-20260101": 8.1, "m-4-2026-01-01": 8.1, "m-4-latest": 8.1, "m-4-1": 0, "m": 0, "": 0,
+	} {
+		if got := prices.Cost(model, u); got < want-1e-9 || got > want+1e-9 {
+			t.Errorf("%q costs %v, want %v", model, got, want)
+		}
+	}
+}
