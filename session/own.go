@@ -136,6 +136,9 @@ func (l *live) leave(cause error) error {
 	if err := l.flushAll(); err != nil {
 		return err
 	}
+	if l.agents != nil {
+		l.agents.pool.Park()
+	}
 	if err := l.commit(); err != nil {
 		return err
 	}
