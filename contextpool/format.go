@@ -52,13 +52,17 @@ func nameOf(id string) string {
 }
 
 // cut is as much of a text as there is room for, and a sign that there was more.
+// What is not UTF-8 is replaced: what is kept must read back as the same.
 func cut(text string, limit int) string {
 	const more = " […]"
+	text = mended(text)
 	if len(text) <= limit {
 		return text
 	}
 	return wholeRunes(text, limit-len(more)) + more
 }
+
+func mended(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
 
 // wholeRunes is the beginning of a text, without half a character at its end.
 func wholeRunes(text string, limit int) string {

@@ -69,7 +69,7 @@ func (p *Pool) say(t *turn, text, thinking string) {
 		})
 		t.thought += units(thinking)
 	}
-	text = wholeRunes(text, max(desk.MaxAgentText-t.text.Len(), 0))
+	text = wholeRunes(mended(text), max(desk.MaxAgentText-t.text.Len(), 0))
 	if text == "" {
 		return
 	}

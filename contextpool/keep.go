@@ -95,11 +95,21 @@ func (p *Pool) keepWaiting(w *waiting) { p.stage.Keep(store.Set(queueTable, w.fi
 func (p *Pool) forgetWaiting(w *waiting) { p.stage.Keep(store.Unset(queueTable, w.field())) }
 
 func (p *Pool) keepGroups() {
-	p.stage.Keep(store.Set(groupTable, groupField, encode(p.groups.Pairs())))
+	pairs := p.groups.Pairs()
+	if len(pairs) == 0 {
+		p.stage.Keep(store.Unset(groupTable, groupField))
+		return
+	}
+	p.stage.Keep(store.Set(groupTable, groupField, encode(pairs)))
 }
 
 func (p *Pool) keepBudget(m wire.MonitorID) {
-	p.stage.Keep(store.Set(budgetPrefix+string(m), budgetField, encode(new(p.budget.State(m)))))
+	s := p.budget.State(m)
+	if len(s.Actions)+len(s.Output) == 0 {
+		p.stage.Keep(store.Unset(budgetPrefix+string(m), budgetField))
+		return
+	}
+	p.stage.Keep(store.Set(budgetPrefix+string(m), budgetField, encode(&s)))
 }
 
 // keepReload keeps an entry of the reload cache, which may be gone.
@@ -142,7 +152,9 @@ func (p *Pool) All() []store.Op {
 	for _, e := range p.reload.Entries() {
 		ops = append(ops, store.Set(reloadTable, e.ID, encode(e)))
 	}
-	ops = append(ops, store.Set(reloadTable, reloadNext, encode(p.reload.Next())))
+	if next := p.reload.Next(); next > 1 {
+		ops = append(ops, store.Set(reloadTable, reloadNext, encode(next)))
+	}
 	for _, ts := range sortedKeys(p.asks) {
 		ops = append(ops, store.Set(askTable, askField(ts), encode(p.asks[ts])))
 	}

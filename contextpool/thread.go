@@ -110,6 +110,7 @@ func settled(e providers.Entry) (providers.Entry, []byte) {
 	e.Blocks = slices.Clone(e.Blocks)
 	for i := range e.Blocks {
 		b := &e.Blocks[i]
+		b.Text = mended(b.Text)
 		if len(b.Input) > 0 && !json.Valid(b.Input) {
 			b.Input = json.RawMessage("{}")
 		}

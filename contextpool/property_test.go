@@ -1,0 +1,395 @@
+package contextpool_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// chaos is a rig to which everything happens, and what must hold all the time.
+type chaos struct {
+	*rig
+	t     *rapid.T
+	sent  []string
+	calls int
+	open  map[string][]string // calls that began, by run
+	seen  int                 // events that were checked
+	fate  map[wire.MessageID]*fate
+	ends  map[string]int // of turns, by role and message
+}
+
+// fate is what was said about a message.
+type fate struct {
+	queued, rejected int
+	accepted         []string // role and message of the turn
+}
+
+func (c *chaos) monitor() wire.MonitorID {
+	return rapid.SampledFrom([]wire.MonitorID{first, second, third}).Draw(c.t, "monitor")
+}
+
+func (c *chaos) window() string { return rapid.SampledFrom([]string{"w1", "w2", "w3"}).Draw(c.t, "window") }
+
+func (c *chaos) newID() string {
+	id := fmt.Sprintf("m%d", len(c.sent))
+	c.sent = append(c.sent, id)
+	return id
+}
+
+// need makes a monitor as a session does.
+func (c *chaos) need(m wire.MonitorID) {
+	if !c.desk.HasMonitor(m) {
+		c.step(func() { c.Emit(wire.MonitorStatus{MonitorID: m, State: wire.MonitorIdle}) })
+	}
+}
+
+// anyRun is one of those that run.
+func (c *chaos) anyRun() (agentpool.Run, bool) {
+	ids := slices.Sorted(maps.Keys(c.crew.runs))
+	if len(ids) == 0 {
+		return agentpool.Run{}, false
+	}
+	return c.crew.runs[rapid.SampledFrom(ids).Draw(c.t, "run")], true
+}
+
+func (c *chaos) message() {
+	m := c.monitor()
+	c.need(m)
+	switch id := c.newID(); rapid.IntRange(0, 5).Draw(c.t, "to") {
+	case 0, 1, 2:
+		c.user(id, m)
+	case 3:
+		c.toWindow(id, c.window(), m)
+	default:
+		action := rapid.SampledFrom([]string{"", "a1", "a2"}).Draw(c.t, "action")
+		c.press(id, c.window(), action)
+	}
+}
+
+func (c *chaos) report() {
+	run, ok := c.anyRun()
+	if !ok {
+		return
+	}
+	of := agentpool.Of{Run: run.ID}
+	switch rapid.IntRange(0, 9).Draw(c.t, "report") {
+	case 0, 1:
+		c.hear(agentpool.Began{Of: of})
+	case 2:
+		c.hear(agentpool.Said{Of: of, Text: rapid.SampledFrom([]string{"x", "héllo 😀", strings.Repeat("y", 40)}).Draw(c.t, "text"), Thinking: "t"})
+	case 3, 4:
+		for _, s := range c.crew.steered {
+			if s.Run == run.ID && rapid.Bool().Draw(c.t, "takes") {
+				c.hear(agentpool.Took{Of: of, Message: s.Message})
+			} else if s.Run == run.ID && rapid.Bool().Draw(c.t, "spurns") {
+				c.hear(agentpool.Spurned{Of: of, Message: s.Message})
+			}
+		}
+	case 5:
+		c.hear(agentpool.Remember{Of: of, Entries: []providers.Entry{said(string(run.Turn), "x")}, Thread: rapid.SampledFrom([]string{"", "th"}).Draw(c.t, "thread")})
+	case 6:
+		c.hear(agentpool.Spent{Of: of, Usage: providers.Usage{Input: 1, Output: 2}})
+	default:
+		c.hear(agentpool.Ended{
+			Of:      of,
+			Outcome: rapid.SampledFrom([]providers.Outcome{providers.Completed, providers.Failed, providers.Interrupted}).Draw(c.t, "outcome"),
+			Failure: &providers.Failure{Class: providers.Overloaded},
+		})
+	}
+}
+
+func (c *chaos) tool() {
+	run, ok := c.anyRun()
+	if !ok {
+		return
+	}
+	c.calls++
+	id := fmt.Sprintf("c%d", c.calls)
+	alive := c.pool.Alive(callerOf(run))
+	switch rapid.IntRange(0, 4).Draw(c.t, "tool") {
+	case 0:
+		if _, err := c.act(run, id, window(c.window())); (err == nil) != alive {
+			c.t.Fatalf("alive: %v, but %v", alive, err)
+		}
+	case 1:
+		w := c.window()
+		if _, open := c.desk.Window(run.Monitor, wire.WindowID(w)); open {
+			_, _ = c.act(run, id, wire.WindowClose{WindowID: wire.WindowID(w)})
+		}
+	case 2:
+		c.step(func() {
+			if c.pool.Begin(callerOf(run), callOf(id, "http:post")) == nil {
+				c.open[run.ID] = append(c.open[run.ID], id)
+			}
+		})
+	case 3:
+		for _, id := range c.open[run.ID] {
+			c.step(func() { _ = c.pool.End(callerOf(run), callOf(id, "http:post"), providers.ToolResult{Text: "ok"}) })
+		}
+		delete(c.open, run.ID)
+	case 4:
+		told := 0
+		c.step(func() {
+			c.pool.Delegate(callerOf(run), tools.Task{Objective: "x"}, func(tools.TaskResult) {
+				if told++; told > 1 {
+					c.t.Fatalf("a task ended twice")
+				}
+			})
+		})
+	}
+}
+
+func (c *chaos) command() {
+	switch rapid.IntRange(0, 9).Draw(c.t, "command") {
+	case 0, 1:
+		scope := rapid.SampledFrom([]wire.InterruptScope{wire.ScopeSession, wire.ScopeMonitor, wire.ScopeAgent}).Draw(c.t, "scope")
+		queues := rapid.SampledFrom([]wire.InterruptQueues{wire.QueuesKeep, wire.QueuesDrop}).Draw(c.t, "queues")
+		run, _ := c.anyRun()
+		c.interrupt(scope, c.monitor(), run.Role, queues)
+	case 2:
+		if rapid.IntRange(0, 4).Draw(c.t, "really") == 0 {
+			c.step(func() { c.pool.Reset() })
+		}
+	case 3:
+		if m := c.monitor(); rapid.IntRange(0, 3).Draw(c.t, "really") == 0 {
+			c.step(func() {
+				c.pool.RemoveMonitor(m)
+				if m != first {
+					c.Emit(wire.MonitorStatus{MonitorID: m, State: wire.MonitorRemoved})
+				}
+			})
+		}
+	case 4:
+		c.step(func() { c.pool.SetProvider(rapid.SampledFrom([]string{"demo", "other", "none"}).Draw(c.t, "provider")) })
+	case 5:
+		if len(c.sent) > 0 {
+			c.step(func() { c.pool.TakeBack(wire.MessageID(rapid.SampledFrom(c.sent).Draw(c.t, "message"))) })
+		}
+	case 6:
+		c.step(func() { c.pool.Interacted(c.monitor(), did(wire.DidFocusWindow, c.window())) })
+	case 7, 8:
+		m, w := c.monitor(), c.window()
+		c.need(m)
+		if _, open := c.desk.Window(m, wire.WindowID(w)); open && rapid.Bool().Draw(c.t, "close") {
+			c.close(m, w)
+		} else {
+			c.open1(m, w)
+		}
+	case 9:
+		for ts := range c.questions() {
+			yes := rapid.Bool().Draw(c.t, "yes")
+			if yes {
+				c.sent = append(c.sent, fmt.Sprintf("resume-%d", ts))
+			}
+			c.step(func() { c.pool.Decide(ts, yes, "") })
+		}
+	}
+}
+
+func (c *chaos) open1(m wire.MonitorID, w string) { c.rig.open(m, w) }
+
+// questions are the rows that ask whether to go on.
+func (c *chaos) questions() map[wire.Millis]bool {
+	open := map[wire.Millis]bool{}
+	for field := range c.kept.tables["asks"] {
+		var ts int64
+		if _, err := fmt.Sscan(field, &ts); err != nil {
+			c.t.Fatalf("%v", err)
+		}
+		open[wire.Millis(ts)] = true
+	}
+	return open
+}
+
+// read takes note of the events since the last time.
+func (c *chaos) read() {
+	of := func(id wire.MessageID) *fate {
+		if c.fate[id] == nil {
+			c.fate[id] = &fate{}
+		}
+		return c.fate[id]
+	}
+	for _, e := range c.events[c.seen:] {
+		switch e := e.(type) {
+		case wire.MessageQueued:
+			if f := of(e.MessageID); f.queued+f.rejected+len(f.accepted) > 0 {
+				c.t.Fatalf("%s is queued after it was answered", e.MessageID)
+			}
+			of(e.MessageID).queued++
+			if e.Position < 1 || e.Position > policies.WindowQueueLimit {
+				c.t.Fatalf("position %d", e.Position)
+			}
+		case wire.MessageRejected:
+			if f := of(e.MessageID); f.rejected+len(f.accepted) > 0 {
+				c.t.Fatalf("%s is rejected after it was answered", e.MessageID)
+			}
+			of(e.MessageID).rejected++
+		case wire.MessageAccepted:
+			f := of(e.MessageID)
+			if f.rejected+len(f.accepted) > 0 {
+				c.t.Fatalf("%s is accepted after it was answered", e.MessageID)
+			}
+			f.accepted = append(f.accepted, string(e.AgentID))
+		case wire.AgentResponse:
+			if e.IsComplete && e.MessageID != "" {
+				key := string(e.AgentID) + " " + string(e.MessageID)
+				if c.ends[key]++; c.ends[key] > 1 {
+					c.t.Fatalf("%s ended twice", key)
+				}
+			}
+		}
+	}
+	c.seen = len(c.events)
+}
+
+// check is what must hold after every step.
+func (c *chaos) check() {
+	c.read()
+	lasting := map[string]bool{}
+	for _, run := range c.crew.runs {
+		if run.Lasting {
+			if lasting[run.Agent] {
+				c.t.Fatalf("two runs of %s", run.Agent)
+			}
+			lasting[run.Agent] = true
+		}
+	}
+	waiting := map[string]int{}
+	for _, data := range c.kept.tables["queue"] {
+		_, agent, window := strings.Cut(string(data), `"agent":"`)
+		if window {
+			agent, _, _ = strings.Cut(agent, `"`)
+		} else {
+			_, agent, _ = strings.Cut(string(data), `"monitor":"`)
+			agent, _, _ = strings.Cut(agent, `"`)
+		}
+		waiting[agent]++
+		if n := waiting[agent]; n > policies.WindowQueueLimit || !window && n > policies.MainQueueLimit {
+			c.t.Fatalf("%d wait for %s", n, agent)
+		}
+	}
+	if n := len(c.kept.tables["turns"]); n != len(c.crew.runs) {
+		c.t.Fatalf("%d turns are under way and %d run", n, len(c.crew.runs))
+	}
+	c.checkKept()
+}
+
+// checkKept compares what is kept with what the pool says is to be kept.
+func (c *chaos) checkKept() {
+	want := kept{map[string]map[string][]byte{}, map[string][][]byte{}}
+	for _, op := range c.pool.All() {
+		want.apply(op)
+	}
+	got := kept{map[string]map[string][]byte{}, map[string][][]byte{}}
+	for name, table := range c.kept.tables {
+		ours := slices.Contains([]string{"pool", "turns", "turns.prompt", "turns.calls", "turns.deeds", "queue", "groups", "reload", "asks", "threads"}, name)
+		if len(table) > 0 && (ours || strings.HasPrefix(name, "budget:")) {
+			got.tables[name] = table
+		}
+	}
+	for name, list := range c.kept.lists {
+		if len(list) > 0 {
+			got.lists[name] = list
+		}
+	}
+	text := func(k kept) string {
+		var b strings.Builder
+		for _, name := range slices.Sorted(maps.Keys(k.tables)) {
+			for _, field := range slices.Sorted(maps.Keys(k.tables[name])) {
+				fmt.Fprintf(&b, "%s %s %s\n", name, field, k.tables[name][field])
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(k.lists)) {
+			fmt.Fprintf(&b, "%s %s\n", name, k.lists[name])
+		}
+		return b.String()
+	}
+	wantEqual(c.t, text(got), text(want))
+}
+
+// finish lets everything come to its end and looks whether it did.
+func (c *chaos) finish() {
+	for range 1000 {
+		if !c.pool.Working() {
+			break
+		}
+		if run, ok := c.anyRun(); ok {
+			c.interrupted(run)
+		} else if due := c.pool.Due(); !due.IsZero() {
+			c.now = due
+			c.step(func() { c.pool.Tick() })
+		} else {
+			c.t.Fatalf("there is work and nobody does it: %v", c.kept.tables["queue"])
+		}
+		c.check()
+	}
+	if len(c.crew.runs)+len(c.kept.tables["turns"])+len(c.kept.tables["queue"]) > 0 {
+		c.t.Fatalf("something is left")
+	}
+	for _, id := range c.sent {
+		f := c.fate[wire.MessageID(id)]
+		switch {
+		case f == nil || f.rejected+len(f.accepted) != 1:
+			c.t.Fatalf("%s was not answered once: %+v", id, f)
+		case f.rejected == 1:
+		default:
+			ended := 0
+			for key, n := range c.ends {
+				if role, _, _ := strings.Cut(key, " "); role == f.accepted[0] {
+					ended += n
+				}
+			}
+			if ended == 0 {
+				c.t.Fatalf("%s was accepted by %s, which has not ended", id, f.accepted[0])
+			}
+		}
+	}
+}
+
+// Whatever happens, in whatever order: every message has one answer and one end,
+// an agent has one turn at a time, queues are bounded, and what is kept is what
+// there is.
+func TestEverythingThatCanHappen(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := &chaos{t: t, open: map[string][]string{}, fate: map[wire.MessageID]*fate{}, ends: map[string]int{}}
+		c.rig = newRigWith(t, budgetOf(1, 6, 100), second, third)
+		c.rig.open(first, "w1", "w2")
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			switch rapid.IntRange(0, 19).Draw(t, "what") {
+			case 0, 1, 2, 3, 4, 5:
+				c.message()
+			case 6, 7, 8, 9, 10, 11:
+				c.report()
+			case 12, 13, 14:
+				c.tool()
+			case 15, 16:
+				c.command()
+			case 17:
+				c.crew.slots = rapid.IntRange(0, 2).Draw(t, "slots")
+				c.crew.steers = rapid.Bool().Draw(t, "steers")
+			case 18:
+				c.now = c.now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "seconds")) * time.Second)
+				c.step(func() { c.pool.Tick() })
+			case 19:
+				c.crash()
+			}
+			c.check()
+		}
+		c.finish()
+	})
+}
+
+var _ contextpool.Crew = (*crew)(nil)

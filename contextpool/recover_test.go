@@ -1,0 +1,294 @@
+package contextpool_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func toolCall(turn, text string, ids ...string) providers.Entry {
+	e := said(turn, text)
+	for _, id := range ids {
+		e.Blocks = append(e.Blocks, providers.Block{Kind: providers.BlockToolCall, Call: id, Tool: "x_y"})
+	}
+	return e
+}
+
+func toolResult(turn string, ids ...string) providers.Entry {
+	e := providers.Entry{Role: providers.RoleUser, Turn: turn}
+	for _, id := range ids {
+		e.Blocks = append(e.Blocks, providers.Block{Kind: providers.BlockToolResult, Call: id, Text: "result of " + id})
+	}
+	return e
+}
+
+func (r *rig) begin(run agentpool.Run, id, tool string) {
+	r.t.Helper()
+	r.step(func() {
+		if err := r.pool.Begin(callerOf(run), callOf(id, tool)); err != nil {
+			r.t.Fatalf("%v", err)
+		}
+	})
+}
+
+func (r *rig) end(run agentpool.Run, id, tool, result string) {
+	r.t.Helper()
+	r.step(func() {
+		if err := r.pool.End(callerOf(run), callOf(id, tool), providers.ToolResult{Text: result}); err != nil {
+			r.t.Fatalf("%v", err)
+		}
+	})
+}
+
+// Defect 18: a killed hub loses nothing of what it had accepted.
+func TestQueuedMessagesRunOn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.crew.steers = false
+	r.direct("m1")
+	r.user("m2")
+	r.open(first, "w")
+	r.toWindow("a", "w")
+	r.toWindow("b", "w")
+	r.crash()
+	r.crash()
+	r.wantStory("m1", "direct by main-monitor-0-m1") // and not twice
+	r.ended(r.run("main-monitor-0-m1"))
+	r.ended(r.run("window-w"))
+	r.wantStory("m2", "queued at 1; direct by main-monitor-0-m2")
+	r.wantStory("b", "queued at 1; direct by window-w")
+}
+
+func TestOfferedMessagesAreQueuedByTheNextOwner(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.user("m2")
+	r.user("m3")
+	r.crash()
+	r.wantStory("m2", "queued at 1")
+	r.wantStory("m3", "queued at 2")
+	if again := r.run(string(run.Role)); again.ID == run.ID {
+		t.Fatal("two runs have the same name")
+	}
+	r.hear(agentpool.Took{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
+	r.wantStory("m2", "queued at 1")
+}
+
+func TestATurnWithoutToolsBeginsAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	first := r.direct("m1")
+	r.said(first, "I was say")
+	r.hear(agentpool.Said{Of: agentpool.Of{Run: first.ID}, Thinking: "hm"})
+	for i := range 2 {
+		r.crash()
+		again := r.run("main-monitor-0-m1")
+		if again.Continue || again.Prompt != first.Prompt || again.Slot != nil {
+			t.Fatalf("attempt %d: %+v", i, again)
+		}
+		cut := last[wire.AgentResponse](r)
+		if cut.Offset != 0 || cut.Delta != "" || cut.IsComplete {
+			t.Fatalf("%+v", cut)
+		}
+		r.began(again)
+		r.said(again, "anew")
+	}
+	wantEqual(t, r.desk.Snapshot().Agents[0].Text, "anew")
+	r.crash()
+	r.wantStory("m1", "direct by main-monitor-0-m1; failed: the turn was cut off 3 times")
+	r.crash()
+	r.wantStory("m1", "direct by main-monitor-0-m1; failed: the turn was cut off 3 times")
+}
+
+// A turn whose tools have ended goes on where it was, with their results. What
+// was said after what is remembered is said again.
+func TestATurnGoesOn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.said(run, "Let me look. ")
+	r.remember(run, said("m1", "prompt"), toolCall("m1", "Let me look. ", "c1", "c2"))
+	r.begin(run, "c1", "http:post")
+	r.end(run, "c1", "http:post", "posted")
+	if res, err := r.act(run, "c2", window("w1")); err != nil || res.IsError {
+		t.Fatal(res, err)
+	}
+	r.said(run, "lost 😀")
+	r.crash()
+	again := r.run("main-monitor-0-m1")
+	if !again.Continue || again.Prompt != "" || len(again.From.Entries) != 2 {
+		t.Fatalf("%+v", again)
+	}
+	wantEqual(t, again.Done, map[string]providers.ToolResult{"c1": {Text: "posted"}, "c2": {Text: "done"}})
+	wantEqual(t, last[wire.AgentResponse](r).Offset, 13)
+	r.began(again)
+	r.remember(again, toolResult("m1", "c1", "c2"))
+	wantEqual(t, len(r.kept.tables["turns.calls"]), 0)
+	r.said(again, "Found.")
+	wantEqual(t, r.desk.Snapshot().Agents[0].Text, "Let me look. Found.")
+	r.remember(again, said("m1", "Found."))
+	r.ended(again)
+	r.wantStory("m1", "direct by main-monitor-0-m1; completed")
+	wantEqual(t, r.rows()[1], "text: Let me look. Found.")
+	wantEqual(t, len(r.kept.tables["reload"]), 2) // what was done before the crash counts
+	wantEqual(t, len(r.direct("m2").From.Entries), 4)
+}
+
+func TestAToolThatMayHaveRun(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.said(run, "Posting.")
+	r.remember(run, toolCall("m1", "Posting.", "c1", "c2"))
+	r.begin(run, "c1", "http:post")
+	r.crash()
+	const reason = "tool http:post may or may not have run"
+	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: "+reason)
+	wantEqual(t, last[wire.TurnInterrupted](r), wire.TurnInterrupted{
+		MessageID: "m1", AgentID: run.Role, Reason: reason, Resumable: true, MonitorID: first,
+	})
+	ask := last[wire.MessageUpdated](r).Message
+	wantEqual(t, ask.Ask, wire.AskResumeTask)
+	wantEqual(t, len(r.crew.runs), 0)
+	r.crash() // the question is still there
+	var no, yes, again bool
+	r.step(func() { no = r.pool.Decide(ask.TS+1, true, "") })
+	r.step(func() { yes = r.pool.Decide(ask.TS, true, "careful now") })
+	r.step(func() { again = r.pool.Decide(ask.TS, true, "") })
+	if no || !yes || again {
+		t.Fatal(no, yes, again)
+	}
+	next := r.run(fmt.Sprintf("main-monitor-0-resume-%d", ask.TS))
+	for _, part := range []string{reason, "text of m1", "careful now"} {
+		if !strings.Contains(next.Prompt, part) {
+			t.Fatalf("prompt %s", next.Prompt)
+		}
+	}
+	// The conversation says what became of the calls.
+	results := next.From.Entries[len(next.From.Entries)-1].Blocks
+	if len(results) != 2 || results[0].Text != reason || !strings.Contains(results[1].Text, "before this tool was used") {
+		t.Fatalf("%+v", results)
+	}
+	answered := false
+	for _, e := range all[wire.MessageUpdated](r) {
+		answered = answered || e.Message.TS == ask.TS && e.Action == wire.RowUpdated && e.Message.IsAnswered
+	}
+	if !answered {
+		t.Fatal("the question looks open")
+	}
+	r.ended(next)
+	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: "+reason)
+}
+
+func TestNotGoingOn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.open(first, "w")
+	r.toWindow("a", "w")
+	run := r.run("window-w")
+	r.began(run)
+	r.begin(run, "c1", "http:post")
+	r.crash()
+	ask := last[wire.MessageUpdated](r).Message
+	r.step(func() {
+		if !r.pool.Decide(ask.TS, false, "") {
+			t.Error("nobody asked")
+		}
+	})
+	wantEqual(t, len(r.crew.runs), 0)
+	wantEqual(t, len(r.kept.tables["asks"]), 0)
+}
+
+// What nobody remembers begins again only if it has done nothing.
+func TestEphemeralAndParallelTurnsAfterACrash(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.crew.steers, r.crew.slots = false, 2
+	r.direct("m1")
+	r.user("m2")
+	r.user("m3")
+	r.open(first, "w")
+	r.press("a", "w", "x1")
+	r.press("b", "w", "x2")
+	for _, role := range []string{"ephemeral-monitor-0-m3", "window-w/x2"} {
+		r.act(r.run(role), "c1", window("of-"+role))
+	}
+	r.crash()
+	r.wantStory("m2", "ephemeral by ephemeral-monitor-0-m2")
+	r.wantStory("a", "direct by window-w/x1")
+	for id, want := range map[string]string{"m3": "ephemeral by ephemeral-monitor-0-m3", "b": "direct by window-w/x2"} {
+		r.wantStory(id, want+"; interrupted: what it has done so far is not known well enough to go on")
+	}
+	wantEqual(t, len(r.crew.runs), 3)
+	wantEqual(t, len(all[wire.TurnInterrupted](r)), 2)
+}
+
+func TestTasksEndWithTheirOwner(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.begin(run, "c1", "task:run")
+	r.crew.slots = 1
+	var result string
+	r.delegate(run, "x", &result)
+	r.crash()
+	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: tool task:run may or may not have run")
+	wantEqual(t, len(r.crew.runs), 0)
+	ends := 0
+	for _, e := range all[wire.AgentResponse](r) {
+		if e.IsComplete {
+			ends++
+		}
+	}
+	wantEqual(t, ends, 2)
+}
+
+func TestStoppingIsRemembered(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.interrupt(wire.ScopeAgent, "", run.Role, "")
+	r.crash()
+	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the user interrupted it")
+}
+
+func TestRestoreRefusesWhatWasNotKept(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ table, field, value string }{
+		{"pool", "about", "{"},
+		{"pool", "about", `{"more":1}`},
+		{"turns", "t1", `{"number":2}`},
+		{"turns", "t1", `[]`},
+		{"turns.calls", "t9/1", `{"number":1,"id":"c","tool":"t"}`},
+		{"turns.deeds", "t9/0", `{"type":"window.focus","windowId":"w"}`},
+		{"turns.deeds", "t9/0", `{"type":"nothing"}`},
+		{"queue", "1", `{"id":"m","monitor":"monitor-0","text":"","arrived":2}`},
+		{"queue", "1", `{"id":5}`},
+		{"groups", "pairs", `{}`},
+		{"budget:monitor-1", "used", `[]`},
+		{"reload", "reload-1", `{}`},
+		{"reload", "next", `"x"`},
+		{"asks", "x", `{}`},
+		{"asks", "1", `[]`},
+		{"threads", "main-monitor-0", `1`},
+	} {
+		r := newRig(t)
+		tables := map[string]map[string][]byte{c.table: {c.field: []byte(c.value)}}
+		if err := contextpool.New(r.cfg, r, r.crew).Restore(tables, nil); err == nil {
+			t.Errorf("%s %s: %s was taken", c.table, c.field, c.value)
+		}
+	}
+	r := newRig(t)
+	for _, list := range []string{"tape", "timeline:monitor-0", "api:main-monitor-0"} {
+		tables := map[string]map[string][]byte{"threads": {"main-monitor-0": []byte(`{"monitor":"monitor-0"}`)}}
+		if err := contextpool.New(r.cfg, r, r.crew).Restore(tables, map[string][][]byte{list: {[]byte("x")}}); err == nil {
+			t.Errorf("%s was taken", list)
+		}
+	}
+}
