@@ -18,14 +18,15 @@ import (
 )
 
 // bubble runs a test with a rig in virtual time.
-func bubble(t *testing.T, limits agentpool.Limits, fn func(t *testing.T, r *rig)) {
+func bubble(t *testing.T, limits agentpool.Limits, fn func(r *rig)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { fn(t, newRig(t, limits)) })
+	synctest.Test(t, func(t *testing.T) { fn(newRig(t, limits)) })
 }
 
 func TestRunFromStartToEnd(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{}, func(r *rig) {
+		t := r.t
 		var caller tools.Caller
 		r.hands.tool = func(_ context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult {
 			caller = c
@@ -84,7 +85,8 @@ func TestRunFromStartToEnd(t *testing.T) {
 // and nothing is lost or overtaken.
 func TestSpeechIsGathered(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{}, func(r *rig) {
+		t := r.t
 		const pieces = 1000
 		r.puppet.play = func(p *turn) (providers.Outcome, error) {
 			for i := range pieces {
@@ -128,7 +130,8 @@ func TestSpeechIsGathered(t *testing.T) {
 // A backend that says more than is told in time has to wait.
 func TestSpeechIsBounded(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{}, func(r *rig) {
+		t := r.t
 		piece := strings.Repeat("z", 1<<10)
 		r.puppet.play = func(p *turn) (providers.Outcome, error) {
 			for range 1000 {
@@ -157,7 +160,8 @@ func TestSpeechIsBounded(t *testing.T) {
 // A slow session slows the turn and nothing else.
 func TestSlowSession(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{}, func(r *rig) {
+		t := r.t
 		gate := make(chan struct{})
 		r.on = func(report agentpool.Report) error {
 			if _, is := report.(agentpool.Said); is {
@@ -190,7 +194,8 @@ func TestSlowSession(t *testing.T) {
 
 func TestContinue(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{}, func(r *rig) {
+		t := r.t
 		r.Start(main("1"))
 		synctest.Wait()
 		again := main("2")
@@ -256,7 +261,8 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+			bubble(t, agentpool.Limits{}, func(r *rig) {
+				t := r.t
 				run := main("1")
 				c.prepare(r, &run)
 				r.Start(run)
@@ -279,7 +285,8 @@ func fails(err error) func(*turn) (providers.Outcome, error) {
 
 func TestLaunch(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{}, func(r *rig) {
+		t := r.t
 		var callers []tools.Caller
 		r.hands.launch = func(_ context.Context, c tools.Caller) {
 			callers = append(callers, c)
@@ -298,7 +305,8 @@ func TestLaunch(t *testing.T) {
 
 func TestProviders(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{}, func(r *rig) {
+		t := r.t
 		if !r.Has("puppet") || !r.Steers("puppet") || r.Has("nobody") || r.Steers("nobody") {
 			t.Error("the crew does not know its providers")
 		}
@@ -364,7 +372,8 @@ func TestApproval(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+			bubble(t, agentpool.Limits{}, func(r *rig) {
+				t := r.t
 				d := &asking{verdict: c.verdict, err: c.err}
 				crew := r.staff.Crew(t.Context(), agentpool.Employer{Session: "ses-1", Sink: r.ear, Desktop: d})
 				r.puppet.play = func(p *turn) (providers.Outcome, error) {

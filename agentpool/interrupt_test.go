@@ -13,7 +13,7 @@ import (
 
 // state is something a run can be in the middle of, with the reports before it.
 type state struct {
-	prepare func(t *testing.T, r *rig)
+	prepare func(r *rig)
 	before  []string
 	// late says that the backend has to be given up.
 	late bool
@@ -33,60 +33,56 @@ func stuck(t *testing.T) func() {
 // that do not.
 func states() map[string]state {
 	return map[string]state{
-		"waiting for a slot": {prepare: func(t *testing.T, r *rig) {
-			t.Helper()
+		"waiting for a slot": {prepare: func(r *rig) {
 			for range 2 {
 				if r.crew("ses-2", &ear{}).TryReserve() == nil {
-					t.Fatal("no slot")
+					r.t.Fatal("no slot")
 				}
 			}
 		}},
-		"opening": {prepare: func(_ *testing.T, r *rig) {
+		"opening": {prepare: func(r *rig) {
 			r.puppet.opening = func(ctx context.Context, _ providers.Spec) error { <-ctx.Done(); return ctx.Err() }
 		}, before: []string{"1 began"}},
-		"opening for ever": {prepare: func(t *testing.T, r *rig) {
-			t.Helper()
-			hold := stuck(t)
+		"opening for ever": {prepare: func(r *rig) {
+			hold := stuck(r.t)
 			r.puppet.opening = func(context.Context, providers.Spec) error { hold(); return errPuppet }
 		}, before: []string{"1 began"}, late: true},
-		"opening, and it works": {prepare: func(_ *testing.T, r *rig) {
+		"opening, and it works": {prepare: func(r *rig) {
 			r.puppet.opening = func(ctx context.Context, _ providers.Spec) error { <-ctx.Done(); return nil }
 		}, before: []string{"1 began"}},
-		"sending": {prepare: func(_ *testing.T, r *rig) {
+		"sending": {prepare: func(r *rig) {
 			r.puppet.sending = func(ctx context.Context, _ providers.Message) error { <-ctx.Done(); return ctx.Err() }
 		}, before: []string{"1 began"}},
-		"sending for ever": {prepare: func(t *testing.T, r *rig) {
-			t.Helper()
-			hold := stuck(t)
+		"sending for ever": {prepare: func(r *rig) {
+			hold := stuck(r.t)
 			r.puppet.sending = func(context.Context, providers.Message) error { hold(); return errPuppet }
 		}, before: []string{"1 began"}},
-		"the turn": {prepare: func(_ *testing.T, r *rig) {
+		"the turn": {prepare: func(r *rig) {
 			r.puppet.play = func(p *turn) (providers.Outcome, error) { p.say("x"); return hang(p) }
 		}, before: []string{"1 began", `1 said "x" ""`}, kept: true},
-		"a turn that says it failed": {prepare: func(_ *testing.T, r *rig) {
+		"a turn that says it failed": {prepare: func(r *rig) {
 			r.puppet.play = func(p *turn) (providers.Outcome, error) { <-p.ctx.Done(); return providers.Failed, p.ctx.Err() }
 		}, before: []string{"1 began"}, kept: true},
-		"a turn that does not end": {prepare: func(_ *testing.T, r *rig) {
+		"a turn that does not end": {prepare: func(r *rig) {
 			r.puppet.play = func(p *turn) (providers.Outcome, error) { <-p.s.life.Done(); return "", nil }
 		}, before: []string{"1 began"}, late: true},
-		"interrupting fails": {prepare: func(_ *testing.T, r *rig) {
+		"interrupting fails": {prepare: func(r *rig) {
 			r.puppet.play = hang
 			r.puppet.stopping = func(context.Context) error { return errPuppet }
 		}, before: []string{"1 began"}},
-		"interrupting breaks": {prepare: func(_ *testing.T, r *rig) {
+		"interrupting breaks": {prepare: func(r *rig) {
 			r.puppet.play = hang
 			r.puppet.stopping = func(context.Context) error { panic("interrupt") }
 		}, before: []string{"1 began"}},
-		"a tool": {prepare: func(_ *testing.T, r *rig) {
+		"a tool": {prepare: func(r *rig) {
 			r.hands.tool = func(ctx context.Context, _ tools.Caller, _ providers.ToolCall) providers.ToolResult {
 				<-ctx.Done()
 				return providers.ToolResult{IsError: true}
 			}
 			r.puppet.play = func(p *turn) (providers.Outcome, error) { p.say("x"); p.call("slow"); return hang(p) }
 		}, before: []string{"1 began", `1 said "x" ""`}, kept: true},
-		"a tool that does not end": {prepare: func(t *testing.T, r *rig) {
-			t.Helper()
-			hold := stuck(t)
+		"a tool that does not end": {prepare: func(r *rig) {
+			hold := stuck(r.t)
 			r.hands.tool = func(context.Context, tools.Caller, providers.ToolCall) providers.ToolResult {
 				hold()
 				return providers.ToolResult{}
@@ -96,9 +92,8 @@ func states() map[string]state {
 				return hang(p)
 			}
 		}, before: []string{"1 began"}},
-		"closing for ever": {prepare: func(t *testing.T, r *rig) {
-			t.Helper()
-			hold := stuck(t)
+		"closing for ever": {prepare: func(r *rig) {
+			hold := stuck(r.t)
 			r.puppet.play = hang
 			r.puppet.stopping = func(context.Context) error { return errPuppet }
 			r.puppet.closing = func() error { hold(); return nil }
@@ -107,17 +102,17 @@ func states() map[string]state {
 }
 
 // inEveryState runs a test for every state of a run.
-func inEveryState(t *testing.T, fn func(t *testing.T, r *rig, s state)) {
+func inEveryState(t *testing.T, fn func(r *rig, s state)) {
 	t.Helper()
 	for name, s := range states() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, agentpool.Limits{Agents: 2}, func(t *testing.T, r *rig) {
-				s.prepare(t, r)
+			bubble(t, agentpool.Limits{Agents: 2}, func(r *rig) {
+				s.prepare(r)
 				r.Start(main("1"))
 				synctest.Wait()
-				r.wants(t, s.before...)
-				fn(t, r, s)
+				r.wants(r.t, s.before...)
+				fn(r, s)
 			})
 		})
 	}
@@ -125,7 +120,8 @@ func inEveryState(t *testing.T, fn func(t *testing.T, r *rig, s state)) {
 
 func TestInterruptInEveryState(t *testing.T) {
 	t.Parallel()
-	inEveryState(t, func(t *testing.T, r *rig, s state) {
+	inEveryState(t, func(r *rig, s state) {
+		t := r.t
 		r.Steer(steering("1", "m"))
 		r.Interrupt("1", "the user said so")
 		r.Interrupt("1", "somebody else did")
@@ -146,7 +142,8 @@ func TestInterruptInEveryState(t *testing.T) {
 
 func TestDisposeInEveryState(t *testing.T) {
 	t.Parallel()
-	inEveryState(t, func(t *testing.T, r *rig, s state) {
+	inEveryState(t, func(r *rig, s state) {
+		t := r.t
 		r.Steer(steering("1", "m"))
 		r.Dispose("main-monitor-1")
 		synctest.Wait()
@@ -163,7 +160,8 @@ func TestDisposeInEveryState(t *testing.T) {
 
 func TestCloseInEveryState(t *testing.T) {
 	t.Parallel()
-	inEveryState(t, func(t *testing.T, r *rig, s state) {
+	inEveryState(t, func(r *rig, s state) {
+		t := r.t
 		r.Steer(steering("1", "m"))
 		if slot := r.TryReserve(); slot != nil {
 			r.Start(agentpool.Run{ID: "2", Agent: "x", Provider: "puppet", Slot: slot})
@@ -194,7 +192,8 @@ func TestCloseInEveryState(t *testing.T) {
 // A session that is lost hears nothing more, and its run ends by itself.
 func TestReportFailsInEveryState(t *testing.T) {
 	t.Parallel()
-	inEveryState(t, func(t *testing.T, r *rig, s state) {
+	inEveryState(t, func(r *rig, s state) {
+		t := r.t
 		r.mu.Lock()
 		r.on = func(agentpool.Report) error { return errLost }
 		r.mu.Unlock()
@@ -208,7 +207,8 @@ func TestReportFailsInEveryState(t *testing.T) {
 // The end of a turn that came before the interrupt counts.
 func TestInterruptTooLate(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{}, func(r *rig) {
+		t := r.t
 		r.puppet.play = func(p *turn) (providers.Outcome, error) { <-p.ctx.Done(); return providers.Completed, nil }
 		r.Start(main("1"))
 		synctest.Wait()
@@ -221,7 +221,8 @@ func TestInterruptTooLate(t *testing.T) {
 // An agent whose slot the store has given away stops.
 func TestSlotLost(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{Agents: 1}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{Agents: 1}, func(r *rig) {
+		t := r.t
 		r.puppet.play = hang
 		r.Start(main("1"))
 		synctest.Wait()

@@ -22,7 +22,8 @@ func (r *rig) opens(t *testing.T, total, now int) {
 
 func TestConversationIsKept(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{}, func(r *rig) {
+		t := r.t
 		r.Start(main("1"))
 		r.opens(t, 1, 1)
 		r.Start(main("2"))
@@ -62,7 +63,8 @@ func TestConversationIsKept(t *testing.T) {
 
 func TestConversationIsParked(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{}, func(r *rig) {
+		t := r.t
 		r.Start(main("1"))
 		r.opens(t, 1, 1)
 		time.Sleep(4 * time.Minute)
@@ -80,7 +82,8 @@ func TestConversationIsParked(t *testing.T) {
 // or not.
 func TestConversationEndsByItself(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{}, func(r *rig) {
+		t := r.t
 		r.Start(main("1"))
 		r.opens(t, 1, 1)
 		r.puppet.latest.exit()
@@ -108,7 +111,8 @@ func TestConversationEndsByItself(t *testing.T) {
 // A backend that is a process counts as long as it lives.
 func TestProcessHoldsItsSlot(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{}, func(r *rig) {
+		t := r.t
 		r.puppet.caps.Process = true
 		r.Start(main("1"))
 		r.opens(t, 1, 1)
@@ -143,7 +147,8 @@ func TestProcessHoldsItsSlot(t *testing.T) {
 
 func TestReserve(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{Agents: 2}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{Agents: 2}, func(r *rig) {
+		t := r.t
 		a, b := r.TryReserve(), r.TryReserve()
 		if a == nil || b == nil || r.TryReserve() != nil {
 			t.Fatal("two slots can be reserved and no third")
@@ -174,7 +179,8 @@ func TestReserve(t *testing.T) {
 // An idle process makes room for those who wait, wherever they are.
 func TestIdleProcessMakesRoom(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{Agents: 2, PerSession: 1}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{Agents: 2, PerSession: 1}, func(r *rig) {
+		t := r.t
 		r.puppet.caps.Process = true
 		r.Start(main("1"))
 		r.opens(t, 1, 1)

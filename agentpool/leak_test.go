@@ -41,7 +41,8 @@ func (s *saboteur) step(name string) error {
 // Everything that is called on the way is a step.
 func (s *saboteur) live(t *testing.T, process bool) {
 	t.Helper()
-	bubble(t, agentpool.Limits{Agents: 2, PerSession: 2, PerUser: 2}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{Agents: 2, PerSession: 2, PerUser: 2}, func(r *rig) {
+		t := r.t
 		s.meddle(r)
 		r.puppet.caps.Process = process
 		r.puppet.opening = func(context.Context, providers.Spec) error { return s.step("open") }

@@ -323,7 +323,8 @@ func TestHalfASlotIsLost(t *testing.T) {
 // slot is lost.
 func TestForgottenSlot(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{Agents: 1}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{Agents: 1}, func(r *rig) {
+		t := r.t
 		slot, err := r.limiter.Try(t.Context(), claim("ses-1"))
 		ok(t, err)
 		ok(t, r.store.ReleaseSlot(t.Context(), store.Slot{Semaphore: "agents", Holder: r.meddler.asked[0].Holder}))
@@ -376,7 +377,8 @@ func TestReleaseWhileRenewing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, agentpool.Limits{Agents: 1}, func(t *testing.T, r *rig) {
+			bubble(t, agentpool.Limits{Agents: 1}, func(r *rig) {
+				t := r.t
 				slot, err := r.limiter.Try(t.Context(), claim("ses-1"))
 				ok(t, err)
 				r.meddler.change(func() { released(r.meddler, slot) })
@@ -390,7 +392,8 @@ func TestReleaseWhileRenewing(t *testing.T) {
 // A store that is away makes those wait who can, and refuses those who cannot.
 func TestStoreAway(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{Agents: 3}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{Agents: 3}, func(r *rig) {
+		t := r.t
 		held, err := r.limiter.Try(t.Context(), claim("ses-1"))
 		ok(t, err)
 		back, err := r.limiter.Try(t.Context(), claim("ses-1"))
@@ -433,7 +436,8 @@ func TestStoreAway(t *testing.T) {
 // What cannot be given back is not tried for ever.
 func TestReleaseIsBounded(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{Agents: 1}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{Agents: 1}, func(r *rig) {
+		t := r.t
 		slot, err := r.limiter.Try(t.Context(), claim("ses-1"))
 		ok(t, err)
 		tries := 0

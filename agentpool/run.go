@@ -67,12 +67,14 @@ type (
 		Text     string
 		Thinking string
 	}
-	// Took says that the model has a message that was steered, Spurned that it
-	// will not get it in this turn.
+	// Took says that the model has a message that was steered.
 	Took struct {
 		Of
 		Message wire.MessageID
 	}
+	// Spurned says that the model will not get a message in this turn. It comes
+	// before Ended, unless the message was steered when that was reported
+	// already.
 	Spurned struct {
 		Of
 		Message wire.MessageID

@@ -2,7 +2,7 @@ package agentpool_test
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,7 +18,8 @@ func steering(run string, message wire.MessageID) agentpool.Steering {
 
 func TestSteer(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{}, func(r *rig) {
+		t := r.t
 		r.puppet.play = func(p *turn) (providers.Outcome, error) {
 			for range 2 {
 				p.say("x")
@@ -50,7 +51,8 @@ func TestSteer(t *testing.T) {
 // A message that the backend refuses falls through at once, the others go on.
 func TestSteerRefused(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{}, func(r *rig) {
+		t := r.t
 		r.puppet.sending = func(_ context.Context, m providers.Message) error {
 			switch m.ID {
 			case "a":
@@ -77,7 +79,8 @@ func TestSteerRefused(t *testing.T) {
 // Messages for a run that has no turn yet wait for it, or are spurned with it.
 func TestSteerBeforeTheTurn(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{Agents: 1}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{Agents: 1}, func(r *rig) {
+		t := r.t
 		s := r.TryReserve()
 		r.puppet.play = func(p *turn) (providers.Outcome, error) {
 			p.take(<-p.steers)
@@ -102,12 +105,13 @@ func TestSteerBeforeTheTurn(t *testing.T) {
 // Nobody can fill the memory with messages for one turn.
 func TestSteersAreBounded(t *testing.T) {
 	t.Parallel()
-	bubble(t, agentpool.Limits{}, func(t *testing.T, r *rig) {
+	bubble(t, agentpool.Limits{}, func(r *rig) {
+		t := r.t
 		r.puppet.play = hang
 		r.Start(main("1"))
 		synctest.Wait()
 		for i := range 65 {
-			r.Steer(steering("1", wire.MessageID(fmt.Sprint(i))))
+			r.Steer(steering("1", wire.MessageID(strconv.Itoa(i))))
 		}
 		synctest.Wait()
 		r.wants(t, "1 began", "1 spurned 64")

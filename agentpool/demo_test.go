@@ -1,0 +1,63 @@
+package agentpool_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/providers/demo"
+	"github.com/everdesk/everdesk/tools"
+)
+
+// The crew with a backend that is not a puppet, found in the table that the hub
+// uses.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, agentpool.Limits{})
+		table, err := providers.NewTable(providers.TableConfig{}, demo.New(demo.Config{}))
+		ok(t, err)
+		defer func() { ok(t, table.Close()) }()
+		var called []string
+		r.hands.tool = func(_ context.Context, _ tools.Caller, call providers.ToolCall) providers.ToolResult {
+			called = append(called, call.Name)
+			return providers.ToolResult{Text: "done"}
+		}
+		r.hands.tools = func() []providers.Tool { return []providers.Tool{{Name: "lamp"}} }
+		staff := agentpool.NewStaff(agentpool.Config{Limiter: r.limiter, Hands: r.hands, Providers: table})
+		defer staff.Close()
+		crew := staff.Crew(t.Context(), agentpool.Employer{Session: "ses-1", Sink: r.ear})
+		run := main("1")
+		run.Provider, run.Prompt = "demo", "/say one\n/call lamp {}\n/say two"
+		crew.Start(run)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		said := ""
+		for _, report := range r.heard() {
+			if s, is := report.(agentpool.Said); is {
+				said += s.Text
+			}
+		}
+		if !strings.Contains(said, "one") || !strings.Contains(said, "two") || !slices.Equal(called, []string{"lamp"}) {
+			t.Errorf("said %q, used %v", said, called)
+		}
+		if lines := r.lines(); lines[0] != "1 began" || lines[len(lines)-1] != "1 completed" {
+			t.Errorf("reports are %v", lines)
+		}
+		run = main("2")
+		run.Provider, run.Prompt = "demo", "/hang"
+		crew.Start(run)
+		synctest.Wait()
+		crew.Interrupt("2", "enough")
+		synctest.Wait()
+		if lines := r.lines(); lines[len(lines)-1] != "2 interrupted enough" {
+			t.Errorf("reports are %v", lines)
+		}
+		r.free()
+	})
+}
