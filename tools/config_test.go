@@ -245,6 +245,12 @@ func TestDisabledAndBrokenHooks(t *testing.T) {
 	if len(b.desk.submitted) != 1 || strings.Count(b.log.String(), "a hook did not run") != 3 {
 		t.Errorf("submitted %+v\n%s", b.desk.submitted, b.log)
 	}
+	over, stop := context.WithCancel(t.Context())
+	stop()
+	b.exec.Launch(over, b.caller())
+	if len(b.desk.submitted) != 1 || !strings.Contains(b.log.String(), "hooks could not be read") {
+		t.Errorf("a store that does not answer: %+v\n%s", b.desk.submitted, b.log)
+	}
 	b.put("hooks", `{"hooks": not json`)
 	b.exec.Launch(t.Context(), b.caller())
 	if got := hooksOf(t, b); len(got) != 0 || !strings.Contains(b.log.String(), "unreadable and taken for empty") {

@@ -13,5 +13,17 @@
 // says what came of it; when the first is there and the second is not, it may or
 // may not have run, and the session says so instead of running it again.
 //
-// When a tool is slow, its turn waits, until the turn is interrupted.
+// What belongs to a user and not to a desktop is in documents of the store:
+// memory, hooks, settings and remembered permissions. One that cannot be read is
+// taken for empty, with a line in the log.
+//
+// When a tool is slow, its turn waits, until the turn is interrupted. A tool that
+// panics is a result that says so.
+//
+// It refuses, always with a result that says what would be right: tools that do
+// not exist or that the profile does not have, input that does not fit the schema
+// or is larger than 4 MiB, windows of other monitors, names of files that lead out
+// of the session's storage, addresses that are code, and what the user does not
+// allow. Nobody's answer within a minute is a no. Results have at most 50,000
+// characters; the rest is cut off, with a note.
 package tools

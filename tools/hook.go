@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/everdesk/everdesk/wire"
 )
@@ -150,16 +151,20 @@ func (e *Executor) matches(h hook, tool string) bool {
 	})
 }
 
+// hooksWithin is how long the store may take to say which hooks there are. They
+// are an extra: who waits for a tool should not wait for them.
+const hooksWithin = 2 * time.Second
+
 // hooksOf are the hooks of a user for an event.
 func (e *Executor) hooksOf(ctx context.Context, user string, event hookEvent) []hook {
 	if user == "" {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, hooksWithin)
+	defer cancel()
 	all, _, err := load[hooks](ctx, e, hookCollection, user)
 	if err != nil {
-		if ctx.Err() == nil {
-			e.cfg.Logger.Warn("hooks could not be read", "user", user, "error", err)
-		}
+		e.cfg.Logger.Warn("hooks could not be read", "user", user, "error", err)
 		return nil
 	}
 	return slices.DeleteFunc(all.Hooks, func(h hook) bool { return !h.Enabled || h.Event != event })

@@ -266,6 +266,11 @@ func TestListAndView(t *testing.T) {
 	if got := b.must("window_view", `{"windowId":"t"}`); !strings.HasSuffix(got, `{"headers":["h"],"rows":[["cell"]]}`) {
 		t.Errorf("view %q", got)
 	}
+	b.must("window_create", `{"windowId":"m","title":"","content":{"renderer":"html","content":"<p>"},"minimized":true}`)
+	b.must("window_lock", `{"windowId":"m"}`)
+	if got := b.must("window_view", `{"windowId":"m"}`); !strings.Contains(got, ", minimized, locked by main-monitor-0-m1\n\n<p>") {
+		t.Errorf("view %q", got)
+	}
 	b.must("window_update", `{"windowId":"w","operation":"replace","content":`+string(quote(strings.Repeat("é", 60_000)))+`}`)
 	if got := b.must("window_view", `{"windowId":"w"}`); len([]rune(got)) > 50_100 || !strings.Contains(got, "[cut: this is 50000 of ") {
 		t.Errorf("a long view has %d characters", len([]rune(got)))

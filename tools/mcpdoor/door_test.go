@@ -478,6 +478,9 @@ func TestAgentsAreApart(t *testing.T) {
 				t.Errorf("window %s is in %s", id, r.state.Session())
 			}
 		}
+		if len(r.callers) != 3*6 {
+			t.Errorf("%s heard of %d calls", r.state.Session(), len(r.callers))
+		}
 		for _, c := range r.callers {
 			if c.Session != r.state.Session() {
 				t.Errorf("a call of %s came to %s", c.Session, r.state.Session())
