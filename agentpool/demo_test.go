@@ -37,12 +37,13 @@ func TestDemo(t *testing.T) {
 		crew.Start(run)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		said := ""
+		var text strings.Builder
 		for _, report := range r.heard() {
 			if s, is := report.(agentpool.Said); is {
-				said += s.Text
+				text.WriteString(s.Text)
 			}
 		}
+		said := text.String()
 		if !strings.Contains(said, "one") || !strings.Contains(said, "two") || !slices.Equal(called, []string{"lamp"}) {
 			t.Errorf("said %q, used %v", said, called)
 		}

@@ -1,0 +1,248 @@
+package agentpool_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/store"
+)
+
+// Whoever dies loses its slots, and whoever lives keeps them.
+func TestExpiry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		limits := agentpool.Limits{Agents: 2, PerSession: 2, PerUser: 2}
+		alive := newLimiter(t, s, limits)
+		dead := agentpool.NewLimiter(s, limits, nil) // nobody runs it
+		kept, err := alive.Try(t.Context(), claim("ses-1"))
+		ok(t, err)
+		_, err = dead.Try(t.Context(), claim("ses-2"))
+		ok(t, err)
+		next := acquired(t.Context(), alive, claim("ses-3"))
+		time.Sleep(9 * time.Second)
+		uses(t, s, "agents:user:ada", 2, 1)
+		time.Sleep(2 * time.Second)
+		slot := <-next
+		time.Sleep(time.Hour)
+		uses(t, s, "agents", 2, 0)
+		uses(t, s, "agents:session:ses-1", 1, 0)
+		for _, held := range []*agentpool.Slot{kept, slot} {
+			select {
+			case <-held.Lost():
+				t.Error("a slot that was renewed is lost")
+			default:
+			}
+			held.Release()
+		}
+		uses(t, s, "agents", 0, 0)
+	})
+}
+
+// What is held of a slot is renewed while the rest is waited for.
+func TestHalfASlotIsRenewed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		l := newLimiter(t, s, agentpool.Limits{Agents: 1, PerSession: 1})
+		first, err := l.Try(t.Context(), claim("ses-1"))
+		ok(t, err)
+		next := acquired(t.Context(), l, claim("ses-2"))
+		time.Sleep(time.Hour)
+		uses(t, s, "agents:session:ses-2", 1, 0)
+		first.Release()
+		slot := <-next
+		slot.Release()
+		uses(t, s, "agents:session:ses-2", 0, 0)
+	})
+}
+
+// Half a slot that was lost while the rest was waited for is waited for again.
+func TestHalfASlotIsLost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		m := &meddler{Semaphores: s}
+		l := newLimiter(t, m, agentpool.Limits{Agents: 1, PerSession: 1})
+		first, err := l.Try(t.Context(), claim("ses-1"))
+		ok(t, err)
+		next := acquired(t.Context(), l, claim("ses-2"))
+		uses(t, s, "agents", 1, 1)
+		half := m.asked[2]
+		ok(t, s.ReleaseSlot(t.Context(), store.Slot{Semaphore: half.Semaphore, Holder: half.Holder}))
+		half.Holder = "thief"
+		thief, err := s.Acquire(t.Context(), half)
+		ok(t, err)
+		time.Sleep(5 * time.Second)
+		uses(t, s, "agents:session:ses-2", 1, 1)
+		uses(t, s, "agents", 1, 0)
+		ok(t, s.ReleaseSlot(t.Context(), thief))
+		first.Release()
+		slot := <-next
+		slot.Release()
+		uses(t, s, "agents", 0, 0)
+		uses(t, s, "agents:session:ses-2", 0, 0)
+	})
+}
+
+// A store that forgot a slot is told again; only when somebody else has it the
+// slot is lost.
+func TestForgottenSlot(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{Agents: 1}, func(r *rig) {
+		t := r.t
+		slot, err := r.limiter.Try(t.Context(), claim("ses-1"))
+		ok(t, err)
+		ok(t, r.store.ReleaseSlot(t.Context(), store.Slot{Semaphore: "agents", Holder: r.meddler.asked[0].Holder}))
+		time.Sleep(5 * time.Second)
+		uses(t, r.store, "agents", 1, 0)
+		select {
+		case <-slot.Lost():
+			t.Fatal("a slot that was free was lost")
+		default:
+		}
+		r.steal()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		select {
+		case <-slot.Lost():
+		default:
+			t.Error("a slot that somebody else has is not lost")
+		}
+		slot.Release()
+		uses(t, r.store, "agents", 1, 0) // the thief's
+		r.surrender()
+	})
+}
+
+// Giving back a slot in the middle of its renewal leaves nothing behind.
+func TestReleaseWhileRenewing(t *testing.T) {
+	t.Parallel()
+	for name, released := range map[string]func(m *meddler, slot *agentpool.Slot){
+		"before": func(m *meddler, slot *agentpool.Slot) {
+			m.renew = func(_ store.Slot, do func() error) error {
+				slot.Release()
+				time.Sleep(time.Second)
+				return do()
+			}
+		},
+		"after": func(m *meddler, slot *agentpool.Slot) {
+			m.renew = func(_ store.Slot, do func() error) error {
+				defer slot.Release()
+				return do()
+			}
+		},
+		"while it is taken again": func(m *meddler, slot *agentpool.Slot) {
+			m.renew = func(store.Slot, func() error) error { return store.ErrFenced }
+			m.acquire = func(_ store.SlotRequest, do func() error) error {
+				slot.Release()
+				time.Sleep(time.Second)
+				return do()
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, agentpool.Limits{Agents: 1}, func(r *rig) {
+				t := r.t
+				slot, err := r.limiter.Try(t.Context(), claim("ses-1"))
+				ok(t, err)
+				r.meddler.change(func() { released(r.meddler, slot) })
+				time.Sleep(5 * time.Second)
+				uses(t, r.store, "agents", 0, 0)
+			})
+		})
+	}
+}
+
+// A store that is away makes those wait who can, and refuses those who cannot.
+func TestStoreAway(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{Agents: 3}, func(r *rig) {
+		t := r.t
+		held, err := r.limiter.Try(t.Context(), claim("ses-1"))
+		ok(t, err)
+		back, err := r.limiter.Try(t.Context(), claim("ses-1"))
+		ok(t, err)
+		away := fmt.Errorf("a test: %w", store.ErrUnavailable)
+		r.meddler.change(func() {
+			r.meddler.acquire = func(store.SlotRequest, func() error) error { return away }
+			r.meddler.renew = func(store.Slot, func() error) error { return away }
+			r.meddler.release = r.meddler.renew
+		})
+		if _, err := r.limiter.Try(t.Context(), claim("ses-1")); !errors.Is(err, store.ErrUnavailable) || errors.Is(err, agentpool.ErrFull) {
+			t.Errorf("Try says %v", err)
+		}
+		next := acquired(t.Context(), r.limiter, claim("ses-2"))
+		back.Release()
+		if r.TryReserve() != nil {
+			t.Error("a slot of a store that is away")
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		select {
+		case <-next:
+			t.Fatal("nobody waits for a store that is away")
+		case <-held.Lost():
+			t.Fatal("a slot is lost because the store is away")
+		default:
+		}
+		r.meddler.change(func() { r.meddler.acquire, r.meddler.renew, r.meddler.release = nil, nil, nil })
+		slot := <-next
+		time.Sleep(2 * time.Second)
+		uses(t, r.store, "agents", 2, 0) // what was given back meanwhile is
+		time.Sleep(time.Minute)
+		uses(t, r.store, "agents", 2, 0)
+		slot.Release()
+		held.Release()
+		uses(t, r.store, "agents", 0, 0)
+	})
+}
+
+// What cannot be given back is not tried for ever.
+func TestReleaseIsBounded(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{Agents: 1}, func(r *rig) {
+		t := r.t
+		slot, err := r.limiter.Try(t.Context(), claim("ses-1"))
+		ok(t, err)
+		tries := 0
+		r.meddler.change(func() {
+			r.meddler.release = func(store.Slot, func() error) error {
+				tries++
+				return store.ErrUnavailable
+			}
+		})
+		slot.Release()
+		time.Sleep(time.Minute)
+		uses(t, r.store, "agents", 0, 0) // it has expired
+		if tries < 2 || tries > 20 {
+			t.Errorf("%d tries to give it back", tries)
+		}
+	})
+}
+
+// A closed store ends waiting.
+func TestStoreClosed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		l := newLimiter(t, s, agentpool.Limits{Agents: 1})
+		slot, err := l.Try(t.Context(), claim("ses-1"))
+		ok(t, err)
+		next := acquired(t.Context(), l, claim("ses-2"))
+		uses(t, s, "agents", 1, 1)
+		ok(t, s.Close())
+		if got := <-next; got != nil {
+			t.Error("a slot of a closed store")
+		}
+		slot.Release()
+		if _, err := l.Use(t.Context()); !errors.Is(err, store.ErrClosed) {
+			t.Errorf("use of a closed store: %v", err)
+		}
+	})
+}
