@@ -40,16 +40,28 @@ func (p *Pool) Act(c tools.Caller, call tools.Call, plan func(*desk.State) tools
 	p.showTool(t, call, wire.ToolRunning, "")
 	wanted := plan(p.stage.Desk())
 	r := wanted.Result
-	if denied := p.do(t, wanted.Actions); denied != nil {
-		r = *denied
+	if refused := p.do(t, wanted.Actions); refused != nil {
+		r = providers.ToolResult{Text: refused.Reason, IsError: true}
 	}
 	p.finish(t, call, r)
 	p.settle()
 	return r, nil
 }
 
+// Do does actions of a turn that are no plan of a tool, such as those that a tab
+// has to answer. They count like any others. It says why not, if not.
+func (p *Pool) Do(c tools.Caller, actions ...wire.Action) *desk.Refusal {
+	t := p.of(c)
+	if t == nil || t.Stopping != "" {
+		return &desk.Refusal{Code: wire.CodeSessionInvalidState, Reason: ErrOver.Error()}
+	}
+	refused := p.do(t, actions)
+	p.settle()
+	return refused
+}
+
 // do does the actions of a turn together, or says why not.
-func (p *Pool) do(t *turn, actions []wire.Action) *providers.ToolResult {
+func (p *Pool) do(t *turn, actions []wire.Action) *desk.Refusal {
 	if len(actions) == 0 {
 		return nil
 	}
@@ -58,7 +70,7 @@ func (p *Pool) do(t *turn, actions []wire.Action) *providers.ToolResult {
 		stamped[i] = stamp(a, t.Role)
 	}
 	if refused := p.stage.Desk().CheckAll(t.Monitor, stamped); refused != nil {
-		return &providers.ToolResult{Text: refused.Reason, IsError: true}
+		return refused
 	}
 	v := p.budget.Action(t.Monitor, p.stage.Now(), len(stamped))
 	if t.Monitor != policies.PrimaryMonitor {
@@ -66,7 +78,7 @@ func (p *Pool) do(t *turn, actions []wire.Action) *providers.ToolResult {
 	}
 	if !v.Allowed {
 		p.overBudget(t, v)
-		return &providers.ToolResult{IsError: true, Text: fmt.Sprintf(
+		return &desk.Refusal{Code: wire.CodeBudgetExceeded, Reason: fmt.Sprintf(
 			"Nothing was done: %s is over its budget of %s. The turn ends now.", t.Monitor, budgetName(v.Kind))}
 	}
 	closing := p.places(t.Monitor, stamped)
@@ -244,11 +256,11 @@ func (p *Pool) again(t *turn, id string) providers.ToolResult {
 	for i, a := range entry.Actions {
 		entry.Actions[i] = unasked(a)
 	}
-	denied := p.do(t, entry.Actions)
-	p.reload.Used(p.stage.Now(), id, denied == nil)
+	refused := p.do(t, entry.Actions)
+	p.reload.Used(p.stage.Now(), id, refused == nil)
 	p.keepReload(id)
-	if denied != nil {
-		return *denied
+	if refused != nil {
+		return providers.ToolResult{Text: refused.Reason, IsError: true}
 	}
 	p.stage.Emit(wire.Actions{AgentID: t.Role, MonitorID: t.Monitor, Actions: []wire.Action{stamp(wire.ToastShow{Toast: wire.Toast{
 		ID: wire.NoticeID("reload-feedback-" + id), Message: "Done again: " + entry.Label, Variant: wire.NoticeInfo,

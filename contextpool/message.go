@@ -2,7 +2,10 @@ package contextpool
 
 import (
 	"encoding/base64"
+	"slices"
+	"strconv"
 
+	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -44,6 +47,29 @@ type waiting struct {
 	Offered string `json:"offered,omitempty"`
 	// Told says that MESSAGE_QUEUED was sent.
 	Told bool `json:"told,omitempty"`
+}
+
+// name gives a message a name that no other has which is under way: clients may
+// send some without one, and the session calls all of those the same.
+func (p *Pool) name(m *Message) {
+	given := m.ID
+	for n := 2; p.knows(m.ID); n++ {
+		m.ID = given + wire.MessageID("-"+strconv.Itoa(n))
+	}
+}
+
+func (p *Pool) knows(id wire.MessageID) bool {
+	for _, t := range p.turns {
+		if slices.Contains(t.Taken, id) {
+			return true
+		}
+	}
+	same := func(q *policies.Queue[*waiting]) bool {
+		return slices.ContainsFunc(q.Keys(), func(key string) bool {
+			return slices.ContainsFunc(q.All(key), func(w *waiting) bool { return w.ID == id })
+		})
+	}
+	return same(p.mains) || same(p.windows)
 }
 
 func (p *Pool) accept(m *Message, agent wire.AgentID, how wire.Taken) {

@@ -84,11 +84,11 @@ func (c *chaos) report() {
 		return
 	}
 	of := agentpool.Of{Run: run.ID}
-	switch rapid.IntRange(0, 9).Draw(c.t, "report") {
-	case 0, 1:
+	switch rapid.IntRange(0, 11).Draw(c.t, "report") {
+	case 0, 10, 11:
 		c.hear(agentpool.Began{Of: of})
-	case 2:
-		c.hear(agentpool.Said{Of: of, Text: rapid.SampledFrom([]string{"x", "héllo 😀", strings.Repeat("y", 40)}).Draw(c.t, "text"), Thinking: "t"})
+	case 1, 2:
+		c.hear(agentpool.Said{Of: of, Text: rapid.SampledFrom([]string{"x", "héllo 😀", strings.Repeat("y", 60)}).Draw(c.t, "text"), Thinking: "t"})
 	case 3, 4:
 		for _, s := range c.crew.steered {
 			if s.Run == run.ID && rapid.Bool().Draw(c.t, "takes") {
@@ -98,7 +98,11 @@ func (c *chaos) report() {
 			}
 		}
 	case 5:
-		c.hear(agentpool.Remember{Of: of, Entries: []providers.Entry{said(string(run.Turn), "x")}, Thread: rapid.SampledFrom([]string{"", "th"}).Draw(c.t, "thread")})
+		entries := []providers.Entry{said(string(run.Turn), "x")}
+		if calls := c.open[run.ID]; len(calls) > 0 {
+			entries = append(entries, toolCall(string(run.Turn), "y", calls...))
+		}
+		c.hear(agentpool.Remember{Of: of, Entries: entries, Thread: rapid.SampledFrom([]string{"", "th"}).Draw(c.t, "thread")})
 	case 6:
 		c.hear(agentpool.Spent{Of: of, Usage: providers.Usage{Input: 1, Output: 2}})
 	default:
@@ -118,7 +122,7 @@ func (c *chaos) tool() {
 	c.calls++
 	id := fmt.Sprintf("c%d", c.calls)
 	alive := c.pool.Alive(callerOf(run))
-	switch rapid.IntRange(0, 4).Draw(c.t, "tool") {
+	switch rapid.IntRange(0, 5).Draw(c.t, "tool") {
 	case 0:
 		if _, err := c.act(run, id, window(c.window())); (err == nil) != alive {
 			c.t.Fatalf("alive: %v, but %v", alive, err)
@@ -140,6 +144,8 @@ func (c *chaos) tool() {
 		}
 		delete(c.open, run.ID)
 	case 4:
+		c.step(func() { _, _ = c.pool.Reload(callerOf(run), callOf(id, "reload:cached"), "reload-1") })
+	case 5:
 		told := 0
 		c.step(func() {
 			c.pool.Delegate(callerOf(run), tools.Task{Objective: "x"}, func(tools.TaskResult) {
@@ -367,10 +373,16 @@ func TestEverythingThatCanHappen(t *testing.T) {
 		c := &chaos{t: t, open: map[string][]string{}, fate: map[wire.MessageID]*fate{}, ends: map[string]int{}}
 		c.rig = newRigWith(t, budgetOf(1, 6, 100), second, third)
 		c.rig.open(first, "w1", "w2")
-		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+		for range rapid.SampledFrom([]int{10, 60, 120}).Draw(t, "steps") {
 			switch rapid.IntRange(0, 19).Draw(t, "what") {
 			case 0, 1, 2, 3, 4, 5:
 				c.message()
+				for _, run := range c.crew.started {
+					if _, ok := c.crew.runs[run.ID]; ok && rapid.Bool().Draw(t, "began") {
+						c.began(run)
+					}
+				}
+				c.crew.started = nil
 			case 6, 7, 8, 9, 10, 11:
 				c.report()
 			case 12, 13, 14:
@@ -384,6 +396,9 @@ func TestEverythingThatCanHappen(t *testing.T) {
 				c.now = c.now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "seconds")) * time.Second)
 				c.step(func() { c.pool.Tick() })
 			case 19:
+				if rapid.Bool().Draw(t, "in good order") {
+					c.step(func() { c.pool.Park() })
+				}
 				c.crash()
 			}
 			c.check()

@@ -12,8 +12,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// attempts is how often a turn is begun before it is given up.
-const attempts = 3
+// cuts is how often a turn is cut off before it is given up.
+const cuts = 3
 
 // asksKept is how many turns that could go on are remembered.
 const asksKept = 20
@@ -52,6 +52,15 @@ func (p *Pool) Recover() {
 	p.settle()
 }
 
+// Park is told that the session is handed over in good order. The turns that run
+// go on with the next owner, and that they were cut off is not held against them.
+func (p *Pool) Park() {
+	for _, t := range p.sorted() {
+		t.Cut--
+		p.keepTurn(t)
+	}
+}
+
 // recall takes from the desktop what the turns have said so far.
 func (p *Pool) recall() {
 	agents := p.stage.Desk().Snapshot().Agents
@@ -76,13 +85,14 @@ func (p *Pool) resume(t *turn) {
 		p.end(t, providers.Interrupted, t.Stopping)
 	case open >= 0:
 		p.cutOff(t, mayHaveRun(t.calls[open].Tool))
-	case t.Attempt >= attempts:
-		p.end(t, providers.Failed, fmt.Sprintf("the turn was cut off %d times", attempts))
+	case t.Cut >= cuts-1:
+		p.end(t, providers.Failed, fmt.Sprintf("the turn was cut off %d times", cuts))
 	case !t.Remembered && t.Called > 0:
 		p.cutOff(t, "what it has done so far is not known well enough to go on")
 	default:
 		p.rewind(t)
 		t.Attempt++
+		t.Cut++
 		t.State = turnAccepted
 		p.keepTurn(t)
 		p.start(t, nil)

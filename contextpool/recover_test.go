@@ -100,6 +100,11 @@ func TestATurnWithoutToolsBeginsAgain(t *testing.T) {
 		r.said(again, "anew")
 	}
 	wantEqual(t, r.desk.Snapshot().Agents[0].Text, "anew")
+	for range 5 { // which does not count
+		r.step(func() { r.pool.Park() })
+		r.crash()
+	}
+	r.wantStory("m1", "direct by main-monitor-0-m1")
 	r.crash()
 	r.wantStory("m1", "direct by main-monitor-0-m1; failed: the turn was cut off 3 times")
 	r.crash()
@@ -120,6 +125,7 @@ func TestATurnGoesOn(t *testing.T) {
 		t.Fatal(res, err)
 	}
 	r.said(run, "lost 😀")
+	r.step(func() { r.pool.Park() })
 	r.crash()
 	again := r.run("main-monitor-0-m1")
 	if !again.Continue || again.Prompt != "" || len(again.From.Entries) != 2 {

@@ -14,6 +14,7 @@ import (
 // it, the turn that runs is offered it, an agent is made for it alone, it waits,
 // or it is rejected.
 func (p *Pool) User(m Message) {
+	p.name(&m)
 	p.stage.Row(m.row(m.Text))
 	p.route(&waiting{Message: m})
 	p.settle()

@@ -252,3 +252,41 @@ func TestLongResultsAreCut(t *testing.T) {
 	r.crash()
 	r.ended(run)
 }
+
+func TestDo(t *testing.T) {
+	t.Parallel()
+	r := newRigWith(t, budgetOf(0, 2, 0), second)
+	run := r.direct("m1", second)
+	do := func(actions ...wire.Action) (refused *desk.Refusal) {
+		r.step(func() { refused = r.pool.Do(callerOf(run), actions...) })
+		return refused
+	}
+	if refused := do(window("w1"), wire.WindowCapture{WindowID: "w1"}); refused != nil {
+		t.Fatal(refused)
+	}
+	if refused := do(wire.WindowFocus{WindowID: "nowhere"}); refused == nil {
+		t.Fatal("it was done")
+	}
+	if refused := do(window("w2")); refused == nil || refused.Code != wire.CodeBudgetExceeded {
+		t.Fatal(refused)
+	}
+	if refused := do(window("w3")); refused == nil || refused.Code != wire.CodeSessionInvalidState {
+		t.Fatal(refused)
+	}
+}
+
+// Clients may send messages without an id, which the session calls all the same.
+func TestMessagesOfTheSameName(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.open(first, "w")
+	run := r.direct("unnamed")
+	r.user("unnamed")
+	r.toWindow("unnamed", "w")
+	r.toWindow("unnamed", "w")
+	r.hear(agentpool.Took{Of: agentpool.Of{Run: run.ID}, Message: "unnamed-2"})
+	r.wantStory("unnamed", "direct by main-monitor-0-unnamed")
+	r.wantStory("unnamed-2", "steered by main-monitor-0-unnamed")
+	r.wantStory("unnamed-3", "direct by window-w")
+	r.wantStory("unnamed-4", "queued at 1")
+}

@@ -23,9 +23,11 @@ const (
 
 // turn is a turn under way.
 type turn struct {
-	// Number orders turns and names them. Attempt counts from 1.
+	// Number orders turns and names them. Attempt counts its runs from 1, Cut how
+	// often it was cut off.
 	Number  uint64         `json:"number"`
 	Attempt int            `json:"attempt"`
+	Cut     int            `json:"cut,omitempty"`
 	State   turnState      `json:"state"`
 	Role    wire.AgentID   `json:"role"`
 	Kind    wire.AgentKind `json:"kind"`

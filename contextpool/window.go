@@ -14,6 +14,7 @@ import (
 // Window takes a message to a window, for the agent that the window shares with
 // those it opened.
 func (p *Pool) Window(m Message) {
+	p.name(&m)
 	p.stage.Row(m.row(m.Text))
 	p.toWindow(&waiting{Message: m})
 	p.settle()
@@ -23,6 +24,7 @@ func (p *Pool) Window(m Message) {
 // sender and its monitor. A button that may run beside others begins a turn of
 // its own, with what the agent of the window knows.
 func (p *Pool) Component(m Message, a wire.ComponentAction) {
+	p.name(&m)
 	m.Window = a.WindowID
 	title := a.WindowTitle
 	p.stage.Row(m.row(fmt.Sprintf("%s (%s)", a.Action, cmp.Or(title, string(a.WindowID)))))
