@@ -119,14 +119,15 @@ func (d *decoder) line() ([]byte, error) {
 				continue
 			}
 		}
-		i := bytes.IndexAny(buf, "\r\n")
-		taken := i + 1
-		if i < 0 {
-			i, taken = len(buf), len(buf)
+		part, _, ended := bytes.Cut(buf, []byte{'\n'})
+		if i := bytes.IndexByte(part, '\r'); i >= 0 {
+			part, ended, d.skip = part[:i], true, true
 		}
-		ended := taken > i
-		d.skip = ended && buf[i] == '\r'
-		line = append(line, buf[:i]...)
+		line = append(line, part...)
+		taken := len(part)
+		if ended {
+			taken++
+		}
 		if _, err := d.in.Discard(taken); err != nil {
 			return nil, err
 		}
