@@ -195,7 +195,7 @@ func (p *Pool) Restore(tables map[string]map[string][]byte, lists map[string][][
 			}
 		}
 	}
-	return p.tape.Restore(lists[tapeList])
+	return p.tape.Restore(lists)
 }
 
 func (p *Pool) restoreTurns(tables map[string]map[string][]byte) error {

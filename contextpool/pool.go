@@ -75,7 +75,7 @@ func (p *Pool) empty() {
 
 // Provider is who thinks in turns that begin now.
 func (p *Pool) Provider() string {
-	if p.about.Provider != "" {
+	if p.about.Provider != "" && p.crew.Has(p.about.Provider) {
 		return p.about.Provider
 	}
 	return p.cfg.Provider

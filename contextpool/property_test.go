@@ -40,7 +40,9 @@ func (c *chaos) monitor() wire.MonitorID {
 	return rapid.SampledFrom([]wire.MonitorID{first, second, third}).Draw(c.t, "monitor")
 }
 
-func (c *chaos) window() string { return rapid.SampledFrom([]string{"w1", "w2", "w3"}).Draw(c.t, "window") }
+func (c *chaos) window() string {
+	return rapid.SampledFrom([]string{"w1", "w2", "w3"}).Draw(c.t, "window")
+}
 
 func (c *chaos) newID() string {
 	id := fmt.Sprintf("m%d", len(c.sent))

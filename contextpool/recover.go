@@ -93,6 +93,9 @@ func (p *Pool) resume(t *turn) {
 		p.rewind(t)
 		t.Attempt++
 		t.Cut++
+		if !p.crew.Has(t.Provider) {
+			t.Provider = p.Provider()
+		}
 		t.State = turnAccepted
 		p.keepTurn(t)
 		p.start(t, nil)

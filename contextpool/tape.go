@@ -1,6 +1,7 @@
 package contextpool
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,7 +11,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-const tapeList = "tape"
+const (
+	tapeList   = "tape"
+	tapePrefix = "tape:"
+)
 
 // How much there is on a tape.
 const (
@@ -36,15 +40,27 @@ type Said struct {
 	Time    wire.Millis      `json:"time"`
 	Monitor wire.MonitorID   `json:"monitor"`
 	Window  wire.WindowID    `json:"window,omitempty"`
+	// N orders all messages; the tape sets it.
+	N uint64 `json:"n"`
 }
 
 func (s *Said) size() int { return len(s.Text) + 128 }
+
+// list is where the message is kept. What is said to a window has a list of its
+// own, so that it goes at once when the window does.
+func (s *Said) list() string {
+	if s.Window == "" {
+		return tapeList
+	}
+	return tapePrefix + nameOf(string(s.Monitor)+"/"+string(s.Window))
+}
 
 // Tape is what was said in a session, the oldest first, and where. Its methods
 // that change it return what is to be kept.
 type Tape struct {
 	said  []Said
 	bytes int
+	n     uint64
 }
 
 // Heard selects messages of a tape.
@@ -87,101 +103,148 @@ func (t *Tape) Len() int { return len(t.said) }
 // Append adds a message.
 func (t *Tape) Append(s Said) []store.Op {
 	s.Text = cut(s.Text, saidBytes)
+	t.n++
+	s.N = t.n
 	t.said = append(t.said, s)
 	t.bytes += s.size()
-	if t.prune(s.Monitor, s.Window) {
-		return t.All()
-	}
-	return []store.Op{store.Push(tapeList, encode(&s))}
+	return append([]store.Op{store.Push(s.list(), encode(&s))}, t.prune(&s)...)
 }
 
-// prune drops what is too much after a message was added, and reports whether
-// something was.
-func (t *Tape) prune(monitor wire.MonitorID, window wire.WindowID) bool {
-	same := func(s *Said) bool { return s.Monitor == monitor && s.Window == window }
+// prune drops what is too much after a message was added.
+func (t *Tape) prune(newest *Said) []store.Op {
+	same := func(s *Said) bool { return s.Monitor == newest.Monitor && s.Window == newest.Window }
 	count := 0
 	for i := range t.said {
 		if same(&t.said[i]) {
 			count++
 		}
 	}
-	before := len(t.said)
 	drop := 0
 	switch {
-	case window == "" && count > tapeMain:
+	case newest.Window == "" && count > tapeMain:
 		drop = count - tapeMainKept
-	case window != "" && count > tapeWindow:
+	case newest.Window != "" && count > tapeWindow:
 		drop = count - tapeWindow/2
 	}
+	var gone []Said
 	if drop > 0 {
-		t.remove(func(s *Said) bool {
-			drop--
-			return drop >= 0
-		}, same)
+		gone = t.remove(func(s *Said) bool {
+			if same(s) {
+				drop--
+			}
+			return same(s) && drop >= 0
+		})
 	}
-	if t.bytes > tapeBytes || len(t.said) > tapeAll {
-		drop = len(t.said) - tapeAll/2
-		t.remove(func(*Said) bool {
+	if drop = len(t.said) - tapeAll; t.bytes > tapeBytes || drop > 0 {
+		if drop > 0 {
+			drop += tapeAll / 2
+		}
+		gone = append(gone, t.remove(func(*Said) bool {
 			drop--
-			return drop >= 0 && before > tapeAll || t.bytes > tapeBytes/2
-		}, func(*Said) bool { return true })
+			return drop >= 0 || t.bytes > tapeBytes/2
+		})...)
 	}
-	return len(t.said) != before
+	return t.without(gone)
 }
 
-// remove drops those of some messages, from the oldest, for which gone is true.
-func (t *Tape) remove(gone, among func(*Said) bool) {
+// remove takes out messages, from the oldest.
+func (t *Tape) remove(which func(*Said) bool) (gone []Said) {
 	kept := make([]Said, 0, len(t.said))
 	for i := range t.said {
 		s := &t.said[i]
-		if among(s) && gone(s) {
+		if which(s) {
 			t.bytes -= s.size()
+			gone = append(gone, *s)
 			continue
 		}
 		kept = append(kept, *s)
 	}
 	t.said = kept
+	return gone
+}
+
+// without is what makes the kept lists those without some messages, the oldest of
+// theirs.
+func (t *Tape) without(gone []Said) []store.Op {
+	var ops []store.Op
+	done := map[string]bool{}
+	for i := range gone {
+		list := gone[i].list()
+		if done[list] {
+			continue
+		}
+		done[list] = true
+		left := t.of(list)
+		switch {
+		case len(left) == 0:
+			ops = append(ops, store.Drop(list))
+		case list == tapeList:
+			ops = append(ops, relist(list, left)...) // of several monitors
+		default:
+			ops = append(ops, store.KeepLast(list, len(left)))
+		}
+	}
+	return ops
+}
+
+// of are the messages of a list.
+func (t *Tape) of(list string) []Said {
+	var out []Said
+	for i := range t.said {
+		if t.said[i].list() == list {
+			out = append(out, t.said[i])
+		}
+	}
+	return out
 }
 
 // PruneWindow forgets what was said to a window, and returns it.
 func (t *Tape) PruneWindow(monitor wire.MonitorID, window wire.WindowID) ([]Said, []store.Op) {
-	return t.forget(func(s *Said) bool { return s.Monitor == monitor && s.Window == window && window != "" })
+	gone := t.remove(func(s *Said) bool { return s.Monitor == monitor && s.Window == window && window != "" })
+	return gone, t.without(gone)
 }
 
 // PruneMonitor forgets what was said on a monitor.
 func (t *Tape) PruneMonitor(monitor wire.MonitorID) []store.Op {
-	_, ops := t.forget(func(s *Said) bool { return s.Monitor == monitor })
-	return ops
-}
-
-func (t *Tape) forget(which func(*Said) bool) (gone []Said, ops []store.Op) {
-	t.remove(func(s *Said) bool {
-		gone = append(gone, *s)
-		return true
-	}, which)
-	if len(gone) == 0 {
-		return nil, nil
-	}
-	return gone, t.All()
+	return t.without(t.remove(func(s *Said) bool { return s.Monitor == monitor }))
 }
 
 // Clear forgets everything.
 func (t *Tape) Clear() []store.Op {
-	*t = Tape{}
-	return t.All()
+	return t.without(t.remove(func(*Said) bool { return true }))
 }
 
-// All is what makes the kept list this one.
-func (t *Tape) All() []store.Op { return relist(tapeList, t.said) }
-
-// Restore reads the kept list.
-func (t *Tape) Restore(items [][]byte) (err error) {
-	*t = Tape{}
-	if t.said, err = unlist[Said](tapeList, items); err != nil {
-		return err
+// All is what makes the kept lists these.
+func (t *Tape) All() []store.Op {
+	var ops []store.Op
+	lists := map[string][]Said{}
+	for i := range t.said {
+		name := t.said[i].list()
+		lists[name] = append(lists[name], t.said[i])
 	}
+	for _, name := range sortedKeys(lists) {
+		ops = append(ops, relist(name, lists[name])...)
+	}
+	return ops
+}
+
+// Restore reads the kept lists.
+func (t *Tape) Restore(lists map[string][][]byte) error {
+	*t = Tape{}
+	for name, items := range lists {
+		if name != tapeList && !strings.HasPrefix(name, tapePrefix) {
+			continue
+		}
+		said, err := unlist[Said](name, items)
+		if err != nil {
+			return err
+		}
+		t.said = append(t.said, said...)
+	}
+	slices.SortFunc(t.said, func(a, b Said) int { return cmp.Compare(a.N, b.N) })
 	for i := range t.said {
 		t.bytes += t.said[i].size()
+		t.n = max(t.n, t.said[i].N)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (r *tapeRig) add(s ...contextpool.Said) {
 func (r *tapeRig) check(t *testing.T) {
 	t.Helper()
 	var again contextpool.Tape
-	if err := again.Restore(r.kept.lists["tape"]); err != nil {
+	if err := again.Restore(r.kept.lists); err != nil {
 		t.Fatal(err)
 	}
 	wantEqual(t, again.Messages(contextpool.Heard{Windows: true}), r.Messages(contextpool.Heard{Windows: true}))
@@ -136,8 +136,10 @@ func TestTapeIsBounded(t *testing.T) {
 	for range 300 {
 		r.add(saidBy(policies.SpeakerUser, strings.Repeat("é", 100_000)))
 		size := 0
-		for _, item := range r.kept.lists["tape"] {
-			size += len(item)
+		for _, list := range r.kept.lists {
+			for _, item := range list {
+				size += len(item)
+			}
 		}
 		if size > 3<<20 {
 			t.Fatalf("the tape has %d bytes", size)
@@ -146,6 +148,15 @@ func TestTapeIsBounded(t *testing.T) {
 	s := r.Messages(contextpool.Heard{})[0].Text
 	if len(s) > 16<<10 || !utf8.ValidString(s) {
 		t.Fatalf("a message has %d bytes", len(s))
+	}
+	r.check(t)
+	for i := range 100 { // many short ones, to many windows
+		for range 30 {
+			r.add(saidBy(policies.SpeakerUser, "x", wire.WindowID(fmt.Sprintf("w%d", i))))
+		}
+	}
+	if r.Len() > 1000 {
+		t.Fatalf("%d messages", r.Len())
 	}
 	r.check(t)
 }
@@ -165,7 +176,7 @@ func TestTapeRefusesWhatItDidNotWrite(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"", "{", `{"by":1}`, `{"by":"user","unknown":1}`, `{"by":"user"}{}`} {
 		var tape contextpool.Tape
-		if err := tape.Restore([][]byte{[]byte(bad)}); err == nil {
+		if err := tape.Restore(map[string][][]byte{"tape": {[]byte(bad)}}); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
 	}

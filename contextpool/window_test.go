@@ -157,7 +157,8 @@ func TestClosingWindows(t *testing.T) {
 	r.toWindow("c", "w1")
 	r.close(first, "w1") // w2 is left
 	r.wantStory("c", "queued at 1")
-	wantEqual(t, len(r.kept.lists["tape"]), 1)
+	wantEqual(t, len(r.kept.lists["tape:monitor-0/w1"]), 0)
+	wantEqual(t, len(r.kept.lists["tape:monitor-0/w2"]), 1)
 	wantEqual(t, len(r.crew.interrupted), 0)
 	r.close(first, "w2")
 	r.wantStory("c", "queued at 1; rejected with 3003: the window was closed")
