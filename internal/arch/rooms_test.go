@@ -29,6 +29,8 @@ var rooms = map[string]room{
 	"providers/openai":       {uses: "providers providers/loop providers/sse", tests: "providers/fakemodel providers/providertest"},
 	"providers/fakemodel":    {},
 
+	"providers/fakemodel/serve": {uses: "providers/fakemodel"},
+
 	"tools":         {uses: "desk files policies providers store wire", tests: "store/filestore"},
 	"tools/mcpdoor": {uses: "providers tools wire", tests: "desk files store/filestore"},
 	"agentpool":     {uses: "providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},

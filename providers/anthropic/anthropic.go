@@ -3,6 +3,7 @@ package anthropic
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
@@ -52,6 +53,9 @@ func New(cfg Config) (*loop.Provider, error) {
 	cfg.BaseURL = cmp.Or(cfg.BaseURL, DefaultBaseURL)
 	cfg.Model = cmp.Or(cfg.Model, DefaultModel)
 	cfg.MaxTokens = cmp.Or(cfg.MaxTokens, DefaultMaxTokens)
+	if cfg.MaxTokens < 0 || cfg.Thinking < 0 || cfg.Thinking >= cfg.MaxTokens {
+		return nil, fmt.Errorf("a reply of %d tokens cannot have %d tokens of thinking", cfg.MaxTokens, cfg.Thinking)
+	}
 	header := http.Header{"Anthropic-Version": {version}}
 	if cfg.Key != "" {
 		header.Set("X-Api-Key", cfg.Key)

@@ -3,6 +3,7 @@ package anthropic_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -254,7 +255,7 @@ func TestUsageAndCost(t *testing.T) {
 
 func TestTrouble(t *testing.T) {
 	t.Parallel()
-	half := strings.Index(hello, "event: content_block_stop")
+	half, _, _ := strings.Cut(hello, "event: content_block_stop")
 	tests := map[string]struct {
 		prompt string
 		next   []http.HandlerFunc // empty: the fake does as the prompt says
@@ -266,7 +267,7 @@ func TestTrouble(t *testing.T) {
 		"half a stream":      {"/say so far\n/cut", nil, providers.Transport, "so far", 1, 0},
 		"a clean early end":  {"/say so far\n/end", nil, providers.Transport, "so far", 1, 0},
 		"an end in an event": {"hi", []http.HandlerFunc{fakemodel.Raw(hello[:len(hello)-30])}, providers.Transport, "Hello!", 1, 0},
-		"an end in a block":  {"hi", []http.HandlerFunc{fakemodel.Raw(hello[:half])}, providers.Transport, "Hello!", 1, 0},
+		"an end in a block":  {"hi", []http.HandlerFunc{fakemodel.Raw(half)}, providers.Transport, "Hello!", 1, 0},
 		"garbage":            {"/say so far\n/garbage", nil, providers.Transport, "so far", 1, 0},
 		"a huge event":       {"/say so far\n/huge", nil, providers.Transport, "so far", 1, 0},
 		"in the stream":      {"/say so far\n/fail overloaded", nil, providers.Overloaded, "so far", 1, 0},
@@ -288,7 +289,7 @@ func TestTrouble(t *testing.T) {
 				k := open(t, anthropic.Config{Key: "secret"}, providers.Spec{})
 				k.fake.Next(tt.next...)
 				e := k.turn(tt.prompt)
-				f, _ := e.Err.(*providers.Failure)
+				f, _ := errors.AsType[*providers.Failure](e.Err)
 				if e.Outcome != providers.Failed || f == nil || f.Class != tt.want || f.RetryAfter != tt.after {
 					t.Errorf("the turn ended %s: %v, want %s", e.Outcome, e.Err, tt.want)
 				}
@@ -362,7 +363,7 @@ event: message_delta
 
 func TestWrongConfiguration(t *testing.T) {
 	t.Parallel()
-	for _, cfg := range []anthropic.Config{{BaseURL: "nowhere"}, {Key: "sk\nnew line"}} {
+	for _, cfg := range []anthropic.Config{{BaseURL: "nowhere"}, {Key: "sk\nnew line"}, {MaxTokens: -1}, {MaxTokens: 100, Thinking: 100}} {
 		if _, err := anthropic.New(cfg); err == nil || strings.Contains(err.Error(), "sk") {
 			t.Errorf("got error %v", err)
 		}

@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -111,7 +112,7 @@ func TestTooLongConversationsAreShortened(t *testing.T) {
 
 	k = open(t, providers.Spec{From: providers.Thread{Entries: history(5, "")}}, fails(tooLong), fails(tooLong))
 	k.send("m", providers.Start, "go")
-	f, _ := k.end("m").Err.(*providers.Failure)
+	f, _ := errors.AsType[*providers.Failure](k.end("m").Err)
 	if f == nil || f.Class != providers.ContextLength || k.model.count() != 2 {
 		t.Errorf("the turn failed with %v after %d calls", f, k.model.count())
 	}

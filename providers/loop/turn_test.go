@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -219,7 +220,7 @@ func TestRoundsAreBounded(t *testing.T) {
 	k := open(t, providers.Spec{Tools: tools("win")}, answers...)
 	k.send("m", providers.Start, "go")
 	e := k.end("m")
-	f, _ := e.Err.(*providers.Failure)
+	f, _ := errors.AsType[*providers.Failure](e.Err)
 	if e.Outcome != providers.Failed || f == nil || f.Class != providers.Invalid || !strings.Contains(f.Error(), "50 times") {
 		t.Errorf("the turn ended %s: %v", e.Outcome, e.Err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/everdesk/everdesk/providers/sse"
 )
 
-// Name is what the provider is chosen by.
+// Name is what the provider is chosen by, unless it is given another one.
 const Name = "openai"
 
 // What is used unless the configuration says otherwise.
@@ -31,7 +31,7 @@ const probe = 2 * time.Second
 // Dialect is one of the APIs.
 type Dialect string
 
-// The APIs. The zero value is Chat.
+// The APIs. The zero value is Responses for OpenAI itself and Chat for all others.
 const (
 	Chat      Dialect = "chat"
 	Responses Dialect = "responses"
@@ -39,13 +39,16 @@ const (
 
 // Config is where the API is and how it is used. Zero values are the defaults.
 type Config struct {
+	// Name is what the provider is chosen by; that of the package unless set.
+	Name string
 	// BaseURL is with /v1, or whatever the server has instead.
 	BaseURL string
 	// Key may be empty: servers on one's own machine rarely want one.
 	Key     string
 	Model   string
 	Dialect Dialect
-	// MaxTokens bounds one reply; 0 means as the server likes.
+	// MaxTokens bounds one reply; 0 means as the server likes. In Chat it goes by
+	// the name all servers know, which OpenAI's own newer models refuse.
 	MaxTokens int
 	// Idle is how long the server may be silent.
 	Idle   time.Duration
@@ -70,8 +73,15 @@ type reader interface {
 
 // New returns a provider that answers with one of the APIs.
 func New(cfg Config) (*loop.Provider, error) {
+	cfg.Name = cmp.Or(cfg.Name, Name)
 	cfg.Model = cmp.Or(cfg.Model, DefaultModel)
-	cfg.Dialect = cmp.Or(cfg.Dialect, Chat)
+	cfg.BaseURL = cmp.Or(cfg.BaseURL, DefaultBaseURL)
+	if cfg.Dialect == "" {
+		cfg.Dialect = Chat
+		if cfg.BaseURL == DefaultBaseURL {
+			cfg.Dialect = Responses
+		}
+	}
 	if cfg.Dialect != Chat && cfg.Dialect != Responses {
 		return nil, fmt.Errorf("there is no dialect %q, only %s and %s", cfg.Dialect, Chat, Responses)
 	}
@@ -80,7 +90,7 @@ func New(cfg Config) (*loop.Provider, error) {
 		return nil, err
 	}
 	c := &client{cfg, server}
-	return loop.New(loop.Config{Name: Name, Model: c, Images: true, Logger: cfg.Logger, Closed: server.Close}), nil
+	return loop.New(loop.Config{Name: cfg.Name, Model: c, Images: true, Logger: cfg.Logger, Closed: server.Close}), nil
 }
 
 func connect(cfg Config) (*sse.Server, error) {

@@ -3,6 +3,7 @@ package openai_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -358,7 +359,7 @@ func TestTrouble(t *testing.T) {
 						k := open(t, openai.Config{Dialect: dialect}, providers.Spec{})
 						k.fake.Next(tt.next...)
 						e := k.turn(tt.prompt)
-						f, _ := e.Err.(*providers.Failure)
+						f, _ := errors.AsType[*providers.Failure](e.Err)
 						if e.Outcome != providers.Failed || f == nil || f.Class != tt.want {
 							t.Errorf("the turn ended %s: %v, want %s", e.Outcome, e.Err, tt.want)
 						}

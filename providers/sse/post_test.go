@@ -93,14 +93,14 @@ func TestTroubleHasAClass(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]time.Duration{
-		"Retry-After: 7":        7 * time.Second,
-		"Retry-After: 0.5":      500 * time.Millisecond,
-		"Retry-After-Ms: 250":   250 * time.Millisecond,
-		"Retry-After: -3":       0,
-		"Retry-After: NaN":      0,
-		"Retry-After: 1e300":    24 * time.Hour,
-		"Retry-After: soon":     0,
-		"X-Something-Else: yes": 0,
+		"Retry-After: 7":                             7 * time.Second,
+		"Retry-After: 0.5":                           500 * time.Millisecond,
+		"Retry-After-Ms: 250":                        250 * time.Millisecond,
+		"Retry-After: -3":                            0,
+		"Retry-After: NaN":                           0,
+		"Retry-After: 1e300":                         24 * time.Hour,
+		"Retry-After: soon":                          0,
+		"X-Something-Else: yes":                      0,
 		"Retry-After: Wed, 21 Oct 2015 07:28:00 GMT": 0,
 	} {
 		t.Run(header, func(t *testing.T) {
@@ -223,7 +223,12 @@ func TestSilenceHasAnEnd(t *testing.T) {
 func TestWrongConfigurations(t *testing.T) {
 	t.Parallel()
 	for _, cfg := range []sse.Config{
-		{}, {Base: "api.example.com"}, {Base: "ftp://example.com"}, {Base: "http://"}, {Base: "http://x/?key=abc"}, {Base: "http://\x00"},
+		{},
+		{Base: "api.example.com"},
+		{Base: "ftp://example.com"},
+		{Base: "http://"},
+		{Base: "http://x/?key=abc"},
+		{Base: "http://\x00"},
 		{Base: "http://x", Header: http.Header{"X-Api-Key": {"abc\n"}}, Secret: "abc\n"},
 	} {
 		_, err := sse.New(cfg)
