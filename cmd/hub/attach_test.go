@@ -247,7 +247,9 @@ func TestAttachJSON(t *testing.T) {
 	}
 	r.say(t, "hello")
 	r.until(t, `"text":"hello"`)
-	r.until(t, `"type":"MESSAGE_REJECTED"`) // there is no agent
+	r.until(t, `"type":"MESSAGE_ACCEPTED"`)
+	r.until(t, `"isComplete":true`)
+	r.until(t, `"state":"idle"`)
 	r.say(t, `{"type":"EMIT","data":{"messageId":"m","actions":[{"type":"app.badge","appId":"mail","count":3}]}}`)
 	r.until(t, `"type":"app.badge"`)
 	var hash struct {

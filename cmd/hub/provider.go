@@ -1,18 +1,27 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"time"
 
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/providers/anthropic"
 	"github.com/everdesk/everdesk/providers/demo"
+	"github.com/everdesk/everdesk/providers/openai"
 )
 
 // demoPace makes the demo's answers look typed.
 const demoPace = 15 * time.Millisecond
+
+// ollamaProbe is how long a local Ollama may take to say which models it has. One
+// that runs answers within milliseconds, and nobody should wait for one that does
+// not.
+const ollamaProbe = 300 * time.Millisecond
 
 // backend is a provider that may be there.
 type backend struct {
@@ -23,26 +32,88 @@ type backend struct {
 	make func() (providers.Provider, error)
 }
 
-// backends are all that this hub knows. Those without a key are not there.
+// backends are all that this hub knows, in the order in which auto takes them.
 func backends(ctx context.Context, c agentConfig, log *slog.Logger) []backend {
-	var all []backend
-	if m := c.anthropic; m.key != "" {
-		all = append(all, backend{"anthropic", "there is a key for it", func() (providers.Provider, error) {
-			return anthropic.New(anthropic.Config{BaseURL: m.url, Key: m.key, Model: m.model, Logger: log})
-		}})
-	} else {
-		all = append(all, backend{name: "anthropic", why: "there is no key: set ANTHROPIC_API_KEY or --anthropic-key"})
+	ollama := findOllama(ctx, c, log)
+	return []backend{findAnthropic(c, log), findOpenAI(c, log), ollama, {
+		"demo", "no key of a model is set, and " + ollama.why,
+		func() (providers.Provider, error) { return demo.New(demo.Config{Pace: demoPace}), nil },
+	}}
+}
+
+func findAnthropic(c agentConfig, log *slog.Logger) backend {
+	m := c.anthropic
+	if m.key == "" {
+		return backend{name: anthropic.Name, why: "no key is set: ANTHROPIC_API_KEY or --anthropic-key"}
 	}
-	return append(all, backend{"demo", "there is no key of a model and no local Ollama", func() (providers.Provider, error) {
-		return demo.New(demo.Config{Pace: demoPace}), nil
-	}})
+	return backend{anthropic.Name, "its key is set; the model is " + m.model, func() (providers.Provider, error) {
+		return anthropic.New(anthropic.Config{BaseURL: m.url, Key: m.key, Model: m.model, Logger: log})
+	}}
+}
+
+// findOpenAI also finds a server on one's own machine, which wants no key.
+func findOpenAI(c agentConfig, log *slog.Logger) backend {
+	m, found := c.openai, "its key is set"
+	switch {
+	case m.key == "" && m.url == openai.DefaultBaseURL:
+		return backend{name: openai.Name, why: "no key is set: OPENAI_API_KEY or --openai-key"}
+	case m.key == "":
+		found = "its URL is set"
+	}
+	dialect := openai.Dialect(c.dialect)
+	if c.dialect == "auto" {
+		dialect = dialectFor(m.url)
+	}
+	return backend{openai.Name, found + "; the model is " + m.model, func() (providers.Provider, error) {
+		return openai.New(openai.Config{BaseURL: m.url, Key: m.key, Model: m.model, Dialect: dialect, Logger: log})
+	}}
+}
+
+// dialectFor is the API that OpenAI wants to be spoken to in, or the one that
+// everybody else understands.
+func dialectFor(address string) openai.Dialect {
+	if u, err := url.Parse(address); err == nil && u.Hostname() == "api.openai.com" {
+		return openai.Responses
+	}
+	return openai.Chat
+}
+
+// ollamaName is what a local Ollama is chosen by. It speaks like OpenAI.
+const ollamaName = "ollama"
+
+// findOllama asks whether an Ollama runs here, if it would be used.
+func findOllama(ctx context.Context, c agentConfig, log *slog.Logger) backend {
+	if c.provider != "auto" && c.provider != ollamaName {
+		return backend{name: ollamaName, why: "no Ollama was looked for"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, ollamaProbe)
+	defer cancel()
+	cfg := openai.Config{Name: ollamaName, BaseURL: c.ollama.url, Model: c.ollama.model, Logger: log}
+	models, err := openai.Models(ctx, cfg)
+	switch {
+	case err != nil:
+		return backend{name: ollamaName, why: "no Ollama answers at " + c.ollama.url}
+	case cfg.Model == "" && len(models) == 0:
+		return backend{name: ollamaName, why: fmt.Sprintf("the Ollama at %s has no model", c.ollama.url)}
+	case cfg.Model == "":
+		cfg.Model = models[0]
+	}
+	why := fmt.Sprintf("it answers at %s; the model is %s", c.ollama.url, cfg.Model)
+	return backend{ollamaName, why, func() (providers.Provider, error) { return openai.New(cfg) }}
 }
 
 // employ opens the providers there are and chooses the one that thinks in new
 // sessions. It also says why that one.
-func employ(ctx context.Context, c agentConfig, log *slog.Logger) (*providers.Table, string, error) {
+func employ(ctx context.Context, c agentConfig, log *slog.Logger) (_ *providers.Table, why string, err error) {
 	var there []providers.Provider
-	chosen, why := "", ""
+	defer func() {
+		if err != nil {
+			for _, p := range there {
+				err = errors.Join(err, p.Close())
+			}
+		}
+	}()
+	chosen := ""
 	for _, b := range backends(ctx, c, log) {
 		if b.make == nil {
 			if b.name == c.provider {
@@ -55,12 +126,12 @@ func employ(ctx context.Context, c agentConfig, log *slog.Logger) (*providers.Ta
 			return nil, "", fmt.Errorf("provider %s: %w", b.name, err)
 		}
 		there = append(there, p)
-		switch {
-		case c.provider == b.name:
-			chosen, why = b.name, "it was asked for"
-		case c.provider == "auto" && chosen == "":
+		if chosen == "" && (c.provider == b.name || cmp.Or(c.provider, "auto") == "auto") {
 			chosen, why = b.name, b.why
 		}
+	}
+	if c.provider == chosen {
+		why = "it was asked for"
 	}
 	table, err := providers.NewTable(providers.TableConfig{Default: chosen, Size: c.warm, Logger: log}, there...)
 	return table, why, err

@@ -30,11 +30,13 @@ func startHub(t *testing.T, args ...string) hubRun {
 		in.CloseWithError(fmt.Errorf("ended with code %d", c))
 		code <- c
 	}()
-	line, err := bufio.NewReader(out).ReadString('\n')
+	lines := bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
 	if err != nil {
 		cancel(nil)
 		t.Fatalf("hub printed no URL: %v", err)
 	}
+	go func() { _, _ = io.Copy(io.Discard, lines) }() // ends with the hub
 	_, invitation, _ := strings.Cut(strings.TrimSpace(line), ": ")
 	url, _, _ := strings.Cut(invitation, "/?")
 	done := false

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 
 	"github.com/everdesk/everdesk/agentpool"
@@ -17,7 +19,7 @@ type agentConfig struct {
 	anthropic modelConfig
 	openai    modelConfig
 	dialect   string
-	ollama    string
+	ollama    modelConfig
 }
 
 // modelConfig is how a model is reached.
@@ -77,7 +79,7 @@ func agentSettings() []setting {
 		{
 			name: "anthropic-url", arg: "URL", value: "https://api.anthropic.com", older: "ANTHROPIC_BASE_URL",
 			help:  "where the Messages API is, without /v1",
-			parse: func(c *config, s string) error { c.agents.anthropic.url = s; return nil },
+			parse: func(c *config, s string) error { return parseModelURL(&c.agents.anthropic.url, s) },
 		},
 		{
 			name: "anthropic-model", arg: "NAME", value: "claude-sonnet-4-6", older: "ANTHROPIC_MODEL",
@@ -92,7 +94,7 @@ func agentSettings() []setting {
 		{
 			name: "openai-url", arg: "URL", value: "https://api.openai.com/v1", older: "OPENAI_BASE_URL",
 			help:  "where it is, with /v1",
-			parse: func(c *config, s string) error { c.agents.openai.url = s; return nil },
+			parse: func(c *config, s string) error { return parseModelURL(&c.agents.openai.url, s) },
 		},
 		{
 			name: "openai-model", arg: "NAME", value: "gpt-5.1", older: "OPENAI_MODEL",
@@ -108,7 +110,12 @@ func agentSettings() []setting {
 		{
 			name: "ollama-url", arg: "URL", value: "http://127.0.0.1:11434/v1",
 			help:  "where a local Ollama is looked for, with /v1",
-			parse: func(c *config, s string) error { c.agents.ollama = s; return nil },
+			parse: func(c *config, s string) error { return parseModelURL(&c.agents.ollama.url, s) },
+		},
+		{
+			name: "ollama-model", arg: "NAME",
+			help:  "which of its models; the first that it names unless set",
+			parse: func(c *config, s string) error { c.agents.ollama.model = s; return nil },
 		},
 	}
 }
@@ -119,6 +126,15 @@ func hidden(s string) string {
 		return ""
 	}
 	return "(set)"
+}
+
+func parseModelURL(field *string, s string) error {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return errors.New("want a URL, as in https://models.example.org/v1")
+	}
+	*field = s
+	return nil
 }
 
 func parseCount(field *int, s string, least, most int) error {
