@@ -75,6 +75,7 @@ func TestDirectives(t *testing.T) {
 		has      string
 	}{
 		"plain words":              {[]string{user("hello")}, "You said: hello", `"finish_reason":"stop"`},
+		"what was said before":     {[]string{user("<recent_conversation>\n/say old\n</recent_conversation>\n/say new")}, "new", ""},
 		"the newest message":       {[]string{user("/say old"), `{"role":"assistant","content":"old"}`, user("/say new")}, "new", "[DONE]"},
 		"quoted":                   {[]string{user(`/say "two\nlines"`)}, "two\nlines", ""},
 		"lines among others":       {[]string{user("<context>\n/say one \n  /say two\n</context>")}, "onetwo", ""},

@@ -8,6 +8,7 @@ import (
 	"html"
 	"io"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -84,9 +85,13 @@ func plan(talk []said) []line {
 
 func isCall(l line) bool { return l.verb == "call" }
 
-// directives are the lines of a text that begin with a slash.
+// earlier are parts of a hub's prompt that tell what was said before.
+var earlier = regexp.MustCompile(`(?s)<(timeline|recent_conversation|previous_conversation)>.*?</(timeline|recent_conversation|previous_conversation)>`)
+
+// directives are the lines of a text that begin with a slash. Those of earlier
+// messages, which a hub may tell about, do not count.
 func directives(text string) (out []line) {
-	for l := range strings.Lines(text) {
+	for l := range strings.Lines(earlier.ReplaceAllString(text, "")) {
 		l, found := strings.CutPrefix(strings.TrimSpace(l), "/")
 		if verb, rest, _ := strings.Cut(l, " "); found && verb != "" {
 			out = append(out, line{verb, strings.TrimSpace(rest)})

@@ -31,7 +31,7 @@ const probe = 2 * time.Second
 // Dialect is one of the APIs.
 type Dialect string
 
-// The APIs. The zero value is Responses for OpenAI itself and Chat for all others.
+// The APIs. The zero value is Chat.
 const (
 	Chat      Dialect = "chat"
 	Responses Dialect = "responses"
@@ -75,13 +75,7 @@ type reader interface {
 func New(cfg Config) (*loop.Provider, error) {
 	cfg.Name = cmp.Or(cfg.Name, Name)
 	cfg.Model = cmp.Or(cfg.Model, DefaultModel)
-	cfg.BaseURL = cmp.Or(cfg.BaseURL, DefaultBaseURL)
-	if cfg.Dialect == "" {
-		cfg.Dialect = Chat
-		if cfg.BaseURL == DefaultBaseURL {
-			cfg.Dialect = Responses
-		}
-	}
+	cfg.Dialect = cmp.Or(cfg.Dialect, Chat)
 	if cfg.Dialect != Chat && cfg.Dialect != Responses {
 		return nil, fmt.Errorf("there is no dialect %q, only %s and %s", cfg.Dialect, Chat, Responses)
 	}
