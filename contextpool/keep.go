@@ -273,6 +273,7 @@ func (p *Pool) restoreQueues(tables map[string]map[string][]byte) error {
 			return fmt.Errorf("queued message %s: %w", field, errMisplaced)
 		}
 		all = append(all, w)
+		p.heaped += w.size()
 		p.arrived = max(p.arrived, w.Arrived)
 	}
 	slices.SortFunc(all, byArrival)

@@ -49,6 +49,15 @@ type waiting struct {
 	Told bool `json:"told,omitempty"`
 }
 
+// size is about how many bytes it has.
+func (w *waiting) size() int {
+	n := len(w.Text) + 256
+	for _, i := range w.Images {
+		n += len(i.Data)
+	}
+	return n
+}
+
 // name gives a message a name that no other has which is under way: clients may
 // send some without one, and the session calls all of those the same.
 func (p *Pool) name(m *Message) {

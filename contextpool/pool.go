@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/everdesk/everdesk/desk"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
@@ -34,6 +35,7 @@ type Pool struct {
 	mains     *policies.Queue[*waiting]
 	windows   *policies.Queue[*waiting] // by agent
 	arrived   uint64                    // the newest in a queue
+	heaped    int                       // bytes of all that waits
 	tape      Tape
 	timelines map[wire.MonitorID]*Timeline
 	threads   map[string]*thread // by agent
@@ -42,6 +44,10 @@ type Pool struct {
 	reload    *policies.ReloadCache
 	asks      map[wire.Millis]*ask // turns that could go on
 }
+
+// maxTurns is how many turns of a session are under way at once, those of main
+// agents apart. Desktops show as many.
+const maxTurns = desk.MaxAgents - desk.MaxMonitors
 
 // about is what is known of the pool as a whole.
 type about struct {
@@ -61,7 +67,7 @@ func New(cfg Config, stage Stage, crew Crew) *Pool {
 }
 
 func (p *Pool) empty() {
-	p.about, p.arrived, p.tape = about{}, 0, Tape{}
+	p.about, p.arrived, p.heaped, p.tape = about{}, 0, 0, Tape{}
 	p.turns = map[string]*turn{}
 	p.mains = policies.NewMainQueue[*waiting]()
 	p.windows = policies.NewWindowQueue[*waiting]()

@@ -30,7 +30,7 @@ func (p *Pool) route(w *waiting) {
 		p.begin(w, wire.TakenDirect, nil)
 		return
 	}
-	if t := p.takes(w.Monitor); t != nil && !p.mains.Full(monitor) {
+	if t := p.takes(w.Monitor); t != nil && p.hasRoom(p.mains, monitor, w) {
 		w.Offered = t.run()
 		p.enqueue(p.mains, monitor, w)
 		p.steer(t, &w.Message)
@@ -47,6 +47,10 @@ func (p *Pool) refuse(w *waiting, limit int) {
 	if kind, _, denied := p.budget.Denied(w.Monitor, p.stage.Now()); denied {
 		p.reject(&w.Message, wire.CodeBudgetExceeded, fmt.Sprintf(
 			"%s is over its budget of %s, and %d messages wait for it already", w.Monitor, budgetName(kind), limit))
+		return
+	}
+	if p.heaped+w.size() > queueBytes {
+		p.reject(&w.Message, wire.CodeQueueFull, "the messages that wait already are too long")
 		return
 	}
 	p.reject(&w.Message, wire.CodeQueueFull, fmt.Sprintf("%d messages wait already", limit))
@@ -91,7 +95,7 @@ func (p *Pool) steer(t *turn, m *Message) {
 
 // spawn makes an agent for a message alone, if there is room for one right now.
 func (p *Pool) spawn(w *waiting) bool {
-	if !p.affords(w.Monitor) {
+	if !p.affords(w.Monitor) || len(p.turns) >= maxTurns {
 		return false
 	}
 	slot := p.crew.TryReserve()
@@ -102,11 +106,19 @@ func (p *Pool) spawn(w *waiting) bool {
 	return true
 }
 
+// queueBytes is how much waits in a session at most.
+const queueBytes = 16 << 20
+
+func (p *Pool) hasRoom(q *policies.Queue[*waiting], key string, w *waiting) bool {
+	return !q.Full(key) && p.heaped+w.size() <= queueBytes
+}
+
 // enqueue lets a message wait, if there is room.
 func (p *Pool) enqueue(q *policies.Queue[*waiting], key string, w *waiting) bool {
-	if q.Full(key) {
+	if !p.hasRoom(q, key, w) {
 		return false
 	}
+	p.heaped += w.size()
 	p.arrived++
 	w.Arrived = p.arrived
 	q.Push(key, w)
@@ -118,16 +130,20 @@ func (p *Pool) enqueue(q *policies.Queue[*waiting], key string, w *waiting) bool
 func (p *Pool) dequeue(which func(*waiting) bool) []*waiting {
 	out := append(p.mains.Remove(which), p.windows.Remove(which)...)
 	for _, w := range out {
+		p.heaped -= w.size()
 		p.forgetWaiting(w)
 	}
 	slices.SortFunc(out, byArrival)
 	return out
 }
 
+// takenKept is how many names of messages a turn remembers.
+const takenKept = 100
+
 // took says that the model has a message it was offered.
 func (p *Pool) took(t *turn, id wire.MessageID) {
 	for _, w := range p.dequeue(func(w *waiting) bool { return w.ID == id && w.Offered == t.run() }) {
-		t.Taken = append(t.Taken, w.ID)
+		t.Taken = append(t.Taken[max(len(t.Taken)-takenKept, 0):], w.ID)
 		p.keepTurn(t)
 		p.accept(&w.Message, t.Role, wire.TakenSteered)
 		p.record(t, policies.SpeakerUser, w.Text)

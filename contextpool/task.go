@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/tools"
@@ -31,7 +32,10 @@ func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(tools.TaskRes
 		fail(providers.Failed, "no recursion: a task agent has no task agents")
 		return
 	}
-	slot := p.crew.TryReserve()
+	var slot *agentpool.Slot
+	if len(p.turns) < maxTurns {
+		slot = p.crew.TryReserve()
+	}
 	if slot == nil {
 		fail(providers.Failed, "agent limit reached")
 		return

@@ -157,15 +157,22 @@ func (p *Pool) reminder(t *turn) string {
 		return ""
 	}
 	said := p.tape.Messages(Heard{Monitor: t.Monitor})
-	said = said[max(0, len(said)-reminded):]
-	if len(said) == 0 {
+	from, bytes := len(said), 0
+	for from > 0 && len(said)-from < remindedOf && bytes+len(said[from-1].Text) <= remindedBytes {
+		from--
+		bytes += len(said[from].Text)
+	}
+	if from == len(said) {
 		return ""
 	}
-	return FormatTape(said) + "\n\n"
+	return FormatTape(said[from:]) + "\n\n"
 }
 
-// reminded is how many messages a reminder has.
-const reminded = 20
+// How many messages a reminder has, and how long it is.
+const (
+	remindedOf    = 20
+	remindedBytes = 32 << 10
+)
 
 // enter makes a turn one that is under way, under a role that no other has.
 func (p *Pool) enter(t *turn, role string) {

@@ -54,7 +54,9 @@ func (p *Pool) toWindow(w *waiting) {
 		p.beginWindow(w)
 		return
 	}
-	p.enqueue(p.windows, w.Agent, w)
+	if !p.enqueue(p.windows, w.Agent, w) {
+		p.refuse(w, policies.WindowQueueLimit)
+	}
 }
 
 // beside counts the turns that run beside the one of a window's agent.
@@ -71,7 +73,7 @@ func (p *Pool) beside(agent string) int {
 // windowFree reports whether a message to a window can begin a turn now.
 func (p *Pool) windowFree(w *waiting) bool {
 	_, _, denied := p.budget.Denied(w.Monitor, p.stage.Now())
-	return !denied && (w.Action != "" || p.turnOf(w.Agent) == nil)
+	return !denied && len(p.turns) < maxTurns && (w.Action != "" || p.turnOf(w.Agent) == nil)
 }
 
 // beginWindow starts a turn for a message to a window.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -232,4 +233,55 @@ func TestEphemeralAndWindowAgentsAreOnTheTimeline(t *testing.T) {
 	wantEqual(t, len(r.kept.lists["timeline:monitor-0"])+len(r.kept.lists["timeline:monitor-1"]), 0)
 	r.ended(mine)
 	wantEqual(t, len(r.kept.lists["timeline:monitor-0"]), 0) // the main agent's own deeds are not news to it
+}
+
+// However many buttons are pressed, no more turns are under way than a desktop
+// shows; the rest waits.
+func TestTurnsAreBounded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.direct("m1")
+	r.crew.slots, r.crew.steers = 1, false
+	for w := range 3 {
+		r.open(first, fmt.Sprintf("w%d", w))
+		for i := range 30 {
+			r.press(fmt.Sprintf("a%d-%d", w, i), fmt.Sprintf("w%d", w), fmt.Sprintf("x%d", i))
+		}
+	}
+	wantEqual(t, len(r.crew.runs), 60)
+	r.user("m2")
+	r.wantStory("m2", "queued at 1")
+	var result string
+	r.delegate(r.run("main-monitor-0-m1"), "x", &result)
+	if !strings.Contains(result, "agent limit reached") {
+		t.Fatal(result)
+	}
+	for range 91 {
+		for _, run := range r.crew.runs {
+			r.ended(run)
+			break
+		}
+	}
+	wantEqual(t, len(all[wire.MessageQueued](r)), 32)
+	wantEqual(t, len(r.kept.tables["queue"]), 0)
+}
+
+func TestQueuesAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.open(first, "w")
+	long := strings.Repeat("x", 1<<20)
+	for i := range 20 {
+		r.step(func() {
+			r.pool.Window(contextpool.Message{ID: wire.MessageID(fmt.Sprintf("a%d", i)), Monitor: first, Window: "w", Text: long})
+		})
+	}
+	r.wantStory("a15", "queued at 15")
+	r.wantStory("a17", "rejected with 3004: the messages that wait already are too long")
+	r.crash()
+	r.user("m1")
+	r.user("m2")
+	r.interrupt(wire.ScopeSession, "", "", wire.QueuesDrop)
+	r.toWindow("b", "w")
+	r.wantStory("b", "queued at 1")
 }
