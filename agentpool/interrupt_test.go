@@ -47,6 +47,10 @@ func states() map[string]state {
 			hold := stuck(r.t)
 			r.puppet.opening = func(context.Context, providers.Spec) error { hold(); return errPuppet }
 		}, before: []string{"1 began"}, late: true},
+		"opening for ever, and it works": {prepare: func(r *rig) {
+			hold := stuck(r.t)
+			r.puppet.opening = func(context.Context, providers.Spec) error { hold(); return nil }
+		}, before: []string{"1 began"}, late: true},
 		"opening, and it works": {prepare: func(r *rig) {
 			r.puppet.opening = func(ctx context.Context, _ providers.Spec) error { <-ctx.Done(); return nil }
 		}, before: []string{"1 began"}},

@@ -61,6 +61,37 @@ func TestConversationIsKept(t *testing.T) {
 	})
 }
 
+// An agent that is disposed of in the last moment leaves nothing open and says
+// nothing more.
+func TestDisposeAtTheEnd(t *testing.T) {
+	t.Parallel()
+	for _, moment := range []string{`1 said "b" ""`, "1 spurned m"} {
+		t.Run(moment, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, agentpool.Limits{}, func(r *rig) {
+				r.puppet.play = func(p *turn) (providers.Outcome, error) {
+					<-p.steers
+					p.say("a")
+					p.say("b")
+					return providers.Completed, nil
+				}
+				r.on = func(report agentpool.Report) error {
+					if line(report) == moment {
+						r.Dispose("main-monitor-0")
+					}
+					return nil
+				}
+				r.Start(main("1"))
+				r.Steer(steering("1", "m"))
+				r.opens(r.t, 1, 0)
+				if lines := r.lines(); lines[len(lines)-1] != moment {
+					r.t.Errorf("reports are %v", lines)
+				}
+			})
+		})
+	}
+}
+
 func TestConversationIsParked(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
@@ -218,8 +249,8 @@ func TestIdleProcessMakesRoom(t *testing.T) {
 		next = acquired(t.Context(), replica, claim("ses-7"))
 		synctest.Wait()
 		c.Interrupt("6", "enough")
+		r.opens(t, 5, 0)
 		slot = <-next
 		defer slot.Release()
-		r.opens(t, 5, 0)
 	})
 }

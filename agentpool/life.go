@@ -249,8 +249,8 @@ func (l *life) await(ctx context.Context, open func() (providers.Session, error)
 
 // finish gives back everything that the run holds and reports its end.
 func (l *life) finish(end Ended) {
+	defer l.crew.leave(l) // until then it can be disposed of
 	l.flush()
-	l.crew.leave(l)
 	spurned := l.end()
 	l.settle()
 	if t := l.talk; t != nil {
@@ -258,7 +258,7 @@ func (l *life) finish(end Ended) {
 	}
 	if s := l.slot; s != nil {
 		s.Release()
-		defer func() { <-s.gone }()
+		l.crew.wg.Go(func() { <-s.gone }) // Close waits for it
 		select {
 		case <-s.gone:
 		case <-time.After(tidyFor):

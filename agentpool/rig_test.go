@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
@@ -202,6 +203,7 @@ func newRig(t *testing.T, limits agentpool.Limits) *rig {
 	r.Crew = r.crew("ses-1", r.ear)
 	t.Cleanup(func() {
 		r.staff.Close()
+		synctest.Wait()
 		r.free()
 		if _, _, open := r.puppet.look(); open != 0 {
 			t.Errorf("%d conversations are open after the end", open)
