@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/providers/demo"
 	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/store/redisstore"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
@@ -435,4 +437,39 @@ func (d *desktop) rest() {
 		}
 	}
 	lawful(d.t, d.all())
+}
+
+// conversation is all that the agent was told and said, as it is kept.
+func (d *desktop) conversation(s *site, agent string) string {
+	d.t.Helper()
+	kept, err := s.Load(d.t.Context(), d.id)
+	ok(d.t, err)
+	var b strings.Builder
+	for _, item := range kept.Lists["api:"+agent] {
+		var e providers.Entry
+		ok(d.t, json.Unmarshal(item, &e))
+		for _, block := range e.Blocks {
+			fmt.Fprintln(&b, block.Text)
+		}
+	}
+	return b.String()
+}
+
+// namesake is the demo under another name.
+type namesake struct {
+	*demo.Provider
+	name string
+}
+
+func (n namesake) Name() string { return n.name }
+
+// tapeOf is what is kept of what was said.
+func tapeOf(kept store.State) string {
+	var b strings.Builder
+	for name, items := range kept.Lists {
+		if strings.HasPrefix(name, "tape") {
+			fmt.Fprintf(&b, "%s: %s\n", name, items)
+		}
+	}
+	return b.String()
 }

@@ -1,0 +1,220 @@
+package session_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Each TestDefectNN shows that a defect of the desktop that this hub took its
+// protocol from is none of ours. Those that are not here are shown elsewhere:
+//
+//	 1 another session id         gateway: TestDefect01OneSessionID
+//	 2 actions in other sessions  TestSessionsAreApart
+//	 3 tools in other sessions    TestSessionsAreApart
+//	 7 order of the queue         TestTwelveAtOnceAreQueuedInOrder
+//	11 ids in a snapshot          gateway: TestDefect11WindowsOfASnapshot
+//	12 monitors mixed up          TestMonitorsAndWindowsAreApart
+//	16 apps of other tabs         TestAppAnswers
+//	17 nothing is replayed        gateway: TestDefect17AnswerWhileAway
+//	19 no limits                  TestDormantSessionsAreUnloaded; gateway: TestAttack21…, 26…, 36…; broadcast: TestMemoryStaysFlat
+//	25 forged tags, origins       here; policies: TestPromptsCannotBeForged; gateway: TestAttack01…, TestWhatNeedsNoAuth
+
+// An action is told once, in the name of who did it, however many agents there
+// are.
+func TestDefect04EveryActionOnce(t *testing.T) {
+	t.Parallel()
+	o := agentHub(t, onFiles(t), hubConfig{session: session.Config{Budget: roomyBudget}})
+	d := o.newDesktop(t, "ses-1")
+	for i := range 4 {
+		monitor := wire.MonitorID(fmt.Sprintf("monitor-%d", i))
+		id := wire.MessageID(fmt.Sprintf("idle%d", i))
+		d.say(monitor, id, opening("w"))
+		d.ends(id)
+		d.send("w"+id, wire.WindowMessage{MonitorID: monitor, WindowID: "w", Content: "/say hi"})
+		d.ends("w" + id)
+	}
+	d.say("monitor-2", "m", "/toast once", opening("once"))
+	d.rest()
+	var by []wire.AgentID
+	for _, p := range find[wire.Actions](d.all()) {
+		for _, a := range p.Actions {
+			switch a := a.(type) {
+			case wire.WindowCreate:
+				if a.WindowID == "once" {
+					by = append(by, p.AgentID, a.AgentID)
+				}
+			case wire.ToastShow:
+				by = append(by, p.AgentID, a.AgentID)
+			}
+		}
+	}
+	const agent = "main-monitor-2-m"
+	if fmt.Sprint(by) != fmt.Sprint([]wire.AgentID{agent, agent, agent, agent}) {
+		t.Errorf("a toast and a window were shown by %v", by)
+	}
+}
+
+// A tool that needs a permission asks for it where the agent is, and what the
+// user says counts.
+func TestDefect05PermissionsAreAsked(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		o := agentHub(t, s, hubConfig{})
+		d := o.newDesktop(t, "ses-1")
+		o.newDesktop(t, "ses-0") // another one is no place to ask
+		hook := `/call system:set_config {"section":"hooks","event":"tool_use","label":"L","action":{"type":"os_action","payload":{"type":"app.badge","appId":"x","count":1}}}`
+		d.say("monitor-1", "m", hook)
+		q := when(t, d.diary, any1[wire.ApprovalRequest])
+		if q.AgentID != "main-monitor-1-m" || q.MonitorID != "monitor-1" || q.MessageID != "m" || q.PermissionOptions == nil || q.Deadline == 0 {
+			t.Errorf("the question is %+v", q)
+		}
+		d.send("", wire.DialogFeedback{DialogID: q.DialogID, Confirmed: true})
+		d.rest()
+		if got := d.said("m"); !strings.Contains(got, "Added hook-1") {
+			t.Errorf("the agent says %q", got)
+		}
+	})
+}
+
+// Buttons that may run beside each other have turns of their own.
+func TestDefect06ParallelButtons(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		o := agentHub(t, s, hubConfig{})
+		d := o.newDesktop(t, "ses-1")
+		d.ask("e", emit(window("w")))
+		d.send("known", wire.WindowMessage{WindowID: "w", Content: "/say a thing that the agent knows"})
+		d.ends("known")
+		d.say(first, "busy", "/say main", "/sleep 1h") // which is none of their business
+		var presses []session.Command
+		for n := range 3 {
+			presses = append(presses, says("conn", wire.MessageID(fmt.Sprintf("p%d", n)), wire.ComponentAction{
+				WindowID: "w", Action: fmt.Sprintf("save%d", n), ActionID: fmt.Sprintf("action-%d", n),
+			}))
+		}
+		_, err := d.room.DeliverAll(t.Context(), presses) // so all are there before one has ended
+		ok(t, err)
+		for n := range 3 {
+			id := wire.MessageID(fmt.Sprintf("p%d", n))
+			agent := wire.AgentID(fmt.Sprintf("window-w/action-%d", n))
+			if a := when(t, d.diary, about[wire.MessageAccepted](id)); a.AgentID != agent || a.How != wire.TakenDirect {
+				t.Errorf("%s is answered with %+v", id, a)
+			}
+			if e := d.ends(id); e.Outcome != wire.OutcomeCompleted || e.AgentID != agent {
+				t.Errorf("%s ended with %+v", id, e)
+			}
+			if got := d.said(id); !strings.Contains(got, fmt.Sprintf("save%d", n)) {
+				t.Errorf("%s was told %q", id, got)
+			}
+			var states []wire.WindowAgentChange
+			for _, p := range find[wire.WindowAgentStatus](d.all()) {
+				if p.MessageID == id {
+					states = append(states, p.Status)
+				}
+			}
+			if fmt.Sprint(states) != "[assigned active released]" {
+				t.Errorf("the agent of %s was %v", id, states)
+			}
+		}
+		d.send("", wire.Interrupt{})
+		d.rest()
+	})
+}
+
+// A message to a new monitor waits for a free agent, is told so, and runs.
+func TestDefect08NewMonitorWithoutAFreeAgent(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		o := agentHub(t, s, hubConfig{limits: agentpool.Limits{Agents: 1}})
+		d := o.newDesktop(t, "ses-1")
+		d.say(first, "m1", "/nosteer", "/say one", "/hang")
+		d.begins("m1")
+		got, _ := d.ask("m2", wire.UserMessage{MonitorID: "monitor-1", Content: "/say two"}).(wire.MessageAccepted)
+		if got.How != wire.TakenDirect || got.AgentID != "main-monitor-1-m2" {
+			t.Errorf("the answer is %+v", got)
+		}
+		// A tab that shows no other monitor hears of it, too.
+		when(t, d.diary, func(m wire.MonitorStatus) bool { return m.MonitorID == "monitor-1" && m.State == wire.MonitorRunning })
+		d.send("", wire.Interrupt{Scope: wire.ScopeMonitor, MonitorID: first})
+		if e := d.ends("m2"); e.Outcome != wire.OutcomeCompleted || d.said("m2") != "two" {
+			t.Errorf("it ended with %+v and said %q", e, d.said("m2"))
+		}
+		d.rest()
+	})
+}
+
+// Nobody is left without an answer: not on a fifth monitor, not while the desktop
+// is reset, and not while a budget is used up.
+func TestDefect09EverybodyIsAnswered(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		o := agentHub(t, s, hubConfig{})
+		d := o.newDesktop(t, "ses-1")
+		var commands []session.Command
+		for i := range 5 {
+			commands = append(commands, says("conn", wire.MessageID(fmt.Sprintf("m%d", i)), wire.UserMessage{
+				MonitorID: wire.MonitorID(fmt.Sprintf("monitor-%d", i)), Content: "/nosteer\n/say x\n/hang",
+			}))
+		}
+		_, err := d.room.DeliverAll(t.Context(), commands)
+		ok(t, err)
+		if r := when(t, d.diary, about[wire.MessageRejected]("m4")); r.Code != wire.CodeMonitorLimit || r.MonitorID != first {
+			t.Errorf("the fifth monitor is refused with %+v", r)
+		}
+		// Two turns of background monitors may run at once.
+		if q := when(t, d.diary, about[wire.MessageQueued]("m3")); q.Position != 1 || q.MonitorID != "monitor-3" {
+			t.Errorf("the third background monitor waits as %+v", q)
+		}
+		when(t, d.diary, func(m wire.MonitorStatus) bool {
+			return m.MonitorID == "monitor-3" && m.State == wire.MonitorWaiting && m.Budget != nil && m.Budget.Denied == wire.BudgetSlots
+		})
+		commands = []session.Command{
+			says("conn", "before", wire.UserMessage{MonitorID: "monitor-3", Content: "/say before"}),
+			says("conn", "", wire.Reset{}),
+			says("conn", "after", wire.UserMessage{MonitorID: "monitor-3", Content: "/say after"}),
+		}
+		_, err = d.room.DeliverAll(t.Context(), commands)
+		ok(t, err)
+		d.rest()
+		if d.said("after") != "after" || d.said("before") != "" {
+			t.Errorf("around the reset it said %q and %q", d.said("before"), d.said("after"))
+		}
+		for id, f := range fates(d.all()) {
+			if gone := id == "m3" || id == "m4" || id == "before"; gone != (f.rejected == 1) {
+				t.Errorf("%s: %+v", id, f)
+			}
+		}
+	})
+}
+
+// The first monitor stays, and its main agent too.
+func TestDefect10TheFirstMonitorStays(t *testing.T) {
+	t.Parallel()
+	o := agentHub(t, onFiles(t), hubConfig{})
+	d := o.newDesktop(t, "ses-1")
+	d.say(first, "m1", "/say one", "/sleep 1h")
+	d.begins("m1")
+	for range 4 { // the desktop says everything four times
+		d.send("", wire.RemoveMonitor{MonitorID: first})
+	}
+	if r := when(t, d.diary, any1[wire.MessageRejected]); r.Code != wire.CodeSessionInvalidState || r.To != "conn" {
+		t.Errorf("it is refused with %+v", r)
+	}
+	if got, _ := d.ask("m2", wire.UserMessage{Content: "/say two"}).(wire.MessageAccepted); got.How != wire.TakenSteered {
+		t.Errorf("the next message is taken as %+v", got)
+	}
+	d.send("", wire.Interrupt{})
+	d.ends("m1")
+	if got, _ := d.ask("m3", wire.UserMessage{Content: "/recall"}).(wire.MessageAccepted); got.AgentID != "main-monitor-0-m3" {
+		t.Errorf("the one after that is taken as %+v", got)
+	}
+	d.rest()
+	if got := d.said("m3"); !strings.Contains(got, "/say two") {
+		t.Errorf("the agent remembers %q", got)
+	}
+}
