@@ -74,6 +74,11 @@ func states() map[string]state {
 			r.puppet.play = hang
 			r.puppet.stopping = func(context.Context) error { return errPuppet }
 		}, before: []string{"1 began"}},
+		"interrupting for ever": {prepare: func(r *rig) {
+			hold := stuck(r.t)
+			r.puppet.play = hang
+			r.puppet.stopping = func(context.Context) error { hold(); return nil }
+		}, before: []string{"1 began"}, late: true},
 		"interrupting breaks": {prepare: func(r *rig) {
 			r.puppet.play = hang
 			r.puppet.stopping = func(context.Context) error { panic("interrupt") }
