@@ -82,9 +82,11 @@ func TestActionBudget(t *testing.T) {
 	if wait := due.Sub(r.now); wait <= 0 || wait > time.Minute {
 		t.Fatalf("due in %v", wait)
 	}
+	r.step(func() { r.pool.TakeBack("n9") })
 	r.now = due
-	r.step(func() { r.pool.Tick() })
+	r.user("late", second) // before anybody looked at the clock
 	r.wantStory("n0", "queued at 1; direct by main-monitor-1-n0")
+	r.wantStory("late", "queued at 9")
 	prompt := r.run("main-monitor-1-n0").Prompt
 	if !strings.Contains(prompt, "<budget>The turn main-monitor-1-m1 was interrupted: monitor-1 is over its budget of actions per minute.</budget>") {
 		t.Fatalf("prompt %s", prompt)

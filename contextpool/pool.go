@@ -196,7 +196,7 @@ func (p *Pool) showMonitors() {
 		if now.Budget != nil {
 			has = *now.Budget
 		}
-		if now.State != shown.State || now.Queue != shown.Queue || has.Denied != had.Denied || has.Until != had.Until {
+		if now.State != shown.State || now.Queue != shown.Queue || has.Denied != had.Denied {
 			p.stage.Emit(now)
 		}
 	}

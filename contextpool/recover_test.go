@@ -192,6 +192,21 @@ func TestAToolThatMayHaveRun(t *testing.T) {
 	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: "+reason)
 }
 
+func TestAToolThatMayRunTwice(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.step(func() {
+		call := callOf("c1", "http:get")
+		call.Repeatable = true
+		if err := r.pool.Begin(callerOf(run), call); err != nil {
+			t.Error(err)
+		}
+	})
+	r.crash()
+	wantEqual(t, r.run("main-monitor-0-m1").Continue, false)
+}
+
 func TestNotGoingOn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

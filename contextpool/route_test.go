@@ -210,6 +210,9 @@ func TestSetProvider(t *testing.T) {
 		t.Fatalf("run %+v", next)
 	}
 	wantEqual(t, next.Prompt, "text of m2")
+	// Who is no longer there is asked no more.
+	r.crew.has = []string{"demo"}
+	wantEqual(t, r.pool.Provider(), "demo")
 }
 
 // said is an entry of a conversation.

@@ -279,9 +279,16 @@ func TestQueuesAreBoundedInBytes(t *testing.T) {
 	r.wantStory("a15", "queued at 15")
 	r.wantStory("a17", "rejected with 3004: the messages that wait already are too long")
 	r.crash()
-	r.user("m1")
-	r.user("m2")
+	send := func(id string) {
+		r.step(func() {
+			r.pool.Window(contextpool.Message{ID: wire.MessageID(id), Monitor: first, Window: "w", Text: long})
+		})
+	}
+	send("b")
+	r.wantStory("b", "rejected with 3004: the messages that wait already are too long")
 	r.interrupt(wire.ScopeSession, "", "", wire.QueuesDrop)
-	r.toWindow("b", "w")
-	r.wantStory("b", "queued at 1")
+	for i := range 15 {
+		send(fmt.Sprintf("c%d", i))
+	}
+	r.wantStory("c14", "queued at 15")
 }
