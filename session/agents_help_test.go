@@ -47,7 +47,7 @@ func newSite(t *testing.T, open func(t *testing.T) engine) *site {
 	shelf, err := files.Open(t.TempDir(), files.Config{})
 	ok(t, err)
 	t.Cleanup(func() { ok(t, shelf.Close()) })
-	return &site{engine: open(t), shelf: shelf, open: open, patience: 30 * time.Second}
+	return &site{engine: open(t), shelf: shelf, open: open, patience: 20 * time.Second}
 }
 
 // onFiles is a site on the embedded store.
@@ -316,7 +316,7 @@ func (d *diary) tell() string {
 			continue
 		}
 		entry, _ := wire.Events().Of(e.Data)
-		fmt.Fprintf(&b, "%v %s %.300s\n", e.At, entry.Type, fmt.Sprintf("%+v", e.Data))
+		fmt.Fprintf(&b, "%v %s %.200s\n", e.At, entry.Type, fmt.Sprintf("%+v", e.Data))
 	}
 	return b.String()
 }

@@ -192,8 +192,11 @@ func (p port) awaitApp(ctx context.Context, at pane) error {
 		default:
 			p.l.agents.waits.expect(readyName(at), ready)
 		}
-	}); err != nil || refused != nil {
-		return errors.Join(err, refused)
+	}); err != nil {
+		return err
+	}
+	if refused != nil {
+		return refused
 	}
 	if _, ok := p.within(ctx, appTime, readyName(at), ready); !ok {
 		return errors.Join(ctx.Err(), fmt.Errorf("the app in window %q is not ready", at.window))
@@ -254,8 +257,6 @@ func (p port) within(ctx context.Context, wait time.Duration, name string, answe
 	case <-p.l.ctx.Done():
 		return nil, false
 	}
-	bounded, cancel := context.WithTimeout(p.l.ctx, storeTimeout)
-	defer cancel()
-	_ = p.do(bounded, func() { p.l.agents.waits.forget(name) }) // a session that is lost has nobody who waits
+	p.finally(func() { p.l.agents.waits.forget(name) })
 	return nil, false
 }

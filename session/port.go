@@ -57,31 +57,39 @@ func (p port) View(ctx context.Context, look func(*desk.State)) error {
 func (p port) Act(ctx context.Context, c tools.Caller, call tools.Call, plan func(*desk.State) tools.Plan) (providers.ToolResult, error) {
 	var r providers.ToolResult
 	var over error
-	err := p.await(ctx, item{begins: true, work: func() {
+	if err := p.await(ctx, item{begins: true, work: func() {
 		r, over = p.l.agents.pool.Act(c, call, plan)
-	}})
-	return r, errors.Join(err, over)
+	}}); err != nil {
+		return providers.ToolResult{}, err // it may happen still, so r is not ours
+	}
+	return r, over
 }
 
 // Begin implements [tools.Desktop].
 func (p port) Begin(ctx context.Context, c tools.Caller, call tools.Call) error {
 	var over error
-	err := p.await(ctx, item{begins: true, work: func() {
+	if err := p.await(ctx, item{begins: true, work: func() {
 		if over = p.l.agents.pool.Begin(c, call); over == nil && !call.Repeatable {
 			p.l.agents.open[call.ID] = true
 		}
-	}})
-	return errors.Join(err, over)
+	}}); err != nil {
+		// Nobody will say that it ended.
+		p.finally(func() { delete(p.l.agents.open, call.ID) })
+		return err
+	}
+	return over
 }
 
 // End implements [tools.Desktop].
 func (p port) End(ctx context.Context, c tools.Caller, call tools.Call, r providers.ToolResult) error {
 	var over error
-	err := p.do(ctx, func() {
+	if err := p.do(ctx, func() {
 		delete(p.l.agents.open, call.ID)
 		over = p.l.agents.pool.End(c, call, r)
-	})
-	return errors.Join(err, over)
+	}); err != nil {
+		return err
+	}
+	return over
 }
 
 // Confirm implements [tools.Desktop].
@@ -138,7 +146,7 @@ func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Dur
 // ask opens a question of an agent whose turn runs.
 func (p port) ask(ctx context.Context, c tools.Caller, name string, answer chan any, open func() *desk.Refusal) error {
 	var refused error
-	err := p.do(ctx, func() {
+	if err := p.do(ctx, func() {
 		switch {
 		case !p.l.agents.pool.Alive(c):
 			refused = errTurnOver
@@ -149,8 +157,10 @@ func (p port) ask(ctx context.Context, c tools.Caller, name string, answer chan 
 			}
 			p.l.agents.waits.expect(name, answer)
 		}
-	})
-	return errors.Join(err, refused)
+	}); err != nil {
+		return err
+	}
+	return refused
 }
 
 // hear waits for an answer, and takes the question back when nobody needs it any
@@ -163,11 +173,16 @@ func (p port) hear(ctx context.Context, answer <-chan any, withdraw func()) (any
 		return nil, context.Cause(p.l.ctx)
 	case <-ctx.Done():
 	}
-	// The turn is over, its context too.
+	p.finally(withdraw)
+	return nil, ctx.Err()
+}
+
+// finally does something for who has no time left: its turn is over, and its
+// context too. A session that is lost does not need it.
+func (p port) finally(work func()) {
 	bounded, cancel := context.WithTimeout(p.l.ctx, storeTimeout)
 	defer cancel()
-	_ = p.do(bounded, withdraw) // a session that is lost has no questions of this turn
-	return nil, ctx.Err()
+	_ = p.do(bounded, work)
 }
 
 // errTurnOver is what a turn hears that has ended meanwhile.
@@ -194,16 +209,20 @@ func (p port) Delegate(ctx context.Context, c tools.Caller, t tools.Task) (tools
 // ReloadOptions implements [tools.Desktop].
 func (p port) ReloadOptions(ctx context.Context, c tools.Caller) ([]policies.ReloadOption, error) {
 	var options []policies.ReloadOption
-	err := p.do(ctx, func() { options = p.l.agents.pool.ReloadOptions(c) })
-	return options, err
+	if err := p.do(ctx, func() { options = p.l.agents.pool.ReloadOptions(c) }); err != nil {
+		return nil, err
+	}
+	return options, nil
 }
 
 // Reload implements [tools.Desktop].
 func (p port) Reload(ctx context.Context, c tools.Caller, call tools.Call, id string) (providers.ToolResult, error) {
 	var r providers.ToolResult
 	var over error
-	err := p.await(ctx, item{begins: true, work: func() { r, over = p.l.agents.pool.Reload(c, call, id) }})
-	return r, errors.Join(err, over)
+	if err := p.await(ctx, item{begins: true, work: func() { r, over = p.l.agents.pool.Reload(c, call, id) }}); err != nil {
+		return providers.ToolResult{}, err
+	}
+	return r, over
 }
 
 // Submit implements [tools.Desktop].
