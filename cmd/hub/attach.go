@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -28,7 +27,8 @@ type attachment struct {
 	fresh    bool           // make a session first
 	title    string
 	monitors []wire.MonitorID
-	json     bool
+	json     bool          // lines for programs, also on a terminal
+	plain    bool          // lines for people, also into a pipe
 	span     time.Duration // leave after that; 0 means never
 	until    wire.Position // leave when it is reached; zero means never
 	hash     bool          // print the state's hash at the end
@@ -42,7 +42,8 @@ type attachment struct {
 // when the connection changes and, with --state-hash,
 // {"type":"state","hash":…,"message_id":…}. On stdin a line that is a JSON object
 // is sent as it is, and kept until it is answered if it has an id and the hub
-// answers such messages; another line is sent as USER_MESSAGE.
+// answers such messages; other lines are as on a terminal, where one that begins
+// with a colon is a command and any other one is sent as USER_MESSAGE.
 func attach(ctx context.Context, p program) error {
 	var wrong complaints
 	a := parseAttach(p, &wrong)
@@ -67,10 +68,10 @@ func attach(ctx context.Context, p program) error {
 	if stdin == nil {
 		stdin = os.Stdin
 	}
-	if a.json || !isTerminal(p.stdout) {
+	if a.json || !a.plain && !isTerminal(p.stdout) {
 		return a.follow(ctx, newLineDesk(&a, p.stdout, p.stderr), stdin, false)
 	}
-	v := &view{out: p.stdout, colour: lookup(p.environ, "NO_COLOR") == "", zone: time.Local}
+	v := &view{out: p.stdout, colour: !a.plain && lookup(p.environ, "NO_COLOR") == "", zone: time.Local}
 	return a.follow(ctx, newTerminalDesk(&a, v), stdin, isTerminal(stdin))
 }
 
@@ -155,27 +156,6 @@ func (a *attachment) converse(ctx context.Context, d attachDesk, lines <-chan st
 	}
 }
 
-// maxLine is the longest line of input. What the hub takes is less.
-const maxLine = 1 << 20
-
-// readLines reads lines until ctx ends; a line that is too long is the last.
-func readLines(ctx context.Context, r io.Reader) <-chan string {
-	lines := make(chan string)
-	go func() { // see follow
-		defer close(lines)
-		s := bufio.NewScanner(r)
-		s.Buffer(nil, maxLine)
-		for s.Scan() {
-			select {
-			case lines <- s.Text():
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return lines
-}
-
 // parseAttach reads the arguments. Flags it does not know are settings of the
 // hub, which say where the local hub is.
 func parseAttach(p program, wrong *complaints) attachment {
@@ -183,7 +163,10 @@ func parseAttach(p program, wrong *complaints) attachment {
 	flags, rest := parseFlags(rest, wrong)
 	cfg, _ := load(flags, p.environ, wrong)
 	a := attachment{token: cmp.Or(own.last("token"), lookup(p.environ, tokenVariable))}
-	a.json, a.fresh = own.has("json"), own.has("new")
+	a.json, a.plain, a.fresh = own.has("json"), own.has("plain"), own.has("new")
+	if a.json && a.plain {
+		wrong.add("flags --json and --plain: want one of them")
+	}
 	switch {
 	case len(rest) > 0 && a.fresh:
 		a.title = rest[0]
@@ -268,7 +251,7 @@ func attachFlags(args []string, wrong *complaints) (own attachArgs, rest []strin
 	own = attachArgs{}
 	needsValue := map[string]bool{
 		"server": true, "token": true, "monitor": true, "for": true, "until": true,
-		"json": false, "new": false, "state-hash": false,
+		"json": false, "plain": false, "new": false, "state-hash": false,
 	}
 	for len(args) > 0 {
 		arg := args[0]

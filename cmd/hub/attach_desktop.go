@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/everdesk/everdesk/providers/demo"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -13,12 +14,20 @@ const recentRows = 10
 
 // state shows a whole session.
 func (v *view) state(id wire.SessionID, s wire.SessionState) {
-	v.titles = map[windowRef]string{}
+	v.breakLine()
+	v.titles, v.monitors = map[windowRef]string{}, map[wire.MonitorID]wire.MonitorStatus{}
 	title := ""
 	if s.Title != "" {
 		title = fmt.Sprintf(" %q", oneLine(s.Title))
 	}
 	v.line(tintBlue, "── session %s%s · %s · %d windows · at %s", id, title, cmp.Or(s.Status, wire.SessionIdle), len(s.Windows), s.LastMessageID)
+	switch s.Provider {
+	case "":
+	case demo.Name:
+		v.line(tintYellow, "answers come from the demo, which is no model; say /help to it, and :help to this program")
+	default:
+		v.line(tintBlue, "answers come from %s; :help says what can be typed", oneLine(s.Provider))
+	}
 	for _, w := range s.Windows {
 		v.titles[windowRef{w.MonitorID, w.WindowID}] = w.Title
 		v.line(tintNone, "window %s on %s%s", v.title(w.MonitorID, w.WindowID), w.MonitorID, windowMarks(w))
@@ -30,19 +39,29 @@ func (v *view) state(id wire.SessionID, s wire.SessionState) {
 	for _, n := range s.Notifications {
 		v.line(tintYellow, "notification %s: %s", oneLine(n.Title), oneLine(n.Body))
 	}
+	for _, m := range s.Monitors {
+		v.monitor(m)
+	}
+	for _, q := range s.Queues {
+		for i, m := range q.Value {
+			v.line(tintDim, "%s", waitingText(q.Key, i+1, m))
+		}
+	}
 	for _, d := range s.Dialogs {
 		v.dialog(d)
 	}
 	for _, p := range s.Prompts {
 		v.prompt(p.Prompt)
 	}
-	v.spoken = nil
+	v.voices = nil
 	for _, a := range s.Agents {
 		if a.Status == wire.AgentStatusIdle {
 			continue
 		}
-		v.stream(streamRef{a.Role, true}, a.Thinking, 0)
-		v.stream(streamRef{agent: a.Role}, a.Text, 0)
+		v.line(tintDim, "%s", agentText(a))
+		label := agentLabel(a.Role, a.MonitorID)
+		v.hear(voiceRef{a.Role, true}, label, a.Thinking, 0)
+		v.hear(voiceRef{agent: a.Role}, label, a.Text, 0)
 	}
 }
 
@@ -76,7 +95,7 @@ func (v *view) title(m wire.MonitorID, w wire.WindowID) string {
 
 // action shows one change of the desktop.
 func (v *view) action(m wire.MonitorID, action wire.Action) {
-	m = cmp.Or(m, "monitor-0")
+	m = cmp.Or(m, firstMonitor)
 	switch a := action.(type) {
 	case wire.WindowCreate:
 		if v.titles == nil {
@@ -169,24 +188,6 @@ func (v *view) noticeAction(action wire.Action) bool {
 		return false
 	}
 	return true
-}
-
-// dialog shows a yes or no question.
-func (v *view) dialog(d wire.ApprovalRequest) {
-	v.line(tintYellow, "? %s: %s  [%s: /approve, %s: /deny] (dialog %s)", oneLine(d.Title), oneLine(d.Message),
-		cmp.Or(oneLine(d.ConfirmText), "yes"), cmp.Or(oneLine(d.CancelText), "no"), oneLine(string(d.DialogID)))
-}
-
-// prompt shows a question with choices or a text.
-func (v *view) prompt(p wire.Prompt) {
-	v.line(tintYellow, "? %s: %s  [/answer …] (prompt %s)", oneLine(p.Title), oneLine(p.Message), oneLine(string(p.ID)))
-	for _, o := range p.Options {
-		text := oneLine(o.Value)
-		if label := oneLine(o.Label); label != text {
-			text += "  " + label
-		}
-		v.line(tintYellow, "    %s", text)
-	}
 }
 
 // contentText is what a window shows, in a few words.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -21,14 +20,20 @@ type lineDesk struct {
 	out    io.Writer
 	stderr io.Writer
 	events int // durable ones
-	wg     sync.WaitGroup
+	typing *console
 }
 
 func newLineDesk(a *attachment, out, stderr io.Writer) *lineDesk {
-	return &lineDesk{a: a, out: out, stderr: &lockedWriter{w: stderr}}
+	return &lineDesk{a: a, out: &lockedWriter{w: out}, stderr: &lockedWriter{w: stderr}}
 }
 
-func (d *lineDesk) attached(c *client.Client) { d.client = c }
+func (d *lineDesk) attached(c *client.Client) {
+	d.client = c
+	d.typing = &console{
+		client: c, only: d.a.monitors, monitor: d.a.monitor(), hash: d.printHash,
+		note: func(_ tint, format string, args ...any) { fmt.Fprintf(d.stderr, "hub: "+format+"\n", args...) },
+	}
+}
 
 func (d *lineDesk) event(e client.Event) {
 	// One write per line, so that lines stay whole when two programs share
@@ -74,36 +79,25 @@ func (d *lineDesk) printHash() {
 	}{"state", hash, at})
 }
 
-// line sends an object as it is and anything else as the user's words.
+// line sends an object as it is, and anything else as on a terminal.
 func (d *lineDesk) line(ctx context.Context, text string) error {
-	if strings.TrimSpace(text) == "" {
-		return nil
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return d.typing.do(ctx, text)
 	}
-	var p *client.Pending
-	var err error
-	if strings.HasPrefix(strings.TrimSpace(text), "{") {
-		p, err = d.client.Forward(ctx, []byte(text))
-	} else {
-		p, err = d.client.Submit(ctx, wire.UserMessage{Content: text, MonitorID: d.a.monitor()})
-	}
+	p, err := d.client.Forward(ctx, []byte(text))
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil: // the same message is on its way
 		fmt.Fprintf(d.stderr, "hub: %v\n", err)
-		return nil
+	default:
+		d.typing.await(ctx, p)
 	}
-	d.wg.Go(func() { // as many at most as may be unanswered
-		_, err := p.Wait(ctx)
-		if e, ok := errors.AsType[*client.Error](err); ok {
-			fmt.Fprintf(d.stderr, "hub: message %s: %v\n", p.ID(), e)
-		}
-	})
 	return nil
 }
 
 func (d *lineDesk) end() {
-	d.wg.Wait()
+	d.typing.wg.Wait()
 	select {
 	case <-d.client.Ready():
 	default:

@@ -7,13 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/everdesk/everdesk/wire"
 )
@@ -39,8 +36,8 @@ func TestParseAttach(t *testing.T) {
 		"URL to click":       {args: []string{"--server=https://x:1/?token=c"}, want: "https://x:1/|c|||false"},
 		"new":                {args: []string{"--new", "My desk"}, want: "http://127.0.0.1:8080|||My desk|false"},
 		"mistakes": {
-			args:  []string{"a b", "extra", "--server", "ftp://x", "--monitor", "a b", "--for", "x", "--until", "x", "--state-hash=0", "--json=yes", "--dance", "--token"},
-			wrong: 10,
+			args:  []string{"a b", "extra", "--server", "ftp://x", "--monitor", "a b", "--for", "x", "--until", "x", "--state-hash=0", "--json=yes", "--plain", "--dance", "--token"},
+			wrong: 11,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,108 +58,11 @@ func TestParseAttach(t *testing.T) {
 	}
 }
 
-func TestParseLine(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]typed{
-		"":                       {},
-		"  \t ":                  {},
-		"hello":                  {"say", "hello"},
-		"  hello  there ":        {"say", "hello  there"},
-		"//etc":                  {"say", "/etc"},
-		"/quit":                  {"quit", ""},
-		"/approve":               {"approve", ""},
-		"/deny  d1 ":             {"deny", "d1"},
-		"/answer two words":      {"answer", "two words"},
-		"a\x1b[31mred\x1b[0m":    {"say", "ared"},
-		"bell\x07 del\x7f\u009b": {"say", "bell del"},
-	} {
-		if got, err := parseLine(in); got != want || err != nil {
-			t.Errorf("%q: %+v, %v; want %+v", in, got, err, want)
-		}
-	}
-	for _, in := range []string{"/dance", "/quit now", "/"} {
-		if got, err := parseLine(in); err == nil || got != (typed{}) {
-			t.Errorf("%q: %+v, no error", in, got)
-		}
-	}
-}
-
-func TestAnswerDialog(t *testing.T) {
-	t.Parallel()
-	one := []wire.ApprovalRequest{{DialogID: "a", MonitorID: "monitor-1"}}
-	two := append(slices.Clone(one), wire.ApprovalRequest{DialogID: "b"})
-	for name, tt := range map[string]struct {
-		open []wire.ApprovalRequest
-		id   wire.DialogID
-		want wire.ClientPayload
-		err  string
-	}{
-		"the only one": {one, "", wire.DialogFeedback{DialogID: "a", Confirmed: true, MonitorID: "monitor-1"}, ""},
-		"by id":        {two, "b", wire.DialogFeedback{DialogID: "b", Confirmed: true}, ""},
-		"none":         {nil, "", nil, "no dialog is open"},
-		"which":        {two, "", nil, "which dialog? open are: a, b"},
-		"other":        {one, "x", nil, "which dialog? open are: a"},
-	} {
-		got, err := answerDialog(tt.open, tt.id, true)
-		if got != tt.want || errorText(err) != tt.err {
-			t.Errorf("%s: %+v, %v", name, got, err)
-		}
-	}
-}
-
-func TestAnswerPrompt(t *testing.T) {
-	t.Parallel()
-	choices := []wire.PromptOption{{Value: "y", Label: "Yes"}, {Value: "n", Label: "No"}}
-	choice := wire.OpenPrompt{Prompt: wire.Prompt{ID: "c", Options: choices}}
-	many := wire.OpenPrompt{Prompt: wire.Prompt{ID: "m", Options: choices, MultiSelect: true, InputField: &wire.PromptInput{}}}
-	for name, tt := range map[string]struct {
-		open []wire.OpenPrompt
-		text string
-		want wire.ClientPayload
-		err  string
-	}{
-		"value":    {[]wire.OpenPrompt{choice}, "y", wire.UserPromptResponse{PromptID: "c", SelectedValues: []string{"y"}}, ""},
-		"label":    {[]wire.OpenPrompt{choice}, "No", wire.UserPromptResponse{PromptID: "c", SelectedValues: []string{"n"}}, ""},
-		"many":     {[]wire.OpenPrompt{many}, "y, No", wire.UserPromptResponse{PromptID: "m", SelectedValues: []string{"y", "n"}}, ""},
-		"text":     {[]wire.OpenPrompt{many}, "y, perhaps", wire.UserPromptResponse{PromptID: "m", Text: "y, perhaps"}, ""},
-		"by id":    {[]wire.OpenPrompt{choice, many}, "@m why not", wire.UserPromptResponse{PromptID: "m", Text: "why not"}, ""},
-		"one only": {[]wire.OpenPrompt{choice}, "y,n", nil, "only one choice is possible"},
-		"no such":  {[]wire.OpenPrompt{choice}, "perhaps", nil, `"perhaps" is not one of the choices`},
-		"which":    {[]wire.OpenPrompt{choice, many}, "y", nil, "which prompt? open are: @c, @m"},
-		"none":     {nil, "y", nil, "no prompt is open"},
-		"empty":    {[]wire.OpenPrompt{choice}, "", nil, "want an answer, as in /answer yes"},
-	} {
-		got, err := answerPrompt(tt.open, tt.text)
-		if diff := cmp.Diff(tt.want, got); diff != "" || errorText(err) != tt.err {
-			t.Errorf("%s: %v, %v", name, err, diff)
-		}
-	}
-}
-
 func errorText(err error) string {
 	if err == nil {
 		return ""
 	}
 	return err.Error()
-}
-
-func TestComposeEmit(t *testing.T) {
-	t.Parallel()
-	want := wire.Emit{MonitorID: "monitor-1", Actions: []wire.Action{wire.RefreshApps{}}}
-	for _, text := range []string{
-		`{"type":"desktop.refreshApps"}`, `[{"type":"desktop.refreshApps"}]`,
-		`{"actions":[{"type":"desktop.refreshApps"}],"monitorId":"monitor-1"}`,
-	} {
-		got, err := composeEmit(text, "monitor-1")
-		if diff := cmp.Diff(wire.ClientPayload(want), got); diff != "" || err != nil {
-			t.Errorf("%s: %v, %s", text, err, diff)
-		}
-	}
-	for _, text := range []string{"", "x", "[]", `{"type":"dance"}`, `{}}`, `{"actions":[]},"type":"RESET"`} {
-		if got, err := composeEmit(text, ""); err == nil {
-			t.Errorf("%s: %+v, no error", text, got)
-		}
-	}
 }
 
 // attachRun is a call of attach inside the test.
@@ -324,29 +224,46 @@ func TestAttachTerminal(t *testing.T) {
 	}, "--server", h.invitation, "--new", "--state-hash")
 	r.until(t, "── session ses-")
 	for _, step := range []struct{ say, want string }{
-		{"/dance", "no such command: /dance; see /help"},
-		{"/help", "leave; the session lives on"},
-		{"hello \x1b[2J world", "user: hello  world"},
-		{"", ""},
-		{`/emit {"type":"window.create","windowId":"w","title":"Notes\u001b[2J","bounds":{"x":1,"y":2,"w":30,"h":40},"content":{"renderer":"text","data":"hi"}}`, `+ window "Notes" (w) on monitor-0: hi`},
-		{"/windows", `monitor-0  w  "Notes"  1,2 30×40: hi`},
-		{"/approve", "no dialog is open"},
-		{`/emit {"type":"dialog.confirm","id":"d","title":"Sure?","message":"Really?"}`, "? Sure?: Really?"},
-		{"/approve", "dialog d approved"},
-		{`/emit {"type":"user.prompt.show","id":"p","title":"Which?","message":"One","options":[{"value":"a","label":"A"}]}`, "? Which?: One"},
-		{"/answer b", `"b" is not one of the choices`},
-		{"/answer A", "prompt p answered"},
-		{"/emit {}", "error"},
-		{"/interrupt", ""},
-		{"/reset", `- window "Notes" (w)`},
-		{"/state", "state "},
+		{":dance", "no such command: :dance; see :help"},
+		{":help", "leave; the session lives on"},
+		{"hello \x1b[2J world", ": hello  world"},
+		{"", "main: done in "},
+		{"one\\\n/say of\\\n::three", "::three"},
+		{"", "main: done in "},
+		{`:emit {"type":"window.create","windowId":"w","title":"Notes\u001b[2J","bounds":{"x":1,"y":2,"w":30,"h":40},"content":{"renderer":"text","data":"hi"}}`, `+ window "Notes" (w) on monitor-0: hi`},
+		{":windows", `monitor-0  w  "Notes"  1,2 30×40: hi`},
+		{":yes", "there is no open question"},
+		{`:emit {"type":"dialog.confirm","id":"d","title":"Sure?","message":"Really?"}`, "? Sure?: Really?  [yes with :yes, no with :no] #d"},
+		{":yes", "question #d answered with yes"},
+		{`:emit {"type":"user.prompt.show","id":"p","title":"Which?","message":"One","options":[{"value":"a","label":"A"}]}`, "? Which?: One"},
+		{":answer b", `"b" is not one of the choices`},
+		{":answer A", "question #p answered"},
+		{":emit {}", "actions"},
+		{":window w /say I am here", "window-w: I am here"},
+		{":window x hello", `there is no window "x"; see :windows`},
+		{":press w", "want a window and what its button does"},
+		{`:press w "save it" one`, "window-w/one: done in "},
+		{":stop nobody", `neither an agent nor a monitor is called "nobody"`},
+		{":stop", ""},
+		{":unqueue", "there is no message that waits"},
+		{":agents", "nobody works; answers come from demo"},
+		{":provider gpt", `there is no provider "gpt"`},
+		{":provider demo", ""},
+		{":monitor monitor-1", "you speak to monitor-1"},
+		{"/say on one", "main@monitor-1: on one"},
+		{":monitor", "monitor-1: idle (in a minute "},
+		{":remove monitor-1", "monitor-1: removed"},
+		{":reset", `- window "Notes" (w)`},
+		{":state", "state "},
 	} {
-		r.say(t, step.say)
-		if step.want != "" && step.want != "error" {
+		if step.say != "" {
+			r.say(t, step.say)
+		}
+		if step.want != "" {
 			r.until(t, step.want)
 		}
 	}
-	r.say(t, "/quit")
+	r.say(t, ":quit")
 	if err := r.end(t); err != nil {
 		t.Error(err)
 	}

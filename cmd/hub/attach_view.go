@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ const (
 	tintRed    tint = "\x1b[31m"
 	tintGreen  tint = "\x1b[32m"
 	tintYellow tint = "\x1b[33m"
+	tintPurple tint = "\x1b[35m"
 	tintBlue   tint = "\x1b[36m"
 )
 
@@ -34,10 +36,11 @@ type view struct {
 	colour bool
 	zone   *time.Location
 
-	now    time.Time            // of the event that is shown
-	titles map[windowRef]string // of open windows
-	spoken map[streamRef]int    // how much of a text was shown, in UTF-16 units
-	open   streamRef            // whose line is not at its end
+	now      time.Time            // of the event that is shown
+	titles   map[windowRef]string // of open windows
+	monitors map[wire.MonitorID]wire.MonitorStatus
+	voices   map[voiceRef]*voice
+	open     voiceRef // whose line is not at its end
 }
 
 // windowRef names a window.
@@ -46,11 +49,22 @@ type windowRef struct {
 	window  wire.WindowID
 }
 
-// streamRef names what an agent says or thinks.
-type streamRef struct {
+// voiceRef names what an agent says or thinks.
+type voiceRef struct {
 	agent    wire.AgentID
 	thinking bool
 }
+
+// voice is a text that comes in pieces.
+type voice struct {
+	label string
+	known int    // how much of it has come, in UTF-16 units
+	held  string // what waits for the line of another agent to end
+}
+
+// patience is how much of a text waits while another agent has the line. It makes
+// two that speak at once readable: they take turns.
+const patience = 200
 
 // note shows a line that is not about an event.
 func (v *view) note(t tint, format string, args ...any) {
@@ -64,11 +78,9 @@ func (v *view) note(t tint, format string, args ...any) {
 // must have gone through [oneLine] or %q.
 func (v *view) line(t tint, format string, args ...any) {
 	v.breakLine()
-	text := fmt.Sprintf(format, args...)
+	text := v.tinted(t, fmt.Sprintf(format, args...))
 	if !v.now.IsZero() {
-		text = v.tinted(tintDim, v.now.In(v.zone).Format(time.TimeOnly)) + " " + v.tinted(t, text)
-	} else {
-		text = v.tinted(t, text)
+		text = v.tinted(tintDim, v.now.In(v.zone).Format(time.TimeOnly)) + " " + text
 	}
 	fmt.Fprintln(v.out, text)
 }
@@ -82,26 +94,42 @@ func (v *view) tinted(t tint, text string) string {
 
 // breakLine ends a line that is open.
 func (v *view) breakLine() {
-	if v.open != (streamRef{}) {
+	if v.open != (voiceRef{}) {
 		fmt.Fprintln(v.out)
-		v.open = streamRef{}
+		v.open = voiceRef{}
 	}
 }
 
-// stream shows the next piece of a text.
-func (v *view) stream(ref streamRef, delta string, offset int) {
-	shown := v.spoken[ref]
-	if offset < shown {
-		delta = fromUTF16(delta, shown-offset) // we have that
-		offset = shown
+// hear shows the next piece of a text.
+func (v *view) hear(ref voiceRef, label, delta string, offset int) {
+	o := v.voices[ref]
+	if o == nil {
+		if v.voices == nil {
+			v.voices = map[voiceRef]*voice{}
+		}
+		o = &voice{label: label}
+		v.voices[ref] = o
+	}
+	if offset < o.known {
+		delta = fromUTF16(delta, o.known-offset) // we have that
+		offset = o.known
 	}
 	if delta == "" {
 		return
 	}
-	if v.spoken == nil {
-		v.spoken = map[streamRef]int{}
+	o.known = offset + lenUTF16(delta)
+	o.held += delta
+	free := v.open == (voiceRef{}) || v.open.agent == ref.agent
+	if free || len(o.held) > patience || strings.Contains(o.held, "\n") {
+		v.speak(ref, o)
 	}
-	v.spoken[ref] = offset + lenUTF16(delta)
+}
+
+// speak shows what a voice has to say.
+func (v *view) speak(ref voiceRef, o *voice) {
+	if o.held == "" {
+		return
+	}
 	t := tintNone
 	if ref.thinking {
 		t = tintDim
@@ -109,19 +137,65 @@ func (v *view) stream(ref streamRef, delta string, offset int) {
 	if v.open != ref {
 		v.breakLine()
 		v.open = ref
-		fmt.Fprint(v.out, v.tinted(tintGreen, cmp.Or(oneLine(string(ref.agent)), "agent")+": "))
+		colon := ": "
+		if ref.thinking {
+			colon = " thinks: "
+		}
+		fmt.Fprint(v.out, v.tinted(agentTint(o.label), o.label+colon))
 	}
-	fmt.Fprint(v.out, v.tinted(t, plain(delta)))
+	fmt.Fprint(v.out, v.tinted(t, indent(plain(o.held))))
+	o.held = ""
 }
 
-// hush ends the texts of an agent.
-func (v *view) hush(agent wire.AgentID) {
+// finish shows what is left of an agent's texts, and then of the others'.
+func (v *view) finish(agent wire.AgentID) {
+	for _, thinking := range []bool{true, false} {
+		if o := v.voices[voiceRef{agent, thinking}]; o != nil {
+			v.speak(voiceRef{agent, thinking}, o)
+		}
+	}
 	if v.open.agent == agent {
 		v.breakLine()
 	}
-	delete(v.spoken, streamRef{agent: agent})
-	delete(v.spoken, streamRef{agent: agent, thinking: true})
 }
+
+// forget ends the texts of an agent, whose next turn has others.
+func (v *view) forget(agent wire.AgentID) {
+	delete(v.voices, voiceRef{agent, false})
+	delete(v.voices, voiceRef{agent, true})
+}
+
+// rewind takes back what an agent said after a position: it was lost, and will be
+// said again.
+func (v *view) rewind(ref voiceRef, offset int) {
+	o := v.voices[ref]
+	if o == nil || offset >= o.known {
+		return
+	}
+	v.finish(ref.agent)
+	o.known = offset
+	if !ref.thinking {
+		v.line(tintYellow, "%s: the hub was gone; the end of that comes again", o.label)
+	}
+}
+
+// heard reports whether something of what an agent says was shown as it came.
+func (v *view) heard(agent wire.AgentID) bool { return v.voices[voiceRef{agent: agent}] != nil }
+
+// agentTint is the colour of an agent's name.
+func agentTint(label string) tint {
+	if strings.HasPrefix(label, string(wire.AgentMain)) {
+		return tintGreen
+	}
+	sum := 0
+	for _, b := range []byte(label) {
+		sum += int(b)
+	}
+	return []tint{tintPurple, tintBlue, tintYellow}[sum%3]
+}
+
+// indent keeps further lines of a text apart from the lines of others.
+func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n    ") }
 
 // link shows how the connection is doing.
 func (v *view) link(l client.Link) {
@@ -155,60 +229,18 @@ func (v *view) event(e client.Event) {
 			v.action(d.MonitorID, a)
 		}
 	case wire.AgentResponse:
-		v.stream(streamRef{agent: d.AgentID}, d.Delta, d.Offset)
-		if d.IsComplete {
-			v.hush(d.AgentID)
-		}
-		if d.IsComplete && d.Outcome != wire.OutcomeCompleted && d.Outcome != "" {
-			v.line(tintYellow, "%s: turn %s %s", oneLine(string(d.AgentID)), d.Outcome, oneLine(d.Reason))
-		}
+		v.response(d)
 	case wire.AgentThinking:
-		v.stream(streamRef{d.AgentID, true}, d.Delta, d.Offset)
+		ref := voiceRef{d.AgentID, true}
+		if d.Delta == "" {
+			v.rewind(ref, d.Offset)
+		}
+		v.hear(ref, agentLabel(d.AgentID, d.MonitorID), d.Delta, d.Offset)
 	default:
-		if !v.talk(e.Data) && !v.house(e.Data) {
+		if !v.talk(e.Data) && !v.questioned(e.Data) && !v.house(e.Data) {
 			v.line(tintDim, "%s %s", oneLine(e.Type), shorten(oneLine(string(e.Raw)), 200))
 		}
 	}
-}
-
-// talk shows what concerns messages and questions. It reports false for anything
-// else.
-func (v *view) talk(p wire.ServerPayload) bool {
-	switch d := p.(type) {
-	case wire.MessageUpdated:
-		v.row(d.Message)
-	case wire.MessageAccepted:
-		v.line(tintDim, "message taken by %s", oneLine(string(d.AgentID)))
-	case wire.MessageQueued:
-		v.line(tintDim, "message waits, number %d", d.Position)
-	case wire.MessageRejected:
-		v.line(tintRed, "message refused: %s (%d)", oneLine(d.Reason), d.Code)
-	case wire.ErrorNotice:
-		v.line(tintRed, "error: %s (%d)", oneLine(d.Message), d.Code)
-	case wire.AgentError:
-		v.line(tintRed, "%s: %s", cmp.Or(oneLine(string(d.AgentID)), "agent"), oneLine(d.Error))
-	case wire.ToolProgress:
-		v.line(tintDim, "%s: tool %s %s", oneLine(string(d.AgentID)), oneLine(d.ToolName), d.Status)
-	case wire.TurnInterrupted:
-		v.line(tintYellow, "%s: interrupted: %s", oneLine(string(d.AgentID)), oneLine(d.Reason))
-	case wire.ApprovalRequest:
-		v.dialog(d)
-	case wire.DialogClosed:
-		answer := string(d.Reason)
-		if d.Reason == wire.ClosedAnswered && d.Confirmed {
-			answer = "approved"
-		} else if d.Reason == wire.ClosedAnswered {
-			answer = "denied"
-		}
-		v.line(tintYellow, "dialog %s %s", oneLine(string(d.DialogID)), answer)
-	case wire.PromptClosed:
-		v.line(tintYellow, "prompt %s %s", oneLine(string(d.PromptID)), d.Reason)
-	case wire.Emitted:
-		v.line(tintDim, "kept at %s", d.At)
-	default:
-		return false
-	}
-	return true
 }
 
 // house shows what concerns the session as a whole. It reports false for anything
@@ -221,16 +253,20 @@ func (v *view) house(p wire.ServerPayload) bool {
 		v.line(tintDim, "replica %s has taken the session", d.Replica)
 	case wire.SessionRenamed:
 		v.line(tintNone, "session is now %q", oneLine(d.Title))
+	case wire.ProviderChanged:
+		v.line(tintBlue, "answers come from %s now", oneLine(d.Provider))
 	case wire.MonitorStatus:
-		v.line(tintDim, "%s %s", d.MonitorID, d.State)
+		v.monitor(d)
 	case wire.QueueUpdated:
 		v.line(tintDim, "%s: %d waiting", d.MonitorID, len(d.Messages))
-	case wire.WindowAgentStatus:
-		v.line(tintDim, "window %s: agent %s %s", v.title(d.MonitorID, d.WindowID), oneLine(string(d.AgentID)), d.Status)
 	case wire.GoElsewhere:
 		v.line(tintYellow, "── the hub will close the connection: %s", cmp.Or(oneLine(d.Reason), "it stops"))
 	case wire.AuthResult:
 		v.line(tintDim, "── signed in as %s", oneLine(d.User))
+	case wire.ErrorNotice:
+		v.line(tintRed, "error: %s (%d)", oneLine(d.Message), d.Code)
+	case wire.Emitted:
+		v.line(tintDim, "kept at %s", d.At)
 	default:
 		return false
 	}
@@ -243,26 +279,5 @@ func (v *view) presence(d wire.Presence) {
 	for _, c := range d.Connections {
 		names = append(names, cmp.Or(oneLine(c.User), oneLine(string(c.ClientID)), string(c.ConnectionID)))
 	}
-	v.line(tintDim, "%d here: %s", max(d.Total, len(names)), strings.Join(names, ", "))
-}
-
-// row shows a row of the conversation once it is complete.
-func (v *view) row(r wire.UIRow) {
-	if r.Partial != nil && *r.Partial {
-		return
-	}
-	name := cmp.Or(string(r.Say), string(r.Ask))
-	t := tintNone
-	switch {
-	case r.Say == wire.SayUserFeedback:
-		name, t = "user", tintBlue
-	case r.Type == wire.RowAsk:
-		t = tintYellow
-	}
-	v.line(t, "%s: %s", name, indent(plain(r.Text)))
-}
-
-// indent keeps further lines of a text apart from the lines of others.
-func indent(s string) string {
-	return strings.ReplaceAll(strings.TrimRight(s, "\n"), "\n", "\n    ")
+	v.line(tintDim, "%d here: %s", max(d.Total, len(names)), strings.Join(slices.Clip(names), ", "))
 }

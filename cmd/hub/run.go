@@ -45,7 +45,8 @@ func commands() []command {
 			flags: `--server URL      the hub, also as it prints itself; the local one by default
 				--token TOKEN     who you are, also as HUB_TOKEN
 				--new [TITLE]     make a session first
-				--json            JSON lines even on a terminal; what is piped is always that
+				--json            JSON lines even on a terminal
+				--plain           lines for people even into a pipe, which else gets JSON, and no colours
 				--monitor M       only this monitor; may be repeated
 				--state-hash[=N]  print the hash of the state at the end, and after every N events
 				--until POSITION  leave when this event was seen

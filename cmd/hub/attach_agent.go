@@ -1,0 +1,274 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// response shows a piece of an answer, or the end of a turn.
+func (v *view) response(d wire.AgentResponse) {
+	ref, label := voiceRef{agent: d.AgentID}, agentLabel(d.AgentID, d.MonitorID)
+	if d.Delta == "" && !d.IsComplete {
+		v.rewind(ref, d.Offset)
+	}
+	v.hear(ref, label, d.Delta, d.Offset)
+	if !d.IsComplete {
+		return
+	}
+	v.finish(d.AgentID)
+	v.forget(d.AgentID)
+	took := spanText(d.DurationMS)
+	switch d.Outcome {
+	case wire.OutcomeFailed:
+		v.line(tintRed, "%s: failed after %s: %s", label, took, oneLine(d.Reason))
+	case wire.OutcomeInterrupted:
+		v.line(tintYellow, "%s: interrupted after %s: %s", label, took, oneLine(d.Reason))
+	default:
+		v.line(tintDim, "%s: done in %s%s", label, took, usageText(d.Usage))
+	}
+	v.catchUp()
+}
+
+// catchUp shows what the others had to wait with.
+func (v *view) catchUp() {
+	agents := map[wire.AgentID]bool{}
+	for ref := range v.voices {
+		agents[ref.agent] = true
+	}
+	for _, agent := range slices.Sorted(maps.Keys(agents)) {
+		for _, thinking := range []bool{true, false} {
+			ref := voiceRef{agent, thinking}
+			if o := v.voices[ref]; o != nil && (v.open == (voiceRef{}) || v.open.agent == agent) {
+				v.speak(ref, o)
+			}
+		}
+	}
+}
+
+func spanText(ms int) string {
+	d := time.Duration(ms) * time.Millisecond
+	if d > time.Second {
+		d = d.Round(100 * time.Millisecond)
+	}
+	return d.String()
+}
+
+// usageText is what a turn took, after a comma.
+func usageText(u *wire.Usage) string {
+	if u == nil {
+		return ""
+	}
+	text := fmt.Sprintf(", %d tokens in", u.InputTokens)
+	if cached := u.CacheReadTokens + u.CacheWriteTokens; cached > 0 {
+		text += fmt.Sprintf(" and %d by the cache", cached)
+	}
+	text += fmt.Sprintf(", %d out", u.OutputTokens)
+	if u.CostUSD > 0 {
+		text += fmt.Sprintf(", $%.4f", u.CostUSD)
+	}
+	return text
+}
+
+// talk shows what becomes of messages, and what agents do besides speaking. It
+// reports false for anything else.
+func (v *view) talk(p wire.ServerPayload) bool {
+	switch d := p.(type) {
+	case wire.MessageUpdated:
+		v.rowChanged(d)
+	case wire.MessageAccepted:
+		if !d.Duplicate { // which says again what was said
+			v.line(tintDim, "#%s → %s (%s)", shortID(d.MessageID), agentLabel(d.AgentID, d.MonitorID), cmp.Or(d.How, wire.TakenDirect))
+		}
+	case wire.MessageQueued:
+		if !d.Duplicate {
+			v.line(tintDim, "#%s waits, number %d for %s", shortID(d.MessageID), d.Position, cmp.Or(d.MonitorID, firstMonitor))
+		}
+	case wire.MessageRejected:
+		v.line(tintRed, "#%s refused: %s (%d)", shortID(d.MessageID), oneLine(d.Reason), d.Code)
+	case wire.AgentError:
+		v.line(tintRed, "%s: %s", agentLabel(d.AgentID, d.MonitorID), oneLine(d.Error))
+	case wire.ToolProgress:
+		v.tool(d)
+	case wire.TurnInterrupted:
+		v.line(tintYellow, "%s: cut off: %s", agentLabel(d.AgentID, d.MonitorID), oneLine(d.Reason))
+	case wire.WindowAgentStatus:
+		v.line(tintDim, "window %s: agent %s %s", v.title(d.MonitorID, d.WindowID), agentLabel(d.AgentID, d.MonitorID), d.Status)
+	default:
+		return false
+	}
+	return true
+}
+
+// tool shows what a tool does.
+func (v *view) tool(d wire.ToolProgress) {
+	v.finish(d.AgentID)
+	label, name := agentLabel(d.AgentID, d.MonitorID), oneLine(d.ToolName)
+	message := shorten(oneLine(d.Message), 100)
+	if message != "" {
+		message = ": " + message
+	}
+	switch d.Status {
+	case wire.ToolRunning:
+		v.line(tintDim, "%s: uses %s %s", label, name, shorten(oneLine(string(d.ToolInput)), 100))
+	case wire.ToolError:
+		v.line(tintYellow, "%s: %s did not work%s", label, name, message)
+	default:
+		v.line(tintDim, "%s: %s is done%s", label, name, message)
+	}
+}
+
+// rowChanged shows a row of the conversation, unless that was seen as it came.
+func (v *view) rowChanged(d wire.MessageUpdated) {
+	r := d.Message
+	switch {
+	case r.Partial != nil && *r.Partial:
+	case r.Type == wire.RowAsk && r.IsAnswered:
+		v.line(tintYellow, "question #%s answered", shortID(rowID(r)))
+	case (r.Say == wire.SayText || r.Say == wire.SaySubtaskResult) && v.heard(r.AgentID):
+	case r.Say == wire.SayError && r.AgentID != "": // the end of the turn says it
+	default:
+		v.row(r)
+	}
+}
+
+// row shows a row of the conversation.
+func (v *view) row(r wire.UIRow) {
+	t, name := tintNone, cmp.Or(string(r.Say), string(r.Ask))
+	switch {
+	case r.Say == wire.SayUserFeedback:
+		t, name = tintBlue, "user"
+		if r.MessageID != "" {
+			name += " #" + shortID(r.MessageID)
+		}
+	case asks(r):
+		v.line(tintYellow, "? %s  [:yes, :no or :answer …] #%s", oneLine(r.Text), shortID(rowID(r)))
+		return
+	case r.AgentID != "":
+		name = agentLabel(r.AgentID, r.MonitorID)
+		if r.Say != wire.SayText && r.Say != wire.SaySubtaskResult {
+			t = tintYellow
+		}
+	}
+	v.line(t, "%s: %s", name, indent(strings.TrimRight(plain(r.Text), "\n")))
+}
+
+// questioned shows questions and their ends. It reports false for anything else.
+func (v *view) questioned(p wire.ServerPayload) bool {
+	switch d := p.(type) {
+	case wire.ApprovalRequest:
+		v.dialog(d)
+	case wire.DialogClosed:
+		answer := string(d.Reason)
+		switch {
+		case d.Reason == wire.ClosedAnswered && d.Confirmed:
+			answer = "answered with yes"
+		case d.Reason == wire.ClosedAnswered:
+			answer = "answered with no"
+		}
+		v.line(tintYellow, "question #%s %s", shortID(d.DialogID), answer)
+	case wire.PromptClosed:
+		v.line(tintYellow, "question #%s %s", shortID(d.PromptID), d.Reason)
+	default:
+		return false
+	}
+	return true
+}
+
+// dialog shows a yes or no question.
+func (v *view) dialog(d wire.ApprovalRequest) {
+	yes, no := cmp.Or(oneLine(d.ConfirmText), "yes"), cmp.Or(oneLine(d.CancelText), "no")
+	always := ""
+	if d.PermissionOptions != nil && d.PermissionOptions.ShowRememberChoice {
+		always = " [always]"
+	}
+	v.line(tintYellow, "? %s: %s  [%s with :yes%s, %s with :no%s] #%s", oneLine(d.Title), oneLine(d.Message),
+		yes, always, no, always, shortID(d.DialogID))
+}
+
+// prompt shows a question with choices or a text.
+func (v *view) prompt(p wire.Prompt) {
+	v.line(tintYellow, "? %s: %s  [:answer …] #%s", oneLine(p.Title), oneLine(p.Message), shortID(p.ID))
+	for _, o := range p.Options {
+		text := oneLine(o.Value)
+		if label := oneLine(o.Label); label != text {
+			text += "  " + label
+		}
+		if more := oneLine(o.Description); more != "" {
+			text += "  (" + shorten(more, 80) + ")"
+		}
+		v.line(tintYellow, "    %s", text)
+	}
+}
+
+// monitor shows how a monitor is doing, unless that is only that the first one
+// works or does not, which is seen anyway.
+func (v *view) monitor(d wire.MonitorStatus) {
+	if v.monitors == nil {
+		v.monitors = map[wire.MonitorID]wire.MonitorStatus{}
+	}
+	before, known := v.monitors[d.MonitorID]
+	v.monitors[d.MonitorID] = d
+	usual := d.State == wire.MonitorIdle || d.State == wire.MonitorRunning
+	if usual && before.Queue == d.Queue && d.Budget == nil && (known || d.MonitorID == firstMonitor) {
+		return
+	}
+	t := tintDim
+	if d.State == wire.MonitorOverBudget || d.Budget != nil && d.Budget.Denied != "" {
+		t = tintYellow
+	}
+	text := monitorText(d)
+	if b := d.Budget; b != nil && b.Until > 0 {
+		text += " until " + time.UnixMilli(int64(b.Until)).In(v.zone).Format(time.TimeOnly)
+	}
+	v.line(t, "%s", text)
+}
+
+// monitorText is how a monitor is doing.
+func monitorText(d wire.MonitorStatus) string {
+	state := string(d.State)
+	switch d.State {
+	case wire.MonitorWaiting:
+		state = "waits for a free agent"
+	case wire.MonitorOverBudget:
+		state = "over its budget"
+	}
+	text := fmt.Sprintf("%s: %s", d.MonitorID, state)
+	if d.Queue > 0 {
+		text += fmt.Sprintf(", %d waiting", d.Queue)
+	}
+	if b := d.Budget; b != nil {
+		text += fmt.Sprintf(" (in a minute %d/%d actions, %d/%d bytes; %d/%d turns)",
+			b.Actions, b.ActionsLimit, b.Output, b.OutputLimit, b.Running, b.RunningLimit)
+		if b.Denied != "" {
+			text += fmt.Sprintf(", no more %s", b.Denied)
+		}
+	}
+	return text
+}
+
+// agentText is what an agent does.
+func agentText(a wire.AgentState) string {
+	text := fmt.Sprintf("%s %s", agentLabel(a.Role, a.MonitorID), a.Status)
+	if a.MessageID != "" {
+		text += " on #" + shortID(a.MessageID)
+	}
+	if a.Tool != "" {
+		text += ", uses " + oneLine(a.Tool)
+	}
+	return text
+}
+
+// waitingText is a message that waits.
+func waitingText(m wire.MonitorID, place int, w wire.QueuedMessage) string {
+	text := fmt.Sprintf("#%s waits, number %d for %s", shortID(w.ID), place, m)
+	if w.Text != "" {
+		text += ": " + shorten(oneLine(w.Text), 80)
+	}
+	return text
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// question is something that waits for the user: a dialog, a prompt or a row of
+// the conversation that asks.
+type question struct {
+	id     string
+	dialog *wire.ApprovalRequest
+	prompt *wire.OpenPrompt
+	row    *wire.UIRow
+}
+
+func (q question) name() string { return q.id }
+
+// questions are those that are open.
+func (c *console) questions() []question {
+	s := c.client.State()
+	var open []question
+	for _, d := range s.Dialogs {
+		open = append(open, question{id: string(d.DialogID), dialog: &d})
+	}
+	for _, p := range s.Prompts {
+		open = append(open, question{id: string(p.ID), prompt: &p})
+	}
+	for _, r := range s.RecentMessages {
+		if asks(r) {
+			open = append(open, question{id: rowID(r), row: &r})
+		}
+	}
+	return open
+}
+
+// asks reports whether a row waits for an answer.
+func asks(r wire.UIRow) bool {
+	return r.Type == wire.RowAsk && !r.IsAnswered && r.Ask.Class() != wire.AskNonBlocking
+}
+
+// rowID names a row.
+func rowID(r wire.UIRow) string { return strconv.FormatInt(int64(r.TS), 10) }
+
+func (c *console) yes(rest string) (wire.ClientPayload, error) { return decide(c.questions(), rest, true) }
+func (c *console) no(rest string) (wire.ClientPayload, error)  { return decide(c.questions(), rest, false) }
+
+// decide agrees or refuses.
+func decide(open []question, rest string, yes bool) (wire.ClientPayload, error) {
+	id, rest := firstWord(rest)
+	if id == "always" && rest == "" {
+		id, rest = "", id
+	}
+	if rest != "" && rest != "always" {
+		return nil, fmt.Errorf("want always or nothing after the id, got %q; words go with :answer", rest)
+	}
+	q, err := find(open, question.name, id, "open question")
+	if err != nil {
+		return nil, err
+	}
+	if rest != "" && q.dialog == nil {
+		return nil, errors.New("that cannot be answered for always")
+	}
+	switch {
+	case q.dialog != nil:
+		d := q.dialog
+		return wire.DialogFeedback{DialogID: d.DialogID, Confirmed: yes, MonitorID: d.MonitorID, RememberChoice: remember(rest, yes)}, nil
+	case q.row != nil && yes:
+		return wire.AskResponse{TS: q.row.TS, Response: wire.AnswerYes, MonitorID: q.row.MonitorID}, nil
+	case q.row != nil:
+		return wire.AskResponse{TS: q.row.TS, Response: wire.AnswerNo, MonitorID: q.row.MonitorID}, nil
+	}
+	word := "no"
+	if yes {
+		word = "yes"
+	}
+	choice := slices.IndexFunc(q.prompt.Options, func(o wire.PromptOption) bool {
+		return strings.EqualFold(o.Value, word) || strings.EqualFold(o.Label, word)
+	})
+	switch {
+	case choice >= 0:
+		return answerPrompt(q.prompt, q.prompt.Options[choice].Value)
+	case yes:
+		return nil, errors.New("that question wants an answer, as in :answer TEXT")
+	}
+	return wire.UserPromptResponse{PromptID: q.prompt.ID, MonitorID: q.prompt.MonitorID, Dismissed: true}, nil
+}
+
+func remember(always string, yes bool) wire.RememberChoice {
+	switch {
+	case always == "":
+		return ""
+	case yes:
+		return wire.RememberAlways
+	}
+	return wire.RememberDenyAlways
+}
+
+func (c *console) answer(rest string) (wire.ClientPayload, error) { return answer(c.questions(), rest) }
+
+// answer answers the question that a first word with a # names, or the only one.
+func answer(open []question, text string) (wire.ClientPayload, error) {
+	id := ""
+	if name, rest := firstWord(text); strings.HasPrefix(name, "#") {
+		// It may as well be the beginning of the answer.
+		if _, err := find(open, question.name, name, ""); err == nil || len(open) != 1 {
+			id, text = name, rest
+		}
+	}
+	q, err := find(open, question.name, id, "open question")
+	switch {
+	case err != nil:
+		return nil, err
+	case text == "":
+		return nil, errors.New("want an answer, as in :answer perhaps")
+	case q.dialog != nil:
+		return nil, errors.New("that question takes :yes or :no")
+	case q.row != nil:
+		return wire.AskResponse{TS: q.row.TS, Response: wire.AnswerMessage, Text: text, MonitorID: q.row.MonitorID}, nil
+	}
+	return answerPrompt(q.prompt, text)
+}
+
+// answerPrompt answers a prompt with a choice if the text is one, or several with
+// commas between them, else with the text.
+func answerPrompt(p *wire.OpenPrompt, text string) (wire.ClientPayload, error) {
+	a := wire.UserPromptResponse{PromptID: p.ID, MonitorID: p.MonitorID}
+	option := func(text string) int {
+		return slices.IndexFunc(p.Options, func(o wire.PromptOption) bool { return o.Value == text || o.Label == text })
+	}
+	choices := strings.Split(text, ",")
+	if option(text) >= 0 { // which may have a comma in it
+		choices = []string{text}
+	}
+	for _, choice := range choices {
+		i := option(strings.TrimSpace(choice))
+		if i < 0 {
+			a.SelectedValues = nil
+			break
+		}
+		a.SelectedValues = append(a.SelectedValues, p.Options[i].Value)
+	}
+	switch {
+	case len(a.SelectedValues) > 1 && !p.MultiSelect:
+		return nil, errors.New("only one choice is possible")
+	case len(a.SelectedValues) == 0 && p.InputField == nil && len(p.Options) > 0:
+		return nil, fmt.Errorf("%q is not one of the choices", text)
+	case len(a.SelectedValues) == 0:
+		a.Text = text
+	}
+	return a, nil
+}
