@@ -166,9 +166,18 @@ type stage struct{ *live }
 func (s stage) Now() time.Time               { return s.now }
 func (s stage) Desk() *desk.State            { return s.state }
 func (s stage) Emit(p wire.ServerPayload)    { s.emit(p) }
-func (s stage) Keep(ops ...store.Op)         { s.step.ops = append(s.step.ops, ops...) }
 func (s stage) Then(effect func())           { s.step.then = append(s.step.then, effect) }
 func (s stage) Row(r wire.UIRow) wire.Millis { return s.row(r) }
+
+// Keep adds to the step. A conversation may be long, so its bytes count.
+func (s stage) Keep(ops ...store.Op) {
+	s.step.ops = append(s.step.ops, ops...)
+	for i := range ops {
+		for _, v := range ops[i].Values {
+			s.step.bytes += len(v)
+		}
+	}
+}
 
 // Cancel closes what an agent asked and nobody needs any more.
 func (s stage) Cancel(agent wire.AgentID) {
