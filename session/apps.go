@@ -131,6 +131,7 @@ func (l *live) hearApp(m wire.AppProtocolResponse) {
 		l.agents.excuses[m.RequestID] = m.Response
 		return
 	}
+	delete(l.agents.excuses, m.RequestID)
 	l.answerAfter(requestName(m.RequestID), m.Response)
 }
 
@@ -206,17 +207,22 @@ func (p port) awaitApp(ctx context.Context, at pane) error {
 
 // excuse is the answer to a question that no tab answered well in time.
 func (p port) excuse(ctx context.Context, id wire.RequestID, window wire.WindowID) (wire.AppResponse, error) {
-	var why wire.AppResponse
-	if err := p.do(ctx, func() {
-		why = p.l.agents.excuses[id]
+	given := make(chan wire.AppResponse, 1)
+	p.finally(func() {
+		given <- p.l.agents.excuses[id]
 		delete(p.l.agents.excuses, id)
-	}); err != nil {
+	})
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if why == nil {
-		return nil, fmt.Errorf("the app in window %q did not answer", window)
+	select {
+	case why := <-given:
+		if why != nil {
+			return why, nil
+		}
+	default: // the session is lost
 	}
-	return why, nil
+	return nil, fmt.Errorf("the app in window %q did not answer", window)
 }
 
 // recordCommand remembers a command that worked, for when the app is loaded

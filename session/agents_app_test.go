@@ -1,0 +1,214 @@
+package session_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// appWindow opens a window with an app.
+func (d *desktop) appWindow(monitor wire.MonitorID) {
+	d.t.Helper()
+	w := window("app")
+	w.Content = wire.IframeContent{Data: wire.IframeSource{URL: "/app.html"}}
+	d.ask(wire.MessageID(fmt.Sprintf("app-%d", counter.Add(1))), wire.Emit{MonitorID: monitor, Actions: []wire.Action{w}})
+}
+
+// request waits for what an agent wants of the app.
+func (d *desktop) request(turn wire.MessageID) wire.AppProtocolRequest {
+	d.t.Helper()
+	return when(d.t, d.diary, about[wire.AppProtocolRequest](turn))
+}
+
+func (d *desktop) answer(conn wire.ConnectionID, q wire.AppProtocolRequest, r wire.AppResponse) {
+	d.t.Helper()
+	deliver(d.t, d.room, says(conn, "", wire.AppProtocolResponse{RequestID: q.RequestID, WindowID: q.WindowID, Response: r}))
+}
+
+const (
+	query   = `/call window:app_query {"windowId":"app","stateKey":"board"}`
+	command = `/call window:app_command {"windowId":"app","command":"move","params":{"to":"e4"}}`
+)
+
+// An agent asks the app in a window. The first valid answer is the app's, not
+// that of a tab that does not show the window.
+func TestAppAnswers(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		o := agentHub(t, s, hubConfig{})
+		d, other := o.newDesktop(t, "ses-1"), o.newDesktop(t, "ses-2")
+		d.appWindow("monitor-1")
+		other.appWindow("monitor-1")
+		d.say("monitor-1", "m1", query) // and waits until the app is ready
+		when(t, d.diary, func(p wire.ToolProgress) bool { return p.ToolName == "window:app_query" })
+		d.send("", wire.AppProtocolReady{WindowID: "app"})
+		q := d.request("m1")
+		if q.WindowID != "app" || q.MonitorID != "monitor-1" || q.AgentID != "main-monitor-1-m1" || q.Deadline == 0 ||
+			q.Request != (wire.AppQueryRequest{StateKey: "board"}) {
+			t.Errorf("the request is %+v", q)
+		}
+		d.answer("blind", q, wire.AppQueryResponse{Error: "Window element not found"})
+		d.answer("seeing", q, wire.AppQueryResponse{Data: json.RawMessage(`{"turn":"white"}`)})
+		d.answer("late", q, wire.AppQueryResponse{Data: json.RawMessage(`{"turn":"black"}`)})
+		d.ends("m1")
+		if got := d.said("m1"); got != `{"turn":"white"}` {
+			t.Errorf("the agent says %q", got)
+		}
+		d.say("monitor-1", "m2", `/call window:app_query {"windowId":"app","stateKey":"manifest"}`)
+		q = d.request("m2")
+		if _, is := q.Request.(wire.AppManifestRequest); !is {
+			t.Errorf("the request is %+v", q)
+		}
+		d.answer("seeing", q, wire.AppManifestResponse{Manifest: &wire.AppManifest{AppID: "chess", Name: "Chess"}})
+		d.ends("m2")
+		if got := d.said("m2"); !strings.Contains(got, `"chess"`) {
+			t.Errorf("the agent says %q", got)
+		}
+		d.say("monitor-1", "m3", `/call window:app_query {"windowId":"gone","stateKey":"x"}`)
+		d.ends("m3")
+		if got := d.said("m3"); !strings.Contains(got, "did not work") || !strings.Contains(got, "gone") {
+			t.Errorf("the agent says %q", got)
+		}
+		d.rest()
+		other.rest()
+		if got := find[wire.AppProtocolRequest](other.all()); len(got) != 0 {
+			t.Errorf("another session was asked %+v", got)
+		}
+	})
+}
+
+// Commands that worked are done again when the app is loaded again, also by the
+// next owner of the session; others are not.
+func TestAppCommandsAreReplayed(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(t *testing.T, s *site) {
+		o := agentHub(t, s, hubConfig{})
+		d := o.newDesktop(t, "ses-1")
+		d.appWindow(first)
+		d.send("", wire.AppProtocolReady{WindowID: "app"})
+		d.say(first, "m1", command)
+		d.answer("tab", d.request("m1"), wire.AppCommandResponse{Result: json.RawMessage(`"moved"`)})
+		d.ends("m1")
+		if got := d.said("m1"); got != `"moved"` {
+			t.Errorf("the agent says %q", got)
+		}
+		d.send("", wire.AppProtocolReady{WindowID: "app"})
+		again := func(d *desktop, n int) {
+			t.Helper()
+			settled(t, d.room)
+			var replays []wire.AppProtocolRequest
+			for _, q := range find[wire.AppProtocolRequest](history(t, s)) {
+				if strings.HasPrefix(string(q.RequestID), "replay-app-") {
+					replays = append(replays, q)
+				}
+			}
+			if len(replays) != n {
+				t.Fatalf("there are %d replays: %+v", len(replays), replays)
+			}
+			for _, q := range replays {
+				if c, _ := q.Request.(wire.AppCommandRequest); c.Command != "move" || string(c.Params) != `{"to":"e4"}` || q.MonitorID != first {
+					t.Errorf("a replay is %+v", q)
+				}
+			}
+		}
+		again(d, 1)
+		o.stop()
+		o = agentHub(t, s, hubConfig{})
+		d = o.enter(t, "ses-1")
+		d.send("", wire.AppProtocolReady{WindowID: "app"})
+		again(d, 2)
+		// A window that is closed takes its app along.
+		d.ask("close", emit(wire.WindowClose{WindowID: "app"}))
+		d.appWindow(first)
+		d.send("", wire.AppProtocolReady{WindowID: "app"})
+		d.send("", wire.AppProtocolReady{WindowID: "app"})
+		again(d, 2)
+		d.rest()
+	})
+}
+
+// An app that is not there, does not answer or cannot is an error after five
+// seconds each.
+func TestAppsThatDoNotAnswer(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s *site) {
+		o := agentHub(t, s, hubConfig{})
+		d := o.newDesktop(t, "ses-1")
+		d.appWindow(first)
+		takes := func(id wire.MessageID, want time.Duration, said string) {
+			t.Helper()
+			began := time.Now()
+			d.ends(id)
+			if took := time.Since(began).Round(time.Second); took != want || !strings.Contains(d.said(id), said) {
+				t.Errorf("after %v the agent says %q", took, d.said(id))
+			}
+		}
+		d.say(first, "m1", query)
+		takes("m1", 5*time.Second, "not ready")
+		d.send("", wire.AppProtocolReady{WindowID: "app"})
+		d.say(first, "m2", query)
+		takes("m2", 5*time.Second, "did not answer")
+		d.say(first, "m3", command)
+		d.answer("tab", d.request("m3"), wire.AppCommandResponse{Error: "no such move"})
+		takes("m3", 5*time.Second, "no such move")
+		d.send("", wire.AppProtocolReady{WindowID: "app"})
+		d.rest()
+		for _, q := range find[wire.AppProtocolRequest](d.all()) {
+			if strings.HasPrefix(string(q.RequestID), "replay") {
+				t.Errorf("a command that failed is done again: %+v", q)
+			}
+		}
+	})
+}
+
+// A page that a tab could not show is an error; one that nobody complains about
+// is not. Such windows belong to their agent and count like all others.
+func TestPagesThatAreShown(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s *site) {
+		o := agentHub(t, s, hubConfig{session: session.Config{
+			Budget: policies.BudgetLimits{Concurrent: 2, ActionsPerMin: 2, OutputPerMin: 10_000},
+		}})
+		d := o.newDesktop(t, "ses-1")
+		page := func(id wire.WindowID) string {
+			return fmt.Sprintf(`/call window:create {"windowId":"%s","title":"T","content":{"renderer":"iframe","content":"https://example.com/"}}`, id)
+		}
+		d.say(first, "m1", page("p1"))
+		shown := when(t, d.diary, func(p wire.Actions) bool { return p.AgentID == "main-monitor-0-m1" })
+		create, _ := shown.Actions[0].(wire.WindowCreate)
+		if create.RequestID == "" || create.AgentID != "main-monitor-0-m1" || shown.MonitorID != first {
+			t.Errorf("a page is shown by %+v", shown)
+		}
+		d.send("", wire.RenderingFeedback{RequestID: create.RequestID, WindowID: "p1", Renderer: "iframe", Error: "refused to connect"})
+		d.ends("m1")
+		if got := d.said("m1"); !strings.Contains(got, "refused to connect") {
+			t.Errorf("the agent says %q", got)
+		}
+		began := time.Now()
+		d.send("m2", wire.WindowMessage{WindowID: "p1", Content: page("p2")})
+		d.ends("m2")
+		if got := d.said("m2"); !strings.Contains(got, `Opened window "p2"`) || time.Since(began).Round(time.Second) != 2*time.Second {
+			t.Errorf("after %v the agent says %q", time.Since(began), got)
+		}
+		// The window agent has both windows now.
+		d.send("m3", wire.WindowMessage{WindowID: "p2", Content: "/recall"})
+		d.ends("m3")
+		if got := d.said("m3"); !strings.Contains(got, "p2") {
+			t.Errorf("the agent of the second window remembers %q", got)
+		}
+		d.say("monitor-1", "m4", "/nosteer", page("q1"), page("q2"), page("q3"), "/say done")
+		if e := d.ends("m4"); e.Outcome != wire.OutcomeInterrupted || !strings.Contains(e.Reason, "budget of actions") {
+			t.Errorf("it ended with %+v", e)
+		}
+		if got := d.windows("monitor-1"); len(got) != 2 {
+			t.Errorf("it opened %v", got)
+		}
+		d.rest()
+	})
+}
