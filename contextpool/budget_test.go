@@ -47,7 +47,7 @@ func TestBackgroundSlots(t *testing.T) {
 	r.wantStory("m3", "queued at 1")
 }
 
-// Defects 9 and 26: what a budget refuses is told to the user and to the model,
+// What a budget refuses is told to the user and to the model,
 // and messages wait for it.
 func TestActionBudget(t *testing.T) {
 	t.Parallel()

@@ -1,12 +1,59 @@
 // Package contextpool remembers: which agent takes which message, what was said
 // to whom, and how far every turn is.
 //
-// [Pool] is the part of a session that knows about agents. It is a state machine:
-// no clock, no goroutine, no waiting. The session feeds it commands, reports of
-// agents and the time; it answers by writing into the step of the session through
-// [Stage], and by effects that happen after the step is committed. Everything it
-// knows is in the session's tables and lists, so whoever owns the session next
-// goes on where it was.
+// # What it owns
 //
-// Who may call: the session's own goroutine, within a step.
+// [Pool] is the part of a session that knows about agents: the turns under way,
+// the queues of main agents and windows, the [Tape] of what was said, a
+// [Timeline] for each monitor, the conversations of agents that last, and the
+// state of the policies. It is a state machine: no clock, no goroutine, no
+// waiting. The session feeds it commands, reports of agents and the time; it
+// answers by writing into the step of the session through [Stage], and by effects
+// on the [Crew] that happen after the step is committed. Everything it knows is
+// in the session's tables and lists, so whoever owns the session next goes on
+// where it was.
+//
+// # A message's way
+//
+// A message to a main agent is decided when it comes, in the order of arrival. If
+// the agent is idle, a turn begins with it. If a turn runs that takes messages,
+// it is offered to that turn; what the turn does not take goes the next way. If
+// a slot is free, an agent is made for it alone. Else it waits, or is rejected
+// when too many do. A message is offered or waits only behind those that came
+// before it. Messages to a window wait for the agent that the window shares with
+// those it opened; a button with an actionId has a turn of its own on a copy of
+// the conversation. Every message has one answer (MESSAGE_QUEUED may come first)
+// and one end: the end of the turn that took it, or its rejection.
+//
+// # What ends it
+//
+//   - INTERRUPT has turns end as interrupted, as soon as their runs can be
+//     stopped. What they said is kept. Queues go on afterwards, or each message
+//     in them is rejected.
+//   - RESET ends every turn as interrupted in the same step and rejects what
+//     waits. Agents and their conversations, tape, timelines, groups, budgets and
+//     questions are gone; what could be done again (the reload cache) and the
+//     provider stay. What is wanted when a desktop begins happens again.
+//   - REMOVE_MONITOR does the same for one monitor, never for the first, and has
+//     nothing happen.
+//   - SET_PROVIDER is for the turns that begin later.
+//   - Closing the last window of a group ends its agent: what waits is rejected,
+//     what runs is interrupted, unless it closed the window itself.
+//   - A new owner runs the turns again that were under way, with the results of
+//     the tools that had ended. A turn of which nobody knows whether a tool ran is
+//     ended as interrupted, and a row asks whether to go on. The third time that a
+//     turn is cut off it fails.
+//
+// # Who may call
+//
+// The session's own goroutine, within a step. Nothing here waits; a call costs
+// about as much as what it changes.
+//
+// # What it refuses
+//
+// Messages, by MESSAGE_REJECTED: when there is no provider, no such window, or no
+// room in a queue. Tools of a turn that has ended or is to end, by [ErrOver].
+// Actions that the desktop or the budget of the monitor does not allow, by a
+// result that says so. What is kept and cannot be read is an error of Restore,
+// and nothing is mended silently.
 package contextpool

@@ -16,7 +16,7 @@ func (r *rig) interrupt(scope wire.InterruptScope, monitor wire.MonitorID, agent
 	return found
 }
 
-// Defect 13: partial text is kept, what was done is not offered again, and the
+// Partial text is kept, what was done is not offered again, and the
 // queue is what the user wants it to be.
 func TestInterruptKeepsPartialTextAndQueue(t *testing.T) {
 	t.Parallel()
@@ -150,7 +150,7 @@ func TestRemoveMonitor(t *testing.T) {
 	r.remember(run, said("m1", "hi"))
 	r.user("m2", second)
 	r.user("m3", third)
-	// Defect 10: the first monitor stays.
+	// The first monitor stays.
 	r.step(func() { r.pool.RemoveMonitor(first) })
 	r.wantStory("m0", "direct by main-monitor-0-m0")
 	r.step(func() {
@@ -166,7 +166,7 @@ func TestRemoveMonitor(t *testing.T) {
 	r.crash()
 }
 
-// Defect 12: what agents of two monitors do at once is never mixed up.
+// What agents of two monitors do at once is never mixed up.
 func TestMonitorsAreApart(t *testing.T) {
 	t.Parallel()
 	r := newRigWith(t, budgetOf(0, 0, 0), second, third)
@@ -206,7 +206,7 @@ func TestLaunchHappensOnce(t *testing.T) {
 	wantEqual(t, r.crew.launched, 1)
 }
 
-// Defect 22: whatever becomes of a turn, its slot in the budget is free after.
+// Whatever becomes of a turn, its slot in the budget is free after.
 func TestEveryEndFreesTheSlot(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*rig, agentpool.Run){

@@ -124,6 +124,6 @@ func TestARealStore(t *testing.T) {
 	wantEqual(t, r.run("window-" + string(long)).From.Entries[1].Blocks[0], providers.Block{
 		Kind: providers.BlockToolResult, Call: "c1", Tool: "x_y", Text: "done",
 	})
-	// Defect 1: the pool has nothing to say about connections and sessions.
+	// The pool has nothing to say about connections and sessions.
 	wantEqual(t, len(all[wire.ConnectionStatus](r)), 0)
 }

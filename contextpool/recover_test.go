@@ -45,7 +45,7 @@ func (r *rig) end(run agentpool.Run, id, tool, result string) {
 	})
 }
 
-// Defect 18: a killed hub loses nothing of what it had accepted.
+// A killed hub loses nothing of what it had accepted.
 func TestQueuedMessagesRunOn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -93,8 +93,8 @@ func TestSpurnedGetsAnAgentOfItsOwn(t *testing.T) {
 	wantEqual(t, next.Prompt, want)
 }
 
-// A message that the turn never took is next when the turn ends (defect 14: the
-// backend had it, the model did not).
+// A message that the turn never took is next when the turn ends (that a
+// backend has it does not mean that the model has).
 func TestOfferedAndNotTakenIsNext(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -127,7 +127,7 @@ func TestNoSteeringBeforeTheTurnHasBegun(t *testing.T) {
 	wantEqual(t, len(r.crew.steered), 0)
 }
 
-// Defect 7: the order of arrival is kept, whatever becomes of the messages.
+// The order of arrival is kept, whatever becomes of the messages.
 func TestTwelveAtOnceKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -152,7 +152,7 @@ func TestTwelveAtOnceKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// Defect 8: without a free slot a message to a new monitor waits for its turn,
+// Without a free slot a message to a new monitor waits for its turn,
 // and the turn is started.
 func TestNewMonitorWithoutAFreeSlot(t *testing.T) {
 	t.Parallel()

@@ -66,7 +66,7 @@ func TestUnknownWindow(t *testing.T) {
 	wantEqual(t, r.rows(), []string{"user_feedback: text of a", "user_feedback: save (nowhere)"})
 }
 
-// Defect 6: buttons that run beside each other have turns of their own.
+// Buttons that run beside each other have turns of their own.
 func TestParallelActions(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -141,7 +141,7 @@ func TestSameWindowOnTwoMonitors(t *testing.T) {
 	r.wantStory("a", "direct by window-w1; completed")
 }
 
-// Defect 20: when the last window of a group is closed, its agent and all that
+// When the last window of a group is closed, its agent and all that
 // was said to it are gone.
 func TestClosingWindows(t *testing.T) {
 	t.Parallel()
@@ -224,7 +224,7 @@ func TestEphemeralAndWindowAgentsAreOnTheTimeline(t *testing.T) {
 	r.ended(r.run("window-w1"))
 	r.step(func() { r.pool.Interacted(first, did(wire.DidMoveWindow, "w1")) })
 	r.step(func() { r.pool.Interacted(second, did(wire.DidCloseWindow, "w7")) })
-	// Defect 21: each monitor has its own timeline and its own windows.
+	// Each monitor has its own timeline and its own windows.
 	other := r.direct("m1", second)
 	wantEqual(t, other.Prompt, "<timeline>\n<ui:close>w7</ui:close>\n</timeline>\n\ntext of m1")
 	mine := r.direct("m2")
