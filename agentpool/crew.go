@@ -121,7 +121,7 @@ func (c *Crew) Steer(s Steering) {
 		return
 	}
 	c.wg.Go(func() {
-		if err := c.employer.Sink.Report(c.ctx, Spurned{Of{s.Run}, s.Message}); err != nil {
+		if err := c.employer.Sink.Report(c.ctx, Spurned{Of: Of{s.Run}, Message: s.Message}); err != nil {
 			c.log.DebugContext(c.ctx, "nobody hears that a message came too late", "error", err)
 		}
 	})

@@ -265,7 +265,7 @@ func (l *life) finish(end Ended) {
 		}
 	}
 	for _, s := range spurned {
-		l.report(Spurned{Of{l.ID}, s.Message})
+		l.report(Spurned{Of: Of{l.ID}, Message: s.Message, Ending: true})
 	}
 	end.Run = l.ID
 	if !l.began.IsZero() {

@@ -78,6 +78,8 @@ type (
 	Spurned struct {
 		Of
 		Message wire.MessageID
+		// Ending says that the turn is over, and that Ended comes next.
+		Ending bool
 	}
 	// Remember brings what to keep of the conversation. Entries follow those
 	// before; Thread is the backend's name of it.

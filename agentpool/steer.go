@@ -69,6 +69,6 @@ func (l *life) answer(s *steer, took bool) {
 		l.report(Took{Of{l.ID}, s.Message})
 	default:
 		l.flush()
-		l.report(Spurned{Of{l.ID}, s.Message})
+		l.report(Spurned{Of: Of{l.ID}, Message: s.Message})
 	}
 }

@@ -33,7 +33,9 @@ func (p *Pool) Hear(r agentpool.Report) {
 	case agentpool.Took:
 		p.took(t, r.Message)
 	case agentpool.Spurned:
-		p.spurned(t, r.Message)
+		if !r.Ending { // else the agent is free in a moment
+			p.spurned(t, r.Message)
+		}
 	case agentpool.Remember:
 		p.remember(t, r)
 	case agentpool.Spent:

@@ -103,6 +103,8 @@ func TestOfferedAndNotTakenIsNext(t *testing.T) {
 		r.user(id)
 	}
 	r.hear(agentpool.Took{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
+	r.crew.slots = 5 // nobody needs an agent of its own when the main agent is free
+	r.hear(agentpool.Spurned{Of: agentpool.Of{Run: run.ID}, Message: "m3", Ending: true})
 	r.ended(run)
 	r.wantStory("m2", "steered by main-monitor-0-m1")
 	r.wantStory("m3", "direct by main-monitor-0-m3")
