@@ -29,6 +29,11 @@ type agents struct {
 	pool *contextpool.Pool
 	crew Crew
 
+	// next is when the pool has something to do; asked says that it was asked
+	// something since that was known.
+	next  time.Time
+	asked bool
+
 	waits waits
 	apps  apps
 
@@ -124,7 +129,23 @@ func (a *agents) due() time.Time {
 	if !a.parked.IsZero() {
 		return a.parked.Add(parkTime)
 	}
-	return a.pool.Due()
+	return a.next
+}
+
+// ask is the pool, for whoever may change something in it.
+func (a *agents) ask() *contextpool.Pool {
+	a.asked = true
+	return a.pool
+}
+
+// tick does what is due. A step that asks the pool nothing, as those of programs
+// that only show something, costs it nothing.
+func (a *agents) tick(now time.Time) {
+	if a == nil || !a.asked && (a.next.IsZero() || now.Before(a.next)) {
+		return
+	}
+	a.pool.Tick()
+	a.next, a.asked = a.pool.Due(), false
 }
 
 // park lets nothing new begin, and reports whether everything that has begun has
@@ -242,5 +263,5 @@ func (l *live) row(r wire.UIRow) wire.Millis {
 
 // Report implements [agentpool.Sink].
 func (p port) Report(ctx context.Context, r agentpool.Report) error {
-	return p.put(ctx, item{work: func() { p.l.agents.pool.Hear(r) }})
+	return p.put(ctx, item{work: func() { p.l.agents.ask().Hear(r) }})
 }

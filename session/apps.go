@@ -242,7 +242,7 @@ func (p port) Show(ctx context.Context, c tools.Caller, action func(wire.Request
 	id := newRequest("req")
 	answer := make(chan any, 1)
 	if err := p.ask(ctx, c, requestName(id), answer, func() *desk.Refusal {
-		return p.l.agents.pool.Do(c, action(id))
+		return p.l.agents.ask().Do(c, action(id))
 	}); err != nil {
 		return wire.RenderingFeedback{}, false, err
 	}

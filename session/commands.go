@@ -155,14 +155,14 @@ func (l *live) doRare(c *Command) reply {
 	case wire.InterruptAgent:
 		return l.doInterrupt(c, wire.Interrupt{Scope: wire.ScopeAgent, AgentID: m.AgentID})
 	case wire.SetProvider:
-		if l.agents == nil || !l.agents.pool.SetProvider(m.Provider) {
+		if l.agents == nil || !l.agents.ask().SetProvider(m.Provider) {
 			return refused(wire.CodeProviderUnavailable, "there is no provider %q", m.Provider)
 		}
 		return reply{}
 	case wire.ControlPause, wire.ControlResume, wire.ControlCancel, wire.ControlRetry, wire.ControlSkip:
 		return refused(wire.CodeSessionInvalidState, "there is no plan to control")
 	case wire.AskResponse:
-		if l.agents != nil && l.agents.pool.Decide(m.TS, m.Response == wire.AnswerYes || m.Response == wire.AnswerMessage, m.Text) {
+		if l.agents != nil && l.agents.ask().Decide(m.TS, m.Response == wire.AnswerYes || m.Response == wire.AnswerMessage, m.Text) {
 			return reply{}
 		}
 		return refused(wire.CodeSessionInvalidState, "there is nothing to answer")
@@ -171,7 +171,7 @@ func (l *live) doRare(c *Command) reply {
 	case wire.EditMessage:
 		return refused(wire.CodeSessionInvalidState, "there is nothing to edit")
 	case wire.DeleteQueuedMessage:
-		if l.agents != nil && l.agents.pool.TakeBack(m.Target) {
+		if l.agents != nil && l.agents.ask().TakeBack(m.Target) {
 			return reply{}
 		}
 		return refused(wire.CodeSessionInvalidState, "there is nothing to take back")

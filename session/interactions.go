@@ -17,7 +17,7 @@ func (l *live) doInteractions(c *Command, m wire.UserInteractions) {
 			if w, ok := l.state.FindWindow(i.WindowID, prefer); ok && m.MonitorID == "" {
 				monitor = w.MonitorID
 			}
-			l.agents.pool.Interacted(monitor, i)
+			l.agents.ask().Interacted(monitor, i)
 		}
 		switch i.Type {
 		case wire.DidDismissToast:
@@ -125,7 +125,7 @@ func (l *live) doRemoveMonitor(m wire.RemoveMonitor) reply {
 		return reply{}
 	}
 	if l.agents != nil {
-		l.agents.pool.RemoveMonitor(m.MonitorID)
+		l.agents.ask().RemoveMonitor(m.MonitorID)
 	}
 	now := l.state.Snapshot(m.MonitorID)
 	l.clear(now, m.MonitorID, "")
@@ -137,7 +137,7 @@ func (l *live) doRemoveMonitor(m wire.RemoveMonitor) reply {
 // user's.
 func (l *live) doReset(c *Command) {
 	if l.agents != nil {
-		l.agents.pool.Reset()
+		l.agents.ask().Reset()
 	}
 	now := l.state.Snapshot()
 	for _, m := range now.Monitors {

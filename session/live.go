@@ -235,9 +235,7 @@ func (l *live) tick() error {
 	if p, ok := l.presence.next(l.k, l.now); ok {
 		l.emit(p)
 	}
-	if l.agents != nil {
-		l.agents.pool.Tick()
-	}
+	l.agents.tick(l.now)
 	return nil
 }
 

@@ -92,10 +92,10 @@ func (l *live) greet() error {
 		l.emit(wire.SessionRenamed{Title: l.card.Title})
 	}
 	if l.agents != nil {
-		if p := l.agents.pool.Provider(); p != l.state.Provider() {
+		if p := l.agents.ask().Provider(); p != l.state.Provider() {
 			l.emit(wire.ProviderChanged{Provider: p})
 		}
-		l.agents.pool.Recover()
+		l.agents.ask().Recover()
 	}
 	return l.commit()
 }
@@ -137,7 +137,7 @@ func (l *live) leave(cause error) error {
 		return err
 	}
 	if l.agents != nil {
-		l.agents.pool.Park()
+		l.agents.ask().Park()
 	}
 	if err := l.commit(); err != nil {
 		return err

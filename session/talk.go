@@ -31,7 +31,7 @@ func (l *live) doUserMessage(c *Command, m wire.UserMessage) reply {
 		}
 		message.Images = append(message.Images, image)
 	}
-	return l.engage(message, func() { l.agents.pool.User(message) })
+	return l.engage(message, func() { l.agents.ask().User(message) })
 }
 
 // readImage reads a picture from a data: URL.
@@ -52,14 +52,14 @@ func readImage(url string) (providers.Image, error) {
 func (l *live) doWindowMessage(c *Command, m wire.WindowMessage) reply {
 	message := l.toWindow(c, m.MonitorID, m.WindowID)
 	message.Text = m.Content
-	return l.engage(message, func() { l.agents.pool.Window(message) })
+	return l.engage(message, func() { l.agents.ask().Window(message) })
 }
 
 // doComponentAction gives a press on a button to the agent of its window.
 func (l *live) doComponentAction(c *Command, m wire.ComponentAction) reply {
 	message := l.toWindow(c, m.MonitorID, m.WindowID)
 	message.Text = fmt.Sprintf("%s (%s)", m.Action, cmp.Or(m.WindowTitle, string(m.WindowID)))
-	return l.engage(message, func() { l.agents.pool.Component(message, m) })
+	return l.engage(message, func() { l.agents.ask().Component(message, m) })
 }
 
 // toWindow is a message to a window, on the monitor where that is.
@@ -83,7 +83,7 @@ func (l *live) doInterrupt(c *Command, m wire.Interrupt) reply {
 	case scope == wire.ScopeMonitor && !l.state.HasMonitor(monitor):
 		return refused(wire.CodeSessionInvalidState, "there is no monitor %s", monitor)
 	}
-	found := l.agents != nil && l.agents.pool.Interrupt(scope, monitor, m.AgentID, cmp.Or(m.Queues, wire.QueuesKeep))
+	found := l.agents != nil && l.agents.ask().Interrupt(scope, monitor, m.AgentID, cmp.Or(m.Queues, wire.QueuesKeep))
 	if !found && scope == wire.ScopeAgent {
 		return refused(wire.CodeSessionInvalidState, "no such agent in this session: %s", m.AgentID)
 	}
@@ -96,7 +96,7 @@ func (l *live) doToastAction(c *Command, m wire.ToastAction) {
 		l.act(c, t.MonitorID, wire.ToastDismiss{ID: m.ToastID})
 	}
 	if l.agents != nil {
-		l.agents.pool.FailedReload(m.EventID)
+		l.agents.ask().FailedReload(m.EventID)
 	}
 }
 
@@ -104,6 +104,6 @@ func (l *live) doToastAction(c *Command, m wire.ToastAction) {
 func (l *live) closed(at pane) {
 	l.forgetApp(at)
 	if l.agents != nil {
-		l.agents.pool.Closed(at.monitor, at.window)
+		l.agents.ask().Closed(at.monitor, at.window)
 	}
 }
