@@ -58,7 +58,7 @@ func (p port) Act(ctx context.Context, c tools.Caller, call tools.Call, plan fun
 	var r providers.ToolResult
 	var over error
 	if err := p.await(ctx, item{begins: true, work: func() {
-		r, over = p.l.agents.pool.Act(c, call, plan)
+		r, over = p.l.agents.ask().Act(c, call, plan)
 	}}); err != nil {
 		return providers.ToolResult{}, err // it may happen still, so r is not ours
 	}
@@ -69,7 +69,7 @@ func (p port) Act(ctx context.Context, c tools.Caller, call tools.Call, plan fun
 func (p port) Begin(ctx context.Context, c tools.Caller, call tools.Call) error {
 	var over error
 	if err := p.await(ctx, item{begins: true, work: func() {
-		if over = p.l.agents.pool.Begin(c, call); over == nil && !call.Repeatable {
+		if over = p.l.agents.ask().Begin(c, call); over == nil && !call.Repeatable {
 			p.l.agents.open[call.ID] = true
 		}
 	}}); err != nil {
@@ -85,7 +85,7 @@ func (p port) End(ctx context.Context, c tools.Caller, call tools.Call, r provid
 	var over error
 	if err := p.do(ctx, func() {
 		delete(p.l.agents.open, call.ID)
-		over = p.l.agents.pool.End(c, call, r)
+		over = p.l.agents.ask().End(c, call, r)
 	}); err != nil {
 		return err
 	}
@@ -94,9 +94,19 @@ func (p port) End(ctx context.Context, c tools.Caller, call tools.Call, r provid
 
 // Confirm implements [tools.Desktop].
 func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm, wait time.Duration) (tools.Verdict, error) {
-	q.ID = wire.DialogID("dialog-" + strings.ToLower(rand.Text()))
+	if q.ID == "" {
+		q.ID = wire.DialogID("dialog-" + strings.ToLower(rand.Text()))
+	}
 	answer := make(chan any, 1)
 	err := p.ask(ctx, c, dialogName(q.ID), answer, func() *desk.Refusal {
+		// The turn may have asked already, for the owner before.
+		if e, ok := p.l.unheard(dialogName(q.ID)); ok {
+			answer <- e.verdict()
+			return nil
+		}
+		if _, open := p.l.state.Dialog(q.ID); open {
+			return nil
+		}
 		if r := p.l.state.Check(c.Monitor, q); r != nil {
 			return r
 		}
@@ -121,9 +131,18 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 
 // Ask implements [tools.Desktop].
 func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Duration) (wire.UserPromptResponse, error) {
-	q.ID = wire.PromptID("prompt-" + strings.ToLower(rand.Text()))
+	if q.ID == "" {
+		q.ID = wire.PromptID("prompt-" + strings.ToLower(rand.Text()))
+	}
 	answer := make(chan any, 1)
 	err := p.ask(ctx, c, promptName(q.ID), answer, func() *desk.Refusal {
+		if e, ok := p.l.unheard(promptName(q.ID)); ok {
+			answer <- e.response(q.ID)
+			return nil
+		}
+		if _, open := p.l.state.Prompt(q.ID); open {
+			return nil
+		}
 		show := wire.PromptShow{Prompt: q}
 		if r := p.l.state.Check(c.Monitor, show); r != nil {
 			return r
@@ -148,14 +167,16 @@ func (p port) ask(ctx context.Context, c tools.Caller, name string, answer chan 
 	var refused error
 	if err := p.do(ctx, func() {
 		switch {
-		case !p.l.agents.pool.Alive(c):
+		case !p.l.agents.ask().Alive(c):
 			refused = errTurnOver
 		default:
 			if r := open(); r != nil {
 				refused = errors.New(r.Reason)
 				return
 			}
-			p.l.agents.waits.expect(name, answer)
+			if len(answer) == 0 {
+				p.l.agents.waits.expect(name, answer)
+			}
 		}
 	}); err != nil {
 		return err
@@ -192,7 +213,7 @@ var errTurnOver = errors.New("the turn is over")
 func (p port) Delegate(ctx context.Context, c tools.Caller, t tools.Task) (tools.TaskResult, error) {
 	result := make(chan tools.TaskResult, 1)
 	if err := p.do(ctx, func() {
-		p.l.agents.pool.Delegate(c, t, func(r tools.TaskResult) { result <- r })
+		p.l.agents.ask().Delegate(c, t, func(r tools.TaskResult) { result <- r })
 	}); err != nil {
 		return tools.TaskResult{}, err
 	}
@@ -209,7 +230,7 @@ func (p port) Delegate(ctx context.Context, c tools.Caller, t tools.Task) (tools
 // ReloadOptions implements [tools.Desktop].
 func (p port) ReloadOptions(ctx context.Context, c tools.Caller) ([]policies.ReloadOption, error) {
 	var options []policies.ReloadOption
-	if err := p.do(ctx, func() { options = p.l.agents.pool.ReloadOptions(c) }); err != nil {
+	if err := p.do(ctx, func() { options = p.l.agents.ask().ReloadOptions(c) }); err != nil {
 		return nil, err
 	}
 	return options, nil
@@ -219,7 +240,7 @@ func (p port) ReloadOptions(ctx context.Context, c tools.Caller) ([]policies.Rel
 func (p port) Reload(ctx context.Context, c tools.Caller, call tools.Call, id string) (providers.ToolResult, error) {
 	var r providers.ToolResult
 	var over error
-	if err := p.await(ctx, item{begins: true, work: func() { r, over = p.l.agents.pool.Reload(c, call, id) }}); err != nil {
+	if err := p.await(ctx, item{begins: true, work: func() { r, over = p.l.agents.ask().Reload(c, call, id) }}); err != nil {
 		return providers.ToolResult{}, err
 	}
 	return r, over

@@ -29,6 +29,26 @@ type ending struct {
 	Answer    string            `json:"a,omitempty"`
 	Confirmed bool              `json:"c,omitempty"`
 	Monitor   wire.MonitorID    `json:"m,omitempty"`
+	// Unheard says that an agent is still to hear of it: the session had no
+	// owner for whom it waited. Then the rest of the answer is here.
+	Unheard  bool                `json:"u,omitempty"`
+	Remember wire.RememberChoice `json:"k,omitempty"`
+	Selected []string            `json:"s,omitempty"`
+	Text     string              `json:"x,omitempty"`
+}
+
+// unheardBytes is how much of an answer is kept for an agent that does not wait
+// for it yet. It asks again when there was more.
+const unheardBytes = 16 << 10
+
+func (e *ending) verdict() tools.Verdict {
+	return tools.Verdict{Confirmed: e.Confirmed, Remember: e.Remember, Answered: e.Reason == wire.ClosedAnswered}
+}
+
+func (e *ending) response(id wire.PromptID) wire.UserPromptResponse {
+	return wire.UserPromptResponse{
+		PromptID: id, SelectedValues: e.Selected, Text: e.Text, Dismissed: e.Reason != wire.ClosedAnswered,
+	}
 }
 
 var endingFormat = sync.OnceValue(wire.FormatOf[ending])
@@ -134,28 +154,54 @@ func (l *live) expireOne() bool {
 
 // closeDialog closes a dialog; remember is what the answer said of the next time.
 func (l *live) closeDialog(d wire.ApprovalRequest, e ending, message wire.MessageID, remember wire.RememberChoice) {
-	e.Time, e.Monitor = wire.Millis(l.now.UnixMilli()), d.MonitorID
-	l.questions.add(dialogName(d.DialogID), e, &l.step.ops)
+	e.Time, e.Monitor, e.Remember = wire.Millis(l.now.UnixMilli()), d.MonitorID, remember
+	l.conclude(dialogName(d.DialogID), d.AgentID, e, e.verdict())
 	l.emit(wire.DialogClosed{
 		DialogID: d.DialogID, Reason: e.Reason, AnsweredBy: e.By, Confirmed: e.Confirmed,
 		MonitorID: d.MonitorID, MessageID: message,
 	})
-	l.answerAfter(dialogName(d.DialogID), tools.Verdict{
-		Confirmed: e.Confirmed, Remember: remember, Answered: e.Reason == wire.ClosedAnswered,
-	})
+}
+
+// conclude remembers how a question ended and tells who waits for that. When
+// nobody does although an agent asked, it is kept until the agent asks again.
+func (l *live) conclude(name string, agent wire.AgentID, e ending, answer any) {
+	size := len(e.Text)
+	for _, s := range e.Selected {
+		size += len(s)
+	}
+	e.Unheard = agent != "" && l.agents != nil && !l.agents.waits.awaited(name) &&
+		e.Reason != wire.ClosedCancelled && size <= unheardBytes
+	if !e.Unheard {
+		e.Remember, e.Selected, e.Text = "", nil, ""
+	}
+	l.questions.add(name, e, &l.step.ops)
+	l.answerAfter(name, answer)
+}
+
+// unheard is the answer to a question that an agent asks again, if there is one.
+// It is told once.
+func (l *live) unheard(name string) (ending, bool) {
+	e, ok := l.questions.find(name)
+	if !ok || !e.Unheard {
+		return ending{}, false
+	}
+	heard := e
+	heard.Unheard, heard.Remember, heard.Selected, heard.Text = false, "", nil, ""
+	l.questions.add(name, heard, &l.step.ops)
+	return e, true
 }
 
 // closePrompt closes a prompt; given is the answer, if there is one.
 func (l *live) closePrompt(p wire.OpenPrompt, e ending, message wire.MessageID, given *wire.UserPromptResponse) {
 	e.Time, e.Monitor = wire.Millis(l.now.UnixMilli()), p.MonitorID
-	l.questions.add(promptName(p.ID), e, &l.step.ops)
-	l.emit(wire.PromptClosed{
-		PromptID: p.ID, Reason: e.Reason, AnsweredBy: e.By, MonitorID: p.MonitorID, MessageID: message,
-	})
 	if given == nil {
 		given = &wire.UserPromptResponse{PromptID: p.ID, Dismissed: true}
 	}
-	l.answerAfter(promptName(p.ID), *given)
+	e.Selected, e.Text = given.SelectedValues, given.Text
+	l.conclude(promptName(p.ID), p.AgentID, e, *given)
+	l.emit(wire.PromptClosed{
+		PromptID: p.ID, Reason: e.Reason, AnsweredBy: e.By, MonitorID: p.MonitorID, MessageID: message,
+	})
 }
 
 // answerDialog takes the first answer to a dialog.
