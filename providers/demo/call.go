@@ -150,6 +150,10 @@ func (t *turn) resume() error {
 				calls = append(calls, providers.ToolCall{ID: b.Call, Name: b.Tool, Input: b.Input})
 			case providers.BlockToolResult:
 				outcomes[b.Call] = providers.ToolResult{Text: b.Text, Images: b.Images, IsError: b.IsError}
+			case providers.BlockText:
+				if entries[n].Role == providers.RoleAssistant && b.Text != "" {
+					t.spoken, t.ends = true, b.Text[len(b.Text)-1]
+				}
 			}
 		}
 		if len(calls) > 0 {
