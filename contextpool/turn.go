@@ -126,7 +126,7 @@ func (p *Pool) begin(w *waiting, how wire.Taken, slot *agentpool.Slot) {
 	}
 	role := "main-"
 	if how == wire.TakenEphemeral {
-		t.Kind, t.Lasting, role = wire.AgentEphemeral, false, "ephemeral-"
+		t.Kind, t.Lasting, t.Profile, role = wire.AgentEphemeral, false, tools.ProfileAll, "ephemeral-"
 	}
 	p.enter(t, role+string(w.Monitor)+"-"+string(w.ID))
 	if !t.Lasting {

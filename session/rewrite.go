@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// rewriteOps is how many ops fit into a batch, each with a value.
-	rewriteOps = 1500
+	// rewriteItems is how many ops and values of ops are put into a batch. The
+	// last op may have many.
+	rewriteItems = 3000
 	// retoldBytes is how much of the windows and the conversation is in the
 	// snapshot that a rewrite puts into the log. The rest follows it.
 	retoldBytes = 512 << 10
@@ -85,7 +86,8 @@ func (l *live) rewrite(got loaded) error {
 	l.step.card = l.card.encode()
 	for len(ops) > 0 {
 		n := 0
-		for size := 0; n < len(ops) && n < rewriteOps && size < stepBytes; n++ {
+		for items, size := 0, 0; n < len(ops) && items < rewriteItems && size < stepBytes; n++ {
+			items += 1 + len(ops[n].Values)
 			for _, v := range ops[n].Values {
 				size += len(v)
 			}

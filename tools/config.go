@@ -17,16 +17,16 @@ import (
 func configTools() []tool {
 	return []tool{
 		{
-			name: "system:set_config", in: mainOnly, use: guarded(setConfig, askForHook),
+			name: "system:set_config", in: leaders, use: guarded(setConfig, askForHook),
 			about: "Add a hook (something that happens by itself at launch or when a tool is used), or change the user's settings. " +
 				"The user is asked before a hook is added.",
 		},
 		{
-			name: "system:get_config", in: mainOnly, parallel: true, repeatable: true, use: with(getConfig),
+			name: "system:get_config", in: leaders, parallel: true, repeatable: true, use: with(getConfig),
 			about: "Show the user's hooks, settings and remembered permissions.",
 		},
 		{
-			name: "system:remove_config", in: mainOnly, use: guarded(removeConfig, askToRemove),
+			name: "system:remove_config", in: leaders, use: guarded(removeConfig, askToRemove),
 			about: "Remove a hook or forget a remembered permission. The user is asked before.",
 		},
 	}

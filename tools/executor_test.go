@@ -49,6 +49,7 @@ func TestProfiles(t *testing.T) {
 	}
 	want := map[string][]string{
 		"main": slices.Concat(window, common, only), "nobody": nil, "": nil,
+		"all": slices.Concat(window, common, only, []string{"storage_write", "storage_delete"}),
 	}
 	for _, profile := range tools.Profiles() {
 		want[profile] = slices.Concat(window, common, []string{"storage_write", "storage_delete"})

@@ -15,14 +15,14 @@ import (
 func memoryTools() []tool {
 	return []tool{
 		{
-			name: "system:memorize", in: mainOnly, use: with(memorize),
+			name: "system:memorize", in: leaders, use: with(memorize),
 			about: "Remember a fact about the user for all later conversations, on all desktops. One short sentence.",
 		},
 		{
-			name: "system:list_memories", in: mainOnly, parallel: true, repeatable: true, use: with(listMemories),
+			name: "system:list_memories", in: leaders, parallel: true, repeatable: true, use: with(listMemories),
 			about: "List what is remembered about the user.",
 		},
-		{name: "system:forget", in: mainOnly, use: with(forget), about: "Forget something that is remembered about the user."},
+		{name: "system:forget", in: leaders, use: with(forget), about: "Forget something that is remembered about the user."},
 	}
 }
 

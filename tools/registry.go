@@ -12,11 +12,12 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// The profiles: which tools an agent has. Main is the agent of a monitor, which
-// hands longer work on; the others are for those who do it, for window agents and
-// for ephemeral ones.
+// The profiles: which tools an agent has. Main is for the agent of a monitor,
+// which hands longer work on, and all for those who stand in for it: window agents
+// and ephemeral ones. The others are for task agents.
 const (
 	ProfileMain    = "main"
+	ProfileAll     = "all"
 	ProfileDefault = "default"
 	ProfileWeb     = "web"
 	ProfileCode    = "code"
@@ -30,8 +31,8 @@ func Profiles() []string {
 
 // Who has a tool.
 var (
-	workers  = Profiles()
-	mainOnly = []string{ProfileMain}
+	workers  = append([]string{ProfileAll}, Profiles()...)
+	leaders  = []string{ProfileMain, ProfileAll}
 	everyone = append([]string{ProfileMain}, workers...)
 )
 

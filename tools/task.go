@@ -12,7 +12,7 @@ import (
 
 func taskTools() []tool {
 	return []tool{{
-		name: "task:run", in: mainOnly, parallel: true, use: with(runTask),
+		name: "task:run", in: leaders, parallel: true, use: with(runTask),
 		about: "Hand a piece of work to an agent of its own, which knows this conversation, and wait for what it did. " +
 			"Use it for everything that takes more than a step or two. Independent tasks can run side by side.",
 	}}
@@ -52,11 +52,11 @@ func runTask(ctx context.Context, u *use, in taskInput) providers.ToolResult {
 func reloadTools() []tool {
 	return []tool{
 		{
-			name: "system:reload_cached", in: mainOnly, use: with(reloadCached),
+			name: "system:reload_cached", in: leaders, use: with(reloadCached),
 			about: "Do again what was done for the same request before. Use it when reload_options has an option that fits.",
 		},
 		{
-			name: "system:list_reload_options", in: mainOnly, parallel: true, repeatable: true, use: with(listReloadOptions),
+			name: "system:list_reload_options", in: leaders, parallel: true, repeatable: true, use: with(listReloadOptions),
 			about: "List what was done before and could be done again for this request.",
 		},
 	}
