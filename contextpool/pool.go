@@ -94,9 +94,12 @@ func (p *Pool) SetProvider(name string) bool {
 	if !p.crew.Has(name) {
 		return false
 	}
-	if name != p.Provider() {
+	before := p.Provider()
+	if name != p.about.Provider {
 		p.about.Provider = name
 		p.keepAbout()
+	}
+	if name != before {
 		p.stage.Emit(wire.ProviderChanged{Provider: name})
 	}
 	return true
