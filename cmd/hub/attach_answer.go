@@ -47,8 +47,13 @@ func asks(r wire.UIRow) bool {
 // rowID names a row.
 func rowID(r wire.UIRow) string { return strconv.FormatInt(int64(r.TS), 10) }
 
-func (c *console) yes(rest string) (wire.ClientPayload, error) { return decide(c.questions(), rest, true) }
-func (c *console) no(rest string) (wire.ClientPayload, error)  { return decide(c.questions(), rest, false) }
+func (c *console) yes(rest string) (wire.ClientPayload, error) {
+	return decide(c.questions(), rest, true)
+}
+
+func (c *console) no(rest string) (wire.ClientPayload, error) {
+	return decide(c.questions(), rest, false)
+}
 
 // decide agrees or refuses.
 func decide(open []question, rest string, yes bool) (wire.ClientPayload, error) {

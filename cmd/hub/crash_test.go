@@ -1,0 +1,202 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// wireLine is what these tests read of a line for programs.
+type wireLine struct {
+	Type string `json:"type"`
+	Data struct {
+		MessageID  wire.MessageID `json:"messageId"`
+		AgentID    wire.AgentID   `json:"agentId"`
+		IsComplete bool           `json:"isComplete"`
+		Outcome    wire.Outcome   `json:"outcome"`
+		Delta      string         `json:"delta"`
+		How        wire.Taken     `json:"how"`
+	} `json:"data"`
+}
+
+// tally counts what becomes of messages.
+type tally struct {
+	queued, accepted, ended map[wire.MessageID]int
+	order                   []wire.MessageID // of ends
+	said                    map[wire.MessageID]string
+}
+
+// tallied reads lines for programs until enough is true.
+func tallied(t *testing.T, x *terminal, enough func(*tally) bool) *tally {
+	t.Helper()
+	sum := &tally{
+		queued: map[wire.MessageID]int{}, accepted: map[wire.MessageID]int{}, ended: map[wire.MessageID]int{},
+		said: map[wire.MessageID]string{},
+	}
+	for !enough(sum) {
+		var l wireLine
+		if err := json.Unmarshal([]byte(x.nextLine(t, "another event")), &l); err != nil {
+			t.Fatal(err)
+		}
+		id := l.Data.MessageID
+		switch {
+		case l.Type == "MESSAGE_QUEUED":
+			sum.queued[id]++
+		case l.Type == "MESSAGE_ACCEPTED":
+			sum.accepted[id]++
+		case l.Type == "AGENT_RESPONSE" && l.Data.IsComplete:
+			sum.ended[id]++
+			sum.order = append(sum.order, id)
+		case l.Type == "AGENT_RESPONSE":
+			sum.said[id] += l.Data.Delta
+		}
+	}
+	return sum
+}
+
+// A hub that is killed loses no message that waits: the next one on the same data
+// goes on with the turn that was cut off and then runs each of them, once and in
+// order. A terminal that stays attached sees all of it.
+func TestCrashWithQueuedMessages(t *testing.T) {
+	t.Parallel()
+	m := minds(t)[0]
+	s := serveProcess(t, m, "--max-agents", "1", "--lease", "2s")
+	session := createSession(t, s.url)
+	x := attachProcess(t, s, session, "--json")
+	send := func(id, text string) {
+		x.say(t, fmt.Sprintf(`{"type":"USER_MESSAGE","data":{"messageId":%q,"content":%q}}`, id, text))
+	}
+	x.until(t, `"type":"session_state"`)
+	send("first", "/nosteer\n/say begun\n/hang")
+	x.until(t, `"delta":"begun"`)
+	const waiting = 6
+	for n := range waiting {
+		send(fmt.Sprintf("m%d", n), fmt.Sprintf("/say answer %d", n))
+	}
+	before := tallied(t, x, func(sum *tally) bool { return len(sum.queued) == waiting })
+	for range 2 { // a second time, when everything was read from the disk already
+		s.kill()
+		s.again(t)
+		x.until(t, `"type":"OWNER_CHANGED"`, `"delta":"begun"`)
+	}
+	x.say(t, ":stop")
+	after := tallied(t, x, func(sum *tally) bool { return len(sum.order) > waiting })
+	x.say(t, ":emit "+`{"type":"desktop.refreshApps"}`)
+	rest := tallied(t, x, func(*tally) bool { return containsType(x.seen[len(x.seen)-1], "EMITTED") })
+	if len(rest.accepted)+len(rest.ended) > 0 {
+		t.Errorf("more happened afterwards: %+v", rest)
+	}
+	want := []wire.MessageID{"first"}
+	for n := range waiting {
+		id := wire.MessageID(fmt.Sprintf("m%d", n))
+		want = append(want, id)
+		if before.queued[id] != 1 || after.queued[id] != 0 || after.accepted[id] != 1 || after.ended[id] != 1 {
+			t.Errorf("%s was queued %d+%d times, accepted %d and ended %d times",
+				id, before.queued[id], after.queued[id], after.accepted[id], after.ended[id])
+		}
+		if got := fmt.Sprintf("answer %d", n); after.said[id] != got {
+			t.Errorf("%s was answered with %q, want %q", id, after.said[id], got)
+		}
+	}
+	if fmt.Sprint(after.order) != fmt.Sprint(want) {
+		t.Errorf("the turns ended in the order %v, want %v", after.order, want)
+	}
+}
+
+func containsType(line, name string) bool {
+	var l wireLine
+	return json.Unmarshal([]byte(line), &l) == nil && l.Type == name
+}
+
+// Messages that are on their way while the hub dies reach exactly one end each:
+// the terminal sends those without an answer again.
+func TestCrashInTheMiddle(t *testing.T) {
+	t.Parallel()
+	m := minds(t)[0]
+	s := serveProcess(t, m, "--lease", "2s")
+	x := attachProcess(t, s, createSession(t, s.url), "--json")
+	x.until(t, `"type":"session_state"`)
+	sent := 0
+	for range 3 {
+		for range 5 {
+			x.say(t, fmt.Sprintf(`{"type":"USER_MESSAGE","data":{"messageId":"m%d","content":"/nosteer\n/say a\n/say b"}}`, sent))
+			sent++
+		}
+		x.until(t, `"type":"MESSAGE_ACCEPTED"`)
+		s.kill()
+		s.again(t)
+	}
+	ended := map[wire.MessageID]int{}
+	for _, line := range x.seen {
+		count(t, line, ended)
+	}
+	for len(ended) < sent {
+		count(t, x.nextLine(t, "the end of a turn"), ended)
+	}
+	for id, n := range ended {
+		if n != 1 {
+			t.Errorf("%s ended %d times", id, n)
+		}
+	}
+}
+
+func count(t *testing.T, line string, ended map[wire.MessageID]int) {
+	t.Helper()
+	var l wireLine
+	if err := json.Unmarshal([]byte(line), &l); err != nil {
+		t.Fatal(err)
+	}
+	if l.Type == "AGENT_RESPONSE" && l.Data.IsComplete {
+		ended[l.Data.MessageID]++
+		if l.Data.Outcome != wire.OutcomeCompleted {
+			t.Errorf("a turn ended so: %s", line)
+		}
+	}
+}
+
+// Nobody knows whether a tool that must not run twice has run when the hub died, so
+// people are asked whether the turn is to go on, and can answer at any terminal.
+func TestCrashInATool(t *testing.T) {
+	t.Parallel()
+	everyMind(t, func(t *testing.T, m mind) {
+		t.Helper()
+		s, id, x := openTerminal(t, m, "--lease", "2s")
+		for _, answer := range []string{":no", ":yes", ":answer and hurry"} {
+			x.say(t, m.task("/hang"), m.say("after all"))
+			x.until(t, `→ main \(direct\)$`, `main: uses task:run `)
+			s.kill()
+			s.again(t)
+			x.until(t, `main: interrupted after .*: tool task:run may or may not have run$`, `main: cut off: tool task:run may or may not have run$`)
+			ask := x.until(t, `\? The turn was cut off: .* Go on\?  \[:yes, :no or :answer …\] #(\d{4})$`)[0]
+			late := attachProcess(t, s, id)
+			late.until(t, `\? The turn was cut off: .* #`+ask+`$`)
+			late.say(t, answer)
+			x.until(t, `question #`+ask+` answered$`)
+			if answer == ":no" {
+				continue
+			}
+			x.until(t, `→ main \(direct\)$`, `main: uses task:run `) // it does what it is told again
+			x.say(t, ":stop")
+			x.until(t, `main: interrupted after `)
+		}
+	})
+}
+
+// Somebody else thinks from the next turn on, who knows what was said before.
+func TestProviderSwitch(t *testing.T) {
+	t.Parallel()
+	m := minds(t)[1]
+	m.env = append(m.env, "PROVIDER=demo")
+	_, _, x := openTerminal(t, m)
+	x.until(t, `answers come from the demo, which is no model`)
+	x.say(t, "/say I am the demo")
+	x.until(t, `^main: I am the demo$`, `main: done in `)
+	x.say(t, ":provider anthropic")
+	x.until(t, `answers come from anthropic now$`)
+	x.say(t, "/recall")
+	x.until(t, `^main: /say I am the demo$`, `^    I am the demo$`, `main: done in `)
+	x.say(t, ":provider nobody")
+	x.until(t, `error: there is no provider "nobody"`)
+}
