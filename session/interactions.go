@@ -17,7 +17,9 @@ func (l *live) doInteractions(c *Command, m wire.UserInteractions) {
 			if w, ok := l.state.FindWindow(i.WindowID, prefer); ok && m.MonitorID == "" {
 				monitor = w.MonitorID
 			}
-			l.agents.ask().Interacted(monitor, i)
+			if l.state.HasMonitor(monitor) {
+				l.agents.ask().Interacted(monitor, i)
+			}
 		}
 		switch i.Type {
 		case wire.DidDismissToast:
