@@ -1,0 +1,121 @@
+package gateway_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/files"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/providers/demo"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/store/redisstore"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// thinker is a store on which agents can run.
+type thinker interface {
+	engine
+	agentpool.Semaphores
+}
+
+// agentHall is a hall whose sessions have agents, on one of both stores.
+func agentHall(t *testing.T, redis bool, tune ...func(*plan)) *hall {
+	t.Helper()
+	open := func(log *slog.Logger) (thinker, error) {
+		return filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
+	}
+	if redis {
+		client := redistest.Standalone(t).Client(t)
+		open = func(log *slog.Logger) (thinker, error) {
+			return redisstore.Open(t.Context(), client, redisstore.Config{Logger: log})
+		}
+	}
+	return newHall(t, append([]func(*plan){func(p *plan) { staff(t, p, open) }}, tune...)...)
+}
+
+// staff gives a plan agents.
+func staff(t *testing.T, p *plan, open func(*slog.Logger) (thinker, error)) {
+	t.Helper()
+	shelf, err := files.Open(t.TempDir(), files.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	minds, err := providers.NewTable(providers.TableConfig{Default: demo.Name}, demo.New(demo.Config{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	var staff *agentpool.Staff
+	p.store = func(log *slog.Logger) (engine, error) {
+		s, err := open(log)
+		if err != nil {
+			return nil, err
+		}
+		limiter := agentpool.NewLimiter(s, agentpool.Limits{}, log)
+		wg.Go(func() { limiter.Run(ctx) })
+		staff = agentpool.NewStaff(agentpool.Config{
+			Limiter: limiter, Providers: minds, Logger: log,
+			Hands: tools.New(tools.Config{Files: shelf, Documents: s, Version: "test", Logger: log}),
+		})
+		return s, nil
+	}
+	p.session.Provider = demo.Name
+	p.session.Hire = func(ctx context.Context, e agentpool.Employer) session.Crew { return staff.Crew(ctx, e) }
+	t.Cleanup(func() { // after the hub has ended
+		cancel()
+		wg.Wait()
+		if err := minds.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := shelf.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// onBoth runs a test on both stores.
+func onBoth(t *testing.T, test func(t *testing.T, h *hall)) {
+	t.Helper()
+	for name, redis := range map[string]bool{"file": false, "redis": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, agentHall(t, redis))
+		})
+	}
+}
+
+// tell sends a message to the main agent of a monitor.
+func (x *tab) tell(monitor wire.MonitorID, id wire.MessageID, lines ...string) {
+	x.t.Helper()
+	m := wire.UserMessage{MessageID: id, MonitorID: monitor, Content: strings.Join(lines, "\n")}
+	if x.desktop {
+		x.text(string(wire.Desktop{}.AppendMessage(nil, wire.Message{ID: id, Data: m})))
+		return
+	}
+	x.sayAs(id, m)
+}
+
+// until reads up to the end of the turn of a message and returns everything that
+// came, with it.
+func (x *tab) until(id wire.MessageID) []wire.Event {
+	x.t.Helper()
+	var all []wire.Event
+	for {
+		e, ok := x.read()
+		if !ok {
+			x.t.Fatalf("closed with %d %q before the end of %s", x.code, x.reason, id)
+		}
+		all = append(all, e)
+		if r, is := e.Data.(wire.AgentResponse); is && r.IsComplete && r.MessageID == id {
+			return all
+		}
+	}
+}
