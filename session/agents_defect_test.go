@@ -21,7 +21,8 @@ import (
 //	12 monitors mixed up          TestMonitorsAndWindowsAreApart
 //	16 apps of other tabs         TestAppAnswers
 //	17 nothing is replayed        gateway: TestDefect17AnswerWhileAway
-//	19 no limits                  TestDormantSessionsAreUnloaded; gateway: TestAttack21…, 26…, 36…; broadcast: TestMemoryStaysFlat
+//	18 lost in a restart          TestDefect18…, TestTurnsOutliveACrash
+//	19 no limits                  here; gateway: TestAttack21…, 26…, 36…; broadcast: TestMemoryStaysFlat
 //	25 forged tags, origins       here; policies: TestPromptsCannotBeForged; gateway: TestAttack01…, TestWhatNeedsNoAuth
 
 // An action is told once, in the name of who did it, however many agents there
