@@ -50,6 +50,7 @@ type part struct {
 	index int
 	block block
 	text  strings.Builder // text, thinking or the input of a tool
+	sign  strings.Builder // the signature of thinking
 	done  bool
 }
 
@@ -77,15 +78,22 @@ func (r *reader) event(e sse.Event) (bool, error) {
 		}
 		p := &part{index: v.Index, block: v.Block}
 		r.parts = append(r.parts, p)
-		r.add(p, v.Block.Text, v.Block.Thinking)
+		p.sign.WriteString(v.Block.Signature)
+		piece := loop.Piece{
+			Text: v.Block.Text, Hidden: v.Block.ID + v.Block.Name + v.Block.Signature + v.Block.Data + string(v.Block.Input),
+		}
+		if v.Block.Thinking != nil {
+			piece.Thinking = *v.Block.Thinking
+		}
+		r.add(p, piece)
 	case "content_block_delta":
 		p := r.part(v.Index)
 		if p == nil {
 			return false, &providers.Failure{Class: providers.Transport, Err: errors.New("the stream goes on with a part that it never began")}
 		}
-		p.block.Signature += v.Delta.Signature
+		p.sign.WriteString(v.Delta.Signature)
 		p.text.WriteString(v.Delta.Partial)
-		r.add(p, v.Delta.Text, v.Delta.Thinking)
+		r.add(p, loop.Piece{Text: v.Delta.Text, Thinking: v.Delta.Thinking, Hidden: v.Delta.Signature + v.Delta.Partial})
 	case "content_block_stop":
 		if p := r.part(v.Index); p != nil {
 			p.done = true
@@ -103,13 +111,11 @@ func (r *reader) event(e sse.Event) (bool, error) {
 	return false, nil
 }
 
-// add takes text or thinking of a part.
-func (r *reader) add(p *part, text, thinking string) {
-	if text != "" || thinking != "" {
-		p.text.WriteString(text)
-		p.text.WriteString(thinking)
-		r.say(loop.Piece{Text: text, Thinking: thinking})
-	}
+// add takes what is new in a part.
+func (r *reader) add(p *part, piece loop.Piece) {
+	p.text.WriteString(piece.Text)
+	p.text.WriteString(piece.Thinking)
+	r.say(piece)
 }
 
 // part is the part with that number that is still open.
@@ -155,7 +161,7 @@ func (r *reader) reply() loop.Reply {
 		case !p.done:
 		case p.block.Type == "thinking":
 			out.Blocks = append(out.Blocks, providers.Block{
-				Kind: providers.BlockThinking, Text: text, Signature: p.block.Signature,
+				Kind: providers.BlockThinking, Text: text, Signature: p.sign.String(),
 			})
 		case p.block.Type == redacted:
 			if opaque, err := json.Marshal(block{Type: redacted, Data: p.block.Data}); err == nil {

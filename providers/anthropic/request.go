@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/providers/loop"
@@ -39,7 +40,7 @@ type message struct {
 type block struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text,omitempty"`
-	Thinking  string          `json:"thinking,omitempty"`
+	Thinking  *string         `json:"thinking,omitempty"` // may be empty where there must be one
 	Signature string          `json:"signature,omitempty"`
 	Data      string          `json:"data,omitempty"`
 	Source    *source         `json:"source,omitempty"`
@@ -109,7 +110,7 @@ func encode(b providers.Block) []block {
 		if b.Signature == "" {
 			return nil // they take back only what they signed
 		}
-		return []block{{Type: "thinking", Thinking: b.Text, Signature: b.Signature}}
+		return []block{{Type: "thinking", Thinking: &b.Text, Signature: b.Signature}}
 	case providers.BlockOpaque:
 		var theirs block
 		if json.Unmarshal(b.Opaque, &theirs) != nil || theirs.Type != redacted {
@@ -122,7 +123,7 @@ func encode(b providers.Block) []block {
 		return []block{{Type: "tool_use", ID: b.Call, Name: b.Tool, Input: b.Input}}
 	case providers.BlockToolResult:
 		out := block{Type: "tool_result", ToolUseID: b.Call, IsError: b.IsError}
-		if b.Text != "" {
+		if strings.TrimSpace(b.Text) != "" { // they refuse what is blank
 			out.Content = append(out.Content, block{Type: "text", Text: b.Text})
 		}
 		for _, i := range b.Images {

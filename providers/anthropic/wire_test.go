@@ -125,13 +125,16 @@ func TestRequests(t *testing.T) {
 				}},
 				{Role: providers.RoleAssistant, Turn: "o", Blocks: []providers.Block{
 					{Kind: providers.BlockThinking, Text: "hm", Signature: "sig", From: "anthropic"},
+					{Kind: providers.BlockThinking, Signature: "only signed", From: "anthropic"},
 					{Kind: providers.BlockThinking, Text: "not signed", From: "anthropic"},
 					{Kind: providers.BlockThinking, Text: "of another", Signature: "x", From: "openai"},
 					{Kind: providers.BlockOpaque, Opaque: json.RawMessage(`{"type":"redacted_thinking","data":"sealed"}`), From: "anthropic"},
 					{Kind: providers.BlockToolCall, Call: "c1", Tool: "first", Input: json.RawMessage(`{"a":1}`)},
+					{Kind: providers.BlockToolCall, Call: "c2", Tool: "last"},
 				}},
 				{Role: providers.RoleUser, Turn: "o", Blocks: []providers.Block{
 					{Kind: providers.BlockToolResult, Call: "c1", Text: "seen", Images: []providers.Image{picture}, IsError: true},
+					{Kind: providers.BlockToolResult, Call: "c2", Text: " \n"},
 				}},
 			}},
 		})
@@ -152,14 +155,17 @@ func TestRequests(t *testing.T) {
 				]},
 				{"role": "assistant", "content": [
 					{"type": "thinking", "thinking": "hm", "signature": "sig"},
+					{"type": "thinking", "thinking": "", "signature": "only signed"},
 					{"type": "redacted_thinking", "data": "sealed"},
-					{"type": "tool_use", "id": "c1", "name": "first", "input": {"a": 1}}
+					{"type": "tool_use", "id": "c1", "name": "first", "input": {"a": 1}},
+					{"type": "tool_use", "id": "c2", "name": "last", "input": {}}
 				]},
 				{"role": "user", "content": [
 					{"type": "tool_result", "tool_use_id": "c1", "is_error": true, "content": [
 						{"type": "text", "text": "seen"},
 						{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "cG5n"}}
 					]},
+					{"type": "tool_result", "tool_use_id": "c2"},
 					{"type": "text", "text": "/say yes", "cache_control": {"type": "ephemeral"}}
 				]}
 			]}`)
@@ -368,4 +374,41 @@ func TestWrongConfiguration(t *testing.T) {
 			t.Errorf("got error %v", err)
 		}
 	}
+}
+
+// Inputs of tools and signatures come in many pieces, which count as text does.
+func TestHiddenPartsAreBounded(t *testing.T) {
+	t.Parallel()
+	big := strings.Repeat("x", 1<<20)
+	for _, delta := range []string{`"partial_json":"` + big + `"`, `"signature":"` + big + `"`} {
+		synctest.Test(t, func(t *testing.T) {
+			stream := `data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":""}}` + "\n\n" +
+				strings.Repeat(`data: {"type":"content_block_delta","index":0,"delta":{`+delta+"}}\n\n", 3) +
+				`data: {"type":"content_block_stop","index":0}` + "\n\n" + `data: {"type":"message_stop"}` + "\n\n"
+			k := open(t, anthropic.Config{}, providers.Spec{})
+			k.fake.Next(fakemodel.Raw(stream))
+			f, _ := errors.AsType[*providers.Failure](k.turn("go").Err)
+			if f == nil || f.Class != providers.Invalid {
+				t.Errorf("the turn ended with %v", f)
+			}
+		})
+	}
+}
+
+func TestSignaturesInPieces(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stream := `data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":"a"}}` + "\n\n" +
+			`data: {"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"b"}}` + "\n\n" +
+			`data: {"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"c"}}` + "\n\n" +
+			`data: {"type":"content_block_stop","index":0}` + "\n\n" +
+			strings.ReplaceAll(hello, `"index":0`, `"index":1`)
+		k := open(t, anthropic.Config{}, providers.Spec{})
+		k.fake.Next(fakemodel.Raw(stream))
+		k.turn("go")
+		all := k.all(providers.EventRemember)
+		if got := all[len(all)-1].Entries[0].Blocks[0]; got.Kind != providers.BlockThinking || got.Signature != "abc" {
+			t.Errorf("got %+v", got)
+		}
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -74,8 +75,13 @@ func (t *turn) perform(calls []providers.ToolCall, done map[string]providers.Too
 	return out
 }
 
-// use calls one tool.
-func (t *turn) use(c providers.ToolCall) providers.ToolResult {
+// use calls one tool, perhaps on a goroutine of its own.
+func (t *turn) use(c providers.ToolCall) (r providers.ToolResult) {
+	defer func() {
+		if v := recover(); v != nil {
+			r = providers.ToolResult{Text: fmt.Sprintf("it broke: %v", v), IsError: true}
+		}
+	}()
 	if _, ok := t.s.tools[c.Name]; !ok {
 		return providers.ToolResult{Text: "there is no tool " + c.Name, IsError: true}
 	}

@@ -9,9 +9,12 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
-// maxEntries is how much of a conversation is kept here. What is older is still
-// with the hub; here it only served to be recalled.
-const maxEntries = 1000
+// How much of a conversation is kept here. What is older is still with the hub;
+// here it only served to be recalled.
+const (
+	maxEntries = 1000
+	maxBytes   = 8 << 20
+)
 
 // session is one conversation.
 type session struct {
@@ -122,9 +125,34 @@ func (s *session) inject(m providers.Message) {
 // keep adds to the conversation.
 func (s *session) keep(e ...providers.Entry) {
 	s.entries = append(s.entries, e...)
-	if over := len(s.entries) - maxEntries; over > maxEntries/10 {
+	over := 0
+	if n := len(s.entries) - maxEntries; n > maxEntries/10 {
+		over = n
+	}
+	bytes := 0
+	for i := len(s.entries) - 1; i >= over; i-- {
+		// What was added now stays in any case: its calls need results.
+		if bytes += size(s.entries[i]); bytes > maxBytes && i < len(s.entries)-len(e) {
+			over = i + 1
+		}
+	}
+	if over > 0 {
 		s.entries = slices.Clone(s.entries[over:])
 	}
+}
+
+// size is about how much memory an entry takes.
+func size(e providers.Entry) (n int) {
+	for _, b := range e.Blocks {
+		n += 128 + len(b.Text) + len(b.Input) + len(b.Opaque) + len(b.Signature)
+		if b.Image != nil {
+			n += len(b.Image.Data)
+		}
+		for _, i := range b.Images {
+			n += len(i.Data)
+		}
+	}
+	return n
 }
 
 // Interrupt ends the turn.

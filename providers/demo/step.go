@@ -53,7 +53,7 @@ func (st step) do(t *turn) error {
 	case stepCall:
 		return t.callTools(st)
 	case stepRecall:
-		return t.say(everything(t.s.entries))
+		return t.say(recalled(everything(t.s.entries)))
 	case stepFail:
 		return st.failure
 	case stepHang:
@@ -77,16 +77,31 @@ func (t *turn) say(text string) error {
 				return err
 			}
 		}
-		t.speak(piece)
+		if err := t.speak(piece); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
 // speak says one piece.
-func (t *turn) speak(piece string) {
+func (t *turn) speak(piece string) error {
+	if err := t.spend(piece); err != nil {
+		return err
+	}
 	t.text.WriteString(piece)
 	t.spoken, t.ends = true, piece[len(piece)-1]
 	t.hear(providers.Event{Kind: providers.EventText, Text: piece})
+	return nil
+}
+
+// spend counts what is said and thought: what a turn was told to repeat could be
+// any amount.
+func (t *turn) spend(piece string) error {
+	if t.spent += len(piece); t.spent > maxSaid {
+		return &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("a turn says at most %d bytes", maxSaid)}
+	}
+	return nil
 }
 
 func (t *turn) think(text string) error {
@@ -95,6 +110,9 @@ func (t *turn) think(text string) error {
 			if err := t.wait(t.s.provider.cfg.Pace); err != nil {
 				return err
 			}
+		}
+		if err := t.spend(piece); err != nil {
+			return err
 		}
 		t.hear(providers.Event{Kind: providers.EventThinking, Text: piece})
 	}
@@ -116,9 +134,26 @@ func (t *turn) stream(n, rate int) error {
 		case t.spoken && t.ends != '\n':
 			word = "\n" + word
 		}
-		t.speak(word)
+		if err := t.speak(word); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// Bounds of what is said: in one turn, and of what is recalled.
+const (
+	maxSaid   = 1 << 20
+	maxRecall = 64 << 10
+)
+
+// recalled is the newest part of what there is to recall.
+func recalled(text string) string {
+	const more = "[…] "
+	if len(text) <= maxRecall {
+		return text
+	}
+	return more + strings.ToValidUTF8(text[len(text)-maxRecall+len(more):], "")
 }
 
 // How text is cut: into pieces of a few words, and never into more than some.

@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ type turn struct {
 	text   strings.Builder // said and not yet remembered
 	spoken bool            // something was said in this turn
 	ends   byte            // the last byte of it
+	spent  int             // bytes said and thought
 }
 
 func newTurn(s *session, m providers.Message) *turn {
@@ -60,16 +62,7 @@ func (t *turn) post(m providers.Message) error {
 func (t *turn) run() {
 	defer t.cancel()
 	t.hear(providers.Event{Kind: providers.EventTurnStart})
-	var err error
-	if t.first.Mode == providers.Continue {
-		err = t.resume()
-	} else {
-		t.closeCalls()
-		t.take(t.first)
-	}
-	if err == nil {
-		err = t.play()
-	}
+	err := t.act()
 	t.leave()
 	t.flush(nil)
 	end := providers.Event{Kind: providers.EventTurnEnd, Outcome: providers.Completed}
@@ -79,6 +72,25 @@ func (t *turn) run() {
 		end.Outcome = providers.Interrupted
 	}
 	t.hear(end)
+}
+
+// act does what the turn is about. What breaks ends the turn, and not the hub.
+func (t *turn) act() (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("something inside broke: %v", v)}
+		}
+	}()
+	if t.first.Mode == providers.Continue {
+		err = t.resume()
+	} else {
+		t.closeCalls()
+		t.take(t.first)
+	}
+	if err != nil {
+		return err
+	}
+	return t.play()
 }
 
 // play takes one step after the other, and looks into the mail in between.

@@ -21,6 +21,9 @@ const (
 	patience = 30 * time.Second
 )
 
+// errTooMuch is why a reply is not read to its end.
+var errTooMuch = fmt.Errorf("the reply has more than the %d bytes that one may have", MaxReply)
+
 // ask has the model reply to the conversation. It is tried again as long as
 // people have seen nothing of the reply. An error is a [*providers.Failure], or
 // errSteered, or the cause of the turn's end.
@@ -39,8 +42,12 @@ func (s *session) ask(t *turn) (Reply, error) {
 		defer s.mu.Unlock()
 		t.cut = nil
 	}()
-	if s.size > MaxBytes {
-		s.shorten()
+	for s.size > MaxBytes {
+		if !s.shorten() {
+			return Reply{}, &providers.Failure{
+				Class: providers.ContextLength, Err: fmt.Errorf("the turn alone has %d bytes, and %d may be said", s.size, MaxBytes),
+			}
+		}
 	}
 	for try := 0; ; {
 		reply, seen, err := s.stream(ctx, t)
@@ -55,8 +62,8 @@ func (s *session) ask(t *turn) (Reply, error) {
 		switch {
 		case seen:
 			return reply, f
-		case f.Class == providers.ContextLength && !t.shortened && s.shorten():
-			t.shortened, wait = true, 0
+		case f.Class == providers.ContextLength && s.shorten():
+			wait = 0
 		case !again:
 			return reply, f
 		default:
@@ -77,7 +84,14 @@ func (s *session) stream(ctx context.Context, t *turn) (reply Reply, seen bool, 
 		Model: s.spec.Model, System: s.spec.System, Tools: s.spec.Tools,
 		Entries: prepare(s.thread, s.p.cfg.Name),
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	said := 0
 	reply, err = s.p.cfg.Model.Stream(ctx, r, func(p Piece) {
+		if said += len(p.Text) + len(p.Thinking) + len(p.Hidden); said > MaxReply {
+			cancel(errTooMuch)
+			return
+		}
 		if p.Thinking != "" {
 			seen = true
 			s.tell(providers.Event{Kind: providers.EventThinking, Message: t.id, Text: p.Thinking})
@@ -87,6 +101,10 @@ func (s *session) stream(ctx context.Context, t *turn) (reply Reply, seen bool, 
 			s.tell(providers.Event{Kind: providers.EventText, Message: t.id, Text: p.Text})
 		}
 	})
+	// Not every server says in pieces all that is in the reply.
+	if said > MaxReply || size(providers.Entry{Blocks: reply.Blocks}) > 2*MaxReply {
+		err = &providers.Failure{Class: providers.Invalid, Err: errTooMuch}
+	}
 	if reply.Usage != (providers.Usage{}) {
 		s.tell(providers.Event{Kind: providers.EventUsage, Message: t.id, Usage: reply.Usage})
 	}
@@ -105,8 +123,9 @@ func pause(f *providers.Failure, try int) (time.Duration, bool) {
 	return wait - rand.N(wait/4), true //nolint:gosec // G404: chance keeps clients apart, nobody gains by guessing it
 }
 
-// shorten leaves out the older half of the turns before the newest and reports
-// whether there were any.
+// shorten leaves out the older half of the turns before the newest, or, when there
+// are none, of what the newest has done so far. It reports whether there was
+// something to leave out.
 func (s *session) shorten() bool {
 	var begins []int // where each turn does
 	for i, e := range s.thread {
@@ -115,15 +134,45 @@ func (s *session) shorten() bool {
 		}
 	}
 	if len(begins) < 2 {
-		return false
+		return s.shortenTurn()
 	}
 	end := begins[len(begins)/2]
-	for _, e := range s.thread[:end] {
-		s.size -= size(e)
-	}
-	s.thread = slices.Clone(s.thread[end:])
-	s.p.cfg.Logger.Info("older turns are left out", "agent", s.spec.Agent, "entries", end, "left", len(s.thread))
+	s.keep(s.thread[end:])
 	return true
+}
+
+// shortenTurn leaves out the older half of the replies and results of the only
+// turn there is. What people said stays, and so does the newest reply.
+func (s *session) shortenTurn() bool {
+	var replies []int
+	for i, e := range s.thread {
+		if e.Role == providers.RoleAssistant {
+			replies = append(replies, i)
+		}
+	}
+	if len(replies) < 2 {
+		return false
+	}
+	var left []providers.Entry
+	end := replies[len(replies)/2]
+	for _, e := range s.thread[:end] {
+		if e.Role == providers.RoleUser && !slices.ContainsFunc(e.Blocks, isResult) {
+			left = append(left, e)
+		}
+	}
+	s.keep(append(left, s.thread[end:]...))
+	return true
+}
+
+func isResult(b providers.Block) bool { return b.Kind == providers.BlockToolResult }
+
+// keep leaves only these entries of the conversation.
+func (s *session) keep(entries []providers.Entry) {
+	s.p.cfg.Logger.Info("older parts are left out", "agent", s.spec.Agent, "entries", len(s.thread)-len(entries), "left", len(entries))
+	s.thread, s.size = slices.Clone(entries), 0
+	for _, e := range s.thread {
+		s.size += size(e)
+	}
 }
 
 // failure makes a [*providers.Failure] of any error.

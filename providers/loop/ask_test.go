@@ -110,10 +110,10 @@ func TestTooLongConversationsAreShortened(t *testing.T) {
 		t.Errorf("the model was asked\n%swant\n%s", got, want)
 	}
 
-	k = open(t, providers.Spec{From: providers.Thread{Entries: history(5, "")}}, fails(tooLong), fails(tooLong))
+	k = open(t, providers.Spec{From: providers.Thread{Entries: history(5, "")}}, fails(tooLong), fails(tooLong), fails(tooLong), fails(tooLong))
 	k.send("m", providers.Start, "go")
 	f, _ := errors.AsType[*providers.Failure](k.end("m").Err)
-	if f == nil || f.Class != providers.ContextLength || k.model.count() != 2 {
+	if f == nil || f.Class != providers.ContextLength || k.model.count() != 4 {
 		t.Errorf("the turn failed with %v after %d calls", f, k.model.count())
 	}
 

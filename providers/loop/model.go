@@ -32,6 +32,9 @@ type Request struct {
 type Piece struct {
 	Text     string
 	Thinking string
+	// Hidden is what nobody is shown, such as a part of a tool's input. It
+	// counts when a reply becomes too long.
+	Hidden string
 }
 
 // Reply is what a model answered.

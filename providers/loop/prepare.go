@@ -9,8 +9,15 @@ import (
 	"github.com/everdesk/everdesk/providers"
 )
 
+// Bounds of what a model names. No tool has a longer name, and no server that
+// means well longer ids.
+const (
+	maxTool = 128
+	maxCall = 256
+)
+
 // own makes blocks of a reply part of the conversation: what only this backend
-// understands carries its name, calls have an id that nobody has, inputs are
+// understands carries its name, calls have a short id that nobody has, inputs are
 // objects, and nothing is empty.
 func (s *session) own(blocks []providers.Block) []providers.Block {
 	used := map[string]bool{"": true}
@@ -29,7 +36,10 @@ func (s *session) own(blocks []providers.Block) []providers.Block {
 		case providers.BlockThinking, providers.BlockOpaque:
 			b.From = s.p.cfg.Name
 		case providers.BlockToolCall:
-			if used[b.Call] {
+			if len(b.Tool) > maxTool {
+				b.Tool = strings.ToValidUTF8(b.Tool[:maxTool], "")
+			}
+			if used[b.Call] || len(b.Call) > maxCall {
 				b.Call = "call_" + rand.Text()
 			}
 			used[b.Call] = true

@@ -16,9 +16,11 @@ const (
 	MaxRounds = 50
 	// MaxWaiting is how many messages may wait for a running turn.
 	MaxWaiting = 100
-	// MaxBytes is how much of a conversation is kept in memory; older turns
-	// are left out. It is more than the largest models read.
+	// MaxBytes is how much of a conversation is kept in memory; older
+	// parts are left out. It is more than the largest models read.
 	MaxBytes = 8 << 20
+	// MaxReply is how many bytes one reply of the model may have.
+	MaxReply = 2 << 20
 )
 
 // Config is what a provider is made of.

@@ -57,8 +57,7 @@ type turn struct {
 	cut    context.CancelCauseFunc // ends the call of the model; nil between calls; under mu
 
 	// Of run.
-	shortened bool // older turns were left out already
-	long      int  // replies that became too long
+	long int // replies that became too long
 }
 
 func newSession(p *Provider, spec providers.Spec) *session {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 
 	"github.com/everdesk/everdesk/providers"
@@ -18,7 +19,7 @@ func (s *session) play(t *turn, m providers.Message) {
 	defer t.cancel(nil)
 	s.tell(providers.Event{Kind: providers.EventTurnStart, Message: t.id})
 	end := providers.Event{Kind: providers.EventTurnEnd, Message: t.id, Outcome: providers.Completed}
-	if err := s.rounds(t, m); err != nil {
+	if err := s.guarded(func() error { return s.rounds(t, m) }); err != nil {
 		end.Outcome = providers.Interrupted
 		if t.ctx.Err() == nil {
 			end.Outcome, end.Err = providers.Failed, failure(err)
@@ -26,6 +27,17 @@ func (s *session) play(t *turn, m providers.Message) {
 		s.leave(t)
 	}
 	s.tell(end)
+}
+
+// guarded makes a failure of a panic: it ends a turn, and not the hub.
+func (s *session) guarded(call func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.p.cfg.Logger.Error("a turn broke", "agent", s.spec.Agent, "panic", v, "stack", string(debug.Stack()))
+			err = &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("something inside broke: %v", v)}
+		}
+	}()
+	return call()
 }
 
 // rounds asks the model and calls its tools until there is nothing more to do.

@@ -110,6 +110,7 @@ func (r *chatReader) event(e sse.Event) (bool, error) {
 			call.id = cmp.Or(call.id, d.ID)
 			call.name = cmp.Or(call.name, d.Function.Name)
 			call.input.WriteString(string(d.Function.Arguments))
+			r.say(loop.Piece{Hidden: d.ID + d.Function.Name + string(d.Function.Arguments)})
 		}
 		r.finish = cmp.Or(c.Finish, r.finish)
 	}

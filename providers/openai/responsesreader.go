@@ -115,11 +115,13 @@ func (r *responsesReader) item(raw json.RawMessage) error {
 		if it.Status == "incomplete" {
 			return nil
 		}
+		r.say(loop.Piece{Hidden: it.Call + it.Name + it.Arguments})
 		r.blocks = append(r.blocks, providers.Block{
 			Kind: providers.BlockToolCall, Call: it.Call, Tool: it.Name, Input: json.RawMessage(it.Arguments),
 		})
 	case "reasoning":
 		if it.Encrypted != "" { // else nobody could make anything of it
+			r.say(loop.Piece{Hidden: string(raw)})
 			r.blocks = append(r.blocks, providers.Block{Kind: providers.BlockOpaque, Opaque: raw})
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,21 +79,44 @@ func (s *Server) failure(status int, body []byte) *providers.Failure {
 	return s.Failure(status, t)
 }
 
+// statusOverloaded is not of any standard, but of some servers.
+const statusOverloaded = 529
+
 // tooLong are ways to say that a conversation is too long.
 var tooLong = []string{
 	"prompt is too long", "context length", "context window", "context size", "maximum context", "exceed context limit",
 	"too many tokens", "input length and `max_tokens`",
 }
 
-// classify says what kind of trouble it is: first by what the server says, which
-// is all there is inside a stream, then by its status.
+// classify says what kind of trouble it is: first by the names and the status that
+// mean one thing only, then by what the server says, which is all there is inside a
+// stream, and then by the rest.
 func classify(status int, t Trouble) providers.Class {
-	message := strings.ToLower(t.Message)
-	for _, words := range tooLong {
-		if strings.Contains(message, words) && status < http.StatusInternalServerError {
+	if c := classifyName(t); c != "" {
+		return c
+	}
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusServiceUnavailable, statusOverloaded:
+		return classifyStatus(status)
+	case 0, http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		message := strings.ToLower(t.Message)
+		if slices.ContainsFunc(tooLong, func(words string) bool { return strings.Contains(message, words) }) {
 			return providers.ContextLength
 		}
 	}
+	for _, name := range []string{t.Code, t.Kind} {
+		switch name {
+		case "api_error", "server_error", "timeout_error":
+			return providers.Transport
+		case "invalid_request_error", "invalid_prompt", "not_found_error", "model_not_found":
+			return providers.Invalid
+		}
+	}
+	return classifyStatus(status)
+}
+
+// classifyName is what a name means that is given to one kind of trouble only.
+func classifyName(t Trouble) providers.Class {
 	for _, name := range []string{t.Code, t.Kind} {
 		switch name {
 		case "context_length_exceeded", "request_too_large", "exceed_context_size_error":
@@ -105,13 +129,9 @@ func classify(status int, t Trouble) providers.Class {
 			return providers.Overloaded
 		case "content_policy_violation", "content_filter":
 			return providers.Refused
-		case "api_error", "server_error", "timeout_error":
-			return providers.Transport
-		case "invalid_request_error", "invalid_prompt", "not_found_error", "model_not_found":
-			return providers.Invalid
 		}
 	}
-	return classifyStatus(status)
+	return ""
 }
 
 func classifyStatus(status int) providers.Class {
@@ -123,7 +143,7 @@ func classifyStatus(status int) providers.Class {
 		return providers.ContextLength
 	case status == http.StatusTooManyRequests:
 		return providers.Rate
-	case status == http.StatusServiceUnavailable, status == 529:
+	case status == http.StatusServiceUnavailable, status == statusOverloaded:
 		return providers.Overloaded
 	case status == http.StatusRequestTimeout, status == http.StatusConflict, status >= http.StatusInternalServerError, status == 0:
 		return providers.Transport

@@ -121,9 +121,11 @@ func (s *Server) Stream(ctx context.Context, path string, request any, each func
 		if err != nil {
 			return s.broken(ctx, "read the stream", err)
 		}
+		silence.Stop() // how long we take is not the server's silence
 		if done, err := each(e); done || err != nil {
 			return err
 		}
+		silence.Reset(s.cfg.Idle)
 	}
 	return &providers.Failure{Class: providers.Transport, Err: errors.New("the stream ended before the reply did")}
 }

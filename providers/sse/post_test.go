@@ -67,6 +67,11 @@ func TestTroubleHasAClass(t *testing.T) {
 		"no such model":     {404, `{"error":"model 'x' not found"}`, providers.Invalid, "model 'x' not found"},
 		"too large":         {413, say("request_too_large", "", "large"), providers.ContextLength, ""},
 		"too many":          {429, say("rate_limit_error", "", "slow down"), providers.Rate, ""},
+		"too many tokens":   {429, say("invalid_request_error", "", "Too many tokens per day"), providers.Rate, ""},
+		"tokens, no status": {400, say("invalid_request_error", "", "too many tokens"), providers.ContextLength, ""},
+		"busy windows":      {503, say("api_error", "", "context window service is away"), providers.Overloaded, ""},
+		"forbidden words":   {403, say("", "", "this key has no right to a context window of 1M"), providers.Auth, ""},
+		"not found":         {404, say("not_found_error", "", "no model with that context length"), providers.Invalid, ""},
 		"internal":          {500, say("api_error", "", "oops"), providers.Transport, "oops"},
 		"bad gateway":       {502, "<html>bad gateway</html>", providers.Transport, "<html>"},
 		"unavailable":       {503, "", providers.Overloaded, ""},
@@ -216,6 +221,37 @@ func TestSilenceHasAnEnd(t *testing.T) {
 			if took := time.Since(start); took != want.took {
 				t.Errorf("it took %v, want %v", took, want.took)
 			}
+		}
+	})
+}
+
+// How long it takes us to do something with an event is not the server's silence.
+func TestOurSlownessIsNotSilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fake := fakemodel.New()
+		client := fake.Pipe()
+		defer fake.Close()
+		defer client.CloseIdleConnections()
+		fake.Next(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			_, _ = io.WriteString(w, "data: 1\n\n")
+			_ = http.NewResponseController(w).Flush()
+			time.Sleep(10 * time.Minute)
+			_, _ = io.WriteString(w, "data: 2\n\n")
+		})
+		s, err := sse.New(sse.Config{Base: "http://fake", HTTP: client, Idle: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		err = s.Stream(t.Context(), "/x", nil, func(sse.Event) (bool, error) {
+			n++
+			time.Sleep(10 * time.Minute)
+			return n == 2, nil
+		})
+		if n != 2 || err != nil {
+			t.Errorf("got %d events and %v", n, err)
 		}
 	})
 }
