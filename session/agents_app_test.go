@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/everdesk/everdesk/policies"
@@ -137,7 +138,8 @@ func TestAppCommandsAreReplayed(t *testing.T) {
 // seconds each.
 func TestAppsThatDoNotAnswer(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, s *site) {
+	synctest.Test(t, func(t *testing.T) {
+		s := inBubble(t)
 		o := agentHub(t, s, hubConfig{})
 		d := o.newDesktop(t, "ses-1")
 		d.appWindow(first)
@@ -171,7 +173,8 @@ func TestAppsThatDoNotAnswer(t *testing.T) {
 // is not. Such windows belong to their agent and count like all others.
 func TestPagesThatAreShown(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, s *site) {
+	synctest.Test(t, func(t *testing.T) {
+		s := inBubble(t)
 		o := agentHub(t, s, hubConfig{session: session.Config{
 			Budget: policies.BudgetLimits{Concurrent: 2, ActionsPerMin: 2, OutputPerMin: 10_000},
 		}})

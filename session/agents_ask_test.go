@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/everdesk/everdesk/wire"
@@ -114,7 +115,8 @@ func TestPermissionsForGood(t *testing.T) {
 // Silence is no, after a minute; a prompt waits five.
 func TestSilenceIsNo(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, s *site) {
+	synctest.Test(t, func(t *testing.T) {
+		s := inBubble(t)
 		o := agentHub(t, s, hubConfig{})
 		d := o.newDesktop(t, "ses-1")
 		began := time.Now()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
@@ -225,7 +226,7 @@ func TestDefect22ResetOfAnotherSession(t *testing.T) {
 			ok(t, err)
 			return use.Held == 0 && use.Waiting == 0
 		}
-		for end := time.Now().Add(s.patience); !free(); time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(s.patience); !free(); <-time.After(time.Millisecond) {
 			if time.Now().After(end) {
 				t.Fatal("slots do not come back")
 			}
@@ -236,7 +237,8 @@ func TestDefect22ResetOfAnotherSession(t *testing.T) {
 // Sessions that are made in the same moment share nothing.
 func TestDefect23SessionsOfOneMoment(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, s *site) {
+	synctest.Test(t, func(t *testing.T) {
+		s := inBubble(t)
 		o := agentHub(t, s, hubConfig{})
 		a, b := o.newDesktop(t, "ses-a"), o.newDesktop(t, "ses-b")
 		for _, d := range []*desktop{a, b} {
@@ -306,7 +308,8 @@ func TestDefect25ForgedTags(t *testing.T) {
 // and the model hear, and what comes next waits.
 func TestDefect26BudgetIsVisible(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, s *site) {
+	synctest.Test(t, func(t *testing.T) {
+		s := inBubble(t)
 		o := agentHub(t, s, hubConfig{session: session.Config{
 			Budget: policies.BudgetLimits{Concurrent: 2, ActionsPerMin: 3, OutputPerMin: 1000},
 		}})

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
@@ -83,14 +82,12 @@ func onBoth(t *testing.T, test func(t *testing.T, s *site)) {
 	})
 }
 
-// inBubble runs a test on the embedded store, in time of its own.
-func inBubble(t *testing.T, test func(t *testing.T, s *site)) {
+// inBubble is a site on the embedded store, in time of its own.
+func inBubble(t *testing.T) *site {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		s := onFiles(t)
-		s.patience = 24 * time.Hour
-		test(t, s)
-	})
+	s := onFiles(t)
+	s.patience = 24 * time.Hour
+	return s
 }
 
 // hubConfig is what a hub with agents is made with. The zero value has the demo,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/everdesk/everdesk/policies"
@@ -64,7 +65,8 @@ func TestDefect18NothingIsForgotten(t *testing.T) {
 // does. One that works stays.
 func TestDefect19SessionsSleep(t *testing.T) {
 	t.Parallel()
-	inBubble(t, func(t *testing.T, s *site) {
+	synctest.Test(t, func(t *testing.T) {
+		s := inBubble(t)
 		o := agentHub(t, s, hubConfig{session: session.Config{Dormant: time.Minute}})
 		create(t, o.Hub, "ses-1")
 		r, err := o.Open(t.Context(), "ses-1")
