@@ -52,6 +52,19 @@ func (p *Pool) Hear(r agentpool.Report) {
 	p.settle()
 }
 
+// Excuse is called before [Pool.Recover], in the same step, when the owner before
+// gave up because what somebody wanted was too large to be kept. If that was a run
+// or an agent it fails, for it would want the same again; that the others were cut
+// off is not held against them.
+func (p *Pool) Excuse(who string) {
+	p.recall()
+	for _, t := range p.sorted() {
+		if t.Cut--; t.run() == who || string(t.Role) == who {
+			p.end(t, providers.Failed, "what the agent said or did at once is too large to be kept")
+		}
+	}
+}
+
 func (p *Pool) began(t *turn) {
 	if t.State == turnRunning {
 		return
@@ -65,7 +78,7 @@ func (p *Pool) began(t *turn) {
 
 // say shows what an agent said and thought, as far as the budget allows.
 func (p *Pool) say(t *turn, text, thinking string) {
-	if thinking != "" && t.thought < desk.MaxAgentText {
+	if thinking = wholeRunes(mended(thinking), max(desk.MaxAgentText-t.thought, 0)); thinking != "" {
 		p.stage.Emit(wire.AgentThinking{
 			Delta: thinking, Offset: t.thought, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message(),
 		})

@@ -94,8 +94,9 @@ func (r *rig) hire() {
 	r.pool = contextpool.New(r.cfg, r, r.crew)
 }
 
-// crash is what happens when the owner is killed and another one takes over.
-func (r *rig) crash() {
+// crash is what happens when the owner is killed and another one takes over, which
+// may do something first.
+func (r *rig) crash(first ...func()) {
 	r.t.Helper()
 	before := r.pool.All()
 	tables, lists := r.kept.clone()
@@ -111,7 +112,12 @@ func (r *rig) crash() {
 	if diff := cmp.Diff(legible(before), legible(r.pool.All())); diff != "" {
 		r.t.Fatalf("another pool was restored than was kept (-was +is):\n%s", diff)
 	}
-	r.step(func() { r.pool.Recover() })
+	r.step(func() {
+		for _, f := range first {
+			f()
+		}
+		r.pool.Recover()
+	})
 }
 
 // legible is ops as text.

@@ -1,6 +1,8 @@
 package contextpool
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"slices"
 
@@ -21,6 +23,10 @@ const (
 	threadBytes   = 1 << 20
 	// entryBytes is the most that is kept of one entry.
 	entryBytes = 256 << 10
+	// toolBytes is the most that a name in an entry has, and callBytes the id
+	// of a call.
+	toolBytes = 128
+	callBytes = 256
 )
 
 // thread is the conversation of an agent that lasts.
@@ -105,12 +111,14 @@ func (h *thread) add(entries []providers.Entry) []store.Op {
 }
 
 // settled is an entry as it is kept, and its kept form. Free JSON that is none
-// and what is too long is replaced.
+// and what is too long is replaced, names and ids in any case: there is one of
+// each in every block.
 func settled(e providers.Entry) (providers.Entry, []byte) {
 	e.Blocks = slices.Clone(e.Blocks)
 	for i := range e.Blocks {
 		b := &e.Blocks[i]
 		b.Text = mended(b.Text)
+		b.Tool, b.From, b.Call = wholeRunes(b.Tool, toolBytes), wholeRunes(b.From, toolBytes), shortCall(b.Call)
 		if len(b.Input) > 0 && !json.Valid(b.Input) {
 			b.Input = json.RawMessage("{}")
 		}
@@ -127,6 +135,16 @@ func settled(e providers.Entry) (providers.Entry, []byte) {
 		shortenBlock(&e.Blocks[i], room)
 	}
 	return e, encode(&e)
+}
+
+// shortCall is the id of a call, or another for one that is too long: the same for
+// the call and for its result.
+func shortCall(id string) string {
+	if len(id) <= callBytes {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return "call_" + hex.EncodeToString(sum[:])
 }
 
 // shortenBlock leaves as much of a block as there is room for, and its shape.

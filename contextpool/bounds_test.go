@@ -1,0 +1,80 @@
+package contextpool_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Names and ids come from backends, and no entry has room for all that they are.
+func TestNamesInEntriesAreBounded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	long := strings.Repeat("é", 5<<20)
+	call := providers.Block{Kind: providers.BlockToolCall, Call: long, Tool: long, From: long, Signature: long}
+	result := providers.Block{Kind: providers.BlockToolResult, Call: long, Tool: long, Text: "done"}
+	plain := call
+	plain.Signature = ""
+	r.remember(
+		run,
+		providers.Entry{Role: providers.RoleAssistant, Turn: "m1", Blocks: []providers.Block{call}},
+		providers.Entry{Role: providers.RoleAssistant, Turn: "m1", Blocks: []providers.Block{plain}},
+		providers.Entry{Role: providers.RoleUser, Turn: "m1", Blocks: []providers.Block{result}},
+	)
+	for _, data := range r.kept.lists["api:main-monitor-0"] {
+		if len(data) > 256<<10 {
+			t.Errorf("an entry has %d bytes", len(data))
+		}
+	}
+	r.ended(run)
+	checkThread(t, r.direct("m2").From.Entries[1:])
+	r.crash()
+}
+
+// What one agent wanted and nobody can keep is held against that agent alone.
+func TestTooLargeToBeKept(t *testing.T) {
+	t.Parallel()
+	for _, by := range []string{"run", "role"} {
+		r := newRigWith(t, policies.BudgetLimits{}, first, second)
+		r.direct("m1")
+		r.direct("m2", second)
+		for range 5 {
+			r.crash(func() { r.pool.Excuse("") }) // it was somebody else
+		}
+		guilty := r.run("main-monitor-0-m1")
+		who := guilty.ID
+		if by == "role" {
+			who = string(guilty.Role)
+		}
+		r.crash(func() { r.pool.Excuse(who) })
+		if end := last[wire.AgentResponse](r); end.AgentID != "main-monitor-0-m1" || end.Outcome != wire.Outcome(providers.Failed) {
+			t.Fatalf("the last that was said is %+v", end)
+		}
+		r.ended(r.run("main-monitor-1-m2"))
+		if end := last[wire.AgentResponse](r); end.AgentID != "main-monitor-1-m2" || end.Outcome != wire.Outcome(providers.Completed) {
+			t.Fatalf("the last that was said is %+v", end)
+		}
+	}
+}
+
+func TestThoughtsAreBounded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	for range 3 {
+		r.hear(agentpool.Said{Of: agentpool.Of{Run: run.ID}, Thinking: strings.Repeat("x", 700_000)})
+	}
+	n := 0
+	for _, e := range all[wire.AgentThinking](r) {
+		n += len(e.Delta)
+	}
+	if n != desk.MaxAgentText {
+		t.Errorf("%d bytes of thinking are shown", n)
+	}
+}
