@@ -263,5 +263,5 @@ func (l *live) row(r wire.UIRow) wire.Millis {
 
 // Report implements [agentpool.Sink].
 func (p port) Report(ctx context.Context, r agentpool.Report) error {
-	return p.put(ctx, item{work: func() { p.l.agents.ask().Hear(r) }})
+	return p.put(ctx, item{by: r.RunID(), work: func() { p.l.agents.ask().Hear(r) }})
 }

@@ -58,6 +58,9 @@ type live struct {
 	// handling says that items[handled] is being done.
 	handling bool
 	removed  error // what became of an order to delete the session
+	// overflow is the item, of this owner or the one before it here, that made a
+	// step too large.
+	overflow *item
 
 	// items are those taken from the mailbox. Those before committed are done,
 	// those before handled are in the step.
@@ -285,6 +288,8 @@ func (l *live) fail(err error) error {
 	why := &Error{Code: wire.CodeExecutionFailed, Reason: "the session cannot keep what comes of that", Err: err}
 	if errors.Is(err, store.ErrTooLarge) {
 		why.Code = wire.CodeMessageTooLarge
+		// Before the last one the step was not even full.
+		l.overflow = new(l.items[l.handled-1])
 	}
 	l.suspect(why)
 	return errReload

@@ -18,9 +18,10 @@ type item struct {
 	cmd   Command
 	order *order
 	// work is what an agent of this owner wants to be done in a step; begins
-	// says that a tool begins with it.
+	// says that a tool begins with it, and by names the run or the agent.
 	work   func()
 	begins bool
+	by     string
 	// inbox is the name of the delivery, when it came through the store, sent
 	// the name under which it was sent there.
 	inbox, sent string

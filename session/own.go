@@ -39,6 +39,9 @@ func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, 
 			return left, err
 		}
 	} else {
+		if left != nil {
+			l.overflow = left.overflow
+		}
 		k.giveBack(left, lease)
 		if err := l.restore(got); err != nil {
 			return nil, err
@@ -95,9 +98,16 @@ func (l *live) greet() error {
 		if p := l.agents.ask().Provider(); p != l.state.Provider() {
 			l.emit(wire.ProviderChanged{Provider: p})
 		}
+		if it := l.overflow; it != nil && (it.work == nil || it.by != "") {
+			l.agents.ask().Excuse(it.by)
+		}
 		l.agents.ask().Recover()
 	}
-	return l.commit()
+	if err := l.commit(); err != nil {
+		return err
+	}
+	l.overflow = nil
+	return nil
 }
 
 // restore makes the state of what the store has.

@@ -57,7 +57,7 @@ func (p port) View(ctx context.Context, look func(*desk.State)) error {
 func (p port) Act(ctx context.Context, c tools.Caller, call tools.Call, plan func(*desk.State) tools.Plan) (providers.ToolResult, error) {
 	var r providers.ToolResult
 	var over error
-	if err := p.await(ctx, item{begins: true, work: func() {
+	if err := p.await(ctx, item{by: string(c.Agent), begins: true, work: func() {
 		r, over = p.l.agents.ask().Act(c, call, plan)
 	}}); err != nil {
 		return providers.ToolResult{}, err // it may happen still, so r is not ours
@@ -68,7 +68,7 @@ func (p port) Act(ctx context.Context, c tools.Caller, call tools.Call, plan fun
 // Begin implements [tools.Desktop].
 func (p port) Begin(ctx context.Context, c tools.Caller, call tools.Call) error {
 	var over error
-	if err := p.await(ctx, item{begins: true, work: func() {
+	if err := p.await(ctx, item{by: string(c.Agent), begins: true, work: func() {
 		if over = p.l.agents.ask().Begin(c, call); over == nil && !call.Repeatable {
 			p.l.agents.open[call.ID] = true
 		}
@@ -83,10 +83,10 @@ func (p port) Begin(ctx context.Context, c tools.Caller, call tools.Call) error 
 // End implements [tools.Desktop].
 func (p port) End(ctx context.Context, c tools.Caller, call tools.Call, r providers.ToolResult) error {
 	var over error
-	if err := p.do(ctx, func() {
+	if err := p.await(ctx, item{by: string(c.Agent), work: func() {
 		delete(p.l.agents.open, call.ID)
 		over = p.l.agents.ask().End(c, call, r)
-	}); err != nil {
+	}}); err != nil {
 		return err
 	}
 	return over
@@ -240,7 +240,7 @@ func (p port) ReloadOptions(ctx context.Context, c tools.Caller) ([]policies.Rel
 func (p port) Reload(ctx context.Context, c tools.Caller, call tools.Call, id string) (providers.ToolResult, error) {
 	var r providers.ToolResult
 	var over error
-	if err := p.await(ctx, item{begins: true, work: func() { r, over = p.l.agents.ask().Reload(c, call, id) }}); err != nil {
+	if err := p.await(ctx, item{by: string(c.Agent), begins: true, work: func() { r, over = p.l.agents.ask().Reload(c, call, id) }}); err != nil {
 		return providers.ToolResult{}, err
 	}
 	return r, over
