@@ -78,6 +78,7 @@ func (s *State) cut(k streamKey, units int) {
 		text := r.value.Text
 		if n := utf16Units(text); kept.units+n > units {
 			text = text[:byteOffset(text, units-kept.units)]
+			units = kept.units + utf16Units(text) // less than asked for when that is within a character
 		}
 		if text == "" {
 			s.texts.drop(key)

@@ -70,6 +70,10 @@ type Field struct {
 	keepEmpty bool
 }
 
+// KeepsZero reports whether the field, if it is optional or an alternative of a
+// choice, tells an empty value from an absent one, so that it is written.
+func (f *Field) KeepsZero() bool { return f.ptr || f.keepEmpty }
+
 // Variant is one form of a union.
 type Variant struct {
 	// Name is the value of the union's tag, or empty for the variant that

@@ -27,8 +27,8 @@ func source(t *testing.T) map[string][]byte {
 func TestGeneratedFilesAreFresh(t *testing.T) {
 	t.Parallel()
 	files := source(t)
-	if len(files) != 3 {
-		t.Errorf("generated %d files, want 3", len(files))
+	if len(files) != 4 {
+		t.Errorf("generated %d files, want 4", len(files))
 	}
 	for name, want := range files {
 		got, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))

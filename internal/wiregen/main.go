@@ -50,8 +50,9 @@ func generate(source fs.FS) (map[string][]byte, error) {
 		return nil, fmt.Errorf("make the schema: %w", err)
 	}
 	return map[string][]byte{
-		"wire/schema.gen.json":     schema,
-		"web/core/src/wire.gen.ts": typescript(catalog, docs),
-		"docs/PROTOCOL.md":         reference(catalog, docs),
+		"wire/schema.gen.json":       schema,
+		"web/core/src/wire.gen.ts":   typescript(catalog, docs),
+		"web/core/src/shapes.gen.ts": typescriptShapes(catalog),
+		"docs/PROTOCOL.md":           reference(catalog, docs),
 	}, nil
 }

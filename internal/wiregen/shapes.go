@@ -10,6 +10,31 @@ import (
 // namedShapes returns all shapes with a name that can be reached from the
 // catalog and from problem documents, ordered by name.
 func namedShapes(catalog *wire.Catalog) []*wire.Shape {
+	roots := []*wire.Shape{
+		wire.FormatOf[wire.Problem]().Shape(),
+		// Of the envelope.
+		wire.FormatOf[wire.SessionID]().Shape(), wire.FormatOf[wire.MessageID]().Shape(),
+		wire.FormatOf[wire.Position]().Shape(),
+	}
+	for _, e := range catalog.All() {
+		roots = append(roots, e.Shape)
+	}
+	return reachable(roots)
+}
+
+// serverShapes are the shapes with a name that can be reached from what the hub
+// sends, ordered by name.
+func serverShapes(catalog *wire.Catalog) []*wire.Shape {
+	var roots []*wire.Shape
+	for _, e := range catalog.All() {
+		if e.Direction == wire.FromServer {
+			roots = append(roots, e.Shape)
+		}
+	}
+	return reachable(roots)
+}
+
+func reachable(roots []*wire.Shape) []*wire.Shape {
 	seen := map[*wire.Shape]bool{}
 	named := map[string]*wire.Shape{}
 	var visit func(s *wire.Shape)
@@ -30,14 +55,7 @@ func namedShapes(catalog *wire.Catalog) []*wire.Shape {
 			visit(v.Shape)
 		}
 	}
-	for _, e := range catalog.All() {
-		visit(e.Shape)
-	}
-	visit(wire.FormatOf[wire.Problem]().Shape())
-	for _, s := range []*wire.Shape{ // of the envelope
-		wire.FormatOf[wire.SessionID]().Shape(), wire.FormatOf[wire.MessageID]().Shape(),
-		wire.FormatOf[wire.Position]().Shape(),
-	} {
+	for _, s := range roots {
 		visit(s)
 	}
 	all := make([]*wire.Shape, 0, len(named))

@@ -1,0 +1,161 @@
+// What events say of agents and of the messages that wait for them.
+
+import { type Agent, type Draft, firstMonitor, firstOf, limits } from "./state.js";
+import { compareText, firstBytes, utf8Length, wholeUnits } from "./text.js";
+import type {
+  AgentID,
+  AgentKind,
+  AgentResponse,
+  AgentThinking,
+  MessageAccepted,
+  MessageID,
+  MessageQueued,
+  MonitorID,
+  QueueUpdated,
+  ToolProgress,
+  WindowAgentStatus,
+} from "./wire.gen.js";
+
+function kindOfAgent(role: AgentID): AgentKind {
+  const kinds: AgentKind[] = ["window", "ephemeral", "task"];
+  return kinds.find((k) => role.startsWith(`${k}-`)) ?? "main";
+}
+
+interface Named {
+  agentId?: AgentID;
+  monitorId?: MonitorID;
+  messageId?: MessageID;
+}
+
+/** An agent exists from the first event that names it until its turn is complete. */
+function agentOf(d: Draft, p: Named, now: number): Agent | undefined {
+  if (!p.agentId) return undefined;
+  const known = d.desk.agents.get(p.agentId);
+  if (known !== undefined) return known;
+  if (d.desk.agents.size >= limits.agents) d.drop("agents", firstOf(d.desk.agents, byStart)!.role);
+  const agent: Agent = {
+    role: p.agentId,
+    kind: kindOfAgent(p.agentId),
+    monitorId: p.monitorId ?? "",
+    status: "running",
+    messageId: p.messageId ?? "",
+    startedAt: now,
+    ...silence,
+  };
+  d.edit("agents").set(p.agentId, agent);
+  return agent;
+}
+
+const silence = { text: "", thinking: "", textBytes: 0, thinkingBytes: 0 };
+
+function byStart(a: Agent, b: Agent): number {
+  return (a.startedAt ?? 0) - (b.startedAt ?? 0) || compareText(a.role, b.role);
+}
+
+function change(d: Draft, agent: Agent, what: Partial<Agent>): Agent {
+  const next = { ...agent, ...what };
+  d.edit("agents").set(agent.role, next);
+  return next;
+}
+
+/** An agent for events that only one at work causes. */
+function running(d: Draft, p: Named, now: number): Agent | undefined {
+  const a = agentOf(d, p, now);
+  return a === undefined || a.status === "running" ? a : change(d, a, { status: "running" });
+}
+
+export function accept(d: Draft, p: MessageAccepted, now: number): void {
+  if (p.duplicate) return;
+  dequeue(d, p.messageId);
+  let a = running(d, p, now);
+  if (a === undefined || p.how === "steered") return;
+  if (a.messageId !== p.messageId) a = change(d, a, { messageId: p.messageId, ...silence });
+  if (p.how === "ephemeral" && a.kind !== "ephemeral") change(d, a, { kind: "ephemeral" });
+}
+
+export function think(d: Draft, p: AgentThinking, now: number): void {
+  const a = running(d, p, now);
+  if (a === undefined) return;
+  const said = say(a.thinking, a.thinkingBytes, p);
+  if (said !== undefined) change(d, a, { thinking: said.text, thinkingBytes: said.bytes });
+}
+
+export function respond(d: Draft, p: AgentResponse, now: number): void {
+  if (p.isComplete) {
+    d.drop("agents", p.agentId ?? "");
+    return;
+  }
+  const a = running(d, p, now);
+  if (a === undefined) return;
+  const said = say(a.text, a.textBytes, p);
+  if (said !== undefined) change(d, a, { text: said.text, textBytes: said.bytes });
+}
+
+/**
+ * Puts a delta at its place, which is the end of the text unless something is said anew. What lies behind the end is
+ * lost: the text before it was too long to be kept. An event that has the whole text replaces it.
+ */
+function say(
+  text: string,
+  bytes: number,
+  p: { content?: string; delta?: string; offset?: number },
+): { text: string; bytes: number } | undefined {
+  const before = text;
+  const delta = p.content || p.delta || "";
+  const offset = p.content ? 0 : (p.offset ?? 0);
+  if (offset > text.length) return undefined;
+  if (offset < text.length) {
+    text = text.slice(0, wholeUnits(text, offset));
+    bytes = utf8Length(text);
+  }
+  const more = firstBytes(delta, limits.agentText - bytes);
+  if (more === "" && text === before) return undefined;
+  return { text: text + more, bytes: bytes + utf8Length(more) };
+}
+
+/** A text as long as it may be. */
+export function bounded(text: string): { text: string; bytes: number } {
+  const kept = firstBytes(text, limits.agentText);
+  return { text: kept, bytes: utf8Length(kept) };
+}
+
+export function useTool(d: Draft, p: ToolProgress, now: number): void {
+  const a = running(d, p, now);
+  if (a === undefined) return;
+  const tool = a.tool ?? "";
+  if (p.status === "running" && tool !== p.toolName) change(d, a, { tool: p.toolName });
+  if (p.status !== "running" && tool === p.toolName) change(d, a, { tool: "" });
+}
+
+export function setWindowAgent(d: Draft, p: WindowAgentStatus, now: number): void {
+  if (p.status === "released") {
+    d.drop("agents", p.agentId);
+    return;
+  }
+  const had = d.desk.agents.has(p.agentId);
+  const a = agentOf(d, p, now);
+  if (a === undefined) return;
+  const status = p.status === "active" ? "running" : had ? a.status : "idle";
+  change(d, a, { windowId: p.windowId, status });
+}
+
+export function enqueue(d: Draft, p: MessageQueued, now: number): void {
+  const monitor = p.monitorId || firstMonitor;
+  const queue = d.desk.queues.get(monitor) ?? [];
+  const known = queue.some((m) => m.id === p.messageId);
+  if (p.duplicate || known || p.messageId === "" || queue.length >= limits.queued || !d.addMonitor(monitor)) return;
+  const at = Math.min(Math.max(p.position - 1, 0), queue.length);
+  d.edit("queues").set(monitor, queue.toSpliced(at, 0, { id: p.messageId, timestamp: now, text: "" }));
+}
+
+export function dequeue(d: Draft, message: MessageID): void {
+  for (const [monitorId, queue] of [...d.desk.queues]) {
+    const i = queue.findIndex((m) => m.id === message);
+    if (i >= 0) setQueue(d, { monitorId, messages: queue.toSpliced(i, 1) });
+  }
+}
+
+export function setQueue(d: Draft, p: QueueUpdated): void {
+  if (p.messages.length === 0) d.drop("queues", p.monitorId);
+  else if (d.addMonitor(p.monitorId)) d.edit("queues").set(p.monitorId, p.messages.slice(0, limits.queued));
+}

@@ -1,0 +1,52 @@
+// The rows of conversations.
+
+import { type Draft, limits } from "./state.js";
+import { utf8Length } from "./text.js";
+import type { HistoryRewound, MessageUpdated, UIRow } from "./wire.gen.js";
+
+/** Keeps a row that is new or has changed. */
+export function setRow(d: Draft, p: MessageUpdated): void {
+  const row = { ...p.message };
+  row.monitorId ||= p.monitorId;
+  row.agentId ||= p.agentId;
+  row.messageId ||= p.messageId;
+  putRow(d, row);
+}
+
+export function putRow(d: Draft, row: UIRow): void {
+  d.desk.rowBytes -= d.desk.rows.get(row.ts)?.bytes ?? 0;
+  const bytes = rowSize(row);
+  d.desk.rowBytes += bytes;
+  const rows = d.edit("rows");
+  rows.set(row.ts, { row, bytes });
+  while (rows.size > limits.rows || (d.desk.rowBytes > limits.rowBytes && rows.size > 1)) {
+    let oldest = Infinity;
+    for (const ts of rows.keys()) oldest = Math.min(oldest, ts);
+    dropRow(d, oldest);
+  }
+}
+
+/** What counts of a row, in bytes. */
+function rowSize(row: UIRow): number {
+  const images = row.images ?? [];
+  return images.reduce((n, image) => n + utf8Length(image), utf8Length(row.text ?? "") + utf8Length(row.reasoning ?? ""));
+}
+
+function dropRow(d: Draft, ts: number): void {
+  d.desk.rowBytes -= d.desk.rows.get(ts)!.bytes;
+  d.drop("rows", ts);
+}
+
+/** Drops the rows after a row, and the row itself when the count says so. */
+export function rewind(d: Draft, p: HistoryRewound): void {
+  const concerns = (row: UIRow): boolean => !p.monitorId || row.monitorId === p.monitorId;
+  let removed = 0;
+  for (const [ts, { row }] of [...d.desk.rows]) {
+    if (ts > p.ts && concerns(row)) {
+      dropRow(d, ts);
+      removed++;
+    }
+  }
+  const target = d.desk.rows.get(p.ts);
+  if (target !== undefined && removed < p.removed && concerns(target.row)) dropRow(d, p.ts);
+}

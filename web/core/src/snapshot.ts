@@ -1,0 +1,104 @@
+// The whole state as everybody agrees on it: to begin with it, to show it, and to compare it by its hash.
+
+import { bounded } from "./agent.js";
+import { encode, putMap } from "./encode.js";
+import { bySince, dialogsByDeadline, promptsByDeadline } from "./notice.js";
+import { putRow } from "./row.js";
+import { shapeOf } from "./shape.js";
+import { type Desk, Draft, emptyDesk, firstMonitor, idleMonitor, windowKey } from "./state.js";
+import { compareText } from "./text.js";
+import type { AgentState, Budget, Position, SessionState, SessionStatus } from "./wire.gen.js";
+import { byZ, compareMonitors } from "./window.js";
+
+/** Makes a desktop of a snapshot, wherever that was taken. */
+export function load(p: SessionState, at: Position): Desk {
+  const d = new Draft({
+    ...emptyDesk(),
+    at,
+    title: p.title ?? "",
+    owner: p.owner ?? "",
+    provider: p.provider ?? "",
+    presence: p.presence ?? [],
+    connections: Math.max(p.connections ?? 0, p.presence?.length ?? 0),
+    monitors: new Map((p.monitors ?? []).map((m) => [m.monitorId, m])),
+    windows: new Map((p.windows ?? []).map((w) => [windowKey(w.monitorId, w.windowId), w])),
+    dialogs: new Map((p.dialogs ?? []).map((v) => [v.dialogId, v])),
+    prompts: new Map((p.prompts ?? []).map((v) => [v.id, v])),
+    notifications: new Map((p.notifications ?? []).map((v) => [v.id, v])),
+    toasts: new Map((p.toasts ?? []).map((v) => [v.id, v])),
+    badges: new Map(Object.entries(p.badges ?? {})),
+    shortcuts: new Map((p.shortcuts ?? []).map((s) => [s.id, s])),
+    queues: new Map(Object.entries(p.queues ?? {})),
+  });
+  for (const a of p.agents ?? []) {
+    const before = d.desk.agents.get(a.role); // one that comes twice says both
+    const text = bounded((before?.text ?? "") + (a.text ?? ""));
+    const thinking = bounded((before?.thinking ?? "") + (a.thinking ?? ""));
+    d.edit("agents").set(a.role, {
+      ...a,
+      text: text.text,
+      textBytes: text.bytes,
+      thinking: thinking.text,
+      thinkingBytes: thinking.bytes,
+    });
+  }
+  for (const row of p.recent_messages ?? []) putRow(d, row);
+  if (!d.desk.monitors.has(firstMonitor)) d.edit("monitors").set(firstMonitor, idleMonitor(firstMonitor));
+  return d.desk;
+}
+
+/** The whole state in the order everybody agrees on. */
+export function snapshot(desk: Desk): SessionState {
+  const monitors = [...desk.monitors.values()].sort((a, b) => compareMonitors(a.monitorId, b.monitorId));
+  const budgets = monitors.flatMap((m) => (m.budget === undefined ? [] : [[m.monitorId, m.budget] as [string, Budget]]));
+  const queues = [...desk.queues].sort((a, b) => compareMonitors(a[0], b[0]));
+  const badges = [...desk.badges].sort((a, b) => compareText(a[0], b[0]));
+  const state: SessionState = {
+    mode: "snapshot",
+    heartbeat_ms: 0,
+    status: status(desk),
+    title: desk.title,
+    owner: desk.owner,
+    provider: desk.provider,
+    monitors,
+    windows: [...desk.windows.values()].sort(byZ),
+    agents: [...desk.agents.values()].sort((a: AgentState, b: AgentState) => compareText(a.role, b.role)),
+    dialogs: [...desk.dialogs.values()].sort(dialogsByDeadline),
+    prompts: [...desk.prompts.values()].sort(promptsByDeadline),
+    notifications: [...desk.notifications.values()].sort(bySince),
+    toasts: [...desk.toasts.values()].sort(bySince),
+    shortcuts: [...desk.shortcuts.values()].sort((a, b) => a.createdAt - b.createdAt || compareText(a.id, b.id)),
+    todos: [],
+    recent_messages: [...desk.rows.values()].map((r) => r.row).sort((a, b) => a.ts - b.ts),
+    connections: desk.connections,
+    presence: [...desk.presence],
+    last_message_id: desk.at,
+  };
+  putMap(state, "queues", { kind: "list", of: shapeOf("QueuedMessage"), minLength: 0, maxLength: Infinity }, queues);
+  putMap(state, "budgets", shapeOf("Budget"), budgets);
+  putMap(state, "badges", { kind: "integer", min: 0, max: Infinity }, badges);
+  return state;
+}
+
+/** Sums up what the session does. */
+export function status(desk: Desk): SessionStatus {
+  if (desk.dialogs.size > 0 || desk.prompts.size > 0) return "waiting";
+  for (const a of desk.agents.values()) if (a.status === "running") return "executing";
+  return "idle";
+}
+
+/** The text of a snapshot, byte for byte as the hub writes it. */
+export function snapshotText(state: SessionState): string {
+  return encode(shapeOf("SessionState"), state);
+}
+
+/**
+ * The same for everybody who has seen the same log, and what the hub calls X-State-Hash. It needs WebCrypto, which
+ * browsers only have on https and on localhost.
+ */
+export async function hash(desk: Desk): Promise<string> {
+  const { mode: _, last_message_id: __, ...state } = snapshot(desk);
+  const text = snapshotText({ ...state, mode: "" as never, heartbeat_ms: 0 });
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return Array.from(new Uint8Array(digest), (b) => b.toString(16).padStart(2, "0")).join("");
+}

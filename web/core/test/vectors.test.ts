@@ -1,0 +1,42 @@
+import { describe, expect, it } from "vitest";
+import { type HubEvent, decodeEvent } from "../src/event.js";
+import { apply } from "../src/reduce.js";
+import { hash, snapshot, snapshotText } from "../src/snapshot.js";
+import { shapes } from "../src/shapes.gen.js";
+import { emptyDesk } from "../src/state.js";
+import { catalog } from "../src/wire.gen.js";
+import { readVectors } from "./vectors.js";
+
+const vectors = readVectors();
+
+function decode(frame: string): HubEvent {
+  const event = decodeEvent(frame);
+  if (event === undefined) throw new Error(`no event: ${frame.slice(0, 200)}`);
+  return event;
+}
+
+describe("the rules of the desktop are those of the hub", () => {
+  it.each(vectors.map((v) => [v.name, v] as const))("%s", async (_, v) => {
+    let desk = emptyDesk();
+    for (const [i, frame] of v.frames.entries()) {
+      desk = apply(desk, decode(frame));
+      const want = v.hashes[i];
+      if (want !== undefined) expect(await hash(desk), `hash after frame ${i}: ${frame.slice(0, 300)}`).toBe(want);
+    }
+    expect(snapshotText(snapshot(desk))).toBe(v.snapshot);
+  });
+
+  it("covers every type of the catalog and every action", () => {
+    const seen = new Set<string>();
+    for (const frame of vectors.flatMap((v) => v.frames)) {
+      const event = decode(frame);
+      seen.add(event.type);
+      if (event.type === "ACTIONS") for (const a of event.data.actions) seen.add(a.type);
+    }
+    const types = Object.entries(catalog).flatMap(([type, e]) => (e.direction === "server" ? [type] : []));
+    const actions = shapes["Action"];
+    const want = [...types, ...(actions?.kind === "union" ? Object.keys(actions.variants) : [])];
+    expect(want.length).toBeGreaterThan(80);
+    expect(want.filter((t) => !seen.has(t))).toEqual([]);
+  });
+});
