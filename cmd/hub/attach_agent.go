@@ -95,6 +95,8 @@ func (v *view) talk(p wire.ServerPayload) bool {
 		v.line(tintRed, "%s: %s", agentLabel(d.AgentID, d.MonitorID), oneLine(d.Error))
 	case wire.ToolProgress:
 		v.tool(d)
+	case wire.AppProtocolRequest:
+		v.line(tintDim, "%s: asks the app in window %s", agentLabel(d.AgentID, d.MonitorID), v.title(d.MonitorID, d.WindowID))
 	case wire.TurnInterrupted:
 		v.line(tintYellow, "%s: cut off: %s", agentLabel(d.AgentID, d.MonitorID), oneLine(d.Reason))
 	case wire.WindowAgentStatus:
@@ -213,7 +215,9 @@ func (v *view) monitor(d wire.MonitorStatus) {
 		v.monitors = map[wire.MonitorID]wire.MonitorStatus{}
 	}
 	before, known := v.monitors[d.MonitorID]
-	v.monitors[d.MonitorID] = d
+	if v.monitors[d.MonitorID] = d; d.State == wire.MonitorRemoved {
+		delete(v.monitors, d.MonitorID)
+	}
 	usual := d.State == wire.MonitorIdle || d.State == wire.MonitorRunning
 	if usual && before.Queue == d.Queue && d.Budget == nil && (known || d.MonitorID == firstMonitor) {
 		return

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -40,7 +41,8 @@ type view struct {
 	titles   map[windowRef]string // of open windows
 	monitors map[wire.MonitorID]wire.MonitorStatus
 	voices   map[voiceRef]*voice
-	open     voiceRef // whose line is not at its end
+	open     voiceRef // who has the line
+	ended    bool     // that line is at its end
 }
 
 // windowRef names a window.
@@ -94,10 +96,10 @@ func (v *view) tinted(t tint, text string) string {
 
 // breakLine ends a line that is open.
 func (v *view) breakLine() {
-	if v.open != (voiceRef{}) {
+	if v.open != (voiceRef{}) && !v.ended {
 		fmt.Fprintln(v.out)
-		v.open = voiceRef{}
 	}
+	v.open, v.ended = voiceRef{}, false
 }
 
 // hear shows the next piece of a text.
@@ -127,24 +129,31 @@ func (v *view) hear(ref voiceRef, label, delta string, offset int) {
 
 // speak shows what a voice has to say.
 func (v *view) speak(ref voiceRef, o *voice) {
-	if o.held == "" {
+	text := plain(o.held)
+	o.held = ""
+	if v.open != ref {
+		text = strings.TrimLeft(text, "\n")
+	}
+	if text == "" {
 		return
 	}
-	t := tintNone
+	t, colon := tintNone, ": "
 	if ref.thinking {
-		t = tintDim
+		t, colon = tintDim, " thinks: "
 	}
-	if v.open != ref {
+	switch {
+	case v.open != ref:
 		v.breakLine()
 		v.open = ref
-		colon := ": "
-		if ref.thinking {
-			colon = " thinks: "
-		}
 		fmt.Fprint(v.out, v.tinted(agentTint(o.label), o.label+colon))
+	case v.ended:
+		fmt.Fprint(v.out, margin)
 	}
-	fmt.Fprint(v.out, v.tinted(t, indent(plain(o.held))))
-	o.held = ""
+	text, v.ended = strings.CutSuffix(text, "\n")
+	fmt.Fprint(v.out, v.tinted(t, indent(text)))
+	if v.ended {
+		fmt.Fprintln(v.out)
+	}
 }
 
 // finish shows what is left of an agent's texts, and then of the others'.
@@ -194,8 +203,10 @@ func agentTint(label string) tint {
 	return []tint{tintPurple, tintBlue, tintYellow}[sum%3]
 }
 
-// indent keeps further lines of a text apart from the lines of others.
-func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n    ") }
+// margin keeps further lines of a text apart from the lines of others.
+const margin = "    "
+
+func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n"+margin) }
 
 // link shows how the connection is doing.
 func (v *view) link(l client.Link) {
@@ -209,9 +220,21 @@ func (v *view) link(l client.Link) {
 			v.note(tintDim, "── connected")
 		}
 	case client.LinkReconnecting:
-		v.note(tintYellow, "── reconnecting in %v: %s", l.Retry.Round(10*time.Millisecond), oneLine(l.Err.Error()))
+		v.note(tintYellow, "── reconnecting in %v: %s", l.Retry.Round(10*time.Millisecond), brokeText(l.Err))
 	case client.LinkClosed:
 	}
+}
+
+// brokeText says why there is no connection, in a few words: not through how many
+// hands the news went.
+func brokeText(err error) string {
+	if _, said := errors.AsType[*client.Error](err); !said {
+		err = innermost(err)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "the connection broke"
+	}
+	return oneLine(err.Error())
 }
 
 // event shows what happened.

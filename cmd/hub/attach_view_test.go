@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -138,7 +139,9 @@ main: So far good
 			wire.AgentResponse{AgentID: "main", Delta: "Hello 👋"},
 			wire.AgentResponse{AgentID: "main", Delta: "👋 you", Offset: 6}, // overlaps
 			wire.SessionRenamed{Title: "x"},
-			wire.AgentResponse{AgentID: "main", Delta: "!\x1b[2J\nand", Offset: 12},
+			wire.AgentResponse{AgentID: "main", Delta: "\n\n!\x1b[2J\nand", Offset: 12},
+			wire.AgentResponse{AgentID: "main", Delta: " so on\n", Offset: 24},
+			wire.AgentResponse{AgentID: "main", Delta: "and on\n", Offset: 31},
 			wire.AgentResponse{AgentID: "main", IsComplete: true, Outcome: wire.OutcomeFailed, Reason: "no money", DurationMS: 1234},
 			wire.AgentResponse{AgentID: "main", Delta: "Next turn", IsComplete: true, Outcome: wire.OutcomeInterrupted, Reason: "you said so", DurationMS: 20},
 		}, `
@@ -146,10 +149,11 @@ main thinks: hm
 main: Hello 👋 you
 05:49:03 session is now "x"
 main: !
-    and
-05:49:05 main: failed after 1.2s: no money
+    and so on
+    and on
+05:49:07 main: failed after 1.2s: no money
 main: Next turn
-05:49:06 main: interrupted after 20ms: you said so
+05:49:08 main: interrupted after 20ms: you said so
 `},
 		"two at once": {[]any{
 			wire.AgentResponse{AgentID: "task-m-1", Delta: "a1 "},
@@ -168,7 +172,6 @@ task-m-3: ` + strings.Repeat("c", 201) + `
 task-m-1: a3
 05:49:06 task-m-1: info:get is done
 task-m-2: b1 b2 b3
-    
 05:49:08 task-m-1: done in 0s
 05:49:09 task-m-2: done in 0s
 `},
@@ -303,6 +306,8 @@ main: Hi
 			client.Link{State: client.LinkConnected},
 			wire.AgentResponse{AgentID: "main", Delta: "Hel"},
 			client.Link{State: client.LinkReconnecting, Err: errors.New("lost\x07"), Retry: 512 * time.Millisecond},
+			client.Link{State: client.LinkReconnecting, Err: fmt.Errorf("read: %w", fmt.Errorf("frame: %w", io.EOF)), Retry: time.Second},
+			client.Link{State: client.LinkReconnecting, Err: &client.Error{Code: 4503, Reason: "bye"}, Retry: time.Second},
 			client.Link{State: client.LinkConnected, Resumed: true},
 			wire.AgentResponse{AgentID: "main", Delta: "lo", Offset: 3},
 			client.Link{State: client.LinkClosed, Err: errors.New("left")},
@@ -312,6 +317,8 @@ main: Hi
 ── connected
 main: Hel
 ── reconnecting in 510ms: lost
+── reconnecting in 1s: the connection broke
+── reconnecting in 1s: hub closed the connection with 4503: bye
 ── connected again
 main: lo
 HOLOGRAM {"x":1}

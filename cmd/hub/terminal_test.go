@@ -1,0 +1,277 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/providers/fakemodel"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// The tests below are what somebody does by hand: a hub and terminals, each a
+// process of its own, and what is typed at them. They wait for lines and for
+// nothing else.
+
+// mind is who answers, and how it is told what to do.
+type mind struct {
+	name string
+	args []string
+	env  []string
+	// start is what the hub says of it.
+	start string
+	// fake says that it is a model on the other side of a real wire, which has
+	// no directives for tools but calls.
+	fake bool
+}
+
+// minds are the demo and every way to reach a model.
+func minds(t *testing.T) []mind {
+	t.Helper()
+	model := fakemodel.New()
+	model.Models = []string{"llama"}
+	t.Cleanup(model.Close)
+	url, err := model.Listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []mind{
+		{name: "demo", args: []string{"--provider", "demo"}, start: "Answers come from demo: it was asked for."},
+		{
+			name: "anthropic", fake: true, env: []string{"ANTHROPIC_API_KEY=k", "ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_MODEL=m", "OPENAI_API_KEY=k"},
+			start: "Answers come from anthropic: its key is set; the model is m.",
+		},
+		{
+			name: "openai", fake: true, env: []string{"OPENAI_API_KEY=k", "OPENAI_BASE_URL=" + url + "/v1", "PROVIDER=openai"},
+			start: "Answers come from openai: it was asked for.",
+		},
+		{
+			name: "responses", fake: true, args: []string{"--openai-url", url + "/v1", "--openai-model", "m", "--openai-dialect", "responses"},
+			start: "Answers come from openai: its URL is set; the model is m.",
+		},
+		{
+			name: "ollama", fake: true, args: []string{"--ollama-url", url + "/v1"},
+			start: "Answers come from ollama: it answers at " + url + "/v1; the model is llama.",
+		},
+	}
+}
+
+// everyMind runs a test with each of them.
+func everyMind(t *testing.T, test func(t *testing.T, m mind)) {
+	t.Helper()
+	for _, m := range minds(t) {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, m)
+		})
+	}
+}
+
+// say is the directive for whole lines of text.
+func (m mind) say(text string) string {
+	if m.fake {
+		return `/say "` + text + `\n"`
+	}
+	return `/say ` + text + `\n`
+}
+
+func (m mind) window(id, title, text string) string {
+	if m.fake {
+		return fmt.Sprintf(`/call window_create {"windowId":%q,"title":%q,"content":{"renderer":"markdown","content":%q}}`, id, title, text)
+	}
+	return fmt.Sprintf("/window %s %s | %s", id, title, text)
+}
+
+func (m mind) ask(text, a, b string) string {
+	if m.fake {
+		return fmt.Sprintf(`/call user_ask {"title":"A question","message":%q,"options":[%q,%q]}`, text, a, b)
+	}
+	return fmt.Sprintf("/ask %s | %s | %s", text, a, b)
+}
+
+func (m mind) task(directive string) string {
+	if m.fake {
+		return fmt.Sprintf(`/call task_run {"profile":"default","objective":%q}`, directive)
+	}
+	return "/task default " + directive
+}
+
+// server is a hub in a process of its own.
+type server struct {
+	url     string
+	answers string // what it says of who answers
+	dir     string
+	cmd     *exec.Cmd
+	args    []string
+	env     []string
+}
+
+// serveProcess starts a hub.
+func serveProcess(t *testing.T, m mind, args ...string) *server {
+	t.Helper()
+	s := &server{dir: t.TempDir(), args: append(m.args, args...), env: m.env}
+	s.start(t, "127.0.0.1:0")
+	return s
+}
+
+func (s *server) start(t *testing.T, addr string) {
+	t.Helper()
+	args := append([]string{"serve", "--addr", addr, "--auth", "none", "--store", "file:" + s.dir, "--log-level", "warn", "--rate-limits", "off"}, s.args...)
+	s.cmd = exec.CommandContext(t.Context(), "hub", args...)
+	s.cmd.Env = append([]string{"GORACE=" + noRaceNap, "PATH=" + os.Getenv("PATH")}, s.env...)
+	s.cmd.Stderr = t.Output()
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.kill)
+	lines := bufio.NewReader(out)
+	for _, into := range []*string{&s.url, &s.answers} {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the hub said neither where it is nor who answers: %v", err)
+		}
+		*into = strings.TrimSpace(line)
+	}
+	s.url = strings.TrimPrefix(s.url, "Everdesk is running: ")
+}
+
+// kill is kill -9.
+func (s *server) kill() {
+	_ = s.cmd.Process.Kill() // it may be dead
+	_ = s.cmd.Wait()
+}
+
+// again starts it where it was, on what it left.
+func (s *server) again(t *testing.T) {
+	t.Helper()
+	s.start(t, strings.TrimPrefix(s.url, "http://"))
+}
+
+// terminal is `hub attach` in a process of its own.
+type terminal struct {
+	stdin io.Writer
+	lines chan string
+	seen  []string
+}
+
+// attachProcess opens a terminal that shows lines for people, or with --json
+// those for programs.
+func attachProcess(t *testing.T, s *server, session wire.SessionID, args ...string) *terminal {
+	t.Helper()
+	if len(args) == 0 {
+		args = []string{"--plain"}
+	}
+	cmd := exec.CommandContext(t.Context(), "hub", append([]string{"attach", string(session), "--server", s.url}, args...)...)
+	cmd.Env = []string{"GORACE=" + noRaceNap, "TZ=UTC"}
+	cmd.Stderr = t.Output()
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	x := &terminal{stdin: stdin, lines: make(chan string, 10_000)}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		defer close(x.lines)
+		in := bufio.NewScanner(out)
+		in.Buffer(nil, maxLine)
+		for in.Scan() {
+			x.lines <- in.Text()
+		}
+	})
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		wg.Wait()
+		_ = cmd.Wait() // killed
+		if t.Failed() {
+			t.Logf("terminal saw:\n%s", strings.Join(x.seen, "\n"))
+		}
+	})
+	return x
+}
+
+// say types a message of so many lines.
+func (x *terminal) say(t *testing.T, lines ...string) {
+	t.Helper()
+	if _, err := io.WriteString(x.stdin, strings.Join(lines, "\\\n")+"\n"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// patienceOfTests is how long a line may take. It is for what would never come, and
+// has nothing to do with how fast anything is.
+const patienceOfTests = 15 * time.Second
+
+// nextLine is the next line that the terminal shows.
+func (x *terminal) nextLine(t *testing.T, want any) string {
+	t.Helper()
+	select {
+	case line, ok := <-x.lines:
+		if !ok {
+			t.Fatalf("terminal ended before %q", want)
+		}
+		x.seen = append(x.seen, line)
+		return line
+	case <-time.After(patienceOfTests):
+		t.Fatalf("terminal never showed %q", want)
+	}
+	return ""
+}
+
+// until reads lines until each of the patterns had its own, in this order, and
+// returns what the last one's groups are.
+func (x *terminal) until(t *testing.T, patterns ...string) (groups []string) {
+	t.Helper()
+	for _, p := range patterns {
+		want := regexp.MustCompile(p)
+		for groups = nil; groups == nil; {
+			groups = want.FindStringSubmatch(x.nextLine(t, p))
+		}
+	}
+	return groups[1:]
+}
+
+// untilAll reads lines until each of the patterns was seen, in any order.
+func (x *terminal) untilAll(t *testing.T, patterns ...string) {
+	t.Helper()
+	left := map[string]*regexp.Regexp{}
+	for _, p := range patterns {
+		left[p] = regexp.MustCompile(p)
+	}
+	for len(left) > 0 {
+		line := x.nextLine(t, left)
+		for p, want := range left {
+			if want.MatchString(line) {
+				delete(left, p)
+				break
+			}
+		}
+	}
+}
+
+// openTerminal starts a hub with a session and a terminal at it.
+func openTerminal(t *testing.T, m mind, args ...string) (*server, wire.SessionID, *terminal) {
+	t.Helper()
+	s := serveProcess(t, m, args...)
+	id := createSession(t, s.url)
+	x := attachProcess(t, s, id)
+	x.until(t, "── session ses-")
+	return s, id, x
+}
