@@ -33,8 +33,10 @@ func (s *storm) id() wire.MessageID {
 	return wire.MessageID(fmt.Sprintf("x%d", s.n))
 }
 
-func (s *storm) monitor() wire.MonitorID { return wire.MonitorID(fmt.Sprintf("monitor-%d", s.r.IntN(3))) }
-func (s *storm) window() wire.WindowID   { return wire.WindowID(fmt.Sprintf("w%d", s.r.IntN(4))) }
+func (s *storm) monitor() wire.MonitorID {
+	return wire.MonitorID(fmt.Sprintf("monitor-%d", s.r.IntN(3)))
+}
+func (s *storm) window() wire.WindowID { return wire.WindowID(fmt.Sprintf("w%d", s.r.IntN(4))) }
 
 // script is what a turn does.
 func (s *storm) script() string {

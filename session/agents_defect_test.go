@@ -112,6 +112,7 @@ func TestDefect06ParallelButtons(t *testing.T) {
 			if got := d.said(id); !strings.Contains(got, fmt.Sprintf("save%d", n)) {
 				t.Errorf("%s was told %q", id, got)
 			}
+			when(t, d.diary, func(p wire.WindowAgentStatus) bool { return p.MessageID == id && p.Status == wire.AgentReleased })
 			var states []wire.WindowAgentChange
 			for _, p := range find[wire.WindowAgentStatus](d.all()) {
 				if p.MessageID == id {

@@ -267,14 +267,14 @@ func keepDiary(t *testing.T, s *site, id wire.SessionID) *diary {
 			if err != nil {
 				return
 			}
-			for _, e := range news.Events {
-				decoded, err := wire.Native{}.DecodeEvent(e.Frame)
-				if err != nil {
+			step := make([]wire.Event, len(news.Events))
+			for i, e := range news.Events {
+				if step[i], err = (wire.Native{}).DecodeEvent(e.Frame); err != nil {
 					t.Errorf("the log has %s: %v", e.Frame, err)
 					return
 				}
-				d.add(decoded)
 			}
+			d.add(step)
 		}
 	})
 	t.Cleanup(func() {
@@ -284,10 +284,10 @@ func keepDiary(t *testing.T, s *site, id wire.SessionID) *diary {
 	return d
 }
 
-func (d *diary) add(e wire.Event) {
+func (d *diary) add(step []wire.Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.events = append(d.events, e)
+	d.events = append(d.events, step...)
 	close(d.more)
 	d.more = make(chan struct{})
 }
