@@ -73,7 +73,7 @@ func newLife(c *Crew, r Run) *life {
 		over: make(chan struct{}), quiet: make(chan struct{}), asked: map[string]context.CancelFunc{},
 		caller: tools.Caller{
 			Session: c.employer.Session, User: c.employer.User, Monitor: r.Monitor, Agent: r.Role, Turn: r.Turn,
-			Kind: r.Kind, Window: r.Window, Profile: r.Profile, Provider: r.Provider, Desktop: c.employer.Desktop,
+			Kind: r.Kind, Window: r.Window, Profile: r.Profile, Guest: r.Guest, Provider: r.Provider, Desktop: c.employer.Desktop,
 		},
 	}
 	l.ctx, l.mute = context.WithCancel(c.ctx)
@@ -186,7 +186,7 @@ func (l *life) open(p providers.Provider) (err error) {
 	if err != nil {
 		return fmt.Errorf("tell the agent who it is: %w", err)
 	}
-	t := &talk{crew: l.crew, agent: l.Agent, provider: l.Provider, profile: l.Profile, process: caps.Process, turn: l}
+	t := &talk{crew: l.crew, agent: l.Agent, provider: l.Provider, profile: l.Profile, guest: l.Guest, process: caps.Process, turn: l}
 	spec := providers.Spec{
 		Agent: string(l.Role), System: system, Model: cfg.Models[l.Provider],
 		Tools: cfg.Hands.Tools(l.Profile), Call: t.call, From: l.From, Fork: l.Fork, Hear: t.hear,

@@ -23,6 +23,8 @@ type Run struct {
 	Monitor wire.MonitorID
 	Window  wire.WindowID
 	Profile string
+	// Guest says that the turn is not the owner's.
+	Guest bool
 	// Provider is who is to think.
 	Provider string
 	// Prompt and Images are what the turn begins with. With Continue the turn

@@ -24,6 +24,7 @@ type talk struct {
 	agent    string
 	provider string
 	profile  string
+	guest    bool // what it was told at the beginning is for guests
 	process  bool // it counts as an agent while it is open
 	session  providers.Session
 	// revoke ends the badge of a backend that acts over MCP. A badge is of one
@@ -86,7 +87,7 @@ func (c *Crew) take(l *life) *talk {
 	}
 	delete(c.idle, l.Agent)
 	t.parking.Stop()
-	if t.provider != l.Provider || t.profile != l.Profile || l.Continue || !t.belong(l) {
+	if t.provider != l.Provider || t.profile != l.Profile || t.guest != l.Guest || l.Continue || !t.belong(l) {
 		c.retire(t)
 		return nil
 	}

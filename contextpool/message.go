@@ -20,6 +20,8 @@ type Message struct {
 	Images  []providers.Image `json:"images,omitempty"`
 	// Window is the window it was said to, if it was.
 	Window wire.WindowID `json:"window,omitempty"`
+	// Guest says that it is of somebody else than the owner of the session.
+	Guest bool `json:"guest,omitempty"`
 }
 
 // row is how people see a message, in words that may differ from it.

@@ -30,7 +30,7 @@ func (p *Pool) route(w *waiting) {
 		p.begin(w, wire.TakenDirect, nil)
 		return
 	}
-	if t := p.takes(w.Monitor); t != nil && p.hasRoom(p.mains, monitor, w) {
+	if t := p.takes(w); t != nil && p.hasRoom(p.mains, monitor, w) {
 		w.Offered = t.run()
 		p.enqueue(p.mains, monitor, w)
 		p.steer(t, &w.Message)
@@ -74,10 +74,11 @@ func (p *Pool) affords(monitor wire.MonitorID) bool {
 
 // takes is the turn that can be given a message for a monitor's main agent while
 // it runs. What waits already comes first, so nothing that waits may be without
-// an offer.
-func (p *Pool) takes(monitor wire.MonitorID) *turn {
-	t := p.main(monitor)
-	if t == nil || t.State != turnRunning || t.Stopping != "" || !p.crew.Steers(t.Provider) {
+// an offer. A turn of the owner takes nothing of a guest: it knows and may do what
+// guests may not.
+func (p *Pool) takes(m *waiting) *turn {
+	t := p.main(m.Monitor)
+	if t == nil || t.State != turnRunning || t.Stopping != "" || m.Guest && !t.Guest || !p.crew.Steers(t.Provider) {
 		return nil
 	}
 	for _, w := range p.mains.All(string(monitor)) {

@@ -9,6 +9,7 @@ import (
 	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -71,6 +72,41 @@ func TestBusyIsSteered(t *testing.T) {
 }
 
 func TestSpurnedGetsAnAgentOfItsOwn(t *testing.T) {
+// A turn of the owner takes nothing of a guest, and those of guests are marked, with
+// all that comes of them.
+func TestGuestsHaveTurnsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.open(first, "w1")
+	guest := func(id wire.MessageID) contextpool.Message {
+		return contextpool.Message{ID: id, Monitor: first, Text: "x", Guest: true}
+	}
+	run := r.direct("m1")
+	r.step(func() { r.pool.User(guest("g1")) })
+	wantEqual(t, len(r.crew.steered), 0)
+	r.wantStory("g1", "queued at 1")
+	r.crew.slots = 1
+	r.step(func() { r.pool.User(guest("g2")) })
+	wantEqual(t, r.run("ephemeral-monitor-0-g2").Guest, true)
+	wantEqual(t, run.Guest, false)
+	r.crash()
+	r.ended(r.run("main-monitor-0-m1"))
+	run = r.run("main-monitor-0-g1")
+	wantEqual(t, run.Guest, true)
+	r.began(run)
+	r.user("m2") // the owner may have a say in it
+	wantEqual(t, len(r.crew.steered), 1)
+	r.crew.slots = 1
+	r.step(func() { r.pool.Delegate(callerOf(run), tools.Task{Objective: "y"}, func(tools.TaskResult) {}) })
+	wantEqual(t, r.run("task-g1-1").Guest, true)
+	r.step(func() {
+		m := guest("g3")
+		m.Window = "w1"
+		r.pool.Window(m)
+	})
+	wantEqual(t, r.run("window-w1").Guest, true)
+}
+
 	t.Parallel()
 	r := newRig(t)
 	run := r.direct("m1")

@@ -43,6 +43,8 @@ type turn struct {
 	Lasting  bool   `json:"lasting,omitempty"`
 	Profile  string `json:"profile,omitempty"`
 	Provider string `json:"provider"`
+	// Guest says that somebody else than the owner of the session began it.
+	Guest bool `json:"guest,omitempty"`
 	// Taken are the messages it answers.
 	Taken []wire.MessageID `json:"taken,omitempty"`
 	// Parent is the key of the turn that a task is for, Tasks how many it had.
@@ -122,7 +124,7 @@ func (t *turn) trigger() policies.Trigger {
 func (p *Pool) begin(w *waiting, how wire.Taken, slot *agentpool.Slot) {
 	t := &turn{
 		Kind: wire.AgentMain, ID: w.ID, Monitor: w.Monitor, Agent: mainAgent(w.Monitor), Lasting: true,
-		Profile: tools.ProfileMain, Taken: []wire.MessageID{w.ID},
+		Profile: tools.ProfileMain, Guest: w.Guest, Taken: []wire.MessageID{w.ID},
 	}
 	role := "main-"
 	if how == wire.TakenEphemeral {
@@ -241,7 +243,7 @@ func (p *Pool) start(t *turn, slot *agentpool.Slot) {
 	r := agentpool.Run{
 		ID: t.run(), Agent: t.Agent, Role: t.Role, Kind: t.Kind, Turn: t.ID, Monitor: t.Monitor, Window: t.Window,
 		Profile: t.Profile, Provider: t.Provider, Prompt: t.prompt.Text, Images: t.prompt.Images,
-		Lasting: t.Lasting, Slot: slot,
+		Guest: t.Guest, Lasting: t.Lasting, Slot: slot,
 	}
 	switch {
 	case t.Lasting:

@@ -230,6 +230,9 @@ func (s *State) checkContent(k windowKey, c wire.Content) *Refusal {
 		return refuse(wire.CodeInvalidMessage, "there is no content")
 	}
 	c = plainContent(c)
+	if page, ok := c.(wire.IframeContent); ok && !isPage(page.Data) {
+		return refuse(wire.CodeInvalidMessage, "a window shows pages of http, https and this hub, nothing else")
+	}
 	text, ok := textOf(c)
 	size := len(text)
 	if !ok {

@@ -32,6 +32,12 @@ func TestCheck(t *testing.T) {
 		w.Content = c
 		return w
 	}
+	page := func(address string, object bool) wire.IframeContent {
+		if object {
+			return wire.IframeContent{Data: wire.IframeSource{Frame: &wire.Iframe{URL: address}}}
+		}
+		return wire.IframeContent{Data: wire.IframeSource{URL: address}}
+	}
 	stolen := open("locked")
 	stolen.AgentID = "main-2"
 	huge := wire.OtherContent{Renderer: "chart", Data: json.RawMessage(`"` + strings.Repeat("x", desk.MaxContent) + `"`)}
@@ -40,10 +46,22 @@ func TestCheck(t *testing.T) {
 		action wire.Action
 		want   wire.Code
 	}{
-		"nothing":                  {nil, wire.CodeInvalidMessage},
-		"create":                   {open("new"), ok},
-		"create without id":        {open(""), wire.CodeInvalidMessage},
-		"create without content":   {filled(nil), wire.CodeInvalidMessage},
+		"nothing":                 {nil, wire.CodeInvalidMessage},
+		"create":                  {open("new"), ok},
+		"create without id":       {open(""), wire.CodeInvalidMessage},
+		"create without content":  {filled(nil), wire.CodeInvalidMessage},
+		"frame a page":            {filled(page("https://example.org/", false)), ok},
+		"frame a file":            {filled(page("/files/a b%.html?javascript:x", false)), ok},
+		"frame an object":         {filled(page("HTTP://example.org/", true)), ok},
+		"frame code":              {filled(page("javascript:alert(1)", false)), wire.CodeInvalidMessage},
+		"frame an object of code": {filled(page("javascript:alert(1)", true)), wire.CodeInvalidMessage},
+		"frame hidden code":       {filled(page("\x01 jAva\nscr\tipt:alert(1)", false)), wire.CodeInvalidMessage},
+		"frame data":              {filled(page("data:text/html,x", false)), wire.CodeInvalidMessage},
+		"set code":                {wire.WindowSetContent{WindowID: "a", Content: page("javascript:x", false)}, wire.CodeInvalidMessage},
+		"replace by code": {wire.WindowUpdateContent{
+			WindowID: "a", Renderer: "iframe", Operation: wire.UpdateReplace{Data: json.RawMessage(`"javascript:x"`)},
+		}, wire.CodeInvalidMessage},
+		"clear a page":             {wire.WindowUpdateContent{WindowID: "a", Renderer: "iframe", Operation: wire.UpdateClear{}}, ok},
 		"create too full":          {filled(huge), wire.CodeMessageTooLarge},
 		"create NaN":               {sized(math.NaN()), wire.CodeInvalidMessage},
 		"create infinite":          {sized(math.Inf(-1)), wire.CodeInvalidMessage},

@@ -2,6 +2,7 @@ package desk
 
 import (
 	"encoding/json"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/everdesk/everdesk/wire"
@@ -163,3 +164,26 @@ func mended(text string) string {
 	}
 	return string([]rune(text))
 }
+
+// isPage reports whether an address is one of a page, as browsers read it: they
+// overlook what is around it and line breaks within. An address that is code would
+// run as the desktop itself.
+func isPage(s wire.IframeSource) bool {
+	address := s.URL
+	if s.Frame != nil {
+		address = s.Frame.URL
+	}
+	address = strings.TrimFunc(address, func(r rune) bool { return r <= ' ' })
+	address = breaks.Replace(address)
+	end := strings.IndexFunc(address, func(r rune) bool {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		return !letter && (r < '0' || r > '9') && r != '+' && r != '-' && r != '.'
+	})
+	if end <= 0 || address[end] != ':' {
+		return true // without a scheme it is a place on the hub
+	}
+	scheme := strings.ToLower(address[:end])
+	return scheme == "http" || scheme == "https"
+}
+
+var breaks = strings.NewReplacer("\t", "", "\n", "", "\r", "")

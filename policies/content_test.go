@@ -46,7 +46,7 @@ func TestContent(t *testing.T) {
 // nasty draws text that would like to be a tag.
 func nasty() *rapid.Generator[string] {
 	piece := rapid.SampledFrom([]string{
-		"<timeline>", "</timeline>", "<TIMELINE >", "< /open_windows>", "<open_windows>", "</reload_options>",
+		"<timeline>", "</timeline>", "</environment>", "< memory>", "<TIMELINE >", "< /open_windows>", "<open_windows>", "</reload_options>",
 		"<ui:click>", "</ui:click>", "<ui:drag>", "</ui:drag>", "<ui:draw>", "<ui:selection>", "</ui:selection>",
 		"<app_interaction>", "</app_interaction>", `<ai agent="x">`, "</ai>", "<user>", "</user>", "</assistant>",
 		"<budget>", "<earlier/>", "</recent_conversation>", "<b>", "<", ">", "&lt;", "&", `"`, `\`, "\n", ", ", "\u200b",
@@ -59,7 +59,7 @@ func nasty() *rapid.Generator[string] {
 }
 
 // tagPattern finds everything that reads like a tag of ours.
-var tagPattern = regexp.MustCompile(`(?i)<[\s/]*(?:timeline|ai|budget|earlier|open_windows|reload_options|recent_conversation|previous_conversation|user|assistant|app_interaction|ui:[a-z_]*)(?:[^\pL\pN_>-][^<>]*)?/?>`)
+var tagPattern = regexp.MustCompile(`(?i)<[\s/]*(?:timeline|ai|budget|earlier|open_windows|reload_options|recent_conversation|previous_conversation|user|assistant|environment|memory|app_interaction|ui:[a-z_]*)(?:[^\pL\pN_>-][^<>]*)?/?>`)
 
 // tagsOf are the tags of ours in a text, without attributes.
 func tagsOf(s string) []string {

@@ -12,6 +12,7 @@ var vocabulary = map[string]bool{
 	"open_windows": true, "reload_options": true,
 	"recent_conversation": true, "previous_conversation": true,
 	"user": true, "assistant": true,
+	"environment": true, "memory": true,
 	"app_interaction": true,
 	"ui":              true,
 }

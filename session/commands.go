@@ -2,8 +2,10 @@ package session
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -207,6 +209,19 @@ func (l *live) needMonitor(m wire.MonitorID) reply {
 	return reply{}
 }
 
+// asksAsAgent reports whether an action of a program would take the place of a
+// question of an agent.
+func asksAsAgent(a wire.Action) bool {
+	id := ""
+	switch a := a.(type) {
+	case wire.DialogConfirm:
+		id = string(a.ID)
+	case wire.PromptShow:
+		id = string(a.ID)
+	}
+	return strings.HasPrefix(id, tools.QuestionPrefix)
+}
+
 // doEmit shows what an outside program wants to show, all of it or nothing.
 func (l *live) doEmit(c *Command, m wire.Emit) reply {
 	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
@@ -217,6 +232,11 @@ func (l *live) doEmit(c *Command, m wire.Emit) reply {
 					l.flush(pane{w.MonitorID, w.WindowID})
 				}
 			}
+		}
+	}
+	for _, a := range m.Actions {
+		if asksAsAgent(a) {
+			return refused(wire.CodeForbidden, "questions whose ids begin with %q are those of agents", tools.QuestionPrefix)
 		}
 	}
 	if r := l.state.CheckAll(monitor, m.Actions); r != nil {

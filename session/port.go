@@ -95,7 +95,7 @@ func (p port) End(ctx context.Context, c tools.Caller, call tools.Call, r provid
 // Confirm implements [tools.Desktop].
 func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm, wait time.Duration) (tools.Verdict, error) {
 	if q.ID == "" {
-		q.ID = wire.DialogID("dialog-" + strings.ToLower(rand.Text()))
+		q.ID = wire.DialogID(tools.QuestionPrefix + strings.ToLower(rand.Text()))
 	}
 	answer := make(chan any, 1)
 	err := p.ask(ctx, c, dialogName(q.ID), answer, func() *desk.Refusal {
@@ -132,7 +132,7 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 // Ask implements [tools.Desktop].
 func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Duration) (wire.UserPromptResponse, error) {
 	if q.ID == "" {
-		q.ID = wire.PromptID("prompt-" + strings.ToLower(rand.Text()))
+		q.ID = wire.PromptID(tools.QuestionPrefix + strings.ToLower(rand.Text()))
 	}
 	answer := make(chan any, 1)
 	err := p.ask(ctx, c, promptName(q.ID), answer, func() *desk.Refusal {

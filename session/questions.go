@@ -213,6 +213,9 @@ func (l *live) answerDialog(c *Command, m wire.DialogFeedback) reply {
 	l.expire()
 	done := reply{Verdict: verdictDialog, Question: string(m.DialogID)}
 	if d, ok := l.state.Dialog(m.DialogID); ok {
+		if d.PermissionOptions != nil && l.isGuest(c) {
+			return refused(wire.CodeForbidden, "only the owner of the session can answer this")
+		}
 		l.closeDialog(d, given, c.Message.ID, m.RememberChoice)
 		return done
 	}

@@ -18,7 +18,9 @@ func (l *live) doUserMessage(c *Command, m wire.UserMessage) reply {
 		r.Public, r.Monitor = true, firstMonitor
 		return r
 	}
-	message := contextpool.Message{ID: cmp.Or(c.Message.ID, unnamed), By: c.From.Connection, Monitor: monitor, Text: m.Content}
+	message := contextpool.Message{
+		ID: cmp.Or(c.Message.ID, unnamed), By: c.From.Connection, Guest: l.isGuest(c), Monitor: monitor, Text: m.Content,
+	}
 	for _, i := range m.Interactions {
 		if i.ImageData == "" {
 			continue
@@ -70,8 +72,14 @@ func (l *live) toWindow(c *Command, named wire.MonitorID, window wire.WindowID) 
 			monitor = w.MonitorID
 		}
 	}
-	return contextpool.Message{ID: cmp.Or(c.Message.ID, unnamed), By: c.From.Connection, Monitor: monitor, Window: window}
+	return contextpool.Message{
+		ID: cmp.Or(c.Message.ID, unnamed), By: c.From.Connection, Guest: l.isGuest(c), Monitor: monitor, Window: window,
+	}
 }
+
+// isGuest reports whether a command is of somebody else than the owner of the
+// session. What belongs to the owner on all desktops is none of theirs.
+func (l *live) isGuest(c *Command) bool { return c.From.User != l.user }
 
 // doInterrupt stops agents.
 func (l *live) doInterrupt(c *Command, m wire.Interrupt) reply {

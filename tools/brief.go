@@ -99,14 +99,16 @@ func (e *Executor) Brief(ctx context.Context, c Caller) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("brief an agent: %w", err)
 	}
-	remembered, _, err := load[memory](ctx, e, memoryCollection, c.User)
-	if err != nil {
-		return "", fmt.Errorf("brief an agent: %w", err)
+	var remembered memory
+	if !c.Guest {
+		if remembered, _, err = load[memory](ctx, e, memoryCollection, c.User); err != nil {
+			return "", fmt.Errorf("brief an agent: %w", err)
+		}
 	}
 	b.WriteString("\n<environment>\n")
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(&b, "%s: %s\n", name, policies.Escape(cut(value, 2000)))
+			fmt.Fprintf(&b, "%s: %s\n", name, policies.Escape(cut(oneLine(value), 2000)))
 		}
 	}
 	line("monitor", string(c.Monitor))
@@ -118,7 +120,7 @@ func (e *Executor) Brief(ctx context.Context, c Caller) (string, error) {
 	if len(remembered.Items) > 0 {
 		b.WriteString("\n<memory about=\"the user\">\n")
 		for _, m := range remembered.Items {
-			fmt.Fprintf(&b, "[%s] %s\n", policies.Escape(m.ID), policies.Escape(m.Text))
+			fmt.Fprintf(&b, "[%s] %s\n", policies.Escape(oneLine(m.ID)), policies.Escape(oneLine(m.Text)))
 		}
 		b.WriteString("</memory>\n")
 	}
@@ -128,8 +130,25 @@ func (e *Executor) Brief(ctx context.Context, c Caller) (string, error) {
 // languageOf is the language the user chose.
 func languageOf(settings map[string]json.RawMessage) string {
 	var s string
-	if json.Unmarshal(settings["language"], &s) != nil {
+	if json.Unmarshal(settings["language"], &s) != nil || !isLanguage(s) {
 		return ""
 	}
 	return s
 }
+
+// isLanguage reports whether a text looks like a BCP 47 tag.
+func isLanguage(s string) bool {
+	for i, part := range strings.Split(s, "-") {
+		odd := func(r rune) bool {
+			letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+			return !letter && (i == 0 || r < '0' || r > '9')
+		}
+		if part == "" || len(part) > 8 || i == 0 && len(part) < 2 || strings.ContainsFunc(part, odd) {
+			return false
+		}
+	}
+	return len(s) <= 35
+}
+
+// oneLine is a text without line breaks.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -17,16 +17,16 @@ import (
 func configTools() []tool {
 	return []tool{
 		{
-			name: "system:set_config", in: leaders, use: guarded(setConfig, askForHook),
+			name: "system:set_config", in: leaders, personal: true, use: guarded(setConfig, askForHook),
 			about: "Add a hook (something that happens by itself at launch or when a tool is used), or change the user's settings. " +
 				"The user is asked before a hook is added.",
 		},
 		{
-			name: "system:get_config", in: leaders, parallel: true, repeatable: true, use: with(getConfig),
+			name: "system:get_config", in: leaders, personal: true, parallel: true, repeatable: true, use: with(getConfig),
 			about: "Show the user's hooks, settings and remembered permissions.",
 		},
 		{
-			name: "system:remove_config", in: leaders, use: guarded(removeConfig, askToRemove),
+			name: "system:remove_config", in: leaders, personal: true, use: guarded(removeConfig, askToRemove),
 			about: "Remove a hook or forget a remembered permission. The user is asked before.",
 		},
 	}
@@ -60,7 +60,7 @@ func (in setConfigInput) hook() hook {
 }
 
 // askForHook asks before something will happen by itself.
-func askForHook(u *use, in setConfigInput) (*question, error) {
+func askForHook(_ context.Context, u *use, in setConfigInput) (*question, error) {
 	if in.Section != sectionHooks {
 		return nil, nil //nolint:nilnil // no question, no error
 	}
@@ -77,7 +77,7 @@ func askForHook(u *use, in setConfigInput) (*question, error) {
 	}
 	return &question{
 		title: "Add a hook?", yes: "Add", topic: "config_hook", context: string(h.Event),
-		message: fmt.Sprintf("%q would run %s:\n%s", h.Label, when, cut(string(h.Action.Payload), 1000)),
+		message: fmt.Sprintf("%q would run %s:\n%s", h.Label, when, visible(canonical(h.Action.Payload))),
 	}, nil
 }
 
@@ -109,6 +109,9 @@ func setConfig(ctx context.Context, u *use, in setConfigInput) providers.ToolRes
 func (u *use) setSettings(ctx context.Context, in setConfigInput) (providers.ToolResult, error) {
 	if in.Language == "" && in.OnboardingCompleted == nil {
 		return providers.ToolResult{}, errors.New("language: either it or onboardingCompleted must be there")
+	}
+	if in.Language != "" && !isLanguage(in.Language) {
+		return providers.ToolResult{}, fmt.Errorf("language: %q is no BCP 47 tag, such as en or pt-BR", in.Language)
 	}
 	err := edit(ctx, u.Executor, settingsCollection, u.User, func(s *map[string]json.RawMessage) error {
 		if *s == nil {
@@ -158,21 +161,42 @@ func getConfig(ctx context.Context, u *use, in getConfigInput) providers.ToolRes
 
 type removeConfigInput struct {
 	HookID     string `json:"hookId,omitempty" jsonschema:"The hook to remove, such as hook-1." wire:"max=100"`
-	Permission string `json:"permission,omitempty" jsonschema:"The permission to forget, such as config_hook:launch." wire:"max=200"`
+	Permission string `json:"permission,omitempty" jsonschema:"The permission to forget, as system_get_config shows it." wire:"max=200"`
 }
 
-func askToRemove(_ *use, in removeConfigInput) (*question, error) {
-	switch {
-	case (in.HookID == "") == (in.Permission == ""):
+func askToRemove(ctx context.Context, u *use, in removeConfigInput) (*question, error) {
+	if (in.HookID == "") == (in.Permission == "") {
 		return nil, errors.New("hookId: either it or permission must be there")
-	case in.HookID != "":
-		return &question{title: "Remove a hook?", message: in.HookID + " will not run any more.", yes: "Remove"}, nil
+	}
+	if in.HookID != "" {
+		all, _, err := load[hooks](ctx, u.Executor, hookCollection, u.User)
+		if err != nil {
+			return nil, err
+		}
+		i := slices.IndexFunc(all.Hooks, func(h hook) bool { return h.ID == in.HookID })
+		if i < 0 {
+			return nil, noHook(in.HookID)
+		}
+		return &question{
+			title: "Remove a hook?", yes: "Remove", topic: "config_hook",
+			message: fmt.Sprintf("%q (%s) will not run any more.", all.Hooks[i].Label, in.HookID),
+		}, nil
+	}
+	known, _, err := load[permissions](ctx, u.Executor, permissionCollection, u.User)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := known[in.Permission]; !ok {
+		return nil, noDecision(in.Permission)
 	}
 	return &question{
-		title: "Forget a decision?", yes: "Forget",
-		message: fmt.Sprintf("You will be asked again about %s.", in.Permission),
+		title: "Forget a decision?", yes: "Forget", topic: "config_hook",
+		message: fmt.Sprintf("You will be asked again about %q.", in.Permission),
 	}, nil
 }
+
+func noHook(id string) error      { return fmt.Errorf("there is no hook %q", id) }
+func noDecision(key string) error { return fmt.Errorf("nothing is remembered for %q", key) }
 
 func removeConfig(ctx context.Context, u *use, in removeConfigInput) providers.ToolResult {
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
@@ -182,14 +206,14 @@ func removeConfig(ctx context.Context, u *use, in removeConfigInput) providers.T
 				before := len(all.Hooks)
 				all.Hooks = slices.DeleteFunc(all.Hooks, func(h hook) bool { return h.ID == in.HookID })
 				if len(all.Hooks) == before {
-					return fmt.Errorf("there is no hook %q", in.HookID)
+					return noHook(in.HookID)
 				}
 				return nil
 			})
 		} else {
 			err = edit(ctx, u.Executor, permissionCollection, u.User, func(p *permissions) error {
 				if _, ok := (*p)[in.Permission]; !ok {
-					return fmt.Errorf("nothing is remembered for %q", in.Permission)
+					return noDecision(in.Permission)
 				}
 				delete(*p, in.Permission)
 				return nil

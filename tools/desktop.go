@@ -22,6 +22,9 @@ type Caller struct {
 	// Window is the one a window agent is for.
 	Window  wire.WindowID
 	Profile string
+	// Guest says that somebody else than User has the turn: what belongs to User
+	// on all desktops is not for it.
+	Guest bool
 	// Provider is who thinks.
 	Provider string
 	// Desktop is the session.

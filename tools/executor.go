@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -93,6 +94,8 @@ type use struct {
 	*Executor
 	Caller
 	call Call
+	// fires says that the hooks that wait for the tool have not run yet.
+	fires bool
 }
 
 // Call uses a tool. Whatever goes wrong is a result that says so.
@@ -115,12 +118,15 @@ func (e *Executor) Call(ctx context.Context, c Caller, call providers.ToolCall) 
 	if !slices.Contains(t.in, c.Profile) {
 		return u.refuse(ctx, "The profile %q does not have %s. The tools are: %s.", c.Profile, modelName(t.name), e.toolNames(c.Profile))
 	}
+	if t.personal && c.Guest {
+		return u.refuse(ctx, "%s is about the owner of this desktop, on all their desktops. Only they can use it; this turn is somebody else's.", modelName(t.name))
+	}
 	in, err := t.use.read(call.Input)
 	if err != nil {
 		return u.refuse(ctx, "The input of %s is wrong: %v. %s", modelName(t.name), err, t.use.takes)
 	}
 	if t.use.ask != nil {
-		q, err := t.use.ask(u, in)
+		q, err := t.use.ask(ctx, u, in)
 		if err == nil && q != nil {
 			err = u.permitted(ctx, *q)
 		}
@@ -128,8 +134,7 @@ func (e *Executor) Call(ctx context.Context, c Caller, call providers.ToolCall) 
 			return u.refuse(ctx, "%s", sentence(err.Error()))
 		}
 	}
-	u.call.Repeatable = t.repeatable
-	e.fire(ctx, u)
+	u.call.Repeatable, u.fires = t.repeatable, true
 	return t.use.do(ctx, u, in)
 }
 
@@ -150,6 +155,7 @@ func (e *Executor) panicked(tool string, v any) providers.ToolResult {
 // refuse tells the session of a call that is not made.
 func (u *use) refuse(ctx context.Context, format string, args ...any) providers.ToolResult {
 	r := failf(format, args...)
+	u.fires = false
 	return u.act(ctx, func(*desk.State) Plan { return Plan{Result: r} })
 }
 
@@ -163,10 +169,17 @@ func (u *use) act(ctx context.Context, plan func(*desk.State) Plan) providers.To
 			}
 			p.Result = bounded(p.Result)
 		}()
-		return plan(s)
+		p = plan(s)
+		if err := checkActions(p.Actions); err != nil {
+			p = Plan{Result: fail(sentence(err.Error()))}
+		}
+		return p
 	})
 	if err != nil {
 		return unreachable(err)
+	}
+	if !r.IsError {
+		u.fire(ctx)
 	}
 	return r
 }
@@ -180,6 +193,7 @@ func (u *use) run(ctx context.Context, do func(context.Context) (providers.ToolR
 	if err := u.Desktop.Begin(ctx, u.Caller, u.call); err != nil {
 		return unreachable(err)
 	}
+	u.fire(ctx)
 	r := bounded(u.attempt(ctx, do))
 	// What was done was done, even if nobody waits for it any more.
 	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
@@ -224,8 +238,42 @@ func sentence(s string) string {
 // id names something that belongs to this call: the same again when the call is
 // made again by whoever owns the session next.
 func (u *use) id(kind string) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s", u.Session, u.Agent, u.Turn, u.call.ID))
-	return kind + "-" + hex.EncodeToString(sum[:10])
+	return kind + "-" + digest(string(u.Session), string(u.Agent), string(u.Turn), u.call.ID)
+}
+
+// QuestionPrefix is what the ids of all questions of agents begin with.
+const QuestionPrefix = "question-"
+
+// question names a question of this call, also the same when it is asked again.
+// An answer is to what was asked, so another question has another name.
+func (u *use) question(title, message string) string {
+	return QuestionPrefix + digest(string(u.Session), string(u.Agent), string(u.Turn), u.call.ID,
+		u.call.Tool, title, message, canonical(u.call.Input))
+}
+
+// digest is a short name of some texts.
+func digest(parts ...string) string {
+	h := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(h, "%d:%s", len(p), p)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:10])
+}
+
+// canonical is the same for JSON that means the same: what a store kept may be
+// spelled differently.
+func canonical(raw json.RawMessage) string {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) != nil {
+		return string(raw)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return string(raw)
+	}
+	return string(b)
 }
 
 // meta marks an action as the caller's.

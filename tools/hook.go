@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/everdesk/everdesk/wire"
 )
@@ -34,7 +35,7 @@ const (
 // The bounds of hooks.
 const (
 	maxHooks       = 50
-	maxHookPayload = 16 << 10
+	maxHookPayload = 4 << 10 // all of it is shown before a hook is added
 	maxHookActions = 20
 )
 
@@ -136,7 +137,23 @@ func (e *Executor) checkHook(h hook) error {
 	if len(actions) > maxHookActions {
 		return fmt.Errorf("action.payload: %d actions, at most %d are allowed", len(actions), maxHookActions)
 	}
+	if err := checkActions(actions); err != nil {
+		return fmt.Errorf("action.payload: %w", err)
+	}
 	return nil
+}
+
+// visible is a text with nothing in it that people cannot see.
+func visible(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			fmt.Fprintf(&b, `\u{%x}`, r)
+		}
+	}
+	return b.String()
 }
 
 // matches reports whether a hook is for a tool.
@@ -170,12 +187,17 @@ func (e *Executor) hooksOf(ctx context.Context, user string, event hookEvent) []
 	return slices.DeleteFunc(all.Hooks, func(h hook) bool { return !h.Enabled || h.Event != event })
 }
 
-// fire runs the hooks that wait for a tool. They never keep it from running.
-func (e *Executor) fire(ctx context.Context, u *use) {
-	for _, h := range e.hooksOf(ctx, u.User, hookToolUse) {
-		if e.matches(h, u.call.Tool) {
+// fire runs the hooks that wait for the tool, once the session has taken the call.
+// They never keep it from running.
+func (u *use) fire(ctx context.Context) {
+	if !u.fires {
+		return
+	}
+	u.fires = false
+	for _, h := range u.hooksOf(ctx, u.User, hookToolUse) {
+		if u.matches(h, u.call.Tool) {
 			// The same call fires once, even if it is made again.
-			e.launch(ctx, u.Caller, h, wire.MessageID(u.id(h.ID)))
+			u.launch(ctx, u.Caller, h, wire.MessageID(u.id(h.ID)))
 		}
 	}
 }

@@ -15,14 +15,14 @@ import (
 func memoryTools() []tool {
 	return []tool{
 		{
-			name: "system:memorize", in: leaders, use: with(memorize),
+			name: "system:memorize", in: leaders, personal: true, use: with(memorize),
 			about: "Remember a fact about the user for all later conversations, on all desktops. One short sentence.",
 		},
 		{
-			name: "system:list_memories", in: leaders, parallel: true, repeatable: true, use: with(listMemories),
+			name: "system:list_memories", in: leaders, personal: true, parallel: true, repeatable: true, use: with(listMemories),
 			about: "List what is remembered about the user.",
 		},
-		{name: "system:forget", in: leaders, use: with(forget), about: "Forget something that is remembered about the user."},
+		{name: "system:forget", in: leaders, personal: true, use: with(forget), about: "Forget something that is remembered about the user."},
 	}
 }
 
@@ -55,12 +55,12 @@ func memorize(ctx context.Context, u *use, in memorizeInput) providers.ToolResul
 		return u.refuse(ctx, "content: there is nothing to remember.")
 	}
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		said := ""
+		said, id := "", ""
 		err := edit(ctx, u.Executor, memoryCollection, u.User, func(m *memory) error {
 			size := len(line)
 			for _, item := range m.Items {
 				if item.Text == line {
-					said = item.ID + " says so already."
+					said, id = item.ID+" says so already.", ""
 					return nil
 				}
 				size += len(item.Text)
@@ -69,13 +69,28 @@ func memorize(ctx context.Context, u *use, in memorizeInput) providers.ToolResul
 				return fmt.Errorf("memory is full: %d entries with %d bytes; forget something first", len(m.Items), size-len(line))
 			}
 			m.IDCounter++
-			id := "mem-" + strconv.Itoa(m.IDCounter)
+			id = "mem-" + strconv.Itoa(m.IDCounter)
 			m.Items = append(m.Items, memoryItem{ID: id, Text: line, Time: wire.Millis(time.Now().UnixMilli())})
 			said = fmt.Sprintf("Remembered as %s.", id)
 			return nil
 		})
+		if err == nil && id != "" {
+			u.tell(ctx, "Remembered about you: "+line)
+		}
 		return text(said), err
 	})
+}
+
+// tell shows people something that a tool did beyond the desktop.
+func (u *use) tell(ctx context.Context, what string) {
+	id := u.id("told")
+	err := u.Desktop.Submit(ctx, u.User, wire.Message{Session: u.Session, ID: wire.MessageID(id), Data: wire.Emit{
+		MessageID: wire.MessageID(id), MonitorID: u.Monitor,
+		Actions: []wire.Action{wire.ToastShow{Toast: wire.Toast{ID: wire.NoticeID(id), Message: what, Variant: wire.NoticeInfo}, ActionMeta: u.meta()}},
+	}})
+	if err != nil {
+		u.cfg.Logger.Warn("people could not be told what a tool did", "session", u.Session, "tool", u.call.Tool, "error", err)
+	}
 }
 
 func listMemories(ctx context.Context, u *use, _ none) providers.ToolResult {

@@ -12,17 +12,15 @@ import (
 // question is what the user is asked before a tool runs.
 type question struct {
 	title, message, yes string
-	// topic is what the answer is remembered for, context what it is narrowed
-	// to. Without a topic it is not remembered.
+	// topic is what it is about. With a context, to which that is narrowed, the
+	// answer can be remembered.
 	topic, context string
 }
 
-// keys are where an answer may be kept, the narrower first.
-func (q question) keys() []string {
-	if q.context == "" {
-		return []string{q.topic}
-	}
-	return []string{q.topic + ":" + q.context, q.topic}
+// key is where an answer is kept. It has what was shown in it: who said always
+// did not say so of anything else.
+func (q question) key() string {
+	return q.topic + ":" + q.context + ":" + digest(q.title, q.message)
 }
 
 // decision is what a user decided for good.
@@ -55,27 +53,26 @@ var (
 
 // permitted asks the user, unless the answer is known.
 func (u *use) permitted(ctx context.Context, q question) error {
-	if q.topic != "" {
+	dialog := wire.DialogConfirm{
+		ID: wire.DialogID(u.question(q.title, q.message)), Title: q.title, Message: q.message,
+		ConfirmText: q.yes, CancelText: "Cancel", ActionMeta: u.meta(),
+		PermissionOptions: &wire.PermissionOptions{ToolName: q.topic, Context: q.context},
+	}
+	if q.context != "" {
 		known, _, err := load[permissions](ctx, u.Executor, permissionCollection, u.User)
 		if err != nil {
 			return err
 		}
-		for _, key := range q.keys() {
-			switch known[key].Decision {
-			case allowed:
-				return nil
-			case denied:
+		if known[q.key()].Decision == allowed {
+			return nil
+		}
+		// What says no may be as wide as it likes.
+		for _, key := range []string{q.key(), q.topic + ":" + q.context, q.topic} {
+			if known[key].Decision == denied {
 				return fmt.Errorf("%w, for good", errDenied)
 			}
 		}
-	}
-	dialog := wire.DialogConfirm{
-		ID: wire.DialogID(u.id("dialog")), Title: q.title, Message: q.message,
-		ConfirmText: q.yes, CancelText: "Cancel", ActionMeta: u.meta(),
-	}
-	if q.topic != "" {
-		dialog.CancelText = "Deny"
-		dialog.PermissionOptions = &wire.PermissionOptions{ShowRememberChoice: true, ToolName: q.topic, Context: q.context}
+		dialog.CancelText, dialog.PermissionOptions.ShowRememberChoice = "Deny", true
 	}
 	v, err := u.Desktop.Confirm(ctx, u.Caller, dialog, permissionWait)
 	switch {
@@ -84,7 +81,7 @@ func (u *use) permitted(ctx context.Context, q question) error {
 	case !v.Answered:
 		return errUnanswered
 	}
-	if q.topic != "" {
+	if q.context != "" {
 		u.remember(ctx, q, v)
 	}
 	if !v.Confirmed {
@@ -109,7 +106,7 @@ func (u *use) remember(ctx context.Context, q question, v Verdict) {
 		if *p == nil {
 			*p = permissions{}
 		}
-		key := q.keys()[0]
+		key := q.key()
 		if _, ok := (*p)[key]; !ok && len(*p) >= maxPermissions {
 			return fmt.Errorf("%d decisions are remembered already", maxPermissions)
 		}

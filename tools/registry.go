@@ -46,7 +46,9 @@ type tool struct {
 	// parallel tools may run beside others of the same turn, repeatable ones
 	// may run again when nobody knows whether they did.
 	parallel, repeatable bool
-	use                  handler
+	// personal tools are about the owner of the desktop, beyond it.
+	personal bool
+	use      handler
 }
 
 // handler is what a tool does, for one type of input.
@@ -58,7 +60,7 @@ type handler struct {
 	do       func(context.Context, *use, any) providers.ToolResult
 	// ask, if there is one, says what the user is asked before, if anything.
 	// An error means that the call is wrong anyway.
-	ask func(*use, any) (*question, error)
+	ask func(context.Context, *use, any) (*question, error)
 }
 
 // with makes a handler of a function. The schema is that of its input.
@@ -75,10 +77,10 @@ func with[T any](do func(context.Context, *use, T) providers.ToolResult) handler
 }
 
 // guarded is [with] for what the user is asked about first.
-func guarded[T any](do func(context.Context, *use, T) providers.ToolResult, ask func(*use, T) (*question, error)) handler {
+func guarded[T any](do func(context.Context, *use, T) providers.ToolResult, ask func(context.Context, *use, T) (*question, error)) handler {
 	h := with(do)
-	h.ask = func(u *use, in any) (*question, error) {
-		return ask(u, in.(T)) //nolint:forcetypeassert // it is what decode made
+	h.ask = func(ctx context.Context, u *use, in any) (*question, error) {
+		return ask(ctx, u, in.(T)) //nolint:forcetypeassert // it is what decode made
 	}
 	return h
 }

@@ -72,6 +72,7 @@ func reloadCached(ctx context.Context, u *use, in reloadInput) providers.ToolRes
 	if err != nil {
 		return unreachable(err)
 	}
+	u.fire(ctx)
 	return r
 }
 

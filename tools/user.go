@@ -101,7 +101,7 @@ type answer struct {
 }
 
 func (u *use) prompt(ctx context.Context, p wire.Prompt) providers.ToolResult {
-	p.ID = wire.PromptID(u.id("prompt"))
+	p.ID = wire.PromptID(u.question(p.Title, p.Message))
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		r, err := u.Desktop.Ask(ctx, u.Caller, p, answerWait)
 		switch {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -235,19 +234,56 @@ func (u *use) content(r renderer, data json.RawMessage) (wire.Content, error) {
 	case "html":
 		return wire.HTMLContent{Data: s}, nil
 	case "iframe":
-		return wire.IframeContent{Data: wire.IframeSource{URL: s}}, checkAddress(s)
+		if s == "" {
+			return nil, errors.New("content.content: iframe takes an address")
+		}
+		return wire.IframeContent{Data: wire.IframeSource{URL: s}}, nil
 	default:
 		return wire.TextContent{Data: s}, nil
 	}
 }
 
-// checkAddress refuses addresses that are code and no page.
-func checkAddress(s string) error {
-	a, err := url.Parse(s)
-	if err != nil || s == "" || a.Scheme != "" && a.Scheme != "http" && a.Scheme != "https" {
-		return fmt.Errorf("content.content: %q is not an address of http, https or this hub", cut(s, 200))
+// checkActions refuses actions in which an agent would decide what a page may do.
+func checkActions(actions []wire.Action) error {
+	for _, action := range actions {
+		var content wire.Content
+		var data json.RawMessage
+		switch a := action.(type) {
+		case wire.WindowCreate:
+			content = a.Content
+		case wire.WindowSetContent:
+			content = a.Content
+		case wire.WindowUpdateContent:
+			data = dataOf(a.Operation)
+		}
+		if page, ok := content.(wire.IframeContent); ok && page.Data.Frame != nil && page.Data.Frame.Sandbox != "" || namesSandbox(data) {
+			return errors.New("agents do not choose what a page may do: leave out sandbox")
+		}
 	}
 	return nil
+}
+
+func dataOf(op wire.UpdateOperation) json.RawMessage {
+	switch op := op.(type) {
+	case wire.UpdateAppend:
+		return op.Data
+	case wire.UpdatePrepend:
+		return op.Data
+	case wire.UpdateInsertAt:
+		return op.Data
+	case wire.UpdateReplace:
+		return op.Data
+	}
+	return nil
+}
+
+func namesSandbox(data json.RawMessage) bool {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(data, &fields) != nil {
+		return false
+	}
+	_, ok := fields["sandbox"]
+	return ok
 }
 
 // layout is what a window with components shows.

@@ -234,7 +234,7 @@ func TestOnlyPagesAreFramed(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	b.desk.show = func(wire.Action) (wire.RenderingFeedback, bool, error) { return wire.RenderingFeedback{}, false, nil }
-	for _, address := range []string{"javascript:alert(1)", "data:text/html,x", "", "file:///etc/passwd", "JaVaScRiPt:x", "\u0001javascript:x", "http://[::1"} {
+	for _, address := range []string{"javascript:alert(1)", "data:text/html,x", "", "file:///etc/passwd", "JaVaScRiPt:x", "\u0001javascript:x", "java\nscript:x"} {
 		input := `{"windowId":"w","title":"","content":{"renderer":"iframe","content":` + string(quote(address)) + `}}`
 		if r := b.call("window_create", input); !r.IsError {
 			t.Errorf("%q was framed", address)
@@ -243,6 +243,32 @@ func TestOnlyPagesAreFramed(t *testing.T) {
 	for _, address := range []string{"/api/files/x.html", "http://localhost:3000", "https://example.org/a?b#c"} {
 		b.must("window_create", `{"windowId":"w","title":"","content":{"renderer":"iframe","content":`+string(quote(address))+`}}`)
 	}
+}
+
+// What a page may do is not for agents to choose, and no address is code.
+func TestPagesStayPages(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.desk.show = func(wire.Action) (wire.RenderingFeedback, bool, error) { return wire.RenderingFeedback{}, false, nil }
+	b.must("window_create", `{"windowId":"w","title":"","content":{"renderer":"iframe","content":"https://example.org/"}}`)
+	before := b.window("w")
+	for _, content := range []string{
+		`"javascript:alert(1)"`, `{"url":"javascript:alert(1)"}`, `{"url":"https://example.org/","sandbox":"allow-same-origin"}`,
+	} {
+		if r := b.call("window_update", `{"windowId":"w","operation":"replace","content":`+content+`}`); !r.IsError {
+			t.Errorf("%s was shown", content)
+		}
+		hook := `{"section":"hooks","event":"launch","action":{"type":"os_action","payload":{"type":"window.updateContent","windowId":"w","operation":{"op":"replace","data":` + content + `}}}}`
+		if strings.Contains(content, "sandbox") {
+			if r := b.call("system_set_config", hook); !r.IsError || !strings.Contains(r.Text, "sandbox") {
+				t.Errorf("a hook with %s: %+v", content, r)
+			}
+		}
+	}
+	if got := b.window("w"); !cmp.Equal(got, before) {
+		t.Errorf("the window is %+v", got)
+	}
+	b.must("window_update", `{"windowId":"w","operation":"replace","content":"/app.html"}`)
 }
 
 func TestListAndView(t *testing.T) {

@@ -124,8 +124,8 @@ type DialogConfirm struct {
 	ActionMeta
 }
 
-// PermissionOptions are there when a dialog asks for a permission that can be
-// remembered.
+// PermissionOptions are there when a dialog asks for a permission of the owner of
+// the session, perhaps one that can be remembered. Nobody else can answer it.
 type PermissionOptions struct {
 	ShowRememberChoice bool   `json:"showRememberChoice"`
 	ToolName           string `json:"toolName"`
