@@ -81,7 +81,7 @@ func (p *Pool) takes(m *waiting) *turn {
 	if t == nil || t.State != turnRunning || t.Stopping != "" || m.Guest && !t.Guest || !p.crew.Steers(t.Provider) {
 		return nil
 	}
-	for _, w := range p.mains.All(string(monitor)) {
+	for _, w := range p.mains.All(string(m.Monitor)) {
 		if w.Offered != t.run() {
 			return nil
 		}

@@ -71,7 +71,6 @@ func TestBusyIsSteered(t *testing.T) {
 	wantEqual(t, len(r.kept.tables["queue"]), 0)
 }
 
-func TestSpurnedGetsAnAgentOfItsOwn(t *testing.T) {
 // A turn of the owner takes nothing of a guest, and those of guests are marked, with
 // all that comes of them.
 func TestGuestsHaveTurnsOfTheirOwn(t *testing.T) {
@@ -107,6 +106,7 @@ func TestGuestsHaveTurnsOfTheirOwn(t *testing.T) {
 	wantEqual(t, r.run("window-w1").Guest, true)
 }
 
+func TestSpurnedGetsAnAgentOfItsOwn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.direct("m1")
