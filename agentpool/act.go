@@ -2,6 +2,7 @@ package agentpool
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,20 +84,38 @@ func (l *life) end() []*steer {
 	return l.steers
 }
 
+// asking is an approval that people are asked for.
+type asking struct{ gone context.CancelFunc }
+
 // ask lets the people at the desktop decide whether the backend may do something.
-// Nobody's answer is a no.
+// Nobody's answer is a no. Asking again for what is asked for changes nothing.
 func (l *life) ask(e providers.Event) {
-	if l.talk == nil || !l.enter() {
+	if l.talk == nil {
+		if len(l.early) < maxEarly {
+			l.early = append(l.early, e)
+		}
+		return
+	}
+	if !l.enter() {
 		return
 	}
 	session := l.talk.session
 	ctx, gone := context.WithCancel(l.work)
+	a := &asking{gone}
 	l.mu.Lock()
-	l.asked[e.Approval] = gone
+	known := l.asked[e.Approval] != nil
+	if !known {
+		l.asked[e.Approval] = a
+	}
 	l.mu.Unlock()
+	if known {
+		gone()
+		l.exit()
+		return
+	}
 	l.crew.wg.Go(func() {
 		defer l.exit()
-		defer l.withdraw(e.Approval)
+		defer l.withdraw(e.Approval, a)
 		var d providers.Decision
 		err := guarded(func() error {
 			v, err := l.caller.Desktop.Confirm(ctx, l.caller, wire.DialogConfirm{
@@ -125,12 +144,23 @@ func (l *life) ask(e providers.Event) {
 	})
 }
 
-// withdraw ends waiting for the answer to an approval.
-func (l *life) withdraw(approval string) {
+// unask ends waiting for the answer to an approval.
+func (l *life) unask(approval string) {
+	l.early = slices.DeleteFunc(l.early, func(e providers.Event) bool { return e.Approval == approval })
+	l.mu.Lock()
+	a := l.asked[approval]
+	l.mu.Unlock()
+	if a != nil {
+		l.withdraw(approval, a)
+	}
+}
+
+// withdraw ends one asking; the same approval may be asked for anew meanwhile.
+func (l *life) withdraw(approval string, a *asking) {
+	a.gone()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if gone := l.asked[approval]; gone != nil {
-		gone()
+	if l.asked[approval] == a {
 		delete(l.asked, approval)
 	}
 }

@@ -28,6 +28,11 @@
 // stopped without a word and every slot is given back; Close returns when that has
 // happened.
 //
+// A backend that calls tools over MCP has a badge of its turn and goes to the tools
+// by itself, around the crew: what it said before a call may be shown after it, and
+// a call that is under way when the turn ends is cut by taking the badge back and
+// not waited for.
+//
 // It refuses a run whose provider there is not. What else may run was decided
 // before.
 package agentpool

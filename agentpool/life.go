@@ -21,6 +21,8 @@ const (
 	tidyFor = time.Second
 	// maxSteers bounds the messages that wait for a turn to take them.
 	maxSteers = 64
+	// maxEarly bounds the approvals that wait for a conversation to open.
+	maxEarly = 16
 
 	lostSlot = "the agent lost its slot"
 )
@@ -51,13 +53,16 @@ type life struct {
 	speech speech
 	// broken says that the backend did not do what it was told.
 	broken bool
+	// early are approvals that were asked for before there was a conversation
+	// to give the answer to.
+	early []providers.Event
 
 	mu     sync.Mutex // guards the following
 	ended  bool
 	busy   int           // tools and calls into the backend that run
 	quiet  chan struct{} // closed when the run has ended and none of them runs
 	steers []*steer
-	asked  map[string]context.CancelFunc // approvals that are waited for
+	asked  map[string]*asking // approvals that are waited for
 }
 
 // stopped is why a run was stopped.
@@ -70,7 +75,7 @@ func newLife(c *Crew, r Run) *life {
 		Run: r, crew: c, slot: r.Slot,
 		log:    c.log.With("agent", r.Agent, "run", r.ID),
 		events: make(chan providers.Event), flushes: make(chan chan struct{}), wake: make(chan struct{}, 1),
-		over: make(chan struct{}), quiet: make(chan struct{}), asked: map[string]context.CancelFunc{},
+		over: make(chan struct{}), quiet: make(chan struct{}), asked: map[string]*asking{},
 		caller: tools.Caller{
 			Session: c.employer.Session, User: c.employer.User, Monitor: r.Monitor, Agent: r.Role, Turn: r.Turn,
 			Kind: r.Kind, Window: r.Window, Profile: r.Profile, Guest: r.Guest, Provider: r.Provider, Desktop: c.employer.Desktop,
@@ -186,7 +191,7 @@ func (l *life) open(p providers.Provider) (err error) {
 	if err != nil {
 		return fmt.Errorf("tell the agent who it is: %w", err)
 	}
-	t := &talk{crew: l.crew, agent: l.Agent, provider: l.Provider, profile: l.Profile, guest: l.Guest, process: caps.Process, turn: l}
+	t := &talk{crew: l.crew, agent: l.Agent, provider: l.Provider, profile: l.Profile, guest: l.Guest, process: caps.Process, turn: l, over: make(chan struct{})}
 	spec := providers.Spec{
 		Agent: string(l.Role), System: system, Model: cfg.Models[l.Provider],
 		Tools: cfg.Hands.Tools(l.Profile), Call: t.call, From: l.From, Fork: l.Fork, Hear: t.hear,
@@ -206,6 +211,11 @@ func (l *life) open(p providers.Provider) (err error) {
 		return fmt.Errorf("open a conversation with %s: %w", l.Provider, err)
 	}
 	l.talk = t
+	early := l.early
+	l.early = nil
+	for _, e := range early {
+		l.ask(e)
+	}
 	return nil
 }
 

@@ -241,19 +241,28 @@ func (l *Limiter) Run(ctx context.Context) {
 	}
 }
 
-// renewAll renews every place. A store that is away ends the round: it would let
-// every further one wait too.
+// renewAll renews every place. One that does not work is not in the way of the
+// others, but the round has an end: a store that is away would let each wait.
 func (l *Limiter) renewAll(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, l.limits.TTL/3)
+	defer cancel()
 	l.mu.Lock()
 	places := make([]*place, 0, len(l.held))
 	for p := range l.held {
 		places = append(places, p)
 	}
 	l.mu.Unlock()
+	var first error
+	failed := 0
 	for _, p := range places {
 		if err := l.renew(ctx, p); err != nil {
-			return err
+			if failed++; first == nil {
+				first = err
+			}
 		}
+	}
+	if first != nil {
+		return fmt.Errorf("%d of %d are not renewed: %w", failed, len(places), first)
 	}
 	return nil
 }
@@ -262,11 +271,11 @@ func (l *Limiter) renewAll(ctx context.Context) error {
 // again if it is free: a store that forgot its newest writes, as a failover may,
 // is no reason to stop every agent. Otherwise its slot is lost.
 func (l *Limiter) renew(ctx context.Context, p *place) error {
-	ctx, cancel := context.WithTimeout(ctx, l.limits.TTL/3)
-	defer cancel()
 	if !l.holds(p) {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, l.limits.TTL/10)
+	defer cancel()
 	err := l.store.RenewSlot(ctx, p.slot())
 	if !errors.Is(err, store.ErrFenced) || !l.holds(p) {
 		return ignore(err, store.ErrFenced)

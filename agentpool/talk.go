@@ -38,6 +38,9 @@ type talk struct {
 	// ago.
 	since   time.Time
 	parking *time.Timer
+	// over is closed when nothing is heard of it any more.
+	over chan struct{}
+	shut sync.Once
 
 	mu   sync.Mutex // guards the following
 	turn *life      // whose turn it is
@@ -52,7 +55,7 @@ func (t *talk) hear(e providers.Event) {
 	dead := t.dead
 	t.mu.Unlock()
 	if l != nil {
-		l.hear(e)
+		l.hear(e, t.over)
 	} else if dead {
 		t.crew.park(t)
 	}
@@ -164,6 +167,8 @@ func (c *Crew) retire(t *talk) { c.wg.Go(func() { c.end(t) }) }
 // close in time is left alone with that.
 func (c *Crew) end(t *talk) {
 	t.belong(nil)
+	// What it has to say now would be heard by nobody, and closing waits for it.
+	t.shut.Do(func() { close(t.over) })
 	if t.parking != nil {
 		t.parking.Stop()
 	}

@@ -22,6 +22,7 @@ func (l *life) turn() (Ended, error) {
 	var steering, stopping <-chan error
 	var late <-chan time.Time
 	var now *steer // the one that is being steered
+	begun := false
 	for {
 		if sent == nil && steering == nil && stop != nil {
 			if now = l.nextSteer(); now != nil {
@@ -30,6 +31,9 @@ func (l *life) turn() (Ended, error) {
 		}
 		select {
 		case e := <-l.heard():
+			if begun = begun || e.Kind == providers.EventTurnStart; !begun && e.Kind == providers.EventExit {
+				return Ended{}, fmt.Errorf("begin the turn: the backend has ended: %w", providers.ErrClosed)
+			}
 			if end := l.handle(e); end != nil {
 				return *end, nil
 			}
@@ -88,10 +92,17 @@ func (l *life) heard() <-chan providers.Event {
 	return l.events
 }
 
-// hear takes an event to the run's goroutine. The backend calls it.
-func (l *life) hear(e providers.Event) {
+// hear takes an event to the run's goroutine, unless its conversation is over,
+// which the run may have gone on without. The backend calls it.
+func (l *life) hear(e providers.Event, over <-chan struct{}) {
+	select {
+	case <-over:
+		return
+	default:
+	}
 	select {
 	case l.events <- e:
+	case <-over:
 	case <-l.over:
 	}
 }
@@ -122,7 +133,7 @@ func (l *life) handle(e providers.Event) *Ended {
 		l.flush()
 		l.ask(e)
 	case providers.EventApprovalGone:
-		l.withdraw(e.Approval)
+		l.unask(e.Approval)
 	case providers.EventTurnEnd:
 		l.flush()
 		return new(l.ending(e))

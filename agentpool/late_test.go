@@ -1,0 +1,151 @@
+package agentpool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// A conversation that ends in the very moment in which it is to go on is opened
+// again at once, whatever it still has to say.
+func TestConversationEndsInBetween(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(r *rig, s *thread){
+		"while it is sent to": func(r *rig, s *thread) {
+			r.puppet.sending = func(context.Context, providers.Message) error {
+				r.puppet.sending = nil
+				s.exit()
+				return providers.ErrClosed
+			}
+		},
+		"with more to say": func(r *rig, s *thread) {
+			r.ear.on = func(report agentpool.Report) error {
+				if _, began := report.(agentpool.Began); began {
+					s.wg.Go(s.exit)
+					s.wg.Go(func() { s.spec.Hear(providers.Event{Kind: providers.EventTaken, Message: "nobody's"}) })
+					time.Sleep(time.Second) // both wait to be heard
+				}
+				return nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, agentpool.Limits{}, func(r *rig) {
+				r.Start(main("1"))
+				r.opens(r.t, 1, 1)
+				end(r, r.puppet.latest)
+				r.Start(main("2"))
+				time.Sleep(2 * time.Second)
+				r.opens(r.t, 2, 1)
+				r.wants(r.t, "1 began", "1 completed", "2 began", "2 completed")
+			})
+		})
+	}
+}
+
+// An approval can be asked for while the conversation opens, more than once, and
+// again after it was taken back.
+func TestApprovalsInDisorder(t *testing.T) {
+	t.Parallel()
+	wanted := providers.Event{Kind: providers.EventApproval, Approval: "a", Tool: providers.ToolCall{Name: "rm"}}
+	gone := providers.Event{Kind: providers.EventApprovalGone, Approval: "a"}
+	yes := providers.Message{ID: "a", Text: "yes"}
+	for name, c := range map[string]struct {
+		opening, playing []providers.Event
+		asked            int
+		want             []providers.Message
+	}{
+		"early":                  {opening: []providers.Event{wanted}, asked: 1, want: []providers.Message{yes}},
+		"early and gone":         {opening: []providers.Event{wanted, gone}, want: []providers.Message{}},
+		"twice":                  {playing: []providers.Event{wanted, wanted}, asked: 1, want: []providers.Message{yes}},
+		"twice and gone":         {playing: []providers.Event{wanted, wanted, gone}, asked: 1, want: []providers.Message{}},
+		"gone and wanted again":  {playing: []providers.Event{wanted, gone, wanted}, asked: 2, want: []providers.Message{yes}},
+		"early and in the turn":  {opening: []providers.Event{wanted}, playing: []providers.Event{wanted}, asked: 1, want: []providers.Message{yes}},
+		"early, gone in between": {opening: []providers.Event{wanted}, playing: []providers.Event{gone}, asked: 1, want: []providers.Message{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, agentpool.Limits{}, func(r *rig) {
+				d := &asking{verdict: tools.Verdict{Confirmed: true, Answered: true}}
+				crew := r.staff.Crew(r.t.Context(), agentpool.Employer{Session: "ses-1", Sink: r.ear, Desktop: d})
+				r.puppet.opening = func(_ context.Context, spec providers.Spec) error {
+					for _, e := range c.opening {
+						spec.Hear(e)
+					}
+					return nil
+				}
+				r.puppet.play = func(p *turn) (providers.Outcome, error) {
+					for _, e := range c.playing {
+						time.Sleep(time.Millisecond)
+						p.tell(e)
+					}
+					time.Sleep(5 * time.Second)
+					return providers.Completed, nil
+				}
+				crew.Start(brief("1"))
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				_, sent, _ := r.puppet.look()
+				var answers []providers.Message
+				for _, m := range sent {
+					if m.Mode == "" {
+						answers = append(answers, m)
+					}
+				}
+				if diff := cmp.Diff(c.want, append([]providers.Message{}, answers...)); diff != "" {
+					r.t.Errorf("answers: %s", diff)
+				}
+				if len(d.asked) != c.asked {
+					r.t.Errorf("people were asked %d times", len(d.asked))
+				}
+			})
+		})
+	}
+}
+
+// Slots that cannot be renewed are not in the way of those that can.
+func TestRenewalGoesOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		m := &meddler{Semaphores: s}
+		l := newLimiter(t, m, agentpool.Limits{Agents: 100, PerSession: 1})
+		good, err := l.Try(t.Context(), claim("good"))
+		ok(t, err)
+		holder := m.asked[0].Holder
+		m.change(func() {
+			m.renew = func(s store.Slot, do func() error) error {
+				if s.Holder != holder {
+					return errors.New("this one does not work")
+				}
+				return do()
+			}
+		})
+		slots := []*agentpool.Slot{good}
+		for i := range 30 {
+			bad, err := l.Try(t.Context(), claim(wire.SessionID(fmt.Sprint("bad-", i))))
+			ok(t, err)
+			slots = append(slots, bad)
+		}
+		for range 60 {
+			time.Sleep(time.Minute)
+			uses(t, s, "agents", 1, 0)
+			uses(t, s, "agents:session:good", 1, 0)
+		}
+		for _, slot := range slots {
+			slot.Release()
+		}
+	})
+}
