@@ -16,7 +16,7 @@ func TestNamesInEntriesAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.direct("m1")
-	long := strings.Repeat("é", 5<<20)
+	long := strings.Repeat("é", 300_000)
 	call := providers.Block{Kind: providers.BlockToolCall, Call: long, Tool: long, From: long, Signature: long}
 	result := providers.Block{Kind: providers.BlockToolResult, Call: long, Tool: long, Text: "done"}
 	plain := call

@@ -44,7 +44,7 @@ func (p *Pool) Hear(r agentpool.Report) {
 	case agentpool.Retrying:
 		p.stage.Row(wire.UIRow{
 			Type: wire.RowSay, Say: wire.SayAPIReqRetryDelayed, MonitorID: t.Monitor, AgentID: t.Role, MessageID: t.message(),
-			Text: fmt.Sprintf("%s; trying again in %v", r.Why, r.Wait.Round(100*time.Millisecond)),
+			Text: fmt.Sprintf("%s; trying again in %v", cut(r.Why, reasonBytes), r.Wait.Round(100*time.Millisecond)),
 		})
 	case agentpool.Ended:
 		p.ended(t, r)
