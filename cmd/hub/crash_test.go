@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/everdesk/everdesk/internal/redistest"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -61,8 +62,24 @@ func tallied(t *testing.T, x *terminal, enough func(*tally) bool) *tally {
 // order. A terminal that stays attached sees all of it.
 func TestCrashWithQueuedMessages(t *testing.T) {
 	t.Parallel()
-	m := minds(t)[0]
-	s := serveProcess(t, m, "--max-agents", "1", "--lease", "2s")
+	demo := minds(t)[0]
+	for name, tt := range map[string]struct {
+		store  string
+		deaths int // the second is when everything comes from the store already
+	}{
+		"file":  {"file:" + t.TempDir(), 2},
+		"redis": {redistest.Standalone(t).URL(), 1}, // where the agent of a dead hub counts until its slot expires
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := serveProcess(t, demo, "--max-agents", "1", "--lease", "2s", "--store", tt.store, "--files-dir", t.TempDir())
+			crashWithQueued(t, s, tt.deaths)
+		})
+	}
+}
+
+func crashWithQueued(t *testing.T, s *server, deaths int) {
+	t.Helper()
 	session := createSession(t, s.url)
 	x := attachProcess(t, s, session, "--json")
 	send := func(id, text string) {
@@ -76,7 +93,7 @@ func TestCrashWithQueuedMessages(t *testing.T) {
 		send(fmt.Sprintf("m%d", n), fmt.Sprintf("/say answer %d", n))
 	}
 	before := tallied(t, x, func(sum *tally) bool { return len(sum.queued) == waiting })
-	for range 2 { // a second time, when everything was read from the disk already
+	for range deaths {
 		s.kill()
 		s.again(t)
 		x.until(t, `"type":"OWNER_CHANGED"`, `"delta":"begun"`)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -107,7 +108,6 @@ func (m mind) task(directive string) string {
 type server struct {
 	url     string
 	answers string // what it says of who answers
-	dir     string
 	cmd     *exec.Cmd
 	args    []string
 	env     []string
@@ -116,14 +116,17 @@ type server struct {
 // serveProcess starts a hub.
 func serveProcess(t *testing.T, m mind, args ...string) *server {
 	t.Helper()
-	s := &server{dir: t.TempDir(), args: append(m.args, args...), env: m.env}
+	s := &server{args: append(slices.Clone(m.args), args...), env: m.env}
+	if !slices.Contains(s.args, "--store") {
+		s.args = append(s.args, "--store", "file:"+t.TempDir())
+	}
 	s.start(t, "127.0.0.1:0")
 	return s
 }
 
 func (s *server) start(t *testing.T, addr string) {
 	t.Helper()
-	args := append([]string{"serve", "--addr", addr, "--auth", "none", "--store", "file:" + s.dir, "--log-level", "warn", "--rate-limits", "off"}, s.args...)
+	args := append([]string{"serve", "--addr", addr, "--auth", "none", "--log-level", "warn", "--rate-limits", "off"}, s.args...)
 	s.cmd = exec.CommandContext(t.Context(), "hub", args...)
 	s.cmd.Env = append([]string{"GORACE=" + noRaceNap, "PATH=" + os.Getenv("PATH")}, s.env...)
 	s.cmd.Stderr = t.Output()
@@ -217,7 +220,7 @@ func (x *terminal) say(t *testing.T, lines ...string) {
 
 // patienceOfTests is how long a line may take. It is for what would never come, and
 // has nothing to do with how fast anything is.
-const patienceOfTests = 15 * time.Second
+const patienceOfTests = 45 * time.Second
 
 // nextLine is the next line that the terminal shows.
 func (x *terminal) nextLine(t *testing.T, want any) string {
