@@ -43,8 +43,8 @@ func TestTooLargeForTheStore(t *testing.T) {
 	d := o.newDesktop(t, "ses-1")
 	d.send("", wire.SetProvider{Provider: "other"})
 	d.send("", wire.SubscribeMonitor{MonitorID: "monitor-1"})
-	d.say("monitor-1", "m", "/say I wait", "/hang")
-	d.begins("m")
+	d.say("monitor-1", "m", "/say I wait", "/ask Go on? | yes | no")
+	p := d.asked("main-monitor-1-m")
 	for i := range 4 {
 		id := wire.MessageID(fmt.Sprint("big", i))
 		d.say(first, id, "/say huge")
@@ -52,7 +52,7 @@ func TestTooLargeForTheStore(t *testing.T) {
 			t.Errorf("%s ended with %+v", id, e)
 		}
 	}
-	d.say("monitor-1", "n", "/say and go on")
+	d.send("", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"yes"}})
 	if e := d.ends("m"); e.Outcome != wire.OutcomeCompleted {
 		t.Errorf("the other turn ended with %+v", e)
 	}
