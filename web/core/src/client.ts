@@ -1,0 +1,284 @@
+// Puts the parts together: one session in one tab. It owns the socket, the mirror of the desktop and the outbox, and
+// does what the machine of the connection wants. Everything from outside comes in through its options, so that tests
+// need no browser.
+
+import { type HubEvent, decodeFrame } from "./event.js";
+import { type Link, type LinkEffect, type LinkInput, newLink, nextTimer, stepLink } from "./link.js";
+import { type Outbox, type Sent, freeze, isAnswered, nextToWrite, post, refuse, repeat, resolve, settle, thaw, wrote } from "./outbox.js";
+import { apply } from "./reduce.js";
+import { type Desk, emptyDesk } from "./state.js";
+import type { Auth, ClientPayloads, MessageID, MonitorID, Position, SessionID } from "./wire.gen.js";
+
+/** What a client needs of a WebSocket. */
+export interface Socket {
+  readonly readyState: number;
+  onopen: ((e: never) => void) | null;
+  onmessage: ((e: { data: unknown }) => void) | null;
+  onclose: ((e: { code: number; reason: string }) => void) | null;
+  onerror: ((e: never) => void) | null;
+  send(text: string): void;
+  close(code?: number, reason?: string): void;
+}
+
+/** Time, as tests may replace it. */
+export interface Clock {
+  now(): number;
+  setTimeout(f: () => void, ms: number): unknown;
+  clearTimeout(timer: unknown): void;
+}
+
+/** What a client needs of sessionStorage. */
+export type Storage = Pick<globalThis.Storage, "getItem" | "setItem" | "removeItem">;
+
+export interface ClientOptions {
+  /** The hub's address, as in ws://127.0.0.1:8080. */
+  url: string;
+  session: SessionID;
+  /** How the tab names itself over all its connections. */
+  clientId: string;
+  /** The only monitors to be shown; none means all. */
+  monitors?: MonitorID[];
+  /** Credentials for the first frame, where no cookie says who we are. */
+  auth?: Auth;
+  /** Gives new credentials, or undefined when there are none. */
+  refresh?: () => Promise<Auth | undefined>;
+  /** Asks the hub by a plain request why it takes no connection: an HTTP status. */
+  probe?: () => Promise<number>;
+  connect: (url: string, protocols: string[]) => Socket;
+  clock?: Clock;
+  random?: () => number;
+  newId?: () => MessageID;
+  storage?: Storage;
+  /** Every event but pings, after the mirror has taken it. */
+  onEvent?: (event: HubEvent, replayed: boolean) => void;
+  /** Something in the state of the client has changed. */
+  onChange?: (state: ClientState) => void;
+}
+
+/** All there is to draw. Parts that have not changed are the same objects. */
+export interface ClientState {
+  readonly desk: Desk;
+  readonly link: Link;
+  readonly outbox: Outbox;
+  /** Whether the desktop is known at all. */
+  readonly ready: boolean;
+}
+
+/** A tab's hold on a session. */
+export class Client {
+  private current: ClientState;
+  private socket: Socket | undefined;
+  private auth: Auth | undefined;
+  private timer: unknown;
+  private readonly options: ClientOptions;
+  private readonly clock: Clock;
+  private readonly storageKey: string;
+  private saved = "";
+
+  constructor(options: ClientOptions) {
+    this.options = options;
+    this.clock = options.clock ?? browserClock;
+    this.auth = options.auth;
+    this.storageKey = `everdesk.outbox.${options.session}`;
+    const outbox = thaw(options.storage?.getItem(this.storageKey) ?? null);
+    this.current = { desk: emptyDesk(), link: newLink(), outbox, ready: false };
+  }
+
+  get state(): ClientState {
+    return this.current;
+  }
+
+  start(): void {
+    this.step({ type: "start" });
+  }
+
+  /** Ends the connection for good. The session lives on. */
+  stop(): void {
+    this.step({ type: "stop" });
+  }
+
+  /** Tries at once, because the user wants it. */
+  retry(): void {
+    this.step({ type: "retry" });
+  }
+
+  /** The page is visible, thawed or online again. */
+  awake(): void {
+    this.step({ type: "awake" });
+  }
+
+  /** The credentials are others now. */
+  signIn(auth: Auth): void {
+    this.auth = auth;
+    this.step({ type: "token" });
+    this.step({ type: "retry" });
+  }
+
+  /** Sends a message and gives its id, or undefined when too many are unanswered. */
+  send<T extends keyof ClientPayloads>(type: T, data: ClientPayloads[T]): MessageID | undefined {
+    const given = (data as { messageId?: MessageID }).messageId;
+    // DELETE_QUEUED_MESSAGE names another message there.
+    const id = (type === "DELETE_QUEUED_MESSAGE" ? undefined : given) ?? (this.options.newId ?? randomId)();
+    const outbox = post(this.current.outbox, { id, type, data, since: this.clock.now() });
+    if (outbox === undefined) return undefined;
+    this.change({ outbox });
+    this.flush();
+    return id;
+  }
+
+  private step(input: LinkInput): void {
+    const env = {
+      now: this.clock.now(),
+      random: (this.options.random ?? Math.random)(),
+      canRefresh: this.options.refresh !== undefined,
+    };
+    const { link, effects } = stepLink(this.current.link, input, env);
+    let next: Partial<ClientState> = { link };
+    for (const effect of effects) next = { ...next, ...this.absorb({ ...this.current, ...next }, effect) };
+    this.change(next);
+    for (const effect of effects) this.perform(effect);
+    this.flush();
+  }
+
+  /** What an effect does to the state. All effects of a step are one change. */
+  private absorb(state: ClientState, effect: LinkEffect): Partial<ClientState> {
+    switch (effect.type) {
+      case "event": {
+        const desk = apply(state.desk, effect.event);
+        const ready = state.ready || effect.event.type === "session_state";
+        let outbox = resolve(state.outbox, effect.event, this.clock.now());
+        if (effect.event.type === "session_state" && effect.event.data.mode === "snapshot") outbox = settle(outbox, desk);
+        return { desk, outbox, ready };
+      }
+      case "repeat":
+        return { outbox: repeat(state.outbox) };
+      case "culprit":
+        return { outbox: refuse(state.outbox, effect.conn, effect.code, (s) => frameOf(s).length) };
+    }
+    return {};
+  }
+
+  private perform(effect: LinkEffect): void {
+    switch (effect.type) {
+      case "open":
+        return this.open(effect.conn, effect.resume);
+      case "close":
+        return this.close(effect.code);
+      case "auth":
+        if (this.auth !== undefined) this.write({ type: "auth", data: this.auth });
+        if (this.auth?.ticket !== undefined) this.auth = undefined; // it is good for one use
+        return;
+      case "pong":
+        return this.write({ type: "pong", data: {} });
+      case "event":
+        return this.options.onEvent?.(effect.event, effect.replayed);
+      case "refresh":
+        void this.refresh();
+        return;
+      case "probe":
+        this.options.probe?.().then(
+          (status) => this.step({ type: "probed", conn: effect.conn, status }),
+          () => undefined, // nobody is there; the next try tells
+        );
+        return;
+    }
+  }
+
+  private open(conn: number, resume: Position | undefined): void {
+    const { options } = this;
+    const query = new URLSearchParams({ client_id: options.clientId });
+    if (resume !== undefined) query.set("resume_from", resume);
+    for (const m of options.monitors ?? []) query.append("monitor", m);
+    const url = `${options.url.replace(/^http/, "ws").replace(/\/$/, "")}/ws/${encodeURIComponent(options.session)}?${query}`;
+    let socket: Socket;
+    try {
+      socket = options.connect(url, ["everdesk.v2.batch", "everdesk.v2"]);
+    } catch (e) {
+      this.step({ type: "closed", conn, code: 1006, reason: String(e) });
+      return;
+    }
+    this.socket = socket;
+    socket.onopen = () => this.step({ type: "opened", conn });
+    socket.onmessage = (e) => {
+      if (typeof e.data === "string") this.step({ type: "frame", conn, ...decodeFrame(e.data) });
+    };
+    socket.onclose = (e) => this.step({ type: "closed", conn, code: e.code, reason: e.reason });
+    socket.onerror = () => undefined; // onclose follows and says more
+  }
+
+  private close(code: number): void {
+    const socket = this.socket;
+    this.socket = undefined;
+    if (socket === undefined) return;
+    socket.onopen = socket.onmessage = socket.onclose = null;
+    socket.close(code);
+  }
+
+  private async refresh(): Promise<void> {
+    const auth = await this.options.refresh?.().catch(() => undefined);
+    if (auth !== undefined) this.auth = auth;
+    this.step({ type: auth === undefined ? "noToken" : "token" });
+  }
+
+  private write(frame: object): void {
+    if (this.socket?.readyState === 1) this.socket.send(JSON.stringify(frame));
+  }
+
+  /** Writes the messages that are due, and sets the timer for what comes next. */
+  private flush(): void {
+    let again = 0;
+    while (this.current.link.released && this.current.link.phase === "live" && this.socket?.readyState === 1) {
+      const now = this.clock.now();
+      const { sent, at } = nextToWrite(this.current.outbox, this.current.link.conn, now);
+      again = at;
+      if (sent === undefined) break;
+      this.change({ outbox: wrote(this.current.outbox, sent.id, this.current.link.conn, now) });
+      this.socket.send(frameOf(sent));
+    }
+    this.arm(again);
+  }
+
+  private arm(again: number): void {
+    this.clock.clearTimeout(this.timer);
+    const due = nextTimer(this.current.link);
+    const at = Math.min(due ?? Infinity, again || Infinity);
+    if (at === Infinity) return;
+    this.timer = this.clock.setTimeout(() => this.step({ type: "timer" }), Math.max(at - this.clock.now(), 0));
+  }
+
+  private change(part: Partial<ClientState>): void {
+    const before = this.current;
+    this.current = { ...before, ...part };
+    if (this.current.outbox !== before.outbox) this.save();
+    const changed = (Object.keys(part) as (keyof ClientState)[]).some((k) => this.current[k] !== before[k]);
+    if (changed) this.options.onChange?.(this.current);
+  }
+
+  private save(): void {
+    const text = freeze(this.current.outbox);
+    if (text === this.saved || this.options.storage === undefined) return;
+    this.saved = text;
+    try {
+      if (text === "[]") this.options.storage.removeItem(this.storageKey);
+      else this.options.storage.setItem(this.storageKey, text);
+    } catch {
+      // The storage is full or forbidden: the messages are still in memory.
+    }
+  }
+}
+
+/** The frame of a message. The id is the envelope's, whatever the payload says. */
+function frameOf(s: Sent): string {
+  const id = isAnswered(s.type) ? s.id : undefined;
+  return JSON.stringify({ type: s.type, message_id: id, data: s.data });
+}
+
+const browserClock: Clock = {
+  now: () => Date.now(),
+  setTimeout: (f, ms) => globalThis.setTimeout(f, ms),
+  clearTimeout: (timer) => globalThis.clearTimeout(timer as number | undefined),
+};
+
+function randomId(): MessageID {
+  return `m-${Array.from(crypto.getRandomValues(new Uint8Array(12)), (b) => b.toString(36).padStart(2, "0")).join("")}`;
+}

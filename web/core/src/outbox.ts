@@ -1,0 +1,247 @@
+// The messages that were sent: kept until they are answered, sent again with the same id over a new connection, and
+// followed until the turn that took them has ended. Pure: every function gives a new outbox.
+
+import type { HubEvent, KnownEvent } from "./event.js";
+import type { Desk } from "./state.js";
+import type { AgentID, ClientPayloads, ErrorNotice, MessageID } from "./wire.gen.js";
+
+/** What became of a message. */
+export type Fate =
+  | "sending" // not answered yet
+  | "queued" // waits for its agent
+  | "accepted" // an agent has taken it
+  | "steered" // the running turn has taken it
+  | "ephemeral" // an agent of its own has taken it
+  | "running" // its turn shows signs of life
+  | "done" // answered, and that is all there is to say
+  | "completed"
+  | "failed"
+  | "interrupted"
+  | "ended" // its turn is over; how it ended was not seen
+  | "rejected"; // nobody will take it
+
+export interface Sent<T extends keyof ClientPayloads = keyof ClientPayloads> {
+  readonly id: MessageID;
+  readonly type: T;
+  readonly data: ClientPayloads[T];
+  /** When the user sent it. */
+  readonly since: number;
+  readonly fate: Fate;
+  /** The agent that took it. */
+  readonly agentId?: AgentID;
+  /** Its place in the queue. */
+  readonly position?: number;
+  /** Why it was rejected, failed or was interrupted. */
+  readonly reason?: string;
+  readonly code?: number;
+
+  /** The connection it was written to last; 0 if to none, -1 if by the page before this one. */
+  readonly written: number;
+  /** It has to be written once more all the same. */
+  readonly again: boolean;
+  /** Answers that asked to wait. */
+  readonly waits: number;
+}
+
+export interface Outbox {
+  readonly items: readonly Sent[];
+  /** Nothing is written before that. */
+  readonly hold: number;
+  /** The time between two messages, after the hub found them too many. */
+  readonly gap: number;
+  readonly last: number;
+}
+
+/** How much there may be. */
+export const outboxLimits = {
+  /** Messages without an answer; no more are taken then. */
+  unanswered: 64,
+  /** Messages that are remembered; then the oldest that has ended goes. */
+  all: 200,
+  /** How often a message is sent again because the hub was busy. */
+  waits: 20,
+} as const;
+
+const firstWait = 500;
+const maxWait = 30_000;
+const minGap = 10;
+const maxGap = 10_000;
+
+export const emptyOutbox: Outbox = { items: [], hold: 0, gap: 0, last: 0 };
+
+/** The types of which every message is answered. */
+const answered = new Set<string>([
+  "USER_MESSAGE",
+  "WINDOW_MESSAGE",
+  "COMPONENT_ACTION",
+  "EMIT",
+  "DIALOG_FEEDBACK",
+  "USER_PROMPT_RESPONSE",
+]);
+
+/** The types of which every message ends with a turn. */
+const turns = new Set<string>(["USER_MESSAGE", "WINDOW_MESSAGE", "COMPONENT_ACTION"]);
+
+/** Whether messages of a type are kept until they are answered. Others have left when they are written. */
+export function isAnswered(type: string): boolean {
+  return answered.has(type);
+}
+
+export function hasEnded(s: Sent): boolean {
+  return ["done", "completed", "failed", "interrupted", "ended", "rejected"].includes(s.fate);
+}
+
+/** Takes a message, or gives undefined when too many are unanswered or this one is on its way already. */
+export function post(o: Outbox, s: Pick<Sent, "id" | "type" | "data" | "since">): Outbox | undefined {
+  if (o.items.filter((i) => i.fate === "sending").length >= outboxLimits.unanswered) return undefined;
+  if (o.items.some((i) => i.id === s.id)) return undefined;
+  const items: Sent[] = [...o.items, { ...s, fate: "sending", written: 0, again: false, waits: 0 }];
+  return { ...o, items: bound(items) };
+}
+
+function bound(items: readonly Sent[]): readonly Sent[] {
+  let excess = items.length - outboxLimits.all;
+  return excess <= 0 ? items : items.filter((i) => !(hasEnded(i) && excess-- > 0));
+}
+
+/** The message to write next to a connection, or when to ask again; 0 means when something changes. */
+export function nextToWrite(o: Outbox, conn: number, now: number): { sent?: Sent; at: number } {
+  const sent = o.items.find((i) => (i.fate === "sending" && i.written !== conn) || i.again);
+  if (sent === undefined) return { at: 0 };
+  const at = Math.max(o.hold, o.gap > 0 ? o.last + o.gap : 0);
+  return at > now ? { at } : { sent, at: 0 };
+}
+
+/** Notes that a message was written to a connection. One that has no answer is done. */
+export function wrote(o: Outbox, id: MessageID, conn: number, now: number): Outbox {
+  const done = (s: Sent): Fate => (isAnswered(s.type) ? s.fate : "done");
+  return { ...change(o, (s) => s.id === id, (s) => ({ written: conn, again: false, fate: done(s) })), last: now };
+}
+
+/** Has everything written again whose answer may have been passed over. The hub knows it by its id and answers again. */
+export function repeat(o: Outbox): Outbox {
+  return change(o, (s) => s.fate === "sending" && s.written !== 0, () => ({ again: true }));
+}
+
+/** Compares with a whole state, after which events that were not seen are not coming any more. */
+export function settle(o: Outbox, desk: Desk): Outbox {
+  const queued = new Set([...desk.queues.values()].flat().map((m) => m.id));
+  return change(
+    o,
+    (s) => turns.has(s.type) && !hasEnded(s) && s.fate !== "sending",
+    (s) => {
+      if (s.fate === "queued") return queued.has(s.id) ? {} : { again: true };
+      return s.agentId !== undefined && desk.agents.has(s.agentId) ? {} : { fate: "ended" };
+    },
+  );
+}
+
+/** Ends the message that made the hub close a connection because a frame was too large, and is not sent again. */
+export function refuse(o: Outbox, conn: number, code: number, size: (s: Sent) => number): Outbox {
+  if (code !== 1009) return o; // what we write is always UTF-8
+  let culprit: Sent | undefined;
+  for (const s of o.items) {
+    if (s.written === conn && s.fate === "sending" && (culprit === undefined || size(s) > size(culprit))) culprit = s;
+  }
+  return change(o, (s) => s === culprit, () => ({ fate: "rejected", code: 1005, reason: "The message is too large." }));
+}
+
+/** Takes an event that may say something of a message. */
+export function resolve(o: Outbox, e: HubEvent, now: number): Outbox {
+  if (e.type === "" || o.items.length === 0) return o;
+  if (e.type === "error") return refusal(o, e.data, now);
+  const next = change(o, (s) => s.written !== 0 && !hasEnded(s), (s) => fateOf(s, e));
+  return next === o || !isAnswer(e) ? next : { ...next, gap: next.gap - next.gap / 64 < minGap ? 0 : next.gap - next.gap / 64 };
+}
+
+function isAnswer(e: KnownEvent): boolean {
+  return ["MESSAGE_ACCEPTED", "MESSAGE_QUEUED", "MESSAGE_REJECTED", "EMITTED", "DIALOG_CLOSED", "PROMPT_CLOSED"].includes(e.type);
+}
+
+function fateOf(s: Sent, e: KnownEvent): Partial<Sent> {
+  const mine = "messageId" in e.data && e.data.messageId === s.id;
+  switch (e.type) {
+    case "MESSAGE_ACCEPTED":
+      if (!mine || (s.agentId === e.data.agentId && s.fate !== "sending")) return {};
+      return { fate: e.data.how === "steered" || e.data.how === "ephemeral" ? e.data.how : "accepted", agentId: e.data.agentId, again: false };
+    case "MESSAGE_QUEUED":
+      return mine && (s.fate === "sending" || s.fate === "queued") ? { fate: "queued", position: e.data.position, again: false } : {};
+    case "MESSAGE_REJECTED":
+      return mine ? { fate: "rejected", code: e.data.code, reason: e.data.reason } : {};
+    case "EMITTED":
+      return mine ? { fate: "done" } : {};
+    case "DIALOG_CLOSED":
+      return mine || ("dialogId" in s.data && s.data.dialogId === e.data.dialogId) ? { fate: "done" } : {};
+    case "PROMPT_CLOSED":
+      return mine || ("promptId" in s.data && s.data.promptId === e.data.promptId) ? { fate: "done" } : {};
+    case "ACTIONS":
+      return mine && s.type === "EMIT" ? { fate: "done" } : {};
+    case "QUEUE_UPDATED": {
+      const i = e.data.messages.findIndex((m) => m.id === s.id);
+      return s.fate === "queued" && i >= 0 ? { position: i + 1 } : {};
+    }
+    case "AGENT_THINKING":
+    case "TOOL_PROGRESS":
+      return isTurnOf(s, e.data.agentId) && s.fate !== "running" ? { fate: "running" } : {};
+    case "AGENT_RESPONSE": {
+      const p = e.data;
+      if (!isTurnOf(s, p.agentId)) return {};
+      if (p.isComplete) return { fate: p.outcome ?? "completed", ...(p.reason ? { reason: p.reason } : {}) };
+      return s.fate === "running" ? {} : { fate: "running" };
+    }
+    case "TURN_INTERRUPTED":
+      return isTurnOf(s, e.data.agentId) ? { fate: "interrupted", reason: e.data.reason } : {};
+  }
+  return {};
+}
+
+function isTurnOf(s: Sent, agent: AgentID | undefined): boolean {
+  return turns.has(s.type) && agent !== undefined && s.agentId === agent;
+}
+
+/** Takes an error about a message: a refusal, or that it is to be sent again later. */
+function refusal(o: Outbox, p: ErrorNotice, now: number): Outbox {
+  const s = o.items.find((i) => i.id === p.messageId && i.written !== 0 && i.fate === "sending");
+  if (s === undefined) return o;
+  const later = [1004, 3004, 3007].includes(p.code) && p.suggested_action === "wait" && s.waits < outboxLimits.waits;
+  if (!later) return change(o, (i) => i === s, () => ({ fate: "rejected", code: p.code, reason: p.message }));
+  const wait = p.retry_after_ms || Math.min(firstWait * 2 ** Math.min(s.waits, 10), maxWait);
+  const next = change(o, (i) => i === s, (i) => ({ again: true, waits: i.waits + 1 }));
+  const gap = p.code === 1004 ? Math.min(Math.max(wait, next.gap * 1.5), maxGap) : next.gap;
+  return { ...next, hold: Math.max(next.hold, now + wait), gap };
+}
+
+/** Changes some messages. The outbox stays the same object when nothing is changed. */
+function change(o: Outbox, which: (s: Sent) => boolean, what: (s: Sent) => Partial<Sent>): Outbox {
+  let changed = false;
+  const items = o.items.map((s) => {
+    const part = which(s) ? what(s) : {};
+    if (Object.keys(part).length === 0) return s;
+    changed = true;
+    return { ...s, ...part };
+  });
+  return changed ? { ...o, items } : o;
+}
+
+/** What is kept of an outbox for the page after this one: the messages that have not ended. */
+export function freeze(o: Outbox): string {
+  return JSON.stringify(o.items.filter((s) => !hasEnded(s)));
+}
+
+/** An outbox as the page before this one left it. What cannot be read is not there. */
+export function thaw(text: string | null): Outbox {
+  try {
+    const list: unknown = JSON.parse(text ?? "[]");
+    if (!Array.isArray(list)) return emptyOutbox;
+    const items = list.filter(isSent).slice(-outboxLimits.all);
+    return { ...emptyOutbox, items: items.map((s) => ({ ...s, written: -1, again: false, waits: 0 })) };
+  } catch {
+    return emptyOutbox;
+  }
+}
+
+function isSent(v: unknown): v is Sent {
+  if (typeof v !== "object" || v === null) return false;
+  const s = v as Record<string, unknown>;
+  return typeof s.id === "string" && typeof s.type === "string" && typeof s.fate === "string" && typeof s.data === "object" && s.data !== null;
+}

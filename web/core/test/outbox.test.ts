@@ -1,0 +1,130 @@
+import { describe, expect, it } from "vitest";
+import { type HubEvent, decodeEvent } from "../src/event.js";
+import { type Outbox, emptyOutbox, freeze, nextToWrite, outboxLimits, post, refuse, repeat, resolve, settle, thaw, wrote } from "../src/outbox.js";
+import { apply } from "../src/reduce.js";
+import { emptyDesk } from "../src/state.js";
+
+function event(type: string, data: unknown, at = "1-1"): HubEvent {
+  return decodeEvent(JSON.stringify({ type, session_id: "s", message_id: at, timestamp: "2026-11-15T00:00:00.000Z", data }))!;
+}
+
+/** An outbox with a message that was written to connection 1. */
+function sent(id = "m1"): Outbox {
+  return wrote(post(emptyOutbox, { id, type: "USER_MESSAGE", data: { content: "hi", messageId: id }, since: 1 })!, id, 1, 0);
+}
+
+function fates(o: Outbox, ...events: HubEvent[]): string[] {
+  return events.map((e) => {
+    o = resolve(o, e, 0);
+    return o.items[0]!.fate;
+  });
+}
+
+const accepted = (how: string) => event("MESSAGE_ACCEPTED", { messageId: "m1", agentId: "main-1", how });
+const said = (more: object) => event("AGENT_RESPONSE", { agentId: "main-1", isComplete: false, delta: "x", ...more });
+
+describe("what becomes of a message", () => {
+  it("is told from sending to the end of its turn", () => {
+    expect(
+      fates(sent(), event("MESSAGE_QUEUED", { messageId: "m1", position: 2 }), accepted("direct"), said({}), said({ isComplete: true, outcome: "completed" })),
+    ).toEqual(["queued", "accepted", "running", "completed"]);
+  });
+
+  it.each(["steered", "ephemeral"])("may be that it was %s", (how) => {
+    expect(fates(sent(), accepted(how), said({ isComplete: true, outcome: "failed", reason: "r" }))).toEqual([how, "failed"]);
+  });
+
+  it("may be an interruption, or that nobody takes it", () => {
+    const interrupted = event("TURN_INTERRUPTED", { messageId: "m1", agentId: "main-1", reason: "user", resumable: true });
+    expect(fates(sent(), accepted("direct"), interrupted)).toEqual(["accepted", "interrupted"]);
+    const rejected = resolve(sent(), event("MESSAGE_REJECTED", { messageId: "m1", code: 3004, reason: "full" }), 0);
+    expect(rejected.items[0]).toMatchObject({ fate: "rejected", code: 3004, reason: "full" });
+  });
+
+  it("is not told by what others do", () => {
+    const o = sent();
+    expect(resolve(o, event("MESSAGE_ACCEPTED", { messageId: "m2", agentId: "main-1" }), 0)).toBe(o);
+    expect(fates(o, accepted("direct"), event("AGENT_RESPONSE", { agentId: "main-2", isComplete: true }))).toEqual(["accepted", "accepted"]);
+  });
+
+  it("follows the queue", () => {
+    let o = resolve(sent(), event("MESSAGE_QUEUED", { messageId: "m1", position: 2 }), 0);
+    const messages = [{ timestamp: 1, id: "m1", text: "" }];
+    o = resolve(o, event("QUEUE_UPDATED", { monitorId: "monitor-0", messages }), 0);
+    expect(o.items[0]).toMatchObject({ fate: "queued", position: 1 });
+  });
+
+  it("is done with a question when it is closed, whoever answered", () => {
+    const data = { dialogId: "d", confirmed: true };
+    const o = wrote(post(emptyOutbox, { id: "m1", type: "DIALOG_FEEDBACK", data, since: 1 })!, "m1", 1, 0);
+    expect(fates(o, event("DIALOG_CLOSED", { dialogId: "d", reason: "answered", messageId: "other" }))).toEqual(["done"]);
+  });
+
+  it("is over when a whole state does not know its turn", () => {
+    const o = resolve(sent(), accepted("direct"), 0);
+    expect(settle(o, apply(emptyDesk(), accepted("direct")))).toBe(o);
+    expect(settle(o, emptyDesk()).items[0]!.fate).toBe("ended");
+    const queued = resolve(sent(), event("MESSAGE_QUEUED", { messageId: "m1", position: 1 }), 0);
+    expect(nextToWrite(settle(queued, emptyDesk()), 1, 0).sent?.id).toBe("m1");
+  });
+});
+
+describe("sending", () => {
+  it("is once per connection until there is an answer, in order", () => {
+    let o = post(sent(), { id: "m2", type: "USER_MESSAGE", data: { content: "two" }, since: 2 })!;
+    expect(nextToWrite(o, 1, 0).sent?.id).toBe("m2");
+    o = wrote(o, "m2", 1, 0);
+    expect(nextToWrite(o, 1, 0).sent).toBeUndefined();
+    expect(nextToWrite(o, 2, 0).sent?.id).toBe("m1");
+    expect(nextToWrite(repeat(o), 1, 0).sent?.id).toBe("m1");
+    o = resolve(o, accepted("direct"), 0);
+    expect(nextToWrite(o, 2, 0).sent?.id).toBe("m2");
+  });
+
+  it("is all there is to messages without an answer", () => {
+    const o = post(emptyOutbox, { id: "x", type: "INTERRUPT", data: {}, since: 1 })!;
+    expect(wrote(o, "x", 1, 0).items[0]!.fate).toBe("done");
+  });
+
+  it("is slower when the hub is busy, and gives up at last", () => {
+    const busy = event("error", { code: 1004, name: "n", message: "slow down", recoverable: true, suggested_action: "wait", messageId: "m1" }, undefined);
+    let o = resolve(sent(), busy, 1000);
+    expect(nextToWrite(o, 1, 1000)).toEqual({ at: 1500 });
+    expect(nextToWrite(o, 1, 1500).sent?.id).toBe("m1");
+    for (let i = 0; i < outboxLimits.waits; i++) o = resolve(wrote(o, "m1", 1, 0), busy, 1000);
+    expect(o.items[0]).toMatchObject({ fate: "rejected", reason: "slow down" });
+  });
+
+  it("is not tried again with what was too large", () => {
+    let o = post(sent(), { id: "m2", type: "USER_MESSAGE", data: { content: "large" }, since: 2 })!;
+    o = refuse(wrote(o, "m2", 1, 0), 1, 1009, (s) => JSON.stringify(s.data).length + (s.id === "m2" ? 100 : 0));
+    expect(o.items.map((i) => i.fate)).toEqual(["sending", "rejected"]);
+  });
+
+  it("has bounds", () => {
+    let o = emptyOutbox;
+    for (let i = 0; i < outboxLimits.unanswered; i++) o = post(o, { id: `m${i}`, type: "USER_MESSAGE", data: { content: "" }, since: i })!;
+    expect(post(o, { id: "one more", type: "USER_MESSAGE", data: { content: "" }, since: 0 })).toBeUndefined();
+    expect(post(sent(), { id: "m1", type: "USER_MESSAGE", data: { content: "" }, since: 0 })).toBeUndefined();
+    o = emptyOutbox;
+    for (let i = 0; i < 300; i++) o = wrote(post(o, { id: `m${i}`, type: "INTERRUPT", data: {}, since: i })!, `m${i}`, 1, 0);
+    expect(o.items.length).toBe(outboxLimits.all);
+    expect(o.items.at(-1)!.id).toBe("m299");
+  });
+});
+
+describe("a reload", () => {
+  it("keeps what has not ended, and its answers still count", () => {
+    let o = post(sent(), { id: "m2", type: "INTERRUPT", data: {}, since: 2 })!;
+    o = thaw(freeze(wrote(o, "m2", 1, 0)));
+    expect(o.items.map((i) => i.id)).toEqual(["m1"]);
+    expect(nextToWrite(o, 1, 0).sent?.id).toBe("m1");
+    expect(fates(o, accepted("direct"))).toEqual(["accepted"]);
+  });
+
+  it("begins anew with what cannot be read", () => {
+    for (const text of [null, "", "{", "7", "[7, null, {}]", '[{"id":"a","type":"b","fate":"sending"}]']) {
+      expect(thaw(text).items).toEqual([]);
+    }
+  });
+});
