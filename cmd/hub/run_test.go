@@ -26,7 +26,7 @@ func startHub(t *testing.T, args ...string) hubRun {
 	out, in := io.Pipe()
 	code := make(chan int, 1)
 	go func() {
-		c := run(ctx, append([]string{"serve", "--addr", "127.0.0.1:0", "--files-dir", t.TempDir()}, args...), nil, in, t.Output())
+		c := run(ctx, append([]string{"serve", "--addr", "127.0.0.1:0", "--provider", "demo", "--files-dir", t.TempDir()}, args...), nil, in, t.Output())
 		in.CloseWithError(fmt.Errorf("ended with code %d", c))
 		code <- c
 	}()
