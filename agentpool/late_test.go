@@ -30,7 +30,7 @@ func TestConversationEndsInBetween(t *testing.T) {
 			}
 		},
 		"with more to say": func(r *rig, s *thread) {
-			r.ear.on = func(report agentpool.Report) error {
+			r.on = func(report agentpool.Report) error {
 				if _, began := report.(agentpool.Began); began {
 					s.wg.Go(s.exit)
 					s.wg.Go(func() { s.spec.Hear(providers.Event{Kind: providers.EventTaken, Message: "nobody's"}) })
