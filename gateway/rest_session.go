@@ -90,12 +90,12 @@ const (
 	listMost = 10_000
 )
 
-func cardOf(id auth.Identity, info session.Info) sessionCard {
+func (s *Server) cardOf(id auth.Identity, info session.Info) sessionCard {
 	granted := accessFor(id, info)
 	card := sessionCard{
 		SessionID: info.ID, Directory: string(info.ID), User: info.User, Title: info.Title,
 		Access: granted.String(), Working: info.Working, Owner: info.Owner, Top: info.Top, SetAside: info.Quarantined != "",
-		Metadata: sessionMetadata{CreatedAt: stamp(info.Created), LastActivity: stamp(info.Updated), Provider: "none"},
+		Metadata: sessionMetadata{CreatedAt: stamp(info.Created), LastActivity: stamp(info.Updated), Provider: cmp.Or(s.mind, "none")},
 	}
 	if granted == accessOwner {
 		for user, share := range info.Shares {
@@ -162,7 +162,7 @@ func (s *Server) listSessions(c echo.Context) error {
 	}
 	list := sessionList{Sessions: []sessionCard{}}
 	for _, info := range all[:min(limit, len(all))] {
-		list.Sessions = append(list.Sessions, cardOf(me, info))
+		list.Sessions = append(list.Sessions, s.cardOf(me, info))
 	}
 	if len(all) > limit {
 		list.Next = cursorOf(all[limit-1])
@@ -204,7 +204,7 @@ func (s *Server) createSession(c echo.Context) error {
 		return err
 	}
 	c.Response().Header().Set(echo.HeaderLocation, "/api/sessions/"+url.PathEscape(string(info.ID)))
-	card := cardOf(me, info)
+	card := s.cardOf(me, info)
 	return cardForm.answer(c, http.StatusCreated, &card)
 }
 
@@ -214,7 +214,7 @@ func (s *Server) getSession(c echo.Context) error {
 	if err != nil && granted == accessNone {
 		return err
 	}
-	card := cardOf(who(c), info)
+	card := s.cardOf(who(c), info)
 	return cardForm.answer(c, http.StatusOK, &card)
 }
 
