@@ -18,11 +18,13 @@ var errTrailing = errors.New("something follows the value")
 // encode is the kept form of a value. What is kept has one by its type, and free
 // JSON in it was checked before.
 func encode(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // which makes six bytes of one
+	if err := e.Encode(v); err != nil {
 		panic(fmt.Sprintf("contextpool: %T has no kept form: %v", v, err))
 	}
-	return data
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // decode reads what encode wrote and nothing else.

@@ -16,8 +16,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Where what is kept is kept. The parts of a turn that do not change, or change
-// one by one, are apart from the rest of it.
+// Where what is kept is kept. The parts of a turn or a message that do not change,
+// or change one by one, are apart from the rest of it.
 const (
 	aboutTable  = "pool"
 	aboutField  = "about"
@@ -26,6 +26,7 @@ const (
 	callTable   = "turns.calls"
 	deedTable   = "turns.deeds"
 	queueTable  = "queue"
+	saidTable   = "queue.said"
 	groupTable  = "groups"
 	groupField  = "pairs"
 	reloadTable = "reload"
@@ -92,7 +93,13 @@ func (w *waiting) field() string { return strconv.FormatUint(w.Arrived, 10) }
 
 func (p *Pool) keepWaiting(w *waiting) { p.stage.Keep(store.Set(queueTable, w.field(), encode(w))) }
 
-func (p *Pool) forgetWaiting(w *waiting) { p.stage.Keep(store.Unset(queueTable, w.field())) }
+func (p *Pool) keepContent(w *waiting) {
+	p.stage.Keep(store.Set(saidTable, w.field(), encode(w.content())))
+}
+
+func (p *Pool) forgetWaiting(w *waiting) {
+	p.stage.Keep(store.Unset(queueTable, w.field()), store.Unset(saidTable, w.field()))
+}
 
 func (p *Pool) keepGroups() {
 	pairs := p.groups.Pairs()
@@ -137,7 +144,7 @@ func (p *Pool) All() []store.Op {
 	for _, q := range []*policies.Queue[*waiting]{p.mains, p.windows} {
 		for _, key := range q.Keys() {
 			for _, w := range q.All(key) {
-				ops = append(ops, store.Set(queueTable, w.field(), encode(w)))
+				ops = append(ops, store.Set(queueTable, w.field(), encode(w)), store.Set(saidTable, w.field(), encode(w.content())))
 			}
 		}
 	}
@@ -272,6 +279,11 @@ func (p *Pool) restoreQueues(tables map[string]map[string][]byte) error {
 		if w.field() != field {
 			return fmt.Errorf("queued message %s: %w", field, errMisplaced)
 		}
+		var said content
+		if err := decode(tables[saidTable][field], &said); err != nil {
+			return fmt.Errorf("what queued message %s says: %w", field, err)
+		}
+		w.Text, w.Images = said.Text, said.Images
 		all = append(all, w)
 		p.heaped += w.size()
 		p.arrived = max(p.arrived, w.Arrived)

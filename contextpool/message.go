@@ -16,8 +16,9 @@ type Message struct {
 	// By is the connection that sent it.
 	By      wire.ConnectionID `json:"by,omitempty"`
 	Monitor wire.MonitorID    `json:"monitor"`
-	Text    string            `json:"text"`
-	Images  []providers.Image `json:"images,omitempty"`
+	// Text and Images are what it says, which is kept apart.
+	Text   string            `json:"-"`
+	Images []providers.Image `json:"-"`
 	// Window is the window it was said to, if it was.
 	Window wire.WindowID `json:"window,omitempty"`
 	// Guest says that it is of somebody else than the owner of the session.
@@ -50,6 +51,14 @@ type waiting struct {
 	// Told says that MESSAGE_QUEUED was sent.
 	Told bool `json:"told,omitempty"`
 }
+
+// content is what a message in a queue says. It does not change.
+type content struct {
+	Text   string            `json:"text"`
+	Images []providers.Image `json:"images,omitempty"`
+}
+
+func (w *waiting) content() *content { return &content{w.Text, w.Images} }
 
 // size is about how many bytes it has.
 func (w *waiting) size() int {

@@ -36,6 +36,9 @@ type Pool struct {
 	windows   *policies.Queue[*waiting] // by agent
 	arrived   uint64                    // the newest in a queue
 	heaped    int                       // bytes of all that waits
+	behind    bool                      // something could begin and the step was full
+	newest    wire.MessageID            // see Newest
+	cut       []*turn                   // those that Recover has still to look at
 	tape      Tape
 	timelines map[wire.MonitorID]*Timeline
 	threads   map[string]*thread // by agent
@@ -68,6 +71,7 @@ func New(cfg Config, stage Stage, crew Crew) *Pool {
 
 func (p *Pool) empty() {
 	p.about, p.arrived, p.heaped, p.tape = about{}, 0, 0, Tape{}
+	p.behind, p.newest, p.cut = false, "", nil
 	p.turns = map[string]*turn{}
 	p.mains = policies.NewMainQueue[*waiting]()
 	p.windows = policies.NewWindowQueue[*waiting]()
@@ -116,8 +120,20 @@ func (p *Pool) Alive(c tools.Caller) bool {
 	return t != nil && t.Stopping == ""
 }
 
-// Tick does what is due.
-func (p *Pool) Tick() { p.settle() }
+// Tick does what is due, and reports whether there is more to do than the step has
+// room for. Then it is to be called again in the next one, at once.
+func (p *Pool) Tick() (more bool) {
+	for ; len(p.cut) > 0; p.cut = p.cut[1:] {
+		if p.stage.Full() {
+			return true
+		}
+		if t := p.cut[0]; p.turns[t.key()] == t { // else it ended with its parent
+			p.resume(t)
+		}
+	}
+	p.settle()
+	return p.behind
+}
 
 // Due is when Tick has something to do; zero means never.
 func (p *Pool) Due() time.Time {

@@ -302,7 +302,7 @@ func (c *chaos) checkKept() {
 	}
 	got := kept{map[string]map[string][]byte{}, map[string][][]byte{}}
 	for name, table := range c.kept.tables {
-		ours := slices.Contains([]string{"pool", "turns", "turns.prompt", "turns.calls", "turns.deeds", "queue", "groups", "reload", "asks", "threads"}, name)
+		ours := slices.Contains([]string{"pool", "turns", "turns.prompt", "turns.calls", "turns.deeds", "queue", "queue.said", "groups", "reload", "asks", "threads"}, name)
 		if len(table) > 0 && (ours || strings.HasPrefix(name, "budget:")) {
 			got.tables[name] = table
 		}
@@ -394,6 +394,7 @@ func TestEverythingThatCanHappen(t *testing.T) {
 			case 17:
 				c.crew.slots = rapid.IntRange(0, 2).Draw(t, "slots")
 				c.crew.steers = rapid.Bool().Draw(t, "steers")
+				c.room = rapid.SampledFrom([]int{1, 20, 1024}).Draw(t, "room")
 			case 18:
 				c.now = c.now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "seconds")) * time.Second)
 				c.step(func() { c.pool.Tick() })

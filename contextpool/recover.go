@@ -31,8 +31,10 @@ type ask struct {
 
 // Recover is called once by a new owner, inside a step: it says what becomes of
 // the turns that were under way, and goes on with the queues. On a session that
-// has never run it does what is wanted when a desktop begins.
-func (p *Pool) Recover() {
+// has never run it does what is wanted when a desktop begins. If there is more to
+// do than the step has room for, [Pool.Tick] goes on with it, before anything else
+// happens.
+func (p *Pool) Recover() (more bool) {
 	if !p.about.Launched {
 		p.about.Launched = true
 		p.keepAbout()
@@ -41,15 +43,11 @@ func (p *Pool) Recover() {
 	if len(p.turns) > 0 {
 		p.recall()
 	}
-	for _, t := range p.sorted() {
+	p.cut = p.sorted()
+	for _, t := range p.cut {
 		p.unoffer(t)
 	}
-	for _, t := range p.sorted() {
-		if p.turns[t.key()] == t { // else it ended with its parent
-			p.resume(t)
-		}
-	}
-	p.settle()
+	return p.Tick()
 }
 
 // Park is told that the session is handed over in good order. The turns that run

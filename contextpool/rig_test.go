@@ -51,7 +51,11 @@ type rig struct {
 	kept   kept
 
 	cancelled []wire.AgentID
-	biggest   int // bytes of the ops of one step
+	biggest   int // bytes of a step
+	most      int // items of a step
+	room      int // ops for which a step has room
+	said0     int // where the events of the step begin
+	full      bool
 }
 
 // kept is what a store would have.
@@ -64,7 +68,7 @@ func newRig(t fataler) *rig {
 	r := &rig{
 		t: t, cfg: contextpool.Config{Session: session, Provider: "demo"},
 		now: time.UnixMilli(1_800_000_000_000), desk: desk.New(session),
-		kept: kept{map[string]map[string][]byte{}, map[string][][]byte{}},
+		kept: kept{map[string]map[string][]byte{}, map[string][][]byte{}}, room: 1024,
 	}
 	r.hire()
 	r.step(func() { r.pool.Recover() })
@@ -129,10 +133,21 @@ func legible(ops []store.Op) []string {
 	return out
 }
 
-// step runs something and commits what it wants.
+// step runs something and commits what it wants, and in steps of their own what
+// there was no room for.
 func (r *rig) step(f func()) {
 	r.t.Helper()
 	f()
+	r.commit()
+	for more := r.full; more; {
+		more = r.pool.Tick()
+		r.commit()
+	}
+	r.full = false
+}
+
+func (r *rig) commit() {
+	r.t.Helper()
 	for _, c := range r.desk.Changes() {
 		if c.Value == nil {
 			r.ops = append(r.ops, store.Unset(c.Table, c.Field))
@@ -140,23 +155,35 @@ func (r *rig) step(f func()) {
 			r.ops = append(r.ops, store.Set(c.Table, c.Field, c.Value))
 		}
 	}
-	size := 0
+	items, size := r.weigh()
+	r.biggest, r.most = max(r.biggest, size), max(r.most, items)
 	for _, op := range r.ops {
 		if err := store.CheckName("name", op.Name); err != nil {
 			r.t.Fatalf("op %v: %v", op, err)
 		}
-		for _, v := range op.Values {
-			size += len(v)
-		}
 		r.kept.apply(op)
 	}
-	r.biggest = max(r.biggest, size)
 	then := r.then
-	r.ops, r.then = nil, nil
+	r.ops, r.then, r.said0 = nil, nil, len(r.events)
 	r.now = r.now.Add(time.Millisecond)
 	for _, f := range then {
 		f()
 	}
+}
+
+// weigh counts what is in the step as a store does.
+func (r *rig) weigh() (items, size int) {
+	for _, e := range r.events[min(r.said0, len(r.events)):] {
+		items++
+		size += len(wire.AppendEvent(nil, wire.Event{Session: session, Time: r.now, Data: e}))
+	}
+	for _, op := range r.ops {
+		items += 1 + len(op.Values)
+		for _, v := range op.Values {
+			size += len(v)
+		}
+	}
+	return items, size
 }
 
 func (k kept) apply(op store.Op) {
@@ -207,6 +234,12 @@ func (r *rig) Now() time.Time       { return r.now }
 func (r *rig) Desk() *desk.State    { return r.desk }
 func (r *rig) Keep(ops ...store.Op) { r.ops = append(r.ops, ops...) }
 func (r *rig) Then(effect func())   { r.then = append(r.then, effect) }
+
+func (r *rig) Full() bool {
+	_, size := r.weigh()
+	r.full = size >= 1<<20 || len(r.ops) >= r.room
+	return r.full
+}
 
 func (r *rig) Cancel(agent wire.AgentID) { r.cancelled = append(r.cancelled, agent) }
 

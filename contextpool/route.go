@@ -124,6 +124,7 @@ func (p *Pool) enqueue(q *policies.Queue[*waiting], key string, w *waiting) bool
 	w.Arrived = p.arrived
 	q.Push(key, w)
 	p.keepWaiting(w)
+	p.keepContent(w)
 	return true
 }
 
@@ -176,9 +177,10 @@ func (p *Pool) unoffer(t *turn) {
 	}
 }
 
-// drain begins with what has waited longest, as long as something can begin.
+// drain begins with what has waited longest, as long as something can begin. What
+// the step has no room for is left behind; see [Pool.Tick].
 func (p *Pool) drain() {
-	for {
+	for p.behind = false; ; {
 		var next *waiting
 		consider := func(q *policies.Queue[*waiting], ready func(*waiting) bool) {
 			for _, key := range q.Keys() {
@@ -193,6 +195,12 @@ func (p *Pool) drain() {
 		if next == nil {
 			return
 		}
+		if p.stage.Full() {
+			p.behind = true
+			return
+		}
+		p.newest = next.ID
+		p.stage.Then(func() { p.newest = "" })
 		p.dequeue(func(w *waiting) bool { return w == next })
 		switch {
 		case !p.crew.Has(p.Provider()):
@@ -229,6 +237,18 @@ func (p *Pool) TakeBack(id wire.MessageID) bool {
 	p.drop(gone, takenOut)
 	p.settle()
 	return len(gone) > 0
+}
+
+// Newest is the message that waited and has begun last in the step, if one has.
+// When a step that nobody asked for is too large to be kept, it is why: before it
+// the step was not full.
+func (p *Pool) Newest() wire.MessageID { return p.newest }
+
+// Discard rejects a message that waits and can never begin.
+func (p *Pool) Discard(id wire.MessageID) {
+	for _, w := range p.dequeue(func(w *waiting) bool { return w.ID == id }) {
+		p.reject(&w.Message, wire.CodeMessageTooLarge, "what comes of the message is too large to be kept")
+	}
 }
 
 const takenOut = "taken out of the queue"

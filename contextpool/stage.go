@@ -27,6 +27,9 @@ type Stage interface {
 	Keep(ops ...store.Op)
 	// Cancel closes the questions of an agent that nobody needs any more.
 	Cancel(agent wire.AgentID)
+	// Full reports whether the step is to be committed before more is begun that
+	// could as well begin in the next.
+	Full() bool
 	// Then does something after the step is committed.
 	Then(effect func())
 }

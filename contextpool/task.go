@@ -49,7 +49,7 @@ func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(tools.TaskRes
 	p.enter(t, fmt.Sprintf("task-%s-%d", parent.ID, parent.Tasks))
 	t.Agent, t.Provider = string(t.Role), parent.Provider
 	p.see(t, &waiting{Message: Message{Text: task.Objective}})
-	t.prompt.Text = taskPrompt(task)
+	t.prompt.set(taskPrompt(task))
 	p.launch(t, slot)
 	p.settle()
 }

@@ -80,12 +80,23 @@ type turn struct {
 
 // prompt is what a turn began with. It does not change.
 type prompt struct {
-	Text   string            `json:"text"`
-	Images []providers.Image `json:"images,omitempty"`
-	// Content is what the user said, and Windows what was open.
-	Content string                 `json:"content,omitempty"`
+	// Content is what the user said, which may be long; Before and After are what
+	// the agent is told around it.
+	Content string            `json:"content,omitempty"`
+	Before  string            `json:"before,omitempty"`
+	After   string            `json:"after,omitempty"`
+	Images  []providers.Image `json:"images,omitempty"`
+	// Windows are those that were open.
 	Windows []policies.WindowSight `json:"windows,omitempty"`
 }
+
+// set takes what the agent is told, the content in it.
+func (p *prompt) set(text string) {
+	p.Before, p.After, _ = strings.Cut(text, policies.Content(p.Content))
+}
+
+// text is what the agent is told.
+func (p *prompt) text() string { return p.Before + policies.Content(p.Content) + p.After }
 
 // call is a tool call whose result the conversation does not have yet.
 type call struct {
@@ -137,15 +148,15 @@ func (p *Pool) begin(w *waiting, how wire.Taken, slot *agentpool.Slot) {
 	p.see(t, w)
 	options := p.reload.Options(p.stage.Now(), t.trigger())
 	if how == wire.TakenEphemeral {
-		t.prompt.Text = policies.Ephemeral(policies.EphemeralPrompt{
+		t.prompt.set(policies.Ephemeral(policies.EphemeralPrompt{
 			Draw: len(w.Images) > 0, Windows: windowIDs(t.prompt.Windows), Reload: options, Content: w.Text,
-		})
+		}))
 	} else {
 		happened, ops := p.timeline(w.Monitor).Drain()
 		p.stage.Keep(ops...)
-		t.prompt.Text = p.reminder(t) + policies.Main(policies.MainPrompt{
+		t.prompt.set(p.reminder(t) + policies.Main(policies.MainPrompt{
 			Timeline: happened, Draw: len(w.Images) > 0, Windows: windowIDs(t.prompt.Windows), Reload: options, Content: w.Text,
-		})
+		}))
 	}
 	p.accept(&w.Message, t.Role, how)
 	p.record(t, policies.SpeakerUser, w.Text)
@@ -242,7 +253,7 @@ func (p *Pool) launch(t *turn, slot *agentpool.Slot) {
 func (p *Pool) start(t *turn, slot *agentpool.Slot) {
 	r := agentpool.Run{
 		ID: t.run(), Agent: t.Agent, Role: t.Role, Kind: t.Kind, Turn: t.ID, Monitor: t.Monitor, Window: t.Window,
-		Profile: t.Profile, Provider: t.Provider, Prompt: t.prompt.Text, Images: t.prompt.Images,
+		Profile: t.Profile, Provider: t.Provider, Prompt: t.prompt.text(), Images: t.prompt.Images,
 		Guest: t.Guest, Lasting: t.Lasting, Slot: slot,
 	}
 	switch {

@@ -97,7 +97,7 @@ func (p *Pool) beginWindow(w *waiting) {
 	if h := p.threads[w.Agent]; !h.hasEntries() && !h.knownTo(t.Provider) {
 		prompt.Recent = p.recent(w.Monitor)
 	}
-	t.prompt.Text = policies.Window(prompt)
+	t.prompt.set(policies.Window(prompt))
 	p.showWindowAgent(t, wire.AgentAssigned)
 	p.accept(&w.Message, t.Role, wire.TakenDirect)
 	p.record(t, policies.SpeakerUser, w.Text)

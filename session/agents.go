@@ -138,14 +138,16 @@ func (a *agents) ask() *contextpool.Pool {
 	return a.pool
 }
 
-// tick does what is due. A step that asks the pool nothing, as those of programs
-// that only show something, costs it nothing.
-func (a *agents) tick(now time.Time) {
+// tick does what is due, and reports whether there is more than the step has room
+// for. A step that asks the pool nothing, as those of programs that only show
+// something, costs it nothing.
+func (a *agents) tick(now time.Time) (more bool) {
 	if a == nil || !a.asked && (a.next.IsZero() || now.Before(a.next)) {
-		return
+		return false
 	}
-	a.pool.Tick()
-	a.next, a.asked = a.pool.Due(), false
+	a.asked = a.pool.Tick()
+	a.next = a.pool.Due()
+	return a.asked
 }
 
 // park lets nothing new begin, and reports whether everything that has begun has
@@ -190,6 +192,7 @@ func (s stage) Emit(p wire.ServerPayload)    { s.emit(p) }
 func (s stage) Then(effect func())           { s.step.then = append(s.step.then, effect) }
 func (s stage) Row(r wire.UIRow) wire.Millis { return s.row(r) }
 
+func (s stage) Full() bool                   { return s.full() }
 // Keep adds to the step. A conversation may be long, so its bytes count.
 func (s stage) Keep(ops ...store.Op) {
 	s.step.ops = append(s.step.ops, ops...)

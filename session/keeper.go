@@ -109,7 +109,7 @@ func (k *keeper) run(ctx context.Context) {
 			k.hub.shut(k.id, closure{time.Now().Add(closedFor), why})
 			err = why
 			return
-		case !k.isReady() || lasting(err):
+		case !k.isReady() && !errors.Is(err, errReload) || lasting(err):
 			return
 		}
 		if errors.Is(err, errLost) {

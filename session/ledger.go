@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
@@ -76,6 +77,9 @@ type ledger struct {
 	by    map[wire.MessageID]entry
 	order []wire.MessageID // oldest first
 }
+
+// clone is a ledger with the same entries.
+func (g *ledger) clone() ledger { return ledger{maps.Clone(g.by), slices.Clone(g.order)} }
 
 func (g *ledger) find(id wire.MessageID) (entry, bool) {
 	e, ok := g.by[id]

@@ -238,7 +238,11 @@ func (l *live) tick() error {
 	if p, ok := l.presence.next(l.k, l.now); ok {
 		l.emit(p)
 	}
-	l.agents.tick(l.now)
+	for l.agents.tick(l.now) {
+		if err := l.commit(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -282,11 +286,16 @@ func (l *live) suspect(why *Error) {
 // fail says what becomes of a step that the store refuses for good.
 func (l *live) fail(err error) error {
 	l.broken = true
-	if l.handled == l.committed {
+	large := errors.Is(err, store.ErrTooLarge)
+	if l.rewriting || l.handled == l.committed {
+		if large && !l.rewriting && l.agents != nil && l.agents.pool.Newest() != "" {
+			l.overflow = &item{waited: l.agents.pool.Newest()}
+			return errReload
+		}
 		return &panicked{err} // nobody is to blame but us, and it must not go on for ever
 	}
 	why := &Error{Code: wire.CodeExecutionFailed, Reason: "the session cannot keep what comes of that", Err: err}
-	if errors.Is(err, store.ErrTooLarge) {
+	if large {
 		why.Code = wire.CodeMessageTooLarge
 		// Before the last one the step was not even full.
 		l.overflow = new(l.items[l.handled-1])

@@ -22,6 +22,8 @@ type item struct {
 	work   func()
 	begins bool
 	by     string
+	// waited is instead of all that a message which waited and began.
+	waited wire.MessageID
 	// inbox is the name of the delivery, when it came through the store, sent
 	// the name under which it was sent there.
 	inbox, sent string

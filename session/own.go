@@ -100,8 +100,17 @@ func (l *live) greet() error {
 		}
 		if it := l.overflow; it != nil && (it.work == nil || it.by != "") {
 			l.agents.ask().Excuse(it.by)
+			l.agents.ask().Discard(it.waited)
+			// What follows may be too large again, and this is done all the same.
+			if err := l.commit(); err != nil {
+				return err
+			}
 		}
-		l.agents.ask().Recover()
+		for more := l.agents.ask().Recover(); more; more = l.agents.ask().Tick() {
+			if err := l.commit(); err != nil {
+				return err
+			}
+		}
 	}
 	if err := l.commit(); err != nil {
 		return err

@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -70,6 +71,9 @@ func nameOf(id string) string {
 	}
 	return "#" + hashText(id)
 }
+
+// clone are the same questions.
+func (q *questions) clone() questions { return questions{maps.Clone(q.by), slices.Clone(q.order)} }
 
 func (q *questions) find(name string) (ending, bool) {
 	e, ok := q.by[name]

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"time"
 
 	"github.com/everdesk/everdesk/store"
@@ -8,9 +9,10 @@ import (
 )
 
 const (
-	// rewriteItems is how many ops and values of ops are put into a batch. The
-	// last op may have many.
+	// rewriteItems is how many ops and values of ops are put into a batch, and
+	// rewriteBytes how long they are together.
 	rewriteItems = 3000
+	rewriteBytes = 4 << 20
 	// retoldBytes is how much of the windows and the conversation is in the
 	// snapshot that a rewrite puts into the log. The rest follows it.
 	retoldBytes = 512 << 10
@@ -36,7 +38,7 @@ func (l *live) forgot(next store.Lease) bool {
 
 // inherit takes everything from an owner of ours whose writes the store forgot.
 func (l *live) inherit(left *live) error {
-	l.state, l.card, l.ledger, l.questions = left.state, left.card, left.ledger, left.questions
+	l.state, l.card, l.ledger, l.questions = left.state, left.card, left.ledger.clone(), left.questions.clone()
 	l.geometry = left.geometry
 	l.items, l.committed, l.handled = left.items, left.committed, left.handled
 	left.items = nil
@@ -84,19 +86,11 @@ func (l *live) rewrite(got loaded) error {
 	l.k.log.Warn("the store has lost something it had acknowledged; writing it again", "log", l.lease.Prev)
 	ops := l.everything(got.tables, got.lists)
 	l.step.card = l.card.encode()
-	for len(ops) > 0 {
-		n := 0
-		for items, size := 0, 0; n < len(ops) && items < rewriteItems && size < stepBytes; n++ {
-			items += 1 + len(ops[n].Values)
-			for _, v := range ops[n].Values {
-				size += len(v)
-			}
-		}
-		l.step.ops = append(l.step.ops, ops[:n]...)
+	for _, portion := range portions(ops) {
+		l.step.ops = append(l.step.ops, portion...)
 		if _, err := l.persist(); err != nil {
 			return err
 		}
-		ops = ops[n:]
 	}
 	l.k.center.Restart(l.top)
 	l.begin(time.Now())
@@ -122,10 +116,68 @@ func (l *live) rewrite(got loaded) error {
 	}
 	l.rewriting, l.debt = false, debt{}
 	l.settle(events)
-	// The items of that step are done; what was taken and not begun is not.
-	l.k.box.giveBack(l.items[l.handled:])
+	// The items of that step are done; what was taken and not begun is not, and
+	// the agents that wanted some of it are gone with their owner.
+	l.k.box.giveBack(slices.DeleteFunc(l.items[l.handled:], func(it item) bool {
+		if it.work != nil {
+			it.finish(errLost)
+		}
+		return it.work != nil
+	}))
 	l.items, l.committed, l.handled = nil, 0, 0
 	return nil
+}
+
+// portions are ops in the same order, in batches. A list that is dropped to be
+// written again is so in one batch, unless it is too long for one: nobody is to
+// find it empty.
+func portions(ops []store.Op) [][]store.Op {
+	var out [][]store.Op
+	var batch []store.Op
+	items, size := 0, 0
+	next := func() {
+		if len(batch) > 0 {
+			out = append(out, batch)
+		}
+		batch, items, size = nil, 0, 0
+	}
+	for i, op := range ops {
+		n, bytes := weigh(op)
+		if op.Kind == store.OpDrop && i+1 < len(ops) && ops[i+1].Name == op.Name {
+			more, follows := weigh(ops[i+1])
+			n, bytes = n+more, bytes+follows
+		}
+		if items+n > rewriteItems || size+bytes > rewriteBytes {
+			if last := len(batch) - 1; last < 0 || batch[last].Kind != store.OpDrop || batch[last].Name != op.Name {
+				next()
+			}
+		}
+		for op.Kind == store.OpPush && len(op.Values) > 1 {
+			fits, room := 0, rewriteBytes-size
+			for fits < len(op.Values) && items+1+fits < rewriteItems && len(op.Values[fits]) <= room {
+				room -= len(op.Values[fits])
+				fits++
+			}
+			if fits = max(fits, 1); fits == len(op.Values) {
+				break
+			}
+			batch = append(batch, store.Push(op.Name, op.Values[:fits]...))
+			op.Values = op.Values[fits:]
+			next()
+		}
+		n, bytes = weigh(op)
+		batch, items, size = append(batch, op), items+n, size+bytes
+	}
+	next()
+	return out
+}
+
+// weigh counts an op and its values, and their bytes.
+func weigh(op store.Op) (items, size int) {
+	for _, v := range op.Values {
+		size += len(v)
+	}
+	return 1 + len(op.Values), size
 }
 
 // everything is what makes the store's tables those that we know.

@@ -1,0 +1,76 @@
+package session
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/everdesk/everdesk/store"
+)
+
+// legible is ops as text, with the parts of a push in one.
+func legible(ops []store.Op) []string {
+	var out []string
+	var list string
+	for _, op := range ops {
+		text := fmt.Sprintf("%d %s %s", op.Kind, op.Name, op.Field)
+		for _, v := range op.Values {
+			text += fmt.Sprintf(" %d%.1s", len(v), v)
+		}
+		if op.Kind == store.OpPush && list == op.Name {
+			out[len(out)-1] += text[len(fmt.Sprintf("%d %s ", op.Kind, op.Name)):]
+			continue
+		}
+		if list = ""; op.Kind == store.OpPush {
+			list = op.Name
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// Whatever is written again is in batches that a store takes, and all of it.
+func TestPortions(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var ops []store.Op
+		value := func() []byte {
+			size := rapid.SampledFrom([]int{1, 2, 300, 1 << 20, 3 << 20}).Draw(t, "size")
+			return bytes.Repeat([]byte(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "of")), size)
+		}
+		for i := range rapid.IntRange(0, 8).Draw(t, "ops") {
+			switch rapid.IntRange(0, 2).Draw(t, "kind") {
+			case 0:
+				ops = append(ops, store.Set("t", fmt.Sprint(i), value()))
+			case 1:
+				values := slices.Repeat([][]byte{value()}, rapid.SampledFrom([]int{1, 3}).Draw(t, "values"))
+				ops = append(ops, store.Drop(fmt.Sprint(i)), store.Push(fmt.Sprint(i), values...))
+			case 2:
+				values := slices.Repeat([][]byte{[]byte("x")}, rapid.SampledFrom([]int{1, 2000, 2999, 3000, 9000}).Draw(t, "many"))
+				ops = append(ops, store.Drop(fmt.Sprint(i)), store.Push(fmt.Sprint(i), values...))
+			}
+		}
+		var again []store.Op
+		limits := store.Limits{}.WithDefaults()
+		for i, batch := range portions(ops) {
+			again = append(again, batch...)
+			items, size := 0, 0
+			for _, op := range batch {
+				n, bytes := weigh(op)
+				items, size = items+n, size+bytes
+			}
+			if len(batch) == 0 || items > limits.BatchItems || size > limits.BatchBytes {
+				t.Fatalf("batch %d has %d ops, %d items and %d bytes", i, len(batch), items, size)
+			}
+			if batch[len(batch)-1].Kind == store.OpDrop {
+				t.Fatalf("batch %d leaves a list empty", i)
+			}
+		}
+		if got, want := legible(again), legible(ops); !slices.Equal(got, want) {
+			t.Fatalf("other ops:\n%.300v\n%.300v", got, want)
+		}
+	})
+}
