@@ -81,14 +81,11 @@ func staff(t *testing.T, p *plan, open func(*slog.Logger) (thinker, error)) {
 	})
 }
 
-// onBoth runs a test on both stores.
-func onBoth(t *testing.T, test func(t *testing.T, h *hall)) {
-	t.Helper()
-	for name, redis := range map[string]bool{"file": false, "redis": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, agentHall(t, redis))
-		})
+// stores are halls with agents, one on each store.
+func stores() map[string]func(*testing.T) *hall {
+	return map[string]func(*testing.T) *hall{
+		"file":  func(t *testing.T) *hall { t.Helper(); return agentHall(t, false) },
+		"redis": func(t *testing.T) *hall { t.Helper(); return agentHall(t, true) },
 	}
 }
 

@@ -17,46 +17,50 @@ import (
 // it comes back to its windows.
 func TestDefect01OneSessionID(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, h *hall) {
-		v := visit{token: h.token("ann", time.Minute)}
-		x := h.desktop("", v)
-		id := next[wire.ConnectionStatus](x).SessionID
-		x.text(`{"type":"SUBSCRIBE_MONITOR","monitorId":"monitor-0"}`)
-		x.tell("monitor-0", "m1", "/window w Hello | there", "/say hi")
-		events := x.until("m1")
-		x.text(`{"type":"RESET"}`)
-		x.text(`{"type":"SET_PROVIDER","provider":"demo"}`)
-		x.tell("monitor-0", "m2", "/window w2 Hello | there", "/say hi")
-		events = append(events, x.until("m2")...)
-		accepted, ends := 0, 0
-		for _, e := range events {
-			switch p := e.Data.(type) {
-			case wire.ConnectionStatus:
-				if p.SessionID != id {
-					t.Errorf("the desktop is told %+v", p)
-				}
-			case wire.MessageAccepted:
-				accepted++
-			case wire.AgentResponse:
-				if p.IsComplete {
-					ends++
-					if p.Content != "hi" {
-						t.Errorf("a turn ended with %+v", p)
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := open(t)
+			v := visit{token: h.token("ann", time.Minute)}
+			x := h.desktop("", v)
+			id := next[wire.ConnectionStatus](x).SessionID
+			x.text(`{"type":"SUBSCRIBE_MONITOR","monitorId":"monitor-0"}`)
+			x.tell("monitor-0", "m1", "/window w Hello | there", "/say hi")
+			events := x.until("m1")
+			x.text(`{"type":"RESET"}`)
+			x.text(`{"type":"SET_PROVIDER","provider":"demo"}`)
+			x.tell("monitor-0", "m2", "/window w2 Hello | there", "/say hi")
+			events = append(events, x.until("m2")...)
+			accepted, ends := 0, 0
+			for _, e := range events {
+				switch p := e.Data.(type) {
+				case wire.ConnectionStatus:
+					if p.SessionID != id {
+						t.Errorf("the desktop is told %+v", p)
+					}
+				case wire.MessageAccepted:
+					accepted++
+				case wire.AgentResponse:
+					if p.IsComplete {
+						ends++
+						if p.Content != "hi" {
+							t.Errorf("a turn ended with %+v", p)
+						}
 					}
 				}
 			}
-		}
-		if accepted != 2 || ends != 2 {
-			t.Errorf("two messages were accepted %d times and ended %d times", accepted, ends)
-		}
-		again := h.desktop("?sessionId="+string(id), v)
-		if got := next[wire.ConnectionStatus](again); got.SessionID != id {
-			t.Errorf("who comes back is told %+v", got)
-		}
-		if a := next[wire.Actions](again); len(a.Actions) != 1 || a.Actions[0].(wire.WindowCreate).WindowID != "w2" { //nolint:forcetypeassert // a snapshot has nothing else
-			t.Errorf("who comes back is shown %+v", a)
-		}
-	})
+			if accepted != 2 || ends != 2 {
+				t.Errorf("two messages were accepted %d times and ended %d times", accepted, ends)
+			}
+			again := h.desktop("?sessionId="+string(id), v)
+			if got := next[wire.ConnectionStatus](again); got.SessionID != id {
+				t.Errorf("who comes back is told %+v", got)
+			}
+			if a := next[wire.Actions](again); len(a.Actions) != 1 || a.Actions[0].(wire.WindowCreate).WindowID != "w2" { //nolint:forcetypeassert // a snapshot has nothing else
+				t.Errorf("who comes back is shown %+v", a)
+			}
+		})
+	}
 }
 
 // A desktop that comes back is shown each window on its monitor, under the id that
@@ -106,138 +110,146 @@ func TestDefect11WindowsOfASnapshot(t *testing.T) {
 // A tab that is away while an agent speaks hears what it missed, once.
 func TestDefect17AnswerWhileAway(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, h *hall) {
-		id, x := h.room()
-		x.tell("", "m", "/stream 120 200", "/window w Hello | there")
-		var at wire.Position
-		text, windows, ends := "", 0, 0
-		hear := func(e wire.Event) {
-			if e.At.IsZero() {
-				return
-			}
-			if e.At.Compare(at) <= 0 {
-				t.Errorf("%v came after %v", e.At, at)
-			}
-			at = e.At
-			switch p := e.Data.(type) {
-			case wire.AgentResponse:
-				if p.IsComplete {
-					ends++
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := open(t)
+			id, x := h.room()
+			x.tell("", "m", "/stream 120 200", "/window w Hello | there")
+			var at wire.Position
+			text, windows, ends := "", 0, 0
+			hear := func(e wire.Event) {
+				if e.At.IsZero() {
+					return
 				}
-				if p.Delta != "" && p.Offset != len(text) {
-					t.Errorf("%q came at %d of %d", p.Delta, p.Offset, len(text))
+				if e.At.Compare(at) <= 0 {
+					t.Errorf("%v came after %v", e.At, at)
 				}
-				text += p.Delta
-			case wire.Actions:
-				windows += len(p.Actions)
+				at = e.At
+				switch p := e.Data.(type) {
+				case wire.AgentResponse:
+					if p.IsComplete {
+						ends++
+					}
+					if p.Delta != "" && p.Offset != len(text) {
+						t.Errorf("%q came at %d of %d", p.Delta, p.Offset, len(text))
+					}
+					text += p.Delta
+				case wire.Actions:
+					windows += len(p.Actions)
+				}
 			}
-		}
-		for range 3 {
-			for range 6 {
-				e, ok := x.read()
-				if !ok {
-					t.Fatal("it was closed")
+			for range 3 {
+				for range 6 {
+					e, ok := x.read()
+					if !ok {
+						t.Fatal("it was closed")
+					}
+					hear(e)
 				}
+				_ = x.ws.CloseNow()
+				x = h.enter("/ws/"+string(id)+"?resume_from="+at.String(), as(h.token("ann", time.Minute)))
+				if state := next[wire.SessionState](x); state.Mode != wire.StateResume {
+					t.Fatalf("who comes back is shown a %s", state.Mode)
+				}
+			}
+			for _, e := range x.until("m") {
 				hear(e)
 			}
-			_ = x.ws.CloseNow()
-			x = h.enter("/ws/"+string(id)+"?resume_from="+at.String(), as(h.token("ann", time.Minute)))
-			if state := next[wire.SessionState](x); state.Mode != wire.StateResume {
-				t.Fatalf("who comes back is shown a %s", state.Mode)
+			var want strings.Builder
+			for i := range 120 {
+				if i > 0 {
+					want.WriteByte(' ')
+				}
+				fmt.Fprintf(&want, "w%d", i+1)
 			}
-		}
-		for _, e := range x.until("m") {
-			hear(e)
-		}
-		var want strings.Builder
-		for i := range 120 {
-			if i > 0 {
-				want.WriteByte(' ')
+			if text != want.String() || windows != 1 || ends != 1 {
+				t.Errorf("it heard %d windows, %d ends and %q", windows, ends, text)
 			}
-			fmt.Fprintf(&want, "w%d", i+1)
-		}
-		if text != want.String() || windows != 1 || ends != 1 {
-			t.Errorf("it heard %d windows, %d ends and %q", windows, ends, text)
-		}
-	})
+		})
+	}
 }
 
 // What the Go client mirrors is what everybody has who reads the log, at every
 // event of every turn.
 func TestClientSeesTheSameWhileAgentsWork(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, h *hall) {
-		id := h.session("ann")
-		type look struct {
-			at   wire.Position
-			hash string
-		}
-		var c *client.Client
-		looks := make(chan look, 10_000)
-		ended := make(chan wire.MessageID, 100)
-		c, err := client.New(client.Config{
-			URL: "http://" + h.addr, Session: id, Token: h.token("ann", time.Minute),
-			OnEvent: func(_ context.Context, e client.Event) {
-				if hash, at := c.Hash(); !at.IsZero() {
-					looks <- look{at, hash}
-				}
-				if r, is := e.Data.(wire.AgentResponse); is && r.IsComplete && r.MessageID != "" {
-					ended <- r.MessageID
-				}
-			},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		var wg sync.WaitGroup
-		wg.Go(func() { _ = c.Run(ctx) })
-		t.Cleanup(wg.Wait)
-		t.Cleanup(cancel)
-		<-c.Ready()
-		send := func(p wire.ClientPayload) {
-			t.Helper()
-			if _, err := c.Send(ctx, p); err != nil {
-				t.Fatal(err)
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := open(t)
+			id := h.session("ann")
+			type look struct {
+				at   wire.Position
+				hash string
 			}
-		}
-		send(wire.UserMessage{Content: "/nosteer\n/think hmm\n/stream 60 300\n/window w W | x\n/task web /stream 20 200", MessageID: "m0"})
-		send(wire.UserMessage{Content: "/say beside\n/toast bread", MessageID: "m1"})
-		send(wire.UserMessage{Content: "/window w W | x\n/stream 60 300\n/fail invalid: enough", MonitorID: "monitor-1", MessageID: "m2"})
-		for n := 0; n < 3; n++ {
-			select {
-			case <-ended:
-			case <-time.After(h.wait):
-				t.Fatal("the turns do not end")
-			}
-		}
-		cancel()
-		wg.Wait()
-		close(looks)
-		seen := map[wire.Position]string{}
-		for l := range looks {
-			seen[l.at] = l.hash
-		}
-		mirror, compared := desk.New(id), 0
-		events, err := h.store.Read(t.Context(), id, wire.Position{}, 10_000)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, stored := range events {
-			e, err := wire.Native{}.DecodeEvent(stored.Frame)
+			var c *client.Client
+			looks := make(chan look, 10_000)
+			ended := make(chan wire.MessageID, 100)
+			c, err := client.New(client.Config{
+				URL: "http://" + h.addr, Session: id, Token: h.token("ann", time.Minute),
+				OnEvent: func(_ context.Context, e client.Event) {
+					if hash, at := c.Hash(); !at.IsZero() {
+						looks <- look{at, hash}
+					}
+					if r, is := e.Data.(wire.AgentResponse); is && r.IsComplete && r.MessageID != "" {
+						ended <- r.MessageID
+					}
+				},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			mirror.Apply(e)
-			if hash, ok := seen[e.At]; ok {
-				compared++
-				if hash != mirror.Hash() {
-					t.Errorf("at %v the client sees something else", e.At)
+			ctx, cancel := context.WithCancel(t.Context())
+			var wg sync.WaitGroup
+			wg.Go(func() { _ = c.Run(ctx) })
+			t.Cleanup(wg.Wait)
+			t.Cleanup(cancel)
+			<-c.Ready()
+			send := func(p wire.ClientPayload) {
+				t.Helper()
+				if _, err := c.Send(ctx, p); err != nil {
+					t.Fatal(err)
 				}
 			}
-		}
-		if compared < 20 {
-			t.Errorf("only %d states were compared", compared)
-		}
-	})
+			send(wire.UserMessage{Content: "/nosteer\n/think hmm\n/stream 60 300\n/window w W | x\n/task web /stream 20 200", MessageID: "m0"})
+			send(wire.UserMessage{Content: "/say beside\n/toast bread", MessageID: "m1"})
+			send(wire.UserMessage{Content: "/window w W | x\n/stream 60 300\n/fail invalid: enough", MonitorID: "monitor-1", MessageID: "m2"})
+			for range 3 {
+				select {
+				case <-ended:
+				case <-time.After(h.wait):
+					t.Fatal("the turns do not end")
+				}
+			}
+			cancel()
+			wg.Wait()
+			close(looks)
+			seen := map[wire.Position]string{}
+			for l := range looks {
+				seen[l.at] = l.hash
+			}
+			mirror, compared := desk.New(id), 0
+			events, err := h.store.Read(t.Context(), id, wire.Position{}, 10_000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, stored := range events {
+				e, err := wire.Native{}.DecodeEvent(stored.Frame)
+				if err != nil {
+					t.Fatal(err)
+				}
+				mirror.Apply(e)
+				if hash, ok := seen[e.At]; ok {
+					compared++
+					if hash != mirror.Hash() {
+						t.Errorf("at %v the client sees something else", e.At)
+					}
+				}
+			}
+			if compared < 20 {
+				t.Errorf("only %d states were compared", compared)
+			}
+		})
+	}
 }

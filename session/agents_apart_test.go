@@ -86,92 +86,104 @@ func checkWorkers(t *testing.T, events []wire.Event, monitors map[wire.MessageID
 // the same name on different monitors. Their actions are not mixed up.
 func TestMonitorsAndWindowsAreApart(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		o := agentHub(t, s, hubConfig{limits: agentpool.Limits{Agents: 10}, session: session.Config{Budget: roomyBudget}})
-		d := o.newDesktop(t, "ses-1")
-		monitors := map[wire.MessageID]wire.MonitorID{}
-		for i := range 4 {
-			monitor := wire.MonitorID(fmt.Sprintf("monitor-%d", i))
-			monitors[wire.MessageID(fmt.Sprintf("main%d", i))] = monitor
-			d.ask(wire.MessageID(fmt.Sprintf("e%d", i)), wire.Emit{MonitorID: monitor, Actions: []wire.Action{window("same"), window(wire.WindowID(monitor))}})
-		}
-		var commands []session.Command
-		for id, monitor := range monitors {
-			commands = append(commands, says("conn", id, wire.UserMessage{MonitorID: monitor, Content: worker(id)}))
-		}
-		for i, w := range []struct {
-			monitor wire.MonitorID
-			window  wire.WindowID
-		}{
-			{"monitor-0", "same"}, {"monitor-0", "monitor-0"}, {"monitor-1", "same"},
-			{"monitor-1", "monitor-1"}, {"monitor-2", "monitor-2"}, {"monitor-3", "same"},
-		} {
-			id := wire.MessageID(fmt.Sprintf("win%d", i))
-			monitors[id] = w.monitor
-			commands = append(commands, says("conn", id, wire.WindowMessage{MonitorID: w.monitor, WindowID: w.window, Content: worker(id)}))
-		}
-		_, err := d.room.DeliverAll(t.Context(), commands)
-		ok(t, err)
-		for id := range monitors {
-			when(t, d.diary, func(r wire.AgentResponse) bool { return r.MessageID == id && strings.Contains(r.Delta, "ready") })
-		}
-		use, err := o.limiter.Use(t.Context())
-		ok(t, err)
-		if use.Held != 10 {
-			t.Errorf("ten agents have %+v", use)
-		}
-		checkWorkers(t, d.all(), monitors)
-		for id, monitor := range monitors {
-			found := 0
-			for _, w := range d.snapshot().Windows {
-				if w.WindowID == "own-"+wire.WindowID(id) {
-					found++
-					if w.MonitorID != monitor || w.Content != (wire.MarkdownContent{Data: "hello more"}) {
-						t.Errorf("the window of %s is %+v", id, w)
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{limits: agentpool.Limits{Agents: 10}, session: session.Config{Budget: roomyBudget}})
+			d := o.newDesktop(t, "ses-1")
+			monitors := map[wire.MessageID]wire.MonitorID{}
+			for i := range 4 {
+				monitor := wire.MonitorID(fmt.Sprintf("monitor-%d", i))
+				monitors[wire.MessageID(fmt.Sprintf("main%d", i))] = monitor
+				d.ask(wire.MessageID(fmt.Sprintf("e%d", i)), wire.Emit{MonitorID: monitor, Actions: []wire.Action{window("same"), window(wire.WindowID(monitor))}})
+			}
+			var commands []session.Command
+			for id, monitor := range monitors {
+				commands = append(commands, says("conn", id, wire.UserMessage{MonitorID: monitor, Content: worker(id)}))
+			}
+			for i, w := range []struct {
+				monitor wire.MonitorID
+				window  wire.WindowID
+			}{
+				{"monitor-0", "same"},
+				{"monitor-0", "monitor-0"},
+				{"monitor-1", "same"},
+				{"monitor-1", "monitor-1"},
+				{"monitor-2", "monitor-2"},
+				{"monitor-3", "same"},
+			} {
+				id := wire.MessageID(fmt.Sprintf("win%d", i))
+				monitors[id] = w.monitor
+				commands = append(commands, says("conn", id, wire.WindowMessage{MonitorID: w.monitor, WindowID: w.window, Content: worker(id)}))
+			}
+			_, err := d.room.DeliverAll(t.Context(), commands)
+			ok(t, err)
+			for id := range monitors {
+				when(t, d.diary, func(r wire.AgentResponse) bool { return r.MessageID == id && strings.Contains(r.Delta, "ready") })
+			}
+			use, err := o.limiter.Use(t.Context())
+			ok(t, err)
+			if use.Held != 10 {
+				t.Errorf("ten agents have %+v", use)
+			}
+			checkWorkers(t, d.all(), monitors)
+			for id, monitor := range monitors {
+				found := 0
+				for _, w := range d.snapshot().Windows {
+					if w.WindowID == "own-"+wire.WindowID(id) {
+						found++
+						if w.MonitorID != monitor || w.Content != (wire.MarkdownContent{Data: "hello more"}) {
+							t.Errorf("the window of %s is %+v", id, w)
+						}
 					}
 				}
+				if found != 1 {
+					t.Errorf("there are %d windows of %s", found, id)
+				}
 			}
-			if found != 1 {
-				t.Errorf("there are %d windows of %s", found, id)
-			}
-		}
-		d.send("", wire.Interrupt{})
-		d.rest()
-	})
+			d.send("", wire.Interrupt{})
+			d.rest()
+		})
+	}
 }
 
 // Two sessions have the same monitors, windows, messages and files at the same
 // time. Nothing of one is seen in the other.
 func TestSessionsAreApart(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		o := agentHub(t, s, hubConfig{})
-		both := []*desktop{o.newDesktop(t, "ses-a"), o.newDesktop(t, "ses-b")}
-		for _, d := range both {
-			d.say(first, "m1", opening(wire.WindowID(d.id)), opening("same"),
-				fmt.Sprintf(`/task default /call storage:write {"path":"note.txt","content":"%s"}`, d.id), "/say ready", "/hang")
-		}
-		for _, d := range both {
-			when(t, d.diary, func(r wire.AgentResponse) bool { return r.MessageID == "m1" && strings.Contains(r.Delta, "ready") })
-			d.say(first, "m2", "/call window:list {}", `/call storage:read {"path":"note.txt"}`)
-		}
-		for i, d := range both {
-			d.rest()
-			other := string(both[1-i].id)
-			if got := d.windows(first); len(got) != 2 || got[0] != "same" || got[1] != wire.WindowID(d.id) {
-				t.Errorf("%s has the windows %v", d.id, got)
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{})
+			both := []*desktop{o.newDesktop(t, "ses-a"), o.newDesktop(t, "ses-b")}
+			for _, d := range both {
+				d.say(first, "m1", opening(wire.WindowID(d.id)), opening("same"),
+					fmt.Sprintf(`/task default /call storage:write {"path":"note.txt","content":"%s"}`, d.id), "/say ready", "/hang")
 			}
-			if said := d.said("m1"); strings.Contains(said, other) || strings.Count(said, string(d.id)) < 2 {
-				t.Errorf("the agent of %s says %q", d.id, said)
+			for _, d := range both {
+				when(t, d.diary, func(r wire.AgentResponse) bool { return r.MessageID == "m1" && strings.Contains(r.Delta, "ready") })
+				d.say(first, "m2", "/call window:list {}", `/call storage:read {"path":"note.txt"}`)
 			}
-			if strings.Contains(d.tell(), other) {
-				t.Errorf("the log of %s has something of %s:\n%s", d.id, other, d.tell())
+			for i, d := range both {
+				d.rest()
+				other := string(both[1-i].id)
+				if got := d.windows(first); len(got) != 2 || got[0] != "same" || got[1] != wire.WindowID(d.id) {
+					t.Errorf("%s has the windows %v", d.id, got)
+				}
+				if said := d.said("m1"); strings.Contains(said, other) || strings.Count(said, string(d.id)) < 2 {
+					t.Errorf("the agent of %s says %q", d.id, said)
+				}
+				if strings.Contains(d.tell(), other) {
+					t.Errorf("the log of %s has something of %s:\n%s", d.id, other, d.tell())
+				}
+				kept, err := o.store.Load(t.Context(), d.id)
+				ok(t, err)
+				if strings.Contains(fmt.Sprintf("%s %s", kept.Tables, kept.Lists), other) {
+					t.Errorf("what is kept of %s has something of %s", d.id, other)
+				}
 			}
-			kept, err := o.store.Load(t.Context(), d.id)
-			ok(t, err)
-			if strings.Contains(fmt.Sprintf("%s %s", kept.Tables, kept.Lists), other) {
-				t.Errorf("what is kept of %s has something of %s", d.id, other)
-			}
-		}
-	})
+		})
+	}
 }

@@ -41,97 +41,105 @@ const (
 // that of a tab that does not show the window.
 func TestAppAnswers(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		o := agentHub(t, s, hubConfig{})
-		d, other := o.newDesktop(t, "ses-1"), o.newDesktop(t, "ses-2")
-		d.appWindow("monitor-1")
-		other.appWindow("monitor-1")
-		d.say("monitor-1", "m1", query) // and waits until the app is ready
-		when(t, d.diary, func(p wire.ToolProgress) bool { return p.ToolName == "window:app_query" })
-		d.send("", wire.AppProtocolReady{WindowID: "app"})
-		q := d.request("m1")
-		if q.WindowID != "app" || q.MonitorID != "monitor-1" || q.AgentID != "main-monitor-1-m1" || q.Deadline == 0 ||
-			q.Request != (wire.AppQueryRequest{StateKey: "board"}) {
-			t.Errorf("the request is %+v", q)
-		}
-		d.answer("blind", q, wire.AppQueryResponse{Error: "Window element not found"})
-		d.answer("seeing", q, wire.AppQueryResponse{Data: json.RawMessage(`{"turn":"white"}`)})
-		d.answer("late", q, wire.AppQueryResponse{Data: json.RawMessage(`{"turn":"black"}`)})
-		d.ends("m1")
-		if got := d.said("m1"); got != `{"turn":"white"}` {
-			t.Errorf("the agent says %q", got)
-		}
-		d.say("monitor-1", "m2", `/call window:app_query {"windowId":"app","stateKey":"manifest"}`)
-		q = d.request("m2")
-		if _, is := q.Request.(wire.AppManifestRequest); !is {
-			t.Errorf("the request is %+v", q)
-		}
-		d.answer("seeing", q, wire.AppManifestResponse{Manifest: &wire.AppManifest{AppID: "chess", Name: "Chess"}})
-		d.ends("m2")
-		if got := d.said("m2"); !strings.Contains(got, `"chess"`) {
-			t.Errorf("the agent says %q", got)
-		}
-		d.say("monitor-1", "m3", `/call window:app_query {"windowId":"gone","stateKey":"x"}`)
-		d.ends("m3")
-		if got := d.said("m3"); !strings.Contains(got, "did not work") || !strings.Contains(got, "gone") {
-			t.Errorf("the agent says %q", got)
-		}
-		d.rest()
-		other.rest()
-		if got := find[wire.AppProtocolRequest](other.all()); len(got) != 0 {
-			t.Errorf("another session was asked %+v", got)
-		}
-	})
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{})
+			d, other := o.newDesktop(t, "ses-1"), o.newDesktop(t, "ses-2")
+			d.appWindow("monitor-1")
+			other.appWindow("monitor-1")
+			d.say("monitor-1", "m1", query) // and waits until the app is ready
+			when(t, d.diary, func(p wire.ToolProgress) bool { return p.ToolName == "window:app_query" })
+			d.send("", wire.AppProtocolReady{WindowID: "app"})
+			q := d.request("m1")
+			if q.WindowID != "app" || q.MonitorID != "monitor-1" || q.AgentID != "main-monitor-1-m1" || q.Deadline == 0 ||
+				q.Request != (wire.AppQueryRequest{StateKey: "board"}) {
+				t.Errorf("the request is %+v", q)
+			}
+			d.answer("blind", q, wire.AppQueryResponse{Error: "Window element not found"})
+			d.answer("seeing", q, wire.AppQueryResponse{Data: json.RawMessage(`{"turn":"white"}`)})
+			d.answer("late", q, wire.AppQueryResponse{Data: json.RawMessage(`{"turn":"black"}`)})
+			d.ends("m1")
+			if got := d.said("m1"); got != `{"turn":"white"}` {
+				t.Errorf("the agent says %q", got)
+			}
+			d.say("monitor-1", "m2", `/call window:app_query {"windowId":"app","stateKey":"manifest"}`)
+			q = d.request("m2")
+			if _, is := q.Request.(wire.AppManifestRequest); !is {
+				t.Errorf("the request is %+v", q)
+			}
+			d.answer("seeing", q, wire.AppManifestResponse{Manifest: &wire.AppManifest{AppID: "chess", Name: "Chess"}})
+			d.ends("m2")
+			if got := d.said("m2"); !strings.Contains(got, `"chess"`) {
+				t.Errorf("the agent says %q", got)
+			}
+			d.say("monitor-1", "m3", `/call window:app_query {"windowId":"gone","stateKey":"x"}`)
+			d.ends("m3")
+			if got := d.said("m3"); !strings.Contains(got, "did not work") || !strings.Contains(got, "gone") {
+				t.Errorf("the agent says %q", got)
+			}
+			d.rest()
+			other.rest()
+			if got := find[wire.AppProtocolRequest](other.all()); len(got) != 0 {
+				t.Errorf("another session was asked %+v", got)
+			}
+		})
+	}
 }
 
 // Commands that worked are done again when the app is loaded again, also by the
 // next owner of the session; others are not.
 func TestAppCommandsAreReplayed(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		o := agentHub(t, s, hubConfig{})
-		d := o.newDesktop(t, "ses-1")
-		d.appWindow(first)
-		d.send("", wire.AppProtocolReady{WindowID: "app"})
-		d.say(first, "m1", command)
-		d.answer("tab", d.request("m1"), wire.AppCommandResponse{Result: json.RawMessage(`"moved"`)})
-		d.ends("m1")
-		if got := d.said("m1"); got != `"moved"` {
-			t.Errorf("the agent says %q", got)
-		}
-		d.send("", wire.AppProtocolReady{WindowID: "app"})
-		again := func(d *desktop, n int) {
-			t.Helper()
-			settled(t, d.room)
-			var replays []wire.AppProtocolRequest
-			for _, q := range find[wire.AppProtocolRequest](history(t, s)) {
-				if strings.HasPrefix(string(q.RequestID), "replay-app-") {
-					replays = append(replays, q)
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{})
+			d := o.newDesktop(t, "ses-1")
+			d.appWindow(first)
+			d.send("", wire.AppProtocolReady{WindowID: "app"})
+			d.say(first, "m1", command)
+			d.answer("tab", d.request("m1"), wire.AppCommandResponse{Result: json.RawMessage(`"moved"`)})
+			d.ends("m1")
+			if got := d.said("m1"); got != `"moved"` {
+				t.Errorf("the agent says %q", got)
+			}
+			d.send("", wire.AppProtocolReady{WindowID: "app"})
+			again := func(d *desktop, n int) {
+				t.Helper()
+				settled(t, d.room)
+				var replays []wire.AppProtocolRequest
+				for _, q := range find[wire.AppProtocolRequest](history(t, s)) {
+					if strings.HasPrefix(string(q.RequestID), "replay-app-") {
+						replays = append(replays, q)
+					}
+				}
+				if len(replays) != n {
+					t.Fatalf("there are %d replays: %+v", len(replays), replays)
+				}
+				for _, q := range replays {
+					if c, _ := q.Request.(wire.AppCommandRequest); c.Command != "move" || string(c.Params) != `{"to":"e4"}` || q.MonitorID != first {
+						t.Errorf("a replay is %+v", q)
+					}
 				}
 			}
-			if len(replays) != n {
-				t.Fatalf("there are %d replays: %+v", len(replays), replays)
-			}
-			for _, q := range replays {
-				if c, _ := q.Request.(wire.AppCommandRequest); c.Command != "move" || string(c.Params) != `{"to":"e4"}` || q.MonitorID != first {
-					t.Errorf("a replay is %+v", q)
-				}
-			}
-		}
-		again(d, 1)
-		o.stop()
-		o = agentHub(t, s, hubConfig{})
-		d = o.enter(t, "ses-1")
-		d.send("", wire.AppProtocolReady{WindowID: "app"})
-		again(d, 2)
-		// A window that is closed takes its app along.
-		d.ask("close", emit(wire.WindowClose{WindowID: "app"}))
-		d.appWindow(first)
-		d.send("", wire.AppProtocolReady{WindowID: "app"})
-		d.send("", wire.AppProtocolReady{WindowID: "app"})
-		again(d, 2)
-		d.rest()
-	})
+			again(d, 1)
+			o.stop()
+			o = agentHub(t, s, hubConfig{})
+			d = o.enter(t, "ses-1")
+			d.send("", wire.AppProtocolReady{WindowID: "app"})
+			again(d, 2)
+			// A window that is closed takes its app along.
+			d.ask("close", emit(wire.WindowClose{WindowID: "app"}))
+			d.appWindow(first)
+			d.send("", wire.AppProtocolReady{WindowID: "app"})
+			d.send("", wire.AppProtocolReady{WindowID: "app"})
+			again(d, 2)
+			d.rest()
+		})
+	}
 }
 
 // An app that is not there, does not answer or cannot is an error after five

@@ -28,48 +28,52 @@ const hook = `/call system:set_config {"section":"hooks","event":"tool_use","lab
 // something that does not fit is told so.
 func TestFirstFittingAnswerIsTheAgents(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		o := agentHub(t, s, hubConfig{})
-		other := agentHub(t, s, hubConfig{replica: "b"})
-		d := o.newDesktop(t, "ses-1")
-		far := other.enter(t, "ses-1") // a follower
-		w := watch(t, far.room, "far")
-		d.say(first, "m1", "/ask Which? | a | b")
-		p := d.asked("main-monitor-0-m1")
-		if !strings.HasPrefix(p.Message, "Which?") || len(p.Options) != 2 {
-			t.Errorf("the question is %+v", p)
-		}
-		next(t, w, func(p wire.Actions) bool { return p.AgentID == "main-monitor-0-m1" })
-		deliver(t, d.room, says("near", "wrong", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"c"}}))
-		if r := when(t, d.diary, about[wire.MessageRejected]("wrong")); r.Code != wire.CodeHITLInvalidResponse || r.To != "near" {
-			t.Errorf("what does not fit is answered with %+v", r)
-		}
-		deliver(t, far.room, says("far", "right", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"b"}}))
-		c := when(t, d.diary, any1[wire.PromptClosed])
-		if c.AnsweredBy != "far" || c.PromptID != p.ID || c.Reason != wire.ClosedAnswered {
-			t.Errorf("everybody hears %+v", c)
-		}
-		deliver(t, d.room, says("near", "late", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"a"}}))
-		if r := when(t, d.diary, about[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired {
-			t.Errorf("who comes later is answered with %+v", r)
-		}
-		d.rest()
-		if got := d.said("m1"); got != `{"selected":["b"]}` {
-			t.Errorf("the agent says %q", got)
-		}
-		d.say(first, "m2", "/ask Say something")
-		p = d.asked("main-monitor-0-m2")
-		d.send("", wire.UserPromptResponse{PromptID: p.ID, Text: "something"})
-		d.ends("m2")
-		d.say(first, "m3", "/ask Say nothing")
-		p = d.asked("main-monitor-0-m3")
-		d.send("", wire.UserPromptResponse{PromptID: p.ID, Dismissed: true})
-		d.rest()
-		all := d.said("m2") + d.said("m3")
-		if !strings.Contains(all, `{"text":"something"}`) || !strings.Contains(all, "did not answer") {
-			t.Errorf("the agent says %q", all)
-		}
-	})
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{})
+			other := agentHub(t, s, hubConfig{replica: "b"})
+			d := o.newDesktop(t, "ses-1")
+			far := other.enter(t, "ses-1") // a follower
+			w := watch(t, far.room, "far")
+			d.say(first, "m1", "/ask Which? | a | b")
+			p := d.asked("main-monitor-0-m1")
+			if !strings.HasPrefix(p.Message, "Which?") || len(p.Options) != 2 {
+				t.Errorf("the question is %+v", p)
+			}
+			next(t, w, func(p wire.Actions) bool { return p.AgentID == "main-monitor-0-m1" })
+			deliver(t, d.room, says("near", "wrong", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"c"}}))
+			if r := when(t, d.diary, about[wire.MessageRejected]("wrong")); r.Code != wire.CodeHITLInvalidResponse || r.To != "near" {
+				t.Errorf("what does not fit is answered with %+v", r)
+			}
+			deliver(t, far.room, says("far", "right", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"b"}}))
+			c := when(t, d.diary, any1[wire.PromptClosed])
+			if c.AnsweredBy != "far" || c.PromptID != p.ID || c.Reason != wire.ClosedAnswered {
+				t.Errorf("everybody hears %+v", c)
+			}
+			deliver(t, d.room, says("near", "late", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"a"}}))
+			if r := when(t, d.diary, about[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired {
+				t.Errorf("who comes later is answered with %+v", r)
+			}
+			d.rest()
+			if got := d.said("m1"); got != `{"selected":["b"]}` {
+				t.Errorf("the agent says %q", got)
+			}
+			d.say(first, "m2", "/ask Say something")
+			p = d.asked("main-monitor-0-m2")
+			d.send("", wire.UserPromptResponse{PromptID: p.ID, Text: "something"})
+			d.ends("m2")
+			d.say(first, "m3", "/ask Say nothing")
+			p = d.asked("main-monitor-0-m3")
+			d.send("", wire.UserPromptResponse{PromptID: p.ID, Dismissed: true})
+			d.rest()
+			all := d.said("m2") + d.said("m3")
+			if !strings.Contains(all, `{"text":"something"}`) || !strings.Contains(all, "did not answer") {
+				t.Errorf("the agent says %q", all)
+			}
+		})
+	}
 }
 
 // A decision that is meant for good is not asked for again, in no session of the

@@ -113,25 +113,29 @@ func (s *storm) message(data wire.ClientPayload) {
 func TestAgentChaos(t *testing.T) {
 	t.Parallel()
 	for _, agents := range []int{1, 5} {
-		onBoth(t, func(t *testing.T, site *site) {
-			seed := uint64(time.Now().UnixNano()) //nolint:gosec // any will do
-			t.Logf("seed %d", seed)
-			s := &storm{t: t, r: rand.New(rand.NewPCG(seed, 0)), cfg: hubConfig{
-				logger: silence(), limits: agentpool.Limits{Agents: agents},
-				session: session.Config{Budget: policies.BudgetLimits{Concurrent: 2, ActionsPerMin: 20, OutputPerMin: 20_000}, AnswersPerMinute: -1},
-			}}
-			s.o = agentHub(t, site, s.cfg)
-			s.d = s.o.newDesktop(t, "ses-1")
-			for range 120 {
-				s.act()
-				if s.r.IntN(4) == 0 {
-					<-time.After(time.Duration(s.r.IntN(10)) * time.Millisecond)
+		for name, open := range stores() {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				site := open(t)
+				seed := uint64(time.Now().UnixNano())
+				t.Logf("seed %d", seed)
+				s := &storm{t: t, r: rand.New(rand.NewPCG(seed, 0)), cfg: hubConfig{
+					logger: silence(), limits: agentpool.Limits{Agents: agents},
+					session: session.Config{Budget: policies.BudgetLimits{Concurrent: 2, ActionsPerMin: 20, OutputPerMin: 20_000}, AnswersPerMinute: -1},
+				}}
+				s.o = agentHub(t, site, s.cfg)
+				s.d = s.o.newDesktop(t, "ses-1")
+				for range 120 {
+					s.act()
+					if s.r.IntN(4) == 0 {
+						<-time.After(time.Duration(s.r.IntN(10)) * time.Millisecond)
+					}
 				}
-			}
-			s.d.send(s.id(), wire.Interrupt{Queues: wire.QueuesDrop})
-			s.d.rest()
-			s.calm()
-		})
+				s.d.send(s.id(), wire.Interrupt{Queues: wire.QueuesDrop})
+				s.d.rest()
+				s.calm()
+			})
+		}
 	}
 }
 

@@ -19,77 +19,85 @@ import (
 // kept, and what was done is not offered to be done again.
 func TestDefect13Interrupt(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		o := agentHub(t, s, hubConfig{limits: agentpool.Limits{Agents: 1}})
-		d := o.newDesktop(t, "ses-1")
-		d.say(first, "m1", "/nosteer", opening("w"), "/say half of it", "/hang")
-		d.begins("m1")
-		d.ask("q1", wire.UserMessage{Content: "/say queued"})
-		d.ask("q2", wire.UserMessage{Content: "/say queued"})
-		d.send("", wire.Interrupt{Queues: wire.QueuesDrop})
-		if e := d.ends("m1"); e.Outcome != wire.OutcomeInterrupted || e.Reason == "" {
-			t.Errorf("it ended with %+v", e)
-		}
-		d.rest()
-		for _, id := range []wire.MessageID{"q1", "q2"} {
-			if r := when(t, d.diary, about[wire.MessageRejected](id)); r.Code != wire.CodeSessionInvalidState {
-				t.Errorf("what was dropped is answered with %+v", r)
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{limits: agentpool.Limits{Agents: 1}})
+			d := o.newDesktop(t, "ses-1")
+			d.say(first, "m1", "/nosteer", opening("w"), "/say half of it", "/hang")
+			d.begins("m1")
+			d.ask("q1", wire.UserMessage{Content: "/say queued"})
+			d.ask("q2", wire.UserMessage{Content: "/say queued"})
+			d.send("", wire.Interrupt{Queues: wire.QueuesDrop})
+			if e := d.ends("m1"); e.Outcome != wire.OutcomeInterrupted || e.Reason == "" {
+				t.Errorf("it ended with %+v", e)
 			}
-		}
-		kept, err := s.Load(t.Context(), "ses-1")
-		ok(t, err)
-		if len(kept.Tables["reload"]) > 1 { // besides the next number
-			t.Errorf("what was interrupted is remembered as %s", kept.Tables["reload"])
-		}
-		if tape := tapeOf(kept); !strings.Contains(tape, "half of it") {
-			t.Errorf("on the tape is %s", tape)
-		}
-		d.say(first, "m2", "/recall")
-		d.rest()
-		if got := d.said("m2"); !strings.Contains(got, "half of it") {
-			t.Errorf("the agent remembers %q", got)
-		}
-	})
+			d.rest()
+			for _, id := range []wire.MessageID{"q1", "q2"} {
+				if r := when(t, d.diary, about[wire.MessageRejected](id)); r.Code != wire.CodeSessionInvalidState {
+					t.Errorf("what was dropped is answered with %+v", r)
+				}
+			}
+			kept, err := s.Load(t.Context(), "ses-1")
+			ok(t, err)
+			if len(kept.Tables["reload"]) > 1 { // besides the next number
+				t.Errorf("what was interrupted is remembered as %s", kept.Tables["reload"])
+			}
+			if tape := tapeOf(kept); !strings.Contains(tape, "half of it") {
+				t.Errorf("on the tape is %s", tape)
+			}
+			d.say(first, "m2", "/recall")
+			d.rest()
+			if got := d.said("m2"); !strings.Contains(got, "half of it") {
+				t.Errorf("the agent remembers %q", got)
+			}
+		})
+	}
 }
 
 // A message counts as steered when the model has it, and it is in the
 // conversation then. One that it does not get goes another way.
 func TestDefect14SteeredIsSeen(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		o := agentHub(t, s, hubConfig{})
-		d := o.newDesktop(t, "ses-1")
-		d.say(first, "m1", "/say one", "/hang")
-		d.begins("m1")
-		d.say(first, "m2", "/say two")
-		d.rest()
-		if got := d.said("m1"); got != "one\ntwo" {
-			t.Errorf("the turn said %q", got)
-		}
-		if got := d.conversation(s, "main-monitor-0"); !strings.Contains(got, "/say two") {
-			t.Errorf("the conversation is %q", got)
-		}
-		kept, err := s.Load(t.Context(), "ses-1")
-		ok(t, err)
-		if tape := tapeOf(kept); !strings.Contains(tape, "/say two") {
-			t.Errorf("on the tape is %s", tape)
-		}
-		// This turn ends without having looked: it waits for an answer, and
-		// fails after it.
-		d.say(first, "m3", "/ask Which? | a | b", "/fail invalid: enough")
-		show := when(t, d.diary, func(p wire.Actions) bool { return p.AgentID == "main-monitor-0-m3" })
-		d.say(first, "m4", "/say four")
-		settled(t, d.room)
-		prompt, _ := show.Actions[0].(wire.PromptShow)
-		d.send("", wire.Interrupt{Scope: wire.ScopeAgent, AgentID: "main-monitor-0-m3"})
-		d.rest()
-		if got := when(t, d.diary, about[wire.MessageAccepted]("m4")); got.How == wire.TakenSteered || d.said("m4") != "four" {
-			t.Errorf("what was not seen is answered with %+v and said %q", got, d.said("m4"))
-		}
-		if c := when(t, d.diary, any1[wire.PromptClosed]); c.PromptID != prompt.ID || c.Reason != wire.ClosedCancelled {
-			t.Errorf("the question ended as %+v", c)
-		}
-	})
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{})
+			d := o.newDesktop(t, "ses-1")
+			d.say(first, "m1", "/say one", "/hang")
+			d.begins("m1")
+			d.say(first, "m2", "/say two")
+			d.rest()
+			if got := d.said("m1"); got != "one\ntwo" {
+				t.Errorf("the turn said %q", got)
+			}
+			if got := d.conversation(s, "main-monitor-0"); !strings.Contains(got, "/say two") {
+				t.Errorf("the conversation is %q", got)
+			}
+			kept, err := s.Load(t.Context(), "ses-1")
+			ok(t, err)
+			if tape := tapeOf(kept); !strings.Contains(tape, "/say two") {
+				t.Errorf("on the tape is %s", tape)
+			}
+			// This turn ends without having looked: it waits for an answer, and
+			// fails after it.
+			d.say(first, "m3", "/ask Which? | a | b", "/fail invalid: enough")
+			show := when(t, d.diary, func(p wire.Actions) bool { return p.AgentID == "main-monitor-0-m3" })
+			d.say(first, "m4", "/say four")
+			settled(t, d.room)
+			prompt, _ := show.Actions[0].(wire.PromptShow)
+			d.send("", wire.Interrupt{Scope: wire.ScopeAgent, AgentID: "main-monitor-0-m3"})
+			d.rest()
+			if got := when(t, d.diary, about[wire.MessageAccepted]("m4")); got.How == wire.TakenSteered || d.said("m4") != "four" {
+				t.Errorf("what was not seen is answered with %+v and said %q", got, d.said("m4"))
+			}
+			if c := when(t, d.diary, any1[wire.PromptClosed]); c.PromptID != prompt.ID || c.Reason != wire.ClosedCancelled {
+				t.Errorf("the question ended as %+v", c)
+			}
+		})
+	}
 }
 
 // Who comes later sees everything: what agents are doing and saying, who waits,
@@ -137,101 +145,113 @@ func TestDefect15TheSecondTabSeesAll(t *testing.T) {
 // A window's agent, its conversation and its messages go with the window.
 func TestDefect20ClosedWindows(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		o := agentHub(t, s, hubConfig{})
-		d := o.newDesktop(t, "ses-1")
-		for i, monitor := range []wire.MonitorID{first, "monitor-1"} {
-			d.ask(wire.MessageID(fmt.Sprintf("e%d", i)), wire.Emit{MonitorID: monitor, Actions: []wire.Action{window("w")}})
-			id := wire.MessageID(fmt.Sprintf("m%d", i))
-			d.send(id, wire.WindowMessage{MonitorID: monitor, WindowID: "w", Content: "/say secret" + string(id)})
-			d.ends(id)
-		}
-		d.send("", wire.UserInteractions{MonitorID: "monitor-1", Interactions: []wire.UserInteraction{{Type: wire.DidCloseWindow, WindowID: "w"}}})
-		d.rest()
-		kept, err := s.Load(t.Context(), "ses-1")
-		ok(t, err)
-		all := fmt.Sprintf("%s %s %s", kept.Tables["threads"], tapeOf(kept), kept.Lists["api:window-monitor-1/w"])
-		if strings.Contains(all, "secretm1") || strings.Contains(all, "monitor-1/w") {
-			t.Errorf("of the closed window is left %s", all)
-		}
-		if !strings.Contains(all, "secretm0") || len(kept.Lists["api:window-monitor-0/w"]) == 0 {
-			t.Errorf("of the other window is left %s", all)
-		}
-	})
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{})
+			d := o.newDesktop(t, "ses-1")
+			for i, monitor := range []wire.MonitorID{first, "monitor-1"} {
+				d.ask(wire.MessageID(fmt.Sprintf("e%d", i)), wire.Emit{MonitorID: monitor, Actions: []wire.Action{window("w")}})
+				id := wire.MessageID(fmt.Sprintf("m%d", i))
+				d.send(id, wire.WindowMessage{MonitorID: monitor, WindowID: "w", Content: "/say secret" + string(id)})
+				d.ends(id)
+			}
+			d.send("", wire.UserInteractions{MonitorID: "monitor-1", Interactions: []wire.UserInteraction{{Type: wire.DidCloseWindow, WindowID: "w"}}})
+			d.rest()
+			kept, err := s.Load(t.Context(), "ses-1")
+			ok(t, err)
+			all := fmt.Sprintf("%s %s %s", kept.Tables["threads"], tapeOf(kept), kept.Lists["api:window-monitor-1/w"])
+			if strings.Contains(all, "secretm1") || strings.Contains(all, "monitor-1/w") {
+				t.Errorf("of the closed window is left %s", all)
+			}
+			if !strings.Contains(all, "secretm0") || len(kept.Lists["api:window-monitor-0/w"]) == 0 {
+				t.Errorf("of the other window is left %s", all)
+			}
+		})
+	}
 }
 
 // What happened on a monitor is told to its agent and to no other.
 func TestDefect21MonitorsHaveTheirOwnContext(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		o := agentHub(t, s, hubConfig{})
-		d := o.newDesktop(t, "ses-1")
-		for i, monitor := range []wire.MonitorID{first, "monitor-1"} {
-			id := wire.WindowID(fmt.Sprintf("only%d", i))
-			d.ask(wire.MessageID(fmt.Sprintf("e%d", i)), wire.Emit{MonitorID: monitor, Actions: []wire.Action{window(id)}})
-			d.send("", wire.UserInteractions{MonitorID: monitor, Interactions: []wire.UserInteraction{
-				{Type: wire.DidMoveWindow, WindowID: id, Bounds: &wire.Bounds{X: float64(70 + i), Y: 1, W: 300, H: 200}},
-			}})
-			m := wire.MessageID(fmt.Sprintf("w%d", i))
-			d.send(m, wire.WindowMessage{MonitorID: monitor, WindowID: id, Content: opening("child" + id)})
-			d.ends(m)
-		}
-		d.say(first, "m0", "/say zero")
-		d.ends("m0")
-		d.say("monitor-1", "m1", "/say one")
-		d.rest()
-		for i, agent := range []string{"main-monitor-0", "main-monitor-1"} {
-			told := d.conversation(s, agent)
-			for _, want := range []string{
-				fmt.Sprintf("<ui:move>only%d {x:%d,", i, 70+i), fmt.Sprintf(`<ai agent="window-only%d">Created window`, i),
-				fmt.Sprintf("<open_windows>only%d, childonly%d</open_windows>", i, i),
-			} {
-				if !strings.Contains(told, want) {
-					t.Errorf("%s was not told %q but\n%s", agent, want, told)
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{})
+			d := o.newDesktop(t, "ses-1")
+			for i, monitor := range []wire.MonitorID{first, "monitor-1"} {
+				id := wire.WindowID(fmt.Sprintf("only%d", i))
+				d.ask(wire.MessageID(fmt.Sprintf("e%d", i)), wire.Emit{MonitorID: monitor, Actions: []wire.Action{window(id)}})
+				d.send("", wire.UserInteractions{MonitorID: monitor, Interactions: []wire.UserInteraction{
+					{Type: wire.DidMoveWindow, WindowID: id, Bounds: &wire.Bounds{X: float64(70 + i), Y: 1, W: 300, H: 200}},
+				}})
+				m := wire.MessageID(fmt.Sprintf("w%d", i))
+				d.send(m, wire.WindowMessage{MonitorID: monitor, WindowID: id, Content: opening("child" + id)})
+				d.ends(m)
+			}
+			d.say(first, "m0", "/say zero")
+			d.ends("m0")
+			d.say("monitor-1", "m1", "/say one")
+			d.rest()
+			for i, agent := range []string{"main-monitor-0", "main-monitor-1"} {
+				told := d.conversation(s, agent)
+				for _, want := range []string{
+					fmt.Sprintf("<ui:move>only%d {x:%d,", i, 70+i), fmt.Sprintf(`<ai agent="window-only%d">Created window`, i),
+					fmt.Sprintf("<open_windows>only%d, childonly%d</open_windows>", i, i),
+				} {
+					if !strings.Contains(told, want) {
+						t.Errorf("%s was not told %q but\n%s", agent, want, told)
+					}
+				}
+				if strings.Contains(told, fmt.Sprintf("only%d", 1-i)) {
+					t.Errorf("%s was told of the other monitor:\n%s", agent, told)
 				}
 			}
-			if strings.Contains(told, fmt.Sprintf("only%d", 1-i)) {
-				t.Errorf("%s was told of the other monitor:\n%s", agent, told)
-			}
-		}
-	})
+		})
+	}
 }
 
 // A reset of one session is nothing to those of others who wait for an agent, and
 // all slots come back.
 func TestDefect22ResetOfAnotherSession(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		o := agentHub(t, s, hubConfig{limits: agentpool.Limits{Agents: 1}})
-		a, b, c := o.newDesktop(t, "ses-a"), o.newDesktop(t, "ses-b"), o.newDesktop(t, "ses-c")
-		a.say(first, "m", "/nosteer", "/say running", "/hang")
-		a.begins("m")
-		for _, d := range []*desktop{b, c} {
-			d.ask("m", wire.UserMessage{Content: "/say waited"})
-		}
-		b.send("", wire.Reset{}) // while it waits
-		a.send("", wire.Reset{}) // while it runs
-		if e := c.ends("m"); e.Outcome != wire.OutcomeCompleted || c.said("m") != "waited" {
-			t.Errorf("who waited in another session ended with %+v", e)
-		}
-		for _, d := range []*desktop{a, b} {
-			if e := d.ends("m"); e.Outcome != wire.OutcomeInterrupted {
-				t.Errorf("the turn of %s ended with %+v", d.id, e)
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{limits: agentpool.Limits{Agents: 1}})
+			a, b, c := o.newDesktop(t, "ses-a"), o.newDesktop(t, "ses-b"), o.newDesktop(t, "ses-c")
+			a.say(first, "m", "/nosteer", "/say running", "/hang")
+			a.begins("m")
+			for _, d := range []*desktop{b, c} {
+				d.ask("m", wire.UserMessage{Content: "/say waited"})
 			}
-			d.say(first, "again", "/say again")
-			d.rest()
-		}
-		free := func() bool {
-			use, err := o.limiter.Use(t.Context())
-			ok(t, err)
-			return use.Held == 0 && use.Waiting == 0
-		}
-		for end := time.Now().Add(s.patience); !free(); <-time.After(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatal("slots do not come back")
+			b.send("", wire.Reset{}) // while it waits
+			a.send("", wire.Reset{}) // while it runs
+			if e := c.ends("m"); e.Outcome != wire.OutcomeCompleted || c.said("m") != "waited" {
+				t.Errorf("who waited in another session ended with %+v", e)
 			}
-		}
-	})
+			for _, d := range []*desktop{a, b} {
+				if e := d.ends("m"); e.Outcome != wire.OutcomeInterrupted {
+					t.Errorf("the turn of %s ended with %+v", d.id, e)
+				}
+				d.say(first, "again", "/say again")
+				d.rest()
+			}
+			free := func() bool {
+				use, err := o.limiter.Use(t.Context())
+				ok(t, err)
+				return use.Held == 0 && use.Waiting == 0
+			}
+			for end := time.Now().Add(s.patience); !free(); <-time.After(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatal("slots do not come back")
+				}
+			}
+		})
+	}
 }
 
 // Sessions that are made in the same moment share nothing.
@@ -257,28 +277,32 @@ func TestDefect23SessionsOfOneMoment(t *testing.T) {
 // What the user stores or wants remembered does not end the conversation.
 func TestDefect24ConversationsGoOn(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		o := agentHub(t, s, hubConfig{others: []providers.Provider{namesake{demo.New(demo.Config{}), "other"}}})
-		d := o.newDesktop(t, "ses-1")
-		d.say(first, "m1", "/say the word is xyzzy", `/call system:memorize {"content":"I like tea"}`,
-			`/task default /call storage:write {"path":"a.txt","content":"a"}`)
-		d.ends("m1")
-		d.send("", wire.SetProvider{Provider: "other"})
-		d.say(first, "m2", "/recall")
-		d.rest()
-		if got := d.said("m2"); !strings.Contains(got, "the word is xyzzy") || !strings.Contains(got, "/task default") {
-			t.Errorf("the agent remembers %q", got)
-		}
-		// So it does when the session was not loaded for a while.
-		o.stop()
-		d = agentHub(t, s, hubConfig{}).enter(t, "ses-1")
-		d.send("", wire.SetProvider{Provider: "demo"})
-		d.say(first, "m3", "/recall")
-		d.rest()
-		if got := d.said("m3"); !strings.Contains(got, "the word is xyzzy") {
-			t.Errorf("then the agent remembers %q", got)
-		}
-	})
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{others: []providers.Provider{namesake{demo.New(demo.Config{}), "other"}}})
+			d := o.newDesktop(t, "ses-1")
+			d.say(first, "m1", "/say the word is xyzzy", `/call system:memorize {"content":"I like tea"}`,
+				`/task default /call storage:write {"path":"a.txt","content":"a"}`)
+			d.ends("m1")
+			d.send("", wire.SetProvider{Provider: "other"})
+			d.say(first, "m2", "/recall")
+			d.rest()
+			if got := d.said("m2"); !strings.Contains(got, "the word is xyzzy") || !strings.Contains(got, "/task default") {
+				t.Errorf("the agent remembers %q", got)
+			}
+			// So it does when the session was not loaded for a while.
+			o.stop()
+			d = agentHub(t, s, hubConfig{}).enter(t, "ses-1")
+			d.send("", wire.SetProvider{Provider: "demo"})
+			d.say(first, "m3", "/recall")
+			d.rest()
+			if got := d.said("m3"); !strings.Contains(got, "the word is xyzzy") {
+				t.Errorf("then the agent remembers %q", got)
+			}
+		})
+	}
 }
 
 // What people and windows say cannot pass for what the hub says.

@@ -64,134 +64,150 @@ func TestDefect04EveryActionOnce(t *testing.T) {
 // user says counts.
 func TestDefect05PermissionsAreAsked(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		o := agentHub(t, s, hubConfig{})
-		d := o.newDesktop(t, "ses-1")
-		o.newDesktop(t, "ses-0") // another one is no place to ask
-		hook := `/call system:set_config {"section":"hooks","event":"tool_use","label":"L","action":{"type":"os_action","payload":{"type":"app.badge","appId":"x","count":1}}}`
-		d.say("monitor-1", "m", hook)
-		q := when(t, d.diary, any1[wire.ApprovalRequest])
-		if q.AgentID != "main-monitor-1-m" || q.MonitorID != "monitor-1" || q.MessageID != "m" || q.PermissionOptions == nil || q.Deadline == 0 {
-			t.Errorf("the question is %+v", q)
-		}
-		d.send("", wire.DialogFeedback{DialogID: q.DialogID, Confirmed: true})
-		d.rest()
-		if got := d.said("m"); !strings.Contains(got, "Added hook-1") {
-			t.Errorf("the agent says %q", got)
-		}
-	})
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{})
+			d := o.newDesktop(t, "ses-1")
+			o.newDesktop(t, "ses-0") // another one is no place to ask
+			hook := `/call system:set_config {"section":"hooks","event":"tool_use","label":"L","action":{"type":"os_action","payload":{"type":"app.badge","appId":"x","count":1}}}`
+			d.say("monitor-1", "m", hook)
+			q := when(t, d.diary, any1[wire.ApprovalRequest])
+			if q.AgentID != "main-monitor-1-m" || q.MonitorID != "monitor-1" || q.MessageID != "m" || q.PermissionOptions == nil || q.Deadline == 0 {
+				t.Errorf("the question is %+v", q)
+			}
+			d.send("", wire.DialogFeedback{DialogID: q.DialogID, Confirmed: true})
+			d.rest()
+			if got := d.said("m"); !strings.Contains(got, "Added hook-1") {
+				t.Errorf("the agent says %q", got)
+			}
+		})
+	}
 }
 
 // Buttons that may run beside each other have turns of their own.
 func TestDefect06ParallelButtons(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		o := agentHub(t, s, hubConfig{})
-		d := o.newDesktop(t, "ses-1")
-		d.ask("e", emit(window("w")))
-		d.send("known", wire.WindowMessage{WindowID: "w", Content: "/say a thing that the agent knows"})
-		d.ends("known")
-		d.say(first, "busy", "/say main", "/sleep 1h") // which is none of their business
-		var presses []session.Command
-		for n := range 3 {
-			presses = append(presses, says("conn", wire.MessageID(fmt.Sprintf("p%d", n)), wire.ComponentAction{
-				WindowID: "w", Action: fmt.Sprintf("save%d", n), ActionID: fmt.Sprintf("action-%d", n),
-			}))
-		}
-		_, err := d.room.DeliverAll(t.Context(), presses) // so all are there before one has ended
-		ok(t, err)
-		for n := range 3 {
-			id := wire.MessageID(fmt.Sprintf("p%d", n))
-			agent := wire.AgentID(fmt.Sprintf("window-w/action-%d", n))
-			if a := when(t, d.diary, about[wire.MessageAccepted](id)); a.AgentID != agent || a.How != wire.TakenDirect {
-				t.Errorf("%s is answered with %+v", id, a)
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{})
+			d := o.newDesktop(t, "ses-1")
+			d.ask("e", emit(window("w")))
+			d.send("known", wire.WindowMessage{WindowID: "w", Content: "/say a thing that the agent knows"})
+			d.ends("known")
+			d.say(first, "busy", "/say main", "/sleep 1h") // which is none of their business
+			var presses []session.Command
+			for n := range 3 {
+				presses = append(presses, says("conn", wire.MessageID(fmt.Sprintf("p%d", n)), wire.ComponentAction{
+					WindowID: "w", Action: fmt.Sprintf("save%d", n), ActionID: fmt.Sprintf("action-%d", n),
+				}))
 			}
-			if e := d.ends(id); e.Outcome != wire.OutcomeCompleted || e.AgentID != agent {
-				t.Errorf("%s ended with %+v", id, e)
-			}
-			if got := d.said(id); !strings.Contains(got, fmt.Sprintf("save%d", n)) {
-				t.Errorf("%s was told %q", id, got)
-			}
-			when(t, d.diary, func(p wire.WindowAgentStatus) bool { return p.MessageID == id && p.Status == wire.AgentReleased })
-			var states []wire.WindowAgentChange
-			for _, p := range find[wire.WindowAgentStatus](d.all()) {
-				if p.MessageID == id {
-					states = append(states, p.Status)
+			_, err := d.room.DeliverAll(t.Context(), presses) // so all are there before one has ended
+			ok(t, err)
+			for n := range 3 {
+				id := wire.MessageID(fmt.Sprintf("p%d", n))
+				agent := wire.AgentID(fmt.Sprintf("window-w/action-%d", n))
+				if a := when(t, d.diary, about[wire.MessageAccepted](id)); a.AgentID != agent || a.How != wire.TakenDirect {
+					t.Errorf("%s is answered with %+v", id, a)
+				}
+				if e := d.ends(id); e.Outcome != wire.OutcomeCompleted || e.AgentID != agent {
+					t.Errorf("%s ended with %+v", id, e)
+				}
+				if got := d.said(id); !strings.Contains(got, fmt.Sprintf("save%d", n)) {
+					t.Errorf("%s was told %q", id, got)
+				}
+				when(t, d.diary, func(p wire.WindowAgentStatus) bool { return p.MessageID == id && p.Status == wire.AgentReleased })
+				var states []wire.WindowAgentChange
+				for _, p := range find[wire.WindowAgentStatus](d.all()) {
+					if p.MessageID == id {
+						states = append(states, p.Status)
+					}
+				}
+				if fmt.Sprint(states) != "[assigned active released]" {
+					t.Errorf("the agent of %s was %v", id, states)
 				}
 			}
-			if fmt.Sprint(states) != "[assigned active released]" {
-				t.Errorf("the agent of %s was %v", id, states)
-			}
-		}
-		d.send("", wire.Interrupt{})
-		d.rest()
-	})
+			d.send("", wire.Interrupt{})
+			d.rest()
+		})
+	}
 }
 
 // A message to a new monitor waits for a free agent, is told so, and runs.
 func TestDefect08NewMonitorWithoutAFreeAgent(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		o := agentHub(t, s, hubConfig{limits: agentpool.Limits{Agents: 1}})
-		d := o.newDesktop(t, "ses-1")
-		d.say(first, "m1", "/nosteer", "/say one", "/hang")
-		d.begins("m1")
-		got, _ := d.ask("m2", wire.UserMessage{MonitorID: "monitor-1", Content: "/say two"}).(wire.MessageAccepted)
-		if got.How != wire.TakenDirect || got.AgentID != "main-monitor-1-m2" {
-			t.Errorf("the answer is %+v", got)
-		}
-		// A tab that shows no other monitor hears of it, too.
-		when(t, d.diary, func(m wire.MonitorStatus) bool { return m.MonitorID == "monitor-1" && m.State == wire.MonitorRunning })
-		d.send("", wire.Interrupt{Scope: wire.ScopeMonitor, MonitorID: first})
-		if e := d.ends("m2"); e.Outcome != wire.OutcomeCompleted || d.said("m2") != "two" {
-			t.Errorf("it ended with %+v and said %q", e, d.said("m2"))
-		}
-		d.rest()
-	})
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{limits: agentpool.Limits{Agents: 1}})
+			d := o.newDesktop(t, "ses-1")
+			d.say(first, "m1", "/nosteer", "/say one", "/hang")
+			d.begins("m1")
+			got, _ := d.ask("m2", wire.UserMessage{MonitorID: "monitor-1", Content: "/say two"}).(wire.MessageAccepted)
+			if got.How != wire.TakenDirect || got.AgentID != "main-monitor-1-m2" {
+				t.Errorf("the answer is %+v", got)
+			}
+			// A tab that shows no other monitor hears of it, too.
+			when(t, d.diary, func(m wire.MonitorStatus) bool { return m.MonitorID == "monitor-1" && m.State == wire.MonitorRunning })
+			d.send("", wire.Interrupt{Scope: wire.ScopeMonitor, MonitorID: first})
+			if e := d.ends("m2"); e.Outcome != wire.OutcomeCompleted || d.said("m2") != "two" {
+				t.Errorf("it ended with %+v and said %q", e, d.said("m2"))
+			}
+			d.rest()
+		})
+	}
 }
 
 // Nobody is left without an answer: not on a fifth monitor, not while the desktop
 // is reset, and not while a budget is used up.
 func TestDefect09EverybodyIsAnswered(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		o := agentHub(t, s, hubConfig{})
-		d := o.newDesktop(t, "ses-1")
-		var commands []session.Command
-		for i := range 5 {
-			commands = append(commands, says("conn", wire.MessageID(fmt.Sprintf("m%d", i)), wire.UserMessage{
-				MonitorID: wire.MonitorID(fmt.Sprintf("monitor-%d", i)), Content: "/nosteer\n/say x\n/hang",
-			}))
-		}
-		_, err := d.room.DeliverAll(t.Context(), commands)
-		ok(t, err)
-		if r := when(t, d.diary, about[wire.MessageRejected]("m4")); r.Code != wire.CodeMonitorLimit || r.MonitorID != first {
-			t.Errorf("the fifth monitor is refused with %+v", r)
-		}
-		// Two turns of background monitors may run at once.
-		if q := when(t, d.diary, about[wire.MessageQueued]("m3")); q.Position != 1 || q.MonitorID != "monitor-3" {
-			t.Errorf("the third background monitor waits as %+v", q)
-		}
-		when(t, d.diary, func(m wire.MonitorStatus) bool {
-			return m.MonitorID == "monitor-3" && m.State == wire.MonitorWaiting && m.Budget != nil && m.Budget.Denied == wire.BudgetSlots
-		})
-		commands = []session.Command{
-			says("conn", "before", wire.UserMessage{MonitorID: "monitor-3", Content: "/say before"}),
-			says("conn", "", wire.Reset{}),
-			says("conn", "after", wire.UserMessage{MonitorID: "monitor-3", Content: "/say after"}),
-		}
-		_, err = d.room.DeliverAll(t.Context(), commands)
-		ok(t, err)
-		d.rest()
-		if d.said("after") != "after" || d.said("before") != "" {
-			t.Errorf("around the reset it said %q and %q", d.said("before"), d.said("after"))
-		}
-		for id, f := range fates(d.all()) {
-			if gone := id == "m3" || id == "m4" || id == "before"; gone != (f.rejected == 1) {
-				t.Errorf("%s: %+v", id, f)
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{})
+			d := o.newDesktop(t, "ses-1")
+			var commands []session.Command
+			for i := range 5 {
+				commands = append(commands, says("conn", wire.MessageID(fmt.Sprintf("m%d", i)), wire.UserMessage{
+					MonitorID: wire.MonitorID(fmt.Sprintf("monitor-%d", i)), Content: "/nosteer\n/say x\n/hang",
+				}))
 			}
-		}
-	})
+			_, err := d.room.DeliverAll(t.Context(), commands)
+			ok(t, err)
+			if r := when(t, d.diary, about[wire.MessageRejected]("m4")); r.Code != wire.CodeMonitorLimit || r.MonitorID != first {
+				t.Errorf("the fifth monitor is refused with %+v", r)
+			}
+			// Two turns of background monitors may run at once.
+			if q := when(t, d.diary, about[wire.MessageQueued]("m3")); q.Position != 1 || q.MonitorID != "monitor-3" {
+				t.Errorf("the third background monitor waits as %+v", q)
+			}
+			when(t, d.diary, func(m wire.MonitorStatus) bool {
+				return m.MonitorID == "monitor-3" && m.State == wire.MonitorWaiting && m.Budget != nil && m.Budget.Denied == wire.BudgetSlots
+			})
+			commands = []session.Command{
+				says("conn", "before", wire.UserMessage{MonitorID: "monitor-3", Content: "/say before"}),
+				says("conn", "", wire.Reset{}),
+				says("conn", "after", wire.UserMessage{MonitorID: "monitor-3", Content: "/say after"}),
+			}
+			_, err = d.room.DeliverAll(t.Context(), commands)
+			ok(t, err)
+			d.rest()
+			if d.said("after") != "after" || d.said("before") != "" {
+				t.Errorf("around the reset it said %q and %q", d.said("before"), d.said("after"))
+			}
+			for id, f := range fates(d.all()) {
+				if gone := id == "m3" || id == "m4" || id == "before"; gone != (f.rejected == 1) {
+					t.Errorf("%s: %+v", id, f)
+				}
+			}
+		})
+	}
 }
 
 // The first monitor stays, and its main agent too.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
@@ -69,17 +68,9 @@ func onRedis(t *testing.T) *site {
 	})
 }
 
-// onBoth runs a test on both stores.
-func onBoth(t *testing.T, test func(t *testing.T, s *site)) {
-	t.Helper()
-	t.Run("file", func(t *testing.T) {
-		t.Parallel()
-		test(t, onFiles(t))
-	})
-	t.Run("redis", func(t *testing.T) {
-		t.Parallel()
-		test(t, onRedis(t))
-	})
+// stores are the sites that every test runs on.
+func stores() map[string]func(*testing.T) *site {
+	return map[string]func(*testing.T) *site{"file": onFiles, "redis": onRedis}
 }
 
 // inBubble is a site on the embedded store, in time of its own.
@@ -150,7 +141,7 @@ func agentHub(t *testing.T, s *site, cfg hubConfig) *office {
 }
 
 // silence is a logger for hubs that are expected to complain.
-func silence() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+func silence() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // desktop is a session that somebody uses.
 type desktop struct {

@@ -17,48 +17,52 @@ import (
 // a budget is used up. Queues and questions are in TestTurnsOutliveACrash.
 func TestDefect18NothingIsForgotten(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		cfg := hubConfig{session: session.Config{Budget: policies.BudgetLimits{Concurrent: 2, ActionsPerMin: 2, OutputPerMin: 10_000}}}
-		o := agentHub(t, s, cfg)
-		d := o.newDesktop(t, "ses-1")
-		lines := []string{"please open the parent window now", "/call system:list_reload_options {}", opening("parent"), "/say the word is xyzzy"}
-		d.say(first, "m1", lines...)
-		d.ends("m1")
-		d.send("w1", wire.WindowMessage{WindowID: "parent", Content: "/say the window's word is plugh\n" + opening("child")})
-		d.ends("w1")
-		d.say("monitor-1", "b1", opening("a"), opening("b"), opening("c"))
-		d.ends("b1")
-		d.send("", wire.UserInteractions{Interactions: []wire.UserInteraction{
-			{Type: wire.DidMoveWindow, WindowID: "child", Bounds: &wire.Bounds{X: 77, Y: 1, W: 200, H: 200}},
-		}})
-		settled(t, d.room)
-		o = o.again(t, cfg)
-		d = o.enter(t, "ses-1")
-		if q, is := d.ask("b2", wire.UserMessage{MonitorID: "monitor-1", Content: "/say hi"}).(wire.MessageQueued); !is {
-			t.Errorf("the budget is forgotten: %+v", q)
-		}
-		d.send("w2", wire.WindowMessage{WindowID: "child", Content: "/recall"})
-		d.ends("w2")
-		if got := d.said("w2"); !strings.Contains(got, "plugh") || !strings.Contains(got, "<recent_conversation>") || !strings.Contains(got, "xyzzy") {
-			t.Errorf("the agent of both windows remembers %q", got)
-		}
-		d.say(first, "m2", "/recall")
-		d.ends("m2")
-		got := d.said("m2")
-		for _, want := range []string{"xyzzy", "<ui:move>child {x:77,", `<ai agent="window-parent">Created window "child"`, "<open_windows>parent, child</open_windows>"} {
-			if !strings.Contains(got, want) {
-				t.Errorf("the main agent was not told %q but %q", want, got)
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			cfg := hubConfig{session: session.Config{Budget: policies.BudgetLimits{Concurrent: 2, ActionsPerMin: 2, OutputPerMin: 10_000}}}
+			o := agentHub(t, s, cfg)
+			d := o.newDesktop(t, "ses-1")
+			lines := []string{"please open the parent window now", "/call system:list_reload_options {}", opening("parent"), "/say the word is xyzzy"}
+			d.say(first, "m1", lines...)
+			d.ends("m1")
+			d.send("w1", wire.WindowMessage{WindowID: "parent", Content: "/say the window's word is plugh\n" + opening("child")})
+			d.ends("w1")
+			d.say("monitor-1", "b1", opening("a"), opening("b"), opening("c"))
+			d.ends("b1")
+			d.send("", wire.UserInteractions{Interactions: []wire.UserInteraction{
+				{Type: wire.DidMoveWindow, WindowID: "child", Bounds: &wire.Bounds{X: 77, Y: 1, W: 200, H: 200}},
+			}})
+			settled(t, d.room)
+			o = o.again(t, cfg)
+			d = o.enter(t, "ses-1")
+			if q, is := d.ask("b2", wire.UserMessage{MonitorID: "monitor-1", Content: "/say hi"}).(wire.MessageQueued); !is {
+				t.Errorf("the budget is forgotten: %+v", q)
 			}
-		}
-		d.ask("e", emit(wire.WindowClose{WindowID: "parent"}, wire.WindowClose{WindowID: "child"}))
-		d.say(first, "m3", lines...)
-		d.ends("m3")
-		if got := d.said("m3"); !strings.Contains(got, "reload-1") {
-			t.Errorf("to be done again there is %q", got)
-		}
-		d.send("", wire.Interrupt{Queues: wire.QueuesDrop})
-		d.rest()
-	})
+			d.send("w2", wire.WindowMessage{WindowID: "child", Content: "/recall"})
+			d.ends("w2")
+			if got := d.said("w2"); !strings.Contains(got, "plugh") || !strings.Contains(got, "<recent_conversation>") || !strings.Contains(got, "xyzzy") {
+				t.Errorf("the agent of both windows remembers %q", got)
+			}
+			d.say(first, "m2", "/recall")
+			d.ends("m2")
+			got := d.said("m2")
+			for _, want := range []string{"xyzzy", "<ui:move>child {x:77,", `<ai agent="window-parent">Created window "child"`, "<open_windows>parent, child</open_windows>"} {
+				if !strings.Contains(got, want) {
+					t.Errorf("the main agent was not told %q but %q", want, got)
+				}
+			}
+			d.ask("e", emit(wire.WindowClose{WindowID: "parent"}, wire.WindowClose{WindowID: "child"}))
+			d.say(first, "m3", lines...)
+			d.ends("m3")
+			if got := d.said("m3"); !strings.Contains(got, "reload-1") {
+				t.Errorf("to be done again there is %q", got)
+			}
+			d.send("", wire.Interrupt{Queues: wire.QueuesDrop})
+			d.rest()
+		})
+	}
 }
 
 // A session that nobody uses is not in memory, and is as it was when somebody
@@ -137,73 +141,81 @@ func TestMadeUpMonitorsAreNotKept(t *testing.T) {
 // first, and its own from then on; nothing of other windows.
 func TestWindowAgentsBeginWithThreeTurns(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		o := agentHub(t, s, hubConfig{})
-		d := o.newDesktop(t, "ses-1")
-		d.ask("e", emit(window("w"), window("other")))
-		d.send("o", wire.WindowMessage{WindowID: "other", Content: "/say elsewhere"})
-		d.ends("o")
-		for i := range 5 {
-			id := wire.MessageID(fmt.Sprintf("m%d", i))
-			d.say(first, id, fmt.Sprintf("/say number-%d", i))
-			d.ends(id)
-		}
-		for i := range 2 {
-			id := wire.MessageID(fmt.Sprintf("w%d", i))
-			d.send(id, wire.WindowMessage{WindowID: "w", Content: "/recall"})
-			d.ends(id)
-		}
-		got := d.said("w0")
-		for i := range 5 {
-			if has := strings.Contains(got, fmt.Sprintf("number-%d", i)); has != (i >= 2) {
-				t.Errorf("turn %d is known: %v", i, has)
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{})
+			d := o.newDesktop(t, "ses-1")
+			d.ask("e", emit(window("w"), window("other")))
+			d.send("o", wire.WindowMessage{WindowID: "other", Content: "/say elsewhere"})
+			d.ends("o")
+			for i := range 5 {
+				id := wire.MessageID(fmt.Sprintf("m%d", i))
+				d.say(first, id, fmt.Sprintf("/say number-%d", i))
+				d.ends(id)
 			}
-		}
-		if strings.Contains(got, "elsewhere") || strings.Count(d.said("w1"), "<recent_conversation>") != 1+strings.Count(got, "<recent_conversation>") {
-			t.Errorf("it remembers %q and then %q", got, d.said("w1"))
-		}
-		d.rest()
-	})
+			for i := range 2 {
+				id := wire.MessageID(fmt.Sprintf("w%d", i))
+				d.send(id, wire.WindowMessage{WindowID: "w", Content: "/recall"})
+				d.ends(id)
+			}
+			got := d.said("w0")
+			for i := range 5 {
+				if has := strings.Contains(got, fmt.Sprintf("number-%d", i)); has != (i >= 2) {
+					t.Errorf("turn %d is known: %v", i, has)
+				}
+			}
+			if strings.Contains(got, "elsewhere") || strings.Count(d.said("w1"), "<recent_conversation>") != 1+strings.Count(got, "<recent_conversation>") {
+				t.Errorf("it remembers %q and then %q", got, d.said("w1"))
+			}
+			d.rest()
+		})
+	}
 }
 
 // Tasks run side by side on copies of the conversation, with the tools of their
 // profile; what comes of them is told to who wanted them.
 func TestTasksOfATurn(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		o := agentHub(t, s, hubConfig{})
-		d := o.newDesktop(t, "ses-1")
-		d.say(first, "m0", "/say the word is xyzzy")
-		d.ends("m0")
-		d.say(first, "m1", "/nosteer",
-			"/task default /recall; "+opening("t1"),
-			`/task code /call storage:write {"path":"a.txt","content":"x"}; /task web /say never`,
-			"/task web /fail invalid: no luck",
-			"/say all done", `/call storage:read {"path":"a.txt"}`)
-		d.rest()
-		outcomes := map[wire.Outcome]int{}
-		for _, r := range find[wire.AgentResponse](d.all()) {
-			if r.IsComplete && strings.HasPrefix(string(r.AgentID), "task-m1-") {
-				outcomes[r.Outcome]++
-				if r.MessageID != "" || r.MonitorID != first {
-					t.Errorf("a task ended with %+v", r)
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{})
+			d := o.newDesktop(t, "ses-1")
+			d.say(first, "m0", "/say the word is xyzzy")
+			d.ends("m0")
+			d.say(first, "m1", "/nosteer",
+				"/task default /recall; "+opening("t1"),
+				`/task code /call storage:write {"path":"a.txt","content":"x"}; /task web /say never`,
+				"/task web /fail invalid: no luck",
+				"/say all done", `/call storage:read {"path":"a.txt"}`)
+			d.rest()
+			outcomes := map[wire.Outcome]int{}
+			for _, r := range find[wire.AgentResponse](d.all()) {
+				if r.IsComplete && strings.HasPrefix(string(r.AgentID), "task-m1-") {
+					outcomes[r.Outcome]++
+					if r.MessageID != "" || r.MonitorID != first {
+						t.Errorf("a task ended with %+v", r)
+					}
 				}
 			}
-		}
-		if outcomes[wire.OutcomeCompleted] != 2 || outcomes[wire.OutcomeFailed] != 1 {
-			t.Errorf("the tasks ended as %v", outcomes)
-		}
-		said := d.said("m1")
-		for _, want := range []string{
-			`"status":"completed"`, "the word is xyzzy", `"windowId":"t1"`, `"status":"failed"`, "no luck", "all done", "I do not have the tool task_run here",
-		} {
-			if !strings.Contains(said, want) {
-				t.Errorf("the turn does not say %q but %q", want, said)
+			if outcomes[wire.OutcomeCompleted] != 2 || outcomes[wire.OutcomeFailed] != 1 {
+				t.Errorf("the tasks ended as %v", outcomes)
 			}
-		}
-		opened := when(t, d.diary, func(p wire.Actions) bool { return p.AgentID != "" })
-		if c, _ := opened.Actions[0].(wire.WindowCreate); c.WindowID != "t1" || !strings.HasPrefix(string(opened.AgentID), "task-m1-") {
-			t.Errorf("the window was opened by %+v", opened)
-		}
-	})
+			said := d.said("m1")
+			for _, want := range []string{
+				`"status":"completed"`, "the word is xyzzy", `"windowId":"t1"`, `"status":"failed"`, "no luck", "all done", "I do not have the tool task_run here",
+			} {
+				if !strings.Contains(said, want) {
+					t.Errorf("the turn does not say %q but %q", want, said)
+				}
+			}
+			opened := when(t, d.diary, func(p wire.Actions) bool { return p.AgentID != "" })
+			if c, _ := opened.Actions[0].(wire.WindowCreate); c.WindowID != "t1" || !strings.HasPrefix(string(opened.AgentID), "task-m1-") {
+				t.Errorf("the window was opened by %+v", opened)
+			}
+		})
+	}
 }

@@ -95,81 +95,94 @@ func heap() uint64 {
 }
 
 // A session in which a thousand turns were made is not larger than one with half
-// of them.
+// of them, and neither is the process.
 func TestAThousandTurns(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
-	for name, open := range map[string]func(*testing.T) *site{"file": onFiles, "redis": onRedis} {
-		t.Run(name, func(t *testing.T) {
-			s := open(t)
-			o := agentHub(t, s, hubConfig{session: session.Config{Budget: roomyBudget}, logger: silence()})
-			create(t, o.Hub, "ses-1")
-			r := enter(t, o.Hub, "ses-1")
-			e := watchEnds(t, s, "ses-1")
-			words := strings.Repeat("many words ", 8)
-			lives := func(from, to int) {
-				t.Helper()
-				var wg sync.WaitGroup
-				for m := range 4 {
-					wg.Go(func() {
-						monitor := wire.MonitorID(fmt.Sprintf("monitor-%d", m))
-						for i := from; i < to; i++ {
-							id := wire.MessageID(fmt.Sprintf("m%d-%d", m, i))
-							w := wire.WindowID(fmt.Sprintf("w%d", i%10))
-							text := fmt.Sprintf("do number %d %s\n/say %s", i, words, words)
-							var data wire.ClientPayload = wire.UserMessage{MonitorID: monitor, Content: text}
-							switch i % 5 {
-							case 0:
-								data = wire.UserMessage{MonitorID: monitor, Content: text + "\n" + opening(w)}
-							case 4:
-								data = wire.WindowMessage{MonitorID: monitor, WindowID: "w0", Content: text}
-							}
-							err := r.Deliver(t.Context(), says("conn", id, data))
-							if err == nil {
-								err = e.await(t.Context(), id)
-							}
-							if err == nil && i%10 == 9 {
-								_, err = r.Ask(t.Context(), says("conn", "close-"+id, wire.Emit{
-									MonitorID: monitor, Actions: []wire.Action{wire.WindowClose{WindowID: "w5"}},
-								}))
-							}
-							if err != nil {
-								t.Errorf("turn %d: %v", i, err)
-								return
-							}
-						}
-					})
-				}
-				wg.Wait()
-			}
-			look := func() (map[string]int, uint64) {
-				t.Helper()
-				settled(t, r)
-				kept, err := s.Load(t.Context(), "ses-1")
-				ok(t, err)
-				return size(kept), heap()
-			}
-			lives(0, 125)
-			half, before := look()
-			lives(125, 250)
-			whole, after := look()
-			total := 0
-			for name, n := range whole {
-				total += n
-				if name != "ledger" && n > half[name]*3/2+64<<10 { // ids are kept for a day, ten thousand at most
-					t.Errorf("%s had %d bytes and has %d", name, half[name], n)
-				}
-			}
-			if total > 8<<20 {
-				t.Errorf("%d bytes are kept: %v", total, whole)
-			}
-			if after > before+16<<20 {
-				t.Errorf("the heap had %d bytes and has %d", before, after)
-			}
-			t.Logf("kept %d bytes; heap %d, then %d", total, before, after)
-			info, err := s.Session(t.Context(), "ses-1")
-			ok(t, err)
-			if info.Working {
-				t.Error("there is work left")
-			}
-		})
+	before, after := uint64(0), uint64(0)
+	thousandTurns(t, onFiles(t), func() { before = heap() }, func() { after = heap() })
+	if after > before+16<<20 {
+		t.Errorf("the heap had %d bytes and has %d", before, after)
 	}
+}
+
+func TestAThousandTurnsOnRedis(t *testing.T) {
+	t.Parallel()
+	thousandTurns(t, onRedis(t), func() {}, func() {})
+}
+
+// thousandTurns makes them on four monitors at once, and looks at what is kept
+// after half of them and in the end.
+func thousandTurns(t *testing.T, s *site, half, whole func()) {
+	t.Helper()
+	o := agentHub(t, s, hubConfig{session: session.Config{Budget: roomyBudget}, logger: silence()})
+	create(t, o.Hub, "ses-1")
+	u := &user{room: enter(t, o.Hub, "ses-1"), ends: watchEnds(t, s, "ses-1")}
+	turns := func(from, to int) map[string]int {
+		t.Helper()
+		var wg sync.WaitGroup
+		for m := range 4 {
+			wg.Go(func() {
+				for i := from; i < to; i++ {
+					if err := u.turn(t.Context(), wire.MonitorID(fmt.Sprintf("monitor-%d", m)), i); err != nil {
+						t.Errorf("turn %d on monitor %d: %v", i, m, err)
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		settled(t, u.room)
+		kept, err := s.Load(t.Context(), "ses-1")
+		ok(t, err)
+		return size(kept)
+	}
+	was := turns(0, 125)
+	half()
+	is := turns(125, 250)
+	whole()
+	total := 0
+	for name, n := range is {
+		total += n
+		if name != "ledger" && n > was[name]*3/2+64<<10 { // ids are kept for a day, ten thousand at most
+			t.Errorf("%s had %d bytes and has %d", name, was[name], n)
+		}
+	}
+	if total > 8<<20 {
+		t.Errorf("%d bytes are kept: %v", total, is)
+	}
+	info, err := s.Session(t.Context(), "ses-1")
+	ok(t, err)
+	if info.Working {
+		t.Error("there is work left")
+	}
+}
+
+// user is somebody who waits for every answer.
+type user struct {
+	room *session.Room
+	ends *ends
+}
+
+// turn makes the nth turn on a monitor. Some open windows, some are said to one,
+// and now and then a window is closed.
+func (u *user) turn(ctx context.Context, monitor wire.MonitorID, n int) error {
+	words := strings.Repeat("many words ", 8)
+	text := fmt.Sprintf("do number %d %s\n/say %s", n, words, words)
+	var data wire.ClientPayload = wire.UserMessage{MonitorID: monitor, Content: text}
+	switch n % 5 {
+	case 0:
+		data = wire.UserMessage{MonitorID: monitor, Content: text + "\n" + opening(wire.WindowID(fmt.Sprintf("w%d", n%10)))}
+	case 4:
+		data = wire.WindowMessage{MonitorID: monitor, WindowID: "w0", Content: text}
+	}
+	id := wire.MessageID(fmt.Sprintf("%s-%d", monitor, n))
+	if err := u.room.Deliver(ctx, says("conn", id, data)); err != nil {
+		return err
+	}
+	if err := u.ends.await(ctx, id); err != nil || n%10 != 9 {
+		return err
+	}
+	_, err := u.room.Ask(ctx, says("conn", "close-"+id, wire.Emit{
+		MonitorID: monitor, Actions: []wire.Action{wire.WindowClose{WindowID: "w5"}},
+	}))
+	return err
 }

@@ -17,195 +17,203 @@ const first wire.MonitorID = "monitor-0"
 // order in which they came.
 func TestTwelveAtOnceAreQueuedInOrder(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		o := agentHub(t, s, hubConfig{limits: agentpool.Limits{Agents: 1}})
-		d := o.newDesktop(t, "ses-1")
-		d.say(first, "busy", "/nosteer", "/say wait", "/hang")
-		d.begins("busy")
-		var commands []session.Command
-		var ids []wire.MessageID
-		for i := range 12 {
-			id := wire.MessageID(fmt.Sprintf("m%d", i))
-			ids = append(ids, id)
-			commands = append(commands, says("conn", id, wire.UserMessage{Content: "/say " + string(id)}))
-		}
-		_, err := d.room.DeliverAll(t.Context(), commands)
-		ok(t, err)
-		for _, id := range ids[10:] {
-			if r := when(t, d.diary, about[wire.MessageRejected](id)); r.Code != wire.CodeQueueFull || r.MonitorID != first {
-				t.Errorf("%s is refused with %+v", id, r)
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{limits: agentpool.Limits{Agents: 1}})
+			d := o.newDesktop(t, "ses-1")
+			d.say(first, "busy", "/nosteer", "/say wait", "/hang")
+			d.begins("busy")
+			var commands []session.Command
+			var ids []wire.MessageID
+			for i := range 12 {
+				id := wire.MessageID(fmt.Sprintf("m%d", i))
+				ids = append(ids, id)
+				commands = append(commands, says("conn", id, wire.UserMessage{Content: "/say " + string(id)}))
 			}
-		}
-		for i, id := range ids[:10] {
-			if q := when(t, d.diary, about[wire.MessageQueued](id)); q.Position != i+1 {
-				t.Errorf("%s waits at %d", id, q.Position)
-			}
-		}
-		if n := len(d.snapshot().Queues); n != 1 || len(d.snapshot().Queues[0].Value) != 10 {
-			t.Errorf("who comes now is shown the queues %+v", d.snapshot().Queues)
-		}
-		d.send("", wire.Interrupt{Scope: wire.ScopeAgent, AgentID: "main-monitor-0-busy"})
-		d.ends("m9")
-		var began, ended []wire.MessageID
-		for _, e := range d.all() {
-			switch p := e.Data.(type) {
-			case wire.MessageAccepted:
-				began = append(began, p.MessageID)
-			case wire.AgentResponse:
-				if p.IsComplete {
-					ended = append(ended, p.MessageID)
+			_, err := d.room.DeliverAll(t.Context(), commands)
+			ok(t, err)
+			for _, id := range ids[10:] {
+				if r := when(t, d.diary, about[wire.MessageRejected](id)); r.Code != wire.CodeQueueFull || r.MonitorID != first {
+					t.Errorf("%s is refused with %+v", id, r)
 				}
 			}
-		}
-		want := append([]wire.MessageID{"busy"}, ids[:10]...)
-		if !slices.Equal(began, want) || !slices.Equal(ended, want) {
-			t.Errorf("they began as %v and ended as %v", began, ended)
-		}
-		for _, id := range ids[:10] {
-			if d.said(id) != string(id) {
-				t.Errorf("%s was answered with %q", id, d.said(id))
+			for i, id := range ids[:10] {
+				if q := when(t, d.diary, about[wire.MessageQueued](id)); q.Position != i+1 {
+					t.Errorf("%s waits at %d", id, q.Position)
+				}
 			}
-		}
-		d.rest()
-	})
+			if n := len(d.snapshot().Queues); n != 1 || len(d.snapshot().Queues[0].Value) != 10 {
+				t.Errorf("who comes now is shown the queues %+v", d.snapshot().Queues)
+			}
+			d.send("", wire.Interrupt{Scope: wire.ScopeAgent, AgentID: "main-monitor-0-busy"})
+			d.ends("m9")
+			var began, ended []wire.MessageID
+			for _, e := range d.all() {
+				switch p := e.Data.(type) {
+				case wire.MessageAccepted:
+					began = append(began, p.MessageID)
+				case wire.AgentResponse:
+					if p.IsComplete {
+						ended = append(ended, p.MessageID)
+					}
+				}
+			}
+			want := append([]wire.MessageID{"busy"}, ids[:10]...)
+			if !slices.Equal(began, want) || !slices.Equal(ended, want) {
+				t.Errorf("they began as %v and ended as %v", began, ended)
+			}
+			for _, id := range ids[:10] {
+				if d.said(id) != string(id) {
+					t.Errorf("%s was answered with %q", id, d.said(id))
+				}
+			}
+			d.rest()
+		})
+	}
 }
 
 // Whatever became of a message, who sends it again hears the same again, and
 // nothing else comes of it.
 func TestMessagesSentAgain(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, s *site) {
-		roomy := agentHub(t, s, hubConfig{})
-		narrow := agentHub(t, s, hubConfig{replica: "b", limits: agentpool.Limits{PerSession: 1}})
-		again := func(d *desktop, id wire.MessageID, text string) wire.ServerPayload {
-			t.Helper()
-			return d.askAs("other", id, wire.UserMessage{Content: text})
-		}
-		once := func(d *desktop, id wire.MessageID) {
-			t.Helper()
-			d.send("", wire.Interrupt{Queues: wire.QueuesDrop})
-			d.rest()
-			rows := 0
-			for _, u := range find[wire.MessageUpdated](d.all()) {
-				if u.Message.MessageID == id && u.Message.Say == wire.SayUserFeedback {
-					rows++
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			roomy := agentHub(t, s, hubConfig{})
+			narrow := agentHub(t, s, hubConfig{replica: "b", limits: agentpool.Limits{PerSession: 1}})
+			again := func(d *desktop, id wire.MessageID, text string) wire.ServerPayload {
+				t.Helper()
+				return d.askAs("other", id, wire.UserMessage{Content: text})
+			}
+			once := func(d *desktop, id wire.MessageID) {
+				t.Helper()
+				d.send("", wire.Interrupt{Queues: wire.QueuesDrop})
+				d.rest()
+				rows := 0
+				for _, u := range find[wire.MessageUpdated](d.all()) {
+					if u.Message.MessageID == id && u.Message.Say == wire.SayUserFeedback {
+						rows++
+					}
+				}
+				if rows != 1 {
+					t.Errorf("%s is %d times in the conversation", id, rows)
 				}
 			}
-			if rows != 1 {
-				t.Errorf("%s is %d times in the conversation", id, rows)
-			}
-		}
-		t.Run("direct", func(t *testing.T) {
-			t.Parallel()
-			d := roomy.newDesktop(t, "ses-direct")
-			want := wire.MessageAccepted{MessageID: "m", AgentID: "main-monitor-0-m", MonitorID: first, How: wire.TakenDirect, By: "conn"}
-			if got := d.ask("m", wire.UserMessage{Content: "/say hi"}); got != want {
-				t.Errorf("the answer is %+v", got)
-			}
-			want.By, want.To, want.Duplicate = "", "other", true
-			if got := again(d, "m", "/say hi"); got != want {
-				t.Errorf("while it runs the answer is %+v", got)
-			}
-			d.ends("m")
-			if got := again(d, "m", "/say hi"); got != want {
-				t.Errorf("after its end the answer is %+v", got)
-			}
-			if d.said("m") != "hi" {
-				t.Errorf("it said %q", d.said("m"))
-			}
-			once(d, "m")
+			t.Run("direct", func(t *testing.T) {
+				t.Parallel()
+				d := roomy.newDesktop(t, "ses-direct")
+				want := wire.MessageAccepted{MessageID: "m", AgentID: "main-monitor-0-m", MonitorID: first, How: wire.TakenDirect, By: "conn"}
+				if got := d.ask("m", wire.UserMessage{Content: "/say hi"}); got != want {
+					t.Errorf("the answer is %+v", got)
+				}
+				want.By, want.To, want.Duplicate = "", "other", true
+				if got := again(d, "m", "/say hi"); got != want {
+					t.Errorf("while it runs the answer is %+v", got)
+				}
+				d.ends("m")
+				if got := again(d, "m", "/say hi"); got != want {
+					t.Errorf("after its end the answer is %+v", got)
+				}
+				if d.said("m") != "hi" {
+					t.Errorf("it said %q", d.said("m"))
+				}
+				once(d, "m")
+			})
+			t.Run("steered", func(t *testing.T) {
+				t.Parallel()
+				d := roomy.newDesktop(t, "ses-steered")
+				d.say(first, "m1", "/say one", "/sleep 1h")
+				d.begins("m1")
+				want := wire.MessageAccepted{MessageID: "m2", AgentID: "main-monitor-0-m1", MonitorID: first, How: wire.TakenSteered, By: "conn"}
+				if got := d.ask("m2", wire.UserMessage{Content: "/say two"}); got != want {
+					t.Errorf("the answer is %+v", got)
+				}
+				want.By, want.To, want.Duplicate = "", "other", true
+				if got := again(d, "m2", "/say two"); got != want {
+					t.Errorf("the answer is then %+v", got)
+				}
+				once(d, "m2")
+			})
+			t.Run("pending", func(t *testing.T) {
+				t.Parallel()
+				d := roomy.newDesktop(t, "ses-pending")
+				d.say(first, "m1", "/ask Which? | a | b")
+				p := when(t, d.diary, any1[wire.Actions])
+				d.say("", "m2", "/say two") // it is read when the question is answered
+				heard := make(chan wire.ServerPayload, 1)
+				go func() { heard <- again(d, "m2", "/say two") }()
+				settled(t, d.room)
+				prompt, _ := p.Actions[0].(wire.PromptShow)
+				d.send("answer", wire.UserPromptResponse{PromptID: prompt.ID, SelectedValues: []string{"a"}})
+				d.ends("m1")
+				want := wire.MessageAccepted{
+					MessageID: "m2", AgentID: "main-monitor-0-m1", MonitorID: first, How: wire.TakenSteered, To: "other", Duplicate: true,
+				}
+				if got := <-heard; got != want {
+					t.Errorf("who sent it again hears %+v", got)
+				}
+				if got := d.said("m1"); got != `{"selected":["a"]}`+"\ntwo" {
+					t.Errorf("it said %q", got)
+				}
+				once(d, "m2")
+			})
+			t.Run("ephemeral", func(t *testing.T) {
+				t.Parallel()
+				d := roomy.newDesktop(t, "ses-ephemeral")
+				d.say(first, "m1", "/nosteer", "/say one", "/hang")
+				d.begins("m1")
+				want := wire.MessageAccepted{
+					MessageID: "m2", AgentID: "ephemeral-monitor-0-m2", MonitorID: first, How: wire.TakenEphemeral, By: "conn",
+				}
+				if got := d.ask("m2", wire.UserMessage{Content: "/say two"}); got != want {
+					t.Errorf("the answer is %+v", got)
+				}
+				if e := d.ends("m2"); e.Outcome != wire.OutcomeCompleted || d.said("m2") != "two" {
+					t.Errorf("it said %q and ended with %+v", d.said("m2"), e)
+				}
+				want.By, want.To, want.Duplicate = "", "other", true
+				if got := again(d, "m2", "/say two"); got != want {
+					t.Errorf("the answer is then %+v", got)
+				}
+				once(d, "m2")
+			})
+			t.Run("queued and rejected", func(t *testing.T) {
+				t.Parallel()
+				d := narrow.newDesktop(t, "ses-queued")
+				d.say(first, "m1", "/nosteer", "/say one", "/hang")
+				d.begins("m1")
+				want := wire.MessageQueued{MessageID: "q1", Position: 1, MonitorID: first, By: "conn"}
+				if got := d.ask("q1", wire.UserMessage{Content: "/nosteer\n/say q\n/hang"}); got != want {
+					t.Errorf("the answer is %+v", got)
+				}
+				want.By, want.To, want.Duplicate = "", "other", true
+				if got := again(d, "q1", "/nosteer\n/say q\n/hang"); got != want {
+					t.Errorf("the answer is then %+v", got)
+				}
+				for i := range 9 {
+					d.ask(wire.MessageID(fmt.Sprintf("q%d", i+2)), wire.UserMessage{Content: "/say x"})
+				}
+				reject, _ := d.ask("r", wire.UserMessage{Content: "/say r"}).(wire.MessageRejected)
+				if reject.Code != wire.CodeQueueFull || reject.Duplicate {
+					t.Errorf("the answer is %+v", reject)
+				}
+				reject.By, reject.To, reject.Duplicate = "other", "other", true
+				if got := again(d, "r", "/say r"); got != reject {
+					t.Errorf("the answer is then %+v", got)
+				}
+				d.send("", wire.Interrupt{})
+				d.begins("q1")
+				accepted := wire.MessageAccepted{
+					MessageID: "q1", AgentID: "main-monitor-0-q1", MonitorID: first, How: wire.TakenDirect, To: "other", Duplicate: true,
+				}
+				if got := again(d, "q1", "/nosteer\n/say q\n/hang"); got != accepted {
+					t.Errorf("when it runs the answer is %+v", got)
+				}
+				once(d, "q1")
+			})
 		})
-		t.Run("steered", func(t *testing.T) {
-			t.Parallel()
-			d := roomy.newDesktop(t, "ses-steered")
-			d.say(first, "m1", "/say one", "/sleep 1h")
-			d.begins("m1")
-			want := wire.MessageAccepted{MessageID: "m2", AgentID: "main-monitor-0-m1", MonitorID: first, How: wire.TakenSteered, By: "conn"}
-			if got := d.ask("m2", wire.UserMessage{Content: "/say two"}); got != want {
-				t.Errorf("the answer is %+v", got)
-			}
-			want.By, want.To, want.Duplicate = "", "other", true
-			if got := again(d, "m2", "/say two"); got != want {
-				t.Errorf("the answer is then %+v", got)
-			}
-			once(d, "m2")
-		})
-		t.Run("pending", func(t *testing.T) {
-			t.Parallel()
-			d := roomy.newDesktop(t, "ses-pending")
-			d.say(first, "m1", "/ask Which? | a | b")
-			p := when(t, d.diary, any1[wire.Actions])
-			d.say("", "m2", "/say two") // it is read when the question is answered
-			heard := make(chan wire.ServerPayload, 1)
-			go func() { heard <- again(d, "m2", "/say two") }()
-			settled(t, d.room)
-			prompt, _ := p.Actions[0].(wire.PromptShow)
-			d.send("answer", wire.UserPromptResponse{PromptID: prompt.ID, SelectedValues: []string{"a"}})
-			d.ends("m1")
-			want := wire.MessageAccepted{
-				MessageID: "m2", AgentID: "main-monitor-0-m1", MonitorID: first, How: wire.TakenSteered, To: "other", Duplicate: true,
-			}
-			if got := <-heard; got != want {
-				t.Errorf("who sent it again hears %+v", got)
-			}
-			if got := d.said("m1"); got != `{"selected":["a"]}`+"\ntwo" {
-				t.Errorf("it said %q", got)
-			}
-			once(d, "m2")
-		})
-		t.Run("ephemeral", func(t *testing.T) {
-			t.Parallel()
-			d := roomy.newDesktop(t, "ses-ephemeral")
-			d.say(first, "m1", "/nosteer", "/say one", "/hang")
-			d.begins("m1")
-			want := wire.MessageAccepted{
-				MessageID: "m2", AgentID: "ephemeral-monitor-0-m2", MonitorID: first, How: wire.TakenEphemeral, By: "conn",
-			}
-			if got := d.ask("m2", wire.UserMessage{Content: "/say two"}); got != want {
-				t.Errorf("the answer is %+v", got)
-			}
-			if e := d.ends("m2"); e.Outcome != wire.OutcomeCompleted || d.said("m2") != "two" {
-				t.Errorf("it said %q and ended with %+v", d.said("m2"), e)
-			}
-			want.By, want.To, want.Duplicate = "", "other", true
-			if got := again(d, "m2", "/say two"); got != want {
-				t.Errorf("the answer is then %+v", got)
-			}
-			once(d, "m2")
-		})
-		t.Run("queued and rejected", func(t *testing.T) {
-			t.Parallel()
-			d := narrow.newDesktop(t, "ses-queued")
-			d.say(first, "m1", "/nosteer", "/say one", "/hang")
-			d.begins("m1")
-			want := wire.MessageQueued{MessageID: "q1", Position: 1, MonitorID: first, By: "conn"}
-			if got := d.ask("q1", wire.UserMessage{Content: "/nosteer\n/say q\n/hang"}); got != want {
-				t.Errorf("the answer is %+v", got)
-			}
-			want.By, want.To, want.Duplicate = "", "other", true
-			if got := again(d, "q1", "/nosteer\n/say q\n/hang"); got != want {
-				t.Errorf("the answer is then %+v", got)
-			}
-			for i := range 9 {
-				d.ask(wire.MessageID(fmt.Sprintf("q%d", i+2)), wire.UserMessage{Content: "/say x"})
-			}
-			reject, _ := d.ask("r", wire.UserMessage{Content: "/say r"}).(wire.MessageRejected)
-			if reject.Code != wire.CodeQueueFull || reject.Duplicate {
-				t.Errorf("the answer is %+v", reject)
-			}
-			reject.By, reject.To, reject.Duplicate = "other", "other", true
-			if got := again(d, "r", "/say r"); got != reject {
-				t.Errorf("the answer is then %+v", got)
-			}
-			d.send("", wire.Interrupt{})
-			d.begins("q1")
-			accepted := wire.MessageAccepted{
-				MessageID: "q1", AgentID: "main-monitor-0-q1", MonitorID: first, How: wire.TakenDirect, To: "other", Duplicate: true,
-			}
-			if got := again(d, "q1", "/nosteer\n/say q\n/hang"); got != accepted {
-				t.Errorf("when it runs the answer is %+v", got)
-			}
-			once(d, "q1")
-		})
-	})
+	}
 }
