@@ -147,7 +147,7 @@ export class Client {
         const desk = apply(state.desk, effect.event);
         const ready = state.ready || effect.event.type === "session_state";
         let outbox = resolve(state.outbox, effect.event, this.clock.now());
-        if (effect.event.type === "session_state" && effect.event.data.mode === "snapshot") outbox = settle(outbox, desk);
+        if (passedOver(effect.event)) outbox = settle(outbox, desk);
         return { desk, outbox, ready };
       }
       case "repeat":
@@ -265,6 +265,12 @@ export class Client {
       // The storage is full or forbidden: the messages are still in memory.
     }
   }
+}
+
+/** Whether the end of a turn may have been passed over: in a snapshot, or when the hub answers for the second time. */
+function passedOver(e: HubEvent): boolean {
+  if (e.type === "session_state") return e.data.mode === "snapshot";
+  return e.type === "MESSAGE_ACCEPTED" && e.data.duplicate === true;
 }
 
 /** The frame of a message. The id is the envelope's, whatever the payload says. */

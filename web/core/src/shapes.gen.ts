@@ -22,7 +22,7 @@ export const shapes: Record<string, ShapeSource> = {
   AppCommandRequest: { kind: "object", fields: { "command": { kind: "string" }, "params?": { kind: "any" } } },
   AppID: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,64}$" },
   AppManifestRequest: { kind: "object", fields: {  } },
-  AppProtocolRequest: { kind: "object", fields: { "requestId": "RequestID", "windowId": "WindowID", "request": "AppRequest", "deadline?": "Millis", "agentId?": "AgentID", "monitorId?": "MonitorID", "messageId?": "MessageID" } },
+  AppProtocolRequest: { kind: "object", fields: { "requestId": "RequestID", "windowId": "WindowID", "request": "AppRequest", "deadline?": "Millis", "agentId?": "AgentID", "monitorId?": "MonitorID", "messageId?": "MessageID", "to?": "ConnectionID" } },
   AppQueryRequest: { kind: "object", fields: { "stateKey": { kind: "string" } } },
   AppRequest: { kind: "union", tag: "kind", variants: { "manifest": "AppManifestRequest", "query": "AppQueryRequest", "command": "AppCommandRequest" } },
   ApprovalRequest: { kind: "object", fields: { "dialogId": "DialogID", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "PermissionOptions", "deadline?": "Millis", "agentId?": "AgentID", "monitorId?": "MonitorID", "messageId?": "MessageID" } },

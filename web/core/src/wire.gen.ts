@@ -417,6 +417,8 @@ export interface AppProtocolRequest {
   agentId?: AgentID;
   monitorId?: MonitorID;
   messageId?: MessageID;
+  /** To is the only connection that is asked: one whose app was loaded again and is told again what it did before. */
+  to?: ConnectionID;
 }
 
 /** AppProtocolResponse is an app's answer to APP_PROTOCOL_REQUEST. */
@@ -1210,7 +1212,7 @@ export interface PartialResults {
   available_data?: unknown;
 }
 
-/** PermissionOptions are there when a dialog asks for a permission that can be remembered. */
+/** PermissionOptions are there when a dialog asks for a permission of the owner of the session, perhaps one that can be remembered. Nobody else can answer it. */
 export interface PermissionOptions {
   showRememberChoice: boolean;
   toolName: string;

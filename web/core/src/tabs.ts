@@ -1,0 +1,241 @@
+// What the tabs of one browser tell each other: drafts, so that what was typed in one tab is in all, and who of them
+// shows notifications, so that there is one per browser and not one per tab.
+
+import type { Clock, Storage } from "./client.js";
+
+/** What tabs need of a BroadcastChannel. It does not deliver to its own sender. */
+export interface Channel {
+  onmessage: ((e: { data: unknown }) => void) | null;
+  postMessage(data: unknown): void;
+  close(): void;
+}
+
+interface Draft {
+  text: string;
+  /** When and where it was typed; the newest counts, and of two the one of the greater tab. */
+  at: number;
+  tab: string;
+}
+
+/** The texts that were typed and not sent, by a key such as a session and a monitor. */
+export class Drafts {
+  private readonly known = new Map<string, Draft>();
+  private readonly options: DraftOptions;
+
+  constructor(options: DraftOptions) {
+    this.options = options;
+    options.channel.onmessage = (e) => this.hear(e.data);
+    this.restore();
+  }
+
+  get(key: string): string {
+    return this.known.get(key)?.text ?? "";
+  }
+
+  /** Takes what the user typed. An empty text is none. */
+  set(key: string, text: string): void {
+    const last = this.known.get(key);
+    // A clock that goes back must not make what was typed last the older one.
+    const at = Math.max(this.options.now(), (last?.at ?? 0) + 1);
+    const draft = { text: text.slice(0, maxDraft), at, tab: this.options.tab };
+    this.keep(key, draft);
+    this.options.channel.postMessage({ key, draft });
+  }
+
+  close(): void {
+    this.options.channel.close();
+  }
+
+  private hear(data: unknown): void {
+    const { key, draft } = (data ?? {}) as { key?: unknown; draft?: unknown };
+    if (typeof key !== "string" || !isDraft(draft)) return;
+    const mine = this.known.get(key);
+    if (mine !== undefined && !(draft.at > mine.at || (draft.at === mine.at && draft.tab > mine.tab))) return;
+    this.keep(key, draft);
+    this.options.onDraft?.(key, draft.text);
+  }
+
+  private keep(key: string, draft: Draft): void {
+    this.known.delete(key); // so that the oldest are the first
+    this.known.set(key, draft);
+    for (const oldest of this.known.keys()) {
+      if (this.known.size <= maxDrafts) break;
+      this.known.delete(oldest);
+    }
+    try {
+      this.options.storage?.setItem(draftsKey, JSON.stringify([...this.known].filter(([, d]) => d.text !== "")));
+    } catch {
+      // The storage is full or forbidden: the other tabs have it all the same.
+    }
+  }
+
+  private restore(): void {
+    try {
+      const list: unknown = JSON.parse(this.options.storage?.getItem(draftsKey) ?? "[]");
+      if (!Array.isArray(list)) return;
+      for (const [key, draft] of list.slice(-maxDrafts) as [unknown, unknown][]) {
+        if (typeof key === "string" && isDraft(draft)) this.known.set(key, draft);
+      }
+    } catch {
+      // What cannot be read is not there.
+    }
+  }
+}
+
+export interface DraftOptions {
+  tab: string;
+  channel: Channel;
+  now: () => number;
+  /** For the tabs that are opened later: localStorage. */
+  storage?: Storage;
+  /** Another tab has typed something. */
+  onDraft?: (key: string, text: string) => void;
+}
+
+const draftsKey = "everdesk.drafts";
+const maxDrafts = 50;
+const maxDraft = 64 << 10;
+
+function isDraft(v: unknown): v is Draft {
+  const d = (v ?? {}) as Record<string, unknown>;
+  return typeof d.text === "string" && d.text.length <= maxDraft && typeof d.at === "number" && typeof d.tab === "string";
+}
+
+/** What a leader needs of navigator.locks. */
+export interface Locks {
+  request(name: string, options: { signal: AbortSignal }, held: () => Promise<void>): Promise<unknown>;
+}
+
+export interface LeaderOptions {
+  tab: string;
+  channel: Channel;
+  clock: Clock;
+  /** Absent where the browser has none; then tabs agree among themselves. */
+  locks?: Locks;
+  onChange?: (leading: boolean) => void;
+}
+
+type Word = { word: "lead" | "leave" | "ask"; tab: string } | { word: "shown"; tab: string; key: string };
+
+/** How often a leader says that it is there, and after how much silence there is none, in ms. */
+export const lease = { beat: 1_000, end: 3_500 } as const;
+
+/** One tab of a browser is the leader. There may be none for a moment, and two only where there are no locks. */
+export class Leader {
+  private state = false;
+  private heard = 0;
+  private timer: unknown;
+  private closed = false;
+  private readonly stop = new AbortController();
+  private readonly options: LeaderOptions;
+  private readonly shown = new Set<string>();
+
+  constructor(options: LeaderOptions) {
+    this.options = options;
+    options.channel.onmessage = (e) => this.hear(e.data as Word);
+    if (options.locks === undefined) {
+      this.heard = options.clock.now();
+      this.say({ word: "ask", tab: options.tab });
+      this.arm();
+      return;
+    }
+    const held = (): Promise<void> => {
+      this.lead(true);
+      return new Promise((done) => this.stop.signal.addEventListener("abort", () => done()));
+    };
+    options.locks.request("everdesk.leader", { signal: this.stop.signal }, held).catch(() => undefined); // it was closed first
+  }
+
+  get leading(): boolean {
+    return this.state;
+  }
+
+  /** Whether this tab is the one to show something. It is asked once per thing; the other tabs are told. */
+  claim(key: string): boolean {
+    if (!this.state || this.shown.has(key)) return false;
+    this.remember(key);
+    this.say({ word: "shown", tab: this.options.tab, key });
+    return true;
+  }
+
+  /** Lets another tab lead. */
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    if (this.state && this.options.locks === undefined) this.say({ word: "leave", tab: this.options.tab });
+    this.options.clock.clearTimeout(this.timer);
+    this.stop.abort();
+    this.state = false;
+    this.options.channel.close();
+  }
+
+  private say(word: Word): void {
+    this.options.channel.postMessage(word);
+  }
+
+  private lead(leading: boolean): void {
+    if (this.closed || this.state === leading) return;
+    this.state = leading;
+    this.options.onChange?.(leading);
+  }
+
+  private remember(key: string): void {
+    this.shown.add(key);
+    for (const oldest of this.shown) {
+      if (this.shown.size <= 200) break;
+      this.shown.delete(oldest);
+    }
+  }
+
+  private hear(word: Word | null): void {
+    if (this.closed || typeof word?.tab !== "string") return;
+    if (word.word === "shown" && typeof word.key === "string") this.remember(word.key);
+    if (this.options.locks !== undefined) return;
+    switch (word.word) {
+      case "ask":
+        if (this.state) this.say({ word: "lead", tab: this.options.tab });
+        return;
+      case "lead":
+        // Of two that lead, the smaller stays; both hear of it.
+        if (this.state && this.options.tab < word.tab) {
+          this.say({ word: "lead", tab: this.options.tab });
+          return;
+        }
+        this.lead(false);
+        this.heard = this.options.clock.now();
+        this.arm();
+        return;
+      case "leave":
+        this.heard = this.options.clock.now() - lease.end;
+        this.arm();
+        return;
+    }
+  }
+
+  /** Waits for silence, or says again that it leads. */
+  private arm(): void {
+    const { clock, tab } = this.options;
+    clock.clearTimeout(this.timer);
+    const now = clock.now();
+    // Tabs do not all take over at the same moment.
+    const wait = this.state ? lease.beat : Math.max(this.heard + lease.end - now, 0) + spread(tab);
+    this.timer = clock.setTimeout(() => {
+      if (this.closed) return;
+      // A leader that was frozen for longer than its lease may not be the leader any more.
+      if (this.state && clock.now() > now + lease.end) {
+        this.heard = clock.now();
+        this.lead(false);
+      } else if (!this.state && clock.now() >= this.heard + lease.end) this.lead(true);
+      if (this.state) this.say({ word: "lead", tab });
+      else this.say({ word: "ask", tab });
+      this.arm();
+    }, wait);
+  }
+}
+
+/** Up to 250 ms, the same for the same tab. */
+function spread(tab: string): number {
+  let sum = 0;
+  for (let i = 0; i < tab.length; i++) sum = (sum * 31 + tab.charCodeAt(i)) % 251;
+  return sum;
+}

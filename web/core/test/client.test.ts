@@ -1,0 +1,204 @@
+import { describe, expect, it, vi } from "vitest";
+import { Client, type ClientOptions, type ClientState } from "../src/client.js";
+import { FakeClock, FakeSocket, FakeStorage } from "./fakes.js";
+
+function rig(more: Partial<ClientOptions> = {}) {
+  const clock = new FakeClock();
+  const sockets: FakeSocket[] = [];
+  const states: ClientState[] = [];
+  let ids = 0;
+  const client = new Client({
+    url: "https://hub.example/",
+    session: "s",
+    clientId: "tab",
+    clock,
+    random: () => 0.5,
+    newId: () => `m${++ids}`,
+    connect: (url, protocols) => {
+      const socket = new FakeSocket(url, protocols);
+      sockets.push(socket);
+      return socket;
+    },
+    onChange: (s) => states.push(s),
+    ...more,
+  });
+  client.start();
+  return { client, clock, sockets, states, last: () => sockets.at(-1)! };
+}
+
+const snapshot = (at: string, more: object = {}) => ({
+  type: "session_state",
+  data: { mode: "snapshot", heartbeat_ms: 30_000, last_message_id: at, ...more },
+});
+const resume = (until: string) => ({ type: "session_state", data: { mode: "resume", heartbeat_ms: 30_000, replay_until: until } });
+const rename = (at: string) => ({ type: "SESSION_RENAMED", at, data: { title: `title ${at}` } });
+const written = (s: FakeSocket) => s.sent.map((m) => m.message_id ?? m.type);
+
+describe("a client", () => {
+  it("connects with what the hub asks for", () => {
+    const { last, client, clock } = rig({ monitors: ["monitor-1"], auth: { token: "t" } });
+    expect(last().url.href).toBe("wss://hub.example/ws/s?client_id=tab&monitor=monitor-1");
+    expect(last().protocols).toEqual(["everdesk.v2.batch", "everdesk.v2"]);
+    last().open();
+    expect(last().sent).toEqual([{ type: "auth", data: { token: "t" } }]);
+    last().say(snapshot("1-1", { title: "mine" }));
+    expect(client.state).toMatchObject({ ready: true, desk: { title: "mine", at: "1-1" } });
+    last().say(rename("1-2"));
+    last().lose();
+    clock.pass(500);
+    expect(last().url.searchParams.get("resume_from")).toBe("1-2");
+  });
+
+  it("uses a ticket once", () => {
+    const { last, clock } = rig({ auth: { ticket: "t" } });
+    last().open();
+    expect(last().sent).toHaveLength(1);
+    last().lose();
+    clock.pass(500);
+    last().open();
+    expect(last().sent).toHaveLength(0);
+  });
+
+  it("holds messages back until the replay has shown which were answered", () => {
+    const { client, clock, last } = rig();
+    expect(client.send("USER_MESSAGE", { content: "one" })).toBe("m1");
+    last().open();
+    expect(written(last())).toEqual([]);
+    last().say(snapshot("1-1"));
+    expect(last().sent).toEqual([{ type: "USER_MESSAGE", message_id: "m1", data: { content: "one" } }]);
+    client.send("USER_MESSAGE", { content: "two" });
+    last().lose();
+    clock.pass(500);
+    last().open();
+    last().say(resume("1-2"));
+    expect(written(last())).toEqual([]);
+    last().say({ type: "MESSAGE_ACCEPTED", at: "1-2", data: { messageId: "m1", agentId: "main-1", how: "direct" } });
+    expect(written(last())).toEqual(["m2"]);
+    expect(client.state.outbox.items.map((s) => s.fate)).toEqual(["accepted", "sending"]);
+  });
+
+  it("waits with messages when the hub is busy", () => {
+    const { client, clock, last } = rig();
+    last().open();
+    last().say(snapshot("1-1"));
+    client.send("USER_MESSAGE", { content: "one" });
+    const busy = { code: 3004, name: "n", message: "full", recoverable: true, suggested_action: "wait", retry_after_ms: 2000, messageId: "m1" };
+    last().say({ type: "error", data: busy });
+    clock.pass(1999);
+    expect(written(last())).toEqual(["m1"]);
+    clock.pass(1);
+    expect(written(last())).toEqual(["m1", "m1"]);
+  });
+
+  it("answers pings, and cuts a link that is silent or that slept", () => {
+    const { clock, last, sockets } = rig();
+    last().open();
+    last().say(snapshot("1-1"));
+    clock.pass(40_000);
+    last().say({ type: "ping", data: {} });
+    expect(written(last())).toEqual(["pong"]);
+    clock.pass(45_000);
+    expect(sockets[0]!.closedWith).toBe(4000);
+    clock.pass(500);
+    last().open();
+    last().say(resume("1-1"));
+    clock.freeze(3_600_000);
+    last().say(rename("1-2"));
+    expect(sockets).toHaveLength(3);
+    expect(last().url.searchParams.get("resume_from")).toBe("1-2");
+    sockets[1]!.say(rename("1-3")); // too late
+    expect(last().readyState).toBe(0);
+  });
+
+  it("gets new credentials once", async () => {
+    const refresh = vi.fn(async () => ({ token: "new" }));
+    const { client, last, sockets } = rig({ refresh });
+    last().open();
+    last().lose(4401);
+    await vi.waitFor(() => expect(sockets).toHaveLength(2));
+    last().open();
+    expect(last().sent).toEqual([{ type: "auth", data: { token: "new" } }]);
+    last().lose(4401);
+    expect([client.state.link.phase, refresh.mock.calls.length]).toEqual(["stopped", 1]);
+    client.signIn({ token: "by hand" });
+    expect(sockets).toHaveLength(3);
+  });
+
+  it("stops when new credentials cannot be had", async () => {
+    const { client, last } = rig({ refresh: () => Promise.reject(new Error("offline")) });
+    last().open();
+    last().lose(4401);
+    await vi.waitFor(() => expect(client.state.link.phase).toBe("stopped"));
+  });
+
+  it("asks why a handshake failed", async () => {
+    const { client, last } = rig({ probe: async () => 404 });
+    last().lose(1006);
+    await vi.waitFor(() => expect(client.state.link).toMatchObject({ phase: "stopped", code: 4404 }));
+  });
+
+  it("tries again when there is no network to make a socket with", () => {
+    let broken = true;
+    const clock = new FakeClock();
+    const client = new Client({
+      url: "ws://h",
+      session: "s",
+      clientId: "t",
+      clock,
+      connect: (url, protocols) => {
+        if (broken) throw new Error("no network");
+        return new FakeSocket(url, protocols);
+      },
+    });
+    client.start();
+    expect(client.state.link.phase).toBe("waiting");
+    broken = false;
+    client.awake();
+    expect(client.state.link.phase).toBe("connecting");
+    client.stop();
+    expect([client.state.link.phase, clock.pending]).toEqual(["stopped", 0]);
+  });
+
+  it("keeps its messages over a reload, as long as there is room", () => {
+    const storage = new FakeStorage();
+    const first = rig({ storage });
+    first.client.send("USER_MESSAGE", { content: "one" });
+    const second = rig({ storage });
+    second.last().open();
+    second.last().say(snapshot("1-1"));
+    expect(written(second.last())).toEqual(["m1"]);
+    second.last().say({ type: "MESSAGE_REJECTED", at: "1-2", data: { messageId: "m1", code: 3004, reason: "no" } });
+    expect(storage.items.size).toBe(0);
+    storage.full = true;
+    expect(second.client.send("USER_MESSAGE", { content: "two", messageId: "own" })).toBe("own");
+    expect(written(second.last())).toEqual(["m1", "own"]);
+  });
+
+  it("tells of a frame once, and keeps what has not changed", () => {
+    const { client, last, states } = rig();
+    last().open();
+    last().say(snapshot("1-1"));
+    const open = { type: "window.create", windowId: "w", title: "t", bounds: { x: 0, y: 0, w: 1, h: 1 }, content: { renderer: "text", data: "" } };
+    last().say({ type: "ACTIONS", at: "1-2", data: { actions: [open, { ...open, windowId: "v" }] } });
+    const before = client.state.desk;
+    const told = states.length;
+    last().say(rename("1-3"), rename("1-4"), { type: "ACTIONS", at: "1-5", data: { actions: [{ type: "window.setTitle", windowId: "w", title: "new" }] } });
+    expect(states.length).toBe(told + 1);
+    const after = client.state.desk;
+    expect(after.windows.get("monitor-0/v")).toBe(before.windows.get("monitor-0/v"));
+    expect(after.windows.get("monitor-0/w")!.content).toBe(before.windows.get("monitor-0/w")!.content);
+    expect(before.windows.get("monitor-0/w")!.title).toBe("t");
+    for (const table of ["monitors", "dialogs", "toasts", "agents", "rows", "queues"] as const) expect(after[table]).toBe(before[table]);
+  });
+
+  it("lives on with frames that nobody understands", () => {
+    const { client, last } = rig();
+    last().open();
+    last().say(snapshot("1-1"));
+    last().onmessage!({ data: 'not JSON\n[]\n7\n{"type":7}\n' });
+    last().onmessage!({ data: new ArrayBuffer(3) });
+    last().say({ type: "FROM_THE_FUTURE", at: "1-2", data: { any: "thing" } }, { type: "SESSION_RENAMED", at: "1-3", data: { title: 7 } });
+    expect(client.state.link).toMatchObject({ phase: "live", cursor: "1-3", stats: { unreadable: 4 } });
+    expect(client.state.desk).toMatchObject({ at: "1-3", title: "" });
+  });
+});

@@ -1,0 +1,50 @@
+// A real hub for tests, in a folder of its own, with the demo provider.
+
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+
+export interface Hub {
+  url: string;
+  stop: () => Promise<void>;
+}
+
+export async function startHub(): Promise<Hub> {
+  const folder = await mkdtemp(join(tmpdir(), "everdesk-web-"));
+  const binary = join(folder, "hub");
+  await promisify(execFile)("go", ["build", "-o", binary, "./cmd/hub"], { cwd: root });
+  const args = ["serve", "--addr", "127.0.0.1:0", "--auth", "none", "--provider", "demo", "--store", `file:${join(folder, "data")}`];
+  const process = spawn(binary, args, { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
+  const ended = new Promise<void>((done) => process.once("exit", () => done()));
+  const stop = async (): Promise<void> => {
+    process.kill("SIGTERM");
+    await ended;
+    await rm(folder, { recursive: true, force: true });
+  };
+  try {
+    return { url: await address(process), stop };
+  } catch (e) {
+    await stop();
+    throw e;
+  }
+}
+
+/** The address that a hub prints when it is up. */
+function address(process: ChildProcess): Promise<string> {
+  return new Promise((found, failed) => {
+    let said = "";
+    const read = (text: Buffer): void => {
+      said += text.toString();
+      const url = /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
+      if (url !== undefined) found(url);
+    };
+    process.stdout?.on("data", read);
+    process.stderr?.on("data", read);
+    process.once("exit", (code) => failed(new Error(`the hub ended with ${code}: ${said}`)));
+  });
+}
