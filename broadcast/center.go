@@ -292,6 +292,9 @@ func (c *Center) answer(e *Event) {
 			notice.MessageID = p.MessageID
 			data = notice
 		}
+	case wire.AppProtocolRequest:
+		to, p.To = p.To, ""
+		data = p
 	case wire.MessageRepeated:
 		to, data = p.To, wire.Emitted{MessageID: p.MessageID, At: p.First}
 	case wire.Actions:

@@ -325,7 +325,7 @@ func describe(events []Event) []meta {
 
 // answering begins the frames of the only events that may be addressed to one
 // connection.
-var answering = []byte(`{"type":"MESSAGE_`)
+var answering = [][]byte{[]byte(`{"type":"MESSAGE_`), []byte(`{"type":"APP_PROTOCOL_REQUEST"`)}
 
 // stored reads events of the log as far as a filter and the forms need it that
 // are shown pages of it, which FormDesktop is not.
@@ -335,7 +335,7 @@ func stored(filtered bool, kept []store.Event) ([]Event, []meta) {
 	for i, k := range kept {
 		events[i] = Event{At: k.At, Frame: k.Frame}
 		about[i].at = k.At
-		if bytes.HasPrefix(k.Frame, answering) {
+		if slices.ContainsFunc(answering, func(begin []byte) bool { return bytes.HasPrefix(k.Frame, begin) }) {
 			if e, err := (wire.Native{}).DecodeEvent(k.Frame); err == nil {
 				events[i].Data, events[i].Time = e.Data, e.Time
 			}

@@ -284,7 +284,7 @@ func pageOf(events []store.Event, after, top wire.Position) []byte {
 // isPrivate reports whether an event is an answer that only one connection is
 // shown.
 func isPrivate(frame []byte) bool {
-	if head, ok := wire.Peek(frame); !ok || !strings.HasPrefix(head.Type, "MESSAGE_") {
+	if head, ok := wire.Peek(frame); !ok || !strings.HasPrefix(head.Type, "MESSAGE_") && head.Type != "APP_PROTOCOL_REQUEST" {
 		return false
 	}
 	e, err := wire.Native{}.DecodeEvent(frame)

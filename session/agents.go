@@ -24,6 +24,12 @@ type Crew interface {
 const parkTime = 5 * time.Second
 
 // agents is what a session that is owned here knows of its agents. It belongs to
+// use is a call of a tool. Agents name theirs independently of each other.
+type use struct {
+	agent wire.AgentID
+	call  string
+}
+
 // the goroutine of the session.
 type agents struct {
 	pool *contextpool.Pool
@@ -43,11 +49,8 @@ type agents struct {
 	answered map[wire.MessageID]reply
 	late     map[wire.MessageID][]wire.ConnectionID
 
-	// excuses are answers of tabs that could not ask an app.
-	excuses map[wire.RequestID]wire.AppResponse
-
-	// open counts the tools that have begun and not ended.
-	open   map[string]bool
+	// open are the tools that have begun and not ended.
+	open   map[use]bool
 	parked time.Time // since when nothing new begins
 	held   []item    // what would have begun
 }
@@ -58,7 +61,7 @@ func (l *live) hire(tables map[string]map[string][]byte, lists map[string][][]by
 	if cfg.Hire == nil {
 		return nil
 	}
-	a := &agents{open: map[string]bool{}, excuses: map[wire.RequestID]wire.AppResponse{}, late: map[wire.MessageID][]wire.ConnectionID{}}
+	a := &agents{open: map[use]bool{}, late: map[wire.MessageID][]wire.ConnectionID{}}
 	l.agents = a
 	a.crew = cfg.Hire(l.ctx, agentpool.Employer{
 		Session: l.k.id, User: l.user, Sink: port{l}, Desktop: port{l},

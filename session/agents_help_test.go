@@ -91,6 +91,8 @@ type hubConfig struct {
 	// others are providers besides the demo.
 	others []providers.Provider
 	logger *slog.Logger
+	// hired, if set, is told of the sessions that have agents.
+	hired func(agentpool.Employer)
 }
 
 // office is a hub with agents.
@@ -122,7 +124,12 @@ func agentHub(t *testing.T, s *site, cfg hubConfig) *office {
 	o.limiter = agentpool.NewLimiter(o.store, cfg.limits, log)
 	staff := agentpool.NewStaff(agentpool.Config{Limiter: o.limiter, Providers: minds, Hands: hands, Logger: log})
 	cfg.session.Provider, cfg.session.Logger = demo.Name, log
-	cfg.session.Hire = func(ctx context.Context, e agentpool.Employer) session.Crew { return staff.Crew(ctx, e) }
+	cfg.session.Hire = func(ctx context.Context, e agentpool.Employer) session.Crew {
+		if cfg.hired != nil {
+			cfg.hired(e)
+		}
+		return staff.Crew(ctx, e)
+	}
 	hub, stopHub := startHub(t, o.store, cfg.replica, cfg.session)
 	o.Hub = hub
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))

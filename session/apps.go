@@ -1,10 +1,13 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -19,9 +22,14 @@ const (
 	appsTable = "apps"
 	// appTime is how long an app has to be ready, and again to answer.
 	appTime = 5 * time.Second
-	// appCommands is how many commands are done again when an app is loaded
-	// again; older ones are forgotten.
+	// appCommands and appBytes are how many commands are done again when an app
+	// is loaded again, and how long they are together; older ones are forgotten.
 	appCommands = 100
+	appBytes    = 256 << 10
+	// appParams is how long what a command takes may be.
+	appParams = 64 << 10
+	// replayEvery is how often a tab can have all of them again.
+	replayEvery = time.Second
 )
 
 // app is what is known of the app in a window. Commands are those that worked:
@@ -35,10 +43,31 @@ type app struct {
 var appFormat = sync.OnceValue(wire.FormatOf[app])
 
 // apps are the apps that have said they are ready. The zero value has none.
-type apps struct{ by map[pane]*app }
+type apps struct {
+	by map[pane]*app
+	// replayed is when tabs were told the commands of an app last, for as long
+	// as that matters.
+	replayed map[replay]time.Time
+}
+
+// replay is one app in one tab.
+type replay struct {
+	pane
+	to wire.ConnectionID
+}
+
+// allow reports whether a tab may be told the commands of an app again.
+func (a *apps) allow(r replay, now time.Time) bool {
+	maps.DeleteFunc(a.replayed, func(_ replay, at time.Time) bool { return now.Sub(at) >= replayEvery })
+	if _, soon := a.replayed[r]; soon {
+		return false
+	}
+	a.replayed[r] = now
+	return true
+}
 
 func (a *apps) restore(table map[string][]byte) error {
-	a.by = make(map[pane]*app, len(table))
+	a.by, a.replayed = make(map[pane]*app, len(table)), map[replay]time.Time{}
 	for name, data := range table {
 		got, err := appFormat().Decode(data)
 		if err != nil {
@@ -64,7 +93,8 @@ func (k *app) keep() store.Op {
 func appField(p pane) string { return nameOf(string(p.monitor) + "/" + string(p.window)) }
 
 // greetApp hears that the app in a window takes requests. One that says so again
-// was loaded again and has forgotten everything.
+// was loaded again, or in another tab, and knows nothing: it is told everything,
+// and no other tab is.
 func (l *live) greetApp(c *Command, m wire.AppProtocolReady) {
 	w, ok := l.windowOf(c, m.MonitorID, m.WindowID)
 	if !ok || l.agents == nil {
@@ -79,11 +109,15 @@ func (l *live) greetApp(c *Command, m wire.AppProtocolReady) {
 		l.answerAfter(readyName(at), struct{}{})
 		return
 	}
+	to := cmp.Or(c.From.Connection, nobody)
+	if len(known.Commands) == 0 || !l.agents.apps.allow(replay{at, to}, l.now) {
+		return
+	}
 	for i, command := range known.Commands {
 		l.emit(wire.AppProtocolRequest{
 			RequestID: wire.RequestID(fmt.Sprintf("replay-%s-%d-%d", nameOf(string(w.WindowID)), l.now.UnixMilli(), i)),
 			WindowID:  w.WindowID, Request: command, MonitorID: w.MonitorID,
-			Deadline: wire.Millis(l.now.Add(appTime).UnixMilli()),
+			Deadline: wire.Millis(l.now.Add(appTime).UnixMilli()), To: to,
 		})
 	}
 }
@@ -104,8 +138,9 @@ func (l *live) windowOf(c *Command, named wire.MonitorID, id wire.WindowID) (wir
 	return l.state.FindWindow(id, c.From.Monitor)
 }
 
-func readyName(p pane) string              { return "ready." + appField(p) }
-func requestName(id wire.RequestID) string { return "request." + string(id) }
+func readyName(p pane) string           { return "ready." + appField(p) }
+func appName(id wire.RequestID) string  { return "app." + string(id) }
+func showName(id wire.RequestID) string { return "show." + string(id) }
 func newRequest(kind string) wire.RequestID {
 	return wire.RequestID(kind + "-" + strings.ToLower(rand.Text()))
 }
@@ -124,15 +159,37 @@ func (l *live) answerAfter(name string, answer any) {
 // not show the window says so at once; it is believed only when nobody else has
 // anything better to say.
 func (l *live) hearApp(m wire.AppProtocolResponse) {
-	if l.agents == nil || !l.agents.waits.awaited(requestName(m.RequestID)) {
-		return
+	l.hearTab(appName(m.RequestID), m, appError(m.Response) == "")
+}
+
+// hearTab takes what a tab says to something it was asked.
+func (l *live) hearTab(name string, answer any, good bool) {
+	switch {
+	case l.agents == nil:
+	case good:
+		l.answerAfter(name, answer)
+	default:
+		l.agents.waits.excuse(name, answer)
 	}
-	if appError(m.Response) != "" {
-		l.agents.excuses[m.RequestID] = m.Response
-		return
+}
+
+// answers reports whether a tab answers what an app was asked.
+func (at pane) answers(r wire.AppRequest, m wire.AppProtocolResponse) bool {
+	fits := false
+	switch r.(type) {
+	case wire.AppManifestRequest:
+		_, fits = m.Response.(wire.AppManifestResponse)
+	case wire.AppQueryRequest:
+		_, fits = m.Response.(wire.AppQueryResponse)
+	case wire.AppCommandRequest:
+		_, fits = m.Response.(wire.AppCommandResponse)
 	}
-	delete(l.agents.excuses, m.RequestID)
-	l.answerAfter(requestName(m.RequestID), m.Response)
+	return fits && at.is(m.MonitorID, m.WindowID)
+}
+
+// is reports whether a tab means this window. It need not say the monitor.
+func (at pane) is(monitor wire.MonitorID, window wire.WindowID) bool {
+	return window == at.window && (monitor == "" || monitor == at.monitor)
 }
 
 func appError(r wire.AppResponse) string {
@@ -150,12 +207,19 @@ func appError(r wire.AppResponse) string {
 // App implements [tools.Desktop].
 func (p port) App(ctx context.Context, c tools.Caller, window wire.WindowID, r wire.AppRequest) (wire.AppResponse, error) {
 	at := pane{c.Monitor, window}
+	if command, is := r.(wire.AppCommandRequest); is && len(command.Params) > appParams {
+		return nil, fmt.Errorf("params: they have %d bytes, at most %d are allowed", len(command.Params), appParams)
+	}
 	if err := p.awaitApp(ctx, at); err != nil {
 		return nil, err
 	}
 	id := newRequest("app")
-	answer := make(chan any, 1)
-	if err := p.ask(ctx, c, requestName(id), answer, func() *desk.Refusal {
+	w := newWait(ctx)
+	w.fits = func(answer any) bool {
+		m, ok := answer.(wire.AppProtocolResponse)
+		return ok && at.answers(r, m)
+	}
+	if err := p.ask(c, appName(id), w, nothing, func() *desk.Refusal {
 		p.l.emit(wire.AppProtocolRequest{
 			RequestID: id, WindowID: window, Request: r, Deadline: wire.Millis(p.l.now.Add(appTime).UnixMilli()),
 			AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn,
@@ -164,24 +228,33 @@ func (p port) App(ctx context.Context, c tools.Caller, window wire.WindowID, r w
 	}); err != nil {
 		return nil, err
 	}
-	v, ok := p.within(ctx, appTime, requestName(id), answer)
-	if !ok {
-		return p.excuse(ctx, id, window)
+	v, ok := p.within(appTime, appName(id), w)
+	m, answered := v.(wire.AppProtocolResponse)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case !answered:
+		return nil, fmt.Errorf("the app in window %q did not answer", window)
 	}
-	got, _ := v.(wire.AppResponse)
-	if command, is := r.(wire.AppCommandRequest); is {
+	if command, is := r.(wire.AppCommandRequest); is && ok {
 		if err := p.do(ctx, func() { p.l.recordCommand(at, command) }); err != nil {
 			return nil, err
 		}
 	}
-	return got, nil
+	return m.Response, nil
 }
+
+// nothing is to be taken back of what tabs are asked: they answer at once or not.
+func nothing() {}
 
 // awaitApp waits until the app in a window takes requests.
 func (p port) awaitApp(ctx context.Context, at pane) error {
-	ready := make(chan any, 1)
+	ready := newWait(ctx)
 	var refused error
 	if err := p.do(ctx, func() {
+		if refused = ctx.Err(); refused != nil {
+			return
+		}
 		w, ok := p.l.state.Window(at.monitor, at.window)
 		switch _, iframe := w.Content.(wire.IframeContent); {
 		case !ok:
@@ -189,40 +262,21 @@ func (p port) awaitApp(ctx context.Context, at pane) error {
 		case !iframe:
 			refused = fmt.Errorf("window %q shows no app", at.window)
 		case p.l.agents.apps.by[at] != nil:
-			ready <- struct{}{}
+			ready.to <- struct{}{}
 		default:
 			p.l.agents.waits.expect(readyName(at), ready)
 		}
 	}); err != nil {
+		p.drop(readyName(at), ready, nothing)
 		return err
 	}
 	if refused != nil {
 		return refused
 	}
-	if _, ok := p.within(ctx, appTime, readyName(at), ready); !ok {
+	if _, ok := p.within(appTime, readyName(at), ready); !ok {
 		return errors.Join(ctx.Err(), fmt.Errorf("the app in window %q is not ready", at.window))
 	}
 	return nil
-}
-
-// excuse is the answer to a question that no tab answered well in time.
-func (p port) excuse(ctx context.Context, id wire.RequestID, window wire.WindowID) (wire.AppResponse, error) {
-	given := make(chan wire.AppResponse, 1)
-	p.finally(func() {
-		given <- p.l.agents.excuses[id]
-		delete(p.l.agents.excuses, id)
-	})
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	select {
-	case why := <-given:
-		if why != nil {
-			return why, nil
-		}
-	default: // the session is lost
-	}
-	return nil, fmt.Errorf("the app in window %q did not answer", window)
 }
 
 // recordCommand remembers a command that worked, for when the app is loaded
@@ -233,36 +287,60 @@ func (l *live) recordCommand(at pane, command wire.AppCommandRequest) {
 		return // the window is gone
 	}
 	known.Commands = append(known.Commands, command)
-	known.Commands = known.Commands[max(len(known.Commands)-appCommands, 0):]
-	l.step.ops = append(l.step.ops, known.keep())
+	from, bytes := len(known.Commands), 0
+	for from > max(len(known.Commands)-appCommands, 0) {
+		c := known.Commands[from-1]
+		if bytes += len(c.Command) + len(c.Params); bytes > appBytes {
+			break
+		}
+		from--
+	}
+	known.Commands = slices.Delete(known.Commands, 0, from)
+	stage{l}.Keep(known.keep())
 }
 
 // Show implements [tools.Desktop].
 func (p port) Show(ctx context.Context, c tools.Caller, action func(wire.RequestID) wire.Action, wait time.Duration) (wire.RenderingFeedback, bool, error) {
 	id := newRequest("req")
-	answer := make(chan any, 1)
-	if err := p.ask(ctx, c, requestName(id), answer, func() *desk.Refusal {
-		return p.l.agents.ask().Do(c, action(id))
+	shown := action(id)
+	at := pane{c.Monitor, windowOf(shown)}
+	w := newWait(ctx)
+	w.fits = func(answer any) bool {
+		f, ok := answer.(wire.RenderingFeedback)
+		return ok && at.is(f.MonitorID, f.WindowID)
+	}
+	if err := p.ask(c, showName(id), w, nothing, func() *desk.Refusal {
+		return p.l.agents.ask().Do(c, shown)
 	}); err != nil {
 		return wire.RenderingFeedback{}, false, err
 	}
-	v, ok := p.within(ctx, wait, requestName(id), answer)
-	f, _ := v.(wire.RenderingFeedback)
+	v, _ := p.within(wait, showName(id), w)
+	f, ok := v.(wire.RenderingFeedback)
 	return f, ok, ctx.Err()
 }
 
-// within waits for an answer for a while.
-func (p port) within(ctx context.Context, wait time.Duration, name string, answer <-chan any) (any, bool) {
-	timer := time.NewTimer(wait)
+// within waits for an answer for a while. When there is none, it is what the last
+// tab said that had none.
+func (p port) within(d time.Duration, name string, w *wait) (answer any, ok bool) {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case v := <-answer:
+	case v := <-w.to:
 		return v, true
 	case <-timer.C:
-	case <-ctx.Done():
+	case <-w.ctx.Done():
 	case <-p.l.ctx.Done():
 		return nil, false
 	}
-	p.finally(func() { p.l.agents.waits.forget(name) })
-	return nil, false
+	excuse := make(chan any, 1)
+	p.finally(func() {
+		p.l.agents.waits.forget(name, w)
+		excuse <- w.excuse
+	})
+	select {
+	case v := <-excuse:
+		return v, false
+	default: // the session is lost
+		return nil, false
+	}
 }

@@ -123,7 +123,7 @@ func (l *live) do(c *Command) reply {
 	case wire.Reset:
 		l.doReset(c)
 	case wire.RenderingFeedback:
-		l.answerAfter(requestName(m.RequestID), m)
+		l.hearTab(showName(m.RequestID), m, m.Success)
 	case wire.AppProtocolResponse:
 		l.hearApp(m)
 	case wire.AppProtocolReady:

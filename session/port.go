@@ -68,13 +68,26 @@ func (p port) Act(ctx context.Context, c tools.Caller, call tools.Call, plan fun
 // Begin implements [tools.Desktop].
 func (p port) Begin(ctx context.Context, c tools.Caller, call tools.Call) error {
 	var over error
+	begun := false
 	if err := p.await(ctx, item{by: string(c.Agent), begins: true, work: func() {
-		if over = p.l.agents.ask().Begin(c, call); over == nil && !call.Repeatable {
-			p.l.agents.open[call.ID] = true
+		if over = ctx.Err(); over != nil {
+			return
+		}
+		if over = p.l.agents.ask().Begin(c, call); over != nil {
+			return
+		}
+		begun = true
+		if !call.Repeatable {
+			p.l.agents.open[use{c.Agent, call.ID}] = true
 		}
 	}}); err != nil {
-		// Nobody will say that it ended.
-		p.finally(func() { delete(p.l.agents.open, call.ID) })
+		// Nobody else will say that it ended.
+		p.finally(func() {
+			delete(p.l.agents.open, use{c.Agent, call.ID})
+			if begun {
+				_ = p.l.agents.ask().End(c, call, providers.ToolResult{Text: "Interrupted before it began.", IsError: true})
+			}
+		})
 		return err
 	}
 	return over
@@ -84,7 +97,7 @@ func (p port) Begin(ctx context.Context, c tools.Caller, call tools.Call) error 
 func (p port) End(ctx context.Context, c tools.Caller, call tools.Call, r providers.ToolResult) error {
 	var over error
 	if err := p.await(ctx, item{by: string(c.Agent), work: func() {
-		delete(p.l.agents.open, call.ID)
+		delete(p.l.agents.open, use{c.Agent, call.ID})
 		over = p.l.agents.ask().End(c, call, r)
 	}}); err != nil {
 		return err
@@ -97,11 +110,16 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 	if q.ID == "" {
 		q.ID = wire.DialogID(tools.QuestionPrefix + strings.ToLower(rand.Text()))
 	}
-	answer := make(chan any, 1)
-	err := p.ask(ctx, c, dialogName(q.ID), answer, func() *desk.Refusal {
+	w := newWait(ctx)
+	withdraw := func() {
+		if d, ok := p.l.state.Dialog(q.ID); ok {
+			p.l.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "", "")
+		}
+	}
+	err := p.ask(c, dialogName(q.ID), w, withdraw, func() *desk.Refusal {
 		// The turn may have asked already, for the owner before.
 		if e, ok := p.l.unheard(dialogName(q.ID)); ok {
-			answer <- e.verdict()
+			w.to <- e.verdict()
 			return nil
 		}
 		if _, open := p.l.state.Dialog(q.ID); open {
@@ -120,11 +138,7 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 	if err != nil {
 		return tools.Verdict{}, err
 	}
-	v, err := p.hear(ctx, answer, func() {
-		if d, ok := p.l.state.Dialog(q.ID); ok {
-			p.l.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "", "")
-		}
-	})
+	v, err := p.hear(dialogName(q.ID), w, withdraw)
 	verdict, _ := v.(tools.Verdict)
 	return verdict, err
 }
@@ -134,10 +148,15 @@ func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Dur
 	if q.ID == "" {
 		q.ID = wire.PromptID(tools.QuestionPrefix + strings.ToLower(rand.Text()))
 	}
-	answer := make(chan any, 1)
-	err := p.ask(ctx, c, promptName(q.ID), answer, func() *desk.Refusal {
+	w := newWait(ctx)
+	withdraw := func() {
+		if open, ok := p.l.state.Prompt(q.ID); ok {
+			p.l.closePrompt(open, ending{Reason: wire.ClosedCancelled}, "", nil)
+		}
+	}
+	err := p.ask(c, promptName(q.ID), w, withdraw, func() *desk.Refusal {
 		if e, ok := p.l.unheard(promptName(q.ID)); ok {
-			answer <- e.response(q.ID)
+			w.to <- e.response(q.ID)
 			return nil
 		}
 		if _, open := p.l.state.Prompt(q.ID); open {
@@ -153,32 +172,35 @@ func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Dur
 	if err != nil {
 		return wire.UserPromptResponse{}, err
 	}
-	v, err := p.hear(ctx, answer, func() {
-		if open, ok := p.l.state.Prompt(q.ID); ok {
-			p.l.closePrompt(open, ending{Reason: wire.ClosedCancelled}, "", nil)
-		}
-	})
+	v, err := p.hear(promptName(q.ID), w, withdraw)
 	given, _ := v.(wire.UserPromptResponse)
 	return given, err
 }
 
-// ask opens a question of an agent whose turn runs.
-func (p port) ask(ctx context.Context, c tools.Caller, name string, answer chan any, open func() *desk.Refusal) error {
+// ask opens a question of an agent whose turn runs. Nobody else asks the same at
+// the same time: there is one answer.
+func (p port) ask(c tools.Caller, name string, w *wait, withdraw func(), open func() *desk.Refusal) error {
 	var refused error
-	if err := p.do(ctx, func() {
+	waits := &p.l.agents.waits
+	if err := p.do(w.ctx, func() {
 		switch {
+		case w.ctx.Err() != nil:
+			refused = w.ctx.Err()
 		case !p.l.agents.ask().Alive(c):
 			refused = errTurnOver
+		case waits.awaited(name):
+			refused = errAsked
 		default:
 			if r := open(); r != nil {
 				refused = errors.New(r.Reason)
 				return
 			}
-			if len(answer) == 0 {
-				p.l.agents.waits.expect(name, answer)
+			if len(w.to) == 0 {
+				waits.expect(name, w)
 			}
 		}
 	}); err != nil {
+		p.drop(name, w, withdraw)
 		return err
 	}
 	return refused
@@ -186,16 +208,26 @@ func (p port) ask(ctx context.Context, c tools.Caller, name string, answer chan 
 
 // hear waits for an answer, and takes the question back when nobody needs it any
 // more.
-func (p port) hear(ctx context.Context, answer <-chan any, withdraw func()) (any, error) {
+func (p port) hear(name string, w *wait, withdraw func()) (any, error) {
 	select {
-	case v := <-answer:
+	case v := <-w.to:
 		return v, nil
 	case <-p.l.ctx.Done():
 		return nil, context.Cause(p.l.ctx)
-	case <-ctx.Done():
+	case <-w.ctx.Done():
 	}
-	p.finally(withdraw)
-	return nil, ctx.Err()
+	p.drop(name, w, withdraw)
+	return nil, w.ctx.Err()
+}
+
+// drop ends waiting for an answer, and takes the question back unless another one
+// asks it by now.
+func (p port) drop(name string, w *wait, withdraw func()) {
+	p.finally(func() {
+		if p.l.agents.waits.forget(name, w) && !p.l.agents.waits.awaited(name) {
+			withdraw()
+		}
+	})
 }
 
 // finally does something for who has no time left: its turn is over, and its
@@ -206,13 +238,19 @@ func (p port) finally(work func()) {
 	_ = p.do(bounded, work)
 }
 
-// errTurnOver is what a turn hears that has ended meanwhile.
-var errTurnOver = errors.New("the turn is over")
+var (
+	// errTurnOver is what a turn hears that has ended meanwhile.
+	errTurnOver = errors.New("the turn is over")
+	errAsked    = errors.New("the same is asked already")
+)
 
 // Delegate implements [tools.Desktop].
 func (p port) Delegate(ctx context.Context, c tools.Caller, t tools.Task) (tools.TaskResult, error) {
 	result := make(chan tools.TaskResult, 1)
 	if err := p.do(ctx, func() {
+		if ctx.Err() != nil {
+			return
+		}
 		p.l.agents.ask().Delegate(c, t, func(r tools.TaskResult) { result <- r })
 	}); err != nil {
 		return tools.TaskResult{}, err

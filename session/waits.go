@@ -1,30 +1,85 @@
 package session
 
-// waits are those who wait for an answer from a tab, by the name of what was
-// asked. The zero value has none. It belongs to the goroutine of the session.
-type waits struct{ by map[string]chan any }
+import (
+	"context"
+	"slices"
+)
 
-// expect hands the answer to a channel that has room for it.
-func (w *waits) expect(name string, answer chan any) {
-	if w.by == nil {
-		w.by = map[string]chan any{}
-	}
-	w.by[name] = answer
+// wait is somebody who waits for an answer from a tab.
+type wait struct {
+	// ctx is how long.
+	ctx context.Context //nolint:containedctx // whoever waits has gone with it
+	// to has room for the answer.
+	to chan any
+	// fits says whether something answers what was asked; nil means everything.
+	fits func(answer any) bool
+	// excuse is what a tab said that could not answer. It counts when no other
+	// could.
+	excuse any
 }
 
-// forget ends expect.
-func (w *waits) forget(name string) { delete(w.by, name) }
+func newWait(ctx context.Context) *wait { return &wait{ctx: ctx, to: make(chan any, 1)} }
 
-// awaited reports whether somebody waits.
-func (w *waits) awaited(name string) bool { return w.by[name] != nil }
+// waits are those who wait, by the name of what was asked. The zero value has
+// none. It belongs to the goroutine of the session.
+type waits struct{ by map[string][]*wait }
 
-// tell returns what hands an answer over, to be done after the commit; nil when
-// nobody waits.
+// expect adds somebody who waits.
+func (w *waits) expect(name string, one *wait) {
+	if w.by == nil {
+		w.by = map[string][]*wait{}
+	}
+	w.by[name] = append(w.by[name], one)
+}
+
+// forget ends expect, and reports whether the answer had not.
+func (w *waits) forget(name string, one *wait) bool {
+	i := slices.Index(w.by[name], one)
+	if i < 0 {
+		return false
+	}
+	w.keep(name, slices.Delete(w.by[name], i, i+1))
+	return true
+}
+
+func (w *waits) keep(name string, rest []*wait) {
+	if w.by[name] = rest; len(rest) == 0 {
+		delete(w.by, name)
+	}
+}
+
+// awaited reports whether somebody waits who has not gone.
+func (w *waits) awaited(name string) bool {
+	return slices.ContainsFunc(w.by[name], func(one *wait) bool { return one.ctx.Err() == nil })
+}
+
+// tell returns what hands an answer to those it fits, to be done after the
+// commit; nil when there is nobody.
 func (w *waits) tell(name string, answer any) func() {
-	to := w.by[name]
-	if to == nil {
+	var told, rest []*wait
+	for _, one := range w.by[name] {
+		if one.fits == nil || one.fits(answer) {
+			told = append(told, one)
+		} else {
+			rest = append(rest, one)
+		}
+	}
+	if len(told) == 0 {
 		return nil
 	}
-	delete(w.by, name)
-	return func() { to <- answer }
+	w.keep(name, rest)
+	return func() {
+		for _, one := range told {
+			one.to <- answer
+		}
+	}
+}
+
+// excuse notes an answer of a tab that could not do what was asked.
+func (w *waits) excuse(name string, answer any) {
+	for _, one := range w.by[name] {
+		if one.fits == nil || one.fits(answer) {
+			one.excuse = answer
+		}
+	}
 }

@@ -194,6 +194,8 @@ func AddresseeOf(payload ServerPayload) ConnectionID {
 		return p.To
 	case MessageRepeated:
 		return p.To
+	case AppProtocolRequest:
+		return p.To
 	}
 	return ""
 }

@@ -222,6 +222,9 @@ type AppProtocolRequest struct {
 	AgentID   AgentID   `json:"agentId,omitempty"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	MessageID MessageID `json:"messageId,omitempty"`
+	// To is the only connection that is asked: one whose app was loaded again
+	// and is told again what it did before.
+	To ConnectionID `json:"to,omitempty"`
 }
 
 // MonitorStatus says how a monitor is doing.
