@@ -1,4 +1,5 @@
-# Needs Go 1.26, make and git; anything else is fetched by the targets.
+# Needs Go 1.26, make and git, and Node 20 for web/; anything else is fetched by
+# the targets.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 SHELL := /bin/bash
@@ -30,9 +31,10 @@ build: ## build bin/hub, static
 test: ## all tests, with the race detector and real Redis servers
 	scripts/need.sh gcc redis-server
 	$(RACE) $(GO) test -race -shuffle=on ./...
+	scripts/web.sh test
 
 .PHONY: check
-check: check-format check-vet check-fix check-lint check-generated check-mod check-dead check-scripts ## all that can be said without running tests
+check: check-format check-vet check-fix check-lint check-generated check-mod check-dead check-scripts check-web ## all that can be said without running tests
 
 .PHONY: check-fast
 check-fast: check-format check-vet check-fix check-layers ## the cheap part of check, and the layers
@@ -66,11 +68,11 @@ vuln: ## look for known vulnerabilities; needs vuln.go.dev
 
 .PHONY: clean
 clean: ## remove what make built or installed; never the hub's data
-	rm -rf bin .bin
+	rm -rf bin .bin web/node_modules
 
 # The parts of check.
 
-.PHONY: check-format check-vet check-fix check-lint check-generated check-layers check-mod check-dead check-scripts
+.PHONY: check-format check-vet check-fix check-lint check-generated check-layers check-mod check-dead check-scripts check-web
 check-format:
 	@echo '== format'
 	@bad=$$($(TOOL) gofumpt -l .); [ -z "$$bad" ] || { echo "$$bad"; echo 'run: make fmt'; exit 1; }
@@ -107,6 +109,10 @@ check-dead:
 check-scripts:
 	@echo '== scripts'
 	@for f in .ci/run scripts/*.sh; do bash -n "$$f"; done
+
+check-web:
+	@echo '== types of web'
+	@scripts/web.sh check
 
 $(LINT):
 	GOBIN=$(CURDIR)/.bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$(LINT_VERSION)

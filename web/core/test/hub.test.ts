@@ -5,7 +5,7 @@ import { hash } from "../src/snapshot.js";
 import type { SessionState } from "../src/wire.gen.js";
 import { type Hub, startHub } from "./hub.js";
 
-let hub: Hub;
+let hub: Hub = { url: "", stop: async () => undefined };
 const clients: Client[] = [];
 
 beforeAll(async () => {
