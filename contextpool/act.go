@@ -243,9 +243,10 @@ func (p *Pool) Reload(c tools.Caller, call tools.Call, id string) (providers.Too
 		return known.Result, nil
 	}
 	p.showTool(t, call, wire.ToolRunning, "")
-	p.finish(t, call, p.again(t, id))
+	r := p.again(t, id)
+	p.finish(t, call, r)
 	p.settle()
-	return t.call(call.ID).Result, nil
+	return r, nil
 }
 
 func (p *Pool) again(t *turn, id string) providers.ToolResult {

@@ -69,8 +69,8 @@ func (w *waiting) size() int {
 	return n
 }
 
-// name gives a message a name that no other has which is under way: clients may
-// send some without one, and the session calls all of those the same.
+// name gives a message a name that no other has which is under way: the session
+// does not remember for ever which ids were used.
 func (p *Pool) name(m *Message) {
 	given := m.ID
 	for n := 2; p.knows(m.ID); n++ {

@@ -151,6 +151,22 @@ func TestReload(t *testing.T) {
 	r.crash()
 }
 
+// When results of many tools are open, that of doing something again is not kept.
+func TestReloadAmongManyTools(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	for i := range 64 {
+		r.begin(run, fmt.Sprintf("c%d", i), "http:post")
+	}
+	r.step(func() {
+		res, err := r.pool.Reload(callerOf(run), callOf("r", "system:reload_cached"), "nothing")
+		if err != nil || !res.IsError || !strings.Contains(res.Text, "nothing") {
+			t.Errorf("%+v, %v", res, err)
+		}
+	})
+}
+
 func TestReloadNeedsItsWindow(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -275,18 +291,18 @@ func TestDo(t *testing.T) {
 	}
 }
 
-// Clients may send messages without an id, which the session calls all the same.
+// The session does not remember for ever which ids were used.
 func TestMessagesOfTheSameName(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.open(first, "w")
-	run := r.direct("unnamed")
-	r.user("unnamed")
-	r.toWindow("unnamed", "w")
-	r.toWindow("unnamed", "w")
-	r.hear(agentpool.Took{Of: agentpool.Of{Run: run.ID}, Message: "unnamed-2"})
-	r.wantStory("unnamed", "direct by main-monitor-0-unnamed")
-	r.wantStory("unnamed-2", "steered by main-monitor-0-unnamed")
-	r.wantStory("unnamed-3", "direct by window-w")
-	r.wantStory("unnamed-4", "queued at 1")
+	run := r.direct("m")
+	r.user("m")
+	r.toWindow("m", "w")
+	r.toWindow("m", "w")
+	r.hear(agentpool.Took{Of: agentpool.Of{Run: run.ID}, Message: "m-2"})
+	r.wantStory("m", "direct by main-monitor-0-m")
+	r.wantStory("m-2", "steered by main-monitor-0-m")
+	r.wantStory("m-3", "direct by window-w")
+	r.wantStory("m-4", "queued at 1")
 }

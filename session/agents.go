@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
@@ -23,13 +24,13 @@ type Crew interface {
 // under way. Those that are not done by then may or may not have run.
 const parkTime = 5 * time.Second
 
-// agents is what a session that is owned here knows of its agents. It belongs to
 // use is a call of a tool. Agents name theirs independently of each other.
 type use struct {
 	agent wire.AgentID
 	call  string
 }
 
+// agents is what a session that is owned here knows of its agents. It belongs to
 // the goroutine of the session.
 type agents struct {
 	pool *contextpool.Pool
@@ -45,7 +46,7 @@ type agents struct {
 
 	// answered are the answers of this step to messages that the ledger does
 	// not have yet; late are those who sent a message again before there was
-	// an answer.
+	// an answer, as far as there is room.
 	answered map[wire.MessageID]reply
 	late     map[wire.MessageID][]wire.ConnectionID
 
@@ -53,6 +54,21 @@ type agents struct {
 	open   map[use]bool
 	parked time.Time // since when nothing new begins
 	held   []item    // what would have begun
+}
+
+// lateIDs is how many messages are remembered that came again before they were
+// answered, and lateSenders how many senders of each.
+const (
+	lateIDs     = 1000
+	lateSenders = 16
+)
+
+// comeLate notes who is to hear how a message is answered.
+func (a *agents) comeLate(id wire.MessageID, from wire.ConnectionID) {
+	known, found := a.late[id]
+	if (found || len(a.late) < lateIDs) && len(known) < lateSenders && !slices.Contains(known, from) {
+		a.late[id] = append(known, from)
+	}
 }
 
 // hire makes the agents of a session that is owned from now on.
@@ -192,10 +208,10 @@ type stage struct{ *live }
 func (s stage) Now() time.Time               { return s.now }
 func (s stage) Desk() *desk.State            { return s.state }
 func (s stage) Emit(p wire.ServerPayload)    { s.emit(p) }
+func (s stage) Full() bool                   { return s.full() }
 func (s stage) Then(effect func())           { s.step.then = append(s.step.then, effect) }
 func (s stage) Row(r wire.UIRow) wire.Millis { return s.row(r) }
 
-func (s stage) Full() bool                   { return s.full() }
 // Keep adds to the step. A conversation may be long, so its bytes count.
 func (s stage) Keep(ops ...store.Op) {
 	s.step.ops = append(s.step.ops, ops...)

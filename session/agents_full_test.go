@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -213,6 +214,94 @@ func TestRewriteThatIsTooLarge(t *testing.T) {
 		ok(t, err)
 		if len(state.Windows) < 2 {
 			t.Errorf("%d windows are left", len(state.Windows))
+		}
+	})
+}
+
+// What agents of the owner before wanted to be done is not done after a rewrite:
+// what the owner shows is what the log says.
+func TestNothingOfTheOwnerBeforeIsDone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := inBubble(t)
+		m := &forgetful{engine: s.engine}
+		s.open = func(*testing.T) engine { return m }
+		o := agentHub(t, s, hubConfig{logger: silence()})
+		d := o.newDesktop(t, "ses-1")
+		other, _ := startHub(t, s.engine, "b", session.Config{})
+		follower := enter(t, other, "ses-1")
+		d.say(first, "m", "/stream 100000 20")
+		d.begins("m")
+		var once atomic.Bool
+		m.commit.Store(new(func(b store.Batch, do commitFunc) (store.Receipt, error) {
+			if !once.Swap(true) {
+				time.Sleep(3 * time.Second) // in which more comes
+				return acknowledged(b), nil
+			}
+			return do()
+		}))
+		time.Sleep(300 * time.Millisecond)
+		for i := range 20 {
+			w := window(wire.WindowID(fmt.Sprintf("w%d", i)))
+			w.Content = wire.TextContent{Data: strings.Repeat("x", 60_000)}
+			d.send(wire.MessageID(fmt.Sprintf("e%d", i)), emit(w))
+		}
+		time.Sleep(20 * time.Second)
+		d.send("", wire.Interrupt{})
+		d.ends("m")
+		upTo(t, follower, settled(t, d.room))
+		if x, y := snapshotBytes(t, d.room), snapshotBytes(t, follower); !bytes.Equal(x, y) {
+			t.Errorf("the owner shows %.2000s\nand the follower %.2000s", x, y)
+		}
+	})
+}
+
+// However often a message is sent again before it is answered, each sender hears
+// of it once.
+func TestSentAgainVeryOften(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := agentHub(t, inBubble(t), hubConfig{})
+		d := o.newDesktop(t, "ses-1")
+		d.say(first, "m1", "/say a", "/ask Which? | a | b", "/say b")
+		p := d.asked("main-monitor-0-m1")
+		d.say(first, "m2", "/say steered")
+		settled(t, d.room)
+		for i := range 5000 {
+			from := wire.ConnectionID(fmt.Sprintf("c%d", i%40))
+			deliver(t, d.room, says(from, "m2", wire.UserMessage{MonitorID: first, Content: "/say steered"}))
+		}
+		settled(t, d.room)
+		d.send("", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"b"}})
+		d.rest()
+		heard := map[wire.ConnectionID]int{}
+		for _, p := range find[wire.MessageAccepted](d.all()) {
+			if p.Duplicate && p.MessageID == "m2" {
+				heard[p.To]++
+			}
+		}
+		if len(heard) != 16 {
+			t.Errorf("%d senders heard of it", len(heard))
+		}
+		for from, n := range heard {
+			if n != 1 {
+				t.Errorf("%s heard of it %d times", from, n)
+			}
+		}
+	})
+}
+
+// A message without an id takes nobody's id.
+func TestMessageWithoutAnID(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := agentHub(t, inBubble(t), hubConfig{limits: agentpool.Limits{Agents: 1}})
+		d := o.newDesktop(t, "ses-1")
+		d.send("", wire.UserMessage{MonitorID: first, Content: "/nosteer\n/sleep 5s"})
+		d.send("unnamed", wire.UserMessage{MonitorID: first, Content: "/say hi"})
+		d.ends("unnamed")
+		if got := d.said("unnamed"); got != "hi" {
+			t.Errorf("it is answered with %q", got)
 		}
 	})
 }

@@ -68,7 +68,7 @@ func (l *live) tell(c *Command, r reply, duplicate bool) {
 		}
 	case verdictPending:
 		if duplicate && l.agents != nil {
-			l.agents.late[id] = append(l.agents.late[id], c.From.Connection)
+			l.agents.comeLate(id, c.From.Connection)
 		}
 	case verdictRejected:
 		rejected := wire.MessageRejected{

@@ -20,12 +20,20 @@ type port struct{ l *live }
 
 var _ tools.Desktop = port{}
 
-// put brings an item into the mailbox.
+// put brings an item into the mailbox. When there is no room it waits no longer
+// than there is an owner.
 func (p port) put(ctx context.Context, it item) error {
-	if err := p.l.ctx.Err(); err != nil {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.l.ctx, cancel)()
+	if p.l.ctx.Err() != nil {
 		return context.Cause(p.l.ctx)
 	}
-	return p.l.k.box.put(ctx, it)
+	err := p.l.k.box.put(ctx, it)
+	if err != nil && p.l.ctx.Err() != nil {
+		return context.Cause(p.l.ctx)
+	}
+	return err
 }
 
 // do runs something inside a step and waits until that is committed.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"crypto/rand"
 	"encoding/base64"
 	"fmt"
 	"strings"
@@ -19,7 +20,7 @@ func (l *live) doUserMessage(c *Command, m wire.UserMessage) reply {
 		return r
 	}
 	message := contextpool.Message{
-		ID: cmp.Or(c.Message.ID, unnamed), By: c.From.Connection, Guest: l.isGuest(c), Monitor: monitor, Text: m.Content,
+		ID: nameOfMessage(c), By: c.From.Connection, Guest: l.isGuest(c), Monitor: monitor, Text: m.Content,
 	}
 	for _, i := range m.Interactions {
 		if i.ImageData == "" {
@@ -73,8 +74,17 @@ func (l *live) toWindow(c *Command, named wire.MonitorID, window wire.WindowID) 
 		}
 	}
 	return contextpool.Message{
-		ID: cmp.Or(c.Message.ID, unnamed), By: c.From.Connection, Guest: l.isGuest(c), Monitor: monitor, Window: window,
+		ID: nameOfMessage(c), By: c.From.Connection, Guest: l.isGuest(c), Monitor: monitor, Window: window,
 	}
+}
+
+// nameOfMessage is the id of a message to an agent. One without gets an id that no
+// other has: its turn is named after it.
+func nameOfMessage(c *Command) wire.MessageID {
+	if c.Message.ID != "" {
+		return c.Message.ID
+	}
+	return unnamed + wire.MessageID("-"+strings.ToLower(rand.Text()))
 }
 
 // isGuest reports whether a command is of somebody else than the owner of the
