@@ -41,6 +41,8 @@ type plan struct {
 	counts func(quota.Documents) quota.Documents
 	// street is a listener that is no real one.
 	street *street
+	// mcp is the endpoint of agents outside.
+	mcp http.Handler
 }
 
 // engine is all that a hall asks of a store.
@@ -128,7 +130,7 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 	}
 	h.hub, h.street = session.NewHub(p.session, h.store), p.street
 	h.server = gateway.New(p.door, log, gateway.Deps{
-		Store: h.store, Hub: h.hub, Auth: h.people, Quota: quota.New(p.quota, counts), Files: h.shelf,
+		Store: h.store, Hub: h.hub, Auth: h.people, Quota: quota.New(p.quota, counts), Files: h.shelf, MCP: p.mcp,
 	})
 	h.open()
 	return h

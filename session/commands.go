@@ -2,6 +2,7 @@ package session
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/everdesk/everdesk/desk"
@@ -234,10 +235,8 @@ func (l *live) doEmit(c *Command, m wire.Emit) reply {
 			}
 		}
 	}
-	for _, a := range m.Actions {
-		if asksAsAgent(a) {
-			return refused(wire.CodeForbidden, "questions whose ids begin with %q are those of agents", tools.QuestionPrefix)
-		}
+	if slices.ContainsFunc(m.Actions, asksAsAgent) {
+		return refused(wire.CodeForbidden, "questions whose ids begin with %q are those of agents", tools.QuestionPrefix)
 	}
 	if r := l.state.CheckAll(monitor, m.Actions); r != nil {
 		return refused(r.Code, "%s", r.Reason)

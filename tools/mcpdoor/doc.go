@@ -10,8 +10,9 @@
 // only their hashes: a hub that starts again has issued none, and its agents get
 // new ones with their next turn.
 //
-// When a tool is slow, so is the answer to its request. When a badge is revoked,
-// its calls end and its next request is refused. A program that breaks off has
+// When a tool is slow, so is the answer to its request. Who reads an answer slowly
+// has [Config.WriteWithin] for it. When a badge is revoked, its calls end, answers
+// that are being read are cut off and its next request is refused. A program that breaks off has
 // its result recorded in the session all the same.
 //
 // It refuses requests without a badge that is good now (401, the same answer

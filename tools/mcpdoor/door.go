@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -38,7 +39,10 @@ type Config struct {
 	MaxBody int64
 	// MaxCalls bounds the calls at once with one badge. It defaults to 16.
 	MaxCalls int
-	Logger   *slog.Logger
+	// WriteWithin is how long a program may take to read an answer. It defaults
+	// to 30 seconds.
+	WriteWithin time.Duration
+	Logger      *slog.Logger
 }
 
 // Door is the endpoint. Make it with [New].
@@ -62,8 +66,9 @@ type digest [sha256.Size]byte
 type badge struct {
 	digest digest
 	caller tools.Caller
-	// free has room for one item per call that runs.
-	free chan struct{}
+	// free has room for one item per request with a call, until its answer is
+	// written, and crowd for all requests.
+	free, crowd chan struct{}
 	// revoked ends when the badge does.
 	revoked context.Context //nolint:containedctx // it is the life of the badge
 }
@@ -75,6 +80,7 @@ var errRevoked = errors.New("the badge was revoked")
 func New(hands Hands, cfg Config) *Door {
 	cfg.MaxBody = cmp.Or(cfg.MaxBody, 6<<20)
 	cfg.MaxCalls = cmp.Or(cfg.MaxCalls, 16)
+	cfg.WriteWithin = cmp.Or(cfg.WriteWithin, 30*time.Second)
 	d := &Door{hands: hands, cfg: cfg, badges: map[digest]*badge{}, servers: map[string]*mcp.Server{}}
 	d.inner = mcp.NewStreamableHTTPHandler(d.serverOf, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
@@ -99,7 +105,10 @@ func (d *Door) Issue(c tools.Caller) (e providers.Endpoint, revoke func()) {
 	rand.Read(secret) // never fails: it crashes instead
 	token := base64.RawURLEncoding.EncodeToString(secret)
 	life, end := context.WithCancelCause(context.Background())
-	b := &badge{digest: sha256.Sum256([]byte(token)), caller: c, free: make(chan struct{}, d.cfg.MaxCalls), revoked: life}
+	b := &badge{
+		digest: sha256.Sum256([]byte(token)), caller: c, revoked: life,
+		free: make(chan struct{}, d.cfg.MaxCalls), crowd: make(chan struct{}, crowdPerCall*d.cfg.MaxCalls),
+	}
 	d.mu.Lock()
 	d.badges[b.digest] = b
 	d.mu.Unlock()
@@ -133,8 +142,8 @@ func (d *Door) admit(r *http.Request) *badge {
 	return b
 }
 
-// badgeKey is where a request carries its badge.
-type badgeKey struct{}
+// ticketKey is where a request carries its ticket.
+type ticketKey struct{}
 
 // ServeHTTP implements [http.Handler].
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -144,22 +153,104 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "a badge is needed", http.StatusUnauthorized)
 		return
 	}
+	if !enter(b.crowd) {
+		http.Error(w, "too many requests at once", http.StatusTooManyRequests)
+		return
+	}
+	defer leave(b.crowd)
+	t := &ticket{badge: b, calls: enter(b.free)}
+	if t.calls {
+		defer leave(b.free)
+	}
 	// It is of no use to anything behind the door.
-	r = r.WithContext(context.WithValue(r.Context(), badgeKey{}, b))
+	r = r.WithContext(context.WithValue(r.Context(), ticketKey{}, t))
 	r.Header = r.Header.Clone()
 	r.Header.Del("Authorization")
-	d.inner.ServeHTTP(w, r)
+	out := &writer{ResponseWriter: w, within: d.cfg.WriteWithin}
+	defer context.AfterFunc(b.revoked, out.revoke)()
+	d.inner.ServeHTTP(out, r)
 }
 
-// badgeOf is the badge that came with a request.
-func badgeOf(ctx context.Context) (*badge, bool) {
-	b, ok := ctx.Value(badgeKey{}).(*badge)
-	return b, ok
+// crowdPerCall is how many requests at once there may be for each call at once:
+// programs ask for other things, too.
+const crowdPerCall = 4
+
+// enter takes a place if there is one.
+func enter(places chan struct{}) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func leave(places chan struct{}) { <-places }
+
+// ticket is what a request may do: calls says whether it may call a tool.
+type ticket struct {
+	*badge
+	calls bool
+}
+
+// ticketOf is what came with a request.
+func ticketOf(ctx context.Context) (*ticket, bool) {
+	t, ok := ctx.Value(ticketKey{}).(*ticket)
+	return t, ok
+}
+
+// lastWords is how long the answers to calls of a badge that is revoked may take.
+const lastWords = time.Second
+
+// writer bounds how long an answer takes from when it begins: before that a tool
+// runs, which may take its time.
+type writer struct {
+	http.ResponseWriter
+	within time.Duration
+
+	mu             sync.Mutex // guards the following
+	began, revoked bool
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *writer) WriteHeader(status int) {
+	w.begin()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (w *writer) Write(p []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(p) //nolint:wrapcheck // it stands for that one
+}
+
+func (w *writer) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.began && !w.revoked {
+		w.endIn(w.within)
+	}
+	w.began = true
+}
+
+func (w *writer) revoke() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.revoked = true
+	w.endIn(lastWords)
+}
+
+func (w *writer) endIn(d time.Duration) {
+	// A transport without deadlines is that of a test.
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(d))
 }
 
 // serverOf is the server for a request's badge.
 func (d *Door) serverOf(r *http.Request) *mcp.Server {
-	b, ok := badgeOf(r.Context())
+	b, ok := ticketOf(r.Context())
 	if !ok {
 		return nil
 	}

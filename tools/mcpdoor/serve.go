@@ -37,14 +37,11 @@ func (d *Door) newServer(profile string) *mcp.Server {
 
 // call runs a tool as the badge's agent.
 func (d *Door) call(ctx context.Context, tool string, input json.RawMessage) *mcp.CallToolResult {
-	b, ok := badgeOf(ctx)
+	b, ok := ticketOf(ctx)
 	if !ok {
 		return result(providers.ToolResult{Text: "There is no badge.", IsError: true})
 	}
-	select {
-	case b.free <- struct{}{}:
-		defer func() { <-b.free }()
-	default:
+	if !b.calls {
 		return result(providers.ToolResult{Text: "Too many calls run at once; wait for some of them to end.", IsError: true})
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -1,0 +1,36 @@
+package gateway_test
+
+import (
+	"io"
+	"net/http"
+	"testing"
+)
+
+// The endpoint of agents outside asks for badges of its own. Who has none is a
+// stranger as at all doors: counted, and told to wait when it comes often.
+func TestMCPHasStrangers(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, func(p *plan) {
+		p.quota.Off, p.quota.Strangers = false, 8
+		p.mcp = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "Bearer badge" {
+				http.Error(w, "a badge is needed", http.StatusUnauthorized)
+				return
+			}
+			_, _ = io.WriteString(w, "welcome")
+		})
+	})
+	got := h.post("/mcp", "wrong", "{}").want(http.StatusUnauthorized)
+	for range 20 {
+		if got = h.post("/mcp", "wrong", "{}"); got.status != http.StatusUnauthorized {
+			break
+		}
+	}
+	if wait := got.header.Get("Retry-After"); got.status != http.StatusTooManyRequests || wait == "" || wait == "0" {
+		t.Errorf("who comes often is answered with %d %v", got.status, got.header)
+	}
+	h.post("/mcp", "badge", "{}").want(http.StatusOK) // who has a badge does not pay for it
+	if got := h.server.Refusals(); got.Credentials < 2 || got.Rates != 1 {
+		t.Errorf("counted %+v", got)
+	}
+}
