@@ -7,7 +7,7 @@ import { type Link, type LinkEffect, type LinkInput, newLink, nextTimer, stepLin
 import { type Outbox, type Sent, freeze, isAnswered, nextToWrite, post, refuse, repeat, resolve, settle, thaw, wrote } from "./outbox.js";
 import { apply } from "./reduce.js";
 import { type Desk, emptyDesk } from "./state.js";
-import type { Auth, ClientPayloads, MessageID, MonitorID, Position, SessionID } from "./wire.gen.js";
+import type { Auth, ClientPayloads, MessageID, MonitorID, Position, SessionID, SubscribeMonitor } from "./wire.gen.js";
 
 /** What a client needs of a WebSocket. */
 export interface Socket {
@@ -74,9 +74,15 @@ export class Client {
   private readonly clock: Clock;
   private readonly storageKey: string;
   private saved = "";
+  /** The only monitors shown, unless there are none. The mirror knows nothing yet of those that are unseen. */
+  private monitors: MonitorID[];
+  private unseen: MonitorID[] = [];
+  /** Those that the newest connection was asked for. */
+  private asked: MonitorID[] = [];
 
   constructor(options: ClientOptions) {
     this.options = options;
+    this.monitors = [...(options.monitors ?? [])];
     this.clock = options.clock ?? browserClock;
     this.auth = options.auth;
     this.storageKey = `everdesk.outbox.${options.session}`;
@@ -170,8 +176,14 @@ export class Client {
         return;
       case "pong":
         return this.write({ type: "pong", data: {} });
-      case "event":
-        return this.options.onEvent?.(effect.event, effect.replayed);
+      case "event": {
+        const e = effect.event;
+        // A snapshot has all monitors that its connection was asked for.
+        if (e.type === "session_state" && e.data.mode === "snapshot") {
+          this.unseen = this.unseen.filter((id) => !this.asked.includes(id) && !e.data.monitors?.some((m) => m.monitorId === id));
+        }
+        return this.options.onEvent?.(e, effect.replayed);
+      }
       case "refresh":
         void this.refresh();
         return;
@@ -187,8 +199,9 @@ export class Client {
   private open(conn: number, resume: Position | undefined): void {
     const { options } = this;
     const query = new URLSearchParams({ client_id: options.clientId });
-    if (resume !== undefined) query.set("resume_from", resume);
-    for (const m of options.monitors ?? []) query.append("monitor", m);
+    if (resume !== undefined && this.unseen.length === 0) query.set("resume_from", resume);
+    this.asked = [...this.monitors];
+    for (const m of this.asked) query.append("monitor", m);
     const url = `${options.url.replace(/^http/, "ws").replace(/\/$/, "")}/ws/${encodeURIComponent(options.session)}?${query}`;
     let socket: Socket;
     try {
@@ -233,9 +246,19 @@ export class Client {
       again = at;
       if (sent === undefined) break;
       this.change({ outbox: wrote(this.current.outbox, sent.id, this.current.link.conn, now) });
+      this.subscribed(sent);
       this.socket.send(frameOf(sent));
     }
     this.arm(again);
+  }
+
+  /** Where only some monitors are shown, SUBSCRIBE_MONITOR adds one, and further connections are asked for it too. */
+  private subscribed(sent: Sent): void {
+    if (sent.type !== "SUBSCRIBE_MONITOR" || this.monitors.length === 0) return;
+    const { monitorId } = sent.data as SubscribeMonitor;
+    if (this.monitors.includes(monitorId)) return;
+    this.monitors.push(monitorId);
+    this.unseen.push(monitorId);
   }
 
   private arm(again: number): void {

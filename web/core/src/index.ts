@@ -1,4 +1,17 @@
-// The core of the web desktop, without any framework: the rules of the desktop, the connection, the outbox, the tabs.
+// The core of the web desktop, without any framework.
+//
+// It owns, for one session in one tab: the mirror of the desktop by the same rules as the hub's (reduce.ts and what it
+// calls), the connection with its cursor (link.ts), the messages that were sent (outbox.ts), and what the tabs of a
+// browser share (tabs.ts). Client puts them together.
+//
+// All states are values that are replaced and never changed, so that whoever draws them compares by reference. Nothing
+// here touches the page: sockets, clocks, storage and channels come in from outside.
+//
+// A slow page slows its socket down; the hub then closes it and the client resumes where it was, so being slow loses
+// nothing. A lost connection is made anew for ever. Messages without an answer are sent again with the same id.
+//
+// It refuses what the hub has refused for good, more unanswered messages than there may be, and every frame that is not
+// of its form: such an event only moves the cursor.
 
 export * from "./client.js";
 export { type Head, type HubEvent, type KnownEvent, type UnknownEvent, decodeEvent, decodeFrame } from "./event.js";

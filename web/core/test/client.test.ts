@@ -49,6 +49,22 @@ describe("a client", () => {
     expect(last().url.searchParams.get("resume_from")).toBe("1-2");
   });
 
+  it("asks for a monitor that was added over further connections too, and for its state", () => {
+    const { client, clock, last } = rig({ monitors: ["monitor-1"] });
+    last().open();
+    last().say(snapshot("1-1"));
+    client.send("SUBSCRIBE_MONITOR", { monitorId: "monitor-2" });
+    last().lose();
+    clock.pass(500);
+    expect(last().url.searchParams.getAll("monitor")).toEqual(["monitor-1", "monitor-2"]);
+    expect(last().url.searchParams.get("resume_from")).toBe(null);
+    last().open();
+    last().say(snapshot("1-3"));
+    last().lose();
+    clock.pass(1000);
+    expect(last().url.searchParams.get("resume_from")).toBe("1-3");
+  });
+
   it("uses a ticket once", () => {
     const { last, clock } = rig({ auth: { ticket: "t" } });
     last().open();
