@@ -47,6 +47,7 @@ bench: ## benchmarks; figures and commands are in bench/README.md
 .PHONY: gen
 gen: ## write the generated files
 	$(GO) run ./internal/wiregen
+	$(GO) test ./desk -run TestVectorsAreFresh -update
 
 .PHONY: fmt
 fmt: ## format everything
