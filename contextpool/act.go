@@ -136,7 +136,7 @@ func (p *Pool) did(t *turn, a wire.Action) {
 	if len(t.deeds) < deedsKept && t.bytes+len(data) <= deedsBytes {
 		t.bytes += len(data)
 		t.deeds = append(t.deeds, a)
-		p.keepDeed(t, len(t.deeds)-1, data)
+		p.stage.Keep(t.keptDeed(len(t.deeds)-1, data))
 	}
 	p.keepTurn(t)
 }
@@ -188,7 +188,7 @@ func (p *Pool) finish(t *turn, use tools.Call, r providers.ToolResult) {
 		return
 	}
 	known.Ended, known.Result = true, kept
-	p.keepCall(t, known)
+	p.stage.Keep(t.keptCall(known))
 }
 
 func (t *turn) call(id string) *call {
@@ -203,7 +203,7 @@ func (p *Pool) addCall(t *turn, c *call) {
 	c.Number = t.Called
 	t.calls = append(t.calls, c)
 	p.keepTurn(t)
-	p.keepCall(t, c)
+	p.stage.Keep(t.keptCall(c))
 	if len(t.calls) > callsKept {
 		if i := slices.IndexFunc(t.calls, func(c *call) bool { return c.Ended }); i >= 0 {
 			p.forgetCall(t, t.calls[i].ID)

@@ -9,6 +9,7 @@ import (
 	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -121,4 +122,69 @@ func TestDiscard(t *testing.T) {
 	r.wantStory("m2", "queued at 1; direct by main-monitor-0-m2")
 	r.wantStory("m3", fmt.Sprintf("queued at 2; rejected with %d: what comes of the message is too large to be kept", wire.CodeMessageTooLarge))
 	wantEqual(t, len(r.kept.tables["queue"])+len(r.kept.tables["queue.said"]), 0)
+}
+
+// However much turns did and said, they can be ended at once.
+func TestResetOfMuch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for i := range 40 {
+		id := fmt.Sprintf("w%d", i)
+		r.open(first, id)
+		r.toWindow("m"+id, id)
+		run := r.run("window-" + id)
+		r.began(run)
+		r.said(run, strings.Repeat("y", 220_000))
+		r.remember(run, said(string(run.Turn), strings.Repeat("x", 200_000)), toolCall(string(run.Turn), "z", "c"))
+		for k := range 100 {
+			if _, err := r.act(run, fmt.Sprintf("%s-%d", id, k), wire.WindowSetTitle{WindowID: run.Window, Title: fmt.Sprint(k)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	r.crash()
+	r.biggest, r.most = 0, 0
+	r.step(func() { r.pool.Reset() })
+	r.wantSteps()
+	for name, table := range r.kept.tables {
+		if strings.HasPrefix(name, "turns") && len(table) > 0 {
+			t.Errorf("table %s is left", name)
+		}
+	}
+}
+
+// What was said on one monitor is no matter of another, and what is kept of it is
+// bounded in its kept form.
+func TestTapesOfMonitors(t *testing.T) {
+	t.Parallel()
+	r := newRigWith(t, policies.BudgetLimits{}, second)
+	for i := range 150 {
+		m := contextpool.Message{ID: wire.MessageID(fmt.Sprintf("m%d", i)), Monitor: first, Text: strings.Repeat("\x01", 16<<10)}
+		if i == 140 {
+			m.Monitor = second
+		}
+		r.step(func() { r.pool.User(m) })
+		for _, run := range r.crew.runs {
+			r.began(run)
+			r.ended(run)
+		}
+		if _, size := weigh(r.pool.All()); size > 3<<20 {
+			t.Fatalf("%d bytes are kept", size)
+		}
+	}
+	r.biggest = 0
+	r.step(func() { r.pool.RemoveMonitor(second) })
+	if r.biggest > 10_000 || r.kept.lists["tape:monitor-1"] != nil || len(r.kept.lists["tape:monitor-0"]) < 10 {
+		t.Errorf("removing a monitor with one message takes %d bytes", r.biggest)
+	}
+}
+
+func weigh(ops []store.Op) (items, size int) {
+	for _, op := range ops {
+		items += 1 + len(op.Values)
+		for _, v := range op.Values {
+			size += len(v)
+		}
+	}
+	return items, size
 }

@@ -166,8 +166,12 @@ func (p *Pool) ended(t *turn, r agentpool.Ended) {
 	p.end(t, r.Outcome, reason)
 }
 
-// reasonBytes is how much is said of why a turn failed.
-const reasonBytes = 1000
+// reasonBytes is how much is said of why a turn failed, and lastBytes how much
+// people see of what it said when so many end together that a step is full.
+const (
+	reasonBytes = 1000
+	lastBytes   = 4 << 10
+)
 
 // end ends a turn, once and for all: everything that is to be said and kept of it
 // is in this step.
@@ -209,6 +213,9 @@ func (p *Pool) lastWords(t *turn, text string, outcome providers.Outcome, reason
 	row := wire.UIRow{Type: wire.RowSay, Say: wire.SayText, MonitorID: t.Monitor, AgentID: t.Role, MessageID: t.message()}
 	if t.Kind == wire.AgentTask {
 		row.Say = wire.SaySubtaskResult
+	}
+	if p.stage.Full() {
+		text = cut(text, lastBytes) // many end at once
 	}
 	if row.Text = text; text != "" {
 		p.stage.Row(row)

@@ -115,9 +115,10 @@ func (p *Pool) clear(on func(wire.MonitorID) bool, reason string) {
 	p.keepGroups()
 }
 
-// endNow ends a turn without waiting for its run, which is to be disposed of.
+// endNow ends a turn without waiting for its run, which is to be disposed of like
+// its conversation.
 func (p *Pool) endNow(t *turn, reason string) {
-	t.Stopping = reason
+	t.Stopping, t.Remembered = reason, false
 	for _, task := range p.tasksOf(t) {
 		p.endNow(task, reason)
 	}

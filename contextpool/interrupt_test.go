@@ -40,7 +40,7 @@ func TestInterruptKeepsPartialTextAndQueue(t *testing.T) {
 	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the user interrupted it")
 	r.wantStory("m2", "queued at 1; direct by main-monitor-0-m2")
 	wantEqual(t, r.rows()[2], "text: half a sen")
-	if tape := r.kept.lists["tape"]; !strings.Contains(string(tape[1]), "half a sen") {
+	if tape := r.kept.lists["tape:monitor-0"]; !strings.Contains(string(tape[1]), "half a sen") {
 		t.Fatalf("tape %s", tape)
 	}
 	wantEqual(t, len(r.kept.tables["reload"]), 0)
@@ -121,7 +121,7 @@ func TestReset(t *testing.T) {
 	}
 	wantEqual(t, len(r.crew.runs), 0)
 	slices.Sort(r.crew.disposed)
-	wantEqual(t, r.crew.disposed, []string{"main-monitor-0", "main-monitor-1", "task-m1-1", "window-monitor-0/w"})
+	wantEqual(t, r.crew.disposed, []string{"main-monitor-0", "main-monitor-1", "once:task-m1-1", "window-monitor-0/w"})
 	wantEqual(t, r.crew.launched, launched+1)
 	for name, list := range r.kept.lists {
 		if len(list) > 0 {

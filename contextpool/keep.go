@@ -23,8 +23,6 @@ const (
 	aboutField  = "about"
 	turnTable   = "turns"
 	promptTable = "turns.prompt"
-	callTable   = "turns.calls"
-	deedTable   = "turns.deeds"
 	queueTable  = "queue"
 	saidTable   = "queue.said"
 	groupTable  = "groups"
@@ -32,6 +30,10 @@ const (
 	reloadTable = "reload"
 	reloadNext  = "next"
 	askTable    = "asks"
+
+	// Each turn has a table of its own, so that they go at once.
+	callPrefix = "turns.calls:"
+	deedPrefix = "turns.deeds:"
 
 	budgetPrefix = "budget:"
 	budgetField  = "used"
@@ -59,20 +61,18 @@ func (p *Pool) keepTurn(t *turn) { p.stage.Keep(store.Set(turnTable, t.key(), en
 
 func (p *Pool) keepPrompt(t *turn) { p.stage.Keep(store.Set(promptTable, t.key(), encode(&t.prompt))) }
 
-func (t *turn) part(n int) string { return t.key() + "/" + strconv.Itoa(n) }
-
-func (p *Pool) keepCall(t *turn, c *call) {
-	p.stage.Keep(store.Set(callTable, t.part(c.Number), encode(c)))
+func (t *turn) keptCall(c *call) store.Op {
+	return store.Set(callPrefix+t.key(), strconv.Itoa(c.Number), encode(c))
 }
 
-func (p *Pool) keepDeed(t *turn, n int, data []byte) {
-	p.stage.Keep(store.Set(deedTable, t.part(n), data))
+func (t *turn) keptDeed(n int, data []byte) store.Op {
+	return store.Set(deedPrefix+t.key(), strconv.Itoa(n), data)
 }
 
 func (p *Pool) forgetCall(t *turn, id string) {
 	t.calls = slices.DeleteFunc(t.calls, func(c *call) bool {
 		if c.ID == id {
-			p.stage.Keep(store.Unset(callTable, t.part(c.Number)))
+			p.stage.Keep(store.Unset(callPrefix+t.key(), strconv.Itoa(c.Number)))
 		}
 		return c.ID == id
 	})
@@ -81,11 +81,11 @@ func (p *Pool) forgetCall(t *turn, id string) {
 // forgetTurn takes away everything that is kept of a turn under way.
 func (p *Pool) forgetTurn(t *turn) {
 	p.stage.Keep(store.Unset(turnTable, t.key()), store.Unset(promptTable, t.key()))
-	for _, c := range t.calls {
-		p.stage.Keep(store.Unset(callTable, t.part(c.Number)))
+	if len(t.calls) > 0 {
+		p.stage.Keep(store.Clear(callPrefix + t.key()))
 	}
-	for n := range t.deeds {
-		p.stage.Keep(store.Unset(deedTable, t.part(n)))
+	if len(t.deeds) > 0 {
+		p.stage.Keep(store.Clear(deedPrefix + t.key()))
 	}
 }
 
@@ -135,10 +135,10 @@ func (p *Pool) All() []store.Op {
 	for _, t := range p.sorted() {
 		ops = append(ops, store.Set(turnTable, t.key(), encode(t)), store.Set(promptTable, t.key(), encode(&t.prompt)))
 		for _, c := range t.calls {
-			ops = append(ops, store.Set(callTable, t.part(c.Number), encode(c)))
+			ops = append(ops, t.keptCall(c))
 		}
 		for n, a := range t.deeds {
-			ops = append(ops, store.Set(deedTable, t.part(n), actionFormat().Append(nil, &a)))
+			ops = append(ops, t.keptDeed(n, actionFormat().Append(nil, &a)))
 		}
 	}
 	for _, q := range []*policies.Queue[*waiting]{p.mains, p.windows} {
@@ -222,51 +222,52 @@ func (p *Pool) restoreTurns(tables map[string]map[string][]byte) error {
 			p.budget.TryAcquire(t.Monitor, key)
 		}
 	}
-	for _, field := range sortedParts(tables[callTable]) {
-		t := p.turnPart(field)
-		c := &call{}
-		if err := decode(tables[callTable][field], c); err != nil {
-			return fmt.Errorf("tool call %s: %w", field, err)
+	for name, table := range tables {
+		if key, ok := strings.CutPrefix(name, callPrefix); ok {
+			if err := p.turns[key].restoreCalls(table); err != nil {
+				return fmt.Errorf("tool calls of turn %s: %w", key, err)
+			}
 		}
-		if t == nil || t.part(c.Number) != field {
-			return fmt.Errorf("tool call %s: %w", field, errMisplaced)
+		if key, ok := strings.CutPrefix(name, deedPrefix); ok {
+			if err := p.turns[key].restoreDeeds(table); err != nil {
+				return fmt.Errorf("actions of turn %s: %w", key, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (t *turn) restoreCalls(table map[string][]byte) error {
+	for field, data := range table {
+		c := &call{}
+		if err := decode(data, c); err != nil {
+			return fmt.Errorf("call %s: %w", field, err)
+		}
+		if t == nil || strconv.Itoa(c.Number) != field {
+			return fmt.Errorf("call %s: %w", field, errMisplaced)
 		}
 		t.calls = append(t.calls, c)
 	}
-	for _, field := range sortedParts(tables[deedTable]) {
-		t, data := p.turnPart(field), tables[deedTable][field]
+	if t != nil {
+		slices.SortFunc(t.calls, func(a, b *call) int { return cmp.Compare(a.Number, b.Number) })
+	}
+	return nil
+}
+
+func (t *turn) restoreDeeds(table map[string][]byte) error {
+	for n := range len(table) {
+		data, ok := table[strconv.Itoa(n)]
+		if !ok || t == nil {
+			return fmt.Errorf("action %d: %w", n, errMisplaced)
+		}
 		a, err := actionFormat().DecodeOwn(data)
 		if err != nil {
-			return fmt.Errorf("action %s: %w", field, err)
-		}
-		if t == nil || t.part(len(t.deeds)) != field {
-			return fmt.Errorf("action %s: %w", field, errMisplaced)
+			return fmt.Errorf("action %d: %w", n, err)
 		}
 		t.deeds = append(t.deeds, a)
 		t.bytes += len(data)
 	}
 	return nil
-}
-
-// sortedParts are the names of parts of turns, in the order of their numbers.
-func sortedParts(table map[string][]byte) []string {
-	number := func(field string) int {
-		_, n, _ := strings.Cut(field, "/")
-		v, err := strconv.Atoi(n)
-		if err != nil {
-			return -1
-		}
-		return v
-	}
-	return slices.SortedFunc(maps.Keys(table), func(a, b string) int {
-		return cmp.Or(cmp.Compare(number(a), number(b)), cmp.Compare(a, b))
-	})
-}
-
-// turnPart is the turn that a part belongs to.
-func (p *Pool) turnPart(field string) *turn {
-	key, _, _ := strings.Cut(field, "/")
-	return p.turns[key]
 }
 
 func (p *Pool) restoreQueues(tables map[string]map[string][]byte) error {

@@ -302,8 +302,8 @@ func (c *chaos) checkKept() {
 	}
 	got := kept{map[string]map[string][]byte{}, map[string][][]byte{}}
 	for name, table := range c.kept.tables {
-		ours := slices.Contains([]string{"pool", "turns", "turns.prompt", "turns.calls", "turns.deeds", "queue", "queue.said", "groups", "reload", "asks", "threads"}, name)
-		if len(table) > 0 && (ours || strings.HasPrefix(name, "budget:")) {
+		ours := slices.Contains([]string{"pool", "turns", "turns.prompt", "queue", "queue.said", "groups", "reload", "asks", "threads"}, name)
+		if len(table) > 0 && (ours || strings.HasPrefix(name, "budget:") || strings.HasPrefix(name, "turns.")) {
 			got.tables[name] = table
 		}
 	}

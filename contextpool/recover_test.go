@@ -135,7 +135,7 @@ func TestATurnGoesOn(t *testing.T) {
 	wantEqual(t, last[wire.AgentResponse](r).Offset, 13)
 	r.began(again)
 	r.remember(again, toolResult("m1", "c1", "c2"))
-	wantEqual(t, len(r.kept.tables["turns.calls"]), 0)
+	wantEqual(t, len(r.kept.tables["turns.calls:t1"]), 0)
 	r.said(again, "Found.")
 	wantEqual(t, r.desk.Snapshot().Agents[0].Text, "Let me look. Found.")
 	r.remember(again, said("m1", "Found."))
@@ -286,9 +286,9 @@ func TestRestoreRefusesWhatWasNotKept(t *testing.T) {
 		{"pool", "about", `{"more":1}`},
 		{"turns", "t1", `{"number":2}`},
 		{"turns", "t1", `[]`},
-		{"turns.calls", "t9/1", `{"number":1,"id":"c","tool":"t"}`},
-		{"turns.deeds", "t9/0", `{"type":"window.focus","windowId":"w"}`},
-		{"turns.deeds", "t9/0", `{"type":"nothing"}`},
+		{"turns.calls:t9", "1", `{"number":1,"id":"c","tool":"t"}`},
+		{"turns.deeds:t9", "0", `{"type":"window.focus","windowId":"w"}`},
+		{"turns.deeds:t9", "0", `{"type":"nothing"}`},
 		{"queue", "1", `{"id":"m","monitor":"monitor-0","text":"","arrived":2}`},
 		{"queue", "1", `{"id":5}`},
 		{"groups", "pairs", `{}`},
@@ -306,7 +306,7 @@ func TestRestoreRefusesWhatWasNotKept(t *testing.T) {
 		}
 	}
 	r := newRig(t)
-	for _, list := range []string{"tape", "timeline:monitor-0", "api:main-monitor-0"} {
+	for _, list := range []string{"tape:monitor-0", "timeline:monitor-0", "api:main-monitor-0"} {
 		tables := map[string]map[string][]byte{"threads": {"main-monitor-0": []byte(`{"monitor":"monitor-0"}`)}}
 		if err := contextpool.New(r.cfg, r, r.crew).Restore(tables, map[string][][]byte{list: {[]byte("x")}}); err == nil {
 			t.Errorf("%s was taken", list)

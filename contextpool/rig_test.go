@@ -177,13 +177,8 @@ func (r *rig) weigh() (items, size int) {
 		items++
 		size += len(wire.AppendEvent(nil, wire.Event{Session: session, Time: r.now, Data: e}))
 	}
-	for _, op := range r.ops {
-		items += 1 + len(op.Values)
-		for _, v := range op.Values {
-			size += len(v)
-		}
-	}
-	return items, size
+	more, bytes := weigh(r.ops)
+	return items + more, size + bytes
 }
 
 func (k kept) apply(op store.Op) {

@@ -115,7 +115,7 @@ func TestSpurnedGetsAnAgentOfItsOwn(t *testing.T) {
 	r.hear(agentpool.Spurned{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
 	r.wantStory("m2", "ephemeral by ephemeral-monitor-0-m2")
 	e := r.run("ephemeral-monitor-0-m2")
-	if e.Slot == nil || e.Lasting || e.Agent != string(e.Role) || len(e.From.Entries) > 0 {
+	if e.Slot == nil || e.Lasting || e.Agent != "once:"+string(e.Role) || len(e.From.Entries) > 0 {
 		t.Fatalf("run %+v", e)
 	}
 	r.act(e, "c1", window("w1"))
@@ -147,7 +147,7 @@ func TestOfferedAndNotTakenIsNext(t *testing.T) {
 	r.wantStory("m4", "queued at 1")
 	r.hear(agentpool.Spurned{Of: agentpool.Of{Run: run.ID}, Message: "m4"}) // too late
 	r.wantStory("m4", "queued at 1")
-	said := r.kept.lists["tape"]
+	said := r.kept.lists["tape:monitor-0"]
 	if !strings.Contains(string(said[1]), "text of m2") {
 		t.Fatalf("the tape has no steered message: %s", said)
 	}

@@ -11,10 +11,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-const (
-	tapeList   = "tape"
-	tapePrefix = "tape:"
-)
+const tapePrefix = "tape:"
 
 // How much there is on a tape.
 const (
@@ -24,8 +21,8 @@ const (
 	tapeMainKept = 100
 	// tapeWindow is how many messages of one window stay.
 	tapeWindow = 100
-	// saidBytes is the most that is kept of a message, tapeBytes of all. When it
-	// is more, the oldest go until half of it is free.
+	// saidBytes is the most that is kept of a message, tapeBytes of all in their
+	// kept form. When it is more, the oldest go until half of it is free.
 	saidBytes = 16 << 10
 	tapeBytes = 2 << 20
 	// tapeAll is how many messages there are of everything.
@@ -44,13 +41,11 @@ type Said struct {
 	N uint64 `json:"n"`
 }
 
-func (s *Said) size() int { return len(s.Text) + 128 }
-
-// list is where the message is kept. What is said to a window has a list of its
-// own, so that it goes at once when the window does.
+// list is where the message is kept. Each monitor has a list, and so has what is
+// said to a window: each goes at once.
 func (s *Said) list() string {
 	if s.Window == "" {
-		return tapeList
+		return tapePrefix + string(s.Monitor)
 	}
 	return tapePrefix + nameOf(string(s.Monitor)+"/"+string(s.Window))
 }
@@ -58,9 +53,16 @@ func (s *Said) list() string {
 // Tape is what was said in a session, the oldest first, and where. Its methods
 // that change it return what is to be kept.
 type Tape struct {
-	said  []Said
+	said  []taped
 	bytes int
 	n     uint64
+}
+
+// taped is a message and how long its kept form is.
+type taped struct {
+	Said
+
+	size int
 }
 
 // Heard selects messages of a tape.
@@ -90,8 +92,8 @@ func (h *Heard) has(s *Said) bool {
 func (t *Tape) Messages(h Heard) []Said {
 	var out []Said
 	for i := range t.said {
-		if h.has(&t.said[i]) {
-			out = append(out, t.said[i])
+		if h.has(&t.said[i].Said) {
+			out = append(out, t.said[i].Said)
 		}
 	}
 	return out
@@ -105,9 +107,10 @@ func (t *Tape) Append(s Said) []store.Op {
 	s.Text = cut(s.Text, saidBytes)
 	t.n++
 	s.N = t.n
-	t.said = append(t.said, s)
-	t.bytes += s.size()
-	return append([]store.Op{store.Push(s.list(), encode(&s))}, t.prune(&s)...)
+	data := encode(&s)
+	t.said = append(t.said, taped{s, len(data)})
+	t.bytes += len(data)
+	return append([]store.Op{store.Push(s.list(), data)}, t.prune(&s)...)
 }
 
 // prune drops what is too much after a message was added.
@@ -115,7 +118,7 @@ func (t *Tape) prune(newest *Said) []store.Op {
 	same := func(s *Said) bool { return s.Monitor == newest.Monitor && s.Window == newest.Window }
 	count := 0
 	for i := range t.said {
-		if same(&t.said[i]) {
+		if same(&t.said[i].Said) {
 			count++
 		}
 	}
@@ -149,12 +152,12 @@ func (t *Tape) prune(newest *Said) []store.Op {
 
 // remove takes out messages, from the oldest.
 func (t *Tape) remove(which func(*Said) bool) (gone []Said) {
-	kept := make([]Said, 0, len(t.said))
+	kept := make([]taped, 0, len(t.said))
 	for i := range t.said {
 		s := &t.said[i]
-		if which(s) {
-			t.bytes -= s.size()
-			gone = append(gone, *s)
+		if which(&s.Said) {
+			t.bytes -= s.size
+			gone = append(gone, s.Said)
 			continue
 		}
 		kept = append(kept, *s)
@@ -174,28 +177,24 @@ func (t *Tape) without(gone []Said) []store.Op {
 			continue
 		}
 		done[list] = true
-		left := t.of(list)
-		switch {
-		case len(left) == 0:
+		if left := t.count(list); left > 0 {
+			ops = append(ops, store.KeepLast(list, left))
+		} else {
 			ops = append(ops, store.Drop(list))
-		case list == tapeList:
-			ops = append(ops, relist(list, left)...) // of several monitors
-		default:
-			ops = append(ops, store.KeepLast(list, len(left)))
 		}
 	}
 	return ops
 }
 
-// of are the messages of a list.
-func (t *Tape) of(list string) []Said {
-	var out []Said
+// count says how many messages a list has.
+func (t *Tape) count(list string) int {
+	n := 0
 	for i := range t.said {
 		if t.said[i].list() == list {
-			out = append(out, t.said[i])
+			n++
 		}
 	}
-	return out
+	return n
 }
 
 // PruneWindow forgets what was said to a window, and returns it.
@@ -220,7 +219,7 @@ func (t *Tape) All() []store.Op {
 	lists := map[string][]Said{}
 	for i := range t.said {
 		name := t.said[i].list()
-		lists[name] = append(lists[name], t.said[i])
+		lists[name] = append(lists[name], t.said[i].Said)
 	}
 	for _, name := range sortedKeys(lists) {
 		ops = append(ops, relist(name, lists[name])...)
@@ -232,18 +231,20 @@ func (t *Tape) All() []store.Op {
 func (t *Tape) Restore(lists map[string][][]byte) error {
 	*t = Tape{}
 	for name, items := range lists {
-		if name != tapeList && !strings.HasPrefix(name, tapePrefix) {
+		if !strings.HasPrefix(name, tapePrefix) {
 			continue
 		}
 		said, err := unlist[Said](name, items)
 		if err != nil {
 			return err
 		}
-		t.said = append(t.said, said...)
+		for i := range said {
+			t.said = append(t.said, taped{said[i], len(items[i])})
+		}
 	}
-	slices.SortFunc(t.said, func(a, b Said) int { return cmp.Compare(a.N, b.N) })
+	slices.SortFunc(t.said, func(a, b taped) int { return cmp.Compare(a.N, b.N) })
 	for i := range t.said {
-		t.bytes += t.said[i].size()
+		t.bytes += t.said[i].size
 		t.n = max(t.n, t.said[i].N)
 	}
 	return nil

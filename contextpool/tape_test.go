@@ -176,7 +176,7 @@ func TestTapeRefusesWhatItDidNotWrite(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"", "{", `{"by":1}`, `{"by":"user","unknown":1}`, `{"by":"user"}{}`} {
 		var tape contextpool.Tape
-		if err := tape.Restore(map[string][][]byte{"tape": {[]byte(bad)}}); err == nil {
+		if err := tape.Restore(map[string][][]byte{"tape:monitor-0": {[]byte(bad)}}); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
 	}

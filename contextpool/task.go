@@ -47,7 +47,7 @@ func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(tools.TaskRes
 		Guest: parent.Guest, Parent: parent.key(), done: done,
 	}
 	p.enter(t, fmt.Sprintf("task-%s-%d", parent.ID, parent.Tasks))
-	t.Agent, t.Provider = string(t.Role), parent.Provider
+	t.Provider = parent.Provider
 	p.see(t, &waiting{Message: Message{Text: task.Objective}})
 	t.prompt.set(taskPrompt(task))
 	p.launch(t, slot)

@@ -254,10 +254,10 @@ func TestLongResultsAreCut(t *testing.T) {
 			}
 		})
 	}
-	if n := len(r.kept.tables["turns.calls"]); n > 64 {
+	if n := len(r.kept.tables["turns.calls:t1"]); n > 64 {
 		t.Fatalf("%d calls are kept", n)
 	}
-	for _, v := range r.kept.tables["turns.calls"] {
+	for _, v := range r.kept.tables["turns.calls:t1"] {
 		if len(v) > 70<<10 {
 			t.Fatalf("a result of %d bytes is kept", len(v))
 		}

@@ -35,8 +35,8 @@ type turn struct {
 	ID      wire.MessageID `json:"id"`
 	Monitor wire.MonitorID `json:"monitor"`
 	Window  wire.WindowID  `json:"window,omitempty"`
-	// Agent is whose conversation it is; that of an agent that lasts, or the
-	// role.
+	// Agent is whose conversation it is: that of an agent that lasts, or of one
+	// that is there for this turn alone.
 	Agent string `json:"agent"`
 	// Beside is the agent that lasts of a turn that runs beside its others.
 	Beside   string `json:"beside,omitempty"`
@@ -142,9 +142,6 @@ func (p *Pool) begin(w *waiting, how wire.Taken, slot *agentpool.Slot) {
 		t.Kind, t.Lasting, t.Profile, role = wire.AgentEphemeral, false, tools.ProfileAll, "ephemeral-"
 	}
 	p.enter(t, role+string(w.Monitor)+"-"+string(w.ID))
-	if !t.Lasting {
-		t.Agent = string(t.Role)
-	}
 	p.see(t, w)
 	options := p.reload.Options(p.stage.Now(), t.trigger())
 	if how == wire.TakenEphemeral {
@@ -196,6 +193,9 @@ func (p *Pool) enter(t *turn, role string) {
 	t.Role = wire.AgentID(role)
 	for n := 2; slices.ContainsFunc(p.sorted(), func(o *turn) bool { return o.Role == t.Role }); n++ {
 		t.Role = wire.AgentID(role + "/" + strconv.Itoa(n))
+	}
+	if !t.Lasting {
+		t.Agent = "once:" + string(t.Role) // unlike that of any agent that lasts
 	}
 	p.turns[t.key()] = t
 	if t.Kind == wire.AgentMain || t.Kind == wire.AgentEphemeral {

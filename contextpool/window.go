@@ -88,7 +88,7 @@ func (p *Pool) beginWindow(w *waiting) {
 	}
 	p.enter(t, role)
 	if !t.Lasting {
-		t.Agent, t.Beside = string(t.Role), w.Agent
+		t.Beside = w.Agent
 	}
 	p.see(t, w)
 	prompt := policies.WindowPrompt{

@@ -292,3 +292,18 @@ func TestQueuesAreBoundedInBytes(t *testing.T) {
 	}
 	r.wantStory("c14", "queued at 15")
 }
+
+// A window may be called like a monitor, and a button like a window. They are
+// different agents.
+func TestWindowsThatAreCalledLikeMonitors(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.open(first, "monitor-0", "save")
+	r.press("m1", "monitor-0", "save")
+	button := r.run("window-monitor-0/save")
+	r.toWindow("m2", "save")
+	r.wantStory("m2", "direct by window-save")
+	if w := r.run("window-save"); w.Agent != "window-monitor-0/save" || button.Agent == w.Agent {
+		t.Fatalf("the agents are %s and %s", w.Agent, button.Agent)
+	}
+}

@@ -151,11 +151,12 @@ func (s *storm) calm() {
 	}
 	kept, err := s.o.store.Load(t.Context(), "ses-1")
 	ok(t, err)
-	for _, name := range []string{"turns", "turns.prompt", "turns.calls", "turns.deeds", "queue"} {
+	for _, name := range []string{"turns", "turns.prompt", "queue", "queue.said"} {
 		if len(kept.Tables[name]) != 0 {
 			t.Errorf("left is %s: %s", name, kept.Tables[name])
 		}
 	}
+	noParts(t, kept)
 	for name, items := range kept.Lists {
 		if strings.HasPrefix(name, "api:") {
 			whole(t, name, items)

@@ -305,3 +305,13 @@ func TestMessageWithoutAnID(t *testing.T) {
 		}
 	})
 }
+
+// noParts checks that nothing is left of what turns called and did.
+func noParts(t *testing.T, kept store.State) {
+	t.Helper()
+	for name, table := range kept.Tables {
+		if strings.HasPrefix(name, "turns.") && len(table) > 0 {
+			t.Errorf("left is %s: %s", name, table)
+		}
+	}
+}

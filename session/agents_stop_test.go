@@ -165,11 +165,12 @@ func TestResetOfAgents(t *testing.T) {
 					t.Errorf("left is %s: %s", name, items)
 				}
 			}
-			for _, name := range []string{"turns", "turns.prompt", "turns.calls", "turns.deeds", "queue", "threads", "asks", "apps"} {
+			for _, name := range []string{"turns", "turns.prompt", "queue", "queue.said", "threads", "asks", "apps"} {
 				if len(kept.Tables[name]) != 0 {
 					t.Errorf("left is %s: %s", name, kept.Tables[name])
 				}
 			}
+			noParts(t, kept)
 			if len(kept.Tables["reload"]) < 2 {
 				t.Errorf("what can be done again is %s", kept.Tables["reload"])
 			}
