@@ -3,7 +3,6 @@ package tools_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
@@ -351,108 +349,6 @@ func TestAlwaysIsOfWhatWasShown(t *testing.T) {
 	b.desk.confirm = no("")
 	if r := b.call("system_remove_config", `{"hookId":"hook-1"}`); !r.IsError || len(hooksOf(t, b)) != 4 {
 		t.Errorf("removed against the user's will: %+v", r)
-	}
-}
-
-// All of what a hook will do is shown, or the hook is refused.
-func TestHooksAreShownWhole(t *testing.T) {
-	t.Parallel()
-	b := setUp(t)
-	b.desk.confirm = yes("")
-	long := func(n int, end string) string {
-		return `{"section":"hooks","event":"launch","action":{"type":"interaction","payload":"` + strings.Repeat("very nice ", n) + end + `"}}`
-	}
-	b.must("system_set_config", long(200, `the\u202eend\n`))
-	if q := b.desk.confirms[0]; !strings.HasSuffix(q.Message, `very nice the\u{202e}end\n"`) {
-		t.Errorf("shown %q", q.Message)
-	}
-	if r := b.call("system_set_config", long(1000, "")); !r.IsError || !strings.Contains(r.Text, "action.payload") || len(b.desk.confirms) != 1 {
-		t.Errorf("too long: %+v", r)
-	}
-}
-
-// A yes is to what was asked: another question of the same call has another name,
-// the same one again has the same.
-func TestQuestionsAreNamedByWhatTheyAsk(t *testing.T) {
-	t.Parallel()
-	b := setUp(t)
-	b.desk.confirm = no("")
-	b.desk.ask = func(wire.Prompt) (wire.UserPromptResponse, error) {
-		return wire.UserPromptResponse{Dismissed: true}, nil
-	}
-	ask := func(tool, input string) {
-		b.exec.Call(t.Context(), b.caller(), providers.ToolCall{ID: "call_0", Name: tool, Input: json.RawMessage(input)})
-	}
-	ask("system_set_config", launchHook)
-	ask("system_set_config", strings.Replace(launchHook, `{"section":"hooks",`, `{ "section" : "hooks", `, 1))
-	ask("system_set_config", strings.Replace(launchHook, "news", "n\u200bews", 1))
-	ask("user_ask", `{"title":"t","message":"m","options":["a","b"]}`)
-	ask("user_ask", `{"title":"t","message":"m","options":["a","c"]}`)
-	q, p := b.desk.confirms, b.desk.prompts
-	if q[0].ID != q[1].ID || q[0].ID == q[2].ID || p[0].ID == p[1].ID || !strings.HasPrefix(string(p[0].ID), tools.QuestionPrefix) {
-		t.Errorf("asked %+v and %+v", q, p)
-	}
-}
-
-// What belongs to the owner on all desktops is not for turns of others.
-func TestGuestsHaveNothingOfTheOwner(t *testing.T) {
-	t.Parallel()
-	b := setUp(t)
-	b.must("system_memorize", `{"content":"The door code is 4711"}`)
-	guest := b.caller()
-	guest.Guest = true
-	for tool, input := range map[string]string{
-		"system_memorize": `{"content":"x"}`, "system_list_memories": `{}`, "system_forget": `{"id":"mem-1"}`,
-		"system_get_config": `{}`, "system_set_config": launchHook, "system_remove_config": `{"hookId":"hook-1"}`,
-	} {
-		if r := b.callAs(guest, tool, input); !r.IsError || !strings.Contains(r.Text, "owner") {
-			t.Errorf("%s: %+v", tool, r)
-		}
-	}
-	b.mustAs(guest, "window_list", `{}`)
-	if got, err := b.exec.Brief(t.Context(), guest); err != nil || strings.Contains(got, "4711") {
-		t.Errorf("a guest's agent is told %s, %v", got, err)
-	}
-	if got := b.must("system_list_memories", `{}`); !strings.Contains(got, "4711") || strings.Contains(got, `"x"`) {
-		t.Errorf("remembered %s", got)
-	}
-}
-
-// People see what is remembered of them.
-func TestMemoryIsToldToPeople(t *testing.T) {
-	t.Parallel()
-	b := setUp(t)
-	b.must("system_memorize", `{"content":"likes tea"}`)
-	b.must("system_memorize", `{"content":"likes tea"}`) // which is known
-	if len(b.desk.submitted) != 1 {
-		t.Fatalf("told %+v", b.desk.submitted)
-	}
-	e, _ := b.desk.submitted[0].Data.(wire.Emit)
-	if toast, ok := e.Actions[0].(wire.ToastShow); !ok || !strings.Contains(toast.Message, "likes tea") || e.MonitorID != "monitor-0" {
-		t.Errorf("told %+v", e)
-	}
-}
-
-// Hooks run for calls that the session took, not for others.
-func TestHooksWaitForTheSession(t *testing.T) {
-	t.Parallel()
-	b := setUp(t)
-	b.put("hooks", `{"hooks":[{"id":"hook-1","event":"tool_use","enabled":true,"action":{"type":"os_action","payload":{"type":"toast.show","id":"h","message":"m"}}}]}`)
-	b.call("window_close", `{"windowId":"none"}`)
-	b.call("window_create_component", `{"windowId":"w","title":"t","components":[]}`)
-	if len(b.desk.submitted) != 0 {
-		t.Errorf("calls that did nothing fired %+v", b.desk.submitted)
-	}
-	b.must("window_list", `{}`)
-	b.must("system_list_memories", `{}`)
-	if len(b.desk.submitted) != 2 {
-		t.Errorf("fired %+v", b.desk.submitted)
-	}
-	b.desk.lost = errors.New("lost")
-	b.call("window_list", `{}`)
-	b.call("system_list_memories", `{}`)
-	if len(b.desk.submitted) != 2 {
-		t.Errorf("a session that is lost fired %+v", b.desk.submitted)
 	}
 }
 
