@@ -84,11 +84,13 @@ type (
 		Ending bool
 	}
 	// Remember brings what to keep of the conversation. Entries follow those
-	// before; Thread is the backend's name of it.
+	// before, and Took are the messages that are part of them; Thread is the
+	// backend's name of it.
 	Remember struct {
 		Of
 		Thread  string
 		Entries []providers.Entry
+		Took    []wire.MessageID
 	}
 	// Spent says what a call of the model took.
 	Spent struct {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
 )
 
 // steer is a message on its way into a turn.
@@ -53,6 +54,16 @@ func (l *life) steered(id string) *steer {
 		return nil
 	}
 	return l.steers[i]
+}
+
+// among are the messages of those ids that wait to be taken.
+func (l *life) among(ids []string) (out []wire.MessageID) {
+	for _, id := range ids {
+		if s := l.steered(id); s != nil {
+			out = append(out, s.Message)
+		}
+	}
+	return out
 }
 
 // answer says what became of a message, unless that was said.

@@ -122,7 +122,7 @@ func (l *life) handle(e providers.Event) *Ended {
 		}
 	case providers.EventRemember:
 		l.flush()
-		l.report(Remember{of, e.Thread, e.Entries})
+		l.report(Remember{of, e.Thread, e.Entries, l.among(e.Took)})
 	case providers.EventUsage:
 		l.flush()
 		l.report(Spent{of, e.Usage})

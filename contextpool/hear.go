@@ -130,6 +130,9 @@ func budgetName(kind wire.BudgetKind) string {
 // remember keeps what the conversation has become. What was said until now is in
 // it, and so are results of tools.
 func (p *Pool) remember(t *turn, r agentpool.Remember) {
+	for _, id := range r.Took {
+		p.took(t, id) // in this very step, lest it is done once more
+	}
 	for _, e := range r.Entries {
 		for _, b := range e.Blocks {
 			if b.Kind == providers.BlockToolResult {

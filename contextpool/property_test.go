@@ -104,7 +104,13 @@ func (c *chaos) report() {
 		if calls := c.open[run.ID]; len(calls) > 0 {
 			entries = append(entries, toolCall(string(run.Turn), "y", calls...))
 		}
-		c.hear(agentpool.Remember{Of: of, Entries: entries, Thread: rapid.SampledFrom([]string{"", "th"}).Draw(c.t, "thread")})
+		var took []wire.MessageID
+		for _, s := range c.crew.steered {
+			if s.Run == run.ID && rapid.Bool().Draw(c.t, "remembers") {
+				took = append(took, s.Message)
+			}
+		}
+		c.hear(agentpool.Remember{Of: of, Entries: entries, Took: took, Thread: rapid.SampledFrom([]string{"", "th"}).Draw(c.t, "thread")})
 	case 6:
 		c.hear(agentpool.Spent{Of: of, Usage: providers.Usage{Input: 1, Output: 2}})
 	default:

@@ -313,3 +313,24 @@ func TestRestoreRefusesWhatWasNotKept(t *testing.T) {
 		}
 	}
 }
+
+// A message that a turn took is part of its conversation from the same step on in
+// which it does not wait any more.
+func TestTakenMessageIsDoneOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.remember(run, said("m1", "text of m1"))
+	r.user("m2")
+	r.hear(agentpool.Remember{
+		Of: agentpool.Of{Run: run.ID}, Entries: []providers.Entry{said("m1", "text of m2")}, Took: []wire.MessageID{"m2"},
+	})
+	r.crash() // before Took
+	again := r.run("main-monitor-0-m1")
+	wantEqual(t, len(again.From.Entries), 2)
+	r.began(again)
+	r.hear(agentpool.Took{Of: agentpool.Of{Run: again.ID}, Message: "m2"})
+	r.ended(again)
+	r.wantStory("m2", "steered by main-monitor-0-m1")
+	wantEqual(t, len(r.crew.started), 1)
+}

@@ -12,6 +12,10 @@ type Event struct {
 	Text string
 	// Entries are what to remember, for EventRemember.
 	Entries []Entry
+	// Took are the ids of the messages that the entries bring into the
+	// conversation, for EventRemember. EventTaken tells of each of them, too; but
+	// who keeps the entries has to know at once that they are not to come again.
+	Took []string
 	// Thread is the backend's own name of the conversation, for EventRemember.
 	Thread string
 	// Usage is of EventUsage: what one call of the model took.

@@ -36,7 +36,7 @@ func (t *turn) callTools(st step) error {
 	if len(calls) == 0 {
 		return nil
 	}
-	t.flush(nil, blocks...)
+	t.flush(blocks...)
 	return t.settle(calls, nil, st.after)
 }
 
@@ -44,7 +44,7 @@ func (t *turn) callTools(st step) error {
 // what there is to say about them.
 func (t *turn) settle(calls []providers.ToolCall, done map[string]providers.ToolResult, after func([]outcome) string) error {
 	outcomes := t.perform(calls, done)
-	t.remember(t.entry(providers.RoleUser, resultBlocks(outcomes)...))
+	t.remember(nil, t.entry(providers.RoleUser, resultBlocks(outcomes)...))
 	if err := context.Cause(t.ctx); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (t *turn) closeCalls() {
 		outcomes = append(outcomes, outcome{c, providers.ToolResult{Text: "nobody knows what came of it", IsError: true}})
 	}
 	if len(outcomes) > 0 {
-		t.remember(t.entry(providers.RoleUser, resultBlocks(outcomes)...))
+		t.remember(nil, t.entry(providers.RoleUser, resultBlocks(outcomes)...))
 	}
 }
 

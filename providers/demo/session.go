@@ -119,7 +119,7 @@ func (s *session) inject(m providers.Message) {
 	e := providers.Entry{Role: providers.RoleUser, Turn: m.ID, Blocks: blocksOf(m)}
 	s.keep(e)
 	s.spec.Hear(providers.Event{Kind: providers.EventTaken, Message: m.ID})
-	s.spec.Hear(providers.Event{Kind: providers.EventRemember, Message: m.ID, Entries: []providers.Entry{e}})
+	s.spec.Hear(providers.Event{Kind: providers.EventRemember, Message: m.ID, Entries: []providers.Entry{e}, Took: []string{m.ID}})
 }
 
 // keep adds to the conversation.

@@ -64,7 +64,7 @@ func (t *turn) run() {
 	t.hear(providers.Event{Kind: providers.EventTurnStart})
 	err := t.act()
 	t.leave()
-	t.flush(nil)
+	t.flush()
 	end := providers.Event{Kind: providers.EventTurnEnd, Outcome: providers.Completed}
 	if f, ok := errors.AsType[*providers.Failure](err); ok {
 		end.Outcome, end.Err = providers.Failed, f
@@ -160,13 +160,15 @@ func (t *turn) take(m providers.Message) {
 	if m.Mode != providers.Inject {
 		t.script = append(t.script, t.s.plan(t.s.entries, e)...)
 	}
-	t.flush(&e)
+	t.remember([]string{m.ID}, append(t.sayings(), e)...)
 	t.hear(providers.Event{Kind: providers.EventTaken, Message: m.ID})
 }
 
-// flush remembers what was said so far, and what follows it.
-func (t *turn) flush(next *providers.Entry, calls ...providers.Block) {
-	var entries []providers.Entry
+// flush remembers what was said so far, and the calls that follow it.
+func (t *turn) flush(calls ...providers.Block) { t.remember(nil, t.sayings(calls...)...) }
+
+// sayings is what was said and not remembered so far, and the calls that follow it.
+func (t *turn) sayings(calls ...providers.Block) (entries []providers.Entry) {
 	if t.text.Len() > 0 || len(calls) > 0 {
 		var blocks []providers.Block
 		if t.text.Len() > 0 {
@@ -178,22 +180,20 @@ func (t *turn) flush(next *providers.Entry, calls ...providers.Block) {
 		t.hear(providers.Event{Kind: providers.EventUsage, Usage: t.usage(entries[0])})
 	}
 	t.text.Reset()
-	if next != nil {
-		entries = append(entries, *next)
-	}
-	t.remember(entries...)
+	return entries
 }
 
 func (t *turn) entry(role providers.Role, blocks ...providers.Block) providers.Entry {
 	return providers.Entry{Role: role, Turn: t.first.ID, Blocks: blocks}
 }
 
-func (t *turn) remember(entries ...providers.Entry) {
+// remember adds entries to the conversation, and with them the messages it took.
+func (t *turn) remember(took []string, entries ...providers.Entry) {
 	if len(entries) == 0 {
 		return
 	}
 	t.s.keep(entries...)
-	t.hear(providers.Event{Kind: providers.EventRemember, Entries: entries})
+	t.hear(providers.Event{Kind: providers.EventRemember, Entries: entries, Took: took})
 }
 
 // usage is what a model would have taken, at four bytes a token.

@@ -232,7 +232,11 @@ func (s *session) takeAfter(turn string, entries []providers.Entry, messages []p
 		}
 		entries = append(entries, e)
 	}
-	s.remember(turn, entries...)
+	took := make([]string, len(messages))
+	for i, m := range messages {
+		took[i] = m.ID
+	}
+	s.rememberWith(turn, took, entries)
 	for _, m := range messages {
 		s.tell(providers.Event{Kind: providers.EventTaken, Message: m.ID})
 	}
@@ -240,6 +244,11 @@ func (s *session) takeAfter(turn string, entries []providers.Entry, messages []p
 
 // remember adds entries to the conversation and tells the hub to keep them.
 func (s *session) remember(turn string, entries ...providers.Entry) {
+	s.rememberWith(turn, nil, entries)
+}
+
+// rememberWith is remember for entries that some messages are part of.
+func (s *session) rememberWith(turn string, took []string, entries []providers.Entry) {
 	entries = slices.DeleteFunc(entries, func(e providers.Entry) bool { return len(e.Blocks) == 0 })
 	if len(entries) == 0 {
 		return
@@ -248,5 +257,5 @@ func (s *session) remember(turn string, entries ...providers.Entry) {
 	for _, e := range entries {
 		s.size += size(e)
 	}
-	s.tell(providers.Event{Kind: providers.EventRemember, Message: turn, Entries: entries})
+	s.tell(providers.Event{Kind: providers.EventRemember, Message: turn, Entries: entries, Took: took})
 }

@@ -83,6 +83,10 @@ func defects() map[string]*spoilt {
 		"does not tell what is taken":     {spec: drops(providers.EventTaken)},
 		"does not tell what to remember":  {spec: drops(providers.EventRemember)},
 		"does not tell what a turn took":  {spec: drops(providers.EventUsage)},
+		"does not tell which messages it remembers": {spec: hears(func(e providers.Event, hear func(providers.Event)) {
+			e.Took = nil
+			hear(e)
+		})},
 		"tells the end twice": {spec: hears(func(e providers.Event, hear func(providers.Event)) {
 			hear(e)
 			if e.Kind == providers.EventTurnEnd {

@@ -3,6 +3,7 @@ package providertest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -117,6 +118,12 @@ func steerLate(r *rig) {
 			text := fmt.Sprintf("late %d.%d", n, i)
 			if said != "" && strings.Contains(said, text) != taken {
 				t.Errorf("message %d: taken is %v, and remembered is %q", i, taken, said)
+			}
+			for _, e := range all {
+				has := strings.Contains(textOf(e.Entries, providers.RoleUser), text)
+				if names := slices.Contains(e.Took, fmt.Sprintf("s-%d", i)); has != names {
+					t.Errorf("message %d: it is among entries is %v, and that they are told to have it %v", i, has, names)
+				}
 			}
 		}
 		t.turn("m-2", Say("still here"))
