@@ -17,17 +17,19 @@ export interface Hub {
 export async function startHub(): Promise<Hub> {
   const folder = await mkdtemp(join(tmpdir(), "everdesk-web-"));
   const binary = join(folder, "hub");
-  await promisify(execFile)("go", ["build", "-o", binary, "./cmd/hub"], { cwd: root });
+  // As it is built in the tests of Go before, whose work is then not done again.
+  const env = { ...process.env, CGO_ENABLED: "0" };
+  await promisify(execFile)("go", ["build", "-o", binary, "./cmd/hub"], { cwd: root, env });
   const args = ["serve", "--addr", "127.0.0.1:0", "--auth", "none", "--provider", "demo", "--store", `file:${join(folder, "data")}`];
-  const process = spawn(binary, args, { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
-  const ended = new Promise<void>((done) => process.once("exit", () => done()));
+  const child = spawn(binary, args, { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
+  const ended = new Promise<void>((done) => child.once("exit", () => done()));
   const stop = async (): Promise<void> => {
-    process.kill("SIGTERM");
+    child.kill("SIGTERM");
     await ended;
     await rm(folder, { recursive: true, force: true });
   };
   try {
-    return { url: await address(process), stop };
+    return { url: await address(child), stop };
   } catch (e) {
     await stop();
     throw e;
@@ -35,7 +37,7 @@ export async function startHub(): Promise<Hub> {
 }
 
 /** The address that a hub prints when it is up. */
-function address(process: ChildProcess): Promise<string> {
+function address(child: ChildProcess): Promise<string> {
   return new Promise((found, failed) => {
     let said = "";
     const read = (text: Buffer): void => {
@@ -43,8 +45,8 @@ function address(process: ChildProcess): Promise<string> {
       const url = /http:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0];
       if (url !== undefined) found(url);
     };
-    process.stdout?.on("data", read);
-    process.stderr?.on("data", read);
-    process.once("exit", (code) => failed(new Error(`the hub ended with ${code}: ${said}`)));
+    child.stdout?.on("data", read);
+    child.stderr?.on("data", read);
+    child.once("exit", (code) => failed(new Error(`the hub ended with ${code}: ${said}`)));
   });
 }
