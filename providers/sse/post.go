@@ -71,7 +71,7 @@ func New(cfg Config) (*Server, error) {
 		s.http = *cfg.HTTP
 	} else {
 		s.owned = &http.Transport{
-			Proxy: http.ProxyFromEnvironment, // as everybody behind one expects
+			Proxy:               http.ProxyFromEnvironment, // as everybody behind one expects
 			DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 			TLSHandshakeTimeout: 10 * time.Second,
 			ForceAttemptHTTP2:   true,
