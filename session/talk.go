@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -42,7 +43,7 @@ func readImage(url string) (providers.Image, error) {
 	head, data, ok := strings.Cut(url, ",")
 	kind, encoded := strings.CutSuffix(strings.TrimPrefix(head, "data:"), ";base64")
 	if !ok || !encoded || !strings.HasPrefix(kind, "image/") {
-		return providers.Image{}, fmt.Errorf("a picture must be a data: URL of an image in base64")
+		return providers.Image{}, errors.New("a picture must be a data: URL of an image in base64")
 	}
 	raw, err := base64.StdEncoding.DecodeString(data)
 	if err != nil {
