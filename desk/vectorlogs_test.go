@@ -34,7 +34,7 @@ func limitsLog() []wire.Event {
 			list = append(list, wire.CreateShortcut{Shortcut: wire.Shortcut{
 				ID: wire.ShortcutID(id), Type: wire.ShortcutURL, CreatedAt: wire.Millis(i % 7),
 			}})
-			all = append(all, wire.MessageQueued{MessageID: wire.MessageID(id), Position: i % 9})
+			all = append(all, wire.MessageQueued{MessageID: wire.MessageID(id), Position: i%9 + 1})
 		}
 		if i < 102 {
 			list = append(
@@ -53,7 +53,13 @@ func limitsLog() []wire.Event {
 			all = append(all, wire.AgentThinking{AgentID: wire.AgentID("main-" + id), Delta: id})
 		}
 	}
+	for i := range 6 {
+		all = append(all, wire.MonitorStatus{MonitorID: wire.MonitorID(fmt.Sprintf("m%d", i)), State: wire.MonitorIdle})
+	}
 	all = append(all, acting(list...))
+	for len(all)%5 != 0 { // so that there is a hash before everything is replaced
+		all = append(all, wire.SessionRenamed{Title: "full"})
+	}
 	// The z of standard windows ends here, so the next to be raised renumbers all.
 	top := at("top", 1<<21-1)
 	all = append(
@@ -112,12 +118,28 @@ func rowsLog() []wire.Event {
 		all,
 		wire.HistoryRewound{TS: 190, Removed: 100, MonitorID: "monitor-0"},
 		wire.HistoryRewound{TS: 180, Removed: 1},
+		row(181, "a"), row(182, "b"),
+		wire.HistoryRewound{TS: 180, Removed: 2},
+		row(181, "c"),
+		wire.HistoryRewound{TS: 180, Removed: 2},
 		row(300, strings.Repeat("가", 300_000)),
 		row(301, strings.Repeat("나", 49_000)),
 		row(302, strings.Repeat("다", 400_000)),
 		row(302, "less"),
 	)
 	return logOf(all...)
+}
+
+// toastsLog ends toasts at the very moment of an event, which come a second apart.
+func toastsLog() []wire.Event {
+	toast := func(id wire.NoticeID, ms int) wire.Actions {
+		return acting(wire.ToastShow{Toast: wire.Toast{ID: id, Duration: ms}})
+	}
+	tick := wire.SessionRenamed{Title: "tick"}
+	return logOf(
+		toast("a", 1000), tick, toast("b", 1001), tick, toast("c", 0), toast("d", 4000), tick, tick, tick,
+		wire.MessageRejected{MessageID: "m", Code: wire.CodeQueueFull, To: "c1"}, tick,
+	)
 }
 
 type formLog struct {

@@ -28,7 +28,7 @@ const vectorsFile = "../web/core/testdata/vectors.json.gz"
 type vector struct {
 	Name   string   `json:"name"`
 	Frames []string `json:"frames"`
-	// Hashes has the hash after every fifth frame and after the last.
+	// Hashes has the hash after every fifth frame, or all of a few, and the last.
 	Hashes map[int]string `json:"hashes"`
 	// Snapshot is the state at the end, in the bytes that are hashed but for
 	// the position.
@@ -136,7 +136,9 @@ func vectors(t *testing.T) []vector {
 	for seed := range 80 {
 		list = append(list, run(t, fmt.Sprintf("drawn %d", seed), logs.Example(seed)))
 	}
-	list = append(list, run(t, "limits", limitsLog()), run(t, "texts", textsLog()), run(t, "rows", rowsLog()))
+	list = append(
+		list, run(t, "limits", limitsLog()), run(t, "texts", textsLog()), run(t, "rows", rowsLog()), run(t, "toasts", toastsLog()),
+	)
 	for _, f := range formLogs() {
 		list = append(list, runFrames(t, f.name, f.frames))
 	}
@@ -164,7 +166,7 @@ func runFrames(t *testing.T, name string, frames []string) vector {
 		} else {
 			t.Fatalf("%s: %.200s: %v", name, frame, err)
 		}
-		if i%5 == 4 || i == len(frames)-1 {
+		if i%5 == 4 || i == len(frames)-1 || len(frames) < 20 {
 			v.Hashes[i] = s.Hash()
 		}
 	}
