@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -16,18 +17,19 @@ func legible(ops []store.Op) []string {
 	var out []string
 	var list string
 	for _, op := range ops {
-		text := fmt.Sprintf("%d %s %s", op.Kind, op.Name, op.Field)
+		var text strings.Builder
+		fmt.Fprintf(&text, "%d %s %s", op.Kind, op.Name, op.Field)
 		for _, v := range op.Values {
-			text += fmt.Sprintf(" %d%.1s", len(v), v)
+			fmt.Fprintf(&text, " %d%.1s", len(v), v)
 		}
 		if op.Kind == store.OpPush && list == op.Name {
-			out[len(out)-1] += text[len(fmt.Sprintf("%d %s ", op.Kind, op.Name)):]
+			out[len(out)-1] += text.String()[len(fmt.Sprintf("%d %s ", op.Kind, op.Name)):]
 			continue
 		}
 		if list = ""; op.Kind == store.OpPush {
 			list = op.Name
 		}
-		out = append(out, text)
+		out = append(out, text.String())
 	}
 	return out
 }

@@ -9,7 +9,7 @@ import (
 
 // Bench is a backend under test, and how to make its model do things.
 type Bench struct {
-	// Around runs one check: synctest.Test, or [Plain] where something real has
+	// Around runs one check: synctest.Test, or a plain call where something real has
 	// to be waited for.
 	Around func(t *testing.T, fn func(*testing.T))
 	// New makes a provider. Several of one check stand for several hubs one
@@ -56,12 +56,6 @@ func Hang() Step { return Step{Hang: true} }
 
 // Fail makes the backend fail.
 func Fail(c providers.Class) Step { return Step{Fail: c} }
-
-// Plain runs a check in real time.
-func Plain(t *testing.T, fn func(*testing.T)) {
-	t.Helper()
-	fn(t)
-}
 
 // Run holds a backend against every sentence of the contract.
 func Run(t *testing.T, b Bench) {

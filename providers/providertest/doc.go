@@ -8,7 +8,7 @@
 //
 // It is called from the tests of backends only. A backend in the process passes
 // synctest.Test as [Bench.Around], so that nothing takes time and a goroutine
-// that is left behind fails the check; a backend behind a socket passes [Plain]
+// that is left behind fails the check; a backend behind a socket passes a plain call
 // and has goleak in its TestMain.
 //
 // When a backend is slow, checks wait on what they hear under a generous
