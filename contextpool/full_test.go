@@ -137,7 +137,7 @@ func TestResetOfMuch(t *testing.T) {
 		r.said(run, strings.Repeat("y", 220_000))
 		r.remember(run, said(string(run.Turn), strings.Repeat("x", 200_000)), toolCall(string(run.Turn), "z", "c"))
 		for k := range 100 {
-			if _, err := r.act(run, fmt.Sprintf("%s-%d", id, k), wire.WindowSetTitle{WindowID: run.Window, Title: fmt.Sprint(k)}); err != nil {
+			if _, err := r.act(run, fmt.Sprintf("%s-%d", id, k), wire.WindowSetTitle{WindowID: run.Window, Title: id}); err != nil {
 				t.Fatal(err)
 			}
 		}

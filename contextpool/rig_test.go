@@ -54,7 +54,8 @@ type rig struct {
 	biggest   int // bytes of a step
 	most      int // items of a step
 	room      int // ops for which a step has room
-	said0     int // where the events of the step begin
+	emitted   int // events in the step
+	told      int // their bytes
 	full      bool
 }
 
@@ -164,7 +165,7 @@ func (r *rig) commit() {
 		r.kept.apply(op)
 	}
 	then := r.then
-	r.ops, r.then, r.said0 = nil, nil, len(r.events)
+	r.ops, r.then, r.emitted, r.told = nil, nil, 0, 0
 	r.now = r.now.Add(time.Millisecond)
 	for _, f := range then {
 		f()
@@ -173,12 +174,8 @@ func (r *rig) commit() {
 
 // weigh counts what is in the step as a store does.
 func (r *rig) weigh() (items, size int) {
-	for _, e := range r.events[min(r.said0, len(r.events)):] {
-		items++
-		size += len(wire.AppendEvent(nil, wire.Event{Session: session, Time: r.now, Data: e}))
-	}
-	more, bytes := weigh(r.ops)
-	return items + more, size + bytes
+	items, size = weigh(r.ops)
+	return items + r.emitted, size + r.told
 }
 
 func (k kept) apply(op store.Op) {
@@ -244,7 +241,8 @@ func (r *rig) Emit(p wire.ServerPayload) {
 	r.seq++
 	r.events = append(r.events, p)
 	e := wire.Event{Session: session, At: wire.Position{Epoch: 1, Seq: r.seq}, Time: r.now, Data: p}
-	wire.AppendEvent(nil, e) // panics if it cannot be said
+	r.emitted++
+	r.told += len(wire.AppendEvent(nil, e)) // panics if it cannot be said
 	r.desk.Apply(e)
 }
 
