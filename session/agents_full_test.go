@@ -43,7 +43,8 @@ func TestMuchThatWaitsBegins(t *testing.T) {
 		for i := range windows {
 			w := wire.WindowID(fmt.Sprintf("w%d", i))
 			d.ask(wire.MessageID(fmt.Sprintf("e%d", i)), wire.Emit{MonitorID: background, Actions: []wire.Action{window(w)}})
-			m := wire.WindowMessage{MonitorID: background, WindowID: w, Content: strings.Repeat("<", 400_000)}
+			// The demo reads the first line and no further.
+			m := wire.WindowMessage{MonitorID: background, WindowID: w, Content: "/say read\n" + strings.Repeat("x", 400_000)}
 			if p, is := d.ask(wire.MessageID(fmt.Sprintf("x%d", i)), m).(wire.MessageQueued); !is {
 				t.Fatalf("a message is answered with %+v", p)
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -46,13 +47,13 @@ func TestPortions(t *testing.T) {
 		for i := range rapid.IntRange(0, 8).Draw(t, "ops") {
 			switch rapid.IntRange(0, 2).Draw(t, "kind") {
 			case 0:
-				ops = append(ops, store.Set("t", fmt.Sprint(i), value()))
+				ops = append(ops, store.Set("t", strconv.Itoa(i), value()))
 			case 1:
 				values := slices.Repeat([][]byte{value()}, rapid.SampledFrom([]int{1, 3}).Draw(t, "values"))
-				ops = append(ops, store.Drop(fmt.Sprint(i)), store.Push(fmt.Sprint(i), values...))
+				ops = append(ops, store.Drop(strconv.Itoa(i)), store.Push(strconv.Itoa(i), values...))
 			case 2:
 				values := slices.Repeat([][]byte{[]byte("x")}, rapid.SampledFrom([]int{1, 2000, 2999, 3000, 9000}).Draw(t, "many"))
-				ops = append(ops, store.Drop(fmt.Sprint(i)), store.Push(fmt.Sprint(i), values...))
+				ops = append(ops, store.Drop(strconv.Itoa(i)), store.Push(strconv.Itoa(i), values...))
 			}
 		}
 		var again []store.Op
