@@ -19,12 +19,13 @@ const (
 
 // call uses a tool, after everything that was said before is reported. The
 // backend calls it, perhaps several times at once.
-func (l *life) call(ctx context.Context, call providers.ToolCall) (r providers.ToolResult) {
+func (l *life) call(turn context.Context, call providers.ToolCall) (r providers.ToolResult) {
 	if !l.enter() {
 		return over()
 	}
 	defer l.exit()
-	ctx, cancel := context.WithCancel(ctx)
+	defer l.hold(turn)
+	ctx, cancel := context.WithCancel(turn)
 	defer cancel()
 	defer context.AfterFunc(l.work, cancel)()
 	said := make(chan struct{})
@@ -49,6 +50,21 @@ func (l *life) call(ctx context.Context, call providers.ToolCall) (r providers.T
 		return providers.ToolResult{Text: "The tool broke.", IsError: true}
 	}
 	return r
+}
+
+// hold keeps the result of a tool back while the run is being stopped, until the
+// backend knows. Else it would go on as if just the tool had gone wrong.
+func (l *life) hold(turn context.Context) {
+	if l.work.Err() == nil {
+		return
+	}
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-turn.Done():
+	case <-l.over:
+	case <-late.C:
+	}
 }
 
 // enter notes that something begins that the end of the run waits for, unless it
