@@ -231,8 +231,9 @@ func TestNothingOfTheOwnerBeforeIsDone(t *testing.T) {
 		d := o.newDesktop(t, "ses-1")
 		other, _ := startHub(t, s.engine, "b", session.Config{})
 		follower := enter(t, other, "ses-1")
-		d.say(first, "m", "/stream 100000 20")
+		d.say(first, "m", "/say I begin", "/sleep 1s", opening("of-agent"), "/hang")
 		d.begins("m")
+		settled(t, d.room)
 		var once atomic.Bool
 		m.commit.Store(new(func(b store.Batch, do commitFunc) (store.Receipt, error) {
 			if !once.Swap(true) {
@@ -241,16 +242,18 @@ func TestNothingOfTheOwnerBeforeIsDone(t *testing.T) {
 			}
 			return do()
 		}))
+		d.send("e", emit(window("lost")))
 		time.Sleep(300 * time.Millisecond)
-		for i := range 20 {
+		for i := range 20 { // more than a step has; behind it is what the agent wants
 			w := window(wire.WindowID(fmt.Sprintf("w%d", i)))
 			w.Content = wire.TextContent{Data: strings.Repeat("x", 60_000)}
 			d.send(wire.MessageID(fmt.Sprintf("e%d", i)), emit(w))
 		}
 		time.Sleep(20 * time.Second)
-		d.send("", wire.Interrupt{})
-		d.ends("m")
 		upTo(t, follower, settled(t, d.room))
+		if n := len(d.windows(first)); n != 22 {
+			t.Errorf("there are %d windows", n)
+		}
 		if x, y := snapshotBytes(t, d.room), snapshotBytes(t, follower); !bytes.Equal(x, y) {
 			t.Errorf("the owner shows %.2000s\nand the follower %.2000s", x, y)
 		}

@@ -40,3 +40,17 @@ func TestNobodyWaitsForAnOwnerThatIsGone(t *testing.T) {
 		}
 	})
 }
+
+// What an agent wanted of an owner that is gone is not done by the next one, and
+// the agent hears so.
+func TestWorkEndsWithItsOwner(t *testing.T) {
+	t.Parallel()
+	done := make(chan error, 1)
+	left := withoutWork([]item{{sent: "1"}, {work: func() { t.Error("it is done") }, done: done}, {work: func() {}}, {sent: "2"}})
+	if len(left) != 2 || left[0].sent != "1" || left[1].sent != "2" {
+		t.Errorf("left are %+v", left)
+	}
+	if err := <-done; !errors.Is(err, errLost) {
+		t.Errorf("the agent hears %v", err)
+	}
+}

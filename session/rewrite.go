@@ -116,16 +116,20 @@ func (l *live) rewrite(got loaded) error {
 	}
 	l.rewriting, l.debt = false, debt{}
 	l.settle(events)
-	// The items of that step are done; what was taken and not begun is not, and
-	// the agents that wanted some of it are gone with their owner.
-	l.k.box.giveBack(slices.DeleteFunc(l.items[l.handled:], func(it item) bool {
+	// The items of that step are done; what was taken and not begun is not.
+	l.k.box.giveBack(withoutWork(l.items[l.handled:]))
+	l.items, l.committed, l.handled = nil, 0, 0
+	return nil
+}
+
+// withoutWork drops what agents wanted, who are gone with their owner.
+func withoutWork(items []item) []item {
+	return slices.DeleteFunc(items, func(it item) bool {
 		if it.work != nil {
 			it.finish(errLost)
 		}
 		return it.work != nil
-	}))
-	l.items, l.committed, l.handled = nil, 0, 0
-	return nil
+	})
 }
 
 // portions are ops in the same order, in batches. A list that is dropped to be
