@@ -152,6 +152,8 @@ func (p *Pool) Begin(c tools.Caller, use tools.Call) error {
 	if !use.Repeatable && t.call(use.ID) == nil {
 		p.addCall(t, &call{ID: use.ID, Tool: use.Tool})
 	}
+	t.using++
+	p.settle()
 	return nil
 }
 
@@ -161,6 +163,7 @@ func (p *Pool) End(c tools.Caller, use tools.Call, r providers.ToolResult) error
 	if t == nil {
 		return ErrOver
 	}
+	t.using--
 	p.finish(t, use, r)
 	p.settle()
 	return nil

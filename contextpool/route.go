@@ -213,13 +213,20 @@ func (p *Pool) drain() {
 	}
 }
 
+// inTool reports whether the turn that a message was offered to waits for a tool.
+// It takes nothing in meanwhile, and a tool may wait for the user.
+func (p *Pool) inTool(w *waiting) bool {
+	t := p.main(w.Monitor)
+	return t != nil && t.run() == w.Offered && t.using > 0
+}
+
 // tellWaiting answers those who wait and were not told so. Who was offered to a
-// turn hears of it when that has decided.
+// turn hears of it when that has decided, unless that can take long.
 func (p *Pool) tellWaiting() {
 	for _, q := range []*policies.Queue[*waiting]{p.mains, p.windows} {
 		for _, key := range q.Keys() {
 			for i, w := range q.All(key) {
-				if w.Told || w.Offered != "" {
+				if w.Told || w.Offered != "" && !p.inTool(w) {
 					continue
 				}
 				w.Told = true

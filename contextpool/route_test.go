@@ -131,6 +131,46 @@ func TestSpurnedGetsAnAgentOfItsOwn(t *testing.T) {
 
 // A message that the turn never took is next when the turn ends (that a
 // backend has it does not mean that the model has).
+// A turn that waits for a tool takes nothing in, perhaps for long. Who sent a
+// message hears meanwhile that it waits.
+func TestOfferedToATurnInAToolWaits(t *testing.T) {
+	t.Parallel()
+	for name, first := range map[string]bool{"tool first": true, "message first": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			run := r.direct("m1")
+			ask := callOf("c", "user:ask")
+			ask.Repeatable = true
+			begin := func() {
+				r.step(func() {
+					if err := r.pool.Begin(callerOf(run), ask); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			if first {
+				begin()
+			}
+			r.user("m2")
+			if !first {
+				r.wantStory("m2", "")
+				begin()
+			}
+			r.wantStory("m2", "queued at 1")
+			r.step(func() {
+				if err := r.pool.End(callerOf(run), ask, providers.ToolResult{}); err != nil {
+					t.Error(err)
+				}
+			})
+			r.user("m3")
+			r.wantStory("m3", "")
+			r.hear(agentpool.Took{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
+			r.wantStory("m2", "queued at 1; steered by main-monitor-0-m1")
+		})
+	}
+}
+
 func TestOfferedAndNotTakenIsNext(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -65,6 +65,9 @@ type turn struct {
 	Usage   providers.Usage `json:"usage,omitzero"`
 	Started wire.Millis     `json:"started"`
 
+	// using counts the tools that it waits for.
+	using int
+
 	prompt prompt
 	calls  []*call
 	deeds  []wire.Action
