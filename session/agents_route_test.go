@@ -143,17 +143,18 @@ func TestMessagesSentAgain(t *testing.T) {
 				d.say(first, "m1", "/ask Which? | a | b")
 				p := when(t, d.diary, any1[wire.Actions])
 				d.say("", "m2", "/say two") // it is read when the question is answered
-				heard := make(chan wire.ServerPayload, 1)
-				go func() { heard <- again(d, "m2", "/say two") }()
-				settled(t, d.room)
+				waits := wire.MessageQueued{MessageID: "m2", Position: 1, MonitorID: first, To: "other", Duplicate: true}
+				if got := again(d, "m2", "/say two"); got != waits {
+					t.Errorf("who sent it again hears %+v", got)
+				}
 				prompt, _ := p.Actions[0].(wire.PromptShow)
 				d.send("answer", wire.UserPromptResponse{PromptID: prompt.ID, SelectedValues: []string{"a"}})
 				d.ends("m1")
 				want := wire.MessageAccepted{
 					MessageID: "m2", AgentID: "main-monitor-0-m1", MonitorID: first, How: wire.TakenSteered, To: "other", Duplicate: true,
 				}
-				if got := <-heard; got != want {
-					t.Errorf("who sent it again hears %+v", got)
+				if got := again(d, "m2", "/say two"); got != want {
+					t.Errorf("who sent it once more hears %+v", got)
 				}
 				if got := d.said("m1"); got != `{"selected":["a"]}`+"\ntwo" {
 					t.Errorf("it said %q", got)
