@@ -211,7 +211,7 @@ func (p *Pool) see(t *turn, w *waiting) {
 	t.prompt.Images, t.prompt.Content = w.Images, w.Text
 	for _, open := range p.stage.Desk().Windows(t.Monitor) {
 		t.prompt.Windows = append(t.prompt.Windows, policies.WindowSight{
-			ID: open.WindowID, Renderer: rendererOf(open.Content),
+			ID: open.WindowID, Renderer: wire.RendererOf(open.Content),
 		})
 	}
 }
@@ -222,27 +222,6 @@ func windowIDs(sights []policies.WindowSight) []wire.WindowID {
 		ids[i] = s.ID
 	}
 	return ids
-}
-
-// rendererOf is the name of what draws a content.
-func rendererOf(c wire.Content) string {
-	switch c := c.(type) {
-	case wire.MarkdownContent:
-		return "markdown"
-	case wire.HTMLContent:
-		return "html"
-	case wire.TextContent:
-		return "text"
-	case wire.TableContent:
-		return "table"
-	case wire.IframeContent:
-		return "iframe"
-	case wire.ComponentContent:
-		return "component"
-	case wire.OtherContent:
-		return c.Renderer
-	}
-	return ""
 }
 
 // launch keeps a turn that has all it needs and starts it.

@@ -260,7 +260,7 @@ func (s *State) checkUpdate(monitor wire.MonitorID, a wire.WindowUpdateContent, 
 	before := s.contentOf(k)
 	renderer := a.Renderer
 	if renderer == "" {
-		renderer = rendererOf(before)
+		renderer = wire.RendererOf(before)
 	}
 	switch op := plain(a.Operation).(type) {
 	case wire.UpdateAppend, wire.UpdatePrepend, wire.UpdateInsertAt:

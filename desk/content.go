@@ -18,25 +18,6 @@ func plainContent(c wire.Content) wire.Content {
 	return wire.TextContent{}
 }
 
-// rendererOf is the name of a content's renderer.
-func rendererOf(c wire.Content) string {
-	switch c := c.(type) {
-	case wire.MarkdownContent:
-		return "markdown"
-	case wire.HTMLContent:
-		return "html"
-	case wire.TableContent:
-		return "table"
-	case wire.IframeContent:
-		return "iframe"
-	case wire.ComponentContent:
-		return "component"
-	case wire.OtherContent:
-		return c.Renderer
-	}
-	return "text"
-}
-
 // textOf is the text of a content that is text.
 func textOf(c wire.Content) (string, bool) {
 	switch c := c.(type) {
@@ -92,7 +73,7 @@ func blank(renderer string) wire.Content {
 // nothing changes.
 func updated(c wire.Content, op wire.UpdateOperation, renderer string) (wire.Content, bool) {
 	if renderer == "" {
-		renderer = rendererOf(c)
+		renderer = wire.RendererOf(c)
 	}
 	text, _ := textOf(c)
 	var data json.RawMessage

@@ -35,7 +35,7 @@ func AIEntry(agent wire.AgentID, actions []wire.Action) TimelineEntry {
 func sentence(a wire.Action) string {
 	switch a := a.(type) {
 	case wire.WindowCreate:
-		return "Created window " + named(a.WindowID) + " (" + oneLine(cut(rendererOf(a.Content), maxTitle, "…")) + ")."
+		return "Created window " + named(a.WindowID) + " (" + oneLine(cut(wire.RendererOf(a.Content), maxTitle, "…")) + ")."
 	case wire.WindowClose:
 		return "Closed window " + named(a.WindowID) + "."
 	case wire.WindowSetTitle:
@@ -53,25 +53,6 @@ func sentence(a wire.Action) string {
 }
 
 func named[S ~string](s S) string { return quoted(cut(string(s), maxTitle, "…")) }
-
-// rendererOf is the name of a content's renderer.
-func rendererOf(c wire.Content) string {
-	switch c := c.(type) {
-	case wire.MarkdownContent:
-		return "markdown"
-	case wire.HTMLContent:
-		return "html"
-	case wire.TableContent:
-		return "table"
-	case wire.IframeContent:
-		return "iframe"
-	case wire.ComponentContent:
-		return "component"
-	case wire.OtherContent:
-		return c.Renderer
-	}
-	return "text"
-}
 
 func operationOf(op wire.UpdateOperation) string {
 	switch op.(type) {

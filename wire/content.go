@@ -18,6 +18,25 @@ func contentUnion() union {
 	)
 }
 
+// RendererOf is the name of a content's renderer. No content is text.
+func RendererOf(c Content) string {
+	switch c := c.(type) {
+	case MarkdownContent:
+		return "markdown"
+	case HTMLContent:
+		return "html"
+	case TableContent:
+		return "table"
+	case IframeContent:
+		return "iframe"
+	case ComponentContent:
+		return "component"
+	case OtherContent:
+		return c.Renderer
+	}
+	return "text"
+}
+
 // MarkdownContent is GitHub-flavoured Markdown.
 type MarkdownContent struct {
 	Data string `json:"data"`
