@@ -101,7 +101,7 @@ check-layers:
 check-mod:
 	@echo '== modules'
 	@$(GO) mod tidy -diff
-	@cd tools && $(GO) mod tidy -diff
+	@cd internal/devtools && $(GO) mod tidy -diff
 
 check-dead:
 	@echo '== dead code'

@@ -1,0 +1,69 @@
+import type { ReactNode } from "react";
+import { Asks } from "./asks/index.js";
+import { Canvas } from "./canvas/index.js";
+import { Dock } from "./dock/index.js";
+import { Drawer } from "./drawer/index.js";
+import { useWords } from "./i18n/use.js";
+import { Notices } from "./notices/index.js";
+import { Palette } from "./palette/index.js";
+import { Phone } from "./phone/index.js";
+import { Panels } from "./sessions/index.js";
+import { useShell } from "./shell/context.js";
+import { usePageLook } from "./shell/theme.js";
+import { usePhone } from "./shell/viewport.js";
+import { TopBar } from "./topbar/index.js";
+import { Tour } from "./tour/index.js";
+import { Boundary } from "./ui/boundary.js";
+import { Button } from "./ui/button.js";
+import texts from "./words.js";
+
+export function App(): ReactNode {
+  usePageLook();
+  const t = useWords(texts);
+  const phone = usePhone();
+  return (
+    <Boundary
+      fallback={(error) => (
+        <div className="app-wait" role="alert">
+          <p>{t.broken}</p>
+          <code>{error.message}</code>
+          <Button kind="primary" onClick={() => location.reload()}>
+            {t.reload}
+          </Button>
+        </div>
+      )}
+    >
+      <div className="app-wall" />
+      {phone ? <Phone /> : <Wide />}
+      <Notices />
+      <Palette />
+      <Panels />
+      <Asks />
+    </Boundary>
+  );
+}
+
+/** The desktop where there is room for one. The regions are what F6 walks through. */
+function Wide(): ReactNode {
+  const t = useWords(texts);
+  const drawer = useShell((s) => s.view.drawer);
+  return (
+    <div className="app">
+      <header className="app-topbar" aria-label={t.top} data-region="topbar">
+        <TopBar />
+      </header>
+      <main className="app-canvas" aria-label={t.canvas} data-region="canvas" tabIndex={-1}>
+        <Canvas />
+        <Tour />
+      </main>
+      {drawer && (
+        <aside className="app-drawer" aria-label={t.conversation} data-region="drawer" tabIndex={-1}>
+          <Drawer />
+        </aside>
+      )}
+      <footer className="app-dock" aria-label={t.dock} data-region="dock" tabIndex={-1}>
+        <Dock />
+      </footer>
+    </div>
+  );
+}

@@ -1,0 +1,46 @@
+import { useShell } from "../shell/context.js";
+import type { Language, Words } from "./words.js";
+
+/** The texts of a folder in the language of the page. */
+export function useWords<T>(w: Words<T>): T {
+  const language = useShell((s) => s.language);
+  return w[language] as T;
+}
+
+/** Dates and numbers as the language of the page has them. */
+export function useFormat(): Format {
+  const language = useShell((s) => s.language);
+  return formats[language];
+}
+
+export interface Format {
+  /** As in 14:05. */
+  time(ms: number): string;
+  /** As in Nov 15, 14:05. */
+  moment(ms: number): string;
+  number(n: number): string;
+  /** A length of time, as in 1:05 or 12 s. */
+  elapsed(ms: number): string;
+  usd(n: number): string;
+}
+
+function formatOf(language: Language): Format {
+  const tag = language === "ko" ? "ko-KR" : "en-GB";
+  const time = new Intl.DateTimeFormat(tag, { hour: "2-digit", minute: "2-digit", hour12: false });
+  const moment = new Intl.DateTimeFormat(tag, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hour12: false });
+  const number = new Intl.NumberFormat(tag);
+  const usd = new Intl.NumberFormat(tag, { style: "currency", currency: "USD", minimumFractionDigits: 2, maximumFractionDigits: 4 });
+  return {
+    time: (ms) => time.format(ms),
+    moment: (ms) => moment.format(ms),
+    number: (n) => number.format(n),
+    usd: (n) => usd.format(n),
+    elapsed: (ms) => {
+      const s = Math.max(0, Math.round(ms / 1000));
+      if (s < 60) return language === "ko" ? `${s}초` : `${s} s`;
+      return `${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")}`;
+    },
+  };
+}
+
+const formats: Record<Language, Format> = { en: formatOf("en"), ko: formatOf("ko") };

@@ -1,0 +1,145 @@
+// Begins a page: who is there, which session, and a client that keeps the mirror of it. The parts that touch the browser
+// are here and in main.tsx; everything after works on the shell.
+
+import { Client, type ClientState, type HubEvent, keepView, newView, type SessionID } from "../../../core/src/index.js";
+import { languageOf } from "../i18n/words.js";
+import { Api } from "./api.js";
+import { Commands } from "./commands.js";
+import type { Workbench } from "./context.js";
+import { keepPrefs, prefsKey, readPrefs } from "./prefs.js";
+import { createShell, type Shell, type ShellStore } from "./shell.js";
+
+/** A page that has begun, with who wants to hear its events. */
+export interface Page extends Workbench {
+  readonly client: Client;
+  /** Hears every event of the session; gives a function that ends it. */
+  listen(hear: Listener): () => void;
+}
+
+export type Listener = (event: HubEvent, replayed: boolean) => void;
+
+/** Finds out who is there and what they want to see, and connects. */
+export async function boot(): Promise<Page> {
+  const api = new Api((input, init) => fetch(input, { credentials: "same-origin", ...init }));
+  const query = new URLSearchParams(location.search);
+  const [me, hub] = await Promise.all([api.me(), api.hub()]);
+  const session = query.get("session") ?? (await someSession(api));
+  if (query.get("session") === null) {
+    query.set("session", session);
+    history.replaceState(null, "", `/?${query}`);
+  }
+
+  const prefs = readPrefs(localStorage.getItem(prefsKey));
+  const listeners = new Set<Listener>();
+  let store: ShellStore | undefined;
+  const client = new Client({
+    url: location.origin,
+    session,
+    clientId: tabId(),
+    connect: (url, protocols) => new WebSocket(url, protocols) as never,
+    probe: () => api.probe(session),
+    storage: sessionStorage,
+    onChange: (state) => store !== undefined && follow(store, state),
+    onEvent: (event, replayed) => {
+      if (store !== undefined) sense(store, event);
+      for (const hear of listeners) hear(event, replayed);
+    },
+  });
+  const viewKey = `everdesk.view.${session}`;
+  const language = languageOf(prefs.language, navigator.languages);
+  store = createShell({ session, me, hub, prefs, language, view: newView(query, sessionStorage.getItem(viewKey)), ...client.state });
+  const commands = new Commands({
+    store,
+    client,
+    api,
+    now: () => Date.now(),
+    go: (url) => location.assign(url),
+    keepPrefs: (p) => keepPrefs(p, localStorage),
+    languages: navigator.languages,
+  });
+  store.subscribe((now, before) => {
+    if (now.view !== before.view) keepView(now.view, sessionStorage, viewKey);
+  });
+  watchBrowser(store, client);
+  client.start();
+  return {
+    store,
+    commands,
+    client,
+    listen(hear) {
+      listeners.add(hear);
+      return () => listeners.delete(hear);
+    },
+  };
+}
+
+/** The session that was used last, or a new one. */
+async function someSession(api: Api): Promise<SessionID> {
+  const usable = (await api.sessions()).find((s) => s.setAside !== true);
+  return usable?.sessionId ?? (await api.createSession("")).sessionId;
+}
+
+/** The name of this tab, over all its pages. */
+function tabId(): string {
+  const key = "everdesk.tab";
+  const id = sessionStorage.getItem(key) ?? `tab-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
+  sessionStorage.setItem(key, id);
+  return id;
+}
+
+/** Brings the state of the client into the shell, once per frame however much happens. */
+function follow(store: ShellStore, state: ClientState): void {
+  const waits = pending.has(store);
+  pending.set(store, state);
+  if (waits) return;
+  const flush = (): void => {
+    const { desk, link, outbox, ready } = pending.get(store)!;
+    pending.delete(store);
+    store.setState({ desk, link, outbox, ready });
+  };
+  // A page that is hidden after it asked for a frame gets none, so the timer is there in any case.
+  const frame = requestAnimationFrame(flush);
+  setTimeout(() => {
+    if (!pending.has(store)) return;
+    cancelAnimationFrame(frame);
+    flush();
+  }, 100);
+}
+
+const pending = new WeakMap<ShellStore, ClientState>();
+
+/** Notes signs of life of agents. */
+function sense(store: ShellStore, event: HubEvent): void {
+  const agent = "data" in event && "agentId" in event.data ? event.data.agentId : undefined;
+  if (agent === undefined || agent === "") return;
+  const over = event.type === "AGENT_RESPONSE" && event.data.isComplete;
+  store.setState((s: Shell) => {
+    const signs = new Map(s.signs);
+    if (over) signs.delete(agent);
+    else signs.set(agent, Date.now());
+    return { signs };
+  });
+}
+
+/** Tells the shell and the client what the browser does to the page. */
+function watchBrowser(store: ShellStore, client: Client): void {
+  const awake = (): void => {
+    if (document.visibilityState === "visible") client.awake();
+  };
+  document.addEventListener("visibilitychange", awake);
+  document.addEventListener("resume", awake);
+  addEventListener("pageshow", awake);
+  addEventListener("focus", awake);
+  const network = (): void => {
+    store.setState({ online: navigator.onLine });
+    if (navigator.onLine) client.awake();
+  };
+  addEventListener("online", network);
+  addEventListener("offline", network);
+  network();
+  addEventListener("storage", (e) => {
+    if (e.key !== prefsKey) return;
+    const prefs = readPrefs(e.newValue);
+    store.setState({ prefs, language: languageOf(prefs.language, navigator.languages) });
+  });
+}

@@ -1,0 +1,250 @@
+// Everything that a person can do, for whatever part of the page they do it with: each says it to the hub or changes
+// what this tab shows. Nothing here decides how something looks.
+
+import {
+  type AgentID,
+  type Bounds,
+  changeView,
+  type Client,
+  type ClientPayloads,
+  type ComponentAction,
+  type DialogID,
+  firstMonitor,
+  type MessageID,
+  type MonitorID,
+  type NoticeID,
+  type PromptID,
+  type RememberChoice,
+  type UserInteraction,
+  type WindowState,
+} from "../../../core/src/index.js";
+import { languageOf } from "../i18n/words.js";
+import type { Api } from "./api.js";
+import type { Prefs } from "./prefs.js";
+import type { Notice, Panel, PhonePage, ShellStore } from "./shell.js";
+
+/** What the outside gives to the commands. */
+export interface CommandsOptions {
+  store: ShellStore;
+  client: Client;
+  api: Api;
+  now: () => number;
+  /** Leaves the page for another address of the hub. */
+  go: (url: string) => void;
+  /** Keeps the prefs for this browser. */
+  keepPrefs: (prefs: Prefs) => void;
+  languages: readonly string[];
+}
+
+export class Commands {
+  readonly api: Api;
+  private readonly o: CommandsOptions;
+  private lastNotice = 0;
+
+  constructor(o: CommandsOptions) {
+    this.o = o;
+    this.api = o.api;
+  }
+
+  // --- talking
+
+  /** Sends a text, with pictures as data: URLs, and gives its id; undefined when too much is unanswered. */
+  say(content: string, monitorId: MonitorID, pictures: readonly string[] = []): MessageID | undefined {
+    const interactions = pictures.map((imageData): UserInteraction => ({ type: "draw", timestamp: this.o.now(), imageData }));
+    return this.send("USER_MESSAGE", { content, monitorId, ...(interactions.length > 0 ? { interactions } : {}) });
+  }
+
+  /** Says something to the agent of a window. */
+  sayTo(w: WindowState, content: string): MessageID | undefined {
+    return this.send("WINDOW_MESSAGE", { windowId: w.windowId, monitorId: w.monitorId, content });
+  }
+
+  /** A press on a button in a window. */
+  press(w: WindowState, press: Omit<ComponentAction, "windowId" | "windowTitle" | "monitorId">): MessageID | undefined {
+    return this.send("COMPONENT_ACTION", { ...press, windowId: w.windowId, windowTitle: w.title, monitorId: w.monitorId });
+  }
+
+  /** Takes back a message that waits. */
+  takeBack(messageId: MessageID): void {
+    this.send("DELETE_QUEUED_MESSAGE", { messageId });
+  }
+
+  stopAgent(agentId: AgentID): void {
+    this.send("INTERRUPT_AGENT", { agentId });
+  }
+
+  stopMonitor(monitorId: MonitorID): void {
+    this.send("INTERRUPT", { scope: "monitor", monitorId });
+  }
+
+  stopAll(): void {
+    this.send("INTERRUPT", { scope: "session" });
+  }
+
+  reset(): void {
+    this.send("RESET", {});
+  }
+
+  setProvider(provider: string): void {
+    this.send("SET_PROVIDER", { provider });
+  }
+
+  /** Says anything else to the hub; for what only one part of the page says. */
+  send<T extends keyof ClientPayloads>(type: T, data: ClientPayloads[T]): MessageID | undefined {
+    return this.o.client.send(type, data);
+  }
+
+  // --- answering
+
+  answerDialog(dialogId: DialogID, confirmed: boolean, rememberChoice?: RememberChoice): void {
+    this.send("DIALOG_FEEDBACK", { dialogId, confirmed, ...(rememberChoice === undefined ? {} : { rememberChoice }) });
+  }
+
+  answerPrompt(promptId: PromptID, answer: { selectedValues?: string[]; text?: string; dismissed?: boolean }): void {
+    this.send("USER_PROMPT_RESPONSE", { promptId, ...answer });
+  }
+
+  // --- windows; what they become is for the hub to say
+
+  focusWindow(w: WindowState): void {
+    this.touch(w, { type: "window.focus" });
+  }
+
+  closeWindow(w: WindowState): void {
+    this.touch(w, { type: "window.close" });
+  }
+
+  /** Minimises a window, or brings a minimised one back. */
+  toggleMinimized(w: WindowState): void {
+    this.touch(w, { type: "window.minimize" });
+  }
+
+  toggleMaximized(w: WindowState): void {
+    this.touch(w, { type: "window.maximize" });
+  }
+
+  /** Tells where a window is; often, while it is dragged. */
+  placeWindow(w: WindowState, bounds: Bounds, how: "window.move" | "window.resize"): void {
+    this.touch(w, { type: how, bounds });
+  }
+
+  private touch(w: WindowState, what: Pick<UserInteraction, "type" | "bounds">): void {
+    const interaction = { ...what, windowId: w.windowId, windowTitle: w.title, timestamp: this.o.now() };
+    this.send("USER_INTERACTION", { monitorId: w.monitorId, interactions: [interaction] });
+  }
+
+  // --- notices
+
+  dismissToast(id: NoticeID): void {
+    this.dismiss("toast.dismiss", id);
+  }
+
+  dismissNotification(id: NoticeID): void {
+    this.dismiss("notification.dismiss", id);
+  }
+
+  private dismiss(type: UserInteraction["type"], id: NoticeID): void {
+    this.send("USER_INTERACTION", { interactions: [{ type, windowId: id, timestamp: this.o.now() }] });
+  }
+
+  pressToast(toastId: NoticeID, eventId: string): void {
+    this.send("TOAST_ACTION", { toastId, eventId });
+  }
+
+  /** Says something in this tab only, for as many ms. */
+  tell(text: string, tone: Notice["tone"] = "info", ms = 4000): void {
+    const id = ++this.lastNotice;
+    const notice = { id, text, tone, until: this.o.now() + ms };
+    this.o.store.setState((s) => ({ notices: [...s.notices.slice(-3), notice] }));
+  }
+
+  forget(notice: number): void {
+    this.o.store.setState((s) => ({ notices: s.notices.filter((n) => n.id !== notice) }));
+  }
+
+  // --- monitors
+
+  showMonitor(monitor: MonitorID): void {
+    this.o.store.setState((s) => ({ view: changeView(s.view, { type: "monitor", monitor }) }));
+  }
+
+  /** Makes a monitor and shows it. Gives its id, or undefined when there are as many as there may be. */
+  addMonitor(most: number, show = true): MonitorID | undefined {
+    const { monitors } = this.o.store.getState().desk;
+    for (let i = 0; i < most; i++) {
+      const id: MonitorID = `monitor-${i}`;
+      if (monitors.has(id)) continue;
+      this.send("SUBSCRIBE_MONITOR", { monitorId: id });
+      if (show) this.showMonitor(id);
+      return id;
+    }
+    return undefined;
+  }
+
+  removeMonitor(monitorId: MonitorID): void {
+    this.send("REMOVE_MONITOR", { monitorId });
+    this.showMonitor(firstMonitor);
+  }
+
+  /** Opens a monitor in a tab of its own, to be put on another screen. */
+  detachMonitor(monitor: MonitorID): void {
+    window.open(this.addressOf(monitor), "_blank", "noopener");
+  }
+
+  addressOf(monitor?: MonitorID): string {
+    const query = new URLSearchParams({ session: this.o.store.getState().session });
+    if (monitor !== undefined) query.set("monitor", monitor);
+    return `/?${query}`;
+  }
+
+  // --- the page
+
+  open(panel: Panel): void {
+    this.o.store.setState({ panel });
+  }
+
+  /** Opens a panel, or closes it when it is the one that is open. */
+  toggle(panel: Panel): void {
+    this.o.store.setState((s) => ({ panel: s.panel === panel ? "" : panel }));
+  }
+
+  showDrawer(open: boolean): void {
+    this.o.store.setState((s) => ({ view: changeView(s.view, { type: "drawer", open }) }));
+  }
+
+  turnTo(phonePage: PhonePage): void {
+    this.o.store.setState({ phonePage });
+  }
+
+  showTour(tour: boolean): void {
+    this.o.store.setState({ tour });
+    if (!tour) this.choose({ toured: true });
+  }
+
+  choose(part: Partial<Prefs>): void {
+    const prefs = { ...this.o.store.getState().prefs, ...part };
+    this.o.keepPrefs(prefs);
+    this.o.store.setState({ prefs, language: languageOf(prefs.language, this.o.languages) });
+  }
+
+  retryLink(): void {
+    this.o.client.retry();
+  }
+
+  openSession(id: string): void {
+    this.o.go(`/?session=${encodeURIComponent(id)}`);
+  }
+
+  async newSession(title: string): Promise<void> {
+    this.openSession((await this.api.createSession(title)).sessionId);
+  }
+
+  async rename(title: string): Promise<void> {
+    await this.api.renameSession(this.o.store.getState().session, title);
+  }
+
+  async signOut(): Promise<void> {
+    await this.api.signOut();
+    this.o.go("/");
+  }
+}

@@ -1,0 +1,36 @@
+// Questions to the state that several parts of the page ask.
+
+import { useMemo } from "react";
+import { byZ, compareMonitors, type Desk, type MonitorID, type MonitorStatus, shownMonitor, type WindowState } from "../../../core/src/index.js";
+import { useShell } from "./context.js";
+
+/** The monitor this tab shows. */
+export function useMonitor(): MonitorID {
+  return useShell((s) => shownMonitor(s.view, s.desk));
+}
+
+export function useMonitors(): MonitorStatus[] {
+  const monitors = useShell((s) => s.desk.monitors);
+  return useMemo(() => [...monitors.values()].sort((a, b) => compareMonitors(a.monitorId, b.monitorId)), [monitors]);
+}
+
+/** The windows of a monitor, from the back to the front. */
+export function useWindows(monitor: MonitorID): WindowState[] {
+  const windows = useShell((s) => s.desk.windows);
+  return useMemo(() => windowsOf({ windows }, monitor), [windows, monitor]);
+}
+
+export function windowsOf(desk: Pick<Desk, "windows">, monitor: MonitorID): WindowState[] {
+  return [...desk.windows.values()].filter((w) => w.monitorId === monitor).sort(byZ);
+}
+
+/** How many questions wait for the person, on all monitors. */
+export function useQuestionCount(): number {
+  return useShell((s) => s.desk.dialogs.size + s.desk.prompts.size);
+}
+
+/** How a monitor is called: its place, from 1 on. */
+export function monitorNumber(id: MonitorID): number {
+  const n = Number(/(\d+)$/.exec(id)?.[1] ?? "0");
+  return Number.isFinite(n) ? n + 1 : 1;
+}

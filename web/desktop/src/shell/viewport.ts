@@ -1,0 +1,18 @@
+import { useSyncExternalStore } from "react";
+
+/** Whether a media query holds. */
+export function useMedia(query: string): boolean {
+  return useSyncExternalStore(
+    (changed) => {
+      const media = matchMedia(query);
+      media.addEventListener("change", changed);
+      return () => media.removeEventListener("change", changed);
+    },
+    () => matchMedia(query).matches,
+  );
+}
+
+/** Whether there is room for one window at a time only. */
+export function usePhone(): boolean {
+  return useMedia("(max-width: 767.98px)");
+}

@@ -1,0 +1,27 @@
+import { Component, type ReactNode } from "react";
+
+interface Props {
+  /** What to show instead. */
+  fallback: (error: Error, again: () => void) => ReactNode;
+  /** Another value tries again. */
+  resetKey?: unknown;
+  children: ReactNode;
+}
+
+/** Keeps what goes wrong inside from taking the rest of the page with it. */
+export class Boundary extends Component<Props, { error: Error | undefined }> {
+  override state: { error: Error | undefined } = { error: undefined };
+
+  static getDerivedStateFromError(error: unknown): { error: Error } {
+    return { error: error instanceof Error ? error : new Error(String(error)) };
+  }
+
+  override componentDidUpdate(before: Props): void {
+    if (before.resetKey !== this.props.resetKey && this.state.error !== undefined) this.setState({ error: undefined });
+  }
+
+  override render(): ReactNode {
+    const { error } = this.state;
+    return error === undefined ? this.props.children : this.props.fallback(error, () => this.setState({ error: undefined }));
+  }
+}

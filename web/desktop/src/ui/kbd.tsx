@@ -1,0 +1,15 @@
+import type { ReactNode } from "react";
+import { type Combo, onMac } from "./keys.js";
+
+const names: Record<string, string> = { mod: onMac ? "⌘" : "Ctrl", alt: onMac ? "⌥" : "Alt", shift: "⇧", enter: "↵", escape: "Esc", arrowup: "↑", arrowdown: "↓", arrowleft: "←", arrowright: "→", backquote: "`" };
+
+/** A shortcut as it is on the keyboard. */
+export function Kbd({ combo }: { combo: Combo }): ReactNode {
+  return (
+    <span className="kbd">
+      {combo.split("+").map((part) => (
+        <kbd key={part}>{names[part.toLowerCase()] ?? part.toUpperCase()}</kbd>
+      ))}
+    </span>
+  );
+}

@@ -1,0 +1,49 @@
+import { type ReactNode, useEffect, useId, useRef } from "react";
+import { X } from "lucide-react";
+import { IconButton } from "./button.js";
+
+interface ModalProps {
+  title: string;
+  closeLabel: string;
+  onClose: () => void;
+  /** Of the box: narrow, wide, side (a sheet at the right edge). */
+  shape?: "narrow" | "wide" | "side";
+  children: ReactNode;
+}
+
+/** A native dialog in the top layer. It takes the focus and gives it back. */
+export function Modal({ title, closeLabel, onClose, shape = "narrow", children }: ModalProps): ReactNode {
+  const ref = useRef<HTMLDialogElement>(null);
+  const heading = useId();
+  useEffect(() => {
+    const dialog = ref.current!;
+    const before = document.activeElement;
+    if (!dialog.open) dialog.showModal();
+    return () => {
+      dialog.close();
+      if (before instanceof HTMLElement) before.focus();
+    };
+  }, []);
+  return (
+    <dialog
+      ref={ref}
+      className={`modal modal-${shape}`}
+      aria-labelledby={heading}
+      onCancel={(e) => {
+        e.preventDefault();
+        onClose();
+      }}
+      onPointerDown={(e) => {
+        if (e.target === e.currentTarget) onClose(); // the backdrop
+      }}
+    >
+      <div className="modal-box">
+        <header className="modal-head">
+          <h2 id={heading}>{title}</h2>
+          <IconButton icon={X} label={closeLabel} onClick={onClose} />
+        </header>
+        <div className="modal-body">{children}</div>
+      </div>
+    </dialog>
+  );
+}
