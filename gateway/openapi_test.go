@@ -282,7 +282,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	c.answer(t, http.MethodGet, storage, "", h.get("/api/storage/a?list=true", root).want(http.StatusOK))
 	send(http.MethodGet, storage, "").want(http.StatusOK)
 	send(http.MethodDelete, storage, "").want(http.StatusOK)
-	for _, path := range []string{"/api/apps", "/api/shortcuts", "/api/providers", "/api/settings", "/api/me", "/health", "/healthz", "/readyz", "/api/openapi.json", "/", "/login"} {
+	for _, path := range []string{"/api/hub", "/api/apps", "/api/shortcuts", "/api/providers", "/api/settings", "/api/me", "/health", "/healthz", "/readyz", "/api/openapi.json", "/", "/login"} {
 		send(http.MethodGet, path, "").want(http.StatusOK)
 	}
 	send(http.MethodPatch, "/api/settings", `{"language":"ko"}`).want(http.StatusOK)

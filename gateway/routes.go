@@ -297,6 +297,10 @@ func (s *Server) desktopRoutes() []route {
 	const tag = "desktop"
 	return []route{
 		{
+			method: http.MethodGet, path: "/api/hub", guard: guardKnown, do: s.getHub, tag: tag,
+			summary: "What a desktop has to know of the hub", answers: ok(http.StatusOK, "The hub.", of(hubForm)),
+		},
+		{
 			method: http.MethodGet, path: "/api/apps", guard: guardKnown, do: s.getApps, tag: tag,
 			summary: "The apps on the desktop", answers: ok(http.StatusOK, "The apps.", of(appsForm)),
 		},
