@@ -1,0 +1,94 @@
+import { beforeEach, expect, test } from "vitest";
+import { Client, firstMonitor, limits, newView, type WindowState } from "../../../core/src/index.js";
+import { Api } from "../../src/shell/api.js";
+import { Commands } from "../../src/shell/commands.js";
+import { readPrefs } from "../../src/shell/prefs.js";
+import { createShell, type ShellStore } from "../../src/shell/shell.js";
+
+let store: ShellStore;
+let client: Client;
+let commands: Commands;
+let kept: unknown;
+let address = "";
+
+beforeEach(() => {
+  client = new Client({ url: "http://hub", session: "ses-1", clientId: "tab-1", connect: () => expect.fail("nothing connects") });
+  store = createShell({
+    session: "ses-1",
+    me: { user: "me", roles: ["user"] },
+    hub: { version: "test", appsOrigin: "", providers: ["demo"], provider: "demo" },
+    view: newView(new URLSearchParams(), null),
+    prefs: readPrefs(null),
+    language: "en",
+    ...client.state,
+  });
+  const go = (url: string): void => void (address = url);
+  const keepPrefs = (p: unknown): void => void (kept = p);
+  const api = new Api(() => expect.fail("nothing is fetched"));
+  commands = new Commands({ store, client, api, now: () => 1000, go, keepPrefs, languages: ["ko"] });
+});
+
+const note: WindowState = {
+  windowId: "note",
+  monitorId: "monitor-1",
+  title: "Note",
+  bounds: { x: 0, y: 0, w: 100, h: 100 },
+  content: { renderer: "text", data: "" },
+};
+
+function sent(): unknown[] {
+  return client.state.outbox.items.map((s) => [s.type, s.data]);
+}
+
+test("a message has its pictures with it", () => {
+  const id = commands.say("look", "monitor-1", ["data:image/png;base64,AA=="]);
+  const interactions = [{ type: "draw", timestamp: 1000, imageData: "data:image/png;base64,AA==" }];
+  expect(sent()).toEqual([["USER_MESSAGE", { content: "look", monitorId: "monitor-1", interactions }]]);
+  expect(client.state.outbox.items[0]!.id).toBe(id);
+});
+
+test("what is done to a window names the window and its monitor", () => {
+  commands.placeWindow(note, { x: 5, y: 6, w: 7, h: 8 }, "window.move");
+  commands.press(note, { action: "save", formId: "f", formData: { a: 1 } });
+  expect(sent()).toEqual([
+    [
+      "USER_INTERACTION",
+      {
+        monitorId: "monitor-1",
+        interactions: [{ type: "window.move", bounds: { x: 5, y: 6, w: 7, h: 8 }, windowId: "note", windowTitle: "Note", timestamp: 1000 }],
+      },
+    ],
+    ["COMPONENT_ACTION", { action: "save", formId: "f", formData: { a: 1 }, windowId: "note", windowTitle: "Note", monitorId: "monitor-1" }],
+  ]);
+});
+
+test("a new monitor gets the first free name, as long as there is room", () => {
+  expect(commands.addMonitor(limits.monitors)).toBe("monitor-1");
+  expect(store.getState().view.monitor).toBe("monitor-1");
+  const monitors = new Map(["monitor-0", "monitor-2", "monitor-1", "monitor-3"].map((id) => [id, { monitorId: id, state: "idle" as const, queue: 0 }]));
+  store.setState({ desk: { ...store.getState().desk, monitors } });
+  expect(commands.addMonitor(limits.monitors)).toBeUndefined();
+  commands.removeMonitor("monitor-2");
+  expect(store.getState().view.monitor).toBe(firstMonitor);
+});
+
+test("of what the page says itself, the newest four are shown", () => {
+  for (const text of ["a", "b", "c", "d", "e"]) commands.tell(text);
+  expect(store.getState().notices.map((n) => n.text)).toEqual(["b", "c", "d", "e"]);
+  commands.forget(store.getState().notices[1]!.id);
+  expect(store.getState().notices.map((n) => n.text)).toEqual(["b", "d", "e"]);
+});
+
+test("a choice is kept and has its effect at once", () => {
+  commands.choose({ language: "system" });
+  expect(store.getState().language).toBe("ko");
+  commands.choose({ language: "en", theme: "light" });
+  expect(store.getState().language).toBe("en");
+  expect(kept).toEqual(store.getState().prefs);
+});
+
+test("addresses name the session and the monitor", () => {
+  expect(commands.addressOf("monitor-2")).toBe("/?session=ses-1&monitor=monitor-2");
+  commands.openSession("a b");
+  expect(address).toBe("/?session=a%20b");
+});

@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { languageOf } from "../../src/i18n/words.js";
+import { keepPrefs, prefsKey, readPrefs } from "../../src/shell/prefs.js";
+
+test("prefs come back as they were kept", () => {
+  const kept = new Map<string, string>();
+  const prefs = { theme: "contrast", language: "ko", notify: true, toured: true } as const;
+  keepPrefs(prefs, { getItem: () => null, removeItem: () => undefined, setItem: (k, v) => void kept.set(k, v) });
+  expect(readPrefs(kept.get(prefsKey)!)).toEqual(prefs);
+});
+
+test.each([null, "", "null", "[]", "7", "{", '{"theme":"pink","language":1,"notify":"yes","toured":{}}'])("what cannot be read of %j is as if nothing was chosen", (text) => {
+  expect(readPrefs(text)).toEqual({ theme: "system", language: "system", notify: false, toured: false });
+});
+
+test("a storage that is full or forbidden does not stop the page", () => {
+  const setItem = (): void => {
+    throw new Error("full");
+  };
+  expect(() => keepPrefs(readPrefs(null), { getItem: () => null, removeItem: () => undefined, setItem })).not.toThrow();
+});
+
+test.each([
+  ["system", ["ko-KR", "en"], "ko"],
+  ["system", ["fr", "ko"], "ko"],
+  ["system", ["en-US", "ko"], "en"],
+  ["system", ["de"], "en"],
+  ["system", [], "en"],
+  ["ko", ["en"], "ko"],
+  ["en", ["ko"], "en"],
+] as const)("%s of %j is %s", (chosen, browser, language) => {
+  expect(languageOf(chosen, browser)).toBe(language);
+});
