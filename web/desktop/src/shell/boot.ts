@@ -1,13 +1,14 @@
 // Begins a page: who is there, which session, and a client that keeps the mirror of it. The parts that touch the browser
 // are here and in main.tsx; everything after works on the shell.
 
-import { Client, type ClientState, type HubEvent, keepView, newView, type SessionID } from "../../../core/src/index.js";
+import { Client, type HubEvent, keepView, newView, type SessionID } from "../../../core/src/index.js";
 import { languageOf } from "../i18n/words.js";
 import { Api } from "./api.js";
 import { Commands } from "./commands.js";
 import type { Workbench } from "./context.js";
+import { Follower } from "./follower.js";
 import { keepPrefs, prefsKey, readPrefs } from "./prefs.js";
-import { createShell, type Shell, type ShellStore } from "./shell.js";
+import { createShell, type ShellStore } from "./shell.js";
 
 /** A page that has begun, with who wants to hear its events. */
 export interface Page extends Workbench {
@@ -31,7 +32,7 @@ export async function boot(): Promise<Page> {
 
   const prefs = readPrefs(localStorage.getItem(prefsKey));
   const listeners = new Set<Listener>();
-  let store: ShellStore | undefined;
+  let follower: Follower | undefined;
   const client = new Client({
     url: location.origin,
     session,
@@ -39,15 +40,16 @@ export async function boot(): Promise<Page> {
     connect: (url, protocols) => new WebSocket(url, protocols) as never,
     probe: () => api.probe(session),
     storage: sessionStorage,
-    onChange: (state) => store !== undefined && follow(store, state),
+    onChange: (state) => follower?.follow(state),
     onEvent: (event, replayed) => {
-      if (store !== undefined) sense(store, event);
+      follower?.sense(event);
       for (const hear of listeners) hear(event, replayed);
     },
   });
   const viewKey = `everdesk.view.${session}`;
   const language = languageOf(prefs.language, navigator.languages);
-  store = createShell({ session, me, hub, prefs, language, view: newView(query, sessionStorage.getItem(viewKey)), ...client.state });
+  const store = createShell({ session, me, hub, prefs, language, view: newView(query, sessionStorage.getItem(viewKey)), ...client.state });
+  follower = new Follower(store, Date.now);
   const commands = new Commands({
     store,
     client,
@@ -85,40 +87,6 @@ function tabId(): string {
   const id = sessionStorage.getItem(key) ?? `tab-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
   sessionStorage.setItem(key, id);
   return id;
-}
-
-/** Brings the state of the client into the shell, once per frame however much happens. */
-function follow(store: ShellStore, state: ClientState): void {
-  const waits = pending.has(store);
-  pending.set(store, state);
-  if (waits) return;
-  const flush = (): void => {
-    const { desk, link, outbox, ready } = pending.get(store)!;
-    pending.delete(store);
-    store.setState({ desk, link, outbox, ready });
-  };
-  // A page that is hidden after it asked for a frame gets none, so the timer is there in any case.
-  const frame = requestAnimationFrame(flush);
-  setTimeout(() => {
-    if (!pending.has(store)) return;
-    cancelAnimationFrame(frame);
-    flush();
-  }, 100);
-}
-
-const pending = new WeakMap<ShellStore, ClientState>();
-
-/** Notes signs of life of agents. */
-function sense(store: ShellStore, event: HubEvent): void {
-  const agent = "data" in event && "agentId" in event.data ? event.data.agentId : undefined;
-  if (agent === undefined || agent === "") return;
-  const over = event.type === "AGENT_RESPONSE" && event.data.isComplete;
-  store.setState((s: Shell) => {
-    const signs = new Map(s.signs);
-    if (over) signs.delete(agent);
-    else signs.set(agent, Date.now());
-    return { signs };
-  });
 }
 
 /** Tells the shell and the client what the browser does to the page. */

@@ -1,0 +1,57 @@
+import type { AgentID, ClientState, HubEvent } from "../../../core/src/index.js";
+import type { ShellStore } from "./shell.js";
+
+/** Brings what the client knows into the shell: once per frame, however much happens. */
+export class Follower {
+  private readonly store: ShellStore;
+  private readonly now: () => number;
+  private state: ClientState | undefined;
+  /** Agents that were heard of since the last frame; undefined for those that are done. */
+  private readonly heard = new Map<AgentID, number | undefined>();
+  private frame = 0;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(store: ShellStore, now: () => number) {
+    this.store = store;
+    this.now = now;
+  }
+
+  follow(state: ClientState): void {
+    this.state = state;
+    this.schedule();
+  }
+
+  /** Notes a sign of life of an agent. */
+  sense(event: HubEvent): void {
+    const agent = "data" in event && "agentId" in event.data ? event.data.agentId : undefined;
+    if (agent === undefined || agent === "") return;
+    const over = event.type === "AGENT_RESPONSE" && event.data.isComplete;
+    this.heard.set(agent, over ? undefined : this.now());
+    this.schedule();
+  }
+
+  private schedule(): void {
+    if (this.timer !== undefined) return;
+    // A hidden page gets no frames, so a timer is there in any case.
+    this.frame = requestAnimationFrame(() => this.flush());
+    this.timer = setTimeout(() => this.flush(), 100);
+  }
+
+  private flush(): void {
+    cancelAnimationFrame(this.frame);
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    const signs = this.heard.size === 0 ? undefined : new Map(this.store.getState().signs);
+    for (const [agent, at] of this.heard) {
+      if (at === undefined) signs!.delete(agent);
+      else signs!.set(agent, at);
+    }
+    this.heard.clear();
+    const { state } = this;
+    this.state = undefined;
+    this.store.setState({
+      ...(signs === undefined ? {} : { signs }),
+      ...(state === undefined ? {} : { desk: state.desk, link: state.link, outbox: state.outbox, ready: state.ready }),
+    });
+  }
+}
