@@ -96,12 +96,12 @@ export class Commands {
 
   // --- answering
 
-  answerDialog(dialogId: DialogID, confirmed: boolean, rememberChoice?: RememberChoice): void {
-    this.send("DIALOG_FEEDBACK", { dialogId, confirmed, ...(rememberChoice === undefined ? {} : { rememberChoice }) });
+  answerDialog(dialogId: DialogID, confirmed: boolean, rememberChoice?: RememberChoice): MessageID | undefined {
+    return this.send("DIALOG_FEEDBACK", { dialogId, confirmed, ...(rememberChoice === undefined ? {} : { rememberChoice }) });
   }
 
-  answerPrompt(promptId: PromptID, answer: { selectedValues?: string[]; text?: string; dismissed?: boolean }): void {
-    this.send("USER_PROMPT_RESPONSE", { promptId, ...answer });
+  answerPrompt(promptId: PromptID, answer: { selectedValues?: string[]; text?: string; dismissed?: boolean }): MessageID | undefined {
+    return this.send("USER_PROMPT_RESPONSE", { promptId, ...answer });
   }
 
   // --- windows; what they become is for the hub to say
