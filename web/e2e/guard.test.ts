@@ -1,0 +1,37 @@
+// Whether the guard sees what it is there for: a guard that sees nothing lets everything pass.
+
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, it } from "vitest";
+import { stage } from "./harness/stage.js";
+import { until } from "./harness/verbs.js";
+
+const desk = stage();
+
+it("the guard hears errors, broken policies and requests to others", async () => {
+  const others = createServer((_, answer) => answer.end("x"));
+  await new Promise<void>((done) => others.listen(0, "127.0.0.1", done));
+  try {
+    const profile = await desk.profile();
+    const page = await profile.newPage();
+    await page.goto(desk.hub.entry);
+    const stranger = `http://127.0.0.1:${(others.address() as AddressInfo).port}/x.png`;
+    await page.evaluate(() => {
+      console.error("heard");
+      setTimeout(() => {
+        throw new Error("thrown");
+      });
+      const script = document.createElement("script");
+      script.textContent = "globalThis.ran = true";
+      document.head.append(script);
+    });
+    const kinds = [/console: heard/, /error: .*thrown/, /policy: script-src/];
+    await until(() => kinds.filter((k) => !desk.guard.unexpected.some((c) => k.test(c)))).toEqual([]);
+    await page.goto(stranger);
+    await until(() => desk.guard.unexpected.some((c) => c === `request: ${stranger}`)).toBe(true);
+    expect(await page.evaluate(() => "ran" in globalThis)).toBe(false);
+    desk.guard.expect(...kinds, /Content Security Policy/, /request: /, /favicon|404/);
+  } finally {
+    others.close();
+  }
+});

@@ -1,0 +1,62 @@
+// Watches all pages of a test. Whatever the browser complains about, and every request that goes to somebody else than
+// the hub, fails the test unless it said before that it expects it.
+
+import type { BrowserContext, Page } from "playwright-core";
+
+export class Guard {
+  /** Everything that was asked for, by address. */
+  readonly requests: string[] = [];
+  private readonly complaints: string[] = [];
+  private readonly expected: RegExp[] = [];
+  private readonly homes: readonly string[];
+
+  constructor(homes: readonly string[]) {
+    this.homes = homes;
+  }
+
+  /** The test makes the browser complain in this way. */
+  expect(...patterns: RegExp[]): void {
+    this.expected.push(...patterns);
+  }
+
+  /** A hub that is away makes the browser complain about every try to reach it. */
+  expectLostHub(): void {
+    this.expect(/WebSocket connection to .* failed/, /net::ERR_(CONNECTION_|INTERNET_DISCONNECTED|NETWORK_|EMPTY_RESPONSE|ABORTED|SOCKET_)/);
+  }
+
+  async watch(context: BrowserContext): Promise<void> {
+    context.on("console", (m) => {
+      if (m.type() === "error" || (m.type() === "warning" && /polic|violat/i.test(m.text()))) {
+        this.complaints.push(`console: ${m.text()} (${m.location().url})`);
+      }
+    });
+    context.on("weberror", (e) => this.complaints.push(`error: ${e.error().stack ?? e.error().message}`));
+    context.on("request", (r) => this.note(r.url()));
+    context.on("page", (p) => p.on("websocket", (s) => this.note(s.url())));
+    await context.addInitScript(() => {
+      document.addEventListener("securitypolicyviolation", (e) => {
+        console.error(`policy: ${e.effectiveDirective} blocked ${e.blockedURI} in ${e.sourceFile}:${e.lineNumber} ${e.sample}`);
+      });
+    });
+  }
+
+  private note(url: string): void {
+    this.requests.push(url);
+    if (/^(data|blob|about):/.test(url)) return;
+    const home = url.replace(/^ws:/, "http:");
+    if (!this.homes.some((h) => home === h || home.startsWith(`${h}/`))) this.complaints.push(`request: ${url}`);
+  }
+
+  /** What was not expected. */
+  get unexpected(): string[] {
+    return this.complaints.filter((c) => !this.expected.some((p) => p.test(c)));
+  }
+}
+
+/** Notes what one page complains about, from now on. */
+export function complaintsOf(page: Page): string[] {
+  const heard: string[] = [];
+  page.on("console", (m) => void (m.type() === "error" && heard.push(m.text())));
+  page.on("pageerror", (e) => void heard.push(e.message));
+  return heard;
+}

@@ -1,0 +1,99 @@
+// A real hub in a folder of its own, with the demo provider. It can be killed and started again where it was.
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { inject } from "vitest";
+import { Program } from "./process.js";
+import { Rest } from "./rest.js";
+
+export interface HubOptions {
+  /** Further flags. */
+  flags?: readonly string[];
+  /** Keep everything in a Redis of its own instead of in files. */
+  redis?: boolean;
+}
+
+export class Hub {
+  /** Where it is, without a path. */
+  readonly url: string;
+  /** Where html windows and apps live. */
+  readonly appsUrl: string;
+  private readonly folder: string;
+  private readonly flags: readonly string[];
+  private readonly redis: Program | undefined;
+  private program: Program | undefined;
+  private way = "";
+
+  private constructor(folder: string, ports: readonly number[], flags: readonly string[], redis: Program | undefined) {
+    this.folder = folder;
+    this.url = `http://127.0.0.1:${ports[0]}`;
+    this.appsUrl = `http://127.0.0.1:${ports[1]}`;
+    this.redis = redis;
+    this.flags = flags;
+  }
+
+  static async start(options: HubOptions = {}): Promise<Hub> {
+    const folder = await mkdtemp(join(tmpdir(), "everdesk-e2e-hub-"));
+    const [main, apps, store] = (await freePorts(3)) as [number, number, number];
+    const redis = options.redis === true ? new Program("redis-server", ["--port", `${store}`, "--save", "", "--appendonly", "no"], folder) : undefined;
+    await redis?.says(/Ready to accept connections/);
+    const where = redis === undefined ? `file:${join(folder, "data")}` : `redis://127.0.0.1:${store}`;
+    const page = inject("desktopDir") === "" ? [] : ["--desktop-dir", inject("desktopDir")];
+    const flags = ["--addr", `127.0.0.1:${main}`, "--store", where, "--provider", "demo", ...page, ...(options.flags ?? [])];
+    const hub = new Hub(folder, [main, apps], flags, redis);
+    try {
+      await hub.up();
+    } catch (e) {
+      await hub.stop();
+      throw e;
+    }
+    return hub;
+  }
+
+  /** The address it prints for people, which lets them in. */
+  get entry(): string {
+    return this.way;
+  }
+
+  get rest(): Rest {
+    return new Rest(this.url, new URL(this.way).searchParams.get("token") ?? "");
+  }
+
+  get output(): string {
+    return this.program?.output ?? "";
+  }
+
+  /** Starts it, where it was before if it was. */
+  async up(): Promise<void> {
+    this.program = new Program(inject("hubBinary"), ["serve", ...this.flags], this.folder);
+    this.way = (await this.program.says(/Everdesk is running: (\S+)/))[1]!;
+  }
+
+  /** Ends it as a power cut does. */
+  async kill(): Promise<void> {
+    await this.program?.end("SIGKILL");
+    this.program = undefined;
+  }
+
+  async stop(): Promise<void> {
+    await this.program?.end("SIGTERM");
+    await this.redis?.end("SIGTERM");
+    await rm(this.folder, { recursive: true, force: true });
+  }
+}
+
+/** Ports that nobody uses. They are found together, so that they are not the same. */
+async function freePorts(n: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: n }, async () => {
+      const server = createServer();
+      await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+      return server;
+    }),
+  );
+  const ports = servers.map((s) => (s.address() as { port: number }).port);
+  await Promise.all(servers.map((s) => new Promise((done) => s.close(done))));
+  return ports;
+}

@@ -1,0 +1,126 @@
+// What a file of tests stands on: one browser, one hub, and for every test a fresh browser profile and a guard. All of
+// it is gone afterwards, also when a test fails.
+
+import { type Browser, type BrowserContext, type BrowserContextOptions, type CDPSession, chromium, type Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
+import type { SessionID } from "../../core/src/index.js";
+import type { Prefs } from "../../desktop/src/shell/prefs.js";
+import { Guard } from "./guard.js";
+import { Hub, type HubOptions } from "./hub.js";
+
+export interface TabOptions {
+  session?: SessionID;
+  monitor?: string;
+  /** A browser profile to share with other tabs; a new one when absent. */
+  profile?: BrowserContext;
+  /** Of a new profile. */
+  prefs?: Partial<Prefs>;
+  context?: BrowserContextOptions;
+}
+
+/** A desktop-sized screen; everything that moves stands still at once. */
+const usual: BrowserContextOptions = { viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", locale: "en-GB", timezoneId: "UTC" };
+
+export class Stage {
+  private theBrowser: Browser | undefined;
+  private theHub: Hub | undefined;
+  private theGuard: Guard | undefined;
+  private readonly profiles: BrowserContext[] = [];
+  private readonly options: HubOptions;
+
+  constructor(options: HubOptions) {
+    this.options = options;
+  }
+
+  get hub(): Hub {
+    return this.theHub!;
+  }
+
+  get guard(): Guard {
+    return this.theGuard!;
+  }
+
+  get browser(): Browser {
+    return this.theBrowser!;
+  }
+
+  async open(): Promise<void> {
+    const asRoot = process.getuid?.() === 0;
+    const launched = chromium.launch({
+      executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+      args: [...(asRoot ? ["--no-sandbox"] : []), "--disable-dev-shm-usage", "--force-color-profile=srgb"],
+    });
+    this.theBrowser = await launched;
+    this.theHub = await Hub.start(this.options);
+  }
+
+  async close(): Promise<void> {
+    await this.theBrowser?.close();
+    await this.theHub?.stop();
+  }
+
+  beginTest(): void {
+    this.theGuard = new Guard([this.hub.url, this.hub.appsUrl]);
+  }
+
+  async endTest(): Promise<void> {
+    const unexpected = this.guard.unexpected;
+    await Promise.all(this.profiles.splice(0).map((p) => p.close()));
+    expect(unexpected, "what the browser complained about").toEqual([]);
+  }
+
+  /** A browser profile of its own, which is signed in to nothing. */
+  async profile(prefs: Partial<Prefs> = {}, more: BrowserContextOptions = {}): Promise<BrowserContext> {
+    const profile = await this.browser.newContext({ ...usual, ...more });
+    profile.setDefaultTimeout(10_000);
+    this.profiles.push(profile);
+    await this.guard.watch(profile);
+    // What a person chose before; what they choose in the test stays.
+    await profile.addInitScript(
+      (chosen) => {
+        try {
+          localStorage.getItem("everdesk.prefs") ?? localStorage.setItem("everdesk.prefs", chosen);
+        } catch {
+          // A frame of another origin has no storage.
+        }
+      },
+      JSON.stringify({ toured: true, language: "en", theme: "dark", ...prefs }),
+    );
+    return profile;
+  }
+
+  /** A tab that is signed in and shows a session. */
+  async tab(options: TabOptions = {}): Promise<Page> {
+    const profile = options.profile ?? (await this.profile(options.prefs, options.context));
+    const page = await profile.newPage();
+    const known = (await profile.cookies(this.hub.url)).length > 0;
+    if (!known) await page.goto(this.hub.entry);
+    await page.goto(this.address(options.session ?? (await this.hub.rest.newSession()), options.monitor));
+    await ready(page);
+    return page;
+  }
+
+  address(session: SessionID, monitor?: string): string {
+    return `${this.hub.url}/?${new URLSearchParams({ session, ...(monitor === undefined ? {} : { monitor }) })}`;
+  }
+}
+
+/** Waits until a page shows its session. */
+export async function ready(page: Page): Promise<void> {
+  await page.locator("[data-link=live]").first().waitFor();
+}
+
+/** The developer tools of a page. */
+export function tools(page: Page): Promise<CDPSession> {
+  return page.context().newCDPSession(page);
+}
+
+/** The stage of a file of tests. */
+export function stage(options: HubOptions = {}): Stage {
+  const s = new Stage(options);
+  beforeAll(() => s.open());
+  afterAll(() => s.close());
+  beforeEach(() => s.beginTest());
+  afterEach(() => s.endTest());
+  return s;
+}

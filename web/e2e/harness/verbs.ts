@@ -1,0 +1,100 @@
+// What people do on a desktop and what they see there, for tests.
+
+import type { Locator, Page } from "playwright-core";
+import { expect } from "vitest";
+import type { Bounds } from "../../core/src/index.js";
+
+/** A row of the conversation as it is drawn. */
+export interface ShownRow {
+  ts: string;
+  kind: string;
+  text: string;
+}
+
+export function commandBar(page: Page): Locator {
+  return page.locator("[data-command-bar]");
+}
+
+/** Types a message and sends it. */
+export async function say(page: Page, text: string): Promise<void> {
+  await commandBar(page).fill(text);
+  await commandBar(page).press("Enter");
+}
+
+/** A window by its id. */
+export function windowOf(page: Page, id: string): Locator {
+  return page.locator(`section[data-window-id="${id}"]`);
+}
+
+export function titleBar(page: Page, id: string): Locator {
+  return windowOf(page, id).locator("[data-title-bar]");
+}
+
+/** Where windows are drawn, from the back to the front. */
+export async function shownWindows(page: Page): Promise<string[]> {
+  return page.locator("section[data-window-id]").evaluateAll((all) => all.map((w) => w.getAttribute("data-window-id")!).sort());
+}
+
+export async function shownRows(page: Page, kind?: string): Promise<ShownRow[]> {
+  const all = await page.locator("[data-row]").evaluateAll((rows) =>
+    rows.map((r) => ({ ts: r.getAttribute("data-row")!, kind: r.getAttribute("data-kind")!, text: (r as HTMLElement).innerText })),
+  );
+  return kind === undefined ? all : all.filter((r) => r.kind === kind);
+}
+
+/** Waits for a row of the conversation that has a text. */
+export async function waitForRow(page: Page, text: string | RegExp, kind = "assistant", timeout = 10_000): Promise<Locator> {
+  const row = page.locator(`[data-row][data-kind=${kind}]`).filter({ hasText: text }).first();
+  await row.waitFor({ timeout });
+  return row;
+}
+
+/** How the connection is doing. */
+export async function link(page: Page): Promise<string> {
+  return (await page.locator("[data-link]").first().getAttribute("data-link")) ?? "";
+}
+
+export async function waitForLink(page: Page, state: string, timeout = 20_000): Promise<void> {
+  await page.locator(`[data-link=${state}]`).first().waitFor({ timeout });
+}
+
+/** Where a window is drawn, as the hub counts: from the corner of the canvas. */
+export async function shownBounds(page: Page, id: string): Promise<Bounds> {
+  return windowOf(page, id).evaluate((w) => {
+    const canvas = w.closest("main")!.getBoundingClientRect();
+    const r = w.getBoundingClientRect();
+    const round = Math.round;
+    return { x: round(r.x - canvas.x), y: round(r.y - canvas.y), w: round(r.width), h: round(r.height) };
+  });
+}
+
+/** The middle of something. */
+export async function middle(of: Locator): Promise<{ x: number; y: number }> {
+  const box = await of.boundingBox();
+  if (box === null) throw new Error("it is not shown");
+  return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+}
+
+/** Presses the mouse somewhere, moves it by as much in several steps, and lets go unless told otherwise. */
+export async function drag(page: Page, from: { x: number; y: number }, by: { x: number; y: number }, release = true): Promise<void> {
+  await page.mouse.move(from.x, from.y);
+  await page.mouse.down();
+  await page.mouse.move(from.x + by.x, from.y + by.y, { steps: 8 });
+  if (release) await page.mouse.up();
+}
+
+/** Waits until something is as it should be. */
+export function until<T>(look: () => Promise<T> | T, timeout = 10_000): ReturnType<typeof expect.poll<T>> {
+  return expect.poll(look, { timeout, interval: 50 });
+}
+
+/** A question that the page asks, in the top layer. */
+export function ask(page: Page, id?: string): Locator {
+  return page.locator(id === undefined ? "dialog[data-ask-id]" : `dialog[data-ask-id="${id}"]`);
+}
+
+/** Waits until the buttons of a question take presses. */
+export async function armed(button: Locator): Promise<void> {
+  await expect.poll(() => button.isEnabled(), { timeout: 5_000, interval: 20 }).toBe(true);
+  await expect.poll(() => button.getAttribute("aria-disabled"), { timeout: 5_000, interval: 20 }).not.toBe("true");
+}

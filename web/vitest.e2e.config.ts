@@ -1,0 +1,19 @@
+import { defineConfig } from "vitest/config";
+
+/** What runs in a real browser, by the mode of vitest: the tests, the pictures of the documentation, the figures. */
+const kinds: Record<string, string> = {
+  test: "e2e/**/*.test.ts",
+  shots: "e2e/**/*.shots.ts",
+  numbers: "e2e/**/*.numbers.ts",
+};
+
+export default defineConfig(({ mode }) => ({
+  test: {
+    include: [kinds[mode] ?? kinds.test!],
+    globalSetup: ["e2e/harness/build.ts"],
+    // Browsers and hubs want the machine for themselves.
+    fileParallelism: false,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+}));
