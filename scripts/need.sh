@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# need.sh PROGRAM…   makes sure that programs are there.
+# need.sh PROGRAM…   makes sure that programs are there. korean-fonts is not a
+# program, but pictures of the desktop need some.
 #
 # As root on a Debian-like system it installs what is missing; otherwise it
 # says in one line what to do.
@@ -9,13 +10,22 @@ set -euo pipefail
 packages() {
   case $1 in
     gcc) echo gcc libc6-dev ;; # the race detector links with it
+    korean-fonts) echo fontconfig fonts-noto-cjk ;;
     *) echo "$1" ;;
+  esac
+}
+
+# is_there PROGRAM says whether it is.
+is_there() {
+  case $1 in
+    korean-fonts) fc-list :lang=ko 2>/dev/null | grep -q . ;;
+    *) command -v "$1" >/dev/null ;;
   esac
 }
 
 missing=() wanted=()
 for program in "$@"; do
-  if ! command -v "$program" >/dev/null; then
+  if ! is_there "$program"; then
     missing+=("$program")
     read -ra found <<<"$(packages "$program")"
     wanted+=("${found[@]}")
