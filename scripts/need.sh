@@ -18,7 +18,7 @@ packages() {
 # is_there PROGRAM says whether it is.
 is_there() {
   case $1 in
-    korean-fonts) fc-list :lang=ko 2>/dev/null | grep -q . ;;
+    korean-fonts) [ -n "$(fc-list :lang=ko 2>/dev/null)" ] ;;
     *) command -v "$1" >/dev/null ;;
   esac
 }
