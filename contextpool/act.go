@@ -38,6 +38,7 @@ func (p *Pool) Act(c tools.Caller, call tools.Call, plan func(*desk.State) tools
 		return known.Result, nil
 	}
 	p.showTool(t, call, wire.ToolRunning, "")
+	t.begun(call.ID, p.stage.Now())
 	wanted := plan(p.stage.Desk())
 	r := wanted.Result
 	if refused := p.do(t, wanted.Actions); refused != nil {
@@ -150,8 +151,9 @@ func (p *Pool) Begin(c tools.Caller, use tools.Call) error {
 	}
 	p.showTool(t, use, wire.ToolRunning, "")
 	if !use.Repeatable && t.call(use.ID) == nil {
-		p.addCall(t, &call{ID: use.ID, Tool: use.Tool})
+		p.addCall(t, &call{ID: use.ID, Tool: use.Tool, Input: beginningOf(use.Input)})
 	}
+	t.begun(use.ID, p.stage.Now())
 	t.using++
 	p.settle()
 	return nil
@@ -188,10 +190,12 @@ func (p *Pool) finish(t *turn, use tools.Call, r providers.ToolResult) {
 	if known == nil {
 		known = &call{ID: use.ID, Tool: use.Tool, Ended: true, Result: kept}
 		p.addCall(t, known)
-		return
+	} else {
+		known.Ended, known.Result, known.Input = true, kept, nil
+		p.stage.Keep(t.keptCall(known))
 	}
-	known.Ended, known.Result = true, kept
-	p.stage.Keep(t.keptCall(known))
+	p.rowCalled(t, known.Number, use, status, r.Text)
+	delete(t.began, use.ID)
 }
 
 func (t *turn) call(id string) *call {
@@ -205,6 +209,9 @@ func (p *Pool) addCall(t *turn, c *call) {
 	t.Called++
 	c.Number = t.Called
 	t.calls = append(t.calls, c)
+	if !t.Lasting {
+		p.mused(t) // after a call it ends if it is cut off
+	}
 	p.keepTurn(t)
 	p.stage.Keep(t.keptCall(c))
 	if len(t.calls) > callsKept {
@@ -216,6 +223,7 @@ func (p *Pool) addCall(t *turn, c *call) {
 
 // showTool tells people what a tool does.
 func (p *Pool) showTool(t *turn, use tools.Call, s wire.ToolStatus, result string) {
+	p.rowThoughts(t, thinkingBytes)
 	show := wire.ToolProgress{
 		ToolName: use.Tool, Status: s, Message: cut(result, shownBytes), ToolUseID: use.ID,
 		AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message(),
@@ -246,6 +254,7 @@ func (p *Pool) Reload(c tools.Caller, call tools.Call, id string) (providers.Too
 		return known.Result, nil
 	}
 	p.showTool(t, call, wire.ToolRunning, "")
+	t.begun(call.ID, p.stage.Now())
 	r := p.again(t, id)
 	p.finish(t, call, r)
 	p.settle()

@@ -42,10 +42,8 @@ func (p *Pool) Hear(r agentpool.Report) {
 		t.Usage = t.Usage.Add(r.Usage)
 		p.keepTurn(t)
 	case agentpool.Retrying:
-		p.stage.Row(wire.UIRow{
-			Type: wire.RowSay, Say: wire.SayAPIReqRetryDelayed, MonitorID: t.Monitor, AgentID: t.Role, MessageID: t.message(),
-			Text: fmt.Sprintf("%s; trying again in %v", cut(r.Why, reasonBytes), r.Wait.Round(100*time.Millisecond)),
-		})
+		why := fmt.Sprintf("%s; trying again in %v", cut(r.Why, reasonBytes), r.Wait.Round(100*time.Millisecond))
+		p.stage.Row(t.row(wire.SayAPIReqRetryDelayed, why))
 	case agentpool.Ended:
 		p.ended(t, r)
 	}
@@ -83,10 +81,14 @@ func (p *Pool) say(t *turn, text, thinking string) {
 			Delta: thinking, Offset: t.thought, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message(),
 		})
 		t.thought += units(thinking)
+		t.think(thinking)
 	}
 	text = wholeRunes(mended(text), max(desk.MaxAgentText-t.text.Len(), 0))
 	if text == "" {
 		return
+	}
+	if !t.mulled {
+		p.rowThoughts(t, thinkingBytes)
 	}
 	v := p.budget.Output(t.Monitor, p.stage.Now(), len(text))
 	if t.Monitor != policies.PrimaryMonitor {
@@ -150,6 +152,7 @@ func (p *Pool) remember(t *turn, r agentpool.Remember) {
 	}
 	p.stage.Keep(h.add(r.Entries)...)
 	if len(r.Entries) > 0 {
+		p.mused(t)
 		t.Remembered, t.Kept = true, t.said
 		p.keepTurn(t)
 	}
@@ -213,19 +216,20 @@ func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 
 // lastWords shows people what a turn said and how it ended.
 func (p *Pool) lastWords(t *turn, text string, outcome providers.Outcome, reason string) {
-	row := wire.UIRow{Type: wire.RowSay, Say: wire.SayText, MonitorID: t.Monitor, AgentID: t.Role, MessageID: t.message()}
+	say, thoughts := wire.SayText, thinkingBytes
 	if t.Kind == wire.AgentTask {
-		row.Say = wire.SaySubtaskResult
+		say = wire.SaySubtaskResult
 	}
 	if p.stage.Full() {
-		text = cut(text, lastBytes) // many end at once
+		text, thoughts = cut(text, lastBytes), lastBytes // many end at once
 	}
-	if row.Text = text; text != "" {
-		p.stage.Row(row)
+	p.rowThoughts(t, thoughts)
+	p.rowOpen(t)
+	if text != "" {
+		p.stage.Row(t.row(say, text))
 	}
 	if outcome == providers.Failed {
-		row.Say, row.Text = wire.SayError, reason
-		p.stage.Row(row)
+		p.stage.Row(t.row(wire.SayError, reason))
 	}
 	end := wire.AgentResponse{
 		IsComplete: true, Outcome: wire.Outcome(outcome), Reason: reason, Offset: t.said,
@@ -238,6 +242,7 @@ func (p *Pool) lastWords(t *turn, text string, outcome providers.Outcome, reason
 			CacheReadTokens: max(u.CacheRead, 0), CacheWriteTokens: max(u.CacheWrite, 0), CostUSD: max(u.USD, 0),
 		}
 	}
+	p.rowEnd(t, end)
 	p.stage.Emit(end)
 }
 

@@ -39,7 +39,7 @@ func TestInterruptKeepsPartialTextAndQueue(t *testing.T) {
 	r.interrupted(run)
 	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the user interrupted it")
 	r.wantStory("m2", "queued at 1; direct by main-monitor-0-m2")
-	wantEqual(t, r.rows()[2], "text: half a sen")
+	wantEqual(t, r.rows()[3], "text: half a sen")
 	if tape := r.kept.lists["tape:monitor-0"]; !strings.Contains(string(tape[1]), "half a sen") {
 		t.Fatalf("tape %s", tape)
 	}

@@ -1,6 +1,7 @@
 package contextpool_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,7 +28,7 @@ type chaos struct {
 	open  map[string][]string // calls that began, by run
 	seen  int                 // events that were checked
 	fate  map[wire.MessageID]*fate
-	ends  map[string]int // of turns, by role and message
+	ends  map[string]int // of turns, by role and message, and rows of them and of their calls
 }
 
 // fate is what was said about a message.
@@ -261,6 +262,22 @@ func (c *chaos) read() {
 				key := string(e.AgentID) + " " + string(e.MessageID)
 				if c.ends[key]++; c.ends[key] > 1 {
 					c.t.Fatalf("%s ended twice", key)
+				}
+			}
+		case wire.MessageUpdated:
+			if row := e.Message; row.Say == wire.SayTool && e.Action == wire.RowCreated {
+				var call struct{ ID string }
+				if err := json.Unmarshal([]byte(row.Text), &call); err != nil || call.ID == "" {
+					c.t.Fatalf("%s: %v", row.Text, err)
+				}
+				key := fmt.Sprint(row.AgentID, row.MessageID, call.ID)
+				if c.ends[key]++; c.ends[key] > 1 {
+					c.t.Fatalf("%s has two rows", row.Text)
+				}
+			} else if row.Say == wire.SayAPIReqFinished && row.MessageID != "" {
+				key := fmt.Sprint("row", row.AgentID, row.MessageID)
+				if c.ends[key]++; c.ends[key] > 1 {
+					c.t.Fatalf("the end of %s has two rows", row.AgentID)
 				}
 			}
 		}

@@ -70,6 +70,8 @@ func (p *Pool) recall() {
 		t.text.Reset()
 		t.text.WriteString(agents[i].Text)
 		t.said, t.thought = units(agents[i].Text), units(agents[i].Thinking)
+		t.thoughts.Reset()
+		t.think(agents[i].Thinking[len(firstUnits(agents[i].Thinking, t.Mused)):])
 	}
 }
 
@@ -110,6 +112,8 @@ func (p *Pool) rewind(t *turn) {
 		t.said = units(kept)
 		p.stage.Emit(wire.AgentResponse{Offset: t.said, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message()})
 	}
+	t.thoughts.Reset()
+	t.Mused, t.unshown, t.mulled = 0, false, false
 	if t.thought > 0 {
 		t.thought = 0
 		p.stage.Emit(wire.AgentThinking{AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message()})

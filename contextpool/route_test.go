@@ -41,7 +41,10 @@ func TestIdleIsDirect(t *testing.T) {
 	if end.Usage == nil || end.Usage.OutputTokens != 4 || end.Usage.CostUSD != 0.5 || end.DurationMS <= 0 {
 		t.Fatalf("the end has %+v", end)
 	}
-	wantEqual(t, r.rows(), []string{"user_feedback: text of m1", "text: Hello 😀 there!"})
+	wantEqual(t, r.rows(), []string{
+		"user_feedback: text of m1", "text: Hello 😀 there!",
+		`api_req_finished: {"outcome":"completed","durationMs":6,"inputTokens":3,"outputTokens":4,"costUsd":0.5}`,
+	})
 	wantEqual(t, r.cancelled, []wire.AgentID{"main-monitor-0-m1"})
 	var states []string
 	for _, s := range all[wire.MonitorStatus](r) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/policies"
@@ -64,9 +65,15 @@ type turn struct {
 	Done    int             `json:"done,omitempty"`
 	Usage   providers.Usage `json:"usage,omitzero"`
 	Started wire.Millis     `json:"started"`
+	// Thoughts is the row of what it thought after the first Mused units of its
+	// thinking, if there is one: those it will not think again.
+	Thoughts wire.Millis `json:"thoughts,omitempty"`
+	Mused    int         `json:"mused,omitempty"`
 
 	// using counts the tools that it waits for.
 	using int
+	// began says when tools began that have not ended.
+	began map[string]time.Time
 
 	prompt prompt
 	calls  []*call
@@ -78,7 +85,13 @@ type turn struct {
 	text    strings.Builder
 	said    int // units
 	thought int
-	done    func(tools.TaskResult) // of a task
+	// thoughts is the beginning of what it thought after Mused, and unshown says
+	// that its row has not all of it. mulled says that the row was written since
+	// the turn began, went on or mused: once is enough while it speaks.
+	thoughts strings.Builder
+	unshown  bool
+	mulled   bool
+	done     func(tools.TaskResult) // of a task
 }
 
 // prompt is what a turn began with. It does not change.
@@ -103,15 +116,25 @@ func (p *prompt) text() string { return p.Before + policies.Content(p.Content) +
 
 // call is a tool call whose result the conversation does not have yet.
 type call struct {
-	Number int                  `json:"number"`
-	ID     string               `json:"id"`
-	Tool   string               `json:"tool"`
+	Number int    `json:"number"`
+	ID     string `json:"id"`
+	Tool   string `json:"tool"`
+	// Input is its beginning, while the call is open.
+	Input  []byte               `json:"input,omitempty"`
 	Ended  bool                 `json:"ended,omitempty"`
 	Result providers.ToolResult `json:"result,omitzero"`
 }
 
 func (t *turn) key() string { return "t" + strconv.FormatUint(t.Number, 10) }
 func (t *turn) run() string { return t.key() + "." + strconv.Itoa(t.Attempt) }
+
+// begun notes when a tool began.
+func (t *turn) begun(id string, now time.Time) {
+	if t.began == nil {
+		t.began = map[string]time.Time{}
+	}
+	t.began[id] = now
+}
 
 func (t *turn) order(o *turn) int { return cmp.Compare(t.Number, o.Number) }
 

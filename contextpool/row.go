@@ -1,0 +1,159 @@
+package contextpool
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// How much people find of a turn when they come back.
+const (
+	// toolRows is how many calls of a turn have a row: no turn is to push all that
+	// was said before it out of the conversation.
+	toolRows = 60
+	// rowBytes is how much a row has of a call's input and of its result, and
+	// fullRowBytes how much when many turns end together.
+	rowBytes     = 2 << 10
+	fullRowBytes = 256
+	// thinkingBytes is how much a row has of what an agent thought.
+	thinkingBytes = 16 << 10
+)
+
+// row is one about a turn.
+func (t *turn) row(say wire.Say, text string) wire.UIRow {
+	return wire.UIRow{
+		Type: wire.RowSay, Say: say, Text: text, MonitorID: t.Monitor, AgentID: t.Role, MessageID: t.message(),
+	}
+}
+
+// toolRow is what a row says about a tool call that has ended.
+type toolRow struct {
+	ID     string          `json:"id,omitempty"`
+	Tool   string          `json:"tool"`
+	Status wire.ToolStatus `json:"status"`
+	// Input is what the tool was given, or a text that begins like it if that is
+	// too long.
+	Input      any    `json:"input,omitempty"`
+	Result     string `json:"result,omitempty"`
+	DurationMS *int64 `json:"durationMs,omitempty"`
+}
+
+// rowTool adds the row of the nth call of a turn.
+func (p *Pool) rowTool(t *turn, n int, r toolRow) {
+	if n <= toolRows {
+		r.Result = cut(r.Result, p.rowRoom())
+		p.stage.Row(t.row(wire.SayTool, string(encode(r))))
+	}
+}
+
+// rowRoom is how long the input and the result in a row may be.
+func (p *Pool) rowRoom() int {
+	if p.stage.Full() {
+		return fullRowBytes
+	}
+	return rowBytes
+}
+
+// rowInput is what a row has of an input.
+func rowInput(input []byte, room int) any {
+	text := mended(string(input))
+	switch {
+	case text == "" || text == "null" || text == "{}":
+		return nil
+	case len(text) <= room && json.Valid([]byte(text)):
+		return json.RawMessage(text)
+	default:
+		return cut(text, room)
+	}
+}
+
+// beginningOf is what is kept of an input while its call is open, for its row.
+func beginningOf(input []byte) []byte {
+	return []byte(wholeRunes(mended(string(input)), rowBytes+1))
+}
+
+// rowCalled adds the row of a call that has ended.
+func (p *Pool) rowCalled(t *turn, n int, use tools.Call, s wire.ToolStatus, result string) {
+	r := toolRow{ID: cut(use.ID, nameBytes), Tool: use.Tool, Status: s, Input: rowInput(use.Input, p.rowRoom()), Result: result}
+	if began, ok := t.began[use.ID]; ok {
+		r.DurationMS = new(max(p.stage.Now().Sub(began).Milliseconds(), 0))
+	}
+	p.rowTool(t, n, r)
+}
+
+// rowOpen adds the rows of the calls that a turn leaves open at its end.
+func (p *Pool) rowOpen(t *turn) {
+	for _, c := range t.calls {
+		if !c.Ended {
+			p.rowTool(t, c.Number, toolRow{
+				ID: cut(c.ID, nameBytes), Tool: c.Tool, Status: wire.ToolError,
+				Input: rowInput(c.Input, p.rowRoom()), Result: mayHaveRun(c.Tool),
+			})
+		}
+	}
+}
+
+// think notes what an agent thought, until there is a row of it.
+func (t *turn) think(text string) {
+	if room := thinkingBytes + utf8.UTFMax - t.thoughts.Len(); room > 0 && text != "" {
+		t.thoughts.WriteString(text[:min(len(text), room)])
+		t.unshown = true
+	}
+}
+
+// rowThoughts shows what an agent thought, in one row until it is certain that
+// the turn does not think the same again.
+func (p *Pool) rowThoughts(t *turn, room int) {
+	if !t.unshown {
+		return
+	}
+	t.unshown, t.mulled = false, true
+	row := t.row(wire.SayReasoning, cut(strings.ToValidUTF8(t.thoughts.String(), ""), room))
+	if strings.TrimSpace(row.Text) == "" {
+		return
+	}
+	if t.Thoughts == 0 {
+		t.Thoughts = p.stage.Row(row)
+		p.keepTurn(t)
+		return
+	}
+	row.TS = t.Thoughts
+	p.stage.Emit(wire.MessageUpdated{
+		Action: wire.RowUpdated, Message: row, MonitorID: row.MonitorID, AgentID: row.AgentID, MessageID: row.MessageID,
+	})
+}
+
+// mused is told that the turn, if it is cut off, goes on from here: what it
+// thinks from now on has a row of its own. The caller keeps the turn.
+func (p *Pool) mused(t *turn) {
+	p.rowThoughts(t, thinkingBytes)
+	t.Thoughts, t.Mused = 0, t.thought
+	t.mulled = false
+	t.thoughts.Reset()
+}
+
+// turnRow is what a row says about the end of a turn.
+type turnRow struct {
+	Outcome      providers.Outcome `json:"outcome"`
+	DurationMS   int               `json:"durationMs"`
+	InputTokens  int               `json:"inputTokens,omitempty"`
+	OutputTokens int               `json:"outputTokens,omitempty"`
+	CacheReads   int               `json:"cacheReads,omitempty"`
+	CacheWrites  int               `json:"cacheWrites,omitempty"`
+	CostUSD      float64           `json:"costUsd,omitempty"`
+	Reason       string            `json:"reason,omitempty"`
+}
+
+// rowEnd adds the row that says how a turn ended.
+func (p *Pool) rowEnd(t *turn, end wire.AgentResponse) {
+	r := turnRow{Outcome: providers.Outcome(end.Outcome), DurationMS: end.DurationMS, Reason: cut(end.Reason, reasonBytes)}
+	if u := end.Usage; u != nil {
+		r.InputTokens, r.OutputTokens, r.CacheReads, r.CacheWrites, r.CostUSD =
+			u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.CostUSD
+	}
+	p.stage.Row(t.row(wire.SayAPIReqFinished, string(encode(r))))
+}

@@ -1,0 +1,141 @@
+package contextpool_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func (r *rig) thought(run agentpool.Run, text string) {
+	r.hear(agentpool.Said{Of: agentpool.Of{Run: run.ID}, Thinking: text})
+}
+
+// shown are the rows that there are now, in short.
+func (r *rig) shown() []string {
+	var out []string
+	for _, row := range r.desk.Snapshot().RecentMessages {
+		out = append(out, string(row.Say)+string(row.Ask)+": "+row.Text)
+	}
+	return out
+}
+
+// What an agent thinks before it speaks, between its tools and in the end has
+// rows of its own.
+func TestThoughtsHaveRows(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.thought(run, "hm")
+	r.thought(run, ", yes")
+	r.said(run, "Well. ")
+	r.thought(run, "and")
+	r.remember(run, said("m1", "prompt"), toolCall("m1", "Well. ", "c1"))
+	r.thought(run, "more")
+	r.act(run, "c1", window("w1"))
+	r.thought(run, " at last")
+	r.ended(run)
+	wantEqual(t, r.shown(), []string{
+		"user_feedback: text of m1", "reasoning: hm, yesand", "reasoning: more at last",
+		`tool: {"id":"c1","tool":"window:create","status":"complete","result":"done","durationMs":0}`,
+		"text: Well. ", `api_req_finished: {"outcome":"completed","durationMs":10}`,
+	})
+}
+
+// A turn that is cut off thinks again what it thought, and that is one row.
+func TestThoughtsAfterACut(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.thought(run, "first")
+	r.remember(run, said("m1", "prompt"))
+	r.thought(run, "second")
+	r.said(run, "Well")
+	r.crash()
+	again := r.run("main-monitor-0-m1")
+	r.began(again)
+	r.thought(again, "second, again")
+	r.said(again, "Well. ")
+	r.crash() // now what was thought is known from the desktop alone
+	r.step(func() { r.pool.Reset() })
+	rows := r.shown()
+	wantEqual(t, rows[1:3], []string{"reasoning: first", "reasoning: second, again"})
+	wantEqual(t, strings.Count(strings.Join(rows, "\n"), "reasoning"), 2)
+}
+
+// What nobody had seen of the thoughts of a turn that was cut off and ends is
+// not lost.
+func TestThoughtsOfATurnThatIsGivenUp(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.remember(run, said("m1", "prompt"), toolCall("m1", "", "c1"))
+	r.thought(run, "not shown 😀")
+	r.step(func() {
+		use := callOf("c1", "http:post")
+		use.Input = json.RawMessage(`{"url":"x"}`)
+		if err := r.pool.Begin(callerOf(run), use); err != nil {
+			t.Fatal(err)
+		}
+	})
+	r.thought(run, ", nor this")
+	r.crash()
+	wantEqual(t, r.shown(), []string{
+		"user_feedback: text of m1", "reasoning: not shown 😀, nor this",
+		`tool: {"id":"c1","tool":"http:post","status":"error","input":{"url":"x"},"result":"tool http:post may or may not have run"}`,
+		`api_req_finished: {"outcome":"interrupted","durationMs":6,"reason":"tool http:post may or may not have run"}`,
+		"resume_task: The turn was cut off: tool http:post may or may not have run. Go on?",
+	})
+}
+
+// Rows are short, can be read, and are not too many.
+func TestRowsAreBounded(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	long := strings.Repeat("é\xff", 20_000)
+	r.thought(run, long)
+	for i := range 70 {
+		id := fmt.Sprint("c", i)
+		input, err := json.Marshal(map[string]string{"text": long[:min(len(long), i*100)]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		use := tools.Call{Tool: "http:post", ToolCall: providers.ToolCall{ID: id, Input: input}}
+		r.step(func() {
+			if err := r.pool.Begin(callerOf(run), use); err != nil {
+				t.Fatal(err)
+			}
+		})
+		r.step(func() {
+			if err := r.pool.End(callerOf(run), use, providers.ToolResult{Text: long}); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	r.ended(run)
+	calls := 0
+	for _, row := range r.desk.Snapshot().RecentMessages {
+		switch {
+		case !utf8.ValidString(row.Text):
+			t.Errorf("a row is %q", row.Text)
+		case row.Say == wire.SayReasoning:
+			if n := len(row.Text); n > 16<<10 || n < 15<<10 || !strings.HasSuffix(row.Text, " […]") {
+				t.Errorf("%d bytes of thinking", n)
+			}
+		case row.Say == wire.SayTool:
+			calls++
+			var call struct{ Input, Result any }
+			if err := json.Unmarshal([]byte(row.Text), &call); err != nil || call.Input == nil || call.Result == nil || len(row.Text) > 5<<10 {
+				t.Errorf("%v: %d bytes in %s", err, len(row.Text), row.Text)
+			}
+		}
+	}
+	wantEqual(t, calls, 60)
+}
