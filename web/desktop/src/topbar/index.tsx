@@ -1,5 +1,75 @@
+import "./topbar.css";
+import { Bell, Inbox, MessagesSquare } from "lucide-react";
 import type { ReactNode } from "react";
+import { useWords } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
+import { useQuestionCount } from "../shell/select.js";
+import { IconButton } from "../ui/button.js";
+import { LinkChip, StoppedCard } from "./link-chip.js";
+import { MainMenu } from "./main-menu.js";
+import { Mark } from "./mark.js";
+import { Presence } from "./presence.js";
+import { ProviderChip } from "./provider.js";
+import { SessionName } from "./session-name.js";
+import { MonitorTabs } from "./tabs.js";
+import { useUnread } from "./unread.js";
+import texts from "./words.js";
 
+export { LinkChip, StoppedCard } from "./link-chip.js";
+export { MainMenu } from "./main-menu.js";
+export { providerName } from "./monitors.js";
+export { useProvider } from "./provider.js";
+export { SessionName } from "./session-name.js";
+
+/** The session with its monitors at the left; how it is reached, who is there and what waits at the right. */
 export function TopBar(): ReactNode {
-  return null;
+  return (
+    <div className="topbar">
+      <div className="topbar-left">
+        <Mark />
+        <SessionName />
+        <span className="topbar-line" aria-hidden />
+        <MonitorTabs />
+      </div>
+      <div className="topbar-right">
+        <LinkChip />
+        <Presence />
+        <ProviderChip />
+        <span className="topbar-line" aria-hidden />
+        <Waiting />
+        <MainMenu />
+      </div>
+      <StoppedCard />
+    </div>
+  );
+}
+
+/** What waits for the person, and the conversation. */
+function Waiting(): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const questions = useQuestionCount();
+  const unread = useUnread();
+  const panel = useShell((s) => s.panel);
+  const drawer = useShell((s) => s.view.drawer);
+  return (
+    <>
+      <IconButton
+        icon={Inbox}
+        label={questions > 0 ? t.inboxCount(questions) : t.inbox}
+        count={questions}
+        className={questions > 0 ? "topbar-asking" : ""}
+        aria-pressed={panel === "inbox"}
+        onClick={() => commands.toggle("inbox")}
+      />
+      <IconButton
+        icon={Bell}
+        label={unread > 0 ? t.bellCount(unread) : t.bell}
+        count={unread}
+        aria-pressed={panel === "notifications"}
+        onClick={() => commands.toggle("notifications")}
+      />
+      <IconButton icon={MessagesSquare} label={t.drawer} aria-pressed={drawer} onClick={() => commands.showDrawer(!drawer)} />
+    </>
+  );
 }

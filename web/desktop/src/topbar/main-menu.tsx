@@ -1,0 +1,132 @@
+import { Compass, Contrast, Keyboard, LayoutGrid, LogOut, Menu as MenuIcon, Monitor, Moon, Search, Settings, Smartphone, Sun } from "lucide-react";
+import type { ReactNode } from "react";
+import { useWords } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
+import type { Prefs, Theme } from "../shell/prefs.js";
+import { usePhone } from "../shell/viewport.js";
+import { IconButton } from "../ui/button.js";
+import { Kbd } from "../ui/kbd.js";
+import { Menu, MenuItem } from "../ui/menu.js";
+import texts from "./words.js";
+
+const icon = { size: 14, "aria-hidden": true } as const;
+
+/** Everything about the page that has no place of its own. */
+export function MainMenu(): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const phone = usePhone();
+  const signOut = (): void => {
+    commands.signOut().catch((error: unknown) => {
+      commands.tell(t.signOutFailed(error instanceof Error ? error.message : String(error)), "error", 8000);
+    });
+  };
+  return (
+    <Menu label={t.menu} align="end" trigger={(menu) => <IconButton icon={MenuIcon} label={t.menu} {...menu} />}>
+      {(close) => {
+        const item = (what: () => void) => (): void => {
+          close();
+          what();
+        };
+        return (
+          <>
+            <MenuItem icon={<LayoutGrid {...icon} />} onSelect={item(() => commands.open("sessions"))}>
+              {t.sessions}
+            </MenuItem>
+            <MenuItem icon={<Search {...icon} />} hint={phone ? undefined : <Kbd combo="mod+k" />} onSelect={item(() => commands.open("palette"))}>
+              {t.palette}
+            </MenuItem>
+            <hr />
+            <ThemeRow />
+            <LanguageRow />
+            <hr />
+            {!phone && (
+              <MenuItem icon={<Keyboard {...icon} />} hint={<Kbd combo="?" />} onSelect={item(() => commands.open("help"))}>
+                {t.shortcuts}
+              </MenuItem>
+            )}
+            {!phone && (
+              <MenuItem icon={<Smartphone {...icon} />} onSelect={item(() => commands.open("join"))}>
+                {t.phone}
+              </MenuItem>
+            )}
+            {!phone && (
+              <MenuItem icon={<Compass {...icon} />} onSelect={item(() => commands.showTour(true))}>
+                {t.tour}
+              </MenuItem>
+            )}
+            <MenuItem icon={<Settings {...icon} />} onSelect={item(() => commands.open("settings"))}>
+              {t.settings}
+            </MenuItem>
+            <hr />
+            <MenuItem icon={<LogOut {...icon} />} onSelect={item(signOut)}>
+              {t.signOut}
+            </MenuItem>
+          </>
+        );
+      }}
+    </Menu>
+  );
+}
+
+/** The themes in one line; choosing one leaves the menu open to look at it. */
+function ThemeRow(): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const theme = useShell((s) => s.prefs.theme);
+  const themes: [Theme, typeof Sun, string][] = [
+    ["system", Monitor, t.themeSystem],
+    ["dark", Moon, t.themeDark],
+    ["light", Sun, t.themeLight],
+    ["contrast", Contrast, t.themeContrast],
+  ];
+  return (
+    <div className="topbar-choice" role="group" aria-label={t.theme}>
+      <span className="topbar-choice-name">{t.theme}</span>
+      {themes.map(([id, Icon, name]) => (
+        <button
+          key={id}
+          type="button"
+          role="menuitemradio"
+          aria-checked={theme === id}
+          aria-label={name}
+          title={name}
+          className="topbar-choice-item"
+          onClick={() => commands.choose({ theme: id })}
+        >
+          <Icon {...icon} />
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function LanguageRow(): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const language = useShell((s) => s.prefs.language);
+  const languages: [Prefs["language"], string, string][] = [
+    ["system", t.languageSystem, t.languageSystemLong],
+    ["en", "EN", "English"],
+    ["ko", "한", "한국어"],
+  ];
+  return (
+    <div className="topbar-choice" role="group" aria-label={t.language}>
+      <span className="topbar-choice-name">{t.language}</span>
+      {languages.map(([id, short, name]) => (
+        <button
+          key={id}
+          type="button"
+          role="menuitemradio"
+          aria-checked={language === id}
+          aria-label={name}
+          title={name}
+          className="topbar-choice-item"
+          onClick={() => commands.choose({ language: id })}
+        >
+          {short}
+        </button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,69 @@
+import { type ReactNode, useId, useMemo, useRef } from "react";
+import { useFormat, useWords } from "../i18n/use.js";
+import { useShell } from "../shell/context.js";
+import { type Face, facesOf } from "./faces.js";
+import texts from "./words.js";
+
+/** How this tab calls itself to the hub. */
+function ownClientId(): string {
+  return sessionStorage.getItem("everdesk.tab") ?? "";
+}
+
+/** One face per tab that looks at the session; all of them with their times in a small card. */
+export function Presence(): ReactNode {
+  const t = useWords(texts);
+  const presence = useShell((s) => s.desk.presence);
+  const total = useShell((s) => s.desk.connections);
+  const { faces, more } = useMemo(() => facesOf(presence, total, ownClientId(), 3), [presence, total]);
+  const all = useMemo(() => facesOf(presence, total, ownClientId(), 12), [presence, total]);
+  const id = useId();
+  const card = useRef<HTMLDivElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  if (faces.length === 0) return null;
+  const summary = t.connectionsAll(faces.length + more);
+  const toggle = (): void => {
+    const at = button.current!.getBoundingClientRect();
+    card.current!.style.top = `${at.bottom + 6}px`;
+    card.current!.style.right = `${Math.max(8, innerWidth - at.right)}px`;
+  };
+  return (
+    <>
+      <button ref={button} type="button" className="topbar-faces" popoverTarget={id} aria-label={summary} title={summary} onClick={toggle}>
+        {faces.map((f) => (
+          <FaceMark key={f.id} face={f} />
+        ))}
+        {more > 0 && <span className="topbar-face topbar-face-more">+{more}</span>}
+      </button>
+      <div ref={card} id={id} popover="auto" className="menu topbar-people" aria-label={t.presence}>
+        <div className="menu-title">{summary}</div>
+        <ul>
+          {all.faces.map((f) => (
+            <Person key={f.id} face={f} />
+          ))}
+        </ul>
+        {all.more > 0 && <div className="menu-title">{t.more(all.more)}</div>}
+      </div>
+    </>
+  );
+}
+
+function FaceMark({ face }: { face: Face }): ReactNode {
+  return (
+    <span className={`topbar-face topbar-tint-${face.tint}${face.own ? " topbar-face-own" : ""}`} aria-hidden>
+      {face.initials}
+    </span>
+  );
+}
+
+function Person({ face }: { face: Face }): ReactNode {
+  const t = useWords(texts);
+  const format = useFormat();
+  return (
+    <li className="topbar-person">
+      <FaceMark face={face} />
+      <span className="topbar-person-name">{face.user === "" ? t.someone : face.user}</span>
+      {face.own && <span className="topbar-person-own">{t.you}</span>}
+      {face.since > 0 && <span className="topbar-person-since">{t.since(format.time(face.since))}</span>}
+    </li>
+  );
+}

@@ -1,0 +1,75 @@
+import { ChevronDown, Cpu, Plug } from "lucide-react";
+import { type ReactNode, useEffect, useState } from "react";
+import { useWords } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
+import { Menu, MenuItem } from "../ui/menu.js";
+import { providerName } from "./monitors.js";
+import texts from "./words.js";
+
+/** Who thinks in this session. */
+export function useProvider(): string {
+  return useShell((s) => s.desk.provider || s.hub.provider);
+}
+
+/** Who thinks, and a menu to change it. A choice shows as on its way until the hub says so too. */
+export function ProviderChip(): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const provider = useProvider();
+  const usual = useShell((s) => s.hub.provider);
+  const providers = useShell((s) => s.hub.providers);
+  const [wanted, want] = useState("");
+  useEffect(() => {
+    if (wanted === "") return;
+    if (wanted === provider) return want("");
+    const timer = setTimeout(() => want(""), 5000);
+    return () => clearTimeout(timer);
+  }, [wanted, provider]);
+  const name = providerName(wanted || provider);
+  return (
+    <Menu
+      label={t.providerMenu}
+      align="end"
+      trigger={(menu) => (
+        <button type="button" className="topbar-provider" aria-busy={wanted !== ""} aria-label={t.provider(name)} title={t.provider(name)} {...menu}>
+          <Cpu size={14} aria-hidden />
+          <span className="topbar-provider-name">{name}</span>
+          <ChevronDown size={12} aria-hidden />
+        </button>
+      )}
+    >
+      {(close) => (
+        <>
+          <div className="menu-title">{t.providerMenu}</div>
+          {providers.map((p) => (
+            <MenuItem
+              key={p}
+              checked={p === provider}
+              icon={<Cpu size={14} aria-hidden />}
+              hint={p === usual ? t.providerDefault : undefined}
+              onSelect={() => {
+                close();
+                if (p === provider) return;
+                want(p);
+                commands.setProvider(p);
+              }}
+            >
+              {providerName(p)}
+            </MenuItem>
+          ))}
+          {providers.length < 2 && <div className="menu-title">{t.providerNone}</div>}
+          <hr />
+          <MenuItem
+            icon={<Plug size={14} aria-hidden />}
+            onSelect={() => {
+              close();
+              commands.open("connect");
+            }}
+          >
+            {t.connect}
+          </MenuItem>
+        </>
+      )}
+    </Menu>
+  );
+}

@@ -1,0 +1,86 @@
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { useWords } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
+import { isComposing, isTyping, matches, useKeys } from "../ui/keys.js";
+import texts from "./words.js";
+
+/** The name that the hub knows, which a click or F2 changes. A new one shows as on its way until the hub has it. */
+export function SessionName(): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const title = useShell((s) => s.desk.title);
+  const panel = useShell((s) => s.panel);
+  const [editing, edit] = useState(false);
+  const [wanted, want] = useState<string>();
+  const button = useRef<HTMLButtonElement>(null);
+  const back = useRef(false);
+
+  // The hub's name has arrived, or it is another by now.
+  useEffect(() => want(undefined), [title]);
+  useEffect(() => {
+    if (!editing && back.current) button.current?.focus();
+    back.current = false;
+  }, [editing]);
+  useKeys((e) => {
+    if (!matches(e, "f2") || panel !== "" || isTyping(e)) return false;
+    edit(true);
+    return true;
+  });
+
+  const finish = (text: string, focus: boolean): void => {
+    back.current = focus;
+    edit(false);
+    const next = text.trim().normalize("NFC");
+    if (next === title || next === "") return;
+    want(next);
+    commands.rename(next).catch((error: unknown) => {
+      want(undefined);
+      commands.tell(t.renameFailed(error instanceof Error ? error.message : String(error)), "error", 8000);
+    });
+  };
+
+  if (editing) return <NameField title={title} onDone={finish} onCancel={() => ((back.current = true), edit(false))} />;
+  const shown = wanted ?? title;
+  return (
+    <button
+      ref={button}
+      type="button"
+      className={shown === "" ? "topbar-name topbar-name-none" : "topbar-name"}
+      aria-busy={wanted !== undefined}
+      title={shown === "" ? t.rename : `${shown} — ${t.rename}`}
+      onClick={() => edit(true)}
+    >
+      {shown === "" ? t.untitled : shown}
+    </button>
+  );
+}
+
+function NameField(p: { title: string; onDone: (text: string, focus: boolean) => void; onCancel: () => void }): ReactNode {
+  const t = useWords(texts);
+  const [text, setText] = useState(p.title);
+  const field = useRef<HTMLInputElement>(null);
+  const over = useRef(false);
+  useEffect(() => field.current?.select(), []);
+  const once = (end: () => void): void => {
+    if (over.current) return; // a field that goes away loses the focus too
+    over.current = true;
+    end();
+  };
+  return (
+    <input
+      ref={field}
+      className="field topbar-name-field"
+      aria-label={t.nameOf}
+      value={text}
+      maxLength={120}
+      onChange={(e) => setText(e.target.value)}
+      onBlur={() => once(() => p.onDone(text, false))}
+      onKeyDown={(e) => {
+        if (isComposing(e)) return;
+        if (e.key === "Enter") once(() => p.onDone(text, true));
+        if (e.key === "Escape") once(p.onCancel);
+        if (e.key === "Enter" || e.key === "Escape") e.stopPropagation();
+      }}
+    />
+  );
+}

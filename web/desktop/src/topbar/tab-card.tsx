@@ -1,0 +1,52 @@
+import { type ReactNode, useLayoutEffect, useRef } from "react";
+import type { Budget, MonitorStatus } from "../../../core/src/index.js";
+import { useFormat, useWords } from "../i18n/use.js";
+import { monitorNumber, useWindows } from "../shell/select.js";
+import type { Activity } from "./monitors.js";
+import { Thumbnail } from "./thumbnail.js";
+import texts from "./words.js";
+
+/** What is on a monitor, below its tab while somebody looks at it. */
+export function TabCard({ monitor, activity, anchor }: { monitor: MonitorStatus; activity: Activity; anchor: HTMLElement }): ReactNode {
+  const t = useWords(texts);
+  const windows = useWindows(monitor.monitorId).length;
+  const card = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => {
+    const pop = card.current!;
+    if (!pop.matches(":popover-open")) pop.showPopover();
+    const at = anchor.getBoundingClientRect();
+    pop.style.top = `${at.bottom + 6}px`;
+    pop.style.left = `${Math.max(8, Math.min(at.left, innerWidth - pop.offsetWidth - 8))}px`;
+  }, [anchor]);
+  return (
+    <div ref={card} popover="manual" className="topbar-card" role="tooltip">
+      <div className="topbar-card-picture">
+        <Thumbnail monitor={monitor.monitorId} />
+      </div>
+      <div className="topbar-card-head">
+        <strong>{t.monitor(monitorNumber(monitor.monitorId))}</strong>
+        <span>{t.windows(windows)}</span>
+      </div>
+      <div className="topbar-card-state" data-activity={activity}>
+        <span className="topbar-activity" aria-hidden />
+        {t[activity]}
+      </div>
+      {monitor.queue > 0 && <div className="topbar-card-line">{t.queue(monitor.queue)}</div>}
+      {monitor.budget !== undefined && <BudgetLines budget={monitor.budget} />}
+    </div>
+  );
+}
+
+function BudgetLines({ budget: b }: { budget: Budget }): ReactNode {
+  const t = useWords(texts);
+  const f = useFormat();
+  const of = (kind: Budget["denied"]): string => (b.denied === kind ? "topbar-card-line topbar-card-denied" : "topbar-card-line");
+  return (
+    <>
+      <div className={of("actions")}>{t.budgetActions(f.number(b.actions), f.number(b.actionsLimit))}</div>
+      <div className={of("output")}>{t.budgetOutput(f.number(b.output), f.number(b.outputLimit))}</div>
+      <div className={of("slots")}>{t.budgetRunning(f.number(b.running), f.number(b.runningLimit))}</div>
+      {b.denied !== undefined && b.until !== undefined && <div className="topbar-card-line">{t.budgetUntil(f.time(b.until))}</div>}
+    </>
+  );
+}
