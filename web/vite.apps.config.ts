@@ -1,0 +1,29 @@
+import { defineConfig, type EnvironmentOptions } from "vite";
+
+// The pages of the apps origin. They run in sandboxes whose origin is nobody's, where scripts of type module do not load;
+// so each page has one classic script with everything in it, and nothing to load later.
+const script = (name: string, first: boolean): EnvironmentOptions => ({
+  consumer: "client",
+  build: {
+    emptyOutDir: first,
+    copyPublicDir: first,
+    rolldownOptions: {
+      input: `apps/${name}.ts`,
+      output: { format: "iife", entryFileNames: `${name}.js`, codeSplitting: false },
+      transform: { define: { "import.meta": "{}" } },
+    },
+  },
+});
+
+export default defineConfig({
+  root: "apps",
+  publicDir: "pages",
+  build: { outDir: "../dist/apps", target: "es2023", modulePreload: false, chunkSizeWarningLimit: 4000 },
+  environments: { stage: script("stage", true), diagram: script("diagram", false) },
+  builder: {
+    async buildApp(builder) {
+      await builder.build(builder.environments.stage!);
+      await builder.build(builder.environments.diagram!);
+    },
+  },
+});
