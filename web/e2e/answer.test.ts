@@ -1,0 +1,90 @@
+// An answer goes on whatever happens to the page, and is there once and whole.
+
+import type { Page } from "playwright-core";
+import { expect, it } from "vitest";
+import type { SessionID } from "../core/src/index.js";
+import { ready, stage, tools } from "./harness/stage.js";
+import { say, shownRows, until, waitForLink, waitForRow, windowOf } from "./harness/verbs.js";
+
+const desk = stage();
+
+/** The text of the last answer, as the hub keeps it. */
+async function answer(session: SessionID): Promise<string> {
+  const rows = (await desk.hub.rest.rows(session)).filter((r) => r.say === "text" && r.partial !== true);
+  return rows.at(-1)?.text ?? "";
+}
+
+async function isOver(session: SessionID): Promise<boolean> {
+  return ((await desk.hub.rest.snapshot(session)).agents ?? []).every((a) => a.status === "idle");
+}
+
+/** The words of what is drawn of the answer, from its row or from where it still grows. */
+async function wordsOf(page: Page): Promise<string[]> {
+  return (await shownRows(page, "assistant")).flatMap((r) => r.text.match(/\bword\d+|\b\d+\b/g) ?? []);
+}
+
+it("a page that is reloaded 20 times in the middle of an answer ends with the whole answer, once", async () => {
+  const session = await desk.hub.rest.newSession("reloads");
+  const page = await desk.tab({ session });
+  await say(page, "/stream 600 60");
+  await page.locator("[data-stream]").first().waitFor();
+  for (let n = 0; n < 20; n++) {
+    await page.reload();
+    await ready(page);
+  }
+  expect(await isOver(session), "the reloads must happen while the answer runs").toBe(false);
+  await until(() => isOver(session), 20_000).toBe(true);
+  const whole = await answer(session);
+  const expected = whole.split(/\s+/).filter((w) => w !== "");
+  expect(expected.length).toBeGreaterThanOrEqual(600);
+  await until(async () => (await shownRows(page, "assistant")).map((r) => plain(r.text).includes(plain(whole)))).toEqual([true]);
+  expect(await page.locator("[data-stream]").count()).toBe(0);
+  expect(await shownRows(page, "user")).toHaveLength(1);
+});
+
+it("a tab that was frozen in the background shows what happened in the meantime", async () => {
+  const session = await desk.hub.rest.newSession("frozen");
+  const page = await desk.tab({ session });
+  const other = await desk.tab({ session });
+  const dev = await tools(page);
+  await say(page, "/stream 120 60");
+  await page.locator("[data-stream]").first().waitFor();
+  await dev.send("Page.setWebLifecycleState", { state: "frozen" });
+  await until(() => isOver(session), 20_000).toBe(true);
+  await say(other, "/window late Later | # While it slept");
+  await windowOf(other, "late").waitFor();
+  await dev.send("Page.setWebLifecycleState", { state: "active" });
+  await windowOf(page, "late").getByText("While it slept").waitFor();
+  await until(async () => plainRows(await shownRows(page))).toEqual(plainRows(await shownRows(other)));
+  expect(await wordsOf(page)).toEqual(await wordsOf(other));
+});
+
+it("a hub that is killed in the middle of an answer goes on with it when it is back; nothing is there twice", async () => {
+  desk.guard.expectLostHub();
+  const session = await desk.hub.rest.newSession("killed");
+  const page = await desk.tab({ session });
+  await say(page, "/window keep To keep | # Still here");
+  await windowOf(page, "keep").waitFor();
+  await say(page, "/say before\n/call window_list {}\n/sleep 2s\n/call window_list {}\n/say after the break");
+  await page.locator("[data-stream]").first().waitFor();
+  await desk.hub.kill();
+  await waitForLink(page, "reconnecting");
+  expect(await windowOf(page, "keep").isVisible(), "what was shown stays").toBe(true);
+  await desk.hub.up();
+  await waitForLink(page, "live");
+  await waitForRow(page, "after the break", "assistant", 30_000);
+  await until(() => isOver(session), 20_000).toBe(true);
+  const whole = (await desk.hub.rest.rows(session)).filter((r) => r.say === "text").map((r) => r.text ?? "");
+  expect(whole.join("\n").match(/after the break/g)).toHaveLength(1);
+  await until(async () => (await shownRows(page, "assistant")).map((r) => r.text).join("\n").match(/after the break/g)?.length).toBe(1);
+  expect(await shownRows(page, "user")).toHaveLength(2);
+  await windowOf(page, "keep").getByText("Still here").waitFor();
+}, 90_000);
+
+function plain(text: string): string {
+  return text.replace(/\s+/g, " ").trim();
+}
+
+function plainRows(rows: { ts: string; kind: string }[]): string[] {
+  return rows.map((r) => `${r.ts} ${r.kind}`);
+}

@@ -1,0 +1,93 @@
+// Networks go away and come back.
+
+import type { Page } from "playwright-core";
+import { expect, it } from "vitest";
+import { stage } from "./harness/stage.js";
+import { link, say, shownRows, until, waitForLink, waitForRow } from "./harness/verbs.js";
+import { Wire } from "./harness/wire.js";
+
+const desk = stage();
+
+/** What the chip says when a person should know. */
+const trouble = ["reconnecting", "offline", "stopped"];
+
+/** Notes all states of the connection that a page shows, and when, from now on. */
+async function followLink(page: Page): Promise<() => Promise<{ state: string; after: number }[]>> {
+  await page.evaluate(() => {
+    const seen: { state: string; after: number }[] = [];
+    const begin = performance.now();
+    const look = (): void => {
+      const state = document.querySelector("[data-link]")?.getAttribute("data-link") ?? "";
+      if (seen.at(-1)?.state !== state) seen.push({ state, after: performance.now() - begin });
+    };
+    new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ["data-link"] });
+    look();
+    Object.assign(globalThis, { linkStates: seen });
+  });
+  return () => page.evaluate(() => (globalThis as unknown as { linkStates: { state: string; after: number }[] }).linkStates);
+}
+
+it("ten seconds without a network: nothing is said for 3 s, and a message sent in between arrives once", async () => {
+  desk.guard.expectLostHub();
+  const wire = await Wire.to(desk.hub.url);
+  try {
+    const session = await desk.hub.rest.newSession("offline");
+    const profile = await desk.profile();
+    const page = await profile.newPage();
+    await page.goto(desk.hub.entry.replace(desk.hub.url, wire.url));
+    await page.goto(desk.address(session).replace(desk.hub.url, wire.url));
+    await waitForLink(page, "live");
+    await say(page, "/say before");
+    await waitForRow(page, "before");
+
+    const states = await followLink(page);
+    wire.cut();
+    await profile.setOffline(true);
+    await page.locator("[data-link=offline], [data-link=reconnecting]").first().waitFor();
+    await say(page, "/say from the dark");
+    await page.locator("[data-message-id]").filter({ hasText: "from the dark" }).waitFor();
+    await desk.hub.rest.say(session, "/say meanwhile");
+    await until(async () => (await states()).at(-1)!.after > 0 && (await page.evaluate(() => performance.now())) > 10_000, 15_000).toBe(true);
+    expect(await shownRows(page, "assistant")).toHaveLength(1);
+
+    wire.mend();
+    const back = Date.now();
+    await profile.setOffline(false);
+    await waitForLink(page, "live", 5_000);
+    await page.locator("[data-link=live]").filter({ hasText: /caught up/i }).waitFor({ timeout: 3_000 });
+    expect(Date.now() - back).toBeLessThan(5_000);
+    await waitForRow(page, "from the dark");
+    await waitForRow(page, "meanwhile");
+    const said = (await desk.hub.rest.rows(session)).filter((r) => r.say === "user_feedback" && r.text?.includes("from the dark"));
+    expect(said).toHaveLength(1);
+    await until(() => page.locator("[data-message-id][data-fate=sending]").count()).toBe(0);
+    expect((await shownRows(page, "user")).filter((r) => r.text.includes("from the dark"))).toHaveLength(1);
+
+    const bad = (await states()).find((s) => trouble.includes(s.state))!;
+    expect(bad.after, "when trouble was first shown").toBeGreaterThan(2_900);
+    expect((await states()).at(-1)!.state).toBe("live");
+  } finally {
+    wire.close();
+  }
+}, 60_000);
+
+it("a short cut of the connection is not worth a word", async () => {
+  desk.guard.expectLostHub();
+  const wire = await Wire.to(desk.hub.url);
+  try {
+    const session = await desk.hub.rest.newSession("a blink");
+    const page = await (await desk.profile()).newPage();
+    await page.goto(desk.hub.entry.replace(desk.hub.url, wire.url));
+    await page.goto(desk.address(session).replace(desk.hub.url, wire.url));
+    await waitForLink(page, "live");
+    const states = await followLink(page);
+    wire.cut();
+    wire.mend();
+    await say(page, "/say on we go");
+    await waitForRow(page, "on we go");
+    expect((await states()).filter((s) => trouble.includes(s.state))).toEqual([]);
+    expect(await link(page)).toBe("live");
+  } finally {
+    wire.close();
+  }
+});

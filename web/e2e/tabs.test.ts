@@ -1,0 +1,75 @@
+// One session in several tabs: what happens in one is in all.
+
+import { expect, it } from "vitest";
+import { stage } from "./harness/stage.js";
+import { commandBar, drag, middle, say, shownBounds, shownRows, shownWindows, titleBar, until, waitForRow, windowOf } from "./harness/verbs.js";
+
+const desk = stage();
+
+it("two tabs show the same messages, windows, moves and drafts; closing one changes nothing", async () => {
+  const session = await desk.hub.rest.newSession("two tabs");
+  const profile = await desk.profile();
+  const one = await desk.tab({ session, profile });
+  const two = await desk.tab({ session, profile });
+
+  await say(one, "/say hello from the first tab\n/window note Shared note | # One text");
+  await waitForRow(one, "hello from the first tab");
+  await waitForRow(two, "hello from the first tab");
+  await Promise.all([one, two].map((tab) => windowOf(tab, "note").getByText("One text").waitFor()));
+
+  await drag(one, await middle(titleBar(one, "note")), { x: 90, y: 60 });
+  const moved = (await desk.hub.rest.window(session, "note"))!.bounds;
+  await until(() => shownBounds(two, "note")).toEqual(await shownBounds(one, "note"));
+  await until(async () => (await desk.hub.rest.window(session, "note"))?.bounds).toMatchObject({ w: moved.w, h: moved.h });
+
+  await commandBar(one).fill("half a thought");
+  await until(() => commandBar(two).inputValue()).toBe("half a thought");
+  await commandBar(two).fill("");
+  await until(() => commandBar(one).inputValue()).toBe("");
+
+  const before = await shownBounds(two, "note");
+  await one.close();
+  await say(two, "/say still here");
+  await waitForRow(two, "still here");
+  expect(await shownBounds(two, "note")).toEqual(before);
+  expect(await shownWindows(two)).toEqual(["note"]);
+  expect((await shownRows(two, "user")).length).toBe(2);
+});
+
+it("what one tab says is in the other within 500 ms", async () => {
+  const session = await desk.hub.rest.newSession();
+  const [one, two] = [await desk.tab({ session }), await desk.tab({ session })];
+  await say(one, "/say warm");
+  await waitForRow(two, "warm");
+  const delays: number[] = [];
+  for (let n = 0; n < 5; n++) {
+    const seen = two.locator(`[data-row][data-kind=user]`, { hasText: `number ${n}` }).waitFor();
+    const began = Date.now();
+    await say(one, `/say number ${n}`);
+    await seen;
+    delays.push(Date.now() - began);
+  }
+  delays.sort((a, b) => a - b);
+  expect(delays[2], `of ${delays}`).toBeLessThan(500);
+});
+
+it("a tab can show another monitor of the session, on a screen of its own", async () => {
+  const session = await desk.hub.rest.newSession("two monitors");
+  const profile = await desk.profile();
+  const first = await desk.tab({ session, profile });
+  const second = await desk.tab({ session, profile, monitor: "monitor-1" });
+
+  await say(second, "/window aside On the side | # Second screen");
+  await windowOf(second, "aside").getByText("Second screen").waitFor();
+  expect((await desk.hub.rest.window(session, "aside"))?.monitorId).toBe("monitor-1");
+  await say(first, "/window front In front | # First screen");
+  await windowOf(first, "front").getByText("First screen").waitFor();
+  expect(await shownWindows(first)).toEqual(["front"]);
+  expect(await shownWindows(second)).toEqual(["aside"]);
+
+  await first.locator('[role=tab][data-monitor-id="monitor-1"]').click();
+  await windowOf(first, "aside").waitFor();
+  await second.reload();
+  await windowOf(second, "aside").waitFor();
+  expect(await shownWindows(second)).toEqual(["aside"]);
+});
