@@ -1,5 +1,19 @@
+import "./dock.css";
 import type { ReactNode } from "react";
+import { CommandBar } from "./command-bar.js";
+import { MinimisedWindows } from "./minimised.js";
+import { AgentPills } from "./pills.js";
+
+export { CommandBar } from "./command-bar.js";
 
 export function Dock(): ReactNode {
-  return null;
+  return (
+    <div className="dock">
+      <MinimisedWindows />
+      <div className="dock-centre">
+        <CommandBar />
+      </div>
+      <AgentPills />
+    </div>
+  );
 }

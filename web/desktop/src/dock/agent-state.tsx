@@ -1,0 +1,73 @@
+import { AppWindow, ListTodo, type LucideIcon, Split, SquareTerminal } from "lucide-react";
+import { useState } from "react";
+import type { Agent, AgentID, AgentKind } from "../../../core/src/index.js";
+import { useFormat, useWords } from "../i18n/use.js";
+import { useNow } from "../shell/clock.js";
+import { useShell } from "../shell/context.js";
+import { doingOf, nameOf, quietFor } from "./agents.js";
+import texts from "./words.js";
+
+export const agentIcons: Record<AgentKind, LucideIcon> = { main: SquareTerminal, window: AppWindow, task: ListTodo, ephemeral: Split };
+
+/** How an agent is called. */
+export function useAgentName(agent: Agent): string {
+  const t = useWords(texts);
+  const windows = useShell((s) => s.desk.windows);
+  const name = nameOf(agent, { windows });
+  switch (name.kind) {
+    case "main":
+      return t.main(name.monitor);
+    case "window":
+      return name.title;
+    case "task":
+      return t.task(name.number);
+    case "ephemeral":
+      return t.ephemeral;
+  }
+}
+
+export function useKindName(kind: AgentKind): string {
+  const t = useWords(texts);
+  return { main: t.kindMain, window: t.kindWindow, task: t.kindTask, ephemeral: t.kindEphemeral }[kind];
+}
+
+export interface AgentState {
+  /** What it does, in words. */
+  doing: string;
+  elapsed: string;
+  /** Nothing was heard of it for long; what to say then. */
+  quiet: string | undefined;
+  /** There is no connection, so it is not known what it does by now. */
+  stale: boolean;
+}
+
+/** What an agent does, by the second. While the connection is down it is shown as it was. */
+export function useAgentState(agent: Agent): AgentState {
+  const t = useWords(texts);
+  const format = useFormat();
+  const now = useNow(1000);
+  const stale = useLinkDown();
+  const lastSign = useLastSign(agent.role);
+  const doing = doingOf(agent);
+  const quiet = stale || agent.status === "waiting" ? undefined : quietFor(lastSign, now);
+  return {
+    doing: doing.what === "tool" ? t.tool(doing.tool) : t[doing.what],
+    elapsed: format.elapsed(now - (agent.startedAt ?? now)),
+    quiet: quiet === undefined ? undefined : t.quiet(format.elapsed(quiet)),
+    stale,
+  };
+}
+
+/** When an agent was last heard of, to the second, so that not every piece of text draws it anew. */
+function useLastSign(role: AgentID): number {
+  const [shownSince] = useState(() => Date.now());
+  const sign = useShell((s) => Math.floor((s.signs.get(role) ?? 0) / 1000) * 1000);
+  return sign === 0 ? shownSince : sign;
+}
+
+/** Whether there has been no connection for longer than a moment. */
+export function useLinkDown(): boolean {
+  const since = useShell((s) => (s.link.phase === "live" ? 0 : s.link.downSince));
+  const now = useNow(1000, since > 0);
+  return since > 0 && now - since > 3000;
+}

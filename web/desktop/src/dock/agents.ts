@@ -1,0 +1,61 @@
+// What can be said of an agent that works: its name, what it does, and when it was last heard of.
+
+import { type Agent, type AgentID, type Desk, type MonitorID, type WindowID, windowKey } from "../../../core/src/index.js";
+import { monitorNumber } from "../shell/select.js";
+
+/** Without a sign of life for so many ms, an agent is said to still work. */
+export const quietAfter = 20_000;
+
+/** The agents at work, the oldest first. */
+export function workingAgents(agents: Desk["agents"]): Agent[] {
+  return [...agents.values()]
+    .filter((a) => a.status !== "idle")
+    .sort((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0) || (a.role < b.role ? -1 : 1));
+}
+
+export type Doing = { what: "tool"; tool: string } | { what: "waiting" | "writing" | "thinking" | "starting" };
+
+/** What an agent does now, as far as its events tell. */
+export function doingOf(agent: Agent): Doing {
+  if (agent.tool) return { what: "tool", tool: agent.tool };
+  if (agent.status === "waiting") return { what: "waiting" };
+  if (agent.text !== "") return { what: "writing" };
+  return { what: agent.thinking !== "" ? "thinking" : "starting" };
+}
+
+/** The window whose agent has this role. Such a role is `window-{window}` with perhaps `/{more}`. */
+export function windowOfRole(role: AgentID | undefined): WindowID | undefined {
+  return /^window-([^/]+)/.exec(role ?? "")?.[1];
+}
+
+export type AgentName =
+  | { kind: "main"; monitor: number }
+  | { kind: "window"; title: string }
+  | { kind: "task"; number: number }
+  | { kind: "ephemeral" };
+
+/** The parts of an agent's name; how they are put together depends on the language. */
+export function nameOf(agent: Pick<Agent, "kind" | "role" | "monitorId" | "windowId">, desk: Pick<Desk, "windows">): AgentName {
+  switch (agent.kind) {
+    case "window": {
+      const id = agent.windowId || windowOfRole(agent.role) || agent.role;
+      return { kind: "window", title: titleOf(desk, agent.monitorId ?? "", id) };
+    }
+    case "task":
+      return { kind: "task", number: Number(/-(\d+)(?:\/\d+)?$/.exec(agent.role)?.[1] ?? 1) };
+    case "ephemeral":
+      return { kind: "ephemeral" };
+    default:
+      return { kind: "main", monitor: monitorNumber(agent.monitorId ?? "") };
+  }
+}
+
+/** The title of a window, or its id when it is gone. */
+export function titleOf(desk: Pick<Desk, "windows">, monitor: MonitorID, id: WindowID): string {
+  return desk.windows.get(windowKey(monitor, id))?.title || id;
+}
+
+/** For how many ms nothing was heard of an agent, once that is worth saying. */
+export function quietFor(lastSign: number, now: number): number | undefined {
+  return now - lastSign > quietAfter ? now - lastSign : undefined;
+}

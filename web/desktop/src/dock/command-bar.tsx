@@ -1,0 +1,308 @@
+import "./dock.css";
+import { ArrowUp, Monitor, Paperclip, Pin, Square } from "lucide-react";
+import { type ReactNode, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type AgentID, limits, type MonitorID } from "../../../core/src/index.js";
+import { useWords } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
+import { monitorNumber, useMonitor } from "../shell/select.js";
+import { Button, IconButton } from "../ui/button.js";
+import { isComposing } from "../ui/keys.js";
+import { Modal } from "../ui/modal.js";
+import { useBarKeys } from "./bar-keys.js";
+import { useDraft } from "./drafts.js";
+import { browse, type Browsing, notBrowsing, typedBefore } from "./history.js";
+import { frameLimit, frameSize } from "./pictures.js";
+import { useRunSlash } from "./run-slash.js";
+import { isForAgent, parseSlash, suggest, type Suggestion } from "./slash.js";
+import { SlashList } from "./slash-list.js";
+import { Thumbs } from "./thumbs.js";
+import { usePictures } from "./use-pictures.js";
+import texts from "./words.js";
+
+/** Where the person says something to the agent of the monitor that this tab shows. */
+export function CommandBar(): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const monitor = useMonitor();
+  const pinned = useShell((s) => s.view.pinned);
+  const providers = useShell((s) => s.hub.providers);
+  const runs = useMainAgent(monitor);
+  const [draft, setDraft] = useDraft(monitor);
+  const pictures = usePictures(monitor, draft);
+  const [asked, setAsked] = useState(false);
+  const [dropping, setDropping] = useState(false);
+  const box = useRef<HTMLFormElement>(null);
+  const field = useRef<HTMLTextAreaElement>(null);
+  const file = useRef<HTMLInputElement>(null);
+  const runSlash = useRunSlash(monitor, () => setAsked(true));
+  const world = useMemo(() => ({ providers, monitors: limits.monitors }), [providers]);
+  const list = useSuggestions(draft, world);
+  const hint = useId();
+  const history = useHistory(draft, setDraft, field);
+  const { stopping, stop } = useStop(monitor, runs);
+  const escHint = useBarKeys(field, runs !== undefined ? stop : undefined);
+  useGrowing(field, draft);
+
+  const forget = (): void => {
+    setDraft("");
+    history.leave();
+  };
+
+  /** Runs or sends a text. What cannot be sent stays. */
+  const submit = async (typed: string): Promise<void> => {
+    const content = typed.trim().normalize("NFC");
+    const attached = pictures.pictures.length > 0;
+    if (content === "" && !attached) return;
+    const slash = attached ? undefined : parseSlash(content, world);
+    if (slash !== undefined) {
+      if ("wrong" in slash) {
+        const choices = suggest(`/${slash.name} `, world).map((s) => s.text.split(" ")[1]!);
+        return commands.tell(t.slashWrong(slash.name, choices.join(", ")), "warning");
+      }
+      forget();
+      return runSlash(slash);
+    }
+    let fitted = pictures.fitted ?? [];
+    if (attached && (pictures.fitted === undefined || frameSize(content, fitted.map((f) => f.url)) > frameLimit)) {
+      const again = await pictures.refit(content);
+      if (again === undefined) return commands.tell(t.noRoom, "warning");
+      fitted = again;
+    }
+    const urls = fitted.map((f) => f.url);
+    if (frameSize(content, urls) > frameLimit) return commands.tell(t.tooLong, "warning");
+    if (commands.say(content, monitor, urls) === undefined) return commands.tell(t.keptDraft, "warning", 6000);
+    pictures.clear();
+    forget();
+  };
+
+  const choose = (s: Suggestion): void => {
+    if (s.whole) void submit(s.text);
+    else setDraft(s.text);
+  };
+
+  const take = (files: FileList): void => {
+    if (files.length > 0) pictures.add(files);
+  };
+
+  const number = monitorNumber(monitor);
+  return (
+    <>
+      <form
+        ref={box}
+        className={dropping ? "dock-bar dock-bar-drop" : "dock-bar"}
+        onSubmit={(e) => {
+          e.preventDefault();
+          void submit(draft);
+        }}
+        onDragOver={(e) => {
+          if (!e.dataTransfer.types.includes("Files")) return;
+          e.preventDefault();
+          setDropping(true);
+        }}
+        onDragLeave={(e) => {
+          if (!e.currentTarget.contains(e.relatedTarget as Node | null)) setDropping(false);
+        }}
+        onDrop={(e) => {
+          setDropping(false);
+          if (!e.dataTransfer.types.includes("Files")) return;
+          e.preventDefault();
+          take(e.dataTransfer.files);
+        }}
+      >
+        <Thumbs pictures={pictures} />
+        <div className="dock-bar-row">
+          <IconButton icon={Paperclip} label={t.attach} onClick={() => file.current?.click()} />
+          <input
+            ref={file}
+            type="file"
+            accept="image/*"
+            multiple
+            hidden
+            onChange={(e) => {
+              take(e.target.files!);
+              e.target.value = "";
+            }}
+          />
+          <textarea
+            ref={field}
+            data-command-bar
+            className="dock-field"
+            rows={1}
+            value={draft}
+            placeholder={runs === undefined ? t.placeholder : t.placeholderRunning}
+            aria-label={t.say}
+            aria-describedby={hint}
+            aria-autocomplete="list"
+            aria-controls={list.open ? list.id : undefined}
+            aria-activedescendant={list.open ? `${list.id}-${list.chosen}` : undefined}
+            autoComplete="off"
+            enterKeyHint="send"
+            onChange={(e) => {
+              setDraft(e.target.value);
+              history.leave();
+            }}
+            onPaste={(e) => {
+              const { files } = e.clipboardData;
+              if (files.length === 0 || e.clipboardData.types.includes("text/plain")) return;
+              e.preventDefault();
+              take(files);
+            }}
+            onBlur={list.close}
+            onFocus={list.reopen}
+            onKeyDown={(e) => {
+              if (isComposing(e)) return;
+              if (list.key(e, choose, setDraft) || history.key(e)) return e.preventDefault();
+              if (e.key === "Enter" && !e.shiftKey && !e.altKey) {
+                e.preventDefault();
+                void submit(draft);
+              }
+            }}
+          />
+          <span className="dock-target" title={pinned ? t.pinnedTip(number) : t.targetTip(number)}>
+            {pinned ? <Pin size={12} aria-hidden /> : <Monitor size={12} aria-hidden />}
+            <span>{t.target(number)}</span>
+          </span>
+          {runs !== undefined && <IconButton icon={Square} size={14} className="dock-stop" label={t.stop} disabled={stopping} onClick={stop} />}
+          <button
+            type="submit"
+            className="dock-send"
+            aria-label={t.send}
+            title={t.send}
+            disabled={draft.trim() === "" && pictures.pictures.length === 0}
+          >
+            <ArrowUp size={16} aria-hidden />
+          </button>
+        </div>
+        <p id={hint} className="dock-hint" role="status">
+          {dropping ? t.dropHere : escHint ? t.stopAgain : isForAgent(draft, world) ? t.forAgent : ""}
+        </p>
+        {list.open && <SlashList id={list.id} suggestions={list.suggestions} chosen={list.chosen} anchor={box} onChoose={choose} />}
+      </form>
+      {asked && <ResetQuestion onClose={() => setAsked(false)} />}
+    </>
+  );
+}
+
+function ResetQuestion({ onClose }: { onClose: () => void }): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  return (
+    <Modal title={t.resetTitle} closeLabel={t.close} onClose={onClose}>
+      <p>{t.resetText}</p>
+      <div className="dock-question">
+        <Button onClick={onClose}>{t.cancel}</Button>
+        <Button
+          kind="danger"
+          onClick={() => {
+            commands.reset();
+            onClose();
+          }}
+        >
+          {t.resetDo}
+        </Button>
+      </div>
+    </Modal>
+  );
+}
+
+/** The main agent of a monitor, while it works. */
+function useMainAgent(monitor: MonitorID): AgentID | undefined {
+  return useShell((s) => {
+    for (const a of s.desk.agents.values()) if (a.kind === "main" && a.monitorId === monitor && a.status !== "idle") return a.role;
+    return undefined;
+  });
+}
+
+/** Stops the monitor. It was asked to until its agent has ended. */
+function useStop(monitor: MonitorID, runs: AgentID | undefined): { stopping: boolean; stop: () => void } {
+  const commands = useCommands();
+  const [asked, setAsked] = useState<AgentID>();
+  return {
+    stopping: asked !== undefined && asked === runs,
+    stop: () => {
+      setAsked(runs);
+      commands.stopMonitor(monitor);
+    },
+  };
+}
+
+interface Suggestions {
+  id: string;
+  open: boolean;
+  suggestions: readonly Suggestion[];
+  chosen: number;
+  close: () => void;
+  reopen: () => void;
+  /** Takes a key that is meant for the list. */
+  key: (e: React.KeyboardEvent, choose: (s: Suggestion) => void, complete: (text: string) => void) => boolean;
+}
+
+function useSuggestions(draft: string, world: { providers: readonly string[]; monitors: number }): Suggestions {
+  const id = useId();
+  const suggestions = useMemo(() => suggest(draft, world), [draft, world]);
+  const [at, setAt] = useState({ draft: "", chosen: 0 });
+  const [closed, setClosed] = useState<string>();
+  const [focused, setFocused] = useState(false);
+  const chosen = at.draft === draft ? Math.min(at.chosen, suggestions.length - 1) : 0;
+  const open = focused && suggestions.length > 0 && closed !== draft && !(suggestions.length === 1 && suggestions[0]!.text === draft.trimEnd());
+  return {
+    id,
+    open,
+    suggestions,
+    chosen,
+    close: () => setFocused(false),
+    reopen: () => setFocused(true),
+    key: (e, choose, complete) => {
+      if (!open) return false;
+      const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
+      if (step !== undefined) setAt({ draft, chosen: (chosen + step + suggestions.length) % suggestions.length });
+      else if (e.key === "Tab" && !e.shiftKey) complete(suggestions[chosen]!.text);
+      else if (e.key === "Enter" && !e.shiftKey) choose(suggestions[chosen]!);
+      else if (e.key === "Escape") setClosed(draft);
+      else return false;
+      e.stopPropagation();
+      return true;
+    },
+  };
+}
+
+function useHistory(
+  draft: string,
+  setDraft: (text: string) => void,
+  field: React.RefObject<HTMLTextAreaElement | null>,
+): { key: (e: React.KeyboardEvent<HTMLTextAreaElement>) => boolean; leave: () => void } {
+  const rows = useShell((s) => s.desk.rows);
+  const items = useShell((s) => s.outbox.items);
+  const at = useRef<Browsing>(notBrowsing);
+  return {
+    leave: () => {
+      at.current = notBrowsing;
+    },
+    key: (e) => {
+      const step = { ArrowUp: "older", ArrowDown: "newer" }[e.key] as "older" | "newer" | undefined;
+      if (step === undefined || e.shiftKey || e.altKey || e.ctrlKey || e.metaKey) return false;
+      const { selectionStart: from, selectionEnd: to, value } = e.currentTarget;
+      const browsing = at.current.back > 0;
+      const atEdge = from === to && (from === 0 || (browsing && from === value.length));
+      if (!atEdge || (step === "newer" && !browsing)) return false;
+      const next = browse(typedBefore(rows, items), at.current, step, draft);
+      if (next === undefined) return false;
+      at.current = next.at;
+      setDraft(next.text);
+      requestAnimationFrame(() => field.current?.setSelectionRange(next.text.length, next.text.length));
+      return true;
+    },
+  };
+}
+
+const mostHeight = 8 * 20 + 12;
+
+/** Makes the field as high as its text, up to eight lines. */
+function useGrowing(field: React.RefObject<HTMLTextAreaElement | null>, text: string): void {
+  useLayoutEffect(() => {
+    const { style } = field.current!;
+    style.height = "auto";
+    style.height = `${Math.min(field.current!.scrollHeight, mostHeight)}px`;
+    style.overflowY = field.current!.scrollHeight > mostHeight ? "auto" : "hidden";
+  }, [field, text]);
+}

@@ -1,0 +1,45 @@
+// What the person has said before, to be said again with the arrow keys.
+
+import type { Desk, Outbox } from "../../../core/src/index.js";
+
+const kept = 100;
+
+/** What was typed in this session, the oldest first and nothing twice. Presses on buttons were not typed. */
+export function typedBefore(rows: Desk["rows"], sent: Outbox["items"]): string[] {
+  const said: { at: number; text: string }[] = [];
+  const known = new Set<string>();
+  const toWindows = new Set<string>();
+  for (const { row } of rows.values()) if (row.agentId?.startsWith("window-") && row.messageId) toWindows.add(row.messageId);
+  for (const { row } of rows.values()) {
+    if (row.say !== "user_feedback" || !row.text || toWindows.has(row.messageId ?? "")) continue;
+    said.push({ at: row.ts, text: row.text });
+    if (row.messageId) known.add(row.messageId);
+  }
+  for (const s of sent) {
+    if (s.type === "USER_MESSAGE" && !known.has(s.id) && "content" in s.data) said.push({ at: s.since, text: s.data.content });
+  }
+  said.sort((a, b) => a.at - b.at);
+  const texts = said.map((s) => s.text).filter((t) => t.trim() !== "");
+  return texts.filter((t, i) => texts.lastIndexOf(t) === i).slice(-kept);
+}
+
+/** Where somebody is in the history: how far from its end, and what was typed before they went there. */
+export interface Browsing {
+  readonly back: number;
+  readonly draft: string;
+}
+
+export const notBrowsing: Browsing = { back: 0, draft: "" };
+
+/** One step through the history; undefined when there is nothing further. */
+export function browse(
+  history: readonly string[],
+  at: Browsing,
+  step: "older" | "newer",
+  text: string,
+): { at: Browsing; text: string } | undefined {
+  const back = at.back + (step === "older" ? 1 : -1);
+  if (back < 0 || back > history.length) return undefined;
+  const draft = at.back === 0 ? text : at.draft;
+  return back === 0 ? { at: notBrowsing, text: draft } : { at: { back, draft }, text: history[history.length - back]! };
+}

@@ -1,0 +1,72 @@
+import { AppWindow, Code, FileText, Globe, LayoutGrid, type LucideIcon, Table2, Type } from "lucide-react";
+import { type ReactNode, useMemo } from "react";
+import type { WindowState } from "../../../core/src/index.js";
+import { useWords } from "../i18n/use.js";
+import { useCommands } from "../shell/context.js";
+import { useMonitor, useWindows } from "../shell/select.js";
+import { Menu, MenuItem } from "../ui/menu.js";
+import { useFitting } from "./fitting.js";
+import texts from "./words.js";
+
+const icons: Record<string, LucideIcon> = { markdown: FileText, text: Type, table: Table2, html: Code, iframe: Globe, component: LayoutGrid };
+
+/** The minimised windows of the monitor, to be brought back. Those that have no room are in a menu. */
+export function MinimisedWindows(): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const windows = useWindows(useMonitor());
+  const minimised = useMemo(() => windows.filter((w) => w.minimized === true), [windows]);
+  const { ref, count } = useFitting(entryWidth, moreWidth, minimised.length);
+  const rest = minimised.slice(count);
+  return (
+    <div className="dock-windows" ref={ref} role="group" aria-label={t.minimised}>
+      {minimised.slice(0, count).map((w) => (
+        <button
+          key={w.windowId}
+          type="button"
+          className="dock-window"
+          data-dock-window={w.windowId}
+          title={w.title || t.untitled}
+          aria-label={t.restore(w.title || t.untitled)}
+          onClick={() => commands.toggleMinimized(w)}
+        >
+          <RendererIcon window={w} />
+          <span>{w.title || t.untitled}</span>
+        </button>
+      ))}
+      {rest.length > 0 && (
+        <Menu
+          label={t.moreWindows(rest.length)}
+          trigger={(props) => (
+            <button type="button" className="dock-more" aria-label={t.moreWindows(rest.length)} title={t.moreWindows(rest.length)} {...props}>
+              +{rest.length}
+            </button>
+          )}
+        >
+          {(close) =>
+            rest.map((w) => (
+              <MenuItem
+                key={w.windowId}
+                icon={<RendererIcon window={w} />}
+                onSelect={() => {
+                  close();
+                  commands.toggleMinimized(w);
+                }}
+              >
+                {w.title || t.untitled}
+              </MenuItem>
+            ))
+          }
+        </Menu>
+      )}
+    </div>
+  );
+}
+
+const entryWidth = 116;
+const moreWidth = 44;
+
+function RendererIcon({ window }: { window: WindowState }): ReactNode {
+  const Icon = icons[window.content.renderer] ?? AppWindow;
+  return <Icon size={14} aria-hidden />;
+}

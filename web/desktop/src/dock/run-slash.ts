@@ -1,0 +1,45 @@
+import { limits, type MonitorID } from "../../../core/src/index.js";
+import { useWords } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
+import type { Slash } from "./slash.js";
+import texts from "./words.js";
+
+/** Does what a command of the desktop says. What needs a yes first is given to `ask`. */
+export function useRunSlash(monitor: MonitorID, ask: (what: "reset") => void): (slash: Slash) => void {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const monitors = useShell((s) => s.desk.monitors);
+  const pinned = useShell((s) => s.view.pinned);
+
+  const goTo = (number: number): void => {
+    const id: MonitorID = `monitor-${number - 1}`;
+    if (pinned) return commands.tell(t.pinnedHere, "warning");
+    if (!monitors.has(id)) {
+      if (monitors.size >= limits.monitors) return commands.tell(t.noSuchMonitor, "warning");
+      commands.send("SUBSCRIBE_MONITOR", { monitorId: id });
+    }
+    commands.showMonitor(id);
+  };
+
+  return (slash) => {
+    switch (slash.name) {
+      case "stop":
+        return slash.all ? commands.stopAll() : commands.stopMonitor(monitor);
+      case "reset":
+        return ask("reset");
+      case "new":
+        commands.newSession(slash.title).catch(() => commands.tell(t.newFailed, "error"));
+        return;
+      case "monitor":
+        return goTo(slash.number);
+      case "provider":
+        return commands.setProvider(slash.provider);
+      case "theme":
+        return commands.choose({ theme: slash.theme });
+      case "language":
+        return commands.choose({ language: slash.language });
+      default:
+        return commands.open(slash.name);
+    }
+  };
+}

@@ -1,0 +1,59 @@
+import { type ReactNode, type RefObject, useEffect, useLayoutEffect, useRef } from "react";
+import { useWords } from "../i18n/use.js";
+import type { SlashName, Suggestion } from "./slash.js";
+import texts from "./words.js";
+
+interface Props {
+  id: string;
+  suggestions: readonly Suggestion[];
+  chosen: number;
+  /** What it stands above. */
+  anchor: RefObject<HTMLElement | null>;
+  onChoose: (s: Suggestion) => void;
+}
+
+/** The commands that a line can become. It is in the top layer, over all windows; the focus stays in the command bar. */
+export function SlashList({ id, suggestions, chosen, anchor, onChoose }: Props): ReactNode {
+  const t = useWords(texts);
+  const list = useRef<HTMLDivElement>(null);
+  const about: Record<SlashName, string> = {
+    stop: t.slashStop,
+    reset: t.slashReset,
+    new: t.slashNew,
+    monitor: t.slashMonitor,
+    provider: t.slashProvider,
+    theme: t.slashTheme,
+    language: t.slashLanguage,
+    sessions: t.slashSessions,
+    connect: t.slashConnect,
+    help: t.slashHelp,
+  };
+  useEffect(() => list.current!.showPopover(), []);
+  useLayoutEffect(() => {
+    const box = anchor.current!.getBoundingClientRect();
+    const style = list.current!.style;
+    style.left = `${box.left}px`;
+    style.width = `${Math.min(box.width, 480)}px`;
+    style.bottom = `${innerHeight - box.top + 6}px`;
+  });
+  return (
+    <div ref={list} id={id} popover="manual" role="listbox" aria-label={t.commandList} className="dock-slash">
+      {suggestions.map((s, i) => (
+        <div
+          key={s.text}
+          id={`${id}-${i}`}
+          role="option"
+          aria-selected={i === chosen}
+          className="dock-slash-item"
+          onPointerDown={(e) => {
+            e.preventDefault(); // the focus stays
+            onChoose(s);
+          }}
+        >
+          <code>{s.text}</code>
+          <span>{about[s.name]}</span>
+        </div>
+      ))}
+    </div>
+  );
+}

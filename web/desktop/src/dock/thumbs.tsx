@@ -1,0 +1,31 @@
+import { X } from "lucide-react";
+import type { ReactNode } from "react";
+import { useWords } from "../i18n/use.js";
+import { IconButton } from "../ui/button.js";
+import type { Pictures } from "./use-pictures.js";
+import texts from "./words.js";
+
+/** The pictures of a message that is being written, and what has to be said of them. */
+export function Thumbs({ pictures: p }: { pictures: Pictures }): ReactNode {
+  const t = useWords(texts);
+  const shrunk = p.fitted?.some((f) => f.shrunk !== undefined) === true;
+  if (p.pictures.length === 0 && !p.reading) return null;
+  return (
+    <div className="dock-thumbs">
+      <ul aria-label={t.pictureList}>
+        {p.pictures.map((picture) => {
+          const size = p.fitted?.find((f) => f.id === picture.id)?.shrunk;
+          const name = picture.name || t.picture;
+          return (
+            <li key={picture.id} className="dock-thumb">
+              <img src={picture.whole} alt={name} title={name} />
+              {size !== undefined && <span className="dock-thumb-size">{t.shrunkTo(size.width, size.height)}</span>}
+              <IconButton icon={X} size={12} label={t.removePicture(name)} onClick={() => p.remove(picture.id)} />
+            </li>
+          );
+        })}
+      </ul>
+      <p role="status">{p.reading ? t.readingPicture : p.tooMany === true ? t.noRoom : shrunk ? t.shrunk : ""}</p>
+    </div>
+  );
+}

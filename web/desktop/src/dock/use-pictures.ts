@@ -1,0 +1,77 @@
+// The pictures that wait to be sent, by monitor. They belong to this tab alone.
+
+import { useRef, useState } from "react";
+import type { MonitorID } from "../../../core/src/index.js";
+import { useWords } from "../i18n/use.js";
+import { useCommands } from "../shell/context.js";
+import { type Fitted, fitPictures, type Picture, readPicture } from "./shrink.js";
+import texts from "./words.js";
+
+export interface Attached {
+  readonly pictures: readonly Picture[];
+  /** How they would be sent now; absent until that is known. */
+  readonly fitted?: readonly Fitted[];
+  /** There is no room for them. */
+  readonly tooMany?: boolean;
+}
+
+const none: Attached = { pictures: [] };
+
+/** More would be too small to be of use. */
+const most = 6;
+
+export interface Pictures extends Attached {
+  readonly reading: boolean;
+  add(files: Iterable<File>): void;
+  remove(id: number): void;
+  clear(): void;
+  /** Fits them beside a text that has become longer. */
+  refit(content: string): Promise<readonly Fitted[] | undefined>;
+}
+
+export function usePictures(monitor: MonitorID, content: string): Pictures {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const [all, setAll] = useState<Record<MonitorID, Attached>>({});
+  const [reading, setReading] = useState(0);
+  const last = useRef(0);
+  const current = useRef(all);
+  current.current = all;
+  const mine = all[monitor] ?? none;
+
+  const put = (attached: Attached): void => {
+    current.current = { ...current.current, [monitor]: attached };
+    setAll(current.current);
+  };
+  const fit = async (pictures: readonly Picture[], text: string): Promise<readonly Fitted[] | undefined> => {
+    put({ pictures });
+    const fitted = await fitPictures(pictures, text);
+    // Others may have come or gone in the meantime; then this is not about them.
+    if (current.current[monitor]?.pictures === pictures) put(fitted === undefined ? { pictures, tooMany: true } : { pictures, fitted });
+    return fitted;
+  };
+  const read = async (file: File): Promise<void> => {
+    if (!file.type.startsWith("image/")) return commands.tell(t.notPicture(file.name), "warning");
+    setReading((n) => n + 1);
+    try {
+      const picture = await readPicture(file, ++last.current);
+      const before = (current.current[monitor] ?? none).pictures;
+      if (before.length >= most) return commands.tell(t.tooManyPictures(most), "warning");
+      await fit([...before, picture], content);
+    } catch {
+      commands.tell(t.badPicture(file.name), "error");
+    } finally {
+      setReading((n) => n - 1);
+    }
+  };
+  return {
+    ...mine,
+    reading: reading > 0,
+    add: (files) => {
+      void [...files].reduce((before, file) => before.then(() => read(file)), Promise.resolve());
+    },
+    remove: (id) => void fit((current.current[monitor] ?? none).pictures.filter((p) => p.id !== id), content),
+    clear: () => put(none),
+    refit: (text) => fit((current.current[monitor] ?? none).pictures, text),
+  };
+}
