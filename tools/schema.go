@@ -85,6 +85,8 @@ func typeSchemas() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[wire.Columns]():       {Types: []string{"integer", "array"}, Items: &jsonschema.Schema{Type: "number"}},
 		reflect.TypeFor[wire.Gap]():           oneOf(wireValues[wire.Gap]()...),
 		reflect.TypeFor[wire.NoticeVariant](): oneOf(wireValues[wire.NoticeVariant]()...),
+		reflect.TypeFor[wire.WindowVariant](): oneOf(wireValues[wire.WindowVariant]()...),
+		reflect.TypeFor[wire.DockEdge]():      oneOf(wireValues[wire.DockEdge]()...),
 		reflect.TypeFor[renderer]():           oneOf("markdown", "html", "text", "table", "iframe"),
 		reflect.TypeFor[operation]():          oneOf("append", "prepend", "replace", "insertAt", "clear"),
 		reflect.TypeFor[section]():            oneOf(string(sectionHooks), string(sectionSettings)),

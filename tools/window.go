@@ -62,6 +62,14 @@ type place struct {
 	Height *float64 `json:"height,omitempty" jsonschema:"Pixels; 400 by default." wire:"min=1"`
 }
 
+// look is the layer a window lives in.
+type look struct {
+	Variant  wire.WindowVariant `json:"variant,omitempty" jsonschema:"standard by default. A widget lies below the other windows; a panel sticks to an edge."`
+	DockEdge wire.DockEdge      `json:"dockEdge,omitempty" jsonschema:"The edge a panel sticks to; bottom by default."`
+}
+
+func (l look) drawn() wire.WindowLook { return wire.WindowLook{Variant: l.Variant, DockEdge: l.DockEdge} }
+
 type createInput struct {
 	WindowID wire.WindowID `json:"windowId" jsonschema:"Id of the window, such as weather."`
 	Title    string        `json:"title" wire:"max=500"`
@@ -70,6 +78,7 @@ type createInput struct {
 		Content  json.RawMessage `json:"content" jsonschema:"A string: the text, or the address for iframe. For table an object with headers (strings) and rows (lists of strings)."`
 	} `json:"content"`
 	place
+	look
 	Minimized bool `json:"minimized,omitempty" jsonschema:"Open it out of sight."`
 }
 
@@ -79,6 +88,7 @@ type createComponentsInput struct {
 	JSONFile string        `json:"jsonfile,omitempty" jsonschema:"Path of a file in storage with an object of components, cols and gap, instead of components."`
 	layoutInput
 	place
+	look
 	Minimized bool `json:"minimized,omitempty" jsonschema:"Open it out of sight."`
 }
 
@@ -187,7 +197,7 @@ func createWindow(ctx context.Context, u *use, in createInput) providers.ToolRes
 	if err != nil {
 		return u.refuse(ctx, "%s", sentence(err.Error()))
 	}
-	a := wire.WindowCreate{WindowID: in.WindowID, Title: in.Title, Content: content, Minimized: in.Minimized}
+	a := wire.WindowCreate{WindowID: in.WindowID, Title: in.Title, Content: content, WindowLook: in.drawn(), Minimized: in.Minimized}
 	if in.Content.Renderer != "iframe" {
 		return u.open(ctx, a, in.place)
 	}
@@ -302,7 +312,9 @@ func createComponents(ctx context.Context, u *use, in createComponentsInput) pro
 	if err != nil {
 		return u.refuse(ctx, "%s", sentence(err.Error()))
 	}
-	return u.open(ctx, wire.WindowCreate{WindowID: in.WindowID, Title: in.Title, Content: content, Minimized: in.Minimized}, in.place)
+	return u.open(ctx, wire.WindowCreate{
+		WindowID: in.WindowID, Title: in.Title, Content: content, WindowLook: in.drawn(), Minimized: in.Minimized,
+	}, in.place)
 }
 
 // layoutFile reads components from storage.

@@ -32,6 +32,14 @@ func TestWindowsOpenAndChange(t *testing.T) {
 	if w := b.window("w2"); w.Bounds != (wire.Bounds{X: 7, Y: 132, W: 300, H: 400}) || !w.Minimized {
 		t.Errorf("second window %+v", w)
 	}
+	b.must("window_create_component", `{"windowId":"w3","title":"","components":[{"type":"text","content":"x"}],"variant":"panel","dockEdge":"top"}`)
+	if w := b.window("w3"); w.Variant != wire.VariantPanel || w.DockEdge != wire.DockTop {
+		t.Errorf("third window %+v", w)
+	}
+	b.must("window_create", `{"windowId":"w3","title":"","content":{"renderer":"text","content":"a"},"variant":"widget"}`)
+	if w := b.window("w3"); w.Variant != wire.VariantWidget || w.DockEdge != "" {
+		t.Errorf("third window %+v", w)
+	}
 	b.must("window_update", `{"windowId":"w2","operation":"append","content":"c"}`)
 	b.must("window_update", `{"windowId":"w2","operation":"prepend","content":"<"}`)
 	b.must("window_update", `{"windowId":"monitor-0/w2","operation":"insertAt","position":2,"content":"b"}`)
