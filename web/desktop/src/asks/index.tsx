@@ -1,5 +1,81 @@
-import type { ReactNode } from "react";
+import "./asks.css";
+import { type ReactNode, useContext, useMemo, useRef, useState } from "react";
+import { useWords } from "../i18n/use.js";
+import { PageContext, useCommands, useEvents, useShell } from "../shell/context.js";
+import { usePhone } from "../shell/viewport.js";
+import { Modal } from "../ui/modal.js";
+import { type Ending, endingOf } from "./answers.js";
+import { Card } from "./card.js";
+import { Inbox } from "./inbox.js";
+import { askInFront } from "./order.js";
+import { visible } from "./origin.js";
+import { useAsks, useSkew } from "./use.js";
+import texts from "./words.js";
 
+export { Inbox } from "./inbox.js";
+
+/** What agents ask: the card with the question in front, and the inbox with all of them. */
 export function Asks(): ReactNode {
-  return null;
+  const t = useWords(texts);
+  const commands = useCommands();
+  const asks = useAsks();
+  const skew = useSkew();
+  const phone = usePhone();
+  const panel = useShell((s) => s.panel);
+  const page = useShell((s) => s.phonePage);
+  const [shown, setShown] = useState("");
+  const [later, setLater] = useState<ReadonlySet<string>>(new Set());
+  useEndings();
+
+  const open = useMemo(() => asks.filter((a) => !later.has(a.key)), [asks, later]);
+  // What is asked again was not put off.
+  if ([...later].some((key) => !asks.some((a) => a.key === key))) setLater(new Set(asks.map((a) => a.key).filter((key) => later.has(key))));
+  const front = askInFront(asks, shown, later);
+  if (front !== undefined && front.key !== shown) setShown(front.key);
+  // The inbox has the same questions, and the same answers.
+  const inInbox = panel === "inbox" || (phone && page === "inbox");
+  return (
+    <>
+      {panel === "inbox" && (
+        <Modal title={t.inbox} closeLabel={t.close} shape="side" onClose={() => commands.toggle("inbox")}>
+          <Inbox />
+        </Modal>
+      )}
+      {front !== undefined && !inInbox && (
+        <Card ask={front} asks={open} skew={skew} onShow={setShown} onLater={(key) => setLater((l) => new Set([...l, key]))} />
+      )}
+    </>
+  );
+}
+
+/** Says how questions ended that were seen here and answered elsewhere, or by nobody. */
+function useEndings(): void {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const client = useContext(PageContext)?.client;
+  const user = useShell((s) => s.me.user);
+  const asks = useAsks();
+  const seen = useRef(asks);
+  seen.current = asks;
+  useEvents((e) => {
+    if (client === undefined || (e.type !== "DIALOG_CLOSED" && e.type !== "PROMPT_CLOSED")) return;
+    const key = e.type === "DIALOG_CLOSED" ? `approval/${e.data.dialogId}` : `prompt/${e.data.promptId}`;
+    const ask = seen.current.find((a) => a.key === key);
+    if (ask === undefined) return;
+    const { outbox, desk } = client.state;
+    const end = endingOf(ask, e.data, { outbox, presence: desk.presence, user, now: Date.now() });
+    if (end === undefined) return;
+    commands.tell(t.about(saying(end, t), visible(ask.request.title)), end.how === "expired" || end.how === "lost" ? "warning" : "info", 6000);
+  });
+}
+
+function saying(end: Ending, t: (typeof texts)["en"]): string {
+  switch (end.how) {
+    case "lost":
+      return end.user === "" ? t.lostTab : t.lostUser(end.user);
+    case "other":
+      return t.other(end.user);
+    default:
+      return t[end.how];
+  }
 }

@@ -1,0 +1,47 @@
+// What became of an answer, and how a question ended.
+
+import type { Connection, DialogClosed, Outbox, PromptClosed, Sent } from "../../../core/src/index.js";
+import type { Ask } from "./order.js";
+
+export type AnswerState = { state: "open" } | { state: "sending" } | { state: "refused"; reason: string };
+
+const open: AnswerState = { state: "open" };
+
+/** How the newest answer from this tab is doing. It is on its way until the hub has closed the question. */
+export function answerState(outbox: Outbox, ask: Ask): AnswerState {
+  const mine = outbox.items.findLast((s) => isAnswerTo(s, ask));
+  if (mine?.fate === "sending") return { state: "sending" };
+  if (mine?.fate === "rejected") return { state: "refused", reason: mine.reason ?? "" };
+  return open;
+}
+
+function isAnswerTo({ data }: Sent, ask: Ask): boolean {
+  return ask.kind === "approval" ? "dialogId" in data && data.dialogId === ask.id : "promptId" in data && data.promptId === ask.id;
+}
+
+/** How a question ended, when that is news here. */
+export type Ending = { how: "otherTab" } | { how: "other"; user: string } | { how: "lost"; user: string } | { how: "expired" } | { how: "withdrawn" };
+
+export interface Witness {
+  /** What this tab sent. */
+  outbox: Outbox;
+  presence: readonly Connection[];
+  /** Who uses this tab. */
+  user: string;
+  now: number;
+}
+
+/** What to say of a question that was closed: nothing when the answer was ours. */
+export function endingOf(ask: Ask, closed: DialogClosed | PromptClosed, w: Witness): Ending | undefined {
+  if (closed.reason === "expired") return { how: "expired" };
+  if (closed.reason === "cancelled") return { how: "withdrawn" };
+  if (closed.messageId !== undefined && w.outbox.items.some((s) => s.id === closed.messageId)) return undefined;
+  const by = w.presence.find((c) => c.connectionId === closed.answeredBy)?.user ?? "";
+  const user = by === w.user ? "" : by;
+  // The same question may have been asked and answered before; that was no race.
+  if (w.outbox.items.some((s) => isAnswerTo(s, ask) && s.since > w.now - raceMs)) return { how: "lost", user };
+  return user === "" ? { how: "otherTab" } : { how: "other", user };
+}
+
+/** How long an answer may have been on its way. */
+const raceMs = 30_000;

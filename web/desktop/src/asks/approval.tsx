@@ -1,0 +1,67 @@
+import { Check, X } from "lucide-react";
+import { type ReactNode, type RefObject, useEffect, useId, useState } from "react";
+import type { ApprovalRequest } from "../../../core/src/index.js";
+import { useWords } from "../i18n/use.js";
+import { useCommands } from "../shell/context.js";
+import { Button } from "../ui/button.js";
+import { Kbd } from "../ui/kbd.js";
+import { usePress } from "./arming.js";
+import { Later } from "./later.js";
+import { visible } from "./origin.js";
+import type { AnswerKeys } from "./view.js";
+import texts from "./words.js";
+
+interface ApprovalFormProps {
+  request: ApprovalRequest;
+  ready: boolean;
+  keys: RefObject<AnswerKeys>;
+  onLater: (() => void) | undefined;
+}
+
+export function ApprovalForm({ request, ready, keys, onLater }: ApprovalFormProps): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const press = usePress(ready);
+  const group = useId();
+  const [always, setAlways] = useState(false);
+  const permission = request.permissionOptions;
+  const rememberable = permission?.showRememberChoice === true;
+  const remembers = rememberable && always;
+
+  const answer = (confirmed: boolean): void => {
+    const remember = !rememberable ? undefined : !always ? "once" : confirmed ? "always" : "deny_always";
+    if (commands.answerDialog(request.dialogId, confirmed, remember) === undefined) commands.tell(t.full, "warning");
+  };
+  useEffect(() => {
+    keys.current = { approve: () => answer(true), reject: () => answer(false) };
+  });
+  // Who asks for a permission does not choose what the buttons say.
+  const yes = permission === undefined && request.confirmText ? visible(request.confirmText) : remembers ? t.alwaysApprove : t.approve;
+  const no = permission === undefined && request.cancelText ? visible(request.cancelText) : remembers ? t.alwaysReject : t.reject;
+  return (
+    <>
+      {rememberable && (
+        <fieldset className="asks-remember">
+          <legend>{t.remember}</legend>
+          {[false, true].map((choice) => (
+            <label key={String(choice)}>
+              <input type="radio" name={group} checked={always === choice} onChange={() => setAlways(choice)} />
+              {choice ? t.rememberAlways : t.rememberOnce}
+            </label>
+          ))}
+        </fieldset>
+      )}
+      <div className="asks-buttons">
+        <Later onLater={onLater} />
+        <Button icon={X} {...press(() => answer(false))} aria-keyshortcuts="R">
+          {no}
+          <Kbd combo="r" />
+        </Button>
+        <Button kind="primary" icon={Check} {...press(() => answer(true))} aria-keyshortcuts="A">
+          {yes}
+          <Kbd combo="a" />
+        </Button>
+      </div>
+    </>
+  );
+}

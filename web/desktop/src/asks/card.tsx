@@ -1,0 +1,85 @@
+import { ChevronLeft, ChevronRight, ShieldQuestion } from "lucide-react";
+import { type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { createPortal } from "react-dom";
+import { useWords } from "../i18n/use.js";
+import { IconButton } from "../ui/button.js";
+import { useArmed } from "./arming.js";
+import { type Ask, neighbour } from "./order.js";
+import { useHost, useOnTop } from "./toplayer.js";
+import { AskView } from "./view.js";
+import texts from "./words.js";
+
+interface CardProps {
+  ask: Ask;
+  /** All that were not put off. */
+  asks: readonly Ask[];
+  skew: number;
+  onShow: (key: string) => void;
+  onLater: (key: string) => void;
+}
+
+/** The question in front. It lies over the bar at the top, where no window can be. */
+export function Card({ ask, asks, skew, onShow, onLater }: CardProps): ReactNode {
+  const t = useWords(texts);
+  const host = useHost();
+  const [card, setCard] = useState<HTMLDialogElement | null>(null);
+  const armed = useArmed(ask.key);
+  const title = useId();
+  useOnTop(host, card, true);
+  useFocusOf(card, ask.key);
+
+  const step = (by: 1 | -1): void => onShow(neighbour(asks, ask.key, by)?.key ?? ask.key);
+  return createPortal(
+    <dialog
+      ref={setCard}
+      popover="manual"
+      role="alertdialog"
+      aria-labelledby={title}
+      aria-modal={false}
+      className="asks-card"
+      data-ask-id={ask.id}
+      data-armed={armed}
+      data-region="ask"
+      tabIndex={-1}
+      onKeyDown={(e) => {
+        if (e.key !== "Escape") return;
+        e.preventDefault();
+        e.stopPropagation();
+        onLater(ask.key);
+      }}
+    >
+      <header className="asks-band">
+        <ShieldQuestion size={16} aria-hidden />
+        <span className="asks-band-name">{t.asks}</span>
+        {asks.length > 1 && (
+          <span className="asks-band-steps">
+            <IconButton icon={ChevronLeft} label={t.previous} onClick={() => step(-1)} />
+            <span aria-live="polite">{t.place(asks.indexOf(ask) + 1, asks.length)}</span>
+            <IconButton icon={ChevronRight} label={t.next} onClick={() => step(1)} />
+          </span>
+        )}
+      </header>
+      <AskView key={ask.key} ask={ask} armed={armed} skew={skew} titleId={title} onLater={() => onLater(ask.key)} />
+    </dialog>,
+    host,
+  );
+}
+
+/** Takes the focus for a new question and gives it back, but takes it from nobody who is typing or uses an app. */
+function useFocusOf(card: HTMLDialogElement | null, key: string): void {
+  const before = useRef<Element | null>(null);
+  useEffect(() => {
+    if (card === null) return;
+    const at = document.activeElement;
+    if (!card.contains(at)) before.current = at;
+    const busy = at instanceof HTMLElement && (at.isContentEditable || at.matches("input, textarea, select, iframe"));
+    if (!busy || card.contains(at)) card.querySelector<HTMLElement>(".asks-view")?.focus({ preventScroll: true });
+  }, [card, key]);
+  useEffect(() => {
+    if (card === null) return;
+    return () => {
+      const lost = document.activeElement === null || document.activeElement === document.body || card.contains(document.activeElement);
+      if (lost && before.current instanceof HTMLElement) before.current.focus({ preventScroll: true });
+    };
+  }, [card]);
+}

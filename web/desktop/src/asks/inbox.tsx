@@ -1,0 +1,45 @@
+import { MailCheck } from "lucide-react";
+import { type ReactNode, useId } from "react";
+import { useWords } from "../i18n/use.js";
+import { useArmed } from "./arming.js";
+import type { Ask } from "./order.js";
+import { useAsks, useSkew } from "./use.js";
+import { AskView } from "./view.js";
+import texts from "./words.js";
+
+/** All questions of all monitors, to be answered where they are. */
+export function Inbox(): ReactNode {
+  const t = useWords(texts);
+  const asks = useAsks();
+  const skew = useSkew();
+  // One that comes or goes moves the others, so that nothing can be pressed for a moment.
+  const armed = useArmed(asks.map((a) => a.key).join(" "));
+  if (asks.length === 0) {
+    return (
+      <div className="asks-empty">
+        <MailCheck size={28} aria-hidden />
+        <p>{t.empty}</p>
+        <small>{t.emptyHint}</small>
+      </div>
+    );
+  }
+  return (
+    <>
+      <p className="asks-count">{t.inboxCount(asks.length)}</p>
+      <ul className="asks-list">
+        {asks.map((ask) => (
+          <Item key={ask.key} ask={ask} armed={armed} skew={skew} />
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function Item({ ask, armed, skew }: { ask: Ask; armed: boolean; skew: number }): ReactNode {
+  const title = useId();
+  return (
+    <li className="asks-item" data-ask={ask.id}>
+      <AskView ask={ask} armed={armed} skew={skew} titleId={title} />
+    </li>
+  );
+}

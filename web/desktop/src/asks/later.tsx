@@ -1,0 +1,18 @@
+import { Inbox } from "lucide-react";
+import type { ReactNode } from "react";
+import { useWords } from "../i18n/use.js";
+import { Button } from "../ui/button.js";
+import { Kbd } from "../ui/kbd.js";
+import texts from "./words.js";
+
+/** Puts a question off. That answers nothing, so it needs no arming. */
+export function Later({ onLater }: { onLater: (() => void) | undefined }): ReactNode {
+  const t = useWords(texts);
+  if (onLater === undefined) return null;
+  return (
+    <Button kind="ghost" icon={Inbox} className="asks-later" title={t.laterHint} aria-keyshortcuts="S" onClick={onLater}>
+      {t.later}
+      <Kbd combo="s" />
+    </Button>
+  );
+}

@@ -1,0 +1,155 @@
+import { Bot, Hourglass, Monitor, Wrench } from "lucide-react";
+import { type KeyboardEvent, type ReactNode, useId, useMemo, useRef } from "react";
+import { useFormat, useWords } from "../i18n/use.js";
+import { useNow } from "../shell/clock.js";
+import { useCommands, useShell } from "../shell/context.js";
+import { monitorNumber, useMonitor } from "../shell/select.js";
+import { isComposing } from "../ui/keys.js";
+import { Ring } from "../ui/ring.js";
+import { answerState } from "./answers.js";
+import { ApprovalForm } from "./approval.js";
+import { armAfter } from "./arming.js";
+import { type Ask, timeLeft } from "./order.js";
+import { originOf, visible } from "./origin.js";
+import { PromptForm } from "./prompt.js";
+import texts from "./words.js";
+
+interface AskViewProps {
+  ask: Ask;
+  /** Answers can be given. */
+  armed: boolean;
+  skew: number;
+  /** Its title; for the label of what it is in. */
+  titleId: string;
+  onLater?: () => void;
+}
+
+/** A question with everything there is to know of it, and its answers. */
+export function AskView({ ask, armed, skew, titleId, onLater }: AskViewProps): ReactNode {
+  const t = useWords(texts);
+  const outbox = useShell((s) => s.outbox);
+  const live = useShell((s) => s.link.phase === "live");
+  const state = useMemo(() => answerState(outbox, ask), [outbox, ask]);
+  const answers = useRef<AnswerKeys>({});
+  const entered = useRef(0);
+  const details = useId();
+  const { request } = ask;
+  const ready = armed && state.state !== "sending";
+
+  // Letters answer too, but not those of a text that was being typed when the question came.
+  const onKeyDown = (e: KeyboardEvent<HTMLElement>): void => {
+    if (e.target instanceof HTMLElement && e.target.matches("input:not([type=radio]):not([type=checkbox]), textarea")) return;
+    if (isComposing(e) || e.repeat || e.ctrlKey || e.metaKey || e.altKey || !e.nativeEvent.isTrusted) return;
+    const act = { KeyA: answers.current.approve, KeyR: answers.current.reject, KeyS: onLater }[e.code];
+    if (act === undefined || performance.now() - entered.current < armAfter) return;
+    if (e.code !== "KeyS" && !ready) return;
+    e.preventDefault();
+    act();
+  };
+  return (
+    <article
+      className="asks-view"
+      aria-labelledby={titleId}
+      tabIndex={-1}
+      onKeyDown={onKeyDown}
+      onFocus={(e) => {
+        if (!e.currentTarget.contains(e.relatedTarget)) entered.current = performance.now();
+      }}
+    >
+      <div className="asks-head">
+        <h3 id={titleId} className="asks-title">
+          {visible(request.title)}
+        </h3>
+        <Deadline ask={ask} skew={skew} />
+      </div>
+      <From ask={ask} />
+      {ask.kind === "approval" && ask.request.permissionOptions !== undefined && (
+        <dl className="asks-facts">
+          <dt>
+            <Wrench size={14} aria-hidden />
+            {t.tool}
+          </dt>
+          <dd>
+            <code>{visible(ask.request.permissionOptions.toolName)}</code>
+          </dd>
+          {!!ask.request.permissionOptions.context && (
+            <>
+              <dt>{t.scope}</dt>
+              <dd>
+                <code>{visible(ask.request.permissionOptions.context)}</code>
+              </dd>
+            </>
+          )}
+        </dl>
+      )}
+      {request.message !== "" && (
+        <pre id={details} className={ask.kind === "approval" ? "asks-message asks-message-code" : "asks-message"} tabIndex={0} role="group" aria-label={t.details} data-scrolls>
+          {visible(request.message)}
+        </pre>
+      )}
+      {ask.kind === "approval" ? (
+        <ApprovalForm request={ask.request} ready={ready} keys={answers} onLater={onLater} />
+      ) : (
+        <PromptForm request={ask.request} ready={ready} onLater={onLater} />
+      )}
+      <p className={state.state === "refused" ? "asks-state asks-state-refused" : "asks-state"} role="status">
+        {state.state === "sending" && (live ? t.sending : t.sendingLater)}
+        {state.state === "refused" && `${t.refused} ${state.reason}`}
+      </p>
+    </article>
+  );
+}
+
+/** The answers that have letters. */
+export interface AnswerKeys {
+  approve?: () => void;
+  reject?: () => void;
+}
+
+function From({ ask }: { ask: Ask }): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const agents = useShell((s) => s.desk.agents);
+  const windows = useShell((s) => s.desk.windows);
+  const pinned = useShell((s) => s.view.pinned);
+  const here = useMonitor();
+  const from = useMemo(() => originOf(ask, { agents, windows }), [ask, agents, windows]);
+  const n = monitorNumber(from.monitor);
+  return (
+    <p className="asks-from">
+      <span className="hidden-text">{t.from}</span>
+      <span className="asks-from-part">
+        <Bot size={14} aria-hidden />
+        {visible(from.agent) || t.unknownAgent}
+      </span>
+      {from.monitor === here || pinned ? (
+        <span className="asks-from-part">
+          <Monitor size={14} aria-hidden />
+          {t.monitor(n)}
+        </span>
+      ) : (
+        <button type="button" className="asks-from-part asks-from-go" title={t.showMonitor(n)} onClick={() => commands.showMonitor(from.monitor)}>
+          <Monitor size={14} aria-hidden />
+          {t.monitor(n)}
+        </button>
+      )}
+      {from.window !== "" && <span className="asks-from-part asks-from-window">{t.inWindow(visible(from.window))}</span>}
+    </p>
+  );
+}
+
+function Deadline({ ask, skew }: { ask: Ask; skew: number }): ReactNode {
+  const t = useWords(texts);
+  const format = useFormat();
+  const now = useNow(500);
+  const { ms, part } = timeLeft(ask, now, skew);
+  if (ms === Infinity) return null;
+  const time = format.elapsed(Math.ceil(ms / 1000) * 1000);
+  const tone = ms < 10_000 ? "danger" : ms < 20_000 ? "warning" : "accent";
+  return (
+    <span className={`asks-deadline asks-deadline-${tone}`} title={ask.kind === "approval" ? t.noAnswerNo : t.noAnswerSkip}>
+      {ms > 0 ? <Ring part={part} size={18} tone={tone} label={t.leftLabel(time)} /> : <Hourglass size={16} aria-hidden />}
+      <span aria-hidden={ms > 0}>{ms > 0 ? t.left(time) : t.timeUp}</span>
+    </span>
+  );
+}
