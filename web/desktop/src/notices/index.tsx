@@ -1,6 +1,31 @@
-import type { ReactNode } from "react";
+import "./notices.css";
+import { type ReactNode, useEffect } from "react";
+import { useShell } from "../shell/context.js";
+import { useQuestionCount } from "../shell/select.js";
+import { useBrowserNotices } from "./browser.js";
+import { Centre } from "./centre.js";
+import { useReadMark } from "./read.js";
+import { unread } from "./shelf.js";
+import { Stack } from "./stack.js";
+import { pageTitle } from "./worth.js";
 
 /** Toasts, the notification centre, the notifications of the browser and the badge of the title. */
 export function Notices(): ReactNode {
-  return null;
+  const panel = useShell((s) => s.panel);
+  const title = useShell((s) => s.desk.title);
+  const notifications = useShell((s) => s.desk.notifications);
+  const questions = useQuestionCount();
+  const read = useReadMark();
+  useBrowserNotices();
+
+  const waiting = questions + unread(notifications.values(), read.until);
+  useEffect(() => {
+    document.title = pageTitle(title, waiting);
+  }, [title, waiting]);
+  return (
+    <>
+      <Stack />
+      {panel === "notifications" && <Centre readUntil={read.before} />}
+    </>
+  );
 }

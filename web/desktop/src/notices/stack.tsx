@@ -1,0 +1,114 @@
+import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import type { ShownNotification } from "../../../core/src/index.js";
+import { useWords } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
+import { longOver, onShelf, showFor, showingOf } from "./shelf.js";
+import { Toast } from "./toast.js";
+import texts from "./words.js";
+
+/** What has just happened, over the dock and beside the conversation: notices of this tab, toasts, new notifications. */
+export function Stack(): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const notices = useShell((s) => s.notices);
+  const toasts = useShell((s) => s.desk.toasts);
+  const [gone, setGone] = useState<ReadonlySet<string>>(() => new Set(longOver(toasts.values(), Date.now())));
+  const banners = useBanners();
+  const stack = useRef<HTMLOListElement>(null);
+  useRoomFor(stack);
+
+  const hide = useCallback((showing: string) => setGone((g) => new Set([...g, showing].slice(-500))), []);
+  const shelf = useMemo(() => onShelf(toasts.values(), gone), [toasts, gone]);
+  return (
+    <ol ref={stack} className="notices-stack" aria-label={t.notices} aria-live="polite" aria-relevant="additions">
+      {banners.shown.map((n) => (
+        <Toast
+          key={`banner ${showingOf(n)}`}
+          tone="bell"
+          title={n.title}
+          text={n.body}
+          ms={showFor(n.duration, "notification")}
+          action={{ label: t.open, press: () => commands.open("notifications") }}
+          onEnd={() => banners.hide(n)}
+          onDismiss={() => {
+            banners.hide(n);
+            commands.dismissNotification(n.id);
+          }}
+          data={{ "data-banner": n.id }}
+        />
+      ))}
+      {shelf.map((toast) => {
+        const showing = showingOf(toast);
+        const { action } = toast;
+        return (
+          <Toast
+            key={showing}
+            tone={toast.variant ?? "info"}
+            text={toast.message}
+            ms={showFor(toast.duration, "toast")}
+            action={
+              action === undefined
+                ? undefined
+                : {
+                    label: action.label,
+                    press: () => {
+                      commands.pressToast(toast.id, action.eventId);
+                      commands.tell(t.pressed, "success");
+                      hide(showing);
+                    },
+                  }
+            }
+            onEnd={() => hide(showing)}
+            onDismiss={() => {
+              commands.dismissToast(toast.id);
+              hide(showing);
+            }}
+            data={{ "data-toast-id": toast.id }}
+          />
+        );
+      })}
+      {notices.map((n) => (
+        <Toast
+          key={`notice ${n.id}`}
+          tone={n.tone}
+          text={n.text}
+          ms={n.until - Date.now()}
+          onEnd={() => commands.forget(n.id)}
+          onDismiss={() => commands.forget(n.id)}
+          data={{ "data-notice": n.id }}
+        />
+      ))}
+    </ol>
+  );
+}
+
+/** The notifications that came while this page was there, until their time is over. */
+function useBanners(): { shown: ShownNotification[]; hide: (n: ShownNotification) => void } {
+  const ready = useShell((s) => s.ready);
+  const all = useShell((s) => s.desk.notifications);
+  const panel = useShell((s) => s.panel);
+  // What was there when the desktop became known is no news.
+  const [old, setOld] = useState<ReadonlySet<string>>();
+  if (ready && old === undefined) setOld(new Set([...all.values()].map(showingOf)));
+  const hide = useCallback((n: ShownNotification) => setOld((o) => new Set([...(o ?? []), showingOf(n)].slice(-500))), []);
+  const shown = useMemo(() => (old === undefined || panel === "notifications" ? [] : onShelf(all.values(), old).slice(-2)), [all, old, panel]);
+  return { shown, hide };
+}
+
+/** Keeps the stack clear of the dock and the conversation, which may grow. */
+function useRoomFor(stack: { current: HTMLElement | null }): void {
+  const drawer = useShell((s) => s.view.drawer);
+  useEffect(() => {
+    const el = stack.current;
+    const regions = ["dock", "drawer"].map((name) => document.querySelector(`[data-region=${name}]`));
+    const measure = (): void => {
+      const [dock, side] = regions.map((r) => r?.getBoundingClientRect());
+      el?.style.setProperty("--notices-bottom", `${dock?.height ?? 0}px`);
+      el?.style.setProperty("--notices-end", `${side?.width ?? 0}px`);
+    };
+    const watch = new ResizeObserver(measure);
+    for (const r of regions) if (r !== null) watch.observe(r);
+    measure();
+    return () => watch.disconnect();
+  }, [stack, drawer]);
+}

@@ -1,0 +1,51 @@
+// What is worth a notification of the browser, and what the title of the page says.
+
+import type { HubEvent, MonitorID } from "../../../core/src/index.js";
+
+/** Something a person who is not looking should know. */
+export interface News {
+  /** The same for all tabs. */
+  key: string;
+  kind: "finished" | "failed" | "needsYou";
+  monitor: MonitorID;
+  text: string;
+}
+
+/** Turns that were quicker than that need no announcement when somebody was just here. */
+const longTurn = 10_000;
+/** What is older was seen, or does not matter any more. */
+const stale = 60_000;
+
+export interface Scene {
+  now: number;
+  /** Nobody sees this tab. */
+  hidden: boolean;
+}
+
+/** What an event is worth. What the person stopped is no news to them, and neither are the helpers of an agent. */
+export function newsOf(e: HubEvent, scene: Scene): News | undefined {
+  if (e.type === "" || scene.now - e.time > stale) return undefined;
+  switch (e.type) {
+    case "AGENT_RESPONSE": {
+      const { isComplete, outcome = "completed", agentId = "", durationMs = 0, monitorId = "" } = e.data;
+      if (!isComplete || outcome === "interrupted" || agentId.startsWith("task-")) return undefined;
+      if (outcome === "failed") return { key: `turn ${e.at}`, kind: "failed", monitor: monitorId, text: e.data.reason ?? "" };
+      return durationMs > longTurn || scene.hidden ? { key: `turn ${e.at}`, kind: "finished", monitor: monitorId, text: "" } : undefined;
+    }
+    case "TURN_INTERRUPTED":
+      return e.data.resumable ? { key: `turn ${e.at}`, kind: "needsYou", monitor: e.data.monitorId ?? "", text: e.data.reason } : undefined;
+    case "APPROVAL_REQUEST":
+      return { key: `ask ${e.data.dialogId} ${e.at}`, kind: "needsYou", monitor: e.data.monitorId ?? "", text: e.data.title };
+    case "ACTIONS": {
+      const ask = e.data.actions.find((a) => a.type === "dialog.confirm" || a.type === "user.prompt.show");
+      return ask === undefined ? undefined : { key: `ask ${ask.id} ${e.at}`, kind: "needsYou", monitor: e.data.monitorId ?? "", text: ask.title };
+    }
+  }
+  return undefined;
+}
+
+/** The title of the page: how much waits for the person comes first, where a narrow tab still shows it. */
+export function pageTitle(session: string, waiting: number): string {
+  const name = session === "" ? "Everdesk" : `${session} — Everdesk`;
+  return waiting > 0 ? `(${waiting > 99 ? "99+" : waiting}) ${name}` : name;
+}
