@@ -1,0 +1,137 @@
+import { Circle, CircleCheck, CircleDashed, Move, RotateCw, X } from "lucide-react";
+import { type PointerEvent, type ReactNode, useRef, useState } from "react";
+import { firstMonitor } from "../../../core/src/index.js";
+import { useWords } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
+import { useMonitors } from "../shell/select.js";
+import { IconButton } from "../ui/button.js";
+import { type Doing, doings, type Mark, markOf, nearestCorner, nextCorner, type Progress, type Showing, showings, type Step, withDone } from "./steps.js";
+import texts from "./words.js";
+
+interface ChecklistProps {
+  progress: Progress;
+  change: (how: (p: Progress) => Progress) => void;
+  onShow: (step: Showing) => void;
+}
+
+/** The tour while it goes on: small, in a corner, and out of the way of whoever drags it to another. */
+export function Checklist({ progress, change, onShow }: ChecklistProps): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const outbox = useShell((s) => s.outbox.items);
+  const drag = useDrag((x, y, width, height) => change((p) => ({ ...p, corner: nearestCorner(x, y, width, height) })));
+  const all: Step[] = [...showings, ...doings];
+  const done = all.filter((s) => markOf(s, progress, outbox) === "done").length;
+  return (
+    <section className={`tour-list tour-${progress.corner}`} aria-label={t.tour} style={drag.style}>
+      <header className="tour-head" {...drag.handlers}>
+        <strong>{t.tour}</strong>
+        <span className="tour-count">{t.progress(done, all.length)}</span>
+        <IconButton icon={Move} size={14} label={t.move} onClick={() => change((p) => ({ ...p, corner: nextCorner(p.corner) }))} />
+        <IconButton icon={X} size={14} label={t.close} onClick={() => commands.showTour(false)} />
+      </header>
+      <div className="tour-bar" aria-hidden>
+        <span style={{ inlineSize: `${(done / all.length) * 100}%` }} />
+      </div>
+      <ul>
+        {showings.map((s) => (
+          <StepItem key={s} step={s} mark={markOf(s, progress, outbox)} onClick={() => onShow(s)} />
+        ))}
+        <li className="tour-gap" aria-hidden />
+        {doings.map((s) => (
+          <DoingItem key={s} step={s} mark={markOf(s, progress, outbox)} onDone={() => change((p) => withDone(p, [s]))} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** What a person does themselves. */
+function DoingItem({ step, mark, onDone }: { step: Doing; mark: Mark; onDone: () => void }): ReactNode {
+  const commands = useCommands();
+  const monitors = useMonitors();
+  switch (step) {
+    case "secondTab":
+      return <StepItem step={step} mark={mark} onClick={() => window.open(commands.addressOf(), "_blank", "noopener")} />;
+    case "ownTab":
+      return (
+        <StepItem
+          step={step}
+          mark={mark}
+          onClick={() => {
+            commands.detachMonitor(monitors.findLast((m) => m.monitorId !== firstMonitor)?.monitorId ?? firstMonitor);
+            onDone();
+          }}
+        />
+      );
+    case "restart":
+      return <StepItem step={step} mark={mark} />;
+    case "model":
+      return <StepItem step={step} mark={mark} onClick={() => commands.open("connect")} />;
+  }
+}
+
+function StepItem({ step, mark, onClick }: { step: Step; mark: Mark; onClick?: () => void }): ReactNode {
+  const t = useWords(texts);
+  const inside = (
+    <>
+      <MarkIcon mark={mark} />
+      <span className="tour-step-text">
+        <span>{t[step]}</span>
+        <small>{mark === "failed" ? t.failed : t[`${step}Hint`]}</small>
+      </span>
+      {mark !== "open" && mark !== "failed" && <span className="hidden-text">{t[mark]}</span>}
+    </>
+  );
+  return (
+    <li data-step={step} data-mark={mark}>
+      {onClick === undefined ? (
+        <div className="tour-step tour-step-text-only">{inside}</div>
+      ) : (
+        <button type="button" className="tour-step" disabled={mark === "going"} onClick={onClick}>
+          {inside}
+        </button>
+      )}
+    </li>
+  );
+}
+
+function MarkIcon({ mark }: { mark: Mark }): ReactNode {
+  const props = { size: 16, "aria-hidden": true, className: `tour-mark tour-mark-${mark}` } as const;
+  if (mark === "done") return <CircleCheck {...props} />;
+  if (mark === "going") return <CircleDashed {...props} />;
+  return mark === "failed" ? <RotateCw {...props} /> : <Circle {...props} />;
+}
+
+/** Follows the pointer; where it is let go is told as a point of what is around it. */
+function useDrag(onDrop: (x: number, y: number, width: number, height: number) => void): {
+  style: { transform?: string };
+  handlers: Record<"onPointerDown" | "onPointerMove" | "onPointerUp" | "onPointerCancel", (e: PointerEvent<HTMLElement>) => void>;
+} {
+  const [by, move] = useState<{ x: number; y: number }>();
+  const from = useRef<{ x: number; y: number }>(undefined);
+  const end = (): void => {
+    from.current = undefined;
+    move(undefined);
+  };
+  return {
+    style: by === undefined ? {} : { transform: `translate(${by.x}px, ${by.y}px)` },
+    handlers: {
+      onPointerDown: (e) => {
+        if (e.button !== 0 || (e.target as Element).closest("button") !== null) return;
+        e.currentTarget.setPointerCapture(e.pointerId);
+        from.current = { x: e.clientX, y: e.clientY };
+      },
+      onPointerMove: (e) => {
+        if (from.current !== undefined) move({ x: e.clientX - from.current.x, y: e.clientY - from.current.y });
+      },
+      onPointerUp: (e) => {
+        if (from.current === undefined) return;
+        const room = e.currentTarget.closest("main")?.getBoundingClientRect();
+        if (room !== undefined && by !== undefined) onDrop(e.clientX - room.left, e.clientY - room.top, room.width, room.height);
+        end();
+      },
+      onPointerCancel: end,
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import { useEffect, useState } from "react";
+import { firstMonitor, limits, type MonitorID } from "../../../core/src/index.js";
+import { useWords } from "../i18n/use.js";
+import { useCommands, useEvents, useShell } from "../shell/context.js";
+import { useMonitor, useMonitors } from "../shell/select.js";
+import { endedSteps, type Progress, readProgress, requests, type Showing, type Step, withDone } from "./steps.js";
+import texts from "./words.js";
+
+/** How far this tab is with the session, and a way to change it. What happens by itself is noticed here. */
+export function useProgress(): [Progress, (change: (p: Progress) => Progress) => void] {
+  const session = useShell((s) => s.session);
+  const outbox = useShell((s) => s.outbox.items);
+  const tabs = useShell((s) => s.desk.connections);
+  const provider = useShell((s) => s.desk.provider || s.hub.provider);
+  const key = `everdesk.tour.${session}`;
+  const [progress, change] = useState(() => readProgress(sessionStorage.getItem(key)));
+  useEffect(() => sessionStorage.setItem(key, JSON.stringify(progress)), [key, progress]);
+
+  const happened: Step[] = endedSteps(progress, outbox);
+  if (Object.keys(progress.sent).length > 0) {
+    if (tabs > 1) happened.push("secondTab");
+    if (provider !== "" && provider !== "demo") happened.push("model");
+  }
+  const next = withDone(progress, happened);
+  if (next !== progress) change(next);
+  // Whoever takes the session after us had it taken from somebody: the hub before is gone.
+  const again = useShell((s) => s.link.stats.connections > 1);
+  useEvents((e) => {
+    if (e.type === "OWNER_CHANGED" && again) change((p) => (Object.keys(p.sent).length > 0 ? withDone(p, ["restart"]) : p));
+  });
+  return [progress, change];
+}
+
+/** Begins a step that an agent does; gives how to note it. */
+export function useShowing(change: (how: (p: Progress) => Progress) => void): (step: Showing) => void {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const language = useShell((s) => s.language);
+  const shown = useMonitor();
+  const monitors = useMonitors();
+  return (step) => {
+    let monitor: MonitorID | undefined = shown;
+    if (step === "background") {
+      monitor = commands.addMonitor(limits.monitors, false) ?? monitors.findLast((m) => m.monitorId !== firstMonitor && m.monitorId !== shown)?.monitorId;
+      if (monitor === undefined) return commands.tell(t.noMonitor, "warning");
+    }
+    const id = commands.say(requests[language][step], monitor);
+    if (id === undefined) return commands.tell(t.notSent, "warning");
+    change((p) => ({ ...p, sent: { ...p.sent, [step]: id }, done: p.done.filter((s) => s !== step) }));
+  };
+}

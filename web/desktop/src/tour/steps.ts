@@ -1,0 +1,125 @@
+// The steps of the tour, and how far somebody is. Pure: what was done comes in, marks come out.
+
+import { hasEnded, type MessageID, type Sent } from "../../../core/src/index.js";
+import type { Language } from "../i18n/words.js";
+
+/** What a click can show, each by one message. */
+export const showings = ["windows", "form", "approval", "plan", "background"] as const;
+
+/** What needs no agent. */
+export const doings = ["secondTab", "ownTab", "restart", "model"] as const;
+
+export type Showing = (typeof showings)[number];
+export type Doing = (typeof doings)[number];
+export type Step = Showing | Doing;
+
+export type Corner = "bottom-right" | "bottom-left" | "top-left" | "top-right";
+
+/** How far a tab is with a session; kept for its next page. */
+export interface Progress {
+  /** The message of each step that was sent. */
+  readonly sent: Readonly<Partial<Record<Showing, MessageID>>>;
+  readonly done: readonly Step[];
+  readonly corner: Corner;
+}
+
+export const noProgress: Progress = { sent: {}, done: [], corner: "bottom-right" };
+
+export function hasBegun(p: Progress): boolean {
+  return Object.keys(p.sent).length > 0 || p.done.length > 0;
+}
+
+/** What is said for a step; the demo knows these words. */
+export const requests: Record<Language, Record<Showing, string>> = {
+  en: {
+    windows: "Show me some windows",
+    form: "Make a form: name, e-mail, message",
+    approval: "Ask me before you delete the old reports",
+    plan: "Plan a product launch with parallel tasks",
+    background: "Watch the build in the background",
+  },
+  ko: {
+    windows: "창을 몇 개 보여 줘",
+    form: "양식 만들어 줘: 이름, 이메일, 내용",
+    approval: "오래된 보고서를 지우기 전에 물어봐 줘",
+    plan: "제품 출시를 병렬 작업으로 계획해 줘",
+    background: "백그라운드에서 빌드를 지켜봐 줘",
+  },
+};
+
+/** How a step stands: nobody began it, it is under way, it is done, or its message came to nothing. */
+export type Mark = "open" | "going" | "done" | "failed";
+
+/** The mark of a step. A message that is not remembered any more was done long ago. */
+export function markOf(step: Step, p: Progress, outbox: readonly Sent[]): Mark {
+  if (p.done.includes(step)) return "done";
+  const id = p.sent[step as Showing];
+  if (id === undefined) return "open";
+  const sent = outbox.find((s) => s.id === id);
+  if (sent === undefined) return "done";
+  if (!hasEnded(sent)) return "going";
+  return sent.fate === "rejected" || sent.fate === "failed" ? "failed" : "done";
+}
+
+/** Progress with steps that are done by now; the same object when there are none. */
+export function withDone(p: Progress, steps: readonly Step[]): Progress {
+  const fresh = steps.filter((s) => !p.done.includes(s));
+  return fresh.length === 0 ? p : { ...p, done: [...p.done, ...fresh] };
+}
+
+/** The steps whose message has come to its end, so that the mark outlives the message. */
+export function endedSteps(p: Progress, outbox: readonly Sent[]): Step[] {
+  return showings.filter((s) => p.sent[s] !== undefined && !p.done.includes(s) && markOf(s, p, outbox) === "done");
+}
+
+/** What the tour is at the moment. */
+export type TourShape = "none" | "card" | "list" | "examples";
+
+export interface TourInput {
+  ready: boolean;
+  provider: string;
+  /** The session has neither words nor windows. */
+  fresh: boolean;
+  /** The tab shows one monitor only. */
+  pinned: boolean;
+  /** It was closed once. */
+  toured: boolean;
+  /** Somebody asked for it. */
+  wanted: boolean;
+  begun: boolean;
+}
+
+export function shapeOf(i: TourInput): TourShape {
+  if (!i.ready || i.pinned) return "none";
+  if (i.wanted) return i.begun || !i.fresh || i.provider !== "demo" ? "list" : "card";
+  if (i.provider === "demo" && !i.toured) {
+    if (i.begun) return "list";
+    if (i.fresh) return "card";
+  }
+  return i.fresh ? "examples" : "none";
+}
+
+/** The corner that is nearest to a point in a box. */
+export function nearestCorner(x: number, y: number, width: number, height: number): Corner {
+  return `${y < height / 2 ? "top" : "bottom"}-${x < width / 2 ? "left" : "right"}`;
+}
+
+/** The corners in turn, for those who have no mouse. */
+export function nextCorner(c: Corner): Corner {
+  const turn: Corner[] = ["bottom-right", "bottom-left", "top-left", "top-right"];
+  return turn[(turn.indexOf(c) + 1) % turn.length]!;
+}
+
+export function readProgress(text: string | null): Progress {
+  try {
+    const v = (JSON.parse(text ?? "{}") ?? {}) as Record<string, unknown>;
+    const sent = (typeof v.sent === "object" ? v.sent : null) ?? {};
+    const ids = Object.entries(sent).filter(([k, id]) => (showings as readonly string[]).includes(k) && typeof id === "string");
+    const all: readonly string[] = [...showings, ...doings];
+    const done = Array.isArray(v.done) ? (v.done.filter((s) => all.includes(s as string)) as Step[]) : [];
+    const corner = ["bottom-right", "bottom-left", "top-left", "top-right"].find((c) => c === v.corner) as Corner | undefined;
+    return { sent: Object.fromEntries(ids) as Progress["sent"], done, corner: corner ?? noProgress.corner };
+  } catch {
+    return noProgress;
+  }
+}
