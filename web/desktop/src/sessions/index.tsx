@@ -1,5 +1,24 @@
+import "./sessions.css";
 import type { ReactNode } from "react";
+import { useShell } from "../shell/context.js";
+import { ConnectPanel } from "./connect.js";
+import { JoinPanel } from "./join.js";
+import { SessionsPanel } from "./sessions.js";
+import { SettingsPanel } from "./settings.js";
 
+/** The panels about the session, the page and the hub. */
 export function Panels(): ReactNode {
-  return null;
+  const panel = useShell((s) => s.panel);
+  switch (panel) {
+    case "sessions":
+      return <SessionsPanel />;
+    case "settings":
+      return <SettingsPanel />;
+    case "connect":
+      return <ConnectPanel />;
+    case "join":
+      return <JoinPanel />;
+    default:
+      return null;
+  }
 }

@@ -1,0 +1,110 @@
+import { RefreshCw, WifiOff } from "lucide-react";
+import { type ReactNode, useCallback, useEffect, useState } from "react";
+import { useWords } from "../i18n/use.js";
+import { useNow } from "../shell/clock.js";
+import { useCommands, useShell } from "../shell/context.js";
+import { Button } from "../ui/button.js";
+import { Modal } from "../ui/modal.js";
+import { Ring } from "../ui/ring.js";
+import { Command, CopyButton } from "./copy.js";
+import { type Bar, barsOf } from "./qr.js";
+import texts from "./words.js";
+
+interface Code {
+  readonly url: string;
+  readonly bars: readonly Bar[];
+  readonly size: number;
+  readonly loopback: boolean;
+  readonly from: number;
+  readonly until: number;
+}
+
+type State = { type: "making" } | { type: "failed"; reason: string } | { type: "ready"; code: Code };
+
+/** A code that brings the session to a phone. It works once and not for long. */
+export function JoinPanel(): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const session = useShell((s) => s.session);
+  const [state, setState] = useState<State>({ type: "making" });
+  const make = useCallback(async (): Promise<void> => {
+    setState({ type: "making" });
+    try {
+      const [ticket, { encode }] = await Promise.all([commands.api.joinTicket(session), import("uqr")]);
+      const { data, size } = encode(ticket.url, { ecc: "M", border: 2 });
+      const from = Date.now();
+      const until = from + ticket.expiresIn * 1000;
+      setState({ type: "ready", code: { url: ticket.url, bars: barsOf(data), size, loopback: ticket.loopback, from, until } });
+    } catch (error) {
+      setState({ type: "failed", reason: error instanceof Error ? error.message : String(error) });
+    }
+  }, [commands, session]);
+  useEffect(() => void make(), [make]);
+  return (
+    <Modal title={t.join} closeLabel={t.close} onClose={() => commands.open("")}>
+      <div className="sessions-join">
+        {state.type === "making" && <p role="status">{t.making}</p>}
+        {state.type === "failed" && (
+          <div role="alert" className="sessions-failed">
+            <p>{t.failed(state.reason)}</p>
+            <Button icon={RefreshCw} onClick={() => void make()}>
+              {t.again}
+            </Button>
+          </div>
+        )}
+        {state.type === "ready" && <Ready code={state.code} onAnew={() => void make()} />}
+      </div>
+    </Modal>
+  );
+}
+
+function Ready({ code, onAnew }: { code: Code; onAnew: () => void }): ReactNode {
+  const t = useWords(texts);
+  const now = useNow(500);
+  const left = Math.max(0, Math.ceil((code.until - now) / 1000));
+  const over = left === 0;
+  return (
+    <>
+      {code.loopback && <OnlyHere />}
+      {!code.loopback && <p>{t.joinHint}</p>}
+      <div className={over ? "sessions-qr sessions-qr-over" : "sessions-qr"}>
+        <svg viewBox={`0 0 ${code.size} ${code.size}`} role="img" aria-label={t.code} shapeRendering="crispEdges">
+          {code.bars.map((b) => (
+            <rect key={`${b.x},${b.y}`} x={b.x} y={b.y} width={b.width} height={1} />
+          ))}
+        </svg>
+        {over && (
+          <Button kind="primary" icon={RefreshCw} onClick={onAnew}>
+            {t.anew}
+          </Button>
+        )}
+      </div>
+      <div className="sessions-join-foot">
+        <Ring part={(code.until - now) / (code.until - code.from)} size={18} tone={left < 20 ? "warning" : "accent"} label={t.left(left)} />
+        <span className="sessions-left">{over ? t.over : t.left(left)}</span>
+        {!over && <CopyButton text={code.url} label={t.copyLink} />}
+        {!over && (
+          <Button size="sm" icon={RefreshCw} onClick={onAnew}>
+            {t.anew}
+          </Button>
+        )}
+      </div>
+    </>
+  );
+}
+
+/** No phone reaches an address that is this machine's own. */
+function OnlyHere(): ReactNode {
+  const t = useWords(texts);
+  return (
+    <section className="sessions-warning" aria-label={t.loopback}>
+      <h3>
+        <WifiOff size={16} aria-hidden />
+        {t.loopback}
+      </h3>
+      <p>{t.loopbackHint}</p>
+      <Command lines="hub serve --addr 0.0.0.0:8080 --hosts 192.168.0.10" />
+      <p>{t.loopbackCare}</p>
+    </section>
+  );
+}
