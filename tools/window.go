@@ -68,7 +68,9 @@ type look struct {
 	DockEdge wire.DockEdge      `json:"dockEdge,omitempty" jsonschema:"The edge a panel sticks to; bottom by default."`
 }
 
-func (l look) drawn() wire.WindowLook { return wire.WindowLook{Variant: l.Variant, DockEdge: l.DockEdge} }
+func (l look) drawn() wire.WindowLook {
+	return wire.WindowLook{Variant: l.Variant, DockEdge: l.DockEdge}
+}
 
 type createInput struct {
 	WindowID wire.WindowID `json:"windowId" jsonschema:"Id of the window, such as weather."`
