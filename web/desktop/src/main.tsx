@@ -1,42 +1,92 @@
 import "./styles/tokens.css";
 import "./styles/base.css";
-import { StrictMode } from "react";
+import { type ReactNode, StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app.js";
 import { languageOf } from "./i18n/words.js";
-import { ApiError } from "./shell/api.js";
-import { boot } from "./shell/boot.js";
+import { Api, ApiError } from "./shell/api.js";
+import { boot, type Page } from "./shell/boot.js";
 import { PageContext, WorkbenchContext } from "./shell/context.js";
+import { prefsKey, readPrefs } from "./shell/prefs.js";
+import { beginLook } from "./shell/theme.js";
 import { Button } from "./ui/button.js";
 import texts from "./words.js";
 
 const root = createRoot(document.getElementById("root")!);
-const t = texts[languageOf("system", navigator.languages)];
+const prefs = readPrefs(localStorage.getItem(prefsKey));
+const language = languageOf(prefs.language, navigator.languages);
+const t = texts[language];
+beginLook(prefs.theme, language);
 
-root.render(<p className="app-wait">{t.connecting}</p>);
-boot().then(
-  (page) =>
-    root.render(
-      <StrictMode>
-        <PageContext value={page}>
-          <WorkbenchContext value={page}>
-            <App />
-          </WorkbenchContext>
-        </PageContext>
-      </StrictMode>,
-    ),
-  (error: unknown) => {
+if (location.pathname === "/join") void join();
+else void begin();
+
+async function begin(): Promise<void> {
+  wait(t.connecting);
+  try {
+    show(await boot());
+  } catch (error) {
     // Who is not signed in finds the way in at /login.
     if (error instanceof ApiError && error.status === 401) return location.replace("/login");
-    root.render(
-      <div className="app-wait" role="alert">
-        <p>{t.failed}</p>
-        <p>{error instanceof Error ? error.message : String(error)}</p>
+    fail(
+      t.failed,
+      reasonOf(error),
+      <>
         <Button kind="primary" onClick={() => location.reload()}>
           {t.retry}
         </Button>
         <a href="/">{t.others}</a>
-      </div>,
+      </>,
     );
-  },
-);
+  }
+}
+
+/** Comes in by the ticket behind the # of the address. It is good once, so it is not left in the history. */
+async function join(): Promise<void> {
+  const ticket = location.hash.slice(1);
+  history.replaceState(null, "", "/join");
+  const home = <a href="/">{t.others}</a>;
+  if (ticket === "") return fail(t.joinFailed, t.joinEmpty, home);
+  wait(t.joining);
+  try {
+    const { session } = await new Api((input, init) => fetch(input, { credentials: "same-origin", ...init })).join(ticket);
+    location.replace(`/?session=${encodeURIComponent(session)}`);
+  } catch (error) {
+    const known = error instanceof ApiError ? { 401: t.joinUsed, 403: t.joinForbidden, 404: t.joinUsed, 429: t.joinBusy }[error.status] : t.joinOffline;
+    fail(t.joinFailed, known ?? reasonOf(error), home);
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function wait(text: string): void {
+  root.render(
+    <p className="app-wait" role="status">
+      {text}
+    </p>,
+  );
+}
+
+function fail(what: string, why: string, wayOut: ReactNode): void {
+  root.render(
+    <div className="app-wait" role="alert">
+      <h1>{what}</h1>
+      <p>{why}</p>
+      {wayOut}
+    </div>,
+  );
+}
+
+function show(page: Page): void {
+  root.render(
+    <StrictMode>
+      <PageContext value={page}>
+        <WorkbenchContext value={page}>
+          <App />
+        </WorkbenchContext>
+      </PageContext>
+    </StrictMode>,
+  );
+}
