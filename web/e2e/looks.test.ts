@@ -1,0 +1,116 @@
+// Whether people with other eyes and other tools can use the desktop: axe looks at every state, theme and language.
+
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import type { AxeResults } from "axe-core";
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
+import type { SessionID } from "../core/src/index.js";
+import type { Prefs } from "../desktop/src/shell/prefs.js";
+import { show } from "./harness/content.js";
+import { stage } from "./harness/stage.js";
+import { ask, say, until, waitForRow, windowOf } from "./harness/verbs.js";
+
+const desk = stage();
+const axe = readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+const languages = ["en", "ko"] as const;
+const themes = ["dark", "light", "contrast"] as const;
+
+/** What axe finds that would keep somebody from using the page. */
+async function troubles(page: Page): Promise<string[]> {
+  await page.evaluate(await axe);
+  const found = await page.evaluate(async () => {
+    const { axe } = globalThis as unknown as { axe: { run: (options: object) => Promise<AxeResults> } };
+    return axe.run({ resultTypes: ["violations"], iframes: false, runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] });
+  });
+  return found.violations
+    .filter((v) => v.impact === "serious" || v.impact === "critical")
+    .flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.target.join(" ")} ${n.failureSummary?.replaceAll("\n", " ")}`));
+}
+
+/** A desktop with something of everything. */
+async function furnished(): Promise<SessionID> {
+  const session = await desk.hub.rest.newSession("furnished");
+  await desk.hub.rest.say(session, "/think hm\n/say # Hello\\n\\nA [link](https://example.org) and `code`.\\n\\n- [x] one\\n- [ ] two\n/call window_list {}");
+  await desk.hub.rest.say(session, "make a form: name, e-mail");
+  await desk.hub.rest.say(session, "show a table");
+  await desk.hub.rest.say(session, "/fail it broke");
+  await until(async () => ((await desk.hub.rest.snapshot(session)).windows ?? []).length, 20_000).toBe(2);
+  await desk.hub.rest.act(session, [{ type: "notification.show", id: "note", title: "Build", body: "It is done." }]);
+  return session;
+}
+
+async function open(session: SessionID, prefs: Partial<Prefs>, context: BrowserContextOptions = {}): Promise<Page> {
+  const page = await desk.tab({ session, prefs, context: { locale: prefs.language === "ko" ? "ko-KR" : "en-GB", ...context } });
+  return page;
+}
+
+describe.each(languages)("in %s", (language) => {
+  it.each(themes)("%s: desktop, palette, settings, help, inbox and a question", async (theme) => {
+    const session = await furnished();
+    const page = await open(session, { language, theme });
+    await windowOf(page, "form-1").waitFor();
+    await show(desk.hub, session, page, "text", { renderer: "markdown", data: "# Text\n\n> quote\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```js\nlet x = 1;\n```" });
+    const found: Record<string, string[]> = {};
+    const look = async (state: string): Promise<void> => {
+      const bad = await troubles(page);
+      if (bad.length > 0) found[state] = bad;
+    };
+    await look("desktop");
+    await page.keyboard.press("Control+k");
+    await page.locator("dialog[open]").waitFor();
+    await look("palette");
+    await page.keyboard.press("Escape");
+    await until(() => page.locator("dialog[open]").count()).toBe(0);
+    await page.locator("main").focus();
+    await page.keyboard.press("?");
+    await page.locator("dialog[open]").waitFor();
+    await look("help");
+    await page.keyboard.press("Escape");
+    await until(() => page.locator("dialog[open]").count()).toBe(0);
+    await desk.hub.rest.act(session, [
+      {
+        type: "dialog.confirm",
+        id: `ask-${theme}`,
+        title: "Delete 3 reports?",
+        message: "rm reports/2019.md reports/2020.md reports/2021.md",
+        permissionOptions: { showRememberChoice: true, toolName: "storage_delete", context: "reports" },
+      },
+    ]);
+    await ask(page).waitFor();
+    await until(() => ask(page).locator("button:disabled").count()).toBe(0);
+    await look("question");
+    expect(found).toEqual({});
+  });
+
+  it("the tour", async () => {
+    const page = await open(await desk.hub.rest.newSession(), { language, theme: "light", toured: false });
+    await page.locator("main button").first().waitFor();
+    expect(await troubles(page)).toEqual([]);
+  });
+
+  it("a phone", async () => {
+    const session = await furnished();
+    const page = await open(session, { language, theme: "dark" }, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true });
+    expect(await troubles(page)).toEqual([]);
+  });
+
+  it("the page to sign in", async () => {
+    const profile = await desk.profile({ language }, { locale: language === "ko" ? "ko-KR" : "en-GB" });
+    const page = await profile.newPage();
+    await page.goto(`${desk.hub.url}/login`);
+    await page.locator("input").first().waitFor();
+    expect(await troubles(page)).toEqual([]);
+  });
+});
+
+it("the conversation moves nothing for those who do not want it", async () => {
+  const page = await desk.tab();
+  await say(page, "/say calm");
+  await waitForRow(page, "calm");
+  const moving = await page.evaluate(() =>
+    document.getAnimations().filter((a) => a.playState === "running" && Number(a.effect?.getComputedTiming().duration) > 1).length,
+  );
+  expect(moving).toBe(0);
+});

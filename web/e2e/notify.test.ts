@@ -1,0 +1,69 @@
+// Notifications of the browser: one per thing, however many tabs there are.
+
+import type { BrowserContext } from "playwright-core";
+import { expect, it } from "vitest";
+import { settle } from "./harness/content.js";
+import { stage } from "./harness/stage.js";
+import { say, until } from "./harness/verbs.js";
+
+const desk = stage();
+
+/** Makes the browser of a profile count its notifications; nobody looks at any of its tabs. */
+async function counting(profile: BrowserContext): Promise<string[]> {
+  const shown: string[] = [];
+  await profile.exposeBinding("notified", (_, title: string) => void shown.push(title));
+  await profile.addInitScript(() => {
+    class Counted extends EventTarget {
+      static permission = "granted";
+      static requestPermission = (): Promise<string> => Promise.resolve("granted");
+      onclick: unknown = null;
+      constructor(title: string, options?: { body?: string }) {
+        super();
+        (globalThis as unknown as { notified: (t: string) => void }).notified(`${title}: ${options?.body ?? ""}`);
+      }
+      close(): void {}
+    }
+    Object.assign(globalThis, { Notification: Counted });
+    Object.defineProperty(Document.prototype, "visibilityState", { get: () => "hidden" });
+    Object.defineProperty(Document.prototype, "hidden", { get: () => true });
+    Document.prototype.hasFocus = () => false;
+  });
+  return shown;
+}
+
+it("two tabs of a browser show one notification for what is finished, what failed and what is asked", async () => {
+  const session = await desk.hub.rest.newSession("notify");
+  const profile = await desk.profile({ notify: true });
+  const shown = await counting(profile);
+  const one = await desk.tab({ session, profile });
+  const two = await desk.tab({ session, profile });
+
+  await say(one, "/sleep 100ms\n/say all done");
+  await until(() => shown.length).toBe(1);
+  await say(two, "/fail it broke");
+  await until(() => shown.length).toBe(2);
+  await desk.hub.rest.act(session, [{ type: "dialog.confirm", id: "need", title: "Needs you", message: "Please decide." }]);
+  await until(() => shown.length).toBe(3);
+  expect(shown.some((s) => s.includes("Needs you"))).toBe(true);
+  await settle(desk.hub, session, one);
+  await settle(desk.hub, session, two);
+  expect(shown).toHaveLength(3);
+  await until(() => one.title()).toMatch(/\(\d+\)/);
+
+  await one.close();
+  await say(two, "/sleep 100ms\n/say from the tab that is left");
+  await until(() => shown.length).toBe(4);
+  await settle(desk.hub, session, two);
+  expect(shown).toHaveLength(4);
+});
+
+it("who did not ask for notifications gets none", async () => {
+  const session = await desk.hub.rest.newSession("quiet");
+  const profile = await desk.profile({ notify: false });
+  const shown = await counting(profile);
+  const page = await desk.tab({ session, profile });
+  await say(page, "/fail it broke");
+  await until(() => page.locator("[data-row][data-kind=error]").count()).toBeGreaterThan(0);
+  await settle(desk.hub, session, page);
+  expect(shown).toEqual([]);
+});
