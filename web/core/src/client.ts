@@ -94,6 +94,11 @@ export class Client {
     return this.current;
   }
 
+  /** How the tab names itself. */
+  get clientId(): string {
+    return this.options.clientId;
+  }
+
   start(): void {
     this.step({ type: "start" });
   }
