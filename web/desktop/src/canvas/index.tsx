@@ -1,5 +1,127 @@
-import type { ReactNode } from "react";
+import "./canvas.css";
+import { type ReactNode, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useStore } from "zustand";
+import type { MonitorID } from "../../../core/src/index.js";
+import { useWords } from "../i18n/use.js";
+import { useShell, WorkbenchContext } from "../shell/context.js";
+import { useMonitor } from "../shell/select.js";
+import { Kbd } from "../ui/kbd.js";
+import { ManagerContext } from "./context.js";
+import { Frame } from "./frame.js";
+import { workArea } from "./geometry.js";
+import { Icons } from "./icons.js";
+import { useCanvasKeys, useFocusReturn } from "./keys.js";
+import { Manager } from "./manager.js";
+import { above, frontOf, keyOf, mounted, panelsOf, recentAfter } from "./stack.js";
+import texts from "./words.js";
 
+export { WindowBody, WindowIcon } from "./body.js";
+export { Thumbnail } from "./thumbnail.js";
+
+/** The windows of the monitor that this tab shows. It fills its parent. */
 export function Canvas(): ReactNode {
-  return null;
+  const bench = useContext(WorkbenchContext)!;
+  const [manager] = useState(() => new Manager(bench.store, bench.commands));
+  useEffect(() => manager.start(), [manager]);
+  return (
+    <ManagerContext value={manager}>
+      <Windows manager={manager} />
+    </ManagerContext>
+  );
+}
+
+function Windows({ manager }: { manager: Manager }): ReactNode {
+  const monitor = useMonitor();
+  const recent = useRecent(monitor);
+  const all = useShell((s) => s.desk.windows);
+  const windows = useMemo(() => mounted(all, monitor, recent), [all, monitor, recent]);
+  const here = useMemo(() => windows.filter((w) => w.monitorId === monitor), [windows, monitor]);
+  const canvas = useStore(manager.board, (b) => b.canvas);
+  const raised = useStore(manager.board, (b) => b.raised);
+  const panels = useSame(useMemo(() => panelsOf(here, monitor), [here, monitor]));
+  const area = useMemo(() => workArea(canvas, panels), [canvas, panels]);
+  const frontWindow = frontOf(here, monitor);
+  const front = all.has(raised) ? raised : frontWindow === undefined ? "" : keyOf(frontWindow);
+  const root = useRef<HTMLDivElement>(null);
+
+  useLayoutEffect(() => {
+    const el = root.current!;
+    const measure = (): void => manager.measure({ w: el.clientWidth, h: el.clientHeight });
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(el);
+    return () => observer.disconnect();
+  }, [manager]);
+  useCanvasKeys(manager);
+  useFocusReturn(manager, here);
+  return (
+    <div ref={root} className="win-canvas">
+      <Icons />
+      {here.every((w) => w.minimized === true) && <Empty monitor={monitor} />}
+      {canvas.w > 0 &&
+        windows.map((w) => (
+          <Frame
+            key={keyOf(w)}
+            window={w}
+            shown={w.monitorId === monitor}
+            front={keyOf(w) === front}
+            canvas={canvas}
+            area={area}
+            panels={panels}
+          />
+        ))}
+      <Preview manager={manager} />
+    </div>
+  );
+}
+
+/** The monitors that were shown before. */
+function useRecent(monitor: MonitorID): readonly MonitorID[] {
+  const [shown, setShown] = useState<{ now: MonitorID; recent: readonly MonitorID[] }>({ now: monitor, recent: [] });
+  if (shown.now === monitor) return shown.recent;
+  const recent = recentAfter(shown.recent, shown.now, monitor);
+  setShown({ now: monitor, recent });
+  return recent;
+}
+
+/** A list that stays the same object while it has the same in it. */
+function useSame<T>(list: readonly T[]): readonly T[] {
+  const [kept, keep] = useState(list);
+  if (kept === list) return kept;
+  if (kept.length === list.length && kept.every((v, i) => v === list[i])) return kept;
+  keep(list);
+  return list;
+}
+
+/** Where the window in hand snaps to. */
+function Preview({ manager }: { manager: Manager }): ReactNode {
+  const b = useStore(manager.board, (s) => s.preview);
+  return b === undefined ? null : (
+    <div className="win-preview" aria-hidden style={{ left: b.x, top: b.y, width: b.w, height: b.h, zIndex: above }} />
+  );
+}
+
+/** What is there when nothing is. */
+function Empty({ monitor }: { monitor: MonitorID }): ReactNode {
+  const t = useWords(texts);
+  const quiet = useShell((s) => {
+    if (!s.ready || s.tour) return false;
+    for (const a of s.desk.agents.values()) if (a.monitorId === monitor && a.status !== "idle") return false;
+    return true;
+  });
+  if (!quiet) return null;
+  return (
+    <div className="win-empty">
+      <h2>{t.emptyTitle}</h2>
+      <p>{t.emptyText}</p>
+      <p className="win-empty-keys">
+        <span>
+          <Kbd combo="mod+k" /> {t.emptyPalette}
+        </span>
+        <span>
+          <Kbd combo="?" /> {t.emptyHelp}
+        </span>
+      </p>
+    </div>
+  );
 }

@@ -1,0 +1,133 @@
+import { type CSSProperties, memo, type PointerEvent, type ReactNode, useEffect, useId, useMemo, useRef, useState } from "react";
+import { type Bounds, isStandard, type WindowState } from "../../../core/src/index.js";
+import { useCommands } from "../shell/context.js";
+import { AskLine } from "./ask.js";
+import { WindowBody } from "./body.js";
+import { useBoard, useManager } from "./context.js";
+import { drag, transformOf } from "./drag.js";
+import { drawn, type Edge, edges, panelBounds, type Size, smallestOf } from "./geometry.js";
+import { safeStyle } from "./look.js";
+import { WindowMenu } from "./menu.js";
+import { above, keyOf } from "./stack.js";
+import { TitleBar } from "./titlebar.js";
+import { type Place, placeOf } from "./wish.js";
+
+interface FrameProps {
+  window: WindowState;
+  /** Its monitor is the one that is shown. */
+  shown: boolean;
+  /** It is the window in front. */
+  front: boolean;
+  canvas: Size;
+  area: Bounds;
+  panels: readonly WindowState[];
+}
+
+/** How long a window that was told to close looks like it. */
+const closingTime = 3000;
+
+/** A window. */
+export const Frame = memo(function Frame({ window: w, shown, front, canvas, area, panels }: FrameProps): ReactNode {
+  const manager = useManager();
+  const commands = useCommands();
+  const key = keyOf(w);
+  const wish = useBoard((b) => b.wishes.get(key)?.place);
+  const raised = useBoard((b) => b.raised === key);
+  const [menu, setMenu] = useState<{ x: number; y: number } | undefined>();
+  const [asking, setAsking] = useState(false);
+  const [closing, setClosing] = useState(false);
+  const frame = useRef<HTMLElement>(null);
+  const titleId = useId();
+  const look = useMemo(() => safeStyle(w.windowStyle), [w.windowStyle]);
+
+  useEffect(() => {
+    if (!closing) return;
+    const timer = setTimeout(() => setClosing(false), closingTime);
+    return () => clearTimeout(timer);
+  }, [closing]);
+
+  const place = wish ?? placeOf(w);
+  const maximized = place.maximized && isStandard(w);
+  const hidden = !shown || w.minimized === true;
+  const toTitleBar = (): void => frame.current?.querySelector<HTMLElement>("[data-title-bar]")?.focus();
+  const close = (): void => {
+    setClosing(true);
+    commands.closeWindow(w);
+  };
+  const grab = (e: PointerEvent<HTMLElement>, edge?: Edge): void => {
+    if (frame.current !== null && (w.variant !== "panel" || edge !== undefined)) drag(manager, frame.current, w, e.nativeEvent, edge);
+  };
+  return (
+    <section
+      ref={frame}
+      className="win"
+      role="dialog"
+      aria-modal="false"
+      aria-labelledby={titleId}
+      tabIndex={-1}
+      inert={hidden}
+      data-window-id={w.windowId}
+      data-monitor-id={w.monitorId}
+      data-variant={w.variant ?? "standard"}
+      data-frameless={w.frameless || undefined}
+      data-edge={w.variant === "panel" ? (w.dockEdge ?? "bottom") : undefined}
+      data-focused={front || undefined}
+      data-maximized={maximized || undefined}
+      data-hidden={hidden || undefined}
+      data-away={!shown || undefined}
+      data-closing={closing || undefined}
+      style={{ ...boxOf(w, place, canvas, area, panels), zIndex: w.variant === "panel" ? above + 2 : raised ? above + 1 : (w.z ?? 0) }}
+      onPointerDownCapture={(e) => {
+        manager.raise(w);
+        if (e.altKey && e.button === 0) {
+          e.preventDefault();
+          e.stopPropagation();
+          grab(e);
+        }
+      }}
+      onFocusCapture={() => manager.raise(w)}
+    >
+      <div className="win-box" style={look}>
+        <TitleBar window={w} titleId={titleId} maximized={maximized} onGrab={grab} onClose={close} onMenu={(x, y) => setMenu({ x, y })} />
+        {asking && (
+          <AskLine
+            window={w}
+            onOver={() => {
+              setAsking(false);
+              toTitleBar();
+            }}
+          />
+        )}
+        <div className="win-body">
+          <WindowBody window={w} />
+        </div>
+      </div>
+      {!maximized &&
+        edges
+          .filter((edge) => w.variant !== "panel" || edge === (w.dockEdge === "top" ? "s" : "n"))
+          .map((edge) => <div key={edge} className="win-edge" data-resize={edge} onPointerDown={(e) => grab(e, edge)} />)}
+      {menu !== undefined && (
+        <WindowMenu
+          window={w}
+          at={menu}
+          maximized={maximized}
+          onAsk={() => setAsking(true)}
+          onClose={close}
+          onOver={(back) => {
+            setMenu(undefined);
+            if (back) toTitleBar();
+          }}
+        />
+      )}
+    </section>
+  );
+});
+
+/** The place and size of a window. One that is maximised grows and shrinks with the canvas without being drawn anew. */
+function boxOf(w: WindowState, place: Place, canvas: Size, area: Bounds, panels: readonly WindowState[]): CSSProperties {
+  if (place.maximized && isStandard(w)) {
+    return { transform: `translate(${area.x}px, ${area.y}px)`, width: "100%", height: `calc(100% - ${canvas.h - area.h}px)` };
+  }
+  const b = w.variant === "panel" ? panelBounds({ ...w, bounds: place.bounds }, canvas, panels) : drawn(place.bounds, area, smallestOf(w));
+  return { transform: transformOf(b), width: b.w, height: b.h };
+}

@@ -1,0 +1,103 @@
+import { ExternalLink, File, Sparkles } from "lucide-react";
+import { type ReactNode, useMemo, useState } from "react";
+import type { Shortcut } from "../../../core/src/index.js";
+import { useWords } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
+import { useMonitor } from "../shell/select.js";
+import { Button } from "../ui/button.js";
+import { Modal } from "../ui/modal.js";
+import { clickText, iconSource, webAddress } from "./icon.js";
+import texts from "./words.js";
+
+/** The icons on the desktop, behind the windows. */
+export function Icons(): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const monitor = useMonitor();
+  const shortcuts = useShell((s) => s.desk.shortcuts);
+  const [leaving, setLeaving] = useState<Shortcut | undefined>();
+  const sorted = useMemo(() => [...shortcuts.values()].sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1)), [shortcuts]);
+  if (sorted.length === 0) return null;
+
+  const open = (s: Shortcut): void => {
+    if (s.osActions !== undefined && s.osActions.length > 0) {
+      commands.send("EMIT", { actions: s.osActions, monitorId: monitor });
+    } else if (s.type === "url") {
+      setLeaving(s);
+    } else {
+      const timestamp = Date.now();
+      const sent = commands.send("USER_MESSAGE", {
+        content: clickText(s),
+        monitorId: monitor,
+        interactions: [{ type: "icon.click", timestamp, details: s.id }],
+      });
+      if (sent === undefined) commands.tell(t.tooMuch, "warning");
+      else commands.tell(t.started(s.label));
+    }
+  };
+  return (
+    <>
+      <nav className="win-icons" aria-label={t.icons}>
+        {sorted.map((s) => (
+          <Icon key={s.id} shortcut={s} onOpen={() => open(s)} />
+        ))}
+      </nav>
+      {leaving !== undefined && <Leave shortcut={leaving} onClose={() => setLeaving(undefined)} />}
+    </>
+  );
+}
+
+function Icon({ shortcut: s, onOpen }: { shortcut: Shortcut; onOpen: () => void }): ReactNode {
+  const t = useWords(texts);
+  const count = useShell((st) => st.desk.badges.get(s.target) ?? 0);
+  return (
+    <button type="button" className="win-icon" data-shortcut-id={s.id} title={s.label} onClick={onOpen}>
+      <span className="win-icon-picture">
+        <Picture shortcut={s} />
+        {count > 0 && (
+          <span className="win-icon-count">
+            <span aria-hidden>{count > 99 ? "99+" : count}</span>
+            <span className="hidden-text">{t.opens(count)}</span>
+          </span>
+        )}
+      </span>
+      <span className="win-icon-label">{s.label}</span>
+    </button>
+  );
+}
+
+function Picture({ shortcut: s }: { shortcut: Shortcut }): ReactNode {
+  const [broken, setBroken] = useState(false);
+  const source = s.iconType === "image" ? iconSource(s.icon) : undefined;
+  if (source !== undefined && !broken) return <img src={source} alt="" draggable={false} onError={() => setBroken(true)} />;
+  if (s.iconType !== "image" && s.icon !== "" && [...s.icon].length <= 8) return <span aria-hidden>{s.icon}</span>;
+  const Fallback = s.type === "url" ? ExternalLink : s.type === "file" ? File : Sparkles;
+  return <Fallback size={24} aria-hidden />;
+}
+
+/** Asks before an address is opened, and shows all of it. */
+function Leave({ shortcut: s, onClose }: { shortcut: Shortcut; onClose: () => void }): ReactNode {
+  const t = useWords(texts);
+  const address = webAddress(s.target);
+  return (
+    <Modal title={t.leaveTitle} closeLabel={t.cancel} onClose={onClose}>
+      <p>{address === undefined ? t.leaveRefused : t.leaveText}</p>
+      <p className="win-leave-address">{address ?? s.target}</p>
+      <div className="win-leave-buttons">
+        <Button onClick={onClose}>{t.cancel}</Button>
+        {address !== undefined && (
+          <Button
+            kind="primary"
+            icon={ExternalLink}
+            onClick={() => {
+              window.open(address, "_blank", "noopener,noreferrer");
+              onClose();
+            }}
+          >
+            {t.leave}
+          </Button>
+        )}
+      </div>
+    </Modal>
+  );
+}

@@ -1,0 +1,44 @@
+// How a window looks, as far as whoever made it may say so.
+
+import type { CSSProperties } from "react";
+import type { AgentID, WindowState } from "../../../core/src/index.js";
+
+const colour = /^(#[0-9a-f]{3,8}|(rgb|hsl)a?\([\d\s.,%/deg]+\)|[a-z]{3,24})$/i;
+
+/**
+ * The styles of a window that are harmless: none that moves it, lies above others or loads something. A background is
+ * mixed into the surface of the theme, so that texts stay readable in all of them.
+ */
+export function safeStyle(style: WindowState["windowStyle"]): CSSProperties {
+  const safe: Record<string, string | number> = {};
+  for (const [name, value] of Object.entries(style ?? {})) {
+    const key = name.replace(/-([a-z])/g, (_, c: string) => c.toUpperCase());
+    const n = Number(typeof value === "string" ? value.replace(/px$/, "") : value);
+    const text = String(value).trim();
+    switch (key) {
+      case "opacity":
+        if (Number.isFinite(n)) safe.opacity = Math.min(1, Math.max(0.4, n));
+        break;
+      case "borderRadius":
+        if (Number.isFinite(n)) safe.borderRadius = Math.min(24, Math.max(0, n));
+        break;
+      case "borderColor":
+        if (colour.test(text)) safe.borderColor = text;
+        break;
+      case "background":
+      case "backgroundColor":
+        if (text === "transparent") safe.background = text;
+        else if (colour.test(text)) safe.background = `color-mix(in oklab, ${text} 20%, var(--surface))`;
+        break;
+    }
+  }
+  return safe;
+}
+
+export type AgentKindName = "main" | "window" | "task" | "helper";
+
+/** What an agent is, by its role: `main-monitor-0-msg-1` is a main one, `window-note/action-3` a window's. */
+export function kindOfAgent(role: AgentID): AgentKindName {
+  const first = /^[a-z]+/.exec(role)?.[0];
+  return first === "main" || first === "window" || first === "task" ? first : "helper";
+}

@@ -1,0 +1,30 @@
+import type { Combo } from "../ui/keys.js";
+import type texts from "./words.js";
+
+/** A key of the canvas, with the name of its text in words.ts. */
+export interface CanvasShortcut {
+  readonly id: string;
+  readonly combo: Combo;
+  readonly label: keyof (typeof texts)["en"];
+}
+
+/** The keys that work wherever the focus is. */
+export const canvasShortcuts = [
+  { id: "window.next", combo: "alt+backquote", label: "keyNext" },
+  { id: "window.previous", combo: "alt+shift+backquote", label: "keyPrevious" },
+  { id: "window.left", combo: "alt+arrowleft", label: "keyLeft" },
+  { id: "window.right", combo: "alt+arrowright", label: "keyRight" },
+  { id: "window.up", combo: "alt+arrowup", label: "keyMaximize" },
+  { id: "window.down", combo: "alt+arrowdown", label: "keyRestore" },
+  { id: "window.maximize", combo: "alt+enter", label: "keyToggle" },
+] as const satisfies readonly CanvasShortcut[];
+
+/** The keys of a title bar that has the focus. */
+export const titleBarShortcuts = [
+  { id: "title.move", combo: "arrowleft", label: "keyMove" },
+  { id: "title.resize", combo: "shift+arrowleft", label: "keyResize" },
+  { id: "title.fine", combo: "ctrl+arrowleft", label: "keyFine" },
+  { id: "title.menu", combo: "shift+f10", label: "keyMenu" },
+] as const satisfies readonly CanvasShortcut[];
+
+export type CanvasShortcutID = (typeof canvasShortcuts)[number]["id"];
