@@ -17,7 +17,8 @@ const (
 	cookieStep = 24 * time.Hour
 )
 
-// NewCookie is a cookie value that stands for who, until the time returned. Its
+// NewCookie is a cookie value that stands for who, in who.Session only unless that
+// is empty, until the time returned. Its
 // use prolongs it, though never over who.Expires. API keys get none: whoever has
 // the cookie would be let in after the key was revoked.
 func (a *Authority) NewCookie(ctx context.Context, who Identity) (string, time.Time, error) {

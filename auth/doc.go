@@ -3,7 +3,7 @@
 // # What it owns
 //
 // Credentials and their end: the installation's token, signed tokens (JWT), API
-// keys, one-time tickets, the cookie of the browser, and signing out. It does
+// keys, one-time tickets and invitations, the cookie of the browser, and signing out. It does
 // not know sessions or routes: what somebody may do with a session is decided
 // by the door. It keeps its things as documents of the store, so that all
 // replicas agree, each kind in a collection of its own:
@@ -11,6 +11,7 @@
 //	auth-token        the installation's token, as it is
 //	auth-keys         API keys by their id, with the hash of the secret
 //	auth-tickets      tickets by their hash, 30 s
+//	auth-invitations  tickets for another device by their hash, 2 min
 //	auth-cookies      cookies by their hash, a week after the last day of use
 //	auth-revocations  when a user last signed out, by the hash of the name
 //	auth-signouts     sign-outs of the last two minutes, for [Authority.Watch]

@@ -17,6 +17,7 @@ const (
 	tokenCollection      = "auth-token"
 	keyCollection        = "auth-keys"
 	ticketCollection     = "auth-tickets"
+	invitationCollection = "auth-invitations"
 	cookieCollection     = "auth-cookies"
 	revocationCollection = "auth-revocations"
 	signOutCollection    = "auth-signouts"

@@ -10,8 +10,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ticketLife is how long a ticket waits to be used.
-const ticketLife = 30 * time.Second
+const (
+	// ticketLife is how long a ticket waits to be used.
+	ticketLife = 30 * time.Second
+	// JoinLife is how long an invitation waits: a person has to find their
+	// phone first.
+	JoinLife = 2 * time.Minute
+)
 
 // NewTicket is a one-time ticket that stands for who, in session only unless
 // that is empty, for the next 30 s. What it opens ends when who.Expires does. One
@@ -23,21 +28,48 @@ func (a *Authority) NewTicket(ctx context.Context, who Identity, session wire.Se
 	if session != "" {
 		who.Session = session
 	}
+	return a.issue(ctx, ticketCollection, who, ticketLife)
+}
+
+// Ticket recognises a one-time ticket and uses it up. Of any number of uses, on
+// any number of replicas, one succeeds.
+func (a *Authority) Ticket(ctx context.Context, ticket string) (Identity, error) {
+	return a.redeem(ctx, ticketCollection, ticket)
+}
+
+// NewInvitation is a one-time ticket that lets another device of who into one
+// session, for the next [JoinLife]. It opens no socket; it can only be traded for
+// a cookie that is good for that session. Credentials that must not become a
+// cookie, or are for one session themselves, invite nobody.
+func (a *Authority) NewInvitation(ctx context.Context, who Identity, session wire.SessionID) (string, error) {
+	if who.Key != "" || who.Session != "" || session == "" {
+		return "", fmt.Errorf("%w: an invitation by a key, by a credential for one session or to no session", store.ErrInvalid)
+	}
+	who.Session = session
+	return a.issue(ctx, invitationCollection, who, JoinLife)
+}
+
+// Invitation recognises an invitation and uses it up, as [Authority.Ticket] does.
+func (a *Authority) Invitation(ctx context.Context, ticket string) (Identity, error) {
+	return a.redeem(ctx, invitationCollection, ticket)
+}
+
+// issue keeps a ticket that stands for who.
+func (a *Authority) issue(ctx context.Context, collection string, who Identity, life time.Duration) (string, error) {
 	r, err := newRecord(who)
 	if err != nil {
 		return "", err
 	}
 	r.Key = who.Key
 	ticket := newSecret()
-	if err := a.keep(ctx, ticketCollection, hashName(ticket), r, ticketLife); err != nil {
+	if err := a.keep(ctx, collection, hashName(ticket), r, life); err != nil {
 		return "", fmt.Errorf("keep ticket: %w", err)
 	}
 	return ticket, nil
 }
 
-// Ticket recognises a one-time ticket and uses it up. Of any number of uses, on
-// any number of replicas, one succeeds.
-func (a *Authority) Ticket(ctx context.Context, ticket string) (Identity, error) {
+// redeem uses a ticket up.
+func (a *Authority) redeem(ctx context.Context, collection, ticket string) (Identity, error) {
 	if ticket == "" {
 		return Identity{}, errNothing
 	}
@@ -45,11 +77,11 @@ func (a *Authority) Ticket(ctx context.Context, ticket string) (Identity, error)
 		return Identity{}, errRefused
 	}
 	name := hashName(ticket)
-	r, d, err := a.find(ctx, ticketCollection, name)
+	r, d, err := a.find(ctx, collection, name)
 	if err != nil {
 		return Identity{}, err
 	}
-	err = a.docs.Remove(ctx, ticketCollection, name, d.Version)
+	err = a.docs.Remove(ctx, collection, name, d.Version)
 	if errors.Is(err, store.ErrConflict) {
 		return Identity{}, errRefused // somebody else has used it
 	}

@@ -131,6 +131,9 @@ func accessFor(who auth.Identity, info session.Info) access {
 	case info.Shares[who.User] == session.ShareViewer:
 		granted = accessViewer
 	}
+	if who.Session != "" { // a device that was let in does not share or delete what it was let into
+		granted = min(granted, accessOperator)
+	}
 	if !who.Has(auth.RoleUser) { // a viewer of the whole installation never touches
 		granted = min(granted, accessViewer)
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/everdesk/everdesk/quota"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/web"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -43,6 +44,10 @@ type plan struct {
 	street *street
 	// mcp is the endpoint of agents outside.
 	mcp http.Handler
+	// desktop and apps are the pages, and ownApps says that the apps have a
+	// listener of their own.
+	desktop, apps *web.Site
+	ownApps       bool
 }
 
 // engine is all that a hall asks of a store.
@@ -65,6 +70,7 @@ type hall struct {
 	shelf  *files.Shelf
 	server *gateway.Server
 	addr   string
+	apps   string // the address of the apps, if they have one
 	secret []byte // of signed tokens
 	good   string // one that renewals begin with, unless empty
 	log    *safeBuffer
@@ -131,7 +137,17 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 	h.hub, h.street = session.NewHub(p.session, h.store), p.street
 	h.server = gateway.New(p.door, log, gateway.Deps{
 		Store: h.store, Hub: h.hub, Auth: h.people, Quota: quota.New(p.quota, counts), Files: h.shelf, MCP: p.mcp,
+		Desktop: p.desktop, Apps: p.apps,
 	})
+	if p.ownApps {
+		var lc net.ListenConfig
+		ln, err := lc.Listen(tb.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		h.apps = ln.Addr().String()
+		h.server.AppsAt(ln)
+	}
 	h.open()
 	return h
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -21,6 +22,8 @@ type identity struct {
 	Roles     []string `json:"roles"`
 	Auth      string   `json:"auth" doc:"How people are recognised here: none, token or jwt."`
 	ExpiresAt string   `json:"expiresAt,omitempty" doc:"When the credential ends, RFC 3339; absent when it does not."`
+	// Session is there for devices that were invited.
+	Session wire.SessionID `json:"session,omitempty" doc:"The only session the credential is for; absent when it is for all."`
 }
 
 // loginRequest is what is traded for a cookie.
@@ -47,7 +50,7 @@ var (
 )
 
 func (s *Server) describe(id auth.Identity) identity {
-	me := identity{User: id.User, Auth: string(s.auth.Mode())}
+	me := identity{User: id.User, Auth: string(s.auth.Mode()), Session: id.Session}
 	for _, r := range id.Roles {
 		me.Roles = append(me.Roles, string(r))
 	}
@@ -122,7 +125,7 @@ func (s *Server) getLogin(c echo.Context) error {
 func (s *Server) welcomeByLink(c echo.Context, token string) error {
 	if _, open := s.auth.Anonymous(); !open && !s.auth.IsInstallationToken(token) {
 		err := s.stranger(c, &auth.Error{Code: wire.CodeAuthFailed, Reason: "That link does not sign in."})
-		return s.show(c, problemOf(err, c.Request()).Status, "That link does not sign in. Type the token instead.")
+		return s.show(c, problemOf(err, c.Request()).Status, wordsFor(c.Request()).badLink)
 	}
 	if isFromElsewhere(c.Request()) {
 		if value := s.cookie(c); value != "" {
@@ -152,25 +155,35 @@ func (s *Server) submitLogin(c echo.Context) error {
 func (s *Server) welcome(c echo.Context, token string) error {
 	_, err := s.signIn(c, token)
 	if err == nil {
-		return c.Redirect(http.StatusSeeOther, "/")
+		return c.Redirect(http.StatusSeeOther, "/"+restOfQuery(c))
 	}
 	p := problemOf(err, c.Request())
 	if p.Status >= http.StatusInternalServerError {
 		return err
 	}
-	return s.show(c, p.Status, p.Detail)
+	return s.show(c, p.Status, wordsFor(c.Request()).complaint(p))
+}
+
+// restOfQuery is the query without what signs in: where somebody wanted to go.
+func restOfQuery(c echo.Context) string {
+	q := maps.Clone(c.QueryParams())
+	q.Del("token")
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
 }
 
 // postLogout ends everything that stands for the user: cookies, tickets, sockets,
-// on all replicas. Who may only look ends their own cookie and nobody else's. A
-// program with an API key has nothing to end here.
+// on all replicas. Who may only look, or is a device that was invited, ends their
+// own cookie and nobody else's. A program with an API key has nothing to end here.
 func (s *Server) postLogout(c echo.Context) error {
 	me, ctx := who(c), c.Request().Context()
 	var err error
 	switch {
-	case me.Key != "" || me.Session != "":
+	case me.Key != "" || me.Session != "" && !me.Cookie:
 		return problem(wire.CodeForbidden, "An API key or a credential for one session signs nobody out; keys are revoked.")
-	case me.Has(auth.RoleUser):
+	case me.Has(auth.RoleUser) && me.Session == "":
 		err = s.auth.SignOut(ctx, me.User)
 	case me.Cookie:
 		err = s.auth.EndCookie(ctx, s.cookie(c))

@@ -235,7 +235,7 @@ func (c *checker) answer(t *testing.T, method, path, sent string, got reply) {
 // operation there is.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	t.Parallel()
-	h := newHall(t)
+	h := newHall(t, withPages)
 	c := newChecker(t, describe(t, h))
 	root := h.user("root", "admin")
 	id, doomed := h.session("root"), h.session("root")
@@ -288,6 +288,12 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodPatch, "/api/settings", `{"language":"ko"}`).want(http.StatusOK)
 	send(http.MethodPost, "/api/ws-ticket", "").want(http.StatusOK)
 	send(http.MethodPost, "/api/ws-ticket", `{"session":"`+string(id)+`"}`).want(http.StatusOK)
+	var link struct{ URL string }
+	send(http.MethodPost, "/api/join-tickets", `{"session":"`+string(id)+`","monitor":"monitor-0"}`).want(http.StatusOK).decode(&link)
+	_, ticket, _ := strings.Cut(link.URL, "#")
+	send(http.MethodPost, "/api/join", `{"ticket":"`+ticket+`"}`).want(http.StatusOK)
+	send(http.MethodPost, "/api/join", `{"ticket":"`+ticket+`"}`).problem(http.StatusUnauthorized, wire.CodeAuthFailed)
+	send(http.MethodGet, "/join", "").want(http.StatusOK)
 	send(http.MethodPost, "/api/tokens/keys", `{"user":"robot","roles":["user"],"name":"n","expires_in":60}`).want(http.StatusCreated)
 	var keys struct{ Keys []struct{ ID string } }
 	send(http.MethodGet, "/api/tokens/keys", "").want(http.StatusOK).decode(&keys)
@@ -322,6 +328,8 @@ func TestDescriptionOfBodiesIsStrict(t *testing.T) {
 		"post /api/tokens/keys":                     {`{}`, `{"user":""}`, `{"user":"a","expires_in":-1}`},
 		"patch /api/settings":                       {`{"language":7}`, `{"onboardingCompleted":"yes"}`},
 		"post /api/login":                           {`{}`, `{"token":""}`},
+		"post /api/join":                            {`{}`, `{"ticket":""}`},
+		"post /api/join-tickets":                    {`{}`, `{"session":"a b"}`},
 	} {
 		method, path, _ := strings.Cut(where, " ")
 		for _, body := range bad {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/web"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -133,7 +134,7 @@ func (s *Server) send(c echo.Context, info session.Info) error {
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(transferTimeout))
-	media, disposition := mediaType(name), "inline"
+	media, disposition := web.MediaType(name), "inline"
 	if !shown[media] {
 		media, disposition = echo.MIMEOctetStream, "attachment"
 	}

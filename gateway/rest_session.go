@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -133,6 +134,22 @@ func (s *Server) sessionsOf(ctx context.Context, user string) ([]session.Info, e
 	return all, nil
 }
 
+// listed are the sessions that somebody sees in a listing: those of a user, or the
+// one that their credential is for, whosever it is.
+func (s *Server) listed(ctx context.Context, me auth.Identity, user string) ([]session.Info, error) {
+	if me.Session == "" {
+		return s.sessionsOf(ctx, user)
+	}
+	granted, info, err := s.accessTo(ctx, me, me.Session)
+	if granted != accessNone { // also one that was set aside
+		return []session.Info{info}, nil
+	}
+	if e, ok := errors.AsType[*session.Error](err); ok && e.Code == wire.CodeSessionNotFound {
+		return nil, nil
+	}
+	return nil, err
+}
+
 // listSessions shows the caller's sessions. Admins may ask for somebody else's
 // or everybody's.
 func (s *Server) listSessions(c echo.Context) error {
@@ -148,12 +165,9 @@ func (s *Server) listSessions(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	all, err := s.sessionsOf(c.Request().Context(), user)
+	all, err := s.listed(c.Request().Context(), me, user)
 	if err != nil {
 		return err
-	}
-	if me.Session != "" {
-		all = slices.DeleteFunc(all, func(i session.Info) bool { return i.ID != me.Session })
 	}
 	if after := c.QueryParam("after"); after != "" {
 		if all, err = following(all, after); err != nil {

@@ -335,6 +335,10 @@ func (s *Server) peopleRoutes() []route {
 			answers: append(ok(http.StatusOK, "A page.", html), led),
 		},
 		{
+			method: http.MethodGet, path: "/join", do: s.join, tag: tag, summary: "The desktop, for a device that was invited",
+			detail: "What lets it in is behind the # of its address.", answers: ok(http.StatusOK, "A page.", html),
+		},
+		{
 			method: http.MethodGet, path: "/login", do: s.getLogin, tag: tag, summary: "A page to sign in", query: token,
 			answers: append(ok(http.StatusOK, "A page.", html), led),
 		},
@@ -350,12 +354,25 @@ func (s *Server) peopleRoutes() []route {
 		{
 			method: http.MethodPost, path: "/api/logout", guard: guardKnown, do: s.postLogout, tag: tag,
 			summary: "Sign out everywhere", detail: "All cookies and tickets of the user end and all their connections close with 4411. " +
-				"Who may only look ends the cookie the request came with and its connections. API keys cannot sign out.",
+				"Who may only look, or came in by an invitation, ends the cookie the request came with and its connections. API keys cannot sign out.",
 			answers: done("Signed out."),
 		},
 		{
 			method: http.MethodGet, path: "/api/me", guard: guardKnown, do: s.getMe, tag: tag,
 			summary: "Who the caller is taken for", answers: ok(http.StatusOK, "The caller.", of(identityForm)),
+		},
+		{
+			method: http.MethodPost, path: "/api/join-tickets", guard: guardKnown, do: s.postInvitation, tag: tag,
+			summary: "A link that lets another device into a session", body: of(invitationRequestForm),
+			detail:  "For those who may act in the session. It is good once and for two minutes. API keys and credentials for one session invite nobody.",
+			answers: ok(http.StatusOK, "The link.", of(invitationForm)),
+		},
+		{
+			method: http.MethodPost, path: "/api/join", do: s.postJoin, tag: tag,
+			summary: "Trade what is in such a link for a cookie", body: of(joinForm),
+			detail: "The cookie is good for that session only: it neither makes nor shows others, and it does not rename, share or delete this one. " +
+				"Who is signed in already as the same user keeps the cookie they have. Links that are used up, too old or somebody else's get the same answer.",
+			answers: ok(http.StatusOK, "It is in.", of(joinedForm), param{name: "Set-Cookie", doc: "The cookie."}),
 		},
 		{
 			method: http.MethodPost, path: "/api/ws-ticket", guard: guardKnown, do: s.postTicket, tag: tag,

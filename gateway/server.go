@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httputil"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +23,7 @@ import (
 	"github.com/everdesk/everdesk/quota"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/web"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -73,8 +76,15 @@ type Config struct {
 	QueryTokens bool
 	// TrustedProxies are those whose X-Forwarded-For is believed; none by default.
 	TrustedProxies []netip.Prefix
-	// DesktopDir is a built desktop to serve at / instead of the status page.
+	// DesktopDir is a built desktop to serve at / instead of ours.
 	DesktopDir string
+	// AppsURL is where browsers find the apps when a proxy stands before them,
+	// such as "https://apps.example.org". Empty means the port of
+	// [Server.AppsAt] on whatever host the hub is reached under.
+	AppsURL string
+	// WebDev is a build tool on this machine that serves the desktop instead;
+	// for those who write it. Nil in all other cases.
+	WebDev *url.URL
 	// DrainAfter is the longest that clients are told to wait before they come
 	// back when this hub stops; each is told a random part of it. DrainGrace is
 	// how long a group of them may take to answer their close before the next
@@ -115,6 +125,10 @@ type Deps struct {
 	// Providers are who can think, Provider is who does in new sessions.
 	Providers []string
 	Provider  string
+	// Desktop is the page at /, and Apps are the frames in it that have an
+	// origin of their own; nil means none.
+	Desktop *web.Site
+	Apps    *web.Site
 }
 
 // Server answers HTTP requests. Make it with [New].
@@ -131,6 +145,11 @@ type Server struct {
 	mind  string
 	echo  *echo.Echo
 	http  *http.Server
+
+	desktop *web.Site
+	dev     *httputil.ReverseProxy // nil unless there is a build tool
+	apps    apps
+	port    atomic.Int32 // of the listener, for the apps to know their pages by
 
 	hosts   map[string]bool // in lower case, without ports
 	origins []string        // in lower case
@@ -152,7 +171,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	s := &Server{
 		cfg: cfg.withDefaults(), log: log,
 		store: d.Store, hub: d.Hub, auth: d.Auth, quota: d.Quota, files: d.Files,
-		mcp: d.MCP, minds: d.Providers, mind: d.Provider,
+		mcp: d.MCP, minds: d.Providers, mind: d.Provider, desktop: d.Desktop,
 		echo: echo.New(), hosts: map[string]bool{},
 	}
 	for _, h := range cfg.Hosts {
@@ -161,6 +180,9 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	for _, o := range cfg.Origins {
 		s.origins = append(s.origins, strings.ToLower(strings.TrimSuffix(o, "/")))
 	}
+	if cfg.WebDev != nil {
+		s.dev = newDev(cfg.WebDev, log)
+	}
 	s.doors.init()
 	s.bulk.init()
 	s.echo.HTTPErrorHandler = s.fail
@@ -168,16 +190,21 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	s.echo.Use(s.watch, s.secure, s.admit)
 	s.register(s.routes())
 	s.description = sync.OnceValue(func() []byte { return openAPI(s.cfg.Version, s.routes()) })
-	s.http = &http.Server{
-		Handler:           s.echo,
+	s.http = s.newHTTP(s)
+	s.openApps(d.Apps)
+	return s
+}
+
+func (s *Server) newHTTP(handler http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           handler,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
-	return s
 }
 
 // register makes the routes known, each behind its guards.
@@ -198,22 +225,38 @@ func (s *Server) register(all []route) {
 	if s.mcp != nil {
 		s.echo.Any("/mcp", s.serveMCP)
 	}
-	if s.cfg.DesktopDir != "" {
-		s.echo.GET("/*", s.static)
-		s.echo.HEAD("/*", s.static)
+	get := func(path string, handler echo.HandlerFunc) {
+		s.echo.GET(path, handler)
+		s.echo.HEAD(path, handler)
+	}
+	switch {
+	case s.cfg.DesktopDir != "":
+		get("/*", s.static)
+	case s.dev != nil:
+		get("/*", s.develop)
+	case s.desktop != nil:
+		for _, name := range s.desktop.Names() {
+			if name != indexFile {
+				get("/"+name, s.asset(name))
+			}
+		}
 	}
 }
 
 // ServeHTTP implements [http.Handler].
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
-
-// Serve answers requests that come to ln until [Server.Shutdown], after which
-// it returns nil. It closes ln.
-func (s *Server) Serve(ln net.Listener) error {
-	if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve %v: %w", ln.Addr(), err)
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.isForApps(r) {
+		s.apps.echo.ServeHTTP(w, r)
+		return
 	}
-	return nil
+	s.echo.ServeHTTP(w, r)
+}
+
+// Serve answers requests that come to ln, and to the listener of the apps if there
+// is one, until [Server.Shutdown], after which it returns nil. It closes both.
+func (s *Server) Serve(ln net.Listener) error {
+	s.port.Store(int32(portNumber(ln.Addr()))) //nolint:gosec // ports are small
+	return s.serveBoth(ln)
 }
 
 // Drain makes /readyz say 503 from now on, so that load balancers look
@@ -229,6 +272,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	// and the streams among the requests end only when they are dismissed.
 	var wg sync.WaitGroup
 	wg.Go(func() { s.dismiss(ctx) })
+	if s.apps.http != nil {
+		// What is on its way there are files; nobody waits for them longer.
+		wg.Go(func() { _ = s.apps.http.Shutdown(ctx); _ = s.apps.http.Close() })
+	}
 	err := s.http.Shutdown(ctx)
 	wg.Wait()
 	if err == nil {

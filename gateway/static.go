@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/web"
 )
 
 // desktopPolicy is the content security policy of a desktop of somebody else.
@@ -19,28 +21,6 @@ import (
 const desktopPolicy = "default-src 'self'; script-src 'self' blob:; style-src 'self' 'unsafe-inline'; " +
 	"img-src * data: blob:; media-src * data: blob:; font-src 'self' data:; connect-src 'self' ws: wss: data: blob:; " +
 	"frame-src * data: blob:; worker-src 'self' blob:; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'self'"
-
-// mediaTypes are those of the files that desktops are made of and users bring.
-// The system's own table differs from machine to machine.
-var mediaTypes = map[string]string{
-	".html": "text/html; charset=utf-8", ".htm": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8",
-	".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8",
-	".json": "application/json", ".map": "application/json", ".webmanifest": "application/manifest+json",
-	".txt": "text/plain; charset=utf-8", ".md": "text/plain; charset=utf-8", ".log": "text/plain; charset=utf-8",
-	".csv": "text/csv; charset=utf-8", ".xml": "text/xml; charset=utf-8", ".pdf": "application/pdf",
-	".wasm": "application/wasm", ".svg": "image/svg+xml", ".png": "image/png", ".jpg": "image/jpeg",
-	".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".avif": "image/avif", ".ico": "image/x-icon",
-	".woff": "font/woff", ".woff2": "font/woff2", ".ttf": "font/ttf", ".otf": "font/otf",
-	".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".wav": "audio/wav", ".mp4": "video/mp4", ".webm": "video/webm",
-	".zip": "application/zip",
-}
-
-func mediaType(name string) string {
-	if media, ok := mediaTypes[strings.ToLower(path.Ext(name))]; ok {
-		return media
-	}
-	return echo.MIMEOctetStream
-}
 
 // isHashed reports whether a build tool has put a hash of the content into the
 // name of a file: such a file never changes. Numbers and sizes, as of icons, are
@@ -81,7 +61,7 @@ func (s *Server) static(c echo.Context) error {
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	h := c.Response().Header()
-	h.Set(echo.HeaderContentType, mediaType(name))
+	h.Set(echo.HeaderContentType, web.MediaType(name))
 	h.Set(echo.HeaderContentSecurityPolicy, desktopPolicy)
 	h.Set("ETag", `"`+strconv.FormatInt(info.Size(), 36)+"-"+strconv.FormatInt(info.ModTime().UnixNano(), 36)+`"`)
 	h.Set(echo.HeaderCacheControl, "no-cache")

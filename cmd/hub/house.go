@@ -21,6 +21,7 @@ import (
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/tools/mcpdoor"
+	"github.com/everdesk/everdesk/web"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -77,6 +78,7 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 	h.server = gateway.New(cfg.door, log, gateway.Deps{
 		Store: store, Hub: h.hub, Auth: people, Quota: quota.New(cfg.limits, store), Files: shelf,
 		MCP: h.badges, Providers: h.minds.Names(), Provider: cfg.session.Provider,
+		Desktop: web.Desktop(), Apps: web.Apps(),
 	})
 	return h, nil
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/everdesk/everdesk/wire"
@@ -54,9 +55,21 @@ func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (
 	if err != nil {
 		return unlessTold(ctx, fmt.Errorf("listen on %s: %w", cfg.addr, innermost(err)))
 	}
-	h, err := build(opening, cfg, store, ln.Addr(), log)
+	apps, err := listenApps(ctx, cfg, ln.Addr())
 	if err != nil {
 		return errors.Join(unlessTold(ctx, err), ln.Close())
+	}
+	h, err := build(opening, cfg, store, ln.Addr(), log)
+	if err != nil {
+		err = errors.Join(unlessTold(ctx, err), ln.Close())
+		if apps != nil {
+			err = errors.Join(err, apps.Close())
+		}
+		return err
+	}
+	if apps != nil {
+		h.server.AppsAt(apps)
+		log.InfoContext(ctx, "apps have an origin of their own", "addr", apps.Addr())
 	}
 	defer func() { err = errors.Join(err, closing("house", h)) }()
 	// The address is open already: a client that reads this line and connects
@@ -67,6 +80,32 @@ func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (
 	log.InfoContext(ctx, "hub is running", "url", url, "addr", ln.Addr(), "version", version(), "auth", cfg.auth.Mode,
 		"provider", h.minds.Default().Name(), "because", h.why)
 	return h.answer(ctx, ln, cfg.grace, log)
+}
+
+// listenApps opens the address of the apps; nil when that is off. Unless told
+// otherwise it is the port after the hub's own, so that people know which one to
+// let through a firewall. Where that is taken, and where the hub's own is any, it
+// is any too.
+func listenApps(ctx context.Context, cfg config, hub net.Addr) (net.Listener, error) {
+	var lc net.ListenConfig
+	address := cfg.apps
+	switch address {
+	case appsOff, "":
+		return nil, nil
+	case appsAuto:
+		host, port, _ := net.SplitHostPort(cfg.addr) // it was looked at already
+		if tcp, ok := hub.(*net.TCPAddr); ok && port != "0" && tcp.Port < 65535 {
+			if ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(tcp.Port+1))); err == nil {
+				return ln, nil
+			}
+		}
+		address = net.JoinHostPort(host, "0")
+	}
+	ln, err := lc.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s for apps: %w", address, innermost(err))
+	}
+	return ln, nil
 }
 
 func closing(what string, c io.Closer) error {

@@ -21,6 +21,7 @@ import (
 // config is what the settings mean.
 type config struct {
 	addr    string
+	apps    string // where the apps listen; see listenApps
 	door    gateway.Config
 	limits  quota.Config
 	auth    auth.Config

@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"net"
 	"net/netip"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -19,6 +21,18 @@ func doorSettings() []setting {
 			help:  "where to listen; port 0 takes a free one. The variable PORT replaces the port",
 			parse: func(c *config, s string) (err error) { c.addr, err = parseAddr(s); return err },
 			older: "PORT", adapt: withPort,
+		},
+		{
+			name: "apps-addr", arg: "HOST:PORT", value: appsAuto,
+			help: "where html windows and apps are served from, which must be another origin than\n" +
+				"the hub's own; auto is the next port beside --addr, or a free one when that is\ntaken; off turns it off",
+			parse: func(c *config, s string) error { return parseAppsAddr(&c.apps, s) },
+		},
+		{
+			name: "apps-url", arg: "URL",
+			help: "where browsers find --apps-addr when a proxy stands before it, as in\n" +
+				"https://apps.example.org; with --apps-addr off the hub's own address serves them\nunder that name",
+			parse: func(c *config, s string) error { return parseAppsURL(&c.door.AppsURL, s) },
 		},
 		{
 			name: "hosts", arg: "NAME,…",
@@ -65,6 +79,11 @@ func doorSettings() []setting {
 			name: "desktop-dir", arg: "FOLDER",
 			help:  "another built desktop to serve at /",
 			parse: func(c *config, s string) error { return parseExistingFolder(&c.door.DesktopDir, s) },
+		},
+		{
+			name: "web-dev", arg: "URL",
+			help:  "a Vite on this machine that serves the desktop instead, as in\nhttp://127.0.0.1:5173; for those who write it",
+			parse: func(c *config, s string) error { return parseWebDev(&c.door.WebDev, s) },
 		},
 	}
 }
@@ -146,11 +165,54 @@ func list(s string) []string {
 func parseOrigins(origins *[]string, s string) error {
 	*origins = list(s)
 	for _, o := range *origins {
-		scheme, host, ok := strings.Cut(o, "://")
-		if !ok || scheme != "http" && scheme != "https" || host == "" || strings.ContainsAny(host, "/@?#*") {
+		if !isOrigin(o) {
 			return errors.New("want scheme and host, as in https://desk.example.org:8443")
 		}
 	}
+	return nil
+}
+
+func isOrigin(s string) bool {
+	scheme, host, ok := strings.Cut(s, "://")
+	return ok && (scheme == "http" || scheme == "https") && host != "" && !strings.ContainsAny(host, "/@?#*; ,'")
+}
+
+// The values of apps-addr that are no address.
+const (
+	appsAuto = "auto"
+	appsOff  = "off"
+)
+
+func parseAppsAddr(addr *string, s string) (err error) {
+	*addr = s
+	if s != appsAuto && s != appsOff {
+		if *addr, err = parseAddr(s); err != nil {
+			return errors.New(err.Error() + "; or auto or off")
+		}
+	}
+	return nil
+}
+
+func parseAppsURL(address *string, s string) error {
+	*address = strings.TrimSuffix(s, "/")
+	if s != "" && !isOrigin(*address) {
+		return errors.New("want scheme and host, as in https://apps.example.org")
+	}
+	return nil
+}
+
+// parseWebDev takes addresses of this machine only: what is there runs on the
+// hub's own origin.
+func parseWebDev(address **url.URL, s string) error {
+	*address = nil
+	if s == "" {
+		return nil
+	}
+	u, err := url.Parse(s)
+	if err != nil || !isOrigin(strings.TrimSuffix(s, "/")) || u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback() {
+		return errors.New("want a URL of this machine, as in http://127.0.0.1:5173")
+	}
+	*address = u
 	return nil
 }
 

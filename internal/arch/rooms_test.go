@@ -43,7 +43,9 @@ var rooms = map[string]room{
 	"files":     {uses: "wire"},
 	"client":    {uses: "desk wire", tests: "auth broadcast gateway quota files session store store/filestore"},
 
-	"gateway": {uses: "auth broadcast desk files quota session store wire", tests: "agentpool client desk providers providers/demo tools store/filestore store/redisstore internal/redistest"},
+	"web": {},
+
+	"gateway": {uses: "auth broadcast desk files quota session store web wire", tests: "agentpool client desk providers providers/demo tools store/filestore store/redisstore internal/redistest"},
 
 	"cmd/hub": {uses: "*", tests: "internal/redistest"},
 

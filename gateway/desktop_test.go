@@ -1,0 +1,149 @@
+package gateway_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/web"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// pages is a site of a few files.
+func pages(files map[string]string) *web.Site {
+	folder := fstest.MapFS{}
+	for name, text := range files {
+		folder[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	site, err := web.NewSite(folder)
+	if err != nil {
+		panic(err) // it is in memory
+	}
+	return site
+}
+
+// withPages gives a hall a desktop, and apps at an address of their own.
+func withPages(p *plan) {
+	p.desktop = pages(map[string]string{
+		"index.html": "<!doctype html><title>our desktop</title>", "assets/index-abcd1234.js": "console.log(1)",
+		"assets/index-abcd1234.js.br": "<brotli>", "icon.svg": "<svg/>",
+	})
+	p.apps = pages(map[string]string{"stage.html": "stage", "diagram.html": "diagram", "stage.js": "script"})
+	p.ownApps = true
+}
+
+func TestOurDesktop(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withPages, inMode(auth.ModeToken))
+	c := h.signIn(t, h.people.InstallationToken())
+	page := h.rest(http.MethodGet, "/?session=ses-1", request{header: header("Cookie", c.Name+"="+c.Value)}).want(http.StatusOK)
+	if !contains(page.body, "our desktop") || page.header.Get("Cache-Control") != "no-cache" || page.header.Get("Content-Type") != "text/html; charset=utf-8" {
+		t.Errorf("%v %s", page.header, page.body)
+	}
+	for _, part := range []string{
+		"default-src 'none'; ", "script-src 'self'; ", "style-src 'self'; ", "connect-src 'self' ws://" + h.addr + " wss://" + h.addr + ";",
+		"frame-src http://" + h.apps + ";", "form-action 'none'", "base-uri 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'", "trusted-types dompurify",
+	} {
+		if !strings.Contains(page.header.Get("Content-Security-Policy"), part) {
+			t.Errorf("policy %q lacks %q", page.header.Get("Content-Security-Policy"), part)
+		}
+	}
+	if strings.Contains(page.header.Get("Content-Security-Policy"), "unsafe") || !strings.Contains(page.header.Get("Permissions-Policy"), "camera=()") ||
+		page.header.Get("Cross-Origin-Opener-Policy") != "same-origin" || page.header.Get("X-Content-Type-Options") != "nosniff" {
+		t.Errorf("headers %v", page.header)
+	}
+	again := h.rest(http.MethodGet, "/", request{header: header("Cookie", c.Name+"="+c.Value, "If-None-Match", page.header.Get("ETag"))})
+	if again.want(http.StatusNotModified); len(again.body) > 0 {
+		t.Errorf("%s", again.body)
+	}
+	// Signed out, the same question has another answer.
+	if got := h.rest(http.MethodGet, "/", request{header: header("If-None-Match", page.header.Get("ETag"))}).want(http.StatusOK); !contains(got.body, "<form") {
+		t.Errorf("%s", got.body)
+	}
+}
+
+func TestWhoSeesOurDesktop(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withPages, inMode(auth.ModeToken))
+	for _, cookie := range []string{"", "everdesk=" + strings.Repeat("x", 43), "everdesk=x"} {
+		got := h.rest(http.MethodGet, "/?session=a%22b", request{header: header("Cookie", cookie)}).want(http.StatusOK)
+		if contains(got.body, "our desktop") || !contains(got.body, `action="/login?session=a%22b"`) || got.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%q: %s", cookie, got.body)
+		}
+	}
+	// A link on another site: the browser keeps the cookie back.
+	if got := h.rest(http.MethodGet, "/", request{header: header("Sec-Fetch-Site", "cross-site")}).want(http.StatusOK); !contains(got.body, "our desktop") {
+		t.Errorf("%s", got.body)
+	}
+	if got := h.get("/join", "").want(http.StatusOK); !contains(got.body, "our desktop") || !strings.Contains(got.header.Get("Content-Security-Policy"), "trusted-types") {
+		t.Errorf("%v %s", got.header, got.body)
+	}
+	c := h.signIn(t, h.people.InstallationToken())
+	if got := h.rest(http.MethodGet, "/login", request{header: header("Cookie", c.Name+"="+c.Value)}).want(http.StatusOK); !contains(got.body, `class="open" href="/">`) {
+		t.Errorf("%s", got.body)
+	}
+}
+
+func TestFilesOfOurDesktop(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withPages)
+	const script = "/assets/index-abcd1234.js"
+	got := h.get(script, "").want(http.StatusOK)
+	if string(got.body) != "console.log(1)" || got.header.Get("Cache-Control") != "public, max-age=31536000, immutable" || got.header.Get("Vary") != "Accept-Encoding" {
+		t.Errorf("%v %s", got.header, got.body)
+	}
+	got = h.rest(http.MethodGet, script, request{header: header("Accept-Encoding", "gzip, br")}).want(http.StatusOK)
+	if string(got.body) != "<brotli>" || got.header.Get("Content-Encoding") != "br" {
+		t.Errorf("%v %s", got.header, got.body)
+	}
+	h.rest(http.MethodHead, script, request{}).want(http.StatusOK)
+	html := header("Accept", "text/html")
+	for _, path := range []string{"/settings", "/index.html", "/join/x", "/assets/gone-abcd1234.js", script + ".br", "/api", "/api/nope", "/ws/", "/assets/", "/%2e%2e/x"} {
+		h.rest(http.MethodGet, path, request{header: html}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	}
+	h.rest(http.MethodPost, "/api/nope", request{}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	h.rest(http.MethodPost, "/join", request{}).problem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
+}
+
+func TestLinksLeadOn(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withPages, inMode(auth.ModeToken))
+	token := url.QueryEscape(h.people.InstallationToken())
+	for path, want := range map[string]string{
+		"/?session=ses-1&token=" + token + "&monitor=monitor-1":                           "/?monitor=monitor-1&session=ses-1",
+		"/login?token=" + token + "&session=" + url.QueryEscape("//evil.example\r\nX: y"): "/?session=%2F%2Fevil.example%0D%0AX%3A+y",
+		"/?token=" + token: "/",
+	} {
+		if got := h.get(path, "").want(http.StatusSeeOther); got.header.Get("Location") != want {
+			t.Errorf("%s leads to %q", path, got.header.Get("Location"))
+		}
+	}
+	got := h.rest(http.MethodPost, "/login?session=ses-1", request{
+		body: "token=" + token, header: header("Content-Type", "application/x-www-form-urlencoded", "Origin", "http://"+h.addr),
+	}).want(http.StatusSeeOther)
+	if got.header.Get("Location") != "/?session=ses-1" {
+		t.Errorf("%v", got.header)
+	}
+}
+
+func TestLanguageOfThePage(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, inMode(auth.ModeToken))
+	for accept, want := range map[string]string{
+		"": "en", "ko": "ko", "ko-KR,ko;q=0.9,en;q=0.8": "ko", "en-GB,ko;q=0.5": "en", "fr,ko;q=0.2": "ko", "fr": "en", "ko;q=0,en;q=0.1": "en", "ko;q=x": "en", "KO": "ko",
+	} {
+		got := h.rest(http.MethodGet, "/", request{header: header("Accept-Language", accept)}).want(http.StatusOK)
+		if !contains(got.body, `<html lang="`+want+`">`) || contains(got.body, "{{") {
+			t.Errorf("%q: %s", accept, got.body)
+		}
+	}
+	got := h.rest(http.MethodPost, "/login", request{
+		body: "token=x", header: header("Content-Type", "application/x-www-form-urlencoded", "Accept-Language", "ko", "Origin", "http://"+h.addr),
+	}).want(http.StatusUnauthorized)
+	if !contains(got.body, "토큰이 맞지 않아요") {
+		t.Errorf("%s", got.body)
+	}
+}

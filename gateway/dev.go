@@ -1,0 +1,62 @@
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// devPolicy lets a build tool work that puts scripts and styles into the page and
+// reloads them over a socket. It is for who writes the desktop, on their own
+// machine.
+const devPolicy = "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' blob: data:; " +
+	"font-src 'self' data:; connect-src 'self' ws: wss:; worker-src 'self' blob:; frame-src *; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+
+// newDev passes requests on to a build tool on this machine. It is told neither
+// cookies nor tokens.
+func newDev(target *url.URL, log *slog.Logger) *httputil.ReverseProxy {
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Header.Del(echo.HeaderCookie)
+			r.Out.Header.Del(echo.HeaderAuthorization)
+			r.Out.Header.Del(headerAPIKey)
+		},
+		ModifyResponse: func(r *http.Response) error {
+			for _, name := range []string{echo.HeaderSetCookie, echo.HeaderContentSecurityPolicy, echo.HeaderXContentTypeOptions, echo.HeaderReferrerPolicy} {
+				r.Header.Del(name)
+			}
+			return nil
+		},
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+// develop passes a request on. Its sockets end with the server, as ours do.
+func (s *Server) develop(c echo.Context) error {
+	r := c.Request()
+	if path := r.URL.Path; path == "/api" || path == "/ws" || strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/ws/") {
+		return echo.ErrNotFound
+	}
+	h := c.Response().Header()
+	h.Set(echo.HeaderContentSecurityPolicy, devPolicy)
+	h.Del(echo.HeaderCacheControl)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.doors.ctx, cancel)()
+	var failed error
+	proxy := *s.dev
+	proxy.ErrorHandler = func(_ http.ResponseWriter, _ *http.Request, err error) {
+		s.log.WarnContext(ctx, "the build tool does not answer", "err", err)
+		failed = problem(wire.CodeConnectionFailed, "The build tool does not answer; see the setting web-dev.").with(http.StatusBadGateway)
+	}
+	proxy.ServeHTTP(c.Response(), r.WithContext(ctx))
+	return failed
+}
