@@ -1,0 +1,96 @@
+// A first visit from the first click to a hub that is killed: everything the tour offers, in a browser, to its end.
+
+import type { Page } from "playwright-core";
+import { expect, it } from "vitest";
+import { ready, stage } from "./harness/stage.js";
+import { armed, ask, drag, middle, shownBounds, shownRows, shownWindows, titleBar, until, waitForLink, windowOf } from "./harness/verbs.js";
+
+const desk = stage();
+
+const click = (page: Page, step: string): Promise<void> => page.locator(`[data-step=${step}] button`).click();
+
+const done = (page: Page, step: string, timeout = 30_000): Promise<void> =>
+  page.locator(`[data-step=${step}][data-mark=done]`).waitFor({ timeout });
+
+it("the whole tour: five clicks, a second tab, a monitor of its own, a killed hub; and nothing is lost", async () => {
+  desk.guard.expectLostHub();
+  const profile = await desk.profile({ toured: false });
+  const page = await profile.newPage();
+  await page.goto(desk.hub.entry);
+  await ready(page);
+  const session = new URL(page.url()).searchParams.get("session")!;
+  const rest = desk.hub.rest;
+
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  await click(page, "windows");
+  await done(page, "windows");
+  expect((await shownWindows(page)).length).toBeGreaterThanOrEqual(2);
+
+  const before = await shownWindows(page);
+  await click(page, "form");
+  await done(page, "form");
+  const form = (await shownWindows(page)).find((id) => !before.includes(id))!;
+  await windowOf(page, form).getByRole("textbox").first().fill("Ada");
+  await windowOf(page, form).getByRole("button", { name: "Save" }).click();
+  await windowOf(page, form).getByText("Thank you!").waitFor();
+
+  await click(page, "approval");
+  await ask(page).waitFor();
+  const yes = ask(page).locator(".button-primary, .button-danger").first();
+  await armed(yes);
+  await yes.click();
+  await done(page, "approval");
+  expect((await rest.events(session)).filter((e) => e.type === "DIALOG_CLOSED" || e.type === "PROMPT_CLOSED")).toHaveLength(1);
+
+  await click(page, "plan");
+  await until(() => page.locator("[data-agent]").count(), 20_000).toBeGreaterThanOrEqual(2);
+  await done(page, "plan", 60_000);
+
+  await click(page, "background");
+  const monitor = page.locator("[role=tab][data-monitor-id]").nth(1);
+  await monitor.waitFor();
+  await done(page, "background", 60_000);
+  const other = (await monitor.getAttribute("data-monitor-id"))!;
+  await until(async () => ((await rest.snapshot(session)).windows ?? []).some((w) => w.monitorId === other)).toBe(true);
+
+  const [second] = await Promise.all([profile.waitForEvent("page"), click(page, "secondTab")]);
+  await ready(second);
+  await done(page, "secondTab");
+  const shown = await shownWindows(page);
+  await until(() => shownWindows(second)).toEqual(shown);
+  const some = shown[0]!;
+  await titleBar(page, some).click({ position: { x: 30, y: 10 } });
+  await drag(page, await middle(titleBar(page, some)), { x: 40, y: 30 });
+  await until(async () => shownBounds(second, some)).toEqual(await shownBounds(page, some));
+
+  const [own] = await Promise.all([profile.waitForEvent("page"), click(page, "ownTab")]);
+  await ready(own);
+  await until(() => own.locator("section[data-window-id]").count()).toBeGreaterThan(0);
+  expect(await own.locator("section[data-window-id]").first().getAttribute("data-monitor-id")).toBe(other);
+
+  const windows = (await rest.snapshot(session)).windows!;
+  const rows = await shownRows(page);
+  await desk.hub.kill();
+  await Promise.all([page, second, own].map((tab) => waitForLink(tab, "reconnecting")));
+  await desk.hub.up();
+  await Promise.all([page, second, own].map((tab) => waitForLink(tab, "live")));
+  await done(page, "restart");
+  const after = (await desk.hub.rest.snapshot(session)).windows!;
+  expect(after).toEqual(windows);
+  await until(() => shownWindows(page)).toEqual(shown);
+  expect((await shownRows(page)).slice(0, rows.length).map((r) => r.text)).toEqual(rows.map((r) => r.text));
+  await page.reload();
+  await ready(page);
+  await until(() => shownWindows(page)).toEqual(shown);
+}, 180_000);
+
+it("who skips the tour is not asked again", async () => {
+  const profile = await desk.profile({ toured: false });
+  const page = await desk.tab({ profile, session: await desk.hub.rest.newSession() });
+  await page.getByRole("button", { name: "Skip the tour" }).click();
+  await until(() => page.locator("[data-step]").count()).toBe(0);
+  await page.goto(desk.address(await desk.hub.rest.newSession()));
+  await ready(page);
+  await page.locator("[data-command-bar]").waitFor();
+  expect(await page.locator("[data-step]").count()).toBe(0);
+});
