@@ -1,5 +1,61 @@
-import type { ReactNode } from "react";
+import "./drawer.css";
+import { type KeyboardEvent, type PointerEvent, type ReactNode, useState } from "react";
+import { useWords } from "../i18n/use.js";
+import { useCommands } from "../shell/context.js";
+import { Conversation } from "./conversation.js";
+import { clampWidth, keepWidth, keptWidth, widths } from "./width.js";
+import texts from "./words.js";
 
+export { Conversation } from "./conversation.js";
+
+/** The conversation at the right edge, as wide as somebody wants it. */
 export function Drawer(): ReactNode {
-  return null;
+  const t = useWords(texts);
+  const commands = useCommands();
+  const [width, setWidth] = useState(() => keptWidth(localStorage, innerWidth));
+
+  const set = (next: number): void => setWidth(clampWidth(next, innerWidth));
+  const drag = (e: PointerEvent<HTMLDivElement>): void => {
+    if (e.button !== 0) return;
+    e.preventDefault();
+    const handle = e.currentTarget;
+    handle.setPointerCapture(e.pointerId);
+    const from = e.clientX + width;
+    let last = width;
+    const move = (m: globalThis.PointerEvent): void => set((last = from - m.clientX));
+    const end = (): void => {
+      handle.removeEventListener("pointermove", move);
+      keepWidth(localStorage, clampWidth(last, innerWidth));
+    };
+    handle.addEventListener("pointermove", move);
+    handle.addEventListener("lostpointercapture", end, { once: true });
+  };
+  const press = (e: KeyboardEvent): void => {
+    const to = { ArrowLeft: width + 24, ArrowRight: width - 24, Home: widths.most, End: widths.least }[e.key];
+    if (to === undefined) return;
+    e.preventDefault();
+    set(to);
+    keepWidth(localStorage, clampWidth(to, innerWidth));
+  };
+  return (
+    <div className="drawer" style={{ width }}>
+      <div
+        className="drawer-edge"
+        role="separator"
+        aria-orientation="vertical"
+        aria-label={t.resize}
+        aria-valuemin={widths.least}
+        aria-valuemax={widths.most}
+        aria-valuenow={width}
+        tabIndex={0}
+        onPointerDown={drag}
+        onDoubleClick={() => {
+          set(widths.usual);
+          keepWidth(localStorage, widths.usual);
+        }}
+        onKeyDown={press}
+      />
+      <Conversation onClose={() => commands.showDrawer(false)} />
+    </div>
+  );
 }

@@ -1,0 +1,58 @@
+import { Brain, Square } from "lucide-react";
+import { memo, type ReactNode } from "react";
+import type { Agent } from "../../../core/src/index.js";
+import { Markdown } from "../content/index.js";
+import { agentIcons, useAgentName, useAgentState, useLinkDown } from "../dock/agent-state.js";
+import { useWords } from "../i18n/use.js";
+import { useCommands } from "../shell/context.js";
+import { IconButton } from "../ui/button.js";
+import { Fold } from "./fold.js";
+import texts from "./words.js";
+
+/** An agent at work: what it does, what it thinks, and what it has said so far. */
+export const AgentRow = memo(function AgentRow({ agent, thinking }: { agent: Agent; thinking: string }): ReactNode {
+  const stale = useLinkDown();
+  return (
+    <article className={stale ? "drawer-row drawer-agent drawer-stale" : "drawer-row drawer-agent"}>
+      <AgentLine agent={agent} />
+      {thinking !== "" && (
+        <Fold icon={Brain} title={<Thinking text={thinking} />}>
+          <div className="drawer-thought">{thinking}</div>
+        </Fold>
+      )}
+      <div data-stream={agent.role} className="drawer-text">
+        {agent.text !== "" && <Markdown text={agent.text} streaming />}
+      </div>
+    </article>
+  );
+});
+
+/** The end of what is being thought, in one line. */
+function Thinking({ text }: { text: string }): ReactNode {
+  const t = useWords(texts);
+  return (
+    <>
+      <b>{t.thinking}</b>
+      <span className="drawer-tail">
+        <bdi>{text.slice(-160).replace(/\s+/g, " ")}</bdi>
+      </span>
+    </>
+  );
+}
+
+function AgentLine({ agent }: { agent: Agent }): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const name = useAgentName(agent);
+  const { doing, elapsed, quiet, stale } = useAgentState(agent);
+  const Icon = agentIcons[agent.kind];
+  return (
+    <div className="drawer-agent-line">
+      <Icon size={14} aria-hidden className={stale ? undefined : "dock-alive"} />
+      <b>{name}</b>
+      <span className={quiet !== undefined ? "drawer-quiet" : undefined}>{quiet ?? doing}</span>
+      <span className="drawer-time">{elapsed}</span>
+      <IconButton icon={Square} size={12} label={t.stop(name)} onClick={() => commands.stopAgent(agent.role)} />
+    </div>
+  );
+}

@@ -1,0 +1,232 @@
+import { Bot, Brain, CircleAlert, CircleCheck, CircleSlash, CircleX, Info, ListTodo, RotateCw, Wrench } from "lucide-react";
+import { memo, type ReactNode } from "react";
+import type { UIRow } from "../../../core/src/index.js";
+import { Markdown } from "../content/index.js";
+import { nameOf, titleOf, windowOfRole } from "../dock/agents.js";
+import { useFormat, useWords } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
+import { monitorNumber } from "../shell/select.js";
+import { Button } from "../ui/button.js";
+import { CopyButton } from "./copy.js";
+import { type Entry, type RowEntry, sameEntry } from "./entries.js";
+import { Fold } from "./fold.js";
+import { MessageRow } from "./message-row.js";
+import { Trouble } from "./trouble.js";
+import { endOf, toolOf } from "./tool.js";
+import texts from "./words.js";
+
+interface Props {
+  entry: Entry;
+  /** Rows of several monitors are mixed, so each says which it is of. */
+  named: boolean;
+}
+
+export const EntryRow = memo(
+  function EntryRow({ entry, named }: Props): ReactNode {
+    if (entry.kind === "day") return <Day ts={entry.ts} />;
+    const tag = named ? <MonitorTag id={entry.monitorId} /> : null;
+    if (entry.kind === "user") return <MessageRow entry={entry} tag={tag} />;
+    const shown = entry.kind === "subtask" ? "assistant" : entry.kind;
+    return (
+      <article className={`drawer-row drawer-${entry.kind}`} data-row={entry.ts} data-kind={shown}>
+        {tag}
+        <Body entry={entry} />
+      </article>
+    );
+  },
+  (a, b) => a.named === b.named && sameEntry(a.entry, b.entry),
+);
+
+function MonitorTag({ id }: { id: string }): ReactNode {
+  const t = useWords(texts);
+  return <span className="drawer-tag">{t.monitor(monitorNumber(id))}</span>;
+}
+
+function Day({ ts }: { ts: number }): ReactNode {
+  const t = useWords(texts);
+  const language = useShell((s) => s.language);
+  const day = new Date(ts).toDateString();
+  const today = new Date();
+  const yesterday = new Date(today);
+  yesterday.setDate(today.getDate() - 1);
+  const name = new Intl.DateTimeFormat(language === "ko" ? "ko-KR" : "en-GB", { weekday: "long", month: "long", day: "numeric" });
+  return (
+    <div className="drawer-day">
+      <span>{day === today.toDateString() ? t.today : day === yesterday.toDateString() ? t.yesterday : name.format(ts)}</span>
+    </div>
+  );
+}
+
+function Body({ entry }: { entry: RowEntry }): ReactNode {
+  const { row } = entry;
+  switch (entry.kind) {
+    case "assistant":
+    case "subtask":
+      return <Answer row={row} subtask={entry.kind === "subtask"} />;
+    case "thinking":
+      return <Thought row={row} />;
+    case "tool":
+      return <ToolRow row={row} />;
+    case "error":
+      return <Trouble reason={row.text ?? ""} messageId={row.messageId} monitorId={entry.monitorId} />;
+    case "result":
+      return <End row={row} />;
+    case "resume":
+      return <Resume row={row} />;
+    case "retry":
+      return <Line row={row} retry />;
+    case "note":
+      return <Line row={row} retry={false} />;
+  }
+}
+
+function Answer({ row, subtask }: { row: UIRow; subtask: boolean }): ReactNode {
+  const t = useWords(texts);
+  const format = useFormat();
+  const windows = useShell((s) => s.desk.windows);
+  const window = windowOfRole(row.agentId);
+  const number = subtask ? nameOf({ kind: "task", role: row.agentId ?? "" }, { windows }) : undefined;
+  const Icon = subtask ? ListTodo : Bot;
+  const name =
+    number?.kind === "task" ? t.subtask(t.task(number.number)) : window !== undefined ? t.ofWindow(titleOf({ windows }, row.monitorId ?? "", window)) : undefined;
+  return (
+    <>
+      <div className="drawer-row-head">
+        <Icon size={14} aria-hidden />
+        {name !== undefined && <span className="drawer-row-name">{name}</span>}
+        <time className="drawer-time" dateTime={new Date(row.ts).toISOString()}>
+          {format.time(row.ts)}
+        </time>
+        <CopyButton text={row.text ?? ""} />
+      </div>
+      <div className="drawer-text">
+        <Markdown text={row.text ?? ""} />
+      </div>
+    </>
+  );
+}
+
+function Thought({ row }: { row: UIRow }): ReactNode {
+  const t = useWords(texts);
+  const text = row.text || row.reasoning || "";
+  return (
+    <>
+      <Fold
+        icon={Brain}
+        title={
+          <>
+            <b>{t.thought}</b>
+            <span>{text.slice(0, 200).replace(/\s+/g, " ")}</span>
+          </>
+        }
+      >
+        <div className="drawer-thought">{text}</div>
+      </Fold>
+      <CopyButton text={text} />
+    </>
+  );
+}
+
+function ToolRow({ row }: { row: UIRow }): ReactNode {
+  const t = useWords(texts);
+  const format = useFormat();
+  const call = toolOf(row);
+  const ms = call.durationMs;
+  return (
+    <>
+      <Fold
+        icon={call.failed ? CircleX : Wrench}
+        {...(call.failed ? { tone: "danger" as const } : {})}
+        title={
+          <>
+            <code>{call.tool || t.anyTool}</code>
+            <span>{call.failed ? `${t.toolFailed}: ${call.result.replace(/\s+/g, " ").slice(0, 160)}` : call.about}</span>
+          </>
+        }
+        end={
+          <>
+            <span className="hidden-text">{call.failed ? t.toolFailed : t.toolDone}</span>
+            {ms !== undefined && <span className="drawer-time">{ms < 1000 ? `${Math.round(ms)} ms` : format.elapsed(ms)}</span>}
+          </>
+        }
+      >
+        {call.input !== "" && <Block title={t.input} text={call.input} />}
+        {call.result !== "" && <Block title={t.result} text={call.result} />}
+      </Fold>
+      <CopyButton text={[call.tool, call.input, call.result].filter((s) => s !== "").join("\n\n")} />
+    </>
+  );
+}
+
+function Block({ title, text }: { title: string; text: string }): ReactNode {
+  return (
+    <figure className="drawer-block">
+      <figcaption>{title}</figcaption>
+      <pre tabIndex={0}>{text}</pre>
+    </figure>
+  );
+}
+
+function End({ row }: { row: UIRow }): ReactNode {
+  const t = useWords(texts);
+  const format = useFormat();
+  const end = endOf(row);
+  const time = end.durationMs < 1000 ? `${Math.round(end.durationMs)} ms` : format.elapsed(end.durationMs);
+  const Icon = { completed: CircleCheck, failed: CircleAlert, interrupted: CircleSlash }[end.outcome];
+  const parts = [{ completed: t.endCompleted, failed: t.endFailed, interrupted: t.endInterrupted }[end.outcome](time)];
+  if (end.inputTokens + end.outputTokens > 0) parts.push(t.tokens(format.number(end.inputTokens), format.number(end.outputTokens)));
+  if (end.costUsd > 0) parts.push(format.usd(end.costUsd));
+  if (end.outcome === "interrupted" && end.reason !== "") parts.push(end.reason);
+  const text = parts.join(" · ");
+  return (
+    <>
+      <Icon size={12} aria-hidden />
+      <span className="drawer-line-text" title={end.cached > 0 ? t.tokensTip(format.number(end.cached)) : undefined}>
+        {text}
+      </span>
+      <CopyButton text={text} />
+    </>
+  );
+}
+
+function Line({ row, retry }: { row: UIRow; retry: boolean }): ReactNode {
+  const t = useWords(texts);
+  const Icon = retry ? RotateCw : Info;
+  return (
+    <>
+      <Icon size={12} aria-hidden />
+      <span className="drawer-line-text">
+        {retry ? `${t.retry}: ` : ""}
+        {row.text}
+      </span>
+      <CopyButton text={row.text ?? ""} />
+    </>
+  );
+}
+
+/** A turn that was cut off, and whether it is to go on. */
+function Resume({ row }: { row: UIRow }): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const answer = (response: "yesButtonClicked" | "noButtonClicked"): void => {
+    commands.send("ASK_RESPONSE", { ts: row.ts, response });
+  };
+  return (
+    <>
+      <p>{t.cutOff}</p>
+      <p className="drawer-reason">{row.text}</p>
+      {row.isAnswered === true ? (
+        <p className="drawer-reason">{t.answered}</p>
+      ) : (
+        <div className="drawer-actions">
+          <Button size="sm" kind="primary" onClick={() => answer("yesButtonClicked")}>
+            {t.goOn}
+          </Button>
+          <Button size="sm" onClick={() => answer("noButtonClicked")}>
+            {t.leaveIt}
+          </Button>
+        </div>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,128 @@
+import { Check, CircleAlert, CircleSlash, Clock, CornerDownRight, LoaderCircle, type LucideIcon, Send } from "lucide-react";
+import { type ReactNode, useState } from "react";
+import type { Fate } from "../../../core/src/index.js";
+import { titleOf } from "../dock/agents.js";
+import { usePutBack } from "../dock/drafts.js";
+import { useFormat, useWords } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
+import { Button } from "../ui/button.js";
+import { CopyButton } from "./copy.js";
+import type { MessageEntry } from "./entries.js";
+import { useResend } from "./resend.js";
+import { remedyOf } from "./tool.js";
+import texts from "./words.js";
+
+/** Something that a person said, and what became of it. */
+export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactNode }): ReactNode {
+  const t = useWords(texts);
+  const format = useFormat();
+  const windows = useShell((s) => s.desk.windows);
+  const open = e.row === undefined;
+  return (
+    <article
+      className={open ? "drawer-row drawer-user drawer-open" : "drawer-row drawer-user"}
+      data-kind="user"
+      {...(e.row === undefined ? {} : { "data-row": e.ts })}
+      {...(e.id === undefined ? {} : { "data-message-id": e.id })}
+      {...(e.fate === undefined ? {} : { "data-fate": e.fate })}
+    >
+      <div className="drawer-row-head">
+        {tag}
+        <span className="drawer-row-name">
+          {t.you}
+          {e.window !== undefined && <span className="drawer-to"> {t.toWindow(titleOf({ windows }, e.monitorId, e.window))}</span>}
+        </span>
+        <time className="drawer-time" dateTime={new Date(e.ts).toISOString()}>
+          {format.time(e.ts)}
+        </time>
+        <CopyButton text={e.text} />
+      </div>
+      {e.text !== "" && <div className="drawer-said">{e.text}</div>}
+      {e.images.length > 0 && (
+        <div className="drawer-pictures">
+          {e.images.map((src, i) => (
+            <Picture key={i} src={src} name={t.picture(i + 1)} />
+          ))}
+        </div>
+      )}
+      {e.fate !== undefined && <FateLine entry={e} fate={e.fate} />}
+    </article>
+  );
+}
+
+function Picture({ src, name }: { src: string; name: string }): ReactNode {
+  const t = useWords(texts);
+  const [large, setLarge] = useState(false);
+  // Rows come from anybody in the session; only pictures that load nothing are shown.
+  if (!/^data:image\/(png|jpeg|gif|webp);/.test(src)) return null;
+  return (
+    <button type="button" className="drawer-picture" aria-expanded={large} title={large ? t.shrink : t.enlarge} onClick={() => setLarge(!large)}>
+      <img src={src} alt={name} />
+    </button>
+  );
+}
+
+const icons: Record<Fate, LucideIcon> = {
+  sending: Send,
+  queued: Clock,
+  accepted: Check,
+  steered: CornerDownRight,
+  ephemeral: Check,
+  running: LoaderCircle,
+  done: Check,
+  completed: Check,
+  failed: CircleAlert,
+  interrupted: CircleSlash,
+  ended: Check,
+  rejected: CircleAlert,
+};
+
+/** What became of a message, in words, and what can be done about it. */
+function FateLine({ entry: e, fate }: { entry: MessageEntry; fate: Fate }): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const offline = useShell((s) => s.link.phase !== "live");
+  const resend = useResend();
+  const putBack = usePutBack(e.monitorId);
+  const Icon = icons[fate];
+  const text =
+    fate === "queued"
+      ? e.position === undefined
+        ? t.queuedSomewhere
+        : t.queued(e.position)
+      : fate === "sending" && offline
+        ? t.sendingOffline
+        : t[fate];
+  const bad = fate === "rejected" || fate === "failed";
+  return (
+    <div className={bad ? "drawer-fate drawer-danger" : "drawer-fate"}>
+      <Icon size={12} aria-hidden className={fate === "running" ? "drawer-turning" : undefined} />
+      <span className="drawer-fate-text">
+        {text}
+        {fate === "rejected" && e.reason ? `: ${e.reason}` : ""}
+      </span>
+      {fate === "queued" && e.id !== undefined && (
+        <Button size="sm" kind="ghost" onClick={() => commands.takeBack(e.id!)}>
+          {t.takeBack}
+        </Button>
+      )}
+      {fate === "rejected" && (
+        <>
+          {remedyOf(e.reason ?? "", e.code) === "connect" && (
+            <Button size="sm" kind="primary" onClick={() => commands.open("connect")}>
+              {t.connect}
+            </Button>
+          )}
+          {e.sent?.type !== "COMPONENT_ACTION" && (
+            <Button size="sm" kind="ghost" onClick={() => putBack(e.text)}>
+              {t.putBack}
+            </Button>
+          )}
+          <Button size="sm" kind="ghost" onClick={() => resend(e)}>
+            {t.sendAgain}
+          </Button>
+        </>
+      )}
+    </div>
+  );
+}

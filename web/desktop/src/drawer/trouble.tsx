@@ -1,0 +1,43 @@
+import { CircleAlert } from "lucide-react";
+import type { ReactNode } from "react";
+import type { MessageID, MonitorID } from "../../../core/src/index.js";
+import { useWords } from "../i18n/use.js";
+import { useCommands } from "../shell/context.js";
+import { Button } from "../ui/button.js";
+import { CopyButton } from "./copy.js";
+import { useResend, useSaid } from "./resend.js";
+import { remedyOf } from "./tool.js";
+import texts from "./words.js";
+
+/** What went wrong in a turn, and what to do about it. */
+export function Trouble({ reason, messageId, monitorId }: { reason: string; messageId: MessageID | undefined; monitorId: MonitorID }): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const resend = useResend();
+  const said = useSaid(messageId);
+  const remedy = remedyOf(reason);
+  const advice = { connect: t.connectText, wait: t.waitText, shorten: t.shortenText, again: undefined }[remedy];
+  return (
+    <>
+      <div className="drawer-row-head">
+        <CircleAlert size={14} aria-hidden className="drawer-danger" />
+        <span className="drawer-row-name">{t.errorTitle}</span>
+        <CopyButton text={reason} />
+      </div>
+      {reason !== "" && <p className="drawer-reason">{reason}</p>}
+      {advice !== undefined && <p>{advice}</p>}
+      <div className="drawer-actions">
+        {remedy === "connect" && (
+          <Button size="sm" kind="primary" onClick={() => commands.open("connect")}>
+            {t.connect}
+          </Button>
+        )}
+        {said !== undefined && (
+          <Button size="sm" onClick={() => resend({ ...said, monitorId })}>
+            {t.sendAgain}
+          </Button>
+        )}
+      </div>
+    </>
+  );
+}

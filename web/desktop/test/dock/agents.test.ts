@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import type { Agent, WindowState } from "../../../core/src/index.js";
+import { doingOf, nameOf, quietFor, windowOfRole, workingAgents } from "../../src/dock/agents.js";
+import { fitting } from "../../src/dock/fitting.js";
+
+function agent(part: Partial<Agent>): Agent {
+  return { role: "main-monitor-0-m1", kind: "main", monitorId: "monitor-0", status: "running", text: "", thinking: "", textBytes: 0, thinkingBytes: 0, ...part };
+}
+
+const windows = new Map([["monitor-0/w1", { windowId: "w1", monitorId: "monitor-0", title: "Weather" } as WindowState]]);
+
+test("agents have names that people can read", () => {
+  expect(nameOf(agent({ monitorId: "monitor-1" }), { windows })).toEqual({ kind: "main", monitor: 2 });
+  expect(nameOf(agent({ kind: "window", role: "window-w1/act-2" }), { windows })).toEqual({ kind: "window", title: "Weather" });
+  expect(nameOf(agent({ kind: "window", role: "window-gone" }), { windows })).toEqual({ kind: "window", title: "gone" });
+  expect(nameOf(agent({ kind: "task", role: "task-m1-3" }), { windows })).toEqual({ kind: "task", number: 3 });
+  expect(nameOf(agent({ kind: "task", role: "task-m1-3/2" }), { windows })).toEqual({ kind: "task", number: 3 });
+  expect(nameOf(agent({ kind: "ephemeral" }), { windows })).toEqual({ kind: "ephemeral" });
+});
+
+test("what an agent does", () => {
+  expect(doingOf(agent({ tool: "window:create", text: "x" }))).toEqual({ what: "tool", tool: "window:create" });
+  expect(doingOf(agent({ status: "waiting" })).what).toBe("waiting");
+  expect(doingOf(agent({ text: "x", thinking: "y" })).what).toBe("writing");
+  expect(doingOf(agent({ thinking: "y" })).what).toBe("thinking");
+  expect(doingOf(agent({})).what).toBe("starting");
+});
+
+test("idle agents do not work, and the oldest is first", () => {
+  const list = [agent({ role: "b", startedAt: 2 }), agent({ role: "a", startedAt: 2 }), agent({ role: "c", startedAt: 1 }), agent({ role: "d", status: "idle" })];
+  expect(workingAgents(new Map(list.map((a) => [a.role, a]))).map((a) => a.role)).toEqual(["c", "a", "b"]);
+});
+
+test("silence is worth a word after twenty seconds", () => {
+  expect(quietFor(1000, 21_000)).toBeUndefined();
+  expect(quietFor(1000, 25_000)).toBe(24_000);
+});
+
+test("the window of a role", () => {
+  expect(windowOfRole("window-a-b/c")).toBe("a-b");
+  expect(windowOfRole("main-monitor-0-m")).toBeUndefined();
+  expect(windowOfRole(undefined)).toBeUndefined();
+});
+
+test("as many as fit, with room for the button of the others", () => {
+  expect(fitting(400, 100, 50, 4)).toBe(4);
+  expect(fitting(399, 100, 50, 4)).toBe(3);
+  expect(fitting(120, 100, 50, 4)).toBe(0);
+  expect(fitting(0, 100, 50, 0)).toBe(0);
+});

@@ -1,0 +1,119 @@
+import { describe, expect, test } from "vitest";
+import type { Desk, QueuedMessage, Sent, UIRow } from "../../../core/src/index.js";
+import { entriesOf, kindOf, liveThinking, type MessageEntry, sameEntry, withDays } from "../../src/drawer/entries.js";
+
+function desk(rows: UIRow[], queues: Record<string, QueuedMessage[]> = {}): Pick<Desk, "rows" | "queues"> {
+  return { rows: new Map(rows.map((row) => [row.ts, { row, bytes: 0 }])), queues: new Map(Object.entries(queues)) };
+}
+
+function said(ts: number, text: string, messageId: string, monitorId = "monitor-0"): UIRow {
+  return { ts, type: "say", say: "user_feedback", text, messageId, monitorId };
+}
+
+function answer(ts: number, text: string, messageId = "m1", agentId = "main-monitor-0-m1"): UIRow {
+  return { ts, type: "say", say: "text", text, messageId, agentId, monitorId: "monitor-0" };
+}
+
+function sent(id: string, part: Partial<Sent> = {}): Sent {
+  const data = { content: `text of ${id}`, monitorId: "monitor-0" };
+  return { id, type: "USER_MESSAGE", data, since: 1, fate: "sending", written: 0, again: false, waits: 0, ...part } as Sent;
+}
+
+const messages = (d: Pick<Desk, "rows" | "queues">, items: Sent[], monitor?: string): MessageEntry[] =>
+  entriesOf(d, items, monitor).filter((e) => e.kind === "user");
+
+describe("entriesOf", () => {
+  test("orders rows by time and leaves out other monitors", () => {
+    const d = desk([answer(20, "b"), said(10, "a", "m1"), said(15, "x", "m9", "monitor-1")]);
+    expect(entriesOf(d, [], "monitor-0").map((e) => e.ts)).toEqual([10, 20]);
+    expect(entriesOf(d, [], undefined).map((e) => e.ts)).toEqual([10, 15, 20]);
+  });
+
+  test("a message has one key before and after the hub has it", () => {
+    const before = messages(desk([]), [sent("m1")]);
+    const after = messages(desk([said(50, "text of m1", "m1")]), [sent("m1", { fate: "accepted" })]);
+    expect(before).toHaveLength(1);
+    expect(after).toHaveLength(1);
+    expect(after[0]!.key).toBe(before[0]!.key);
+    expect(before[0]).toMatchObject({ fate: "sending", text: "text of m1", row: undefined });
+    expect(after[0]).toMatchObject({ fate: "accepted", ts: 50 });
+  });
+
+  test("what is on its way is last, though the clock of this browser is behind", () => {
+    const all = entriesOf(desk([answer(1_000, "old")]), [sent("m2", { since: 5 })], "monitor-0");
+    expect(all.map((e) => e.kind)).toEqual(["assistant", "user"]);
+  });
+
+  test("what was rejected before it was kept stays where it was said", () => {
+    const all = entriesOf(desk([answer(1_000, "newer")]), [sent("m2", { since: 5, fate: "rejected", reason: "no", code: 1005 })], "monitor-0");
+    expect(all.map((e) => e.kind)).toEqual(["user", "assistant"]);
+    expect(all[0]).toMatchObject({ fate: "rejected", reason: "no", code: 1005 });
+  });
+
+  test("what has ended and has no row any more is gone", () => {
+    expect(entriesOf(desk([]), [sent("m1", { fate: "completed" })], "monitor-0")).toEqual([]);
+  });
+
+  test("messages of other tabs have their place in the queue", () => {
+    const q = { "monitor-0": [{ id: "a", text: "one", timestamp: 1 }, { id: "b", text: "two", timestamp: 2 }] };
+    const all = messages(desk([said(10, "two", "b")], q), [], "monitor-0");
+    expect(all.map((e) => [e.id, e.fate, e.position])).toEqual([
+      ["a", "queued", 1],
+      ["b", "queued", 2],
+    ]);
+  });
+
+  test("the queue is newer than what was said of it", () => {
+    const q = { "monitor-0": [{ id: "m1", text: "x", timestamp: 1 }] };
+    expect(messages(desk([said(10, "x", "m1")], q), [sent("m1", { fate: "queued", position: 4 })])[0]).toMatchObject({ fate: "queued", position: 1 });
+  });
+
+  test("names the window by what was sent, or by who answered", () => {
+    const press = sent("m1", { type: "COMPONENT_ACTION", data: { windowId: "w1", windowTitle: "Form", action: "Save", monitorId: "monitor-0" } } as Partial<Sent>);
+    expect(messages(desk([]), [press])[0]).toMatchObject({ text: "Save (Form)", window: "w1" });
+    const d = desk([said(10, "hi", "m2"), answer(11, "yes", "m2", "window-w2/act-1")]);
+    expect(messages(d, [])[0]!.window).toBe("w2");
+  });
+
+  test("pictures of a message on its way are shown", () => {
+    const s = sent("m1", { data: { content: "see", interactions: [{ type: "draw", timestamp: 1, imageData: "data:image/png;base64,AA" }] } } as Partial<Sent>);
+    expect(messages(desk([]), [s])[0]!.images).toEqual(["data:image/png;base64,AA"]);
+  });
+
+  test("two rows of one message are two entries with two keys", () => {
+    const keys = entriesOf(desk([said(1, "a", "m1"), said(2, "b", "m1")]), [], undefined).map((e) => e.key);
+    expect(new Set(keys).size).toBe(2);
+  });
+});
+
+test("kindOf knows every row that is shown", () => {
+  const say = (s: UIRow["say"], text = "x"): UIRow => ({ ts: 1, type: "say", say: s, text });
+  expect(kindOf(say("reasoning"))).toBe("thinking");
+  expect(kindOf(say("tool"))).toBe("tool");
+  expect(kindOf(say("api_req_finished"))).toBe("result");
+  expect(kindOf(say("api_req_retry_delayed"))).toBe("retry");
+  expect(kindOf(say("subtask_result"))).toBe("subtask");
+  expect(kindOf(say("text", ""))).toBeUndefined();
+  expect(kindOf(say("condense_context"))).toBe("note");
+  expect(kindOf({ ts: 1, type: "ask", ask: "resume_task", text: "?" })).toBe("resume");
+});
+
+test("days come before what happened on them", () => {
+  const entries = entriesOf(desk([said(1, "a", "m1"), said(2, "b", "m2"), said(30, "c", "m3")]), [], undefined);
+  expect(withDays(entries, (ts) => (ts < 10 ? "first" : "second")).map((e) => e.kind)).toEqual(["day", "user", "user", "day", "user"]);
+});
+
+test("an entry made anew of the same things is the same", () => {
+  const d = desk([said(1, "a", "m1"), answer(2, "b")]);
+  const items = [sent("m1", { fate: "running" })];
+  const [a, b] = [entriesOf(d, items, undefined), entriesOf(d, items, undefined)];
+  a.forEach((e, i) => expect(sameEntry(e, b[i]!)).toBe(true));
+  expect(sameEntry(a[0]!, entriesOf(d, [sent("m1", { fate: "completed" })], undefined)[0]!)).toBe(false);
+});
+
+test("live thinking leaves out what rows have", () => {
+  expect(liveThinking("one two three", [])).toBe("one two three");
+  expect(liveThinking("one two three", ["one two"])).toBe("three");
+  expect(liveThinking("one two", ["one […]", "two"])).toBe("");
+  expect(liveThinking("new thought", ["something else"])).toBe("new thought");
+});

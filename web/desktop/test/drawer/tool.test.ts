@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import type { UIRow } from "../../../core/src/index.js";
+import { aboutOf, endOf, remedyOf, toolOf } from "../../src/drawer/tool.js";
+
+function row(text: unknown): UIRow {
+  return { ts: 1, type: "say", say: "tool", text: typeof text === "string" ? text : JSON.stringify(text) };
+}
+
+test("a tool call is summed up in one line", () => {
+  const call = toolOf(row({ id: "t1", tool: "window:create", status: "complete", input: { windowId: "w", title: "Weather" }, result: "ok", durationMs: 12 }));
+  expect(call).toMatchObject({ tool: "window:create", failed: false, about: "Weather", result: "ok", durationMs: 12 });
+  expect(call.input).toContain('"title": "Weather"');
+});
+
+test("what a call is about never has lines or no end", () => {
+  expect(aboutOf({ content: "a\n\nb" })).toBe("a b");
+  expect(aboutOf("x".repeat(500)).length).toBe(160);
+  expect(aboutOf({ n: 1, other: "this" })).toBe("this");
+  expect(aboutOf(undefined)).toBe("");
+  expect(aboutOf([1, 2])).toBe("");
+});
+
+test("results that are JSON are written on several lines", () => {
+  expect(toolOf(row({ tool: "t", status: "error", result: '{"a":1}' }))).toMatchObject({ failed: true, result: '{\n  "a": 1\n}', input: "", durationMs: undefined });
+  expect(toolOf(row({ tool: "t", result: "[not json" })).result).toBe("[not json");
+});
+
+test.each(["", "null", "[]", "not json", "{}", '"text"'])("a tool row that says %j is shown as it is", (text) => {
+  expect(toolOf(row(text))).toMatchObject({ tool: "", result: text });
+});
+
+test("the end of a turn has only what is known", () => {
+  expect(endOf(row({ outcome: "completed", durationMs: 1234, inputTokens: 5, outputTokens: 7, cacheReads: 9, costUsd: 0.01 }))).toEqual({
+    outcome: "completed",
+    durationMs: 1234,
+    inputTokens: 5,
+    outputTokens: 7,
+    cached: 9,
+    costUsd: 0.01,
+    reason: "",
+  });
+  expect(endOf(row({ outcome: "interrupted", durationMs: 1, reason: "stopped" }))).toMatchObject({ outcome: "interrupted", reason: "stopped", inputTokens: 0 });
+  expect(endOf(row("broken"))).toMatchObject({ outcome: "completed", durationMs: 0 });
+});
+
+test.each([
+  ["auth: the key is wrong", 0, "connect"],
+  ["anthropic: auth: the key is wrong", 0, "connect"],
+  ["rate: slow down", 0, "wait"],
+  ["overloaded: busy", 0, "wait"],
+  ["context_length: 200000 tokens", 0, "shorten"],
+  ["no agent is available in this session", 4005, "connect"],
+  ["Too many messages are waiting.", 3004, "wait"],
+  ["The message is too large.", 1005, "shorten"],
+  ["HTTP 429 from upstream", 0, "wait"],
+  ["the disk caught fire", 0, "again"],
+  ["", 0, "again"],
+] as const)("%s (%i) → %s", (reason, code, remedy) => {
+  expect(remedyOf(reason, code)).toBe(remedy);
+});
