@@ -1,0 +1,88 @@
+import { type KeyboardEvent, type ReactNode, useMemo, useState } from "react";
+import type { ButtonComponent, Component, Layout, WindowState } from "../../../../core/src/index.js";
+import { useWords } from "../../i18n/use.js";
+import { useCommands } from "../../shell/context.js";
+import { isComposing } from "../../ui/keys.js";
+import texts from "../words.js";
+import { Field } from "./field.js";
+import { columnsOf, fieldKey, formData, isField, kept, shownValue, submitButton, type Typed } from "./form.js";
+import { Press } from "./press.js";
+import { Badge, Picture, Progress, Words } from "./show.js";
+
+/** How long a button does nothing after a press, so that a double click is one. */
+const cooldown = 800;
+
+/** A grid of controls that an agent made. What is typed lives here, in this tab only, until a button sends it. */
+export function LayoutView({ window: w, layout }: { window: WindowState; layout: Layout }): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const [typed, setTyped] = useState<Typed>(() => new Map());
+  const [presses, setPresses] = useState<ReadonlyMap<string, { at: number; id: string | undefined }>>(() => new Map());
+  const values = useMemo(() => kept(typed, layout), [typed, layout]);
+
+  const press = (b: ButtonComponent): void => {
+    const key = pressKey(b);
+    const now = Date.now();
+    if (b.disabled === true || now - (presses.get(key)?.at ?? 0) < cooldown) return;
+    const id = commands.press(w, {
+      action: b.action,
+      componentPath: [`Button:${b.label}`],
+      ...(b.parallel === false ? {} : { actionId: `action-${now}-${Math.random().toString(36).slice(2, 7)}` }),
+      ...(b.submitForm === undefined ? {} : { formId: b.submitForm, formData: formData(layout, values, b.submitForm) }),
+    });
+    if (id === undefined) commands.tell(t.notSent, "warning");
+    setPresses(new Map(presses).set(key, { at: now, id }));
+  };
+  const enter = (e: KeyboardEvent, formId: string | undefined): void => {
+    if (e.key !== "Enter" || isComposing(e)) return;
+    const button = submitButton(layout, formId);
+    if (button === undefined) return;
+    e.preventDefault();
+    press(button);
+  };
+
+  const draw = (c: Component): ReactNode => {
+    if (isField(c)) {
+      const change = (value: string): void => setTyped(new Map(values).set(fieldKey(c), value));
+      return <Field field={c} value={shownValue(c, values)} onChange={change} onKeyDown={(e) => enter(e, c.formId)} />;
+    }
+    switch (c.type) {
+      case "button":
+        return <Press button={c} sent={presses.get(pressKey(c))?.id} onPress={() => press(c)} />;
+      case "text":
+        return <Words text={c} />;
+      case "badge":
+        return <Badge badge={c} />;
+      case "progress":
+        return <Progress progress={c} />;
+      case "image":
+        return <Picture image={c} />;
+    }
+  };
+  return (
+    <div className="content-scroll" tabIndex={0} role="group" aria-label={w.title}>
+      <div className={`content-layout content-gap-${layout.gap ?? "md"}`} style={{ gridTemplateColumns: columnsOf(layout.cols) }}>
+        {keyed(layout.components).map(([key, c]) => (
+          <div key={key} className={`content-cell content-cell-${c.type}`}>
+            {draw(c)}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function pressKey(b: ButtonComponent): string {
+  return JSON.stringify([b.action, b.label, b.submitForm ?? ""]);
+}
+
+/** Components with names by which they are the same in the next layout: fields keep the caret, wherever they move. */
+function keyed(components: readonly Component[]): [string, Component][] {
+  const seen = new Map<string, number>();
+  return components.map((c) => {
+    const name = isField(c) ? `${c.type} ${fieldKey(c)}` : c.type === "button" ? `button ${pressKey(c)}` : c.type;
+    const count = seen.get(name) ?? 0;
+    seen.set(name, count + 1);
+    return [`${name} ${count}`, c];
+  });
+}

@@ -1,0 +1,43 @@
+// Makes HTML of an agent harmless: nothing of it runs, loads something from elsewhere, takes the look of the desktop or
+// covers it. What comes out are nodes that belong to no page yet.
+
+import DOMPurify, { type Config } from "dompurify";
+import { hostOf, mayBeSource } from "../addresses.js";
+
+const config = {
+  USE_PROFILES: { html: true },
+  FORBID_TAGS: [
+    ...["style", "form", "input", "button", "textarea", "select", "option", "dialog", "iframe", "object", "embed", "base", "link", "meta"],
+    ...["audio", "video", "source", "track", "picture", "map", "area", "marquee", "template", "slot", "canvas", "label", "fieldset"],
+  ],
+  FORBID_ATTR: [
+    ...["style", "name", "id", "class", "srcset", "ping", "formaction", "action"],
+    ...["background", "poster", "role", "tabindex", "popover", "popovertarget", "popovertargetaction", "accesskey", "usemap", "is", "slot"],
+  ],
+  ALLOW_DATA_ATTR: false,
+  ALLOW_ARIA_ATTR: false,
+  SANITIZE_NAMED_PROPS: true,
+  ALLOWED_URI_REGEXP:
+    /^(https?:|mailto:|blob:|data:image\/(png|jpeg|gif|webp);|\/files\/|\/api\/storage\/|\/api\/sessions\/[^/]+\/files\/|#)/i,
+  RETURN_DOM_FRAGMENT: true,
+} satisfies Config;
+
+/** Where a picture that must not be loaded has the name of its host. */
+export const blockedMark = "data-blocked";
+
+DOMPurify.addHook("uponSanitizeAttribute", (node, data) => {
+  if (data.attrName !== "src" || mayBeSource(data.attrValue)) return;
+  data.keepAttr = false;
+  if (node.nodeName === "IMG") node.setAttribute(blockedMark, hostOf(data.attrValue));
+});
+
+DOMPurify.addHook("afterSanitizeAttributes", (node) => {
+  if (node.nodeName !== "IMG" && node.hasAttribute("src")) node.removeAttribute("src");
+  if (node.nodeName !== "A" || !node.hasAttribute("href")) return;
+  node.setAttribute("rel", "noopener noreferrer nofollow");
+  node.setAttribute("target", "_blank");
+});
+
+export function clean(html: string): DocumentFragment {
+  return DOMPurify.sanitize(html, config);
+}

@@ -1,0 +1,84 @@
+// Gives clean nodes what their HTML could not say: boxes of task lists, tables that scroll, chips for pictures that are
+// not loaded, and places for code blocks, which are drawn with buttons.
+
+import type { SessionID } from "../../../../core/src/index.js";
+import { ownFile, pictureSource } from "../addresses.js";
+import { blockedMark } from "./clean.js";
+
+export interface Dressed {
+  readonly nodes: readonly Node[];
+  readonly slots: readonly Slot[];
+}
+
+/** A place for a code block. */
+export interface Slot {
+  readonly at: HTMLElement;
+  readonly lang: string;
+  readonly text: string;
+}
+
+/** The words that go into the nodes. */
+export interface DressWords {
+  readonly done: string;
+  readonly open: string;
+  readonly table: string;
+  readonly blockedPicture: string;
+}
+
+export function dress(fragment: DocumentFragment, session: SessionID, t: DressWords): Dressed {
+  for (const box of fragment.querySelectorAll("data[value]")) box.replaceWith(taskBox(box.getAttribute("value") === "done", t));
+  for (const image of fragment.querySelectorAll("img")) dressPicture(image, session, t);
+  for (const link of fragment.querySelectorAll<HTMLAnchorElement>("a[href]")) dressLink(link, session);
+  for (const table of fragment.querySelectorAll("table")) {
+    const scroll = make("div", "md-scroll");
+    scroll.tabIndex = 0;
+    scroll.role = "group";
+    scroll.ariaLabel = t.table;
+    table.replaceWith(scroll);
+    scroll.append(table);
+  }
+  const slots = [...fragment.querySelectorAll("pre")].map((pre): Slot => {
+    const at = make("div", "md-slot");
+    pre.replaceWith(at);
+    return { at, lang: pre.getAttribute("lang") ?? "", text: (pre.textContent ?? "").replace(/\n$/, "") };
+  });
+  return { nodes: [...fragment.childNodes], slots };
+}
+
+function taskBox(done: boolean, t: DressWords): HTMLElement {
+  const box = make("span", done ? "md-task md-task-done" : "md-task");
+  box.role = "img";
+  box.ariaLabel = done ? t.done : t.open;
+  return box;
+}
+
+function dressPicture(image: HTMLImageElement, session: SessionID, t: DressWords): void {
+  const src = image.getAttribute("src");
+  const from = src === null ? undefined : pictureSource(src, session);
+  if (from !== undefined) {
+    image.setAttribute("src", from);
+    image.setAttribute("loading", "lazy");
+    image.setAttribute("decoding", "async");
+    image.setAttribute("referrerpolicy", "no-referrer");
+    return;
+  }
+  const chip = make("span", "md-blocked");
+  const host = make("span", "md-blocked-host");
+  host.textContent = image.getAttribute(blockedMark) ?? src ?? "";
+  chip.append(`${t.blockedPicture} `, host);
+  if (image.alt !== "") chip.append(` ${image.alt}`);
+  image.replaceWith(chip);
+}
+
+function dressLink(link: HTMLAnchorElement, session: SessionID): void {
+  const to = link.getAttribute("href")!;
+  const file = ownFile(to, session);
+  if (file !== undefined) link.setAttribute("href", file);
+  else link.title = to;
+}
+
+function make(tag: string, name: string): HTMLElement {
+  const e = document.createElement(tag);
+  e.className = name;
+  return e;
+}

@@ -1,0 +1,74 @@
+import { type ReactNode, useContext } from "react";
+import { firstMonitor } from "../../../core/src/index.js";
+import { picture, still } from "../../../apps/picture.js";
+import { PageContext, useCommands, useEvents } from "../shell/context.js";
+import { type Awaited, awaited } from "./feedback.js";
+import { type CaptureAsk, captureEvent } from "./stage/index.js";
+
+/** How long a window may take to show something; the hub waits a little longer. */
+const renderTime = 1700;
+const lookEvery = 50;
+
+/** Tells the hub what became of actions it waits for. It is there once in a page, for all windows. */
+export function Reporter(): ReactNode {
+  const page = useContext(PageContext);
+  const commands = useCommands();
+
+  const report = async (a: Awaited): Promise<void> => {
+    const locked = (): boolean => (page?.client.state.desk.windows.get(a.key)?.lock ?? "") !== "";
+    const outcome = async (): Promise<{ imageData?: string; locked?: boolean }> => {
+      if (a.kind === "done") return {};
+      if (a.kind === "lock") return { locked: locked() };
+      const root = await rendered(a.key);
+      return a.kind === "capture" ? { imageData: await pictureOf(root, a.feedback.requestId) } : {};
+    };
+    await outcome().then(
+      (good) => commands.send("RENDERING_FEEDBACK", { ...a.feedback, success: true, ...good }),
+      (e: unknown) => commands.send("RENDERING_FEEDBACK", { ...a.feedback, success: false, error: e instanceof Error ? e.message : String(e) }),
+    );
+  };
+
+  useEvents((e, replayed) => {
+    if (e.type !== "ACTIONS" || replayed || page === undefined) return;
+    const { desk } = page.client.state;
+    for (const action of e.data.actions) {
+      const a = awaited(action, e.data.monitorId ?? firstMonitor, desk);
+      if (a !== undefined) void report(a);
+    }
+  });
+  return null;
+}
+
+/** The content of a window, once it shows what it should. */
+async function rendered(key: string): Promise<HTMLElement> {
+  let root: HTMLElement | null = null;
+  for (let waited = 0; waited < renderTime; waited += lookEvery) {
+    await new Promise((resume) => setTimeout(resume, lookEvery));
+    root = document.querySelector(`[data-content="${CSS.escape(key)}"]`);
+    const state = root?.querySelector("[data-content-state]");
+    switch (root === null ? "loading" : (state?.getAttribute("data-content-state") ?? "ready")) {
+      case "ready":
+        return root!;
+      case "failed":
+        throw new Error(state?.getAttribute("data-content-error") ?? "it cannot be shown");
+    }
+  }
+  throw new Error(root === null ? "this tab does not show the window" : "the page is not there yet");
+}
+
+async function pictureOf(root: HTMLElement, requestId: string): Promise<string> {
+  const page = root.querySelector("[data-content-state]");
+  if (page?.querySelector("iframe") != null) {
+    return new Promise((resolve, reject) => {
+      const answer = (made: Promise<string>): void => void made.then(resolve, reject);
+      page.dispatchEvent(new CustomEvent<CaptureAsk>(captureEvent, { detail: { requestId, answer } }));
+    });
+  }
+  const box = root.getBoundingClientRect();
+  const body = document.createElement("body");
+  const style = document.createElement("style");
+  style.textContent = [...document.styleSheets].flatMap((s) => [...s.cssRules].map((r) => r.cssText)).join("\n");
+  body.append(style, still(root));
+  const { theme = "" } = document.documentElement.dataset;
+  return picture(body, Math.round(box.width), Math.round(box.height), { "data-theme": theme, lang: document.documentElement.lang });
+}

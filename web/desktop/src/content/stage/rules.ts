@@ -1,0 +1,120 @@
+// What a frame may say, how often, and which questions of the hub are for an app in this tab. Pure.
+
+import type { AppProtocolRequest, AppResponse, Connection } from "../../../../core/src/index.js";
+import { type Answered, type Asked, maxMessage, type Told } from "../../../../apps/protocol.js";
+
+/** How often something may happen in a second. What is too much is counted. */
+export class Rate {
+  /** How many were too many in this second. */
+  dropped = 0;
+  private since = -Infinity;
+  private count = 0;
+  private readonly most: number;
+
+  constructor(most: number) {
+    this.most = most;
+  }
+
+  take(now: number): boolean {
+    if (now - this.since >= 1000) {
+      this.since = now;
+      this.count = 0;
+      this.dropped = 0;
+    }
+    if (++this.count <= this.most) return true;
+    this.dropped++;
+    return false;
+  }
+}
+
+const answers = ["yaar:app-manifest-response", "yaar:app-query-response", "yaar:app-command-response", "yaar:capture-response"];
+
+/** Reads what came through the port of a frame; undefined when it is nothing that a frame may say. */
+export function readSaid(data: unknown): Told | Answered | undefined {
+  if (typeof data !== "string" || data.length > maxMessage) return undefined;
+  let said: Record<string, unknown>;
+  try {
+    said = JSON.parse(data) as Record<string, unknown>;
+  } catch {
+    return undefined;
+  }
+  if (typeof said !== "object" || said === null) return undefined;
+  const text = (v: unknown, most: number): v is string => typeof v === "string" && v !== "" && v.length <= most;
+  switch (said.type) {
+    case "everdesk:shown":
+    case "yaar:app-ready":
+      return { type: said.type };
+    case "everdesk:leave":
+      return text(said.url, 4096) ? { type: said.type, url: said.url } : undefined;
+    case "yaar:app-interaction":
+      return text(said.content, 16_384) ? { type: said.type, content: said.content } : undefined;
+  }
+  if (!answers.includes(String(said.type)) || !text(said.requestId, 256)) return undefined;
+  const { type, requestId, manifest, data: value, result, imageData, error } = said;
+  return {
+    type: type as Answered["type"],
+    requestId,
+    ...(manifest === undefined ? {} : { manifest }),
+    ...(value === undefined ? {} : { data: value }),
+    ...(result === undefined ? {} : { result }),
+    ...(typeof imageData === "string" ? { imageData } : {}),
+    ...(error === undefined || error === null ? {} : { error: String(error).slice(0, 2000) }),
+  };
+}
+
+/** What an app is asked for the hub. */
+export function questionOf(r: AppProtocolRequest): Asked {
+  const { requestId, request } = r;
+  switch (request.kind) {
+    case "manifest":
+      return { type: "yaar:app-manifest-request", requestId };
+    case "query":
+      return { type: "yaar:app-query-request", requestId, stateKey: request.stateKey };
+    case "command":
+      return { type: "yaar:app-command-request", requestId, command: request.command, params: request.params };
+  }
+}
+
+/** How many bytes an answer may have, so that it fits into a message to the hub. */
+const maxAnswer = 60 << 10;
+
+/** An answer as the hub takes it. */
+export function responseOf(kind: AppResponse["kind"], a: Pick<Answered, "manifest" | "data" | "result" | "error">): AppResponse {
+  const response = fields(kind, a);
+  return new TextEncoder().encode(JSON.stringify(response)).length <= maxAnswer ? response : refusal(kind, "the answer is too large");
+}
+
+function fields(kind: AppResponse["kind"], { manifest, data, result, error }: Parameters<typeof responseOf>[1]): AppResponse {
+  const why = error === undefined ? {} : { error };
+  switch (kind) {
+    case "manifest":
+      return typeof manifest === "object" && manifest !== null && !Array.isArray(manifest) ? { kind, manifest, ...why } : { kind, ...why };
+    case "query":
+      return { kind, data: data ?? null, ...why };
+    case "command":
+      return { kind, result: result ?? null, ...why };
+  }
+}
+
+export function refusal(kind: AppResponse["kind"], error: string): AppResponse {
+  return { kind, error };
+}
+
+/** Whether a question is for us: those with an address are for one connection only. */
+export function isForUs(to: string | undefined, presence: readonly Connection[], clientId: string): boolean {
+  return to === undefined || to === "" || presence.some((c) => c.connectionId === to && c.clientId === clientId);
+}
+
+/**
+ * Tells whether events came too late, though the clock of the hub is another than ours: the event that was the quickest
+ * so far is taken as one that came at once.
+ */
+export class Lateness {
+  private quickest = Infinity;
+
+  /** Hears an event of the hub and says whether its deadline is over. */
+  isLate(now: number, time: number, deadline: number | undefined): boolean {
+    this.quickest = Math.min(this.quickest, now - time);
+    return deadline !== undefined && deadline > 0 && now - time - this.quickest > deadline - time;
+  }
+}

@@ -1,0 +1,101 @@
+import { ArrowDown, ArrowUp } from "lucide-react";
+import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { useFormat, useWords } from "../i18n/use.js";
+import { useShell } from "../shell/context.js";
+import { CopyButton } from "./copy.js";
+import { columnsOf, isNumeric, nextSort, type Sort, sorted, type Table, toTsv, visible, widths } from "./rows.js";
+import texts from "./words.js";
+
+/** More rows than this are drawn only where they are seen, all with this height. */
+const manyRows = 200;
+const rowHeight = 28;
+
+export function TableView({ table, label }: { table: Table; label: string }): ReactNode {
+  const t = useWords(texts);
+  const format = useFormat();
+  const language = useShell((s) => s.language);
+  const [sort, setSort] = useState<Sort>();
+  const columns = useMemo(() => columnsOf(table), [table]);
+  const numeric = useMemo(() => columns.map((c) => isNumeric(table.rows, c)), [table, columns]);
+  const rows = useMemo(() => sorted(table.rows, sort, new Intl.Collator(language, { numeric: true })), [table, sort, language]);
+  const many = rows.length > manyRows;
+  const { ref, onScroll, from, to } = useVisible(rows.length, many);
+  const name = (c: number): string => table.headers[c]?.trim() || t.column(c + 1);
+
+  return (
+    <div className="content-table-box">
+      <div ref={ref} onScroll={onScroll} className="content-scroll" tabIndex={0} role="group" aria-label={label}>
+        <table className={many ? "content-table content-table-many" : "content-table"} aria-rowcount={rows.length + 1}>
+          {many && <Columns table={table} />}
+          <thead>
+            <tr>
+              {columns.map((c) => (
+                <th key={c} scope="col" aria-sort={sort?.column !== c ? "none" : sort.down ? "descending" : "ascending"} data-numeric={numeric[c]}>
+                  <button type="button" className="content-sort" title={t.sortBy(name(c))} onClick={() => setSort(nextSort(sort, c))}>
+                    <span className="content-sort-name">{name(c)}</span>
+                    {sort?.column === c && (sort.down ? <ArrowDown size={12} aria-hidden /> : <ArrowUp size={12} aria-hidden />)}
+                  </button>
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            <Gap rows={from} />
+            {rows.slice(from, to).map((row, i) => (
+              <tr key={from + i} aria-rowindex={from + i + 2}>
+                {columns.map((c) => (
+                  <td key={c} data-numeric={numeric[c]} title={many ? row[c] : undefined}>
+                    {row[c]}
+                  </td>
+                ))}
+              </tr>
+            ))}
+            <Gap rows={rows.length - to} />
+          </tbody>
+        </table>
+        {rows.length === 0 && <p className="content-empty">{t.emptyTable}</p>}
+      </div>
+      <footer className="content-table-foot">
+        <span>{t.rows(format.number(rows.length))}</span>
+        <CopyButton label={t.copyTable} text={() => toTsv(columns.map((c) => table.headers[c] ?? ""), rows)} />
+      </footer>
+    </div>
+  );
+}
+
+/** Stands for rows that are not drawn. */
+function Gap({ rows }: { rows: number }): ReactNode {
+  return rows > 0 && <tr className="content-gap" style={{ height: rows * rowHeight }} aria-hidden />;
+}
+
+/** In a long table columns have their widths from the start, since they would jump with the rows that are drawn. */
+function Columns({ table }: { table: Table }): ReactNode {
+  const all = useMemo(() => widths(table), [table]);
+  return (
+    <colgroup>
+      {all.map((w, i) => (
+        <col key={i} style={{ width: `${w + 2}ch` }} />
+      ))}
+    </colgroup>
+  );
+}
+
+/** Which rows are to be drawn now. */
+function useVisible(count: number, many: boolean) {
+  const ref = useRef<HTMLDivElement>(null);
+  const [range, setRange] = useState({ from: 0, to: manyRows });
+  const look = (): void => {
+    const e = ref.current;
+    if (e === null || !many) return;
+    const now = visible(count, rowHeight, e.scrollTop, e.clientHeight);
+    setRange((r) => (r.from === now.from && r.to === now.to ? r : now));
+  };
+  useEffect(() => {
+    look();
+    if (!many || ref.current === null) return;
+    const watch = new ResizeObserver(look);
+    watch.observe(ref.current);
+    return () => watch.disconnect();
+  }, [count, many]);
+  return { ref, onScroll: look, ...(many ? { from: Math.min(range.from, count), to: Math.min(range.to, count) } : { from: 0, to: count }) };
+}
