@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import { Asks } from "./asks/index.js";
 import { Canvas } from "./canvas/index.js";
+import { Reporter } from "./content/index.js";
 import { Dock } from "./dock/index.js";
 import { Drawer } from "./drawer/index.js";
 import { useWords } from "./i18n/use.js";
@@ -39,6 +40,7 @@ export function App(): ReactNode {
       <Palette />
       <Panels />
       <Asks />
+      <Reporter />
     </Boundary>
   );
 }
