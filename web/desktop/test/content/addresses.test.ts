@@ -1,0 +1,69 @@
+import { expect, test } from "vitest";
+import { fileKind, hostOf, mayBeSource, outside, ownFile, pictureSource } from "../../src/content/addresses.js";
+
+const home = "/api/sessions/s-1/files/";
+
+test.each([
+  ["/files/a.png", `${home}a.png`],
+  ["/files/a/b c.html".replace(" ", "%20"), `${home}a/b%20c.html`],
+  ["/api/storage/x/y.html", `${home}x/y.html`],
+  [`${home}z.txt`, `${home}z.txt`],
+  ["/files/%EA%B0%80.png", `${home}%EA%B0%80.png`],
+])("%s is a file of the session", (address, path) => {
+  expect(ownFile(address, "s-1")).toBe(path);
+});
+
+test.each([
+  "/api/sessions/s-2/files/a.png",
+  "/files/../../logout",
+  "/files/%2e%2e/%2e%2e/logout",
+  "/files/a/./../../x",
+  "/files/..%2f..%2flogout",
+  "/files/a\\..\\b",
+  "/files/",
+  "/files/a?x=1",
+  "/files/a#x",
+  "/files/a b",
+  "//evil.example/files/a",
+  "/\\evil.example/files/a",
+  "https://evil.example/files/a.png",
+  "files/a.png",
+  "/api/me",
+  "javascript:alert(1)",
+  "",
+])("%s is none", (address) => {
+  expect(ownFile(address, "s-1")).toBeUndefined();
+});
+
+test("only pictures by themselves and files are sources", () => {
+  expect(mayBeSource("data:image/png;base64,AA")).toBe(true);
+  expect(mayBeSource("blob:http://hub/1")).toBe(true);
+  expect(mayBeSource("/files/a.png")).toBe(true);
+  for (const src of ["data:image/svg+xml,<svg/>", "data:text/html,x", "https://evil/?d=1", "//evil/x", "http:evil", "/other", " https://evil/"]) {
+    expect(mayBeSource(src), src).toBe(false);
+    expect(pictureSource(src, "s-1"), src).toBeUndefined();
+  }
+  expect(pictureSource("/files/a.png", "s-1")).toBe(`${home}a.png`);
+});
+
+test("what leaves the desktop is written in full", () => {
+  expect(outside("https://a.example")).toBe("https://a.example/");
+  expect(outside("https://google.com@evil.example/x")).toBe("https://google.com@evil.example/x");
+  expect(outside("mailto:a@b.c")).toBe("mailto:a@b.c");
+  for (const bad of ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "blob:x", "/x", "", "vbscript:x"]) {
+    expect(outside(bad), bad).toBeUndefined();
+  }
+});
+
+test("hosts are named", () => {
+  expect(hostOf("https://evil.example:8443/?d=1")).toBe("evil.example:8443");
+  expect(hostOf("//evil.example/x")).toBe("evil.example");
+  expect(hostOf("pictures/a.png")).toBe("pictures/a.png");
+  expect(hostOf("https://[")).toBe("https://[");
+});
+
+test("files are shown by their names", () => {
+  expect(fileKind("/a/x.PNG")).toBe("picture");
+  expect(fileKind("/a/x.html")).toBe("document");
+  expect(fileKind("/a/x.csv")).toBe("text");
+});

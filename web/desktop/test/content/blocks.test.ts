@@ -1,0 +1,106 @@
+import { expect, test } from "vitest";
+import { htmlOf, openings, type Split, split } from "../../src/content/markdown/blocks.js";
+
+const sample = `# Title
+
+A paragraph with [a link][1] and **bold**
+and a second line.
+
+- one
+- two
+
+  still two
+- [x] three
+
+| a | b |
+|---|--:|
+| 1 | 2 |
+
+\`\`\`js
+const x = 1;
+
+// still code
+\`\`\`
+
+> quoted
+
+<details>
+<summary>More</summary>
+
+Inside *it*.
+
+</details>
+
+[1]: https://example.org "there"
+
+The end
+===
+`;
+
+/** Reads a text as it comes in pieces. */
+function streamed(text: string, step: number): Split {
+  let before: Split | undefined;
+  for (let at = step; at < text.length + step; at += step) before = split(text.slice(0, at), before);
+  return before!;
+}
+
+test.each([1, 2, 3, 7, 50, 1000])("a text that grows by %i is read as if it came at once", (step) => {
+  const whole = split(sample);
+  const grown = streamed(sample, step);
+  expect(grown.blocks.map((b) => b.raw.trim())).toEqual(whole.blocks.map((b) => b.raw.trim()));
+  expect(grown.links).toEqual(whole.links);
+});
+
+test("what was read stays the same object", () => {
+  const first = split("# A\n\nb\n\nc\n\nd");
+  const more = split("# A\n\nb\n\nc\n\nd and e\n\nf", first);
+  expect(more.blocks[0]).toBe(first.blocks[0]);
+  expect(more.blocks[1]).toBe(first.blocks[1]);
+  expect(more.links).toBe(first.links);
+  expect(more.blocks.map((b) => b.raw.trim())).toEqual(["# A", "b", "c", "d and e", "f"]);
+});
+
+test("another text is read from its beginning", () => {
+  const first = split("# A\n\nb\n\nc");
+  expect(split("# B", first).blocks.map((b) => b.raw)).toEqual(["# B"]);
+});
+
+test("an element that is open goes on through what follows", () => {
+  const { blocks } = split(sample);
+  const details = blocks.find((b) => b.raw.includes("<details>"))!;
+  expect(details.raw).toContain("Inside *it*.");
+  expect(details.raw).toContain("</details>");
+  expect(blocks.at(-1)!.raw).toContain("The end");
+});
+
+test("code has its language and text", () => {
+  const code = split(sample).blocks.find((b) => b.code !== undefined)!.code!;
+  expect(code).toEqual({ lang: "js", text: "const x = 1;\n\n// still code" });
+  expect(split('```"><img>\nx\n```').blocks[0]!.code!.lang).toBe("");
+});
+
+test("addresses that stand elsewhere are found", () => {
+  const { blocks, links } = split(sample);
+  expect(htmlOf(blocks[1]!.raw, links)).toContain('href="https://example.org"');
+});
+
+test("code in a list says its language and stays text", () => {
+  const html = htmlOf('- a\n\n  ```html\n  <b onclick="x">"\n  ```\n', {});
+  expect(html).toContain('<pre lang="html"><code>&lt;b onclick=&quot;x&quot;&gt;&quot;');
+});
+
+test("elements left open are counted", () => {
+  expect(openings("<details><summary>a</summary>")).toBe(1);
+  expect(openings("<br><img src=x><hr/>")).toBe(0);
+  expect(openings("</div>")).toBe(-1);
+  expect(openings("<div><p></p></div>")).toBe(0);
+});
+
+test("reading is quick, whatever comes", () => {
+  const began = Date.now();
+  for (const text of [`<${"a".repeat(200_000)}`, "<a ".repeat(50_000), "**".repeat(5_000), "[".repeat(5_000)]) {
+    openings(text);
+    split(text);
+  }
+  expect(Date.now() - began).toBeLessThan(5000);
+});

@@ -1,0 +1,106 @@
+import { expect, test, vi } from "vitest";
+import type { AppProtocolRequest, Connection } from "../../../core/src/index.js";
+import { maxMessage, type Told } from "../../../apps/protocol.js";
+import { Channel, type Port } from "../../src/content/stage/channel.js";
+import { isForUs, Lateness, questionOf, Rate, readSaid, responseOf } from "../../src/content/stage/rules.js";
+
+test("so many in a second and no more", () => {
+  const rate = new Rate(20);
+  for (let i = 0; i < 20; i++) expect(rate.take(1000 + i)).toBe(true);
+  expect(rate.take(1500)).toBe(false);
+  expect(rate.dropped).toBe(1);
+  expect(rate.take(2000)).toBe(true);
+  expect(rate.dropped).toBe(0);
+});
+
+test.each([
+  [{ type: "everdesk:shown", more: 1 }, { type: "everdesk:shown" }],
+  [{ type: "yaar:app-ready", appId: "x", windowId: "other" }, { type: "yaar:app-ready" }],
+  [{ type: "yaar:app-interaction", content: "hi" }, { type: "yaar:app-interaction", content: "hi" }],
+  [
+    { type: "yaar:app-query-response", requestId: "r", data: { a: 1 }, windowId: "other" },
+    { type: "yaar:app-query-response", requestId: "r", data: { a: 1 } },
+  ],
+  [{ type: "yaar:app-command-response", requestId: "r", error: 5 }, { type: "yaar:app-command-response", requestId: "r", error: "5" }],
+])("%j may be said", (said, heard) => {
+  expect(readSaid(JSON.stringify(said))).toEqual(heard);
+});
+
+test.each([
+  ["an object", { type: "everdesk:shown" }],
+  ["no JSON", "{"],
+  ["null", "null"],
+  ["a list", "[]"],
+  ["an unknown type", '{"type":"APP_PROTOCOL_READY"}'],
+  ["no request", '{"type":"yaar:app-query-response","data":1}'],
+  ["an empty text", '{"type":"yaar:app-interaction","content":""}'],
+  ["something else than a text", '{"type":"yaar:app-interaction","content":{}}'],
+  ["too much", JSON.stringify({ type: "everdesk:shown", x: "x".repeat(maxMessage) })],
+])("%s is nothing", (_, said) => {
+  expect(readSaid(said)).toBeUndefined();
+});
+
+test("questions and answers have the names of both sides", () => {
+  const ask = (request: AppProtocolRequest["request"]) => questionOf({ requestId: "r", windowId: "w", request });
+  expect(ask({ kind: "manifest" })).toEqual({ type: "yaar:app-manifest-request", requestId: "r" });
+  expect(ask({ kind: "query", stateKey: "k" })).toEqual({ type: "yaar:app-query-request", requestId: "r", stateKey: "k" });
+  expect(ask({ kind: "command", command: "c", params: [1] })).toEqual({ type: "yaar:app-command-request", requestId: "r", command: "c", params: [1] });
+  expect(responseOf("query", { data: 0 })).toEqual({ kind: "query", data: 0 });
+  expect(responseOf("command", {})).toEqual({ kind: "command", result: null });
+  expect(responseOf("manifest", { manifest: "x" })).toEqual({ kind: "manifest" });
+  expect(responseOf("query", { data: "가".repeat(30_000) })).toEqual({ kind: "query", error: "the answer is too large" });
+});
+
+test("a question with an address is for one connection only", () => {
+  const presence: Connection[] = [{ connectionId: "c1", clientId: "tab-1" }, { connectionId: "c2", clientId: "tab-2" }];
+  expect(isForUs(undefined, presence, "tab-1")).toBe(true);
+  expect(isForUs("c1", presence, "tab-1")).toBe(true);
+  expect(isForUs("c2", presence, "tab-1")).toBe(false);
+  expect(isForUs("c9", presence, "tab-1")).toBe(false);
+});
+
+test("what is late is late by the clock of the hub", () => {
+  const ahead = new Lateness();
+  const skew = 3_600_000;
+  expect(ahead.isLate(skew + 10, 0, undefined)).toBe(false);
+  expect(ahead.isLate(skew + 1020, 1000, 6000)).toBe(false);
+  expect(ahead.isLate(skew + 9000, 1000, 6000)).toBe(true);
+});
+
+function fakePort(): Port & { sent: string[]; closed: boolean; say: (what: unknown) => void } {
+  const port = {
+    sent: [] as string[],
+    closed: false,
+    onmessage: null as Port["onmessage"],
+    postMessage: (text: string) => void port.sent.push(text),
+    close: () => void (port.closed = true),
+    say: (what: unknown) => port.onmessage?.({ data: what } as MessageEvent),
+  };
+  return port;
+}
+
+test("a channel asks, and takes the answer to what was asked", async () => {
+  vi.useFakeTimers();
+  const port = fakePort();
+  const channel = new Channel(port, { now: () => 0, hear: () => undefined, onFlood: () => undefined });
+  const first = channel.ask({ type: "yaar:app-query-request", requestId: "a", stateKey: "k" });
+  port.say(JSON.stringify({ type: "yaar:app-command-response", requestId: "a", result: 1 }));
+  port.say(JSON.stringify({ type: "yaar:app-query-response", requestId: "b", data: 1 }));
+  port.say(JSON.stringify({ type: "yaar:app-query-response", requestId: "a", data: 2 }));
+  expect(await first).toEqual({ type: "yaar:app-query-response", requestId: "a", data: 2 });
+  const second = channel.ask({ type: "yaar:app-manifest-request", requestId: "c" });
+  vi.advanceTimersByTime(5000);
+  expect((await second).error).toBe("the app did not answer in time");
+  vi.useRealTimers();
+});
+
+test("an app that floods is not heard any more", () => {
+  const port = fakePort();
+  const heard: Told[] = [];
+  let floods = 0;
+  new Channel(port, { now: () => 0, hear: (t) => heard.push(t), onFlood: () => floods++ });
+  for (let i = 0; i < 2000; i++) port.say('{"type":"yaar:app-ready"}');
+  expect(heard.length).toBe(20);
+  expect(floods).toBe(1);
+  expect(port.closed).toBe(true);
+});
