@@ -48,6 +48,7 @@ bench: ## benchmarks; figures and commands are in bench/README.md
 gen: ## write the generated files
 	$(GO) run ./internal/wiregen
 	$(GO) test ./desk -run TestVectorsAreFresh -update
+	scripts/web.sh build
 
 .PHONY: fmt
 fmt: ## format everything
@@ -112,8 +113,8 @@ check-scripts:
 	@for f in .ci/run scripts/*.sh; do bash -n "$$f"; done
 
 check-web:
-	@echo '== types of web'
-	@scripts/web.sh check
+	@echo '== web'
+	@scripts/web.sh check check-dist
 
 $(LINT):
 	GOBIN=$(CURDIR)/.bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v$(LINT_VERSION)

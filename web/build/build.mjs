@@ -1,0 +1,27 @@
+// build.mjs [FOLDER]   builds the desktop and the apps into FOLDER (dist), and beside each file its compressed forms.
+import { rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { createBuilder } from "vite";
+import { compressAll } from "./compress.mjs";
+
+const web = fileURLToPath(new URL("..", import.meta.url));
+
+/** The parts of the page: how each is built, and where it goes. */
+const parts = [
+  { config: "vite.config.ts", folder: "desktop" },
+  { config: "vite.apps.config.ts", folder: "apps" },
+];
+
+export async function build(folder) {
+  process.chdir(web);
+  for (const part of parts) {
+    const outDir = join(folder, part.folder);
+    await rm(outDir, { recursive: true, force: true });
+    const builder = await createBuilder({ configFile: part.config, logLevel: "warn", build: { outDir } });
+    await builder.buildApp();
+  }
+  await compressAll(folder);
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await build(resolve(process.argv[2] ?? join(web, "dist")));
