@@ -3,8 +3,6 @@ import { words } from "../i18n/words.js";
 export default words(
   {
     asks: "Everdesk asks",
-    approval: "Permission",
-    question: "Question",
     from: "Asked by",
     unknownAgent: "the desktop",
     monitor: (n: number) => `Monitor ${n}`,
@@ -52,12 +50,9 @@ export default words(
     close: "Close",
     empty: "Nobody waits for you",
     emptyHint: "When an agent needs your permission or an answer, it shows up here, whichever monitor it works on.",
-    keysApproval: "A approves, R rejects, S puts it off",
   },
   {
     asks: "Everdesk의 확인 요청",
-    approval: "권한",
-    question: "질문",
     from: "요청한 곳",
     unknownAgent: "데스크톱",
     monitor: (n: number) => `모니터 ${n}`,
@@ -105,6 +100,5 @@ export default words(
     close: "닫기",
     empty: "기다리는 요청이 없어요",
     emptyHint: "에이전트에게 권한이나 답이 필요하면 어느 모니터에서든 여기에 나타나요.",
-    keysApproval: "A 승인, R 거절, S 나중에",
   },
 );

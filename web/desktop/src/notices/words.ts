@@ -11,7 +11,6 @@ export default words(
     emptyHint: "What agents want you to know stays here until you dismiss it.",
     monitor: (n: number) => `Monitor ${n}`,
     open: "Show all notifications",
-    more: (n: number) => `${n} more`,
     new: "New",
     info: "Note",
     success: "Done",
@@ -26,7 +25,6 @@ export default words(
     needsYouBody: (session: string, n: number, what: string) => `${session} · monitor ${n}: ${what}`,
     unnamed: "Your desktop",
     failedPlain: "it ended with a problem",
-    browserOff: "The browser shows notifications only when you allow them",
   },
   {
     notices: "알림",
@@ -38,7 +36,6 @@ export default words(
     emptyHint: "에이전트가 알려 드리는 소식은 지울 때까지 여기에 남아 있어요.",
     monitor: (n: number) => `모니터 ${n}`,
     open: "모든 알림 보기",
-    more: (n: number) => `${n}개 더`,
     new: "새 알림",
     info: "안내",
     success: "완료",
@@ -53,6 +50,5 @@ export default words(
     needsYouBody: (session: string, n: number, what: string) => `${session} · 모니터 ${n}: ${what}`,
     unnamed: "내 데스크톱",
     failedPlain: "문제가 생겨 끝났어요",
-    browserOff: "브라우저 알림은 허용해야 표시돼요",
   },
 );

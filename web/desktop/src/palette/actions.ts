@@ -1,0 +1,127 @@
+// Everything that can be done from anywhere, in one list: the palette, the keys and the help are made of it.
+
+import type { LucideIcon } from "lucide-react";
+import { Bell, CircleHelp, CircleStop, Compass, Inbox, KeyRound, Languages, LayoutGrid, MessageSquare, MonitorCheck, OctagonX, Palette, Plus, QrCode, RefreshCw, Search, Settings, SquarePlus } from "lucide-react";
+import { limits, shownMonitor } from "../../../core/src/index.js";
+import type { Commands } from "../shell/commands.js";
+import type { Theme } from "../shell/prefs.js";
+import type { Panel, Shell } from "../shell/shell.js";
+import type { Combo } from "../ui/keys.js";
+import type { Rankable } from "./rank.js";
+import { cycleRegion } from "./regions.js";
+import type texts from "./words.js";
+
+export type Texts = (typeof texts)["en"];
+
+export interface Action {
+  id: string;
+  group: Rankable["group"];
+  icon: LucideIcon;
+  title: (t: Texts) => string;
+  /** What the help says; actions that say the same are one line there. */
+  help?: (t: Texts) => string;
+  combo?: Combo;
+  /** Whether it can be done now. */
+  when: (s: Shell) => boolean;
+  run: (commands: Commands, s: Shell) => void;
+  /** It is for the keys only: who has the palette open has no use for it. */
+  hidden?: boolean;
+}
+
+const always = (): boolean => true;
+
+function panel(id: Panel, icon: LucideIcon, title: (t: Texts) => string, combo?: Combo): Action {
+  return { id: `open.${id}`, group: "actions", icon, title, when: always, run: (c) => c.toggle(id), ...(combo === undefined ? {} : { combo }) };
+}
+
+const pages: Action[] = [
+  { ...panel("palette", Search, (t) => t.openPalette, "mod+k"), hidden: true },
+  panel("inbox", Inbox, (t) => t.openInbox, "alt+i"),
+  panel("notifications", Bell, (t) => t.openNotifications, "alt+n"),
+  {
+    id: "drawer",
+    group: "actions",
+    icon: MessageSquare,
+    title: (t) => t.toggleDrawer,
+    combo: "alt+c",
+    when: always,
+    run: (c, s) => c.showDrawer(!s.view.drawer),
+  },
+  panel("sessions", LayoutGrid, (t) => t.openSessions),
+  { id: "session.new", group: "actions", icon: SquarePlus, title: (t) => t.newSession, when: always, run: (c) => void c.newSession("").catch((e: unknown) => c.tell(String(e), "error")) },
+  panel("join", QrCode, (t) => t.openJoin),
+  panel("connect", KeyRound, (t) => t.openConnect),
+  panel("settings", Settings, (t) => t.openSettings),
+  panel("help", CircleHelp, (t) => t.openHelp, "?"),
+  { id: "tour", group: "actions", icon: Compass, title: (t) => t.showTour, when: always, run: (c) => c.showTour(true) },
+];
+
+const work: Action[] = [
+  {
+    id: "stop.monitor",
+    group: "actions",
+    icon: CircleStop,
+    title: (t) => t.stopMonitor,
+    when: (s) => s.desk.monitors.get(shownMonitor(s.view, s.desk))?.state === "running",
+    run: (c, s) => c.stopMonitor(shownMonitor(s.view, s.desk)),
+  },
+  { id: "stop.all", group: "actions", icon: OctagonX, title: (t) => t.stopAll, when: (s) => s.desk.agents.size > 0, run: (c) => c.stopAll() },
+  { id: "link.retry", group: "actions", icon: RefreshCw, title: (t) => t.retryLink, when: (s) => s.link.phase !== "live", run: (c) => c.retryLink() },
+];
+
+const monitors: Action[] = [
+  ...[1, 2, 3, 4].map((n): Action => {
+    const id = `monitor-${n - 1}`;
+    return {
+      id: `monitor.${n}`,
+      group: "monitors",
+      icon: MonitorCheck,
+      title: (t) => t.showMonitor(n),
+      help: (t) => t.showMonitors,
+      combo: `alt+${n}`,
+      when: (s) => !s.view.pinned && s.desk.monitors.has(id),
+      run: (c) => c.showMonitor(id),
+    };
+  }),
+  {
+    id: "monitor.add",
+    group: "monitors",
+    icon: Plus,
+    title: (t) => t.addMonitor,
+    when: (s) => !s.view.pinned && s.desk.monitors.size < limits.monitors,
+    run: (c) => void c.addMonitor(limits.monitors),
+  },
+];
+
+const moving: Action[] = [
+  { id: "region.next", group: "actions", icon: Compass, title: (t) => t.nextRegion, combo: "f6", when: always, run: () => cycleRegion(1), hidden: true },
+  { id: "region.previous", group: "actions", icon: Compass, title: (t) => t.previousRegion, combo: "shift+f6", when: always, run: () => cycleRegion(-1), hidden: true },
+];
+
+const themes: Theme[] = ["system", "dark", "light", "contrast"];
+const languages = ["system", "en", "ko"] as const;
+
+const choices: Action[] = [
+  ...themes.map(
+    (theme): Action => ({
+      id: `theme.${theme}`,
+      group: "settings",
+      icon: Palette,
+      title: (t) => t.theme({ system: t.themeSystem, dark: t.themeDark, light: t.themeLight, contrast: t.themeContrast }[theme]),
+      when: (s) => s.prefs.theme !== theme,
+      run: (c) => c.choose({ theme }),
+    }),
+  ),
+  ...languages.map(
+    (language): Action => ({
+      id: `language.${language}`,
+      group: "settings",
+      icon: Languages,
+      title: (t) => t.language({ system: t.languageSystem, en: "English", ko: "한국어" }[language]),
+      when: (s) => s.prefs.language !== language,
+      run: (c) => c.choose({ language }),
+    }),
+  ),
+];
+
+export const actions: readonly Action[] = [...pages, ...work, ...monitors, ...moving, ...choices];

@@ -1,0 +1,120 @@
+import { AppWindow, Bot, type LucideIcon, MessagesSquare, Sparkles } from "lucide-react";
+import { isStandard, shownMonitor, type WindowState } from "../../../core/src/index.js";
+import type { SessionCard } from "../shell/api.js";
+import type { Commands } from "../shell/commands.js";
+import { monitorNumber } from "../shell/select.js";
+import type { Shell } from "../shell/shell.js";
+import type { Combo } from "../ui/keys.js";
+import { actions, type Texts } from "./actions.js";
+import type { Rankable } from "./rank.js";
+
+/** A line of the palette. */
+export interface Entry extends Rankable {
+  icon: LucideIcon;
+  hint?: string;
+  combo?: Combo;
+  run: () => void;
+}
+
+interface EntriesOf {
+  shell: Shell;
+  commands: Commands;
+  t: Texts;
+  /** The same in English, since that is what many people type. */
+  en: Texts;
+  sessions: readonly SessionCard[];
+  query: string;
+}
+
+/** Everything that can be chosen now. */
+export function entriesOf(o: EntriesOf): Entry[] {
+  return [...actionEntries(o), ...windowEntries(o), ...providerEntries(o), ...sessionEntries(o), ...askEntries(o)];
+}
+
+function actionEntries({ shell, commands, t, en }: EntriesOf): Entry[] {
+  return actions
+    .filter((a) => a.hidden !== true && a.when(shell))
+    .map((a) => ({
+      id: a.id,
+      group: a.group,
+      icon: a.icon,
+      title: a.title(t),
+      words: a.title(en),
+      ...(a.combo === undefined ? {} : { combo: a.combo }),
+      run: () => a.run(commands, shell),
+    }));
+}
+
+function windowEntries({ shell, commands, t }: EntriesOf): Entry[] {
+  const windows = [...shell.desk.windows.values()].filter((w) => isStandard(w)).sort((a, b) => (b.z ?? 0) - (a.z ?? 0));
+  return windows.map((w) => ({
+    id: `window.${w.monitorId}/${w.windowId}`,
+    group: "windows",
+    icon: AppWindow,
+    title: w.title || t.untitled,
+    hint: [t.monitorName(monitorNumber(w.monitorId)), w.minimized === true ? t.minimized : ""].filter(Boolean).join(" · "),
+    run: () => showWindow(commands, w),
+  }));
+}
+
+function showWindow(commands: Commands, w: WindowState): void {
+  commands.showMonitor(w.monitorId);
+  if (w.minimized === true) commands.toggleMinimized(w);
+  commands.focusWindow(w);
+}
+
+function providerEntries({ shell, commands, t, en }: EntriesOf): Entry[] {
+  return shell.hub.providers
+    .filter((name) => name !== shell.desk.provider)
+    .map((name) => ({
+      id: `provider.${name}`,
+      group: "settings",
+      icon: Bot,
+      title: t.provider(name),
+      words: en.provider(name),
+      run: () => commands.setProvider(name),
+    }));
+}
+
+function sessionEntries({ shell, commands, t, sessions }: EntriesOf): Entry[] {
+  return sessions
+    .filter((s) => s.sessionId !== shell.session && s.setAside !== true)
+    .map((s) => ({
+      id: `session.${s.sessionId}`,
+      group: "sessions",
+      icon: MessagesSquare,
+      title: s.title || t.unnamed,
+      words: s.sessionId,
+      ...(s.working ? { hint: t.working } : {}),
+      run: () => commands.openSession(s.sessionId),
+    }));
+}
+
+/** What is typed can always be said to the agent. */
+function askEntries({ shell, commands, t, query }: EntriesOf): Entry[] {
+  const text = questionIn(query);
+  if (text === "") return [];
+  return [
+    {
+      id: "ask",
+      group: "ask",
+      icon: Sparkles,
+      title: t.askAgent(text),
+      run: () => {
+        if (commands.say(text, shownMonitor(shell.view, shell.desk)) === undefined) commands.tell(t.askFull, "warning");
+        else commands.tell(t.asked, "success", 2500);
+      },
+    },
+  ];
+}
+
+/** The question in what was typed; "ask:" before it says that nothing else is meant. */
+export function questionIn(query: string): string {
+  return query.trim().replace(asking, "");
+}
+
+export function asksOnly(query: string): boolean {
+  return asking.test(query.trim());
+}
+
+const asking = /^(?:ask|물어보기|질문)\s*:\s*/i;

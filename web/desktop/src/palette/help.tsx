@@ -1,0 +1,63 @@
+import { Fragment, type ReactNode } from "react";
+import { canvasShortcuts, titleBarShortcuts } from "../canvas/shortcuts.js";
+import canvasTexts from "../canvas/words.js";
+import { dockShortcuts } from "../dock/shortcuts.js";
+import { useWords } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
+import { Kbd } from "../ui/kbd.js";
+import type { Combo } from "../ui/keys.js";
+import { Modal } from "../ui/modal.js";
+import { actions } from "./actions.js";
+import { type HelpLine, linesOf } from "./lines.js";
+import texts from "./words.js";
+
+/** All shortcuts, as those who have them name them. */
+export default function Help(): ReactNode {
+  const t = useWords(texts);
+  const canvas = useWords(canvasTexts);
+  const language = useShell((s) => s.language);
+  const commands = useCommands();
+  const everywhere = actions.flatMap((a) => (a.combo === undefined ? [] : [{ combo: a.combo, text: (a.help ?? a.title)(t) }]));
+  return (
+    <Modal title={t.help} closeLabel={t.close} shape="wide" onClose={() => commands.open("")}>
+      <div className="palette-help">
+        <Part title={t.everywhere} keys={everywhere} />
+        <Part title={t.windows} keys={canvasShortcuts.map((k) => ({ combo: k.combo, text: canvas[k.label] }))} />
+        <Part title={t.commandBar} keys={dockShortcuts.map((k) => ({ combo: k.combo, text: k.text[language] }))} />
+        <Part title={t.titleBar} keys={titleBarShortcuts.map((k) => ({ combo: k.combo, text: canvas[k.label] }))} />
+        <Part
+          title={t.questions}
+          keys={[
+            { combo: "a", text: t.keyApprove },
+            { combo: "r", text: t.keyReject },
+            { combo: "s", text: t.keyLater },
+          ]}
+        />
+      </div>
+    </Modal>
+  );
+}
+
+function Part({ title, keys }: { title: string; keys: readonly { combo: Combo; text: string }[] }): ReactNode {
+  const lines: HelpLine[] = linesOf(keys);
+  return (
+    <section className="palette-help-part">
+      <h3>{title}</h3>
+      <dl>
+        {lines.map((line) => (
+          <div key={line.text}>
+            <dt>{line.text}</dt>
+            <dd>
+              {line.combos.map((combo, i) => (
+                <Fragment key={combo}>
+                  {i > 0 && " "}
+                  <Kbd combo={combo} />
+                </Fragment>
+              ))}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
