@@ -84,7 +84,7 @@ describe("by mouse", () => {
     const half = { x: gap, y: gap, w: Math.round((room.w - 3 * gap) / 2), h: Math.round(room.h - 2 * gap) };
     await drag(s.page, await middle(titleBar(s.page, "a")), { x: 0, y: 0 }, false);
     await s.page.mouse.move(room.x + 3, room.y + room.h / 2, { steps: 8 });
-    const preview = s.page.locator("[data-snap-preview]");
+    const preview = s.page.locator(".win-preview");
     await preview.waitFor();
     const box = (await preview.boundingBox())!;
     expect(Math.abs(box.width - half.w)).toBeLessThan(12);

@@ -1,10 +1,10 @@
-// Builds the hub once for all files. With E2E_FRESH the page is built from its sources and shown instead of the one in
-// the binary, for work on the page.
+// Builds the hub once for all files, with the pages as they are committed. With E2E_FRESH the pages are built from their
+// sources into a folder of their own and put into the program from there, for work on them.
 
 import { execFile } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { TestProject } from "vitest/node";
@@ -12,8 +12,6 @@ import type { TestProject } from "vitest/node";
 declare module "vitest" {
   export interface ProvidedContext {
     hubBinary: string;
-    /** A built page to serve instead of the embedded one; empty when there is none. */
-    desktopDir: string;
   }
 }
 
@@ -23,13 +21,31 @@ const web = fileURLToPath(new URL("../..", import.meta.url));
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), "everdesk-e2e-"));
   const binary = join(folder, "hub");
+  const fresh = (process.env.E2E_FRESH ?? "") !== "";
+  const overlay = fresh ? ["-overlay", await freshPages(folder)] : [];
   // As the Go tests build it, whose work is then not done again.
   const env = { ...process.env, CGO_ENABLED: "0" };
-  await run("go", ["build", "-o", binary, "./cmd/hub"], { cwd: join(web, ".."), env });
+  await run("go", ["build", ...overlay, "-o", binary, "./cmd/hub"], { cwd: join(web, ".."), env });
   project.provide("hubBinary", binary);
-  const fresh = (process.env.E2E_FRESH ?? "") !== "";
-  const dist = join(folder, "dist");
-  if (fresh) await run("npx", ["vite", "build", "--outDir", dist, "--emptyOutDir"], { cwd: web });
-  project.provide("desktopDir", fresh ? dist : "");
   return () => rm(folder, { recursive: true, force: true });
+}
+
+/** Builds the pages and says how Go finds them instead of those in web/dist. */
+async function freshPages(folder: string): Promise<string> {
+  const dist = join(folder, "dist");
+  await run("npx", ["vite", "build", "--outDir", join(dist, "desktop"), "--emptyOutDir"], { cwd: web });
+  await run("npx", ["vite", "build", "--config", "vite.apps.config.ts", "--outDir", join(dist, "apps"), "--emptyOutDir"], { cwd: web });
+  const committed = join(web, "dist");
+  const replace = Object.fromEntries([
+    ...(await filesIn(committed)).map((f) => [f, ""]),
+    ...(await filesIn(dist)).map((f) => [join(committed, relative(dist, f)), f]),
+  ]) as Record<string, string>;
+  const list = join(folder, "overlay.json");
+  await writeFile(list, JSON.stringify({ Replace: replace }));
+  return list;
+}
+
+async function filesIn(folder: string): Promise<string[]> {
+  const all = await readdir(folder, { recursive: true, withFileTypes: true });
+  return all.filter((f) => f.isFile()).map((f) => join(f.parentPath, f.name));
 }

@@ -40,8 +40,7 @@ export class Hub {
     const redis = options.redis === true ? new Program("redis-server", ["--port", `${store}`, "--save", "", "--appendonly", "no"], folder) : undefined;
     await redis?.says(/Ready to accept connections/);
     const where = redis === undefined ? `file:${join(folder, "data")}` : `redis://127.0.0.1:${store}`;
-    const page = inject("desktopDir") === "" ? [] : ["--desktop-dir", inject("desktopDir")];
-    const flags = ["--addr", `127.0.0.1:${main}`, "--store", where, "--provider", "demo", ...page, ...(options.flags ?? [])];
+    const flags = ["--addr", `127.0.0.1:${main}`, "--apps-addr", `127.0.0.1:${apps}`, "--store", where, "--provider", "demo", ...(options.flags ?? [])];
     const hub = new Hub(folder, [main, apps], flags, redis);
     try {
       await hub.up();

@@ -1,0 +1,86 @@
+// The same session on a phone, and the code that brings it there.
+
+import type { BrowserContextOptions, Page } from "playwright-core";
+import { expect, it } from "vitest";
+import { ready, stage } from "./harness/stage.js";
+import { armed, ask, say, until, waitForRow, windowOf } from "./harness/verbs.js";
+
+const desk = stage();
+
+const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
+
+const turnTo = (page: Page, to: "chat" | "windows" | "inbox"): Promise<void> => page.locator(`[data-page=${to}]`).tap();
+
+/** Nothing is wider than the screen. */
+async function fits(page: Page): Promise<boolean> {
+  return page.evaluate(() => document.documentElement.scrollWidth <= innerWidth && document.body.scrollWidth <= innerWidth);
+}
+
+it("chat, windows and questions can be used with a thumb", async () => {
+  const session = await desk.hub.rest.newSession("phone");
+  const page = await desk.tab({ session, context: phone });
+  await say(page, "/say hello from the phone\n/window note Shopping | # Milk");
+  await waitForRow(page, "hello from the phone");
+  expect(await fits(page)).toBe(true);
+
+  await turnTo(page, "windows");
+  await page.getByRole("button", { name: /Shopping/ }).tap();
+  await page.getByRole("heading", { name: "Milk" }).waitFor();
+  expect(await fits(page)).toBe(true);
+  await page.goBack();
+  await page.getByRole("button", { name: /Shopping/ }).waitFor();
+
+  await desk.hub.rest.act(session, [{ type: "dialog.confirm", id: "thumb", title: "With a thumb?", message: "It is easy." }]);
+  await ask(page, "thumb").waitFor();
+  expect(await fits(page)).toBe(true);
+  const later = ask(page).getByRole("button", { name: /^later/i });
+  await armed(later);
+  await later.tap();
+  await until(() => ask(page).filter({ visible: true }).count()).toBe(0);
+  await turnTo(page, "inbox");
+  await page.getByText("With a thumb?").first().waitFor();
+  const approve = page.getByRole("button", { name: /^approve/i }).first();
+  await armed(approve);
+  await approve.tap();
+  await until(async () => (await desk.hub.rest.events(session)).filter((e) => e.type === "DIALOG_CLOSED").length).toBe(1);
+
+  const small = await page.evaluate(() =>
+    [...document.querySelectorAll<HTMLElement>("button, a, input, textarea, [role=tab]")]
+      .filter((e) => e.checkVisibility({ checkVisibilityCSS: true, checkOpacity: true }))
+      .map((e) => ({ name: e.ariaLabel ?? e.innerText, box: e.getBoundingClientRect() }))
+      .filter(({ box }) => box.width > 1 && (box.width < 24 || box.height < 24))
+      .map(({ name }) => name),
+  );
+  expect(small, "targets that are too small").toEqual([]);
+});
+
+it("a code on the desktop brings the session to a phone, once", async () => {
+  const session = await desk.hub.rest.newSession("to go");
+  const page = await desk.tab({ session });
+  await say(page, "/say said at the desk");
+  await waitForRow(page, "said at the desk");
+  await page.getByRole("button", { name: "Menu", exact: true }).click();
+  const ticket = page.waitForResponse((r) => r.url().endsWith("/api/join-tickets"));
+  await page.getByRole("menuitem", { name: /phone/i }).click();
+  const { url } = (await (await ticket).json()) as { url: string };
+  await page.locator("dialog[open] svg[role=img]").first().waitFor();
+  expect(new URL(url).hash.length).toBeGreaterThan(10);
+
+  const pocket = await (await desk.profile({}, phone)).newPage();
+  await pocket.goto(url);
+  await ready(pocket);
+  expect(new URL(pocket.url()).searchParams.get("session")).toBe(session);
+  await waitForRow(pocket, "said at the desk");
+  await say(pocket, "/window pocket From the pocket | # Hi");
+  await windowOf(page, "pocket").waitFor();
+
+  desk.guard.expect(/status of 401/);
+  const stranger = await (await desk.profile({}, phone)).newPage();
+  await stranger.goto(url);
+  await stranger.getByRole("alert").waitFor();
+  expect(await stranger.locator("[data-command-bar]").count()).toBe(0);
+  expect((await stranger.context().cookies()).length).toBe(0);
+  // The device is let into this session and no other.
+  const others = await pocket.evaluate(async () => (await fetch("/api/sessions")).json() as Promise<{ sessions: { sessionId: string }[] }>);
+  expect((others.sessions ?? []).map((s) => s.sessionId).filter((id) => id !== session)).toEqual([]);
+});
