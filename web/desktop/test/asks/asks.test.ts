@@ -1,0 +1,133 @@
+import { describe, expect, test } from "vitest";
+import { type ApprovalRequest, emptyDesk, type OpenPrompt, type Outbox, type Sent } from "../../../core/src/index.js";
+import { answerState, endingOf, type Witness } from "../../src/asks/answers.js";
+import { counts } from "../../src/asks/arming.js";
+import { chosenAfter, isAnswer } from "../../src/asks/choice.js";
+import { type Ask, askInFront, asksOf, neighbour, skewOf, timeLeft } from "../../src/asks/order.js";
+import { originOf, visible } from "../../src/asks/origin.js";
+
+const approval = (dialogId: string, deadline?: number, more: Partial<ApprovalRequest> = {}): ApprovalRequest => ({
+  dialogId,
+  title: dialogId,
+  message: "",
+  ...(deadline === undefined ? {} : { deadline }),
+  ...more,
+});
+const prompt = (id: string, deadline: number): OpenPrompt => ({ id, title: id, message: "", deadline });
+
+const asks = asksOf({
+  dialogs: new Map([
+    ["late", approval("late", 3000)],
+    ["never", approval("never")],
+  ]),
+  prompts: new Map([
+    ["soon", prompt("soon", 1000)],
+    ["late", prompt("late", 3000)],
+  ]),
+});
+const [soon, , late] = asks as [Ask, Ask, Ask];
+
+describe("order", () => {
+  test("the most urgent first, those of both kinds apart", () => {
+    expect(asks.map((a) => a.key)).toEqual(["prompt/soon", "approval/late", "prompt/late", "approval/never"]);
+  });
+
+  test("what is shown stays, however urgent another one is", () => {
+    expect(askInFront(asks, "", new Set())).toBe(soon);
+    expect(askInFront(asks, "prompt/late", new Set())).toBe(late);
+    expect(askInFront(asks, "gone", new Set(["prompt/soon"]))?.key).toBe("approval/late");
+    expect(askInFront(asks, "prompt/soon", new Set(asks.map((a) => a.key)))).toBeUndefined();
+  });
+
+  test("steps go round", () => {
+    expect(neighbour(asks, "prompt/soon", -1)?.key).toBe("approval/never");
+    expect(neighbour(asks, "approval/never", 1)).toBe(soon);
+  });
+
+  test("time left, by the clock of the hub", () => {
+    expect(timeLeft(soon, 400, 0)).toEqual({ ms: 600, part: 600 / 300_000 });
+    expect(timeLeft(soon, 5400, 5000).ms).toBe(600);
+    expect(timeLeft(soon, 9000, 0)).toEqual({ ms: 0, part: 0 });
+    expect(timeLeft(asks[3]!, 0, 0)).toEqual({ ms: Infinity, part: 1 });
+    expect(skewOf({ time: 10_000 }, 11_000)).toBe(0);
+    expect(skewOf({ time: 10_000 }, 70_000)).toBe(60_000);
+    expect(skewOf({ time: -62_135_596_800_000 }, 70_000)).toBe(0);
+  });
+});
+
+test("only presses of a person count that began when the buttons were ready", () => {
+  expect(counts({ isTrusted: true, detail: 1 }, true, true)).toBe(true);
+  expect(counts({ isTrusted: true, detail: 0 }, true, false)).toBe(true);
+  expect(counts({ isTrusted: true, detail: 1 }, true, false)).toBe(false);
+  expect(counts({ isTrusted: true, detail: 1 }, false, true)).toBe(false);
+  expect(counts({ isTrusted: false, detail: 0 }, true, true)).toBe(false);
+});
+
+describe("answers", () => {
+  const ask = asks[1]!;
+  const sent = (id: string, fate: Sent["fate"], since = 0, reason = ""): Sent =>
+    ({ id, type: "DIALOG_FEEDBACK", data: { dialogId: "late", confirmed: true }, since, fate, reason, written: 1, again: false, waits: 0 }) as Sent;
+  const outbox = (...items: Sent[]): Outbox => ({ items, hold: 0, gap: 0, last: 0 });
+  const witness = (o: Outbox): Witness => ({ outbox: o, presence: [{ connectionId: "c1", user: "me" }, { connectionId: "c2", user: "mina" }], user: "me", now: 100_000 });
+
+  test("the newest answer tells how it is", () => {
+    expect(answerState(outbox(), ask)).toEqual({ state: "open" });
+    expect(answerState(outbox(sent("m1", "sending")), ask)).toEqual({ state: "sending" });
+    expect(answerState(outbox(sent("m1", "rejected", 0, "no")), ask)).toEqual({ state: "refused", reason: "no" });
+    expect(answerState(outbox(sent("m1", "rejected"), sent("m2", "sending")), ask)).toEqual({ state: "sending" });
+    expect(answerState(outbox(sent("m1", "sending")), late)).toEqual({ state: "open" });
+  });
+
+  test("a question that is asked once more is open", () => {
+    expect(answerState(outbox(sent("m1", "done")), ask)).toEqual({ state: "open" });
+  });
+
+  const closed = { dialogId: "late", reason: "answered", answeredBy: "c1", messageId: "m9" } as const;
+  test("how it ended", () => {
+    expect(endingOf(ask, closed, witness(outbox()))).toEqual({ how: "otherTab" });
+    expect(endingOf(ask, { ...closed, answeredBy: "c2" }, witness(outbox()))).toEqual({ how: "other", user: "mina" });
+    expect(endingOf(ask, { ...closed, answeredBy: "gone" }, witness(outbox()))).toEqual({ how: "otherTab" });
+    expect(endingOf(ask, { ...closed, reason: "expired" }, witness(outbox()))).toEqual({ how: "expired" });
+    expect(endingOf(ask, { ...closed, reason: "cancelled" }, witness(outbox()))).toEqual({ how: "withdrawn" });
+  });
+
+  test("our own answer is no news, and one that came second is", () => {
+    expect(endingOf(ask, closed, witness(outbox(sent("m9", "done", 99_000))))).toBeUndefined();
+    expect(endingOf(ask, { ...closed, answeredBy: "c2" }, witness(outbox(sent("m1", "done", 99_000))))).toEqual({ how: "lost", user: "mina" });
+    expect(endingOf(ask, closed, witness(outbox(sent("m1", "done", 1_000))))).toEqual({ how: "otherTab" });
+  });
+});
+
+describe("prompts", () => {
+  const p: OpenPrompt = { id: "p", title: "", message: "", options: [{ value: "a", label: "A" }, { value: "b", label: "B" }] };
+
+  test("one or many can be chosen", () => {
+    expect(chosenAfter(["a"], "b", false)).toEqual(["b"]);
+    expect(chosenAfter(["a"], "b", true)).toEqual(["a", "b"]);
+    expect(chosenAfter(["a", "b"], "a", true)).toEqual(["b"]);
+  });
+
+  test("an answer is something that the hub takes", () => {
+    expect(isAnswer(p, [], "")).toBe(false);
+    expect(isAnswer(p, ["a"], "")).toBe(true);
+    expect(isAnswer(p, ["x"], "")).toBe(false);
+    expect(isAnswer(p, [], "text")).toBe(false);
+    expect(isAnswer({ ...p, inputField: {} }, [], " text")).toBe(true);
+    expect(isAnswer({ id: "p", title: "", message: "" }, [], "")).toBe(true);
+  });
+});
+
+test("nothing in a text is unseen or turned round", () => {
+  expect(visible("rm -rf /\n\ttmp 한글 👩‍💻")).toBe("rm -rf /\n\ttmp 한글 👩‍💻");
+  expect(visible("a\u202Etxt.exe\u200B\r\nb\u0000")).toBe("a[U+202E]txt.exe[U+200B]\nb[U+0000]");
+  expect(visible("x\u{E0041}")).toBe("x[U+E0041]");
+});
+
+test("a question comes from its agent, on its monitor, for its window", () => {
+  const desk = emptyDesk();
+  const ask = asksOf({ dialogs: new Map([["d", approval("d", 1, { agentId: "window-w1" })]]), prompts: new Map() })[0]!;
+  expect(originOf(ask, desk)).toEqual({ agent: "window-w1", monitor: "monitor-0", window: "" });
+  const agents = new Map([["window-w1", { role: "window-w1", kind: "window", monitorId: "monitor-1", windowId: "w1", status: "running", text: "", thinking: "", textBytes: 0, thinkingBytes: 0 } as const]]);
+  const windows = new Map([["monitor-1/w1", { windowId: "w1", monitorId: "monitor-1", title: "Notes", bounds: { x: 0, y: 0, w: 1, h: 1 }, content: { renderer: "text", data: "" } } as const]]);
+  expect(originOf(ask, { agents, windows })).toEqual({ agent: "window-w1", monitor: "monitor-1", window: "Notes" });
+});

@@ -1,0 +1,95 @@
+import { describe, expect, test, vi } from "vitest";
+import type { Channel, HubEvent } from "../../../core/src/index.js";
+import { longOver, newestFirst, onShelf, showFor, showingOf, unread } from "../../src/notices/shelf.js";
+import { Watch } from "../../src/notices/watch.js";
+import { newsOf, pageTitle } from "../../src/notices/worth.js";
+
+const event = (type: string, data: object, time = 1_000_000): HubEvent => ({ type, data, time, at: "1-0", session: "s" }) as HubEvent;
+const seen = { now: 1_000_000, hidden: false };
+const unseen = { now: 1_000_000, hidden: true };
+
+describe("what is worth a notification", () => {
+  const end = (more: object): HubEvent => event("AGENT_RESPONSE", { isComplete: true, outcome: "completed", agentId: "main", monitorId: "monitor-1", ...more });
+
+  test("turns that took long, or that nobody watched", () => {
+    expect(newsOf(end({ durationMs: 500 }), seen)).toBeUndefined();
+    expect(newsOf(end({ durationMs: 500 }), unseen)).toMatchObject({ kind: "finished", monitor: "monitor-1" });
+    expect(newsOf(end({ durationMs: 11_000 }), seen)).toMatchObject({ kind: "finished" });
+    expect(newsOf(event("AGENT_RESPONSE", { isComplete: false, agentId: "main" }), unseen)).toBeUndefined();
+  });
+
+  test("failures, but not what the person stopped, nor helpers", () => {
+    expect(newsOf(end({ outcome: "failed", reason: "no key" }), seen)).toMatchObject({ kind: "failed", text: "no key" });
+    expect(newsOf(end({ outcome: "interrupted" }), unseen)).toBeUndefined();
+    expect(newsOf(end({ agentId: "task-1" }), unseen)).toBeUndefined();
+  });
+
+  test("questions", () => {
+    expect(newsOf(event("APPROVAL_REQUEST", { dialogId: "d", title: "May I?" }), seen)).toMatchObject({ kind: "needsYou", text: "May I?" });
+    expect(newsOf(event("ACTIONS", { actions: [{ type: "user.prompt.show", id: "p", title: "Which?" }] }), seen)).toMatchObject({ kind: "needsYou", text: "Which?" });
+    expect(newsOf(event("ACTIONS", { actions: [{ type: "toast.show", id: "t", message: "x" }] }), unseen)).toBeUndefined();
+    expect(newsOf(event("TURN_INTERRUPTED", { resumable: true, reason: "moved" }), unseen)).toMatchObject({ kind: "needsYou" });
+    expect(newsOf(event("TURN_INTERRUPTED", { resumable: false, reason: "moved" }), unseen)).toBeUndefined();
+  });
+
+  test("nothing that is old", () => {
+    expect(newsOf(event("APPROVAL_REQUEST", { dialogId: "d", title: "May I?" }, 900_000), unseen)).toBeUndefined();
+  });
+});
+
+test("the title of the page", () => {
+  expect(pageTitle("", 0)).toBe("Everdesk");
+  expect(pageTitle("Trip", 0)).toBe("Trip — Everdesk");
+  expect(pageTitle("Trip", 2)).toBe("(2) Trip — Everdesk");
+  expect(pageTitle("", 250)).toBe("(99+) Everdesk");
+});
+
+describe("the shelf", () => {
+  const n = (id: string, since: number): { id: string; since: number; title: string; body: string } => ({ id, since, title: id, body: "" });
+
+  test("shows the newest that are not over", () => {
+    const all = ["a", "b", "c", "d", "e", "f"].map((id, i) => n(id, i));
+    expect(onShelf(all, new Set()).map((x) => x.id)).toEqual(["c", "d", "e", "f"]);
+    expect(onShelf(all, new Set(["e 4"])).map((x) => x.id)).toEqual(["b", "c", "d", "f"]);
+  });
+
+  test("one that is shown again is another one", () => {
+    expect(showingOf(n("a", 1))).not.toBe(showingOf(n("a", 2)));
+  });
+
+  test("times are what a person can read in", () => {
+    expect(showFor(undefined, "toast")).toBe(5000);
+    expect(showFor(undefined, "notification")).toBe(8000);
+    expect(showFor(1, "toast")).toBe(1500);
+    expect(showFor(1e9, "toast")).toBe(60_000);
+  });
+
+  test("toasts from long ago are over", () => {
+    expect(longOver([{ id: "old", message: "", since: 0 }, { id: "new", message: "", since: 99_000 }], 100_000)).toEqual(["old 0"]);
+  });
+
+  test("the centre has the newest first and knows what was not read", () => {
+    expect(newestFirst([n("a", 1), n("b", 2)]).map((x) => x.id)).toEqual(["b", "a"]);
+    expect(unread([n("a", 1), n("b", 2)], 1)).toBe(1);
+  });
+});
+
+describe("the watch", () => {
+  function tabs(...looking: boolean[]): Watch[] {
+    const channels = looking.map((): Channel => ({ onmessage: null, postMessage: () => undefined, close: () => undefined }));
+    for (const c of channels) c.postMessage = (data) => channels.forEach((o) => o !== c && o.onmessage?.({ data }));
+    return looking.map((l, i) => new Watch(channels[i]!, () => l));
+  }
+
+  test.each([
+    [[false, false], true],
+    [[false, true], false],
+    [[true, false], false],
+  ])("of tabs looked at like %j, nobody looks: %s", async (looking, nobody) => {
+    vi.useFakeTimers();
+    const asked = tabs(...looking)[0]!.unwatched();
+    await vi.advanceTimersByTimeAsync(300);
+    expect(await asked).toBe(nobody);
+    vi.useRealTimers();
+  });
+});

@@ -1,0 +1,80 @@
+import { describe, expect, test } from "vitest";
+import { match } from "../../src/palette/fuzzy.js";
+import { readings, standsFor } from "../../src/palette/hangul.js";
+
+const score = (query: string, text: string): number => match(query, text)?.score ?? -Infinity;
+
+test.each([
+  ["set", "Settings"],
+  ["thdk", "Theme: dark"],
+  ["dark theme", "Theme: dark"],
+  ["SESS", "Show your sessions"],
+  ["", "anything"],
+])("%s finds %s", (query, text) => {
+  expect(match(query, text)).toBeDefined();
+});
+
+test.each([
+  ["xyz", "Settings"],
+  ["settingss", "Settings"],
+  ["dark light", "Theme: dark"],
+])("%s does not find %s", (query, text) => {
+  expect(match(query, text)).toBeUndefined();
+});
+
+test("beginnings and letters in a row are better", () => {
+  expect(score("set", "Settings")).toBeGreaterThan(score("set", "Reset the agent"));
+  expect(score("mon", "Add a monitor")).toBeGreaterThan(score("mon", "Stop what this my own"));
+  expect(score("new", "New session")).toBeGreaterThan(score("new", "Show the renewed window"));
+});
+
+test("the letters that were meant are told", () => {
+  expect(match("sd", "Show the drawer")?.at).toEqual([0, 9]);
+  expect(match("dark", "Theme: dark")?.at).toEqual([7, 8, 9, 10]);
+});
+
+test("places stay right behind letters that grow when they are made small", () => {
+  expect(match("b", "İ b")?.at).toEqual([2]);
+});
+
+describe("Korean", () => {
+  test.each([
+    ["ㅁㄴㅌ", "모니터 추가"],
+    ["ㅁㄴㅌㅊㄱ", "모니터 추가"],
+    ["모니", "모니터 추가"],
+    ["모닡", "모니터 추가"], // 니 and the first sound of 터, before its vowel is typed
+    ["몬", "모니터 추가"],
+    ["세션", "내 세션 보기"],
+    ["세셔", "내 세션 보기"], // 션 before its last sound
+    ["ㄳ", "고속 검색"], // the keyboard puts ㄱ and ㅅ together
+    ["추가 모니터", "모니터 추가"],
+  ])("%s finds %s", (query, text) => {
+    expect(match(query, text)).toBeDefined();
+  });
+
+  test.each([
+    ["ㅂㄴㅌ", "모니터 추가"],
+    ["무니", "모니터 추가"],
+    ["세센", "내 세션 보기"],
+  ])("%s does not find %s", (query, text) => {
+    expect(match(query, text)).toBeUndefined();
+  });
+
+  test("texts in parts are the same as whole ones", () => {
+    expect(match("모니터".normalize("NFD"), "모니터")).toBeDefined();
+  });
+
+  test("a whole syllable is better than a first consonant", () => {
+    expect(score("창", "창 닫기")).toBeGreaterThan(score("ㅊ", "창 닫기"));
+  });
+
+  test("signs that stand for others", () => {
+    expect(standsFor("ㅎ", "한")).toBe(true);
+    expect(standsFor("하", "한")).toBe(true);
+    expect(standsFor("한", "하")).toBe(false);
+    expect(standsFor("a", "한")).toBe(false);
+    expect(readings("갑")).toEqual(["갑", "가ㅂ"]);
+    expect(readings("값")).toEqual(["값", "갑ㅅ"]);
+    expect(readings("abc")).toEqual(["abc"]);
+  });
+});
