@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { limits } from "../../../core/src/index.js";
 import { Inbox } from "../asks/index.js";
 import { CommandBar } from "../dock/index.js";
-import { Drawer as Conversation } from "../drawer/index.js";
+import { Conversation } from "../drawer/index.js";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber, useMonitor, useMonitors, useQuestionCount, useWindows } from "../shell/select.js";

@@ -1,9 +1,9 @@
 import { type ReactNode, useLayoutEffect, useRef } from "react";
 import type { Budget, MonitorStatus } from "../../../core/src/index.js";
+import { Thumbnail } from "../canvas/index.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { monitorNumber, useWindows } from "../shell/select.js";
 import type { Activity } from "./monitors.js";
-import { Thumbnail } from "./thumbnail.js";
 import texts from "./words.js";
 
 /** What is on a monitor, below its tab while somebody looks at it. */

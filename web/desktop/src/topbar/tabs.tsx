@@ -43,7 +43,6 @@ function AllMonitors(): ReactNode {
   const working = useMemo(() => workingMonitors(agents.values()), [agents]);
   const [looked, look] = useLook();
   const [closing, close] = useState<MonitorID>();
-  const list = useRef<HTMLDivElement>(null);
   const base = useId();
   const ids = useMemo(() => monitors.map((m) => m.monitorId), [monitors]);
   const tabId = (id: MonitorID): string => `${base}-${id}`;
@@ -51,7 +50,7 @@ function AllMonitors(): ReactNode {
   const seen = monitors.find((m) => m.monitorId === looked?.monitor);
 
   return (
-    <div ref={list} className="topbar-tabs">
+    <div className="topbar-tabs" data-many={monitors.length > 2}>
       {/* The menus stand between the tabs but are not of the list, so it says which are. */}
       <div role="tablist" aria-label={t.monitors} aria-owns={ids.map(tabId).join(" ")} />
       {monitors.map((m) => (
