@@ -1,16 +1,17 @@
 import { ExternalLink, File, Sparkles } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
-import type { Shortcut } from "../../../core/src/index.js";
+import type { Bounds, Shortcut } from "../../../core/src/index.js";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
 import { Button } from "../ui/button.js";
 import { Modal } from "../ui/modal.js";
+import { gap } from "./geometry.js";
 import { clickText, iconSource, webAddress } from "./icon.js";
 import texts from "./words.js";
 
-/** The icons on the desktop, behind the windows. */
-export function Icons(): ReactNode {
+/** The icons on the desktop, behind the windows and beside the panels. */
+export function Icons({ area }: { area: Bounds }): ReactNode {
   const t = useWords(texts);
   const commands = useCommands();
   const monitor = useMonitor();
@@ -37,7 +38,7 @@ export function Icons(): ReactNode {
   };
   return (
     <>
-      <nav className="win-icons" aria-label={t.icons}>
+      <nav className="win-icons" aria-label={t.icons} style={{ top: area.y + gap, height: Math.max(0, area.h - 2 * gap) }}>
         {sorted.map((s) => (
           <Icon key={s.id} shortcut={s} onOpen={() => open(s)} />
         ))}

@@ -5,6 +5,7 @@ import type { MonitorID } from "../../../core/src/index.js";
 import { useWords } from "../i18n/use.js";
 import { useShell, WorkbenchContext } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
+import type { Shell } from "../shell/shell.js";
 import { Kbd } from "../ui/kbd.js";
 import { ManagerContext } from "./context.js";
 import { Frame } from "./frame.js";
@@ -56,7 +57,7 @@ function Windows({ manager }: { manager: Manager }): ReactNode {
   useFocusReturn(manager, here);
   return (
     <div ref={root} className="win-canvas">
-      <Icons />
+      <Icons area={area} />
       {here.every((w) => w.minimized === true) && <Empty monitor={monitor} />}
       {canvas.w > 0 &&
         windows.map((w) => (
@@ -101,11 +102,16 @@ function Preview({ manager }: { manager: Manager }): ReactNode {
   );
 }
 
+function isFresh({ desk, outbox }: Shell): boolean {
+  return desk.rows.size === 0 && desk.windows.size === 0 && !outbox.items.some((i) => i.type === "USER_MESSAGE");
+}
+
 /** What is there when nothing is. */
 function Empty({ monitor }: { monitor: MonitorID }): ReactNode {
   const t = useWords(texts);
   const quiet = useShell((s) => {
-    if (!s.ready || s.tour) return false;
+    // What there is to begin with, the tour says.
+    if (!s.ready || s.tour || isFresh(s)) return false;
     for (const a of s.desk.agents.values()) if (a.monitorId === monitor && a.status !== "idle") return false;
     return true;
   });

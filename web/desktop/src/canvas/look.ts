@@ -7,7 +7,7 @@ const colour = /^(#[0-9a-f]{3,8}|(rgb|hsl)a?\([\d\s.,%/deg]+\)|[a-z]{3,24})$/i;
 
 /**
  * The styles of a window that are harmless: none that moves it, lies above others or loads something. A background is
- * mixed into the surface of the theme, so that texts stay readable in all of them.
+ * mixed into the surface of the theme, for all that is in the window, so that texts stay readable in every theme.
  */
 export function safeStyle(style: WindowState["windowStyle"]): CSSProperties {
   const safe: Record<string, string | number> = {};
@@ -27,8 +27,8 @@ export function safeStyle(style: WindowState["windowStyle"]): CSSProperties {
         break;
       case "background":
       case "backgroundColor":
-        if (text === "transparent") safe.background = text;
-        else if (colour.test(text)) safe.background = `color-mix(in oklab, ${text} 20%, var(--surface))`;
+        if (text === "transparent") safe["--surface"] = text;
+        else if (colour.test(text)) safe["--surface"] = `color-mix(in oklab, ${text} 20%, var(--win-surface))`;
         break;
     }
   }

@@ -19,8 +19,8 @@ test("only harmless styles are taken", () => {
   expect(safeStyle({ position: "fixed", zIndex: 99999, inset: 0, transform: "scale(9)", pointerEvents: "none" })).toEqual({});
   expect(safeStyle({ opacity: 0, "border-radius": "99px", borderColor: "red" })).toEqual({ opacity: 0.4, borderRadius: 24, borderColor: "red" });
   expect(safeStyle({ background: "url(https://evil.example/x)", backgroundColor: "red;position:fixed", opacity: "x" })).toEqual({});
-  expect(safeStyle({ backgroundColor: "#123456" })).toEqual({ background: "color-mix(in oklab, #123456 20%, var(--surface))" });
-  expect(safeStyle({ backgroundColor: "transparent" })).toEqual({ background: "transparent" });
+  expect(safeStyle({ backgroundColor: "#123456" })).toEqual({ "--surface": "color-mix(in oklab, #123456 20%, var(--win-surface))" });
+  expect(safeStyle({ backgroundColor: "transparent" })).toEqual({ "--surface": "transparent" });
 });
 
 test("agents are known by their roles", () => {
