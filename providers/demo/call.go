@@ -23,7 +23,7 @@ func (t *turn) callTools(st step) error {
 	var calls []providers.ToolCall
 	var blocks []providers.Block
 	for _, c := range st.calls {
-		if _, ok := t.s.tools[c.Name]; !ok {
+		if !t.s.has(c.Name) {
 			if err := t.say(lacking(c.Name)); err != nil {
 				return err
 			}
@@ -37,18 +37,27 @@ func (t *turn) callTools(st step) error {
 		return nil
 	}
 	t.flush(blocks...)
-	return t.settle(calls, nil, st.after)
+	return t.settle(calls, nil, st)
 }
 
-// settle makes the calls that have no result yet, remembers all results and says
-// what there is to say about them.
-func (t *turn) settle(calls []providers.ToolCall, done map[string]providers.ToolResult, after func([]outcome) string) error {
+// settle makes the calls of a step that have no result yet, remembers all results
+// and goes on with them.
+func (t *turn) settle(calls []providers.ToolCall, done map[string]providers.ToolResult, st step) error {
 	outcomes := t.perform(calls, done)
 	t.remember(nil, t.entry(providers.RoleUser, resultBlocks(outcomes)...))
 	if err := context.Cause(t.ctx); err != nil {
 		return err
 	}
-	return t.say(after(outcomes))
+	return t.follow(st, outcomes)
+}
+
+// follow says what there is to say about the results of a step, and puts what
+// they make necessary before the rest of the script.
+func (t *turn) follow(st step, outcomes []outcome) error {
+	if st.then != nil {
+		t.script = append(st.then(outcomes), t.script...)
+	}
+	return t.say(st.after(outcomes))
 }
 
 // perform makes calls, at once if all their tools allow it, but none of those
@@ -82,10 +91,13 @@ func (t *turn) use(c providers.ToolCall) (r providers.ToolResult) {
 			r = providers.ToolResult{Text: fmt.Sprintf("it broke: %v", v), IsError: true}
 		}
 	}()
-	if _, ok := t.s.tools[c.Name]; !ok {
-		return providers.ToolResult{Text: "there is no tool " + c.Name, IsError: true}
+	if _, ok := t.s.tools[c.Name]; ok {
+		return t.s.spec.Call(t.ctx, c)
 	}
-	return t.s.spec.Call(t.ctx, c)
+	if c.Name == deleteReports {
+		return t.approved(c)
+	}
+	return providers.ToolResult{Text: "there is no tool " + c.Name, IsError: true}
 }
 
 func resultBlocks(outcomes []outcome) (blocks []providers.Block) {
@@ -141,8 +153,8 @@ func (t *turn) resume() error {
 	for begin > 0 && entries[begin-1].Turn == last.Turn {
 		begin--
 	}
-	made, outcomes := 0, map[string]providers.ToolResult{}
-	var latest []providers.ToolCall
+	var made, latest []providers.ToolCall
+	results := map[string]providers.ToolResult{}
 	for n := begin; n < len(entries); n++ {
 		if entries[n].Role == providers.RoleUser {
 			if planned := t.s.plan(entries[:n], entries[n]); len(planned) > 0 {
@@ -155,7 +167,7 @@ func (t *turn) resume() error {
 			case providers.BlockToolCall:
 				calls = append(calls, providers.ToolCall{ID: b.Call, Name: b.Tool, Input: b.Input})
 			case providers.BlockToolResult:
-				outcomes[b.Call] = providers.ToolResult{Text: b.Text, Images: b.Images, IsError: b.IsError}
+				results[b.Call] = providers.ToolResult{Text: b.Text, Images: b.Images, IsError: b.IsError}
 			case providers.BlockText:
 				if entries[n].Role == providers.RoleAssistant && b.Text != "" {
 					t.spoken, t.ends = true, b.Text[len(b.Text)-1]
@@ -163,40 +175,51 @@ func (t *turn) resume() error {
 			}
 		}
 		if len(calls) > 0 {
-			made, latest = made+len(calls), calls
+			made, latest = append(made, calls...), calls
 		}
 	}
 	if len(latest) == 0 {
 		return nil
 	}
-	after := t.skip(made)
+	st := t.skip(made, results)
 	if len(left) > 0 {
-		return t.settle(left, t.first.Done, after)
+		return t.settle(left, t.first.Done, st)
 	}
-	results := make([]outcome, len(latest))
-	for n, c := range latest {
-		results[n] = outcome{c, outcomes[c.ID]}
-	}
-	return t.say(after(results))
+	return t.follow(st, outcomesOf(latest, results))
 }
 
-// skip drops the steps up to the one that made the last of n calls, and returns
-// what that says about its results.
-func (t *turn) skip(n int) (after func([]outcome) string) {
-	after = tellResults
-	for n > 0 && len(t.script) > 0 {
+func outcomesOf(calls []providers.ToolCall, results map[string]providers.ToolResult) []outcome {
+	out := make([]outcome, len(calls))
+	for n, c := range calls {
+		out[n] = outcome{c, results[c.ID]}
+	}
+	return out
+}
+
+// skip drops the steps up to the one that made the last of the calls, and returns
+// that one. What the results before it made necessary is part of the script.
+func (t *turn) skip(made []providers.ToolCall, results map[string]providers.ToolResult) step {
+	last := step{after: tellResults}
+	for len(made) > 0 && len(t.script) > 0 {
 		next := t.script[0]
 		t.script = t.script[1:]
+		if next.kind != stepCall {
+			continue
+		}
+		last = next
+		n := 0
 		for _, c := range next.calls {
-			if _, ok := t.s.tools[c.Name]; ok {
-				n--
+			if t.s.has(c.Name) {
+				n++
 			}
 		}
-		if next.kind == stepCall {
-			after = next.after
+		n = min(n, len(made))
+		its := made[:n]
+		if made = made[n:]; n > 0 && len(made) > 0 && next.then != nil {
+			t.script = append(next.then(outcomesOf(its, results)), t.script...)
 		}
 	}
-	return after
+	return last
 }
 
 // input is the input of a call.

@@ -1,7 +1,7 @@
 // Package demo is a backend that needs nothing: no key, no network, no model. It
 // answers in plain words, in English and Korean, opens windows when it is asked
-// to, and obeys directives, which tests and the guided tour use. It says plainly
-// that it is a demo.
+// to, plays the scenes of the guided tour, and obeys directives, which tests use.
+// It says plainly that it is a demo.
 //
 // It owns its answers and nothing else. A message is read into a script of steps,
 // which depends on the message, the tools at hand and what was said before, and

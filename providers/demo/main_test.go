@@ -29,7 +29,9 @@ type desk struct {
 	calls   []providers.ToolCall
 	entries []providers.Entry
 	results map[string]providers.ToolResult
-	ended   chan providers.Event
+	// decision, if there is one, is how approvals are answered.
+	decision *bool
+	ended    chan providers.Event
 }
 
 // everyTool is what a desktop gives.
@@ -68,9 +70,26 @@ func (d *desk) hear(e providers.Event) {
 	d.events = append(d.events, e)
 	d.times = append(d.times, time.Since(d.began))
 	d.entries = append(d.entries, e.Entries...)
+	if e.Kind == providers.EventApproval && d.decision != nil {
+		if err := d.Answer(context.Background(), e.Approval, providers.Decision{Allow: *d.decision}); err != nil {
+			d.Error(err)
+		}
+	}
 	if e.Kind == providers.EventTurnEnd {
 		d.ended <- e
 	}
+}
+
+// heard are the events of a kind.
+func (d *desk) heard(kind providers.EventKind) (events []providers.Event) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range d.events {
+		if e.Kind == kind {
+			events = append(events, e)
+		}
+	}
+	return events
 }
 
 func (d *desk) call(_ context.Context, c providers.ToolCall) providers.ToolResult {

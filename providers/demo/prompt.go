@@ -36,6 +36,13 @@ var blocks = []string{"timeline", "open_windows", "reload_options", "recent_conv
 // blank line.
 const taskAgent = "You are a task agent"
 
+// cutOff begins what the hub tells an agent whose turn is to go on after it was
+// cut off, and cutMessage comes before what the turn was about.
+const (
+	cutOff     = "Your work on this message was cut off"
+	cutMessage = "The message:\n\n"
+)
+
 var (
 	// wrapper is a line that is a tag and nothing else.
 	wrapper = regexp.MustCompile(`^\s*</?[a-z_:]+(?:\s+[a-z_]+="[^"]*")*>\s*$`)
@@ -73,6 +80,9 @@ func readPrompt(text string) prompt {
 	text = strings.TrimSpace(text)
 	if _, objective, ok := strings.Cut(text, "\n\n"); ok && strings.HasPrefix(text, taskAgent) {
 		text = objective
+	}
+	if _, message, ok := strings.Cut(text, cutMessage); ok && strings.HasPrefix(text, cutOff) {
+		text = message
 	}
 	p.click = readClick(text)
 	p.content = strings.TrimSpace(plain(text))

@@ -31,6 +31,8 @@ type session struct {
 	turn   *turn         // nil while none runs
 	last   chan struct{} // closed when all that was begun has been heard
 	closed bool
+	// asked are the approvals that a turn waits for.
+	asked map[string]chan providers.Decision
 
 	// entries belong to whoever's turn it is to be heard, see [session.begin].
 	entries []providers.Entry
@@ -38,7 +40,7 @@ type session struct {
 
 func newSession(p *Provider, spec providers.Spec) *session {
 	s := &session{
-		provider: p, spec: spec, tools: map[string]providers.Tool{},
+		provider: p, spec: spec, tools: map[string]providers.Tool{}, asked: map[string]chan providers.Decision{},
 		entries: slices.Clone(spec.From.Entries), last: make(chan struct{}),
 	}
 	for _, t := range spec.Tools {
@@ -175,9 +177,6 @@ func (s *session) Interrupt(ctx context.Context) error {
 		return fmt.Errorf("wait for the end of the turn: %w", context.Cause(ctx))
 	}
 }
-
-// Answer has nothing to decide: the demo asks for no approval.
-func (s *session) Answer(context.Context, string, providers.Decision) error { return nil }
 
 // Close ends the conversation.
 func (s *session) Close() error {

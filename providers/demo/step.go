@@ -19,8 +19,10 @@ type step struct {
 	rate int
 	// calls are tools to call at once, without their ids, and after says what is
 	// to be said about the results.
-	calls   []providers.ToolCall
-	after   func([]outcome) string
+	calls []providers.ToolCall
+	after func([]outcome) string
+	// then, if there is one, is what is done next, as the results are.
+	then    func([]outcome) []step
 	failure *providers.Failure
 }
 
@@ -38,6 +40,15 @@ const (
 )
 
 func say(text string) step { return step{kind: stepSay, text: text} }
+
+func think(text string) step { return step{kind: stepThink, text: text} }
+
+func pause(d time.Duration) step { return step{kind: stepSleep, wait: d} }
+
+// call calls tools at once and says only what did not work.
+func call(calls ...providers.ToolCall) step {
+	return step{kind: stepCall, calls: calls, after: tellErrors}
+}
 
 // do takes the step.
 func (st step) do(t *turn) error {

@@ -1,8 +1,11 @@
 package demo
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,37 +57,62 @@ func (w words) form(id, title string) providers.ToolCall {
 	if len(fields) == 0 {
 		fields = strings.Split(w.in("Name,E-mail,Message", "이름,이메일,내용"), ",")
 	}
-	components := []object{{"type": "text", "content": title, "variant": "heading"}}
+	components := []object{heading(title), caption(w.in("Fill it in and press “Save”. Nothing leaves this desktop.", "내용을 적고 “저장”을 눌러 주세요. 이 데스크톱 밖으로 나가지 않아요."))}
 	for _, f := range fields {
-		components = append(components, object{"type": "input", "name": f, "label": f, "formId": id})
+		in := object{"type": "input", "name": f, "label": f, "formId": id}
+		switch {
+		case isEmail.MatchString(f):
+			in["variant"], in["placeholder"] = "email", "you@example.com"
+		case isLong.MatchString(f):
+			in["rows"], in["placeholder"] = 4, w.in("What would you like to say?", "하고 싶은 말씀을 적어 주세요")
+		case isNumber.MatchString(f):
+			in["variant"] = "number"
+		}
+		components = append(components, in)
 	}
-	components = append(components, object{
-		"type": "button", "label": w.in("Save", "저장"), "action": "save", "variant": "primary", "submitForm": id,
-	})
-	return providers.ToolCall{Name: "window_create_component", Input: input(object{
-		"windowId": id, "title": title, "components": components, "cols": 1, "gap": "md",
-	})}
+	topics := []object{}
+	for topic := range strings.SplitSeq(w.in("Question,Idea,Problem", "질문,제안,문제"), ",") {
+		topics = append(topics, object{"value": topic, "label": topic})
+	}
+	topic := w.in("Topic", "주제")
+	components = append(components,
+		object{"type": "select", "name": topic, "label": topic, "formId": id, "options": topics, "placeholder": w.in("Choose one", "하나를 골라 주세요")},
+		object{"type": "button", "label": w.in("Save", "저장"), "action": "save", "variant": "primary", "submitForm": id},
+	)
+	return panel(id, title, 1, spot{width: 420, height: min(300+76*len(fields), 640)}, components...)
 }
+
+// What a field of a form is for, by its name.
+var (
+	isEmail  = regexp.MustCompile(`(?i)e-?mail|이메일|메일`)
+	isLong   = regexp.MustCompile(`(?i)message|comment|text|내용|의견|메시지`)
+	isNumber = regexp.MustCompile(`(?i)\b(?:age|number|amount|count)\b|나이|수량|개수`)
+)
 
 // pressed reacts to a button: the window says thanks and shows the values.
 func (w words) pressed() []step {
 	c := w.click
 	w.korean = isKorean(c.window) || w.korean
 	thanks := fmt.Sprintf(w.in("You pressed “%s” in “%s”.", "“%[2]s” 창에서 “%[1]s” 버튼을 누르셨어요."), shorten(c.action, 60), shorten(c.window, 60))
-	if len(c.fields) == 0 {
+	switch {
+	case len(c.fields) > 0:
+	case c.action == "refresh" && slices.Contains(w.windows, dashboardWindow):
+		return []step{call(w.dashboard(w.refreshed()+1, false)), say(w.in("The dashboard is up to date.", "대시보드를 새로 고쳤어요."))}
+	case c.action == "notify":
+		return []step{w.notify(w.in("Release 2.4 is on track.", "버전 2.4는 순조로워요."))}
+	default:
 		return []step{say(thanks)}
 	}
 	lines := make([]string, 0, len(c.fields))
-	components := []object{{"type": "text", "content": w.in("Thank you!", "고마워요!"), "variant": "heading"}}
+	components := []object{heading(w.in("Thank you!", "고마워요!")), badge(w.in("saved", "저장됨"), "success")}
 	for _, f := range c.fields {
-		line := f.name + ": " + shorten(f.value, 500)
-		lines = append(lines, line)
-		components = append(components, object{"type": "text", "content": line})
+		lines = append(lines, f.name+": "+shorten(f.value, 500))
+		components = append(components, caption(f.name), plainText(cmp.Or(shorten(f.value, 500), "–")))
 	}
 	steps := []step{}
 	if id := w.formWindow(); id != "" {
 		steps = append(steps, step{kind: stepCall, after: tellErrors, calls: []providers.ToolCall{{
-			Name: "window_update_component", Input: input(object{"windowId": id, "components": components, "cols": 1}),
+			Name: "window_update_component", Input: input(object{"windowId": id, "components": components, "cols": 1, "gap": "sm"}),
 		}}})
 	}
 	return append(steps, say(thanks+" "+w.in("Thank you, I have:", "고마워요, 받은 내용이에요:")+"\n- "+strings.Join(lines, "\n- ")))

@@ -44,7 +44,8 @@ var kinds = []kind{
 }
 
 var (
-	asksHelp   = regexp.MustCompile(`(?i)\bhelp\b|what (?:can|do) you do|who are you|도움|뭘 할 수|뭐 할 수|무엇을 할 수|누구`)
+	asksHelp   = regexp.MustCompile(`(?i)\bhelp\b|도움`)
+	asksWho    = regexp.MustCompile(`(?i)what (?:can|do) you do|who are you|what are you|introduce yourself|뭘 할 수|뭐 할 수|뭐를 할 수|무엇을 할 수|누구|소개`)
 	asksClose  = regexp.MustCompile(`(?i)\b(?:close|remove)\b|닫아|닫기|지워`)
 	asksNotify = regexp.MustCompile(`(?i)\b(?:notify|notification|remind)\b|알림|알려`)
 	greets     = regexp.MustCompile(`(?i)^\W*(?:hi|hello|hey|good (?:morning|evening|day)|안녕)`)
@@ -63,6 +64,8 @@ func (w words) answer(pictures int) []step {
 		return []step{say(w.in("You said nothing.", "아무 말씀도 없으셨어요.")), say(help(w.korean))}
 	case asksHelp.MatchString(text):
 		return []step{say(help(w.korean))}
+	case asksWho.MatchString(text):
+		return []step{say(introduction(w.korean))}
 	}
 	wish, _, _ := strings.Cut(strings.ReplaceAll(text, "：", ":"), ":")
 	var asked []kind
@@ -76,14 +79,19 @@ func (w words) answer(pictures int) []step {
 		return w.closing(asked)
 	case len(asked) > 0:
 		return w.opening(asked)
+	}
+	if played := w.scene(wish); played != nil {
+		return played
+	}
+	switch {
 	case asksNotify.MatchString(wish):
 		return []step{w.notification()}
 	case greets.MatchString(text):
-		return []step{say(w.in("Hello! I am the demo: no AI model answers here, only a few rules. Type help to see what I can do.",
-			"안녕하세요! 저는 데모예요. AI 모델 없이 몇 가지 규칙으로 답해요. 도움이라고 쓰시면 할 수 있는 일을 알려 드릴게요."))}
+		return []step{say(w.in("Hello! I am the demo: no AI model answers here, only a few rules. Say “show me some windows”, or help to see what else I can do.",
+			"안녕하세요! 저는 데모예요. AI 모델 없이 몇 가지 규칙으로 답해요. “창을 몇 개 보여 줘”라고 해 보시거나, 도움이라고 써 보세요."))}
 	default:
-		return []step{say(fmt.Sprintf(w.in("You said: “%s”. I am the demo and understand only a few wishes: ask me to open a note, show a table or make a form, or type help.",
-			"“%s”라고 하셨네요. 저는 데모라서 몇 가지만 알아들어요. 메모 열기, 표 보기, 양식 만들기를 부탁하시거나 도움이라고 써 보세요."), shorten(text, 200)))}
+		return []step{say(fmt.Sprintf(w.in("You said: “%s”. I am the demo and understand only a few wishes: ask me to show some windows, open a note or make a form, or type help.",
+			"“%s”라고 하셨네요. 저는 데모라서 몇 가지만 알아들어요. 창 보여 주기, 메모 열기, 양식 만들기를 부탁하시거나 도움이라고 써 보세요."), shorten(text, 200)))}
 	}
 }
 
@@ -121,6 +129,11 @@ func (w words) notification() step {
 	if g := w.givenText(); g != "" {
 		body = g
 	}
+	return w.notify(body)
+}
+
+// notify shows a text as a notification.
+func (w words) notify(body string) step {
 	c := providers.ToolCall{Name: "window_show_notification", Input: input(map[string]string{
 		"id": "demo", "title": w.in("From the demo", "데모가 알려요"), "body": shorten(body, 500),
 	})}
@@ -167,12 +180,45 @@ func shorten(s string, n int) string {
 	return s
 }
 
+// introduction says what the demo is, what works with it, and how to have a model
+// instead.
+func introduction(korean bool) string {
+	if korean {
+		return `저는 **데모**예요. 생각하는 AI 모델이 아니라, 정해진 문장을 알아듣고 정해진 답을 보여 드려요.
+
+**지금 되는 것:** 창, 표, 양식, 승인 요청, 동시에 일하는 작업, 백그라운드 모니터, 알림. 모두 진짜 허브를 거쳐요. 탭을 닫거나 허브를 다시 켜도 그대로 남아 있어요.
+**안 되는 것:** 그 밖의 질문에 답하기. 저는 뜻을 이해하지 못해요.
+
+**진짜 모델을 연결하려면** 다음 가운데 하나를 준비하고 허브를 다시 켜 주세요:
+- Anthropic: ` + "`ANTHROPIC_API_KEY=… hub serve --provider anthropic`" + `
+- OpenAI: ` + "`OPENAI_API_KEY=… hub serve --provider openai`" + `
+- 내 컴퓨터에서 Ollama: ` + "`hub serve --provider ollama`" + `
+
+도움이라고 쓰시면 제가 알아듣는 말을 모두 보여 드려요.`
+	}
+	return `I am a **demo**: no AI model thinks here. I know some sentences and answer them in a fixed way.
+
+**What works:** windows, tables, forms, approvals, tasks side by side, background monitors, notifications. All of it goes through the real hub: close the tab or restart the hub, and it is still there.
+**What does not:** any other question. I do not understand anything.
+
+**To connect a real model**, have one of these and start the hub again:
+- Anthropic: ` + "`ANTHROPIC_API_KEY=… hub serve --provider anthropic`" + `
+- OpenAI: ` + "`OPENAI_API_KEY=… hub serve --provider openai`" + `
+- Ollama on your own machine: ` + "`hub serve --provider ollama`" + `
+
+Say help to see everything that I know.`
+}
+
 // help says what the demo can do, and that it is one.
 func help(korean bool) string {
 	if korean {
 		return `저는 **데모**예요. AI 모델이 아니라 몇 가지 규칙으로만 답해요. 진짜 답이 필요하면 다른 프로바이더를 골라 주세요.
 
 이렇게 말해 보세요:
+- 창을 몇 개 보여 줘
+- 오래된 보고서를 지우기 전에 물어봐 줘
+- 제품 출시를 병렬 작업으로 계획해 줘
+- 백그라운드에서 빌드를 지켜봐 줘
 - 메모 열어 줘: 우유 사기
 - 표 보여 줘: 이름, 가격, 수량
 - 양식 만들어 줘: 이름, 이메일
@@ -184,6 +230,10 @@ func help(korean bool) string {
 	return `I am a **demo**: no AI model answers here, only a few rules. Choose another provider for real answers.
 
 Try one of these:
+- show me some windows
+- ask me before you delete the old reports
+- plan a product launch with parallel tasks
+- watch the build in the background
 - open a note: buy milk
 - show a table: name, price, amount
 - make a form: name, e-mail

@@ -1,6 +1,7 @@
 package demo_test
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func TestWindowsOnRequest(t *testing.T) {
 			`window_create {"content":{"content":{"headers":["이름","가격"],"rows":[["",""],["",""],["",""]]},"renderer":"table"},"title":"표 1","windowId":"table-1"}`,
 		},
 		"make a form: name": {
-			`window_create_component {"cols":1,"components":[{"content":"Form 1","type":"text","variant":"heading"},{"formId":"form-1","label":"name","name":"name","type":"input"},{"action":"save","label":"Save","submitForm":"form-1","type":"button","variant":"primary"}],"gap":"md","title":"Form 1","windowId":"form-1"}`,
+			`window_create_component {"cols":1,"components":[{"content":"Form 1","type":"text","variant":"heading"},{"color":"muted","content":"Fill it in and press “Save”. Nothing leaves this desktop.","type":"text","variant":"caption"},{"formId":"form-1","label":"name","name":"name","type":"input"},{"formId":"form-1","label":"Topic","name":"Topic","options":[{"label":"Question","value":"Question"},{"label":"Idea","value":"Idea"},{"label":"Problem","value":"Problem"}],"placeholder":"Choose one","type":"select"},{"action":"save","label":"Save","submitForm":"form-1","type":"button","variant":"primary"}],"gap":"md","height":376,"title":"Form 1","width":420,"windowId":"form-1"}`,
 		},
 		"You are a task agent: a copy.\nDo this, then say what you found:\n\nopen a note: from a task": {
 			`window_create {"content":{"content":"# Note 1\n\nfrom a task","renderer":"markdown"},"title":"Note 1","windowId":"note-1"}`,
@@ -118,7 +119,7 @@ func TestPressedButtons(t *testing.T) {
 		"a form of ours": {
 			before + "<ui:click>button \"save\" in window \"Form 1\"</ui:click>\nComponent path: Button:Save\n\nForm data (form-1):\n{\n  \"Name\": \"Kim \\u003cb\\u003e\",\n  \"Age\": 3\n}",
 			"You pressed “save” in “Form 1”. Thank you, I have:\n- Name: Kim <b>\n- Age: 3",
-			[]string{`window_update_component {"cols":1,"components":[{"content":"Thank you!","type":"text","variant":"heading"},{"content":"Name: Kim <b>","type":"text"},{"content":"Age: 3","type":"text"}],"windowId":"form-1"}`},
+			[]string{`window_update_component {"cols":1,"components":[{"content":"Thank you!","type":"text","variant":"heading"},{"label":"saved","type":"badge","variant":"success"},{"color":"muted","content":"Name","type":"text","variant":"caption"},{"content":"Kim <b>","type":"text"},{"color":"muted","content":"Age","type":"text","variant":"caption"},{"content":"3","type":"text"}],"gap":"sm","windowId":"form-1"}`},
 		},
 		"a form that is nowhere to be seen": {
 			"<ui:click>button \"go\" in window \"W\"</ui:click>\n\nForm data (strange):\n{\"a\": true}",
@@ -131,7 +132,12 @@ func TestPressedButtons(t *testing.T) {
 		"in Korean": {
 			"<ui:click>button \"save\" in window \"양식 1\"</ui:click>\n\nForm data (form-1):\n{\"이름\": \"김\"}",
 			"“양식 1” 창에서 “save” 버튼을 누르셨어요. 고마워요, 받은 내용이에요:\n- 이름: 김",
-			[]string{`window_update_component {"cols":1,"components":[{"content":"고마워요!","type":"text","variant":"heading"},{"content":"이름: 김","type":"text"}],"windowId":"form-1"}`},
+			[]string{`window_update_component {"cols":1,"components":[{"content":"고마워요!","type":"text","variant":"heading"},{"label":"저장됨","type":"badge","variant":"success"},{"color":"muted","content":"이름","type":"text","variant":"caption"},{"content":"김","type":"text"}],"gap":"sm","windowId":"form-1"}`},
+		},
+		"a button of the dashboard": {
+			"<open_windows>tour-dashboard</open_windows>\n\n<ui:click>button \"notify\" in window \"Dashboard\"</ui:click>",
+			"I notified you.",
+			[]string{`window_show_notification {"body":"Release 2.4 is on track.","id":"demo","title":"From the demo"}`},
 		},
 		"values that are no JSON": {
 			"<ui:click>button \"go\" in window \"W\"</ui:click>\n\nForm data (f):\n{\"a\": oh",
@@ -164,11 +170,15 @@ func TestPictures(t *testing.T) {
 func FuzzPrompts(f *testing.F) {
 	for _, s := range []string{
 		"", "/", "/say", "open a note", "<timeline>", "<open_windows>a</open_windows>", "/call x {", "/task a b;/c",
-		"<ui:click>button \"a\" in window \"b\"</ui:click>\nForm data (f):\n{\"a\":[1]}", "&lt;ui:click>", "메모", "/stream 5 9999", "/ask |||",
+		"<ui:click>button \"a\" in window \"b\"</ui:click>\nForm data (f):\n{\"a\":[1]}", "&lt;ui:click>", "메모", "/stream 5 9999", "/ask |||", "Launch task 9: x",
 	} {
 		f.Add(s)
 	}
+	slow := regexp.MustCompile(`(?i)windows|build|launch|task|delet|remov|eras|report|창|빌드|출시|병렬|지우|지워|삭제`)
 	f.Fuzz(func(t *testing.T, text string) {
+		if slow.MatchString(text) && text != "Launch task 9: x" {
+			return // may be a scene, which takes its time
+		}
 		for _, stop := range []string{"/hang", "/sleep", "/stream"} {
 			if strings.Contains(text, stop) {
 				return // takes its time

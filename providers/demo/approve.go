@@ -1,0 +1,53 @@
+package demo
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+// deleteReports is a tool of the demo's own. There is nothing that it could
+// delete: it is there to be asked about.
+const deleteReports = "reports_delete"
+
+// has reports whether a tool can be called.
+func (s *session) has(tool string) bool {
+	_, ok := s.tools[tool]
+	return ok || tool == deleteReports
+}
+
+// approved asks whether a call may be made, and waits for the answer.
+func (t *turn) approved(c providers.ToolCall) providers.ToolResult {
+	decided := make(chan providers.Decision, 1)
+	t.s.mu.Lock()
+	t.s.asked[c.ID] = decided
+	t.s.mu.Unlock()
+	defer func() {
+		t.s.mu.Lock()
+		defer t.s.mu.Unlock()
+		delete(t.s.asked, c.ID)
+	}()
+	t.hear(providers.Event{Kind: providers.EventApproval, Approval: c.ID, Tool: c})
+	select {
+	case d := <-decided:
+		if !d.Allow {
+			return providers.ToolResult{Text: cmp.Or(d.Reason, "The user said no."), IsError: true}
+		}
+		return providers.ToolResult{Text: "The user allowed it."}
+	case <-t.ctx.Done():
+		t.hear(providers.Event{Kind: providers.EventApprovalGone, Approval: c.ID})
+		return providers.ToolResult{Text: context.Cause(t.ctx).Error(), IsError: true}
+	}
+}
+
+// Answer decides what a turn waits for. What nobody waits for is no error.
+func (s *session) Answer(_ context.Context, approval string, d providers.Decision) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if decided, ok := s.asked[approval]; ok {
+		delete(s.asked, approval)
+		decided <- d
+	}
+	return nil
+}

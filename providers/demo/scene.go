@@ -1,0 +1,97 @@
+package demo
+
+import (
+	"regexp"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+// scene is a longer piece that the demo plays: something to see for people who
+// have no model at hand yet.
+type scene struct {
+	asked *regexp.Regexp
+	play  func(words) []step
+}
+
+// scenes are all of them. They are played again by the same words, so a turn that
+// was cut off and is to go on begins anew, in the same windows.
+var scenes = []scene{
+	{regexp.MustCompile(`(?i)^\W*(?:launch task \d|출시 작업 \d)`), words.launchTask},
+	{regexp.MustCompile(`(?i)\bask\b.*\b(?:delet|remov|eras)|\b(?:delete|remove|erase)\b.*\breports?\b|` +
+		`(?:지우|지워|삭제).*(?:물어|확인|허락)|(?:물어|허락).*(?:지우|지워|삭제)|보고서.*(?:지우|지워|삭제)`), words.cleanUp},
+	{regexp.MustCompile(`(?i)\b(?:plan|prepare|organi[sz]e)\b.*\b(?:launch|release)\b|\b(?:parallel|concurrent)\s+tasks?\b|` +
+		`출시.*(?:계획|준비|병렬)|병렬\s*작업`), words.launch},
+	{regexp.MustCompile(`(?i)\b(?:watch|monitor|follow|observe|run|start)\b.*\bbuilds?\b|빌드.*(?:지켜|감시|봐|돌려|확인)`), words.build},
+	{regexp.MustCompile(`(?i)\b(?:show|open|make|create|give)\b.*\bwindows\b|창\S*\s.*(?:보여|열어|띄워|만들어)|(?:몇|여러)\s*개?의?\s*창`), words.showcase},
+}
+
+// scene is what to play for a wish, or nothing.
+func (w words) scene(wish string) []step {
+	for _, s := range scenes {
+		if s.asked.MatchString(wish) {
+			return s.play(w)
+		}
+	}
+	return nil
+}
+
+// spot is where a window of a scene opens. The scenes are made for a desktop of
+// 1100 by 700, on which their windows do not lie on top of each other.
+// One without a place opens where there is room.
+type spot struct{ x, y, width, height int }
+
+func (s spot) of(in object) object {
+	if s.x > 0 {
+		in["x"], in["y"] = s.x, s.y
+	}
+	in["width"], in["height"] = s.width, s.height
+	return in
+}
+
+// show opens a window with some content.
+func show(id, title, renderer string, content any, at spot) providers.ToolCall {
+	return providers.ToolCall{Name: "window_create", Input: input(at.of(object{
+		"windowId": id, "title": title, "content": object{"renderer": renderer, "content": content},
+	}))}
+}
+
+// add puts something at the end of a window with a text.
+func add(id, text string) providers.ToolCall {
+	return providers.ToolCall{Name: "window_update", Input: input(object{"windowId": id, "operation": "append", "content": text})}
+}
+
+// panel opens a window with components in columns.
+func panel(id, title string, cols any, at spot, components ...object) providers.ToolCall {
+	return providers.ToolCall{Name: "window_create_component", Input: input(at.of(object{
+		"windowId": id, "title": title, "cols": cols, "gap": "md", "components": components,
+	}))}
+}
+
+// renew replaces the components of a window.
+func renew(id string, cols any, components ...object) providers.ToolCall {
+	return providers.ToolCall{Name: "window_update_component", Input: input(object{
+		"windowId": id, "cols": cols, "gap": "md", "components": components,
+	})}
+}
+
+func heading(text string) object {
+	return object{"type": "text", "content": text, "variant": "heading"}
+}
+
+func caption(text string) object {
+	return object{"type": "text", "content": text, "variant": "caption", "color": "muted"}
+}
+
+func plainText(text string) object { return object{"type": "text", "content": text} }
+
+func badge(label, variant string) object {
+	return object{"type": "badge", "label": label, "variant": variant}
+}
+
+func bar(label string, value int, variant string) object {
+	return object{"type": "progress", "label": label, "value": value, "variant": variant, "showValue": true}
+}
+
+func button(label, action, variant string) object {
+	return object{"type": "button", "label": label, "action": action, "variant": variant}
+}

@@ -1,0 +1,99 @@
+package session_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// What the guided tour asks for is shown by the tools as they are, and no tool
+// complains.
+func TestTheTour(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]wire.WindowID{
+		"Show me some windows":                     {"tour-brief", "tour-pipeline", "tour-dashboard", "tour-chart", "tour-today"},
+		"양식 만들어 줘: 이름, 이메일, 내용":                    {"form-1"},
+		"Ask me before you delete the old reports": {"reports", "reports-result", "reports-summary"},
+		"제품 출시를 병렬 작업으로 계획해 줘":                     {"launch-plan", "launch-1", "launch-2", "launch-3"},
+		"Watch the build in the background":        {"build"},
+	} {
+		t.Run(text, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := agentHub(t, inBubble(t), hubConfig{})
+				d := o.newDesktop(t, "ses-1")
+				on := first
+				if want[0] == "build" {
+					on = "monitor-1" // in the background, within its budget
+				}
+				d.say(on, "m1", text)
+				if want[0] == "reports" {
+					dialog := when(t, d.diary, any1[wire.ApprovalRequest])
+					if !strings.Contains(dialog.Message, "reports_delete") || !strings.Contains(dialog.Message, "audit-2022.pdf") {
+						t.Errorf("the dialog says %q", dialog.Message)
+					}
+					d.send("", wire.DialogFeedback{DialogID: dialog.DialogID, Confirmed: true})
+					p := d.asked("main-monitor-0-m1")
+					d.send("", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"markdown"}})
+				}
+				if end := d.ends("m1"); end.Outcome != wire.OutcomeCompleted {
+					t.Errorf("the turn is %s: %s", end.Outcome, end.Reason)
+				}
+				now := d.snapshot()
+				for _, id := range want {
+					found := false
+					for _, w := range now.Windows {
+						found = found || w.WindowID == id
+					}
+					if !found {
+						t.Errorf("there is no window %s", id)
+					}
+				}
+				if len(now.Windows) != len(want) {
+					t.Errorf("%d windows are open", len(now.Windows))
+				}
+				events, _ := d.diary.from(0)
+				for _, e := range events {
+					if p, is := e.Data.(wire.ToolProgress); is && p.Status == wire.ToolError {
+						t.Errorf("%s says %s", p.ToolName, p.Message)
+					}
+				}
+				checkRows(t, now.RecentMessages, len(want))
+			})
+		})
+	}
+}
+
+// checkRows reports rows that cannot be read, and turns without an end.
+func checkRows(t *testing.T, rows []wire.UIRow, calls int) {
+	t.Helper()
+	ends := map[wire.AgentID]int{}
+	for _, r := range rows {
+		if r.Say != wire.SayTool && r.Say != wire.SayAPIReqFinished {
+			continue
+		}
+		var said struct{ Tool, Status, Outcome string }
+		if err := json.Unmarshal([]byte(r.Text), &said); err != nil || said.Status+said.Outcome == "" {
+			t.Errorf("a row says %s: %v", r.Text, err)
+		}
+		if r.Say == wire.SayTool {
+			calls--
+		} else {
+			ends[r.AgentID]++
+		}
+	}
+	if calls > 0 {
+		t.Errorf("%d calls have no row", calls)
+	}
+	for agent, n := range ends {
+		if n != 1 {
+			t.Errorf("%s ended %d times", agent, n)
+		}
+	}
+	if ends["main-monitor-0-m1"]+ends["main-monitor-1-m1"] != 1 {
+		t.Errorf("the ends are %v", ends)
+	}
+}
