@@ -15,6 +15,7 @@ import { frameLimit, frameSize } from "./pictures.js";
 import { useRunSlash } from "./run-slash.js";
 import { isForAgent, parseSlash, suggest, type Suggestion } from "./slash.js";
 import { SlashList } from "./slash-list.js";
+import { LastFate } from "./last-fate.js";
 import { Thumbs } from "./thumbs.js";
 import { usePictures } from "./use-pictures.js";
 import texts from "./words.js";
@@ -174,7 +175,7 @@ export function CommandBar(): ReactNode {
           </button>
         </div>
         <p id={hint} className="dock-hint" role="status">
-          {dropping ? t.dropHere : escHint ? t.stopAgain : isForAgent(draft, world) ? t.forAgent : ""}
+          {dropping ? t.dropHere : escHint ? t.stopAgain : isForAgent(draft, world) ? t.forAgent : <LastFate monitor={monitor} />}
         </p>
         {list.open && <SlashList id={list.id} suggestions={list.suggestions} chosen={list.chosen} anchor={box} onChoose={choose} />}
       </form>

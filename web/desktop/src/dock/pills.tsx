@@ -41,7 +41,8 @@ export function AgentPills(): ReactNode {
   );
 }
 
-const pillWidth = 184;
+/** The least that a pill needs, with the gap behind it. */
+const pillWidth = 124;
 const moreWidth = 44;
 
 const Pill = memo(function Pill({ agent }: { agent: Agent }): ReactNode {

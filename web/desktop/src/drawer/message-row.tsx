@@ -1,4 +1,3 @@
-import { Check, CircleAlert, CircleSlash, Clock, CornerDownRight, LoaderCircle, type LucideIcon, Send } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import type { Fate } from "../../../core/src/index.js";
 import { titleOf } from "../dock/agents.js";
@@ -8,6 +7,7 @@ import { useCommands, useShell } from "../shell/context.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "./copy.js";
 import type { MessageEntry } from "./entries.js";
+import { fateIcons, isOver, OverMark, useFateText } from "./fate.js";
 import { useResend } from "./resend.js";
 import { remedyOf } from "./tool.js";
 import texts from "./words.js";
@@ -35,6 +35,7 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
         <time className="drawer-time" dateTime={new Date(e.ts).toISOString()}>
           {format.time(e.ts)}
         </time>
+        {e.fate !== undefined && isOver(e.fate) && <OverMark fate={e.fate} />}
         <CopyButton text={e.text} />
       </div>
       {e.text !== "" && <div className="drawer-said">{e.text}</div>}
@@ -45,7 +46,7 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
           ))}
         </div>
       )}
-      {e.fate !== undefined && <FateLine entry={e} fate={e.fate} />}
+      {e.fate !== undefined && !isOver(e.fate) && <FateLine entry={e} fate={e.fate} />}
     </article>
   );
 }
@@ -62,37 +63,14 @@ function Picture({ src, name }: { src: string; name: string }): ReactNode {
   );
 }
 
-const icons: Record<Fate, LucideIcon> = {
-  sending: Send,
-  queued: Clock,
-  accepted: Check,
-  steered: CornerDownRight,
-  ephemeral: Check,
-  running: LoaderCircle,
-  done: Check,
-  completed: Check,
-  failed: CircleAlert,
-  interrupted: CircleSlash,
-  ended: Check,
-  rejected: CircleAlert,
-};
-
 /** What became of a message, in words, and what can be done about it. */
 function FateLine({ entry: e, fate }: { entry: MessageEntry; fate: Fate }): ReactNode {
   const t = useWords(texts);
   const commands = useCommands();
-  const offline = useShell((s) => s.link.phase !== "live");
   const resend = useResend();
   const putBack = usePutBack(e.monitorId);
-  const Icon = icons[fate];
-  const text =
-    fate === "queued"
-      ? e.position === undefined
-        ? t.queuedSomewhere
-        : t.queued(e.position)
-      : fate === "sending" && offline
-        ? t.sendingOffline
-        : t[fate];
+  const Icon = fateIcons[fate];
+  const text = useFateText(fate, e.position);
   const bad = fate === "rejected" || fate === "failed";
   return (
     <div className={bad ? "drawer-fate drawer-danger" : "drawer-fate"}>

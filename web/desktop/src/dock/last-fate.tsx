@@ -1,0 +1,26 @@
+import type { ReactNode } from "react";
+import { firstMonitor, hasEnded, type MonitorID, type Sent } from "../../../core/src/index.js";
+import { useFateText } from "../drawer/fate.js";
+import { useShell } from "../shell/context.js";
+
+/** What becomes of the newest message to a monitor, for as long as the conversation is closed and does not say it. */
+export function LastFate({ monitor }: { monitor: MonitorID }): ReactNode {
+  const open = useShell((s) => s.view.drawer);
+  const last = useShell((s) => s.outbox.items.findLast((i) => i.type === "USER_MESSAGE" && monitorOf(i) === monitor));
+  if (open || last === undefined || (hasEnded(last) && last.fate !== "rejected" && last.fate !== "failed")) return null;
+  return <Fate sent={last} />;
+}
+
+function Fate({ sent }: { sent: Sent }): ReactNode {
+  const text = useFateText(sent.fate, sent.position);
+  return (
+    <>
+      {text}
+      {sent.reason ? `: ${sent.reason}` : ""}
+    </>
+  );
+}
+
+function monitorOf(s: Sent): MonitorID {
+  return ("monitorId" in s.data ? s.data.monitorId : undefined) || firstMonitor;
+}

@@ -1,0 +1,44 @@
+import { Check, CircleAlert, CircleSlash, Clock, CornerDownRight, LoaderCircle, type LucideIcon, Send } from "lucide-react";
+import type { ReactNode } from "react";
+import type { Fate } from "../../../core/src/index.js";
+import { useWords } from "../i18n/use.js";
+import { useShell } from "../shell/context.js";
+import texts from "./words.js";
+
+export const fateIcons: Record<Fate, LucideIcon> = {
+  sending: Send,
+  queued: Clock,
+  accepted: Check,
+  steered: CornerDownRight,
+  ephemeral: Check,
+  running: LoaderCircle,
+  done: Check,
+  completed: Check,
+  failed: CircleAlert,
+  interrupted: CircleSlash,
+  ended: Check,
+  rejected: CircleAlert,
+};
+
+/** Whether all went well and is over, which needs no line of its own. */
+export function isOver(fate: Fate): boolean {
+  return fate === "done" || fate === "completed" || fate === "ended";
+}
+
+/** What became of a message, in words. */
+export function useFateText(fate: Fate, position: number | undefined): string {
+  const t = useWords(texts);
+  const offline = useShell((s) => s.link.phase !== "live");
+  if (fate === "queued") return position === undefined ? t.queuedSomewhere : t.queued(position);
+  return fate === "sending" && offline ? t.sendingOffline : t[fate];
+}
+
+export function OverMark({ fate }: { fate: Fate }): ReactNode {
+  const text = useFateText(fate, undefined);
+  return (
+    <span className="drawer-over" title={text}>
+      <Check size={12} aria-hidden />
+      <span className="hidden-text">{text}</span>
+    </span>
+  );
+}
