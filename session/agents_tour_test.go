@@ -55,7 +55,7 @@ func TestTheTour(t *testing.T) {
 				if len(now.Windows) != len(want) {
 					t.Errorf("%d windows are open", len(now.Windows))
 				}
-				events, _ := d.diary.from(0)
+				events, _ := d.from(0)
 				for _, e := range events {
 					if p, is := e.Data.(wire.ToolProgress); is && p.Status == wire.ToolError {
 						t.Errorf("%s says %s", p.ToolName, p.Message)

@@ -134,9 +134,16 @@ func (v *view) rowChanged(d wire.MessageUpdated) {
 		v.line(tintYellow, "question #%s answered", shortID(rowID(r)))
 	case (r.Say == wire.SayText || r.Say == wire.SaySubtaskResult) && v.heard(r.AgentID):
 	case r.Say == wire.SayError && r.AgentID != "": // the end of the turn says it
+	case isDetail(r): // tools, thoughts and ends were seen as they came
 	default:
 		v.row(r)
 	}
+}
+
+// isDetail reports whether a row is about how a turn went, and not about what was
+// said in it.
+func isDetail(r wire.UIRow) bool {
+	return r.Say == wire.SayTool || r.Say == wire.SayReasoning || r.Say == wire.SayAPIReqFinished
 }
 
 // row shows a row of the conversation.

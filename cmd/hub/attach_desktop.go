@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/everdesk/everdesk/providers/demo"
@@ -32,7 +33,7 @@ func (v *view) state(id wire.SessionID, s wire.SessionState) {
 		v.titles[windowRef{w.MonitorID, w.WindowID}] = w.Title
 		v.line(tintNone, "window %s on %s%s", v.title(w.MonitorID, w.WindowID), w.MonitorID, windowMarks(w))
 	}
-	rows := s.RecentMessages
+	rows := slices.DeleteFunc(slices.Clone(s.RecentMessages), isDetail)
 	for _, r := range rows[max(0, len(rows)-recentRows):] {
 		v.row(r)
 	}

@@ -93,7 +93,7 @@ func TestView(t *testing.T) {
 				{MonitorID: "monitor-1", State: wire.MonitorIdle, Budget: &wire.Budget{ActionsLimit: 30, OutputLimit: 50, RunningLimit: 2}},
 			},
 			Queues:         wire.Object[wire.MonitorID, []wire.QueuedMessage]{{Key: "monitor-0", Value: []wire.QueuedMessage{{ID: id, Text: "later"}}}},
-			RecentMessages: []wire.UIRow{{Type: wire.RowSay, Say: wire.SayUserFeedback, Text: "hi"}, {Type: wire.RowSay, Say: wire.SayText, Text: "two\nlines"}},
+			RecentMessages: []wire.UIRow{{Type: wire.RowSay, Say: wire.SayUserFeedback, Text: "hi"}, {Type: wire.RowSay, Say: wire.SayTool, Text: "{}"}, {Type: wire.RowSay, Say: wire.SayText, Text: "two\nlines"}},
 			Notifications:  []wire.ShownNotification{{Notification: wire.Notification{Title: "News", Body: "none"}}},
 			Dialogs:        []wire.ApprovalRequest{{DialogID: "d", Title: "Delete?", Message: "All of it", ConfirmText: "Do", CancelText: "Don't"}},
 			Prompts:        []wire.OpenPrompt{{Prompt: wire.Prompt{ID: "p", Title: "Which?", Message: "One", Options: []wire.PromptOption{{Value: "a", Label: "A", Description: "first"}, {Value: "b", Label: "b"}}}}},
@@ -224,6 +224,9 @@ main:  three
 			wire.ToolProgress{AgentID: "main", ToolName: "window:create", Status: wire.ToolRunning, ToolInput: []byte(`{"id":"w"}`)},
 			wire.ToolProgress{AgentID: "main", ToolName: "window:create", Status: wire.ToolComplete, Message: "made\nit"},
 			wire.ToolProgress{AgentID: "main", ToolName: "window:create", Status: wire.ToolError},
+			wire.MessageUpdated{Message: wire.UIRow{Type: wire.RowSay, Say: wire.SayReasoning, Text: "hm", AgentID: "main"}},
+			wire.MessageUpdated{Message: wire.UIRow{Type: wire.RowSay, Say: wire.SayTool, Text: "{}", AgentID: "main"}},
+			wire.MessageUpdated{Message: wire.UIRow{Type: wire.RowSay, Say: wire.SayAPIReqFinished, Text: "{}", AgentID: "main"}},
 			wire.AgentResponse{AgentID: "main", Delta: "Hi"},
 			wire.MessageUpdated{Message: wire.UIRow{Type: wire.RowSay, Say: wire.SayText, Text: "Hi", AgentID: "main"}},
 			wire.MessageUpdated{Message: wire.UIRow{Type: wire.RowSay, Say: wire.SayError, Text: "no", AgentID: "main"}},
@@ -238,10 +241,10 @@ main:  three
 05:49:02 main: window:create is done: made it
 05:49:03 main: window:create did not work
 main: Hi
-05:49:07 main: busy; trying again in 1s
-05:49:08 main: done in 1m10s, 3 tokens in and 11 by the cache, 2 out, $0.0100
-05:49:09 task-m-1: unheard
-05:49:10 main: it waits
+05:49:10 main: busy; trying again in 1s
+05:49:11 main: done in 1m10s, 3 tokens in and 11 by the cache, 2 out, $0.0100
+05:49:12 task-m-1: unheard
+05:49:13 main: it waits
 `},
 		"questions": {[]any{
 			wire.ApprovalRequest{DialogID: "dialog-ABCDEFGH", Title: "Fetch?", Message: "x.org", PermissionOptions: &wire.PermissionOptions{ShowRememberChoice: true}},
