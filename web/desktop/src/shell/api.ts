@@ -30,6 +30,8 @@ export interface SessionCard {
 export interface Me {
   user: string;
   roles: string[];
+  /** How people sign in; "none" where nobody does. */
+  auth?: string;
 }
 
 /** What the page has to know of the hub before it can begin. */
