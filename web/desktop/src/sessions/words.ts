@@ -73,7 +73,7 @@ export default words(
     copyLink: "Copy the link",
     loopback: "A phone cannot reach this hub yet",
     loopbackHint: "It listens on this machine only. Start it so that your network reaches it, with the name or address the phone uses:",
-    loopbackCare: "Everybody in that network can then knock at its door, so keep --auth token or jwt, and HTTPS in front of it where others listen in.",
+    loopbackCare: "Everybody in that network can then knock at its door: never let it run without sign-in there, and put HTTPS in front of it.",
     copyFailed: "The browser did not let us copy. Select the text instead.",
   },
   {
@@ -148,7 +148,7 @@ export default words(
     copyLink: "링크 복사",
     loopback: "아직 휴대폰에서 이 허브에 닿을 수 없어요",
     loopbackHint: "허브가 이 컴퓨터 안에서만 듣고 있어요. 휴대폰이 쓸 이름이나 주소와 함께, 네트워크에서 닿도록 시작해 주세요.",
-    loopbackCare: "그러면 그 네트워크의 누구나 접속을 시도할 수 있어요. --auth token 또는 jwt를 유지하고, 남이 엿들을 수 있는 곳에서는 앞에 HTTPS를 두세요.",
+    loopbackCare: "그러면 그 네트워크의 누구나 접속을 시도할 수 있어요. 로그인 없이 돌리지 말고, 앞에 HTTPS를 두세요.",
     copyFailed: "브라우저가 복사를 막았어요. 글자를 직접 선택해 주세요.",
   },
 );

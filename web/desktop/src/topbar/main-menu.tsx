@@ -16,6 +16,7 @@ export function MainMenu(): ReactNode {
   const t = useWords(texts);
   const commands = useCommands();
   const phone = usePhone();
+  const signedIn = useShell((s) => s.me.auth !== "none");
   const signOut = (): void => {
     commands.signOut().catch((error: unknown) => {
       commands.tell(t.signOutFailed(error instanceof Error ? error.message : String(error)), "error", 8000);
@@ -58,10 +59,12 @@ export function MainMenu(): ReactNode {
             <MenuItem icon={<Settings {...icon} />} onSelect={item(() => commands.open("settings"))}>
               {t.settings}
             </MenuItem>
-            <hr />
-            <MenuItem icon={<LogOut {...icon} />} onSelect={item(signOut)}>
-              {t.signOut}
-            </MenuItem>
+            {signedIn && <hr />}
+            {signedIn && (
+              <MenuItem icon={<LogOut {...icon} />} onSelect={item(signOut)}>
+                {t.signOut}
+              </MenuItem>
+            )}
           </>
         );
       }}

@@ -40,13 +40,20 @@ export function TabCard({ monitor, activity, anchor }: { monitor: MonitorStatus;
 function BudgetLines({ budget: b }: { budget: Budget }): ReactNode {
   const t = useWords(texts);
   const f = useFormat();
-  const of = (kind: Budget["denied"]): string => (b.denied === kind ? "topbar-card-line topbar-card-denied" : "topbar-card-line");
+  const rows: [NonNullable<Budget["denied"]>, string, number, number][] = [
+    ["actions", t.budgetActions, b.actions, b.actionsLimit],
+    ["output", t.budgetOutput, b.output, b.outputLimit],
+    ["slots", t.budgetRunning, b.running, b.runningLimit],
+  ];
   return (
-    <>
-      <div className={of("actions")}>{t.budgetActions(f.number(b.actions), f.number(b.actionsLimit))}</div>
-      <div className={of("output")}>{t.budgetOutput(f.number(b.output), f.number(b.outputLimit))}</div>
-      <div className={of("slots")}>{t.budgetRunning(f.number(b.running), f.number(b.runningLimit))}</div>
+    <div className="topbar-card-budget">
+      {rows.map(([kind, name, used, limit]) => (
+        <div key={kind} className="topbar-card-line" data-denied={b.denied === kind}>
+          <span>{name}</span>
+          <span>{t.usedOf(f.number(used), f.number(limit))}</span>
+        </div>
+      ))}
       {b.denied !== undefined && b.until !== undefined && <div className="topbar-card-line">{t.budgetUntil(f.time(b.until))}</div>}
-    </>
+    </div>
   );
 }

@@ -1,0 +1,68 @@
+import { describe, expect, test } from "vitest";
+import { newLink, type Link } from "../../../core/src/link.js";
+import { caughtUp, chipOf, stopCause } from "../../src/topbar/link.js";
+
+const stats = { connections: 1, snapshots: 1, events: 0, duplicates: 0, unreadable: 0 };
+const link = (part: Partial<Link>): Link => ({ ...newLink(), stats, ...part });
+const now = 100_000;
+
+describe("the link chip", () => {
+  test("is quiet while the connection lives", () => {
+    expect(chipOf(link({ phase: "live" }), true, now)).toEqual({ state: "live", quiet: true, retryIn: 0 });
+  });
+
+  test("believes a living connection more than the browser", () => {
+    expect(chipOf(link({ phase: "live" }), false, now).state).toBe("live");
+  });
+
+  test("says at once that a first connection is being made", () => {
+    const first = { ...newLink(), phase: "connecting", downSince: now } as const;
+    expect(chipOf(first, true, now)).toMatchObject({ state: "connecting", quiet: false });
+  });
+
+  test.each([
+    [0, "connecting", true],
+    [2_999, "connecting", true],
+    [3_000, "reconnecting", false],
+    [60_000, "reconnecting", false],
+  ])("after %i ms without a connection: %s", (away, state, quiet) => {
+    expect(chipOf(link({ phase: "waiting", downSince: now - away, retryAt: now + 4_100 }), true, now)).toEqual({ state, quiet, retryIn: 5 });
+  });
+
+  test("counts down to the next try and never below 0", () => {
+    const waiting = link({ phase: "waiting", downSince: 1, retryAt: now + 1 });
+    expect(chipOf(waiting, true, now).retryIn).toBe(1);
+    expect(chipOf(waiting, true, now + 500).retryIn).toBe(0);
+    expect(chipOf(link({ phase: "connecting", downSince: 1, retryAt: now + 9_000 }), true, now).retryIn).toBe(0);
+  });
+
+  test("says that there is no network, without waiting", () => {
+    expect(chipOf(link({ phase: "waiting", downSince: now, retryAt: now + 1_000 }), false, now)).toEqual({ state: "offline", quiet: false, retryIn: 1 });
+  });
+
+  test("says why it stopped, with or without a network", () => {
+    expect(chipOf(link({ phase: "stopped", code: 4410 }), false, now)).toEqual({ state: "stopped", quiet: false, retryIn: 0, cause: "gone" });
+  });
+});
+
+test.each([
+  [4400, "misused"],
+  [4401, "signIn"],
+  [4411, "signIn"],
+  [4403, "forbidden"],
+  [4404, "gone"],
+  [4410, "gone"],
+  [1000, "ended"],
+  [0, "ended"],
+])("close code %i means %s", (code, cause) => {
+  expect(stopCause(code)).toBe(cause);
+});
+
+test("only a resumed connection whose replay is over has caught up", () => {
+  const resumed = link({ phase: "live", resumed: true, released: true, caughtUp: 42 });
+  expect(caughtUp(resumed)).toBe(42);
+  expect(caughtUp({ ...resumed, released: false })).toBe(0);
+  expect(caughtUp({ ...resumed, resumed: false })).toBe(0);
+  expect(caughtUp({ ...resumed, phase: "waiting" })).toBe(0);
+  expect(caughtUp({ ...resumed, caughtUp: 0 })).toBe(0);
+});

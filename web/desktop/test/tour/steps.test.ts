@@ -1,0 +1,97 @@
+import { describe, expect, test } from "vitest";
+import type { Fate, Sent } from "../../../core/src/index.js";
+import {
+  endedSteps,
+  hasBegun,
+  markOf,
+  nearestCorner,
+  nextCorner,
+  noProgress,
+  type Progress,
+  readProgress,
+  requests,
+  shapeOf,
+  showings,
+  type TourInput,
+  withDone,
+} from "../../src/tour/steps.js";
+
+const sent = (id: string, fate: Fate): Sent => ({ id, type: "USER_MESSAGE", data: { content: "" }, since: 0, fate, written: 1, again: false, waits: 0 });
+const began: Progress = { ...noProgress, sent: { windows: "m1" } };
+
+describe("marks", () => {
+  test.each([
+    ["sending", "going"],
+    ["queued", "going"],
+    ["running", "going"],
+    ["completed", "done"],
+    ["ended", "done"],
+    ["interrupted", "done"],
+    ["rejected", "failed"],
+    ["failed", "failed"],
+  ] as const)("a message that is %s marks its step as %s", (fate, mark) => {
+    expect(markOf("windows", began, [sent("m1", fate)])).toBe(mark);
+  });
+
+  test("a step that nobody began is open", () => {
+    expect(markOf("form", began, [])).toBe("open");
+    expect(markOf("restart", began, [])).toBe("open");
+  });
+
+  test("a message that is forgotten was done", () => {
+    expect(markOf("windows", began, [])).toBe("done");
+    expect(endedSteps(began, [])).toEqual(["windows"]);
+  });
+
+  test("what is done stays done", () => {
+    const p = withDone(began, ["windows", "secondTab"]);
+    expect(markOf("windows", p, [sent("m1", "failed")])).toBe("done");
+    expect(withDone(p, ["windows"])).toBe(p);
+    expect(endedSteps(p, [])).toEqual([]);
+  });
+});
+
+describe("the shape", () => {
+  const first: TourInput = { ready: true, provider: "demo", fresh: true, pinned: false, toured: false, wanted: false, begun: false };
+  test.each<[string, Partial<TourInput>, string]>([
+    ["a first page of the demo", {}, "card"],
+    ["before the desktop is known", { ready: false }, "none"],
+    ["a pinned tab", { pinned: true }, "none"],
+    ["after the first click", { fresh: false, begun: true }, "list"],
+    ["a session that was used without the tour", { fresh: false }, "none"],
+    ["closed once, on a new session", { toured: true }, "examples"],
+    ["closed once, on a used session", { toured: true, fresh: false, begun: true }, "none"],
+    ["asked for on a new session", { toured: true, wanted: true }, "card"],
+    ["asked for on a used session", { toured: true, wanted: true, fresh: false }, "list"],
+    ["another provider", { provider: "anthropic" }, "examples"],
+    ["another provider on a used session", { provider: "anthropic", fresh: false }, "none"],
+    ["asked for with another provider", { provider: "anthropic", wanted: true }, "list"],
+  ])("%s", (_, part, shape) => {
+    expect(shapeOf({ ...first, ...part })).toBe(shape);
+  });
+});
+
+test("progress survives its storage, and nonsense does no harm", () => {
+  const p: Progress = { sent: { plan: "m2" }, done: ["windows", "model"], corner: "top-left" };
+  expect(readProgress(JSON.stringify(p))).toEqual(p);
+  for (const text of [null, "", "null", "[]", "{", '{"sent":7,"done":{},"corner":"middle"}', '{"sent":{"x":"m","form":3},"done":["x"]}']) {
+    expect(readProgress(text)).toEqual(noProgress);
+  }
+  expect(hasBegun(noProgress)).toBe(false);
+  expect(hasBegun(p)).toBe(true);
+});
+
+test("every step is asked for in both languages", () => {
+  for (const s of showings) {
+    expect(requests.en[s]).toMatch(/^[\x20-\x7e]+$/);
+    expect(requests.ko[s]).toMatch(/[가-힣]/);
+  }
+});
+
+test("corners", () => {
+  expect(nearestCorner(10, 10, 100, 100)).toBe("top-left");
+  expect(nearestCorner(90, 60, 100, 100)).toBe("bottom-right");
+  let c = noProgress.corner;
+  for (let i = 0; i < 4; i++) c = nextCorner(c);
+  expect(c).toBe(noProgress.corner);
+});
