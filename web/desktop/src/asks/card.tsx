@@ -42,7 +42,7 @@ export function Card({ ask, asks, skew, onShow, onLater }: CardProps): ReactNode
       data-region="ask"
       tabIndex={-1}
       onKeyDown={(e) => {
-        if (e.key !== "Escape") return;
+        if (e.key !== "Escape" || !e.nativeEvent.isTrusted) return;
         e.preventDefault();
         e.stopPropagation();
         onLater(ask.key);

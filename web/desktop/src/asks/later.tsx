@@ -5,12 +5,12 @@ import { Button } from "../ui/button.js";
 import { Kbd } from "../ui/kbd.js";
 import texts from "./words.js";
 
-/** Puts a question off. That answers nothing, so it needs no arming. */
+/** Puts a question off, when a person wants it. That answers nothing, so it needs no arming. */
 export function Later({ onLater }: { onLater: (() => void) | undefined }): ReactNode {
   const t = useWords(texts);
   if (onLater === undefined) return null;
   return (
-    <Button kind="ghost" icon={Inbox} className="asks-later" title={t.laterHint} aria-keyshortcuts="S" onClick={onLater}>
+    <Button kind="ghost" icon={Inbox} className="asks-later" title={t.laterHint} aria-keyshortcuts="S" onClick={(e) => e.nativeEvent.isTrusted && onLater()}>
       {t.later}
       <Kbd combo="s" />
     </Button>

@@ -51,7 +51,10 @@ function raise(host: HTMLElement, card: HTMLElement): void {
   const parent = parentFor(host);
   if (host.parentElement !== parent) parent.append(host);
   if (card.matches(":popover-open")) card.hidePopover();
+  // A dialog that is shown takes the focus, even from who is in the middle of a word; an inert one cannot.
+  card.inert = true;
   card.showPopover();
+  card.inert = false;
   for (const [el, top] of scrolled) el.scrollTop = top;
   focus?.focus({ preventScroll: true });
 }
