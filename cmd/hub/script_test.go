@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"os/exec"
 	"strings"
@@ -21,7 +22,8 @@ import (
 //	                       the one it prints and NAME_ADDR to its host and port
 //	hub-stop NAME SIGNAL…  sends signals (TERM, INT, KILL) and waits for its end;
 //	                       its stderr becomes stderr. Fails unless it ends with 0
-//	get URL                prints status and body
+//	get URL                prints status and body, like a browser that is led on
+//	                       and given a cookie
 //	hold ADDR              opens a connection that never sends anything
 func TestScript(t *testing.T) {
 	t.Parallel()
@@ -113,7 +115,9 @@ func cmdGet(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: get URL")
 	}
 	transport := &http.Transport{DisableKeepAlives: true}
-	res, err := (&http.Client{Transport: transport}).Get(args[0]) //nolint:noctx // the script's own hub
+	jar, err := cookiejar.New(nil)
+	ts.Check(err)
+	res, err := (&http.Client{Transport: transport, Jar: jar}).Get(args[0]) //nolint:noctx // the script's own hub
 	ts.Check(err)
 	defer res.Body.Close()
 	io.WriteString(ts.Stdout(), res.Status+"\n")

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"net"
+	"testing"
+)
+
+// listening is a listener on the loopback that is closed at the end.
+func listening(t *testing.T, addr string) net.Listener {
+	t.Helper()
+	var lc net.ListenConfig
+	ln, err := lc.Listen(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ln.Close() })
+	return ln
+}
+
+func TestWhereAppsListen(t *testing.T) {
+	t.Parallel()
+	hub := listening(t, "127.0.0.1:0")
+	addr, ok := hub.Addr().(*net.TCPAddr)
+	if !ok {
+		t.Fatal(hub.Addr())
+	}
+	cfg := config{addr: addr.String(), apps: appsAuto}
+	first, err := listenApps(t.Context(), cfg, addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	// Somebody else may have the port; then it is another.
+	second, err := listenApps(t.Context(), cfg, addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	if first.Addr().String() == second.Addr().String() || second.Addr().(*net.TCPAddr).Port == addr.Port+1 || !second.Addr().(*net.TCPAddr).IP.IsLoopback() {
+		t.Errorf("apps at %v and %v, the hub at %v", first.Addr(), second.Addr(), addr)
+	}
+	for apps, there := range map[string]bool{appsOff: false, "127.0.0.1:0": true} {
+		ln, err := listenApps(t.Context(), config{addr: addr.String(), apps: apps}, addr)
+		if err != nil || (ln != nil) != there {
+			t.Errorf("%s: %v %v", apps, ln, err)
+		}
+		if ln != nil {
+			_ = ln.Close()
+		}
+	}
+	if ln, err := listenApps(t.Context(), config{addr: addr.String(), apps: addr.String()}, addr); err == nil {
+		t.Errorf("two at %v", ln.Addr())
+	}
+}

@@ -1,0 +1,161 @@
+package gateway_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// atApps asks the address of the apps.
+func (h *hall) atApps(method, path string, r request) reply {
+	h.t.Helper()
+	there := *h
+	there.addr = h.apps
+	return there.rest(method, path, r)
+}
+
+func TestAppsHaveAnOriginOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withPages)
+	ada := h.user("ada")
+	var hub struct{ AppsOrigin string }
+	h.get("/api/hub", ada).want(http.StatusOK).decode(&hub)
+	if hub.AppsOrigin != "http://"+h.apps || h.apps == h.addr {
+		t.Errorf("apps are at %q, the hub is at %s", hub.AppsOrigin, h.addr)
+	}
+	for path, inline := range map[string]bool{"/stage.html": true, "/diagram.html": false, "/stage.js": false} {
+		got := h.atApps(http.MethodGet, path, request{header: header("Origin", "null", "Cookie", "everdesk=x")}).want(http.StatusOK)
+		policy := got.header.Get("Content-Security-Policy")
+		for _, part := range []string{
+			"sandbox allow-scripts;", "default-src 'none';", "img-src data: blob:;", "connect-src 'none';", "form-action 'none';", "base-uri 'none';",
+			"frame-ancestors http://" + h.addr,
+		} {
+			if !strings.Contains(policy, part) {
+				t.Errorf("%s: policy %q lacks %q", path, policy, part)
+			}
+		}
+		if strings.Contains(policy, "script-src 'self' 'unsafe-inline';") != inline || strings.Contains(policy, "allow-same-origin") {
+			t.Errorf("%s: policy %q", path, policy)
+		}
+		if got.header.Get("Set-Cookie") != "" || got.header.Get("Cross-Origin-Resource-Policy") != "cross-origin" || !strings.Contains(got.header.Get("Permissions-Policy"), "clipboard-write=()") {
+			t.Errorf("%s: %v", path, got.header)
+		}
+		h.atApps(http.MethodHead, path, request{}).want(http.StatusOK)
+		h.atApps(http.MethodPost, path, request{}).problem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
+	}
+}
+
+func TestNothingElseIsAtTheAppsOrigin(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withPages)
+	ada := h.user("ada")
+	id := h.session("ada")
+	for _, path := range []string{
+		"/", "/login", "/join", "/index.html", "/health", "/readyz", "/mcp", "/api/hub", "/api/me", "/api/openapi.json", "/api/sessions", at(id), "/ws/" + string(id), "/assets/index-abcd1234.js",
+	} {
+		got := h.atApps(http.MethodGet, path, request{token: ada})
+		got.problem(http.StatusNotFound, wire.CodeInvalidMessage)
+		if !strings.HasPrefix(got.header.Get("Content-Security-Policy"), "sandbox allow-scripts;") {
+			t.Errorf("%s: %v", path, got.header)
+		}
+	}
+	h.atApps(http.MethodPost, "/api/sessions", request{token: ada}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	got := h.atApps(http.MethodGet, "/stage.html", request{host: "evil.example"})
+	got.problem(http.StatusMisdirectedRequest, wire.CodeInvalidMessage)
+	if h.server.Refusals().Hosts != 1 || contains(got.body, "stage") {
+		t.Errorf("%s", got.body)
+	}
+	// The apps are not at the hub's own.
+	h.get("/stage.html", ada).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+}
+
+// The apps' origin follows the name that the hub is reached under.
+func TestWhereAppsAre(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withPages, func(p *plan) { p.door.Hosts = []string{"desk.example.org", "::1"} })
+	port := h.apps[strings.LastIndex(h.apps, ":"):]
+	own := h.addr[strings.LastIndex(h.addr, ":"):]
+	for host, want := range map[string]string{
+		"desk.example.org" + own: "http://desk.example.org" + port, "DESK.example.org": "http://desk.example.org" + port,
+		"localhost" + own: "http://localhost" + port, "[::1]" + own: "http://[::1]" + port,
+	} {
+		got := h.rest(http.MethodGet, "/api/hub", request{token: h.user("ada"), host: host}).want(http.StatusOK)
+		if !contains(got.body, `"appsOrigin":"`+want+`"`) {
+			t.Errorf("%s: %s", host, got.body)
+		}
+		page := h.rest(http.MethodGet, "/join", request{host: host}).want(http.StatusOK).header.Get("Content-Security-Policy")
+		source := strings.Replace(want, "[::1]", "*", 1) // policies know no IPv6
+		if !strings.Contains(page, "frame-src "+source+";") || strings.Contains(page, "[") {
+			t.Errorf("%s: policy %q", host, page)
+		}
+	}
+	for host, want := range map[string]string{"desk.example.org" + port: "http://desk.example.org" + own, "[::1]" + port: "http://*" + own} {
+		got := h.atApps(http.MethodGet, "/stage.html", request{host: host}).want(http.StatusOK)
+		if !strings.HasSuffix(got.header.Get("Content-Security-Policy"), "frame-ancestors "+want) {
+			t.Errorf("%s: %v", host, got.header)
+		}
+	}
+}
+
+// Without a listener of their own the apps are at the hub's, under another name.
+func TestAppsUnderAnotherName(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withPages, func(p *plan) {
+		p.ownApps, p.door.Hosts, p.door.AppsURL = false, []string{"desk.example.org", "*"}, "https://apps.example.org"
+	})
+	ada := h.user("ada")
+	for _, host := range []string{"apps.example.org", "Apps.Example.org:443", "apps.example.org:8080"} {
+		got := h.rest(http.MethodGet, "/stage.html", request{host: host}).want(http.StatusOK)
+		if policy := got.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "sandbox") || !strings.Contains(policy, " https://desk.example.org:*") {
+			t.Errorf("%s: %v", host, got.header)
+		}
+		for _, path := range []string{"/", "/api/hub", "/api/sessions", "/login"} {
+			h.rest(http.MethodGet, path, request{token: ada, host: host}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+		}
+	}
+	got := h.rest(http.MethodGet, "/api/hub", request{token: ada, host: "desk.example.org"}).want(http.StatusOK)
+	if !contains(got.body, `"appsOrigin":"https://apps.example.org"`) {
+		t.Errorf("%s", got.body)
+	}
+	h.rest(http.MethodGet, "/stage.html", request{host: "desk.example.org"}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	none := newHall(t, withPages, func(p *plan) { p.ownApps = false })
+	if got := none.get("/api/hub", none.user("ada")).want(http.StatusOK); !contains(got.body, `"appsOrigin":""`) {
+		t.Errorf("%s", got.body)
+	}
+	if policy := none.get("/join", "").header.Get("Content-Security-Policy"); !strings.Contains(policy, "frame-src 'none';") {
+		t.Errorf("policy %q", policy)
+	}
+}
+
+// Whoever calls the hub by a strange name does not write its policy.
+func TestNamesInPolicies(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withPages, func(p *plan) { p.door.Hosts = []string{"*"} })
+	for _, host := range []string{"a;script-src'*'", "a,b", "a:80;x", "*", "a b"} {
+		got := h.rest(http.MethodGet, "/join", request{host: host})
+		if policy := got.header.Get("Content-Security-Policy"); strings.Count(policy, ";") != 12 && got.status == http.StatusOK || strings.Contains(policy, "script-src'*'") {
+			t.Errorf("%q: %d %q", host, got.status, policy)
+		}
+	}
+}
+
+func TestShutdownClosesTheAppsToo(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withPages)
+	h.atApps(http.MethodGet, "/stage.html", request{}).want(http.StatusOK)
+	if err := h.server.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+h.apps+"/stage.html", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req); err == nil {
+		_, _ = io.Copy(io.Discard, res.Body)
+		_ = res.Body.Close()
+		t.Errorf("answered %s", res.Status)
+	}
+}

@@ -1,0 +1,81 @@
+package gateway_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// tool is a build tool that tells what it was asked, and whose socket repeats
+// what it hears.
+func tool(t *testing.T) *url.URL {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Upgrade") != "" {
+			ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"vite-hmr"}, InsecureSkipVerify: true})
+			if err != nil {
+				return
+			}
+			kind, frame, err := ws.Read(r.Context())
+			if err == nil {
+				_ = ws.Write(r.Context(), kind, frame)
+			}
+			_, _, _ = ws.Read(r.Context()) // until it is closed
+			return
+		}
+		w.Header().Set("Cache-Control", "no-cache")
+		w.Header().Set("Set-Cookie", "everdesk=evil")
+		w.Header().Set("Content-Security-Policy", "default-src *")
+		_, _ = w.Write([]byte("tool " + r.Host + r.URL.RequestURI() + " " + r.Header.Get("Cookie") + r.Header.Get("Authorization")))
+	}))
+	t.Cleanup(server.Close)
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestBuildToolServesTheDesktop(t *testing.T) {
+	t.Parallel()
+	at := tool(t)
+	h := newHall(t, withPages, inMode(auth.ModeToken), func(p *plan) { p.door.WebDev = at })
+	c := h.signIn(t, h.people.InstallationToken())
+	cookie := header("Cookie", c.Name+"="+c.Value)
+	for _, path := range []string{"/?session=s", "/join", "/@vite/client", "/src/main.tsx?t=1", "/node_modules/.vite/deps/react.js"} {
+		got := h.rest(http.MethodGet, path, request{header: cookie}).want(http.StatusOK)
+		if string(got.body) != "tool "+at.Host+path+" " || got.header.Get("Set-Cookie") != "" || got.header.Get("Cache-Control") != "no-cache" {
+			t.Errorf("%s: %v %s", path, got.header, got.body)
+		}
+		if policies := got.header.Values("Content-Security-Policy"); len(policies) != 1 || !strings.Contains(policies[0], "'unsafe-inline'") {
+			t.Errorf("%s: policies %q", path, policies)
+		}
+	}
+	if got := h.get("/", "").want(http.StatusOK); !contains(got.body, "<form") {
+		t.Errorf("%s", got.body)
+	}
+	for _, path := range []string{"/api/nope", "/api", "/ws/"} {
+		h.rest(http.MethodGet, path, request{header: cookie}).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	}
+	h.rest(http.MethodGet, "/api/me", request{header: cookie}).want(http.StatusOK)
+	// Its socket has a token that is not ours.
+	x := h.enter("/?token=vite", visit{header: h.own(c), protos: []string{"vite-hmr"}})
+	x.raw(websocket.MessageText, []byte("ping"))
+	if _, frame, err := x.ws.Read(t.Context()); err != nil || string(frame) != "ping" {
+		t.Errorf("%q %v", frame, err)
+	}
+	h.refused("/?token=vite", visit{header: header("Origin", "http://evil.example")}, http.StatusForbidden, wire.CodeForbidden)
+}
+
+func TestBuildToolIsAway(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withPages, inMode(auth.ModeNone), func(p *plan) { p.door.WebDev = &url.URL{Scheme: "http", Host: "127.0.0.1:1"} })
+	h.get("/", "").problem(http.StatusBadGateway, wire.CodeConnectionFailed)
+}
