@@ -22,7 +22,8 @@ ENV HUB_ADDR=0.0.0.0:8080 \
     HUB_STORE=file:/data/store \
     HUB_FILES_DIR=/data/files
 VOLUME /data
-EXPOSE 8080
+# The hub, and beside it the origin of apps and html windows.
+EXPOSE 8080 8081
 # The hub asks itself; it reads the same settings, so it knows the port.
 HEALTHCHECK --interval=10s --timeout=5s --start-period=20s --start-interval=1s \
   CMD ["/hub", "health"]

@@ -1,0 +1,119 @@
+package auth_test
+
+import (
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const invitedTo = wire.SessionID("ses-12345678")
+
+func TestInvitationIsUsedOnce(t *testing.T) {
+	t.Parallel()
+	a := newAuthority(t, auth.Config{}, openStore(t), t.Output())
+	ticket, err := a.NewInvitation(t.Context(), ann, invitedTo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = a.Ticket(t.Context(), ticket) // it opens no socket
+	wantCode(t, err, wire.CodeAuthFailed)
+	var winners atomic.Int32
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			who, err := a.Invitation(t.Context(), ticket)
+			if err != nil {
+				wantCode(t, err, wire.CodeAuthFailed)
+				return
+			}
+			winners.Add(1)
+			if who.User != "ann" || who.Session != invitedTo {
+				t.Errorf("got %+v", who)
+			}
+		})
+	}
+	wg.Wait()
+	if n := winners.Load(); n != 1 {
+		t.Errorf("%d uses of an invitation succeeded", n)
+	}
+	socket, err := a.NewTicket(t.Context(), ann, invitedTo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = a.Invitation(t.Context(), socket) // nor does a socket's ticket invite
+	wantCode(t, err, wire.CodeAuthFailed)
+}
+
+// The cookie of an invited device stays with its session, however often it is
+// prolonged.
+func TestCookieForOneSession(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuthority(t, auth.Config{}, openStore(t), t.Output())
+		ticket, err := a.NewInvitation(t.Context(), ann, invitedTo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(auth.JoinLife - time.Second)
+		guest, err := a.Invitation(t.Context(), ticket)
+		wantUser(t, guest, err, "ann")
+		value, _, err := a.NewCookie(t.Context(), guest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 10 {
+			time.Sleep(48 * time.Hour)
+			who, err := a.Cookie(t.Context(), value)
+			wantUser(t, who, err, "ann")
+			if who.Session != invitedTo || !who.Cookie || !who.Prolonged {
+				t.Errorf("got %+v", who)
+			}
+		}
+		if err := a.EndCookie(t.Context(), value); err != nil {
+			t.Fatal(err)
+		}
+		_, err = a.Cookie(t.Context(), value)
+		wantCode(t, err, wire.CodeAuthFailed)
+	})
+}
+
+func TestInvitationRefuses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuthority(t, auth.Config{}, openStore(t), t.Output())
+		for name, who := range map[string]auth.Identity{
+			"a key's": {User: "ann", Key: "0123456789abcdef"}, "one session's": {User: "ann", Session: invitedTo}, "nobody's": {},
+		} {
+			if _, err := a.NewInvitation(t.Context(), who, invitedTo); !errors.Is(err, store.ErrInvalid) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, err := a.NewInvitation(t.Context(), ann, ""); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("to nowhere: %v", err)
+		}
+		late, err := a.NewInvitation(t.Context(), ann, invitedTo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(auth.JoinLife)
+		_, err = a.Invitation(t.Context(), late)
+		wantCode(t, err, wire.CodeAuthFailed)
+		early, err := a.NewInvitation(t.Context(), ann, invitedTo)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if err := a.SignOut(t.Context(), "ann"); err != nil {
+			t.Fatal(err)
+		}
+		_, err = a.Invitation(t.Context(), early)
+		wantCode(t, err, wire.CodeAuthFailed)
+	})
+}
