@@ -4,7 +4,7 @@ import type { Agent, AgentID, AgentKind } from "../../../core/src/index.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
 import { useShell } from "../shell/context.js";
-import { doingOf, nameOf, quietFor } from "./agents.js";
+import { doingOf, isAsking, nameOf, quietFor } from "./agents.js";
 import texts from "./words.js";
 
 export const agentIcons: Record<AgentKind, LucideIcon> = { main: SquareTerminal, window: AppWindow, task: ListTodo, ephemeral: Split };
@@ -48,8 +48,9 @@ export function useAgentState(agent: Agent): AgentState {
   const now = useNow(1000);
   const stale = useLinkDown();
   const lastSign = useLastSign(agent.role);
-  const doing = doingOf(agent);
-  const quiet = stale || agent.status === "waiting" ? undefined : quietFor(lastSign, now);
+  const asks = useShell((s) => isAsking(s.desk, agent.role));
+  const doing = doingOf(agent, asks);
+  const quiet = stale || doing.what === "waiting" ? undefined : quietFor(lastSign, now);
   return {
     doing: doing.what === "tool" ? t.tool(doing.tool) : t[doing.what],
     elapsed: format.elapsed(now - (agent.startedAt ?? now)),

@@ -13,14 +13,22 @@ export function workingAgents(agents: Desk["agents"]): Agent[] {
     .sort((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0) || (a.role < b.role ? -1 : 1));
 }
 
-export type Doing = { what: "tool"; tool: string } | { what: "waiting" | "writing" | "thinking" | "starting" };
+export type Doing = { what: "tool"; tool: string } | { what: "waiting" | "writing" | "thinking" | "working" };
 
-/** What an agent does now, as far as its events tell. */
-export function doingOf(agent: Agent): Doing {
+/** What an agent does now, as far as its events tell. One that asks somebody waits for the answer. */
+export function doingOf(agent: Agent, asks = false): Doing {
+  if (asks) return { what: "waiting" };
   if (agent.tool) return { what: "tool", tool: agent.tool };
   if (agent.status === "waiting") return { what: "waiting" };
   if (agent.text !== "") return { what: "writing" };
-  return { what: agent.thinking !== "" ? "thinking" : "starting" };
+  return { what: agent.thinking !== "" ? "thinking" : "working" };
+}
+
+/** Whether an agent has asked something that nobody has answered. */
+export function isAsking(desk: Pick<Desk, "dialogs" | "prompts">, role: AgentID): boolean {
+  for (const d of desk.dialogs.values()) if (d.agentId === role) return true;
+  for (const p of desk.prompts.values()) if (p.agentId === role) return true;
+  return false;
 }
 
 /** The window whose agent has this role. Such a role is `window-{window}` with perhaps `/{more}`. */

@@ -32,7 +32,7 @@ function Thinking({ text }: { text: string }): ReactNode {
   const t = useWords(texts);
   return (
     <>
-      <b>{t.thinking}</b>
+      <span className="hidden-text">{t.thinking}</span>
       <span className="drawer-tail">
         <bdi>{text.slice(-160).replace(/\s+/g, " ")}</bdi>
       </span>

@@ -1,6 +1,6 @@
 import { ArrowDown, MessagesSquare, PanelRightClose, WifiOff } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
-import type { MonitorID } from "../../../core/src/index.js";
+import type { MessageID, MonitorID, WindowID } from "../../../core/src/index.js";
 import { useLinkDown } from "../dock/agent-state.js";
 import { workingAgents } from "../dock/agents.js";
 import { useWords } from "../i18n/use.js";
@@ -81,7 +81,20 @@ function useEntries(monitor: MonitorID | undefined): Entry[] {
   const rows = useShell((s) => s.desk.rows);
   const queues = useShell((s) => s.desk.queues);
   const items = useShell((s) => s.outbox.items);
-  return useMemo(() => withDays(entriesOf({ rows, queues }, items, monitor), dayOf), [rows, queues, items, monitor]);
+  const working = useWindowsAtWork();
+  return useMemo(
+    () => withDays(entriesOf({ rows, queues }, items, monitor, working), dayOf),
+    [rows, queues, items, monitor, working],
+  );
+}
+
+/** The windows whose agents work on messages. Agents change with every word they say, this does not. */
+function useWindowsAtWork(): ReadonlyMap<MessageID, WindowID> {
+  const pairs = useShell((s) => {
+    const busy = [...s.desk.agents.values()].filter((a) => a.windowId && a.messageId);
+    return JSON.stringify(busy.map((a) => [a.messageId, a.windowId]));
+  });
+  return useMemo(() => new Map(JSON.parse(pairs) as [MessageID, WindowID][]), [pairs]);
 }
 
 function dayOf(ts: number): string {

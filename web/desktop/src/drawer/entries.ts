@@ -60,12 +60,21 @@ export type Entry = MessageEntry | RowEntry | DayEntry;
 
 type SaidType = "USER_MESSAGE" | "WINDOW_MESSAGE" | "COMPONENT_ACTION";
 
-/** The rows of a monitor, or of all, the oldest first, with what this tab and others have under way. */
-export function entriesOf(desk: Pick<Desk, "rows" | "queues">, sent: Outbox["items"], monitor: MonitorID | undefined): (MessageEntry | RowEntry)[] {
+/**
+ * The rows of a monitor, or of all, the oldest first, with what this tab and others have under way. `working` names the
+ * windows whose agents work on messages now.
+ */
+export function entriesOf(
+  desk: Pick<Desk, "rows" | "queues">,
+  sent: Outbox["items"],
+  monitor: MonitorID | undefined,
+  working: ReadonlyMap<MessageID, WindowID> = new Map(),
+): (MessageEntry | RowEntry)[] {
   const rows = [...desk.rows.values()].map((r) => r.row).sort((a, b) => a.ts - b.ts);
   const mine = new Map(sent.filter(isSaid).map((s) => [s.id, s]));
   const places = placesOf(desk.queues);
-  const windows = windowsOf(rows);
+  const windows = windowsOf(rows, desk.queues, working);
+  const takenBack = takenBackOf(sent);
   const shown = (id: MonitorID): boolean => monitor === undefined || id === monitor;
   const entries: (MessageEntry | RowEntry)[] = [];
   const known = new Set<MessageID>();
@@ -76,7 +85,11 @@ export function entriesOf(desk: Pick<Desk, "rows" | "queues">, sent: Outbox["ite
       // A message that was said twice under one id, as when a turn goes on, is two rows.
       const first = row.messageId !== undefined && row.messageId !== "" && !known.has(row.messageId);
       if (first) known.add(row.messageId!);
-      if (shown(monitorId)) entries.push(messageOf(row, first, mine, places, windows));
+      if (shown(monitorId)) {
+        const entry = messageOf(row, first, mine, places, windows);
+        const gone = first && entry.fate === undefined && takenBack.has(row.messageId!);
+        entries.push(gone ? { ...entry, fate: "rejected" } : entry);
+      }
     } else if (kind !== undefined && shown(monitorId)) {
       entries.push({ kind, key: `r${row.ts}`, ts: row.ts, monitorId, row });
     }
@@ -183,14 +196,21 @@ function placesOf(queues: Desk["queues"]): Map<MessageID, number> {
   return places;
 }
 
-/** The windows that messages were said to, as far as the answers of their agents tell. */
-function windowsOf(rows: readonly UIRow[]): Map<MessageID, WindowID> {
-  const windows = new Map<MessageID, WindowID>();
+/** The windows that messages were said to, as far as queues, agents and their answers tell. */
+function windowsOf(rows: readonly UIRow[], queues: Desk["queues"], working: ReadonlyMap<MessageID, WindowID>): Map<MessageID, WindowID> {
+  const windows = new Map(working);
   for (const row of rows) {
     const window = windowOfRole(row.agentId);
     if (window !== undefined && row.messageId) windows.set(row.messageId, window);
   }
+  for (const m of [...queues.values()].flat()) if (m.windowId) windows.set(m.id, m.windowId);
   return windows;
+}
+
+/** What this tab took back of what others sent. The hub tells only them that it will not be answered. */
+function takenBackOf(sent: Outbox["items"]): Set<MessageID> {
+  const ids = sent.flatMap((s) => (s.type === "DELETE_QUEUED_MESSAGE" ? [(s.data as ClientPayloads["DELETE_QUEUED_MESSAGE"]).messageId] : []));
+  return new Set(ids);
 }
 
 /** What a row is; undefined when there is nothing in it to be shown. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Agent, WindowState } from "../../../core/src/index.js";
-import { doingOf, nameOf, quietFor, windowOfRole, workingAgents } from "../../src/dock/agents.js";
+import { doingOf, isAsking, nameOf, quietFor, windowOfRole, workingAgents } from "../../src/dock/agents.js";
 import { fitting } from "../../src/dock/fitting.js";
 
 function agent(part: Partial<Agent>): Agent {
@@ -23,12 +23,19 @@ test("what an agent does", () => {
   expect(doingOf(agent({ status: "waiting" })).what).toBe("waiting");
   expect(doingOf(agent({ text: "x", thinking: "y" })).what).toBe("writing");
   expect(doingOf(agent({ thinking: "y" })).what).toBe("thinking");
-  expect(doingOf(agent({})).what).toBe("starting");
+  expect(doingOf(agent({})).what).toBe("working");
+  expect(doingOf(agent({ tool: "user:ask" }), true).what).toBe("waiting");
 });
 
 test("idle agents do not work, and the oldest is first", () => {
   const list = [agent({ role: "b", startedAt: 2 }), agent({ role: "a", startedAt: 2 }), agent({ role: "c", startedAt: 1 }), agent({ role: "d", status: "idle" })];
   expect(workingAgents(new Map(list.map((a) => [a.role, a]))).map((a) => a.role)).toEqual(["c", "a", "b"]);
+});
+
+test("an agent asks while its question is open", () => {
+  const prompts = new Map([["p1", { id: "p1", title: "", message: "", agentId: "a" }]]);
+  expect(isAsking({ dialogs: new Map(), prompts }, "a")).toBe(true);
+  expect(isAsking({ dialogs: new Map(), prompts }, "b")).toBe(false);
 });
 
 test("silence is worth a word after twenty seconds", () => {

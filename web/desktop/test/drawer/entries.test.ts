@@ -75,6 +75,19 @@ describe("entriesOf", () => {
     expect(messages(d, [])[0]!.window).toBe("w2");
   });
 
+  test("names the window of what waits and of what is worked on", () => {
+    const q = { "monitor-0": [{ id: "a", text: "one", timestamp: 1, windowId: "w1" }] };
+    const all = entriesOf(desk([said(1, "one", "a"), said(2, "two", "b")], q), [], undefined, new Map([["b", "w2"]]));
+    expect(all.map((e) => (e as MessageEntry).window)).toEqual(["w1", "w2"]);
+  });
+
+  test("what this tab took back of others is not taken", () => {
+    const back = sent("x", { type: "DELETE_QUEUED_MESSAGE", data: { messageId: "a" } } as Partial<Sent>);
+    expect(messages(desk([said(1, "one", "a")]), [back])[0]!.fate).toBe("rejected");
+    const q = { "monitor-0": [{ id: "a", text: "one", timestamp: 1 }] };
+    expect(messages(desk([said(1, "one", "a")], q), [back])[0]!.fate).toBe("queued");
+  });
+
   test("pictures of a message on its way are shown", () => {
     const s = sent("m1", { data: { content: "see", interactions: [{ type: "draw", timestamp: 1, imageData: "data:image/png;base64,AA" }] } } as Partial<Sent>);
     expect(messages(desk([]), [s])[0]!.images).toEqual(["data:image/png;base64,AA"]);
