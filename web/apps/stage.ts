@@ -39,17 +39,32 @@ function show(port: MessagePort, html: string): void {
     else if (app.known()) void answer(app.known()!, asked, tell);
     else app.pass(asked);
   };
+  document.adoptedStyleSheets = [paper()];
   addEventListener("click", (e) => follow(e, tell), true);
   addEventListener("auxclick", (e) => follow(e, tell), true);
-  document.write(html);
+  document.write(/^\s*<!doctype/i.test(html) ? html : `<!doctype html>${html}`);
   document.close();
   tell({ type: "everdesk:shown" });
+}
+
+/** How a document looks that says nothing of its looks. */
+const plainLook = ":where(html) { font: 14px/1.5 system-ui, sans-serif; color: #16202e; } :where(body) { margin: 16px; }";
+
+function paper(): CSSStyleSheet {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(plainLook);
+  return sheet;
 }
 
 /** Gives the document what apps expect: `yaar.app`, and a parent to post messages to. */
 function bridge(tell: (what: object) => void): { known: () => App | undefined; pass: (asked: Asked) => void } {
   let known: App | undefined;
-  const parent = { postMessage: (what: object): void => tell(what) };
+  const parent = {
+    postMessage: (what: object): void => tell(what),
+    get document(): never {
+      throw new DOMException("Another origin's document is out of reach.", "SecurityError");
+    },
+  };
   Object.defineProperty(window, "parent", { value: parent, configurable: true });
   Object.defineProperty(window, "yaar", {
     configurable: true,
@@ -119,6 +134,9 @@ async function capture(requestId: string, tell: (a: Answered) => void): Promise<
     const copy = still(document.documentElement) as HTMLElement;
     copy.style.translate = `${-scrollX}px ${-scrollY}px`;
     copy.style.background ||= "#fff";
+    const look = document.createElement("style");
+    look.textContent = plainLook;
+    copy.prepend(look);
     tell({ type, requestId, imageData: await picture(copy, innerWidth, innerHeight) });
   } catch (e) {
     tell({ type, requestId, error: e instanceof Error ? e.message : String(e) });

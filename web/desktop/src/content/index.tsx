@@ -8,10 +8,6 @@ import { Boundary } from "../ui/boundary.js";
 import { Button } from "../ui/button.js";
 import { Card } from "./card.js";
 import { useFollow } from "./follow.js";
-import { FrameView } from "./frame.js";
-import { LayoutView } from "./layout/index.js";
-import { Stage } from "./stage/index.js";
-import { TableView } from "./table.js";
 import { PlainText } from "./text.js";
 import texts from "./words.js";
 
@@ -33,11 +29,19 @@ export function Content({ window: w }: { window: WindowState }): ReactNode {
           </div>
         )}
       >
-        <Shown window={w} />
+        <Suspense fallback={<p className="content-loading" data-content-state="loading">{t.loading}</p>}>
+          <Shown window={w} />
+        </Suspense>
       </Boundary>
     </div>
   );
 }
+
+// What not every desktop has is loaded when it is there.
+const TableView = lazy(() => import("./table.js").then((m) => ({ default: m.TableView })));
+const LayoutView = lazy(() => import("./layout/index.js").then((m) => ({ default: m.LayoutView })));
+const Stage = lazy(() => import("./stage/index.js").then((m) => ({ default: m.Stage })));
+const FrameView = lazy(() => import("./frame.js").then((m) => ({ default: m.FrameView })));
 
 /** Windows move and change their order more often than their content. */
 const Shown = memo(

@@ -1,9 +1,8 @@
 import { type ReactNode, useContext } from "react";
 import { firstMonitor } from "../../../core/src/index.js";
-import { picture, still } from "../../../apps/picture.js";
 import { PageContext, useCommands, useEvents } from "../shell/context.js";
 import { type Awaited, awaited } from "./feedback.js";
-import { type CaptureAsk, captureEvent } from "./stage/index.js";
+import { type CaptureAsk, captureEvent } from "./stage/capture.js";
 
 /** How long a window may take to show something; the hub waits a little longer. */
 const renderTime = 1700;
@@ -19,7 +18,7 @@ export function Reporter(): ReactNode {
     const outcome = async (): Promise<{ imageData?: string; locked?: boolean }> => {
       if (a.kind === "done") return {};
       if (a.kind === "lock") return { locked: locked() };
-      const root = await rendered(a.key);
+      const root = await rendered(a.key, a.kind === "capture");
       return a.kind === "capture" ? { imageData: await pictureOf(root, a.feedback.requestId) } : {};
     };
     await outcome().then(
@@ -39,8 +38,8 @@ export function Reporter(): ReactNode {
   return null;
 }
 
-/** The content of a window, once it shows what it should. */
-async function rendered(key: string): Promise<HTMLElement> {
+/** The content of a window, once it shows what it should, or says why it does not if that is as good. */
+async function rendered(key: string, anything: boolean): Promise<HTMLElement> {
   let root: HTMLElement | null = null;
   for (let waited = 0; waited < renderTime; waited += lookEvery) {
     await new Promise((resume) => setTimeout(resume, lookEvery));
@@ -50,6 +49,7 @@ async function rendered(key: string): Promise<HTMLElement> {
       case "ready":
         return root!;
       case "failed":
+        if (anything) return root!;
         throw new Error(state?.getAttribute("data-content-error") ?? "it cannot be shown");
     }
   }
@@ -64,6 +64,7 @@ async function pictureOf(root: HTMLElement, requestId: string): Promise<string> 
       page.dispatchEvent(new CustomEvent<CaptureAsk>(captureEvent, { detail: { requestId, answer } }));
     });
   }
+  const { picture, still } = await import("../../../apps/picture.js");
   const box = root.getBoundingClientRect();
   const body = document.createElement("body");
   const style = document.createElement("style");

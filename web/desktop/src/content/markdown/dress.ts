@@ -62,9 +62,11 @@ function dressPicture(image: HTMLImageElement, session: SessionID, t: DressWords
     image.setAttribute("referrerpolicy", "no-referrer");
     return;
   }
+  const blocked = image.getAttribute(blockedMark) ?? src;
+  if (blocked === null) return image.replaceWith(image.alt);
   const chip = make("span", "md-blocked");
   const host = make("span", "md-blocked-host");
-  host.textContent = image.getAttribute(blockedMark) ?? src ?? "";
+  host.textContent = blocked;
   chip.append(`${t.blockedPicture} `, host);
   if (image.alt !== "") chip.append(` ${image.alt}`);
   image.replaceWith(chip);

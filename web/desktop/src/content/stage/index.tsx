@@ -9,6 +9,7 @@ import { outside } from "../addresses.js";
 import { Card } from "../card.js";
 import { Leave } from "../leave.js";
 import texts from "../words.js";
+import { type CaptureAsk, captureEvent } from "./capture.js";
 import { Channel } from "./channel.js";
 import { newToken, useHandshake } from "./handshake.js";
 import { isForUs, Lateness, questionOf, Rate, responseOf } from "./rules.js";
@@ -122,14 +123,6 @@ function StageFrame({ window: w, origin, html, onAgain }: StageFrameProps): Reac
       {leave !== "" && <Leave url={leave} onClose={() => setLeave("")} />}
     </div>
   );
-}
-
-/** The event by which the frame of a window is asked for a picture. */
-export const captureEvent = "content-capture";
-
-export interface CaptureAsk {
-  requestId: string;
-  answer: (picture: Promise<string>) => void;
 }
 
 function capture(e: CustomEvent<CaptureAsk>, channel: Channel | undefined): void {
