@@ -6,7 +6,7 @@ import type { SessionID } from "../core/src/index.js";
 import { ready, stage, tools } from "./harness/stage.js";
 import { say, shownRows, until, waitForLink, waitForRow, windowOf } from "./harness/verbs.js";
 
-const desk = stage();
+const desk = stage({ limited: true });
 
 /** The text of the last answer, as the hub keeps it. */
 async function answer(session: SessionID): Promise<string> {

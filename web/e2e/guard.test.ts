@@ -22,15 +22,15 @@ it("the guard hears errors, broken policies and requests to others", async () =>
         throw new Error("thrown");
       });
       const script = document.createElement("script");
-      script.textContent = "globalThis.ran = true";
+      script.append("globalThis.ran = true");
       document.head.append(script);
     });
-    const kinds = [/console: heard/, /error: .*thrown/, /policy: script-src/];
+    const kinds = [/console: heard/, /error: .*thrown/, /policy: (script-src|require-trusted-types)/];
     await until(() => kinds.filter((k) => !desk.guard.unexpected.some((c) => k.test(c)))).toEqual([]);
     await page.goto(stranger);
     await until(() => desk.guard.unexpected.some((c) => c === `request: ${stranger}`)).toBe(true);
     expect(await page.evaluate(() => "ran" in globalThis)).toBe(false);
-    desk.guard.expect(...kinds, /Content Security Policy/, /request: /, /favicon|404/);
+    desk.guard.expect(...kinds, /Content Security Policy/, /Trusted/, /request: /, /favicon|404/);
   } finally {
     others.close();
   }

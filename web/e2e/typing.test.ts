@@ -42,7 +42,7 @@ it("what was typed in a form survives an update; it is sent to the agent, which 
   await form.getByRole("button", { name: "Save" }).click();
   await waitForRow(page, "ada@example.org");
   await form.getByText("Thank you!").waitFor();
-  await form.getByText("name: Ada").waitFor();
+  await form.getByText("Ada", { exact: true }).waitFor();
 });
 
 it("Enter in a field submits the form, but not while an input method composes", async () => {
@@ -57,11 +57,11 @@ it("Enter in a field submits the form, but not while an input method composes", 
   await dev.send("Input.insertText", { text: "한" });
   await desk.hub.rest.say(session, "/say a moment later");
   await waitForRow(page, "a moment later");
-  expect(await form.getByText("Thank you!").count()).toBe(0);
+  expect(await form.getByText("고마워요!").count()).toBe(0);
   expect(await form.getByLabel("name").inputValue()).toBe("한");
   await form.getByLabel("name").press("Enter");
-  await form.getByText("Thank you!").waitFor();
-  await form.getByText("name: 한").waitFor();
+  await form.getByText("고마워요!").waitFor();
+  await form.getByText("한", { exact: true }).waitFor();
 });
 
 it("Enter does not send while an input method composes; the Enter after it does", async () => {

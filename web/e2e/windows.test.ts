@@ -149,8 +149,11 @@ describe("by keyboard", () => {
   it("a window is moved, resized, snapped, maximised and minimised", async () => {
     const s = await scene("a", "b");
     const { keyboard } = s.page;
+    const focused = (): Promise<string> => s.page.evaluate(() => document.activeElement?.closest("section")?.getAttribute("data-window-id") ?? "");
     await keyboard.press("Alt+Backquote");
-    await until(() => s.page.evaluate(() => document.activeElement?.closest("section")?.getAttribute("data-window-id"))).toBe("a");
+    await until(focused).toBe("b");
+    await keyboard.press("Alt+Backquote");
+    await until(focused).toBe("a");
     await titleBar(s.page, "a").focus();
     for (let n = 0; n < 3; n++) await keyboard.press("ArrowRight");
     await keyboard.press("ArrowDown");

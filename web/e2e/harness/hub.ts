@@ -9,8 +9,8 @@ import { Program } from "./process.js";
 import { Rest } from "./rest.js";
 
 export interface HubOptions {
-  /** Further flags. */
-  flags?: readonly string[];
+  /** Keep the limits for people, which tests, being quicker, run into. */
+  limited?: boolean;
   /** Keep everything in a Redis of its own instead of in files. */
   redis?: boolean;
 }
@@ -40,7 +40,8 @@ export class Hub {
     const redis = options.redis === true ? new Program("redis-server", ["--port", `${store}`, "--save", "", "--appendonly", "no"], folder) : undefined;
     await redis?.says(/Ready to accept connections/);
     const where = redis === undefined ? `file:${join(folder, "data")}` : `redis://127.0.0.1:${store}`;
-    const flags = ["--addr", `127.0.0.1:${main}`, "--apps-addr", `127.0.0.1:${apps}`, "--store", where, "--provider", "demo", ...(options.flags ?? [])];
+    const flags = ["--addr", `127.0.0.1:${main}`, "--apps-addr", `127.0.0.1:${apps}`, "--store", where, "--provider", "demo"];
+    if (options.limited !== true) flags.push("--rate-limits", "off");
     const hub = new Hub(folder, [main, apps], flags, redis);
     try {
       await hub.up();

@@ -1,6 +1,7 @@
 // What a file of tests stands on: one browser, one hub, and for every test a fresh browser profile and a guard. All of
 // it is gone afterwards, also when a test fails.
 
+import { join } from "node:path";
 import { type Browser, type BrowserContext, type BrowserContextOptions, type CDPSession, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import type { SessionID } from "../../core/src/index.js";
@@ -63,8 +64,15 @@ export class Stage {
     this.theGuard = new Guard([this.hub.url, this.hub.appsUrl]);
   }
 
-  async endTest(): Promise<void> {
+  /** Ends a test. Of one that failed, pictures of its pages are left in the folder E2E_PICTURES names, if it does. */
+  async endTest(failed: string | undefined): Promise<void> {
     const unexpected = this.guard.unexpected;
+    const folder = process.env.E2E_PICTURES;
+    if (folder !== undefined && (failed !== undefined || unexpected.length > 0)) {
+      const pages = this.profiles.flatMap((p) => p.pages());
+      const name = (failed ?? "complaints").replaceAll(/[^\p{L}\d]+/gu, "-").slice(0, 60);
+      await Promise.all(pages.map((page, n) => page.screenshot({ path: join(folder, `${name}-${n}.png`), timeout: 5_000 }).catch(() => undefined)));
+    }
     await Promise.all(this.profiles.splice(0).map((p) => p.close()));
     expect(unexpected, "what the browser complained about").toEqual([]);
   }
@@ -121,6 +129,6 @@ export function stage(options: HubOptions = {}): Stage {
   beforeAll(() => s.open());
   afterAll(() => s.close());
   beforeEach(() => s.beginTest());
-  afterEach(() => s.endTest());
+  afterEach(({ task }) => s.endTest(task.result?.state === "fail" ? task.name : undefined));
   return s;
 }
