@@ -9,6 +9,7 @@ import { boot, type Page } from "./shell/boot.js";
 import { PageContext, WorkbenchContext } from "./shell/context.js";
 import { prefsKey, readPrefs } from "./shell/prefs.js";
 import { beginLook } from "./shell/theme.js";
+import icon from "./styles/icon.svg";
 import { Button } from "./ui/button.js";
 import texts from "./words.js";
 
@@ -63,15 +64,17 @@ function reasonOf(error: unknown): string {
 
 function wait(text: string): void {
   root.render(
-    <p className="app-wait" role="status">
-      {text}
-    </p>,
+    <div className="app-wait" role="status">
+      <img src={icon} alt="" width={40} height={40} />
+      <p>{text}</p>
+    </div>,
   );
 }
 
 function fail(what: string, why: string, wayOut: ReactNode): void {
   root.render(
     <div className="app-wait" role="alert">
+      <img src={icon} alt="" width={40} height={40} />
       <h1>{what}</h1>
       <p>{why}</p>
       {wayOut}

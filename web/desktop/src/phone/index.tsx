@@ -10,6 +10,7 @@ import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber, useMonitor, useMonitors, useQuestionCount, useWindows } from "../shell/select.js";
 import type { PhonePage } from "../shell/shell.js";
 import { LinkChip, MainMenu, SessionName, StoppedCard } from "../topbar/index.js";
+import { Ideas } from "../tour/index.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { Windows } from "./windows.js";
 import texts from "./words.js";
@@ -33,6 +34,7 @@ export function Phone(): ReactNode {
             <div className="phone-talk">
               <Conversation />
             </div>
+            <Ideas />
             <div className="phone-bar">
               <CommandBar />
             </div>

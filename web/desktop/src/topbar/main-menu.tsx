@@ -1,4 +1,4 @@
-import { Compass, Contrast, Keyboard, LayoutGrid, LogOut, Menu as MenuIcon, Monitor, Moon, Search, Settings, Smartphone, Sun } from "lucide-react";
+import { Bell, Compass, Contrast, Keyboard, LayoutGrid, LogOut, Menu as MenuIcon, Monitor, Moon, Search, Settings, Smartphone, Sun } from "lucide-react";
 import type { ReactNode } from "react";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -7,6 +7,7 @@ import { usePhone } from "../shell/viewport.js";
 import { IconButton } from "../ui/button.js";
 import { Kbd } from "../ui/kbd.js";
 import { Menu, MenuItem } from "../ui/menu.js";
+import { useUnread } from "./unread.js";
 import texts from "./words.js";
 
 const icon = { size: 14, "aria-hidden": true } as const;
@@ -16,6 +17,7 @@ export function MainMenu(): ReactNode {
   const t = useWords(texts);
   const commands = useCommands();
   const phone = usePhone();
+  const unread = useUnread();
   const signedIn = useShell((s) => s.me.auth !== "none");
   const signOut = (): void => {
     commands.signOut().catch((error: unknown) => {
@@ -37,6 +39,11 @@ export function MainMenu(): ReactNode {
             <MenuItem icon={<Search {...icon} />} hint={phone ? undefined : <Kbd combo="mod+k" />} onSelect={item(() => commands.open("palette"))}>
               {t.palette}
             </MenuItem>
+            {phone && (
+              <MenuItem icon={<Bell {...icon} />} hint={unread > 0 ? unread : undefined} onSelect={item(() => commands.open("notifications"))}>
+                {t.bell}
+              </MenuItem>
+            )}
             <hr />
             <ThemeRow />
             <LanguageRow />

@@ -60,7 +60,10 @@ function NameField(p: { title: string; onDone: (text: string, focus: boolean) =>
   const [text, setText] = useState(p.title);
   const field = useRef<HTMLInputElement>(null);
   const over = useRef(false);
-  useEffect(() => field.current?.select(), []);
+  useEffect(() => {
+    field.current!.focus();
+    field.current!.select();
+  }, []);
   const once = (end: () => void): void => {
     if (over.current) return; // a field that goes away loses the focus too
     over.current = true;
@@ -76,10 +79,10 @@ function NameField(p: { title: string; onDone: (text: string, focus: boolean) =>
       onChange={(e) => setText(e.target.value)}
       onBlur={() => once(() => p.onDone(text, false))}
       onKeyDown={(e) => {
-        if (isComposing(e)) return;
-        if (e.key === "Enter") once(() => p.onDone(text, true));
-        if (e.key === "Escape") once(p.onCancel);
-        if (e.key === "Enter" || e.key === "Escape") e.stopPropagation();
+        if (isComposing(e) || (e.key !== "Enter" && e.key !== "Escape")) return;
+        e.preventDefault(); // else the key would press the button that has the focus next
+        e.stopPropagation();
+        once(e.key === "Enter" ? () => p.onDone(text, true) : p.onCancel);
       }}
     />
   );

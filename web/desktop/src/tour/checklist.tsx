@@ -1,4 +1,4 @@
-import { Circle, CircleCheck, CircleDashed, Move, RotateCw, X } from "lucide-react";
+import { ChevronDown, ChevronUp, Circle, CircleCheck, CircleDashed, Move, RotateCw, X } from "lucide-react";
 import { type PointerEvent, type ReactNode, useRef, useState } from "react";
 import { firstMonitor } from "../../../core/src/index.js";
 import { useWords } from "../i18n/use.js";
@@ -22,42 +22,52 @@ export function Checklist({ progress, change, onShow }: ChecklistProps): ReactNo
   const drag = useDrag((x, y, width, height) => change((p) => ({ ...p, corner: nearestCorner(x, y, width, height) })));
   const all: Step[] = [...showings, ...doings];
   const done = all.filter((s) => markOf(s, progress, outbox) === "done").length;
+  const next = all.find((s) => markOf(s, progress, outbox) === "open");
   return (
     <section className={`tour-list tour-${progress.corner}`} aria-label={t.tour} style={drag.style}>
       <header className="tour-head" {...drag.handlers}>
         <strong>{t.tour}</strong>
         <span className="tour-count">{t.progress(done, all.length)}</span>
         <IconButton icon={Move} size={14} label={t.move} onClick={() => change((p) => ({ ...p, corner: nextCorner(p.corner) }))} />
+        <IconButton
+          icon={progress.folded ? ChevronUp : ChevronDown}
+          size={14}
+          label={progress.folded ? t.unfold : t.fold}
+          aria-expanded={!progress.folded}
+          onClick={() => change((p) => ({ ...p, folded: !p.folded }))}
+        />
         <IconButton icon={X} size={14} label={t.close} onClick={() => commands.showTour(false)} />
       </header>
       <div className="tour-bar" aria-hidden>
         <span style={{ inlineSize: `${(done / all.length) * 100}%` }} />
       </div>
-      <ul>
-        {showings.map((s) => (
-          <StepItem key={s} step={s} mark={markOf(s, progress, outbox)} onClick={() => onShow(s)} />
-        ))}
-        <li className="tour-gap" aria-hidden />
-        {doings.map((s) => (
-          <DoingItem key={s} step={s} mark={markOf(s, progress, outbox)} onDone={() => change((p) => withDone(p, [s]))} />
-        ))}
-      </ul>
+      {!progress.folded && (
+        <ul>
+          {showings.map((s) => (
+            <StepItem key={s} step={s} next={s === next} mark={markOf(s, progress, outbox)} onClick={() => onShow(s)} />
+          ))}
+          <li className="tour-gap" aria-hidden />
+          {doings.map((s) => (
+            <DoingItem key={s} step={s} next={s === next} mark={markOf(s, progress, outbox)} onDone={() => change((p) => withDone(p, [s]))} />
+          ))}
+        </ul>
+      )}
     </section>
   );
 }
 
 /** What a person does themselves. */
-function DoingItem({ step, mark, onDone }: { step: Doing; mark: Mark; onDone: () => void }): ReactNode {
+function DoingItem({ step, onDone, ...rest }: { step: Doing; next: boolean; mark: Mark; onDone: () => void }): ReactNode {
   const commands = useCommands();
   const monitors = useMonitors();
   switch (step) {
     case "secondTab":
-      return <StepItem step={step} mark={mark} onClick={() => window.open(commands.addressOf(), "_blank", "noopener")} />;
+      return <StepItem step={step} {...rest} onClick={() => window.open(commands.addressOf(), "_blank", "noopener")} />;
     case "ownTab":
       return (
         <StepItem
           step={step}
-          mark={mark}
+          {...rest}
           onClick={() => {
             commands.detachMonitor(monitors.findLast((m) => m.monitorId !== firstMonitor)?.monitorId ?? firstMonitor);
             onDone();
@@ -65,20 +75,21 @@ function DoingItem({ step, mark, onDone }: { step: Doing; mark: Mark; onDone: ()
         />
       );
     case "restart":
-      return <StepItem step={step} mark={mark} />;
+      return <StepItem step={step} {...rest} />;
     case "model":
-      return <StepItem step={step} mark={mark} onClick={() => commands.open("connect")} />;
+      return <StepItem step={step} {...rest} onClick={() => commands.open("connect")} />;
   }
 }
 
-function StepItem({ step, mark, onClick }: { step: Step; mark: Mark; onClick?: () => void }): ReactNode {
+/** A step. Only the next one is explained, so that the list stays small. */
+function StepItem({ step, next, mark, onClick }: { step: Step; next: boolean; mark: Mark; onClick?: () => void }): ReactNode {
   const t = useWords(texts);
   const inside = (
     <>
       <MarkIcon mark={mark} />
       <span className="tour-step-text">
         <span>{t[step]}</span>
-        <small>{mark === "failed" ? t.failed : t[`${step}Hint`]}</small>
+        {(next || mark === "failed") && <small>{mark === "failed" ? t.failed : t[`${step}Hint`]}</small>}
       </span>
       {mark !== "open" && mark !== "failed" && <span className="hidden-text">{t[mark]}</span>}
     </>
@@ -86,9 +97,9 @@ function StepItem({ step, mark, onClick }: { step: Step; mark: Mark; onClick?: (
   return (
     <li data-step={step} data-mark={mark}>
       {onClick === undefined ? (
-        <div className="tour-step tour-step-text-only">{inside}</div>
+        <div className="tour-step" title={t[`${step}Hint`]}>{inside}</div>
       ) : (
-        <button type="button" className="tour-step" disabled={mark === "going"} onClick={onClick}>
+        <button type="button" className="tour-step" title={t[`${step}Hint`]} disabled={mark === "going"} onClick={onClick}>
           {inside}
         </button>
       )}

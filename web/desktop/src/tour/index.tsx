@@ -1,14 +1,16 @@
 import "./tour.css";
-import { AppWindow, ArrowUpRight, ClipboardList, ListChecks, type LucideIcon, MonitorPlay, Plug, ShieldQuestion } from "lucide-react";
+import { AppWindow, ClipboardList, ListChecks, type LucideIcon, MonitorPlay, Plug, ShieldQuestion } from "lucide-react";
 import type { ReactNode } from "react";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { useMonitor } from "../shell/select.js";
 import { Button } from "../ui/button.js";
 import { Checklist } from "./checklist.js";
+import { Examples, isFresh } from "./ideas.js";
 import { useProgress, useShowing } from "./progress.js";
 import { hasBegun, requests, shapeOf, type Showing, showings } from "./steps.js";
 import texts from "./words.js";
+
+export { Ideas } from "./ideas.js";
 
 /** What floats over the canvas for who is new: a welcome, then a checklist; and on an empty desktop a few ideas. */
 export function Tour(): ReactNode {
@@ -16,7 +18,7 @@ export function Tour(): ReactNode {
   const show = useShowing(change);
   const ready = useShell((s) => s.ready);
   const provider = useShell((s) => s.desk.provider || s.hub.provider);
-  const fresh = useShell((s) => s.desk.rows.size === 0 && s.desk.windows.size === 0 && !s.outbox.items.some((i) => i.type === "USER_MESSAGE"));
+  const fresh = useShell(isFresh);
   const pinned = useShell((s) => s.view.pinned);
   const toured = useShell((s) => s.prefs.toured);
   const wanted = useShell((s) => s.tour);
@@ -77,39 +79,6 @@ function Welcome({ onShow }: { onShow: (step: Showing) => void }): ReactNode {
             {t.skip}
           </Button>
         </footer>
-      </section>
-    </div>
-  );
-}
-
-/** What could be asked of who thinks here, while there is nothing to see. */
-function Examples(): ReactNode {
-  const t = useWords(texts);
-  const commands = useCommands();
-  const monitor = useMonitor();
-  const language = useShell((s) => s.language);
-  const demo = useShell((s) => (s.desk.provider || s.hub.provider) === "demo");
-  const r = requests[language];
-  const examples = demo ? [r.windows, r.form, r.plan] : [t.example1, t.example2, t.example3];
-  return (
-    <div className="tour-middle">
-      <section className="tour-empty" aria-labelledby="tour-empty">
-        <h1 id="tour-empty">{t.empty}</h1>
-        <p>{t.emptyHint}</p>
-        <ul>
-          {examples.map((text) => (
-            <li key={text}>
-              <button
-                type="button"
-                className="tour-example"
-                onClick={() => commands.say(text, monitor) === undefined && commands.tell(t.notSent, "warning")}
-              >
-                {text}
-                <ArrowUpRight size={14} aria-hidden />
-              </button>
-            </li>
-          ))}
-        </ul>
       </section>
     </div>
   );

@@ -21,9 +21,11 @@ export interface Progress {
   readonly sent: Readonly<Partial<Record<Showing, MessageID>>>;
   readonly done: readonly Step[];
   readonly corner: Corner;
+  /** Only its head is shown. */
+  readonly folded: boolean;
 }
 
-export const noProgress: Progress = { sent: {}, done: [], corner: "bottom-right" };
+export const noProgress: Progress = { sent: {}, done: [], corner: "bottom-right", folded: false };
 
 export function hasBegun(p: Progress): boolean {
   return Object.keys(p.sent).length > 0 || p.done.length > 0;
@@ -118,7 +120,7 @@ export function readProgress(text: string | null): Progress {
     const all: readonly string[] = [...showings, ...doings];
     const done = Array.isArray(v.done) ? (v.done.filter((s) => all.includes(s as string)) as Step[]) : [];
     const corner = ["bottom-right", "bottom-left", "top-left", "top-right"].find((c) => c === v.corner) as Corner | undefined;
-    return { sent: Object.fromEntries(ids) as Progress["sent"], done, corner: corner ?? noProgress.corner };
+    return { sent: Object.fromEntries(ids) as Progress["sent"], done, corner: corner ?? noProgress.corner, folded: v.folded === true };
   } catch {
     return noProgress;
   }

@@ -72,7 +72,7 @@ describe("the shape", () => {
 });
 
 test("progress survives its storage, and nonsense does no harm", () => {
-  const p: Progress = { sent: { plan: "m2" }, done: ["windows", "model"], corner: "top-left" };
+  const p: Progress = { sent: { plan: "m2" }, done: ["windows", "model"], corner: "top-left", folded: true };
   expect(readProgress(JSON.stringify(p))).toEqual(p);
   for (const text of [null, "", "null", "[]", "{", '{"sent":7,"done":{},"corner":"middle"}', '{"sent":{"x":"m","form":3},"done":["x"]}']) {
     expect(readProgress(text)).toEqual(noProgress);

@@ -1,0 +1,72 @@
+import { ArrowUpRight } from "lucide-react";
+import type { ReactNode } from "react";
+import { useWords } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
+import { useMonitor } from "../shell/select.js";
+import type { Shell } from "../shell/shell.js";
+import { requests } from "./steps.js";
+import texts from "./words.js";
+
+/** Nothing was said or shown in the session. */
+export function isFresh({ desk, outbox }: Shell): boolean {
+  return desk.rows.size === 0 && desk.windows.size === 0 && !outbox.items.some((i) => i.type === "USER_MESSAGE");
+}
+
+/** What could be asked of who thinks here, and how. */
+function useIdeas(): { ideas: string[]; ask: (text: string) => void } {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const monitor = useMonitor();
+  const language = useShell((s) => s.language);
+  const demo = useShell((s) => (s.desk.provider || s.hub.provider) === "demo");
+  const r = requests[language];
+  return {
+    ideas: demo ? [r.windows, r.form, r.approval] : [t.example1, t.example2, t.example3],
+    ask: (text) => {
+      if (commands.say(text, monitor) === undefined) commands.tell(t.notSent, "warning");
+    },
+  };
+}
+
+/** A few of them in the middle of an empty desktop. */
+export function Examples(): ReactNode {
+  const t = useWords(texts);
+  const { ideas, ask } = useIdeas();
+  return (
+    <div className="tour-middle">
+      <section className="tour-empty" aria-labelledby="tour-empty">
+        <h1 id="tour-empty">{t.empty}</h1>
+        <p>{t.emptyHint}</p>
+        <ul>
+          {ideas.map((text) => (
+            <li key={text}>
+              <button type="button" className="tour-example" onClick={() => ask(text)}>
+                {text}
+                <ArrowUpRight size={14} aria-hidden />
+              </button>
+            </li>
+          ))}
+        </ul>
+      </section>
+    </div>
+  );
+}
+
+/** The same where there is little room, in a row that can be pushed; nothing once something was said. */
+export function Ideas(): ReactNode {
+  const t = useWords(texts);
+  const fresh = useShell((s) => s.ready && isFresh(s));
+  const { ideas, ask } = useIdeas();
+  if (!fresh) return null;
+  return (
+    <ul className="tour-ideas" aria-label={t.ideas}>
+      {ideas.map((text) => (
+        <li key={text}>
+          <button type="button" onClick={() => ask(text)}>
+            {text}
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
