@@ -34,6 +34,10 @@ type wish struct {
 	session wire.SessionID // at the desktop's door only a wish, see settleDesktop
 	client  wire.ClientID
 	resume  string
+	// seen is a position that a client has seen and cannot go on from, such as a
+	// page that was loaded again: it gets a snapshot and counts as one that is
+	// back.
+	seen  string
 	watch   []wire.MonitorID
 	// known is from when on the client's credentials were looked at, and
 	// rights which rights were looked at; see [doors.rights].
@@ -48,7 +52,7 @@ func nativeWish(c echo.Context, d door) (wish, error) {
 	if err := w.session.Validate(); err != nil {
 		return w, problem(wire.CodeInvalidMessage, err.Error())
 	}
-	w.client = clientID(q.Get("client_id"))
+	w.client, w.seen = clientID(q.Get("client_id")), shortened(q.Get("seen"))
 	return w, w.watchOnly(q["monitor"])
 }
 
@@ -224,7 +228,7 @@ func (s *Server) count(ctx context.Context, who auth.Identity, resume bool) erro
 // that is not ahead is taken for that without a look; it cannot be guessed, since
 // epochs are times to the millisecond, and most come back to the same owner.
 func (s *Server) isBack(ctx context.Context, w *wish, top wire.Position) bool {
-	at, err := wire.ParsePosition(w.resume)
+	at, err := wire.ParsePosition(cmp.Or(w.resume, w.seen))
 	if err != nil || at.Epoch == 0 || at.Compare(top) > 0 {
 		return false
 	}

@@ -230,6 +230,7 @@ func (s *Server) talkRoutes() []route {
 			detail:  "Subprotocols everdesk.v2 and everdesk.v2.batch. What is said there is in docs/PROTOCOL.md.",
 			query: []param{
 				clientQuery, resumeQuery,
+				{name: "seen", doc: "A message_id that a page saw before it was loaded again: it gets a snapshot and counts as one that comes back."},
 				{name: "monitor", doc: "Only this monitor's events.", many: true},
 				{name: "token", doc: "Where tokens in URLs are enabled."},
 			},

@@ -49,6 +49,8 @@ export interface ClientOptions {
   random?: () => number;
   newId?: () => MessageID;
   storage?: Storage;
+  /** Where the tabs of a browser remember what they have seen, so that a page that is loaded again is known to be back. */
+  memory?: Storage;
   /** Every event but pings, after the mirror has taken it. */
   onEvent?: (event: HubEvent, replayed: boolean) => void;
   /** Something in the state of the client has changed. */
@@ -73,6 +75,7 @@ export class Client {
   private readonly options: ClientOptions;
   private readonly clock: Clock;
   private readonly storageKey: string;
+  private readonly seenKey: string;
   private saved = "";
   /** The only monitors shown, unless there are none. The mirror knows nothing yet of those that are unseen. */
   private monitors: MonitorID[];
@@ -86,6 +89,7 @@ export class Client {
     this.clock = options.clock ?? browserClock;
     this.auth = options.auth;
     this.storageKey = `everdesk.outbox.${options.session}`;
+    this.seenKey = `everdesk.seen.${options.session}`;
     const outbox = thaw(options.storage?.getItem(this.storageKey) ?? null);
     this.current = { desk: emptyDesk(), link: newLink(), outbox, ready: false };
   }
@@ -187,6 +191,7 @@ export class Client {
         if (e.type === "session_state" && e.data.mode === "snapshot") {
           this.unseen = this.unseen.filter((id) => !this.asked.includes(id) && !e.data.monitors?.some((m) => m.monitorId === id));
         }
+        if (e.type === "session_state") keep(this.options.memory, this.seenKey, this.current.link.cursor);
         return this.options.onEvent?.(e, effect.replayed);
       }
       case "refresh":
@@ -205,6 +210,7 @@ export class Client {
     const { options } = this;
     const query = new URLSearchParams({ client_id: options.clientId });
     if (resume !== undefined && this.unseen.length === 0) query.set("resume_from", resume);
+    else this.remember(query);
     this.asked = [...this.monitors];
     for (const m of this.asked) query.append("monitor", m);
     const url = `${options.url.replace(/^http/, "ws").replace(/\/$/, "")}/ws/${encodeURIComponent(options.session)}?${query}`;
@@ -286,12 +292,23 @@ export class Client {
     const text = freeze(this.current.outbox);
     if (text === this.saved || this.options.storage === undefined) return;
     this.saved = text;
-    try {
-      if (text === "[]") this.options.storage.removeItem(this.storageKey);
-      else this.options.storage.setItem(this.storageKey, text);
-    } catch {
-      // The storage is full or forbidden: the messages are still in memory.
-    }
+    keep(this.options.storage, this.storageKey, text === "[]" ? "" : text);
+  }
+
+  /** Says that a tab of this browser has been here before. Who cannot prove it may come less often. */
+  private remember(query: URLSearchParams): void {
+    const seen = this.options.memory?.getItem(this.seenKey) ?? "";
+    if (seen !== "") query.set("seen", seen);
+  }
+}
+
+/** Keeps a text for the pages after this one, or forgets it. */
+function keep(storage: Storage | undefined, key: string, text: string): void {
+  try {
+    if (text === "") storage?.removeItem(key);
+    else storage?.setItem(key, text);
+  } catch {
+    // The storage is full or forbidden: this page has it all the same.
   }
 }
 

@@ -49,6 +49,23 @@ describe("a client", () => {
     expect(last().url.searchParams.get("resume_from")).toBe("1-2");
   });
 
+  it("says that it is back when a page before it was here", () => {
+    const memory = new FakeStorage();
+    const first = rig({ memory });
+    expect(first.last().url.searchParams.get("seen")).toBe(null);
+    first.last().open();
+    first.last().say(snapshot("1-7"));
+    const second = rig({ memory });
+    expect(second.last().url.searchParams.get("seen")).toBe("1-7");
+    expect(second.last().url.searchParams.get("resume_from")).toBe(null);
+    second.last().open();
+    second.last().say(snapshot("1-9"));
+    second.last().lose();
+    second.clock.pass(500);
+    expect(second.last().url.searchParams.get("resume_from")).toBe("1-9");
+    expect(second.last().url.searchParams.get("seen")).toBe(null);
+  });
+
   it("asks for a monitor that was added over further connections too, and for its state", () => {
     const { client, clock, last } = rig({ monitors: ["monitor-1"] });
     last().open();

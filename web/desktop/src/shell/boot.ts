@@ -40,6 +40,7 @@ export async function boot(): Promise<Page> {
     connect: (url, protocols) => new WebSocket(url, protocols) as never,
     probe: () => api.probe(session),
     storage: sessionStorage,
+    memory: localStorage,
     onChange: (state) => follower?.follow(state),
     onEvent: (event, replayed) => {
       follower?.sense(event);
