@@ -3,10 +3,12 @@ package agentpool
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -122,7 +124,9 @@ func (l *life) ask(e providers.Event) {
 	known := l.asked[e.Approval] != nil
 	if !known {
 		l.asked[e.Approval] = a
+		l.askings[e.Approval]++
 	}
+	id := l.question(e, l.askings[e.Approval])
 	l.mu.Unlock()
 	if known {
 		gone()
@@ -135,7 +139,8 @@ func (l *life) ask(e providers.Event) {
 		var d providers.Decision
 		err := guarded(func() error {
 			v, err := l.caller.Desktop.Confirm(ctx, l.caller, wire.DialogConfirm{
-				Title: "May the agent do this?", Message: e.Tool.Name + "\n" + clip(string(e.Tool.Input), shownInput),
+				ID: id, Title: "May the agent do this?", Message: e.Tool.Name + "\n" + clip(string(e.Tool.Input), shownInput),
+				PermissionOptions: &wire.PermissionOptions{ToolName: e.Tool.Name},
 			}, answerWithin)
 			d.Allow = v.Confirmed
 			switch {
@@ -158,6 +163,14 @@ func (l *life) ask(e providers.Event) {
 			l.log.WarnContext(ctx, "backend does not take an answer", "tool", e.Tool.Name, "error", err)
 		}
 	})
+}
+
+// question names the nth asking for an approval: the same when a turn that was cut
+// off asks again, so that there is one dialog, and an answer that came meanwhile
+// is not lost.
+func (l *life) question(e providers.Event, n int) wire.DialogID {
+	call := providers.ToolCall{ID: e.Approval, Input: e.Tool.Input}
+	return wire.DialogID(tools.QuestionID(l.caller, call, e.Tool.Name, strconv.Itoa(n)))
 }
 
 // unask ends waiting for the answer to an approval.

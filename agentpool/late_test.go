@@ -110,6 +110,9 @@ func TestApprovalsInDisorder(t *testing.T) {
 				if len(d.asked) != c.asked {
 					r.t.Errorf("people were asked %d times", len(d.asked))
 				}
+				if c.asked == 2 && d.asked[0].ID == d.asked[1].ID {
+					r.t.Errorf("what was taken back and what is asked for are both %s", d.asked[0].ID)
+				}
 			})
 		})
 	}

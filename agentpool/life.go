@@ -63,6 +63,8 @@ type life struct {
 	quiet  chan struct{} // closed when the run has ended and none of them runs
 	steers []*steer
 	asked  map[string]*asking // approvals that are waited for
+	// askings counts how often each approval was asked for.
+	askings map[string]int
 }
 
 // stopped is why a run was stopped.
@@ -75,7 +77,7 @@ func newLife(c *Crew, r Run) *life {
 		Run: r, crew: c, slot: r.Slot,
 		log:    c.log.With("agent", r.Agent, "run", r.ID),
 		events: make(chan providers.Event), flushes: make(chan chan struct{}), wake: make(chan struct{}, 1),
-		over: make(chan struct{}), quiet: make(chan struct{}), asked: map[string]*asking{},
+		over: make(chan struct{}), quiet: make(chan struct{}), asked: map[string]*asking{}, askings: map[string]int{},
 		caller: tools.Caller{
 			Session: c.employer.Session, User: c.employer.User, Monitor: r.Monitor, Agent: r.Role, Turn: r.Turn,
 			Kind: r.Kind, Window: r.Window, Profile: r.Profile, Guest: r.Guest, Provider: r.Provider, Desktop: c.employer.Desktop,

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/everdesk/everdesk/wire"
 )
@@ -65,6 +66,35 @@ func TestTheTour(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An approval that was asked for before a crash is asked for once, and the answer
+// counts, whenever it comes.
+func TestApprovalAfterACrash(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := inBubble(t)
+		o := agentHub(t, s, hubConfig{})
+		d := o.newDesktop(t, "ses-1")
+		d.say(first, "m1", "오래된 보고서를 지우기 전에 물어봐 줘")
+		dialog := when(t, d.diary, any1[wire.ApprovalRequest])
+		o.stop()
+		o = agentHub(t, s, hubConfig{replica: "b"})
+		d = o.enter(t, "ses-1")
+		time.Sleep(5 * time.Second)
+		if open := d.snapshot().Dialogs; len(open) != 1 || open[0].DialogID != dialog.DialogID || open[0].PermissionOptions.ToolName != "reports_delete" {
+			t.Fatalf("the dialogs are %+v", open)
+		}
+		d.send("", wire.DialogFeedback{DialogID: dialog.DialogID})
+		p := d.asked("main-monitor-0-m1")
+		d.send("", wire.UserPromptResponse{PromptID: p.ID, Dismissed: true})
+		d.ends("m1")
+		rows := d.snapshot().RecentMessages
+		checkRows(t, rows, 3)
+		if got := rows[len(rows)-2]; got.Say != wire.SayText || strings.Count(got.Text, "그대로 두었어요") != 1 || !strings.Contains(got.Text, "허락하시기 전에는") {
+			t.Errorf("it said %q", got.Text)
+		}
+	})
 }
 
 // checkRows reports rows that cannot be read, and turns without an end.

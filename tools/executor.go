@@ -244,11 +244,17 @@ func (u *use) id(kind string) string {
 // QuestionPrefix is what the ids of all questions of agents begin with.
 const QuestionPrefix = "question-"
 
-// question names a question of this call, also the same when it is asked again.
-// An answer is to what was asked, so another question has another name.
+// QuestionID names a question about a call: the same when it is asked again by
+// whoever owns the session next. An answer is to what was asked, so another
+// question has another name.
+func QuestionID(c Caller, call providers.ToolCall, asked ...string) string {
+	parts := append([]string{string(c.Session), string(c.Agent), string(c.Turn), call.ID}, asked...)
+	return QuestionPrefix + digest(append(parts, canonical(call.Input))...)
+}
+
+// question names a question of this call.
 func (u *use) question(title, message string) string {
-	return QuestionPrefix + digest(string(u.Session), string(u.Agent), string(u.Turn), u.call.ID,
-		u.call.Tool, title, message, canonical(u.call.Input))
+	return QuestionID(u.Caller, u.call.ToolCall, u.call.Tool, title, message)
 }
 
 // digest is a short name of some texts.
