@@ -29,11 +29,12 @@ export function chipOf(link: Link, online: boolean, now: number): Chip {
   if (link.phase === "live") return { state: "live", quiet: true, retryIn: 0 };
   if (link.phase === "stopped") return { state: "stopped", quiet: false, retryIn: 0, cause: stopCause(link.code) };
   const retryIn = link.phase === "waiting" ? Math.max(0, Math.ceil((link.retryAt - now) / 1000)) : 0;
-  if (!online) return { state: "offline", quiet: false, retryIn };
-  const away = link.downSince > 0 ? now - link.downSince : 0;
-  if (away >= quietFor) return { state: "reconnecting", quiet: false, retryIn };
   // A first connection is worth a word at once, a short break is not.
-  return { state: "connecting", quiet: link.stats.connections > 0, retryIn };
+  const first = link.stats.connections === 0;
+  const away = link.downSince > 0 ? now - link.downSince : 0;
+  if (!online && (first || away >= quietFor)) return { state: "offline", quiet: false, retryIn };
+  if (away >= quietFor) return { state: "reconnecting", quiet: false, retryIn };
+  return { state: "connecting", quiet: !first, retryIn };
 }
 
 export function stopCause(code: number): StopCause {

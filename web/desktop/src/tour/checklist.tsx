@@ -33,7 +33,6 @@ export function Checklist({ progress, change, onShow }: ChecklistProps): ReactNo
           icon={progress.folded ? ChevronUp : ChevronDown}
           size={14}
           label={progress.folded ? t.unfold : t.fold}
-          aria-expanded={!progress.folded}
           onClick={() => change((p) => ({ ...p, folded: !p.folded }))}
         />
         <IconButton icon={X} size={14} label={t.close} onClick={() => commands.showTour(false)} />

@@ -3,7 +3,7 @@ import { firstMonitor, limits, type MonitorID } from "../../../core/src/index.js
 import { useWords } from "../i18n/use.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
 import { useMonitor, useMonitors } from "../shell/select.js";
-import { endedSteps, type Progress, readProgress, requests, type Showing, type Step, withDone } from "./steps.js";
+import { endedSteps, type Progress, readProgress, requests, resume, type Showing, type Step, withDone } from "./steps.js";
 import texts from "./words.js";
 
 /** How far this tab is with the session, and a way to change it. What happens by itself is noticed here. */
@@ -13,7 +13,7 @@ export function useProgress(): [Progress, (change: (p: Progress) => Progress) =>
   const tabs = useShell((s) => s.desk.connections);
   const provider = useShell((s) => s.desk.provider || s.hub.provider);
   const key = `everdesk.tour.${session}`;
-  const [progress, change] = useState(() => readProgress(sessionStorage.getItem(key)));
+  const [progress, change] = useState(() => resume(readProgress(sessionStorage.getItem(key)), outbox));
   useEffect(() => sessionStorage.setItem(key, JSON.stringify(progress)), [key, progress]);
 
   const happened: Step[] = endedSteps(progress, outbox);
@@ -23,10 +23,11 @@ export function useProgress(): [Progress, (change: (p: Progress) => Progress) =>
   }
   const next = withDone(progress, happened);
   if (next !== progress) change(next);
-  // Whoever takes the session after us had it taken from somebody: the hub before is gone.
-  const again = useShell((s) => s.link.stats.connections > 1);
+  // The event is heard before the page knows of the new owner.
+  const owner = useShell((s) => s.desk.owner);
   useEvents((e) => {
-    if (e.type === "OWNER_CHANGED" && again) change((p) => (Object.keys(p.sent).length > 0 ? withDone(p, ["restart"]) : p));
+    if (e.type !== "OWNER_CHANGED" || owner === "" || owner === e.data.replica) return;
+    change((p) => (Object.keys(p.sent).length > 0 ? withDone(p, ["restart"]) : p));
   });
   return [progress, change];
 }

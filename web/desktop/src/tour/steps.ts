@@ -25,7 +25,7 @@ export interface Progress {
   readonly folded: boolean;
 }
 
-export const noProgress: Progress = { sent: {}, done: [], corner: "bottom-right", folded: false };
+export const noProgress: Progress = { sent: {}, done: [], corner: "bottom-left", folded: false };
 
 export function hasBegun(p: Progress): boolean {
   return Object.keys(p.sent).length > 0 || p.done.length > 0;
@@ -52,14 +52,13 @@ export const requests: Record<Language, Record<Showing, string>> = {
 /** How a step stands: nobody began it, it is under way, it is done, or its message came to nothing. */
 export type Mark = "open" | "going" | "done" | "failed";
 
-/** The mark of a step. A message that is not remembered any more was done long ago. */
+/** The mark of a step. A message that is not in the outbox is about to be. */
 export function markOf(step: Step, p: Progress, outbox: readonly Sent[]): Mark {
   if (p.done.includes(step)) return "done";
   const id = p.sent[step as Showing];
   if (id === undefined) return "open";
   const sent = outbox.find((s) => s.id === id);
-  if (sent === undefined) return "done";
-  if (!hasEnded(sent)) return "going";
+  if (sent === undefined || !hasEnded(sent)) return "going";
   return sent.fate === "rejected" || sent.fate === "failed" ? "failed" : "done";
 }
 
@@ -72,6 +71,11 @@ export function withDone(p: Progress, steps: readonly Step[]): Progress {
 /** The steps whose message has come to its end, so that the mark outlives the message. */
 export function endedSteps(p: Progress, outbox: readonly Sent[]): Step[] {
   return showings.filter((s) => p.sent[s] !== undefined && !p.done.includes(s) && markOf(s, p, outbox) === "done");
+}
+
+/** Progress that the page before this one left. A message that its outbox did not leave too had ended. */
+export function resume(p: Progress, outbox: readonly Sent[]): Progress {
+  return withDone(p, showings.filter((s) => p.sent[s] !== undefined && !outbox.some((m) => m.id === p.sent[s])));
 }
 
 /** What the tour is at the moment. */

@@ -36,8 +36,11 @@ describe("the link chip", () => {
     expect(chipOf(link({ phase: "connecting", downSince: 1, retryAt: now + 9_000 }), true, now).retryIn).toBe(0);
   });
 
-  test("says that there is no network, without waiting", () => {
-    expect(chipOf(link({ phase: "waiting", downSince: now, retryAt: now + 1_000 }), false, now)).toEqual({ state: "offline", quiet: false, retryIn: 1 });
+  test("says that there is no network, but not in a short break", () => {
+    const waiting = link({ phase: "waiting", downSince: now, retryAt: now + 4_000 });
+    expect(chipOf(waiting, false, now)).toEqual({ state: "connecting", quiet: true, retryIn: 4 });
+    expect(chipOf(waiting, false, now + 3_000)).toEqual({ state: "offline", quiet: false, retryIn: 1 });
+    expect(chipOf({ ...newLink(), phase: "connecting", downSince: now }, false, now).state).toBe("offline");
   });
 
   test("says why it stopped, with or without a network", () => {

@@ -10,6 +10,7 @@ import {
   type Progress,
   readProgress,
   requests,
+  resume,
   shapeOf,
   showings,
   type TourInput,
@@ -38,9 +39,15 @@ describe("marks", () => {
     expect(markOf("restart", began, [])).toBe("open");
   });
 
-  test("a message that is forgotten was done", () => {
-    expect(markOf("windows", began, [])).toBe("done");
-    expect(endedSteps(began, [])).toEqual(["windows"]);
+  test("a message that is just being sent is under way", () => {
+    expect(markOf("windows", began, [])).toBe("going");
+    expect(endedSteps(began, [])).toEqual([]);
+    expect(endedSteps(began, [sent("m1", "completed")])).toEqual(["windows"]);
+  });
+
+  test("on a new page, a message that is forgotten was done", () => {
+    expect(resume(began, []).done).toEqual(["windows"]);
+    expect(resume(began, [sent("m1", "running")])).toBe(began);
   });
 
   test("what is done stays done", () => {
