@@ -2,9 +2,10 @@ import { ChevronLeft, ChevronRight, ShieldQuestion } from "lucide-react";
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { createPortal } from "react-dom";
 import { useWords } from "../i18n/use.js";
-import { IconButton } from "../ui/button.js";
+import { Button, IconButton } from "../ui/button.js";
 import { useArmed } from "./arming.js";
 import { type Ask, neighbour } from "./order.js";
+import { visible } from "./origin.js";
 import { useHost, useOnTop } from "./toplayer.js";
 import { AskView } from "./view.js";
 import texts from "./words.js";
@@ -14,19 +15,22 @@ interface CardProps {
   /** All that were not put off. */
   asks: readonly Ask[];
   skew: number;
+  /** Something is being searched for below: only the band shows. */
+  folded: boolean;
+  onUnfold: () => void;
   onShow: (key: string) => void;
   onLater: (key: string) => void;
 }
 
 /** The question in front. It lies over the bar at the top, where no window can be. */
-export function Card({ ask, asks, skew, onShow, onLater }: CardProps): ReactNode {
+export function Card({ ask, asks, skew, folded, onUnfold, onShow, onLater }: CardProps): ReactNode {
   const t = useWords(texts);
   const host = useHost();
   const [card, setCard] = useState<HTMLDialogElement | null>(null);
-  const armed = useArmed(ask.key);
+  const armed = useArmed(folded ? "" : ask.key);
   const title = useId();
   useOnTop(host, card, true);
-  useFocusOf(card, ask.key);
+  useFocusOf(card, folded ? "" : ask.key);
 
   const step = (by: 1 | -1): void => onShow(neighbour(asks, ask.key, by)?.key ?? ask.key);
   return createPortal(
@@ -48,18 +52,28 @@ export function Card({ ask, asks, skew, onShow, onLater }: CardProps): ReactNode
         onLater(ask.key);
       }}
     >
-      <header className="asks-band">
+      <div className="asks-band">
         <ShieldQuestion size={16} aria-hidden />
         <span className="asks-band-name">{t.asks}</span>
-        {asks.length > 1 && (
+        {folded && (
+          <>
+            <span className="asks-band-title">{visible(ask.request.title)}</span>
+            <Button size="sm" onClick={onUnfold}>
+              {t.show}
+            </Button>
+          </>
+        )}
+        {asks.length > 1 && !folded && (
           <span className="asks-band-steps">
             <IconButton icon={ChevronLeft} label={t.previous} onClick={() => step(-1)} />
             <span aria-live="polite">{t.place(asks.indexOf(ask) + 1, asks.length)}</span>
             <IconButton icon={ChevronRight} label={t.next} onClick={() => step(1)} />
           </span>
         )}
-      </header>
-      <AskView key={ask.key} ask={ask} armed={armed} skew={skew} titleId={title} onLater={() => onLater(ask.key)} />
+      </div>
+      <div hidden={folded} className="asks-card-body">
+        <AskView key={ask.key} ask={ask} armed={armed} skew={skew} titleId={title} onLater={() => onLater(ask.key)} />
+      </div>
     </dialog>,
     host,
   );
@@ -69,7 +83,7 @@ export function Card({ ask, asks, skew, onShow, onLater }: CardProps): ReactNode
 function useFocusOf(card: HTMLDialogElement | null, key: string): void {
   const before = useRef<Element | null>(null);
   useEffect(() => {
-    if (card === null) return;
+    if (card === null || key === "") return;
     const at = document.activeElement;
     if (!card.contains(at)) before.current = at;
     const busy = at instanceof HTMLElement && (at.isContentEditable || at.matches("input, textarea, select, iframe"));

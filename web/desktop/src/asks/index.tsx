@@ -42,7 +42,15 @@ export function Asks(): ReactNode {
         </Modal>
       )}
       {front !== undefined && !inInbox && (
-        <Card ask={front} asks={open} skew={skew} onShow={setShown} onLater={(key) => setLater((l) => new Set([...l, key]))} />
+        <Card
+          ask={front}
+          asks={open}
+          skew={skew}
+          folded={panel === "palette"}
+          onUnfold={() => commands.open("")}
+          onShow={setShown}
+          onLater={(key) => setLater((l) => new Set([...l, key]))}
+        />
       )}
     </>
   );

@@ -118,9 +118,9 @@ function From({ ask }: { ask: Ask }): ReactNode {
   return (
     <p className="asks-from">
       <span className="hidden-text">{t.from}</span>
-      <span className="asks-from-part">
+      <span className="asks-from-part" title={visible(from.agent) || undefined}>
         <Bot size={14} aria-hidden />
-        {visible(from.agent) || t.unknownAgent}
+        {from.kind === undefined ? visible(from.agent) || t.unknownAgent : t[from.kind]}
       </span>
       {from.monitor === here || pinned ? (
         <span className="asks-from-part">

@@ -87,11 +87,12 @@ function useBanners(): { shown: ShownNotification[]; hide: (n: ShownNotification
   const ready = useShell((s) => s.ready);
   const all = useShell((s) => s.desk.notifications);
   const panel = useShell((s) => s.panel);
-  // What was there when the desktop became known is no news.
+  // What was there when the desktop became known is no news, and neither is what the centre has shown.
   const [old, setOld] = useState<ReadonlySet<string>>();
-  if (ready && old === undefined) setOld(new Set([...all.values()].map(showingOf)));
+  const inCentre = panel === "notifications";
+  if (ready && (old === undefined || (inCentre && onShelf(all.values(), old).length > 0))) setOld(new Set([...all.values()].map(showingOf)));
   const hide = useCallback((n: ShownNotification) => setOld((o) => new Set([...(o ?? []), showingOf(n)].slice(-500))), []);
-  const shown = useMemo(() => (old === undefined || panel === "notifications" ? [] : onShelf(all.values(), old).slice(-2)), [all, old, panel]);
+  const shown = useMemo(() => (old === undefined || inCentre ? [] : onShelf(all.values(), old).slice(-2)), [all, old, inCentre]);
   return { shown, hide };
 }
 

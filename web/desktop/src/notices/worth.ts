@@ -35,13 +35,19 @@ export function newsOf(e: HubEvent, scene: Scene): News | undefined {
     case "TURN_INTERRUPTED":
       return e.data.resumable ? { key: `turn ${e.at}`, kind: "needsYou", monitor: e.data.monitorId ?? "", text: e.data.reason } : undefined;
     case "APPROVAL_REQUEST":
-      return { key: `ask ${e.data.dialogId} ${e.at}`, kind: "needsYou", monitor: e.data.monitorId ?? "", text: e.data.title };
+      return { key: `ask ${e.data.dialogId} ${e.at}`, kind: "needsYou", monitor: e.data.monitorId ?? "", text: gist(e.data) };
     case "ACTIONS": {
       const ask = e.data.actions.find((a) => a.type === "dialog.confirm" || a.type === "user.prompt.show");
-      return ask === undefined ? undefined : { key: `ask ${ask.id} ${e.at}`, kind: "needsYou", monitor: e.data.monitorId ?? "", text: ask.title };
+      return ask === undefined ? undefined : { key: `ask ${ask.id} ${e.at}`, kind: "needsYou", monitor: e.data.monitorId ?? "", text: gist(ask) };
     }
   }
   return undefined;
+}
+
+/** What is asked, in a line. */
+function gist({ title, message }: { title: string; message: string }): string {
+  const line = `${title} ${message}`.replace(/\s+/g, " ").trim();
+  return line.length > 160 ? `${line.slice(0, 159)}…` : line;
 }
 
 /** The title of the page: how much waits for the person comes first, where a narrow tab still shows it. */

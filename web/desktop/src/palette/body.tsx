@@ -81,10 +81,10 @@ export default function Body(): ReactNode {
         </div>
         <div ref={list} id={`${id}-list`} className="palette-list" role="listbox" aria-label={t.results} tabIndex={-1}>
           {sections.map((section) => (
-            <div key={section.group} role="group" aria-labelledby={`${id}-${section.group}`}>
-              <h3 id={`${id}-${section.group}`} className="palette-group">
+            <div key={section.group} role="group" aria-label={t[section.group]}>
+              <div className="palette-group" aria-hidden>
                 {t[section.group]}
-              </h3>
+              </div>
               {section.items.map((ranked) => {
                 const i = ++index;
                 return (

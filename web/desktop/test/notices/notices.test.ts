@@ -25,8 +25,8 @@ describe("what is worth a notification", () => {
   });
 
   test("questions", () => {
-    expect(newsOf(event("APPROVAL_REQUEST", { dialogId: "d", title: "May I?" }), seen)).toMatchObject({ kind: "needsYou", text: "May I?" });
-    expect(newsOf(event("ACTIONS", { actions: [{ type: "user.prompt.show", id: "p", title: "Which?" }] }), seen)).toMatchObject({ kind: "needsYou", text: "Which?" });
+    expect(newsOf(event("APPROVAL_REQUEST", { dialogId: "d", title: "May I?", message: "rm\n  -rf" }), seen)).toMatchObject({ kind: "needsYou", text: "May I? rm -rf" });
+    expect(newsOf(event("ACTIONS", { actions: [{ type: "user.prompt.show", id: "p", title: "Which?", message: "" }] }), seen)).toMatchObject({ kind: "needsYou", text: "Which?" });
     expect(newsOf(event("ACTIONS", { actions: [{ type: "toast.show", id: "t", message: "x" }] }), unseen)).toBeUndefined();
     expect(newsOf(event("TURN_INTERRUPTED", { resumable: true, reason: "moved" }), unseen)).toMatchObject({ kind: "needsYou" });
     expect(newsOf(event("TURN_INTERRUPTED", { resumable: false, reason: "moved" }), unseen)).toBeUndefined();
