@@ -3,16 +3,10 @@
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
-import { ready, stage, tools } from "./harness/stage.js";
+import { stage, tools } from "./harness/stage.js";
 import { say, shownRows, until, waitForLink, waitForRow, windowOf } from "./harness/verbs.js";
 
-const desk = stage({ limited: true });
-
-/** The text of the last answer, as the hub keeps it. */
-async function answer(session: SessionID): Promise<string> {
-  const rows = (await desk.hub.rest.rows(session)).filter((r) => r.say === "text" && r.partial !== true);
-  return rows.at(-1)?.text ?? "";
-}
+const desk = stage();
 
 async function isOver(session: SessionID): Promise<boolean> {
   return ((await desk.hub.rest.snapshot(session)).agents ?? []).every((a) => a.status === "idle");
@@ -22,25 +16,6 @@ async function isOver(session: SessionID): Promise<boolean> {
 async function wordsOf(page: Page): Promise<string[]> {
   return (await shownRows(page, "assistant")).flatMap((r) => r.text.match(/\bword\d+|\b\d+\b/g) ?? []);
 }
-
-it("a page that is reloaded 20 times in the middle of an answer ends with the whole answer, once", async () => {
-  const session = await desk.hub.rest.newSession("reloads");
-  const page = await desk.tab({ session });
-  await say(page, "/stream 600 60");
-  await page.locator("[data-stream]").first().waitFor();
-  for (let n = 0; n < 20; n++) {
-    await page.reload();
-    await ready(page);
-  }
-  expect(await isOver(session), "the reloads must happen while the answer runs").toBe(false);
-  await until(() => isOver(session), 20_000).toBe(true);
-  const whole = await answer(session);
-  const expected = whole.split(/\s+/).filter((w) => w !== "");
-  expect(expected.length).toBeGreaterThanOrEqual(600);
-  await until(async () => (await shownRows(page, "assistant")).map((r) => plain(r.text).includes(plain(whole)))).toEqual([true]);
-  expect(await page.locator("[data-stream]").count()).toBe(0);
-  expect(await shownRows(page, "user")).toHaveLength(1);
-});
 
 it("a tab that was frozen in the background shows what happened in the meantime", async () => {
   const session = await desk.hub.rest.newSession("frozen");
@@ -80,10 +55,6 @@ it("a hub that is killed in the middle of an answer goes on with it when it is b
   expect(await shownRows(page, "user")).toHaveLength(2);
   await windowOf(page, "keep").getByText("Still here").waitFor();
 }, 90_000);
-
-function plain(text: string): string {
-  return text.replace(/\s+/g, " ").trim();
-}
 
 function plainRows(rows: { ts: string; kind: string }[]): string[] {
   return rows.map((r) => `${r.ts} ${r.kind}`);

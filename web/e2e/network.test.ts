@@ -30,6 +30,7 @@ async function followLink(page: Page): Promise<() => Promise<{ state: string; af
 it("ten seconds without a network: nothing is said for 3 s, and a message sent in between arrives once", async () => {
   desk.guard.expectLostHub();
   const wire = await Wire.to(desk.hub.url);
+  desk.guard.welcome(wire.url);
   try {
     const session = await desk.hub.rest.newSession("offline");
     const profile = await desk.profile();
@@ -74,6 +75,7 @@ it("ten seconds without a network: nothing is said for 3 s, and a message sent i
 it("a short cut of the connection is not worth a word", async () => {
   desk.guard.expectLostHub();
   const wire = await Wire.to(desk.hub.url);
+  desk.guard.welcome(wire.url);
   try {
     const session = await desk.hub.rest.newSession("a blink");
     const page = await (await desk.profile()).newPage();

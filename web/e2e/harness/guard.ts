@@ -8,10 +8,15 @@ export class Guard {
   readonly requests: string[] = [];
   private readonly complaints: string[] = [];
   private readonly expected: RegExp[] = [];
-  private readonly homes: readonly string[];
+  private readonly homes: string[];
 
   constructor(homes: readonly string[]) {
-    this.homes = homes;
+    this.homes = [...homes];
+  }
+
+  /** Another address of the hub. */
+  welcome(home: string): void {
+    this.homes.push(home);
   }
 
   /** The test makes the browser complain in this way. */
