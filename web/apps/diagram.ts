@@ -34,7 +34,7 @@ async function draw(text: string, dark: boolean): Promise<Drawing> {
     const { svg } = await mermaid.render("diagram", text);
     const parsed = new DOMParser().parseFromString(svg, "text/html").querySelector("svg");
     if (parsed === null) throw new Error("nothing was drawn");
-    for (const link of parsed.querySelectorAll("a")) link.replaceWith(...link.childNodes);
+    for (const link of parsed.querySelectorAll("a")) for (const name of link.getAttributeNames()) if (/href|target/.test(name)) link.removeAttribute(name);
     document.body.replaceChildren(parsed);
     const box = parsed.getBoundingClientRect();
     return { type: "drawn", width: Math.ceil(box.width), height: Math.ceil(box.height) };

@@ -19,6 +19,8 @@ const config = {
   SANITIZE_NAMED_PROPS: true,
   ALLOWED_URI_REGEXP:
     /^(https?:|mailto:|blob:|data:image\/(png|jpeg|gif|webp);|\/files\/|\/api\/storage\/|\/api\/sessions\/[^/]+\/files\/|#)/i,
+  // The rule for addresses is for all attributes but these, whose values are none.
+  ADD_URI_SAFE_ATTR: ["align", "colspan", "rowspan", "start", "reversed", "type", "width", "height", "lang", "dir", "open", "datetime", "valign"],
   RETURN_DOM_FRAGMENT: true,
 } satisfies Config;
 
