@@ -45,8 +45,10 @@ export interface AgentState {
 export function useAgentState(agent: Agent): AgentState {
   const t = useWords(texts);
   const format = useFormat();
-  const now = useNow(1000);
   const stale = useLinkDown();
+  const downSince = useShell((s) => s.link.downSince);
+  const clock = useNow(1000, !stale);
+  const now = stale ? downSince : clock;
   const lastSign = useLastSign(agent.role);
   const asks = useShell((s) => isAsking(s.desk, agent.role));
   const doing = doingOf(agent, asks);
@@ -62,7 +64,7 @@ export function useAgentState(agent: Agent): AgentState {
 /** When an agent was last heard of, to the second, so that not every piece of text draws it anew. */
 function useLastSign(role: AgentID): number {
   const [shownSince] = useState(() => Date.now());
-  const sign = useShell((s) => Math.floor((s.signs.get(role) ?? 0) / 1000) * 1000);
+  const sign = useShell((s) => Math.ceil((s.signs.get(role) ?? 0) / 1000) * 1000);
   return sign === 0 ? shownSince : sign;
 }
 

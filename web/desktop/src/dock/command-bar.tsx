@@ -140,6 +140,7 @@ export function CommandBar(): ReactNode {
             enterKeyHint="send"
             onChange={(e) => {
               setDraft(e.target.value);
+              if (e.target.value.length > mostDraft) commands.tell(t.cutDraft, "warning");
               history.leave();
             }}
             onPaste={(e) => {
@@ -295,6 +296,9 @@ function useHistory(
     },
   };
 }
+
+/** As much as is kept of a draft. */
+const mostDraft = 64 << 10;
 
 const mostHeight = 8 * 20 + 12;
 

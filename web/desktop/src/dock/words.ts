@@ -32,8 +32,8 @@ export default words(
 
     // the command bar
     say: "Message to the agent",
-    placeholder: "Ask for anything, or type / for commands",
-    placeholderRunning: "Add to what is being done, or type / for commands",
+    placeholder: "Ask for anything, / for commands",
+    placeholderRunning: "Add to what is being done",
     target: (n: number) => `Monitor ${n}`,
     targetTip: (n: number) => `Messages go to monitor ${n}`,
     pinnedTip: (n: number) => `This tab shows monitor ${n} only; messages go there`,
@@ -45,6 +45,7 @@ export default words(
     forAgent: "Not a command of the desktop. It goes to the agent as it is.",
     keptDraft: "Not sent: too many messages have no answer yet. Your text is still here.",
     tooLong: "Too long to be sent at once. Please make it shorter or send it in parts.",
+    cutDraft: "That is more than a message can hold; its end was cut off.",
     pictureList: "Pictures to send",
     removePicture: (name: string) => `Remove ${name}`,
     readingPicture: "Reading the picture…",
@@ -114,8 +115,8 @@ export default words(
     onMonitor: (n: number) => `모니터 ${n}에서`,
 
     say: "에이전트에게 보낼 메시지",
-    placeholder: "무엇이든 물어보세요. / 입력 시 명령 목록이 나와요",
-    placeholderRunning: "진행 중인 작업에 덧붙여 보세요. / 입력 시 명령 목록",
+    placeholder: "무엇이든 물어보세요. 명령은 / 입력",
+    placeholderRunning: "진행 중인 작업에 덧붙여 보세요",
     target: (n: number) => `모니터 ${n}`,
     targetTip: (n: number) => `메시지는 모니터 ${n}번에 전달돼요`,
     pinnedTip: (n: number) => `이 탭은 모니터 ${n}번 전용이에요. 메시지도 그곳에 전달돼요`,
@@ -127,6 +128,7 @@ export default words(
     forAgent: "데스크톱 명령이 아니에요. 에이전트에게 그대로 전달돼요.",
     keptDraft: "보내지 못했어요. 아직 응답이 없는 메시지가 너무 많아요. 입력한 내용은 그대로 있어요.",
     tooLong: "한 번에 보내기에는 너무 길어요. 줄이거나 나누어 보내 주세요.",
+    cutDraft: "메시지 하나에 담기에는 너무 길어서 끝부분을 잘랐어요.",
     pictureList: "보낼 사진",
     removePicture: (name: string) => `${name} 빼기`,
     readingPicture: "사진을 읽는 중…",

@@ -1,5 +1,5 @@
 import { ArrowDown, MessagesSquare, PanelRightClose, WifiOff } from "lucide-react";
-import { type ReactNode, useMemo, useState } from "react";
+import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import type { MessageID, MonitorID, WindowID } from "../../../core/src/index.js";
 import { useLinkDown } from "../dock/agent-state.js";
 import { workingAgents } from "../dock/agents.js";
@@ -26,6 +26,7 @@ export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {
   const entries = useEntries(shown);
   const keys = useMemo(() => entries.filter((e) => e.kind !== "day").map((e) => e.key), [entries]);
   const { scroller, content, following, unread, jump } = useFollowing(keys, shown ?? "");
+  useOwnWords(jump);
   const ready = useShell((s) => s.ready);
   const empty = useShell((s) => s.desk.agents.size === 0) && entries.length === 0;
   return (
@@ -99,6 +100,16 @@ function useWindowsAtWork(): ReadonlyMap<MessageID, WindowID> {
 
 function dayOf(ts: number): string {
   return new Date(ts).toDateString();
+}
+
+/** Goes to the end when this tab says something, to where it is shown. */
+function useOwnWords(jump: () => void): void {
+  const last = useShell((s) => s.outbox.items.findLast((i) => i.type === "USER_MESSAGE")?.id);
+  const before = useRef(last);
+  useEffect(() => {
+    if (before.current !== last && last !== undefined) jump();
+    before.current = last;
+  }, [last, jump]);
 }
 
 /** The agents at work here. What they say changes often, so it is apart from the rows. */

@@ -1,4 +1,4 @@
-import { Bot, Brain, CircleAlert, CircleCheck, CircleSlash, CircleX, Info, ListTodo, RotateCw, Wrench } from "lucide-react";
+import { Bot, Brain, CircleAlert, CircleCheck, CircleSlash, CircleX, Info, ListTodo, RotateCw, TriangleAlert, Wrench } from "lucide-react";
 import { memo, type ReactNode } from "react";
 import type { UIRow } from "../../../core/src/index.js";
 import { Markdown } from "../content/index.js";
@@ -12,7 +12,7 @@ import { type Entry, type RowEntry, sameEntry } from "./entries.js";
 import { Fold } from "./fold.js";
 import { MessageRow } from "./message-row.js";
 import { Trouble } from "./trouble.js";
-import { endOf, toolOf } from "./tool.js";
+import { endOf, toolOf, whyCutOff } from "./tool.js";
 import texts from "./words.js";
 
 interface Props {
@@ -27,10 +27,10 @@ export const EntryRow = memo(
     const tag = named ? <MonitorTag id={entry.monitorId} /> : null;
     if (entry.kind === "user") return <MessageRow entry={entry} tag={tag} />;
     const shown = entry.kind === "subtask" ? "assistant" : entry.kind;
+    const ofTask = entry.row.agentId?.startsWith("task-") === true && entry.kind !== "error";
     return (
-      <article className={`drawer-row drawer-${entry.kind}`} data-row={entry.ts} data-kind={shown}>
-        {tag}
-        <Body entry={entry} />
+      <article className={`drawer-row drawer-${entry.kind} ${ofTask ? "drawer-of-task" : ""}`} data-row={entry.ts} data-kind={shown}>
+        <Body entry={entry} tag={tag} />
       </article>
     );
   },
@@ -57,30 +57,40 @@ function Day({ ts }: { ts: number }): ReactNode {
   );
 }
 
-function Body({ entry }: { entry: RowEntry }): ReactNode {
+function Body({ entry, tag }: { entry: RowEntry; tag: ReactNode }): ReactNode {
   const { row } = entry;
   switch (entry.kind) {
     case "assistant":
     case "subtask":
-      return <Answer row={row} subtask={entry.kind === "subtask"} />;
+      return <Answer row={row} subtask={entry.kind === "subtask"} tag={tag} />;
+    case "error":
+      return <Trouble reason={row.text ?? ""} messageId={row.messageId} monitorId={entry.monitorId} tag={tag} />;
+    default:
+      return (
+        <>
+          {tag}
+          <Plain entry={entry} />
+        </>
+      );
+  }
+}
+
+function Plain({ entry: { kind, row } }: { entry: RowEntry }): ReactNode {
+  switch (kind) {
     case "thinking":
       return <Thought row={row} />;
     case "tool":
       return <ToolRow row={row} />;
-    case "error":
-      return <Trouble reason={row.text ?? ""} messageId={row.messageId} monitorId={entry.monitorId} />;
     case "result":
       return <End row={row} />;
     case "resume":
       return <Resume row={row} />;
-    case "retry":
-      return <Line row={row} retry />;
-    case "note":
-      return <Line row={row} retry={false} />;
+    default:
+      return <Line row={row} retry={kind === "retry"} />;
   }
 }
 
-function Answer({ row, subtask }: { row: UIRow; subtask: boolean }): ReactNode {
+function Answer({ row, subtask, tag }: { row: UIRow; subtask: boolean; tag: ReactNode }): ReactNode {
   const t = useWords(texts);
   const format = useFormat();
   const windows = useShell((s) => s.desk.windows);
@@ -92,6 +102,7 @@ function Answer({ row, subtask }: { row: UIRow; subtask: boolean }): ReactNode {
   return (
     <>
       <div className="drawer-row-head">
+        {tag}
         <Icon size={14} aria-hidden />
         {name !== undefined && <span className="drawer-row-name">{name}</span>}
         <time className="drawer-time" dateTime={new Date(row.ts).toISOString()}>
@@ -213,8 +224,12 @@ function Resume({ row }: { row: UIRow }): ReactNode {
   };
   return (
     <>
-      <p>{t.cutOff}</p>
-      <p className="drawer-reason">{row.text}</p>
+      <div className="drawer-row-head">
+        <TriangleAlert size={14} aria-hidden />
+        <span className="drawer-row-name">{t.cutOff}</span>
+        <CopyButton text={whyCutOff(row)} />
+      </div>
+      <p className="drawer-reason">{whyCutOff(row)}</p>
       {row.isAnswered === true ? (
         <p className="drawer-reason">{t.answered}</p>
       ) : (

@@ -97,6 +97,12 @@ export function endOf(row: UIRow): TurnEnd {
   };
 }
 
+/** Why a turn was cut off, without the words around it that the hub has in one language only. */
+export function whyCutOff(row: UIRow): string {
+  const text = row.text ?? "";
+  return /^The turn was cut off: (.*)\. Go on\?$/s.exec(text)?.[1] ?? text;
+}
+
 /** What a person can do about trouble. */
 export type Remedy = "connect" | "wait" | "shorten" | "again";
 

@@ -9,8 +9,16 @@ import { useResend, useSaid } from "./resend.js";
 import { remedyOf } from "./tool.js";
 import texts from "./words.js";
 
+interface Props {
+  reason: string;
+  messageId: MessageID | undefined;
+  monitorId: MonitorID;
+  /** The monitor, where rows of several are mixed. */
+  tag: ReactNode;
+}
+
 /** What went wrong in a turn, and what to do about it. */
-export function Trouble({ reason, messageId, monitorId }: { reason: string; messageId: MessageID | undefined; monitorId: MonitorID }): ReactNode {
+export function Trouble({ reason, messageId, monitorId, tag }: Props): ReactNode {
   const t = useWords(texts);
   const commands = useCommands();
   const resend = useResend();
@@ -20,6 +28,7 @@ export function Trouble({ reason, messageId, monitorId }: { reason: string; mess
   return (
     <>
       <div className="drawer-row-head">
+        {tag}
         <CircleAlert size={14} aria-hidden className="drawer-danger" />
         <span className="drawer-row-name">{t.errorTitle}</span>
         <CopyButton text={reason} />

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { UIRow } from "../../../core/src/index.js";
-import { aboutOf, endOf, remedyOf, toolOf } from "../../src/drawer/tool.js";
+import { aboutOf, endOf, remedyOf, toolOf, whyCutOff } from "../../src/drawer/tool.js";
 
 function row(text: unknown): UIRow {
   return { ts: 1, type: "say", say: "tool", text: typeof text === "string" ? text : JSON.stringify(text) };
@@ -57,4 +57,9 @@ test.each([
   ["", 0, "again"],
 ] as const)("%s (%i) → %s", (reason, code, remedy) => {
   expect(remedyOf(reason, code)).toBe(remedy);
+});
+
+test("why a turn was cut off, without the words around it", () => {
+  expect(whyCutOff(row("The turn was cut off: the hub was restarted. Go on?"))).toBe("the hub was restarted");
+  expect(whyCutOff(row("something new"))).toBe("something new");
 });
