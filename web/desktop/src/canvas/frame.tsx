@@ -49,7 +49,7 @@ export const Frame = memo(function Frame({ window: w, shown, front, canvas, area
   const place = wish ?? placeOf(w);
   const maximized = place.maximized && isStandard(w);
   const hidden = !shown || w.minimized === true;
-  const toTitleBar = (): void => frame.current?.querySelector<HTMLElement>("[data-title-bar]")?.focus();
+  const toTitleBar = (): void => frame.current?.querySelector<HTMLElement>("[data-title-bar]")?.focus({ preventScroll: true });
   const close = (): void => {
     setClosing(true);
     commands.closeWindow(w);
@@ -105,7 +105,7 @@ export const Frame = memo(function Frame({ window: w, shown, front, canvas, area
       {!maximized &&
         edges
           .filter((edge) => w.variant !== "panel" || edge === (w.dockEdge === "top" ? "s" : "n"))
-          .map((edge) => <div key={edge} className="win-edge" data-resize={edge} onPointerDown={(e) => grab(e, edge)} />)}
+          .map((edge) => <div key={edge} className="win-edge" data-resize={edge} onPointerDown={(e) => grab(e, edge)} onMouseDown={(e) => e.preventDefault()} />)}
       {menu !== undefined && (
         <WindowMenu
           window={w}

@@ -22,7 +22,7 @@ function keyOfElement(el: Element | null | undefined): string {
 
 /** Gives the focus of the keyboard to a window. */
 export function focusOn(key: string): void {
-  elementOf(key)?.querySelector<HTMLElement>("[data-title-bar]")?.focus();
+  elementOf(key)?.querySelector<HTMLElement>("[data-title-bar]")?.focus({ preventScroll: true });
 }
 
 /** The keys for windows, wherever the focus is. */

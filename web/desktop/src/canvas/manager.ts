@@ -114,12 +114,10 @@ export class Manager {
   /** Brings a window to the front, once. */
   raise(w: WindowState): void {
     const key = keyOf(w);
-    const { desk } = this.shell.getState();
-    if (w.variant === "panel" || this.board.getState().raised === key) return;
-    if (isOnTop(desk.windows.values(), w)) {
-      this.board.setState({ raised: "" });
-      return;
-    }
+    const { raised } = this.board.getState();
+    if (w.variant === "panel" || raised === key) return;
+    // Where another one is on its way to the front, this one will not stay there.
+    if (raised === "" && isOnTop(this.shell.getState().desk.windows.values(), w)) return;
     this.board.setState({ raised: key });
     this.tellRaised();
   }

@@ -53,6 +53,11 @@ export function TitleBar({ window: w, titleId, maximized, onGrab, onClose, onMen
       onPointerDown={(e) => {
         if (!(e.target as Element).closest("button")) onGrab(e);
       }}
+      onMouseDown={(e) => {
+        if ((e.target as Element).closest("button")) return;
+        e.preventDefault(); // no text is selected, for which the browser would look at every move
+        e.currentTarget.focus({ preventScroll: true });
+      }}
       onDoubleClick={(e) => {
         if (!(e.target as Element).closest("button")) manager.toggleMaximized(w);
       }}

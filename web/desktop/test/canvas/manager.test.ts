@@ -1,0 +1,170 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createStore } from "zustand/vanilla";
+import { type Bounds, emptyDesk, type WindowState } from "../../../core/src/index.js";
+import { Manager } from "../../src/canvas/manager.js";
+import type { Commands } from "../../src/shell/commands.js";
+import type { Shell, ShellStore } from "../../src/shell/shell.js";
+
+const at = (x: number, y = 100): Bounds => ({ x, y, w: 400, h: 300 });
+
+function win(windowId: string, bounds: Bounds, more: Partial<WindowState> = {}): WindowState {
+  return { windowId, monitorId: "monitor-0", title: windowId, bounds, content: { renderer: "text", data: "" }, ...more };
+}
+
+/** A desktop whose hub does nothing but note what it is told. */
+class Desktop {
+  readonly told: string[] = [];
+  readonly store: ShellStore;
+  readonly manager: Manager;
+  readonly stop: () => void;
+
+  constructor(...windows: WindowState[]) {
+    const view = { monitor: "monitor-0", pinned: false, drawer: false };
+    this.store = createStore(() => ({ desk: emptyDesk(), view, link: { phase: "live", released: true } }) as unknown as Shell);
+    const note = (name: string) => (w: WindowState, b?: Bounds) => void this.told.push([name, w.windowId, ...(b === undefined ? [] : [b.x, b.y, b.w, b.h])].join(" "));
+    const commands = { placeWindow: note("place"), focusWindow: note("focus"), toggleMaximized: note("toggle") };
+    this.manager = new Manager(this.store, commands as unknown as Commands);
+    this.manager.measure({ w: 1000, h: 700 });
+    this.stop = this.manager.start();
+    for (const w of windows) this.say(w);
+  }
+
+  /** The hub says how a window is. */
+  say(w: WindowState): void {
+    this.store.setState((s) => ({ desk: { ...s.desk, windows: new Map(s.desk.windows).set(`monitor-0/${w.windowId}`, w) } }));
+  }
+
+  connect(live: boolean): void {
+    this.store.setState((s) => ({ link: { ...s.link, phase: live ? "live" : "waiting" } }));
+  }
+
+  wishes(): number {
+    return this.manager.board.getState().wishes.size;
+  }
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: 1_000_000 });
+  vi.stubGlobal("addEventListener", () => undefined);
+  vi.stubGlobal("removeEventListener", () => undefined);
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+test("a drag of a second is told about ten times, and always its end", () => {
+  const w = win("a", at(100));
+  const d = new Desktop(w);
+  d.manager.lift(w, undefined, 150, 110);
+  for (let i = 1; i <= 60; i++) {
+    vi.advanceTimersByTime(16);
+    d.manager.carry("monitor-0/a", at(100 + i));
+  }
+  d.manager.drop("monitor-0/a", undefined, { bounds: at(100), maximized: false });
+  vi.advanceTimersByTime(200);
+  expect(d.told.length).toBeGreaterThan(7);
+  expect(d.told.length).toBeLessThan(13);
+  expect(d.told.at(-1)).toBe("place a 160 100 400 300");
+  d.stop();
+});
+
+test("own echoes do not move a window back, and it rests where it was let go", () => {
+  const w = win("a", at(100));
+  const d = new Desktop(w);
+  d.manager.lift(w, undefined, 150, 110);
+  d.manager.carry("monitor-0/a", at(200));
+  vi.advanceTimersByTime(100);
+  d.manager.carry("monitor-0/a", at(300));
+  d.say(win("a", at(200)));
+  expect(d.manager.drawn(win("a", at(200)))).toEqual(at(300));
+  d.manager.drop("monitor-0/a", undefined, { bounds: at(100), maximized: false });
+  vi.advanceTimersByTime(100);
+  expect(d.manager.drawn(win("a", at(200)))).toEqual(at(300));
+  d.say(win("a", at(300)));
+  expect(d.wishes()).toBe(0);
+  d.stop();
+});
+
+test("without an answer a window goes back to where the hub says it is", () => {
+  const w = win("a", at(100));
+  const d = new Desktop(w);
+  d.manager.nudge(w, 16, 0, "move");
+  expect(d.manager.drawn(w)).toEqual(at(116));
+  vi.advanceTimersByTime(2500);
+  expect(d.wishes()).toBe(0);
+  expect(d.manager.drawn(w)).toEqual(at(100));
+  d.stop();
+});
+
+test("what is done without a connection is shown, and told once when there is one", () => {
+  const w = win("a", at(100), { z: 1 });
+  const front = win("b", at(300), { z: 2 });
+  const d = new Desktop(w, front);
+  d.connect(false);
+  d.manager.raise(w);
+  for (let i = 0; i < 5; i++) {
+    d.manager.nudge(w, 16, 0, "move");
+    vi.advanceTimersByTime(1000);
+  }
+  d.manager.toggleMaximized(front);
+  expect(d.told).toEqual([]);
+  expect(d.manager.front()?.windowId).toBe("a");
+  expect(d.manager.drawn(w)).toEqual(at(180));
+  d.connect(true);
+  vi.advanceTimersByTime(200);
+  expect(d.told.sort()).toEqual(["focus a", "place a 180 100 400 300", "toggle b"]);
+  d.stop();
+});
+
+test("a window is brought to the front once", () => {
+  const w = win("a", at(100), { z: 1 });
+  const d = new Desktop(w, win("b", at(300), { z: 2 }));
+  for (let i = 0; i < 5; i++) d.manager.raise(w);
+  expect(d.told).toEqual(["focus a"]);
+  const raised = win("a", at(100), { z: 3 });
+  d.say(raised);
+  d.manager.raise(raised);
+  expect(d.told).toEqual(["focus a"]);
+  expect(d.manager.board.getState().raised).toBe("");
+  d.stop();
+});
+
+test("of two windows that are brought to the front quickly, the last one stays there", () => {
+  const w = win("a", at(100), { z: 1 });
+  const other = win("b", at(300), { z: 2 });
+  const d = new Desktop(w, other);
+  d.manager.raise(w);
+  d.manager.raise(other);
+  expect(d.told).toEqual(["focus a", "focus b"]);
+  expect(d.manager.front()?.windowId).toBe("b");
+  d.stop();
+});
+
+test("a snapped window gets its size back", () => {
+  const w = win("a", at(100));
+  const d = new Desktop(w);
+  d.manager.snap(w, "left");
+  expect(d.manager.zone(w)).toBe("left");
+  d.manager.snap(w, "full");
+  expect(d.manager.zone(w)).toBe("full");
+  d.manager.restore(w);
+  expect(d.manager.zone(w)).toBe("left");
+  expect(d.manager.canRestore(w)).toBe(true);
+  d.manager.restore(w);
+  expect(d.manager.drawn(w)).toEqual(at(100));
+  expect(d.manager.canRestore(w)).toBe(false);
+  d.stop();
+});
+
+test("a window dragged to the top is maximised and goes back to where the drag began", () => {
+  const w = win("a", at(100));
+  const d = new Desktop(w);
+  d.manager.lift(w, undefined, 150, 110);
+  d.manager.carry("monitor-0/a", at(250, 0));
+  d.manager.drop("monitor-0/a", "full", { bounds: at(100), maximized: false });
+  vi.advanceTimersByTime(200);
+  expect(d.told).toEqual(["place a 250 0 400 300", "place a 100 100 400 300", "toggle a"]);
+  d.stop();
+});
