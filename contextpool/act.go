@@ -38,7 +38,6 @@ func (p *Pool) Act(c tools.Caller, call tools.Call, plan func(*desk.State) tools
 		return known.Result, nil
 	}
 	p.showTool(t, call, wire.ToolRunning, "")
-	t.begun(call.ID, p.stage.Now())
 	wanted := plan(p.stage.Desk())
 	r := wanted.Result
 	if refused := p.do(t, wanted.Actions); refused != nil {
@@ -254,7 +253,6 @@ func (p *Pool) Reload(c tools.Caller, call tools.Call, id string) (providers.Too
 		return known.Result, nil
 	}
 	p.showTool(t, call, wire.ToolRunning, "")
-	t.begun(call.ID, p.stage.Now())
 	r := p.again(t, id)
 	p.finish(t, call, r)
 	p.settle()

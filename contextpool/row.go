@@ -37,8 +37,9 @@ type toolRow struct {
 	Status wire.ToolStatus `json:"status"`
 	// Input is what the tool was given, or a text that begins like it if that is
 	// too long.
-	Input      any    `json:"input,omitempty"`
-	Result     string `json:"result,omitempty"`
+	Input  any    `json:"input,omitempty"`
+	Result string `json:"result,omitempty"`
+	// DurationMS is not there if the call was done in the step that made it.
 	DurationMS *int64 `json:"durationMs,omitempty"`
 }
 

@@ -43,7 +43,7 @@ func TestThoughtsHaveRows(t *testing.T) {
 	r.ended(run)
 	wantEqual(t, r.shown(), []string{
 		"user_feedback: text of m1", "reasoning: hm, yesand", "reasoning: more at last",
-		`tool: {"id":"c1","tool":"window:create","status":"complete","result":"done","durationMs":0}`,
+		`tool: {"id":"c1","tool":"window:create","status":"complete","result":"done"}`,
 		"text: Well. ", `api_req_finished: {"outcome":"completed","durationMs":10}`,
 	})
 }

@@ -33,7 +33,7 @@ func (w words) cleanUp() []step {
 			"지우면 되돌릴 수 없으니 사용자께서 정하셔야 해요. 찾은 것을 보여 드리고 여쭤볼게요.")),
 		say(w.in("These three reports were not opened for more than two years. I delete nothing before you say so. (They are made up; nothing real is at stake.)",
 			"2년 넘게 열지 않은 보고서가 세 개 있어요. 허락하시기 전에는 아무것도 지우지 않아요. (예시일 뿐 실제 파일은 아니에요.)")),
-		call(show(reportsWindow, w.in("Old reports", "오래된 보고서"), "table", object{"headers": headers, "rows": rows}, spot{24, 24, 520, 260})),
+		call(show(reportsWindow, w.in("Old reports", "오래된 보고서"), "table", object{"headers": headers, "rows": rows}, spot{24, 24, 488, 260})),
 		{
 			kind: stepCall, after: func([]outcome) string { return "" }, then: w.decided,
 			calls: []providers.ToolCall{{Name: deleteReports, Input: input(object{"files": names, "permanently": true})}},
@@ -67,7 +67,7 @@ func (w words) decided(outcomes []outcome) []step {
 	})}
 	return []step{
 		say(said),
-		call(panel(resultWindow, w.in("Result", "결과"), 1, spot{560, 24, 516, 260}, components...)),
+		call(panel(resultWindow, w.in("Result", "결과"), 1, spot{528, 24, 488, 312}, components...)),
 		{kind: stepCall, calls: []providers.ToolCall{ask}, after: tellErrors, then: w.summary},
 	}
 }
@@ -78,7 +78,7 @@ func (w words) summary(outcomes []outcome) []step {
 		Selected []string `json:"selected"`
 	}
 	_ = json.Unmarshal([]byte(outcomes[0].result.Text), &answer) // who did not answer has selected nothing
-	id, title, at := "reports-summary", w.in("Summary of the reports", "보고서 요약"), spot{24, 300, 1052, 376}
+	id, title, at := "reports-summary", w.in("Summary of the reports", "보고서 요약"), spot{24, 352, 992, 320}
 	switch {
 	case len(answer.Selected) == 0 || answer.Selected[0] == "none":
 		return []step{say(w.in("Then I leave it at that.", "그럼 여기서 마칠게요."))}

@@ -81,7 +81,7 @@ func (w words) launch() []step {
 			"출시 준비에는 서로 기다릴 필요가 없는 일이 있어요. 조사, 웹사이트, 보도 자료요. 작업 에이전트 셋이 동시에 일하고, 저는 결과를 모을게요.",
 		)),
 		say(w.in("I split the launch into three tasks that run at the same time.", "출시 준비를 동시에 진행할 수 있는 작업 세 개로 나눴어요.")),
-		call(panel(planWindow, w.in("Launch plan", "출시 계획"), []float64{2, 1, 3}, spot{24, 24, 1052, 216}, w.planned(waiting, nil)...)),
+		call(panel(planWindow, w.in("Launch plan", "출시 계획"), []float64{2, 1, 3}, spot{24, 24, 992, 176}, w.planned(waiting, nil)...)),
 		pause(400 * time.Millisecond),
 		tasks,
 	}
@@ -128,7 +128,7 @@ func (w words) launchTask() []step {
 		return []step{say(w.in("There is no such task.", "그런 작업은 없어요."))}
 	}
 	j, id := jobs[n-1], fmt.Sprintf("launch-%d", n)
-	at := spot{24 + (n-1)*356, 256, 340, 420}
+	at := spot{24 + (n-1)*336, 216, 320, 380}
 	steps := []step{think(j.thought), call(panel(id, j.name, 1, at, w.progress(j, 0)...))}
 	for done, s := range j.stages {
 		steps = append(steps, pause(s.wait), call(renew(id, 1, w.progress(j, done+1)...)))
@@ -142,7 +142,7 @@ func (w words) progress(j job, done int) []object {
 	if done == len(j.stages) {
 		state, colour = badge(w.in("done", "완료"), "success"), "success"
 	}
-	components := []object{heading(j.name), state, bar(w.in("Progress", "진행률"), done*100/len(j.stages), colour)}
+	components := []object{state, caption(j.thought), bar(w.in("Progress", "진행률"), done*100/len(j.stages), colour)}
 	for n, s := range j.stages {
 		switch {
 		case n < done:

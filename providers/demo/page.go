@@ -2,8 +2,8 @@ package demo
 
 import "strings"
 
-// pageStyle is what the small pages of the showcase have in common. They use
-// nothing from elsewhere and follow the colours of the system.
+// pageStyle is how the page of the showcase looks. It uses nothing from elsewhere
+// and follows the colours of the system.
 const pageStyle = `:root{color-scheme:light dark;--ink:light-dark(#1c2430,#e6eaf0);--faint:light-dark(#66707e,#97a1b0);--one:light-dark(#3b6fd6,#7aa5ff);--two:light-dark(#14936f,#45d0a5)}
 *{box-sizing:border-box}body{margin:0;height:100vh;color:var(--ink);font:14px/1.4 system-ui,sans-serif}`
 
@@ -31,23 +31,5 @@ const draw=()=>{columns.forEach((fill,n)=>{fill.style.height=values[n]/7+"%"});s
 const walk=by=>{values=values.map(v=>Math.round(Math.min(600,Math.max(120,v+(Math.random()-.5)*by))));draw()};
 document.getElementById("again").onclick=()=>walk(500);
 requestAnimationFrame(()=>requestAnimationFrame(draw));setInterval(()=>walk(60),2000);
-</script></body></html>`)
-}
-
-// todayPage is a clock with the date.
-func todayPage(korean bool) string {
-	words := strings.NewReplacer("{lang}", "en", "{title}", "Today", "{list}", "09:30 Stand-up|13:00 Review of the brief|16:30 Call with Hanbit Energy")
-	if korean {
-		words = strings.NewReplacer("{lang}", "ko", "{title}", "오늘", "{list}", "09:30 아침 회의|13:00 기획서 검토|16:30 한빛에너지 통화")
-	}
-	return words.Replace(`<!doctype html><html lang="{lang}"><head><meta charset="utf-8"><title>{title}</title><style>` + pageStyle + `
-body{display:flex;align-items:center;gap:24px;padding:16px 20px}
-time{display:block;font-size:44px;font-weight:600;line-height:1;font-variant-numeric:tabular-nums;letter-spacing:-.02em}
-p{margin:8px 0 0;color:var(--faint)}ul{margin:0;padding:0 0 0 20px;border-left:2px solid var(--one);list-style:none;display:grid;gap:6px}
-</style></head><body><section><time id="now">--:--</time><p id="day"></p></section><ul id="list"></ul><script>
-const now=document.getElementById("now"),day=document.getElementById("day"),list=document.getElementById("list");
-for(const line of "{list}".split("|")){const item=document.createElement("li");item.textContent=line;list.append(item)}
-const tick=()=>{const d=new Date();now.textContent=d.toLocaleTimeString("{lang}",{hour:"2-digit",minute:"2-digit",hour12:false});day.textContent=d.toLocaleDateString("{lang}",{weekday:"long",day:"numeric",month:"long"})};
-tick();setInterval(tick,1000);
 </script></body></html>`)
 }

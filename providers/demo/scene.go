@@ -36,7 +36,7 @@ func (w words) scene(wish string) []step {
 }
 
 // spot is where a window of a scene opens. The scenes are made for a desktop of
-// 1100 by 700, on which their windows do not lie on top of each other.
+// 1040 by 700, on which their windows do not lie on top of each other.
 // One without a place opens where there is room.
 type spot struct{ x, y, width, height int }
 

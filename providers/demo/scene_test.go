@@ -42,13 +42,13 @@ func (d *desk) opened() (places []place) {
 	return places
 }
 
-// tidy reports windows that are not on a desktop of 1100 by 700, or lie on top of
+// tidy reports windows that are not on a desktop of 1040 by 700, or lie on top of
 // each other.
 func (d *desk) tidy() {
 	d.Helper()
 	places := d.opened()
 	for n, p := range places {
-		if p.X < 0 || p.Y < 0 || p.Width < 200 || p.Height < 150 || p.X+p.Width > 1100 || p.Y+p.Height > 700 {
+		if p.X < 0 || p.Y < 0 || p.Width < 200 || p.Height < 150 || p.X+p.Width > 1040 || p.Y+p.Height > 700 {
 			d.Errorf("%+v is not on the desktop", p)
 		}
 		for _, o := range places[:n] {

@@ -26,12 +26,12 @@ func (w words) showcase() []step {
 			"처음 오신 분이 데스크톱에 무엇을 담을 수 있는지 보고 싶어 하세요. 점점 늘어나는 기획서, 정렬할 수 있는 표, 버튼이 있는 대시보드, 움직이는 차트, 작은 위젯이면 충분하겠어요. 서로 겹치지 않게 놓을게요.",
 		)),
 		say(w.in("I am opening five windows. Watch the brief grow.", "창 다섯 개를 열게요. 기획서가 채워지는 모습을 지켜봐 주세요.")),
-		call(show(briefWindow, w.in("Project brief", "프로젝트 기획서"), "markdown", brief[0], spot{24, 24, 440, 440})),
+		call(show(briefWindow, w.in("Project brief", "프로젝트 기획서"), "markdown", brief[0], spot{24, 24, 416, 440})),
 	}
 	others := []providers.ToolCall{
-		show(pipelineWindow, w.in("Sales pipeline", "영업 현황"), "table", w.pipeline(), spot{480, 24, 596, 312}),
+		show(pipelineWindow, w.in("Sales pipeline", "영업 현황"), "table", w.pipeline(), spot{456, 24, 560, 312}),
 		w.dashboard(0, true),
-		show(chartWindow, w.in("Visitors", "방문자"), "html", chartPage(w.korean), spot{786, 352, 290, 324}),
+		show(chartWindow, w.in("Visitors", "방문자"), "html", chartPage(w.korean), spot{744, 352, 272, 308}),
 		w.today(),
 	}
 	for n, piece := range brief[1:] {
@@ -70,31 +70,31 @@ func (w words) brief() []string {
 
 // pipeline is a table with names and numbers.
 func (w words) pipeline() object {
-	headers, rows := "Customer|Country|Stage|Value (€)|Chance (%)|Next contact", `Nordlicht GmbH|Germany|Proposal|48200|60|2026-11-18
-Blue Harbor Ltd|Ireland|Qualified|12900|35|2026-11-24
-Hanbit Energy|South Korea|Negotiation|96500|75|2026-11-17
-Casa Verde|Spain|Proposal|27400|50|2026-11-20
-Fjord Systems|Norway|Won|61000|100|2026-12-01
-Maple & Sons|Canada|Qualified|8700|20|2026-11-27
-Sora Logistics|Japan|Negotiation|73800|70|2026-11-19
-Atelier Lumen|France|New|15300|10|2026-11-30
-Kiwi Fields|New Zealand|Proposal|33600|45|2026-11-23
-Tatra Works|Slovakia|Lost|21000|0|2027-02-01
-Lagoa Health|Brazil|New|54100|15|2026-11-26
-Polder Farms|Netherlands|Won|39900|100|2026-12-04`
+	headers, rows := "Customer|Country|Stage|Value (€)|Chance (%)", `Nordlicht GmbH|Germany|Proposal|48200|60
+Blue Harbor Ltd|Ireland|Qualified|12900|35
+Hanbit Energy|South Korea|Negotiation|96500|75
+Casa Verde|Spain|Proposal|27400|50
+Fjord Systems|Norway|Won|61000|100
+Maple & Sons|Canada|Qualified|8700|20
+Sora Logistics|Japan|Negotiation|73800|70
+Atelier Lumen|France|New|15300|10
+Kiwi Fields|New Zealand|Proposal|33600|45
+Tatra Works|Slovakia|Lost|21000|0
+Lagoa Health|Brazil|New|54100|15
+Polder Farms|Netherlands|Won|39900|100`
 	if w.korean {
-		headers, rows = "고객|지역|단계|금액(만 원)|가능성(%)|다음 연락", `한빛에너지|서울|협상|9650|75|2026-11-17
-푸른항만|부산|검토|1290|35|2026-11-24
-북극성테크|대전|제안|4820|60|2026-11-18
-초록마을|제주|제안|2740|50|2026-11-20
-하늘물류|인천|협상|7380|70|2026-11-19
-단풍상사|광주|검토|870|20|2026-11-27
-빛나라 공방|전주|신규|1530|10|2026-11-30
-너른들 농장|나주|수주|3990|100|2026-12-04
-가온의료|대구|신규|5410|15|2026-11-26
-다올식품|청주|제안|3360|45|2026-11-23
-누리소프트|판교|수주|6100|100|2026-12-01
-솔바람|강릉|실주|2100|0|2027-02-01`
+		headers, rows = "고객|지역|단계|금액(만 원)|가능성(%)", `한빛에너지|서울|협상|9650|75
+푸른항만|부산|검토|1290|35
+북극성테크|대전|제안|4820|60
+초록마을|제주|제안|2740|50
+하늘물류|인천|협상|7380|70
+단풍상사|광주|검토|870|20
+빛나라 공방|전주|신규|1530|10
+너른들 농장|나주|수주|3990|100
+가온의료|대구|신규|5410|15
+다올식품|청주|제안|3360|45
+누리소프트|판교|수주|6100|100
+솔바람|강릉|실주|2100|0`
 	}
 	table := [][]string{}
 	for line := range strings.Lines(rows) {
@@ -122,15 +122,19 @@ func (w words) dashboard(n int, open bool) providers.ToolCall {
 	if !open {
 		return renew(dashboardWindow, 2, components...)
 	}
-	return panel(dashboardWindow, w.in("Dashboard", "대시보드"), 2, spot{480, 352, 290, 324}, components...)
+	return panel(dashboardWindow, w.in("Dashboard", "대시보드"), 2, spot{456, 352, 272, 308}, components...)
 }
 
-// today is a clock that lies below the other windows.
+// today is a list of what there is to do, below the other windows.
 func (w words) today() providers.ToolCall {
-	at := spot{24, 480, 440, 196}
-	return providers.ToolCall{Name: "window_create", Input: input(at.of(object{
-		"windowId": todayWindow, "title": w.in("Today", "오늘"), "variant": "widget",
-		"content": object{"renderer": "html", "content": todayPage(w.korean)},
+	at := spot{24, 480, 416, 180}
+	return providers.ToolCall{Name: "window_create_component", Input: input(at.of(object{
+		"windowId": todayWindow, "title": w.in("Today", "오늘"), "variant": "widget", "cols": []float64{1, 3, 1}, "gap": "md",
+		"components": []object{
+			caption("09:30"), plainText(w.in("Stand-up", "아침 회의")), badge(w.in("done", "완료"), "success"),
+			caption("13:00"), plainText(w.in("Review of the brief", "기획서 검토")), badge(w.in("now", "지금"), "info"),
+			caption("16:30"), plainText(w.in("Call with Hanbit Energy", "한빛에너지 통화")), badge(w.in("later", "예정"), "default"),
+		},
 	}))}
 }
 

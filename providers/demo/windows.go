@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/everdesk/everdesk/providers"
 )
@@ -57,9 +59,12 @@ func (w words) form(id, title string) providers.ToolCall {
 	if len(fields) == 0 {
 		fields = strings.Split(w.in("Name,E-mail,Message", "이름,이메일,내용"), ",")
 	}
-	components := []object{heading(title), caption(w.in("Fill it in and press “Save”. Nothing leaves this desktop.", "내용을 적고 “저장”을 눌러 주세요. 이 데스크톱 밖으로 나가지 않아요."))}
+	components := []object{
+		heading(w.in("Please fill in", "작성해 주세요")),
+		caption(w.in("Press “Save” when you are done. Nothing leaves this desktop.", "다 적으셨으면 “저장”을 눌러 주세요. 이 데스크톱 밖으로 나가지 않아요.")),
+	}
 	for _, f := range fields {
-		in := object{"type": "input", "name": f, "label": f, "formId": id}
+		in := object{"type": "input", "name": f, "label": capital(f), "formId": id}
 		switch {
 		case isEmail.MatchString(f):
 			in["variant"], in["placeholder"] = "email", "you@example.com"
@@ -80,6 +85,12 @@ func (w words) form(id, title string) providers.ToolCall {
 		object{"type": "button", "label": w.in("Save", "저장"), "action": "save", "variant": "primary", "submitForm": id},
 	)
 	return panel(id, title, 1, spot{width: 420, height: min(300+76*len(fields), 640)}, components...)
+}
+
+// capital is a text with a capital letter at its beginning.
+func capital(s string) string {
+	first, size := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[size:]
 }
 
 // What a field of a form is for, by its name.
@@ -107,7 +118,7 @@ func (w words) pressed() []step {
 	components := []object{heading(w.in("Thank you!", "고마워요!")), badge(w.in("saved", "저장됨"), "success")}
 	for _, f := range c.fields {
 		lines = append(lines, f.name+": "+shorten(f.value, 500))
-		components = append(components, caption(f.name), plainText(cmp.Or(shorten(f.value, 500), "–")))
+		components = append(components, caption(capital(f.name)), plainText(cmp.Or(shorten(f.value, 500), "–")))
 	}
 	steps := []step{}
 	if id := w.formWindow(); id != "" {
