@@ -38,8 +38,8 @@ export function MinimisedWindows(): ReactNode {
         <Menu
           label={t.moreWindows(rest.length)}
           trigger={(props) => (
-            <button type="button" className="dock-more" aria-label={t.moreWindows(rest.length)} title={t.moreWindows(rest.length)} {...props}>
-              +{rest.length}
+            <button type="button" className="dock-more" title={t.moreWindows(rest.length)} {...props}>
+              +{rest.length} <span className="hidden-text">{t.moreWindows(rest.length)}</span>
             </button>
           )}
         >
@@ -63,7 +63,8 @@ export function MinimisedWindows(): ReactNode {
   );
 }
 
-const entryWidth = 116;
+/** The least that an entry needs, with the gap behind it. */
+const entryWidth = 92;
 const moreWidth = 44;
 
 function RendererIcon({ window }: { window: WindowState }): ReactNode {

@@ -14,6 +14,7 @@ import texts from "./words.js";
 /** The agents at work on all monitors. Those that have no room are in a menu. */
 export function AgentPills(): ReactNode {
   const t = useWords(texts);
+  const commands = useCommands();
   const agents = useShell((s) => s.desk.agents);
   const working = useMemo(() => workingAgents(agents), [agents]);
   const { ref, count } = useFitting(pillWidth, moreWidth, working.length);
@@ -29,12 +30,29 @@ export function AgentPills(): ReactNode {
           label={t.moreAgents(rest.length)}
           align="end"
           trigger={(props) => (
-            <button type="button" className="dock-more" aria-label={t.moreAgents(rest.length)} title={t.moreAgents(rest.length)} {...props}>
-              +{rest.length}
+            <button type="button" className="dock-more" title={t.moreAgents(rest.length)} {...props}>
+              +{rest.length} <span className="hidden-text">{t.moreAgents(rest.length)}</span>
             </button>
           )}
         >
-          {(close) => rest.map((a) => <AgentItem key={a.role} agent={a} close={close} />)}
+          {(close) => (
+            <>
+              {rest.map((a) => (
+                <AgentItem key={a.role} agent={a} close={close} />
+              ))}
+              <hr />
+              <MenuItem
+                danger
+                icon={<Square size={12} />}
+                onSelect={() => {
+                  close();
+                  commands.stopAll();
+                }}
+              >
+                {t.stopAll}
+              </MenuItem>
+            </>
+          )}
         </Menu>
       )}
     </div>
@@ -58,7 +76,7 @@ const Pill = memo(function Pill({ agent }: { agent: Agent }): ReactNode {
   const tip = [`${kind}: ${name}${place}`, quiet ?? doing, t.elapsed(elapsed), ...(stale ? [t.lastKnown] : [])].join("\n");
   return (
     <div className={`dock-pill ${quiet !== undefined ? "dock-pill-quiet" : ""} ${stale ? "dock-stale" : ""}`} data-agent={agent.role} data-kind={agent.kind}>
-      <button type="button" className="dock-pill-show" onClick={show} title={tip} aria-label={`${t.showAgent(name)}: ${quiet ?? doing}, ${t.elapsed(elapsed)}`}>
+      <button type="button" className="dock-pill-show" onClick={show} title={tip}>
         <Icon size={14} aria-hidden className={stale || agent.status === "waiting" ? undefined : "dock-alive"} />
         <span className="dock-pill-text">
           <span className="dock-pill-name">

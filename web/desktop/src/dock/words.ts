@@ -27,7 +27,7 @@ export default words(
     lastKnown: "As last known; the connection is down",
     elapsed: (time: string) => `for ${time}`,
     stopAgent: (name: string) => `Stop ${name}`,
-    showAgent: (name: string) => `Show ${name}`,
+    stopAll: "Stop all agents",
     onMonitor: (n: number) => `on monitor ${n}`,
 
     // the command bar
@@ -111,7 +111,7 @@ export default words(
     lastKnown: "연결이 끊겨 마지막으로 알려진 상태예요",
     elapsed: (time: string) => `${time}째`,
     stopAgent: (name: string) => `${name} 중지`,
-    showAgent: (name: string) => `${name} 보기`,
+    stopAll: "모든 에이전트 중지",
     onMonitor: (n: number) => `모니터 ${n}에서`,
 
     say: "에이전트에게 보낼 메시지",
