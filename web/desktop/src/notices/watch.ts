@@ -3,7 +3,7 @@
 import type { Channel } from "../../../core/src/index.js";
 
 /** How long the other tabs have for an answer, in ms. */
-const patience = 200;
+const patience = 1_000;
 
 type Word = "who looks?" | "I do";
 

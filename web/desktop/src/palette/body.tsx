@@ -1,5 +1,5 @@
 import { CornerDownLeft, Search } from "lucide-react";
-import { type KeyboardEvent, type ReactNode, useContext, useEffect, useId, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useContext, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useWords } from "../i18n/use.js";
 import type { SessionCard } from "../shell/api.js";
 import { useCommands, useShell, WorkbenchContext } from "../shell/context.js";
@@ -143,10 +143,10 @@ function Marked({ text, at }: { text: string; at: readonly number[] }): ReactNod
   return [...text.normalize("NFC")].map((c, i) => (at.includes(i) ? <b key={i}>{c}</b> : c));
 }
 
-/** A dialog that takes the focus and gives it back. */
+/** A dialog that takes the focus before the next key is pressed, and gives it back. */
 function useModal(): { current: HTMLDialogElement | null } {
   const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const dialog = ref.current!;
     const before = document.activeElement;
     if (!dialog.open) dialog.showModal();

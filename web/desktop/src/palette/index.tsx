@@ -1,12 +1,8 @@
 import "./palette.css";
-import { lazy, type ReactNode, Suspense, useContext, useEffect } from "react";
+import { type ComponentType, type ReactNode, useContext, useEffect, useState } from "react";
 import { useShell, WorkbenchContext } from "../shell/context.js";
 import { isTyping, onMac, useKeys } from "../ui/keys.js";
 import { actionFor } from "./keys.js";
-
-const load = (): Promise<typeof import("./body.js")> => import("./body.js");
-const Body = lazy(load);
-const Help = lazy(() => import("./help.js"));
 
 /** The palette, the help, and the keys that work everywhere. */
 export function Palette(): ReactNode {
@@ -19,15 +15,30 @@ export function Palette(): ReactNode {
     action.run(commands, store.getState());
     return true;
   });
-  // What is typed right after the shortcut must reach the palette, so it is there before it is wanted.
-  useEffect(() => {
-    const timer = setTimeout(() => void load().catch(() => undefined), 1_500);
-    return () => clearTimeout(timer);
-  }, []);
+  const Body = useLater(() => import("./body.js"), panel === "palette");
+  const Help = useLater(() => import("./help.js"), panel === "help");
   return (
-    <Suspense fallback={null}>
-      {panel === "palette" && <Body />}
-      {panel === "help" && <Help />}
-    </Suspense>
+    <>
+      {panel === "palette" && Body !== undefined && <Body />}
+      {panel === "help" && Help !== undefined && <Help />}
+    </>
   );
+}
+
+type Loads = () => Promise<{ default: ComponentType }>;
+
+/**
+ * A part that the first page can do without. It is loaded soon after, so that it is there at once when it is wanted: what
+ * is typed right after the shortcut of the palette is meant for it.
+ */
+function useLater(load: Loads, wanted: boolean): ComponentType | undefined {
+  const [part, setPart] = useState<ComponentType>();
+  const missing = part === undefined;
+  useEffect(() => {
+    if (!missing) return;
+    const begin = (): void => void load().then(({ default: loaded }) => setPart(() => loaded), () => undefined);
+    const timer = setTimeout(begin, wanted ? 0 : 500);
+    return () => clearTimeout(timer);
+  }, [missing, wanted]);
+  return part;
 }

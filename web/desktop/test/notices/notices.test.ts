@@ -88,7 +88,7 @@ describe("the watch", () => {
   ])("of tabs looked at like %j, nobody looks: %s", async (looking, nobody) => {
     vi.useFakeTimers();
     const asked = tabs(...looking)[0]!.unwatched();
-    await vi.advanceTimersByTimeAsync(300);
+    await vi.advanceTimersByTimeAsync(1_100);
     expect(await asked).toBe(nobody);
     vi.useRealTimers();
   });
