@@ -121,7 +121,7 @@ function Pages(): ReactNode {
         <button key={id} type="button" aria-label={label} aria-current={page === id ? "page" : undefined} data-page={id} onClick={() => commands.turnTo(id)}>
           <span className="phone-pages-icon">
             <Icon size={20} aria-hidden />
-            {count > 0 && <span className="phone-pages-count">{count > 99 ? "99+" : count}</span>}
+            {count > 0 && <span className="phone-pages-count" data-count={count > 99 ? "99+" : count} />}
           </span>
           <span aria-hidden>{t[id]}</span>
         </button>

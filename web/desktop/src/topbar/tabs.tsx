@@ -146,7 +146,7 @@ function Tab({ id, monitor, activity, selected, onLook, onKey }: TabProps): Reac
       <span className="topbar-activity" aria-hidden />
       <span className="topbar-tab-long">{t.monitor(n)}</span>
       <span className="topbar-tab-short">{n}</span>
-      {queue > 0 && <span className="topbar-queue">{format.number(queue)}</span>}
+      {queue > 0 && <span className="topbar-queue" data-count={format.number(queue)} />}
       {budget !== undefined && percent > 0 && <Ring part={budgetPart(budget)} tone={budgetTone(budget)} size={14} label={used} />}
     </button>
   );
