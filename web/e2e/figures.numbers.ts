@@ -1,0 +1,155 @@
+// Figures of the page: npm run numbers prints them. SOAK is how many minutes the page is used for (10).
+
+import { gzipSync } from "node:zlib";
+import type { CDPSession, Page } from "playwright-core";
+import { expect, it } from "vitest";
+import type { SessionID } from "../core/src/index.js";
+import { stage, tools } from "./harness/stage.js";
+import { commandBar, middle, say, titleBar, until, waitForRow, windowOf } from "./harness/verbs.js";
+
+const desk = stage();
+const minutes = Number(process.env.SOAK ?? "10");
+
+/** One figure, for people and for whoever reads the output. */
+function tell(what: string, value: string): void {
+  process.stdout.write(`${what}: ${value}\n`);
+}
+
+async function twentyWindows(session: SessionID): Promise<void> {
+  for (let n = 0; n < 20; n++) {
+    await desk.hub.rest.act(session, [
+      {
+        type: "window.create",
+        windowId: `w${n}`,
+        title: `Window ${n}`,
+        bounds: { x: 20 + 30 * (n % 10), y: 20 + 24 * n, w: 320, h: 220 },
+        content: { renderer: "markdown", data: `# ${n}\n\n${"Some words of a text. ".repeat(20)}\n\n| a | b |\n|---|---|\n| 1 | 2 |` },
+      },
+    ]);
+  }
+}
+
+/** The time between frames while something is done, in ms, from the shortest to the longest. */
+async function framesWhile(page: Page, act: () => Promise<void>): Promise<number[]> {
+  await page.evaluate(() => {
+    const frames: number[] = [];
+    let last = performance.now();
+    const next = (now: number): void => {
+      frames.push(now - last);
+      last = now;
+      if ("frames" in globalThis) requestAnimationFrame(next);
+    };
+    Object.assign(globalThis, { frames });
+    requestAnimationFrame(next);
+  });
+  await act();
+  const frames = await page.evaluate(() => {
+    const { frames } = globalThis as unknown as { frames: number[] };
+    delete (globalThis as { frames?: number[] }).frames;
+    return frames;
+  });
+  return frames.slice(2).sort((a, b) => a - b);
+}
+
+function part(sorted: readonly number[], p: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * p))] ?? 0;
+}
+
+it("dragging a window among twenty", async () => {
+  const session = await desk.hub.rest.newSession("drag");
+  const page = await desk.tab({ session, context: { reducedMotion: "no-preference" } });
+  await twentyWindows(session);
+  await windowOf(page, "w19").waitFor();
+  const from = await middle(titleBar(page, "w19"));
+  const frames = await framesWhile(page, async () => {
+    await page.mouse.move(from.x, from.y);
+    await page.mouse.down();
+    for (let n = 0; n < 240; n++) await page.mouse.move(from.x + 200 * Math.sin(n / 20), from.y - 150 + 100 * Math.cos(n / 20));
+    await page.mouse.up();
+  });
+  tell("drag with 20 windows, frames", `${frames.length}, p50 ${part(frames, 0.5).toFixed(1)} ms, p95 ${part(frames, 0.95).toFixed(1)} ms, longest ${part(frames, 1).toFixed(1)} ms`);
+  expect(frames.length).toBeGreaterThan(30);
+});
+
+it("what a first visit loads", async () => {
+  const profile = await desk.profile();
+  const page = await profile.newPage();
+  await page.goto(desk.hub.entry);
+  const dev = await tools(page);
+  await dev.send("Network.enable");
+  await dev.send("Network.setCacheDisabled", { cacheDisabled: true });
+  const sizes = new Map<string, { url: string; bytes: number }>();
+  dev.on("Network.responseReceived", (e) => sizes.set(e.requestId, { url: e.response.url, bytes: 0 }));
+  dev.on("Network.loadingFinished", (e) => {
+    const known = sizes.get(e.requestId);
+    if (known !== undefined) known.bytes = e.encodedDataLength;
+  });
+  const began = Date.now();
+  await page.goto(desk.address(await desk.hub.rest.newSession()));
+  await commandBar(page).waitFor();
+  const shown = Date.now() - began;
+  await page.waitForLoadState("networkidle");
+  const sum = (kind: RegExp): number => [...sizes.values()].filter((s) => kind.test(new URL(s.url).pathname)).reduce((n, s) => n + s.bytes, 0);
+  tell("first visit, JavaScript as sent", `${sum(/\.js$/)} bytes`);
+  tell("first visit, CSS as sent", `${sum(/\.css$/)} bytes`);
+  tell("first visit, command bar shown after", `${shown} ms`);
+  let gzip = 0;
+  for (const { url } of [...sizes.values()].filter((s) => /\.js$/.test(new URL(s.url).pathname))) {
+    const plain = Buffer.from(await (await fetch(url)).arrayBuffer());
+    gzip += gzipSync(plain, { level: 9 }).length;
+  }
+  tell("first visit, JavaScript as gzip", `${gzip} bytes`);
+});
+
+interface Weight {
+  heap: number;
+  nodes: number;
+  listeners: number;
+}
+
+async function weigh(dev: CDPSession): Promise<Weight> {
+  await dev.send("HeapProfiler.collectGarbage");
+  const { metrics } = await dev.send("Performance.getMetrics");
+  const of = (name: string): number => metrics.find((m) => m.name === name)?.value ?? 0;
+  return { heap: of("JSHeapUsedSize"), nodes: of("Nodes"), listeners: of("JSEventListeners") };
+}
+
+it(
+  "a page that is used for long",
+  async () => {
+    const session = await desk.hub.rest.newSession("soak");
+    const page = await desk.tab({ session });
+    const dev = await tools(page);
+    await dev.send("Performance.enable");
+    await say(page, "/say begin");
+    await waitForRow(page, "begin");
+    const end = Date.now() + minutes * 60_000;
+    let first: Weight | undefined;
+    let rounds = 0;
+    while (Date.now() < end) {
+      const id = `soak-${rounds % 12}`;
+      await say(page, `/window ${id} Round ${rounds} | # Round ${rounds}\n/stream 120 400\n/say round ${rounds} is over`);
+      await waitForRow(page, `round ${rounds} is over`, "assistant", 30_000);
+      const bar = await middle(titleBar(page, id));
+      await page.mouse.move(bar.x, bar.y);
+      await page.mouse.down();
+      await page.mouse.move(bar.x + 40, bar.y + 30, { steps: 5 });
+      await page.mouse.up();
+      await page.keyboard.press("Control+k");
+      await page.locator("dialog[open]").waitFor();
+      await page.keyboard.press("Escape");
+      await until(() => page.locator("dialog[open]").count()).toBe(0);
+      rounds++;
+      // The beginning is when everything was used once and as many rows are there as there will be.
+      if (first === undefined && rounds === 40) first = await weigh(dev);
+    }
+    const last = await weigh(dev);
+    const mb = (n: number): string => (n / 1e6).toFixed(1);
+    first ??= last;
+    tell("soak", `${minutes} min, ${rounds} rounds`);
+    tell("heap after garbage collection", `${mb(first.heap)} MB at round 40, ${mb(last.heap)} MB at the end`);
+    tell("DOM nodes", `${first.nodes} at round 40, ${last.nodes} at the end; listeners ${first.listeners}, ${last.listeners}`);
+    expect(last.heap).toBeLessThan(150e6);
+  },
+  (minutes + 3) * 60_000,
+);
