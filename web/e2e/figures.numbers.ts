@@ -37,7 +37,7 @@ async function framesWhile(page: Page, act: () => Promise<void>): Promise<number
     const next = (now: number): void => {
       frames.push(now - last);
       last = now;
-      if ("frames" in globalThis) requestAnimationFrame(next);
+      if (Object.hasOwn(globalThis, "frames")) requestAnimationFrame(next);
     };
     Object.assign(globalThis, { frames });
     requestAnimationFrame(next);
@@ -45,7 +45,7 @@ async function framesWhile(page: Page, act: () => Promise<void>): Promise<number
   await act();
   const frames = await page.evaluate(() => {
     const { frames } = globalThis as unknown as { frames: number[] };
-    delete (globalThis as { frames?: number[] }).frames;
+    Reflect.deleteProperty(globalThis, "frames");
     return frames;
   });
   return frames.slice(2).sort((a, b) => a - b);
