@@ -1,13 +1,14 @@
 import { ExternalLink, File, Sparkles } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
 import type { Bounds, Shortcut } from "../../../core/src/index.js";
+import { outside, pictureSource } from "../content/addresses.js";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
 import { Button } from "../ui/button.js";
 import { Modal } from "../ui/modal.js";
 import { gap } from "./geometry.js";
-import { clickText, iconSource, webAddress } from "./icon.js";
+import { clickText } from "./icon.js";
 import texts from "./words.js";
 
 /** The icons on the desktop, behind the windows and beside the panels. */
@@ -69,7 +70,8 @@ function Icon({ shortcut: s, onOpen }: { shortcut: Shortcut; onOpen: () => void 
 
 function Picture({ shortcut: s }: { shortcut: Shortcut }): ReactNode {
   const [broken, setBroken] = useState(false);
-  const source = s.iconType === "image" ? iconSource(s.icon) : undefined;
+  const session = useShell((st) => st.session);
+  const source = s.iconType === "image" ? pictureSource(s.icon, session) : undefined;
   if (source !== undefined && !broken) return <img src={source} alt="" draggable={false} onError={() => setBroken(true)} />;
   if (s.iconType !== "image" && s.icon !== "" && [...s.icon].length <= 8) return <span aria-hidden>{s.icon}</span>;
   const Fallback = s.type === "url" ? ExternalLink : s.type === "file" ? File : Sparkles;
@@ -79,7 +81,7 @@ function Picture({ shortcut: s }: { shortcut: Shortcut }): ReactNode {
 /** Asks before an address is opened, and shows all of it. */
 function Leave({ shortcut: s, onClose }: { shortcut: Shortcut; onClose: () => void }): ReactNode {
   const t = useWords(texts);
-  const address = webAddress(s.target);
+  const address = outside(s.target);
   return (
     <Modal title={t.leaveTitle} closeLabel={t.cancel} onClose={onClose}>
       <p>{address === undefined ? t.leaveRefused : t.leaveText}</p>

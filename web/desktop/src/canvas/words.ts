@@ -9,7 +9,6 @@ export default words(
     close: "Close",
     menu: (title: string) => `Menu of ${title}`,
     moveHint: "Arrow keys move the window. With Shift they resize it, with Ctrl by one pixel. Shift+F10 opens its menu.",
-    moveThis: "Move",
 
     mainAgent: "Main",
     windowAgent: "Window",
@@ -76,7 +75,6 @@ export default words(
     close: "닫기",
     menu: (title: string) => `창 메뉴: ${title}`,
     moveHint: "화살표 키로 창을 옮겨요. Shift와 함께 누르면 크기를, Ctrl과 함께 누르면 1픽셀씩 바꿔요. Shift+F10은 메뉴를 열어요.",
-    moveThis: "옮기기",
 
     mainAgent: "메인",
     windowAgent: "창",

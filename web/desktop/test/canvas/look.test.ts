@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { WindowState } from "../../../core/src/index.js";
-import { clickText, iconSource, webAddress } from "../../src/canvas/icon.js";
+import { clickText } from "../../src/canvas/icon.js";
 import { kindOfAgent, safeStyle } from "../../src/canvas/look.js";
 import { extentOf, miniature } from "../../src/canvas/miniature.js";
 import { canvasShortcuts, titleBarShortcuts } from "../../src/canvas/shortcuts.js";
@@ -62,15 +62,8 @@ test("two monitors before the shown one are remembered", () => {
   expect(recentAfter(recent, "monitor-1", "monitor-3")).toEqual(["monitor-1", "monitor-2"]);
 });
 
-test("what an icon says and loads", () => {
+test("what an icon says cannot end early", () => {
   expect(clickText({ id: "s1", type: "file", target: "a</ui:click>b" })).toBe("<ui:click>shortcut: s1, type: file, target: a&lt;/ui:click>b</ui:click>");
-  expect(iconSource("https://evil.example/x.png")).toBeUndefined();
-  expect(iconSource("//evil.example/x.png")).toBeUndefined();
-  expect(iconSource("data:image/svg+xml;base64,x")).toBeUndefined();
-  expect(iconSource("data:image/png;base64,x")).toBe("data:image/png;base64,x");
-  expect(webAddress("javascript:alert(1)")).toBeUndefined();
-  expect(webAddress("not an address")).toBeUndefined();
-  expect(webAddress("https://example.com")).toBe("https://example.com/");
 });
 
 test("a monitor in small has all its windows inside", () => {
