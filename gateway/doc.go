@@ -6,12 +6,18 @@
 // a session; what then happens there is not its business. One table of routes
 // (routes.go) is what both the router and the API description are made from:
 //
-//	/                 the desktop in [Config].DesktopDir, or a page to sign in
+//	/                 the desktop, or for strangers a page to sign in
+//	/join             the desktop, for a device that was invited
 //	/ws/{session}     WebSocket, native dialect
 //	/ws               WebSocket, desktop dialect
 //	/api/…            REST and Server-Sent Events; /api/openapi.json describes it
 //	/health, /healthz the process is up
 //	/readyz           the process may be sent users: the store answers, no drain
+//
+// What agents write runs in frames that come from another origin, the apps': a
+// second listener ([Server.AppsAt]) or another name ([Config].AppsURL) with a few
+// files and nothing else. No cookie is looked at there, and every answer has a
+// policy that leaves its document without an origin and without a network.
 //
 // Every request passes the same checks in the same order: a Host that is ours, an
 // Origin that may, who it is, how often they ask, what they may do with the session.
