@@ -61,6 +61,7 @@ function DiagramFrame({ origin, source, dark, onFail }: DiagramFrameProps): Reac
         else fail.current("wrong");
       };
     },
+    onFlood: () => fail.current("wrong"),
   };
   useHandshake(frame, token, handshake);
   useEffect(() => () => clearTimeout(timer.current), []);

@@ -1,11 +1,10 @@
 // The desktop's end of the port to an app. What comes through it is bounded in number, size and form.
 
 import type { Answered, Asked, Told } from "../../../../apps/protocol.js";
-import { Rate, readSaid } from "./rules.js";
+import { flood, Rate, readSaid } from "./rules.js";
 
-/** How many messages a frame may send in a second, and how many too many are the end of it. */
+/** How many messages a frame may send in a second. */
 const perSecond = 20;
-const flood = 500;
 
 /** How long an app may take to answer. */
 export const answerTime = 5000;

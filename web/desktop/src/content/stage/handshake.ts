@@ -1,12 +1,14 @@
 import { type RefObject, useEffect, useRef } from "react";
 import type { Begin, Hello } from "../../../../apps/protocol.js";
-import { Rate } from "./rules.js";
+import { flood, Rate } from "./rules.js";
 
 export interface Handshake {
   /** What the frame is told to show. */
   begin: () => Pick<Begin, "text" | "dark">;
   /** A frame says hello again when its page was loaded again; the port before is of no use then. */
   onPort: (port: MessagePort) => void;
+  /** The frame sends so much that it has to go. */
+  onFlood: () => void;
 }
 
 /** Names a frame, so that no other page can say hello for it. */
@@ -20,11 +22,17 @@ export function useHandshake(frame: RefObject<HTMLIFrameElement | null>, token: 
   latest.current = handshake;
   useEffect(() => {
     const hellos = new Rate(2);
+    const others = new Rate(0);
     const hear = (e: MessageEvent): void => {
       const page = frame.current?.contentWindow;
       if (page == null || e.source !== page || e.origin !== "null") return;
       const said = e.data as Partial<Hello> | null;
-      if (said?.type !== "everdesk:hello" || said.token !== token || !hellos.take(Date.now())) return;
+      const now = Date.now();
+      if (said?.type !== "everdesk:hello" || said.token !== token || !hellos.take(now)) {
+        others.take(now);
+        if (others.dropped >= flood) latest.current.onFlood();
+        return;
+      }
       const { port1, port2 } = new MessageChannel();
       latest.current.onPort(port1);
       // An origin that is nobody's cannot be named as a target.

@@ -74,12 +74,14 @@ function StageFrame({ window: w, origin, html, onAgain }: StageFrameProps): Reac
         if (rates.talk.take(now)) commands.sayTo(latest.current, `<app_interaction>${told.content}</app_interaction>`);
     }
   };
+  const onFlood = (): void => setState("flood");
   useHandshake(frame, token, {
     begin: () => ({ text: html, dark: false }),
     onPort(port) {
       channel.current?.close();
-      channel.current = new Channel(port, { now: () => Date.now(), hear, onFlood: () => setState("flood") });
+      channel.current = new Channel(port, { now: () => Date.now(), hear, onFlood });
     },
+    onFlood,
   });
   useEffect(() => {
     const timer = setTimeout(() => setState((s) => (s === "loading" ? "silent" : s)), helloTime);

@@ -3,6 +3,9 @@
 import type { AppProtocolRequest, AppResponse, Connection } from "../../../../core/src/index.js";
 import { type Answered, type Asked, maxMessage, type Told } from "../../../../apps/protocol.js";
 
+/** So many messages too many in a second are the end of a frame. */
+export const flood = 500;
+
 /** How often something may happen in a second. What is too much is counted. */
 export class Rate {
   /** How many were too many in this second. */
