@@ -1,19 +1,16 @@
-import type { ReactNode } from "react";
+import { type ReactNode, Suspense } from "react";
 import { Asks } from "./asks/index.js";
 import { Canvas } from "./canvas/index.js";
 import { Reporter } from "./content/index.js";
 import { Dock } from "./dock/index.js";
-import { Drawer } from "./drawer/index.js";
 import { useWords } from "./i18n/use.js";
+import { Drawer, Panels, Phone, Tour } from "./later.js";
 import { Notices } from "./notices/index.js";
 import { Palette } from "./palette/index.js";
-import { Phone } from "./phone/index.js";
-import { Panels } from "./sessions/index.js";
 import { useShell } from "./shell/context.js";
 import { usePageLook } from "./shell/theme.js";
 import { usePhone } from "./shell/viewport.js";
 import { TopBar } from "./topbar/index.js";
-import { Tour } from "./tour/index.js";
 import { Boundary } from "./ui/boundary.js";
 import { Button } from "./ui/button.js";
 import texts from "./words.js";
@@ -22,6 +19,7 @@ export function App(): ReactNode {
   usePageLook();
   const t = useWords(texts);
   const phone = usePhone();
+  const panel = useShell((s) => s.panel);
   return (
     <Boundary
       fallback={(error) => (
@@ -35,10 +33,10 @@ export function App(): ReactNode {
       )}
     >
       <div className="app-wall" />
-      {phone ? <Phone /> : <Wide />}
+      <Suspense fallback={<p className="app-wait">{t.connecting}</p>}>{phone ? <Phone /> : <Wide />}</Suspense>
       <Notices />
       <Palette />
-      <Panels />
+      <Suspense>{panel !== "" && <Panels />}</Suspense>
       <Asks />
       <Reporter />
     </Boundary>
@@ -56,11 +54,15 @@ function Wide(): ReactNode {
       </header>
       <main className="app-canvas" aria-label={t.canvas} data-region="canvas" tabIndex={-1}>
         <Canvas />
-        <Tour />
+        <Suspense>
+          <Tour />
+        </Suspense>
       </main>
       {drawer && (
         <aside className="app-drawer" aria-label={t.conversation} data-region="drawer" tabIndex={-1}>
-          <Drawer />
+          <Suspense fallback={<p className="app-drawer-wait">{t.connecting}</p>}>
+            <Drawer />
+          </Suspense>
         </aside>
       )}
       <footer className="app-dock" aria-label={t.dock} data-region="dock" tabIndex={-1}>
