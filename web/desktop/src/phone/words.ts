@@ -20,7 +20,6 @@ export default words(
     untitled: "Window without a title",
     minimised: "minimised",
     working: "working",
-    gone: "This window was closed.",
   },
   {
     header: "세션",
@@ -41,6 +40,5 @@ export default words(
     untitled: "제목 없는 창",
     minimised: "최소화됨",
     working: "작업 중",
-    gone: "이 창은 닫혔어요.",
   },
 );

@@ -17,8 +17,6 @@ import texts from "./words.js";
 
 export { LinkChip, StoppedCard } from "./link-chip.js";
 export { MainMenu } from "./main-menu.js";
-export { providerName } from "./monitors.js";
-export { useProvider } from "./provider.js";
 export { SessionName } from "./session-name.js";
 
 /** The session with its monitors at the left; how it is reached, who is there and what waits at the right. */

@@ -7,7 +7,7 @@ import { providerName } from "./monitors.js";
 import texts from "./words.js";
 
 /** Who thinks in this session. */
-export function useProvider(): string {
+function useProvider(): string {
   return useShell((s) => s.desk.provider || s.hub.provider);
 }
 
