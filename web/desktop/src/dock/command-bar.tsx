@@ -1,4 +1,4 @@
-import "./dock.css";
+import "./bar.css";
 import { ArrowUp, Monitor, Paperclip, Pin, Square } from "lucide-react";
 import { type ReactNode, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { type AgentID, limits, type MonitorID } from "../../../core/src/index.js";

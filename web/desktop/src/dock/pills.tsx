@@ -75,7 +75,11 @@ const Pill = memo(function Pill({ agent }: { agent: Agent }): ReactNode {
   const place = here || agent.kind === "main" ? "" : ` ${t.onMonitor(monitorNumber(agent.monitorId ?? ""))}`;
   const tip = [`${kind}: ${name}${place}`, quiet ?? doing, t.elapsed(elapsed), ...(stale ? [t.lastKnown] : [])].join("\n");
   return (
-    <div className={`dock-pill ${quiet !== undefined ? "dock-pill-quiet" : ""} ${stale ? "dock-stale" : ""}`} data-agent={agent.role} data-kind={agent.kind}>
+    <div
+      className={`dock-pill ${quiet !== undefined ? "dock-pill-quiet" : ""} ${stale ? "dock-stale" : ""}`}
+      data-agent={agent.role}
+      data-kind={agent.kind}
+    >
       <button type="button" className="dock-pill-show" onClick={show} title={tip}>
         <Icon size={14} aria-hidden className={stale || agent.status === "waiting" ? undefined : "dock-alive"} />
         <span className="dock-pill-text">

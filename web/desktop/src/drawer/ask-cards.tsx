@@ -14,9 +14,11 @@ export function AskCards({ monitor }: { monitor: MonitorID | undefined }): React
   const prompts = useShell((s) => s.desk.prompts);
   const open = useMemo(() => {
     const here = (id: MonitorID | undefined): boolean => monitor === undefined || (id || firstMonitor) === monitor;
+    const approvals = [...dialogs.values()].filter((d) => here(d.monitorId));
+    const questions = [...prompts.values()].filter((p) => here(p.monitorId));
     return [
-      ...[...dialogs.values()].filter((d) => here(d.monitorId)).map((d) => ({ id: `d${d.dialogId}`, approval: true, title: d.title, message: d.message })),
-      ...[...prompts.values()].filter((p) => here(p.monitorId)).map((p) => ({ id: `p${p.id}`, approval: false, title: p.title, message: p.message })),
+      ...approvals.map((d) => ({ id: `d${d.dialogId}`, approval: true, title: d.title, message: d.message })),
+      ...questions.map((p) => ({ id: `p${p.id}`, approval: false, title: p.title, message: p.message })),
     ];
   }, [dialogs, prompts, monitor]);
   return open.map((q) => (

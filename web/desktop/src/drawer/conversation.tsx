@@ -1,3 +1,5 @@
+import "./drawer.css";
+import "./rows.css";
 import { ArrowDown, MessagesSquare, PanelRightClose, WifiOff } from "lucide-react";
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import type { MessageID, MonitorID, WindowID } from "../../../core/src/index.js";
@@ -13,7 +15,6 @@ import { type Entry, entriesOf, liveThinking, withDays } from "./entries.js";
 import { EntryRow } from "./entry-row.js";
 import { useFollowing } from "./follow.js";
 import texts from "./words.js";
-import "./drawer.css";
 
 /** What was said on the monitor that this tab shows, or on all, and what is under way. */
 export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {

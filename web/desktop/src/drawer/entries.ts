@@ -98,7 +98,8 @@ export function entriesOf(
     for (const m of queue) {
       if (known.has(m.id) || mine.has(m.id) || !shown(monitorId)) continue;
       known.add(m.id);
-      entries.push({ ...blank(m.id, m.timestamp, monitorId), text: m.text, images: m.images ?? [], window: m.windowId, fate: "queued", position: places.get(m.id) });
+      const said = { text: m.text, images: m.images ?? [], window: m.windowId };
+      entries.push({ ...blank(m.id, m.timestamp, monitorId), ...said, fate: "queued", position: places.get(m.id) });
     }
   }
   return [...entries, ...unheard(mine, known, shown)].sort(byEnd);
@@ -111,7 +112,8 @@ function unheard(mine: ReadonlyMap<MessageID, Sent<SaidType>>, known: ReadonlySe
     const monitorId = s.data.monitorId || firstMonitor;
     const waits = !hasEnded(s);
     if (known.has(s.id) || !shown(monitorId) || (!waits && s.fate !== "rejected")) continue;
-    entries.push({ ...blank(s.id, s.since, monitorId), ...contentOf(s), fate: s.fate, position: s.position, reason: s.reason, code: s.code, sent: s });
+    const { fate, position, reason, code } = s;
+    entries.push({ ...blank(s.id, s.since, monitorId), ...contentOf(s), fate, position, reason, code, sent: s });
   }
   return entries;
 }

@@ -97,8 +97,9 @@ function Answer({ row, subtask, tag }: { row: UIRow; subtask: boolean; tag: Reac
   const window = windowOfRole(row.agentId);
   const number = subtask ? nameOf({ kind: "task", role: row.agentId ?? "" }, { windows }) : undefined;
   const Icon = subtask ? ListTodo : Bot;
-  const name =
-    number?.kind === "task" ? t.subtask(t.task(number.number)) : window !== undefined ? t.ofWindow(titleOf({ windows }, row.monitorId ?? "", window)) : undefined;
+  let name: string | undefined;
+  if (number?.kind === "task") name = t.subtask(t.task(number.number));
+  else if (window !== undefined) name = t.ofWindow(titleOf({ windows }, row.monitorId ?? "", window));
   return (
     <>
       <div className="drawer-row-head">

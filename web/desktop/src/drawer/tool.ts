@@ -37,7 +37,9 @@ function numberIn(v: unknown): number {
 
 export function toolOf(row: UIRow): ToolCall {
   const v = objectOf(row.text);
-  if (typeof v.tool !== "string") return { tool: "", failed: false, about: (row.text ?? "").slice(0, 200), input: "", result: row.text ?? "", durationMs: undefined };
+  if (typeof v.tool !== "string") {
+    return { tool: "", failed: false, about: line(row.text ?? ""), input: "", result: row.text ?? "", durationMs: undefined };
+  }
   return {
     tool: v.tool,
     failed: v.status === "error",

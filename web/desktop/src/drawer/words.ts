@@ -79,7 +79,6 @@ export default words(
     stop: (name: string) => `Stop ${name}`,
     asks: (title: string) => `Needs you: ${title}`,
     answer: "Answer",
-    answerMine: (name: string) => `Answer of ${name}`,
   },
   {
     title: "대화",
@@ -159,6 +158,5 @@ export default words(
     stop: (name: string) => `${name} 중지`,
     asks: (title: string) => `확인 필요: ${title}`,
     answer: "답하기",
-    answerMine: (name: string) => `${name}의 답변`,
   },
 );
