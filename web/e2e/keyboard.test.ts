@@ -53,7 +53,7 @@ it("sign in, talk, use the palette, windows, monitors, a question and the settin
 
   await keyboard.press("Control+k");
   await page.locator("dialog[open]").waitFor();
-  await keyboard.type("new monitor");
+  await keyboard.type("add a monitor");
   await keyboard.press("Enter");
   await page.locator('[role=tab][data-monitor-id="monitor-1"]').waitFor();
   const shown = (): Promise<string | null> => page.locator("[role=tab][aria-selected=true]").getAttribute("data-monitor-id");

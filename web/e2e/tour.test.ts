@@ -31,7 +31,7 @@ it("the whole tour: five clicks, a second tab, a monitor of its own, a killed hu
   await done(page, "form");
   const form = (await shownWindows(page)).find((id) => !before.includes(id))!;
   await windowOf(page, form).getByRole("textbox").first().fill("Ada");
-  await windowOf(page, form).getByRole("button", { name: "Save" }).click();
+  await windowOf(page, form).getByRole("textbox").first().press("Enter");
   await windowOf(page, form).getByText("Thank you!").waitFor();
 
   await click(page, "approval");
@@ -93,4 +93,17 @@ it("who skips the tour is not asked again", async () => {
   await ready(page);
   await page.locator("[data-command-bar]").waitFor();
   expect(await page.locator("[data-step]").count()).toBe(0);
+});
+
+it("what the tour opens is wholly in view on a small laptop", async () => {
+  const page = await desk.tab({ prefs: { toured: false }, context: { viewport: { width: 1280, height: 720 } } });
+  await click(page, "form");
+  await done(page, "form");
+  const save = windowOf(page, "form-1").getByRole("button", { name: "Save" });
+  const room = (await page.locator("main").boundingBox())!;
+  const window = (await windowOf(page, "form-1").boundingBox())!;
+  expect(window.y + window.height).toBeLessThanOrEqual(room.y + room.height + 1);
+  await save.scrollIntoViewIfNeeded();
+  await save.click();
+  await windowOf(page, "form-1").getByText("Thank you!").waitFor();
 });

@@ -37,6 +37,10 @@ export class Guard {
     });
     context.on("weberror", (e) => this.complaints.push(`error: ${e.error().stack ?? e.error().message}`));
     context.on("request", (r) => this.note(r.url()));
+    context.on("requestfailed", (r) => {
+      // What a policy forbids is never sent.
+      if (/csp|BLOCKED_BY_CSP/i.test(r.failure()?.errorText ?? "")) this.forget(r.url());
+    });
     context.on("page", (p) => p.on("websocket", (s) => this.note(s.url())));
     await context.addInitScript(() => {
       document.addEventListener("securitypolicyviolation", (e) => {
@@ -50,6 +54,16 @@ export class Guard {
     if (/^(data|blob|about):/.test(url)) return;
     const home = url.replace(/^ws:/, "http:");
     if (!this.homes.some((h) => home === h || home.startsWith(`${h}/`))) this.complaints.push(`request: ${url}`);
+  }
+
+  private forget(url: string): void {
+    for (const [list, entry] of [
+      [this.requests, url],
+      [this.complaints, `request: ${url}`],
+    ] as const) {
+      const at = list.lastIndexOf(entry);
+      if (at >= 0) list.splice(at, 1);
+    }
   }
 
   /** What was not expected. */
