@@ -38,7 +38,7 @@ type wish struct {
 	// page that was loaded again: it gets a snapshot and counts as one that is
 	// back.
 	seen  string
-	watch   []wire.MonitorID
+	watch []wire.MonitorID
 	// known is from when on the client's credentials were looked at, and
 	// rights which rights were looked at; see [doors.rights].
 	known  time.Time

@@ -73,8 +73,8 @@ func (s *Server) postInvitation(c echo.Context) error {
 	})
 }
 
-// notInvited is the answer to every link that is good no longer, or never was.
-var notInvited = &auth.Error{Code: wire.CodeAuthFailed, Reason: "This link is used up or too old; make another."}
+// errNotInvited is the answer to every link that is good no longer, or never was.
+var errNotInvited = &auth.Error{Code: wire.CodeAuthFailed, Reason: "This link is used up or too old; make another."}
 
 // postJoin trades what is in a link for a cookie that is good for one session.
 // Anybody can make somebody open a link, so it never takes the place of a cookie
@@ -103,7 +103,7 @@ func (s *Server) postJoin(c echo.Context) error {
 	case err != nil && !denied:
 		return err
 	case err == nil && present.User != guest.User:
-		return s.stranger(c, notInvited)
+		return s.stranger(c, errNotInvited)
 	case err == nil && (present.Session == "" || present.Session == guest.Session):
 		return joinedForm.answer(c, http.StatusOK, &answer)
 	case err == nil:
@@ -124,14 +124,14 @@ func (s *Server) postJoin(c echo.Context) error {
 func (s *Server) invited(ctx context.Context, ticket string) (auth.Identity, error) {
 	guest, err := s.auth.Invitation(ctx, ticket)
 	if _, denied := errors.AsType[*auth.Error](err); denied {
-		return auth.Identity{}, notInvited
+		return auth.Identity{}, errNotInvited
 	}
 	if err != nil {
 		return auth.Identity{}, err
 	}
 	if granted, _, err := s.accessTo(ctx, guest, guest.Session); granted == accessNone {
 		if e, ok := errors.AsType[*session.Error](err); ok && e.Code == wire.CodeSessionNotFound {
-			return auth.Identity{}, notInvited
+			return auth.Identity{}, errNotInvited
 		}
 		return auth.Identity{}, err
 	}

@@ -33,7 +33,7 @@ var english = pageWords{
 	token: "Token", enter: "Sign in", desktop: "Open the desktop", health: "Health", readiness: "Readiness",
 }
 
-var korean = pageWords{
+var korean = pageWords{ //nolint:gosec // words about tokens
 	lang: "ko", title: "로그인 · Everdesk", ready: "허브가 준비되어 있어요.", away: "허브가 저장소에 연결하지 못하고 있어요. 계속 다시 시도하고 있고, 사라지는 것은 없어요.",
 	leaving: "허브가 종료되고 있어요.", byLink: "허브를 시작할 때 표시된 주소를 열거나, 토큰을 입력해 로그인해 주세요.",
 	byToken: "토큰을 입력해 로그인해 주세요.", badLink: "이 링크로는 로그인할 수 없어요. 토큰을 직접 입력해 주세요.",

@@ -40,8 +40,15 @@ func newSite(t *testing.T) *httptest.Server {
 	return server
 }
 
+// answer is what came of a question.
+type answer struct {
+	status int
+	length int64
+	header http.Header
+}
+
 // ask asks for a file, with pairs of headers.
-func ask(t *testing.T, server *httptest.Server, method, path string, headers ...string) (*http.Response, string) {
+func ask(t *testing.T, server *httptest.Server, method, path string, headers ...string) (answer, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, server.URL+path, nil)
 	if err != nil {
@@ -59,7 +66,7 @@ func ask(t *testing.T, server *httptest.Server, method, path string, headers ...
 	if err != nil {
 		t.Fatal(err)
 	}
-	return res, string(body)
+	return answer{res.StatusCode, res.ContentLength, res.Header}, string(body)
 }
 
 func TestEncodings(t *testing.T) {
@@ -83,9 +90,9 @@ func TestEncodings(t *testing.T) {
 		"deflate, br ; q=1":                 {"br", "brotli", "plain style"},
 	} {
 		res, body := ask(t, server, http.MethodGet, "/assets/main-abcd1234.js", "Accept-Encoding", accept)
-		if res.Header.Get("Content-Encoding") != want[0] || body != want[1] || res.Header.Get("Vary") != "Accept-Encoding" ||
-			res.Header.Get("Content-Type") != "text/javascript; charset=utf-8" || res.ContentLength != int64(len(body)) {
-			t.Errorf("%q: %v %s", accept, res.Header, body)
+		if res.header.Get("Content-Encoding") != want[0] || body != want[1] || res.header.Get("Vary") != "Accept-Encoding" ||
+			res.header.Get("Content-Type") != "text/javascript; charset=utf-8" || res.length != int64(len(body)) {
+			t.Errorf("%q: %v %s", accept, res.header, body)
 		}
 		if _, body := ask(t, server, http.MethodGet, "/assets/a-abcd1234.css", "Accept-Encoding", accept); body != want[2] {
 			t.Errorf("%q: style %s", accept, body)
@@ -105,28 +112,28 @@ func TestCaching(t *testing.T) {
 		{"/photos.tar.gz", "gzip", "no-cache"},
 	} {
 		res, body := ask(t, server, http.MethodGet, tt.path, "Accept-Encoding", tt.accept)
-		tag := res.Header.Get("ETag")
-		if res.StatusCode != http.StatusOK || res.Header.Get("Cache-Control") != tt.cache || !strings.HasPrefix(tag, `"`) || tags[tag] {
-			t.Errorf("%s %s: %d %v", tt.path, tt.accept, res.StatusCode, res.Header)
+		tag := res.header.Get("ETag")
+		if res.status != http.StatusOK || res.header.Get("Cache-Control") != tt.cache || !strings.HasPrefix(tag, `"`) || tags[tag] {
+			t.Errorf("%s %s: %d %v", tt.path, tt.accept, res.status, res.header)
 		}
 		tags[tag] = true
 		head, nothing := ask(t, server, http.MethodHead, tt.path, "Accept-Encoding", tt.accept)
-		if head.StatusCode != http.StatusOK || nothing != "" || head.ContentLength != int64(len(body)) || head.Header.Get("ETag") != tag {
-			t.Errorf("HEAD %s: %d %v", tt.path, head.StatusCode, head.Header)
+		if head.status != http.StatusOK || nothing != "" || head.length != int64(len(body)) || head.header.Get("ETag") != tag {
+			t.Errorf("HEAD %s: %d %v", tt.path, head.status, head.header)
 		}
 		for same, status := range map[string]int{
 			tag: http.StatusNotModified, "W/" + tag: http.StatusNotModified, `"x", ` + tag: http.StatusNotModified, "*": http.StatusNotModified,
 			`"x"`: http.StatusOK, strings.Trim(tag, `"`): http.StatusOK,
 		} {
 			res, body := ask(t, server, http.MethodGet, tt.path, "Accept-Encoding", tt.accept, "If-None-Match", same)
-			if res.StatusCode != status || status == http.StatusNotModified && (body != "" || res.Header.Get("ETag") != tag || res.Header.Get("Cache-Control") != tt.cache) {
-				t.Errorf("%s if not %s: %d %v", tt.path, same, res.StatusCode, res.Header)
+			if res.status != status || status == http.StatusNotModified && (body != "" || res.header.Get("ETag") != tag || res.header.Get("Cache-Control") != tt.cache) {
+				t.Errorf("%s if not %s: %d %v", tt.path, same, res.status, res.header)
 			}
 		}
 	}
 	for _, path := range []string{"/assets/main-abcd1234.js.br", "/assets/main-abcd1234.js.gz", "/nope", "/assets", "/"} {
-		if res, _ := ask(t, server, http.MethodGet, path); res.StatusCode != http.StatusNotFound {
-			t.Errorf("%s: %d", path, res.StatusCode)
+		if res, _ := ask(t, server, http.MethodGet, path); res.status != http.StatusNotFound {
+			t.Errorf("%s: %d", path, res.status)
 		}
 	}
 }
