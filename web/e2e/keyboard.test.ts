@@ -63,6 +63,7 @@ it("sign in, talk, use the palette, windows, monitors, a question and the settin
   await until(shown).toBe("monitor-0");
 
   await keyboard.press("Alt+Backquote");
+  await keyboard.press("Alt+Backquote");
   await until(() => page.evaluate(() => document.activeElement?.closest("section")?.getAttribute("data-window-id") ?? "")).toBe("one");
   expect(await focusIsVisible(page)).toBe(true);
   await keyboard.press("Alt+ArrowLeft");

@@ -39,8 +39,13 @@ it("the whole tour: five clicks, a second tab, a monitor of its own, a killed hu
   const yes = ask(page).locator(".button-primary, .button-danger").first();
   await armed(yes);
   await yes.click();
+  await ask(page).getByText("Table", { exact: true }).click();
+  const answer = ask(page).getByRole("button", { name: /^answer/i });
+  await armed(answer);
+  await answer.click();
   await done(page, "approval");
-  expect((await rest.events(session)).filter((e) => e.type === "DIALOG_CLOSED" || e.type === "PROMPT_CLOSED")).toHaveLength(1);
+  const answers = (await rest.events(session)).filter((e) => e.type === "DIALOG_CLOSED" || e.type === "PROMPT_CLOSED");
+  expect(answers.map((e) => e.type)).toEqual(["DIALOG_CLOSED", "PROMPT_CLOSED"]);
 
   await click(page, "plan");
   await until(() => page.locator("[data-agent]").count(), 20_000).toBeGreaterThanOrEqual(2);
