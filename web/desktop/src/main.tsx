@@ -28,7 +28,7 @@ async function begin(): Promise<void> {
     show(await boot());
   } catch (error) {
     // Who is not signed in finds the way in at /login.
-    if (error instanceof ApiError && error.status === 401) return location.replace("/login");
+    if (error instanceof ApiError && error.status === 401) return location.replace(`/login${location.search}`);
     fail(
       t.failed,
       reasonOf(error),
