@@ -28,7 +28,7 @@ export function MinimisedWindows(): ReactNode {
           data-dock-window={w.windowId}
           title={w.title || t.untitled}
           aria-label={t.restore(w.title || t.untitled)}
-          onClick={() => commands.toggleMinimized(w)}
+          onClick={() => commands.focusWindow(w)}
         >
           <RendererIcon window={w} />
           <span>{w.title || t.untitled}</span>
@@ -50,7 +50,7 @@ export function MinimisedWindows(): ReactNode {
                 icon={<RendererIcon window={w} />}
                 onSelect={() => {
                   close();
-                  commands.toggleMinimized(w);
+                  commands.focusWindow(w);
                 }}
               >
                 {w.title || t.untitled}

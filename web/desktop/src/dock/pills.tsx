@@ -122,7 +122,6 @@ function useShow(agent: Agent): () => void {
   const window = useShell((s) => s.desk.windows.get(windowKey(agent.monitorId ?? "", agent.windowId ?? "")));
   return () => {
     if (agent.monitorId) commands.showMonitor(agent.monitorId);
-    if (window?.minimized === true) commands.toggleMinimized(window);
-    else if (window !== undefined) commands.focusWindow(window);
+    if (window !== undefined) commands.focusWindow(window);
   };
 }

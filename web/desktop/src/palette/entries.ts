@@ -59,7 +59,6 @@ function windowEntries({ shell, commands, t }: EntriesOf): Entry[] {
 
 function showWindow(commands: Commands, w: WindowState): void {
   commands.showMonitor(w.monitorId);
-  if (w.minimized === true) commands.toggleMinimized(w);
   commands.focusWindow(w);
 }
 

@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import { emptyDesk, type WindowState } from "../../../core/src/index.js";
+import { entriesOf } from "../../src/palette/entries.js";
+import texts from "../../src/palette/words.js";
+import type { Commands } from "../../src/shell/commands.js";
+import type { Shell } from "../../src/shell/shell.js";
+
+test("a minimised window comes back as it was, not also un-maximised", () => {
+  const w = { windowId: "w1", monitorId: "monitor-1", title: "Notes", minimized: true, maximized: true } as WindowState;
+  const shell = { desk: { ...emptyDesk(), windows: new Map([["monitor-1/w1", w]]) }, hub: { providers: [] }, link: { phase: "live" }, prefs: {}, view: {} } as unknown as Shell;
+  const done: string[] = [];
+  const commands = {
+    showMonitor: (id: string) => done.push(`show ${id}`),
+    focusWindow: () => done.push("focus"),
+    toggleMinimized: () => done.push("toggle"),
+  } as unknown as Commands;
+  const all = entriesOf({ shell, commands, t: texts.en, en: texts.en, sessions: [], query: "" });
+  all.find((e) => e.group === "windows")!.run();
+  expect(done).toEqual(["show monitor-1", "focus"]);
+});
