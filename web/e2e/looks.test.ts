@@ -81,6 +81,19 @@ describe.each(languages)("in %s", (language) => {
     await ask(page).waitFor();
     await until(() => ask(page).locator("button:disabled").count()).toBe(0);
     await look("question");
+    await ask(page).locator(".asks-later").click();
+    await until(() => ask(page).filter({ visible: true }).count()).toBe(0);
+    await page.keyboard.press("Control+k");
+    await page.locator("dialog[open]").waitFor();
+    await page.keyboard.type(language === "ko" ? "설정" : "settings");
+    await page.keyboard.press("Enter");
+    await page.locator("dialog[open] input[name=theme]").first().waitFor({ state: "attached" });
+    await look("settings");
+    await page.keyboard.press("Escape");
+    await until(() => page.locator("dialog[open]").count()).toBe(0);
+    await page.locator("header button:has(.icon-button-count)").first().click();
+    await page.getByText("Delete 3 reports?").last().waitFor();
+    await look("inbox");
     expect(found).toEqual({});
   });
 
@@ -103,6 +116,20 @@ describe.each(languages)("in %s", (language) => {
     await page.locator("input").first().waitFor();
     expect(await troubles(page)).toEqual([]);
   });
+});
+
+it("axe finds what is there to be found", async () => {
+  const page = await open(await desk.hub.rest.newSession(), { language: "en", theme: "light" });
+  await page.evaluate(() => {
+    const bad = document.createElement("p");
+    bad.textContent = "hard to read";
+    bad.style.color = "#eee";
+    bad.style.background = "#fff";
+    document.querySelector("main")!.append(bad, document.createElement("button"));
+  });
+  const found = await troubles(page);
+  expect(found.some((f) => f.startsWith("color-contrast"))).toBe(true);
+  expect(found.some((f) => f.startsWith("button-name"))).toBe(true);
 });
 
 it("the conversation moves nothing for those who do not want it", async () => {
