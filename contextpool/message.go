@@ -99,6 +99,11 @@ func (p *Pool) accept(m *Message, agent wire.AgentID, how wire.Taken) {
 }
 
 func (p *Pool) reject(m *Message, code wire.Code, reason string) {
+	p.rowRefused(m.ID, refusedIcon, reason)
+	p.answerNo(m, code, reason)
+}
+
+func (p *Pool) answerNo(m *Message, code wire.Code, reason string) {
 	p.stage.Answer(wire.MessageRejected{
 		MessageID: m.ID, Code: code, Reason: reason, MonitorID: m.Monitor, By: m.By,
 	})

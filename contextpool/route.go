@@ -263,6 +263,7 @@ const takenOut = "taken out of the queue"
 // drop says that messages that were taken out of a queue will not be answered.
 func (p *Pool) drop(gone []*waiting, reason string) {
 	for _, w := range gone {
-		p.reject(&w.Message, wire.CodeSessionInvalidState, reason)
+		p.rowRefused(w.ID, takenOutIcon, reason)
+		p.answerNo(&w.Message, wire.CodeSessionInvalidState, reason)
 	}
 }

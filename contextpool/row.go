@@ -30,6 +30,24 @@ func (t *turn) row(say wire.Say, text string) wire.UIRow {
 	}
 }
 
+// What the row of a message that nobody answers has for an icon.
+const (
+	refusedIcon  = "circle-slash"
+	takenOutIcon = "discard"
+)
+
+// rowRefused shows in the row of a message that nobody will answer it, to those
+// who were not told or come later. When many are refused together, those that
+// have no room in the step stay as they are.
+func (p *Pool) rowRefused(id wire.MessageID, icon, reason string) {
+	row, ok := p.stage.Desk().Said(id)
+	if !ok || p.stage.Full() {
+		return
+	}
+	row.ProgressStatus = &wire.ProgressStatus{Icon: icon, Text: cut(reason, reasonBytes)}
+	p.stage.Emit(wire.MessageUpdated{Action: wire.RowUpdated, Message: row, MonitorID: row.MonitorID, MessageID: id})
+}
+
 // toolRow is what a row says about a tool call that has ended.
 type toolRow struct {
 	ID     string          `json:"id,omitempty"`

@@ -139,3 +139,25 @@ func TestRowsAreBounded(t *testing.T) {
 	}
 	wantEqual(t, calls, 60)
 }
+
+// Whoever comes later sees which messages nobody will answer, and why.
+func TestRowsOfMessagesThatAreNotAnswered(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.crew.steers = false
+	r.direct("m1")
+	r.user("m2")
+	r.user("m3")
+	r.step(func() { r.pool.TakeBack("m2") })
+	r.crew.has = nil
+	r.user("m4")
+	var got []string
+	for _, row := range r.desk.Snapshot().RecentMessages {
+		if s := row.ProgressStatus; s != nil {
+			got = append(got, fmt.Sprintf("%s %s %s: %s", row.MessageID, row.Text, s.Icon, s.Text))
+		}
+	}
+	wantEqual(t, got, []string{
+		"m2 text of m2 discard: taken out of the queue", `m4 text of m4 circle-slash: there is no provider "demo"`,
+	})
+}

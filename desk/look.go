@@ -68,6 +68,21 @@ func (s *State) Focused(monitor wire.MonitorID) (wire.WindowState, bool) {
 	return s.whole(front), true
 }
 
+// Said is the row of a message of a user: its first one, if several have its id.
+func (s *State) Said(id wire.MessageID) (wire.UIRow, bool) {
+	var first *wire.UIRow
+	for _, r := range s.rows.items {
+		row := &r.value
+		if row.MessageID == id && row.Say == wire.SayUserFeedback && (first == nil || row.TS < first.TS) {
+			first = row
+		}
+	}
+	if first == nil {
+		return wire.UIRow{}, false
+	}
+	return *first, true
+}
+
 // Dialog is an open dialog.
 func (s *State) Dialog(id wire.DialogID) (wire.ApprovalRequest, bool) { return s.dialogs.value(id) }
 
