@@ -1,22 +1,24 @@
 // What the person has said before, to be said again with the arrow keys.
 
 import type { Desk, Outbox } from "../../../core/src/index.js";
+import { gesturesIn } from "../shell/gesture.js";
 
 const kept = 100;
 
-/** What was typed in this session, the oldest first and nothing twice. Presses on buttons were not typed. */
+/** What was typed in this session, the oldest first and nothing twice. Presses on buttons and icons were not typed. */
 export function typedBefore(rows: Desk["rows"], sent: Outbox["items"]): string[] {
   const said: { at: number; text: string }[] = [];
   const known = new Set<string>();
   const toWindows = new Set<string>();
   for (const { row } of rows.values()) if (row.agentId?.startsWith("window-") && row.messageId) toWindows.add(row.messageId);
   for (const { row } of rows.values()) {
-    if (row.say !== "user_feedback" || !row.text || toWindows.has(row.messageId ?? "")) continue;
+    if (row.say !== "user_feedback" || !row.text || toWindows.has(row.messageId ?? "") || gesturesIn(row.text)) continue;
     said.push({ at: row.ts, text: row.text });
     if (row.messageId) known.add(row.messageId);
   }
   for (const s of sent) {
-    if (s.type === "USER_MESSAGE" && !known.has(s.id) && "content" in s.data) said.push({ at: s.since, text: s.data.content });
+    if (s.type !== "USER_MESSAGE" || known.has(s.id) || !("content" in s.data) || gesturesIn(s.data.content)) continue;
+    said.push({ at: s.since, text: s.data.content });
   }
   said.sort((a, b) => a.at - b.at);
   const texts = said.map((s) => s.text).filter((t) => t.trim() !== "");

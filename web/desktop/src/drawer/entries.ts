@@ -36,6 +36,8 @@ export interface MessageEntry {
   readonly position: number | undefined;
   readonly reason: string | undefined;
   readonly code: number | undefined;
+  /** Somebody thought better of it before it was answered. */
+  readonly takenBack: boolean;
   /** The message as this tab sent it. */
   readonly sent: Sent | undefined;
 }
@@ -88,7 +90,7 @@ export function entriesOf(
       if (shown(monitorId)) {
         const entry = messageOf(row, first, mine, places, windows);
         const gone = first && entry.fate === undefined && takenBack.has(row.messageId!);
-        entries.push(gone ? { ...entry, fate: "rejected" } : entry);
+        entries.push(gone ? { ...entry, fate: "rejected", takenBack: true } : entry);
       }
     } else if (kind !== undefined && shown(monitorId)) {
       entries.push({ kind, key: `r${row.ts}`, ts: row.ts, monitorId, row });
@@ -140,6 +142,7 @@ function blank(id: MessageID, ts: number, monitorId: MonitorID): MessageEntry {
     position: undefined,
     reason: undefined,
     code: undefined,
+    takenBack: false,
     sent: undefined,
   };
 }
@@ -156,6 +159,7 @@ function messageOf(
   const place = first ? places.get(id) : undefined;
   // Another tab of mine, or somebody else, has said what we did not.
   const fate = sent?.fate ?? (place === undefined ? undefined : "queued");
+  const no = first ? refusalIn(row) : undefined;
   return {
     ...blank(id, row.ts, row.monitorId || firstMonitor),
     key: first ? `m${id}` : `r${row.ts}`,
@@ -165,12 +169,19 @@ function messageOf(
     images: row.images ?? [],
     window: (sent !== undefined && "windowId" in sent.data ? sent.data.windowId : undefined) ?? windows.get(id),
     // The queue itself is newer than what was said of it.
-    fate: fate !== undefined && fate !== "sending" && place !== undefined ? "queued" : fate,
+    fate: no !== undefined ? "rejected" : fate !== undefined && fate !== "sending" && place !== undefined ? "queued" : fate,
     position: place ?? sent?.position,
-    reason: sent?.reason,
+    reason: sent?.reason ?? no?.reason,
     code: sent?.code,
+    takenBack: no?.takenBack === true,
     sent,
   };
+}
+
+/** What a row says of why nobody answers it. Who sent it was told so, others and later ones have the row alone. */
+function refusalIn(row: UIRow): { takenBack: boolean; reason: string | undefined } | undefined {
+  const { icon, text } = row.progressStatus ?? {};
+  return icon === "discard" || icon === "circle-slash" ? { takenBack: icon === "discard", reason: text } : undefined;
 }
 
 function isSaid(s: Sent): s is Sent<SaidType> {

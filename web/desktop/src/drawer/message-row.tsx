@@ -1,14 +1,17 @@
+import { Undo2 } from "lucide-react";
 import { type ReactNode, useState } from "react";
 import type { Fate } from "../../../core/src/index.js";
 import { titleOf } from "../dock/agents.js";
 import { usePutBack } from "../dock/drafts.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
+import { gesturesIn } from "../shell/gesture.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "./copy.js";
 import type { MessageEntry } from "./entries.js";
 import { fateIcons, isOver, OverMark, useFateText } from "./fate.js";
 import { useResend } from "./resend.js";
+import { Said } from "./said.js";
 import { remedyOf } from "./tool.js";
 import texts from "./words.js";
 
@@ -18,6 +21,7 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
   const format = useFormat();
   const windows = useShell((s) => s.desk.windows);
   const open = e.row === undefined;
+  const window = e.window === undefined ? undefined : titleOf({ windows }, e.monitorId, e.window);
   return (
     <article
       className={open ? "drawer-row drawer-user drawer-open" : "drawer-row drawer-user"}
@@ -30,7 +34,7 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
         {tag}
         <span className="drawer-row-name">
           {t.you}
-          {e.window !== undefined && <span className="drawer-to"> {t.toWindow(titleOf({ windows }, e.monitorId, e.window))}</span>}
+          {window !== undefined && <span className="drawer-to"> {t.toWindow(window)}</span>}
         </span>
         <time className="drawer-time" dateTime={new Date(e.ts).toISOString()}>
           {format.time(e.ts)}
@@ -38,7 +42,7 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
         {e.fate !== undefined && isOver(e.fate) && <OverMark fate={e.fate} />}
         <CopyButton text={e.text} />
       </div>
-      {e.text !== "" && <div className="drawer-said">{e.text}</div>}
+      <Said text={e.text} window={window} />
       {e.images.length > 0 && (
         <div className="drawer-pictures">
           {e.images.map((src, i) => (
@@ -69,15 +73,15 @@ function FateLine({ entry: e, fate }: { entry: MessageEntry; fate: Fate }): Reac
   const commands = useCommands();
   const resend = useResend();
   const putBack = usePutBack(e.monitorId);
-  const Icon = fateIcons[fate];
+  const Icon = e.takenBack ? Undo2 : fateIcons[fate];
   const text = useFateText(fate, e.position);
-  const bad = fate === "rejected" || fate === "failed";
+  const bad = !e.takenBack && (fate === "rejected" || fate === "failed");
   return (
     <div className={bad ? "drawer-fate drawer-danger" : "drawer-fate"}>
       <Icon size={12} aria-hidden className={fate === "running" ? "drawer-turning" : undefined} />
       <span className="drawer-fate-text">
-        {text}
-        {fate === "rejected" && e.reason ? `: ${e.reason}` : ""}
+        {e.takenBack ? t.takenBack : text}
+        {fate === "rejected" && !e.takenBack && e.reason ? `: ${e.reason}` : ""}
       </span>
       {fate === "queued" && e.id !== undefined && (
         <Button size="sm" kind="ghost" onClick={() => commands.takeBack(e.id!)}>
@@ -91,7 +95,7 @@ function FateLine({ entry: e, fate }: { entry: MessageEntry; fate: Fate }): Reac
               {t.connect}
             </Button>
           )}
-          {e.sent?.type !== "COMPONENT_ACTION" && (
+          {e.sent?.type !== "COMPONENT_ACTION" && gesturesIn(e.text) === undefined && (
             <Button size="sm" kind="ghost" onClick={() => putBack(e.text)}>
               {t.putBack}
             </Button>

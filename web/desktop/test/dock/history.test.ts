@@ -17,9 +17,10 @@ test("what was typed, without answers, doubles and presses", () => {
     { text: "Save (Form)", messageId: "b" },
     { text: "ok", say: "text", agentId: "window-w1", messageId: "b" },
     { text: "two", messageId: "c" },
+    { text: "<ui:click>shortcut: s, type: app, target: t</ui:click>", messageId: "f" },
     { text: "one", messageId: "d" },
   );
-  expect(typedBefore(r, [sent("d", "one", 6), sent("e", "three", 99)])).toEqual(["two", "one", "three"]);
+  expect(typedBefore(r, [sent("d", "one", 6), sent("e", "three", 99), sent("g", "<ui:click>app: x</ui:click>", 100)])).toEqual(["two", "one", "three"]);
 });
 
 test("there is an end to it", () => {

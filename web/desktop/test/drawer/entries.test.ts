@@ -54,6 +54,18 @@ describe("entriesOf", () => {
     expect(entriesOf(desk([]), [sent("m1", { fate: "completed" })], "monitor-0")).toEqual([]);
   });
 
+  test("rows say which messages nobody answers", () => {
+    const taken = { ...said(10, "a", "m1"), progressStatus: { icon: "discard", text: "taken out of the queue" } };
+    const refused = { ...said(20, "b", "m2"), progressStatus: { icon: "circle-slash", text: "no room" } };
+    const other = { ...said(30, "c", "m3"), progressStatus: { icon: "sync" } };
+    const all = messages(desk([taken, refused, other]), [sent("m1", { fate: "rejected", reason: "r", code: 3003 })], "monitor-0");
+    expect(all.map((e) => [e.fate, e.takenBack, e.reason])).toEqual([
+      ["rejected", true, "r"],
+      ["rejected", false, "no room"],
+      [undefined, false, undefined],
+    ]);
+  });
+
   test("messages of other tabs have their place in the queue", () => {
     const q = { "monitor-0": [{ id: "a", text: "one", timestamp: 1 }, { id: "b", text: "two", timestamp: 2 }] };
     const all = messages(desk([said(10, "two", "b")], q), [], "monitor-0");
