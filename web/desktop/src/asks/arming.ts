@@ -16,20 +16,40 @@ export function counts(press: Press, armed: boolean, downWhenArmed: boolean): bo
   return press.isTrusted && armed && (press.detail === 0 || downWhenArmed);
 }
 
+/** The clocks of a page. */
+export type Clocks = Pick<Window, "requestAnimationFrame" | "cancelAnimationFrame" | "setTimeout" | "clearTimeout">;
+
+/**
+ * Does something when what was just put on the page has been in view long enough; gives a function that prevents it. A
+ * page that is busy shows a thing later than it has it: the second frame from now begins when the first is seen.
+ */
+export function whenSeen(clocks: Clocks, act: () => void): () => void {
+  let timer = 0;
+  let frame = clocks.requestAnimationFrame(() => {
+    frame = clocks.requestAnimationFrame(() => {
+      timer = clocks.setTimeout(act, armAfter);
+    });
+  });
+  return () => {
+    clocks.cancelAnimationFrame(frame);
+    clocks.clearTimeout(timer);
+  };
+}
+
 /** Whether the answers to what has this key can be given. Another key, or a page that comes into view, begins anew. */
 export function useArmed(key: string): boolean {
   const [armedKey, setArmedKey] = useState("");
   useEffect(() => {
-    let timer = 0;
+    let cancel = (): void => undefined;
     const begin = (): void => {
-      clearTimeout(timer);
+      cancel();
       setArmedKey("");
-      if (document.visibilityState === "visible") timer = window.setTimeout(() => setArmedKey(key), armAfter);
+      if (document.visibilityState === "visible") cancel = whenSeen(window, () => setArmedKey(key));
     };
     begin();
     document.addEventListener("visibilitychange", begin);
     return () => {
-      clearTimeout(timer);
+      cancel();
       document.removeEventListener("visibilitychange", begin);
     };
   }, [key]);

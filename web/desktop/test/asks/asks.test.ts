@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { type ApprovalRequest, emptyDesk, type OpenPrompt, type Outbox, type Sent } from "../../../core/src/index.js";
 import { answerState, endingOf, type Witness } from "../../src/asks/answers.js";
-import { counts } from "../../src/asks/arming.js";
+import { armAfter, type Clocks, counts, whenSeen } from "../../src/asks/arming.js";
 import { chosenAfter, isAnswer } from "../../src/asks/choice.js";
 import { type Ask, askInFront, asksOf, neighbour, skewOf, timeLeft } from "../../src/asks/order.js";
 import { originOf, visible } from "../../src/asks/origin.js";
@@ -130,4 +130,57 @@ test("a question comes from its agent, on its monitor, for its window", () => {
   const agents = new Map([["window-w1", { role: "window-w1", kind: "window", monitorId: "monitor-1", windowId: "w1", status: "running", text: "", thinking: "", textBytes: 0, thinkingBytes: 0 } as const]]);
   const windows = new Map([["monitor-1/w1", { windowId: "w1", monitorId: "monitor-1", title: "Notes", bounds: { x: 0, y: 0, w: 1, h: 1 }, content: { renderer: "text", data: "" } } as const]]);
   expect(originOf(ask, { agents, windows })).toEqual({ agent: "window-w1", kind: "window", monitor: "monitor-1", window: "Notes" });
+});
+
+describe("arming", () => {
+  /** A page whose frames are drawn by hand. */
+  function page(): { clocks: Clocks; draw: () => void; timers: number[]; acted: () => void; done: () => number } {
+    const frames = new Map<number, () => void>();
+    const running = new Map<number, { act: () => void; ms: number }>();
+    let last = 0;
+    let done = 0;
+    const clocks = {
+      requestAnimationFrame: (act: () => void) => (frames.set(++last, act), last),
+      cancelAnimationFrame: (id: number) => frames.delete(id),
+      setTimeout: (act: () => void, ms: number) => (running.set(++last, { act, ms }), last),
+      clearTimeout: (id: number) => running.delete(id),
+    } as unknown as Clocks;
+    const draw = (): void => {
+      const now = [...frames.values()];
+      frames.clear();
+      now.forEach((f) => f());
+    };
+    return {
+      clocks,
+      draw,
+      get timers() {
+        return [...running.values()].map((t) => t.ms);
+      },
+      acted: () => void done++,
+      done: () => ([...running.values()].forEach((t) => t.act()), done),
+    };
+  }
+
+  test("the time begins with the frame after the one that shows it", () => {
+    const p = page();
+    whenSeen(p.clocks, p.acted);
+    expect(p.timers).toEqual([]);
+    p.draw();
+    expect(p.timers).toEqual([]);
+    p.draw();
+    expect(p.timers).toEqual([armAfter]);
+    expect(p.done()).toBe(1);
+  });
+
+  test("it can be prevented at any time", () => {
+    for (const frames of [0, 1, 2]) {
+      const p = page();
+      const cancel = whenSeen(p.clocks, p.acted);
+      for (let i = 0; i < frames; i++) p.draw();
+      cancel();
+      p.draw();
+      p.draw();
+      expect(p.done()).toBe(0);
+    }
+  });
 });
