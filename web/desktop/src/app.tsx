@@ -1,10 +1,9 @@
 import { type ReactNode, Suspense } from "react";
-import { Asks } from "./asks/index.js";
 import { Canvas } from "./canvas/index.js";
 import { Reporter } from "./content/index.js";
 import { Dock } from "./dock/index.js";
 import { useWords } from "./i18n/use.js";
-import { Drawer, Panels, Phone, Tour } from "./later.js";
+import { Asks, Drawer, Panels, Phone, Tour } from "./later.js";
 import { Notices } from "./notices/index.js";
 import { Palette } from "./palette/index.js";
 import { useShell } from "./shell/context.js";
@@ -37,7 +36,9 @@ export function App(): ReactNode {
       <Notices />
       <Palette />
       <Suspense>{panel !== "" && <Panels />}</Suspense>
-      <Asks />
+      <Suspense>
+        <Asks />
+      </Suspense>
       <Reporter />
     </Boundary>
   );

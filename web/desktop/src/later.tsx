@@ -1,8 +1,35 @@
-// Parts of the page that a first visit does not need before it can be looked at. Each is loaded when it is first drawn.
+// Parts of the page that a first visit does not need before it can be looked at. Each is fetched when it is first drawn,
+// or soon after the page has begun: what is not here when the hub goes away cannot be fetched then.
 
 import { lazy } from "react";
 
-export const Drawer = lazy(async () => ({ default: (await import("./drawer/index.js")).Drawer }));
-export const Tour = lazy(async () => ({ default: (await import("./tour/index.js")).Tour }));
-export const Phone = lazy(async () => ({ default: (await import("./phone/index.js")).Phone }));
-export const Panels = lazy(async () => ({ default: (await import("./sessions/index.js")).Panels }));
+const fetchAsks = () => import("./asks/index.js");
+const fetchDrawer = () => import("./drawer/index.js");
+const fetchPanels = () => import("./sessions/index.js");
+const fetchPhone = () => import("./phone/index.js");
+const fetchTour = () => import("./tour/index.js");
+
+export const Asks = lazy(async () => ({ default: (await fetchAsks()).Asks }));
+export const Drawer = lazy(async () => ({ default: (await fetchDrawer()).Drawer }));
+export const Panels = lazy(async () => ({ default: (await fetchPanels()).Panels }));
+export const Phone = lazy(async () => ({ default: (await fetchPhone()).Phone }));
+export const Tour = lazy(async () => ({ default: (await fetchTour()).Tour }));
+
+/** What is wanted first comes first. Who has a narrow page now may have a wide one later. */
+const parts: (() => Promise<unknown>)[] = [
+  fetchAsks,
+  fetchDrawer,
+  () => import("./content/markdown/view.js"),
+  () => import("./content/layout/index.js"),
+  () => import("./content/table.js"),
+  () => import("./content/stage/index.js"),
+  () => import("./content/frame.js"),
+  fetchPanels,
+  fetchTour,
+  fetchPhone,
+];
+
+/** Fetches all of it, one after the other. */
+export async function fetchAll(): Promise<void> {
+  for (const part of parts) await part().catch(() => undefined); // it is tried again when it is drawn
+}

@@ -4,6 +4,7 @@ import { type ReactNode, StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app.js";
 import { languageOf } from "./i18n/words.js";
+import { fetchAll } from "./later.js";
 import { Api, ApiError } from "./shell/api.js";
 import { boot, type Page } from "./shell/boot.js";
 import { PageContext, WorkbenchContext } from "./shell/context.js";
@@ -26,6 +27,7 @@ async function begin(): Promise<void> {
   wait(t.connecting);
   try {
     show(await boot());
+    setTimeout(() => void fetchAll(), 500);
   } catch (error) {
     // Who is not signed in finds the way in at /login.
     if (error instanceof ApiError && error.status === 401) return location.replace(`/login${location.search}`);
