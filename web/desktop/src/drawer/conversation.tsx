@@ -2,7 +2,7 @@ import "./drawer.css";
 import "./rows.css";
 import { ArrowDown, MessagesSquare, PanelRightClose, WifiOff } from "lucide-react";
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
-import type { MessageID, MonitorID, WindowID } from "../../../core/src/index.js";
+import type { AgentID, MessageID, MonitorID, WindowID } from "../../../core/src/index.js";
 import { useLinkDown } from "../dock/agent-state.js";
 import { workingAgents } from "../dock/agents.js";
 import { useWords } from "../i18n/use.js";
@@ -14,6 +14,8 @@ import { AskCards } from "./ask-cards.js";
 import { type Entry, entriesOf, liveThinking, withDays } from "./entries.js";
 import { EntryRow } from "./entry-row.js";
 import { useFollowing } from "./follow.js";
+import { RunRow } from "./run-row.js";
+import { type RunEntry, withRuns } from "./runs.js";
 import texts from "./words.js";
 
 /** What was said on the monitor that this tab shows, or on all, and what is under way. */
@@ -25,6 +27,7 @@ export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {
   const all = wantsAll && several;
   const shown = all ? undefined : monitor;
   const entries = useEntries(shown);
+  const runs = useRuns(entries);
   const keys = useMemo(() => entries.filter((e) => e.kind !== "day").map((e) => e.key), [entries]);
   const { scroller, content, following, unread, jump } = useFollowing(keys, shown ?? "");
   useOwnWords(jump);
@@ -50,9 +53,7 @@ export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {
         <div ref={content} className="drawer-rows">
           {!ready && <p className="drawer-note">{t.loading}</p>}
           {ready && empty && <Empty />}
-          {entries.map((e) => (
-            <EntryRow key={e.key} entry={e} named={all} />
-          ))}
+          {runs.map((e) => (e.kind === "run" ? <RunRow key={e.key} run={e} named={all} /> : <EntryRow key={e.key} entry={e} named={all} />))}
           <Work monitor={shown} />
           <AskCards monitor={shown} />
         </div>
@@ -88,6 +89,12 @@ function useEntries(monitor: MonitorID | undefined): Entry[] {
     () => withDays(entriesOf({ rows, queues }, items, monitor, working), dayOf),
     [rows, queues, items, monitor, working],
   );
+}
+
+/** The same with many steps as one. Agents change with every word they say, who works does not. */
+function useRuns(entries: readonly Entry[]): (Entry | RunEntry)[] {
+  const roles = useShell((s) => JSON.stringify(workingAgents(s.desk.agents).map((a) => a.role)));
+  return useMemo(() => withRuns(entries, new Set(JSON.parse(roles) as AgentID[])), [entries, roles]);
 }
 
 /** The windows whose agents work on messages. Agents change with every word they say, this does not. */

@@ -7,11 +7,13 @@ interface Props {
   title: ReactNode;
   /** At the end of the line. */
   end?: ReactNode;
+  /** What is below the line while it is closed. */
+  closed?: ReactNode;
   children: ReactNode;
 }
 
 /** One line that opens. What is inside is not made before. */
-export function Fold({ icon: Icon, tone, title, end, children }: Props): ReactNode {
+export function Fold({ icon: Icon, tone, title, end, closed, children }: Props): ReactNode {
   const [open, setOpen] = useState(false);
   const id = useId();
   return (
@@ -22,10 +24,12 @@ export function Fold({ icon: Icon, tone, title, end, children }: Props): ReactNo
         <span className="drawer-fold-title">{title}</span>
         {end}
       </button>
-      {open && (
+      {open ? (
         <div id={id} className="drawer-fold-body">
           {children}
         </div>
+      ) : (
+        closed
       )}
     </div>
   );
