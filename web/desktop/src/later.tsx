@@ -4,12 +4,14 @@
 import { lazy } from "react";
 
 const fetchAsks = () => import("./asks/index.js");
+const fetchCentre = () => import("./notices/centre.js");
 const fetchDrawer = () => import("./drawer/index.js");
 const fetchPanels = () => import("./sessions/index.js");
 const fetchPhone = () => import("./phone/index.js");
 const fetchTour = () => import("./tour/index.js");
 
 export const Asks = lazy(async () => ({ default: (await fetchAsks()).Asks }));
+export const Centre = lazy(async () => ({ default: (await fetchCentre()).Centre }));
 export const Drawer = lazy(async () => ({ default: (await fetchDrawer()).Drawer }));
 export const Panels = lazy(async () => ({ default: (await fetchPanels()).Panels }));
 export const Phone = lazy(async () => ({ default: (await fetchPhone()).Phone }));
@@ -25,6 +27,7 @@ const parts: (() => Promise<unknown>)[] = [
   () => import("./content/stage/index.js"),
   () => import("./content/frame.js"),
   fetchPanels,
+  fetchCentre,
   fetchTour,
   fetchPhone,
 ];

@@ -1,9 +1,9 @@
 import "./notices.css";
-import { type ReactNode, useEffect } from "react";
+import { type ReactNode, Suspense, useEffect } from "react";
+import { Centre } from "../later.js";
 import { useShell } from "../shell/context.js";
 import { useQuestionCount } from "../shell/select.js";
 import { useBrowserNotices } from "./browser.js";
-import { Centre } from "./centre.js";
 import { useReadMark } from "./read.js";
 import { unread } from "./shelf.js";
 import { Stack } from "./stack.js";
@@ -25,7 +25,7 @@ export function Notices(): ReactNode {
   return (
     <>
       <Stack />
-      {panel === "notifications" && <Centre readUntil={read.before} />}
+      <Suspense>{panel === "notifications" && <Centre readUntil={read.before} />}</Suspense>
     </>
   );
 }
