@@ -123,8 +123,7 @@ it("axe finds what is there to be found", async () => {
   await page.evaluate(() => {
     const bad = document.createElement("p");
     bad.textContent = "hard to read";
-    bad.style.color = "#eee";
-    bad.style.background = "#fff";
+    bad.style.cssText = "position: fixed; top: 60px; left: 20px; z-index: 99999; color: #eee; background: #fff";
     document.querySelector("main")!.append(bad, document.createElement("button"));
   });
   const found = await troubles(page);

@@ -48,7 +48,9 @@ it("the whole tour: five clicks, a second tab, a monitor of its own, a killed hu
   expect(answers.map((e) => e.type)).toEqual(["DIALOG_CLOSED", "PROMPT_CLOSED"]);
 
   await click(page, "plan");
-  await until(() => page.locator("[data-agent]").count(), 20_000).toBeGreaterThanOrEqual(2);
+  const working = async (): Promise<number> => ((await rest.snapshot(session)).agents ?? []).filter((a) => a.kind === "task").length;
+  await until(working, 20_000).toBeGreaterThanOrEqual(2);
+  await page.locator("[data-agent]").first().waitFor();
   await done(page, "plan", 60_000);
 
   await click(page, "background");
