@@ -2,6 +2,7 @@ package agentpool
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +16,9 @@ import (
 const (
 	// answerWithin is how long people have to answer an approval.
 	answerWithin = time.Minute
-	// shownInput is how much of a call's input they are shown.
-	shownInput = 500
+	// shownInput is how much of a call's input they are shown. Nobody can approve
+	// what they cannot see, so it is all of it but for what no person would read.
+	shownInput = 64 << 10
 )
 
 // call uses a tool, after everything that was said before is reported. The
@@ -199,5 +201,5 @@ func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
+	return fmt.Sprintf("%s… (%d bytes more)", strings.ToValidUTF8(s[:n], ""), len(s)-n)
 }
