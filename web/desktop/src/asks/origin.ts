@@ -1,29 +1,18 @@
 // Where a question comes from, and its text as it is.
 
-import { type AgentID, type AgentKind, type Desk, firstMonitor, type MonitorID, windowKey } from "../../../core/src/index.js";
+import { type AgentID, type Desk, firstMonitor, type MonitorID } from "../../../core/src/index.js";
 import type { Ask } from "./order.js";
 
 export interface Origin {
   agent: AgentID;
-  /** What sort of agent it is; undefined when the desktop itself asks. */
-  kind: AgentKind | undefined;
   monitor: MonitorID;
-  /** The window that the agent belongs to. */
-  window: string;
 }
 
-export function originOf(ask: Ask, desk: Pick<Desk, "agents" | "windows">): Origin {
+export function originOf(ask: Ask, desk: Pick<Desk, "agents">): Origin {
   const { agentId = "", monitorId = "" } = ask.request;
   const agent = desk.agents.get(agentId);
   const monitor = monitorId || agent?.monitorId || firstMonitor;
-  const window = agent?.windowId ? desk.windows.get(windowKey(monitor, agent.windowId)) : undefined;
-  return { agent: agentId, kind: agent?.kind ?? kindOf(agentId), monitor, window: window?.title ?? "" };
-}
-
-/** What the name of an agent says of it, which is all there is once its turn has ended. */
-function kindOf(agent: AgentID): AgentKind | undefined {
-  const kinds: AgentKind[] = ["main", "window", "ephemeral", "task"];
-  return kinds.find((k) => agent === k || agent.startsWith(`${k}-`));
+  return { agent: agentId, monitor };
 }
 
 /**

@@ -1,5 +1,6 @@
 import { Bot, Hourglass, Monitor, Wrench } from "lucide-react";
 import { type KeyboardEvent, type ReactNode, useId, useMemo, useRef } from "react";
+import { useRoleName } from "../dock/agent-state.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -110,17 +111,17 @@ function From({ ask }: { ask: Ask }): ReactNode {
   const t = useWords(texts);
   const commands = useCommands();
   const agents = useShell((s) => s.desk.agents);
-  const windows = useShell((s) => s.desk.windows);
   const pinned = useShell((s) => s.view.pinned);
   const here = useMonitor();
-  const from = useMemo(() => originOf(ask, { agents, windows }), [ask, agents, windows]);
+  const from = useMemo(() => originOf(ask, { agents }), [ask, agents]);
+  const name = useRoleName(from.agent, from.monitor);
   const n = monitorNumber(from.monitor);
   return (
     <p className="asks-from">
       <span className="hidden-text">{t.from}</span>
-      <span className="asks-from-part" title={visible(from.agent) || undefined}>
+      <span className="asks-from-part">
         <Bot size={14} aria-hidden />
-        {from.kind === undefined ? visible(from.agent) || t.unknownAgent : t[from.kind]}
+        {visible(name ?? from.agent) || t.unknownAgent}
       </span>
       {from.monitor === here || pinned ? (
         <span className="asks-from-part">
@@ -133,7 +134,6 @@ function From({ ask }: { ask: Ask }): ReactNode {
           {t.monitor(n)}
         </button>
       )}
-      {from.window !== "" && <span className="asks-from-part asks-from-window">{t.inWindow(visible(from.window))}</span>}
     </p>
   );
 }

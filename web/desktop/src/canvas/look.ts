@@ -1,7 +1,7 @@
 // How a window looks, as far as whoever made it may say so.
 
 import type { CSSProperties } from "react";
-import type { AgentID, WindowState } from "../../../core/src/index.js";
+import type { WindowState } from "../../../core/src/index.js";
 
 const colour = /^(#[0-9a-f]{3,8}|(rgb|hsl)a?\([\d\s.,%/deg]+\)|[a-z]{3,24})$/i;
 
@@ -33,12 +33,4 @@ export function safeStyle(style: WindowState["windowStyle"]): CSSProperties {
     }
   }
   return safe;
-}
-
-export type AgentKindName = "main" | "window" | "task" | "helper";
-
-/** What an agent is, by its role: `main-monitor-0-msg-1` is a main one, `window-note/action-3` a window's. */
-export function kindOfAgent(role: AgentID): AgentKindName {
-  const first = /^[a-z]+/.exec(role)?.[0];
-  return first === "main" || first === "window" || first === "task" ? first : "helper";
 }

@@ -1,6 +1,7 @@
 import { Copy, GripHorizontal, Lock, Minus, Square, X } from "lucide-react";
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useId } from "react";
-import { isStandard, type WindowState } from "../../../core/src/index.js";
+import { type AgentID, isStandard, type MonitorID, type WindowState } from "../../../core/src/index.js";
+import { useRoleName } from "../dock/agent-state.js";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { IconButton } from "../ui/button.js";
@@ -8,7 +9,6 @@ import { isComposing } from "../ui/keys.js";
 import { WindowIcon } from "./body.js";
 import { useManager } from "./context.js";
 import { keyStep } from "./geometry.js";
-import { type AgentKindName, kindOfAgent } from "./look.js";
 import texts from "./words.js";
 
 interface TitleBarProps {
@@ -81,7 +81,7 @@ export function TitleBar({ window: w, titleId, maximized, onGrab, onClose, onMen
         {title}
       </span>
       <Busy window={w} />
-      {w.lock !== undefined && w.lock !== "" && <LockBadge lock={w.lock} />}
+      {w.lock !== undefined && w.lock !== "" && <LockBadge lock={w.lock} monitor={w.monitorId} />}
       <span id={hint} className="hidden-text">
         {t.moveHint}
       </span>
@@ -104,13 +104,12 @@ function MinimizeButton({ window: w }: { window: WindowState }): ReactNode {
 }
 
 /** Who has locked the window. It breathes while that agent works. */
-function LockBadge({ lock }: { lock: string }): ReactNode {
+function LockBadge({ lock, monitor }: { lock: AgentID; monitor: MonitorID }): ReactNode {
   const t = useWords(texts);
   const working = useShell((s) => (s.desk.agents.get(lock)?.status ?? "idle") !== "idle");
-  const names: Record<AgentKindName, string> = { main: t.mainAgent, window: t.windowAgent, task: t.taskAgent, helper: t.helperAgent };
-  const name = names[kindOfAgent(lock)];
+  const name = useRoleName(lock, monitor) ?? lock;
   return (
-    <span className="win-lock" data-working={working || undefined} title={`${working ? t.lockedWorking(name) : t.locked(name)} (${lock})`}>
+    <span className="win-lock" data-working={working || undefined} title={working ? t.lockedWorking(name) : t.locked(name)}>
       <Lock size={11} aria-hidden />
       <span aria-hidden>{name}</span>
       <span className="hidden-text">{working ? t.lockedWorking(name) : t.locked(name)}</span>

@@ -10,10 +10,6 @@ export default words(
     menu: (title: string) => `Menu of ${title}`,
     moveHint: "Arrow keys move the window. With Shift they resize it, with Ctrl by one pixel. Shift+F10 opens its menu.",
 
-    mainAgent: "Main",
-    windowAgent: "Window",
-    taskAgent: "Task",
-    helperAgent: "Helper",
     locked: (who: string) => `Locked by ${who}`,
     lockedWorking: (who: string) => `Locked by ${who}, which is at work`,
     busy: "Its agent is at work",
@@ -76,12 +72,8 @@ export default words(
     menu: (title: string) => `창 메뉴: ${title}`,
     moveHint: "화살표 키로 창을 옮겨요. Shift와 함께 누르면 크기를, Ctrl과 함께 누르면 1픽셀씩 바꿔요. Shift+F10은 메뉴를 열어요.",
 
-    mainAgent: "메인",
-    windowAgent: "창",
-    taskAgent: "작업",
-    helperAgent: "도우미",
-    locked: (who: string) => `잠겨 있어요 (${who} 에이전트)`,
-    lockedWorking: (who: string) => `잠겨 있고 지금 작업 중이에요 (${who} 에이전트)`,
+    locked: (who: string) => `잠겨 있어요 (${who})`,
+    lockedWorking: (who: string) => `잠겨 있고 지금 작업 중이에요 (${who})`,
     busy: "이 창의 에이전트가 작업 중이에요",
 
     failed: "이 창을 표시할 수 없어요",

@@ -1,10 +1,10 @@
 import { AppWindow, ListTodo, type LucideIcon, Split, SquareTerminal } from "lucide-react";
 import { useState } from "react";
-import type { Agent, AgentID, AgentKind } from "../../../core/src/index.js";
+import type { Agent, AgentID, AgentKind, MonitorID } from "../../../core/src/index.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
 import { useShell } from "../shell/context.js";
-import { doingOf, isAsking, nameOf, quietFor } from "./agents.js";
+import { doingOf, isAsking, kindOfRole, nameOf, quietFor } from "./agents.js";
 import texts from "./words.js";
 
 export const agentIcons: Record<AgentKind, LucideIcon> = { main: SquareTerminal, window: AppWindow, task: ListTodo, ephemeral: Split };
@@ -19,6 +19,25 @@ export function useAgentName(agent: Agent): string {
       return t.main(name.monitor);
     case "window":
       return name.title;
+    case "task":
+      return t.task(name.number);
+    case "ephemeral":
+      return t.ephemeral;
+  }
+}
+
+/** How the agent with a role is called beside something of the monitor it works on; undefined when the role is none of an agent. */
+export function useRoleName(role: AgentID, monitorId: MonitorID): string | undefined {
+  const t = useWords(texts);
+  const windows = useShell((s) => s.desk.windows);
+  const kind = kindOfRole(role);
+  if (kind === undefined) return undefined;
+  const name = nameOf({ kind, role, monitorId }, { windows });
+  switch (name.kind) {
+    case "main":
+      return t.kindMain;
+    case "window":
+      return t.ofWindow(name.title);
     case "task":
       return t.task(name.number);
     case "ephemeral":

@@ -1,6 +1,6 @@
 // What can be said of an agent that works: its name, what it does, and when it was last heard of.
 
-import { type Agent, type AgentID, type Desk, type MonitorID, type WindowID, windowKey } from "../../../core/src/index.js";
+import { type Agent, type AgentID, type AgentKind, type Desk, type MonitorID, type WindowID, windowKey } from "../../../core/src/index.js";
 import { monitorNumber } from "../shell/select.js";
 
 /** Without a sign of life for so many ms, an agent is said to still work. */
@@ -34,6 +34,12 @@ export function isAsking(desk: Pick<Desk, "dialogs" | "prompts">, role: AgentID)
 /** The window whose agent has this role. Such a role is `window-{window}` with perhaps `/{more}`. */
 export function windowOfRole(role: AgentID | undefined): WindowID | undefined {
   return /^window-([^/]+)/.exec(role ?? "")?.[1];
+}
+
+/** What sort of agent has a role, which is all there is to know once its turn has ended; undefined for none that works here. */
+export function kindOfRole(role: AgentID): AgentKind | undefined {
+  const kinds: readonly AgentKind[] = ["main", "window", "ephemeral", "task"];
+  return kinds.find((k) => role === k || role.startsWith(`${k}-`));
 }
 
 export type AgentName =

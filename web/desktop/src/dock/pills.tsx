@@ -96,12 +96,14 @@ const Pill = memo(function Pill({ agent }: { agent: Agent }): ReactNode {
 });
 
 function AgentItem({ agent, close }: { agent: Agent; close: () => void }): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
   const name = useAgentName(agent);
   const show = useShow(agent);
   const { doing, elapsed, quiet } = useAgentState(agent);
   const Icon = agentIcons[agent.kind];
   return (
-    <span data-agent={agent.role}>
+    <span data-agent={agent.role} className="dock-item">
       <MenuItem
         icon={<Icon size={14} />}
         hint={elapsed}
@@ -112,6 +114,7 @@ function AgentItem({ agent, close }: { agent: Agent; close: () => void }): React
       >
         {name} · {quiet ?? doing}
       </MenuItem>
+      <IconButton icon={Square} size={12} className="dock-pill-stop" role="menuitem" label={t.stopAgent(name)} onClick={() => commands.stopAgent(agent.role)} />
     </span>
   );
 }

@@ -126,10 +126,9 @@ test("nothing in a text is unseen or turned round", () => {
 test("a question comes from its agent, on its monitor, for its window", () => {
   const desk = emptyDesk();
   const ask = asksOf({ dialogs: new Map([["d", approval("d", 1, { agentId: "window-w1" })]]), prompts: new Map() })[0]!;
-  expect(originOf(ask, desk)).toEqual({ agent: "window-w1", kind: "window", monitor: "monitor-0", window: "" });
+  expect(originOf(ask, desk)).toEqual({ agent: "window-w1", monitor: "monitor-0" });
   const agents = new Map([["window-w1", { role: "window-w1", kind: "window", monitorId: "monitor-1", windowId: "w1", status: "running", text: "", thinking: "", textBytes: 0, thinkingBytes: 0 } as const]]);
-  const windows = new Map([["monitor-1/w1", { windowId: "w1", monitorId: "monitor-1", title: "Notes", bounds: { x: 0, y: 0, w: 1, h: 1 }, content: { renderer: "text", data: "" } } as const]]);
-  expect(originOf(ask, { agents, windows })).toEqual({ agent: "window-w1", kind: "window", monitor: "monitor-1", window: "Notes" });
+  expect(originOf(ask, { agents })).toEqual({ agent: "window-w1", monitor: "monitor-1" });
 });
 
 describe("arming", () => {

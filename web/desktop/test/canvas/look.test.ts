@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { WindowState } from "../../../core/src/index.js";
 import { clickText } from "../../src/canvas/icon.js";
-import { kindOfAgent, safeStyle } from "../../src/canvas/look.js";
+import { safeStyle } from "../../src/canvas/look.js";
 import { extentOf, miniature } from "../../src/canvas/miniature.js";
 import { canvasShortcuts, titleBarShortcuts } from "../../src/canvas/shortcuts.js";
 import { cycleOf, frontOf, isOnTop, mounted, recentAfter } from "../../src/canvas/stack.js";
@@ -21,14 +21,6 @@ test("only harmless styles are taken", () => {
   expect(safeStyle({ background: "url(https://evil.example/x)", backgroundColor: "red;position:fixed", opacity: "x" })).toEqual({});
   expect(safeStyle({ backgroundColor: "#123456" })).toEqual({ "--surface": "color-mix(in oklab, #123456 20%, var(--win-surface))" });
   expect(safeStyle({ backgroundColor: "transparent" })).toEqual({ "--surface": "transparent" });
-});
-
-test("agents are known by their roles", () => {
-  expect(kindOfAgent("main-monitor-0-msg-1")).toBe("main");
-  expect(kindOfAgent("window-note/action-3")).toBe("window");
-  expect(kindOfAgent("task-1")).toBe("task");
-  expect(kindOfAgent("ephemeral-7")).toBe("helper");
-  expect(kindOfAgent("")).toBe("helper");
 });
 
 test("the window in front is the standard one with the highest z that can be seen", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Agent, WindowState } from "../../../core/src/index.js";
-import { doingOf, isAsking, nameOf, quietFor, windowOfRole, workingAgents } from "../../src/dock/agents.js";
+import { doingOf, isAsking, kindOfRole, nameOf, quietFor, windowOfRole, workingAgents } from "../../src/dock/agents.js";
 import { fitting } from "../../src/dock/fitting.js";
 
 function agent(part: Partial<Agent>): Agent {
@@ -16,6 +16,15 @@ test("agents have names that people can read", () => {
   expect(nameOf(agent({ kind: "task", role: "task-m1-3" }), { windows })).toEqual({ kind: "task", number: 3 });
   expect(nameOf(agent({ kind: "task", role: "task-m1-3/2" }), { windows })).toEqual({ kind: "task", number: 3 });
   expect(nameOf(agent({ kind: "ephemeral" }), { windows })).toEqual({ kind: "ephemeral" });
+});
+
+test("a role tells what sort of agent has it", () => {
+  expect(kindOfRole("main-monitor-0-m1")).toBe("main");
+  expect(kindOfRole("window-note/action-3")).toBe("window");
+  expect(kindOfRole("task-m1-1")).toBe("task");
+  expect(kindOfRole("ephemeral-7")).toBe("ephemeral");
+  expect(kindOfRole("mainly")).toBeUndefined();
+  expect(kindOfRole("")).toBeUndefined();
 });
 
 test("what an agent does", () => {
