@@ -5,8 +5,9 @@ import { AskLine } from "./ask.js";
 import { WindowBody } from "./body.js";
 import { useBoard, useManager } from "./context.js";
 import { drag, transformOf } from "./drag.js";
-import { drawn, type Edge, edges, panelBounds, type Size, smallestOf } from "./geometry.js";
+import { type Edge, edges, panelBounds, type Size } from "./geometry.js";
 import { safeStyle } from "./look.js";
+import type { Manager } from "./manager.js";
 import { WindowMenu } from "./menu.js";
 import { above, keyOf } from "./stack.js";
 import { TitleBar } from "./titlebar.js";
@@ -76,7 +77,7 @@ export const Frame = memo(function Frame({ window: w, shown, front, canvas, area
       data-hidden={hidden || undefined}
       data-away={!shown || undefined}
       data-closing={closing || undefined}
-      style={{ ...boxOf(w, place, canvas, area, panels), zIndex: w.variant === "panel" ? above + 2 : raised ? above + 1 : (w.z ?? 0) }}
+      style={{ ...boxOf(manager, w, place, canvas, area, panels), zIndex: w.variant === "panel" ? above + 2 : raised ? above + 1 : (w.z ?? 0) }}
       onPointerDownCapture={(e) => {
         manager.raise(w);
         if (e.altKey && e.button === 0) {
@@ -124,10 +125,10 @@ export const Frame = memo(function Frame({ window: w, shown, front, canvas, area
 });
 
 /** The place and size of a window. One that is maximised grows and shrinks with the canvas without being drawn anew. */
-function boxOf(w: WindowState, place: Place, canvas: Size, area: Bounds, panels: readonly WindowState[]): CSSProperties {
+function boxOf(manager: Manager, w: WindowState, place: Place, canvas: Size, area: Bounds, panels: readonly WindowState[]): CSSProperties {
   if (place.maximized && isStandard(w)) {
     return { transform: `translate(${area.x}px, ${area.y}px)`, width: "100%", height: `calc(100% - ${canvas.h - area.h}px)` };
   }
-  const b = w.variant === "panel" ? panelBounds({ ...w, bounds: place.bounds }, canvas, panels) : drawn(place.bounds, area, smallestOf(w));
+  const b = w.variant === "panel" ? panelBounds({ ...w, bounds: place.bounds }, canvas, panels) : manager.fit(w, place.bounds, area);
   return { transform: transformOf(b), width: b.w, height: b.h };
 }

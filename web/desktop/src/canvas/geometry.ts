@@ -76,8 +76,8 @@ function panelHeight(p: WindowState, canvas: Size): number {
 }
 
 /**
- * Where a window is drawn: as large as there is room, and where it was put as long as its title bar can be taken hold of
- * there; else wholly inside. Places may come from a larger screen, or from an agent that knows none.
+ * Where a window is drawn that a person has put there: as large as there is room, and where it was put as long as its
+ * title bar can be taken hold of there; else wholly inside, since it may come from a larger screen.
  */
 export function drawn(b: Bounds, area: Bounds, least: Size): Bounds {
   const w = Math.min(Math.max(b.w, least.w), Math.max(area.w, least.w));
@@ -91,6 +91,12 @@ export function drawn(b: Bounds, area: Bounds, least: Size): Bounds {
     w,
     h,
   };
+}
+
+/** Where a window is drawn that nobody has put there by hand: wholly inside, as far as there is room. */
+export function inside(b: Bounds, area: Bounds, least: Size): Bounds {
+  const { w, h } = drawn(b, area, least);
+  return { x: between(area.x, b.x, area.x + area.w - w), y: between(area.y, b.y, area.y + area.h - h), w, h };
 }
 
 /** A window as far as it may be moved: its title bar stays in reach. */

@@ -5,7 +5,7 @@ import { createStore, type StoreApi } from "zustand/vanilla";
 import { type Bounds, isStandard, shownMonitor, type WindowState } from "../../../core/src/index.js";
 import type { Commands } from "../shell/commands.js";
 import type { Shell, ShellStore } from "../shell/shell.js";
-import { drawn, type Edge, moved, panelBounds, regained, resized, rounded, sameBounds, type Size, smallestOf, workArea, type Zone, zoneBounds, zoneOf } from "./geometry.js";
+import { drawn, type Edge, inside, moved, panelBounds, regained, resized, rounded, sameBounds, type Size, smallestOf, workArea, type Zone, zoneBounds, zoneOf } from "./geometry.js";
 import { frontOf, isOnTop, keyOf, panelsOf } from "./stack.js";
 import { patience, type Place, placeOf, settled, tell, type Wish, wished } from "./wish.js";
 
@@ -33,6 +33,8 @@ export class Manager {
   private readonly timers = new Map<string, ReturnType<typeof setTimeout>>();
   /** Where snapped windows were before. */
   private readonly before = new Map<string, Bounds>();
+  /** Where the person has put windows. Only they may leave a part of one outside. */
+  private readonly put = new Map<string, Bounds>();
   private raiseTold = 0;
   private patienceTimer: ReturnType<typeof setTimeout> | undefined;
 
@@ -95,7 +97,13 @@ export class Manager {
   drawn(w: WindowState): Bounds {
     if (w.variant === "panel") return this.panel(w);
     const place = this.place(w);
-    return place.maximized ? this.area() : drawn(place.bounds, this.area(), smallestOf(w));
+    return place.maximized ? this.area() : this.fit(w, place.bounds, this.area());
+  }
+
+  /** Where a window that is to be at a place is drawn. */
+  fit(w: WindowState, b: Bounds, area: Bounds): Bounds {
+    const put = this.put.get(keyOf(w));
+    return (put !== undefined && sameBounds(put, b) ? drawn : inside)(b, area, smallestOf(w));
   }
 
   private panel(w: WindowState): Bounds {
@@ -168,7 +176,9 @@ export class Manager {
       return;
     }
     const bounds = how === "move" ? moved(from, dx, dy, area) : resized(from, "se", dx, dy, area, smallestOf(w));
-    if (!sameBounds(bounds, from)) this.want(keyOf(w), { bounds: rounded(bounds), maximized: false });
+    if (sameBounds(bounds, from)) return;
+    this.put.set(keyOf(w), rounded(bounds));
+    this.want(keyOf(w), { bounds: rounded(bounds), maximized: false });
   }
 
   // --- a window in hand
@@ -190,6 +200,7 @@ export class Manager {
   /** Says where a window in hand is. */
   carry(key: string, bounds: Bounds): void {
     this.hands.set(key, { bounds: rounded(bounds), maximized: false });
+    this.put.set(key, rounded(bounds));
     this.tellSoon(key);
   }
 
@@ -295,7 +306,7 @@ export class Manager {
       if (left !== undefined) next.set(key, left);
       else this.told.delete(key);
     }
-    for (const key of this.before.keys()) if (!windows.has(key)) this.before.delete(key);
+    for (const known of [this.before, this.put]) for (const key of known.keys()) if (!windows.has(key)) known.delete(key);
     if (changed) this.board.setState({ wishes: next });
     const w = windows.get(raised);
     const over = this.raiseTold > 0 && now - this.raiseTold >= patience;

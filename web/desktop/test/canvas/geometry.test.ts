@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Bounds, WindowState } from "../../../core/src/index.js";
-import { drawn, type Edge, edges, gap, grip, keyStep, moved, panelBounds, regained, resized, type Size, smallest, titleHeight, workArea, zoneAt, zoneBounds, zoneOf, zones } from "../../src/canvas/geometry.js";
+import { drawn, type Edge, edges, gap, grip, inside, keyStep, moved, panelBounds, regained, resized, type Size, smallest, titleHeight, workArea, zoneAt, zoneBounds, zoneOf, zones } from "../../src/canvas/geometry.js";
 
 const area: Bounds = { x: 0, y: 0, w: 1000, h: 700 };
 const least = smallest.standard;
@@ -27,6 +27,13 @@ test("a window from a larger screen is drawn wholly inside", () => {
   expect(drawn({ x: 1800, y: 900, w: 500, h: 400 }, area, least)).toEqual({ x: 500, y: 300, w: 500, h: 400 });
   expect(drawn({ x: -900, y: -300, w: 500, h: 400 }, area, least)).toEqual({ x: 0, y: 0, w: 500, h: 400 });
   expect(drawn({ x: 10, y: 10, w: 5000, h: 4000 }, area, least)).toEqual({ x: 10, y: 10, w: 1000, h: 700 });
+});
+
+test("what nobody put there by hand is wholly inside", () => {
+  expect(inside({ x: 100, y: 260, w: 400, h: 528 }, area, least)).toEqual({ x: 100, y: 172, w: 400, h: 528 });
+  expect(inside({ x: 900, y: -20, w: 400, h: 300 }, area, least)).toEqual({ x: 600, y: 0, w: 400, h: 300 });
+  expect(inside({ x: 10, y: 10, w: 5000, h: 4000 }, area, least)).toEqual(area);
+  expect(inside({ x: 50, y: 50, w: 400, h: 300 }, { x: 0, y: 40, w: 200, h: 100 }, least)).toEqual({ x: 0, y: 40, w: 240, h: 120 });
 });
 
 test("wherever a window is, its title bar can be taken hold of", () => {

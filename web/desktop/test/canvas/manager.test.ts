@@ -168,3 +168,19 @@ test("a window dragged to the top is maximised and goes back to where the drag b
   expect(d.told).toEqual(["place a 250 0 400 300", "place a 100 100 400 300", "toggle a"]);
   d.stop();
 });
+
+test("only the person leaves a part of a window outside", () => {
+  const low = win("a", at(100, 600));
+  const d = new Desktop(low);
+  expect(d.manager.drawn(low)).toEqual(at(100, 400));
+  d.manager.lift(low, undefined, 150, 410);
+  d.manager.carry("monitor-0/a", at(100, 550));
+  d.manager.drop("monitor-0/a", undefined, { bounds: at(100, 600), maximized: false });
+  const put = win("a", at(100, 550));
+  d.say(put);
+  expect(d.manager.drawn(put)).toEqual(at(100, 550));
+  const moved = win("a", at(120, 600));
+  d.say(moved);
+  expect(d.manager.drawn(moved)).toEqual(at(120, 400));
+  d.stop();
+});
