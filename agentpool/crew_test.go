@@ -377,7 +377,7 @@ func TestApproval(t *testing.T) {
 				d := &asking{verdict: c.verdict, err: c.err}
 				crew := r.staff.Crew(t.Context(), agentpool.Employer{Session: "ses-1", Sink: r.ear, Desktop: d})
 				r.puppet.play = func(p *turn) (providers.Outcome, error) {
-					input := json.RawMessage(`"` + strings.Repeat("é", 1000) + `"`)
+					input := json.RawMessage(`"` + strings.Repeat("é", 40_000) + `"`)
 					p.tell(providers.Event{Kind: providers.EventApproval, Approval: "a", Tool: providers.ToolCall{Name: "rm", Input: input}})
 					if c.gone {
 						p.tell(providers.Event{Kind: providers.EventApprovalGone, Approval: "a"})
@@ -392,8 +392,12 @@ func TestApproval(t *testing.T) {
 				if diff := cmp.Diff(c.want, sent[1:]); diff != "" {
 					t.Errorf("answers: %s", diff)
 				}
-				if len(d.asked) != 1 || !strings.HasPrefix(d.asked[0].Message, "rm\n") || len(d.asked[0].Message) > 600 {
-					t.Errorf("the user was asked %+v", d.asked)
+				if len(d.asked) != 1 {
+					t.Fatalf("the user was asked %d times", len(d.asked))
+				}
+				shown := d.asked[0].Message
+				if !strings.HasPrefix(shown, "rm\n\"éé") || len(shown) < 64<<10 || !strings.HasSuffix(shown, "é… (14466 bytes more)") {
+					t.Errorf("the user was shown %d bytes, …%s", len(shown), shown[max(len(shown)-40, 0):])
 				}
 			})
 		})
