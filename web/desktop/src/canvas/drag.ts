@@ -90,7 +90,10 @@ class Drag {
     this.request = 0;
     const { from } = this;
     if (from === undefined) return;
-    if (this.manager.window(this.key) === undefined) return this.stop();
+    if (this.manager.window(this.key) === undefined) {
+      this.stop();
+      return this.manager.letGo(this.key);
+    }
     const dx = this.at.clientX - this.down.clientX;
     const dy = this.at.clientY - this.down.clientY;
     const { style } = this.frame;

@@ -13,7 +13,7 @@ import { workArea } from "./geometry.js";
 import { Icons } from "./icons.js";
 import { useCanvasKeys, useFocusReturn } from "./keys.js";
 import { Manager } from "./manager.js";
-import { above, frontOf, keyOf, mounted, panelsOf, recentAfter } from "./stack.js";
+import { above, frontOf, isSeen, keyOf, mounted, panelsOf, recentAfter } from "./stack.js";
 import texts from "./words.js";
 
 export { WindowBody, WindowIcon } from "./body.js";
@@ -42,7 +42,8 @@ function Windows({ manager }: { manager: Manager }): ReactNode {
   const panels = useSame(useMemo(() => panelsOf(here, monitor), [here, monitor]));
   const area = useMemo(() => workArea(canvas, panels), [canvas, panels]);
   const frontWindow = frontOf(here, monitor);
-  const front = all.has(raised) ? raised : frontWindow === undefined ? "" : keyOf(frontWindow);
+  const raisedWindow = all.get(raised);
+  const front = raisedWindow !== undefined && isSeen(raisedWindow, monitor) ? raised : frontWindow === undefined ? "" : keyOf(frontWindow);
   const root = useRef<HTMLDivElement>(null);
 
   useLayoutEffect(() => {

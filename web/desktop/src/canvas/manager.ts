@@ -6,7 +6,7 @@ import { type Bounds, isStandard, shownMonitor, type WindowState } from "../../.
 import type { Commands } from "../shell/commands.js";
 import type { Shell, ShellStore } from "../shell/shell.js";
 import { drawn, type Edge, inside, moved, panelBounds, regained, resized, rounded, sameBounds, type Size, smallestOf, workArea, type Zone, zoneBounds, zoneOf } from "./geometry.js";
-import { frontOf, isOnTop, keyOf, panelsOf } from "./stack.js";
+import { frontOf, isOnTop, isSeen, keyOf, panelsOf } from "./stack.js";
 import { patience, type Place, placeOf, settled, tell, type Wish, wished } from "./wish.js";
 
 /** What the canvas knows beside the desktop. */
@@ -73,8 +73,9 @@ export class Manager {
   front(): WindowState | undefined {
     const { raised } = this.board.getState();
     const { desk, view } = this.shell.getState();
+    const monitor = shownMonitor(view, desk);
     const w = desk.windows.get(raised);
-    return w !== undefined && isStandard(w) ? w : frontOf(desk.windows.values(), shownMonitor(view, desk));
+    return w !== undefined && isStandard(w) && isSeen(w, monitor) ? w : frontOf(desk.windows.values(), monitor);
   }
 
   /** What panels leave of the canvas. */
@@ -227,6 +228,12 @@ export class Manager {
     this.want(key, { bounds: zoneBounds(zone, area), maximized: false });
   }
 
+  /** Forgets a window in hand, which is gone. */
+  letGo(key: string): void {
+    this.hands.delete(key);
+    this.board.setState({ preview: undefined });
+  }
+
   /** Puts a window in hand back. */
   putBack(key: string, was: Place): void {
     this.hands.delete(key);
@@ -306,7 +313,11 @@ export class Manager {
       if (left !== undefined) next.set(key, left);
       else this.told.delete(key);
     }
-    for (const known of [this.before, this.put]) for (const key of known.keys()) if (!windows.has(key)) known.delete(key);
+    for (const key of this.hands.keys()) if (!windows.has(key)) this.letGo(key);
+    for (const key of this.timers.keys()) if (!windows.has(key)) this.tellNow(key);
+    for (const known of [this.before, this.put, this.told]) {
+      for (const key of known.keys()) if (!windows.has(key)) known.delete(key);
+    }
     if (changed) this.board.setState({ wishes: next });
     const w = windows.get(raised);
     const over = this.raiseTold > 0 && now - this.raiseTold >= patience;

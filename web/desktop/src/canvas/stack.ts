@@ -21,6 +21,11 @@ export function frontOf(windows: Iterable<WindowState>, monitor: MonitorID): Win
   return front;
 }
 
+/** Whether a window is on the monitor that is shown, and not minimised. */
+export function isSeen(w: WindowState, monitor: MonitorID): boolean {
+  return w.monitorId === monitor && w.minimized !== true;
+}
+
 /** Whether nothing of its layer lies above a window. */
 export function isOnTop(windows: Iterable<WindowState>, w: WindowState): boolean {
   if (w.variant === "panel") return true;

@@ -40,10 +40,16 @@ export class Commands {
   readonly api: Api;
   private readonly o: CommandsOptions;
   private lastNotice = 0;
+  /** A monitor that is to be shown when it is there. */
+  private wanted: MonitorID | undefined;
 
   constructor(o: CommandsOptions) {
     this.o = o;
     this.api = o.api;
+    o.store.subscribe(({ desk }, before) => {
+      const { wanted } = this;
+      if (desk.monitors !== before.desk.monitors && wanted !== undefined && desk.monitors.has(wanted)) this.showMonitor(wanted);
+    });
   }
 
   // --- talking
@@ -165,17 +171,18 @@ export class Commands {
   // --- monitors
 
   showMonitor(monitor: MonitorID): void {
+    this.wanted = undefined;
     this.o.store.setState((s) => ({ view: changeView(s.view, { type: "monitor", monitor }) }));
   }
 
-  /** Makes a monitor and shows it. Gives its id, or undefined when there are as many as there may be. */
+  /** Makes a monitor and shows it when it is there. Gives its id, or undefined when there are as many as there may be. */
   addMonitor(most: number, show = true): MonitorID | undefined {
     const { monitors } = this.o.store.getState().desk;
     for (let i = 0; i < most; i++) {
       const id: MonitorID = `monitor-${i}`;
       if (monitors.has(id)) continue;
       this.send("SUBSCRIBE_MONITOR", { monitorId: id });
-      if (show) this.showMonitor(id);
+      if (show) this.wanted = id;
       return id;
     }
     return undefined;
@@ -183,7 +190,7 @@ export class Commands {
 
   removeMonitor(monitorId: MonitorID): void {
     this.send("REMOVE_MONITOR", { monitorId });
-    this.showMonitor(firstMonitor);
+    if (this.o.store.getState().view.monitor === monitorId) this.showMonitor(firstMonitor);
   }
 
   /** Opens a monitor in a tab of its own, to be put on another screen. */

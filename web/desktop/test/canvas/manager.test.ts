@@ -184,3 +184,31 @@ test("only the person leaves a part of a window outside", () => {
   expect(d.manager.drawn(moved)).toEqual(at(120, 400));
   d.stop();
 });
+
+test("a window that is closed while it is in hand leaves nothing behind", () => {
+  const w = win("a", at(100));
+  const d = new Desktop(w);
+  d.manager.lift(w, undefined, 150, 110);
+  d.manager.carry("monitor-0/a", at(-200, 300));
+  d.manager.showPreview("left");
+  d.store.setState((s) => ({ desk: { ...s.desk, windows: new Map() } }));
+  expect(d.manager.board.getState().preview).toBeUndefined();
+  const again = win("a", at(400));
+  d.say(again);
+  expect(d.manager.place(again).bounds).toEqual(at(400));
+  d.told.length = 0;
+  d.manager.nudge(again, 16, 0, "move");
+  vi.advanceTimersByTime(200);
+  expect(d.told).toEqual(["place a 416 100 400 300"]);
+  d.stop();
+});
+
+test("a window of another monitor that was brought to the front is not the one in front here", () => {
+  const [here, there] = [win("a", at(100)), { ...win("b", at(100)), monitorId: "monitor-1" }];
+  const d = new Desktop(here);
+  d.connect(false);
+  d.store.setState((s) => ({ desk: { ...s.desk, windows: new Map(s.desk.windows).set("monitor-1/b", there) } }));
+  d.manager.board.setState({ raised: "monitor-1/b" });
+  expect(d.manager.front()?.windowId).toBe("a");
+  d.stop();
+});

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { Client, firstMonitor, limits, newView, type WindowState } from "../../../core/src/index.js";
+import { Client, firstMonitor, limits, newView, shownMonitor, type WindowState } from "../../../core/src/index.js";
 import { Api } from "../../src/shell/api.js";
 import { Commands } from "../../src/shell/commands.js";
 import { readPrefs } from "../../src/shell/prefs.js";
@@ -37,7 +37,8 @@ const note: WindowState = {
 };
 
 function sent(): unknown[] {
-  return client.state.outbox.items.map((s) => [s.type, s.data]);
+  const { items, notes } = client.state.outbox;
+  return [...items, ...notes].map((s) => [s.type, s.data]);
 }
 
 test("a message has its pictures with it", () => {
@@ -48,28 +49,44 @@ test("a message has its pictures with it", () => {
 });
 
 test("what is done to a window names the window and its monitor", () => {
-  commands.placeWindow(note, { x: 5, y: 6, w: 7, h: 8 }, "window.move");
   commands.press(note, { action: "save", formId: "f", formData: { a: 1 } });
+  commands.placeWindow(note, { x: 5, y: 6, w: 7, h: 8 }, "window.move");
+  const moved = { type: "window.move", bounds: { x: 5, y: 6, w: 7, h: 8 }, windowId: "note", windowTitle: "Note", timestamp: 1000 };
   expect(sent()).toEqual([
-    [
-      "USER_INTERACTION",
-      {
-        monitorId: "monitor-1",
-        interactions: [{ type: "window.move", bounds: { x: 5, y: 6, w: 7, h: 8 }, windowId: "note", windowTitle: "Note", timestamp: 1000 }],
-      },
-    ],
     ["COMPONENT_ACTION", { action: "save", formId: "f", formData: { a: 1 }, windowId: "note", windowTitle: "Note", monitorId: "monitor-1" }],
+    ["USER_INTERACTION", { monitorId: "monitor-1", interactions: [moved] }],
   ]);
 });
 
-test("a new monitor gets the first free name, as long as there is room", () => {
+test("a new monitor gets the first free name, as long as there is room, and is shown when it is there", () => {
+  monitors("monitor-0", "monitor-2");
+  commands.showMonitor("monitor-2");
   expect(commands.addMonitor(limits.monitors)).toBe("monitor-1");
+  expect(store.getState().view.monitor).toBe("monitor-2");
+  monitors("monitor-0", "monitor-2", "monitor-1");
   expect(store.getState().view.monitor).toBe("monitor-1");
-  const monitors = new Map(["monitor-0", "monitor-2", "monitor-1", "monitor-3"].map((id) => [id, { monitorId: id, state: "idle" as const, queue: 0 }]));
-  store.setState({ desk: { ...store.getState().desk, monitors } });
+  commands.showMonitor("monitor-0");
+  monitors("monitor-0", "monitor-2", "monitor-1", "monitor-3");
+  expect(store.getState().view.monitor).toBe("monitor-0");
   expect(commands.addMonitor(limits.monitors)).toBeUndefined();
+});
+
+test("who goes elsewhere meanwhile stays there", () => {
+  monitors("monitor-0", "monitor-2");
+  commands.addMonitor(limits.monitors);
+  commands.showMonitor("monitor-2");
+  monitors("monitor-0", "monitor-2", "monitor-1");
+  expect(store.getState().view.monitor).toBe("monitor-2");
+});
+
+test("a monitor that is closed leaves the shown one alone, and is not shown itself any more", () => {
+  monitors("monitor-0", "monitor-1", "monitor-2");
+  commands.showMonitor("monitor-1");
   commands.removeMonitor("monitor-2");
-  expect(store.getState().view.monitor).toBe(firstMonitor);
+  expect(shownMonitor(store.getState().view, store.getState().desk)).toBe("monitor-1");
+  commands.removeMonitor("monitor-1");
+  monitors("monitor-0");
+  expect(shownMonitor(store.getState().view, store.getState().desk)).toBe(firstMonitor);
 });
 
 test("of what the page says itself, the newest four are shown", () => {
