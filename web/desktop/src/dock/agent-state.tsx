@@ -4,7 +4,7 @@ import type { Agent, AgentID, AgentKind, MonitorID } from "../../../core/src/ind
 import { useFormat, useWords } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
 import { useShell } from "../shell/context.js";
-import { doingOf, isAsking, kindOfRole, nameOf, quietFor } from "./agents.js";
+import { type AgentName, doingOf, isAsking, kindOfRole, nameOf, quietFor } from "./agents.js";
 import texts from "./words.js";
 
 export const agentIcons: Record<AgentKind, LucideIcon> = { main: SquareTerminal, window: AppWindow, task: ListTodo, ephemeral: Split };
@@ -12,32 +12,24 @@ export const agentIcons: Record<AgentKind, LucideIcon> = { main: SquareTerminal,
 /** How an agent is called. */
 export function useAgentName(agent: Agent): string {
   const t = useWords(texts);
-  const windows = useShell((s) => s.desk.windows);
-  const name = nameOf(agent, { windows });
-  switch (name.kind) {
-    case "main":
-      return t.main(name.monitor);
-    case "window":
-      return name.title;
-    case "task":
-      return t.task(name.number);
-    case "ephemeral":
-      return t.ephemeral;
-  }
+  return useShell((s) => put(nameOf(agent, s.desk), t.main, (title) => title, t));
 }
 
 /** How the agent with a role is called beside something of the monitor it works on; undefined when the role is none of an agent. */
 export function useRoleName(role: AgentID, monitorId: MonitorID): string | undefined {
   const t = useWords(texts);
-  const windows = useShell((s) => s.desk.windows);
   const kind = kindOfRole(role);
-  if (kind === undefined) return undefined;
-  const name = nameOf({ kind, role, monitorId }, { windows });
+  return useShell((s) =>
+    kind === undefined ? undefined : put(nameOf({ kind, role, monitorId }, s.desk), () => t.kindMain, t.ofWindow, t),
+  );
+}
+
+function put(name: AgentName, main: (monitor: number) => string, window: (title: string) => string, t: Pick<typeof texts.en, "task" | "ephemeral">): string {
   switch (name.kind) {
     case "main":
-      return t.kindMain;
+      return main(name.monitor);
     case "window":
-      return t.ofWindow(name.title);
+      return window(name.title);
     case "task":
       return t.task(name.number);
     case "ephemeral":

@@ -56,12 +56,17 @@ export function nameOf(agent: Pick<Agent, "kind" | "role" | "monitorId" | "windo
       return { kind: "window", title: titleOf(desk, agent.monitorId ?? "", id) };
     }
     case "task":
-      return { kind: "task", number: Number(/-(\d+)(?:\/\d+)?$/.exec(agent.role)?.[1] ?? 1) };
+      return { kind: "task", number: taskNumber(agent.role) };
     case "ephemeral":
       return { kind: "ephemeral" };
     default:
       return { kind: "main", monitor: monitorNumber(agent.monitorId ?? "") };
   }
+}
+
+/** Which of the tasks of a turn an agent works on. */
+export function taskNumber(role: AgentID): number {
+  return Number(/-(\d+)(?:\/\d+)?$/.exec(role)?.[1] ?? 1);
 }
 
 /** The title of a window, or its id when it is gone. */

@@ -1,9 +1,9 @@
 import "./bar.css";
 import { ArrowUp, Monitor, Paperclip, Pin, Square } from "lucide-react";
-import { type ReactNode, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, useContext, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { type AgentID, limits, type MonitorID } from "../../../core/src/index.js";
 import { useWords } from "../i18n/use.js";
-import { useCommands, useShell } from "../shell/context.js";
+import { useCommands, useShell, WorkbenchContext } from "../shell/context.js";
 import { monitorNumber, useMonitor } from "../shell/select.js";
 import { Button, IconButton } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
@@ -273,8 +273,7 @@ function useHistory(
   setDraft: (text: string) => void,
   field: React.RefObject<HTMLTextAreaElement | null>,
 ): { key: (e: React.KeyboardEvent<HTMLTextAreaElement>) => boolean; leave: () => void } {
-  const rows = useShell((s) => s.desk.rows);
-  const items = useShell((s) => s.outbox.items);
+  const { store } = useContext(WorkbenchContext)!;
   const at = useRef<Browsing>(notBrowsing);
   return {
     leave: () => {
@@ -287,7 +286,8 @@ function useHistory(
       const browsing = at.current.back > 0;
       const atEdge = from === to && (from === 0 || (browsing && from === value.length));
       if (!atEdge || (step === "newer" && !browsing)) return false;
-      const next = browse(typedBefore(rows, items), at.current, step, draft);
+      const { desk, outbox } = store.getState();
+      const next = browse(typedBefore(desk.rows, outbox.items), at.current, step, draft);
       if (next === undefined) return false;
       at.current = next.at;
       setDraft(next.text);

@@ -2,6 +2,7 @@ import "./drawer.css";
 import "./rows.css";
 import { ArrowDown, MessagesSquare, PanelRightClose, WifiOff } from "lucide-react";
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { useShallow } from "zustand/react/shallow";
 import type { AgentID, MessageID, MonitorID, WindowID } from "../../../core/src/index.js";
 import { useLinkDown } from "../dock/agent-state.js";
 import { workingAgents } from "../dock/agents.js";
@@ -11,7 +12,7 @@ import { useMonitor } from "../shell/select.js";
 import { IconButton } from "../ui/button.js";
 import { AgentRow } from "./agent-row.js";
 import { AskCards } from "./ask-cards.js";
-import { type Entry, entriesOf, liveThinking, withDays } from "./entries.js";
+import { type Entry, entriesOf, isAboutMessages, liveThinking, withDays } from "./entries.js";
 import { EntryRow } from "./entry-row.js";
 import { useFollowing } from "./follow.js";
 import { RunRow } from "./run-row.js";
@@ -83,7 +84,7 @@ function Empty(): ReactNode {
 function useEntries(monitor: MonitorID | undefined): Entry[] {
   const rows = useShell((s) => s.desk.rows);
   const queues = useShell((s) => s.desk.queues);
-  const items = useShell((s) => s.outbox.items);
+  const items = useShell(useShallow((s) => s.outbox.items.filter(isAboutMessages)));
   const working = useWindowsAtWork();
   return useMemo(
     () => withDays(entriesOf({ rows, queues }, items, monitor, working), dayOf),

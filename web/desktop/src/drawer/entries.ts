@@ -184,6 +184,11 @@ function refusalIn(row: UIRow): { takenBack: boolean; reason: string | undefined
   return icon === "discard" || icon === "circle-slash" ? { takenBack: icon === "discard", reason: text } : undefined;
 }
 
+/** Whether something that was sent has to do with messages; most of it is windows that are moved. */
+export function isAboutMessages(s: Sent): boolean {
+  return isSaid(s) || s.type === "DELETE_QUEUED_MESSAGE";
+}
+
 function isSaid(s: Sent): s is Sent<SaidType> {
   return s.type === "USER_MESSAGE" || s.type === "WINDOW_MESSAGE" || s.type === "COMPONENT_ACTION";
 }

@@ -2,7 +2,7 @@ import { Bot, Brain, CircleAlert, CircleCheck, CircleSlash, CircleX, Info, ListT
 import { memo, type ReactNode } from "react";
 import type { UIRow } from "../../../core/src/index.js";
 import { Markdown } from "../content/index.js";
-import { nameOf, titleOf, windowOfRole } from "../dock/agents.js";
+import { taskNumber, titleOf, windowOfRole } from "../dock/agents.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber } from "../shell/select.js";
@@ -93,13 +93,13 @@ function Plain({ entry: { kind, row } }: { entry: RowEntry }): ReactNode {
 function Answer({ row, subtask, tag }: { row: UIRow; subtask: boolean; tag: ReactNode }): ReactNode {
   const t = useWords(texts);
   const format = useFormat();
-  const windows = useShell((s) => s.desk.windows);
   const window = windowOfRole(row.agentId);
-  const number = subtask ? nameOf({ kind: "task", role: row.agentId ?? "" }, { windows }) : undefined;
+  const title = useShell((s) => (window === undefined ? "" : titleOf(s.desk, row.monitorId ?? "", window)));
+  const number = subtask ? taskNumber(row.agentId ?? "") : undefined;
   const Icon = subtask ? ListTodo : Bot;
   let name: string | undefined;
-  if (number?.kind === "task") name = t.subtask(t.task(number.number));
-  else if (window !== undefined) name = t.ofWindow(titleOf({ windows }, row.monitorId ?? "", window));
+  if (number !== undefined) name = t.subtask(t.task(number));
+  else if (window !== undefined) name = t.ofWindow(title);
   return (
     <>
       <div className="drawer-row-head">

@@ -19,9 +19,8 @@ import texts from "./words.js";
 export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactNode }): ReactNode {
   const t = useWords(texts);
   const format = useFormat();
-  const windows = useShell((s) => s.desk.windows);
   const open = e.row === undefined;
-  const window = e.window === undefined ? undefined : titleOf({ windows }, e.monitorId, e.window);
+  const window = useShell((s) => (e.window === undefined ? undefined : titleOf(s.desk, e.monitorId, e.window)));
   return (
     <article
       className={open ? "drawer-row drawer-user drawer-open" : "drawer-row drawer-user"}
