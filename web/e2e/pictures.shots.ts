@@ -10,7 +10,7 @@ import type { SessionID } from "../core/src/index.js";
 import type { Prefs } from "../desktop/src/shell/prefs.js";
 import { requests, type Showing } from "../desktop/src/tour/steps.js";
 import { stage } from "./harness/stage.js";
-import { ask, say, until, windowOf } from "./harness/verbs.js";
+import { armed, ask, say, until, windowOf } from "./harness/verbs.js";
 
 const desk = stage();
 const folder = fileURLToPath(new URL("../../docs/img", import.meta.url));
@@ -117,13 +117,13 @@ it("two tabs on two monitors", async () => {
   const session = await newSession("Balcony station");
   await request(session, "windows");
   await request(session, "background", "en", false, "monitor-1");
-  const profile = await desk.profile({ theme: "dark" }, { viewport: { width: 1200, height: 760 }, deviceScaleFactor: 1 });
+  const profile = await desk.profile({ theme: "dark" }, large);
   const left = await desk.tab({ session, profile });
   const right = await desk.tab({ session, profile, monitor: "monitor-1" });
   await drawn(left);
   await right.locator("section[data-window-id]").first().waitFor();
   const shots = await Promise.all([left, right].map(async (p) => (await p.screenshot({ animations: "disabled", caret: "hide" })).toString("base64")));
-  const album = await (await desk.profile({}, { viewport: { width: 1440, height: 481 }, deviceScaleFactor: 1 })).newPage();
+  const album = await (await desk.profile({}, { viewport: { width: 1440, height: 476 }, deviceScaleFactor: 1 })).newPage();
   const images = shots.map((s) => `<img style="width:684px;border-radius:10px;box-shadow:0 0 0 1px #2a3546" src="data:image/png;base64,${s}">`);
   await album.setContent(`<body style="margin:0;display:flex;gap:24px;padding:24px;background:#05080d">${images.join("")}`);
   await album.locator("img").nth(1).waitFor();
@@ -148,12 +148,12 @@ it("phone", async () => {
   await ask(page).getByRole("button", { name: /^later/i }).tap();
   await until(() => ask(page).filter({ visible: true }).count()).toBe(0);
   await page.locator("[data-page=inbox]").tap();
-  await page.getByRole("button", { name: /^approve|^delete/i }).first().waitFor();
+  await armed(page.getByRole("button", { name: /^approve/i }).first());
   await shoot(page, "phone-inbox");
 }, 90_000);
 
 it("sign in", async () => {
-  const page = await (await desk.profile({}, large)).newPage();
+  const page = await (await desk.profile({}, { ...large, colorScheme: "dark" })).newPage();
   await page.goto(`${desk.hub.url}/login`);
   await page.locator("input").first().waitFor();
   await shoot(page, "sign-in");
