@@ -9,13 +9,14 @@ import { Api, ApiError } from "./shell/api.js";
 import { boot, type Page } from "./shell/boot.js";
 import { PageContext, WorkbenchContext } from "./shell/context.js";
 import { prefsKey, readPrefs } from "./shell/prefs.js";
+import { forBrowser } from "./shell/storage.js";
 import { beginLook } from "./shell/theme.js";
 import icon from "./styles/icon.svg";
 import { Button } from "./ui/button.js";
 import texts from "./words.js";
 
 const root = createRoot(document.getElementById("root")!);
-const prefs = readPrefs(localStorage.getItem(prefsKey));
+const prefs = readPrefs(forBrowser.getItem(prefsKey));
 const language = languageOf(prefs.language, navigator.languages);
 const t = texts[language];
 beginLook(prefs.theme, language);

@@ -4,6 +4,7 @@ import { useCallback, useSyncExternalStore } from "react";
 import { type Channel, Drafts, type MonitorID } from "../../../core/src/index.js";
 import type { Commands } from "../shell/commands.js";
 import { useCommands, useShell } from "../shell/context.js";
+import { forBrowser } from "../shell/storage.js";
 
 export class DraftBook {
   private readonly drafts: Drafts;
@@ -14,7 +15,7 @@ export class DraftBook {
       tab: crypto.getRandomValues(new Uint32Array(2)).join("-"),
       channel: new BroadcastChannel("everdesk.drafts") as Channel,
       now: () => Date.now(),
-      storage: localStorage,
+      storage: forBrowser,
       onDraft: () => this.tell(),
     });
   }

@@ -2,6 +2,7 @@ import "./drawer.css";
 import { type KeyboardEvent, type PointerEvent, type ReactNode, useState } from "react";
 import { useWords } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
+import { forBrowser } from "../shell/storage.js";
 import { Conversation } from "./conversation.js";
 import { clampWidth, keepWidth, keptWidth, widths } from "./width.js";
 import texts from "./words.js";
@@ -12,7 +13,7 @@ export { Conversation } from "./conversation.js";
 export function Drawer(): ReactNode {
   const t = useWords(texts);
   const commands = useCommands();
-  const [width, setWidth] = useState(() => keptWidth(localStorage, innerWidth));
+  const [width, setWidth] = useState(() => keptWidth(forBrowser, innerWidth));
 
   const set = (next: number): void => setWidth(clampWidth(next, innerWidth));
   const drag = (e: PointerEvent<HTMLDivElement>): void => {
@@ -25,7 +26,7 @@ export function Drawer(): ReactNode {
     const move = (m: globalThis.PointerEvent): void => set((last = from - m.clientX));
     const end = (): void => {
       handle.removeEventListener("pointermove", move);
-      keepWidth(localStorage, clampWidth(last, innerWidth));
+      keepWidth(forBrowser, clampWidth(last, innerWidth));
     };
     handle.addEventListener("pointermove", move);
     handle.addEventListener("lostpointercapture", end, { once: true });
@@ -35,7 +36,7 @@ export function Drawer(): ReactNode {
     if (to === undefined) return;
     e.preventDefault();
     set(to);
-    keepWidth(localStorage, clampWidth(to, innerWidth));
+    keepWidth(forBrowser, clampWidth(to, innerWidth));
   };
   return (
     <div className="drawer" style={{ width }}>
@@ -51,7 +52,7 @@ export function Drawer(): ReactNode {
         onPointerDown={drag}
         onDoubleClick={() => {
           set(widths.usual);
-          keepWidth(localStorage, widths.usual);
+          keepWidth(forBrowser, widths.usual);
         }}
         onKeyDown={press}
       />

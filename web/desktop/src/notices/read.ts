@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "react";
 import { useShell } from "../shell/context.js";
+import { forBrowser } from "../shell/storage.js";
 import { newestOf } from "./shelf.js";
 
 export interface ReadMark {
@@ -23,12 +24,7 @@ export function useReadMark(): ReadMark {
   if (!open && mark.before !== mark.until) setMark({ ...mark, before: mark.until });
 
   useEffect(() => {
-    if (kept(key) >= mark.until) return;
-    try {
-      localStorage.setItem(key, String(mark.until));
-    } catch {
-      // The storage is full or forbidden: this page remembers it all the same.
-    }
+    if (kept(key) < mark.until) forBrowser.setItem(key, String(mark.until));
   }, [key, mark.until]);
   useEffect(() => {
     const hear = (e: StorageEvent): void => {
@@ -41,6 +37,6 @@ export function useReadMark(): ReadMark {
 }
 
 function kept(key: string): number {
-  const n = Number(localStorage.getItem(key) ?? "0");
+  const n = Number(forBrowser.getItem(key) ?? "0");
   return Number.isFinite(n) ? n : 0;
 }

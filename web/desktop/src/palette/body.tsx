@@ -3,6 +3,7 @@ import { type KeyboardEvent, type ReactNode, useContext, useEffect, useId, useLa
 import { useWords } from "../i18n/use.js";
 import type { SessionCard } from "../shell/api.js";
 import { useCommands, useShell, WorkbenchContext } from "../shell/context.js";
+import { forBrowser } from "../shell/storage.js";
 import { Kbd } from "../ui/kbd.js";
 import { isComposing } from "../ui/keys.js";
 import { asksOnly, entriesOf, type Entry } from "./entries.js";
@@ -19,7 +20,7 @@ export default function Body(): ReactNode {
   const id = useId();
   const [query, setQuery] = useState("");
   const [at, setAt] = useState(0);
-  const [recent] = useState(() => readRecent(localStorage.getItem(recentKey)));
+  const [recent] = useState(() => readRecent(forBrowser.getItem(recentKey)));
   const { sessions, failed } = useSessions();
   const sections = useSections(query, sessions, recent);
   const flat = sections.flatMap((s) => s.items);
@@ -189,10 +190,5 @@ function useSessions(): { sessions: readonly SessionCard[]; failed: boolean } {
 }
 
 function remember(recent: string[], keep: boolean): void {
-  if (!keep) return;
-  try {
-    localStorage.setItem(recentKey, JSON.stringify(recent));
-  } catch {
-    // The storage is full or forbidden: nothing is recent then.
-  }
+  if (keep) forBrowser.setItem(recentKey, JSON.stringify(recent));
 }

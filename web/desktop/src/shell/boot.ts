@@ -9,6 +9,8 @@ import type { Workbench } from "./context.js";
 import { Follower } from "./follower.js";
 import { keepPrefs, prefsKey, readPrefs } from "./prefs.js";
 import { createShell, type ShellStore } from "./shell.js";
+import { forBrowser, forTab } from "./storage.js";
+import { nameTab } from "./tab.js";
 
 /** A page that has begun, with who wants to hear its events. */
 export interface Page extends Workbench {
@@ -30,17 +32,21 @@ export async function boot(): Promise<Page> {
     history.replaceState(null, "", `/?${query}`);
   }
 
-  const prefs = readPrefs(localStorage.getItem(prefsKey));
+  const random = (): string => crypto.getRandomValues(new Uint32Array(2)).join("-");
+  const tab = await nameTab({ storage: forTab, locks: navigator.locks, random });
+  // What waits to be sent is for the tab that has said it.
+  if (tab.fresh) forTab.removeItem(`everdesk.outbox.${session}`);
+  const prefs = readPrefs(forBrowser.getItem(prefsKey));
   const listeners = new Set<Listener>();
   let follower: Follower | undefined;
   const client = new Client({
     url: location.origin,
     session,
-    clientId: tabId(),
+    clientId: tab.name,
     connect: (url, protocols) => new WebSocket(url, protocols) as never,
     probe: () => api.probe(session),
-    storage: sessionStorage,
-    memory: localStorage,
+    storage: forTab,
+    memory: forBrowser,
     onChange: (state) => follower?.follow(state),
     onEvent: (event, replayed) => {
       follower?.sense(event);
@@ -49,7 +55,7 @@ export async function boot(): Promise<Page> {
   });
   const viewKey = `everdesk.view.${session}`;
   const language = languageOf(prefs.language, navigator.languages);
-  const store = createShell({ session, me, hub, prefs, language, view: newView(query, sessionStorage.getItem(viewKey)), ...client.state });
+  const store = createShell({ session, me, hub, prefs, language, view: newView(query, forTab.getItem(viewKey)), ...client.state });
   follower = new Follower(store, Date.now);
   const commands = new Commands({
     store,
@@ -57,11 +63,11 @@ export async function boot(): Promise<Page> {
     api,
     now: () => Date.now(),
     go: (url) => location.assign(url),
-    keepPrefs: (p) => keepPrefs(p, localStorage),
+    keepPrefs: (p) => keepPrefs(p, forBrowser),
     languages: navigator.languages,
   });
   store.subscribe((now, before) => {
-    if (now.view !== before.view) keepView(now.view, sessionStorage, viewKey);
+    if (now.view !== before.view) keepView(now.view, forTab, viewKey);
   });
   watchBrowser(store, client);
   client.start();
@@ -80,14 +86,6 @@ export async function boot(): Promise<Page> {
 async function someSession(api: Api): Promise<SessionID> {
   const usable = (await api.sessions()).find((s) => s.setAside !== true);
   return usable?.sessionId ?? (await api.createSession("")).sessionId;
-}
-
-/** The name of this tab, over all its pages. */
-function tabId(): string {
-  const key = "everdesk.tab";
-  const id = sessionStorage.getItem(key) ?? `tab-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
-  sessionStorage.setItem(key, id);
-  return id;
 }
 
 /** Tells the shell and the client what the browser does to the page. */

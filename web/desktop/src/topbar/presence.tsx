@@ -1,21 +1,18 @@
 import { type ReactNode, useId, useMemo, useRef } from "react";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useShell } from "../shell/context.js";
+import { forTab } from "../shell/storage.js";
+import { tabName } from "../shell/tab.js";
 import { type Face, facesOf } from "./faces.js";
 import texts from "./words.js";
-
-/** How this tab calls itself to the hub. */
-function ownClientId(): string {
-  return sessionStorage.getItem("everdesk.tab") ?? "";
-}
 
 /** One face per tab that looks at the session; all of them with their times in a small card. */
 export function Presence(): ReactNode {
   const t = useWords(texts);
   const presence = useShell((s) => s.desk.presence);
   const total = useShell((s) => s.desk.connections);
-  const { faces, more } = useMemo(() => facesOf(presence, total, ownClientId(), 3), [presence, total]);
-  const all = useMemo(() => facesOf(presence, total, ownClientId(), 12), [presence, total]);
+  const { faces, more } = useMemo(() => facesOf(presence, total, tabName(forTab), 3), [presence, total]);
+  const all = useMemo(() => facesOf(presence, total, tabName(forTab), 12), [presence, total]);
   const id = useId();
   const card = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);

@@ -3,6 +3,7 @@ import { firstMonitor, limits, type MonitorID } from "../../../core/src/index.js
 import { useWords } from "../i18n/use.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
 import { useMonitor, useMonitors } from "../shell/select.js";
+import { forTab } from "../shell/storage.js";
 import { endedSteps, type Progress, readProgress, requests, resume, type Showing, type Step, withDone } from "./steps.js";
 import texts from "./words.js";
 
@@ -13,8 +14,8 @@ export function useProgress(): [Progress, (change: (p: Progress) => Progress) =>
   const tabs = useShell((s) => s.desk.connections);
   const provider = useShell((s) => s.desk.provider || s.hub.provider);
   const key = `everdesk.tour.${session}`;
-  const [progress, change] = useState(() => resume(readProgress(sessionStorage.getItem(key)), outbox));
-  useEffect(() => sessionStorage.setItem(key, JSON.stringify(progress)), [key, progress]);
+  const [progress, change] = useState(() => resume(readProgress(forTab.getItem(key)), outbox));
+  useEffect(() => forTab.setItem(key, JSON.stringify(progress)), [key, progress]);
 
   const happened: Step[] = endedSteps(progress, outbox);
   if (Object.keys(progress.sent).length > 0) {

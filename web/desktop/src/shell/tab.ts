@@ -1,0 +1,45 @@
+// The name of a tab, over all its pages.
+
+import type { Storage } from "../../../core/src/index.js";
+
+const key = "everdesk.tab";
+
+/** How long a page that is loaded again waits for the one before it to let the name go, in ms. */
+const patience = 400;
+
+export interface TabOptions {
+  storage: Storage;
+  /** Absent where the page is not secure. */
+  locks: Pick<LockManager, "request"> | undefined;
+  random: () => string;
+}
+
+/**
+ * Names this tab. A tab that was duplicated has everything of the other, also its name: it gets one of its own, and
+ * `fresh` says that what the storage has of the other is not for it.
+ */
+export async function nameTab({ storage, locks, random }: TabOptions): Promise<{ name: string; fresh: boolean }> {
+  const kept = storage.getItem(key);
+  if (kept !== null && (await hold(locks, kept))) return { name: kept, fresh: false };
+  const name = `tab-${random()}`;
+  storage.setItem(key, name);
+  await hold(locks, name);
+  return { name, fresh: true };
+}
+
+/** Takes a name for as long as the page lives; false when another page has it. */
+function hold(locks: TabOptions["locks"], name: string): Promise<boolean> {
+  if (locks === undefined) return Promise.resolve(true);
+  return new Promise((resolve) => {
+    const held = (): Promise<never> => {
+      resolve(true);
+      return new Promise(() => undefined);
+    };
+    locks.request(`${key}.${name}`, { signal: AbortSignal.timeout(patience) }, held).catch(() => resolve(false));
+  });
+}
+
+/** The name that this tab has. */
+export function tabName(storage: Storage): string {
+  return storage.getItem(key) ?? "";
+}

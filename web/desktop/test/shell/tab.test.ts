@@ -1,0 +1,60 @@
+import { expect, test } from "vitest";
+import type { Storage } from "../../../core/src/index.js";
+import { safe } from "../../src/shell/storage.js";
+import { nameTab, tabName } from "../../src/shell/tab.js";
+
+function memory(entries: [string, string][] = []): Storage & { all: Map<string, string> } {
+  const all = new Map(entries);
+  return { all, getItem: (k) => all.get(k) ?? null, setItem: (k, v) => void all.set(k, v), removeItem: (k) => void all.delete(k) };
+}
+
+/** Locks as a browser has them: one holder, and those who wait give up when they are told to. */
+function browser(): Pick<LockManager, "request"> {
+  const held = new Set<string>();
+  return {
+    request: ((name: string, { signal }: LockOptions, act: () => Promise<unknown>) => {
+      if (!held.has(name)) {
+        held.add(name);
+        return act();
+      }
+      return new Promise((_, reject) => signal!.addEventListener("abort", () => reject(new Error("aborted"))));
+    }) as LockManager["request"],
+  };
+}
+
+let count = 0;
+const random = (): string => String(++count);
+
+test("a tab keeps its name", async () => {
+  const storage = memory();
+  const first = await nameTab({ storage, locks: browser(), random });
+  expect(first.fresh).toBe(true);
+  expect(tabName(storage)).toBe(first.name);
+  expect(await nameTab({ storage, locks: browser(), random })).toEqual({ name: first.name, fresh: false });
+});
+
+test("a duplicate gets a name of its own", async () => {
+  const locks = browser();
+  const storage = memory();
+  const { name } = await nameTab({ storage, locks, random });
+  const copy = memory([...storage.all]);
+  const other = await nameTab({ storage: copy, locks, random });
+  expect(other.fresh).toBe(true);
+  expect(other.name).not.toBe(name);
+  expect(tabName(copy)).toBe(other.name);
+});
+
+test("without locks the name is believed", async () => {
+  const storage = memory([["everdesk.tab", "tab-x"]]);
+  expect(await nameTab({ storage, locks: undefined, random })).toEqual({ name: "tab-x", fresh: false });
+});
+
+test("a storage that is forbidden keeps nothing and stops nothing", async () => {
+  const storage = safe(() => {
+    throw new Error("SecurityError");
+  });
+  storage.setItem("a", "b");
+  storage.removeItem("a");
+  expect(storage.getItem("a")).toBeNull();
+  expect((await nameTab({ storage, locks: undefined, random })).fresh).toBe(true);
+});
