@@ -4,7 +4,7 @@
 
 import { type HubEvent, decodeFrame } from "./event.js";
 import { type Link, type LinkEffect, type LinkInput, newLink, nextTimer, stepLink } from "./link.js";
-import { type Outbox, type Sent, freeze, isAnswered, nextToWrite, post, refuse, repeat, resolve, settle, thaw, wrote } from "./outbox.js";
+import { type Message, type Outbox, freeze, isAnswered, nextToWrite, post, refuse, repeat, resolve, settle, thaw, wrote } from "./outbox.js";
 import { apply } from "./reduce.js";
 import { type Desk, emptyDesk } from "./state.js";
 import type { Auth, ClientPayloads, MessageID, MonitorID, Position, SessionID, SubscribeMonitor } from "./wire.gen.js";
@@ -264,7 +264,7 @@ export class Client {
   }
 
   /** Where only some monitors are shown, SUBSCRIBE_MONITOR adds one, and further connections are asked for it too. */
-  private subscribed(sent: Sent): void {
+  private subscribed(sent: Message): void {
     if (sent.type !== "SUBSCRIBE_MONITOR" || this.monitors.length === 0) return;
     const { monitorId } = sent.data as SubscribeMonitor;
     if (this.monitors.includes(monitorId)) return;
@@ -319,7 +319,7 @@ function passedOver(e: HubEvent): boolean {
 }
 
 /** The frame of a message. The id is the envelope's, whatever the payload says. */
-function frameOf(s: Sent): string {
+function frameOf(s: Message): string {
   const id = isAnswered(s.type) ? s.id : undefined;
   return JSON.stringify({ type: s.type, message_id: id, data: s.data });
 }

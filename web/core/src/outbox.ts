@@ -20,12 +20,21 @@ export type Fate =
   | "ended" // its turn is over; how it ended was not seen
   | "rejected"; // nobody will take it
 
-export interface Sent<T extends keyof ClientPayloads = keyof ClientPayloads> {
+export interface Message<T extends keyof ClientPayloads = keyof ClientPayloads> {
   readonly id: MessageID;
   readonly type: T;
   readonly data: ClientPayloads[T];
   /** When the user sent it. */
   readonly since: number;
+}
+
+/** A message that nobody answers, and that was not written yet. */
+export interface Note extends Message {
+  /** The last item when it was sent, so that all is written in the order it was sent in. */
+  readonly after: MessageID;
+}
+
+export interface Sent<T extends keyof ClientPayloads = keyof ClientPayloads> extends Message<T> {
   readonly fate: Fate;
   /** The agent that took it. */
   readonly agentId?: AgentID;
@@ -44,7 +53,9 @@ export interface Sent<T extends keyof ClientPayloads = keyof ClientPayloads> {
 }
 
 export interface Outbox {
+  /** The messages whose fate is followed. They stay the same object whatever happens to notes. */
   readonly items: readonly Sent[];
+  readonly notes: readonly Note[];
   /** Nothing is written before that. */
   readonly hold: number;
   /** The time between two messages, after the hub found them too many. */
@@ -54,9 +65,9 @@ export interface Outbox {
 
 /** How much there may be. */
 export const outboxLimits = {
-  /** Messages without an answer; no more are taken then. */
+  /** Messages without an answer, and notes that were not written; no more are taken then. */
   unanswered: 64,
-  /** Messages that are remembered; then the oldest that has ended goes. */
+  /** Messages that are remembered; then the oldest that has ended goes, and of what was said and refused only the rest. */
   all: 200,
   /** How often a message is sent again because the hub was busy. */
   waits: 20,
@@ -67,7 +78,7 @@ const maxWait = 30_000;
 const minGap = 10;
 const maxGap = 10_000;
 
-export const emptyOutbox: Outbox = { items: [], hold: 0, gap: 0, last: 0 };
+export const emptyOutbox: Outbox = { items: [], notes: [], hold: 0, gap: 0, last: 0 };
 
 /** The types of which every message is answered. */
 const answered = new Set<string>([
@@ -87,26 +98,49 @@ export function isAnswered(type: string): boolean {
   return answered.has(type);
 }
 
+/** Whether messages of a type are items: of those without an answer, what was taken back is to be remembered. */
+function isFollowed(type: string): boolean {
+  return isAnswered(type) || type === "DELETE_QUEUED_MESSAGE";
+}
+
 export function hasEnded(s: Sent): boolean {
   return ["done", "completed", "failed", "interrupted", "ended", "rejected"].includes(s.fate);
 }
 
 /** Takes a message, or gives undefined when too many are unanswered or this one is on its way already. */
-export function post(o: Outbox, s: Pick<Sent, "id" | "type" | "data" | "since">): Outbox | undefined {
-  if (o.items.filter((i) => i.fate === "sending").length >= outboxLimits.unanswered) return undefined;
-  if (o.items.some((i) => i.id === s.id)) return undefined;
-  const items: Sent[] = [...o.items, { ...s, fate: "sending", written: 0, again: false, waits: 0 }];
-  return { ...o, items: bound(items) };
+export function post(o: Outbox, m: Message): Outbox | undefined {
+  const place = placeOf(m);
+  const notes = place === undefined ? o.notes : o.notes.filter((n) => placeOf(n) !== place);
+  if (o.items.filter((i) => i.fate === "sending").length + notes.length >= outboxLimits.unanswered) return undefined;
+  if (o.items.some((i) => i.id === m.id) || notes.some((n) => n.id === m.id)) return undefined;
+  if (!isFollowed(m.type)) return { ...o, notes: [...notes, { ...m, after: o.items.at(-1)?.id ?? "" }] };
+  return { ...o, items: bound([...o.items, { ...m, fate: "sending", written: 0, again: false, waits: 0 }]) };
 }
 
+/** What a message tells the place of, if that is all it tells. Of such only the newest has to be told. */
+function placeOf(m: Message): string | undefined {
+  if (m.type !== "USER_INTERACTION") return undefined;
+  const { monitorId, interactions } = m.data as ClientPayloads["USER_INTERACTION"];
+  const [did, ...more] = interactions;
+  const moved = did?.type === "window.move" || did?.type === "window.resize";
+  return moved && more.length === 0 ? JSON.stringify([monitorId, did.windowId, did.type]) : undefined;
+}
+
+/** What somebody said and nobody took is nowhere else, so it is the last to go. */
 function bound(items: readonly Sent[]): readonly Sent[] {
   let excess = items.length - outboxLimits.all;
-  return excess <= 0 ? items : items.filter((i) => !(hasEnded(i) && excess-- > 0));
+  if (excess <= 0) return items;
+  const isLost = (s: Sent): boolean => s.fate === "rejected" && turns.has(s.type);
+  const rest = items.filter((i) => !(hasEnded(i) && !isLost(i) && excess-- > 0));
+  return rest.filter((i) => !(isLost(i) && excess-- > 0));
 }
 
 /** The message to write next to a connection, or when to ask again; 0 means when something changes. */
-export function nextToWrite(o: Outbox, conn: number, now: number): { sent?: Sent; at: number } {
-  const sent = o.items.find((i) => (i.fate === "sending" && i.written !== conn) || i.again);
+export function nextToWrite(o: Outbox, conn: number, now: number): { sent?: Message; at: number } {
+  const i = o.items.findIndex((s) => (s.fate === "sending" && s.written !== conn) || s.again);
+  const [note] = o.notes;
+  const noteFirst = note !== undefined && (i < 0 || o.items.findIndex((s) => s.id === note.after) < i);
+  const sent = noteFirst ? note : o.items[i];
   if (sent === undefined) return { at: 0 };
   const at = Math.max(o.hold, o.gap > 0 ? o.last + o.gap : 0);
   return at > now ? { at } : { sent, at: 0 };
@@ -114,6 +148,7 @@ export function nextToWrite(o: Outbox, conn: number, now: number): { sent?: Sent
 
 /** Notes that a message was written to a connection. One that has no answer is done. */
 export function wrote(o: Outbox, id: MessageID, conn: number, now: number): Outbox {
+  if (o.notes.some((n) => n.id === id)) return { ...o, notes: o.notes.filter((n) => n.id !== id), last: now };
   const done = (s: Sent): Fate => (isAnswered(s.type) ? s.fate : "done");
   return { ...change(o, (s) => s.id === id, (s) => ({ written: conn, again: false, fate: done(s) })), last: now };
 }
@@ -223,9 +258,11 @@ function change(o: Outbox, which: (s: Sent) => boolean, what: (s: Sent) => Parti
   return changed ? { ...o, items } : o;
 }
 
-/** What is kept of an outbox for the page after this one: the messages that have not ended. */
+/** What is kept of an outbox for the page after this one: the messages that have not ended, in their order. */
 export function freeze(o: Outbox): string {
-  return JSON.stringify(o.items.filter((s) => !hasEnded(s)));
+  const notesAfter = (known: (id: MessageID) => boolean): readonly Message[] => o.notes.filter((n) => known(n.after));
+  const first = notesAfter((id) => !o.items.some((s) => s.id === id));
+  return JSON.stringify([...first, ...o.items.flatMap((s) => [...(hasEnded(s) ? [] : [s]), ...notesAfter((id) => id === s.id)])]);
 }
 
 /** An outbox as the page before this one left it. What cannot be read is not there. */
@@ -233,15 +270,20 @@ export function thaw(text: string | null): Outbox {
   try {
     const list: unknown = JSON.parse(text ?? "[]");
     if (!Array.isArray(list)) return emptyOutbox;
-    const items = list.filter(isSent).slice(-outboxLimits.all);
-    return { ...emptyOutbox, items: items.map((s) => ({ ...s, written: -1, again: false, waits: 0 })) };
+    const items: Sent[] = [];
+    const notes: Note[] = [];
+    for (const m of list.filter(isMessage).slice(-outboxLimits.all)) {
+      if (!isFollowed(m.type)) notes.push({ ...m, after: items.at(-1)?.id ?? "" });
+      else if (typeof m.fate === "string") items.push({ ...m, fate: m.fate, written: -1, again: false, waits: 0 });
+    }
+    return { ...emptyOutbox, items, notes };
   } catch {
     return emptyOutbox;
   }
 }
 
-function isSent(v: unknown): v is Sent {
+function isMessage(v: unknown): v is Message & Partial<Sent> {
   if (typeof v !== "object" || v === null) return false;
   const s = v as Record<string, unknown>;
-  return typeof s.id === "string" && typeof s.type === "string" && typeof s.fate === "string" && typeof s.data === "object" && s.data !== null;
+  return typeof s.id === "string" && typeof s.type === "string" && typeof s.data === "object" && s.data !== null;
 }

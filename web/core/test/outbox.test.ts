@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type HubEvent, decodeEvent } from "../src/event.js";
-import { type Outbox, emptyOutbox, freeze, nextToWrite, outboxLimits, post, refuse, repeat, resolve, settle, thaw, wrote } from "../src/outbox.js";
+import { type Message, type Outbox, emptyOutbox, freeze, nextToWrite, outboxLimits, post, refuse, repeat, resolve, settle, thaw, wrote } from "../src/outbox.js";
 import { apply } from "../src/reduce.js";
 import { emptyDesk } from "../src/state.js";
 
@@ -11,6 +11,17 @@ function event(type: string, data: unknown, at = "1-1"): HubEvent {
 /** An outbox with a message that was written to connection 1. */
 function sent(id = "m1"): Outbox {
   return wrote(post(emptyOutbox, { id, type: "USER_MESSAGE", data: { content: "hi", messageId: id }, since: 1 })!, id, 1, 0);
+}
+
+function moved(id: string, type: "window.move" | "window.resize", windowId: string, x: number): Message {
+  const interactions = [{ type, windowId, timestamp: 1, bounds: { x, y: 0, w: 1, h: 1 } }];
+  return { id, type: "USER_INTERACTION", data: { monitorId: "monitor-0", interactions }, since: 1 };
+}
+
+/** All that is to be written, in its order. */
+function order(o: Outbox): string[] {
+  const { sent } = nextToWrite(o, 1, 0);
+  return sent === undefined ? [] : [sent.id, ...order(wrote(o, sent.id, 1, 0))];
 }
 
 function fates(o: Outbox, ...events: HubEvent[]): string[] {
@@ -82,8 +93,27 @@ describe("sending", () => {
   });
 
   it("is all there is to messages without an answer", () => {
-    const o = post(emptyOutbox, { id: "x", type: "INTERRUPT", data: {}, since: 1 })!;
-    expect(wrote(o, "x", 1, 0).items[0]!.fate).toBe("done");
+    const o = post(sent(), { id: "x", type: "INTERRUPT", data: {}, since: 1 })!;
+    expect(nextToWrite(o, 1, 0).sent?.id).toBe("x");
+    expect(wrote(o, "x", 1, 0)).toMatchObject({ items: sent().items, notes: [] });
+    expect(wrote(o, "x", 1, 0).items).toBe(o.items); // who draws messages has nothing to draw
+  });
+
+  it("is in the order it was wanted in, with an answer or without", () => {
+    let o = post(emptyOutbox, { id: "a", type: "SUBSCRIBE_MONITOR", data: { monitorId: "monitor-1" }, since: 1 })!;
+    o = post(o, { id: "b", type: "USER_MESSAGE", data: { content: "" }, since: 1 })!;
+    o = post(o, { id: "c", type: "INTERRUPT", data: {}, since: 1 })!;
+    o = post(o, { id: "d", type: "USER_MESSAGE", data: { content: "" }, since: 1 })!;
+    o = post(o, { id: "e", type: "RESET", data: {}, since: 1 })!;
+    for (const kept of [o, thaw(freeze(o))]) expect(order(kept)).toEqual(["a", "b", "c", "d", "e"]);
+  });
+
+  it("is of the newest place of a window only", () => {
+    let o = emptyOutbox;
+    for (let i = 0; i < 300; i++) o = post(o, moved(`m${i}`, "window.move", "w", i))!;
+    o = post(o, moved("size", "window.resize", "w", 7))!;
+    o = post(o, moved("other", "window.move", "v", 8))!;
+    expect(order(o)).toEqual(["m299", "size", "other"]);
   });
 
   it("is slower when the hub is busy, and gives up at last", () => {
@@ -106,10 +136,30 @@ describe("sending", () => {
     for (let i = 0; i < outboxLimits.unanswered; i++) o = post(o, { id: `m${i}`, type: "USER_MESSAGE", data: { content: "" }, since: i })!;
     expect(post(o, { id: "one more", type: "USER_MESSAGE", data: { content: "" }, since: 0 })).toBeUndefined();
     expect(post(sent(), { id: "m1", type: "USER_MESSAGE", data: { content: "" }, since: 0 })).toBeUndefined();
-    o = emptyOutbox;
-    for (let i = 0; i < 300; i++) o = wrote(post(o, { id: `m${i}`, type: "INTERRUPT", data: {}, since: i })!, `m${i}`, 1, 0);
+    expect(post(o, { id: "a note", type: "INTERRUPT", data: {}, since: 0 })).toBeUndefined();
+  });
+
+  it("forgets the oldest that has ended, and last what was said and nobody took", () => {
+    let o = resolve(sent("lost"), event("MESSAGE_REJECTED", { messageId: "lost", code: 3004, reason: "full" }), 0);
+    for (let i = 0; i < 300; i++) {
+      o = wrote(post(o, { id: `e${i}`, type: "EMIT", data: { actions: [] }, since: i })!, `e${i}`, 1, 0);
+      o = resolve(o, event("EMITTED", { messageId: `e${i}`, message_id: "1-1" }), 0);
+    }
     expect(o.items.length).toBe(outboxLimits.all);
-    expect(o.items.at(-1)!.id).toBe("m299");
+    expect([o.items[0]!.id, o.items.at(-1)!.id]).toEqual(["lost", "e299"]);
+    for (let i = 0; i < 300; i++) {
+      o = wrote(post(o, { id: `m${i}`, type: "USER_MESSAGE", data: { content: "" }, since: i })!, `m${i}`, 1, 0);
+      o = resolve(o, event("MESSAGE_REJECTED", { messageId: `m${i}`, code: 3004, reason: "full" }), 0);
+    }
+    expect(o.items.length).toBe(outboxLimits.all);
+    expect([o.items[0]!.id, o.items.at(-1)!.id]).toEqual(["m100", "m299"]);
+  });
+
+  it("forgets nothing for the sake of notes", () => {
+    const lost = resolve(sent(), event("MESSAGE_REJECTED", { messageId: "m1", code: 3004, reason: "full" }), 0);
+    let o = lost;
+    for (let i = 0; i < 300; i++) o = wrote(post(o, moved(`x${i}`, "window.move", "w", i))!, `x${i}`, 1, 0);
+    expect(o.items).toBe(lost.items);
   });
 });
 

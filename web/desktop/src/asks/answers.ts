@@ -8,7 +8,7 @@ export type AnswerState = { state: "open" } | { state: "sending" } | { state: "r
 const open: AnswerState = { state: "open" };
 
 /** How the newest answer from this tab is doing. It is on its way until the hub has closed the question. */
-export function answerState(outbox: Outbox, ask: Ask): AnswerState {
+export function answerState(outbox: Pick<Outbox, "items">, ask: Ask): AnswerState {
   const mine = outbox.items.findLast((s) => isAnswerTo(s, ask));
   if (mine?.fate === "sending") return { state: "sending" };
   if (mine?.fate === "rejected") return { state: "refused", reason: mine.reason ?? "" };
@@ -24,7 +24,7 @@ export type Ending = { how: "otherTab" } | { how: "other"; user: string } | { ho
 
 export interface Witness {
   /** What this tab sent. */
-  outbox: Outbox;
+  outbox: Pick<Outbox, "items">;
   presence: readonly Connection[];
   /** Who uses this tab. */
   user: string;

@@ -28,9 +28,9 @@ interface AskViewProps {
 /** A question with everything there is to know of it, and its answers. */
 export function AskView({ ask, armed, skew, titleId, onLater }: AskViewProps): ReactNode {
   const t = useWords(texts);
-  const outbox = useShell((s) => s.outbox);
+  const items = useShell((s) => s.outbox.items);
   const live = useShell((s) => s.link.phase === "live");
-  const state = useMemo(() => answerState(outbox, ask), [outbox, ask]);
+  const state = useMemo(() => answerState({ items }, ask), [items, ask]);
   const answers = useRef<AnswerKeys>({});
   const entered = useRef(0);
   const details = useId();

@@ -67,8 +67,8 @@ describe("answers", () => {
   const ask = asks[1]!;
   const sent = (id: string, fate: Sent["fate"], since = 0, reason = ""): Sent =>
     ({ id, type: "DIALOG_FEEDBACK", data: { dialogId: "late", confirmed: true }, since, fate, reason, written: 1, again: false, waits: 0 }) as Sent;
-  const outbox = (...items: Sent[]): Outbox => ({ items, hold: 0, gap: 0, last: 0 });
-  const witness = (o: Outbox): Witness => ({ outbox: o, presence: [{ connectionId: "c1", user: "me" }, { connectionId: "c2", user: "mina" }], user: "me", now: 100_000 });
+  const outbox = (...items: Sent[]): Pick<Outbox, "items"> => ({ items });
+  const witness = (o: Pick<Outbox, "items">): Witness => ({ outbox: o, presence: [{ connectionId: "c1", user: "me" }, { connectionId: "c2", user: "mina" }], user: "me", now: 100_000 });
 
   test("the newest answer tells how it is", () => {
     expect(answerState(outbox(), ask)).toEqual({ state: "open" });

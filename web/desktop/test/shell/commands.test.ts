@@ -41,6 +41,12 @@ function sent(): unknown[] {
   return [...items, ...notes].map((s) => [s.type, s.data]);
 }
 
+/** Lets the log say which monitors there are. */
+function monitors(...ids: string[]): void {
+  const table = new Map(ids.map((id) => [id, { monitorId: id, state: "idle" as const, queue: 0 }]));
+  store.setState({ desk: { ...store.getState().desk, monitors: table } });
+}
+
 test("a message has its pictures with it", () => {
   const id = commands.say("look", "monitor-1", ["data:image/png;base64,AA=="]);
   const interactions = [{ type: "draw", timestamp: 1000, imageData: "data:image/png;base64,AA==" }];
