@@ -1,4 +1,5 @@
 import "./asks.css";
+import "./inbox.css";
 import { type ReactNode, useContext, useMemo, useRef, useState } from "react";
 import { useWords } from "../i18n/use.js";
 import { PageContext, useCommands, useEvents, useShell } from "../shell/context.js";

@@ -16,7 +16,7 @@ const icons: Record<string, LucideIcon> = {
   component: LayoutTemplate,
 };
 
-export function iconOf(w: WindowState): LucideIcon {
+function iconOf(w: WindowState): LucideIcon {
   return icons[w.content.renderer] ?? AppWindow;
 }
 

@@ -1,4 +1,5 @@
 import "./canvas.css";
+import "./desk.css";
 import { type ReactNode, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useStore } from "zustand";
 import type { MonitorID } from "../../../core/src/index.js";

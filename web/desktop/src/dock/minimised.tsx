@@ -1,14 +1,11 @@
-import { AppWindow, Code, FileText, Globe, LayoutGrid, type LucideIcon, Table2, Type } from "lucide-react";
 import { type ReactNode, useMemo } from "react";
-import type { WindowState } from "../../../core/src/index.js";
+import { WindowIcon } from "../canvas/body.js";
 import { useWords } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
 import { useMonitor, useWindows } from "../shell/select.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { useFitting } from "./fitting.js";
 import texts from "./words.js";
-
-const icons: Record<string, LucideIcon> = { markdown: FileText, text: Type, table: Table2, html: Code, iframe: Globe, component: LayoutGrid };
 
 /** The minimised windows of the monitor, to be brought back. Those that have no room are in a menu. */
 export function MinimisedWindows(): ReactNode {
@@ -30,7 +27,7 @@ export function MinimisedWindows(): ReactNode {
           aria-label={t.restore(w.title || t.untitled)}
           onClick={() => commands.focusWindow(w)}
         >
-          <RendererIcon window={w} />
+          <WindowIcon window={w} />
           <span>{w.title || t.untitled}</span>
         </button>
       ))}
@@ -47,7 +44,7 @@ export function MinimisedWindows(): ReactNode {
             rest.map((w) => (
               <MenuItem
                 key={w.windowId}
-                icon={<RendererIcon window={w} />}
+                icon={<WindowIcon window={w} />}
                 onSelect={() => {
                   close();
                   commands.focusWindow(w);
@@ -66,8 +63,3 @@ export function MinimisedWindows(): ReactNode {
 /** The least that an entry needs, with the gap behind it. */
 const entryWidth = 92;
 const moreWidth = 44;
-
-function RendererIcon({ window }: { window: WindowState }): ReactNode {
-  const Icon = icons[window.content.renderer] ?? AppWindow;
-  return <Icon size={14} aria-hidden />;
-}

@@ -1,5 +1,6 @@
 import "./drawer.css";
 import "./rows.css";
+import "./folds.css";
 import { ArrowDown, MessagesSquare, PanelRightClose, WifiOff } from "lucide-react";
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { useShallow } from "zustand/react/shallow";

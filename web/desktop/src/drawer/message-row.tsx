@@ -5,7 +5,7 @@ import { titleOf } from "../dock/agents.js";
 import { usePutBack } from "../dock/drafts.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { gesturesIn } from "../shell/gesture.js";
+import { gesturesIn, pressIn } from "../shell/gesture.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "./copy.js";
 import type { MessageEntry } from "./entries.js";
@@ -33,7 +33,7 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
         {tag}
         <span className="drawer-row-name">
           {t.you}
-          {window !== undefined && <span className="drawer-to"> {t.toWindow(window)}</span>}
+          {window !== undefined && pressIn(e.text, window) === undefined && <span className="drawer-to"> {t.toWindow(window)}</span>}
         </span>
         <time className="drawer-time" dateTime={new Date(e.ts).toISOString()}>
           {format.time(e.ts)}
