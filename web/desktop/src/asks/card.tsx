@@ -14,7 +14,6 @@ interface CardProps {
   ask: Ask;
   /** All that were not put off. */
   asks: readonly Ask[];
-  skew: number;
   /** Something is being searched for below: only the band shows. */
   folded: boolean;
   onUnfold: () => void;
@@ -23,7 +22,7 @@ interface CardProps {
 }
 
 /** The question in front. It lies over the bar at the top, where no window can be. */
-export function Card({ ask, asks, skew, folded, onUnfold, onShow, onLater }: CardProps): ReactNode {
+export function Card({ ask, asks, folded, onUnfold, onShow, onLater }: CardProps): ReactNode {
   const t = useWords(texts);
   const host = useHost();
   const [card, setCard] = useState<HTMLDialogElement | null>(null);
@@ -72,7 +71,7 @@ export function Card({ ask, asks, skew, folded, onUnfold, onShow, onLater }: Car
         )}
       </div>
       <div hidden={folded} className="asks-card-body">
-        <AskView key={ask.key} ask={ask} armed={armed} skew={skew} titleId={title} onLater={() => onLater(ask.key)} />
+        <AskView key={ask.key} ask={ask} armed={armed} titleId={title} onLater={() => onLater(ask.key)} />
       </div>
     </dialog>,
     host,

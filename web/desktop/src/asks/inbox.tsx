@@ -3,7 +3,7 @@ import { type ReactNode, useId } from "react";
 import { useWords } from "../i18n/use.js";
 import { useArmed } from "./arming.js";
 import type { Ask } from "./order.js";
-import { useAsks, useSkew } from "./use.js";
+import { useAsks } from "./use.js";
 import { AskView } from "./view.js";
 import texts from "./words.js";
 
@@ -11,7 +11,6 @@ import texts from "./words.js";
 export function Inbox(): ReactNode {
   const t = useWords(texts);
   const asks = useAsks();
-  const skew = useSkew();
   // One that comes or goes moves the others, so that nothing can be pressed for a moment.
   const armed = useArmed(asks.map((a) => a.key).join(" "));
   if (asks.length === 0) {
@@ -28,18 +27,18 @@ export function Inbox(): ReactNode {
       <p className="asks-count">{t.inboxCount(asks.length)}</p>
       <ul className="asks-list">
         {asks.map((ask) => (
-          <Item key={ask.key} ask={ask} armed={armed} skew={skew} />
+          <Item key={ask.key} ask={ask} armed={armed} />
         ))}
       </ul>
     </>
   );
 }
 
-function Item({ ask, armed, skew }: { ask: Ask; armed: boolean; skew: number }): ReactNode {
+function Item({ ask, armed }: { ask: Ask; armed: boolean }): ReactNode {
   const title = useId();
   return (
     <li className="asks-item" data-ask={ask.id}>
-      <AskView ask={ask} armed={armed} skew={skew} titleId={title} />
+      <AskView ask={ask} armed={armed} titleId={title} />
     </li>
   );
 }

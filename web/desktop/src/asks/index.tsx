@@ -10,7 +10,7 @@ import { Card } from "./card.js";
 import { Inbox } from "./inbox.js";
 import { askInFront } from "./order.js";
 import { visible } from "./origin.js";
-import { useAsks, useSkew } from "./use.js";
+import { useAsks } from "./use.js";
 import texts from "./words.js";
 
 export { Inbox } from "./inbox.js";
@@ -20,7 +20,6 @@ export function Asks(): ReactNode {
   const t = useWords(texts);
   const commands = useCommands();
   const asks = useAsks();
-  const skew = useSkew();
   const phone = usePhone();
   const panel = useShell((s) => s.panel);
   const page = useShell((s) => s.phonePage);
@@ -46,7 +45,6 @@ export function Asks(): ReactNode {
         <Card
           ask={front}
           asks={open}
-          skew={skew}
           folded={panel === "palette"}
           onUnfold={() => commands.open("")}
           onShow={setShown}

@@ -44,14 +44,8 @@ export interface Left {
   part: number;
 }
 
-/** How much time is left. `skew` is how much the clock here is ahead of the hub's. */
-export function timeLeft(ask: Ask, now: number, skew: number): Left {
-  const ms = Math.max(0, deadlineOf(ask) - (now - skew));
+/** How much time is left. `now` is the hub's time. */
+export function timeLeft(ask: Ask, now: number): Left {
+  const ms = Math.max(0, deadlineOf(ask) - now);
   return { ms, part: ms === Infinity ? 1 : Math.min(1, ms / usual[ask.kind]) };
-}
-
-/** How far the clock here is ahead, by an event that has just happened. Less than two seconds may be the way it took. */
-export function skewOf(event: { time: number }, now: number): number {
-  const ahead = now - event.time;
-  return Math.abs(ahead) < 2_000 || event.time <= 0 ? 0 : ahead;
 }

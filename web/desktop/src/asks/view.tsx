@@ -3,7 +3,7 @@ import { type KeyboardEvent, type ReactNode, useId, useMemo, useRef } from "reac
 import { useRoleName } from "../dock/agent-state.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
-import { useCommands, useShell } from "../shell/context.js";
+import { useCommands, useHubClock, useShell } from "../shell/context.js";
 import { monitorNumber, useMonitor } from "../shell/select.js";
 import { isComposing } from "../ui/keys.js";
 import { Ring } from "../ui/ring.js";
@@ -19,14 +19,13 @@ interface AskViewProps {
   ask: Ask;
   /** Answers can be given. */
   armed: boolean;
-  skew: number;
   /** Its title; for the label of what it is in. */
   titleId: string;
   onLater?: () => void;
 }
 
 /** A question with everything there is to know of it, and its answers. */
-export function AskView({ ask, armed, skew, titleId, onLater }: AskViewProps): ReactNode {
+export function AskView({ ask, armed, titleId, onLater }: AskViewProps): ReactNode {
   const t = useWords(texts);
   const items = useShell((s) => s.outbox.items);
   const live = useShell((s) => s.link.phase === "live");
@@ -61,7 +60,7 @@ export function AskView({ ask, armed, skew, titleId, onLater }: AskViewProps): R
         <h3 id={titleId} className="asks-title">
           {visible(request.title)}
         </h3>
-        <Deadline ask={ask} skew={skew} />
+        <Deadline ask={ask} />
       </div>
       <From ask={ask} />
       {ask.kind === "approval" && ask.request.permissionOptions !== undefined && (
@@ -138,11 +137,12 @@ function From({ ask }: { ask: Ask }): ReactNode {
   );
 }
 
-function Deadline({ ask, skew }: { ask: Ask; skew: number }): ReactNode {
+function Deadline({ ask }: { ask: Ask }): ReactNode {
   const t = useWords(texts);
   const format = useFormat();
+  const hub = useHubClock();
   const now = useNow(500);
-  const { ms, part } = timeLeft(ask, now, skew);
+  const { ms, part } = timeLeft(ask, hub.at(now));
   if (ms === Infinity) return null;
   const time = format.elapsed(Math.ceil(ms / 1000) * 1000);
   const tone = ms < 10_000 ? "danger" : ms < 20_000 ? "warning" : "accent";

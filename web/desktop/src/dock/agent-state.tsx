@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { Agent, AgentID, AgentKind, MonitorID } from "../../../core/src/index.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
-import { useShell } from "../shell/context.js";
+import { useHubClock, useShell } from "../shell/context.js";
 import { type AgentName, doingOf, isAsking, kindOfRole, nameOf, quietFor } from "./agents.js";
 import texts from "./words.js";
 
@@ -60,13 +60,14 @@ export function useAgentState(agent: Agent): AgentState {
   const downSince = useShell((s) => s.link.downSince);
   const clock = useNow(1000, !stale);
   const now = stale ? downSince : clock;
+  const hubNow = useHubClock().at(now);
   const lastSign = useLastSign(agent.role);
   const asks = useShell((s) => isAsking(s.desk, agent.role));
   const doing = doingOf(agent, asks);
   const quiet = stale || doing.what === "waiting" ? undefined : quietFor(lastSign, now);
   return {
     doing: doing.what === "tool" ? t.tool(doing.tool) : t[doing.what],
-    elapsed: format.elapsed(now - (agent.startedAt ?? now)),
+    elapsed: format.elapsed(hubNow - (agent.startedAt ?? hubNow)),
     quiet: quiet === undefined ? undefined : t.quiet(format.elapsed(quiet)),
     stale,
   };

@@ -3,7 +3,7 @@
 import { useEffect, useRef } from "react";
 import { type Channel, type Clock, Leader } from "../../../core/src/index.js";
 import { useWords } from "../i18n/use.js";
-import { useCommands, useEvents, useShell } from "../shell/context.js";
+import { useCommands, useEvents, useHubClock, useShell } from "../shell/context.js";
 import { monitorNumber } from "../shell/select.js";
 import { Watch } from "./watch.js";
 import texts from "./words.js";
@@ -22,6 +22,7 @@ const allowed = (): boolean => typeof Notification !== "undefined" && Notificati
 export function useBrowserNotices(): void {
   const t = useWords(texts);
   const commands = useCommands();
+  const hub = useHubClock();
   const session = useShell((s) => s.session);
   const wanted = useShell((s) => s.prefs.notify);
   const title = useShell((s) => s.desk.title);
@@ -41,7 +42,7 @@ export function useBrowserNotices(): void {
   useEvents((e) => {
     if (!wanted || !allowed() || tabs.current === undefined) return;
     const { leader, watch } = tabs.current;
-    const news = newsOf(e, { now: Date.now(), hidden: !isLookedAt() });
+    const news = newsOf(e, { now: hub.now(), hidden: !isLookedAt() });
     if (news === undefined || !leader.leading) return;
     void watch.unwatched().then((nobody) => {
       if (nobody && leader.claim(news.key)) show(news);

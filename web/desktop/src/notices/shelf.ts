@@ -28,7 +28,7 @@ export function onShelf<T extends { id: NoticeID; since?: number }>(all: Iterabl
     .slice(-maxShown);
 }
 
-/** Toasts that were over before this page was there. Half a minute is for clocks that differ. */
+/** Toasts that were over before this page was there. `now` is the hub's time, half a minute is for guessing it. */
 export function longOver(toasts: Iterable<ShownToast>, now: number): string[] {
   return [...toasts].filter((t) => (t.since ?? now) + showFor(t.duration, "toast") + 30_000 < now).map(showingOf);
 }

@@ -1,7 +1,7 @@
 import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { ShownNotification } from "../../../core/src/index.js";
 import { useWords } from "../i18n/use.js";
-import { useCommands, useShell } from "../shell/context.js";
+import { useCommands, useHubClock, useShell } from "../shell/context.js";
 import { longOver, onShelf, showFor, showingOf } from "./shelf.js";
 import { Toast } from "./toast.js";
 import texts from "./words.js";
@@ -10,9 +10,10 @@ import texts from "./words.js";
 export function Stack(): ReactNode {
   const t = useWords(texts);
   const commands = useCommands();
+  const hub = useHubClock();
   const notices = useShell((s) => s.notices);
   const toasts = useShell((s) => s.desk.toasts);
-  const [gone, setGone] = useState<ReadonlySet<string>>(() => new Set(longOver(toasts.values(), Date.now())));
+  const [gone, setGone] = useState<ReadonlySet<string>>(() => new Set(longOver(toasts.values(), hub.now())));
   const banners = useBanners();
   const stack = useRef<HTMLOListElement>(null);
   useRoomFor(stack);

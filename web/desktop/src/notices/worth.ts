@@ -17,6 +17,7 @@ const longTurn = 10_000;
 const stale = 60_000;
 
 export interface Scene {
+  /** By the clock of the hub. */
   now: number;
   /** Nobody sees this tab. */
   hidden: boolean;

@@ -7,6 +7,7 @@ import { Api } from "./api.js";
 import { Commands } from "./commands.js";
 import type { Workbench } from "./context.js";
 import { Follower } from "./follower.js";
+import { browserHubClock } from "./hub-clock.js";
 import { keepPrefs, prefsKey, readPrefs } from "./prefs.js";
 import { createShell, type ShellStore } from "./shell.js";
 import { forBrowser, forTab } from "./storage.js";
@@ -38,6 +39,7 @@ export async function boot(): Promise<Page> {
   if (tab.fresh) forTab.removeItem(`everdesk.outbox.${session}`);
   const prefs = readPrefs(forBrowser.getItem(prefsKey));
   const listeners = new Set<Listener>();
+  const hubClock = browserHubClock();
   let follower: Follower | undefined;
   const client = new Client({
     url: location.origin,
@@ -49,6 +51,7 @@ export async function boot(): Promise<Page> {
     memory: forBrowser,
     onChange: (state) => follower?.follow(state),
     onEvent: (event, replayed) => {
+      hubClock.hear(event, replayed);
       follower?.sense(event);
       for (const hear of listeners) hear(event, replayed);
     },
@@ -74,6 +77,7 @@ export async function boot(): Promise<Page> {
   return {
     store,
     commands,
+    hubClock,
     client,
     listen(hear) {
       listeners.add(hear);

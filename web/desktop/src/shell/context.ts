@@ -2,12 +2,14 @@ import { createContext, useContext, useEffect, useRef } from "react";
 import { useStore } from "zustand";
 import type { Listener, Page } from "./boot.js";
 import type { Commands } from "./commands.js";
+import type { HubClock } from "./hub-clock.js";
 import type { Shell, ShellStore } from "./shell.js";
 
 /** What every component may use. */
 export interface Workbench {
   readonly store: ShellStore;
   readonly commands: Commands;
+  readonly hubClock: HubClock;
 }
 
 export const WorkbenchContext = createContext<Workbench | undefined>(undefined);
@@ -28,6 +30,11 @@ export function useShell<T>(select: (s: Shell) => T): T {
 /** What can be done. */
 export function useCommands(): Commands {
   return useWorkbench().commands;
+}
+
+/** What time it is for the hub. */
+export function useHubClock(): HubClock {
+  return useWorkbench().hubClock;
 }
 
 /** Hears every event of the session, after the mirror has taken it. Replayed ones happened while this tab was away. */

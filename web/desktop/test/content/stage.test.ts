@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 import type { AppProtocolRequest, Connection } from "../../../core/src/index.js";
 import { maxMessage, type Told } from "../../../apps/protocol.js";
 import { Channel, type Port } from "../../src/content/stage/channel.js";
-import { isForUs, Lateness, questionOf, Rate, readSaid, responseOf } from "../../src/content/stage/rules.js";
+import { isForUs, isLate, questionOf, Rate, readSaid, responseOf } from "../../src/content/stage/rules.js";
 
 test("so many in a second and no more", () => {
   const rate = new Rate(20);
@@ -60,11 +60,10 @@ test("a question with an address is for one connection only", () => {
 });
 
 test("what is late is late by the clock of the hub", () => {
-  const ahead = new Lateness();
-  const skew = 3_600_000;
-  expect(ahead.isLate(skew + 10, 0, undefined)).toBe(false);
-  expect(ahead.isLate(skew + 1020, 1000, 6000)).toBe(false);
-  expect(ahead.isLate(skew + 9000, 1000, 6000)).toBe(true);
+  expect(isLate(undefined, 7000)).toBe(false);
+  expect(isLate(0, 7000)).toBe(false);
+  expect(isLate(6000, 5999)).toBe(false);
+  expect(isLate(6000, 6001)).toBe(true);
 });
 
 function fakePort(): Port & { sent: string[]; closed: boolean; say: (what: unknown) => void } {

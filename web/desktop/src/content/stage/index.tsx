@@ -3,7 +3,7 @@ import { type ReactNode, useContext, useEffect, useRef, useState } from "react";
 import type { WindowState } from "../../../../core/src/index.js";
 import type { Told } from "../../../../apps/protocol.js";
 import { useWords } from "../../i18n/use.js";
-import { PageContext, useCommands, useEvents, useShell } from "../../shell/context.js";
+import { PageContext, useCommands, useEvents, useHubClock, useShell } from "../../shell/context.js";
 import { Button } from "../../ui/button.js";
 import { outside } from "../addresses.js";
 import { Card } from "../card.js";
@@ -12,7 +12,7 @@ import texts from "../words.js";
 import { type CaptureAsk, captureEvent } from "./capture.js";
 import { Channel } from "./channel.js";
 import { newToken, useHandshake } from "./handshake.js";
-import { isForUs, Lateness, questionOf, Rate, responseOf } from "./rules.js";
+import { isForUs, isLate, questionOf, Rate, responseOf } from "./rules.js";
 
 /** How long a page may take to say hello. */
 const helloTime = 10_000;
@@ -143,14 +143,12 @@ function capture(e: CustomEvent<CaptureAsk>, channel: Channel | undefined): void
 function useAppRequests(w: WindowState, channel: { current: Channel | undefined }): void {
   const commands = useCommands();
   const page = useContext(PageContext);
-  const [lateness] = useState(() => new Lateness());
+  const hub = useHubClock();
   useEvents((e, replayed) => {
-    if (e.type === "" || replayed) return;
-    if (e.type !== "APP_PROTOCOL_REQUEST") return void lateness.isLate(Date.now(), e.time, undefined);
+    if (e.type !== "APP_PROTOCOL_REQUEST" || replayed) return;
     const { windowId, monitorId, requestId, request, deadline, to } = e.data;
-    const late = lateness.isLate(Date.now(), e.time, deadline);
     const mine = windowId === w.windowId && (monitorId === undefined || monitorId === w.monitorId);
-    if (late || !mine || channel.current === undefined || page === undefined) return;
+    if (isLate(deadline, hub.now()) || !mine || channel.current === undefined || page === undefined) return;
     if (!isForUs(to, page.client.state.desk.presence, page.client.clientId)) return;
     void channel.current.ask(questionOf(e.data)).then((a) => {
       commands.send("APP_PROTOCOL_RESPONSE", { requestId, windowId, monitorId: w.monitorId, response: responseOf(request.kind, a) });

@@ -108,16 +108,7 @@ export function isForUs(to: string | undefined, presence: readonly Connection[],
   return to === undefined || to === "" || presence.some((c) => c.connectionId === to && c.clientId === clientId);
 }
 
-/**
- * Tells whether events came too late, though the clock of the hub is another than ours: the event that was the quickest
- * so far is taken as one that came at once.
- */
-export class Lateness {
-  private quickest = Infinity;
-
-  /** Hears an event of the hub and says whether its deadline is over. */
-  isLate(now: number, time: number, deadline: number | undefined): boolean {
-    this.quickest = Math.min(this.quickest, now - time);
-    return deadline !== undefined && deadline > 0 && now - time - this.quickest > deadline - time;
-  }
+/** Whether it is too late to answer. Deadlines and `now` are by the clock of the hub. */
+export function isLate(deadline: number | undefined, now: number): boolean {
+  return deadline !== undefined && deadline > 0 && now > deadline;
 }

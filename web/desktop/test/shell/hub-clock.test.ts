@@ -1,0 +1,81 @@
+import { beforeEach, expect, test } from "vitest";
+import type { HubEvent } from "../../../core/src/index.js";
+import { HubClock } from "../../src/shell/hub-clock.js";
+
+const hour = 3_600_000;
+const begin = 1_800_000_000_000;
+
+let steady = 0;
+let wall = 0;
+let clock: HubClock;
+
+beforeEach(() => {
+  steady = begin;
+  wall = begin;
+  clock = new HubClock(
+    () => steady,
+    () => wall,
+  );
+});
+
+function pass(ms: number): void {
+  steady += ms;
+  wall += ms;
+}
+
+/** An event that took so long to come from a hub whose clock is behind by so much. */
+function hear(behind: number, took: number, type = "SESSION_RENAMED", replayed = false): void {
+  clock.hear({ type, session: "s", at: "1-1", time: steady - behind - took, data: { title: "" } } as HubEvent, replayed);
+}
+
+test("before anything was heard, the hub's time is ours", () => {
+  expect(clock.now()).toBe(begin);
+  hear(hour, 0, "SESSION_RENAMED", true);
+  for (const time of [-62_135_596_800_000, NaN]) clock.hear({ type: "", name: "NEW", session: "s", at: "1-1", time }, false);
+  expect(clock.now()).toBe(begin);
+});
+
+test("the quickest event tells how far the clocks are apart", () => {
+  hear(hour, 900);
+  expect(clock.now()).toBe(begin - hour - 900);
+  hear(hour, 20);
+  hear(hour, 5000);
+  expect(clock.now()).toBe(begin - hour - 20);
+  pass(1000);
+  expect(clock.now()).toBe(begin - hour - 20 + 1000);
+  expect(clock.at(begin)).toBe(begin - hour - 20);
+});
+
+test("a hub whose clock is ahead is known as well", () => {
+  hear(-hour, 20);
+  expect(clock.now()).toBe(begin + hour - 20);
+});
+
+test("a browser's clock that is set changes nothing", () => {
+  hear(0, 20);
+  wall += 10_000;
+  expect(clock.now()).toBe(begin - 20);
+  expect(clock.at(wall)).toBe(begin - 20);
+});
+
+test("what was long ago is forgotten, but not for having heard nothing", () => {
+  hear(0, 0);
+  pass(hour);
+  hear(0, 8000); // late after a long silence
+  expect(clock.now()).toBe(begin + hour);
+  pass(31_000);
+  hear(10_000, 0); // the hub's clock was set back
+  pass(31_000);
+  hear(10_000, 0);
+  pass(31_000);
+  hear(10_000, 0);
+  expect(clock.now()).toBe(steady - 10_000);
+});
+
+test("a new owner has a clock of its own, and so may have a new connection", () => {
+  hear(0, 0);
+  hear(hour, 50, "OWNER_CHANGED");
+  expect(clock.now()).toBe(begin - hour - 50);
+  hear(2 * hour, 50, "session_state");
+  expect(clock.now()).toBe(begin - 2 * hour - 50);
+});
