@@ -25,6 +25,11 @@ const (
 	framePolicy = "sandbox allow-scripts; default-src 'none'; script-src 'self'%s; style-src 'unsafe-inline' 'self'; img-src data: blob:; " +
 		"font-src data:; media-src data: blob:; connect-src 'none'; form-action 'none'; base-uri 'none'; frame-ancestors %s"
 	stageFile = "stage.html"
+
+	// reachable is what a frame may reach in any way at all: where it came from.
+	// It covers what framePolicy does not know, such as WebRTC, and the
+	// connections a browser makes for a navigation before it refuses it.
+	reachable = "(response-origin)"
 )
 
 // apps is the door of the apps' own origin: files and nothing else.
@@ -76,6 +81,7 @@ func (s *Server) enclose(next echo.HandlerFunc) echo.HandlerFunc {
 		h := c.Response().Header()
 		h.Set(echo.HeaderCacheControl, "no-store")
 		h.Set(echo.HeaderContentSecurityPolicy, fmt.Sprintf(framePolicy, inline, s.ancestors(r)))
+		h.Set("Connection-Allowlist", reachable)
 		h.Set("Permissions-Policy", framePermissions)
 		h.Set(echo.HeaderReferrerPolicy, "no-referrer")
 		h.Set(echo.HeaderXContentTypeOptions, "nosniff")

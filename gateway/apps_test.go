@@ -43,6 +43,9 @@ func TestAppsHaveAnOriginOfTheirOwn(t *testing.T) {
 		if got.header.Get("Set-Cookie") != "" || got.header.Get("Cross-Origin-Resource-Policy") != "cross-origin" || !strings.Contains(got.header.Get("Permissions-Policy"), "clipboard-write=()") {
 			t.Errorf("%s: %v", path, got.header)
 		}
+		if reach := got.header.Get("Connection-Allowlist"); reach != "(response-origin)" {
+			t.Errorf("%s reaches %q", path, reach)
+		}
 		h.atApps(http.MethodHead, path, request{}).want(http.StatusOK)
 		h.atApps(http.MethodPost, path, request{}).problem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
 	}
