@@ -3,6 +3,7 @@
 
 import { picture, still } from "./picture.js";
 import type { Answered, Asked, Begin, Hello, Told } from "./protocol.js";
+import { seal } from "./seal.js";
 
 type Handler = (params?: unknown) => unknown;
 
@@ -31,6 +32,7 @@ function begin(e: MessageEvent): void {
 function show(port: MessagePort, html: string): void {
   // Opening the document takes all listeners away, so ours come after it and before the first script of the document.
   document.open();
+  seal();
   const tell = (what: Told | Answered | object): void => port.postMessage(JSON.stringify(what));
   const app = bridge(tell);
   port.onmessage = (e) => {
