@@ -36,6 +36,8 @@ export interface ClientOptions {
   session: SessionID;
   /** How the tab names itself over all its connections. */
   clientId: string;
+  /** Who is there. What somebody else left unsent in this tab is not sent. */
+  user?: string;
   /** The only monitors to be shown; none means all. */
   monitors?: MonitorID[];
   /** Credentials for the first frame, where no cookie says who we are. */
@@ -88,7 +90,7 @@ export class Client {
     this.monitors = [...(options.monitors ?? [])];
     this.clock = options.clock ?? browserClock;
     this.auth = options.auth;
-    this.storageKey = `everdesk.outbox.${options.session}`;
+    this.storageKey = `everdesk.outbox.${options.session}.${options.clientId}.${options.user ?? ""}`;
     this.seenKey = `everdesk.seen.${options.session}`;
     const outbox = thaw(options.storage?.getItem(this.storageKey) ?? null);
     this.current = { desk: emptyDesk(), link: newLink(), outbox, ready: false };

@@ -207,6 +207,17 @@ describe("a client", () => {
     expect(written(second.last())).toEqual(["m1", "own"]);
   });
 
+  it("sends what the same person left unsent in the same tab, and nothing else", () => {
+    const storage = new FakeStorage();
+    const left = { storage, clientId: "tab-1", user: "mina" };
+    rig(left).client.send("USER_MESSAGE", { content: "one" });
+    const waiting = (more: Partial<ClientOptions>): string[] => rig({ ...left, ...more }).client.state.outbox.items.map((s) => s.id);
+    expect(waiting({ clientId: "tab-2" })).toEqual([]); // a copy of the tab, which is still there
+    expect(waiting({ user: "juno" })).toEqual([]);
+    expect(waiting({ session: "other" })).toEqual([]);
+    expect(waiting({})).toEqual(["m1"]);
+  });
+
   it("tells of a frame once, and keeps what has not changed", () => {
     const { client, last, states } = rig();
     last().open();

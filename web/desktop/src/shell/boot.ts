@@ -26,17 +26,14 @@ export type Listener = (event: HubEvent, replayed: boolean) => void;
 export async function boot(): Promise<Page> {
   const api = new Api((input, init) => fetch(input, { credentials: "same-origin", ...init }));
   const query = new URLSearchParams(location.search);
-  const [me, hub] = await Promise.all([api.me(), api.hub()]);
+  const random = (): string => crypto.getRandomValues(new Uint32Array(2)).join("-");
+  const [me, hub, tab] = await Promise.all([api.me(), api.hub(), nameTab({ storage: forTab, locks: navigator.locks, random })]);
   const session = query.get("session") ?? (await someSession(api));
   if (query.get("session") === null) {
     query.set("session", session);
     history.replaceState(null, "", `/?${query}`);
   }
 
-  const random = (): string => crypto.getRandomValues(new Uint32Array(2)).join("-");
-  const tab = await nameTab({ storage: forTab, locks: navigator.locks, random });
-  // What waits to be sent is for the tab that has said it.
-  if (tab.fresh) forTab.removeItem(`everdesk.outbox.${session}`);
   const prefs = readPrefs(forBrowser.getItem(prefsKey));
   const listeners = new Set<Listener>();
   const hubClock = browserHubClock();
@@ -44,7 +41,8 @@ export async function boot(): Promise<Page> {
   const client = new Client({
     url: location.origin,
     session,
-    clientId: tab.name,
+    clientId: tab,
+    user: me.user,
     connect: (url, protocols) => new WebSocket(url, protocols) as never,
     probe: () => api.probe(session),
     storage: forTab,

@@ -5,7 +5,7 @@ import type { Storage } from "../../../core/src/index.js";
 const key = "everdesk.tab";
 
 /** How long a page that is loaded again waits for the one before it to let the name go, in ms. */
-const patience = 400;
+const patience = 1_500;
 
 export interface TabOptions {
   storage: Storage;
@@ -14,17 +14,14 @@ export interface TabOptions {
   random: () => string;
 }
 
-/**
- * Names this tab. A tab that was duplicated has everything of the other, also its name: it gets one of its own, and
- * `fresh` says that what the storage has of the other is not for it.
- */
-export async function nameTab({ storage, locks, random }: TabOptions): Promise<{ name: string; fresh: boolean }> {
+/** Names this tab. A tab that was duplicated has everything of the other, also its name: it gets one of its own. */
+export async function nameTab({ storage, locks, random }: TabOptions): Promise<string> {
   const kept = storage.getItem(key);
-  if (kept !== null && (await hold(locks, kept))) return { name: kept, fresh: false };
+  if (kept !== null && (await hold(locks, kept))) return kept;
   const name = `tab-${random()}`;
   storage.setItem(key, name);
   await hold(locks, name);
-  return { name, fresh: true };
+  return name;
 }
 
 /** Takes a name for as long as the page lives; false when another page has it. */
