@@ -10,7 +10,7 @@ import { Follower } from "./follower.js";
 import { browserHubClock } from "./hub-clock.js";
 import { keepPrefs, prefsKey, readPrefs } from "./prefs.js";
 import { createShell, type ShellStore } from "./shell.js";
-import { forBrowser, forTab } from "./storage.js";
+import { forBrowser, forgetPerson, forTab, visit } from "./storage.js";
 import { nameTab } from "./tab.js";
 
 /** A page that has begun, with who wants to hear its events. */
@@ -54,6 +54,7 @@ export async function boot(): Promise<Page> {
       for (const hear of listeners) hear(event, replayed);
     },
   });
+  for (const storage of [forBrowser, forTab]) visit(storage, session);
   const viewKey = `everdesk.view.${session}`;
   const language = languageOf(prefs.language, navigator.languages);
   const store = createShell({ session, me, hub, prefs, language, view: newView(query, forTab.getItem(viewKey)), ...client.state });
@@ -65,6 +66,7 @@ export async function boot(): Promise<Page> {
     now: () => Date.now(),
     go: (url) => location.assign(url),
     keepPrefs: (p) => keepPrefs(p, forBrowser),
+    forget: () => forgetPerson([forBrowser, forTab]),
     languages: navigator.languages,
   });
   store.subscribe((now, before) => {

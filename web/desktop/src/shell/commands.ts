@@ -33,6 +33,8 @@ export interface CommandsOptions {
   go: (url: string) => void;
   /** Keeps the prefs for this browser. */
   keepPrefs: (prefs: Prefs) => void;
+  /** Takes away what the browser keeps of the person. */
+  forget: () => void;
   languages: readonly string[];
 }
 
@@ -252,6 +254,7 @@ export class Commands {
 
   async signOut(): Promise<void> {
     await this.api.signOut();
+    this.o.forget();
     this.o.go("/");
   }
 }

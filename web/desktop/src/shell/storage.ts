@@ -1,25 +1,79 @@
-// What the browser keeps. Somebody may forbid it or fill it up: then nothing is kept, and the page works all the same.
+// What the browser keeps. Somebody may forbid it or fill it up: then all lasts as long as the page.
 
 import type { Storage } from "../../../core/src/index.js";
 
+/** What this page keeps in a browser begins like this. */
+const ours = "everdesk.";
+
+export interface SafeStorage extends Storage {
+  /** Everything of ours that is kept. */
+  keys(): string[];
+}
+
 /** A storage that throws nothing. The browser may refuse it even to those who only look at it. */
-export function safe(storage: () => Storage): Storage {
-  const attempt = <T>(act: (s: Storage) => T, otherwise: T): T => {
+export function safe(storage: () => globalThis.Storage): SafeStorage {
+  const refused = new Map<string, string>();
+  const attempt = <T>(act: (s: globalThis.Storage) => T, otherwise: T): T => {
     try {
       return act(storage());
     } catch {
       return otherwise;
     }
   };
+  const kept = (s: globalThis.Storage): string[] => Array.from({ length: s.length }, (_, i) => s.key(i) ?? "");
   return {
-    getItem: (key) => attempt((s) => s.getItem(key), null),
-    setItem: (key, value) => attempt((s) => s.setItem(key, value), undefined),
-    removeItem: (key) => attempt((s) => s.removeItem(key), undefined),
+    getItem: (key) => refused.get(key) ?? attempt((s) => s.getItem(key), null),
+    setItem: (key, value) => {
+      const done = attempt((s) => (s.setItem(key, value), true), false);
+      if (done) refused.delete(key);
+      else refused.set(key, value);
+    },
+    removeItem: (key) => {
+      refused.delete(key);
+      attempt((s) => s.removeItem(key), undefined);
+    },
+    keys: () => [...new Set([...refused.keys(), ...attempt(kept, [])])].filter((key) => key.startsWith(ours)),
   };
 }
 
 /** For this browser. */
-export const forBrowser: Storage = safe(() => localStorage);
+export const forBrowser: SafeStorage = safe(() => localStorage);
 
 /** For this tab. */
-export const forTab: Storage = safe(() => sessionStorage);
+export const forTab: SafeStorage = safe(() => sessionStorage);
+
+/** What says nothing about a person, only about a browser or a tab. */
+const impersonal = ["prefs", "drawer", "tab"];
+
+/** Takes away what is kept of a person: what was typed, what waits to be sent, where they have been. */
+export function forgetPerson(storages: readonly SafeStorage[]): void {
+  for (const storage of storages) {
+    for (const key of storage.keys()) if (!impersonal.includes(key.split(".")[1]!)) storage.removeItem(key);
+  }
+}
+
+const visitedKey = `${ours}visited`;
+
+/** As many sessions are remembered by a browser or a tab. */
+const mostVisited = 50;
+
+/** What is kept of each session. Messages that wait to be sent are not among it: they go when they are sent. */
+const perSession = ["seen", "read", "view", "tour"];
+
+/** Notes that a session is looked at, and forgets the one that was not for the longest time. */
+export function visit(storage: Storage, session: string): void {
+  const visited = [...readList(storage.getItem(visitedKey)).filter((id) => id !== session), session];
+  for (const old of visited.slice(0, -mostVisited)) {
+    for (const what of perSession) storage.removeItem(`${ours}${what}.${old}`);
+  }
+  storage.setItem(visitedKey, JSON.stringify(visited.slice(-mostVisited)));
+}
+
+function readList(text: string | null): string[] {
+  try {
+    const list: unknown = JSON.parse(text ?? "[]");
+    return Array.isArray(list) ? list.filter((v) => typeof v === "string") : [];
+  } catch {
+    return [];
+  }
+}

@@ -10,6 +10,7 @@ let client: Client;
 let commands: Commands;
 let kept: unknown;
 let address = "";
+let forgotten = false;
 
 beforeEach(() => {
   client = new Client({ url: "http://hub", session: "ses-1", clientId: "tab-1", connect: () => expect.fail("nothing connects") });
@@ -25,7 +26,7 @@ beforeEach(() => {
   const go = (url: string): void => void (address = url);
   const keepPrefs = (p: unknown): void => void (kept = p);
   const api = new Api(() => expect.fail("nothing is fetched"));
-  commands = new Commands({ store, client, api, now: () => 1000, go, keepPrefs, languages: ["ko"] });
+  commands = new Commands({ store, client, api, now: () => 1000, go, keepPrefs, forget: () => void (forgotten = true), languages: ["ko"] });
 });
 
 const note: WindowState = {
@@ -108,6 +109,12 @@ test("a choice is kept and has its effect at once", () => {
   commands.choose({ language: "en", theme: "light" });
   expect(store.getState().language).toBe("en");
   expect(kept).toEqual(store.getState().prefs);
+});
+
+test("who signs out leaves nothing behind", async () => {
+  Object.assign(commands.api, { signOut: () => Promise.resolve() });
+  await commands.signOut();
+  expect([forgotten, address]).toEqual([true, "/"]);
 });
 
 test("addresses name the session and the monitor", () => {

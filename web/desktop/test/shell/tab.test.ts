@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import type { Storage } from "../../../core/src/index.js";
-import { safe } from "../../src/shell/storage.js";
 import { nameTab, tabName } from "../../src/shell/tab.js";
 
 function memory(entries: [string, string][] = []): Storage & { all: Map<string, string> } {
@@ -45,14 +44,4 @@ test("a duplicate gets a name of its own", async () => {
 test("without locks the name is believed", async () => {
   const storage = memory([["everdesk.tab", "tab-x"]]);
   expect(await nameTab({ storage, locks: undefined, random })).toBe("tab-x");
-});
-
-test("a storage that is forbidden keeps nothing and stops nothing", async () => {
-  const storage = safe(() => {
-    throw new Error("SecurityError");
-  });
-  storage.setItem("a", "b");
-  storage.removeItem("a");
-  expect(storage.getItem("a")).toBeNull();
-  expect(await nameTab({ storage, locks: undefined, random })).toMatch(/^tab-/);
 });
