@@ -1,12 +1,11 @@
 import { ExternalLink, File, Sparkles } from "lucide-react";
 import { type ReactNode, useMemo, useState } from "react";
 import type { Bounds, Shortcut } from "../../../core/src/index.js";
-import { outside, pictureSource } from "../content/addresses.js";
+import { pictureSource } from "../content/addresses.js";
+import { Leave } from "../content/leave.js";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
-import { Button } from "../ui/button.js";
-import { Modal } from "../ui/modal.js";
 import { gap } from "./geometry.js";
 import { clickText } from "./icon.js";
 import texts from "./words.js";
@@ -17,7 +16,7 @@ export function Icons({ area }: { area: Bounds }): ReactNode {
   const commands = useCommands();
   const monitor = useMonitor();
   const shortcuts = useShell((s) => s.desk.shortcuts);
-  const [leaving, setLeaving] = useState<Shortcut | undefined>();
+  const [leaving, setLeaving] = useState<string>();
   const sorted = useMemo(() => [...shortcuts.values()].sort((a, b) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1)), [shortcuts]);
   if (sorted.length === 0) return null;
 
@@ -25,7 +24,7 @@ export function Icons({ area }: { area: Bounds }): ReactNode {
     if (s.osActions !== undefined && s.osActions.length > 0) {
       commands.send("EMIT", { actions: s.osActions, monitorId: monitor });
     } else if (s.type === "url") {
-      setLeaving(s);
+      setLeaving(s.target);
     } else {
       const timestamp = Date.now();
       const sent = commands.send("USER_MESSAGE", {
@@ -44,7 +43,7 @@ export function Icons({ area }: { area: Bounds }): ReactNode {
           <Icon key={s.id} shortcut={s} onOpen={() => open(s)} />
         ))}
       </nav>
-      {leaving !== undefined && <Leave shortcut={leaving} onClose={() => setLeaving(undefined)} />}
+      {leaving !== undefined && <Leave address={leaving} onClose={() => setLeaving(undefined)} />}
     </>
   );
 }
@@ -76,31 +75,4 @@ function Picture({ shortcut: s }: { shortcut: Shortcut }): ReactNode {
   if (s.iconType !== "image" && s.icon !== "" && [...s.icon].length <= 8) return <span aria-hidden>{s.icon}</span>;
   const Fallback = s.type === "url" ? ExternalLink : s.type === "file" ? File : Sparkles;
   return <Fallback size={24} aria-hidden />;
-}
-
-/** Asks before an address is opened, and shows all of it. */
-function Leave({ shortcut: s, onClose }: { shortcut: Shortcut; onClose: () => void }): ReactNode {
-  const t = useWords(texts);
-  const address = outside(s.target);
-  return (
-    <Modal title={t.leaveTitle} closeLabel={t.cancel} onClose={onClose}>
-      <p>{address === undefined ? t.leaveRefused : t.leaveText}</p>
-      <p className="win-leave-address">{address ?? s.target}</p>
-      <div className="win-leave-buttons">
-        <Button onClick={onClose}>{t.cancel}</Button>
-        {address !== undefined && (
-          <Button
-            kind="primary"
-            icon={ExternalLink}
-            onClick={() => {
-              window.open(address, "_blank", "noopener,noreferrer");
-              onClose();
-            }}
-          >
-            {t.leave}
-          </Button>
-        )}
-      </div>
-    </Modal>
-  );
 }

@@ -36,10 +36,6 @@ export default words(
 
     icons: "Desktop icons",
     opens: (count: number) => `${count} new`,
-    leaveTitle: "This leaves the desktop",
-    leaveText: "The address opens in a new tab of the browser:",
-    leaveRefused: "Only web addresses can be opened.",
-    leave: "Open",
     cancel: "Cancel",
     started: (label: string) => `Asked to open “${label}”`,
 
@@ -98,10 +94,6 @@ export default words(
 
     icons: "바탕 화면 아이콘",
     opens: (count: number) => `새 항목 ${count}개`,
-    leaveTitle: "데스크톱 밖으로 나가요",
-    leaveText: "브라우저의 새 탭에서 이 주소를 열어요:",
-    leaveRefused: "웹 주소만 열 수 있어요.",
-    leave: "열기",
     cancel: "취소",
     started: (label: string) => `열기를 요청했어요: ${label}`,
 

@@ -44,7 +44,7 @@ function OtherSite({ address }: { address: string }): ReactNode {
           </Button>
         )}
       </Card>
-      {leave && url !== undefined && <Leave url={url} onClose={() => setLeave(false)} />}
+      {leave && url !== undefined && <Leave address={url} onClose={() => setLeave(false)} />}
     </div>
   );
 }

@@ -36,7 +36,7 @@ export default function MarkdownView({ text, streaming = false }: { text: string
           <CodeBlock key={at} lang={code.lang} text={code.text} growing={streaming && i === blocks.length - 1} />
         ),
       )}
-      {leave !== "" && <Leave url={leave} onClose={() => setLeave("")} />}
+      {leave !== "" && <Leave address={leave} onClose={() => setLeave("")} />}
     </div>
   );
 }
