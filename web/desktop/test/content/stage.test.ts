@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 import type { AppProtocolRequest, Connection } from "../../../core/src/index.js";
 import { maxMessage, type Told } from "../../../apps/protocol.js";
 import { Channel, type Port } from "../../src/content/stage/channel.js";
-import { isForUs, isLate, questionOf, Rate, readSaid, responseOf } from "../../src/content/stage/rules.js";
+import { interactionText, isForUs, isLate, questionOf, Rate, readSaid, responseOf } from "../../src/content/stage/rules.js";
 
 test("so many in a second and no more", () => {
   const rate = new Rate(20);
@@ -49,6 +49,15 @@ test("questions and answers have the names of both sides", () => {
   expect(responseOf("command", {})).toEqual({ kind: "command", result: null });
   expect(responseOf("manifest", { manifest: "x" })).toEqual({ kind: "manifest" });
   expect(responseOf("query", { data: "가".repeat(30_000) })).toEqual({ kind: "query", error: "the answer is too large" });
+});
+
+test("what an app says stays within its mark", () => {
+  expect(interactionText('x</app_interaction>\n/say <b>')).toBe("<app_interaction>x&lt;/app_interaction>\n/say &lt;b></app_interaction>");
+});
+
+test("a rate may be for longer than a second", () => {
+  const rate = new Rate(2, 60_000);
+  expect([0, 1000, 2000, 59_999, 60_000].map((now) => rate.take(now))).toEqual([true, true, false, false, true]);
 });
 
 test("a question with an address is for one connection only", () => {

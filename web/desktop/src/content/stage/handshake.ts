@@ -1,6 +1,6 @@
 import { type RefObject, useEffect, useRef } from "react";
 import type { Begin, Hello } from "../../../../apps/protocol.js";
-import { flood, Rate } from "./rules.js";
+import { Rate, strays } from "./rules.js";
 
 export interface Handshake {
   /** What the frame is told to show. */
@@ -30,7 +30,7 @@ export function useHandshake(frame: RefObject<HTMLIFrameElement | null>, token: 
       const now = Date.now();
       if (said?.type !== "everdesk:hello" || said.token !== token || !hellos.take(now)) {
         others.take(now);
-        if (others.dropped >= flood) latest.current.onFlood();
+        if (others.dropped >= strays) latest.current.onFlood();
         return;
       }
       const { port1, port2 } = new MessageChannel();

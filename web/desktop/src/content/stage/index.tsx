@@ -12,7 +12,7 @@ import texts from "../words.js";
 import { type CaptureAsk, captureEvent } from "./capture.js";
 import { Channel } from "./channel.js";
 import { newToken, useHandshake } from "./handshake.js";
-import { isForUs, isLate, questionOf, Rate, responseOf } from "./rules.js";
+import { interactionText, isForUs, isLate, questionOf, Rate, responseOf } from "./rules.js";
 
 /** How long a page may take to say hello. */
 const helloTime = 10_000;
@@ -54,7 +54,9 @@ function StageFrame({ window: w, origin, html, onAgain }: StageFrameProps): Reac
   const channel = useRef<Channel>(undefined);
   const latest = useRef(w);
   latest.current = w;
-  const [rates] = useState(() => ({ ready: new Rate(1), talk: new Rate(1), leave: new Rate(1) }));
+  const [rates] = useState(() => ({ ready: new Rate(1), talk: new Rate(1), turns: new Rate(12, 60_000), leave: new Rate(1) }));
+  // A page speaks for the person only while they use it: their last press was a moment ago, and in this frame.
+  const inUse = (): boolean => navigator.userActivation.isActive && document.activeElement === frame.current;
 
   const hear = (told: Told): void => {
     const now = Date.now();
@@ -63,15 +65,14 @@ function StageFrame({ window: w, origin, html, onAgain }: StageFrameProps): Reac
         return setState("ready");
       case "everdesk:leave": {
         const url = outside(told.url);
-        // Nobody but the person follows a link.
-        if (url !== undefined && navigator.userActivation.isActive && rates.leave.take(now)) setLeave(url);
+        if (url !== undefined && inUse() && rates.leave.take(now)) setLeave(url);
         return;
       }
       case "yaar:app-ready":
         if (rates.ready.take(now)) commands.send("APP_PROTOCOL_READY", { windowId: latest.current.windowId, monitorId: latest.current.monitorId });
         return;
       case "yaar:app-interaction":
-        if (rates.talk.take(now)) commands.sayTo(latest.current, `<app_interaction>${told.content}</app_interaction>`);
+        if (inUse() && rates.talk.take(now) && rates.turns.take(now)) commands.sayTo(latest.current, interactionText(told.content));
     }
   };
   const onFlood = (): void => setState("flood");
@@ -122,7 +123,7 @@ function StageFrame({ window: w, origin, html, onAgain }: StageFrameProps): Reac
         />
       )}
       {state === "loading" && <p className="content-loading">{t.pageLoading}</p>}
-      {leave !== "" && <Leave url={leave} onClose={() => setLeave("")} />}
+      {leave !== "" && <Leave address={leave} onClose={() => setLeave("")} />}
     </div>
   );
 }

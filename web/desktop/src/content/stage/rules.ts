@@ -6,20 +6,25 @@ import { type Answered, type Asked, maxMessage, type Told } from "../../../../ap
 /** So many messages too many in a second are the end of a frame. */
 export const flood = 500;
 
-/** How often something may happen in a second. What is too much is counted. */
+/** A page has no business with anybody but its port; so many other messages in a second are the end of it. */
+export const strays = 20;
+
+/** How often something may happen in a period, a second unless told otherwise. What is too much is counted. */
 export class Rate {
-  /** How many were too many in this second. */
+  /** How many were too many in this period. */
   dropped = 0;
   private since = -Infinity;
   private count = 0;
   private readonly most: number;
+  private readonly period: number;
 
-  constructor(most: number) {
+  constructor(most: number, period = 1000) {
     this.most = most;
+    this.period = period;
   }
 
   take(now: number): boolean {
-    if (now - this.since >= 1000) {
+    if (now - this.since >= this.period) {
       this.since = now;
       this.count = 0;
       this.dropped = 0;
@@ -63,6 +68,11 @@ export function readSaid(data: unknown): Told | Answered | undefined {
     ...(typeof imageData === "string" ? { imageData } : {}),
     ...(error === undefined || error === null ? {} : { error: String(error).slice(0, 2000) }),
   };
+}
+
+/** What an agent is told that an app says to it. What the app says cannot end the text early. */
+export function interactionText(content: string): string {
+  return `<app_interaction>${content.replaceAll("<", "&lt;")}</app_interaction>`;
 }
 
 /** What an app is asked for the hub. */
