@@ -32,8 +32,11 @@ export async function picture(root: Element, width: number, height: number, abou
   throw new Error("the picture is too large");
 }
 
-/** A copy of an element for a picture: what is drawn is an image in it, and nothing in it runs. */
-export function still(root: Element): Element {
+/**
+ * A copy of an element for a picture: what is drawn is an image in it, and nothing in it runs. What was typed is in it
+ * only if that is told, as of an app, which knows it anyway; passwords never are.
+ */
+export function still(root: Element, withTyped: boolean): Element {
   const copy = root.cloneNode(true) as Element;
   const drawn = root.querySelectorAll("canvas");
   copy.querySelectorAll("canvas").forEach((canvas, i) => {
@@ -49,8 +52,8 @@ export function still(root: Element): Element {
   });
   const typed = root.querySelectorAll("input, textarea");
   copy.querySelectorAll("input, textarea").forEach((field, i) => {
-    const { value, type } = typed[i] as HTMLInputElement;
-    if (type === "password") return;
+    const { type } = typed[i] as HTMLInputElement;
+    const value = withTyped && type !== "password" ? (typed[i] as HTMLInputElement).value : "";
     if (field instanceof HTMLTextAreaElement) field.textContent = value;
     else field.setAttribute("value", value);
   });

@@ -133,7 +133,7 @@ function bare(table: Record<string, { handler?: Handler }> | undefined): object 
 async function capture(requestId: string, tell: (a: Answered) => void): Promise<void> {
   const type = "yaar:capture-response";
   try {
-    const copy = still(document.documentElement) as HTMLElement;
+    const copy = still(document.documentElement, true) as HTMLElement;
     copy.style.translate = `${-scrollX}px ${-scrollY}px`;
     copy.style.background ||= "#fff";
     const look = document.createElement("style");

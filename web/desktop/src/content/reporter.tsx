@@ -69,7 +69,7 @@ async function pictureOf(root: HTMLElement, requestId: string): Promise<string> 
   const body = document.createElement("body");
   const style = document.createElement("style");
   style.textContent = [...document.styleSheets].flatMap((s) => [...s.cssRules].map((r) => r.cssText)).join("\n");
-  body.append(style, still(root));
+  body.append(style, still(root, false));
   const { theme = "" } = document.documentElement.dataset;
   return picture(body, Math.round(box.width), Math.round(box.height), { "data-theme": theme, lang: document.documentElement.lang });
 }
