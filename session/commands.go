@@ -223,6 +223,13 @@ func asksAsAgent(a wire.Action) bool {
 	return strings.HasPrefix(id, tools.QuestionPrefix)
 }
 
+// asksPermission reports whether an action of a program would look like an agent
+// that asks for a permission, which means nothing here.
+func asksPermission(a wire.Action) bool {
+	d, ok := a.(wire.DialogConfirm)
+	return ok && (d.PermissionOptions != nil || d.AgentID != "")
+}
+
 // doEmit shows what an outside program wants to show, all of it or nothing.
 func (l *live) doEmit(c *Command, m wire.Emit) reply {
 	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
@@ -237,6 +244,9 @@ func (l *live) doEmit(c *Command, m wire.Emit) reply {
 	}
 	if slices.ContainsFunc(m.Actions, asksAsAgent) {
 		return refused(wire.CodeForbidden, "questions whose ids begin with %q are those of agents", tools.QuestionPrefix)
+	}
+	if slices.ContainsFunc(m.Actions, asksPermission) {
+		return refused(wire.CodeForbidden, "only agents ask for permissions")
 	}
 	if r := l.state.CheckAll(monitor, m.Actions); r != nil {
 		return refused(r.Code, "%s", r.Reason)

@@ -295,3 +295,24 @@ func TestAskRefusesWhatHasNoAnswer(t *testing.T) {
 		}
 	}
 }
+
+// Programs ask what they like, but not in the name of an agent that wants a
+// permission.
+func TestEmitAsksForNoPermission(t *testing.T) {
+	t.Parallel()
+	h, _ := startHub(t, openStore(t), "a", session.Config{})
+	create(t, h, "ses-1")
+	r := enter(t, h, "ses-1")
+	permission := wire.DialogConfirm{ID: "d", Title: "t", PermissionOptions: &wire.PermissionOptions{ToolName: "Bash", ShowRememberChoice: true}}
+	agent := wire.DialogConfirm{ID: "d", Title: "t", ActionMeta: wire.ActionMeta{AgentID: "main-monitor-0"}}
+	for _, d := range []wire.DialogConfirm{permission, agent} {
+		a := ask(t, r, says("c", wire.MessageID("m"+d.AgentID), emit(window("win"+wire.WindowID(d.AgentID)), d)))
+		if p, is := a.Data.(wire.MessageRejected); !is || p.Code != wire.CodeForbidden {
+			t.Errorf("%+v is answered with %+v", d, a.Data)
+		}
+	}
+	a := ask(t, r, says("c", "m2", emit(wire.DialogConfirm{ID: "d", Title: "t"})))
+	if _, is := a.Data.(wire.Actions); !is {
+		t.Errorf("a plain question is answered with %+v", a.Data)
+	}
+}
