@@ -22,6 +22,7 @@ import { languageOf } from "../i18n/words.js";
 import type { Api } from "./api.js";
 import type { Prefs } from "./prefs.js";
 import type { Notice, Panel, PhonePage, ShellStore } from "./shell.js";
+import texts from "./words.js";
 
 /** What the outside gives to the commands. */
 export interface CommandsOptions {
@@ -74,32 +75,48 @@ export class Commands {
 
   /** Takes back a message that waits. */
   takeBack(messageId: MessageID): void {
-    this.send("DELETE_QUEUED_MESSAGE", { messageId });
+    this.order("DELETE_QUEUED_MESSAGE", { messageId });
   }
 
   stopAgent(agentId: AgentID): void {
-    this.send("INTERRUPT_AGENT", { agentId });
+    this.order("INTERRUPT_AGENT", { agentId });
   }
 
   stopMonitor(monitorId: MonitorID): void {
-    this.send("INTERRUPT", { scope: "monitor", monitorId });
+    this.order("INTERRUPT", { scope: "monitor", monitorId });
   }
 
   stopAll(): void {
-    this.send("INTERRUPT", { scope: "session" });
+    this.order("INTERRUPT", { scope: "session" });
   }
 
   reset(): void {
-    this.send("RESET", {});
+    this.order("RESET", {});
   }
 
   setProvider(provider: string): void {
-    this.send("SET_PROVIDER", { provider });
+    this.order("SET_PROVIDER", { provider });
   }
 
   /** Says anything else to the hub; for what only one part of the page says. */
   send<T extends keyof ClientPayloads>(type: T, data: ClientPayloads[T]): MessageID | undefined {
     return this.o.client.send(type, data);
+  }
+
+  /** Sends what nobody waits for; the person is told when it cannot be taken. */
+  private tryTo<T extends keyof ClientPayloads>(type: T, data: ClientPayloads[T]): boolean {
+    const taken = this.send(type, data) !== undefined;
+    if (!taken) this.tellOnce(this.words.full);
+    return taken;
+  }
+
+  /** Sends what is to be done at once; the person is told when that cannot be. */
+  private order<T extends keyof ClientPayloads>(type: T, data: ClientPayloads[T]): void {
+    if (this.tryTo(type, data) && this.o.client.state.link.phase !== "live") this.tellOnce(this.words.later);
+  }
+
+  private get words(): typeof texts.en {
+    return texts[this.o.store.getState().language];
   }
 
   // --- answering
@@ -138,7 +155,7 @@ export class Commands {
 
   private touch(w: WindowState, what: Pick<UserInteraction, "type" | "bounds">): void {
     const interaction = { ...what, windowId: w.windowId, windowTitle: w.title, timestamp: this.o.now() };
-    this.send("USER_INTERACTION", { monitorId: w.monitorId, interactions: [interaction] });
+    this.tryTo("USER_INTERACTION", { monitorId: w.monitorId, interactions: [interaction] });
   }
 
   // --- notices
@@ -152,11 +169,11 @@ export class Commands {
   }
 
   private dismiss(type: UserInteraction["type"], id: NoticeID): void {
-    this.send("USER_INTERACTION", { interactions: [{ type, windowId: id, timestamp: this.o.now() }] });
+    this.tryTo("USER_INTERACTION", { interactions: [{ type, windowId: id, timestamp: this.o.now() }] });
   }
 
   pressToast(toastId: NoticeID, eventId: string): void {
-    this.send("TOAST_ACTION", { toastId, eventId });
+    this.order("TOAST_ACTION", { toastId, eventId });
   }
 
   /** Says something in this tab only, for as many ms. */
@@ -164,6 +181,11 @@ export class Commands {
     const id = ++this.lastNotice;
     const notice = { id, text, tone, until: this.o.now() + ms };
     this.o.store.setState((s) => ({ notices: [...s.notices.slice(-3), notice] }));
+  }
+
+  /** The same, unless it is being said. */
+  private tellOnce(text: string): void {
+    if (!this.o.store.getState().notices.some((n) => n.text === text)) this.tell(text, "warning", 6000);
   }
 
   forget(notice: number): void {
@@ -183,7 +205,7 @@ export class Commands {
     for (let i = 0; i < most; i++) {
       const id: MonitorID = `monitor-${i}`;
       if (monitors.has(id)) continue;
-      this.send("SUBSCRIBE_MONITOR", { monitorId: id });
+      this.order("SUBSCRIBE_MONITOR", { monitorId: id });
       if (show) this.wanted = id;
       return id;
     }
@@ -191,7 +213,7 @@ export class Commands {
   }
 
   removeMonitor(monitorId: MonitorID): void {
-    this.send("REMOVE_MONITOR", { monitorId });
+    this.order("REMOVE_MONITOR", { monitorId });
     if (this.o.store.getState().view.monitor === monitorId) this.showMonitor(firstMonitor);
   }
 

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
-import { Client, firstMonitor, limits, newView, shownMonitor, type WindowState } from "../../../core/src/index.js";
+import { Client, firstMonitor, limits, newView, outboxLimits, shownMonitor, type WindowState } from "../../../core/src/index.js";
 import { Api } from "../../src/shell/api.js";
 import { Commands } from "../../src/shell/commands.js";
 import { readPrefs } from "../../src/shell/prefs.js";
@@ -40,6 +40,10 @@ const note: WindowState = {
 function sent(): unknown[] {
   const { items, notes } = client.state.outbox;
   return [...items, ...notes].map((s) => [s.type, s.data]);
+}
+
+function said(): string[] {
+  return store.getState().notices.map((n) => n.text);
 }
 
 /** Lets the log say which monitors there are. */
@@ -101,6 +105,24 @@ test("of what the page says itself, the newest four are shown", () => {
   expect(store.getState().notices.map((n) => n.text)).toEqual(["b", "c", "d", "e"]);
   commands.forget(store.getState().notices[1]!.id);
   expect(store.getState().notices.map((n) => n.text)).toEqual(["b", "d", "e"]);
+});
+
+test("what cannot be done at once is said, once", () => {
+  commands.stopAll();
+  commands.addMonitor(limits.monitors);
+  commands.removeMonitor("monitor-1");
+  expect(said()).toEqual([expect.stringContaining("no connection")]);
+});
+
+test("what cannot be taken is said by whatever nobody waits for", () => {
+  for (let i = 0; i < outboxLimits.unanswered; i++) commands.say("x", firstMonitor);
+  expect(commands.say("x", firstMonitor)).toBeUndefined(); // who waits for it says it
+  expect(said()).toEqual([]);
+  for (const act of [() => commands.stopAgent("main-1"), () => commands.closeWindow(note), () => commands.takeBack("m1"), () => commands.dismissToast("t")]) {
+    act();
+    expect(said()).toEqual([expect.stringContaining("Too much")]);
+    commands.forget(store.getState().notices[0]!.id);
+  }
 });
 
 test("a choice is kept and has its effect at once", () => {
