@@ -3,14 +3,14 @@ import { isStandard, type WindowState, windowKey } from "../../../core/src/index
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
-import { isTyping, matches, onMac, useKeys } from "../ui/keys.js";
+import { isTyping, matches, useKeys } from "../ui/keys.js";
 import type { Manager } from "./manager.js";
-import { canvasShortcuts, type CanvasShortcutID } from "./shortcuts.js";
+import { canvasShortcuts, type CanvasShortcutID, whileTyping } from "./shortcuts.js";
 import { cycleOf } from "./stack.js";
 import texts from "./words.js";
 
 /** The element of a window. */
-export function elementOf(key: string): HTMLElement | undefined {
+function elementOf(key: string): HTMLElement | undefined {
   const all = document.querySelectorAll<HTMLElement>("section[data-window-id]");
   return [...all].find((el) => keyOfElement(el) === key);
 }
@@ -21,11 +21,11 @@ function keyOfElement(el: Element | null | undefined): string {
 }
 
 /** Gives the focus of the keyboard to a window. */
-export function focusOn(key: string): void {
+function focusOn(key: string): void {
   elementOf(key)?.querySelector<HTMLElement>("[data-title-bar]")?.focus({ preventScroll: true });
 }
 
-/** The keys for windows, wherever the focus is. */
+/** The keys for windows. */
 export function useCanvasKeys(manager: Manager): void {
   const t = useWords(texts);
   const commands = useCommands();
@@ -73,8 +73,7 @@ export function useCanvasKeys(manager: Manager): void {
   useKeys((e) => {
     const hit = canvasShortcuts.find((s) => matches(e, s.combo));
     if (hit === undefined || document.querySelector("dialog[open]") !== null) return false;
-    // Alt with arrows walks over words on a Mac, and opens lists elsewhere.
-    if (e.key.startsWith("Arrow") && isTyping(e) && (onMac || (e.target as Element).matches("select"))) return false;
+    if (isTyping(e) && !whileTyping.has(hit.id)) return false;
     const w = target();
     if (w === undefined || !isStandard(w)) {
       if (!hit.id.endsWith("next") && !hit.id.endsWith("previous")) return false;

@@ -8,7 +8,7 @@ export interface CanvasShortcut {
   readonly label: keyof (typeof texts)["en"];
 }
 
-/** The keys that work wherever the focus is. */
+/** The keys that work wherever the focus is, but in texts that are typed only some. */
 export const canvasShortcuts = [
   { id: "window.next", combo: "alt+backquote", label: "keyNext" },
   { id: "window.previous", combo: "alt+shift+backquote", label: "keyPrevious" },
@@ -18,6 +18,9 @@ export const canvasShortcuts = [
   { id: "window.down", combo: "alt+arrowdown", label: "keyRestore" },
   { id: "window.maximize", combo: "alt+enter", label: "keyToggle" },
 ] as const satisfies readonly CanvasShortcut[];
+
+/** Alt with arrows walks over words or opens lists in a field; what the person writes must not move windows. */
+export const whileTyping: ReadonlySet<string> = new Set<CanvasShortcutID>(["window.next", "window.previous"]);
 
 /** The keys of a title bar that has the focus. */
 export const titleBarShortcuts = [

@@ -97,7 +97,7 @@ export default words(
     cancel: "취소",
     started: (label: string) => `열기를 요청했어요: ${label}`,
 
-    emptyTitle: "깨끗한 책상이에요",
+    emptyTitle: "아직 열린 창이 없어요",
     emptyText: "아래 입력창에 필요한 것을 말해 주세요. 창이 여기에 열려요.",
     emptyPalette: "모든 명령",
     emptyHelp: "모든 단축키",
