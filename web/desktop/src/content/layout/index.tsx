@@ -31,7 +31,9 @@ export function LayoutView({ window: w, layout }: { window: WindowState; layout:
       ...(b.submitForm === undefined ? {} : { formId: b.submitForm, formData: formData(layout, values, b.submitForm) }),
     });
     if (id === undefined) commands.tell(t.notSent, "warning");
-    setPresses(new Map(presses).set(key, { at: now, id }));
+    // Buttons that are gone are forgotten.
+    const there = new Set(layout.components.filter((c) => c.type === "button").map(pressKey));
+    setPresses(new Map([...presses].filter(([k]) => there.has(k))).set(key, { at: now, id }));
   };
   const enter = (e: KeyboardEvent, formId: string | undefined): void => {
     if (e.key !== "Enter" || isComposing(e)) return;

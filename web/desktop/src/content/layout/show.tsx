@@ -50,7 +50,7 @@ export function Picture({ image }: { image: ImageComponent }): ReactNode {
 }
 
 /** Stands for a picture from elsewhere, of which nothing was asked. */
-export function BlockedPicture({ src }: { src: string }): ReactNode {
+function BlockedPicture({ src }: { src: string }): ReactNode {
   const t = useWords(texts);
   return (
     <span className="md-blocked">

@@ -7,7 +7,7 @@ import { flood, Rate, readSaid } from "./rules.js";
 const perSecond = 20;
 
 /** How long an app may take to answer. */
-export const answerTime = 5000;
+const answerTime = 5000;
 
 export interface ChannelOptions {
   now: () => number;
