@@ -200,8 +200,9 @@ func (c *conn) take(ctx context.Context, frame []byte, forth *[]session.Command)
 		c.object(&refusal{code: wire.CodeForbidden}, m.ID)
 		return
 	}
+	who := c.who.Load()
 	*forth = append(*forth, session.Command{
-		From:    session.Sender{Connection: c.id, User: c.who.Load().User, Monitor: c.monitor},
+		From:    session.Sender{Connection: c.id, User: who.User, Monitor: c.monitor, Invited: who.Session != ""},
 		Message: named(m),
 	})
 }

@@ -261,3 +261,19 @@ func TestSigningOutEndsInvitations(t *testing.T) {
 	h.join(open, nil).problem(http.StatusUnauthorized, wire.CodeAuthFailed)
 	h.rest(http.MethodGet, "/api/me", request{header: h.own(phone)}).problem(http.StatusUnauthorized, wire.CodeAuthFailed)
 }
+
+// A device that may be in one session decides nothing for good.
+func TestInvitedDecideOnce(t *testing.T) {
+	t.Parallel()
+	h := agentHall(t, false)
+	id := h.session("ada")
+	phone := cookieOf(t, h.join(h.invite(h.user("ada"), id).ticket(), nil).want(http.StatusOK))
+	x := h.enter("/ws/"+string(id), visit{header: h.own(phone), protos: []string{"everdesk.v2"}})
+	next[wire.SessionState](x)
+	for _, turn := range []wire.MessageID{"m1", "m2"} {
+		x.tell("monitor-0", turn, `/call system:set_config {"section":"hooks","event":"launch","label":"L","action":{"type":"interaction","payload":"hi"}}`)
+		q := next[wire.ApprovalRequest](x)
+		x.say(wire.DialogFeedback{DialogID: q.DialogID, Confirmed: true, RememberChoice: wire.RememberAlways, MessageID: "a-" + turn})
+		x.until(turn)
+	}
+}

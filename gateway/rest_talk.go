@@ -55,7 +55,7 @@ func (s *Server) tell(c echo.Context, id wire.SessionID, msg wire.Message) (sess
 	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
 	defer cancel()
 	answer, err := s.hub.Deliver(ctx, id, session.Command{
-		From:    session.Sender{Connection: newConnectionID(), User: who(c).User},
+		From:    session.Sender{Connection: newConnectionID(), User: who(c).User, Invited: who(c).Session != ""},
 		Message: msg,
 	})
 	if err != nil {

@@ -116,6 +116,30 @@ func TestPermissionsForGood(t *testing.T) {
 	}
 }
 
+// Who was let into one session only decides nothing for the others.
+func TestInvitedDecideOnce(t *testing.T) {
+	t.Parallel()
+	for choice, yes := range map[wire.RememberChoice]bool{wire.RememberAlways: true, wire.RememberDenyAlways: false} {
+		t.Run(string(choice), func(t *testing.T) {
+			t.Parallel()
+			o := agentHub(t, onFiles(t), hubConfig{})
+			for _, id := range []wire.SessionID{"ses-1", "ses-2"} {
+				d := o.newDesktop(t, id)
+				d.say(first, "m", hook)
+				q := when(t, d.diary, any1[wire.ApprovalRequest])
+				answer := says("phone", "", wire.DialogFeedback{DialogID: q.DialogID, Confirmed: yes, RememberChoice: choice})
+				answer.From.Invited = true
+				deliver(t, d.room, answer)
+				d.ends("m")
+				if got := d.said("m"); strings.Contains(got, "Added hook") != yes {
+					t.Errorf("in %s the agent says %q", id, got)
+				}
+				d.rest()
+			}
+		})
+	}
+}
+
 // Silence is no, after a minute; a prompt waits five.
 func TestSilenceIsNo(t *testing.T) {
 	t.Parallel()

@@ -40,6 +40,7 @@ type parcel struct {
 	Connection wire.ConnectionID `json:"connection,omitempty"`
 	User       string            `json:"user,omitempty"`
 	Monitor    wire.MonitorID    `json:"monitor,omitempty"`
+	Invited    bool              `json:"invited,omitempty"`
 	Message    json.RawMessage   `json:"message,omitempty"`
 	// Refused is there instead of a message that went wrong at another owner.
 	Refused *refusedParcel `json:"refused,omitempty"`
@@ -57,7 +58,7 @@ func (it *item) pack() ([]byte, error) {
 	p := parcel{Order: it.order}
 	if it.order == nil {
 		from := it.cmd.From
-		p.Connection, p.User, p.Monitor = from.Connection, from.User, from.Monitor
+		p.Connection, p.User, p.Monitor, p.Invited = from.Connection, from.User, from.Monitor, from.Invited
 		if it.poison != nil {
 			p.Refused = &refusedParcel{it.cmd.Message.ID, it.poison.Code, it.poison.Reason}
 		} else {
@@ -80,7 +81,7 @@ func unpack(data []byte) (item, error) {
 	if p.Order != nil {
 		return item{order: p.Order}, nil
 	}
-	from := Sender{Connection: p.Connection, User: p.User, Monitor: p.Monitor}
+	from := Sender{Connection: p.Connection, User: p.User, Monitor: p.Monitor, Invited: p.Invited}
 	if r := p.Refused; r != nil {
 		return item{
 			cmd:    Command{From: from, Message: wire.Message{ID: r.ID}},

@@ -208,8 +208,12 @@ func (l *live) closePrompt(p wire.OpenPrompt, e ending, message wire.MessageID, 
 	})
 }
 
-// answerDialog takes the first answer to a dialog.
+// answerDialog takes the first answer to a dialog. What is remembered holds in all
+// sessions of the user, so that who may be in this one only answers for once.
 func (l *live) answerDialog(c *Command, m wire.DialogFeedback) reply {
+	if c.From.Invited {
+		m.RememberChoice = wire.RememberOnce
+	}
 	given := ending{
 		Reason: wire.ClosedAnswered, By: c.From.Connection, Confirmed: m.Confirmed,
 		Answer: digest(wire.DialogFeedback{DialogID: m.DialogID, Confirmed: m.Confirmed, RememberChoice: m.RememberChoice}),

@@ -22,6 +22,9 @@ type Sender struct {
 	// Monitor is the one the connection subscribed to last; window ids of
 	// messages without a monitor are looked for there first.
 	Monitor wire.MonitorID
+	// Invited says that the sender may be in this session only, so that it
+	// decides nothing for the others of the same user.
+	Invited bool
 }
 
 // Command is a client's message on its way to the owner of the session.
