@@ -5,7 +5,7 @@ import { useWords } from "../i18n/use.js";
 import { Button, IconButton } from "../ui/button.js";
 import { useArmed } from "./arming.js";
 import { type Ask, neighbour, versionOf } from "./order.js";
-import { visible } from "./origin.js";
+import { titleOf } from "./origin.js";
 import { useHost, useOnTop } from "./toplayer.js";
 import { AskView } from "./view.js";
 import texts from "./words.js";
@@ -57,7 +57,7 @@ export function Card({ ask, asks, folded, onUnfold, onShow, onLater }: CardProps
         <span className="asks-band-name">{t.asks}</span>
         {folded && (
           <>
-            <span className="asks-band-title">{visible(ask.request.title)}</span>
+            <span className="asks-band-title">{titleOf(ask.request, t.permission)}</span>
             <Button size="sm" onClick={onUnfold}>
               {t.show}
             </Button>

@@ -15,6 +15,14 @@ export function originOf(ask: Ask, desk: Pick<Desk, "agents">): Origin {
   return { agent: agentId, monitor };
 }
 
+/** What the hub says in English of every tool of a provider that wants to be allowed. */
+const anyTool = "May the agent do this?";
+
+/** What a question is called. The one that is asked most has words of the page. */
+export function titleOf(request: { title: string }, permission: string): string {
+  return request.title === anyTool ? permission : visible(request.title);
+}
+
 /**
  * Signs that turn the direction of what follows, or that have no looks at all, or that look like a space and are none.
  * In emoji some of them are at home.

@@ -11,7 +11,7 @@ import { answerState } from "./answers.js";
 import { ApprovalForm } from "./approval.js";
 import { armAfter } from "./arming.js";
 import { type Ask, timeLeft } from "./order.js";
-import { originOf, visible } from "./origin.js";
+import { originOf, titleOf, visible } from "./origin.js";
 import { PromptForm } from "./prompt.js";
 import texts from "./words.js";
 
@@ -60,7 +60,7 @@ export function AskView({ ask, armed, titleId, onLater }: AskViewProps): ReactNo
     >
       <div className="asks-head">
         <h3 id={titleId} className="asks-title">
-          {visible(request.title)}
+          {titleOf(request, t.permission)}
         </h3>
         <Deadline ask={ask} />
       </div>

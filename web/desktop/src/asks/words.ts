@@ -3,6 +3,7 @@ import { words } from "../i18n/words.js";
 export default words(
   {
     asks: "Everdesk asks",
+    permission: "May the agent do this?",
     from: "Asked by",
     unknownAgent: "The desktop",
     monitor: (n: number) => `Monitor ${n}`,
@@ -53,6 +54,7 @@ export default words(
   },
   {
     asks: "Everdesk의 확인 요청",
+    permission: "에이전트가 이 작업을 해도 될까요?",
     from: "요청한 곳",
     unknownAgent: "데스크톱",
     monitor: (n: number) => `모니터 ${n}`,

@@ -3,11 +3,15 @@ import { firstMonitor, hasEnded, type MonitorID, type Sent } from "../../../core
 import { useFateText } from "../drawer/fate.js";
 import { useShell } from "../shell/context.js";
 
-/** What becomes of the newest message to a monitor, for as long as the conversation is closed and does not say it. */
+/**
+ * What becomes of the newest message to a monitor, for as long as the conversation does not say it: it is closed, or what
+ * an agent says below the message has pushed it out of sight.
+ */
 export function LastFate({ monitor }: { monitor: MonitorID }): ReactNode {
   const open = useShell((s) => s.view.drawer);
+  const pushed = useShell((s) => [...s.desk.agents.values()].some((a) => a.monitorId === monitor && a.text !== ""));
   const last = useShell((s) => s.outbox.items.findLast((i) => i.type === "USER_MESSAGE" && monitorOf(i) === monitor));
-  if (open || last === undefined || (hasEnded(last) && last.fate !== "rejected" && last.fate !== "failed")) return null;
+  if ((open && !pushed) || last === undefined || (hasEnded(last) && last.fate !== "rejected" && last.fate !== "failed")) return null;
   return <Fate sent={last} />;
 }
 

@@ -1,6 +1,8 @@
 import { CircleHelp, ShieldQuestion } from "lucide-react";
 import { type ReactNode, useMemo } from "react";
 import { firstMonitor, type MonitorID } from "../../../core/src/index.js";
+import { titleOf } from "../asks/origin.js";
+import askWords from "../asks/words.js";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { Button } from "../ui/button.js";
@@ -9,6 +11,7 @@ import texts from "./words.js";
 /** The questions that wait. They are answered in the top layer, which no window can imitate. */
 export function AskCards({ monitor }: { monitor: MonitorID | undefined }): ReactNode {
   const t = useWords(texts);
+  const asksTexts = useWords(askWords);
   const commands = useCommands();
   const dialogs = useShell((s) => s.desk.dialogs);
   const prompts = useShell((s) => s.desk.prompts);
@@ -25,7 +28,7 @@ export function AskCards({ monitor }: { monitor: MonitorID | undefined }): React
     <div key={q.id} className="drawer-ask">
       {q.approval ? <ShieldQuestion size={16} aria-hidden /> : <CircleHelp size={16} aria-hidden />}
       <span className="drawer-ask-text">
-        <b>{t.asks(q.title)}</b>
+        <b>{t.asks(titleOf(q, asksTexts.permission))}</b>
         <span>{q.message}</span>
       </span>
       <Button size="sm" kind="primary" onClick={() => commands.open("inbox")}>

@@ -22,9 +22,6 @@ export default words(
 
     you: "You",
     toWindow: (title: string) => `to “${title}”`,
-    copy: "Copy",
-    copied: "Copied",
-    notCopied: "The browser does not allow copying here",
     enlarge: "Show the picture larger",
     shrink: "Show the picture smaller",
     picture: (n: number) => `Picture ${n}`,
@@ -114,9 +111,6 @@ export default words(
 
     you: "나",
     toWindow: (title: string) => `“${title}” 창에`,
-    copy: "복사",
-    copied: "복사했어요",
-    notCopied: "이 브라우저에서는 복사할 수 없어요",
     enlarge: "사진 크게 보기",
     shrink: "사진 작게 보기",
     picture: (n: number) => `사진 ${n}`,

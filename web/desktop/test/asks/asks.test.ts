@@ -4,7 +4,7 @@ import { answerState, endingOf, type Witness } from "../../src/asks/answers.js";
 import { armAfter, type Clocks, counts, whenSeen } from "../../src/asks/arming.js";
 import { chosenAfter, isAnswer } from "../../src/asks/choice.js";
 import { type Ask, askInFront, asksOf, neighbour, timeLeft, versionOf } from "../../src/asks/order.js";
-import { originOf, visible } from "../../src/asks/origin.js";
+import { originOf, titleOf, visible } from "../../src/asks/origin.js";
 
 const approval = (dialogId: string, deadline?: number, more: Partial<ApprovalRequest> = {}): ApprovalRequest => ({
   dialogId,
@@ -194,4 +194,9 @@ describe("arming", () => {
       expect(p.done()).toBe(0);
     }
   });
+});
+
+test("what is asked most is asked in the words of the page", () => {
+  expect(titleOf({ title: "May the agent do this?" }, "에이전트가")).toBe("에이전트가");
+  expect(titleOf({ title: "Add a\u200Bhook?" }, "에이전트가")).toBe("Add a[U+200B]hook?");
 });
