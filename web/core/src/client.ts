@@ -4,9 +4,10 @@
 
 import { type HubEvent, decodeFrame } from "./event.js";
 import { type Link, type LinkEffect, type LinkInput, newLink, nextTimer, stepLink } from "./link.js";
-import { type Message, type Outbox, freeze, isAnswered, nextToWrite, post, refuse, repeat, resolve, settle, thaw, wrote } from "./outbox.js";
+import { type Message, type Outbox, abandon, freeze, isAnswered, nextToWrite, post, refuse, repeat, resolve, settle, thaw, wrote } from "./outbox.js";
 import { apply } from "./reduce.js";
 import { type Desk, emptyDesk } from "./state.js";
+import { errorCodes } from "./wire.gen.js";
 import type { Auth, ClientPayloads, MessageID, MonitorID, Position, SessionID, SubscribeMonitor } from "./wire.gen.js";
 
 /** What a client needs of a WebSocket. */
@@ -138,7 +139,7 @@ export class Client {
     const id = (type === "DELETE_QUEUED_MESSAGE" ? undefined : given) ?? (this.options.newId ?? randomId)();
     const outbox = post(this.current.outbox, { id, type, data, since: this.clock.now() });
     if (outbox === undefined) return undefined;
-    this.change({ outbox });
+    this.change({ outbox: unlessGone(this.current.link, outbox) });
     this.flush();
     return id;
   }
@@ -152,7 +153,7 @@ export class Client {
     const { link, effects } = stepLink(this.current.link, input, env);
     let next: Partial<ClientState> = { link };
     for (const effect of effects) next = { ...next, ...this.absorb({ ...this.current, ...next }, effect) };
-    this.change(next);
+    this.change({ ...next, outbox: unlessGone(link, next.outbox ?? this.current.outbox) });
     for (const effect of effects) this.perform(effect);
     this.flush();
   }
@@ -312,6 +313,12 @@ function keep(storage: Storage | undefined, key: string, text: string): void {
   } catch {
     // The storage is full or forbidden: this page has it all the same.
   }
+}
+
+/** What is sent to a session that is not there any more is refused, so that its text is not left waiting for ever. */
+function unlessGone(link: Link, outbox: Outbox): Outbox {
+  const gone = link.phase === "stopped" && (link.code === 4404 || link.code === 4410);
+  return gone ? abandon(outbox, 3001, errorCodes[3001].message) : outbox;
 }
 
 /** Whether the end of a turn may have been passed over: in a snapshot, or when the hub answers for the second time. */

@@ -181,6 +181,12 @@ export function refuse(o: Outbox, conn: number, code: number, size: (s: Sent) =>
   return change(o, (s) => s === culprit, () => ({ fate: "rejected", code: 1005, reason: "The message is too large." }));
 }
 
+/** Ends what waits to be taken: there is nobody to take it any more. */
+export function abandon(o: Outbox, code: number, reason: string): Outbox {
+  const rest = o.notes.length === 0 ? o : { ...o, notes: [] };
+  return change(rest, (s) => s.fate === "sending", () => ({ fate: "rejected", again: false, code, reason }));
+}
+
 /** Takes an event that may say something of a message. */
 export function resolve(o: Outbox, e: HubEvent, now: number): Outbox {
   if (e.type === "" || o.items.length === 0) return o;

@@ -218,6 +218,24 @@ describe("a client", () => {
     expect(waiting({})).toEqual(["m1"]);
   });
 
+  it("refuses what is sent to a session that is gone, and keeps what another try may bring", () => {
+    for (const [code, fate] of [[4410, "rejected"], [4404, "rejected"], [4401, "sending"], [4403, "sending"]] as const) {
+      const { client, last } = rig();
+      last().open();
+      last().say(snapshot("1-1"));
+      client.send("USER_MESSAGE", { content: "before" });
+      last().lose(code);
+      client.send("USER_MESSAGE", { content: "after" });
+      client.send("INTERRUPT", {});
+      expect([code, ...client.state.outbox.items.map((s) => s.fate)]).toEqual([code, fate, fate]);
+      expect(client.state.outbox.notes.length).toBe(fate === "sending" ? 1 : 0);
+      client.retry();
+      last().open();
+      last().say(snapshot("1-1"));
+      expect(written(last())).toEqual(fate === "sending" ? ["m1", "m2", "INTERRUPT"] : []);
+    }
+  });
+
   it("tells of a frame once, and keeps what has not changed", () => {
     const { client, last, states } = rig();
     last().open();
