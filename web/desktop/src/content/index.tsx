@@ -1,5 +1,6 @@
 import "./content.css";
 import "./markdown.css";
+import "./table.css";
 import { CircleAlert } from "lucide-react";
 import { lazy, memo, type ReactNode, Suspense } from "react";
 import { type Content as ContentOf, windowKey, type WindowState } from "../../../core/src/index.js";

@@ -2,7 +2,7 @@ import { ArrowDown, ArrowUp } from "lucide-react";
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useShell } from "../shell/context.js";
-import { CopyButton } from "./copy.js";
+import { CopyButton } from "../ui/copy.js";
 import { columnsOf, isNumeric, nextSort, type Sort, sorted, type Table, toTsv, visible, widths } from "./rows.js";
 import texts from "./words.js";
 

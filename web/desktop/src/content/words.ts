@@ -2,8 +2,6 @@ import { words } from "../i18n/words.js";
 
 export default words(
   {
-    copy: "Copy",
-    copied: "Copied",
     code: "Code",
     table: "Table",
     done: "done",
@@ -46,8 +44,6 @@ export default words(
     badAddress: "This address cannot be opened:",
   },
   {
-    copy: "복사",
-    copied: "복사했어요",
     code: "코드",
     table: "표",
     done: "완료",

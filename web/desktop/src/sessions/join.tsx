@@ -4,9 +4,10 @@ import { useWords } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { Button } from "../ui/button.js";
+import { CopyButton } from "../ui/copy.js";
 import { Modal } from "../ui/modal.js";
 import { Ring } from "../ui/ring.js";
-import { Command, CopyButton } from "./copy.js";
+import { Command } from "./copy.js";
 import { type Bar, barsOf } from "./qr.js";
 import texts from "./words.js";
 
@@ -82,7 +83,7 @@ function Ready({ code, onAnew }: { code: Code; onAnew: () => void }): ReactNode 
       <div className="sessions-join-foot">
         <Ring part={(code.until - now) / (code.until - code.from)} size={18} tone={left < 20 ? "warning" : "accent"} label={t.left(left)} />
         <span className="sessions-left">{over ? t.over : t.left(left)}</span>
-        {!over && <CopyButton text={code.url} label={t.copyLink} />}
+        {!over && <CopyButton text={code.url} label={t.copyLink} wide />}
         {!over && (
           <Button size="sm" icon={RefreshCw} onClick={onAnew}>
             {t.anew}

@@ -53,8 +53,6 @@ export default words(
     has: "This hub has now",
     defaultMark: "default",
     onlyDemo: "Only the demo, which is no model. Start the hub anew with one of these:",
-    copy: "Copy",
-    copied: "Copied",
     connected: "connected",
     anthropicHint: "Models of Anthropic. Another address is set with ANTHROPIC_BASE_URL, another model with --anthropic-model.",
     openaiHint: "OpenAI, llama.cpp, vLLM and everything else that speaks the same. Leave the address out for OpenAI itself.",
@@ -72,7 +70,6 @@ export default words(
     loopback: "A phone cannot reach this hub yet",
     loopbackHint: "It listens on this machine only. Start it so that your network reaches it, with the name or address the phone uses:",
     loopbackCare: "Everybody in that network can then knock at its door: never let it run without sign-in there, and put HTTPS in front of it.",
-    copyFailed: "The browser did not let us copy. Select the text instead.",
   },
   {
     close: "닫기",
@@ -126,8 +123,6 @@ export default words(
     has: "지금 이 허브에 있는 것",
     defaultMark: "기본값",
     onlyDemo: "모델이 아닌 데모만 있어요. 다음 중 하나로 허브를 다시 시작해 주세요.",
-    copy: "복사",
-    copied: "복사했어요",
     connected: "연결됨",
     anthropicHint: "Anthropic의 모델이에요. 다른 주소는 ANTHROPIC_BASE_URL, 다른 모델은 --anthropic-model 옵션으로 정해요.",
     openaiHint: "OpenAI, llama.cpp, vLLM 등 같은 방식으로 말하는 모든 것이에요. OpenAI 자체를 쓸 때는 주소를 빼세요.",
@@ -145,6 +140,5 @@ export default words(
     loopback: "아직 휴대폰에서 이 허브에 닿을 수 없어요",
     loopbackHint: "허브가 이 컴퓨터 안에서만 듣고 있어요. 휴대폰이 쓸 이름이나 주소와 함께, 네트워크에서 닿도록 시작해 주세요.",
     loopbackCare: "그러면 그 네트워크의 누구나 접속을 시도할 수 있어요. 로그인 없이 돌리지 말고, 앞에 HTTPS를 두세요.",
-    copyFailed: "브라우저가 복사를 막았어요. 글자를 직접 선택해 주세요.",
   },
 );

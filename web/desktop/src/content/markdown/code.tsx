@@ -1,6 +1,6 @@
 import { memo, type ReactNode } from "react";
 import { useWords } from "../../i18n/use.js";
-import { CopyButton } from "../copy.js";
+import { CopyButton } from "../../ui/copy.js";
 import texts from "../words.js";
 import { Diagram } from "./diagram.js";
 
@@ -15,7 +15,7 @@ export function Code({ lang, text, note }: { lang: string; text: string; note?: 
     <figure className="md-code">
       <figcaption className="md-code-head">
         <span>{note ?? lang}</span>
-        <CopyButton label={t.copy} text={() => text} />
+        <CopyButton text={text} />
       </figcaption>
       <pre tabIndex={0} aria-label={lang === "" ? t.code : `${t.code}: ${lang}`}>
         <code>{text}</code>

@@ -1,0 +1,44 @@
+import { Check, Copy } from "lucide-react";
+import { type ReactNode, useEffect, useState } from "react";
+import { useWords } from "../i18n/use.js";
+import { useCommands } from "../shell/context.js";
+import { Button, IconButton } from "./button.js";
+import texts from "./words.js";
+
+interface CopyButtonProps {
+  text: string | (() => string);
+  label?: string;
+  /** With its label beside the icon. */
+  wide?: boolean;
+  size?: number;
+  className?: string;
+}
+
+/** Copies a text, and says for a moment where it was pressed that it did. */
+export function CopyButton({ text, label, wide = false, size = 14, className = "" }: CopyButtonProps): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!copied) return;
+    const timer = setTimeout(() => setCopied(false), 1600);
+    return () => clearTimeout(timer);
+  }, [copied]);
+  const copy = async (): Promise<void> => {
+    try {
+      // Pages that are not secure have no clipboard.
+      await navigator.clipboard.writeText(typeof text === "string" ? text : text());
+      setCopied(true);
+    } catch {
+      commands.tell(t.notCopied, "warning");
+    }
+  };
+  const shown = copied ? t.copied : (label ?? t.copy);
+  const icon = copied ? Check : Copy;
+  if (!wide) return <IconButton icon={icon} size={size} className={className} label={shown} onClick={() => void copy()} />;
+  return (
+    <Button size="sm" icon={icon} className={className} onClick={() => void copy()} aria-live="polite">
+      {shown}
+    </Button>
+  );
+}
