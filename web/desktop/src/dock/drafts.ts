@@ -1,7 +1,7 @@
 // What is typed and not sent, shared by all tabs of the browser. There is one book of it for a page.
 
 import { useCallback, useSyncExternalStore } from "react";
-import { type Channel, Drafts, type MonitorID } from "../../../core/src/index.js";
+import { Drafts, type MonitorID } from "../../../core/src/index.js";
 import type { Commands } from "../shell/commands.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { forBrowser } from "../shell/storage.js";
@@ -13,7 +13,7 @@ export class DraftBook {
   constructor() {
     this.drafts = new Drafts({
       tab: crypto.getRandomValues(new Uint32Array(2)).join("-"),
-      channel: new BroadcastChannel("everdesk.drafts") as Channel,
+      channel: new BroadcastChannel("everdesk.drafts"),
       now: () => Date.now(),
       storage: forBrowser,
       onDraft: () => this.tell(),

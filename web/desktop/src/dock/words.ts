@@ -74,7 +74,7 @@ export default words(
     pinnedHere: "This tab shows one monitor only",
     noSuchMonitor: "There are as many monitors as there may be",
     newFailed: "The session could not be made",
-    resetTitle: "Begin anew?",
+    resetTitle: "Start over?",
     resetText: "This closes all windows on all monitors, stops all agents and forgets all conversations of this session. It cannot be undone.",
     resetDo: "Close and forget everything",
     cancel: "Cancel",
@@ -163,7 +163,7 @@ export default words(
     cancel: "취소",
     close: "닫기",
 
-    keyFocus: "명령 줄로 이동",
+    keyFocus: "입력창으로 이동",
     keySend: "보내기",
     keyLine: "줄 바꿈",
     keyOlder: "이전 메시지",

@@ -179,6 +179,9 @@ function Block({ title, text }: { title: string; text: string }): ReactNode {
   );
 }
 
+/** Why a turn was stopped, where that says nothing new. */
+const byPerson = "the user interrupted it";
+
 function End({ row }: { row: UIRow }): ReactNode {
   const t = useWords(texts);
   const format = useFormat();
@@ -188,7 +191,7 @@ function End({ row }: { row: UIRow }): ReactNode {
   const parts = [{ completed: t.endCompleted, failed: t.endFailed, interrupted: t.endInterrupted }[end.outcome](time)];
   if (end.inputTokens + end.outputTokens > 0) parts.push(t.tokens(format.number(end.inputTokens), format.number(end.outputTokens)));
   if (end.costUsd > 0) parts.push(format.usd(end.costUsd));
-  if (end.outcome === "interrupted" && end.reason !== "") parts.push(end.reason);
+  if (end.outcome === "interrupted" && end.reason !== "" && end.reason !== byPerson) parts.push(end.reason);
   const text = parts.join(" · ");
   return (
     <>

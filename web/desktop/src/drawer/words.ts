@@ -126,7 +126,7 @@ export default words(
     didFromApp: (what: string) => `앱에서 보냄: ${what}`,
 
     sending: "보내는 중",
-    sendingOffline: "연결되면 보내 드려요",
+    sendingOffline: "연결되면 보낼게요",
     queued: (n: number) => `대기 중, ${n}번째`,
     queuedSomewhere: "대기 중",
     accepted: "전달됨",

@@ -86,7 +86,7 @@ export default words(
     hintRun: "선택",
     hintClose: "닫기",
     openPalette: "명령 팔레트 열기",
-    openInbox: "확인할 요청 보기",
+    openInbox: "확인 요청 보기",
     openNotifications: "알림 보기",
     toggleDrawer: "대화 열기 또는 닫기",
     openSessions: "내 세션 보기",
