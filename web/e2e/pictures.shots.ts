@@ -153,7 +153,7 @@ it("phone", async () => {
 }, 90_000);
 
 it("sign in", async () => {
-  const page = await (await desk.profile({}, { ...large, colorScheme: "dark" })).newPage();
+  const page = await (await desk.profile({}, { viewport: { width: 960, height: 600 }, deviceScaleFactor: 1, colorScheme: "dark" })).newPage();
   await page.goto(`${desk.hub.url}/login`);
   await page.locator("input").first().waitFor();
   await shoot(page, "sign-in");
