@@ -16,9 +16,9 @@ export interface View {
 
 export type ViewInput = { type: "monitor"; monitor: MonitorID } | { type: "drawer"; open: boolean };
 
-/** The view of a new page: what its address says, else what the page before it left. */
-export function newView(query: URLSearchParams, kept: string | null): View {
-  const view: View = { monitor: firstMonitor, pinned: false, drawer: true };
+/** The view of a new page: what its address says, else what the page before it left. `drawer` is for who never chose. */
+export function newView(query: URLSearchParams, kept: string | null, drawer = true): View {
+  const view: View = { monitor: firstMonitor, pinned: false, drawer };
   const monitor = query.get("monitor");
   const before = read(kept);
   if (monitor !== null && isMonitorId(monitor)) return { ...view, ...before, monitor, pinned: true };

@@ -160,6 +160,8 @@ describe("the view of a tab", () => {
     storage.full = true;
     keepView(pinned, storage, "view");
     expect(newView(new URLSearchParams("monitor=a/b"), "{").monitor).toBe("monitor-0");
+    expect(newView(new URLSearchParams(), null, false).drawer).toBe(false);
+    expect(newView(new URLSearchParams(), `{"drawer":true}`, false).drawer).toBe(true);
   });
 
   it("goes back to the first monitor when its own is gone", () => {

@@ -12,6 +12,7 @@ import { keepPrefs, prefsKey, readPrefs } from "./prefs.js";
 import { createShell, type ShellStore } from "./shell.js";
 import { forBrowser, forgetPerson, forTab, visit } from "./storage.js";
 import { nameTab } from "./tab.js";
+import { hasRoomForDrawer } from "./viewport.js";
 
 /** A page that has begun, with who wants to hear its events. */
 export interface Page extends Workbench {
@@ -43,7 +44,7 @@ export async function boot(): Promise<Page> {
     session,
     clientId: tab,
     user: me.user,
-    connect: (url, protocols) => new WebSocket(url, protocols) as never,
+    connect: (url, protocols) => new WebSocket(url, protocols),
     probe: () => api.probe(session),
     storage: forTab,
     memory: forBrowser,
@@ -57,7 +58,8 @@ export async function boot(): Promise<Page> {
   for (const storage of [forBrowser, forTab]) visit(storage, session);
   const viewKey = `everdesk.view.${session}`;
   const language = languageOf(prefs.language, navigator.languages);
-  const store = createShell({ session, me, hub, prefs, language, view: newView(query, forTab.getItem(viewKey)), ...client.state });
+  const view = newView(query, forTab.getItem(viewKey), hasRoomForDrawer());
+  const store = createShell({ session, me, hub, prefs, language, view, ...client.state });
   follower = new Follower(store, Date.now);
   const commands = new Commands({
     store,

@@ -16,3 +16,8 @@ export function useMedia(query: string): boolean {
 export function usePhone(): boolean {
   return useMedia("(max-width: 767.98px)");
 }
+
+/** Whether the conversation leaves enough of the canvas that it may be open from the beginning. */
+export function hasRoomForDrawer(): boolean {
+  return matchMedia("(min-width: 1200px)").matches;
+}
