@@ -10,12 +10,12 @@ import { type Desk, emptyDesk } from "./state.js";
 import { errorCodes } from "./wire.gen.js";
 import type { Auth, ClientPayloads, MessageID, MonitorID, Position, SessionID, SubscribeMonitor } from "./wire.gen.js";
 
-/** What a client needs of a WebSocket. */
+/** What a client needs of a WebSocket. Who makes one says what its events are. */
 export interface Socket {
   readonly readyState: number;
   onopen: ((e: never) => void) | null;
-  onmessage: ((e: { data: unknown }) => void) | null;
-  onclose: ((e: { code: number; reason: string }) => void) | null;
+  onmessage: ((e: never) => void) | null;
+  onclose: ((e: never) => void) | null;
   onerror: ((e: never) => void) | null;
   send(text: string): void;
   close(code?: number, reason?: string): void;
@@ -226,10 +226,10 @@ export class Client {
     }
     this.socket = socket;
     socket.onopen = () => this.step({ type: "opened", conn });
-    socket.onmessage = (e) => {
+    socket.onmessage = (e: { data: unknown }) => {
       if (typeof e.data === "string") this.step({ type: "frame", conn, ...decodeFrame(e.data) });
     };
-    socket.onclose = (e) => this.step({ type: "closed", conn, code: e.code, reason: e.reason });
+    socket.onclose = (e: { code: number; reason: string }) => this.step({ type: "closed", conn, code: e.code, reason: e.reason });
     socket.onerror = () => undefined; // onclose follows and says more
   }
 

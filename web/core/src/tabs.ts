@@ -3,9 +3,9 @@
 
 import type { Clock, Storage } from "./client.js";
 
-/** What tabs need of a BroadcastChannel. It does not deliver to its own sender. */
+/** What tabs need of a BroadcastChannel. It does not deliver to its own sender. Who makes one says what its events are. */
 export interface Channel {
-  onmessage: ((e: { data: unknown }) => void) | null;
+  onmessage: ((e: never) => void) | null;
   postMessage(data: unknown): void;
   close(): void;
 }
@@ -24,7 +24,7 @@ export class Drafts {
 
   constructor(options: DraftOptions) {
     this.options = options;
-    options.channel.onmessage = (e) => this.hear(e.data);
+    options.channel.onmessage = (e: { data: unknown }) => this.hear(e.data);
     this.restore();
   }
 
@@ -132,7 +132,7 @@ export class Leader {
 
   constructor(options: LeaderOptions) {
     this.options = options;
-    options.channel.onmessage = (e) => this.hear(e.data as Word);
+    options.channel.onmessage = (e: { data: Word | null }) => this.hear(e.data);
     if (options.locks === undefined) {
       this.heard = options.clock.now();
       this.say({ word: "ask", tab: options.tab });

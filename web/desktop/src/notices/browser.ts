@@ -1,7 +1,7 @@
 // Notifications of the browser: one for all tabs of a session, and only while nobody looks at any of them.
 
 import { useEffect, useRef } from "react";
-import { type Channel, type Clock, Leader } from "../../../core/src/index.js";
+import { type Clock, Leader } from "../../../core/src/index.js";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useEvents, useHubClock, useShell } from "../shell/context.js";
 import { monitorNumber } from "../shell/select.js";
@@ -62,11 +62,11 @@ function useTabs(session: string): { current: Tabs | undefined } {
     const locks = navigator.locks as LockManager | undefined;
     const leader = new Leader({
       tab: crypto.getRandomValues(new Uint32Array(2)).join("-"),
-      channel: new BroadcastChannel(`everdesk.leader.${session}`) as unknown as Channel,
+      channel: new BroadcastChannel(`everdesk.leader.${session}`),
       clock,
       ...(locks === undefined ? {} : { locks: { request: (name, options, held) => locks.request(`${name}.${session}`, options, held) } }),
     });
-    const watch = new Watch(new BroadcastChannel(`everdesk.watch.${session}`) as unknown as Channel, isLookedAt);
+    const watch = new Watch(new BroadcastChannel(`everdesk.watch.${session}`), isLookedAt);
     tabs.current = { leader, watch };
     return () => {
       leader.close();

@@ -15,7 +15,7 @@ export class Watch {
   constructor(channel: Channel, looking: () => boolean) {
     this.channel = channel;
     this.looking = looking;
-    channel.onmessage = (e) => this.hear(e.data as Word);
+    channel.onmessage = (e: { data: Word }) => this.hear(e.data);
   }
 
   /** Whether nobody looks. */

@@ -76,7 +76,8 @@ describe("the shelf", () => {
 
 describe("the watch", () => {
   function tabs(...looking: boolean[]): Watch[] {
-    const channels = looking.map((): Channel => ({ onmessage: null, postMessage: () => undefined, close: () => undefined }));
+    type Heard = Channel & { onmessage: ((e: { data: unknown }) => void) | null };
+    const channels = looking.map((): Heard => ({ onmessage: null, postMessage: () => undefined, close: () => undefined }));
     for (const c of channels) c.postMessage = (data) => channels.forEach((o) => o !== c && o.onmessage?.({ data }));
     return looking.map((l, i) => new Watch(channels[i]!, () => l));
   }
