@@ -54,6 +54,15 @@ it("chat, windows and questions can be used with a thumb", async () => {
   expect(small, "targets that are too small").toEqual([]);
 });
 
+/** Says yes to joining. Nobody is let in before. */
+async function accept(page: Page): Promise<void> {
+  const yes = page.getByRole("button", { name: "Join", exact: true });
+  await yes.waitFor();
+  expect(new URL(page.url()).hash, "the ticket is not left in the history").toBe("");
+  expect(await page.context().cookies(), "what lets it in before it is asked").toEqual([]);
+  await yes.click();
+}
+
 it("a code on the desktop brings the session to a phone, once", async () => {
   const session = await desk.hub.rest.newSession("to go");
   const page = await desk.tab({ session });
@@ -68,6 +77,7 @@ it("a code on the desktop brings the session to a phone, once", async () => {
 
   const pocket = await (await desk.profile({}, phone)).newPage();
   await pocket.goto(url);
+  await accept(pocket);
   await ready(pocket);
   expect(new URL(pocket.url()).searchParams.get("session")).toBe(session);
   await waitForRow(pocket, "said at the desk");
@@ -77,6 +87,7 @@ it("a code on the desktop brings the session to a phone, once", async () => {
   desk.guard.expect(/status of 401/);
   const stranger = await (await desk.profile({}, phone)).newPage();
   await stranger.goto(url);
+  await accept(stranger);
   await stranger.getByRole("alert").waitFor();
   expect(await stranger.locator("[data-command-bar]").count()).toBe(0);
   expect((await stranger.context().cookies()).length).toBe(0);

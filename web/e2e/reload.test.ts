@@ -5,8 +5,8 @@ import type { SessionID } from "../core/src/index.js";
 import { ready, stage } from "./harness/stage.js";
 import { say, shownRows, until } from "./harness/verbs.js";
 
-// With the limits that people have, since this is what people do.
-const desk = stage({ limited: true });
+// With the limits that people have, since this is what people do; and over Redis, where those limits are shared.
+const desk = stage({ limited: true, redis: true });
 
 /** The text of the last answer, as the hub keeps it. */
 async function answer(session: SessionID): Promise<string> {

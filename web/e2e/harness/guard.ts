@@ -1,7 +1,7 @@
 // Watches all pages of a test. Whatever the browser complains about, and every request that goes to somebody else than
 // the hub, fails the test unless it said before that it expects it.
 
-import type { BrowserContext, Page } from "playwright-core";
+import type { BrowserContext } from "playwright-core";
 
 export class Guard {
   /** Everything that was asked for, by address. */
@@ -70,12 +70,4 @@ export class Guard {
   get unexpected(): string[] {
     return this.complaints.filter((c) => !this.expected.some((p) => p.test(c)));
   }
-}
-
-/** Notes what one page complains about, from now on. */
-export function complaintsOf(page: Page): string[] {
-  const heard: string[] = [];
-  page.on("console", (m) => void (m.type() === "error" && heard.push(m.text())));
-  page.on("pageerror", (e) => void heard.push(e.message));
-  return heard;
 }

@@ -61,10 +61,6 @@ export class Hub {
     return new Rest(this.url, new URL(this.way).searchParams.get("token") ?? "");
   }
 
-  get output(): string {
-    return this.program?.output ?? "";
-  }
-
   /** Starts it, where it was before if it was. */
   async up(): Promise<void> {
     this.program = new Program(inject("hubBinary"), ["serve", ...this.flags], this.folder);

@@ -24,10 +24,6 @@ export class Program {
     void this.ended.then(() => running.delete(this));
   }
 
-  get output(): string {
-    return this.said;
-  }
-
   /** Waits until the output matches. */
   async says(pattern: RegExp, ms = 20_000): Promise<RegExpExecArray> {
     return new Promise((found, failed) => {
