@@ -1,10 +1,10 @@
 import { Copy, Grid2x2, MessageSquareText, Minus, PanelLeft, PanelRight, Square, X } from "lucide-react";
-import { type ReactNode, useEffect, useRef } from "react";
+import type { ReactNode } from "react";
 import { isStandard, type WindowState } from "../../../core/src/index.js";
 import { useWords } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
 import { Kbd } from "../ui/kbd.js";
-import { MenuItem } from "../ui/menu.js";
+import { MenuItem, MenuList } from "../ui/menu.js";
 import { useManager } from "./context.js";
 import type { Zone } from "./geometry.js";
 import texts from "./words.js";
@@ -24,24 +24,6 @@ export function WindowMenu({ window: w, at, maximized, onAsk, onClose, onOver }:
   const t = useWords(texts);
   const manager = useManager();
   const commands = useCommands();
-  const list = useRef<HTMLDivElement>(null);
-  const over = useRef(onOver);
-  over.current = onOver;
-
-  useEffect(() => {
-    const pop = list.current!;
-    pop.showPopover();
-    const { width, height } = pop.getBoundingClientRect();
-    pop.style.left = `${Math.max(8, Math.min(at.x, innerWidth - width - 8))}px`;
-    pop.style.top = `${Math.max(8, Math.min(at.y, innerHeight - height - 8))}px`;
-    itemsOf(pop)[0]?.focus();
-    const toggled = (e: Event): void => {
-      if ((e as ToggleEvent).newState === "closed") over.current(false);
-    };
-    pop.addEventListener("toggle", toggled);
-    return () => pop.removeEventListener("toggle", toggled);
-  }, [at.x, at.y]);
-
   const pick = (act: () => void, back = true) => (): void => {
     onOver(back);
     act();
@@ -52,59 +34,42 @@ export function WindowMenu({ window: w, at, maximized, onAsk, onClose, onOver }:
     </MenuItem>
   );
   return (
-    <div
-      ref={list}
-      popover="auto"
-      role="menu"
-      aria-label={t.menu(w.title || t.untitled)}
-      className="menu"
-      onPointerDown={(e) => e.stopPropagation()}
-      onKeyDown={(e) => {
-        const all = itemsOf(e.currentTarget);
-        const now = all.indexOf(document.activeElement as HTMLElement);
-        const to = { ArrowDown: now + 1, ArrowUp: now - 1, Home: 0, End: all.length - 1 }[e.key];
-        e.stopPropagation();
-        if (e.key === "Tab" || e.key === "Escape") {
-          e.preventDefault();
-          onOver(true);
-        } else if (to !== undefined) {
-          e.preventDefault();
-          all[(to + all.length) % all.length]?.focus();
-        }
-      }}
-    >
-      <MenuItem icon={<MessageSquareText size={14} />} onSelect={pick(onAsk, false)}>
-        {t.ask}
-      </MenuItem>
-      {isStandard(w) && (
-        <>
-          <hr />
-          <MenuItem icon={maximized ? <Copy size={13} /> : <Square size={13} />} hint={<Kbd combo="alt+enter" />} onSelect={pick(() => manager.toggleMaximized(w))}>
-            {maximized ? t.restore : t.maximize}
-          </MenuItem>
-          <MenuItem
-            icon={<Minus size={14} />}
-            onSelect={pick(() => (manager.live ? commands.toggleMinimized(w) : commands.tell(t.needsLink, "warning")), false)}
-          >
-            {t.minimize}
-          </MenuItem>
-          <hr />
-          {snap("left", t.snapLeft, <PanelLeft size={14} />, <Kbd combo="alt+arrowleft" />)}
-          {snap("right", t.snapRight, <PanelRight size={14} />, <Kbd combo="alt+arrowright" />)}
-          {snap("top-left", t.snapTopLeft, <Grid2x2 size={14} />)}
-          {snap("top-right", t.snapTopRight, <Grid2x2 size={14} />)}
-          {snap("bottom-left", t.snapBottomLeft, <Grid2x2 size={14} />)}
-          {snap("bottom-right", t.snapBottomRight, <Grid2x2 size={14} />)}
-        </>
-      )}
-      <hr />
-      <MenuItem icon={<X size={14} />} danger onSelect={pick(onClose, false)}>
-        {t.close}
-      </MenuItem>
+    // The window around it hears keys and presses too.
+    <div className="win-menu" onPointerDown={stop} onKeyDown={stop}>
+      <MenuList key={`${at.x} ${at.y}`} label={t.menu(w.title || t.untitled)} place={() => at} onOver={onOver}>
+        <MenuItem icon={<MessageSquareText size={14} />} onSelect={pick(onAsk, false)}>
+          {t.ask}
+        </MenuItem>
+        {isStandard(w) && (
+          <>
+            <hr />
+            <MenuItem icon={maximized ? <Copy size={13} /> : <Square size={13} />} hint={<Kbd combo="alt+enter" />} onSelect={pick(() => manager.toggleMaximized(w))}>
+              {maximized ? t.restore : t.maximize}
+            </MenuItem>
+            <MenuItem
+              icon={<Minus size={14} />}
+              onSelect={pick(() => (manager.live ? commands.toggleMinimized(w) : commands.tell(t.needsLink, "warning")), false)}
+            >
+              {t.minimize}
+            </MenuItem>
+            <hr />
+            {snap("left", t.snapLeft, <PanelLeft size={14} />, <Kbd combo="alt+arrowleft" />)}
+            {snap("right", t.snapRight, <PanelRight size={14} />, <Kbd combo="alt+arrowright" />)}
+            {snap("top-left", t.snapTopLeft, <Grid2x2 size={14} />)}
+            {snap("top-right", t.snapTopRight, <Grid2x2 size={14} />)}
+            {snap("bottom-left", t.snapBottomLeft, <Grid2x2 size={14} />)}
+            {snap("bottom-right", t.snapBottomRight, <Grid2x2 size={14} />)}
+          </>
+        )}
+        <hr />
+        <MenuItem icon={<X size={14} />} danger onSelect={pick(onClose, false)}>
+          {t.close}
+        </MenuItem>
+      </MenuList>
     </div>
   );
 }
 
-function itemsOf(of: HTMLElement): HTMLElement[] {
-  return [...of.querySelectorAll<HTMLElement>("[role^=menuitem]:not([disabled])")];
+function stop(e: { stopPropagation: () => void }): void {
+  e.stopPropagation();
 }

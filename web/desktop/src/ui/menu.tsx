@@ -16,28 +16,12 @@ export interface MenuTrigger {
   "aria-controls": string;
 }
 
-/** A popover with items that the arrow keys walk through. */
+/** A button that opens a menu. */
 export function Menu({ trigger, label, align = "start", children }: MenuProps): ReactNode {
   const id = useId();
   const [open, setOpen] = useState(false);
   const anchor = useRef<HTMLSpanElement>(null);
-  const list = useRef<HTMLDivElement>(null);
-
-  useEffect(() => {
-    const pop = list.current;
-    if (!open || pop === null) return;
-    pop.showPopover();
-    place(pop, anchor.current!, align);
-    items(pop)[0]?.focus();
-    const toggled = (e: Event): void => {
-      if ((e as ToggleEvent).newState === "closed") setOpen(false);
-    };
-    pop.addEventListener("toggle", toggled);
-    return () => pop.removeEventListener("toggle", toggled);
-  }, [open, align]);
-
   const close = (): void => {
-    list.current?.hidePopover();
     setOpen(false);
     anchor.current?.querySelector("button")?.focus();
   };
@@ -45,45 +29,82 @@ export function Menu({ trigger, label, align = "start", children }: MenuProps): 
     <span ref={anchor} className="menu-anchor">
       {trigger({ onClick: () => (open ? close() : setOpen(true)), "aria-haspopup": "menu", "aria-expanded": open, "aria-controls": id })}
       {open && (
-        <div
-          ref={list}
-          id={id}
-          popover="auto"
-          role="menu"
-          aria-label={label}
-          className="menu"
-          onKeyDown={(e) => {
-            const all = items(e.currentTarget);
-            const at = all.indexOf(document.activeElement as HTMLElement);
-            const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[e.key];
-            if (e.key === "Tab" || e.key === "Escape") {
-              e.preventDefault();
-              e.stopPropagation();
-              close();
-            } else if (to !== undefined) {
-              e.preventDefault();
-              all[(to + all.length) % all.length]?.focus();
-            }
-          }}
-        >
+        <MenuList id={id} label={label} place={(list) => beside(anchor.current!, list, align)} onOver={(back) => (back ? close() : setOpen(false))}>
           {children(close)}
-        </div>
+        </MenuList>
       )}
     </span>
   );
 }
 
+interface MenuListProps {
+  id?: string;
+  label: string;
+  /** Where it is, given how large it is. */
+  place: (list: DOMRect) => { x: number; y: number };
+  /** It is over; true if the focus goes back to where it was opened. */
+  onOver: (back: boolean) => void;
+  children: ReactNode;
+}
+
+/** A popover with items that the arrow keys walk through. */
+export function MenuList({ id, label, place, onOver, children }: MenuListProps): ReactNode {
+  const list = useRef<HTMLDivElement>(null);
+  const latest = useRef({ place, onOver });
+  latest.current = { place, onOver };
+  useEffect(() => {
+    const pop = list.current!;
+    pop.showPopover();
+    const box = pop.getBoundingClientRect();
+    const { x, y } = latest.current.place(box);
+    pop.style.left = `${Math.max(edge, Math.min(x, innerWidth - box.width - edge))}px`;
+    pop.style.top = `${Math.max(edge, Math.min(y, innerHeight - box.height - edge))}px`;
+    items(pop)[0]?.focus();
+    const toggled = (e: Event): void => {
+      if ((e as ToggleEvent).newState === "closed") latest.current.onOver(false);
+    };
+    pop.addEventListener("toggle", toggled);
+    return () => pop.removeEventListener("toggle", toggled);
+  }, []);
+  return (
+    <div
+      ref={list}
+      id={id}
+      popover="auto"
+      role="menu"
+      aria-label={label}
+      className="menu"
+      onKeyDown={(e) => {
+        const all = items(e.currentTarget);
+        const at = all.indexOf(document.activeElement as HTMLElement);
+        const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[e.key];
+        if (e.key === "Tab" || e.key === "Escape") {
+          e.preventDefault();
+          e.stopPropagation();
+          onOver(true);
+        } else if (to !== undefined) {
+          e.preventDefault();
+          all[(to + all.length) % all.length]?.focus();
+        }
+      }}
+    >
+      {children}
+    </div>
+  );
+}
+
+/** How near a menu comes to the edge of the page. */
+const edge = 8;
+
 function items(of: HTMLElement): HTMLElement[] {
   return [...of.querySelectorAll<HTMLElement>("[role^=menuitem]:not([disabled])")];
 }
 
-function place(pop: HTMLElement, anchor: HTMLElement, align: "start" | "end"): void {
+/** Below what opened it, or above where there is no room. */
+function beside(anchor: HTMLElement, list: DOMRect, align: "start" | "end"): { x: number; y: number } {
   const a = anchor.getBoundingClientRect();
-  const p = pop.getBoundingClientRect();
-  const below = a.bottom + 4 + p.height <= innerHeight || a.top < p.height;
-  const x = align === "start" ? a.left : a.right - p.width;
-  pop.style.left = `${Math.max(8, Math.min(x, innerWidth - p.width - 8))}px`;
-  pop.style.top = `${below ? a.bottom + 4 : a.top - p.height - 4}px`;
+  const below = a.bottom + 4 + list.height <= innerHeight || a.top < list.height;
+  return { x: align === "start" ? a.left : a.right - list.width, y: below ? a.bottom + 4 : a.top - list.height - 4 };
 }
 
 interface MenuItemProps {
