@@ -7,9 +7,10 @@ import { Asks, Drawer, Panels, Phone, Tour } from "./later.js";
 import { Notices } from "./notices/index.js";
 import { Palette } from "./palette/index.js";
 import { useShell } from "./shell/context.js";
+import { useMonitorGone } from "./shell/select.js";
 import { usePageLook } from "./shell/theme.js";
 import { usePhone } from "./shell/viewport.js";
-import { TopBar } from "./topbar/index.js";
+import { MonitorGone, TopBar } from "./topbar/index.js";
 import { Boundary } from "./ui/boundary.js";
 import { Button } from "./ui/button.js";
 import texts from "./words.js";
@@ -47,14 +48,15 @@ export function App(): ReactNode {
 /** The desktop where there is room for one. The regions are what F6 walks through. */
 function Wide(): ReactNode {
   const t = useWords(texts);
-  const drawer = useShell((s) => s.view.drawer);
+  const gone = useMonitorGone();
+  const drawer = useShell((s) => s.view.drawer) && !gone;
   return (
     <div className="app">
       <header className="app-topbar" aria-label={t.top} data-region="topbar">
         <TopBar />
       </header>
       <main className="app-canvas" aria-label={t.canvas} data-region="canvas" tabIndex={-1}>
-        <Canvas />
+        {gone ? <MonitorGone /> : <Canvas />}
         <Suspense>
           <Tour />
         </Suspense>
@@ -66,9 +68,11 @@ function Wide(): ReactNode {
           </Suspense>
         </aside>
       )}
-      <footer className="app-dock" aria-label={t.dock} data-region="dock" tabIndex={-1}>
-        <Dock />
-      </footer>
+      {!gone && (
+        <footer className="app-dock" aria-label={t.dock} data-region="dock" tabIndex={-1}>
+          <Dock />
+        </footer>
+      )}
     </div>
   );
 }

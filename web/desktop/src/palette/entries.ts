@@ -2,7 +2,7 @@ import { AppWindow, Bot, type LucideIcon, MessagesSquare, Sparkles } from "lucid
 import { isStandard, shownMonitor, type WindowState } from "../../../core/src/index.js";
 import type { SessionCard } from "../shell/api.js";
 import type { Commands } from "../shell/commands.js";
-import { monitorNumber } from "../shell/select.js";
+import { isMonitorGone, monitorNumber } from "../shell/select.js";
 import type { Shell } from "../shell/shell.js";
 import type { Combo } from "../ui/keys.js";
 import { actions, type Texts } from "./actions.js";
@@ -89,10 +89,10 @@ function sessionEntries({ shell, commands, t, sessions }: EntriesOf): Entry[] {
     }));
 }
 
-/** What is typed can always be said to the agent. */
+/** What is typed can be said to the agent of the monitor, if there is one. */
 function askEntries({ shell, commands, t, query }: EntriesOf): Entry[] {
   const text = questionIn(query);
-  if (text === "") return [];
+  if (text === "" || isMonitorGone(shell)) return [];
   return [
     {
       id: "ask",

@@ -7,9 +7,9 @@ import { CommandBar } from "../dock/index.js";
 import { Conversation } from "../drawer/index.js";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { monitorNumber, useMonitor, useMonitors, useQuestionCount, useWindows } from "../shell/select.js";
+import { monitorNumber, useMonitor, useMonitorGone, useMonitors, useQuestionCount, useWindows } from "../shell/select.js";
 import type { PhonePage } from "../shell/shell.js";
-import { LinkChip, MainMenu, SessionName, StoppedCard } from "../topbar/index.js";
+import { LinkChip, MainMenu, MonitorGone, SessionName, StoppedCard } from "../topbar/index.js";
 import { Ideas } from "../tour/index.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { Windows } from "./windows.js";
@@ -19,6 +19,7 @@ import texts from "./words.js";
 export function Phone(): ReactNode {
   const t = useWords(texts);
   const page = useShell((s) => s.phonePage);
+  const gone = useMonitorGone();
   return (
     <div className="phone">
       <header className="phone-head" aria-label={t.header} data-region="topbar">
@@ -29,7 +30,8 @@ export function Phone(): ReactNode {
         <StoppedCard />
       </header>
       <main className={`phone-page phone-page-${page}`} data-region="canvas" tabIndex={-1} aria-label={t[page]}>
-        {page === "chat" && (
+        {gone && <MonitorGone />}
+        {!gone && page === "chat" && (
           <>
             <div className="phone-talk">
               <Conversation />
@@ -40,14 +42,14 @@ export function Phone(): ReactNode {
             </div>
           </>
         )}
-        {page === "windows" && <Windows />}
-        {page === "inbox" && (
+        {!gone && page === "windows" && <Windows />}
+        {!gone && page === "inbox" && (
           <div className="phone-inbox">
             <Inbox />
           </div>
         )}
       </main>
-      <Pages />
+      {!gone && <Pages />}
     </div>
   );
 }

@@ -3,10 +3,20 @@
 import { useMemo } from "react";
 import { byZ, compareMonitors, type Desk, type MonitorID, type MonitorStatus, shownMonitor, type WindowState } from "../../../core/src/index.js";
 import { useShell } from "./context.js";
+import type { Shell } from "./shell.js";
 
 /** The monitor this tab shows. */
 export function useMonitor(): MonitorID {
   return useShell((s) => shownMonitor(s.view, s.desk));
+}
+
+/** Whether this tab shows one monitor only and that one is not there: somebody closed it, or it never was. */
+export function useMonitorGone(): boolean {
+  return useShell(isMonitorGone);
+}
+
+export function isMonitorGone({ ready, view, desk }: Pick<Shell, "ready" | "view" | "desk">): boolean {
+  return ready && view.pinned && !desk.monitors.has(view.monitor);
 }
 
 export function useMonitors(): MonitorStatus[] {

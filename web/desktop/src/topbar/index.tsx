@@ -15,7 +15,7 @@ import { MonitorTabs } from "./tabs.js";
 import { useUnread } from "./unread.js";
 import texts from "./words.js";
 
-export { LinkChip, StoppedCard } from "./link-chip.js";
+export { LinkChip, MonitorGone, StoppedCard } from "./link-chip.js";
 export { MainMenu } from "./main-menu.js";
 export { SessionName } from "./session-name.js";
 

@@ -1,4 +1,4 @@
-import { CircleCheck, CloudOff, Link2Off, RefreshCw } from "lucide-react";
+import { CircleCheck, CloudOff, Link2Off, MonitorX, RefreshCw } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
@@ -90,6 +90,22 @@ function useMoved(): void {
     if (known !== "" && e.data.replica !== known) commands.tell(t.moved, "info", 5000);
     know(e.data.replica);
   });
+}
+
+/** What stands where a monitor was that this tab is for; a message from here would bring it back. */
+export function MonitorGone(): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  return (
+    <div className="topbar-gone" role="alert">
+      <MonitorX size={24} aria-hidden />
+      <h1>{t.monitorGone}</h1>
+      <p>{t.monitorGoneHint}</p>
+      <a className="button button-primary button-md" href={commands.addressOf()}>
+        {t.wholeSession}
+      </a>
+    </div>
+  );
 }
 
 /** Why there is no connection any more, and what to do about it; nothing otherwise. */

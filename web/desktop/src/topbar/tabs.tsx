@@ -3,7 +3,7 @@ import { type ReactNode, useEffect, useId, useMemo, useRef, useState } from "rea
 import { firstMonitor, limits, type MonitorID, type MonitorStatus } from "../../../core/src/index.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { monitorNumber, useMonitor, useMonitors, useWindows } from "../shell/select.js";
+import { monitorNumber, useMonitor, useMonitorGone, useMonitors, useWindows } from "../shell/select.js";
 import { Button, IconButton } from "../ui/button.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { Modal } from "../ui/modal.js";
@@ -15,6 +15,8 @@ import texts from "./words.js";
 /** The monitors of the session. A tab that is pinned to one shows only its name. */
 export function MonitorTabs(): ReactNode {
   const pinned = useShell((s) => s.view.pinned);
+  const gone = useMonitorGone();
+  if (gone) return null;
   return pinned ? <PinnedMonitor /> : <AllMonitors />;
 }
 
