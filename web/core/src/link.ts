@@ -109,6 +109,9 @@ export const patience = {
   /** A timer that is later than that means that the tab was frozen. */
   late: 5_000,
   firstBackoff: 500,
+  /** The longest wait for the first tries, about a minute of them: somebody may be watching a hub that begins anew. */
+  earlyBackoff: 5_000,
+  earlyTries: 24,
   maxBackoff: 30_000,
 } as const;
 
@@ -330,7 +333,8 @@ function closed(link: Link, code: number, reason: string, env: Env): Step {
   if (code === 1003 || code === 1007 || code === 1009) effects.push({ type: "culprit", conn: link.conn, code });
   // A browser does not say why a handshake failed; a plain request is told.
   if (!opened && code === 1006) effects.push({ type: "probe", conn: link.conn });
-  const backoff = env.random * Math.min(patience.firstBackoff * 2 ** Math.min(failed - 1, 10), patience.maxBackoff);
+  const longest = failed <= patience.earlyTries ? patience.earlyBackoff : patience.maxBackoff;
+  const backoff = env.random * Math.min(patience.firstBackoff * 2 ** Math.min(failed - 1, 10), longest);
   const soon = failed === 1 ? 0 : backoff;
   let wait = link.moved > 0 ? Math.max(link.moved - env.now, 0) : backoff;
   let notBefore = 0;
