@@ -2,6 +2,7 @@ import { Check, CircleAlert, CircleSlash, Clock, CornerDownRight, LoaderCircle, 
 import type { ReactNode } from "react";
 import type { Fate } from "../../../core/src/index.js";
 import { useWords } from "../i18n/use.js";
+import { useLasting } from "../shell/clock.js";
 import { useShell } from "../shell/context.js";
 import texts from "./words.js";
 
@@ -25,12 +26,17 @@ export function isOver(fate: Fate): boolean {
   return fate === "done" || fate === "completed" || fate === "ended";
 }
 
+/** A hub that has not kept a message by then cannot for some reason, in ms. */
+const slowAfter = 3_000;
+
 /** What became of a message, in words. */
 export function useFateText(fate: Fate, position: number | undefined): string {
   const t = useWords(texts);
   const offline = useShell((s) => s.link.phase !== "live");
+  const slow = useLasting(fate === "sending" && !offline, slowAfter);
   if (fate === "queued") return position === undefined ? t.queuedSomewhere : t.queued(position);
-  return fate === "sending" && offline ? t.sendingOffline : t[fate];
+  if (fate !== "sending") return t[fate];
+  return offline ? t.sendingOffline : slow ? t.sendingSlowly : t.sending;
 }
 
 export function OverMark({ fate }: { fate: Fate }): ReactNode {
