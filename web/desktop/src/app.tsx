@@ -10,7 +10,7 @@ import { useShell } from "./shell/context.js";
 import { useMonitorGone } from "./shell/select.js";
 import { usePageLook } from "./shell/theme.js";
 import { usePhone } from "./shell/viewport.js";
-import { MonitorGone, TopBar } from "./topbar/index.js";
+import { isOver, MonitorGone, TopBar } from "./topbar/index.js";
 import { Boundary } from "./ui/boundary.js";
 import { Button } from "./ui/button.js";
 import texts from "./words.js";
@@ -49,6 +49,7 @@ export function App(): ReactNode {
 function Wide(): ReactNode {
   const t = useWords(texts);
   const gone = useMonitorGone();
+  const over = useShell((s) => isOver(s.link));
   const drawer = useShell((s) => s.view.drawer) && !gone;
   return (
     <div className="app">
@@ -57,9 +58,7 @@ function Wide(): ReactNode {
       </header>
       <main className="app-canvas" aria-label={t.canvas} data-region="canvas" tabIndex={-1}>
         {gone ? <MonitorGone /> : <Canvas />}
-        <Suspense>
-          <Tour />
-        </Suspense>
+        <Suspense>{!over && <Tour />}</Suspense>
       </main>
       {drawer && (
         <aside className="app-drawer" aria-label={t.conversation} data-region="drawer" tabIndex={-1}>
@@ -68,7 +67,7 @@ function Wide(): ReactNode {
           </Suspense>
         </aside>
       )}
-      {!gone && (
+      {!gone && !over && (
         <footer className="app-dock" aria-label={t.dock} data-region="dock" tabIndex={-1}>
           <Dock />
         </footer>

@@ -9,7 +9,7 @@ import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber, useMonitor, useMonitorGone, useMonitors, useQuestionCount, useWindows } from "../shell/select.js";
 import type { PhonePage } from "../shell/shell.js";
-import { LinkChip, MainMenu, MonitorGone, SessionName, StoppedCard } from "../topbar/index.js";
+import { isOver, LinkChip, MainMenu, MonitorGone, SessionName, StoppedCard } from "../topbar/index.js";
 import { Ideas } from "../tour/index.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { Windows } from "./windows.js";
@@ -20,6 +20,7 @@ export function Phone(): ReactNode {
   const t = useWords(texts);
   const page = useShell((s) => s.phonePage);
   const gone = useMonitorGone();
+  const over = useShell((s) => isOver(s.link));
   return (
     <div className="phone">
       <header className="phone-head" aria-label={t.header} data-region="topbar">
@@ -36,10 +37,12 @@ export function Phone(): ReactNode {
             <div className="phone-talk">
               <Conversation />
             </div>
-            <Ideas />
-            <div className="phone-bar">
-              <CommandBar />
-            </div>
+            {!over && <Ideas />}
+            {!over && (
+              <div className="phone-bar">
+                <CommandBar />
+              </div>
+            )}
           </>
         )}
         {!gone && page === "windows" && <Windows />}

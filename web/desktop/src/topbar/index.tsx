@@ -16,6 +16,7 @@ import { useUnread } from "./unread.js";
 import texts from "./words.js";
 
 export { LinkChip, MonitorGone, StoppedCard } from "./link-chip.js";
+export { isOver } from "./link.js";
 export { MainMenu } from "./main-menu.js";
 export { SessionName } from "./session-name.js";
 

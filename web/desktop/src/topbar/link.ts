@@ -54,6 +54,12 @@ export function stopCause(code: number): StopCause {
   }
 }
 
+/** Whether the session will never take a word from this tab again: it is gone, or not for this person. */
+export function isOver(link: Pick<Link, "phase" | "code">): boolean {
+  const cause = stopCause(link.code);
+  return link.phase === "stopped" && (cause === "gone" || cause === "forbidden");
+}
+
 /** How many events a resumed connection brought, once all of them are there; 0 when there is nothing to tell. */
 export function caughtUp(link: Link): number {
   return link.phase === "live" && link.resumed && link.released ? link.caughtUp : 0;

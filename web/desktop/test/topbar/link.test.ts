@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { newLink, type Link } from "../../../core/src/link.js";
-import { caughtUp, chipOf, stopCause } from "../../src/topbar/link.js";
+import { caughtUp, chipOf, isOver, stopCause } from "../../src/topbar/link.js";
 
 const stats = { connections: 1, snapshots: 1, events: 0, duplicates: 0, unreadable: 0 };
 const link = (part: Partial<Link>): Link => ({ ...newLink(), stats, ...part });
@@ -59,6 +59,13 @@ test.each([
   [0, "ended"],
 ])("close code %i means %s", (code, cause) => {
   expect(stopCause(code)).toBe(cause);
+});
+
+test("a session that is gone or not for this person is over, any other may come back", () => {
+  expect(isOver({ phase: "stopped", code: 4410 })).toBe(true);
+  expect(isOver({ phase: "stopped", code: 4403 })).toBe(true);
+  expect(isOver({ phase: "stopped", code: 4401 })).toBe(false);
+  expect(isOver({ phase: "waiting", code: 4410 })).toBe(false);
 });
 
 test("only a resumed connection whose replay is over has caught up", () => {
