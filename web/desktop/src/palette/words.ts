@@ -117,10 +117,10 @@ export default words(
     close: "닫기",
     everywhere: "어디서나",
     titleBar: "제목 표시줄",
-    commandBar: "명령 줄",
+    commandBar: "입력창",
     questions: "요청에 답할 때",
     keyApprove: "승인",
     keyReject: "거절",
-    keyLater: "나중에 하기, 요청함에 남겨 두기",
+    keyLater: "나중에 하기, 확인 요청에 남겨 두기",
   },
 );
