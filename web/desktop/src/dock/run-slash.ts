@@ -16,7 +16,7 @@ export function useRunSlash(monitor: MonitorID, ask: (what: "reset") => void): (
     if (pinned) return commands.tell(t.pinnedHere, "warning");
     if (!monitors.has(id)) {
       if (monitors.size >= limits.monitors) return commands.tell(t.noSuchMonitor, "warning");
-      commands.send("SUBSCRIBE_MONITOR", { monitorId: id });
+      return commands.makeMonitor(id);
     }
     commands.showMonitor(id);
   };

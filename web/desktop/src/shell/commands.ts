@@ -205,11 +205,16 @@ export class Commands {
     for (let i = 0; i < most; i++) {
       const id: MonitorID = `monitor-${i}`;
       if (monitors.has(id)) continue;
-      this.order("SUBSCRIBE_MONITOR", { monitorId: id });
-      if (show) this.wanted = id;
+      this.makeMonitor(id, show);
       return id;
     }
     return undefined;
+  }
+
+  /** Makes a monitor of that name, and shows it when it is there. */
+  makeMonitor(monitorId: MonitorID, show = true): void {
+    this.order("SUBSCRIBE_MONITOR", { monitorId });
+    if (show) this.wanted = monitorId;
   }
 
   removeMonitor(monitorId: MonitorID): void {

@@ -82,6 +82,15 @@ test("a new monitor gets the first free name, as long as there is room, and is s
   expect(commands.addMonitor(limits.monitors)).toBeUndefined();
 });
 
+test("a monitor that is made by its name is shown when it is there", () => {
+  monitors("monitor-0", "monitor-1");
+  commands.showMonitor("monitor-1");
+  commands.makeMonitor("monitor-3");
+  expect(shownMonitor(store.getState().view, store.getState().desk)).toBe("monitor-1");
+  monitors("monitor-0", "monitor-1", "monitor-3");
+  expect(store.getState().view.monitor).toBe("monitor-3");
+});
+
 test("who goes elsewhere meanwhile stays there", () => {
   monitors("monitor-0", "monitor-2");
   commands.addMonitor(limits.monitors);
