@@ -28,7 +28,7 @@ export default words(
     windows: "창",
     inbox: "확인 요청",
     windowsCount: (n) => `창 ${n}개`,
-    inboxCount: (n) => `확인 요청 ${n}개`,
+    inboxCount: (n) => `${n}개 대기 중`,
     noWindows: "이 모니터에는 창이 없어요.",
     noWindowsHint: "대화에서 부탁해 보세요.",
     toChat: "대화로 가기",
