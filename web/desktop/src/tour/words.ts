@@ -4,7 +4,7 @@ export default words(
   {
     hello: "Hello, I am the demo",
     intro:
-      "I am no model, only a few rules that know some words, so you need no key. I have the same windows, questions and tasks that a real model gets. Click something and watch: the hub keeps all of it.",
+      "I am not a model, only a few rules that know some words, so you need no key. I have the same windows, questions and tasks that a real model gets. Click something and watch: the hub keeps all of it.",
     try: "Five things to click",
     later: "You can also type in the command bar below.",
     windows: "Windows",
@@ -38,7 +38,7 @@ export default words(
     failed: "did not work, try again",
     notSent: "Too many messages are unanswered. Try again in a moment.",
     noMonitor: "There is no background monitor to use.",
-    empty: "What shall be on this desktop?",
+    empty: "What should be on this desktop?",
     emptyHint: "Say it in the command bar, or begin with one of these:",
     example1: "Make a table that compares three ways to learn Korean",
     example2: "Open a note with a checklist for moving to a new flat",
