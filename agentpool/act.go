@@ -124,9 +124,12 @@ func (l *life) ask(e providers.Event) {
 	a := &asking{gone}
 	l.mu.Lock()
 	known := l.asked[e.Approval] != nil
+	tooMany := l.askings[e.Approval] == 0 && len(l.askings) >= maxAskings
 	if !known {
 		l.asked[e.Approval] = a
-		l.askings[e.Approval]++
+		if !tooMany {
+			l.askings[e.Approval]++
+		}
 	}
 	id := l.question(e, l.askings[e.Approval])
 	l.mu.Unlock()
@@ -140,6 +143,10 @@ func (l *life) ask(e providers.Event) {
 		defer l.withdraw(e.Approval, a)
 		var d providers.Decision
 		err := guarded(func() error {
+			if tooMany {
+				d.Reason = "Too much was asked for in this turn."
+				return nil
+			}
 			v, err := l.caller.Desktop.Confirm(ctx, l.caller, wire.DialogConfirm{
 				ID: id, Title: "May the agent do this?", Message: e.Tool.Name + "\n" + clip(string(e.Tool.Input), shownInput),
 				PermissionOptions: &wire.PermissionOptions{ToolName: e.Tool.Name},

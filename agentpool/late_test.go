@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -53,6 +54,44 @@ func TestConversationEndsInBetween(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A backend that asks without end is told no, and what it asked for before is
+// decided all the same.
+func TestApprovalsWithoutEnd(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{}, func(r *rig) {
+		const bound = 1000
+		d := &asking{verdict: tools.Verdict{Confirmed: true, Answered: true}}
+		crew := r.staff.Crew(r.t.Context(), agentpool.Employer{Session: "ses-1", Sink: r.ear, Desktop: d})
+		r.puppet.play = func(p *turn) (providers.Outcome, error) {
+			for i := range bound + 10 {
+				id := strconv.Itoa(i)
+				p.tell(providers.Event{Kind: providers.EventApproval, Approval: id, Tool: providers.ToolCall{Name: "rm"}})
+				p.tell(providers.Event{Kind: providers.EventApprovalGone, Approval: id})
+				time.Sleep(time.Millisecond)
+			}
+			for _, id := range []string{"0", "more"} {
+				p.tell(providers.Event{Kind: providers.EventApproval, Approval: id, Tool: providers.ToolCall{Name: "rm"}})
+			}
+			time.Sleep(5 * time.Second)
+			return providers.Completed, nil
+		}
+		crew.Start(brief("1"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		_, sent, _ := r.puppet.look()
+		said := map[string]string{}
+		for _, m := range sent {
+			said[m.ID] = m.Text
+		}
+		if said["0"] != "yes" || said["more"] != "no" {
+			r.t.Errorf("one that is known is told %q, one more %q", said["0"], said["more"])
+		}
+		if len(d.asked) != bound+1 {
+			r.t.Errorf("people were asked %d times", len(d.asked))
+		}
+	})
 }
 
 // An approval can be asked for while the conversation opens, more than once, and

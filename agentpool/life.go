@@ -23,6 +23,8 @@ const (
 	maxSteers = 64
 	// maxEarly bounds the approvals that wait for a conversation to open.
 	maxEarly = 16
+	// maxAskings bounds the approvals that people are asked for in one turn.
+	maxAskings = 1000
 
 	lostSlot = "the agent lost its slot"
 )
