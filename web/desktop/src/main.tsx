@@ -4,6 +4,7 @@ import { type ReactNode, StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app.js";
 import { languageOf } from "./i18n/words.js";
+import { Invitation } from "./invitation.js";
 import { fetchAll } from "./later.js";
 import { Api, ApiError } from "./shell/api.js";
 import { boot, type Page } from "./shell/boot.js";
@@ -21,7 +22,7 @@ const language = languageOf(prefs.language, navigator.languages);
 const t = texts[language];
 beginLook(prefs.theme, language);
 
-if (location.pathname === "/join") void join();
+if (location.pathname === "/join") askToJoin();
 else void begin();
 
 async function begin(): Promise<void> {
@@ -45,19 +46,24 @@ async function begin(): Promise<void> {
   }
 }
 
-/** Comes in by the ticket behind the # of the address. It is good once, so it is not left in the history. */
-async function join(): Promise<void> {
+/** Asks whether to come in by the ticket behind the # of the address. It is good once, so it is not left in the history. */
+function askToJoin(): void {
   const ticket = location.hash.slice(1);
   history.replaceState(null, "", "/join");
-  const home = <a href="/">{t.others}</a>;
-  if (ticket === "") return fail(t.joinFailed, t.joinEmpty, home);
+  // Another link in the same tab loads no page by itself.
+  addEventListener("hashchange", () => location.reload(), { once: true });
+  if (ticket === "") return fail(t.joinFailed, t.joinEmpty, <a href="/">{t.others}</a>);
+  root.render(<Invitation language={language} host={location.host} onJoin={() => void join(ticket)} />);
+}
+
+async function join(ticket: string): Promise<void> {
   wait(t.joining);
   try {
     const { session } = await new Api((input, init) => fetch(input, { credentials: "same-origin", ...init })).join(ticket);
     location.replace(`/?session=${encodeURIComponent(session)}`);
   } catch (error) {
     const known = error instanceof ApiError ? { 401: t.joinUsed, 403: t.joinForbidden, 404: t.joinUsed, 429: t.joinBusy }[error.status] : t.joinOffline;
-    fail(t.joinFailed, known ?? reasonOf(error), home);
+    fail(t.joinFailed, known ?? reasonOf(error), <a href="/">{t.others}</a>);
   }
 }
 

@@ -1,0 +1,29 @@
+import type { ReactNode } from "react";
+import { useArmed, usePress } from "./asks/arming.js";
+import type { Language } from "./i18n/words.js";
+import icon from "./styles/icon.svg";
+import { Button } from "./ui/button.js";
+import texts from "./words.js";
+
+interface InvitationProps {
+  language: Language;
+  host: string;
+  onJoin: () => void;
+}
+
+/** Asks before this device joins: any page can lead somebody here, and who joins works in the session of somebody else. */
+export function Invitation({ language, host, onJoin }: InvitationProps): ReactNode {
+  const t = texts[language];
+  const press = usePress(useArmed("join"));
+  return (
+    <main className="app-wait">
+      <img src={icon} alt="" width={40} height={40} />
+      <h1>{t.joinAsk(host)}</h1>
+      <p>{t.joinMeans}</p>
+      <Button kind="primary" {...press(onJoin)}>
+        {t.join}
+      </Button>
+      <a href="/">{t.others}</a>
+    </main>
+  );
+}
