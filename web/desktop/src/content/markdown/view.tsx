@@ -1,6 +1,6 @@
 // Formatted text. It is loaded apart from the page, with all that it needs to read and clean what agents write.
 
-import { memo, type MouseEvent, type ReactNode, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { memo, type MouseEvent, type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { createPortal } from "react-dom";
 import { useWords } from "../../i18n/use.js";
 import { useShell } from "../../shell/context.js";
@@ -10,14 +10,19 @@ import texts from "../words.js";
 import { htmlOf, type Links, type Split, split } from "./blocks.js";
 import { clean } from "./clean.js";
 import { CodeBlock } from "./code.js";
-import { dress } from "./dress.js";
+import { type Dressed, dress } from "./dress.js";
+import { pageClock, Turns } from "./turns.js";
+
+/** All texts of the page share its time. */
+const turns = new Turns(pageClock);
 
 export default function MarkdownView({ text, streaming = false }: { text: string; streaming?: boolean }): ReactNode {
   const before = useRef<Split>(undefined);
-  const { blocks, links } = useMemo(() => split(text, before.current), [text]);
+  const read = useMemo(() => split(text, before.current), [text]);
   useLayoutEffect(() => {
-    before.current = { text, blocks, links };
-  }, [text, blocks, links]);
+    before.current = read;
+  }, [read]);
+  const { blocks, links } = read;
   const [leave, setLeave] = useState("");
 
   const follow = (e: MouseEvent): void => {
@@ -29,11 +34,13 @@ export default function MarkdownView({ text, streaming = false }: { text: string
   };
   return (
     <div className="md" onClick={follow} onAuxClick={follow}>
-      {blocks.map(({ at, raw, code }, i) =>
-        code === undefined ? (
-          <Block key={at} raw={raw} links={links} />
-        ) : (
+      {blocks.map(({ at, raw, code, plain }, i) =>
+        code !== undefined ? (
           <CodeBlock key={at} lang={code.lang} text={code.text} growing={streaming && i === blocks.length - 1} />
+        ) : plain ? (
+          <PlainBlock key={at} raw={raw} />
+        ) : (
+          <Block key={at} raw={raw} links={links} />
         ),
       )}
       {leave !== "" && <Leave address={leave} onClose={() => setLeave("")} />}
@@ -41,11 +48,18 @@ export default function MarkdownView({ text, streaming = false }: { text: string
   );
 }
 
+/** What is not formatted, or not yet. */
+function PlainBlock({ raw }: { raw: string }): ReactNode {
+  return <p className="md-plain">{raw.replace(/^\n+|\s+$/g, "")}</p>;
+}
+
 /** One block. The page gets nodes, never HTML as text. */
 const Block = memo(function Block({ raw, links }: { raw: string; links: Links }): ReactNode {
-  const t = useWords(texts);
-  const session = useShell((s) => s.session);
-  const { nodes, slots } = useMemo(() => dress(clean(htmlOf(raw, links)), session, t), [raw, links, session, t]);
+  const dressed = useDressed(raw, links);
+  return dressed === undefined ? <PlainBlock raw={raw} /> : <DressedBlock {...dressed} />;
+});
+
+function DressedBlock({ nodes, slots }: Dressed): ReactNode {
   const ref = useRef<HTMLDivElement>(null);
   useLayoutEffect(() => ref.current?.replaceChildren(...nodes), [nodes]);
   return (
@@ -54,4 +68,32 @@ const Block = memo(function Block({ raw, links }: { raw: string; links: Links })
       {slots.map((slot, i) => createPortal(<CodeBlock lang={slot.lang} text={slot.text} />, slot.at, `${i}`))}
     </>
   );
-});
+}
+
+interface Formatted {
+  readonly raw: string;
+  /** Nothing if it is to be shown as it is. */
+  readonly dressed: Dressed | undefined;
+}
+
+/** A block as nodes: at once if there is time, and else soon. Until then a block that grows stays as it was. */
+function useDressed(raw: string, links: Links): Dressed | undefined {
+  const t = useWords(texts);
+  const session = useShell((s) => s.session);
+  const { format, atOnce } = useMemo(() => {
+    const format = (): Formatted => {
+      const html = htmlOf(raw, links);
+      return { raw, dressed: html === undefined ? undefined : dress(clean(html), session, t) };
+    };
+    return { format, atOnce: turns.now(format) };
+  }, [raw, links, session, t]);
+  const [late, setLate] = useState<Formatted>();
+  const shown = useRef<Formatted>(undefined);
+  useEffect(() => (atOnce === undefined ? turns.wait(() => setLate(format())) : undefined), [format, atOnce]);
+  const current = atOnce ?? (late?.raw === raw ? late : undefined);
+  useLayoutEffect(() => {
+    shown.current = current ?? shown.current;
+  }, [current]);
+  if (current !== undefined) return current.dressed;
+  return shown.current !== undefined && raw.startsWith(shown.current.raw) ? shown.current.dressed : undefined;
+}

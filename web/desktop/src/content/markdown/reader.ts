@@ -1,0 +1,119 @@
+// Reads Markdown with a limit on the work. The parser is quick for what people and agents write, but there are texts for
+// which its time grows with the square of their length, or worse. Those are given up, and shown as they are. What is
+// counted is work and not time, so that a text always looks the same.
+
+import { Lexer, type Links, type MarkedOptions, type Token, Tokenizer, type Tokens, type TokensList } from "marked";
+
+/** How much may still be done. A step costs as much as it can look at, and something for what it makes. */
+export class Work {
+  /** All that was asked for so far. */
+  done = 0;
+  private readonly limit: number;
+
+  constructor(limit: number) {
+    this.limit = limit;
+  }
+
+  spend(n: number): void {
+    this.done += n;
+    if (this.done > this.limit) throw new TooMuch();
+  }
+}
+
+export class TooMuch extends Error {}
+
+/** What a step costs, however little it looks at. */
+const stepCost = 400;
+/** How deep lists and quotes, and how deep emphasis and links may go. */
+const maxDepth = 16;
+const maxInlineDepth = 24;
+/** How many equal signs of emphasis or code may follow each other. */
+const maxRun = 64;
+/** The characters with a meaning, times the length of the text that the parser may look through for each. */
+const maxProduct = 1 << 21;
+
+const longRun = new RegExp(`\\*{${maxRun}}|_{${maxRun}}|~{${maxRun}}|\`{${maxRun}}`);
+
+/** Whether the parser can be trusted with the text of a paragraph, a cell or an item. */
+function isHarmless(src: string): boolean {
+  if (src.length < 64) return true;
+  let signs = 1;
+  for (let i = 0; i < src.length; i++) if (isSign(src.charCodeAt(i))) signs++;
+  return signs * src.length <= maxProduct && !longRun.test(src);
+}
+
+function isSign(c: number): boolean {
+  switch (c) {
+    case 0x21: // !
+    case 0x26: // &
+    case 0x28: // (
+    case 0x2a: // *
+    case 0x3c: // <
+    case 0x40: // @
+    case 0x5b: // [
+    case 0x5c: // \
+    case 0x5d: // ]
+    case 0x5f: // _
+    case 0x60: // `
+    case 0x7e: // ~
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** Counts the steps. Of its methods, these two are asked first for every piece of a text. */
+class CountingTokenizer extends Tokenizer {
+  private readonly work: Work;
+
+  constructor(work: Work) {
+    super();
+    this.work = work;
+  }
+
+  override space(src: string): Tokens.Space | undefined {
+    this.work.spend(stepCost + src.length);
+    return super.space(src);
+  }
+
+  override escape(src: string): Tokens.Escape | undefined {
+    this.work.spend(stepCost + src.length);
+    return super.escape(src);
+  }
+}
+
+export class BoundedLexer extends Lexer {
+  private depth = 0;
+  private inlineDepth = 0;
+
+  constructor(options: MarkedOptions, work: Work) {
+    super({ ...options, tokenizer: new CountingTokenizer(work) });
+  }
+
+  override blockTokens(src: string, tokens?: Token[], clipped?: boolean): Token[];
+  override blockTokens(src: string, tokens?: TokensList, clipped?: boolean): TokensList;
+  override blockTokens(src: string, tokens: Token[] = [], clipped = false): Token[] {
+    if (++this.depth > maxDepth) throw new TooMuch();
+    const read = super.blockTokens(src, tokens, clipped);
+    this.depth--;
+    return read;
+  }
+
+  override inlineTokens(src: string, tokens: Token[] = []): Token[] {
+    if (++this.inlineDepth > maxInlineDepth) throw new TooMuch();
+    if (this.inlineDepth === 1 && !isHarmless(src)) throw new TooMuch();
+    const read = super.inlineTokens(src, tokens);
+    this.inlineDepth--;
+    return read;
+  }
+
+  /** Only which blocks there are; what is in them is not read. */
+  blocks(src: string): TokensList {
+    this.blockTokens(src, this.tokens);
+    return this.tokens;
+  }
+
+  know(links: Links): void {
+    Object.assign(this.tokens.links, links);
+  }
+}

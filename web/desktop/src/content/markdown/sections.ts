@@ -1,0 +1,94 @@
+// Cuts a text where a block surely ends, in one pass over its lines. A cut that is missing does no harm: the parser finds
+// the blocks of a section. So whatever is in doubt stays together. Pure.
+
+import { Lexer } from "marked";
+
+export interface Section {
+  readonly at: number;
+  readonly end: number;
+  /** It is one block of code between fences, with nothing around it. */
+  readonly fenced: boolean;
+}
+
+interface Fence {
+  readonly sign: string;
+  readonly size: number;
+  readonly outermost: boolean;
+}
+
+const marker = /^[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)/;
+const fenceStart = /^ {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$/;
+/** In a list, it may be far to the right or behind the sign of its item. */
+const listFenceStart = /^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?:(`{3,})[^`]*|(~{3,}).*)$/;
+const fenceEnd = /^[ \t]*(`{3,}|~{3,})[ \t]*$/;
+const rawHtml: readonly (readonly [RegExp, string])[] = [
+  [/^ {0,3}<script[\s>]/i, "</script>"],
+  [/^ {0,3}<pre[\s>]/i, "</pre>"],
+  [/^ {0,3}<style[\s>]/i, "</style>"],
+  [/^ {0,3}<textarea[\s>]/i, "</textarea>"],
+  [/^ {0,3}<!--/, "-->"],
+  [/^ {0,3}<\?/, "?>"],
+  [/^ {0,3}<!\[CDATA\[/, "]]>"],
+  [/^ {0,3}<![a-z]/i, ">"],
+];
+/** A longer line is not looked at closely. */
+const maxLook = 1000;
+
+export function sectionsOf(text: string, from = 0): Section[] {
+  const sections: Section[] = [];
+  let start = from;
+  let blank = false;
+  let list = false;
+  let html = false;
+  let fence: Fence | undefined;
+  let rawEnd: string | undefined;
+
+  const cut = (at: number, fenced = false): void => {
+    if (at > start) sections.push({ at: start, end: at, fenced });
+    start = at;
+    blank = list = html = false;
+  };
+  for (let at = from, next = from; at < text.length; at = next) {
+    const newline = text.indexOf("\n", at);
+    const end = newline < 0 ? text.length : newline;
+    next = newline < 0 ? end : newline + 1;
+    const line = text.slice(at, Math.min(end, at + maxLook));
+    if (fence !== undefined) {
+      if (end - at > maxLook || !closes(line, fence)) continue;
+      if (fence.outermost) cut(next, true);
+      fence = undefined;
+      continue;
+    }
+    if (rawEnd !== undefined) {
+      if (text.slice(at, end).toLowerCase().includes(rawEnd)) rawEnd = undefined;
+      continue;
+    }
+    if (line.trim() === "") {
+      blank = true;
+      html = false;
+      continue;
+    }
+    const flush = line[0] !== " " && line[0] !== "\t";
+    const item = marker.test(line);
+    if (blank && flush && !(item && list)) cut(at);
+    blank = false;
+    list ||= item;
+    const opened = html ? null : (list ? listFenceStart : fenceStart).exec(line);
+    if (opened !== null) {
+      const signs = opened[1] ?? opened[2]!;
+      if (flush && !item) cut(at);
+      fence = { sign: signs[0]!, size: signs.length, outermost: flush && !item };
+    } else if (/^ {0,3}</.test(line)) {
+      html ||= Lexer.rules.block.gfm.html.test(line);
+      rawEnd = rawHtml.find(([begin]) => begin.test(line))?.[1];
+      if (rawEnd !== undefined && text.slice(at, end).toLowerCase().includes(rawEnd)) rawEnd = undefined;
+    }
+  }
+  cut(text.length, fence?.outermost === true);
+  return sections;
+}
+
+function closes(line: string, fence: Fence): boolean {
+  const signs = fenceEnd.exec(line)?.[1];
+  return signs !== undefined && signs[0] === fence.sign && signs.length >= fence.size && (!fence.outermost || /^ {0,3}\S/.test(line));
+}
