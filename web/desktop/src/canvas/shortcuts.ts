@@ -22,11 +22,11 @@ export const canvasShortcuts = [
 /** Alt with arrows walks over words or opens lists in a field; what the person writes must not move windows. */
 export const whileTyping: ReadonlySet<string> = new Set<CanvasShortcutID>(["window.next", "window.previous"]);
 
-/** The keys of a title bar that has the focus. */
+/** The keys of a title bar that has the focus, as they are shown to people. */
 export const titleBarShortcuts = [
-  { id: "title.move", combo: "arrowleft", label: "keyMove" },
-  { id: "title.resize", combo: "shift+arrowleft", label: "keyResize" },
-  { id: "title.fine", combo: "ctrl+arrowleft", label: "keyFine" },
+  { id: "title.move", combo: "arrows", label: "keyMove" },
+  { id: "title.resize", combo: "shift+arrows", label: "keyResize" },
+  { id: "title.fine", combo: "ctrl+arrows", label: "keyFine" },
   { id: "title.menu", combo: "shift+f10", label: "keyMenu" },
 ] as const satisfies readonly CanvasShortcut[];
 

@@ -1,3 +1,4 @@
+import { Check } from "lucide-react";
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
 
 interface MenuProps {
@@ -130,6 +131,7 @@ export function MenuItem({ onSelect, icon, hint, checked, disabled, danger = fal
     >
       <span className="menu-item-icon">{icon}</span>
       <span className="menu-item-text">{children}</span>
+      {checked === true && <Check size={14} aria-hidden />}
       {hint !== undefined && <span className="menu-item-hint">{hint}</span>}
     </button>
   );
