@@ -1,5 +1,5 @@
 import { ExternalLink, Pencil, Plus, RefreshCw, Trash2 } from "lucide-react";
-import { type ReactNode, useCallback, useEffect, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useCallback, useEffect, useState } from "react";
 import { useFormat, useWords } from "../i18n/use.js";
 import type { SessionCard } from "../shell/api.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -97,16 +97,22 @@ function SessionRow({ card, onChange }: { card: SessionCard; onChange: () => voi
   const current = useShell((s) => s.session === card.sessionId);
   const me = useShell((s) => s.me.user);
   const [mode, setMode] = useState<Mode>("plain");
+  const [left, leave] = useState<Mode>("plain");
   const [busy, setBusy] = useState(false);
   const name = card.title || t.untitled;
   const state = stateOf(card);
   const used = usedAt(card);
 
+  /** Goes back to the plain row; the focus goes to the button that led away from it. */
+  const back = (): void => {
+    leave(mode);
+    setMode("plain");
+  };
   const doThen = async (what: Promise<unknown>, then: () => void): Promise<void> => {
     setBusy(true);
     try {
       await what;
-      setMode("plain");
+      back();
       then();
     } catch (error) {
       commands.tell(t.failed(reasonOf(error)), "error", 8000);
@@ -124,7 +130,7 @@ function SessionRow({ card, onChange }: { card: SessionCard; onChange: () => voi
         <RenameField
           title={card.title ?? ""}
           busy={busy}
-          onCancel={() => setMode("plain")}
+          onCancel={back}
           onSave={(title) => void doThen(commands.api.renameSession(card.sessionId, title), onChange)}
         />
       ) : (
@@ -154,17 +160,24 @@ function SessionRow({ card, onChange }: { card: SessionCard; onChange: () => voi
             disabled={state === "setAside"}
             onClick={() => window.open(`/?session=${encodeURIComponent(card.sessionId)}`, "_blank", "noopener")}
           />
-          {card.access === "owner" && <IconButton icon={Pencil} label={`${t.rename}: ${name}`} onClick={() => setMode("rename")} />}
-          {card.access === "owner" && <IconButton icon={Trash2} label={`${t.remove}: ${name}`} onClick={() => setMode("remove")} />}
+          {card.access === "owner" && <IconButton icon={Pencil} label={`${t.rename}: ${name}`} autoFocus={left === "rename"} onClick={() => setMode("rename")} />}
+          {card.access === "owner" && <IconButton icon={Trash2} label={`${t.remove}: ${name}`} autoFocus={left === "remove"} onClick={() => setMode("remove")} />}
         </span>
       )}
       {mode === "remove" && (
-        <div className="sessions-remove" role="alertdialog" aria-label={t.removeAsk(name)}>
+        <div
+          className="sessions-remove"
+          role="alertdialog"
+          aria-label={t.removeAsk(name)}
+          onKeyDown={(e) => {
+            if (e.key === "Escape") keepOpen(e, back);
+          }}
+        >
           <div>
             <strong>{t.removeAsk(name)}</strong>
             <p>{t.removeHint}</p>
           </div>
-          <Button size="sm" autoFocus onClick={() => setMode("plain")}>
+          <Button size="sm" autoFocus onClick={back}>
             {t.keep}
           </Button>
           <Button size="sm" kind="danger" disabled={busy} onClick={remove}>
@@ -174,6 +187,13 @@ function SessionRow({ card, onChange }: { card: SessionCard; onChange: () => voi
       )}
     </li>
   );
+}
+
+/** Does something for a key that would close the panel, and leaves the panel open. */
+function keepOpen(e: KeyboardEvent, what: () => void): void {
+  e.preventDefault();
+  e.stopPropagation();
+  what();
 }
 
 function RenameField(p: { title: string; busy: boolean; onSave: (title: string) => void; onCancel: () => void }): ReactNode {
@@ -192,10 +212,7 @@ function RenameField(p: { title: string; busy: boolean; onSave: (title: string) 
         onKeyDown={(e) => {
           if (isComposing(e)) return;
           if (e.key === "Enter" && !p.busy) save();
-          if (e.key !== "Escape") return;
-          e.preventDefault(); // else it would close the panel
-          e.stopPropagation();
-          p.onCancel();
+          if (e.key === "Escape") keepOpen(e, p.onCancel);
         }}
       />
       <Button size="sm" onClick={p.onCancel}>
