@@ -62,4 +62,7 @@ test("keys that do the same are one line", () => {
     { text: "a", combos: ["alt+1", "alt+2"] },
     { text: "b", combos: ["f6"] },
   ]);
+  const four = ["alt+1", "alt+2", "alt+3", "alt+4"].map((combo) => ({ combo, text: "a" }));
+  expect(linesOf(four)).toEqual([{ text: "a", combos: ["alt+1…4"] }]);
+  expect(linesOf(["a", "b", "c"].map((combo) => ({ combo, text: "x" })))[0]!.combos).toEqual(["a", "b", "c"]);
 });
