@@ -10,6 +10,8 @@ export interface Face {
   readonly own: boolean;
   readonly user: string;
   readonly since: number;
+  /** How many tabs the face stands for. */
+  readonly tabs: number;
 }
 
 /** How many colours there are. */
@@ -26,11 +28,24 @@ export function facesOf(presence: readonly Connection[], total: number, clientId
       own: clientId !== "" && c.clientId === clientId,
       user,
       since: c.since ?? 0,
+      tabs: 1,
     };
   });
   all.sort((a, b) => Number(b.own) - Number(a.own) || a.since - b.since || (a.id < b.id ? -1 : 1));
   const faces = all.slice(0, most);
   return { faces, more: Math.max(total, presence.length) - faces.length };
+}
+
+/** One face for all the tabs of a person. Somebody without a name is a person for each tab. */
+export function peopleOf(presence: readonly Connection[], total: number, clientId: string, most: number): { faces: Face[]; more: number } {
+  const people = new Map<string, Face>();
+  for (const face of facesOf(presence, total, clientId, presence.length).faces) {
+    const person = face.user === "" ? face.id : `user ${face.user}`;
+    const known = people.get(person);
+    people.set(person, known === undefined ? face : { ...known, tabs: known.tabs + 1 });
+  }
+  const faces = [...people.values()].slice(0, most);
+  return { faces, more: Math.max(total, presence.length) - faces.reduce((sum, f) => sum + f.tabs, 0) };
 }
 
 /** One or two letters for a name: the first of its first and last word, or of what stands before an @. */

@@ -3,21 +3,21 @@ import { useFormat, useWords } from "../i18n/use.js";
 import { useShell } from "../shell/context.js";
 import { forTab } from "../shell/storage.js";
 import { tabName } from "../shell/tab.js";
-import { type Face, facesOf } from "./faces.js";
+import { type Face, facesOf, peopleOf } from "./faces.js";
 import texts from "./words.js";
 
-/** One face per tab that looks at the session; all of them with their times in a small card. */
+/** One face per person who looks at the session; all their tabs with their times in a small card. */
 export function Presence(): ReactNode {
   const t = useWords(texts);
   const presence = useShell((s) => s.desk.presence);
   const total = useShell((s) => s.desk.connections);
-  const { faces, more } = useMemo(() => facesOf(presence, total, tabName(forTab), 3), [presence, total]);
+  const { faces, more } = useMemo(() => peopleOf(presence, total, tabName(forTab), 3), [presence, total]);
   const all = useMemo(() => facesOf(presence, total, tabName(forTab), 12), [presence, total]);
   const id = useId();
   const card = useRef<HTMLDivElement>(null);
   const button = useRef<HTMLButtonElement>(null);
   if (faces.length === 0) return null;
-  const summary = t.connectionsAll(faces.length + more);
+  const summary = t.connectionsAll(Math.max(total, presence.length));
   const toggle = (): void => {
     const at = button.current!.getBoundingClientRect();
     card.current!.style.top = `${at.bottom + 6}px`;
@@ -46,7 +46,7 @@ export function Presence(): ReactNode {
 
 function FaceMark({ face }: { face: Face }): ReactNode {
   return (
-    <span className={`topbar-face topbar-tint-${face.tint}${face.own ? " topbar-face-own" : ""}`} aria-hidden>
+    <span className={`topbar-face topbar-tint-${face.tint}${face.own ? " topbar-face-own" : ""}`} data-tabs={face.tabs > 1 ? face.tabs : undefined} aria-hidden>
       {face.initials}
     </span>
   );

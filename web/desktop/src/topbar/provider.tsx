@@ -1,4 +1,4 @@
-import { ChevronDown, Cpu, Plug } from "lucide-react";
+import { Check, ChevronDown, Cpu, Plug } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -6,12 +6,12 @@ import { Menu, MenuItem } from "../ui/menu.js";
 import { providerName } from "./monitors.js";
 import texts from "./words.js";
 
-/** Who thinks in this session. */
+/** The model of this session. */
 function useProvider(): string {
   return useShell((s) => s.desk.provider || s.hub.provider);
 }
 
-/** Who thinks, and a menu to change it. A choice shows as on its way until the hub says so too. */
+/** The model, and a menu to change it. A choice shows as on its way until the hub says so too. */
 export function ProviderChip(): ReactNode {
   const t = useWords(texts);
   const commands = useCommands();
@@ -45,7 +45,7 @@ export function ProviderChip(): ReactNode {
             <MenuItem
               key={p}
               checked={p === provider}
-              icon={<Cpu size={14} aria-hidden />}
+              icon={p === provider ? <Check size={14} aria-hidden /> : <Cpu size={14} aria-hidden />}
               hint={p === usual ? t.providerDefault : undefined}
               onSelect={() => {
                 close();

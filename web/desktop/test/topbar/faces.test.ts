@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { facesOf, initialsOf, tintOf, tints } from "../../src/topbar/faces.js";
+import { facesOf, initialsOf, peopleOf, tintOf, tints } from "../../src/topbar/faces.js";
 
 test.each([
   ["", "?"],
@@ -34,6 +34,19 @@ test("this tab comes first, then who is there the longest", () => {
   expect(more).toBe(1);
   const all = facesOf(presence, 3, "t1", 9).faces;
   expect(all[0]!.tint).toBe(all[2]!.tint);
+});
+
+test("a person with many tabs has one face", () => {
+  const presence = [
+    { connectionId: "c1", clientId: "t1", user: "ann", since: 3 },
+    { connectionId: "c2", clientId: "t2", user: "bob", since: 1 },
+    { connectionId: "c3", clientId: "t3", user: "ann", since: 2 },
+    { connectionId: "c4", clientId: "t4", since: 4 },
+    { connectionId: "c5", clientId: "t5", since: 5 },
+  ];
+  const { faces, more } = peopleOf(presence, 6, "t1", 3);
+  expect(faces.map((f) => [f.user, f.tabs, f.own])).toEqual([["ann", 2, true], ["bob", 1, false], ["", 1, false]]);
+  expect(more).toBe(2);
 });
 
 test("those that the hub does not name are counted", () => {
