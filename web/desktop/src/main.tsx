@@ -59,8 +59,9 @@ function askToJoin(): void {
 async function join(ticket: string): Promise<void> {
   wait(t.joining);
   try {
-    const { session } = await new Api((input, init) => fetch(input, { credentials: "same-origin", ...init })).join(ticket);
-    location.replace(`/?session=${encodeURIComponent(session)}`);
+    const { session, monitor } = await new Api((input, init) => fetch(input, { credentials: "same-origin", ...init })).join(ticket);
+    const only = monitor === undefined ? "" : `&monitor=${encodeURIComponent(monitor)}`;
+    location.replace(`/?session=${encodeURIComponent(session)}${only}`);
   } catch (error) {
     const known = error instanceof ApiError ? { 401: t.joinUsed, 403: t.joinForbidden, 404: t.joinUsed, 429: t.joinBusy }[error.status] : t.joinOffline;
     fail(t.joinFailed, known ?? reasonOf(error), <a href="/">{t.others}</a>);

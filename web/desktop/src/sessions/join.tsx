@@ -27,11 +27,13 @@ export function JoinPanel(): ReactNode {
   const t = useWords(texts);
   const commands = useCommands();
   const session = useShell((s) => s.session);
+  // Who looks at one monitor only goes on with that one.
+  const monitor = useShell((s) => (s.view.pinned ? s.view.monitor : undefined));
   const [state, setState] = useState<State>({ type: "making" });
   const make = useCallback(async (): Promise<void> => {
     setState({ type: "making" });
     try {
-      const [ticket, { encode }] = await Promise.all([commands.api.joinTicket(session), import("uqr")]);
+      const [ticket, { encode }] = await Promise.all([commands.api.joinTicket(session, monitor), import("uqr")]);
       const { data, size } = encode(ticket.url, { ecc: "M", border: 2 });
       const from = Date.now();
       const until = from + ticket.expiresIn * 1000;
@@ -39,7 +41,7 @@ export function JoinPanel(): ReactNode {
     } catch (error) {
       setState({ type: "failed", reason: error instanceof Error ? error.message : String(error) });
     }
-  }, [commands, session]);
+  }, [commands, session, monitor]);
   useEffect(() => void make(), [make]);
   return (
     <Modal title={t.join} closeLabel={t.close} onClose={() => commands.open("")}>

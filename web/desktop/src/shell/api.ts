@@ -67,7 +67,7 @@ export class Api {
   renameSession = (id: SessionID, title: string): Promise<SessionCard> => this.ask("PATCH", `/api/sessions/${encodeURIComponent(id)}`, { title });
   deleteSession = (id: SessionID): Promise<void> => this.ask("DELETE", `/api/sessions/${encodeURIComponent(id)}`);
   joinTicket = (session: SessionID, monitor?: MonitorID): Promise<JoinTicket> => this.ask("POST", "/api/join-tickets", { session, monitor });
-  join = (ticket: string): Promise<{ session: SessionID }> => this.ask("POST", "/api/join", { ticket });
+  join = (ticket: string): Promise<{ session: SessionID; monitor?: MonitorID }> => this.ask("POST", "/api/join", { ticket });
   signOut = (): Promise<void> => this.ask("POST", "/api/logout");
 
   /** The status of a plain request, to learn why a socket was refused. */
