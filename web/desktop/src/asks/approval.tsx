@@ -57,7 +57,8 @@ export function ApprovalForm({ request, ready, keys, onLater }: ApprovalFormProp
           {no}
           <Kbd combo="r" />
         </Button>
-        <Button kind="primary" icon={Check} {...press(() => answer(true))} aria-keyshortcuts="A">
+        {/* A permission may be for something that cannot be undone: no answer to that is the one to press. */}
+        <Button kind={permission === undefined ? "primary" : "secondary"} icon={Check} {...press(() => answer(true))} aria-keyshortcuts="A">
           {yes}
           <Kbd combo="a" />
         </Button>

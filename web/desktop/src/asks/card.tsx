@@ -21,7 +21,7 @@ interface CardProps {
   onLater: (key: string) => void;
 }
 
-/** The question in front. It lies over the bar at the top, where no window can be. */
+/** The question in front. It begins over the edge of the bar at the top, where no window can be. */
 export function Card({ ask, asks, folded, onUnfold, onShow, onLater }: CardProps): ReactNode {
   const t = useWords(texts);
   const host = useHost();

@@ -1,5 +1,5 @@
 import { Bot, Hourglass, Monitor, Wrench } from "lucide-react";
-import { type KeyboardEvent, type ReactNode, useId, useMemo, useRef } from "react";
+import { type KeyboardEvent, type ReactNode, useMemo, useRef } from "react";
 import { useRoleName } from "../dock/agent-state.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
@@ -9,6 +9,7 @@ import { isComposing } from "../ui/keys.js";
 import { Ring } from "../ui/ring.js";
 import { answerState } from "./answers.js";
 import { ApprovalForm } from "./approval.js";
+import { argumentsIn } from "./arguments.js";
 import { armAfter } from "./arming.js";
 import { type Ask, timeLeft } from "./order.js";
 import { originOf, titleOf, visible } from "./origin.js";
@@ -32,7 +33,6 @@ export function AskView({ ask, armed, titleId, onLater }: AskViewProps): ReactNo
   const state = useMemo(() => answerState({ items }, ask), [items, ask]);
   const answers = useRef<AnswerKeys>({});
   const entered = useRef(0);
-  const details = useId();
   const { request } = ask;
   const ready = armed && state.state !== "sending";
 
@@ -84,21 +84,46 @@ export function AskView({ ask, armed, titleId, onLater }: AskViewProps): ReactNo
           )}
         </dl>
       )}
-      {request.message !== "" && (
-        <pre id={details} className={ask.kind === "approval" ? "asks-message asks-message-code" : "asks-message"} tabIndex={0} role="group" aria-label={t.details} data-scrolls>
-          {visible(request.message)}
-        </pre>
-      )}
+      {request.message !== "" && <Details ask={ask} />}
       {ask.kind === "approval" ? (
         <ApprovalForm request={ask.request} ready={ready} keys={answers} onLater={onLater} />
       ) : (
         <PromptForm request={ask.request} ready={ready} onLater={onLater} />
       )}
+      {ask.request.deadline ? <p className="asks-state">{ask.kind === "approval" ? t.noAnswerNo : t.noAnswerSkip}</p> : null}
       <p className={state.state === "refused" ? "asks-state asks-state-refused" : "asks-state"} role="status">
         {state.state === "sending" && (live ? t.sending : t.sendingLater)}
         {state.state === "refused" && `${t.refused} ${state.reason}`}
       </p>
     </article>
+  );
+}
+
+/** All that is asked. Arguments of tools are a list. */
+function Details({ ask }: { ask: Ask }): ReactNode {
+  const t = useWords(texts);
+  const { message } = ask.request;
+  const tool = ask.kind === "approval" ? ask.request.permissionOptions?.toolName : undefined;
+  const args = useMemo(() => (tool === undefined ? undefined : argumentsIn(message, tool)), [message, tool]);
+  if (args?.length === 0) return null;
+  if (args === undefined || args[0]!.name === "") {
+    return (
+      <pre className={ask.kind === "approval" ? "asks-message asks-message-code" : "asks-message"} tabIndex={0} role="group" aria-label={t.details} data-scrolls>
+        {visible(args?.[0]!.value ?? message)}
+      </pre>
+    );
+  }
+  return (
+    <div className="asks-message asks-message-code" tabIndex={0} role="group" aria-label={t.details} data-scrolls>
+      <dl className="asks-arguments">
+        {args.map(({ name, value }) => (
+          <div key={name}>
+            <dt>{visible(name)}</dt>
+            <dd>{visible(value)}</dd>
+          </div>
+        ))}
+      </dl>
+    </div>
   );
 }
 
@@ -149,7 +174,7 @@ function Deadline({ ask }: { ask: Ask }): ReactNode {
   const time = format.elapsed(Math.ceil(ms / 1000) * 1000);
   const tone = ms < 10_000 ? "danger" : ms < 20_000 ? "warning" : "accent";
   return (
-    <span className={`asks-deadline asks-deadline-${tone}`} title={ask.kind === "approval" ? t.noAnswerNo : t.noAnswerSkip}>
+    <span className={`asks-deadline asks-deadline-${tone}`}>
       {ms > 0 ? <Ring part={part} size={18} tone={tone} label={t.leftLabel(time)} /> : <Hourglass size={16} aria-hidden />}
       <span aria-hidden={ms > 0}>{ms > 0 ? t.left(time) : t.timeUp}</span>
     </span>

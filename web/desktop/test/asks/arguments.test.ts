@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { argumentsIn } from "../../src/asks/arguments.js";
+
+test("arguments are a list of names and values", () => {
+  expect(argumentsIn('files:delete\n{"path":"a\\nb","deep":{"x":[1]},"all":true}', "files:delete")).toEqual([
+    { name: "path", value: "a\nb" },
+    { name: "deep", value: '{\n  "x": [\n    1\n  ]\n}' },
+    { name: "all", value: "true" },
+  ]);
+  expect(argumentsIn('[1,"a"]', "t")).toEqual([{ name: "", value: '[\n  1,\n  "a"\n]' }]);
+});
+
+test.each([
+  ["a text", "delete everything"],
+  ["JSON that was cut", '{"path":"a… (12 bytes more)'],
+  ["a name that is there twice", '{"path":"a","path":"b"}'],
+  ["a name that is there twice inside", '{"x":{"path":"a","path":"b"}}'],
+  ["a number that would be rounded", '{"id":12345678901234567890}'],
+  ["a number only", "12"],
+])("%s is shown as it is", (_, input) => {
+  expect(argumentsIn(`t\n${input}`, "t")).toEqual([{ name: "", value: input }]);
+});
+
+test("what is inside of texts is no name and no number", () => {
+  expect(argumentsIn('{"a":"\\"b\\": 1.50","c":"9999999999999999999"}', "t")).toEqual([
+    { name: "a", value: '"b": 1.50' },
+    { name: "c", value: "9999999999999999999" },
+  ]);
+});
+
+test("only the tool that asks is taken away", () => {
+  expect(argumentsIn("other\nthing", "t")).toEqual([{ name: "", value: "other\nthing" }]);
+  expect(argumentsIn("t\n", "t")).toEqual([]);
+});
