@@ -223,11 +223,16 @@ func asksAsAgent(a wire.Action) bool {
 	return strings.HasPrefix(id, tools.QuestionPrefix)
 }
 
-// asksPermission reports whether an action of a program would look like an agent
-// that asks for a permission, which means nothing here.
+// asksPermission reports whether an action of a program would look like a question
+// of an agent, or like one that asks for a permission, which means nothing here.
 func asksPermission(a wire.Action) bool {
-	d, ok := a.(wire.DialogConfirm)
-	return ok && (d.PermissionOptions != nil || d.AgentID != "")
+	switch a := a.(type) {
+	case wire.DialogConfirm:
+		return a.PermissionOptions != nil || a.AgentID != ""
+	case wire.PromptShow:
+		return a.AgentID != ""
+	}
+	return false
 }
 
 // doEmit shows what an outside program wants to show, all of it or nothing.
@@ -246,7 +251,7 @@ func (l *live) doEmit(c *Command, m wire.Emit) reply {
 		return refused(wire.CodeForbidden, "questions whose ids begin with %q are those of agents", tools.QuestionPrefix)
 	}
 	if slices.ContainsFunc(m.Actions, asksPermission) {
-		return refused(wire.CodeForbidden, "only agents ask for permissions")
+		return refused(wire.CodeForbidden, "only agents ask in the name of an agent, or for permissions")
 	}
 	if r := l.state.CheckAll(monitor, m.Actions); r != nil {
 		return refused(r.Code, "%s", r.Reason)

@@ -296,7 +296,7 @@ func TestAskRefusesWhatHasNoAnswer(t *testing.T) {
 	}
 }
 
-// Programs ask what they like, but not in the name of an agent that wants a
+// Programs ask what they like, but not in the name of an agent, nor for a
 // permission.
 func TestEmitAsksForNoPermission(t *testing.T) {
 	t.Parallel()
@@ -304,15 +304,22 @@ func TestEmitAsksForNoPermission(t *testing.T) {
 	create(t, h, "ses-1")
 	r := enter(t, h, "ses-1")
 	permission := wire.DialogConfirm{ID: "d", Title: "t", PermissionOptions: &wire.PermissionOptions{ToolName: "Bash", ShowRememberChoice: true}}
-	agent := wire.DialogConfirm{ID: "d", Title: "t", ActionMeta: wire.ActionMeta{AgentID: "main-monitor-0"}}
-	for _, d := range []wire.DialogConfirm{permission, agent} {
-		a := ask(t, r, says("c", wire.MessageID("m"+d.AgentID), emit(window("win"+wire.WindowID(d.AgentID)), d)))
+	name := wire.ActionMeta{AgentID: "main-monitor-0"}
+	for i, q := range []wire.Action{
+		permission, wire.DialogConfirm{ID: "d", Title: "t", ActionMeta: name},
+		wire.PromptShow{Prompt: wire.Prompt{ID: "p", Title: "t"}, ActionMeta: name},
+	} {
+		a := ask(t, r, says("c", wire.MessageID(fmt.Sprintf("no-%d", i)), emit(window("win"), q)))
 		if p, is := a.Data.(wire.MessageRejected); !is || p.Code != wire.CodeForbidden {
-			t.Errorf("%+v is answered with %+v", d, a.Data)
+			t.Errorf("%+v is answered with %+v", q, a.Data)
 		}
 	}
 	a := ask(t, r, says("c", "m2", emit(wire.DialogConfirm{ID: "d", Title: "t"})))
 	if _, is := a.Data.(wire.Actions); !is {
 		t.Errorf("a plain question is answered with %+v", a.Data)
+	}
+	a = ask(t, r, says("c", "m3", emit(wire.PromptShow{Prompt: wire.Prompt{ID: "p", Title: "t"}})))
+	if _, is := a.Data.(wire.Actions); !is {
+		t.Errorf("a plain prompt is answered with %+v", a.Data)
 	}
 }
