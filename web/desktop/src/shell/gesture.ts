@@ -44,7 +44,7 @@ const quoted = String.raw`"((?:[^"\\]|\\.)*)"`;
 const button = new RegExp(`^button ${quoted} in window (?:${quoted}|(\\S.*))$`);
 
 function gestureOf(kind: Other, inside: string): Gesture {
-  const about = kind === "fromApp" ? inside.trim() : plain(inside).trim();
+  const about = plain(inside).trim();
   if (kind !== "click") return { kind, about };
   const pressed = button.exec(about);
   if (pressed !== null) return { kind: "button", button: unquoted(pressed[1]!), window: pressed[3] ?? unquoted(pressed[2]!) };

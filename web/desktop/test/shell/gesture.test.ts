@@ -26,7 +26,7 @@ describe("gesturesIn", () => {
   test("apps, drops and others", () => {
     expect(gesturesIn("<ui:click>app: notes</ui:click>")!.gestures).toEqual([{ kind: "app", name: "notes" }]);
     expect(gesturesIn("<ui:click>somewhere</ui:click>")!.gestures).toEqual([{ kind: "click", about: "somewhere" }]);
-    expect(gesturesIn("<app_interaction>score &lt;3</app_interaction>")!.gestures).toEqual([{ kind: "fromApp", about: "score &lt;3" }]);
+    expect(gesturesIn("<app_interaction>score &lt;3</app_interaction>")!.gestures).toEqual([{ kind: "fromApp", about: "score <3" }]);
     expect(gesturesIn("<ui:file_drop>a.txt</ui:file_drop>\n<ui:select>b</ui:select> and what now?")).toEqual({
       gestures: [{ kind: "file", about: "a.txt" }, { kind: "select", about: "b" }],
       rest: "and what now?",
