@@ -1,11 +1,11 @@
 import { ChevronDown, ChevronUp, Circle, CircleCheck, CircleDashed, Move, RotateCw, X } from "lucide-react";
-import { type PointerEvent, type ReactNode, useRef, useState } from "react";
-import { firstMonitor } from "../../../core/src/index.js";
+import { type PointerEvent, type ReactNode, type RefObject, useLayoutEffect, useRef, useState } from "react";
+import { firstMonitor, windowKey, type WindowState } from "../../../core/src/index.js";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { useMonitors } from "../shell/select.js";
+import { useMonitor, useMonitors, useWindows } from "../shell/select.js";
 import { IconButton } from "../ui/button.js";
-import { type Doing, doings, type Mark, markOf, nearestCorner, nextCorner, type Progress, type Showing, showings, type Step, withDone } from "./steps.js";
+import { type Doing, doings, type Mark, markOf, nearestCorner, nextCorner, outOfTheWay, type Progress, type Showing, showings, type Step, type Surroundings, withDone } from "./steps.js";
 import texts from "./words.js";
 
 interface ChecklistProps {
@@ -19,16 +19,21 @@ export function Checklist({ progress, change, onShow }: ChecklistProps): ReactNo
   const t = useWords(texts);
   const commands = useCommands();
   const outbox = useShell((s) => s.outbox.items);
-  const drag = useDrag((x, y, width, height) => change((p) => ({ ...p, corner: nearestCorner(x, y, width, height) })));
+  const drag = useDrag((x, y, width, height) => change((p) => ({ ...p, corner: nearestCorner(x, y, width, height), put: true })));
+  const root = useOutOfTheWay(change);
   const all: Step[] = [...showings, ...doings];
-  const done = all.filter((s) => markOf(s, progress, outbox) === "done").length;
-  const next = all.find((s) => markOf(s, progress, outbox) === "open");
+  const marks = new Map(all.map((s) => [s, markOf(s, progress, outbox)]));
+  const done = all.filter((s) => marks.get(s) === "done");
+  const next = all.find((s) => marks.get(s) === "open");
+  // Folded, it still says what is under way, or else what comes next.
+  const now = all.find((s) => marks.get(s) === "going" || marks.get(s) === "failed") ?? next;
+  const shown = (s: Step): boolean => !progress.folded || s === now;
   return (
-    <section className={`tour-list tour-${progress.corner}`} aria-label={t.tour} style={drag.style}>
+    <section ref={root} className={`tour-list tour-${progress.corner}`} aria-label={t.tour} data-done={done.join(" ")} style={drag.style}>
       <header className="tour-head" {...drag.handlers}>
         <strong>{t.tour}</strong>
-        <span className="tour-count">{t.progress(done, all.length)}</span>
-        <IconButton icon={Move} size={14} label={t.move} onClick={() => change((p) => ({ ...p, corner: nextCorner(p.corner) }))} />
+        <span className="tour-count">{t.progress(done.length, all.length)}</span>
+        <IconButton icon={Move} size={14} label={t.move} onClick={() => change((p) => ({ ...p, corner: nextCorner(p.corner), put: true }))} />
         <IconButton
           icon={progress.folded ? ChevronUp : ChevronDown}
           size={14}
@@ -38,21 +43,52 @@ export function Checklist({ progress, change, onShow }: ChecklistProps): ReactNo
         <IconButton icon={X} size={14} label={t.close} onClick={() => commands.showTour(false)} />
       </header>
       <div className="tour-bar" aria-hidden>
-        <span style={{ inlineSize: `${(done / all.length) * 100}%` }} />
+        <span style={{ inlineSize: `${(done.length / all.length) * 100}%` }} />
       </div>
-      {!progress.folded && (
-        <ul>
-          {showings.map((s) => (
-            <StepItem key={s} step={s} next={s === next} mark={markOf(s, progress, outbox)} onClick={() => onShow(s)} />
-          ))}
-          <li className="tour-gap" aria-hidden />
-          {doings.map((s) => (
-            <DoingItem key={s} step={s} next={s === next} mark={markOf(s, progress, outbox)} onDone={() => change((p) => withDone(p, [s]))} />
-          ))}
-        </ul>
-      )}
+      <ul>
+        {showings.filter(shown).map((s) => (
+          <StepItem key={s} step={s} next={s === next && !progress.folded} mark={marks.get(s)!} onClick={() => onShow(s)} />
+        ))}
+        {!progress.folded && <li className="tour-gap" aria-hidden />}
+        {doings.filter(shown).map((s) => (
+          <DoingItem key={s} step={s} next={s === next && !progress.folded} mark={marks.get(s)!} onDone={() => change((p) => withDone(p, [s]))} />
+        ))}
+      </ul>
     </section>
   );
+}
+
+/** Gets the list out of the way of windows that are opened while it is there. */
+function useOutOfTheWay(change: (how: (p: Progress) => Progress) => void): RefObject<HTMLElement | null> {
+  const root = useRef<HTMLElement>(null);
+  const windows = useWindows(useMonitor());
+  const known = useRef(new Set(windows.map(keyOf)));
+  useLayoutEffect(() => {
+    const keys = new Set(windows.map(keyOf));
+    const opened = [...keys].some((k) => !known.current.has(k));
+    known.current = keys;
+    if (opened) change((p) => outOfTheWay(p, surroundings(root.current!)));
+  }, [windows, change]);
+  return root;
+}
+
+function keyOf(w: WindowState): string {
+  return windowKey(w.monitorId, w.windowId);
+}
+
+/** The head and one step. */
+const foldedHeight = 76;
+
+function surroundings(list: HTMLElement): Surroundings {
+  const room = list.closest("main")!;
+  const { left, top } = room.getBoundingClientRect();
+  const boxes = [...room.querySelectorAll("[data-window-id]:not([data-hidden])")].map((w) => w.getBoundingClientRect());
+  return {
+    list: { w: list.offsetWidth, h: list.offsetHeight },
+    folded: { w: list.offsetWidth, h: foldedHeight },
+    room: { w: room.clientWidth, h: room.clientHeight },
+    windows: boxes.map((b) => ({ x: b.left - left, y: b.top - top, w: b.width, h: b.height })),
+  };
 }
 
 /** What a person does themselves. */

@@ -13,7 +13,10 @@ export type Showing = (typeof showings)[number];
 export type Doing = (typeof doings)[number];
 export type Step = Showing | Doing;
 
-export type Corner = "bottom-right" | "bottom-left" | "top-left" | "top-right";
+/** In the order in which a key walks through them. */
+const corners = ["bottom-right", "bottom-left", "top-left", "top-right"] as const;
+
+export type Corner = (typeof corners)[number];
 
 /** How far a tab is with a session; kept for its next page. */
 export interface Progress {
@@ -21,11 +24,13 @@ export interface Progress {
   readonly sent: Readonly<Partial<Record<Showing, MessageID>>>;
   readonly done: readonly Step[];
   readonly corner: Corner;
-  /** Only its head is shown. */
+  /** The person put it into that corner, so it stays there. */
+  readonly put: boolean;
+  /** Only its head and one step are shown. */
   readonly folded: boolean;
 }
 
-export const noProgress: Progress = { sent: {}, done: [], corner: "bottom-left", folded: false };
+export const noProgress: Progress = { sent: {}, done: [], corner: "bottom-left", put: false, folded: false };
 
 export function hasBegun(p: Progress): boolean {
   return Object.keys(p.sent).length > 0 || p.done.length > 0;
@@ -112,8 +117,48 @@ export function nearestCorner(x: number, y: number, width: number, height: numbe
 
 /** The corners in turn, for those who have no mouse. */
 export function nextCorner(c: Corner): Corner {
-  const turn: Corner[] = ["bottom-right", "bottom-left", "top-left", "top-right"];
-  return turn[(turn.indexOf(c) + 1) % turn.length]!;
+  return corners[(corners.indexOf(c) + 1) % corners.length]!;
+}
+
+/** A place on the canvas. */
+export interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly w: number;
+  readonly h: number;
+}
+
+export interface Surroundings {
+  /** How large the list is, and how large when it is folded. */
+  readonly list: Pick<Box, "w" | "h">;
+  readonly folded: Pick<Box, "w" | "h">;
+  /** How large the canvas is. */
+  readonly room: Pick<Box, "w" | "h">;
+  readonly windows: readonly Box[];
+}
+
+/** How far the list stays from the edges. */
+const margin = 16;
+
+/** The list after windows were opened: folded if it lies on one, and where it lies on none if there is such a corner. */
+export function outOfTheWay(p: Progress, s: Surroundings): Progress {
+  const covers = (corner: Corner, size: Pick<Box, "w" | "h">): boolean => {
+    const at = cornerBox(corner, size, s.room);
+    return s.windows.some((w) => overlap(at, w));
+  };
+  const folded = p.folded || covers(p.corner, s.list);
+  const size = folded ? s.folded : s.list;
+  const free = p.put || !covers(p.corner, size) ? p.corner : (corners.find((c) => !covers(c, size)) ?? p.corner);
+  return folded === p.folded && free === p.corner ? p : { ...p, folded, corner: free };
+}
+
+function cornerBox(corner: Corner, { w, h }: Pick<Box, "w" | "h">, room: Pick<Box, "w" | "h">): Box {
+  const [down, right] = [corner.startsWith("bottom"), corner.endsWith("right")];
+  return { x: right ? room.w - margin - w : margin, y: down ? room.h - margin - h : margin, w, h };
+}
+
+function overlap(a: Box, b: Box): boolean {
+  return a.x < b.x + b.w && b.x < a.x + a.w && a.y < b.y + b.h && b.y < a.y + a.h;
 }
 
 export function readProgress(text: string | null): Progress {
@@ -123,8 +168,8 @@ export function readProgress(text: string | null): Progress {
     const ids = Object.entries(sent).filter(([k, id]) => (showings as readonly string[]).includes(k) && typeof id === "string");
     const all: readonly string[] = [...showings, ...doings];
     const done = Array.isArray(v.done) ? (v.done.filter((s) => all.includes(s as string)) as Step[]) : [];
-    const corner = ["bottom-right", "bottom-left", "top-left", "top-right"].find((c) => c === v.corner) as Corner | undefined;
-    return { sent: Object.fromEntries(ids) as Progress["sent"], done, corner: corner ?? noProgress.corner, folded: v.folded === true };
+    const corner = corners.find((c) => c === v.corner) ?? noProgress.corner;
+    return { sent: Object.fromEntries(ids) as Progress["sent"], done, corner, put: v.put === true, folded: v.folded === true };
   } catch {
     return noProgress;
   }

@@ -6,6 +6,7 @@ import {
   markOf,
   nearestCorner,
   nextCorner,
+  outOfTheWay,
   noProgress,
   type Progress,
   readProgress,
@@ -79,7 +80,7 @@ describe("the shape", () => {
 });
 
 test("progress survives its storage, and nonsense does no harm", () => {
-  const p: Progress = { sent: { plan: "m2" }, done: ["windows", "model"], corner: "top-left", folded: true };
+  const p: Progress = { sent: { plan: "m2" }, done: ["windows", "model"], corner: "top-left", put: true, folded: true };
   expect(readProgress(JSON.stringify(p))).toEqual(p);
   for (const text of [null, "", "null", "[]", "{", '{"sent":7,"done":{},"corner":"middle"}', '{"sent":{"x":"m","form":3},"done":["x"]}']) {
     expect(readProgress(text)).toEqual(noProgress);
@@ -101,4 +102,30 @@ test("corners", () => {
   let c = noProgress.corner;
   for (let i = 0; i < 4; i++) c = nextCorner(c);
   expect(c).toBe(noProgress.corner);
+});
+
+describe("windows that open", () => {
+  const size = { list: { w: 264, h: 330 }, folded: { w: 264, h: 76 }, room: { w: 1000, h: 700 } };
+  const all = { x: 0, y: 0, w: 1000, h: 700 };
+
+  test("beside the list leave it alone", () => {
+    expect(outOfTheWay(noProgress, { ...size, windows: [{ x: 400, y: 0, w: 600, h: 700 }] })).toBe(noProgress);
+  });
+
+  test("under the list fold it where it is", () => {
+    const p = outOfTheWay(noProgress, { ...size, windows: [{ x: 100, y: 300, w: 300, h: 200 }] });
+    expect(p).toMatchObject({ folded: true, corner: "bottom-left" });
+  });
+
+  test("under the folded list move it to a corner that is free", () => {
+    const left = { x: 0, y: 0, w: 500, h: 700 };
+    expect(outOfTheWay(noProgress, { ...size, windows: [left] })).toMatchObject({ folded: true, corner: "bottom-right" });
+    expect(outOfTheWay({ ...noProgress, put: true }, { ...size, windows: [left] })).toMatchObject({ folded: true, corner: "bottom-left" });
+  });
+
+  test("everywhere leave it where it is", () => {
+    const p = outOfTheWay(noProgress, { ...size, windows: [all] });
+    expect(p).toMatchObject({ folded: true, corner: "bottom-left" });
+    expect(outOfTheWay(p, { ...size, windows: [all] })).toBe(p);
+  });
 });
