@@ -35,7 +35,7 @@ const noLinks: Links = {};
 
 /** How many blocks at the end are read anew: what comes may belong to the last ones. */
 const unsure = 2;
-/** What comes after so many blocks is shown as it is. */
+/** What comes after so many blocks, or sections, is shown as it is. */
 export const maxBlocks = 1500;
 /** What finding blocks may cost: in one section, and in a text. */
 export const maxSectionWork = 4_000_000;
@@ -69,8 +69,8 @@ export function split(source: string, before?: Split): Split {
   const blocks = new Blocks(kept);
   const links = new Map<string, Link>();
   let work = 0;
-  for (const { at, end, fenced } of sectionsOf(text, from)) {
-    if (blocks.list.length >= maxBlocks) {
+  for (const [i, { at, end, fenced }] of sectionsOf(text, from).entries()) {
+    if (Math.max(kept.length + i, blocks.list.length) >= maxBlocks) {
       blocks.list.push({ at, raw: text.slice(at), plain: true });
       break;
     }

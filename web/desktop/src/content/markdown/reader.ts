@@ -27,19 +27,32 @@ const stepCost = 400;
 /** How deep lists and quotes, and how deep emphasis and links may go. */
 const maxDepth = 16;
 const maxInlineDepth = 24;
-/** How many equal signs of emphasis or code may follow each other. */
-const maxRun = 64;
+/** How many cells a table may have, with those that its rows leave out. */
+const maxCells = 3000;
+/** How many lines a list or a quote may have. */
+const maxLines = 2000;
+/** How many equal signs may follow each other. */
+const maxRun = 100;
 /** The characters with a meaning, times the length of the text that the parser may look through for each. */
 const maxProduct = 1 << 21;
 
-const longRun = new RegExp(`\\*{${maxRun}}|_{${maxRun}}|~{${maxRun}}|\`{${maxRun}}`);
-
 /** Whether the parser can be trusted with the text of a paragraph, a cell or an item. */
 function isHarmless(src: string): boolean {
-  if (src.length < 64) return true;
   let signs = 1;
-  for (let i = 0; i < src.length; i++) if (isSign(src.charCodeAt(i))) signs++;
-  return signs * src.length <= maxProduct && !longRun.test(src);
+  let run = 0;
+  let last = 0;
+  for (let i = 0; i < src.length; i++) {
+    const c = src.charCodeAt(i);
+    if (isSign(c)) signs++;
+    run = c === last ? run + 1 : 1;
+    last = c;
+    if (run > maxRun && !isLetter(c)) return false;
+  }
+  return signs * src.length <= maxProduct;
+}
+
+function isLetter(c: number): boolean {
+  return (c >= 0x30 && c <= 0x39) || (c >= 0x41 && c <= 0x5a) || (c >= 0x61 && c <= 0x7a) || c > 0x7f;
 }
 
 function isSign(c: number): boolean {
@@ -62,7 +75,7 @@ function isSign(c: number): boolean {
   }
 }
 
-/** Counts the steps. Of its methods, these two are asked first for every piece of a text. */
+/** Counts the steps: the first two methods are asked first for every piece of a text. */
 class CountingTokenizer extends Tokenizer {
   private readonly work: Work;
 
@@ -79,6 +92,33 @@ class CountingTokenizer extends Tokenizer {
   override escape(src: string): Tokens.Escape | undefined {
     this.work.spend(stepCost + src.length);
     return super.escape(src);
+  }
+
+  override list(src: string): Tokens.List | undefined {
+    if (this.rules.block.list.test(src)) this.limitLines(src);
+    return super.list(src);
+  }
+
+  override blockquote(src: string): Tokens.Blockquote | undefined {
+    if (this.rules.other.blockquoteStart.test(src)) this.limitLines(src);
+    return super.blockquote(src);
+  }
+
+  private limitLines(src: string): void {
+    let lines = 0;
+    for (let at = src.indexOf("\n"); at >= 0; at = src.indexOf("\n", at + 1)) if (++lines > maxLines) throw new TooMuch();
+  }
+
+  /** A row gets all the columns of the head, so that a short text can be a very large table. */
+  override table(src: string): Tokens.Table | undefined {
+    const head = src.indexOf("\n");
+    if (head < 0 || !/^ {0,3}[-:|]/.test(src.slice(head + 1, head + 5))) return undefined;
+    const columns = src.slice(0, head).split("|").length;
+    for (let cells = 0, at = head; at >= 0 && src[at + 1] !== "\n"; at = src.indexOf("\n", at + 1)) {
+      cells += columns;
+      if (cells > maxCells) throw new TooMuch();
+    }
+    return super.table(src);
   }
 }
 

@@ -17,6 +17,7 @@ interface Fence {
 }
 
 const marker = /^[ \t]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)/;
+const heading = /^#{1,6}(?:[ \t]|$)/;
 const fenceStart = /^ {0,3}(?:(`{3,})[^`]*|(~{3,}).*)$/;
 /** In a list, it may be far to the right or behind the sign of its item. */
 const listFenceStart = /^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?:(`{3,})[^`]*|(~{3,}).*)$/;
@@ -70,7 +71,7 @@ export function sectionsOf(text: string, from = 0): Section[] {
     }
     const flush = line[0] !== " " && line[0] !== "\t";
     const item = marker.test(line);
-    if (blank && flush && !(item && list)) cut(at);
+    if ((blank && flush && !(item && list)) || (!html && heading.test(line))) cut(at);
     blank = false;
     list ||= item;
     const opened = html ? null : (list ? listFenceStart : fenceStart).exec(line);
