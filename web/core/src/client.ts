@@ -3,7 +3,7 @@
 // need no browser.
 
 import { type HubEvent, decodeFrame } from "./event.js";
-import { type Link, type LinkEffect, type LinkInput, newLink, nextTimer, stepLink } from "./link.js";
+import { type Link, type LinkEffect, type LinkInput, isGone, newLink, nextTimer, stepLink } from "./link.js";
 import { type Message, type Outbox, abandon, freeze, isAnswered, nextToWrite, post, refuse, repeat, resolve, settle, thaw, wrote } from "./outbox.js";
 import { apply } from "./reduce.js";
 import { type Desk, emptyDesk } from "./state.js";
@@ -317,8 +317,7 @@ function keep(storage: Storage | undefined, key: string, text: string): void {
 
 /** What is sent to a session that is not there any more is refused, so that its text is not left waiting for ever. */
 function unlessGone(link: Link, outbox: Outbox): Outbox {
-  const gone = link.phase === "stopped" && (link.code === 4404 || link.code === 4410);
-  return gone ? abandon(outbox, 3001, errorCodes[3001].message) : outbox;
+  return isGone(link) ? abandon(outbox, 3001, errorCodes[3001].message) : outbox;
 }
 
 /** Whether the end of a turn may have been passed over: in a snapshot, or when the hub answers for the second time. */

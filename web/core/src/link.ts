@@ -140,6 +140,11 @@ export function newLink(cursor: Position = zero): Link {
   };
 }
 
+/** Whether the session is not there any more. */
+export function isGone(link: Link): boolean {
+  return link.phase === "stopped" && (link.code === 4404 || link.code === 4410);
+}
+
 /** When the machine wants a timer input next, or undefined when it needs none. */
 export function nextTimer(link: Link): number | undefined {
   switch (link.phase) {

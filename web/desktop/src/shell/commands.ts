@@ -10,6 +10,7 @@ import {
   type ComponentAction,
   type DialogID,
   firstMonitor,
+  isGone,
   type MessageID,
   type MonitorID,
   type NoticeID,
@@ -112,7 +113,8 @@ export class Commands {
 
   /** Sends what is to be done at once; the person is told when that cannot be. */
   private order<T extends keyof ClientPayloads>(type: T, data: ClientPayloads[T]): void {
-    if (this.tryTo(type, data) && this.o.client.state.link.phase !== "live") this.tellOnce(this.words.later);
+    const { link } = this.o.client.state;
+    if (this.tryTo(type, data) && link.phase !== "live") this.tellOnce(isGone(link) ? this.words.gone : this.words.later);
   }
 
   private get words(): typeof texts.en {

@@ -123,6 +123,12 @@ test("what cannot be done at once is said, once", () => {
   expect(said()).toEqual([expect.stringContaining("no connection")]);
 });
 
+test("in a session that is gone nothing is promised", () => {
+  Object.assign(client.state, { link: { ...client.state.link, phase: "stopped", code: 4410 } });
+  commands.stopAll();
+  expect(said()).toEqual([expect.stringContaining("gone")]);
+});
+
 test("what cannot be taken is said by whatever nobody waits for", () => {
   for (let i = 0; i < outboxLimits.unanswered; i++) commands.say("x", firstMonitor);
   expect(commands.say("x", firstMonitor)).toBeUndefined(); // who waits for it says it
