@@ -88,7 +88,7 @@ function Document({ text, label }: { text: string; label: string }): ReactNode {
 const MarkdownView = lazy(() => import("./markdown/view.js"));
 
 /** Longer texts are shown as they are. */
-const maxFormatted = 1 << 20;
+const maxFormatted = 256 << 10;
 
 /** Formatted text of an agent, as the conversation shows it too. While it streams, only its end is read anew. */
 export const Markdown = memo(function Markdown({ text, streaming = false }: { text: string; streaming?: boolean }): ReactNode {
