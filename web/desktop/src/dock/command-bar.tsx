@@ -10,6 +10,7 @@ import { isComposing } from "../ui/keys.js";
 import { Modal } from "../ui/modal.js";
 import { useBarKeys } from "./bar-keys.js";
 import { useDraft } from "./drafts.js";
+import { useNarrow } from "./fitting.js";
 import { browse, type Browsing, notBrowsing, typedBefore } from "./history.js";
 import { frameLimit, frameSize } from "./pictures.js";
 import { useRunSlash } from "./run-slash.js";
@@ -43,6 +44,7 @@ export function CommandBar(): ReactNode {
   const { stopping, stop } = useStop(monitor, runs);
   const escHint = useBarKeys(field, runs !== undefined ? stop : undefined);
   useGrowing(field, draft);
+  const narrow = useNarrow(field, wholePlaceholder);
 
   const forget = (): void => {
     setDraft("");
@@ -130,7 +132,7 @@ export function CommandBar(): ReactNode {
             className="dock-field"
             rows={1}
             value={draft}
-            placeholder={runs === undefined ? t.placeholder : t.placeholderRunning}
+            placeholder={runs !== undefined ? t.placeholderRunning : narrow ? t.placeholderShort : t.placeholder}
             aria-label={t.say}
             aria-describedby={hint}
             aria-autocomplete="list"
@@ -299,6 +301,8 @@ function useHistory(
 
 /** As much as is kept of a draft. */
 const mostDraft = 64 << 10;
+
+const wholePlaceholder = 260;
 
 const mostHeight = 8 * 20 + 12;
 

@@ -19,3 +19,17 @@ export function useFitting(width: number, more: number, wanted: number): { ref: 
   }, []);
   return { ref, count: fitting(room, width, more, wanted) };
 }
+
+/** Whether an element is narrower than that. */
+export function useNarrow(ref: RefObject<HTMLElement | null>, width: number): boolean {
+  const [narrow, setNarrow] = useState(false);
+  useLayoutEffect(() => {
+    const el = ref.current!;
+    const look = (): void => setNarrow(el.clientWidth < width);
+    const watch = new ResizeObserver(look);
+    watch.observe(el);
+    look();
+    return () => watch.disconnect();
+  }, [ref, width]);
+  return narrow;
+}

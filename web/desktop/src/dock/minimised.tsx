@@ -62,4 +62,6 @@ export function MinimisedWindows(): ReactNode {
 
 /** The least that an entry needs, with the gap behind it. */
 const entryWidth = 92;
+/** What one takes where there is room. */
+export const usualEntry = 156;
 const moreWidth = 44;

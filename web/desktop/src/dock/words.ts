@@ -34,6 +34,7 @@ export default words(
     // the command bar
     say: "Message to the agent",
     placeholder: "Ask for anything, / for commands",
+    placeholderShort: "Ask for anything",
     placeholderRunning: "Add to what is being done",
     target: (n: number) => `Monitor ${n}`,
     targetTip: (n: number) => `Messages go to monitor ${n}`,
@@ -118,6 +119,7 @@ export default words(
 
     say: "에이전트에게 보낼 메시지",
     placeholder: "무엇이든 물어보세요. 명령은 / 입력",
+    placeholderShort: "무엇이든 물어보세요",
     placeholderRunning: "진행 중인 작업에 덧붙여 보세요",
     target: (n: number) => `모니터 ${n}`,
     targetTip: (n: number) => `메시지는 모니터 ${n}번에 전달돼요`,

@@ -11,10 +11,10 @@ export function cycleRegion(by: 1 | -1): void {
   enter(regions[to]!);
 }
 
-/** A place to type comes first; a question is entered without touching any of its answers. */
+/** A place to type comes first, then what there is to read; a question is entered without touching any of its answers. */
 function enter(region: HTMLElement): void {
   const inside = region.dataset.region === "ask" ? region.querySelector<HTMLElement>("[tabindex='-1']") : undefined;
-  const to = inside ?? region.querySelector<HTMLElement>("[data-command-bar]") ?? visibleIn(region) ?? region;
+  const to = inside ?? region.querySelector<HTMLElement>("[data-command-bar], [role=log]") ?? visibleIn(region) ?? region;
   to.focus();
 }
 
