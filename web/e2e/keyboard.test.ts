@@ -86,7 +86,8 @@ it("sign in, talk, use the palette, windows, monitors, a question and the settin
   const inQuestion = (): Promise<boolean> => page.evaluate(() => document.activeElement?.closest("dialog[data-ask-id]") != null);
   for (let n = 0; n < 6 && !(await inQuestion()); n++) await keyboard.press("F6");
   expect(await inQuestion()).toBe(true);
-  // A letter counts once the question was in the hands of the person for a moment.
+  // A letter counts once the person has gone into the question by themselves, and was there for a moment.
+  await keyboard.press("Tab");
   await until(async () => {
     if (await inQuestion()) await keyboard.press("a");
     return ask(page).count();
