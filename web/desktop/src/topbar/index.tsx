@@ -3,7 +3,7 @@ import { Bell, Inbox, MessagesSquare } from "lucide-react";
 import type { ReactNode } from "react";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
-import { useQuestionCount } from "../shell/select.js";
+import { useMonitorGone, useQuestionCount } from "../shell/select.js";
 import { IconButton } from "../ui/button.js";
 import { LinkChip, StoppedCard } from "./link-chip.js";
 import { MainMenu } from "./main-menu.js";
@@ -51,6 +51,7 @@ function Waiting(): ReactNode {
   const unread = useUnread();
   const panel = useShell((s) => s.panel);
   const drawer = useShell((s) => s.view.drawer);
+  const gone = useMonitorGone();
   return (
     <>
       <IconButton
@@ -68,7 +69,7 @@ function Waiting(): ReactNode {
         aria-pressed={panel === "notifications"}
         onClick={() => commands.toggle("notifications")}
       />
-      <IconButton icon={MessagesSquare} label={t.drawer} aria-pressed={drawer} onClick={() => commands.showDrawer(!drawer)} />
+      {!gone && <IconButton icon={MessagesSquare} label={t.drawer} aria-pressed={drawer} onClick={() => commands.showDrawer(!drawer)} />}
     </>
   );
 }

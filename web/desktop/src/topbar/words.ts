@@ -116,7 +116,7 @@ export default words(
     pinned: "고정됨",
     pinnedHint: "이 탭은 모니터 하나만 보여 줘요",
     wholeSession: "세션 전체 보기",
-    monitorGone: "닫힌 모니터예요",
+    monitorGone: "이 모니터는 닫혔어요",
     monitorGoneHint: "이 탭은 모니터 하나만 보여 주는데 그 모니터가 이제 없어요. 세션은 계속되고 있어요.",
     monitorMenu: (n) => `모니터 ${n} 메뉴`,
     detach: "별도 탭에서 열기",
