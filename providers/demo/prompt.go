@@ -12,6 +12,8 @@ import (
 type prompt struct {
 	// content is what the user said, without what the hub put before it.
 	content string
+	// orders is where directives may be: the content without what pages say.
+	orders string
 	// windows are those that are open.
 	windows []string
 	// click is there when a button was pressed.
@@ -48,6 +50,8 @@ var (
 	wrapper = regexp.MustCompile(`^\s*</?[a-z_:]+(?:\s+[a-z_]+="[^"]*")*>\s*$`)
 	// gesture is a tag in which a desktop says what the user did.
 	gesture = regexp.MustCompile(`</?(?:ui:[a-z_]+|app_interaction)>`)
+	// spoken is what a page in a window says. A tag inside has lost its meaning.
+	spoken = regexp.MustCompile(`(?s)<app_interaction>.*?</app_interaction>`)
 	// neutralised is how the hub takes the meaning from its own tags in what
 	// others say.
 	neutralised = regexp.MustCompile(`(?i)&lt;([\s/\\]*(?:timeline|ai|budget|earlier|open_windows|reload_options|recent_conversation|previous_conversation|user|assistant|app_interaction|ui)\b)`)
@@ -86,6 +90,10 @@ func readPrompt(text string) prompt {
 	}
 	p.click = readClick(text)
 	p.content = strings.TrimSpace(plain(text))
+	p.orders = p.content
+	if spoken.MatchString(text) {
+		p.orders = strings.TrimSpace(plain(spoken.ReplaceAllLiteralString(text, "")))
+	}
 	return p
 }
 
@@ -179,7 +187,7 @@ func (s *session) plan(before []providers.Entry, message providers.Entry) []step
 		}
 	}
 	p := readPrompt(text.String())
-	if steps, ok := directives(p.content); ok {
+	if steps, ok := directives(p.orders); ok {
 		return steps
 	}
 	w := words{session: s, before: before, prompt: p, korean: isKorean(p.content)}
