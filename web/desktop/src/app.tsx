@@ -3,8 +3,7 @@ import { Canvas } from "./canvas/index.js";
 import { Reporter } from "./content/index.js";
 import { Dock } from "./dock/index.js";
 import { useWords } from "./i18n/use.js";
-import { Asks, Drawer, Panels, Phone, Tour } from "./later.js";
-import { Notices } from "./notices/index.js";
+import { Asks, Drawer, Notices, Panels, Phone, Tour } from "./later.js";
 import { Palette } from "./palette/index.js";
 import { useShell } from "./shell/context.js";
 import { useMonitorGone } from "./shell/select.js";
@@ -34,7 +33,9 @@ export function App(): ReactNode {
     >
       <div className="app-wall" />
       <Suspense fallback={<p className="app-wait">{t.connecting}</p>}>{phone ? <Phone /> : <Wide />}</Suspense>
-      <Notices />
+      <Suspense>
+        <Notices />
+      </Suspense>
       <Palette />
       <Suspense>{panel !== "" && <Panels />}</Suspense>
       <Suspense>

@@ -6,6 +6,8 @@ import { lazy } from "react";
 const fetchAsks = () => import("./asks/index.js");
 const fetchCentre = () => import("./notices/centre.js");
 const fetchDrawer = () => import("./drawer/index.js");
+const fetchIcons = () => import("./canvas/icons.js");
+const fetchNotices = () => import("./notices/index.js");
 const fetchPanels = () => import("./sessions/index.js");
 const fetchPhone = () => import("./phone/index.js");
 const fetchTour = () => import("./tour/index.js");
@@ -13,6 +15,8 @@ const fetchTour = () => import("./tour/index.js");
 export const Asks = lazy(async () => ({ default: (await fetchAsks()).Asks }));
 export const Centre = lazy(async () => ({ default: (await fetchCentre()).Centre }));
 export const Drawer = lazy(async () => ({ default: (await fetchDrawer()).Drawer }));
+export const Icons = lazy(async () => ({ default: (await fetchIcons()).Icons }));
+export const Notices = lazy(async () => ({ default: (await fetchNotices()).Notices }));
 export const Panels = lazy(async () => ({ default: (await fetchPanels()).Panels }));
 export const Phone = lazy(async () => ({ default: (await fetchPhone()).Phone }));
 export const Tour = lazy(async () => ({ default: (await fetchTour()).Tour }));
@@ -21,6 +25,7 @@ export const Tour = lazy(async () => ({ default: (await fetchTour()).Tour }));
 const parts: (() => Promise<unknown>)[] = [
   fetchAsks,
   fetchDrawer,
+  fetchNotices,
   () => import("./content/markdown/view.js"),
   () => import("./content/layout/index.js"),
   () => import("./content/table.js"),
@@ -28,6 +33,7 @@ const parts: (() => Promise<unknown>)[] = [
   () => import("./content/frame.js"),
   fetchPanels,
   fetchCentre,
+  fetchIcons,
   fetchTour,
   fetchPhone,
 ];

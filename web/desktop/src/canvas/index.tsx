@@ -1,9 +1,10 @@
 import "./canvas.css";
 import "./desk.css";
-import { type ReactNode, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, Suspense, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useStore } from "zustand";
 import type { MonitorID } from "../../../core/src/index.js";
 import { useWords } from "../i18n/use.js";
+import { Icons } from "../later.js";
 import { useShell, WorkbenchContext } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
 import type { Shell } from "../shell/shell.js";
@@ -11,7 +12,6 @@ import { Kbd } from "../ui/kbd.js";
 import { ManagerContext } from "./context.js";
 import { Frame } from "./frame.js";
 import { workArea } from "./geometry.js";
-import { Icons } from "./icons.js";
 import { useCanvasKeys, useFocusReturn } from "./keys.js";
 import { Manager } from "./manager.js";
 import { above, frontOf, isSeen, keyOf, mounted, panelsOf, recentAfter } from "./stack.js";
@@ -47,6 +47,7 @@ function Windows({ manager }: { manager: Manager }): ReactNode {
   const front = raisedWindow !== undefined && isSeen(raisedWindow, monitor) ? raised : frontWindow === undefined ? "" : keyOf(frontWindow);
   const root = useRef<HTMLDivElement>(null);
 
+  const hasIcons = useShell((s) => s.desk.shortcuts.size > 0);
   useLayoutEffect(() => {
     const el = root.current!;
     const measure = (): void => manager.measure({ w: el.clientWidth, h: el.clientHeight });
@@ -59,7 +60,7 @@ function Windows({ manager }: { manager: Manager }): ReactNode {
   useFocusReturn(manager, here);
   return (
     <div ref={root} className="win-canvas">
-      <Icons area={area} />
+      <Suspense>{hasIcons && <Icons area={area} />}</Suspense>
       {here.every((w) => w.minimized === true) && <Empty monitor={monitor} />}
       {canvas.w > 0 &&
         windows.map((w) => (
