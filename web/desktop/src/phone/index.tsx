@@ -10,7 +10,7 @@ import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber, useMonitor, useMonitorGone, useMonitors, useQuestionCount, useWindows } from "../shell/select.js";
 import type { PhonePage } from "../shell/shell.js";
 import { isOver, LinkChip, MainMenu, MonitorGone, SessionName, StoppedCard } from "../topbar/index.js";
-import { Ideas } from "../tour/index.js";
+import { Start } from "../tour/index.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { Windows } from "./windows.js";
 import texts from "./words.js";
@@ -35,9 +35,14 @@ export function Phone(): ReactNode {
         {!gone && page === "chat" && (
           <>
             <div className="phone-talk">
-              <Conversation />
+              {over ? (
+                <Conversation />
+              ) : (
+                <Start>
+                  <Conversation />
+                </Start>
+              )}
             </div>
-            {!over && <Ideas />}
             {!over && (
               <div className="phone-bar">
                 <CommandBar />

@@ -17,7 +17,7 @@ export function usePhone(): boolean {
   return useMedia("(max-width: 767.98px)");
 }
 
-/** Whether the conversation leaves enough of the canvas that it may be open from the beginning. */
+/** Whether the conversation leaves enough of the canvas that it may be open from the beginning. On a phone it is the page. */
 export function hasRoomForDrawer(): boolean {
-  return matchMedia("(min-width: 1200px)").matches;
+  return matchMedia("(min-width: 1200px), (max-width: 767.98px)").matches;
 }

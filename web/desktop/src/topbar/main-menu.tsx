@@ -7,6 +7,7 @@ import { usePhone } from "../shell/viewport.js";
 import { IconButton } from "../ui/button.js";
 import { Kbd } from "../ui/kbd.js";
 import { Menu, MenuItem } from "../ui/menu.js";
+import { ProviderItems } from "./provider.js";
 import { useUnread } from "./unread.js";
 import texts from "./words.js";
 
@@ -44,6 +45,8 @@ export function MainMenu(): ReactNode {
                 {t.bell}
               </MenuItem>
             )}
+            {phone && <hr />}
+            {phone && <ProviderItems close={close} />}
             <hr />
             <ThemeRow />
             <LanguageRow />
@@ -58,11 +61,15 @@ export function MainMenu(): ReactNode {
                 {t.phone}
               </MenuItem>
             )}
-            {!phone && (
-              <MenuItem icon={<Compass {...icon} />} onSelect={item(() => commands.showTour(true))}>
-                {t.tour}
-              </MenuItem>
-            )}
+            <MenuItem
+              icon={<Compass {...icon} />}
+              onSelect={item(() => {
+                commands.showTour(true);
+                if (phone) commands.turnTo("chat");
+              })}
+            >
+              {t.tour}
+            </MenuItem>
             <MenuItem icon={<Settings {...icon} />} onSelect={item(() => commands.open("settings"))}>
               {t.settings}
             </MenuItem>

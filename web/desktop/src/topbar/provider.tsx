@@ -14,10 +14,7 @@ function useProvider(): string {
 /** The model, and a menu to change it. A choice shows as on its way until the hub says so too. */
 export function ProviderChip(): ReactNode {
   const t = useWords(texts);
-  const commands = useCommands();
   const provider = useProvider();
-  const usual = useShell((s) => s.hub.provider);
-  const providers = useShell((s) => s.hub.providers);
   const [wanted, want] = useState("");
   useEffect(() => {
     if (wanted === "") return;
@@ -38,38 +35,48 @@ export function ProviderChip(): ReactNode {
         </button>
       )}
     >
-      {(close) => (
-        <>
-          <div className="menu-title">{t.providerMenu}</div>
-          {providers.map((p) => (
-            <MenuItem
-              key={p}
-              checked={p === provider}
-              icon={p === provider ? <Check size={14} aria-hidden /> : <Cpu size={14} aria-hidden />}
-              hint={p === usual ? t.providerDefault : undefined}
-              onSelect={() => {
-                close();
-                if (p === provider) return;
-                want(p);
-                commands.setProvider(p);
-              }}
-            >
-              {providerName(p)}
-            </MenuItem>
-          ))}
-          {providers.length < 2 && <div className="menu-title">{t.providerNone}</div>}
-          <hr />
-          <MenuItem
-            icon={<Plug size={14} aria-hidden />}
-            onSelect={() => {
-              close();
-              commands.open("connect");
-            }}
-          >
-            {t.connect}
-          </MenuItem>
-        </>
-      )}
+      {(close) => <ProviderItems close={close} onChoose={want} />}
     </Menu>
+  );
+}
+
+/** The models to choose from, and how to get more. */
+export function ProviderItems({ close, onChoose }: { close: () => void; onChoose?: (provider: string) => void }): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const provider = useProvider();
+  const usual = useShell((s) => s.hub.provider);
+  const providers = useShell((s) => s.hub.providers);
+  return (
+    <>
+      <div className="menu-title">{t.providerMenu}</div>
+      {providers.map((p) => (
+        <MenuItem
+          key={p}
+          checked={p === provider}
+          icon={p === provider ? <Check size={14} aria-hidden /> : <Cpu size={14} aria-hidden />}
+          hint={p === usual ? t.providerDefault : undefined}
+          onSelect={() => {
+            close();
+            if (p === provider) return;
+            onChoose?.(p);
+            commands.setProvider(p);
+          }}
+        >
+          {providerName(p)}
+        </MenuItem>
+      ))}
+      {providers.length < 2 && <div className="menu-title">{t.providerNone}</div>}
+      <hr />
+      <MenuItem
+        icon={<Plug size={14} aria-hidden />}
+        onSelect={() => {
+          close();
+          commands.open("connect");
+        }}
+      >
+        {t.connect}
+      </MenuItem>
+    </>
   );
 }

@@ -12,7 +12,7 @@ export function isFresh({ desk, outbox }: Shell): boolean {
   return desk.rows.size === 0 && desk.windows.size === 0 && !outbox.items.some((i) => i.type === "USER_MESSAGE");
 }
 
-/** What could be asked of who thinks here, and how. */
+/** What could be asked of the model, and how. */
 function useIdeas(): { ideas: string[]; ask: (text: string) => void } {
   const t = useWords(texts);
   const commands = useCommands();
@@ -49,24 +49,5 @@ export function Examples(): ReactNode {
         </ul>
       </section>
     </div>
-  );
-}
-
-/** The same where there is little room, in a row that can be pushed; nothing once something was said. */
-export function Ideas(): ReactNode {
-  const t = useWords(texts);
-  const fresh = useShell((s) => s.ready && isFresh(s));
-  const { ideas, ask } = useIdeas();
-  if (!fresh) return null;
-  return (
-    <ul className="tour-ideas" aria-label={t.ideas}>
-      {ideas.map((text) => (
-        <li key={text}>
-          <button type="button" onClick={() => ask(text)}>
-            {text}
-          </button>
-        </li>
-      ))}
-    </ul>
   );
 }

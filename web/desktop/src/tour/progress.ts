@@ -33,8 +33,8 @@ export function useProgress(): [Progress, (change: (p: Progress) => Progress) =>
   return [progress, change];
 }
 
-/** Begins a step that an agent does; gives how to note it. */
-export function useShowing(change: (how: (p: Progress) => Progress) => void): (step: Showing) => void {
+/** Begins a step that an agent does and notes it; gives whether it was sent. */
+export function useShowing(change: (how: (p: Progress) => Progress) => void): (step: Showing) => boolean {
   const t = useWords(texts);
   const commands = useCommands();
   const language = useShell((s) => s.language);
@@ -44,10 +44,17 @@ export function useShowing(change: (how: (p: Progress) => Progress) => void): (s
     let monitor: MonitorID | undefined = shown;
     if (step === "background") {
       monitor = commands.addMonitor(limits.monitors, false) ?? monitors.findLast((m) => m.monitorId !== firstMonitor && m.monitorId !== shown)?.monitorId;
-      if (monitor === undefined) return commands.tell(t.noMonitor, "warning");
+      if (monitor === undefined) {
+        commands.tell(t.noMonitor, "warning");
+        return false;
+      }
     }
     const id = commands.say(requests[language][step], monitor);
-    if (id === undefined) return commands.tell(t.notSent, "warning");
+    if (id === undefined) {
+      commands.tell(t.notSent, "warning");
+      return false;
+    }
     change((p) => ({ ...p, sent: { ...p.sent, [step]: id }, done: p.done.filter((s) => s !== step) }));
+    return true;
   };
 }

@@ -1,0 +1,57 @@
+import { AppWindow, ClipboardList, ListChecks, type LucideIcon, MonitorPlay, Plug, ShieldQuestion } from "lucide-react";
+import type { ReactNode } from "react";
+import { useWords } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
+import { Button } from "../ui/button.js";
+import { requests, type Showing, showings } from "./steps.js";
+import texts from "./words.js";
+
+const icons: Record<Showing, LucideIcon> = {
+  windows: AppWindow,
+  form: ClipboardList,
+  approval: ShieldQuestion,
+  plan: ListChecks,
+  background: MonitorPlay,
+};
+
+/** The demo introduces itself. */
+export function Welcome({ onShow }: { onShow: (step: Showing) => void }): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const language = useShell((s) => s.language);
+  return (
+    <div className="tour-middle">
+      <section className="tour-card" aria-labelledby="tour-hello">
+        <h1 id="tour-hello">{t.hello}</h1>
+        <p>{t.intro}</p>
+        <h2>{t.try}</h2>
+        <ul className="tour-offers">
+          {showings.map((s) => {
+            const Icon = icons[s];
+            return (
+              <li key={s} data-step={s}>
+                <button type="button" className="tour-offer" onClick={() => onShow(s)}>
+                  <Icon size={18} aria-hidden className="tour-offer-icon" />
+                  <span className="tour-offer-text">
+                    <strong>{t[s]}</strong>
+                    <span>{t[`${s}Hint`]}</span>
+                  </span>
+                  <q>{requests[language][s]}</q>
+                </button>
+              </li>
+            );
+          })}
+        </ul>
+        <footer className="tour-foot">
+          <span>{t.later}</span>
+          <Button kind="ghost" size="sm" icon={Plug} onClick={() => commands.open("connect")}>
+            {t.model}
+          </Button>
+          <Button kind="ghost" size="sm" onClick={() => commands.showTour(false)}>
+            {t.skip}
+          </Button>
+        </footer>
+      </section>
+    </div>
+  );
+}
