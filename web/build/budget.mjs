@@ -6,7 +6,7 @@ import { constants, gzip } from "node:zlib";
 import { formOf } from "./compress.mjs";
 import { filesIn } from "./files.mjs";
 
-const kilo = 1024;
+const kilo = 1000;
 const budgets = { script: 150 * kilo, style: 25 * kilo, all: 5 * kilo * kilo };
 
 /** What index.html loads at once: the entry, what it is linked to, and what these import without being asked to. */
@@ -45,7 +45,7 @@ export async function overspent(folder) {
   };
   const too = [];
   for (const [what, most] of Object.entries(budgets)) {
-    const line = `${what}: ${(spent[what] / kilo).toFixed(1)} KiB of ${most / kilo} KiB`;
+    const line = `${what}: ${(spent[what] / kilo).toFixed(1)} kB of ${most / kilo} kB`;
     console.log(`  ${line}`);
     if (spent[what] > most) too.push(`over budget: ${line}`);
   }

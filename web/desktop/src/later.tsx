@@ -16,6 +16,7 @@ export const Asks = lazy(async () => ({ default: (await fetchAsks()).Asks }));
 export const Centre = lazy(async () => ({ default: (await fetchCentre()).Centre }));
 export const Drawer = lazy(async () => ({ default: (await fetchDrawer()).Drawer }));
 export const Icons = lazy(async () => ({ default: (await fetchIcons()).Icons }));
+export const Invitation = lazy(async () => ({ default: (await import("./invitation.js")).Invitation }));
 export const Notices = lazy(async () => ({ default: (await fetchNotices()).Notices }));
 export const Panels = lazy(async () => ({ default: (await fetchPanels()).Panels }));
 export const Phone = lazy(async () => ({ default: (await fetchPhone()).Phone }));

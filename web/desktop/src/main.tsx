@@ -1,11 +1,10 @@
 import "./styles/tokens.css";
 import "./styles/base.css";
-import { type ReactNode, StrictMode } from "react";
+import { type ReactNode, StrictMode, Suspense } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./app.js";
 import { languageOf } from "./i18n/words.js";
-import { Invitation } from "./invitation.js";
-import { fetchAll } from "./later.js";
+import { fetchAll, Invitation } from "./later.js";
 import { Api, ApiError } from "./shell/api.js";
 import { boot, type Page } from "./shell/boot.js";
 import { PageContext, WorkbenchContext } from "./shell/context.js";
@@ -53,7 +52,11 @@ function askToJoin(): void {
   // Another link in the same tab loads no page by itself.
   addEventListener("hashchange", () => location.reload(), { once: true });
   if (ticket === "") return fail(t.joinFailed, t.joinEmpty, <a href="/">{t.others}</a>);
-  root.render(<Invitation language={language} host={location.host} onJoin={() => void join(ticket)} />);
+  root.render(
+    <Suspense fallback={<p className="app-wait">{t.connecting}</p>}>
+      <Invitation language={language} host={location.host} onJoin={() => void join(ticket)} />
+    </Suspense>,
+  );
 }
 
 async function join(ticket: string): Promise<void> {
