@@ -71,7 +71,12 @@ export function taskNumber(role: AgentID): number {
 
 /** The title of a window, or its id when it is gone. */
 export function titleOf(desk: Pick<Desk, "windows">, monitor: MonitorID, id: WindowID): string {
-  return desk.windows.get(windowKey(monitor, id))?.title || id;
+  return titleIn(desk, monitor, id) || id;
+}
+
+/** The title of a window, or nothing when it is gone. */
+export function titleIn(desk: Pick<Desk, "windows">, monitor: MonitorID, id: WindowID): string {
+  return desk.windows.get(windowKey(monitor, id))?.title ?? "";
 }
 
 /** For how many ms nothing was heard of an agent, once that is worth saying. */

@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import { firstMonitor, hasEnded, type MonitorID, type Sent } from "../../../core/src/index.js";
 import { useFateText } from "../drawer/fate.js";
+import { useReason } from "../drawer/reasons.js";
 import { useShell } from "../shell/context.js";
 
 /**
@@ -17,10 +18,11 @@ export function LastFate({ monitor }: { monitor: MonitorID }): ReactNode {
 
 function Fate({ sent }: { sent: Sent }): ReactNode {
   const text = useFateText(sent.fate, sent.position);
+  const inWords = useReason();
   return (
     <>
       {text}
-      {sent.reason ? `: ${sent.reason}` : ""}
+      {sent.reason ? `: ${inWords(sent.reason)}` : ""}
     </>
   );
 }

@@ -9,8 +9,15 @@ import { IconButton } from "../ui/button.js";
 import { Fold } from "./fold.js";
 import texts from "./words.js";
 
-/** An agent at work: what it does, what it thinks, and what it has said so far. */
-export const AgentRow = memo(function AgentRow({ agent, thinking }: { agent: Agent; thinking: string }): ReactNode {
+interface Props {
+  agent: Agent;
+  /** What it thinks and says that is in no row. */
+  thinking: string;
+  text: string;
+}
+
+/** An agent at work: what it does, what it thinks, and what it has said since the last of its rows. */
+export const AgentRow = memo(function AgentRow({ agent, thinking, text }: Props): ReactNode {
   const stale = useLinkDown();
   return (
     <article className={stale ? "drawer-row drawer-agent drawer-stale" : "drawer-row drawer-agent"}>
@@ -21,7 +28,7 @@ export const AgentRow = memo(function AgentRow({ agent, thinking }: { agent: Age
         </Fold>
       )}
       <div data-stream={agent.role} className="drawer-text">
-        {agent.text !== "" && <Markdown text={agent.text} streaming />}
+        {text !== "" && <Markdown text={text} streaming />}
       </div>
     </article>
   );

@@ -4,7 +4,7 @@ import "./folds.css";
 import { ArrowDown, MessagesSquare, PanelRightClose, WifiOff } from "lucide-react";
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { useShallow } from "zustand/react/shallow";
-import type { AgentID, MessageID, MonitorID, WindowID } from "../../../core/src/index.js";
+import type { AgentID, MessageID, MonitorID, Say, WindowID } from "../../../core/src/index.js";
 import { useLinkDown } from "../dock/agent-state.js";
 import { workingAgents } from "../dock/agents.js";
 import { useWords } from "../i18n/use.js";
@@ -13,7 +13,7 @@ import { useMonitor } from "../shell/select.js";
 import { IconButton } from "../ui/button.js";
 import { AgentRow } from "./agent-row.js";
 import { AskCards } from "./ask-cards.js";
-import { type Entry, entriesOf, isAboutMessages, liveThinking, withDays } from "./entries.js";
+import { type Entry, entriesOf, isAboutMessages, notInRows, withDays } from "./entries.js";
 import { EntryRow } from "./entry-row.js";
 import { useFollowing } from "./follow.js";
 import { RunRow } from "./run-row.js";
@@ -142,8 +142,9 @@ function Work({ monitor }: { monitor: MonitorID | undefined }): ReactNode {
         </p>
       )}
       {working.map((a) => {
-        const thought = [...rows.values()].filter(({ row }) => row.say === "reasoning" && row.agentId === a.role).map(({ row }) => row.text ?? "");
-        return <AgentRow key={a.role} agent={a} thinking={liveThinking(a.thinking, thought)} />;
+        const its = [...rows.values()].map(({ row }) => row).filter((row) => row.agentId === a.role);
+        const shown = (say: Say): string[] => its.filter((row) => row.say === say).map((row) => row.text ?? "");
+        return <AgentRow key={a.role} agent={a} thinking={notInRows(a.thinking, shown("reasoning"))} text={notInRows(a.text, shown("text"))} />;
       })}
     </>
   );

@@ -279,9 +279,9 @@ export function sameEntry(a: Entry, b: Entry): boolean {
   return Object.keys(one).every((k) => one[k] === other[k] || (k === "images" && one.row !== undefined && one.row === other.row));
 }
 
-/** What an agent thinks now, without what the rows have of it already. */
-export function liveThinking(thinking: string, rows: readonly string[]): string {
-  let rest = thinking;
+/** What an agent thinks or says now, without what the rows have of it already. */
+export function notInRows(text: string, rows: readonly string[]): string {
+  let rest = text;
   for (const row of rows) {
     const said = row.replace(/ \[…\]$/, "");
     const at = rest.indexOf(said);

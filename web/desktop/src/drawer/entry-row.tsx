@@ -2,15 +2,17 @@ import { Bot, Brain, CircleAlert, CircleCheck, CircleSlash, CircleX, Info, ListT
 import { memo, type ReactNode } from "react";
 import type { UIRow } from "../../../core/src/index.js";
 import { Markdown } from "../content/index.js";
-import { taskNumber, titleOf, windowOfRole } from "../dock/agents.js";
+import { taskNumber, titleIn, titleOf, windowOfRole } from "../dock/agents.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber } from "../shell/select.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "./copy.js";
+import deedTexts from "./deed-words.js";
 import { type Entry, type RowEntry, sameEntry } from "./entries.js";
 import { Fold } from "./fold.js";
 import { MessageRow } from "./message-row.js";
+import { useReason } from "./reasons.js";
 import { Trouble } from "./trouble.js";
 import { endOf, toolOf, whyCutOff } from "./tool.js";
 import texts from "./words.js";
@@ -142,7 +144,10 @@ function Thought({ row }: { row: UIRow }): ReactNode {
 function ToolRow({ row }: { row: UIRow }): ReactNode {
   const t = useWords(texts);
   const format = useFormat();
+  const deeds = useWords(deedTexts);
   const call = toolOf(row);
+  const told = call.failed ? undefined : call.told;
+  const title = useShell((s) => (told?.window === undefined ? "" : titleIn(s.desk, row.monitorId ?? "", told.window)));
   const ms = call.durationMs;
   return (
     <>
@@ -151,8 +156,11 @@ function ToolRow({ row }: { row: UIRow }): ReactNode {
         {...(call.failed ? { tone: "danger" as const } : {})}
         title={
           <>
-            <code>{call.tool || t.anyTool}</code>
-            <span>{call.failed ? `${t.toolFailed}: ${call.result.replace(/\s+/g, " ").slice(0, 160)}` : call.about}</span>
+            {told === undefined && <code>{call.tool || t.anyTool}</code>}
+            <span>
+              {call.failed && `${t.toolFailed}: ${call.result.replace(/\s+/g, " ").slice(0, 160)}`}
+              {!call.failed && (told === undefined ? call.about : deeds[told.deed](told.what || title || told.window || ""))}
+            </span>
           </>
         }
         end={
@@ -162,8 +170,8 @@ function ToolRow({ row }: { row: UIRow }): ReactNode {
           </>
         }
       >
-        {call.input !== "" && <Block title={t.input} text={call.input} />}
-        {call.result !== "" && <Block title={t.result} text={call.result} />}
+        {call.input !== "" && <Block title={t.inputOf(call.tool)} text={call.input} />}
+        {call.result !== "" && <Block title={call.tool === "" ? t.result : t.resultOf(call.tool)} text={call.result} />}
       </Fold>
       <CopyButton text={[call.tool, call.input, call.result].filter((s) => s !== "").join("\n\n")} />
     </>
@@ -185,13 +193,14 @@ const byPerson = "the user interrupted it";
 function End({ row }: { row: UIRow }): ReactNode {
   const t = useWords(texts);
   const format = useFormat();
+  const reason = useReason();
   const end = endOf(row);
   const time = end.durationMs < 1000 ? `${Math.round(end.durationMs)} ms` : format.elapsed(end.durationMs);
   const Icon = { completed: CircleCheck, failed: CircleAlert, interrupted: CircleSlash }[end.outcome];
   const parts = [{ completed: t.endCompleted, failed: t.endFailed, interrupted: t.endInterrupted }[end.outcome](time)];
   if (end.inputTokens + end.outputTokens > 0) parts.push(t.tokens(format.number(end.inputTokens), format.number(end.outputTokens)));
   if (end.costUsd > 0) parts.push(format.usd(end.costUsd));
-  if (end.outcome === "interrupted" && end.reason !== "" && end.reason !== byPerson) parts.push(end.reason);
+  if (end.outcome === "interrupted" && end.reason !== "" && end.reason !== byPerson) parts.push(reason(end.reason));
   const text = parts.join(" · ");
   return (
     <>
@@ -223,6 +232,7 @@ function Line({ row, retry }: { row: UIRow; retry: boolean }): ReactNode {
 function Resume({ row }: { row: UIRow }): ReactNode {
   const t = useWords(texts);
   const commands = useCommands();
+  const why = useReason()(whyCutOff(row));
   const answer = (response: "yesButtonClicked" | "noButtonClicked"): void => {
     commands.send("ASK_RESPONSE", { ts: row.ts, response });
   };
@@ -231,9 +241,9 @@ function Resume({ row }: { row: UIRow }): ReactNode {
       <div className="drawer-row-head">
         <TriangleAlert size={14} aria-hidden />
         <span className="drawer-row-name">{t.cutOff}</span>
-        <CopyButton text={whyCutOff(row)} />
+        <CopyButton text={why} />
       </div>
-      <p className="drawer-reason">{whyCutOff(row)}</p>
+      <p className="drawer-reason">{why}</p>
       {row.isAnswered === true ? (
         <p className="drawer-reason">{t.answered}</p>
       ) : (

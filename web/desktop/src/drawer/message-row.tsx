@@ -1,6 +1,6 @@
 import { Undo2 } from "lucide-react";
 import { type ReactNode, useState } from "react";
-import type { Fate } from "../../../core/src/index.js";
+import { type Fate, windowKey } from "../../../core/src/index.js";
 import { titleOf } from "../dock/agents.js";
 import { usePutBack } from "../dock/drafts.js";
 import { useFormat, useWords } from "../i18n/use.js";
@@ -10,6 +10,7 @@ import { Button } from "../ui/button.js";
 import { CopyButton } from "./copy.js";
 import type { MessageEntry } from "./entries.js";
 import { fateIcons, isOver, OverMark, useFateText } from "./fate.js";
+import { useReason } from "./reasons.js";
 import { useResend } from "./resend.js";
 import { Said } from "./said.js";
 import { remedyOf } from "./tool.js";
@@ -41,7 +42,7 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
         {e.fate !== undefined && isOver(e.fate) && <OverMark fate={e.fate} />}
         <CopyButton text={e.text} />
       </div>
-      <Said text={e.text} window={window} />
+      <Said text={e.text} to={window === undefined ? undefined : { key: windowKey(e.monitorId, e.window!), title: window }} />
       {e.images.length > 0 && (
         <div className="drawer-pictures">
           {e.images.map((src, i) => (
@@ -74,13 +75,14 @@ function FateLine({ entry: e, fate }: { entry: MessageEntry; fate: Fate }): Reac
   const putBack = usePutBack(e.monitorId);
   const Icon = e.takenBack ? Undo2 : fateIcons[fate];
   const text = useFateText(fate, e.position);
+  const inWords = useReason();
   const bad = !e.takenBack && (fate === "rejected" || fate === "failed");
   return (
     <div className={bad ? "drawer-fate drawer-danger" : "drawer-fate"}>
       <Icon size={12} aria-hidden className={fate === "running" ? "drawer-turning" : undefined} />
       <span className="drawer-fate-text">
         {e.takenBack ? t.takenBack : text}
-        {fate === "rejected" && !e.takenBack && e.reason ? `: ${e.reason}` : ""}
+        {fate === "rejected" && !e.takenBack && e.reason ? `: ${inWords(e.reason)}` : ""}
       </span>
       {fate === "queued" && e.id !== undefined && (
         <Button size="sm" kind="ghost" onClick={() => commands.takeBack(e.id!)}>

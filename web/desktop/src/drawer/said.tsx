@@ -1,13 +1,22 @@
 import { AppWindow, FileInput, type LucideIcon, MousePointerClick, MoveDiagonal, Shapes, SquareDashedMousePointer, TextSelect } from "lucide-react";
 import type { ReactNode } from "react";
+import type { Content } from "../../../core/src/index.js";
 import { useWords } from "../i18n/use.js";
 import { useShell } from "../shell/context.js";
 import { type Gesture, gesturesIn, pressIn } from "../shell/gesture.js";
 import texts from "./words.js";
 
+/** The window that a message was said to. */
+interface Addressee {
+  readonly key: string;
+  readonly title: string;
+}
+
 /** What a message says. What a person did is told in words. */
-export function Said({ text, window }: { text: string; window: string | undefined }): ReactNode {
-  const press = window === undefined ? undefined : pressIn(text, window);
+export function Said({ text, to }: { text: string; to: Addressee | undefined }): ReactNode {
+  const pressed = to === undefined ? undefined : pressIn(text, to.title);
+  const label = useShell((s) => (pressed?.kind !== "button" ? undefined : labelIn(s.desk.windows.get(to!.key)?.content, pressed.button)));
+  const press = pressed?.kind === "button" && label !== undefined ? { ...pressed, button: label } : pressed;
   const { gestures, rest } = gesturesIn(text) ?? { gestures: press === undefined ? [] : [press], rest: press === undefined ? text : "" };
   return (
     <>
@@ -17,6 +26,13 @@ export function Said({ text, window }: { text: string; window: string | undefine
       {rest !== "" && <div className="drawer-said">{rest}</div>}
     </>
   );
+}
+
+/** What is on the button that does something; a press says only what it does. */
+export function labelIn(content: Content | undefined, action: string): string | undefined {
+  if (content?.renderer !== "component") return undefined;
+  const button = content.data.components.find((c) => c.type === "button" && c.action === action);
+  return button?.type === "button" ? button.label || undefined : undefined;
 }
 
 const gestureIcons: Readonly<Record<Gesture["kind"], LucideIcon>> = {

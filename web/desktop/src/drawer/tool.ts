@@ -1,12 +1,15 @@
 // What rows about tools, ends of turns and trouble say. Their texts are JSON that the hub wrote; anything else is shown as it is.
 
 import type { UIRow } from "../../../core/src/index.js";
+import { deedOf, type Told } from "./deeds.js";
 
 export interface ToolCall {
   readonly tool: string;
   readonly failed: boolean;
   /** What it is about, in one line; empty when nothing tells. */
   readonly about: string;
+  /** What it did, where there are words for it. */
+  readonly told: Told | undefined;
   readonly input: string;
   readonly result: string;
   readonly durationMs: number | undefined;
@@ -38,12 +41,13 @@ function numberIn(v: unknown): number {
 export function toolOf(row: UIRow): ToolCall {
   const v = objectOf(row.text);
   if (typeof v.tool !== "string") {
-    return { tool: "", failed: false, about: line(row.text ?? ""), input: "", result: row.text ?? "", durationMs: undefined };
+    return { tool: "", failed: false, about: line(row.text ?? ""), told: undefined, input: "", result: row.text ?? "", durationMs: undefined };
   }
   return {
     tool: v.tool,
     failed: v.status === "error",
     about: aboutOf(v.input),
+    told: deedOf(v.tool, v.input),
     input: pretty(v.input),
     result: typeof v.result === "string" ? prettyText(v.result) : pretty(v.result),
     durationMs: typeof v.durationMs === "number" ? v.durationMs : undefined,

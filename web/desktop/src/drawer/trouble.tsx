@@ -5,6 +5,7 @@ import { useWords } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
 import { Button } from "../ui/button.js";
 import { CopyButton } from "./copy.js";
+import { useReason } from "./reasons.js";
 import { useResend, useSaid } from "./resend.js";
 import { remedyOf } from "./tool.js";
 import texts from "./words.js";
@@ -23,6 +24,7 @@ export function Trouble({ reason, messageId, monitorId, tag }: Props): ReactNode
   const commands = useCommands();
   const resend = useResend();
   const said = useSaid(messageId);
+  const inWords = useReason();
   const remedy = remedyOf(reason);
   const advice = { connect: t.connectText, wait: t.waitText, shorten: t.shortenText, again: undefined }[remedy];
   return (
@@ -33,7 +35,7 @@ export function Trouble({ reason, messageId, monitorId, tag }: Props): ReactNode
         <span className="drawer-row-name">{t.errorTitle}</span>
         <CopyButton text={reason} />
       </div>
-      {reason !== "" && <p className="drawer-reason">{reason}</p>}
+      {reason !== "" && <p className="drawer-reason">{inWords(reason)}</p>}
       {advice !== undefined && <p>{advice}</p>}
       <div className="drawer-actions">
         {remedy === "connect" && (

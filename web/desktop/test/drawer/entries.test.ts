@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Desk, QueuedMessage, Sent, UIRow } from "../../../core/src/index.js";
-import { entriesOf, kindOf, liveThinking, type MessageEntry, sameEntry, withDays } from "../../src/drawer/entries.js";
+import { entriesOf, kindOf, notInRows, type MessageEntry, sameEntry, withDays } from "../../src/drawer/entries.js";
 
 function desk(rows: UIRow[], queues: Record<string, QueuedMessage[]> = {}): Pick<Desk, "rows" | "queues"> {
   return { rows: new Map(rows.map((row) => [row.ts, { row, bytes: 0 }])), queues: new Map(Object.entries(queues)) };
@@ -137,8 +137,13 @@ test("an entry made anew of the same things is the same", () => {
 });
 
 test("live thinking leaves out what rows have", () => {
-  expect(liveThinking("one two three", [])).toBe("one two three");
-  expect(liveThinking("one two three", ["one two"])).toBe("three");
-  expect(liveThinking("one two", ["one […]", "two"])).toBe("");
-  expect(liveThinking("new thought", ["something else"])).toBe("new thought");
+  expect(notInRows("one two three", [])).toBe("one two three");
+  expect(notInRows("one two three", ["one two"])).toBe("three");
+  expect(notInRows("one two", ["one […]", "two"])).toBe("");
+  expect(notInRows("new thought", ["something else"])).toBe("new thought");
+});
+
+test("what is being said goes on behind what has rows, though the first of them are gone", () => {
+  expect(notInRows("First. Then. Now", ["First. ", "Then. "])).toBe("Now");
+  expect(notInRows("First. Then. Now", ["Then. "])).toBe("Now");
 });
