@@ -124,7 +124,8 @@ export function StoppedCard(): ReactNode {
       <div>
         <strong>{t[cause]}</strong>
         <p>{hint(cause, t)}</p>
-        {reason !== "" && (
+        {/* Of the other causes the hint says all that there is. */}
+        {reason !== "" && (cause === "misused" || cause === "ended") && (
           <p className="topbar-stopped-reason">
             {t.hubSaid(reason)} ({code})
           </p>

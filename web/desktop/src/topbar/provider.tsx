@@ -1,4 +1,4 @@
-import { Check, ChevronDown, Cpu, Plug } from "lucide-react";
+import { ChevronDown, Cpu, Plug } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -54,7 +54,7 @@ export function ProviderItems({ close, onChoose }: { close: () => void; onChoose
         <MenuItem
           key={p}
           checked={p === provider}
-          icon={p === provider ? <Check size={14} aria-hidden /> : <Cpu size={14} aria-hidden />}
+          icon={<Cpu size={14} aria-hidden />}
           hint={p === usual ? t.providerDefault : undefined}
           onSelect={() => {
             close();
