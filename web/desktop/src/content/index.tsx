@@ -9,6 +9,7 @@ import { Boundary } from "../ui/boundary.js";
 import { Button } from "../ui/button.js";
 import { Card } from "./card.js";
 import { useFollow } from "./follow.js";
+import { Plain } from "./markdown/plain.js";
 import { PlainText } from "./text.js";
 import texts from "./words.js";
 
@@ -93,7 +94,11 @@ const maxFormatted = 256 << 10;
 /** Formatted text of an agent, as the conversation shows it too. While it streams, only its end is read anew. */
 export const Markdown = memo(function Markdown({ text, streaming = false }: { text: string; streaming?: boolean }): ReactNode {
   const t = useWords(texts);
-  const plain = <div className="md md-plain">{text}</div>;
+  const plain = (
+    <div className="md">
+      <Plain text={text} />
+    </div>
+  );
   if (text.length > maxFormatted) {
     return (
       <>

@@ -41,7 +41,7 @@ export const maxBlocks = 1500;
 export const maxSectionWork = 4_000_000;
 export const maxSplitWork = 16_000_000;
 /** What formatting a block may cost, and how long its HTML may be and how many tags it may have. */
-export const maxBlockWork = 2_000_000;
+export const maxBlockWork = 3_000_000;
 const maxHtml = 512 << 10;
 const maxTags = 6000;
 /** An element that is not closed goes on no further than this. */

@@ -29,12 +29,13 @@ const maxDepth = 16;
 const maxInlineDepth = 24;
 /** How many cells a table may have, with those that its rows leave out. */
 const maxCells = 3000;
-/** How many lines a list or a quote may have. */
+/** How many lines a list or a quote may have, and how long it may be. */
 const maxLines = 2000;
+const maxNested = 64 << 10;
 /** How many equal signs may follow each other. */
 const maxRun = 100;
 /** The characters with a meaning, times the length of the text that the parser may look through for each. */
-const maxProduct = 1 << 21;
+const maxProduct = 1 << 23;
 
 /** Whether the parser can be trusted with the text of a paragraph, a cell or an item. */
 function isHarmless(src: string): boolean {
@@ -58,10 +59,13 @@ function isLetter(c: number): boolean {
 function isSign(c: number): boolean {
   switch (c) {
     case 0x21: // !
+    case 0x22: // "
     case 0x26: // &
+    case 0x27: // '
     case 0x28: // (
     case 0x2a: // *
     case 0x3c: // <
+    case 0x3e: // >
     case 0x40: // @
     case 0x5b: // [
     case 0x5c: // \
@@ -95,16 +99,17 @@ class CountingTokenizer extends Tokenizer {
   }
 
   override list(src: string): Tokens.List | undefined {
-    if (this.rules.block.list.test(src)) this.limitLines(src);
+    if (this.rules.block.list.test(src)) this.limitNested(src);
     return super.list(src);
   }
 
   override blockquote(src: string): Tokens.Blockquote | undefined {
-    if (this.rules.other.blockquoteStart.test(src)) this.limitLines(src);
+    if (this.rules.other.blockquoteStart.test(src)) this.limitNested(src);
     return super.blockquote(src);
   }
 
-  private limitLines(src: string): void {
+  private limitNested(src: string): void {
+    if (src.length > maxNested) throw new TooMuch();
     let lines = 0;
     for (let at = src.indexOf("\n"); at >= 0; at = src.indexOf("\n", at + 1)) if (++lines > maxLines) throw new TooMuch();
   }

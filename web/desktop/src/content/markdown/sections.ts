@@ -71,7 +71,12 @@ export function sectionsOf(text: string, from = 0): Section[] {
     }
     const flush = line[0] !== " " && line[0] !== "\t";
     const item = marker.test(line);
-    if ((blank && flush && !(item && list)) || (!html && heading.test(line))) cut(at);
+    if (blank && flush && !(item && list)) cut(at);
+    if (!html && heading.test(line)) {
+      cut(at);
+      cut(next);
+      continue;
+    }
     blank = false;
     list ||= item;
     const opened = html ? null : (list ? listFenceStart : fenceStart).exec(line);

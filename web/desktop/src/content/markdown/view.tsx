@@ -11,6 +11,7 @@ import { htmlOf, type Links, type Split, split } from "./blocks.js";
 import { clean } from "./clean.js";
 import { CodeBlock } from "./code.js";
 import { type Dressed, dress } from "./dress.js";
+import { Plain } from "./plain.js";
 import { pageClock, Turns } from "./turns.js";
 
 /** All texts of the page share its time. */
@@ -38,7 +39,7 @@ export default function MarkdownView({ text, streaming = false }: { text: string
         code !== undefined ? (
           <CodeBlock key={at} lang={code.lang} text={code.text} growing={streaming && i === blocks.length - 1} />
         ) : plain ? (
-          <PlainBlock key={at} raw={raw} />
+          <Plain key={at} text={raw} />
         ) : (
           <Block key={at} raw={raw} links={links} />
         ),
@@ -48,15 +49,10 @@ export default function MarkdownView({ text, streaming = false }: { text: string
   );
 }
 
-/** What is not formatted, or not yet. */
-function PlainBlock({ raw }: { raw: string }): ReactNode {
-  return <p className="md-plain">{raw.replace(/^\n+|\s+$/g, "")}</p>;
-}
-
 /** One block. The page gets nodes, never HTML as text. */
 const Block = memo(function Block({ raw, links }: { raw: string; links: Links }): ReactNode {
   const dressed = useDressed(raw, links);
-  return dressed === undefined ? <PlainBlock raw={raw} /> : <DressedBlock {...dressed} />;
+  return dressed === undefined ? <Plain text={raw} /> : <DressedBlock {...dressed} />;
 });
 
 function DressedBlock({ nodes, slots }: Dressed): ReactNode {

@@ -1,0 +1,65 @@
+// Texts that are made to keep a parser busy. Each is repeated until it has the length that is asked for.
+
+const again = (unit: string, n: number): string => unit.repeat(Math.ceil(n / unit.length));
+
+function ladder(n: number, line: (i: number) => string): string {
+  let text = "";
+  for (let i = 1; text.length < n; i++) text += line(i);
+  return text;
+}
+
+export const hostile: Readonly<Record<string, (n: number) => string>> = {
+  underscores: (n) => `${again("_", n)}a`,
+  stars: (n) => `${again("*", n)}a`,
+  tildes: (n) => `${again("~", n)}a`,
+  spaces: (n) => `a${again(" ", n)}b`,
+  "an address without end": (n) => `${again("a.", n)}@`,
+  addresses: (n) => again("a@a.", n),
+  "dots behind an address": (n) => `www.a${again(".", n)}<`,
+  "signs behind an address": (n) => `http://a${again("a)", n)}`,
+  "lists in lists": (n) => ladder(n, (i) => `${"  ".repeat(i)}- a\n`),
+  "lists by tabs": (n) => ladder(n, (i) => `${"\t".repeat(i)}1. a\n`),
+  "lists in a line": (n) => `${again("- ", n)}a`,
+  "many lists in a line": (n) => again(`${"- ".repeat(15)}a\n`, n),
+  "empty items": (n) => again("-\n", n),
+  "loose items": (n) => again("- a\n\n", n),
+  tasks: (n) => again("- [ ] a\n", n),
+  quotes: (n) => `${again(">", n)}a`,
+  "quotes in quotes": (n) => ladder(n, (i) => `${">".repeat(i % 200)} a\n`),
+  "lists in quotes": (n) => again("> - a\nb\n", n),
+  elements: (n) => again("<div>", n),
+  "elements left open": (n) => again("<div>\n\n", n),
+  "elements closed": (n) => again("</div>\n\n", n),
+  "tags without end": (n) => again("<a ", n),
+  comments: (n) => again("<!--", n),
+  brackets: (n) => again("[", n),
+  "brackets in brackets": (n) => again("[", n / 2) + again("]", n / 2),
+  pictures: (n) => again("![", n),
+  "links without end": (n) => `${again("[a](b", n)})`,
+  links: (n) => again("[a](b) ", n),
+  "a link to spaces": (n) => `[a](b${again(" ", n)})`,
+  "names of links": (n) => ladder(n, (i) => `[${i}]: x${i}\n\n`),
+  "a long link, used often": (n) => `[a]: ${again("u", 1900)}\n\n${again("[a] ", n)}`,
+  backticks: (n) => again("`", n),
+  "a ladder of backticks": (n) => ladder(n, (i) => `${"`".repeat(i)}a`),
+  "small ladders of backticks": (n) => ladder(n, (i) => `${"`".repeat((i % 60) + 1)}a`),
+  fences: (n) => again("```\n", n),
+  "fences in items": (n) => again("- ```\n", n),
+  "a wide table": (n) => `${again("|a", n / 2)}\n${again("|-", n / 2)}\n`,
+  "a long table": (n) => `|a|b|\n|-|-|\n${again("|a|b|\n", n)}`,
+  "a wide table of short rows": (n) => `${again("|a", 2000)}\n${again("|-", 2000)}\n${again("|\n", n)}`,
+  paragraphs: (n) => again("a\n\n", n),
+  lines: (n) => again("a\n", n),
+  headings: (n) => again("#\n", n),
+  rules: (n) => again("---\n\n", n),
+  "a rule that is none": (n) => `${again("* ", n)}a`,
+  emphasis: (n) => again("*a **b ", n),
+  "emphasis in words": (n) => `${again("a**b", n)} c*`,
+  "emphasis in emphasis": (n) => again("*a ", n / 2) + again(" a*", n / 2),
+  "runs of emphasis": (n) => again(`${"_".repeat(60)}a `, n),
+  escapes: (n) => again("\\*", n),
+  entities: (n) => again("&#1;", n),
+  "quotation marks": (n) => again('">', n),
+  "one word": (n) => again("a", n),
+  "empty lines": (n) => `${again("\n", n)}a`,
+};
