@@ -26,7 +26,7 @@ type thinker interface {
 }
 
 // agentHall is a hall whose sessions have agents, on one of both stores.
-func agentHall(t *testing.T, redis bool, tune ...func(*plan)) *hall {
+func agentHall(t *testing.T, redis bool) *hall {
 	t.Helper()
 	open := func(log *slog.Logger) (thinker, error) {
 		return filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
@@ -37,7 +37,7 @@ func agentHall(t *testing.T, redis bool, tune ...func(*plan)) *hall {
 			return redisstore.Open(t.Context(), client, redisstore.Config{Logger: log})
 		}
 	}
-	return newHall(t, append([]func(*plan){func(p *plan) { staff(t, p, open) }}, tune...)...)
+	return newHall(t, func(p *plan) { staff(t, p, open) })
 }
 
 // staff gives a plan agents.

@@ -306,7 +306,8 @@ func TestEmitAsksForNoPermission(t *testing.T) {
 	permission := wire.DialogConfirm{ID: "d", Title: "t", PermissionOptions: &wire.PermissionOptions{ToolName: "Bash", ShowRememberChoice: true}}
 	name := wire.ActionMeta{AgentID: "main-monitor-0"}
 	for i, q := range []wire.Action{
-		permission, wire.DialogConfirm{ID: "d", Title: "t", ActionMeta: name},
+		permission,
+		wire.DialogConfirm{ID: "d", Title: "t", ActionMeta: name},
 		wire.PromptShow{Prompt: wire.Prompt{ID: "p", Title: "t"}, ActionMeta: name},
 	} {
 		a := ask(t, r, says("c", wire.MessageID(fmt.Sprintf("no-%d", i)), emit(window("win"), q)))
