@@ -38,8 +38,8 @@ const unsure = 2;
 /** What comes after so many blocks, or sections, is shown as it is. */
 export const maxBlocks = 1500;
 /** What finding blocks may cost: in one section, and in a text. */
-export const maxSectionWork = 4_000_000;
-export const maxSplitWork = 16_000_000;
+export const maxSectionWork = 2_000_000;
+export const maxSplitWork = 6_000_000;
 /** What formatting a block may cost, and how long its HTML may be and how many tags it may have. */
 export const maxBlockWork = 3_000_000;
 const maxHtml = 512 << 10;
@@ -69,12 +69,13 @@ export function split(source: string, before?: Split): Split {
   const blocks = new Blocks(kept);
   const links = new Map<string, Link>();
   let work = 0;
-  for (const [i, { at, end, fenced }] of sectionsOf(text, from).entries()) {
-    if (Math.max(kept.length + i, blocks.list.length) >= maxBlocks) {
+  for (const [i, { at, end, kind }] of sectionsOf(text, from).entries()) {
+    if (kind === "rest" || Math.max(kept.length + i, blocks.list.length) >= maxBlocks) {
       blocks.list.push({ at, raw: text.slice(at), plain: true });
       break;
     }
     const raw = text.slice(at, end);
+    const fenced = kind === "fenced";
     const budget = new Work(fenced ? Infinity : Math.min(maxSectionWork, maxSplitWork - work));
     const lexer = new BoundedLexer(marked.defaults, budget);
     try {
@@ -111,7 +112,8 @@ class Blocks {
     let at = from;
     for (const token of tokens) {
       const last = this.list.at(-1);
-      if (this.open > 0 && last !== undefined && last.raw.length < maxOpen) {
+      if (last === undefined || last.raw.length > maxOpen) this.open = 0;
+      if (this.open > 0 && last !== undefined) {
         // An element that is not closed goes on through what follows.
         this.list[this.list.length - 1] = { at: last.at, raw: last.raw + token.raw };
       } else if (token.type === "code") {

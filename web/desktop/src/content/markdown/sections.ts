@@ -6,8 +6,8 @@ import { Lexer } from "marked";
 export interface Section {
   readonly at: number;
   readonly end: number;
-  /** It is one block of code between fences, with nothing around it. */
-  readonly fenced: boolean;
+  /** One block of code between fences, with nothing around it; or what is left of a text with too many lines. */
+  readonly kind: "usual" | "fenced" | "rest";
 }
 
 interface Fence {
@@ -34,6 +34,8 @@ const rawHtml: readonly (readonly [RegExp, string])[] = [
 ];
 /** A longer line is not looked at closely. */
 const maxLook = 1000;
+/** How many lines are looked at, apart from those between fences. */
+const maxLines = 20_000;
 
 export function sectionsOf(text: string, from = 0): Section[] {
   const sections: Section[] = [];
@@ -43,9 +45,10 @@ export function sectionsOf(text: string, from = 0): Section[] {
   let html = false;
   let fence: Fence | undefined;
   let rawEnd: string | undefined;
+  let lines = 0;
 
-  const cut = (at: number, fenced = false): void => {
-    if (at > start) sections.push({ at: start, end: at, fenced });
+  const cut = (at: number, kind: Section["kind"] = "usual"): void => {
+    if (at > start) sections.push({ at: start, end: at, kind });
     start = at;
     blank = list = html = false;
   };
@@ -56,10 +59,11 @@ export function sectionsOf(text: string, from = 0): Section[] {
     const line = text.slice(at, Math.min(end, at + maxLook));
     if (fence !== undefined) {
       if (end - at > maxLook || !closes(line, fence)) continue;
-      if (fence.outermost) cut(next, true);
+      if (fence.outermost) cut(next, "fenced");
       fence = undefined;
       continue;
     }
+    if (++lines > maxLines) break;
     if (rawEnd !== undefined) {
       if (text.slice(at, end).toLowerCase().includes(rawEnd)) rawEnd = undefined;
       continue;
@@ -90,7 +94,7 @@ export function sectionsOf(text: string, from = 0): Section[] {
       if (rawEnd !== undefined && text.slice(at, end).toLowerCase().includes(rawEnd)) rawEnd = undefined;
     }
   }
-  cut(text.length, fence?.outermost === true);
+  cut(text.length, fence?.outermost === true ? "fenced" : lines > maxLines ? "rest" : "usual");
   return sections;
 }
 
