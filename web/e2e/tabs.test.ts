@@ -57,6 +57,9 @@ it("a tab can show another monitor of the session, on a screen of its own", asyn
   const session = await desk.hub.rest.newSession("two monitors");
   const profile = await desk.profile();
   const first = await desk.tab({ session, profile });
+  await first.getByRole("button", { name: "New monitor" }).click();
+  await first.locator('[role=tab][data-monitor-id="monitor-1"][aria-selected=true]').waitFor();
+  await first.locator('[role=tab][data-monitor-id="monitor-0"]').click();
   const second = await desk.tab({ session, profile, monitor: "monitor-1" });
 
   await say(second, "/window aside On the side | # Second screen");
@@ -72,4 +75,12 @@ it("a tab can show another monitor of the session, on a screen of its own", asyn
   await second.reload();
   await windowOf(second, "aside").waitFor();
   expect(await shownWindows(second)).toEqual(["aside"]);
+
+  await first.getByRole("button", { name: "Menu of monitor 2" }).click();
+  await first.getByRole("menuitem", { name: "Close monitor" }).click();
+  await first.getByRole("button", { name: "Close monitor" }).click();
+  await second.getByText("This monitor was closed").waitFor();
+  expect(await second.locator("[data-command-bar]").count()).toBe(0);
+  await second.getByRole("link", { name: "Show the whole session" }).click();
+  await windowOf(second, "front").waitFor();
 });

@@ -37,7 +37,7 @@ it("the whole tour: five clicks, a second tab, a monitor of its own, a killed hu
 
   await click(page, "approval");
   await ask(page).waitFor();
-  const yes = ask(page).locator(".button-primary, .button-danger").first();
+  const yes = ask(page).getByRole("button", { name: /^approve/i });
   await armed(yes);
   await yes.click();
   await ask(page).getByText(/^Table/).first().click();
