@@ -69,15 +69,8 @@ describe.each(languages)("in %s", (language) => {
     await look("help");
     await page.keyboard.press("Escape");
     await until(() => page.locator("dialog[open]").count()).toBe(0);
-    await desk.hub.rest.act(session, [
-      {
-        type: "dialog.confirm",
-        id: `ask-${theme}`,
-        title: "Delete 3 reports?",
-        message: "rm reports/2019.md reports/2020.md reports/2021.md",
-        permissionOptions: { showRememberChoice: true, toolName: "storage_delete", context: "reports" },
-      },
-    ]);
+    const hook = { section: "hooks", event: "launch", label: "Greet", action: { type: "interaction", payload: "Say hello." } };
+    await desk.hub.rest.say(session, `/call system:set_config ${JSON.stringify(hook)}`);
     await ask(page).waitFor();
     await until(() => ask(page).locator("button:disabled").count()).toBe(0);
     await look("question");
@@ -92,7 +85,7 @@ describe.each(languages)("in %s", (language) => {
     await page.keyboard.press("Escape");
     await until(() => page.locator("dialog[open]").count()).toBe(0);
     await page.locator("header button:has(.icon-button-count)").first().click();
-    await page.getByText("Delete 3 reports?").last().waitFor();
+    await page.getByText("Add a hook?").last().waitFor();
     await look("inbox");
     expect(found).toEqual({});
   });
