@@ -28,10 +28,10 @@ build: ## build bin/hub, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/hub ./cmd/hub
 
 .PHONY: test
-test: ## all tests, with the race detector and real Redis servers
-	scripts/need.sh gcc redis-server
+test: ## all tests, with the race detector, real Redis servers and a real browser
+	scripts/need.sh gcc redis-server chromium
 	$(RACE) $(GO) test -race -shuffle=on ./...
-	scripts/web.sh test
+	scripts/web.sh test e2e
 
 .PHONY: check
 check: check-format check-vet check-fix check-lint check-generated check-mod check-dead check-scripts check-web ## all that can be said without running tests
