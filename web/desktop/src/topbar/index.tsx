@@ -1,4 +1,5 @@
 import "./topbar.css";
+import "./status.css"; // after it: it also says what is left out where there is less room
 import { Bell, Inbox, MessagesSquare } from "lucide-react";
 import type { ReactNode } from "react";
 import { useWords } from "../i18n/use.js";
