@@ -44,7 +44,7 @@ function isHarmless(src: string): boolean {
   let last = 0;
   for (let i = 0; i < src.length; i++) {
     const c = src.charCodeAt(i);
-    if (isSign(c)) signs++;
+    if (isSign(c)) signs += c === tilde ? 4 : 1; // what it may cross out is looked for longest
     run = c === last ? run + 1 : 1;
     last = c;
     if (run > maxRun && !isLetter(c)) return false;
@@ -55,6 +55,8 @@ function isHarmless(src: string): boolean {
 function isLetter(c: number): boolean {
   return (c >= 0x30 && c <= 0x39) || (c >= 0x41 && c <= 0x5a) || (c >= 0x61 && c <= 0x7a) || c > 0x7f;
 }
+
+const tilde = 0x7e;
 
 function isSign(c: number): boolean {
   switch (c) {
@@ -72,7 +74,7 @@ function isSign(c: number): boolean {
     case 0x5d: // ]
     case 0x5f: // _
     case 0x60: // `
-    case 0x7e: // ~
+    case tilde:
       return true;
     default:
       return false;
