@@ -106,13 +106,15 @@ func (s *Server) isForApps(r *http.Request) bool {
 }
 
 // appsOrigin is where the apps are for who sends a request; empty when nowhere.
+// Under a name that policies cannot contain, such as a bare address of IPv6, only a
+// name of their own will do.
 func (s *Server) appsOrigin(r *http.Request) string {
 	switch {
 	case s.apps.site == nil:
 		return ""
 	case s.apps.url != nil:
 		return s.apps.url.Scheme + "://" + strings.ToLower(s.apps.url.Host)
-	case s.apps.port != 0:
+	case s.apps.port != 0 && isHostSource(hostName(r.Host)):
 		return s.schemeOf(r) + "://" + net.JoinHostPort(hostName(r.Host), strconv.Itoa(s.apps.port))
 	default:
 		return ""

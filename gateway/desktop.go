@@ -123,13 +123,12 @@ func isHostSource(name string) bool { return hostSource.MatchString(name) }
 func isPort(port string) bool { return portForm.MatchString(port) }
 
 // originSource is an origin as policies write it. Where they cannot name the
-// host, any host will do, but only that port.
+// host, it is nobody.
 func originSource(origin string) string {
-	scheme, host, _ := strings.Cut(origin, "://")
-	if isHostSource(hostName(host)) {
+	if _, host, _ := strings.Cut(origin, "://"); isHostSource(hostName(host)) {
 		return origin
 	}
-	return scheme + "://*:" + portOf(host, scheme)
+	return "'none'"
 }
 
 // isLoopbackName reports whether only this very machine knows itself by that name.

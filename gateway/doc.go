@@ -18,8 +18,8 @@
 // second listener ([Server.AppsAt]) or another name ([Config].AppsURL) with a few
 // files and nothing else. No cookie is looked at there, and every answer has a
 // policy that leaves its document without an origin and without a network.
-// Policies cannot name a bare address of IPv6: under one, frames may come from any
-// host at the apps' port. AppsURL, or a name for the hub, is exact.
+// Policies cannot name a bare address of IPv6: under one there are no apps without
+// AppsURL.
 //
 // Every request passes the same checks in the same order: a Host that is ours, an
 // Origin that may, who it is, how often they ask, what they may do with the session.
