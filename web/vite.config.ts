@@ -13,6 +13,12 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     sourcemap: false,
+    rolldownOptions: {
+      output: {
+        // What several parts use is one file: many small ones would not compress as well.
+        codeSplitting: { groups: [{ name: "base", test: /\/core\/src\/|\/node_modules\/(react|react-dom|scheduler|zustand)\/|\/desktop\/src\/(shell|ui|i18n)\// }] },
+      },
+    },
   },
   server: { host: "127.0.0.1", port: 5173, strictPort: true },
 });

@@ -10,6 +10,7 @@ const fetchIcons = () => import("./canvas/icons.js");
 const fetchNotices = () => import("./notices/index.js");
 const fetchPanels = () => import("./sessions/index.js");
 const fetchPhone = () => import("./phone/index.js");
+const fetchTabCard = () => import("./topbar/tab-card.js");
 const fetchTour = () => import("./tour/index.js");
 
 export const Asks = lazy(async () => ({ default: (await fetchAsks()).Asks }));
@@ -20,6 +21,7 @@ export const Invitation = lazy(async () => ({ default: (await import("./invitati
 export const Notices = lazy(async () => ({ default: (await fetchNotices()).Notices }));
 export const Panels = lazy(async () => ({ default: (await fetchPanels()).Panels }));
 export const Phone = lazy(async () => ({ default: (await fetchPhone()).Phone }));
+export const TabCard = lazy(async () => ({ default: (await fetchTabCard()).TabCard }));
 export const Tour = lazy(async () => ({ default: (await fetchTour()).Tour }));
 
 /** What is wanted first comes first. Who has a narrow page now may have a wide one later. */
@@ -35,6 +37,7 @@ const parts: (() => Promise<unknown>)[] = [
   fetchPanels,
   fetchCentre,
   fetchIcons,
+  fetchTabCard,
   fetchTour,
   fetchPhone,
 ];

@@ -18,7 +18,6 @@ import { above, frontOf, isSeen, keyOf, mounted, panelsOf, recentAfter } from ".
 import texts from "./words.js";
 
 export { WindowBody, WindowIcon } from "./body.js";
-export { Thumbnail } from "./thumbnail.js";
 
 /** The windows of the monitor that this tab shows. It fills its parent. */
 export function Canvas(): ReactNode {

@@ -4,8 +4,11 @@ import { useRef, useState } from "react";
 import type { MonitorID } from "../../../core/src/index.js";
 import { useWords } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
-import { type Fitted, fitPictures, type Picture, readPicture } from "./shrink.js";
+import type { Fitted, Picture } from "./shrink.js";
 import texts from "./words.js";
+
+/** What makes pictures smaller is fetched with the first one. */
+const fetchShrink = () => import("./shrink.js");
 
 export interface Attached {
   readonly pictures: readonly Picture[];
@@ -45,6 +48,7 @@ export function usePictures(monitor: MonitorID, content: string): Pictures {
   };
   const fit = async (pictures: readonly Picture[], text: string): Promise<readonly Fitted[] | undefined> => {
     put({ pictures });
+    const { fitPictures } = await fetchShrink();
     const fitted = await fitPictures(pictures, text);
     // Others may have come or gone in the meantime; then this is not about them.
     if (current.current[monitor]?.pictures === pictures) put(fitted === undefined ? { pictures, tooMany: true } : { pictures, fitted });
@@ -54,6 +58,7 @@ export function usePictures(monitor: MonitorID, content: string): Pictures {
     if (!file.type.startsWith("image/")) return commands.tell(t.notPicture(file.name), "warning");
     setReading((n) => n + 1);
     try {
+      const { readPicture } = await fetchShrink();
       const picture = await readPicture(file, ++last.current);
       const before = (current.current[monitor] ?? none).pictures;
       if (before.length >= most) return commands.tell(t.tooManyPictures(most), "warning");

@@ -1,6 +1,6 @@
 import { type ReactNode, useLayoutEffect, useRef } from "react";
 import type { Budget, MonitorStatus } from "../../../core/src/index.js";
-import { Thumbnail } from "../canvas/index.js";
+import { Thumbnail } from "../canvas/thumbnail.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { monitorNumber, useWindows } from "../shell/select.js";
 import type { Activity } from "./monitors.js";

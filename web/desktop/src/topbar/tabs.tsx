@@ -1,7 +1,8 @@
 import { EllipsisVertical, ExternalLink, Pin, Plus, Square, X } from "lucide-react";
-import { type ReactNode, useEffect, useId, useMemo, useRef, useState } from "react";
+import { type ReactNode, Suspense, useEffect, useId, useMemo, useRef, useState } from "react";
 import { firstMonitor, limits, type MonitorID, type MonitorStatus } from "../../../core/src/index.js";
 import { useFormat, useWords } from "../i18n/use.js";
+import { TabCard } from "../later.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber, useMonitor, useMonitorGone, useMonitors, useWindows } from "../shell/select.js";
 import { Button, IconButton } from "../ui/button.js";
@@ -9,7 +10,6 @@ import { Menu, MenuItem } from "../ui/menu.js";
 import { Modal } from "../ui/modal.js";
 import { Ring } from "../ui/ring.js";
 import { type Activity, activityOf, budgetPart, budgetTone, tabAfter, workingMonitors } from "./monitors.js";
-import { TabCard } from "./tab-card.js";
 import texts from "./words.js";
 
 /** The monitors of the session. A tab that is pinned to one shows only its name. */
@@ -81,7 +81,9 @@ function AllMonitors(): ReactNode {
         className="topbar-add"
         onClick={() => (full ? commands.tell(t.addFull) : commands.addMonitor(limits.monitors))}
       />
-      {seen !== undefined && looked !== undefined && <TabCard monitor={seen} activity={activityOf(seen, working)} anchor={looked.anchor} />}
+      <Suspense>
+        {seen !== undefined && looked !== undefined && <TabCard monitor={seen} activity={activityOf(seen, working)} anchor={looked.anchor} />}
+      </Suspense>
       {closing !== undefined && <CloseMonitor monitor={closing} working={working.has(closing)} onDone={() => close(undefined)} />}
     </div>
   );
