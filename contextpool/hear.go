@@ -3,6 +3,7 @@ package contextpool
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
@@ -154,6 +155,9 @@ func (p *Pool) remember(t *turn, r agentpool.Remember) {
 	if len(r.Entries) > 0 {
 		p.mused(t)
 		t.Remembered, t.Kept = true, t.said
+		if calls(r.Entries) {
+			p.rowText(t)
+		}
 		p.keepTurn(t)
 	}
 }
@@ -190,7 +194,7 @@ func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 	p.unlock(t)
 	p.stage.Cancel(t.Role)
 	text := t.text.String()
-	p.lastWords(t, text, outcome, reason)
+	p.lastWords(t, t.untold(), outcome, reason)
 	p.record(t, policies.SpeakerAssistant, text)
 	if t.Kind != wire.AgentMain {
 		p.stage.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.deeds)...)
@@ -214,7 +218,7 @@ func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 	}
 }
 
-// lastWords shows people what a turn said and how it ended.
+// lastWords shows people what a turn said last and how it ended.
 func (p *Pool) lastWords(t *turn, text string, outcome providers.Outcome, reason string) {
 	say, thoughts := wire.SayText, thinkingBytes
 	if t.Kind == wire.AgentTask {
@@ -225,7 +229,7 @@ func (p *Pool) lastWords(t *turn, text string, outcome providers.Outcome, reason
 	}
 	p.rowThoughts(t, thoughts)
 	p.rowOpen(t)
-	if text != "" {
+	if strings.TrimSpace(text) != "" {
 		p.stage.Row(t.row(say, text))
 	}
 	if outcome == providers.Failed {

@@ -141,10 +141,11 @@ func TestATurnGoesOn(t *testing.T) {
 	r.remember(again, said("m1", "Found."))
 	r.ended(again)
 	r.wantStory("m1", "direct by main-monitor-0-m1; completed")
-	wantEqual(t, r.rows()[1:4], []string{
+	wantEqual(t, r.rows()[1:5], []string{
+		"text: Let me look. ",
 		`tool: {"id":"c1","tool":"http:post","status":"complete","result":"posted","durationMs":1}`,
 		`tool: {"id":"c2","tool":"window:create","status":"complete","result":"done"}`,
-		"text: Let me look. Found.",
+		"text: Found.",
 	})
 	wantEqual(t, len(r.kept.tables["reload"]), 2) // what was done before the crash counts
 	wantEqual(t, len(r.direct("m2").From.Entries), 4)

@@ -2,6 +2,7 @@ package contextpool
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -114,6 +115,31 @@ func (p *Pool) rowOpen(t *turn) {
 			})
 		}
 	}
+}
+
+// rowText shows what a turn said before it uses tools, so that it stays before
+// them. The conversation has it: it is not said again. The caller keeps the turn.
+func (p *Pool) rowText(t *turn) {
+	text := t.untold()
+	if strings.TrimSpace(text) == "" || t.Kind == wire.AgentTask || t.Parts >= toolRows || p.stage.Full() {
+		return
+	}
+	p.stage.Row(t.row(wire.SayText, text))
+	t.Told = t.said
+	t.Parts++
+}
+
+// untold is what a turn said that has no row.
+func (t *turn) untold() string {
+	text := t.text.String()
+	return text[len(firstUnits(text, t.Told)):]
+}
+
+// calls reports whether tools are used in what the conversation has become.
+func calls(entries []providers.Entry) bool {
+	return slices.ContainsFunc(entries, func(e providers.Entry) bool {
+		return slices.ContainsFunc(e.Blocks, func(b providers.Block) bool { return b.Kind == providers.BlockToolCall })
+	})
 }
 
 // think notes what an agent thought, until there is a row of it.

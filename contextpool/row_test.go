@@ -26,6 +26,66 @@ func (r *rig) shown() []string {
 	return out
 }
 
+// What is said before tools are used stays before them, and nothing is said
+// twice, whoever goes on with the turn. The tape has it in one piece.
+func TestTextHasRowsBetweenTools(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.said(run, "First. ")
+	r.remember(run, said("m1", "prompt"), toolCall("m1", "First. ", "c1"))
+	r.act(run, "c1", window("w1"))
+	r.said(run, "lost ")
+	r.crash()
+	run = r.run("main-monitor-0-m1")
+	r.began(run)
+	r.remember(run, toolResult("m1", "c1"))
+	r.said(run, "😀 Then. ")
+	r.remember(run, toolCall("m1", "😀 Then. ", "c2"))
+	r.act(run, "c2", window("w2"))
+	r.remember(run, toolResult("m1", "c2"))
+	r.said(run, "\n")
+	r.remember(run, toolCall("m1", "\n", "c3")) // nothing that could be read
+	r.act(run, "c3", window("w3"))
+	r.crash()
+	run = r.run("main-monitor-0-m1")
+	r.began(run)
+	r.said(run, "Last.")
+	r.ended(run)
+	var said []string
+	for _, row := range r.desk.Snapshot().RecentMessages[1:] {
+		if row.Say == wire.SayText {
+			said = append(said, row.Text)
+		} else {
+			said = append(said, string(row.Say))
+		}
+	}
+	wantEqual(t, said, []string{"First. ", "tool", "😀 Then. ", "tool", "tool", "\nLast.", "api_req_finished"})
+}
+
+// A turn with many tools does not fill the conversation with what it says between
+// them.
+func TestTextOfManyParts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	for i := range 80 {
+		r.said(run, "x")
+		r.remember(run, toolCall("m1", "x", fmt.Sprintf("c%d", i)))
+		r.remember(run, toolResult("m1", fmt.Sprintf("c%d", i)))
+	}
+	r.ended(run)
+	parts, whole := 0, ""
+	for _, row := range r.desk.Snapshot().RecentMessages {
+		if row.Say == wire.SayText {
+			parts, whole = parts+1, whole+row.Text
+		}
+	}
+	if parts != 61 || whole != strings.Repeat("x", 80) {
+		t.Errorf("%d rows say %q", parts, whole)
+	}
+}
+
 // What an agent thinks before it speaks, between its tools and in the end has
 // rows of its own.
 func TestThoughtsHaveRows(t *testing.T) {
@@ -42,9 +102,9 @@ func TestThoughtsHaveRows(t *testing.T) {
 	r.thought(run, " at last")
 	r.ended(run)
 	wantEqual(t, r.shown(), []string{
-		"user_feedback: text of m1", "reasoning: hm, yesand", "reasoning: more at last",
+		"user_feedback: text of m1", "reasoning: hm, yesand", "text: Well. ", "reasoning: more at last",
 		`tool: {"id":"c1","tool":"window:create","status":"complete","result":"done"}`,
-		"text: Well. ", `api_req_finished: {"outcome":"completed","durationMs":10}`,
+		`api_req_finished: {"outcome":"completed","durationMs":10}`,
 	})
 }
 

@@ -59,6 +59,9 @@ type turn struct {
 	// includes the first Kept units of its text.
 	Remembered bool `json:"remembered,omitempty"`
 	Kept       int  `json:"kept,omitempty"`
+	// Told is how many units of its text have rows, which are Parts.
+	Told  int `json:"told,omitempty"`
+	Parts int `json:"parts,omitempty"`
 	// Called counts its tool calls and Done its actions, of which not all may be
 	// kept.
 	Called  int             `json:"called,omitempty"`
