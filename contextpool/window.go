@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/store"
@@ -27,7 +28,7 @@ func (p *Pool) Component(m Message, a wire.ComponentAction) {
 	p.name(&m)
 	m.Window = a.WindowID
 	title := a.WindowTitle
-	p.stage.Row(m.row(fmt.Sprintf("%s (%s)", a.Action, cmp.Or(title, string(a.WindowID)))))
+	p.stage.Row(m.row(fmt.Sprintf("%s (%s)", pressed(a), cmp.Or(title, string(a.WindowID)))))
 	m.Text = policies.ComponentClick(a.Action, a.WindowID, title, a.ComponentPath, a.FormID, a.FormData)
 	p.toWindow(&waiting{Message: m, Action: a.ActionID})
 	p.settle()
@@ -193,4 +194,13 @@ func (p *Pool) parentWindow(t *turn) (policies.Key, bool) {
 		return policies.Key{}, false
 	}
 	return pairs[i].Key, true
+}
+
+// pressed is what is on the button, as people know it, or else what it does.
+func pressed(a wire.ComponentAction) string {
+	if len(a.ComponentPath) > 0 {
+		_, label, _ := strings.Cut(a.ComponentPath[len(a.ComponentPath)-1], "Button:")
+		return cmp.Or(cut(strings.Join(strings.Fields(label), " "), nameBytes), a.Action)
+	}
+	return a.Action
 }

@@ -307,3 +307,19 @@ func TestWindowsThatAreCalledLikeMonitors(t *testing.T) {
 		t.Fatalf("the agents are %s and %s", w.Agent, button.Agent)
 	}
 }
+
+// A press is shown by what is on the button, as far as the page says so.
+func TestPressesAreNamed(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{"": "save (Form)", "Button:": "save (Form)", "Button:Save\n it": "Save it (Form)", "Form/Button:Ja": "Ja (Form)"} {
+		r := newRig(t)
+		a := wire.ComponentAction{WindowID: "w1", WindowTitle: "Form", Action: "save"}
+		if path != "" {
+			a.ComponentPath = []string{path}
+		}
+		r.step(func() {
+			r.pool.Component(contextpool.Message{ID: "m1", Monitor: "monitor-0"}, a)
+		})
+		wantEqual(t, r.shown()[0], "user_feedback: "+want)
+	}
+}

@@ -205,7 +205,8 @@ function contentOf(s: Sent<SaidType>): Pick<MessageEntry, "text" | "images" | "w
     return { text: data.content, images: [], window: data.windowId };
   }
   const data = s.data as ClientPayloads["COMPONENT_ACTION"];
-  return { text: `${data.action} (${data.windowTitle || data.windowId})`, images: [], window: data.windowId };
+  const label = /Button:(.*)$/s.exec(data.componentPath?.at(-1) ?? "")?.[1]?.trim().replace(/\s+/g, " ");
+  return { text: `${label || data.action} (${data.windowTitle || data.windowId})`, images: [], window: data.windowId };
 }
 
 function placesOf(queues: Desk["queues"]): Map<MessageID, number> {
