@@ -60,7 +60,7 @@ export function AgentPills(): ReactNode {
 }
 
 /** The least that a pill needs, with the gap behind it. */
-export const pillWidth = 124;
+export const pillWidth = 148;
 const moreWidth = 44;
 
 const Pill = memo(function Pill({ agent }: { agent: Agent }): ReactNode {
