@@ -158,7 +158,7 @@ func (t *turn) resume() error {
 	for n := begin; n < len(entries); n++ {
 		if entries[n].Role == providers.RoleUser {
 			if planned := t.s.plan(entries[:n], entries[n]); len(planned) > 0 {
-				t.script = append(slices.DeleteFunc(t.script, func(st step) bool { return st.kind == stepHang }), planned...)
+				t.heed(planned)
 			}
 		}
 		var calls []providers.ToolCall

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -158,10 +159,16 @@ func (t *turn) collect() (steered bool) {
 func (t *turn) take(m providers.Message) {
 	e := providers.Entry{Role: providers.RoleUser, Turn: t.first.ID, Blocks: blocksOf(m)}
 	if m.Mode != providers.Inject {
-		t.script = append(t.script, t.s.plan(t.s.entries, e)...)
+		t.heed(t.s.plan(t.s.entries, e))
 	}
 	t.remember([]string{m.ID}, append(t.sayings(), e)...)
 	t.hear(providers.Event{Kind: providers.EventTaken, Message: m.ID})
+}
+
+// heed adds what another message wants. A turn that was steered no longer waits
+// to be, also if it has not come to that yet.
+func (t *turn) heed(planned []step) {
+	t.script = append(slices.DeleteFunc(t.script, func(st step) bool { return st.kind == stepHang }), planned...)
 }
 
 // flush remembers what was said so far, and the calls that follow it.

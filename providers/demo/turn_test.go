@@ -48,6 +48,21 @@ func TestSteersAreTakenWhileItWaits(t *testing.T) {
 	})
 }
 
+func TestASteerBeforeTheWaitEndsIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, nil)
+		d.start("m-1", "/sleep 1s\n/hang\n/say one")
+		if err := d.steer("s-1", "/say two"); err != nil {
+			t.Fatal(err)
+		}
+		<-d.ended
+		if got := d.said("m-1"); got != "one\ntwo" {
+			t.Errorf("it said %q", got)
+		}
+	})
+}
+
 func TestNosteer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
