@@ -41,7 +41,7 @@ it("attack 37: pictures and links in a text load nothing from elsewhere", async 
   ].join("\n");
   await show(desk.hub, session, page, "text", { renderer: "markdown", data: text });
   await windowOf(page, "text").getByText("the end").waitFor();
-  await windowOf(page, "text").getByText("a link").click();
+  await windowOf(page, "text").getByRole("link", { name: "a link" }).click();
   await page.getByText("https://evil.example/?d=SECRET").last().waitFor();
   expect(page.context().pages()).toHaveLength(1);
   await page.keyboard.press("Escape");

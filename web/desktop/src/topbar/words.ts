@@ -163,7 +163,7 @@ export default words(
     providerNone: "이 허브에는 다른 모델이 없어요.",
     connect: "모델 연결하기…",
     inbox: "확인 요청",
-    inboxCount: (n) => `확인 요청 ${n}개`,
+    inboxCount: (n) => `확인 요청: ${n}`,
     bell: "알림",
     bellCount: (n) => `새 알림: ${n}`,
     drawer: "대화",

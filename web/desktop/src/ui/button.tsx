@@ -32,7 +32,7 @@ export function IconButton({ icon: Icon, label, size = 16, count = 0, className 
   return (
     <button type="button" className={`icon-button ${className}`} aria-label={label} title={label} {...rest}>
       <Icon size={size} aria-hidden />
-      {count > 0 && <span className="icon-button-count" aria-hidden>{count > 99 ? "99+" : count}</span>}
+      {count > 0 && <span className="icon-button-count">{count > 99 ? "99+" : count}</span>}
     </button>
   );
 }
