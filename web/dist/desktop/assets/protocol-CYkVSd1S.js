@@ -1,0 +1,1 @@
+var e=65536,t=57344;export{t as n,e as t};
