@@ -1,9 +1,11 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -147,7 +149,16 @@ func (s *Server) submitLogin(c echo.Context) error {
 	if err := r.ParseForm(); err != nil {
 		return problem(wire.CodeInvalidMessage, "The form cannot be read.")
 	}
-	return s.welcome(c, strings.TrimSpace(r.PostForm.Get("token")))
+	return s.welcome(c, tokenIn(r.PostForm.Get("token")))
+}
+
+// tokenIn is the token that somebody typed, or that is in the URL they pasted.
+func tokenIn(text string) string {
+	text = strings.TrimSpace(text)
+	if u, err := url.Parse(text); err == nil && u.Host != "" {
+		return cmp.Or(u.Query().Get("token"), text)
+	}
+	return text
 }
 
 // welcome signs a person in and leads them to the desktop. A token that was not

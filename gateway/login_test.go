@@ -77,7 +77,8 @@ func TestSignInByHand(t *testing.T) {
 		})
 	}
 	cookieOf(t, form(" "+h.people.InstallationToken()+"\n").want(http.StatusSeeOther))
-	for _, token := range []string{"", "wrong", "<script>alert(1)</script>"} {
+	cookieOf(t, form("http://"+h.addr+"/?token="+h.people.InstallationToken()).want(http.StatusSeeOther))
+	for _, token := range []string{"", "wrong", "http://" + h.addr + "/?token=wrong", "http://" + h.addr, "<script>alert(1)</script>"} {
 		got := form(token).want(http.StatusUnauthorized)
 		if got.header.Get("Content-Type") != "text/html; charset=UTF-8" || contains(got.body, "<script>") || got.header.Get("Set-Cookie") != "" {
 			t.Errorf("%q: %s", token, got.body)
