@@ -26,7 +26,7 @@ func TestAnswersComeAfterTheirEvents(t *testing.T) {
 			narrow(t, server, client)
 			c := b.attachTo(server, client, broadcast.TabConfig{Form: form, Who: who("me")})
 			c.greeting()
-			const emits = 30
+			const emits = 10
 			for i := range emits {
 				for range 30 {
 					b.show(titles(5)...)

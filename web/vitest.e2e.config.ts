@@ -11,8 +11,9 @@ export default defineConfig(({ mode }) => ({
   test: {
     include: [kinds[mode] ?? kinds.test!],
     globalSetup: ["e2e/harness/build.ts"],
-    // Browsers and hubs want the machine for themselves.
-    fileParallelism: false,
+    // Tests mostly wait, so two files at a time take half as long. Pictures and figures want the machine for themselves.
+    fileParallelism: mode === "test",
+    maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },
