@@ -35,8 +35,26 @@ type turn struct {
 func newTurn(s *session, m providers.Message) *turn {
 	t := &turn{s: s, first: m, news: make(chan struct{}, 1)}
 	t.ctx, t.cancel = context.WithCancel(s.ctx)
-	t.closed = m.Mode == providers.Start && refusesSteers(m.Text)
+	t.closed = refusesSteers(m.Text)
+	if m.Mode == providers.Continue {
+		t.closed = refusesSteers(beginningOf(s.entries))
+	}
 	return t
+}
+
+// beginningOf is what the last turn of the entries was begun with.
+func beginningOf(entries []providers.Entry) (text string) {
+	for _, e := range slices.Backward(entries) {
+		if e.Turn != entries[len(entries)-1].Turn {
+			break
+		}
+		for _, b := range e.Blocks {
+			if e.Role == providers.RoleUser && b.Kind == providers.BlockText {
+				text = b.Text
+			}
+		}
+	}
+	return text
 }
 
 // maxMail bounds the messages that wait for a turn to take them.

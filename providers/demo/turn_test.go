@@ -149,6 +149,30 @@ func TestContinueAfterASteer(t *testing.T) {
 	})
 }
 
+// A turn that takes no steers takes none when somebody else goes on with it.
+func TestContinueWithoutSteers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, nil)
+		d.start("m-1", "/nosteer\n/call window:close {\"windowId\":\"a\"}\n/sleep 1m\n/say done")
+		time.Sleep(time.Second)
+		d.mu.Lock()
+		entries := d.entries
+		d.mu.Unlock()
+		next := newDesk(t, entries)
+		if err := next.Send(t.Context(), providers.Message{ID: "m-1", Mode: providers.Continue}); err != nil {
+			t.Fatal(err)
+		}
+		if err := next.steer("s-1", "/say now"); !errors.Is(err, providers.ErrNoSteer) {
+			t.Errorf("steer: %v", err)
+		}
+		<-next.ended
+		if got := next.said("m-1"); !strings.HasSuffix(got, "\ndone") {
+			t.Errorf("it said %q", got)
+		}
+	})
+}
+
 func TestPace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -30,7 +30,10 @@ async function newSession(title: string): Promise<SessionID> {
 }
 
 async function open(session: SessionID, prefs: Partial<Prefs> = {}, context: BrowserContextOptions = large): Promise<Page> {
-  return desk.tab({ session, prefs, context: { ...context, locale: prefs.language === "ko" ? "ko-KR" : "en-GB" } });
+  const locale = prefs.language === "ko" ? "ko-KR" : "en-GB";
+  // What is in frames asks the browser, whose answer is made up here.
+  const colorScheme = prefs.theme === "light" ? "light" : "dark";
+  return desk.tab({ session, prefs, context: { ...context, locale, colorScheme } });
 }
 
 async function shoot(page: Page, name: string): Promise<void> {
@@ -117,7 +120,7 @@ it("two tabs on two monitors", async () => {
   const session = await newSession("Balcony station");
   await request(session, "windows");
   await request(session, "background", "en", false, "monitor-1");
-  const profile = await desk.profile({ theme: "dark" }, large);
+  const profile = await desk.profile({ theme: "dark" }, { ...large, colorScheme: "dark" });
   const left = await desk.tab({ session, profile });
   const right = await desk.tab({ session, profile, monitor: "monitor-1" });
   await drawn(left);
