@@ -15,7 +15,7 @@ export function Inbox(): ReactNode {
   const armed = useArmed(asks.map(versionOf).join(" "));
   if (asks.length === 0) {
     return (
-      <div className="asks-empty">
+      <div className="empty">
         <MailCheck size={28} aria-hidden />
         <p>{t.empty}</p>
         <small>{t.emptyHint}</small>

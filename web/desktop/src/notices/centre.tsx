@@ -23,7 +23,7 @@ export function Centre({ readUntil }: CentreProps): ReactNode {
   return (
     <Modal title={t.centre} closeLabel={t.close} shape="side" onClose={() => commands.toggle("notifications")}>
       {list.length === 0 ? (
-        <div className="notices-empty">
+        <div className="empty">
           <BellOff size={28} aria-hidden />
           <p>{t.empty}</p>
           <small>{t.emptyHint}</small>

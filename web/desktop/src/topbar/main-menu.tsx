@@ -97,51 +97,49 @@ function ThemeRow(): ReactNode {
     ["light", Sun, t.themeLight],
     ["contrast", Contrast, t.themeContrast],
   ];
-  return (
-    <div className="topbar-choice" role="group" aria-label={t.theme}>
-      <span className="topbar-choice-name">{t.theme}</span>
-      {themes.map(([id, Icon, name]) => (
-        <button
-          key={id}
-          type="button"
-          role="menuitemradio"
-          aria-checked={theme === id}
-          aria-label={name}
-          title={name}
-          className="topbar-choice-item"
-          onClick={() => commands.choose({ theme: id })}
-        >
-          <Icon {...icon} />
-        </button>
-      ))}
-    </div>
-  );
+  const choices = themes.map(([id, Icon, name]): Choice<Prefs["theme"]> => [id, name, <Icon key={id} {...icon} />]);
+  return <ChoiceRow name={t.theme} chosen={theme} choices={choices} onChoose={(id) => commands.choose({ theme: id })} />;
 }
 
 function LanguageRow(): ReactNode {
   const t = useWords(texts);
   const commands = useCommands();
   const language = useShell((s) => s.prefs.language);
-  const languages: [Prefs["language"], string, string][] = [
-    ["system", t.languageSystem, t.languageSystemLong],
-    ["en", "EN", "English"],
-    ["ko", "한", "한국어"],
+  const choices: Choice<Prefs["language"]>[] = [
+    ["system", t.languageSystemLong, t.languageSystem],
+    ["en", "English", "EN"],
+    ["ko", "한국어", "한"],
   ];
+  return <ChoiceRow name={t.language} chosen={language} choices={choices} onChoose={(id) => commands.choose({ language: id })} />;
+}
+
+/** What can be chosen: what it stands for, how it is called, and what is seen of it. */
+type Choice<T extends string> = [T, string, ReactNode];
+
+interface ChoiceRowProps<T extends string> {
+  name: string;
+  chosen: T;
+  choices: Choice<T>[];
+  onChoose: (choice: T) => void;
+}
+
+/** One line of small buttons, of which one is pressed. */
+function ChoiceRow<T extends string>({ name, chosen, choices, onChoose }: ChoiceRowProps<T>): ReactNode {
   return (
-    <div className="topbar-choice" role="group" aria-label={t.language}>
-      <span className="topbar-choice-name">{t.language}</span>
-      {languages.map(([id, short, name]) => (
+    <div className="topbar-choice" role="group" aria-label={name}>
+      <span className="topbar-choice-name">{name}</span>
+      {choices.map(([id, label, face]) => (
         <button
           key={id}
           type="button"
           role="menuitemradio"
-          aria-checked={language === id}
-          aria-label={name}
-          title={name}
+          aria-checked={chosen === id}
+          aria-label={label}
+          title={label}
           className="topbar-choice-item"
-          onClick={() => commands.choose({ language: id })}
+          onClick={() => onChoose(id)}
         >
-          {short}
+          {face}
         </button>
       ))}
     </div>

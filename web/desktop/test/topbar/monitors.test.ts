@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import type { Agent, Budget } from "../../../core/src/index.js";
 import { activityOf, budgetPart, budgetTone, providerName, tabAfter, workingMonitors } from "../../src/topbar/monitors.js";
-import { unread } from "../../src/topbar/unread.js";
 
 const budget: Budget = { actions: 0, actionsLimit: 30, output: 0, outputLimit: 50_000, running: 0, runningLimit: 2 };
 const agent = (part: Partial<Agent>): Agent => ({ role: "a", kind: "main", status: "running", text: "", thinking: "", textBytes: 0, thinkingBytes: 0, ...part });
@@ -51,9 +50,4 @@ test("arrow keys walk round the tabs", () => {
 test("unknown providers keep their name", () => {
   expect(providerName("openai")).toBe("OpenAI");
   expect(providerName("house-model")).toBe("house-model");
-});
-
-test("what came after the last look is unread", () => {
-  const n = (id: string, since?: number) => ({ id, title: "", body: "", ...(since === undefined ? {} : { since }) });
-  expect(unread([n("a", 1), n("b", 2), n("c", 3), n("d")], 1)).toBe(2);
 });
