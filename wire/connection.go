@@ -45,6 +45,16 @@ type GoElsewhere struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
+// StoreStatus tells the clients of a session that the hub cannot reach its store,
+// or can again. Meanwhile nothing new is accepted and nothing accepted is lost;
+// the connection lives on.
+type StoreStatus struct {
+	Outbound
+	Available bool `json:"available"`
+	// Since is when it began to be so.
+	Since Millis `json:"since"`
+}
+
 // ErrorNotice tells one connection what went wrong. The connection lives on.
 type ErrorNotice struct {
 	Outbound

@@ -73,6 +73,7 @@ func serverEntries() []Entry {
 		event[AuthRefreshRequired]("auth_refresh_required", FamilyConnection, !lasting, FormNone, "The token expires; send auth again."),
 		event[ErrorNotice]("error", FamilyConnection, !lasting, FormOwn, "What went wrong on this connection."),
 		event[GoElsewhere]("reconnect", FamilyConnection, !lasting, FormNone, "This replica will close the connection."),
+		event[StoreStatus]("store_status", FamilyConnection, !lasting, FormNone, "The hub's store is away, or back."),
 		event[ConnectionStatus]("CONNECTION_STATUS", FamilyConnection, !lasting, FormFlat, "How the desktop dialect says hello."),
 
 		event[LayerStart]("layer_start", FamilyWorkflow, lasting, FormNone, "A layer begins."),

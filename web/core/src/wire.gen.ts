@@ -147,6 +147,8 @@ export interface ServerPayloads {
   error: ErrorNotice;
   /** This replica will close the connection. */
   reconnect: GoElsewhere;
+  /** The hub's store is away, or back. */
+  store_status: StoreStatus;
   /** How the desktop dialect says hello. */
   CONNECTION_STATUS: ConnectionStatus;
   /** A layer begins. */
@@ -1684,6 +1686,13 @@ export type SnapshotReason = "fresh" | "trimmed" | "unknown" | "too_many";
 /** StateMode is which of its two forms a session_state has. */
 export type StateMode = "resume" | "snapshot";
 
+/** StoreStatus tells the clients of a session that the hub cannot reach its store, or can again. Meanwhile nothing new is accepted and nothing accepted is lost; the connection lives on. */
+export interface StoreStatus {
+  available: boolean;
+  /** Since is when it began to be so. */
+  since: Millis;
+}
+
 /** SubscribeMonitor says that this connection shows a monitor. It adds to what was subscribed before. */
 export interface SubscribeMonitor {
   monitorId: MonitorID;
@@ -2429,6 +2438,7 @@ export const catalog = {
   auth_refresh_required: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
   error: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "messageId" },
   reconnect: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
+  store_status: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
   CONNECTION_STATUS: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
   layer_start: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
   layer_complete: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
