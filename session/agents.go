@@ -181,6 +181,10 @@ func (a *agents) park(now time.Time) bool {
 	return len(a.open) == 0 || !now.Before(a.parked.Add(parkTime))
 }
 
+// parking reports whether that has begun. Then the session is handed over even if
+// it need not be any more: what was held back begins with the next owner.
+func (a *agents) parking() bool { return a != nil && !a.parked.IsZero() }
+
 // engage gives a message to an agent and says how it was answered, if it was.
 func (l *live) engage(m contextpool.Message, give func()) reply {
 	if l.agents == nil {

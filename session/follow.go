@@ -143,6 +143,7 @@ type follower struct {
 	tellAt  time.Time // when it is told again at the latest
 	quietTo time.Time // nothing is told before this
 	claimAt time.Time // when the owner's lease runs out; zero means never
+	drained bool      // it was not to be claimed
 	// What a claim gave us, and when it began.
 	lease   store.Lease
 	claimed time.Time
@@ -167,6 +168,7 @@ func (k *keeper) follow(ctx context.Context, claimAt time.Time) (store.Lease, ti
 		return store.Lease{}, time.Time{}, err
 	}
 	f := &follower{k: k, state: got.state, quietTo: time.Now(), claimAt: claimAt, sent: make(chan []item, 1)}
+	f.drained = claimAt.IsZero()
 	if !k.isReady() {
 		close(k.ready)
 	}
@@ -269,12 +271,18 @@ func (f *follower) turn(ctx context.Context, now time.Time) error {
 	if due := f.tellDue(); !due.IsZero() && !now.Before(due) {
 		f.tell(ctx, now)
 	}
+	order := k.draining.Load()
+	if order == nil && f.drained {
+		// Whether somebody has taken it meanwhile is found out by asking.
+		f.drained, f.claimAt = false, now
+	}
 	switch {
-	case k.draining.Load():
+	case order != nil:
+		f.drained = true
 		if f.busy() {
 			return nil
 		}
-		k.handOver()
+		k.handOver(order)
 		if k.spare(nil) {
 			return errDormant
 		}
@@ -330,7 +338,7 @@ func (f *follower) claim(ctx context.Context) error {
 // next is when turn has something to do by itself.
 func (f *follower) next() time.Time {
 	claim, retry, dormant := f.claimAt, time.Time{}, f.k.dormantAt()
-	if f.k.unheld() || f.k.draining.Load() {
+	if f.k.unheld() || f.k.draining.Load() != nil {
 		claim = time.Time{}
 	}
 	if f.busy() {

@@ -127,7 +127,7 @@ type Hub struct {
 	mu       sync.Mutex // guards the following; never held while the store is asked
 	keepers  map[wire.SessionID]*keeper
 	closed   map[wire.SessionID]closure
-	draining bool
+	draining chan struct{} // closed when that is taken back; nil while nothing drains
 	stopped  bool
 }
 
@@ -171,29 +171,6 @@ func (h *Hub) Run(ctx context.Context) {
 	h.running.Wait()
 }
 
-// Drain hands every owned session over and refuses new ones, as SIGTERM asks.
-// Sessions that are open stay so and follow whoever takes them. It returns when
-// all are handed over or ctx ends.
-func (h *Hub) Drain(ctx context.Context) {
-	h.mu.Lock()
-	h.draining = true
-	keepers := slices.Collect(maps.Values(h.keepers))
-	h.mu.Unlock()
-	for _, k := range keepers {
-		k.draining.Store(true)
-		k.box.nudge()
-	}
-	for _, k := range keepers {
-		select {
-		case <-k.handedOver:
-		case <-k.done:
-		case <-ctx.Done():
-			h.log.WarnContext(ctx, "sessions were not handed over in time", "err", context.Cause(ctx))
-			return
-		}
-	}
-}
-
 // Open gives a door its hold on a session, loading it when nobody here has it.
 // The caller must close the room.
 func (h *Hub) Open(ctx context.Context, id wire.SessionID) (*Room, error) {
@@ -235,7 +212,7 @@ func (h *Hub) hold(id wire.SessionID) (*keeper, error) {
 	switch {
 	case h.stopped:
 		return nil, asError(errStopping)
-	case h.draining:
+	case h.draining != nil:
 		return nil, &Error{Code: wire.CodeStoreUnavailable, Reason: "draining: this replica is shutting down", Err: errDraining}
 	}
 	if c, ok := h.closed[id]; ok {

@@ -51,18 +51,17 @@ type keeper struct {
 	log *slog.Logger
 
 	// For everybody.
-	box        *mailbox
-	watchers   watchers
-	answers    answers
-	snapshots  snapshots
-	ready      chan struct{} // closed when the session is loaded, or failure says why not
-	done       chan struct{} // closed when the keeper is gone
-	handedOver chan struct{} // closed when it owns nothing and will not again
-	draining   atomic.Bool
-	needed     atomic.Bool          // the session has work and no owner
-	mixed      atomic.Bool          // the inbox may have what was said here before what is in the mailbox
-	live       atomic.Pointer[live] // while this replica owns the session
-	quiet      atomic.Int64         // since when nobody holds it, in ns; 0 while somebody does
+	box       *mailbox
+	watchers  watchers
+	answers   answers
+	snapshots snapshots
+	ready     chan struct{}            // closed when the session is loaded, or failure says why not
+	done      chan struct{}            // closed when the keeper is gone
+	draining  atomic.Pointer[handover] // while the session is to be handed over
+	needed    atomic.Bool              // the session has work and no owner
+	mixed     atomic.Bool              // the inbox may have what was said here before what is in the mailbox
+	live      atomic.Pointer[live]     // while this replica owns the session
+	quiet     atomic.Int64             // since when nobody holds it, in ns; 0 while somebody does
 
 	holds int // guarded by hub.mu
 
@@ -81,7 +80,7 @@ type keeper struct {
 func newKeeper(h *Hub, id wire.SessionID) *keeper {
 	return &keeper{
 		hub: h, id: id, log: h.log.With("session", string(id)), box: newMailbox(),
-		ready: make(chan struct{}), done: make(chan struct{}), handedOver: make(chan struct{}),
+		ready: make(chan struct{}), done: make(chan struct{}),
 	}
 }
 
@@ -162,7 +161,7 @@ func (k *keeper) tooMany(err error) bool {
 
 // keep owns the session if it can and else follows it, until that changes.
 func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
-	if k.draining.Load() {
+	if k.draining.Load() != nil {
 		k.giveBack(left, store.Lease{})
 		if k.spare(nil) {
 			return nil, errDormant
@@ -316,15 +315,6 @@ func (k *keeper) dormantAt() time.Time {
 		return time.Time{}
 	}
 	return time.Unix(0, since).Add(k.hub.cfg.Dormant)
-}
-
-// handOver says that this replica owns nothing of the session any more.
-func (k *keeper) handOver() {
-	select {
-	case <-k.handedOver:
-	default:
-		close(k.handedOver)
-	}
 }
 
 // sleep waits, and reports whether ctx has not ended.

@@ -148,7 +148,7 @@ func (l *live) work() error {
 		return err
 	}
 	switch at := l.k.dormantAt(); {
-	case l.k.draining.Load() && l.agents.park(l.now):
+	case (l.k.draining.Load() != nil || l.agents.parking()) && l.agents.park(l.now):
 		return l.leave(errDraining)
 	case !at.IsZero() && !l.working && !l.now.Before(at) && l.k.box.idle():
 		return l.leave(errDormant)

@@ -1,0 +1,99 @@
+package session
+
+import (
+	"context"
+	"maps"
+	"slices"
+)
+
+// handover is what a keeper is told when its replica drains.
+type handover struct {
+	done chan struct{} // closed when the keeper owns nothing and will not again
+}
+
+// Drain hands every owned session over and refuses new ones, as SIGTERM asks.
+// Sessions that are open stay so and follow whoever takes them. It returns when
+// all are handed over, ctx ends or [Hub.Undrain] takes it back.
+func (h *Hub) Drain(ctx context.Context) {
+	h.mu.Lock()
+	if h.draining == nil {
+		h.draining = make(chan struct{})
+	}
+	withdrawn := h.draining
+	keepers := slices.Collect(maps.Values(h.keepers))
+	orders := make([]*handover, len(keepers))
+	for i, k := range keepers {
+		if orders[i] = k.draining.Load(); orders[i] == nil {
+			orders[i] = &handover{done: make(chan struct{})}
+			k.draining.Store(orders[i])
+		}
+	}
+	h.mu.Unlock()
+	for _, k := range keepers {
+		k.box.nudge()
+	}
+	for i, k := range keepers {
+		select {
+		case <-orders[i].done:
+		case <-k.done:
+		case <-withdrawn:
+			return
+		case <-ctx.Done():
+			h.log.WarnContext(ctx, "sessions were not handed over in time", "err", context.Cause(ctx))
+			return
+		}
+	}
+}
+
+// Undrain takes [Hub.Drain] back: the hub opens and claims sessions again. What
+// another replica has taken meanwhile stays there; what nobody took and is held
+// here is claimed again. Without a Drain before, it does nothing.
+func (h *Hub) Undrain() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.draining == nil {
+		return
+	}
+	close(h.draining)
+	h.draining = nil
+	for _, k := range h.keepers {
+		k.draining.Store(nil)
+		k.box.nudge()
+	}
+}
+
+// handOver says that this replica owns nothing of the session any more. Only the
+// keeper's goroutine calls it.
+func (k *keeper) handOver(order *handover) {
+	select {
+	case <-order.done:
+	default:
+		close(order.done)
+	}
+}
+
+// Load is how much a hub has to do.
+type Load struct {
+	// Owned and Followed are sessions that are loaded here: those that this
+	// replica runs, and those that it shows of another.
+	Owned, Followed int
+	// Tabs are the connections that watch them.
+	Tabs int
+}
+
+// Load counts. It asks nobody and is quick.
+func (h *Hub) Load() Load {
+	var l Load
+	for _, k := range h.all(nil) {
+		if !k.isReady() || k.failure != nil {
+			continue
+		}
+		if k.live.Load() != nil {
+			l.Owned++
+		} else {
+			l.Followed++
+		}
+		l.Tabs += k.center.Tabs()
+	}
+	return l
+}
