@@ -41,11 +41,13 @@ var rooms = map[string]room{
 	"auth":      {uses: "store wire", tests: "store/filestore"},
 	"quota":     {uses: "store wire", tests: "store/filestore"},
 	"files":     {uses: "wire"},
+	"audit":     {uses: "store", tests: "internal/redistest store/filestore store/redisstore"},
+	"fleet":     {uses: "store wire", tests: "internal/redistest store/filestore store/redisstore"},
 	"client":    {uses: "desk wire", tests: "auth broadcast gateway quota files session store store/filestore"},
 
 	"web": {},
 
-	"gateway": {uses: "auth broadcast desk files quota session store web wire", tests: "agentpool client desk providers providers/demo tools store/filestore store/redisstore internal/redistest"},
+	"gateway": {uses: "audit auth broadcast desk files fleet quota session store web wire", tests: "agentpool client desk providers providers/demo tools store/filestore store/redisstore internal/redistest"},
 
 	"cmd/hub": {uses: "*", tests: "internal/redistest"},
 

@@ -1,0 +1,262 @@
+package fleet
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	mathrand "math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// ErrUnknown means that no replica of that name is alive.
+var ErrUnknown = errors.New("no such replica is alive")
+
+const (
+	wishes = "fleet"
+	// wishFor is how long a wish waits to be seen.
+	wishFor = time.Minute
+	// withdrawFor is how long the end of a process waits for the store.
+	withdrawFor = 2 * time.Second
+)
+
+// Store is what a fleet needs of a store.
+type Store interface {
+	Announce(ctx context.Context, r store.Replica, ttl time.Duration) error
+	Withdraw(ctx context.Context, replica wire.ReplicaID) error
+	Replicas(ctx context.Context, after string, limit int) (store.Page[store.Replica], error)
+	Get(ctx context.Context, collection, name string) (store.Document, error)
+	Put(ctx context.Context, d store.Document) (version uint64, err error)
+}
+
+// Config tunes a [Fleet].
+type Config struct {
+	ID      wire.ReplicaID
+	Version string
+	URL     string
+	// Every is how often this replica says that it is alive, 2 s unless set, and
+	// TTL how long that counts, 6 s unless set.
+	Every, TTL time.Duration
+	// Load tells how much there is to do.
+	Load func() Load
+	// Drain hands everything over and returns when that is done, or says why it
+	// is not when ctx ends; Serve takes it back. Neither is called while the
+	// other runs.
+	Drain func(ctx context.Context) error
+	Serve func()
+	// Grace is how long a drain may take, 20 s unless set.
+	Grace  time.Duration
+	Logger *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	c.Every, c.TTL = cmp.Or(c.Every, 2*time.Second), cmp.Or(c.TTL, 6*time.Second)
+	c.Grace = cmp.Or(c.Grace, 20*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Load == nil {
+		c.Load = func() Load { return Load{} }
+	}
+	return c
+}
+
+// Fleet is this replica among the others. Make it with [New].
+type Fleet struct {
+	cfg     Config
+	store   Store
+	log     *slog.Logger
+	process string
+	started time.Time
+	roll    roll
+	// poke asks for a round at once.
+	poke chan struct{}
+
+	mu      sync.Mutex // guards the following; never held while anybody waits
+	state   State
+	leaving bool
+	seen    string      // the id of the last wish
+	moving  *transition // the last one, or nil
+}
+
+// transition is a change from one state to another.
+type transition struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// New makes a fleet of which this replica is one. Nothing is announced before
+// [Fleet.Join] or [Fleet.Run].
+func New(cfg Config, s Store) *Fleet {
+	cfg = cfg.withDefaults()
+	return &Fleet{
+		cfg: cfg, store: s, log: cfg.Logger, process: rand.Text(), started: time.Now().UTC().Round(time.Millisecond),
+		roll: newRoll(cfg.TTL), poke: make(chan struct{}, 1), state: Serving,
+	}
+}
+
+// Run announces this replica, and does what is wished of it, until ctx ends. Then
+// it withdraws.
+//
+// Ownership: it starts one goroutine per drain, and returns after they have ended.
+func (f *Fleet) Run(ctx context.Context) {
+	defer f.halt()
+	for {
+		f.round(ctx)
+		pause := f.cfg.Every - mathrand.N(f.cfg.Every/5+1) //nolint:gosec // jitter needs no secrecy
+		select {
+		case <-time.After(pause):
+		case <-f.poke:
+		case <-ctx.Done():
+			f.withdraw(ctx)
+			return
+		}
+	}
+}
+
+// Join says that this replica is alive, before it has anything to do.
+func (f *Fleet) Join(ctx context.Context) error {
+	return f.store.Announce(ctx, store.Replica{ID: f.cfg.ID, Card: f.Card().encode()}, f.cfg.TTL)
+}
+
+// Leave says that this process is about to end: it counts as draining from now on
+// and wishes are for nobody. A drain under way is given up, since whoever ends the
+// process drains it too.
+func (f *Fleet) Leave() {
+	f.mu.Lock()
+	f.leaving, f.state = true, Draining
+	f.mu.Unlock()
+	f.halt()
+	f.hurry()
+}
+
+// Card is what this replica says of itself now.
+func (f *Fleet) Card() Card {
+	f.mu.Lock()
+	state := f.state
+	f.mu.Unlock()
+	return Card{
+		ID: f.cfg.ID, Process: f.process, Version: f.cfg.Version, State: state,
+		Started: f.started, URL: f.cfg.URL, Load: f.cfg.Load(),
+	}
+}
+
+// Alive reports whether a replica is. While that cannot be known it is.
+func (f *Fleet) Alive(id wire.ReplicaID) bool { return id == f.cfg.ID || f.roll.alive(id, time.Now()) }
+
+// Replicas asks the store who is alive. This one is shown as it is now.
+func (f *Fleet) Replicas(ctx context.Context) ([]Card, error) {
+	all, err := f.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		if all[i].ID == f.cfg.ID && all[i].Process == f.process {
+			all[i] = f.Card()
+		}
+	}
+	return all, nil
+}
+
+// list reads all that is announced.
+func (f *Fleet) list(ctx context.Context) ([]Card, error) {
+	var all []Card
+	for after := ""; ; {
+		page, err := f.store.Replicas(ctx, after, 1000)
+		if err != nil {
+			return nil, fmt.Errorf("list replicas: %w", err)
+		}
+		for _, r := range page.Items {
+			all = append(all, readCard(r))
+		}
+		if after = page.Next; after == "" {
+			return all, nil
+		}
+	}
+}
+
+// Ask leaves a wish for a replica, which does it within [Config.Every]. The wish
+// that was left last counts; the same wish again changes nothing.
+func (f *Fleet) Ask(ctx context.Context, id wire.ReplicaID, w Wish) error {
+	all, err := f.list(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		if c.ID == id {
+			w.Process = c.Process
+		}
+	}
+	if w.Process == "" {
+		return fmt.Errorf("%w: %s", ErrUnknown, id)
+	}
+	data, err := json.Marshal(w)
+	if err != nil {
+		return err
+	}
+	for {
+		was, err := f.store.Get(ctx, wishes, string(id))
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return fmt.Errorf("ask a replica: %w", err)
+		}
+		if old, err := readWish(was.Data); err == nil && old.ID == w.ID && old.Process == w.Process {
+			break
+		}
+		_, err = f.store.Put(ctx, store.Document{
+			Collection: wishes, Name: string(id), Data: data, Version: was.Version, TTL: wishFor,
+		})
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			return fmt.Errorf("ask a replica: %w", err)
+		}
+	}
+	if id == f.cfg.ID {
+		f.hurry()
+	}
+	return nil
+}
+
+// hurry asks for a round at once.
+func (f *Fleet) hurry() {
+	select {
+	case f.poke <- struct{}{}:
+	default: // it is asked for already
+	}
+}
+
+// round says that this replica is alive, looks who else is, and for a wish.
+func (f *Fleet) round(ctx context.Context) {
+	limited, cancel := context.WithTimeout(ctx, f.cfg.TTL/2)
+	defer cancel()
+	number := f.roll.begin()
+	err := f.Join(limited)
+	var all []Card
+	if err == nil {
+		all, err = f.list(limited)
+	}
+	if err == nil {
+		f.roll.end(number, all, time.Now())
+		err = f.heed(ctx, limited)
+	}
+	if err != nil && ctx.Err() == nil {
+		f.log.WarnContext(ctx, "replica cannot say that it is alive", "err", err)
+	}
+}
+
+// withdraw says that this replica is gone.
+func (f *Fleet) withdraw(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawFor)
+	defer cancel()
+	if err := f.store.Withdraw(ctx, f.cfg.ID); err != nil {
+		f.log.WarnContext(ctx, "replica is left to expire", "err", err)
+	}
+}

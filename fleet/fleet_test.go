@@ -1,0 +1,349 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/fleet"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/store/redisstore"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// hub is a replica that notes what it was told.
+type hub struct {
+	*fleet.Fleet
+	told chan string
+	// finish lets a drain end.
+	finish chan struct{}
+	stop   context.CancelFunc
+	ended  chan struct{}
+}
+
+func openFile(t *testing.T) *filestore.Store {
+	t.Helper()
+	s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// start runs a replica until the test ends.
+func start(t *testing.T, s fleet.Store, id wire.ReplicaID, tune ...func(*fleet.Config)) *hub {
+	t.Helper()
+	h := &hub{told: make(chan string, 16), finish: make(chan struct{}, 16), ended: make(chan struct{})}
+	cfg := fleet.Config{
+		ID: id, Version: "v1", URL: "http://" + string(id),
+		Load: func() fleet.Load { return fleet.Load{Owned: 3} },
+		Drain: func(ctx context.Context) error {
+			h.told <- "drain"
+			select {
+			case <-h.finish:
+				return nil
+			case <-ctx.Done():
+				h.told <- "gave up"
+				return ctx.Err()
+			}
+		},
+		Serve: func() { h.told <- "serve" },
+	}
+	for _, f := range tune {
+		f(&cfg)
+	}
+	h.Fleet = fleet.New(cfg, s)
+	var ctx context.Context
+	ctx, h.stop = context.WithCancel(t.Context())
+	go func() { defer close(h.ended); h.Run(ctx) }()
+	t.Cleanup(h.end)
+	return h
+}
+
+// end stops a replica in order.
+func (h *hub) end() { h.stop(); <-h.ended }
+
+func (h *hub) hears(t *testing.T, want string) {
+	t.Helper()
+	select {
+	case got := <-h.told:
+		if got != want {
+			t.Fatalf("told %q, want %q", got, want)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatalf("was never told %q", want)
+	}
+}
+
+func (h *hub) hearsNothing(t *testing.T) {
+	t.Helper()
+	select {
+	case got := <-h.told:
+		t.Fatalf("told %q", got)
+	default:
+	}
+}
+
+func states(t *testing.T, h *hub) map[wire.ReplicaID]fleet.State {
+	t.Helper()
+	all, err := h.Replicas(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[wire.ReplicaID]fleet.State{}
+	for _, c := range all {
+		found[c.ID] = c.State
+	}
+	return found
+}
+
+func ask(t *testing.T, h *hub, id wire.ReplicaID, wish string, o fleet.Order) {
+	t.Helper()
+	if err := h.Ask(t.Context(), id, fleet.Wish{ID: wish, Order: o}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDrainsAndServesAsWished(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openFile(t)
+		a, b := start(t, s, "a"), start(t, s, "b")
+		synctest.Wait()
+		if got := states(t, a); got["a"] != fleet.Serving || got["b"] != fleet.Serving || len(got) != 2 {
+			t.Fatalf("alive: %v", got)
+		}
+		ask(t, a, "b", "w-1", fleet.OrderDrain)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		b.hears(t, "drain")
+		if got := states(t, a)["b"]; got != fleet.Draining {
+			t.Errorf("b is %s, want draining", got)
+		}
+		b.finish <- struct{}{}
+		synctest.Wait()
+		if got := states(t, a)["b"]; got != fleet.Drained {
+			t.Errorf("b is %s, want drained", got)
+		}
+		ask(t, a, "b", "w-1", fleet.OrderDrain) // again
+		ask(t, a, "b", "w-2", fleet.OrderDrain) // nothing left to do
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		b.hearsNothing(t)
+		ask(t, a, "b", "w-3", fleet.OrderServe)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		b.hears(t, "serve")
+		if got := states(t, a)["b"]; got != fleet.Serving {
+			t.Errorf("b is %s, want serving", got)
+		}
+		a.hearsNothing(t)
+	})
+}
+
+func TestServeEndsADrainUnderWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := start(t, openFile(t), "a")
+		synctest.Wait()
+		ask(t, a, "a", "w-1", fleet.OrderDrain)
+		synctest.Wait()
+		a.hears(t, "drain")
+		ask(t, a, "a", "w-2", fleet.OrderServe)
+		synctest.Wait()
+		a.hears(t, "gave up")
+		a.hears(t, "serve")
+		if got := a.Card().State; got != fleet.Serving {
+			t.Errorf("state %s", got)
+		}
+	})
+}
+
+// A drain that its grace ends is not done, and can be asked for again.
+func TestDrainThatTakesTooLong(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := start(t, openFile(t), "a")
+		synctest.Wait()
+		ask(t, a, "a", "w-1", fleet.OrderDrain)
+		time.Sleep(21 * time.Second)
+		synctest.Wait()
+		a.hears(t, "drain")
+		a.hears(t, "gave up")
+		if got := a.Card().State; got != fleet.Draining {
+			t.Errorf("state %s, want draining", got)
+		}
+		ask(t, a, "a", "w-2", fleet.OrderDrain)
+		synctest.Wait()
+		a.hears(t, "drain")
+		a.finish <- struct{}{}
+		synctest.Wait()
+		if got := a.Card().State; got != fleet.Drained {
+			t.Errorf("state %s, want drained", got)
+		}
+	})
+}
+
+// A process does not take a wish for its own that was for one before it, and one
+// that is about to end takes none at all.
+func TestWishesOfOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openFile(t)
+		a := start(t, s, "a")
+		b := start(t, s, "b")
+		synctest.Wait()
+		b.stop()
+		<-b.ended
+		if err := a.Ask(t.Context(), "b", fleet.Wish{ID: "w-0", Order: fleet.OrderDrain}); !errors.Is(err, fleet.ErrUnknown) {
+			t.Errorf("asked one who is gone: %v", err)
+		}
+		b = start(t, s, "b")
+		synctest.Wait()
+		ask(t, a, "b", "w-1", fleet.OrderDrain)
+		b.end() // before it looked
+		b = start(t, s, "b")
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		b.hearsNothing(t)
+		if got := states(t, a)["b"]; got != fleet.Serving {
+			t.Errorf("b is %s, want serving", got)
+		}
+		ask(t, a, "b", "w-2", fleet.OrderDrain)
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		b.hears(t, "drain")
+		b.Leave()
+		b.hears(t, "gave up")
+		ask(t, a, "b", "w-3", fleet.OrderServe)
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		b.hearsNothing(t)
+		if got := states(t, a)["b"]; got != fleet.Draining {
+			t.Errorf("b is %s, want draining", got)
+		}
+	})
+}
+
+// flaky is a store that can be away.
+type flaky struct {
+	fleet.Store
+	mu   sync.Mutex
+	away bool
+}
+
+func (f *flaky) set(away bool) { f.mu.Lock(); defer f.mu.Unlock(); f.away = away }
+
+func (f *flaky) Announce(ctx context.Context, r store.Replica, ttl time.Duration) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.away {
+		return store.ErrUnavailable
+	}
+	return f.Store.Announce(ctx, r, ttl)
+}
+
+func TestWhoIsAlive(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openFile(t)
+		link := &flaky{Store: s}
+		a, b := start(t, link, "a"), start(t, s, "b")
+		if !a.Alive("b") || !a.Alive("nobody") {
+			t.Error("somebody is gone before anything is known")
+		}
+		time.Sleep(10 * time.Second)
+		if !a.Alive("a") || !a.Alive("b") {
+			t.Error("a or b is gone")
+		}
+		if !a.Alive("c") {
+			t.Error("c may have come since the last look")
+		}
+		time.Sleep(3 * time.Second)
+		if a.Alive("c") {
+			t.Error("c never was there")
+		}
+		c := start(t, s, "c")
+		time.Sleep(3 * time.Second)
+		if !a.Alive("c") {
+			t.Error("c has come")
+		}
+		c.end()
+		time.Sleep(3 * time.Second)
+		_ = a.Alive("c")
+		time.Sleep(3 * time.Second)
+		if a.Alive("c") {
+			t.Error("c has withdrawn")
+		}
+		link.set(true)
+		b.end()
+		time.Sleep(30 * time.Second)
+		if !a.Alive("b") || !a.Alive("c") {
+			t.Error("somebody is gone while the store is away")
+		}
+		link.set(false)
+		time.Sleep(3 * time.Second)
+		if !a.Alive("b") {
+			t.Error("b had no time to say that it is alive")
+		}
+		time.Sleep(10 * time.Second)
+		_ = a.Alive("b")
+		time.Sleep(3 * time.Second)
+		if a.Alive("b") {
+			t.Error("b is gone")
+		}
+	})
+}
+
+func TestFleetOnRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t)
+	open := func() *redisstore.Store {
+		s, err := redisstore.Open(t.Context(), server.Client(t), redisstore.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+	quick := func(c *fleet.Config) { c.Every = 20 * time.Millisecond }
+	a, b := start(t, open(), "a", quick), start(t, open(), "b", quick)
+	await := func(want map[wire.ReplicaID]fleet.State) {
+		t.Helper()
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		deadline := time.After(20 * time.Second)
+		for {
+			got := states(t, a)
+			if len(got) == len(want) && !slices.ContainsFunc([]wire.ReplicaID{"a", "b"}, func(id wire.ReplicaID) bool { return got[id] != want[id] }) {
+				return
+			}
+			select {
+			case <-tick.C:
+			case <-deadline:
+				t.Fatalf("alive: %v, want %v", got, want)
+			}
+		}
+	}
+	await(map[wire.ReplicaID]fleet.State{"a": fleet.Serving, "b": fleet.Serving})
+	ask(t, a, "b", "w-1", fleet.OrderDrain)
+	b.hears(t, "drain")
+	b.finish <- struct{}{}
+	await(map[wire.ReplicaID]fleet.State{"a": fleet.Serving, "b": fleet.Drained})
+	ask(t, a, "b", "w-2", fleet.OrderServe)
+	b.hears(t, "serve")
+	await(map[wire.ReplicaID]fleet.State{"a": fleet.Serving, "b": fleet.Serving})
+	b.end()
+	await(map[wire.ReplicaID]fleet.State{"a": fleet.Serving})
+	if err := a.Ask(t.Context(), "b", fleet.Wish{ID: "w-3", Order: fleet.OrderDrain}); !errors.Is(err, fleet.ErrUnknown) {
+		t.Errorf("asked one who is gone: %v", err)
+	}
+}
