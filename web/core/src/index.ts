@@ -15,7 +15,7 @@
 
 export * from "./client.js";
 export { type Head, type HubEvent, type KnownEvent, type UnknownEvent, decodeEvent, decodeFrame } from "./event.js";
-export { isGone, type Link, type Phase, patience } from "./link.js";
+export { isGone, isStoreless, type Link, type Phase, patience } from "./link.js";
 export { type Fate, type Outbox, type Sent, hasEnded, outboxLimits } from "./outbox.js";
 export { comparePositions } from "./position.js";
 export { apply } from "./reduce.js";

@@ -3,7 +3,7 @@
 
 import type { HubEvent } from "./event.js";
 import { comparePositions, zero } from "./position.js";
-import { closeCodes, type Position } from "./wire.gen.js";
+import { closeCodes, type Position, type StoreStatus } from "./wire.gen.js";
 
 /** How the connection is doing. */
 export type Phase =
@@ -31,6 +31,8 @@ export interface Link {
   readonly retryAt: number;
   /** Since when there is no live connection; 0 while there is one. */
   readonly downSince: number;
+  /** What the hub said last of its store over this connection; undefined if the store was never away. */
+  readonly store: StoreStatus | undefined;
   /** How often session_state came, and what came over all connections. */
   readonly stats: LinkStats;
 
@@ -126,6 +128,7 @@ export function newLink(cursor: Position = zero): Link {
     reason: "",
     retryAt: 0,
     downSince: 0,
+    store: undefined,
     stats: { connections: 0, snapshots: 0, events: 0, duplicates: 0, unreadable: 0 },
     failed: 0,
     refreshed: false,
@@ -143,6 +146,11 @@ export function newLink(cursor: Position = zero): Link {
 /** Whether the session is not there any more. */
 export function isGone(link: Link): boolean {
   return link.phase === "stopped" && (link.code === 4404 || link.code === 4410);
+}
+
+/** Whether the hub is there and cannot reach its store: nothing new is taken and nothing new is shown, and nothing is lost. */
+export function isStoreless(link: Link): boolean {
+  return hasSocket(link) && link.store?.available === false;
 }
 
 /** When the machine wants a timer input next, or undefined when it needs none. */
@@ -206,6 +214,7 @@ function open(link: Link, env: Env): Step {
     ...link,
     phase: "connecting",
     conn,
+    store: undefined,
     opened: false,
     until: zero,
     released: false,
@@ -285,6 +294,8 @@ function take(link: Link, e: HubEvent, env: Env): Step {
   if (e.at === zero) {
     if (e.type === "session_state") link = begin(link, e.data, effects, env);
     if (e.type === "reconnect") link = { ...link, moved: env.now + e.data.after_ms };
+    // A store that was never away is not back.
+    if (e.type === "store_status" && (!e.data.available || isStoreless(link))) link = { ...link, store: e.data };
     if (e.type === "auth_refresh_required" && env.canRefresh) effects.push({ type: "refresh" });
     effects.push({ type: "event", event: e, replayed: false });
   } else {

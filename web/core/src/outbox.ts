@@ -69,7 +69,7 @@ export const outboxLimits = {
   unanswered: 64,
   /** Messages that are remembered; then the oldest that has ended goes, and of what was said and refused only the rest. */
   all: 200,
-  /** How often a message is sent again because the hub was busy. */
+  /** How often a message is sent again because the hub was busy. One that waits for the store is never given up. */
   waits: 20,
 } as const;
 
@@ -190,6 +190,7 @@ export function abandon(o: Outbox, code: number, reason: string): Outbox {
 /** Takes an event that may say something of a message. */
 export function resolve(o: Outbox, e: HubEvent, now: number): Outbox {
   if (e.type === "" || o.items.length === 0) return o;
+  if (e.type === "store_status") return e.data.available && o.hold > 0 ? { ...o, hold: 0 } : o;
   if (e.type === "error") return refusal(o, e.data, now);
   const next = change(o, (s) => s.written !== 0 && !hasEnded(s), (s) => fateOf(s, e));
   return next === o || !isAnswer(e) ? next : { ...next, gap: next.gap - next.gap / 64 < minGap ? 0 : next.gap - next.gap / 64 };
@@ -244,7 +245,8 @@ function isTurnOf(s: Sent, agent: AgentID | undefined): boolean {
 function refusal(o: Outbox, p: ErrorNotice, now: number): Outbox {
   const s = o.items.find((i) => i.id === p.messageId && i.written !== 0 && i.fate === "sending");
   if (s === undefined) return o;
-  const later = [1004, 3004, 3007].includes(p.code) && p.suggested_action === "wait" && s.waits < outboxLimits.waits;
+  const busy = (p.code === 1004 || p.code === 3004) && s.waits < outboxLimits.waits;
+  const later = p.suggested_action === "wait" && (busy || p.code === 3007);
   if (!later) return change(o, (i) => i === s, () => ({ fate: "rejected", code: p.code, reason: p.message }));
   const wait = p.retry_after_ms || Math.min(firstWait * 2 ** Math.min(s.waits, 10), maxWait);
   const next = change(o, (i) => i === s, (i) => ({ again: true, waits: i.waits + 1 }));

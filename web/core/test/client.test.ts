@@ -123,6 +123,27 @@ describe("a client", () => {
     expect(written(last())).toEqual(["m1", "m1"]);
   });
 
+  it("keeps a message for as long as the hub cannot reach its store, and brings it at once when it can", () => {
+    const { client, clock, last, sockets } = rig();
+    last().open();
+    last().say(snapshot("1-1"));
+    last().say({ type: "store_status", data: { available: false, since: 5 } });
+    client.send("USER_MESSAGE", { content: "one" });
+    const away = { code: 3007, name: "n", message: "away", recoverable: true, suggested_action: "wait", retry_after_ms: 0, messageId: "m1" };
+    for (let tries = 1; tries <= 30; tries++) {
+      expect(written(last()).filter((id) => id === "m1")).toHaveLength(tries);
+      expect(client.state.outbox.items).toMatchObject([{ id: "m1", fate: "sending" }]);
+      last().say({ type: "error", data: away });
+      if (tries < 30) clock.pass(30_000);
+    }
+    expect(written(last()).filter((id) => id === "m1")).toHaveLength(30);
+    last().say({ type: "store_status", data: { available: true, since: 9 } });
+    expect(written(last()).filter((id) => id === "m1")).toHaveLength(31);
+    last().say({ type: "MESSAGE_ACCEPTED", at: "1-2", data: { messageId: "m1", agentId: "main-1", how: "direct" } });
+    expect(client.state.outbox.items.map((s) => s.fate)).toEqual(["accepted"]);
+    expect([sockets.length, client.state.link.phase]).toEqual([1, "live"]);
+  });
+
   it("answers pings, and cuts a link that is silent or that slept", () => {
     const { clock, last, sockets } = rig();
     last().open();

@@ -1,6 +1,6 @@
 import { AppWindow, ListTodo, type LucideIcon, Split, SquareTerminal } from "lucide-react";
 import { useState } from "react";
-import type { Agent, AgentID, AgentKind, MonitorID } from "../../../core/src/index.js";
+import { type Agent, type AgentID, type AgentKind, isStoreless, type MonitorID } from "../../../core/src/index.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
 import { useHubClock, useShell } from "../shell/context.js";
@@ -64,7 +64,9 @@ export function useAgentState(agent: Agent): AgentState {
   const lastSign = useLastSign(agent.role);
   const asks = useShell((s) => isAsking(s.desk, agent.role));
   const doing = doingOf(agent, asks);
-  const quiet = stale || doing.what === "waiting" ? undefined : quietFor(lastSign, now);
+  // A hub without its store shows nothing new, whatever the agent does.
+  const storeless = useShell((s) => isStoreless(s.link));
+  const quiet = stale || storeless || doing.what === "waiting" ? undefined : quietFor(lastSign, now);
   return {
     doing: doing.what === "tool" ? t.tool(doing.tool) : t[doing.what],
     elapsed: format.elapsed(hubNow - (agent.startedAt ?? hubNow)),

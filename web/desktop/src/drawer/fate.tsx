@@ -1,6 +1,6 @@
 import { Check, CircleAlert, CircleSlash, Clock, CornerDownRight, LoaderCircle, type LucideIcon, Send } from "lucide-react";
 import type { ReactNode } from "react";
-import type { Fate } from "../../../core/src/index.js";
+import { type Fate, isStoreless } from "../../../core/src/index.js";
 import { useWords } from "../i18n/use.js";
 import { useLasting } from "../shell/clock.js";
 import { useShell } from "../shell/context.js";
@@ -33,9 +33,11 @@ const slowAfter = 3_000;
 export function useFateText(fate: Fate, position: number | undefined): string {
   const t = useWords(texts);
   const offline = useShell((s) => s.link.phase !== "live");
+  const storeless = useShell((s) => isStoreless(s.link));
   const slow = useLasting(fate === "sending" && !offline, slowAfter);
   if (fate === "queued") return position === undefined ? t.queuedSomewhere : t.queued(position);
   if (fate !== "sending") return t[fate];
+  if (storeless) return t.sendingStoreless;
   return offline ? t.sendingOffline : slow ? t.sendingSlowly : t.sending;
 }
 

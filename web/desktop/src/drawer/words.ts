@@ -38,6 +38,7 @@ export default words(
 
     sending: "Sending",
     sendingOffline: "Goes out when the connection is back",
+    sendingStoreless: "Waits until the hub reaches its store again",
     sendingSlowly: "Still sending. The hub has not stored it yet",
     queued: (n: number) => `Waiting, place ${n}`,
     queuedSomewhere: "Waiting",
@@ -129,6 +130,7 @@ export default words(
 
     sending: "보내는 중",
     sendingOffline: "연결되면 보낼게요",
+    sendingStoreless: "허브가 저장소에 다시 연결될 때까지 기다려요",
     sendingSlowly: "아직 보내는 중이에요. 허브가 저장하지 못했어요",
     queued: (n: number) => `대기 중, ${n}번째`,
     queuedSomewhere: "대기 중",

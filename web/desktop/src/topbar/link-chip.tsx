@@ -1,10 +1,10 @@
-import { CircleCheck, CloudOff, Link2Off, MonitorX, RefreshCw } from "lucide-react";
+import { CircleCheck, CloudOff, DatabaseZap, Link2Off, MonitorX, RefreshCw } from "lucide-react";
 import { type ReactNode, useEffect, useState } from "react";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useNow } from "../shell/clock.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
 import { Button } from "../ui/button.js";
-import { caughtUp, caughtUpFor, type Chip, chipOf, type StopCause } from "./link.js";
+import { caughtUp, type Chip, chipOf, goodFor, type StopCause, storeBack } from "./link.js";
 import texts from "./words.js";
 
 /** How the connection is doing. It is a quiet dot while all is well. */
@@ -16,14 +16,25 @@ export function LinkChip(): ReactNode {
   const online = useShell((s) => s.online);
   const now = useNow(250, link.phase !== "live" && link.phase !== "stopped");
   const chip = chipOf(link, online, now);
-  const brought = useCaughtUp();
+  const good = useGood();
   useMoved();
 
-  if (chip.state === "live" && brought > 0) {
+  // All of these are one element for the browser, so that a change of its words is read out.
+  if (chip.state === "live" && good !== "") {
     return (
       <span className="topbar-link topbar-link-good" data-link="live" role="status">
         <CircleCheck size={14} aria-hidden />
-        {t.caughtUp(format.number(brought))}
+        {good}
+      </span>
+    );
+  }
+  if (chip.state === "storeless") {
+    const since = t.since(format.time(link.store?.since ?? now));
+    return (
+      <span className="topbar-link topbar-link-storeless" data-link="storeless" role="status" title={`${t.storeless}, ${since}. ${t.storelessHint}`}>
+        <DatabaseZap size={14} aria-hidden />
+        <span className="topbar-link-words">{t.storeless}</span>
+        <span className="topbar-link-safe">{t.storelessHint}</span>
       </span>
     );
   }
@@ -64,18 +75,29 @@ function words(chip: Chip, t: (typeof texts)["en"]): string {
   return chip.cause === undefined ? t.reconnecting : t[chip.cause];
 }
 
-/** How many events the newest connection brought from before, for as long as it is worth saying. */
-function useCaughtUp(): number {
+/** What is well again, for as long as it is worth saying: the store is back, or the connection is and has brought what was missed. */
+function useGood(): string {
+  const t = useWords(texts);
+  const format = useFormat();
   const conn = useShell((s) => s.link.conn);
   const brought = useShell((s) => caughtUp(s.link));
-  const [told, tell] = useState(0);
-  const fresh = brought > 0 && told !== conn;
+  const back = useShell((s) => storeBack(s.link));
+  const caught = useFresh(brought > 0 ? conn : undefined);
+  const stored = useFresh(back);
+  if (stored) return t.storeBack;
+  return caught ? t.caughtUp(format.number(brought)) : "";
+}
+
+/** Whether something has been there for a short time only. */
+function useFresh(what: unknown): boolean {
+  const [told, tell] = useState<unknown>();
+  const fresh = what !== undefined && told !== what;
   useEffect(() => {
     if (!fresh) return;
-    const timer = setTimeout(() => tell(conn), caughtUpFor);
+    const timer = setTimeout(() => tell(what), goodFor);
     return () => clearTimeout(timer);
-  }, [fresh, conn]);
-  return fresh ? brought : 0;
+  }, [fresh, what]);
+  return fresh;
 }
 
 /** Says when another replica took the session. The first one that is heard of is where it has been all the time. */

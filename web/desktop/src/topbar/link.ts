@@ -1,9 +1,9 @@
 // What the link chip shows, from what the connection and the browser know. The link is not the agents: it says nothing of
 // whether somebody works.
 
-import type { Link } from "../../../core/src/index.js";
+import { isStoreless, type Link, type StoreStatus } from "../../../core/src/index.js";
 
-export type ChipState = "live" | "connecting" | "reconnecting" | "offline" | "stopped";
+export type ChipState = "live" | "storeless" | "connecting" | "reconnecting" | "offline" | "stopped";
 
 /** Why there is no connection until a person does something. */
 export type StopCause = "signIn" | "forbidden" | "gone" | "misused" | "ended";
@@ -21,11 +21,13 @@ export interface Chip {
 /** A connection may be away for so long before anybody is told. */
 export const quietFor = 3_000;
 
-/** How long it is said that a connection has caught up. */
-export const caughtUpFor = 2_000;
+/** How long it is said that all is well again. */
+export const goodFor = 2_000;
 
 /** The chip for a link. `online` is what the browser says of the network. */
 export function chipOf(link: Link, online: boolean, now: number): Chip {
+  // The hub is there and says so itself, so this is no lost connection, and there is nothing to try again.
+  if (isStoreless(link)) return { state: "storeless", quiet: false, retryIn: 0 };
   if (link.phase === "live") return { state: "live", quiet: true, retryIn: 0 };
   if (link.phase === "stopped") return { state: "stopped", quiet: false, retryIn: 0, cause: stopCause(link.code) };
   const retryIn = link.phase === "waiting" ? Math.max(0, Math.ceil((link.retryAt - now) / 1000)) : 0;
@@ -58,6 +60,11 @@ export function stopCause(code: number): StopCause {
 export function isOver(link: Pick<Link, "phase" | "code">): boolean {
   const cause = stopCause(link.code);
   return link.phase === "stopped" && (cause === "gone" || cause === "forbidden");
+}
+
+/** What the hub said when it reached its store again; undefined when there is nothing to tell. */
+export function storeBack(link: Link): StoreStatus | undefined {
+  return link.phase === "live" && link.store?.available === true ? link.store : undefined;
 }
 
 /** How many events a resumed connection brought, once all of them are there; 0 when there is nothing to tell. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { newLink, type Link } from "../../../core/src/link.js";
-import { caughtUp, chipOf, isOver, stopCause } from "../../src/topbar/link.js";
+import { caughtUp, chipOf, isOver, stopCause, storeBack } from "../../src/topbar/link.js";
 
 const stats = { connections: 1, snapshots: 1, events: 0, duplicates: 0, unreadable: 0 };
 const link = (part: Partial<Link>): Link => ({ ...newLink(), stats, ...part });
@@ -13,6 +13,15 @@ describe("the link chip", () => {
 
   test("believes a living connection more than the browser", () => {
     expect(chipOf(link({ phase: "live" }), false, now).state).toBe("live");
+  });
+
+  test("tells a hub without its store from a lost connection", () => {
+    const away = link({ phase: "live", store: { available: false, since: 1 } });
+    for (const online of [true, false]) expect(chipOf(away, online, now)).toEqual({ state: "storeless", quiet: false, retryIn: 0 });
+    expect(chipOf({ ...away, store: { available: true, since: 2 } }, true, now)).toEqual({ state: "live", quiet: true, retryIn: 0 });
+    const lost = { ...away, phase: "waiting", downSince: now - 3_000, retryAt: now } as const;
+    expect(chipOf(lost, true, now).state).toBe("reconnecting");
+    expect(chipOf({ ...lost, phase: "stopped", code: 4410 }, true, now).state).toBe("stopped");
   });
 
   test("says at once that a first connection is being made", () => {
@@ -66,6 +75,14 @@ test("a session that is gone or not for this person is over, any other may come 
   expect(isOver({ phase: "stopped", code: 4403 })).toBe(true);
   expect(isOver({ phase: "stopped", code: 4401 })).toBe(false);
   expect(isOver({ phase: "waiting", code: 4410 })).toBe(false);
+});
+
+test("a store is back when the hub said so over a connection that lives", () => {
+  const back = { available: true, since: 2 };
+  expect(storeBack(link({ phase: "live", store: back }))).toBe(back);
+  expect(storeBack(link({ phase: "live", store: { available: false, since: 1 } }))).toBe(undefined);
+  expect(storeBack(link({ phase: "live" }))).toBe(undefined);
+  expect(storeBack(link({ phase: "waiting", store: back }))).toBe(undefined);
 });
 
 test("only a resumed connection whose replay is over has caught up", () => {
