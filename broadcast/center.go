@@ -106,7 +106,8 @@ type Center struct {
 	byID           map[wire.ConnectionID]*Tab
 	oldest, newest *Tab
 	tabs           int
-	trailing       bool // somebody waits to show late texts
+	trailing       bool        // somebody waits to show late texts
+	standing       *wire.Event // what new tabs are told, see Tell
 }
 
 // NewCenter makes the Center of a session whose log is shown from after head on.
@@ -375,6 +376,7 @@ func (c *Center) admit(t *Tab, form Form) error {
 	c.newest = t
 	c.tabs++
 	c.byID[t.who.ConnectionID] = t
+	c.brief(t)
 	return nil
 }
 

@@ -19,6 +19,10 @@
 // desktop is: it is held, once for all who were given the same, until the last of
 // them has taken it.
 //
+// What is not in the log and yet for everybody, such as that the store is away, is
+// said with [Center.Tell]: it goes through the private queue of each tab, so it
+// takes no position and nobody can resume from it.
+//
 // # Who may call it
 //
 // The owner or follower of the session calls [Center.Publish] and
