@@ -55,6 +55,8 @@ var rooms = map[string]room{
 	"bench/load": {uses: "wire internal/redistest"},
 
 	"internal/arch":      {},
+	"internal/hubtest":   {uses: "client desk wire", tests: "internal/redistest"},
+	"internal/chaos":     {tests: "*"},
 	"internal/redistest": {},
 	"internal/wiregen":   {uses: "wire"},
 }
@@ -69,6 +71,7 @@ var guests = map[string]room{
 	"go.yaml.in/yaml/v3":                     {uses: "cmd/hub"},
 	"github.com/google/go-cmp":               {uses: "store/storetest", tests: "*"},
 	"github.com/rogpeppe/go-internal":        {tests: "cmd/hub"},
+	"github.com/anishathalye/porcupine":      {tests: "internal/chaos"},
 	"go.uber.org/goleak":                     {tests: "*"},
 	"pgregory.net/rapid":                     {uses: "store/storetest", tests: "*"},
 	"golang.org/x/time":                      {uses: "quota session"},

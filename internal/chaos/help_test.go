@@ -1,0 +1,85 @@
+package chaos_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// sharded does something in several fleets at once, since most of it is waiting,
+// and then, when all are done, what is to be done after it.
+func sharded(t *testing.T, shards int, do func(t *testing.T, shard uint64), after func()) {
+	t.Helper()
+	t.Cleanup(after)
+	for shard := range shards {
+		t.Run(strconv.Itoa(shard), func(t *testing.T) {
+			t.Parallel()
+			do(t, uint64(shard))
+		})
+	}
+}
+
+// sample is what was measured, by several goroutines.
+type sample struct {
+	mu         sync.Mutex
+	spans      []time.Duration
+	violations int
+}
+
+func (s *sample) add(d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spans = append(s.spans, d)
+}
+
+// blame counts broken promises.
+func (s *sample) blame(violations int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.violations += violations
+}
+
+func (s *sample) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.spans)
+}
+
+func (s *sample) quantile(q float64) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slices.Sort(s.spans)
+	return hubtest.Quantile(s.spans, q)
+}
+
+// shown is a duration for people.
+func shown(d time.Duration) string { return d.Round(10 * time.Millisecond).String() }
+
+// words is what the demo says to /stream.
+func words(n int) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf("w%d", i+1)
+	}
+	return strings.Join(all, " ")
+}
+
+// ownerOf asks the store, through the door, who owns a session.
+func ownerOf(t *testing.T, f *hubtest.Fleet, session wire.SessionID) wire.ReplicaID {
+	t.Helper()
+	var state struct {
+		Owner wire.ReplicaID `json:"owner"`
+	}
+	if err := f.Call(t, http.MethodGet, f.Door.URL()+"/api/sessions/"+string(session)+"/snapshot", "", &state); err != nil {
+		t.Fatalf("who owns %s: %v", session, err)
+	}
+	return state.Owner
+}

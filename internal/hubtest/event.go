@@ -1,0 +1,69 @@
+package hubtest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Event is what the checks need to know of an event of a log.
+type Event struct {
+	At   wire.Position `json:"at"`
+	Hash string        `json:"hash"` // of its bytes
+	Type string        `json:"type"`
+	// Message is the message it is about, Monitor and Agent whose it is.
+	Message wire.MessageID `json:"message,omitempty"`
+	Monitor wire.MonitorID `json:"monitor,omitempty"`
+	Agent   wire.AgentID   `json:"agent,omitempty"`
+	// How is how an agent took the message, Outcome how its turn ended, Text and
+	// Offset what its turn said.
+	How     wire.Taken   `json:"how,omitempty"`
+	Outcome wire.Outcome `json:"outcome,omitempty"`
+	Text    string       `json:"text,omitempty"`
+	Offset  int          `json:"offset,omitempty"`
+	// Replica and Prev are those of a change of owner.
+	Replica wire.ReplicaID `json:"replica,omitempty"`
+	Prev    wire.Position  `json:"prev,omitzero"`
+}
+
+// Ends reports whether the event is the end of its message.
+func (e Event) Ends() bool {
+	return e.Message != "" && (e.Type == typeResponse && e.Outcome != "" || e.Type == typeRejected)
+}
+
+// The types of events that the checks know.
+const (
+	typeAccepted = "MESSAGE_ACCEPTED"
+	typeQueued   = "MESSAGE_QUEUED"
+	typeRejected = "MESSAGE_REJECTED"
+	typeResponse = "AGENT_RESPONSE"
+	typeOwner    = "OWNER_CHANGED"
+	typeState    = "session_state"
+)
+
+// eventOf picks out what the checks need.
+func eventOf(e wire.Event, frame []byte) Event {
+	sum := sha256.Sum256(frame)
+	out := Event{At: e.At, Hash: hex.EncodeToString(sum[:8])}
+	if head, ok := wire.Peek(frame); ok {
+		out.Type = head.Type
+	}
+	switch d := e.Data.(type) {
+	case wire.MessageAccepted:
+		out.Message, out.Monitor, out.Agent, out.How = d.MessageID, d.MonitorID, d.AgentID, d.How
+	case wire.MessageQueued:
+		out.Message, out.Monitor = d.MessageID, d.MonitorID
+	case wire.MessageRejected:
+		out.Message = d.MessageID
+	case wire.AgentResponse:
+		out.Message, out.Monitor, out.Agent = d.MessageID, d.MonitorID, d.AgentID
+		out.Text, out.Offset = d.Delta, d.Offset
+		if d.IsComplete {
+			out.Outcome = d.Outcome
+		}
+	case wire.OwnerChanged:
+		out.Replica, out.Prev = d.Replica, d.Prev
+	}
+	return out
+}

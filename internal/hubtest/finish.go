@@ -1,0 +1,153 @@
+package hubtest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// quietTimeout is how long a fleet may take to come to rest.
+const quietTimeout = 90 * time.Second
+
+// Finish waits until all is quiet: every message that a tab knows to be kept has
+// ended, and all tabs of a session, and all hubs that are up, have the same
+// position. Then it writes down the logs and the states, and checks everything.
+// The hubs must be well by then. It returns how many promises were broken, each of
+// which is an error of the test.
+func (f *Fleet) Finish(tb testing.TB, h *History, tabs []*Tab, r Rules) int {
+	tb.Helper()
+	bySession := map[wire.SessionID][]*Tab{}
+	for _, t := range tabs {
+		bySession[t.Session] = append(bySession[t.Session], t)
+	}
+	for session, tabs := range bySession {
+		if err := f.settle(tb, h, session, tabs); err != nil {
+			tb.Errorf("session %s does not come to rest: %v", session, err)
+		}
+	}
+	for _, t := range tabs {
+		if s := t.Client.Stats(); s.Duplicates > 0 || s.Unreadable > 0 {
+			tb.Errorf("tab %s was shown %d events twice and %d that are none", t.Name, s.Duplicates, s.Unreadable)
+		}
+	}
+	found := Check(h.Entries(), r)
+	for i, v := range found {
+		if i == 20 {
+			tb.Errorf("and %d more", len(found)-i)
+			break
+		}
+		tb.Error(v)
+	}
+	return len(found)
+}
+
+// settle waits for the end of a session's work and writes down where it ended.
+func (f *Fleet) settle(tb testing.TB, h *History, session wire.SessionID, tabs []*Tab) error {
+	tb.Helper()
+	ctx, cancel := context.WithTimeoutCause(tb.Context(), quietTimeout, fmt.Errorf("not quiet after %v", quietTimeout))
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for open := acknowledged(h, session); ; {
+		if open = f.unfinished(tb, session, tabs[0], open); len(open) == 0 {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: no end of %v", context.Cause(ctx), open)
+		}
+	}
+	var ends []Entry
+	var differ string
+	for {
+		if ends, differ = f.look(tb, session, tabs); differ == "" {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %s", context.Cause(ctx), differ)
+		}
+	}
+	log, err := f.Log(tb, f.Door.URL(), session)
+	if err != nil {
+		return fmt.Errorf("read the log: %w", err)
+	}
+	for i := range log {
+		h.Add(Entry{Kind: KindLog, Session: session, Event: &log[i]})
+	}
+	for _, e := range ends {
+		h.Add(e)
+	}
+	return nil
+}
+
+// acknowledged are the messages of a session that tabs know to be kept.
+func acknowledged(h *History, session wire.SessionID) []wire.MessageID {
+	var ids []wire.MessageID
+	for _, e := range h.Entries() {
+		if e.Kind == KindAck && e.Session == session && !slices.Contains(ids, e.Message) {
+			ids = append(ids, e.Message)
+		}
+	}
+	return ids
+}
+
+// unfinished are those messages whose end neither the tab has seen nor, since it
+// may have been given a snapshot instead, the log has.
+func (f *Fleet) unfinished(tb testing.TB, session wire.SessionID, t *Tab, open []wire.MessageID) []wire.MessageID {
+	tb.Helper()
+	open = slices.DeleteFunc(open, t.HasEnded)
+	if len(open) == 0 {
+		return nil
+	}
+	log, err := f.Log(tb, f.Door.URL(), session)
+	if err != nil {
+		return open
+	}
+	for _, e := range log {
+		if e.Ends() {
+			open = slices.DeleteFunc(open, func(id wire.MessageID) bool { return id == e.Message })
+		}
+	}
+	return open
+}
+
+// look notes where everybody is, and in which way that is not the same place.
+func (f *Fleet) look(tb testing.TB, session wire.SessionID, tabs []*Tab) (ends []Entry, differ string) {
+	tb.Helper()
+	add := func(kind Kind, who string, at wire.Position, hash string) {
+		ends = append(ends, Entry{Kind: kind, Who: who, Session: session, Event: &Event{At: at, Hash: hash}})
+	}
+	for _, t := range tabs {
+		hash, at := t.Client.Hash()
+		add(KindFinal, t.Name, at, hash)
+	}
+	for _, hub := range f.Up() {
+		at, hash, err := f.Snapshot(tb, hub.URL, session)
+		if err != nil {
+			return nil, fmt.Sprintf("hub %s: %v", hub.Name, err)
+		}
+		add(KindServer, hub.Name, at, hash)
+	}
+	for _, e := range ends {
+		if e.Event.At != ends[0].Event.At {
+			return nil, places(ends)
+		}
+	}
+	return ends, ""
+}
+
+func places(ends []Entry) string {
+	var out strings.Builder
+	for _, e := range ends {
+		fmt.Fprintf(&out, "%s is at %v; ", e.Who, e.Event.At)
+	}
+	return out.String()
+}

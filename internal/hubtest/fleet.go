@@ -1,0 +1,202 @@
+package hubtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Options say what a [Fleet] is made of.
+type Options struct {
+	// Program is the hub's, see [Build]; Programs, when there, has one per hub.
+	Program  string
+	Programs []string
+	Hubs     int
+	// Store is the URL of the store; StoreOf, when there, has one per hub.
+	Store   string
+	StoreOf func(hub int) string
+	// Args and Env are for all hubs.
+	Args, Env []string
+}
+
+// Fleet is some hubs on one store, behind a balancer that sends every connection
+// to the next hub that takes it.
+type Fleet struct {
+	Hubs []*Hub
+	// Door is the way to any of them.
+	Door *Proxy
+	web  *http.Client
+}
+
+// Start starts a fleet. Nobody has to sign in, there are no rate limits, and the
+// demo answers, unless the arguments say otherwise.
+func Start(tb testing.TB, o Options) *Fleet {
+	tb.Helper()
+	f := &Fleet{web: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
+	folder, files := tb.TempDir(), tb.TempDir()
+	for i := range o.Hubs {
+		h := &Hub{Name: string(rune('a' + i)), program: o.Program, folder: folder, env: o.Env}
+		if o.Programs != nil {
+			h.program = o.Programs[i]
+		}
+		where := o.Store
+		if o.StoreOf != nil {
+			where = o.StoreOf(i)
+		}
+		h.args = slices.Concat([]string{
+			"--store", where, "--files-dir", files, "--auth", "none",
+			"--rate-limits", "off", "--provider", "demo", "--max-agents", "1000",
+		}, o.Args)
+		f.Hubs = append(f.Hubs, h)
+	}
+	tb.Cleanup(func() {
+		for _, h := range f.Hubs {
+			if h.cmd != nil && h.Alive() {
+				h.Kill(tb)
+			}
+			if tb.Failed() {
+				tb.Logf("hub %s:\n%s", h.Name, h.Log())
+			}
+		}
+	})
+	var wg sync.WaitGroup
+	failures := make([]error, len(f.Hubs))
+	for i, h := range f.Hubs {
+		wg.Go(func() { failures[i] = h.start(tb) })
+	}
+	wg.Wait()
+	targets := make([]string, len(f.Hubs))
+	for i, h := range f.Hubs {
+		if failures[i] != nil {
+			tb.Fatalf("start hub %s: %v\n%s", h.Name, failures[i], h.Log())
+		}
+		targets[i] = h.Addr
+	}
+	f.Door = NewProxy(tb, targets...)
+	return f
+}
+
+// By finds the hub whose present process has the replica id; nil if there is none.
+func (f *Fleet) By(id wire.ReplicaID) *Hub {
+	for _, h := range f.Hubs {
+		if h.ID() == string(id) {
+			return h
+		}
+	}
+	return nil
+}
+
+// Up are the hubs whose processes are there.
+func (f *Fleet) Up() []*Hub {
+	return slices.DeleteFunc(slices.Clone(f.Hubs), func(h *Hub) bool { return !h.Alive() })
+}
+
+// Call makes a request to a URL of a hub or of the door and decodes the JSON of its
+// answer into out, unless that is nil. Anything but a status of 2xx is an error.
+func (f *Fleet) Call(tb testing.TB, method, url, body string, out any) error {
+	tb.Helper()
+	req, err := http.NewRequestWithContext(tb.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := f.web.Do(req)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode/100 != 2 {
+		return &StatusError{Status: answer.StatusCode, Body: string(bytes.TrimSpace(b))}
+	}
+	if out == nil {
+		return nil
+	}
+	return json.Unmarshal(b, out)
+}
+
+// StatusError is an answer that says no.
+type StatusError struct {
+	Status int
+	Body   string
+}
+
+// Error implements error.
+func (e *StatusError) Error() string { return fmt.Sprintf("status %d: %s", e.Status, e.Body) }
+
+// Create makes a session through the door.
+func (f *Fleet) Create(tb testing.TB) wire.SessionID {
+	tb.Helper()
+	var made struct {
+		SessionID wire.SessionID `json:"sessionId"`
+	}
+	if err := f.Call(tb, http.MethodPost, f.Door.URL()+"/api/sessions", `{"title":"broken"}`, &made); err != nil {
+		tb.Fatalf("make a session: %v", err)
+	}
+	return made.SessionID
+}
+
+// Log reads the whole log of a session, as the store has it now, through a hub.
+func (f *Fleet) Log(tb testing.TB, base string, session wire.SessionID) ([]Event, error) {
+	tb.Helper()
+	var all []Event
+	for after := ""; ; {
+		var page struct {
+			Events []json.RawMessage `json:"events"`
+			Next   string            `json:"next"`
+		}
+		url := base + "/api/sessions/" + string(session) + "/events?limit=1000"
+		if after != "" {
+			url += "&after=" + after
+		}
+		if err := f.Call(tb, http.MethodGet, url, "", &page); err != nil {
+			return nil, err
+		}
+		for _, frame := range page.Events {
+			e, err := wire.Native{}.DecodeEvent(frame)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, eventOf(e, frame))
+		}
+		if page.Next == after {
+			return all, nil
+		}
+		after = page.Next
+	}
+}
+
+// Snapshot reads the state of a session through a hub and returns its position and
+// its hash.
+func (f *Fleet) Snapshot(tb testing.TB, base string, session wire.SessionID) (wire.Position, string, error) {
+	tb.Helper()
+	var frame json.RawMessage
+	if err := f.Call(tb, http.MethodGet, base+"/api/sessions/"+string(session)+"/snapshot", "", &frame); err != nil {
+		return wire.Position{}, "", err
+	}
+	// The state as an event, which is how everybody else gets it.
+	event, err := wire.Native{}.DecodeEvent(fmt.Appendf(nil,
+		`{"type":"session_state","session_id":%q,"timestamp":%q,"data":%s}`, session, time.Now().UTC().Format(time.RFC3339Nano), frame))
+	if err != nil {
+		return wire.Position{}, "", fmt.Errorf("read snapshot: %w", err)
+	}
+	s, _ := event.Data.(wire.SessionState)
+	state := desk.New(session)
+	state.Apply(event)
+	return s.LastMessageID, state.Hash(), nil
+}

@@ -1,0 +1,189 @@
+package hubtest
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// startTimeout is how long a hub may take until it says where it is.
+const startTimeout = time.Minute
+
+// Hub is one hub process, which can be killed and started again where it was.
+type Hub struct {
+	// Name is what its replica ids begin with.
+	Name string
+	// Addr is where it listens, for ever; URL is the same for clients.
+	Addr, URL string
+
+	program string
+	args    []string
+	env     []string
+	folder  string
+
+	mu     sync.Mutex // guards the following
+	starts int
+	cmd    *exec.Cmd
+	gone   chan struct{} // closed when cmd has ended
+}
+
+// ID is the replica id of the present process: every start has its own.
+func (h *Hub) ID() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return fmt.Sprintf("%s-%d", h.Name, h.starts)
+}
+
+// Pid is that of the present process.
+func (h *Hub) Pid() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.cmd.Process.Pid
+}
+
+// Start starts the process and waits until it answers.
+func (h *Hub) Start(tb testing.TB) {
+	tb.Helper()
+	if err := h.start(tb); err != nil {
+		tb.Fatalf("start hub %s: %v\n%s", h.Name, err, h.Log())
+	}
+}
+
+func (h *Hub) start(tb testing.TB) error {
+	tb.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.starts++
+	logs, err := os.OpenFile(h.logFile(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = logs.Close() }()
+	addr := h.Addr
+	if addr == "" {
+		addr = "127.0.0.1:0"
+	}
+	args := append([]string{"serve", "--addr", addr, "--apps-addr", "off", "--replica", fmt.Sprintf("%s-%d", h.Name, h.starts)}, h.args...)
+	// Not bound to a context: a hub is to be killed by the test and nobody else.
+	cmd := exec.Command(h.program, args...) //nolint:gosec,noctx // the tests' own program
+	cmd.Env = append([]string{"GORACE=atexit_sleep_ms=0", "PATH=" + os.Getenv("PATH"), "HOME=" + h.folder}, h.env...)
+	cmd.Dir, cmd.Stderr = h.folder, logs
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	gone, said := make(chan struct{}), make(chan string, 1)
+	go func() {
+		defer close(gone)
+		line, _ := bufio.NewReader(out).ReadString('\n')
+		said <- strings.TrimSpace(line)
+		_, _ = io.Copy(io.Discard, out)
+		_ = cmd.Wait() // how it ended is in its state
+	}()
+	h.cmd, h.gone = cmd, gone
+	select {
+	case line := <-said:
+		_, where, ok := strings.Cut(line, ": ")
+		u, err := url.Parse(where)
+		if !ok || err != nil || u.Host == "" {
+			_ = cmd.Process.Kill()
+			<-gone
+			return fmt.Errorf("it said %q and not where it is", line)
+		}
+		h.Addr, h.URL = u.Host, "http://"+u.Host
+		return nil
+	case <-time.After(startTimeout):
+		_ = cmd.Process.Kill()
+		<-gone
+		return errors.New("it did not say where it is in time")
+	}
+}
+
+// Kill ends the process as kill -9 does.
+func (h *Hub) Kill(tb testing.TB) {
+	tb.Helper()
+	h.signal(tb, syscall.SIGKILL)
+	<-h.ended()
+}
+
+// Stop freezes the process: connections stay open and nobody answers.
+func (h *Hub) Stop(tb testing.TB) { tb.Helper(); h.signal(tb, syscall.SIGSTOP) }
+
+// Continue ends what [Hub.Stop] began.
+func (h *Hub) Continue(tb testing.TB) { tb.Helper(); h.signal(tb, syscall.SIGCONT) }
+
+// Terminate asks the process to end, as whoever deploys does. See [Hub.Wait].
+func (h *Hub) Terminate(tb testing.TB) { tb.Helper(); h.signal(tb, syscall.SIGTERM) }
+
+// Wait waits until the process has ended and returns its exit code, -1 when it was
+// killed.
+func (h *Hub) Wait(tb testing.TB) int {
+	tb.Helper()
+	select {
+	case <-h.ended():
+	case <-tb.Context().Done():
+		tb.Fatalf("hub %s has not ended\n%s", h.Name, h.Log())
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.cmd.ProcessState.ExitCode()
+}
+
+// Alive reports whether the process is there, frozen or not.
+func (h *Hub) Alive() bool {
+	select {
+	case <-h.ended():
+		return false
+	default:
+		return true
+	}
+}
+
+func (h *Hub) ended() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.gone
+}
+
+func (h *Hub) signal(tb testing.TB, sig syscall.Signal) {
+	tb.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.cmd.Process.Signal(sig); err != nil {
+		tb.Fatalf("signal %v to hub %s: %v\n%s", sig, h.Name, err, h.log())
+	}
+}
+
+func (h *Hub) logFile() string { return filepath.Join(h.folder, h.Name+".log") }
+
+// logShown is how much of a log is shown.
+const logShown = 8 << 10
+
+// Log is the end of what the hub has logged, over all its processes.
+func (h *Hub) Log() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.log()
+}
+
+func (h *Hub) log() string {
+	b, err := os.ReadFile(h.logFile())
+	if err != nil {
+		return err.Error()
+	}
+	return string(b[max(0, len(b)-logShown):])
+}

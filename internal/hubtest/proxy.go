@@ -1,0 +1,236 @@
+package hubtest
+
+import (
+	"context"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Weather is what a [Proxy] does to the bytes it carries. The zero value is a good
+// network.
+type Weather struct {
+	// Delay and up to Jitter more is how late everything is.
+	Delay, Jitter time.Duration
+	// Rate is how many bytes a second pass each way of a connection; 0 means any.
+	Rate int
+	// Slice is how long a piece may be; 0 means any.
+	Slice int
+	// Up and Down swallow what clients say, and what they are told: connections
+	// stay open, new ones are taken, and nothing arrives until it is over.
+	Up, Down bool
+}
+
+// Proxy carries connections to the first of its targets that takes them, beginning
+// with another one each time, through any weather.
+type Proxy struct {
+	Addr string
+
+	next    atomic.Uint64
+	targets atomic.Pointer[[]string]
+	life    context.Context
+	wg      sync.WaitGroup
+
+	mu      sync.Mutex // guards the following
+	weather Weather
+	changed chan struct{} // closed and made anew with the weather
+	conns   map[net.Conn]bool
+}
+
+// NewProxy starts a proxy, which ends with the test.
+func NewProxy(tb testing.TB, targets ...string) *Proxy {
+	tb.Helper()
+	var lc net.ListenConfig
+	ln, err := lc.Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	life, stop := context.WithCancel(context.WithoutCancel(tb.Context()))
+	p := &Proxy{Addr: ln.Addr().String(), life: life, changed: make(chan struct{}), conns: map[net.Conn]bool{}}
+	p.targets.Store(&targets)
+	p.wg.Go(func() {
+		for {
+			in, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			p.wg.Go(func() { p.carry(in) })
+		}
+	})
+	tb.Cleanup(func() {
+		stop()
+		_ = ln.Close()
+		p.Cut()
+		p.wg.Wait()
+	})
+	return p
+}
+
+// URL is the address for clients.
+func (p *Proxy) URL() string { return "http://" + p.Addr }
+
+// Retarget says where connections go from now on.
+func (p *Proxy) Retarget(targets ...string) { p.targets.Store(&targets) }
+
+// Set changes the weather for all connections.
+func (p *Proxy) Set(w Weather) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.weather = w
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// Cut ends all connections at once with a reset, and returns how many there were.
+func (p *Proxy) Cut() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for c := range p.conns {
+		if tcp, ok := c.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
+		_ = c.Close()
+	}
+	return len(p.conns) / 2
+}
+
+func (p *Proxy) now() (Weather, <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.weather, p.changed
+}
+
+// keep remembers connections to be cut.
+func (p *Proxy) keep(there bool, conns ...net.Conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range conns {
+		if there {
+			p.conns[c] = true
+		} else {
+			delete(p.conns, c)
+		}
+	}
+}
+
+func (p *Proxy) dial() (net.Conn, error) {
+	targets := *p.targets.Load()
+	first := p.next.Add(1)
+	var d net.Dialer
+	err := net.ErrClosed
+	for i := range targets {
+		var out net.Conn
+		out, err = d.DialContext(p.life, "tcp", targets[(first+uint64(i))%uint64(len(targets))])
+		if err == nil {
+			return out, nil
+		}
+	}
+	return nil, err
+}
+
+func (p *Proxy) carry(in net.Conn) {
+	defer func() { _ = in.Close() }()
+	p.keep(true, in)
+	defer p.keep(false, in)
+	if !p.fair(func(w Weather) bool { return !w.Up }) {
+		return
+	}
+	out, err := p.dial()
+	if err != nil {
+		return
+	}
+	defer func() { _ = out.Close() }()
+	p.keep(true, out)
+	defer p.keep(false, out)
+	var wg sync.WaitGroup
+	wg.Go(func() { p.pass(out, in, func(w Weather) bool { return !w.Up }) })
+	wg.Go(func() { p.pass(in, out, func(w Weather) bool { return !w.Down }) })
+	wg.Wait()
+}
+
+// piece is some bytes and when they arrive.
+type piece struct {
+	b   []byte
+	due time.Time
+}
+
+// pass carries one direction: what was read waits, in order, until it is due. Both
+// directions end with the first.
+func (p *Proxy) pass(to, from net.Conn, open func(Weather) bool) {
+	pieces := make(chan piece, 256)
+	gone := make(chan struct{})
+	var wg sync.WaitGroup
+	defer func() {
+		close(gone)
+		_, _ = to.Close(), from.Close()
+		wg.Wait()
+	}()
+	wg.Go(func() {
+		defer close(pieces)
+		var free time.Time // when the line is free again
+		for {
+			w, _ := p.now()
+			size := 32 << 10
+			if w.Slice > 0 {
+				size = w.Slice
+			}
+			b := make([]byte, size)
+			n, err := from.Read(b)
+			if err != nil {
+				return
+			}
+			due := time.Now()
+			if w.Rate > 0 {
+				due = later(due, free).Add(time.Duration(n) * time.Second / time.Duration(w.Rate))
+				free = due
+			}
+			if due = due.Add(w.Delay); w.Jitter > 0 {
+				due = due.Add(rand.N(w.Jitter)) //nolint:gosec // weather
+			}
+			select {
+			case pieces <- piece{b[:n], due}:
+			case <-gone:
+				return
+			}
+		}
+	})
+	for it := range pieces {
+		select {
+		case <-time.After(time.Until(it.due)):
+		case <-p.life.Done():
+			return
+		}
+		if !p.fair(open) {
+			return
+		}
+		if _, err := to.Write(it.b); err != nil {
+			return
+		}
+	}
+}
+
+// fair waits for weather in which something passes; false means that the proxy
+// ends.
+func (p *Proxy) fair(open func(Weather) bool) bool {
+	for {
+		w, changed := p.now()
+		if open(w) {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-p.life.Done():
+			return false
+		}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,212 @@
+package hubtest
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/client"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Tab is a client that writes down everything it does and sees.
+type Tab struct {
+	Name    string
+	Session wire.SessionID
+	Client  *client.Client
+
+	history *History
+	cancel  context.CancelFunc
+	done    chan struct{}
+	err     error // read after done
+
+	mu    sync.Mutex // guards the following
+	ended map[wire.MessageID]wire.Outcome
+	said  map[wire.MessageID]int // pieces of the answer
+	moved chan struct{}          // closed and made anew with every event
+}
+
+// TabConfig says where a tab goes.
+type TabConfig struct {
+	Name    string
+	URL     string
+	Session wire.SessionID
+	// Backoff is the client's; quick and random when absent, so that tests
+	// measure the hub and not the waiting.
+	Backoff func(failed int) time.Duration
+}
+
+// quickly is how tests come back.
+func quickly(int) time.Duration { return 50 * time.Millisecond }
+
+// Open opens a tab and waits until it knows the session. It ends with the test.
+func (h *History) Open(tb testing.TB, cfg TabConfig) *Tab {
+	tb.Helper()
+	t := h.open(tb, cfg)
+	select {
+	case <-t.Client.Ready():
+	case <-t.done:
+		tb.Fatalf("tab %s: %v", t.Name, t.err)
+	case <-tb.Context().Done():
+		tb.Fatalf("tab %s did not open: %v", t.Name, t.Client.Link().Err)
+	}
+	return t
+}
+
+func (h *History) open(tb testing.TB, cfg TabConfig) *Tab {
+	tb.Helper()
+	t := &Tab{
+		Name: cfg.Name, Session: cfg.Session, history: h, done: make(chan struct{}),
+		ended: map[wire.MessageID]wire.Outcome{}, said: map[wire.MessageID]int{}, moved: make(chan struct{}),
+	}
+	if cfg.Backoff == nil {
+		cfg.Backoff = quickly
+	}
+	c, err := client.New(client.Config{
+		URL: cfg.URL, Session: cfg.Session, OnEvent: t.see, OnLink: t.link, Backoff: cfg.Backoff, Unanswered: 1024,
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	t.Client = c
+	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
+	t.cancel = cancel
+	go func() {
+		defer close(t.done)
+		t.err = c.Run(ctx)
+	}()
+	tb.Cleanup(t.Close)
+	return t
+}
+
+// Close ends the tab.
+func (t *Tab) Close() {
+	t.cancel()
+	<-t.done
+}
+
+// Done is closed when the tab has ended, also because a hub did not want it.
+func (t *Tab) Done() <-chan struct{} { return t.done }
+
+func (t *Tab) link(_ context.Context, l client.Link) {
+	note := string(l.State)
+	if l.Err != nil && !errors.Is(l.Err, context.Canceled) {
+		note += ": " + l.Err.Error()
+	}
+	t.history.Add(Entry{Kind: KindLink, Who: t.Name, Session: t.Session, Note: note})
+}
+
+func (t *Tab) see(_ context.Context, e client.Event) {
+	seen := eventOf(e.Event, e.Raw)
+	entry := Entry{Kind: KindEvent, Who: t.Name, Session: t.Session, Event: &seen}
+	if s, ok := e.Data.(wire.SessionState); ok && e.At.IsZero() {
+		entry.Note = string(s.Mode)
+		if s.Mode == wire.StateSnapshot {
+			entry.Kind, seen.At = KindSnapshot, s.LastMessageID
+			entry.Note = string(s.Reason)
+		} else {
+			entry.Kind = KindNotice
+		}
+	} else if e.At.IsZero() {
+		entry.Kind = KindNotice
+		if s, ok := e.Data.(wire.StoreStatus); ok && !s.Available {
+			entry.Note = "away"
+		}
+	}
+	t.history.Add(entry)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if entry.Kind == KindEvent {
+		switch {
+		case seen.Ends():
+			t.ended[seen.Message] = seen.Outcome
+		case seen.Type == typeResponse:
+			t.said[seen.Message]++
+		}
+	}
+	close(t.moved)
+	t.moved = make(chan struct{})
+}
+
+// Say sends a message to the agents of the session and writes down what becomes of
+// it. It waits for the answer over as many connections as that takes. Expect is
+// all that the turn has to say; empty means that it is not known.
+func (t *Tab) Say(ctx context.Context, id wire.MessageID, text, expect string) error {
+	return t.SayTo(ctx, wire.UserMessage{MessageID: id, Content: text}, expect)
+}
+
+// SayTo is [Tab.Say] with the whole message.
+func (t *Tab) SayTo(ctx context.Context, m wire.UserMessage, expect string) error {
+	t.history.Add(Entry{Kind: KindSend, Who: t.Name, Session: t.Session, Message: m.MessageID, Expect: expect})
+	answer, err := t.Client.Send(ctx, m)
+	entry := Entry{Kind: KindAck, Who: t.Name, Session: t.Session, Message: m.MessageID}
+	if refused, ok := errors.AsType[*client.RefusedError](err); ok {
+		entry.Kind, entry.Note = KindRefused, refused.Error()
+	} else if err != nil {
+		entry.Kind, entry.Note = KindLost, err.Error()
+	} else {
+		entry.Event = &Event{At: answer.At}
+		switch answer.Data.(type) {
+		case wire.MessageAccepted:
+			entry.Event.Type = typeAccepted
+		case wire.MessageQueued:
+			entry.Event.Type = typeQueued
+		}
+	}
+	t.history.Add(entry)
+	return err
+}
+
+// Until waits until cond is true, which is looked at after every event that the
+// tab is shown.
+func (t *Tab) Until(ctx context.Context, cond func() bool) error {
+	for {
+		t.mu.Lock()
+		moved := t.moved
+		t.mu.Unlock()
+		if cond() {
+			return nil
+		}
+		select {
+		case <-moved:
+		case <-t.done:
+			return t.err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Ended waits until the tab has seen the end of a message.
+func (t *Tab) Ended(ctx context.Context, id wire.MessageID) (wire.Outcome, error) {
+	var outcome wire.Outcome
+	err := t.Until(ctx, func() bool {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		o, ok := t.ended[id]
+		outcome = o
+		return ok
+	})
+	return outcome, err
+}
+
+// HasEnded reports whether the tab has seen the end of a message.
+func (t *Tab) HasEnded(id wire.MessageID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	_, ok := t.ended[id]
+	return ok
+}
+
+// Begun waits until the tab has seen at least so many pieces of the answer to a
+// message, or its end.
+func (t *Tab) Begun(ctx context.Context, id wire.MessageID, pieces int) error {
+	return t.Until(ctx, func() bool {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		_, over := t.ended[id]
+		return over || t.said[id] >= pieces
+	})
+}
