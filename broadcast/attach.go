@@ -119,7 +119,7 @@ func (c *Center) resume(ctx context.Context, r *ring, f *filter, from wire.Posit
 
 // resumed is the session_state of a client that is sent what it missed.
 func (c *Center) resumed(form Form, until wire.Position) []byte {
-	return appendPrivate(nil, form, wire.Event{
+	return privateFrame(form, wire.Event{
 		Session: c.session, Time: time.Now(),
 		Data: wire.SessionState{
 			Mode: wire.StateResume, ReplayUntil: until, HeartbeatMS: int(c.cfg.Heartbeat.Milliseconds()),

@@ -308,7 +308,7 @@ func (c *Center) answer(e *Event) {
 		return
 	}
 	if t := c.byID[to]; t != nil {
-		frame := appendPrivate(nil, t.ring.form, wire.Event{Session: c.session, Time: e.Time, Data: data})
+		frame := privateFrame(t.ring.form, wire.Event{Session: c.session, Time: e.Time, Data: data})
 		t.mu.Lock()
 		t.queueAfter(e.At, frame)
 		t.mu.Unlock()

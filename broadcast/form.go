@@ -204,12 +204,12 @@ func appendNative(dst []byte, form Form, at wire.Position, envelope []byte) []by
 	return append(dst, "\n\n"...)
 }
 
-// appendPrivate adds an event that only one tab is shown.
-func appendPrivate(dst []byte, form Form, e wire.Event) []byte {
+// privateFrame is an event that is not in the log, as a form shows it.
+func privateFrame(form Form, e wire.Event) []byte {
 	if form == FormDesktop {
-		return appendFrames(dst, e)
+		return appendFrames(nil, e)
 	}
-	return appendNative(dst, form, wire.Position{}, wire.AppendEvent(nil, e))
+	return appendNative(nil, form, wire.Position{}, wire.AppendEvent(nil, e))
 }
 
 // appendFrames adds the frames of the desktop dialect for an event.

@@ -228,7 +228,7 @@ func (t *Tab) Send(e wire.Event) {
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
-	frame := appendPrivate(nil, t.ring.form, e)
+	frame := privateFrame(t.ring.form, e)
 	f := t.center.cfg.Writers.get()
 	t.mu.Lock()
 	t.queue(frame)

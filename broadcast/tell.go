@@ -29,7 +29,7 @@ func (c *Center) queueAll(e wire.Event, stands bool) ([]*group, int) {
 	var frames [forms][]byte
 	for _, r := range c.rings {
 		if r != nil {
-			frames[r.form] = appendPrivate(nil, r.form, e)
+			frames[r.form] = privateFrame(r.form, e)
 			groups = append(groups, r.groups...)
 		}
 	}
@@ -49,6 +49,6 @@ func (c *Center) brief(t *Tab) {
 		return
 	}
 	t.mu.Lock()
-	t.queue(appendPrivate(nil, t.ring.form, *c.standing))
+	t.queue(privateFrame(t.ring.form, *c.standing))
 	t.mu.Unlock()
 }

@@ -2,6 +2,7 @@ package broadcast_test
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/everdesk/everdesk/broadcast"
@@ -26,7 +27,7 @@ func TestTell(t *testing.T) {
 	w := broadcast.NewWriters(2)
 	t.Cleanup(w.Close)
 	for _, n := range []int{3, 40} { // written by the teller, and by writers
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
+		t.Run(strconv.Itoa(n), func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, broadcast.Config{Writers: w})
 			forms := []broadcast.Form{broadcast.FormNative, broadcast.FormBatch, broadcast.FormSSE}
