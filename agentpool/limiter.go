@@ -110,6 +110,19 @@ func (l *Limiter) Use(ctx context.Context) (store.SlotUse, error) {
 	return u, nil
 }
 
+// Running is how many agents have a slot by this limiter.
+func (l *Limiter) Running() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := 0
+	for p := range l.held {
+		if p.Semaphore == everybody {
+			n++
+		}
+	}
+	return n
+}
+
 // Acquire waits for a slot until the context ends, also while the store is away.
 func (l *Limiter) Acquire(ctx context.Context, c Claim) (*Slot, error) {
 	for {

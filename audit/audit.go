@@ -122,6 +122,22 @@ func (b *Book) Witness(ctx context.Context, r Record) (first Record, done bool, 
 	return e.Record, false, nil
 }
 
+// Recall looks for what was witnessed under the id of r, which must be the same
+// action. It is [store.ErrNotFound] when there is nothing.
+func (b *Book) Recall(ctx context.Context, r Record) (first Record, done bool, err error) {
+	if err := r.check(); err != nil {
+		return Record{}, false, err
+	}
+	e, _, err := b.find(ctx, r.ID)
+	switch {
+	case err != nil:
+		return Record{}, false, fmt.Errorf("recall %s: %w", r.Action, err)
+	case !e.Record.same(r):
+		return Record{}, false, ErrReused
+	}
+	return e.Record, e.Done, nil
+}
+
 // Done notes that an action ended well, so that it is not done again.
 func (b *Book) Done(ctx context.Context, id string) error {
 	e, version, err := b.find(ctx, id)

@@ -93,7 +93,7 @@ type transition struct {
 }
 
 // New makes a fleet of which this replica is one. Nothing is announced before
-// [Fleet.Join] or [Fleet.Run].
+// [Fleet.Run].
 func New(cfg Config, s Store) *Fleet {
 	cfg = cfg.withDefaults()
 	return &Fleet{
@@ -121,8 +121,8 @@ func (f *Fleet) Run(ctx context.Context) {
 	}
 }
 
-// Join says that this replica is alive, before it has anything to do.
-func (f *Fleet) Join(ctx context.Context) error {
+// announce says that this replica is alive.
+func (f *Fleet) announce(ctx context.Context) error {
 	return f.store.Announce(ctx, store.Replica{ID: f.cfg.ID, Card: f.Card().encode()}, f.cfg.TTL)
 }
 
@@ -238,7 +238,7 @@ func (f *Fleet) round(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, f.cfg.TTL/2)
 	defer cancel()
 	number := f.roll.begin()
-	err := f.Join(limited)
+	err := f.announce(limited)
 	var all []Card
 	if err == nil {
 		all, err = f.list(limited)

@@ -138,7 +138,7 @@ func (d *doors) init() {
 func (d *doors) came(s *Server, c *conn, hello func(context.Context) bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed {
+	if d.closed || s.draining.Load() { // it may have begun since the client was looked at
 		return false
 	}
 	if !d.beats {
@@ -235,24 +235,7 @@ func (s *Server) dismiss(ctx context.Context) {
 	d.mu.Lock()
 	d.closed = true
 	d.mu.Unlock()
-	conns := d.all()
-	spread := s.spread(len(conns))
-	for _, c := range conns {
-		after := rand.Int64N(max(1, spread.Milliseconds())) //nolint:gosec // only to spread them
-		c.guard("send a client elsewhere", func() {
-			c.notify(wire.GoElsewhere{AfterMS: int(after), Reason: "this hub is shutting down"})
-		})
-	}
-	for group := range slices.Chunk(conns, closeGroup) {
-		var left sync.WaitGroup
-		for _, c := range group {
-			left.Add(1)
-			if !c.end(ending{code: wire.CloseDraining, reason: "this hub is shutting down", done: &left}) {
-				left.Done()
-			}
-		}
-		s.await(ctx, &left, s.cfg.DrainGrace)
-	}
+	s.sendAway(ctx, d.all(), "this hub is shutting down")
 	ctx, cancel := atLeast(ctx, farewell)
 	defer cancel()
 	d.stop()
@@ -261,6 +244,28 @@ func (s *Server) dismiss(ctx context.Context) {
 			_ = c.Close()
 		}
 		d.wg.Wait()
+	}
+}
+
+// sendAway tells clients to go elsewhere and closes their connections, a group at a
+// time.
+func (s *Server) sendAway(ctx context.Context, conns []*conn, why string) {
+	spread := s.spread(len(conns))
+	for _, c := range conns {
+		after := rand.Int64N(max(1, spread.Milliseconds())) //nolint:gosec // only to spread them
+		c.guard("send a client elsewhere", func() {
+			c.notify(wire.GoElsewhere{AfterMS: int(after), Reason: why})
+		})
+	}
+	for group := range slices.Chunk(conns, closeGroup) {
+		var left sync.WaitGroup
+		for _, c := range group {
+			left.Add(1)
+			if !c.end(ending{code: wire.CloseDraining, reason: why, done: &left}) {
+				left.Done()
+			}
+		}
+		s.await(ctx, &left, s.cfg.DrainGrace)
 	}
 }
 

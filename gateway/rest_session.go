@@ -254,20 +254,28 @@ func (s *Server) deleteSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	// The files go first: what a crash leaves behind is then a session without
-	// files, never files without a session.
-	if err := s.files.RemoveAll(info.ID); err != nil {
+	if err := s.removeWithFiles(c.Request().Context(), info.ID); err != nil {
 		return err
 	}
-	if err := s.hub.Delete(c.Request().Context(), info.ID); err != nil {
+	return c.NoContent(http.StatusNoContent)
+}
+
+// removeWithFiles deletes a session and what was uploaded to it.
+func (s *Server) removeWithFiles(ctx context.Context, id wire.SessionID) error {
+	// The files go first: what a crash leaves behind is then a session without
+	// files, never files without a session.
+	if err := s.files.RemoveAll(id); err != nil {
+		return err
+	}
+	if err := s.hub.Delete(ctx, id); err != nil {
 		return err
 	}
 	// Something may have been uploaded meanwhile. The session is gone now,
 	// whatever the disk says.
-	if err := s.files.RemoveAll(info.ID); err != nil {
-		s.log.WarnContext(c.Request().Context(), "files of a deleted session are still there", "session", info.ID, "err", err)
+	if err := s.files.RemoveAll(id); err != nil {
+		s.log.WarnContext(ctx, "files of a deleted session are still there", "session", id, "err", err)
 	}
-	return c.NoContent(http.StatusNoContent)
+	return nil
 }
 
 func (s *Server) putShare(c echo.Context) error {

@@ -11,6 +11,7 @@ import (
 	"net/http/httputil"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/quota"
@@ -35,6 +37,9 @@ const (
 	writeTimeout      = 30 * time.Second
 	idleTimeout       = 2 * time.Minute
 	maxHeaderBytes    = 64 << 10
+	// goneAfter is how often it is looked whether clients that were sent away
+	// are gone.
+	goneAfter = 20 * time.Millisecond
 )
 
 // Store is what the gateway needs of the store.
@@ -129,6 +134,13 @@ type Deps struct {
 	// origin of their own; nil means none.
 	Desktop *web.Site
 	Apps    *web.Site
+	// Fleet are the replicas, of which this is one, and Audit is where it is
+	// written down what admins do. Without them there is no admin API.
+	Fleet Fleet
+	Audit *audit.Book
+	// Agents counts those that run, of at most AgentLimit; nil means none.
+	Agents     Agents
+	AgentLimit int
 }
 
 // Server answers HTTP requests. Make it with [New].
@@ -149,6 +161,10 @@ type Server struct {
 	desktop *web.Site
 	dev     *httputil.ReverseProxy // nil unless there is a build tool
 	apps    apps
+	fleet   Fleet
+	audit   *audit.Book
+	agents  Agents
+	most    int          // agents
 	port    atomic.Int32 // of the listener, for the apps to know their pages by
 
 	hosts   map[string]bool // in lower case, without ports
@@ -172,6 +188,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 		cfg: cfg.withDefaults(), log: log,
 		store: d.Store, hub: d.Hub, auth: d.Auth, quota: d.Quota, files: d.Files,
 		mcp: d.MCP, minds: d.Providers, mind: d.Provider, desktop: d.Desktop,
+		fleet: d.Fleet, audit: d.Audit, agents: d.Agents, most: d.AgentLimit,
 		echo: echo.New(), hosts: map[string]bool{},
 	}
 	for _, h := range cfg.Hosts {
@@ -260,8 +277,31 @@ func (s *Server) Serve(ln net.Listener) error {
 }
 
 // Drain makes /readyz say 503 from now on, so that load balancers look
-// elsewhere before Shutdown closes the door.
+// elsewhere before Shutdown closes the door, and lets no streaming clients in.
 func (s *Server) Drain() { s.draining.Store(true) }
+
+// Undrain takes [Server.Drain] back.
+func (s *Server) Undrain() { s.draining.Store(false) }
+
+// Dismiss sends the streaming clients elsewhere, as [Server.Shutdown] does, but goes
+// on listening. Call [Server.Drain] first, or others come. It returns when all are
+// gone, or with an error when ctx ends before.
+func (s *Server) Dismiss(ctx context.Context) error {
+	for {
+		conns := s.doors.all()
+		if len(conns) == 0 {
+			return nil
+		}
+		// Those who were told already are on their way out.
+		conns = slices.DeleteFunc(conns, func(c *conn) bool { return c.ended.Load() != nil })
+		s.sendAway(ctx, conns, "this hub is being drained")
+		select {
+		case <-time.After(goneAfter):
+		case <-ctx.Done():
+			return fmt.Errorf("send clients elsewhere: %w", context.Cause(ctx))
+		}
+	}
+}
 
 // Shutdown stops listening, sends the streaming clients elsewhere and waits for
 // running requests. Those still running when ctx ends are cut, and the error says

@@ -115,5 +115,6 @@ func asInfo(i store.Info) Info {
 	return Info{
 		ID: i.ID, User: i.User, Title: c.Title, Shares: c.Shares, Created: i.Created, Updated: i.Updated,
 		Working: i.Working, Owner: i.Owner, Top: i.Top, Quarantined: i.Quarantined,
+		Epoch: i.Epoch, Until: i.Until, Oldest: i.Oldest,
 	}
 }

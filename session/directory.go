@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -22,6 +23,11 @@ type Info struct {
 	Working bool
 	Owner   wire.ReplicaID
 	Top     wire.Position
+	// Epoch is that of the last claim, and Until when its lease runs out.
+	Epoch uint64
+	Until time.Time
+	// Oldest is the position of the oldest event in the log.
+	Oldest wire.Position
 	// Quarantined is why the session is set aside, or empty.
 	Quarantined string
 }
@@ -112,7 +118,7 @@ func (h *Hub) command(ctx context.Context, id wire.SessionID, o *order) error {
 		return err
 	}
 	defer r.Close()
-	o.ID = rand.Text()[:12]
+	o.ID = cmp.Or(o.ID, rand.Text()[:12])
 	done := make(chan error, 1)
 	if err := r.k.deliver(ctx, item{order: o, done: done}); err != nil {
 		return asError(err)
@@ -132,7 +138,7 @@ func (h *Hub) command(ctx context.Context, id wire.SessionID, o *order) error {
 		if refused != nil {
 			return false, refused
 		}
-		return now.has(o) || wanted.equal(now), nil
+		return now.has(o) || o.Kind != orderAct && wanted.equal(now), nil
 	})
 }
 

@@ -205,6 +205,8 @@ func (l *live) obey(it *item) {
 		}
 		l.card = next
 		l.step.card = next.encode()
+	case orderAct:
+		l.govern(it)
 	case orderDelete:
 		l.removed = l.remove()
 	}

@@ -15,6 +15,7 @@ const (
 	orderRename   orderKind = "rename"
 	orderShare    orderKind = "share"
 	orderDelete   orderKind = "delete"
+	orderAct      orderKind = "act"      // what an admin has done
 	orderPresence orderKind = "presence" // who watches at another replica
 	orderMark     orderKind = "mark"     // nothing, see live.line
 )
@@ -27,6 +28,8 @@ type order struct {
 	Title string `json:"title,omitempty"`
 	User  string `json:"user,omitempty"`
 	Share Share  `json:"share,omitempty"`
+	// Message is of orderAct, in the form of the native dialect.
+	Message json.RawMessage `json:"message,omitempty"`
 	// Replica, Total and Connections are of orderPresence.
 	Replica     wire.ReplicaID    `json:"replica,omitempty"`
 	Total       int               `json:"total,omitempty"`
