@@ -92,11 +92,13 @@ func (k *keeper) forward(ctx context.Context, items []item) []item {
 		err := k.sendOn(ctx, it)
 		switch {
 		case err == nil: // who waits for an order looks in the directory
+			k.suffer(ctx, troubleSend, false)
 		case errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrInvalid), errors.Is(err, store.ErrConflict):
 			k.log.WarnContext(ctx, "a command cannot be sent to the owner", "err", err)
 			it.finish(asError(err))
 		default:
 			if ctx.Err() == nil {
+				k.suffer(ctx, troubleSend, away(err))
 				k.log.WarnContext(ctx, "the owner does not get its commands yet", "err", err)
 			}
 			return items[i:]

@@ -20,6 +20,9 @@ import (
 // claimJitter spreads those who wait for the same lease to run out.
 const claimJitter = 150 * time.Millisecond
 
+// followLinger is how long a session of another replica stays loaded without use.
+const followLinger = 5 * time.Second
+
 // readPage is how many events are read at once to catch up.
 const readPage = 1000
 
@@ -141,6 +144,7 @@ type follower struct {
 	mail    sync.WaitGroup
 	told    uint64    // version of our watchers that the owner knows
 	tellAt  time.Time // when it is told again at the latest
+	present int       // how many watch here, as the owner was told
 	quietTo time.Time // nothing is told before this
 	claimAt time.Time // when the owner's lease runs out; zero means never
 	drained bool      // it was not to be claimed
@@ -169,9 +173,8 @@ func (k *keeper) follow(ctx context.Context, claimAt time.Time) (store.Lease, ti
 	}
 	f := &follower{k: k, state: got.state, quietTo: time.Now(), claimAt: claimAt, sent: make(chan []item, 1)}
 	f.drained = claimAt.IsZero()
-	if !k.isReady() {
-		close(k.ready)
-	}
+	k.suffer(ctx, troubleClaim, false)
+	k.open(ctx)
 	working, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	news := make(chan tailed)
@@ -185,6 +188,8 @@ func (k *keeper) follow(ctx context.Context, claimAt time.Time) (store.Lease, ti
 			f.unsent = append(<-f.sent, f.unsent...)
 		}
 		k.box.giveBack(f.unsent)
+		k.suffer(ctx, troubleSend, false)
+		f.farewell(ctx)
 	}()
 	err = f.loop(working, news)
 	return f.lease, f.claimed, err
@@ -250,7 +255,7 @@ func (f *follower) take(n tailed) error {
 			f.state.Apply(wire.Event{Session: f.k.id, At: e.At, Time: e.Time, Data: e.Data})
 			if _, ok := e.Data.(wire.OwnerChanged); ok {
 				f.tellAt = time.Time{} // the new owner knows nothing of us
-				f.told = 0
+				f.told, f.present = 0, 0
 			}
 		}
 		f.k.snapshots.clear()
@@ -289,7 +294,7 @@ func (f *follower) turn(ctx context.Context, now time.Time) error {
 	case k.needed.Swap(false), !f.claimAt.IsZero() && !now.Before(f.claimAt) && !k.unheld():
 		return f.claim(ctx)
 	}
-	if at := k.dormantAt(); !at.IsZero() && !now.Before(at) && !f.busy() {
+	if at := f.leaveAt(); !at.IsZero() && !now.Before(at) && !f.busy() && !f.telling.Load() && !k.watchers.changed(f.told) {
 		return errDormant
 	}
 	return nil
@@ -297,6 +302,17 @@ func (f *follower) turn(ctx context.Context, now time.Time) error {
 
 // busy reports whether commands are not with the owner yet.
 func (f *follower) busy() bool { return f.sending || len(f.unsent) > 0 }
+
+// leaveAt is when it may end because nobody here has use for the session; zero
+// while somebody has. Its owner is elsewhere, so all that is saved by staying is
+// loading it again for a page that is reloaded.
+func (f *follower) leaveAt() time.Time {
+	since := f.k.quiet.Load()
+	if since == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, since).Add(min(followLinger, f.k.hub.cfg.Dormant))
+}
 
 // forward sends on what was said here before it could be sent at once. The log is
 // shown meanwhile.
@@ -319,7 +335,10 @@ func (f *follower) forward(ctx context.Context, now time.Time) {
 // claim takes the session if its owner is gone, or finds out how long that one's
 // lease lasts now.
 func (f *follower) claim(ctx context.Context) error {
-	lease, began, err := f.k.claim(ctx)
+	var lease store.Lease
+	var began time.Time
+	var err error
+	f.k.meanwhile(f.state, func() { lease, began, err = f.k.claim(ctx) })
 	owned, ok := errors.AsType[*store.OwnedError](err)
 	switch {
 	case err == nil:
@@ -337,7 +356,7 @@ func (f *follower) claim(ctx context.Context) error {
 
 // next is when turn has something to do by itself.
 func (f *follower) next() time.Time {
-	claim, retry, dormant := f.claimAt, time.Time{}, f.k.dormantAt()
+	claim, retry, dormant := f.claimAt, time.Time{}, f.leaveAt()
 	if f.k.unheld() || f.k.draining.Load() != nil {
 		claim = time.Time{}
 	}
@@ -382,8 +401,23 @@ func (f *follower) tell(ctx context.Context, now time.Time) {
 			f.k.log.WarnContext(ctx, "the owner is not told who watches", "err", err)
 		}
 	})
-	f.told, f.quietTo, f.tellAt = version, now.Add(presenceEvery), now.Add(presenceResend)
+	f.told, f.quietTo, f.tellAt, f.present = version, now.Add(presenceEvery), now.Add(presenceResend), here.total
 	if here.total == 0 {
 		f.tellAt = time.Time{}
+	}
+}
+
+// farewell says that nobody watches here any more, if the hub stops and the owner
+// believes that somebody does. It is tried once: who hears nothing of a replica
+// forgets it by itself.
+func (f *follower) farewell(ctx context.Context) {
+	if f.present == 0 || !errors.Is(context.Cause(ctx), errStopping) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	err := f.k.hub.sendOrder(ctx, f.k.id, &order{Kind: orderPresence, Replica: f.k.hub.cfg.Replica})
+	if err != nil {
+		f.k.log.WarnContext(ctx, "the owner is not told that nobody watches", "err", err)
 	}
 }

@@ -45,6 +45,7 @@ type Directory interface {
 	Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error)
 	Unattended(ctx context.Context, limit int) ([]wire.SessionID, error)
 	Quarantine(ctx context.Context, session wire.SessionID, reason string) error
+	Partition(session wire.SessionID) int
 }
 
 // Store is what the hub needs of a store.
@@ -81,6 +82,10 @@ type Config struct {
 	Provider string
 	// Budget bounds what background monitors may do.
 	Budget policies.BudgetLimits
+	// Alive says whether a replica is known to be running, without waiting. The
+	// tabs of one that is not are forgotten. Without it, that takes as long as
+	// a replica may be silent.
+	Alive func(wire.ReplicaID) bool
 	// Broadcast tunes the Center of every session.
 	Broadcast broadcast.Config
 	Logger    *slog.Logger
@@ -160,6 +165,7 @@ func (h *Hub) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	wg.Go(func() { h.renewAll(ctx) })
 	wg.Go(func() { h.sweepAll(ctx) })
+	wg.Go(func() { h.probeAll(ctx) })
 	if h.cfg.Retention > 0 {
 		wg.Go(func() { h.retireAll(ctx) })
 	}

@@ -55,6 +55,7 @@ type keeper struct {
 	watchers  watchers
 	answers   answers
 	snapshots snapshots
+	reach     reach
 	ready     chan struct{}            // closed when the session is loaded, or failure says why not
 	done      chan struct{}            // closed when the keeper is gone
 	draining  atomic.Pointer[handover] // while the session is to be handed over
@@ -119,10 +120,12 @@ func (k *keeper) run(ctx context.Context) {
 		} else {
 			k.log.WarnContext(ctx, "session is between owners", "err", err)
 		}
-		if !sleep(ctx, wait/2+rand.N(wait/2)) { //nolint:gosec // jitter needs no secrecy
-			err = context.Cause(ctx)
-			return
+		if away(err) {
+			k.suffer(ctx, troubleClaim, true)
 		}
+		k.meanwhile(left.steady(), func() {
+			sleep(ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
+		})
 	}
 }
 
@@ -169,7 +172,10 @@ func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
 		_, _, err := k.follow(ctx, time.Time{})
 		return nil, err
 	}
-	lease, claimed, err := k.claim(ctx)
+	var lease store.Lease
+	var claimed time.Time
+	var err error
+	k.meanwhile(left.steady(), func() { lease, claimed, err = k.claim(ctx) })
 	if err == nil {
 		return k.own(ctx, lease, claimed, left)
 	}

@@ -258,7 +258,7 @@ func (l *live) due() time.Time {
 	if l.working || !dormant.IsZero() && !l.k.box.idle() {
 		dormant = time.Time{}
 	}
-	return earliest(question, l.geometry.due(), l.presence.due(&l.k.watchers), l.agents.due(), dormant)
+	return earliest(question, l.geometry.due(), l.presence.due(l.k), l.agents.due(), dormant)
 }
 
 // blame says which items are not tried again as they were, after a panic.

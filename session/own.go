@@ -16,6 +16,7 @@ import (
 // session. left is what the last time as owner left. It returns what it leaves
 // itself.
 func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, left *live) (*live, error) {
+	defer k.orphan(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	l := &live{k: k, lease: lease, ctx: ctx, cancel: cancel, top: lease.Top(), renewEvery: k.hub.renewEvery()}
@@ -59,11 +60,20 @@ func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, 
 	if err := l.greet(); err != nil {
 		return l, err
 	}
-	if !k.isReady() {
-		close(k.ready)
-	}
+	k.suffer(ctx, troubleClaim, false)
+	k.open(ctx)
 	k.log.DebugContext(ctx, "session is owned", "epoch", lease.Epoch)
 	return l, l.run()
+}
+
+// orphan says that the session has no owner here any more. Whatever kept the store
+// from answering that one is the trouble of whoever comes next.
+func (k *keeper) orphan(ctx context.Context) {
+	const ofOwners = troubleCommit | troubleRenew | troubleSend
+	if trouble(k.reach.troubles.Load())&ofOwners != 0 {
+		k.suffer(ctx, troubleClaim, true)
+		k.suffer(ctx, ofOwners, false)
+	}
 }
 
 // run does what there is to do and receives what others send.

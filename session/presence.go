@@ -16,6 +16,7 @@ const (
 	presenceEvery  = 500 * time.Millisecond // at most so often
 	presenceResend = 20 * time.Second       // a follower tells its owner again
 	presenceForget = 45 * time.Second       // a replica that says nothing is gone
+	presenceLook   = 2 * time.Second        // it is looked whether replicas are alive
 )
 
 // watchers counts changes of the tabs of this replica, which the Center has.
@@ -63,6 +64,7 @@ type presence struct {
 	others  map[wire.ReplicaID]audience
 	stale   bool      // another replica said something new
 	quietTo time.Time // nothing is told before this
+	looked  time.Time // when we looked whether the others are alive
 	// What the log says now.
 	shown []wire.Connection
 	total int
@@ -82,11 +84,14 @@ func (p *presence) hear(o *order, now time.Time) {
 }
 
 // due is when something has to be told or forgotten next; zero means never.
-func (p *presence) due(w *watchers) time.Time {
-	if p.stale || w.changed(p.told) {
+func (p *presence) due(k *keeper) time.Time {
+	if p.stale || k.watchers.changed(p.told) {
 		return p.quietTo
 	}
 	var next time.Time
+	if len(p.others) > 0 && k.hub.cfg.Alive != nil {
+		next = p.looked.Add(presenceLook)
+	}
 	for _, a := range p.others {
 		next = sooner(next, a.seen.Add(presenceForget))
 	}
@@ -100,7 +105,7 @@ func (p *presence) next(k *keeper, now time.Time) (wire.Presence, bool) {
 		return wire.Presence{}, false
 	}
 	before := len(p.others)
-	maps.DeleteFunc(p.others, func(_ wire.ReplicaID, a audience) bool { return now.Sub(a.seen) >= presenceForget })
+	p.forget(k.hub.cfg.Alive, now)
 	if !p.stale && !w.changed(p.told) && len(p.others) == before || now.Before(p.quietTo) {
 		p.stale = p.stale || len(p.others) != before
 		return wire.Presence{}, false
@@ -117,6 +122,20 @@ func (p *presence) next(k *keeper, now time.Time) (wire.Presence, bool) {
 	}
 	p.shown, p.total = all, total
 	return wire.Presence{Connections: all, Total: total}, true
+}
+
+// forget drops replicas that are gone: those that have said nothing for long, and
+// those that are known not to run. One that has spoken just now may not be known
+// yet.
+func (p *presence) forget(alive func(wire.ReplicaID) bool, now time.Time) {
+	look := alive != nil && now.Sub(p.looked) >= presenceLook
+	if look {
+		p.looked = now
+	}
+	maps.DeleteFunc(p.others, func(id wire.ReplicaID, a audience) bool {
+		silent := now.Sub(a.seen)
+		return silent >= presenceForget || look && silent >= presenceLook && !alive(id)
+	})
 }
 
 // sooner is the earlier of two times, of which the zero one is never.

@@ -152,6 +152,7 @@ func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err erro
 		switch {
 		case err == nil:
 			l.uncertain = false
+			l.k.suffer(l.ctx, troubleCommit, false)
 			return receipt, again, nil
 		case errors.Is(err, store.ErrFenced):
 			l.uncertain = unsure
@@ -170,6 +171,9 @@ func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err erro
 			return receipt, again, context.Cause(l.ctx)
 		}
 		again = true
+		if away(err) {
+			l.k.suffer(l.ctx, troubleCommit, true)
+		}
 		l.k.log.WarnContext(l.ctx, "a step is not committed yet", "err", err)
 		sleep(l.ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
 	}

@@ -70,9 +70,13 @@ func (h *Hub) renew(ctx context.Context, l *live) {
 	switch {
 	case err == nil:
 		l.renewed.Store(int64(began))
+		l.k.suffer(l.ctx, troubleRenew, false)
 	case errors.Is(err, store.ErrFenced):
 		l.cancel(errLost)
 	default:
+		if away(err) {
+			l.k.suffer(l.ctx, troubleRenew, true)
+		}
 		l.k.log.WarnContext(ctx, "a lease is not renewed yet", "err", err)
 	}
 }

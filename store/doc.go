@@ -31,6 +31,7 @@
 //	Sessions(ctx, Query) (Page[Info], error)
 //	Unattended(ctx, limit) ([]wire.SessionID, error)
 //	Quarantine(ctx, session, reason) error            an empty reason lifts it
+//	Partition(session) int                            sessions of one are unavailable together
 //	Announce(ctx, Replica, ttl) error
 //	Withdraw(ctx, replica) error
 //	Replicas(ctx, after, limit) (Page[Replica], error)

@@ -154,6 +154,9 @@ func (s *Store) Unattended(ctx context.Context, limit int) ([]wire.SessionID, er
 	return out, nil
 }
 
+// Partition is the same for all sessions: one folder has them all.
+func (s *Store) Partition(wire.SessionID) int { return 0 }
+
 // Quarantine forbids writing to a session, or allows it again.
 func (s *Store) Quarantine(ctx context.Context, id wire.SessionID, reason string) error {
 	e, err := s.find(ctx, id)

@@ -29,6 +29,15 @@ func (k keyspace) at(partition uint16, parts ...string) string {
 	return string(b)
 }
 
+// Partition names the sessions that are lost and found together: the server that
+// does not answer for one of them answers for none.
+func (s *Store) Partition(session wire.SessionID) int {
+	if s.servers.cluster == nil {
+		return 0
+	}
+	return int(partition(string(session)))
+}
+
 // sessionKeys are the keys of one session and of its partition.
 type sessionKeys struct {
 	space     keyspace

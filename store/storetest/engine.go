@@ -39,6 +39,7 @@ type Directory interface {
 	Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error)
 	Unattended(ctx context.Context, limit int) ([]wire.SessionID, error)
 	Quarantine(ctx context.Context, session wire.SessionID, reason string) error
+	Partition(session wire.SessionID) int
 }
 
 // Replicas is what is known of the hub's processes.

@@ -233,6 +233,8 @@ func (e *reference) Unattended(ctx context.Context, limit int) (ids []wire.Sessi
 	return ids[:min(len(ids), store.PageLimit(limit))], err
 }
 
+func (e *reference) Partition(wire.SessionID) int { return 0 }
+
 func (e *reference) Quarantine(ctx context.Context, id wire.SessionID, reason string) error {
 	return e.do(ctx, func() error { return e.model.setQuarantine(id, reason) })
 }

@@ -1,0 +1,194 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// How it is found out that the store is away when nobody asks it for anything:
+// whoever watches a session learns of it within the sum of both.
+const (
+	probeEvery    = time.Second
+	probePatience = 1500 * time.Millisecond
+)
+
+// trouble is a reason for which the store counts as away for a session. There may
+// be several at once; it is back when none is left.
+type trouble uint32
+
+const (
+	troubleCommit trouble = 1 << iota // the owner's step is not committed
+	troubleRenew                      // nor its lease renewed
+	troubleSend                       // a follower's commands do not get to the owner
+	troubleClaim                      // it can be neither owned nor followed
+	troubleProbe                      // the store does not answer for any session beside it
+)
+
+// away reports whether an error means that the store takes nothing now, and may
+// later.
+func away(err error) bool {
+	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrNoSpace) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errStale)
+}
+
+// reach is whether the store answers for a session, and what its tabs know of it.
+type reach struct {
+	troubles atomic.Uint32 // changed with mu
+
+	mu   sync.Mutex // guards the following; held while tabs are told, which waits for nothing
+	told bool       // that it is away
+}
+
+// suffer says that there is a trouble, or none of those any more. When that makes
+// a difference, all tabs here are told. ctx is that of whoever has the trouble:
+// once it has ended, nobody would say that it is over.
+func (k *keeper) suffer(ctx context.Context, t trouble, yes bool) {
+	r := &k.reach
+	if (r.troubles.Load()&uint32(t) != 0) == yes {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.troubles.Load() &^ uint32(t)
+	if yes {
+		if ctx.Err() != nil {
+			return
+		}
+		now |= uint32(t)
+	}
+	r.troubles.Store(now)
+	k.tellReach(ctx)
+}
+
+// open says that the session is ready for doors, and its tabs for news.
+func (k *keeper) open(ctx context.Context) {
+	if k.isReady() {
+		return
+	}
+	close(k.ready)
+	k.reach.mu.Lock()
+	defer k.reach.mu.Unlock()
+	k.tellReach(ctx)
+}
+
+// tellReach tells the tabs if they do not know. The caller has k.reach.mu.
+func (k *keeper) tellReach(ctx context.Context) {
+	gone := k.reach.troubles.Load() != 0
+	if gone == k.reach.told || !k.isReady() || k.center == nil {
+		return
+	}
+	k.reach.told = gone
+	if gone {
+		k.log.WarnContext(ctx, "the store does not answer; tabs are told")
+	} else {
+		k.log.InfoContext(ctx, "the store answers again; tabs are told")
+	}
+	k.center.Tell(wire.StoreStatus{Available: !gone, Since: wire.Millis(time.Now().UnixMilli())}, gone)
+}
+
+// probeAll asks the store now and then about one session of each partition that is
+// watched here, until ctx ends: sessions in which nothing happens ask it nothing
+// themselves.
+func (h *Hub) probeAll(ctx context.Context) {
+	var keepers []*keeper
+	for sleep(ctx, probeEvery) {
+		clear(keepers)
+		keepers = h.all(keepers[:0])
+		parts := map[int]*part{}
+		for _, k := range keepers {
+			if !k.isReady() || k.center == nil {
+				continue
+			}
+			n := h.store.Partition(k.id)
+			if parts[n] == nil {
+				parts[n] = &part{}
+			}
+			parts[n].keepers = append(parts[n].keepers, k)
+			parts[n].watched = parts[n].watched || k.center.Tabs() > 0
+		}
+		var wg sync.WaitGroup
+		for _, p := range parts {
+			wg.Go(func() { h.probe(ctx, p) })
+		}
+		wg.Wait()
+	}
+}
+
+// part is the sessions of a partition that are loaded here.
+type part struct {
+	keepers []*keeper
+	watched bool
+}
+
+// probe asks for one session and takes the answer for all. Without anybody to be
+// told nothing is asked.
+func (h *Hub) probe(ctx context.Context, p *part) {
+	var err error
+	if p.watched {
+		limited, cancel := context.WithTimeout(ctx, probePatience)
+		defer cancel()
+		one := p.keepers[rand.N(len(p.keepers))] //nolint:gosec // any will do
+		_, err = h.store.Session(limited, one.id)
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	for _, k := range p.keepers {
+		k.suffer(ctx, troubleProbe, away(err))
+	}
+}
+
+// meanwhile does something that may have to wait for the store, and goes on
+// answering requests for snapshots from a state. Without one they wait.
+func (k *keeper) meanwhile(state *desk.State, do func()) {
+	if state == nil {
+		do()
+		return
+	}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			k.serve(k.box.takePeeks(), state)
+			select {
+			case <-k.box.wake:
+			case <-stop:
+				return
+			}
+		}
+	})
+	do()
+	close(stop)
+	wg.Wait()
+	k.box.nudge() // we may have taken the token of something else
+}
+
+// steady is the state that an owner leaves, if it is what the log says.
+func (l *live) steady() *desk.State {
+	if l == nil || l.state == nil || l.uncertain || l.broken || l.rewriting || !l.step.empty() {
+		return nil
+	}
+	if fields, _ := l.state.Pending(); fields > 0 {
+		return nil
+	}
+	return l.state
+}
+
+// takePeeks returns the requests for snapshots and leaves everything else.
+func (b *mailbox) takePeeks() []peek {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	peeks := slices.Clone(b.peeks)
+	clear(b.peeks)
+	b.peeks = b.peeks[:0]
+	return peeks
+}
