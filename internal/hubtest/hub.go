@@ -73,7 +73,7 @@ func (h *Hub) start(tb testing.TB) error {
 	if addr == "" {
 		addr = "127.0.0.1:0"
 	}
-	args := append([]string{"serve", "--addr", addr, "--apps-addr", "off", "--replica", fmt.Sprintf("%s-%d", h.Name, h.starts)}, h.args...)
+	args := append([]string{"serve", "--addr", addr, "--apps-addr", "off", "--replica-id", fmt.Sprintf("%s-%d", h.Name, h.starts)}, h.args...)
 	// Not bound to a context: a hub is to be killed by the test and nobody else.
 	cmd := exec.Command(h.program, args...) //nolint:gosec,noctx // the tests' own program
 	cmd.Env = append([]string{"GORACE=atexit_sleep_ms=0", "PATH=" + os.Getenv("PATH"), "HOME=" + h.folder}, h.env...)
