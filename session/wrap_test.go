@@ -2,7 +2,9 @@ package session_test
 
 import (
 	"context"
+	"iter"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,6 +16,14 @@ import (
 // meddler is a store that can be made to misbehave.
 type meddler struct {
 	session.Store
+
+	cut   atomic.Bool  // it answers nobody
+	calls atomic.Int64 // how often it was asked anything
+	tails atomic.Int64 // how many read a log
+	// parts, if set, says which sessions are kept together, and lost is the
+	// part that does not answer.
+	parts func(wire.SessionID) int
+	lost  atomic.Int64
 
 	mu     sync.Mutex // guards the following
 	commit func(ctx context.Context, l store.Lease, b store.Batch, do func() (store.Receipt, error)) (store.Receipt, error)
@@ -42,7 +52,48 @@ func (m *meddler) hooked() hooks {
 	return m.hooks
 }
 
+// answers says whether the store does for a session.
+func (m *meddler) answers(id wire.SessionID) error {
+	m.calls.Add(1)
+	if m.cut.Load() || m.parts != nil && int64(m.parts(id)) == m.lost.Load() {
+		return store.ErrUnavailable
+	}
+	return nil
+}
+
+func (m *meddler) Partition(id wire.SessionID) int {
+	if m.parts != nil {
+		return m.parts(id)
+	}
+	return m.Store.Partition(id)
+}
+
+func (m *meddler) Session(ctx context.Context, id wire.SessionID) (store.Info, error) {
+	if err := m.answers(id); err != nil {
+		return store.Info{}, err
+	}
+	return m.Store.Session(ctx, id)
+}
+
+func (m *meddler) Read(ctx context.Context, id wire.SessionID, after wire.Position, limit int) ([]store.Event, error) {
+	if err := m.answers(id); err != nil {
+		return nil, err
+	}
+	return m.Store.Read(ctx, id, after, limit)
+}
+
+func (m *meddler) Tail(ctx context.Context, id wire.SessionID, after wire.Position) iter.Seq2[store.News, error] {
+	return func(yield func(store.News, error) bool) {
+		m.tails.Add(1)
+		defer m.tails.Add(-1)
+		m.Store.Tail(ctx, id, after)(yield)
+	}
+}
+
 func (m *meddler) Send(ctx context.Context, id wire.SessionID, c store.Command) (bool, error) {
+	if err := m.answers(id); err != nil {
+		return false, err
+	}
 	do := func() (bool, error) { return m.Store.Send(ctx, id, c) }
 	if f := m.hooked().send; f != nil {
 		return f(c, do)
@@ -51,6 +102,9 @@ func (m *meddler) Send(ctx context.Context, id wire.SessionID, c store.Command) 
 }
 
 func (m *meddler) Load(ctx context.Context, id wire.SessionID) (store.State, error) {
+	if err := m.answers(id); err != nil {
+		return store.State{}, err
+	}
 	s, err := m.Store.Load(ctx, id)
 	if f := m.hooked().loaded; f != nil {
 		f()
@@ -59,6 +113,9 @@ func (m *meddler) Load(ctx context.Context, id wire.SessionID) (store.State, err
 }
 
 func (m *meddler) Release(ctx context.Context, l store.Lease) error {
+	if err := m.answers(l.Session); err != nil {
+		return err
+	}
 	err := m.Store.Release(ctx, l)
 	if f := m.hooked().released; f != nil {
 		f()
@@ -85,6 +142,9 @@ func (m *meddler) onClaim(f func(replica wire.ReplicaID) error) {
 }
 
 func (m *meddler) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
+	if err := m.answers(l.Session); err != nil {
+		return store.Receipt{}, err
+	}
 	m.mu.Lock()
 	f := m.commit
 	m.mu.Unlock()
@@ -96,6 +156,9 @@ func (m *meddler) Commit(ctx context.Context, l store.Lease, b store.Batch) (sto
 }
 
 func (m *meddler) Renew(ctx context.Context, l store.Lease) error {
+	if err := m.answers(l.Session); err != nil {
+		return err
+	}
 	m.mu.Lock()
 	f := m.renew
 	m.mu.Unlock()
@@ -108,6 +171,9 @@ func (m *meddler) Renew(ctx context.Context, l store.Lease) error {
 }
 
 func (m *meddler) Claim(ctx context.Context, id wire.SessionID, replica wire.ReplicaID, ttl time.Duration) (store.Lease, error) {
+	if err := m.answers(id); err != nil {
+		return store.Lease{}, err
+	}
 	m.mu.Lock()
 	f := m.claim
 	m.mu.Unlock()
@@ -127,5 +193,12 @@ func (m *meddler) Claim(ctx context.Context, id wire.SessionID, replica wire.Rep
 
 func openMeddler(t *testing.T) *meddler {
 	t.Helper()
-	return &meddler{Store: openStore(t)}
+	return meddle(openStore(t))
+}
+
+// meddle is a store as one replica sees it.
+func meddle(s session.Store) *meddler {
+	m := &meddler{Store: s}
+	m.lost.Store(-1)
+	return m
 }
