@@ -159,7 +159,10 @@ func (a *attachment) converse(ctx context.Context, d attachDesk, lines <-chan st
 // parseAttach reads the arguments. Flags it does not know are settings of the
 // hub, which say where the local hub is.
 func parseAttach(p program, wrong *complaints) attachment {
-	own, rest := attachFlags(p.args, wrong)
+	own, rest := ownFlags(p.args, map[string]bool{
+		"server": true, "token": true, "monitor": true, "for": true, "until": true,
+		"json": false, "plain": false, "new": false, "state-hash": false,
+	}, wrong)
 	flags, rest := parseFlags(rest, wrong)
 	cfg, _ := load(flags, p.environ, wrong)
 	a := attachment{token: cmp.Or(own.last("token"), lookup(p.environ, tokenVariable))}
@@ -179,15 +182,7 @@ func parseAttach(p program, wrong *complaints) attachment {
 	if len(rest) > 1 {
 		refuse(rest[1:], wrong)
 	}
-	if text := own.last("server"); text != "" {
-		a.setServer(text, wrong)
-	} else {
-		a.setServer(localURL(cfg.addr), wrong)
-		// The local hub's token is for the local hub only.
-		if a.token == "" && cfg.store.kind == fileStore {
-			a.token = localToken(cfg.store.folder)
-		}
-	}
+	a.find(own, cfg, wrong)
 	for _, text := range own["monitor"] {
 		a.monitors = append(a.monitors, wire.MonitorID(text))
 		if err := wire.MonitorID(text).Validate(); err != nil {
@@ -196,6 +191,19 @@ func parseAttach(p program, wrong *complaints) attachment {
 	}
 	a.setEnd(own, wrong)
 	return a
+}
+
+// find says which hub is meant: the one that was named, or the local one.
+func (a *attachment) find(own ownArgs, cfg config, wrong *complaints) {
+	if text := own.last("server"); text != "" {
+		a.setServer(text, wrong)
+		return
+	}
+	a.setServer(localURL(cfg.addr), wrong)
+	// The local hub's token is for the local hub only.
+	if a.token == "" && cfg.store.kind == fileStore {
+		a.token = localToken(cfg.store.folder)
+	}
 }
 
 // setServer takes the URL of a hub, also one that the hub printed to be clicked,
@@ -213,7 +221,7 @@ func (a *attachment) setServer(text string, wrong *complaints) {
 }
 
 // setEnd reads what says when to leave and what to print then.
-func (a *attachment) setEnd(own attachArgs, wrong *complaints) {
+func (a *attachment) setEnd(own ownArgs, wrong *complaints) {
 	var err error
 	if text := own.last("for"); text != "" {
 		if a.span, err = parseDuration(text); err != nil {
@@ -233,26 +241,23 @@ func (a *attachment) setEnd(own attachArgs, wrong *complaints) {
 	}
 }
 
-// attachArgs are the flags of attach and their values.
-type attachArgs map[string][]string
+// ownArgs are the flags of a command, besides the settings, and their values.
+type ownArgs map[string][]string
 
-func (f attachArgs) has(name string) bool { _, ok := f[name]; return ok }
+func (f ownArgs) has(name string) bool { _, ok := f[name]; return ok }
 
 // last is the value given last, or empty.
-func (f attachArgs) last(name string) string {
+func (f ownArgs) last(name string) string {
 	if values := f[name]; len(values) > 0 {
 		return values[len(values)-1]
 	}
 	return ""
 }
 
-// attachFlags takes the flags of attach out of the arguments.
-func attachFlags(args []string, wrong *complaints) (own attachArgs, rest []string) {
-	own = attachArgs{}
-	needsValue := map[string]bool{
-		"server": true, "token": true, "monitor": true, "for": true, "until": true,
-		"json": false, "plain": false, "new": false, "state-hash": false,
-	}
+// ownFlags takes the flags of a command out of the arguments. Those that are true
+// need a value.
+func ownFlags(args []string, needsValue map[string]bool, wrong *complaints) (own ownArgs, rest []string) {
+	own = ownArgs{}
 	for len(args) > 0 {
 		arg := args[0]
 		args = args[1:]

@@ -49,7 +49,25 @@ func load(flags found, environ []string, wrong *complaints) (config, []effective
 		}
 		all = append(all, effective{s, values[len(values)-1]})
 	}
+	cfg.hasten(all, wrong)
 	return cfg, all
+}
+
+// hasten applies --short-lease, which cannot be told along with another lease.
+func (c *config) hasten(all []effective, wrong *complaints) {
+	if !c.shortLease {
+		return
+	}
+	for i, e := range all {
+		if e.name != "lease" {
+			continue
+		}
+		if e.where != "default" && c.session.Lease != shortLease {
+			wrong.add("short-lease: means a lease of %v, but lease (%s) is %s", shortLease, e.where, e.text)
+		}
+		all[i].value = value{shortLease.String(), "short-lease"}
+	}
+	c.session.Lease = shortLease
 }
 
 // candidates are all values given to a setting, the one that counts last.

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/files"
+	"github.com/everdesk/everdesk/fleet"
 	"github.com/everdesk/everdesk/gateway"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/quota"
@@ -37,6 +39,8 @@ type house struct {
 	limiter *agentpool.Limiter
 	staff   *agentpool.Staff
 	badges  *mcpdoor.Door
+	fleet   *fleet.Fleet
+	grace   time.Duration
 }
 
 // build puts the parts together. Nothing is served yet.
@@ -68,7 +72,12 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 			log.Warn("files of a deleted session are left", "session", id, "err", err)
 		}
 	}
-	h := &house{people: people, files: shelf}
+	h := &house{people: people, files: shelf, grace: cfg.grace}
+	h.fleet = fleet.New(fleet.Config{
+		ID: cfg.replica, Version: version(), URL: openURL(addr), Load: h.load,
+		Drain: h.drain, Serve: h.serveAgain, Grace: cfg.grace, Logger: log,
+	}, store)
+	cfg.session.Alive = h.fleet.Alive
 	if err := h.staffed(ctx, &cfg, store, addr, log); err != nil {
 		return nil, errors.Join(err, shelf.Close())
 	}
@@ -79,6 +88,7 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 		Store: store, Hub: h.hub, Auth: people, Quota: quota.New(cfg.limits, store), Files: shelf,
 		MCP: h.badges, Providers: h.minds.Names(), Provider: cfg.session.Provider,
 		Desktop: web.Desktop(), Apps: web.Apps(),
+		Fleet: h.fleet, Audit: audit.New(store), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
 	})
 	return h, nil
 }
@@ -154,7 +164,7 @@ func (h *house) invitation(base string) string {
 // answer serves until ctx ends; then sessions are handed over, tabs are told to
 // go elsewhere and running requests may end.
 //
-// Ownership: it starts three goroutines and returns only after they have ended.
+// Ownership: it starts four goroutines and returns only after they have ended.
 func (h *house) answer(ctx context.Context, ln net.Listener, grace time.Duration, log *slog.Logger) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -162,6 +172,7 @@ func (h *house) answer(ctx context.Context, ln net.Listener, grace time.Duration
 	defer stop()
 	wg.Go(func() { h.hub.Run(running) })
 	wg.Go(func() { h.limiter.Run(running) })
+	wg.Go(func() { h.fleet.Run(running) })
 	served := make(chan error, 1)
 	wg.Go(func() { served <- h.server.Serve(ln) })
 	select {
@@ -170,6 +181,7 @@ func (h *house) answer(ctx context.Context, ln net.Listener, grace time.Duration
 	case <-ctx.Done():
 	}
 	log.InfoContext(ctx, "stopping", "cause", context.Cause(ctx))
+	h.fleet.Leave() // from now on nobody can wish that it goes on
 	h.server.Drain()
 	soft, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
@@ -182,6 +194,34 @@ func (h *house) answer(ctx context.Context, ln net.Listener, grace time.Duration
 	}
 	log.InfoContext(soft, "stopped")
 	return nil
+}
+
+// drain does what a stop begins with, as an admin wishes, but stays.
+func (h *house) drain(ctx context.Context) error {
+	h.server.Drain()
+	first, done := context.WithTimeout(ctx, drainTime(h.grace))
+	h.hub.Drain(first)
+	done()
+	err := h.server.Dismiss(ctx)
+	if left := h.hub.Load().Owned; left > 0 {
+		err = errors.Join(err, fmt.Errorf("%d sessions are not handed over", left))
+	}
+	return err
+}
+
+// serveAgain takes a drain back.
+func (h *house) serveAgain() {
+	h.hub.Undrain()
+	h.server.Undrain()
+}
+
+// load is how much there is to do.
+func (h *house) load() fleet.Load {
+	l := h.hub.Load()
+	return fleet.Load{
+		Owned: l.Owned, Followed: l.Followed, Tabs: l.Tabs,
+		Agents: h.limiter.Running(), AgentLimit: h.limiter.Limits().Agents,
+	}
 }
 
 // drainTime is how much of the grace period sessions may take to be handed over.

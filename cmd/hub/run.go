@@ -67,6 +67,23 @@ func commands() []command {
 				--token TOKEN     who asks it, also as HUB_TOKEN`,
 			run: token,
 		},
+		{
+			name: "replicas", args: "[flags]", help: "list the hubs that share a store",
+			flags: `--server URL      any of them, or what stands before them; the local one by default
+				--token TOKEN     who you are, also as HUB_TOKEN
+				--json            as the hub answers`,
+			run: replicas,
+		},
+		{
+			name: "drain", args: "[flags] [REPLICA]",
+			help: "have a hub hand its sessions over and take nobody new; it stays up",
+			flags: `--server URL      any hub of the same store, or what stands before them
+				--token TOKEN     who you are, also as HUB_TOKEN
+				--reason TEXT     why; it is kept with who did it
+				--undo            have it take people again instead
+				--wait DURATION   wait until it has handed everything over`,
+			run: drain,
+		},
 		{name: "config", args: "[flags]", help: "print the settings serve would use, and where each comes from", run: printConfig},
 		{name: "health", args: "[flags] [URL]", help: "ask a running hub whether it is up; for container health checks", run: health},
 		{name: "version", help: "print the version", run: printVersion},

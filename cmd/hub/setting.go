@@ -32,7 +32,12 @@ type config struct {
 	logging logging
 	grace   time.Duration
 	replica wire.ReplicaID
+	// shortLease stands for a lease; see hasten.
+	shortLease bool
 }
+
+// shortLease is what --short-lease stands for.
+const shortLease = 3 * time.Second
 
 // setting is one thing that can be set. Its flag is --name, its variable
 // HUB_NAME with underscores, its key in the file is name.
@@ -130,8 +135,9 @@ func processSettings() []setting {
 			parse: func(c *config, s string) (err error) { c.grace, err = parseDuration(s); return err },
 		},
 		{
-			name: "replica", arg: "ID",
-			help:  "the name of this process among the hubs that share a store; a new random one\nper start unless set, and a restarted process must not take its old one",
+			name: "replica-id", arg: "ID", older: "HUB_REPLICA",
+			help: "the name of this process among the hubs that share a store; a new random one\n" +
+				"per start unless set, and no two at a time may have the same",
 			parse: func(c *config, s string) error { return parseReplica(&c.replica, s) },
 		},
 	}

@@ -139,6 +139,12 @@ func sessionSettings() []setting {
 			parse: func(c *config, s string) error { return parseSpan(&c.session.Lease, s, time.Second, time.Minute) },
 		},
 		{
+			name: "short-lease", value: "false",
+			help: "a lease of 3s: sessions of a replica that is gone go on sooner, and a replica\n" +
+				"that merely pauses loses them sooner",
+			parse: func(c *config, s string) (err error) { c.shortLease, err = parseSwitch(s); return err },
+		},
+		{
 			name: "dormant-after", arg: "DURATION", value: "10m",
 			help:  "when a session that nobody watches and that does nothing leaves the memory",
 			parse: func(c *config, s string) error { return parseSpan(&c.session.Dormant, s, time.Second, 24*time.Hour) },

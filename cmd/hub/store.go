@@ -9,7 +9,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/fleet"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store/filestore"
 	"github.com/everdesk/everdesk/store/redisstore"
@@ -19,6 +21,8 @@ import (
 type engine interface {
 	session.Store
 	auth.Documents
+	audit.Store
+	fleet.Store
 	agentpool.Semaphores
 	Ready(ctx context.Context) error
 	Close() error

@@ -16,10 +16,12 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// remote has a running hub make and end credentials.
+// remote is a running hub that is asked to do something, such as to make and end
+// credentials.
 type remote struct {
 	server *url.URL
 	token  string
+	key    string // that makes what is sent again the same, unless empty
 }
 
 // NewTicket implements credentials.
@@ -104,6 +106,9 @@ func (r *remote) ask(ctx context.Context, method string, target *url.URL, in, ou
 	}
 	if in != nil {
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if r.key != "" && in != nil {
+		req.Header.Set("Idempotency-Key", r.key)
 	}
 	if r.token != "" {
 		req.Header.Set("Authorization", "Bearer "+r.token)

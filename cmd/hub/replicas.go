@@ -1,0 +1,94 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/everdesk/everdesk/fleet"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// replicaCard is what the hub says of a replica.
+type replicaCard struct {
+	ID        wire.ReplicaID `json:"id"`
+	State     fleet.State    `json:"state"`
+	Version   string         `json:"version"`
+	URL       string         `json:"url"`
+	StartedAt time.Time      `json:"startedAt"`
+	Owned     int            `json:"owned"`
+	Followed  int            `json:"followed"`
+	Tabs      int            `json:"tabs"`
+	Agents    int            `json:"agents"`
+	Self      bool           `json:"self"`
+}
+
+// replicas lists the hubs that share a store.
+func replicas(ctx context.Context, p program) error {
+	var wrong complaints
+	own, rest := ownFlags(p.args, map[string]bool{"server": true, "token": true, "json": false}, &wrong)
+	r, rest := askWhom(own, rest, p, &wrong)
+	refuse(rest, &wrong)
+	if err := wrong.orNil(); err != nil {
+		return err
+	}
+	var raw json.RawMessage
+	if err := r.ask(ctx, http.MethodGet, r.server.JoinPath("api", "admin", "replicas"), nil, &raw); err != nil {
+		return fmt.Errorf("list replicas: %w", forAdmins(err))
+	}
+	if own.has("json") {
+		_, err := fmt.Fprintf(p.stdout, "%s\n", raw)
+		return err
+	}
+	all, err := readReplicas(raw)
+	if err != nil {
+		return err
+	}
+	return printReplicas(p.stdout, all)
+}
+
+func readReplicas(raw []byte) ([]replicaCard, error) {
+	var list struct {
+		Replicas []replicaCard `json:"replicas"`
+	}
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, fmt.Errorf("list replicas: that is no answer of a hub: %w", err)
+	}
+	return list.Replicas, nil
+}
+
+// printReplicas writes a table.
+func printReplicas(out io.Writer, all []replicaCard) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "REPLICA\tSTATE\tOWNED\tFOLLOWED\tTABS\tAGENTS\tSTARTED\tVERSION\tURL")
+	for _, c := range all {
+		fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", c.ID, cmp.Or(c.State, "?"), c.Owned, c.Followed, c.Tabs, c.Agents,
+			c.StartedAt.UTC().Format("2006-01-02 15:04 UTC"), cmp.Or(oneLine(c.Version), "-"), cmp.Or(oneLine(c.URL), "-"))
+	}
+	return table.Flush()
+}
+
+// forAdmins says more about the answer to those who are none.
+func forAdmins(err error) error {
+	if no, ok := errors.AsType[*refusedError](err); ok && no.status == http.StatusNotFound && strings.HasPrefix(no.detail, "Nothing is at ") {
+		return errors.New("the hub shows that to admins only, or is too old to")
+	}
+	return err
+}
+
+// askWhom reads which hub is asked, and who asks. Flags that are not its own are
+// settings, which say where the local hub is.
+func askWhom(own ownArgs, rest []string, p program, wrong *complaints) (*remote, []string) {
+	flags, rest := parseFlags(rest, wrong)
+	cfg, _ := load(flags, p.environ, wrong)
+	a := attachment{token: cmp.Or(own.last("token"), lookup(p.environ, tokenVariable))}
+	a.find(own, cfg, wrong)
+	return &remote{server: a.server, token: a.token}, rest
+}
