@@ -1,31 +1,14 @@
 // Networks go away and come back.
 
-import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import { stage } from "./harness/stage.js";
-import { link, say, shownRows, until, waitForLink, waitForRow } from "./harness/verbs.js";
+import { followLink, link, say, shownRows, until, waitForLink, waitForRow } from "./harness/verbs.js";
 import { Wire } from "./harness/wire.js";
 
 const desk = stage();
 
 /** What the chip says when a person should know. */
 const trouble = ["reconnecting", "offline", "stopped"];
-
-/** Notes all states of the connection that a page shows, and when, from now on. */
-async function followLink(page: Page): Promise<() => Promise<{ state: string; after: number }[]>> {
-  await page.evaluate(() => {
-    const seen: { state: string; after: number }[] = [];
-    const begin = performance.now();
-    const look = (): void => {
-      const state = document.querySelector("[data-link]")?.getAttribute("data-link") ?? "";
-      if (seen.at(-1)?.state !== state) seen.push({ state, after: performance.now() - begin });
-    };
-    new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ["data-link"] });
-    look();
-    Object.assign(globalThis, { linkStates: seen });
-  });
-  return () => page.evaluate(() => (globalThis as unknown as { linkStates: { state: string; after: number }[] }).linkStates);
-}
 
 it("ten seconds without a network: nothing is said for 3 s, and a message sent in between arrives once", async () => {
   desk.guard.expectLostHub();

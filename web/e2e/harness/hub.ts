@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inject } from "vitest";
 import { Program } from "./process.js";
+import { Redis } from "./redis.js";
 import { Rest } from "./rest.js";
 
 export interface HubOptions {
@@ -20,13 +21,14 @@ export class Hub {
   readonly url: string;
   /** Where html windows and apps live. */
   readonly appsUrl: string;
+  /** Where it keeps everything, unless that is files. */
+  readonly redis: Redis | undefined;
   private readonly folder: string;
   private readonly flags: readonly string[];
-  private readonly redis: Program | undefined;
   private program: Program | undefined;
   private way = "";
 
-  private constructor(folder: string, ports: readonly number[], flags: readonly string[], redis: Program | undefined) {
+  private constructor(folder: string, ports: readonly number[], flags: readonly string[], redis: Redis | undefined) {
     this.folder = folder;
     this.url = `http://127.0.0.1:${ports[0]}`;
     this.appsUrl = `http://127.0.0.1:${ports[1]}`;
@@ -37,9 +39,9 @@ export class Hub {
   static async start(options: HubOptions = {}): Promise<Hub> {
     const folder = await mkdtemp(join(tmpdir(), "everdesk-e2e-hub-"));
     const [main, apps, store] = (await freePorts(3)) as [number, number, number];
-    const redis = options.redis === true ? new Program("redis-server", ["--port", `${store}`, "--save", "", "--appendonly", "no"], folder) : undefined;
-    await redis?.says(/Ready to accept connections/);
-    const where = redis === undefined ? `file:${join(folder, "data")}` : `redis://127.0.0.1:${store}`;
+    const redis = options.redis === true ? new Redis(folder, store) : undefined;
+    await redis?.up();
+    const where = redis?.url ?? `file:${join(folder, "data")}`;
     const flags = ["--addr", `127.0.0.1:${main}`, "--apps-addr", `127.0.0.1:${apps}`, "--store", where, "--provider", "demo"];
     if (options.limited !== true) flags.push("--rate-limits", "off");
     const hub = new Hub(folder, [main, apps], flags, redis);
@@ -75,7 +77,7 @@ export class Hub {
 
   async stop(): Promise<void> {
     await this.program?.end("SIGTERM");
-    await this.redis?.end("SIGTERM");
+    await this.redis?.kill();
     await rm(this.folder, { recursive: true, force: true });
   }
 }

@@ -58,6 +58,22 @@ export async function waitForLink(page: Page, state: string, timeout = 20_000): 
   await page.locator(`[data-link=${state}]`).first().waitFor({ timeout });
 }
 
+/** Notes all states of the connection that a page shows, and when, from now on. */
+export async function followLink(page: Page): Promise<() => Promise<{ state: string; after: number }[]>> {
+  await page.evaluate(() => {
+    const seen: { state: string; after: number }[] = [];
+    const begin = performance.now();
+    const look = (): void => {
+      const state = document.querySelector("[data-link]")?.getAttribute("data-link") ?? "";
+      if (seen.at(-1)?.state !== state) seen.push({ state, after: performance.now() - begin });
+    };
+    new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ["data-link"] });
+    look();
+    Object.assign(globalThis, { linkStates: seen });
+  });
+  return () => page.evaluate(() => (globalThis as unknown as { linkStates: { state: string; after: number }[] }).linkStates);
+}
+
 /** Where a window is drawn, as the hub counts: from the corner of the canvas. */
 export async function shownBounds(page: Page, id: string): Promise<Bounds> {
   return windowOf(page, id).evaluate((w) => {

@@ -1,0 +1,92 @@
+// The hub's store goes away and comes back, and the hub stays.
+
+import type { Page } from "playwright-core";
+import { afterEach, expect, it } from "vitest";
+import { ready, stage } from "./harness/stage.js";
+import { followLink, say, shownRows, until, waitForLink, waitForRow } from "./harness/verbs.js";
+
+const desk = stage({ redis: true });
+
+const redis = () => desk.hub.redis!;
+
+// A test that fails in the middle leaves no hanging store to the next one.
+afterEach(() => redis().thaw());
+
+/** The ways of a store to go away, and how it comes back from them. */
+const ways = [
+  {
+    what: "hangs",
+    language: "en",
+    away: async () => redis().freeze(),
+    back: async () => redis().thaw(),
+    words: [/The hub cannot reach its store/, /What was accepted is safe\. New messages wait\./],
+    waiting: /Waits until the hub reaches its store again/,
+    again: /The hub reaches its store again/,
+  },
+  {
+    what: "is killed and starts again",
+    language: "ko",
+    away: () => redis().kill(),
+    back: () => redis().up(),
+    words: [/저장소에 연결하지 못하고 있어요/, /접수된 것은 안전해요\. 새 메시지는 기다리고 있어요\./],
+    waiting: /저장소에 다시 연결될 때까지 기다려요/,
+    again: /저장소에 다시 연결됐어요/,
+  },
+] as const;
+
+/** How often a page has made a connection. */
+function countSockets(page: Page): () => number {
+  let n = 0;
+  page.on("websocket", () => n++);
+  return () => n;
+}
+
+it.each(ways)("a store that $what: the page says so and what was sent meanwhile arrives once", async (way) => {
+  const session = await desk.hub.rest.newSession("without a store");
+  const page = await desk.tab({ session, prefs: { language: way.language } });
+  const sockets = countSockets(page);
+  await page.reload();
+  await ready(page);
+  await say(page, "/say before");
+  await waitForRow(page, "before");
+
+  const states = await followLink(page);
+  await way.away();
+  await say(page, "/say from the dark");
+  await waitForLink(page, "storeless", 30_000);
+  const chip = page.locator("[data-link=storeless]");
+  for (const words of way.words) expect(await chip.innerText()).toMatch(words);
+  expect(await chip.getAttribute("role")).toBe("status");
+  const waiting = page.locator("[data-message-id][data-fate=sending]");
+  await waiting.filter({ hasText: "from the dark" }).filter({ hasText: way.waiting }).waitFor();
+
+  await way.back();
+  await page.locator("[data-link=live]").filter({ hasText: way.again }).waitFor({ timeout: 30_000 });
+  await waitForRow(page, "from the dark", "assistant", 30_000);
+  await until(() => waiting.count()).toBe(0);
+  expect((await shownRows(page, "user")).filter((r) => r.text.includes("from the dark"))).toHaveLength(1);
+  const said = (await desk.hub.rest.rows(session)).filter((r) => r.say === "user_feedback" && r.text?.includes("from the dark"));
+  expect(said).toHaveLength(1);
+  expect((await states()).map((s) => s.state), "no connection was lost").toEqual(["live", "storeless", "live"]);
+  expect(sockets()).toBe(1);
+}, 90_000);
+
+it("an agent that works while the store is away is not said to have stopped, and its answer is whole", async () => {
+  const session = await desk.hub.rest.newSession("at work");
+  const page = await desk.tab({ session });
+  await say(page, "/stream 200 20");
+  await page.locator("[data-stream]").first().waitFor();
+  const states = await followLink(page);
+  redis().freeze();
+  await waitForLink(page, "storeless", 30_000);
+  const pill = page.locator(".dock-pill").first();
+  await pill.locator(".dock-alive").waitFor();
+  expect(await pill.getAttribute("class")).not.toMatch(/quiet|stale/);
+  redis().thaw();
+  await page.locator("[data-link=live]").filter({ hasText: /reaches its store again/ }).waitFor({ timeout: 30_000 });
+  await waitForRow(page, /w1 w2 .* w200\b/s, "assistant", 30_000);
+  await until(() => page.locator("[data-stream]").count()).toBe(0);
+  expect(await shownRows(page, "assistant")).toHaveLength(1);
+  expect(await shownRows(page, "error")).toEqual([]);
+  expect((await states()).map((s) => s.state), "no connection was lost").toEqual(["live", "storeless", "live"]);
+}, 90_000);
