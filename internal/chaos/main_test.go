@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
 )
 
 var (
@@ -35,6 +36,7 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) int {
+	redistest.Quiet()
 	plan = &hubtest.Plan{Full: *full, Seed: *seed, Folder: filepath.Join(os.TempDir(), "everdesk-chaos"), Report: *report}
 	if plan.Seed == 0 {
 		plan.Seed = rand.Uint64N(1 << 32)

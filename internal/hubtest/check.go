@@ -6,14 +6,13 @@ import (
 	"maps"
 	"slices"
 	"time"
-	"unicode/utf16"
 
 	"github.com/everdesk/everdesk/wire"
 )
 
 // Violation is a promise that was not kept.
 type Violation struct {
-	Property string // P1 to P10
+	Property string // P0 to P10
 	Session  wire.SessionID
 	T        time.Duration // when it was seen, if it was at some time
 	What     string
@@ -28,20 +27,23 @@ type Rules struct {
 	// Loss says that the store may have forgotten what it acknowledged, except
 	// for what was asked to be durable: tabs may have seen events that are not
 	// in the log any more, if a snapshot followed.
-	Loss bool
+	Loss bool `json:"loss,omitempty"`
 	// Agents is how many may run at once; 0 means that it was not counted. Slack
 	// is for how long after a fault there may be more.
-	Agents int
-	Slack  time.Duration
+	Agents int           `json:"agents,omitempty"`
+	Slack  time.Duration `json:"slack,omitempty"`
 }
 
 // Check finds everything in a history that must not be.
 //
+//   - P0: something happened, and everything that the others need was written
+//     down: a check that has nothing to look at has not passed.
 //   - P1: a tab sees the events of the log in their order, each once, without a
 //     gap, or is given a snapshot.
 //   - P2: all tabs, and the log, have the same bytes at a position.
-//   - P3: an acknowledged message comes to an end.
-//   - P4: it does so once.
+//   - P3: an acknowledged message comes to an end: its own, or that of the turn
+//     that took it in.
+//   - P4: it does so once, whoever was told.
 //   - P5: epochs never go back along the log, and every epoch begins with the
 //     change of owner that names the end of the one before.
 //   - P6: an epoch has one owner, and nobody appends to an earlier one.
@@ -50,18 +52,29 @@ type Rules struct {
 //   - P9: no more agents run at once than may.
 //   - P10: in the end all tabs and all hubs have the same state.
 //
-// P3, P5, P6, P7 and P10 are about the end of a run: they need the log and the
-// states that [Fleet.Finish] adds.
+// P3 to P8 are about the log, P10 about the states that [Fleet.Finish] adds to it in
+// the end.
 func Check(entries []Entry, r Rules) []Violation {
 	c := checker{rules: r, sessions: map[wire.SessionID]*course{}}
 	for _, e := range entries {
 		c.take(e)
 	}
-	var out []Violation
+	out := c.nothing()
 	for _, id := range slices.Sorted(maps.Keys(c.sessions)) {
 		out = append(out, c.sessions[id].check(id, r)...)
 	}
 	return append(out, c.crowding()...)
+}
+
+// RulesOf are those that a history was checked with.
+func RulesOf(entries []Entry) Rules {
+	var r Rules
+	for _, e := range entries {
+		if e.Kind == KindRules && e.Rules != nil {
+			r = *e.Rules
+		}
+	}
+	return r
 }
 
 // checker sorts a history.
@@ -79,6 +92,7 @@ type course struct {
 	tabs  map[string][]Entry // events and snapshots, as they came
 	sent  map[wire.MessageID]string
 	acked map[wire.MessageID]time.Duration
+	odd   []Entry // what tabs should not have been given
 	ends  []Entry // states in the end
 }
 
@@ -106,6 +120,8 @@ func (c *checker) take(e Entry) {
 		s.sent[e.Message] = cmp.Or(s.sent[e.Message], e.Expect)
 	case KindAck:
 		s.acked[e.Message] = e.T
+	case KindOdd:
+		s.odd = append(s.odd, e)
 	case KindFinal, KindServer:
 		s.ends = append(s.ends, e)
 	}
@@ -113,19 +129,47 @@ func (c *checker) take(e Entry) {
 
 func (s *course) check(id wire.SessionID, r Rules) []Violation {
 	v := &violations{session: id}
-	index := map[wire.Position]int{}
-	for i, e := range s.log {
-		index[e.At] = i
+	if !s.known {
+		v.add("P0", 0, "the log was not read")
 	}
 	for _, tab := range slices.Sorted(maps.Keys(s.tabs)) {
-		s.order(v, tab, index, r)
+		s.order(v, tab, r)
+	}
+	for _, e := range s.odd {
+		v.add("P1", e.T, "%s was shown %d events twice or unreadable", e.Who, e.Count)
 	}
 	s.agreement(v)
-	s.owners(v)
+	s.owners(v, r)
 	s.queues(v)
-	s.messages(v)
+	s.messages(v, r)
 	s.texts(v)
 	s.states(v)
+	return v.all
+}
+
+// nothing is P0 of the whole run.
+func (c *checker) nothing() []Violation {
+	v := &violations{}
+	var seen, sent, acked int
+	for _, s := range c.sessions {
+		sent, acked = sent+len(s.sent), acked+len(s.acked)
+		for _, entries := range s.tabs {
+			for _, e := range entries {
+				if e.Kind == KindEvent {
+					seen++
+				}
+			}
+		}
+	}
+	switch {
+	case seen == 0:
+		v.add("P0", 0, "no tab was shown any event")
+	case sent > 0 && acked == 0:
+		v.add("P0", 0, "%d messages were sent and none was acknowledged", sent)
+	}
+	if c.rules.Agents > 0 && len(c.agents) == 0 {
+		v.add("P0", 0, "nobody counted the agents")
+	}
 	return v.all
 }
 
@@ -139,34 +183,64 @@ func (v *violations) add(property string, t time.Duration, format string, args .
 	v.all = append(v.all, Violation{Property: property, Session: v.session, T: t, What: fmt.Sprintf(format, args...)})
 }
 
-// order is P1, and P5 as far as a tab can tell. A gap in the numbers is none when
-// the log itself has it: answers that only one connection is given are numbered
-// too.
-func (s *course) order(v *violations, tab string, index map[wire.Position]int, r Rules) {
+// place is the number of events of the log up to a position, which all who are at
+// the same place have seen. Positions alone do not tell: answers that only one
+// connection is given are numbered too, and are not shown to others.
+func (s *course) place(at wire.Position) (n int, there bool) {
+	i, there := slices.BinarySearchFunc(s.log, at, func(e Event, at wire.Position) int { return e.At.Compare(at) })
+	if there {
+		i++
+	}
+	return i, there
+}
+
+// cut reports whether the log does not reach back to a position: its beginning may
+// have been dropped.
+func (s *course) cut(at wire.Position) bool {
+	first := s.log[0]
+	return at.Compare(first.At) < 0 && !(first.Type == typeOwner && first.Prev.IsZero())
+}
+
+// order is P1, and P5 as far as a tab can tell.
+func (s *course) order(v *violations, tab string, r Rules) {
 	var last wire.Position
+	begun := false
+	lost := false // last is not in the log any more
 	for _, e := range s.tabs[tab] {
 		at := e.Event.At
-		if e.Kind == KindSnapshot {
-			last = at
-			continue
-		}
 		switch {
+		case e.Kind == KindSnapshot:
+			if at.Compare(last) < 0 && !r.Loss {
+				v.add("P1", e.T, "%s is given the state at %v after %v", tab, at, last)
+			}
+			last, begun, lost = at, true, false
+			continue
+		case !begun:
+			v.add("P1", e.T, "%s is shown %v before it is given a state", tab, at)
+			begun = true
 		case at.Compare(last) <= 0:
 			v.add("P1", e.T, "%s is shown %v after %v", tab, at, last)
 		case e.Event.Type == typeState:
-			// A snapshot in the log: the owner has told everything again.
-		case s.known && !r.Loss:
-			i, ok := index[at]
-			j, before := index[last]
-			if !ok {
+			lost = false // a snapshot in the log: the owner has told everything again
+		case s.known && !s.cut(at):
+			before, _ := s.place(last)
+			after, there := s.place(at)
+			switch {
+			case !there && !r.Loss:
 				v.add("P1", e.T, "%s is shown %v (%s), which is not in the log", tab, at, e.Event.Type)
-			} else if before && i != j+1 {
-				v.add("P1", e.T, "%s is shown %v right after %v, and misses %d events", tab, at, last, i-j-1)
+			case !there:
+				lost = true
+			case lost:
+				v.add("P1", e.T, "%s is shown %v after %v, which was lost, and is not given a state", tab, at, last)
+				lost = false
+			case after != before+1 && !s.cut(last):
+				v.add("P1", e.T, "%s is shown %v right after %v, and misses %d events", tab, at, last, after-before-1)
 			}
-		case at.Epoch != last.Epoch && at.Seq != 0 && !r.Loss:
-			v.add("P1", e.T, "%s is shown %v after %v, without the beginning of the epoch", tab, at, last)
 		}
 		last = at
+	}
+	if lost {
+		v.add("P1", 0, "%s ends at %v, which was lost, and is not given a state", tab, last)
 	}
 }
 
@@ -194,132 +268,23 @@ func (s *course) agreement(v *violations) {
 }
 
 // owners is P5 and P6 on the log.
-func (s *course) owners(v *violations) {
+func (s *course) owners(v *violations, r Rules) {
 	var last wire.Position
 	for i, e := range s.log {
 		switch {
-		case i > 0 && e.At.Epoch < last.Epoch:
+		case i == 0: // the log may be cut at its beginning
+		case e.At.Compare(last) <= 0:
 			v.add("P5", 0, "%v comes after %v in the log", e.At, last)
-		case e.At.Epoch == last.Epoch && i > 0:
-			if e.Type == typeOwner {
-				v.add("P6", 0, "epoch %d has a second owner, %s at %v", e.At.Epoch, e.Replica, e.At)
-			}
+		case e.At.Epoch == last.Epoch && e.Type == typeOwner:
+			v.add("P6", 0, "epoch %d has a second owner, %s at %v", e.At.Epoch, e.Replica, e.At)
+		case e.At.Epoch == last.Epoch:
 		case e.Type != typeOwner || e.At.Seq != 0:
-			if i > 0 { // the log may be cut at its beginning
-				v.add("P5", 0, "epoch %d begins with %s at %v", e.At.Epoch, e.Type, e.At)
-			}
-		case i > 0 && e.Prev.Compare(last) < 0:
+			v.add("P5", 0, "epoch %d begins with %s at %v", e.At.Epoch, e.Type, e.At)
+		case e.Prev.Compare(last) < 0:
 			v.add("P6", 0, "%s took over at %v and %v was appended to an earlier epoch after that", e.Replica, e.Prev, last)
+		case e.Prev.Epoch != last.Epoch && !r.Loss:
+			v.add("P5", 0, "%s took over at %v, and the log has nothing after %v", e.Replica, e.Prev, last)
 		}
 		last = e.At
 	}
-}
-
-// queues is P7.
-func (s *course) queues(v *violations) {
-	waiting := map[wire.MonitorID][]wire.MessageID{}
-	for _, e := range s.log {
-		switch e.Type {
-		case typeQueued:
-			waiting[e.Monitor] = append(waiting[e.Monitor], e.Message)
-		case typeAccepted, typeRejected:
-			monitor, i := e.Monitor, -1
-			for m, ids := range waiting {
-				if j := slices.Index(ids, e.Message); j >= 0 {
-					monitor, i = m, j
-				}
-			}
-			if i > 0 && e.Type == typeAccepted && e.How == wire.TakenDirect {
-				v.add("P7", 0, "%s is begun at %v before %s, which came first", e.Message, e.At, waiting[monitor][0])
-			}
-			if i >= 0 {
-				waiting[monitor] = slices.Delete(waiting[monitor], i, i+1)
-			}
-		}
-	}
-}
-
-// messages is P3 and P4.
-func (s *course) messages(v *violations) {
-	ends := map[wire.MessageID][]Event{}
-	for _, e := range s.log {
-		if e.Ends() && (e.Agent == "" || !isTask(e.Agent)) {
-			ends[e.Message] = append(ends[e.Message], e)
-		}
-	}
-	for _, id := range slices.Sorted(maps.Keys(ends)) {
-		if all := ends[id]; len(all) > 1 {
-			v.add("P4", 0, "%s ends %d times: %s at %v and %s at %v", id, len(all), all[0].Outcome, all[0].At, all[1].Outcome, all[1].At)
-		}
-	}
-	if !s.known {
-		return
-	}
-	for _, id := range slices.Sorted(maps.Keys(s.acked)) {
-		if len(ends[id]) == 0 {
-			v.add("P3", s.acked[id], "%s was acknowledged and has no end", id)
-		}
-	}
-}
-
-// isTask reports whether an agent works for another one, within that one's turn.
-func isTask(a wire.AgentID) bool { return len(a) > 5 && a[:5] == "task-" }
-
-// texts is P8.
-func (s *course) texts(v *violations) {
-	type turn struct {
-		message wire.MessageID
-		agent   wire.AgentID
-	}
-	said := map[turn][]uint16{}
-	for _, e := range s.log {
-		if e.Type != typeResponse {
-			continue
-		}
-		k := turn{e.Message, e.Agent}
-		text := said[k]
-		if e.Text != "" {
-			if e.Offset > len(text) {
-				v.add("P8", 0, "%s goes on at %d of %d units at %v", e.Message, e.Offset, len(text), e.At)
-				continue
-			}
-			text = append(text[:e.Offset], utf16.Encode([]rune(e.Text))...)
-			said[k] = text
-		}
-		want := s.sent[e.Message]
-		if got := string(utf16.Decode(text)); e.Outcome == wire.OutcomeCompleted && want != "" && got != want && !isTask(e.Agent) {
-			v.add("P8", 0, "%s says %s, not %s, at %v", e.Message, abridged(got), abridged(want), e.At)
-		}
-	}
-}
-
-// abridged is a text short enough to be shown.
-func abridged(s string) string {
-	if len(s) > 160 {
-		return fmt.Sprintf("%q … %q (%d bytes)", s[:60], s[len(s)-60:], len(s))
-	}
-	return fmt.Sprintf("%q", s)
-}
-
-// states is P10.
-func (s *course) states(v *violations) {
-	for _, e := range s.ends {
-		first := s.ends[0]
-		if e.Event.At != first.Event.At || e.Event.Hash != first.Event.Hash {
-			v.add("P10", e.T, "%s has %s at %v, %s has %s at %v",
-				first.Who, first.Event.Hash, first.Event.At, e.Who, e.Event.Hash, e.Event.At)
-		}
-	}
-}
-
-// crowding is P9.
-func (c *checker) crowding() []Violation {
-	v := &violations{}
-	for _, e := range c.agents {
-		excused := slices.ContainsFunc(c.faults, func(f time.Duration) bool { return e.T >= f && e.T < f+c.rules.Slack })
-		if c.rules.Agents > 0 && e.Count > c.rules.Agents && !excused {
-			v.add("P9", e.T, "%d agents run, %d may", e.Count, c.rules.Agents)
-		}
-	}
-	return v.all
 }

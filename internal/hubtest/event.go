@@ -32,6 +32,14 @@ func (e Event) Ends() bool {
 	return e.Message != "" && (e.Type == typeResponse && e.Outcome != "" || e.Type == typeRejected)
 }
 
+// outcome is how the message ended, for an event that ends it.
+func (e Event) outcome() string {
+	if e.Type == typeRejected {
+		return "rejected"
+	}
+	return string(e.Outcome)
+}
+
 // The types of events that the checks know.
 const (
 	typeAccepted = "MESSAGE_ACCEPTED"

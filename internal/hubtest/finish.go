@@ -2,7 +2,9 @@ package hubtest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -21,18 +23,20 @@ const quietTimeout = 90 * time.Second
 // which is an error of the test.
 func (f *Fleet) Finish(tb testing.TB, h *History, tabs []*Tab, r Rules) int {
 	tb.Helper()
+	h.Add(Entry{Kind: KindRules, Rules: &r})
 	bySession := map[wire.SessionID][]*Tab{}
 	for _, t := range tabs {
 		bySession[t.Session] = append(bySession[t.Session], t)
 	}
-	for session, tabs := range bySession {
-		if err := f.settle(tb, h, session, tabs); err != nil {
+	acked := acknowledged(h)
+	for _, session := range slices.Sorted(maps.Keys(bySession)) {
+		if err := f.settle(tb, h, session, bySession[session], acked[session]); err != nil {
 			tb.Errorf("session %s does not come to rest: %v", session, err)
 		}
 	}
 	for _, t := range tabs {
 		if s := t.Client.Stats(); s.Duplicates > 0 || s.Unreadable > 0 {
-			tb.Errorf("tab %s was shown %d events twice and %d that are none", t.Name, s.Duplicates, s.Unreadable)
+			h.Add(Entry{Kind: KindOdd, Who: t.Name, Session: t.Session, Count: s.Duplicates + s.Unreadable})
 		}
 	}
 	found := Check(h.Entries(), r)
@@ -47,13 +51,13 @@ func (f *Fleet) Finish(tb testing.TB, h *History, tabs []*Tab, r Rules) int {
 }
 
 // settle waits for the end of a session's work and writes down where it ended.
-func (f *Fleet) settle(tb testing.TB, h *History, session wire.SessionID, tabs []*Tab) error {
+func (f *Fleet) settle(tb testing.TB, h *History, session wire.SessionID, tabs []*Tab, open []wire.MessageID) error {
 	tb.Helper()
 	ctx, cancel := context.WithTimeoutCause(tb.Context(), quietTimeout, fmt.Errorf("not quiet after %v", quietTimeout))
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for open := acknowledged(h, session); ; {
+	for {
 		if open = f.unfinished(tb, session, tabs[0], open); len(open) == 0 {
 			break
 		}
@@ -76,6 +80,9 @@ func (f *Fleet) settle(tb testing.TB, h *History, session wire.SessionID, tabs [
 		}
 	}
 	log, err := f.Log(tb, f.Door.URL(), session)
+	if err == nil && len(log) == 0 {
+		err = errors.New("it is empty")
+	}
 	if err != nil {
 		return fmt.Errorf("read the log: %w", err)
 	}
@@ -88,15 +95,15 @@ func (f *Fleet) settle(tb testing.TB, h *History, session wire.SessionID, tabs [
 	return nil
 }
 
-// acknowledged are the messages of a session that tabs know to be kept.
-func acknowledged(h *History, session wire.SessionID) []wire.MessageID {
-	var ids []wire.MessageID
+// acknowledged are the messages that tabs know to be kept.
+func acknowledged(h *History) map[wire.SessionID][]wire.MessageID {
+	all := map[wire.SessionID][]wire.MessageID{}
 	for _, e := range h.Entries() {
-		if e.Kind == KindAck && e.Session == session && !slices.Contains(ids, e.Message) {
-			ids = append(ids, e.Message)
+		if e.Kind == KindAck {
+			all[e.Session] = append(all[e.Session], e.Message)
 		}
 	}
-	return ids
+	return all
 }
 
 // unfinished are those messages whose end neither the tab has seen nor, since it
@@ -111,12 +118,8 @@ func (f *Fleet) unfinished(tb testing.TB, session wire.SessionID, t *Tab, open [
 	if err != nil {
 		return open
 	}
-	for _, e := range log {
-		if e.Ends() {
-			open = slices.DeleteFunc(open, func(id wire.MessageID) bool { return id == e.Message })
-		}
-	}
-	return open
+	ends := endings(log)
+	return slices.DeleteFunc(open, func(id wire.MessageID) bool { return len(ends[id]) > 0 })
 }
 
 // look notes where everybody is, and in which way that is not the same place.
@@ -136,10 +139,19 @@ func (f *Fleet) look(tb testing.TB, session wire.SessionID, tabs []*Tab) (ends [
 		}
 		add(KindServer, hub.Name, at, hash)
 	}
-	for _, e := range ends {
-		if e.Event.At != ends[0].Event.At {
-			return nil, places(ends)
-		}
+	first := slices.MinFunc(ends, func(a, b Entry) int { return a.Event.At.Compare(b.Event.At) }).Event.At
+	if !slices.ContainsFunc(ends, func(e Entry) bool { return e.Event.At != first }) {
+		return ends, ""
+	}
+	// Answers that only one connection is given have positions too: who is not at
+	// the same position is still at the same place if there is nothing to see
+	// between the two.
+	missed, err := f.after(tb, f.Door.URL(), session, first)
+	if err != nil {
+		return nil, fmt.Sprintf("%s and the log cannot be read: %v", places(ends), err)
+	}
+	if len(missed) > 0 {
+		return nil, fmt.Sprintf("%sand the log goes on with %s at %v", places(ends), missed[0].Type, missed[0].At)
 	}
 	return ends, ""
 }

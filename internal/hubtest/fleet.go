@@ -154,8 +154,18 @@ func (f *Fleet) Create(tb testing.TB) wire.SessionID {
 // Log reads the whole log of a session, as the store has it now, through a hub.
 func (f *Fleet) Log(tb testing.TB, base string, session wire.SessionID) ([]Event, error) {
 	tb.Helper()
+	return f.after(tb, base, session, wire.Position{})
+}
+
+// after reads the log after a position.
+func (f *Fleet) after(tb testing.TB, base string, session wire.SessionID, from wire.Position) ([]Event, error) {
+	tb.Helper()
 	var all []Event
-	for after := ""; ; {
+	after := ""
+	if !from.IsZero() {
+		after = from.String()
+	}
+	for {
 		var page struct {
 			Events []json.RawMessage `json:"events"`
 			Next   string            `json:"next"`

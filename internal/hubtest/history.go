@@ -34,6 +34,8 @@ const (
 	KindFinal    Kind = "final"    // the state of a tab in the end: Event.At and Event.Hash
 	KindServer   Kind = "server"   // the same of a hub
 	KindAgents   Kind = "agents"   // how many agents run, see Count
+	KindOdd      Kind = "odd"      // what a tab should not have been given, see Count
+	KindRules    Kind = "rules"    // what may happen; the last ones count
 )
 
 // Entry is one line of a history.
@@ -50,6 +52,7 @@ type Entry struct {
 	Expect  string         `json:"expect,omitempty"`
 	Note    string         `json:"note,omitempty"`
 	Count   int            `json:"count,omitempty"`
+	Rules   *Rules `json:"rules,omitempty"`
 	// Test, Seed and Full say how a history came about.
 	Test string `json:"test,omitempty"`
 	Seed uint64 `json:"seed,omitempty"`
@@ -140,7 +143,8 @@ func (h *History) close() error {
 	return err
 }
 
-// ReadHistory reads a file.
+// ReadHistory reads a file. A history that was cut off in the middle of its last
+// line is none.
 func ReadHistory(r io.Reader) ([]Entry, error) {
 	var all []Entry
 	lines := bufio.NewScanner(r)

@@ -1,0 +1,163 @@
+package hubtest
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf16"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// queues is P7, of the messages that a monitor's agent begins in the end. The others
+// have other queues, as those of windows have, or need not wait.
+func (s *course) queues(v *violations) {
+	mine := map[wire.MessageID]bool{}
+	for _, e := range s.log {
+		if e.Type == typeAccepted && e.How == wire.TakenDirect && strings.HasPrefix(string(e.Agent), "main-") {
+			mine[e.Message] = true
+		}
+	}
+	waiting := map[wire.MonitorID][]wire.MessageID{}
+	for _, e := range s.log {
+		ids := waiting[e.Monitor]
+		switch {
+		case !mine[e.Message]:
+		case e.Type == typeQueued:
+			waiting[e.Monitor] = append(ids, e.Message)
+		case e.Type == typeAccepted:
+			if len(ids) > 0 && ids[0] != e.Message {
+				v.add("P7", 0, "%s is begun at %v before %s, which came first", e.Message, e.At, ids[0])
+			}
+			waiting[e.Monitor] = slices.DeleteFunc(ids, func(id wire.MessageID) bool { return id == e.Message })
+		}
+	}
+}
+
+// endings are the ends of all messages of a log. A message that a running turn took
+// in ends with that, unless it has an end of its own.
+func endings(log []Event) map[wire.MessageID][]Event {
+	ends := map[wire.MessageID][]Event{}
+	steered := map[wire.AgentID][]wire.MessageID{}
+	within := map[wire.MessageID]Event{}
+	for _, e := range log {
+		if e.Type == typeAccepted && e.How == wire.TakenSteered {
+			steered[e.Agent] = append(steered[e.Agent], e.Message)
+		}
+		if !e.Ends() || isTask(e.Agent) {
+			continue
+		}
+		ends[e.Message] = append(ends[e.Message], e)
+		for _, id := range steered[e.Agent] {
+			within[id] = e
+		}
+		delete(steered, e.Agent)
+	}
+	for id, e := range within {
+		if ends[id] == nil {
+			ends[id] = []Event{e}
+		}
+	}
+	return ends
+}
+
+// messages is P3 and P4.
+func (s *course) messages(v *violations, r Rules) {
+	ends := endings(s.log)
+	for _, id := range slices.Sorted(maps.Keys(ends)) {
+		if all := ends[id]; len(all) > 1 {
+			v.add("P4", 0, "%s ends %d times: %s at %v and %s at %v", id, len(all), all[0].outcome(), all[0].At, all[1].outcome(), all[1].At)
+		}
+	}
+	// What a tab was told does not change either. Where the store may forget, the
+	// same end may be said again.
+	for _, tab := range slices.Sorted(maps.Keys(s.tabs)) {
+		for _, e := range s.tabs[tab] {
+			if !e.Event.Ends() || isTask(e.Event.Agent) {
+				continue
+			}
+			for _, end := range ends[e.Event.Message] {
+				if end.outcome() != e.Event.outcome() || end.At != e.Event.At && !r.Loss {
+					v.add("P4", e.T, "%s ends with %s at %v to %s and with %s at %v in the log", e.Event.Message,
+						e.Event.outcome(), e.Event.At, tab, end.outcome(), end.At)
+				}
+			}
+		}
+	}
+	if !s.known {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.acked)) {
+		if len(ends[id]) == 0 {
+			v.add("P3", s.acked[id], "%s was acknowledged and has no end", id)
+		}
+	}
+}
+
+// isTask reports whether an agent works for another one, within that one's turn.
+func isTask(a wire.AgentID) bool { return strings.HasPrefix(string(a), "task-") }
+
+// texts is P8.
+func (s *course) texts(v *violations) {
+	type turn struct {
+		message wire.MessageID
+		agent   wire.AgentID
+	}
+	said := map[turn][]uint16{}
+	for _, e := range s.log {
+		if e.Type != typeResponse {
+			continue
+		}
+		k := turn{e.Message, e.Agent}
+		text := said[k]
+		if e.Text != "" {
+			if e.Offset > len(text) {
+				v.add("P8", 0, "%s goes on at %d of %d units at %v", e.Message, e.Offset, len(text), e.At)
+				continue
+			}
+			text = append(text[:e.Offset], utf16.Encode([]rune(e.Text))...)
+			said[k] = text
+		}
+		want := s.sent[e.Message]
+		if got := string(utf16.Decode(text)); e.Outcome == wire.OutcomeCompleted && want != "" && got != want && !isTask(e.Agent) {
+			v.add("P8", 0, "%s says %s, not %s, at %v", e.Message, abridged(got), abridged(want), e.At)
+		}
+	}
+}
+
+// abridged is a text short enough to be shown.
+func abridged(s string) string {
+	if len(s) > 160 {
+		return fmt.Sprintf("%q … %q (%d bytes)", s[:60], s[len(s)-60:], len(s))
+	}
+	return fmt.Sprintf("%q", s)
+}
+
+// states is P10.
+func (s *course) states(v *violations) {
+	if s.known && !slices.ContainsFunc(s.ends, func(e Entry) bool { return e.Kind == KindServer }) {
+		v.add("P0", 0, "no hub was asked for its state")
+	}
+	for _, e := range s.ends {
+		first := s.ends[0]
+		was, _ := s.place(first.Event.At)
+		if is, _ := s.place(e.Event.At); is != was || e.Event.Hash != first.Event.Hash {
+			v.add("P10", e.T, "%s has %s at %v, %s has %s at %v",
+				first.Who, first.Event.Hash, first.Event.At, e.Who, e.Event.Hash, e.Event.At)
+		}
+	}
+}
+
+// crowding is P9.
+func (c *checker) crowding() []Violation {
+	v := &violations{}
+	for _, e := range c.agents {
+		excused := slices.ContainsFunc(c.faults, func(f time.Duration) bool { return e.T >= f && e.T < f+c.rules.Slack })
+		if c.rules.Agents > 0 && e.Count > c.rules.Agents && !excused {
+			v.add("P9", e.T, "%d agents run, %d may", e.Count, c.rules.Agents)
+		}
+	}
+	return v.all
+}
