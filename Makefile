@@ -17,11 +17,15 @@ SOAKTIME ?= 1800
 
 .PHONY: help
 help: ## print this text
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: run
 run: ## run the hub with the embedded store; prints the URL to open
 	$(GO) run ./cmd/hub serve
+
+.PHONY: demo-replicas
+demo-replicas: ## three hubs, nginx and Redis; the hub that runs a stream is killed
+	docs/try-replicas.sh
 
 .PHONY: build
 build: ## build bin/hub, static
@@ -110,7 +114,7 @@ check-dead:
 
 check-scripts:
 	@echo '== scripts'
-	@for f in .ci/run scripts/*.sh; do bash -n "$$f"; done
+	@for f in .ci/run scripts/*.sh docs/*.sh; do bash -n "$$f"; done
 
 check-web:
 	@echo '== web'
