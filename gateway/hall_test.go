@@ -20,8 +20,10 @@ import (
 	"github.com/coder/websocket"
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/files"
+	"github.com/everdesk/everdesk/fleet"
 	"github.com/everdesk/everdesk/gateway"
 	"github.com/everdesk/everdesk/quota"
 	"github.com/everdesk/everdesk/session"
@@ -48,6 +50,8 @@ type plan struct {
 	// listener of their own.
 	desktop, apps *web.Site
 	ownApps       bool
+	// fleet has the hall announce itself and heed wishes.
+	fleet bool
 }
 
 // engine is all that a hall asks of a store.
@@ -55,6 +59,8 @@ type engine interface {
 	session.Store
 	gateway.Store
 	auth.Documents
+	audit.Store
+	fleet.Store
 	Quarantine(ctx context.Context, session wire.SessionID, reason string) error
 	Close() error
 }
@@ -69,6 +75,8 @@ type hall struct {
 	people *auth.Authority
 	shelf  *files.Shelf
 	server *gateway.Server
+	fleet  *fleet.Fleet
+	joins  bool // the fleet
 	addr   string
 	apps   string // the address of the apps, if they have one
 	secret []byte // of signed tokens
@@ -135,7 +143,21 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 		counts = p.counts(counts)
 	}
 	h.hub, h.street = session.NewHub(p.session, h.store), p.street
+	h.fleet, h.joins = fleet.New(fleet.Config{
+		ID: p.session.Replica, Version: "v1", Every: 20 * time.Millisecond, Logger: log,
+		Load: func() fleet.Load {
+			l := h.hub.Load()
+			return fleet.Load{Owned: l.Owned, Followed: l.Followed, Tabs: l.Tabs}
+		},
+		Drain: func(ctx context.Context) error {
+			h.server.Drain()
+			h.hub.Drain(ctx)
+			return h.server.Dismiss(ctx)
+		},
+		Serve: func() { h.hub.Undrain(); h.server.Undrain() },
+	}, h.store), p.fleet
 	h.server = gateway.New(p.door, log, gateway.Deps{
+		Fleet: h.fleet, Audit: audit.New(h.store),
 		Store: h.store, Hub: h.hub, Auth: h.people, Quota: quota.New(p.quota, counts), Files: h.shelf, MCP: p.mcp,
 		Desktop: p.desktop, Apps: p.apps,
 	})
@@ -167,6 +189,9 @@ func (h *hall) open() {
 	running, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { h.hub.Run(running) })
+	if h.joins {
+		wg.Go(func() { h.fleet.Run(running) })
+	}
 	wg.Go(func() {
 		if err := h.server.Serve(ln); err != nil {
 			h.t.Error(err)
