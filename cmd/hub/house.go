@@ -93,6 +93,10 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 	return h, nil
 }
 
+// slotLease is for how long a slot is taken at least: slots are renewed one after
+// the other, which takes its time.
+const slotLease = 3 * time.Second
+
 // staffed finds out who thinks, and with which hands.
 func (h *house) staffed(ctx context.Context, cfg *config, store engine, addr net.Addr, log *slog.Logger) (err error) {
 	if h.minds, h.why, err = employ(ctx, cfg.agents, log); err != nil {
@@ -101,6 +105,9 @@ func (h *house) staffed(ctx context.Context, cfg *config, store engine, addr net
 	hands := tools.New(tools.Config{Files: h.files, Documents: store, Version: version(), Logger: log})
 	h.badges = mcpdoor.New(hands, mcpdoor.Config{Version: version(), Logger: log})
 	h.badges.SetURL(openURL(addr))
+	// The agents of a hub that died make room when its sessions are taken over,
+	// or the turns that go on there would wait for their own slots.
+	cfg.agents.limits.TTL = max(cfg.session.Lease, slotLease)
 	h.limiter = agentpool.NewLimiter(store, cfg.agents.limits, log)
 	h.staff = agentpool.NewStaff(agentpool.Config{
 		Limiter: h.limiter, Providers: h.minds, Hands: hands, Badges: h.badges, Logger: log,
