@@ -13,6 +13,8 @@
 // it may write; the store itself refuses everybody else, whatever they believe.
 //
 //	Create(ctx, NewSession) error                     [ErrExists]
+//	Recreate(ctx, Lease, NewSession) error            [ErrExists], [ErrNotFound] if it was deleted
+//	Deleted(ctx, session, epoch) (bool, error)
 //	Claim(ctx, session, replica, ttl) (Lease, error)  [*OwnedError], [ErrNotFound], [*QuarantinedError]
 //	Renew(ctx, Lease) error                           [ErrFenced]
 //	Release(ctx, Lease) error                         [ErrFenced]
@@ -57,6 +59,11 @@
 //     *OwnedError until the lease has run out or was released. A lease that was
 //     released or followed by another claim is fenced for every use. An expired
 //     lease nobody took over is still good for every use.
+//   - A session that is not found and was not Deleted since an epoch it had is one
+//     that the store forgot. Recreate makes it again, empty, for whoever had the
+//     lease: nobody else can claim it meanwhile, and the next epoch is above that
+//     of the lease. Deleted may say yes of a forgotten session when others were
+//     deleted later, and for days never says no of a deleted one that had the epoch.
 //   - Commit applies a batch whole or not at all and answers only when it is as
 //     durable as asked. Batches of a lease are numbered from 1 without gaps. The
 //     newest number sent again is a retry: nothing is applied, the receipt is

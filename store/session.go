@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/everdesk/everdesk/wire"
@@ -105,6 +106,14 @@ type NewSession struct {
 	ID   wire.SessionID
 	User string
 	Card []byte
+}
+
+// CheckLeaseOf refuses a lease that is not one of a session to be recreated.
+func CheckLeaseOf(l Lease, n NewSession) error {
+	if l.Session != n.ID || l.Epoch == 0 {
+		return fmt.Errorf("%w: a lease of session %q with epoch %d for session %q", ErrInvalid, l.Session, l.Epoch, n.ID)
+	}
+	return nil
 }
 
 // Info is what the directory knows of a session.

@@ -21,13 +21,52 @@ func (s *Store) Create(ctx context.Context, n store.NewSession) error {
 	if err := s.cfg.Limits.CheckSession(n); err != nil {
 		return err
 	}
+	return s.create(ctx, n, store.Lease{})
+}
+
+// Recreate makes a session again that is not there any more without having been
+// deleted.
+func (s *Store) Recreate(ctx context.Context, l store.Lease, n store.NewSession) error {
+	if err := s.enter(ctx); err != nil {
+		return err
+	}
+	err := errors.Join(l.Replica.Validate(), store.CheckTTL(l.TTL), s.cfg.Limits.CheckSession(n), store.CheckLeaseOf(l, n))
+	if err != nil {
+		return err
+	}
+	return s.create(ctx, n, l)
+}
+
+// Deleted says whether a session was deleted after an epoch.
+func (s *Store) Deleted(ctx context.Context, id wire.SessionID, epoch uint64) (bool, error) {
+	if err := s.enter(ctx); err != nil {
+		return false, err
+	}
+	if err := id.Validate(); err != nil {
+		return false, err
+	}
+	last, err := s.lastEpoch(id)
+	if err != nil {
+		return false, fmt.Errorf("ask about a deletion: %w", err)
+	}
+	return last > 0 && last >= epoch, nil
+}
+
+// create makes a session, owned by whoever has a lease of it.
+func (s *Store) create(ctx context.Context, n store.NewSession, l store.Lease) error {
 	e, err := s.reserve(ctx, n.ID)
 	if err != nil {
 		return err
 	}
 	now := time.Now()
 	m := meta{user: n.User, created: now, updated: now}
-	if m.before, err = s.lastEpoch(n.ID); err != nil {
+	if m.before, err = s.lastEpoch(n.ID); err == nil && l.Epoch > 0 {
+		m.owner, m.process, m.epoch, m.until = l.Replica, thisProcess, l.Epoch, now.Add(l.TTL)
+		if m.before >= l.Epoch {
+			err = fmt.Errorf("session %s: %w", n.ID, store.ErrNotFound)
+		}
+	}
+	if err != nil {
 		s.unreserve(e)
 		return fmt.Errorf("create session: %w", err)
 	}
@@ -41,7 +80,7 @@ func (s *Store) Create(ctx context.Context, n store.NewSession) error {
 		}
 		s.mu.Lock()
 		e.mu.Lock()
-		e.meta, e.absent = m, false
+		e.meta, e.absent, e.until = m, false, m.until
 		s.registerLocked(e)
 		e.mu.Unlock()
 		s.mu.Unlock()

@@ -19,14 +19,45 @@ func (s *Store) Create(ctx context.Context, n store.NewSession) error {
 	if err := s.limits.CheckSession(n); err != nil {
 		return fmt.Errorf("create session: %w", err)
 	}
+	return s.create(ctx, "create session", n)
+}
+
+func (s *Store) create(ctx context.Context, what string, n store.NewSession, lease ...any) error {
 	k := s.keys.session(n.ID)
-	r, err := s.callSession(ctx, "create session", once, n.ID, s.scripts.create,
-		[]string{k.meta(), s.keys.sessions(k.partition), s.keys.userSessions(k.partition, n.User)},
-		string(n.ID), n.User, s.schema.Seal(nil, n.Card))
+	r, err := s.callSession(ctx, what, once, n.ID, s.scripts.create,
+		[]string{k.meta(), s.keys.sessions(k.partition), s.keys.userSessions(k.partition, n.User), k.floor()},
+		append([]any{string(n.ID), n.User, s.schema.Seal(nil, n.Card)}, lease...)...)
 	if err == nil && r.word == "EXISTS" {
-		return fmt.Errorf("create session %s: %w", n.ID, store.ErrExists)
+		return fmt.Errorf("%s %s: %w", what, n.ID, store.ErrExists)
 	}
 	return err
+}
+
+// Recreate makes a session again that Redis forgot.
+func (s *Store) Recreate(ctx context.Context, l store.Lease, n store.NewSession) error {
+	err := errors.Join(checkLease(l), store.CheckTTL(l.TTL), s.limits.CheckSession(n), store.CheckLeaseOf(l, n))
+	if err != nil {
+		return fmt.Errorf("recreate session: %w", err)
+	}
+	return s.create(ctx, "recreate session", n, string(l.Replica), epochText(l), milliseconds(l.TTL))
+}
+
+// Deleted says whether a session was deleted after an epoch. Redis remembers that
+// of the newest deleted session of a partition only, so it may say yes for one
+// that it has forgotten while others were deleted.
+func (s *Store) Deleted(ctx context.Context, session wire.SessionID, epoch uint64) (bool, error) {
+	if err := session.Validate(); err != nil {
+		return false, fmt.Errorf("ask about a deletion: %w", err)
+	}
+	k := s.keys.session(session)
+	var floor uint64
+	err := s.do(ctx, "ask about the deletion of session "+string(session), repeatable, k.floor(),
+		func(ctx context.Context, server *redis.Client) error {
+			var err error
+			floor, err = server.Get(ctx, k.floor()).Uint64()
+			return err
+		})
+	return err == nil && floor > 0 && floor >= epoch, err
 }
 
 // Claim makes a replica the owner of a session. When no answer comes back it is

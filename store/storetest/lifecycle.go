@@ -66,6 +66,15 @@ func calls() []call {
 			}
 			return errEnded
 		}, nil},
+		{"Recreate", func(ctx context.Context, p *pen) error {
+			return p.Recreate(ctx, p.former("new", "a"), store.NewSession{ID: "new", User: "u"})
+		}, func(r *rig, id wire.SessionID) error {
+			return r.Recreate(r.ctx, r.former(id, "a"), store.NewSession{ID: id, User: "u"})
+		}},
+		{"Deleted", func(ctx context.Context, p *pen) error { _, err := p.Deleted(ctx, "s", 1); return err }, func(r *rig, id wire.SessionID) error {
+			_, err := r.Deleted(r.ctx, id, 1)
+			return err
+		}},
 		{"Sessions", func(ctx context.Context, p *pen) error { _, err := p.Sessions(ctx, store.Query{}); return err }, nil},
 		{"Unattended", func(ctx context.Context, p *pen) error { _, err := p.Unattended(ctx, 1); return err }, nil},
 		{"Announce", func(ctx context.Context, p *pen) error { return p.Announce(ctx, store.Replica{ID: "a"}, p.long()) }, nil},

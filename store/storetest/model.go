@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ type model struct {
 	epoch      func(previous uint64) uint64
 	sessions   map[wire.SessionID]*modelSession
 	epochs     map[wire.SessionID]uint64 // highest ones, which outlive sessions
+	graves     map[wire.SessionID]uint64 // those of deleted ones
 	documents  map[documentKey]*modelDocument
 	semaphores map[string]*modelSemaphore
 }
@@ -42,6 +44,7 @@ func newModel(limits store.Limits, clock func() time.Time) *model {
 		clock:      clock,
 		sessions:   map[wire.SessionID]*modelSession{},
 		epochs:     map[wire.SessionID]uint64{},
+		graves:     map[wire.SessionID]uint64{},
 		documents:  map[documentKey]*modelDocument{},
 		semaphores: map[string]*modelSemaphore{},
 	}
@@ -56,13 +59,47 @@ func (m *model) create(s store.NewSession) error {
 	if m.sessions[s.ID] != nil {
 		return store.ErrExists
 	}
+	m.add(s)
+	return nil
+}
+
+func (m *model) recreate(l store.Lease, s store.NewSession) error {
+	if err := l.Replica.Validate(); err != nil {
+		return err
+	}
+	if err := errors.Join(store.CheckTTL(l.TTL), m.limits.CheckSession(s), store.CheckLeaseOf(l, s)); err != nil {
+		return err
+	}
+	switch {
+	case m.sessions[s.ID] != nil:
+		return store.ErrExists
+	case m.graves[s.ID] >= l.Epoch:
+		return store.ErrNotFound
+	}
+	i := &m.add(s).info
+	i.Owner, i.Epoch, i.Until = l.Replica, l.Epoch, i.Created.Add(l.TTL)
+	m.epochs[s.ID] = max(m.epochs[s.ID], l.Epoch)
+	return nil
+}
+
+func (m *model) deleted(id wire.SessionID, epoch uint64) (bool, error) {
+	if err := id.Validate(); err != nil {
+		return false, err
+	}
+	last, ok := m.graves[id]
+	return ok && last >= epoch, nil
+}
+
+// add makes a session that is not there.
+func (m *model) add(s store.NewSession) *modelSession {
 	now := m.clock()
-	m.sessions[s.ID] = &modelSession{
+	n := &modelSession{
 		info:   store.Info{ID: s.ID, User: s.User, Card: bytes.Clone(s.Card), Created: now, Updated: now},
 		log:    history{limits: m.limits},
 		tables: tables{}, lists: lists{},
 	}
-	return nil
+	m.sessions[s.ID] = n
+	return n
 }
 
 func (m *model) find(id wire.SessionID) (*modelSession, error) {
@@ -154,6 +191,7 @@ func (m *model) delete(l store.Lease) error {
 	if err := s.quarantine(); err != nil {
 		return err
 	}
+	m.graves[l.Session] = l.Epoch
 	delete(m.sessions, l.Session)
 	return nil
 }

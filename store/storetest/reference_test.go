@@ -102,6 +102,15 @@ func (e *reference) Create(ctx context.Context, s store.NewSession) error {
 	return e.do(ctx, func() error { return e.model.create(s) })
 }
 
+func (e *reference) Recreate(ctx context.Context, l store.Lease, s store.NewSession) error {
+	return e.do(ctx, func() error { return e.model.recreate(l, s) })
+}
+
+func (e *reference) Deleted(ctx context.Context, id wire.SessionID, epoch uint64) (yes bool, err error) {
+	err = e.do(ctx, func() error { yes, err = e.model.deleted(id, epoch); return err })
+	return yes, err
+}
+
 func (e *reference) Claim(ctx context.Context, id wire.SessionID, r wire.ReplicaID, ttl time.Duration) (l store.Lease, err error) {
 	err = e.do(ctx, func() error { l, err = e.model.claim(id, r, ttl); return err })
 	return l, err

@@ -143,6 +143,7 @@ func groups() []group {
 		{name: "documents", checks: documentChecks()},
 		{name: "quarantine", checks: quarantineChecks()},
 		{name: "lifecycle", checks: lifecycleChecks()},
+		{name: "forgotten", checks: forgottenChecks()},
 		{name: "corrupt", checks: corruptChecks(), needs: func(e Env) bool { return e.Corrupt != nil }},
 		{name: "restart", checks: restartChecks(), needs: func(e Env) bool { return e.Reopen != nil }},
 		{name: "disturbed", checks: disturbedChecks(), needs: func(e Env) bool { return e.Disturb != nil }},

@@ -1,0 +1,117 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// forgottenChecks are about sessions that a store had and does not have, which to
+// the store are like sessions that it never had.
+func forgottenChecks() []check {
+	return []check{
+		{name: "a forgotten session is made again", run: forgottenAgain},
+		{name: "nobody else takes a session that is made again", run: forgottenOwned},
+		{name: "a deleted session is not made again", run: forgottenOrDeleted},
+		{name: "a lease of another session makes none again", run: forgottenInvalid},
+	}
+}
+
+// former is a lease of a session in another life of the store, whose clock was
+// ahead.
+func (r *rig) former(id wire.SessionID, replica wire.ReplicaID) store.Lease {
+	return store.Lease{
+		Session: id, Replica: replica, TTL: r.long(),
+		Epoch: store.NextEpoch(0, time.Now().Add(time.Hour)),
+	}
+}
+
+func (r *rig) deleted(id wire.SessionID, epoch uint64) bool {
+	r.Helper()
+	yes, err := r.Deleted(r.ctx, id, epoch)
+	r.ok(err)
+	return yes
+}
+
+func forgottenAgain(r *rig) {
+	l := r.former("s", "a")
+	if r.deleted("s", l.Epoch) {
+		r.Error("a forgotten session counts as deleted")
+	}
+	r.ok(r.Recreate(r.ctx, l, store.NewSession{ID: "s", User: "user", Card: []byte("card")}))
+	i := r.info("s")
+	r.same("info", i, store.Info{
+		ID: "s", User: "user", Card: []byte("card"), Created: i.Created, Updated: i.Updated, Owner: "a", Epoch: l.Epoch, Until: i.Until,
+	})
+	r.same("state", normal(r.load("s")), store.State{})
+	if got := r.walk(store.Query{User: "user"}, nil); len(got) != 1 {
+		r.Errorf("listing shows %v", got)
+	}
+	r.is(r.Recreate(r.ctx, l, store.NewSession{ID: "s", User: "user"}), store.ErrExists, "Recreate once more")
+	// What the owner would write next is a gap.
+	_, err := r.Commit(r.ctx, l, store.Batch{Number: 8, Prev: wire.Position{Epoch: l.Epoch, Seq: 5}, Events: r.pen(l).frames(1)})
+	r.isGap(err, wire.Position{}, 0)
+	p := r.pen(r.claim("s", "a"))
+	if p.lease.Epoch <= l.Epoch || !p.lease.Prev.IsZero() {
+		r.Errorf("the claim is %+v after epoch %d", p.lease, l.Epoch)
+	}
+	p.write(3)
+	if got := r.another().read("s"); len(got) != 4 {
+		r.Errorf("log has %d events, want 4", len(got))
+	}
+	_, err = r.Read(r.ctx, "s", wire.Position{Epoch: l.Epoch, Seq: 5}, 10)
+	r.is(err, store.ErrTrimmed, "Read after a forgotten position")
+}
+
+func forgottenOwned(r *rig) {
+	l := r.former("s", "a")
+	l.TTL = r.short()
+	r.ok(r.Recreate(r.ctx, l, store.NewSession{ID: "s", User: "user"}))
+	if r.env.Virtual {
+		_, err := r.Claim(r.ctx, "s", "b", r.long())
+		r.is(err, store.ErrOwned, "Claim by another")
+	}
+	r.expire()
+	if b := r.claim("s", "b"); b.Epoch <= l.Epoch {
+		r.Errorf("epoch is %d, want more than %d", b.Epoch, l.Epoch)
+	}
+	r.is(r.Renew(r.ctx, l), store.ErrFenced, "Renew of the former owner")
+}
+
+func forgottenOrDeleted(r *rig) {
+	p, q := r.own("s", "a"), r.own("other", "a")
+	if r.deleted("s", p.lease.Epoch) {
+		r.Error("a session that is there counts as deleted")
+	}
+	r.ok(r.Delete(r.ctx, p.lease))
+	other := r.another()
+	if !other.deleted("s", p.lease.Epoch) {
+		r.Error("a deleted session counts as forgotten")
+	}
+	if later := r.former("s", "a"); other.deleted("s", later.Epoch) {
+		r.Error("a session that was claimed later counts as deleted")
+	}
+	n := store.NewSession{ID: "s", User: "user"}
+	r.is(other.Recreate(r.ctx, p.lease, n), store.ErrNotFound, "Recreate after a deletion")
+	_, err := r.Session(r.ctx, "s")
+	r.is(err, store.ErrNotFound, "Session after a deletion")
+	q.write(1)
+}
+
+func forgottenInvalid(r *rig) {
+	l := r.former("s", "a")
+	n := store.NewSession{ID: "other", User: "user"}
+	r.is(r.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate of another session")
+	n.ID, l.Epoch = "s", 0
+	r.is(r.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate without an epoch")
+	l = r.former("s", "a")
+	l.TTL = 0
+	r.is(r.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate for no time")
+	l = r.former("s", "a:b")
+	r.is(r.Recreate(r.ctx, l, n), wire.ErrID, "Recreate by a bad replica")
+	l, n.User = r.former("s", "a"), ""
+	r.is(r.Recreate(r.ctx, l, n), store.ErrInvalid, "Recreate for nobody")
+	_, err := r.Session(r.ctx, "s")
+	r.is(err, store.ErrNotFound, "Session that was not made")
+}
