@@ -143,8 +143,8 @@ func (h *History) close() error {
 	return err
 }
 
-// ReadHistory reads a file. A history that was cut off in the middle of its last
-// line is none.
+// ReadHistory reads a file. What does not begin with a head, or ends in the middle
+// of a line, is no history.
 func ReadHistory(r io.Reader) ([]Entry, error) {
 	var all []Entry
 	lines := bufio.NewScanner(r)
@@ -156,5 +156,11 @@ func ReadHistory(r io.Reader) ([]Entry, error) {
 		}
 		all = append(all, e)
 	}
-	return all, lines.Err()
+	if err := lines.Err(); err != nil {
+		return nil, err
+	}
+	if len(all) == 0 || all[0].Kind != KindHead {
+		return nil, errors.New("not a history: it does not say what it is of")
+	}
+	return all, nil
 }

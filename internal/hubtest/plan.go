@@ -2,6 +2,7 @@ package hubtest
 
 import (
 	"encoding/json"
+	"math"
 	"math/rand/v2"
 	"os"
 	"sync"
@@ -84,11 +85,11 @@ func (p *Plan) Add(tb testing.TB, r Result) {
 	}
 }
 
-// Quantile is the value below which a part of the durations lies; they must be
-// sorted. It is the largest one for small numbers of them.
+// Quantile is the smallest of the durations that a part of them is not above; they
+// must be sorted. A high part of few is the largest.
 func Quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
 	}
-	return sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
+	return sorted[max(int(math.Ceil(q*float64(len(sorted)))), 1)-1]
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,6 +23,19 @@ type Weather struct {
 	// Up and Down swallow what clients say, and what they are told: connections
 	// stay open, new ones are taken, and nothing arrives until it is over.
 	Up, Down bool
+}
+
+// piece is how long a piece may be. At a low rate they are short: no second passes
+// without one.
+func (w Weather) piece() int {
+	size := 32 << 10
+	if w.Rate > 0 {
+		size = min(size, max(w.Rate/10, 1))
+	}
+	if w.Slice > 0 {
+		size = min(size, w.Slice)
+	}
+	return size
 }
 
 // Proxy carries connections to the first of its targets that takes them, beginning
@@ -170,40 +184,34 @@ func (p *Proxy) pass(to, from net.Conn, open func(Weather) bool) {
 	}()
 	wg.Go(func() {
 		defer close(pieces)
-		var free time.Time // when the line is free again
+		b := make([]byte, 32<<10)
 		for {
-			w, _ := p.now()
-			size := 32 << 10
-			if w.Slice > 0 {
-				size = w.Slice
-			}
-			b := make([]byte, size)
 			n, err := from.Read(b)
 			if err != nil {
 				return
 			}
-			due := time.Now()
-			if w.Rate > 0 {
-				due = later(due, free).Add(time.Duration(n) * time.Second / time.Duration(w.Rate))
-				free = due
-			}
-			if due = due.Add(w.Delay); w.Jitter > 0 {
-				due = due.Add(rand.N(w.Jitter)) //nolint:gosec // weather
-			}
-			select {
-			case pieces <- piece{b[:n], due}:
-			case <-gone:
-				return
+			for rest := slices.Clone(b[:n]); len(rest) > 0; {
+				w, _ := p.now() // after the waiting: it may have changed
+				now := rest[:min(len(rest), w.piece())]
+				rest = rest[len(now):]
+				// Who is slow does not read on: the other side must feel it.
+				if w.Rate > 0 && !wait(time.Duration(len(now))*time.Second/time.Duration(w.Rate), gone) {
+					return
+				}
+				due := time.Now().Add(w.Delay)
+				if w.Jitter > 0 {
+					due = due.Add(rand.N(w.Jitter)) //nolint:gosec // weather
+				}
+				select {
+				case pieces <- piece{now, due}:
+				case <-gone:
+					return
+				}
 			}
 		}
 	})
 	for it := range pieces {
-		select {
-		case <-time.After(time.Until(it.due)):
-		case <-p.life.Done():
-			return
-		}
-		if !p.fair(open) {
+		if !wait(time.Until(it.due), p.life.Done()) || !p.fair(open) {
 			return
 		}
 		if _, err := to.Write(it.b); err != nil {
@@ -228,9 +236,17 @@ func (p *Proxy) fair(open func(Weather) bool) bool {
 	}
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+// wait waits for a while; false means that it was over before.
+func wait(d time.Duration, over <-chan struct{}) bool {
+	if d <= 0 {
+		return true
 	}
-	return b
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-over:
+		return false
+	}
 }

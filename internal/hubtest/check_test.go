@@ -1,0 +1,156 @@
+package hubtest_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// tale is a history that is made up: two tabs, one session, two owners, and some
+// turns.
+type tale []hubtest.Entry
+
+func at(epoch, seq uint64) wire.Position { return wire.Position{Epoch: epoch, Seq: seq} }
+
+// told is how the whole of it should go.
+func told() tale {
+	const monitor = "monitor-0"
+	owner := func(epoch uint64, replica wire.ReplicaID, prev wire.Position) hubtest.Event {
+		return hubtest.Event{At: at(epoch, 0), Type: "OWNER_CHANGED", Replica: replica, Prev: prev}
+	}
+	accepted := func(p wire.Position, id wire.MessageID, agent wire.AgentID, how wire.Taken) hubtest.Event {
+		return hubtest.Event{At: p, Type: "MESSAGE_ACCEPTED", Message: id, Monitor: monitor, Agent: agent, How: how}
+	}
+	queued := func(p wire.Position, id wire.MessageID) hubtest.Event {
+		return hubtest.Event{At: p, Type: "MESSAGE_QUEUED", Message: id, Monitor: monitor}
+	}
+	says := func(p wire.Position, id wire.MessageID, offset int, text string, outcome wire.Outcome) hubtest.Event {
+		return hubtest.Event{
+			At: p, Type: "AGENT_RESPONSE", Message: id, Monitor: monitor, Agent: wire.AgentID("main-monitor-0-" + id),
+			Offset: offset, Text: text, Outcome: outcome,
+		}
+	}
+	log := []hubtest.Event{
+		owner(1, "a-1", wire.Position{}),
+		accepted(at(1, 1), "m1", "main-monitor-0-m1", wire.TakenDirect),
+		queued(at(1, 2), "m2"),
+		queued(at(1, 3), "m3"),
+		says(at(1, 4), "m1", 0, "one ", ""),
+		// 1-5 is an answer for one connection.
+		says(at(1, 6), "m1", 4, "two", ""),
+		owner(2, "b-1", at(1, 6)),
+		says(at(2, 1), "m1", 4, "two", ""), // from where it is sure
+		says(at(2, 2), "m1", 0, "", wire.OutcomeCompleted),
+		accepted(at(2, 3), "m2", "main-monitor-0-m2", wire.TakenDirect),
+		accepted(at(2, 4), "m4", "main-monitor-0-m2", wire.TakenSteered),
+		says(at(2, 5), "m2", 0, "하나", wire.OutcomeCompleted),
+		accepted(at(2, 6), "m3", "main-monitor-0-m3", wire.TakenDirect),
+		says(at(2, 7), "m3", 0, "half", wire.OutcomeInterrupted),
+	}
+	var t tale
+	t = append(t, hubtest.Entry{Kind: hubtest.KindHead, Test: "TestTale", Seed: 7})
+	for i, id := range []wire.MessageID{"m1", "m2", "m3", "m4"} {
+		expect := []string{"one two", "하나", "all of it", ""}[i]
+		t = append(t,
+			hubtest.Entry{Kind: hubtest.KindSend, Who: "one", Session: "s", Message: id, Expect: expect},
+			hubtest.Entry{Kind: hubtest.KindAck, Who: "one", Session: "s", Message: id, Event: &hubtest.Event{At: at(1, 1)}})
+	}
+	for _, who := range []string{"one", "two"} {
+		t = append(t, hubtest.Entry{Kind: hubtest.KindSnapshot, Who: who, Session: "s", Event: &hubtest.Event{At: at(1, 0)}})
+		for _, e := range log[1:] {
+			e.Hash = e.At.String()
+			t = append(t, hubtest.Entry{Kind: hubtest.KindEvent, Who: who, Session: "s", Event: &e})
+		}
+	}
+	t = append(t, hubtest.Entry{Kind: hubtest.KindFault, Note: "kill a-1"}, hubtest.Entry{Kind: hubtest.KindAgents, Count: 2})
+	for _, e := range log {
+		e.Hash = e.At.String()
+		t = append(t, hubtest.Entry{Kind: hubtest.KindLog, Session: "s", Event: &e})
+	}
+	for _, who := range []string{"one", "two"} {
+		t = append(t, hubtest.Entry{Kind: hubtest.KindFinal, Who: who, Session: "s", Event: &hubtest.Event{At: at(2, 7), Hash: "same"}})
+	}
+	t = append(t, hubtest.Entry{Kind: hubtest.KindServer, Who: "b", Session: "s", Event: &hubtest.Event{At: at(2, 8), Hash: "same"}})
+	for i := range t {
+		t[i].T = time.Duration(i) * time.Second
+	}
+	return t
+}
+
+// find is the entry of a kind, of somebody, at a position.
+func (t tale) find(kind hubtest.Kind, who string, p wire.Position) int {
+	return slices.IndexFunc(t, func(e hubtest.Entry) bool {
+		return e.Kind == kind && e.Who == who && (p.IsZero() || e.Event != nil && e.Event.At == p)
+	})
+}
+
+// without drops everything of a kind.
+func (t tale) without(kinds ...hubtest.Kind) tale {
+	return slices.DeleteFunc(t, func(e hubtest.Entry) bool { return slices.Contains(kinds, e.Kind) })
+}
+
+// everywhere changes the event at a position wherever it is.
+func (t tale) everywhere(p wire.Position, change func(e *hubtest.Event)) tale {
+	for i, e := range t {
+		if (e.Kind == hubtest.KindEvent || e.Kind == hubtest.KindLog) && e.Event.At == p {
+			change(t[i].Event)
+		}
+	}
+	return t
+}
+
+// log adds an event to the end of the log, and shows it to both tabs.
+func (t tale) more(e hubtest.Event) tale {
+	e.Hash = e.At.String()
+	for _, who := range []string{"one", "two"} {
+		last := t.find(hubtest.KindLog, "", at(1, 0))
+		t = slices.Insert(t, last, hubtest.Entry{Kind: hubtest.KindEvent, Who: who, Session: "s", Event: &e})
+	}
+	t = slices.Insert(t, t.find(hubtest.KindFinal, "one", wire.Position{}), hubtest.Entry{Kind: hubtest.KindLog, Session: "s", Event: &e})
+	for i := range t {
+		if t[i].Kind == hubtest.KindFinal || t[i].Kind == hubtest.KindServer {
+			t[i].Event.At = e.At
+		}
+	}
+	return t
+}
+
+func TestCheckAcceptsWhatIsRight(t *testing.T) {
+	t.Parallel()
+	for _, r := range []hubtest.Rules{{}, {Loss: true}, {Agents: 2}, {Agents: 1, Slack: 2 * time.Second}} {
+		if got := hubtest.Check(told(), r); len(got) > 0 {
+			t.Errorf("with %+v: %v", r, got)
+		}
+	}
+	// A log whose beginning is gone, with tabs that have seen it.
+	short := told()
+	short = slices.DeleteFunc(short, func(e hubtest.Entry) bool {
+		return e.Kind == hubtest.KindLog && e.Event.At.Compare(at(1, 3)) < 0
+	})
+	if got := hubtest.Check(short, hubtest.Rules{}); len(got) > 0 {
+		t.Errorf("with a log that is cut: %v", got)
+	}
+}
+
+func TestCheckFinds(t *testing.T) {
+	t.Parallel()
+	for _, test := range planted() {
+		t.Run(test.property+"/"+test.name, func(t *testing.T) {
+			t.Parallel()
+			got := hubtest.Check(test.spoil(told()), test.rules)
+			if len(got) == 0 {
+				t.Fatal("nothing was found")
+			}
+			for _, v := range got {
+				if v.Property == test.property && strings.Contains(v.What, test.says) {
+					return
+				}
+			}
+			t.Errorf("want %s with %q, got %v", test.property, test.says, got)
+		})
+	}
+}

@@ -1,0 +1,144 @@
+package hubtest_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+)
+
+// verdict is a test that may fail without the real one failing: it notes what it
+// is told.
+type verdict struct {
+	testing.TB
+	failed   bool
+	said     strings.Builder
+	cleanups []func()
+}
+
+func (v *verdict) Helper()          {}
+func (v *verdict) Failed() bool     { return v.failed }
+func (v *verdict) Cleanup(f func()) { v.cleanups = append(v.cleanups, f) }
+
+func (v *verdict) Error(args ...any) { v.failed = true; v.Log(args...) }
+
+func (v *verdict) Errorf(format string, args ...any) { v.failed = true; v.Logf(format, args...) }
+
+func (v *verdict) Log(args ...any) { v.Logf("%v", args) }
+
+func (v *verdict) Logf(format string, args ...any) {
+	v.TB.Logf(format, args...)
+	_, _ = v.said.WriteString(strings.TrimSpace(format) + "\n")
+}
+
+// end does what the end of a test does.
+func (v *verdict) end() {
+	for _, f := range slices.Backward(v.cleanups) {
+		f()
+	}
+}
+
+func TestHistoryIsReadBack(t *testing.T) {
+	t.Parallel()
+	v := &verdict{TB: t}
+	plan := &hubtest.Plan{Folder: t.TempDir(), Seed: 12, Full: true}
+	h := plan.NewHistory(v, "tale")
+	for _, e := range told() {
+		h.Add(e)
+	}
+	h.Add(hubtest.Entry{Kind: hubtest.KindRules, Rules: &hubtest.Rules{Loss: true, Agents: 3, Slack: time.Second}})
+	if fault := h.Fault("kill %s", "a"); fault <= 0 || h.Since() < fault {
+		t.Errorf("a fault at %v, and now it is %v", fault, h.Since())
+	}
+	want := h.Entries()
+	v.failed = true // which is when a history is kept
+	v.end()
+	file, err := os.Open(filepath.Join(plan.Folder, "tale-12.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	got, err := hubtest.ReadHistory(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("written and read (-written +read):\n%s", diff)
+	}
+	if head := got[0]; head.Kind != hubtest.KindHead || head.Seed != 12 || !head.Full || head.Test != t.Name() {
+		t.Errorf("it begins with %+v", head)
+	}
+	if got, want := hubtest.RulesOf(got), (hubtest.Rules{Loss: true, Agents: 3, Slack: time.Second}); got != want {
+		t.Errorf("its rules are %+v, want %+v", got, want)
+	}
+	if !strings.Contains(v.said.String(), "hubtest/replay") {
+		t.Errorf("the test said %q and not how to look at it again", v.said.String())
+	}
+}
+
+func TestHistoryOfAGoodRunIsNotKept(t *testing.T) {
+	t.Parallel()
+	v := &verdict{TB: t}
+	plan := &hubtest.Plan{Folder: t.TempDir(), Seed: 12}
+	plan.NewHistory(v, "tale")
+	v.end()
+	if left, err := os.ReadDir(plan.Folder); err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v", left, err)
+	}
+}
+
+func TestReadHistoryRefuses(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "nothing\n", `{"kind":"head"}` + "\n" + `{"kind":"ev`, `{"kind":"send"}` + "\n"} {
+		if got, err := hubtest.ReadHistory(strings.NewReader(text)); err == nil {
+			t.Errorf("%q is read as %v", text, got)
+		}
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	t.Parallel()
+	hundred := make([]time.Duration, 100)
+	for i := range hundred {
+		hundred[i] = time.Duration(i + 1)
+	}
+	for _, test := range []struct {
+		sorted []time.Duration
+		q      float64
+		want   time.Duration
+	}{
+		{nil, 0.5, 0},
+		{hundred[:1], 0, 1},
+		{hundred[:1], 0.99, 1},
+		{hundred[:3], 0.5, 2},
+		{hundred[:3], 0.99, 3},
+		{hundred, 0, 1},
+		{hundred, 0.5, 50},
+		{hundred, 0.99, 99},
+		{hundred, 1, 100},
+	} {
+		if got := hubtest.Quantile(test.sorted, test.q); got != test.want {
+			t.Errorf("%v of %d: got %d, want %d", test.q, len(test.sorted), got, test.want)
+		}
+	}
+}
+
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	few, all := &hubtest.Plan{Seed: 5}, &hubtest.Plan{Seed: 5, Full: true}
+	if got := [2]int{few.Rounds(3, 200), all.Rounds(3, 200)}; got != [2]int{3, 200} {
+		t.Errorf("rounds are %v", got)
+	}
+	if a, b := few.Rand(1).Uint64(), all.Rand(1).Uint64(); a != b {
+		t.Errorf("the same seed gives %d and %d", a, b)
+	}
+	if a, b := few.Rand(1).Uint64(), few.Rand(2).Uint64(); a == b {
+		t.Error("two parts of a run decide the same")
+	}
+}

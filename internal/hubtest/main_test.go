@@ -1,0 +1,14 @@
+package hubtest_test
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/everdesk/everdesk/internal/redistest"
+)
+
+func TestMain(m *testing.M) {
+	redistest.Quiet()
+	goleak.VerifyTestMain(m)
+}

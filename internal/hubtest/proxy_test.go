@@ -1,0 +1,249 @@
+package hubtest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+)
+
+// echoes is a server that says again what it is told, and how many pieces came.
+type echoes struct {
+	addr   string
+	conns  atomic.Int32
+	pieces atomic.Int32
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	var lc net.ListenConfig
+	ln, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ln
+}
+
+func newEchoes(t *testing.T) *echoes {
+	t.Helper()
+	ln := listen(t)
+	e := &echoes{addr: ln.Addr().String()}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			e.conns.Add(1)
+			wg.Go(func() {
+				defer c.Close()
+				b := make([]byte, 1<<10)
+				for {
+					n, err := c.Read(b)
+					if err != nil {
+						return
+					}
+					e.pieces.Add(1)
+					if _, err := c.Write(b[:n]); err != nil {
+						return
+					}
+				}
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = ln.Close()
+		wg.Wait()
+	})
+	return e
+}
+
+// dial connects to a proxy, with a bound on everything.
+func dial(t *testing.T, p *hubtest.Proxy) net.Conn {
+	t.Helper()
+	var d net.Dialer
+	c, err := d.DialContext(t.Context(), "tcp", p.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// say sends something and returns how long the echo took.
+func say(t *testing.T, c net.Conn, text string) time.Duration {
+	t.Helper()
+	began := time.Now()
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	hear(t, c, text)
+	return time.Since(began)
+}
+
+func hear(t *testing.T, c net.Conn, text string) {
+	t.Helper()
+	b := make([]byte, len(text))
+	if _, err := io.ReadFull(c, b); err != nil || string(b) != text {
+		t.Fatalf("got %q, %v, want %q", b, err, text)
+	}
+}
+
+// silent checks that nothing comes, for a moment: nothing that does not happen can
+// be waited for.
+func silent(t *testing.T, c net.Conn) {
+	t.Helper()
+	if err := c.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("got %d bytes, %v, want silence", n, err)
+	}
+	if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestProxyCarries(t *testing.T) {
+	t.Parallel()
+	p := hubtest.NewProxy(t, newEchoes(t).addr)
+	if want := "http://" + p.Addr; p.URL() != want {
+		t.Errorf("got %s, want %s", p.URL(), want)
+	}
+	say(t, dial(t, p), "hello")
+}
+
+func TestProxyDelays(t *testing.T) {
+	t.Parallel()
+	p := hubtest.NewProxy(t, newEchoes(t).addr)
+	c := dial(t, p)
+	const delay = 40 * time.Millisecond
+	p.Set(hubtest.Weather{Delay: delay, Jitter: time.Millisecond})
+	if got := say(t, c, "hello"); got < 2*delay {
+		t.Errorf("there and back took %v, want at least %v", got, 2*delay)
+	}
+}
+
+func TestProxySlices(t *testing.T) {
+	t.Parallel()
+	e := newEchoes(t)
+	p := hubtest.NewProxy(t, e.addr)
+	// Late enough that the pieces do not run together again in the socket.
+	p.Set(hubtest.Weather{Slice: 4, Rate: 400})
+	say(t, dial(t, p), "0123456789abcdef")
+	if got := e.pieces.Load(); got < 2 {
+		t.Errorf("it came in %d pieces", got)
+	}
+}
+
+func TestProxySlowsDown(t *testing.T) {
+	t.Parallel()
+	p := hubtest.NewProxy(t, newEchoes(t).addr)
+	p.Set(hubtest.Weather{Rate: 10_000})
+	c := dial(t, p)
+	text := string(bytes.Repeat([]byte("x"), 1000))
+	if got, want := say(t, c, text), 200*time.Millisecond; got < want {
+		t.Errorf("there and back took %v, want at least %v", got, want)
+	}
+}
+
+func TestProxySwallows(t *testing.T) {
+	t.Parallel()
+	t.Run("up", func(t *testing.T) {
+		t.Parallel()
+		e := newEchoes(t)
+		p := hubtest.NewProxy(t, e.addr)
+		c := dial(t, p)
+		say(t, c, "before")
+		heard := e.pieces.Load()
+		p.Set(hubtest.Weather{Up: true})
+		later := dial(t, p)
+		for _, c := range []net.Conn{c, later} {
+			if _, err := io.WriteString(c, "during"); err != nil {
+				t.Fatal(err)
+			}
+			silent(t, c)
+		}
+		if got := e.pieces.Load(); got != heard {
+			t.Errorf("the server was told %d pieces more", got-heard)
+		}
+		p.Set(hubtest.Weather{})
+		hear(t, c, "during")
+		hear(t, later, "during")
+	})
+	t.Run("down", func(t *testing.T) {
+		t.Parallel()
+		e := newEchoes(t)
+		p := hubtest.NewProxy(t, e.addr)
+		c := dial(t, p)
+		say(t, c, "before")
+		heard := e.pieces.Load()
+		p.Set(hubtest.Weather{Down: true})
+		if _, err := io.WriteString(c, "during"); err != nil {
+			t.Fatal(err)
+		}
+		silent(t, c)
+		if got := e.pieces.Load(); got == heard {
+			t.Error("the server was not told")
+		}
+		p.Set(hubtest.Weather{})
+		hear(t, c, "during")
+	})
+}
+
+func TestProxyCuts(t *testing.T) {
+	t.Parallel()
+	p := hubtest.NewProxy(t, newEchoes(t).addr)
+	a, b := dial(t, p), dial(t, p)
+	say(t, a, "a")
+	say(t, b, "b")
+	if got := p.Cut(); got != 2 {
+		t.Errorf("cut %d connections, want 2", got)
+	}
+	for _, c := range []net.Conn{a, b} {
+		if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("got %v, want a connection that has ended", err)
+		}
+	}
+	say(t, dial(t, p), "again")
+}
+
+func TestProxyGoesToTheNextTarget(t *testing.T) {
+	t.Parallel()
+	refusing := listen(t)
+	if err := refusing.Close(); err != nil {
+		t.Fatal(err)
+	}
+	first, second := newEchoes(t), newEchoes(t)
+	p := hubtest.NewProxy(t, refusing.Addr().String(), first.addr, second.addr)
+	for range 6 {
+		say(t, dial(t, p), "hello")
+	}
+	if a, b := first.conns.Load(), second.conns.Load(); a+b != 6 || a == 0 || b == 0 {
+		t.Errorf("%d and %d connections", a, b)
+	}
+	p.Retarget(second.addr)
+	before := first.conns.Load()
+	for range 3 {
+		say(t, dial(t, p), "hello")
+	}
+	if got := first.conns.Load(); got != before {
+		t.Errorf("%d connections to what is no target any more", got-before)
+	}
+	p.Retarget(refusing.Addr().String())
+	if _, err := dial(t, p).Read(make([]byte, 1)); err == nil || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("got %v, want a connection that is closed", err)
+	}
+}
