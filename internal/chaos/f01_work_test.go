@@ -1,0 +1,206 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// workArgs are the settings of hubs that do what a [scene] asks for: what comes
+// when three agents of a session run has to wait.
+var workArgs = []string{"--max-session-agents", "3"}
+
+// desktop is a session that is in use.
+type desktop struct {
+	id   wire.SessionID
+	tabs []*hubtest.Tab
+	h    *hubtest.History
+	f    *hubtest.Fleet
+	said int
+}
+
+// newDesktop makes a session and opens tabs: each at the URL that where gives.
+func newDesktop(t *testing.T, f *hubtest.Fleet, h *hubtest.History, name string, tabs int, where func(tab int) string) *desktop {
+	t.Helper()
+	d := &desktop{id: f.Create(t), h: h, f: f}
+	for i := range tabs {
+		d.tabs = append(d.tabs, h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("%s-%d", name, i), URL: where(i), Session: d.id}))
+	}
+	return d
+}
+
+// owner is the hub that runs the session as far as the first tab knows; nil if
+// that process is gone.
+func (d *desktop) owner() *hubtest.Hub { return d.f.By(d.tabs[0].Client.State().Owner) }
+
+// epoch is that of what the first tab has seen last.
+func (d *desktop) epoch() uint64 { return d.tabs[0].Client.Position().Epoch }
+
+// taken waits until a tab knows of a later epoch.
+func (d *desktop) taken(t *testing.T, tab *hubtest.Tab, epoch uint64) {
+	t.Helper()
+	if err := tab.Until(t.Context(), func() bool { return tab.Client.Position().Epoch > epoch }); err != nil {
+		t.Fatalf("nobody takes %s over after epoch %d: %v", d.id, epoch, err)
+	}
+}
+
+// since is how long after a time any tab of the session was shown something of a
+// later epoch that is wanted.
+func (d *desktop) since(from time.Duration, epoch uint64, wanted func(hubtest.Entry) bool) (time.Duration, bool) {
+	for _, e := range d.h.Entries() {
+		shown := e.Kind == hubtest.KindEvent || e.Kind == hubtest.KindSnapshot
+		if e.T > from && e.Session == d.id && shown && e.Event.At.Epoch > epoch && wanted(e) {
+			return e.T - from, true
+		}
+	}
+	return 0, false
+}
+
+// anything is wanted.
+func anything(hubtest.Entry) bool { return true }
+
+// goesOn is when an agent says something new about a message, or its turn ends.
+func goesOn(id wire.MessageID) func(hubtest.Entry) bool {
+	return func(e hubtest.Entry) bool { return e.Event.Message == id && (e.Event.Text != "" || e.Event.Ends()) }
+}
+
+// isAbout is everything about a message.
+func isAbout(id wire.MessageID) func(hubtest.Entry) bool {
+	return func(e hubtest.Entry) bool { return e.Event.Message == id }
+}
+
+// scene is a round of mixed work in a session: an answer that is streamed, a window
+// that is written to again and again, a question, and two messages that wait.
+type scene struct {
+	d      *desktop
+	n      int
+	window wire.WindowID
+	stream wire.MessageID
+	build  wire.MessageID
+	ask    wire.MessageID
+	all    []wire.MessageID
+	sent   sync.WaitGroup
+}
+
+// written is how often the window of a scene is written to.
+const written = 6
+
+// play sends the messages of a scene from all tabs, without waiting for the
+// answers.
+func (d *desktop) play(t *testing.T, rng *rand.Rand) *scene {
+	t.Helper()
+	d.said++
+	s := &scene{d: d, n: d.said, window: wire.WindowID(fmt.Sprintf("w-%d", d.said))}
+	say := func(name string, monitor wire.MonitorID, expect string, lines ...string) wire.MessageID {
+		id := wire.MessageID(fmt.Sprintf("%s-%d", name, s.n))
+		s.all = append(s.all, id)
+		tab := d.tabs[rng.IntN(len(d.tabs))]
+		m := wire.UserMessage{MessageID: id, MonitorID: monitor, Content: strings.Join(lines, "\n")}
+		s.sent.Go(func() {
+			if err := tab.SayTo(t.Context(), m, expect); err != nil {
+				t.Errorf("say %s in %s: %v", id, d.id, err)
+			}
+		})
+		return id
+	}
+	const n = 50
+	s.stream = say("stream", "monitor-0", words(n), "/nosteer", fmt.Sprintf("/stream %d 25", n))
+	build := []string{"/nosteer", fmt.Sprintf("/window %s Notes | 0", s.window)}
+	for i := range written {
+		build = append(build, fmt.Sprintf(`/call window:update {"windowId":%q,"operation":"append","content":" %d"}`, s.window, i+1), "/sleep 150ms")
+	}
+	s.build = say("build", "monitor-0", "", build...)
+	s.ask = say("ask", "monitor-1", "", "/nosteer", "/ask Which? | a | b", "/say done")
+	for i := range 2 {
+		text := fmt.Sprintf("waited %d", i)
+		say(fmt.Sprintf("wait%d", i), "monitor-0", text, "/nosteer", "/say "+text)
+	}
+	return s
+}
+
+// question is what the scene asks, if a tab is shown it.
+func (s *scene) question(tab *hubtest.Tab) (wire.OpenPrompt, bool) {
+	for _, p := range tab.Client.State().Prompts {
+		if strings.HasSuffix(string(p.AgentID), "-"+string(s.ask)) {
+			return p, true
+		}
+	}
+	return wire.OpenPrompt{}, false
+}
+
+// finish waits for the question, answers it, and waits for the end of everything.
+// What was asked before has to be asked still, with the time that was left.
+func (s *scene) finish(t *testing.T, rng *rand.Rand, before wire.OpenPrompt, asked bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 90*time.Second, fmt.Errorf("scene %d of %s does not end", s.n, s.d.id))
+	defer cancel()
+	tab := s.d.tabs[rng.IntN(len(s.d.tabs))]
+	var p wire.OpenPrompt
+	err := tab.Until(ctx, func() (ok bool) {
+		p, ok = s.question(tab)
+		return ok || tab.HasEnded(s.ask)
+	})
+	if err != nil {
+		t.Fatalf("nobody asks %s: %v", s.ask, err)
+	}
+	switch {
+	case p.ID == "" && asked:
+		t.Errorf("%s in %s was asked and is not any more", s.ask, s.d.id)
+	case asked && (p.ID != before.ID || p.Deadline != before.Deadline):
+		t.Errorf("%s in %s was asked as %s until %v and is asked as %s until %v", s.ask, s.d.id, before.ID, before.Deadline, p.ID, p.Deadline)
+	}
+	if p.ID != "" {
+		if _, err := tab.Client.Send(ctx, wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"b"}}); err != nil {
+			t.Errorf("answer %s: %v", s.ask, err)
+		}
+	}
+	s.sent.Wait()
+	s.end(ctx, t)
+}
+
+// end waits until every message has ended, and looks at the window.
+func (s *scene) end(ctx context.Context, t *testing.T) {
+	t.Helper()
+	tab := s.d.tabs[0]
+	outcomes := map[wire.MessageID]wire.Outcome{}
+	for _, id := range s.all {
+		outcome, err := tab.Ended(ctx, id)
+		if err != nil {
+			t.Fatalf("%s in %s has no end: %v", id, s.d.id, err)
+		}
+		outcomes[id] = outcome
+	}
+	if o := outcomes[s.ask]; o != wire.OutcomeCompleted {
+		t.Errorf("%s in %s was answered and ended as %q", s.ask, s.d.id, o)
+	}
+	var want strings.Builder
+	for i := range written + 1 {
+		fmt.Fprintf(&want, " %d", i)
+	}
+	for _, w := range tab.Client.State().Windows {
+		if w.WindowID != s.window {
+			continue
+		}
+		got, ok := w.Content.(wire.MarkdownContent)
+		whole := strings.TrimSpace(want.String())
+		if !ok || !strings.HasPrefix(whole, got.Data) || outcomes[s.build] == wire.OutcomeCompleted && got.Data != whole {
+			t.Errorf("window %s of %s shows %+v and its turn has ended as %q", s.window, s.d.id, w.Content, outcomes[s.build])
+		}
+	}
+}
+
+// dwell waits for a while.
+func dwell(t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case <-time.After(d):
+	case <-t.Context().Done():
+	}
+}
