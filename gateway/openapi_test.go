@@ -235,14 +235,14 @@ func (c *checker) answer(t *testing.T, method, path, sent string, got reply) {
 // operation there is.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withPages)
+	h := newHall(t, withPages, func(p *plan) { p.fleet = true })
 	c := newChecker(t, describe(t, h))
 	root := h.user("root", "admin")
 	id, doomed := h.session("root"), h.session("root")
 	send := func(method, path, body string) reply {
 		t.Helper()
 		described, _, _ := strings.Cut(path, "?")
-		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt").Replace(path)
+		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt", "{replica}", "replica-1").Replace(path)
 		r := request{token: root, body: body}
 		if strings.Contains(path, "{path}") {
 			r.header = header("Content-Type", "application/octet-stream")
@@ -300,6 +300,15 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	c.answer(t, http.MethodDelete, "/api/tokens/keys/{key}", "", h.rest(http.MethodDelete, "/api/tokens/keys/"+keys.Keys[0].ID, request{token: root}))
 	send(http.MethodPost, "/api/tokens/tickets", `{"user":"guest","session":"ses-1"}`).want(http.StatusOK)
 	c.answer(t, http.MethodDelete, one, "", h.rest(http.MethodDelete, at(doomed), request{token: root}).want(http.StatusNoContent))
+	h.await("/api/admin/replicas", root, `"replica-1"`)
+	for _, path := range []string{"replicas", "sessions", "sessions/{session}", "limits"} {
+		send(http.MethodGet, "/api/admin/"+path, "").want(http.StatusOK)
+	}
+	for _, path := range []string{"sessions/{session}/interrupt", "sessions/{session}/reset", "sessions/{session}/release", "replicas/{replica}/undrain", "replicas/{replica}/drain"} {
+		send(http.MethodPost, "/api/admin/"+path, `{"reason":"why not"}`).want(http.StatusOK)
+	}
+	send(http.MethodGet, "/api/admin/audit?limit=2", "").want(http.StatusOK)
+	send(http.MethodDelete, "/api/admin/sessions/{session}", `{"reason":"why not"}`).want(http.StatusOK)
 	send(http.MethodPost, "/api/login", `{"token":"`+root+`"}`).want(http.StatusOK)
 	c.answer(t, http.MethodPost, "/login", "", h.rest(http.MethodPost, "/login", request{
 		body: "token=" + root, header: header("Content-Type", "application/x-www-form-urlencoded"),
