@@ -1,5 +1,6 @@
 // Package redistest starts real Redis servers for tests and benchmarks: one
-// server, a master with a replica under three Sentinels, or a Cluster.
+// server, a master with a replica under three Sentinels, the same with replication
+// that is late ([SentinelOver]), or a Cluster.
 //
 // It owns every process it starts: servers listen on free loopback ports, keep
 // their files in the test's temporary folder and are killed when the test ends.

@@ -56,6 +56,35 @@ func TestSentinelReplacesTheMaster(t *testing.T) {
 	}
 }
 
+func TestEnsembleForgetsWhatWasLate(t *testing.T) {
+	t.Parallel()
+	e := redistest.SentinelOver(t, 2)
+	client := e.Servers[0].Client(t)
+	if err := client.Set(t.Context(), "old", "v", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := client.Wait(t.Context(), 2, 10*time.Second).Result(); n != 2 || err != nil {
+		t.Fatalf("%d replicas have it, %v", n, err)
+	}
+	e.Lines[0].Lag(time.Minute)
+	if err := client.Set(t.Context(), "new", "v", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	master, replicas, behind := e.Master(t)
+	if master != 0 || replicas != 2 || behind <= 0 {
+		t.Errorf("server %d is master, %d replicas are up to %d bytes behind", master, replicas, behind)
+	}
+	next, _ := e.Fail(t, master)
+	client = e.Servers[next].Client(t)
+	if got, err := client.Exists(t.Context(), "old", "new").Result(); got != 1 || err != nil {
+		t.Errorf("the new master has %d of the keys, %v; want the old one", got, err)
+	}
+	e.Return(t, master, next)
+	if got, err := e.Servers[master].Client(t).Exists(t.Context(), "old").Result(); got != 1 || err != nil {
+		t.Errorf("the old master has %d of the keys, %v; want all", got, err)
+	}
+}
+
 func TestClusterTakesEveryKey(t *testing.T) {
 	t.Parallel()
 	c := redistest.Cluster(t, 1)

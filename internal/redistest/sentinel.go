@@ -34,33 +34,42 @@ func Sentinel(tb testing.TB, args ...string) *Watched {
 	tb.Helper()
 	args = append([]string{"--save", "", "--repl-diskless-sync-delay", "0"}, args...)
 	w := &Watched{Master: start(tb, args...)}
-	w.Replica = start(tb, append(args, "--replicaof", spaced(w.Master))...)
+	w.Replica = start(tb, append(args, "--replicaof", spaced(w.Master.Addr))...)
 	poll(tb, "replica on "+w.Replica.Addr, w.Replica, replicaIsInSync(w.Replica.Client(tb)))
-	w.startSentinels(tb)
-	for _, s := range w.Sentinels {
-		poll(tb, "sentinel on "+s.Addr, s, sentinelKnowsAll(s.Client(tb)))
-	}
+	w.Sentinels = startSentinels(tb, w.Master.Addr, w.Replica.Addr)
 	return w
 }
 
 // URL is the set's address in the form that programs take.
-func (w *Watched) URL() string {
-	return "redis+sentinel://" + strings.Join(w.sentinelAddrs(), ",") + "/" + MasterName
+func (w *Watched) URL() string { return sentinelURL(w.Sentinels) }
+
+func sentinelURL(sentinels []*Server) string {
+	addrs := make([]string, len(sentinels))
+	for i, s := range sentinels {
+		addrs[i] = s.Addr
+	}
+	return "redis+sentinel://" + strings.Join(addrs, ",") + "/" + MasterName
 }
 
 // AwaitMaster waits until the Sentinels agree that the server at addr is the
 // master and it takes writes.
 func (w *Watched) AwaitMaster(tb testing.TB, s *Server) {
 	tb.Helper()
-	for _, sentinel := range w.Sentinels {
+	awaitMaster(tb, w.Sentinels, s, s.Addr)
+}
+
+// awaitMaster is AwaitMaster for a server that the Sentinels know by an address.
+func awaitMaster(tb testing.TB, sentinels []*Server, s *Server, addr string) {
+	tb.Helper()
+	for _, sentinel := range sentinels {
 		client := sentinel.Client(tb)
 		poll(tb, "sentinel on "+sentinel.Addr, sentinel, func(ctx context.Context) error {
-			addr, err := client.Do(ctx, "sentinel", "get-master-addr-by-name", MasterName).StringSlice()
+			is, err := client.Do(ctx, "sentinel", "get-master-addr-by-name", MasterName).StringSlice()
 			if err != nil {
 				return err
 			}
-			if got := net.JoinHostPort(addr[0], addr[1]); got != s.Addr {
-				return fmt.Errorf("master is %s, want %s", got, s.Addr)
+			if got := net.JoinHostPort(is[0], is[1]); got != addr {
+				return fmt.Errorf("master is %s, want %s", got, addr)
 			}
 			return nil
 		})
@@ -83,7 +92,12 @@ func (w *Watched) AwaitMaster(tb testing.TB, s *Server) {
 // second is short.
 func (w *Watched) DownAfter(tb testing.TB, d time.Duration) {
 	tb.Helper()
-	for _, s := range w.Sentinels {
+	downAfter(tb, w.Sentinels, d)
+}
+
+func downAfter(tb testing.TB, sentinels []*Server, d time.Duration) {
+	tb.Helper()
+	for _, s := range sentinels {
 		err := s.Client(tb).Do(tb.Context(), "sentinel", "set", MasterName, "down-after-milliseconds", d.Milliseconds()).Err()
 		if err != nil {
 			tb.Fatalf("patience of sentinel on %s: %v", s.Addr, err)
@@ -91,32 +105,27 @@ func (w *Watched) DownAfter(tb testing.TB, d time.Duration) {
 	}
 }
 
-func (w *Watched) sentinelAddrs() []string {
-	addrs := make([]string, len(w.Sentinels))
-	for i, s := range w.Sentinels {
-		addrs[i] = s.Addr
-	}
-	return addrs
-}
-
 // startSentinels tells each Sentinel of everybody else, which they would find
-// out by themselves within seconds.
-func (w *Watched) startSentinels(tb testing.TB) {
+// out by themselves within seconds, and waits until all know all.
+func startSentinels(tb testing.TB, master string, replicas ...string) []*Server {
 	tb.Helper()
 	id := func(i int) string { return fmt.Sprintf("%040x", i+1) }
+	var all []*Server
 	for range sentinels {
-		w.Sentinels = append(w.Sentinels, prepare(tb))
+		all = append(all, prepare(tb))
 	}
-	for i, s := range w.Sentinels {
+	for i, s := range all {
 		text := fmt.Appendf(nil, "sentinel myid %[2]s\n"+
 			"sentinel monitor %[1]s %[3]s 2\n"+
 			"sentinel down-after-milliseconds %[1]s 1000\n"+
 			"sentinel failover-timeout %[1]s 3000\n"+
-			"sentinel parallel-syncs %[1]s 1\n"+
-			"sentinel known-replica %[1]s %[4]s\n", MasterName, id(i), spaced(w.Master), spaced(w.Replica))
-		for j, other := range w.Sentinels {
+			"sentinel parallel-syncs %[1]s 1\n", MasterName, id(i), spaced(master))
+		for _, r := range replicas {
+			text = fmt.Appendf(text, "sentinel known-replica %s %s\n", MasterName, spaced(r))
+		}
+		for j, other := range all {
 			if j != i {
-				text = fmt.Appendf(text, "sentinel known-sentinel %s %s %s\n", MasterName, spaced(other), id(j))
+				text = fmt.Appendf(text, "sentinel known-sentinel %s %s %s\n", MasterName, spaced(other.Addr), id(j))
 			}
 		}
 		// Sentinels rewrite their configuration, so each needs a file of its own.
@@ -127,10 +136,14 @@ func (w *Watched) startSentinels(tb testing.TB) {
 		s.args = []string{conf, "--sentinel"}
 		s.launch(tb)
 	}
+	for _, s := range all {
+		poll(tb, "sentinel on "+s.Addr, s, sentinelKnowsAll(s.Client(tb), len(replicas)))
+	}
+	return all
 }
 
-// spaced is a server's address as Sentinel's configuration wants it.
-func spaced(s *Server) string { return strings.Replace(s.Addr, ":", " ", 1) }
+// spaced is an address as Redis' configuration wants it.
+func spaced(addr string) string { return strings.Replace(addr, ":", " ", 1) }
 
 func replicaIsInSync(client *redis.Client) func(context.Context) error {
 	return func(ctx context.Context) error {
@@ -146,7 +159,7 @@ func replicaIsInSync(client *redis.Client) func(context.Context) error {
 }
 
 // sentinelKnowsAll is ready when a failover could be decided and carried out.
-func sentinelKnowsAll(client *redis.Client) func(context.Context) error {
+func sentinelKnowsAll(client *redis.Client, replicas int) func(context.Context) error {
 	return func(ctx context.Context) error {
 		master, err := client.Do(ctx, "sentinel", "master", MasterName).StringSlice()
 		if err != nil {
@@ -156,16 +169,16 @@ func sentinelKnowsAll(client *redis.Client) func(context.Context) error {
 		for i := 0; i+1 < len(master); i += 2 {
 			known[master[i]] = master[i+1]
 		}
-		if known["num-slaves"] != "1" || known["num-other-sentinels"] != strconv.Itoa(sentinels-1) || known["flags"] != "master" {
+		if known["num-slaves"] != strconv.Itoa(replicas) || known["num-other-sentinels"] != strconv.Itoa(sentinels-1) || known["flags"] != "master" {
 			return fmt.Errorf("knows %s replicas and %s other sentinels, master is %q",
 				known["num-slaves"], known["num-other-sentinels"], known["flags"])
 		}
-		replicas, err := client.Do(ctx, "sentinel", "replicas", MasterName).Slice()
+		are, err := client.Do(ctx, "sentinel", "replicas", MasterName).Slice()
 		if err != nil {
 			return err
 		}
-		if text := fmt.Sprint(replicas); !strings.Contains(text, "master-link-status ok") {
-			return errors.New("replica is not linked yet")
+		if n := strings.Count(fmt.Sprint(are), "master-link-status ok"); n != replicas {
+			return fmt.Errorf("%d of %d replicas are linked", n, replicas)
 		}
 		return client.Do(ctx, "sentinel", "ckquorum", MasterName).Err()
 	}

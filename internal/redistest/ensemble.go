@@ -1,0 +1,151 @@
+package redistest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Ensemble is a master with replicas, watched by three Sentinels. Everybody
+// reaches a server over its line only, the other servers too, so that replication
+// can be late and cut. Nobody is replaced but by [Ensemble.Fail].
+type Ensemble struct {
+	Servers []*Server
+	// Lines[i] leads to Servers[i].
+	Lines     []*Line
+	Sentinels []*Server
+}
+
+// patient is how long Sentinels wait when nothing is to happen.
+const patient = time.Hour
+
+// SentinelOver starts such a set, of which Servers[0] is the first master, and
+// waits until all of it knows all of it.
+func SentinelOver(tb testing.TB, replicas int, args ...string) *Ensemble {
+	tb.Helper()
+	e := &Ensemble{}
+	var addrs []string
+	for i := range 1 + replicas {
+		s := prepare(tb)
+		line := newLine(tb, s.Addr)
+		host, port, err := net.SplitHostPort(line.Addr)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		s.args = append([]string{
+			"--save", "", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1",
+			"--replica-announce-ip", host, "--replica-announce-port", port,
+		}, args...)
+		e.Servers, e.Lines, addrs = append(e.Servers, s), append(e.Lines, line), append(addrs, line.Addr)
+		s.Restart(tb)
+		if i > 0 {
+			e.follow(tb, i, 0)
+		}
+	}
+	e.Sentinels = startSentinels(tb, addrs[0], addrs[1:]...)
+	downAfter(tb, e.Sentinels, patient)
+	return e
+}
+
+// URL is the set's address in the form that programs take.
+func (e *Ensemble) URL() string { return sentinelURL(e.Sentinels) }
+
+// Lag says how late all replicas are from now on.
+func (e *Ensemble) Lag(d time.Duration) {
+	for _, l := range e.Lines {
+		l.Lag(d)
+	}
+}
+
+// follow makes a server a replica of another one and waits until it is in sync.
+func (e *Ensemble) follow(tb testing.TB, i, master int) {
+	tb.Helper()
+	s := e.Servers[i]
+	client := s.Client(tb)
+	host, port, err := net.SplitHostPort(e.Lines[master].Addr)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	poll(tb, "replica on "+s.Addr, s, func(ctx context.Context) error { return client.ReplicaOf(ctx, host, port).Err() })
+	poll(tb, "replica on "+s.Addr, s, replicaIsInSync(client))
+}
+
+// Master is the number of the server that takes writes, and what it knows of its
+// replicas: their number and by how many bytes the slowest is behind.
+func (e *Ensemble) Master(tb testing.TB) (master, replicas, behind int) {
+	tb.Helper()
+	for i, s := range e.Servers {
+		info, err := s.Client(tb).Info(tb.Context(), "replication").Result()
+		if err != nil || !strings.Contains(info, "role:master") {
+			continue
+		}
+		master, at := i, 0
+		var offsets []int
+		for line := range strings.Lines(info) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+			switch {
+			case name == "master_repl_offset":
+				at, _ = strconv.Atoi(value)
+			case strings.HasPrefix(name, "slave") && strings.Contains(value, "state=online"):
+				_, rest, _ := strings.Cut(value, "offset=")
+				offset, _, _ := strings.Cut(rest, ",")
+				n, _ := strconv.Atoi(offset)
+				offsets = append(offsets, n)
+			}
+		}
+		for _, n := range offsets {
+			behind = max(behind, at-n)
+		}
+		return master, len(offsets), behind
+	}
+	tb.Fatal("nobody is master")
+	return 0, 0, 0
+}
+
+// Fail takes the master away as a crash of its machine does, waits until the
+// Sentinels have another one, and returns that and when it was promoted.
+func (e *Ensemble) Fail(tb testing.TB, master int) (next int, promoted time.Time) {
+	tb.Helper()
+	e.Lines[master].Down()
+	e.Servers[master].Kill(tb)
+	downAfter(tb, e.Sentinels, time.Second)
+	others := map[int]*redis.Client{}
+	for i, s := range e.Servers {
+		if i != master {
+			others[i] = s.Client(tb)
+		}
+	}
+	poll(tb, "sentinel on "+e.Sentinels[0].Addr, e.Sentinels[0], func(ctx context.Context) error {
+		for i, client := range others {
+			role, err := client.Do(ctx, "role").Slice()
+			if err == nil && len(role) > 0 && role[0] == "master" {
+				next, promoted = i, time.Now()
+				return nil
+			}
+		}
+		return errors.New("nobody is promoted")
+	})
+	awaitMaster(tb, e.Sentinels, e.Servers[next], e.Lines[next].Addr)
+	downAfter(tb, e.Sentinels, patient)
+	return next, promoted
+}
+
+// Return brings a server that failed back as a replica, and waits until all
+// replicas are in sync. Sentinels do that too, but let ten seconds pass first.
+func (e *Ensemble) Return(tb testing.TB, failed, master int) {
+	tb.Helper()
+	e.Servers[failed].Restart(tb)
+	e.follow(tb, failed, master)
+	e.Lines[failed].Up(tb) // nobody has seen it as an empty master
+	for i, s := range e.Servers {
+		if i != master {
+			poll(tb, "replica on "+s.Addr, s, replicaIsInSync(s.Client(tb)))
+		}
+	}
+}
