@@ -2,6 +2,7 @@ package hubtest
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -35,14 +36,17 @@ type Fleet struct {
 	Hubs []*Hub
 	// Door is the way to any of them.
 	Door *Proxy
-	web  *http.Client
+	// Patience is how long [Fleet.Finish] waits for rest.
+	Patience time.Duration
+
+	web *http.Client
 }
 
 // Start starts a fleet. Nobody has to sign in, there are no rate limits, and the
 // demo answers, unless the arguments say otherwise.
 func Start(tb testing.TB, o Options) *Fleet {
 	tb.Helper()
-	f := &Fleet{web: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
+	f := &Fleet{Patience: quietTimeout, web: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}}
 	folder, files := tb.TempDir(), tb.TempDir()
 	for i := range o.Hubs {
 		h := &Hub{Name: string(rune('a' + i)), program: o.Program, folder: folder, env: o.Env}
@@ -53,10 +57,12 @@ func Start(tb testing.TB, o Options) *Fleet {
 		if o.StoreOf != nil {
 			where = o.StoreOf(i)
 		}
-		h.args = slices.Concat([]string{
-			"--store", where, "--files-dir", files, "--auth", "none",
-			"--rate-limits", "off", "--provider", "demo", "--max-agents", "1000",
-		}, o.Args)
+		h.args = slices.Concat([]string{"--store", where, "--files-dir", files}, o.Args)
+		for name, usual := range map[string]string{"--auth": "none", "--rate-limits": "off", "--provider": "demo", "--max-agents": "1000"} {
+			if !slices.Contains(o.Args, name) {
+				h.args = append(h.args, name, usual)
+			}
+		}
 		f.Hubs = append(f.Hubs, h)
 	}
 	tb.Cleanup(func() {
@@ -105,7 +111,11 @@ func (f *Fleet) Up() []*Hub {
 // answer into out, unless that is nil. Anything but a status of 2xx is an error.
 func (f *Fleet) Call(tb testing.TB, method, url, body string, out any) error {
 	tb.Helper()
-	req, err := http.NewRequestWithContext(tb.Context(), method, url, strings.NewReader(body))
+	return f.call(tb.Context(), method, url, body, out)
+}
+
+func (f *Fleet) call(ctx context.Context, method, url, body string, out any) error {
+	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {
 		return err
 	}
@@ -154,12 +164,11 @@ func (f *Fleet) Create(tb testing.TB) wire.SessionID {
 // Log reads the whole log of a session, as the store has it now, through a hub.
 func (f *Fleet) Log(tb testing.TB, base string, session wire.SessionID) ([]Event, error) {
 	tb.Helper()
-	return f.after(tb, base, session, wire.Position{})
+	return f.after(tb.Context(), base, session, wire.Position{})
 }
 
 // after reads the log after a position.
-func (f *Fleet) after(tb testing.TB, base string, session wire.SessionID, from wire.Position) ([]Event, error) {
-	tb.Helper()
+func (f *Fleet) after(ctx context.Context, base string, session wire.SessionID, from wire.Position) ([]Event, error) {
 	var all []Event
 	after := ""
 	if !from.IsZero() {
@@ -174,7 +183,7 @@ func (f *Fleet) after(tb testing.TB, base string, session wire.SessionID, from w
 		if after != "" {
 			url += "&after=" + after
 		}
-		if err := f.Call(tb, http.MethodGet, url, "", &page); err != nil {
+		if err := f.call(ctx, http.MethodGet, url, "", &page); err != nil {
 			return nil, err
 		}
 		for _, frame := range page.Events {
@@ -195,8 +204,12 @@ func (f *Fleet) after(tb testing.TB, base string, session wire.SessionID, from w
 // its hash.
 func (f *Fleet) Snapshot(tb testing.TB, base string, session wire.SessionID) (wire.Position, string, error) {
 	tb.Helper()
+	return f.snapshot(tb.Context(), base, session)
+}
+
+func (f *Fleet) snapshot(ctx context.Context, base string, session wire.SessionID) (wire.Position, string, error) {
 	var frame json.RawMessage
-	if err := f.Call(tb, http.MethodGet, base+"/api/sessions/"+string(session)+"/snapshot", "", &frame); err != nil {
+	if err := f.call(ctx, http.MethodGet, base+"/api/sessions/"+string(session)+"/snapshot", "", &frame); err != nil {
 		return wire.Position{}, "", err
 	}
 	// The state as an event, which is how everybody else gets it.
