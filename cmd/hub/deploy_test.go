@@ -1,0 +1,353 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// labels are those of Kubernetes.
+type labels map[string]string
+
+// matches reports whether something with these labels is selected.
+func (l labels) matches(selector labels) bool {
+	for name, value := range selector {
+		if l[name] != value {
+			return false
+		}
+	}
+	return len(selector) > 0
+}
+
+type selector struct {
+	MatchLabels labels `yaml:"matchLabels"`
+}
+
+type podProbe struct {
+	HTTPGet struct {
+		Path string `yaml:"path"`
+		Port string `yaml:"port"`
+	} `yaml:"httpGet"`
+	PeriodSeconds    int `yaml:"periodSeconds"`
+	TimeoutSeconds   int `yaml:"timeoutSeconds"`
+	FailureThreshold int `yaml:"failureThreshold"`
+}
+
+type named struct {
+	Name string `yaml:"name"`
+}
+
+type mount struct {
+	MountPath string `yaml:"mountPath"`
+}
+
+type container struct {
+	Name  string `yaml:"name"`
+	Ports []struct {
+		Name          string `yaml:"name"`
+		ContainerPort int    `yaml:"containerPort"`
+	} `yaml:"ports"`
+	Env []struct {
+		Name      string `yaml:"name"`
+		Value     string `yaml:"value"`
+		ValueFrom any    `yaml:"valueFrom"`
+	} `yaml:"env"`
+	EnvFrom []struct {
+		ConfigMapRef named `yaml:"configMapRef"`
+		SecretRef    named `yaml:"secretRef"`
+	} `yaml:"envFrom"`
+	StartupProbe   podProbe `yaml:"startupProbe"`
+	LivenessProbe  podProbe `yaml:"livenessProbe"`
+	ReadinessProbe podProbe `yaml:"readinessProbe"`
+	Lifecycle      struct {
+		PreStop struct {
+			Sleep struct {
+				Seconds int `yaml:"seconds"`
+			} `yaml:"sleep"`
+		} `yaml:"preStop"`
+	} `yaml:"lifecycle"`
+	VolumeMounts []mount `yaml:"volumeMounts"`
+}
+
+// manifest is what we look at in any object of Kubernetes.
+type manifest struct {
+	APIVersion string            `yaml:"apiVersion"`
+	Kind       string            `yaml:"kind"`
+	Metadata   named             `yaml:"metadata"`
+	Data       map[string]string `yaml:"data"`
+	StringData map[string]string `yaml:"stringData"`
+}
+
+// deployment is a Deployment as far as a mistake in it would hurt.
+type deployment struct {
+	Spec struct {
+		Selector selector `yaml:"selector"`
+		Template struct {
+			Metadata struct {
+				Labels labels `yaml:"labels"`
+			} `yaml:"metadata"`
+			Spec struct {
+				Grace      int         `yaml:"terminationGracePeriodSeconds"`
+				Containers []container `yaml:"containers"`
+				Volumes    []struct {
+					Name  string `yaml:"name"`
+					Claim struct {
+						ClaimName string `yaml:"claimName"`
+					} `yaml:"persistentVolumeClaim"`
+				} `yaml:"volumes"`
+				Spread []struct {
+					LabelSelector selector `yaml:"labelSelector"`
+				} `yaml:"topologySpreadConstraints"`
+			} `yaml:"spec"`
+		} `yaml:"template"`
+	} `yaml:"spec"`
+}
+
+type service struct {
+	Spec struct {
+		Selector labels `yaml:"selector"`
+		Ports    []struct {
+			Name       string `yaml:"name"`
+			Port       int    `yaml:"port"`
+			TargetPort string `yaml:"targetPort"`
+		} `yaml:"ports"`
+	} `yaml:"spec"`
+}
+
+type budget struct {
+	Spec struct {
+		Selector selector `yaml:"selector"`
+	} `yaml:"spec"`
+}
+
+type ingress struct {
+	Spec struct {
+		Rules []struct {
+			Host string `yaml:"host"`
+			HTTP struct {
+				Paths []struct {
+					Backend struct {
+						Service struct {
+							Name string `yaml:"name"`
+							Port named  `yaml:"port"`
+						} `yaml:"service"`
+					} `yaml:"backend"`
+				} `yaml:"paths"`
+			} `yaml:"http"`
+		} `yaml:"rules"`
+	} `yaml:"spec"`
+}
+
+// cluster is all of deploy/kubernetes, by kind and name.
+type cluster map[string]yaml.Node
+
+func readCluster(t *testing.T) cluster {
+	t.Helper()
+	names, err := filepath.Glob("../../deploy/kubernetes/*.yaml")
+	if err != nil || len(names) < 4 {
+		t.Fatal(names, err)
+	}
+	all := cluster{}
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := yaml.NewDecoder(bytes.NewReader(text)) // refuses a key that is there twice
+		for {
+			var n yaml.Node
+			if err := d.Decode(&n); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			var m manifest
+			if err := n.Decode(&m); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			key := m.Kind + " " + m.Metadata.Name
+			if _, twice := all[key]; twice || m.APIVersion == "" || m.Kind == "" || m.Metadata.Name == "" {
+				t.Errorf("%s: %q is there twice or not whole", name, key)
+			}
+			all[key] = n
+		}
+	}
+	return all
+}
+
+func get[T any](t *testing.T, all cluster, key string) T {
+	t.Helper()
+	var into T
+	n, ok := all[key]
+	if !ok {
+		t.Fatalf("no %s among %q", key, slices.Sorted(maps.Keys(all)))
+	}
+	if err := n.Decode(&into); err != nil {
+		t.Fatalf("%s: %v", key, err)
+	}
+	return into
+}
+
+// What the pods are given must be settings, and fit what is beside them.
+func TestKubernetesSettings(t *testing.T) {
+	t.Parallel()
+	all := readCluster(t)
+	pod := get[deployment](t, all, "Deployment everdesk").Spec.Template.Spec
+	hub := pod.Containers[0]
+	var environ []string
+	add := func(of map[string]string) {
+		for name, value := range of {
+			environ = append(environ, name+"="+value)
+		}
+	}
+	for _, from := range hub.EnvFrom {
+		if name := from.ConfigMapRef.Name; name != "" {
+			add(get[manifest](t, all, "ConfigMap "+name).Data)
+		}
+		if name := from.SecretRef.Name; name != "" {
+			add(get[manifest](t, all, "Secret "+name).StringData)
+		}
+	}
+	for _, e := range hub.Env {
+		if e.ValueFrom != nil {
+			e.Value = "everdesk-7c9bf5d6fd-x2x4z" // of a pod
+		}
+		environ = append(environ, e.Name+"="+e.Value)
+	}
+	var wrong complaints
+	cfg, _ := load(nil, environ, &wrong)
+	for _, complaint := range wrong {
+		t.Error(complaint)
+	}
+	if cfg.replica == "" || cfg.store.kind != redisStore {
+		t.Errorf("replica %q, store %q", cfg.replica, cfg.store.kind)
+	}
+	ports := map[string]string{}
+	for _, p := range hub.Ports {
+		ports[p.Name] = net.JoinHostPort("0.0.0.0", strconv.Itoa(p.ContainerPort))
+	}
+	if ports["hub"] != cfg.addr || ports["apps"] != cfg.apps {
+		t.Errorf("the hub listens on %s and %s, the pod opens %v", cfg.addr, cfg.apps, ports)
+	}
+	sleep := time.Duration(hub.Lifecycle.PreStop.Sleep.Seconds) * time.Second
+	if grace := time.Duration(pod.Grace) * time.Second; sleep == 0 || sleep+cfg.grace+5*time.Second > grace {
+		t.Errorf("%v of sleep and %v of grace do not fit into %v", sleep, cfg.grace, grace)
+	}
+	mounted := slices.ContainsFunc(hub.VolumeMounts, func(m mount) bool { return m.MountPath == cfg.filesFolder() })
+	if !mounted {
+		t.Errorf("nothing is mounted at %s", cfg.filesFolder())
+	}
+	get[manifest](t, all, "PersistentVolumeClaim "+pod.Volumes[0].Claim.ClaimName)
+}
+
+// What selects pods must select ours, and what names a port or path one there is.
+func TestKubernetesFitsTogether(t *testing.T) {
+	t.Parallel()
+	all := readCluster(t)
+	d := get[deployment](t, all, "Deployment everdesk")
+	pod := d.Spec.Template.Metadata.Labels
+	svc := get[service](t, all, "Service everdesk")
+	for name, s := range map[string]labels{
+		"deployment": d.Spec.Selector.MatchLabels,
+		"service":    svc.Spec.Selector,
+		"budget":     get[budget](t, all, "PodDisruptionBudget everdesk").Spec.Selector.MatchLabels,
+		"spread":     d.Spec.Template.Spec.Spread[0].LabelSelector.MatchLabels,
+	} {
+		if !pod.matches(s) {
+			t.Errorf("the %s selects %v, pods have %v", name, s, pod)
+		}
+	}
+	hub := d.Spec.Template.Spec.Containers[0]
+	var ports []string
+	for _, p := range hub.Ports {
+		ports = append(ports, p.Name)
+	}
+	for name, p := range map[string]podProbe{"startup": hub.StartupProbe, "liveness": hub.LivenessProbe, "readiness": hub.ReadinessProbe} {
+		want := "/healthz"
+		if name == "readiness" {
+			want = "/readyz"
+		}
+		if p.HTTPGet.Path != want || p.HTTPGet.Port != "hub" || p.PeriodSeconds == 0 || p.FailureThreshold == 0 {
+			t.Errorf("%s probe is %+v", name, p)
+		}
+	}
+	// The hub takes 2 s to find that its store is away.
+	if hub.ReadinessProbe.TimeoutSeconds <= 2 {
+		t.Error("readiness probe gives up before the hub answers")
+	}
+	var served []string
+	for _, p := range svc.Spec.Ports {
+		served = append(served, p.Name)
+		if !slices.Contains(ports, p.TargetPort) {
+			t.Errorf("service leads to port %q of %q", p.TargetPort, ports)
+		}
+	}
+	for _, r := range get[ingress](t, all, "Ingress everdesk").Spec.Rules {
+		back := r.HTTP.Paths[0].Backend.Service
+		if back.Name != "everdesk" || !slices.Contains(served, back.Port.Name) {
+			t.Errorf("%s leads to %+v", r.Host, back)
+		}
+	}
+	trial := get[deployment](t, all, "StatefulSet everdesk-redis").Spec
+	if l := trial.Template.Metadata.Labels; !l.matches(get[service](t, all, "Service everdesk-redis").Spec.Selector) || l.matches(svc.Spec.Selector) {
+		t.Errorf("the labels of the trial Redis, %v, do not fit the services", l)
+	}
+}
+
+// The unit must give the hub longer to stop than the hub takes, and the file with
+// its variables must hold settings, also where it only suggests some.
+func TestSystemdUnit(t *testing.T) {
+	t.Parallel()
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join("../../deploy/systemd", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	var environ []string
+	seen := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^#?(HUB_[A-Z_]+)=(.*)$`).FindAllStringSubmatch(read("everdesk.env"), -1) {
+		if !seen[m[1]] {
+			environ = append(environ, m[1]+"="+m[2])
+		}
+		seen[m[1]] = true
+	}
+	var wrong complaints
+	cfg, _ := load(nil, environ, &wrong)
+	for _, complaint := range wrong {
+		t.Error(complaint)
+	}
+	unit := map[string]string{}
+	for line := range strings.Lines(read("everdesk.service")) {
+		line = strings.TrimSpace(line)
+		name, value, ok := strings.Cut(line, "=")
+		if ok && !strings.HasPrefix(line, "#") {
+			unit[name] = value
+		} else if line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "[") {
+			t.Errorf("unit has the line %q", line)
+		}
+	}
+	stop, err := time.ParseDuration(unit["TimeoutStopSec"] + "s")
+	if err != nil || stop < cfg.grace+5*time.Second {
+		t.Errorf("the hub has %v to stop and takes up to %v (%v)", stop, cfg.grace, err)
+	}
+	if folder := "/var/lib/" + unit["StateDirectory"] + "/"; !strings.HasPrefix(cfg.store.folder, folder) {
+		t.Errorf("the store is in %s and not below %s", cfg.store.folder, folder)
+	}
+	if unit["KillSignal"] != "SIGTERM" || unit["DynamicUser"] != "yes" {
+		t.Errorf("unit is %v", unit)
+	}
+}
