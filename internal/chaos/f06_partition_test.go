@@ -1,0 +1,290 @@
+package chaos_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/providers/fakemodel"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// F6: the owner cannot reach Redis, while its tabs can reach it. It stops its
+// agents before anybody else may begin, another hub goes on, and what the owner
+// says when it is back is not heard. Also when only the answers of Redis are lost.
+func TestF06Partition(t *testing.T) {
+	t.Parallel()
+	if plan.Full && !plan.Apart(t) {
+		return
+	}
+	began := time.Now()
+	const shards = 4
+	rounds := plan.Rounds(shards, 48) / shards
+	p := &partitions{way: ways(t)}
+	sharded(t, shards, func(t *testing.T, shard uint64) {
+		t.Helper()
+		p.run(t, shard, rounds)
+	}, func() { p.report(t, began) })
+}
+
+// link is the way of one hub to Redis.
+type link struct {
+	addr string
+	cut  func(up, down bool)
+}
+
+// ways makes links: through the network with all rounds, else through a proxy.
+func ways(t *testing.T) func(t *testing.T, addr string) link {
+	t.Helper()
+	if !plan.Full {
+		return func(t *testing.T, addr string) link {
+			t.Helper()
+			p := hubtest.NewProxy(t, addr)
+			return link{p.Addr, func(up, down bool) { p.Set(hubtest.Weather{Up: up, Down: down}) }}
+		}
+	}
+	lines := hubtest.NewLines(t, plan.Rand(1000))
+	return func(_ *testing.T, addr string) link {
+		l := lines.Line()
+		return link{l.To(addr), func(up, down bool) { l.Set(hubtest.Way{Cut: up}, hubtest.Way{Cut: down}) }}
+	}
+}
+
+// partitions is what several fleets go through.
+type partitions struct {
+	way            func(t *testing.T, addr string) link
+	stops, takings sample // how long until the owner's agents stop, and until others go on
+	mu             sync.Mutex
+	hiccups        int // cuts that were over before the lease was
+}
+
+func (p *partitions) report(t *testing.T, began time.Time) {
+	t.Helper()
+	// The hub gives up a second before its lease ends.
+	const limit = 6*time.Second - time.Second + 500*time.Millisecond
+	if stop := p.stops.quantile(1); plan.Full && stop > limit {
+		t.Errorf("an isolated owner stopped its agents after %v, want at most %v", stop, limit)
+	}
+	plan.Add(t, hubtest.Result{
+		Fault: "F6", What: "the owner is cut off from Redis, or only the answers are lost", Rounds: p.takings.count() + p.hiccups,
+		Violations: p.takings.violations, Seconds: time.Since(began).Seconds(),
+		Figures: []hubtest.Figure{
+			{Name: "isolated owner's agents stopped, slowest", Value: shown(p.stops.quantile(1)), Wanted: "≤ 5.5s"},
+			{Name: "agents watched", Value: fmt.Sprint(p.stops.count())},
+			{Name: "new owner p50", Value: shown(p.takings.quantile(0.5))},
+			{Name: "new owner, slowest", Value: shown(p.takings.quantile(1))},
+			{Name: "cuts without a new owner", Value: fmt.Sprint(p.hiccups)},
+		},
+	})
+}
+
+// run is one fleet. In half of the fleets a model is asked over HTTP, which shows
+// when an agent stops; in the others the demo's text shows that none is doubled.
+func (p *partitions) run(t *testing.T, shard uint64, rounds int) {
+	t.Helper()
+	rng := plan.Rand(shard)
+	redis := redistest.Standalone(t)
+	links := make([]link, 3)
+	for i := range links {
+		links[i] = p.way(t, redis.Addr)
+	}
+	o := hubtest.Options{
+		Program: program, Hubs: len(links), StoreOf: func(hub int) string { return "redis://" + links[hub].addr },
+	}
+	var model *watchedModel
+	if shard%2 == 0 {
+		model = watchModel(t)
+		o.Args = []string{"--provider", "anthropic", "--anthropic-key", "key", "--anthropic-url", model.url}
+	}
+	f := hubtest.Start(t, o)
+	h := plan.NewHistory(t, fmt.Sprintf("f06-%d", shard))
+	session := f.Create(t)
+	var tabs []*hubtest.Tab
+	for _, hub := range f.Hubs {
+		tabs = append(tabs, h.Open(t, hubtest.TabConfig{Name: "at-" + hub.Name, URL: hub.URL, Session: session}))
+	}
+	for round := range rounds {
+		r := partition{partitions: p, f: f, h: h, tabs: tabs, links: links, model: model, id: wire.MessageID(fmt.Sprintf("m-%d", round))}
+		r.run(t, rng, (round+int(shard/2))%3)
+	}
+	p.takings.blame(f.Finish(t, h, tabs, hubtest.Rules{}))
+}
+
+// partition is one round.
+type partition struct {
+	*partitions
+	f     *hubtest.Fleet
+	h     *hubtest.History
+	tabs  []*hubtest.Tab
+	links []link
+	model *watchedModel // nil if the demo answers
+	id    wire.MessageID
+}
+
+func (p *partition) run(t *testing.T, rng *rand.Rand, kind int) {
+	t.Helper()
+	const n = 60
+	expect := words(n)
+	if p.model != nil {
+		expect = "" // a model that is asked again says it all again
+	}
+	if err := p.tabs[rng.IntN(len(p.tabs))].Say(t.Context(), p.id, fmt.Sprintf("/nosteer\n/stream %d 30", n), expect); err != nil {
+		t.Fatalf("say %s: %v", p.id, err)
+	}
+	if err := p.tabs[0].Begun(t.Context(), p.id, 1+rng.IntN(8)); err != nil {
+		t.Fatal(err)
+	}
+	owner := p.owner(t)
+	running := p.model.open()
+	switch kind {
+	case 0:
+		cut := p.h.Fault("cut %s off from redis", p.f.Hubs[owner].ID())
+		p.links[owner].cut(true, true)
+		p.elsewhere(t, owner, cut, running)
+	case 1:
+		cut := p.h.Fault("redis does not answer %s", p.f.Hubs[owner].ID())
+		p.links[owner].cut(false, true)
+		p.elsewhere(t, owner, cut, running)
+	case 2:
+		p.h.Fault("redis does not answer %s for a moment", p.f.Hubs[owner].ID())
+		p.links[owner].cut(false, true)
+		pause(t, time.Duration(200+rng.IntN(1800))*time.Millisecond)
+		p.mu.Lock()
+		p.hiccups++
+		p.mu.Unlock()
+	}
+	p.h.Fault("heal")
+	p.links[owner].cut(false, false)
+	for _, tab := range p.tabs {
+		if _, err := tab.Ended(t.Context(), p.id); err != nil {
+			t.Fatalf("tab %s does not see the end of %s: %v", tab.Name, p.id, err)
+		}
+	}
+}
+
+// owner is the number of the hub that owns the session.
+func (p *partition) owner(t *testing.T) int {
+	t.Helper()
+	id := string(ownerOf(t, p.f, p.tabs[0].Session))
+	for i, h := range p.f.Hubs {
+		if h.ID() == id {
+			return i
+		}
+	}
+	t.Fatalf("%q owns the session", id)
+	return 0
+}
+
+// elsewhere waits until another hub has brought the turn to its end, and looks at
+// what the one that is cut off does.
+func (p *partition) elsewhere(t *testing.T, owner int, cut time.Duration, running []*modelCall) {
+	t.Helper()
+	began := time.Now()
+	for _, call := range running {
+		select {
+		case <-call.over:
+			p.stops.add(call.ended.Sub(began))
+		case <-t.Context().Done():
+			t.Fatal("the agents of an isolated owner do not stop")
+		}
+	}
+	other := p.tabs[(owner+1)%len(p.tabs)]
+	if _, err := other.Ended(t.Context(), p.id); err != nil {
+		t.Fatalf("nobody else brings %s to its end: %v", p.id, err)
+	}
+	taken, told := time.Duration(0), false
+	for _, e := range p.h.Entries() {
+		switch {
+		case e.T <= cut:
+		case e.Who == other.Name && e.Kind == hubtest.KindEvent && e.Event.Type == "OWNER_CHANGED" && taken == 0:
+			taken = e.T - cut
+		case e.Who == p.tabs[owner].Name && e.Kind == hubtest.KindNotice && e.Note == "away":
+			told = true
+		}
+	}
+	if taken == 0 {
+		t.Errorf("%s ended without a new owner", p.id)
+	}
+	if !told {
+		t.Errorf("the tabs of the isolated %s were not told", p.f.Hubs[owner].ID())
+	}
+	p.takings.add(taken)
+}
+
+// watchedModel is a model that knows who is asking it.
+type watchedModel struct {
+	url string
+
+	mu    sync.Mutex
+	calls map[*modelCall]bool // those that are not over
+}
+
+// modelCall is one request.
+type modelCall struct {
+	over  chan struct{}
+	ended time.Time // after over
+}
+
+func watchModel(t *testing.T) *watchedModel {
+	t.Helper()
+	model := fakemodel.New()
+	m := &watchedModel{calls: map[*modelCall]bool{}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		call := &modelCall{over: make(chan struct{})}
+		m.mu.Lock()
+		m.calls[call] = true
+		m.mu.Unlock()
+		defer func() {
+			m.mu.Lock()
+			delete(m.calls, call)
+			m.mu.Unlock()
+			call.ended = time.Now()
+			close(call.over)
+			if v := recover(); v != nil && !errors.Is(asError(v), http.ErrAbortHandler) {
+				panic(v)
+			}
+		}()
+		model.ServeHTTP(w, r)
+	}))
+	m.url = server.URL
+	t.Cleanup(func() {
+		model.Close()
+		server.Close()
+	})
+	return m
+}
+
+func asError(v any) error {
+	err, _ := v.(error)
+	return err
+}
+
+// open are the requests that are being answered.
+func (m *watchedModel) open() []*modelCall {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []*modelCall
+	for c := range m.calls {
+		all = append(all, c)
+	}
+	return all
+}
+
+// pause lets some time pass.
+func pause(t *testing.T, d time.Duration) {
+	t.Helper()
+	select {
+	case <-time.After(d):
+	case <-t.Context().Done():
+	}
+}
