@@ -53,12 +53,12 @@ func (f *Fleet) Finish(tb testing.TB, h *History, tabs []*Tab, r Rules) int {
 // settle waits for the end of a session's work and writes down where it ended.
 func (f *Fleet) settle(tb testing.TB, h *History, session wire.SessionID, tabs []*Tab, open []wire.MessageID) error {
 	tb.Helper()
-	ctx, cancel := context.WithTimeoutCause(tb.Context(), quietTimeout, fmt.Errorf("not quiet after %v", quietTimeout))
+	ctx, cancel := context.WithTimeoutCause(tb.Context(), f.Patience, fmt.Errorf("not quiet after %v", f.Patience))
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if open = f.unfinished(tb, session, tabs[0], open); len(open) == 0 {
+		if open = f.unfinished(ctx, session, tabs[0], open); len(open) == 0 {
 			break
 		}
 		select {
@@ -70,7 +70,7 @@ func (f *Fleet) settle(tb testing.TB, h *History, session wire.SessionID, tabs [
 	var ends []Entry
 	var differ string
 	for {
-		if ends, differ = f.look(tb, session, tabs); differ == "" {
+		if ends, differ = f.look(ctx, session, tabs); differ == "" {
 			break
 		}
 		select {
@@ -79,7 +79,7 @@ func (f *Fleet) settle(tb testing.TB, h *History, session wire.SessionID, tabs [
 			return fmt.Errorf("%w: %s", context.Cause(ctx), differ)
 		}
 	}
-	log, err := f.Log(tb, f.Door.URL(), session)
+	log, err := f.after(ctx, f.Door.URL(), session, wire.Position{})
 	if err == nil && len(log) == 0 {
 		err = errors.New("it is empty")
 	}
@@ -108,13 +108,12 @@ func acknowledged(h *History) map[wire.SessionID][]wire.MessageID {
 
 // unfinished are those messages whose end neither the tab has seen nor, since it
 // may have been given a snapshot instead, the log has.
-func (f *Fleet) unfinished(tb testing.TB, session wire.SessionID, t *Tab, open []wire.MessageID) []wire.MessageID {
-	tb.Helper()
+func (f *Fleet) unfinished(ctx context.Context, session wire.SessionID, t *Tab, open []wire.MessageID) []wire.MessageID {
 	open = slices.DeleteFunc(open, t.HasEnded)
 	if len(open) == 0 {
 		return nil
 	}
-	log, err := f.Log(tb, f.Door.URL(), session)
+	log, err := f.after(ctx, f.Door.URL(), session, wire.Position{})
 	if err != nil {
 		return open
 	}
@@ -123,8 +122,7 @@ func (f *Fleet) unfinished(tb testing.TB, session wire.SessionID, t *Tab, open [
 }
 
 // look notes where everybody is, and in which way that is not the same place.
-func (f *Fleet) look(tb testing.TB, session wire.SessionID, tabs []*Tab) (ends []Entry, differ string) {
-	tb.Helper()
+func (f *Fleet) look(ctx context.Context, session wire.SessionID, tabs []*Tab) (ends []Entry, differ string) {
 	add := func(kind Kind, who string, at wire.Position, hash string) {
 		ends = append(ends, Entry{Kind: kind, Who: who, Session: session, Event: &Event{At: at, Hash: hash}})
 	}
@@ -133,7 +131,7 @@ func (f *Fleet) look(tb testing.TB, session wire.SessionID, tabs []*Tab) (ends [
 		add(KindFinal, t.Name, at, hash)
 	}
 	for _, hub := range f.Up() {
-		at, hash, err := f.Snapshot(tb, hub.URL, session)
+		at, hash, err := f.snapshot(ctx, hub.URL, session)
 		if err != nil {
 			return nil, fmt.Sprintf("hub %s: %v", hub.Name, err)
 		}
@@ -146,7 +144,7 @@ func (f *Fleet) look(tb testing.TB, session wire.SessionID, tabs []*Tab) (ends [
 	// Answers that only one connection is given have positions too: who is not at
 	// the same position is still at the same place if there is nothing to see
 	// between the two.
-	missed, err := f.after(tb, f.Door.URL(), session, first)
+	missed, err := f.after(ctx, f.Door.URL(), session, first)
 	if err != nil {
 		return nil, fmt.Sprintf("%s and the log cannot be read: %v", places(ends), err)
 	}

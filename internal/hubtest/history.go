@@ -52,7 +52,7 @@ type Entry struct {
 	Expect  string         `json:"expect,omitempty"`
 	Note    string         `json:"note,omitempty"`
 	Count   int            `json:"count,omitempty"`
-	Rules   *Rules `json:"rules,omitempty"`
+	Rules   *Rules         `json:"rules,omitempty"`
 	// Test, Seed and Full say how a history came about.
 	Test string `json:"test,omitempty"`
 	Seed uint64 `json:"seed,omitempty"`
