@@ -112,7 +112,7 @@ func (k *keeper) run(ctx context.Context) {
 		case !k.isReady() && !errors.Is(err, errReload) || lasting(err):
 			return
 		}
-		if errors.Is(err, errLost) {
+		if errors.Is(err, errLost) || errors.Is(err, errStale) {
 			k.log.InfoContext(ctx, "the lease of a session was lost", "err", err)
 		}
 		if time.Since(began) > retryLast || errors.Is(err, errLost) || errors.Is(err, errReload) || errors.Is(err, errDraining) {
