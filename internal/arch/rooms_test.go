@@ -54,9 +54,12 @@ var rooms = map[string]room{
 	"bench":      {tests: "store store/filestore store/redisstore internal/redistest wire"},
 	"bench/load": {uses: "wire internal/redistest"},
 
-	"internal/arch":      {},
-	"internal/hubtest":   {uses: "client desk wire", tests: "internal/redistest"},
-	"internal/chaos":     {tests: "*"},
+	"internal/arch":    {},
+	"internal/hubtest": {uses: "client desk wire", tests: "internal/redistest"},
+	"internal/chaos":   {tests: "*"},
+
+	"internal/hubtest/replay": {uses: "internal/hubtest", tests: "wire"},
+
 	"internal/redistest": {},
 	"internal/wiregen":   {uses: "wire"},
 }

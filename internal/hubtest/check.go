@@ -142,7 +142,7 @@ func (s *course) check(id wire.SessionID, r Rules) []Violation {
 	s.owners(v, r)
 	s.queues(v)
 	s.messages(v, r)
-	s.texts(v)
+	s.texts(v, r)
 	s.states(v)
 	return v.all
 }

@@ -91,6 +91,7 @@ func (s *course) messages(v *violations, r Rules) {
 	if !s.known {
 		return
 	}
+	ends = endings(s.told(r))
 	for _, id := range slices.Sorted(maps.Keys(s.acked)) {
 		if len(ends[id]) == 0 {
 			v.add("P3", s.acked[id], "%s was acknowledged and has no end", id)
@@ -101,14 +102,35 @@ func (s *course) messages(v *violations, r Rules) {
 // isTask reports whether an agent works for another one, within that one's turn.
 func isTask(a wire.AgentID) bool { return strings.HasPrefix(string(a), "task-") }
 
+// told is the log. Where the store may forget, it is the log as it was: what a tab
+// was shown had been in it. Whoever had to be told again was given a state, which
+// says what came of the turns in it and not how.
+func (s *course) told(r Rules) []Event {
+	if !r.Loss {
+		return s.log
+	}
+	all := map[wire.Position]Event{}
+	for _, entries := range s.tabs {
+		for _, e := range entries {
+			if e.Kind == KindEvent && e.Event.Type != typeState {
+				all[e.Event.At] = *e.Event
+			}
+		}
+	}
+	for _, e := range s.log {
+		all[e.At] = e
+	}
+	return slices.SortedFunc(maps.Values(all), func(a, b Event) int { return a.At.Compare(b.At) })
+}
+
 // texts is P8.
-func (s *course) texts(v *violations) {
+func (s *course) texts(v *violations, r Rules) {
 	type turn struct {
 		message wire.MessageID
 		agent   wire.AgentID
 	}
 	said := map[turn][]uint16{}
-	for _, e := range s.log {
+	for _, e := range s.told(r) {
 		if e.Type != typeResponse {
 			continue
 		}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+)
+
+// The ways to end.
+const (
+	exitGood   = 0
+	exitBroken = 1
+	exitUsage  = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string, out, errs io.Writer) int {
+	flags := flag.NewFlagSet("replay", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	again := flags.Bool("again", false, "run the same test with the same seed")
+	table := flags.Bool("table", false, "show a file of results as a table")
+	around := flags.Int("around", 4, "how many entries to show before and after a violation")
+	if err := flags.Parse(args); err != nil {
+		return exitUsage
+	}
+	if flags.NArg() != 1 || *again && *table || *around < 0 {
+		fmt.Fprintln(errs, "usage: replay [-again | -table | -around N] FILE")
+		return exitUsage
+	}
+	file, err := os.Open(flags.Arg(0))
+	if err != nil {
+		fmt.Fprintln(errs, "replay:", err)
+		return exitUsage
+	}
+	defer file.Close()
+	if *table {
+		err = writeTable(out, file)
+		if err != nil {
+			fmt.Fprintf(errs, "replay: %s: %v\n", flags.Arg(0), err)
+			return exitUsage
+		}
+		return exitGood
+	}
+	entries, err := hubtest.ReadHistory(file)
+	if err != nil {
+		fmt.Fprintf(errs, "replay: %s: %v\n", flags.Arg(0), err)
+		return exitUsage
+	}
+	if *again {
+		return repeat(ctx, entries[0], out, errs)
+	}
+	return look(entries, *around, out)
+}
+
+// look checks a history again and shows what is wrong with it.
+func look(entries []hubtest.Entry, around int, out io.Writer) int {
+	head, rules := entries[0], hubtest.RulesOf(entries)
+	fmt.Fprintf(out, "%s, history %s, seed %d%s: %d entries in %v\nrules: %+v\n", head.Test, head.Note, head.Seed,
+		map[bool]string{true: ", all rounds"}[head.Full], len(entries), entries[len(entries)-1].T.Round(time.Millisecond), rules)
+	found := hubtest.Check(entries, rules)
+	for _, v := range found {
+		fmt.Fprintf(out, "\n%v\n", v)
+		show(out, entries, v, around)
+	}
+	if len(found) > 0 {
+		fmt.Fprintf(out, "\n%d violations\n", len(found))
+		return exitBroken
+	}
+	fmt.Fprintln(out, "nothing is wrong")
+	return exitGood
+}
+
+// show shows the entries around a violation: those of its time, or else those that
+// are about what it names.
+func show(out io.Writer, entries []hubtest.Entry, v hubtest.Violation, around int) {
+	var mine []hubtest.Entry // others happened elsewhere
+	for _, e := range entries {
+		if e.Session == "" || e.Session == v.Session || v.Session == "" {
+			mine = append(mine, e)
+		}
+	}
+	shown := make([]bool, len(mine))
+	mark := func(i int) {
+		for j := max(0, i-around); j <= min(len(mine)-1, i+around); j++ {
+			shown[j] = true
+		}
+	}
+	for i, e := range mine {
+		switch {
+		case v.T != 0 && e.T == v.T:
+			mark(i)
+		case v.T == 0 && e.Kind == hubtest.KindLog && names(v.What, e.Event.At.String()):
+			mark(i)
+		}
+	}
+	for i, e := range mine {
+		if shown[i] {
+			fmt.Fprintln(out, line(e))
+		} else if i > 0 && shown[i-1] {
+			fmt.Fprintln(out, "  …")
+		}
+	}
+}
+
+// names reports whether a text has a word.
+func names(text, word string) bool {
+	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,:()", r) }) {
+		if w == word {
+			return true
+		}
+	}
+	return false
+}
+
+// line is an entry for people.
+func line(e hubtest.Entry) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "  %10s %-8s", e.T.Round(time.Millisecond), e.Kind)
+	add := func(label, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, " %s%s", label, value)
+		}
+	}
+	add("", e.Who)
+	add("", string(e.Message))
+	if ev := e.Event; ev != nil {
+		add("", ev.At.String())
+		add("", ev.Type)
+		add("", string(ev.Message))
+		add("by ", string(ev.Agent))
+		add("", string(ev.How))
+		add("", string(ev.Outcome))
+		if ev.Text != "" {
+			fmt.Fprintf(&b, " %.60q at %d", ev.Text, ev.Offset)
+		}
+		add("", string(ev.Replica))
+		if !ev.Prev.IsZero() {
+			add("after ", ev.Prev.String())
+		}
+		add("#", ev.Hash)
+	}
+	if e.Count != 0 {
+		add("", strconv.Itoa(e.Count))
+	}
+	add("", e.Note)
+	return b.String()
+}
+
+// repeat runs the test of a history with the same seed. The hubs need not do the
+// same again: that depends on the machine too.
+func repeat(ctx context.Context, head hubtest.Entry, out, errs io.Writer) int {
+	args := again(head)
+	fmt.Fprintln(out, "go", strings.Join(args, " "))
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // from a file that the same tests wrote
+	cmd.Stdout, cmd.Stderr = out, errs
+	if err := cmd.Run(); err != nil {
+		fmt.Fprintln(errs, "replay:", err)
+		return exitBroken
+	}
+	return exitGood
+}
+
+// again are the arguments of go that do it again.
+func again(head hubtest.Entry) []string {
+	test, _, _ := strings.Cut(head.Test, "/") // its parts share what they decide
+	args := []string{
+		"test", "-count=1", "-timeout=30m", "./internal/chaos", "-run", "^" + test + "$",
+		"-chaos.seed=" + strconv.FormatUint(head.Seed, 10),
+	}
+	if head.Full {
+		args = append(args, "-chaos.full")
+	}
+	return args
+}
