@@ -1,0 +1,293 @@
+package chaos_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/providers/fakemodel"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// frozen is what is known of fleets whose owners are frozen.
+type frozen struct {
+	rounds sample
+	stops  sample // from CONT until the hub has noticed that it is not the owner
+	drops  sample // from CONT until its requests to the model are gone
+}
+
+// F2: the owner is frozen for a while, in which another hub may take over, and
+// goes on as if nothing had happened. Nothing that it does then is in the log, and
+// it stops its agents.
+func TestF02Freeze(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	shards := plan.Rounds(2, 8)
+	var all frozen
+	sharded(t, shards, func(t *testing.T, shard uint64) {
+		t.Helper()
+		z := freezing{rng: plan.Rand(shard), out: &all, lease: "6s", rounds: 200 / shards}
+		if !plan.Full {
+			z.lease, z.rounds = "2s", 1
+		}
+		if shard%4 == 0 {
+			z.model = newModel(t)
+		}
+		z.run(t, shard)
+	}, func() {
+		stopped, dropped := all.stops.quantile(1), all.drops.quantile(1)
+		if plan.Full && (stopped > time.Second || dropped > 5*time.Second) {
+			t.Errorf("a hub that goes on stops itself after %v, and its requests after %v; want at most 1 s and 5 s", stopped, dropped)
+		}
+		plan.Add(t, hubtest.Result{
+			Fault: "F2", What: "SIGSTOP of the owner for 2 to 30 s, then SIGCONT", Rounds: all.rounds.count(),
+			Violations: all.rounds.violations, Seconds: time.Since(began).Seconds(),
+			Figures: []hubtest.Figure{
+				{Name: "frozen p50", Value: shown(all.rounds.quantile(0.5))},
+				{Name: "taken over meanwhile", Value: fmt.Sprint(all.stops.count())},
+				{Name: "stops itself after CONT, p50", Value: shown(all.stops.quantile(0.5))},
+				{Name: "stops itself after CONT, most", Value: shown(stopped), Wanted: "≤ 1s"},
+				{Name: "its requests to the model are gone, most", Value: shown(dropped), Wanted: "≤ 5s"},
+			},
+		})
+	})
+}
+
+// freezing is one fleet.
+type freezing struct {
+	rng    *rand.Rand
+	out    *frozen
+	lease  string
+	rounds int
+	model  *model // nil where the demo answers
+
+	f *hubtest.Fleet
+	h *hubtest.History
+}
+
+func (z *freezing) run(t *testing.T, shard uint64) {
+	t.Helper()
+	redis := redistest.Standalone(t)
+	args := append([]string{"--lease", z.lease}, workArgs...)
+	if z.model != nil {
+		args = append(args, "--provider", "openai", "--openai-url", z.model.url+"/v1", "--openai-key", "any", "--openai-dialect", "chat")
+	}
+	z.f = hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: redis.URL(), Args: args})
+	for part := 0; z.rounds > 0 && !t.Failed(); part++ {
+		n := min(z.rounds, episode)
+		z.rounds -= n
+		z.h = plan.NewHistory(t, fmt.Sprintf("f02-%d-%d", shard, part))
+		// A tab at every hub, also at the one that will be frozen.
+		d := newDesktop(t, z.f, z.h, "tab", len(z.f.Hubs), func(i int) string { return z.f.Hubs[i].URL })
+		for range n {
+			if z.model != nil {
+				z.thinking(t, d)
+			} else {
+				z.working(t, d)
+			}
+		}
+		z.out.rounds.blame(z.f.Finish(t, z.h, d.tabs, hubtest.Rules{}))
+		for _, tab := range d.tabs {
+			tab.Close()
+		}
+	}
+}
+
+// span is for how long something is frozen: short and long times are as likely.
+func (z *freezing) span() time.Duration {
+	if !plan.Full {
+		return 3*time.Second + time.Duration(z.rng.IntN(1000))*time.Millisecond
+	}
+	return time.Duration(2 * math.Pow(15, z.rng.Float64()) * float64(time.Second))
+}
+
+// working freezes the owner in the middle of a scene.
+func (z *freezing) working(t *testing.T, d *desktop) {
+	t.Helper()
+	s := d.play(t, z.rng)
+	if err := d.tabs[0].Begun(t.Context(), s.stream, 1+z.rng.IntN(20)); err != nil {
+		t.Fatal(err)
+	}
+	victim, witness := z.cast(t, d)
+	was, asked := s.question(witness)
+	epoch := witness.Client.Position().Epoch
+	over := z.freeze(t, victim)
+	if witness.Client.Position().Epoch > epoch {
+		z.stops(t, d, victim, over)
+	}
+	s.finish(t, z.rng, was, asked)
+}
+
+// cast finds the owner, and a tab that is not there.
+func (z *freezing) cast(t *testing.T, d *desktop) (victim *hubtest.Hub, witness *hubtest.Tab) {
+	t.Helper()
+	victim = d.owner()
+	if victim == nil {
+		t.Fatalf("%s is owned by %q, which is not there", d.id, d.tabs[0].Client.State().Owner)
+	}
+	return victim, d.tabs[(slices.Index(z.f.Hubs, victim)+1+z.rng.IntN(len(d.tabs)-1))%len(d.tabs)]
+}
+
+// freeze stops a hub for a while and returns when that was over.
+func (z *freezing) freeze(t *testing.T, victim *hubtest.Hub) time.Time {
+	t.Helper()
+	d := z.span()
+	z.h.Fault("stop %s for %v", victim.ID(), d)
+	victim.Stop(t)
+	dwell(t, d)
+	z.h.Fault("continue %s", victim.ID())
+	over := time.Now()
+	victim.Continue(t)
+	z.out.rounds.add(d)
+	return over
+}
+
+// stops waits until a hub that goes on has noticed, and all that it did for the
+// session has ended. over is when it went on.
+func (z *freezing) stops(t *testing.T, d *desktop, victim *hubtest.Hub, over time.Time) {
+	t.Helper()
+	line := regexp.MustCompile(`(?m)^time=(\S+) .*msg="the lease of a session was lost" .*session=` + regexp.QuoteMeta(string(d.id)))
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if found := line.FindAllStringSubmatch(victim.Log(), -1); len(found) > 0 {
+			at, err := time.Parse(time.RFC3339Nano, found[len(found)-1][1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			// Times in logs are cut off to milliseconds.
+			if at = at.Add(time.Millisecond); at.After(over) {
+				z.out.stops.add(at.Sub(over))
+				return
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatalf("hub %s goes on and does not notice that %s was taken over\n%s", victim.Name, d.id, victim.Log())
+		}
+		if time.Since(over) > time.Minute {
+			t.Fatalf("hub %s has not noticed for a minute that %s was taken over\n%s", victim.Name, d.id, victim.Log())
+		}
+	}
+}
+
+// thinking freezes the owner while a model answers without an end.
+func (z *freezing) thinking(t *testing.T, d *desktop) {
+	t.Helper()
+	d.said++
+	id := wire.MessageID(fmt.Sprintf("think-%d", d.said))
+	if err := d.tabs[0].Say(t.Context(), id, "/stream 30 20\n/hang", ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.tabs[0].Begun(t.Context(), id, 1+z.rng.IntN(5)); err != nil {
+		t.Fatal(err)
+	}
+	victim, witness := z.cast(t, d)
+	epoch := witness.Client.Position().Epoch
+	before := z.model.asked()
+	over := z.freeze(t, victim)
+	if witness.Client.Position().Epoch > epoch {
+		z.stops(t, d, victim, over)
+		if !z.model.without(t, before) {
+			t.Fatalf("hub %s goes on and keeps its requests to the model\n%s", victim.Name, victim.Log())
+		}
+		z.out.drops.add(time.Since(over))
+	}
+	// It has no end of its own. The message may be lost with a connection.
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for !witness.HasEnded(id) {
+		if err := witness.Client.Post(t.Context(), wire.Interrupt{Scope: wire.ScopeSession}); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			t.Fatalf("%s has no end", id)
+		}
+	}
+}
+
+// model is a model that counts who asks it something.
+type model struct {
+	url  string
+	fake *fakemodel.Server
+
+	mu    sync.Mutex // guards the following
+	count int
+	open  map[int]bool
+	ended chan struct{} // closed and made anew when a request ends
+}
+
+func newModel(t *testing.T) *model {
+	t.Helper()
+	m := &model{fake: fakemodel.New(), open: map[int]bool{}, ended: make(chan struct{})}
+	server := httptest.NewServer(m)
+	t.Cleanup(func() {
+		m.fake.Close()
+		server.Close()
+	})
+	m.url = server.URL
+	return m
+}
+
+// ServeHTTP implements [http.Handler].
+func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m.mu.Lock()
+	m.count++
+	id := m.count
+	m.open[id] = true
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.open, id)
+		close(m.ended)
+		m.ended = make(chan struct{})
+	}()
+	m.fake.ServeHTTP(w, r)
+}
+
+// asked are the requests that are under way.
+func (m *model) asked() []int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []int
+	for id := range m.open {
+		all = append(all, id)
+	}
+	return all
+}
+
+// without waits until none of the requests is under way.
+func (m *model) without(t *testing.T, ids []int) bool {
+	t.Helper()
+	late := time.NewTimer(time.Minute)
+	defer late.Stop()
+	for {
+		m.mu.Lock()
+		ended := m.ended
+		left := slices.ContainsFunc(ids, func(id int) bool { return m.open[id] })
+		m.mu.Unlock()
+		if !left {
+			return true
+		}
+		select {
+		case <-ended:
+		case <-late.C:
+			return false
+		case <-t.Context().Done():
+			return false
+		}
+	}
+}
