@@ -18,7 +18,7 @@ const newerFor = 10 * time.Minute
 // tried again and again. A follower sets nothing aside: the owner may know better.
 func (k *keeper) setAside(err error) {
 	for _, is := range []error{errStopping, errGone, store.ErrNotFound, store.ErrClosed} {
-		if errors.Is(err, is) {
+		if errors.Is(err, is) && !errors.Is(err, errAnother) {
 			return
 		}
 	}

@@ -25,6 +25,7 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Why a session or its owner stops.
 var (
+	errAnother  = errors.New("it is another session under the same id")
 	errGone     = errors.New("the session was unloaded")
 	errLost     = errors.New("the lease was lost")
 	errStale    = errors.New("the lease was not renewed in time")

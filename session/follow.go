@@ -46,6 +46,10 @@ func (k *keeper) load(ctx context.Context) (loaded, error) {
 	if err != nil {
 		return loaded{}, fmt.Errorf("look session up: %w", err)
 	}
+	if k.user != "" && k.user != info.User {
+		return loaded{}, fmt.Errorf("load session: %w: %w", store.ErrNotFound, errAnother)
+	}
+	k.user = info.User
 	at := kept.At
 	claimed := at.Epoch > 0 && at.Seq == 0
 	if claimed {
@@ -173,6 +177,7 @@ func (k *keeper) follow(ctx context.Context, claimAt time.Time) (store.Lease, ti
 	}
 	f := &follower{k: k, state: got.state, quietTo: time.Now(), claimAt: claimAt, sent: make(chan []item, 1)}
 	f.drained = claimAt.IsZero()
+	k.lost = time.Time{}
 	k.suffer(ctx, troubleClaim, false)
 	k.open(ctx)
 	working, cancel := context.WithCancel(ctx)

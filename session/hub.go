@@ -23,6 +23,8 @@ import (
 // Leases is how the hub owns sessions.
 type Leases interface {
 	Create(ctx context.Context, s store.NewSession) error
+	Recreate(ctx context.Context, lease store.Lease, s store.NewSession) error
+	Deleted(ctx context.Context, session wire.SessionID, epoch uint64) (bool, error)
 	Claim(ctx context.Context, session wire.SessionID, replica wire.ReplicaID, ttl time.Duration) (store.Lease, error)
 	Renew(ctx context.Context, lease store.Lease) error
 	Release(ctx context.Context, lease store.Lease) error

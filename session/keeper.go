@@ -73,6 +73,8 @@ type keeper struct {
 	owner  *live       // for whoever catches its panic
 	lease  store.Lease // the newest we were given
 	panics []time.Time
+	user   string    // whose session it is, once that was read
+	lost   time.Time // since when the store does not have it; zero while it has
 	// marks are what is known of deliveries that may come again. The map is
 	// replaced and never changed once somebody receives.
 	marks map[string]item
@@ -109,6 +111,7 @@ func (k *keeper) run(ctx context.Context) {
 			k.hub.shut(k.id, closure{time.Now().Add(closedFor), why})
 			err = why
 			return
+		case k.missing(ctx, err): // it may come back
 		case !k.isReady() && !errors.Is(err, errReload) || lasting(err):
 			return
 		}
@@ -175,13 +178,20 @@ func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
 	var lease store.Lease
 	var claimed time.Time
 	var err error
-	k.meanwhile(left.steady(), func() { lease, claimed, err = k.claim(ctx) })
+	k.meanwhile(left.steady(), func() {
+		lease, claimed, err = k.claim(ctx)
+		if errors.Is(err, store.ErrNotFound) && left.remembers() {
+			if err = k.recreate(ctx, left); err == nil {
+				lease, claimed, err = k.claim(ctx)
+			}
+		}
+	})
 	if err == nil {
 		return k.own(ctx, lease, claimed, left)
 	}
 	owned, ok := errors.AsType[*store.OwnedError](err)
 	switch {
-	case !ok && k.spare(left):
+	case !ok && k.spare(left) && (left == nil || !away(err) || !time.Now().Before(k.dormantAt())):
 		return nil, errDormant
 	case !ok:
 		return left, fmt.Errorf("claim session: %w", err)

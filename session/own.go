@@ -60,6 +60,7 @@ func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, 
 	if err := l.greet(); err != nil {
 		return l, err
 	}
+	k.lost = time.Time{}
 	k.suffer(ctx, troubleClaim, false)
 	k.open(ctx)
 	k.log.DebugContext(ctx, "session is owned", "epoch", lease.Epoch)

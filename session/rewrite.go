@@ -1,6 +1,9 @@
 package session
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -16,6 +19,9 @@ const (
 	// retoldBytes is how much of the windows and the conversation is in the
 	// snapshot that a rewrite puts into the log. The rest follows it.
 	retoldBytes = 512 << 10
+	// lostPatience is how long an owner may take to write a session again that
+	// the store lost: as long as the store may take to answer, and a lease more.
+	lostPatience = 20 * time.Second
 )
 
 // debt is what a rewrite owes to the commands of the step that met the loss.
@@ -34,6 +40,46 @@ func (l *live) forgot(next store.Lease) bool {
 		return true
 	}
 	return !l.broken && (l.forgotten || next.Prev.Compare(l.top) < 0)
+}
+
+// remembers reports whether an owner knows everything that was kept of a session.
+func (l *live) remembers() bool { return l != nil && l.state != nil && !l.broken && l.removed == nil }
+
+// recreate makes a session again that the store does not have, so that it can be
+// claimed and written again. It is ErrNotFound if it was deleted.
+func (k *keeper) recreate(ctx context.Context, left *live) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	err := k.hub.store.Recreate(ctx, left.lease, store.NewSession{ID: k.id, User: left.user, Card: left.card.encode()})
+	switch {
+	case errors.Is(err, store.ErrExists): // perhaps an answer was lost
+		return nil
+	case err != nil:
+		return fmt.Errorf("make the session again: %w", err)
+	}
+	k.log.WarnContext(ctx, "the store has lost a session; making it again", "epoch", left.lease.Epoch)
+	return nil
+}
+
+// missing reports whether to wait for a session that the store does not have: it
+// was there, nobody has deleted it, and who owns it may write it again.
+func (k *keeper) missing(ctx context.Context, err error) bool {
+	if !errors.Is(err, store.ErrNotFound) || errors.Is(err, errAnother) || !k.isReady() || k.unheld() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	deleted, err := k.hub.store.Deleted(ctx, k.id, k.center.Head().Epoch)
+	if deleted || err != nil && !away(err) {
+		return false
+	}
+	now := time.Now()
+	if k.lost.IsZero() {
+		k.lost = now
+		k.log.WarnContext(ctx, "the store has lost a session; waiting for its owner to write it again")
+	}
+	k.suffer(ctx, troubleClaim, true)
+	return now.Sub(k.lost) < lostPatience
 }
 
 // inherit takes everything from an owner of ours whose writes the store forgot.
