@@ -33,6 +33,8 @@ type Card struct {
 	// URL is where this very replica answers, as far as it knows.
 	URL  string `json:"url,omitempty"`
 	Load Load   `json:"load"`
+	// Crowds are the users who have many connections there, and how many.
+	Crowds map[string]int `json:"crowds,omitempty"`
 }
 
 // Load is how much a replica has to do.

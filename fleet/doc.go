@@ -4,7 +4,7 @@
 // # What it owns
 //
 // The announcement of this process in the store's directory of replicas, the list
-// of those who were alive when that was last read, the collection fleet with at most
+// of those who were alive when that was last read and which users crowd them, the collection fleet with at most
 // one [Wish] per replica, and whether this process serves, drains or is drained.
 // What draining means is not its own: [Config.Drain] and [Config.Serve] say.
 //

@@ -44,8 +44,10 @@ type Config struct {
 	// Every is how often this replica says that it is alive, 2 s unless set, and
 	// TTL how long that counts, 6 s unless set.
 	Every, TTL time.Duration
-	// Load tells how much there is to do.
-	Load func() Load
+	// Load tells how much there is to do, and Crowds which users have so many
+	// connections here that it matters to other replicas.
+	Load   func() Load
+	Crowds func() map[string]int
 	// Drain hands everything over and returns when that is done, or says why it
 	// is not when ctx ends; Serve takes it back. Neither is called while the
 	// other runs.
@@ -64,6 +66,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Load == nil {
 		c.Load = func() Load { return Load{} }
+	}
+	if c.Crowds == nil {
+		c.Crowds = func() map[string]int { return nil }
 	}
 	return c
 }
@@ -123,7 +128,9 @@ func (f *Fleet) Run(ctx context.Context) {
 
 // announce says that this replica is alive.
 func (f *Fleet) announce(ctx context.Context) error {
-	return f.store.Announce(ctx, store.Replica{ID: f.cfg.ID, Card: f.Card().encode()}, f.cfg.TTL)
+	card := f.Card()
+	card.Crowds = f.cfg.Crowds()
+	return f.store.Announce(ctx, store.Replica{ID: f.cfg.ID, Card: card.encode()}, f.cfg.TTL)
 }
 
 // Leave says that this process is about to end: it counts as draining from now on
@@ -150,6 +157,10 @@ func (f *Fleet) Card() Card {
 
 // Alive reports whether a replica is. While that cannot be known it is.
 func (f *Fleet) Alive(id wire.ReplicaID) bool { return id == f.cfg.ID || f.roll.alive(id, time.Now()) }
+
+// Elsewhere is how many connections a user has to other replicas, as far as they
+// said so when they were last heard of.
+func (f *Fleet) Elsewhere(user string) int { return f.roll.elsewhere(user, time.Now()) }
 
 // Replicas asks the store who is alive. This one is shown as it is now.
 func (f *Fleet) Replicas(ctx context.Context) ([]Card, error) {
@@ -244,7 +255,7 @@ func (f *Fleet) round(ctx context.Context) {
 		all, err = f.list(limited)
 	}
 	if err == nil {
-		f.roll.end(number, all, time.Now())
+		f.roll.end(number, f.cfg.ID, all, time.Now())
 		err = f.heed(ctx, limited)
 	}
 	if err != nil && ctx.Err() == nil {

@@ -22,6 +22,7 @@ type roll struct {
 	// nobody could.
 	calm   time.Time
 	listed map[wire.ReplicaID]bool
+	crowds map[string]int // of all the others together
 	// doubts are those who were asked for and not listed, with the number of the
 	// last reading begun before: it is a later one that says whether they are
 	// alive, since they may have come meanwhile.
@@ -29,7 +30,7 @@ type roll struct {
 }
 
 func newRoll(ttl time.Duration) roll {
-	return roll{ttl: ttl, listed: map[wire.ReplicaID]bool{}, doubts: map[wire.ReplicaID]uint64{}}
+	return roll{ttl: ttl, listed: map[wire.ReplicaID]bool{}, crowds: map[string]int{}, doubts: map[wire.ReplicaID]uint64{}}
 }
 
 // begin is a reading that begins.
@@ -40,8 +41,8 @@ func (r *roll) begin() uint64 {
 	return r.begun
 }
 
-// end is one that ended well.
-func (r *roll) end(number uint64, all []Card, now time.Time) {
+// end is one that ended well, at the replica self.
+func (r *roll) end(number uint64, self wire.ReplicaID, all []Card, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now.Sub(r.at) > r.ttl/2 {
@@ -49,9 +50,16 @@ func (r *roll) end(number uint64, all []Card, now time.Time) {
 	}
 	r.read, r.at = number, now
 	clear(r.listed)
+	clear(r.crowds)
 	for _, c := range all {
 		r.listed[c.ID] = true
 		delete(r.doubts, c.ID)
+		if c.ID == self {
+			continue
+		}
+		for user, n := range c.Crowds {
+			r.crowds[user] += n
+		}
 	}
 	if len(r.doubts) > maxDoubts {
 		clear(r.doubts)
@@ -71,4 +79,14 @@ func (r *roll) alive(id wire.ReplicaID, now time.Time) bool {
 		return true
 	}
 	return r.read <= since
+}
+
+// elsewhere is how many connections a user has to others.
+func (r *roll) elsewhere(user string, now time.Time) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now.Sub(r.at) > r.ttl {
+		return 0 // nobody knows
+	}
+	return r.crowds[user]
 }

@@ -56,8 +56,8 @@ func (b *births) begin(ctx context.Context, user string) (end func(), err error)
 }
 
 // createOne makes a session unless its user has as many as they may have.
-// Replicas do not wait for each other, so that who asks several at once may get
-// one more from each.
+// Replicas do not wait for each other: when there is little room left it is counted
+// again afterwards, and the younger of those that are too many is given up.
 func (s *Server) createOne(ctx context.Context, n session.NewSession) (session.Info, error) {
 	most := s.cfg.UserSessions
 	if most < 0 {
@@ -77,13 +77,51 @@ func (s *Server) createOne(ctx context.Context, n session.NewSession) (session.I
 			return session.Info{}, err
 		}
 		if have += len(page.Items); have >= most {
-			return session.Info{}, problem(wire.CodeSessionInvalidState,
-				fmt.Sprintf("You have %d sessions, and no more are allowed; delete one first.", have))
+			return session.Info{}, tooManySessions(have)
 		}
 		if q.After = page.Next; q.After == "" {
-			return s.hub.Create(ctx, n)
+			break
 		}
 	}
+	made, err := s.hub.Create(ctx, n)
+	if err != nil || have+roomForAll < most {
+		return made, err
+	}
+	older, err := s.olderThan(ctx, made)
+	if err != nil || older < most {
+		return made, err
+	}
+	if err := s.hub.Delete(ctx, made.ID); err != nil {
+		return session.Info{}, err
+	}
+	return session.Info{}, tooManySessions(older)
+}
+
+// roomForAll is how many sessions replicas could make for one user in the same
+// moment.
+const roomForAll = 100
+
+// olderThan counts the sessions of a user that are older than one of them.
+func (s *Server) olderThan(ctx context.Context, made session.Info) (n int, err error) {
+	for q := (store.Query{User: made.User}); ; {
+		page, err := s.hub.List(ctx, q)
+		if err != nil {
+			return 0, err
+		}
+		for _, i := range page.Items {
+			if cmp.Or(i.Created.Compare(made.Created), cmp.Compare(i.ID, made.ID)) < 0 {
+				n++
+			}
+		}
+		if q.After = page.Next; q.After == "" {
+			return n, nil
+		}
+	}
+}
+
+func tooManySessions(have int) error {
+	return problem(wire.CodeSessionInvalidState,
+		fmt.Sprintf("You have %d sessions, and no more are allowed; delete one first.", have))
 }
 
 // settleDesktop finds or makes the session of a desktop that expects it to be

@@ -155,6 +155,47 @@ func (d *doors) came(s *Server, c *conn, hello func(context.Context) bool) bool 
 	return true
 }
 
+// seatsFor is how many connections a user may have here: those that nobody counts
+// at other replicas. Negative means any number. Others are heard of every few
+// seconds, so who is quick may get some more.
+func (s *Server) seatsFor(user string) int {
+	if s.cfg.UserConnections < 0 || s.fleet == nil {
+		return s.cfg.UserConnections
+	}
+	return max(0, s.cfg.UserConnections-s.fleet.Elsewhere(user))
+}
+
+const (
+	// crowdPart is which part of the connections that a user may have are enough
+	// to tell other replicas of, and crowdsTold how many users they are told of.
+	crowdPart  = 20
+	crowdsTold = 64
+)
+
+// Crowds are the users with the most connections to this replica, if those are many,
+// for others to count.
+func (s *Server) Crowds() map[string]int {
+	if s.cfg.UserConnections < 0 {
+		return nil
+	}
+	least := max(1, s.cfg.UserConnections/crowdPart)
+	crowds := map[string]int{}
+	s.doors.mu.Lock()
+	for user, n := range s.doors.seats {
+		if n >= least {
+			crowds[user] = n
+		}
+	}
+	s.doors.mu.Unlock()
+	users := slices.SortedFunc(maps.Keys(crowds), func(a, b string) int {
+		return cmp.Or(cmp.Compare(crowds[b], crowds[a]), cmp.Compare(a, b))
+	})
+	for _, user := range users[min(len(users), crowdsTold):] {
+		delete(crowds, user)
+	}
+	return crowds
+}
+
 // hasRoom reports whether a user may open another connection. Negative means any
 // number.
 func (d *doors) hasRoom(user string, most int) bool {

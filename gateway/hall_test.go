@@ -154,7 +154,8 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 			h.hub.Drain(ctx)
 			return h.server.Dismiss(ctx)
 		},
-		Serve: func() { h.hub.Undrain(); h.server.Undrain() },
+		Crowds: func() map[string]int { return h.server.Crowds() },
+		Serve:  func() { h.hub.Undrain(); h.server.Undrain() },
 	}, h.store), p.fleet
 	h.server = gateway.New(p.door, log, gateway.Deps{
 		Fleet: h.fleet, Audit: audit.New(h.store),

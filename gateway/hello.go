@@ -186,7 +186,7 @@ func authResult(who auth.Identity) wire.AuthResult {
 // is. Sessions that are not there and those of others get the same answer.
 func (s *Server) settle(ctx context.Context, who auth.Identity, w *wish) (access, error) {
 	w.rights = s.doors.rights.Load()
-	if !s.doors.hasRoom(who.User, s.cfg.UserConnections) {
+	if !s.doors.hasRoom(who.User, s.seatsFor(who.User)) {
 		return accessNone, s.tooManyDoors()
 	}
 	if w.door != doorDesktop {
@@ -299,7 +299,7 @@ func (c *conn) greet(ctx context.Context, w *wish) bool {
 		c.drop(signedOut())
 		return false
 	}
-	if !c.s.doors.seat(c, c.s.cfg.UserConnections) {
+	if !c.s.doors.seat(c, c.s.seatsFor(c.who.Load().User)) {
 		c.refuse(ctx, c.s.tooManyDoors())
 		return false
 	}

@@ -23,6 +23,8 @@ type Fleet interface {
 	Card() fleet.Card
 	Replicas(ctx context.Context) ([]fleet.Card, error)
 	Ask(ctx context.Context, id wire.ReplicaID, w fleet.Wish) error
+	// Elsewhere is how many connections a user has to other replicas.
+	Elsewhere(user string) int
 }
 
 // Agents is what it needs to know of agents.

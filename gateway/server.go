@@ -97,8 +97,8 @@ type Config struct {
 	DrainAfter time.Duration
 	DrainGrace time.Duration
 	// UserSessions is how many sessions a user may make and UserConnections how
-	// many streaming connections a user may have to one replica. They default
-	// to 200 and 2,000; negative means any number.
+	// many streaming connections a user may have, to all replicas together. They
+	// default to 200 and 2,000; negative means any number.
 	UserSessions    int
 	UserConnections int
 	// Patience is how long the streaming doors wait for clients.

@@ -75,7 +75,8 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 	h := &house{people: people, files: shelf, grace: cfg.grace}
 	h.fleet = fleet.New(fleet.Config{
 		ID: cfg.replica, Version: version(), URL: openURL(addr), Load: h.load,
-		Drain: h.drain, Serve: h.serveAgain, Grace: cfg.grace, Logger: log,
+		Crowds: func() map[string]int { return h.server.Crowds() },
+		Drain:  h.drain, Serve: h.serveAgain, Grace: cfg.grace, Logger: log,
 	}, store)
 	cfg.session.Alive = h.fleet.Alive
 	if err := h.staffed(ctx, &cfg, store, addr, log); err != nil {

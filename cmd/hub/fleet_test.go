@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/client"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// tell runs a command of the hub and returns what it printed.
+func tell(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "hub", args...)
+	cmd.Env = []string{"GORACE=" + noRaceNap}
+	cmd.Stderr = t.Output()
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("hub %s: %v", strings.Join(args, " "), err)
+	}
+	return string(out)
+}
+
+// ownerOf asks a hub who runs a session, and whether that has something to do.
+func ownerOf(t *testing.T, url string, session wire.SessionID) (owner string, working bool) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/api/admin/sessions/"+string(session), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := (&http.Client{}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var card struct {
+		Owner   string
+		Working bool
+	}
+	if err := json.NewDecoder(res.Body).Decode(&card); err != nil {
+		t.Fatal(err)
+	}
+	return card.Owner, card.Working
+}
+
+// status is what a hub answers to a path.
+func status(t *testing.T, url string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := (&http.Client{}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	return res.StatusCode
+}
+
+// Of three hubs on one Redis the one that runs a session is drained through another
+// while an agent writes: who watches elsewhere sees every word of it once and in
+// order, the turn ends once, and the replica can be taken back.
+func TestDrainUnderAStream(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Standalone(t)
+	demo := minds(t)[0]
+	shelf := t.TempDir()
+	hubs := map[string]*server{}
+	names := []string{"one", "two", "three"}
+	for _, name := range names {
+		hubs[name] = serveProcess(t, demo, "--store", redis.URL(), "--replica-id", name, "--files-dir", shelf)
+	}
+	session := createSession(t, hubs["one"].url)
+	const words = 400
+	heard := make(chan wire.AgentResponse, 4096)
+	watch := func(url string) *client.Client {
+		t.Helper()
+		c, err := client.New(client.Config{URL: url, Session: session, OnEvent: func(_ context.Context, e client.Event) {
+			if r, ok := e.Data.(wire.AgentResponse); ok {
+				heard <- r
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error, 1)
+		go func() { done <- c.Run(ctx) }()
+		t.Cleanup(func() { cancel(); <-done })
+		<-c.Ready()
+		return c
+	}
+	// The one who owns it has a tab too, which is sent away.
+	here := attachProcess(t, hubs["one"], session, "--json")
+	here.until(t, `"type":"session_state"`)
+	c := watch(hubs["two"].url)
+	if _, err := c.Send(t.Context(), wire.UserMessage{Content: fmt.Sprintf("/stream %d 100", words)}); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for n := range words {
+		fmt.Fprintf(&text, " w%d", n+1)
+	}
+	want, said := text.String()[1:], ""
+	// hear puts a part where it belongs. It is an error to leave something out.
+	hear := func(r wire.AgentResponse) bool {
+		t.Helper()
+		if r.Delta != "" && r.Offset > len(said) {
+			t.Errorf("a part for %d came when there were %d", r.Offset, len(said))
+		} else if r.Delta != "" {
+			said = said[:r.Offset] + r.Delta
+		}
+		return r.IsComplete
+	}
+	hear(<-heard)
+	if owner, _ := ownerOf(t, hubs["two"].url, session); owner != "one" {
+		t.Fatalf("%q runs the session", owner)
+	}
+	if got := tell(t, "drain", "one", "--server", hubs["three"].url, "--wait", "20s", "--reason", "upgrade"); got != "one is drained.\n" {
+		t.Errorf("hub drain: %q", got)
+	}
+	here.until(t, `"type":"reconnect"`)
+	if got := status(t, hubs["one"].url+"/readyz"); got != http.StatusServiceUnavailable {
+		t.Errorf("/readyz of the drained: %d", got)
+	}
+	if got := status(t, hubs["one"].url+"/healthz"); got != http.StatusOK {
+		t.Errorf("/healthz of the drained: %d", got)
+	}
+	// Also the drained one shows who has it now.
+	if owner, working := ownerOf(t, hubs["one"].url, session); owner != "two" && owner != "three" || !working {
+		t.Errorf("%q runs the session after the drain; it works: %v", owner, working)
+	}
+	deadline := time.After(30 * time.Second)
+	for over := false; !over; {
+		select {
+		case r := <-heard:
+			if over = hear(r); over && r.Outcome != wire.OutcomeCompleted {
+				t.Errorf("the turn ended with %q", r.Outcome)
+			}
+		case <-deadline:
+			t.Fatalf("the turn did not end; so far: %s", said)
+		}
+	}
+	if said != want {
+		t.Errorf("the agent said %q, want %q", said, want)
+	}
+	list := tell(t, "replicas", "--server", hubs["two"].url)
+	if !strings.Contains(list, "one      drained") {
+		t.Errorf("hub replicas:\n%s", list)
+	}
+	if got := tell(t, "drain", "one", "--undo", "--server", hubs["two"].url, "--wait", "20s"); got != "one is serving.\n" {
+		t.Errorf("hub drain --undo: %q", got)
+	}
+	if got := status(t, hubs["one"].url+"/readyz"); got != http.StatusOK {
+		t.Errorf("/readyz of the one taken back: %d", got)
+	}
+	if stats := c.Stats(); stats.Connections != 1 || stats.Duplicates != 0 {
+		t.Errorf("who watched elsewhere had %+v", stats)
+	}
+	if len(heard) > 0 {
+		t.Errorf("more was said after the end: %+v", <-heard)
+	}
+}

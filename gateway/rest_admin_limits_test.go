@@ -1,0 +1,85 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// However many replicas somebody asks at once, they get as many sessions as they may
+// have.
+func TestUserSessionsOverReplicas(t *testing.T) {
+	t.Parallel()
+	const most = 5
+	a, b := twins(t, func(p *plan) { p.door.UserSessions = most })
+	for round := range 5 {
+		ann := fmt.Sprint("ann-", round)
+		var wg sync.WaitGroup
+		var made atomic.Int32
+		for i := range 4 * most {
+			wg.Go(func() {
+				h := []*hall{a, b}[i%2]
+				switch r := h.post("/api/sessions", h.user(ann), ""); r.status {
+				case http.StatusCreated:
+					made.Add(1)
+				case http.StatusConflict:
+				default:
+					t.Errorf("%d %s", r.status, r.body)
+				}
+			})
+		}
+		wg.Wait()
+		var list struct{ Sessions []struct{} }
+		b.get("/api/sessions", b.user(ann)).want(http.StatusOK).decode(&list)
+		if len(list.Sessions) > most || int(made.Load()) != len(list.Sessions) {
+			t.Errorf("%d sessions were made, %d are there, want at most %d", made.Load(), len(list.Sessions), most)
+		}
+		for len(list.Sessions) < most { // who gave way may come again
+			a.post("/api/sessions", a.user(ann), "").want(http.StatusCreated)
+			list.Sessions = append(list.Sessions, struct{}{})
+		}
+		a.post("/api/sessions", a.user(ann), "").problem(http.StatusConflict, wire.CodeSessionInvalidState)
+	}
+}
+
+// Connections count wherever they are.
+func TestUserConnectionsOverReplicas(t *testing.T) {
+	t.Parallel()
+	a, b := twins(t, func(p *plan) { p.door.UserConnections = 3 })
+	id := a.session("ann")
+	path := "/ws/" + string(id)
+	x := a.enter(path, as(a.user("ann")))
+	x.alive()
+	y := a.enter(path, as(a.user("ann")))
+	y.alive()
+	elsewhere := func(h *hall, want int) {
+		t.Helper()
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		deadline := time.After(20 * time.Second)
+		for h.fleet.Elsewhere("ann") != want {
+			select {
+			case <-tick.C:
+			case <-deadline:
+				t.Fatalf("%d connections elsewhere, want %d", h.fleet.Elsewhere("ann"), want)
+			}
+		}
+	}
+	elsewhere(b, 2)
+	z := b.enter(path, as(b.user("ann")))
+	z.alive()
+	b.refused(path, as(b.user("ann")), http.StatusTooManyRequests, wire.CodeRateLimited)
+	elsewhere(a, 1)
+	a.refused(path, as(a.user("ann")), http.StatusTooManyRequests, wire.CodeRateLimited)
+	b.enter("/ws/"+string(b.session("bob")), as(b.user("bob"))).alive() // others may
+	if err := y.ws.CloseNow(); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere(b, 1)
+	b.enter(path, as(b.user("ann"))).alive()
+}
