@@ -1,0 +1,196 @@
+package chaos_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
+)
+
+// checkTimeout is how long the search for an order of one history may take.
+const checkTimeout = 10 * time.Second
+
+// L: whoever submits to a session and reads it, through whichever hubs, sees one
+// log to which messages are added one after the other, each once, while hubs are
+// killed and frozen.
+func TestLinearizable(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	const together = 40 // histories
+	waves := plan.Rounds(1, 25)
+	redis := redistest.Standalone(t)
+	f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: redis.URL(), Args: []string{"--short-lease"}})
+	var sum tally
+	for wave := range waves {
+		var wg sync.WaitGroup
+		histories := make([]*trial, together)
+		for i := range histories {
+			histories[i] = newTrial(t, f, uint64(wave*together+i))
+		}
+		for _, s := range histories {
+			wg.Go(s.play)
+		}
+		wg.Go(func() { upset(t, f, plan.Rand(1<<32+uint64(wave))) })
+		wg.Wait()
+		for i, s := range histories {
+			sum.judge(t, s, fmt.Sprintf("linear-%d-%d", plan.Seed, wave*together+i))
+		}
+	}
+	if plan.Full && (sum.lost == 0 || sum.again == 0) {
+		t.Errorf("%d answers were lost and %d messages sent again: this proves little", sum.lost, sum.again)
+	}
+	plan.Add(t, hubtest.Result{
+		Fault: "L", What: "submit and read are linearizable while hubs are killed and frozen", Rounds: sum.histories, Violations: sum.illegal,
+		Seconds: time.Since(began).Seconds(),
+		Figures: []hubtest.Figure{
+			{Name: "operations", Value: fmt.Sprint(sum.operations)},
+			{Name: "answers lost", Value: fmt.Sprint(sum.lost)},
+			{Name: "sent again", Value: fmt.Sprint(sum.again)},
+			{Name: "not decided", Value: fmt.Sprint(sum.unknown), Wanted: "0"},
+			{Name: "longest search", Value: sum.longest.Round(time.Millisecond).String(), Wanted: "< 10s"},
+		},
+	})
+}
+
+// upset breaks one hub while the others are used.
+func upset(t *testing.T, f *hubtest.Fleet, rng *rand.Rand) {
+	t.Helper()
+	h := f.Hubs[rng.IntN(len(f.Hubs))]
+	linger(t.Context(), time.Duration(rng.IntN(100))*time.Millisecond)
+	if rng.IntN(3) > 0 {
+		h.Kill(t)
+		linger(t.Context(), time.Duration(rng.IntN(1000))*time.Millisecond)
+		h.Start(t)
+		return
+	}
+	h.Stop(t)
+	linger(t.Context(), time.Duration(1000+rng.IntN(5000))*time.Millisecond)
+	h.Continue(t)
+}
+
+// linger lets some time pass in which others act.
+func linger(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// tally is what came of all histories.
+type tally struct {
+	histories, illegal, unknown, operations, lost, again int
+	longest                                              time.Duration
+}
+
+// judge looks for an order in which everything could have happened one after the
+// other.
+func (c *tally) judge(t *testing.T, s *trial, name string) {
+	t.Helper()
+	if s.err != nil {
+		t.Fatalf("session %s: %v", s.session, s.err)
+	}
+	c.histories++
+	c.operations += len(s.ops)
+	c.lost += s.lost
+	c.again += s.again
+	began := time.Now()
+	verdict, info := porcupine.CheckOperationsVerbose(journal(), s.ops, checkTimeout)
+	c.longest = max(c.longest, time.Since(began))
+	switch verdict {
+	case porcupine.Ok:
+		return
+	case porcupine.Unknown:
+		c.unknown++
+	case porcupine.Illegal:
+		c.illegal++
+	}
+	picture := filepath.Join(plan.Folder, name+".html")
+	err := errors.Join(os.MkdirAll(plan.Folder, 0o750), porcupine.VisualizePath(journal(), info, picture))
+	t.Errorf("session %s is %s, seed %d, see %s (%v)", s.session, verdict, plan.Seed, picture, err)
+	for _, op := range s.ops {
+		t.Logf("%d: %v to %v: %s", op.ClientId, time.Duration(op.Call), time.Duration(op.Return), journal().DescribeOperation(op.Input, op.Output))
+	}
+}
+
+// A checker that finds nothing wrong with anything would be easy to pass.
+func TestLinearizableFinds(t *testing.T) {
+	t.Parallel()
+	const never = 1 << 62
+	do := func(call, back int64, in want, out got) porcupine.Operation {
+		return porcupine.Operation{Call: call, Return: back, Input: in, Output: out}
+	}
+	one, two := mark{"m1", "1-1"}, mark{"m2", "1-2"}
+	for _, test := range []struct {
+		name string
+		want porcupine.CheckResult
+		ops  []porcupine.Operation
+	}{
+		{"in order", porcupine.Ok, []porcupine.Operation{
+			do(0, 1, want{submit: "m1"}, got{at: "1-1"}),
+			do(2, 3, want{}, got{marks: []mark{one}}),
+			do(4, 5, want{submit: "m1"}, got{at: "1-1"}),
+			do(6, 7, want{submit: "m2"}, got{at: "1-2"}),
+			do(8, 9, want{after: "m1"}, got{marks: []mark{two}}),
+		}},
+		{"lost, and there", porcupine.Ok, []porcupine.Operation{
+			do(0, never, want{submit: "m1"}, got{lost: true}),
+			do(2, 3, want{}, got{marks: []mark{one}}),
+			do(4, 5, want{submit: "m1"}, got{at: "1-1"}),
+		}},
+		{"lost, and not there", porcupine.Ok, []porcupine.Operation{
+			do(0, never, want{submit: "m1"}, got{lost: true}),
+			do(2, 3, want{}, got{}),
+		}},
+		{"lost, and there late", porcupine.Ok, []porcupine.Operation{
+			do(0, never, want{submit: "m1"}, got{lost: true}),
+			do(2, 3, want{submit: "m2"}, got{at: "1-2"}),
+			do(4, 5, want{}, got{marks: []mark{two, {"m1", "2-1"}}}),
+		}},
+		{"answered and not there", porcupine.Illegal, []porcupine.Operation{
+			do(0, 1, want{submit: "m1"}, got{at: "1-1"}),
+			do(2, 3, want{}, got{}),
+		}},
+		{"there and gone", porcupine.Illegal, []porcupine.Operation{
+			do(0, never, want{submit: "m1"}, got{lost: true}),
+			do(2, 3, want{}, got{marks: []mark{one}}),
+			do(4, 5, want{}, got{}),
+		}},
+		{"twice", porcupine.Illegal, []porcupine.Operation{
+			do(0, 1, want{submit: "m1"}, got{at: "1-1"}),
+			do(2, 3, want{}, got{marks: []mark{one, {"m1", "1-2"}}}),
+		}},
+		{"again, elsewhere", porcupine.Illegal, []porcupine.Operation{
+			do(0, 1, want{submit: "m1"}, got{at: "1-1"}),
+			do(2, 3, want{submit: "m1"}, got{at: "1-2"}),
+		}},
+		{"before what came first", porcupine.Illegal, []porcupine.Operation{
+			do(0, 1, want{submit: "m2"}, got{at: "1-2"}),
+			do(2, 3, want{submit: "m1"}, got{at: "1-1"}),
+		}},
+		{"in another order", porcupine.Illegal, []porcupine.Operation{
+			do(0, 3, want{submit: "m1"}, got{at: "1-1"}),
+			do(0, 3, want{submit: "m2"}, got{at: "1-2"}),
+			do(4, 5, want{}, got{marks: []mark{two, one}}),
+		}},
+		{"moved", porcupine.Illegal, []porcupine.Operation{
+			do(0, never, want{submit: "m1"}, got{lost: true}),
+			do(2, 3, want{}, got{marks: []mark{one}}),
+			do(4, 5, want{}, got{marks: []mark{{"m1", "2-1"}}}),
+		}},
+		{"from nowhere", porcupine.Illegal, []porcupine.Operation{do(0, 1, want{}, got{marks: []mark{one}})}},
+	} {
+		if got := porcupine.CheckOperationsTimeout(journal(), test.ops, checkTimeout); got != test.want {
+			t.Errorf("%s: got %s, want %s", test.name, got, test.want)
+		}
+	}
+}

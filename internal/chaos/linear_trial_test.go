@@ -1,0 +1,264 @@
+package chaos_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/everdesk/everdesk/client"
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const (
+	trialClients = 4 // the last one has a WebSocket
+	trialOps     = 3 // of each client
+	// trialWait is how long a request may take, shorter than a take-over so that
+	// answers are lost.
+	trialWait = 1500 * time.Millisecond
+	// trialPatience is how long a client tries until its message is kept.
+	trialPatience = time.Minute
+)
+
+// trial is one session, a few clients, and what they did.
+type trial struct {
+	ctx     context.Context
+	fleet   *hubtest.Fleet
+	session wire.SessionID
+	part    uint64
+	began   time.Time
+	web     *http.Client
+
+	mu          sync.Mutex // guards the following
+	ops         []porcupine.Operation
+	known       map[wire.MessageID]string // where messages are
+	lost, again int
+	err         error
+}
+
+func newTrial(t *testing.T, f *hubtest.Fleet, part uint64) *trial {
+	t.Helper()
+	return &trial{
+		ctx: t.Context(), fleet: f, session: f.Create(t), part: part, began: time.Now(), known: map[wire.MessageID]string{},
+		web: &http.Client{Timeout: trialWait, Transport: &http.Transport{DisableKeepAlives: true}},
+	}
+}
+
+// play has all clients do what they do, and then reads everything.
+func (s *trial) play() {
+	var wg sync.WaitGroup
+	for who := range trialClients {
+		rng := plan.Rand(s.part<<8 + uint64(who))
+		wg.Go(func() {
+			submit := s.post
+			if who == trialClients-1 {
+				tab, end, err := s.attach()
+				if err != nil {
+					s.fail(err)
+					return
+				}
+				defer end()
+				submit = tab
+			}
+			for i := range trialOps {
+				s.act(who, rng, i, submit)
+			}
+		})
+	}
+	wg.Wait()
+	s.read(trialClients, plan.Rand(s.part<<8+trialClients), true)
+}
+
+func (s *trial) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = errors.Join(s.err, err)
+}
+
+// submitting sends a message to a hub and returns its position.
+type submitting func(hub *hubtest.Hub, id wire.MessageID) (string, error)
+
+// act does one thing: submits something new, or what somebody else may be
+// submitting too, or reads.
+func (s *trial) act(who int, rng *rand.Rand, i int, submit submitting) {
+	id := wire.MessageID(fmt.Sprintf("m-%d-%d", who, i))
+	switch rng.IntN(6) {
+	case 0, 1:
+		s.read(who, rng, false)
+		return
+	case 2:
+		id = wire.MessageID(fmt.Sprintf("shared-%d", rng.IntN(2)))
+	}
+	deadline := time.Now().Add(trialPatience)
+	for try := 0; ; try++ {
+		if s.submit(who, id, s.fleet.Hubs[rng.IntN(len(s.fleet.Hubs))], submit, try > 0) {
+			return
+		}
+		if time.Now().After(deadline) || s.ctx.Err() != nil {
+			s.fail(fmt.Errorf("%s is not kept after %v", id, trialPatience))
+			return
+		}
+		linger(s.ctx, time.Duration(rng.IntN(200))*time.Millisecond)
+	}
+}
+
+// submit sends a message once. An answer that is none leaves the operation open to
+// the end: it may happen at any time, or never.
+func (s *trial) submit(who int, id wire.MessageID, hub *hubtest.Hub, submit submitting, again bool) bool {
+	call := time.Since(s.began)
+	at, err := submit(hub, id)
+	back := time.Since(s.began)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if again || s.known[id] != "" {
+		s.again++
+	}
+	op := porcupine.Operation{ClientId: who, Input: want{submit: id}, Call: int64(call), Output: got{at: at}, Return: int64(back)}
+	if err != nil {
+		s.lost++
+		op.Output, op.Return = got{lost: true}, math.MaxInt64
+	} else {
+		s.known[id] = at
+	}
+	s.ops = append(s.ops, op)
+	return err == nil
+}
+
+// post submits with a request.
+func (s *trial) post(hub *hubtest.Hub, id wire.MessageID) (string, error) {
+	body, err := json.Marshal(map[string]any{"actions": []any{map[string]any{"type": "toast.show", "id": "t", "message": id}}})
+	if err != nil {
+		return "", err
+	}
+	var made wire.Emitted
+	err = s.call(http.MethodPost, hub.URL+"/api/sessions/"+string(s.session)+"/actions", string(body), id, &made)
+	return made.At.String(), err
+}
+
+// attach opens a tab that submits over its connections.
+func (s *trial) attach() (submit submitting, end func(), err error) {
+	c, err := client.New(client.Config{
+		URL: s.fleet.Door.URL(), Session: s.session, Backoff: func(int) time.Duration { return 50 * time.Millisecond },
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancel(s.ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = c.Run(ctx) // until it is cancelled
+	}()
+	end = func() {
+		cancel()
+		<-done
+	}
+	return func(_ *hubtest.Hub, id wire.MessageID) (string, error) {
+		toast := wire.ToastShow{Toast: wire.Toast{ID: "t", Message: string(id)}}
+		// Long enough for any take-over: the client sends it again by itself.
+		ctx, cancel := context.WithTimeout(ctx, trialPatience/2)
+		defer cancel()
+		answer, err := c.Send(ctx, wire.Emit{MessageID: id, Actions: []wire.Action{toast}})
+		if err != nil {
+			return "", err
+		}
+		made, ok := answer.Data.(wire.Emitted)
+		if !ok {
+			return "", fmt.Errorf("%T is no answer", answer.Data)
+		}
+		return made.At.String(), nil
+	}, end, nil
+}
+
+// read reads what comes after a message that is known to be there, or everything.
+// A read without an answer has not happened, unless it must.
+func (s *trial) read(who int, rng *rand.Rand, must bool) {
+	for deadline := time.Now().Add(trialPatience); ; linger(s.ctx, 100*time.Millisecond) {
+		hub := s.fleet.Hubs[rng.IntN(len(s.fleet.Hubs))]
+		var after wire.MessageID
+		if !must && rng.IntN(2) == 0 {
+			s.mu.Lock()
+			if ids := slices.Sorted(maps.Keys(s.known)); len(ids) > 0 {
+				after = ids[rng.IntN(len(ids))]
+			}
+			s.mu.Unlock()
+		}
+		err := s.readFrom(who, hub, after)
+		switch {
+		case err == nil || !must:
+			return
+		case time.Now().After(deadline) || s.ctx.Err() != nil:
+			s.fail(fmt.Errorf("the log cannot be read: %w", err))
+			return
+		}
+	}
+}
+
+func (s *trial) readFrom(who int, hub *hubtest.Hub, after wire.MessageID) error {
+	s.mu.Lock()
+	at := s.known[after]
+	s.mu.Unlock()
+	call := time.Since(s.began)
+	var page struct {
+		Events []struct {
+			At   string `json:"message_id"`
+			Type string `json:"type"`
+			Data struct {
+				ID wire.MessageID `json:"messageId"`
+			} `json:"data"`
+		} `json:"events"`
+	}
+	url := hub.URL + "/api/sessions/" + string(s.session) + "/events?limit=1000&after=" + at
+	if err := s.call(http.MethodGet, url, "", "", &page); err != nil {
+		return err
+	}
+	back := time.Since(s.began)
+	var out got
+	for _, e := range page.Events {
+		if e.Type == "ACTIONS" {
+			out.marks = append(out.marks, mark{e.Data.ID, e.At})
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ops = append(s.ops, porcupine.Operation{ClientId: who, Input: want{after: after}, Call: int64(call), Output: out, Return: int64(back)})
+	return nil
+}
+
+// call makes a request and decodes the answer.
+func (s *trial) call(method, url, body string, key wire.MessageID, out any) error {
+	req, err := http.NewRequestWithContext(s.ctx, method, url, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Idempotency-Key", string(key))
+	}
+	answer, err := s.web.Do(req)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return err
+	}
+	if answer.StatusCode/100 != 2 {
+		return fmt.Errorf("status %d: %s", answer.StatusCode, b)
+	}
+	return json.Unmarshal(b, out)
+}
