@@ -1,0 +1,233 @@
+package chaos_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// F4: the master of Redis is gone and Sentinel promotes a replica, which has
+// everything, or not what the master said in its last 200 ms. Hubs notice what is
+// missing and write it again: nobody loses a message, and all tabs go on.
+func TestF04Failover(t *testing.T) {
+	t.Parallel()
+	const each = 2 // fleets with and without lag
+	rounds := plan.Rounds(each, 50) / each
+	kinds := []*failovers{
+		{fault: "F4a", what: "Sentinel failover, replicas keep up"},
+		{fault: "F4b", what: "Sentinel failover, replicas 200 ms late", lag: 200 * time.Millisecond},
+	}
+	shards := len(kinds) * each
+	if !plan.Full {
+		shards, rounds = len(kinds), 1
+	}
+	began := time.Now()
+	sharded(t, shards, func(t *testing.T, shard uint64) {
+		t.Helper()
+		kinds[shard%2].run(t, shard, rounds)
+	}, func() {
+		for _, k := range kinds {
+			k.report(t, began)
+		}
+	})
+}
+
+// failovers is what several fleets go through.
+type failovers struct {
+	fault, what string
+	lag         time.Duration
+
+	spans sample // from the promotion until all tabs go on
+
+	mu     sync.Mutex // guards the following
+	rounds int
+	lossy  int // rounds in which something was lost
+	lost   int // events that tabs had seen
+	healed int // sessions of a round that were written again
+	acked  int // messages
+	ended  int // those of them that came to an end
+}
+
+func (k *failovers) report(t *testing.T, began time.Time) {
+	t.Helper()
+	slowest := k.spans.quantile(1)
+	if plan.Full && slowest > 5*time.Second {
+		t.Errorf("%s: all tabs went on %v after the promotion, want at most 5 s", k.fault, slowest)
+	}
+	if plan.Full && k.lag > 0 && k.lossy == 0 {
+		t.Errorf("%s: nothing was lost, so nothing is proved", k.fault)
+	}
+	plan.Add(t, hubtest.Result{
+		Fault: k.fault, What: k.what, Rounds: k.rounds, Violations: k.spans.violations, Seconds: time.Since(began).Seconds(),
+		Figures: []hubtest.Figure{
+			{Name: "accepted messages lost", Value: fmt.Sprintf("%d of %d", k.acked-k.ended, k.acked), Wanted: "0"},
+			{Name: "events lost by Redis", Value: fmt.Sprintf("%d in %d rounds", k.lost, k.lossy)},
+			{Name: "sessions written again", Value: fmt.Sprint(k.healed)},
+			{Name: "all tabs go on after promotion p50", Value: shown(k.spans.quantile(0.5))},
+			{Name: "slowest", Value: shown(slowest), Wanted: "≤ 5s"},
+		},
+	})
+}
+
+// run is one fleet whose masters go one after the other.
+func (k *failovers) run(t *testing.T, shard uint64, rounds int) {
+	t.Helper()
+	rng := plan.Rand(shard)
+	redis := redistest.SentinelOver(t, 2)
+	f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: redis.URL()})
+	h := plan.NewHistory(t, fmt.Sprintf("f04-%d", shard))
+	var tabs []*hubtest.Tab
+	sessions := plan.Rounds(2, 4)
+	for s := range sessions {
+		session := f.Create(t)
+		for _, hub := range f.Hubs {
+			tabs = append(tabs, h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("%d-at-%s", s, hub.Name), URL: hub.URL, Session: session}))
+		}
+	}
+	for round := range rounds {
+		k.spans.add(k.round(t, redis, h, tabs, rng, round))
+	}
+	k.spans.blame(f.Finish(t, h, tabs, hubtest.Rules{Loss: true}))
+	k.count(h.Entries(), rounds)
+}
+
+// round lets the master fail while every session is at work, and returns how long
+// it took from the promotion until all tabs were shown something again.
+func (k *failovers) round(
+	t *testing.T, redis *redistest.Ensemble, h *hubtest.History, tabs []*hubtest.Tab, rng *rand.Rand, round int,
+) time.Duration {
+	t.Helper()
+	const n = 240
+	var ids []wire.MessageID
+	var wg sync.WaitGroup
+	for s := 0; s < len(tabs); s += 3 {
+		id := wire.MessageID(fmt.Sprintf("m-%d-%d", round, s/3))
+		ids = append(ids, id)
+		tab := tabs[s+rng.IntN(3)]
+		if err := tab.Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 60", n), words(n)); err != nil {
+			t.Fatalf("say %s: %v", id, err)
+		}
+		// More of them wait, are accepted in the very moment, or come too late.
+		late := time.Duration(rng.IntN(4000)) * time.Millisecond
+		wg.Go(func() {
+			pause(t, late)
+			if err := tab.Say(t.Context(), id+"-more", "/say more", "more"); err != nil {
+				t.Errorf("say %s-more: %v", id, err)
+			}
+		})
+	}
+	redis.Lag(k.lag)
+	for i, id := range ids {
+		if err := tabs[3*i].Begun(t.Context(), id, 1+rng.IntN(5)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pause(t, k.lag+time.Duration(rng.IntN(500))*time.Millisecond)
+	master, replicas, behind := redis.Master(t)
+	failed := h.Fault("server %d of redis fails, its %d replicas are up to %d bytes behind", master, replicas, behind)
+	next, promoted := redis.Fail(t, master)
+	at := h.Since() - time.Since(promoted)
+	h.Fault("server %d of redis was promoted at %v", next, at)
+	for i, id := range ids {
+		for _, tab := range tabs[3*i : 3*i+3] {
+			if _, err := tab.Ended(t.Context(), id); err != nil {
+				t.Fatalf("tab %s does not see the end of %s: %v", tab.Name, id, err)
+			}
+		}
+	}
+	wg.Wait()
+	redis.Lag(0)
+	redis.Return(t, master, next)
+	return slowest(t, h.Entries(), tabs, failed, at)
+}
+
+// slowest is how long after the promotion the last of the tabs was shown anything,
+// of the new epoch if the session has one.
+func slowest(t *testing.T, entries []hubtest.Entry, tabs []*hubtest.Tab, failed, promoted time.Duration) time.Duration {
+	t.Helper()
+	before, now := map[wire.SessionID]uint64{}, map[wire.SessionID]uint64{}
+	shown := func(e hubtest.Entry) bool { return e.Kind == hubtest.KindEvent || e.Kind == hubtest.KindSnapshot }
+	for _, e := range entries {
+		if !shown(e) {
+			continue
+		}
+		if e.T < failed {
+			before[e.Session] = max(before[e.Session], e.Event.At.Epoch)
+		}
+		now[e.Session] = max(now[e.Session], e.Event.At.Epoch)
+	}
+	first := map[string]time.Duration{}
+	for _, e := range entries {
+		old := shown(e) && now[e.Session] > before[e.Session] && e.Event.At.Epoch <= before[e.Session]
+		if e.T > promoted && shown(e) && !old && first[e.Who] == 0 {
+			first[e.Who] = e.T
+		}
+	}
+	var last time.Duration
+	for _, tab := range tabs {
+		if first[tab.Name] == 0 {
+			t.Errorf("tab %s was shown nothing after the failure at %v", tab.Name, failed)
+		}
+		last = max(last, first[tab.Name]-promoted)
+	}
+	return last
+}
+
+// count counts what Redis forgot, as far as tabs had seen it, and what became of
+// the messages.
+func (k *failovers) count(entries []hubtest.Entry, rounds int) {
+	type place struct {
+		session wire.SessionID
+		at      wire.Position
+	}
+	type message struct {
+		session wire.SessionID
+		id      wire.MessageID
+	}
+	log, ended := map[place]bool{}, map[message]bool{}
+	healed := 0
+	for _, e := range entries {
+		if e.Event != nil && e.Event.Ends() {
+			ended[message{e.Session, e.Event.Message}] = true
+		}
+		if e.Kind == hubtest.KindLog {
+			log[place{e.Session, e.Event.At}] = true
+			if e.Event.Type == "session_state" {
+				healed++
+			}
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.rounds, k.healed = k.rounds+rounds, k.healed+healed
+	counted := map[place]bool{}
+	lossy := false // the present round
+	for _, e := range entries {
+		switch e.Kind {
+		case hubtest.KindFault:
+			lossy = false
+		case hubtest.KindAck:
+			k.acked++
+			if ended[message{e.Session, e.Message}] {
+				k.ended++
+			}
+		case hubtest.KindEvent:
+			p := place{e.Session, e.Event.At}
+			if log[p] || counted[p] {
+				continue
+			}
+			counted[p] = true
+			k.lost++
+			if !lossy {
+				lossy = true
+				k.lossy++
+			}
+		}
+	}
+}
