@@ -190,7 +190,9 @@ func (l *live) knows(id wire.MessageID) bool {
 func (l *live) obey(it *item) {
 	switch o := it.order; o.Kind {
 	case orderPresence:
-		l.presence.hear(o, l.now)
+		if o.Replica != l.k.hub.cfg.Replica { // else we said it to the owner before us
+			l.presence.hear(o, l.now)
+		}
 	case orderRename, orderShare:
 		next, refused := l.card.with(o)
 		if refused != nil {
