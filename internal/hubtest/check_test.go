@@ -119,6 +119,20 @@ func (t tale) more(e hubtest.Event) tale {
 	return t
 }
 
+// What happens after the log was read is not a part of the run.
+func TestCheckLeavesOutWhatCameLater(t *testing.T) {
+	t.Parallel()
+	late := hubtest.Entry{Kind: hubtest.KindEvent, T: time.Hour, Who: "one", Session: "s", Event: &hubtest.Event{At: at(2, 9), Hash: "2-9"}}
+	if got := hubtest.Check(append(told(), late), hubtest.Rules{}); len(got) > 0 {
+		t.Errorf("wrong: %v", got)
+	}
+	early := late
+	early.T = time.Second
+	if got := hubtest.Check(append(told(), early), hubtest.Rules{}); len(got) == 0 {
+		t.Error("an event that is not in the log is let pass")
+	}
+}
+
 func TestCheckAcceptsWhatIsRight(t *testing.T) {
 	t.Parallel()
 	for _, r := range []hubtest.Rules{{}, {Loss: true}, {Agents: 2}, {Agents: 1, Slack: 2 * time.Second}} {

@@ -79,6 +79,7 @@ func (f *Fleet) settle(tb testing.TB, h *History, session wire.SessionID, tabs [
 			return fmt.Errorf("%w: %s", context.Cause(ctx), differ)
 		}
 	}
+	began := h.Since()
 	log, err := f.after(ctx, f.Door.URL(), session, wire.Position{})
 	if err == nil && len(log) == 0 {
 		err = errors.New("it is empty")
@@ -87,7 +88,7 @@ func (f *Fleet) settle(tb testing.TB, h *History, session wire.SessionID, tabs [
 		return fmt.Errorf("read the log: %w", err)
 	}
 	for i := range log {
-		h.Add(Entry{Kind: KindLog, Session: session, Event: &log[i]})
+		h.Add(Entry{Kind: KindLog, T: began, Session: session, Event: &log[i]})
 	}
 	for _, e := range ends {
 		h.Add(e)
