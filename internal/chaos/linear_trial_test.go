@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -121,6 +122,9 @@ func (s *trial) submit(who int, id wire.MessageID, hub *hubtest.Hub, submit subm
 	call := time.Since(s.began)
 	at, err := submit(hub, id)
 	back := time.Since(s.began)
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return false // nobody was there: nothing can have happened
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if again || s.known[id] != "" {

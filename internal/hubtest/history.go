@@ -23,7 +23,7 @@ const (
 	KindHead     Kind = "head"     // what was broken, and the seed
 	KindFault    Kind = "fault"    // something was broken or repaired, see Note
 	KindSend     Kind = "send"     // a tab begins to send a message
-	KindAck      Kind = "ack"      // it is told that the message is kept, see Event.Type
+	KindAck      Kind = "ack"      // it is told that the message is kept: Event.Type, by whom and how
 	KindRefused  Kind = "refused"  // it is told that it is not, see Note
 	KindLost     Kind = "lost"     // it has stopped to wait for an answer
 	KindEvent    Kind = "event"    // a tab is shown an event of the log

@@ -148,9 +148,9 @@ func (t *Tab) SayTo(ctx context.Context, m wire.UserMessage, expect string) erro
 		entry.Kind, entry.Note = KindLost, err.Error()
 	} else {
 		entry.Event = &Event{At: answer.At}
-		switch answer.Data.(type) {
+		switch d := answer.Data.(type) {
 		case wire.MessageAccepted:
-			entry.Event.Type = typeAccepted
+			entry.Event.Type, entry.Event.Agent, entry.Event.How = typeAccepted, d.AgentID, d.How
 		case wire.MessageQueued:
 			entry.Event.Type = typeQueued
 		}

@@ -1,0 +1,211 @@
+package chaos_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// F10: every message is sent one to five times, at once and later, by tabs at all
+// hubs and with requests. There is one turn of each, and all are told the same.
+func TestF10Duplicates(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	sessions := plan.Rounds(4, 40)
+	const messages = 250
+	each := plan.Rounds(10, messages)
+	f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: redistest.Standalone(t).URL()})
+	h := plan.NewHistory(t, "f10")
+	var wg sync.WaitGroup
+	var tabs []*hubtest.Tab
+	for i := range sessions {
+		d := &doubler{t: t, fleet: f, history: h, rng: plan.Rand(uint64(i)), session: f.Create(t)}
+		for _, hub := range f.Hubs {
+			name := fmt.Sprintf("tab at %s of %d", hub.Name, i)
+			d.tabs = append(d.tabs, h.Open(t, hubtest.TabConfig{Name: name, URL: hub.URL, Session: d.session}))
+		}
+		tabs = append(tabs, d.tabs...)
+		wg.Go(func() {
+			for n := range each {
+				d.double(wire.MessageID(fmt.Sprintf("m-%d", n)), fmt.Sprintf("this is %d", n))
+			}
+		})
+	}
+	wg.Wait()
+	violations := f.Finish(t, h, tabs, hubtest.Rules{})
+	c := countCopies(t, h.Entries())
+	if want := sessions * each; c.messages != want || c.turns != want {
+		t.Errorf("%d messages and %d turns, want %d", c.messages, c.turns, want)
+	}
+	if c.copies <= c.messages || c.answers != c.copies {
+		t.Errorf("%d answers to %d copies of %d messages", c.answers, c.copies, c.messages)
+	}
+	plan.Add(t, hubtest.Result{
+		Fault: "F10", What: "messages sent 1 to 5 times over 3 hubs, by tabs and requests", Rounds: c.messages, Violations: violations + c.doubled + c.contrary,
+		Seconds: time.Since(began).Seconds(),
+		Figures: []hubtest.Figure{
+			{Name: "copies", Value: fmt.Sprint(c.copies)},
+			{Name: "turns", Value: fmt.Sprint(c.turns), Wanted: "one each"},
+			{Name: "duplicates", Value: fmt.Sprint(c.doubled), Wanted: "0"},
+			{Name: "contrary answers", Value: fmt.Sprint(c.contrary), Wanted: "0"},
+		},
+	})
+}
+
+// doubler is one session whose messages are sent too often.
+type doubler struct {
+	t       *testing.T
+	fleet   *hubtest.Fleet
+	history *hubtest.History
+	rng     *rand.Rand
+	session wire.SessionID
+	tabs    []*hubtest.Tab
+}
+
+// double sends a message a few times at once, and perhaps once more when it has
+// ended.
+func (d *doubler) double(id wire.MessageID, says string) {
+	copies, late := 1+d.rng.IntN(5), 0
+	if copies > 1 {
+		late = d.rng.IntN(2)
+	}
+	some := d.rng.Perm(len(d.tabs))[:1+d.rng.IntN(len(d.tabs))]
+	pick := func() (at int, request bool) { return some[d.rng.IntN(len(some))], d.rng.IntN(4) == 0 }
+	var wg sync.WaitGroup
+	byTab := make([]int, len(d.tabs)) // which send nothing twice at the same time
+	for range copies - late {
+		if at, request := pick(); request {
+			wg.Go(func() { d.send(id, says, at, true) })
+		} else {
+			byTab[at]++
+		}
+	}
+	for at, n := range byTab {
+		wg.Go(func() {
+			for range n {
+				d.send(id, says, at, false)
+			}
+		})
+	}
+	wg.Wait()
+	if _, err := d.tabs[some[0]].Ended(d.t.Context(), id); err != nil {
+		d.t.Errorf("%s of %s has no end: %v", id, d.session, err)
+	}
+	for range late {
+		at, request := pick()
+		d.send(id, says, at, request)
+	}
+}
+
+// send sends one copy through a hub, by a tab or with a request.
+func (d *doubler) send(id wire.MessageID, says string, at int, request bool) {
+	text := "/nosteer\n/say " + says
+	if !request {
+		if err := d.tabs[at].Say(d.t.Context(), id, text, says); err != nil {
+			d.t.Errorf("%s of %s: %v", id, d.session, err)
+		}
+		return
+	}
+	entry := hubtest.Entry{Kind: hubtest.KindSend, Who: "request", Session: d.session, Message: id, Expect: says}
+	d.history.Add(entry)
+	body, err := json.Marshal(map[string]any{"messageId": id, "content": text})
+	if err != nil {
+		d.t.Error(err)
+		return
+	}
+	var frame json.RawMessage
+	url := d.fleet.Hubs[at].URL + "/api/sessions/" + string(d.session) + "/messages"
+	if err := d.fleet.Call(d.t, http.MethodPost, url, string(body), &frame); err != nil {
+		d.t.Errorf("%s of %s with a request: %v", id, d.session, err)
+		return
+	}
+	answer, err := wire.Native{}.DecodeEvent(frame)
+	if err != nil {
+		d.t.Error(err)
+		return
+	}
+	entry.Kind, entry.Expect = hubtest.KindAck, ""
+	switch a := answer.Data.(type) {
+	case wire.MessageAccepted:
+		entry.Event = &hubtest.Event{At: answer.At, Type: "MESSAGE_ACCEPTED", Agent: a.AgentID, How: a.How}
+	case wire.MessageQueued:
+		entry.Event = &hubtest.Event{At: answer.At, Type: "MESSAGE_QUEUED"}
+	default:
+		d.t.Errorf("%s of %s is answered with %s", id, d.session, frame)
+		return
+	}
+	d.history.Add(entry)
+}
+
+// copied is what became of messages that were sent more than once.
+type copied struct {
+	messages, copies, answers, turns int
+	doubled                          int // further turns
+	contrary                         int // answers that say something else
+}
+
+// countCopies compares what was answered with what is in the log.
+func countCopies(t *testing.T, entries []hubtest.Entry) copied {
+	t.Helper()
+	type message struct {
+		session wire.SessionID
+		id      wire.MessageID
+	}
+	type fate struct {
+		copies, begun, queued int
+		taken                 hubtest.Event
+		answers               []hubtest.Entry
+	}
+	all := map[message]*fate{}
+	of := func(session wire.SessionID, id wire.MessageID) *fate {
+		k := message{session, id}
+		if all[k] == nil {
+			all[k] = &fate{}
+		}
+		return all[k]
+	}
+	for _, e := range entries {
+		switch {
+		case e.Kind == hubtest.KindSend:
+			of(e.Session, e.Message).copies++
+		case e.Kind == hubtest.KindAck:
+			m := of(e.Session, e.Message)
+			m.answers = append(m.answers, e)
+		case e.Kind == hubtest.KindLog && e.Event.Type == "MESSAGE_ACCEPTED":
+			m := of(e.Session, e.Event.Message)
+			m.begun++
+			m.taken = *e.Event
+		case e.Kind == hubtest.KindLog && e.Event.Type == "MESSAGE_QUEUED":
+			of(e.Session, e.Event.Message).queued++
+		}
+	}
+	var c copied
+	for k, m := range all {
+		c.messages++
+		c.copies += m.copies
+		c.answers += len(m.answers)
+		c.turns += min(m.begun, 1)
+		if m.begun != 1 || m.queued > 1 {
+			c.doubled++
+			t.Errorf("%s of %s was begun %d times and queued %d times", k.id, k.session, m.begun, m.queued)
+		}
+		for _, e := range m.answers {
+			// A message that waits is answered so until it is begun.
+			waits := e.Event.Type == "MESSAGE_QUEUED" && m.queued == 1
+			if !waits && (e.Event.Type != m.taken.Type || e.Event.Agent != m.taken.Agent || e.Event.How != m.taken.How) {
+				c.contrary++
+				t.Errorf("%s of %s is taken by %s (%s), and %s is told %s by %s (%s)", k.id, k.session,
+					m.taken.Agent, m.taken.How, e.Who, e.Event.Type, e.Event.Agent, e.Event.How)
+			}
+		}
+	}
+	return c
+}
