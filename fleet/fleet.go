@@ -83,6 +83,7 @@ type Fleet struct {
 	roll    roll
 	// poke asks for a round at once.
 	poke chan struct{}
+	away bool // the last round failed; only Run's goroutine looks
 
 	mu      sync.Mutex // guards the following; never held while anybody waits
 	state   State
@@ -258,9 +259,16 @@ func (f *Fleet) round(ctx context.Context) {
 		f.roll.end(number, f.cfg.ID, all, time.Now())
 		err = f.heed(ctx, limited)
 	}
-	if err != nil && ctx.Err() == nil {
+	// Only changes are logged: a store may be away for long.
+	switch away := err != nil; {
+	case ctx.Err() != nil || away == f.away:
+		return
+	case away:
 		f.log.WarnContext(ctx, "replica cannot say that it is alive", "err", err)
+	default:
+		f.log.InfoContext(ctx, "replica can say again that it is alive")
 	}
+	f.away = err != nil
 }
 
 // withdraw says that this replica is gone.

@@ -11,6 +11,7 @@
 //	/ws/{session}     WebSocket, native dialect
 //	/ws               WebSocket, desktop dialect
 //	/api/…            REST and Server-Sent Events; /api/openapi.json describes it
+//	/api/admin/…      for admins, who are the only ones to see that it is there
 //	/health, /healthz the process is up
 //	/readyz           the process may be sent users: the store answers, no drain
 //
@@ -32,9 +33,14 @@
 // When the store is slow, /readyz and the page wait for it for
 // [Config].ReadyTimeout and then say not ready; other requests wait 20 s for their
 // session and then end with 504. When a client is slow, the server's timeouts end
-// its connection; files have 10 min. [Server.Drain] turns /readyz to 503 while
-// everything else is still served; [Server.Shutdown] sends streaming clients
-// elsewhere and lets running requests end. A panic ends its request or connection.
+// its connection; files have 10 min. [Server.Drain] turns /readyz to 503 and lets no
+// streaming clients in while everything else is still served, until
+// [Server.Undrain]; [Server.Dismiss] sends those elsewhere who are there;
+// [Server.Shutdown] does so and lets running requests end. A panic ends its request
+// or connection.
+//
+// What an admin does is in the audit before it is done, and done once for its
+// Idempotency-Key, through whichever replica it comes.
 //
 // It refuses names and origins it does not know, cookies without an origin,
 // bodies that are too large, compressed, not JSON where JSON is wanted or not as

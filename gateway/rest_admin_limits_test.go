@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/everdesk/everdesk/quota"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -45,6 +46,21 @@ func TestUserSessionsOverReplicas(t *testing.T) {
 		}
 		a.post("/api/sessions", a.user(ann), "").problem(http.StatusConflict, wire.CodeSessionInvalidState)
 	}
+}
+
+// How often somebody connects is counted over all replicas, too.
+func TestUserConnectsOverReplicas(t *testing.T) {
+	t.Parallel()
+	a, b := twins(t, func(p *plan) { p.quota = quota.Config{Connects: 4} })
+	path := "/ws/" + string(a.session("ann"))
+	for i := range 4 {
+		h := []*hall{a, b}[i%2]
+		h.enter(path, as(h.user("ann"))).alive()
+	}
+	for _, h := range []*hall{a, b} {
+		h.refused(path, as(h.user("ann")), http.StatusTooManyRequests, wire.CodeRateLimited)
+	}
+	b.enter("/ws/"+string(b.session("bob")), as(b.user("bob"))).alive()
 }
 
 // Connections count wherever they are.

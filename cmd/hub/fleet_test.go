@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os/exec"
 	"strings"
@@ -168,4 +169,55 @@ func TestDrainUnderAStream(t *testing.T) {
 	if len(heard) > 0 {
 		t.Errorf("more was said after the end: %+v", <-heard)
 	}
+}
+
+// An agent is stopped through a replica that has nothing to do with its session, once
+// for an id, and both can see who did it.
+func TestInterruptThroughAnother(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Standalone(t)
+	demo := minds(t)[0]
+	one := serveProcess(t, demo, "--store", redis.URL(), "--replica-id", "one", "--files-dir", t.TempDir())
+	two := serveProcess(t, demo, "--store", redis.URL(), "--replica-id", "two", "--files-dir", t.TempDir())
+	session := createSession(t, one.url)
+	x := attachProcess(t, one, session, "--json")
+	x.until(t, `"type":"session_state"`)
+	hang := func(id string) {
+		x.say(t, fmt.Sprintf(`{"type":"USER_MESSAGE","data":{"messageId":%q,"content":"/nosteer\n/say %s\n/hang"}}`, id, id))
+		x.until(t, `"delta":"`+id+`"`)
+	}
+	interrupt := func(url, key string) string {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/admin/sessions/"+string(session)+"/interrupt",
+			strings.NewReader(`{"reason":"it burns money"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Idempotency-Key", key)
+		res, err := (&http.Client{}).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("%d %s, %v", res.StatusCode, body, err)
+		}
+		return string(body)
+	}
+	hang("first")
+	answer := interrupt(two.url, "key-1")
+	x.until(t, `"isComplete":true.*"outcome":"interrupted"`)
+	hang("second")
+	for _, url := range []string{two.url, one.url} {
+		if again := interrupt(url, "key-1"); again != answer {
+			t.Errorf("answered with %s, before with %s", again, answer)
+		}
+	}
+	if _, working := ownerOf(t, two.url, session); !working {
+		t.Error("what was done once was done again")
+	}
+	interrupt(one.url, "key-2")
+	x.until(t, `"isComplete":true.*"outcome":"interrupted"`)
 }
