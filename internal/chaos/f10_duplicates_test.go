@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -52,10 +53,10 @@ func TestF10Duplicates(t *testing.T) {
 		Fault: "F10", What: "messages sent 1 to 5 times over 3 hubs, by tabs and requests", Rounds: c.messages, Violations: violations + c.doubled + c.contrary,
 		Seconds: time.Since(began).Seconds(),
 		Figures: []hubtest.Figure{
-			{Name: "copies", Value: fmt.Sprint(c.copies)},
-			{Name: "turns", Value: fmt.Sprint(c.turns), Wanted: "one each"},
-			{Name: "duplicates", Value: fmt.Sprint(c.doubled), Wanted: "0"},
-			{Name: "contrary answers", Value: fmt.Sprint(c.contrary), Wanted: "0"},
+			{Name: "copies", Value: strconv.Itoa(c.copies)},
+			{Name: "turns", Value: strconv.Itoa(c.turns), Wanted: "one each"},
+			{Name: "duplicates", Value: strconv.Itoa(c.doubled), Wanted: "0"},
+			{Name: "contrary answers", Value: strconv.Itoa(c.contrary), Wanted: "0"},
 		},
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -53,10 +54,10 @@ func TestLinearizable(t *testing.T) {
 		Fault: "L", What: "submit and read are linearizable while hubs are killed and frozen", Rounds: sum.histories, Violations: sum.illegal,
 		Seconds: time.Since(began).Seconds(),
 		Figures: []hubtest.Figure{
-			{Name: "operations", Value: fmt.Sprint(sum.operations)},
-			{Name: "answers lost", Value: fmt.Sprint(sum.lost)},
-			{Name: "sent again", Value: fmt.Sprint(sum.again)},
-			{Name: "not decided", Value: fmt.Sprint(sum.unknown), Wanted: "0"},
+			{Name: "operations", Value: strconv.Itoa(sum.operations)},
+			{Name: "answers lost", Value: strconv.Itoa(sum.lost)},
+			{Name: "sent again", Value: strconv.Itoa(sum.again)},
+			{Name: "not decided", Value: strconv.Itoa(sum.unknown), Wanted: "0"},
 			{Name: "longest search", Value: sum.longest.Round(time.Millisecond).String(), Wanted: "< 10s"},
 		},
 	})

@@ -215,7 +215,7 @@ func (s *course) place(at wire.Position) (n int, there bool) {
 // have been dropped.
 func (s *course) cut(at wire.Position) bool {
 	first := s.log[0]
-	return at.Compare(first.At) < 0 && !(first.Type == typeOwner && first.Prev.IsZero())
+	return at.Compare(first.At) < 0 && (first.Type != typeOwner || !first.Prev.IsZero())
 }
 
 // order is P1, and P5 as far as a tab can tell.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,7 +48,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 		fmt.Fprintln(errs, "replay:", err)
 		return exitUsage
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	if *table {
 		err = writeTable(out, file)
 		if err != nil {
@@ -119,12 +120,8 @@ func show(out io.Writer, entries []hubtest.Entry, v hubtest.Violation, around in
 
 // names reports whether a text has a word.
 func names(text, word string) bool {
-	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,:()", r) }) {
-		if w == word {
-			return true
-		}
-	}
-	return false
+	words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ,:()", r) })
+	return slices.Contains(words, word)
 }
 
 // line is an entry for people.
