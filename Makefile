@@ -68,6 +68,11 @@ soak: ## run the store tests over and over for SOAKTIME seconds (1800)
 	scripts/need.sh gcc redis-server
 	scripts/soak.sh $(SOAKTIME)
 
+.PHONY: chaos
+chaos: ## break hubs and stores with all rounds, or those of FAULTS="F01 F02"
+	scripts/need.sh redis-server nginx ip
+	scripts/chaos.sh $(FAULTS)
+
 .PHONY: vuln
 vuln: ## look for known vulnerabilities; needs vuln.go.dev
 	$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0 ./...

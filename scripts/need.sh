@@ -10,6 +10,7 @@ set -euo pipefail
 packages() {
   case $1 in
     gcc) echo gcc libc6-dev ;; # the race detector links with it
+    ip | tc) echo iproute2 ;;
     korean-fonts) echo fontconfig fonts-noto-cjk ;;
     *) echo "$1" ;;
   esac

@@ -124,7 +124,7 @@ func (c *tally) judge(t *testing.T, s *trial, name string) {
 }
 
 // A checker that finds nothing wrong with anything would be easy to pass.
-func TestLinearizableFinds(t *testing.T) {
+func TestJournal(t *testing.T) {
 	t.Parallel()
 	const never = 1 << 62
 	do := func(call, back int64, in want, out got) porcupine.Operation {
