@@ -74,7 +74,34 @@ func (c *Sharded) DownAfter(tb testing.TB, d time.Duration) {
 	}
 }
 
-// MasterOf returns the master that holds a key's slot at the start.
+// Fail kills a master and waits until its first replica has taken its place, also
+// in c.
+func (c *Sharded) Fail(tb testing.TB, shard int) {
+	tb.Helper()
+	failed, next := c.Masters[shard], c.Replicas[shard][0]
+	failed.Kill(tb)
+	client := next.Client(tb)
+	poll(tb, "cluster replica on "+next.Addr, next, func(ctx context.Context) error {
+		role, err := client.Do(ctx, "role").Slice()
+		if err == nil && len(role) > 0 && role[0] != "master" {
+			err = errors.New("still a replica")
+		}
+		return err
+	})
+	c.Masters[shard], c.Replicas[shard][0] = next, failed
+}
+
+// Return brings a killed node back as a replica, which Fail has left as the first
+// one, and waits until it is in sync.
+func (c *Sharded) Return(tb testing.TB, shard int) {
+	tb.Helper()
+	s := c.Replicas[shard][0]
+	s.Restart(tb)
+	poll(tb, "cluster replica on "+s.Addr, s, replicaIsInSync(s.Client(tb)))
+	c.awaitWhole(tb)
+}
+
+// MasterOf returns the master that holds a key's slot.
 func (c *Sharded) MasterOf(tb testing.TB, key string) *Server {
 	tb.Helper()
 	slot, err := c.Masters[0].Client(tb).ClusterKeySlot(tb.Context(), key).Result()

@@ -1,0 +1,162 @@
+package chaos_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// F5: a master of a Redis Cluster is killed. Only sessions whose slots it had wait
+// until its replica has taken its place; all others go on as if nothing were.
+func TestF05Cluster(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	shards := plan.Rounds(1, 2)
+	rounds := plan.Rounds(1, 24) / shards
+	var n nodes
+	sharded(t, shards, func(t *testing.T, shard uint64) {
+		t.Helper()
+		n.run(t, shard, rounds)
+	}, func() { n.report(t, began, shards*rounds) })
+}
+
+// nodes is what is measured: how long sessions of the killed node waited from the
+// kill on, and the longest silence in each of the others.
+type nodes struct{ waits, silences sample }
+
+func (n *nodes) report(t *testing.T, began time.Time, rounds int) {
+	t.Helper()
+	wait, silence := n.waits.quantile(1), n.silences.quantile(1)
+	if plan.Full && wait > 6*time.Second {
+		t.Errorf("a session of a killed node waited %v, want at most 6 s", wait)
+	}
+	if plan.Full && silence > time.Second {
+		t.Errorf("a session of another node was silent for %v, want at most 1 s", silence)
+	}
+	plan.Add(t, hubtest.Result{
+		Fault: "F5", What: "kill -9 of a master of a Cluster of 3+3", Rounds: rounds, Violations: n.waits.violations,
+		Seconds: time.Since(began).Seconds(),
+		Figures: []hubtest.Figure{
+			{Name: "its sessions go on after p50", Value: shown(n.waits.quantile(0.5))},
+			{Name: "slowest", Value: shown(wait), Wanted: "≤ 6s"},
+			{Name: "longest silence of other sessions", Value: shown(silence), Wanted: "≤ 1s"},
+		},
+	})
+}
+
+// run is one Cluster whose masters are killed one after the other.
+func (n *nodes) run(t *testing.T, shard uint64, rounds int) {
+	t.Helper()
+	rng := plan.Rand(shard)
+	// Without the last setting a Cluster refuses everything while any slot is without
+	// a master.
+	redis := redistest.Cluster(t, 1, "--cluster-node-timeout", "1500", "--cluster-require-full-coverage", "no")
+	f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: redis.URL()})
+	h := plan.NewHistory(t, fmt.Sprintf("f05-%d", shard))
+	perMaster := plan.Rounds(1, 2)
+	tabs := make([][]*hubtest.Tab, len(redis.Masters)) // by the number of their master
+	var all []*hubtest.Tab
+	for made := 0; len(all) < 2*perMaster*len(redis.Masters); made++ {
+		session := f.Create(t)
+		at := masterOf(t, redis, session)
+		if len(tabs[at]) == 2*perMaster {
+			continue // it has enough
+		}
+		for i := range 2 {
+			hub := f.Hubs[(made+i)%len(f.Hubs)]
+			tab := h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("%s-at-%s", session, hub.Name), URL: hub.URL, Session: session})
+			tabs[at], all = append(tabs[at], tab), append(all, tab)
+		}
+	}
+	for round := range rounds {
+		n.round(t, redis, h, tabs, rng, round)
+	}
+	n.waits.blame(f.Finish(t, h, all, hubtest.Rules{Loss: true}))
+}
+
+// masterOf is the number of the master that has a session's slot.
+func masterOf(t *testing.T, redis *redistest.Sharded, session wire.SessionID) int {
+	t.Helper()
+	slot, err := redis.Masters[0].Client(t).ClusterKeySlot(t.Context(), string(session)).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const partitions = 64
+	master := redis.MasterOf(t, fmt.Sprintf("{p%d}", slot%partitions))
+	for i, s := range redis.Masters {
+		if s == master {
+			return i
+		}
+	}
+	t.Fatalf("nobody has the slot of %s", session)
+	return 0
+}
+
+// round kills a master while every session streams.
+func (n *nodes) round(
+	t *testing.T, redis *redistest.Sharded, h *hubtest.History, tabs [][]*hubtest.Tab, rng *rand.Rand, round int,
+) {
+	t.Helper()
+	length := plan.Rounds(240, 540)
+	id := wire.MessageID(fmt.Sprintf("m-%d", round))
+	var wg sync.WaitGroup
+	for _, ofMaster := range tabs {
+		for i := 0; i < len(ofMaster); i += 2 {
+			wg.Go(func() {
+				err := ofMaster[i].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 60", length), words(length))
+				if err == nil {
+					err = ofMaster[i+1].Begun(t.Context(), id, 2)
+				}
+				if err != nil {
+					t.Errorf("%s in %s: %v", id, ofMaster[i].Session, err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	pause(t, time.Duration(rng.IntN(500))*time.Millisecond)
+	victim := rng.IntN(len(redis.Masters))
+	killed := h.Fault("kill master %d of redis", victim)
+	redis.Fail(t, victim)
+	h.Fault("replica of %d is master", victim)
+	for _, ofMaster := range tabs {
+		for _, tab := range ofMaster {
+			if _, err := tab.Ended(t.Context(), id); err != nil {
+				t.Fatalf("tab %s does not see the end of %s: %v", tab.Name, id, err)
+			}
+		}
+	}
+	for at, ofMaster := range tabs {
+		for _, tab := range ofMaster {
+			from, to := silence(h.Entries(), tab.Name, killed)
+			if at == victim {
+				n.waits.add(to - killed)
+			} else {
+				n.silences.add(to - from)
+			}
+		}
+	}
+	redis.Return(t, victim)
+}
+
+// silence is the longest time in which a tab was shown nothing, from just before
+// the fault on.
+func silence(entries []hubtest.Entry, tab string, fault time.Duration) (from, to time.Duration) {
+	var last time.Duration
+	for _, e := range entries {
+		if e.Who != tab || e.Kind != hubtest.KindEvent && e.Kind != hubtest.KindSnapshot {
+			continue
+		}
+		if last > fault-500*time.Millisecond && e.T-last > to-from {
+			from, to = last, e.T
+		}
+		last = e.T
+	}
+	return from, to
+}
