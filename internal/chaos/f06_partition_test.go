@@ -90,7 +90,7 @@ func (p *partitions) report(t *testing.T, began time.Time) {
 func (p *partitions) run(t *testing.T, shard uint64, rounds int) {
 	t.Helper()
 	rng := plan.Rand(shard)
-	redis := redistest.Standalone(t)
+	redis := redistest.Standalone(t, "--protected-mode", "no") // over lines, hubs are strangers
 	links := make([]link, 3)
 	for i := range links {
 		links[i] = p.way(t, redis.Addr)

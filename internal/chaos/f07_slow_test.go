@@ -1,0 +1,126 @@
+package chaos_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// F7: a bad network, between tabs and hubs and between hubs and Redis: packets are
+// late and get lost, lines are slow, and what is said comes in small pieces. Nothing
+// is lost or doubled, and answers come in time.
+func TestF07Slow(t *testing.T) {
+	t.Parallel()
+	if plan.Full && !plan.Apart(t) {
+		return
+	}
+	kinds := []*slowness{{
+		fault: "F7a", what: "every connection in slices of 5 to 64 bytes, 10 KB/s to each tab", road: sliced,
+	}}
+	if plan.Full {
+		lines := hubtest.NewLines(t, plan.Rand(1000))
+		kinds = append(kinds, &slowness{
+			fault: "F7b", what: "200 ms late and 5 % of packets lost, tabs to hubs and hubs to Redis",
+			road: func(_ *testing.T, _ *rand.Rand, addr string, _ int) string {
+				l := lines.Line()
+				l.Set(hubtest.Way{Delay: 200 * time.Millisecond, Loss: 0.05}, hubtest.Way{Loss: 0.05})
+				return l.To(addr)
+			},
+		})
+	}
+	began := time.Now()
+	sharded(t, len(kinds), func(t *testing.T, shard uint64) {
+		t.Helper()
+		kinds[shard].run(t, shard)
+	}, func() {
+		for _, k := range kinds {
+			k.report(t, began)
+		}
+	})
+}
+
+// slowness is one kind of bad network.
+type slowness struct {
+	fault, what string
+	// road makes a bad way to an address and returns where it begins; rate is in
+	// bytes a second, if it is bad in that way.
+	road func(t *testing.T, rng *rand.Rand, addr string, rate int) string
+	acks sample
+}
+
+// sliced is a way through a proxy.
+func sliced(t *testing.T, rng *rand.Rand, addr string, rate int) string {
+	t.Helper()
+	p := hubtest.NewProxy(t, addr)
+	p.Set(hubtest.Weather{Slice: 5 + rng.IntN(60), Rate: rate})
+	return p.Addr
+}
+
+func (k *slowness) report(t *testing.T, began time.Time) {
+	t.Helper()
+	p99 := k.acks.quantile(0.99)
+	if plan.Full && p99 > 2*time.Second {
+		t.Errorf("%s: messages were acknowledged after %v (p99), want at most 2 s", k.fault, p99)
+	}
+	plan.Add(t, hubtest.Result{
+		Fault: k.fault, What: k.what, Rounds: k.acks.count(), Violations: k.acks.violations, Seconds: time.Since(began).Seconds(),
+		Figures: []hubtest.Figure{
+			{Name: "message acknowledged p50", Value: shown(k.acks.quantile(0.5))},
+			{Name: "p99", Value: shown(p99), Wanted: "≤ 2s"},
+			{Name: "slowest", Value: shown(k.acks.quantile(1))},
+		},
+	})
+}
+
+// run is a fleet in bad weather, in which people speak.
+func (k *slowness) run(t *testing.T, shard uint64) {
+	t.Helper()
+	rng := plan.Rand(shard)
+	redis := redistest.Standalone(t, "--protected-mode", "no") // over lines, hubs are strangers
+	f := hubtest.Start(t, hubtest.Options{
+		Program: program, Hubs: 3, Args: []string{"--hosts", "*"},
+		StoreOf: func(int) string { return "redis://" + k.road(t, rng, redis.Addr, 0) },
+	})
+	h := plan.NewHistory(t, fmt.Sprintf("f07-%d", shard))
+	var tabs []*hubtest.Tab
+	for s := range plan.Rounds(2, 12) {
+		session := f.Create(t)
+		for _, hub := range f.Hubs {
+			url := "http://" + k.road(t, rng, hub.Addr, 10_000)
+			tabs = append(tabs, h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("%d-at-%s", s, hub.Name), URL: url, Session: session}))
+		}
+	}
+	rounds := plan.Rounds(2, 40)
+	var wg sync.WaitGroup
+	for s := 0; s < len(tabs); s += 3 {
+		chance := plan.Rand(100*shard + uint64(s)) //nolint:gosec // a small number
+		wg.Go(func() {
+			for round := range rounds {
+				k.say(t, tabs[s+chance.IntN(3)], wire.MessageID(fmt.Sprintf("m-%d", round)))
+			}
+		})
+	}
+	wg.Wait()
+	k.acks.blame(f.Finish(t, h, tabs, hubtest.Rules{}))
+}
+
+// say says something, measures when that is acknowledged, and waits for its end.
+func (k *slowness) say(t *testing.T, tab *hubtest.Tab, id wire.MessageID) {
+	t.Helper()
+	const n = 20
+	began := time.Now()
+	if err := tab.Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 20", n), words(n)); err != nil {
+		t.Errorf("%s says %s: %v", tab.Name, id, err)
+		return
+	}
+	k.acks.add(time.Since(began))
+	if _, err := tab.Ended(t.Context(), id); err != nil {
+		t.Errorf("%s does not see the end of %s: %v", tab.Name, id, err)
+	}
+}
