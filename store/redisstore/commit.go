@@ -40,6 +40,9 @@ func (s *Store) commit(ctx context.Context, l store.Lease, b store.Batch) (store
 	if err != nil {
 		return store.Receipt{}, err
 	}
+	if r.word == "INDEX" {
+		return store.Receipt{}, s.refusal(ctx, l.Session, r)
+	}
 	if r.word == "STATE" {
 		return s.judge(ctx, l, b, r.text(0), durable)
 	}

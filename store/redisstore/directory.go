@@ -42,13 +42,14 @@ func (s *Store) Sessions(ctx context.Context, q store.Query) (store.Page[store.I
 		return page, fmt.Errorf("%s: %w", what, err)
 	}
 	index := s.keys.sessions
+	// Whoever walks a list that is being made anew does not see all of it.
 	if q.User != "" {
 		if err := store.CheckName("user", q.User); err != nil {
 			return page, fmt.Errorf("%s: %w", what, err)
 		}
 		index = func(p uint16) string { return s.keys.userSessions(p, q.User) }
 	}
-	ids, next, err := s.walk(ctx, what, index, part, after, store.PageLimit(q.Limit))
+	ids, next, err := s.walk(ctx, what, q.User, index, part, after, store.PageLimit(q.Limit))
 	if err != nil {
 		return page, err
 	}
@@ -62,7 +63,7 @@ func (s *Store) Sessions(ctx context.Context, q store.Query) (store.Page[store.I
 // walk returns ids from an index that has a part in every partition, beginning
 // after an id of a partition, and the cursor to go on with.
 func (s *Store) walk(
-	ctx context.Context, what string, index func(uint16) string, part uint16, after string, limit int,
+	ctx context.Context, what, user string, index func(uint16) string, part uint16, after string, limit int,
 ) (ids []wire.SessionID, next string, err error) {
 	sizes := make([]*redis.IntCmd, partitions)
 	err = s.pipelines(ctx, what, func(add func(string, func(redis.Pipeliner))) {
@@ -78,6 +79,10 @@ func (s *Store) walk(
 	parts, expected := []uint16{}, int64(0)
 	for p := part; p < partitions && expected <= int64(limit); p++ {
 		n, err := sizes[p].Result()
+		if isAnswer(err, "WRONGTYPE") {
+			s.mend(p, user)
+			continue // the others can be listed
+		}
 		if err != nil {
 			return nil, "", s.explain(ctx, what, err)
 		}
@@ -153,6 +158,10 @@ func (s *Store) infos(ctx context.Context, what string, ids []wire.SessionID) ([
 	infos := make([]store.Info, 0, len(ids))
 	for i, id := range ids {
 		reason, err := marks[i].Result()
+		if isAnswer(err, "WRONGTYPE") {
+			s.mend(partition(string(id)), "")
+			reason, err = "", nil
+		}
 		if err != nil && !errors.Is(err, redis.Nil) {
 			return nil, s.explain(ctx, what, err)
 		}
@@ -242,8 +251,12 @@ func (s *Store) Unattended(ctx context.Context, limit int) ([]wire.SessionID, er
 		return nil, err
 	}
 	var ids []wire.SessionID
-	for _, list := range lists {
+	for p, list := range lists {
 		found, err := list.StringSlice()
+		if isAnswer(err, "WRONGTYPE") {
+			s.mend(uint16(p), "") //nolint:gosec // there are 64
+			continue              // the others have work too
+		}
 		if err != nil {
 			return nil, s.explain(ctx, what, err)
 		}
@@ -296,8 +309,8 @@ func (s *Store) mark(ctx context.Context, session wire.SessionID, reason string,
 		return err
 	}
 	r, err := parseReply(v)
-	if err == nil && r.word == "NOTFOUND" {
-		err = store.ErrNotFound
+	if err == nil {
+		err = s.refusal(ctx, session, r)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

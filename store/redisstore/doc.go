@@ -78,5 +78,7 @@
 // Redis before 7.0; a maxmemory-policy other than noeviction (unless
 // AllowEviction); a store format newer than its own; clients that retry or that
 // ignore contexts. Data that cannot be read, or a key of a wrong type, sets its
-// session aside; values of a newer schema are refused and left alone.
+// session aside; values of a newer schema are refused and left alone. A key that
+// many sessions share and that is of a wrong type is put away under
+// `<prefix>:{pN}:aside:...` and made anew from the sessions, or begins empty.
 package redisstore

@@ -94,8 +94,12 @@ func (s *Store) Documents(
 	for rest := r.args[1:]; len(rest) >= columns; rest = rest[columns:] {
 		name, _ := rest[0].(string)
 		d, err := s.openDocument(store.Document{Collection: collection, Name: name}, reply{args: rest[1:columns]})
-		if err != nil {
+		if errors.Is(err, store.ErrNewerSchema) {
 			return store.Page[store.Document]{}, fmt.Errorf("%s: %w", what, err)
+		}
+		if err != nil {
+			s.log.WarnContext(ctx, "document is left out", "collection", collection, "name", name, "err", err)
+			continue
 		}
 		page.Items = append(page.Items, d)
 	}

@@ -25,5 +25,22 @@ func DocumentsKey(prefix, collection string) string {
 	return keyspace{prefix: prefix}.collection(collection)[0]
 }
 
+// SharedKeys are those that sessions of a partition share: of lists by what they
+// hold.
+func SharedKeys(prefix string, id wire.SessionID, user string) map[string]string {
+	space := keyspace{prefix: prefix}
+	k := space.session(id)
+	return map[string]string{
+		"sessions": space.sessions(k.partition), "sessions of a user": space.userSessions(k.partition, user),
+		"working": k.working(), "quarantine": k.quarantine(), "floor": k.floor(),
+	}
+}
+
+// SemaphoreKeys and ReplicaKeys are those of a semaphore and of the replicas.
+func SemaphoreKeys(prefix, name string) []string { return keyspace{prefix: prefix}.semaphore(name) }
+
+// ReplicaKeys are the keys of the replicas.
+func ReplicaKeys(prefix string) []string { return keyspace{prefix: prefix}.replicas() }
+
 // FormatKey is the key of the format.
 func FormatKey(prefix string) string { return keyspace{prefix: prefix}.format() }

@@ -105,6 +105,10 @@ func (k keyspace) replicas() []string {
 // format is a string: the version of all this.
 func (k keyspace) format() string { return k.at(partition("format"), "format") }
 
+// The kinds of keys that replicas and semaphores are.
+func replicaKinds() []string   { return []string{"zset", "hash"} }
+func semaphoreKinds() []string { return []string{"zset", "zset", "zset", "hash"} }
+
 // semaphore are the four keys of slots.lua. The first is also the channel on
 // which granted slots are published.
 func (k keyspace) semaphore(name string) []string {

@@ -139,6 +139,9 @@ func (s *Store) decodeEntry(session wire.SessionID, data string) (news, error) {
 	if err != nil {
 		return bad(err.Error())
 	}
+	if count < 1 || count > len(rest)+1 {
+		return bad(fmt.Sprintf("cannot hold %d events", count))
+	}
 	n := news{kind: words[0][0], prev: prev}
 	switch n.kind {
 	case newsOwner:

@@ -22,7 +22,7 @@ func (s *Store) Announce(ctx context.Context, r store.Replica, ttl time.Duration
 		return fmt.Errorf("announce replica %s: %w: card of %d bytes, limit %d",
 			r.ID, store.ErrTooLarge, len(r.Card), s.limits.DocumentBytes)
 	}
-	_, err := s.call(ctx, "announce replica "+string(r.ID), repeatable, s.scripts.announce, s.keys.replicas(),
+	_, err := s.callShared(ctx, "announce replica "+string(r.ID), s.scripts.announce, s.keys.replicas(), replicaKinds(),
 		string(r.ID), s.schema.Seal(nil, r.Card), milliseconds(ttl))
 	return err
 }

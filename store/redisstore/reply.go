@@ -85,6 +85,9 @@ func (s *Store) refusal(ctx context.Context, id wire.SessionID, r reply) error {
 		return store.ErrNotFound
 	case "QUARANTINED":
 		return &store.QuarantinedError{Session: id, Reason: r.text(0)}
+	case "INDEX":
+		s.mend(partition(string(id)), r.text(1))
+		return fmt.Errorf("%w: key %s is not ours and is put away", store.ErrUnavailable, r.text(0))
 	case "CORRUPT":
 		return s.corrupt(ctx, id, &store.CorruptError{Where: "key " + r.text(0), Reason: "missing, of a wrong type, or not ours"})
 	}

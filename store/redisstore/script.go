@@ -23,6 +23,7 @@ type scripts struct {
 	create, claim, renew, release, remove                   *script
 	commit, read, load, list, send, receive                 *script
 	quarantine, unattended, announce, replicas              *script
+	aside, enter                                            *script
 	acquire, renewSlot, releaseSlot, slotUse                *script
 	getDocument, putDocument, removeDocument, listDocuments *script
 }
@@ -44,6 +45,8 @@ func loadScripts() scripts {
 		unattended: loadScript("unattended"),
 		announce:   loadScript("announce"),
 		replicas:   loadScript("replicas"),
+		aside:      loadScript("aside"),
+		enter:      loadScript("enter"),
 
 		acquire:     loadScript("acquire", "slots"),
 		renewSlot:   loadScript("renewslot", "slots"),

@@ -53,7 +53,7 @@ func (s *Store) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, e
 // ask makes one attempt. It returns the ticket to ask again with, or none when
 // the slot is ours.
 func (s *Store) ask(ctx context.Context, what string, r store.SlotRequest, ticket string) (string, error) {
-	answer, err := s.call(ctx, what, repeatable, s.scripts.acquire, s.keys.semaphore(r.Semaphore),
+	answer, err := s.callShared(ctx, what, s.scripts.acquire, s.keys.semaphore(r.Semaphore), semaphoreKinds(),
 		r.Limit, r.Holder, r.Key, milliseconds(r.TTL), r.Wait, milliseconds(waiterGone), ticket)
 	if err != nil {
 		return "", err
@@ -88,7 +88,7 @@ func (s *Store) RenewSlot(ctx context.Context, slot store.Slot) error {
 	if err := errors.Join(checkSlotNames(slot), store.CheckTTL(slot.TTL)); err != nil {
 		return fmt.Errorf("renew slot: %w", err)
 	}
-	v, err := s.call(ctx, what, repeatable, s.scripts.renewSlot, s.keys.semaphore(slot.Semaphore),
+	v, err := s.callShared(ctx, what, s.scripts.renewSlot, s.keys.semaphore(slot.Semaphore), semaphoreKinds(),
 		slot.Holder, milliseconds(slot.TTL))
 	if err != nil {
 		return err
@@ -108,8 +108,8 @@ func (s *Store) ReleaseSlot(ctx context.Context, slot store.Slot) error {
 	if err := checkSlotNames(slot); err != nil {
 		return fmt.Errorf("release slot: %w", err)
 	}
-	_, err := s.call(ctx, "release slot of "+slot.Semaphore, repeatable, s.scripts.releaseSlot,
-		s.keys.semaphore(slot.Semaphore), slot.Holder)
+	_, err := s.callShared(ctx, "release slot of "+slot.Semaphore, s.scripts.releaseSlot,
+		s.keys.semaphore(slot.Semaphore), semaphoreKinds(), slot.Holder)
 	return err
 }
 

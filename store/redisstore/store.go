@@ -100,6 +100,7 @@ type Store struct {
 	committer committer
 	buffers   buffers
 	bus       bus
+	menders   menders
 
 	tailsMu sync.Mutex // guards the following
 	tails   map[*tail]struct{}
@@ -156,7 +157,7 @@ func (s *Store) start(fn func()) {
 func (s *Store) Ready(ctx context.Context) error {
 	const what = "ask redis"
 	err := s.do(ctx, what, repeatable, s.keys.format(), func(ctx context.Context, server *redis.Client) error {
-		return server.Get(ctx, s.keys.format()).Err()
+		return server.Exists(ctx, s.keys.format()).Err() // what it says is of no concern here
 	})
 	if err != nil || s.servers.cluster == nil {
 		return err

@@ -135,6 +135,11 @@ func corruptDocument(r *rig) {
 	_, err := r.Get(r.ctx, "c", "bad")
 	r.isCorrupt(err)
 	r.holds("c", "good", "data", 1)
+	page, err := r.Documents(r.ctx, "c", "", 10)
+	r.ok(err)
+	if len(page.Items) != 1 || page.Items[0].Name != "good" {
+		r.Errorf("listing shows %+v, want the good one", page.Items)
+	}
 }
 
 func corruptRepaired(r *rig) {

@@ -7,13 +7,14 @@
 --   with an epoch of one digit and the zero position as prev, 5 and 6 bounds of
 --   the log.
 -- Returns {'OK', epoch, prev}, or a refusal: {'QUARANTINED', reason},
---   {'NOTFOUND'}, {'OWNED', by, ms}, {'CORRUPT', key}.
+--   {'NOTFOUND'}, {'OWNED', by, ms}, {'CORRUPT', key}, {'INDEX', key}.
 --
 -- The floor is the highest epoch of any session of the partition that was
 -- deleted, so that an id that lives again goes on above its former life even if
 -- the clock went back. The entry keeps what the event is made of instead of the
 -- event: the epoch is known only here.
-local reason = redis.call('HGET', KEYS[3], ARGV[1])
+local reason = redis.pcall('HGET', KEYS[3], ARGV[1])
+if type(reason) == 'table' then return {'INDEX', KEYS[3]} end
 if reason then return {'QUARANTINED', reason} end
 local m = redis.call('HMGET', KEYS[1], 'state', 'until', 'working')
 if not m[1] then
@@ -31,7 +32,9 @@ end
 local new = prev == '0-0'
 if redis.call('TYPE', KEYS[2]).ok ~= (new and 'none' or 'stream') then return {'CORRUPT', KEYS[2]} end
 
-epoch = math.max(epoch + 1, now, (tonumber(redis.call('GET', KEYS[4])) or 0) + 1)
+local floor = redis.pcall('GET', KEYS[4])
+floor = type(floor) == 'string' and tonumber(floor) or 0
+epoch = math.max(epoch + 1, now, floor + 1)
 local e, ms = string.format('%.0f', epoch), string.format('%.0f', now)
 local top = e .. '-0'
 local y = ARGV[4] + 2 * (#e - 1) + #prev - 3

@@ -14,7 +14,8 @@
 --   the structures ('t:' table, 'l:' list), the ids, and the ops: a letter, the
 --   number of the structure, and what the op needs.
 -- Returns for each batch 1 when applied, 2 if somebody follows the session,
---   {'STATE', state or ''} if another state is there, or {'CORRUPT', key}.
+--   {'STATE', state or ''} if another state is there, {'CORRUPT', key}, or
+--   {'INDEX', key} if it is not the session's own key that is broken.
 --
 -- The entries themselves are added by the XADDs behind this script in the same
 -- transaction, see log.lua. What a lease may write is decided by one comparison:
@@ -27,7 +28,7 @@ local t = redis.call('TIME')
 local now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
 
 -- check returns the first key that a batch needs and that is of a wrong type,
--- or else which of its structures do not exist yet.
+-- and the answer to give, or else which of its structures do not exist yet.
 local function check(k, a, structures, consumed)
   local function wrong(key, want)
     local is = redis.call('TYPE', key).ok
@@ -38,7 +39,7 @@ local function check(k, a, structures, consumed)
   if structures > 0 then needs[3] = 'set' end
   if consumed > 0 then needs[4], needs[5], needs[6] = 'stream', 'hash', 'list' end
   for i, want in pairs(needs) do
-    if wrong(KEYS[k + i], want) then return KEYS[k + i] end
+    if wrong(KEYS[k + i], want) then return KEYS[k + i], i == 2 and 'INDEX' end
   end
   for i = 1, structures do
     local bad, none = wrong(KEYS[k + 6 + i], string.sub(ARGV[a + 9 + i], 1, 1) == 't' and 'hash' or 'list')
@@ -147,7 +148,7 @@ local function apply(number, k, a, structures, consumed)
   if structures then
     local wrong
     wrong, fresh = check(k, a, structures, consumed)
-    if wrong then return {'CORRUPT', wrong} end
+    if wrong then return {fresh or 'CORRUPT', wrong} end
   end
   if delta ~= '0' and redis.pcall('XSETID', log, ARGV[a + 2]).err then return {'CORRUPT', log} end
   -- Should a change fail although everything was looked at, the state says that

@@ -4,7 +4,7 @@
 -- KEYS: 1 meta, 2 sessions of the partition, 3 sessions of the user in it, 4 floor.
 -- ARGV: 1 session, 2 user, 3 card; and for one that was forgotten the lease it
 --   had: 4 replica, 5 epoch, 6 time to live in ms.
--- Returns 1, or {'EXISTS'}, or {'NOTFOUND'} if what had a lease was deleted.
+-- Returns 1, or {'EXISTS'}, {'INDEX', key, user}, or {'NOTFOUND'} if what had a lease was deleted.
 --
 -- A lease of before is good again, so that nobody else takes the session before
 -- its owner has claimed it and written everything, and epochs go on above it.
@@ -15,12 +15,15 @@ local t = redis.call('TIME')
 local now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
 local state, till = ' 0 0 0-0', '0'
 if ARGV[4] then
-  if (tonumber(redis.call('GET', KEYS[4])) or 0) >= tonumber(ARGV[5]) then return {'NOTFOUND'} end
+  local floor = redis.pcall('GET', KEYS[4])
+  floor = type(floor) == 'string' and tonumber(floor) or 0
+  if floor >= tonumber(ARGV[5]) then return {'NOTFOUND'} end
   state = ARGV[4] .. ' ' .. ARGV[5] .. ' 0 0-0'
   till = string.format('%.0f', now + ARGV[6])
 end
-redis.call('ZADD', KEYS[2], 0, ARGV[1])
-redis.call('ZADD', KEYS[3], 0, ARGV[1])
+for i = 2, 3 do
+  if type(redis.pcall('ZADD', KEYS[i], 0, ARGV[1])) == 'table' then return {'INDEX', KEYS[i], ARGV[2]} end
+end
 redis.call('HSET', KEYS[1], 'state', state, 'count', '0', 'stop', '0', 'updated', now,
   'until', till, 'working', '0', 'names', '0', 'chunk', '0-0 0 0', 'marks', '', 'dropped', '0 0',
   'oldest', '0-0', 'trimmed', '0', 'created', now, 'user', ARGV[2], 'card', ARGV[3])

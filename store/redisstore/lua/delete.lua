@@ -5,16 +5,18 @@
 --   6 sessions of the user in it, 7... all other keys of the session.
 -- ARGV: 1 session, 2 replica, 3 epoch, 4 version of the names that the keys were
 --   made of.
--- Returns 1, or {'QUARANTINED', reason}, {'FENCED'}, {'CHANGED'}.
-local reason = redis.call('HGET', KEYS[2], ARGV[1])
+-- Returns 1, or {'QUARANTINED', reason}, {'FENCED'}, {'CHANGED'}, {'INDEX', key}.
+local reason = redis.pcall('HGET', KEYS[2], ARGV[1])
+if type(reason) == 'table' then return {'INDEX', KEYS[2]} end
 if reason then return {'QUARANTINED', reason} end
 local m = redis.call('HMGET', KEYS[1], 'state', 'names')
 local owner, epoch = string.match(m[1] or '', '^(%S*) (%d+) ')
 if owner ~= ARGV[2] or epoch ~= ARGV[3] then return {'FENCED'} end
 if m[2] ~= ARGV[4] then return {'CHANGED'} end
-local floor = math.max(tonumber(ARGV[3]), tonumber(redis.call('GET', KEYS[3])) or 0)
+local floor = redis.pcall('GET', KEYS[3])
+floor = math.max(tonumber(ARGV[3]), type(floor) == 'string' and tonumber(floor) or 0)
 redis.call('SET', KEYS[3], string.format('%.0f', floor))
-for i = 4, 6 do redis.call('ZREM', KEYS[i], ARGV[1]) end
+for i = 4, 6 do redis.pcall('ZREM', KEYS[i], ARGV[1]) end
 redis.call('UNLINK', KEYS[1])
 for i = 7, #KEYS do redis.call('UNLINK', KEYS[i]) end
 redis.call('SPUBLISH', KEYS[1], 'x\n')

@@ -5,8 +5,9 @@
 -- ARGV: 1 session, 2 id of the command, 3 digest of its data, 4 its sealed data,
 --   5 how many commands an inbox takes.
 -- Returns 1 when it is new, {'DUP'} when it is there or was consumed lately, or
---   a refusal: {'CONFLICT'}, {'FULL'}, {'QUARANTINED', reason}, {'NOTFOUND'}.
-local reason = redis.call('HGET', KEYS[4], ARGV[1])
+--   a refusal: {'CONFLICT'}, {'FULL'}, {'QUARANTINED', reason}, {'NOTFOUND'}, {'INDEX', key}.
+local reason = redis.pcall('HGET', KEYS[4], ARGV[1])
+if type(reason) == 'table' then return {'INDEX', KEYS[4]} end
 if reason then return {'QUARANTINED', reason} end
 if redis.call('HEXISTS', KEYS[1], 'state') == 0 then return {'NOTFOUND'} end
 local known = redis.call('HGET', KEYS[3], ARGV[2])

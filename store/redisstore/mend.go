@@ -1,0 +1,178 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// What many sessions share must not end them all when it is broken. None of it is
+// the only copy of anything: lists of sessions are made anew from the sessions,
+// slots and replicas are asked for and announced again. What was in the way is kept
+// under another name, for an operator to look at.
+
+// mendTime bounds making the lists of a partition anew, which looks at all keys of
+// a server.
+const mendTime = 5 * time.Minute
+
+// lostReason is what is known of a session that is set aside when the list that
+// said why is lost.
+const lostReason = "it was set aside before; why is not known any more"
+
+// menders are the partitions whose lists are being made anew.
+type menders struct {
+	mu sync.Mutex
+	by map[uint16]bool
+}
+
+// begin is false if somebody does that already.
+func (m *menders) begin(p uint16) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.by[p] {
+		return false
+	}
+	if m.by == nil {
+		m.by = map[uint16]bool{}
+	}
+	m.by[p] = true
+	return true
+}
+
+func (m *menders) end(p uint16) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.by, p)
+}
+
+// mend makes the lists of a partition anew, in the background, because one of them
+// cannot be used. The user is whose list is to be looked at as well, or empty.
+func (s *Store) mend(p uint16, user string) {
+	if !s.menders.begin(p) {
+		return
+	}
+	s.start(func() {
+		defer s.menders.end(p)
+		ctx, cancel := context.WithTimeout(s.life, mendTime)
+		defer cancel()
+		if err := s.relist(ctx, p, user); err != nil {
+			s.log.ErrorContext(ctx, "lists of a partition are broken", "partition", p, "err", err)
+		}
+	})
+}
+
+// relist sets aside those lists of a partition that are none, and enters all its
+// sessions again.
+func (s *Store) relist(ctx context.Context, p uint16, user string) error {
+	k := sessionKeys{space: s.keys, partition: p}
+	lists := map[string]string{s.keys.sessions(p): "zset", k.working(): "zset", k.quarantine(): "hash"}
+	if user != "" {
+		lists[s.keys.userSessions(p, user)] = "zset"
+	}
+	for key, kind := range lists {
+		if err := s.putAway(ctx, false, []string{key}, kind); err != nil {
+			return err
+		}
+	}
+	begin, end := s.keys.at(p, "s", ""), ":meta"
+	var entered int
+	for cursor := uint64(0); ; {
+		var found []string
+		const what = "look for sessions"
+		err := s.do(ctx, what, repeatable, begin, func(ctx context.Context, server *redis.Client) error {
+			var err error
+			found, cursor, err = server.Scan(ctx, cursor, begin+"*"+end, 1000).Result()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, key := range found {
+			id := wire.SessionID(strings.TrimSuffix(strings.TrimPrefix(key, begin), end))
+			if id.Validate() != nil || partition(string(id)) != p {
+				continue
+			}
+			if err := s.enter(ctx, id); err != nil {
+				return err
+			}
+			entered++
+		}
+		if cursor == 0 {
+			s.log.WarnContext(ctx, "lists of a partition were made anew", "partition", p, "sessions", entered)
+			return nil
+		}
+	}
+}
+
+// enter enters a session in the lists of its partition.
+func (s *Store) enter(ctx context.Context, id wire.SessionID) error {
+	k := s.keys.session(id)
+	what := "enter session " + string(id)
+	var user string
+	err := s.do(ctx, what, repeatable, k.meta(), func(ctx context.Context, server *redis.Client) error {
+		var err error
+		user, err = server.HGet(ctx, k.meta(), "user").Result()
+		return err
+	})
+	if err != nil && !errors.Is(err, store.ErrCorrupt) {
+		return err
+	}
+	_, err = s.call(ctx, what, repeatable, s.scripts.enter,
+		[]string{k.meta(), s.keys.sessions(k.partition), s.keys.userSessions(k.partition, user), k.working(), k.quarantine()},
+		string(id), user, lostReason)
+	return err
+}
+
+// putAway moves keys that belong together to other names if one of them is not of
+// its kind, or in any case.
+func (s *Store) putAway(ctx context.Context, always bool, keys []string, kinds ...string) error {
+	args := make([]any, 0, len(kinds)+1)
+	for _, kind := range kinds {
+		args = append(args, kind)
+	}
+	all := slices.Clone(keys)
+	for _, key := range keys {
+		tag, rest, _ := strings.Cut(key, "}:")
+		all = append(all, tag+"}:aside:"+rest)
+	}
+	moved, err := s.call(ctx, "put away "+keys[0], repeatable, s.scripts.aside, all, append(args, always)...)
+	if err != nil {
+		return err
+	}
+	if n, _ := moved.(int64); n > 0 {
+		s.log.ErrorContext(ctx, "keys that cannot be used are put away", "keys", keys, "as", all[len(keys):])
+	}
+	return nil
+}
+
+// callShared is call for what all sessions share and what can begin anew: when it
+// cannot be used it is put away, and the script runs once more.
+func (s *Store) callShared(
+	ctx context.Context, what string, sc *script, keys, kinds []string, args ...any,
+) (any, error) {
+	v, err := s.call(ctx, what, repeatable, sc, keys, args...)
+	foreign := errors.Is(err, store.ErrCorrupt)
+	if !foreign && !failedInside(err) {
+		return v, err
+	}
+	if failed := s.putAway(ctx, !foreign, keys, kinds...); failed != nil {
+		return nil, fmt.Errorf("%w; and %w", err, failed)
+	}
+	return s.call(ctx, what, repeatable, sc, keys, args...)
+}
+
+// failedInside reports whether a script ended in the middle, as it does when a
+// number is none.
+func failedInside(err error) bool {
+	answer, ok := answerOf(err)
+	return ok && strings.HasPrefix(answer, "ERR") && strings.Contains(answer, "user_script")
+}
