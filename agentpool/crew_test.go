@@ -3,6 +3,7 @@ package agentpool_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -277,6 +279,27 @@ func TestFailures(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A store that is away when an agent is to be told who it is ends no turn.
+func TestBriefWaitsForTheStore(t *testing.T) {
+	t.Parallel()
+	bubble(t, agentpool.Limits{}, func(r *rig) {
+		tries := 0
+		r.hands.brief = func() (string, error) {
+			if tries++; tries < 5 {
+				return "", fmt.Errorf("read settings: %w", store.ErrUnavailable)
+			}
+			return "you are you", nil
+		}
+		r.Start(main("1"))
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		r.wants(r.t, "1 began", "1 completed")
+		if tries != 5 {
+			r.t.Errorf("it was asked %d times who the agent is", tries)
+		}
+	})
 }
 
 func fails(err error) func(*turn) (providers.Outcome, error) {

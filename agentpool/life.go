@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/tools"
 )
 
@@ -187,11 +188,27 @@ func (l *life) takeSlot() error {
 	return context.Cause(l.work)
 }
 
+// brief is what the agent is told about itself. Like a slot it waits for a store
+// that is away.
+func (l *life) brief() (string, error) {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		system, err := l.crew.staff.cfg.Hands.Brief(l.work, l.caller)
+		if err == nil || !errors.Is(err, store.ErrUnavailable) {
+			return system, err
+		}
+		select {
+		case <-l.work.Done():
+			return "", context.Cause(l.work)
+		case <-time.After(pause):
+		}
+	}
+}
+
 // open opens a conversation.
 func (l *life) open(p providers.Provider) (err error) {
 	cfg := l.crew.staff.cfg
 	caps := p.Caps()
-	system, err := cfg.Hands.Brief(l.work, l.caller)
+	system, err := l.brief()
 	if err != nil {
 		return fmt.Errorf("tell the agent who it is: %w", err)
 	}
