@@ -1,0 +1,196 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// outages is what is known of fleets whose store is killed.
+type outages struct {
+	rounds sample // for how long nobody listened
+	told   sample // from the kill until a tab is told
+	back   sample // from the opened port until something happens in a session again
+	acks   sample // and until a message is accepted that was sent meanwhile
+	closes sample // one for every lost connection
+}
+
+// F3: Redis is killed under load and started again from its append only file. The
+// hubs wait for it, nothing that was acknowledged is lost, and no tab loses its
+// connection; all are told.
+func TestF03Restart(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	shards := plan.Rounds(2, 6)
+	var all outages
+	sharded(t, shards, func(t *testing.T, shard uint64) {
+		t.Helper()
+		o := outage{rng: plan.Rand(shard), out: &all, sync: "always"}
+		if shard%2 == 1 {
+			o.sync = "everysec"
+		}
+		o.run(t, shard, plan.Rounds(1, 10))
+	}, func() {
+		back, acks, told := all.back.quantile(1), all.acks.quantile(1), all.told.quantile(1)
+		if plan.Full && (back > 3*time.Second || acks > 3*time.Second) {
+			t.Errorf("after the port opened a session goes on after %v and a message is accepted after %v, want at most 3 s", back, acks)
+		}
+		plan.Add(t, hubtest.Result{
+			Fault: "F3", What: "kill -9 of Redis with an append only file, and its restart", Rounds: all.rounds.count(),
+			Violations: all.rounds.violations, Seconds: time.Since(began).Seconds(),
+			Figures: []hubtest.Figure{
+				{Name: "nobody listened, most", Value: shown(all.rounds.quantile(1))},
+				{Name: "sessions go on after the port opened, most", Value: shown(back), Wanted: "≤ 3s"},
+				{Name: "a message is accepted after the port opened, most", Value: shown(acks), Wanted: "≤ 3s"},
+				{Name: "tabs are told after the kill, most", Value: shown(told)},
+				{Name: "lost connections", Value: fmt.Sprint(all.closes.count()), Wanted: "0"},
+			},
+		})
+	})
+}
+
+// outage is one fleet and its store.
+type outage struct {
+	rng  *rand.Rand
+	out  *outages
+	sync string
+
+	redis *redistest.Server
+	f     *hubtest.Fleet
+	h     *hubtest.History
+}
+
+func (o *outage) run(t *testing.T, shard uint64, rounds int) {
+	t.Helper()
+	o.redis = redistest.Standalone(t, "--appendonly", "yes", "--appendfsync", o.sync)
+	o.f = hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: o.redis.URL(), Args: workArgs})
+	o.h = plan.NewHistory(t, fmt.Sprintf("f03-%d", shard))
+	door := func(int) string { return o.f.Door.URL() }
+	all := []*desktop{newDesktop(t, o.f, o.h, "p", 3, door), newDesktop(t, o.f, o.h, "q", 2, door)}
+	var tabs []*hubtest.Tab
+	for _, d := range all {
+		tabs = append(tabs, d.tabs...)
+	}
+	for round := range rounds {
+		o.round(t, all, tabs, round)
+	}
+	// With everysec Redis answers before it has written when an fsync takes long;
+	// the owners notice, and write it again.
+	o.out.rounds.blame(o.f.Finish(t, o.h, tabs, hubtest.Rules{Loss: o.sync == "everysec"}))
+	for _, e := range o.h.Entries() {
+		if e.Kind == hubtest.KindLink && strings.HasPrefix(e.Note, "reconnecting") {
+			o.out.closes.add(e.T)
+			t.Errorf("tab %s lost its connection at %v: %s", e.Who, e.T, e.Note)
+		}
+	}
+	for _, tab := range tabs {
+		if err := tab.Until(t.Context(), func() bool { _, back := o.status(tab, 0); return back }); err != nil {
+			t.Errorf("tab %s does not know that the store is back: %v", tab.Name, err)
+		}
+	}
+}
+
+// span is how long Redis is away: up to longer than a lease lasts.
+func (o *outage) span() time.Duration {
+	return time.Duration(0.1 * math.Pow(80, o.rng.Float64()) * float64(time.Second))
+}
+
+func (o *outage) round(t *testing.T, all []*desktop, tabs []*hubtest.Tab, round int) {
+	t.Helper()
+	scenes := make([]*scene, len(all))
+	for i, d := range all {
+		scenes[i] = d.play(t, o.rng)
+	}
+	if err := all[0].tabs[0].Begun(t.Context(), scenes[0].stream, 1+o.rng.IntN(20)); err != nil {
+		t.Fatal(err)
+	}
+	was, asked := make([]wire.OpenPrompt, len(all)), make([]bool, len(all))
+	for i, s := range scenes {
+		was[i], asked[i] = s.question(all[i].tabs[0])
+	}
+	killed := o.h.Fault("kill redis")
+	o.redis.Kill(t)
+	dwell(t, o.span())
+	if round%2 == 0 { // as long as it takes until everybody is told
+		for _, tab := range tabs {
+			if err := tab.Until(t.Context(), func() bool { away, _ := o.status(tab, killed); return away > 0 }); err != nil {
+				t.Fatalf("tab %s is not told that the store is away: %v", tab.Name, err)
+			}
+			away, _ := o.status(tab, killed)
+			o.out.told.add(away - killed)
+		}
+	}
+	// Somebody says something while nobody listens.
+	said := make(chan time.Duration, 1)
+	id := wire.MessageID(fmt.Sprintf("meanwhile-%d", round))
+	go func() {
+		if err := tabs[0].Say(t.Context(), id, "/nosteer\n/say heard", "heard"); err != nil {
+			t.Errorf("say %s: %v", id, err)
+		}
+		said <- o.h.Since()
+	}()
+	o.h.Fault("restart redis")
+	opened := make(chan time.Duration, 1)
+	go func() { opened <- o.opened(t.Context()) }()
+	o.redis.Restart(t)
+	port := <-opened
+	o.out.rounds.add(port - killed)
+	o.out.acks.add(max(0, <-said-port))
+	for i, d := range all {
+		if err := d.tabs[0].Until(t.Context(), func() bool { _, ok := d.since(port, 0, isEvent); return ok }); err != nil {
+			t.Fatalf("%s does not go on: %v", d.id, err)
+		}
+		back, _ := d.since(port, 0, isEvent)
+		o.out.back.add(back)
+		scenes[i].finish(t, o.rng, was[i], asked[i])
+	}
+	if _, err := tabs[0].Ended(t.Context(), id); err != nil {
+		t.Fatalf("%s has no end: %v", id, err)
+	}
+}
+
+// isEvent is everything that is in the log.
+func isEvent(e hubtest.Entry) bool { return e.Kind == hubtest.KindEvent }
+
+// opened waits until Redis listens.
+func (o *outage) opened(ctx context.Context) time.Duration {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	var d net.Dialer
+	for {
+		conn, err := d.DialContext(ctx, "tcp", o.redis.Addr)
+		if err == nil {
+			_ = conn.Close()
+			return o.h.Since()
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return o.h.Since()
+		}
+	}
+}
+
+// status is when a tab was told for the first time since then that the store is
+// away, and whether it was told last that it is there.
+func (o *outage) status(tab *hubtest.Tab, from time.Duration) (away time.Duration, back bool) {
+	back = true
+	for _, e := range o.h.Entries() {
+		if e.Kind != hubtest.KindNotice || e.Who != tab.Name || e.Event.Type != "store_status" || e.T < from {
+			continue
+		}
+		if back = e.Note != "away"; !back && away == 0 {
+			away = e.T
+		}
+	}
+	return away, back
+}
