@@ -112,10 +112,18 @@ func (p *partitions) run(t *testing.T, shard uint64, rounds int) {
 	}
 	for round := range rounds {
 		r := partition{partitions: p, f: f, h: h, tabs: tabs, links: links, model: model, id: wire.MessageID(fmt.Sprintf("m-%d", round))}
-		r.run(t, rng, (round+int(shard/2))%3)
+		r.run(t, rng, (round+int(shard/2))%cutKinds) //nolint:gosec // a small number
 	}
 	p.takings.blame(f.Finish(t, h, tabs, hubtest.Rules{}))
 }
+
+// The kinds of rounds.
+const (
+	cutBoth    = iota
+	cutAnswers // of Redis: what it is told arrives
+	cutShort   // the same, over before the lease is
+	cutKinds
+)
 
 // partition is one round.
 type partition struct {
@@ -135,24 +143,32 @@ func (p *partition) run(t *testing.T, rng *rand.Rand, kind int) {
 	if p.model != nil {
 		expect = "" // a model that is asked again says it all again
 	}
+	// An agent that nobody stops would wait for its model for ever.
+	asked := p.model.hang(kind != cutShort)
 	if err := p.tabs[rng.IntN(len(p.tabs))].Say(t.Context(), p.id, fmt.Sprintf("/nosteer\n/stream %d 30", n), expect); err != nil {
 		t.Fatalf("say %s: %v", p.id, err)
 	}
-	if err := p.tabs[0].Begun(t.Context(), p.id, 1+rng.IntN(8)); err != nil {
+	if asked != nil {
+		select {
+		case <-asked:
+		case <-t.Context().Done():
+			t.Fatal("the model is not asked")
+		}
+	} else if err := p.tabs[0].Begun(t.Context(), p.id, 1+rng.IntN(8)); err != nil {
 		t.Fatal(err)
 	}
 	owner := p.owner(t)
 	running := p.model.open()
 	switch kind {
-	case 0:
+	case cutBoth:
 		cut := p.h.Fault("cut %s off from redis", p.f.Hubs[owner].ID())
 		p.links[owner].cut(true, true)
 		p.elsewhere(t, owner, cut, running)
-	case 1:
+	case cutAnswers:
 		cut := p.h.Fault("redis does not answer %s", p.f.Hubs[owner].ID())
 		p.links[owner].cut(false, true)
 		p.elsewhere(t, owner, cut, running)
-	case 2:
+	case cutShort:
 		p.h.Fault("redis does not answer %s for a moment", p.f.Hubs[owner].ID())
 		p.links[owner].cut(false, true)
 		pause(t, time.Duration(200+rng.IntN(1800))*time.Millisecond)
@@ -220,7 +236,8 @@ func (p *partition) elsewhere(t *testing.T, owner int, cut time.Duration, runnin
 
 // watchedModel is a model that knows who is asking it.
 type watchedModel struct {
-	url string
+	url   string
+	model *fakemodel.Server
 
 	mu    sync.Mutex
 	calls map[*modelCall]bool // those that are not over
@@ -235,7 +252,7 @@ type modelCall struct {
 func watchModel(t *testing.T) *watchedModel {
 	t.Helper()
 	model := fakemodel.New()
-	m := &watchedModel{calls: map[*modelCall]bool{}}
+	m := &watchedModel{model: model, calls: map[*modelCall]bool{}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		call := &modelCall{over: make(chan struct{})}
 		m.mu.Lock()
@@ -264,6 +281,20 @@ func watchModel(t *testing.T) *watchedModel {
 func asError(v any) error {
 	err, _ := v.(error)
 	return err
+}
+
+// hang leaves the next request without an answer and returns what is closed when
+// it has come; nil if there is no model, or it is not to.
+func (m *watchedModel) hang(wanted bool) <-chan struct{} {
+	if m == nil || !wanted {
+		return nil
+	}
+	asked := make(chan struct{})
+	m.model.Next(func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+	})
+	return asked
 }
 
 // open are the requests that are being answered.
