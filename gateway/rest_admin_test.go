@@ -54,7 +54,7 @@ func twins(t *testing.T, tune ...func(*plan)) (a, b *hall) {
 }
 
 // await asks until an answer is as wanted.
-func (h *hall) await(path, token, want string) reply {
+func (h *hall) await(path, token, want string) {
 	h.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -62,7 +62,7 @@ func (h *hall) await(path, token, want string) reply {
 	for {
 		r := h.get(path, token)
 		if got := fmt.Sprintf("%d %s", r.status, r.body); strings.Contains(got, want) {
-			return r
+			return
 		}
 		select {
 		case <-tick.C:
