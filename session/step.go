@@ -31,6 +31,8 @@ type step struct {
 	consumed []string
 	card     []byte
 	bytes    int
+	// durable says that somebody is told something for good.
+	durable bool
 	// then is what is done after the commit.
 	then []func()
 }
@@ -67,7 +69,22 @@ func (l *live) say(data wire.ServerPayload) wire.Event {
 	l.step.frames = append(l.step.frames, frame)
 	l.step.events = append(l.step.events, shown(e, frame))
 	l.step.bytes += len(frame)
+	l.step.durable = l.step.durable || isPromise(data)
 	return e
+}
+
+// isPromise reports whether an event tells somebody that a message, or an answer
+// to a question, is kept, or how a turn ended. What comes between may be said
+// again, by the agent or by an owner that remembers; a promise may not be lost
+// with the only node that has it.
+func isPromise(data wire.ServerPayload) bool {
+	switch d := data.(type) {
+	case wire.MessageAccepted, wire.MessageQueued, wire.MessageRejected, wire.TurnInterrupted, wire.DialogClosed, wire.PromptClosed:
+		return true
+	case wire.AgentResponse:
+		return d.IsComplete
+	}
+	return false
 }
 
 // commit makes the step durable, then shows it, then tells those who wait. It
@@ -99,7 +116,7 @@ func (l *live) persist() ([]broadcast.Event, error) {
 	}
 	b := store.Batch{
 		Number: l.number + 1, Prev: l.top, Events: l.step.frames, Ops: l.step.ops,
-		Consumed: l.step.consumed, Card: l.step.card,
+		Consumed: l.step.consumed, Card: l.step.card, Durable: l.step.durable,
 	}
 	_, asked := l.state.NextDeadline()
 	busy := asked || l.agents.working()
