@@ -73,11 +73,12 @@ func playAll(ctx context.Context, chosen []scenario, masters []int, cfg settings
 	var all []outcome
 	for _, sc := range chosen {
 		for _, n := range masters {
-			if err := context.Cause(ctx); err != nil {
+			cfg.masters = n
+			o, err := sc.play(ctx, cfg, table)
+			if err != nil {
 				return err
 			}
-			cfg.masters = n
-			all = append(all, sc.play(cfg, table))
+			all = append(all, o)
 		}
 	}
 	printAll(stdout, all, table)

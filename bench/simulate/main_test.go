@@ -58,7 +58,7 @@ func TestFiguresComeFromTheFile(t *testing.T) {
 		twice[i].CPU *= 2
 	}
 	cfg := tiny()
-	once, double := scenarios()[0].play(cfg, table), scenarios()[0].play(cfg, twice)
+	once, double := calm(t, cfg, table), calm(t, cfg, twice)
 	if ratio := double.load / once.load; ratio < 1.9 || ratio > 2.1 {
 		t.Errorf("twice the costs: %.2f times the load", ratio)
 	}

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -30,7 +32,30 @@ func named(t *testing.T, name string) outcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return chosen[0].play(tiny(), table)
+	o, err := chosen[0].play(t.Context(), tiny(), table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// calm is a world in which nothing happens.
+func calm(t *testing.T, cfg settings, table [ops]cost) outcome {
+	t.Helper()
+	o, err := scenarios()[0].play(t.Context(), cfg, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := scenarios()[0].play(ctx, tiny(), [ops]cost{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("it went on: %v", err)
+	}
 }
 
 func TestEventsHappenInOrder(t *testing.T) {
@@ -150,9 +175,9 @@ func TestOverloadCollapses(t *testing.T) {
 		table[i].CPU *= 150
 	}
 	cfg := tiny()
-	few := scenarios()[0].play(cfg, table)
+	few := calm(t, cfg, table)
 	cfg.masters = 16
-	many := scenarios()[0].play(cfg, table)
+	many := calm(t, cfg, table)
 	if few.stale == 0 || few.load < 0.9 || many.stale != 0 {
 		t.Errorf("one master: %d owners stopped at a load of %.2f; sixteen: %d at %.2f", few.stale, few.load, many.stale, many.load)
 	}

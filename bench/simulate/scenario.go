@@ -4,6 +4,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"time"
 )
 
@@ -27,15 +28,31 @@ func scenarios() []scenario {
 	}
 }
 
-// play runs a scenario in a new world.
-func (sc scenario) play(cfg settings, table [ops]cost) outcome {
+// play runs a scenario in a new world, unless ctx ends before.
+func (sc scenario) play(ctx context.Context, cfg settings, table [ops]cost) (outcome, error) {
 	cfg.last = cfg.warm + cmp.Or(cfg.last, sc.last)
 	w := newWorld(cfg, table)
-	w.run(cfg.warm)
+	if err := w.pass(ctx, cfg.warm); err != nil {
+		return outcome{}, err
+	}
 	w.seen.returns, w.seen.takeOvers, w.seen.stale = nil, nil, 0
 	sc.begin(w)
-	w.run(cfg.last)
-	return w.judge(sc.name)
+	if err := w.pass(ctx, cfg.last); err != nil {
+		return outcome{}, err
+	}
+	return w.judge(sc.name), nil
+}
+
+// pass lets the world run until a time, and looks up now and then whether anybody
+// still wants it to.
+func (w *world) pass(ctx context.Context, until time.Duration) error {
+	for w.now < until {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		w.run(min(until, w.now+time.Second))
+	}
+	return nil
 }
 
 func (w *world) killSome(n int) {

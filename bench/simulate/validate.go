@@ -53,7 +53,11 @@ func validate(ctx context.Context, table [ops]cost, seed uint64, as rehearsal, s
 		rate: realRate, turn: time.Hour, lease: 6 * time.Second, rtt: 200 * time.Microsecond, surge: 1, seed: seed,
 		warm: as.settle, last: as.last, agentless: true,
 	}
-	model := forecast(scenarios()[0].play(cfg, table), table)
+	steady, err := scenarios()[0].play(ctx, cfg, table)
+	if err != nil {
+		return err
+	}
+	model := forecast(steady, table)
 	fmt.Fprintf(stdout, "%d hubs, %d sessions, %.0f%% with a second tab elsewhere, %.0f%% published in %d times a second, %v\n\n",
 		realHubs, as.sessions, realSecond*100, realBusy*100, realRate, as.last)
 	fmt.Fprintln(stdout, "| per second | real | model | model to real |\n| --- | --- | --- | --- |")
