@@ -284,6 +284,8 @@ func (v *view) house(p wire.ServerPayload) bool {
 		v.line(tintDim, "%s: %d waiting", d.MonitorID, len(d.Messages))
 	case wire.GoElsewhere:
 		v.line(tintYellow, "── the hub will close the connection: %s", cmp.Or(oneLine(d.Reason), "it stops"))
+	case wire.StoreStatus:
+		v.line(tintYellow, "── %s", map[bool]string{true: "the hub reaches its store again", false: "the hub cannot reach its store; what you send waits"}[d.Available])
 	case wire.AuthResult:
 		v.line(tintDim, "── signed in as %s", oneLine(d.User))
 	case wire.ErrorNotice:

@@ -293,6 +293,8 @@ main: Hi
 			wire.Presence{Total: 3, Connections: []wire.Connection{{User: "ann"}, {ClientID: "tab-1"}}},
 			wire.OwnerChanged{Replica: "r2", Epoch: 5},
 			wire.GoElsewhere{AfterMS: 100},
+			wire.StoreStatus{},
+			wire.StoreStatus{Available: true},
 			wire.PlanComplete{},
 		}, `
 05:49:00 ! Saved [Undo]
@@ -302,7 +304,9 @@ main: Hi
 05:49:03 3 here: ann, tab-1
 05:49:04 replica r2 has taken the session
 05:49:05 ── the hub will close the connection: it stops
-05:49:06 TYPE {"raw":true}
+05:49:06 ── the hub cannot reach its store; what you send waits
+05:49:07 ── the hub reaches its store again
+05:49:08 TYPE {"raw":true}
 `},
 		"link": {[]any{
 			client.Link{State: client.LinkConnecting},

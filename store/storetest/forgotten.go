@@ -27,16 +27,17 @@ func (r *rig) former(id wire.SessionID, replica wire.ReplicaID) store.Lease {
 	}
 }
 
-func (r *rig) deleted(id wire.SessionID, epoch uint64) bool {
+// deleted says whether session s was.
+func (r *rig) deleted(epoch uint64) bool {
 	r.Helper()
-	yes, err := r.Deleted(r.ctx, id, epoch)
+	yes, err := r.Deleted(r.ctx, "s", epoch)
 	r.ok(err)
 	return yes
 }
 
 func forgottenAgain(r *rig) {
 	l := r.former("s", "a")
-	if r.deleted("s", l.Epoch) {
+	if r.deleted(l.Epoch) {
 		r.Error("a forgotten session counts as deleted")
 	}
 	r.ok(r.Recreate(r.ctx, l, store.NewSession{ID: "s", User: "user", Card: []byte("card")}))
@@ -81,15 +82,15 @@ func forgottenOwned(r *rig) {
 
 func forgottenOrDeleted(r *rig) {
 	p, q := r.own("s", "a"), r.own("other", "a")
-	if r.deleted("s", p.lease.Epoch) {
+	if r.deleted(p.lease.Epoch) {
 		r.Error("a session that is there counts as deleted")
 	}
 	r.ok(r.Delete(r.ctx, p.lease))
 	other := r.another()
-	if !other.deleted("s", p.lease.Epoch) {
+	if !other.deleted(p.lease.Epoch) {
 		r.Error("a deleted session counts as forgotten")
 	}
-	if later := r.former("s", "a"); other.deleted("s", later.Epoch) {
+	if later := r.former("s", "a"); other.deleted(later.Epoch) {
 		r.Error("a session that was claimed later counts as deleted")
 	}
 	n := store.NewSession{ID: "s", User: "user"}
