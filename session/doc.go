@@ -22,11 +22,14 @@
 // # When it is slow or stops
 //
 // No lock is held while the store is asked, and every session waits for the store
-// on its own: a slow one holds up nobody else. A mailbox takes 1,024 items; who
+// on its own: a slow one holds up nobody else. Only [Hub.Run] asks it for sessions
+// in which nothing happens, one of each partition a second. A mailbox takes 1,024 items; who
 // brings more waits until its context ends. When the store is away, a commit is
-// repeated unchanged until the lease is lost; tabs stay attached, and commands
-// wait. An owner that could not renew its lease in time stops by itself. A store
-// that forgot what it had acknowledged is told again, see rewrite.go.
+// repeated unchanged until the lease is lost; tabs stay attached and are told, see
+// reach.go, and commands wait. An owner that could not renew its lease in time stops by itself. A store
+// that forgot what it had acknowledged, or the whole session, is told again, see
+// rewrite.go. [Hub.Drain] hands all sessions over and [Hub.Undrain] takes that back.
+// A session of another replica that nobody here uses is unloaded after 5 s.
 //
 // A panic in a step ends that step: the session is loaded again from the store
 // and the command that did it is refused. The third panic within a minute closes
