@@ -88,16 +88,19 @@ func (k *slowness) run(t *testing.T, shard uint64) {
 		StoreOf: func(int) string { return "redis://" + k.road(t, rng, redis.Addr, 0) },
 	})
 	h := plan.NewHistory(t, fmt.Sprintf("f07-%d", shard))
-	var tabs []*hubtest.Tab
-	for s := range plan.Rounds(2, 12) {
+	tabs := make([]*hubtest.Tab, 3*plan.Rounds(2, 8))
+	var wg sync.WaitGroup
+	for i := 0; i < len(tabs); i += 3 {
 		session := f.Create(t)
-		for _, hub := range f.Hubs {
+		for j, hub := range f.Hubs {
 			url := "http://" + k.road(t, rng, hub.Addr, 10_000)
-			tabs = append(tabs, h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("%d-at-%s", s, hub.Name), URL: url, Session: session}))
+			wg.Go(func() {
+				tabs[i+j] = h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("%d-at-%s", i/3, hub.Name), URL: url, Session: session})
+			})
 		}
 	}
-	rounds := plan.Rounds(2, 40)
-	var wg sync.WaitGroup
+	wg.Wait()
+	rounds := plan.Rounds(2, 30)
 	for s := 0; s < len(tabs); s += 3 {
 		chance := plan.Rand(100*shard + uint64(s)) //nolint:gosec // a small number
 		wg.Go(func() {
