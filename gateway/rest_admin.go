@@ -123,31 +123,50 @@ func (s *Server) witnessed(c echo.Context, d deed) error {
 		ID: cmp.Or(string(id), "act-"+rand.Text()), Time: time.Now(), Who: who(c).User, Address: address(c).String(),
 		Action: d.action, Target: d.target, Reason: d.reason, Replica: string(s.fleet.Card().ID),
 	}
-	known, done, err := s.audit.Recall(ctx, r)
-	isKnown := err == nil
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return reused(err)
-	}
-	if !done {
-		if err := d.check(ctx); err != nil && (!isKnown || !d.final || !isGone(err)) {
-			return err
-		} else if err == nil {
-			if known, done, err = s.audit.Witness(ctx, r); err != nil {
-				return reused(err)
-			}
-			if !done {
-				if err := d.do(ctx, r.ID); err != nil {
-					return err
-				}
-			}
-		}
-		if err := s.audit.Done(ctx, r.ID); err != nil {
-			// It is done: the worst is that somebody who asks again has it done again.
-			s.log.WarnContext(ctx, "cannot note that an action is done", "action", d.action, "err", err)
-		}
+	known, err := s.perform(ctx, d, r)
+	if err != nil {
+		return err
 	}
 	card := auditCardOf(known)
 	return auditCardForm.answer(c, http.StatusOK, &card)
+}
+
+// perform does a deed, unless it is done already, and returns its record.
+func (s *Server) perform(ctx context.Context, d deed, r audit.Record) (audit.Record, error) {
+	known, done, err := s.audit.Recall(ctx, r)
+	switch {
+	case err == nil && done:
+		return known, nil
+	case err != nil && !errors.Is(err, store.ErrNotFound):
+		return known, reused(err)
+	}
+	switch why := d.check(ctx); {
+	case why == nil:
+		if known, done, err = s.audit.Witness(ctx, r); err != nil {
+			return known, reused(err)
+		}
+		if done {
+			return known, nil
+		}
+		if err := d.do(ctx, r.ID); err != nil && (!d.final || !isGone(err)) {
+			return known, err
+		}
+	case d.final && isGone(why):
+		// It is done if it was written down, perhaps only now by somebody who
+		// sent the same.
+		if known, _, err = s.audit.Recall(ctx, r); errors.Is(err, store.ErrNotFound) {
+			return known, why
+		} else if err != nil {
+			return known, reused(err)
+		}
+	default:
+		return known, why
+	}
+	if err := s.audit.Done(ctx, r.ID); err != nil {
+		// It is done: the worst is that somebody who asks again has it done again.
+		s.log.WarnContext(ctx, "cannot note that an action is done", "action", d.action, "err", err)
+	}
+	return known, nil
 }
 
 // reused is the error of a witness for clients.

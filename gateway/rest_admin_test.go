@@ -200,6 +200,20 @@ func TestAdminManyAtOnce(t *testing.T) {
 	if got := b.records(); len(got) != 1 {
 		t.Errorf("%d records, want one", len(got))
 	}
+	// Who comes when the session is gone already is told the same.
+	const sessions = 8
+	for n := range sessions {
+		id, key := a.session("ann"), fmt.Sprintf("delete-%d", n)
+		for i := range 6 {
+			wg.Go(func() {
+				[]*hall{a, b}[i%2].act(http.MethodDelete, "sessions/"+string(id), key, `{"reason":"x"}`).want(http.StatusOK)
+			})
+		}
+	}
+	wg.Wait()
+	if got := b.records(); len(got) != 1+sessions {
+		t.Errorf("%d records, want %d", len(got), 1+sessions)
+	}
 }
 
 func TestAdminDirectory(t *testing.T) {
