@@ -1,0 +1,323 @@
+package chaos_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// F20: admins interrupt, reset and delete sessions while people use them and
+// owners are killed. Each action is sent up to three times, to different hubs. A
+// message ends once, an action is done once, and the book has it once.
+func TestF20Admin(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	shards := plan.Rounds(2, 6)
+	var rounds, acts, wrong sample
+	sharded(t, shards, func(t *testing.T, shard uint64) {
+		t.Helper()
+		r := ruling{rng: plan.Rand(shard), rounds: &rounds, acts: &acts, wrong: &wrong, wrote: map[string]string{}}
+		r.run(t, shard, plan.Rounds(2, 30))
+	}, func() {
+		plan.Add(t, hubtest.Result{
+			Fault: "F20", What: "admins interrupt, reset and delete in the middle of messages and take-overs", Rounds: rounds.count(),
+			Violations: rounds.violations, Seconds: time.Since(began).Seconds(),
+			Figures: []hubtest.Figure{
+				{Name: "actions, each sent up to 3 times", Value: fmt.Sprint(acts.count())},
+				{Name: "answered p50", Value: shown(acts.quantile(0.5))},
+				{Name: "answered, most", Value: shown(acts.quantile(1))},
+				{Name: "records that are missing or too many", Value: fmt.Sprint(wrong.count()), Wanted: "0"},
+			},
+		})
+	})
+}
+
+// ruling is one fleet and those who rule it.
+type ruling struct {
+	rng    *rand.Rand
+	rounds *sample
+	acts   *sample // until everybody is answered
+	wrong  *sample // one for every record that should not be, or should
+	f      *hubtest.Fleet
+	h      *hubtest.History
+
+	mu    sync.Mutex        // guards the following
+	wrote map[string]string // action and target by the id of what was done
+}
+
+func (r *ruling) run(t *testing.T, shard uint64, rounds int) {
+	t.Helper()
+	redis := redistest.Standalone(t)
+	lease := "6s"
+	if !plan.Full {
+		lease = "2s"
+	}
+	r.f = hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: redis.URL(), Args: append([]string{"--lease", lease}, workArgs...)})
+	for part := 0; rounds > 0 && !t.Failed(); part++ {
+		n := min(rounds, episode)
+		rounds -= n
+		r.h = plan.NewHistory(t, fmt.Sprintf("f20-%d-%d", shard, part))
+		d := newDesktop(t, r.f, r.h, "tab", 3, func(int) string { return r.f.Door.URL() })
+		d.ruled = true
+		for i := range n {
+			name := fmt.Sprintf("%d-%d", part, i)
+			if i%4 == 1 {
+				r.deleted(t, name)
+			} else {
+				r.ruled(t, d, name)
+			}
+			r.rounds.add(0)
+		}
+		r.rounds.blame(r.f.Finish(t, r.h, d.tabs, hubtest.Rules{}))
+		for _, tab := range d.tabs {
+			tab.Close()
+		}
+	}
+	r.audited(t)
+}
+
+// ruled interrupts or resets a session in the middle of a scene.
+func (r *ruling) ruled(t *testing.T, d *desktop, name string) {
+	t.Helper()
+	s := d.play(t, r.rng)
+	dwell(t, time.Duration(r.rng.IntN(600))*time.Millisecond)
+	what := []string{"interrupt", "reset"}[r.rng.IntN(2)]
+	order := deed{
+		id: what + "-" + name, action: "session." + what, target: d.id,
+		method: http.MethodPost, path: "/api/admin/sessions/" + string(d.id) + "/" + what,
+	}
+	r.during(t, d, func() { r.act(t, order, 1+r.rng.IntN(3)) })
+	r.ended(t, s)
+	// The same once more is nothing new: what goes on then is not touched.
+	d.said++
+	id := wire.MessageID(fmt.Sprintf("after-%d", d.said))
+	if err := d.tabs[0].Say(t.Context(), id, "/nosteer\n/stream 20 40", words(20)); err != nil {
+		t.Fatal(err)
+	}
+	r.act(t, order, 1)
+	if outcome, err := d.tabs[0].Ended(t.Context(), id); err != nil || outcome != wire.OutcomeCompleted {
+		t.Errorf("%s was done again: %s ended as %q, %v", order.id, id, outcome, err)
+	}
+}
+
+// during does something, and sometimes kills the owner at about the same time.
+func (r *ruling) during(t *testing.T, d *desktop, do func()) {
+	t.Helper()
+	victim := d.owner()
+	if victim == nil || !victim.Alive() || r.rng.IntN(3) > 0 {
+		do()
+		return
+	}
+	wait := time.Duration(r.rng.IntN(100)) * time.Millisecond
+	var wg sync.WaitGroup
+	wg.Go(do)
+	dwell(t, wait)
+	d.h.Fault("kill %s", victim.ID())
+	victim.Kill(t)
+	if r.rng.IntN(2) == 0 {
+		victim.Start(t)
+	}
+	wg.Wait()
+	if !victim.Alive() {
+		victim.Start(t)
+	}
+}
+
+// ended waits until all messages of a scene have ended, and answers what is still
+// asked.
+func (r *ruling) ended(t *testing.T, s *scene) {
+	t.Helper()
+	tab := s.d.tabs[0]
+	err := tab.Until(t.Context(), func() bool {
+		for _, id := range s.all {
+			if _, asked := s.question(tab); !tab.HasEnded(id) && (id != s.ask || !asked) {
+				return false
+			}
+		}
+		return true
+	})
+	if err != nil {
+		t.Fatalf("scene %d of %s has no end: %v", s.n, s.d.id, err)
+	}
+	if p, asked := s.question(tab); asked {
+		// Somebody may be quicker to take the question away.
+		_, _ = tab.Client.Send(t.Context(), wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"a"}})
+		if _, err := tab.Ended(t.Context(), s.ask); err != nil {
+			t.Fatalf("%s has no end: %v", s.ask, err)
+		}
+	}
+	s.sent.Wait()
+}
+
+// deleted deletes a session in the middle of a scene.
+func (r *ruling) deleted(t *testing.T, name string) {
+	t.Helper()
+	// Its log is gone in the end, so that its history is one of its own.
+	h := plan.NewHistory(t, "f20-"+strings.ReplaceAll(t.Name(), "/", "-")+"-deleted-"+name)
+	d := newDesktop(t, r.f, h, "gone", 2, func(int) string { return r.f.Door.URL() })
+	d.ruled = true
+	s := d.play(t, r.rng)
+	dwell(t, time.Duration(r.rng.IntN(600))*time.Millisecond)
+	r.during(t, d, func() {
+		r.act(t, deed{
+			id: "delete-" + name, action: "session.delete", target: d.id,
+			method: http.MethodDelete, path: "/api/admin/sessions/" + string(d.id) + "?reason=because",
+		}, 1+r.rng.IntN(3))
+	})
+	for _, tab := range d.tabs {
+		select {
+		case <-tab.Done():
+		case <-t.Context().Done():
+			t.Fatalf("tab %s of a deleted session is still there", tab.Name)
+		}
+	}
+	s.sent.Wait()
+	for _, hub := range r.f.Up() {
+		err := r.f.Call(t, http.MethodGet, hub.URL+"/api/sessions/"+string(d.id), "", nil)
+		if status, ok := errors.AsType[*hubtest.StatusError](err); !ok || status.Status != http.StatusNotFound && status.Status != http.StatusGone {
+			t.Errorf("hub %s still has deleted %s: %v", hub.Name, d.id, err)
+		}
+	}
+	type end struct {
+		who string
+		id  wire.MessageID
+	}
+	ends := map[end]int{}
+	for _, e := range h.Entries() {
+		if e.Kind == hubtest.KindEvent && e.Event.Ends() {
+			k := end{e.Who, e.Event.Message}
+			if ends[k]++; ends[k] > 1 {
+				t.Errorf("%s saw %s end twice", e.Who, e.Event.Message)
+			}
+		}
+	}
+}
+
+// deed is what an admin does.
+type deed struct {
+	id, action   string
+	target       wire.SessionID
+	method, path string
+}
+
+// record is how the book has it.
+type record struct {
+	ID     string `json:"id"`
+	Time   string `json:"time"`
+	Action string `json:"action"`
+	Target string `json:"target"`
+}
+
+// act sends an action so many times at about the same time, each to another hub
+// first, and tries until everybody is told that it is done.
+func (r *ruling) act(t *testing.T, d deed, times int) {
+	t.Helper()
+	r.mu.Lock()
+	r.wrote[d.id] = d.action + " " + string(d.target)
+	r.mu.Unlock()
+	first := r.rng.IntN(len(r.f.Hubs))
+	began := time.Now()
+	got := make([]record, times)
+	var wg sync.WaitGroup
+	for i := range times {
+		late := time.Duration(r.rng.IntN(60)) * time.Millisecond
+		wg.Go(func() {
+			dwell(t, late)
+			var err error
+			for try := 0; ; try++ {
+				hub := r.f.Hubs[(first+i+try)%len(r.f.Hubs)]
+				if got[i], err = order(t, hub.URL, d); err == nil {
+					return
+				}
+				status, ok := errors.AsType[*hubtest.StatusError](err)
+				if ok && status.Status < 500 || try == 300 || t.Context().Err() != nil {
+					t.Errorf("%s at hub %s: %v", d.id, hub.Name, err)
+					return
+				}
+				dwell(t, 50*time.Millisecond)
+			}
+		})
+	}
+	wg.Wait()
+	r.acts.add(time.Since(began))
+	for _, rec := range got {
+		if rec != got[0] {
+			t.Errorf("%s is answered with %+v and %+v", d.id, got[0], rec)
+		}
+	}
+}
+
+// order asks one hub for an action.
+func order(t *testing.T, base string, d deed) (record, error) {
+	t.Helper()
+	body := `{"reason":"because"}`
+	if d.method == http.MethodDelete {
+		body = ""
+	}
+	req, err := http.NewRequestWithContext(t.Context(), d.method, base+d.path, strings.NewReader(body))
+	if err != nil {
+		return record{}, err
+	}
+	req.Header.Set("Idempotency-Key", d.id)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	client := &http.Client{Timeout: 30 * time.Second}
+	defer client.CloseIdleConnections()
+	answer, err := client.Do(req)
+	if err != nil {
+		return record{}, err
+	}
+	defer answer.Body.Close()
+	b, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return record{}, err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return record{}, &hubtest.StatusError{Status: answer.StatusCode, Body: string(b)}
+	}
+	var rec record
+	return rec, json.Unmarshal(b, &rec)
+}
+
+// audited compares the book with what was done.
+func (r *ruling) audited(t *testing.T) {
+	t.Helper()
+	found := map[string]int{}
+	for after := ""; ; {
+		var page struct {
+			Records []record `json:"records"`
+			Next    string   `json:"next"`
+		}
+		if err := r.f.Call(t, http.MethodGet, r.f.Door.URL()+"/api/admin/audit?limit=50&after="+after, "", &page); err != nil {
+			t.Fatalf("read the book: %v", err)
+		}
+		for _, rec := range page.Records {
+			found[rec.ID]++
+			if want := r.wrote[rec.ID]; want != rec.Action+" "+rec.Target {
+				r.wrong.add(0)
+				t.Errorf("the book has %s of %s as %q, want %q", rec.Action, rec.Target, rec.ID, want)
+			}
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	for id := range r.wrote {
+		if found[id] != 1 {
+			r.wrong.add(0)
+			t.Errorf("the book has %s %d times", id, found[id])
+		}
+	}
+}
