@@ -29,7 +29,8 @@ func TestF07Slow(t *testing.T) {
 			fault: "F7b", what: "200 ms late and 5 % of packets lost, tabs to hubs and hubs to Redis",
 			road: func(_ *testing.T, _ *rand.Rand, addr string, _ int) string {
 				l := lines.Line()
-				l.Set(hubtest.Way{Delay: 200 * time.Millisecond, Loss: 0.05}, hubtest.Way{Loss: 0.05})
+				// As netem on the interface of whoever dials.
+				l.Set(hubtest.Way{Delay: 200 * time.Millisecond, Loss: 0.05}, hubtest.Way{})
 				return l.To(addr)
 			},
 		})
