@@ -51,7 +51,7 @@ func (w *world) ask(r *replica, partition int, within time.Duration, charge func
 func (w *world) send(c *call) {
 	p := &c.r.ports[c.n.index]
 	c.queued = w.now
-	if p.used >= poolSize && !(c.urgent && w.cfg.urgent) {
+	if p.used >= poolSize && (!c.urgent || !w.cfg.urgent) {
 		p.waiting = append(p.waiting, c)
 		return
 	}
