@@ -104,7 +104,9 @@ func (h *Hub) start(tb testing.TB) error {
 			<-gone
 			return fmt.Errorf("it said %q and not where it is", line)
 		}
-		h.Addr, h.URL = u.Host, "http://"+u.Host
+		if h.Addr == "" { // and never again: it is read while the hub is started anew
+			h.Addr, h.URL = u.Host, "http://"+u.Host
+		}
 		return nil
 	case <-time.After(startTimeout):
 		_ = cmd.Process.Kill()
@@ -186,4 +188,13 @@ func (h *Hub) log() string {
 		return err.Error()
 	}
 	return string(b[max(0, len(b)-logShown):])
+}
+
+// Logged counts how often the hub has logged a text, over all its processes.
+func (h *Hub) Logged(text string) int {
+	b, err := os.ReadFile(h.logFile())
+	if err != nil {
+		return 0
+	}
+	return strings.Count(string(b), text)
 }
