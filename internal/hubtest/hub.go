@@ -44,13 +44,6 @@ func (h *Hub) ID() string {
 	return fmt.Sprintf("%s-%d", h.Name, h.starts)
 }
 
-// Pid is that of the present process.
-func (h *Hub) Pid() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.cmd.Process.Pid
-}
-
 // Start starts the process and waits until it answers.
 func (h *Hub) Start(tb testing.TB) {
 	tb.Helper()
