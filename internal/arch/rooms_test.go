@@ -70,7 +70,7 @@ var rooms = map[string]room{
 // is not here may not be imported at all.
 var guests = map[string]room{
 	"github.com/labstack/echo/v4":            {uses: "gateway cmd/hub"},
-	"github.com/redis/go-redis/v9":           {uses: "store/redisstore internal/redistest cmd/hub bench bench/simulate"},
+	"github.com/redis/go-redis/v9":           {uses: "store/redisstore internal/redistest cmd/hub bench bench/simulate", tests: "internal/chaos"},
 	"github.com/coder/websocket":             {uses: "gateway client"},
 	"github.com/google/jsonschema-go":        {uses: "wire internal/wiregen tools", tests: "gateway"},
 	"go.yaml.in/yaml/v3":                     {uses: "cmd/hub"},
