@@ -30,16 +30,17 @@ type ending struct {
 	Answer    string            `json:"a,omitempty"`
 	Confirmed bool              `json:"c,omitempty"`
 	Monitor   wire.MonitorID    `json:"m,omitempty"`
-	// Unheard says that an agent is still to hear of it: the session had no
-	// owner for whom it waited. Then the rest of the answer is here.
+	// Unheard says that an agent asked and may not have heard of it: its owner
+	// may die before what it makes of the answer is kept. Then the rest of the
+	// answer is here.
 	Unheard  bool                `json:"u,omitempty"`
 	Remember wire.RememberChoice `json:"k,omitempty"`
 	Selected []string            `json:"s,omitempty"`
 	Text     string              `json:"x,omitempty"`
 }
 
-// unheardBytes is how much of an answer is kept for an agent that does not wait
-// for it yet. It asks again when there was more.
+// unheardBytes is how much of an answer is kept for an agent that asks again.
+// People are asked again when there was more.
 const unheardBytes = 16 << 10
 
 func (e *ending) verdict() tools.Verdict {
@@ -166,15 +167,15 @@ func (l *live) closeDialog(d wire.ApprovalRequest, e ending, message wire.Messag
 	})
 }
 
-// conclude remembers how a question ended and tells who waits for that. When
-// nobody does although an agent asked, it is kept until the agent asks again.
+// conclude remembers how a question ended and tells who waits for that. The answer
+// to an agent is kept for when it asks again, which is the same call of the same
+// turn at the next owner: the ids of questions say which call they belong to.
 func (l *live) conclude(name string, agent wire.AgentID, e ending, answer any) {
 	size := len(e.Text)
 	for _, s := range e.Selected {
 		size += len(s)
 	}
-	e.Unheard = agent != "" && l.agents != nil && !l.agents.waits.awaited(name) &&
-		e.Reason != wire.ClosedCancelled && size <= unheardBytes
+	e.Unheard = agent != "" && l.agents != nil && e.Reason != wire.ClosedCancelled && size <= unheardBytes
 	if !e.Unheard {
 		e.Remember, e.Selected, e.Text = "", nil, ""
 	}
@@ -183,16 +184,9 @@ func (l *live) conclude(name string, agent wire.AgentID, e ending, answer any) {
 }
 
 // unheard is the answer to a question that an agent asks again, if there is one.
-// It is told once.
 func (l *live) unheard(name string) (ending, bool) {
 	e, ok := l.questions.find(name)
-	if !ok || !e.Unheard {
-		return ending{}, false
-	}
-	heard := e
-	heard.Unheard, heard.Remember, heard.Selected, heard.Text = false, "", nil, ""
-	l.questions.add(name, heard, &l.step.ops)
-	return e, true
+	return e, ok && e.Unheard
 }
 
 // closePrompt closes a prompt; given is the answer, if there is one.

@@ -1,0 +1,42 @@
+package session
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// An answer that was committed is not lost with an owner that dies before the
+// agent's tool has ended: the next one does not ask again, however often that
+// happens.
+func TestAnswersOutliveWhoHeardThem(t *testing.T) {
+	t.Parallel()
+	l := &live{agents: &agents{}}
+	name := promptName("question-1")
+	w := newWait(t.Context())
+	l.agents.waits.expect(name, w)
+	given := wire.UserPromptResponse{PromptID: "question-1", SelectedValues: []string{"b"}, Text: "more"}
+	l.conclude(name, "main-monitor-0-m1", ending{Reason: wire.ClosedAnswered, Selected: given.SelectedValues, Text: given.Text}, given)
+	for _, then := range l.step.then {
+		then()
+	}
+	if got := <-w.to; fmt.Sprint(got) != fmt.Sprint(given) {
+		t.Errorf("who waits hears %+v", got)
+	}
+	for range 2 {
+		next := &live{agents: &agents{}}
+		table := map[string][]byte{}
+		for _, op := range l.questions.all() {
+			table[op.Field] = op.Values[0]
+		}
+		if err := next.questions.restore(table); err != nil {
+			t.Fatal(err)
+		}
+		e, ok := next.unheard(name)
+		if got := e.response("question-1"); !ok || fmt.Sprint(got) != fmt.Sprint(given) {
+			t.Errorf("the next owner has %+v, %v", got, ok)
+		}
+		l = next
+	}
+}
