@@ -21,19 +21,10 @@ func TestF07Slow(t *testing.T) {
 		return
 	}
 	kinds := []*slowness{{
-		fault: "F7a", what: "every connection in slices of 5 to 64 bytes, 10 KB/s to each tab", road: sliced,
+		fault: "F7a", what: "every connection in slices of 5 to 64 bytes, 10 KB/s to each tab", road: sliced, judged: true,
 	}}
 	if plan.Full {
-		lines := hubtest.NewLines(t, plan.Rand(1000))
-		kinds = append(kinds, &slowness{
-			fault: "F7b", what: "200 ms late and 5 % of packets lost, tabs to hubs and hubs to Redis",
-			road: func(_ *testing.T, _ *rand.Rand, addr string, _ int) string {
-				l := lines.Line()
-				// As netem on the interface of whoever dials.
-				l.Set(hubtest.Way{Delay: 200 * time.Millisecond, Loss: 0.05}, hubtest.Way{})
-				return l.To(addr)
-			},
-		})
+		kinds = append(kinds, lossy(t)...)
 	}
 	began := time.Now()
 	sharded(t, len(kinds), func(t *testing.T, shard uint64) {
@@ -49,31 +40,67 @@ func TestF07Slow(t *testing.T) {
 // slowness is one kind of bad network.
 type slowness struct {
 	fault, what string
-	// road makes a bad way to an address and returns where it begins; rate is in
-	// bytes a second, if it is bad in that way.
-	road func(t *testing.T, rng *rand.Rand, addr string, rate int) string
-	acks sample
+	// road makes a way to the address of a hub or of Redis and returns where it
+	// begins.
+	road func(t *testing.T, rng *rand.Rand, addr string, hub bool) string
+	// judged says that answers must come in time.
+	judged bool
+	acks   sample
+}
+
+// lossy are networks as netem makes them on the interface of whoever dials: 200 ms
+// late, and a packet in twenty is lost.
+//
+// When tabs, and hubs too, are that far away from what they need, a message of a tab
+// that is not at the owner takes five such ways before it is acknowledged: to the
+// hub, to the inbox, for the owner to look into it, to commit, and to tell. That is
+// a second without any loss, and each loss costs half a second more. So the two
+// together are not judged by the clock.
+func lossy(t *testing.T) []*slowness {
+	t.Helper()
+	lines := hubtest.NewLines(t, plan.Rand(1000))
+	over := func(hubs, redis bool) func(*testing.T, *rand.Rand, string, bool) string {
+		return func(_ *testing.T, _ *rand.Rand, addr string, hub bool) string {
+			l := lines.Line()
+			if hub && hubs || !hub && redis {
+				l.Set(hubtest.Way{Delay: 200 * time.Millisecond, Loss: 0.05}, hubtest.Way{})
+			}
+			return l.To(addr)
+		}
+	}
+	return []*slowness{
+		{fault: "F7b", what: "tabs to hubs: 200 ms late, 5 % of packets lost", road: over(true, false), judged: true},
+		{fault: "F7c", what: "hubs to Redis: 200 ms late, 5 % of packets lost", road: over(false, true), judged: true},
+		{fault: "F7d", what: "both at once", road: over(true, true)},
+	}
 }
 
 // sliced is a way through a proxy.
-func sliced(t *testing.T, rng *rand.Rand, addr string, rate int) string {
+func sliced(t *testing.T, rng *rand.Rand, addr string, hub bool) string {
 	t.Helper()
 	p := hubtest.NewProxy(t, addr)
-	p.Set(hubtest.Weather{Slice: 5 + rng.IntN(60), Rate: rate})
+	w := hubtest.Weather{Slice: 5 + rng.IntN(60)}
+	if hub {
+		w.Rate = 10_000
+	}
+	p.Set(w)
 	return p.Addr
 }
 
 func (k *slowness) report(t *testing.T, began time.Time) {
 	t.Helper()
-	p99 := k.acks.quantile(0.99)
-	if plan.Full && p99 > 2*time.Second {
+	p99, wanted := k.acks.quantile(0.99), ""
+	if k.judged {
+		wanted = "≤ 2s"
+	}
+	if plan.Full && k.judged && p99 > 2*time.Second {
 		t.Errorf("%s: messages were acknowledged after %v (p99), want at most 2 s", k.fault, p99)
 	}
 	plan.Add(t, hubtest.Result{
 		Fault: k.fault, What: k.what, Rounds: k.acks.count(), Violations: k.acks.violations, Seconds: time.Since(began).Seconds(),
 		Figures: []hubtest.Figure{
 			{Name: "message acknowledged p50", Value: shown(k.acks.quantile(0.5))},
-			{Name: "p99", Value: shown(p99), Wanted: "≤ 2s"},
+			{Name: "p99", Value: shown(p99), Wanted: wanted},
 			{Name: "slowest", Value: shown(k.acks.quantile(1))},
 		},
 	})
@@ -86,22 +113,22 @@ func (k *slowness) run(t *testing.T, shard uint64) {
 	redis := redistest.Standalone(t, "--protected-mode", "no") // over lines, hubs are strangers
 	f := hubtest.Start(t, hubtest.Options{
 		Program: program, Hubs: 3, Args: []string{"--hosts", "*"},
-		StoreOf: func(int) string { return "redis://" + k.road(t, rng, redis.Addr, 0) },
+		StoreOf: func(int) string { return "redis://" + k.road(t, rng, redis.Addr, false) },
 	})
 	h := plan.NewHistory(t, fmt.Sprintf("f07-%d", shard))
-	tabs := make([]*hubtest.Tab, 3*plan.Rounds(2, 8))
+	tabs := make([]*hubtest.Tab, 3*plan.Rounds(2, 6))
 	var wg sync.WaitGroup
 	for i := 0; i < len(tabs); i += 3 {
 		session := f.Create(t)
 		for j, hub := range f.Hubs {
-			url := "http://" + k.road(t, rng, hub.Addr, 10_000)
+			url := "http://" + k.road(t, rng, hub.Addr, true)
 			wg.Go(func() {
 				tabs[i+j] = h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("%d-at-%s", i/3, hub.Name), URL: url, Session: session})
 			})
 		}
 	}
 	wg.Wait()
-	rounds := plan.Rounds(2, 30)
+	rounds := plan.Rounds(2, 35)
 	for s := 0; s < len(tabs); s += 3 {
 		chance := plan.Rand(100*shard + uint64(s)) //nolint:gosec // a small number
 		wg.Go(func() {

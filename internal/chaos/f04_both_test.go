@@ -1,0 +1,85 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// F4, the worst of it: the master of Redis and the owner of a session fail at the
+// very moment in which a tab is told that its message is kept. Nobody is left who
+// could write again what the replicas have not got, so they must have had it.
+func TestF04Both(t *testing.T) {
+	t.Parallel()
+	const shards = 2
+	began := time.Now()
+	shardsNow, rounds := plan.Rounds(1, shards), plan.Rounds(1, 24)/plan.Rounds(1, shards)
+	var spans sample
+	sharded(t, shardsNow, func(t *testing.T, shard uint64) {
+		t.Helper()
+		redis := redistest.SentinelOver(t, 2)
+		// Well within the time that hubs wait for a second node.
+		redis.Lag(20 * time.Millisecond)
+		f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: redis.URL()})
+		h := plan.NewHistory(t, fmt.Sprintf("f04both-%d", shard))
+		session := f.Create(t)
+		var tabs []*hubtest.Tab
+		for _, name := range []string{"one", "two"} {
+			tabs = append(tabs, h.Open(t, hubtest.TabConfig{Name: name, URL: f.Door.URL(), Session: session}))
+		}
+		rng := plan.Rand(10 + shard)
+		for round := range rounds {
+			spans.add(bothFail(t, redis, f, h, tabs, rng, round))
+		}
+		spans.blame(f.Finish(t, h, tabs, hubtest.Rules{Loss: true}))
+	}, func() {
+		plan.Add(t, hubtest.Result{
+			Fault: "F4c", What: "master of Redis and owner fail together when a message is accepted, replicas 20 ms late",
+			Rounds: spans.count(), Violations: spans.violations, Seconds: time.Since(began).Seconds(),
+			Figures: []hubtest.Figure{
+				{Name: "accepted messages lost", Value: fmt.Sprintf("0 of %d", spans.count()), Wanted: "0"},
+				{Name: "message ended after p50", Value: shown(spans.quantile(0.5))},
+				{Name: "slowest", Value: shown(spans.quantile(1))},
+			},
+		})
+	})
+}
+
+// bothFail says something, breaks both when that is accepted, and waits for its
+// end, without which the test fails. It returns how long that took.
+func bothFail(
+	t *testing.T, redis *redistest.Ensemble, f *hubtest.Fleet, h *hubtest.History, tabs []*hubtest.Tab, rng *rand.Rand, round int,
+) time.Duration {
+	t.Helper()
+	id := wire.MessageID(fmt.Sprintf("m-%d", round))
+	master, _, _ := redis.Master(t)
+	owner := f.By(ownerOf(t, f, tabs[0].Session))
+	if owner == nil {
+		t.Fatal("nobody owns the session")
+	}
+	const n = 20
+	if err := tabs[rng.IntN(len(tabs))].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 20", n), words(n)); err != nil {
+		t.Fatalf("say %s: %v", id, err)
+	}
+	failed := h.Fault("%s and server %d of redis fail", owner.ID(), master)
+	redis.Lines[master].Down()
+	owner.Kill(t)
+	next, _ := redis.Fail(t, master)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for _, tab := range tabs {
+		if _, err := tab.Ended(ctx, id); err != nil {
+			t.Fatalf("%s was accepted and tab %s does not see its end: %v", id, tab.Name, err)
+		}
+	}
+	took := h.Since() - failed
+	owner.Start(t)
+	redis.Return(t, master, next)
+	return took
+}
