@@ -145,6 +145,7 @@ type follower struct {
 	sending bool      // some are on their way; sent gets those that did not arrive
 	sent    chan []item
 	telling atomic.Bool // so is who watches here
+	untold  atomic.Bool // which did not arrive the last time
 	mail    sync.WaitGroup
 	told    uint64    // version of our watchers that the owner knows
 	tellAt  time.Time // when it is told again at the latest
@@ -402,6 +403,7 @@ func (f *follower) tell(ctx context.Context, now time.Time) {
 		err := f.k.hub.sendOrder(ctx, f.k.id, &order{
 			Kind: orderPresence, Replica: f.k.hub.cfg.Replica, Total: here.total, Connections: here.oldest,
 		})
+		f.untold.Store(err != nil)
 		if err != nil {
 			f.k.log.WarnContext(ctx, "the owner is not told who watches", "err", err)
 		}
@@ -416,7 +418,7 @@ func (f *follower) tell(ctx context.Context, now time.Time) {
 // believes that somebody does. It is tried once: who hears nothing of a replica
 // forgets it by itself.
 func (f *follower) farewell(ctx context.Context) {
-	if f.present == 0 || !errors.Is(context.Cause(ctx), errStopping) {
+	if f.present == 0 && !f.untold.Load() || !errors.Is(context.Cause(ctx), errStopping) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
