@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -65,7 +66,7 @@ func (k *killed) figures(name, wanted string) []hubtest.Figure {
 		return nil
 	}
 	return []hubtest.Figure{
-		{Name: name + ": take-overs", Value: fmt.Sprint(k.kills.count())},
+		{Name: name + ": take-overs", Value: strconv.Itoa(k.kills.count())},
 		{Name: name + ": take-over p50", Value: shown(k.kills.quantile(0.5))},
 		{Name: name + ": take-over p99", Value: shown(k.kills.quantile(0.99)), Wanted: wanted},
 		{Name: name + ": turn goes on p99", Value: shown(k.turns.quantile(0.99))},

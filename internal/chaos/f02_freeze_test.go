@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -53,7 +54,7 @@ func TestF02Freeze(t *testing.T) {
 			Violations: all.rounds.violations, Seconds: time.Since(began).Seconds(),
 			Figures: []hubtest.Figure{
 				{Name: "frozen p50", Value: shown(all.rounds.quantile(0.5))},
-				{Name: "taken over meanwhile", Value: fmt.Sprint(all.stops.count())},
+				{Name: "taken over meanwhile", Value: strconv.Itoa(all.stops.count())},
 				{Name: "stops itself after CONT, p50", Value: shown(all.stops.quantile(0.5))},
 				{Name: "stops itself after CONT, most", Value: shown(stopped), Wanted: "≤ 1s"},
 				{Name: "its requests to the model are gone, most", Value: shown(dropped), Wanted: "≤ 5s"},

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ func TestF03Restart(t *testing.T) {
 				{Name: "sessions go on after the port opened, most", Value: shown(back), Wanted: "≤ 3s"},
 				{Name: "a message is accepted after the port opened, most", Value: shown(acks), Wanted: "≤ 3s"},
 				{Name: "tabs are told after the kill, most", Value: shown(told)},
-				{Name: "lost connections", Value: fmt.Sprint(all.closes.count()), Wanted: "0"},
+				{Name: "lost connections", Value: strconv.Itoa(all.closes.count()), Wanted: "0"},
 			},
 		})
 	})

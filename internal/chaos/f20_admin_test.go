@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -34,10 +35,10 @@ func TestF20Admin(t *testing.T) {
 			Fault: "F20", What: "admins interrupt, reset and delete in the middle of messages and take-overs", Rounds: rounds.count(),
 			Violations: rounds.violations, Seconds: time.Since(began).Seconds(),
 			Figures: []hubtest.Figure{
-				{Name: "actions, each sent up to 3 times", Value: fmt.Sprint(acts.count())},
+				{Name: "actions, each sent up to 3 times", Value: strconv.Itoa(acts.count())},
 				{Name: "answered p50", Value: shown(acts.quantile(0.5))},
 				{Name: "answered, most", Value: shown(acts.quantile(1))},
-				{Name: "records that are missing or too many", Value: fmt.Sprint(wrong.count()), Wanted: "0"},
+				{Name: "records that are missing or too many", Value: strconv.Itoa(wrong.count()), Wanted: "0"},
 			},
 		})
 	})
