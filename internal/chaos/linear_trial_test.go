@@ -46,7 +46,8 @@ type trial struct {
 	mu          sync.Mutex // guards the following
 	ops         []porcupine.Operation
 	known       map[wire.MessageID]string // where messages are
-	lost, again int
+	lost, again int                       // answers, messages that were kept before
+	open        int                       // operations
 	err         error
 }
 
@@ -103,42 +104,55 @@ func (s *trial) act(who int, rng *rand.Rand, i int, submit submitting) {
 	case 2:
 		id = wire.MessageID(fmt.Sprintf("shared-%d", rng.IntN(2)))
 	}
+	op := porcupine.Operation{ClientId: who, Input: want{submit: id}, Call: int64(time.Since(s.began)), Output: got{lost: true}, Return: math.MaxInt64}
 	deadline := time.Now().Add(trialPatience)
-	for try := 0; ; try++ {
-		if s.submit(who, id, s.fleet.Hubs[rng.IntN(len(s.fleet.Hubs))], submit, try > 0) {
+	for {
+		at, err := submit(s.fleet.Hubs[rng.IntN(len(s.fleet.Hubs))], id)
+		if err == nil {
+			op.Output, op.Return = got{at: at}, int64(time.Since(s.began))
+			s.submitted(op, id, at)
+			return
+		}
+		if s.missed(who, err) && rng.IntN(2) == 0 {
+			s.submitted(op, id, "")
 			return
 		}
 		if time.Now().After(deadline) || s.ctx.Err() != nil {
-			s.fail(fmt.Errorf("%s is not kept after %v", id, trialPatience))
+			s.fail(fmt.Errorf("%s is not kept after %v: %w", id, trialPatience, err))
 			return
 		}
 		linger(s.ctx, time.Duration(rng.IntN(200))*time.Millisecond)
 	}
 }
 
-// submit sends a message once. An answer that is none leaves the operation open to
-// the end: it may happen at any time, or never.
-func (s *trial) submit(who int, id wire.MessageID, hub *hubtest.Hub, submit submitting, again bool) bool {
-	call := time.Since(s.began)
-	at, err := submit(hub, id)
-	back := time.Since(s.began)
+// missed notes that there was no answer, and reports whether the client may leave
+// it at that: then the message may be kept at any time, or never. Mostly it tries
+// again, and all tries are one operation, since a message is kept once: so many
+// that stay open could happen in too many orders to look at.
+func (s *trial) missed(who int, err error) (mayLeave bool) {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return false // nobody was there: nothing can have happened
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if again || s.known[id] != "" {
+	s.lost++
+	return !slices.ContainsFunc(s.ops, func(op porcupine.Operation) bool { return op.ClientId == who && op.Return == math.MaxInt64 })
+}
+
+// submitted writes down what became of a message; nobody knows where it is when
+// its client has left it.
+func (s *trial) submitted(op porcupine.Operation, id wire.MessageID, at string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ops = append(s.ops, op)
+	if at == "" {
+		s.open++
+		return
+	}
+	if s.known[id] != "" {
 		s.again++
 	}
-	op := porcupine.Operation{ClientId: who, Input: want{submit: id}, Call: int64(call), Output: got{at: at}, Return: int64(back)}
-	if err != nil {
-		s.lost++
-		op.Output, op.Return = got{lost: true}, math.MaxInt64
-	} else {
-		s.known[id] = at
-	}
-	s.ops = append(s.ops, op)
-	return err == nil
+	s.known[id] = at
 }
 
 // post submits with a request.
