@@ -3,6 +3,7 @@ package chaos_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -69,7 +70,7 @@ func (k *failovers) report(t *testing.T, began time.Time) {
 		Figures: []hubtest.Figure{
 			{Name: "accepted messages lost", Value: fmt.Sprintf("%d of %d", k.acked-k.ended, k.acked), Wanted: "0"},
 			{Name: "events lost by Redis", Value: fmt.Sprintf("%d in %d rounds", k.lost, k.lossy)},
-			{Name: "sessions written again", Value: fmt.Sprint(k.healed)},
+			{Name: "sessions written again", Value: strconv.Itoa(k.healed)},
 			{Name: "all tabs go on after promotion p50", Value: shown(k.spans.quantile(0.5))},
 			{Name: "slowest", Value: shown(slowest), Wanted: "≤ 5s"},
 		},

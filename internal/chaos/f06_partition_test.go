@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -77,10 +78,10 @@ func (p *partitions) report(t *testing.T, began time.Time) {
 		Violations: p.takings.violations, Seconds: time.Since(began).Seconds(),
 		Figures: []hubtest.Figure{
 			{Name: "isolated owner's agents stopped, slowest", Value: shown(p.stops.quantile(1)), Wanted: "≤ 5.5s"},
-			{Name: "agents watched", Value: fmt.Sprint(p.stops.count())},
+			{Name: "agents watched", Value: strconv.Itoa(p.stops.count())},
 			{Name: "new owner p50", Value: shown(p.takings.quantile(0.5))},
 			{Name: "new owner, slowest", Value: shown(p.takings.quantile(1))},
-			{Name: "cuts without a new owner", Value: fmt.Sprint(p.hiccups)},
+			{Name: "cuts without a new owner", Value: strconv.Itoa(p.hiccups)},
 		},
 	})
 }
@@ -112,7 +113,7 @@ func (p *partitions) run(t *testing.T, shard uint64, rounds int) {
 	}
 	for round := range rounds {
 		r := partition{partitions: p, f: f, h: h, tabs: tabs, links: links, model: model, id: wire.MessageID(fmt.Sprintf("m-%d", round))}
-		r.run(t, rng, (round+int(shard/2))%cutKinds) //nolint:gosec // a small number
+		r.run(t, rng, (round+int(shard/2))%cutKinds)
 	}
 	p.takings.blame(f.Finish(t, h, tabs, hubtest.Rules{}))
 }

@@ -130,7 +130,7 @@ func (k *slowness) run(t *testing.T, shard uint64) {
 	wg.Wait()
 	rounds := plan.Rounds(2, 35)
 	for s := 0; s < len(tabs); s += 3 {
-		chance := plan.Rand(100*shard + uint64(s)) //nolint:gosec // a small number
+		chance := plan.Rand(100*shard + uint64(s))
 		wg.Go(func() {
 			for round := range rounds {
 				k.say(t, tabs[s+chance.IntN(3)], wire.MessageID(fmt.Sprintf("m-%d", round)))

@@ -126,7 +126,7 @@ func openTun() (*os.File, error) {
 func (n *Lines) Line() *Line {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	l := &Line{net: n, number: byte(len(n.lines))}
+	l := &Line{net: n, number: byte(len(n.lines))} //nolint:gosec // tests have few
 	for i := range l.queues {
 		queue := make(chan packet, lineQueue)
 		l.queues[i] = queue
