@@ -219,11 +219,11 @@ func (p *partition) elsewhere(t *testing.T, owner int, cut time.Duration, runnin
 	taken, told := time.Duration(0), false
 	for _, e := range p.h.Entries() {
 		switch {
-		case e.T <= cut:
-		case e.Who == other.Name && e.Kind == hubtest.KindEvent && e.Event.Type == "OWNER_CHANGED" && taken == 0:
+		case e.Who == p.tabs[owner].Name && e.Kind == hubtest.KindNotice && e.Event.Type == "store_status":
+			// Who was told so before, and not that it was over, is not told again.
+			told = e.Note == "away" || told && e.T > cut
+		case e.T > cut && e.Who == other.Name && e.Kind == hubtest.KindEvent && e.Event.Type == "OWNER_CHANGED" && taken == 0:
 			taken = e.T - cut
-		case e.Who == p.tabs[owner].Name && e.Kind == hubtest.KindNotice && e.Note == "away":
-			told = true
 		}
 	}
 	if taken == 0 {
