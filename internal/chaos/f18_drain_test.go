@@ -1,0 +1,204 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const (
+	// exitLimit is how long a hub may take from SIGTERM to its end.
+	exitLimit = 30 * time.Second
+	// idleLimit is how long nobody owns a session that has nothing to do.
+	idleLimit = time.Second
+)
+
+// F18: hubs are told to stop one after the other, while all their sessions have
+// work, and each is replaced by a new process. Nothing is lost or done twice, turns
+// go on elsewhere, also those that take longer than a hub may stay, and every hub
+// ends well and in time.
+func TestF18Drain(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	f := hubtest.Start(t, hubtest.Options{
+		Program: program, Hubs: 3, Store: redistest.Standalone(t).URL(), Args: []string{"--shutdown-grace", "20s"},
+	})
+	r := &rolling{f: f, h: plan.NewHistory(t, "f18"), stop: make(chan struct{})}
+	t.Cleanup(r.work.Wait) // they log to the test
+	for i := range plan.Rounds(12, 300) {
+		r.busy(t, i)
+	}
+	for i := range plan.Rounds(2, 30) {
+		r.idle = append(r.idle, newDesktop(t, f, r.h, fmt.Sprintf("idle-%d", i), 2, func(int) string { return f.Door.URL() }))
+	}
+	for _, d := range r.idle {
+		r.tabs = append(r.tabs, d.tabs...)
+	}
+	rounds := plan.Rounds(1, 2)
+	for range rounds {
+		for _, hub := range f.Hubs {
+			r.replace(t, hub)
+		}
+	}
+	close(r.stop)
+	r.work.Wait()
+	violations := f.Finish(t, r.h, r.tabs, hubtest.Rules{})
+	turns, cut := int(r.turns.Load()), int(r.cut.Load())
+	if cut*100 > turns {
+		t.Errorf("%d of %d turns were interrupted, want at most 1 %%", cut, turns)
+	}
+	if plan.Full && r.idled.quantile(1) > idleLimit {
+		t.Errorf("sessions without work had no owner for up to %v, want at most %v", r.idled.quantile(1), idleLimit)
+	}
+	plan.Add(t, hubtest.Result{
+		Fault: "F18", What: "SIGTERM over 3 hubs, one after the other, under load", Rounds: rounds * len(f.Hubs), Violations: violations,
+		Seconds: time.Since(began).Seconds(),
+		Figures: []hubtest.Figure{
+			{Name: "busy sessions", Value: strconv.Itoa(plan.Rounds(12, 300))},
+			{Name: "turns", Value: strconv.Itoa(turns)},
+			{Name: "interrupted", Value: strconv.Itoa(cut), Wanted: "≤ 1 %"},
+			{Name: "longer than the grace", Value: strconv.Itoa(int(r.long.Load()))},
+			{Name: "exit, most", Value: shown(r.exits.quantile(1)), Wanted: "≤ 30s"},
+			{Name: "handed over", Value: strconv.Itoa(r.idled.count())},
+			{Name: "without an owner p50", Value: shown(r.idled.quantile(0.5))},
+			{Name: "without an owner, most", Value: shown(r.idled.quantile(1)), Wanted: "≤ 1s"},
+			{Name: "busy goes on p50", Value: shown(r.busied.quantile(0.5))},
+			{Name: "busy goes on p99", Value: shown(r.busied.quantile(0.99))},
+		},
+	})
+}
+
+// rolling is a fleet whose hubs are replaced under load.
+type rolling struct {
+	f    *hubtest.Fleet
+	h    *hubtest.History
+	tabs []*hubtest.Tab
+	// laden are the sessions that always have a turn, idle those that have none.
+	laden, idle []*desktop
+
+	stop chan struct{} // closed when no further turns begin
+	work sync.WaitGroup
+
+	turns, cut, long     atomic.Int64
+	exits, idled, busied sample
+}
+
+// streamRate is how many words a second a busy session says.
+const streamRate = 3
+
+// busy makes a session that says something for 1 to 10 seconds, again and again. In
+// a full run some say it for longer than a hub may stay.
+func (r *rolling) busy(t *testing.T, n int) {
+	t.Helper()
+	d := newDesktop(t, r.f, r.h, fmt.Sprintf("busy-%d", n), 1, func(int) string { return r.f.Door.URL() })
+	r.laden, r.tabs = append(r.laden, d), append(r.tabs, d.tabs...)
+	rng := plan.Rand(uint64(n))
+	r.work.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-r.stop:
+				return
+			default:
+			}
+			if !r.turn(t, d, rng, wire.MessageID(fmt.Sprintf("m-%d", i)), n) {
+				return
+			}
+		}
+	})
+}
+
+// turn is one of them; false means that something went wrong.
+func (r *rolling) turn(t *testing.T, d *desktop, rng *rand.Rand, id wire.MessageID, n int) bool {
+	t.Helper()
+	seconds := 1 + rng.IntN(plan.Rounds(3, 10))
+	if plan.Full && n%20 == 0 {
+		seconds = 30
+		r.long.Add(1)
+	}
+	words, tab := words(seconds*streamRate), d.tabs[0]
+	if err := tab.Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d %d", seconds*streamRate, streamRate), words); err != nil {
+		t.Errorf("say %s in %s: %v", id, d.id, err)
+		return false
+	}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Minute, fmt.Errorf("%s in %s does not end", id, d.id))
+	defer cancel()
+	outcome, err := tab.Ended(ctx, id)
+	if err != nil {
+		t.Error(err)
+		return false
+	}
+	r.turns.Add(1)
+	if outcome != wire.OutcomeCompleted {
+		r.cut.Add(1)
+		t.Logf("%s in %s ended as %q", id, d.id, outcome)
+	}
+	return true
+}
+
+// replace stops a hub as whoever deploys does, and starts another in its place.
+func (r *rolling) replace(t *testing.T, hub *hubtest.Hub) {
+	t.Helper()
+	dwell(t, time.Duration(plan.Rounds(200, 3000))*time.Millisecond)
+	held := map[wire.SessionID]uint64{} // the epochs of what it has
+	for _, all := range [][]*desktop{r.laden, r.idle} {
+		for _, d := range all {
+			if d.owner() == hub {
+				held[d.id] = d.epoch()
+			}
+		}
+	}
+	from, when := r.h.Fault("stop %s", hub.ID()), time.Now()
+	hub.Terminate(t)
+	code := hub.Wait(t)
+	took := time.Since(when)
+	r.exits.add(took)
+	if code != 0 {
+		t.Errorf("hub %s ended with code %d\n%s", hub.ID(), code, hub.Log())
+	}
+	if plan.Full && took > exitLimit {
+		t.Errorf("hub %s took %v to end, want at most %v", hub.ID(), took, exitLimit)
+	}
+	for _, all := range [][]*desktop{r.laden, r.idle} {
+		for _, d := range all {
+			if epoch, ok := held[d.id]; ok {
+				d.taken(t, d.tabs[0], epoch)
+			}
+		}
+	}
+	r.measure(from, held)
+	hub.Start(t)
+	r.h.Fault("%s is there", hub.ID())
+}
+
+// measure finds out when somebody else owned the sessions.
+func (r *rolling) measure(from time.Duration, held map[wire.SessionID]uint64) {
+	first := map[wire.SessionID]time.Duration{}
+	for _, e := range r.h.Entries() {
+		epoch, ok := held[e.Session]
+		if !ok || e.T <= from || e.Kind != hubtest.KindEvent && e.Kind != hubtest.KindSnapshot || e.Event.At.Epoch <= epoch {
+			continue
+		}
+		if _, seen := first[e.Session]; !seen {
+			first[e.Session] = e.T - from
+		}
+	}
+	for _, d := range r.laden {
+		if span, ok := first[d.id]; ok {
+			r.busied.add(span)
+		}
+	}
+	for _, d := range r.idle {
+		if span, ok := first[d.id]; ok {
+			r.idled.add(span)
+		}
+	}
+}
