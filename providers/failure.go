@@ -18,6 +18,10 @@ var (
 	ErrClosed = errors.New("the conversation is closed")
 )
 
+// ErrSilent is why a [Failure] came of a backend that said nothing for as long as
+// it may: who waited that long is not to wait once more.
+var ErrSilent = errors.New("the model server is silent")
+
 // Class is a kind of trouble.
 type Class string
 
@@ -47,5 +51,5 @@ func (f *Failure) Unwrap() error { return f.Err }
 
 // Passing reports whether the same may succeed a little later.
 func (f *Failure) Passing() bool {
-	return f.Class == Rate || f.Class == Overloaded || f.Class == Transport
+	return f.Class == Rate || f.Class == Overloaded || f.Class == Transport && !errors.Is(f.Err, ErrSilent)
 }

@@ -47,7 +47,7 @@ func findAnthropic(c agentConfig, log *slog.Logger) backend {
 		return backend{name: anthropic.Name, why: "no key is set: ANTHROPIC_API_KEY or --anthropic-key"}
 	}
 	return backend{anthropic.Name, "its key is set; the model is " + m.model, func() (providers.Provider, error) {
-		return anthropic.New(anthropic.Config{BaseURL: m.url, Key: m.key, Model: m.model, Logger: log})
+		return anthropic.New(anthropic.Config{BaseURL: m.url, Key: m.key, Model: m.model, Idle: c.silence, Logger: log})
 	}}
 }
 
@@ -65,7 +65,7 @@ func findOpenAI(c agentConfig, log *slog.Logger) backend {
 		dialect = dialectFor(m.url)
 	}
 	return backend{openai.Name, found + "; the model is " + m.model, func() (providers.Provider, error) {
-		return openai.New(openai.Config{BaseURL: m.url, Key: m.key, Model: m.model, Dialect: dialect, Logger: log})
+		return openai.New(openai.Config{BaseURL: m.url, Key: m.key, Model: m.model, Dialect: dialect, Idle: c.silence, Logger: log})
 	}}
 }
 
@@ -88,7 +88,7 @@ func findOllama(ctx context.Context, c agentConfig, log *slog.Logger) backend {
 	}
 	ctx, cancel := context.WithTimeout(ctx, ollamaProbe)
 	defer cancel()
-	cfg := openai.Config{Name: ollamaName, BaseURL: c.ollama.url, Model: c.ollama.model, Logger: log}
+	cfg := openai.Config{Name: ollamaName, BaseURL: c.ollama.url, Model: c.ollama.model, Idle: c.silence, Logger: log}
 	models, err := openai.Models(ctx, cfg)
 	switch {
 	case err != nil:

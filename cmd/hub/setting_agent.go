@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/policies"
@@ -16,6 +17,7 @@ type agentConfig struct {
 	limits    agentpool.Limits
 	budget    policies.BudgetLimits
 	warm      int
+	silence   time.Duration
 	anthropic modelConfig
 	openai    modelConfig
 	dialect   string
@@ -70,6 +72,11 @@ func agentSettings() []setting {
 			name: "warm-providers", arg: "N", value: "1",
 			help:  "how many processes of a provider that needs some are kept ready",
 			parse: func(c *config, s string) error { return parseCount(&c.agents.warm, s, 0, 100) },
+		},
+		{
+			name: "model-silence", arg: "DURATION", value: "5m",
+			help:  "how long a model may say nothing before the turn that waits for it fails",
+			parse: func(c *config, s string) error { return parseSpan(&c.agents.silence, s, time.Second, time.Hour) },
 		},
 		{
 			name: "anthropic-key", arg: "KEY", older: "ANTHROPIC_API_KEY", show: hidden,

@@ -32,6 +32,9 @@ func TestPassingTroubleIsTriedAgain(t *testing.T) {
 		"as the API says": {[]answer{fails(later(20 * time.Second))}, providers.Completed, 2, []time.Duration{20 * time.Second}},
 		"too late":        {[]answer{fails(later(time.Hour))}, providers.Failed, 1, nil},
 		"the wrong key":   {[]answer{fails(trouble(providers.Auth))}, providers.Failed, 1, nil},
+		"silence": {[]answer{fails(&providers.Failure{
+			Class: providers.Transport, Err: fmt.Errorf("read the stream: %w", providers.ErrSilent),
+		})}, providers.Failed, 1, nil},
 		"half an answer": {[]answer{func(_ context.Context, _ loop.Request, say func(loop.Piece)) (loop.Reply, error) {
 			say(loop.Piece{Thinking: "hm"})
 			return loop.Reply{}, trouble(providers.Transport)

@@ -39,9 +39,6 @@ const DefaultIdle = 5 * time.Minute
 // maxAnswer bounds what is read of an answer that is no stream.
 const maxAnswer = 1 << 20
 
-// errIdle is why a request to a silent server ends.
-var errIdle = errors.New("the server is silent")
-
 // Server is a model server. It may be used by many goroutines.
 type Server struct {
 	cfg   Config
@@ -103,7 +100,7 @@ func (s *Server) Stream(ctx context.Context, path string, request any, each func
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	silence := time.AfterFunc(s.cfg.Idle, func() { cancel(errIdle) })
+	silence := time.AfterFunc(s.cfg.Idle, func() { cancel(providers.ErrSilent) })
 	defer silence.Stop()
 	res, err := s.send(ctx, http.MethodPost, path, "text/event-stream", body)
 	if err != nil {
