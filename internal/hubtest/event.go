@@ -16,10 +16,11 @@ type Event struct {
 	Message wire.MessageID `json:"message,omitempty"`
 	Monitor wire.MonitorID `json:"monitor,omitempty"`
 	Agent   wire.AgentID   `json:"agent,omitempty"`
-	// How is how an agent took the message, Outcome how its turn ended, Text and
-	// Offset what its turn said.
+	// How is how an agent took the message, Outcome how its turn ended and Reason
+	// why, Text and Offset what its turn said.
 	How     wire.Taken   `json:"how,omitempty"`
 	Outcome wire.Outcome `json:"outcome,omitempty"`
+	Reason  string       `json:"reason,omitempty"`
 	Text    string       `json:"text,omitempty"`
 	Offset  int          `json:"offset,omitempty"`
 	// Replica and Prev are those of a change of owner.
@@ -68,7 +69,7 @@ func eventOf(e wire.Event, frame []byte) Event {
 		out.Message, out.Monitor, out.Agent = d.MessageID, d.MonitorID, d.AgentID
 		out.Text, out.Offset = d.Delta, d.Offset
 		if d.IsComplete {
-			out.Outcome = d.Outcome
+			out.Outcome, out.Reason = d.Outcome, d.Reason
 		}
 	case wire.OwnerChanged:
 		out.Replica, out.Prev = d.Replica, d.Prev
