@@ -1,0 +1,214 @@
+package chaos_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/client"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// crowdEnv has the [gathering] of a process that is a crowd and no test.
+const crowdEnv = "EVERDESK_TEST_CROWD"
+
+// gathering says where the tabs of a crowd go.
+type gathering struct {
+	URL      string           `json:"url"`
+	Sessions []wire.SessionID `json:"sessions"` // one for every tab
+}
+
+// sight is what is known of a crowd. Times are those of the machine's clock, in
+// nanoseconds, so that those of several processes can be compared.
+type sight struct {
+	Up int `json:"up"` // tabs that are connected
+	// After the time that was asked for: when anybody dialled, and when each
+	// tab was back first, where it was or, fresh, with a snapshot.
+	Dials []int64 `json:"dials,omitempty"`
+	Back  []int64 `json:"back,omitempty"`
+	Fresh []int64 `json:"fresh,omitempty"`
+	// Ended is why tabs that have ended did.
+	Ended []string `json:"ended,omitempty"`
+}
+
+// crowd is many tabs: the product's own client, as it is.
+type crowd struct {
+	mu    sync.Mutex // guards the following
+	dials []int64
+	links [][]stage // of each tab
+	ended []string
+}
+
+// stage is a change of a tab's connection.
+type stage struct {
+	at      int64
+	up      bool
+	resumed bool
+}
+
+// entrance is how many tabs come at once in the beginning.
+const entrance = 32
+
+// gather opens the tabs and returns when all are there. They end with the context.
+func gather(ctx context.Context, g gathering) (*crowd, error) {
+	c := &crowd{links: make([][]stage, len(g.Sessions))}
+	var d net.Dialer
+	web := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c.mu.Lock()
+		c.dials = append(c.dials, time.Now().UnixNano())
+		c.mu.Unlock()
+		return d.DialContext(ctx, network, addr)
+	}}}
+	room := make(chan struct{}, entrance)
+	for i, session := range g.Sessions {
+		tab, err := client.New(client.Config{URL: g.URL, Session: session, HTTPClient: web, OnLink: func(_ context.Context, l client.Link) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.links[i] = append(c.links[i], stage{at: time.Now().UnixNano(), up: l.State == client.LinkConnected, resumed: l.Resumed})
+		}})
+		if err != nil {
+			return nil, err
+		}
+		select {
+		case room <- struct{}{}:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		go func() {
+			if err := tab.Run(ctx); ctx.Err() == nil {
+				c.mu.Lock()
+				defer c.mu.Unlock()
+				c.ended = append(c.ended, err.Error())
+			}
+		}()
+		go func() {
+			select {
+			case <-tab.Ready():
+			case <-ctx.Done():
+			}
+			<-room
+		}()
+	}
+	for range entrance {
+		select {
+		case room <- struct{}{}:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	return c, nil
+}
+
+// look says what is known, in detail from a time on.
+func (c *crowd) look(since int64) sight {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := sight{Ended: slices.Clone(c.ended)}
+	for _, at := range c.dials {
+		if at >= since {
+			s.Dials = append(s.Dials, at)
+		}
+	}
+	for _, stages := range c.links {
+		if n := len(stages); n > 0 && stages[n-1].up {
+			s.Up++
+		}
+		first := slices.IndexFunc(stages, func(l stage) bool { return l.up && l.at >= since })
+		switch {
+		case first < 0:
+		case stages[first].resumed:
+			s.Back = append(s.Back, stages[first].at)
+		default:
+			s.Fresh = append(s.Fresh, stages[first].at)
+		}
+	}
+	return s
+}
+
+// asCrowd is what a process does that is a crowd: it opens its tabs, and answers
+// every time it is given with what it sees from then on.
+func asCrowd(text string) error {
+	var g gathering
+	if err := json.Unmarshal([]byte(text), &g); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c, err := gather(ctx, g)
+	if err != nil {
+		return err
+	}
+	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
+	for since := int64(math.MaxInt64); ; {
+		if err := out.Encode(c.look(since)); err != nil {
+			return err
+		}
+		if err := in.Decode(&since); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+}
+
+// outside is a crowd in a process of its own.
+type outside struct {
+	in  *json.Encoder
+	out *json.Decoder
+}
+
+// send starts a process with tabs and returns when all are there.
+func send(t *testing.T, g gathering) (*outside, error) {
+	t.Helper()
+	text, err := json.Marshal(g)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0]) //nolint:gosec // this very program
+	cmd.Env = append(os.Environ(), crowdEnv+"="+string(text))
+	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	})
+	o := &outside{in: json.NewEncoder(in), out: json.NewDecoder(bufio.NewReader(out))}
+	var s sight
+	if err := o.out.Decode(&s); err != nil {
+		return nil, fmt.Errorf("a crowd does not come: %w", err)
+	}
+	return o, nil
+}
+
+func (o *outside) look(since int64) (sight, error) {
+	if err := o.in.Encode(since); err != nil {
+		return sight{}, err
+	}
+	var s sight
+	err := o.out.Decode(&s)
+	return s, err
+}

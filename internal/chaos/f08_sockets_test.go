@@ -1,0 +1,315 @@
+package chaos_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/everdesk/everdesk/client"
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const (
+	// backLimit is how long the first 99 of 100 tabs may take to be back.
+	backLimit = 35 * time.Second
+	// peakLimit is how many times the mean rate of connections the highest may be.
+	peakLimit = 2.0
+	// cpuLimit is how much of a core Redis may use meanwhile.
+	cpuLimit = 0.8
+)
+
+// F8: the load balancer cuts every connection at once. The tabs come back spread
+// over time, by themselves and where they were, and neither the hubs nor Redis are
+// overrun.
+func TestF08Sockets(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	server := redistest.Standalone(t)
+	f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: server.URL()})
+	c := &cutting{f: f, h: plan.NewHistory(t, "f08"), redis: server.Client(t), url: f.Door.URL()}
+	c.cut = func(*testing.T) { f.Door.Cut() }
+	if plan.Full {
+		n := newBalancer(t, f)
+		c.url, c.cut = n.url, n.cut
+	}
+	c.gather(t)
+	rounds := plan.Rounds(1, 3)
+	for range rounds {
+		c.round(t)
+	}
+	violations := f.Finish(t, c.h, c.tabs, hubtest.Rules{})
+	plan.Add(t, hubtest.Result{
+		Fault: "F8", What: "the load balancer cuts all connections", Rounds: rounds, Violations: violations, Seconds: time.Since(began).Seconds(),
+		Figures: c.figures(),
+	})
+}
+
+// cutting is a fleet whose connections are cut, and a crowd.
+type cutting struct {
+	f     *hubtest.Fleet
+	h     *hubtest.History
+	redis *redis.Client
+	url   string
+	cut   func(t *testing.T)
+
+	tabs   []*hubtest.Tab // those whose every event is checked
+	crowds []func(since int64) (sight, error)
+	all    int // tabs in crowds
+	said   int
+
+	back        sample // when 99 of 100 tabs were back
+	dials, ups  rates  // the worst
+	busy        float64
+	fresh, made int
+}
+
+// rates are how many connections a second there were, until 99 of 100 tabs were
+// back.
+type rates struct{ mean, peak float64 }
+
+func (r rates) ratio() float64 { return r.peak / r.mean }
+
+func (c *cutting) figures() []hubtest.Figure {
+	return []hubtest.Figure{
+		{Name: "tabs", Value: strconv.Itoa(c.all)},
+		{Name: "99 % resumed after, most", Value: shown(c.back.quantile(1)), Wanted: "≤ 35s"},
+		{Name: "given a snapshot instead", Value: strconv.Itoa(c.fresh)},
+		{Name: "dialled for each that came back", Value: fmt.Sprintf("%.2f", float64(c.made)/float64(c.all*c.back.count()))},
+		{Name: "dials a second, mean and peak", Value: fmt.Sprintf("%.0f, %.0f (%.2f)", c.dials.mean, c.dials.peak, c.dials.ratio())},
+		{Name: "connections a second, mean and peak", Value: fmt.Sprintf("%.0f, %.0f (%.2f)", c.ups.mean, c.ups.peak, c.ups.ratio()), Wanted: "≤ 2"},
+		{Name: "Redis, part of a core", Value: fmt.Sprintf("%.0f %%", 100*c.busy), Wanted: "< 80 %"},
+	}
+}
+
+// gather makes the sessions and opens the tabs.
+func (c *cutting) gather(t *testing.T) {
+	t.Helper()
+	for i := range plan.Rounds(2, 10) {
+		c.tabs = append(c.tabs, c.watched(t, i)...)
+	}
+	const each = 4 // tabs of a session
+	processes := plan.Rounds(1, 4)
+	groups := make([]gathering, processes)
+	var wg sync.WaitGroup
+	for i := range groups {
+		groups[i].URL = c.url
+		wg.Go(func() {
+			for range plan.Rounds(200, 10_000) / each / processes {
+				session := c.f.Create(t)
+				groups[i].Sessions = append(groups[i].Sessions, slices.Repeat([]wire.SessionID{session}, each)...)
+			}
+		})
+	}
+	wg.Wait()
+	looks := make([]func(int64) (sight, error), len(groups))
+	for i, g := range groups {
+		c.all += len(g.Sessions)
+		wg.Go(func() {
+			var err error
+			if looks[i], err = c.attend(t, g); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	c.crowds = looks
+}
+
+// watched are the tabs of a session whose every event is checked. They come back as
+// everybody's do.
+func (c *cutting) watched(t *testing.T, n int) []*hubtest.Tab {
+	t.Helper()
+	session := c.f.Create(t)
+	tabs := make([]*hubtest.Tab, 2)
+	for i := range tabs {
+		tabs[i] = c.h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("%d-%d", n, i), URL: c.url, Session: session, Backoff: client.FullJitter})
+	}
+	return tabs
+}
+
+// attend opens the tabs of a crowd: with many of them in a process of their own,
+// since there are only so many files to a process.
+func (c *cutting) attend(t *testing.T, g gathering) (func(since int64) (sight, error), error) {
+	t.Helper()
+	if plan.Full {
+		o, err := send(t, g)
+		if err != nil {
+			return nil, err
+		}
+		return o.look, nil
+	}
+	all, err := gather(t.Context(), g)
+	if err != nil {
+		return nil, err
+	}
+	return func(since int64) (sight, error) { return all.look(since), nil }, nil
+}
+
+// look is what all crowds know.
+func (c *cutting) look(t *testing.T, since time.Time) sight {
+	t.Helper()
+	var all sight
+	for _, look := range c.crowds {
+		s, err := look(since.UnixNano())
+		if err != nil {
+			t.Fatalf("look at a crowd: %v", err)
+		}
+		if len(s.Ended) > 0 {
+			t.Fatalf("%d tabs have ended: %s", len(s.Ended), s.Ended[0])
+		}
+		all.Up += s.Up
+		all.Dials = append(all.Dials, s.Dials...)
+		all.Back = append(all.Back, s.Back...)
+		all.Fresh = append(all.Fresh, s.Fresh...)
+	}
+	return all
+}
+
+// round cuts all connections in the middle of answers.
+func (c *cutting) round(t *testing.T) {
+	t.Helper()
+	c.said++
+	id := wire.MessageID(fmt.Sprintf("m-%d", c.said))
+	const n = 60
+	for i := 0; i < len(c.tabs); i += 2 {
+		if err := c.tabs[i].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 20", n), words(n)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.tabs[0].Begun(t.Context(), id, 1); err != nil {
+		t.Fatal(err)
+	}
+	load := []usage{c.usage(t)}
+	since := time.Now()
+	c.h.Fault("cut all connections")
+	c.cut(t)
+	tick := time.NewTicker(500 * time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(2 * time.Minute)
+	var s sight
+	for s.Up < c.all || len(s.Back)+len(s.Fresh) < c.all {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("%d of %d tabs are not back after 2 minutes", c.all-s.Up, c.all)
+		case <-t.Context().Done():
+			t.Fatal("the test is over")
+		}
+		load = append(load, c.usage(t))
+		s = c.look(t, since)
+	}
+	c.judge(t, since, s, load)
+	for i := 0; i < len(c.tabs); i += 2 {
+		if _, err := c.tabs[i].Ended(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// judge looks at how they came back.
+func (c *cutting) judge(t *testing.T, since time.Time, s sight, load []usage) {
+	t.Helper()
+	dials, back := after(since, s.Dials), after(since, s.Back)
+	took := hubtest.Quantile(back, min(1, 0.99*float64(c.all)/float64(max(1, len(back)))))
+	if len(s.Fresh)*100 > c.all {
+		t.Errorf("%d of %d tabs were given a snapshot", len(s.Fresh), c.all)
+	}
+	made, ups, busy := rateOf(dials, took), rateOf(back, took), part(load, since.Add(took))
+	t.Logf("%d tabs: half of them back after %v, 99 %% after %v; %d dials, %.0f a second, peak %.0f; connections %.0f a second, peak %.0f; Redis %.0f %%",
+		c.all, hubtest.Quantile(back, 0.5), took, len(dials), made.mean, made.peak, ups.mean, ups.peak, 100*busy)
+	c.back.add(took)
+	c.fresh += len(s.Fresh)
+	c.made += len(dials)
+	c.busy = max(c.busy, busy)
+	if made.ratio() > c.dials.ratio() || c.dials.mean == 0 {
+		c.dials = made
+	}
+	if ups.ratio() > c.ups.ratio() || c.ups.mean == 0 {
+		c.ups = ups
+	}
+	if !plan.Full {
+		return
+	}
+	if took > backLimit {
+		t.Errorf("99 %% of the tabs were back after %v, want at most %v", took, backLimit)
+	}
+	if r := ups.ratio(); r > peakLimit {
+		t.Errorf("the peak of connections is %.2f times the mean, want at most %v", r, peakLimit)
+	}
+	if busy >= cpuLimit {
+		t.Errorf("Redis used %.0f %% of a core, want less than %.0f %%", 100*busy, 100*cpuLimit)
+	}
+}
+
+// after is how long after a time each of some moments was, sorted.
+func after(since time.Time, moments []int64) []time.Duration {
+	all := make([]time.Duration, len(moments))
+	for i, at := range moments {
+		all[i] = time.Duration(at - since.UnixNano())
+	}
+	slices.Sort(all)
+	return all
+}
+
+// rateOf is how many there were a second until some time, and most in any second,
+// or in any tenth of that time if that is shorter.
+func rateOf(sorted []time.Duration, until time.Duration) rates {
+	n, _ := slices.BinarySearch(sorted, until+1)
+	window := min(time.Second, max(until/10, time.Millisecond))
+	r := rates{mean: float64(n) / until.Seconds()}
+	first := 0
+	for i := range n {
+		for sorted[i]-sorted[first] > window {
+			first++
+		}
+		r.peak = max(r.peak, float64(i-first+1)/window.Seconds())
+	}
+	return r
+}
+
+// usage is how much time Redis has worked until when.
+type usage struct {
+	at   time.Time
+	used time.Duration
+}
+
+func (c *cutting) usage(t *testing.T) usage {
+	t.Helper()
+	info, err := c.redis.Info(t.Context(), "cpu").Result()
+	if err != nil {
+		t.Fatalf("ask Redis: %v", err)
+	}
+	u := usage{at: time.Now()}
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if name != "used_cpu_user" && name != "used_cpu_sys" {
+			continue
+		}
+		seconds, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			t.Fatalf("Redis says %q", line)
+		}
+		u.used += time.Duration(seconds * float64(time.Second))
+	}
+	return u
+}
+
+// part is the part of a core that Redis used until some time.
+func part(load []usage, until time.Time) float64 {
+	last := slices.IndexFunc(load, func(u usage) bool { return !u.at.Before(until) })
+	if last < 1 {
+		last = len(load) - 1
+	}
+	return (load[last].used - load[0].used).Seconds() / load[last].at.Sub(load[0].at).Seconds()
+}
