@@ -52,6 +52,18 @@ func (a *answers) drop(id wire.MessageID, which func(asker) bool) {
 	}
 }
 
+// deny tells all who wait that there is no answer for now.
+func (a *answers) deny(why *Error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for id := range a.by {
+		a.drop(id, func(who asker) bool {
+			who.to <- Answer{Data: wire.MessageRejected{MessageID: id, Code: why.Code, Reason: why.Reason}}
+			return true
+		})
+	}
+}
+
 // see looks for answers among events that are in the log.
 func (a *answers) see(events []broadcast.Event) {
 	if a.waiting.Load() == 0 {

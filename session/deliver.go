@@ -16,6 +16,9 @@ import (
 // stays in its order: nothing goes to the store while something waits that was
 // said before.
 func (k *keeper) deliver(ctx context.Context, it item) error {
+	if it.order == nil && k.full.Load() {
+		return errFull
+	}
 	if !k.box.enter() {
 		// Between two owners the mailbox collects, too.
 		return k.box.put(ctx, it)
@@ -32,6 +35,9 @@ func (k *keeper) deliver(ctx context.Context, it item) error {
 
 // deliverAll is deliver for several commands. It returns how many were delivered.
 func (k *keeper) deliverAll(ctx context.Context, commands []Command) (int, error) {
+	if k.full.Load() {
+		return 0, errFull
+	}
 	if !k.box.enter() {
 		return k.box.fill(ctx, len(commands), func(i int) item { return item{cmd: commands[i]} })
 	}

@@ -33,6 +33,10 @@ var (
 	errStopping = errors.New("the hub stops")
 )
 
+// errFull is what people are told who want something written for which the store
+// has no room. It may be done all the same when there is, but only once.
+var errFull = &Error{Code: wire.CodeStoreUnavailable, Reason: "the store is full; try again in a moment", Err: store.ErrNoSpace}
+
 // refusal is an [*Error] with a formatted reason.
 func refusal(code wire.Code, format string, args ...any) *Error {
 	return &Error{Code: code, Reason: fmt.Sprintf(format, args...)}

@@ -24,6 +24,7 @@ func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, 
 	// From here on the lease is renewed: loading may take longer than it lasts.
 	k.live.Store(l)
 	defer k.live.Store(nil)
+	defer k.full.Store(false)
 	got, err := k.load(ctx)
 	if err != nil {
 		return left, err

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/desk"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -161,6 +162,7 @@ func (l *live) settle(events []broadcast.Event) {
 // write commits a batch, the same one again while the store is away, and reports
 // whether it was tried more than once.
 func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err error) {
+	var steady *desk.State // what is in the log, for those who want to see it meanwhile
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		unsure := l.uncertain
 		l.uncertain = true // also if this panics
@@ -170,6 +172,7 @@ func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err erro
 		case err == nil:
 			l.uncertain = false
 			l.k.suffer(l.ctx, troubleCommit, false)
+			l.k.full.Store(false)
 			return receipt, again, nil
 		case errors.Is(err, store.ErrFenced):
 			l.uncertain = unsure
@@ -188,12 +191,32 @@ func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err erro
 			return receipt, again, context.Cause(l.ctx)
 		}
 		again = true
+		if errors.Is(err, store.ErrNoSpace) {
+			// It waits for room. Who has said nothing yet is told to.
+			l.k.full.Store(true)
+			l.k.answers.deny(errFull)
+			if steady == nil {
+				steady = l.kept()
+			}
+		}
 		if away(err) {
 			l.k.suffer(l.ctx, troubleCommit, true)
 		}
 		l.k.log.WarnContext(l.ctx, "a step is not committed yet", "err", err)
-		sleep(l.ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
+		l.k.meanwhile(steady, func() {
+			sleep(l.ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
+		})
 	}
+}
+
+// kept is the state as the store has it, or nil if that cannot be read or is not
+// the one before the step.
+func (l *live) kept() *desk.State {
+	got, err := l.k.load(l.ctx)
+	if err != nil || got.state.At() != l.top {
+		return nil
+	}
+	return got.state
 }
 
 // patience is a context with a timeout that is used again and again: one for
