@@ -103,6 +103,8 @@ func problemBehind(err error) *problemError {
 		p := problem(wire.CodeSessionInvalidState, "That position is not in the log; begin with the snapshot.").with(http.StatusGone)
 		p.Field = "after"
 		return p
+	case errors.Is(err, store.ErrCorrupt), errors.Is(err, store.ErrQuarantined):
+		return problem(wire.CodeSessionInvalidState, "What is stored of it cannot be read; an operator has to look at it.")
 	case errors.Is(err, store.ErrInvalid), errors.Is(err, store.ErrTooLarge):
 		return problem(wire.CodeInvalidMessage, "That cannot be kept.")
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrClosed), errors.Is(err, store.ErrNoSpace):
