@@ -18,13 +18,13 @@ func syn() []byte {
 
 // intact reports whether the checksums of a packet are right.
 func intact(b []byte) bool {
-	pseudo := uint32(sum(b[ipSource:ipHeader], 0)) + tcp + uint32(len(b)-ipHeader) //nolint:gosec // it is short
+	pseudo := uint32(sum(b[ipSource:ipHeader], 0)) + tcp + uint32(len(b)-ipHeader)
 	return sum(b[:ipHeader], 0) == 0xffff && sum(b[ipHeader:], pseudo) == 0xffff
 }
 
 func TestLinesGoThereAndBack(t *testing.T) {
 	t.Parallel()
-	n := &Lines{rng: rand.New(rand.NewPCG(1, 1))} //nolint:gosec // repeatable on purpose
+	n := &Lines{rng: rand.New(rand.NewPCG(1, 1))}
 	for i := range 3 {
 		n.lines = append(n.lines, &Line{net: n, number: byte(i), queues: [2]chan packet{make(chan packet, 1000), make(chan packet, 1000)}})
 	}
@@ -47,7 +47,7 @@ func TestLinesGoThereAndBack(t *testing.T) {
 
 func TestLinesLoseAndDelay(t *testing.T) {
 	t.Parallel()
-	n := &Lines{rng: rand.New(rand.NewPCG(1, 1))} //nolint:gosec // repeatable on purpose
+	n := &Lines{rng: rand.New(rand.NewPCG(1, 1))}
 	for i := range 2 {
 		n.lines = append(n.lines, &Line{net: n, number: byte(i), queues: [2]chan packet{make(chan packet, 2000), make(chan packet, 2000)}})
 	}
