@@ -102,7 +102,8 @@ func (o *outage) run(t *testing.T, shard uint64, rounds int) {
 
 // span is how long Redis is away: up to longer than a lease lasts.
 func (o *outage) span() time.Duration {
-	return time.Duration(0.1 * math.Pow(80, o.rng.Float64()) * float64(time.Second))
+	longest := float64(plan.Rounds(1, 8))
+	return time.Duration(0.1 * math.Pow(longest/0.1, o.rng.Float64()) * float64(time.Second))
 }
 
 func (o *outage) round(t *testing.T, all []*desktop, tabs []*hubtest.Tab, round int) {
