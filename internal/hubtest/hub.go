@@ -44,6 +44,38 @@ func (h *Hub) ID() string {
 	return fmt.Sprintf("%s-%d", h.Name, h.starts)
 }
 
+// Install says which program runs from the next start on.
+func (h *Hub) Install(program string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.program = program
+}
+
+// Memory is how many bytes of the machine's memory the present process has.
+func (h *Hub) Memory(tb testing.TB) int {
+	tb.Helper()
+	h.mu.Lock()
+	pid := h.cmd.Process.Pid
+	h.mu.Unlock()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		tb.Fatalf("memory of hub %s: %v", h.Name, err)
+	}
+	_, rest, _ := strings.Cut(string(text), "\nVmRSS:")
+	var kilobytes int
+	if _, err := fmt.Sscan(rest, &kilobytes); err != nil {
+		tb.Fatalf("memory of hub %s: %v", h.Name, err)
+	}
+	return kilobytes << 10
+}
+
+// Pid is that of the present process.
+func (h *Hub) Pid() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.cmd.Process.Pid
+}
+
 // Start starts the process and waits until it answers.
 func (h *Hub) Start(tb testing.TB) {
 	tb.Helper()
@@ -66,10 +98,12 @@ func (h *Hub) start(tb testing.TB) error {
 	if addr == "" {
 		addr = "127.0.0.1:0"
 	}
-	args := append([]string{"serve", "--addr", addr, "--apps-addr", "off", "--replica-id", fmt.Sprintf("%s-%d", h.Name, h.starts)}, h.args...)
+	args := append([]string{"serve", "--addr", addr, "--apps-addr", "off"}, h.args...)
 	// Not bound to a context: a hub is to be killed by the test and nobody else.
 	cmd := exec.Command(h.program, args...) //nolint:gosec,noctx // the tests' own program
 	cmd.Env = append([]string{"GORACE=atexit_sleep_ms=0", "PATH=" + os.Getenv("PATH"), "HOME=" + h.folder}, h.env...)
+	// The name of the variable, and not that of the flag, is the same in all releases.
+	cmd.Env = append(cmd.Env, fmt.Sprintf("HUB_REPLICA=%s-%d", h.Name, h.starts))
 	cmd.Dir, cmd.Stderr = h.folder, logs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()

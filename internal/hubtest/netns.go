@@ -13,7 +13,7 @@ import (
 const apartEnv = "EVERDESK_TEST_APART"
 
 // Apart is for tests that need a network of their own: it runs the calling test
-// once more, with the same seed, in a process in a network namespace of its own,
+// once more, with the same seed, in a process with a network and mounts of its own,
 // and is true there. Where it is false that has happened, and the test is over.
 func (p *Plan) Apart(t *testing.T) bool {
 	t.Helper()
@@ -27,7 +27,7 @@ func (p *Plan) Apart(t *testing.T) bool {
 		"-test.v", "-test.run=^"+t.Name()+"$", fmt.Sprintf("-chaos.seed=%d", p.Seed))
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...) //nolint:gosec // this very program
 	cmd.Env = append(os.Environ(), apartEnv+"="+t.Name())
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.CombinedOutput()
 	t.Logf("in its own network:\n%s", out)
 	if err != nil {

@@ -145,7 +145,8 @@ func resync(data []byte, seed uint32, off int64) int64 {
 
 // noSpace makes every way of saying that the disk is full match [ErrNoSpace].
 func noSpace(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, io.ErrShortWrite) {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) ||
+		errors.Is(err, io.ErrShortWrite) {
 		return fmt.Errorf("%w: %w", ErrNoSpace, err)
 	}
 	return err

@@ -1,0 +1,391 @@
+package chaos_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// spoilt is what is known of damaged sessions.
+type spoilt struct {
+	aside  sample // until they are set aside
+	well   sample // of those that nobody needs to set aside
+	shared sample // until all is well after damage to what all share
+	beside atomic.Int64
+	panics atomic.Int64
+	faults sample
+}
+
+// F12: what is stored is damaged, a bit or a whole key, of sessions that are in use
+// and of others, and of what they share. A session that cannot be read is set
+// aside with the reason, and works again when it is repaired and released; the
+// others do not notice, and no hub ends.
+func TestF12Corrupt(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	var all spoilt
+	shards := plan.Rounds(1, 3)
+	sharded(t, shards, func(t *testing.T, shard uint64) {
+		t.Helper()
+		spoil(t, &all, shard, plan.Rounds(6, 80), plan.Rounds(5, 40))
+	}, func() {
+		plan.Add(t, hubtest.Result{
+			Fault: "F12", What: "stored data is damaged", Rounds: all.aside.count() + all.well.count() + all.shared.count(),
+			Violations: all.faults.violations, Seconds: time.Since(began).Seconds(),
+			Figures: []hubtest.Figure{
+				{Name: "set aside with a reason", Value: fmt.Sprint(all.aside.count())},
+				{Name: "set aside after, p99", Value: shown(all.aside.quantile(0.99))},
+				{Name: "damage that the owner wrote over or nobody reads", Value: fmt.Sprint(all.well.count())},
+				{Name: "shared keys damaged", Value: fmt.Sprint(all.shared.count())},
+				{Name: "all well again after, most", Value: shown(all.shared.quantile(1))},
+				{Name: "messages in other sessions", Value: fmt.Sprint(all.beside.Load()), Wanted: "0 errors"},
+				{Name: "panics", Value: fmt.Sprint(all.panics.Load()), Wanted: "0"},
+			},
+		})
+	})
+}
+
+// spoiling is one fleet whose data is damaged.
+type spoiling struct {
+	vandal
+	f   *hubtest.Fleet
+	h   *hubtest.History
+	out *spoilt
+}
+
+func spoil(t *testing.T, out *spoilt, shard uint64, rounds, shared int) {
+	t.Helper()
+	redis := redistest.Standalone(t)
+	s := spoiling{vandal: vandal{redis: redis.Client(t), rng: plan.Rand(shard)}, out: out, h: plan.NewHistory(t, fmt.Sprintf("f12-%d", shard))}
+	s.f = hubtest.Start(t, hubtest.Options{
+		Program: program, Hubs: plan.Rounds(2, 3), Store: redis.URL(), Args: []string{"--dormant-after", "1s", "--lease", "2s"},
+	})
+	tabs, stop := s.others(t)
+	for n := range rounds {
+		tabs = append(tabs, s.round(t, n)...)
+	}
+	for n := range shared {
+		s.share(t, n)
+	}
+	stop()
+	for _, hub := range s.f.Hubs {
+		if !hub.Alive() {
+			t.Errorf("hub %s has ended", hub.Name)
+		}
+		if n := hub.Logged("panic"); n > 0 {
+			out.panics.Add(int64(n))
+			t.Errorf("hub %s has logged %d panics", hub.Name, n)
+		}
+	}
+	out.faults.blame(s.f.Finish(t, s.h, tabs, hubtest.Rules{}))
+}
+
+// others are sessions in which people go on with their work, until the function is
+// called.
+func (s spoiling) others(t *testing.T) ([]*hubtest.Tab, func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	var tabs []*hubtest.Tab
+	for i := range plan.Rounds(2, 4) {
+		d := newDesktop(t, s.f, s.h, fmt.Sprintf("beside-%d", i), 2, func(tab int) string { return s.f.Hubs[tab%len(s.f.Hubs)].URL })
+		tabs = append(tabs, d.tabs...)
+		wg.Go(func() {
+			tick := time.NewTicker(time.Duration(plan.Rounds(100, 250)) * time.Millisecond)
+			defer tick.Stop()
+			for n := 0; ; n++ {
+				id := wire.MessageID(fmt.Sprintf("b-%d-%d", i, n))
+				// Its end is waited for by the check.
+				if err := d.tabs[n%2].Say(t.Context(), id, "/nosteer\n/say well", "well"); err != nil {
+					t.Errorf("a message to a session that nobody harmed: %v", err)
+				}
+				s.out.beside.Add(1)
+				select {
+				case <-tick.C:
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	stop := func() { cancel(); wg.Wait() }
+	t.Cleanup(stop)
+	return tabs, stop
+}
+
+// round damages one session. It returns the tabs that are open after it was
+// repaired.
+func (s spoiling) round(t *testing.T, n int) []*hubtest.Tab {
+	t.Helper()
+	live := s.rng.IntN(2) == 0
+	// What was seen of a session before it was damaged is not checked.
+	h := plan.NewHistory(t, fmt.Sprintf("f12-broken-%s-%d", strings.ReplaceAll(t.Name(), "/", "-"), n))
+	d := newDesktop(t, s.f, h, fmt.Sprintf("v-%d", n), 2, func(tab int) string { return s.f.Hubs[(n+tab)%len(s.f.Hubs)].URL })
+	work := wire.MessageID("work")
+	if err := d.tabs[0].Say(t.Context(), work, "/nosteer\n/window w Notes | hello\n/say done", ""); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.tabs[0].Ended(t.Context(), work); err != nil {
+		t.Fatal(err)
+	}
+	if !live {
+		for _, tab := range d.tabs {
+			tab.Close()
+		}
+		s.await(t, "nobody owns "+string(d.id), func() error { return s.unowned(t, d.id) })
+	}
+	keys := s.of(t, d.id)
+	key := keys[s.rng.IntN(len(keys))]
+	backup := s.backup(t, keys)
+	_, part, _ := strings.Cut(key, ":s:"+string(d.id)+":")
+	what := "a wrong type"
+	if s.rng.IntN(2) == 0 {
+		what = "a flipped bit in " + s.flip(t, key)
+	} else {
+		s.replace(t, key)
+	}
+	name := fmt.Sprintf("%s: %s (live %v)", part, what, live)
+	when := s.h.Fault("%s of %s", name, d.id)
+	aside := s.verdict(t, d, name, live)
+	if !aside {
+		if !live && mustShow(part, what) {
+			t.Errorf("%s: nobody notices", name)
+		}
+		s.out.well.add(s.h.Since() - when)
+		return nil
+	}
+	s.out.aside.add(s.h.Since() - when)
+	s.refused(t, d, name, live)
+	if live {
+		return nil
+	}
+	s.restore(t, d.id, backup) // by an operator, who had one
+	err := s.f.Call(t, http.MethodPost, s.f.Door.URL()+"/api/admin/sessions/"+string(d.id)+"/release", `{"reason":"repaired"}`, nil)
+	if err != nil {
+		t.Errorf("%s: release: %v", name, err)
+		return nil
+	}
+	tab := s.h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("repaired-%d", n), URL: s.f.Door.URL(), Session: d.id})
+	if err := tab.Say(t.Context(), "again", "/nosteer\n/say well", "well"); err != nil {
+		t.Errorf("%s: it is repaired and says %v", name, err)
+	}
+	return []*hubtest.Tab{tab}
+}
+
+// mustShow reports whether damage is always found when a session is loaded and its
+// log is read: the rest is about times and numbers, which may be others and still
+// make sense, or is not read then.
+func mustShow(part, what string) bool {
+	structure := strings.HasPrefix(part, "t:") || strings.HasPrefix(part, "l:") && !strings.HasPrefix(part, "l:cold")
+	return structure || part == "log" || part == "meta" && (what == "a wrong type" || strings.HasSuffix(what, " card"))
+}
+
+// adminSession is what admins are shown.
+type adminSession struct {
+	SessionID   wire.SessionID `json:"sessionId"`
+	Owner       wire.ReplicaID `json:"owner"`
+	Quarantined string         `json:"quarantined"`
+}
+
+func (s spoiling) unowned(t *testing.T, id wire.SessionID) error {
+	t.Helper()
+	var info adminSession
+	if err := s.f.Call(t, http.MethodGet, s.f.Door.URL()+"/api/admin/sessions/"+string(id), "", &info); err != nil {
+		return err
+	}
+	if info.Owner != "" {
+		return fmt.Errorf("owned by %s", info.Owner)
+	}
+	return nil
+}
+
+// verdict uses a session until it is set aside, or all of it has been seen to work.
+func (s spoiling) verdict(t *testing.T, d *desktop, name string, live bool) (aside bool) {
+	t.Helper()
+	said := make(chan error, 1)
+	if live {
+		go func() { said <- d.tabs[0].Say(t.Context(), "after", "/nosteer\n/say well", "") }()
+	}
+	s.await(t, name+": neither set aside nor well", func() error {
+		var info adminSession
+		if err := s.f.Call(t, http.MethodGet, s.f.Door.URL()+"/api/admin/sessions/"+string(d.id), "", &info); err != nil {
+			return err
+		}
+		if aside = info.Quarantined != ""; aside {
+			return nil
+		}
+		for _, hub := range s.f.Hubs {
+			if _, _, err := s.f.Snapshot(t, hub.URL, d.id); err != nil {
+				return s.coded(t, name, err)
+			}
+			if _, err := s.f.Log(t, hub.URL, d.id); err != nil {
+				return s.coded(t, name, err)
+			}
+		}
+		if live && !d.tabs[0].HasEnded("after") {
+			return errors.New("its message has no end")
+		}
+		// What was found while it was read counts.
+		err := s.f.Call(t, http.MethodGet, s.f.Door.URL()+"/api/admin/sessions/"+string(d.id), "", &info)
+		aside = info.Quarantined != ""
+		return err
+	})
+	return aside
+}
+
+// coded checks that a refusal says what it is, and passes it on.
+func (s spoiling) coded(t *testing.T, name string, err error) error {
+	t.Helper()
+	status, ok := errors.AsType[*hubtest.StatusError](err)
+	if ok && status.Status != http.StatusConflict && status.Status != http.StatusServiceUnavailable {
+		t.Errorf("%s: it is refused with %v", name, err)
+	}
+	return err
+}
+
+// refused checks what people are told of a session that is set aside.
+func (s spoiling) refused(t *testing.T, d *desktop, name string, live bool) {
+	t.Helper()
+	for _, hub := range s.f.Hubs {
+		_, _, err := s.f.Snapshot(t, hub.URL, d.id)
+		status, ok := errors.AsType[*hubtest.StatusError](err)
+		if !ok || status.Status != http.StatusConflict || !strings.Contains(status.Body, fmt.Sprint(int(wire.CodeSessionInvalidState))) {
+			t.Errorf("%s: hub %s answers %v, want %d with its code", name, hub.Name, err, http.StatusConflict)
+		}
+		s.await(t, name+": not listed", func() error {
+			reason, err := s.listed(t, hub.URL, d.id)
+			if err == nil && reason == "" {
+				err = errors.New("not in the list of those that are set aside")
+			}
+			return err
+		})
+	}
+	if !live {
+		return
+	}
+	for _, tab := range d.tabs {
+		select {
+		case <-tab.Done():
+			if link := tab.Client.Link(); link.Err == nil || !strings.Contains(link.Err.Error(), "409") {
+				t.Errorf("%s: tab %s ends with %v, want to be told why", name, tab.Name, link.Err)
+			}
+		case <-time.After(time.Minute):
+			t.Errorf("%s: tab %s is not told; its link is %+v", name, tab.Name, tab.Client.Link())
+		}
+	}
+}
+
+// listed is why a session is set aside, as the list of those says.
+func (s spoiling) listed(t *testing.T, base string, id wire.SessionID) (string, error) {
+	t.Helper()
+	for after := ""; ; {
+		var page struct {
+			Sessions []adminSession `json:"sessions"`
+			Next     string         `json:"next"`
+		}
+		if err := s.f.Call(t, http.MethodGet, base+"/api/admin/sessions?quarantined=true&limit=100&after="+after, "", &page); err != nil {
+			return "", err
+		}
+		for _, i := range page.Sessions {
+			if i.SessionID == id {
+				return i.Quarantined, nil
+			}
+		}
+		if after = page.Next; after == "" {
+			return "", nil
+		}
+	}
+}
+
+// share damages a key that is no session's.
+func (s spoiling) share(t *testing.T, n int) {
+	t.Helper()
+	keys := s.shared(t)
+	key := keys[s.rng.IntN(len(keys))]
+	if strings.HasSuffix(key, ":format") {
+		return // only those that start read it
+	}
+	kept, err := s.redis.Dump(t.Context(), key).Result()
+	if err != nil {
+		return // it had a time to live
+	}
+	what := "a wrong type"
+	if s.rng.IntN(2) == 0 {
+		what = "a flipped bit in " + s.flip(t, key)
+	} else {
+		s.replace(t, key)
+	}
+	when := s.h.Fault("%s: %s", key, what)
+	for _, hub := range s.f.Hubs {
+		s.await(t, fmt.Sprintf("%s: %s at hub %s", key, what, hub.Name), func() error { return s.usable(t, hub.URL) })
+	}
+	s.out.shared.add(s.h.Since() - when)
+	if strings.Contains(key, ":doc.") { // documents cannot be made anew
+		if err := s.redis.RestoreReplace(t.Context(), key, 0, kept).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// usable makes a session and finds it listed.
+func (s spoiling) usable(t *testing.T, base string) error {
+	t.Helper()
+	if err := s.f.Call(t, http.MethodGet, base+"/readyz", "", nil); err != nil {
+		return err
+	}
+	var made adminSession
+	if err := s.f.Call(t, http.MethodPost, base+"/api/sessions", `{"title":"new"}`, &made); err != nil {
+		return err
+	}
+	if err := s.f.Call(t, http.MethodGet, base+"/api/admin/replicas", "", nil); err != nil {
+		return err
+	}
+	for after := ""; ; {
+		var page struct {
+			Sessions []adminSession `json:"sessions"`
+			Next     string         `json:"next"`
+		}
+		if err := s.f.Call(t, http.MethodGet, base+"/api/admin/sessions?limit=100&after="+after, "", &page); err != nil {
+			return err
+		}
+		for _, i := range page.Sessions {
+			if i.SessionID == made.SessionID {
+				_, _, err := s.f.Snapshot(t, base, made.SessionID)
+				return err
+			}
+		}
+		if after = page.Next; after == "" {
+			return errors.New("a new session is not listed")
+		}
+	}
+}
+
+// await tries something until it works.
+func (s spoiling) await(t *testing.T, what string, try func() error) {
+	t.Helper()
+	limit, tick := time.After(90*time.Second), time.NewTicker(50*time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := try()
+		if err == nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("%s: %v", what, err)
+		case <-t.Context().Done():
+			t.Fatalf("%s: %v", what, err)
+		}
+	}
+}

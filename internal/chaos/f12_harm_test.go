@@ -1,0 +1,192 @@
+package chaos_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// lockedLog is the last id of a log that takes nothing by itself.
+const lockedLog = "18446744073709551615-18446744073709551615"
+
+// vandal damages what is stored.
+type vandal struct {
+	redis *redis.Client
+	rng   *rand.Rand
+}
+
+// keys are those that match, in order.
+func (v vandal) keys(t *testing.T, pattern string) []string {
+	t.Helper()
+	all, err := v.redis.Keys(t.Context(), pattern).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// of are the keys of a session.
+func (v vandal) of(t *testing.T, id wire.SessionID) []string {
+	t.Helper()
+	return v.keys(t, "*:s:"+string(id)+":*")
+}
+
+// shared are the keys that are no session's.
+func (v vandal) shared(t *testing.T) []string {
+	t.Helper()
+	return slices.DeleteFunc(v.keys(t, "*"), func(key string) bool {
+		return strings.Contains(key, "}:s:") || strings.Contains(key, "}:aside:")
+	})
+}
+
+// backup is a copy of keys.
+func (v vandal) backup(t *testing.T, keys []string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for _, key := range keys {
+		value, err := v.redis.Dump(t.Context(), key).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[key] = value
+	}
+	return all
+}
+
+// restore makes a session what it was.
+func (v vandal) restore(t *testing.T, id wire.SessionID, backup map[string]string) {
+	t.Helper()
+	pipe := v.redis.TxPipeline()
+	pipe.Del(t.Context(), v.of(t, id)...)
+	for key, value := range backup {
+		pipe.Restore(t.Context(), key, 0, value)
+	}
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// replace puts a string where something else should be.
+func (v vandal) replace(t *testing.T, key string) {
+	t.Helper()
+	pipe := v.redis.TxPipeline()
+	pipe.Del(t.Context(), key)
+	if v.rng.IntN(4) == 0 {
+		pipe.SAdd(t.Context(), key, "not", "ours")
+	} else {
+		pipe.Set(t.Context(), key, "not ours", 0)
+	}
+	if _, err := pipe.Exec(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// flipped is a text with one bit changed.
+func (v vandal) flipped(text string) string {
+	b := []byte(text)
+	if len(b) == 0 {
+		return "x"
+	}
+	b[v.rng.IntN(len(b))] ^= 1 << v.rng.IntN(8)
+	return string(b)
+}
+
+// flip changes one bit of a value and says which.
+func (v vandal) flip(t *testing.T, key string) string {
+	t.Helper()
+	ctx := t.Context()
+	kind, err := v.redis.Type(ctx, key).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	switch kind {
+	case "hash":
+		fields, err := v.redis.HKeys(ctx, key).Result()
+		if err != nil || len(fields) == 0 {
+			t.Fatalf("fields of %s: %v, error %v", key, fields, err)
+		}
+		slices.Sort(fields)
+		field := fields[v.rng.IntN(len(fields))]
+		value, err := v.redis.HGet(ctx, key, field).Result()
+		if err == nil {
+			err = v.redis.HSet(ctx, key, field, v.flipped(value)).Err()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return field
+	case "list":
+		n, err := v.redis.LLen(ctx, key).Result()
+		if err != nil || n == 0 {
+			t.Fatalf("%s has %d items, error %v", key, n, err)
+		}
+		at := v.rng.Int64N(n)
+		value, err := v.redis.LIndex(ctx, key, at).Result()
+		if err == nil {
+			err = v.redis.LSet(ctx, key, at, v.flipped(value)).Err()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strconv.FormatInt(at, 10)
+	case "stream":
+		return v.flipEntry(t, key)
+	case "set", "zset":
+		// A member under a name that nobody has.
+		if kind == "set" {
+			err = v.redis.SAdd(ctx, key, "t:no one's").Err()
+		} else {
+			err = v.redis.ZAdd(ctx, key, redis.Z{Score: 1, Member: "no-ones"}).Err()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "member"
+	default:
+		v.replace(t, key)
+		return "all of it"
+	}
+}
+
+// flipEntry changes one bit of an entry of a stream, which can only be written
+// anew.
+func (v vandal) flipEntry(t *testing.T, key string) string {
+	t.Helper()
+	ctx := t.Context()
+	entries, err := v.redis.XRange(ctx, key, "-", "+").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) == 0 {
+		if err := v.redis.XAdd(ctx, &redis.XAddArgs{Stream: key, Values: []string{"id", "x", "d", "not ours"}}).Err(); err != nil {
+			t.Fatal(err)
+		}
+		return "an entry of nobody"
+	}
+	victim := v.rng.IntN(len(entries))
+	pipe := v.redis.TxPipeline()
+	pipe.Del(ctx, key)
+	for i, e := range entries {
+		for name, value := range e.Values {
+			if text, ok := value.(string); ok && i == victim && (len(e.Values) == 1 || name == "d") {
+				e.Values[name] = v.flipped(text)
+			}
+		}
+		pipe.XAdd(ctx, &redis.XAddArgs{Stream: key, ID: e.ID, Values: e.Values})
+	}
+	if strings.HasSuffix(key, ":log") {
+		pipe.Do(ctx, "xsetid", key, lockedLog)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("entry %d of %d", victim+1, len(entries))
+}

@@ -1,0 +1,159 @@
+package chaos_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// crowded is what is known of stores without room.
+type crowded struct {
+	refused sample // until somebody who says something is told to wait
+	read    sample // until somebody new sees the session
+	back    sample // until messages are taken, once there is room
+	round   sample
+	faults sample
+}
+
+func (c *crowded) judge(t *testing.T) {
+	t.Helper()
+	if got := c.refused.quantile(1); plan.Full && got > time.Second {
+		t.Errorf("a message is refused after %v, want at most 1s", got)
+	}
+}
+
+func (c *crowded) figures() []hubtest.Figure {
+	return []hubtest.Figure{
+		{Name: "messages refused", Value: fmt.Sprint(c.refused.count())},
+		{Name: "refused after p99", Value: shown(c.refused.quantile(0.99))},
+		{Name: "refused after, most", Value: shown(c.refused.quantile(1)), Wanted: "≤ 1s"},
+		{Name: "new tabs meanwhile, opened within", Value: shown(c.read.quantile(1))},
+		{Name: "messages taken again after, most", Value: shown(c.back.quantile(1))},
+	}
+}
+
+// packed is a session whose store has no room.
+type packed struct {
+	f   *hubtest.Fleet
+	h   *hubtest.History
+	out *crowded
+	d   *desktop
+	n   int
+}
+
+// meanwhile looks at the session and speaks in it while there is no room: nothing
+// is taken, all is told so with a code, and everything can be read.
+func (c *packed) meanwhile(t *testing.T) {
+	t.Helper()
+	for i, hub := range c.f.Hubs {
+		for j := range 3 {
+			id := fmt.Sprintf("full-%d-%d-%d", c.n, i, j)
+			began := time.Now()
+			err := c.f.Call(t, http.MethodPost, hub.URL+"/api/sessions/"+string(c.d.id)+"/messages",
+				fmt.Sprintf(`{"messageId":%q,"content":"/nosteer\n/say never mind"}`, id), nil)
+			status, ok := errors.AsType[*hubtest.StatusError](err)
+			if !ok || status.Status != http.StatusServiceUnavailable || !strings.Contains(status.Body, fmt.Sprint(int(wire.CodeStoreUnavailable))) {
+				t.Errorf("a message to hub %s is answered with %v, want %d with its code", hub.Name, err, http.StatusServiceUnavailable)
+			}
+			c.out.refused.add(time.Since(began))
+		}
+		if _, _, err := c.f.Snapshot(t, hub.URL, c.d.id); err != nil {
+			t.Errorf("snapshot from hub %s: %v", hub.Name, err)
+		}
+		if log, err := c.f.Log(t, hub.URL, c.d.id); err != nil || len(log) == 0 {
+			t.Errorf("log of %d events from hub %s: %v", len(log), hub.Name, err)
+		}
+		began := time.Now()
+		tab := c.h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("late-%d-%d", c.n, i), URL: hub.URL, Session: c.d.id})
+		c.out.read.add(time.Since(began))
+		tab.Close()
+	}
+}
+
+// again speaks until a message is taken.
+func (c *packed) again(t *testing.T, since time.Duration) {
+	t.Helper()
+	for i, tab := range c.d.tabs {
+		if err := tab.Say(t.Context(), wire.MessageID(fmt.Sprintf("again-%d-%d", c.n, i)), "/nosteer\n/say well", "well"); err != nil {
+			t.Errorf("there is room and tab %s is told %v", tab.Name, err)
+		}
+	}
+	c.out.back.add(c.h.Since() - since)
+	c.out.round.add(0)
+}
+
+// begin starts a turn that is under way when the room ends.
+func (c *packed) begin(t *testing.T) {
+	t.Helper()
+	c.n++
+	id := wire.MessageID(fmt.Sprintf("running-%d", c.n))
+	const length = 40
+	if err := c.d.tabs[0].Say(t.Context(), id, fmt.Sprintf("/nosteer\n/stream %d 15", length), words(length)); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.d.tabs[0].Begun(t.Context(), id, 2); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// F13: somebody else fills the memory of Redis. Messages are refused with an error
+// that says to try again, everything can be read, turns wait, and all goes on when
+// there is memory again.
+func TestF13Memory(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	var out crowded
+	sharded(t, 1, func(t *testing.T, _ uint64) {
+		t.Helper()
+		server := redistest.Standalone(t, "--maxmemory", "50mb", "--maxmemory-policy", "noeviction")
+		f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 2, Store: server.URL(), Args: []string{"--lease", "3s"}})
+		h := plan.NewHistory(t, "f13")
+		c := &packed{f: f, h: h, out: &out}
+		c.d = newDesktop(t, f, h, "f13", 2, func(tab int) string { return f.Hubs[tab].URL })
+		client := server.Client(t)
+		for range plan.Rounds(1, 30) {
+			c.begin(t)
+			fillMemory(t, client)
+			h.Fault("the memory is full")
+			c.meanwhile(t)
+			if err := client.Del(t.Context(), client.Keys(t.Context(), "foreign:*").Val()...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			c.again(t, h.Fault("there is memory"))
+		}
+		out.faults.blame(f.Finish(t, h, c.d.tabs, hubtest.Rules{}))
+	}, func() {
+		out.judge(t)
+		plan.Add(t, hubtest.Result{
+			Fault: "F13", What: "Redis has no memory left", Rounds: out.round.count(), Violations: out.faults.violations,
+			Figures: out.figures(), Seconds: time.Since(began).Seconds(),
+		})
+	})
+}
+
+// fillMemory adds keys until Redis takes no more.
+func fillMemory(t *testing.T, client *redis.Client) {
+	t.Helper()
+	n := 0
+	for size := 1 << 20; size >= 16; size /= 4 {
+		for {
+			n++
+			err := client.Set(t.Context(), fmt.Sprintf("foreign:%d", n), strings.Repeat("x", size), 0).Err()
+			if err != nil && strings.HasPrefix(err.Error(), "OOM") {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package chaos_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+)
+
+// diskBytes is the size of the disk.
+const diskBytes = 8 << 20
+
+// F14: the disk of a file store is full. Messages are refused with an error that
+// says to try again, everything can be read, also by a hub that starts on the full
+// disk, nothing is torn, and all goes on when there is room again.
+func TestF14Disk(t *testing.T) {
+	t.Parallel()
+	if plan.Full && !plan.Apart(t) {
+		return
+	}
+	began := time.Now()
+	var out crowded
+	dir := filepath.Join(t.TempDir(), "disk")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if plan.Full {
+		hubtest.MountSmall(t, dir, diskBytes)
+	}
+	f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 1, Store: "file:" + filepath.Join(dir, "data"), Args: []string{"--lease", "3s"}})
+	h := plan.NewHistory(t, "f14")
+	c := &packed{f: f, h: h, out: &out}
+	c.d = newDesktop(t, f, h, "f14", 2, func(int) string { return f.Door.URL() })
+	hub := f.Hubs[0]
+	for n := range plan.Rounds(1, 30) {
+		c.begin(t)
+		fill, free := limited(t, hub)
+		if plan.Full {
+			fill, free = filler(t, dir)
+		}
+		fill()
+		h.Fault("the disk is full")
+		c.meanwhile(t)
+		if plan.Full && n%2 == 1 { // who starts on a full disk can still be asked
+			h.Fault("kill %s", hub.ID())
+			hub.Kill(t)
+			hub.Start(t)
+			if log, err := f.Log(t, hub.URL, c.d.id); err != nil || len(log) == 0 {
+				t.Errorf("log of %d events from a hub that was started on a full disk: %v", len(log), err)
+			}
+		}
+		free()
+		c.again(t, h.Fault("there is room"))
+	}
+	violations := f.Finish(t, h, c.d.tabs, hubtest.Rules{})
+	for _, tab := range c.d.tabs {
+		tab.Close()
+	}
+	hub.Kill(t)
+	bad := scan(t, filepath.Join(dir, "data")).bad
+	if bad > 0 {
+		t.Errorf("%d records cannot be read", bad)
+	}
+	out.judge(t)
+	plan.Add(t, hubtest.Result{
+		Fault: "F14", What: "the disk is full", Rounds: out.round.count(), Violations: violations, Seconds: time.Since(began).Seconds(),
+		Figures: append(out.figures(), hubtest.Figure{Name: "records that cannot be read", Value: fmt.Sprint(bad), Wanted: "0"}),
+	})
+}
+
+// filler fills a disk with a file that is not the hub's.
+func filler(t *testing.T, dir string) (fill, free func()) {
+	t.Helper()
+	name := filepath.Join(dir, "foreign")
+	fill = func() {
+		f, err := os.Create(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for size := 64 << 10; size > 0; {
+			n, err := f.Write(make([]byte, size))
+			switch {
+			case errors.Is(err, syscall.ENOSPC) || err == nil && n < size:
+				size /= 2
+			case err != nil:
+				t.Fatal(err)
+			}
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	free = func() {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return fill, free
+}
+
+// limited has the files of a hub not grow any more, for where nobody may mount a
+// disk.
+func limited(t *testing.T, hub *hubtest.Hub) (fill, free func()) {
+	t.Helper()
+	limit := func(bytes uint64) {
+		// What may be raised again is the limit that counts, not the hard one.
+		l := unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}
+		if err := unix.Prlimit(hub.Pid(), unix.RLIMIT_FSIZE, &l, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func() { limit(0) }, func() { limit(unix.RLIM_INFINITY) }
+}
+
+// cloned is a copy of a folder.
+func cloned(t *testing.T, dir string) string {
+	t.Helper()
+	to := t.TempDir()
+	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+

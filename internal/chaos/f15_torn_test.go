@@ -1,0 +1,248 @@
+package chaos_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// contents are what a folder of a file store holds.
+type contents struct {
+	logs map[wire.SessionID][]logged
+	bad  int // what cannot be read
+}
+
+// logged is an event of a log.
+type logged struct {
+	at   wire.Position
+	hash [8]byte
+	size int
+}
+
+// scan opens a folder as a hub does and reads everything in it.
+func scan(t *testing.T, dir string) contents {
+	t.Helper()
+	s, err := filestore.Open(dir, filestore.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatalf("open %s: %v", dir, err)
+	}
+	defer func() { _ = s.Close() }()
+	all := contents{logs: map[wire.SessionID][]logged{}}
+	for q := (store.Query{}); ; {
+		page, err := s.Sessions(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, i := range page.Items {
+			_, err := s.Load(t.Context(), i.ID)
+			if err != nil || i.Quarantined != "" {
+				t.Logf("session %s: %v %s", i.ID, err, i.Quarantined)
+				all.bad++
+			}
+			var after wire.Position
+			for {
+				events, err := s.Read(t.Context(), i.ID, after, 1000)
+				if err != nil {
+					t.Logf("log of session %s after %v: %v", i.ID, after, err)
+					all.bad++
+				}
+				if len(events) == 0 {
+					break
+				}
+				for _, e := range events {
+					sum := sha256.Sum256(e.Frame)
+					all.logs[i.ID] = append(all.logs[i.ID], logged{e.At, [8]byte(sum[:8]), len(e.Frame)})
+				}
+				after = events[len(events)-1].At
+			}
+		}
+		if q.After = page.Next; q.After == "" {
+			break
+		}
+	}
+	if aside, err := os.ReadDir(filepath.Join(dir, "aside")); err == nil {
+		all.bad += len(aside)
+	}
+	return all
+}
+
+// F15: a hub on a file store is killed again and again in the middle of work, and
+// the end of what it wrote is cut off as a power cut may. A killed hub has lost
+// nothing that it had acknowledged. What is cut is the newest: the rest can be read,
+// and of every log it is a beginning; no more is gone than what was in the bytes
+// that are, and the record that they were a part of.
+func TestF15Torn(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	var kills, cuts sample
+	shards := plan.Rounds(1, 4)
+	sharded(t, shards, func(t *testing.T, shard uint64) {
+		t.Helper()
+		rng := plan.Rand(shard)
+		for part, left := 0, plan.Rounds(5, 500/shards); left > 0 && !t.Failed(); part++ {
+			n := min(left, 25)
+			left -= n
+			tear{rng: rng, kills: &kills, cuts: &cuts}.episode(t, fmt.Sprintf("f15-%d-%d", shard, part), n)
+		}
+	}, func() {
+		plan.Add(t, hubtest.Result{
+			Fault: "F15", What: "kill -9 of a hub on a file store; its end is cut off", Rounds: kills.count(),
+			Violations: kills.violations + cuts.violations, Seconds: time.Since(began).Seconds(),
+			Figures: []hubtest.Figure{
+				{Name: "kills", Value: fmt.Sprint(kills.count())},
+				{Name: "a hub is back after p99", Value: shown(kills.quantile(0.99))},
+				{Name: "cuts", Value: fmt.Sprint(cuts.count())},
+				{Name: "broken promises after kills", Value: fmt.Sprint(kills.violations), Wanted: "0"},
+				{Name: "logs that are not a beginning after a cut", Value: fmt.Sprint(cuts.violations), Wanted: "0"},
+			},
+		})
+	})
+}
+
+// tear is a hub that is killed.
+type tear struct {
+	rng         *rand.Rand
+	kills, cuts *sample
+}
+
+func (k tear) episode(t *testing.T, name string, kills int) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "data")
+	f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 1, Store: "file:" + dir, Args: []string{"--store-sync", "always", "--lease", "2s"}})
+	h := plan.NewHistory(t, name)
+	hub := f.Hubs[0]
+	var all []*desktop
+	var tabs []*hubtest.Tab
+	for i := range 2 {
+		d := newDesktop(t, f, h, fmt.Sprintf("%s-%d", name, i), 2, func(int) string { return f.Door.URL() })
+		all, tabs = append(all, d), append(tabs, d.tabs...)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	stop := func() { cancel(); wg.Wait() }
+	t.Cleanup(stop)
+	for i, tab := range tabs {
+		wg.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				id := wire.MessageID(fmt.Sprintf("m-%d-%d", i, n))
+				if err := tab.Say(t.Context(), id, fmt.Sprintf("/nosteer\n/say %s", id), string(id)); err != nil && ctx.Err() == nil {
+					t.Errorf("say %s: %v", id, err)
+				}
+				pace := time.NewTimer(20 * time.Millisecond)
+				select {
+				case <-pace.C:
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	for range kills {
+		dwell(t, time.Duration(k.rng.IntN(400))*time.Millisecond)
+		h.Fault("kill %s", hub.ID())
+		hub.Kill(t)
+		k.cut(t, dir)
+		began := time.Now()
+		hub.Start(t)
+		k.kills.add(time.Since(began))
+	}
+	stop()
+	k.kills.blame(f.Finish(t, h, tabs, hubtest.Rules{}))
+	for _, tab := range tabs {
+		tab.Close()
+	}
+	// In the end a hub itself has to do with what is left.
+	hub.Kill(t)
+	k.truncate(t, dir, 1+k.rng.Int64N(4096))
+	hub.Start(t)
+	for _, d := range all {
+		if log, err := f.Log(t, hub.URL, d.id); err != nil || len(log) == 0 {
+			t.Errorf("after a cut the log has %d events: %v", len(log), err)
+		}
+		tab := plan.NewHistory(t, name+"-cut-"+string(d.id)).Open(t, hubtest.TabConfig{Name: "after", URL: hub.URL, Session: d.id})
+		if err := tab.Say(t.Context(), "after", "/nosteer\n/say well", "well"); err != nil {
+			t.Errorf("after a cut: %v", err)
+		}
+		if _, err := tab.Ended(t.Context(), "after"); err != nil {
+			t.Errorf("after a cut: %v", err)
+		}
+		tab.Close()
+	}
+}
+
+// smallCut is less than the head of a record: it can hit the last one only.
+const smallCut = 8
+
+// cut looks at what is left of copies of a folder without their ends.
+func (k tear) cut(t *testing.T, dir string) {
+	t.Helper()
+	whole := scan(t, cloned(t, dir))
+	if whole.bad > 0 {
+		t.Errorf("%d records cannot be read after a kill", whole.bad)
+		k.cuts.blame(whole.bad)
+	}
+	n := 1 + k.rng.Int64N(smallCut)
+	if k.rng.IntN(2) == 0 {
+		n = 1 + k.rng.Int64N(64<<10)
+	}
+	torn := cloned(t, dir)
+	k.truncate(t, torn, n)
+	rest := scan(t, torn)
+	k.cuts.add(0)
+	lost, sessions := 0, 0
+	for id, log := range whole.logs {
+		left := rest.logs[id]
+		if len(left) > len(log) || !slices.Equal(left, log[:len(left)]) {
+			t.Errorf("without its last %d bytes the log of %s is %d events that are not the first of its %d", n, id, len(left), len(log))
+			k.cuts.blame(1)
+			continue
+		}
+		for _, e := range log[len(left):] {
+			lost += e.size
+		}
+		if len(left) < len(log) {
+			sessions++
+		}
+	}
+	// The newest record may be much larger than the cut; all others are in it.
+	if rest.bad > 0 || n <= smallCut && sessions > 1 || int64(lost) > n+(256<<10) {
+		t.Errorf("without the last %d bytes %d bytes of events of %d sessions are lost, and %d records cannot be read", n, lost, sessions, rest.bad)
+		k.cuts.blame(1)
+	}
+}
+
+// truncate cuts the end off the newest file that has one.
+func (k tear) truncate(t *testing.T, dir string, n int64) {
+	t.Helper()
+	var newest string
+	var size int64
+	names, err := filepath.Glob(filepath.Join(dir, "*.seg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err == nil && info.Mode().IsRegular() && info.Size() > 64 {
+			newest, size = name, info.Size()
+		}
+	}
+	if newest == "" {
+		t.Fatalf("no file to cut among %v", names)
+	}
+	if err := os.Truncate(newest, max(size-n, 0)); err != nil {
+		t.Fatal(err)
+	}
+}

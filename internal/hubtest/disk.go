@@ -1,0 +1,26 @@
+package hubtest
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+)
+
+// MountSmall mounts a disk of so many bytes on a folder, for who is [Plan.Apart]:
+// nobody else sees it.
+func MountSmall(tb testing.TB, dir string, bytes int) {
+	tb.Helper()
+	ip(tb, "link", "set", "lo", "up")
+	// What is mounted from here on is not passed on to others.
+	if err := syscall.Mount("none", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
+		tb.Fatalf("keep mounts to ourselves: %v", err)
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d", bytes)); err != nil {
+		tb.Fatalf("mount a small disk: %v", err)
+	}
+	tb.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			tb.Errorf("unmount a small disk: %v", err)
+		}
+	})
+}
