@@ -3,6 +3,8 @@ package hubtest
 import (
 	"context"
 	"errors"
+	"net"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -36,6 +38,8 @@ type TabConfig struct {
 	// Backoff is the client's; quick and random when absent, so that tests
 	// measure the hub and not the waiting.
 	Backoff func(failed int) time.Duration
+	// Dial makes its connections, when there.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // quickly is how tests come back.
@@ -64,9 +68,13 @@ func (h *History) open(tb testing.TB, cfg TabConfig) *Tab {
 	if cfg.Backoff == nil {
 		cfg.Backoff = quickly
 	}
-	c, err := client.New(client.Config{
+	settings := client.Config{
 		URL: cfg.URL, Session: cfg.Session, OnEvent: t.see, OnLink: t.link, Backoff: cfg.Backoff, Unanswered: 1024,
-	})
+	}
+	if cfg.Dial != nil {
+		settings.HTTPClient = &http.Client{Transport: &http.Transport{DialContext: cfg.Dial}}
+	}
+	c, err := client.New(settings)
 	if err != nil {
 		tb.Fatal(err)
 	}

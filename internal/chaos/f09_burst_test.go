@@ -1,0 +1,232 @@
+package chaos_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// sip is how many bytes a slow tab takes in a second.
+const sip = 1 << 10
+
+// throat is how fast some tabs read: as fast as they can, then slowly, then fast
+// again.
+type throat struct {
+	narrow, wide chan struct{}
+}
+
+func newThroat() *throat { return &throat{narrow: make(chan struct{}), wide: make(chan struct{})} }
+
+// dial connects with the smallest buffer that the system gives, or else it, and
+// not the hub, would hold most of what is not read.
+func (th *throat) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	d := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
+		var failed error
+		err := raw.Control(func(fd uintptr) {
+			failed = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, sip)
+		})
+		return errors.Join(err, failed)
+	}}
+	c, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	return sipping{c, th}, nil
+}
+
+// sipping is a connection that is read slowly.
+type sipping struct {
+	net.Conn
+	throat *throat
+}
+
+// Read implements [io.Reader].
+func (s sipping) Read(b []byte) (int, error) {
+	select {
+	case <-s.throat.narrow:
+	default:
+		return s.Conn.Read(b)
+	}
+	select {
+	case <-s.throat.wide:
+		return s.Conn.Read(b)
+	default:
+	}
+	n, err := s.Conn.Read(b[:min(len(b), sip)])
+	select {
+	case <-time.After(time.Duration(n) * time.Second / sip):
+	case <-s.throat.wide:
+	}
+	return n, err
+}
+
+// stare opens a connection to a session of which nobody keeps what it is shown. It
+// ends with the test.
+func stare(t *testing.T, addr string, session wire.SessionID, th *throat) {
+	t.Helper()
+	c, err := th.dial(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	t.Cleanup(func() {
+		_ = c.Close()
+		wg.Wait()
+	})
+	_, err = fmt.Fprintf(c, "GET /ws/%s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: ZXZlcmRlc2sgY2hhb3MhIQ==\r\nSec-WebSocket-Protocol: everdesk.v2.batch\r\n\r\n", session, addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewReaderSize(c, sip)
+	answer, err := http.ReadResponse(in, nil)
+	if err != nil {
+		t.Fatalf("handshake: %v", err)
+	}
+	_ = answer.Body.Close() // it has none
+	if answer.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("handshake: %s", answer.Status)
+	}
+	wg.Go(func() { _, _ = io.Copy(io.Discard, in) })
+}
+
+// spectacle is a session with a speaker, who says much in a short time, some who
+// watch, and some who are slow.
+type spectacle struct {
+	f       *hubtest.Fleet
+	h       *hubtest.History
+	session wire.SessionID
+	speaker *hubtest.Tab
+	watch   []*hubtest.Tab
+	slow    *hubtest.Tab
+	throat  *throat
+
+	mu   sync.Mutex // guards the following
+	sent map[wire.Position]time.Duration
+}
+
+// newSpectacle opens the tabs. The speaker is at the second hub, which therefore
+// owns the session, and all others at the first.
+func newSpectacle(t *testing.T, f *hubtest.Fleet, name string, stares int) *spectacle {
+	t.Helper()
+	s := &spectacle{
+		f: f, h: plan.NewHistory(t, "f09-"+name), session: f.Create(t), throat: newThroat(),
+		sent: map[wire.Position]time.Duration{},
+	}
+	open := func(name string, at int, dial func(context.Context, string, string) (net.Conn, error)) *hubtest.Tab {
+		return s.h.Open(t, hubtest.TabConfig{Name: name, URL: f.Hubs[at].URL, Session: s.session, Dial: dial})
+	}
+	s.speaker = open("speaker", 1, nil)
+	for i := range 2 {
+		s.watch = append(s.watch, open(fmt.Sprintf("watch-%d", i), 0, nil))
+	}
+	s.slow = open("slow", 0, s.throat.dial)
+	for range stares {
+		stare(t, f.Hubs[0].Addr, s.session, s.throat)
+	}
+	for i := range scenery {
+		s.emit(t, wire.WindowCreate{
+			WindowID: windowOf(i), Title: "burst", Bounds: wire.Bounds{W: 100, H: 100}, Content: wire.TextContent{Data: "none"},
+		})
+	}
+	return s
+}
+
+// scenery is how many windows are written to.
+const scenery = 20
+
+func windowOf(i int) wire.WindowID { return wire.WindowID(fmt.Sprintf("w-%d", i%scenery)) }
+
+// emit has the speaker do something and waits until it is kept.
+func (s *spectacle) emit(t *testing.T, a wire.Action) {
+	t.Helper()
+	from := s.h.Since()
+	answer, err := s.speaker.Client.Send(t.Context(), wire.Emit{Actions: []wire.Action{a}})
+	if err != nil {
+		t.Errorf("emit: %v", err)
+		return
+	}
+	if e, ok := answer.Data.(wire.Emitted); ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.sent[e.At] = from
+	}
+}
+
+// burst has the speaker write so often so much into windows, at a steady pace.
+func (s *spectacle) burst(t *testing.T, times, size, rate int) {
+	t.Helper()
+	const every = 10 * time.Millisecond
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	began := time.Now()
+	for i := 0; i < times; {
+		select {
+		case <-tick.C:
+		case <-t.Context().Done():
+			return
+		}
+		for due := int(time.Since(began).Seconds() * float64(rate)); i < min(due, times); i++ {
+			text := fmt.Sprintf("%d %s", i, strings.Repeat(string(rune('a'+i%26)), size))
+			wg.Go(func() {
+				s.emit(t, wire.WindowSetContent{WindowID: windowOf(i), Content: wire.TextContent{Data: text}})
+			})
+		}
+	}
+}
+
+// delays is how long after the speaker had said it those who watch were shown
+// everything.
+func (s *spectacle) delays() *sample {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := &sample{}
+	for _, e := range s.h.Entries() {
+		if e.Kind != hubtest.KindEvent || !strings.HasPrefix(e.Who, "watch") {
+			continue
+		}
+		if from, ok := s.sent[e.Event.At]; ok {
+			out.add(e.T - from)
+		}
+	}
+	return out
+}
+
+// behind makes sure that the slow tab has not seen all that the others have.
+func (s *spectacle) behind(t *testing.T) {
+	t.Helper()
+	top, slow := s.speaker.Client.Position(), s.slow.Client.Position()
+	if slow.Compare(top) >= 0 {
+		t.Errorf("the slow tab has seen everything up to %v: it was not slow", top)
+	}
+}
+
+// finish checks what they have seen. It returns how many
+// promises were broken and how often the slow tab was given a snapshot.
+func (s *spectacle) finish(t *testing.T) (violations, snapshots int) {
+	t.Helper()
+	violations = s.f.Finish(t, s.h, append([]*hubtest.Tab{s.speaker, s.slow}, s.watch...), hubtest.Rules{})
+	for _, e := range s.h.Entries() {
+		if e.Kind == hubtest.KindSnapshot && e.Who == s.slow.Name {
+			snapshots++
+		}
+	}
+	for _, tab := range append([]*hubtest.Tab{s.speaker, s.slow}, s.watch...) {
+		tab.Close()
+	}
+	return violations, snapshots - 1 // the first is for everybody
+}

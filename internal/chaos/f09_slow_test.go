@@ -1,0 +1,160 @@
+package chaos_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
+)
+
+const (
+	// memoryLimit is what a slow tab may cost a hub more than one that is not.
+	memoryLimit = 64 << 10
+	// delayLimit is how many times the delay of the others it may become.
+	delayLimit = 1.1
+)
+
+// F9: tabs read a kilobyte a second while 5 MB are shown: more than the ring of a
+// hub holds, and more events than the log does. They cost the hub little, nobody
+// else waits for them, and when they read on they are given the state and end with
+// the same as all.
+func TestF09Slow(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	var out slowed
+	if !plan.Full {
+		f := thirstyFleet(t)
+		s := newSpectacle(t, f, "short", 3)
+		close(s.throat.narrow)
+		s.burst(t, 1500, 1000, 1000)
+		out.end(t, s, true)
+	} else {
+		out.memory(t)
+		for range 7 {
+			out.both(t)
+		}
+	}
+	result := hubtest.Result{
+		Fault: "F9", What: "tabs read 1 KB/s during a burst of 5 MB", Rounds: out.rounds, Violations: out.violations, Seconds: time.Since(began).Seconds(),
+		Figures: []hubtest.Figure{{Name: "snapshots for the slow tab", Value: strconv.Itoa(out.snapshots)}},
+	}
+	if plan.Full {
+		result.Figures = append(result.Figures, out.judge(t)...)
+	}
+	plan.Add(t, result)
+}
+
+// slowed is what is known of bursts with and without slow tabs.
+type slowed struct {
+	rounds, violations, snapshots int
+	each                          float64 // bytes that a slow tab costs more
+	with, without                 []time.Duration
+}
+
+func thirstyFleet(t *testing.T, env ...string) *hubtest.Fleet {
+	t.Helper()
+	return hubtest.Start(t, hubtest.Options{
+		// Nobody answers pings for those that only stare.
+		Program: program, Hubs: 2, Store: redistest.Standalone(t).URL(), Args: []string{"--heartbeat", "5m"}, Env: env,
+	})
+}
+
+// The burst of the fault table, in more events than a log has.
+const (
+	burstEvents = 15_000
+	burstSize   = 340
+	burstRate   = 1500
+)
+
+// end lets everybody read on and checks the history.
+func (o *slowed) end(t *testing.T, s *spectacle, slow bool) {
+	t.Helper()
+	if slow {
+		s.behind(t)
+	} else {
+		close(s.throat.narrow)
+	}
+	close(s.throat.wide)
+	violations, snapshots := s.finish(t)
+	o.rounds++
+	o.violations += violations
+	o.snapshots += snapshots
+}
+
+// memory compares the memory of a hub of whose tabs many are slow with that of one
+// whose tabs are not. What the system holds for sockets is not part of it. The
+// hubs collect garbage often, or what was thrown away would be more than what is
+// kept, and have some seconds of little work to do so, in which the slow ones are
+// as slow as before.
+func (o *slowed) memory(t *testing.T) {
+	t.Helper()
+	const crowd = 200
+	var used [2]int
+	for i, slow := range []bool{false, true} {
+		s := newSpectacle(t, thirstyFleet(t, "GOGC=10"), fmt.Sprintf("memory-%v", slow), crowd)
+		if slow {
+			close(s.throat.narrow)
+		}
+		s.burst(t, burstEvents, burstSize, burstRate)
+		var all []int
+		for range 20 {
+			s.burst(t, 50, burstSize, 100)
+			all = append(all, s.f.Hubs[0].Memory(t))
+		}
+		slices.Sort(all)
+		used[i] = all[len(all)/2]
+		o.end(t, s, slow)
+	}
+	o.each = float64(used[1]-used[0]) / crowd
+	t.Logf("%d bytes with %d slow tabs, %d without: %.0f each", used[1], crowd, used[0], o.each)
+}
+
+// both measures how late others are shown everything, with slow tabs and when the
+// same tabs are not slow.
+func (o *slowed) both(t *testing.T) {
+	t.Helper()
+	f := thirstyFleet(t)
+	for _, slow := range []bool{false, true} {
+		s := newSpectacle(t, f, fmt.Sprintf("delay-%d", o.rounds), 5)
+		if slow {
+			close(s.throat.narrow)
+		}
+		s.burst(t, burstEvents, burstSize, burstRate)
+		p99 := s.delays().quantile(0.99)
+		t.Logf("slow %v: p50 %v, p99 %v", slow, s.delays().quantile(0.5), p99)
+		if slow {
+			o.with = append(o.with, p99)
+		} else {
+			o.without = append(o.without, p99)
+		}
+		o.end(t, s, slow)
+	}
+}
+
+// judge compares.
+func (o *slowed) judge(t *testing.T) []hubtest.Figure {
+	t.Helper()
+	slices.Sort(o.with)
+	slices.Sort(o.without)
+	with, without := hubtest.Quantile(o.with, 0.5), hubtest.Quantile(o.without, 0.5)
+	change := float64(with) / float64(without)
+	if o.each > memoryLimit {
+		t.Errorf("a slow tab costs %.0f bytes, want at most %d", o.each, memoryLimit)
+	}
+	if change > delayLimit {
+		t.Errorf("others wait %v (p99) with slow tabs and %v without", with, without)
+	}
+	if o.snapshots < o.rounds/2 {
+		t.Errorf("slow tabs were given %d snapshots in %d rounds", o.snapshots, o.rounds)
+	}
+	return []hubtest.Figure{
+		{Name: "memory of a slow tab", Value: fmt.Sprintf("%.1f KiB", o.each/(1<<10)), Wanted: "≤ 64 KiB"},
+		{Name: "p99 delay of others, slow tabs", Value: with.Round(time.Microsecond).String()},
+		{Name: "none slow", Value: without.Round(time.Microsecond).String()},
+		{Name: "change", Value: fmt.Sprintf("%+.1f %%", 100*(change-1)), Wanted: "< 10 %"},
+	}
+}

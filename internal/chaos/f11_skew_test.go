@@ -1,0 +1,235 @@
+package chaos_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// F11: the clock of one hub is an hour fast, or slow. Leases, take-overs, turns and
+// open questions are as they are with a clock that is right; only the times in its
+// events are not.
+//
+// A program in Go asks the kernel for the time without any library in between, so
+// the clock is moved in the hub itself: it is built with a package time of which
+// Now is an hour off. That compiles everything anew, about two minutes of a
+// processor, and is done for the full run only; the short run makes sure with a
+// small program that clocks can be moved so.
+func TestF11Skew(t *testing.T) {
+	t.Parallel()
+	overlay := movedClock(t)
+	if !plan.Full {
+		tellsTime(t, overlay)
+		return
+	}
+	began := time.Now()
+	skewed, err := hubtest.Build(t.Context(), t.TempDir(), "skewed", "-overlay", overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := []*skewing{{skew: time.Hour}, {skew: -time.Hour}, {}}
+	sharded(t, len(kinds), func(t *testing.T, shard uint64) {
+		t.Helper()
+		kinds[shard].run(t, skewed, shard)
+	}, func() {
+		result := hubtest.Result{Fault: "F11", What: "the clock of one of three hubs is an hour off", Seconds: time.Since(began).Seconds()}
+		for _, k := range kinds {
+			k.report(t, &result)
+		}
+		plan.Add(t, result)
+	})
+}
+
+// skewEnv has the seconds that a clock is off.
+const skewEnv = "EVERDESK_TEST_SKEW"
+
+// movedClock writes an overlay for go build, with the package time of this very Go
+// but for the clock on the wall; that which measures is as it was.
+func movedClock(t *testing.T) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatalf("where Go is: %v", err)
+	}
+	file := filepath.Join(strings.TrimSpace(string(out)), "src", "time", "time.go")
+	source, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(source)
+	for _, change := range [][2]string{
+		{"sec, nsec, mono := runtimeNow()\n", "sec, nsec, mono := runtimeNow()\n\tsec += skew\n"},
+		{"import (\n", "import (\n\t\"syscall\"\n"},
+	} {
+		if strings.Count(text, change[0]) != 1 {
+			t.Fatalf("%s does not have %q once: how its clock is moved has to be thought of anew", file, change[0])
+		}
+		text = strings.Replace(text, change[0], change[1], 1)
+	}
+	text += "\nvar skew = func() int64 {\n\ttext, _ := syscall.Getenv(\"" + skewEnv + "\")\n\tn, _ := atoi(text)\n\treturn int64(n)\n}()\n"
+	folder := t.TempDir()
+	moved, overlay := filepath.Join(folder, "time.go"), filepath.Join(folder, "overlay.json")
+	list, err := json.Marshal(map[string]map[string]string{"Replace": {file: moved}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, b := range map[string][]byte{moved: []byte(text), overlay: list} {
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return overlay
+}
+
+// tellsTime makes sure that a program that is built so has a clock that is off, and
+// measures rightly.
+func tellsTime(t *testing.T, overlay string) {
+	t.Helper()
+	folder := t.TempDir()
+	source, path := filepath.Join(folder, "main.go"), filepath.Join(folder, "clock")
+	const text = `package main
+
+import "time"
+
+func main() {
+	from := time.Now()
+	print(from.Unix(), " ", time.Since(from) >= 0 && time.Since(from) < time.Minute)
+}
+`
+	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", path, source).CombinedOutput(); err != nil { //nolint:gosec // the test's own paths
+		t.Fatalf("build a clock: %v\n%s", err, out)
+	}
+	for _, skew := range []time.Duration{time.Hour, -time.Hour, 0} {
+		cmd := exec.CommandContext(t.Context(), path)
+		cmd.Env = []string{fmt.Sprintf("%s=%d", skewEnv, int(skew.Seconds()))}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("ask a clock: %v\n%s", err, out)
+		}
+		seconds, measures, _ := strings.Cut(string(out), " ")
+		n, err := strconv.ParseInt(seconds, 10, 64)
+		if off := time.Since(time.Unix(n, 0)) + skew; err != nil || off.Abs() > 10*time.Minute || measures != "true" {
+			t.Errorf("with %v the clock says %q", skew, out)
+		}
+	}
+}
+
+// skewing is a fleet of which one hub has another clock.
+type skewing struct {
+	skew  time.Duration
+	out   killed
+	calm  int // sessions that kept their owner as long as nothing happened
+	shown int
+}
+
+// calmFor is how long nothing happens.
+const calmFor = 30 * time.Second
+
+func (k *skewing) run(t *testing.T, skewed string, shard uint64) {
+	t.Helper()
+	f := hubtest.Start(t, hubtest.Options{
+		Programs: []string{program, skewed, program}, Hubs: 3, Store: redistest.Standalone(t).URL(), Args: workArgs,
+		Env: []string{fmt.Sprintf("%s=%d", skewEnv, int(k.skew.Seconds()))},
+	})
+	k.quiet(t, f, shard)
+	h := plan.NewHistory(t, fmt.Sprintf("f11-%d", shard))
+	killing{f: f, h: h, rng: plan.Rand(shard), out: &k.out}.episode(t, episode)
+}
+
+// quiet has sessions at every hub, each with a tab at every hub, and waits: nobody
+// may take them from each other.
+func (k *skewing) quiet(t *testing.T, f *hubtest.Fleet, shard uint64) {
+	t.Helper()
+	h := plan.NewHistory(t, fmt.Sprintf("f11-quiet-%d", shard))
+	const rate = 10
+	n := int(calmFor.Seconds()) * rate
+	var all []*desktop
+	var tabs []*hubtest.Tab
+	for i := range 2 * len(f.Hubs) {
+		d := newDesktop(t, f, h, fmt.Sprintf("quiet-%d", i), len(f.Hubs), func(tab int) string { return f.Hubs[(i+tab)%len(f.Hubs)].URL })
+		all, tabs = append(all, d), append(tabs, d.tabs...)
+		if i < len(f.Hubs) { // the others do nothing at all
+			if err := d.tabs[1].Say(t.Context(), "m", fmt.Sprintf("/nosteer\n/stream %d %d", n, rate), words(n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	epochs := make([]uint64, len(all))
+	for i, d := range all {
+		epochs[i] = d.epoch()
+		if owner := d.owner(); owner != f.Hubs[i%len(f.Hubs)] {
+			t.Errorf("%s is owned by %q, and its first tab was at %s", d.id, d.tabs[0].Client.State().Owner, f.Hubs[i%len(f.Hubs)].Name)
+		}
+	}
+	k.stamps(t, f, all[1].id)
+	dwell(t, calmFor)
+	k.out.round.blame(f.Finish(t, h, tabs, hubtest.Rules{}))
+	for i, d := range all {
+		if d.epoch() != epochs[i] {
+			t.Errorf("%s went from epoch %d to %d, and nothing had happened", d.id, epochs[i], d.epoch())
+			continue
+		}
+		k.calm++
+	}
+	for _, tab := range tabs {
+		tab.Close()
+	}
+}
+
+// stamps makes sure that the clock of the second hub is off: it is the only one that
+// writes the log of the session.
+func (k *skewing) stamps(t *testing.T, f *hubtest.Fleet, session wire.SessionID) {
+	t.Helper()
+	var page struct {
+		Events []struct {
+			Timestamp time.Time `json:"timestamp"`
+		} `json:"events"`
+	}
+	if err := f.Call(t, http.MethodGet, f.Door.URL()+"/api/sessions/"+string(session)+"/events", "", &page); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range page.Events {
+		if off := time.Since(e.Timestamp) + k.skew; off.Abs() > 10*time.Minute {
+			continue
+		}
+		k.shown++
+	}
+	if k.shown == 0 {
+		t.Errorf("no event of %s has a time that is %v off", session, k.skew)
+	}
+}
+
+func (k *skewing) report(t *testing.T, r *hubtest.Result) {
+	t.Helper()
+	name := "clock right"
+	if k.skew != 0 {
+		name = fmt.Sprintf("clock %+.0f h", k.skew.Hours())
+	}
+	if p99 := k.out.kills.quantile(0.99); p99 > 7*time.Second {
+		t.Errorf("%s: take-over p99 is %v, want at most 7 s", name, p99)
+	}
+	if most := k.out.turns.quantile(1); most > 10*time.Second {
+		t.Errorf("%s: a turn went on after %v, want at most 10 s", name, most)
+	}
+	r.Rounds += k.out.round.count()
+	r.Violations += k.out.round.violations
+	r.Figures = append(r.Figures,
+		hubtest.Figure{Name: name + ": sessions that kept their owner for 30 s", Value: fmt.Sprintf("%d of 6", k.calm), Wanted: "all"},
+		hubtest.Figure{Name: "take-over p50", Value: shown(k.out.kills.quantile(0.5))},
+		hubtest.Figure{Name: "p99", Value: shown(k.out.kills.quantile(0.99)), Wanted: "≤ 7s"},
+	)
+}
