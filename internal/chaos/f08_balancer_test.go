@@ -85,7 +85,7 @@ func newBalancer(t *testing.T, f *hubtest.Fleet) *balancer {
 	if err := os.WriteFile(conf, fmt.Appendf(nil, balancerConf, folder, b.addr, hubs.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "-p", folder, "-c", conf) //nolint:gosec // nginx
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), program, "-p", folder, "-c", conf)
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM} // the master ends its workers
 	if err := cmd.Start(); err != nil {

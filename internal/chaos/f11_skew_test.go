@@ -110,7 +110,7 @@ func main() {
 	if err := os.WriteFile(source, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", path, source).CombinedOutput(); err != nil { //nolint:gosec // the test's own paths
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", path, source).CombinedOutput(); err != nil {
 		t.Fatalf("build a clock: %v\n%s", err, out)
 	}
 	for _, skew := range []time.Duration{time.Hour, -time.Hour, 0} {
