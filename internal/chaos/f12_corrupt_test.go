@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -43,13 +44,13 @@ func TestF12Corrupt(t *testing.T) {
 			Fault: "F12", What: "stored data is damaged", Rounds: all.aside.count() + all.well.count() + all.shared.count(),
 			Violations: all.faults.violations, Seconds: time.Since(began).Seconds(),
 			Figures: []hubtest.Figure{
-				{Name: "set aside with a reason", Value: fmt.Sprint(all.aside.count())},
+				{Name: "set aside with a reason", Value: strconv.Itoa(all.aside.count())},
 				{Name: "set aside after, p99", Value: shown(all.aside.quantile(0.99))},
-				{Name: "damage that the owner wrote over or nobody reads", Value: fmt.Sprint(all.well.count())},
-				{Name: "shared keys damaged", Value: fmt.Sprint(all.shared.count())},
+				{Name: "damage that the owner wrote over or nobody reads", Value: strconv.Itoa(all.well.count())},
+				{Name: "shared keys damaged", Value: strconv.Itoa(all.shared.count())},
 				{Name: "all well again after, most", Value: shown(all.shared.quantile(1))},
-				{Name: "messages in other sessions", Value: fmt.Sprint(all.beside.Load()), Wanted: "0 errors"},
-				{Name: "panics", Value: fmt.Sprint(all.panics.Load()), Wanted: "0"},
+				{Name: "messages in other sessions", Value: strconv.FormatInt(all.beside.Load(), 10), Wanted: "0 errors"},
+				{Name: "panics", Value: strconv.FormatInt(all.panics.Load(), 10), Wanted: "0"},
 			},
 		})
 	})
@@ -74,8 +75,8 @@ func spoil(t *testing.T, out *spoilt, shard uint64, rounds, shared int) {
 	for n := range rounds {
 		tabs = append(tabs, s.round(t, n)...)
 	}
-	for n := range shared {
-		s.share(t, n)
+	for range shared {
+		s.share(t)
 	}
 	stop()
 	for _, hub := range s.f.Hubs {
@@ -259,7 +260,7 @@ func (s spoiling) refused(t *testing.T, d *desktop, name string, live bool) {
 	for _, hub := range s.f.Hubs {
 		_, _, err := s.f.Snapshot(t, hub.URL, d.id)
 		status, ok := errors.AsType[*hubtest.StatusError](err)
-		if !ok || status.Status != http.StatusConflict || !strings.Contains(status.Body, fmt.Sprint(int(wire.CodeSessionInvalidState))) {
+		if !ok || status.Status != http.StatusConflict || !strings.Contains(status.Body, strconv.Itoa(int(wire.CodeSessionInvalidState))) {
 			t.Errorf("%s: hub %s answers %v, want %d with its code", name, hub.Name, err, http.StatusConflict)
 		}
 		s.await(t, name+": not listed", func() error {
@@ -308,7 +309,7 @@ func (s spoiling) listed(t *testing.T, base string, id wire.SessionID) (string, 
 }
 
 // share damages a key that is no session's.
-func (s spoiling) share(t *testing.T, n int) {
+func (s spoiling) share(t *testing.T) {
 	t.Helper()
 	keys := s.shared(t)
 	key := keys[s.rng.IntN(len(keys))]

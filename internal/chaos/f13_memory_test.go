@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ type crowded struct {
 	read    sample // until somebody new sees the session
 	back    sample // until messages are taken, once there is room
 	round   sample
-	faults sample
+	faults  sample
 }
 
 func (c *crowded) judge(t *testing.T) {
@@ -33,7 +34,7 @@ func (c *crowded) judge(t *testing.T) {
 
 func (c *crowded) figures() []hubtest.Figure {
 	return []hubtest.Figure{
-		{Name: "messages refused", Value: fmt.Sprint(c.refused.count())},
+		{Name: "messages refused", Value: strconv.Itoa(c.refused.count())},
 		{Name: "refused after p99", Value: shown(c.refused.quantile(0.99))},
 		{Name: "refused after, most", Value: shown(c.refused.quantile(1)), Wanted: "≤ 1s"},
 		{Name: "new tabs meanwhile, opened within", Value: shown(c.read.quantile(1))},
@@ -61,7 +62,7 @@ func (c *packed) meanwhile(t *testing.T) {
 			err := c.f.Call(t, http.MethodPost, hub.URL+"/api/sessions/"+string(c.d.id)+"/messages",
 				fmt.Sprintf(`{"messageId":%q,"content":"/nosteer\n/say never mind"}`, id), nil)
 			status, ok := errors.AsType[*hubtest.StatusError](err)
-			if !ok || status.Status != http.StatusServiceUnavailable || !strings.Contains(status.Body, fmt.Sprint(int(wire.CodeStoreUnavailable))) {
+			if !ok || status.Status != http.StatusServiceUnavailable || !strings.Contains(status.Body, strconv.Itoa(int(wire.CodeStoreUnavailable))) {
 				t.Errorf("a message to hub %s is answered with %v, want %d with its code", hub.Name, err, http.StatusServiceUnavailable)
 			}
 			c.out.refused.add(time.Since(began))

@@ -2,9 +2,9 @@ package chaos_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -71,7 +71,7 @@ func TestF14Disk(t *testing.T) {
 	out.judge(t)
 	plan.Add(t, hubtest.Result{
 		Fault: "F14", What: "the disk is full", Rounds: out.round.count(), Violations: violations, Seconds: time.Since(began).Seconds(),
-		Figures: append(out.figures(), hubtest.Figure{Name: "records that cannot be read", Value: fmt.Sprint(bad), Wanted: "0"}),
+		Figures: append(out.figures(), hubtest.Figure{Name: "records that cannot be read", Value: strconv.Itoa(bad), Wanted: "0"}),
 	})
 }
 
@@ -128,4 +128,3 @@ func cloned(t *testing.T, dir string) string {
 	}
 	return to
 }
-

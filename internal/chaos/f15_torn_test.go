@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -102,11 +103,11 @@ func TestF15Torn(t *testing.T) {
 			Fault: "F15", What: "kill -9 of a hub on a file store; its end is cut off", Rounds: kills.count(),
 			Violations: kills.violations + cuts.violations, Seconds: time.Since(began).Seconds(),
 			Figures: []hubtest.Figure{
-				{Name: "kills", Value: fmt.Sprint(kills.count())},
+				{Name: "kills", Value: strconv.Itoa(kills.count())},
 				{Name: "a hub is back after p99", Value: shown(kills.quantile(0.99))},
-				{Name: "cuts", Value: fmt.Sprint(cuts.count())},
-				{Name: "broken promises after kills", Value: fmt.Sprint(kills.violations), Wanted: "0"},
-				{Name: "logs that are not a beginning after a cut", Value: fmt.Sprint(cuts.violations), Wanted: "0"},
+				{Name: "cuts", Value: strconv.Itoa(cuts.count())},
+				{Name: "broken promises after kills", Value: strconv.Itoa(kills.violations), Wanted: "0"},
+				{Name: "logs that are not a beginning after a cut", Value: strconv.Itoa(cuts.violations), Wanted: "0"},
 			},
 		})
 	})

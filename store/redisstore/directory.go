@@ -254,8 +254,8 @@ func (s *Store) Unattended(ctx context.Context, limit int) ([]wire.SessionID, er
 	for p, list := range lists {
 		found, err := list.StringSlice()
 		if isAnswer(err, "WRONGTYPE") {
-			s.mend(uint16(p), "") //nolint:gosec // there are 64
-			continue              // the others have work too
+			s.mend(uint16(p), "")
+			continue // the others have work too
 		}
 		if err != nil {
 			return nil, s.explain(ctx, what, err)
