@@ -288,7 +288,7 @@ func TestRestoreRefusesWhatWasNotKept(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ table, field, value string }{
 		{"pool", "about", "{"},
-		{"pool", "about", `{"more":1}`},
+		{"pool", "about", `[]`},
 		{"turns", "t1", `{"number":2}`},
 		{"turns", "t1", `[]`},
 		{"turns.calls:t9", "1", `{"number":1,"id":"c","tool":"t"}`},

@@ -95,8 +95,12 @@ func unpack(data []byte) (item, error) {
 		return item{}, errors.New("unpack a command: it has neither order nor message")
 	}
 	m, err := wire.Native{}.DecodeMessage(p.Message)
-	if err != nil {
-		return item{}, fmt.Errorf("unpack a command: %w", err)
+	if e, ok := errors.AsType[*wire.Error](err); ok {
+		// A newer hub took it, and who sent it waits for an answer.
+		return item{
+			cmd:    Command{From: from, Message: wire.Message{ID: e.Ref}},
+			poison: refusal(wire.CodeInvalidMessage, "the hub that runs the session does not know what that is"),
+		}, nil
 	}
-	return item{cmd: Command{From: from, Message: m}}, nil
+	return item{cmd: Command{From: from, Message: m}}, err
 }

@@ -23,3 +23,15 @@ func TestSendersTravel(t *testing.T) {
 		}
 	}
 }
+
+// What only a newer hub understands is refused: who sent it waits for an answer.
+func TestUnknownMessagesAreRefused(t *testing.T) {
+	t.Parallel()
+	it, err := unpack([]byte(`{"connection":"c","user":"ada","message":{"type":"WAVE","data":{"messageId":"m"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if it.poison == nil || it.poison.Code != wire.CodeInvalidMessage || it.cmd.Message.ID != "m" || it.cmd.From.Connection != "c" {
+		t.Errorf("it becomes %+v", it)
+	}
+}
