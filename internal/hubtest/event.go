@@ -51,18 +51,31 @@ const (
 	typeState    = "session_state"
 )
 
+// isNewer reports whether an event is of a type that only a newer hub knows. What
+// is known and cannot be read is not.
+func isNewer(frame []byte) bool {
+	head, ok := wire.Peek(frame)
+	_, known := wire.Events().Lookup(head.Type)
+	return ok && !known
+}
+
 // eventOf picks out what the checks need.
 func eventOf(e wire.Event, frame []byte) Event {
 	sum := sha256.Sum256(frame)
 	out := Event{At: e.At, Hash: hex.EncodeToString(sum[:8])}
 	if head, ok := wire.Peek(frame); ok {
 		out.Type = head.Type
+		if e.Data == nil { // of a newer hub
+			out.At, out.Message = head.At, head.Message
+		}
 	}
 	switch d := e.Data.(type) {
 	case wire.MessageAccepted:
 		out.Message, out.Monitor, out.Agent, out.How = d.MessageID, d.MonitorID, d.AgentID, d.How
 	case wire.MessageQueued:
 		out.Message, out.Monitor = d.MessageID, d.MonitorID
+	case wire.ErrorNotice:
+		out.Message, out.Reason = d.MessageID, d.Message
 	case wire.MessageRejected:
 		out.Message = d.MessageID
 	case wire.AgentResponse:

@@ -188,7 +188,7 @@ func (f *Fleet) after(ctx context.Context, base string, session wire.SessionID, 
 		}
 		for _, frame := range page.Events {
 			e, err := wire.Native{}.DecodeEvent(frame)
-			if err != nil {
+			if err != nil && !isNewer(frame) {
 				return nil, err
 			}
 			all = append(all, eventOf(e, frame))

@@ -124,6 +124,9 @@ func (t *Tab) see(_ context.Context, e client.Event) {
 		}
 	}
 	t.history.Add(entry)
+	if e.Data == nil && !isNewer(e.Raw) {
+		t.history.Add(Entry{Kind: KindOdd, Who: t.Name, Session: t.Session, Count: 1, Note: string(e.Raw)})
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if entry.Kind == KindEvent {

@@ -1,0 +1,309 @@
+package chaos_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/providers/fakemodel"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const (
+	// modelSilence is how long the model may say nothing.
+	modelSilence = 2 * time.Second
+)
+
+// trouble is what a model does, and what people are told of it.
+type trouble struct {
+	name, does string
+	// reason is a part of what the end of the turn says; says is all that is said
+	// in a turn that completes all the same.
+	reason, says string
+}
+
+// troubles are all kinds.
+var troubles = []trouble{
+	{name: "hang", does: "/hang", reason: "silent"},
+	{name: "half and hang", does: "/say half\n/hang", reason: "silent"},
+	{name: "rate", does: "/fail rate", reason: "too many requests"},
+	{name: "overloaded", does: "/fail overloaded", reason: "Overloaded"},
+	{name: "unreachable", does: "/fail transport", reason: "bad gateway"},
+	{name: "wrong key", does: "/fail auth", reason: "invalid x-api-key"},
+	{name: "too long", does: "/fail context_length", reason: "prompt is too long"},
+	{name: "half and fail", does: "/say half\n/fail overloaded", reason: "Overloaded"},
+	{name: "half and cut", does: "/say half\n/cut", reason: "read the stream"},
+	{name: "half and end", does: "/say half\n/end", reason: "ended before the reply did"},
+	{name: "half and garbage", does: "/say half\n/garbage", reason: "transport"},
+	{name: "half and huge", does: "/say half\n/huge", reason: "too long"},
+	{name: "garbage", does: "/garbage", reason: "transport"},
+	{name: "length", does: "/say half\n/length", reason: "long"},
+}
+
+// F19: the model hangs, refuses, breaks off in the middle and talks nonsense, in all
+// sessions of three hubs, which share too few slots, and hubs are killed meanwhile.
+// Every turn ends and says why, what waits is begun after it, and the model is never
+// asked more at once than it may be.
+func TestF19Model(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	slots := plan.Rounds(3, 8)
+	h := plan.NewHistory(t, "f19")
+	model := newWitness(t, h, slots)
+	f := hubtest.Start(t, hubtest.Options{
+		Program: program, Hubs: 3, Store: redistest.Standalone(t).URL(),
+		Args: []string{
+			"--provider", "anthropic", "--model-silence", modelSilence.String(), "--max-agents", strconv.Itoa(slots), "--lease", "2s",
+			"--anthropic-key", "fake-1", "--anthropic-url", model.url, "--openai-key", "fake-2", "--openai-url", model.url + "/v1",
+		},
+	})
+	m := &modelling{f: f, h: h, model: model, told: map[told]trouble{}}
+	var tabs []*hubtest.Tab
+	sessions := plan.Rounds(4, 16)
+	for i := range sessions {
+		d := newDesktop(t, f, h, fmt.Sprintf("tab-%d", i), 1, func(int) string { return f.Door.URL() })
+		m.all, tabs = append(m.all, d), append(tabs, d.tabs...)
+		m.work.Go(func() { m.use(t, d, i) })
+	}
+	t.Cleanup(m.work.Wait) // they log to the test
+	kills := plan.Rounds(1, 8)
+	rng := plan.Rand(1000)
+	for range kills {
+		m.kill(t, rng)
+	}
+	m.work.Wait()
+	violations := f.Finish(t, h, tabs, hubtest.Rules{Agents: slots})
+	m.judge(t)
+	plan.Add(t, hubtest.Result{
+		Fault: "F19", What: "a model that hangs, refuses, breaks off and talks nonsense; owners are killed meanwhile", Rounds: int(m.turns.Load()),
+		Violations: violations, Seconds: time.Since(began).Seconds(),
+		Figures: []hubtest.Figure{
+			{Name: "turns in trouble", Value: strconv.Itoa(m.bad)},
+			{Name: "turns after them", Value: strconv.Itoa(m.good)},
+			{Name: "cut by a kill", Value: strconv.Itoa(m.cut)},
+			{Name: "kills", Value: strconv.Itoa(kills)},
+			{Name: "requests", Value: strconv.Itoa(model.requests())},
+			{Name: "requests at once, most", Value: strconv.Itoa(model.crowd()), Wanted: fmt.Sprintf("≤ %d", slots)},
+		},
+	})
+}
+
+// told is a message of a session.
+type told struct {
+	session wire.SessionID
+	message wire.MessageID
+}
+
+// modelling is some sessions whose model is in trouble.
+type modelling struct {
+	f     *hubtest.Fleet
+	h     *hubtest.History
+	model *witness
+	all   []*desktop
+	work  sync.WaitGroup
+	turns atomic.Int64
+
+	mu   sync.Mutex // guards the following
+	told map[told]trouble
+
+	bad, good, cut int
+}
+
+// use has a session go through troubles, and says something good after each.
+func (m *modelling) use(t *testing.T, d *desktop, n int) {
+	t.Helper()
+	tab, rng := d.tabs[0], plan.Rand(uint64(n))
+	if n%2 == 1 {
+		if err := tab.Client.Post(t.Context(), wire.SetProvider{Provider: "openai"}); err != nil {
+			t.Errorf("change who answers: %v", err)
+			return
+		}
+	}
+	for i, which := range rng.Perm(len(troubles))[:plan.Rounds(2, len(troubles))] {
+		if !plan.Full && i == 0 {
+			which = n % len(troubles) // every run has some of the first
+		}
+		now := troubles[which]
+		says := "after " + now.name
+		after := trouble{does: "/sleep 100ms\n/say " + says, says: says}
+		if !m.turn(t, d, wire.MessageID(fmt.Sprintf("bad-%d", i)), now) ||
+			!m.turn(t, d, wire.MessageID(fmt.Sprintf("good-%d", i)), after) {
+			return
+		}
+	}
+}
+
+// turn says something and waits for the end.
+func (m *modelling) turn(t *testing.T, d *desktop, id wire.MessageID, x trouble) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Minute, fmt.Errorf("%s (%s) in %s does not end", id, x.name, d.id))
+	defer cancel()
+	m.mu.Lock()
+	m.told[told{d.id, id}] = x
+	m.mu.Unlock()
+	if err := d.tabs[0].Say(ctx, id, x.does, x.says); err != nil {
+		t.Errorf("say %s in %s: %v", id, d.id, err)
+		return false
+	}
+	if _, err := d.tabs[0].Ended(ctx, id); err != nil {
+		t.Error(err)
+		return false
+	}
+	m.turns.Add(1)
+	return true
+}
+
+// kill kills a hub that has work, and starts it again.
+func (m *modelling) kill(t *testing.T, rng *rand.Rand) {
+	t.Helper()
+	dwell(t, time.Duration(plan.Rounds(500, 2000)+rng.IntN(1000))*time.Millisecond)
+	victim := m.all[rng.IntN(len(m.all))].owner()
+	if victim == nil || !victim.Alive() {
+		victim = m.f.Hubs[rng.IntN(len(m.f.Hubs))]
+	}
+	m.h.Fault("kill %s", victim.ID())
+	victim.Kill(t)
+	dwell(t, time.Duration(rng.IntN(1000))*time.Millisecond)
+	victim.Start(t)
+}
+
+// judge compares how turns ended with what the model did.
+func (m *modelling) judge(t *testing.T) {
+	t.Helper()
+	resumed := map[told]bool{} // a new owner has begun it again
+	open := map[wire.SessionID]wire.MessageID{}
+	for _, e := range m.h.Entries() {
+		if e.Kind != hubtest.KindLog {
+			continue
+		}
+		k := told{e.Session, e.Event.Message}
+		switch {
+		case e.Event.Type == "MESSAGE_ACCEPTED":
+			open[e.Session] = e.Event.Message
+		case e.Event.Type == "OWNER_CHANGED" && open[e.Session] != "":
+			resumed[told{e.Session, open[e.Session]}] = true
+		case e.Event.Ends():
+			delete(open, e.Session)
+			m.ended(t, k, e.Event, resumed[k])
+		}
+	}
+}
+
+func (m *modelling) ended(t *testing.T, k told, e *hubtest.Event, resumed bool) {
+	t.Helper()
+	x, known := m.told[k]
+	if !known {
+		return
+	}
+	// A turn that was cut off after it had said something may end with that.
+	if resumed && e.Outcome == wire.OutcomeInterrupted && e.Reason != "" {
+		m.cut++
+		return
+	}
+	if x.reason == "" {
+		m.good++
+		// A machine that is slow enough makes a model that is silent.
+		slow := !plan.Full && strings.Contains(e.Reason, "silent")
+		if e.Outcome != wire.OutcomeCompleted && !slow {
+			t.Errorf("%s in %s ended as %q: %s", k.message, k.session, e.Outcome, e.Reason)
+		}
+		return
+	}
+	m.bad++
+	if e.Outcome != wire.OutcomeFailed || !strings.Contains(e.Reason, x.reason) {
+		t.Errorf("%s (%s) in %s ended as %q: %s; want something with %q", k.message, x.name, k.session, e.Outcome, e.Reason, x.reason)
+	}
+}
+
+// witness is a model that counts how many requests are open at once.
+type witness struct {
+	url   string
+	model *fakemodel.Server
+	h     *hubtest.History
+	slots int
+
+	mu    sync.Mutex // guards the following
+	open  int
+	asked int
+	most  int
+	left  chan struct{} // closed and made anew when a request has ended
+}
+
+func newWitness(t *testing.T, h *hubtest.History, slots int) *witness {
+	t.Helper()
+	w := &witness{model: fakemodel.New(), h: h, slots: slots, left: make(chan struct{})}
+	server := httptest.NewServer(w)
+	w.url = server.URL
+	t.Cleanup(func() {
+		w.model.Close()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return w
+}
+
+// ServeHTTP implements [http.Handler].
+func (w *witness) ServeHTTP(out http.ResponseWriter, r *http.Request) {
+	w.mu.Lock()
+	w.open++
+	w.asked++
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.open--
+		close(w.left)
+		w.left = make(chan struct{})
+	}()
+	w.count(r.Context())
+	w.model.ServeHTTP(out, r)
+}
+
+// slowEnd is how long a request may still be counted here after its hub has seen
+// its end and given its slot to another.
+const slowEnd = time.Second
+
+// count writes down how many requests are open, when those that have ended are gone.
+func (w *witness) count(ctx context.Context) {
+	late := time.After(slowEnd)
+	for waits := true; ; {
+		w.mu.Lock()
+		n, left := w.open, w.left
+		if n <= w.slots || !waits {
+			w.most = max(w.most, n)
+			w.mu.Unlock()
+			w.h.Add(hubtest.Entry{Kind: hubtest.KindAgents, Count: n})
+			return
+		}
+		w.mu.Unlock()
+		select {
+		case <-left:
+		case <-late:
+			waits = false
+		case <-ctx.Done():
+			return // nobody waits for it any more
+		}
+	}
+}
+
+func (w *witness) requests() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.asked
+}
+
+func (w *witness) crowd() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.most
+}

@@ -1,0 +1,305 @@
+package chaos_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// F21: hubs of different releases have the same sessions.
+func TestF21Versions(t *testing.T) {
+	t.Parallel()
+	t.Run("next", beside)
+	if plan.Full { // building another release takes longer than all the rest
+		t.Run("previous", upgraded)
+	}
+}
+
+// beside has hubs of this release and of one after it, and sessions that are killed
+// and drained away from both. The next release says, takes and keeps what this one
+// does not know.
+func beside(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	next := nextRelease(t)
+	f := hubtest.Start(t, hubtest.Options{
+		Programs: []string{program, next, program}, Hubs: 3, Store: redistest.Standalone(t).URL(), Args: append([]string{"--lease", "2s"}, workArgs...),
+	})
+	m := &mixture{f: f, h: plan.NewHistory(t, "f21")}
+	rng := plan.Rand(0)
+	var tabs []*hubtest.Tab
+	for i := range plan.Rounds(2, 6) {
+		// The first tab finds its way, the others stay: see mixture.wave.
+		d := newDesktop(t, f, m.h, string(rune('p'+i)), 1+len(f.Hubs), func(tab int) string {
+			if tab == 0 {
+				return f.Door.URL()
+			}
+			return f.Hubs[tab-1].URL
+		})
+		m.all, tabs = append(m.all, d), append(tabs, d.tabs...)
+	}
+	rounds := plan.Rounds(2, 20)
+	for n := range rounds {
+		for i, d := range m.all {
+			m.wave(t, d, wire.MessageID(fmt.Sprintf("wave-%d-%d", n, i)))
+		}
+		scenes := make([]*scene, len(m.all))
+		for i, d := range m.all {
+			scenes[i] = d.play(t, rng)
+		}
+		which := rng.IntN(len(m.all))
+		target := m.all[which]
+		if err := target.tabs[0].Begun(t.Context(), scenes[which].stream, 1+rng.IntN(20)); err != nil {
+			t.Fatal(err)
+		}
+		m.move(t, target, n%2 == 0)
+		for _, s := range scenes {
+			s.finish(t, rng, wire.OpenPrompt{}, false)
+		}
+	}
+	violations := f.Finish(t, m.h, tabs, hubtest.Rules{})
+	newer := 0
+	for _, e := range m.h.Entries() {
+		if e.Kind == hubtest.KindLog && e.Event.Type == "WAVED" {
+			newer++
+		}
+	}
+	if newer == 0 {
+		t.Error("the next release said nothing that is new")
+	}
+	plan.Add(t, hubtest.Result{
+		Fault: "F21", What: "this release beside the next one", Rounds: rounds, Violations: violations, Seconds: time.Since(began).Seconds(),
+		Figures: []hubtest.Figure{
+			{Name: "sessions", Value: strconv.Itoa(len(m.all))},
+			{Name: "moved", Value: strconv.Itoa(m.moved)},
+			{Name: "events of an unknown type", Value: strconv.Itoa(newer)},
+			{Name: "messages of an unknown type refused", Value: strconv.Itoa(m.refused)},
+			{Name: "decode errors", Value: "0", Wanted: "0"}, // they are violations of P1
+		},
+	})
+}
+
+// mixture is some sessions that hubs of two releases have.
+type mixture struct {
+	f   *hubtest.Fleet
+	h   *hubtest.History
+	all []*desktop
+
+	moved, refused int
+}
+
+// wave sends a message that only the next release knows, through a hub of it. Who
+// runs the session does it, or says that it cannot.
+func (m *mixture) wave(t *testing.T, d *desktop, id wire.MessageID) {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 30*time.Second, fmt.Errorf("nobody answers %s in %s", id, d.id))
+	defer cancel()
+	tab := d.tabs[2] // that of the hub in the middle
+	frame := fmt.Appendf(nil, `{"type":"WAVE","data":{"messageId":%q,"text":"hello"}}`, id)
+	if _, err := tab.Client.Forward(ctx, frame); err != nil {
+		t.Fatalf("send %s: %v", id, err)
+	}
+	var answer string
+	err := tab.Until(ctx, func() bool {
+		for _, e := range m.h.Entries() {
+			if e.Who == tab.Name && e.Event != nil && e.Event.Message == id {
+				answer = e.Event.Type
+			}
+		}
+		return answer != ""
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer != "WAVED" {
+		m.refused++
+	}
+}
+
+// move takes a session away from its owner.
+func (m *mixture) move(t *testing.T, d *desktop, kill bool) {
+	t.Helper()
+	owner, epoch := d.owner(), d.epoch()
+	if owner == nil || !owner.Alive() {
+		t.Fatalf("%s is owned by %q, which is not there", d.id, d.tabs[0].Client.State().Owner)
+	}
+	m.moved++
+	if kill {
+		m.h.Fault("kill %s", owner.ID())
+		owner.Kill(t)
+	} else {
+		m.h.Fault("stop %s", owner.ID())
+		owner.Terminate(t)
+		if code := owner.Wait(t); code != 0 {
+			t.Errorf("hub %s ended with code %d", owner.ID(), code)
+		}
+	}
+	d.taken(t, d.tabs[0], epoch)
+	owner.Start(t)
+}
+
+// previous is the last commit of the release before this one.
+const previous = "f1680e9"
+
+// upgraded has hubs of the release before this one, which are replaced by this
+// one's under load and, since something else went wrong, the other way round, and
+// once more.
+func upgraded(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	before := previousRelease(t)
+	f := hubtest.Start(t, hubtest.Options{
+		Program: before, Hubs: 3, Store: redistest.Standalone(t).URL(), Args: []string{"--shutdown-grace", "20s", "--lease", "3s"},
+	})
+	r := &rolling{f: f, h: plan.NewHistory(t, "f21-previous"), stop: make(chan struct{})}
+	t.Cleanup(r.work.Wait) // they log to the test
+	const sessions = 30
+	for i := range sessions {
+		r.busy(t, i)
+	}
+	replaced := 0
+	for _, release := range []string{program, before, program} {
+		for _, hub := range f.Hubs {
+			r.replace(t, hub, release)
+			replaced++
+		}
+	}
+	close(r.stop)
+	r.work.Wait()
+	violations := f.Finish(t, r.h, r.tabs, hubtest.Rules{})
+	plan.Add(t, hubtest.Result{
+		Fault: "F21", What: "the release before this one is replaced, this one is, and again, under load", Rounds: replaced,
+		Violations: violations, Seconds: time.Since(began).Seconds(),
+		Figures: []hubtest.Figure{
+			{Name: "busy sessions", Value: strconv.Itoa(sessions)},
+			{Name: "turns", Value: strconv.Itoa(int(r.turns.Load()))},
+			{Name: "interrupted", Value: strconv.Itoa(int(r.cut.Load()))},
+			{Name: "exit, most", Value: shown(r.exits.quantile(1))},
+			{Name: "busy goes on p99", Value: shown(r.busied.quantile(0.99))},
+		},
+	})
+}
+
+// change is what the next release does to a file.
+type change struct{ file, from, to string }
+
+// changes make the next release: a message, an event, a field of an event and one
+// of what is kept of a turn, and the words that go with them.
+var changes = []change{
+	{
+		"wire/entries.go", `		client[Interrupt](`,
+		`		client[Wave]("WAVE", FamilyDesktop, "Somebody waves."),
+		client[Interrupt](`,
+	},
+	{
+		"wire/entries.go", `		event[AgentThinking](`,
+		`		event[Waved]("WAVED", FamilyDesktop, lasting, FormNone, "Somebody has waved."),
+		event[AgentThinking](`,
+	},
+	{
+		"wire/desktop_event.go", "// AgentResponse is",
+		`// Wave is a message of the next release.
+type Wave struct {
+	Inbound
+	MessageID MessageID ` + "`json:\"messageId,omitempty\"`" + `
+	Text      string    ` + "`json:\"text\"`" + `
+}
+
+// Waved is an event of the next release.
+type Waved struct {
+	Outbound
+	MessageID MessageID ` + "`json:\"messageId,omitempty\"`" + `
+	MonitorID MonitorID ` + "`json:\"monitorId,omitempty\"`" + `
+	Text      string    ` + "`json:\"text\"`" + `
+}
+
+// AgentResponse is`,
+	},
+	{
+		"wire/desktop_event.go", "	IsComplete bool `json:\"isComplete\"`\n",
+		"	IsComplete bool `json:\"isComplete\"`\n	Mood string `json:\"mood,omitempty\"`\n",
+	},
+	{"contextpool/hear.go", "p.stage.Emit(wire.AgentResponse{", `p.stage.Emit(wire.AgentResponse{Mood: "good", `},
+	{"contextpool/hear.go", "end := wire.AgentResponse{", `end := wire.AgentResponse{Mood: "best",`},
+	{"contextpool/turn.go", "	Attempt int            `json:\"attempt\"`\n", "	Attempt int            `json:\"attempt\"`\n	Mood string `json:\"mood,omitempty\"`\n"},
+	{"contextpool/turn.go", "	t := &turn{", `	t := &turn{Mood: "good",`},
+	{
+		"session/commands.go", "	case wire.UserMessage:\n",
+		`	case wire.Wave:
+		l.emit(wire.Waved{MessageID: c.Message.ID, Text: m.Text})
+	case wire.UserMessage:
+		l.emit(wire.Waved{Text: "before a message"})
+`,
+	},
+}
+
+// nextRelease builds a hub that says, takes and keeps more than this one.
+func nextRelease(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	replace := map[string]string{}
+	for _, c := range changes {
+		path, err := filepath.Abs(filepath.Join("..", "..", c.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		from := path
+		if replace[path] != "" {
+			from = replace[path]
+		}
+		text, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Count(string(text), c.from) != 1 {
+			t.Fatalf("%s has %q %d times, want once: the next release must be thought of anew", c.file, c.from, strings.Count(string(text), c.from))
+		}
+		replace[path] = filepath.Join(folder, strings.ReplaceAll(c.file, "/", "-"))
+		if err := os.WriteFile(replace[path], []byte(strings.Replace(string(text), c.from, c.to, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlay := filepath.Join(folder, "overlay.json")
+	if err := os.WriteFile(overlay, list, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path, err := hubtest.Build(t.Context(), folder, "next", "-overlay", overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// previousRelease builds the hub of the release before this one.
+func previousRelease(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	run := func(dir, name string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("the release before this one, %s, cannot be had: %s: %v: %s", previous, name, err, strings.TrimSpace(string(out)))
+		}
+	}
+	archive := filepath.Join(folder, "previous.tar")
+	run(filepath.Join("..", ".."), "git", "archive", "-o", archive, previous)
+	run(folder, "tar", "-xf", archive)
+	run(folder, "go", "build", "-trimpath", "-o", "previous", "./cmd/hub")
+	return filepath.Join(folder, "previous")
+}
