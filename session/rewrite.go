@@ -26,6 +26,7 @@ const (
 
 // debt is what a rewrite owes to the commands of the step that met the loss.
 type debt struct {
+	ends     []wire.ServerPayload // of turns
 	answers  []wire.ServerPayload
 	consumed []string
 }
@@ -90,7 +91,7 @@ func (l *live) inherit(left *live) error {
 	left.items = nil
 	l.rewriting, l.debt = true, left.debt
 	if !left.rewriting {
-		l.debt = debt{answers: answersAmong(left.step), consumed: left.step.consumed}
+		l.debt = debt{ends: endsAmong(left.step), answers: answersAmong(left.step), consumed: left.step.consumed}
 	}
 	l.state.Apply(wire.Event{
 		Session: l.k.id, At: l.top, Time: time.Now(),
@@ -101,6 +102,17 @@ func (l *live) inherit(left *live) error {
 		return nil
 	}
 	return l.hire(left.agents.kept())
+}
+
+// endsAmong are the ends of turns in a step. The state does not tell of them.
+func endsAmong(s step) []wire.ServerPayload {
+	var ends []wire.ServerPayload
+	for _, e := range s.events {
+		if p, ok := e.Data.(wire.AgentResponse); ok && p.IsComplete {
+			ends = append(ends, p)
+		}
+	}
+	return ends
 }
 
 // answersAmong are those events of a step that answer commands.
@@ -140,6 +152,11 @@ func (l *live) rewrite(got loaded) error {
 	}
 	l.k.center.Restart(l.top)
 	l.begin(time.Now())
+	for _, p := range l.debt.ends { // before the state, which has the last word
+		e := l.say(p)
+		e.Data = nil // we have it
+		l.state.Apply(e)
+	}
 	for _, p := range l.retell() {
 		if l.step.full() {
 			events, err := l.persist()

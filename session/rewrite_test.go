@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -151,5 +152,42 @@ func TestForgottenShareIsTakenBackAgain(t *testing.T) {
 		if len(i.Shares) != 0 {
 			t.Errorf("after the store forgot it, the session is shared with %v", i.Shares)
 		}
+	})
+}
+
+// The step in which a turn ends meets the loss. Nobody was shown it, so the end is
+// said again: a state does not tell whoever waits for it.
+func TestEndThatMeetsTheLossIsSaid(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := inBubble(t)
+		m := &forgetful{engine: s.engine}
+		s.open = func(*testing.T) engine { return m }
+		o := agentHub(t, s, hubConfig{logger: silence()})
+		d := o.newDesktop(t, "ses-1")
+		var once atomic.Bool
+		m.commit.Store(new(func(b store.Batch, do commitFunc) (store.Receipt, error) {
+			ends := slices.ContainsFunc(b.Events, func(f []byte) bool { return bytes.Contains(f, []byte(`"isComplete":true`)) })
+			if ends && !once.Swap(true) {
+				return store.Receipt{}, &store.GapError{Top: b.Prev, Number: b.Number - 1}
+			}
+			return do()
+		}))
+		d.say(first, "m", "/say done")
+		time.Sleep(20 * time.Second)
+		settled(t, d.room)
+		events, err := s.Read(t.Context(), "ses-1", wire.Position{}, 1000)
+		ok(t, err)
+		ends := 0
+		for _, e := range events {
+			if bytes.Contains(e.Frame, []byte(`"isComplete":true`)) {
+				ends++
+			}
+		}
+		if !once.Load() || ends != 1 {
+			t.Errorf("the log has %d ends of the turn, want 1", ends)
+		}
+		d.say(first, "after", "/say more")
+		d.ends("after")
 	})
 }
