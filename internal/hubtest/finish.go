@@ -107,10 +107,12 @@ func acknowledged(h *History) map[wire.SessionID][]wire.MessageID {
 	return all
 }
 
-// unfinished are those messages whose end neither the tab has seen nor, since it
+// unfinished are those messages whose end neither a tab has seen nor, since they
 // may have been given a snapshot instead, the log has.
-func (f *Fleet) unfinished(ctx context.Context, session wire.SessionID, t *Tab, open []wire.MessageID) []wire.MessageID {
-	open = slices.DeleteFunc(open, t.HasEnded)
+func (f *Fleet) unfinished(ctx context.Context, session wire.SessionID, tabs []*Tab, open []wire.MessageID) []wire.MessageID {
+	for _, t := range tabs {
+		open = slices.DeleteFunc(open, t.HasEnded)
+	}
 	if len(open) == 0 {
 		return nil
 	}
