@@ -32,7 +32,8 @@
 //
 // When the store is slow, /readyz and the page wait for it for
 // [Config].ReadyTimeout and then say not ready; other requests wait 20 s for their
-// session and then end with 504. When a client is slow, the server's timeouts end
+// session and then end with 504. When many clients come at once, they are let in 24
+// at a time, each for a quarter of a second at most. When a client is slow, the server's timeouts end
 // its connection; files have 10 min. [Server.Drain] turns /readyz to 503 and lets no
 // streaming clients in while everything else is still served, until
 // [Server.Undrain]; [Server.Dismiss] sends those elsewhere who are there;

@@ -43,6 +43,8 @@ type wish struct {
 	// rights which rights were looked at; see [doors.rights].
 	known  time.Time
 	rights uint64
+	// leave gives the place in the turnstile back.
+	leave func()
 }
 
 // nativeWish reads the wishes of clients that name their session in the path.
@@ -183,12 +185,27 @@ func authResult(who auth.Identity) wire.AuthResult {
 }
 
 // settle decides whether somebody gets what they wish, and which session that
-// is. Sessions that are not there and those of others get the same answer.
+// is. Sessions that are not there and those of others get the same answer. Who does
+// has a place in the turnstile until they were greeted.
 func (s *Server) settle(ctx context.Context, who auth.Identity, w *wish) (access, error) {
-	w.rights = s.doors.rights.Load()
 	if !s.doors.hasRoom(who.User, s.seatsFor(who.User)) {
 		return accessNone, s.tooManyDoors()
 	}
+	leave, err := s.turnstile.enter(ctx)
+	if err != nil {
+		return accessNone, err
+	}
+	granted, err := s.allow(ctx, who, w)
+	if err != nil {
+		leave()
+	}
+	w.leave = leave
+	return granted, err
+}
+
+// allow is settle for whoever has a place.
+func (s *Server) allow(ctx context.Context, who auth.Identity, w *wish) (access, error) {
+	w.rights = s.doors.rights.Load()
 	if w.door != doorDesktop {
 		granted, info, err := s.accessTo(ctx, who, w.session)
 		return granted, cmp.Or(s.count(ctx, who, err == nil && s.isBack(ctx, w, info.Top)), err)
@@ -292,6 +309,7 @@ func (c *conn) admit(ctx context.Context, hello wire.Auth, w *wish) bool {
 
 // greet opens the session and shows it to the client.
 func (c *conn) greet(ctx context.Context, w *wish) bool {
+	defer w.leave()
 	if c.ended.Load() != nil {
 		return false
 	}

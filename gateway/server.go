@@ -176,10 +176,11 @@ type Server struct {
 	// description is the API description, made when it is first asked for.
 	description func() []byte
 
-	births   births
-	doors    doors
-	draining atomic.Bool
-	away     atomic.Bool // the store did not answer when last asked
+	births    births
+	doors     doors
+	turnstile turnstile
+	draining  atomic.Bool
+	away      atomic.Bool // the store did not answer when last asked
 }
 
 // New makes a server in front of d. It does not listen yet.
@@ -189,7 +190,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 		store: d.Store, hub: d.Hub, auth: d.Auth, quota: d.Quota, files: d.Files,
 		mcp: d.MCP, minds: d.Providers, mind: d.Provider, desktop: d.Desktop,
 		fleet: d.Fleet, audit: d.Audit, agents: d.Agents, most: d.AgentLimit,
-		echo: echo.New(), hosts: map[string]bool{},
+		echo: echo.New(), hosts: map[string]bool{}, turnstile: newTurnstile(),
 	}
 	for _, h := range cfg.Hosts {
 		s.hosts[hostName(h)] = true

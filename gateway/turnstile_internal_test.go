@@ -1,0 +1,99 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// full is a turnstile without a free place, and how to leave them.
+func full(t *testing.T) (turnstile, []func()) {
+	t.Helper()
+	ts := newTurnstile()
+	places := make([]func(), turnstilePlaces)
+	for i := range places {
+		leave, err := ts.enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		places[i] = leave
+	}
+	return ts, places
+}
+
+func TestTurnstileLetsInWhenSomebodyHasLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ts, places := full(t)
+		in := make(chan func())
+		go func() {
+			leave, err := ts.enter(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			in <- leave
+		}()
+		synctest.Wait()
+		select {
+		case <-in:
+			t.Fatal("there was no place")
+		default:
+		}
+		began := time.Now()
+		places[0]()
+		places[0]() // gives nothing back a second time
+		leave := <-in
+		if waited := time.Since(began); waited != 0 {
+			t.Errorf("waited %v for a free place", waited)
+		}
+		if len(ts) != turnstilePlaces {
+			t.Errorf("%d places are taken", len(ts))
+		}
+		leave()
+		for _, leave := range places {
+			leave()
+		}
+		if len(ts) != 0 {
+			t.Errorf("%d places are taken by nobody", len(ts))
+		}
+	})
+}
+
+func TestTurnstileDoesNotWaitForWhoIsStuck(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ts, places := full(t)
+		began := time.Now()
+		leave, err := ts.enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(began); waited != placeTime {
+			t.Errorf("waited %v, want %v", waited, placeTime)
+		}
+		for _, late := range places {
+			late() // whose place was given away
+		}
+		if len(ts) != 1 {
+			t.Errorf("%d places are taken, want 1", len(ts))
+		}
+		leave()
+	})
+}
+
+func TestTurnstileForgetsWhoGoesAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ts, places := full(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := ts.enter(ctx); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		for _, leave := range places {
+			leave()
+		}
+	})
+}
