@@ -58,7 +58,7 @@ func (f *Fleet) settle(tb testing.TB, h *History, session wire.SessionID, tabs [
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if open = f.unfinished(ctx, session, tabs[0], open); len(open) == 0 {
+		if open = f.unfinished(ctx, session, tabs, open); len(open) == 0 {
 			break
 		}
 		select {
