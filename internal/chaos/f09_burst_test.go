@@ -181,10 +181,11 @@ func (s *spectacle) burst(t *testing.T, times, size, rate int) {
 			return
 		}
 		for due := int(time.Since(began).Seconds() * float64(rate)); i < min(due, times); i++ {
-			text := fmt.Sprintf("%d %s", i, strings.Repeat(string(rune('a'+i%26)), size))
-			wg.Go(func() {
-				s.emit(t, wire.WindowSetContent{WindowID: windowOf(i), Content: wire.TextContent{Data: text}})
-			})
+			next := wire.WindowSetContent{
+				WindowID: windowOf(i),
+				Content:  wire.TextContent{Data: fmt.Sprintf("%d %s", i, strings.Repeat(string(rune('a'+i%26)), size))},
+			}
+			wg.Go(func() { s.emit(t, next) })
 		}
 	}
 }
