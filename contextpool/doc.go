@@ -42,7 +42,7 @@
 //   - A new owner runs the turns again that were under way, with the results of
 //     the tools that had ended. A turn of which nobody knows whether a tool ran is
 //     ended as interrupted, and a row asks whether to go on. The third time that a
-//     turn is cut off it fails.
+//     turn that runs is cut off it fails.
 //
 // # Who may call
 //

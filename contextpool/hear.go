@@ -58,7 +58,7 @@ func (p *Pool) Hear(r agentpool.Report) {
 func (p *Pool) Excuse(who string) {
 	p.recall()
 	for _, t := range p.sorted() {
-		if t.Cut--; t.run() == who || string(t.Role) == who {
+		if t.pardon(); t.run() == who || string(t.Role) == who {
 			p.end(t, providers.Failed, "what the agent said or did at once is too large to be kept")
 		}
 	}

@@ -54,8 +54,16 @@ func (p *Pool) Recover() (more bool) {
 // go on with the next owner, and that they were cut off is not held against them.
 func (p *Pool) Park() {
 	for _, t := range p.sorted() {
-		t.Cut--
+		t.pardon()
 		p.keepTurn(t)
+	}
+}
+
+// pardon sees to it that the next owner does not hold it against the turn that it
+// was cut off.
+func (t *turn) pardon() {
+	if t.State == turnRunning {
+		t.Cut--
 	}
 }
 
@@ -85,14 +93,16 @@ func (p *Pool) resume(t *turn) {
 		p.end(t, providers.Interrupted, t.Stopping)
 	case open >= 0:
 		p.cutOff(t, mayHaveRun(t.calls[open].Tool))
-	case t.Cut >= cuts-1:
+	case t.State == turnRunning && t.Cut >= cuts-1:
 		p.end(t, providers.Failed, fmt.Sprintf("the turn was cut off %d times", cuts))
 	case !t.Remembered && t.Called > 0:
 		p.cutOff(t, "what it has done so far is not known well enough to go on")
 	default:
 		p.rewind(t)
 		t.Attempt++
-		t.Cut++
+		if t.State == turnRunning { // one that only waited for a slot has broken nothing
+			t.Cut++
+		}
 		if !p.crew.Has(t.Provider) {
 			t.Provider = p.Provider()
 		}

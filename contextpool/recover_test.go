@@ -104,7 +104,11 @@ func TestATurnWithoutToolsBeginsAgain(t *testing.T) {
 		r.step(func() { r.pool.Park() })
 		r.crash()
 	}
+	for range 5 { // nor does this: it waits for a slot
+		r.crash()
+	}
 	r.wantStory("m1", "direct by main-monitor-0-m1")
+	r.began(r.run("main-monitor-0-m1"))
 	r.crash()
 	r.wantStory("m1", "direct by main-monitor-0-m1; failed: the turn was cut off 3 times")
 	r.crash()
