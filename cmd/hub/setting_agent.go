@@ -76,7 +76,7 @@ func agentSettings() []setting {
 		{
 			name: "model-silence", arg: "DURATION", value: "5m",
 			help:  "how long a model may say nothing before the turn that waits for it fails",
-			parse: func(c *config, s string) error { return parseSpan(&c.agents.silence, s, time.Second, time.Hour) },
+			parse: func(c *config, s string) error { return parseSpan(&c.agents.silence, s, 2*time.Second, time.Hour) },
 		},
 		{
 			name: "anthropic-key", arg: "KEY", older: "ANTHROPIC_API_KEY", show: hidden,
