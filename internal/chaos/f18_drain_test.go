@@ -75,6 +75,7 @@ func TestF18Drain(t *testing.T) {
 			{Name: "busy sessions", Value: strconv.Itoa(plan.Rounds(12, 300))},
 			{Name: "turns", Value: strconv.Itoa(turns)},
 			{Name: "interrupted", Value: strconv.Itoa(cut), Wanted: "≤ 1 %"},
+			{Name: "said again from the beginning", Value: strconv.Itoa(r.again())},
 			{Name: "longer than the grace", Value: strconv.Itoa(int(r.long.Load()))},
 			{Name: "exit, most", Value: shown(r.exits.quantile(1)), Wanted: "≤ 30s"},
 			{Name: "handed over", Value: strconv.Itoa(r.idled.count())},
@@ -194,6 +195,18 @@ func (r *rolling) replace(t *testing.T, hub *hubtest.Hub, program string) {
 	hub.Install(program)
 	hub.Start(t)
 	r.h.Fault("%s is there", hub.ID())
+}
+
+// again counts the turns of which something was taken back: a hub that stops does
+// not wait for the end of a turn, and the next owner asks the model anew.
+func (r *rolling) again() int {
+	back := map[told]bool{}
+	for _, e := range r.h.Entries() {
+		if e.Kind == hubtest.KindLog && e.Event.Type == "AGENT_RESPONSE" && e.Event.Text == "" && e.Event.Outcome == "" {
+			back[told{e.Session, e.Event.Message}] = true
+		}
+	}
+	return len(back)
 }
 
 // measure finds out when somebody else owned the sessions.
