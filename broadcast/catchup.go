@@ -105,7 +105,7 @@ func (t *Tab) load(ctx context.Context, b *batch, now **control) bool {
 		case t.fresh != "":
 			t.refresh(ctx)
 		default:
-			switch b.take(t.ring, t.at, t.filter, heldLimit, true) {
+			switch b.take(t.ring, t.at, t.filter, catchLimit, true) {
 			case foundNothing:
 				return false
 			case foundBytes:
@@ -174,7 +174,7 @@ func (t *Tab) readOn(ctx context.Context, b *batch) {
 		t.misplace(wire.SnapshotUnknown)
 	case filtered != (t.filter != nil):
 	default:
-		b.page(p.chunk, t.at, t.filter, heldLimit, true)
+		b.page(p.chunk, t.at, t.filter, catchLimit, true)
 		t.rest, t.at = b.data, b.at
 	}
 }

@@ -148,8 +148,14 @@ func (b *batch) page(c *chunk, after wire.Position, f *filter, limit int, own bo
 	b.fill(limit, own)
 }
 
-// fill puts the data together from the chunks.
+// fill puts the data together from the chunks, and with own lets go of them.
 func (b *batch) fill(limit int, own bool) {
+	if own {
+		defer func() {
+			clear(b.chunks)
+			b.chunks = b.chunks[:0]
+		}()
+	}
 	first := b.chunks[0]
 	if len(b.chunks) == 1 && b.filter == nil && first.whole() && first.after(b.after) == 0 && !own {
 		b.data, b.at = first.data, first.last()

@@ -12,7 +12,7 @@ import (
 const (
 	// pageEvents and pageBytes bound what is read from the log at once.
 	pageEvents = 128
-	pageBytes  = heldLimit
+	pageBytes  = catchLimit
 	// maxPages is how many pages are kept while somebody reads.
 	maxPages = 16
 	// sourceTimeout is how long a source may take.

@@ -8,11 +8,14 @@ import (
 	"time"
 )
 
-// batchLimit is about how much one write takes at most, heldLimit how much is
-// held for a tab whose socket is full. Buffers up to pooledLimit are used again.
+// batchLimit is about how much one write takes at most, and heldLimit how much of
+// its own is held for a tab whose socket is full. It is given catchLimit of the log
+// at a time, so that with its goroutine it costs less than 64 KiB. Buffers up to
+// pooledLimit are used again.
 const (
 	batchLimit  = 256 << 10
 	heldLimit   = 64 << 10
+	catchLimit  = heldLimit / 2
 	pooledLimit = 2 * heldLimit
 )
 
