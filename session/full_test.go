@@ -12,6 +12,31 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
+// A new owner that has no room for its first step shows what there is.
+func TestFullStoreIsOpened(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := openMeddler(t)
+		h, _ := startHub(t, m, "a", session.Config{})
+		_, err := h.Create(t.Context(), session.NewSession{ID: "ses-1", User: "ada", Title: "mine"}) // which its owner says first
+		ok(t, err)
+		var full atomic.Bool
+		full.Store(true)
+		m.onCommit(func(_ context.Context, _ store.Lease, _ store.Batch, do commitFunc) (store.Receipt, error) {
+			if full.Load() {
+				return store.Receipt{}, store.ErrNoSpace
+			}
+			return do()
+		})
+		r := enter(t, h, "ses-1")
+		w := watch(t, r, "late")
+		next(t, w, any1[wire.SessionState])
+		full.Store(false)
+		next(t, w, func(p wire.SessionRenamed) bool { return p.Title == "mine" })
+		ask(t, r, says("c", "m1", emit(window("second"))))
+	})
+}
+
 // A store without room is no reason to let people wait: whoever says something is
 // told to try again, reading goes on, and so does all the rest when there is room.
 func TestFullStore(t *testing.T) {

@@ -198,6 +198,9 @@ func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err erro
 			if steady == nil {
 				steady = l.kept()
 			}
+			if steady != nil {
+				l.k.open(l.ctx) // a new owner's first step; what is there can be seen
+			}
 		}
 		if away(err) {
 			l.k.suffer(l.ctx, troubleCommit, true)
