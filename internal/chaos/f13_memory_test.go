@@ -61,6 +61,12 @@ func (c *packed) meanwhile(t *testing.T) {
 			began := time.Now()
 			err := c.f.Call(t, http.MethodPost, hub.URL+"/api/sessions/"+string(c.d.id)+"/messages",
 				fmt.Sprintf(`{"messageId":%q,"content":"/nosteer\n/say never mind"}`, id), nil)
+			if err == nil {
+				// The last bytes come and go with what else the store does. Who was
+				// not refused must not be lost.
+				c.h.Add(hubtest.Entry{Kind: hubtest.KindAck, Who: hub.Name, Session: c.d.id, Message: wire.MessageID(id)})
+				continue
+			}
 			status, ok := errors.AsType[*hubtest.StatusError](err)
 			if !ok || status.Status != http.StatusServiceUnavailable || !strings.Contains(status.Body, strconv.Itoa(int(wire.CodeStoreUnavailable))) {
 				t.Errorf("a message to hub %s is answered with %v, want %d with its code", hub.Name, err, http.StatusServiceUnavailable)
@@ -89,6 +95,9 @@ func (c *packed) again(t *testing.T, since time.Duration) {
 		}
 	}
 	c.out.back.add(c.h.Since() - since)
+	if c.out.refused.count() < c.n {
+		t.Errorf("%d messages were refused in %d rounds: there was room", c.out.refused.count(), c.n)
+	}
 	c.out.round.add(0)
 }
 
