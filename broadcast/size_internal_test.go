@@ -3,6 +3,8 @@ package broadcast
 import (
 	"testing"
 	"unsafe"
+
+	"github.com/everdesk/everdesk/wire"
 )
 
 // An idle tab is this struct and nothing else, and there may be very many.
@@ -10,5 +12,28 @@ func TestTabIsSmall(t *testing.T) {
 	t.Parallel()
 	if size := unsafe.Sizeof(Tab{}); size > 400 {
 		t.Errorf("a tab takes %d bytes", size)
+	}
+}
+
+// A tab whose socket is full has a copy of what it is to be given next. What that was
+// copied from is gone when the ring has moved on.
+func TestOwnBatchHoldsNothingElse(t *testing.T) {
+	t.Parallel()
+	at := wire.Position{Epoch: 1, Seq: 1}
+	c := &chunk{prev: wire.Position{Epoch: 1}, meta: []meta{{at: at}}, data: []byte("frame"), spans: []span{{end: 5}}, form: FormNative}
+	for _, own := range []bool{false, true} {
+		var b batch
+		b.page(c, c.prev, nil, catchLimit, own)
+		if string(b.data) != "frame" || b.at != at {
+			t.Fatalf("own %v: the batch has %q up to %v", own, b.data, b.at)
+		}
+		shared := unsafe.SliceData(b.data) == unsafe.SliceData(c.data)
+		held := len(b.chunks[:cap(b.chunks)]) > 0 && b.chunks[:cap(b.chunks)][0] != nil
+		if own && (shared || held) {
+			t.Error("a copy holds what it was made of")
+		}
+		if !own && !held {
+			t.Error("what is not copied is not held")
+		}
 	}
 }
