@@ -18,7 +18,9 @@
 // A round (announce, list, look for a wish) takes place every 2 s, or at once after
 // a change; an announcement lasts 6 s. While the store is away, and for one such
 // span after it came back, everybody counts as alive: nothing is known then. A
-// process that ends in order withdraws; one that is killed is gone after 6 s.
+// process that ends in order withdraws; one that is killed is gone after 6 s. A drain
+// that does not end well is tried again, round by round, until it does or is taken
+// back.
 //
 // # What it refuses
 //

@@ -30,7 +30,7 @@ func (f *Fleet) heed(ctx, limited context.Context) error {
 	}
 	switch w.Order {
 	case OrderDrain:
-		f.drain(ctx, w)
+		f.drain(ctx, w.ID)
 	case OrderServe:
 		f.serve(ctx, w)
 	default:
@@ -39,8 +39,18 @@ func (f *Fleet) heed(ctx, limited context.Context) error {
 	return nil
 }
 
+// persist tries a drain again that did not end well: what was in its way may be gone.
+func (f *Fleet) persist(ctx context.Context) {
+	f.mu.Lock()
+	state, wish := f.state, f.seen
+	f.mu.Unlock()
+	if state == Draining {
+		f.drain(ctx, wish)
+	}
+}
+
 // drain begins to hand everything over, unless that was done or is under way.
-func (f *Fleet) drain(ctx context.Context, w Wish) {
+func (f *Fleet) drain(ctx context.Context, wish string) {
 	limited, cancel := context.WithTimeout(ctx, f.cfg.Grace)
 	t := &transition{cancel: cancel, done: make(chan struct{})}
 	f.mu.Lock()
@@ -49,25 +59,28 @@ func (f *Fleet) drain(ctx context.Context, w Wish) {
 		cancel()
 		return
 	}
+	begins := f.state != Draining
 	f.state, f.moving = Draining, t
 	f.mu.Unlock()
-	f.log.InfoContext(ctx, "draining", "wish", w.ID)
+	if begins {
+		f.log.InfoContext(ctx, "draining", "wish", wish)
+		f.hurry() // so that others see it soon
+	}
 	go func() { // ends with halt, which Run, serve and Leave call
-		defer f.hurry()
 		defer close(t.done)
 		defer cancel()
 		if err := f.cfg.Drain(limited); err != nil {
-			f.log.WarnContext(ctx, "not everything was handed over", "wish", w.ID, "err", err)
-			return
+			f.log.WarnContext(ctx, "not everything was handed over", "wish", wish, "err", err)
+			return // a later round tries again
 		}
 		f.mu.Lock()
 		if f.moving == t && !f.leaving {
 			f.state = Drained
 		}
 		f.mu.Unlock()
-		f.log.InfoContext(ctx, "drained", "wish", w.ID)
+		f.log.InfoContext(ctx, "drained", "wish", wish)
+		f.hurry()
 	}()
-	f.hurry() // so that others see it soon
 }
 
 // serve takes everything back.

@@ -49,11 +49,12 @@ type Config struct {
 	Load   func() Load
 	Crowds func() map[string]int
 	// Drain hands everything over and returns when that is done, or says why it
-	// is not when ctx ends; Serve takes it back. Neither is called while the
-	// other runs.
+	// is not when ctx ends, and then is called again; Serve takes it back.
+	// Neither is called while the other runs.
 	Drain func(ctx context.Context) error
 	Serve func()
-	// Grace is how long a drain may take, 20 s unless set.
+	// Grace is how long a drain may take before it is tried again, 20 s unless
+	// set.
 	Grace  time.Duration
 	Logger *slog.Logger
 }
@@ -245,7 +246,8 @@ func (f *Fleet) hurry() {
 	}
 }
 
-// round says that this replica is alive, looks who else is, and for a wish.
+// round says that this replica is alive, looks who else is and for a wish, and goes
+// on with a drain.
 func (f *Fleet) round(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, f.cfg.TTL/2)
 	defer cancel()
@@ -258,6 +260,7 @@ func (f *Fleet) round(ctx context.Context) {
 	if err == nil {
 		f.roll.end(number, f.cfg.ID, all, time.Now())
 		err = f.heed(ctx, limited)
+		f.persist(ctx)
 	}
 	// Only changes are logged: a store may be away for long.
 	switch away := err != nil; {

@@ -167,27 +167,58 @@ func TestServeEndsADrainUnderWay(t *testing.T) {
 	})
 }
 
-// A drain that its grace ends is not done, and can be asked for again.
+// A drain that its grace ends is not done, and is tried again until it is.
 func TestDrainThatTakesTooLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := start(t, openFile(t), "a")
 		synctest.Wait()
 		ask(t, a, "a", "w-1", fleet.OrderDrain)
-		time.Sleep(21 * time.Second)
-		synctest.Wait()
-		a.hears(t, "drain")
-		a.hears(t, "gave up")
-		if got := a.Card().State; got != fleet.Draining {
-			t.Errorf("state %s, want draining", got)
+		for range 3 {
+			time.Sleep(23 * time.Second) // the grace, and the next round
+			synctest.Wait()
+			a.hears(t, "drain")
+			a.hears(t, "gave up")
+			if got := a.Card().State; got != fleet.Draining {
+				t.Errorf("state %s, want draining", got)
+			}
 		}
-		ask(t, a, "a", "w-2", fleet.OrderDrain)
-		synctest.Wait()
 		a.hears(t, "drain")
+		ask(t, a, "a", "w-2", fleet.OrderDrain) // it is under way
+		synctest.Wait()
+		a.hearsNothing(t)
 		a.finish <- struct{}{}
 		synctest.Wait()
 		if got := a.Card().State; got != fleet.Drained {
 			t.Errorf("state %s, want drained", got)
+		}
+		time.Sleep(time.Minute)
+		a.hearsNothing(t)
+	})
+}
+
+// A drain that cannot even begin is tried again round by round, not in between.
+func TestDrainThatFailsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tries := make(chan struct{}, 1000)
+		a := start(t, openFile(t), "a", func(c *fleet.Config) {
+			c.Drain = func(context.Context) error { tries <- struct{}{}; return errors.New("not now") }
+		})
+		synctest.Wait()
+		ask(t, a, "a", "w-1", fleet.OrderDrain)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := len(tries); n < 20 || n > 50 {
+			t.Errorf("%d tries in a minute", n)
+		}
+		ask(t, a, "a", "w-2", fleet.OrderServe)
+		synctest.Wait()
+		a.hears(t, "serve")
+		before := len(tries)
+		time.Sleep(time.Minute)
+		if n := len(tries) - before; n != 0 || a.Card().State != fleet.Serving {
+			t.Errorf("%d tries while %s", n, a.Card().State)
 		}
 	})
 }
