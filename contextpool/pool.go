@@ -114,6 +114,16 @@ func (p *Pool) Working() bool {
 	return len(p.turns) > 0 || p.mains.Total() > 0 || p.windows.Total() > 0
 }
 
+// Running reports whether an agent is at work, rather than waiting for a slot.
+func (p *Pool) Running() bool {
+	for _, t := range p.turns {
+		if t.State == turnRunning {
+			return true
+		}
+	}
+	return false
+}
+
 // Alive reports whether the turn of a caller runs and is to go on.
 func (p *Pool) Alive(c tools.Caller) bool {
 	t := p.of(c)

@@ -151,6 +151,12 @@ func (a *agents) due() time.Time {
 	return a.next
 }
 
+// busy reports whether agents are at work and none of them waits for people, who
+// take their time: whoever owns the session next can wait for them as well.
+func (a *agents) busy() bool {
+	return a != nil && a.parked.IsZero() && len(a.waits.by) == 0 && a.pool.Running()
+}
+
 // ask is the pool, for whoever may change something in it.
 func (a *agents) ask() *contextpool.Pool {
 	a.asked = true

@@ -4,17 +4,33 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"time"
 )
 
 // handover is what a keeper is told when its replica drains.
 type handover struct {
 	done chan struct{} // closed when the keeper owns nothing and will not again
+	// finish is how long turns that run may take to end by themselves. What is
+	// cut off is asked of its model again by the next owner, and paid again.
+	finish time.Time
 }
+
+// releaseTime is what is left of a drain, after turns and tools have had their
+// time, to give leases back.
+const releaseTime = time.Second
 
 // Drain hands every owned session over and refuses new ones, as SIGTERM asks.
 // Sessions that are open stay so and follow whoever takes them. It returns when
 // all are handed over, ctx ends or [Hub.Undrain] takes it back.
+//
+// A session goes as soon as none of its agents is at work, or all that are wait
+// for people. Where ctx has a deadline, turns may go on until shortly before it;
+// without one they are cut off at once.
 func (h *Hub) Drain(ctx context.Context) {
+	var finish time.Time
+	if until, ok := ctx.Deadline(); ok {
+		finish = until.Add(-parkTime - releaseTime)
+	}
 	h.mu.Lock()
 	if h.draining == nil {
 		h.draining = make(chan struct{})
@@ -24,7 +40,7 @@ func (h *Hub) Drain(ctx context.Context) {
 	orders := make([]*handover, len(keepers))
 	for i, k := range keepers {
 		if orders[i] = k.draining.Load(); orders[i] == nil {
-			orders[i] = &handover{done: make(chan struct{})}
+			orders[i] = &handover{done: make(chan struct{}), finish: finish}
 			k.draining.Store(orders[i])
 		}
 	}

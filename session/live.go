@@ -148,12 +148,30 @@ func (l *live) work() error {
 		return err
 	}
 	switch at := l.k.dormantAt(); {
-	case (l.k.draining.Load() != nil || l.agents.parking()) && l.agents.park(l.now):
+	case l.mayLeave():
 		return l.leave(errDraining)
 	case !at.IsZero() && !l.working && !l.now.Before(at) && l.k.box.idle():
 		return l.leave(errDormant)
 	}
 	return nil
+}
+
+// mayLeave reports whether the session is to be handed over and may be now.
+func (l *live) mayLeave() bool {
+	if !l.finishBy().IsZero() {
+		return false
+	}
+	return (l.k.draining.Load() != nil || l.agents.parking()) && l.agents.park(l.now)
+}
+
+// finishBy is when a session that is to be handed over stops to wait for its
+// agents; zero when it does not.
+func (l *live) finishBy() time.Time {
+	order := l.k.draining.Load()
+	if order == nil || !l.now.Before(order.finish) || !l.agents.busy() {
+		return time.Time{}
+	}
+	return order.finish
 }
 
 // handle does one item.
@@ -260,7 +278,7 @@ func (l *live) due() time.Time {
 	if l.working || !dormant.IsZero() && !l.k.box.idle() {
 		dormant = time.Time{}
 	}
-	return earliest(question, l.geometry.due(), l.presence.due(l.k), l.agents.due(), dormant)
+	return earliest(question, l.geometry.due(), l.presence.due(l.k), l.agents.due(), dormant, l.finishBy())
 }
 
 // blame says which items are not tried again as they were, after a panic.

@@ -1,0 +1,67 @@
+package session_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// A hub that is told to stop lets the turns that run come to their end, as long as
+// there is time, and hands the session over then. What is not done by then, or
+// waits for people, goes on at the next owner.
+func TestDrainLetsTurnsFinish(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		turn     string
+		least    time.Duration // until the session is handed over
+		most     time.Duration
+		finishes bool // at the hub that stops
+	}{
+		"has time":         {"/nosteer\n/stream 41 10", 4 * time.Second, 5 * time.Second, true},
+		"takes too long":   {"/nosteer\n/stream 301 10", 14 * time.Second, 20 * time.Second, false},
+		"waits for people": {"/ask Well? | a | b", 0, 6 * time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := inBubble(t)
+				a := agentHub(t, s, hubConfig{})
+				b := agentHub(t, s, hubConfig{replica: "b"})
+				d := a.newDesktop(t, "ses-1")
+				far := b.enter(t, "ses-1")
+				d.say(first, "m1", tt.turn)
+				var question wire.PromptID
+				if strings.HasPrefix(tt.turn, "/ask") {
+					question = d.asked("main-monitor-0-m1").ID
+				} else {
+					d.begins("m1")
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				began := time.Now()
+				a.Drain(ctx)
+				if took := time.Since(began); took < tt.least || took > tt.most || ctx.Err() != nil {
+					t.Errorf("handed over after %v, want %v to %v: %v", took, tt.least, tt.most, ctx.Err())
+				}
+				if question != "" {
+					far.send("", wire.UserPromptResponse{PromptID: question, SelectedValues: []string{"a"}})
+				}
+				if end := far.ends("m1"); end.Outcome != wire.OutcomeCompleted {
+					t.Errorf("the turn ended with %+v", end)
+				}
+				far.rest()
+				all := far.all()
+				moved := slices.IndexFunc(all, func(e wire.Event) bool { o, is := e.Data.(wire.OwnerChanged); return is && o.Replica == "b" })
+				ended := slices.IndexFunc(all, func(e wire.Event) bool { r, is := e.Data.(wire.AgentResponse); return is && r.IsComplete })
+				if moved < 0 || ended < moved != tt.finishes {
+					t.Errorf("the owner changed with event %d and the turn ended with event %d", moved, ended)
+				}
+			})
+		})
+	}
+}
