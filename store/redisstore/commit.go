@@ -47,7 +47,7 @@ func (s *Store) commit(ctx context.Context, l store.Lease, b store.Batch) (store
 		return s.judge(ctx, l, b, r.text(0), durable)
 	}
 	// A session whose very state is broken may have been set aside before.
-	err = s.quarantined(ctx, l.Session)
+	err = s.quarantined(ctx, l.Session, "")
 	if q, ok := errors.AsType[*store.QuarantinedError](err); ok && q.Reason == "" {
 		err = s.refusal(ctx, l.Session, r)
 	}
@@ -60,7 +60,7 @@ func (s *Store) judge(
 	ctx context.Context, l store.Lease, b store.Batch, text string, durable bool,
 ) (store.Receipt, error) {
 	if strings.HasPrefix(text, "!") {
-		return store.Receipt{}, s.quarantined(ctx, l.Session)
+		return store.Receipt{}, s.quarantined(ctx, l.Session, lostReason)
 	}
 	if text == "" {
 		return store.Receipt{}, store.ErrFenced // there is no such session

@@ -200,6 +200,9 @@ func (s *Store) info(ctx context.Context, id wire.SessionID, meta *redis.SliceCm
 	if len(f) == 0 {
 		return info, store.ErrNotFound
 	}
+	if reason == "" && strings.HasPrefix(f["state"], "!") {
+		info.Quarantined = lostReason
+	}
 	if err := fillInfo(&info, f); err != nil {
 		return aside(&store.CorruptError{Where: "key " + s.keys.session(id).meta(), Reason: err.Error()})
 	}
@@ -260,7 +263,10 @@ func (s *Store) Unattended(ctx context.Context, limit int) ([]wire.SessionID, er
 		if err != nil {
 			return nil, s.explain(ctx, what, err)
 		}
-		for _, id := range found {
+		if found[0] == "1" { // who began that may be gone
+			s.mend(uint16(p), "")
+		}
+		for _, id := range found[1:] {
 			if len(ids) < limit {
 				ids = append(ids, wire.SessionID(id))
 			}
@@ -276,7 +282,7 @@ func (s *Store) unattended(ctx context.Context, what string, limit int, byText b
 		for p := range uint16(partitions) {
 			key := s.keys.working(p)
 			add(key, func(pipe redis.Pipeliner) {
-				lists[p] = pipe.Do(ctx, s.scripts.unattended.command(byText, []string{key}, []any{limit})...)
+				lists[p] = pipe.Do(ctx, s.scripts.unattended.command(byText, []string{key, s.keys.mending(p)}, []any{limit})...)
 			})
 		}
 	})

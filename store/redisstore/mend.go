@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,7 +19,9 @@ import (
 // What many sessions share must not end them all when it is broken. None of it is
 // the only copy of anything: lists of sessions are made anew from the sessions,
 // slots and replicas are asked for and announced again. What was in the way is kept
-// under another name, for an operator to look at.
+// under another name, for an operator to look at. That lists have to be made anew
+// is written down together with that, so that whoever lives does it: Unattended,
+// which every hub asks all the time, begins what nobody has finished.
 
 // mendTime bounds making the lists of a partition anew, which looks at all keys of
 // a server.
@@ -73,15 +76,17 @@ func (s *Store) mend(p uint16, user string) {
 // relist sets aside those lists of a partition that are none, and enters all its
 // sessions again.
 func (s *Store) relist(ctx context.Context, p uint16, user string) error {
-	k := sessionKeys{space: s.keys, partition: p}
-	lists := map[string]string{s.keys.sessions(p): "zset", k.working(): "zset", k.quarantine(): "hash"}
-	if user != "" {
-		lists[s.keys.userSessions(p, user)] = "zset"
+	if err := s.putListsAway(ctx, p, user); err != nil {
+		return err
 	}
-	for key, kind := range lists {
-		if err := s.putAway(ctx, false, []string{key}, kind); err != nil {
-			return err
-		}
+	var mark string
+	err := s.do(ctx, "ask about lists", repeatable, s.keys.mending(p), func(ctx context.Context, server *redis.Client) error {
+		var err error
+		mark, err = server.Get(ctx, s.keys.mending(p)).Result()
+		return err
+	})
+	if err != nil || mark == "" { // somebody else has done it
+		return err
 	}
 	begin, end := s.keys.at(p, "s", ""), ":meta"
 	var entered int
@@ -108,12 +113,32 @@ func (s *Store) relist(ctx context.Context, p uint16, user string) error {
 		}
 		if cursor == 0 {
 			s.log.WarnContext(ctx, "lists of a partition were made anew", "partition", p, "sessions", entered)
-			return nil
+			_, err := s.call(ctx, "end making lists", repeatable, s.scripts.mended, []string{s.keys.mending(p)}, mark)
+			return err
 		}
 	}
 }
 
-// enter enters a session in the lists of its partition.
+// putListsAway sets aside those lists of a partition, and that of a user in it, that
+// are none, and leaves a note that they are to be made anew.
+func (s *Store) putListsAway(ctx context.Context, p uint16, user string) error {
+	k := sessionKeys{space: s.keys, partition: p}
+	lists := map[string]string{
+		s.keys.sessions(p): "zset", k.working(): "zset", k.quarantine(): "hash", k.mending(): "string",
+	}
+	if user != "" {
+		lists[s.keys.userSessions(p, user)] = "zset"
+	}
+	for key, kind := range lists {
+		if err := s.putAway(ctx, []string{key}, []string{kind}, false, k.mending()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enter enters a session in the lists of its partition. One that is found to be none
+// is put away on the way.
 func (s *Store) enter(ctx context.Context, id wire.SessionID) error {
 	k := s.keys.session(id)
 	what := "enter session " + string(id)
@@ -126,16 +151,24 @@ func (s *Store) enter(ctx context.Context, id wire.SessionID) error {
 	if err != nil && !errors.Is(err, store.ErrCorrupt) {
 		return err
 	}
-	_, err = s.call(ctx, what, repeatable, s.scripts.enter,
-		[]string{k.meta(), s.keys.sessions(k.partition), s.keys.userSessions(k.partition, user), k.working(), k.quarantine()},
-		string(id), user, lostReason)
-	return err
+	for range 2 {
+		v, err := s.call(ctx, what, repeatable, s.scripts.enter,
+			[]string{k.meta(), s.keys.sessions(k.partition), s.keys.userSessions(k.partition, user), k.working(), k.quarantine()},
+			string(id), user, lostReason)
+		if _, done := v.(int64); done || err != nil {
+			return err
+		}
+		if err := s.putListsAway(ctx, k.partition, user); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%s: %w: somebody breaks the lists again and again", what, store.ErrUnavailable)
 }
 
 // putAway moves keys that belong together to other names if one of them is not of
-// its kind, or in any case.
-func (s *Store) putAway(ctx context.Context, always bool, keys []string, kinds ...string) error {
-	args := make([]any, 0, len(kinds)+1)
+// its kind, or in any case. If it did, a note is left at a key unless there is none.
+func (s *Store) putAway(ctx context.Context, keys, kinds []string, always bool, note ...string) error {
+	args := make([]any, 0, len(kinds)+2)
 	for _, kind := range kinds {
 		args = append(args, kind)
 	}
@@ -144,7 +177,8 @@ func (s *Store) putAway(ctx context.Context, always bool, keys []string, kinds .
 		tag, rest, _ := strings.Cut(key, "}:")
 		all = append(all, tag+"}:aside:"+rest)
 	}
-	moved, err := s.call(ctx, "put away "+keys[0], repeatable, s.scripts.aside, all, append(args, always)...)
+	moved, err := s.call(ctx, "put away "+keys[0], repeatable, s.scripts.aside,
+		append(all, note...), append(args, always, rand.Text())...)
 	if err != nil {
 		return err
 	}
@@ -164,7 +198,7 @@ func (s *Store) callShared(
 	if !foreign && !failedInside(err) {
 		return v, err
 	}
-	if failed := s.putAway(ctx, !foreign, keys, kinds...); failed != nil {
+	if failed := s.putAway(ctx, keys, kinds, !foreign); failed != nil {
 		return nil, fmt.Errorf("%w; and %w", err, failed)
 	}
 	return s.call(ctx, what, repeatable, sc, keys, args...)

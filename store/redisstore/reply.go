@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,7 +85,7 @@ func (s *Store) refusal(ctx context.Context, id wire.SessionID, r reply) error {
 	case "NOTFOUND":
 		return store.ErrNotFound
 	case "QUARANTINED":
-		return &store.QuarantinedError{Session: id, Reason: r.text(0)}
+		return &store.QuarantinedError{Session: id, Reason: cmp.Or(r.text(0), lostReason)}
 	case "INDEX":
 		s.mend(partition(string(id)), r.text(1))
 		return fmt.Errorf("%w: key %s is not ours and is put away", store.ErrUnavailable, r.text(0))

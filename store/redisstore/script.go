@@ -23,7 +23,7 @@ type scripts struct {
 	create, claim, renew, release, remove                   *script
 	commit, read, load, list, send, receive                 *script
 	quarantine, unattended, announce, replicas              *script
-	aside, enter                                            *script
+	aside, enter, mended                                    *script
 	acquire, renewSlot, releaseSlot, slotUse                *script
 	getDocument, putDocument, removeDocument, listDocuments *script
 }
@@ -47,6 +47,7 @@ func loadScripts() scripts {
 		replicas:   loadScript("replicas"),
 		aside:      loadScript("aside"),
 		enter:      loadScript("enter"),
+		mended:     loadScript("mended"),
 
 		acquire:     loadScript("acquire", "slots"),
 		renewSlot:   loadScript("renewslot", "slots"),

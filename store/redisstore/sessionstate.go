@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,8 +49,9 @@ func parseState(text string) (sessionState, error) {
 	return s, nil
 }
 
-// quarantined returns the error that says why a session is set aside.
-func (s *Store) quarantined(ctx context.Context, id wire.SessionID) error {
+// quarantined returns the error that says why a session is set aside, or what is
+// to be said if nobody knows.
+func (s *Store) quarantined(ctx context.Context, id wire.SessionID, unknown string) error {
 	k := s.keys.session(id)
 	var reason string
 	err := s.do(ctx, "ask why", repeatable, k.quarantine(), func(ctx context.Context, server *redis.Client) error {
@@ -60,5 +62,5 @@ func (s *Store) quarantined(ctx context.Context, id wire.SessionID) error {
 	if err != nil {
 		return err
 	}
-	return &store.QuarantinedError{Session: id, Reason: reason}
+	return &store.QuarantinedError{Session: id, Reason: cmp.Or(reason, unknown)}
 }

@@ -21,7 +21,8 @@ if not m[1] then
   if redis.call('EXISTS', KEYS[1]) == 1 then return {'CORRUPT', KEYS[1]} end
   return {'NOTFOUND'}
 end
-local owner, epoch, prev = string.match(m[1], '^!?(%S*) (%d+) %d+ (%S+)$')
+if string.sub(m[1], 1, 1) == '!' then return {'QUARANTINED'} end
+local owner, epoch, prev = string.match(m[1], '^(%S*) (%d+) %d+ (%S+)$')
 local till = tonumber(m[2])
 if not (prev and till) then return {'CORRUPT', KEYS[1]} end
 local t = redis.call('TIME')

@@ -10,6 +10,7 @@ local reason = redis.pcall('HGET', KEYS[2], ARGV[1])
 if type(reason) == 'table' then return {'INDEX', KEYS[2]} end
 if reason then return {'QUARANTINED', reason} end
 local m = redis.call('HMGET', KEYS[1], 'state', 'names')
+if string.sub(m[1] or '', 1, 1) == '!' then return {'QUARANTINED'} end
 local owner, epoch = string.match(m[1] or '', '^(%S*) (%d+) ')
 if owner ~= ARGV[2] or epoch ~= ARGV[3] then return {'FENCED'} end
 if m[2] ~= ARGV[4] then return {'CHANGED'} end

@@ -7,7 +7,7 @@
 --
 -- The mark is in the partition's hash, where also a session can have it whose
 -- own key is of a wrong type, and as a '!' in meta's state, where a commit finds
--- it without looking for it. A session that is set aside is not waiting for an
+-- it without looking for it, and where it stays should the hash be lost. A session that is set aside is not waiting for an
 -- owner.
 if redis.call('EXISTS', KEYS[1]) == 0 then return {'NOTFOUND'} end
 local m = redis.pcall('HMGET', KEYS[1], 'state', 'working', 'until')

@@ -9,7 +9,9 @@
 local reason = redis.pcall('HGET', KEYS[4], ARGV[1])
 if type(reason) == 'table' then return {'INDEX', KEYS[4]} end
 if reason then return {'QUARANTINED', reason} end
-if redis.call('HEXISTS', KEYS[1], 'state') == 0 then return {'NOTFOUND'} end
+local state = redis.call('HGET', KEYS[1], 'state')
+if not state then return {'NOTFOUND'} end
+if string.sub(state, 1, 1) == '!' then return {'QUARANTINED'} end
 local known = redis.call('HGET', KEYS[3], ARGV[2])
 if known then
   local digest = string.match(known, ' (%x+)$')
