@@ -131,7 +131,7 @@ func processSettings() []setting {
 		},
 		{
 			name: "shutdown-grace", arg: "DURATION", value: "20s",
-			help:  "how long running requests may take to end when the hub is told to stop",
+			help:  "how long turns and requests may take to end when the hub is told to stop",
 			parse: func(c *config, s string) (err error) { c.grace, err = parseDuration(s); return err },
 		},
 		{
