@@ -72,7 +72,8 @@ type cutting struct {
 }
 
 // rates are how many connections a second there were, until 99 of 100 tabs were
-// back.
+// back. Judged are those that were let in, which is what hubs and Redis work for;
+// tabs dial within half a second and then stand in line, which is shown too.
 type rates struct{ mean, peak float64 }
 
 func (r rates) ratio() float64 { return r.peak / r.mean }

@@ -93,7 +93,7 @@ func (o *slowed) end(t *testing.T, s *spectacle, slow bool) {
 // as slow as before.
 func (o *slowed) memory(t *testing.T) {
 	t.Helper()
-	const crowd = 200
+	const crowd = 100
 	var used [2]int
 	for i, slow := range []bool{false, true} {
 		s := newSpectacle(t, thirstyFleet(t, "GOGC=10"), fmt.Sprintf("memory-%v", slow), crowd)
@@ -102,7 +102,7 @@ func (o *slowed) memory(t *testing.T) {
 		}
 		s.burst(t, burstEvents, burstSize, burstRate)
 		var all []int
-		for range 20 {
+		for range 12 {
 			s.burst(t, 20, burstSize, 40)
 			all = append(all, s.f.Hubs[0].Memory(t))
 		}
