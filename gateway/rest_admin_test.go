@@ -186,6 +186,58 @@ func TestAdminActsOnce(t *testing.T) {
 	}
 }
 
+// The key of an admin and the ids of messages have nothing to do with each other.
+func TestAdminKeyIsNoMessageID(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	id := h.session("ann")
+	x := h.enter("/ws/"+string(id), as(h.user("ann")))
+	x.emit("key-1")
+	x.sayAs("key-2", wire.Emit{MessageID: "key-2", Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 2}}})
+	next[wire.Emitted](x)
+	badges := func() int {
+		t.Helper()
+		var state struct{ Badges map[string]int }
+		h.get(at(id, "/snapshot"), h.user("ann")).want(http.StatusOK).decode(&state)
+		return len(state.Badges)
+	}
+	if got := badges(); got != 1 {
+		t.Fatalf("%d badges, want one", got)
+	}
+	for range 2 {
+		h.act(http.MethodPost, "sessions/"+string(id)+"/reset", "key-1", `{"reason":"it hangs"}`).want(http.StatusOK)
+	}
+	if got := badges(); got != 0 {
+		t.Errorf("%d badges after a reset", got)
+	}
+	h.act(http.MethodPost, "sessions/"+string(id)+"/reset", "key-3", `{"reason":"again"}`).want(http.StatusOK)
+	x.emit("key-3")
+	if got := badges(); got != 1 {
+		t.Errorf("%d badges, want one", got)
+	}
+}
+
+// What the owner of a session refuses is refused wherever it was asked for, as often
+// as it was.
+func TestAdminIsRefused(t *testing.T) {
+	t.Parallel()
+	a, b := twins(t)
+	id := a.session("ann")
+	a.enter("/ws/"+string(id), as(a.user("ann"))).alive() // so that it is owned there
+	for i, h := range []*hall{a, b} {
+		for range 2 {
+			p := h.act(http.MethodPost, "sessions/"+string(id)+"/interrupt", fmt.Sprint("key-", i), `{"reason":"too loud","agentId":"nobody"}`).
+				problem(http.StatusConflict, wire.CodeSessionInvalidState)
+			if !strings.Contains(p.Detail, "no such agent") {
+				t.Errorf("at %d: %+v", i, p)
+			}
+		}
+	}
+	if got := a.records(); len(got) != 2 {
+		t.Errorf("%d records of what was tried, want two", len(got))
+	}
+}
+
 func TestAdminManyAtOnce(t *testing.T) {
 	t.Parallel()
 	a, b := twins(t)

@@ -28,6 +28,14 @@ type card struct {
 	// Orders are the newest that made the card what it is: who gave one to a
 	// distant owner sees here that it was carried out, whatever came after it.
 	Orders []string `json:"orders,omitempty"`
+	// Refused are those of them that were not carried out, and why.
+	Refused map[string]refusedOrder `json:"refused,omitempty"`
+}
+
+// refusedOrder is what who gave an order is told.
+type refusedOrder struct {
+	Code   wire.Code `json:"code"`
+	Reason string    `json:"reason"`
 }
 
 func readCard(data []byte) (card, error) {
@@ -75,7 +83,27 @@ func (c card) with(o *order) (card, *Error) {
 	return c, nil
 }
 
-// has reports whether an order was carried out not long ago.
+// refusing returns the card after an order that is in it was refused.
+func (c card) refusing(o *order, why *Error) card {
+	c.Refused = maps.Clone(c.Refused)
+	maps.DeleteFunc(c.Refused, func(id string, _ refusedOrder) bool { return !slices.Contains(c.Orders, id) })
+	if c.Refused == nil {
+		c.Refused = map[string]refusedOrder{}
+	}
+	c.Refused[o.ID] = refusedOrder{why.Code, why.Reason}
+	return c
+}
+
+// refusal is why an order that the card has was not carried out, or nil.
+func (c card) refusal(o *order) *Error {
+	r, ok := c.Refused[o.ID]
+	if !ok {
+		return nil
+	}
+	return &Error{Code: r.Code, Reason: r.Reason}
+}
+
+// has reports whether an order was carried out, or refused, not long ago.
 func (c card) has(o *order) bool { return slices.Contains(c.Orders, o.ID) }
 
 // equal reports whether two cards say the same of the session.

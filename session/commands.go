@@ -22,30 +22,33 @@ const (
 
 // take does a client's command once, however often it was sent.
 func (l *live) take(c *Command) {
-	id := c.Message.ID
 	l.said = false
-	if id == "" {
+	if c.Message.ID == "" {
 		if r := l.do(c); !l.said {
 			l.tell(c, r, false)
 		}
 		return
 	}
+	if r, again := l.once(c.Message.ID, c); !l.said {
+		l.tell(c, r, again)
+	}
+}
+
+// once does a command unless the ledger has the id of one, and reports whether it
+// was answered before.
+func (l *live) once(id wire.MessageID, c *Command) (r reply, again bool) {
 	hash := digest(c.Message.Data)
 	if known, ok := l.ledger.find(id); ok {
 		if known.Hash != hash {
-			l.tell(c, refused(wire.CodeSessionInvalidState, "the message id %q was used for another message", id), false)
-			return
+			return refused(wire.CodeSessionInvalidState, "the message id %q was used for another message", c.Message.ID), false
 		}
-		l.tell(c, known.Reply, true)
-		return
+		return known.Reply, true
 	}
-	r := l.do(c)
-	if !l.said {
-		l.tell(c, r, false)
-	}
+	r = l.do(c)
 	if r.Code != wire.CodeRateLimited { // which is over soon, and says nothing of the message
 		l.ledger.add(id, entry{Hash: hash, Time: wire.Millis(l.now.UnixMilli()), Reply: r}, &l.step.ops)
 	}
+	return r, false
 }
 
 // tell says what became of a command. What happened has said so itself the first

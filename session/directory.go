@@ -138,6 +138,9 @@ func (h *Hub) command(ctx context.Context, id wire.SessionID, o *order) error {
 		if refused != nil {
 			return false, refused
 		}
+		if why := now.refusal(o); why != nil {
+			return false, why
+		}
 		return now.has(o) || o.Kind != orderAct && wanted.equal(now), nil
 	})
 }

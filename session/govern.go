@@ -7,8 +7,9 @@ import (
 )
 
 // Act has the owner of a session do what somebody wants who is no client of it,
-// such as INTERRUPT or RESET, and returns when that is committed. A message that
-// was done already is not done again: its id says so.
+// such as INTERRUPT or RESET, and returns when that is committed, or with why it is
+// refused. A message that was done already is not done again: its id says so, which
+// has nothing to do with the ids of clients.
 func (h *Hub) Act(ctx context.Context, id wire.SessionID, user string, m wire.Message) error {
 	if err := m.ID.Validate(); err != nil {
 		return asError(err)
@@ -32,10 +33,16 @@ func (h *Hub) Lift(ctx context.Context, id wire.SessionID) error {
 	return nil
 }
 
-// govern does what an admin wants. The card says so to who waits for it.
+// actMark makes an id in the ledger that no client can have.
+const actMark = "act "
+
+// govern does what an admin wants. The card says so, or why not, to who waits for it.
 func (l *live) govern(it *item) {
 	o := it.order
 	if l.card.has(o) {
+		if why := l.card.refusal(o); why != nil {
+			it.finish(why)
+		}
 		return
 	}
 	m, err := wire.Native{}.DecodeMessage(o.Message)
@@ -43,7 +50,12 @@ func (l *live) govern(it *item) {
 		it.finish(asError(err))
 		return
 	}
-	l.take(&Command{From: Sender{User: o.User}, Message: m})
+	r, _ := l.once(actMark+m.ID, &Command{From: Sender{User: o.User}, Message: m})
 	l.card, _ = l.card.with(o) // which refuses only shares
+	if r.Verdict == verdictRejected {
+		why := refusal(r.Code, "%s", r.Reason)
+		l.card = l.card.refusing(o, why)
+		it.finish(why)
+	}
 	l.step.card = l.card.encode()
 }
