@@ -157,12 +157,18 @@ func (d *doors) came(s *Server, c *conn, hello func(context.Context) bool) bool 
 
 // seatsFor is how many connections a user may have here: those that nobody counts
 // at other replicas. Negative means any number. Others are heard of every few
-// seconds, so who is quick may get some more.
-func (s *Server) seatsFor(user string) int {
-	if s.cfg.UserConnections < 0 || s.fleet == nil {
-		return s.cfg.UserConnections
+// seconds, so who is quick may get some more; and who is back may still be counted
+// where they come from, so as many again are taken for gone from there.
+func (s *Server) seatsFor(user string, back bool) int {
+	most := s.cfg.UserConnections
+	if most < 0 || s.fleet == nil {
+		return most
 	}
-	return max(0, s.cfg.UserConnections-s.fleet.Elsewhere(user))
+	left := most - s.fleet.Elsewhere(user)
+	if back {
+		left += most
+	}
+	return min(max(0, left), most)
 }
 
 const (
@@ -327,7 +333,7 @@ func (s *Server) await(ctx context.Context, group *sync.WaitGroup, patience time
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	done := make(chan struct{})
-	go func() { // ends with the group, which dismiss waits for in the end
+	go func() { // ends with the clients of the group, whom dismiss waits for in the end
 		group.Wait()
 		close(done)
 	}()

@@ -37,7 +37,9 @@ type wish struct {
 	// seen is a position that a client has seen and cannot go on from, such as a
 	// page that was loaded again: it gets a snapshot and counts as one that is
 	// back.
-	seen  string
+	seen string
+	// back says that the client was here before, see isBack.
+	back  bool
 	watch []wire.MonitorID
 	// known is from when on the client's credentials were looked at, and
 	// rights which rights were looked at; see [doors.rights].
@@ -188,8 +190,9 @@ func authResult(who auth.Identity) wire.AuthResult {
 // is. Sessions that are not there and those of others get the same answer. Who does
 // has a place in the turnstile until they were greeted.
 func (s *Server) settle(ctx context.Context, who auth.Identity, w *wish) (access, error) {
-	if !s.doors.hasRoom(who.User, s.seatsFor(who.User)) {
-		return accessNone, s.tooManyDoors()
+	mayBeBack := w.door != doorDesktop && cmp.Or(w.resume, w.seen) != ""
+	if !s.doors.hasRoom(who.User, s.seatsFor(who.User, mayBeBack)) {
+		return accessNone, s.tooManyDoors(who.User)
 	}
 	leave, err := s.turnstile.enter(ctx)
 	if err != nil {
@@ -208,7 +211,8 @@ func (s *Server) allow(ctx context.Context, who auth.Identity, w *wish) (access,
 	w.rights = s.doors.rights.Load()
 	if w.door != doorDesktop {
 		granted, info, err := s.accessTo(ctx, who, w.session)
-		return granted, cmp.Or(s.count(ctx, who, err == nil && s.isBack(ctx, w, info.Top)), err)
+		w.back = err == nil && s.isBack(ctx, w, info.Top)
+		return granted, cmp.Or(s.count(ctx, who, w.back), err)
 	}
 	// There is nothing to resume in the other dialect.
 	if err := s.count(ctx, who, false); err != nil {
@@ -221,12 +225,20 @@ func (s *Server) allow(ctx context.Context, who auth.Identity, w *wish) (access,
 	return granted, err
 }
 
-// crowdedRetry is when somebody may try again who has too many connections.
-const crowdedRetry = 30 * time.Second
+// crowdedRetry is when somebody may try again who has too many connections, and
+// hearsayRetry when it is other replicas who said so: by then they have said it anew.
+const (
+	crowdedRetry = 30 * time.Second
+	hearsayRetry = 3 * time.Second
+)
 
-func (s *Server) tooManyDoors() *refusal {
+func (s *Server) tooManyDoors(user string) *refusal {
 	s.refused.rates.Add(1)
-	return &refusal{code: wire.CodeRateLimited, detail: "Too many connections are open.", retry: crowdedRetry}
+	r := &refusal{code: wire.CodeRateLimited, detail: "Too many connections are open.", retry: crowdedRetry}
+	if s.doors.hasRoom(user, s.cfg.UserConnections) {
+		r.retry = hearsayRetry
+	}
+	return r
 }
 
 // count refuses who comes too often.
@@ -317,8 +329,8 @@ func (c *conn) greet(ctx context.Context, w *wish) bool {
 		c.drop(signedOut())
 		return false
 	}
-	if !c.s.doors.seat(c, c.s.seatsFor(c.who.Load().User)) {
-		c.refuse(ctx, c.s.tooManyDoors())
+	if user := c.who.Load().User; !c.s.doors.seat(c, c.s.seatsFor(user, w.back)) {
+		c.refuse(ctx, c.s.tooManyDoors(user))
 		return false
 	}
 	limited, cancel := context.WithTimeout(ctx, greetTimeout)

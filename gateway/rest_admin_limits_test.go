@@ -63,6 +63,21 @@ func TestUserConnectsOverReplicas(t *testing.T) {
 	b.enter("/ws/"+string(b.session("bob")), as(b.user("bob"))).alive()
 }
 
+// elsewhere waits until a replica counts as many connections of ann to others.
+func (h *hall) elsewhere(want int) {
+	h.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(20 * time.Second)
+	for h.fleet.Elsewhere("ann") != want {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			h.t.Fatalf("%d connections elsewhere, want %d", h.fleet.Elsewhere("ann"), want)
+		}
+	}
+}
+
 // Connections count wherever they are.
 func TestUserConnectionsOverReplicas(t *testing.T) {
 	t.Parallel()
@@ -73,29 +88,49 @@ func TestUserConnectionsOverReplicas(t *testing.T) {
 	x.alive()
 	y := a.enter(path, as(a.user("ann")))
 	y.alive()
-	elsewhere := func(h *hall, want int) {
-		t.Helper()
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		deadline := time.After(20 * time.Second)
-		for h.fleet.Elsewhere("ann") != want {
-			select {
-			case <-tick.C:
-			case <-deadline:
-				t.Fatalf("%d connections elsewhere, want %d", h.fleet.Elsewhere("ann"), want)
-			}
-		}
-	}
-	elsewhere(b, 2)
+	b.elsewhere(2)
 	z := b.enter(path, as(b.user("ann")))
 	z.alive()
 	b.refused(path, as(b.user("ann")), http.StatusTooManyRequests, wire.CodeRateLimited)
-	elsewhere(a, 1)
+	a.elsewhere(1)
 	a.refused(path, as(a.user("ann")), http.StatusTooManyRequests, wire.CodeRateLimited)
 	b.enter("/ws/"+string(b.session("bob")), as(b.user("bob"))).alive() // others may
 	if err := y.ws.CloseNow(); err != nil {
 		t.Fatal(err)
 	}
-	elsewhere(b, 1)
+	b.elsewhere(1)
 	b.enter(path, as(b.user("ann"))).alive()
+}
+
+// Who comes back to another replica is not kept out by what that still counts at the
+// one they left.
+func TestUserConnectionsComeBackElsewhere(t *testing.T) {
+	t.Parallel()
+	a, b := twins(t, func(p *plan) { p.door.UserConnections = 3 })
+	id := a.session("ann")
+	path := "/ws/" + string(id)
+	var from wire.Position
+	for i := range 3 {
+		from = a.enter(path, as(a.user("ann"))).emit(wire.MessageID(fmt.Sprint("m-", i)))
+	}
+	b.elsewhere(3)
+	// What is heard of others is old in a moment: it is soon worth another try.
+	for _, query := range []string{"", "?resume_from=1-1", "?seen=garbage"} {
+		x, refusal := b.knock(path+query, as(b.user("ann")))
+		if x != nil { // a position that is none was believed at first
+			if n := x.notice(wire.CodeRateLimited); n.RetryAfterMS != 3000 {
+				t.Errorf("%q: told to wait %d ms", query, n.RetryAfterMS)
+			}
+			x.closed(wire.CloseRateLimited)
+		} else if got := refusal.header.Get("Retry-After"); refusal.status != http.StatusTooManyRequests || got != "3" {
+			t.Errorf("%q: %d %s, told to wait %s s", query, refusal.status, refusal.body, got)
+		}
+	}
+	for _, query := range []string{"?resume_from=", "?seen=", "?resume_from="} {
+		b.enter(path+query+from.String(), as(b.user("ann"))).alive()
+	}
+	_, refusal := b.knock(path+"?resume_from="+from.String(), as(b.user("ann")))
+	if got := refusal.header.Get("Retry-After"); refusal.status != http.StatusTooManyRequests || got != "30" {
+		t.Errorf("who has too many here: %d %s, told to wait %s s", refusal.status, refusal.body, got)
+	}
 }

@@ -97,7 +97,8 @@ type Config struct {
 	DrainAfter time.Duration
 	DrainGrace time.Duration
 	// UserSessions is how many sessions a user may make and UserConnections how
-	// many streaming connections a user may have, to all replicas together. They
+	// many streaming connections a user may have, to all replicas together; those
+	// who come back to another replica may be counted twice for a while. They
 	// default to 200 and 2,000; negative means any number.
 	UserSessions    int
 	UserConnections int
@@ -289,6 +290,9 @@ func (s *Server) Undrain() { s.draining.Store(false) }
 // gone, or with an error when ctx ends before.
 func (s *Server) Dismiss(ctx context.Context) error {
 	for {
+		if ctx.Err() != nil { // those who were told nothing yet may stay
+			return fmt.Errorf("send clients elsewhere: %w", context.Cause(ctx))
+		}
 		conns := s.doors.all()
 		if len(conns) == 0 {
 			return nil
@@ -299,7 +303,6 @@ func (s *Server) Dismiss(ctx context.Context) error {
 		select {
 		case <-time.After(goneAfter):
 		case <-ctx.Done():
-			return fmt.Errorf("send clients elsewhere: %w", context.Cause(ctx))
 		}
 	}
 }

@@ -321,6 +321,20 @@ func TestShutdownCutsWhatDoesNotEnd(t *testing.T) {
 	close(leave)
 }
 
+// A drain that is taken back before the clients were sent away leaves them alone.
+func TestDismissThatIsTakenBack(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	x := h.enter("/ws/"+string(h.session("ann")), as(h.user("ann")))
+	x.alive()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := h.server.Dismiss(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Dismiss: %v, want the context's end", err)
+	}
+	x.alive()
+}
+
 func TestServeSaysWhyTheListenerBroke(t *testing.T) {
 	t.Parallel()
 	var lc net.ListenConfig

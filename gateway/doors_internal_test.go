@@ -1,0 +1,37 @@
+package gateway
+
+import (
+	"testing"
+
+	"github.com/everdesk/everdesk/fleet"
+)
+
+// others are replicas that have some connections of everybody.
+type others struct {
+	*fleet.Fleet
+	tabs int
+}
+
+func (o others) Elsewhere(string) int { return o.tabs }
+
+// Who is back may be counted twice, but no more often.
+func TestSeats(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ most, elsewhere, fresh, back int }{
+		{10, 0, 10, 10},
+		{10, 4, 6, 10},
+		{10, 10, 0, 10},
+		{10, 14, 0, 6},
+		{10, 20, 0, 0},
+		{10, 99, 0, 0},
+		{-1, 99, -1, -1},
+	} {
+		s := &Server{cfg: Config{UserConnections: test.most}, fleet: others{tabs: test.elsewhere}}
+		if fresh, back := s.seatsFor("ann", false), s.seatsFor("ann", true); fresh != test.fresh || back != test.back {
+			t.Errorf("%+v: %d for who is new, %d for who is back", test, fresh, back)
+		}
+	}
+	if got := (&Server{cfg: Config{UserConnections: 3}}).seatsFor("ann", false); got != 3 {
+		t.Errorf("%d without others", got)
+	}
+}
