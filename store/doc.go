@@ -20,6 +20,7 @@
 //	Release(ctx, Lease) error                         [ErrFenced]
 //	Commit(ctx, Lease, Batch) (Receipt, error)        [ErrFenced], [*GapError], [ErrTooLarge], [ErrNoSpace]
 //	Delete(ctx, Lease) error                          [ErrFenced]
+//	Discard(ctx, session) error                       [ErrConflict] unless it is quarantined
 //	Load(ctx, session) (State, error)
 //	Read(ctx, session, after, limit) ([]Event, error) [ErrTrimmed], [ErrUnknownPosition], [ErrAhead]
 //	ReadList(ctx, session, list, from, limit) (ListPage, error)
@@ -99,7 +100,8 @@
 //     lease was released or has run out.
 //   - A quarantined session refuses Claim, Commit, Delete and Send with
 //     *QuarantinedError until an operator lifts it; reads, Renew and Release go
-//     on. Who has lost its lease may be told either that or [ErrFenced].
+//     on. Who has lost its lease may be told either that or [ErrFenced]. Discard
+//     deletes one, whoever has the lease and whatever of it cannot be read.
 //   - Data that cannot be read is *CorruptError and quarantines its session; a
 //     card is left out of listings instead of breaking them. Other sessions run
 //     on. Data of a newer schema is [ErrNewerSchema] and no quarantine.

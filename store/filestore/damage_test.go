@@ -158,6 +158,9 @@ func TestFlippedBits(t *testing.T) {
 			if card := string(info.Card); card != "card" && card != "" {
 				t.Fatalf("bit flipped at %d: card of %s is %q", off, info.ID, card)
 			}
+			if info.Quarantined != "" {
+				ok(t, s.Discard(t.Context(), info.ID))
+			}
 		}
 		ok(t, s.Close())
 	}

@@ -274,14 +274,38 @@ func (s *Store) Delete(ctx context.Context, l store.Lease) error {
 	if err != nil {
 		return err
 	}
+	return s.bury(ctx, e, func() error {
+		if err := e.holdsLocked(l); err != nil {
+			return err
+		}
+		return e.writableLocked()
+	})
+}
+
+// Discard removes a session that is set aside, whatever of it can be read.
+func (s *Store) Discard(ctx context.Context, id wire.SessionID) error {
+	e, err := s.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	return s.bury(ctx, e, func() error {
+		switch {
+		case e.absent:
+			return fmt.Errorf("session %s: %w", id, store.ErrNotFound)
+		case e.quarantined == "":
+			return fmt.Errorf("session %s is not quarantined: %w", id, store.ErrConflict)
+		}
+		return nil
+	})
+}
+
+// bury removes a session that may be removed, as is asked under its lock.
+func (s *Store) bury(ctx context.Context, e *session, mayLocked func() error) error {
 	if err := e.turn.take(ctx); err != nil {
 		return err
 	}
 	e.mu.Lock()
-	if err = e.holdsLocked(l); err == nil {
-		err = e.writableLocked()
-	}
-	epoch := e.meta.epoch
+	err, epoch := mayLocked(), e.meta.epoch
 	e.mu.Unlock()
 	if err != nil {
 		e.turn.give()

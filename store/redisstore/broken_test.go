@@ -113,6 +113,17 @@ func TestWrongTypes(t *testing.T) {
 				if err != nil || len(page.Items) != 2 {
 					t.Errorf("listing is %+v, error %v, want both", page, err)
 				}
+				if err := s.Discard(t.Context(), "s"); err != nil {
+					t.Errorf("discard: %v", err)
+				}
+				left, err := d.client.Keys(t.Context(), redisstore.KeysOf(prefix, "s").Base+"*").Result()
+				if err != nil || len(left) != 0 {
+					t.Errorf("of what was discarded there is %v, error %v", left, err)
+				}
+				if n, err := d.client.ZCard(t.Context(), redisstore.SharedKeys(prefix, "s", "user")["sessions of a user"]).Result(); err != nil || n != 0 {
+					t.Errorf("the user's list has %d, error %v", n, err)
+				}
+				other.mustWrite(t, 1)
 			})
 		}
 	}

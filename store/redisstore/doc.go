@@ -54,7 +54,7 @@
 // slot, a replica that is not master yet, data still being loaded, no
 // connection) is tried again for RetryFor; so is a call whose answer was lost,
 // if it may be repeated: reads, Commit, Renew, Send, slots, Announce, Quarantine.
-// Create, Claim, Release, Delete, Put and Remove are not: they end as
+// Create, Claim, Release, Delete, Discard, Put and Remove are not: they end as
 // [store.ErrUnavailable] and may or may not have happened. Nothing else retries,
 // which is why Open refuses a client that does. Tails and those who wait for a
 // slot stay through an outage once they have begun.

@@ -90,33 +90,20 @@ func (s *Store) relist(ctx context.Context, p uint16, user string) error {
 	}
 	begin, end := s.keys.at(p, "s", ""), ":meta"
 	var entered int
-	for cursor := uint64(0); ; {
-		var found []string
-		const what = "look for sessions"
-		err := s.do(ctx, what, repeatable, begin, func(ctx context.Context, server *redis.Client) error {
-			var err error
-			found, cursor, err = server.Scan(ctx, cursor, begin+"*"+end, 1000).Result()
-			return err
-		})
-		if err != nil {
-			return err
+	err = s.scan(ctx, "look for sessions", begin, end, func(name string) error {
+		id := wire.SessionID(name)
+		if id.Validate() != nil || partition(name) != p {
+			return nil
 		}
-		for _, key := range found {
-			id := wire.SessionID(strings.TrimSuffix(strings.TrimPrefix(key, begin), end))
-			if id.Validate() != nil || partition(string(id)) != p {
-				continue
-			}
-			if err := s.enter(ctx, id); err != nil {
-				return err
-			}
-			entered++
-		}
-		if cursor == 0 {
-			s.log.WarnContext(ctx, "lists of a partition were made anew", "partition", p, "sessions", entered)
-			_, err := s.call(ctx, "end making lists", repeatable, s.scripts.mended, []string{s.keys.mending(p)}, mark)
-			return err
-		}
+		entered++
+		return s.enter(ctx, id)
+	})
+	if err != nil {
+		return err
 	}
+	s.log.WarnContext(ctx, "lists of a partition were made anew", "partition", p, "sessions", entered)
+	_, err = s.call(ctx, "end making lists", repeatable, s.scripts.mended, []string{s.keys.mending(p)}, mark)
+	return err
 }
 
 // putListsAway sets aside those lists of a partition, and that of a user in it, that

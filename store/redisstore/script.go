@@ -20,7 +20,7 @@ type script struct {
 
 // scripts are all programs of the store.
 type scripts struct {
-	create, claim, renew, release, remove                   *script
+	create, claim, renew, release, remove, discard          *script
 	commit, read, load, list, send, receive                 *script
 	quarantine, unattended, announce, replicas              *script
 	aside, enter, mended                                    *script
@@ -35,6 +35,7 @@ func loadScripts() scripts {
 		renew:      loadScript("renew"),
 		release:    loadScript("release"),
 		remove:     loadScript("delete"),
+		discard:    loadScript("discard"),
 		commit:     loadScript("commit", "log"),
 		read:       loadScript("read"),
 		load:       loadScript("load"),

@@ -93,8 +93,8 @@ func (r *rig) precious() (p, other *pen) {
 	return other, p
 }
 
-// setAside ends the check when a damaged session still takes writes, or when
-// another suffers.
+// setAside ends the check when a damaged session still takes writes or cannot be
+// discarded, or when another suffers.
 func (r *rig) setAside(p, other *pen) {
 	r.Helper()
 	reason := r.info("s").Quarantined
@@ -111,6 +111,11 @@ func (r *rig) setAside(p, other *pen) {
 	if got := r.walk(store.Query{}, nil); len(got) != 2 || got["s"].Quarantined != reason {
 		r.Errorf("listing shows %v", got)
 	}
+	r.ok(r.Discard(r.ctx, "s"))
+	if got := r.walk(store.Query{}, nil); len(got) != 1 {
+		r.Errorf("listing shows %v after one was discarded", got)
+	}
+	other.write(1)
 }
 
 func corruptCard(r *rig) {

@@ -19,6 +19,7 @@ type Leases interface {
 	Release(ctx context.Context, lease store.Lease) error
 	Commit(ctx context.Context, lease store.Lease, b store.Batch) (store.Receipt, error)
 	Delete(ctx context.Context, lease store.Lease) error
+	Discard(ctx context.Context, session wire.SessionID) error
 }
 
 // Log is how a session is read, by anybody.

@@ -141,6 +141,7 @@ func sessionCalls() []call {
 		}},
 		{"Session", func(ctx context.Context, r *rig, id wire.SessionID) error { _, err := r.Session(ctx, id); return err }},
 		{"Quarantine", func(ctx context.Context, r *rig, id wire.SessionID) error { return r.Quarantine(ctx, id, "because") }},
+		{"Discard", func(ctx context.Context, r *rig, id wire.SessionID) error { return r.Discard(ctx, id) }},
 	} {
 		out = append(out, call{
 			name:  m.name,

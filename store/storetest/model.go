@@ -196,6 +196,19 @@ func (m *model) delete(l store.Lease) error {
 	return nil
 }
 
+func (m *model) discard(id wire.SessionID) error {
+	s, err := m.find(id)
+	if err != nil {
+		return err
+	}
+	if s.info.Quarantined == "" {
+		return store.ErrConflict
+	}
+	m.graves[id] = s.info.Epoch
+	delete(m.sessions, id)
+	return nil
+}
+
 func (m *model) commit(l store.Lease, b store.Batch) (store.Receipt, error) {
 	if err := m.limits.CheckBatch(l, b); err != nil {
 		return store.Receipt{}, err

@@ -82,7 +82,7 @@ func play(t *testing.T, env Env, steps []step) error {
 
 func (p *player) take(s step) error {
 	deed, ok := map[string]func(Engine, step) error{
-		"create": p.create, "claim": p.claim, "renew": p.renew, "release": p.release, "delete": p.delete,
+		"create": p.create, "claim": p.claim, "renew": p.renew, "release": p.release, "delete": p.delete, "discard": p.discard,
 		"commit": p.commit, "retry": p.retry, "load": p.load, "read": p.read, "readList": p.readList,
 		"session": p.session, "sessions": p.sessions, "unattended": p.unattended,
 		"quarantine": p.quarantine, "lift": p.quarantine, "send": p.send, "receive": p.receive,

@@ -72,6 +72,10 @@ func (p *player) delete(e Engine, s step) error {
 	return agree("Delete", nil, nil, e.Delete(p.ctx, l), p.model.delete(l), p.either(l)...)
 }
 
+func (p *player) discard(e Engine, s step) error {
+	return agree("Discard", nil, nil, e.Discard(p.ctx, s.id()), p.model.discard(s.id()))
+}
+
 // either is what a write with a lost lease may be told instead.
 func (p *player) either(l store.Lease) []error {
 	s := p.model.sessions[l.Session]

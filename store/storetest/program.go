@@ -81,7 +81,7 @@ func (s step) command() (c store.Command) {
 func deeds() []string {
 	var all []string
 	for deed, weight := range map[string]int{
-		"create": 3, "claim": 6, "renew": 1, "release": 2, "delete": 1, "commit": 16, "retry": 2,
+		"create": 3, "claim": 6, "renew": 1, "release": 2, "delete": 1, "discard": 1, "commit": 16, "retry": 2,
 		"load": 1, "read": 4, "readList": 1, "session": 1, "sessions": 1, "unattended": 1, "quarantine": 1, "lift": 1,
 		"send": 6, "receive": 2, "put": 4, "get": 1, "remove": 1, "documents": 1,
 		"acquire": 3, "wait": 4, "giveUp": 1, "renewSlot": 1, "releaseSlot": 5, "slots": 1, "advance": 3,

@@ -15,6 +15,8 @@ func quarantineChecks() []check {
 		{name: "lifting it lets the owner go on", run: quarantineLift},
 		{name: "other sessions run on", run: quarantineOthers},
 		{name: "the reason may change", run: quarantineReason},
+		{name: "what is discarded is deleted", run: quarantineDiscard},
+		{name: "only what is quarantined is discarded", run: quarantineDiscardOthers},
 		{name: "an unknown session is ErrNotFound", run: quarantineUnknown},
 	}
 }
@@ -131,6 +133,51 @@ func quarantineReason(r *rig) {
 	r.ok(r.Quarantine(r.ctx, "s", "first"))
 	r.ok(r.Quarantine(r.ctx, "s", "sécond: {with} 'everything' \"in\" it"))
 	p.refusesWrites("sécond: {with} 'everything' \"in\" it")
+}
+
+func quarantineDiscard(r *rig) {
+	p := r.own("s", "a")
+	p.commit(store.Batch{
+		Events: p.frames(2), Working: new(true), Card: []byte("old"),
+		Ops: []store.Op{store.Set("t", "f", nil), store.Push("l", nil), store.Push(store.ColdPrefix+"l", nil)},
+	})
+	r.sendAll("s", commands("a"))
+	f := r.follow("s", p.top)
+	r.ok(r.Quarantine(r.ctx, "s", "because"))
+	other := r.another()
+	r.ok(other.Discard(r.ctx, "s"))
+	f.ends(store.ErrNotFound)
+	for _, c := range sessionCalls() {
+		if c.name != "Create" {
+			r.is(c.named(other, "s"), store.ErrNotFound, c.name)
+		}
+	}
+	r.is(r.Renew(r.ctx, p.lease), store.ErrFenced, "Renew of what was discarded")
+	for _, q := range []store.Query{{}, {User: "user"}} {
+		if got := other.walk(q, nil); len(got) != 0 {
+			r.Errorf("listing shows %v", got)
+		}
+	}
+	if !other.deleted(p.lease.Epoch) {
+		r.Error("a discarded session counts as forgotten")
+	}
+	q := r.own("s", "a") // which has nothing of the former one
+	if q.lease.Epoch <= p.lease.Epoch || !q.lease.Prev.IsZero() {
+		r.Errorf("the new session is claimed as %+v after epoch %d", q.lease, p.lease.Epoch)
+	}
+	r.same("state", normal(r.load("s")), store.State{At: q.lease.Top()})
+	q.write(1)
+	r.sendAll("s", commands("a"))
+	r.unattended()
+}
+
+func quarantineDiscardOthers(r *rig) {
+	p := r.own("s", "a")
+	r.is(r.Discard(r.ctx, "s"), store.ErrConflict, "Discard")
+	r.ok(r.Quarantine(r.ctx, "s", "because"))
+	r.ok(r.Quarantine(r.ctx, "s", ""))
+	r.is(r.Discard(r.ctx, "s"), store.ErrConflict, "Discard of what was lifted")
+	p.write(1)
 }
 
 func quarantineUnknown(r *rig) {

@@ -133,6 +133,10 @@ func (e *reference) Delete(ctx context.Context, l store.Lease) error {
 	return e.do(ctx, func() error { return e.model.delete(l) })
 }
 
+func (e *reference) Discard(ctx context.Context, id wire.SessionID) error {
+	return e.do(ctx, func() error { return e.model.discard(id) })
+}
+
 func (e *reference) Load(ctx context.Context, id wire.SessionID) (s store.State, err error) {
 	err = e.do(ctx, func() error { s, err = e.model.load(id); return err })
 	return s, err
