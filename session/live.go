@@ -41,7 +41,8 @@ type live struct {
 
 	top    wire.Position // where the log ends
 	number uint64        // of the last batch
-	now    time.Time     // of the step
+	now    time.Time     // of the step, by the store's clock
+	skew   time.Duration // how far that is ahead of ours
 	step   step
 	told   []byte // the frames of the step before, which nobody needs once they are shown
 	// patience is how long a commit may take.
@@ -150,7 +151,7 @@ func (l *live) work() error {
 	switch at := l.k.dormantAt(); {
 	case l.mayLeave():
 		return l.leave(errDraining)
-	case !at.IsZero() && !l.working && !l.now.Before(at) && l.k.box.idle():
+	case !at.IsZero() && !l.working && !l.here(l.now).Before(at) && l.k.box.idle():
 		return l.leave(errDormant)
 	}
 	return nil
@@ -168,7 +169,7 @@ func (l *live) mayLeave() bool {
 // agents; zero when it does not.
 func (l *live) finishBy() time.Time {
 	order := l.k.draining.Load()
-	if order == nil || !l.now.Before(order.finish) || !l.agents.busy() {
+	if order == nil || !l.here(l.now).Before(order.finish) || !l.agents.busy() {
 		return time.Time{}
 	}
 	return order.finish
@@ -278,7 +279,8 @@ func (l *live) due() time.Time {
 	if l.working || !dormant.IsZero() && !l.k.box.idle() {
 		dormant = time.Time{}
 	}
-	return earliest(question, l.geometry.due(), l.presence.due(l.k), l.agents.due(), dormant, l.finishBy())
+	first := l.here(earliest(question, l.geometry.due(), l.presence.due(l.k), l.agents.due()))
+	return earliest(first, dormant, l.finishBy())
 }
 
 // blame says which items are not tried again as they were, after a panic.

@@ -19,7 +19,10 @@ func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, 
 	defer k.orphan(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	l := &live{k: k, lease: lease, ctx: ctx, cancel: cancel, top: lease.Top(), renewEvery: k.hub.renewEvery()}
+	l := &live{
+		k: k, lease: lease, ctx: ctx, cancel: cancel, top: lease.Top(), renewEvery: k.hub.renewEvery(),
+		skew: skewOf(lease, claimed),
+	}
 	l.renewed.Store(int64(claimed.Sub(k.hub.born)))
 	// From here on the lease is renewed: loading may take longer than it lasts.
 	k.live.Store(l)

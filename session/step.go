@@ -48,7 +48,7 @@ func (s *step) empty() bool {
 
 // begin sets the time of what follows. It never goes back.
 func (l *live) begin(now time.Time) {
-	if now.After(l.now) {
+	if now = now.Add(l.skew); now.After(l.now) {
 		l.now = now
 	}
 }

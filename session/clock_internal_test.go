@@ -1,0 +1,42 @@
+package session
+
+import (
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+)
+
+func TestSkewIsWhatAClaimShows(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
+	for name, tt := range map[string]struct{ ahead, want time.Duration }{
+		"the way there":      {3 * time.Second, 0},
+		"an hour ahead":      {time.Hour, time.Hour},
+		"an hour behind":     {-time.Hour, -time.Hour},
+		"no time, but count": {-50 * 365 * 24 * time.Hour, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			lease := store.Lease{Epoch: uint64(now.Add(tt.ahead).UnixMilli())}
+			if got := skewOf(lease, now); got != tt.want {
+				t.Errorf("skew is %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// What is due at some time of the store is due at another of ours, and never stays
+// never.
+func TestTimesOfTheStoreAreTranslated(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	l := &live{skew: time.Hour}
+	l.begin(now)
+	if !l.now.Equal(now.Add(time.Hour)) || !l.here(l.now).Equal(now) {
+		t.Errorf("it is %v there and %v here, want %v here", l.now, l.here(l.now), now)
+	}
+	if got := l.here(time.Time{}); !got.IsZero() {
+		t.Errorf("never is %v", got)
+	}
+}
