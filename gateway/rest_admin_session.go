@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -125,7 +126,7 @@ func (s *Server) onSession(c echo.Context, d deed, do func(ctx context.Context, 
 			return &session.Error{Code: wire.CodeSessionNotFound, Reason: wire.CodeSessionNotFound.Info().Message}
 		}
 		info, err := s.hub.Info(ctx, id)
-		if err == nil && info.Quarantined != "" && d.action != actionRelease {
+		if err == nil && info.Quarantined != "" && d.action != actionRelease && d.action != actionDelete {
 			err = &session.Error{Code: wire.CodeSessionInvalidState, Reason: "The session is set aside; release it first."}
 		}
 		return err
@@ -134,7 +135,11 @@ func (s *Server) onSession(c echo.Context, d deed, do func(ctx context.Context, 
 	return s.witnessed(c, d)
 }
 
-const actionRelease = "session.release"
+// The actions that are open to a session that is set aside.
+const (
+	actionRelease = "session.release"
+	actionDelete  = "session.delete"
+)
 
 func (s *Server) interruptSession(c echo.Context) error {
 	in, err := interruptOrderForm.read(s, c)
@@ -186,7 +191,11 @@ func (s *Server) removeSession(c echo.Context) error {
 			return err
 		}
 	}
-	return s.onSession(c, deed{action: "session.delete", reason: in.Reason, final: true}, func(ctx context.Context, id wire.SessionID, _ string) error {
-		return s.removeWithFiles(ctx, id)
+	return s.onSession(c, deed{action: actionDelete, reason: in.Reason, final: true}, func(ctx context.Context, id wire.SessionID, _ string) error {
+		err := s.removeWithFiles(ctx, id)
+		if errors.Is(err, store.ErrQuarantined) || errors.Is(err, store.ErrCorrupt) {
+			err = s.hub.Discard(ctx, id)
+		}
+		return err
 	})
 }

@@ -328,7 +328,6 @@ func TestAdminDirectory(t *testing.T) {
 		}
 	}
 	b.act(http.MethodPost, "sessions/"+string(bad)+"/reset", "", `{"reason":"x"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
-	b.act(http.MethodDelete, "sessions/"+string(bad), "", `{"reason":"x"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
 	b.act(http.MethodPost, "sessions/"+string(bad)+"/release", "key", `{"reason":"looked at it"}`).want(http.StatusOK)
 	a.get(at(bad, "/snapshot"), a.user("ann")).want(http.StatusOK)
 	if err := a.store.Quarantine(t.Context(), bad, "again"); err != nil {
@@ -338,6 +337,8 @@ func TestAdminDirectory(t *testing.T) {
 	if got := walk("quarantined=true"); len(got) != 1 {
 		t.Errorf("what was done once was done again: %v", got)
 	}
+	b.act(http.MethodDelete, "sessions/"+string(bad), "", `{"reason":"nobody can read it"}`).want(http.StatusOK)
+	b.act(http.MethodGet, "sessions/"+string(bad), "", "").problem(http.StatusNotFound, wire.CodeSessionNotFound)
 	var limits struct{ UserSessions, UserConnections int }
 	b.act(http.MethodGet, "limits", "", "").want(http.StatusOK).decode(&limits)
 	if limits.UserSessions != 200 || limits.UserConnections != 2000 {

@@ -29,7 +29,7 @@ func (s *Server) adminRoutes() []route {
 	release := act(http.MethodPost, "/api/admin/sessions/:session/release", "Take a session out of quarantine", "It is set aside again if its data still cannot be read.", of(adminOrderForm))
 	release.do = s.releaseSession
 	remove := act(http.MethodDelete, "/api/admin/sessions/:session", "Delete a session with everything in it",
-		"Open connections are closed with 4410. One that is set aside has to be released first.", orNone(of(adminOrderForm)))
+		"Open connections are closed with 4410. One that is set aside is given up, whatever of it cannot be read.", orNone(of(adminOrderForm)))
 	remove.do, remove.query = s.removeSession, []param{{name: "reason", doc: "The reason, for those who cannot send a body."}}
 	return []route{
 		{

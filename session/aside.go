@@ -43,6 +43,11 @@ func (k *keeper) setAside(err error) {
 	}
 }
 
+// Discard gives up a session that is set aside. Nothing of it has to be readable.
+func (h *Hub) Discard(ctx context.Context, id wire.SessionID) error {
+	return asError(h.store.Discard(ctx, id))
+}
+
 // How long the sweeper waits before it tries the same session again.
 const (
 	attemptFirst = time.Second

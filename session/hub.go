@@ -47,6 +47,7 @@ type Directory interface {
 	Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error)
 	Unattended(ctx context.Context, limit int) ([]wire.SessionID, error)
 	Quarantine(ctx context.Context, session wire.SessionID, reason string) error
+	Discard(ctx context.Context, session wire.SessionID) error
 	Partition(session wire.SessionID) int
 }
 
