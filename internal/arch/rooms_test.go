@@ -83,5 +83,5 @@ var guests = map[string]room{
 	"github.com/modelcontextprotocol/go-sdk": {uses: "tools/mcpdoor"},
 	"github.com/golang-jwt/jwt/v5":           {uses: "auth cmd/hub", tests: "gateway"},
 	"github.com/coreos/go-oidc/v3":           {uses: "auth"},
-	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast bench/load"},
+	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast bench/load", tests: "internal/chaos"},
 }

@@ -2,6 +2,7 @@ package hubtest
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -149,8 +150,37 @@ func (h *Hub) Kill(tb testing.TB) {
 	<-h.ended()
 }
 
-// Stop freezes the process: connections stay open and nobody answers.
-func (h *Hub) Stop(tb testing.TB) { tb.Helper(); h.signal(tb, syscall.SIGSTOP) }
+// Stop freezes the process: connections stay open and nobody answers. It returns
+// when the process does nothing any more.
+func (h *Hub) Stop(tb testing.TB) {
+	tb.Helper()
+	h.signal(tb, syscall.SIGSTOP)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !h.frozen(tb) {
+		select {
+		case <-tick.C:
+		case <-h.ended():
+			tb.Fatalf("hub %s has ended\n%s", h.Name, h.Log())
+		case <-tb.Context().Done():
+			tb.Fatalf("hub %s does not freeze", h.Name)
+		}
+	}
+}
+
+// frozen reports whether the system says that the process is stopped.
+func (h *Hub) frozen(tb testing.TB) bool {
+	tb.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", h.cmd.Process.Pid))
+	if err != nil {
+		tb.Fatalf("is hub %s frozen: %v", h.Name, err)
+	}
+	// The state follows the program's name, which is in parentheses.
+	_, state, _ := strings.Cut(string(stat[bytes.LastIndexByte(stat, ')'):]), " ")
+	return strings.HasPrefix(state, "T")
+}
 
 // Continue ends what [Hub.Stop] began.
 func (h *Hub) Continue(tb testing.TB) { tb.Helper(); h.signal(tb, syscall.SIGCONT) }
