@@ -147,6 +147,9 @@ func (l *life) run() (Ended, error) {
 	defer context.AfterFunc(l.slot.life, func() { l.interrupt(lostSlot) })()
 	l.began = time.Now()
 	l.report(Began{Of{l.ID}})
+	if err := context.Cause(l.work); err != nil {
+		return Ended{}, err
+	}
 	for {
 		reused := l.talk != nil
 		if !reused {

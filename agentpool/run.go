@@ -118,7 +118,7 @@ type (
 
 // Sink is where reports go.
 type Sink interface {
-	// Report hands over a report, waiting while the session has too much to do.
-	// It fails when the session is lost.
+	// Report hands over a report, waiting while the session has too much to do,
+	// and with [Began] until that is kept. It fails when the session is lost.
 	Report(ctx context.Context, r Report) error
 }

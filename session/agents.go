@@ -295,5 +295,10 @@ func (l *live) row(r wire.UIRow) wire.Millis {
 
 // Report implements [agentpool.Sink].
 func (p port) Report(ctx context.Context, r agentpool.Report) error {
-	return p.put(ctx, item{by: r.RunID(), work: func() { p.l.agents.ask().Hear(r) }})
+	it := item{by: r.RunID(), work: func() { p.l.agents.ask().Hear(r) }}
+	if _, ok := r.(agentpool.Began); ok {
+		// Or owners that die right then would ask a model again and again.
+		return p.await(ctx, it)
+	}
+	return p.put(ctx, it)
 }

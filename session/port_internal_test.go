@@ -5,6 +5,8 @@ import (
 	"errors"
 	"testing"
 	"testing/synctest"
+
+	"github.com/everdesk/everdesk/agentpool"
 )
 
 // Who waits for room in the mailbox of a session does so no longer than it has an
@@ -53,4 +55,38 @@ func TestWorkEndsWithItsOwner(t *testing.T) {
 	if err := <-done; !errors.Is(err, errLost) {
 		t.Errorf("the agent hears %v", err)
 	}
+}
+
+// No model is asked before it is committed that it is: the next owner counts how
+// often that was. What it says need not be waited for.
+func TestBeganIsCommittedFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		l := &live{ctx: ctx, k: &keeper{box: newMailbox()}}
+		if err := (port{l}).Report(t.Context(), agentpool.Said{Text: "hello"}); err != nil {
+			t.Fatal(err)
+		}
+		result := make(chan error, 1)
+		begin := func() {
+			go func() { result <- port{l}.Report(t.Context(), agentpool.Began{}) }()
+			synctest.Wait()
+			if len(result) > 0 {
+				t.Fatal("nothing is committed")
+			}
+		}
+		begin()
+		items, _ := l.k.box.take(nil, nil)
+		for i := range items {
+			items[i].finish(nil)
+		}
+		if err := <-result; err != nil || len(items) != 2 {
+			t.Errorf("%d items, %v", len(items), err)
+		}
+		begin()
+		cancel(errLost)
+		if err := <-result; !errors.Is(err, errLost) {
+			t.Errorf("without an owner: %v", err)
+		}
+	})
 }
