@@ -35,8 +35,9 @@
 // session and then end with 504. When many clients come at once, they are let in 24
 // at a time, each for a quarter of a second at most. When a client is slow, the server's timeouts end
 // its connection; files have 10 min. [Server.Drain] turns /readyz to 503 and lets no
-// streaming clients in while everything else is still served, until
-// [Server.Undrain]; [Server.Dismiss] sends those elsewhere who are there;
+// streaming clients in until [Server.Undrain]; requests that need a session opened
+// are told to ask another replica when the hub has begun to hand its sessions over,
+// and all others are still served; [Server.Dismiss] sends those elsewhere who are there;
 // [Server.Shutdown] does so and lets running requests end. A panic ends its request
 // or connection.
 //

@@ -102,6 +102,8 @@ type deed struct {
 	check func(ctx context.Context) error
 	// do does it, under the id of the action.
 	do func(ctx context.Context, id string) error
+	// opens says that the session has to be opened for it.
+	opens bool
 	// final says that when the target is gone after the deed was written down,
 	// it was done.
 	final bool

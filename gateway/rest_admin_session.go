@@ -129,6 +129,9 @@ func (s *Server) onSession(c echo.Context, d deed, do func(ctx context.Context, 
 		if err == nil && info.Quarantined != "" && d.action != actionRelease && d.action != actionDelete {
 			err = &session.Error{Code: wire.CodeSessionInvalidState, Reason: "The session is set aside; release it first."}
 		}
+		if err == nil && d.opens {
+			err = s.hub.Serving()
+		}
 		return err
 	}
 	d.do = func(ctx context.Context, act string) error { return do(ctx, id, act) }
@@ -146,7 +149,7 @@ func (s *Server) interruptSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	d, user := deed{action: "session.interrupt", reason: in.Reason}, who(c).User
+	d, user := deed{action: "session.interrupt", reason: in.Reason, opens: true}, who(c).User
 	if in.AgentID != "" {
 		d.target = "/" + string(in.AgentID)
 	}
@@ -165,7 +168,7 @@ func (s *Server) resetSession(c echo.Context) error {
 		return err
 	}
 	user := who(c).User
-	return s.onSession(c, deed{action: "session.reset", reason: in.Reason}, func(ctx context.Context, id wire.SessionID, act string) error {
+	return s.onSession(c, deed{action: "session.reset", reason: in.Reason, opens: true}, func(ctx context.Context, id wire.SessionID, act string) error {
 		m := wire.Reset{MessageID: wire.MessageID(act)}
 		return s.hub.Act(ctx, id, user, wire.Message{Session: id, ID: m.MessageID, Data: m})
 	})

@@ -238,6 +238,31 @@ func TestAdminIsRefused(t *testing.T) {
 	}
 }
 
+// A hub that hands its sessions over does nothing to them, and nothing is written down
+// as if it had.
+func TestAdminAsksADrainedHub(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	id := h.session("ann")
+	h.server.Drain()
+	h.hub.Drain(t.Context())
+	for _, act := range []string{"reset", "interrupt"} {
+		p := h.act(http.MethodPost, "sessions/"+string(id)+"/"+act, "key-"+act, `{"reason":"it hangs"}`).
+			problem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
+		if !strings.Contains(p.Detail, "another") {
+			t.Errorf("%s: %+v", act, p)
+		}
+	}
+	if got := h.records(); len(got) != 0 {
+		t.Errorf("records of what was not done: %+v", got)
+	}
+	h.get(at(id, "/snapshot"), h.user("ann")).problem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
+	h.server.Undrain()
+	h.hub.Undrain()
+	h.act(http.MethodPost, "sessions/"+string(id)+"/reset", "key-reset", `{"reason":"it hangs"}`).want(http.StatusOK)
+	h.act(http.MethodDelete, "sessions/"+string(id)+"?reason=gone", "", "").want(http.StatusOK)
+}
+
 func TestAdminManyAtOnce(t *testing.T) {
 	t.Parallel()
 	a, b := twins(t)

@@ -78,6 +78,24 @@ func (h *Hub) Undrain() {
 	}
 }
 
+// Serving says why no session can be opened here, or nil.
+func (h *Hub) Serving() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.servingLocked()
+}
+
+// servingLocked is Serving for who has the lock.
+func (h *Hub) servingLocked() error {
+	switch {
+	case h.stopped:
+		return asError(errStopping)
+	case h.draining != nil:
+		return asError(errDraining)
+	}
+	return nil
+}
+
 // handOver says that this replica owns nothing of the session any more. Only the
 // keeper's goroutine calls it.
 func (k *keeper) handOver(order *handover) {

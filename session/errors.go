@@ -68,6 +68,7 @@ func asError(err error) error {
 		{broadcast.ErrClosed, wire.CodeStoreUnavailable, "the session was unloaded, try again"},
 		{errGone, wire.CodeStoreUnavailable, "the session was unloaded, try again"},
 		{errStopping, wire.CodeStoreUnavailable, "this replica is shutting down"},
+		{errDraining, wire.CodeStoreUnavailable, "this replica hands its sessions over; ask another"},
 	} {
 		if errors.Is(err, known.is) {
 			return &Error{Code: known.code, Reason: known.reason, Err: err}

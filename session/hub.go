@@ -218,11 +218,8 @@ func (h *Hub) Deliver(ctx context.Context, id wire.SessionID, c Command) (Answer
 func (h *Hub) hold(id wire.SessionID) (*keeper, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch {
-	case h.stopped:
-		return nil, asError(errStopping)
-	case h.draining != nil:
-		return nil, &Error{Code: wire.CodeStoreUnavailable, Reason: "draining: this replica is shutting down", Err: errDraining}
+	if err := h.servingLocked(); err != nil {
+		return nil, err
 	}
 	if c, ok := h.closed[id]; ok {
 		if time.Now().Before(c.until) {
