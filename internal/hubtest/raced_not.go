@@ -1,5 +1,0 @@
-//go:build !race
-
-package hubtest
-
-const raced = false
