@@ -169,3 +169,27 @@ func TestStrangersDoNotFillTheLog(t *testing.T) {
 		t.Error("what a user met is not in the log")
 	}
 }
+
+// unlisted is a store that cannot list everything.
+type unlisted struct{ engine }
+
+func (u unlisted) Sessions(ctx context.Context, q store.Query) (store.Page[store.Info], error) {
+	if q.Limit == 0 {
+		return store.Page[store.Info]{}, store.ErrUnavailable
+	}
+	return u.engine.Sessions(ctx, q)
+}
+
+// A session that was made is shown to who made it, even if nobody could look whether
+// there are too many now.
+func TestSessionThatCannotBeCountedStays(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, func(p *plan) {
+		p.door.UserSessions = 5
+		p.store = func(log *slog.Logger) (engine, error) {
+			s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
+			return unlisted{s}, err
+		}
+	})
+	h.post("/api/sessions", h.user("ann"), "").want(http.StatusCreated)
+}

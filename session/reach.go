@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -157,6 +158,11 @@ func (k *keeper) meanwhile(state *desk.State, do func()) {
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
+		defer func() {
+			if v := recover(); v != nil { // who looks has to wait then
+				k.log.Error("panic in a session that waits", "panic", v, "stack", string(debug.Stack()))
+			}
+		}()
 		for {
 			k.serve(k.box.takePeeks(), state)
 			select {
