@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -129,6 +130,7 @@ func (d *draining) await(ctx context.Context, p program) error {
 	limited, cancel := context.WithTimeout(ctx, d.wait)
 	defer cancel()
 	last := replicaCard{}
+	var failure error // of the last look that ended before the time did
 	for {
 		all, err := d.all(limited)
 		now := replicaCard{}
@@ -145,13 +147,15 @@ func (d *draining) await(ctx context.Context, p program) error {
 			fmt.Fprintf(p.stdout, "%s is gone.\n", d.replica)
 			return nil
 		case err == nil:
-			last = now
+			last, failure = now, nil
+		case limited.Err() == nil:
+			failure = err
 		}
 		select {
 		case <-time.After(drainEvery):
 		case <-limited.Done():
 			return errors.Join(fmt.Errorf("%s is not %s after %v: it is %s with %d sessions and %d tabs",
-				d.replica, want, d.wait, last.State, last.Owned, last.Tabs), ctx.Err())
+				d.replica, want, d.wait, cmp.Or(last.State, "unknown"), last.Owned, last.Tabs), failure, ctx.Err())
 		}
 	}
 }
