@@ -164,6 +164,7 @@ func (l *live) rewrite(got loaded) error {
 				return err
 			}
 			l.k.show(events)
+			l.debt.ends = nil // whoever has to begin again need not say them again
 		}
 		e := l.say(p)
 		e.Data = nil // we have it
