@@ -13,6 +13,21 @@ type answer string
 func (a answer) Error() string { return string(a) }
 func (a answer) RedisError()   {}
 
+// TestKilledScript makes sure that what somebody stopped is not taken for broken.
+func TestKilledScript(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"ERR value is not an integer or out of range script: 6e6c, on @user_script:8.":                       true,
+		"ERR user_script:12: attempt to perform arithmetic on a nil value script: 6e6c, on @user_script:12.": true,
+		"ERR Script killed by user with SCRIPT KILL... script: 6e6c, on @user_script:3.":                     false,
+		"NOSCRIPT No matching script. Please use EVAL.":                                                      false,
+	} {
+		if got := failedInside(answer(text)); got != want {
+			t.Errorf("%q is broken: %v, want %v", text, got, want)
+		}
+	}
+}
+
 // TestRefusedExec makes sure that a transaction refused as a whole is explained
 // by its reason, like a single command.
 func TestRefusedExec(t *testing.T) {

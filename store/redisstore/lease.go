@@ -50,14 +50,17 @@ func (s *Store) Deleted(ctx context.Context, session wire.SessionID, epoch uint6
 		return false, fmt.Errorf("ask about a deletion: %w", err)
 	}
 	k := s.keys.session(session)
-	var floor uint64
+	var text string
 	err := s.do(ctx, "ask about the deletion of session "+string(session), repeatable, k.floor(),
 		func(ctx context.Context, server *redis.Client) error {
 			var err error
-			floor, err = server.Get(ctx, k.floor()).Uint64()
+			if text, err = server.Get(ctx, k.floor()).Result(); isAnswer(err, "WRONGTYPE") {
+				return nil
+			}
 			return err
 		})
-	return err == nil && floor > 0 && floor >= epoch, err
+	floor, bad := strconv.ParseUint(text, 10, 64) // what is no number is nothing, as it is to the scripts
+	return bad == nil && floor > 0 && floor >= epoch, err
 }
 
 // Claim makes a replica the owner of a session. When no answer comes back it is

@@ -91,12 +91,11 @@ func (s *Store) relist(ctx context.Context, p uint16, user string) error {
 	begin, end := s.keys.at(p, "s", ""), ":meta"
 	var entered int
 	err = s.scan(ctx, "look for sessions", begin, end, func(name string) error {
-		id := wire.SessionID(name)
-		if id.Validate() != nil || partition(name) != p {
-			return nil
+		if wire.SessionID(name).Validate() == nil && partition(name) == p {
+			entered++
+			return s.enter(ctx, wire.SessionID(name))
 		}
-		entered++
-		return s.enter(ctx, id)
+		return nil
 	})
 	if err != nil {
 		return err
@@ -191,9 +190,10 @@ func (s *Store) callShared(
 	return s.call(ctx, what, repeatable, sc, keys, args...)
 }
 
-// failedInside reports whether a script ended in the middle, as it does when a
-// number is none.
+// failedInside reports whether a script ended in the middle by itself, as it does
+// when a number is none.
 func failedInside(err error) bool {
 	answer, ok := answerOf(err)
-	return ok && strings.HasPrefix(answer, "ERR") && strings.Contains(answer, "user_script")
+	return ok && strings.HasPrefix(answer, "ERR") && strings.Contains(answer, "user_script") &&
+		!strings.Contains(answer, "SCRIPT KILL")
 }

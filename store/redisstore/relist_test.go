@@ -151,6 +151,26 @@ func TestRelistWithSeveralBroken(t *testing.T) {
 	}
 }
 
+// TestForeignFloor asks about deletions where what is remembered of them is not ours.
+func TestForeignFloor(t *testing.T) {
+	t.Parallel()
+	d := deploy(t, redistest.Standalone(t).URL())
+	prefix := d.prefix()
+	s := open(t, d.client, config(prefix))
+	floor := redisstore.SharedKeys(prefix, "s", "user")["floor"]
+	for name, spoil := range map[string]func() error{
+		"no number":  func() error { return d.client.Set(t.Context(), floor, "not ours", 0).Err() },
+		"wrong type": func() error { return d.client.LPush(t.Context(), floor, "not ours").Err() },
+	} {
+		if err := errors.Join(d.client.Del(t.Context(), floor).Err(), spoil()); err != nil {
+			t.Fatal(name, err)
+		}
+		if gone, err := s.Deleted(t.Context(), "s", 1); err != nil || gone {
+			t.Errorf("%s: deleted is %v, error %v", name, gone, err)
+		}
+	}
+}
+
 // TestSetAsideWithoutReason loses the list that says why sessions are set aside.
 // They are so all the same.
 func TestSetAsideWithoutReason(t *testing.T) {

@@ -56,7 +56,10 @@ func (s *Store) quarantined(ctx context.Context, id wire.SessionID, unknown stri
 	var reason string
 	err := s.do(ctx, "ask why", repeatable, k.quarantine(), func(ctx context.Context, server *redis.Client) error {
 		var err error
-		reason, err = server.HGet(ctx, k.quarantine(), string(id)).Result()
+		if reason, err = server.HGet(ctx, k.quarantine(), string(id)).Result(); isAnswer(err, "WRONGTYPE") {
+			s.mend(k.partition, "")
+			return nil
+		}
 		return err
 	})
 	if err != nil {
