@@ -112,6 +112,9 @@ echo
 echo "  open    $url/?session=$session&token=$HUB_TOKEN"
 echo
 
+if [ -z "$once" ]; then
+  read -rp "Open it if you like to watch. Enter begins the stream, and kills its hub in the middle." || true
+fi
 echo "attaching through nginx; the agent is to say $words words, $rate a second"
 mkfifo "$home/say"
 "$home/hub" attach --server "$url" --json "$session" <"$home/say" >"$home/events" 2>"$home/attach.log" &
@@ -169,6 +172,6 @@ grep '^{"type":"AGENT_RESPONSE"' "$home/events" | awk -v want="$words" '
 [ -z "$once" ] || exit 0
 echo
 echo "Everything stays up: $url/?session=$session&token=$HUB_TOKEN"
-echo "Kill another one yourself:$(for n in "${!pid[@]}"; do printf '  %s is kill -9 %s' "$n" "${pid[$n]}"; done)"
+echo "Say /stream 400 20 there and kill another one yourself:$(for n in "${!pid[@]}"; do printf '  %s is kill -9 %s' "$n" "${pid[$n]}"; done)"
 echo "Enter or Ctrl-C ends it."
 read -r || true
