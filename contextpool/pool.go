@@ -114,14 +114,19 @@ func (p *Pool) Working() bool {
 	return len(p.turns) > 0 || p.mains.Total() > 0 || p.windows.Total() > 0
 }
 
-// Running reports whether an agent is at work, rather than waiting for a slot.
-func (p *Pool) Running() bool {
+// Running counts the agents that are at work: not those that wait for a slot, nor
+// those that wait for tasks they gave to others.
+func (p *Pool) Running() int {
+	running, parents := 0, map[string]bool{}
 	for _, t := range p.turns {
 		if t.State == turnRunning {
-			return true
+			running++
+			if t.Parent != "" {
+				parents[t.Parent] = true
+			}
 		}
 	}
-	return false
+	return running - len(parents)
 }
 
 // Alive reports whether the turn of a caller runs and is to go on.

@@ -151,10 +151,10 @@ func (a *agents) due() time.Time {
 	return a.next
 }
 
-// busy reports whether agents are at work and none of them waits for people, who
-// take their time: whoever owns the session next can wait for them as well.
+// busy reports whether agents are at work that do not wait for people, who take
+// their time: whoever owns the session next can wait for them as well.
 func (a *agents) busy() bool {
-	return a != nil && a.parked.IsZero() && len(a.waits.by) == 0 && a.pool.Running()
+	return a != nil && a.parked.IsZero() && a.pool.Running() > a.waits.count()
 }
 
 // ask is the pool, for whoever may change something in it.

@@ -65,3 +65,38 @@ func TestDrainLetsTurnsFinish(t *testing.T) {
 		})
 	}
 }
+
+// Who waits for people holds nothing up, and is no reason to cut others off.
+func TestDrainLetsTurnsFinishBesideAQuestion(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := inBubble(t)
+		a := agentHub(t, s, hubConfig{})
+		b := agentHub(t, s, hubConfig{replica: "b"})
+		d := a.newDesktop(t, "ses-1")
+		far := b.enter(t, "ses-1")
+		d.say("monitor-1", "ask", "/nosteer", "/ask Well? | a | b")
+		question := d.asked("main-monitor-1-ask").ID
+		d.say(first, "m1", "/nosteer", "/stream 41 10")
+		d.begins("m1")
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		began := time.Now()
+		a.Drain(ctx)
+		if took := time.Since(began); took < 4*time.Second || took > 10*time.Second {
+			t.Errorf("handed over after %v", took)
+		}
+		if end := far.ends("m1"); end.Outcome != wire.OutcomeCompleted {
+			t.Errorf("the stream ended with %+v", end)
+		}
+		all := far.all()
+		moved := slices.IndexFunc(all, func(e wire.Event) bool { o, is := e.Data.(wire.OwnerChanged); return is && o.Replica == "b" })
+		ended := slices.IndexFunc(all, func(e wire.Event) bool { r, is := e.Data.(wire.AgentResponse); return is && r.IsComplete })
+		if moved < 0 || ended > moved {
+			t.Errorf("the owner changed with event %d and the stream ended with event %d", moved, ended)
+		}
+		far.send("", wire.UserPromptResponse{PromptID: question, SelectedValues: []string{"a"}})
+		far.ends("ask")
+		far.rest()
+	})
+}

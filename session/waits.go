@@ -53,6 +53,15 @@ func (w *waits) awaited(name string) bool {
 	return slices.ContainsFunc(w.by[name], func(one *wait) bool { return one.ctx.Err() == nil })
 }
 
+// count is how many wait.
+func (w *waits) count() int {
+	n := 0
+	for _, all := range w.by {
+		n += len(all)
+	}
+	return n
+}
+
 // tell returns what hands an answer to those it fits, to be done after the
 // commit; nil when there is nobody.
 func (w *waits) tell(name string, answer any) func() {
