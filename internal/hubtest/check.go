@@ -37,7 +37,8 @@ type Rules struct {
 // Check finds everything in a history that must not be.
 //
 //   - P0: something happened, and everything that the others need was written
-//     down: a check that has nothing to look at has not passed.
+//     down: a check that has nothing to look at has not passed. No hub has ended
+//     by itself or panicked, however well the others have made up for it.
 //   - P1: a tab sees the events of the log in their order, each once, without a
 //     gap, or is given a snapshot.
 //   - P2: all tabs, and the log, have the same bytes at a position.
@@ -82,6 +83,7 @@ type checker struct {
 	rules    Rules
 	sessions map[wire.SessionID]*course
 	agents   []Entry
+	broken   []Entry
 	faults   []time.Duration
 }
 
@@ -101,6 +103,8 @@ func (c *checker) take(e Entry) {
 	switch e.Kind {
 	case KindAgents:
 		c.agents = append(c.agents, e)
+	case KindBroken:
+		c.broken = append(c.broken, e)
 	case KindFault:
 		c.faults = append(c.faults, e.T)
 	}
@@ -186,6 +190,9 @@ func (c *checker) nothing() []Violation {
 	}
 	if c.rules.Agents > 0 && len(c.agents) == 0 {
 		v.add("P0", 0, "nobody counted the agents")
+	}
+	for _, e := range c.broken {
+		v.add("P0", e.T, "hub %s %s", e.Who, e.Note)
 	}
 	return v.all
 }

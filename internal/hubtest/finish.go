@@ -19,8 +19,9 @@ const quietTimeout = 90 * time.Second
 // Finish waits until all is quiet: every message that a tab knows to be kept has
 // ended, and all tabs of a session, and all hubs that are up, have the same
 // position. Then it writes down the logs and the states, and checks everything.
-// The hubs must be well by then. It returns how many promises were broken, each of
-// which is an error of the test.
+// The hubs must be well by then: one that has ended and was not asked to, or that
+// has panicked, breaks a promise too. It returns how many promises were broken, each
+// of which is an error of the test.
 func (f *Fleet) Finish(tb testing.TB, h *History, tabs []*Tab, r Rules) int {
 	tb.Helper()
 	h.Add(Entry{Kind: KindRules, Rules: &r})
@@ -35,8 +36,14 @@ func (f *Fleet) Finish(tb testing.TB, h *History, tabs []*Tab, r Rules) int {
 		}
 	}
 	for _, t := range tabs {
+		// What was an event, if only by its head, is in the history already.
 		if s := t.Client.Stats(); s.Duplicates > 0 || s.Unreadable > 0 {
 			h.Add(Entry{Kind: KindOdd, Who: t.Name, Session: t.Session, Count: s.Duplicates + s.Unreadable})
+		}
+	}
+	for _, hub := range f.Hubs {
+		for _, how := range hub.broken() {
+			h.Add(Entry{Kind: KindBroken, Who: hub.Name, Note: how})
 		}
 	}
 	found := Check(h.Entries(), r)

@@ -2,6 +2,7 @@ package hubtest_test
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -86,6 +87,14 @@ func TestFinishFails(t *testing.T) {
 			}
 		}},
 		{"an answer that is another", "/say hello", "bye", "", func(*testing.T, *small) {}},
+		{"a hub that dies by itself", "/say hello", "hello", "hub b has ended by itself", func(t *testing.T, s *small) {
+			t.Helper()
+			// Not through the hub, which would know that it was asked to.
+			if err := syscall.Kill(s.Hubs[1].Pid(), syscall.SIGABRT); err != nil {
+				t.Fatal(err)
+			}
+			s.Hubs[1].Wait(t)
+		}},
 		{"no tabs", "/say hello", "hello", "", func(_ *testing.T, s *small) { s.tabs = nil }},
 	} {
 		t.Run(test.name, func(t *testing.T) {

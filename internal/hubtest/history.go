@@ -35,6 +35,7 @@ const (
 	KindServer   Kind = "server"   // the same of a hub
 	KindAgents   Kind = "agents"   // how many agents run, see Count
 	KindOdd      Kind = "odd"      // what a tab should not have been given, see Count
+	KindBroken   Kind = "broken"   // a hub has ended, which nobody asked for, or has panicked, see Note
 	KindRules    Kind = "rules"    // what may happen; the last ones count
 )
 

@@ -1,6 +1,7 @@
 package hubtest_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,7 +35,7 @@ func (v *verdict) Log(args ...any) { v.Logf("%v", args) }
 
 func (v *verdict) Logf(format string, args ...any) {
 	v.TB.Logf(format, args...)
-	_, _ = v.said.WriteString(strings.TrimSpace(format) + "\n")
+	_, _ = v.said.WriteString(strings.TrimSpace(fmt.Sprintf(format, args...)) + "\n")
 }
 
 // end does what the end of a test does.

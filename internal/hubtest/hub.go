@@ -36,6 +36,8 @@ type Hub struct {
 	starts int
 	cmd    *exec.Cmd
 	gone   chan struct{} // closed when cmd has ended
+	asked  bool          // to end, by the test
+	blamed int           // panics that were found before
 }
 
 // ID is the replica id of the present process: every start has its own.
@@ -122,7 +124,7 @@ func (h *Hub) start(tb testing.TB) error {
 		_, _ = io.Copy(io.Discard, out)
 		_ = cmd.Wait() // how it ended is in its state
 	}()
-	h.cmd, h.gone = cmd, gone
+	h.cmd, h.gone, h.asked = cmd, gone, false
 	select {
 	case line := <-said:
 		_, where, ok := strings.Cut(line, ": ")
@@ -222,6 +224,7 @@ func (h *Hub) signal(tb testing.TB, sig syscall.Signal) {
 	tb.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.asked = h.asked || sig == syscall.SIGKILL || sig == syscall.SIGTERM
 	if err := h.cmd.Process.Signal(sig); err != nil {
 		tb.Fatalf("signal %v to hub %s: %v\n%s", sig, h.Name, err, h.log())
 	}
@@ -254,4 +257,22 @@ func (h *Hub) Logged(text string) int {
 		return 0
 	}
 	return strings.Count(string(b), text)
+}
+
+// broken is in which ways the hub is not well, apart from what the test did to it
+// and from what this has returned before.
+func (h *Hub) broken() []string {
+	var all []string
+	alive := h.Alive()
+	panics := h.Logged("panic")
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !alive && !h.asked {
+		all = append(all, fmt.Sprintf("has ended by itself: %v", h.cmd.ProcessState))
+	}
+	if panics > h.blamed {
+		all = append(all, fmt.Sprintf("has logged %d panics", panics-h.blamed))
+		h.blamed = panics
+	}
+	return all
 }

@@ -46,6 +46,12 @@ func planted() []planting {
 			property: "P0", name: "no count", says: "nobody counted", rules: hubtest.Rules{Agents: 2},
 			spoil: func(t tale) tale { return t.without(hubtest.KindAgents) },
 		},
+		{
+			property: "P0", name: "a hub that broke", says: "hub a has ended by itself",
+			spoil: func(t tale) tale {
+				return append(t, hubtest.Entry{Kind: hubtest.KindBroken, Who: "a", Note: "has ended by itself"})
+			},
+		},
 		{property: "P1", name: "gap", says: "misses 1 events", spoil: drop(hubtest.KindEvent, "two", at(1, 4))},
 		{property: "P1", name: "gap after a state", says: "misses 1 events", spoil: drop(hubtest.KindEvent, "two", at(1, 1))},
 		{property: "P1", name: "gap at a new epoch", says: "misses 1 events", spoil: drop(hubtest.KindEvent, "one", at(2, 0))},

@@ -35,8 +35,8 @@ type TabConfig struct {
 	Name    string
 	URL     string
 	Session wire.SessionID
-	// Backoff is the client's; quick and random when absent, so that tests
-	// measure the hub and not the waiting.
+	// Backoff is the client's; always 50 ms when absent, so that tests measure the
+	// hub and not the waiting.
 	Backoff func(failed int) time.Duration
 	// Dial makes its connections, when there.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
