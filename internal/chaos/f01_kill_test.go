@@ -43,15 +43,16 @@ func TestF01Kill(t *testing.T) {
 			kills(t, &long, shard, "6s", (200+shards-short-1)/(shards-short))
 		}
 	}, func() {
-		within := func(what string, s *sample, q float64, limit time.Duration) {
-			if got := s.quantile(q); plan.Full && got > limit {
-				t.Errorf("%s is %v, want at most %v", what, got, limit)
-			}
-		}
-		within("take-over p99", &long.kills, 0.99, 7*time.Second)
-		within("take-over p99 with the short lease", &quick.kills, 0.99, 4*time.Second)
-		within("a turn goes on after", &long.turns, 1, 10*time.Second)
-		within("a turn goes on after with the short lease", &quick.turns, 1, 10*time.Second)
+		// A lease may have been renewed just before the kill, and nobody can take a
+		// session before it is over. A second more is for the rest: up to 150 ms by
+		// which those who wait for it are spread, up to 750 ms until a hub without
+		// tabs of the session looks for it, and until a tab is shown the new owner.
+		within(t, "take-over p99", &long.kills, 0.99, 7*time.Second)
+		within(t, "take-over p99 with the short lease", &quick.kills, 0.99, 4*time.Second)
+		within(t, "a turn goes on after", &long.turns, 1, 10*time.Second)
+		within(t, "a turn goes on after with the short lease", &quick.turns, 1, 10*time.Second)
+		measured(t, "take-overs without tabs", &long.swept)
+		measured(t, "take-overs without tabs with the short lease", &quick.swept)
 		plan.Add(t, hubtest.Result{
 			Fault: "F1", What: "kill -9 of the owner at random moments", Rounds: long.round.count() + quick.round.count(),
 			Violations: long.round.violations + quick.round.violations, Seconds: time.Since(began).Seconds(),
@@ -129,11 +130,23 @@ func (k killing) episode(t *testing.T, rounds int) {
 // hit is a session whose owner is killed.
 type hit struct {
 	d     *desktop
+	when  time.Duration
 	epoch uint64
 	scene *scene
 	asked bool
 	was   wire.OpenPrompt
 	over  bool // its stream had ended
+	// until is when the next owner was killed too; zero if it was not. What had not
+	// happened by then is measured from that on, with the hit that this is.
+	until time.Duration
+}
+
+// blows are what a round of killing does: all sessions that were hit, and when each
+// hub was killed. Sessions that nobody had taken over when another hub was killed
+// are waited for like all others, from when their own owner was.
+type blows struct {
+	hits  []*hit
+	kills map[wire.ReplicaID]time.Duration
 }
 
 // kill kills the owner of a session in the middle of a scene, and sometimes the
@@ -150,7 +163,7 @@ func (k killing) kill(t *testing.T, all []*desktop) int {
 	var err error
 	switch moment {
 	case 0: // messages are on their way
-		dwell(t, time.Duration(k.rng.IntN(20))*time.Millisecond)
+		dwell(t.Context(), time.Duration(k.rng.IntN(20))*time.Millisecond)
 	case 1: // one was just accepted
 		err = target.tabs[0].Until(t.Context(), func() bool {
 			_, ok := target.since(0, 0, isAbout(s.stream))
@@ -163,22 +176,21 @@ func (k killing) kill(t *testing.T, all []*desktop) int {
 		t.Fatal(err)
 	}
 	victim := k.must(t, target)
-	hits, when := k.strike(t, victim, all, scenes)
-	again := k.rng.IntN(2) == 0
-	if again {
+	b := &blows{kills: map[wire.ReplicaID]time.Duration{}}
+	k.strike(t, b, victim, all, scenes)
+	if k.rng.IntN(2) == 0 {
 		victim.Start(t)
 	}
 	dead := []*hubtest.Hub{victim}
-	if moment == 4 { // and the next one, as soon as it has claimed
+	if first := b.last(target); moment == 4 && first != nil { // and the next one, as soon as it has claimed
 		witness := target.tabs[len(target.tabs)-1]
-		target.taken(t, witness, hitOf(hits, target).epoch)
+		target.taken(t, witness, first.epoch)
 		if next := k.f.By(witness.Client.State().Owner); next != nil && next.Alive() {
-			k.measure(t, hits, when, false)
-			hits, when = k.strike(t, next, all, scenes)
+			k.strike(t, b, next, all, scenes)
 			dead = append(dead, next)
 		}
 	}
-	k.measure(t, hits, when, true)
+	b.taken(t)
 	for _, v := range dead {
 		if !v.Alive() {
 			v.Start(t)
@@ -187,22 +199,31 @@ func (k killing) kill(t *testing.T, all []*desktop) int {
 	for i, s := range scenes {
 		var was wire.OpenPrompt
 		asked := false
-		if h := hitOf(hits, all[i]); h != nil {
+		if h := b.last(all[i]); h != nil {
 			was, asked = h.was, h.asked
 		}
 		s.finish(t, k.rng, was, asked)
 	}
-	k.heard(hits, when)
+	k.measure(b)
 	return len(dead)
 }
 
-func hitOf(hits []*hit, d *desktop) *hit {
-	for _, h := range hits {
+// last is the last hit of a session; nil if there was none.
+func (b *blows) last(d *desktop) *hit {
+	for _, h := range slices.Backward(b.hits) {
 		if h.d == d {
 			return h
 		}
 	}
 	return nil
+}
+
+// taken waits until the sessions that were hit are taken over.
+func (b *blows) taken(t *testing.T) {
+	t.Helper()
+	for _, h := range b.hits {
+		h.d.taken(t, h.d.tabs[0], h.epoch)
+	}
 }
 
 // must is the owner of a session, which has one that is alive.
@@ -215,8 +236,9 @@ func (k killing) must(t *testing.T, d *desktop) *hubtest.Hub {
 	return owner
 }
 
-// strike kills a hub and says which sessions it had, and when.
-func (k killing) strike(t *testing.T, victim *hubtest.Hub, all []*desktop, scenes []*scene) ([]*hit, time.Duration) {
+// strike kills a hub, adds the sessions that it had, as far as their tabs know, and
+// returns when.
+func (k killing) strike(t *testing.T, b *blows, victim *hubtest.Hub, all []*desktop, scenes []*scene) time.Duration {
 	t.Helper()
 	var hits []*hit
 	for i, d := range all {
@@ -232,32 +254,51 @@ func (k killing) strike(t *testing.T, victim *hubtest.Hub, all []*desktop, scene
 		hits = append(hits, h)
 	}
 	when := k.h.Fault("kill %s", victim.ID())
+	b.kills[wire.ReplicaID(victim.ID())] = when
 	victim.Kill(t)
 	k.out.round.add(0)
-	return hits, when
+	for _, h := range hits {
+		if before := b.last(h.d); before != nil {
+			before.until = when
+		}
+		h.when = when
+	}
+	b.hits = append(b.hits, hits...)
+	return when
 }
 
-// measure waits until the sessions that were hit are taken over. Those that were
-// not yet when the next hub is killed are measured from that on.
-func (k killing) measure(t *testing.T, hits []*hit, when time.Duration, all bool) {
-	t.Helper()
-	for _, h := range hits {
-		if all {
-			h.d.taken(t, h.d.tabs[0], h.epoch)
+// unseen finds sessions that were taken over by a hub that was killed before any
+// tab was shown so, and adds what that is: a hit of its own.
+func (b *blows) unseen() {
+	for _, h := range b.hits {
+		by, epoch := h.d.next(h.epoch)
+		when := b.kills[by]
+		if h.until != 0 || when <= h.when {
+			continue
 		}
-		if span, ok := h.d.since(when, h.epoch, anything); ok {
-			k.out.kills.add(span)
-		}
+		h.until = when
+		again := *h
+		again.when, again.epoch, again.until = when, epoch, 0
+		b.hits = append(b.hits, &again)
 	}
 }
 
-// heard measures when the turns that were under way went on.
-func (k killing) heard(hits []*hit, when time.Duration) {
-	for _, h := range hits {
+// measure finds out when the sessions that were hit were taken over, and when the
+// turns that were under way went on, after both have.
+func (k killing) measure(b *blows) {
+	b.unseen()
+	for _, h := range b.hits {
+		if span, ok := h.d.since(h.when, h.epoch, anything); ok {
+			if h.until != 0 { // it had been taken by then, whoever was shown it when
+				span = min(span, h.until-h.when)
+			}
+			k.out.kills.add(span)
+		}
 		if h.scene == nil || h.over {
 			continue
 		}
-		if span, ok := h.d.since(when, h.epoch, goesOn(h.scene.stream)); ok {
+		span, ok := h.d.since(h.when, h.epoch, goesOn(h.scene.stream))
+		if ok && (h.until == 0 || h.when+span <= h.until) {
 			k.out.turns.add(span)
 		}
 	}
@@ -278,8 +319,9 @@ func (k killing) alone(t *testing.T, all []*desktop, n int) *hubtest.Tab {
 	}
 	victim, epoch := k.must(t, d), d.epoch()
 	d.tabs[0].Close()
-	hits, when := k.strike(t, victim, all, nil)
-	k.measure(t, hits, when, true)
+	b := &blows{kills: map[wire.ReplicaID]time.Duration{}}
+	when := k.strike(t, b, victim, all, nil)
+	b.taken(t)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -297,6 +339,7 @@ func (k killing) alone(t *testing.T, all []*desktop, n int) *hubtest.Tab {
 		}
 	}
 	k.out.swept.add(k.h.Since() - when)
+	k.measure(b)
 	victim.Start(t)
 	return k.h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("back-%d", n), URL: k.f.Door.URL(), Session: d.id})
 }

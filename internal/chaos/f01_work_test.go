@@ -65,6 +65,17 @@ func (d *desktop) since(from time.Duration, epoch uint64, wanted func(hubtest.En
 	return 0, false
 }
 
+// next is who took the session over after an epoch, and with which; as far as tabs
+// were shown it.
+func (d *desktop) next(epoch uint64) (wire.ReplicaID, uint64) {
+	for _, e := range d.h.Entries() {
+		if e.Session == d.id && e.Kind == hubtest.KindEvent && e.Event.Replica != "" && e.Event.At.Epoch > epoch {
+			return e.Event.Replica, e.Event.At.Epoch
+		}
+	}
+	return "", 0
+}
+
 // anything is wanted.
 func anything(hubtest.Entry) bool { return true }
 
@@ -195,14 +206,5 @@ func (s *scene) end(ctx context.Context, t *testing.T) {
 		if !ok || !strings.HasPrefix(whole, got.Data) || outcomes[s.build] == wire.OutcomeCompleted && got.Data != whole {
 			t.Errorf("window %s of %s shows %+v and its turn has ended as %q", s.window, s.d.id, w.Content, outcomes[s.build])
 		}
-	}
-}
-
-// dwell waits for a while.
-func dwell(t *testing.T, d time.Duration) {
-	t.Helper()
-	select {
-	case <-time.After(d):
-	case <-t.Context().Done():
 	}
 }

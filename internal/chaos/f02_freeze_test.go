@@ -4,26 +4,25 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/everdesk/everdesk/internal/hubtest"
 	"github.com/everdesk/everdesk/internal/redistest"
-	"github.com/everdesk/everdesk/providers/fakemodel"
 	"github.com/everdesk/everdesk/wire"
 )
 
 // frozen is what is known of fleets whose owners are frozen.
 type frozen struct {
 	rounds sample
-	stops  sample // from CONT until the hub has noticed that it is not the owner
-	drops  sample // from CONT until its requests to the model are gone
+	// stops is from CONT until the hub has noticed that it is not the owner. Who was
+	// frozen for less than a lease still is, and has nothing to notice.
+	stops sample
+	// drops is from CONT until its requests to the model are gone.
+	drops sample
 }
 
 // F2: the owner is frozen for a while, in which another hub may take over, and
@@ -40,15 +39,16 @@ func TestF02Freeze(t *testing.T) {
 		if !plan.Full {
 			z.lease, z.rounds = "2s", 1
 		}
+		// A model over HTTP shows when agents stop, for which two fleets are enough: it
+		// says everything again when it is asked again. What the demo says has to fit
+		// together, and so most fleets have that.
 		if shard%4 == 0 {
 			z.model = newModel(t)
 		}
 		z.run(t, shard)
 	}, func() {
-		stopped, dropped := all.stops.quantile(1), all.drops.quantile(1)
-		if plan.Full && (stopped > time.Second || dropped > 5*time.Second) {
-			t.Errorf("a hub that goes on stops itself after %v, and its requests after %v; want at most 1 s and 5 s", stopped, dropped)
-		}
+		stopped := within(t, "a hub that goes on stops itself", &all.stops, 1, time.Second)
+		dropped := within(t, "the requests of a hub that goes on are gone", &all.drops, 1, 5*time.Second)
 		plan.Add(t, hubtest.Result{
 			Fault: "F2", What: "SIGSTOP of the owner for 2 to 30 s, then SIGCONT", Rounds: all.rounds.count(),
 			Violations: all.rounds.violations, Seconds: time.Since(began).Seconds(),
@@ -144,7 +144,7 @@ func (z *freezing) freeze(t *testing.T, victim *hubtest.Hub) time.Time {
 	d := z.span()
 	z.h.Fault("stop %s for %v", victim.ID(), d)
 	victim.Stop(t)
-	dwell(t, d)
+	dwell(t.Context(), d)
 	z.h.Fault("continue %s", victim.ID())
 	over := time.Now()
 	victim.Continue(t)
@@ -195,11 +195,11 @@ func (z *freezing) thinking(t *testing.T, d *desktop) {
 	}
 	victim, witness := z.cast(t, d)
 	epoch := witness.Client.Position().Epoch
-	before := z.model.asked()
+	before := z.model.open()
 	over := z.freeze(t, victim)
 	if witness.Client.Position().Epoch > epoch {
 		z.stops(t, d, victim, over)
-		if !z.model.without(t, before) {
+		if !gone(t, before) {
 			t.Fatalf("hub %s goes on and keeps its requests to the model\n%s", victim.Name, victim.Log())
 		}
 		z.out.drops.add(time.Since(over))
@@ -219,76 +219,19 @@ func (z *freezing) thinking(t *testing.T, d *desktop) {
 	}
 }
 
-// model is a model that counts who asks it something.
-type model struct {
-	url  string
-	fake *fakemodel.Server
-
-	mu    sync.Mutex // guards the following
-	count int
-	open  map[int]bool
-	ended chan struct{} // closed and made anew when a request ends
-}
-
-func newModel(t *testing.T) *model {
-	t.Helper()
-	m := &model{fake: fakemodel.New(), open: map[int]bool{}, ended: make(chan struct{})}
-	server := httptest.NewServer(m)
-	t.Cleanup(func() {
-		m.fake.Close()
-		server.Close()
-	})
-	m.url = server.URL
-	return m
-}
-
-// ServeHTTP implements [http.Handler].
-func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	m.mu.Lock()
-	m.count++
-	id := m.count
-	m.open[id] = true
-	m.mu.Unlock()
-	defer func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		delete(m.open, id)
-		close(m.ended)
-		m.ended = make(chan struct{})
-	}()
-	m.fake.ServeHTTP(w, r)
-}
-
-// asked are the requests that are under way.
-func (m *model) asked() []int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var all []int
-	for id := range m.open {
-		all = append(all, id)
-	}
-	return all
-}
-
-// without waits until none of the requests is under way.
-func (m *model) without(t *testing.T, ids []int) bool {
+// gone waits until all of the requests have ended.
+func gone(t *testing.T, calls []*modelCall) bool {
 	t.Helper()
 	late := time.NewTimer(time.Minute)
 	defer late.Stop()
-	for {
-		m.mu.Lock()
-		ended := m.ended
-		left := slices.ContainsFunc(ids, func(id int) bool { return m.open[id] })
-		m.mu.Unlock()
-		if !left {
-			return true
-		}
+	for _, c := range calls {
 		select {
-		case <-ended:
+		case <-c.over:
 		case <-late.C:
 			return false
 		case <-t.Context().Done():
 			return false
 		}
 	}
+	return true
 }

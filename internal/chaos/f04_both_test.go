@@ -40,6 +40,7 @@ func TestF04Both(t *testing.T) {
 		}
 		spans.blame(f.Finish(t, h, tabs, hubtest.Rules{Loss: true}))
 	}, func() {
+		measured(t, "messages end", &spans)
 		plan.Add(t, hubtest.Result{
 			Fault: "F4c", What: "master of Redis and owner fail together when a message is accepted, replicas 20 ms late",
 			Rounds: spans.count(), Violations: spans.violations, Seconds: time.Since(began).Seconds(),

@@ -58,10 +58,7 @@ type failovers struct {
 
 func (k *failovers) report(t *testing.T, began time.Time) {
 	t.Helper()
-	slowest := k.spans.quantile(1)
-	if plan.Full && slowest > 5*time.Second {
-		t.Errorf("%s: all tabs went on %v after the promotion, want at most 5 s", k.fault, slowest)
-	}
+	slowest := within(t, k.fault+": all tabs go on after the promotion", &k.spans, 1, 5*time.Second)
 	if plan.Full && k.lag > 0 && k.lossy == 0 {
 		t.Errorf("%s: nothing was lost, so nothing is proved", k.fault)
 	}
@@ -95,6 +92,8 @@ func (k *failovers) run(t *testing.T, shard uint64, rounds int) {
 	for round := range rounds {
 		k.spans.add(k.round(t, redis, h, tabs, rng, round))
 	}
+	// Also where replicas keep up: Redis answers before they have got it, and what is
+	// on its way when the master fails is lost. How much that is, is up to Redis.
 	k.spans.blame(f.Finish(t, h, tabs, hubtest.Rules{Loss: true}))
 	k.count(h.Entries(), rounds)
 }
@@ -118,7 +117,7 @@ func (k *failovers) round(
 		// More of them wait, are accepted in the very moment, or come too late.
 		late := time.Duration(rng.IntN(4000)) * time.Millisecond
 		wg.Go(func() {
-			pause(t, late)
+			dwell(t.Context(), late)
 			if err := tab.Say(t.Context(), id+"-more", "/say more", "more"); err != nil {
 				t.Errorf("say %s-more: %v", id, err)
 			}
@@ -130,7 +129,7 @@ func (k *failovers) round(
 			t.Fatal(err)
 		}
 	}
-	pause(t, k.lag+time.Duration(rng.IntN(500))*time.Millisecond)
+	dwell(t.Context(), k.lag+time.Duration(rng.IntN(500))*time.Millisecond)
 	master, replicas, behind := redis.Master(t)
 	failed := h.Fault("server %d of redis fails, its %d replicas are up to %d bytes behind", master, replicas, behind)
 	next, promoted := redis.Fail(t, master)
@@ -209,11 +208,13 @@ func (k *failovers) count(entries []hubtest.Entry, rounds int) {
 	defer k.mu.Unlock()
 	k.rounds, k.healed = k.rounds+rounds, k.healed+healed
 	counted := map[place]bool{}
-	lossy := false // the present round
+	promotions, lossy := 0, map[int]bool{} // by the promotions before
 	for _, e := range entries {
 		switch e.Kind {
 		case hubtest.KindFault:
-			lossy = lossy && !strings.Contains(e.Note, "fails") // which begins a round
+			if strings.Contains(e.Note, "was promoted") {
+				promotions++
+			}
 		case hubtest.KindAck:
 			k.acked++
 			if ended[message{e.Session, e.Message}] {
@@ -226,10 +227,9 @@ func (k *failovers) count(entries []hubtest.Entry, rounds int) {
 			}
 			counted[p] = true
 			k.lost++
-			if !lossy {
-				lossy = true
-				k.lossy++
-			}
+			// What is lost was shown before the promotion, or just after the last.
+			lossy[min(promotions, rounds-1)] = true
 		}
 	}
+	k.lossy += len(lossy)
 }

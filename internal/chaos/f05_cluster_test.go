@@ -32,13 +32,10 @@ type nodes struct{ waits, silences sample }
 
 func (n *nodes) report(t *testing.T, began time.Time, rounds int) {
 	t.Helper()
-	wait, silence := n.waits.quantile(1), n.silences.quantile(1)
-	if plan.Full && wait > 6*time.Second {
-		t.Errorf("a session of a killed node waited %v, want at most 6 s", wait)
-	}
-	if plan.Full && silence > time.Second {
-		t.Errorf("a session of another node was silent for %v, want at most 1 s", silence)
-	}
+	wait := within(t, "a session of a killed node waits", &n.waits, 1, 6*time.Second)
+	// All sessions say 60 words a second. A pause on a machine that has much else to do
+	// is shorter than this; the time after which a node is taken for dead is longer.
+	silence := within(t, "a session of another node is silent", &n.silences, 1, time.Second)
 	plan.Add(t, hubtest.Result{
 		Fault: "F5", What: "kill -9 of a master of a Cluster of 3+3", Rounds: rounds, Violations: n.waits.violations,
 		Seconds: time.Since(began).Seconds(),
@@ -77,6 +74,8 @@ func (n *nodes) run(t *testing.T, shard uint64, rounds int) {
 	for round := range rounds {
 		n.round(t, redis, h, tabs, rng, round)
 	}
+	// Every master is killed at some time, and each answers before its replica has got
+	// everything: there is no session that never loses anything.
 	n.waits.blame(f.Finish(t, h, all, hubtest.Rules{Loss: true}))
 }
 
@@ -120,7 +119,7 @@ func (n *nodes) round(
 		}
 	}
 	wg.Wait()
-	pause(t, time.Duration(rng.IntN(500))*time.Millisecond)
+	dwell(t.Context(), time.Duration(rng.IntN(500))*time.Millisecond)
 	victim := rng.IntN(len(redis.Masters))
 	killed := h.Fault("kill master %d of redis", victim)
 	redis.Fail(t, victim)

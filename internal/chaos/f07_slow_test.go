@@ -75,7 +75,9 @@ func lossy(t *testing.T) []*slowness {
 	}
 }
 
-// sliced is a way through a proxy.
+// sliced is a way through a proxy. Only tabs have narrow lines: what a hub writes and
+// follows for all its sessions is more than 10 KB/s, so that it would wait for ever
+// longer on a line like that, whatever it does.
 func sliced(t *testing.T, rng *rand.Rand, addr string, hub bool) string {
 	t.Helper()
 	p := hubtest.NewProxy(t, addr)
@@ -89,12 +91,11 @@ func sliced(t *testing.T, rng *rand.Rand, addr string, hub bool) string {
 
 func (k *slowness) report(t *testing.T, began time.Time) {
 	t.Helper()
+	measured(t, k.fault+": messages are acknowledged", &k.acks)
 	p99, wanted := k.acks.quantile(0.99), ""
 	if k.judged {
 		wanted = "≤ 2s"
-	}
-	if plan.Full && k.judged && p99 > 2*time.Second {
-		t.Errorf("%s: messages were acknowledged after %v (p99), want at most 2 s", k.fault, p99)
+		within(t, k.fault+": messages are acknowledged p99", &k.acks, 0.99, 2*time.Second)
 	}
 	plan.Add(t, hubtest.Result{
 		Fault: k.fault, What: k.what, Rounds: k.acks.count(), Violations: k.acks.violations, Seconds: time.Since(began).Seconds(),

@@ -21,8 +21,9 @@ import (
 const diskBytes = 8 << 20
 
 // F14: the disk of a file store is full. Messages are refused with an error that
-// says to try again, everything can be read, also by a hub that starts on the full
-// disk, nothing is torn, and all goes on when there is room again.
+// says to try again, what is open can be read, a hub that starts on the full disk
+// opens what it can and says so of the rest, nothing is torn, and all goes on when
+// there is room again.
 func TestF14Disk(t *testing.T) {
 	t.Parallel()
 	if plan.Full && !plan.Apart(t) {

@@ -151,7 +151,7 @@ func (k tear) episode(t *testing.T, name string, kills int) {
 		})
 	}
 	for range kills {
-		dwell(t, time.Duration(k.rng.IntN(400))*time.Millisecond)
+		dwell(t.Context(), time.Duration(k.rng.IntN(400))*time.Millisecond)
 		h.Fault("kill %s", hub.ID())
 		hub.Kill(t)
 		k.cut(t, dir)

@@ -32,7 +32,7 @@ func TestF18Drain(t *testing.T) {
 	f := hubtest.Start(t, hubtest.Options{
 		Program: program, Hubs: 3, Store: redistest.Standalone(t).URL(), Args: []string{"--shutdown-grace", "20s"},
 	})
-	r := &rolling{f: f, h: plan.NewHistory(t, "f18"), stop: make(chan struct{})}
+	r := &rolling{f: f, h: plan.NewHistory(t, "f18"), stop: make(chan struct{}), lengthy: map[wire.SessionID]bool{}}
 	t.Cleanup(r.work.Wait) // they log to the test
 	for i := range plan.Rounds(12, 300) {
 		r.busy(t, i)
@@ -62,12 +62,17 @@ func TestF18Drain(t *testing.T) {
 	r.work.Wait()
 	violations := f.Finish(t, r.h, r.tabs, hubtest.Rules{})
 	turns, cut := int(r.turns.Load()), int(r.cut.Load())
+	// Of all turns, also of those that a hub has no time to let end: they go on
+	// elsewhere, and nobody but the model has to know.
 	if cut*100 > turns {
 		t.Errorf("%d of %d turns were interrupted, want at most 1 %%", cut, turns)
 	}
-	if plan.Full && r.idled.quantile(1) > idleLimit {
-		t.Errorf("sessions without work had no owner for up to %v, want at most %v", r.idled.quantile(1), idleLimit)
+	again, parked := r.again()
+	if brief := turns - int(r.long.Load()); plan.Full && again*100 > brief {
+		t.Errorf("%d of %d turns that a hub had time for were said again, want at most 1 %%", again, brief)
 	}
+	idled := within(t, "sessions without work have no owner", &r.idled, 1, idleLimit)
+	measured(t, "busy sessions go on", &r.busied)
 	plan.Add(t, hubtest.Result{
 		Fault: "F18", What: "SIGTERM over 3 hubs, one after the other, under load", Rounds: rounds * len(f.Hubs), Violations: violations,
 		Seconds: time.Since(began).Seconds(),
@@ -75,12 +80,13 @@ func TestF18Drain(t *testing.T) {
 			{Name: "busy sessions", Value: strconv.Itoa(plan.Rounds(12, 300))},
 			{Name: "turns", Value: strconv.Itoa(turns)},
 			{Name: "interrupted", Value: strconv.Itoa(cut), Wanted: "≤ 1 %"},
-			{Name: "said again from the beginning", Value: strconv.Itoa(r.again())},
+			{Name: "said again from the beginning", Value: strconv.Itoa(again), Wanted: "≤ 1 %"},
 			{Name: "longer than the grace", Value: strconv.Itoa(int(r.long.Load()))},
+			{Name: "said again of these", Value: strconv.Itoa(parked)},
 			{Name: "exit, most", Value: shown(r.exits.quantile(1)), Wanted: "≤ 30s"},
 			{Name: "handed over", Value: strconv.Itoa(r.idled.count())},
 			{Name: "without an owner p50", Value: shown(r.idled.quantile(0.5))},
-			{Name: "without an owner, most", Value: shown(r.idled.quantile(1)), Wanted: "≤ 1s"},
+			{Name: "without an owner, most", Value: shown(idled), Wanted: "≤ 1s"},
 			{Name: "until the only tab is back p50", Value: shown(r.returned.quantile(0.5))},
 			{Name: "until the only tab is back, most", Value: shown(r.returned.quantile(1))},
 			{Name: "busy goes on p50", Value: shown(r.busied.quantile(0.5))},
@@ -96,6 +102,8 @@ type rolling struct {
 	tabs []*hubtest.Tab
 	// laden are the sessions that always have a turn, idle those that have none.
 	laden, idle []*desktop
+	// lengthy are the laden ones whose turns take longer than a hub may stay.
+	lengthy map[wire.SessionID]bool
 
 	stop chan struct{} // closed when no further turns begin
 	work sync.WaitGroup
@@ -118,6 +126,10 @@ func (r *rolling) busy(t *testing.T, n int) {
 	t.Helper()
 	d := newDesktop(t, r.f, r.h, fmt.Sprintf("busy-%d", n), 1, func(int) string { return r.f.Door.URL() })
 	r.laden, r.tabs = append(r.laden, d), append(r.tabs, d.tabs...)
+	lengthy := plan.Full && n%20 == 0
+	if lengthy {
+		r.lengthy[d.id] = true
+	}
 	rng := plan.Rand(uint64(n))
 	r.work.Go(func() {
 		for i := 0; ; i++ {
@@ -126,7 +138,7 @@ func (r *rolling) busy(t *testing.T, n int) {
 				return
 			default:
 			}
-			if !r.turn(t, d, rng, wire.MessageID(fmt.Sprintf("m-%d", i)), n) {
+			if !r.turn(t, d, rng, wire.MessageID(fmt.Sprintf("m-%d", i)), lengthy) {
 				return
 			}
 		}
@@ -134,10 +146,10 @@ func (r *rolling) busy(t *testing.T, n int) {
 }
 
 // turn is one of them; false means that something went wrong.
-func (r *rolling) turn(t *testing.T, d *desktop, rng *rand.Rand, id wire.MessageID, n int) bool {
+func (r *rolling) turn(t *testing.T, d *desktop, rng *rand.Rand, id wire.MessageID, lengthy bool) bool {
 	t.Helper()
 	seconds := 1 + rng.IntN(plan.Rounds(3, 10))
-	if plan.Full && n%20 == 0 {
+	if lengthy {
 		seconds = 30
 		r.long.Add(1)
 	}
@@ -164,7 +176,7 @@ func (r *rolling) turn(t *testing.T, d *desktop, rng *rand.Rand, id wire.Message
 // replace stops a hub as whoever deploys does, and starts a program in its place.
 func (r *rolling) replace(t *testing.T, hub *hubtest.Hub, program string) {
 	t.Helper()
-	dwell(t, time.Duration(plan.Rounds(200, 3000))*time.Millisecond)
+	dwell(t.Context(), time.Duration(plan.Rounds(200, 3000))*time.Millisecond)
 	held := map[wire.SessionID]uint64{} // the epochs of what it has
 	for _, all := range [][]*desktop{r.laden, r.idle} {
 		for _, d := range all {
@@ -197,16 +209,24 @@ func (r *rolling) replace(t *testing.T, hub *hubtest.Hub, program string) {
 	r.h.Fault("%s is there", hub.ID())
 }
 
-// again counts the turns of which something was taken back: a hub that stops does
-// not wait for the end of a turn, and the next owner asks the model anew.
-func (r *rolling) again() int {
+// again counts the turns of which something was taken back, because the next owner
+// has asked the model anew. A hub that stops lets turns end for some 11 s of a grace
+// of 20 s, in which those of the first kind do; the second are the lengthy ones.
+func (r *rolling) again() (brief, lengthy int) {
 	back := map[told]bool{}
 	for _, e := range r.h.Entries() {
 		if e.Kind == hubtest.KindLog && e.Event.Type == "AGENT_RESPONSE" && e.Event.Text == "" && e.Event.Outcome == "" {
 			back[told{e.Session, e.Event.Message}] = true
 		}
 	}
-	return len(back)
+	for k := range back {
+		if r.lengthy[k.session] {
+			lengthy++
+		} else {
+			brief++
+		}
+	}
+	return brief, lengthy
 }
 
 // measure finds out when somebody else owned the sessions.

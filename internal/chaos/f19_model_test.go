@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,14 +13,14 @@ import (
 
 	"github.com/everdesk/everdesk/internal/hubtest"
 	"github.com/everdesk/everdesk/internal/redistest"
-	"github.com/everdesk/everdesk/providers/fakemodel"
 	"github.com/everdesk/everdesk/wire"
 )
 
-const (
-	// modelSilence is how long the model may say nothing.
-	modelSilence = 2 * time.Second
-)
+// modelSilence is how long the model may say nothing. That it is given up then and
+// not much later is shown by the tests of package sse; here a turn may wait for
+// a slot, be begun again by another owner and be silent there again, and only has to
+// end, and to say why.
+const modelSilence = 2 * time.Second
 
 // trouble is what a model does, and what people are told of it.
 type trouble struct {
@@ -83,6 +81,10 @@ func TestF19Model(t *testing.T) {
 	m.work.Wait()
 	violations := f.Finish(t, h, tabs, hubtest.Rules{Agents: slots})
 	m.judge(t)
+	// Every turn that somebody has waited for is one of these.
+	if judged := m.bad + m.good + m.cut; judged != int(m.turns.Load()) {
+		t.Errorf("%d turns have ended and the log has the end of %d", m.turns.Load(), judged)
+	}
 	plan.Add(t, hubtest.Result{
 		Fault: "F19", What: "a model that hangs, refuses, breaks off and talks nonsense; owners are killed meanwhile", Rounds: int(m.turns.Load()),
 		Violations: violations, Seconds: time.Since(began).Seconds(),
@@ -165,14 +167,14 @@ func (m *modelling) turn(t *testing.T, d *desktop, id wire.MessageID, x trouble)
 // kill kills a hub that has work, and starts it again.
 func (m *modelling) kill(t *testing.T, rng *rand.Rand) {
 	t.Helper()
-	dwell(t, time.Duration(plan.Rounds(500, 2000)+rng.IntN(1000))*time.Millisecond)
+	dwell(t.Context(), time.Duration(plan.Rounds(500, 2000)+rng.IntN(1000))*time.Millisecond)
 	victim := m.all[rng.IntN(len(m.all))].owner()
 	if victim == nil || !victim.Alive() {
 		victim = m.f.Hubs[rng.IntN(len(m.f.Hubs))]
 	}
 	m.h.Fault("kill %s", victim.ID())
 	victim.Kill(t)
-	dwell(t, time.Duration(rng.IntN(1000))*time.Millisecond)
+	dwell(t.Context(), time.Duration(rng.IntN(1000))*time.Millisecond)
 	victim.Start(t)
 }
 
@@ -225,48 +227,19 @@ func (m *modelling) ended(t *testing.T, k told, e *hubtest.Event, resumed int) {
 	}
 }
 
-// witness is a model that counts how many requests are open at once.
+// witness is a model of which it is known how many requests are open at once.
 type witness struct {
-	url   string
-	model *fakemodel.Server
+	*model
 	h     *hubtest.History
 	slots int
-
-	mu    sync.Mutex // guards the following
-	open  int
-	asked int
-	most  int
-	left  chan struct{} // closed and made anew when a request has ended
+	most  int // guarded by the model
 }
 
 func newWitness(t *testing.T, h *hubtest.History, slots int) *witness {
 	t.Helper()
-	w := &witness{model: fakemodel.New(), h: h, slots: slots, left: make(chan struct{})}
-	server := httptest.NewServer(w)
-	w.url = server.URL
-	t.Cleanup(func() {
-		w.model.Close()
-		server.CloseClientConnections()
-		server.Close()
-	})
+	w := &witness{model: newModel(t), h: h, slots: slots}
+	w.before = w.count
 	return w
-}
-
-// ServeHTTP implements [http.Handler].
-func (w *witness) ServeHTTP(out http.ResponseWriter, r *http.Request) {
-	w.mu.Lock()
-	w.open++
-	w.asked++
-	w.mu.Unlock()
-	defer func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.open--
-		close(w.left)
-		w.left = make(chan struct{})
-	}()
-	w.count(r.Context())
-	w.model.ServeHTTP(out, r)
 }
 
 // slowEnd is how long a request may still be counted here after its hub has seen
@@ -278,7 +251,7 @@ func (w *witness) count(ctx context.Context) {
 	late := time.After(slowEnd)
 	for waits := true; ; {
 		w.mu.Lock()
-		n, left := w.open, w.left
+		n, left := len(w.calls), w.left
 		if n <= w.slots || !waits {
 			w.most = max(w.most, n)
 			w.mu.Unlock()
@@ -294,12 +267,6 @@ func (w *witness) count(ctx context.Context) {
 			return // nobody waits for it any more
 		}
 	}
-}
-
-func (w *witness) requests() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.asked
 }
 
 func (w *witness) crowd() int {

@@ -92,7 +92,7 @@ func (r *ruling) run(t *testing.T, shard uint64, rounds int) {
 func (r *ruling) ruled(t *testing.T, d *desktop, name string) {
 	t.Helper()
 	s := d.play(t, r.rng)
-	dwell(t, time.Duration(r.rng.IntN(600))*time.Millisecond)
+	dwell(t.Context(), time.Duration(r.rng.IntN(600))*time.Millisecond)
 	what := []string{"interrupt", "reset"}[r.rng.IntN(2)]
 	order := deed{
 		id: what + "-" + name, action: "session." + what, target: d.id,
@@ -123,7 +123,7 @@ func (r *ruling) during(t *testing.T, d *desktop, do func()) {
 	wait := time.Duration(r.rng.IntN(100)) * time.Millisecond
 	var wg sync.WaitGroup
 	wg.Go(do)
-	dwell(t, wait)
+	dwell(t.Context(), wait)
 	d.h.Fault("kill %s", victim.ID())
 	victim.Kill(t)
 	if r.rng.IntN(2) == 0 {
@@ -169,7 +169,7 @@ func (r *ruling) deleted(t *testing.T, name string) {
 	d := newDesktop(t, r.f, h, "gone", 2, func(int) string { return r.f.Door.URL() })
 	d.ruled = true
 	s := d.play(t, r.rng)
-	dwell(t, time.Duration(r.rng.IntN(600))*time.Millisecond)
+	dwell(t.Context(), time.Duration(r.rng.IntN(600))*time.Millisecond)
 	r.during(t, d, func() {
 		r.act(t, deed{
 			id: "delete-" + name, action: "session.delete", target: d.id,
@@ -234,7 +234,7 @@ func (r *ruling) act(t *testing.T, d deed, times int) {
 	for i := range times {
 		late := time.Duration(r.rng.IntN(60)) * time.Millisecond
 		wg.Go(func() {
-			dwell(t, late)
+			dwell(t.Context(), late)
 			var err error
 			for try := 0; ; try++ {
 				hub := r.f.Hubs[(first+i+try)%len(r.f.Hubs)]
@@ -246,7 +246,7 @@ func (r *ruling) act(t *testing.T, d deed, times int) {
 					t.Errorf("%s at hub %s: %v", d.id, hub.Name, err)
 					return
 				}
-				dwell(t, 50*time.Millisecond)
+				dwell(t.Context(), 50*time.Millisecond)
 			}
 		})
 	}

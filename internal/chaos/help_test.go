@@ -1,6 +1,7 @@
 package chaos_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -58,6 +59,35 @@ func (s *sample) quantile(q float64) time.Duration {
 	defer s.mu.Unlock()
 	slices.Sort(s.spans)
 	return hubtest.Quantile(s.spans, q)
+}
+
+// measured fails a full run in which nothing was measured: of nothing everything
+// can be said.
+func measured(t *testing.T, what string, s *sample) {
+	t.Helper()
+	if plan.Full && s.count() == 0 {
+		t.Errorf("%s: nothing was measured", what)
+	}
+}
+
+// within fails a full run in which a part of what was measured is above a limit, or
+// nothing was measured at all. It returns where that part ends.
+func within(t *testing.T, what string, s *sample, q float64, limit time.Duration) time.Duration {
+	t.Helper()
+	measured(t, what, s)
+	got := s.quantile(q)
+	if plan.Full && got > limit {
+		t.Errorf("%s: %v, want at most %v", what, got, limit)
+	}
+	return got
+}
+
+// dwell waits for a while, in which others act.
+func dwell(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
 }
 
 // shown is a duration for people.

@@ -1,7 +1,6 @@
 package chaos_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -68,24 +67,16 @@ func TestLinearizable(t *testing.T) {
 func upset(t *testing.T, f *hubtest.Fleet, rng *rand.Rand) {
 	t.Helper()
 	h := f.Hubs[rng.IntN(len(f.Hubs))]
-	linger(t.Context(), time.Duration(rng.IntN(100))*time.Millisecond)
+	dwell(t.Context(), time.Duration(rng.IntN(100))*time.Millisecond)
 	if rng.IntN(3) > 0 {
 		h.Kill(t)
-		linger(t.Context(), time.Duration(rng.IntN(1000))*time.Millisecond)
+		dwell(t.Context(), time.Duration(rng.IntN(1000))*time.Millisecond)
 		h.Start(t)
 		return
 	}
 	h.Stop(t)
-	linger(t.Context(), time.Duration(1000+rng.IntN(5000))*time.Millisecond)
+	dwell(t.Context(), time.Duration(1000+rng.IntN(5000))*time.Millisecond)
 	h.Continue(t)
-}
-
-// linger lets some time pass in which others act.
-func linger(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
 }
 
 // tally is what came of all histories.

@@ -121,7 +121,7 @@ func (s *trial) act(who int, rng *rand.Rand, i int, submit submitting) {
 			s.fail(fmt.Errorf("%s is not kept after %v: %w", id, trialPatience, err))
 			return
 		}
-		linger(s.ctx, time.Duration(rng.IntN(200))*time.Millisecond)
+		dwell(s.ctx, time.Duration(rng.IntN(200))*time.Millisecond)
 	}
 }
 
@@ -204,7 +204,7 @@ func (s *trial) attach() (submit submitting, end func(), err error) {
 // read reads what comes after a message that is known to be there, or everything.
 // A read without an answer has not happened, unless it must.
 func (s *trial) read(who int, rng *rand.Rand, must bool) {
-	for deadline := time.Now().Add(trialPatience); ; linger(s.ctx, 100*time.Millisecond) {
+	for deadline := time.Now().Add(trialPatience); ; dwell(s.ctx, 100*time.Millisecond) {
 		hub := s.fleet.Hubs[rng.IntN(len(s.fleet.Hubs))]
 		var after wire.MessageID
 		if !must && rng.IntN(2) == 0 {

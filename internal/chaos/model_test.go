@@ -1,0 +1,99 @@
+package chaos_test
+
+import (
+	"context"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/providers/fakemodel"
+)
+
+// model is a model that knows which requests are under way.
+type model struct {
+	url  string
+	fake *fakemodel.Server
+	// before, when there, is called with every request before it is answered.
+	before func(context.Context)
+
+	mu    sync.Mutex // guards the following
+	asked int
+	calls map[*modelCall]bool
+	left  chan struct{} // closed and made anew when a request has ended
+}
+
+// modelCall is one request.
+type modelCall struct {
+	over  chan struct{}
+	ended time.Time // after over
+}
+
+func newModel(t *testing.T) *model {
+	t.Helper()
+	m := &model{fake: fakemodel.New(), calls: map[*modelCall]bool{}, left: make(chan struct{})}
+	server := httptest.NewServer(m)
+	m.url = server.URL
+	t.Cleanup(func() {
+		m.fake.Close()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return m
+}
+
+// ServeHTTP implements [http.Handler].
+func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	call := &modelCall{over: make(chan struct{})}
+	m.mu.Lock()
+	m.asked++
+	m.calls[call] = true
+	m.mu.Unlock()
+	defer func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(m.calls, call)
+		call.ended = time.Now()
+		close(call.over)
+		close(m.left)
+		m.left = make(chan struct{})
+	}()
+	if m.before != nil {
+		m.before(r.Context())
+	}
+	m.fake.ServeHTTP(w, r)
+}
+
+// open are the requests that are under way; none if there is no model.
+func (m *model) open() []*modelCall {
+	if m == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Keys(m.calls))
+}
+
+// requests is how often it was asked.
+func (m *model) requests() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.asked
+}
+
+// hang leaves the next request without an answer and returns what is closed when
+// it has come; nil if there is no model, or it is not to.
+func (m *model) hang(wanted bool) <-chan struct{} {
+	if m == nil || !wanted {
+		return nil
+	}
+	asked := make(chan struct{})
+	m.fake.Next(func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+	})
+	return asked
+}
