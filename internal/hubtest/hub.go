@@ -264,14 +264,14 @@ func (h *Hub) Logged(text string) int {
 func (h *Hub) broken() []string {
 	var all []string
 	alive := h.Alive()
-	panics := h.Logged("panic")
+	panics := h.Logged("panic") // a single one may say so several times
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !alive && !h.asked {
 		all = append(all, fmt.Sprintf("has ended by itself: %v", h.cmd.ProcessState))
 	}
 	if panics > h.blamed {
-		all = append(all, fmt.Sprintf("has logged %d panics", panics-h.blamed))
+		all = append(all, fmt.Sprintf("has panicked and says so %d times", panics-h.blamed))
 		h.blamed = panics
 	}
 	return all
