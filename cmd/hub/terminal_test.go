@@ -275,6 +275,8 @@ func openTerminal(t *testing.T, m mind, args ...string) (*server, wire.SessionID
 	s := serveProcess(t, m, args...)
 	id := createSession(t, s.url)
 	x := attachProcess(t, s, id)
-	x.until(t, "── session ses-")
+	// Who is here is told a moment later, which must not be in the middle of what
+	// an agent says.
+	x.until(t, "── session ses-", "1 here: local$")
 	return s, id, x
 }
