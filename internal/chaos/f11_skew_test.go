@@ -190,10 +190,17 @@ func (k *skewing) quiet(t *testing.T, f *hubtest.Fleet, shard uint64) {
 	}
 }
 
-// stamps makes sure that the clock of the second hub is off: it is the only one that
-// writes the log of the session.
+// stamps makes sure that the clock of the second hub is off, as its log says, and
+// that nobody else is told its time: it is the only one that writes the log of the
+// session, whose events go by the store's clock.
 func (k *skewing) stamps(t *testing.T, f *hubtest.Fleet, session wire.SessionID) {
 	t.Helper()
+	_, rest, _ := strings.Cut(f.Hubs[1].Log(), "time=")
+	text, _, _ := strings.Cut(rest, " ")
+	logged, err := time.Parse(time.RFC3339, text)
+	if off := time.Since(logged) + k.skew; err != nil || off.Abs() > 10*time.Minute {
+		t.Errorf("the hub's clock said %q, which is not %v off: %v", text, k.skew, err)
+	}
 	var page struct {
 		Events []struct {
 			Timestamp time.Time `json:"timestamp"`
@@ -203,13 +210,14 @@ func (k *skewing) stamps(t *testing.T, f *hubtest.Fleet, session wire.SessionID)
 		t.Fatal(err)
 	}
 	for _, e := range page.Events {
-		if off := time.Since(e.Timestamp) + k.skew; off.Abs() > 10*time.Minute {
-			continue
+		if off := time.Since(e.Timestamp); off.Abs() > 10*time.Minute {
+			t.Errorf("an event has the time %v", e.Timestamp)
+			return
 		}
 		k.shown++
 	}
 	if k.shown == 0 {
-		t.Errorf("no event of %s has a time that is %v off", session, k.skew)
+		t.Errorf("%s has no events", session)
 	}
 }
 

@@ -125,18 +125,38 @@ func prepare(tb testing.TB, args ...string) *Server {
 
 // freeAddr picks a port that nobody uses, below those the kernel gives to
 // outgoing connections: a client that dials a killed server must not be given
-// the very port it dials. Cluster nodes also take the port 10,000 above.
+// the very port it dials. Cluster nodes also take the port 10,000 above. The port
+// is the test's until it ends, also while its server is down.
 func freeAddr(tb testing.TB) string {
 	tb.Helper()
 	const first, last, busOffset = 10_000, 21_999, 10_000
 	for range 1000 {
 		port := first + rand.IntN(last-first+1) //nolint:gosec // any port will do
-		if isFree(tb, port) && isFree(tb, port+busOffset) {
+		if reserve(tb, port) && isFree(tb, port) && isFree(tb, port+busOffset) {
 			return loopback(port)
 		}
 	}
 	tb.Fatal("no free port")
 	return ""
+}
+
+// reserve keeps other tests, also those of other processes, from taking a port.
+func reserve(tb testing.TB, port int) bool {
+	tb.Helper()
+	folder := filepath.Join(os.TempDir(), "everdesk-ports")
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		tb.Fatalf("reserve a port: %v", err)
+	}
+	file, err := os.OpenFile(filepath.Join(folder, strconv.Itoa(port)), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // a number
+	if err != nil {
+		tb.Fatalf("reserve a port: %v", err)
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = file.Close() // somebody has it
+		return false
+	}
+	tb.Cleanup(func() { _ = file.Close() })
+	return true
 }
 
 func isFree(tb testing.TB, port int) bool {

@@ -65,7 +65,7 @@ func (l *lane) send(transactions []*transaction, told []*write, byText bool) (fa
 		cmds = append(cmds, t.commands(ctx, l, byText && i == 0)...)
 	}
 	var wait *redis.IntCmd
-	if l.durable && len(transactions) > 0 && l.replicas.of(ctx, l.server) {
+	if l.durable && len(transactions) > 0 && l.replicas.of(l.store, l.server) {
 		// One WAIT covers everything this connection has written before.
 		wait = redis.NewIntCmd(ctx, "wait", 1, l.store.cfg.ReplicaWait.Milliseconds())
 		cmds = append(cmds, wait)
@@ -183,34 +183,47 @@ func (t *transaction) results() ([]any, error) {
 
 // replicas is what is known of a server's replicas.
 type replicas struct {
-	mu    sync.Mutex // guards the following
-	any   bool
-	asked time.Time
+	mu     sync.Mutex // guards the following
+	any    bool
+	known  bool
+	asking bool
+	asked  time.Time
 }
 
-// of says whether it makes sense to wait for a second node.
-func (r *replicas) of(ctx context.Context, server *redis.Client) bool {
+// of says whether it makes sense to wait for a second node. What was known a while
+// ago is good enough until it is asked again, which no write waits for.
+func (r *replicas) of(s *Store, server *redis.Client) bool {
 	r.mu.Lock()
-	known, has := time.Since(r.asked) < replicasFor, r.any
+	known, has, ask := r.known, r.any, !r.asking && time.Since(r.asked) >= replicasFor
+	r.asking = r.asking || known && ask
 	r.mu.Unlock()
-	if known {
-		return has
+	switch {
+	case !known:
+		return r.ask(s.life, server)
+	case ask:
+		s.start(func() { r.ask(s.life, server) })
 	}
+	return has
+}
+
+// ask asks a server whether it has replicas.
+func (r *replicas) ask(ctx context.Context, server *redis.Client) bool {
 	info, err := server.Info(ctx, "replication").Result()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asking = false
 	if err != nil {
+		r.known = false
 		return false
 	}
-	has = !strings.Contains(info, "connected_slaves:0")
-	r.mu.Lock()
-	r.any, r.asked = has, time.Now()
-	r.mu.Unlock()
-	return has
+	r.any, r.known, r.asked = !strings.Contains(info, "connected_slaves:0"), true, time.Now()
+	return r.any
 }
 
 // forget makes the next durable write ask again: the replica that did not answer
 // may be gone, and waiting for it would be in vain.
 func (r *replicas) forget() {
 	r.mu.Lock()
-	r.asked = time.Time{}
+	r.known = false
 	r.mu.Unlock()
 }
