@@ -124,11 +124,12 @@ func (o *outage) round(t *testing.T, all []*desktop, tabs []*hubtest.Tab, round 
 	dwell(t.Context(), o.span())
 	if round%2 == 0 { // as long as it takes until everybody is told
 		for _, tab := range tabs {
-			if err := tab.Until(t.Context(), func() bool { away, _ := o.status(tab, killed); return away > 0 }); err != nil {
+			if err := tab.Until(t.Context(), func() bool { return o.isTold(tab, killed) }); err != nil {
 				t.Fatalf("tab %s is not told that the store is away: %v", tab.Name, err)
 			}
-			away, _ := o.status(tab, killed)
-			o.out.told.add(away - killed)
+			if away, _ := o.status(tab, killed); away > 0 {
+				o.out.told.add(away - killed)
+			}
 		}
 	}
 	// Somebody says something while nobody listens.
@@ -180,6 +181,14 @@ func (o *outage) opened(ctx context.Context) time.Duration {
 			return o.h.Since()
 		}
 	}
+}
+
+// isTold reports whether a tab knows that the store is away: since some time, or
+// still from the last time, since only changes are told.
+func (o *outage) isTold(tab *hubtest.Tab, from time.Duration) bool {
+	away, _ := o.status(tab, from)
+	_, back := o.status(tab, 0)
+	return away > 0 || !back
 }
 
 // status is when a tab was told for the first time since then that the store is
