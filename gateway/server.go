@@ -40,6 +40,8 @@ const (
 	// goneAfter is how often it is looked whether clients that were sent away
 	// are gone.
 	goneAfter = 20 * time.Millisecond
+	// releaseEvery is how often it is looked which sessions are handed over.
+	releaseEvery = 100 * time.Millisecond
 )
 
 // Store is what the gateway needs of the store.
@@ -284,6 +286,28 @@ func (s *Server) Drain() { s.draining.Store(true) }
 
 // Undrain takes [Server.Drain] back.
 func (s *Server) Undrain() { s.draining.Store(false) }
+
+// Release sends those clients elsewhere whose session is not run here, as long as
+// ctx lasts: a session that was handed over is owned again as soon as somebody needs
+// it at another hub, and nobody is to wait here until the last session is handed
+// over. Call [Server.Drain] first.
+func (s *Server) Release(ctx context.Context, runs func(wire.SessionID) bool) {
+	tick := time.NewTicker(releaseEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+		idle := slices.DeleteFunc(s.doors.all(), func(c *conn) bool {
+			return c.ended.Load() != nil || c.tab.Load() == nil || runs(c.session)
+		})
+		if len(idle) > 0 {
+			s.sendAway(ctx, idle, "this hub hands its sessions over")
+		}
+	}
+}
 
 // Dismiss sends the streaming clients elsewhere, as [Server.Shutdown] does, but goes
 // on listening. Call [Server.Drain] first, or others come. It returns when all are

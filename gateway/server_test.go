@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -332,6 +333,25 @@ func TestDismissThatIsTakenBack(t *testing.T) {
 	if err := h.server.Dismiss(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("Dismiss: %v, want the context's end", err)
 	}
+	x.alive()
+}
+
+// Tabs go after their session, not after the last one.
+func TestReleaseSendsTabsAfterTheirSession(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	stays, goes := h.session("ann"), h.session("ann")
+	x := h.enter("/ws/"+string(stays), as(h.user("ann")))
+	x.alive()
+	y := h.enter("/ws/"+string(goes), as(h.user("ann")))
+	y.alive()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	wg.Go(func() { h.server.Release(ctx, func(id wire.SessionID) bool { return id == stays }) })
+	next[wire.GoElsewhere](y)
+	y.closed(wire.CloseDraining)
 	x.alive()
 }
 

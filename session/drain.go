@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/everdesk/everdesk/wire"
 )
 
 // handover is what a keeper is told when its replica drains.
@@ -113,6 +115,12 @@ type Load struct {
 	Owned, Followed int
 	// Tabs are the connections that watch them.
 	Tabs int
+}
+
+// Owns reports whether this replica runs a session.
+func (h *Hub) Owns(id wire.SessionID) bool {
+	k := h.kept(id)
+	return k != nil && k.live.Load() != nil
 }
 
 // Load counts. It asks nobody and is quick.

@@ -193,9 +193,7 @@ func (h *house) answer(ctx context.Context, ln net.Listener, grace time.Duration
 	h.server.Drain()
 	soft, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	first, done := context.WithTimeout(soft, drainTime(grace))
-	h.hub.Drain(first)
-	done()
+	h.handOver(soft, grace)
 	if err := h.server.Shutdown(soft); err != nil {
 		// Cutting the last requests is what the grace period is for.
 		log.WarnContext(soft, "grace period is over", "err", err)
@@ -204,12 +202,20 @@ func (h *house) answer(ctx context.Context, ln net.Listener, grace time.Duration
 	return nil
 }
 
+// handOver gives all sessions to others, and sends the tabs of each after it.
+func (h *house) handOver(ctx context.Context, grace time.Duration) {
+	ctx, done := context.WithTimeout(ctx, drainTime(grace))
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer done()
+	wg.Go(func() { h.server.Release(ctx, h.hub.Owns) })
+	h.hub.Drain(ctx)
+}
+
 // drain does what a stop begins with, as an admin wishes, but stays.
 func (h *house) drain(ctx context.Context) error {
 	h.server.Drain()
-	first, done := context.WithTimeout(ctx, drainTime(h.grace))
-	h.hub.Drain(first)
-	done()
+	h.handOver(ctx, h.grace)
 	err := h.server.Dismiss(ctx)
 	if left := h.hub.Load().Owned; left > 0 {
 		err = errors.Join(err, fmt.Errorf("%d sessions are not handed over", left))
