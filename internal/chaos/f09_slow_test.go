@@ -66,9 +66,9 @@ func thirstyFleet(t *testing.T, env ...string) *hubtest.Fleet {
 // dropped from it could not be checked. Those who fall behind its beginning are
 // given a snapshot, see package broadcast.
 const (
-	burstEvents = 6000
-	burstSize   = 840
-	burstRate   = 600
+	burstEvents = 4000
+	burstSize   = 1300
+	burstRate   = 400
 )
 
 // end lets everybody read on and checks the history.
