@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/everdesk/everdesk/internal/redistest"
@@ -207,7 +208,9 @@ func TestProviderSwitch(t *testing.T) {
 	m := minds(t)[1]
 	m.env = append(m.env, "PROVIDER=demo")
 	_, _, x := openTerminal(t, m)
-	x.until(t, `answers come from the demo, which is no model`)
+	if seen := strings.Join(x.seen, "\n"); !strings.Contains(seen, "answers come from the demo, which is no model") {
+		t.Errorf("it is not said who answers:\n%s", seen)
+	}
 	x.say(t, "/say I am the demo")
 	x.until(t, `^main: I am the demo$`, `main: done in `)
 	x.say(t, ":provider anthropic")
