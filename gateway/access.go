@@ -160,7 +160,7 @@ func (s *Server) known(next echo.HandlerFunc) echo.HandlerFunc {
 		if changes(c.Request()) {
 			count = s.quota.Request
 		}
-		if wait := count(id.User); wait > 0 {
+		if wait := count(c.Request().Context(), id.User); wait > 0 {
 			return s.tooMany(c, wait)
 		}
 		c.Set(whoKey, id)

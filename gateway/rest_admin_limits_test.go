@@ -63,6 +63,38 @@ func TestUserConnectsOverReplicas(t *testing.T) {
 	b.enter("/ws/"+string(b.session("bob")), as(b.user("bob"))).alive()
 }
 
+// And so are requests: those that change something, and those that only read.
+func TestUserRequestsOverReplicas(t *testing.T) {
+	t.Parallel()
+	const changes, reads = 6, 9
+	a, b := twins(t, func(p *plan) { p.quota = quota.Config{Requests: changes, Reads: reads} })
+	ask := map[string]func(h *hall) int{
+		"changes": func(h *hall) int { return h.post("/api/sessions", h.user("ann"), "").status },
+		"reads":   func(h *hall) int { return h.get("/api/sessions", h.user("ann")).status },
+	}
+	for kind, most := range map[string]int32{"changes": changes, "reads": reads} {
+		var wg sync.WaitGroup
+		var passed, refused atomic.Int32
+		for i := range 4 * most {
+			wg.Go(func() {
+				switch status := ask[kind]([]*hall{a, b}[i%2]); status {
+				case http.StatusOK, http.StatusCreated:
+					passed.Add(1)
+				case http.StatusTooManyRequests:
+					refused.Add(1)
+				default:
+					t.Errorf("%s: %d", kind, status)
+				}
+			})
+		}
+		wg.Wait()
+		if passed.Load() != most || refused.Load() != 3*most {
+			t.Errorf("%s: %d passed, %d were refused, want %d and %d", kind, passed.Load(), refused.Load(), most, 3*most)
+		}
+	}
+	b.get("/api/sessions", b.user("bob")).want(http.StatusOK)
+}
+
 // elsewhere waits until a replica counts as many connections of ann to others.
 func (h *hall) elsewhere(want int) {
 	h.t.Helper()

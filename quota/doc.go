@@ -2,15 +2,15 @@
 //
 // # What it owns
 //
-// The rate limits at the door: connects of a user, which are shared by all
-// replicas through the store, connects of an address, requests of a user (those
-// that change something and those that only read have their own), and messages
-// and renewed credentials of a connection. A limit of N means that
+// The rate limits at the door: connects and requests of a user, which are shared
+// by all replicas through the store (requests that change something and those that
+// only read have limits of their own), connects of an address, and messages and
+// renewed credentials of a connection. A limit of N means that
 // never more than N pass in any 60 s. It does not own limits of what a session
 // holds or does; those are the session's.
 //
-// Connects are counted exactly, second by second, in the collection
-// quota-connects, one small document per user and kind that goes away a minute
+// What is shared is counted exactly, second by second, in the collection
+// quota, one small document per user and kind that goes away a minute
 // after the last one. Everything else is counted by one replica with a token
 // bucket: a burst, and a refill that makes N of both in 60 s (100 messages are
 // a burst of 20 and 80 more per minute). What is refused is not counted.
@@ -22,7 +22,7 @@
 //
 // # When it is slow or stops
 //
-// Counting a connect waits for the store for up to a second and then counts with
+// Counting a connect or a request waits for the store for up to a second and then counts with
 // what this replica has seen itself, as it does when the store is away or other
 // replicas keep changing the same document. Nothing else waits.
 //

@@ -66,8 +66,6 @@ type Keeper struct {
 
 	mu        sync.Mutex // guards the following, never while waiting
 	strangers recent[netip.Addr, *rate.Limiter]
-	requests  recent[string, *rate.Limiter]
-	reads     recent[string, *rate.Limiter]
 	left      recent[string, []leftover]
 }
 
@@ -77,8 +75,6 @@ func New(cfg Config, docs Documents) *Keeper {
 		cfg:       cfg.withDefaults(),
 		shared:    newShared(docs),
 		strangers: newRecent[netip.Addr, *rate.Limiter](remembered),
-		requests:  newRecent[string, *rate.Limiter](remembered),
-		reads:     newRecent[string, *rate.Limiter](remembered),
 		left:      newRecent[string, []leftover](remembered),
 	}
 }
@@ -86,13 +82,10 @@ func New(cfg Config, docs Documents) *Keeper {
 // Connect counts a connection of a user. It reports how long to wait when it is
 // one too many; 0 means that it is not. When the store is away it counts alone.
 func (k *Keeper) Connect(ctx context.Context, user string, resume bool) time.Duration {
-	switch {
-	case k.cfg.Off:
-		return 0
-	case resume:
-		return k.shared.take(ctx, user, "resume", k.cfg.Resumes)
+	if resume {
+		return k.together(ctx, user, "resume", k.cfg.Resumes)
 	}
-	return k.shared.take(ctx, user, "fresh", k.cfg.Connects)
+	return k.together(ctx, user, "fresh", k.cfg.Connects)
 }
 
 // Stranger counts a connection of an address that has not said who it is. IPv6
@@ -113,17 +106,19 @@ func (k *Keeper) Stranger(addr netip.Addr) time.Duration {
 }
 
 // Request counts a REST call of a user that changes something.
-func (k *Keeper) Request(user string) time.Duration { return k.call(&k.requests, user, k.cfg.Requests) }
+func (k *Keeper) Request(ctx context.Context, user string) time.Duration {
+	return k.together(ctx, user, "request", k.cfg.Requests)
+}
 
 // Read counts a REST call of a user that does not.
-func (k *Keeper) Read(user string) time.Duration { return k.call(&k.reads, user, k.cfg.Reads) }
+func (k *Keeper) Read(ctx context.Context, user string) time.Duration {
+	return k.together(ctx, user, "read", k.cfg.Reads)
+}
 
-func (k *Keeper) call(of *recent[string, *rate.Limiter], user string, n int) time.Duration {
+// together counts over all replicas.
+func (k *Keeper) together(ctx context.Context, user, kind string, n int) time.Duration {
 	if k.cfg.Off {
 		return 0
 	}
-	k.mu.Lock()
-	l := of.get(user, func() *rate.Limiter { return newBucket(n, burstPart) })
-	k.mu.Unlock()
-	return take(l, time.Now())
+	return k.shared.take(ctx, user, kind, n)
 }

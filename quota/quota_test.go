@@ -12,6 +12,7 @@ import (
 	"unsafe"
 
 	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -39,13 +40,15 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 				k := quota.New(cfg, nil)
 				return func() time.Duration { return k.Stranger(addr) }
 			},
-			"request": func(*testing.T) func() time.Duration {
-				k := quota.New(cfg, nil)
-				return func() time.Duration { return k.Request("ann") }
+			"request": func(t *testing.T) func() time.Duration {
+				t.Helper()
+				k := quota.New(cfg, openStore(t))
+				return func() time.Duration { return k.Request(t.Context(), "ann") }
 			},
-			"read": func(*testing.T) func() time.Duration {
-				k := quota.New(cfg, nil)
-				return func() time.Duration { return k.Read("ann") }
+			"read": func(t *testing.T) func() time.Duration {
+				t.Helper()
+				k := quota.New(cfg, openStore(t))
+				return func() time.Duration { return k.Read(t.Context(), "ann") }
 			},
 			"connect": func(t *testing.T) func() time.Duration {
 				t.Helper()
@@ -119,8 +122,8 @@ func TestDefaults(t *testing.T) {
 			"message":     {20, 100, func() time.Duration { return c.Message(wire.UserMessage{}) }},
 			"interaction": {120, 600, func() time.Duration { return c.Message(wire.UserInteractions{}) }},
 			"renewal":     {5, 10, func() time.Duration { return c.Message(wire.Auth{}) }},
-			"request":     {60, 300, func() time.Duration { return k.Request("ann") }},
-			"read":        {240, 1200, func() time.Duration { return k.Read("ann") }},
+			"request":     {300, 300, func() time.Duration { return k.Request(t.Context(), "ann") }},
+			"read":        {1200, 1200, func() time.Duration { return k.Read(t.Context(), "ann") }},
 		} {
 			start, passed := time.Now(), 0
 			for time.Since(start) < time.Minute {
@@ -208,7 +211,7 @@ func TestOff(t *testing.T) {
 	k := quota.New(quota.Config{Off: true}, nil) // not even the store is asked
 	c := k.NewConnection("ann")
 	for range 1000 {
-		if k.Connect(t.Context(), "ann", false)+k.Connect(t.Context(), "ann", true)+k.Request("ann")+
+		if k.Connect(t.Context(), "ann", false)+k.Connect(t.Context(), "ann", true)+k.Request(t.Context(), "ann")+
 			k.Stranger(netip.MustParseAddr("::1"))+c.Message(wire.UserMessage{})+c.Message(wire.UserInteractions{})+c.Message(wire.Auth{}) != 0 {
 			t.Fatal("somebody has to wait")
 		}
@@ -246,7 +249,9 @@ func TestStrangersByAddress(t *testing.T) {
 // 100,000 addresses and users take no more memory than 10,000 do, and one that
 // keeps coming is not forgotten among them.
 func TestMemoryIsBounded(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
-	k := quota.New(quota.Config{}, nil)
+	docs := &broken{Documents: openStore(t)}
+	docs.fail(store.ErrUnavailable) // it would remember, too
+	k := quota.New(quota.Config{}, docs)
 	next := uint32(0)
 	flood := func(n int) uint64 {
 		regular := netip.MustParseAddr("192.0.2.1")
@@ -256,7 +261,7 @@ func TestMemoryIsBounded(t *testing.T) { //nolint:paralleltest // it measures th
 		for range n {
 			next++
 			k.Stranger(netip.AddrFrom4([4]byte{10, byte(next >> 16), byte(next >> 8), byte(next)}))
-			k.Request(strconv.FormatUint(uint64(next), 10))
+			k.Request(t.Context(), strconv.FormatUint(uint64(next), 10))
 			if next%1000 == 0 && k.Stranger(regular) == 0 && k.Stranger(regular) == 0 {
 				t.Fatal("a regular was forgotten")
 			}

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// collection is where connects are counted.
-	collection = "quota-connects"
-	// storeWait is how long a connect waits for the store.
+	// collection is where connects and requests are counted.
+	collection = "quota"
+	// storeWait is how long one of them waits for the store.
 	storeWait = time.Second
 	// countLife is a little longer than a window.
 	countLife = 90 * time.Second

@@ -133,7 +133,7 @@ func TestConnectWithStrangeCounts(t *testing.T) {
 			if k.Connect(t.Context(), "ann", false) != 0 {
 				t.Fatal("has to wait")
 			}
-			page, err := s.Documents(t.Context(), "quota-connects", "", 2)
+			page, err := s.Documents(t.Context(), "quota", "", 2)
 			if err != nil || len(page.Items) != 1 || page.Items[0].TTL <= time.Minute || page.Items[0].TTL > 2*time.Minute {
 				t.Fatalf("got %+v, %v", page, err)
 			}

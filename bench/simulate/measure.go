@@ -453,11 +453,11 @@ func (b *bench) shared(ctx context.Context) error {
 		}),
 		turns(opQuota, script(), func(st *redisstore.Store, n int) error {
 			name := strconv.Itoa(n)
-			d, err := st.Get(ctx, "quota-connects", name)
+			d, err := st.Get(ctx, "quota", name)
 			if err := unless(err, store.ErrNotFound); err != nil {
 				return err
 			}
-			_, err = st.Put(ctx, store.Document{Collection: "quota-connects", Name: name, Data: b.event, Version: d.Version, TTL: time.Minute})
+			_, err = st.Put(ctx, store.Document{Collection: "quota", Name: name, Data: b.event, Version: d.Version, TTL: time.Minute})
 			return err
 		}),
 	)
