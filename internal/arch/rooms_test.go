@@ -45,9 +45,13 @@ var rooms = map[string]room{
 	"fleet":     {uses: "store wire", tests: "internal/redistest store/filestore store/redisstore"},
 	"client":    {uses: "desk wire", tests: "auth broadcast gateway quota files session store store/filestore"},
 
+	"metrics": {uses: "monitor wire", tests: "*"},
+	"tracing": {uses: "wire", tests: "*"},
+	"monitor": {uses: "broadcast fleet session store wire", tests: "internal/redistest store/filestore store/redisstore"},
+
 	"web": {},
 
-	"gateway": {uses: "audit auth broadcast desk files fleet quota session store web wire", tests: "agentpool client desk providers providers/demo tools store/filestore store/redisstore internal/redistest"},
+	"gateway": {uses: "audit auth broadcast desk files fleet monitor quota session store web wire", tests: "agentpool client desk providers providers/demo tools store/filestore store/redisstore internal/redistest"},
 
 	"cmd/hub": {uses: "*", tests: "internal/redistest"},
 
@@ -83,5 +87,9 @@ var guests = map[string]room{
 	"github.com/modelcontextprotocol/go-sdk": {uses: "tools/mcpdoor"},
 	"github.com/golang-jwt/jwt/v5":           {uses: "auth cmd/hub", tests: "gateway"},
 	"github.com/coreos/go-oidc/v3":           {uses: "auth"},
+	"github.com/prometheus/client_golang":    {uses: "metrics", tests: "cmd/hub"},
+	"go.opentelemetry.io/otel":               {uses: "tracing", tests: "*"},
+	"go.opentelemetry.io/proto/otlp":         {tests: "*"},
+	"google.golang.org/protobuf":             {tests: "*"},
 	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast bench/load", tests: "internal/chaos"},
 }
