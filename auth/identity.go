@@ -15,9 +15,19 @@ const (
 	RoleAdmin  Role = "admin"  // everything, in everybody's sessions
 	RoleUser   Role = "user"   // has sessions of their own
 	RoleViewer Role = "viewer" // looks, never touches
+
+	// Those who look after the hub. They have no sessions by it and get into nobody's.
+	RoleAdminRead    Role = "admin:read"    // sees how the hub and all sessions are, but no texts
+	RoleAdminAct     Role = "admin:act"     // may act on them too
+	RoleAdminContent Role = "admin:content" // sees the texts as well, with one of the two others
 )
 
-func (r Role) known() bool { return r == RoleAdmin || r == RoleUser || r == RoleViewer }
+// Roles are all roles.
+func Roles() []Role {
+	return []Role{RoleUser, RoleViewer, RoleAdmin, RoleAdminRead, RoleAdminAct, RoleAdminContent}
+}
+
+func (r Role) known() bool { return slices.Contains(Roles(), r) }
 
 // Identity is who somebody is taken for.
 type Identity struct {
@@ -39,9 +49,21 @@ type Identity struct {
 	Since time.Time
 }
 
-// Has reports whether somebody has a role. Admins have all.
+// Has reports whether somebody has a role. Admins have all, who acts on the hub may
+// look at it, and who does not may not see what is in it.
 func (i Identity) Has(r Role) bool {
-	return slices.Contains(i.Roles, r) || slices.Contains(i.Roles, RoleAdmin)
+	if slices.Contains(i.Roles, RoleAdmin) {
+		return true
+	}
+	has := slices.Contains(i.Roles, r)
+	switch r {
+	case RoleAdminRead:
+		return has || slices.Contains(i.Roles, RoleAdminAct)
+	case RoleAdminContent:
+		return has && i.Has(RoleAdminRead)
+	default:
+		return has
+	}
 }
 
 // Error is why credentials were not accepted.

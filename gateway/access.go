@@ -134,6 +134,9 @@ func accessFor(who auth.Identity, info session.Info) access {
 	if who.Session != "" { // a device that was let in does not share or delete what it was let into
 		granted = min(granted, accessOperator)
 	}
+	if !who.Has(auth.RoleUser) && !who.Has(auth.RoleViewer) { // who only looks after the hub has no desk in it
+		return accessNone
+	}
 	if !who.Has(auth.RoleUser) { // a viewer of the whole installation never touches
 		granted = min(granted, accessViewer)
 	}
@@ -173,6 +176,27 @@ func admins(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		if !who(c).Has(auth.RoleAdmin) || who(c).Session != "" {
 			return echo.ErrNotFound
+		}
+		return next(c)
+	}
+}
+
+// lookers lets only those on who may look after the hub. To others its routes are
+// not there.
+func lookers(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if !who(c).Has(auth.RoleAdminRead) || who(c).Session != "" {
+			return echo.ErrNotFound
+		}
+		return next(c)
+	}
+}
+
+// doers lets only those of them on who may act.
+func doers(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if !who(c).Has(auth.RoleAdminAct) {
+			return problem(wire.CodeForbidden, "Looking is allowed, acting is not: it takes the role admin:act.")
 		}
 		return next(c)
 	}

@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"context"
-	"errors"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
@@ -34,16 +32,9 @@ type adminSessionList struct {
 	Next     string         `json:"next,omitempty" doc:"The after of the next page; absent on the last."`
 }
 
-// interruptOrder is an interrupt of an admin.
-type interruptOrder struct {
-	Reason  string       `json:"reason" wire:"min=1,max=500" doc:"Why; it is kept with who did it."`
-	AgentID wire.AgentID `json:"agentId,omitempty" doc:"The only agent to stop; all when absent."`
-}
-
 var (
 	adminSessionForm     = formOf[adminSession]()
 	adminSessionListForm = formOf[adminSessionList]()
-	interruptOrderForm   = formOf[interruptOrder]()
 )
 
 // scanPages is how many pages of the directory are looked through for one of a
@@ -115,90 +106,4 @@ func (s *Server) getAnySession(c echo.Context) error {
 	}
 	card := adminSessionOf(info)
 	return adminSessionForm.answer(c, http.StatusOK, &card)
-}
-
-// onSession is a deed about a session that is there.
-func (s *Server) onSession(c echo.Context, d deed, do func(ctx context.Context, id wire.SessionID, act string) error) error {
-	id := wire.SessionID(c.Param("session"))
-	d.target = string(id) + d.target
-	d.check = func(ctx context.Context) error {
-		if err := id.Validate(); err != nil {
-			return &session.Error{Code: wire.CodeSessionNotFound, Reason: wire.CodeSessionNotFound.Info().Message}
-		}
-		info, err := s.hub.Info(ctx, id)
-		if err == nil && info.Quarantined != "" && d.action != actionRelease && d.action != actionDelete {
-			err = &session.Error{Code: wire.CodeSessionInvalidState, Reason: "The session is set aside; release it first."}
-		}
-		if err == nil && d.opens {
-			err = s.hub.Serving()
-		}
-		return err
-	}
-	d.do = func(ctx context.Context, act string) error { return do(ctx, id, act) }
-	return s.witnessed(c, d)
-}
-
-// The actions that are open to a session that is set aside.
-const (
-	actionRelease = "session.release"
-	actionDelete  = "session.delete"
-)
-
-func (s *Server) interruptSession(c echo.Context) error {
-	in, err := interruptOrderForm.read(s, c)
-	if err != nil {
-		return err
-	}
-	d, user := deed{action: "session.interrupt", reason: in.Reason, opens: true}, who(c).User
-	if in.AgentID != "" {
-		d.target = "/" + string(in.AgentID)
-	}
-	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) error {
-		m := wire.Interrupt{MessageID: wire.MessageID(act), AgentID: in.AgentID, Scope: wire.ScopeSession}
-		if in.AgentID != "" {
-			m.Scope = wire.ScopeAgent
-		}
-		return s.hub.Act(ctx, id, user, wire.Message{Session: id, ID: m.MessageID, Data: m})
-	})
-}
-
-func (s *Server) resetSession(c echo.Context) error {
-	in, err := adminOrderForm.read(s, c)
-	if err != nil {
-		return err
-	}
-	user := who(c).User
-	return s.onSession(c, deed{action: "session.reset", reason: in.Reason, opens: true}, func(ctx context.Context, id wire.SessionID, act string) error {
-		m := wire.Reset{MessageID: wire.MessageID(act)}
-		return s.hub.Act(ctx, id, user, wire.Message{Session: id, ID: m.MessageID, Data: m})
-	})
-}
-
-func (s *Server) releaseSession(c echo.Context) error {
-	in, err := adminOrderForm.read(s, c)
-	if err != nil {
-		return err
-	}
-	return s.onSession(c, deed{action: actionRelease, reason: in.Reason}, func(ctx context.Context, id wire.SessionID, _ string) error {
-		return s.hub.Lift(ctx, id)
-	})
-}
-
-// removeSession deletes anybody's session. The reason may be in the query, since
-// not everything that deletes can send a body.
-func (s *Server) removeSession(c echo.Context) error {
-	in := adminOrder{Reason: c.QueryParam("reason")}
-	if in.Reason == "" {
-		var err error
-		if in, err = adminOrderForm.read(s, c); err != nil {
-			return err
-		}
-	}
-	return s.onSession(c, deed{action: actionDelete, reason: in.Reason, final: true}, func(ctx context.Context, id wire.SessionID, _ string) error {
-		err := s.removeWithFiles(ctx, id)
-		if errors.Is(err, store.ErrQuarantined) || errors.Is(err, store.ErrCorrupt) {
-			err = s.hub.Discard(ctx, id)
-		}
-		return err
-	})
 }

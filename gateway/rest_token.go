@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -15,7 +16,7 @@ import (
 // keyRequest asks for an API key.
 type keyRequest struct {
 	User      string   `json:"user" wire:"min=1,max=200" doc:"Whom the key stands for."`
-	Roles     []string `json:"roles,omitempty" doc:"Of admin, user and viewer; user when absent."`
+	Roles     []string `json:"roles,omitempty" doc:"Of user, viewer, admin, admin:read, admin:act and admin:content; user when absent."`
 	Name      string   `json:"name,omitempty" wire:"max=64" doc:"What the key is for."`
 	ExpiresIn int      `json:"expires_in,omitempty" wire:"min=0,max=31622400" doc:"Seconds, up to 366 days; absent for a key that does not expire."`
 }
@@ -44,7 +45,7 @@ type keyList struct {
 // userTicketRequest asks for a ticket for somebody.
 type userTicketRequest struct {
 	User    string         `json:"user" wire:"min=1,max=200" doc:"Whom the ticket stands for."`
-	Roles   []string       `json:"roles,omitempty" doc:"Of admin, user and viewer; user when absent."`
+	Roles   []string       `json:"roles,omitempty" doc:"Of user, viewer, admin, admin:read, admin:act and admin:content; user when absent."`
 	Session wire.SessionID `json:"session,omitempty" doc:"The only session the ticket is for."`
 }
 
@@ -62,12 +63,11 @@ func rolesOf(names []string) ([]auth.Role, error) {
 	}
 	roles := make([]auth.Role, 0, len(names))
 	for _, name := range names {
-		switch r := auth.Role(name); r {
-		case auth.RoleAdmin, auth.RoleUser, auth.RoleViewer:
-			roles = append(roles, r)
-		default:
-			return nil, inQuery("roles", "Want admin, user or viewer.")
+		r := auth.Role(name)
+		if !slices.Contains(auth.Roles(), r) {
+			return nil, inQuery("roles", "Want user, viewer, admin, admin:read, admin:act or admin:content.")
 		}
+		roles = append(roles, r)
 	}
 	return roles, nil
 }

@@ -16,7 +16,9 @@ const (
 	guardNone   guard = iota // everybody
 	guardSocket              // everybody who speaks WebSocket; who they are is asked there
 	guardKnown               // who has said who they are
-	guardAdmin               // admins; to others the route is not there
+	guardAdmin               // full admins; to others the route is not there
+	guardRead                // who may look after the hub; to others the route is not there
+	guardAct                 // who may act on it too
 )
 
 // route is one line of the table that both the router and the API description
@@ -89,7 +91,7 @@ func done(doc string) []answer { return []answer{{http.StatusNoContent, doc, nil
 // routes are all routes, but for the files of another desktop.
 func (s *Server) routes() []route {
 	var all []route
-	for _, part := range [][]route{s.sessionRoutes(), s.talkRoutes(), s.fileRoutes(), s.desktopRoutes(), s.peopleRoutes(), s.adminRoutes(), s.hubRoutes()} {
+	for _, part := range [][]route{s.sessionRoutes(), s.talkRoutes(), s.fileRoutes(), s.desktopRoutes(), s.peopleRoutes(), s.adminRoutes(), s.adminActRoutes(), s.hubRoutes()} {
 		all = append(all, part...)
 	}
 	return all

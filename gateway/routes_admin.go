@@ -2,43 +2,21 @@ package gateway
 
 import "net/http"
 
-// adminRoutes are there when there is a fleet to look after.
+// adminRoutes are what admins look at. They are there when there is a fleet to look
+// after.
 func (s *Server) adminRoutes() []route {
 	if s.fleet == nil || s.audit == nil {
 		return nil
 	}
 	const tag = "admin"
 	after := param{name: "after", doc: "The next of the page before."}
-	key := param{name: headerIdempotencyKey, doc: "The id of the action: what is sent again with the same one is written down once, done once and answered the same."}
-	record := ok(http.StatusOK, "What was done, as it is written down.", of(auditCardForm))
-	act := func(method, path, summary, detail string, body *content) route {
-		return route{
-			method: method, path: path, guard: guardAdmin, tag: tag, summary: summary, detail: detail,
-			headers: []param{key}, body: body, answers: record,
-		}
-	}
-	drain := act(http.MethodPost, "/api/admin/replicas/:replica/drain", "Have a replica hand everything over",
-		"Any replica can be asked. It begins within two seconds: it takes nobody new, hands its sessions over, sends its clients elsewhere and stays up.", of(adminOrderForm))
-	drain.do = s.drainReplica
-	undrain := act(http.MethodPost, "/api/admin/replicas/:replica/undrain", "Have a replica take people again", "", of(adminOrderForm))
-	undrain.do = s.undrainReplica
-	interrupt := act(http.MethodPost, "/api/admin/sessions/:session/interrupt", "Stop the agents of a session", "What waits stays and goes on.", of(interruptOrderForm))
-	interrupt.do = s.interruptSession
-	reset := act(http.MethodPost, "/api/admin/sessions/:session/reset", "Close all windows of a session and forget its conversations", "", of(adminOrderForm))
-	reset.do = s.resetSession
-	release := act(http.MethodPost, "/api/admin/sessions/:session/release", "Take a session out of quarantine", "It is set aside again if its data still cannot be read.", of(adminOrderForm))
-	release.do = s.releaseSession
-	remove := act(http.MethodDelete, "/api/admin/sessions/:session", "Delete a session with everything in it",
-		"Open connections are closed with 4410. One that is set aside is given up, whatever of it cannot be read.", orNone(of(adminOrderForm)))
-	remove.do, remove.query = s.removeSession, []param{{name: "reason", doc: "The reason, for those who cannot send a body."}}
 	return []route{
 		{
-			method: http.MethodGet, path: "/api/admin/replicas", guard: guardAdmin, do: s.listReplicas, tag: tag,
+			method: http.MethodGet, path: "/api/admin/replicas", guard: guardRead, do: s.listReplicas, tag: tag,
 			summary: "The replicas that are alive", answers: ok(http.StatusOK, "All of them.", of(replicaListForm)),
 		},
-		drain, undrain,
 		{
-			method: http.MethodGet, path: "/api/admin/sessions", guard: guardAdmin, do: s.listAllSessions, tag: tag,
+			method: http.MethodGet, path: "/api/admin/sessions", guard: guardRead, do: s.listAllSessions, tag: tag,
 			summary: "Everybody's sessions, in no order",
 			detail:  "A page may be empty and still have a next.",
 			query: []param{
@@ -50,18 +28,12 @@ func (s *Server) adminRoutes() []route {
 			answers: ok(http.StatusOK, "A page of sessions.", of(adminSessionListForm)),
 		},
 		{
-			method: http.MethodGet, path: "/api/admin/sessions/:session", guard: guardAdmin, do: s.getAnySession, tag: tag,
+			method: http.MethodGet, path: "/api/admin/sessions/:session", guard: guardRead, do: s.getAnySession, tag: tag,
 			summary: "All that is known of a session without opening it", answers: ok(http.StatusOK, "The session.", of(adminSessionForm)),
 		},
-		interrupt, reset, release, remove,
 		{
-			method: http.MethodGet, path: "/api/admin/limits", guard: guardAdmin, do: s.getLimits, tag: tag,
+			method: http.MethodGet, path: "/api/admin/limits", guard: guardRead, do: s.getLimits, tag: tag,
 			summary: "How much of what is bounded is in use", answers: ok(http.StatusOK, "The limits.", of(limitsForm)),
-		},
-		{
-			method: http.MethodGet, path: "/api/admin/audit", guard: guardAdmin, do: s.listAudit, tag: tag,
-			summary: "What admins have done, the newest first", query: []param{pageLimit(listPage), after},
-			answers: ok(http.StatusOK, "A page of records.", of(auditListForm)),
 		},
 	}
 }

@@ -235,6 +235,10 @@ func (s *Server) register(all []route) {
 		switch r.guard {
 		case guardAdmin:
 			handler = s.known(admins(handler))
+		case guardRead:
+			handler = s.known(lookers(handler))
+		case guardAct:
+			handler = s.known(lookers(doers(handler)))
 		case guardKnown:
 			handler = s.known(handler)
 		}

@@ -57,7 +57,7 @@ func commands() []command {
 			name: "token", args: "[url|ticket|key|keys|revoke ID] [flags]",
 			help: "make, list and end signed tokens, tickets and API keys",
 			flags: `--user NAME       for whom; keys and tickets need it
-				--role ROLE       user, admin or viewer
+				--role ROLE       user, viewer, admin, admin:read, admin:act or admin:content
 				--ttl DURATION    how long a signed token holds
 				--name NAME       what a key is called
 				--session ID      the only session a ticket is for

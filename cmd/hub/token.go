@@ -297,8 +297,8 @@ func (c *tokenCall) identify(own map[string]string, wrong *complaints) {
 	}
 	for _, name := range list(cmp.Or(own["role"], string(auth.RoleUser))) {
 		role := auth.Role(name)
-		if !slices.Contains([]auth.Role{auth.RoleAdmin, auth.RoleUser, auth.RoleViewer}, role) {
-			wrong.add("flag --role: want user, admin or viewer; got %q", name)
+		if !slices.Contains(auth.Roles(), role) {
+			wrong.add("flag --role: want user, viewer, admin, admin:read, admin:act or admin:content; got %q", name)
 		}
 		c.who.Roles = append(c.who.Roles, role)
 	}

@@ -1,0 +1,43 @@
+package gateway
+
+import "net/http"
+
+// adminActRoutes are what admins do, and what is written down of it. They are there
+// when there is a fleet to look after.
+func (s *Server) adminActRoutes() []route {
+	if s.fleet == nil || s.audit == nil {
+		return nil
+	}
+	const tag = "admin"
+	after := param{name: "after", doc: "The next of the page before."}
+	key := param{name: headerIdempotencyKey, doc: "The id of the action: what is sent again with the same one is written down once, done once and answered the same."}
+	record := ok(http.StatusOK, "What was done, as it is written down.", of(auditCardForm))
+	act := func(method, path, summary, detail string, body *content) route {
+		return route{
+			method: method, path: path, guard: guardAct, tag: tag, summary: summary, detail: detail,
+			headers: []param{key}, body: body, answers: record,
+		}
+	}
+	drain := act(http.MethodPost, "/api/admin/replicas/:replica/drain", "Have a replica hand everything over",
+		"Any replica can be asked. It begins within two seconds: it takes nobody new, hands its sessions over, sends its clients elsewhere and stays up.", of(adminOrderForm))
+	drain.do = s.drainReplica
+	undrain := act(http.MethodPost, "/api/admin/replicas/:replica/undrain", "Have a replica take people again", "", of(adminOrderForm))
+	undrain.do = s.undrainReplica
+	interrupt := act(http.MethodPost, "/api/admin/sessions/:session/interrupt", "Stop the agents of a session", "What waits stays and goes on.", of(interruptOrderForm))
+	interrupt.do = s.interruptSession
+	reset := act(http.MethodPost, "/api/admin/sessions/:session/reset", "Close all windows of a session and forget its conversations", "", of(adminOrderForm))
+	reset.do = s.resetSession
+	release := act(http.MethodPost, "/api/admin/sessions/:session/release", "Take a session out of quarantine", "It is set aside again if its data still cannot be read.", of(adminOrderForm))
+	release.do = s.releaseSession
+	remove := act(http.MethodDelete, "/api/admin/sessions/:session", "Delete a session with everything in it",
+		"Open connections are closed with 4410. One that is set aside is given up, whatever of it cannot be read.", orNone(of(adminOrderForm)))
+	remove.do, remove.query = s.removeSession, []param{{name: "reason", doc: "The reason, for those who cannot send a body."}}
+	return []route{
+		drain, undrain, interrupt, reset, release, remove,
+		{
+			method: http.MethodGet, path: "/api/admin/audit", guard: guardRead, do: s.listAudit, tag: tag,
+			summary: "What admins have done, the newest first", query: []param{pageLimit(listPage), after},
+			answers: ok(http.StatusOK, "A page of records.", of(auditListForm)),
+		},
+	}
+}
