@@ -1,5 +1,6 @@
-// Package web holds the pages of the hub as they were built: the desktop and the
-// frames in which html windows, apps and diagrams live.
+// Package web holds the pages of the hub as they were built: the desktop, the monitor
+// of those who look after the hubs, and the frames in which html windows, apps and
+// diagrams live.
 //
 // It owns web/dist, which is part of the program, and how a file of it is sent:
 // compressed if the browser takes that, with a strong ETag, and to be kept for ever

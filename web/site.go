@@ -22,6 +22,10 @@ var dist embed.FS
 // Desktop is the page that people see.
 var Desktop = sync.OnceValue(func() *Site { return embedded("desktop") })
 
+// Admin is the page of those who look after the hubs. It is built to be served below
+// /admin/: its file assets/x is asked for as /admin/assets/x.
+var Admin = sync.OnceValue(func() *Site { return embedded("admin") })
+
 // Apps are the frames for what agents write. They belong on an origin of their own.
 var Apps = sync.OnceValue(func() *Site { return embedded("apps") })
 

@@ -141,10 +141,12 @@ func TestCaching(t *testing.T) {
 // What is in the program can be served; a folder that was not built is empty.
 func TestEmbedded(t *testing.T) {
 	t.Parallel()
-	if !web.Desktop().Has("index.html") {
-		t.Errorf("no desktop in %v", web.Desktop().Names())
+	for what, site := range map[string]*web.Site{"desktop": web.Desktop(), "admin": web.Admin()} {
+		if !site.Has("index.html") {
+			t.Errorf("no %s in %v", what, site.Names())
+		}
 	}
-	for _, site := range []*web.Site{web.Desktop(), web.Apps()} {
+	for _, site := range []*web.Site{web.Desktop(), web.Admin(), web.Apps()} {
 		for _, name := range site.Names() {
 			rec := httptest.NewRecorder()
 			if err := site.Serve(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), name); err != nil || rec.Code != http.StatusOK || rec.Body.Len() == 0 {

@@ -1,4 +1,4 @@
-// build.mjs [FOLDER]   builds the desktop and the apps into FOLDER (dist), and beside each file its compressed forms.
+// build.mjs [FOLDER]   builds the desktop, the monitor and the apps into FOLDER (dist), and beside each file its compressed forms.
 import { rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,6 +10,7 @@ const web = fileURLToPath(new URL("..", import.meta.url));
 /** The parts of the page: how each is built, and where it goes. */
 const parts = [
   { config: "vite.config.ts", folder: "desktop" },
+  { config: "vite.admin.config.ts", folder: "admin" },
   { config: "vite.apps.config.ts", folder: "apps" },
 ];
 

@@ -34,6 +34,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 async function freshPages(folder: string): Promise<string> {
   const dist = join(folder, "dist");
   await run("npx", ["vite", "build", "--outDir", join(dist, "desktop"), "--emptyOutDir"], { cwd: web });
+  await run("npx", ["vite", "build", "--config", "vite.admin.config.ts", "--outDir", join(dist, "admin"), "--emptyOutDir"], { cwd: web });
   await run("npx", ["vite", "build", "--config", "vite.apps.config.ts", "--outDir", join(dist, "apps"), "--emptyOutDir"], { cwd: web });
   const committed = join(web, "dist");
   const replace = Object.fromEntries([
