@@ -3,6 +3,7 @@ package providers
 import (
 	"context"
 	"encoding/json"
+	"time"
 )
 
 // Provider is a backend that thinks.
@@ -55,6 +56,21 @@ type Spec struct {
 	Fork bool
 	// Hear is told what happens, in order.
 	Hear func(Event)
+	// Asked, unless it is nil, is told of each call of the model when that is
+	// over, by backends that make such calls themselves. It must not wait.
+	Asked func(Asked)
+}
+
+// Asked is one call of a model that is over.
+type Asked struct {
+	// Model is the one that was asked.
+	Model string
+	// Began and Ended are when it was asked and when the reply was complete, or
+	// had failed; First is when the first piece of it came, zero if none did.
+	Began, First, Ended time.Time
+	Usage               Usage
+	// Err is why it failed. It may say what the model was asked.
+	Err error
 }
 
 // Endpoint is an MCP server over HTTP.

@@ -74,6 +74,7 @@ func (c *client) Stream(ctx context.Context, r loop.Request, say func(loop.Piece
 	in := reader{server: c.server, say: say}
 	err := c.server.Stream(ctx, "/v1/messages", c.request(r), in.event)
 	reply := in.reply()
+	reply.Model = r.Model
 	reply.Usage.USD = prices.Cost(r.Model, reply.Usage)
 	return reply, err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/everdesk/everdesk/providers"
 )
@@ -81,6 +82,7 @@ func (t *turn) perform(calls []providers.ToolCall, done map[string]providers.Too
 		}
 	}
 	wg.Wait()
+	t.since = time.Now()
 	return out
 }
 

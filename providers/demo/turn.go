@@ -30,10 +30,11 @@ type turn struct {
 	spoken bool            // something was said in this turn
 	ends   byte            // the last byte of it
 	spent  int             // bytes said and thought
+	since  time.Time       // since when it thinks
 }
 
 func newTurn(s *session, m providers.Message) *turn {
-	t := &turn{s: s, first: m, news: make(chan struct{}, 1)}
+	t := &turn{s: s, first: m, news: make(chan struct{}, 1), since: time.Now()}
 	t.ctx, t.cancel = context.WithCancel(s.ctx)
 	t.closed = refusesSteers(m.Text)
 	if m.Mode == providers.Continue {
@@ -202,7 +203,12 @@ func (t *turn) sayings(calls ...providers.Block) (entries []providers.Entry) {
 		entries = append(entries, t.entry(providers.RoleAssistant, append(blocks, calls...)...))
 	}
 	if len(entries) > 0 {
-		t.hear(providers.Event{Kind: providers.EventUsage, Usage: t.usage(entries[0])})
+		usage := t.usage(entries[0])
+		t.hear(providers.Event{Kind: providers.EventUsage, Usage: usage})
+		if t.s.spec.Asked != nil {
+			t.s.spec.Asked(providers.Asked{Model: Name, Began: t.since, Ended: time.Now(), Usage: usage})
+		}
+		t.since = time.Now()
 	}
 	t.text.Reset()
 	return entries

@@ -87,7 +87,11 @@ func (s *session) stream(ctx context.Context, t *turn) (reply Reply, seen bool, 
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	said := 0
+	asked := providers.Asked{Began: time.Now()}
 	reply, err = s.p.cfg.Model.Stream(ctx, r, func(p Piece) {
+		if asked.First.IsZero() {
+			asked.First = time.Now()
+		}
 		if said += len(p.Text) + len(p.Thinking) + len(p.Hidden); said > MaxReply {
 			cancel(errTooMuch)
 			return
@@ -104,6 +108,10 @@ func (s *session) stream(ctx context.Context, t *turn) (reply Reply, seen bool, 
 	// Not every server says in pieces all that is in the reply.
 	if said > MaxReply || size(providers.Entry{Blocks: reply.Blocks}) > 2*MaxReply {
 		err = &providers.Failure{Class: providers.Invalid, Err: errTooMuch}
+	}
+	if s.spec.Asked != nil {
+		asked.Model, asked.Ended, asked.Usage, asked.Err = reply.Model, time.Now(), reply.Usage, err
+		s.spec.Asked(asked)
 	}
 	if reply.Usage != (providers.Usage{}) {
 		s.tell(providers.Event{Kind: providers.EventUsage, Message: t.id, Usage: reply.Usage})

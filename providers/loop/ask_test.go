@@ -178,3 +178,33 @@ func TestPrices(t *testing.T) {
 		}
 	}
 }
+
+// Whoever measures hears of every call of the model, also of those that failed.
+func TestEveryCallIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var asked []providers.Asked
+		slow := func(_ context.Context, _ loop.Request, say func(loop.Piece)) (loop.Reply, error) {
+			time.Sleep(time.Second)
+			say(loop.Piece{Text: "hello"})
+			time.Sleep(2 * time.Second)
+			return loop.Reply{Model: "m-1", Blocks: []providers.Block{text("hello")}, Usage: providers.Usage{Input: 7, Output: 2}}, nil
+		}
+		k := open(t, providers.Spec{Asked: func(a providers.Asked) { asked = append(asked, a) }}, fails(trouble(providers.Rate)), slow)
+		k.send("m", providers.Start, "go")
+		k.end("m")
+		if len(asked) != 2 {
+			t.Fatalf("%d calls were told, want 2", len(asked))
+		}
+		if failed := asked[0]; failed.Err == nil || !failed.First.IsZero() {
+			t.Errorf("the first call is told as %+v, want its failure", failed)
+		}
+		second := asked[1]
+		if second.Err != nil || second.Model != "m-1" || second.Usage != (providers.Usage{Input: 7, Output: 2}) {
+			t.Errorf("the second call is told as %+v", second)
+		}
+		if first, all := second.First.Sub(second.Began), second.Ended.Sub(second.Began); first != time.Second || all != 3*time.Second {
+			t.Errorf("the second call took %v, and %v to its first piece", all, first)
+		}
+	})
+}

@@ -39,6 +39,8 @@ type Piece struct {
 
 // Reply is what a model answered.
 type Reply struct {
+	// Model is the one that was asked.
+	Model  string
 	Blocks []providers.Block
 	Usage  providers.Usage
 	Stop   Stop

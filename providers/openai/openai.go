@@ -142,6 +142,7 @@ func (c *client) Stream(ctx context.Context, r loop.Request, say func(loop.Piece
 	}
 	err := in.end(c.server.Stream(ctx, path, body, in.event))
 	reply := in.reply()
+	reply.Model = r.Model
 	reply.Usage.USD = prices.Cost(r.Model, reply.Usage)
 	return reply, err
 }
