@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/everdesk/everdesk/bench/rig"
 )
 
 // What the program ends with.
@@ -60,7 +62,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if slices.Equal(flags.Args(), []string{"floor"}) {
 		return ended(runFloor(ctx, stdout), stderr)
 	}
-	chosen, err := choose(flags.Args())
+	chosen, err := rig.Choose(scenarios(), func(sc scenario) string { return sc.name }, flags.Args())
 	if err != nil {
 		fmt.Fprintln(stderr, "load:", err)
 		return exitUsage
@@ -94,26 +96,6 @@ func usage(w io.Writer, flags *flag.FlagSet) {
 	}
 	fmt.Fprintln(w, "flags:")
 	flags.PrintDefaults()
-}
-
-// choose finds the scenarios by name.
-func choose(names []string) ([]scenario, error) {
-	all := scenarios()
-	if len(names) == 0 {
-		return nil, errors.New("which scenario? see --help")
-	}
-	if slices.Equal(names, []string{"all"}) {
-		return all, nil
-	}
-	var chosen []scenario
-	for _, name := range names {
-		i := slices.IndexFunc(all, func(sc scenario) bool { return sc.name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("no scenario %q; see --help", name)
-		}
-		chosen = append(chosen, all[i])
-	}
-	return chosen, nil
 }
 
 // collect runs the scenarios one after the other.

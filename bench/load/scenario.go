@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/everdesk/everdesk/bench/rig"
 )
 
 const (
@@ -275,7 +277,7 @@ func pacedRate(deliveries float64) func(context.Context, *crowd, options, *resul
 
 // idle connects tabs that say nothing but pong.
 func idle(ctx context.Context, c *crowd, o options, r *result) error {
-	before, err := rss(c.target.pid)
+	before, err := rig.Resident(c.target.pid)
 	if err != nil {
 		return err
 	}
@@ -290,7 +292,7 @@ func idle(ctx context.Context, c *crowd, o options, r *result) error {
 	}
 	r.Seconds = time.Since(from).Seconds()
 	r.Pings = c.pings
-	after, err := rss(c.target.pid)
+	after, err := rig.Resident(c.target.pid)
 	if err != nil {
 		return err
 	}

@@ -3,19 +3,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/everdesk/everdesk/bench/rig"
 )
 
 // target is a running server.
@@ -54,32 +51,22 @@ func newStable(ctx context.Context, hub, dir string) (stable, error) {
 		return stable{}, fmt.Errorf("find this program: %w", err)
 	}
 	if hub == "" {
-		if hub, err = buildHub(ctx, dir); err != nil {
+		if hub, err = rig.BuildHub(ctx, dir); err != nil {
 			return stable{}, err
 		}
 	}
 	return stable{hub: hub, self: self, dir: dir}, nil
 }
 
-// buildHub builds the hub of the module in the working folder.
-func buildHub(ctx context.Context, dir string) (string, error) {
-	hub := filepath.Join(dir, "hub")
-	build := exec.CommandContext(ctx, "go", "build", "-o", hub, "github.com/everdesk/everdesk/cmd/hub") //nolint:gosec // our own program
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the hub: %w\n%s", err, out)
-	}
-	return hub, nil
-}
-
 // start runs a server of a kind with an empty store. The caller calls stop.
 // envelope is how long the floor's envelopes are.
 func (s stable) start(ctx context.Context, k kind, envelope int) (t target, stop func(), err error) {
 	if k == bareFloor {
-		c, addr, err := spawn(ctx, floorReady, s.self, "floor")
+		c, addr, err := rig.Start(ctx, floorReady, s.self, "floor")
 		if err != nil {
 			return target{}, nil, err
 		}
-		return floorTarget(addr, c.cmd.Process.Pid, envelope), c.stop, nil
+		return floorTarget(addr, c.PID(), envelope), c.Stop, nil
 	}
 	return s.startHub(ctx, k)
 }
@@ -103,95 +90,53 @@ func (s stable) startHub(ctx context.Context, k kind) (t target, stop func(), er
 	if err != nil {
 		return target{}, nil, fmt.Errorf("make a folder: %w", err)
 	}
-	var running []*child
+	var running []*rig.Process
 	stop = func() {
 		for len(running) > 0 {
 			last := len(running) - 1
-			running[last].stop()
+			running[last].Stop()
 			running = running[:last]
 		}
 		_ = os.RemoveAll(dir)
 	}
 	store := "file:" + filepath.Join(dir, "store")
 	if k == hubOnRedis {
-		redis, url, err := spawnRedis(ctx, dir)
+		redis, url, err := rig.StartRedis(ctx, dir)
 		if err != nil {
 			stop()
 			return target{}, nil, err
 		}
 		running = append(running, redis)
-		store, t.redis = url, redis.cmd.Process.Pid
+		store, t.redis = url, redis.PID()
 	}
-	hub, rest, err := spawn(ctx, "Everdesk is running: http://", s.hub, "serve", "--addr", "127.0.0.1:0", "--store", store,
+	hub, url, err := rig.StartHub(ctx, s.hub, "--addr", "127.0.0.1:0", "--store", store,
 		"--files-dir", filepath.Join(dir, "files"), "--auth", "none", "--rate-limits", "off", "--shutdown-grace", "1s", "--log-level", "warn")
 	if err != nil {
 		stop()
 		return target{}, nil, err
 	}
 	running = append(running, hub)
-	t.addr, _, _ = strings.Cut(rest, "/")
-	t.pid = hub.cmd.Process.Pid
+	t.addr = strings.Trim(strings.TrimPrefix(url, "http:"), "/")
+	t.pid = hub.PID()
 	t.encoder = newHubEncoder()
 	t.create = func(ctx context.Context, n int) ([]string, error) { return createSessions(ctx, t.addr, n) }
 	return t, stop, nil
 }
 
-// spawnRedis runs a Redis without persistence.
-func spawnRedis(ctx context.Context, dir string) (c *child, url string, err error) {
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
-		return nil, "", fmt.Errorf("%w: apt-get install redis-server", err)
-	}
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, "", fmt.Errorf("find a free port: %w", err)
-	}
-	_, port, _ := net.SplitHostPort(ln.Addr().String())
-	if err := ln.Close(); err != nil {
-		return nil, "", fmt.Errorf("find a free port: %w", err)
-	}
-	c, _, err = spawn(ctx, "Ready to accept connections", program,
-		"--bind", "127.0.0.1", "--port", port, "--dir", dir, "--save", "", "--appendonly", "no")
-	return c, "redis://127.0.0.1:" + port, err
-}
-
 // createSessions makes sessions over the hub's REST door.
 func createSessions(ctx context.Context, addr string, n int) ([]string, error) {
-	client := &http.Client{Timeout: startTimeout}
+	client := &http.Client{Timeout: rig.Patience}
 	defer client.CloseIdleConnections()
+	door := rig.Door{URL: "http://" + addr, Client: client}
 	ids := make([]string, n)
 	for i := range ids {
-		id, err := createSession(ctx, client, addr)
+		id, err := door.CreateSession(ctx, "")
 		if err != nil {
-			return nil, fmt.Errorf("create a session: %w", err)
+			return nil, err
 		}
-		ids[i] = id
+		ids[i] = string(id)
 	}
 	return ids, nil
-}
-
-func createSession(ctx context.Context, client *http.Client, addr string) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/api/sessions", bytes.NewReader([]byte(`{}`)))
-	if err != nil {
-		return "", err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := client.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		return "", err
-	}
-	var made struct {
-		ID string `json:"sessionId"`
-	}
-	if err := json.Unmarshal(body, &made); err != nil || res.StatusCode != http.StatusCreated || made.ID == "" {
-		return "", fmt.Errorf("%s: %.300s", res.Status, body)
-	}
-	return made.ID, nil
 }
 
 // measured reads what processes have used so far.
@@ -203,14 +148,14 @@ type measured struct {
 
 func (t target) measure() (m measured, err error) {
 	m.at = time.Now()
-	if m.cpu, err = cpu(t.pid); err != nil {
+	if m.cpu, err = rig.CPU(t.pid); err != nil {
 		return m, err
 	}
-	if m.self, err = cpu(os.Getpid()); err != nil {
+	if m.self, err = rig.CPU(os.Getpid()); err != nil {
 		return m, err
 	}
 	if t.redis != 0 {
-		m.redis, err = cpu(t.redis)
+		m.redis, err = rig.CPU(t.redis)
 	}
 	return m, err
 }

@@ -15,6 +15,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/everdesk/everdesk/bench/rig"
 )
 
 // What the program ends with.
@@ -58,7 +60,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if slices.Equal(names, []string{"validate"}) {
 		return ended(validate(ctx, table, cfg.seed, rehearsal{sessions: 300, settle: 10 * time.Second, last: 30 * time.Second}, stdout), stderr)
 	}
-	chosen, err := choose(names)
+	chosen, err := rig.Choose(scenarios(), func(sc scenario) string { return sc.name }, names)
 	counts, wrong := cfg.check(masters)
 	if err = errors.Join(err, wrong); err != nil {
 		fmt.Fprintln(stderr, "simulate:", err)
@@ -104,26 +106,6 @@ func usage(w io.Writer, flags *flag.FlagSet) {
 	flags.PrintDefaults()
 }
 
-// choose finds scenarios by name.
-func choose(names []string) ([]scenario, error) {
-	all := scenarios()
-	if len(names) == 0 {
-		return nil, errors.New("which scenario? see --help")
-	}
-	if slices.Equal(names, []string{"all"}) {
-		return all, nil
-	}
-	var chosen []scenario
-	for _, name := range names {
-		i := slices.IndexFunc(all, func(sc scenario) bool { return sc.name == name })
-		if i < 0 {
-			return nil, fmt.Errorf("no scenario %q; see --help", name)
-		}
-		chosen = append(chosen, all[i])
-	}
-	return chosen, nil
-}
-
 // costsFrom reads costs from a file, or those that are built in.
 func costsFrom(path string) ([ops]cost, error) {
 	if path == "" {
@@ -143,11 +125,11 @@ func measureTo(ctx context.Context, w io.Writer) error {
 		return fmt.Errorf("make a folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	server, url, err := spawnRedis(ctx, dir)
+	server, url, err := rig.StartRedis(ctx, dir)
 	if err != nil {
 		return err
 	}
-	defer server.stop()
+	defer server.Stop()
 	found, err := measure(ctx, url, properly())
 	if err != nil {
 		return err

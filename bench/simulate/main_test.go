@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/everdesk/everdesk/bench/rig"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -104,11 +106,11 @@ func TestRefuses(t *testing.T) {
 // time, and what comes of it is a table that the model takes.
 func TestMeasure(t *testing.T) {
 	t.Parallel()
-	server, url, err := spawnRedis(t.Context(), t.TempDir())
+	server, url, err := rig.StartRedis(t.Context(), t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer server.stop()
+	defer server.Stop()
 	found, err := measure(t.Context(), url, effort{sessions: 2 * probeStores, rounds: 4, times: 1, watch: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/everdesk/everdesk/bench/rig"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/store/redisstore"
 	"github.com/everdesk/everdesk/wire"
@@ -149,7 +150,7 @@ func (p *probe) claim(ctx context.Context) (err error) {
 func (b *bench) count(ctx context.Context, o op, top []string, fn func() (float64, error)) error {
 	var best cost
 	for range b.times {
-		before, err := read(ctx, b.client)
+		before, err := rig.Read(ctx, b.client)
 		if err != nil {
 			return err
 		}
@@ -157,15 +158,15 @@ func (b *bench) count(ctx context.Context, o op, top []string, fn func() (float6
 		if err != nil {
 			return fmt.Errorf("measure %q: %w", o, err)
 		}
-		after, err := read(ctx, b.client)
+		after, err := rig.Read(ctx, b.client)
 		if err != nil {
 			return err
 		}
-		d := after.since(before)
+		d := after.Since(before)
 		if n == 0 {
-			n = d.calls[top[0]]
+			n = d.Calls[top[0]]
 		}
-		if c := d.per(n, top); best.CPU == 0 || c.CPU < best.CPU {
+		if c := per(d, n, top); best.CPU == 0 || c.CPU < best.CPU {
 			best = c
 		}
 	}
@@ -175,13 +176,13 @@ func (b *bench) count(ctx context.Context, o op, top []string, fn func() (float6
 }
 
 // per is what was counted for each of n operations.
-func (r reading) per(n float64, top []string) cost {
-	c := cost{CPU: r.cpu * 1e6 / n, In: r.in / n, Out: r.out / n, Commands: map[string]float64{}}
-	for cmd, calls := range r.calls {
+func per(r rig.Reading, n float64, top []string) cost {
+	c := cost{CPU: r.CPU * 1e6 / n, In: r.In / n, Out: r.Out / n, Commands: map[string]float64{}}
+	for cmd, calls := range r.Calls {
 		c.Commands[cmd] = calls / n
 	}
 	for _, cmd := range top {
-		c.Exec += r.usec[cmd] / n
+		c.Exec += r.Usec[cmd] / n
 	}
 	return c
 }

@@ -3,15 +3,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +17,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/everdesk/everdesk/bench/rig"
 	"github.com/everdesk/everdesk/client"
 	"github.com/everdesk/everdesk/store/redisstore"
 	"github.com/everdesk/everdesk/wire"
@@ -76,25 +74,25 @@ func validate(ctx context.Context, table [ops]cost, seed uint64, as rehearsal, s
 		}
 		return n
 	}
-	row("all commands, those in scripts included", sum(seen.calls), sum(model.calls), true)
+	row("all commands, those in scripts included", sum(seen.Calls), sum(model.Calls), true)
 	for _, cmd := range []string{"evalsha", "exec", "hget", "hset", "xadd", "spublish"} {
-		row(cmd, seen.calls[cmd], model.calls[cmd], cmd == "evalsha" || cmd == "exec")
+		row(cmd, seen.Calls[cmd], model.Calls[cmd], cmd == "evalsha" || cmd == "exec")
 	}
-	row("bytes in", seen.in, model.in, true)
-	row("bytes out", seen.out, model.out, false)
-	row("CPU of Redis, ms", seen.cpu*1000, model.cpu*1000, false)
+	row("bytes in", seen.In, model.In, true)
+	row("bytes out", seen.Out, model.Out, false)
+	row("CPU of Redis, ms", seen.CPU*1000, model.CPU*1000, false)
 	return wrong
 }
 
 // forecast is what a Redis would count in a second of an outcome.
-func forecast(o outcome, table [ops]cost) reading {
-	r := reading{calls: map[string]float64{}}
+func forecast(o outcome, table [ops]cost) rig.Reading {
+	r := rig.Reading{Calls: map[string]float64{}}
 	include := func(c cost, n float64) {
-		r.cpu += c.CPU * n / 1e6
-		r.in += c.In * n
-		r.out += c.Out * n
+		r.CPU += c.CPU * n / 1e6
+		r.In += c.In * n
+		r.Out += c.Out * n
 		for cmd, calls := range c.Commands {
-			r.calls[cmd] += calls * n
+			r.Calls[cmd] += calls * n
 		}
 	}
 	for p := range ops {
@@ -107,8 +105,8 @@ func forecast(o outcome, table [ops]cost) reading {
 }
 
 // play runs the real thing and returns what Redis counted in a second.
-func (as rehearsal) play(ctx context.Context) (reading, error) {
-	var none reading
+func (as rehearsal) play(ctx context.Context) (rig.Reading, error) {
+	var none rig.Reading
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	dir, err := os.MkdirTemp("", "everdesk-simulate-")
@@ -116,11 +114,11 @@ func (as rehearsal) play(ctx context.Context) (reading, error) {
 		return none, fmt.Errorf("make a folder: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	server, url, err := spawnRedis(ctx, dir)
+	server, url, err := rig.StartRedis(ctx, dir)
 	if err != nil {
 		return none, err
 	}
-	defer server.stop()
+	defer server.Stop()
 	hubs, stop, err := startHubs(ctx, dir, url)
 	defer stop()
 	if err != nil {
@@ -141,48 +139,41 @@ func (as rehearsal) play(ctx context.Context) (reading, error) {
 	if err := pass(ctx, as.settle); err != nil {
 		return none, err
 	}
-	before, err := read(ctx, watch)
+	before, err := rig.Read(ctx, watch)
 	if err != nil {
 		return none, err
 	}
 	if err := pass(ctx, as.last); err != nil {
 		return none, err
 	}
-	after, err := read(ctx, watch)
+	after, err := rig.Read(ctx, watch)
 	if err != nil {
 		return none, err
 	}
-	d, took := after.since(before), after.at.Sub(before.at).Seconds()
-	d.cpu, d.in, d.out = d.cpu/took, d.in/took, d.out/took
-	for cmd := range d.calls {
-		d.calls[cmd] /= took
-	}
-	return d, nil
+	return after.Rate(before), nil
 }
 
 // startHubs builds the hub and runs some on the same Redis.
 func startHubs(ctx context.Context, dir, url string) (addrs []string, stop func(), err error) {
-	var running []*child
+	var running []*rig.Process
 	stop = func() {
 		for _, c := range slices.Backward(running) {
-			c.stop()
+			c.Stop()
 		}
 	}
-	program := filepath.Join(dir, "hub")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/everdesk/everdesk/cmd/hub") //nolint:gosec // our own program
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, stop, fmt.Errorf("build the hub: %w\n%s", err, out)
+	program, err := rig.BuildHub(ctx, dir)
+	if err != nil {
+		return nil, stop, err
 	}
 	for range realHubs {
-		c, rest, err := spawn(ctx, "Everdesk is running: http://", program, "serve", "--addr", "127.0.0.1:0", "--apps-addr", "off",
+		c, addr, err := rig.StartHub(ctx, program, "--addr", "127.0.0.1:0", "--apps-addr", "off",
 			"--store", url, "--files-dir", filepath.Join(dir, "files"),
 			"--auth", "none", "--rate-limits", "off", "--provider", "demo", "--shutdown-grace", "1s", "--log-level", "error")
 		if err != nil {
 			return nil, stop, err
 		}
 		running = append(running, c)
-		addr, _, _ := strings.Cut(rest, "/")
-		addrs = append(addrs, "http://"+addr)
+		addrs = append(addrs, strings.TrimSuffix(addr, "/"))
 	}
 	return addrs, stop, nil
 }
@@ -190,13 +181,13 @@ func startHubs(ctx context.Context, dir, url string) (addrs []string, stop func(
 // populate creates sessions and connects their tabs, and returns when all are
 // connected.
 func (as rehearsal) populate(ctx context.Context, hubs []string, crowd *sync.WaitGroup) error {
-	door := &http.Client{Timeout: startTimeout}
+	door := &http.Client{Timeout: rig.Patience}
 	defer door.CloseIdleConnections()
 	for i := range as.sessions {
 		first := hubs[i%len(hubs)]
-		id, err := createSession(ctx, door, first)
+		id, err := (rig.Door{URL: first, Client: door}).CreateSession(ctx, "")
 		if err != nil {
-			return fmt.Errorf("create a session: %w", err)
+			return err
 		}
 		share := float64(i%100) / 100 // so that the parts are exact
 		tab, err := follow(ctx, crowd, first, id)
@@ -216,8 +207,8 @@ func (as rehearsal) populate(ctx context.Context, hubs []string, crowd *sync.Wai
 }
 
 // follow connects a tab.
-func follow(ctx context.Context, crowd *sync.WaitGroup, hub, id string) (*client.Client, error) {
-	c, err := client.New(client.Config{URL: hub, Session: wire.SessionID(id)})
+func follow(ctx context.Context, crowd *sync.WaitGroup, hub string, id wire.SessionID) (*client.Client, error) {
+	c, err := client.New(client.Config{URL: hub, Session: id})
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +216,7 @@ func follow(ctx context.Context, crowd *sync.WaitGroup, hub, id string) (*client
 	select {
 	case <-c.Ready():
 		return c, nil
-	case <-time.After(startTimeout):
+	case <-time.After(rig.Patience):
 		return nil, fmt.Errorf("a tab of %s is not connected in time", id)
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
@@ -246,25 +237,4 @@ func publish(ctx context.Context, tab *client.Client) {
 			wire.ToastShow{Toast: wire.Toast{ID: "news", Message: strings.Repeat("x", 48)}},
 		}})
 	}
-}
-
-// createSession makes a session over a hub's REST door.
-func createSession(ctx context.Context, door *http.Client, hub string) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, hub+"/api/sessions", bytes.NewReader([]byte(`{}`)))
-	if err != nil {
-		return "", err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := door.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = res.Body.Close() }()
-	var made struct {
-		ID string `json:"sessionId"`
-	}
-	if err := json.NewDecoder(res.Body).Decode(&made); err != nil || made.ID == "" {
-		return "", fmt.Errorf("%s: %w", res.Status, err)
-	}
-	return made.ID, nil
 }

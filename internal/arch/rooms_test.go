@@ -56,9 +56,10 @@ var rooms = map[string]room{
 	"cmd/hub": {uses: "*", tests: "internal/redistest"},
 
 	"bench":      {tests: "store store/filestore store/redisstore internal/redistest wire"},
-	"bench/load": {uses: "wire internal/redistest"},
+	"bench/rig":  {uses: "wire"},
+	"bench/load": {uses: "bench/rig wire internal/redistest"},
 
-	"bench/simulate": {uses: "client store store/redisstore wire"},
+	"bench/simulate": {uses: "bench/rig client store store/redisstore wire"},
 
 	"internal/arch":    {},
 	"internal/hubtest": {uses: "client desk wire", tests: "internal/redistest"},
@@ -74,7 +75,7 @@ var rooms = map[string]room{
 // is not here may not be imported at all.
 var guests = map[string]room{
 	"github.com/labstack/echo/v4":            {uses: "gateway cmd/hub"},
-	"github.com/redis/go-redis/v9":           {uses: "store/redisstore internal/redistest cmd/hub bench bench/simulate", tests: "internal/chaos"},
+	"github.com/redis/go-redis/v9":           {uses: "store/redisstore internal/redistest cmd/hub bench bench/rig bench/simulate", tests: "internal/chaos"},
 	"github.com/coder/websocket":             {uses: "gateway client"},
 	"github.com/google/jsonschema-go":        {uses: "wire internal/wiregen tools", tests: "gateway"},
 	"go.yaml.in/yaml/v3":                     {uses: "cmd/hub"},

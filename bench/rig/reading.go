@@ -1,0 +1,83 @@
+//go:build linux
+
+package rig
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Reading is what a Redis has counted so far.
+type Reading struct {
+	At      time.Time
+	CPU     float64 // seconds, of the main thread and all others
+	In, Out float64 // bytes
+	Calls   map[string]float64
+	Usec    map[string]float64
+}
+
+// Read asks a Redis what it has counted.
+func Read(ctx context.Context, c redis.UniversalClient) (Reading, error) {
+	r := Reading{At: time.Now(), Calls: map[string]float64{}, Usec: map[string]float64{}}
+	text, err := c.Info(ctx, "cpu", "stats", "commandstats").Result()
+	if err != nil {
+		return r, fmt.Errorf("ask Redis what it has counted: %w", err)
+	}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch name {
+		case "used_cpu_sys", "used_cpu_user":
+			r.CPU += number(value)
+		case "total_net_input_bytes":
+			r.In = number(value)
+		case "total_net_output_bytes":
+			r.Out = number(value)
+		}
+		if cmd, ok := strings.CutPrefix(name, "cmdstat_"); ok && cmd != "info" {
+			for field := range strings.SplitSeq(value, ",") {
+				switch key, n, _ := strings.Cut(field, "="); key {
+				case "calls":
+					r.Calls[cmd] = number(n)
+				case "usec":
+					r.Usec[cmd] = number(n)
+				}
+			}
+		}
+	}
+	return r, nil
+}
+
+// number reads what Redis writes; what it does not is 0.
+func number(text string) float64 {
+	n, _ := strconv.ParseFloat(text, 64)
+	return n
+}
+
+// Since is what was counted after an earlier Reading.
+func (r Reading) Since(before Reading) Reading {
+	d := Reading{
+		At: r.At, CPU: r.CPU - before.CPU, In: r.In - before.In, Out: r.Out - before.Out,
+		Calls: map[string]float64{}, Usec: map[string]float64{},
+	}
+	for cmd, n := range r.Calls {
+		if n -= before.Calls[cmd]; n > 0 {
+			d.Calls[cmd], d.Usec[cmd] = n, r.Usec[cmd]-before.Usec[cmd]
+		}
+	}
+	return d
+}
+
+// Rate is what was counted in a second since an earlier reading.
+func (r Reading) Rate(before Reading) Reading {
+	d, took := r.Since(before), r.At.Sub(before.At).Seconds()
+	d.CPU, d.In, d.Out = d.CPU/took, d.In/took, d.Out/took
+	for cmd := range d.Calls {
+		d.Calls[cmd] /= took
+	}
+	return d
+}

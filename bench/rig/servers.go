@@ -1,0 +1,47 @@
+//go:build linux
+
+package rig
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+)
+
+// BuildHub builds the hub of the module in the working folder into dir.
+func BuildHub(ctx context.Context, dir string) (program string, err error) {
+	program = filepath.Join(dir, "hub")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/everdesk/everdesk/cmd/hub") //nolint:gosec // our own program
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the hub: %w\n%s", err, out)
+	}
+	return program, nil
+}
+
+// StartHub runs a hub with settings and returns the URL it prints, which may have
+// a token in it.
+func StartHub(ctx context.Context, program string, settings ...string) (p *Process, url string, err error) {
+	p, rest, err := Start(ctx, "Everdesk is running: ", program, append([]string{"serve"}, settings...)...)
+	return p, rest, err
+}
+
+// StartRedis runs a Redis without persistence, with its files in dir.
+func StartRedis(ctx context.Context, dir string) (p *Process, url string, err error) {
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		return nil, "", fmt.Errorf("%w: apt-get install redis-server", err)
+	}
+	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, "", fmt.Errorf("find a free port: %w", err)
+	}
+	_, port, _ := net.SplitHostPort(ln.Addr().String())
+	if err := ln.Close(); err != nil {
+		return nil, "", fmt.Errorf("find a free port: %w", err)
+	}
+	p, _, err = Start(ctx, "Ready to accept connections", program,
+		"--bind", "127.0.0.1", "--port", port, "--dir", dir, "--save", "", "--appendonly", "no")
+	return p, "redis://127.0.0.1:" + port, err
+}

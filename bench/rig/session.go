@@ -1,0 +1,81 @@
+//go:build linux
+
+package rig
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Door is the REST door of a hub.
+type Door struct {
+	// URL is as in http://127.0.0.1:8080; Token may be empty.
+	URL, Token string
+	Client     *http.Client
+}
+
+// CreateSession makes a session.
+func (d Door) CreateSession(ctx context.Context, title string) (wire.SessionID, error) {
+	var made struct {
+		ID wire.SessionID `json:"sessionId"`
+	}
+	in := map[string]string{}
+	if title != "" {
+		in["title"] = title
+	}
+	err := d.Ask(ctx, http.MethodPost, "/api/sessions", in, &made)
+	if err == nil {
+		err = made.ID.Validate()
+	}
+	if err != nil {
+		return "", fmt.Errorf("create a session: %w", err)
+	}
+	return made.ID, nil
+}
+
+// Ask sends in as JSON, unless it is nil, and reads the answer into out, unless
+// that is nil.
+func (d Door) Ask(ctx context.Context, method, path string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, d.URL+path, body)
+	if err != nil {
+		return err
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if d.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+d.Token)
+	}
+	res, err := d.Client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = res.Body.Close() }()
+	answer, err := io.ReadAll(res.Body)
+	switch {
+	case err != nil:
+		return err
+	case res.StatusCode >= http.StatusMultipleChoices:
+		return fmt.Errorf("%s %s: %s: %.300s", method, path, res.Status, answer)
+	case out == nil:
+		return nil
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		return fmt.Errorf("%s %s: %w: %.300s", method, path, err, answer)
+	}
+	return nil
+}
