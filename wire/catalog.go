@@ -173,6 +173,9 @@ func entryOf(payload any) *Entry {
 	return e
 }
 
+// TypeOf returns the type of a payload, such as USER_MESSAGE.
+func TypeOf(payload any) string { return entryOf(payload).Type }
+
 // MonitorOf returns the monitor that a payload is about, or "".
 func MonitorOf(payload any) MonitorID { return MonitorID(entryOf(payload).monitor.text(payload)) }
 

@@ -1,0 +1,48 @@
+package broadcast
+
+import "github.com/everdesk/everdesk/wire"
+
+// Viewer is a tab as those see it who look after it.
+type Viewer struct {
+	wire.Connection
+	// Lag is how many events it has not been given yet. Of those of an earlier
+	// owner it counts none.
+	Lag  uint64
+	Form Form
+}
+
+// Viewers are the oldest tabs, up to a limit.
+func (c *Center) Viewers(limit int) []Viewer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]Viewer, 0, min(limit, c.tabs))
+	for t := c.oldest; t != nil && len(list) < limit; t = t.next {
+		t.mu.Lock()
+		v := Viewer{Connection: t.who, Form: t.ring.form}
+		switch at := t.at; {
+		case at.Compare(c.head) >= 0:
+		case at.Epoch == c.head.Epoch:
+			v.Lag = c.head.Seq - at.Seq
+		default:
+			v.Lag = c.head.Seq + 1
+		}
+		t.mu.Unlock()
+		list = append(list, v)
+	}
+	return list
+}
+
+func (f Form) String() string {
+	switch f {
+	case FormNative:
+		return "native"
+	case FormBatch:
+		return "batch"
+	case FormDesktop:
+		return "desktop"
+	case FormSSE:
+		return "sse"
+	default:
+		return "unknown"
+	}
+}
