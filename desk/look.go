@@ -112,6 +112,15 @@ type Deadline struct {
 	Prompt wire.PromptID
 }
 
+// Questions counts the dialogs and prompts that are open.
+func (s *State) Questions() (dialogs, prompts int) { return s.dialogs.len(), s.prompts.len() }
+
+// Owner is the replica that runs the session, as far as the log says.
+func (s *State) Owner() wire.ReplicaID {
+	a, _ := s.about.value(only{})
+	return a.Owner
+}
+
 // NextDeadline is the earliest deadline of all open questions.
 func (s *State) NextDeadline() (Deadline, bool) {
 	next := Deadline{At: never}

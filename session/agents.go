@@ -297,6 +297,10 @@ func (l *live) row(r wire.UIRow) wire.Millis {
 func (p port) Report(ctx context.Context, r agentpool.Report) error {
 	it := item{by: r.RunID(), work: func() { p.l.agents.ask().Hear(r) }}
 	if _, ok := r.(agentpool.Began); ok {
+		it.work = func() {
+			p.l.began(r.RunID())
+			p.l.agents.ask().Hear(r)
+		}
 		// Or owners that die right then would ask a model again and again.
 		return p.await(ctx, it)
 	}

@@ -42,6 +42,7 @@ func (l *live) once(id wire.MessageID, c *Command) (r reply, again bool) {
 		if known.Hash != hash {
 			return refused(wire.CodeSessionInvalidState, "the message id %q was used for another message", c.Message.ID), false
 		}
+		l.observer().Repeated()
 		return known.Reply, true
 	}
 	r = l.do(c)
@@ -142,17 +143,17 @@ func (l *live) do(c *Command) reply {
 func (l *live) doRare(c *Command) reply {
 	switch m := c.Message.Data.(type) {
 	case wire.DialogFeedback:
-		if !l.limiter.AllowN(l.now, 1) {
+		if !l.mayAnswer() {
 			return tooManyAnswers()
 		}
 		return l.answerDialog(c, m)
 	case wire.UserPromptResponse:
-		if !l.limiter.AllowN(l.now, 1) {
+		if !l.mayAnswer() {
 			return tooManyAnswers()
 		}
 		return l.answerPrompt(c, m)
 	case wire.HITLPlanResponse, wire.HITLApprovalResponse, wire.HITLInputResponse, wire.HITLClarificationResponse:
-		if !l.limiter.AllowN(l.now, 1) {
+		if !l.mayAnswer() {
 			return tooManyAnswers()
 		}
 		return refused(wire.CodeHITLInvalidResponse, "no plan asks anything")

@@ -29,6 +29,7 @@ const readPage = 1000
 // loaded is a session as the store has it.
 type loaded struct {
 	state  *desk.State
+	before wire.ReplicaID // whose it was before the newest claim
 	tables map[string]map[string][]byte
 	lists  map[string][][]byte
 	info   store.Info
@@ -61,6 +62,7 @@ func (k *keeper) load(ctx context.Context) (loaded, error) {
 	if err != nil {
 		return loaded{}, &store.CorruptError{Where: "tables of session " + string(k.id), Reason: err.Error()}
 	}
+	before := state.Owner()
 	if claimed {
 		owner := wire.OwnerChanged{Epoch: kept.At.Epoch}
 		if info.Epoch == kept.At.Epoch {
@@ -70,7 +72,7 @@ func (k *keeper) load(ctx context.Context) (loaded, error) {
 		at := time.UnixMilli(int64(kept.At.Epoch)) //nolint:gosec // milliseconds
 		state.Apply(wire.Event{Session: k.id, At: kept.At, Time: at, Data: owner})
 	}
-	return loaded{state: state, tables: kept.Tables, lists: kept.Lists, info: info}, nil
+	return loaded{state: state, before: before, tables: kept.Tables, lists: kept.Lists, info: info}, nil
 }
 
 // settle brings the Center to a position of the log, and makes it if this is the
@@ -349,6 +351,10 @@ func (f *follower) claim(ctx context.Context) error {
 	switch {
 	case err == nil:
 		f.lease, f.claimed = lease, began
+		f.k.vacant = began
+		if !f.claimAt.IsZero() && f.claimAt.Before(began) {
+			f.k.vacant = f.claimAt
+		}
 	case ok:
 		f.claimAt = claimableAt(owned)
 	case lasting(err):

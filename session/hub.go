@@ -89,6 +89,8 @@ type Config struct {
 	// tabs of one that is not are forgotten. Without it, that takes as long as
 	// a replica may be silent.
 	Alive func(wire.ReplicaID) bool
+	// Observer is told what happens; nil means that nobody looks.
+	Observer Observer
 	// Broadcast tunes the Center of every session.
 	Broadcast broadcast.Config
 	Logger    *slog.Logger
@@ -104,6 +106,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Observer == nil {
+		c.Observer = blind{}
 	}
 	if c.Broadcast.Logger == nil {
 		c.Broadcast.Logger = c.Logger

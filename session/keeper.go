@@ -76,6 +76,7 @@ type keeper struct {
 	panics []time.Time
 	user   string    // whose session it is, once that was read
 	lost   time.Time // since when the store does not have it; zero while it has
+	vacant time.Time // since when a session that was followed has no owner; zero once that is told
 	// marks are what is known of deliveries that may come again. The map is
 	// replaced and never changed once somebody receives.
 	marks map[string]item

@@ -26,6 +26,9 @@ type live struct {
 	renewing   atomic.Bool
 	renewEvery time.Duration
 
+	// For whoever looks.
+	pulse pulse
+
 	state     *desk.State
 	user      string // whose session it is
 	card      card
@@ -33,6 +36,7 @@ type live struct {
 	working   bool
 	ledger    ledger
 	questions questions
+	asking    asking
 	geometry  geometry
 	presence  presence
 	limiter   *rate.Limiter
@@ -106,9 +110,12 @@ func (l *live) loop() error {
 
 // turn does everything there is to do now.
 func (l *live) turn() error {
+	now := time.Now()
+	l.pulse.turn.Store(now.UnixNano())
+	defer l.pulse.turn.Store(0)
 	lent := l.k.hub.steps.get()
 	l.step = *lent // the last one is committed
-	if err := l.work(); err != nil {
+	if err := l.work(now); err != nil {
 		return err // the step may be needed still
 	}
 	*lent, l.step = l.step, step{}
@@ -117,11 +124,11 @@ func (l *live) turn() error {
 }
 
 // work is turn with the memory that it needs.
-func (l *live) work() error {
+func (l *live) work(now time.Time) error {
 	l.committed, l.handled = 0, 0
 	l.items, l.peeks = l.k.box.take(l.items, l.peeks)
 	l.k.serve(l.peeks, l.state)
-	l.begin(time.Now())
+	l.begin(now)
 	for i := range l.items {
 		it := &l.items[i]
 		if it.alone && l.handled > l.committed {

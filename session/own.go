@@ -15,7 +15,7 @@ import (
 // own runs the session under a lease until that is lost or nobody uses the
 // session. left is what the last time as owner left. It returns what it leaves
 // itself.
-func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, left *live) (*live, error) {
+func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, left *live) (_ *live, err error) {
 	defer k.orphan(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -24,6 +24,11 @@ func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, 
 		skew: skewOf(lease, claimed),
 	}
 	l.renewed.Store(int64(claimed.Sub(k.hub.born)))
+	defer func() {
+		if errors.Is(err, errLost) && !l.forgotten {
+			k.hub.cfg.Observer.Fenced()
+		}
+	}()
 	// From here on the lease is renewed: loading may take longer than it lasts.
 	k.live.Store(l)
 	defer k.live.Store(nil)
@@ -67,8 +72,22 @@ func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, 
 	k.lost = time.Time{}
 	k.suffer(ctx, troubleClaim, false)
 	k.open(ctx)
+	k.cameFrom(got, claimed)
 	k.log.DebugContext(ctx, "session is owned", "epoch", lease.Epoch)
 	return l, l.run()
+}
+
+// cameFrom tells of a session that was another replica's: one that was followed here,
+// or that has work which that one did not end.
+func (k *keeper) cameFrom(got loaded, claimed time.Time) {
+	since := k.vacant
+	k.vacant = time.Time{}
+	if since.IsZero() && got.info.Working && got.before != "" && got.before != k.hub.cfg.Replica {
+		since = claimed
+	}
+	if !since.IsZero() {
+		k.hub.cfg.Observer.TookOver(time.Since(since))
+	}
 }
 
 // orphan says that the session has no owner here any more. Whatever kept the store
@@ -159,6 +178,12 @@ func (l *live) prepare() {
 	l.presence.stale, l.presence.quietTo = true, time.Now().Add(presenceEvery)
 	if rows := now.RecentMessages; len(rows) > 0 {
 		l.lastRow = rows[len(rows)-1].TS
+	}
+	for _, d := range now.Dialogs {
+		l.asking.open(dialogName(d.DialogID), time.Now())
+	}
+	for _, p := range now.Prompts {
+		l.asking.open(promptName(p.ID), time.Now())
 	}
 	l.limiter = newAnswerLimiter(l.k.hub.cfg.AnswersPerMinute)
 }

@@ -138,7 +138,10 @@ func (h *Hub) probe(ctx context.Context, p *part) {
 		limited, cancel := context.WithTimeout(ctx, probePatience)
 		defer cancel()
 		one := p.keepers[rand.N(len(p.keepers))] //nolint:gosec // any will do
-		_, err = h.store.Session(limited, one.id)
+		began := time.Now()
+		if _, err = h.store.Session(limited, one.id); err == nil {
+			h.cfg.Observer.Probed(time.Since(began))
+		}
 	}
 	if ctx.Err() != nil {
 		return

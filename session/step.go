@@ -71,6 +71,7 @@ func (l *live) say(data wire.ServerPayload) wire.Event {
 	l.step.events = append(l.step.events, shown(e, frame))
 	l.step.bytes += len(frame)
 	l.step.durable = l.step.durable || isPromise(data)
+	l.opens(data)
 	return e
 }
 
@@ -98,6 +99,7 @@ func (l *live) commit() error {
 		return err
 	}
 	l.settle(events)
+	l.beat(len(events) > 0)
 	l.step.reuse(events, l.told)
 	l.told = nil
 	for _, effect := range effects {
@@ -162,6 +164,7 @@ func (l *live) settle(events []broadcast.Event) {
 // write commits a batch, the same one again while the store is away, and reports
 // whether it was tried more than once.
 func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err error) {
+	began := time.Now()
 	var steady *desk.State // what is in the log, for those who want to see it meanwhile
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		unsure := l.uncertain
@@ -171,6 +174,7 @@ func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err erro
 		switch {
 		case err == nil:
 			l.uncertain = false
+			l.observer().Appended(len(b.Events), time.Since(began))
 			l.k.suffer(l.ctx, troubleCommit, false)
 			l.k.full.Store(false)
 			return receipt, again, nil

@@ -1,0 +1,81 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Appended counts a commit.
+func (m *Metrics) Appended(events int, took time.Duration) {
+	m.events.Add(count(events))
+	m.appends.add(int64(took))
+}
+
+// TookOver counts a session that has come from another replica.
+func (m *Metrics) TookOver(took time.Duration) { m.takeovers.add(int64(took)) }
+
+// Fenced counts a session that was lost to another replica.
+func (m *Metrics) Fenced() { m.fenced.Add(1) }
+
+// Probed counts an answer of the store.
+func (m *Metrics) Probed(took time.Duration) {
+	m.rtts.add(int64(took))
+	m.rtt.Store(int64(took))
+}
+
+// Repeated counts a message that came again.
+func (m *Metrics) Repeated() { m.repeated.Add(1) }
+
+// Began counts a message whose agent has begun.
+func (m *Metrics) Began(waited time.Duration) { m.begins.add(int64(max(waited, 0))) }
+
+// Answered counts a question that is closed.
+func (m *Metrics) Answered(waited time.Duration) { m.waits.add(int64(max(waited, 0))) }
+
+// Delivered counts events that were written to sockets together. Those that were
+// replayed have no delay.
+func (m *Metrics) Delivered(events int, delay time.Duration) {
+	m.deliveries.Add(count(events))
+	if delay > 0 {
+		m.delays.add(int64(delay))
+	}
+}
+
+// Greeted counts a client that was shown a session: with the events that it had
+// missed, or, if there is a reason for it, with the whole state.
+func (m *Metrics) Greeted(reason wire.SnapshotReason, missed int) {
+	if reason != "" {
+		m.resumes.add(string(reason), 1)
+		return
+	}
+	m.resumes.add(reasonPosition, 1)
+	m.replays.add(int64(missed))
+}
+
+// Slow counts a tab that was given up.
+func (m *Metrics) Slow() { m.slow.Add(1) }
+
+// Closed counts a WebSocket that has ended.
+func (m *Metrics) Closed(code wire.CloseCode) { m.closes.add(codeLabel(code), 1) }
+
+// Limited counts a refusal because of a limit.
+func (m *Metrics) Limited(limit string) { m.limited.add(limit, 1) }
+
+// Failed counts a call that the store did not carry out.
+func (m *Metrics) Failed(kind string) { m.errors.add(kind, 1) }
+
+// Spent counts what a call of a model took.
+func (m *Metrics) Spent(input, output, cacheRead, cacheWrite int, dollars float64) {
+	m.tokens.add(tokenInput, count(input))
+	m.tokens.add(tokenOutput, count(output))
+	m.tokens.add(tokenCacheRead, count(cacheRead))
+	m.tokens.add(tokenCacheWrite, count(cacheWrite))
+	if dollars > 0 {
+		m.nanodollars.Add(uint64(dollars*1e9 + 0.5))
+	}
+}
+
+// count is how many there are. What others say of their models may be anything, and a
+// counter never goes back.
+func count(n int) uint64 { return uint64(max(n, 0)) } //nolint:gosec // it is not negative

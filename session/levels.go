@@ -1,0 +1,116 @@
+package session
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/everdesk/everdesk/contextpool"
+)
+
+// When a session that is at work counts as stalled, and one that is in a turn of its
+// loop as stuck.
+const (
+	stalledAfter = time.Minute
+	stuckAfter   = 5 * time.Second
+)
+
+// Levels is how much there is in the sessions of a hub.
+type Levels struct {
+	// The sessions that are owned: Stuck ones do not come to an end with what they
+	// do, Waiting ones have a question for a person, Stalled ones have work and have
+	// said nothing for a minute. Each is one of the five.
+	Working, Waiting, Stalled, Stuck, Idle int
+	// Followed sessions are those of others.
+	Followed int
+	Tabs     int
+	// Mailbox is what sessions have not got to yet.
+	Mailbox int
+	// Pool is the agents and what waits for them.
+	Pool contextpool.Levels
+	// Approvals and Prompts wait for a person, the oldest since Oldest.
+	Approvals, Prompts int
+	Oldest             time.Time
+}
+
+// Levels counts. It asks no session and is quick.
+func (h *Hub) Levels() Levels {
+	var all Levels
+	now := time.Now()
+	for _, k := range h.all(nil) {
+		if !k.isReady() || k.failure != nil {
+			continue
+		}
+		all.Tabs += k.center.Tabs()
+		all.Mailbox += k.box.size()
+		l := k.live.Load()
+		if l == nil {
+			all.Followed++
+			continue
+		}
+		l.pulse.addTo(&all, now)
+	}
+	return all
+}
+
+// pulse is what everybody may know of a session that is owned here.
+type pulse struct {
+	turn atomic.Int64 // since when a turn of the loop runs, in ns; 0 while none does
+
+	mu                 sync.Mutex // guards the following; held for a moment only
+	said               time.Time  // when it committed an event last
+	working            bool
+	pool               contextpool.Levels
+	approvals, prompts int
+	oldest             time.Time
+}
+
+// addTo adds one session to all.
+func (p *pulse) addTo(all *Levels, now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all.Pool.Add(&p.pool)
+	all.Approvals += p.approvals
+	all.Prompts += p.prompts
+	if !p.oldest.IsZero() && (all.Oldest.IsZero() || p.oldest.Before(all.Oldest)) {
+		all.Oldest = p.oldest
+	}
+	since := p.turn.Load()
+	switch {
+	case since != 0 && now.Sub(time.Unix(0, since)) > stuckAfter:
+		all.Stuck++
+	case p.approvals+p.prompts > 0:
+		all.Waiting++
+	case p.working && now.Sub(p.said) > stalledAfter:
+		all.Stalled++
+	case p.working:
+		all.Working++
+	default:
+		all.Idle++
+	}
+}
+
+// beat tells the pulse what is so after a commit.
+func (l *live) beat(spoke bool) {
+	var pool contextpool.Levels
+	if l.agents != nil {
+		l.agents.pool.Levels(&pool)
+	}
+	approvals, prompts := l.state.Questions()
+	oldest := l.asking.oldest(approvals + prompts)
+	p := &l.pulse
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if spoke || p.said.IsZero() {
+		p.said = l.here(l.now)
+	}
+	p.working, p.pool, p.approvals, p.prompts = l.working, pool, approvals, prompts
+	p.oldest = l.here(oldest)
+}
+
+// size is how much is in the box.
+func (b *mailbox) size() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.items) + len(b.later)
+}
