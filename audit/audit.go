@@ -5,29 +5,27 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
-	"strings"
+	"math/rand/v2"
+	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/everdesk/everdesk/store"
 )
 
 const (
-	records = "audit"
+	chain   = "audit-chain"
 	actions = "audit-actions"
 	// remembered is how long the id of an action is good for nothing else.
 	remembered = 7 * 24 * time.Hour
-	// MaxReason is how many characters a reason has at most.
-	MaxReason = 500
-	maxID     = 64
 )
 
-// The errors of [Book.Witness], beside those of the store.
-var (
-	ErrInvalid = errors.New("invalid audit record")
-	ErrReused  = errors.New("the id stands for another action")
+// When several write at once all but one try again, after a random wait that grows.
+const (
+	tries     = 100
+	waitFirst = time.Millisecond
+	waitLast  = 100 * time.Millisecond
 )
 
 // Store is what a book needs of a store.
@@ -37,138 +35,220 @@ type Store interface {
 	Documents(ctx context.Context, collection, after string, limit int) (store.Page[store.Document], error)
 }
 
-// Record is one action of somebody.
-type Record struct {
-	// ID is chosen by who acts; the same again is the same action.
-	ID   string    `json:"id"`
-	Time time.Time `json:"time"`
-	// Who is the user, Address where they came from.
-	Who     string `json:"who"`
-	Address string `json:"address,omitempty"`
-	// Action is what was done, such as "session.reset", and Target to what.
-	Action string `json:"action"`
-	Target string `json:"target,omitempty"`
-	Reason string `json:"reason"`
-	// Replica is where it was asked for.
-	Replica string `json:"replica,omitempty"`
-}
-
-// same reports whether two records are of the same action.
-func (r Record) same(o Record) bool {
-	return r.ID == o.ID && r.Who == o.Who && r.Action == o.Action && r.Target == o.Target && r.Reason == o.Reason
-}
-
-// name puts later records before earlier ones in the order of names.
-func (r Record) name() string {
-	return fmt.Sprintf("%016x.%s", math.MaxInt64-r.Time.UnixNano(), r.ID)
-}
-
-func (r Record) check() error {
-	switch {
-	case r.ID == "" || len(r.ID) > maxID || strings.ContainsFunc(r.ID, unicode.IsControl) || !utf8.ValidString(r.ID):
-		return fmt.Errorf("%w: an id has 1 to %d bytes without control characters", ErrInvalid, maxID)
-	case r.Who == "" || r.Action == "" || r.Time.IsZero():
-		return fmt.Errorf("%w: want who did what, and when", ErrInvalid)
-	}
-	return CheckReason(r.Reason)
-}
-
-// CheckReason refuses a reason that says nothing or too much.
-func CheckReason(reason string) error {
-	if strings.TrimSpace(reason) == "" || utf8.RuneCountInString(reason) > MaxReason || !utf8.ValidString(reason) {
-		return fmt.Errorf("%w: a reason has 1 to %d characters", ErrInvalid, MaxReason)
-	}
-	return nil
-}
-
-// entry is what is known of the id of an action.
+// entry is what is known of the id of an action. Each record has a place in the chain
+// that is noted here before it is taken, so that whoever goes on with the action, after
+// a crash even, finds whether it is there. A place is given up only when somebody else
+// has it, which is for ever.
 type entry struct {
-	Record Record `json:"record"`
-	Done   bool   `json:"done,omitempty"`
+	Begun Record `json:"begun"`
+	// Ended is how it ended last, if it has.
+	Ended *Record `json:"ended,omitempty"`
+}
+
+func (e *entry) done() bool { return e.Ended != nil && e.Ended.Result == Done }
+
+// Outcome is how an action ended.
+type Outcome struct {
+	Result Result
+	Detail string
+	Time   time.Time
+	// Replica is where that is known.
+	Replica string
 }
 
 // Book is where records are kept. Make it with [New].
-type Book struct{ docs Store }
+type Book struct {
+	docs Store
+	log  *slog.Logger
 
-// New makes a book that is kept in a store.
-func New(docs Store) *Book { return &Book{docs} }
+	mu   sync.Mutex // guards the following
+	last Record     // the newest that this book has added
+}
+
+// New makes a book that is kept in a store. Every record is logged with its hash: a
+// store that lost the newest ones cannot show that by itself.
+func New(docs Store, log *slog.Logger) *Book { return &Book{docs: docs, log: log} }
 
 // Witness writes down what is about to be done. An id that is known already gives
-// the record of the first time, and done says whether the action ended well then.
-func (b *Book) Witness(ctx context.Context, r Record) (first Record, done bool, err error) {
-	r.Time = r.Time.UTC().Round(0)
+// what is known: the record of the first time, or that of how it ended. done says that
+// it ended well and must not be done again.
+func (b *Book) Witness(ctx context.Context, r Record) (known Record, done bool, err error) {
 	if err := r.check(); err != nil {
 		return Record{}, false, err
 	}
-	e := entry{Record: r}
-	// The id comes first: whoever wins here decides the record's name.
+	r.Result, r.Detail = Begun, ""
+	r.settle()
+	e := entry{Begun: r}
 	_, err = b.docs.Put(ctx, store.Document{Collection: actions, Name: r.ID, Data: encode(e), TTL: remembered})
 	if errors.Is(err, store.ErrConflict) {
-		if e, _, err = b.find(ctx, r.ID); err == nil && !e.Record.same(r) {
+		if e, _, err = b.find(ctx, r.ID); err == nil && !e.Begun.same(&r) {
 			return Record{}, false, ErrReused
+		}
+	}
+	if err == nil {
+		if known, err = b.add(ctx, r.ID, func(e *entry) *Record { return &e.Begun }); err == nil && e.done() {
+			known, err = b.add(ctx, r.ID, func(e *entry) *Record { return e.Ended })
 		}
 	}
 	if err != nil {
 		return Record{}, false, fmt.Errorf("witness %s: %w", r.Action, err)
 	}
-	if e.Done {
-		return e.Record, true, nil
-	}
-	// A conflict means that it is there already.
-	_, err = b.docs.Put(ctx, store.Document{Collection: records, Name: e.Record.name(), Data: encode(e.Record)})
-	if err != nil && !errors.Is(err, store.ErrConflict) {
-		return Record{}, false, fmt.Errorf("witness %s: %w", r.Action, err)
-	}
-	return e.Record, false, nil
+	return known, e.done(), nil
 }
 
 // Recall looks for what was witnessed under the id of r, which must be the same
 // action. It is [store.ErrNotFound] when there is nothing.
-func (b *Book) Recall(ctx context.Context, r Record) (first Record, done bool, err error) {
+func (b *Book) Recall(ctx context.Context, r Record) (known Record, done bool, err error) {
 	if err := r.check(); err != nil {
 		return Record{}, false, err
 	}
+	r.settle()
 	e, _, err := b.find(ctx, r.ID)
 	switch {
 	case err != nil:
 		return Record{}, false, fmt.Errorf("recall %s: %w", r.Action, err)
-	case !e.Record.same(r):
+	case !e.Begun.same(&r):
 		return Record{}, false, ErrReused
+	case e.done():
+		return *e.Ended, true, nil
 	}
-	return e.Record, e.Done, nil
+	return e.Begun, false, nil
 }
 
-// Done notes that an action ended well, so that it is not done again.
-func (b *Book) Done(ctx context.Context, id string) error {
-	e, version, err := b.find(ctx, id)
-	if err == nil && !e.Done {
-		e.Done = true
-		_, err = b.docs.Put(ctx, store.Document{
-			Collection: actions, Name: id, Data: encode(e), Version: version, TTL: remembered,
-		})
+// End writes down how an action that was witnessed ended. What ended well has ended;
+// what failed may be tried again, and fails in the same way without another record.
+func (b *Book) End(ctx context.Context, id string, o Outcome) (Record, error) {
+	for range tries {
+		e, version, err := b.find(ctx, id)
+		if err != nil {
+			return Record{}, fmt.Errorf("note how an action ended: %w", err)
+		}
+		ended := e.Begun
+		ended.Seq, ended.Prev, ended.Hash = 0, "", ""
+		ended.Result, ended.Detail, ended.Time, ended.Replica = o.Result, o.Detail, o.Time, o.Replica
+		ended.settle()
+		if e.Ended != nil {
+			// It must be in the chain before another takes its place here.
+			known, err := b.add(ctx, id, func(e *entry) *Record { return e.Ended })
+			if err != nil || known.Result == Done || known.Result == ended.Result && known.Detail == ended.Detail {
+				return known, err
+			}
+			if e, version, err = b.find(ctx, id); err != nil {
+				return Record{}, fmt.Errorf("note how an action ended: %w", err)
+			}
+			if e.Ended == nil || e.Ended.Hash != known.Hash {
+				continue
+			}
+		}
+		e.Ended = &ended
+		err = b.note(ctx, &e, version)
+		if errors.Is(err, store.ErrConflict) {
+			continue // somebody notes the same, perhaps
+		}
+		if err != nil {
+			return Record{}, fmt.Errorf("note how an action ended: %w", err)
+		}
+		return b.add(ctx, id, func(e *entry) *Record { return e.Ended })
 	}
-	if err != nil && !errors.Is(err, store.ErrConflict) { // a conflict is somebody who notes the same
-		return fmt.Errorf("note that an action is done: %w", err)
-	}
-	return nil
+	return Record{}, errBusy
 }
 
-// List shows a page of records, the newest first. The limit follows
-// [store.PageLimit]; after is the Next of the page before. Records that cannot be
-// read are left out.
-func (b *Book) List(ctx context.Context, after string, limit int) (store.Page[Record], error) {
-	found, err := b.docs.Documents(ctx, records, after, limit)
-	if err != nil {
-		return store.Page[Record]{}, fmt.Errorf("list audit records: %w", err)
-	}
-	page := store.Page[Record]{Next: found.Next}
-	for _, d := range found.Items {
-		var r Record
-		if json.Unmarshal(d.Data, &r) == nil {
-			page.Items = append(page.Items, r)
+// errBusy means that others write all the time.
+var errBusy = fmt.Errorf("%w: too many write to the audit at once", store.ErrUnavailable)
+
+// add brings a record of an action into the chain, if it is not there, and returns it.
+func (b *Book) add(ctx context.Context, id string, which func(*entry) *Record) (Record, error) {
+	for try, wait := 0, waitFirst; try < tries; try, wait = try+1, min(2*wait, waitLast) {
+		e, version, err := b.find(ctx, id)
+		if err != nil {
+			return Record{}, err
+		}
+		r := which(&e)
+		if r.Seq != 0 {
+			at, err := b.docs.Get(ctx, chain, name(r.Seq))
+			switch {
+			case err == nil && b.is(at, r):
+				return *r, nil
+			case errors.Is(err, store.ErrNotFound): // it is ours to take
+			case err != nil:
+				return Record{}, err
+			default:
+				r.Seq = 0 // somebody else has it
+			}
+		}
+		if r.Seq == 0 {
+			if err = b.place(ctx, r); err == nil {
+				err = b.note(ctx, &e, version)
+			}
+		}
+		if err == nil {
+			_, err = b.docs.Put(ctx, store.Document{Collection: chain, Name: name(r.Seq), Data: encode(r)})
+		}
+		switch {
+		case err == nil:
+			b.tell(ctx, r)
+			return *r, nil
+		case !errors.Is(err, store.ErrConflict):
+			return Record{}, err
+		}
+		select {
+		case <-time.After(rand.N(wait)): //nolint:gosec // jitter needs no secrecy
+		case <-ctx.Done():
+			return Record{}, ctx.Err()
 		}
 	}
-	return page, nil
+	return Record{}, errBusy
+}
+
+// is reports whether a document of the chain is a record.
+func (*Book) is(d store.Document, r *Record) bool {
+	there, err := read(d)
+	return err == nil && there.Hash == r.Hash
+}
+
+// place finds the place after the newest record. One that cannot be read is followed
+// all the same: that it is broken is seen by who verifies.
+func (b *Book) place(ctx context.Context, r *Record) error {
+	for after := ""; ; {
+		page, err := b.docs.Documents(ctx, chain, after, 1)
+		if err != nil {
+			return err
+		}
+		newest, prev := number(page.Next), ""
+		for _, d := range page.Items {
+			newest = number(d.Name)
+			if head, err := read(d); err == nil {
+				prev = head.Hash
+			}
+		}
+		switch {
+		case newest >= math.MaxInt64-1:
+			return fmt.Errorf("%w: the audit has no more places", ErrInvalid)
+		case newest > 0 || page.Next == "":
+			r.link(newest+1, prev)
+			return nil
+		}
+		after = page.Next // which is no place
+	}
+}
+
+// tell logs a record that was added.
+func (b *Book) tell(ctx context.Context, r *Record) {
+	b.mu.Lock()
+	if r.Seq > b.last.Seq {
+		b.last = *r
+	}
+	b.mu.Unlock()
+	b.log.InfoContext(ctx, "audit", "seq", r.Seq, "hash", r.Hash, "id", r.ID, "who", r.Who, "action", r.Action,
+		"target", r.Target, "result", string(r.Result))
+}
+
+// note keeps what is known of an id.
+func (b *Book) note(ctx context.Context, e *entry, version uint64) error {
+	_, err := b.docs.Put(ctx, store.Document{
+		Collection: actions, Name: e.Begun.ID, Data: encode(e), Version: version, TTL: remembered,
+	})
+	return err
 }
 
 // find looks an id up.
@@ -181,12 +261,4 @@ func (b *Book) find(ctx context.Context, id string) (e entry, version uint64, er
 		return e, 0, fmt.Errorf("read an action: %w", err)
 	}
 	return e, d.Version, nil
-}
-
-func encode(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // strings and times always have a JSON form
-	}
-	return data
 }
