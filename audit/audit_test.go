@@ -17,28 +17,46 @@ import (
 	"github.com/everdesk/everdesk/store/redisstore"
 )
 
+// engine is a store that can be tampered with.
+type engine interface {
+	audit.Store
+	Remove(ctx context.Context, collection, name string, version uint64) error
+}
+
+func openFile(tb testing.TB) engine {
+	tb.Helper()
+	s, err := filestore.Open(tb.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func openRedis(t *testing.T, server *redistest.Server) engine {
+	t.Helper()
+	s, err := redisstore.Open(t.Context(), server.Client(t), redisstore.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
 // stores runs a test on both engines.
-func stores(t *testing.T, do func(t *testing.T, docs audit.Store)) {
+func stores(t *testing.T, do func(t *testing.T, docs engine)) {
 	t.Helper()
 	t.Run("file", func(t *testing.T) {
 		t.Parallel()
-		s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		do(t, s)
+		do(t, openFile(t))
 	})
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
-		s, err := redisstore.Open(t.Context(), redistest.Standalone(t).Client(t), redisstore.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		do(t, s)
+		do(t, openRedis(t, redistest.Standalone(t)))
 	})
 }
+
+func open(docs audit.Store) *audit.Book { return audit.New(docs, slog.New(slog.DiscardHandler)) }
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
@@ -49,29 +67,53 @@ func record(id string, after time.Duration) audit.Record {
 	}
 }
 
-func all(t *testing.T, b *audit.Book) []audit.Record {
-	t.Helper()
+func outcome(r audit.Result, detail string) audit.Outcome {
+	return audit.Outcome{Result: r, Detail: detail, Time: noon.Add(time.Hour), Replica: "r-2"}
+}
+
+func all(tb testing.TB, b *audit.Book, q audit.Query) []audit.Record {
+	tb.Helper()
 	var found []audit.Record
-	for after := ""; ; {
-		page, err := b.List(t.Context(), after, 2)
+	q.Limit = 2
+	for {
+		page, err := b.List(context.Background(), q)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		found = append(found, page.Items...)
-		if after = page.Next; after == "" {
+		if q.After = page.Next; q.After == "" {
 			return found
 		}
 	}
 }
 
+// tale is what the records say, the oldest first.
+func tale(found []audit.Record) string {
+	var parts []string
+	for _, r := range found {
+		parts = append([]string{r.ID + " " + string(r.Result)}, parts...)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// whole fails unless the chain is.
+func whole(tb testing.TB, b *audit.Book, records int) {
+	tb.Helper()
+	v, err := b.Verify(context.Background())
+	if err != nil || v.Broken != nil || v.Records != records || records > 0 && v.Head.Seq != uint64(records) {
+		tb.Fatalf("verdict %+v (%+v) %v, want %d records", v, v.Broken, err, records)
+	}
+}
+
 func TestNewestFirstAndOnce(t *testing.T) {
 	t.Parallel()
-	stores(t, func(t *testing.T, docs audit.Store) {
+	stores(t, func(t *testing.T, docs engine) {
 		t.Helper()
-		b := audit.New(docs)
+		b := open(docs)
+		whole(t, b, 0)
 		for i := range 5 {
 			got, done, err := b.Witness(t.Context(), record(fmt.Sprint("a-", i), time.Duration(i)*time.Millisecond))
-			if err != nil || done || got.ID != fmt.Sprint("a-", i) {
+			if err != nil || done || got.ID != fmt.Sprint("a-", i) || got.Result != audit.Begun || got.Seq != uint64(i+1) {
 				t.Fatalf("%+v %v %v", got, done, err)
 			}
 		}
@@ -82,91 +124,210 @@ func TestNewestFirstAndOnce(t *testing.T) {
 		if err != nil || done || !got.Time.Equal(noon.Add(2*time.Millisecond)) || got.Replica != "r-1" {
 			t.Errorf("again: %+v %v %v", got, done, err)
 		}
-		if err := errors.Join(b.Done(t.Context(), "a-2"), b.Done(t.Context(), "a-2")); err != nil {
-			t.Error(err)
+		for _, o := range []audit.Outcome{
+			outcome(audit.Failed, "x"), outcome(audit.Failed, "x"), outcome(audit.Failed, "y"), outcome(audit.Done, "z"),
+			outcome(audit.Done, "w"), outcome(audit.Failed, "x"),
+		} {
+			if _, err := b.End(t.Context(), "a-2", o); err != nil {
+				t.Error(err)
+			}
 		}
-		if _, done, err := b.Witness(t.Context(), again); err != nil || !done {
-			t.Errorf("after it was done: %v %v", done, err)
+		if got, done, err := b.Witness(t.Context(), again); err != nil || !done || got.Result != audit.Done || got.Detail != "z" || got.Replica != "r-2" {
+			t.Errorf("after it was done: %+v %v %v", got, done, err)
+		}
+		if got, done, err := b.Recall(t.Context(), again); err != nil || !done || got.Detail != "z" {
+			t.Errorf("after it was done: %+v %v %v", got, done, err)
 		}
 		other := again
 		other.Target = "ses-2"
 		if _, _, err := b.Witness(t.Context(), other); !errors.Is(err, audit.ErrReused) {
 			t.Errorf("another action under the same id: %v", err)
 		}
-		found := all(t, b)
-		if len(found) != 5 {
-			t.Fatalf("%d records, want 5: %+v", len(found), found)
+		if _, err := b.End(t.Context(), "nobody", outcome(audit.Done, "")); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("an action that nobody began ended with %v", err)
 		}
-		for i, r := range found {
-			if want := fmt.Sprint("a-", 4-i); r.ID != want {
-				t.Errorf("record %d is %s, want %s", i, r.ID, want)
-			}
+		found := all(t, b, audit.Query{})
+		const want = "a-0 begun, a-1 begun, a-2 begun, a-3 begun, a-4 begun, a-2 failed, a-2 failed, a-2 done"
+		if got := tale(found); got != want {
+			t.Fatalf("records: %s, want %s", got, want)
 		}
-		if found[0] != record("a-4", 4*time.Millisecond) {
-			t.Errorf("kept as %+v", found[0])
+		first := found[len(found)-1]
+		if first.Prev != "" || found[len(found)-2].Prev != first.Hash {
+			t.Errorf("the chain begins with %+v", first)
 		}
+		first.Seq, first.Hash, first.Result = 0, "", ""
+		if first != record("a-0", 0) {
+			t.Errorf("kept as %+v", first)
+		}
+		whole(t, b, 8)
+		whole(t, open(docs), 8)
 	})
 }
 
-// Many who do the same at once make one record.
+func TestFilters(t *testing.T) {
+	t.Parallel()
+	b := open(openFile(t))
+	for i, target := range []string{"ses-1", "ses-1/agent", "ses-12", "one"} {
+		r := record(fmt.Sprint("a-", i), 0)
+		r.Target, r.Who, r.Action = target, fmt.Sprint("root-", i%2), fmt.Sprint("do-", i/2)
+		if _, _, err := b.Witness(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, q := range map[string]audit.Query{
+		"a-0 begun, a-1 begun": {Target: "ses-1"},
+		"a-1 begun":            {Target: "ses-1/agent"},
+		"a-1 begun, a-3 begun": {Who: "root-1"},
+		"a-2 begun, a-3 begun": {Action: "do-1"},
+		"a-2 begun":            {Action: "do-1", Who: "root-0"},
+		"":                     {Who: "nobody"},
+		"a-0 begun, a-1 begun, a-2 begun, a-3 begun": {},
+	} {
+		if got := tale(all(t, b, q)); got != want {
+			t.Errorf("%+v: %q, want %q", q, got, want)
+		}
+	}
+}
+
+// Many who do the same at once make one record, and it ends once.
 func TestOneRecordOfMany(t *testing.T) {
 	t.Parallel()
-	stores(t, func(t *testing.T, docs audit.Store) {
+	stores(t, func(t *testing.T, docs engine) {
 		t.Helper()
-		b := audit.New(docs)
 		var wg sync.WaitGroup
 		for i := range 16 {
 			wg.Go(func() {
+				b := open(docs)
 				if _, _, err := b.Witness(t.Context(), record("same", time.Duration(i)*time.Second)); err != nil {
+					t.Error(err)
+				}
+				if _, err := b.End(t.Context(), "same", outcome(audit.Done, fmt.Sprint(i))); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		wg.Wait()
-		if found := all(t, b); len(found) != 1 {
-			t.Errorf("%d records, want one", len(found))
+		if got := tale(all(t, open(docs), audit.Query{})); got != "same begun, same done" {
+			t.Error(got)
 		}
+		whole(t, open(docs), 2)
 	})
 }
 
-// torn is a store whose second write does not arrive.
+// Replicas that write at once make one chain without forks or gaps.
+func TestManyReplicas(t *testing.T) {
+	t.Parallel()
+	const replicas, actions = 4, 12
+	server := redistest.Standalone(t)
+	var wg sync.WaitGroup
+	books := make([]*audit.Book, replicas)
+	for r := range replicas {
+		books[r] = open(openRedis(t, server))
+		for a := range actions {
+			wg.Go(func() {
+				id := fmt.Sprintf("%d-%d", r, a)
+				if _, _, err := books[r].Witness(t.Context(), record(id, 0)); err != nil {
+					t.Error(err)
+				}
+				if _, err := books[r].End(t.Context(), id, outcome(audit.Done, "")); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	for _, b := range books {
+		whole(t, b, 2*replicas*actions)
+	}
+	count := map[string]int{}
+	began := map[string]uint64{}
+	for _, r := range all(t, books[0], audit.Query{}) {
+		count[r.ID+string(r.Result)]++
+		if r.Result == audit.Done {
+			began[r.ID] = r.Seq
+		} else if r.Seq > began[r.ID] {
+			t.Errorf("%s begun at %d and ended at %d", r.ID, r.Seq, began[r.ID])
+		}
+	}
+	if len(count) != 2*replicas*actions {
+		t.Errorf("%d different records, want %d: %v", len(count), 2*replicas*actions, count)
+	}
+}
+
+// torn is a store of which one write does not arrive, or its answer does not.
 type torn struct {
 	audit.Store
-	puts int
+	puts, at int
+	arrives  bool
 }
 
-func (s *torn) Put(ctx context.Context, d store.Document) (uint64, error) {
-	if s.puts++; s.puts == 2 {
-		return 0, store.ErrUnavailable
+func (s *torn) Put(ctx context.Context, d store.Document) (version uint64, err error) {
+	if s.puts++; s.puts != s.at {
+		return s.Store.Put(ctx, d)
 	}
-	return s.Store.Put(ctx, d)
+	if s.arrives {
+		_, err = s.Store.Put(ctx, d)
+	}
+	return 0, errors.Join(store.ErrUnavailable, err)
 }
 
+// Whatever a process is cut off in, who goes on makes the same records.
 func TestARecordThatWasHalfWritten(t *testing.T) {
 	t.Parallel()
-	stores(t, func(t *testing.T, docs audit.Store) {
-		t.Helper()
-		b := audit.New(&torn{Store: docs})
-		if _, _, err := b.Witness(t.Context(), record("x", 0)); !errors.Is(err, store.ErrUnavailable) {
-			t.Fatalf("witnessed with %v", err)
+	do := func(b *audit.Book) error {
+		if _, done, err := b.Witness(context.Background(), record("x", 0)); err != nil || done {
+			return err
 		}
-		if _, done, err := b.Witness(t.Context(), record("x", time.Minute)); err != nil || done {
-			t.Fatalf("again: %v %v", done, err)
+		if _, err := b.End(context.Background(), "x", outcome(audit.Failed, "no")); err != nil {
+			return err
 		}
-		if found := all(t, b); len(found) != 1 || !found[0].Time.Equal(noon) {
-			t.Errorf("records: %+v", found)
+		_, err := b.End(context.Background(), "x", outcome(audit.Done, ""))
+		return err
+	}
+	failed := 0
+	for at := 1; at <= 10; at++ {
+		for _, arrives := range []bool{false, true} {
+			docs := openFile(t)
+			if err := do(open(&torn{Store: docs, at: at, arrives: arrives})); err != nil {
+				if failed++; !errors.Is(err, store.ErrUnavailable) {
+					t.Fatalf("write %d: %v", at, err)
+				}
+			}
+			b := open(docs)
+			if err := do(b); err != nil {
+				t.Fatalf("write %d, again: %v", at, err)
+			}
+			if got := tale(all(t, b, audit.Query{})); got != "x begun, x failed, x done" {
+				t.Errorf("write %d (it arrives: %v): %s", at, arrives, got)
+			}
+			whole(t, b, 3)
 		}
-	})
+	}
+	if failed < 16 {
+		t.Errorf("%d writes failed, want those of all three records", failed)
+	}
+}
+
+// Who is cut off between begin and end has begun, and nothing more is said.
+func TestACrashInBetween(t *testing.T) {
+	t.Parallel()
+	docs := openFile(t)
+	if _, _, err := open(docs).Witness(t.Context(), record("x", 0)); err != nil {
+		t.Fatal(err)
+	}
+	b := open(docs) // in another life
+	if got, done, err := b.Recall(t.Context(), record("x", time.Hour)); err != nil || done || got.Result != audit.Begun {
+		t.Errorf("recalled %+v %v %v", got, done, err)
+	}
+	if got := tale(all(t, b, audit.Query{})); got != "x begun" {
+		t.Error(got)
+	}
+	whole(t, b, 1)
 }
 
 func TestRefusedRecords(t *testing.T) {
 	t.Parallel()
-	s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	b := audit.New(s)
+	b := open(openFile(t))
 	for name, spoil := range map[string]func(*audit.Record){
 		"no id":       func(r *audit.Record) { r.ID = "" },
 		"long id":     func(r *audit.Record) { r.ID = strings.Repeat("x", 65) },
@@ -174,6 +335,7 @@ func TestRefusedRecords(t *testing.T) {
 		"nobody":      func(r *audit.Record) { r.Who = "" },
 		"nothing":     func(r *audit.Record) { r.Action = "" },
 		"no time":     func(r *audit.Record) { r.Time = time.Time{} },
+		"odd time":    func(r *audit.Record) { r.Time = time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC) },
 		"no reason":   func(r *audit.Record) { r.Reason = " \t" },
 		"long reason": func(r *audit.Record) { r.Reason = strings.Repeat("é", audit.MaxReason+1) },
 		"no text":     func(r *audit.Record) { r.Reason = "\xff" },
@@ -184,7 +346,23 @@ func TestRefusedRecords(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if found := all(t, b); len(found) != 0 {
-		t.Errorf("records: %+v", found)
+	whole(t, b, 0)
+}
+
+// Every record is logged with its hash.
+func TestHashesAreLogged(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	b := audit.New(openFile(t), slog.New(slog.NewTextHandler(&log, nil)))
+	if _, _, err := b.Witness(t.Context(), record("x", 0)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.End(t.Context(), "x", outcome(audit.Done, "")); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all(t, b, audit.Query{}) {
+		if want := fmt.Sprintf("seq=%d hash=%s", r.Seq, r.Hash); !strings.Contains(log.String(), want) {
+			t.Errorf("no %q in %s", want, log.String())
+		}
 	}
 }

@@ -246,6 +246,38 @@ func (p *Pool) TakeBack(id wire.MessageID) bool {
 	return len(gone) > 0
 }
 
+// Found is what became of a message that somebody looks for.
+type Found int
+
+// What becomes of a message.
+const (
+	// FoundNothing is a message that does not wait and that no turn has.
+	FoundNothing Found = iota
+	// FoundWaiting is one that waits, or did.
+	FoundWaiting
+	// FoundTaken is one that a turn has, or is on its way to one.
+	FoundTaken
+)
+
+// Cancel takes a message out of its queue for a reason that its sender is told, and
+// says what it found. One that is on its way to a turn, or in one, stays there.
+func (p *Pool) Cancel(id wire.MessageID, reason string) Found {
+	gone := p.dequeue(func(w *waiting) bool { return w.ID == id && w.Offered == "" })
+	p.drop(gone, reason)
+	p.settle()
+	switch {
+	case len(gone) > 0:
+		return FoundWaiting
+	case p.knows(id):
+		return FoundTaken
+	default:
+		return FoundNothing
+	}
+}
+
+// Waiting counts the messages that wait.
+func (p *Pool) Waiting() int { return p.mains.Total() + p.windows.Total() }
+
 // Newest is the message that waited and has begun last in the step, if one has.
 // When a step that nobody asked for is too large to be kept, it is why: before it
 // the step was not full.

@@ -158,7 +158,7 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 		Serve:  func() { h.hub.Undrain(); h.server.Undrain() },
 	}, h.store), p.fleet
 	h.server = gateway.New(p.door, log, gateway.Deps{
-		Fleet: h.fleet, Audit: audit.New(h.store),
+		Fleet: h.fleet, Audit: audit.New(h.store, log),
 		Store: h.store, Hub: h.hub, Auth: h.people, Quota: quota.New(p.quota, counts), Files: h.shelf, MCP: p.mcp,
 		Desktop: p.desktop, Apps: p.apps,
 	})

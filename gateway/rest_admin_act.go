@@ -22,29 +22,7 @@ type adminOrder struct {
 	Reason string `json:"reason" wire:"min=1,max=500" doc:"Why; it is kept with who did it."`
 }
 
-// auditCard is what was done by whom.
-type auditCard struct {
-	ID      string `json:"id" doc:"The Idempotency-Key, or one that was made up."`
-	Time    string `json:"time" doc:"RFC 3339."`
-	Who     string `json:"who"`
-	Address string `json:"address,omitempty"`
-	Action  string `json:"action" doc:"Such as replica.drain or session.reset."`
-	Target  string `json:"target,omitempty" doc:"The replica or session."`
-	Reason  string `json:"reason"`
-	Replica string `json:"replica,omitempty" doc:"Where it was asked for."`
-}
-
-// auditList is a page of them.
-type auditList struct {
-	Records []auditCard `json:"records"`
-	Next    string      `json:"next,omitempty" doc:"The after of the next page; absent on the last."`
-}
-
-var (
-	adminOrderForm = formOf[adminOrder]()
-	auditCardForm  = formOf[auditCard]()
-	auditListForm  = formOf[auditList]()
-)
+var adminOrderForm = formOf[adminOrder]()
 
 // deed is something an admin does.
 type deed struct {
@@ -52,8 +30,9 @@ type deed struct {
 	reason         string
 	// check says why it cannot be done, before it is written down.
 	check func(ctx context.Context) error
-	// do does it, under the id of the action.
-	do func(ctx context.Context, id string) error
+	// do does it, under the id of the action, and says how things were before and
+	// after, if that can be said.
+	do func(ctx context.Context, id string) (detail string, err error)
 	// opens says that the session has to be opened for it.
 	opens bool
 	// final says that when the target is gone after the deed was written down,
@@ -77,16 +56,22 @@ func (s *Server) witnessed(c echo.Context, d deed) error {
 		ID: cmp.Or(string(id), "act-"+rand.Text()), Time: time.Now(), Who: who(c).User, Address: address(c).String(),
 		Action: d.action, Target: d.target, Reason: d.reason, Replica: string(s.fleet.Card().ID),
 	}
-	known, err := s.perform(ctx, d, r)
+	known, err := s.perform(ctx, c.Request(), d, r)
 	if err != nil {
 		return err
 	}
-	card := auditCardOf(known)
-	return auditCardForm.answer(c, http.StatusOK, &card)
+	card, status := auditCardOf(&known), http.StatusOK
+	if known.Result == audit.Begun {
+		status = http.StatusAccepted
+	}
+	return auditCardForm.answer(c, status, &card)
 }
 
+// errUnderway is what a deed answers that is begun and takes its time.
+var errUnderway = errors.New("it is under way")
+
 // perform does a deed, unless it is done already, and returns its record.
-func (s *Server) perform(ctx context.Context, d deed, r audit.Record) (audit.Record, error) {
+func (s *Server) perform(ctx context.Context, asked *http.Request, d deed, r audit.Record) (audit.Record, error) {
 	known, done, err := s.audit.Recall(ctx, r)
 	switch {
 	case err == nil && done:
@@ -94,6 +79,7 @@ func (s *Server) perform(ctx context.Context, d deed, r audit.Record) (audit.Rec
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return known, reused(err)
 	}
+	detail := ""
 	switch why := d.check(ctx); {
 	case why == nil:
 		if known, done, err = s.audit.Witness(ctx, r); err != nil {
@@ -102,25 +88,47 @@ func (s *Server) perform(ctx context.Context, d deed, r audit.Record) (audit.Rec
 		if done {
 			return known, nil
 		}
-		if err := d.do(ctx, r.ID); err != nil && (!d.final || !isGone(err)) {
+		detail, err = d.do(ctx, r.ID)
+		switch {
+		case errors.Is(err, errUnderway):
+			known.Detail = detail // who asks again with the same key hears how it ended
+			return known, nil
+		case err != nil && (!d.final || !isGone(err)):
+			p := problemOf(err, asked)
+			s.ended(ctx, r, audit.Failed, p.Name+": "+p.Detail)
 			return known, err
 		}
 	case d.final && isGone(why):
 		// It is done if it was written down, perhaps only now by somebody who
 		// sent the same.
-		if known, _, err = s.audit.Recall(ctx, r); errors.Is(err, store.ErrNotFound) {
+		if known, done, err = s.audit.Recall(ctx, r); errors.Is(err, store.ErrNotFound) {
 			return known, why
-		} else if err != nil {
+		} else if err != nil || done {
 			return known, reused(err)
 		}
 	default:
 		return known, why
 	}
-	if err := s.audit.Done(ctx, r.ID); err != nil {
-		// It is done: the worst is that somebody who asks again has it done again.
-		s.log.WarnContext(ctx, "cannot note that an action is done", "action", d.action, "err", err)
+	if ended := s.ended(ctx, r, audit.Done, detail); ended.ID != "" {
+		known = ended
 	}
 	return known, nil
+}
+
+// noteTimeout is how long it may take to write down how a deed ended, also for those
+// who have gone meanwhile.
+const noteTimeout = 5 * time.Second
+
+// ended writes down how a deed ended.
+func (s *Server) ended(ctx context.Context, r audit.Record, result audit.Result, detail string) audit.Record {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
+	defer cancel()
+	ended, err := s.audit.End(ctx, r.ID, audit.Outcome{Result: result, Detail: detail, Time: time.Now(), Replica: r.Replica})
+	if err != nil {
+		// The worst is that somebody who asks again has it done again.
+		s.log.WarnContext(ctx, "cannot write down how an action ended", "id", r.ID, "action", r.Action, "result", string(result), "err", err)
+	}
+	return ended
 }
 
 // reused is the error of a witness for clients.
@@ -137,13 +145,6 @@ func reused(err error) error {
 func isGone(err error) bool {
 	e, ok := errors.AsType[*session.Error](err)
 	return ok && e.Code == wire.CodeSessionNotFound
-}
-
-func auditCardOf(r audit.Record) auditCard {
-	return auditCard{
-		ID: r.ID, Time: stamp(r.Time), Who: r.Who, Address: r.Address, Action: r.Action, Target: r.Target,
-		Reason: r.Reason, Replica: r.Replica,
-	}
 }
 
 func (s *Server) drainReplica(c echo.Context) error {
@@ -173,34 +174,18 @@ func (s *Server) wishOf(c echo.Context, action string, order fleet.Order) error 
 					return nil
 				}
 			}
-			return misdirected(http.StatusNotFound, "No replica of that name is alive.")
+			return errNoReplica()
 		},
-		do: func(ctx context.Context, wish string) error {
+		do: func(ctx context.Context, wish string) (string, error) {
 			err := s.fleet.Ask(ctx, id, fleet.Wish{ID: wish, Order: order})
 			if errors.Is(err, fleet.ErrUnknown) {
-				return misdirected(http.StatusNotFound, "No replica of that name is alive.")
+				err = errNoReplica()
 			}
-			return err
+			return "", err
 		},
 	})
 }
 
-func (s *Server) listAudit(c echo.Context) error {
-	limit, err := pageSize(c, listPage)
-	if err != nil {
-		return err
-	}
-	after := c.QueryParam("after")
-	if after != "" && store.CheckName("cursor", after) != nil {
-		return inQuery("after", "Want the next of an earlier page.")
-	}
-	page, err := s.audit.List(c.Request().Context(), after, limit)
-	if err != nil {
-		return err
-	}
-	list := auditList{Records: []auditCard{}, Next: page.Next}
-	for _, r := range page.Items {
-		list.Records = append(list.Records, auditCardOf(r))
-	}
-	return auditListForm.answer(c, http.StatusOK, &list)
+func errNoReplica() error {
+	return misdirected(http.StatusNotFound, "No replica of that name is alive.")
 }

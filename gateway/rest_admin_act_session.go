@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"github.com/labstack/echo/v4"
 
@@ -13,14 +14,15 @@ import (
 
 // interruptOrder is an interrupt of an admin.
 type interruptOrder struct {
-	Reason  string       `json:"reason" wire:"min=1,max=500" doc:"Why; it is kept with who did it."`
-	AgentID wire.AgentID `json:"agentId,omitempty" doc:"The only agent to stop; all when absent."`
+	Reason    string         `json:"reason" wire:"min=1,max=500" doc:"Why; it is kept with who did it."`
+	AgentID   wire.AgentID   `json:"agentId,omitempty" doc:"The only agent to stop; all when absent."`
+	MonitorID wire.MonitorID `json:"monitorId,omitempty" doc:"The only monitor whose agents are stopped; not together with agentId."`
 }
 
 var interruptOrderForm = formOf[interruptOrder]()
 
 // onSession is a deed about a session that is there.
-func (s *Server) onSession(c echo.Context, d deed, do func(ctx context.Context, id wire.SessionID, act string) error) error {
+func (s *Server) onSession(c echo.Context, d deed, do func(ctx context.Context, id wire.SessionID, act string) (string, error)) error {
 	id := wire.SessionID(c.Param("session"))
 	d.target = string(id) + d.target
 	d.check = func(ctx context.Context) error {
@@ -36,7 +38,7 @@ func (s *Server) onSession(c echo.Context, d deed, do func(ctx context.Context, 
 		}
 		return err
 	}
-	d.do = func(ctx context.Context, act string) error { return do(ctx, id, act) }
+	d.do = func(ctx context.Context, act string) (string, error) { return do(ctx, id, act) }
 	return s.witnessed(c, d)
 }
 
@@ -51,16 +53,40 @@ func (s *Server) interruptSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	m := wire.Interrupt{Scope: wire.ScopeSession, AgentID: in.AgentID, MonitorID: in.MonitorID}
 	d, user := deed{action: "session.interrupt", reason: in.Reason, opens: true}, who(c).User
-	if in.AgentID != "" {
-		d.target = "/" + string(in.AgentID)
+	switch {
+	case in.AgentID != "" && in.MonitorID != "":
+		return inQuery("monitorId", "Name an agent or a monitor, not both.")
+	case in.AgentID != "":
+		m.Scope, d.target = wire.ScopeAgent, "/"+string(in.AgentID)
+	case in.MonitorID != "":
+		m.Scope, d.target = wire.ScopeMonitor, "/"+string(in.MonitorID)
 	}
-	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) error {
-		m := wire.Interrupt{MessageID: wire.MessageID(act), AgentID: in.AgentID, Scope: wire.ScopeSession}
-		if in.AgentID != "" {
-			m.Scope = wire.ScopeAgent
-		}
+	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
+		m.MessageID = wire.MessageID(act)
 		return s.hub.Act(ctx, id, user, wire.Message{Session: id, ID: m.MessageID, Data: m})
+	})
+}
+
+// cancelMessage takes a message that waits out of its queue.
+func (s *Server) cancelMessage(c echo.Context) error {
+	in, err := adminOrderForm.read(s, c)
+	if err != nil {
+		return err
+	}
+	message, user := wire.MessageID(pathParam(c, "message")), who(c).User
+	if message.Validate() != nil {
+		return misdirected(http.StatusNotFound, "No such message waits in this session.")
+	}
+	d := deed{action: "message.cancel", target: "/" + string(message), reason: in.Reason, opens: true}
+	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
+		m := wire.DeleteQueuedMessage{Target: message}
+		note, err := s.hub.Act(ctx, id, user, wire.Message{Session: id, ID: wire.MessageID(act), Data: m})
+		if e, ok := errors.AsType[*session.Error](err); ok && e.Code == wire.CodeInvalidMessage {
+			err = misdirected(http.StatusNotFound, e.Reason)
+		}
+		return note, err
 	})
 }
 
@@ -70,7 +96,7 @@ func (s *Server) resetSession(c echo.Context) error {
 		return err
 	}
 	user := who(c).User
-	return s.onSession(c, deed{action: "session.reset", reason: in.Reason, opens: true}, func(ctx context.Context, id wire.SessionID, act string) error {
+	return s.onSession(c, deed{action: "session.reset", reason: in.Reason, opens: true}, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
 		m := wire.Reset{MessageID: wire.MessageID(act)}
 		return s.hub.Act(ctx, id, user, wire.Message{Session: id, ID: m.MessageID, Data: m})
 	})
@@ -81,8 +107,8 @@ func (s *Server) releaseSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.onSession(c, deed{action: actionRelease, reason: in.Reason}, func(ctx context.Context, id wire.SessionID, _ string) error {
-		return s.hub.Lift(ctx, id)
+	return s.onSession(c, deed{action: actionRelease, reason: in.Reason}, func(ctx context.Context, id wire.SessionID, _ string) (string, error) {
+		return "", s.hub.Lift(ctx, id)
 	})
 }
 
@@ -96,11 +122,11 @@ func (s *Server) removeSession(c echo.Context) error {
 			return err
 		}
 	}
-	return s.onSession(c, deed{action: actionDelete, reason: in.Reason, final: true}, func(ctx context.Context, id wire.SessionID, _ string) error {
+	return s.onSession(c, deed{action: actionDelete, reason: in.Reason, final: true}, func(ctx context.Context, id wire.SessionID, _ string) (string, error) {
 		err := s.removeWithFiles(ctx, id)
 		if errors.Is(err, store.ErrQuarantined) || errors.Is(err, store.ErrCorrupt) {
 			err = s.hub.Discard(ctx, id)
 		}
-		return err
+		return "", err
 	})
 }

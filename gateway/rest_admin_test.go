@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,15 +18,27 @@ import (
 
 // auditRecord is what the API shows of an action.
 type auditRecord struct {
-	ID, Time, Who, Address, Action, Target, Reason, Replica string
+	Seq                                                                           uint64
+	Time                                                                          int64
+	ID, Who, Address, Action, Target, Reason, Replica, Result, Detail, Hash, Prev string
 }
 
-// records are all that admins have done.
-func (h *hall) records() []auditRecord {
+// story is all that admins have done and how it ended, the newest first.
+func (h *hall) story() []auditRecord {
 	h.t.Helper()
 	var list struct{ Records []auditRecord }
 	h.get("/api/admin/audit", h.user("root", "admin")).want(http.StatusOK).decode(&list)
+	var verdict struct{ OK bool }
+	if h.get("/api/admin/audit/verify", h.user("root", "admin")).want(http.StatusOK).decode(&verdict); !verdict.OK {
+		h.t.Error("the audit is broken")
+	}
 	return list.Records
+}
+
+// records are all that admins have done, or tried to.
+func (h *hall) records() []auditRecord {
+	h.t.Helper()
+	return slices.DeleteFunc(h.story(), func(r auditRecord) bool { return r.Result != "begun" })
 }
 
 // act does something as an admin, with a key unless that is empty.
@@ -85,10 +98,14 @@ func TestAdminRights(t *testing.T) {
 		{http.MethodGet, "sessions/" + id},
 		{http.MethodDelete, "sessions/" + id + "?reason=x"},
 		{http.MethodPost, "sessions/" + id + "/interrupt"},
+		{http.MethodPost, "sessions/" + id + "/messages/m-1/cancel"},
+		{http.MethodPost, "sessions/" + id + "/tabs/conn-1/close"},
+		{http.MethodPost, "sessions/" + id + "/handover"},
 		{http.MethodPost, "sessions/" + id + "/reset"},
 		{http.MethodPost, "sessions/" + id + "/release"},
 		{http.MethodGet, "limits"},
 		{http.MethodGet, "audit"},
+		{http.MethodGet, "audit/verify"},
 	} {
 		body := ""
 		if r.method == http.MethodPost {

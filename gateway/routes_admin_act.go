@@ -9,7 +9,6 @@ func (s *Server) adminActRoutes() []route {
 		return nil
 	}
 	const tag = "admin"
-	after := param{name: "after", doc: "The next of the page before."}
 	key := param{name: headerIdempotencyKey, doc: "The id of the action: what is sent again with the same one is written down once, done once and answered the same."}
 	record := ok(http.StatusOK, "What was done, as it is written down.", of(auditCardForm))
 	act := func(method, path, summary, detail string, body *content) route {
@@ -25,6 +24,9 @@ func (s *Server) adminActRoutes() []route {
 	undrain.do = s.undrainReplica
 	interrupt := act(http.MethodPost, "/api/admin/sessions/:session/interrupt", "Stop the agents of a session", "What waits stays and goes on.", of(interruptOrderForm))
 	interrupt.do = s.interruptSession
+	cancel := act(http.MethodPost, "/api/admin/sessions/:session/messages/:message/cancel", "Take a message that waits out of its queue",
+		"Whoever sent it is told that it is rejected. It is 404 when no such message waits, and 409 when an agent has it already.", of(adminOrderForm))
+	cancel.do = s.cancelMessage
 	reset := act(http.MethodPost, "/api/admin/sessions/:session/reset", "Close all windows of a session and forget its conversations", "", of(adminOrderForm))
 	reset.do = s.resetSession
 	release := act(http.MethodPost, "/api/admin/sessions/:session/release", "Take a session out of quarantine", "It is set aside again if its data still cannot be read.", of(adminOrderForm))
@@ -32,12 +34,5 @@ func (s *Server) adminActRoutes() []route {
 	remove := act(http.MethodDelete, "/api/admin/sessions/:session", "Delete a session with everything in it",
 		"Open connections are closed with 4410. One that is set aside is given up, whatever of it cannot be read.", orNone(of(adminOrderForm)))
 	remove.do, remove.query = s.removeSession, []param{{name: "reason", doc: "The reason, for those who cannot send a body."}}
-	return []route{
-		drain, undrain, interrupt, reset, release, remove,
-		{
-			method: http.MethodGet, path: "/api/admin/audit", guard: guardRead, do: s.listAudit, tag: tag,
-			summary: "What admins have done, the newest first", query: []param{pageLimit(listPage), after},
-			answers: ok(http.StatusOK, "A page of records.", of(auditListForm)),
-		},
-	}
+	return append(s.auditRoutes(), drain, undrain, interrupt, cancel, reset, release, remove)
 }

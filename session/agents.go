@@ -141,6 +141,14 @@ func (a *agents) everything() []store.Op {
 
 func (a *agents) working() bool { return a != nil && a.pool.Working() }
 
+// waiting counts the messages that wait.
+func (a *agents) waiting() int {
+	if a == nil {
+		return 0
+	}
+	return a.pool.Waiting()
+}
+
 func (a *agents) due() time.Time {
 	if a == nil {
 		return time.Time{}

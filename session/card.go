@@ -30,6 +30,8 @@ type card struct {
 	Orders []string `json:"orders,omitempty"`
 	// Refused are those of them that were not carried out, and why.
 	Refused map[string]refusedOrder `json:"refused,omitempty"`
+	// Notes are what there is to say of those that were.
+	Notes map[string]string `json:"notes,omitempty"`
 }
 
 // refusedOrder is what who gave an order is told.
@@ -91,6 +93,21 @@ func (c card) refusing(o *order, why *Error) card {
 		c.Refused = map[string]refusedOrder{}
 	}
 	c.Refused[o.ID] = refusedOrder{why.Code, why.Reason}
+	return c
+}
+
+// noting returns the card after an order that is in it was carried out, and what there
+// is to say of that.
+func (c card) noting(o *order, note string) card {
+	if note == "" {
+		return c
+	}
+	c.Notes = maps.Clone(c.Notes)
+	maps.DeleteFunc(c.Notes, func(id string, _ string) bool { return !slices.Contains(c.Orders, id) })
+	if c.Notes == nil {
+		c.Notes = map[string]string{}
+	}
+	c.Notes[o.ID] = note
 	return c
 }
 

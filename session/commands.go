@@ -178,6 +178,9 @@ func (l *live) doRare(c *Command) reply {
 	case wire.EditMessage:
 		return refused(wire.CodeSessionInvalidState, "there is nothing to edit")
 	case wire.DeleteQueuedMessage:
+		if c.From.governs {
+			return l.cancelWaiting(m.Target)
+		}
 		if l.agents != nil && l.agents.ask().TakeBack(m.Target) {
 			return reply{}
 		}

@@ -2,21 +2,31 @@ package session
 
 import (
 	"context"
+	"fmt"
 
+	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Act has the owner of a session do what somebody wants who is no client of it,
-// such as INTERRUPT or RESET, and returns when that is committed, or with why it is
-// refused. A message that was done already is not done again: its id says so, which
-// has nothing to do with the ids of clients.
-func (h *Hub) Act(ctx context.Context, id wire.SessionID, user string, m wire.Message) error {
+// Act has the owner of a session do what somebody wants who is no client of it, such
+// as INTERRUPT, RESET or DELETE_QUEUED_MESSAGE, and returns when that is committed, or
+// with why it is refused. A message that was done already is not done again: its id says
+// so, which has nothing to do with the ids of clients. The note is what the owner says
+// of how things were before and after.
+func (h *Hub) Act(ctx context.Context, id wire.SessionID, user string, m wire.Message) (note string, err error) {
 	if err := m.ID.Validate(); err != nil {
-		return asError(err)
+		return "", asError(err)
 	}
-	return h.command(ctx, id, &order{
-		Kind: orderAct, ID: string(m.ID), User: user, Message: wire.Native{}.AppendMessage(nil, m),
-	})
+	o := &order{Kind: orderAct, ID: string(m.ID), User: user, Message: wire.Native{}.AppendMessage(nil, m)}
+	if err := h.command(ctx, id, o); err != nil {
+		return "", err
+	}
+	i, err := h.store.Session(ctx, id)
+	if err != nil {
+		return "", nil //nolint:nilerr // it is done, and the note is a courtesy
+	}
+	now, err := readCard(i.Card)
+	return now.Notes[o.ID], err
 }
 
 // Lift ends the quarantine of a session.
@@ -50,12 +60,32 @@ func (l *live) govern(it *item) {
 		it.finish(asError(err))
 		return
 	}
-	r, _ := l.once(actMark+m.ID, &Command{From: Sender{User: o.User}, Message: m})
+	was := l.agents.waiting()
+	r, _ := l.once(actMark+wire.MessageID(o.ID), &Command{From: Sender{User: o.User, governs: true}, Message: m})
 	l.card, _ = l.card.with(o) // which refuses only shares
 	if r.Verdict == verdictRejected {
 		why := refusal(r.Code, "%s", r.Reason)
 		l.card = l.card.refusing(o, why)
 		it.finish(why)
+	} else if is := l.agents.waiting(); is != was {
+		l.card = l.card.noting(o, fmt.Sprintf("waiting messages: %d, then %d", was, is))
 	}
 	l.step.card = l.card.encode()
+}
+
+// cancelWaiting takes a message out of its queue because an admin wants it.
+func (l *live) cancelWaiting(id wire.MessageID) reply {
+	const byAdmin = "an administrator took it out of the queue"
+	var what contextpool.Found
+	if l.agents != nil {
+		what = l.agents.ask().Cancel(id, byAdmin)
+	}
+	switch what {
+	case contextpool.FoundWaiting:
+		return reply{}
+	case contextpool.FoundTaken:
+		return refused(wire.CodeSessionInvalidState, "the message does not wait: an agent has it")
+	default:
+		return refused(wire.CodeInvalidMessage, "no such message waits in this session")
+	}
 }

@@ -25,6 +25,8 @@ type Sender struct {
 	// Invited says that the sender may be in this session only, so that it
 	// decides nothing for the others of the same user.
 	Invited bool
+	// governs says that it is an admin, who is no client of the session.
+	governs bool
 }
 
 // Command is a client's message on its way to the owner of the session.

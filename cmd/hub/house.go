@@ -89,7 +89,7 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 		Store: store, Hub: h.hub, Auth: people, Quota: quota.New(cfg.limits, store), Files: shelf,
 		MCP: h.badges, Providers: h.minds.Names(), Provider: cfg.session.Provider,
 		Desktop: web.Desktop(), Apps: web.Apps(),
-		Fleet: h.fleet, Audit: audit.New(store), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
+		Fleet: h.fleet, Audit: audit.New(store, log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
 	})
 	return h, nil
 }
