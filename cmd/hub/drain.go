@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -100,20 +99,14 @@ func (d *draining) only(ctx context.Context, p program) (wire.ReplicaID, error) 
 	return all[0].ID, nil
 }
 
-// order leaves the wish. It may be sent twice when the answer is lost: its id says
-// that it is the same.
+// order leaves the wish.
 func (d *draining) order(ctx context.Context) error {
 	verb := "drain"
 	if d.undo {
 		verb = "undrain"
 	}
 	target := d.server.JoinPath("api", "admin", "replicas", url.PathEscape(string(d.replica)), verb)
-	in := map[string]string{"reason": d.reason}
-	d.key = "drain-" + rand.Text()
-	err := d.ask(ctx, http.MethodPost, target, in, nil)
-	if no, ok := errors.AsType[*refusedError](err); err != nil && ctx.Err() == nil && (!ok || no.status == http.StatusServiceUnavailable) {
-		err = d.ask(ctx, http.MethodPost, target, in, nil)
-	}
+	err := d.remote.order(ctx, http.MethodPost, target, map[string]string{"reason": d.reason}, nil)
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", verb, d.replica, forAdmins(err))
 	}

@@ -39,11 +39,20 @@ func replicas(ctx context.Context, p program) error {
 	if err := wrong.orNil(); err != nil {
 		return err
 	}
+	return listReplicas(ctx, p, r, own.has("json"))
+}
+
+// replicas is the same for `hub admin`.
+func (c *adminCall) replicas(ctx context.Context) error {
+	return listReplicas(ctx, c.program, c.remote, c.json)
+}
+
+func listReplicas(ctx context.Context, p program, r *remote, asJSON bool) error {
 	var raw json.RawMessage
 	if err := r.ask(ctx, http.MethodGet, r.server.JoinPath("api", "admin", "replicas"), nil, &raw); err != nil {
 		return fmt.Errorf("list replicas: %w", forAdmins(err))
 	}
-	if own.has("json") {
+	if asJSON {
 		_, err := fmt.Fprintf(p.stdout, "%s\n", raw)
 		return err
 	}

@@ -84,6 +84,10 @@ func commands() []command {
 				--wait DURATION   wait until it has handed everything over`,
 			run: drain,
 		},
+		{
+			name: "admin", args: adminArgs, help: "look after the sessions of all hubs that share a store",
+			flags: adminFlags, run: admin,
+		},
 		{name: "config", args: "[flags]", help: "print the settings serve would use, and where each comes from", run: printConfig},
 		{name: "health", args: "[flags] [URL]", help: "ask a running hub whether it is up; for container health checks", run: health},
 		{name: "version", help: "print the version", run: printVersion},

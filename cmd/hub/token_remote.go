@@ -123,7 +123,7 @@ func (r *remote) ask(ctx context.Context, method string, target *url.URL, in, ou
 		return fmt.Errorf("ask %s: %w", r.server.Host, innermost(err))
 	}
 	defer res.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+	answer, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))
 	switch {
 	case err != nil:
 		return fmt.Errorf("read answer of %s: %w", r.server.Host, err)

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/everdesk/everdesk/audit"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// adminVerb is one thing that `hub admin` does.
+type adminVerb struct {
+	name string
+	// args are the names of its arguments, with those that may be left out in
+	// brackets.
+	args string
+	// flags are those it has besides --server, --token and --json; those with
+	// a = have a value.
+	flags string
+	// acts says that it does something, for which it takes a reason.
+	acts bool
+	run  func(*adminCall, context.Context) error
+}
+
+// adminVerbs lists them, in the order of the help.
+func adminVerbs() []adminVerb {
+	return []adminVerb{
+		{name: "overview", run: (*adminCall).overview},
+		{name: "replicas", run: (*adminCall).replicas},
+		{
+			name:  "sessions",
+			flags: "user= status= owner= text= stuck questions errors no-tabs quarantined sort= desc limit=", run: (*adminCall).sessions,
+		},
+		{name: "show", args: "SESSION", run: (*adminCall).show},
+		{name: "tail", args: "SESSION", flags: "type= agent= monitor= from=", run: (*adminCall).tail},
+		{name: "interrupt", args: "SESSION", flags: "agent= monitor=", acts: true, run: (*adminCall).interrupt},
+		{name: "cancel", args: "SESSION MESSAGE", acts: true, run: (*adminCall).cancel},
+		{name: "close-tab", args: "SESSION CONNECTION", acts: true, run: (*adminCall).closeTab},
+		{name: "handover", args: "SESSION", flags: "to=", acts: true, run: (*adminCall).handOver},
+		{name: "reset", args: "SESSION", flags: "yes", acts: true, run: (*adminCall).reset},
+		{name: "release", args: "SESSION", acts: true, run: (*adminCall).release},
+		{name: "delete", args: "SESSION", flags: "yes", acts: true, run: (*adminCall).remove},
+		{name: "drain", args: "REPLICA", flags: "wait=", acts: true, run: (*adminCall).drain},
+		{name: "undrain", args: "REPLICA", flags: "wait=", acts: true, run: (*adminCall).undrain},
+		{name: "audit", args: "[verify]", flags: "who= action= target= limit=", run: (*adminCall).audit},
+	}
+}
+
+// adminFlags are for the help, and adminArgs what may follow the word admin.
+const (
+	adminFlags = `overview          how the hubs are, and what they do
+		replicas          list the hubs
+		sessions          list the sessions of all hubs, or those that flags choose:
+		--user NAME --status STATUS --owner REPLICA --text WORDS --stuck --questions
+		--errors --no-tabs --quarantined --sort COLUMN --desc --limit N
+		show SESSION      all that is known of one
+		tail SESSION      its log as it grows; --from POSITION --type T --agent A --monitor M
+		interrupt SESSION stop its agents, or --agent A, or those of --monitor M
+		cancel SESSION MESSAGE
+		close-tab SESSION CONNECTION
+		handover SESSION --to REPLICA
+		reset SESSION     forget its conversations; --yes where nobody can be asked
+		release SESSION   take it out of quarantine
+		delete SESSION    with everything in it; --yes where nobody can be asked
+		drain REPLICA     have it hand everything over; --wait DURATION until it has
+		undrain REPLICA   have it take people again
+		audit             what admins did; --who NAME --action A --target T --limit N
+		audit verify      whether all of that is as it was written
+		--reason TEXT     why; all that changes something needs it, and it is kept
+		--server URL      any hub of the same store, or what stands before them
+		--token TOKEN     who you are, also as HUB_TOKEN
+		--json            as the hub answers; a tail is a line for each event`
+	adminArgs = "VERB [flags]"
+)
+
+// adminCall is what `hub admin` was asked for.
+type adminCall struct {
+	program
+	*remote
+	own  ownArgs
+	args []string
+	json bool
+	// limit is how much of a list is shown.
+	limit  int
+	reason string
+}
+
+// admin looks after the sessions of all hubs that share a store.
+func admin(ctx context.Context, p program) error {
+	verbs := adminVerbs()
+	names := make([]string, len(verbs))
+	for i, v := range verbs {
+		names[i] = v.name
+	}
+	if len(p.args) == 0 || strings.HasPrefix(p.args[0], "-") {
+		return complaints{"hub admin: want one of " + strings.Join(names, ", ")}
+	}
+	i := slices.Index(names, p.args[0])
+	if i < 0 {
+		return complaints{fmt.Sprintf("hub admin: no verb %q; want one of %s", p.args[0], strings.Join(names, ", "))}
+	}
+	p.args = p.args[1:]
+	var wrong complaints
+	c := parseAdmin(verbs[i], p, &wrong)
+	if err := wrong.orNil(); err != nil {
+		return err
+	}
+	return verbs[i].run(c, ctx)
+}
+
+func parseAdmin(v adminVerb, p program, wrong *complaints) *adminCall {
+	flags := map[string]bool{"server": true, "token": true, "json": false}
+	if v.acts {
+		flags["reason"] = true
+	}
+	for name := range strings.FieldsSeq(v.flags) {
+		flags[strings.TrimSuffix(name, "=")] = strings.HasSuffix(name, "=")
+	}
+	own, rest := ownFlags(p.args, flags, wrong)
+	r, rest := askWhom(own, rest, p, wrong)
+	c := &adminCall{program: p, remote: r, own: own, json: own.has("json"), reason: own.last("reason")}
+	c.take(v, rest, wrong)
+	if v.acts && audit.CheckReason(c.reason) != nil {
+		wrong.add("hub admin %s: say why with --reason, in 1 to %d characters; it is kept with who did it", v.name, audit.MaxReason)
+	}
+	if text := own.last("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			wrong.add("flag --limit: want a number from 1; got %q", text)
+		}
+		c.limit = n
+	}
+	if own.has("to") && wire.ReplicaID(own.last("to")).Validate() != nil || v.name == "handover" && !own.has("to") {
+		wrong.add("hub admin %s: say which replica is to have it with --to; hub replicas lists them", v.name)
+	}
+	if text := own.last("from"); text != "" {
+		if _, err := wire.ParsePosition(text); err != nil {
+			wrong.add("flag --from: %v", err)
+		}
+	}
+	return c
+}
+
+// take takes the arguments that a verb has.
+func (c *adminCall) take(v adminVerb, rest []string, wrong *complaints) {
+	checks := map[string]func(string) error{
+		"SESSION":    func(s string) error { return wire.SessionID(s).Validate() },
+		"MESSAGE":    func(s string) error { return wire.MessageID(s).Validate() },
+		"CONNECTION": func(s string) error { return wire.ConnectionID(s).Validate() },
+		"REPLICA":    func(s string) error { return wire.ReplicaID(s).Validate() },
+	}
+	for name := range strings.FieldsSeq(v.args) {
+		word, maybe := strings.CutPrefix(name, "[")
+		word = strings.TrimSuffix(word, "]")
+		switch {
+		case len(rest) == 0 && maybe:
+			return
+		case len(rest) == 0:
+			wrong.add("hub admin %s: needs %s", v.name, v.args)
+			return
+		case checks[word] == nil && rest[0] != word:
+			wrong.add("unexpected argument %q", rest[0])
+		case checks[word] != nil:
+			if err := checks[word](rest[0]); err != nil {
+				wrong.add("%s %q: %v", strings.ToLower(word), rest[0], err)
+			}
+		}
+		c.args, rest = append(c.args, rest[0]), rest[1:]
+	}
+	refuse(rest, wrong)
+}
+
+// path is an address of the admin API.
+func (c *adminCall) path(parts ...string) *url.URL {
+	for i, part := range parts {
+		parts[i] = url.PathEscape(part)
+	}
+	return c.server.JoinPath(append([]string{"api", "admin"}, parts...)...)
+}
+
+// session is an address about the session that the call is about.
+func (c *adminCall) session(parts ...string) *url.URL {
+	return c.path(append([]string{"sessions", c.args[0]}, parts...)...)
+}
+
+// look asks for something, which is printed as it is for programs. shown says that
+// it was.
+func (c *adminCall) look(ctx context.Context, what string, target *url.URL, into any) (shown bool, err error) {
+	var raw json.RawMessage
+	if err := c.ask(ctx, http.MethodGet, target, nil, &raw); err != nil {
+		return false, fmt.Errorf("%s: %w", what, forAdmins(err))
+	}
+	if c.json {
+		_, err := fmt.Fprintf(c.stdout, "%s\n", raw)
+		return true, err
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return false, fmt.Errorf("%s: that is no answer of a hub: %w", what, err)
+	}
+	return false, nil
+}
+
+// list asks for as much of a list as the call wants, page by page. rest is the last
+// answer without its part of the list.
+func (c *adminCall) list(ctx context.Context, what string, target *url.URL, query url.Values, field string) (all []json.RawMessage, rest map[string]json.RawMessage, err error) {
+	const page = 100
+	for after := ""; ; {
+		query.Set("limit", strconv.Itoa(min(page, c.limit-len(all))))
+		if after != "" {
+			query.Set("after", after)
+		}
+		target.RawQuery = query.Encode()
+		rest = nil
+		if err := c.ask(ctx, http.MethodGet, target, nil, &rest); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", what, forAdmins(err))
+		}
+		var items []json.RawMessage
+		var next string
+		if json.Unmarshal(rest[field], &items) != nil || rest["next"] != nil && json.Unmarshal(rest["next"], &next) != nil {
+			return nil, nil, fmt.Errorf("%s: that is no answer of a hub", what)
+		}
+		delete(rest, field)
+		all = append(all, items...)
+		if next == "" || next == after || len(all) >= c.limit {
+			return all[:min(len(all), c.limit)], rest, nil
+		}
+		after = next
+	}
+}
+
+// printList prints a list for programs, with what came beside it.
+func (c *adminCall) printList(field string, all []json.RawMessage, rest map[string]json.RawMessage) error {
+	if all == nil {
+		all = []json.RawMessage{}
+	}
+	items, err := json.Marshal(all)
+	if err != nil {
+		return err
+	}
+	if rest == nil {
+		rest = map[string]json.RawMessage{}
+	}
+	rest[field] = items
+	return json.NewEncoder(c.stdout).Encode(rest)
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// order sends an action of an admin under an id. It may be sent twice when the
+// answer is lost: the id says that it is the same.
+func (r *remote) order(ctx context.Context, method string, target *url.URL, in map[string]string, out any) error {
+	r.key = "adm-" + rand.Text()
+	err := r.ask(ctx, method, target, in, out)
+	if no, ok := errors.AsType[*refusedError](err); err != nil && ctx.Err() == nil && (!ok || no.status == http.StatusServiceUnavailable) {
+		err = r.ask(ctx, method, target, in, out)
+	}
+	return err
+}
+
+// act does something and says how it is recorded. Parts of in that are empty are
+// left out.
+func (c *adminCall) act(ctx context.Context, method string, target *url.URL, in map[string]string) error {
+	body := map[string]string{"reason": c.reason}
+	for name, text := range in {
+		if text != "" {
+			body[name] = text
+		}
+	}
+	var raw json.RawMessage
+	if err := c.order(ctx, method, target, body, &raw); err != nil {
+		return forAdmins(err)
+	}
+	if c.json {
+		_, err := fmt.Fprintf(c.stdout, "%s\n", raw)
+		return err
+	}
+	var card auditCard
+	if err := json.Unmarshal(raw, &card); err != nil {
+		return fmt.Errorf("that is no answer of a hub: %w", err)
+	}
+	_, err := fmt.Fprintf(c.stdout, "%s of %s is recorded as %s.\n", oneLine(card.Action), oneLine(card.Target), oneLine(card.ID))
+	return err
+}
+
+func (c *adminCall) interrupt(ctx context.Context) error {
+	return c.act(ctx, http.MethodPost, c.session("interrupt"), map[string]string{"agentId": c.own.last("agent"), "monitorId": c.own.last("monitor")})
+}
+
+func (c *adminCall) cancel(ctx context.Context) error {
+	return c.act(ctx, http.MethodPost, c.session("messages", c.args[1], "cancel"), nil)
+}
+
+func (c *adminCall) closeTab(ctx context.Context) error {
+	return c.act(ctx, http.MethodPost, c.session("tabs", c.args[1], "close"), nil)
+}
+
+func (c *adminCall) handOver(ctx context.Context) error {
+	return c.act(ctx, http.MethodPost, c.session("handover"), map[string]string{"to": c.own.last("to")})
+}
+
+func (c *adminCall) release(ctx context.Context) error {
+	return c.act(ctx, http.MethodPost, c.session("release"), nil)
+}
+
+func (c *adminCall) reset(ctx context.Context) error {
+	if err := c.confirm("closes all windows of the session and forgets its conversations"); err != nil {
+		return err
+	}
+	return c.act(ctx, http.MethodPost, c.session("reset"), nil)
+}
+
+func (c *adminCall) remove(ctx context.Context) error {
+	if err := c.confirm("deletes the session with everything in it"); err != nil {
+		return err
+	}
+	return c.act(ctx, http.MethodDelete, c.session(), nil)
+}
+
+func (c *adminCall) drain(ctx context.Context) error { return c.drainOrNot(ctx, "drain", false) }
+
+func (c *adminCall) undrain(ctx context.Context) error { return c.drainOrNot(ctx, "undrain", true) }
+
+// drainOrNot has a replica drain or serve again, and waits for that if it shall.
+func (c *adminCall) drainOrNot(ctx context.Context, verb string, undo bool) error {
+	d := draining{remote: c.remote, replica: wire.ReplicaID(c.args[0]), undo: undo}
+	if text := c.own.last("wait"); text != "" {
+		var err error
+		if d.wait, err = parseDuration(text); err != nil {
+			return complaints{fmt.Sprintf("flag --wait: %v; got %q", err, text)}
+		}
+	}
+	if err := c.act(ctx, http.MethodPost, c.path("replicas", c.args[0], verb), nil); err != nil || d.wait == 0 {
+		return err
+	}
+	p := c.program
+	if c.json {
+		p.stdout = p.stderr
+	}
+	return d.await(ctx, p)
+}
+
+// confirm has somebody who sits at a terminal type the session again before
+// something is done that cannot be undone. Where nobody sits it takes --yes.
+func (c *adminCall) confirm(what string) error {
+	if c.own.has("yes") {
+		return nil
+	}
+	var stdin io.Reader = os.Stdin
+	if c.stdin != nil {
+		stdin = c.stdin
+	}
+	if !isTerminal(stdin) {
+		return complaints{"that " + what + "; say --yes where nobody can be asked"}
+	}
+	fmt.Fprintf(c.stderr, "That %s.\nType %s to do it: ", what, c.args[0])
+	line, err := bufio.NewReader(stdin).ReadString('\n')
+	if err != nil && line == "" || strings.TrimSpace(line) != c.args[0] {
+		return errors.New("that is something else; nothing was done")
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/everdesk/everdesk/client"
+)
+
+// maxEvent is how long a line of a stream may be.
+const maxEvent = 64 << 20
+
+// tail shows the log of a session as it grows, until it is told to stop. When the
+// connection is lost, it goes on where it was.
+func (c *adminCall) tail(ctx context.Context) error {
+	at, connected, failed := c.own.last("from"), false, 0
+	for {
+		err := c.follow(ctx, at, func(event, id string, data []byte) error {
+			at, connected, failed = cmp.Or(id, at), true, 0
+			return c.printEvent(event, data)
+		}, &connected)
+		if ctx.Err() != nil {
+			return nil // as it was told
+		}
+		if no, ok := errors.AsType[*refusedError](err); !connected || ok && no.status < http.StatusInternalServerError && no.status != http.StatusTooManyRequests {
+			return fmt.Errorf("follow the session: %w", forAdmins(err))
+		}
+		failed++
+		wait := client.FullJitter(failed)
+		fmt.Fprintf(c.stderr, "hub: the connection is lost (%v); trying again\n", err)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// follow reads the stream of a session's events after a position, one connection
+// long. It returns why that ended.
+func (c *adminCall) follow(ctx context.Context, after string, each func(event, id string, data []byte) error, connected *bool) error {
+	query := url.Values{}
+	for _, name := range []string{"type", "agent", "monitor"} {
+		if c.own.has(name) {
+			query.Set(name, c.own.last(name))
+		}
+	}
+	if after != "" {
+		query.Set("after", after)
+	}
+	target := c.session("tail")
+	target.RawQuery = query.Encode()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	transport := &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: restTimeout}
+	res, err := (&http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}).Do(req)
+	if err != nil {
+		return fmt.Errorf("ask %s: %w", c.server.Host, innermost(err))
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		answer, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // what there is of the reason
+		return refusedBy(res, answer, c.token == "")
+	}
+	*connected = true
+	return readEvents(res.Body, each)
+}
+
+// readEvents reads Server-Sent Events. It returns the first error of each or, when
+// the stream ends, why.
+func readEvents(r io.Reader, each func(event, id string, data []byte) error) error {
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, maxEvent)
+	var event, id string
+	var data []byte
+	for in.Scan() {
+		name, value, _ := bytes.Cut(in.Bytes(), []byte(":"))
+		value = bytes.TrimPrefix(value, []byte(" "))
+		switch string(name) {
+		case "event":
+			event = string(value)
+		case "id":
+			id = string(value)
+		case "data":
+			data = append(append(data, value...), '\n')
+		case "":
+			if len(in.Bytes()) > 0 || event == "" && data == nil {
+				continue // a comment, or nothing
+			}
+			if err := each(event, id, bytes.TrimSuffix(data, []byte("\n"))); err != nil {
+				return err
+			}
+			event, id, data = "", "", nil
+		}
+	}
+	return cmp.Or(in.Err(), io.ErrUnexpectedEOF)
+}
+
+// printEvent shows an event: to programs as it came, to people as a line.
+func (c *adminCall) printEvent(event string, data []byte) error {
+	if c.json {
+		var line bytes.Buffer
+		if json.Compact(&line, data) != nil {
+			line.Reset()
+			line.WriteString(`{}`)
+		}
+		if event != "event" {
+			_, err := fmt.Fprintf(c.stdout, "{\"event\":%q,\"data\":%s}\n", event, &line)
+			return err
+		}
+		line.WriteByte('\n')
+		_, err := c.stdout.Write(line.Bytes())
+		return err
+	}
+	if event != "event" {
+		_, err := fmt.Fprintf(c.stdout, "… %s %s\n", oneLine(event), shorten(oneLine(string(data)), 200))
+		return err
+	}
+	var e struct {
+		Type string          `json:"type"`
+		ID   string          `json:"message_id"`
+		Time moment          `json:"timestamp"`
+		Data json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(data, &e); err != nil {
+		return fmt.Errorf("that is no event of a hub: %w", err)
+	}
+	_, err := fmt.Fprintf(c.stdout, "%s %-8s %-20s %s\n", e.Time.Local().Format("15:04:05.000"), oneLine(e.ID), oneLine(e.Type), shorten(oneLine(strings.ToValidUTF8(string(e.Data), "?")), 200))
+	return err
+}

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+	"time"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// newTable begins a table for people.
+func newTable(out io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(out, 0, 0, 2, ' ', 0) }
+
+// cell is text of others in a table, of at most n characters.
+func cell(s string, n int) string { return cmp.Or(shorten(oneLine(s), n), "-") }
+
+// ago is how long it is since a time, as people say it.
+func ago(at wire.Millis, now time.Time) string {
+	if at == 0 {
+		return "-"
+	}
+	return span(now.Sub(time.UnixMilli(int64(at))))
+}
+
+// span is a duration in its largest unit, or its two largest.
+func span(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < time.Second:
+		return "now"
+	case d < time.Minute:
+		return strconv.Itoa(int(d/time.Second)) + "s"
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", d/time.Minute, d%time.Minute/time.Second)
+	case d < day:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	default:
+		return fmt.Sprintf("%dd%02dh", d/day, d%day/time.Hour)
+	}
+}
+
+// millis is a short time, in seconds, as people say it.
+func millis(seconds float64) string {
+	if seconds == 0 {
+		return "-"
+	}
+	return strconv.FormatFloat(seconds*1000, 'f', 1, 64) + "ms"
+}
+
+// size is a number of bytes as people say it.
+func size(n uint64) string {
+	if n == 0 {
+		return "-"
+	}
+	return strconv.FormatUint(n>>20, 10) + " MiB"
+}
+
+// moment is a time that is written as RFC 3339 or in milliseconds since 1970.
+type moment struct{ time.Time }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (m *moment) UnmarshalJSON(b []byte) error {
+	var ms int64
+	if json.Unmarshal(b, &ms) == nil {
+		m.Time = time.UnixMilli(ms)
+		return nil
+	}
+	return json.Unmarshal(b, &m.Time)
+}
