@@ -30,7 +30,7 @@ func (c *adminCall) tail(ctx context.Context) error {
 			return c.printEvent(event, data)
 		}, &connected)
 		if ctx.Err() != nil {
-			return nil // as it was told
+			return nil //nolint:nilerr // as it was told
 		}
 		if no, ok := errors.AsType[*refusedError](err); !connected || ok && no.status < http.StatusInternalServerError && no.status != http.StatusTooManyRequests {
 			return fmt.Errorf("follow the session: %w", forAdmins(err))

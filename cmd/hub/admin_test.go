@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +17,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// desk is a server that answers as the admin API does, and remembers what it was
+// adminDesk is a server that answers as the admin API does, and remembers what it was
 // asked.
 type adminDesk struct {
 	*httptest.Server
@@ -76,9 +77,9 @@ func rowsOf(n int) http.HandlerFunc {
 			page.Rows = append(page.Rows, monitor.Row{SessionID: wire.SessionID(fmt.Sprintf("ses-%d", i)), User: "ann", Status: monitor.Idle})
 		}
 		if from+limit < n {
-			page.Next = fmt.Sprint(from + limit)
+			page.Next = strconv.Itoa(from + limit)
 		}
-		answerWith(map[string]any{"rows": page.Rows, "total": page.Total, "next": page.Next})(w, r)
+		answerWith(page)(w, r)
 	}
 }
 
