@@ -1,0 +1,89 @@
+import { type ReactNode, useEffect, useLayoutEffect } from "react";
+import { useMedia } from "../../desktop/src/shell/viewport.js";
+import { Boundary } from "../../desktop/src/ui/boundary.js";
+import { Button } from "../../desktop/src/ui/button.js";
+import { beginLook } from "../../desktop/src/shell/theme.js";
+import icon from "../../desktop/src/styles/icon.svg";
+import { AuditPage } from "./audit/index.js";
+import { DeedDialog } from "./deeds/dialog.js";
+import { useWords } from "./i18n/use.js";
+import { SessionPage } from "./session/index.js";
+import { SessionsPage } from "./table/index.js";
+import { Top } from "./top.js";
+import type { Barrier } from "./state/store.js";
+import { usePage } from "./state/use.js";
+import texts from "./words.js";
+
+export function App(): ReactNode {
+  const t = useWords(texts);
+  const barrier = usePage((s) => s.barrier);
+  const me = usePage((s) => s.me);
+  const route = usePage((s) => s.route);
+  useLook();
+  useTitle();
+  if (barrier !== undefined) return <Closed why={barrier} />;
+  if (me === undefined) return <p className="app-wait">{t.opening}</p>;
+  return (
+    <div className="page">
+      <a className="page-skip" href="#main">
+        {t.skip}
+      </a>
+      <Top />
+      <main id="main" className="page-main" tabIndex={-1}>
+        <Boundary
+          resetKey={route}
+          fallback={(error, again) => (
+            <div className="empty" role="alert">
+              <p>{t.broken}</p>
+              <small>{error.message}</small>
+              <Button onClick={again}>{t.again}</Button>
+            </div>
+          )}
+        >
+          {route.page === "sessions" && <SessionsPage query={route.query} />}
+          {route.page === "session" && <SessionPage key={route.session} session={route.session} />}
+          {route.page === "audit" && <AuditPage query={route.query} />}
+        </Boundary>
+      </main>
+      <DeedDialog />
+    </div>
+  );
+}
+
+/** What those see who are not let in, with what they can do about it. */
+function Closed({ why }: { why: Barrier }): ReactNode {
+  const t = useWords(texts);
+  const [what, how] = { stranger: [t.stranger, t.strangerHow], forbidden: [t.forbidden, t.forbiddenHow], unreachable: [t.unreachable, t.unreachableHow] }[why] as [string, string];
+  return (
+    <main className="app-wait" data-barrier={why}>
+      <img src={icon} alt="" width={40} height={40} />
+      <h1>{what}</h1>
+      <p>{how}</p>
+      {why === "stranger" && <a href="/login">{t.signIn}</a>}
+      {why !== "unreachable" && (
+        <Button kind="primary" onClick={() => location.reload()}>
+          {t.again}
+        </Button>
+      )}
+    </main>
+  );
+}
+
+/** Puts theme and language on the page. */
+function useLook(): void {
+  const theme = usePage((s) => s.prefs.theme);
+  const language = usePage((s) => s.language);
+  const light = useMedia("(prefers-color-scheme: light)");
+  const contrast = useMedia("(prefers-contrast: more)");
+  // What the system wants is read by beginLook; it is named here so that a change of it counts.
+  useLayoutEffect(() => beginLook(theme, language), [theme, language, light, contrast]);
+}
+
+function useTitle(): void {
+  const t = useWords(texts);
+  const route = usePage((s) => s.route);
+  const what = route.page === "session" ? route.session : route.page === "audit" ? t.audit : t.sessions;
+  useEffect(() => {
+    document.title = `${what} · ${t.name}`;
+  }, [what, t.name]);
+}

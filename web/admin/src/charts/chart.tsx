@@ -1,0 +1,69 @@
+import { type ReactNode, useEffect, useRef } from "react";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { kept, type Measure, type Point } from "../state/history.js";
+
+export interface Line {
+  readonly measure: Measure;
+  /** The token of its colour. */
+  readonly colour: "accent" | "info" | "warning" | "danger";
+}
+
+interface ChartProps {
+  points: readonly Point[];
+  lines: readonly Line[];
+  /** A number as its axis shows it. */
+  show: (n: number) => string;
+  /** Another look of the page draws it anew. */
+  look: string;
+}
+
+const height = 84;
+
+/** Lines over the last quarter of an hour. It is a picture only: what it shows is said beside it. */
+export function Chart({ points, lines, show, look }: ChartProps): ReactNode {
+  const box = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot>(undefined);
+  const latest = useRef({ points, show });
+  latest.current = { points, show };
+  useEffect(() => {
+    const at = box.current!;
+    const token = (name: string): string => getComputedStyle(at).getPropertyValue(`--${name}`).trim();
+    const grid = { stroke: token("line"), width: 1 };
+    const axis = { stroke: token("ink-3"), font: `10px ${token("font")}`, grid, ticks: { show: false } };
+    const chart = new uPlot(
+      {
+        width: Math.max(60, at.clientWidth),
+        height,
+        padding: [6, 4, 0, 0],
+        legend: { show: false },
+        cursor: { show: false },
+        scales: { x: { time: true, range: (_, __, max) => [max - kept / 1000, max] }, y: { range: (_, __, max) => [0, Math.max(max * 1.1, Number.EPSILON) || 1] } },
+        axes: [
+          { ...axis, size: 16, gap: 2, space: 70, values: [[60, "{HH}:{mm}", null, null, null, null, null, null, 1]] },
+          { ...axis, size: 44, gap: 2, space: 24, values: (_, ticks) => ticks.map((n) => latest.current.show(n)) },
+        ],
+        series: [{}, ...lines.map((l) => ({ stroke: token(l.colour), width: 1.5, points: { show: false }, spanGaps: false }))],
+      },
+      dataOf(latest.current.points, lines),
+      at,
+    );
+    plot.current = chart;
+    const watch = new ResizeObserver(() => {
+      const width = Math.max(60, at.clientWidth);
+      if (width !== chart.width) chart.setSize({ width, height });
+    });
+    watch.observe(at);
+    return () => {
+      watch.disconnect();
+      chart.destroy();
+      plot.current = undefined;
+    };
+  }, [lines, look]);
+  useEffect(() => plot.current?.setData(dataOf(points, lines)), [points, lines]);
+  return <div ref={box} className="chart-plot" aria-hidden />;
+}
+
+function dataOf(points: readonly Point[], lines: readonly Line[]): uPlot.AlignedData {
+  return [points.map((p) => p.time / 1000), ...lines.map((l) => points.map((p) => p[l.measure]))];
+}

@@ -1,0 +1,48 @@
+import { type ReactNode, useId } from "react";
+import { Button } from "../../../desktop/src/ui/button.js";
+import { useWords } from "../i18n/use.js";
+import { useActions, usePage } from "../state/use.js";
+import type { Deed } from "./deed.js";
+import texts from "./words.js";
+
+interface DeedButtonProps {
+  deed: Deed;
+  danger?: boolean;
+  /** Why it cannot be done now. */
+  refused?: string;
+  label?: string;
+  children: ReactNode;
+}
+
+/** Begins a deed. Who may not do it can still find the button, and learns why. */
+export function DeedButton({ deed, danger = false, refused, label, children }: DeedButtonProps): ReactNode {
+  const t = useWords(texts);
+  const { begin } = useActions();
+  const act = usePage((s) => s.me?.act === true);
+  const why = useId();
+  const reason = act ? refused : t.mayNot;
+  return (
+    <>
+      <Button
+        size="sm"
+        className={danger ? "deed deed-danger" : "deed"}
+        aria-label={label}
+        aria-disabled={reason !== undefined}
+        aria-describedby={reason === undefined ? undefined : why}
+        title={reason}
+        data-deed={deed.kind}
+        data-target={deed.target}
+        onClick={() => {
+          if (reason === undefined) begin(deed);
+        }}
+      >
+        {children}
+      </Button>
+      {reason !== undefined && (
+        <span id={why} className="hidden-text">
+          {reason}
+        </span>
+      )}
+    </>
+  );
+}

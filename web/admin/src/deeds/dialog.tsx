@@ -1,0 +1,97 @@
+import { type FormEvent, type ReactNode, useId, useState } from "react";
+import { Button } from "../../../desktop/src/ui/button.js";
+import { Modal } from "../../../desktop/src/ui/modal.js";
+import { newKey, Refusal } from "../api/api.js";
+import { useWords } from "../i18n/use.js";
+import { useActions, usePage } from "../state/use.js";
+import { type Deed, isReady, longestReason } from "./deed.js";
+import texts from "./words.js";
+
+/** Asks for what a deed wants, does it, and says what came of it. */
+export function DeedDialog(): ReactNode {
+  const deed = usePage((s) => s.deed);
+  return deed === undefined ? null : <Dialog key={`${deed.kind} ${deed.target}`} deed={deed} />;
+}
+
+type Outcome = { readonly state: "asking" } | { readonly state: "working" } | { readonly state: "done"; readonly record: string } | { readonly state: "failed"; readonly why: string };
+
+function Dialog({ deed }: { deed: Deed }): ReactNode {
+  const t = useWords(texts);
+  const { api, begin, go } = useActions();
+  const [reason, setReason] = useState("");
+  const [typed, setTyped] = useState("");
+  const [choice, setChoice] = useState(deed.choices?.[0] ?? "");
+  // To the hub a second try is the same deed, unless it has refused the first.
+  const [key, setKey] = useState(newKey);
+  const [outcome, setOutcome] = useState<Outcome>({ state: "asking" });
+  const form = useId();
+  const ready = isReady(deed, { reason, typed }) && outcome.state !== "working";
+  const carryOut = async (): Promise<void> => {
+    setOutcome({ state: "working" });
+    try {
+      const order = deed.orderFor?.(choice) ?? deed.order;
+      const record = await api.order(order, reason.trim(), key);
+      setOutcome({ state: "done", record: record?.id ?? "" });
+    } catch (error) {
+      if (error instanceof Refusal) setKey(newKey());
+      setOutcome({ state: "failed", why: error instanceof Error ? error.message : String(error) });
+    }
+  };
+  const submit = (e: FormEvent): void => {
+    e.preventDefault();
+    if (ready) void carryOut();
+  };
+  const over = (): void => begin(undefined);
+  return (
+    <Modal title={t[deed.kind]} closeLabel={t.close} onClose={over}>
+      {outcome.state === "done" ? (
+        <div className="deed-form" role="status" data-outcome="done">
+          <p>{t.done}</p>
+          {outcome.record !== "" && <p className="mono">{t.record(outcome.record)}</p>}
+          <div className="deed-buttons">
+            <Button onClick={() => go({ page: "audit", query: "" })}>{t.toAudit}</Button>
+            <Button kind="primary" onClick={over} autoFocus>
+              {t.close}
+            </Button>
+          </div>
+        </div>
+      ) : (
+        <form className="deed-form" onSubmit={submit}>
+          <p>{t[`${deed.kind}Means`]}</p>
+          <p>
+            {t.target}: <code>{deed.target}</code>
+          </p>
+          {deed.choices !== undefined && (
+            <label>
+              {t.to}
+              <select className="field" value={choice} onChange={(e) => setChoice(e.target.value)}>
+                {deed.choices.map((c) => (
+                  <option key={c}>{c}</option>
+                ))}
+              </select>
+            </label>
+          )}
+          <label htmlFor={`${form}-reason`}>{t.reason}</label>
+          <textarea id={`${form}-reason`} className="field" name="reason" rows={2} maxLength={longestReason} required value={reason} onChange={(e) => setReason(e.target.value)} />
+          {deed.confirm !== undefined && (
+            <label>
+              {t.confirm(deed.confirm)}
+              <input className="field mono" name="confirm" autoComplete="off" spellCheck={false} required value={typed} onChange={(e) => setTyped(e.target.value)} />
+            </label>
+          )}
+          {outcome.state === "failed" && (
+            <p className="deed-failed" role="alert">
+              {t.failed(outcome.why)}
+            </p>
+          )}
+          <div className="deed-buttons">
+            <Button onClick={over}>{t.cancelDialog}</Button>
+            <Button kind={deed.confirm === undefined ? "primary" : "danger"} type="submit" disabled={!ready} data-go>
+              {outcome.state === "working" ? t.working : t[deed.kind]}
+            </Button>
+          </div>
+        </form>
+      )}
+    </Modal>
+  );
+}

@@ -1,0 +1,137 @@
+import { TriangleAlert } from "lucide-react";
+import type { ReactNode } from "react";
+import type { Alert, Replica } from "../api/types.js";
+import { DeedButton } from "../deeds/button.js";
+import { deeds } from "../deeds/deed.js";
+import { useFormat, useWords } from "../i18n/use.js";
+import { plainView, type View, writeView } from "../table/filter.js";
+import { useActions, useHubTime, usePage } from "../state/use.js";
+import texts from "./words.js";
+
+/** A replica that has not measured itself for so long is silent. */
+const silence = 5000;
+
+/** One card for each replica. */
+export function Fleet(): ReactNode {
+  const t = useWords(texts);
+  const f = useFormat();
+  const overview = usePage((s) => s.overview);
+  const now = useHubTime();
+  if (overview === undefined) return null;
+  const { totals } = overview;
+  return (
+    <section className="fleet" aria-label={t.fleet}>
+      <p className="fleet-totals">{t.totals(f.number(totals.sessions), f.number(totals.tabs), `${f.number(totals.agents)}/${f.number(totals.limit)}`, f.number(totals.queued), f.number(totals.questions))}</p>
+      <ul className="fleet-cards">
+        {overview.replicas.map((r) => (
+          <Card key={r.id} replica={r} now={now} />
+        ))}
+      </ul>
+      <Alerts alerts={overview.alerts} />
+    </section>
+  );
+}
+
+function Card({ replica: r, now }: { replica: Replica; now: number }): ReactNode {
+  const t = useWords(texts);
+  const f = useFormat();
+  const state = { serving: t.serving, draining: t.draining, drained: t.drained }[r.state] ?? r.state;
+  const quiet = r.sampledAt === undefined ? 0 : now - r.sampledAt;
+  const facts: [string, string][] = [
+    [t.uptime, f.age(now - r.startedAt)],
+    [t.owned, f.number(r.owned)],
+    [t.tabs, f.number(r.tabs)],
+    [t.agents, `${f.number(r.agents)}/${f.number(r.agentLimit)}`],
+    [t.memory, f.bytes(r.sample.residentBytes)],
+    [t.store, f.latency(r.sample.storeRtt)],
+    [t.goroutines, r.sample.goroutines > 0 ? f.number(r.sample.goroutines) : "–"],
+    [t.version, r.version ?? "–"],
+  ];
+  return (
+    <li className="card" data-replica={r.id} data-state={r.state}>
+      <div className="card-head">
+        <i className={`dot dot-${r.state === "serving" ? "success" : "warning"}`} aria-hidden />
+        <h3 title={r.self === true ? t.self : undefined}>
+          {r.id}
+          {r.self === true && <span aria-hidden> ●</span>}
+          {r.self === true && <span className="hidden-text">, {t.self}</span>}
+        </h3>
+        <span className="card-state">{state}</span>
+        {r.state === "serving" ? <DeedButton deed={deeds.drain(r.id)}>{t.drain}</DeedButton> : <DeedButton deed={deeds.undrain(r.id)}>{t.undrain}</DeedButton>}
+      </div>
+      <dl className="card-facts">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd title={value}>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      {quiet > silence && <p className="card-silent">{t.silent(f.age(quiet))}</p>}
+    </li>
+  );
+}
+
+/** The view that shows what an alert is about; undefined for alerts that are about no sessions. */
+export function viewOf(alert: Alert): View | undefined {
+  switch (alert.kind) {
+    case "stuck":
+    case "stalled":
+    case "orphaned":
+    case "quarantined":
+      return { ...plainView, status: alert.kind };
+    case "overdue":
+      return { ...plainView, questions: true };
+    case "takeovers":
+    case "fenced":
+    case "slow":
+    case "storeErrors":
+    case "silentReplica":
+      return alert.where === undefined ? undefined : { ...plainView, owner: alert.where };
+    default:
+      return undefined;
+  }
+}
+
+function Alerts({ alerts }: { alerts: readonly Alert[] }): ReactNode {
+  const t = useWords(texts);
+  const f = useFormat();
+  const { go } = useActions();
+  const names: Record<string, string> = {
+    stuck: t.stuck,
+    stalled: t.stalled,
+    orphaned: t.orphaned,
+    quarantined: t.quarantined,
+    takeovers: t.takeovers,
+    fenced: t.fenced,
+    slow: t.slow,
+    rateLimited: t.rateLimited,
+    storeErrors: t.storeErrors,
+    overdue: t.overdue,
+    silentReplica: t.silentReplica,
+  };
+  if (alerts.length === 0) return <p className="alerts alerts-calm">{t.calm}</p>;
+  return (
+    <ul className="alerts" aria-label={t.alerts}>
+      {alerts.map((a) => {
+        const view = viewOf(a);
+        const text = t.alert(names[a.kind] ?? a.kind, f.number(a.count), a.where ?? "");
+        return (
+          <li key={`${a.kind} ${a.where ?? ""}`} data-alert={a.kind}>
+            {view === undefined ? (
+              <span className="alert">
+                <TriangleAlert size={14} aria-hidden />
+                {text}
+              </span>
+            ) : (
+              <button type="button" className="alert" onClick={() => go({ page: "sessions", query: writeView(view) })}>
+                <TriangleAlert size={14} aria-hidden />
+                {text}
+              </button>
+            )}
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

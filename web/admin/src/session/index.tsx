@@ -1,0 +1,122 @@
+import { ArrowLeft } from "lucide-react";
+import { type ReactNode, useEffect, useState } from "react";
+import { DeedButton } from "../deeds/button.js";
+import { deeds } from "../deeds/deed.js";
+import type { Detail } from "../api/types.js";
+import { useFormat, useWords } from "../i18n/use.js";
+import { useHubTime, usePage } from "../state/use.js";
+import { StatusMark } from "../table/status.js";
+import { PageLink } from "../top.js";
+import { CopyButton } from "../ui/copy.js";
+import { Agents, Ledger, Monitors, Owners, Questions, Tabs, Windows } from "./parts.js";
+import { Tail } from "./tail.js";
+import texts from "./words.js";
+
+/** All that is known of one session. */
+export function SessionPage({ session }: { session: string }): ReactNode {
+  const t = useWords(texts);
+  const detail = usePage((s) => s.detail);
+  const now = useHubTime();
+  return (
+    <div className="session" data-session-page={session}>
+      <PageLink className="session-back" to={{ page: "sessions", query: "" }}>
+        <ArrowLeft size={14} aria-hidden />
+        {t.back}
+      </PageLink>
+      {detail === undefined ? (
+        <Missing session={session} />
+      ) : (
+        <>
+          <Head detail={detail} now={now} />
+          <div className="session-parts">
+            <Monitors detail={detail} now={now} />
+            <Agents detail={detail} now={now} />
+            <Tabs detail={detail} now={now} />
+            <Questions detail={detail} now={now} />
+            <Windows detail={detail} />
+            <Owners detail={detail} />
+            <Ledger detail={detail} />
+          </div>
+          <Tail detail={detail} />
+        </>
+      )}
+    </div>
+  );
+}
+
+/** After so long somebody should have told. */
+const patience = 4000;
+
+function Missing({ session }: { session: string }): ReactNode {
+  const t = useWords(texts);
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), patience);
+    return () => clearTimeout(timer);
+  }, []);
+  return (
+    <>
+      <h1 className="mono">{session}</h1>
+      <p role="status">{late ? t.missing : t.loading}</p>
+    </>
+  );
+}
+
+function Head({ detail, now }: { detail: Detail; now: number }): ReactNode {
+  const t = useWords(texts);
+  const f = useFormat();
+  const { row } = detail;
+  const replicas = usePage((s) => s.overview?.replicas);
+  const content = usePage((s) => s.me?.content === true);
+  const others = (replicas ?? []).filter((r) => r.id !== row.owner && r.state === "serving").map((r) => r.id);
+  const facts: [string, ReactNode][] = [
+    [t.user, row.user],
+    [t.owner, row.owner ?? "–"],
+    [t.epoch, row.epoch],
+    [t.position, <span key="top" className="mono">{row.top ?? "–"}</span>],
+    [t.created, f.moment(row.createdAt)],
+    [t.lastEvent, t.ago(f.age(now - row.updatedAt))],
+    [t.tokens, f.short(row.tokens)],
+    [t.cost, row.cost === undefined ? "–" : f.usd(row.cost)],
+  ];
+  return (
+    <header className="session-head">
+      <div className="session-name">
+        <h1>
+          {content && row.title !== undefined && row.title !== "" && <>{row.title} </>}
+          <span className="mono">{row.sessionId}</span>
+        </h1>
+        <StatusMark row={row} />
+        <CopyButton text={() => row.sessionId} label={t.copyId} done={t.copied} failed={t.copyId} />
+      </div>
+      {row.doing !== undefined && (
+        <p className="session-alarm" role="alert">
+          {t.doing(row.doing, f.age(row.doingMs ?? 0))}
+        </p>
+      )}
+      {row.reason !== undefined && row.reason !== "" && <p className="session-alarm">{t.aside(row.reason)}</p>}
+      {!detail.known && <p className="note">{t.unknown}</p>}
+      <dl className="facts">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <div className="session-deeds" role="group" aria-label={t.actions}>
+        <DeedButton deed={deeds.interruptSession(row.sessionId)}>{t.interrupt}</DeedButton>
+        <DeedButton deed={deeds.handOver(row.sessionId, others)} {...(others.length === 0 ? { refused: t.nobodyElse } : {})}>
+          {t.handOver}
+        </DeedButton>
+        {row.status === "quarantined" && <DeedButton deed={deeds.release(row.sessionId)}>{t.release}</DeedButton>}
+        <DeedButton danger deed={deeds.reset(row.sessionId)}>
+          {t.reset}
+        </DeedButton>
+        <DeedButton danger deed={deeds.remove(row.sessionId)}>
+          {t.remove}
+        </DeedButton>
+      </div>
+    </header>
+  );
+}

@@ -1,0 +1,230 @@
+import { type ReactNode, useId } from "react";
+import type { Detail, Monitor } from "../api/types.js";
+import { DeedButton } from "../deeds/button.js";
+import { deeds } from "../deeds/deed.js";
+import { useFormat, useWords } from "../i18n/use.js";
+import { usePage } from "../state/use.js";
+import { type Branch, treeOf } from "./tree.js";
+import texts from "./words.js";
+
+/** A part of the page with a heading and a count. */
+function Panel({ name, count, children }: { name: string; count?: number; children: ReactNode }): ReactNode {
+  const id = useId();
+  return (
+    <section className="panel" aria-labelledby={id}>
+      <div className="panel-head">
+        <h2 id={id}>{name}</h2>
+        {count !== undefined && <span className="faint">{count}</span>}
+      </div>
+      {children}
+    </section>
+  );
+}
+
+/** A small table; rows are lists of cells. */
+function Plain({ name, heads, rows }: { name: string; heads: readonly string[]; rows: readonly (readonly [string, ...ReactNode[]])[] }): ReactNode {
+  const t = useWords(texts);
+  if (rows.length === 0) return <p className="faint">{t.nothing}</p>;
+  return (
+    <div className="scroller" role="region" tabIndex={0} aria-label={name}>
+      <table className="plain">
+        <thead>
+          <tr>
+            {heads.map((h, n) => (
+              <th key={h === "" ? n : h} scope="col">
+                {h === "" ? <span className="hidden-text">{t.actions}</span> : h}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(([key, ...cells]) => (
+            <tr key={key} data-key={key}>
+              {cells.map((c, n) => (
+                <td key={n}>{c}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** What may not be seen says so. */
+function Secret({ text }: { text: string | undefined }): ReactNode {
+  const t = useWords(texts);
+  const content = usePage((s) => s.me?.content === true);
+  return content ? (text ?? "") : <span className="faint">{t.hidden}</span>;
+}
+
+export function Monitors({ detail, now }: { detail: Detail; now: number }): ReactNode {
+  const t = useWords(texts);
+  return (
+    <Panel name={t.monitors} count={detail.monitors.length}>
+      {detail.monitors.map((m) => (
+        <MonitorPart key={m.id} session={detail.row.sessionId} monitor={m} now={now} />
+      ))}
+      {detail.monitors.length === 0 && <p className="faint">{t.nothing}</p>}
+    </Panel>
+  );
+}
+
+function MonitorPart({ session, monitor: m, now }: { session: string; monitor: Monitor; now: number }): ReactNode {
+  const t = useWords(texts);
+  const f = useFormat();
+  const content = usePage((s) => s.me?.content === true);
+  return (
+    <div className="monitor" data-monitor={m.id}>
+      <div className="monitor-head">
+        <h3>
+          <span className="mono">{m.id}</span> {content ? m.name : ""}
+        </h3>
+        {m.budget.bounded ? (
+          <label className="budget">
+            {t.budget} <progress max={100} value={Math.min(100, m.budget.used)} /> {m.budget.used}%
+          </label>
+        ) : (
+          <span className="faint">{t.foreground}</span>
+        )}
+        <DeedButton deed={deeds.interruptMonitor(session, m.id)} label={t.ofAgent(m.id)}>
+          {t.interrupt}
+        </DeedButton>
+      </div>
+      {m.queue.length > 0 && (
+        <Plain
+          name={`${t.queue} ${m.id}`}
+          heads={[t.place, t.message, t.since, t.text, ""]}
+          rows={m.queue.map((q) => [
+            q.messageId,
+            q.place,
+            <span key="id" className="mono">{q.messageId}</span>,
+            q.since === undefined ? "" : f.age(now - q.since),
+            <Secret key="text" text={q.text} />,
+            <DeedButton key="deed" deed={deeds.cancel(session, q.messageId)}>{t.cancel}</DeedButton>,
+          ])}
+        />
+      )}
+    </div>
+  );
+}
+
+export function Agents({ detail, now }: { detail: Detail; now: number }): ReactNode {
+  const t = useWords(texts);
+  return (
+    <Panel name={t.agents} count={detail.agents.length}>
+      {detail.agents.length === 0 ? <p className="faint">{t.noAgents}</p> : <Branches session={detail.row.sessionId} branches={treeOf(detail.agents)} now={now} />}
+    </Panel>
+  );
+}
+
+function Branches({ session, branches, now }: { session: string; branches: readonly Branch[]; now: number }): ReactNode {
+  const t = useWords(texts);
+  const f = useFormat();
+  return (
+    <ul className="tree">
+      {branches.map(({ agent: a, children }) => (
+        <li key={a.id} data-agent={a.id}>
+          <div className="tree-agent">
+            <i className={`dot dot-${a.status === "idle" ? "ink-3" : "accent"}`} aria-hidden />
+            <span className="mono">{a.id}</span>
+            <span className="faint">
+              {[a.kind, a.status, a.tool, a.provider, a.monitorId, a.windowId, a.startedAt === undefined ? "" : f.age(now - a.startedAt), (a.attempt ?? 0) > 1 ? t.attempt(String(a.attempt)) : ""]
+                .filter((part) => part !== undefined && part !== "")
+                .join(" · ")}
+            </span>
+            {a.status !== "idle" && (
+              <DeedButton deed={deeds.interruptAgent(session, a.id)} label={t.ofAgent(a.id)}>
+                {t.interrupt}
+              </DeedButton>
+            )}
+          </div>
+          {children.length > 0 && <Branches session={session} branches={children} now={now} />}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+export function Windows({ detail }: { detail: Detail }): ReactNode {
+  const t = useWords(texts);
+  return (
+    <Panel name={t.windows} count={detail.windows.length}>
+      <Plain
+        name={t.windows}
+        heads={[t.window, t.monitor, t.title, t.renderer, t.locked]}
+        rows={detail.windows.map((w) => [`${w.monitorId}/${w.id}`, <span key="id" className="mono">{w.id}</span>, w.monitorId, <Secret key="title" text={w.title} />, w.renderer, w.lockedBy])}
+      />
+    </Panel>
+  );
+}
+
+export function Questions({ detail, now }: { detail: Detail; now: number }): ReactNode {
+  const t = useWords(texts);
+  const f = useFormat();
+  const kinds: Record<string, string> = { approval: t.approval, prompt: t.prompt };
+  return (
+    <Panel name={t.questions} count={detail.asks.length}>
+      <Plain
+        name={t.questions}
+        heads={[t.question, t.type, t.agent, t.title, t.deadline]}
+        rows={detail.asks.map((a) => [
+          a.id,
+          <span key="id" className="mono">{a.id}</span>,
+          kinds[a.kind] ?? a.kind,
+          a.agentId,
+          <Secret key="title" text={a.title} />,
+          a.deadline === undefined ? "" : <span key="at" className={a.deadline < now ? "bad" : undefined}>{f.moment(a.deadline)}</span>,
+        ])}
+      />
+    </Panel>
+  );
+}
+
+export function Tabs({ detail, now }: { detail: Detail; now: number }): ReactNode {
+  const t = useWords(texts);
+  const f = useFormat();
+  return (
+    <Panel name={t.tabs} count={detail.tabs.length}>
+      <Plain
+        name={t.tabs}
+        heads={[t.tab, t.user, t.replica, t.monitors, t.form, t.since, t.lag, ""]}
+        rows={detail.tabs.map((c) => [
+          c.connectionId,
+          <span key="id" className="mono">{c.connectionId}</span>,
+          c.user,
+          c.replica,
+          (c.monitors ?? []).join(", "),
+          c.form,
+          c.since === undefined ? "" : f.age(now - c.since),
+          <span key="lag" className={c.lag > 100 ? "bad" : undefined}>{f.number(c.lag)}</span>,
+          <DeedButton key="deed" deed={deeds.closeTab(detail.row.sessionId, c.connectionId)}>{t.close}</DeedButton>,
+        ])}
+      />
+    </Panel>
+  );
+}
+
+export function Owners({ detail }: { detail: Detail }): ReactNode {
+  const t = useWords(texts);
+  const f = useFormat();
+  return (
+    <Panel name={t.owners} count={detail.owners.length}>
+      <Plain name={t.owners} heads={[t.epoch, t.replica, t.time]} rows={detail.owners.map((o) => [`${o.epoch} ${o.replica}`, o.epoch, o.replica, f.moment(o.at)])} />
+    </Panel>
+  );
+}
+
+export function Ledger({ detail }: { detail: Detail }): ReactNode {
+  const t = useWords(texts);
+  const f = useFormat();
+  return (
+    <Panel name={t.ledger} count={detail.messages.length}>
+      <Plain
+        name={t.ledger}
+        heads={[t.message, t.time, t.verdict, t.agent]}
+        rows={detail.messages.map((m) => [m.messageId, <span key="id" className="mono">{m.messageId}</span>, f.moment(m.time), m.code === undefined || m.code === 0 ? m.verdict : `${m.verdict} ${m.code}`, m.agentId])}
+      />
+    </Panel>
+  );
+}

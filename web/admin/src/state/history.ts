@@ -1,0 +1,47 @@
+// What the fleet measured in the last quarter of an hour, for the charts. One point a second at most.
+
+import type { Overview } from "../api/types.js";
+
+export const kept = 15 * 60 * 1000;
+const apart = 950;
+
+export const measures = ["events", "deliveries", "appendP50", "appendP99", "agents", "queued", "takeovers"] as const;
+
+export type Measure = (typeof measures)[number];
+
+export interface Point extends Record<Measure, number> {
+  /** In ms. */
+  readonly time: number;
+}
+
+export interface History {
+  readonly points: readonly Point[];
+  /** How many takeovers each replica had counted. */
+  readonly counted: Readonly<Record<string, number>>;
+}
+
+export const noHistory: History = { points: [], counted: {} };
+
+/** The history with one more look at the fleet. */
+export function grown(h: History, o: Overview): History {
+  const last = h.points.at(-1);
+  if (last !== undefined && o.time < last.time + apart) return h;
+  const sum = (of: (s: Overview["replicas"][number]) => number): number => o.replicas.reduce((n, r) => n + of(r), 0);
+  const most = (of: (s: Overview["replicas"][number]) => number): number => o.replicas.reduce((n, r) => Math.max(n, of(r)), 0);
+  const point: Point = {
+    time: o.time,
+    events: sum((r) => r.sample.events),
+    deliveries: sum((r) => r.sample.deliveries),
+    // The slowest replica counts: an average would hide it.
+    appendP50: most((r) => r.sample.appendP50),
+    appendP99: most((r) => r.sample.appendP99),
+    agents: o.totals.agents,
+    queued: o.totals.queued,
+    // A replica that is seen for the first time, or was started again, counts from where it is.
+    takeovers: sum((r) => Math.max(0, r.sample.takeovers - (h.counted[r.id] ?? r.sample.takeovers))),
+  };
+  const counted = { ...h.counted, ...Object.fromEntries(o.replicas.map((r) => [r.id, r.sample.takeovers])) };
+  const points = [...h.points, point];
+  const first = points.findIndex((p) => p.time > o.time - kept);
+  return { points: first > 0 ? points.slice(first) : points, counted };
+}

@@ -1,0 +1,61 @@
+import { type ReactNode, useCallback, useEffect, useMemo, useState } from "react";
+import { Charts } from "../charts/index.js";
+import { Fleet } from "../fleet/index.js";
+import { useFormat, useWords } from "../i18n/use.js";
+import { useActions, usePage } from "../state/use.js";
+import { readView, type View, viewed, writeView } from "./filter.js";
+import { Filters } from "./filters.js";
+import { Grid } from "./grid.js";
+import texts from "./words.js";
+
+/** The fleet and all its sessions. */
+export function SessionsPage({ query }: { query: string }): ReactNode {
+  const t = useWords(texts);
+  const { go, store } = useActions();
+  const table = usePage((s) => s.paused ?? s.table);
+  const paused = usePage((s) => s.paused !== undefined);
+  const view = useMemo(() => readView(query), [query]);
+  const rows = useMemo(() => viewed(table.rows.values(), view), [table.rows, view]);
+  const change = useCallback(
+    (next: Partial<View>) => {
+      const { route } = store.getState();
+      const now = readView(route.page === "sessions" ? route.query : "");
+      go({ page: "sessions", query: writeView({ ...now, ...next }) }, true);
+    },
+    [go, store],
+  );
+  return (
+    <div className="sessions">
+      <h1 className="hidden-text">{t.sessions}</h1>
+      <Fleet />
+      <Charts />
+      <Filters view={view} rows={rows} onChange={change} />
+      <Count shown={rows.length} all={table.rows.size} paused={paused} />
+      <div className="sessions-table">
+        <Grid rows={rows} view={view} onSort={change} />
+        {rows.length === 0 && <p className="sessions-none">{!table.whole ? t.waiting : table.rows.size === 0 ? t.none : t.noneFits}</p>}
+      </div>
+    </div>
+  );
+}
+
+/** Says how many there are, to those who only hear it too, but not at every change. */
+function Count({ shown, all, paused }: { shown: number; all: number; paused: boolean }): ReactNode {
+  const t = useWords(texts);
+  const f = useFormat();
+  const text = t.count(f.number(shown), f.number(all));
+  const [said, setSaid] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setSaid(text), 1000);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <p className="sessions-count" data-shown={shown} data-all={all}>
+      <span aria-hidden>{text}</span>
+      <span className="hidden-text" role="status">
+        {said}
+      </span>
+      {paused && <strong> {t.pausedSince}</strong>}
+    </p>
+  );
+}

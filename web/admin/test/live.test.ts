@@ -1,0 +1,94 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { type Link, listen, type Source } from "../src/state/live.js";
+
+class FakeSource implements Source {
+  static all: FakeSource[] = [];
+  onopen: ((e: Event) => void) | null = null;
+  onerror: ((e: Event) => void) | null = null;
+  closed = false;
+  readonly heard = new Map<string, (e: MessageEvent<string>) => void>();
+  readonly address: string;
+
+  constructor(address: string) {
+    this.address = address;
+    FakeSource.all.push(this);
+  }
+
+  addEventListener(type: string, hear: (e: MessageEvent<string>) => void): void {
+    this.heard.set(type, hear);
+  }
+
+  close(): void {
+    this.closed = true;
+  }
+
+  say(kind: string, data: string): void {
+    this.heard.get(kind)?.({ data, lastEventId: "1-1" } as MessageEvent<string>);
+  }
+}
+
+beforeEach(() => {
+  FakeSource.all = [];
+  vi.useFakeTimers();
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function hearing(lost: () => Promise<boolean> = async () => true, next?: () => string) {
+  const links: Link[] = [];
+  const said: unknown[] = [];
+  const stop = listen(
+    { address: "/live", kinds: ["overview"], hear: (kind, data, id) => said.push([kind, data, id]), link: (l) => links.push(l), lost, ...(next === undefined ? {} : { next }) },
+    (a) => new FakeSource(a),
+  );
+  return { links, said, stop };
+}
+
+test("what is pushed is heard, what is no JSON is not", () => {
+  const { links, said } = hearing();
+  const [source] = FakeSource.all as [FakeSource];
+  source.onopen!(new Event("open"));
+  source.say("overview", '{"a":1}');
+  source.say("overview", "{");
+  expect(links).toEqual(["connecting", "live"]);
+  expect(said).toEqual([["overview", { a: 1 }, "1-1"]]);
+});
+
+test("a lost connection is made again, later each time, and soon again after one that stood", async () => {
+  const { links } = hearing(undefined, () => "/live?after=1");
+  const waits: number[] = [];
+  for (let n = 0; n < 6; n++) {
+    const before = FakeSource.all.length;
+    FakeSource.all.at(-1)!.onerror!(new Event("error"));
+    expect(FakeSource.all.at(-1)!.closed).toBe(true);
+    const begin = Date.now();
+    while (FakeSource.all.length === before) await vi.advanceTimersByTimeAsync(100);
+    waits.push(Date.now() - begin);
+  }
+  expect(waits).toEqual([500, 1000, 2000, 4000, 5000, 5000]);
+  expect(FakeSource.all.at(-1)!.address).toBe("/live?after=1");
+  FakeSource.all.at(-1)!.onopen!(new Event("open"));
+  FakeSource.all.at(-1)!.onerror!(new Event("error"));
+  const before = FakeSource.all.length;
+  await vi.advanceTimersByTimeAsync(500);
+  expect(FakeSource.all).toHaveLength(before + 1);
+  expect(links).toContain("reconnecting");
+});
+
+test("who may not come in is not let try again", async () => {
+  hearing(async () => false);
+  FakeSource.all[0]!.onerror!(new Event("error"));
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(FakeSource.all).toHaveLength(1);
+});
+
+test("nothing is heard and nothing begun after the end", async () => {
+  const { said, stop } = hearing();
+  FakeSource.all[0]!.onerror!(new Event("error"));
+  stop();
+  FakeSource.all[0]!.say("overview", "{}");
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(FakeSource.all).toHaveLength(1);
+  expect(said).toEqual([]);
+});
