@@ -45,6 +45,8 @@ func (c *Center) Attach(ctx context.Context, cfg TabConfig) (*Tab, error) {
 	}
 	t.mu.Unlock()
 	c.holds.giveUp(dropped)
+	f.tell(c.cfg.Observer)
+	c.cfg.Observer.Greeted(g.reason, g.missed)
 	return t, nil
 }
 
@@ -53,6 +55,9 @@ type greeting struct {
 	data []byte
 	at   wire.Position // where the tab is after it
 	page *chunk        // what follows, if it is at hand and not in the ring
+	// reason is why it is the whole state; else missed is how many events follow.
+	reason wire.SnapshotReason
+	missed int
 }
 
 // greet decides between resume and snapshot.
@@ -69,7 +74,7 @@ func (c *Center) greet(ctx context.Context, r *ring, f *filter, cfg TabConfig) (
 		}
 	}
 	data, at, err := c.snapshot(ctx, r, f, reason, wire.Position{})
-	return greeting{data: data, at: at}, err
+	return greeting{data: data, at: at, reason: reason}, err
 }
 
 // resume looks for what a client has missed. It gives the reason when the client
@@ -86,7 +91,7 @@ func (c *Center) resume(ctx context.Context, r *ring, f *filter, from wire.Posit
 			return g, wire.SnapshotTooMany, nil
 		}
 		if ok {
-			g.data = c.resumed(r.form, at)
+			g.data, g.missed = c.resumed(r.form, at), events
 			return g, "", nil
 		}
 		p, err := c.page(ctx, r.form, f != nil, at)
@@ -111,7 +116,7 @@ func (c *Center) resume(ctx context.Context, r *ring, f *filter, from wire.Posit
 			if events > c.cfg.ReplayEvents || bytes > c.cfg.ReplayBytes {
 				return g, wire.SnapshotTooMany, nil
 			}
-			g.data = c.resumed(r.form, at)
+			g.data, g.missed = c.resumed(r.form, at), events
 			return g, "", nil
 		}
 	}

@@ -57,6 +57,10 @@ func (t *Tab) catchUp(ctx context.Context) {
 		switch {
 		case err == nil:
 			waits = patience{}
+			if b.events > 0 && len(t.rest) == 0 {
+				c.cfg.Observer.Delivered(b.events, since(b.born))
+				b.events = 0
+			}
 			if now != nil && len(t.rest) == 0 {
 				close(now.done)
 				t.hangUp(now.frames)

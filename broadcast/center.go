@@ -62,7 +62,9 @@ type Config struct {
 	// Writers write to the tabs of large sessions. All Centers of a replica
 	// share them. Without any, Publish writes to all tabs itself.
 	Writers *Writers
-	Logger  *slog.Logger
+	// Observer is told what is written; nil means that nobody looks.
+	Observer Observer
+	Logger   *slog.Logger
 }
 
 func (c Config) withDefaults() Config {
@@ -75,6 +77,9 @@ func (c Config) withDefaults() Config {
 	c.Heartbeat = cmp.Or(c.Heartbeat, 30*time.Second)
 	if c.Writers == nil {
 		c.Writers = &Writers{}
+	}
+	if c.Observer == nil {
+		c.Observer = blind{}
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -196,6 +201,7 @@ func (c *Center) append(events []Event, groups []*group) ([]*group, int) {
 		return nil, 0
 	}
 	about := describe(events)
+	born := time.Now()
 	var native *chunk
 	for _, r := range c.rings {
 		if r == nil {
@@ -210,6 +216,7 @@ func (c *Center) append(events []Event, groups []*group) ([]*group, int) {
 		if r.form == FormNative {
 			native = made
 		}
+		made.born = born
 		r.add(made, c.cfg.RingEvents, c.cfg.RingBytes)
 		groups = append(groups, r.groups...)
 	}

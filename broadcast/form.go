@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -53,6 +54,7 @@ type chunk struct {
 	spans  []span
 	frames []frame // of FormBatch, unless the data are those of another form
 	form   Form
+	born   time.Time // when they were published; zero for those of the log
 }
 
 // whole reports whether data are bytes that may be sent as they are.
@@ -125,6 +127,15 @@ func (c *chunk) units(from int, f *filter) iter.Seq2[int, []byte] {
 			}
 		}
 	}
+}
+
+// eventsIn is how many events the unit between two indices shows. Where a unit is more
+// than one, those that a filter leaves out are among them.
+func (c *chunk) eventsIn(from, next int) int {
+	if c.form == FormBatch {
+		return next - from
+	}
+	return 1
 }
 
 func (c *chunk) wholeFrames(yield func(int, []byte) bool) {

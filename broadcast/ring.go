@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sort"
 	"sync"
+	"time"
 
 	"github.com/everdesk/everdesk/wire"
 )
@@ -107,6 +108,8 @@ type batch struct {
 	data   []byte
 	at     wire.Position // of the last event in or skipped by data
 	head   wire.Position // of the ring when it was made
+	events int           // in data
+	born   time.Time     // of the oldest of them, unless they are of the log
 	chunks []*chunk
 	buf    []byte // where data is put together
 }
@@ -157,8 +160,9 @@ func (b *batch) fill(limit int, own bool) {
 		}()
 	}
 	first := b.chunks[0]
+	b.born = first.born
 	if len(b.chunks) == 1 && b.filter == nil && first.whole() && first.after(b.after) == 0 && !own {
-		b.data, b.at = first.data, first.last()
+		b.data, b.at, b.events = first.data, first.last(), len(first.meta)
 		return
 	}
 	b.buf = b.buf[:0]
@@ -167,6 +171,7 @@ func (b *batch) fill(limit int, own bool) {
 		if from == 0 && b.filter == nil && c.whole() && len(b.buf)+len(c.data) <= limit {
 			b.buf = append(b.buf, c.data...)
 			b.at = c.last()
+			b.events += len(c.meta)
 			continue
 		}
 		for next, unit := range c.units(from, b.filter) {
@@ -176,30 +181,35 @@ func (b *batch) fill(limit int, own bool) {
 			}
 			b.buf = append(b.buf, unit...)
 			b.at = c.meta[next-1].at
+			b.events += c.eventsIn(from, next)
+			from = next
 		}
 		b.at = c.last()
 	}
 	b.data = b.buf
 }
 
-// cut is where a tab is that took only n bytes of the data, and what is left of
-// the unit in which the write ended.
-func (b *batch) cut(n int) (wire.Position, []byte) {
-	at := b.after
+// cut is where a tab is that took only n bytes of the data, what is left of the
+// unit in which the write ended, and how many events it has seen then.
+func (b *batch) cut(n int) (at wire.Position, rest []byte, events int) {
+	at = b.after
 	for _, c := range b.chunks {
-		for next, unit := range c.units(c.after(b.after), b.filter) {
+		from := c.after(b.after)
+		for next, unit := range c.units(from, b.filter) {
 			if n == 0 {
-				return at, nil
+				return at, nil, events
 			}
 			at = c.meta[next-1].at
+			events += c.eventsIn(from, next)
+			from = next
 			if n < len(unit) {
-				return at, slices.Clone(unit[n:])
+				return at, slices.Clone(unit[n:]), events
 			}
 			n -= len(unit)
 		}
 		at = c.last()
 	}
-	return at, nil
+	return at, nil, events
 }
 
 // drop lets go of what the batch was made of.

@@ -26,6 +26,10 @@ type flusher struct {
 	tabs  []*Tab // of the group at hand
 	joint []byte // where bytes of several origins are put together
 
+	// events and born are what was written since the last tell.
+	events int
+	born   time.Time
+
 	try func(fd uintptr) bool // writes buf; made once, for a closure per write is garbage
 	buf []byte
 	n   int
@@ -60,7 +64,30 @@ func (f *flusher) group(g *group) {
 		t.flush(f, nil)
 		t.mu.Unlock()
 	}
+	if f.events > 0 {
+		f.tell(f.tabs[0].center.cfg.Observer)
+	}
 	clear(f.tabs)
+}
+
+// wrote counts what a socket took of the batch.
+func (f *flusher) wrote(events int) {
+	if events == 0 {
+		return
+	}
+	f.events += events
+	if born := f.batch.born; !born.IsZero() && (f.born.IsZero() || born.Before(f.born)) {
+		f.born = born
+	}
+}
+
+// tell tells an observer what was written since the last time.
+func (f *flusher) tell(o Observer) {
+	if f.events == 0 {
+		return
+	}
+	o.Delivered(f.events, since(f.born))
+	f.events, f.born = 0, time.Time{}
 }
 
 // rawConn is how to write to a connection without waiting, or nil where one

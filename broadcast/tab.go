@@ -168,6 +168,9 @@ func (t *Tab) give(f *flusher) bool {
 	own := len(t.rest) + len(b.data) // where it begins
 	switch {
 	case n >= own:
+		if len(b.chunks) > 0 {
+			f.wrote(b.events)
+		}
 		t.rest, t.own, t.at = slices.Clone(data[n:]), nil, after
 		t.due = t.due[ripe:]
 		if len(t.due) == 0 {
@@ -176,7 +179,9 @@ func (t *Tab) give(f *flusher) bool {
 	case n < len(t.rest):
 		t.rest = t.rest[n:]
 	default:
-		t.at, t.rest = b.cut(n - len(t.rest))
+		var events int
+		t.at, t.rest, events = b.cut(n - len(t.rest))
+		f.wrote(events)
 	}
 	if n < len(data) {
 		t.start()
@@ -234,6 +239,7 @@ func (t *Tab) Send(e wire.Event) {
 	t.queue(frame)
 	t.flush(f, nil)
 	t.mu.Unlock()
+	f.tell(t.center.cfg.Observer)
 	t.center.cfg.Writers.put(f)
 }
 
@@ -312,6 +318,9 @@ func (t *Tab) giveUp(code wire.CloseCode, reason string) {
 	}
 	t.gone = true
 	t.interrupt()
+	if code == wire.CloseTooSlow {
+		t.center.cfg.Observer.Slow()
+	}
 	if t.closed != nil {
 		t.center.wg.Go(func() { t.closed(code, reason) })
 	}
