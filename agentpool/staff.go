@@ -56,8 +56,17 @@ type Config struct {
 	// Park is after how long an open conversation that nobody uses is closed,
 	// 5 minutes unless set.
 	Park time.Duration
+	// Observer is told what models take; nil means that nobody looks.
+	Observer Observer
 	// Logger defaults to silence.
 	Logger *slog.Logger
+}
+
+// Observer is told what happens, for those who count it. It must not wait.
+type Observer interface {
+	// Spent is called for every call of a model, with its tokens and what it cost as
+	// far as that is known.
+	Spent(input, output, cacheRead, cacheWrite int, dollars float64)
 }
 
 // Staff is what a replica has to run agents with.

@@ -125,6 +125,9 @@ func (l *life) handle(e providers.Event) *Ended {
 		l.report(Remember{of, e.Thread, e.Entries, l.among(e.Took)})
 	case providers.EventUsage:
 		l.flush()
+		if o := l.crew.staff.cfg.Observer; o != nil {
+			o.Spent(e.Usage.Input, e.Usage.Output, e.Usage.CacheRead, e.Usage.CacheWrite, e.Usage.USD)
+		}
 		l.report(Spent{of, e.Usage})
 	case providers.EventRetry:
 		l.flush()

@@ -77,7 +77,7 @@ func (s *Server) createOne(ctx context.Context, n session.NewSession) (session.I
 			return session.Info{}, err
 		}
 		if have += len(page.Items); have >= most {
-			return session.Info{}, tooManySessions(have)
+			return session.Info{}, s.tooManySessions(have)
 		}
 		if q.After = page.Next; q.After == "" {
 			break
@@ -94,7 +94,7 @@ func (s *Server) createOne(ctx context.Context, n session.NewSession) (session.I
 	if err := s.hub.Delete(ctx, made.ID); err != nil {
 		return session.Info{}, err
 	}
-	return session.Info{}, tooManySessions(older)
+	return session.Info{}, s.tooManySessions(older)
 }
 
 // roomForAll is how many sessions replicas could make for one user in the same
@@ -119,7 +119,8 @@ func (s *Server) olderThan(ctx context.Context, made session.Info) (n int, err e
 	}
 }
 
-func tooManySessions(have int) error {
+func (s *Server) tooManySessions(have int) error {
+	s.observer.Limited(limitSessions)
 	return problem(wire.CodeSessionInvalidState,
 		fmt.Sprintf("You have %d sessions, and no more are allowed; delete one first.", have))
 }

@@ -72,6 +72,7 @@ type conn struct {
 	room    *session.Room
 	monitor wire.MonitorID // the one subscribed to last
 	quota   quota.Connection
+	left    wire.CloseCode // what the client closed it with, or 0
 
 	// What follows is the heart's.
 	asked  *auth.Identity // the credential that a new one was asked for
@@ -144,6 +145,7 @@ func (c *conn) finish() {
 	defer func() { _ = c.Close() }()
 	defer c.guard("leave a session", c.leave)
 	c.guard("close a connection", c.hangUp)
+	c.told()
 }
 
 // guard runs one part of a connection's life. A panic in it ends the connection.

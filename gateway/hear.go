@@ -52,6 +52,9 @@ func (c *conn) hear(limit int64, take func(frame []byte)) error {
 	// cost more than the reading.
 	kind, r, err := c.ws.Reader(context.Background())
 	if err != nil {
+		if code := websocket.CloseStatus(err); code > 0 {
+			c.left = wire.CloseCode(code)
+		}
 		return err
 	}
 	if kind != websocket.MessageText {

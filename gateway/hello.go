@@ -234,6 +234,7 @@ const (
 
 func (s *Server) tooManyDoors(user string) *refusal {
 	s.refused.rates.Add(1)
+	s.observer.Limited(limitConnections)
 	r := &refusal{code: wire.CodeRateLimited, detail: "Too many connections are open.", retry: crowdedRetry}
 	if s.doors.hasRoom(user, s.cfg.UserConnections) {
 		r.retry = hearsayRetry

@@ -144,6 +144,8 @@ type Deps struct {
 	// Agents counts those that run, of at most AgentLimit; nil means none.
 	Agents     Agents
 	AgentLimit int
+	// Observer is told what happens at the doors; nil means that nobody looks.
+	Observer Observer
 }
 
 // Server answers HTTP requests. Make it with [New].
@@ -170,6 +172,8 @@ type Server struct {
 	most    int          // agents
 	port    atomic.Int32 // of the listener, for the apps to know their pages by
 
+	observer Observer
+
 	hosts   map[string]bool // in lower case, without ports
 	origins []string        // in lower case
 	refused refusals
@@ -193,7 +197,8 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 		store: d.Store, hub: d.Hub, auth: d.Auth, quota: d.Quota, files: d.Files,
 		mcp: d.MCP, minds: d.Providers, mind: d.Provider, desktop: d.Desktop,
 		fleet: d.Fleet, audit: d.Audit, agents: d.Agents, most: d.AgentLimit,
-		echo: echo.New(), hosts: map[string]bool{}, turnstile: newTurnstile(),
+		observer: observing(d.Observer),
+		echo:     echo.New(), hosts: map[string]bool{}, turnstile: newTurnstile(),
 	}
 	for _, h := range cfg.Hosts {
 		s.hosts[hostName(h)] = true

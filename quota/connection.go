@@ -82,21 +82,22 @@ func (c *Connection) Message(p wire.ClientPayload) time.Duration {
 	}
 	var bucket **rate.Limiter
 	var n int
-	part := burstPart
+	part, limit := burstPart, limitMessages
 	switch p.(type) {
 	case wire.Pong:
 		return 0
 	case wire.Auth:
 		bucket, n, part = &c.buckets().renewals, c.k.cfg.Renewals, burstPartRenewal
+		limit = limitRenewals
 	case wire.UserInteractions:
-		bucket, n = &c.buckets().interactions, c.k.cfg.Interactions
+		bucket, n, limit = &c.buckets().interactions, c.k.cfg.Interactions, limitInteractions
 	default:
 		bucket, n = &c.buckets().messages, c.k.cfg.Messages
 	}
 	if *bucket == nil {
 		*bucket = newBucket(n, part)
 	}
-	return take(*bucket, time.Now())
+	return c.k.told(limit, take(*bucket, time.Now()))
 }
 
 // Bad counts a message that could not be understood and reports whether it was

@@ -18,6 +18,30 @@ type Documents interface {
 	Put(ctx context.Context, d store.Document) (version uint64, err error)
 }
 
+// Observer is told of those who were refused, for those who count them.
+type Observer interface {
+	// Limited is called with the name of the limit: that of its field of [Config] in
+	// lower case.
+	Limited(limit string)
+}
+
+// blind is an observer who looks at nothing.
+type blind struct{}
+
+func (blind) Limited(string) {}
+
+// The names of the limits.
+const (
+	limitConnects     = "connects"
+	limitResumes      = "resumes"
+	limitStrangers    = "strangers"
+	limitMessages     = "messages"
+	limitInteractions = "interactions"
+	limitRenewals     = "renewals"
+	limitRequests     = "requests"
+	limitReads        = "reads"
+)
+
 // Config is the limits, each per minute. The zero value means the defaults.
 type Config struct {
 	// Off lifts all limits, for trusted networks and benchmarks.
@@ -34,6 +58,8 @@ type Config struct {
 	// Requests are REST calls of a user that change something (300), Reads
 	// those that do not (1,200).
 	Requests, Reads int
+	// Observer is told of refusals; nil means that nobody looks.
+	Observer Observer
 }
 
 func (c Config) withDefaults() Config {
@@ -45,6 +71,9 @@ func (c Config) withDefaults() Config {
 	c.Renewals = cmp.Or(c.Renewals, 10)
 	c.Requests = cmp.Or(c.Requests, 300)
 	c.Reads = cmp.Or(c.Reads, 1200)
+	if c.Observer == nil {
+		c.Observer = blind{}
+	}
 	return c
 }
 
@@ -83,9 +112,9 @@ func New(cfg Config, docs Documents) *Keeper {
 // one too many; 0 means that it is not. When the store is away it counts alone.
 func (k *Keeper) Connect(ctx context.Context, user string, resume bool) time.Duration {
 	if resume {
-		return k.together(ctx, user, "resume", k.cfg.Resumes)
+		return k.told(limitResumes, k.together(ctx, user, "resume", k.cfg.Resumes))
 	}
-	return k.together(ctx, user, "fresh", k.cfg.Connects)
+	return k.told(limitConnects, k.together(ctx, user, "fresh", k.cfg.Connects))
 }
 
 // Stranger counts a connection of an address that has not said who it is. IPv6
@@ -102,17 +131,25 @@ func (k *Keeper) Stranger(addr netip.Addr) time.Duration {
 	k.mu.Lock()
 	l := k.strangers.get(addr, func() *rate.Limiter { return newBucket(k.cfg.Strangers, burstPartStranger) })
 	k.mu.Unlock()
-	return take(l, time.Now())
+	return k.told(limitStrangers, take(l, time.Now()))
+}
+
+// told tells the observer if somebody has to wait.
+func (k *Keeper) told(limit string, wait time.Duration) time.Duration {
+	if wait > 0 {
+		k.cfg.Observer.Limited(limit)
+	}
+	return wait
 }
 
 // Request counts a REST call of a user that changes something.
 func (k *Keeper) Request(ctx context.Context, user string) time.Duration {
-	return k.together(ctx, user, "request", k.cfg.Requests)
+	return k.told(limitRequests, k.together(ctx, user, "request", k.cfg.Requests))
 }
 
 // Read counts a REST call of a user that does not.
 func (k *Keeper) Read(ctx context.Context, user string) time.Duration {
-	return k.together(ctx, user, "read", k.cfg.Reads)
+	return k.told(limitReads, k.together(ctx, user, "read", k.cfg.Reads))
 }
 
 // together counts over all replicas.

@@ -75,16 +75,23 @@ func (s *Store) explain(ctx context.Context, what string, err error) error {
 		return fmt.Errorf("%s: %w", what, store.ErrClosed)
 	}
 	if ended := contextError(ctx); ended != nil {
+		if errors.Is(ended, context.DeadlineExceeded) {
+			s.cfg.Observer.Failed("timeout")
+		}
 		return fmt.Errorf("%s: %w", what, ended)
 	}
 	switch {
 	case isAnswer(err, "OOM"), isAnswer(err, "MISCONF") && strings.Contains(err.Error(), "No space"):
+		s.cfg.Observer.Failed("no_space")
 		return fmt.Errorf("%s: %w: %w", what, store.ErrNoSpace, err)
 	case isAnswer(err, "WRONGTYPE"):
+		s.cfg.Observer.Failed("corrupt")
 		return fmt.Errorf("%s: %w: %w", what, store.ErrCorrupt, err)
 	case outcomeOf(err) == refused && !redis.IsAuthError(err) && !redis.IsPermissionError(err):
+		s.cfg.Observer.Failed("refused")
 		return fmt.Errorf("%s: %w", what, err)
 	default:
+		s.cfg.Observer.Failed("unavailable")
 		return fmt.Errorf("%s: %w: %w", what, store.ErrUnavailable, err)
 	}
 }

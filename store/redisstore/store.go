@@ -26,6 +26,8 @@ type Config struct {
 	Schema store.Schema
 	// Logger gets what an operator should know. It defaults to none.
 	Logger *slog.Logger
+	// Observer is told what Redis did not do; nil means that nobody looks.
+	Observer Observer
 	// AllowEviction accepts a Redis that may throw keys away when its memory
 	// is full. Sessions then vanish without a trace.
 	AllowEviction bool
@@ -47,9 +49,24 @@ type Config struct {
 	SlotEvery time.Duration
 }
 
+// Observer is told what goes wrong, for those who count it. It must not wait.
+type Observer interface {
+	// Failed is called for a call that was not carried out after all tries, as far as
+	// is known: unavailable, no_space, corrupt, refused or timeout.
+	Failed(kind string)
+}
+
+// blind is an observer who looks at nothing.
+type blind struct{}
+
+func (blind) Failed(string) {}
+
 func (c Config) withDefaults() Config {
 	c.Prefix = cmp.Or(c.Prefix, "everdesk")
 	c.Limits = c.Limits.WithDefaults()
+	if c.Observer == nil {
+		c.Observer = blind{}
+	}
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	c.ReplicaWait = cmp.Or(c.ReplicaWait, 100*time.Millisecond)
 	c.RetryFor = cmp.Or(c.RetryFor, 2*time.Second)
