@@ -90,7 +90,9 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 		MCP: h.badges, Providers: h.minds.Names(), Provider: cfg.session.Provider,
 		Desktop: web.Desktop(), Apps: web.Apps(),
 		Fleet: h.fleet, Audit: audit.New(store, log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
+		Observer: cfg.metrics,
 	})
+	cfg.metrics.Watch(h.levels)
 	return h, nil
 }
 
@@ -111,7 +113,7 @@ func (h *house) staffed(ctx context.Context, cfg *config, store engine, addr net
 	cfg.agents.limits.TTL = max(cfg.session.Lease, slotLease)
 	h.limiter = agentpool.NewLimiter(store, cfg.agents.limits, log)
 	h.staff = agentpool.NewStaff(agentpool.Config{
-		Limiter: h.limiter, Providers: h.minds, Hands: hands, Badges: h.badges, Logger: log,
+		Limiter: h.limiter, Providers: h.minds, Hands: hands, Badges: h.badges, Observer: cfg.metrics, Logger: log,
 	})
 	cfg.session.Provider, cfg.session.Budget = h.minds.Default().Name(), cfg.agents.budget
 	cfg.session.Hire = func(ctx context.Context, e agentpool.Employer) session.Crew { return h.staff.Crew(ctx, e) }

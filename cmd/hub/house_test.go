@@ -47,6 +47,7 @@ func TestRunTellsTabsHoweverLongSessionsTake(t *testing.T) {
 		auth: auth.Config{Mode: auth.ModeNone}, replica: "me", files: t.TempDir(),
 		store: storeConfig{kind: fileStore, folder: t.TempDir()},
 	}
+	cfg.measure(log)
 	h, err := build(t.Context(), cfg, clinging{files}, ln.Addr(), log)
 	if err != nil {
 		t.Fatal(err)

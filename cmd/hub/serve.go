@@ -43,6 +43,7 @@ func serve(ctx context.Context, p program) error {
 
 // host opens the store and the door, and closes them in the other order.
 func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (err error) {
+	cfg.measure(log)
 	opening, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	store, err := cfg.store.open(opening, log)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/gateway"
+	"github.com/everdesk/everdesk/metrics"
 	"github.com/everdesk/everdesk/quota"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
@@ -32,6 +33,8 @@ type config struct {
 	logging logging
 	grace   time.Duration
 	replica wire.ReplicaID
+	// metrics is not set by anybody; see measure.
+	metrics *metrics.Metrics
 	// shortLease stands for a lease; see hasten.
 	shortLease bool
 }

@@ -45,6 +45,7 @@ type storeConfig struct {
 
 	redis         *redis.UniversalOptions
 	prefix        string
+	observer      redisstore.Observer
 	allowEviction bool
 }
 
@@ -85,7 +86,7 @@ func (c storeConfig) open(ctx context.Context, log *slog.Logger) (engine, error)
 	}
 	client := redis.NewUniversalClient(c.redis)
 	s, err := redisstore.Open(ctx, client, redisstore.Config{
-		Prefix: c.prefix, AllowEviction: c.allowEviction, Logger: log,
+		Prefix: c.prefix, AllowEviction: c.allowEviction, Observer: c.observer, Logger: log,
 	})
 	if err != nil {
 		return nil, errors.Join(err, client.Close())

@@ -33,7 +33,7 @@ func TestKilledScript(t *testing.T) {
 func TestRefusedExec(t *testing.T) {
 	t.Parallel()
 	const preamble = "EXECABORT Transaction discarded because of: "
-	s := &Store{life: t.Context()}
+	s := &Store{life: t.Context(), cfg: Config{}.withDefaults()}
 	for text, want := range map[string]error{
 		"OOM command not allowed when used memory > 'maxmemory'.":                          store.ErrNoSpace,
 		"READONLY You can't write against a read only replica.":                            store.ErrUnavailable,

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"log/slog"
+
+	"github.com/everdesk/everdesk/metrics"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// measure makes the metrics of this hub. The store counts from its opening on, so they
+// are there before everything else.
+func (c *config) measure(log *slog.Logger) {
+	c.metrics = metrics.New(metrics.Config{Version: version(), Replica: c.replica, Logger: log})
+	c.store.observer = c.metrics
+	c.session.Observer, c.session.Broadcast.Observer = c.metrics, c.metrics
+	c.limits.Observer = c.metrics
+}
+
+// levels is how much of everything there is now.
+func (h *house) levels() metrics.Levels {
+	s := h.hub.Levels()
+	l := metrics.Levels{
+		Working: s.Working, Waiting: s.Waiting, Stalled: s.Stalled, Stuck: s.Stuck, Idle: s.Idle, Followed: s.Followed,
+		Connections: h.server.Connections(), Draining: h.server.Draining(),
+		InUse: h.limiter.Running(), Limit: h.limiter.Limits().Agents,
+		MainQueue: s.Pool.Mains, WindowQueue: s.Pool.Windows, Mailbox: s.Mailbox,
+		Approvals: s.Approvals, Prompts: s.Prompts, Oldest: s.Oldest,
+		Agents: []metrics.AgentLevel{
+			{Kind: wire.AgentMain, Running: s.Pool.Main.Running, Waiting: s.Pool.Main.Waiting},
+			{Kind: wire.AgentEphemeral, Running: s.Pool.Ephemeral.Running, Waiting: s.Pool.Ephemeral.Waiting},
+			{Kind: wire.AgentWindow, Running: s.Pool.Window.Running, Waiting: s.Pool.Window.Waiting},
+			{Kind: wire.AgentTask, Running: s.Pool.Task.Running, Waiting: s.Pool.Task.Waiting},
+		},
+	}
+	return l
+}
