@@ -83,6 +83,9 @@ func (s *State) Said(id wire.MessageID) (wire.UIRow, bool) {
 	return *first, true
 }
 
+// Words is what the turn of an agent that runs has said so far.
+func (s *State) Words(role wire.AgentID) string { return s.textSoFar(streamKey{role, false}) }
+
 // Dialog is an open dialog.
 func (s *State) Dialog(id wire.DialogID) (wire.ApprovalRequest, bool) { return s.dialogs.value(id) }
 

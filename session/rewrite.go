@@ -26,7 +26,7 @@ const (
 
 // debt is what a rewrite owes to the commands of the step that met the loss.
 type debt struct {
-	ends     []wire.ServerPayload // of turns
+	ends     []wire.AgentResponse // of turns
 	answers  []wire.ServerPayload
 	consumed []string
 }
@@ -91,7 +91,7 @@ func (l *live) inherit(left *live) error {
 	left.items = nil
 	l.rewriting, l.debt = true, left.debt
 	if !left.rewriting {
-		l.debt = debt{ends: endsAmong(left.step), answers: answersAmong(left.step), consumed: left.step.consumed}
+		l.debt = debt{ends: left.step.ends, answers: answersAmong(left.step), consumed: left.step.consumed}
 	}
 	l.state.Apply(wire.Event{
 		Session: l.k.id, At: l.top, Time: time.Now(),
@@ -104,15 +104,13 @@ func (l *live) inherit(left *live) error {
 	return l.hire(left.agents.kept())
 }
 
-// endsAmong are the ends of turns in a step. The state does not tell of them.
-func endsAmong(s step) []wire.ServerPayload {
-	var ends []wire.ServerPayload
-	for _, e := range s.events {
-		if p, ok := e.Data.(wire.AgentResponse); ok && p.IsComplete {
-			ends = append(ends, p)
-		}
+// withWords is the end of a turn for those who may have missed what it said. A text
+// that is too long for the log stays where it is: in the conversation.
+func withWords(end wire.AgentResponse, said string) wire.AgentResponse {
+	if end.Delta == "" && len(said) <= retoldBytes {
+		end.Delta, end.Offset = said, 0
 	}
-	return ends
+	return end
 }
 
 // answersAmong are those events of a step that answer commands.

@@ -155,39 +155,57 @@ func TestForgottenShareIsTakenBackAgain(t *testing.T) {
 	})
 }
 
-// The step in which a turn ends meets the loss. Nobody was shown it, so the end is
-// said again: a state does not tell whoever waits for it.
+// The step in which a turn ends meets the loss, of itself or of what the turn said
+// before. Not everybody was shown it, so the end is said again, with the whole text: a
+// state does not tell whoever waits for an answer.
 func TestEndThatMeetsTheLossIsSaid(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := inBubble(t)
-		m := &forgetful{engine: s.engine}
-		s.open = func(*testing.T) engine { return m }
-		o := agentHub(t, s, hubConfig{logger: silence()})
-		d := o.newDesktop(t, "ses-1")
-		var once atomic.Bool
-		m.commit.Store(new(func(b store.Batch, do commitFunc) (store.Receipt, error) {
-			ends := slices.ContainsFunc(b.Events, func(f []byte) bool { return bytes.Contains(f, []byte(`"isComplete":true`)) })
-			if ends && !once.Swap(true) {
-				return store.Receipt{}, &store.GapError{Top: b.Prev, Number: b.Number - 1}
-			}
-			return do()
-		}))
-		d.say(first, "m", "/say done")
-		time.Sleep(20 * time.Second)
-		settled(t, d.room)
-		events, err := s.Read(t.Context(), "ses-1", wire.Position{}, 1000)
-		ok(t, err)
-		ends := 0
-		for _, e := range events {
-			if bytes.Contains(e.Frame, []byte(`"isComplete":true`)) {
-				ends++
-			}
-		}
-		if !once.Load() || ends != 1 {
-			t.Errorf("the log has %d ends of the turn, want 1", ends)
-		}
-		d.say(first, "after", "/say more")
-		d.ends("after")
-	})
+	for name, lost := range map[string]string{"the end": `"isComplete":true`, "its words": `"delta":"done"`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := inBubble(t)
+				m := &forgetful{engine: s.engine}
+				s.open = func(*testing.T) engine { return m }
+				o := agentHub(t, s, hubConfig{logger: silence()})
+				d := o.newDesktop(t, "ses-1")
+				var once atomic.Bool
+				m.commit.Store(new(func(b store.Batch, do commitFunc) (store.Receipt, error) {
+					meets := slices.ContainsFunc(b.Events, func(f []byte) bool { return bytes.Contains(f, []byte(lost)) })
+					switch {
+					case !meets || once.Swap(true):
+						return do()
+					case name == "the end":
+						return store.Receipt{}, &store.GapError{Top: b.Prev, Number: b.Number - 1}
+					}
+					return acknowledged(b), nil
+				}))
+				d.say(first, "m", "/say done", "/sleep 1s") // so that the end is a step of its own
+				time.Sleep(20 * time.Second)
+				settled(t, d.room)
+				events, err := s.Read(t.Context(), "ses-1", wire.Position{}, 1000)
+				ok(t, err)
+				ends, text := 0, ""
+				for _, e := range events {
+					decoded, err := (wire.Native{}).DecodeEvent(e.Frame)
+					ok(t, err)
+					r, is := decoded.Data.(wire.AgentResponse)
+					if !is {
+						continue
+					}
+					if r.Delta != "" {
+						text = text[:min(r.Offset, len(text))] + r.Delta
+					}
+					if r.IsComplete {
+						ends++
+					}
+				}
+				if !once.Load() || ends != 1 || text != "done" {
+					t.Errorf("the log has %d ends of the turn, which says %q", ends, text)
+				}
+				d.say(first, "after", "/say more")
+				d.ends("after")
+			})
+		})
+	}
 }

@@ -32,6 +32,9 @@ type step struct {
 	consumed []string
 	card     []byte
 	bytes    int
+	// ends are the ends of turns among the events, each with all that the turn
+	// said: the state does not tell of them.
+	ends []wire.AgentResponse
 	// durable says that somebody is told something for good.
 	durable bool
 	// then is what is done after the commit.
@@ -72,6 +75,9 @@ func (l *live) say(data wire.ServerPayload) wire.Event {
 	l.step.bytes += len(frame)
 	l.step.durable = l.step.durable || isPromise(data)
 	l.opens(data)
+	if end, is := data.(wire.AgentResponse); is && end.IsComplete {
+		l.step.ends = append(l.step.ends, withWords(end, l.state.Words(end.AgentID)))
+	}
 	return e
 }
 
