@@ -42,6 +42,15 @@ func (a access) may(p wire.ClientPayload) bool {
 // identify says who sends a request, by its Authorization header, its cookie or,
 // where that is enabled and it opens a stream, its query. The error is an [*auth.Error] or the store's.
 func (s *Server) identify(c echo.Context) (auth.Identity, error) {
+	who, err := s.recognised(c.Request().Context(), c)
+	if who.Prolonged {
+		s.setCookie(c, s.cookie(c), who.Expires) // or the browser would forget it
+	}
+	return who, err
+}
+
+// recognised is identify without an answer to the browser.
+func (s *Server) recognised(ctx context.Context, c echo.Context) (auth.Identity, error) {
 	r := c.Request()
 	if who, ok := s.auth.Anonymous(); ok {
 		return who, nil
@@ -51,22 +60,18 @@ func (s *Server) identify(c echo.Context) (auth.Identity, error) {
 		if !strings.EqualFold(scheme, "Bearer") {
 			return auth.Identity{}, &auth.Error{Code: wire.CodeAuthFailed, Reason: "Only the scheme Bearer is understood."}
 		}
-		return s.auth.Bearer(r.Context(), strings.TrimSpace(token))
+		return s.auth.Bearer(ctx, strings.TrimSpace(token))
 	}
 	if key := r.Header.Get(headerAPIKey); key != "" {
-		return s.auth.APIKey(r.Context(), key)
+		return s.auth.APIKey(ctx, key)
 	}
 	if s.cfg.QueryTokens && streams(c) {
 		if token := c.QueryParam("token"); token != "" {
-			return s.auth.Bearer(r.Context(), token)
+			return s.auth.Bearer(ctx, token)
 		}
 	}
 	if value := s.cookie(c); value != "" {
-		who, err := s.auth.Cookie(r.Context(), value)
-		if who.Prolonged {
-			s.setCookie(c, value, who.Expires) // or the browser would forget it
-		}
-		return who, err
+		return s.auth.Cookie(ctx, value)
 	}
 	return auth.Identity{}, &auth.Error{Code: wire.CodeAuthRequired, Reason: "Sign in first."}
 }
@@ -134,7 +139,7 @@ func accessFor(who auth.Identity, info session.Info) access {
 	if who.Session != "" { // a device that was let in does not share or delete what it was let into
 		granted = min(granted, accessOperator)
 	}
-	if !who.Has(auth.RoleUser) && !who.Has(auth.RoleViewer) { // who only looks after the hub has no desk in it
+	if !hasDesk(who) {
 		return accessNone
 	}
 	if !who.Has(auth.RoleUser) { // a viewer of the whole installation never touches
@@ -142,6 +147,10 @@ func accessFor(who auth.Identity, info session.Info) access {
 	}
 	return granted
 }
+
+// hasDesk reports whether somebody can have or be shown sessions at all. Who only
+// looks after the hub cannot.
+func hasDesk(who auth.Identity) bool { return who.Has(auth.RoleUser) || who.Has(auth.RoleViewer) }
 
 // whoKey is where a request's context has the identity.
 const whoKey = "everdesk.who"

@@ -154,24 +154,33 @@ func (s *Server) AppsAt(ln net.Listener) {
 	s.apps.ln, s.apps.port = ln, portNumber(ln.Addr())
 }
 
-// serveBoth serves both doors until one of them breaks or both are told to stop.
-func (s *Server) serveBoth(ln net.Listener) error {
-	if s.apps.ln == nil {
-		return serveOne(s.http, ln)
+// serveAll serves all doors until one of them breaks or all are told to stop.
+func (s *Server) serveAll(ln net.Listener) error {
+	type door struct {
+		http *http.Server
+		ln   net.Listener
 	}
+	doors := []door{{s.http, ln}}
+	if s.apps.ln != nil {
+		doors = append(doors, door{s.apps.http, s.apps.ln})
+	}
+	if s.admin.ln != nil {
+		doors = append(doors, door{s.admin.http, s.admin.ln})
+	}
+	broken := make([]error, len(doors))
 	var wg sync.WaitGroup
-	var broken error
-	wg.Go(func() {
-		if broken = serveOne(s.apps.http, s.apps.ln); broken != nil {
-			_ = s.http.Close() // half a hub is none
-		}
-	})
-	err := serveOne(s.http, ln)
-	if err != nil {
-		_ = s.apps.http.Close()
+	for i, d := range doors {
+		wg.Go(func() {
+			if broken[i] = serveOne(d.http, d.ln); broken[i] == nil {
+				return
+			}
+			for _, other := range doors { // half a hub is none
+				_ = other.http.Close()
+			}
+		})
 	}
 	wg.Wait()
-	return errors.Join(err, broken)
+	return errors.Join(broken...)
 }
 
 func serveOne(door *http.Server, ln net.Listener) error {

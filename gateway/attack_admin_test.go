@@ -26,7 +26,9 @@ func TestAttack33AdminRoutesWithOtherCredentials(t *testing.T) {
 		visits[string(role)+"'s key"] = request{header: header("X-API-Key", key)}
 	}
 	// A role that we do not know is none.
-	visits["made-up role"] = request{token: h.user("ada", "Admin", "root", "admin:read")}
+	visits["made-up role"] = request{token: h.user("ada", "Admin", "root", "admin:write")}
+	// Nor is one of those who look after the hub.
+	visits["role to look"] = request{token: h.user("ada", "admin:read", "admin:act", "admin:content")}
 	for name, v := range visits {
 		for _, r := range []struct{ method, path, body string }{
 			{http.MethodGet, "/api/tokens/keys", ""},

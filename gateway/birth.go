@@ -149,6 +149,9 @@ func (s *Server) settleDesktop(ctx context.Context, who auth.Identity, w *wish) 
 		return err
 	}
 	defer end()
+	if !hasDesk(who) {
+		return &refusal{code: wire.CodeSessionNotFound}
+	}
 	latest, err := s.latest(ctx, who.User)
 	if err != nil || latest != "" {
 		w.session = latest

@@ -25,6 +25,7 @@ import (
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/fleet"
 	"github.com/everdesk/everdesk/gateway"
+	"github.com/everdesk/everdesk/monitor"
 	"github.com/everdesk/everdesk/quota"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store/filestore"
@@ -50,6 +51,11 @@ type plan struct {
 	// listener of their own.
 	desktop, apps *web.Site
 	ownApps       bool
+	// admin is the page of those who look after the hub, and ownAdmin says that they
+	// have a listener of their own.
+	admin    *web.Site
+	ownAdmin bool
+	metrics  http.Handler
 	// fleet has the hall announce itself and heed wishes.
 	fleet bool
 }
@@ -76,8 +82,10 @@ type hall struct {
 	shelf  *files.Shelf
 	server *gateway.Server
 	fleet  *fleet.Fleet
+	watch  *monitor.Watcher
 	joins  bool // the fleet
 	addr   string
+	admin  string // the address of those who look after the hub, if they have one
 	apps   string // the address of the apps, if they have one
 	secret []byte // of signed tokens
 	good   string // one that renewals begin with, unless empty
@@ -157,11 +165,23 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 		Crowds: func() map[string]int { return h.server.Crowds() },
 		Serve:  func() { h.hub.Undrain(); h.server.Undrain() },
 	}, h.store), p.fleet
+	h.watch = monitor.New(monitor.Config{Replica: p.session.Replica, Logger: log}, h.hub, h.fleet, h.store)
+	p.door.AdminApart = p.ownAdmin
 	h.server = gateway.New(p.door, log, gateway.Deps{
 		Fleet: h.fleet, Audit: audit.New(h.store, log),
 		Store: h.store, Hub: h.hub, Auth: h.people, Quota: quota.New(p.quota, counts), Files: h.shelf, MCP: p.mcp,
 		Desktop: p.desktop, Apps: p.apps,
+		Admin: p.admin, Metrics: p.metrics, Monitor: h.watch,
 	})
+	if p.ownAdmin {
+		var lc net.ListenConfig
+		ln, err := lc.Listen(tb.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		h.admin = ln.Addr().String()
+		h.server.AdminAt(ln)
+	}
 	if p.ownApps {
 		var lc net.ListenConfig
 		ln, err := lc.Listen(tb.Context(), "tcp", "127.0.0.1:0")
@@ -190,6 +210,9 @@ func (h *hall) open() {
 	running, stop := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { h.hub.Run(running) })
+	if h.street == nil { // there, a moment may be an hour
+		wg.Go(func() { h.watch.Run(running) })
+	}
 	if h.joins {
 		wg.Go(func() { h.fleet.Run(running) })
 	}

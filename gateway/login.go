@@ -166,7 +166,7 @@ func tokenIn(text string) string {
 func (s *Server) welcome(c echo.Context, token string) error {
 	_, err := s.signIn(c, token)
 	if err == nil {
-		return c.Redirect(http.StatusSeeOther, "/"+restOfQuery(c))
+		return c.Redirect(http.StatusSeeOther, frontOf(c)+restOfQuery(c))
 	}
 	p := problemOf(err, c.Request())
 	if p.Status >= http.StatusInternalServerError {

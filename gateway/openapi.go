@@ -205,6 +205,8 @@ func (d *describer) content(c *content) object {
 		return object{c.media: object{"schema": page}, "text/event-stream": stream}
 	case c.ref != "":
 		return object{c.media: object{"schema": d.reference(c.ref)}}
+	case c.shape == nil && c.typ != nil:
+		return object{c.media: object{"schema": d.shown(c.typ)}}
 	case c.shape != nil:
 		return object{c.media: object{"schema": d.use(c)}}
 	default:

@@ -85,12 +85,16 @@ func (s *Server) show(c echo.Context, status int, notice string) error {
 	if notice != "" {
 		tone = ` class="wrong" role="alert"`
 	}
+	action := "/login"
+	if front := frontOf(c); front != "/" {
+		action = front
+	}
 	rest := html.EscapeString(restOfQuery(c))
 	// No template: the linker would keep every method in the program, see
 	// internal/arch.
 	page := strings.NewReplacer(
 		"{{lang}}", words.lang, "{{title}}", words.title, "{{state}}", state, "{{greeting}}", html.EscapeString(greeting), "{{tone}}", tone,
-		"{{open}}", "/"+rest, "{{closed}}", closed, "{{desktop}}", words.desktop, "{{action}}", "/login"+rest, "{{hidden}}", hidden,
+		"{{open}}", frontOf(c)+rest, "{{closed}}", closed, "{{desktop}}", words.desktop, "{{action}}", action+rest, "{{hidden}}", hidden,
 		"{{token}}", words.token, "{{enter}}", words.enter, "{{health}}", words.health, "{{readiness}}", words.readiness,
 		"{{version}}", html.EscapeString(s.cfg.Version),
 	)

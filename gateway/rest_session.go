@@ -137,6 +137,9 @@ func (s *Server) sessionsOf(ctx context.Context, user string) ([]session.Info, e
 // listed are the sessions that somebody sees in a listing: those of a user, or the
 // one that their credential is for, whosever it is.
 func (s *Server) listed(ctx context.Context, me auth.Identity, user string) ([]session.Info, error) {
+	if !hasDesk(me) {
+		return nil, nil
+	}
 	if me.Session == "" {
 		return s.sessionsOf(ctx, user)
 	}

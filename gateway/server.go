@@ -89,6 +89,9 @@ type Config struct {
 	// such as "https://apps.example.org". Empty means the port of
 	// [Server.AppsAt] on whatever host the hub is reached under.
 	AppsURL string
+	// AdminApart says that those who look after the hub have a door of their own,
+	// see [Server.AdminAt]. Nothing of theirs is at everybody's then.
+	AdminApart bool
 	// WebDev is a build tool on this machine that serves the desktop instead;
 	// for those who write it. Nil in all other cases.
 	WebDev *url.URL
@@ -137,6 +140,11 @@ type Deps struct {
 	// origin of their own; nil means none.
 	Desktop *web.Site
 	Apps    *web.Site
+	// Admin is the page at /admin, and Metrics is what is measured, at /metrics; nil
+	// means none. Monitor is what is shown of all sessions.
+	Admin   *web.Site
+	Metrics http.Handler
+	Monitor Monitor
 	// Fleet are the replicas, of which this is one, and Audit is where it is
 	// written down what admins do. Without them there is no admin API.
 	Fleet Fleet
@@ -164,13 +172,21 @@ type Server struct {
 	http  *http.Server
 
 	desktop *web.Site
-	dev     *httputil.ReverseProxy // nil unless there is a build tool
-	apps    apps
-	fleet   Fleet
-	audit   *audit.Book
-	agents  Agents
-	most    int          // agents
-	port    atomic.Int32 // of the listener, for the apps to know their pages by
+	metrics http.Handler
+	monitor Monitor
+	// adminPage is the page of those who look after the hub, who are in the gallery
+	// while they do.
+	adminPage *web.Site
+	admin     adminDoor
+	gallery   gallery
+
+	dev    *httputil.ReverseProxy // nil unless there is a build tool
+	apps   apps
+	fleet  Fleet
+	audit  *audit.Book
+	agents Agents
+	most   int          // agents
+	port   atomic.Int32 // of the listener, for the apps to know their pages by
 
 	observer Observer
 
@@ -195,10 +211,9 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	s := &Server{
 		cfg: cfg.withDefaults(), log: log,
 		store: d.Store, hub: d.Hub, auth: d.Auth, quota: d.Quota, files: d.Files,
-		mcp: d.MCP, minds: d.Providers, mind: d.Provider, desktop: d.Desktop,
+		mcp: d.MCP, minds: d.Providers, mind: d.Provider, desktop: d.Desktop, adminPage: d.Admin, metrics: d.Metrics, monitor: d.Monitor,
 		fleet: d.Fleet, audit: d.Audit, agents: d.Agents, most: d.AgentLimit,
-		observer: observing(d.Observer),
-		echo:     echo.New(), hosts: map[string]bool{}, turnstile: newTurnstile(),
+		observer: observing(d.Observer), hosts: map[string]bool{}, turnstile: newTurnstile(),
 	}
 	for _, h := range cfg.Hosts {
 		s.hosts[hostName(h)] = true
@@ -211,14 +226,23 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	}
 	s.doors.init()
 	s.bulk.init()
-	s.echo.HTTPErrorHandler = s.fail
-	s.echo.IPExtractor = extractor(cfg.TrustedProxies)
-	s.echo.Use(s.watch, s.secure, s.admit)
-	s.register(s.routes())
+	s.echo = s.newEcho()
+	s.register(s.echo, slices.DeleteFunc(s.routes(), func(r route) bool { return s.cfg.AdminApart && r.isAdmins() }))
+	s.registerPages()
 	s.description = sync.OnceValue(func() []byte { return openAPI(s.cfg.Version, s.routes()) })
 	s.http = s.newHTTP(s)
 	s.openApps(d.Apps)
+	s.openAdmin()
 	return s
+}
+
+// newEcho makes a router with the checks that every request passes.
+func (s *Server) newEcho() *echo.Echo {
+	e := echo.New()
+	e.HTTPErrorHandler = s.fail
+	e.IPExtractor = extractor(s.cfg.TrustedProxies)
+	e.Use(s.watch, s.secure, s.admit)
+	return e
 }
 
 func (s *Server) newHTTP(handler http.Handler) *http.Server {
@@ -234,7 +258,7 @@ func (s *Server) newHTTP(handler http.Handler) *http.Server {
 }
 
 // register makes the routes known, each behind its guards.
-func (s *Server) register(all []route) {
+func (s *Server) register(to *echo.Echo, all []route) {
 	for _, r := range all {
 		handler := r.do
 		switch r.guard {
@@ -247,27 +271,33 @@ func (s *Server) register(all []route) {
 		case guardKnown:
 			handler = s.known(handler)
 		}
-		s.echo.Add(r.method, r.path, handler)
+		to.Add(r.method, r.path, handler)
 		if r.method == http.MethodGet && r.guard != guardSocket {
-			s.echo.Add(http.MethodHead, r.path, handler) // load balancers like to ask this way
+			to.Add(http.MethodHead, r.path, handler) // load balancers like to ask this way
 		}
 	}
+}
+
+func get(to *echo.Echo, path string, handler echo.HandlerFunc) {
+	to.GET(path, handler)
+	to.HEAD(path, handler)
+}
+
+// registerPages makes known what is in no table: the files of the desktop, and where
+// agents find their tools.
+func (s *Server) registerPages() {
 	if s.mcp != nil {
 		s.echo.Any("/mcp", s.serveMCP)
 	}
-	get := func(path string, handler echo.HandlerFunc) {
-		s.echo.GET(path, handler)
-		s.echo.HEAD(path, handler)
-	}
 	switch {
 	case s.cfg.DesktopDir != "":
-		get("/*", s.static)
+		get(s.echo, "/*", s.static)
 	case s.dev != nil:
-		get("/*", s.develop)
+		get(s.echo, "/*", s.develop)
 	case s.desktop != nil:
 		for _, name := range s.desktop.Names() {
 			if name != indexFile {
-				get("/"+name, s.asset(name))
+				get(s.echo, "/"+name, s.asset(name))
 			}
 		}
 	}
@@ -282,16 +312,21 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.echo.ServeHTTP(w, r)
 }
 
-// Serve answers requests that come to ln, and to the listener of the apps if there
-// is one, until [Server.Shutdown], after which it returns nil. It closes both.
+// Serve answers requests that come to ln, and to the listeners of the apps and of
+// those who look after the hub if there are any, until [Server.Shutdown], after which
+// it returns nil. It closes all.
 func (s *Server) Serve(ln net.Listener) error {
 	s.port.Store(int32(portNumber(ln.Addr()))) //nolint:gosec // ports are small
-	return s.serveBoth(ln)
+	return s.serveAll(ln)
 }
 
 // Drain makes /readyz say 503 from now on, so that load balancers look
 // elsewhere before Shutdown closes the door, and lets no streaming clients in.
-func (s *Server) Drain() { s.draining.Store(true) }
+// Those who watch the hub are sent away, and may come back to see how it goes on.
+func (s *Server) Drain() {
+	s.draining.Store(true)
+	s.gallery.clear(false)
+}
 
 // Undrain takes [Server.Drain] back.
 func (s *Server) Undrain() { s.draining.Store(false) }
@@ -345,6 +380,7 @@ func (s *Server) Dismiss(ctx context.Context) error {
 // so.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
+	s.gallery.clear(true)
 	// Both at once: clients must not come back to a door that is still open,
 	// and the streams among the requests end only when they are dismissed.
 	var wg sync.WaitGroup
@@ -353,8 +389,15 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		// What is on its way there are files; nobody waits for them longer.
 		wg.Go(func() { _ = s.apps.http.Shutdown(ctx); _ = s.apps.http.Close() })
 	}
+	var adminErr error
+	if s.admin.http != nil {
+		wg.Go(func() { adminErr = s.admin.http.Shutdown(ctx) })
+	}
 	err := s.http.Shutdown(ctx)
 	wg.Wait()
+	if adminErr != nil {
+		err = errors.Join(err, adminErr, s.admin.http.Close())
+	}
 	if err == nil {
 		return nil
 	}

@@ -7,8 +7,10 @@ type Query struct {
 	User   string
 	Status string
 	Owner  string
-	// Text is looked for in ids, users and titles.
-	Text string
+	// Text is looked for in ids and users, and if Titles is set in titles too, which
+	// who may not see them could guess that way.
+	Text   string
+	Titles bool
 	// Stuck selects those that are stuck or stalled.
 	Stuck bool
 	// Questions selects those that wait for a person, Errors those with turns

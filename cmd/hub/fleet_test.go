@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,14 +42,13 @@ func ownerOf(t *testing.T, url string, session wire.SessionID) (owner string, wo
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	var card struct {
-		Owner   string
-		Working bool
+	var detail struct {
+		Row struct{ Owner, Status string }
 	}
-	if err := json.NewDecoder(res.Body).Decode(&card); err != nil {
+	if err := json.NewDecoder(res.Body).Decode(&detail); err != nil {
 		t.Fatal(err)
 	}
-	return card.Owner, card.Working
+	return detail.Row.Owner, !slices.Contains([]string{"idle", "dormant"}, detail.Row.Status)
 }
 
 // status is what a hub answers to a path.

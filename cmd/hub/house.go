@@ -18,6 +18,7 @@ import (
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/fleet"
 	"github.com/everdesk/everdesk/gateway"
+	"github.com/everdesk/everdesk/monitor"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/quota"
 	"github.com/everdesk/everdesk/session"
@@ -40,6 +41,7 @@ type house struct {
 	staff   *agentpool.Staff
 	badges  *mcpdoor.Door
 	fleet   *fleet.Fleet
+	monitor *monitor.Watcher
 	grace   time.Duration
 }
 
@@ -83,12 +85,13 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 		return nil, errors.Join(err, shelf.Close())
 	}
 	h.hub = session.NewHub(cfg.session, store)
+	h.monitor = monitor.New(monitor.Config{Replica: cfg.replica, Sample: cfg.metrics.Sample, Logger: log}, h.hub, h.fleet, store)
 	cfg.door.Version = version()
 	cfg.door.Hosts = append(cfg.door.Hosts, hostOf(addr))
 	h.server = gateway.New(cfg.door, log, gateway.Deps{
 		Store: store, Hub: h.hub, Auth: people, Quota: quota.New(cfg.limits, store), Files: shelf,
 		MCP: h.badges, Providers: h.minds.Names(), Provider: cfg.session.Provider,
-		Desktop: web.Desktop(), Apps: web.Apps(),
+		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), Monitor: h.monitor, Metrics: cfg.metrics.Handler(),
 		Fleet: h.fleet, Audit: audit.New(store, log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
 		Observer: cfg.metrics,
 	})
@@ -174,7 +177,7 @@ func (h *house) invitation(base string) string {
 // answer serves until ctx ends; then sessions are handed over, tabs are told to
 // go elsewhere and running requests may end.
 //
-// Ownership: it starts four goroutines and returns only after they have ended.
+// Ownership: it starts five goroutines and returns only after they have ended.
 func (h *house) answer(ctx context.Context, ln net.Listener, grace time.Duration, log *slog.Logger) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -183,6 +186,7 @@ func (h *house) answer(ctx context.Context, ln net.Listener, grace time.Duration
 	wg.Go(func() { h.hub.Run(running) })
 	wg.Go(func() { h.limiter.Run(running) })
 	wg.Go(func() { h.fleet.Run(running) })
+	wg.Go(func() { h.monitor.Run(running) })
 	served := make(chan error, 1)
 	wg.Go(func() { served <- h.server.Serve(ln) })
 	select {

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -60,11 +61,17 @@ func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (
 	if err != nil {
 		return errors.Join(unlessTold(ctx, err), ln.Close())
 	}
-	h, err := build(opening, cfg, store, ln.Addr(), log)
+	admin, err := listenAdmin(ctx, &cfg)
+	var h *house
+	if err == nil {
+		h, err = build(opening, cfg, store, ln.Addr(), log)
+	}
 	if err != nil {
 		err = errors.Join(unlessTold(ctx, err), ln.Close())
-		if apps != nil {
-			err = errors.Join(err, apps.Close())
+		for _, other := range []net.Listener{apps, admin} {
+			if other != nil {
+				err = errors.Join(err, other.Close())
+			}
 		}
 		return err
 	}
@@ -72,11 +79,18 @@ func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (
 		h.server.AppsAt(apps)
 		log.InfoContext(ctx, "apps have an origin of their own", "addr", apps.Addr())
 	}
+	if admin != nil {
+		h.server.AdminAt(admin)
+		log.InfoContext(ctx, "the monitor has an address of its own", "addr", admin.Addr())
+	}
 	defer func() { err = errors.Join(err, closing("house", h)) }()
 	// The address is open already: a client that reads this line and connects
 	// at once is answered.
 	url := openURL(ln.Addr())
 	fmt.Fprintf(stdout, "Everdesk is running: %s\n", h.invitation(url))
+	if admin != nil {
+		fmt.Fprintf(stdout, "The monitor is at %s/admin\n", openURL(admin.Addr()))
+	}
 	fmt.Fprintf(stdout, "Answers come from %s: %s.\n", h.minds.Default().Name(), h.why)
 	log.InfoContext(ctx, "hub is running", "url", url, "addr", ln.Addr(), "version", version(), "auth", cfg.auth.Mode,
 		"provider", h.minds.Default().Name(), "because", h.why)
@@ -106,6 +120,26 @@ func listenApps(ctx context.Context, cfg config, hub net.Addr) (net.Listener, er
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s for apps: %w", address, innermost(err))
 	}
+	return ln, nil
+}
+
+// listenAdmin opens the address of those who look after the hub; nil when they have
+// none of their own.
+func listenAdmin(ctx context.Context, cfg *config) (net.Listener, error) {
+	if cfg.admin == "" {
+		return nil, nil
+	}
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", cfg.admin)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s for the monitor: %w", cfg.admin, innermost(err))
+	}
+	if cfg.auth.Mode == auth.ModeNone && !isLoopback(ln.Addr()) {
+		return nil, errors.Join(errors.New("auth none lets everybody in, so the monitor only listens on loopback addresses; "+
+			"choose --auth token or jwt, or --admin-addr 127.0.0.1:8090"), ln.Close())
+	}
+	cfg.door.AdminApart = true
+	cfg.door.Hosts = append(cfg.door.Hosts, hostOf(ln.Addr()))
 	return ln, nil
 }
 

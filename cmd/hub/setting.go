@@ -23,6 +23,7 @@ import (
 type config struct {
 	addr    string
 	apps    string // where the apps listen; see listenApps
+	admin   string // where those do who look after the hub; empty for no address of their own
 	door    gateway.Config
 	limits  quota.Config
 	auth    auth.Config

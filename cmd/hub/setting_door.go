@@ -35,6 +35,18 @@ func doorSettings() []setting {
 			parse: func(c *config, s string) error { return parseAppsURL(&c.door.AppsURL, s) },
 		},
 		{
+			name: "admin-addr", arg: "HOST:PORT",
+			help: "where the monitor, the admin API, metrics and profiles are, and nowhere else then;\n" +
+				"keep it away from those who only use the hub: metrics are for whoever reaches it.\n" +
+				"Empty leaves them at --addr, without profiles",
+			parse: func(c *config, s string) (err error) {
+				if c.admin = s; s != "" {
+					c.admin, err = parseAddr(s)
+				}
+				return err
+			},
+		},
+		{
 			name: "hosts", arg: "NAME,…",
 			help: "the names browsers may call this hub by, besides those of this machine's\n" +
 				"loopback and the address it listens on; * allows any, which is only safe\nbehind a proxy that checks them",

@@ -189,19 +189,24 @@ func mustShow(part, what string) bool {
 
 // adminSession is what admins are shown.
 type adminSession struct {
-	SessionID   wire.SessionID `json:"sessionId"`
-	Owner       wire.ReplicaID `json:"owner"`
-	Quarantined string         `json:"quarantined"`
+	SessionID wire.SessionID `json:"sessionId"`
+	Owner     wire.ReplicaID `json:"owner"`
+	Reason    string         `json:"reason"`
+}
+
+// adminDetail is what they are shown of one.
+type adminDetail struct {
+	Row adminSession `json:"row"`
 }
 
 func (s spoiling) unowned(t *testing.T, id wire.SessionID) error {
 	t.Helper()
-	var info adminSession
+	var info adminDetail
 	if err := s.f.Call(t, http.MethodGet, s.f.Door.URL()+"/api/admin/sessions/"+string(id), "", &info); err != nil {
 		return err
 	}
-	if info.Owner != "" {
-		return fmt.Errorf("owned by %s", info.Owner)
+	if info.Row.Owner != "" {
+		return fmt.Errorf("owned by %s", info.Row.Owner)
 	}
 	return nil
 }
@@ -214,11 +219,11 @@ func (s spoiling) verdict(t *testing.T, d *desktop, name string, live bool) (asi
 		go func() { said <- d.tabs[0].Say(t.Context(), "after", "/nosteer\n/say well", "") }()
 	}
 	s.await(t, name+": neither set aside nor well", func() error {
-		var info adminSession
+		var info adminDetail
 		if err := s.f.Call(t, http.MethodGet, s.f.Door.URL()+"/api/admin/sessions/"+string(d.id), "", &info); err != nil {
 			return err
 		}
-		if aside = info.Quarantined != ""; aside {
+		if aside = info.Row.Reason != ""; aside {
 			return nil
 		}
 		for _, hub := range s.f.Hubs {
@@ -234,7 +239,7 @@ func (s spoiling) verdict(t *testing.T, d *desktop, name string, live bool) (asi
 		}
 		// What was found while it was read counts.
 		err := s.f.Call(t, http.MethodGet, s.f.Door.URL()+"/api/admin/sessions/"+string(d.id), "", &info)
-		aside = info.Quarantined != ""
+		aside = info.Row.Reason != ""
 		return err
 	})
 	return aside
@@ -295,15 +300,15 @@ func (s spoiling) listed(t *testing.T, base string, id wire.SessionID) (string, 
 	t.Helper()
 	for after := ""; ; {
 		var page struct {
-			Sessions []adminSession `json:"sessions"`
-			Next     string         `json:"next"`
+			Rows []adminSession `json:"rows"`
+			Next string         `json:"next"`
 		}
 		if err := s.f.Call(t, http.MethodGet, base+"/api/admin/sessions?quarantined=true&limit=100&after="+after, "", &page); err != nil {
 			return "", err
 		}
-		for _, i := range page.Sessions {
+		for _, i := range page.Rows {
 			if i.SessionID == id {
-				return i.Quarantined, nil
+				return i.Reason, nil
 			}
 		}
 		if after = page.Next; after == "" {
@@ -357,13 +362,13 @@ func (s spoiling) usable(t *testing.T, base string) error {
 	}
 	for after := ""; ; {
 		var page struct {
-			Sessions []adminSession `json:"sessions"`
-			Next     string         `json:"next"`
+			Rows []adminSession `json:"rows"`
+			Next string         `json:"next"`
 		}
 		if err := s.f.Call(t, http.MethodGet, base+"/api/admin/sessions?limit=100&after="+after, "", &page); err != nil {
 			return err
 		}
-		for _, i := range page.Sessions {
+		for _, i := range page.Rows {
 			if i.SessionID == made.SessionID {
 				_, _, err := s.f.Snapshot(t, base, made.SessionID)
 				return err
