@@ -174,6 +174,9 @@ func (p *Pool) ended(t *turn, r agentpool.Ended) {
 		reason = "the turn was interrupted"
 	}
 	p.end(t, r.Outcome, reason)
+	if r.Outcome == providers.Failed && r.Failure != nil && r.Failure.Passing() {
+		p.tally.LastFailure = wire.CodeProviderUnavailable
+	}
 }
 
 // reasonBytes is how much is said of why a turn failed, and lastBytes how much
@@ -199,6 +202,7 @@ func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 	if t.Kind != wire.AgentMain {
 		p.stage.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.deeds)...)
 	}
+	p.tally.ended(outcome, t.Usage)
 	if outcome == providers.Completed {
 		p.recordReload(t)
 	}

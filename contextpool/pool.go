@@ -46,6 +46,7 @@ type Pool struct {
 	budget    *policies.MonitorBudget
 	reload    *policies.ReloadCache
 	asks      map[wire.Millis]*ask // turns that could go on
+	tally     Tally
 }
 
 // maxTurns is how many turns of a session are under way at once, those of main

@@ -11,6 +11,9 @@ func (s *State) Title() string {
 // Monitors are all monitors, monitor-0 first.
 func (s *State) Monitors() []wire.MonitorStatus { return s.monitors.sorted(nil, byMonitor) }
 
+// MonitorCount is how many monitors there are.
+func (s *State) MonitorCount() int { return s.monitors.len() }
+
 // HasMonitor says whether a monitor is there.
 func (s *State) HasMonitor(id wire.MonitorID) bool { return s.monitors.get(id) != nil }
 
@@ -91,6 +94,14 @@ func (s *State) Dialog(id wire.DialogID) (wire.ApprovalRequest, bool) { return s
 
 // Prompt is an open prompt.
 func (s *State) Prompt(id wire.PromptID) (wire.OpenPrompt, bool) { return s.prompts.value(id) }
+
+// Asked are all open questions, those first whose time is over first.
+func (s *State) Asked() ([]wire.ApprovalRequest, []wire.OpenPrompt) {
+	return s.dialogs.sorted(nil, dialogsByDeadline), s.prompts.sorted(nil, promptsByDeadline)
+}
+
+// Agents are all agents, without what they say.
+func (s *State) Agents() []wire.AgentState { return s.agents.sorted(nil, byRole) }
 
 // Toast is a toast whose time was not over at the newest event.
 func (s *State) Toast(id wire.NoticeID) (wire.ShownToast, bool) { return s.toasts.value(id) }

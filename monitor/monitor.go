@@ -4,8 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
 	"log/slog"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/everdesk/everdesk/broadcast"
@@ -22,6 +23,7 @@ var ErrQuery = errors.New("the query cannot be understood")
 type Hub interface {
 	Census(ctx context.Context) []session.Status
 	Inspect(ctx context.Context, id wire.SessionID) (session.Inspection, error)
+	Recall(ctx context.Context, id wire.SessionID) (session.Inspection, error)
 	Audience(id wire.SessionID) []broadcast.Viewer
 	List(ctx context.Context, q store.Query) (store.Page[session.Info], error)
 	Info(ctx context.Context, id wire.SessionID) (session.Info, error)
@@ -67,33 +69,238 @@ type Watcher struct {
 	hub   Hub
 	fleet Fleet
 	store Store
+	// poke asks for a round at once, and done brings what was found out meanwhile
+	// to the goroutine of Run.
+	poke chan struct{}
+	done chan func()
+
+	// Of the goroutine of Run.
+	lookout   lookout
+	reporter  *reporter
+	cards     []fleet.Card // as they were last known
+	peers     map[wire.ReplicaID]*peer
+	directory directory
+	reported  map[wire.SessionID]*Row
+	before    map[wire.SessionID]*Row // what was reported the last time
+	last      map[wire.SessionID]part // what our own sessions said last
+	studies   map[wire.SessionID]*study
+	past      past
+	troubled  bool
+	running   sync.WaitGroup // what it started
+
+	mu       sync.Mutex // guards the following; never held while anybody waits
+	watching map[*Interest]bool
+	glances  map[wire.SessionID]time.Time // until when; that of "" is for all
+	current  *view                        // nil while nobody looks
+	changed  chan struct{}                // closed when current is another
+	numbers  uint64
 }
 
 // New makes the monitor of a replica. It does nothing before [Watcher.Run].
 func New(cfg Config, h Hub, f Fleet, s Store) *Watcher {
-	return &Watcher{cfg: cfg.withDefaults(), hub: h, fleet: f, store: s}
+	cfg = cfg.withDefaults()
+	m := &Watcher{
+		cfg: cfg, hub: h, fleet: f, store: s, poke: make(chan struct{}, 1), done: make(chan func()),
+		reporter: newReporter(cfg.Replica), watching: map[*Interest]bool{}, glances: map[wire.SessionID]time.Time{},
+		changed: make(chan struct{}),
+	}
+	m.forget()
+	return m
 }
-
-var errNotYet = errors.New("the monitor does not look yet")
 
 // Run reports and watches until ctx ends.
-func (m *Watcher) Run(ctx context.Context) { <-ctx.Done() }
-
-// Overview is the whole fleet as it is now.
-func (m *Watcher) Overview(context.Context) (Overview, error) { return Overview{}, errNotYet }
-
-// Sessions is a page of the table of all sessions. The error wraps [ErrQuery] when
-// the query is wrong.
-func (m *Watcher) Sessions(context.Context, Query) (Page, error) { return Page{}, errNotYet }
-
-// Detail is all that is known of a session. It waits for its owner, but not for
-// long. The error is [*session.Error] when there is no such session.
-func (m *Watcher) Detail(context.Context, wire.SessionID) (Detail, error) {
-	return Detail{}, errNotYet
+//
+// Ownership: it starts goroutines that read what takes long, and returns after they
+// have ended.
+func (m *Watcher) Run(ctx context.Context) {
+	defer m.running.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var last time.Time
+	for {
+		select {
+		case found := <-m.done:
+			found()
+			continue
+		case <-timer.C:
+		case <-m.poke:
+			timer.Reset(max(hurryEvery-time.Since(last), 0))
+			continue
+		case <-ctx.Done():
+			return
+		}
+		last = time.Now()
+		m.round(ctx, last)
+		timer.Reset(m.cfg.Every)
+	}
 }
 
-// Watch shows what an interest is about: all of it, then what changes, until ctx
-// ends, which is its last error. Who is slow misses what was in between.
-func (m *Watcher) Watch(context.Context, Interest) iter.Seq2[Update, error] {
-	return func(yield func(Update, error) bool) { yield(Update{}, errNotYet) }
+// hurryEvery is how often rounds are made at the most.
+const hurryEvery = 50 * time.Millisecond
+
+// background does something that takes long. What it returns is done by the
+// goroutine of Run.
+func (m *Watcher) background(ctx context.Context, limit time.Duration, do func(ctx context.Context) func()) {
+	m.running.Go(func() {
+		limited, cancel := context.WithTimeout(ctx, limit)
+		defer cancel()
+		found := do(limited)
+		select {
+		case m.done <- found:
+			m.hurry() // somebody waits for it
+		case <-ctx.Done():
+		}
+	})
+}
+
+// hurry asks for a round at once.
+func (m *Watcher) hurry() {
+	select {
+	case m.poke <- struct{}{}:
+	default:
+	}
+}
+
+// complain logs what is wrong with the store, once until it is not.
+func (m *Watcher) complain(ctx context.Context, what string, err error) {
+	if err != nil && ctx.Err() == nil && !m.troubled {
+		m.cfg.Logger.WarnContext(ctx, "the monitor has trouble: "+what, "err", err)
+		m.troubled = true
+	}
+}
+
+// forget frees what was known while somebody looked.
+func (m *Watcher) forget() {
+	m.cards, m.peers, m.directory, m.past = nil, map[wire.ReplicaID]*peer{}, directory{}, past{}
+	m.reported, m.before = map[wire.SessionID]*Row{}, map[wire.SessionID]*Row{}
+	m.studies = map[wire.SessionID]*study{}
+}
+
+// round looks who looks, reports to those who look elsewhere, and puts everything
+// together for those who look here. When the store is away, those see at least what
+// is owned here.
+func (m *Watcher) round(ctx context.Context, now time.Time) {
+	wants, mine := m.wanted(now)
+	limited, cancel := context.WithTimeout(ctx, m.cfg.Every)
+	err := m.lookout.read(limited, m.store, now)
+	if err == nil {
+		err = m.lookout.say(limited, m.store, m.cfg.Replica, wants, mine, now)
+	}
+	cancel()
+	if err == nil {
+		m.troubled = false
+	}
+	m.complain(ctx, "it cannot say what is looked at", err)
+	asked, theirs := m.lookout.others(m.cfg.Replica, now)
+	if !wants {
+		m.show(nil)
+		m.forget()
+	}
+	if !wants && !asked {
+		m.last = nil
+		return
+	}
+	census := m.hub.Census(ctx)
+	own := rowsOf(census, m.cfg.Replica)
+	parts := m.ownParts(ctx, own, union(mine, theirs))
+	sample := m.cfg.Sample()
+	limited, cancel = context.WithTimeout(ctx, 2*m.cfg.Every)
+	defer cancel()
+	if asked && err == nil {
+		told := make(map[wire.SessionID]part, len(theirs))
+		for _, id := range theirs {
+			if p, ok := parts[id]; ok {
+				told[id] = p
+			}
+		}
+		m.complain(ctx, "it cannot report", m.reporter.publish(limited, m.store, own, told, sample, now))
+	}
+	if !wants {
+		return
+	}
+	if err == nil {
+		m.gather(limited, mine, now)
+	}
+	m.past.add(now, sample)
+	m.show(m.assembleView(ctx, own, parts, mine, sample, now))
+}
+
+// union are the ids of two lists.
+func union(a, b []wire.SessionID) []wire.SessionID {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// ownParts is what is known here of sessions that somebody looks at. A session that
+// does not answer is as it was when it did.
+func (m *Watcher) ownParts(ctx context.Context, own []Row, ids []wire.SessionID) map[wire.SessionID]part {
+	parts := make(map[wire.SessionID]part, len(ids))
+	for _, id := range ids {
+		p := part{Detail: detailOf(&session.Inspection{})}
+		_, owned := slices.BinarySearchFunc(own, id, func(r Row, id wire.SessionID) int { return cmp.Compare(r.SessionID, id) })
+		if owned {
+			if i, err := m.hub.Inspect(ctx, id); err == nil {
+				p.Owner, p.Epoch, p.Detail = true, i.Status.Epoch, detailOf(&i)
+			} else if was, ok := m.last[id]; ok && was.Owner {
+				p = was
+			}
+		}
+		p.Detail.Tabs = tabsOf(m.hub.Audience(id), m.cfg.Replica)
+		if p.Owner || len(p.Detail.Tabs) > 0 {
+			parts[id] = p
+		}
+	}
+	m.last = parts
+	return parts
+}
+
+// assembleView puts everything together.
+func (m *Watcher) assembleView(ctx context.Context, own []Row, parts map[wire.SessionID]part, mine []wire.SessionID, sample Sample, now time.Time) *view {
+	lists := [][]Row{own}
+	alive := map[wire.ReplicaID]bool{m.cfg.Replica: true}
+	replicas := m.measure(sample, now)
+	v := &view{details: map[wire.SessionID]Detail{}, complete: !m.directory.scanned.IsZero()}
+	for id, p := range m.peers {
+		alive[id] = true
+		for _, c := range p.chunks {
+			lists = append(lists, c.rows)
+		}
+		v.complete = v.complete && (p.complete() || p.silent(now))
+	}
+	m.before, m.reported = m.reported, m.before
+	collect(m.reported, lists...)
+	m.refreshDirectory(ctx, m.reported, m.before, now)
+	v.rows = merge(m.directory.by, m.reported, alive, now)
+	v.overview = overviewOf(v.rows, replicas, now)
+	for _, id := range mine {
+		at, ok := slices.BinarySearchFunc(v.rows, id, func(r Row, id wire.SessionID) int { return cmp.Compare(r.SessionID, id) })
+		if ok {
+			v.details[id] = m.detail(ctx, v.rows[at], parts, now)
+		}
+	}
+	for id := range m.studies {
+		if !slices.Contains(mine, id) {
+			delete(m.studies, id)
+		}
+	}
+	return v
+}
+
+// measure is what all replicas have measured, in the order of their ids.
+func (m *Watcher) measure(sample Sample, now time.Time) []measured {
+	self := measured{card: fleet.Card{ID: m.cfg.Replica, State: fleet.Serving}, self: true, sample: sample, at: now, past: &m.past}
+	var all []measured
+	for _, c := range m.cards {
+		if c.ID == m.cfg.Replica {
+			self.card = c
+		} else if p := m.peers[c.ID]; p != nil {
+			all = append(all, measured{card: c, sample: p.head.Sample, at: p.at, silent: p.silent(now), past: &p.past})
+		}
+	}
+	all = append(all, self)
+	slices.SortFunc(all, func(a, b measured) int { return cmp.Compare(a.card.ID, b.card.ID) })
+	return all
 }

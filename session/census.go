@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/everdesk/everdesk/wire"
@@ -43,5 +44,93 @@ type Status struct {
 	For   time.Duration
 }
 
-// Census asks all sessions that are owned here how they are doing, at once.
-func (h *Hub) Census(context.Context) []Status { return nil }
+// censusPatience is how long a session has to answer. Steps take milliseconds.
+const censusPatience = 100 * time.Millisecond
+
+// Census asks all sessions that are owned here how they are doing, at once, and
+// waits no longer than a moment for those that do not answer. A session to which
+// nothing has happened since it was asked last is not asked again.
+func (h *Hub) Census(ctx context.Context) []Status {
+	ctx, cancel := context.WithTimeout(ctx, censusPatience)
+	defer cancel()
+	keepers := h.all(nil)
+	all := make([]Status, 0, len(keepers))
+	var asked []*live
+	for _, k := range keepers {
+		l := k.live.Load()
+		if l == nil {
+			continue
+		}
+		if s := l.looks.seen.Load(); s != nil && s.Budget == 0 && l.looks.fresh.Load() && k.box.idle() {
+			all = append(all, *s)
+			continue
+		}
+		asked = append(asked, l)
+	}
+	return append(all, askAll(ctx, asked)...)
+}
+
+// askAll asks sessions how they are doing.
+func askAll(ctx context.Context, asked []*live) []Status {
+	answers := make([]atomic.Pointer[Status], len(asked))
+	looks := make([]*look, len(asked))
+	left := make(chan struct{}, 1) // has a token once all have answered
+	var open atomic.Int64
+	open.Store(int64(len(asked)))
+	for i, l := range asked {
+		looks[i] = &look{at: func(l *live) {
+			answers[i].Store(l.report())
+			if open.Add(-1) == 0 {
+				left <- struct{}{}
+			}
+		}}
+		l.looks.ask(looks[i])
+	}
+	if len(asked) > 0 {
+		select {
+		case <-left:
+		case <-ctx.Done():
+		}
+	}
+	all := make([]Status, len(asked))
+	for i, l := range asked {
+		if s := answers[i].Load(); s != nil {
+			all[i] = *s
+			continue
+		}
+		l.looks.unask(looks[i])
+		all[i] = l.stuck()
+	}
+	return all
+}
+
+// stuck is what is known of a session that does not answer.
+func (l *live) stuck() Status {
+	s := Status{ID: l.k.id, Epoch: l.lease.Epoch}
+	if seen := l.looks.seen.Load(); seen != nil {
+		s = *seen
+	}
+	s.Stuck = true
+	s.Doing, s.For = l.doing.tell()
+	return s
+}
+
+// report is how the session is doing. The goroutine of the session calls it,
+// between two steps.
+func (l *live) report() *Status {
+	s := &Status{
+		ID: l.k.id, User: l.user, Title: l.state.Title(), Epoch: l.lease.Epoch, Top: l.top, Updated: l.spoke,
+		Tabs: l.presence.total, Monitors: l.state.MonitorCount(), Windows: l.state.WindowCount(),
+		Working: l.working,
+	}
+	dialogs, prompts := l.state.Questions()
+	s.Questions = dialogs + prompts
+	if l.agents != nil {
+		g := l.agents.pool.Glance()
+		s.Agents, s.Queued, s.Budget = g.Running, g.Waiting, g.Budget
+		s.Errors, s.LastError, s.Tokens, s.Cost = g.Failed, g.LastFailure, g.Tokens, g.Cost
+	}
+	l.looks.seen.Store(s)
+	l.looks.fresh.Store(true)
+	return s
+}

@@ -37,20 +37,28 @@ type loaded struct {
 
 // load reads the session.
 func (k *keeper) load(ctx context.Context) (loaded, error) {
+	got, err := k.hub.load(ctx, k.id, k.user)
+	if got.info.User != "" {
+		k.user = got.info.User
+	}
+	return got, err
+}
+
+// load reads what the store has of a session, unless it is another user's by now.
+func (h *Hub) load(ctx context.Context, id wire.SessionID, user string) (loaded, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	kept, err := k.hub.store.Load(ctx, k.id)
+	kept, err := h.store.Load(ctx, id)
 	if err != nil {
 		return loaded{}, fmt.Errorf("load session: %w", err)
 	}
-	info, err := k.hub.store.Session(ctx, k.id)
+	info, err := h.store.Session(ctx, id)
 	if err != nil {
 		return loaded{}, fmt.Errorf("look session up: %w", err)
 	}
-	if k.user != "" && k.user != info.User {
+	if user != "" && user != info.User {
 		return loaded{}, fmt.Errorf("load session: %w: %w", store.ErrNotFound, errAnother)
 	}
-	k.user = info.User
 	at := kept.At
 	claimed := at.Epoch > 0 && at.Seq == 0
 	if claimed {
@@ -58,9 +66,9 @@ func (k *keeper) load(ctx context.Context) (loaded, error) {
 		// changed. Any position before it will do.
 		at = wire.Position{Epoch: at.Epoch - 1, Seq: math.MaxUint64}
 	}
-	state, err := desk.Restore(k.id, at, kept.Tables)
+	state, err := desk.Restore(id, at, kept.Tables)
 	if err != nil {
-		return loaded{}, &store.CorruptError{Where: "tables of session " + string(k.id), Reason: err.Error()}
+		return loaded{info: info}, &store.CorruptError{Where: "tables of session " + string(id), Reason: err.Error()}
 	}
 	before := state.Owner()
 	if claimed {
@@ -70,7 +78,7 @@ func (k *keeper) load(ctx context.Context) (loaded, error) {
 		} // else the next claim is in the log already and says better
 		// Epochs are times, and the event has that of its epoch.
 		at := time.UnixMilli(int64(kept.At.Epoch)) //nolint:gosec // milliseconds
-		state.Apply(wire.Event{Session: k.id, At: kept.At, Time: at, Data: owner})
+		state.Apply(wire.Event{Session: id, At: kept.At, Time: at, Data: owner})
 	}
 	return loaded{state: state, before: before, tables: kept.Tables, lists: kept.Lists, info: info}, nil
 }

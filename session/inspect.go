@@ -1,11 +1,14 @@
 package session
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"iter"
+	"slices"
+	"unicode/utf8"
 
 	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/desk"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -16,7 +19,7 @@ type Inspection struct {
 	Status   Status
 	Monitors []MonitorView
 	Agents   []AgentView
-	Windows  []wire.WindowState // without their content
+	Windows  []WindowView
 	Dialogs  []wire.ApprovalRequest
 	Prompts  []wire.OpenPrompt
 	// Messages are the newest of the ledger, the newest first.
@@ -50,6 +53,15 @@ type AgentView struct {
 	Attempt         int
 }
 
+// WindowView is a window that is open.
+type WindowView struct {
+	ID       wire.WindowID
+	Monitor  wire.MonitorID
+	Title    string
+	Renderer string
+	Lock     wire.AgentID
+}
+
 // MessageView is what the ledger says of a message.
 type MessageView struct {
 	ID      wire.MessageID
@@ -59,13 +71,148 @@ type MessageView struct {
 	Agent   wire.AgentID
 }
 
-// Inspect asks a session that is owned here for everything.
-func (h *Hub) Inspect(context.Context, wire.SessionID) (Inspection, error) {
-	return Inspection{}, errors.New("a session cannot be inspected yet")
+// ledgerShown is how many messages of the ledger are shown, and queueText how much
+// of a message that waits, in bytes.
+const (
+	ledgerShown = 100
+	queueText   = 500
+)
+
+// audienceShown is how many tabs of a session are shown.
+const audienceShown = 500
+
+// Inspect asks a session that is owned here for everything. The error is [*Error]
+// if it is not owned here or does not answer at once.
+func (h *Hub) Inspect(ctx context.Context, id wire.SessionID) (Inspection, error) {
+	var l *live
+	if k := h.kept(id); k != nil {
+		l = k.live.Load()
+	}
+	if l == nil {
+		return Inspection{}, refusal(wire.CodeSessionInvalidState, "the session is not owned by this replica")
+	}
+	ctx, cancel := context.WithTimeout(ctx, censusPatience)
+	defer cancel()
+	answer := make(chan Inspection, 1)
+	want := &look{at: func(l *live) { answer <- l.inspect() }}
+	l.looks.ask(want)
+	select {
+	case i := <-answer:
+		return i, nil
+	case <-ctx.Done():
+		l.looks.unask(want)
+		return Inspection{Status: l.stuck()}, refusal(wire.CodeSessionInvalidState, "the session does not answer")
+	}
 }
 
-// Audience are the tabs of a session at this replica.
-func (h *Hub) Audience(wire.SessionID) []broadcast.Viewer { return nil }
+// inspect is everything. The goroutine of the session calls it, between two steps.
+func (l *live) inspect() Inspection {
+	i := inspectState(l.state, &l.ledger)
+	i.Status = *l.report()
+	if l.agents == nil {
+		return i
+	}
+	pool := l.agents.pool
+	for n := range i.Monitors {
+		m := &i.Monitors[n]
+		m.Used, m.Bounded = pool.Used(m.MonitorID)
+	}
+	for _, w := range pool.Queued() {
+		n := slices.IndexFunc(i.Monitors, func(m MonitorView) bool { return m.MonitorID == w.Monitor })
+		if n < 0 {
+			continue
+		}
+		known, _ := l.ledger.find(w.ID)
+		i.Monitors[n].Queue = append(i.Monitors[n].Queue, QueuedView{
+			ID: w.ID, Place: w.Place, Since: known.Time, Window: w.Window, Text: shorten(w.Text, queueText),
+		})
+	}
+	for _, t := range pool.Turns() {
+		n := slices.IndexFunc(i.Agents, func(a AgentView) bool { return a.Role == t.Role })
+		if n < 0 {
+			n = len(i.Agents)
+			status := wire.AgentStatusWaiting
+			if t.Running {
+				status = wire.AgentStatusRunning
+			}
+			i.Agents = append(i.Agents, AgentView{AgentState: wire.AgentState{
+				Role: t.Role, Kind: t.Kind, MonitorID: t.Monitor, WindowID: t.Window, Status: status,
+				MessageID: t.Message, StartedAt: t.Started,
+			}})
+		}
+		a := &i.Agents[n]
+		a.Parent, a.Provider, a.Attempt = t.Parent, t.Provider, t.Attempt
+		a.Tool = cmp.Or(a.Tool, t.Tool)
+	}
+	return i
+}
+
+// inspectState is what a desktop and a ledger say.
+func inspectState(state *desk.State, g *ledger) Inspection {
+	var i Inspection
+	for _, m := range state.Monitors() {
+		i.Monitors = append(i.Monitors, MonitorView{MonitorStatus: m})
+		for _, w := range state.Windows(m.MonitorID) {
+			i.Windows = append(i.Windows, WindowView{
+				ID: w.WindowID, Monitor: w.MonitorID, Title: w.Title, Renderer: wire.RendererOf(w.Content), Lock: w.Lock,
+			})
+		}
+	}
+	for _, a := range state.Agents() {
+		i.Agents = append(i.Agents, AgentView{AgentState: a})
+	}
+	i.Dialogs, i.Prompts = state.Asked()
+	for _, id := range slices.Backward(g.order) {
+		if len(i.Messages) == ledgerShown {
+			break
+		}
+		e := g.by[id]
+		i.Messages = append(i.Messages, MessageView{
+			ID: id, Time: e.Time, Verdict: cmp.Or(string(e.Reply.Verdict), "done"), Code: e.Reply.Code, Agent: e.Reply.Agent,
+		})
+	}
+	return i
+}
+
+// Recall is what the store has of a session, wherever it is owned. It does not open
+// the session. Queues and budgets are known to the owner alone.
+func (h *Hub) Recall(ctx context.Context, id wire.SessionID) (Inspection, error) {
+	got, err := h.load(ctx, id, "")
+	if err != nil {
+		return Inspection{}, asError(err)
+	}
+	var g ledger
+	if err := g.restore(got.tables[ledgerTable]); err != nil {
+		return Inspection{}, &store.CorruptError{Where: "ledger of session " + string(id), Reason: err.Error()}
+	}
+	i := inspectState(got.state, &g)
+	i.Status = Status{
+		ID: id, User: got.info.User, Title: got.state.Title(), Epoch: got.info.Epoch, Top: got.info.Top, Updated: got.info.Updated,
+		Monitors: got.state.MonitorCount(), Windows: got.state.WindowCount(), Questions: len(i.Dialogs) + len(i.Prompts),
+		Working: got.info.Working,
+	}
+	return i, nil
+}
+
+// shorten cuts a text to so many bytes.
+func shorten(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	for limit > 0 && !utf8.RuneStart(text[limit]) {
+		limit--
+	}
+	return text[:limit] + "…"
+}
+
+// Audience are the oldest tabs of a session at this replica.
+func (h *Hub) Audience(id wire.SessionID) []broadcast.Viewer {
+	k := h.kept(id)
+	if k == nil || !k.isReady() || k.center == nil {
+		return nil
+	}
+	return k.center.Viewers(audienceShown)
+}
 
 // Tail is the log of a session after a position, and then what is added to it. It
 // does not open the session. The errors are those of the store.

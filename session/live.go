@@ -28,6 +28,9 @@ type live struct {
 
 	// For whoever looks.
 	pulse pulse
+	// For those who look after sessions.
+	doing doing
+	looks *looks
 
 	state     *desk.State
 	user      string // whose session it is
@@ -42,6 +45,7 @@ type live struct {
 	limiter   *rate.Limiter
 	lastRow   wire.Millis // of the rows of the conversation
 	said      bool        // the command at hand has been answered
+	spoke     time.Time   // when the newest event was made
 
 	top    wire.Position // where the log ends
 	number uint64        // of the last batch
@@ -83,6 +87,7 @@ type live struct {
 
 // loop does what is in the mailbox and what is due, step by step.
 func (l *live) loop() error {
+	l.doing.end()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	var armed time.Time
@@ -99,6 +104,9 @@ func (l *live) loop() error {
 		case <-l.k.box.wake:
 		case <-timer.C:
 			armed = time.Time{}
+		case <-l.looks.wake:
+			l.looks.serve(l) // nothing has happened, and nothing is to
+			continue
 		case <-l.ctx.Done():
 			return context.Cause(l.ctx)
 		}
@@ -113,6 +121,8 @@ func (l *live) turn() error {
 	now := time.Now()
 	l.pulse.turn.Store(now.UnixNano())
 	defer l.pulse.turn.Store(0)
+	l.looks.stale()
+	defer l.doing.end()
 	lent := l.k.hub.steps.get()
 	l.step = *lent // the last one is committed
 	if err := l.work(now); err != nil {
@@ -137,6 +147,7 @@ func (l *live) work(now time.Time) error {
 			}
 		}
 		l.handling = true
+		l.doing.begin(deedOf(it))
 		l.handle(it)
 		l.handling = false
 		l.handled = i + 1
@@ -149,6 +160,7 @@ func (l *live) work(now time.Time) error {
 			}
 		}
 	}
+	l.doing.begin(doingDue)
 	if err := l.tick(); err != nil {
 		return err
 	}

@@ -21,8 +21,10 @@ func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, 
 	defer cancel(nil)
 	l := &live{
 		k: k, lease: lease, ctx: ctx, cancel: cancel, top: lease.Top(), renewEvery: k.hub.renewEvery(),
-		skew: skewOf(lease, claimed),
+		skew: skewOf(lease, claimed), doing: doing{born: k.hub.born}, looks: newLooks(),
+		spoke: time.UnixMilli(int64(lease.Epoch)), //nolint:gosec // epochs are milliseconds
 	}
+	l.doing.begin(doingLoad)
 	l.renewed.Store(int64(claimed.Sub(k.hub.born)))
 	defer func() {
 		if errors.Is(err, errLost) && !l.forgotten {
@@ -201,6 +203,7 @@ func (l *live) leave(cause error) error {
 	if err := l.commit(); err != nil {
 		return err
 	}
+	l.doing.begin(doingRelease)
 	ctx, cancel := context.WithTimeout(l.ctx, storeTimeout)
 	defer cancel()
 	if err := l.k.hub.store.Release(ctx, l.lease); err != nil && !errors.Is(err, store.ErrFenced) {

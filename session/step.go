@@ -78,6 +78,7 @@ func (l *live) say(data wire.ServerPayload) wire.Event {
 	if end, is := data.(wire.AgentResponse); is && end.IsComplete {
 		l.step.ends = append(l.step.ends, withWords(end, l.state.Words(end.AgentID)))
 	}
+	l.spoke = e.Time
 	return e
 }
 
@@ -108,6 +109,9 @@ func (l *live) commit() error {
 	l.beat(len(events) > 0)
 	l.step.reuse(events, l.told)
 	l.told = nil
+	if len(effects) > 0 {
+		defer l.doing.resume(l.doing.begin(doingEffects))
+	}
 	for _, effect := range effects {
 		effect()
 	}
@@ -171,6 +175,7 @@ func (l *live) settle(events []broadcast.Event) {
 // whether it was tried more than once.
 func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err error) {
 	began := time.Now()
+	defer l.doing.resume(l.doing.begin(doingCommit))
 	var steady *desk.State // what is in the log, for those who want to see it meanwhile
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		unsure := l.uncertain
