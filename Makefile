@@ -33,7 +33,7 @@ build: ## build bin/hub, static
 
 .PHONY: test
 test: ## all tests, with the race detector, real Redis servers and a real browser
-	scripts/need.sh gcc redis-server chromium
+	scripts/need.sh gcc redis-server chromium promtool
 	$(RACE) $(GO) test -race -shuffle=on $$($(GO) list ./... | grep -v /internal/chaos)
 	$(RACE) $(GO) test -race ./internal/chaos # alone: whole fleets need the machine
 	scripts/web.sh test e2e

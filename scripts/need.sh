@@ -12,6 +12,7 @@ packages() {
     gcc) echo gcc libc6-dev ;; # the race detector links with it
     ip | tc) echo iproute2 ;;
     korean-fonts) echo fontconfig fonts-noto-cjk ;;
+    promtool) echo prometheus ;;
     *) echo "$1" ;;
   esac
 }
@@ -37,6 +38,14 @@ done
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
   echo "${missing[*]} not found; on Debian or Ubuntu: sudo apt-get install ${wanted[*]}" >&2
   exit 1
+fi
+
+# Programs are wanted, not services that run.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e $policy ]; then
+  printf '#!/bin/sh\nexit 101\n' >$policy
+  chmod +x $policy
+  trap 'rm -f $policy' EXIT
 fi
 
 echo "installing ${wanted[*]}"
