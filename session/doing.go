@@ -57,10 +57,11 @@ func deedOf(it *item) deed {
 		return allDeeds().orders[it.order.Kind]
 	case it.work != nil:
 		return doingWork
-	case it.cmd.Message.Data == nil:
-		return doingUnknown
 	}
-	return allDeeds().messages[wire.TypeOf(it.cmd.Message.Data)]
+	if e, ok := wire.Events().Of(it.cmd.Message.Data); ok {
+		return allDeeds().messages[e.Type]
+	}
+	return doingUnknown
 }
 
 // doing is what a session is in, for those who wonder why it does not answer. The
