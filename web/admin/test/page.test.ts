@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { Api, liveAddress, orders, Refusal, tailAddress } from "../src/api/api.js";
 import { deeds, isReady } from "../src/deeds/deed.js";
-import { treeOf } from "../src/session/tree.js";
+import { type Branch, treeOf } from "../src/session/tree.js";
 import { readRoute, type Route, writeRoute } from "../src/state/route.js";
 import { readViews, keepViews, withView } from "../src/table/views.js";
 
@@ -62,7 +62,7 @@ test("a deed wants a reason, and the end of the id where it cannot be undone", (
 
 test("agents stand below whom they work for, each once", () => {
   const agent = (id: string, parent?: string) => ({ id, kind: "main", status: "idle", ...(parent === undefined ? {} : { parent }) });
-  const shape = (b: ReturnType<typeof treeOf>): unknown => b.map((x) => [x.agent.id, shape(x.children)]);
+  const shape = (b: readonly Branch[]): unknown => b.map((x) => [x.agent.id, shape(x.children)]);
   expect(shape(treeOf([agent("t2", "t1"), agent("main"), agent("t1", "main"), agent("lost", "gone"), agent("me", "me")]))).toEqual([
     ["main", [["t1", [["t2", []]]]]],
     ["lost", []],

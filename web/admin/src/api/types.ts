@@ -191,11 +191,11 @@ export interface Me {
 export interface AuditRecord {
   seq: number;
   id: string;
-  time: number | string;
+  time: number;
   who: string;
   address?: string;
   action: string;
-  target: string;
+  target?: string;
   reason: string;
   replica?: string;
   result: string;

@@ -114,7 +114,7 @@ function Records({ records }: { records: readonly AuditRecord[] }): ReactNode {
               <td className="mono" title={r.hash}>
                 {r.seq} <small className="faint">{r.id}</small>
               </td>
-              <td>{f.moment(typeof r.time === "number" ? r.time : Date.parse(r.time))}</td>
+              <td>{f.moment(r.time)}</td>
               <td title={r.address}>{r.who}</td>
               <td>{r.action}</td>
               <td className="mono">{r.target}</td>

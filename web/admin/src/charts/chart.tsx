@@ -12,6 +12,10 @@ export interface Line {
 interface ChartProps {
   points: readonly Point[];
   lines: readonly Line[];
+  /** What the axis shows at least. */
+  least: number;
+  /** Whether there is nothing between two whole numbers. */
+  whole: boolean;
   /** A number as its axis shows it. */
   show: (n: number) => string;
   /** Another look of the page draws it anew. */
@@ -20,8 +24,11 @@ interface ChartProps {
 
 const height = 84;
 
+/** How far apart the lines of whole numbers may be. */
+const wholes = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000];
+
 /** Lines over the last quarter of an hour. It is a picture only: what it shows is said beside it. */
-export function Chart({ points, lines, show, look }: ChartProps): ReactNode {
+export function Chart({ points, lines, least, whole, show, look }: ChartProps): ReactNode {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
   const latest = useRef({ points, show });
@@ -38,10 +45,10 @@ export function Chart({ points, lines, show, look }: ChartProps): ReactNode {
         padding: [6, 4, 0, 0],
         legend: { show: false },
         cursor: { show: false },
-        scales: { x: { time: true, range: (_, __, max) => [max - kept / 1000, max] }, y: { range: (_, __, max) => [0, Math.max(max * 1.1, Number.EPSILON) || 1] } },
+        scales: { x: { time: true, range: (_, __, max) => [max - kept / 1000, max] }, y: { range: (_, __, max) => [0, Math.max(max * 1.1, least)] } },
         axes: [
           { ...axis, size: 16, gap: 2, space: 70, values: [[60, "{HH}:{mm}", null, null, null, null, null, null, 1]] },
-          { ...axis, size: 44, gap: 2, space: 24, values: (_, ticks) => ticks.map((n) => latest.current.show(n)) },
+          { ...axis, size: 44, gap: 2, space: 24, ...(whole ? { incrs: wholes } : {}), values: (_, ticks) => ticks.map((n) => latest.current.show(n)) },
         ],
         series: [{}, ...lines.map((l) => ({ stroke: token(l.colour), width: 1.5, points: { show: false }, spanGaps: false }))],
       },
@@ -59,7 +66,7 @@ export function Chart({ points, lines, show, look }: ChartProps): ReactNode {
       chart.destroy();
       plot.current = undefined;
     };
-  }, [lines, look]);
+  }, [lines, least, whole, look]);
   useEffect(() => plot.current?.setData(dataOf(points, lines)), [points, lines]);
   return <div ref={box} className="chart-plot" aria-hidden />;
 }

@@ -77,13 +77,13 @@ function Figure({ panel, points, look }: { panel: Panel; points: readonly Point[
           {legend.map(({ line, now, most }) => (
             <span key={line.measure}>
               <i className={`chart-key chart-key-${line.colour}`} />
-              {nameOf(line)} {show(now)} <small>{`${t.most} ${show(most)}`}</small>
+              {nameOf(line)} {show(now)} {legend.length === 1 && <small>{`${t.most} ${show(most)}`}</small>}
             </span>
           ))}
         </span>
         <span className="hidden-text">{legend.map(({ line, now, most }) => t.summary(`${t[panel.name]} ${nameOf(line)}`.trim(), show(now), show(most))).join(" ")}</span>
       </figcaption>
-      <Chart points={points} lines={panel.lines} show={show} look={look} />
+      <Chart points={points} lines={panel.lines} least={panel.unit === "latency" ? 0.001 : 1} whole={panel.unit === "count"} show={show} look={look} />
     </figure>
   );
 }

@@ -1,4 +1,4 @@
-import { type FormEvent, type ReactNode, useId, useState } from "react";
+import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { Button } from "../../../desktop/src/ui/button.js";
 import { Modal } from "../../../desktop/src/ui/modal.js";
 import { newKey, Refusal } from "../api/api.js";
@@ -13,7 +13,10 @@ export function DeedDialog(): ReactNode {
   return deed === undefined ? null : <Dialog key={`${deed.kind} ${deed.target}`} deed={deed} />;
 }
 
-type Outcome = { readonly state: "asking" } | { readonly state: "working" } | { readonly state: "done"; readonly record: string } | { readonly state: "failed"; readonly why: string };
+type Outcome = { readonly state: "asking" | "working" } | { readonly state: "underway" | "done"; readonly record: string } | { readonly state: "failed"; readonly why: string };
+
+/** How often it is asked how something ended that takes its time. */
+const mostAsked = 30;
 
 function Dialog({ deed }: { deed: Deed }): ReactNode {
   const t = useWords(texts);
@@ -24,14 +27,25 @@ function Dialog({ deed }: { deed: Deed }): ReactNode {
   // To the hub a second try is the same deed, unless it has refused the first.
   const [key, setKey] = useState(newKey);
   const [outcome, setOutcome] = useState<Outcome>({ state: "asking" });
+  const mounted = useRef(true);
+  useEffect(() => {
+    mounted.current = true;
+    return () => void (mounted.current = false);
+  }, []);
   const form = useId();
   const ready = isReady(deed, { reason, typed }) && outcome.state !== "working";
   const carryOut = async (): Promise<void> => {
     setOutcome({ state: "working" });
     try {
       const order = deed.orderFor?.(choice) ?? deed.order;
-      const record = await api.order(order, reason.trim(), key);
-      setOutcome({ state: "done", record: record?.id ?? "" });
+      let record = await api.order(order, reason.trim(), key);
+      // What takes its time is asked for again: with the same key the answer is how it ended.
+      for (let n = 0; record?.result === "begun" && n < mostAsked && mounted.current; n++) {
+        setOutcome({ state: "underway", record: record.id });
+        await new Promise((done) => setTimeout(done, 1000));
+        record = await api.order(order, reason.trim(), key);
+      }
+      setOutcome({ state: record?.result === "begun" ? "underway" : "done", record: record?.id ?? "" });
     } catch (error) {
       if (error instanceof Refusal) setKey(newKey());
       setOutcome({ state: "failed", why: error instanceof Error ? error.message : String(error) });
@@ -44,9 +58,9 @@ function Dialog({ deed }: { deed: Deed }): ReactNode {
   const over = (): void => begin(undefined);
   return (
     <Modal title={t[deed.kind]} closeLabel={t.close} onClose={over}>
-      {outcome.state === "done" ? (
-        <div className="deed-form" role="status" data-outcome="done">
-          <p>{t.done}</p>
+      {outcome.state === "done" || outcome.state === "underway" ? (
+        <div className="deed-form" role="status" data-outcome={outcome.state}>
+          <p>{outcome.state === "done" ? t.done : t.underway}</p>
           {outcome.record !== "" && <p className="mono">{t.record(outcome.record)}</p>}
           <div className="deed-buttons">
             <Button onClick={() => go({ page: "audit", query: "" })}>{t.toAudit}</Button>

@@ -51,11 +51,11 @@ function Card({ replica: r, now }: { replica: Replica; now: number }): ReactNode
     <li className="card" data-replica={r.id} data-state={r.state}>
       <div className="card-head">
         <i className={`dot dot-${r.state === "serving" ? "success" : "warning"}`} aria-hidden />
-        <h3 title={r.self === true ? t.self : undefined}>
+        <h2 title={r.self === true ? t.self : undefined}>
           {r.id}
           {r.self === true && <span aria-hidden> ●</span>}
           {r.self === true && <span className="hidden-text">, {t.self}</span>}
-        </h3>
+        </h2>
         <span className="card-state">{state}</span>
         {r.state === "serving" ? <DeedButton deed={deeds.drain(r.id)}>{t.drain}</DeedButton> : <DeedButton deed={deeds.undrain(r.id)}>{t.undrain}</DeedButton>}
       </div>

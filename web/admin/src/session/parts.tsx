@@ -1,4 +1,4 @@
-import { type ReactNode, useId } from "react";
+import type { ReactNode } from "react";
 import type { Detail, Monitor } from "../api/types.js";
 import { DeedButton } from "../deeds/button.js";
 import { deeds } from "../deeds/deed.js";
@@ -8,13 +8,12 @@ import { type Branch, treeOf } from "./tree.js";
 import texts from "./words.js";
 
 /** A part of the page with a heading and a count. */
-function Panel({ name, count, children }: { name: string; count?: number; children: ReactNode }): ReactNode {
-  const id = useId();
+function Panel({ name, count, children }: { name: string; count: number; children: ReactNode }): ReactNode {
   return (
-    <section className="panel" aria-labelledby={id}>
+    <section className="panel">
       <div className="panel-head">
-        <h2 id={id}>{name}</h2>
-        {count !== undefined && <span className="faint">{count}</span>}
+        <h2>{name}</h2>
+        <span className="faint">{count}</span>
       </div>
       {children}
     </section>

@@ -24,11 +24,10 @@ export function Tail({ detail }: { detail: Detail }): ReactNode {
   const { log, link, pause } = useTail(session, query);
   const [chosen, setChosen] = useState<LogEvent>();
   const types = [...new Set(log.events.map((e) => e.type))].sort();
-  const id = useId();
   return (
-    <section className="panel tail" aria-labelledby={`${id}-tail`}>
+    <section className="panel tail">
       <div className="panel-head">
-        <h2 id={`${id}-tail`}>{t.tail}</h2>
+        <h2>{t.tail}</h2>
         <span className="faint" role="status">
           {link === "reconnecting" ? t.tailReconnecting : ""}
         </span>

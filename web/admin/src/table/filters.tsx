@@ -65,10 +65,10 @@ export function Filters({ view, rows, onChange }: FiltersProps): ReactNode {
         <Button size="sm" icon={paused ? Play : Pause} aria-pressed={paused} data-pause onClick={() => pause(!paused)}>
           {paused ? t.resume : t.pause}
         </Button>
-        <Button size="sm" icon={Download} aria-label={t.exportCsv} title={t.exportCsv} onClick={() => download("sessions.csv", "text/csv;charset=utf-8", csvOf(rows))}>
+        <Button size="sm" icon={Download} title={t.exportCsv} onClick={() => download("sessions.csv", "text/csv;charset=utf-8", csvOf(rows))}>
           {t.csv}
         </Button>
-        <Button size="sm" icon={Download} aria-label={t.exportJson} title={t.exportJson} onClick={() => download("sessions.json", "application/json", jsonOf(rows))}>
+        <Button size="sm" icon={Download} title={t.exportJson} onClick={() => download("sessions.json", "application/json", jsonOf(rows))}>
           {t.json}
         </Button>
       </span>

@@ -15,6 +15,9 @@ interface GridProps {
   onSort: (change: Pick<View, "sort" | "descending">) => void;
 }
 
+/** More than are drawn on any usual screen, so that it is the same number while one scrolls. */
+const fewestSlots = 64;
+
 /** The table. Of thousands of rows only those that can be seen are in the document. */
 export function Grid({ rows, view, onSort }: GridProps): ReactNode {
   const t = useWords(texts);
@@ -26,6 +29,8 @@ export function Grid({ rows, view, onSort }: GridProps): ReactNode {
   const [at, setAt] = useState({ row: 0, column: 0 });
   const row = Math.min(at.row, Math.max(0, rows.length - 1));
   const drawn = rows.slice(span.from, span.to);
+  // The elements of rows that are out of sight are those of rows that come into it.
+  const slots = Math.max(fewestSlots, drawn.length);
   const seen = row >= span.from && row < span.to;
   const press = (e: KeyboardEvent): void => {
     // A button of the head has its own keys.
@@ -82,7 +87,7 @@ export function Grid({ rows, view, onSort }: GridProps): ReactNode {
       </div>
       <div role="rowgroup" className="grid-body" ref={(e) => void (e !== null && (e.style.height = `${rows.length * rowHeight}px`))}>
         {drawn.map((r, n) => (
-          <Line key={r.sessionId} id={id} row={r} index={span.from + n} active={span.from + n === row ? at.column : -1} age={Math.floor((now - r.updatedAt) / 1000)} />
+          <Line key={(span.from + n) % slots} id={id} row={r} index={span.from + n} active={span.from + n === row ? at.column : -1} age={Math.floor((now - r.updatedAt) / 1000)} />
         ))}
       </div>
     </div>
