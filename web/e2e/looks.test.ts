@@ -1,33 +1,18 @@
 // Whether people with other eyes and other tools can use the desktop: axe looks at every state, theme and language.
 
-import { readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
-import type { AxeResults } from "axe-core";
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
 import type { Prefs } from "../desktop/src/shell/prefs.js";
+import { troubles } from "./harness/axe.js";
 import { show } from "./harness/content.js";
 import { stage } from "./harness/stage.js";
 import { ask, say, until, waitForRow, windowOf } from "./harness/verbs.js";
 
 const desk = stage();
-const axe = readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const languages = ["en", "ko"] as const;
 const themes = ["dark", "light", "contrast"] as const;
-
-/** What axe finds that would keep somebody from using the page. */
-async function troubles(page: Page): Promise<string[]> {
-  await page.evaluate(await axe);
-  const found = await page.evaluate(async () => {
-    const { axe } = globalThis as unknown as { axe: { run: (options: object) => Promise<AxeResults> } };
-    return axe.run({ resultTypes: ["violations"], iframes: false, runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] });
-  });
-  return found.violations
-    .filter((v) => v.impact === "serious" || v.impact === "critical")
-    .flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.target.join(" ")} ${n.failureSummary?.replaceAll("\n", " ")}`));
-}
 
 /** A desktop with something of everything. */
 async function furnished(): Promise<SessionID> {

@@ -12,8 +12,10 @@ import { Rest } from "./rest.js";
 export interface HubOptions {
   /** Keep the limits for people, which tests, being quicker, run into. */
   limited?: boolean;
-  /** Keep everything in a Redis of its own instead of in files. */
-  redis?: boolean;
+  /** Keep everything in a Redis instead of in files: one of its own, or that of another hub. */
+  redis?: boolean | Redis;
+  /** More flags. */
+  flags?: readonly string[];
 }
 
 export class Hub {
@@ -25,26 +27,30 @@ export class Hub {
   readonly redis: Redis | undefined;
   private readonly folder: string;
   private readonly flags: readonly string[];
+  private readonly ownsRedis: boolean;
   private program: Program | undefined;
   private way = "";
 
-  private constructor(folder: string, ports: readonly number[], flags: readonly string[], redis: Redis | undefined) {
+  private constructor(folder: string, ports: readonly number[], flags: readonly string[], redis: Redis | undefined, ownsRedis: boolean) {
     this.folder = folder;
     this.url = `http://127.0.0.1:${ports[0]}`;
     this.appsUrl = `http://127.0.0.1:${ports[1]}`;
     this.redis = redis;
     this.flags = flags;
+    this.ownsRedis = ownsRedis;
   }
 
   static async start(options: HubOptions = {}): Promise<Hub> {
     const folder = await mkdtemp(join(tmpdir(), "everdesk-e2e-hub-"));
     const [main, apps, store] = (await freePorts(3)) as [number, number, number];
-    const redis = options.redis === true ? new Redis(folder, store) : undefined;
-    await redis?.up();
+    const own = options.redis === true ? new Redis(folder, store) : undefined;
+    await own?.up();
+    const redis = options.redis instanceof Redis ? options.redis : own;
     const where = redis?.url ?? `file:${join(folder, "data")}`;
     const flags = ["--addr", `127.0.0.1:${main}`, "--apps-addr", `127.0.0.1:${apps}`, "--store", where, "--provider", "demo"];
     if (options.limited !== true) flags.push("--rate-limits", "off");
-    const hub = new Hub(folder, [main, apps], flags, redis);
+    flags.push(...(options.flags ?? []));
+    const hub = new Hub(folder, [main, apps], flags, redis, own !== undefined);
     try {
       await hub.up();
     } catch (e) {
@@ -77,7 +83,7 @@ export class Hub {
 
   async stop(): Promise<void> {
     await this.program?.end("SIGTERM");
-    await this.redis?.kill();
+    if (this.ownsRedis) await this.redis?.kill();
     await rm(this.folder, { recursive: true, force: true });
   }
 }

@@ -1,0 +1,47 @@
+// Whether people with other eyes and other tools can use the monitor: axe looks at every page of it, in every theme and
+// language.
+
+import { describe, expect, it } from "vitest";
+import { monitor, rowOf } from "./harness/admin.js";
+import { troubles } from "./harness/axe.js";
+import { stage } from "./harness/stage.js";
+import { until } from "./harness/verbs.js";
+
+const desk = stage({ redis: true });
+
+describe.each(["en", "ko"] as const)("in %s", (language) => {
+  it.each(["dark", "light", "contrast"] as const)("%s: table, session, dialog, audit", async (theme) => {
+    const session = await desk.hub.rest.newSession("Looked at");
+    await desk.hub.rest.say(session, "/window note Note | text\n/ask Which? | this | that");
+    await desk.hub.rest.say(session, "this waits");
+    const page = await monitor(desk, "", { language, theme });
+    const found: Record<string, string[]> = {};
+    const look = async (state: string): Promise<void> => {
+      const bad = await troubles(page);
+      if (bad.length > 0) found[state] = bad;
+    };
+    await rowOf(page, session).waitFor();
+    expect(await page.evaluate(() => [document.documentElement.lang, document.documentElement.dataset.theme])).toEqual([language, theme]);
+    await look("table");
+    await page.locator(".views summary").click();
+    await look("views");
+    await page.locator("header button").last().click();
+    await page.locator("[role=menu]").waitFor();
+    await look("menu");
+    await page.keyboard.press("Escape");
+    await page.locator(".views summary").click();
+    await rowOf(page, session).locator("a").click();
+    await page.locator(".tail-line").first().click();
+    await look("session");
+    await page.locator("[data-deed=reset]").click();
+    await page.locator("dialog[open]").waitFor();
+    await look("dialog");
+    await page.keyboard.press("Escape");
+    await until(() => page.locator("dialog[open]").count()).toBe(0);
+    await page.goto(`${desk.hub.url}/admin/audit`);
+    await page.locator("[data-verify]").click();
+    await page.locator("h1").waitFor();
+    await look("audit");
+    expect(found).toEqual({});
+  }, 90_000);
+});

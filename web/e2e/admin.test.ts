@@ -1,0 +1,178 @@
+// The monitor: what an admin finds, reads and does there, with real hubs and one Redis.
+
+import { expect, it } from "vitest";
+import { giveReason, monitor, rowOf, tableOf } from "./harness/admin.js";
+import { Hub } from "./harness/hub.js";
+import { stage } from "./harness/stage.js";
+import { until } from "./harness/verbs.js";
+
+const desk = stage({ redis: true, flags: ["--replica-id", "hub-a"] });
+
+/** The agents of a session that are at work. */
+async function atWork(session: string): Promise<string[]> {
+  return ((await desk.hub.rest.snapshot(session)).agents ?? []).filter((a) => a.status !== "idle").map((a) => a.id);
+}
+
+it("a stalled session is found, opened and read, its agent is interrupted, and the audit shows it", async () => {
+  const session = await desk.hub.rest.newSession("Hangs");
+  await desk.hub.rest.newSession("Fine");
+  await desk.hub.rest.say(session, "/say I begin\n/hang");
+  await until(() => atWork(session)).toHaveLength(1);
+  const page = await monitor(desk);
+  await rowOf(page, session).waitFor();
+  await page.locator("[data-filter=stuck]").click();
+  expect(page.url()).toMatch(/\/admin\?stuck=true$/);
+  // It has to say nothing for a minute.
+  await page.locator(`[role=row][data-session="${session}"][data-status=stalled]`).waitFor({ timeout: 100_000 });
+  expect(await page.locator(".grid-line").count(), "the other one does not fit").toBe(1);
+  await page.locator("[data-alert=stalled] button").waitFor();
+
+  await page.locator("[role=grid]").focus();
+  await page.keyboard.press("Enter");
+  await page.locator(`[data-session-page="${session}"]`).waitFor();
+  expect(page.url()).toMatch(new RegExp(`/admin/sessions/${session}$`));
+  const agent = page.locator("[data-agent]").filter({ has: page.locator("[data-deed=interruptAgent]") });
+  await agent.waitFor();
+  await page.locator(".tail-line").first().waitFor();
+  const types = (): Promise<string[]> => page.locator("[data-event]").evaluateAll((all) => [...new Set(all.map((e) => e.getAttribute("data-event")!))]);
+  const [some] = await types();
+  await page.locator("input[name=tail-type]").fill(some!);
+  await page.locator("input[name=tail-type]").press("Enter");
+  await until(types).toEqual([some]);
+  await page.locator(".tail-line").first().click();
+  expect(JSON.parse(await page.locator(".tail-event pre").innerText())).toMatchObject({ type: some });
+
+  await agent.locator("[data-deed=interruptAgent]").click();
+  expect(await page.locator("dialog[open] [data-go]").isDisabled(), "a reason is wanted").toBe(true);
+  const record = await giveReason(page, "It hangs since this morning.");
+  await until(() => atWork(session)).toEqual([]);
+
+  await page.locator("dialog[open]").getByRole("button", { name: "Show the audit" }).click();
+  const records = page.locator(`[data-record="${record}"]`).filter({ hasText: "It hangs since this morning." }).filter({ hasText: session });
+  await records.first().waitFor();
+  expect(await page.locator(`[data-record="${record}"][data-result=done]`).count()).toBe(1);
+  await page.locator("[data-verify]").click();
+  await page.getByText(/The chain is whole/).waitFor();
+
+  await page.goBack();
+  await page.locator(`[data-session-page="${session}"]`).waitFor();
+  await page.goBack();
+  await until(() => page.url()).toMatch(/\/admin\?stuck=true$/);
+  await until(() => page.locator(".grid-line").count()).toBe(0);
+}, 180_000);
+
+it("what is filtered and sorted is in the address: another tab shows the same, and so does the page loaded again", async () => {
+  const [one, two] = [await desk.hub.rest.newSession("Needle in it"), await desk.hub.rest.newSession("Needle too")];
+  await desk.hub.rest.say(one, "/ask Which? | this | that");
+  const page = await monitor(desk);
+  await page.locator("input[name=text]").fill("needle");
+  await until(() => page.url()).toContain("text=needle");
+  await rowOf(page, one).waitFor();
+  await rowOf(page, two).waitFor();
+  await page.locator("[data-filter=questions]").click();
+  await until(() => page.locator(".grid-line").count()).toBe(1);
+  await page.locator("[data-sort=user]").click();
+  const address = page.url();
+  expect(new URL(address).search).toBe("?text=needle&questions=true&sort=user");
+  await page.reload();
+  await rowOf(page, one).waitFor();
+  expect(page.url()).toBe(address);
+  expect(await page.locator(".grid-line").count()).toBe(1);
+  expect(await page.locator("[data-filter=questions]").getAttribute("aria-pressed")).toBe("true");
+  expect(await page.locator("[role=columnheader][aria-sort=ascending]").innerText()).toBe("User");
+
+  // A view with a name leads back to it.
+  await page.locator(".views summary").click();
+  await page.locator("input[name=view]").fill("Mine");
+  await page.locator(".views form button").click();
+  await page.getByRole("button", { name: "Clear" }).click();
+  await until(() => page.url()).not.toContain("needle");
+  await page.locator(".views-go").click();
+  await until(() => page.url()).toBe(address);
+
+  // What is paused stays as it is.
+  await page.locator("[data-pause]").click();
+  await desk.hub.rest.ask("DELETE", `/api/sessions/${one}`);
+  const other = await monitor(desk, "?text=needle");
+  await rowOf(other, two).waitFor();
+  await until(() => rowOf(other, one).count()).toBe(0);
+  expect(await rowOf(page, one).count()).toBe(1);
+  await page.locator("[data-pause]").click();
+  await until(() => rowOf(page, one).count()).toBe(0);
+}, 90_000);
+
+it("what is shown is saved as CSV and as JSON", async () => {
+  const session = await desk.hub.rest.newSession("=Saved, as it is");
+  const page = await monitor(desk, `?text=${session}`);
+  await rowOf(page, session).waitFor();
+  const saved = async (name: string): Promise<string> => {
+    const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name }).click()]);
+    expect(download.suggestedFilename()).toBe(`sessions.${name.toLowerCase()}`);
+    return (await (await download.createReadStream()).toArray()).join("");
+  };
+  expect(await saved("CSV")).toContain(`\r\n${session},`);
+  expect(await saved("CSV")).toContain(`"'=Saved, as it is"`);
+  expect(JSON.parse(await saved("JSON"))).toMatchObject([{ sessionId: session, title: "=Saved, as it is" }]);
+});
+
+it("a replica is drained and undrained from the page", async () => {
+  const second = await Hub.start({ redis: desk.hub.redis!, flags: ["--replica-id", "hub-b"] });
+  try {
+    const page = await monitor(desk);
+    const card = page.locator("[data-replica=hub-b]");
+    await card.locator("[data-deed=drain]").click();
+    await giveReason(page, "A new version comes.");
+    await page.keyboard.press("Escape");
+    await page.locator("[data-replica=hub-b]:not([data-state=serving])").waitFor();
+    await card.locator("[data-deed=undrain]").click();
+    await giveReason(page, "It was the wrong one.");
+    await page.keyboard.press("Escape");
+    await page.locator("[data-replica=hub-b][data-state=serving]").waitFor();
+    expect(await page.locator("[data-replica=hub-a]").getAttribute("data-state")).toBe("serving");
+  } finally {
+    await second.stop();
+  }
+}, 90_000);
+
+it("a session is deleted only by who types the end of its id", async () => {
+  const session = await desk.hub.rest.newSession("Goes away");
+  const page = await monitor(desk, `/sessions/${session}`);
+  await page.locator("[data-deed=remove]").click();
+  const dialog = page.locator("dialog[open]");
+  await dialog.locator("textarea[name=reason]").fill("Its owner asked for it.");
+  expect(await dialog.locator("[data-go]").isDisabled()).toBe(true);
+  await dialog.locator("input[name=confirm]").fill("wrong!");
+  expect(await dialog.locator("[data-go]").isDisabled()).toBe(true);
+  await dialog.locator("input[name=confirm]").fill(session.slice(-6));
+  await giveReason(page, "Its owner asked for it.");
+  await until(() => desk.hub.rest.ask("GET", `/api/sessions/${session}`).then(() => "there", () => "gone")).toBe("gone");
+});
+
+it("a page that lost its hub says so, and shows everything again when it is back", async () => {
+  desk.guard.expectLostHub();
+  const session = await desk.hub.rest.newSession("Stays");
+  const page = await monitor(desk);
+  await rowOf(page, session).waitFor();
+  await desk.hub.kill();
+  await page.locator("[data-link=reconnecting]").waitFor();
+  await page.getByText(/What you see is old/).waitFor();
+  expect(await rowOf(page, session).count(), "the table stands").toBe(1);
+  await desk.hub.up();
+  const later = await desk.hub.rest.newSession("Comes");
+  await page.locator("[data-link=live]").waitFor({ timeout: 30_000 });
+  await rowOf(page, later).waitFor({ timeout: 30_000 });
+}, 90_000);
+
+it("who is not signed in is told how to", async () => {
+  desk.guard.expect(/401/);
+  const page = await (await desk.profile()).newPage();
+  await page.goto(`${desk.hub.url}/admin`);
+  await page.getByText(/sign in/i).first().waitFor();
+  expect(await page.locator("[role=grid]").count()).toBe(0);
+});
+
+it("an empty table says so", async () => {
+  const page = await monitor(desk, "?text=nothing-has-this-name");
+  await page.getByText("No session fits these filters.").waitFor();
+  await tableOf(page, Number(await page.locator(".sessions-count").getAttribute("data-all")));
+});

@@ -1,0 +1,35 @@
+// What admins do on the monitor's page.
+
+import type { Locator, Page } from "playwright-core";
+import type { Prefs } from "../../desktop/src/shell/prefs.js";
+import type { Stage } from "./stage.js";
+
+/** The monitor's page of somebody who is signed in. */
+export async function monitor(desk: Stage, path = "", prefs: Partial<Prefs> = {}): Promise<Page> {
+  const profile = await desk.profile(prefs, { viewport: { width: 1440, height: 900 }, locale: prefs.language === "ko" ? "ko-KR" : "en-GB" });
+  const page = await profile.newPage();
+  await page.goto(desk.hub.entry);
+  await page.goto(`${desk.hub.url}/admin${path}`);
+  await page.locator("[data-link=live]").waitFor();
+  return page;
+}
+
+/** A session in the table. */
+export function rowOf(page: Page, session: string): Locator {
+  return page.locator(`[role=row][data-session="${session}"]`);
+}
+
+/** Waits until all sessions are in the table. */
+export async function tableOf(page: Page, sessions: number, timeout = 20_000): Promise<void> {
+  await page.locator(`.sessions-count[data-all="${sessions}"]`).waitFor({ timeout });
+}
+
+/** Gives the reason that a dialog asks for, and does what it is about. The answer is the id of the audit's record. */
+export async function giveReason(page: Page, reason: string): Promise<string> {
+  const dialog = page.locator("dialog[open]");
+  await dialog.locator("textarea[name=reason]").fill(reason);
+  await dialog.locator("[data-go]").click();
+  const outcome = dialog.locator("[data-outcome=done]");
+  await outcome.waitFor({ timeout: 40_000 });
+  return (await outcome.locator(".mono").innerText()).split(" ").at(-1)!;
+}

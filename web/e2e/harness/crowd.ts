@@ -1,0 +1,59 @@
+// A fleet with very many sessions, for a page that has to show them. Only what the hub would push is made up; the page
+// and who may see it are the hub's.
+
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { Overview, Row } from "../../admin/src/api/types.js";
+
+export class Crowd {
+  readonly url: string;
+  private readonly server: Server;
+
+  private constructor(server: Server) {
+    this.server = server;
+    this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  /** So many sessions; so many of them change in every tick. */
+  static async of(sessions: number, changing: number): Promise<Crowd> {
+    const rows = Array.from({ length: sessions }, (_, n) => rowNumber(n));
+    const server = createServer((_, answer) => {
+      answer.writeHead(200, { "content-type": "text/event-stream" });
+      const say = (kind: string, data: unknown): void => void answer.write(`event: ${kind}\ndata: ${JSON.stringify(data)}\n\n`);
+      say("overview", overviewOf(sessions));
+      for (let at = 0; at < sessions; at += part) say("rows", { full: at === 0, more: at + part < sessions, rows: rows.slice(at, at + part) });
+      let next = 0;
+      const timer = setInterval(() => {
+        const changed = Array.from({ length: changing }, () => {
+          const n = (next += 7919) % sessions;
+          return (rows[n] = { ...rows[n]!, updatedAt: Date.now(), tokens: rows[n]!.tokens + 1 });
+        });
+        say("overview", overviewOf(sessions));
+        say("rows", { rows: changed });
+      }, 500);
+      answer.on("close", () => clearInterval(timer));
+    });
+    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+    return new Crowd(server);
+  }
+
+  close(): void {
+    this.server.closeAllConnections();
+    this.server.close();
+  }
+}
+
+/** As many rows are pushed at once. */
+const part = 500;
+
+function rowNumber(n: number): Row {
+  return {
+    sessionId: `ses-${String(n).padStart(6, "0")}`, user: `user-${n % 97}`, title: `Session ${n}`, status: n % 5 === 0 ? "working" : "idle", owner: `hub-${n % 3}`,
+    epoch: 1, top: `1-${n}`, tabs: n % 4, monitors: 1, windows: n % 3, agents: n % 5 === 0 ? 1 : 0, queued: n % 11, questions: 0, budget: 0, errors: 0,
+    tokens: n, createdAt: Date.now() - 1e6, updatedAt: Date.now() - n * 10,
+  };
+}
+
+function overviewOf(sessions: number): Overview {
+  return { time: Date.now(), replicas: [], totals: { sessions, byStatus: {}, tabs: 0, agents: 0, limit: 1, queued: 0, questions: 0 }, alerts: [] };
+}
