@@ -10,7 +10,7 @@ const desk = stage({ redis: true, flags: ["--replica-id", "hub-a"] });
 
 /** The agents of a session that are at work. */
 async function atWork(session: string): Promise<string[]> {
-  return ((await desk.hub.rest.snapshot(session)).agents ?? []).filter((a) => a.status !== "idle").map((a) => a.id);
+  return ((await desk.hub.rest.snapshot(session)).agents ?? []).filter((a) => a.status !== "idle").map((a) => a.role);
 }
 
 it("a stalled session is found, opened and read, its agent is interrupted, and the audit shows it", async () => {
