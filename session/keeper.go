@@ -198,6 +198,9 @@ func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
 	case !ok:
 		return left, fmt.Errorf("claim session: %w", err)
 	}
+	if left != nil {
+		k.hub.cfg.Observer.Fenced()
+	}
 	k.giveBack(left, store.Lease{})
 	if k.spare(nil) {
 		return nil, errDormant // another replica was quicker; nobody here needs it

@@ -20,7 +20,8 @@ type OwnerObserver interface {
 	// TookOver is called when a session with users or work has come from another
 	// replica. It took so long from when it had no owner, as far as was known here.
 	TookOver(took time.Duration)
-	// Fenced is called when a session turned out to be somebody else's.
+	// Fenced is called when a session that was owned here turned out to be somebody
+	// else's.
 	Fenced()
 	// Probed is called when the store has answered a small question.
 	Probed(took time.Duration)

@@ -15,7 +15,7 @@ import (
 // own runs the session under a lease until that is lost or nobody uses the
 // session. left is what the last time as owner left. It returns what it leaves
 // itself.
-func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, left *live) (_ *live, err error) {
+func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, left *live) (*live, error) {
 	defer k.orphan(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -26,11 +26,6 @@ func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, 
 	}
 	l.doing.begin(doingLoad)
 	l.renewed.Store(int64(claimed.Sub(k.hub.born)))
-	defer func() {
-		if errors.Is(err, errLost) && !l.forgotten {
-			k.hub.cfg.Observer.Fenced()
-		}
-	}()
 	// From here on the lease is renewed: loading may take longer than it lasts.
 	k.live.Store(l)
 	defer k.live.Store(nil)

@@ -96,7 +96,8 @@ type deployment struct {
 		Selector selector `yaml:"selector"`
 		Template struct {
 			Metadata struct {
-				Labels labels `yaml:"labels"`
+				Labels      labels            `yaml:"labels"`
+				Annotations map[string]string `yaml:"annotations"`
 			} `yaml:"metadata"`
 			Spec struct {
 				Grace      int         `yaml:"terminationGracePeriodSeconds"`
@@ -238,8 +239,12 @@ func TestKubernetesSettings(t *testing.T) {
 	for _, p := range hub.Ports {
 		ports[p.Name] = net.JoinHostPort("0.0.0.0", strconv.Itoa(p.ContainerPort))
 	}
-	if ports["hub"] != cfg.addr || ports["apps"] != cfg.apps {
-		t.Errorf("the hub listens on %s and %s, the pod opens %v", cfg.addr, cfg.apps, ports)
+	if ports["hub"] != cfg.addr || ports["apps"] != cfg.apps || ports["admin"] != cfg.admin {
+		t.Errorf("the hub listens on %s, %s and %s, the pod opens %v", cfg.addr, cfg.apps, cfg.admin, ports)
+	}
+	asked := get[deployment](t, all, "Deployment everdesk").Spec.Template.Metadata.Annotations
+	if _, port, _ := net.SplitHostPort(cfg.admin); asked["prometheus.io/port"] != port || asked["prometheus.io/scrape"] != "true" {
+		t.Errorf("Prometheus is told %v, the metrics are at %s", asked, cfg.admin)
 	}
 	sleep := time.Duration(hub.Lifecycle.PreStop.Sleep.Seconds) * time.Second
 	if grace := time.Duration(pod.Grace) * time.Second; sleep == 0 || sleep+cfg.grace+5*time.Second > grace {
