@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"github.com/everdesk/everdesk/wire"
 )
@@ -118,18 +119,27 @@ type checked[T any] interface {
 	check() error
 }
 
+// codec makes the stored form of documents. Its zero value is ready.
+type codec struct{ writers sync.Pool }
+
 // encode makes the stored form of a document.
-func encode(v any) []byte {
+func (c *codec) encode(v any) []byte {
 	var out bytes.Buffer
-	w, err := flate.NewWriter(&out, flate.BestSpeed)
-	if err != nil {
-		panic(err) // the level is a good one
+	w, ok := c.writers.Get().(*flate.Writer)
+	if ok {
+		w.Reset(&out)
+	} else {
+		var err error
+		if w, err = flate.NewWriter(&out, flate.BestSpeed); err != nil {
+			panic(err) // the level is a good one
+		}
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	if err := errors.Join(e.Encode(v), w.Close()); err != nil {
 		panic(err) // documents are of numbers, texts and lists of them
 	}
+	c.writers.Put(w)
 	return out.Bytes()
 }
 
@@ -153,22 +163,21 @@ func decode[T any, P checked[T]](data []byte) (T, error) {
 	return v, nil
 }
 
-// encodeChunk makes the stored form of a chunk, in which titles are left out if
-// there is no room for them.
-func encodeChunk(c chunk) []byte {
-	data := encode(&c)
+// chunk makes the stored form of a chunk, in which titles are left out if there is
+// no room for them.
+func (c *codec) chunk(of chunk) []byte {
+	data := c.encode(&of)
 	if len(data) > documentBytes {
-		c.Rows = mapped(c.Rows, Row.Redacted)
-		data = encode(&c)
+		of.Rows = mapped(of.Rows, Row.Redacted)
+		data = c.encode(&of)
 	}
 	return data
 }
 
-// encodePart makes the stored form of a part, with as much of it as there is room
-// for.
-func encodePart(p part) []byte {
+// part makes the stored form of a part, with as much of it as there is room for.
+func (c *codec) part(p part) []byte {
 	for {
-		data := encode(&p)
+		data := c.encode(&p)
 		if len(data) <= documentBytes {
 			return data
 		}

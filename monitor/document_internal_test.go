@@ -33,9 +33,10 @@ func directoryOf(rows []Row) map[wire.SessionID]entry {
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add(encode(&head{Format: format, Process: "p", Chunks: []uint64{1}}))
-	f.Add(encodeChunk(chunk{Format: format, Process: "p", Of: 1, Number: 1, Rows: manyRows(2, "a")}))
-	f.Add(encodePart(part{Format: format, Process: "p"}))
+	var docs codec
+	f.Add(docs.encode(&head{Format: format, Process: "p", Chunks: []uint64{1}}))
+	f.Add(docs.chunk(chunk{Format: format, Process: "p", Of: 1, Number: 1, Rows: manyRows(2, "a")}))
+	f.Add(docs.part(part{Format: format, Process: "p"}))
 	f.Add([]byte(`{"v":1,"lookers":{"a":{"beat":"1","sessions":["ses-1"]}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if h, err := decode[head](data); err == nil && (len(h.Chunks) > maxChunks || len(h.Parts) > maxParts) {
@@ -57,13 +58,15 @@ func FuzzDecode(f *testing.F) {
 
 func TestABombIsNotUnpacked(t *testing.T) {
 	t.Parallel()
-	if _, err := decode[chunk](encode(strings.Repeat(" ", plainBytes+10))); err == nil {
+	var docs codec
+	if _, err := decode[chunk](docs.encode(strings.Repeat(" ", plainBytes+10))); err == nil {
 		t.Error("it was read")
 	}
 }
 
 func TestDocumentsStaySmall(t *testing.T) {
 	t.Parallel()
+	var docs codec
 	// Titles that cannot be compressed, as long as titles and users get.
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test
 	noise := func(n int) string {
@@ -79,7 +82,7 @@ func TestDocumentsStaySmall(t *testing.T) {
 	}
 	n := countChunks(len(rows), 0)
 	for i, c := range split(rows, n) {
-		if size := len(encodeChunk(chunk{Format: format, Process: "p", Of: n, Number: 1, Rows: c})); size > documentBytes {
+		if size := len(docs.chunk(chunk{Format: format, Process: "p", Of: n, Number: 1, Rows: c})); size > documentBytes {
 			t.Fatalf("chunk %d has %d bytes", i, size)
 		}
 	}
@@ -89,7 +92,7 @@ func TestDocumentsStaySmall(t *testing.T) {
 		d.Windows = append(d.Windows, Window{Title: noise(200)})
 		d.Tabs = append(d.Tabs, Tab{User: noise(80)})
 	}
-	if size := len(encodePart(part{Format: format, Process: "p", Detail: d})); size > documentBytes {
+	if size := len(docs.part(part{Format: format, Process: "p", Detail: d})); size > documentBytes {
 		t.Errorf("a part has %d bytes", size)
 	}
 }
@@ -263,11 +266,12 @@ func BenchmarkReport(b *testing.B) {
 	rows := manyRows(10_000, "a")
 	n := countChunks(len(rows), 0)
 	size := 0
+	var docs codec
 	b.ReportAllocs()
 	for b.Loop() {
 		size = 0
 		for _, c := range split(rows, n) {
-			size += len(encodeChunk(chunk{Format: format, Process: "p", Of: n, Number: 1, Rows: c}))
+			size += len(docs.chunk(chunk{Format: format, Process: "p", Of: n, Number: 1, Rows: c}))
 		}
 	}
 	b.ReportMetric(float64(size), "bytes")

@@ -73,6 +73,7 @@ func byID(a, b Row) int { return cmp.Compare(a.SessionID, b.SessionID) }
 type reporter struct {
 	self    wire.ReplicaID
 	process string
+	codec   codec
 	number  uint64
 	head    written
 	chunks  []writtenRows
@@ -115,7 +116,7 @@ func (r *reporter) publish(ctx context.Context, s Store, rows []Row, parts map[w
 	for id, p := range r.parts {
 		h.Parts[id] = p.number
 	}
-	return r.put(ctx, s, headName(r.self), encode(&h), &r.head, headTTL, now)
+	return r.put(ctx, s, headName(r.self), r.codec.encode(&h), &r.head, headTTL, now)
 }
 
 // publishRows writes the chunks that have changed.
@@ -130,7 +131,7 @@ func (r *reporter) publishRows(ctx context.Context, s Store, rows []Row, now tim
 			return nil
 		}
 		number := c.number + 1
-		data := encodeChunk(chunk{Format: format, Process: r.process, Of: len(chunks), Number: number, Rows: chunks[i]})
+		data := r.codec.chunk(chunk{Format: format, Process: r.process, Of: len(chunks), Number: number, Rows: chunks[i]})
 		if err := r.put(ctx, s, chunkName(r.self, i), data, &c.written, chunkTTL, now); err != nil {
 			return err
 		}
@@ -171,12 +172,12 @@ func (r *reporter) publishParts(ctx context.Context, s Store, parts map[wire.Ses
 			was = &writtenPart{}
 		}
 		p.Number = 0
-		plain := encodePart(p)
+		plain := r.codec.part(p)
 		if same := bytes.Equal(plain, was.plain); same && now.Sub(was.at) < partAgain {
 			continue
 		}
 		p.Number = max(was.number+1, uint64(now.UnixMilli())) //nolint:gosec // after 1970, and above that of an earlier look
-		if err := r.put(ctx, s, partName(r.self, id), encodePart(p), &was.written, partTTL, now); err != nil {
+		if err := r.put(ctx, s, partName(r.self, id), r.codec.part(p), &was.written, partTTL, now); err != nil {
 			return err
 		}
 		was.number, was.plain = p.Number, plain

@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -43,21 +44,22 @@ func collect(into map[wire.SessionID]*Row, lists ...[]Row) {
 // merge makes the rows of all sessions, of what owners report and of what the
 // directory says. Alive says which replicas there are.
 func merge(by map[wire.SessionID]entry, reported map[wire.SessionID]*Row, alive map[wire.ReplicaID]bool, now time.Time) []Row {
-	rows := make([]Row, 0, max(len(by), len(reported)))
-	for id := range by {
+	ids := slices.AppendSeq(make([]wire.SessionID, 0, max(len(by), len(reported))), maps.Keys(by))
+	for id := range reported {
+		if _, known := by[id]; !known {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids) // which are smaller than rows
+	rows := make([]Row, len(ids))
+	for i, id := range ids {
 		e := by[id]
 		if r, ok := reported[id]; ok && r.Epoch >= e.row.Epoch {
-			rows = append(rows, owned(r, &e, now))
+			rows[i] = owned(r, &e, now)
 		} else {
-			rows = append(rows, unreported(&e, alive))
+			rows[i] = unreported(&e, alive)
 		}
 	}
-	for id, r := range reported {
-		if _, known := by[id]; !known {
-			rows = append(rows, owned(r, &entry{}, now))
-		}
-	}
-	slices.SortFunc(rows, byID)
 	return rows
 }
 
