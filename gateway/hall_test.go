@@ -56,6 +56,7 @@ type plan struct {
 	admin    *web.Site
 	ownAdmin bool
 	metrics  http.Handler
+	monitor  gateway.Monitor // instead of a real one
 	// fleet has the hall announce itself and heed wishes.
 	fleet bool
 }
@@ -166,12 +167,15 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 		Serve:  func() { h.hub.Undrain(); h.server.Undrain() },
 	}, h.store), p.fleet
 	h.watch = monitor.New(monitor.Config{Replica: p.session.Replica, Logger: log}, h.hub, h.fleet, h.store)
+	if p.monitor == nil {
+		p.monitor = h.watch
+	}
 	p.door.AdminApart = p.ownAdmin
 	h.server = gateway.New(p.door, log, gateway.Deps{
 		Fleet: h.fleet, Audit: audit.New(h.store, log),
 		Store: h.store, Hub: h.hub, Auth: h.people, Quota: quota.New(p.quota, counts), Files: h.shelf, MCP: p.mcp,
 		Desktop: p.desktop, Apps: p.apps,
-		Admin: p.admin, Metrics: p.metrics, Monitor: h.watch,
+		Admin: p.admin, Metrics: p.metrics, Monitor: p.monitor,
 	})
 	if p.ownAdmin {
 		var lc net.ListenConfig

@@ -1,0 +1,209 @@
+package gateway_test
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/monitor"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// still is a monitor in which nothing happens but what a test says.
+type still struct {
+	updates chan monitor.Update
+	query   monitor.Query // the last one
+}
+
+func (s *still) Overview(context.Context) (monitor.Overview, error) { return monitor.Overview{}, nil }
+
+func (s *still) Sessions(_ context.Context, q monitor.Query) (monitor.Page, error) {
+	s.query = q
+	if q.After == "nowhere" {
+		return monitor.Page{}, monitor.ErrQuery
+	}
+	return monitor.Page{Rows: []monitor.Row{stillRow}, Total: 1}, nil
+}
+
+// stillRow has something to hide.
+var stillRow = monitor.Row{SessionID: "ses-1", User: "ann", Title: "quince", Status: monitor.Idle}
+
+func (s *still) Detail(context.Context, wire.SessionID) (monitor.Detail, error) {
+	return monitor.Detail{Row: stillRow, Windows: []monitor.Window{{ID: "w1", MonitorID: "monitor-0", Title: "rowan"}}}, nil
+}
+
+func (s *still) Watch(ctx context.Context, i monitor.Interest) iter.Seq2[monitor.Update, error] {
+	return func(yield func(monitor.Update, error) bool) {
+		for {
+			select {
+			case u := <-s.updates:
+				if !yield(u, nil) {
+					return
+				}
+			case <-ctx.Done():
+				yield(monitor.Update{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+func withStill(p *plan) { p.monitor = &still{updates: make(chan monitor.Update)} }
+
+// adminGets are all that can be looked at, adminActs all that can be done.
+func adminGets(id string) []string {
+	return []string{
+		"me", "overview", "replicas", "limits", "sessions", "sessions/" + id, "sessions/" + id + "/events", "audit", "audit/verify",
+	}
+}
+
+func adminActs(id string) []struct{ method, path string } {
+	return []struct{ method, path string }{
+		{http.MethodPost, "replicas/nobody/drain"},
+		{http.MethodPost, "replicas/nobody/undrain"},
+		{http.MethodPost, "sessions/" + id + "/interrupt"},
+		{http.MethodPost, "sessions/" + id + "/messages/m-1/cancel"},
+		{http.MethodPost, "sessions/" + id + "/tabs/c-1/close"},
+		{http.MethodPost, "sessions/" + id + "/handover"},
+		{http.MethodPost, "sessions/" + id + "/reset"},
+		{http.MethodPost, "sessions/" + id + "/release"},
+		{http.MethodDelete, "sessions/" + id + "?reason=because"},
+	}
+}
+
+// Who may look, who may act, and to whom nothing is there.
+func TestAdminRoles(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withStill, func(p *plan) {
+		p.admin = pages(map[string]string{"index.html": "the monitor"})
+		p.metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("up 1\n")) })
+	})
+	id := string(h.session("ann"))
+	other := string(h.session("ann"))
+	type rights struct{ read, act, content, full bool }
+	for _, who := range []struct {
+		roles string
+		rights
+	}{
+		{"user", rights{}},
+		{"viewer", rights{}},
+		{"user viewer", rights{}},
+		{"admin:content", rights{}},
+		{"user admin:content", rights{}},
+		{"admin:read", rights{read: true}},
+		{"viewer admin:read", rights{read: true}},
+		{"admin:act", rights{read: true, act: true}},
+		{"admin:read admin:content", rights{read: true, content: true}},
+		{"admin:act admin:content user", rights{read: true, act: true, content: true}},
+		{"admin", rights{read: true, act: true, content: true, full: true}},
+	} {
+		token := h.user("root", strings.Fields(who.roles)...)
+		for _, path := range adminGets(other) {
+			got := h.get("/api/admin/"+path, token)
+			if !who.read {
+				got.problem(http.StatusNotFound, wire.CodeInvalidMessage)
+				continue
+			}
+			got.want(http.StatusOK)
+		}
+		for _, path := range []string{"live", "sessions/" + other + "/tail"} {
+			got := h.rest(http.MethodHead, "/api/admin/"+path, request{token: token})
+			if want := map[bool]int{true: http.StatusOK, false: http.StatusNotFound}[who.read]; got.status != want {
+				t.Errorf("%s: HEAD %s: %d, want %d", who.roles, path, got.status, want)
+			}
+		}
+		if got := h.get("/metrics", token).status; (got == http.StatusOK) != who.read {
+			t.Errorf("%s: metrics: %d", who.roles, got)
+		}
+		cookie := h.signIn(t, token)
+		page := h.rest(http.MethodGet, "/admin", request{header: header("Cookie", cookie.String())})
+		if (page.status == http.StatusOK && string(page.body) == "the monitor") != who.read || !who.read && page.status != http.StatusNotFound {
+			t.Errorf("%s: the page: %d %.100s", who.roles, page.status, page.body)
+		}
+		for _, a := range adminActs("ses-nobody") {
+			r := request{token: token}
+			if a.method == http.MethodPost {
+				r.body = `{"reason":"because","to":"nobody"}`
+			}
+			got := h.rest(a.method, "/api/admin/"+a.path, r)
+			switch {
+			case !who.read:
+				got.problem(http.StatusNotFound, wire.CodeInvalidMessage)
+			case !who.act:
+				got.problem(http.StatusForbidden, wire.CodeForbidden)
+			case got.status == http.StatusForbidden:
+				t.Errorf("%s: %s: %d %s", who.roles, a.path, got.status, got.body)
+			}
+		}
+		if who.read {
+			var me struct{ Read, Act, Content bool }
+			h.get("/api/admin/me", token).decode(&me)
+			if me != (struct{ Read, Act, Content bool }{true, who.act, who.content}) {
+				t.Errorf("%s: %+v", who.roles, me)
+			}
+			list := h.get("/api/admin/sessions", token).body
+			detail := h.get("/api/admin/sessions/"+id, token).body
+			if contains(list, "quince") != who.content || contains(detail, "rowan") != who.content || contains(detail, "quince") != who.content {
+				t.Errorf("%s: %s %s", who.roles, list, detail)
+			}
+		}
+		// None of it opens a session of somebody else.
+		if got := h.get(at(wire.SessionID(id), "/snapshot"), token).status; (got == http.StatusOK) != who.full {
+			t.Errorf("%s: the snapshot of another: %d", who.roles, got)
+		}
+		if got := h.get("/api/tokens/keys", token).status; (got == http.StatusOK) != who.full {
+			t.Errorf("%s: keys: %d", who.roles, got)
+		}
+	}
+	h.get("/api/admin/me", "").problem(http.StatusUnauthorized, wire.CodeAuthRequired)
+}
+
+// Who only looks after the hub has no desk, not even one of their own name.
+func TestAdminRolesHaveNoDesk(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	id := h.session("ann")
+	h.rest(http.MethodPatch, at(id), request{token: h.user("ann"), body: `{"title":"quince"}`}).want(http.StatusOK)
+	for _, roles := range [][]string{{"admin:read"}, {"admin:act"}, {"admin:act", "admin:content"}} {
+		token := h.user("ann", roles...)
+		h.get(at(id), token).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+		for _, part := range []string{"/snapshot", "/events", "/files"} {
+			h.get(at(id, part), token).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+		}
+		if got := h.get("/api/sessions", token).want(http.StatusOK); contains(got.body, "quince") || contains(got.body, string(id)) {
+			t.Errorf("%v: %s", roles, got.body)
+		}
+		h.get("/api/sessions?all=true", token).problem(http.StatusForbidden, wire.CodeForbidden)
+		h.post("/api/sessions", token, "").problem(http.StatusForbidden, wire.CodeForbidden)
+		h.post(at(id, "/actions"), token, raised("mail")).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+		h.refused("/ws/"+string(id), as(token), http.StatusNotFound, wire.CodeSessionNotFound)
+		h.get("/api/storage/x", token).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	}
+	// Shares do not help either, but a role to look at shares does.
+	h.rest(http.MethodPut, at(id, "/shares/eve"), request{token: h.user("ann"), body: `{"access":"operator"}`}).want(http.StatusOK)
+	h.get(at(id), h.user("eve", "admin:act")).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	h.get(at(id), h.user("eve", "admin:act", "viewer")).want(http.StatusOK)
+}
+
+// A key with such a role is for programs, and a credential for one session is for
+// nothing here.
+func TestAdminKeys(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withStill)
+	key, _ := h.key("dashboard", "admin:read")
+	h.get("/api/admin/overview", key).want(http.StatusOK)
+	h.rest(http.MethodGet, "/api/admin/overview", request{header: header("X-API-Key", key)}).want(http.StatusOK)
+	root := h.user("root", "admin")
+	var made struct{ Key string }
+	h.post("/api/tokens/keys", root, `{"user":"eve","roles":["admin:act","admin:content"]}`).want(http.StatusCreated).decode(&made)
+	h.get("/api/admin/overview", made.Key).want(http.StatusOK)
+	p := h.post("/api/tokens/keys", root, `{"user":"eve","roles":["admin:write"]}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	if p.Field != "roles" {
+		t.Errorf("field %q", p.Field)
+	}
+	short := h.token("eve", -time.Hour, "admin:read")
+	h.get("/api/admin/overview", short).problem(http.StatusUnauthorized, wire.CodeTokenExpired)
+}

@@ -1,0 +1,247 @@
+package gateway_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/monitor"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// said is an event of a stream.
+type said struct{ kind, id, data string }
+
+// streaming is a stream that a test reads.
+type streaming struct {
+	t    testing.TB
+	res  *http.Response
+	from *bufio.Reader
+}
+
+// follow opens a stream that must be let in.
+func (h *hall) follow(path, token string) *streaming {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), h.wait)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+h.addr+"/api/admin/"+path, nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	res, err := (&http.Client{Transport: h.transport()}).Do(req)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { cancel(); _ = res.Body.Close() })
+	if res.StatusCode != http.StatusOK {
+		body, _ := io.ReadAll(res.Body)
+		h.t.Fatalf("%s: %d %s", path, res.StatusCode, body)
+	}
+	for name, want := range map[string]string{
+		"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-store", "X-Accel-Buffering": "no",
+	} {
+		if got := res.Header.Get(name); got != want {
+			h.t.Errorf("%s: %s %q", path, name, got)
+		}
+	}
+	return &streaming{t: h.t, res: res, from: bufio.NewReader(res.Body)}
+}
+
+// next is the next event, or false at the end.
+func (x *streaming) next() (e said, ok bool) {
+	x.t.Helper()
+	for {
+		line, err := x.from.ReadString('\n')
+		if err == io.EOF {
+			return e, false
+		}
+		if err != nil {
+			x.t.Fatalf("read a stream: %v", err)
+		}
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
+		switch name {
+		case "event":
+			e.kind = value
+		case "id":
+			e.id = value
+		case "data":
+			e.data = value
+		case "":
+			if e.kind != "" {
+				return e, true
+			}
+		}
+	}
+}
+
+// until reads events until one of a kind has a text in it.
+func (x *streaming) until(kind, text string) said {
+	x.t.Helper()
+	for {
+		e, ok := x.next()
+		if !ok {
+			x.t.Fatalf("the stream ends before %s with %s", kind, text)
+		}
+		if e.kind == kind && strings.Contains(e.data, text) {
+			return e
+		}
+	}
+}
+
+// ends wants the stream to end, and the reason to have a code.
+func (x *streaming) ends(code wire.Code) {
+	x.t.Helper()
+	if e := x.until("problem", ""); !strings.Contains(e.data, fmt.Sprintf(`"code":%d`, code)) {
+		x.t.Errorf("the end is %s, want code %d", e.data, code)
+	}
+	if e, ok := x.next(); ok {
+		x.t.Errorf("after the end: %+v", e)
+	}
+}
+
+// gone closes the stream at the client's end.
+func (x *streaming) gone() { _ = x.res.Body.Close() }
+
+func TestLiveIsRedacted(t *testing.T) {
+	t.Parallel()
+	for roles, sees := range map[string]bool{"admin:read": false, "admin:act": false, "admin:read admin:content": true, "admin": true} {
+		quiet := &still{updates: make(chan monitor.Update)}
+		h := newHall(t, func(p *plan) { p.monitor = quiet })
+		x := h.follow("live?rows=true", h.user("root", strings.Fields(roles)...))
+		detail, _ := quiet.Detail(t.Context(), "ses-1")
+		quiet.updates <- monitor.Update{
+			Overview: &monitor.Overview{Time: 7}, Rows: &monitor.Rows{Full: true, Rows: []monitor.Row{stillRow}}, Detail: &detail,
+		}
+		if e, _ := x.next(); e.kind != "overview" || !strings.Contains(e.data, `"replicas":[]`) || !strings.Contains(e.data, `"time":7`) {
+			t.Errorf("%s: %+v", roles, e)
+		}
+		if e, _ := x.next(); e.kind != "rows" || strings.Contains(e.data, "quince") != sees || !strings.Contains(e.data, `"full":true`) {
+			t.Errorf("%s: %+v", roles, e)
+		}
+		if e, _ := x.next(); e.kind != "detail" || strings.Contains(e.data, "rowan") != sees {
+			t.Errorf("%s: %+v", roles, e)
+		}
+	}
+}
+
+// Streams are bounded, and who leaves makes room.
+func TestStreamsAreBounded(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withStill)
+	root := h.user("root", "admin:read")
+	var all []*streaming
+	for range 32 {
+		all = append(all, h.follow("live", root))
+	}
+	got := h.get("/api/admin/live", root)
+	got.problem(http.StatusServiceUnavailable, wire.CodeConnectionFailed)
+	if got.header.Get("Retry-After") == "" {
+		t.Error("not told when to come back")
+	}
+	h.get("/api/admin/overview", root).want(http.StatusOK)
+	all[0].gone()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(h.wait)
+	for {
+		ctx, cancel := context.WithCancel(t.Context())
+		req, _ := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+h.addr+"/api/admin/live", nil)
+		req.Header.Set("Authorization", "Bearer "+root)
+		res, err := (&http.Client{Transport: h.transport()}).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		_ = res.Body.Close()
+		if res.StatusCode == http.StatusOK {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("who left makes no room: %d", res.StatusCode)
+		}
+	}
+	if load := h.hub.Load(); load.Tabs != 0 {
+		t.Errorf("%d tabs", load.Tabs)
+	}
+}
+
+// A stream ends with the credential, however that ends.
+func TestStreamsEndWithTheirCredential(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withStill)
+	tail := "sessions/" + string(h.session("ann")) + "/tail"
+	expiring := h.follow("live", h.token("root", 3*time.Second, "admin:read"))
+	key, id := h.key("dashboard", auth.RoleAdminRead)
+	revoked := h.follow(tail, key)
+	out := h.follow("live", h.user("eve", "user", "admin"))
+	if err := h.people.RevokeKey(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	h.post("/api/logout", h.user("eve", "user"), "").want(http.StatusNoContent)
+	revoked.ends(wire.CodeAuthFailed)
+	expiring.ends(wire.CodeTokenExpired)
+	if e := out.until("problem", ""); !strings.Contains(e.data, `"status":401`) {
+		t.Errorf("signed out: %+v", e)
+	}
+}
+
+// Streams end when the hub drains or stops; while it only drains, one can look again.
+func TestStreamsEndWithTheHub(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withStill)
+	root := h.user("root", "admin:read")
+	x := h.follow("live", root)
+	h.server.Drain()
+	x.ends(wire.CodeConnectionFailed)
+	y := h.follow("live", root)
+	ctx, cancel := context.WithTimeout(t.Context(), h.wait)
+	defer cancel()
+	if err := h.server.Shutdown(ctx); err != nil {
+		t.Errorf("somebody who watches keeps the hub from stopping: %v", err)
+	}
+	y.ends(wire.CodeConnectionFailed)
+}
+
+// Who does not read is given up, and nobody waits for them.
+func TestSlowWatcher(t *testing.T) {
+	t.Parallel()
+	quiet := &still{updates: make(chan monitor.Update)}
+	h := newHall(t, func(p *plan) { p.monitor = quiet })
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", h.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetReadBuffer(4 << 10)
+	}
+	fmt.Fprintf(conn, "GET /api/admin/live?rows=true HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", h.addr, h.user("root", "admin:read"))
+	big := monitor.Rows{}
+	for i := range 5000 {
+		row := stillRow
+		row.SessionID = wire.SessionID(fmt.Sprint("ses-", i))
+		big.Rows = append(big.Rows, row)
+	}
+	deadline, tick := time.After(h.wait), time.NewTicker(50*time.Millisecond)
+	defer tick.Stop()
+	for taken := 0; !strings.Contains(h.log.String(), "path=/api/admin/live"); { // which is when the request has ended
+		select {
+		case quiet.updates <- monitor.Update{Rows: &big}:
+			if taken++; taken > 1000 {
+				t.Fatal("what nobody reads is taken without an end")
+			}
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("who does not read is not given up")
+		}
+	}
+}
