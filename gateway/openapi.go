@@ -99,7 +99,7 @@ func parameterName(p string) string {
 // pathDocs says what the parts of paths are.
 var pathDocs = map[string]string{
 	"session": "The session.", "user": "Somebody else.", "path": "The file, with slashes between folders.", "key": "The key's id.",
-	"replica": "The name of a replica.",
+	"replica": "The name of a replica.", "message": "The messageId.", "connection": "The connection of a tab.",
 }
 
 func (d *describer) operation(r route) object {

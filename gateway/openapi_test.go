@@ -235,14 +235,17 @@ func (c *checker) answer(t *testing.T, method, path, sent string, got reply) {
 // operation there is.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, withPages, func(p *plan) { p.fleet = true })
+	h := newHall(t, withPages, func(p *plan) {
+		p.fleet, p.admin = true, pages(map[string]string{"index.html": "the monitor", "assets/a.js": "1"})
+		p.metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/plain") })
+	})
 	c := newChecker(t, describe(t, h))
 	root := h.user("root", "admin")
 	id, doomed := h.session("root"), h.session("root")
 	send := func(method, path, body string) reply {
 		t.Helper()
 		described, _, _ := strings.Cut(path, "?")
-		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt", "{replica}", "replica-1").Replace(path)
+		actual := strings.NewReplacer("{session}", string(id), "{user}", "bob", "{path}", "a/b.txt", "{replica}", "replica-1", "{message}", "m", "{connection}", "conn-1").Replace(path)
 		r := request{token: root, body: body}
 		if strings.Contains(path, "{path}") {
 			r.header = header("Content-Type", "application/octet-stream")
@@ -301,9 +304,21 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodPost, "/api/tokens/tickets", `{"user":"guest","session":"ses-1"}`).want(http.StatusOK)
 	c.answer(t, http.MethodDelete, one, "", h.rest(http.MethodDelete, at(doomed), request{token: root}).want(http.StatusNoContent))
 	h.await("/api/admin/replicas", root, `"replica-1"`)
-	for _, path := range []string{"replicas", "sessions", "sessions/{session}", "limits"} {
+	for _, path := range []string{"me", "overview", "replicas", "sessions", "sessions/{session}", "sessions/{session}/events", "limits", "audit/verify"} {
 		send(http.MethodGet, "/api/admin/"+path, "").want(http.StatusOK)
 	}
+	for _, path := range []string{"live", "sessions/{session}/tail"} {
+		x := h.follow(strings.ReplaceAll(path, "{session}", string(id)), root)
+		c.answer(t, http.MethodGet, "/api/admin/"+path, "", reply{t: t, status: x.res.StatusCode, header: x.res.Header, body: []byte("data")})
+		x.gone()
+	}
+	send(http.MethodPost, "/api/admin/sessions/{session}/messages/{message}/cancel", `{"reason":"why not"}`)
+	send(http.MethodGet, "/metrics", "").want(http.StatusOK)
+	send(http.MethodGet, "/admin", "").want(http.StatusOK)
+	c.answer(t, http.MethodGet, "/admin/{path}", "", h.get("/admin/sessions/1", root).want(http.StatusOK))
+	c.answer(t, http.MethodPost, "/admin", "", h.rest(http.MethodPost, "/admin", request{
+		body: "token=" + root, header: header("Content-Type", "application/x-www-form-urlencoded"),
+	}).want(http.StatusSeeOther))
 	for _, path := range []string{"sessions/{session}/interrupt", "sessions/{session}/reset", "sessions/{session}/release", "replicas/{replica}/undrain", "replicas/{replica}/drain"} {
 		send(http.MethodPost, "/api/admin/"+path, `{"reason":"why not"}`).want(http.StatusOK)
 	}

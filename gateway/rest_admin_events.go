@@ -92,6 +92,15 @@ func isOff(err error) bool {
 	return errors.Is(err, store.ErrTrimmed) || errors.Is(err, store.ErrUnknownPosition) || errors.Is(err, store.ErrAhead)
 }
 
+// orGone is an error of the store for clients: the session may have been deleted since
+// it was looked up.
+func orGone(err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return problem(wire.CodeSessionNotFound, "")
+	}
+	return err
+}
+
 // adminEvents is a page of a log.
 type adminEvents struct {
 	Events  []json.RawMessage `json:"events"`
@@ -120,7 +129,7 @@ func (s *Server) getAnyEvents(c echo.Context) error {
 	defer room.giveBack()
 	page := adminEvents{Events: []json.RawMessage{}, Next: after, Top: info.Top}
 	if err := s.readWanted(ctx, info, want, limit, &page); err != nil {
-		return err
+		return orGone(err)
 	}
 	if page.Next.Compare(page.Top) > 0 {
 		page.Top = page.Next // the log has grown since the session was looked up
@@ -176,7 +185,7 @@ func (s *Server) serveTail(c echo.Context) error {
 		for {
 			err := s.tailOnce(ctx, info.ID, &after, want, say)
 			if !isOff(err) {
-				return err
+				return orGone(err)
 			}
 			// It was trimmed, or a store has lost its end: what is there now
 			// is shown, and that something is not.

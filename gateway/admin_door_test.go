@@ -1,0 +1,157 @@
+package gateway_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// atAdmin sends a request to the address of those who look after the hub.
+func (h *hall) atAdmin(method, path string, r request) reply {
+	h.t.Helper()
+	other := *h
+	other.addr = h.admin
+	return other.rest(method, path, r)
+}
+
+func withAdmin(p *plan) {
+	withStill(p)
+	withPages(p)
+	p.admin = pages(map[string]string{"index.html": "the monitor", "assets/a-12345678.js": "script"})
+	p.metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("up 1\n")) })
+}
+
+// With an address of their own nothing of those who look after the hub is at
+// everybody's, and nothing of everybody's is at theirs.
+func TestAdminAtItsOwnAddress(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withAdmin, func(p *plan) { p.ownAdmin = true })
+	id := string(h.session("ann"))
+	root := request{token: h.user("root", "admin")}
+	for _, path := range append(adminGets(id), "live", "sessions/"+id+"/tail") {
+		h.rest(http.MethodGet, "/api/admin/"+path, root).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+		method := http.MethodGet
+		if path == "live" || strings.HasSuffix(path, "/tail") {
+			method = http.MethodHead
+		}
+		h.atAdmin(method, "/api/admin/"+path, root).want(http.StatusOK)
+	}
+	for _, a := range adminActs(id) {
+		h.rest(a.method, "/api/admin/"+a.path, root).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	}
+	for _, path := range []string{"/metrics", "/admin", "/admin/", "/admin/assets/a-12345678.js", "/debug/pprof/", "/debug/pprof/heap"} {
+		h.rest(http.MethodGet, path, root).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+		h.atAdmin(http.MethodGet, path, root).want(http.StatusOK)
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/health", "/login", "/api/openapi.json", "/metrics"} {
+		h.atAdmin(http.MethodGet, path, request{}).want(http.StatusOK)
+	}
+	for _, path := range []string{"/api/sessions", "/api/hub", at(wire.SessionID(id)), at(wire.SessionID(id), "/events"), "/api/tokens/keys", "/join", "/ws", "/mcp", "/app.js"} {
+		h.atAdmin(http.MethodGet, path, root).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	}
+	// Names and origins are looked at there too.
+	named := root
+	named.host = "evil.example"
+	h.atAdmin(http.MethodGet, "/metrics", named).problem(http.StatusMisdirectedRequest, wire.CodeInvalidMessage)
+	foreign := root
+	foreign.header = header("Origin", "https://evil.example")
+	h.atAdmin(http.MethodGet, "/api/admin/me", foreign).problem(http.StatusForbidden, wire.CodeForbidden)
+	if got := h.atAdmin(http.MethodGet, "/?x=1", request{}); got.status != http.StatusSeeOther || got.header.Get("Location") != "/admin?x=1" {
+		t.Errorf("%d %v", got.status, got.header)
+	}
+}
+
+// The runtime tells about itself only there, and only who may act.
+func TestProfiles(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withAdmin, func(p *plan) { p.ownAdmin = true })
+	for roles, want := range map[string]int{
+		"user": http.StatusNotFound, "viewer": http.StatusNotFound, "admin:content": http.StatusNotFound,
+		"admin:read": http.StatusForbidden, "admin:read admin:content": http.StatusForbidden,
+		"admin:act": http.StatusOK, "admin": http.StatusOK,
+	} {
+		for _, path := range []string{"", "cmdline", "symbol", "goroutine?debug=1", "heap", "profile?seconds=0.1"} {
+			if path == "profile?seconds=0.1" && want == http.StatusOK {
+				continue // one at a time in a process, and others are tested
+			}
+			got := h.atAdmin(http.MethodGet, "/debug/pprof/"+path, request{token: h.user("eve", strings.Fields(roles)...)})
+			if got.status != want {
+				t.Errorf("%s: %s: %d %.200s, want %d", roles, path, got.status, got.body, want)
+			}
+		}
+	}
+	root := request{token: h.user("root", "admin")}
+	h.atAdmin(http.MethodGet, "/debug/pprof/", request{}).problem(http.StatusUnauthorized, wire.CodeAuthRequired)
+	for _, seconds := range []string{"x", "-1", "0", "1e9", "NaN", "301"} {
+		if p := h.atAdmin(http.MethodGet, "/debug/pprof/trace?seconds="+seconds, root).problem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "seconds" {
+			t.Errorf("%s: %+v", seconds, p)
+		}
+	}
+	h.atAdmin(http.MethodPost, "/debug/pprof/symbol", root).problem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
+	plain := newHall(t, withAdmin)
+	plain.get("/debug/pprof/", plain.user("root", "admin")).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+}
+
+// The page: strangers sign in, a link signs in and leads back, its files are for all,
+// and nothing on it runs but its own.
+func TestAdminPage(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withAdmin, inMode(auth.ModeToken))
+	stranger := h.get("/admin", "").want(http.StatusOK)
+	if !contains(stranger.body, `action="/admin"`) || contains(stranger.body, "the monitor") {
+		t.Errorf("strangers see %s", stranger.body)
+	}
+	h.get("/admin/assets/a-12345678.js", "").want(http.StatusOK)
+	h.get("/admin/assets/nothing.js", "").problem(http.StatusNotFound, wire.CodeInvalidMessage)
+	token := h.people.InstallationToken()
+	led := h.get("/admin?token="+token+"&view=all", "").want(http.StatusSeeOther)
+	if got := led.header.Get("Location"); got != "/admin?view=all" {
+		t.Errorf("led to %q", got)
+	}
+	cookie := cookieOf(t, led)
+	typed := h.rest(http.MethodPost, "/admin", request{
+		body: "token=" + token, header: header("Content-Type", "application/x-www-form-urlencoded", "Origin", "http://"+h.addr),
+	}).want(http.StatusSeeOther)
+	if got := typed.header.Get("Location"); got != "/admin" {
+		t.Errorf("led to %q", got)
+	}
+	h.get("/admin?token=wrong", "").want(http.StatusUnauthorized)
+	for _, path := range []string{"/admin", "/admin/", "/admin/sessions/ses-1", "/admin/index.html"} {
+		page := h.rest(http.MethodGet, path, request{header: header("Cookie", cookie.String())}).want(http.StatusOK)
+		policy := page.header.Get("Content-Security-Policy")
+		if string(page.body) != "the monitor" || !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "script-src 'self';") ||
+			strings.Contains(policy, "unsafe") || !strings.Contains(policy, "frame-ancestors 'none'") || page.header.Get("Cache-Control") != "no-cache" {
+			t.Errorf("%s: %s %v", path, page.body, page.header)
+		}
+	}
+	// The desktop is where it was.
+	if got := h.get("/?token="+token, "").want(http.StatusSeeOther).header.Get("Location"); got != "/" {
+		t.Errorf("the desktop's link leads to %q", got)
+	}
+}
+
+// Both doors close together, and those who watch do not hold them open.
+func TestShutdownClosesTheAdminDoor(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withAdmin, func(p *plan) { p.ownAdmin = true })
+	other := *h
+	other.addr = h.admin
+	x := other.follow("live", h.user("root", "admin:read"))
+	began := make(chan reply, 1)
+	go func() { began <- other.get("/debug/pprof/trace?seconds=200", h.user("root", "admin")) }()
+	other.await("/debug/pprof/goroutine?debug=1", h.user("root", "admin"), "pprof.Trace")
+	if err := h.server.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	x.ends(wire.CodeConnectionFailed)
+	select {
+	case got := <-began:
+		got.want(http.StatusOK)
+	case <-time.After(h.wait):
+		t.Error("a measurement goes on without the hub")
+	}
+}

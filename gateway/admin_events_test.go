@@ -1,0 +1,223 @@
+package gateway_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// secretText is what nobody sees who may not.
+const secretText = "quince-rowan-medlar"
+
+// confide has a session say something that is nobody else's business, in all the
+// places there are.
+func (h *hall) confide(id wire.SessionID, n int) {
+	h.t.Helper()
+	ann := h.user("ann")
+	h.rest(http.MethodPatch, at(id), request{token: ann, body: `{"title":"` + secretText + `"}`}).want(http.StatusOK)
+	h.post(at(id, "/actions"), ann, fmt.Sprintf(
+		`{"actions":[{"type":"window.create","windowId":"w%d","title":%q,"bounds":{"x":0,"y":0,"w":100,"h":100},"content":{"renderer":"text","data":%q}}]}`,
+		n, secretText, secretText)).want(http.StatusOK)
+	h.post(at(id, "/messages"), ann, `{"content":"`+secretText+`"}`)
+}
+
+// What people and agents say is for those who may see it, at every replica and in
+// every form.
+func TestAdminSeesNoContent(t *testing.T) {
+	t.Parallel()
+	a, b := twins(t)
+	id := a.session("ann")
+	a.enter("/ws/"+string(id), as(a.user("ann"))).alive() // so that it is owned there
+	a.confide(id, 0)
+	blind, seeing := a.user("eve", "admin:act"), a.user("eve", "admin:read", "admin:content")
+	const session = "/api/admin/sessions"
+	for _, h := range []*hall{a, b} {
+		h.await(session, seeing, secretText)
+		h.await(session+"/"+string(id), seeing, `"known":true`)
+		for _, path := range []string{session, session + "/" + string(id), session + "/" + string(id) + "/events", session + "?text=quince"} {
+			if got := h.get(path, seeing).want(http.StatusOK); !contains(got.body, secretText) {
+				t.Errorf("%s: who may see it does not: %s", path, got.body)
+			}
+			got := h.get(path, blind).want(http.StatusOK)
+			for _, word := range []string{"quince", "rowan", "medlar"} {
+				if contains(got.body, word) {
+					t.Errorf("%s: who may not see it does: %s", path, got.body)
+				}
+			}
+		}
+		// The filter does not tell either.
+		var page struct{ Total int }
+		h.get(session+"?text=quince", blind).decode(&page)
+		if page.Total != 0 {
+			t.Errorf("%d sessions have the secret in their title", page.Total)
+		}
+	}
+}
+
+// A tail shows what comes, without the texts unless granted, through any replica.
+func TestAdminTail(t *testing.T) {
+	t.Parallel()
+	a, b := twins(t)
+	id := a.session("ann")
+	a.enter("/ws/"+string(id), as(a.user("ann"))).alive()
+	path := "sessions/" + string(id) + "/tail"
+	blind := b.follow(path, b.user("eve", "admin:read"))
+	seeing := b.follow(path, b.user("eve", "admin:read", "admin:content"))
+	typed := b.follow(path+"?type=ACTIONS", b.user("eve", "admin:read"))
+	tabs := a.hub.Load().Tabs + b.hub.Load().Tabs
+	a.confide(id, 0)
+	whole := seeing.until("event", secretText)
+	if pos, err := wire.ParsePosition(whole.id); err != nil {
+		t.Errorf("id %q: %v", whole.id, err)
+	} else if _, err := (wire.Native{}).DecodeEvent([]byte(whole.data)); err != nil {
+		t.Errorf("at %v: %s: %v", pos, whole.data, err)
+	}
+	for {
+		e, ok := blind.next()
+		if !ok {
+			t.Fatal("the stream ends")
+		}
+		if strings.Contains(e.data, "quince") {
+			t.Errorf("the secret is out: %s", e.data)
+		}
+		if !json.Valid([]byte(e.data)) {
+			t.Errorf("no JSON: %s", e.data)
+		}
+		if e.id == whole.id {
+			break
+		}
+	}
+	if e, ok := typed.next(); !ok || !strings.Contains(e.data, `"type":"ACTIONS"`) {
+		t.Errorf("the first of a type: %+v", e)
+	}
+	if tabs != 1 {
+		t.Errorf("%d tabs, want one", tabs)
+	}
+	// It goes on where it was.
+	again := a.follow(path+"?after="+whole.id, a.user("eve", "admin:read", "admin:content"))
+	a.confide(id, 1)
+	if e := again.until("event", secretText); e.id == whole.id {
+		t.Errorf("the same again: %+v", e)
+	}
+	// A position that is not there is said to be so, and all that is there is shown.
+	lost := a.follow(path+"?after=1-1", a.user("eve", "admin:read"))
+	lost.until("trimmed", `"from":"`)
+	// It ends with the session.
+	a.act(http.MethodDelete, "sessions/"+string(id)+"?reason=gone", "", "").want(http.StatusOK)
+	again.ends(wire.CodeSessionNotFound)
+}
+
+func TestAdminEvents(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	id := h.session("ann")
+	for n := range 30 {
+		h.confide(id, n)
+	}
+	type page struct {
+		Events    []struct{ Type string }
+		Next, Top string
+		Trimmed   bool
+	}
+	read := func(query string) (p page) {
+		t.Helper()
+		h.act(http.MethodGet, "sessions/"+string(id)+"/events?"+query, "", "").want(http.StatusOK).decode(&p)
+		return p
+	}
+	all := read("")
+	if all.Next != all.Top || len(all.Events) < 60 || all.Trimmed {
+		t.Fatalf("%d events up to %s of %s", len(all.Events), all.Next, all.Top)
+	}
+	kind := all.Events[len(all.Events)-1].Type
+	count, wanted := 0, 0
+	for after := ""; after != all.Top; {
+		p := read("limit=7&type=" + kind + "&after=" + after)
+		if len(p.Events) > 7 || p.Next == after {
+			t.Fatalf("%+v", p)
+		}
+		for _, e := range p.Events {
+			if e.Type != kind {
+				t.Errorf("%s among %s", e.Type, kind)
+			}
+		}
+		count, after = count+len(p.Events), p.Next
+	}
+	for _, e := range all.Events {
+		if e.Type == kind {
+			wanted++
+		}
+	}
+	if count != wanted || wanted == 0 {
+		t.Errorf("%d of type %s, want %d", count, kind, wanted)
+	}
+	if p := read("after=1-1"); !p.Trimmed {
+		t.Errorf("a position that is not there: %+v", p)
+	}
+	if p := read("agent=nobody"); len(p.Events) != 0 || p.Next != p.Top {
+		t.Errorf("events of nobody: %+v", p)
+	}
+	if p := read("monitor=monitor-7"); len(p.Events) != 0 {
+		t.Errorf("events of no monitor: %+v", p)
+	}
+}
+
+// Every part of a query can be wrong, and is named then.
+func TestAdminBadQueries(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, withStill)
+	id := string(h.session("ann"))
+	long := strings.Repeat("x", 201)
+	for path, field := range map[string]string{
+		"sessions?limit=0": "limit", "sessions?limit=-1": "limit", "sessions?limit=x": "limit",
+		"sessions?user=" + long: "user", "sessions?user=a%00b": "user", "sessions?text=" + long: "text", "sessions?text=%ff": "text",
+		"sessions?status=asleep": "status", "sessions?owner=a%20b": "owner", "sessions?stuck=1": "stuck", "sessions?questions=yes": "questions",
+		"sessions?errors=x": "errors", "sessions?tabs=3": "tabs", "sessions?quarantined=perhaps": "quarantined",
+		"sessions?quarantined=true&status=idle": "quarantined", "sessions?sort=title": "sort", "sessions?desc=down": "desc",
+		"sessions?after=nowhere": "after", "sessions?after=" + strings.Repeat("y", 1001): "after",
+		"live?rows=some": "rows", "live?session=a%20b": "session",
+		"sessions/" + id + "/events?after=x": "after", "sessions/" + id + "/events?type=NOTHING": "type", "sessions/" + id + "/events?type=PING": "type",
+		"sessions/" + id + "/events?agent=%00": "agent", "sessions/" + id + "/events?monitor=a%20b": "monitor", "sessions/" + id + "/events?limit=0": "limit",
+		"sessions/" + id + "/tail?after=x": "after", "sessions/" + id + "/tail?type=x": "type", "sessions/" + id + "/tail?agent=%00": "agent",
+		"sessions/" + id + "/tail?monitor=%20": "monitor",
+	} {
+		if p := h.act(http.MethodGet, path, "", "").problem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != field {
+			t.Errorf("%s: field %q, want %q", path, p.Field, field)
+		}
+	}
+	for _, path := range []string{
+		"sessions/nobody/events", "sessions/nobody/tail", "sessions/a%20b/events", "sessions/a%20b/tail", "live?session=nobody", "sessions/a%20b",
+	} {
+		h.act(http.MethodGet, path, "", "").problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	}
+	bad := request{token: h.user("root", "admin"), header: header("Last-Event-ID", "x")}
+	h.rest(http.MethodGet, "/api/admin/sessions/"+id+"/tail", bad).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+}
+
+// What a query says is what the monitor is asked.
+func TestAdminQuery(t *testing.T) {
+	t.Parallel()
+	quiet := &still{}
+	h := newHall(t, func(p *plan) { p.monitor = quiet })
+	ask := func(query string, roles ...string) string {
+		t.Helper()
+		h.get("/api/admin/sessions?"+query, h.user("eve", roles...)).want(http.StatusOK)
+		return fmt.Sprintf("%+v", quiet.query)
+	}
+	for query, want := range map[string]string{
+		"": "{User: Status: Owner: Text: Titles:false Stuck:false Questions:false Errors:false Untabbed:false Sort: Descending:true Limit:100 After:}",
+		"user=ann&owner=one&text=x&stuck=true&questions=true&errors=true&tabs=0&sort=cost&limit=5000&after=abc": "{User:ann Status: Owner:one Text:x Titles:false " +
+			"Stuck:true Questions:true Errors:true Untabbed:true Sort:cost Descending:false Limit:1000 After:abc}",
+		"quarantined=true&desc=true": "{User: Status:quarantined Owner: Text: Titles:false Stuck:false Questions:false Errors:false Untabbed:false Sort: Descending:true Limit:100 After:}",
+	} {
+		if got := ask(query, "admin:read"); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	if got := ask("text=x", "admin:read", "admin:content"); !strings.Contains(got, "Titles:true") {
+		t.Errorf("who sees titles cannot look for them: %s", got)
+	}
+}
