@@ -354,6 +354,20 @@ func (c *Center) Close(code wire.CloseCode, reason string) {
 	}
 }
 
+// Expel gives one tab up with a code, and reports whether it is here.
+func (c *Center) Expel(id wire.ConnectionID, code wire.CloseCode, reason string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := c.byID[id]
+	if t == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.giveUp(code, reason)
+	return true
+}
+
 // Wait returns when everything the Center started has ended, after Close.
 func (c *Center) Wait() { c.wg.Wait() }
 

@@ -34,6 +34,7 @@ type Store interface {
 	Replicas(ctx context.Context, after string, limit int) (store.Page[store.Replica], error)
 	Get(ctx context.Context, collection, name string) (store.Document, error)
 	Put(ctx context.Context, d store.Document) (version uint64, err error)
+	Documents(ctx context.Context, collection, after string, limit int) (store.Page[store.Document], error)
 }
 
 // Config tunes a [Fleet].
@@ -53,6 +54,9 @@ type Config struct {
 	// Neither is called while the other runs.
 	Drain func(ctx context.Context) error
 	Serve func()
+	// Errand does something for another replica, see [Fleet.Send]. Several may
+	// run at once, and the same may be done again.
+	Errand func(ctx context.Context, e Errand) Answer
 	// Grace is how long a drain may take before it is tried again, 20 s unless
 	// set.
 	Grace  time.Duration
@@ -67,6 +71,11 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Load == nil {
 		c.Load = func() Load { return Load{} }
+	}
+	if c.Errand == nil {
+		c.Errand = func(context.Context, Errand) Answer {
+			return Answer{Code: wire.CodeInvalidMessage, Reason: "this replica does no errands"}
+		}
 	}
 	if c.Crowds == nil {
 		c.Crowds = func() map[string]int { return nil }
@@ -84,13 +93,17 @@ type Fleet struct {
 	roll    roll
 	// poke asks for a round at once.
 	poke chan struct{}
-	away bool // the last round failed; only Run's goroutine looks
+	// errandsPoke asks for a look for errands at once.
+	errandsPoke chan struct{}
+	errands     sync.WaitGroup
+	away        bool // the last round failed; only Run's goroutine looks
 
 	mu      sync.Mutex // guards the following; never held while anybody waits
 	state   State
 	leaving bool
-	seen    string      // the id of the last wish
-	moving  *transition // the last one, or nil
+	seen    string          // the id of the last wish
+	moving  *transition     // the last one, or nil
+	running map[string]bool // errands
 }
 
 // transition is a change from one state to another.
@@ -105,16 +118,21 @@ func New(cfg Config, s Store) *Fleet {
 	cfg = cfg.withDefaults()
 	return &Fleet{
 		cfg: cfg, store: s, log: cfg.Logger, process: rand.Text(), started: time.Now().UTC().Round(time.Millisecond),
-		roll: newRoll(cfg.TTL), poke: make(chan struct{}, 1), state: Serving,
+		roll: newRoll(cfg.TTL), poke: make(chan struct{}, 1), errandsPoke: make(chan struct{}, 1),
+		state: Serving, running: map[string]bool{},
 	}
 }
 
 // Run announces this replica, and does what is wished of it, until ctx ends. Then
 // it withdraws.
 //
-// Ownership: it starts one goroutine per drain, and returns after they have ended.
+// Ownership: it starts one goroutine per drain and errand and one that looks for
+// errands, and returns after they have ended.
 func (f *Fleet) Run(ctx context.Context) {
 	defer f.halt()
+	var looks sync.WaitGroup
+	defer looks.Wait()
+	looks.Go(func() { f.serveErrands(ctx) })
 	for {
 		f.round(ctx)
 		pause := f.cfg.Every - mathrand.N(f.cfg.Every/5+1) //nolint:gosec // jitter needs no secrecy
@@ -198,17 +216,9 @@ func (f *Fleet) list(ctx context.Context) ([]Card, error) {
 // Ask leaves a wish for a replica, which does it within [Config.Every]. The wish
 // that was left last counts; the same wish again changes nothing.
 func (f *Fleet) Ask(ctx context.Context, id wire.ReplicaID, w Wish) error {
-	all, err := f.list(ctx)
-	if err != nil {
+	var err error
+	if w.Process, err = f.processOf(ctx, id); err != nil {
 		return err
-	}
-	for _, c := range all {
-		if c.ID == id {
-			w.Process = c.Process
-		}
-	}
-	if w.Process == "" {
-		return fmt.Errorf("%w: %s", ErrUnknown, id)
 	}
 	data, err := json.Marshal(w)
 	if err != nil {

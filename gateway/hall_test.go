@@ -164,6 +164,7 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 			return h.server.Dismiss(ctx)
 		},
 		Crowds: func() map[string]int { return h.server.Crowds() },
+		Errand: func(ctx context.Context, e fleet.Errand) fleet.Answer { return h.server.Errand(ctx, e) },
 		Serve:  func() { h.hub.Undrain(); h.server.Undrain() },
 	}, h.store), p.fleet
 	h.watch = monitor.New(monitor.Config{Replica: p.session.Replica, Logger: log}, h.hub, h.fleet, h.store)

@@ -17,6 +17,8 @@ type Fleet interface {
 	Card() fleet.Card
 	Replicas(ctx context.Context) ([]fleet.Card, error)
 	Ask(ctx context.Context, id wire.ReplicaID, w fleet.Wish) error
+	// Send has a replica do something and waits for what it answers.
+	Send(ctx context.Context, to wire.ReplicaID, id string, e fleet.Errand) (fleet.Answer, error)
 	// Elsewhere is how many connections a user has to other replicas.
 	Elsewhere(user string) int
 }

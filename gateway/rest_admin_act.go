@@ -33,6 +33,9 @@ type deed struct {
 	// do does it, under the id of the action, and says how things were before and
 	// after, if that can be said.
 	do func(ctx context.Context, id string) (detail string, err error)
+	// allowed says why it cannot be done to a session that is there; nil when
+	// nothing else has to be so.
+	allowed func(ctx context.Context) error
 	// opens says that the session has to be opened for it.
 	opens bool
 	// final says that when the target is gone after the deed was written down,

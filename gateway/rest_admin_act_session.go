@@ -36,6 +36,9 @@ func (s *Server) onSession(c echo.Context, d deed, do func(ctx context.Context, 
 		if err == nil && d.opens {
 			err = s.hub.Serving()
 		}
+		if err == nil && d.allowed != nil {
+			err = d.allowed(ctx)
+		}
 		return err
 	}
 	d.do = func(ctx context.Context, act string) (string, error) { return do(ctx, id, act) }

@@ -27,6 +27,13 @@ func (s *Server) adminActRoutes() []route {
 	cancel := act(http.MethodPost, "/api/admin/sessions/:session/messages/:message/cancel", "Take a message that waits out of its queue",
 		"Whoever sent it is told that it is rejected. It is 404 when no such message waits, and 409 when an agent has it already.", of(adminOrderForm))
 	cancel.do = s.cancelMessage
+	closeTab := act(http.MethodPost, "/api/admin/sessions/:session/tabs/:connection/close", "Close a connection to a session",
+		"Wherever it is; it is closed with 4412, and the page connects again only when its user wants that.", of(adminOrderForm))
+	closeTab.do = s.closeTab
+	handover := act(http.MethodPost, "/api/admin/sessions/:session/handover", "Have a replica run a session",
+		"What runs is parked and goes on there. It is 409 when the replica is draining, and 202 with a record that says begun when it takes long.", of(handoverOrderForm))
+	handover.do = s.handOver
+	handover.answers = append(handover.answers, ok(http.StatusAccepted, "It is under way.", of(auditCardForm))...)
 	reset := act(http.MethodPost, "/api/admin/sessions/:session/reset", "Close all windows of a session and forget its conversations", "", of(adminOrderForm))
 	reset.do = s.resetSession
 	release := act(http.MethodPost, "/api/admin/sessions/:session/release", "Take a session out of quarantine", "It is set aside again if its data still cannot be read.", of(adminOrderForm))
@@ -34,5 +41,5 @@ func (s *Server) adminActRoutes() []route {
 	remove := act(http.MethodDelete, "/api/admin/sessions/:session", "Delete a session with everything in it",
 		"Open connections are closed with 4410. One that is set aside is given up, whatever of it cannot be read.", orNone(of(adminOrderForm)))
 	remove.do, remove.query = s.removeSession, []param{{name: "reason", doc: "The reason, for those who cannot send a body."}}
-	return append(s.auditRoutes(), drain, undrain, interrupt, cancel, reset, release, remove)
+	return append(s.auditRoutes(), drain, undrain, interrupt, cancel, closeTab, handover, reset, release, remove)
 }

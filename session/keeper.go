@@ -62,6 +62,7 @@ type keeper struct {
 	needed    atomic.Bool              // the session has work and no owner
 	mixed     atomic.Bool              // the inbox may have what was said here before what is in the mailbox
 	live      atomic.Pointer[live]     // while this replica owns the session
+	owned     atomic.Uint64            // the epoch of its last lease here
 	full      atomic.Bool              // the store has no room for what is to be written next
 	quiet     atomic.Int64             // since when nobody holds it, in ns; 0 while somebody does
 

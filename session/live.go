@@ -67,6 +67,8 @@ type live struct {
 	// handling says that items[handled] is being done.
 	handling bool
 	removed  error // what became of an order to delete the session
+	// heir is the replica that the session is to be left to, if one is.
+	heir wire.ReplicaID
 	// overflow is the item, of this owner or the one before it here, that made a
 	// step too large.
 	overflow *item
@@ -181,7 +183,7 @@ func (l *live) mayLeave() bool {
 	if !l.finishBy().IsZero() {
 		return false
 	}
-	return (l.k.draining.Load() != nil || l.agents.parking()) && l.agents.park(l.now)
+	return (l.k.draining.Load() != nil || l.heir != "" || l.agents.parking()) && l.agents.park(l.now)
 }
 
 // finishBy is when a session that is to be handed over stops to wait for its
@@ -247,6 +249,8 @@ func (l *live) obey(it *item) {
 		l.step.card = next.encode()
 	case orderAct:
 		l.govern(it)
+	case orderYield:
+		l.yield(o)
 	case orderDelete:
 		l.removed = l.remove()
 	}

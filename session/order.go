@@ -16,6 +16,7 @@ const (
 	orderShare    orderKind = "share"
 	orderDelete   orderKind = "delete"
 	orderAct      orderKind = "act"      // what an admin has done
+	orderYield    orderKind = "yield"    // to leave the session to another replica
 	orderPresence orderKind = "presence" // who watches at another replica
 	orderMark     orderKind = "mark"     // nothing, see live.line
 )
@@ -30,6 +31,8 @@ type order struct {
 	Share Share  `json:"share,omitempty"`
 	// Message is of orderAct, in the form of the native dialect.
 	Message json.RawMessage `json:"message,omitempty"`
+	// Epoch is of orderYield, and that of the owner it is for; Replica is the heir.
+	Epoch uint64 `json:"epoch,omitempty"`
 	// Replica, Total and Connections are of orderPresence.
 	Replica     wire.ReplicaID    `json:"replica,omitempty"`
 	Total       int               `json:"total,omitempty"`

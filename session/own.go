@@ -27,6 +27,7 @@ func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, 
 	l.doing.begin(doingLoad)
 	l.renewed.Store(int64(claimed.Sub(k.hub.born)))
 	// From here on the lease is renewed: loading may take longer than it lasts.
+	k.owned.Store(lease.Epoch)
 	k.live.Store(l)
 	defer k.live.Store(nil)
 	defer k.full.Store(false)
@@ -186,7 +187,7 @@ func (l *live) prepare() {
 }
 
 // leave flushes what is held back and gives the lease up, so that others may
-// claim the session at once.
+// claim the session at once, or the heir may.
 func (l *live) leave(cause error) error {
 	l.begin(time.Now())
 	if err := l.flushAll(); err != nil {
@@ -201,11 +202,15 @@ func (l *live) leave(cause error) error {
 	l.doing.begin(doingRelease)
 	ctx, cancel := context.WithTimeout(l.ctx, storeTimeout)
 	defer cancel()
-	if err := l.k.hub.store.Release(ctx, l.lease); err != nil && !errors.Is(err, store.ErrFenced) {
+	lease := l.lease
+	if errors.Is(cause, errDraining) {
+		lease.Heir = l.heir
+	}
+	if err := l.k.hub.store.Release(ctx, lease); err != nil && !errors.Is(err, store.ErrFenced) {
 		return fmt.Errorf("release session: %w", err)
 	}
 	if errors.Is(cause, errDraining) {
-		l.k.log.InfoContext(ctx, "a session is handed over", "epoch", l.lease.Epoch)
+		l.k.log.InfoContext(ctx, "a session is handed over", "epoch", l.lease.Epoch, "to", string(lease.Heir))
 	}
 	return cause
 }

@@ -59,7 +59,9 @@
 //     The replica that holds a session may claim it again; others get
 //     *OwnedError until the lease has run out or was released. A lease that was
 //     released or followed by another claim is fenced for every use. An expired
-//     lease nobody took over is still good for every use.
+//     lease nobody took over is still good for every use. A lease that is released
+//     to an heir is that replica's as if it had claimed the session: it alone can
+//     claim it, at once, and others when the time to live has run out.
 //   - A session that is not found and was not Deleted since an epoch it had is one
 //     that the store forgot. Recreate makes it again, empty, for whoever had the
 //     lease: nobody else can claim it meanwhile, and the next epoch is above that

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -18,6 +19,20 @@ type Lease struct {
 	TTL time.Duration
 	// Prev is where the log ended before this claim; zero for a new session.
 	Prev wire.Position
+	// Heir is for Release only: the replica for which the session is kept for a
+	// TTL, so that nobody else can claim it meanwhile. Without one it is free.
+	Heir wire.ReplicaID
+}
+
+// CheckHeir refuses a release to somebody who cannot claim the session.
+func (l Lease) CheckHeir() error {
+	switch {
+	case l.Heir == "":
+		return nil
+	case l.Heir == l.Replica:
+		return fmt.Errorf("%w: %s cannot be its own heir", ErrInvalid, l.Replica)
+	}
+	return errors.Join(l.Heir.Validate(), CheckTTL(l.TTL))
 }
 
 // Top is the position of the claim's own event, and so the Prev of the first

@@ -22,6 +22,7 @@ const (
 	ClosePositionLost CloseCode = 4409
 	CloseExpired      CloseCode = 4410
 	CloseLoggedOut    CloseCode = 4411
+	CloseExpelled     CloseCode = 4412
 	CloseRateLimited  CloseCode = 4429
 	CloseInternal     CloseCode = 4500
 	CloseDraining     CloseCode = 4503
@@ -63,6 +64,7 @@ var closeCodes = [...]CloseInfo{
 	{ClosePositionLost, "the position was lost", ReconnectNow, ""},
 	{CloseExpired, "the session has expired", ReconnectUser, ""},
 	{CloseLoggedOut, "the user signed out", ReconnectUser, ""},
+	{CloseExpelled, "an administrator closed the connection", ReconnectUser, ""},
 	{CloseRateLimited, "too many messages or connections", ReconnectLater, "the reason holds retry_after in seconds"},
 	{CloseInternal, "an error on our side", ReconnectBackoff, ""},
 	{CloseDraining, "the replica shuts down", ReconnectBackoff, "a reconnect event with after_ms came first"},

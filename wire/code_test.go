@@ -89,7 +89,7 @@ func TestCloseCodes(t *testing.T) {
 		1000: wire.ReconnectNever, 1001: wire.ReconnectNever,
 		1003: wire.ReconnectBackoff, 1007: wire.ReconnectBackoff, 1009: wire.ReconnectBackoff, 1012: wire.ReconnectBackoff,
 		4400: wire.ReconnectNever,
-		4401: wire.ReconnectUser, 4403: wire.ReconnectUser, 4404: wire.ReconnectUser, 4410: wire.ReconnectUser, 4411: wire.ReconnectUser,
+		4401: wire.ReconnectUser, 4403: wire.ReconnectUser, 4404: wire.ReconnectUser, 4410: wire.ReconnectUser, 4411: wire.ReconnectUser, 4412: wire.ReconnectUser,
 		4408: wire.ReconnectNow, 4409: wire.ReconnectNow,
 		4429: wire.ReconnectLater,
 		4500: wire.ReconnectBackoff, 4503: wire.ReconnectBackoff,

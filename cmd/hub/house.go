@@ -78,6 +78,7 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 	h.fleet = fleet.New(fleet.Config{
 		ID: cfg.replica, Version: version(), URL: openURL(addr), Load: h.load,
 		Crowds: func() map[string]int { return h.server.Crowds() },
+		Errand: func(ctx context.Context, e fleet.Errand) fleet.Answer { return h.server.Errand(ctx, e) },
 		Drain:  h.drain, Serve: h.serveAgain, Grace: cfg.grace, Logger: log,
 	}, store)
 	cfg.session.Alive = h.fleet.Alive

@@ -243,8 +243,11 @@ func (s *Store) keepRenewals() {
 	}
 }
 
-// Release gives a session back.
+// Release gives a session back, or leaves it to an heir.
 func (s *Store) Release(ctx context.Context, l store.Lease) error {
+	if err := l.CheckHeir(); err != nil {
+		return err
+	}
 	e, err := s.owned(ctx, l)
 	if err != nil {
 		return err
@@ -259,7 +262,9 @@ func (s *Store) Release(ctx context.Context, l store.Lease) error {
 		e.turn.give()
 		return err
 	}
-	m.owner, m.until = "", time.Time{}
+	if m.owner, m.until = l.Heir, (time.Time{}); l.Heir != "" {
+		m.until = time.Now().Add(l.TTL)
+	}
 	b := kvlog.NewBatch(bucketOf(e.id))
 	b.Put(metaKey, m.encode())
 	if err := s.submit(ctx, func(err error) { e.finish(err, m) }, b); err != nil {

@@ -111,14 +111,14 @@ func (s *Store) Renew(ctx context.Context, l store.Lease) error {
 	return err
 }
 
-// Release gives a lease back.
+// Release gives a lease back, or leaves it to an heir.
 func (s *Store) Release(ctx context.Context, l store.Lease) error {
-	if err := checkLease(l); err != nil {
+	if err := errors.Join(checkLease(l), l.CheckHeir()); err != nil {
 		return fmt.Errorf("release lease: %w", err)
 	}
 	k := s.keys.session(l.Session)
 	_, err := s.callSession(ctx, "release lease of session", once, l.Session, s.scripts.release,
-		[]string{k.meta(), k.working()}, string(l.Session), string(l.Replica), epochText(l))
+		[]string{k.meta(), k.working()}, string(l.Session), string(l.Replica), epochText(l), string(l.Heir), milliseconds(l.TTL))
 	return err
 }
 

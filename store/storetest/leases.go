@@ -17,6 +17,8 @@ func leaseChecks() []check {
 		{name: "claim gives a lease", run: claimGivesLease},
 		{name: "claim is refused while another holds the lease", run: claimRefused},
 		{name: "claim after release", run: claimAfterRelease},
+		{name: "a session that is left to an heir is for it alone", run: claimByHeir},
+		{name: "an heir that does not come loses the session", run: heirIsLate},
 		{name: "claim after expiry", run: claimAfterExpiry},
 		{name: "renew keeps others away", run: renewKeeps},
 		{name: "renewing for no time is ErrInvalid", run: renewInvalid},
@@ -88,6 +90,53 @@ func claimAfterRelease(r *rig) {
 	l := r.another().claim("s", "b")
 	if l.Epoch <= p.lease.Epoch || l.Prev != p.top {
 		r.Errorf("lease is %+v, want a later epoch and prev %v", l, p.top)
+	}
+}
+
+func claimByHeir(r *rig) {
+	p := r.own("s", "a")
+	p.write(1)
+	for _, heir := range []wire.ReplicaID{"a", "no name"} {
+		bad := p.lease
+		bad.Heir = heir
+		if err := r.Release(r.ctx, bad); err == nil {
+			r.Fatalf("released to %q", heir)
+		}
+	}
+	left := p.lease
+	left.Heir = "b"
+	r.ok(r.Release(r.ctx, left))
+	i := r.info("s")
+	if i.Owner != "b" || i.Epoch != p.lease.Epoch || i.Top != p.top || !i.Until.After(i.Updated) {
+		r.Errorf("info after release is %+v, want the heir as owner and the rest as before", i)
+	}
+	r.is(r.Renew(r.ctx, p.lease), store.ErrFenced, "Renew of who has left")
+	r.is(r.Release(r.ctx, p.lease), store.ErrFenced, "Release of who has left")
+	for _, other := range []wire.ReplicaID{"a", "c"} {
+		_, err := r.another().Claim(r.ctx, "s", other, r.long())
+		if owned, ok := errors.AsType[*store.OwnedError](err); !ok || owned.By != "b" || owned.For <= 0 {
+			r.Errorf("claim of %s answers %v, want that b owns it", other, err)
+		}
+	}
+	l := r.another().claim("s", "b")
+	if l.Epoch <= p.lease.Epoch || l.Prev != p.top {
+		r.Errorf("lease is %+v, want a later epoch and prev %v", l, p.top)
+	}
+}
+
+func heirIsLate(r *rig) {
+	r.create("s")
+	p := r.pen(r.claimFor("s", "a", r.short()))
+	p.commit(store.Batch{Working: new(true)})
+	left := p.lease
+	left.Heir = "b"
+	r.ok(r.Release(r.ctx, left))
+	r.expire()
+	if ids, err := r.Unattended(r.ctx, 10); err != nil || len(ids) != 1 {
+		r.Errorf("without an owner are %v (%v), want one", ids, err)
+	}
+	if l := r.another().claim("s", "c"); l.Prev != p.top {
+		r.Errorf("lease is %+v, want prev %v", l, p.top)
 	}
 }
 

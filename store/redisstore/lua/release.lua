@@ -1,12 +1,20 @@
 #!lua flags=allow-oom
--- Gives a lease back and tells everybody who follows the session.
+-- Gives a lease back and tells everybody who follows the session, or leaves it to an
+-- heir, who knows.
 --
 -- KEYS: 1 meta, 2 working of the partition.
--- ARGV: 1 session, 2 replica, 3 epoch.
+-- ARGV: 1 session, 2 replica, 3 epoch, 4 heir or '', 5 time to live in ms.
 -- Returns 1, or {'FENCED'}.
 local state = redis.call('HGET', KEYS[1], 'state')
 local mark, owner, epoch, rest = string.match(state or '', '^(!?)(%S*) (%d+)( %d+ %S+)$')
 if owner ~= ARGV[2] or epoch ~= ARGV[3] then return {'FENCED'} end
+if ARGV[4] ~= '' then
+  local t = redis.call('TIME')
+  local till = string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000) + ARGV[5])
+  redis.call('HSET', KEYS[1], 'state', mark .. ARGV[4] .. ' ' .. epoch .. rest, 'until', till)
+  redis.pcall('ZADD', KEYS[2], 'XX', till, ARGV[1])
+  return 1
+end
 redis.call('HSET', KEYS[1], 'state', mark .. ' ' .. epoch .. rest, 'until', '0')
 redis.pcall('ZADD', KEYS[2], 'XX', 0, ARGV[1])
 redis.call('SPUBLISH', KEYS[1], 'v ' .. string.match(rest, '%S+$') .. '\n')

@@ -2527,6 +2527,7 @@ export const closeCodes = {
   4409: { meaning: "the position was lost", reconnect: "now" },
   4410: { meaning: "the session has expired", reconnect: "user" },
   4411: { meaning: "the user signed out", reconnect: "user" },
+  4412: { meaning: "an administrator closed the connection", reconnect: "user" },
   4429: { meaning: "too many messages or connections", reconnect: "later" },
   4500: { meaning: "an error on our side", reconnect: "backoff" },
   4503: { meaning: "the replica shuts down", reconnect: "backoff" },
