@@ -2,11 +2,18 @@ package monitor_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/everdesk/everdesk/internal/redistest"
 	"github.com/everdesk/everdesk/monitor"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/redisstore"
+	"github.com/everdesk/everdesk/wire"
 )
 
 func TestASessionIsSeenThroughAnotherReplica(t *testing.T) {
@@ -119,5 +126,210 @@ func TestADeadReplicaDisappears(t *testing.T) {
 		if row := seen.rows["ses-2"]; row.Status != monitor.Idle || row.Owner != "c" {
 			t.Errorf("the row of another replica is %+v", row)
 		}
+	})
+}
+
+func TestAReplicaThatSaysNothingIsAnAlert(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		b := start(t, s, "b")
+		// It is alive and has no monitor.
+		ok(t, s.Announce(t.Context(), store.Replica{ID: "mute", Card: []byte(`{"state":"serving"}`)}, time.Hour))
+		began := time.Now()
+		seen := b.until(t, monitor.Interest{}, func(tb *table) bool { return alerted(tb.overview, "silentReplica") })
+		if took := time.Since(began); took < 3*time.Second || took > 6*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		if len(seen.overview.Replicas) != 2 {
+			t.Errorf("the replicas are %+v", seen.overview.Replicas)
+		}
+	})
+}
+
+func TestWorkWithoutAnOwnerIsOrphaned(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		ok(t, s.Create(t.Context(), store.NewSession{ID: "ses-1", User: "ada"}))
+		lease, err := s.Claim(t.Context(), "ses-1", "gone", time.Second)
+		ok(t, err)
+		working := true
+		_, err = s.Commit(t.Context(), lease, store.Batch{Number: 1, Prev: lease.Top(), Working: &working})
+		ok(t, err)
+		ok(t, s.Create(t.Context(), store.NewSession{ID: "ses-2", User: "eve"}))
+		ok(t, s.Quarantine(t.Context(), "ses-2", "it is torn"))
+		time.Sleep(2 * time.Second)
+		b := start(t, s, "b")
+		page, err := b.Sessions(t.Context(), monitor.Query{Sort: "user"})
+		ok(t, err)
+		if page.Total != 2 || page.Rows[0].Status != monitor.Orphaned || page.Rows[0].Owner != "gone" ||
+			page.Rows[1].Status != monitor.Quarantined || page.Rows[1].Reason != "it is torn" {
+			t.Errorf("the sessions are %+v", page)
+		}
+		d, err := b.Detail(t.Context(), "ses-1")
+		ok(t, err)
+		if d.Known || len(d.Owners) != 1 || d.Owners[0].Replica != "gone" || d.Row.Status != monitor.Orphaned {
+			t.Errorf("the detail is %+v", d)
+		}
+		if _, err := b.Detail(t.Context(), "ses-9"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("of a session that is not there it is said: %v", err)
+		}
+		if _, err := b.Sessions(t.Context(), monitor.Query{Sort: "mood"}); !errors.Is(err, monitor.ErrQuery) {
+			t.Errorf("of a query that is wrong it is said: %v", err)
+		}
+	})
+}
+
+func TestAskingOnceNeedsNoWatch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a, b := start(t, s, "a"), start(t, s, "b")
+		room := a.opened(t, "ses-1")
+		says(t, room, "m1")
+		time.Sleep(3 * time.Second) // they know of each other
+		began := time.Now()
+		o, err := b.Overview(t.Context())
+		ok(t, err)
+		if len(o.Replicas) != 2 || o.Totals.Sessions != 1 || o.Totals.ByStatus[monitor.Idle] != 1 || o.Replicas[0].Sample.Goroutines != 1 {
+			t.Errorf("the overview is %+v", o)
+		}
+		d, err := b.Detail(t.Context(), "ses-1")
+		ok(t, err)
+		if !d.Known || len(d.Windows) != 1 || d.Row.Owner != "a" || len(d.Owners) != 1 {
+			t.Errorf("the detail is %+v", d)
+		}
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+func TestStrangeDocumentsAreIgnored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		put := func(name, data string) {
+			t.Helper()
+			_, err := s.Put(t.Context(), store.Document{Collection: "monitor", Name: name, Data: []byte(data)})
+			ok(t, err)
+		}
+		put("interest", "\x00 what?")
+		put("head/evil", "no head")
+		put("rows/evil/0", "no rows")
+		put("head/a", "from another time")
+		put("rows/a/0", "likewise")
+		ok(t, s.Announce(t.Context(), store.Replica{ID: "evil", Card: []byte("]")}, time.Hour))
+		a, b := start(t, s, "a"), start(t, s, "b")
+		a.opened(t, "ses-1")
+		seen := b.until(t, monitor.Interest{Rows: true}, func(tb *table) bool {
+			return tb.rows["ses-1"].Owner == "a" && tb.rows["ses-1"].Monitors == 1 && alerted(tb.overview, "silentReplica")
+		})
+		if len(seen.rows) != 1 || len(seen.overview.Replicas) != 3 {
+			t.Errorf("there are %+v and %+v", seen.rows, seen.overview.Replicas)
+		}
+	})
+}
+
+func TestWhoIsSlowIsGivenTheNewest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a, b := start(t, s, "a"), start(t, s, "b")
+		room := a.opened(t, "ses-1")
+		tb, updates := &table{}, 0
+		for u, err := range b.Watch(t.Context(), monitor.Interest{Rows: true}) {
+			ok(t, err)
+			tb.apply(u)
+			if updates++; updates == 1 {
+				// Meanwhile much happens, and something ends.
+				b.opened(t, "ses-2")
+				for range 10 {
+					says(t, room, wire.MessageID(fmt.Sprintf("m%d", updates)))
+					updates++
+					time.Sleep(time.Second)
+				}
+				ok(t, b.hub.Delete(t.Context(), "ses-2"))
+				time.Sleep(15 * time.Second)
+				updates = 1
+				continue
+			}
+			break
+		}
+		if row := tb.rows["ses-1"]; row.Windows != 10 || len(tb.rows) != 1 {
+			t.Errorf("after one update there are %+v", tb.rows)
+		}
+	})
+}
+
+func TestTheStoreMayBeAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		b := start(t, s, "b")
+		room := b.opened(t, "ses-1")
+		says(t, room, "m1")
+		b.until(t, monitor.Interest{Rows: true}, func(tb *table) bool { return tb.rows["ses-1"].Windows == 1 })
+		b.store.away.Store(true)
+		ok(t, room.Deliver(t.Context(), emits("m2")))
+		seen := b.until(t, monitor.Interest{Rows: true}, func(tb *table) bool { return tb.rows["ses-1"].Status == monitor.Stuck })
+		if seen.rows["ses-1"].Doing != "commit" {
+			t.Errorf("the row is %+v", seen.rows["ses-1"])
+		}
+		b.store.away.Store(false)
+		b.until(t, monitor.Interest{Rows: true}, func(tb *table) bool { return tb.rows["ses-1"].Windows == 2 })
+	})
+}
+
+func TestThreeReplicasOnOneRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t)
+	open := func() engine {
+		s, err := redisstore.Open(t.Context(), server.Client(t), redisstore.Config{})
+		ok(t, err)
+		t.Cleanup(func() { ok(t, s.Close()) })
+		return s
+	}
+	a, b, c := start(t, open(), "a"), start(t, open(), "b"), start(t, open(), "c")
+	rooms := map[wire.SessionID]*session.Room{}
+	for i := range 300 {
+		id := wire.SessionID(fmt.Sprintf("ses-%03d", i))
+		rooms[id] = []*replica{a, b, c}[i%3].opened(t, id)
+	}
+	all := c.until(t, monitor.Interest{Rows: true}, func(tb *table) bool {
+		return len(tb.rows) == 300 && tb.overview.Totals.ByStatus[monitor.Idle] == 300 && len(tb.overview.Replicas) == 3
+	})
+	owners := map[wire.ReplicaID]int{}
+	for _, r := range all.rows {
+		owners[r.Owner]++
+	}
+	if owners["a"] != 100 || owners["b"] != 100 || owners["c"] != 100 {
+		t.Errorf("the owners are %v", owners)
+	}
+	gate := make(chan struct{})
+	a.store.blocked.Store(&gate)
+	ok(t, rooms["ses-000"].Deliver(t.Context(), emits("m1")))
+	stuck := c.until(t, monitor.Interest{Rows: true, Session: "ses-000"}, func(tb *table) bool { return tb.rows["ses-000"].Status == monitor.Stuck })
+	if row := stuck.rows["ses-000"]; row.Doing != "commit" || row.Owner != "a" {
+		t.Errorf("the row is %+v", row)
+	}
+	a.store.blocked.Store(nil)
+	close(gate)
+	seen := c.until(t, monitor.Interest{Rows: true, Session: "ses-000"}, func(tb *table) bool {
+		return tb.rows["ses-000"].Windows == 1 && tb.detail.Known && len(tb.detail.Windows) == 1
+	})
+	if seen.detail.Windows[0].Title != "Secret plans" {
+		t.Errorf("the detail is %+v", seen.detail)
+	}
+	b.stop()
+	c.until(t, monitor.Interest{Rows: true}, func(tb *table) bool {
+		n := 0
+		for _, r := range tb.rows {
+			if r.Status == monitor.Dormant && r.Owner == "b" {
+				n++
+			}
+		}
+		return len(tb.overview.Replicas) == 2 && n == 100
 	})
 }

@@ -31,9 +31,23 @@ type probe struct {
 	puts atomic.Int64
 	// blocked, while set, is what commits wait for.
 	blocked atomic.Pointer[chan struct{}]
+	// away is that of a store that does not answer.
+	away atomic.Bool
+}
+
+func (p *probe) Get(ctx context.Context, collection, name string) (store.Document, error) {
+	if p.away.Load() {
+		<-ctx.Done()
+		return store.Document{}, store.ErrUnavailable
+	}
+	return p.engine.Get(ctx, collection, name)
 }
 
 func (p *probe) Put(ctx context.Context, d store.Document) (uint64, error) {
+	if p.away.Load() {
+		<-ctx.Done()
+		return 0, store.ErrUnavailable
+	}
 	if d.Collection == "monitor" && !strings.HasPrefix(d.Name, "interest") {
 		p.puts.Add(1)
 	}
@@ -41,6 +55,9 @@ func (p *probe) Put(ctx context.Context, d store.Document) (uint64, error) {
 }
 
 func (p *probe) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
+	if p.away.Load() {
+		return store.Receipt{}, store.ErrUnavailable
+	}
 	if gate := p.blocked.Load(); gate != nil {
 		select {
 		case <-*gate:

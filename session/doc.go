@@ -35,6 +35,11 @@
 // and the command that did it is refused. The third panic within a minute closes
 // the session for a while.
 //
+// Those who look after sessions ask [Hub.Census], [Hub.Inspect] and [Hub.Audience]. A
+// session is looked at between two steps, through a signal of its own, so that an idle
+// one stays as it is; one that does not answer within 100 ms is stuck, and doing.go
+// knows in what.
+//
 // # What it refuses
 //
 // Commands are refused in the log, with MESSAGE_REJECTED: see commands.go for
