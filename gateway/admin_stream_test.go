@@ -245,3 +245,35 @@ func TestSlowWatcher(t *testing.T) {
 		}
 	}
 }
+
+// Through any replica one sees what happens at the others, as it happens.
+func TestLiveOverReplicas(t *testing.T) {
+	t.Parallel()
+	a, b := twins(t)
+	id := a.session("ann")
+	path := "/ws/" + string(id)
+	a.enter(path, as(a.user("ann"))).alive()
+	x := b.follow("live?rows=true&session="+string(id), b.user("eve", "admin:read"))
+	x.until("overview", `"id":"one"`)
+	x.until("rows", string(id))
+	x.until("detail", `"known":true`)
+	tab := b.enter(path, as(b.user("ann")))
+	tab.alive()
+	x.until("rows", `"tabs":2`)
+	x.until("overview", `"tabs":2`)
+	if err := tab.ws.CloseNow(); err != nil {
+		t.Fatal(err)
+	}
+	x.until("rows", `"tabs":1`)
+	bob := a.session("bob")
+	a.enter("/ws/"+string(bob), as(a.user("bob"))).alive()
+	x.until("rows", string(bob))
+	// Whose replica goes is seen to go elsewhere.
+	a.server.Drain()
+	a.hub.Drain(t.Context())
+	b.enter("/ws/"+string(bob), as(b.user("bob"))).alive()
+	x.until("rows", `"owner":"two"`)
+	// Who is deleted is gone.
+	b.act(http.MethodDelete, "sessions/"+string(bob)+"?reason=gone", "", "").want(http.StatusOK)
+	x.until("rows", `"gone":["`+string(bob)+`"]`)
+}

@@ -11,7 +11,10 @@
 //	/ws/{session}     WebSocket, native dialect
 //	/ws               WebSocket, desktop dialect
 //	/api/…            REST and Server-Sent Events; /api/openapi.json describes it
-//	/api/admin/…      for admins, who are the only ones to see that it is there
+//	/api/admin/…      for those who look after the hub, who are the only ones to see
+//	                  that it is there; with Server-Sent Events of what changes
+//	/admin            their page
+//	/metrics          what is measured
 //	/health, /healthz the process is up
 //	/readyz           the process may be sent users: the store answers, no drain
 //
@@ -21,6 +24,14 @@
 // policy that leaves its document without an origin and without a network.
 // Policies cannot name a bare address of IPv6: under one there are no apps without
 // AppsURL.
+//
+// Those who look after the hub may have a listener of their own ([Config].AdminApart
+// and [Server.AdminAt]). Then nothing of theirs is at everybody's, /metrics is for
+// whoever reaches it, and who may act finds the profiles of the runtime there. The
+// roles admin:read, admin:act and admin:content say who of them looks, acts and sees
+// texts; none of them opens a session. What they watch is no tab: nothing of a session
+// knows of it. At most 32 watch a replica at once; each is given up when it does not
+// read for 10 s, and its stream ends within 2 s of its credential.
 //
 // Every request passes the same checks in the same order: a Host that is ours, an
 // Origin that may, who it is, how often they ask, what they may do with the session.
@@ -37,7 +48,8 @@
 // its connection; files have 10 min. [Server.Drain] turns /readyz to 503 and lets no
 // streaming clients in until [Server.Undrain]; requests that need a session opened
 // are told to ask another replica when the hub has begun to hand its sessions over,
-// and all others are still served; [Server.Dismiss] sends those elsewhere who are there;
+// and all others are still served; those who watch the hub are sent away and may come
+// back; [Server.Dismiss] sends those elsewhere who are there;
 // [Server.Shutdown] does so and lets running requests end. A panic ends its request
 // or connection.
 //

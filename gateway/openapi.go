@@ -22,7 +22,7 @@ const apiDescription = "A hub keeps AI desktops alive. A session is one person's
 	"Requests with a cookie that change something must come from the hub's own pages.\n\n" +
 	"Whatever goes wrong is a problem document (RFC 9457) with a `code`; what the codes mean is in docs/PROTOCOL.md. " +
 	"A session that does not exist and one you may not see get the same answer: 404 with code 3001. " +
-	"Times are RFC 3339. Unknown fields are ignored, unknown values are not."
+	"Times are RFC 3339; what the monitor shows has milliseconds since 1970. Unknown fields are ignored, unknown values are not."
 
 // object is JSON on its way out.
 type object map[string]any

@@ -1,0 +1,165 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// tab is a client of the native dialect, or of the other.
+type tab struct {
+	t       testing.TB
+	ws      *websocket.Conn
+	wait    time.Duration
+	desktop bool
+	pending []wire.Event
+	heard   chan wire.Event      // of who attends
+	code    websocket.StatusCode // after the close
+	reason  string
+}
+
+// read returns the next event, or false after the close.
+func (x *tab) read() (wire.Event, bool) {
+	x.t.Helper()
+	if x.heard != nil {
+		e, ok := <-x.heard
+		return e, ok
+	}
+	e, err := x.receive()
+	if err != nil && x.code == 0 {
+		x.t.Fatalf("read: %v", err)
+	}
+	return e, err == nil
+}
+
+func (x *tab) receive() (wire.Event, error) {
+	for len(x.pending) == 0 {
+		ctx, cancel := context.WithTimeout(x.t.Context(), x.wait)
+		_, frame, err := x.ws.Read(ctx)
+		cancel()
+		if ce, ok := errors.AsType[websocket.CloseError](err); ok {
+			x.code, x.reason = ce.Code, ce.Reason
+		}
+		if err != nil {
+			return wire.Event{}, err
+		}
+		for line := range bytes.Lines(frame) {
+			var d wire.Dialect = wire.Native{}
+			if x.desktop {
+				d = wire.Desktop{}
+			}
+			e, err := d.DecodeEvent(bytes.TrimSpace(line))
+			if err != nil {
+				return wire.Event{}, fmt.Errorf("frame %.500s: %w", line, err)
+			}
+			x.pending = append(x.pending, e)
+		}
+	}
+	e := x.pending[0]
+	x.pending = x.pending[1:]
+	return e, nil
+}
+
+// attend makes the tab hear everything at once and answer pings, as a browser's
+// would, whatever the test is waiting for.
+func (x *tab) attend() *tab {
+	x.heard = make(chan wire.Event, 10_000)
+	go func() { // ends with the connection
+		defer close(x.heard)
+		for {
+			e, err := x.receive()
+			if err != nil {
+				return
+			}
+			if _, ok := e.Data.(wire.Ping); ok {
+				_ = x.ws.Write(x.t.Context(), websocket.MessageText, []byte(`{"type":"pong"}`))
+				continue
+			}
+			x.heard <- e
+		}
+	}()
+	return x
+}
+
+// next returns the next event of a kind; those before it are dropped.
+func next[T wire.ServerPayload](x *tab) T {
+	x.t.Helper()
+	for {
+		e, ok := x.read()
+		if !ok {
+			x.t.Fatalf("closed with %d %q before %T came", x.code, x.reason, *new(T))
+		}
+		if p, ok := e.Data.(T); ok {
+			return p
+		}
+	}
+}
+
+// notice wants an error event with a code.
+func (x *tab) notice(code wire.Code) wire.ErrorNotice {
+	x.t.Helper()
+	n := next[wire.ErrorNotice](x)
+	if n.Code != code {
+		x.t.Fatalf("error %+v, want code %d", n, code)
+	}
+	return n
+}
+
+// closed wants the connection to be closed with a code.
+func (x *tab) closed(code wire.CloseCode) string {
+	x.t.Helper()
+	for {
+		if _, ok := x.read(); !ok {
+			if wire.CloseCode(x.code) != code {
+				x.t.Errorf("closed with %d %q, want %d", x.code, x.reason, code)
+			}
+			return x.reason
+		}
+	}
+}
+
+// say sends a message in the native dialect.
+func (x *tab) say(p wire.ClientPayload) { x.sayAs("", p) }
+
+func (x *tab) sayAs(id wire.MessageID, p wire.ClientPayload) {
+	x.t.Helper()
+	x.raw(websocket.MessageText, wire.Native{}.AppendMessage(nil, wire.Message{ID: id, Data: p}))
+}
+
+func (x *tab) raw(kind websocket.MessageType, frame []byte) {
+	x.t.Helper()
+	ctx, cancel := context.WithTimeout(x.t.Context(), x.wait)
+	defer cancel()
+	if err := x.ws.Write(ctx, kind, frame); err != nil {
+		x.t.Fatalf("write: %v", err)
+	}
+}
+
+func (x *tab) text(frame string) {
+	x.t.Helper()
+	x.raw(websocket.MessageText, []byte(frame))
+}
+
+// emit shows something and wants it to be kept.
+func (x *tab) emit(id wire.MessageID) wire.Position {
+	x.t.Helper()
+	x.sayAs(id, wire.Emit{MessageID: id, Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 1}}})
+	for {
+		if got := next[wire.Emitted](x); got.MessageID == id {
+			return got.At
+		}
+	}
+}
+
+// alive wants the connection to work.
+func (x *tab) alive() {
+	x.t.Helper()
+	x.emit(wire.MessageID("alive-" + time.Now().Format("150405.000000000")))
+}
