@@ -26,7 +26,7 @@ export class Guard {
 
   /** A hub that is away makes the browser complain about every try to reach it. */
   expectLostHub(): void {
-    this.expect(/WebSocket connection to .* failed/, /net::ERR_(CONNECTION_|INTERNET_DISCONNECTED|NETWORK_|EMPTY_RESPONSE|ABORTED|SOCKET_)/);
+    this.expect(/WebSocket connection to .* failed/, /net::ERR_(CONNECTION_|INCOMPLETE_|INTERNET_DISCONNECTED|NETWORK_|EMPTY_RESPONSE|ABORTED|SOCKET_)/);
   }
 
   async watch(context: BrowserContext): Promise<void> {

@@ -41,6 +41,13 @@ export class Api {
   audit = (query: AuditQuery): Promise<AuditPage> => this.ask("GET", `/audit${queryOf(query)}`);
   verify = (): Promise<AuditVerdict> => this.ask("GET", "/audit/verify");
 
+  /** Whether there is such a session; also yes when nobody can tell. */
+  has = (session: string): Promise<boolean> =>
+    this.ask("GET", sessionPath(session)).then(
+      () => true,
+      (error: unknown) => !(error instanceof Refusal && error.status === 404),
+    );
+
   /** Carries an order out. The same key is never carried out twice. */
   order = (order: Order, reason: string, key: string): Promise<AuditRecord | undefined> =>
     this.ask(order.method, order.path, { ...order.body, reason }, { "Idempotency-Key": key });

@@ -20,7 +20,7 @@ const mostAsked = 30;
 
 function Dialog({ deed }: { deed: Deed }): ReactNode {
   const t = useWords(texts);
-  const { api, begin, go } = useActions();
+  const { api, begin, go, lose } = useActions();
   const [reason, setReason] = useState("");
   const [typed, setTyped] = useState("");
   const [choice, setChoice] = useState(deed.choices?.[0] ?? "");
@@ -45,6 +45,7 @@ function Dialog({ deed }: { deed: Deed }): ReactNode {
         await new Promise((done) => setTimeout(done, 1000));
         record = await api.order(order, reason.trim(), key);
       }
+      if (deed.kind === "remove") lose(deed.target);
       setOutcome({ state: record?.result === "begun" ? "underway" : "done", record: record?.id ?? "" });
     } catch (error) {
       if (error instanceof Refusal) setKey(newKey());

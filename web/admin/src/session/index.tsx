@@ -16,6 +16,7 @@ import texts from "./words.js";
 export function SessionPage({ session }: { session: string }): ReactNode {
   const t = useWords(texts);
   const detail = usePage((s) => s.detail);
+  const gone = usePage((s) => s.gone === session);
   const now = useHubTime();
   return (
     <div className="session" data-session-page={session}>
@@ -23,8 +24,8 @@ export function SessionPage({ session }: { session: string }): ReactNode {
         <ArrowLeft size={14} aria-hidden />
         {t.back}
       </PageLink>
-      {detail === undefined ? (
-        <Missing session={session} />
+      {gone || detail === undefined ? (
+        <Missing session={session} gone={gone} />
       ) : (
         <>
           <Head detail={detail} now={now} />
@@ -47,7 +48,7 @@ export function SessionPage({ session }: { session: string }): ReactNode {
 /** After so long somebody should have told. */
 const patience = 4000;
 
-function Missing({ session }: { session: string }): ReactNode {
+function Missing({ session, gone }: { session: string; gone: boolean }): ReactNode {
   const t = useWords(texts);
   const [late, setLate] = useState(false);
   useEffect(() => {
@@ -57,7 +58,7 @@ function Missing({ session }: { session: string }): ReactNode {
   return (
     <>
       <h1 className="mono">{session}</h1>
-      <p role="status">{late ? t.missing : t.loading}</p>
+      <p role="status">{gone ? t.gone : late ? t.missing : t.loading}</p>
     </>
   );
 }

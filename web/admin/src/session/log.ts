@@ -1,7 +1,7 @@
 // The end of a session's log, as far as the page keeps it.
 
 import { comparePositions } from "../../../core/src/position.js";
-import type { LogEvent } from "../api/types.js";
+import type { Detail, LogEvent, Row } from "../api/types.js";
 
 /** As many events are kept; the oldest go. */
 export const mostEvents = 2000;
@@ -34,12 +34,12 @@ export function paused(log: Log, is: boolean): Log {
   return { ...log, paused: false, held: [], events: [...log.events, ...log.held].slice(-mostEvents) };
 }
 
-/** Where to begin so that some events before a position are seen too. Numbers begin anew with every owner. */
-export function beginningOf(top: string | undefined): string {
-  const at = parsed(top ?? "");
+/** Where to begin so that some events before the newest are seen too. Numbers begin anew with every owner, so those of the one before are wanted as well. */
+export function beginningOf({ row, owners }: Pick<Detail, "owners"> & { row: Pick<Row, "top"> }): string {
+  const at = parsed(row.top ?? "");
   if (at === undefined) return "";
   if (at.seq > behind) return `${at.epoch}-${at.seq - behind}`;
-  return at.epoch > 1n ? `${at.epoch - 1n}-0` : "";
+  return owners[1] === undefined ? "" : `${owners[1].epoch}-0`;
 }
 
 /** Where to begin so that a position is the first event; undefined if it is none. */

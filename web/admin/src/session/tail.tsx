@@ -20,7 +20,7 @@ export function Tail({ detail }: { detail: Detail }): ReactNode {
   const content = usePage((s) => s.me?.content === true);
   const session = detail.row.sessionId;
   // Where it begins is decided once; what comes afterwards is followed.
-  const [query, setQuery] = useState<TailQuery>(() => ({ after: beginningOf(detail.row.top), type: "", agent: "", monitor: "" }));
+  const [query, setQuery] = useState<TailQuery>(() => ({ after: beginningOf(detail), type: "", agent: "", monitor: "" }));
   const { log, link, pause } = useTail(session, query);
   const [chosen, setChosen] = useState<LogEvent>();
   const types = [...new Set(log.events.map((e) => e.type))].sort();
@@ -39,7 +39,7 @@ export function Tail({ detail }: { detail: Detail }): ReactNode {
         <Choice name="agent" label={t.agent} value={query.agent} options={detail.agents.map((a) => a.id)} onChange={(agent) => setQuery({ ...query, agent })} />
         <Choice name="monitor" label={t.monitor} value={query.monitor} options={detail.monitors.map((m) => m.id)} onChange={(monitor) => setQuery({ ...query, monitor })} />
         <Jump onJump={(after) => setQuery({ ...query, after })} />
-        <Button size="sm" onClick={() => setQuery({ ...query, after: beginningOf(detail.row.top) })}>
+        <Button size="sm" onClick={() => setQuery({ ...query, after: beginningOf(detail) })}>
           {t.newest}
         </Button>
         <Button size="sm" icon={log.paused ? Play : Pause} aria-pressed={log.paused} data-tail-pause onClick={() => pause(!log.paused)}>

@@ -2,6 +2,7 @@ import { useCallback, useEffect, useRef, useState } from "react";
 import { tailAddress } from "../api/api.js";
 import type { LogEvent } from "../api/types.js";
 import { type Link, listen } from "../state/live.js";
+import { useActions } from "../state/use.js";
 import { emptyLog, type Log, paused, told } from "./log.js";
 
 export interface TailQuery {
@@ -16,6 +17,7 @@ export function useTail(session: string, query: TailQuery): { log: Log; link: Li
   const [log, setLog] = useState(emptyLog);
   const [link, setLink] = useState<Link>("connecting");
   const last = useRef("");
+  const { api, lose } = useActions();
   const { after, type, agent, monitor } = query;
   useEffect(() => {
     setLog(emptyLog);
@@ -34,7 +36,12 @@ export function useTail(session: string, query: TailQuery): { log: Log; link: Li
       next: () => tailAddress(session, { after: last.current, type, agent, monitor }),
       kinds: ["event", "trimmed"],
       link: setLink,
-      lost: async () => true,
+      // A session that is gone is not waited for; a hub that is away is.
+      lost: async () => {
+        const there = await api.has(session);
+        if (!there) lose(session);
+        return there;
+      },
       hear: (kind, data, id) => {
         if (kind === "trimmed") return setLog((l) => ({ ...l, trimmed: true }));
         if (id !== "") last.current = id;
@@ -46,7 +53,7 @@ export function useTail(session: string, query: TailQuery): { log: Log; link: Li
       cancelAnimationFrame(frame);
       stop();
     };
-  }, [session, after, type, agent, monitor]);
+  }, [session, after, type, agent, monitor, api, lose]);
   const pause = useCallback((is: boolean) => setLog((l) => paused(l, is)), []);
   return { log, link, pause };
 }

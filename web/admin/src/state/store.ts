@@ -33,6 +33,8 @@ export interface State {
   readonly paused: Table | undefined;
   /** Of the session that is looked at. */
   readonly detail: Detail | undefined;
+  /** The session that was looked at last and is there no more. */
+  readonly gone: string | undefined;
   /** What is about to be done. */
   readonly deed: Deed | undefined;
 }
@@ -45,6 +47,7 @@ export interface Page {
   readonly go: (route: Route, replace?: boolean) => void;
   readonly choose: (change: Partial<Prefs>) => void;
   readonly pause: (paused: boolean) => void;
+  readonly lose: (session: string) => void;
   readonly begin: (deed: Deed | undefined) => void;
 }
 
@@ -67,6 +70,7 @@ export function openPage(api: Api): Page {
     table: emptyTable,
     paused: undefined,
     detail: undefined,
+    gone: undefined,
     deed: undefined,
   }));
   const show = (route: Route): void => {
@@ -94,6 +98,7 @@ export function openPage(api: Api): Page {
       store.setState({ prefs: changed, language: languageNow(changed) });
     },
     pause: (paused) => store.setState((s) => ({ paused: paused ? s.table : undefined })),
+    lose: (session) => store.setState({ gone: session }),
     begin: (deed) => store.setState({ deed }),
   };
 }

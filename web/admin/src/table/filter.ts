@@ -110,10 +110,10 @@ const keys: Record<Sort, (row: Row) => number | string> = {
   cost: (r) => (r.cost ?? 0) * 1e12 + r.tokens,
 };
 
-/** A position as a number, which is exact as far as anybody gets. */
-function placeOf(position: string | undefined): number {
-  const [epoch, seq] = (position ?? "0-0").split("-");
-  return Number(epoch) * 2 ** 32 + Number(seq);
+/** A position in a form whose order is that of positions. */
+function placeOf(position: string | undefined): string {
+  const [epoch = "", seq = ""] = (position ?? "0-0").split("-");
+  return `${epoch.padStart(20, "0")}-${seq.padStart(20, "0")}`;
 }
 
 /** The rows of a view in its order; those that are equal stay where they are, by their id. */
