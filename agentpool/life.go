@@ -54,6 +54,7 @@ type life struct {
 	talk   *talk
 	began  time.Time
 	speech speech
+	trace  RunTrace // nil when nobody follows the run
 	// broken says that the backend did not do what it was told.
 	broken bool
 	// early are approvals that were asked for before there was a conversation
@@ -85,6 +86,9 @@ func newLife(c *Crew, r Run) *life {
 			Session: c.employer.Session, User: c.employer.User, Monitor: r.Monitor, Agent: r.Role, Turn: r.Turn,
 			Kind: r.Kind, Window: r.Window, Profile: r.Profile, Guest: r.Guest, Provider: r.Provider, Desktop: c.employer.Desktop,
 		},
+	}
+	if t := c.staff.cfg.Tracer; t != nil {
+		l.trace = t.Run(c.employer, &l.Run)
 	}
 	l.ctx, l.mute = context.WithCancel(c.ctx)
 	l.work, l.stop = context.WithCancelCause(l.ctx)
@@ -146,6 +150,9 @@ func (l *life) run() (Ended, error) {
 	}
 	defer context.AfterFunc(l.slot.life, func() { l.interrupt(lostSlot) })()
 	l.began = time.Now()
+	if l.trace != nil {
+		l.trace.Began()
+	}
 	l.report(Began{Of{l.ID}})
 	if err := context.Cause(l.work); err != nil {
 		return Ended{}, err
@@ -219,6 +226,9 @@ func (l *life) open(p providers.Provider) (err error) {
 	spec := providers.Spec{
 		Agent: string(l.Role), System: system, Model: cfg.Models[l.Provider],
 		Tools: cfg.Hands.Tools(l.Profile), Call: t.call, From: l.From, Fork: l.Fork, Hear: t.hear,
+	}
+	if cfg.Tracer != nil {
+		spec.Asked = t.asked
 	}
 	if caps.MCP && cfg.Badges != nil {
 		spec.MCP, t.revoke = cfg.Badges.Issue(l.caller)
@@ -300,6 +310,9 @@ func (l *life) finish(end Ended) {
 	}
 	for _, s := range spurned {
 		l.report(Spurned{Of: Of{l.ID}, Message: s.Message, Ending: true})
+	}
+	if l.trace != nil {
+		l.trace.Ended(end, l.ctx.Err() != nil)
 	}
 	end.Run = l.ID
 	if !l.began.IsZero() {

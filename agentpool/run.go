@@ -41,6 +41,10 @@ type Run struct {
 	Lasting bool
 	// Slot is one that was reserved; without it the run waits for its turn.
 	Slot *Slot
+	// Attempt counts the runs of the turn from 1, and Waited is for how long the
+	// message that began it had waited when the turn did.
+	Attempt int
+	Waited  time.Duration
 }
 
 // Steering is a message for a turn that runs.

@@ -38,6 +38,8 @@ type Providers interface {
 // Employer is the session that a crew works for.
 type Employer struct {
 	Session wire.SessionID
+	// Epoch is that of the owner.
+	Epoch   uint64
 	User    string
 	Sink    Sink
 	Desktop tools.Desktop
@@ -58,6 +60,8 @@ type Config struct {
 	Park time.Duration
 	// Observer is told what models take; nil means that nobody looks.
 	Observer Observer
+	// Tracer follows what agents do, if there is one.
+	Tracer Tracer
 	// Logger defaults to silence.
 	Logger *slog.Logger
 }

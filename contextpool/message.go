@@ -48,6 +48,8 @@ type waiting struct {
 	// Offered is the run that the message was given to and that has not said
 	// whether it takes it.
 	Offered string `json:"offered,omitempty"`
+	// Since is when it came.
+	Since wire.Millis `json:"since,omitempty"`
 	// Told says that MESSAGE_QUEUED was sent.
 	Told bool `json:"told,omitempty"`
 }

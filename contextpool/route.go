@@ -121,7 +121,7 @@ func (p *Pool) enqueue(q *policies.Queue[*waiting], key string, w *waiting) bool
 	}
 	p.heaped += w.size()
 	p.arrived++
-	w.Arrived = p.arrived
+	w.Arrived, w.Since = p.arrived, wire.Millis(p.stage.Now().UnixMilli())
 	q.Push(key, w)
 	p.keepWaiting(w)
 	p.keepContent(w)

@@ -68,6 +68,8 @@ type turn struct {
 	Done    int             `json:"done,omitempty"`
 	Usage   providers.Usage `json:"usage,omitzero"`
 	Started wire.Millis     `json:"started"`
+	// Since is when its message came, if it had to wait.
+	Since wire.Millis `json:"since,omitempty"`
 	// Thoughts is the row of what it thought after the first Mused units of its
 	// thinking, if there is one: those it will not think again.
 	Thoughts wire.Millis `json:"thoughts,omitempty"`
@@ -164,7 +166,7 @@ func (t *turn) trigger() policies.Trigger {
 func (p *Pool) begin(w *waiting, how wire.Taken, slot *agentpool.Slot) {
 	t := &turn{
 		Kind: wire.AgentMain, ID: w.ID, Monitor: w.Monitor, Agent: mainAgent(w.Monitor), Lasting: true,
-		Profile: tools.ProfileMain, Guest: w.Guest, Taken: []wire.MessageID{w.ID},
+		Profile: tools.ProfileMain, Guest: w.Guest, Taken: []wire.MessageID{w.ID}, Since: w.Since,
 	}
 	role := "main-"
 	if how == wire.TakenEphemeral {
@@ -262,7 +264,8 @@ func (p *Pool) start(t *turn, slot *agentpool.Slot) {
 	r := agentpool.Run{
 		ID: t.run(), Agent: t.Agent, Role: t.Role, Kind: t.Kind, Turn: t.ID, Monitor: t.Monitor, Window: t.Window,
 		Profile: t.Profile, Provider: t.Provider, Prompt: t.prompt.text(), Images: t.prompt.Images,
-		Guest: t.Guest, Lasting: t.Lasting, Slot: slot,
+		Guest: t.Guest, Lasting: t.Lasting, Slot: slot, Attempt: t.Attempt,
+		Waited: time.Duration(int64(t.Started)-int64(cmp.Or(t.Since, t.Started))) * time.Millisecond,
 	}
 	switch {
 	case t.Lasting:

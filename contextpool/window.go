@@ -81,7 +81,7 @@ func (p *Pool) windowFree(w *waiting) bool {
 func (p *Pool) beginWindow(w *waiting) {
 	t := &turn{
 		Kind: wire.AgentWindow, ID: w.ID, Monitor: w.Monitor, Window: w.Window, Agent: w.Agent, Lasting: w.Action == "",
-		Profile: tools.ProfileAll, Guest: w.Guest, Taken: []wire.MessageID{w.ID},
+		Profile: tools.ProfileAll, Guest: w.Guest, Taken: []wire.MessageID{w.ID}, Since: w.Since,
 	}
 	role := "window-" + string(w.Window)
 	if !t.Lasting {

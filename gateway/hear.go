@@ -203,10 +203,12 @@ func (c *conn) take(ctx context.Context, frame []byte, forth *[]session.Command)
 		c.object(&refusal{code: wire.CodeForbidden}, m.ID)
 		return
 	}
+	m = named(m)
+	c.s.trace(c.session, m, "")
 	who := c.who.Load()
 	*forth = append(*forth, session.Command{
 		From:    session.Sender{Connection: c.id, User: who.User, Monitor: c.monitor, Invited: who.Session != ""},
-		Message: named(m),
+		Message: m,
 	})
 }
 
@@ -217,13 +219,16 @@ func named(m wire.Message) wire.Message {
 	}
 	switch p := m.Data.(type) {
 	case wire.UserMessage:
-		p.MessageID = newMessageID()
+		m.ID = newMessageID()
+		p.MessageID = m.ID
 		m.Data = p
 	case wire.WindowMessage:
-		p.MessageID = newMessageID()
+		m.ID = newMessageID()
+		p.MessageID = m.ID
 		m.Data = p
 	case wire.ComponentAction:
-		p.MessageID = newMessageID()
+		m.ID = newMessageID()
+		p.MessageID = m.ID
 		m.Data = p
 	}
 	return m

@@ -154,6 +154,8 @@ type Deps struct {
 	AgentLimit int
 	// Observer is told what happens at the doors; nil means that nobody looks.
 	Observer Observer
+	// Tracer follows messages, if there is one.
+	Tracer Tracer
 }
 
 // Server answers HTTP requests. Make it with [New].
@@ -185,6 +187,7 @@ type Server struct {
 	fleet  Fleet
 	audit  *audit.Book
 	agents Agents
+	tracer Tracer       // nil unless messages are followed
 	most   int          // agents
 	port   atomic.Int32 // of the listener, for the apps to know their pages by
 
@@ -213,7 +216,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 		store: d.Store, hub: d.Hub, auth: d.Auth, quota: d.Quota, files: d.Files,
 		mcp: d.MCP, minds: d.Providers, mind: d.Provider, desktop: d.Desktop, adminPage: d.Admin, metrics: d.Metrics, monitor: d.Monitor,
 		fleet: d.Fleet, audit: d.Audit, agents: d.Agents, most: d.AgentLimit,
-		observer: observing(d.Observer), hosts: map[string]bool{}, turnstile: newTurnstile(),
+		observer: observing(d.Observer), tracer: d.Tracer, hosts: map[string]bool{}, turnstile: newTurnstile(),
 	}
 	for _, h := range cfg.Hosts {
 		s.hosts[hostName(h)] = true

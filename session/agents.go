@@ -80,7 +80,7 @@ func (l *live) hire(tables map[string]map[string][]byte, lists map[string][][]by
 	a := &agents{open: map[use]bool{}, late: map[wire.MessageID][]wire.ConnectionID{}}
 	l.agents = a
 	a.crew = cfg.Hire(l.ctx, agentpool.Employer{
-		Session: l.k.id, User: l.user, Sink: port{l}, Desktop: port{l},
+		Session: l.k.id, Epoch: l.lease.Epoch, User: l.user, Sink: port{l}, Desktop: port{l},
 	})
 	a.pool = contextpool.New(contextpool.Config{Session: l.k.id, Provider: cfg.Provider, Budget: cfg.Budget}, stage{l}, a.crew)
 	if err := a.pool.Restore(tables, lists); err != nil {

@@ -127,7 +127,7 @@ func (k *keeper) readUpTo(ctx context.Context, after, to wire.Position) ([]store
 
 // show is what happens to events once they are in the log.
 func (k *keeper) show(events []broadcast.Event) {
-	k.center.Publish(events)
+	k.publish(events)
 	k.answers.see(events)
 }
 

@@ -91,6 +91,8 @@ type Config struct {
 	Alive func(wire.ReplicaID) bool
 	// Observer is told what happens; nil means that nobody looks.
 	Observer Observer
+	// Tracer follows messages, if there is one.
+	Tracer Tracer
 	// Broadcast tunes the Center of every session.
 	Broadcast broadcast.Config
 	Logger    *slog.Logger

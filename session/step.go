@@ -139,7 +139,7 @@ func (l *live) persist() ([]broadcast.Event, error) {
 	if l.step.empty() && b.Working == nil {
 		return nil, nil
 	}
-	receipt, again, err := l.write(b)
+	receipt, again, err := l.promise(b)
 	if err != nil {
 		return nil, err
 	}

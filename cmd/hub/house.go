@@ -24,6 +24,7 @@ import (
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/tools/mcpdoor"
+	"github.com/everdesk/everdesk/tracing"
 	"github.com/everdesk/everdesk/web"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -42,6 +43,7 @@ type house struct {
 	badges  *mcpdoor.Door
 	fleet   *fleet.Fleet
 	monitor *monitor.Watcher
+	tracer  *tracing.Tracer // nil when messages are not traced
 	grace   time.Duration
 }
 
@@ -82,6 +84,9 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 		Drain:  h.drain, Serve: h.serveAgain, Grace: cfg.grace, Logger: log,
 	}, store)
 	cfg.session.Alive = h.fleet.Alive
+	if h.tracer, err = cfg.tracer(ctx, log); err != nil {
+		return nil, errors.Join(err, shelf.Close())
+	}
 	if err := h.staffed(ctx, &cfg, store, addr, log); err != nil {
 		return nil, errors.Join(err, shelf.Close())
 	}
@@ -89,13 +94,17 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 	h.monitor = monitor.New(monitor.Config{Replica: cfg.replica, Sample: cfg.metrics.Sample, Logger: log}, h.hub, h.fleet, store)
 	cfg.door.Version = version()
 	cfg.door.Hosts = append(cfg.door.Hosts, hostOf(addr))
-	h.server = gateway.New(cfg.door, log, gateway.Deps{
+	deps := gateway.Deps{
 		Store: store, Hub: h.hub, Auth: people, Quota: quota.New(cfg.limits, store), Files: shelf,
 		MCP: h.badges, Providers: h.minds.Names(), Provider: cfg.session.Provider,
 		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), Monitor: h.monitor, Metrics: cfg.metrics.Handler(),
 		Fleet: h.fleet, Audit: audit.New(store, log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
 		Observer: cfg.metrics,
-	})
+	}
+	if h.tracer != nil {
+		deps.Tracer = h.tracer
+	}
+	h.server = gateway.New(cfg.door, log, deps)
 	cfg.metrics.Watch(h.levels)
 	return h, nil
 }
@@ -116,9 +125,13 @@ func (h *house) staffed(ctx context.Context, cfg *config, store engine, addr net
 	// or the turns that go on there would wait for their own slots.
 	cfg.agents.limits.TTL = max(cfg.session.Lease, slotLease)
 	h.limiter = agentpool.NewLimiter(store, cfg.agents.limits, log)
-	h.staff = agentpool.NewStaff(agentpool.Config{
+	staff := agentpool.Config{
 		Limiter: h.limiter, Providers: h.minds, Hands: hands, Badges: h.badges, Observer: cfg.metrics, Logger: log,
-	})
+	}
+	if h.tracer != nil {
+		staff.Tracer, cfg.session.Tracer = h.tracer, h.tracer
+	}
+	h.staff = agentpool.NewStaff(staff)
 	cfg.session.Provider, cfg.session.Budget = h.minds.Default().Name(), cfg.agents.budget
 	cfg.session.Hire = func(ctx context.Context, e agentpool.Employer) session.Crew { return h.staff.Crew(ctx, e) }
 	return nil
@@ -128,6 +141,9 @@ func (h *house) staffed(ctx context.Context, cfg *config, store engine, addr net
 func (h *house) Close() error {
 	h.staff.Close()
 	h.limiter.Wait()
+	if h.tracer != nil {
+		h.tracer.Close()
+	}
 	return errors.Join(h.minds.Close(), h.files.Close())
 }
 

@@ -32,6 +32,7 @@ type config struct {
 	store   storeConfig
 	files   string
 	logging logging
+	trace   traceConfig
 	grace   time.Duration
 	replica wire.ReplicaID
 	// metrics is not set by anybody; see measure.
@@ -79,7 +80,7 @@ func (s setting) shown(text string) string {
 
 // settings declares everything that can be set.
 func settings() []setting {
-	return slices.Concat(doorSettings(), authSettings(), sessionSettings(), agentSettings(), storeSettings(), processSettings())
+	return slices.Concat(doorSettings(), authSettings(), sessionSettings(), agentSettings(), storeSettings(), processSettings(), traceSettings())
 }
 
 func storeSettings() []setting {

@@ -46,7 +46,7 @@ var rooms = map[string]room{
 	"client":    {uses: "desk wire", tests: "auth broadcast gateway quota files session store store/filestore"},
 
 	"metrics": {uses: "monitor wire", tests: "*"},
-	"tracing": {uses: "wire", tests: "*"},
+	"tracing": {uses: "agentpool broadcast providers session wire", tests: "*"},
 	"monitor": {uses: "broadcast fleet session store wire", tests: "internal/redistest store/filestore store/redisstore"},
 
 	"web": {},
@@ -90,7 +90,7 @@ var guests = map[string]room{
 	"github.com/coreos/go-oidc/v3":           {uses: "auth"},
 	"github.com/prometheus/client_golang":    {uses: "metrics", tests: "cmd/hub"},
 	"go.opentelemetry.io/otel":               {uses: "tracing", tests: "*"},
-	"go.opentelemetry.io/proto/otlp":         {tests: "*"},
-	"google.golang.org/protobuf":             {tests: "*"},
+	"go.opentelemetry.io/proto/otlp":         {uses: "tracing", tests: "*"},
+	"google.golang.org/protobuf":             {uses: "tracing", tests: "*"},
 	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast bench/load", tests: "internal/chaos"},
 }

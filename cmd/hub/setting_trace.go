@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+
+	"github.com/everdesk/everdesk/tracing"
+)
+
+// traceConfig is what is set about traces.
+type traceConfig struct {
+	endpoint string // empty means that there are none
+	headers  string
+	ratio    float64
+}
+
+// traceSettings are about following messages.
+func traceSettings() []setting {
+	return []setting{
+		{
+			name: "otlp-endpoint", arg: "URL",
+			help: "the OpenTelemetry collector that traces of messages are sent to, as in\n" +
+				"http://collector:4318; none unless set",
+			parse: func(c *config, s string) error {
+				if s == "" {
+					return nil
+				}
+				return parseModelURL(&c.trace.endpoint, s)
+			},
+		},
+		{
+			name: "otlp-headers", arg: "NAME=VALUE,…", older: "OTEL_EXPORTER_OTLP_HEADERS", show: hidden,
+			help:  "what is sent along to it, such as a key; values as in a URL",
+			parse: func(c *config, s string) error { c.trace.headers = s; return tracing.CheckHeaders(s) },
+		},
+		{
+			name: "trace-ratio", arg: "PART", value: "1.0",
+			help:  "the part of all messages that is traced, from 0 to 1; the same at all replicas",
+			parse: func(c *config, s string) error { return parseRatio(&c.trace.ratio, s) },
+		},
+	}
+}
+
+func parseRatio(field *float64, s string) error {
+	part, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(part >= 0 && part <= 1) { // NaN is neither
+		return errors.New("want a number from 0 to 1, as in 0.1")
+	}
+	*field = part
+	return nil
+}
+
+// tracer follows messages; nil when nobody wants to know.
+func (c config) tracer(ctx context.Context, log *slog.Logger) (*tracing.Tracer, error) {
+	if c.trace.endpoint == "" {
+		return nil, nil
+	}
+	log.InfoContext(ctx, "messages are traced", "endpoint", c.trace.endpoint, "ratio", c.trace.ratio)
+	return tracing.New(ctx, tracing.Config{
+		Endpoint: c.trace.endpoint, Headers: c.trace.headers, Ratio: c.trace.ratio, Replica: c.replica, Version: version(), Logger: log,
+	})
+}

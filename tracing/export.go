@@ -1,0 +1,138 @@
+package tracing
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"google.golang.org/protobuf/proto"
+)
+
+// exporter sends spans to a collector, as OTLP over HTTP says. It is an own one
+// because that of the SDK brings gRPC along, which doubles the program. It says once
+// that it cannot send and once that it can again; what it cannot send is lost.
+type exporter struct {
+	url    string
+	header http.Header
+	client *http.Client
+	log    *slog.Logger
+	away   atomic.Bool
+}
+
+func newExporter(endpoint, headers string, log *slog.Logger) (*exporter, error) {
+	to, err := url.JoinPath(endpoint, "v1", "traces")
+	if err != nil {
+		return nil, err
+	}
+	header, err := parseHeaders(headers)
+	if err != nil {
+		return nil, err
+	}
+	header.Set("Content-Type", "application/x-protobuf")
+	header.Set("User-Agent", "everdesk")
+	return &exporter{
+		url: to, header: header, log: log,
+		client: &http.Client{Timeout: sendFor, Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, MaxIdleConns: 1, IdleConnTimeout: time.Minute,
+		}},
+	}, nil
+}
+
+// CheckHeaders says what is wrong with [Config.Headers], if something is.
+func CheckHeaders(list string) error {
+	_, err := parseHeaders(list)
+	return err
+}
+
+// parseHeaders reads what OTEL_EXPORTER_OTLP_HEADERS says: name=value, separated by
+// commas, with values as in a URL. What is wrong is not repeated: it may be a secret.
+func parseHeaders(list string) (http.Header, error) {
+	header := http.Header{}
+	for n, pair := range strings.Split(list, ",") {
+		if strings.TrimSpace(pair) == "" {
+			continue
+		}
+		name, value, ok := strings.Cut(pair, "=")
+		name = strings.TrimSpace(name)
+		value, err := url.PathUnescape(strings.TrimSpace(value))
+		if !ok || name == "" || err != nil || strings.ContainsAny(name+value, "\r\n\x00") {
+			return nil, fmt.Errorf("want NAME=VALUE, separated by commas; entry %d is not", n+1)
+		}
+		header.Set(name, value)
+	}
+	return header, nil
+}
+
+// ExportSpans implements the SDK's SpanExporter. It reports no error: the SDK would
+// print each.
+func (x *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	if len(spans) == 0 {
+		return nil
+	}
+	err := x.send(ctx, spans)
+	switch {
+	case err != nil && !x.away.Swap(true):
+		x.log.WarnContext(ctx, "traces cannot be sent; they are dropped until they can", "endpoint", x.url, "err", err)
+	case err == nil && x.away.Swap(false):
+		x.log.InfoContext(ctx, "traces are sent again", "endpoint", x.url)
+	}
+	return nil
+}
+
+// send sends spans, once more if the collector asks for that.
+func (x *exporter) send(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	body, err := proto.Marshal(form(spans))
+	if err != nil {
+		return err
+	}
+	again, err := x.post(ctx, body)
+	if !again || x.away.Load() {
+		return err
+	}
+	pause := time.NewTimer(every)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
+		return err
+	}
+	_, err = x.post(ctx, body)
+	return err
+}
+
+// post sends a request and reports whether it is worth another try.
+func (x *exporter) post(ctx context.Context, body []byte) (again bool, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, x.url, bytes.NewReader(body))
+	if err != nil {
+		return false, err
+	}
+	r.Header = x.header.Clone()
+	answer, err := x.client.Do(r)
+	if err != nil {
+		return false, err
+	}
+	defer answer.Body.Close()
+	_, _ = io.CopyN(io.Discard, answer.Body, 64<<10) // so that the connection can be used again
+	if answer.StatusCode/100 == 2 {
+		return false, nil
+	}
+	switch answer.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		again = true
+	}
+	return again, fmt.Errorf("the collector answered %s", answer.Status)
+}
+
+// Shutdown implements the SDK's SpanExporter.
+func (x *exporter) Shutdown(context.Context) error {
+	x.client.CloseIdleConnections()
+	return nil
+}

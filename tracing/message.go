@@ -1,0 +1,175 @@
+package tracing
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
+)
+
+var _ session.Tracer = (*Tracer)(nil)
+
+// How many messages are remembered that have no answer yet, and for how long.
+const (
+	maxHeard = 4096
+	heardFor = time.Minute
+)
+
+// key is a message.
+type key struct {
+	session wire.SessionID
+	message wire.MessageID
+}
+
+// visit is a message at the door.
+type visit struct {
+	at time.Time
+	// by is what the client calls its part, if it said so.
+	by trace.SpanContext
+}
+
+// Heard says that a message was read at a door of this replica. What a client says in
+// a traceparent becomes a link: it does not choose the trace.
+func (t *Tracer) Heard(session wire.SessionID, message wire.MessageID, traceparent string) {
+	if _, ok := t.follows(session, message); !ok {
+		return
+	}
+	v := visit{at: time.Now()}
+	if traceparent != "" {
+		carrier := propagation.MapCarrier{"traceparent": traceparent}
+		v.by = trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), carrier))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.heard) >= maxHeard && v.at.Sub(t.swept) > time.Second {
+		t.swept = v.at
+		maps.DeleteFunc(t.heard, func(_ key, old visit) bool { return v.at.Sub(old.at) > heardFor })
+	}
+	k := key{session, message}
+	if _, again := t.heard[k]; !again && len(t.heard) < maxHeard {
+		t.heard[k] = v
+	}
+	t.waiting.Store(int64(len(t.heard)))
+}
+
+// Kept implements [session.Tracer].
+func (t *Tracer) Kept(session wire.SessionID, epoch uint64, events []broadcast.Event, began time.Time) {
+	now := time.Now()
+	for i := range events {
+		e := &events[i]
+		message, promise := promised(e.Data)
+		root, ok := t.follows(session, message)
+		if !ok {
+			continue
+		}
+		_, span := t.tracer.Start(within(root), spanAppend, trace.WithTimestamp(began), t.about(session, message,
+			attribute.String(deskAnswer, promise), attribute.Int64(deskEpoch, int64(epoch)), //nolint:gosec // epochs are milliseconds
+			attribute.Int(deskEvents, len(events)), attribute.String(deskPosition, e.At.String())))
+		span.End(trace.WithTimestamp(now))
+	}
+}
+
+// promised is the message that an event promises something about, and what.
+func promised(data wire.ServerPayload) (wire.MessageID, string) {
+	switch p := data.(type) {
+	case wire.MessageAccepted:
+		if !p.Duplicate {
+			return p.MessageID, "accepted"
+		}
+	case wire.MessageQueued:
+		if !p.Duplicate {
+			return p.MessageID, "queued"
+		}
+	case wire.MessageRejected:
+		if !p.Duplicate {
+			return p.MessageID, "rejected"
+		}
+	case wire.AgentResponse:
+		if p.IsComplete {
+			return p.MessageID, "ended"
+		}
+	case wire.TurnInterrupted:
+		return p.MessageID, "interrupted"
+	}
+	return "", ""
+}
+
+// Shown implements [session.Tracer].
+func (t *Tracer) Shown(session wire.SessionID, events []broadcast.Event, tabs int, began time.Time) {
+	for i := range events {
+		e := &events[i]
+		switch p := e.Data.(type) {
+		case wire.MessageAccepted:
+			t.answered(session, p.MessageID, p.Duplicate, attribute.String(deskAnswer, "accepted"), attribute.String(deskHow, string(p.How)))
+		case wire.MessageQueued:
+			t.answered(session, p.MessageID, p.Duplicate, attribute.String(deskAnswer, "queued"))
+		case wire.MessageRejected:
+			t.answered(session, p.MessageID, p.Duplicate, attribute.String(deskAnswer, "rejected"), attribute.Int(errorType, int(p.Code)))
+		case wire.AgentResponse:
+			if p.IsComplete {
+				t.delivered(session, p.MessageID, e, string(p.Outcome), tabs, began)
+			}
+		case wire.TurnInterrupted:
+			t.delivered(session, p.MessageID, e, "interrupted", tabs, began)
+		}
+	}
+}
+
+// answered ends the first span of a trace, if it began here. That of a message which
+// was sent again is another one, below the first.
+func (t *Tracer) answered(session wire.SessionID, message wire.MessageID, duplicate bool, more ...attribute.KeyValue) {
+	if t.waiting.Load() == 0 {
+		return
+	}
+	k := key{session, message}
+	t.mu.Lock()
+	v, ok := t.heard[k]
+	delete(t.heard, k)
+	t.waiting.Store(int64(len(t.heard)))
+	t.mu.Unlock()
+	if !ok {
+		return
+	}
+	root := name(session, message)
+	options := []trace.SpanStartOption{
+		trace.WithTimestamp(v.at), trace.WithSpanKind(trace.SpanKindServer), t.about(session, message, more...),
+	}
+	if v.by.IsValid() {
+		options = append(options, trace.WithLinks(trace.Link{SpanContext: v.by}))
+	}
+	ctx := within(root)
+	if duplicate {
+		options = append(options, trace.WithAttributes(attribute.Bool(deskDuplicate, true)))
+	} else {
+		ctx = context.WithValue(context.Background(), rootKey{}, root)
+		options = append(options, trace.WithNewRoot())
+	}
+	_, span := t.tracer.Start(ctx, spanAccept, options...)
+	span.End()
+}
+
+// delivered says that the end of a turn was written to the tabs here, if there are
+// any.
+func (t *Tracer) delivered(session wire.SessionID, message wire.MessageID, e *broadcast.Event, outcome string, tabs int, began time.Time) {
+	if tabs == 0 {
+		return
+	}
+	root, ok := t.follows(session, message)
+	if !ok {
+		return
+	}
+	_, span := t.tracer.Start(within(root), spanDeliver, trace.WithTimestamp(began), trace.WithSpanKind(trace.SpanKindProducer),
+		t.about(session, message, attribute.Int(deskTabs, tabs), attribute.String(deskOutcome, outcome), attribute.String(deskPosition, e.At.String())))
+	if outcome == string(wire.OutcomeFailed) {
+		span.SetStatus(codes.Error, "")
+	}
+	span.End()
+}

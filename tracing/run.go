@@ -1,0 +1,160 @@
+package tracing
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+var _ agentpool.Tracer = (*Tracer)(nil)
+
+// run is a run of a turn.
+type run struct {
+	t       *Tracer
+	root    trace.SpanContextConfig
+	session wire.SessionID
+	epoch   uint64
+	of      agentpool.Run
+	born    time.Time
+
+	mu    sync.Mutex // guards the following
+	ctx   context.Context
+	span  trace.Span
+	usage providers.Usage
+}
+
+// Run implements [agentpool.Tracer].
+func (t *Tracer) Run(e agentpool.Employer, r *agentpool.Run) agentpool.RunTrace {
+	root, ok := t.follows(e.Session, r.Turn)
+	if !ok {
+		return nil
+	}
+	// Not what it is told: a trace may live longer than the run.
+	of := agentpool.Run{Role: r.Role, Kind: r.Kind, Turn: r.Turn, Provider: r.Provider, Attempt: r.Attempt, Waited: r.Waited}
+	return &run{t: t, root: root, session: e.Session, epoch: e.Epoch, of: of, born: time.Now()}
+}
+
+// Began implements [agentpool.RunTrace].
+func (r *run) Began() {
+	now := time.Now()
+	if r.of.Attempt == 1 && r.of.Kind != wire.AgentTask {
+		_, queue := r.t.tracer.Start(within(r.root), spanQueue, trace.WithTimestamp(r.born.Add(-max(r.of.Waited, 0))), r.about())
+		queue.End(trace.WithTimestamp(now))
+	}
+	r.begin(now)
+}
+
+// begin begins the span of the run, unless it has.
+func (r *run) begin(at time.Time) (context.Context, trace.Span) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.span == nil {
+		r.ctx, r.span = r.t.tracer.Start(within(r.root), operationAgent+" "+string(r.of.Kind), trace.WithTimestamp(at), r.about(
+			attribute.String(genOperation, operationAgent), attribute.String(genProvider, r.of.Provider),
+			attribute.String(genAgentID, string(r.of.Role)), attribute.String(genAgentName, string(r.of.Kind)),
+		))
+	}
+	return r.ctx, r.span
+}
+
+// about are the attributes that all spans of the run have.
+func (r *run) about(more ...attribute.KeyValue) trace.SpanStartEventOption {
+	return r.t.about(r.session, r.of.Turn, append(more,
+		attribute.Int64(deskEpoch, int64(r.epoch)), //nolint:gosec // epochs are milliseconds
+		attribute.Int(deskAttempt, r.of.Attempt))...)
+}
+
+// Asked implements [agentpool.RunTrace].
+func (r *run) Asked(a providers.Asked) {
+	ctx, _ := r.begin(a.Began)
+	r.mu.Lock()
+	r.usage = r.usage.Add(a.Usage)
+	r.mu.Unlock()
+	_, span := r.t.tracer.Start(ctx, operationChat+" "+a.Model, trace.WithTimestamp(a.Began), trace.WithSpanKind(trace.SpanKindClient), r.about(
+		attribute.String(genOperation, operationChat), attribute.String(genProvider, r.of.Provider), attribute.String(genModel, a.Model),
+	))
+	if !a.First.IsZero() {
+		span.SetAttributes(attribute.Float64(genFirstChunk, a.First.Sub(a.Began).Seconds()))
+	}
+	span.SetAttributes(spent(a.Usage)...)
+	if a.Err != nil {
+		fail(span, a.Err)
+	}
+	span.End(trace.WithTimestamp(a.Ended))
+}
+
+// spent is what a model took. Tokens of the cache are part of the input here.
+func spent(u providers.Usage) []attribute.KeyValue {
+	if u == (providers.Usage{}) {
+		return nil
+	}
+	return []attribute.KeyValue{
+		attribute.Int(genInput, u.Input+u.CacheRead+u.CacheWrite), attribute.Int(genOutput, u.Output),
+		attribute.Int(genCacheRead, u.CacheRead), attribute.Int(genCacheWrite, u.CacheWrite),
+	}
+}
+
+// fail says that something failed, but not in its own words, which may quote what was
+// said.
+func fail(span trace.Span, err error) {
+	class := "cancelled"
+	if f, ok := errors.AsType[*providers.Failure](err); ok {
+		class = string(f.Class)
+	} else if !errors.Is(err, context.Canceled) {
+		class = "other"
+	}
+	span.SetAttributes(attribute.String(errorType, class))
+	span.SetStatus(codes.Error, "")
+}
+
+// plain is how tools are called. A model that makes names up is not quoted.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)
+
+// Tool implements [agentpool.RunTrace].
+func (r *run) Tool(c providers.ToolCall) func(providers.ToolResult) {
+	tool := c.Name
+	if !plain.MatchString(tool) {
+		tool = "unknown"
+	}
+	ctx, _ := r.begin(time.Now())
+	_, span := r.t.tracer.Start(ctx, operationTool+" "+tool, r.about(
+		attribute.String(genOperation, operationTool), attribute.String(genToolName, tool),
+	))
+	if plain.MatchString(c.ID) {
+		span.SetAttributes(attribute.String(genToolCall, c.ID))
+	}
+	return func(result providers.ToolResult) {
+		if result.IsError {
+			span.SetAttributes(attribute.String(errorType, "tool_error"))
+			span.SetStatus(codes.Error, "")
+		}
+		span.End()
+	}
+}
+
+// Ended implements [agentpool.RunTrace].
+func (r *run) Ended(e agentpool.Ended, left bool) {
+	_, span := r.begin(r.born)
+	r.mu.Lock()
+	span.SetAttributes(spent(r.usage)...)
+	r.mu.Unlock()
+	outcome := string(e.Outcome)
+	switch {
+	case left: // somebody else goes on with it, or nobody has to
+		outcome = "left"
+	case e.Outcome == providers.Failed && e.Failure != nil:
+		fail(span, e.Failure)
+	}
+	span.SetAttributes(attribute.String(deskOutcome, outcome))
+	span.End()
+}
