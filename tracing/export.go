@@ -25,6 +25,9 @@ type exporter struct {
 	client *http.Client
 	log    *slog.Logger
 	away   atomic.Bool
+	// life ends when nobody waits for an answer any more.
+	life context.Context
+	end  context.CancelFunc
 }
 
 func newExporter(endpoint, headers string, log *slog.Logger) (*exporter, error) {
@@ -38,8 +41,9 @@ func newExporter(endpoint, headers string, log *slog.Logger) (*exporter, error) 
 	}
 	header.Set("Content-Type", "application/x-protobuf")
 	header.Set("User-Agent", "everdesk")
+	life, end := context.WithCancel(context.Background())
 	return &exporter{
-		url: to, header: header, log: log,
+		url: to, header: header, log: log, life: life, end: end,
 		client: &http.Client{Timeout: sendFor, Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, MaxIdleConns: 1, IdleConnTimeout: time.Minute,
 		}},
@@ -110,6 +114,9 @@ func (x *exporter) send(ctx context.Context, spans []sdk.ReadOnlySpan) error {
 
 // post sends a request and reports whether it is worth another try.
 func (x *exporter) post(ctx context.Context, body []byte) (again bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(x.life, cancel)()
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, x.url, bytes.NewReader(body))
 	if err != nil {
 		return false, err

@@ -43,6 +43,7 @@ type Config struct {
 // Tracer follows messages.
 type Tracer struct {
 	cfg      Config
+	exporter *exporter
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
 	sampler  sdk.Sampler
@@ -73,7 +74,7 @@ func New(ctx context.Context, cfg Config) (*Tracer, error) {
 			sdk.WithBatchTimeout(every), sdk.WithMaxQueueSize(queueSize), sdk.WithExportTimeout(2*sendFor)),
 	)
 	return &Tracer{
-		cfg: cfg, provider: provider, tracer: provider.Tracer("github.com/everdesk/everdesk"),
+		cfg: cfg, exporter: exporter, provider: provider, tracer: provider.Tracer("github.com/everdesk/everdesk"),
 		sampler: sdk.TraceIDRatioBased(cfg.Ratio), heard: map[key]visit{},
 	}, nil
 }
@@ -82,6 +83,7 @@ func New(ctx context.Context, cfg Config) (*Tracer, error) {
 func (t *Tracer) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeFor)
 	defer cancel()
+	defer t.exporter.end()
 	if err := t.provider.Shutdown(ctx); err != nil {
 		t.cfg.Logger.WarnContext(ctx, "not all traces were sent", "err", err)
 	}

@@ -22,11 +22,17 @@ type hubRun struct {
 // startHub runs the hub on a free port.
 func startHub(t *testing.T, args ...string) hubRun {
 	t.Helper()
+	return startHubLogging(t, t.Output(), args...)
+}
+
+// startHubLogging is startHub with a log to look at.
+func startHubLogging(t *testing.T, log io.Writer, args ...string) hubRun {
+	t.Helper()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	out, in := io.Pipe()
 	code := make(chan int, 1)
 	go func() {
-		c := run(ctx, append([]string{"serve", "--addr", "127.0.0.1:0", "--provider", "demo", "--files-dir", t.TempDir()}, args...), nil, in, t.Output())
+		c := run(ctx, append([]string{"serve", "--addr", "127.0.0.1:0", "--provider", "demo", "--files-dir", t.TempDir()}, args...), nil, in, log)
 		in.CloseWithError(fmt.Errorf("ended with code %d", c))
 		code <- c
 	}()

@@ -155,6 +155,16 @@ func (s *server) kill() {
 	_ = s.cmd.Wait()
 }
 
+// stop asks it to end, and returns its exit code.
+func (s *server) stop(t *testing.T) int {
+	t.Helper()
+	if err := s.cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.cmd.Wait() // the code says it
+	return s.cmd.ProcessState.ExitCode()
+}
+
 // again starts it where it was, on what it left.
 func (s *server) again(t *testing.T) {
 	t.Helper()

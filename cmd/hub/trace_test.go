@@ -1,0 +1,264 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// post says something over REST.
+func post(t *testing.T, url string, session wire.SessionID, id, text string, header http.Header) int {
+	t.Helper()
+	body := fmt.Sprintf(`{"messageId":%q,"content":%q}`, id, text)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/api/sessions/"+string(session)+"/messages", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if header != nil {
+		req.Header = header
+	}
+	req.Header.Set("Content-Type", "application/json")
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	return res.StatusCode
+}
+
+// A message makes one trace, from the door over the model and its tools to the tabs,
+// and says nothing of what was said.
+func TestTraceOfAMessage(t *testing.T) {
+	t.Parallel()
+	c := startCollector(t)
+	model := minds(t)[1]
+	model.env = append(slices.Clone(model.env), "OTEL_EXPORTER_OTLP_HEADERS=api-key=s%20cret", "HUB_OTLP_ENDPOINT="+c.url)
+	s := serveProcess(t, model, "--replica-id", "alpha")
+	session := createSession(t, s.url)
+	x := attachProcess(t, s, session, "--json")
+	x.until(t, `"type":"session_state"`)
+	const secret = "xyzzy-said"
+	header := http.Header{"Traceparent": {"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}
+	if got := post(t, s.url, session, "m1", model.window("w", "T", secret), header); got != http.StatusAccepted {
+		t.Fatalf("the message was answered with %d", got)
+	}
+	x.until(t, `"type":"AGENT_RESPONSE".*"isComplete":true`)
+	spans := c.about(t, "m1", func(all []seenSpan) bool {
+		return has(all, "accept", "everdesk.answer", "accepted") && has(all, "deliver", "everdesk.outcome", "completed") &&
+			has(all, "invoke_agent main", "everdesk.outcome", "completed") && has(all, "append", "everdesk.answer", "ended")
+	})
+	root := oneTrace(t, spans)
+	if root.name != "accept" || len(root.links) != 1 || root.links[0] != "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331" {
+		t.Errorf("the root is %s with links %v", root.name, root.links)
+	}
+	var run seenSpan
+	for _, s := range spans {
+		if s.name == "invoke_agent main" {
+			run = s
+		}
+	}
+	under := func(parent string) (names []string) {
+		for _, s := range spans {
+			if s.parent == parent {
+				names = append(names, s.name)
+			}
+		}
+		slices.Sort(names)
+		return names
+	}
+	if got, want := under(root.id), []string{"append", "append", "deliver", "invoke_agent main", "queue"}; !slices.Equal(got, want) {
+		t.Errorf("under the root are %v, want %v", got, want)
+	}
+	if got, want := under(run.id), []string{"chat m", "chat m", "execute_tool window_create"}; !slices.Equal(got, want) {
+		t.Errorf("under the run are %v, want %v", got, want)
+	}
+	for _, s := range spans {
+		for name, want := range map[string]any{"everdesk.session_id": string(session), "everdesk.replica": "alpha"} {
+			if s.attributes[name] != want {
+				t.Errorf("%s of %s is %v, want %v", name, s.name, s.attributes[name], want)
+			}
+		}
+	}
+	chat := spans[slices.IndexFunc(spans, func(s seenSpan) bool { return s.name == "chat m" })]
+	for name, want := range map[string]any{"gen_ai.operation.name": "chat", "gen_ai.provider.name": "anthropic", "gen_ai.request.model": "m", "everdesk.attempt": int64(1)} {
+		if chat.attributes[name] != want {
+			t.Errorf("%s of the chat is %v, want %v", name, chat.attributes[name], want)
+		}
+	}
+	if n, _ := run.attributes["gen_ai.usage.output_tokens"].(int64); n == 0 {
+		t.Errorf("the run has no tokens: %v", run.attributes)
+	}
+	if root.resource["service.name"] != "everdesk" || root.resource["service.instance.id"] != "alpha" || root.resource["service.version"] == "" {
+		t.Errorf("the resource is %v", root.resource)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.header.Get("Api-Key") != "s cret" {
+		t.Errorf("the header is %q", c.header.Get("Api-Key"))
+	}
+	for _, raw := range c.raw {
+		if bytes.Contains(raw, []byte(secret)) {
+			t.Error("what was said is in the trace")
+		}
+	}
+}
+
+// The owner of a session is killed in the middle of a turn: what the next owner does
+// for the message is in the same trace.
+func TestTraceGoesOnAfterATakeOver(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Standalone(t)
+	c := startCollector(t)
+	shelf := t.TempDir()
+	hubs := map[string]*server{}
+	for _, name := range []string{"one", "two", "three"} {
+		hubs[name] = serveProcess(t, minds(t)[0], "--store", redis.URL(), "--replica-id", name, "--files-dir", shelf,
+			"--lease", "2s", "--otlp-endpoint", c.url)
+	}
+	session := createSession(t, hubs["one"].url)
+	first := attachProcess(t, hubs["one"], session, "--json")
+	first.until(t, `"type":"session_state"`)
+	x := attachProcess(t, hubs["two"], session, "--json")
+	x.until(t, `"type":"session_state"`)
+	x.say(t, `{"type":"USER_MESSAGE","data":{"messageId":"m1","content":"/nosteer\n/say begun\n/hang"}}`)
+	x.until(t, `"delta":"begun"`)
+	owner, _ := ownerOf(t, hubs["two"].url, session)
+	if owner != "one" {
+		t.Fatalf("the owner is %q, want the one who opened the session first", owner)
+	}
+	before := c.about(t, "m1", func(all []seenSpan) bool {
+		return has(all, "queue", "everdesk.replica", "one") && has(all, "accept", "everdesk.replica", "two")
+	})
+	hubs["one"].kill()
+	x.until(t, `"type":"OWNER_CHANGED"`, `"delta":"begun"`)
+	x.say(t, ":stop")
+	x.until(t, `"type":"AGENT_RESPONSE".*"isComplete":true`)
+	after := c.about(t, "m1", func(all []seenSpan) bool {
+		return has(all, "invoke_agent main", "everdesk.attempt", int64(2)) && has(all, "append", "everdesk.answer", "ended") &&
+			has(all, "deliver", "everdesk.replica", "two")
+	})
+	if root := oneTrace(t, after); root.name != "accept" || root.by() != "two" {
+		t.Errorf("the root is %s of %v", root.name, root.by())
+	}
+	for _, s := range after {
+		if s.trace != before[0].trace {
+			t.Errorf("%s is in another trace", s.name)
+		}
+		if s.attributes["everdesk.attempt"] == int64(2) && s.by() == "one" {
+			t.Errorf("%s is of the dead", s.name)
+		}
+	}
+}
+
+// Without an endpoint nobody is connected to, whatever else the environment says.
+func TestTraceOff(t *testing.T) {
+	t.Parallel()
+	var lc net.ListenConfig
+	ln, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calls atomic.Int32
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			calls.Add(1)
+			conn.Close()
+		}
+	})
+	url := "http://" + ln.Addr().String()
+	demo := minds(t)[0]
+	demo.env = []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + url, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + url + "/v1/traces", "OTEL_TRACES_EXPORTER=otlp"}
+	s := serveProcess(t, demo)
+	session := createSession(t, s.url)
+	x := attachProcess(t, s, session, "--json")
+	x.until(t, `"type":"session_state"`)
+	post(t, s.url, session, "m1", "/say hello", nil)
+	x.until(t, `"type":"AGENT_RESPONSE".*"isComplete":true`)
+	if code := s.stop(t); code != exitOK {
+		t.Errorf("the hub ended with %d", code)
+	}
+	ln.Close()
+	wg.Wait()
+	if n := calls.Load(); n > 0 {
+		t.Errorf("there were %d connections", n)
+	}
+}
+
+// A collector that does not work disturbs nobody, and is complained of once.
+func TestTraceToABrokenCollector(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(*http.Request) int{
+		"refuses": func(*http.Request) int { return http.StatusInternalServerError },
+		"hangs": func(r *http.Request) int {
+			<-r.Context().Done()
+			return http.StatusOK
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asked := make(chan struct{}, 1000)
+			broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body) // else the context does not end with the request
+				asked <- struct{}{}
+				w.WriteHeader(answer(r))
+			}))
+			t.Cleanup(broken.Close)
+			var log record
+			h := startHubLogging(t, &log, "--auth", "none", "--store", "file:"+t.TempDir(), "--otlp-endpoint", broken.URL)
+			session := createSession(t, h.url)
+			x := attachProcess(t, &server{url: h.url}, session, "--json")
+			x.until(t, `"type":"session_state"`)
+			for n := range 3 { // each is another request
+				id := fmt.Sprintf("m%d", n)
+				if got := post(t, h.url, session, id, "/say hello", nil); got != http.StatusAccepted {
+					t.Errorf("the message was answered with %d", got)
+				}
+				x.until(t, `"type":"AGENT_RESPONSE".*"isComplete":true`)
+				if n == 0 || name == "refuses" {
+					<-asked
+				}
+			}
+			if code := h.stop(); code != exitOK {
+				t.Errorf("the hub ended with %d", code)
+			}
+			if n := strings.Count(log.String(), "traces cannot be sent"); n > 1 || n == 0 && name == "refuses" {
+				t.Errorf("it was logged %d times:\n%s", n, log.String())
+			}
+		})
+	}
+}
+
+// record keeps what is logged.
+type record struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (r *record) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.Write(p)
+}
+
+func (r *record) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.text.String()
+}
