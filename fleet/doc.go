@@ -5,8 +5,10 @@
 //
 // The announcement of this process in the store's directory of replicas, the list
 // of those who were alive when that was last read and which users crowd them, the collection fleet with at most
-// one [Wish] per replica, and whether this process serves, drains or is drained.
-// What draining means is not its own: [Config.Drain] and [Config.Serve] say.
+// one [Wish] per replica, a collection fleet-errands.REPLICA with what others ask of each
+// ([Errand]; any number at once, each answered), and whether this process serves, drains or is drained.
+// What draining means is not its own: [Config.Drain] and [Config.Serve] say, and what an
+// errand is [Config.Errand].
 //
 // # Who may call it
 //
@@ -26,5 +28,7 @@
 //
 // Wishes for a replica that is not alive ([ErrUnknown]). A wish names the process it
 // is for, so one that is started anew under the same name does not take an old one
-// for its own, and a wish that nobody saw is forgotten after a minute.
+// for its own, and a wish that nobody saw is forgotten after a minute. The same goes for
+// errands; they are looked for four times as often as rounds take place, have 30 s to be
+// done, and are done again only when their answer could not be written down.
 package fleet

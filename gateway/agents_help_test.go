@@ -40,9 +40,10 @@ func agentHall(t *testing.T, redis bool) *hall {
 	return newHall(t, func(p *plan) { staff(t, p, open) })
 }
 
-// staff gives a plan agents.
-func staff(t *testing.T, p *plan, open func(*slog.Logger) (thinker, error)) {
+// staff gives a plan agents, with limits if there are some.
+func staff(t *testing.T, p *plan, open func(*slog.Logger) (thinker, error), limits ...agentpool.Limits) {
 	t.Helper()
+	limits = append(limits, agentpool.Limits{})
 	shelf, err := files.Open(t.TempDir(), files.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +60,7 @@ func staff(t *testing.T, p *plan, open func(*slog.Logger) (thinker, error)) {
 		if err != nil {
 			return nil, err
 		}
-		limiter := agentpool.NewLimiter(s, agentpool.Limits{}, log)
+		limiter := agentpool.NewLimiter(s, limits[0], log)
 		wg.Go(func() { limiter.Run(ctx) })
 		staff = agentpool.NewStaff(agentpool.Config{
 			Limiter: limiter, Providers: minds, Logger: log,

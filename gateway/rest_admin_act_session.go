@@ -68,7 +68,7 @@ func (s *Server) interruptSession(c echo.Context) error {
 	}
 	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
 		m.MessageID = wire.MessageID(act)
-		return s.hub.Act(ctx, id, user, wire.Message{Session: id, ID: m.MessageID, Data: m})
+		return s.hub.Act(ctx, id, user, m.MessageID, wire.Message{Session: id, ID: m.MessageID, Data: m})
 	})
 }
 
@@ -84,8 +84,8 @@ func (s *Server) cancelMessage(c echo.Context) error {
 	}
 	d := deed{action: "message.cancel", target: "/" + string(message), reason: in.Reason, opens: true}
 	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
-		m := wire.DeleteQueuedMessage{Target: message}
-		note, err := s.hub.Act(ctx, id, user, wire.Message{Session: id, ID: wire.MessageID(act), Data: m})
+		m := wire.Message{Session: id, Data: wire.DeleteQueuedMessage{Target: message}}
+		note, err := s.hub.Act(ctx, id, user, wire.MessageID(act), m)
 		if e, ok := errors.AsType[*session.Error](err); ok && e.Code == wire.CodeInvalidMessage {
 			err = misdirected(http.StatusNotFound, e.Reason)
 		}
@@ -101,7 +101,7 @@ func (s *Server) resetSession(c echo.Context) error {
 	user := who(c).User
 	return s.onSession(c, deed{action: "session.reset", reason: in.Reason, opens: true}, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
 		m := wire.Reset{MessageID: wire.MessageID(act)}
-		return s.hub.Act(ctx, id, user, wire.Message{Session: id, ID: m.MessageID, Data: m})
+		return s.hub.Act(ctx, id, user, m.MessageID, wire.Message{Session: id, ID: m.MessageID, Data: m})
 	})
 }
 

@@ -10,14 +10,14 @@ import (
 
 // Act has the owner of a session do what somebody wants who is no client of it, such
 // as INTERRUPT, RESET or DELETE_QUEUED_MESSAGE, and returns when that is committed, or
-// with why it is refused. A message that was done already is not done again: its id says
-// so, which has nothing to do with the ids of clients. The note is what the owner says
+// with why it is refused. What was done already is not done again: the id of the act says
+// so, which has nothing to do with the ids of messages. The note is what the owner says
 // of how things were before and after.
-func (h *Hub) Act(ctx context.Context, id wire.SessionID, user string, m wire.Message) (note string, err error) {
-	if err := m.ID.Validate(); err != nil {
+func (h *Hub) Act(ctx context.Context, id wire.SessionID, user string, act wire.MessageID, m wire.Message) (note string, err error) {
+	if err := act.Validate(); err != nil {
 		return "", asError(err)
 	}
-	o := &order{Kind: orderAct, ID: string(m.ID), User: user, Message: wire.Native{}.AppendMessage(nil, m)}
+	o := &order{Kind: orderAct, ID: string(act), User: user, Message: wire.Native{}.AppendMessage(nil, m)}
 	if err := h.command(ctx, id, o); err != nil {
 		return "", err
 	}

@@ -1,0 +1,246 @@
+package gateway_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/store/redisstore"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// agentTwins are two halls on one Redis that know of each other and run one agent at
+// once, both together.
+func agentTwins(t *testing.T) (a, b *hall) {
+	t.Helper()
+	server := redistest.Standalone(t)
+	build := func(id wire.ReplicaID) *hall {
+		return newHall(t, func(p *plan) {
+			p.session.Replica, p.fleet = id, true
+			staff(t, p, func(log *slog.Logger) (thinker, error) {
+				return redisstore.Open(t.Context(), server.Client(t), redisstore.Config{Logger: log})
+			}, agentpool.Limits{Agents: 1})
+		})
+	}
+	a, b = build("one"), build("two")
+	a.acquainted(b)
+	return a, b
+}
+
+// acquainted waits until two halls know of each other.
+func (h *hall) acquainted(o *hall) {
+	h.t.Helper()
+	root := h.user("root", "admin")
+	h.await("/api/admin/replicas", root, `"id":"two"`)
+	o.await("/api/admin/replicas", root, `"id":"one"`)
+}
+
+// done does something as an admin and returns what is written down of it.
+func (h *hall) done(path, key, body string) (r auditRecord) {
+	h.t.Helper()
+	h.act(http.MethodPost, path, key, body).want(http.StatusOK).decode(&r)
+	if r.Result != "done" {
+		h.t.Errorf("%s: %+v", path, r)
+	}
+	return r
+}
+
+// A message that waits is taken out of its queue by who is not even its owner, once,
+// and one that does not wait is not.
+func TestAdminCancelsAMessage(t *testing.T) {
+	t.Parallel()
+	a, b := agentTwins(t)
+	id := a.session("ann")
+	x := a.enter("/ws/"+string(id), as(a.user("ann")))
+	x.tell("monitor-0", "m1", "/nosteer", "/say hi", "/hang")
+	next[wire.AgentResponse](x) // it has the only slot
+	x.tell("monitor-0", "m2", "/say never")
+	x.tell("monitor-0", "m3", "/say at last")
+	for next[wire.MessageQueued](x).MessageID != "m3" {
+	}
+	path := "sessions/" + string(id)
+	for i, h := range []*hall{b, a, b} {
+		r := h.done(path+"/messages/m2/cancel", "c-1", `{"reason":"a mistake"}`)
+		if r.Detail != "waiting messages: 2, then 1" || r.Action != "message.cancel" || r.Target != string(id)+"/m2" {
+			t.Errorf("%d: %+v", i, r)
+		}
+	}
+	if r := next[wire.MessageRejected](x); r.MessageID != "m2" || !strings.Contains(r.Reason, "an administrator took it out of the queue") {
+		t.Errorf("the sender hears %+v", r)
+	}
+	for _, h := range []*hall{a, b} {
+		h.act(http.MethodPost, path+"/messages/m2/cancel", "", `{"reason":"x"}`).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+		h.act(http.MethodPost, path+"/messages/nobody/cancel", "", `{"reason":"x"}`).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+		h.act(http.MethodPost, path+"/messages/m1/cancel", "", `{"reason":"x"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
+		h.act(http.MethodPost, path+"/interrupt", "", `{"reason":"x","monitorId":"nowhere"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
+		h.act(http.MethodPost, path+"/interrupt", "", `{"reason":"x","monitorId":"monitor-0","agentId":"a"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	}
+	if r := b.done(path+"/interrupt", "i-1", `{"reason":"too loud","monitorId":"monitor-0"}`); r.Target != string(id)+"/monitor-0" {
+		t.Errorf("%+v", r)
+	}
+	x.until("m3")
+	for _, e := range a.frames(id, "MESSAGE_ACCEPTED") {
+		if e.Data.(wire.MessageAccepted).MessageID == "m2" { //nolint:forcetypeassert // it is asked for
+			t.Error("what was cancelled began")
+		}
+	}
+	failed := 0
+	for _, r := range a.story() {
+		if r.Result == "failed" {
+			if failed++; !strings.HasPrefix(r.Detail, "WS_") {
+				t.Errorf("%+v", r)
+			}
+		}
+	}
+	if failed != 8 {
+		t.Errorf("%d actions failed, want 8", failed)
+	}
+}
+
+// Messages are cancelled in the very moment in which they begin: each begins, or is
+// rejected, and whoever wanted it hears which.
+func TestAdminCancelsWhatBegins(t *testing.T) {
+	t.Parallel()
+	a, b := agentTwins(t)
+	id := a.session("ann")
+	x := a.enter("/ws/"+string(id), as(a.user("ann")))
+	const messages = 6
+	x.tell("monitor-0", "m0", "/nosteer", "/say hi", "/sleep 50ms", "/say hi")
+	next[wire.AgentResponse](x) // it has the only slot
+	for i := 1; i < messages; i++ {
+		x.tell("monitor-0", wire.MessageID(fmt.Sprint("m", i)), "/nosteer", "/say hi")
+	}
+	next[wire.MessageQueued](x)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	cancelled := map[wire.MessageID]bool{}
+	for i := 1; i < messages; i++ {
+		wg.Go(func() {
+			message := wire.MessageID(fmt.Sprint("m", i))
+			r := []*hall{a, b}[i%2].act(http.MethodPost, "sessions/"+string(id)+"/messages/"+string(message)+"/cancel", "", `{"reason":"x"}`)
+			mu.Lock()
+			defer mu.Unlock()
+			switch r.status {
+			case http.StatusOK:
+				cancelled[message] = true
+			case http.StatusNotFound, http.StatusConflict:
+			default:
+				t.Errorf("%s: %d %s", message, r.status, r.body)
+			}
+		})
+	}
+	wg.Wait()
+	x.tell("monitor-0", "last", "/say hi")
+	x.until("last")
+	began, rejected := map[wire.MessageID]int{}, map[wire.MessageID]int{}
+	for _, e := range a.frames(id, "MESSAGE_ACCEPTED") {
+		began[e.Data.(wire.MessageAccepted).MessageID]++ //nolint:forcetypeassert // it is asked for
+	}
+	for _, e := range a.frames(id, "MESSAGE_REJECTED") {
+		rejected[e.Data.(wire.MessageRejected).MessageID]++ //nolint:forcetypeassert // it is asked for
+	}
+	for i := 1; i < messages; i++ {
+		message := wire.MessageID(fmt.Sprint("m", i))
+		if began[message]+rejected[message] != 1 || cancelled[message] != (rejected[message] == 1) {
+			t.Errorf("%s began %d times, was rejected %d times and cancelled: %v", message, began[message], rejected[message], cancelled[message])
+		}
+	}
+}
+
+// A connection is closed wherever it is, and its client does not come back by itself.
+func TestAdminClosesATab(t *testing.T) {
+	t.Parallel()
+	a, b := twins(t)
+	a.acquainted(b)
+	id := a.session("ann")
+	x := a.enter("/ws/"+string(id)+"?client_id=x", as(a.user("ann")))
+	y := b.enter("/ws/"+string(id)+"?client_id=y", as(b.user("ann")))
+	z := b.enter("/ws/"+string(id)+"?client_id=z", as(b.user("ann")))
+	here, there := x.connection("x"), x.connection("y")
+	path := "sessions/" + string(id) + "/tabs/"
+	for _, h := range []*hall{a, b} {
+		h.act(http.MethodPost, path+"nobody/close", "", `{"reason":"x"}`).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+		h.act(http.MethodPost, path+"a%20b/close", "", `{"reason":"x"}`).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+		h.act(http.MethodPost, path+string(here)+"/close", "", `{"reason":""}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	}
+	if r := b.done(path+string(here)+"/close", "t-1", `{"reason":"who is that"}`); r.Detail != "it was at one" || r.Action != "tab.close" {
+		t.Errorf("%+v", r)
+	}
+	if reason := x.closed(wire.CloseExpelled); !strings.Contains(reason, "administrator") {
+		t.Errorf("closed because of %q", reason)
+	}
+	if r := b.done(path+string(there)+"/close", "t-2", `{"reason":"and that"}`); r.Detail != "it was at two" {
+		t.Errorf("%+v", r)
+	}
+	y.closed(wire.CloseExpelled)
+	z.alive()
+	a.done(path+string(here)+"/close", "t-1", `{"reason":"who is that"}`)
+	if info := wire.CloseExpelled.Info(); info.Reconnect != wire.ReconnectUser {
+		t.Errorf("clients do %s", info.Reconnect)
+	}
+}
+
+// A session goes to another replica in the middle of a stream, asked for anywhere, and
+// back, and the tabs see one whole stream.
+func TestAdminHandsOver(t *testing.T) {
+	t.Parallel()
+	a, b := agentTwins(t)
+	root := a.user("root", "admin")
+	id := a.session("ann")
+	x := a.enter("/ws/"+string(id), as(a.user("ann")))
+	y := b.enter("/ws/"+string(id), as(b.user("ann")))
+	y.alive()
+	x.tell("monitor-0", "m1", "/nosteer", "/stream 100 100", "/window w Hello | there", "/say end")
+	for !strings.Contains(next[wire.AgentResponse](x).Delta, "w5") {
+	}
+	path := "sessions/" + string(id) + "/handover"
+	for i, h := range []*hall{b, a} {
+		r := h.done(path, "h-1", `{"reason":"balance","to":"two"}`)
+		if !strings.HasPrefix(r.Detail, "owner: one, then two (epoch ") || r.Target != string(id)+"/two" || r.Replica != "two" {
+			t.Errorf("%d: %+v", i, r)
+		}
+	}
+	b.await("/api/admin/sessions/"+string(id), root, `"owner":"two"`)
+	if r := a.done(path, "h-2", `{"reason":"balance","to":"two"}`); r.Detail != "owner: two already" {
+		t.Errorf("%+v", r)
+	}
+	want := "w1"
+	for i := 2; i <= 100; i++ {
+		want += fmt.Sprint(" w", i)
+	}
+	text := ""
+	for _, e := range y.until("m1") {
+		if r, ok := e.Data.(wire.AgentResponse); ok {
+			text = text[:min(r.Offset, len(text))] + r.Delta
+		}
+	}
+	x.until("m1")
+	if text != want+"\nend" {
+		t.Errorf("said %q", text)
+	}
+	if got := len(b.frames(id, "OWNER_CHANGED")); got != 2 {
+		t.Errorf("%d owners, want two", got)
+	}
+	for _, h := range []*hall{a, b} {
+		h.act(http.MethodPost, path, "", `{"reason":"x","to":"three"}`).problem(http.StatusNotFound, wire.CodeInvalidMessage)
+		h.act(http.MethodPost, path, "", `{"reason":"x"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+		h.act(http.MethodPost, path, "", `{"reason":"x","to":"no name"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	}
+	b.act(http.MethodPost, "sessions/nobody/handover", "", `{"reason":"x","to":"one"}`).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	// Two at once to different replicas: both are done, one after the other.
+	var wg sync.WaitGroup
+	for i, to := range []string{"one", "two", "one", "two"} {
+		wg.Go(func() { []*hall{a, b}[i/2].done(path, fmt.Sprint("r-", i), fmt.Sprintf(`{"reason":"x","to":%q}`, to)) })
+	}
+	wg.Wait()
+	b.act(http.MethodPost, "replicas/one/drain", "", `{"reason":"upgrade"}`).want(http.StatusOK)
+	b.await("/api/admin/replicas", root, `"id":"one","state":"drained"`)
+	b.act(http.MethodPost, path, "", `{"reason":"x","to":"one"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
+	y.alive()
+	b.story()
+}
