@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -201,7 +202,7 @@ func TestOneRecordOfMany(t *testing.T) {
 				if _, _, err := b.Witness(t.Context(), record("same", time.Duration(i)*time.Second)); err != nil {
 					t.Error(err)
 				}
-				if _, err := b.End(t.Context(), "same", outcome(audit.Done, fmt.Sprint(i))); err != nil {
+				if _, err := b.End(t.Context(), "same", outcome(audit.Done, strconv.Itoa(i))); err != nil {
 					t.Error(err)
 				}
 			})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -124,7 +125,7 @@ func TestErrandsOfAnEarlierLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openFile(t)
 		for i, data := range []string{`{"kind":"fetch","session":"ses-1","process":"another"}`, `{`} {
-			if _, err := s.Put(t.Context(), store.Document{Collection: "fleet-errands.a", Name: fmt.Sprint(i), Data: []byte(data), TTL: time.Minute}); err != nil {
+			if _, err := s.Put(t.Context(), store.Document{Collection: "fleet-errands.a", Name: strconv.Itoa(i), Data: []byte(data), TTL: time.Minute}); err != nil {
 				t.Fatal(err)
 			}
 		}

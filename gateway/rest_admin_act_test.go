@@ -61,7 +61,8 @@ func TestAdminCancelsAMessage(t *testing.T) {
 	next[wire.AgentResponse](x) // it has the only slot
 	x.tell("monitor-0", "m2", "/say never")
 	x.tell("monitor-0", "m3", "/say at last")
-	for next[wire.MessageQueued](x).MessageID != "m3" {
+	for queued := wire.MessageID(""); queued != "m3"; {
+		queued = next[wire.MessageQueued](x).MessageID
 	}
 	path := "sessions/" + string(id)
 	for i, h := range []*hall{b, a, b} {
@@ -196,7 +197,8 @@ func TestAdminHandsOver(t *testing.T) {
 	y := b.enter("/ws/"+string(id), as(b.user("ann")))
 	y.alive()
 	x.tell("monitor-0", "m1", "/nosteer", "/stream 100 100", "/window w Hello | there", "/say end")
-	for !strings.Contains(next[wire.AgentResponse](x).Delta, "w5") {
+	for said := ""; !strings.Contains(said, "w5"); {
+		said = next[wire.AgentResponse](x).Delta
 	}
 	path := "sessions/" + string(id) + "/handover"
 	for i, h := range []*hall{b, a} {
@@ -209,10 +211,11 @@ func TestAdminHandsOver(t *testing.T) {
 	if r := a.done(path, "h-2", `{"reason":"balance","to":"two"}`); r.Detail != "owner: two already" {
 		t.Errorf("%+v", r)
 	}
-	want := "w1"
-	for i := 2; i <= 100; i++ {
-		want += fmt.Sprint(" w", i)
+	words := make([]string, 100)
+	for i := range words {
+		words[i] = fmt.Sprint("w", i+1)
 	}
+	want := strings.Join(words, " ")
 	text := ""
 	for _, e := range y.until("m1") {
 		if r, ok := e.Data.(wire.AgentResponse); ok {

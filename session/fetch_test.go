@@ -213,11 +213,11 @@ func TestFetchWhileAgentsRun(t *testing.T) {
 			if got := fmt.Sprint(owners(t, s)); got != "[a b a b]" {
 				t.Errorf("owners %s", got)
 			}
-			want := "one\nw1"
-			for i := 2; i <= 60; i++ {
-				want += fmt.Sprint(" w", i)
+			words := make([]string, 60)
+			for i := range words {
+				words[i] = fmt.Sprint("w", i+1)
 			}
-			if said := d.said("m1"); said != want+"\ntwo" {
+			if said := d.said("m1"); said != "one\n"+strings.Join(words, " ")+"\ntwo" {
 				t.Errorf("the turn said %q", said)
 			}
 			if got := d.windows(first); fmt.Sprint(got) != "[w1 w2]" {

@@ -26,10 +26,10 @@ type Lease struct {
 
 // CheckHeir refuses a release to somebody who cannot claim the session.
 func (l Lease) CheckHeir() error {
-	switch {
-	case l.Heir == "":
+	switch l.Heir {
+	case "":
 		return nil
-	case l.Heir == l.Replica:
+	case l.Replica:
 		return fmt.Errorf("%w: %s cannot be its own heir", ErrInvalid, l.Replica)
 	}
 	return errors.Join(l.Heir.Validate(), CheckTTL(l.TTL))
