@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/client"
+	"github.com/everdesk/everdesk/wire"
 )
 
 // maxEvent is how long a line of a stream may be.
@@ -23,10 +24,24 @@ const maxEvent = 64 << 20
 // tail shows the log of a session as it grows, until it is told to stop. When the
 // connection is lost, it goes on where it was.
 func (c *adminCall) tail(ctx context.Context) error {
-	at, connected, failed := c.own.last("from"), false, 0
-	for {
+	at, failed := c.own.last("from"), 0
+	if at == "" { // where it stands now, so that nothing is missed when the connection is lost
+		var log struct {
+			Top wire.Position `json:"top"`
+		}
+		target := c.session("events")
+		target.RawQuery = "limit=1"
+		if err := c.ask(ctx, http.MethodGet, target, nil, &log); err != nil {
+			return fmt.Errorf("follow the session: %w", forAdmins(err))
+		}
+		at = log.Top.String()
+	}
+	for connected := false; ; {
 		err := c.follow(ctx, at, func(event, id string, data []byte) error {
-			at, connected, failed = cmp.Or(id, at), true, 0
+			if event == "problem" {
+				return streamEnd(data)
+			}
+			at, failed = cmp.Or(id, at), 0
 			return c.printEvent(event, data)
 		}, &connected)
 		if ctx.Err() != nil {
@@ -44,6 +59,15 @@ func (c *adminCall) tail(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// streamEnd is why a hub has ended a stream.
+func streamEnd(data []byte) error {
+	var p wire.Problem
+	if json.Unmarshal(data, &p) != nil {
+		return io.ErrUnexpectedEOF
+	}
+	return &refusedError{p.Status, oneLine(p.Detail)}
 }
 
 // follow reads the stream of a session's events after a position, one connection

@@ -322,14 +322,19 @@ func TestAdminTailGoesOn(t *testing.T) {
 	event := func(w http.ResponseWriter, at, text string) {
 		fmt.Fprintf(w, ": a comment\n\nevent: event\nid: %s\ndata: {\"type\":\"X\",\"message_id\":%q,\ndata: \"timestamp\":\"2026-01-02T03:04:05.000Z\",\"data\":{\"a\":%q}}\n\n", at, at, text)
 	}
-	d := newAdminDesk(t, map[string]http.HandlerFunc{"GET /api/admin/sessions/ses-1/tail": func(w http.ResponseWriter, r *http.Request) {
+	var d *adminDesk
+	d = newAdminDesk(t, map[string]http.HandlerFunc{"GET /api/admin/sessions/ses-1/tail": func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Query().Get("after") {
 		case "1-5":
 			fmt.Fprint(w, "event: trimmed\ndata: {\"from\":\"1-5\"}\n\n")
 			event(w, "1-8", "one")
 		case "1-8":
 			event(w, "1-9", "two\\u001b")
-		default:
+		case "1-9":
+			if len(d.asked) < 4 {
+				fmt.Fprint(w, "event: problem\ndata: {\"status\":503,\"detail\":\"This hub is shutting down.\"}\n\n")
+				return
+			}
 			stop()
 			<-r.Context().Done()
 		}
@@ -341,6 +346,22 @@ func TestAdminTailGoesOn(t *testing.T) {
 `
 	if code != exitOK || out != want || !strings.Contains(d.asked[0], "type=X") || !strings.Contains(stderr, "trying again") {
 		t.Errorf("code %d, asked %q, %s\ngot  %s\nwant %s", code, d.asked, stderr, out, want)
+	}
+}
+
+// Without a position it begins where the log ends when it is asked for, and a hub
+// that does not want it any more has the last word.
+func TestAdminTailBeginsNow(t *testing.T) {
+	t.Parallel()
+	d := newAdminDesk(t, map[string]http.HandlerFunc{
+		"GET /api/admin/sessions/ses-1/events": answerWith(map[string]any{"events": []any{}, "top": "3-7"}),
+		"GET /api/admin/sessions/ses-1/tail": func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "event: problem\ndata: {\"status\":403,\"detail\":\"What you may see has changed.\"}\n\n")
+		},
+	})
+	code, out, stderr := d.admin(t.Context(), "tail", "ses-1")
+	if code != exitFailure || out != "" || !strings.Contains(stderr, "What you may see has changed.") || d.last() != "GET /api/admin/sessions/ses-1/tail?after=3-7" {
+		t.Errorf("code %d, %q, %q, asked %s", code, out, stderr, d.last())
 	}
 }
 
