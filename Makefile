@@ -27,6 +27,11 @@ run: ## run the hub with the embedded store; prints the URL to open
 demo-replicas: ## three hubs, nginx and Redis; the hub that runs a stream is killed
 	docs/try-replicas.sh
 
+.PHONY: demo-crowd
+demo-crowd: ## three hubs, Redis and 2,000 sessions with life in them, to watch in the monitor
+	scripts/need.sh redis-server
+	$(GO) run ./bench/crowd
+
 .PHONY: build
 build: ## build bin/hub, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/hub ./cmd/hub

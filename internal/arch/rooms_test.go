@@ -59,6 +59,7 @@ var rooms = map[string]room{
 	"bench/rig":  {uses: "wire"},
 	"bench/load": {uses: "bench/rig wire internal/redistest"},
 
+	"bench/crowd":    {uses: "bench/rig client monitor wire"},
 	"bench/simulate": {uses: "bench/rig client store store/redisstore wire"},
 
 	"internal/arch":    {},
@@ -75,7 +76,7 @@ var rooms = map[string]room{
 // is not here may not be imported at all.
 var guests = map[string]room{
 	"github.com/labstack/echo/v4":            {uses: "gateway cmd/hub"},
-	"github.com/redis/go-redis/v9":           {uses: "store/redisstore internal/redistest cmd/hub bench bench/rig bench/simulate", tests: "internal/chaos"},
+	"github.com/redis/go-redis/v9":           {uses: "store/redisstore internal/redistest cmd/hub bench bench/crowd bench/rig bench/simulate", tests: "internal/chaos"},
 	"github.com/coder/websocket":             {uses: "gateway client"},
 	"github.com/google/jsonschema-go":        {uses: "wire internal/wiregen tools", tests: "gateway"},
 	"go.yaml.in/yaml/v3":                     {uses: "cmd/hub"},
