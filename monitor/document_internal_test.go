@@ -11,7 +11,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-func manyRows(n int, owner wire.ReplicaID) []Row {
+func manyRows(n int) []Row {
+	const owner wire.ReplicaID = "a"
 	rows := make([]Row, n)
 	for i := range rows {
 		rows[i] = Row{
@@ -35,7 +36,7 @@ func directoryOf(rows []Row) map[wire.SessionID]entry {
 func FuzzDecode(f *testing.F) {
 	var docs codec
 	f.Add(docs.encode(&head{Format: format, Process: "p", Chunks: []uint64{1}}))
-	f.Add(docs.chunk(chunk{Format: format, Process: "p", Of: 1, Number: 1, Rows: manyRows(2, "a")}))
+	f.Add(docs.chunk(chunk{Format: format, Process: "p", Of: 1, Number: 1, Rows: manyRows(2)}))
 	f.Add(docs.part(part{Format: format, Process: "p"}))
 	f.Add([]byte(`{"v":1,"lookers":{"a":{"beat":"1","sessions":["ses-1"]}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -68,7 +69,7 @@ func TestDocumentsStaySmall(t *testing.T) {
 	t.Parallel()
 	var docs codec
 	// Titles that cannot be compressed, as long as titles and users get.
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test
+	r := rand.New(rand.NewPCG(1, 2))
 	noise := func(n int) string {
 		text := make([]rune, n)
 		for i := range text {
@@ -76,7 +77,7 @@ func TestDocumentsStaySmall(t *testing.T) {
 		}
 		return string(text)
 	}
-	rows := manyRows(10_000, "a")
+	rows := manyRows(10_000)
 	for i := range rows {
 		rows[i].Title, rows[i].User = noise(200), noise(85)
 	}
@@ -99,7 +100,7 @@ func TestDocumentsStaySmall(t *testing.T) {
 
 func TestAChangedRowChangesOneChunk(t *testing.T) {
 	t.Parallel()
-	rows := manyRows(2000, "a")
+	rows := manyRows(2000)
 	n := countChunks(len(rows), 0)
 	before := split(rows, n)
 	rows[77].Tabs++
@@ -184,7 +185,7 @@ func TestCountersAreAlertsForAMinute(t *testing.T) {
 
 func TestDiff(t *testing.T) {
 	t.Parallel()
-	before, after := manyRows(100, "a"), manyRows(100, "a")
+	before, after := manyRows(100), manyRows(100)
 	after = append(after[:10:10], after[12:]...)
 	after[50].Tabs = 99
 	after = append(after, Row{SessionID: "zzz"})
@@ -196,7 +197,7 @@ func TestDiff(t *testing.T) {
 
 func TestPages(t *testing.T) {
 	t.Parallel()
-	rows := manyRows(1000, "a")
+	rows := manyRows(1000)
 	for _, desc := range []bool{false, true} {
 		for name := range sorts() {
 			q := Query{Sort: name, Descending: desc, Limit: 77}
@@ -242,7 +243,7 @@ func TestPages(t *testing.T) {
 // BenchmarkMerge is what a round costs for 10,000 sessions of which a twentieth has
 // changed, once everything is read.
 func BenchmarkMerge(b *testing.B) {
-	rows := manyRows(10_000, "a")
+	rows := manyRows(10_000)
 	by := directoryOf(rows)
 	reported := map[wire.SessionID]*Row{}
 	alive := map[wire.ReplicaID]bool{"a": true}
@@ -263,7 +264,7 @@ func BenchmarkMerge(b *testing.B) {
 
 // BenchmarkReport is what it costs to write the rows of 10,000 sessions down.
 func BenchmarkReport(b *testing.B) {
-	rows := manyRows(10_000, "a")
+	rows := manyRows(10_000)
 	n := countChunks(len(rows), 0)
 	size := 0
 	var docs codec

@@ -205,5 +205,5 @@ func (p *past) since(now Sample, counter func(*Sample) uint64) int {
 	if is < before {
 		return 0
 	}
-	return int(min(is-before, 1<<31)) //nolint:gosec // bounded
+	return int(min(is-before, 1<<31))
 }

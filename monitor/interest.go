@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/everdesk/everdesk/store"
@@ -101,17 +102,17 @@ func (o *lookout) read(ctx context.Context, s Store, now time.Time) error {
 
 // others says whether somebody looks through another replica, and at which sessions.
 func (o *lookout) others(self wire.ReplicaID, now time.Time) (bool, []wire.SessionID) {
-	any := false
+	looked := false
 	var all []wire.SessionID
 	for id, l := range o.now.Lookers {
 		if id != self && now.Sub(o.seen[id].at) < interestFor {
-			any = true
+			looked = true
 			all = append(all, l.Sessions...)
 		}
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
-	return any, all[:min(len(all), maxParts)]
+	return looked, all[:min(len(all), maxParts)]
 }
 
 // say writes down what is looked at through this replica, unless that is known.
@@ -132,7 +133,7 @@ func (o *lookout) say(ctx context.Context, s Store, self wire.ReplicaID, wants b
 			}
 		}
 		if wants {
-			next.Lookers[self] = looker{Beat: fmt.Sprint(now.UnixNano()), Sessions: sessions}
+			next.Lookers[self] = looker{Beat: strconv.FormatInt(now.UnixNano(), 10), Sessions: sessions}
 		}
 		data, err := json.Marshal(next)
 		if err != nil {

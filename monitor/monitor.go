@@ -166,7 +166,7 @@ func (m *Watcher) hurry() {
 // complain logs what is wrong with the store, once until it is not.
 func (m *Watcher) complain(ctx context.Context, what string, err error) {
 	if err != nil && ctx.Err() == nil && !m.troubled {
-		m.cfg.Logger.WarnContext(ctx, "the monitor has trouble: "+what, "err", err)
+		m.cfg.Logger.WarnContext(ctx, "the monitor has trouble", "what", what, "err", err)
 		m.troubled = true
 	}
 }

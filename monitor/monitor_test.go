@@ -100,7 +100,7 @@ func TestOnlyChangesAreReported(t *testing.T) {
 		a.opened(t, "ses-1")
 		ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
 		defer cancel()
-		for range b.Watch(ctx, monitor.Interest{Rows: true}) { //nolint:revive // it is only looked
+		for range b.Watch(ctx, monitor.Interest{Rows: true}) {
 		}
 		// A head every 500 ms, and the rows once.
 		if n := a.store.puts.Load(); n < 15 || n > 24 {

@@ -176,7 +176,7 @@ func (r *reporter) publishParts(ctx context.Context, s Store, parts map[wire.Ses
 		if same := bytes.Equal(plain, was.plain); same && now.Sub(was.at) < partAgain {
 			continue
 		}
-		p.Number = max(was.number+1, uint64(now.UnixMilli())) //nolint:gosec // after 1970, and above that of an earlier look
+		p.Number = max(was.number+1, uint64(now.UnixMilli())) // above that of an earlier look
 		if err := r.put(ctx, s, partName(r.self, id), r.codec.part(p), &was.written, partTTL, now); err != nil {
 			return err
 		}

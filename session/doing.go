@@ -38,12 +38,12 @@ var allDeeds = sync.OnceValue(func() deeds {
 		orders: map[orderKind]deed{}, messages: map[string]deed{},
 	}
 	for _, kind := range []orderKind{orderRename, orderShare, orderDelete, orderAct, orderPresence, orderMark} {
-		d.orders[kind] = deed(len(d.names)) //nolint:gosec // a few
+		d.orders[kind] = deed(len(d.names))
 		d.names = append(d.names, string(kind))
 	}
 	for _, e := range wire.Events().All() {
 		if e.Direction == wire.FromClient {
-			d.messages[e.Type] = deed(len(d.names)) //nolint:gosec // a hundred
+			d.messages[e.Type] = deed(len(d.names))
 			d.names = append(d.names, e.Type)
 		}
 	}
@@ -90,7 +90,7 @@ func (d *doing) tell() (string, time.Duration) {
 	if what == "" {
 		return "", 0
 	}
-	return what, max(time.Since(d.born)-time.Duration(now>>16)*time.Millisecond, 0) //nolint:gosec // as begin made it
+	return what, max(time.Since(d.born)-time.Duration(now>>16)*time.Millisecond, 0)
 }
 
 // look is something that the goroutine of a session does between two steps for
