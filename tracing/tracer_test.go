@@ -1,0 +1,69 @@
+package tracing
+
+import (
+	"testing"
+
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.uber.org/goleak"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// All replicas call the trace of a message the same and follow the same ones.
+func TestNamesAgree(t *testing.T) {
+	t.Parallel()
+	one, two := &Tracer{sampler: sdk.TraceIDRatioBased(0.5)}, &Tracer{sampler: sdk.TraceIDRatioBased(0.5)}
+	followed, seen := 0, map[string]bool{}
+	const all = 1000
+	for n := range all {
+		id := wire.MessageID(rune('a'+n%26)) + wire.MessageID(rune('0'+n/26))
+		a, yes := one.follows("ses-1", id)
+		b, also := two.follows("ses-1", id)
+		if a.TraceID != b.TraceID || a.SpanID != b.SpanID || yes != also {
+			t.Fatalf("%s is %v and %v, followed %t and %t", id, a, b, yes, also)
+		}
+		if seen[a.TraceID.String()] || !a.TraceID.IsValid() || !a.SpanID.IsValid() {
+			t.Errorf("%s has the name %v", id, a)
+		}
+		seen[a.TraceID.String()] = true
+		if yes {
+			followed++
+		}
+	}
+	if followed < all/3 || followed > all*2/3 {
+		t.Errorf("%d of %d are followed, want about half", followed, all)
+	}
+	if other, _ := one.follows("ses-2", "a0"); seen[other.TraceID.String()] {
+		t.Error("two sessions share a trace")
+	}
+	if _, ok := one.follows("ses-1", ""); ok {
+		t.Error("a message without an id is followed")
+	}
+}
+
+func TestParseHeaders(t *testing.T) {
+	t.Parallel()
+	got, err := parseHeaders(" api-key = a%20b ,, other=x=y")
+	if err != nil || got.Get("Api-Key") != "a b" || got.Get("Other") != "x=y" || len(got) != 2 {
+		t.Errorf("%v, %v", got, err)
+	}
+	for _, bad := range []string{"secret", "=x", "a=%zz", "a=b%0d%0ac: d"} {
+		if err := CheckHeaders(bad); err == nil {
+			t.Errorf("%q is accepted", bad)
+		}
+	}
+}
+
+// Messages that are never answered do not pile up.
+func TestHeardIsBounded(t *testing.T) {
+	t.Parallel()
+	tr := &Tracer{sampler: sdk.AlwaysSample(), heard: map[key]visit{}}
+	for n := range maxHeard + 100 {
+		tr.Heard("ses-1", wire.MessageID(string(rune(n+256))), "not a traceparent")
+	}
+	if len(tr.heard) != maxHeard {
+		t.Errorf("%d messages are remembered, want %d", len(tr.heard), maxHeard)
+	}
+}
