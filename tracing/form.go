@@ -29,7 +29,7 @@ func formSpan(s sdk.ReadOnlySpan) *otlp.Span {
 	id, of := about.SpanID(), about.TraceID()
 	out := &otlp.Span{
 		TraceId: of[:], SpanId: id[:], Name: s.Name(), Kind: formKind(s.SpanKind()),
-		StartTimeUnixNano: uint64(s.StartTime().UnixNano()), EndTimeUnixNano: uint64(s.EndTime().UnixNano()), //nolint:gosec // G115: after 1970
+		StartTimeUnixNano: uint64(s.StartTime().UnixNano()), EndTimeUnixNano: uint64(s.EndTime().UnixNano()),
 		Attributes: formAttributes(s.Attributes()), Flags: uint32(about.TraceFlags()), Status: &otlp.Status{},
 	}
 	if parent.SpanID().IsValid() {
@@ -71,7 +71,7 @@ func formAttributes(list []attribute.KeyValue) []*common.KeyValue {
 		case attribute.FLOAT64:
 			v.Value = &common.AnyValue_DoubleValue{DoubleValue: a.Value.AsFloat64()}
 		default:
-			v.Value = &common.AnyValue_StringValue{StringValue: a.Value.Emit()}
+			v.Value = &common.AnyValue_StringValue{StringValue: a.Value.String()}
 		}
 		out[i] = &common.KeyValue{Key: string(a.Key), Value: v}
 	}
