@@ -37,7 +37,7 @@ var allDeeds = sync.OnceValue(func() deeds {
 		names:  []string{"", "load", "commit", "effects", "timers", "release", "agent", "message"},
 		orders: map[orderKind]deed{}, messages: map[string]deed{},
 	}
-	for _, kind := range []orderKind{orderRename, orderShare, orderDelete, orderAct, orderPresence, orderMark} {
+	for _, kind := range []orderKind{orderRename, orderShare, orderDelete, orderAct, orderYield, orderPresence, orderMark} {
 		d.orders[kind] = deed(len(d.names))
 		d.names = append(d.names, string(kind))
 	}
