@@ -162,7 +162,13 @@ func TestAdminClosesATab(t *testing.T) {
 	x := a.enter("/ws/"+string(id)+"?client_id=x", as(a.user("ann")))
 	y := b.enter("/ws/"+string(id)+"?client_id=y", as(b.user("ann")))
 	z := b.enter("/ws/"+string(id)+"?client_id=z", as(b.user("ann")))
-	here, there := x.connection("x"), x.connection("y")
+	known := map[wire.ClientID]wire.ConnectionID{}
+	for len(known) < 3 {
+		for _, c := range next[wire.Presence](x).Connections {
+			known[c.ClientID] = c.ConnectionID
+		}
+	}
+	here, there := known["x"], known["y"]
 	path := "sessions/" + string(id) + "/tabs/"
 	for _, h := range []*hall{a, b} {
 		h.act(http.MethodPost, path+"nobody/close", "", `{"reason":"x"}`).problem(http.StatusNotFound, wire.CodeInvalidMessage)
