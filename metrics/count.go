@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -86,7 +87,7 @@ type counters struct {
 }
 
 func newCounters(values []string) counters {
-	c := counters{values: append(values[:len(values):len(values)], other), by: map[string]*atomic.Uint64{}}
+	c := counters{values: append(slices.Clip(values), other), by: map[string]*atomic.Uint64{}}
 	for _, v := range c.values {
 		c.by[v] = new(atomic.Uint64)
 	}

@@ -78,4 +78,4 @@ func (m *Metrics) Spent(input, output, cacheRead, cacheWrite int, dollars float6
 
 // count is how many there are. What others say of their models may be anything, and a
 // counter never goes back.
-func count(n int) uint64 { return uint64(max(n, 0)) } //nolint:gosec // it is not negative
+func count(n int) uint64 { return uint64(max(n, 0)) }

@@ -2,14 +2,13 @@ package session
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/everdesk/everdesk/contextpool"
 )
 
-// When a session that is at work counts as stalled, and one that is in a turn of its
-// loop as stuck.
+// When a session that is at work counts as stalled, and one that does not come to an end
+// with what it does as stuck.
 const (
 	stalledAfter = time.Minute
 	stuckAfter   = 5 * time.Second
@@ -48,15 +47,14 @@ func (h *Hub) Levels() Levels {
 			all.Followed++
 			continue
 		}
-		l.pulse.addTo(&all, now)
+		_, busy := l.doing.tell()
+		l.pulse.addTo(&all, now, busy)
 	}
 	return all
 }
 
 // pulse is what everybody may know of a session that is owned here.
 type pulse struct {
-	turn atomic.Int64 // since when a turn of the loop runs, in ns; 0 while none does
-
 	mu                 sync.Mutex // guards the following; held for a moment only
 	said               time.Time  // when it committed an event last
 	working            bool
@@ -65,8 +63,8 @@ type pulse struct {
 	oldest             time.Time
 }
 
-// addTo adds one session to all.
-func (p *pulse) addTo(all *Levels, now time.Time) {
+// addTo adds one session to all, which has been in what it does for so long.
+func (p *pulse) addTo(all *Levels, now time.Time, busy time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all.Pool.Add(&p.pool)
@@ -75,9 +73,8 @@ func (p *pulse) addTo(all *Levels, now time.Time) {
 	if !p.oldest.IsZero() && (all.Oldest.IsZero() || p.oldest.Before(all.Oldest)) {
 		all.Oldest = p.oldest
 	}
-	since := p.turn.Load()
 	switch {
-	case since != 0 && now.Sub(time.Unix(0, since)) > stuckAfter:
+	case busy > stuckAfter:
 		all.Stuck++
 	case p.approvals+p.prompts > 0:
 		all.Waiting++

@@ -120,14 +120,11 @@ func (l *live) loop() error {
 
 // turn does everything there is to do now.
 func (l *live) turn() error {
-	now := time.Now()
-	l.pulse.turn.Store(now.UnixNano())
-	defer l.pulse.turn.Store(0)
 	l.looks.stale()
 	defer l.doing.end()
 	lent := l.k.hub.steps.get()
 	l.step = *lent // the last one is committed
-	if err := l.work(now); err != nil {
+	if err := l.work(); err != nil {
 		return err // the step may be needed still
 	}
 	*lent, l.step = l.step, step{}
@@ -136,11 +133,11 @@ func (l *live) turn() error {
 }
 
 // work is turn with the memory that it needs.
-func (l *live) work(now time.Time) error {
+func (l *live) work() error {
 	l.committed, l.handled = 0, 0
 	l.items, l.peeks = l.k.box.take(l.items, l.peeks)
 	l.k.serve(l.peeks, l.state)
-	l.begin(now)
+	l.begin(time.Now())
 	for i := range l.items {
 		it := &l.items[i]
 		if it.alone && l.handled > l.committed {
