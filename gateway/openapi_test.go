@@ -313,6 +313,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		x.gone()
 	}
 	send(http.MethodPost, "/api/admin/sessions/{session}/messages/{message}/cancel", `{"reason":"why not"}`)
+	send(http.MethodPost, "/api/admin/sessions/{session}/tabs/{connection}/close", `{"reason":"why not"}`)
+	send(http.MethodPost, "/api/admin/sessions/{session}/handover", `{"reason":"why not","to":"nobody"}`)
 	send(http.MethodGet, "/metrics", "").want(http.StatusOK)
 	send(http.MethodGet, "/admin", "").want(http.StatusOK)
 	c.answer(t, http.MethodGet, "/admin/{path}", "", h.get("/admin/sessions/1", root).want(http.StatusOK))
