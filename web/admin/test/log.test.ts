@@ -29,9 +29,9 @@ test("the oldest go", () => {
 test("where a tail begins", () => {
   const owners = [3, 2, 1].map((epoch) => ({ epoch, replica: "hub", at: 0 }));
   const from = (top: string | undefined, of = owners): string => beginningOf({ row: top === undefined ? {} : { top }, owners: of });
-  expect(["3-1000", "3-10", undefined, "bad"].map((p) => from(p))).toEqual(["3-800", "2-0", "", ""]);
-  expect(from("3-10", owners.slice(0, 1)), "nobody had it before").toBe("");
-  expect(["3-120", " 3-120 ", "3-0", "0-0", "x", "3", "03-1"].map((p) => justBefore(p))).toEqual(["3-119", "3-119", "2-18446744073709551615", "", undefined, undefined, undefined]);
+  expect(["3-1000", "3-10", undefined, "bad"].map((p) => from(p))).toEqual(["3-800", "2-0", "0-0", "0-0"]);
+  expect(from("3-10", owners.slice(0, 1)), "nobody had it before").toBe("0-0");
+  expect(["3-120", " 3-120 ", "3-0", "0-0", "x", "3", "03-1"].map((p) => justBefore(p))).toEqual(["3-119", "3-119", "2-18446744073709551615", "0-0", undefined, undefined, undefined]);
 });
 
 test("whom an event is about", () => {

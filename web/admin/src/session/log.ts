@@ -1,6 +1,6 @@
 // The end of a session's log, as far as the page keeps it.
 
-import { comparePositions } from "../../../core/src/position.js";
+import { comparePositions, zero } from "../../../core/src/position.js";
 import type { Detail, LogEvent, Row } from "../api/types.js";
 
 /** As many events are kept; the oldest go. */
@@ -37,9 +37,9 @@ export function paused(log: Log, is: boolean): Log {
 /** Where to begin so that some events before the newest are seen too. Numbers begin anew with every owner, so those of the one before are wanted as well. */
 export function beginningOf({ row, owners }: Pick<Detail, "owners"> & { row: Pick<Row, "top"> }): string {
   const at = parsed(row.top ?? "");
-  if (at === undefined) return "";
+  if (at === undefined) return zero;
   if (at.seq > behind) return `${at.epoch}-${at.seq - behind}`;
-  return owners[1] === undefined ? "" : `${owners[1].epoch}-0`;
+  return owners[1] === undefined ? zero : `${owners[1].epoch}-0`;
 }
 
 /** Where to begin so that a position is the first event; undefined if it is none. */
@@ -47,7 +47,7 @@ export function justBefore(text: string): string | undefined {
   const at = parsed(text.trim());
   if (at === undefined) return undefined;
   if (at.seq > 0n) return `${at.epoch}-${at.seq - 1n}`;
-  return at.epoch > 0n ? `${at.epoch - 1n}-${lastSeq}` : "";
+  return at.epoch > 0n ? `${at.epoch - 1n}-${lastSeq}` : zero;
 }
 
 const lastSeq = 2n ** 64n - 1n;
