@@ -123,7 +123,7 @@ func play(ctx context.Context, o options, stdout io.Writer) error {
 // unlessTold makes the end by a signal no failure.
 func unlessTold(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // it was told to
 	}
 	return err
 }

@@ -59,7 +59,7 @@ type town struct {
 	mu   sync.Mutex // guards the following
 	here map[*client.Client]struct{}
 
-	said, refused, connects atomic.Int64
+	said, refused atomic.Int64
 }
 
 func nameOf(person int) string { return fmt.Sprintf("person-%02d", person+1) }
@@ -182,7 +182,6 @@ func (t *town) visit(ctx context.Context) {
 	case <-stay.Done():
 		return
 	}
-	t.connects.Add(1)
 	t.mu.Lock()
 	t.here[c] = struct{}{}
 	t.mu.Unlock()
