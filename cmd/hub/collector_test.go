@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/hex"
 	"io"
 	"net/http"
@@ -116,7 +117,7 @@ func (c *collector) about(t *testing.T, message wire.MessageID, enough func([]se
 			}
 		}
 		c.mu.Unlock()
-		slices.SortStableFunc(spans, func(a, b seenSpan) int { return int(int64(a.start - b.start)) }) //nolint:gosec // near each other
+		slices.SortStableFunc(spans, func(a, b seenSpan) int { return cmp.Compare(a.start, b.start) })
 		if enough(spans) {
 			return spans
 		}

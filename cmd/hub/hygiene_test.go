@@ -41,7 +41,7 @@ type visitor struct {
 	header http.Header
 }
 
-func (v visitor) do(method, path, body string, want int, into any) *http.Response {
+func (v visitor) do(method, path, body string, want int, into any) []*http.Cookie {
 	v.t.Helper()
 	req, err := http.NewRequestWithContext(v.t.Context(), method, v.url+path, strings.NewReader(body))
 	if err != nil {
@@ -69,7 +69,7 @@ func (v visitor) do(method, path, body string, want int, into any) *http.Respons
 			v.t.Fatalf("%s %s: %v in %s", method, path, err, answer)
 		}
 	}
-	return res
+	return res.Cookies()
 }
 
 // watch opens a socket with a credential, says something and waits until its turn has
@@ -124,7 +124,7 @@ func TestLogHasNoContentAndNoCredentials(t *testing.T) {
 	nobody.do(http.MethodPost, "/api/login", `{"token":"wrong-`+marked+`"}`, http.StatusUnauthorized, nil)
 	nobody.do(http.MethodGet, "/?token=wrong-"+marked, "", http.StatusUnauthorized, nil)
 	signed := nobody.do(http.MethodGet, "/?token="+token, "", http.StatusSeeOther, nil)
-	secrets["cookie"] = signed.Cookies()[0].Value
+	secrets["cookie"] = signed[0].Value
 
 	admin := visitor{t, h.url, http.Header{"Authorization": {"Bearer " + token}}}
 	var made struct {
@@ -137,7 +137,7 @@ func TestLogHasNoContentAndNoCredentials(t *testing.T) {
 	keyed := visitor{t, h.url, http.Header{"Authorization": {"Bearer " + made.Key}}}
 	keyed.do(http.MethodPost, "/api/sessions", `{"title":"`+marked+`"}`, http.StatusCreated, &made)
 	here := "/api/sessions/" + string(made.SessionID)
-	cookie := visitor{t, h.url, http.Header{"Cookie": {signed.Cookies()[0].Name + "=" + signed.Cookies()[0].Value}, "Origin": {h.url}}}
+	cookie := visitor{t, h.url, http.Header{"Cookie": {signed.Cookies()[0].Name + "=" + signed[0].Value}, "Origin": {h.url}}}
 	cookie.do(http.MethodGet, "/api/me", "", http.StatusOK, nil)
 	keyed.do(http.MethodPost, "/api/ws-ticket", `{}`, http.StatusOK, &made)
 	secrets["ticket"] = made.Ticket
