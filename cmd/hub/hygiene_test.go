@@ -41,6 +41,7 @@ type visitor struct {
 	header http.Header
 }
 
+// do returns the cookies of the answer.
 func (v visitor) do(method, path, body string, want int, into any) []*http.Cookie {
 	v.t.Helper()
 	req, err := http.NewRequestWithContext(v.t.Context(), method, v.url+path, strings.NewReader(body))
@@ -137,7 +138,7 @@ func TestLogHasNoContentAndNoCredentials(t *testing.T) {
 	keyed := visitor{t, h.url, http.Header{"Authorization": {"Bearer " + made.Key}}}
 	keyed.do(http.MethodPost, "/api/sessions", `{"title":"`+marked+`"}`, http.StatusCreated, &made)
 	here := "/api/sessions/" + string(made.SessionID)
-	cookie := visitor{t, h.url, http.Header{"Cookie": {signed.Cookies()[0].Name + "=" + signed[0].Value}, "Origin": {h.url}}}
+	cookie := visitor{t, h.url, http.Header{"Cookie": {signed[0].Name + "=" + signed[0].Value}, "Origin": {h.url}}}
 	cookie.do(http.MethodGet, "/api/me", "", http.StatusOK, nil)
 	keyed.do(http.MethodPost, "/api/ws-ticket", `{}`, http.StatusOK, &made)
 	secrets["ticket"] = made.Ticket
