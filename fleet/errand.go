@@ -151,6 +151,9 @@ func (f *Fleet) serveErrands(ctx context.Context) {
 func (f *Fleet) takeErrands(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, f.cfg.TTL/2)
 	defer cancel()
+	f.mu.Lock()
+	clear(f.finished) // what is read from here on has their answers
+	f.mu.Unlock()
 	for after := ""; ; {
 		page, err := f.store.Documents(limited, errandPrefix+string(f.cfg.ID), after, 0)
 		if err != nil {
@@ -177,7 +180,7 @@ func (f *Fleet) takeErrands(ctx context.Context) error {
 func (f *Fleet) begin(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.running[id] || len(f.running) >= errandsAtOnce {
+	if f.running[id] || f.finished[id] || len(f.running) >= errandsAtOnce {
 		return false
 	}
 	f.running[id] = true
@@ -188,6 +191,7 @@ func (f *Fleet) ended(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.running, id)
+	f.finished[id] = true
 }
 
 // run does an errand and answers. When the answer does not arrive it is done again,

@@ -104,6 +104,8 @@ type Fleet struct {
 	seen    string          // the id of the last wish
 	moving  *transition     // the last one, or nil
 	running map[string]bool // errands
+	// finished are errands that ended after they were last looked for.
+	finished map[string]bool
 }
 
 // transition is a change from one state to another.
@@ -119,7 +121,7 @@ func New(cfg Config, s Store) *Fleet {
 	return &Fleet{
 		cfg: cfg, store: s, log: cfg.Logger, process: rand.Text(), started: time.Now().UTC().Round(time.Millisecond),
 		roll: newRoll(cfg.TTL), poke: make(chan struct{}, 1), errandsPoke: make(chan struct{}, 1),
-		state: Serving, running: map[string]bool{},
+		state: Serving, running: map[string]bool{}, finished: map[string]bool{},
 	}
 }
 
