@@ -50,6 +50,10 @@ export async function overspent(folder) {
     const first = await firstLoad(page, base);
     if (!first.some((file) => file.endsWith(".js"))) too.push(`${page}/index.html loads no script`);
     spend(`${name} script`, await packed(page, first.filter((file) => file.endsWith(".js"))), script);
+    const later = (await filesIn(page)).filter((file) => file.endsWith(".js") && !first.includes(file));
+    const sizes = await Promise.all(later.map(async (file) => [posix.basename(file), await packed(page, [file])]));
+    const [largest, size] = sizes.reduce((a, b) => (b[1] > a[1] ? b : a), ["none", 0]);
+    console.log(`  ${name} scripts that come later: ${later.length}, the largest ${largest} with ${(size / kilo).toFixed(1)} kB`);
     spend(`${name} style`, await packed(page, first.filter((file) => file.endsWith(".css"))), style);
   }
   let all = 0;

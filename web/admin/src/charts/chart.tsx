@@ -22,13 +22,14 @@ interface ChartProps {
   look: string;
 }
 
+/** As tall as .chart-plot, where it is drawn. */
 const height = 84;
 
 /** How far apart the lines of whole numbers may be. */
 const wholes = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000];
 
 /** Lines over the last quarter of an hour. It is a picture only: what it shows is said beside it. */
-export function Chart({ points, lines, least, whole, show, look }: ChartProps): ReactNode {
+export default function Chart({ points, lines, least, whole, show, look }: ChartProps): ReactNode {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
   const latest = useRef({ points, show });
@@ -68,7 +69,7 @@ export function Chart({ points, lines, least, whole, show, look }: ChartProps): 
     };
   }, [lines, least, whole, look]);
   useEffect(() => plot.current?.setData(dataOf(points, lines)), [points, lines]);
-  return <div ref={box} className="chart-plot" aria-hidden />;
+  return <div ref={box} />;
 }
 
 function dataOf(points: readonly Point[], lines: readonly Line[]): uPlot.AlignedData {

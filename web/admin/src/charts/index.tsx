@@ -1,11 +1,15 @@
-import { type ReactNode, useMemo, useState } from "react";
+import { lazy, type ReactNode, Suspense, useMemo, useState } from "react";
 import { forBrowser } from "../../../desktop/src/shell/storage.js";
 import { useMedia } from "../../../desktop/src/shell/viewport.js";
+import { Boundary } from "../../../desktop/src/ui/boundary.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import type { Measure, Point } from "../state/history.js";
 import { usePage } from "../state/use.js";
-import { Chart, type Line } from "./chart.js";
+import type { Line } from "./chart.js";
 import texts from "./words.js";
+
+// What draws comes when the rest is there: nothing else waits for it, and its room is kept.
+const Chart = lazy(() => import("./chart.js"));
 
 const openKey = "everdesk.admin-charts";
 
@@ -83,7 +87,13 @@ function Figure({ panel, points, look }: { panel: Panel; points: readonly Point[
         </span>
         <span className="hidden-text">{legend.map(({ line, now, most }) => t.summary(`${t[panel.name]} ${nameOf(line)}`.trim(), show(now), show(most))).join(" ")}</span>
       </figcaption>
-      <Chart points={points} lines={panel.lines} least={panel.unit === "latency" ? 0.001 : 1} whole={panel.unit === "count"} show={show} look={look} />
+      <div className="chart-plot" aria-hidden>
+        <Boundary resetKey={panel} fallback={() => null}>
+          <Suspense>
+            <Chart points={points} lines={panel.lines} least={panel.unit === "latency" ? 0.001 : 1} whole={panel.unit === "count"} show={show} look={look} />
+          </Suspense>
+        </Boundary>
+      </div>
     </figure>
   );
 }

@@ -6,6 +6,7 @@ import { deeds } from "../deeds/deed.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { plainView, type View, writeView } from "../table/filter.js";
 import { useActions, useHubTime, usePage } from "../state/use.js";
+import { Id } from "../ui/id.js";
 import texts from "./words.js";
 
 /** A replica that has not measured itself for so long is silent. */
@@ -52,7 +53,7 @@ function Card({ replica: r, now }: { replica: Replica; now: number }): ReactNode
       <div className="card-head">
         <i className={`dot dot-${r.state === "serving" ? "success" : "warning"}`} aria-hidden />
         <h2 title={r.self === true ? t.self : undefined}>
-          {r.id}
+          <Id id={r.id} />
           {r.self === true && <span aria-hidden> ●</span>}
           {r.self === true && <span className="hidden-text">, {t.self}</span>}
         </h2>

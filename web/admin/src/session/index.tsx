@@ -8,6 +8,7 @@ import { useHubTime, usePage } from "../state/use.js";
 import { StatusMark } from "../table/status.js";
 import { PageLink } from "../top.js";
 import { CopyButton } from "../ui/copy.js";
+import { Id } from "../ui/id.js";
 import { Agents, Ledger, Monitors, Owners, Questions, Tabs, Windows } from "./parts.js";
 import { Tail } from "./tail.js";
 import texts from "./words.js";
@@ -32,10 +33,10 @@ export function SessionPage({ session }: { session: string }): ReactNode {
           <div className="session-parts">
             <Monitors detail={detail} now={now} />
             <Agents detail={detail} now={now} />
-            <Tabs detail={detail} now={now} />
             <Questions detail={detail} now={now} />
-            <Windows detail={detail} />
+            <Tabs detail={detail} now={now} />
             <Owners detail={detail} />
+            <Windows detail={detail} />
             <Ledger detail={detail} />
           </div>
           <Tail detail={detail} />
@@ -72,7 +73,7 @@ function Head({ detail, now }: { detail: Detail; now: number }): ReactNode {
   const others = (replicas ?? []).filter((r) => r.id !== row.owner && r.state === "serving").map((r) => r.id);
   const facts: [string, ReactNode][] = [
     [t.user, row.user],
-    [t.owner, row.owner ?? "–"],
+    [t.owner, <Id key="owner" id={row.owner} />],
     [t.epoch, row.epoch],
     [t.position, <span key="top" className="mono">{row.top ?? "–"}</span>],
     [t.created, f.moment(row.createdAt)],

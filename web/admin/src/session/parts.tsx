@@ -4,13 +4,14 @@ import { DeedButton } from "../deeds/button.js";
 import { deeds } from "../deeds/deed.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { usePage } from "../state/use.js";
+import { Id } from "../ui/id.js";
 import { type Branch, treeOf } from "./tree.js";
 import texts from "./words.js";
 
 /** A part of the page with a heading and a count. */
-function Panel({ name, count, children }: { name: string; count: number; children: ReactNode }): ReactNode {
+function Panel({ name, count, wide = false, children }: { name: string; count: number; wide?: boolean; children: ReactNode }): ReactNode {
   return (
-    <section className="panel">
+    <section className={wide ? "panel panel-wide" : "panel"}>
       <div className="panel-head">
         <h2>{name}</h2>
         <span className="faint">{count}</span>
@@ -54,7 +55,7 @@ function Plain({ name, heads, rows }: { name: string; heads: readonly string[]; 
 function Secret({ text }: { text: string | undefined }): ReactNode {
   const t = useWords(texts);
   const content = usePage((s) => s.me?.content === true);
-  return content ? (text ?? "") : <span className="faint">{t.hidden}</span>;
+  return content ? <span className="free-text">{text}</span> : <span className="faint">{t.hidden}</span>;
 }
 
 export function Monitors({ detail, now }: { detail: Detail; now: number }): ReactNode {
@@ -97,7 +98,7 @@ function MonitorPart({ session, monitor: m, now }: { session: string; monitor: M
           rows={m.queue.map((q) => [
             q.messageId,
             q.place,
-            <span key="id" className="mono">{q.messageId}</span>,
+            <Id key="id" id={q.messageId} />,
             q.since === undefined ? "" : f.age(now - q.since),
             <Secret key="text" text={q.text} />,
             <DeedButton key="deed" deed={deeds.cancel(session, q.messageId)}>{t.cancel}</DeedButton>,
@@ -126,8 +127,8 @@ function Branches({ session, branches, now }: { session: string; branches: reado
         <li key={a.id} data-agent={a.id}>
           <div className="tree-agent">
             <i className={`dot dot-${a.status === "idle" ? "ink-3" : "accent"}`} aria-hidden />
-            <span className="mono">{a.id}</span>
-            <span className="faint">
+            <Id id={a.id} />
+            <span className="tree-facts faint">
               {[a.kind, a.status, a.tool, a.provider, a.monitorId, a.windowId, a.startedAt === undefined ? "" : f.age(now - a.startedAt), (a.attempt ?? 0) > 1 ? t.attempt(String(a.attempt)) : ""]
                 .filter((part) => part !== undefined && part !== "")
                 .join(" · ")}
@@ -152,7 +153,7 @@ export function Windows({ detail }: { detail: Detail }): ReactNode {
       <Plain
         name={t.windows}
         heads={[t.window, t.monitor, t.title, t.renderer, t.locked]}
-        rows={detail.windows.map((w) => [`${w.monitorId}/${w.id}`, <span key="id" className="mono">{w.id}</span>, w.monitorId, <Secret key="title" text={w.title} />, w.renderer, w.lockedBy])}
+        rows={detail.windows.map((w) => [`${w.monitorId}/${w.id}`, <Id key="id" id={w.id} />, w.monitorId, <Secret key="title" text={w.title} />, w.renderer, w.lockedBy === undefined ? "" : <Id key="by" id={w.lockedBy} />])}
       />
     </Panel>
   );
@@ -166,14 +167,13 @@ export function Questions({ detail, now }: { detail: Detail; now: number }): Rea
     <Panel name={t.questions} count={detail.asks.length}>
       <Plain
         name={t.questions}
-        heads={[t.question, t.type, t.agent, t.title, t.deadline]}
+        heads={[t.question, t.type, t.agent, t.deadline]}
         rows={detail.asks.map((a) => [
           a.id,
-          <span key="id" className="mono">{a.id}</span>,
-          kinds[a.kind] ?? a.kind,
-          a.agentId,
           <Secret key="title" text={a.title} />,
-          a.deadline === undefined ? "" : <span key="at" className={a.deadline < now ? "bad" : undefined}>{f.moment(a.deadline)}</span>,
+          <span key="kind" title={a.id}>{kinds[a.kind] ?? a.kind}</span>,
+          <Id key="agent" id={a.agentId} />,
+          a.deadline === undefined ? "" : <span key="at" className={a.deadline < now ? "bad" : undefined} title={f.moment(a.deadline)}>{f.clock(a.deadline)}</span>,
         ])}
       />
     </Panel>
@@ -184,15 +184,15 @@ export function Tabs({ detail, now }: { detail: Detail; now: number }): ReactNod
   const t = useWords(texts);
   const f = useFormat();
   return (
-    <Panel name={t.tabs} count={detail.tabs.length}>
+    <Panel wide name={t.tabs} count={detail.tabs.length}>
       <Plain
         name={t.tabs}
         heads={[t.tab, t.user, t.replica, t.monitors, t.form, t.since, t.lag, ""]}
         rows={detail.tabs.map((c) => [
           c.connectionId,
-          <span key="id" className="mono">{c.connectionId}</span>,
+          <Id key="id" id={c.connectionId} />,
           c.user,
-          c.replica,
+          <Id key="replica" id={c.replica} />,
           (c.monitors ?? []).join(", "),
           c.form,
           c.since === undefined ? "" : f.age(now - c.since),
@@ -209,7 +209,7 @@ export function Owners({ detail }: { detail: Detail }): ReactNode {
   const f = useFormat();
   return (
     <Panel name={t.owners} count={detail.owners.length}>
-      <Plain name={t.owners} heads={[t.epoch, t.replica, t.time]} rows={detail.owners.map((o) => [`${o.epoch} ${o.replica}`, o.epoch, o.replica, f.moment(o.at)])} />
+      <Plain name={t.owners} heads={[t.epoch, t.replica, t.time]} rows={detail.owners.map((o) => [`${o.epoch} ${o.replica}`, o.epoch, <Id key="replica" id={o.replica} />, f.moment(o.at)])} />
     </Panel>
   );
 }
@@ -218,11 +218,11 @@ export function Ledger({ detail }: { detail: Detail }): ReactNode {
   const t = useWords(texts);
   const f = useFormat();
   return (
-    <Panel name={t.ledger} count={detail.messages.length}>
+    <Panel wide name={t.ledger} count={detail.messages.length}>
       <Plain
         name={t.ledger}
         heads={[t.message, t.time, t.verdict, t.agent]}
-        rows={detail.messages.map((m) => [m.messageId, <span key="id" className="mono">{m.messageId}</span>, f.moment(m.time), m.code === undefined || m.code === 0 ? m.verdict : `${m.verdict} ${m.code}`, m.agentId])}
+        rows={detail.messages.map((m) => [m.messageId, <Id key="id" id={m.messageId} />, f.moment(m.time), m.code === undefined || m.code === 0 ? m.verdict : `${m.verdict} ${m.code}`, <Id key="agent" id={m.agentId} />])}
       />
     </Panel>
   );

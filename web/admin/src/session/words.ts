@@ -121,7 +121,7 @@ export default words(
     renderer: "렌더러",
     locked: "잠근 에이전트",
     questions: "질문",
-    question: "질문 ID",
+    question: "질문 내용",
     approval: "승인",
     prompt: "물음",
     deadline: "기한",

@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 import type { Row } from "../api/types.js";
 import type { Format } from "../i18n/format.js";
 import { PageLink } from "../top.js";
+import { Id } from "../ui/id.js";
 import type { Sort } from "./filter.js";
 import { StatusMark } from "./status.js";
 
@@ -36,7 +37,7 @@ export const columns: readonly Column[] = [
   { sort: "user", cell: (r) => r.user },
   { sort: "title", cell: (r, { hidden }) => (hidden === undefined ? (r.title ?? "") : <span className="faint">{hidden}</span>) },
   { sort: "status", cell: (r) => <StatusMark row={r} /> },
-  { sort: "owner", cell: (r) => r.owner ?? "–" },
+  { sort: "owner", cell: (r) => <Id id={r.owner} /> },
   { sort: "position", number: true, cell: (r) => <span className="mono">{r.top ?? "–"}</span> },
   { sort: "tabs", number: true, cell: (r, { f }) => count(r.tabs, f) },
   { sort: "agents", number: true, cell: (r, { f }) => count(r.agents, f) },
