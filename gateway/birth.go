@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/session"
@@ -87,34 +88,51 @@ func (s *Server) createOne(ctx context.Context, n session.NewSession) (session.I
 	if err != nil || have+roomForAll < most {
 		return made, err
 	}
-	older, err := s.olderThan(ctx, made)
-	if err != nil || older < most { // it is there; who heard of an error would make another
-		return made, nil
+	for tries := 0; ; tries++ {
+		older, all, err := s.countAround(ctx, made)
+		switch {
+		case err != nil || all <= most: // it is there; who heard of an error would make another
+			return made, nil
+		case older >= most || tries == recounts:
+			if err := s.hub.Delete(ctx, made.ID); err != nil {
+				return session.Info{}, err
+			}
+			return session.Info{}, s.tooManySessions(all - 1)
+		}
+		// The younger give way when they see this one. But a session is dated before
+		// it is listed, so one of them may have looked too early and stay.
+		select {
+		case <-time.After(recountAfter):
+		case <-ctx.Done():
+		}
 	}
-	if err := s.hub.Delete(ctx, made.ID); err != nil {
-		return session.Info{}, err
-	}
-	return session.Info{}, s.tooManySessions(older)
 }
 
-// roomForAll is how many sessions replicas could make for one user in the same
-// moment.
-const roomForAll = 100
+const (
+	// roomForAll is how many sessions replicas could make for one user in the same
+	// moment.
+	roomForAll = 100
+	// recounts is how often it is looked whether others give way, and recountAfter
+	// how long they are given each time.
+	recounts     = 5
+	recountAfter = 50 * time.Millisecond
+)
 
-// olderThan counts the sessions of a user that are older than one of them.
-func (s *Server) olderThan(ctx context.Context, made session.Info) (n int, err error) {
+// countAround counts the sessions of a user, and those that are older than one of them.
+func (s *Server) countAround(ctx context.Context, made session.Info) (older, all int, err error) {
 	for q := (store.Query{User: made.User}); ; {
 		page, err := s.hub.List(ctx, q)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
+		all += len(page.Items)
 		for _, i := range page.Items {
 			if cmp.Or(i.Created.Compare(made.Created), cmp.Compare(i.ID, made.ID)) < 0 {
-				n++
+				older++
 			}
 		}
 		if q.After = page.Next; q.After == "" {
-			return n, nil
+			return older, all, nil
 		}
 	}
 }

@@ -175,11 +175,16 @@ func (m *model) renew(l store.Lease) error {
 }
 
 func (m *model) release(l store.Lease) error {
+	if err := l.CheckHeir(); err != nil {
+		return err
+	}
 	s, err := m.owned(l)
 	if err != nil {
 		return err
 	}
-	s.info.Owner, s.info.Until = "", time.Time{}
+	if s.info.Owner, s.info.Until = l.Heir, (time.Time{}); l.Heir != "" {
+		s.info.Until = m.clock().Add(l.TTL)
+	}
 	return nil
 }
 

@@ -61,6 +61,9 @@ func (p *player) release(e Engine, s step) error {
 	if !ok {
 		return nil
 	}
+	if s.N%2 == 1 { // perhaps to itself, which is refused
+		l.Heir = s.replica()
+	}
 	return agree("Release", nil, nil, e.Release(p.ctx, l), p.model.release(l))
 }
 
