@@ -58,6 +58,7 @@ bench: ## benchmarks; figures and commands are in bench/README.md
 gen: ## write the generated files
 	$(GO) run ./internal/wiregen
 	$(GO) test ./desk -run TestVectorsAreFresh -update
+	$(GO) test ./monitor -run TestPageValuesAreFresh -update
 	scripts/web.sh build
 
 .PHONY: fmt

@@ -1,0 +1,107 @@
+// What an admin does to sessions from the monitor's page, with two hubs on one Redis, and what becomes of it.
+
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { SessionID } from "../core/src/index.js";
+import { giveReason, monitor } from "./harness/admin.js";
+import { Hub } from "./harness/hub.js";
+import { stage } from "./harness/stage.js";
+import { until, windowOf } from "./harness/verbs.js";
+
+// With one agent at a time messages wait.
+const flags = ["--max-agents", "1", "--replica-id"];
+const desk = stage({ redis: true, flags: [...flags, "hub-a"] });
+let second: Hub;
+
+beforeAll(async () => {
+  second = await Hub.start({ redis: desk.hub.redis!, flags: [...flags, "hub-b"] });
+});
+
+afterAll(() => second.stop());
+
+const ofSession = (session: SessionID): Promise<Page> => monitor(desk, `/sessions/${session}`);
+
+async function ownerOf(session: SessionID): Promise<string> {
+  return (await desk.hub.rest.ask<{ row: { owner?: string } }>("GET", `/api/admin/sessions/${session}`)).row.owner ?? "";
+}
+
+it("a session is handed over to another replica, and who looks at it goes on", async () => {
+  const session = await desk.hub.rest.newSession("Moves");
+  await desk.hub.rest.say(session, "/window note Note | text");
+  const tab = await desk.tab({ session });
+  await windowOf(tab, "note").waitFor();
+  expect(await ownerOf(session)).toBe("hub-a");
+  const page = await ofSession(session);
+  await page.locator("[data-deed=handOver][aria-disabled=false]").click();
+  await page.locator("dialog[open] select").selectOption("hub-b");
+  await giveReason(page, "hub-a is full.");
+  await page.keyboard.press("Escape");
+  expect(await ownerOf(session)).toBe("hub-b");
+  await page.locator("[data-key$='hub-b']").waitFor();
+  await desk.hub.rest.say(session, "/window other Other | text");
+  await windowOf(tab, "other").waitFor();
+  await windowOf(tab, "note").waitFor();
+}, 60_000);
+
+it("a message that waits is cancelled and never said", async () => {
+  const session = await desk.hub.rest.newSession("Queue");
+  await desk.hub.rest.say(session, "/nosteer\n/hang");
+  await desk.hub.rest.say(session, "/window wrong Wrong | this must not be");
+  await desk.hub.rest.say(session, "/window right Right | this may");
+  const page = await ofSession(session);
+  const queued = page.locator("[data-monitor=monitor-0] tr[data-key]");
+  await until(() => queued.count()).toBe(2);
+  await queued.filter({ hasText: "must not" }).locator("[data-deed=cancel]").click();
+  await giveReason(page, "It was a mistake.");
+  await page.keyboard.press("Escape");
+  await until(() => queued.count()).toBe(1);
+  await page.locator("[data-monitor=monitor-0] [data-deed=interruptMonitor]").click();
+  await giveReason(page, "It hangs.");
+  await until(() => desk.hub.rest.window(session, "right").then((w) => w?.title)).toBe("Right");
+  expect(await desk.hub.rest.window(session, "wrong")).toBeUndefined();
+});
+
+it("a tab at another hub is closed, and stays closed", async () => {
+  desk.guard.welcome(second.url);
+  desk.guard.welcome(second.appsUrl);
+  const session = await desk.hub.rest.newSession("Two tabs");
+  const stays = await desk.tab({ session });
+  const goes = await (await desk.profile()).newPage();
+  await goes.goto(second.entry);
+  await goes.goto(`${second.url}/?session=${session}`);
+  await goes.locator("[data-link=live]").first().waitFor();
+  const page = await ofSession(session);
+  const tabs = page.locator("tr[data-key^=conn]");
+  await until(() => tabs.count()).toBe(2);
+  await tabs.filter({ hasText: "hub-b" }).locator("[data-deed=closeTab]").click();
+  await giveReason(page, "It is on a lost laptop.");
+  await page.keyboard.press("Escape");
+  await goes.locator("[data-link=live]").first().waitFor({ state: "detached" });
+  await until(() => tabs.count()).toBe(1);
+  expect(await tabs.innerText()).toContain("hub-a");
+  await desk.hub.rest.say(session, "/window note Note | text");
+  await windowOf(stays, "note").waitFor();
+  expect(await windowOf(goes, "note").count(), "it hears nothing any more").toBe(0);
+});
+
+it("a session is reset only by who types the end of its id; the audit has it all and is whole", async () => {
+  const session = await desk.hub.rest.newSession("Starts again");
+  await desk.hub.rest.say(session, "/window note Note | text");
+  const tab = await desk.tab({ session });
+  await windowOf(tab, "note").waitFor();
+  const page = await ofSession(session);
+  await page.locator("[data-deed=reset]").click();
+  const dialog = page.locator("dialog[open]");
+  await dialog.locator("textarea[name=reason]").fill("It is full of old things.");
+  await dialog.locator("input[name=confirm]").fill("wrong!");
+  expect(await dialog.locator("[data-go]").isDisabled()).toBe(true);
+  await dialog.locator("input[name=confirm]").fill(session.slice(-6));
+  const record = await giveReason(page, "It is full of old things.");
+  await windowOf(tab, "note").waitFor({ state: "detached" });
+  expect(await desk.hub.rest.window(session, "note")).toBeUndefined();
+  await dialog.getByRole("button", { name: "Show the audit" }).click();
+  await page.locator(`[data-record="${record}"][data-result=done]`).waitFor();
+  for (const action of ["session.handover", "message.cancel", "tab.close", "session.reset"]) await page.locator(`[data-action="${action}"]`).first().waitFor();
+  await page.locator("[data-verify]").click();
+  await page.getByText(/The chain is whole/).waitFor();
+});
