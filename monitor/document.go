@@ -84,7 +84,7 @@ func (c *chunk) check() error {
 			return err
 		}
 		switch r.Status {
-		case Stuck, Waiting, Working, Idle:
+		case Stuck, Waiting, Stalled, Working, Idle:
 		default:
 			return errForeign // the others are not for the owner to say
 		}

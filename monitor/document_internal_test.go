@@ -133,14 +133,14 @@ func TestStatuses(t *testing.T) {
 	collect(reported, []Row{
 		{SessionID: "stuck", Status: Stuck, UpdatedAt: old},
 		{SessionID: "waiting", Status: Waiting, UpdatedAt: old},
-		{SessionID: "stalled", Status: Working, UpdatedAt: old},
+		{SessionID: "stalled", Status: Stalled, UpdatedAt: fresh},
 		{SessionID: "working", Status: Working, UpdatedAt: fresh},
 		{SessionID: "idle", Status: Idle, UpdatedAt: old},
 		{SessionID: "claimed", Status: Idle, Owner: "b", Epoch: 8},
 		{SessionID: "twice", Status: Idle, Owner: "b", Epoch: 8},
 	}, []Row{{SessionID: "twice", Status: Working, Owner: "a", Epoch: 9, UpdatedAt: fresh}})
 	got := map[wire.SessionID]Status{}
-	rows := merge(by, reported, map[wire.ReplicaID]bool{"a": true, "b": true}, now)
+	rows := merge(by, reported, map[wire.ReplicaID]bool{"a": true, "b": true})
 	for _, r := range rows {
 		got[r.SessionID] = r.Status
 	}
@@ -255,7 +255,7 @@ func BenchmarkMerge(b *testing.B) {
 			rows[i].Top.Seq++
 		}
 		collect(reported, rows)
-		merged := merge(by, reported, alive, now)
+		merged := merge(by, reported, alive)
 		overviewOf(merged, nil, now)
 		diff(before, merged)
 		before = merged

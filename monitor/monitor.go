@@ -273,7 +273,7 @@ func (m *Watcher) assembleView(ctx context.Context, own []Row, parts map[wire.Se
 	m.before, m.reported = m.reported, m.before
 	collect(m.reported, lists...)
 	m.refreshDirectory(ctx, m.reported, m.before, now)
-	v.rows = merge(m.directory.by, m.reported, alive, now)
+	v.rows = merge(m.directory.by, m.reported, alive)
 	v.overview = overviewOf(v.rows, replicas, now)
 	for _, id := range mine {
 		at, ok := slices.BinarySearchFunc(v.rows, id, func(r Row, id wire.SessionID) int { return cmp.Compare(r.SessionID, id) })

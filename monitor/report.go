@@ -32,7 +32,7 @@ const (
 const atOnce = 8
 
 // rowOf is what the owner of a session says of it.
-func rowOf(s *session.Status, owner wire.ReplicaID) Row {
+func rowOf(s *session.Status, owner wire.ReplicaID, now time.Time) Row {
 	r := Row{
 		SessionID: s.ID, User: s.User, Title: s.Title, Status: Idle, Doing: s.Doing, DoingMS: s.For.Milliseconds(),
 		Owner: owner, Epoch: s.Epoch, Top: s.Top, Tabs: s.Tabs, Monitors: s.Monitors, Windows: s.Windows,
@@ -50,6 +50,8 @@ func rowOf(s *session.Status, owner wire.ReplicaID) Row {
 		r.Status = Stuck
 	case s.Questions > 0:
 		r.Status = Waiting
+	case s.Working && now.Sub(s.Progress) > session.StalledAfter:
+		r.Status = Stalled
 	case s.Working:
 		r.Status = Working
 	}
@@ -58,9 +60,9 @@ func rowOf(s *session.Status, owner wire.ReplicaID) Row {
 
 // rowsOf are the rows of what is owned here, in the order of their ids.
 func rowsOf(census []session.Status, owner wire.ReplicaID) []Row {
-	rows := make([]Row, len(census))
+	rows, now := make([]Row, len(census)), time.Now()
 	for i := range census {
-		rows[i] = rowOf(&census[i], owner)
+		rows[i] = rowOf(&census[i], owner, now)
 	}
 	slices.SortFunc(rows, byID)
 	return rows

@@ -10,8 +10,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// quietFor is how long a session that works may say nothing before it is stalled,
-// and one that waits for a person before that is overdue.
+// quietFor is how long a session may wait for a person before that is overdue.
 const quietFor = time.Minute
 
 // view is everything at a moment. Nobody changes it.
@@ -43,7 +42,7 @@ func collect(into map[wire.SessionID]*Row, lists ...[]Row) {
 
 // merge makes the rows of all sessions, of what owners report and of what the
 // directory says. Alive says which replicas there are.
-func merge(by map[wire.SessionID]entry, reported map[wire.SessionID]*Row, alive map[wire.ReplicaID]bool, now time.Time) []Row {
+func merge(by map[wire.SessionID]entry, reported map[wire.SessionID]*Row, alive map[wire.ReplicaID]bool) []Row {
 	ids := slices.AppendSeq(make([]wire.SessionID, 0, max(len(by), len(reported))), maps.Keys(by))
 	for id := range reported {
 		if _, known := by[id]; !known {
@@ -55,7 +54,7 @@ func merge(by map[wire.SessionID]entry, reported map[wire.SessionID]*Row, alive 
 	for i, id := range ids {
 		e := by[id]
 		if r, ok := reported[id]; ok && r.Epoch >= e.row.Epoch {
-			rows[i] = owned(r, &e, now)
+			rows[i] = owned(r, &e)
 		} else {
 			rows[i] = unreported(&e, alive)
 		}
@@ -64,17 +63,14 @@ func merge(by map[wire.SessionID]entry, reported map[wire.SessionID]*Row, alive 
 }
 
 // owned is the row of a session whose owner reports it.
-func owned(r *Row, e *entry, now time.Time) Row {
+func owned(r *Row, e *entry) Row {
 	row := *r
 	row.User, row.Title = cmp.Or(row.User, e.row.User), cmp.Or(row.Title, e.row.Title)
 	row.CreatedAt = e.row.CreatedAt
 	row.UpdatedAt = cmp.Or(row.UpdatedAt, e.row.UpdatedAt)
 	row.Reason = e.row.Reason
-	switch {
-	case row.Reason != "":
+	if row.Reason != "" {
 		row.Status = Quarantined
-	case row.Status == Working && quiet(&row, now):
-		row.Status = Stalled
 	}
 	return row
 }

@@ -17,6 +17,8 @@ type Status struct {
 	// Top is the position of the newest event, and Updated when it was written.
 	Top     wire.Position
 	Updated time.Time
+	// Progress is when agents got on last, by our clock.
+	Progress time.Time
 	// Tabs are those of all replicas.
 	Tabs     int
 	Monitors int
@@ -120,6 +122,7 @@ func (l *live) stuck() Status {
 func (l *live) report() *Status {
 	s := &Status{
 		ID: l.k.id, User: l.user, Title: l.state.Title(), Epoch: l.lease.Epoch, Top: l.top, Updated: l.spoke,
+		Progress: l.here(l.progress),
 		Tabs: l.presence.total, Monitors: l.state.MonitorCount(), Windows: l.state.WindowCount(),
 		Working: l.working,
 	}

@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -256,4 +257,29 @@ func TestAudienceAndTail(t *testing.T) {
 	if seen < 2 {
 		t.Errorf("the log has %d events", seen)
 	}
+}
+
+// Agents that hang are noticed, however often people come, go and move windows.
+func TestTabsDoNotHideAgentsThatHang(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := agentHub(t, inBubble(t), hubConfig{})
+		d := o.newDesktop(t, "ses-1")
+		d.say(first, "m", "/nosteer", "/say wait", "/hang")
+		d.begins("m")
+		begun := time.Now()
+		for i := range 10 {
+			time.Sleep(7 * time.Second)
+			watch(t, d.room, "conn-x").leave()
+			ask(t, d.room, says("conn", wire.MessageID(fmt.Sprint("w", i)), emit(window("w"))))
+		}
+		synctest.Wait()
+		s := only(t, o.Hub)
+		if s.Progress.After(begun.Add(time.Second)) || time.Since(s.Updated) > 10*time.Second || !s.Working {
+			t.Errorf("since %v it is %+v", begun, s)
+		}
+		if l := o.Levels(); l.Stalled != 1 {
+			t.Errorf("the levels are %+v", l)
+		}
+	})
 }

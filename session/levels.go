@@ -7,18 +7,18 @@ import (
 	"github.com/everdesk/everdesk/contextpool"
 )
 
-// When a session that is at work counts as stalled, and one that does not come to an end
-// with what it does as stuck.
-const (
-	stalledAfter = time.Minute
-	stuckAfter   = 5 * time.Second
-)
+// StalledAfter is when a session that is at work counts as stalled because its agents
+// show nothing.
+const StalledAfter = time.Minute
+
+// stuckAfter is when one that does not come to an end with what it does counts as stuck.
+const stuckAfter = 5 * time.Second
 
 // Levels is how much there is in the sessions of a hub.
 type Levels struct {
 	// The sessions that are owned: Stuck ones do not come to an end with what they
-	// do, Waiting ones have a question for a person, Stalled ones have work and have
-	// said nothing for a minute. Each is one of the five.
+	// do, Waiting ones have a question for a person, Stalled ones have work and
+	// agents that have shown nothing for a minute. Each is one of the five.
 	Working, Waiting, Stalled, Stuck, Idle int
 	// Followed sessions are those of others.
 	Followed int
@@ -56,7 +56,7 @@ func (h *Hub) Levels() Levels {
 // pulse is what everybody may know of a session that is owned here.
 type pulse struct {
 	mu                 sync.Mutex // guards the following; held for a moment only
-	said               time.Time  // when it committed an event last
+	progress           time.Time  // when agents got on last
 	working            bool
 	pool               contextpool.Levels
 	approvals, prompts int
@@ -78,7 +78,7 @@ func (p *pulse) addTo(all *Levels, now time.Time, busy time.Duration) {
 		all.Stuck++
 	case p.approvals+p.prompts > 0:
 		all.Waiting++
-	case p.working && now.Sub(p.said) > stalledAfter:
+	case p.working && now.Sub(p.progress) > StalledAfter:
 		all.Stalled++
 	case p.working:
 		all.Working++
@@ -88,7 +88,7 @@ func (p *pulse) addTo(all *Levels, now time.Time, busy time.Duration) {
 }
 
 // beat tells the pulse what is so after a commit.
-func (l *live) beat(spoke bool) {
+func (l *live) beat() {
 	var pool contextpool.Levels
 	if l.agents != nil {
 		l.agents.pool.Levels(&pool)
@@ -98,9 +98,7 @@ func (l *live) beat(spoke bool) {
 	p := &l.pulse
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if spoke || p.said.IsZero() {
-		p.said = l.here(l.now)
-	}
+	p.progress = l.here(l.progress)
 	p.working, p.pool, p.approvals, p.prompts = l.working, pool, approvals, prompts
 	p.oldest = l.here(oldest)
 }

@@ -46,6 +46,7 @@ type live struct {
 	lastRow   wire.Millis // of the rows of the conversation
 	said      bool        // the command at hand has been answered
 	spoke     time.Time   // when the newest event was made
+	progress  time.Time   // when agents got on last, or the session was taken
 
 	top    wire.Position // where the log ends
 	number uint64        // of the last batch

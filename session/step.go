@@ -79,7 +79,22 @@ func (l *live) say(data wire.ServerPayload) wire.Event {
 		l.step.ends = append(l.step.ends, withWords(end, l.state.Words(end.AgentID)))
 	}
 	l.spoke = e.Time
+	if isProgress(data) {
+		l.progress = e.Time
+	}
 	return e
+}
+
+// isProgress reports whether an event says that agents get on: it is theirs, or lets
+// one begin. What people and tabs do says nothing of agents that hang.
+func isProgress(data wire.ServerPayload) bool {
+	switch d := data.(type) {
+	case wire.AgentResponse, wire.AgentThinking, wire.ToolProgress, wire.ApprovalRequest, wire.MessageAccepted, wire.TurnInterrupted:
+		return true
+	case wire.Actions:
+		return d.AgentID != ""
+	}
+	return false
 }
 
 // isPromise reports whether an event tells somebody that a message, or an answer
@@ -106,7 +121,7 @@ func (l *live) commit() error {
 		return err
 	}
 	l.settle(events)
-	l.beat(len(events) > 0)
+	l.beat()
 	l.step.reuse(events, l.told)
 	l.told = nil
 	if len(effects) > 0 {
