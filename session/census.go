@@ -123,7 +123,7 @@ func (l *live) report() *Status {
 	s := &Status{
 		ID: l.k.id, User: l.user, Title: l.state.Title(), Epoch: l.lease.Epoch, Top: l.top, Updated: l.spoke,
 		Progress: l.here(l.progress),
-		Tabs: l.presence.total, Monitors: l.state.MonitorCount(), Windows: l.state.WindowCount(),
+		Tabs:     l.presence.total, Monitors: l.state.MonitorCount(), Windows: l.state.WindowCount(),
 		Working: l.working,
 	}
 	dialogs, prompts := l.state.Questions()

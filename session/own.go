@@ -22,7 +22,7 @@ func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, 
 	l := &live{
 		k: k, lease: lease, ctx: ctx, cancel: cancel, top: lease.Top(), renewEvery: k.hub.renewEvery(),
 		skew: skewOf(lease, claimed), doing: doing{born: k.hub.born}, looks: newLooks(),
-		spoke: time.UnixMilli(int64(lease.Epoch)), //nolint:gosec // epochs are milliseconds
+		spoke:    time.UnixMilli(int64(lease.Epoch)), //nolint:gosec // epochs are milliseconds
 		progress: time.UnixMilli(int64(lease.Epoch)), //nolint:gosec // epochs are milliseconds
 	}
 	l.doing.begin(doingLoad)
