@@ -86,9 +86,7 @@ func (b *Book) Witness(ctx context.Context, r Record) (known Record, done bool, 
 		}
 	}
 	if err == nil {
-		if known, err = b.add(ctx, r.ID, func(e *entry) *Record { return &e.Begun }); err == nil && e.done() {
-			known, err = b.add(ctx, r.ID, func(e *entry) *Record { return e.Ended })
-		}
+		known, err = b.added(ctx, r.ID, e.done())
 	}
 	if err != nil {
 		return Record{}, false, fmt.Errorf("witness %s: %w", r.Action, err)
@@ -97,7 +95,8 @@ func (b *Book) Witness(ctx context.Context, r Record) (known Record, done bool, 
 }
 
 // Recall looks for what was witnessed under the id of r, which must be the same
-// action. It is [store.ErrNotFound] when there is nothing.
+// action. It is [store.ErrNotFound] when there is nothing. What it returns as done is in
+// the chain.
 func (b *Book) Recall(ctx context.Context, r Record) (known Record, done bool, err error) {
 	if err := r.check(); err != nil {
 		return Record{}, false, err
@@ -109,10 +108,24 @@ func (b *Book) Recall(ctx context.Context, r Record) (known Record, done bool, e
 		return Record{}, false, fmt.Errorf("recall %s: %w", r.Action, err)
 	case !e.Begun.same(&r):
 		return Record{}, false, ErrReused
-	case e.done():
-		return *e.Ended, true, nil
+	case !e.done():
+		return e.Begun, false, nil
 	}
-	return e.Begun, false, nil
+	// Who noted it may have been cut off before it was in the chain.
+	if known, err = b.added(ctx, r.ID, true); err != nil {
+		return Record{}, false, fmt.Errorf("recall %s: %w", r.Action, err)
+	}
+	return known, true, nil
+}
+
+// added brings the records of an action into the chain that are not there, and returns
+// the last one.
+func (b *Book) added(ctx context.Context, id string, done bool) (Record, error) {
+	known, err := b.add(ctx, id, func(e *entry) *Record { return &e.Begun })
+	if err == nil && done {
+		known, err = b.add(ctx, id, func(e *entry) *Record { return e.Ended })
+	}
+	return known, err
 }
 
 // End writes down how an action that was witnessed ended. What ended well has ended;

@@ -65,8 +65,9 @@ func (s *Server) openAdmin() {
 		}
 		return c.Redirect(http.StatusSeeOther, pathAdmin+restOfQuery(c))
 	})
+	// The command line is not among them: flags may have secrets.
 	for name, handler := range map[string]http.HandlerFunc{
-		"/": pprof.Index, "/cmdline": pprof.Cmdline, "/profile": pprof.Profile, "/symbol": pprof.Symbol, "/trace": pprof.Trace, "/*": pprof.Index,
+		"/": pprof.Index, "/profile": pprof.Profile, "/symbol": pprof.Symbol, "/trace": pprof.Trace, "/*": pprof.Index,
 	} {
 		get(a.echo, pathPprof+name, s.known(lookers(doers(s.measure(handler)))))
 	}
@@ -90,11 +91,11 @@ func (s *Server) measure(next http.HandlerFunc) echo.HandlerFunc {
 				return inQuery("seconds", fmt.Sprintf("Want a number of seconds up to %d.", measureMost))
 			}
 		}
-		leave, ok := s.gallery.enter()
+		leave, ok := s.gallery.enter(who(c))
 		if !ok {
 			return s.full(c)
 		}
-		defer s.gallery.exit()
+		defer s.gallery.exit(who(c))
 		ctx, cancel := context.WithCancel(c.Request().Context())
 		defer cancel()
 		done := make(chan struct{})

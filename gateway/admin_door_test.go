@@ -74,7 +74,7 @@ func TestProfiles(t *testing.T) {
 		"admin:read": http.StatusForbidden, "admin:read admin:content": http.StatusForbidden,
 		"admin:act": http.StatusOK, "admin": http.StatusOK,
 	} {
-		for _, path := range []string{"", "cmdline", "symbol", "goroutine?debug=1", "heap", "profile?seconds=0.1"} {
+		for _, path := range []string{"", "symbol", "goroutine?debug=1", "heap", "profile?seconds=0.1"} {
 			if path == "profile?seconds=0.1" && want == http.StatusOK {
 				continue // one at a time in a process, and others are tested
 			}
@@ -90,6 +90,9 @@ func TestProfiles(t *testing.T) {
 		if p := h.atAdmin(http.MethodGet, "/debug/pprof/trace?seconds="+seconds, root).problem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "seconds" {
 			t.Errorf("%s: %+v", seconds, p)
 		}
+	}
+	if got := h.atAdmin(http.MethodGet, "/debug/pprof/cmdline", root); got.status != http.StatusNotFound {
+		t.Errorf("the command line is shown: %d %q", got.status, got.body)
 	}
 	h.atAdmin(http.MethodPost, "/debug/pprof/symbol", root).problem(http.StatusMethodNotAllowed, wire.CodeInvalidMessage)
 	plain := newHall(t, withAdmin)

@@ -15,8 +15,12 @@ import (
 )
 
 const (
-	// galleryMost is how many may watch the hub at once, each with a stream.
+	// galleryMost is how many may watch the hub at once, each with a stream,
+	// galleryEach how many of them one user can have, and galleryKept how many are
+	// kept for those who may act.
 	galleryMost = 32
+	galleryEach = 8
+	galleryKept = 8
 	// galleryBack is after how many seconds it is worth another try.
 	galleryBack = "5"
 	// tellTimeout is how long who watches may take to take a change.
@@ -32,28 +36,40 @@ const (
 type gallery struct {
 	mu     sync.Mutex // guards the following
 	here   int
+	of     map[string]int // by user
 	closed bool
 	leave  chan struct{} // closed when those who are here have to go
 }
 
 // enter lets somebody in, until leave is closed. Who is let in exits.
-func (g *gallery) enter() (leave <-chan struct{}, ok bool) {
+func (g *gallery) enter(who auth.Identity) (leave <-chan struct{}, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed || g.here >= galleryMost {
+	most := galleryMost
+	if !who.Has(auth.RoleAdminAct) {
+		most -= galleryKept
+	}
+	if g.closed || g.here >= most || g.of[who.User] >= galleryEach {
 		return nil, false
 	}
 	if g.leave == nil {
 		g.leave = make(chan struct{})
 	}
+	if g.of == nil {
+		g.of = map[string]int{}
+	}
 	g.here++
+	g.of[who.User]++
 	return g.leave, true
 }
 
-func (g *gallery) exit() {
+func (g *gallery) exit(who auth.Identity) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.here--
+	if g.of[who.User]--; g.of[who.User] == 0 {
+		delete(g.of, who.User)
+	}
 }
 
 // clear sends everybody out, and lets nobody in again if that is final.
@@ -99,11 +115,11 @@ func (s *Server) stream(c echo.Context, tell teller) error {
 		setStreamHead(h)
 		return c.NoContent(http.StatusOK)
 	}
-	leave, ok := s.gallery.enter()
+	leave, ok := s.gallery.enter(who(c))
 	if !ok {
 		return s.full(c)
 	}
-	defer s.gallery.exit()
+	defer s.gallery.exit(who(c))
 	setStreamHead(h)
 	out := &outlet{w: c.Response(), control: http.NewResponseController(c.Response())}
 	// What follows is bounded by the deadlines of each write.
@@ -137,7 +153,7 @@ func (s *Server) stream(c echo.Context, tell teller) error {
 // full is the answer when nobody else can watch.
 func (s *Server) full(c echo.Context) error {
 	c.Response().Header().Set(echo.HeaderRetryAfter, galleryBack)
-	return problem(wire.CodeConnectionFailed, "As many as can already watch this hub; try again, or through another.")
+	return problem(wire.CodeConnectionFailed, "As many as can already watch this hub, or as many of yours; try again, or through another.")
 }
 
 func setStreamHead(h http.Header) {

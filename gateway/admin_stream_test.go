@@ -131,22 +131,38 @@ func TestLiveIsRedacted(t *testing.T) {
 	}
 }
 
-// Streams are bounded, and who leaves makes room.
+// Streams are bounded, in all and for each, so that nobody is shut out by one other,
+// and those who act by no number of those who look. Who leaves makes room.
 func TestStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, withStill)
-	root := h.user("root", "admin:read")
-	var all []*streaming
-	for range 32 {
-		all = append(all, h.follow("live", root))
+	full := func(token string) reply {
+		got := h.get("/api/admin/live", token)
+		got.problem(http.StatusServiceUnavailable, wire.CodeConnectionFailed)
+		return got
 	}
-	got := h.get("/api/admin/live", root)
-	got.problem(http.StatusServiceUnavailable, wire.CodeConnectionFailed)
+	var all []*streaming
+	for _, user := range []string{"root", "ann", "bob"} {
+		token := h.user(user, "admin:read")
+		for range 8 {
+			all = append(all, h.follow("live", token))
+		}
+		full(token)
+	}
+	root := h.user("root", "admin:read")
+	got := full(h.user("eve", "admin:read"))
+	operator := h.user("op", "admin:act")
+	for range 8 {
+		h.follow("live", operator)
+	}
+	full(h.user("op2", "admin:act"))
 	if got.header.Get("Retry-After") == "" {
 		t.Error("not told when to come back")
 	}
 	h.get("/api/admin/overview", root).want(http.StatusOK)
-	all[0].gone()
+	for i := range 9 { // those who act have taken eight of all
+		all[i].gone()
+	}
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(h.wait)

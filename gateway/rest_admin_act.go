@@ -13,7 +13,6 @@ import (
 	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/fleet"
 	"github.com/everdesk/everdesk/session"
-	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -31,7 +30,8 @@ type deed struct {
 	// check says why it cannot be done, before it is written down.
 	check func(ctx context.Context) error
 	// do does it, under the id of the action, and says how things were before and
-	// after, if that can be said.
+	// after, if that can be said. It may be called again when it is not clear
+	// whether it was done.
 	do func(ctx context.Context, id string) (detail string, err error)
 	// allowed says why it cannot be done to a session that is there; nil when
 	// nothing else has to be so.
@@ -39,12 +39,12 @@ type deed struct {
 	// opens says that the session has to be opened for it.
 	opens bool
 	// final says that when the target is gone after the deed was written down,
-	// it was done.
-	final bool
+	// it was done, and fleeting the same for when it was tried already.
+	final, fleeting bool
 }
 
 // witnessed does a deed: once for its id, and only after it was written down. The
-// answer is its record.
+// answer is its record, of how it ended or, when that takes long, that it began.
 func (s *Server) witnessed(c echo.Context, d deed) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
 	defer cancel()
@@ -59,7 +59,12 @@ func (s *Server) witnessed(c echo.Context, d deed) error {
 		ID: cmp.Or(string(id), "act-"+rand.Text()), Time: time.Now(), Who: who(c).User, Address: address(c).String(),
 		Action: d.action, Target: d.target, Reason: d.reason, Replica: string(s.fleet.Card().ID),
 	}
-	known, err := s.perform(ctx, c.Request(), d, r)
+	key := deedKey{id: r.ID, who: r.Who, action: r.Action, target: r.Target, reason: r.Reason}
+	u := s.deeds.join(ctx, key, func(ctx context.Context, u *underway) { u.finish(s.perform(ctx, u, d, r)) })
+	if u == nil {
+		return problem(wire.CodeConnectionFailed, "Too much is under way at this hub; try again, or through another.")
+	}
+	known, err := u.wait(ctx)
 	if err != nil {
 		return err
 	}
@@ -70,70 +75,6 @@ func (s *Server) witnessed(c echo.Context, d deed) error {
 	return auditCardForm.answer(c, status, &card)
 }
 
-// errUnderway is what a deed answers that is begun and takes its time.
-var errUnderway = errors.New("it is under way")
-
-// perform does a deed, unless it is done already, and returns its record.
-func (s *Server) perform(ctx context.Context, asked *http.Request, d deed, r audit.Record) (audit.Record, error) {
-	known, done, err := s.audit.Recall(ctx, r)
-	switch {
-	case err == nil && done:
-		return known, nil
-	case err != nil && !errors.Is(err, store.ErrNotFound):
-		return known, reused(err)
-	}
-	detail := ""
-	switch why := d.check(ctx); {
-	case why == nil:
-		if known, done, err = s.audit.Witness(ctx, r); err != nil {
-			return known, reused(err)
-		}
-		if done {
-			return known, nil
-		}
-		detail, err = d.do(ctx, r.ID)
-		switch {
-		case errors.Is(err, errUnderway):
-			known.Detail = detail // who asks again with the same key hears how it ended
-			return known, nil
-		case err != nil && (!d.final || !isGone(err)):
-			p := problemOf(err, asked)
-			s.ended(ctx, r, audit.Failed, p.Name+": "+p.Detail)
-			return known, err
-		}
-	case d.final && isGone(why):
-		// It is done if it was written down, perhaps only now by somebody who
-		// sent the same.
-		if known, done, err = s.audit.Recall(ctx, r); errors.Is(err, store.ErrNotFound) {
-			return known, why
-		} else if err != nil || done {
-			return known, reused(err)
-		}
-	default:
-		return known, why
-	}
-	if ended := s.ended(ctx, r, audit.Done, detail); ended.ID != "" {
-		known = ended
-	}
-	return known, nil
-}
-
-// noteTimeout is how long it may take to write down how a deed ended, also for those
-// who have gone meanwhile.
-const noteTimeout = 5 * time.Second
-
-// ended writes down how a deed ended.
-func (s *Server) ended(ctx context.Context, r audit.Record, result audit.Result, detail string) audit.Record {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
-	defer cancel()
-	ended, err := s.audit.End(ctx, r.ID, audit.Outcome{Result: result, Detail: detail, Time: time.Now(), Replica: r.Replica})
-	if err != nil {
-		// The worst is that somebody who asks again has it done again.
-		s.log.WarnContext(ctx, "cannot write down how an action ended", "id", r.ID, "action", r.Action, "result", string(result), "err", err)
-	}
-	return ended
-}
-
 // reused is the error of a witness for clients.
 func reused(err error) error {
 	if errors.Is(err, audit.ErrReused) {
@@ -142,6 +83,12 @@ func reused(err error) error {
 		return p
 	}
 	return err
+}
+
+// isMissing reports whether an error says that there is nothing to do it to.
+func isMissing(err error) bool {
+	p, ok := errors.AsType[*problemError](err)
+	return ok && p.Status == http.StatusNotFound
 }
 
 // isGone reports whether an error says that there is no such session.

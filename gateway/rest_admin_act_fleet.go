@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/everdesk/everdesk/fleet"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -23,9 +23,6 @@ type handoverOrder struct {
 
 var handoverOrderForm = formOf[handoverOrder]()
 
-// errandTimeout is how long all replicas together may take to look for a connection.
-const errandTimeout = 10 * time.Second
-
 // closeTab closes a connection to a session, wherever it is.
 func (s *Server) closeTab(c echo.Context) error {
 	in, err := adminOrderForm.read(s, c)
@@ -36,13 +33,14 @@ func (s *Server) closeTab(c echo.Context) error {
 	if connection.Validate() != nil {
 		return errNoConnection()
 	}
-	d := deed{action: "tab.close", target: "/" + string(connection), reason: in.Reason}
+	d := deed{action: "tab.close", target: "/" + string(connection), reason: in.Reason, fleeting: true}
+	name := errandName()
 	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
 		self := s.fleet.Card().ID
 		if s.hub.CloseTab(id, connection) {
 			return "it was at " + string(self), nil
 		}
-		return s.closeElsewhere(ctx, fleet.Errand{Kind: fleet.ErrandCloseTab, Session: id, Connection: connection}, act)
+		return s.closeElsewhere(ctx, fleet.Errand{Kind: fleet.ErrandCloseTab, Session: id, Connection: connection}, act+name)
 	})
 }
 
@@ -51,10 +49,10 @@ func errNoConnection() error {
 }
 
 // closeElsewhere asks all other replicas to close a connection, until one had it.
-func (s *Server) closeElsewhere(ctx context.Context, e fleet.Errand, act string) (string, error) {
+func (s *Server) closeElsewhere(ctx context.Context, e fleet.Errand, name string) (string, error) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
-	ctx, cancel := context.WithTimeout(ctx, errandTimeout)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // who is still asked need not answer
 	all, err := s.fleet.Replicas(ctx)
 	if err != nil {
@@ -72,7 +70,7 @@ func (s *Server) closeElsewhere(ctx context.Context, e fleet.Errand, act string)
 		}
 		asked++
 		asking.Go(func() {
-			answer, err := s.fleet.Send(ctx, r.ID, errandID(act), e)
+			answer, err := s.fleet.Send(ctx, r.ID, name, e)
 			answers <- heard{r.ID, answer, err}
 		})
 	}
@@ -80,7 +78,7 @@ func (s *Server) closeElsewhere(ctx context.Context, e fleet.Errand, act string)
 	for range asked {
 		switch h := <-answers; {
 		case h.err != nil && !errors.Is(h.err, fleet.ErrUnknown): // who is gone has no connections
-			silent = fmt.Errorf("ask %s: %w", h.from, h.err)
+			silent = unanswered(h.from, h.err)
 		case h.answer.Found:
 			return "it was at " + string(h.from), nil
 		}
@@ -91,9 +89,19 @@ func (s *Server) closeElsewhere(ctx context.Context, e fleet.Errand, act string)
 	return "", errNoConnection()
 }
 
-// errandID names an errand of an action. An action that is tried again has another one
-// done, for the answer to the first may be old.
-func errandID(act string) string { return act + "." + rand.Text()[:10] }
+// errandName is what an errand has after the id of its action. Whoever waits for the
+// same deed waits for the same errand; one that is begun again later has another done,
+// for the answer to the first may be old.
+func errandName() string { return "." + rand.Text()[:10] }
+
+// unanswered is what is said of a replica that cannot be asked, or has let an errand
+// run out, as one does that is killed meanwhile or knows of no errands.
+func unanswered(id wire.ReplicaID, err error) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return problem(wire.CodeConnectionTimeout, fmt.Sprintf("Replica %s was asked and did not answer.", id)).with(http.StatusGatewayTimeout)
+	}
+	return fmt.Errorf("ask %s: %w", id, err)
+}
 
 // handOver has a session run at another replica.
 func (s *Server) handOver(c echo.Context) error {
@@ -103,15 +111,14 @@ func (s *Server) handOver(c echo.Context) error {
 	}
 	d := deed{action: "session.handover", target: "/" + string(in.To), reason: in.Reason}
 	d.allowed = func(ctx context.Context) error { return s.takesSessions(ctx, in.To) }
+	name := errandName()
 	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
-		answer, err := s.fleet.Send(ctx, in.To, errandID(act), fleet.Errand{Kind: fleet.ErrandFetch, Session: id})
+		answer, err := s.fleet.Send(ctx, in.To, act+name, fleet.Errand{Kind: fleet.ErrandFetch, Session: id})
 		switch {
 		case errors.Is(err, fleet.ErrUnknown):
 			return "", errNoReplica()
-		case errors.Is(err, context.DeadlineExceeded):
-			return fmt.Sprintf("%s was asked and has not taken the session yet; ask again with the same key to hear how it ended", in.To), errUnderway
 		case err != nil:
-			return "", err
+			return "", unanswered(in.To, err)
 		case answer.Code != 0:
 			return "", problem(answer.Code, answer.Reason)
 		}

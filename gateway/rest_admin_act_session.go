@@ -84,8 +84,9 @@ func (s *Server) cancelMessage(c echo.Context) error {
 	}
 	d := deed{action: "message.cancel", target: "/" + string(message), reason: in.Reason, opens: true}
 	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
-		m := wire.Message{Session: id, Data: wire.DeleteQueuedMessage{Target: message}}
-		note, err := s.hub.Act(ctx, id, user, wire.MessageID(act), m)
+		// Owners of earlier versions know it by the id of the message.
+		m := wire.Message{Session: id, ID: wire.MessageID(act), Data: wire.DeleteQueuedMessage{Target: message}}
+		note, err := s.hub.Act(ctx, id, user, m.ID, m)
 		if e, ok := errors.AsType[*session.Error](err); ok && e.Code == wire.CodeInvalidMessage {
 			err = misdirected(http.StatusNotFound, e.Reason)
 		}

@@ -10,7 +10,8 @@ func (s *Server) adminActRoutes() []route {
 	}
 	const tag = "admin"
 	key := param{name: headerIdempotencyKey, doc: "The id of the action: what is sent again with the same one is written down once, done once and answered the same."}
-	record := ok(http.StatusOK, "What was done, as it is written down.", of(auditCardForm))
+	record := append(ok(http.StatusOK, "What was done, as it is written down.", of(auditCardForm)),
+		ok(http.StatusAccepted, "It takes long and is under way: the record says begun. The same key again hears how it ended.", of(auditCardForm))...)
 	act := func(method, path, summary, detail string, body *content) route {
 		return route{
 			method: method, path: path, guard: guardAct, tag: tag, summary: summary, detail: detail,
@@ -31,9 +32,8 @@ func (s *Server) adminActRoutes() []route {
 		"Wherever it is; it is closed with 4412, and the page connects again only when its user wants that.", of(adminOrderForm))
 	closeTab.do = s.closeTab
 	handover := act(http.MethodPost, "/api/admin/sessions/:session/handover", "Have a replica run a session",
-		"What runs is parked and goes on there. It is 409 when the replica is draining, and 202 with a record that says begun when it takes long.", of(handoverOrderForm))
+		"What runs is parked and goes on there, but for agents that are forgotten after their turn: once they have called a tool, they end. It is 409 when the replica is draining.", of(handoverOrderForm))
 	handover.do = s.handOver
-	handover.answers = append(handover.answers, ok(http.StatusAccepted, "It is under way.", of(auditCardForm))...)
 	reset := act(http.MethodPost, "/api/admin/sessions/:session/reset", "Close all windows of a session and forget its conversations", "", of(adminOrderForm))
 	reset.do = s.resetSession
 	release := act(http.MethodPost, "/api/admin/sessions/:session/release", "Take a session out of quarantine", "It is set aside again if its data still cannot be read.", of(adminOrderForm))

@@ -181,6 +181,7 @@ type Server struct {
 	adminPage *web.Site
 	admin     adminDoor
 	gallery   gallery
+	deeds     deeds
 
 	dev    *httputil.ReverseProxy // nil unless there is a build tool
 	apps   apps
@@ -228,6 +229,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 		s.dev = newDev(cfg.WebDev, log)
 	}
 	s.doors.init()
+	s.deeds.init()
 	s.bulk.init()
 	s.echo = s.newEcho()
 	s.register(s.echo, slices.DeleteFunc(s.routes(), func(r route) bool { return s.cfg.AdminApart && r.isAdmins() }))
@@ -398,6 +400,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	err := s.http.Shutdown(ctx)
 	wg.Wait()
+	defer s.deeds.rest(ctx)
 	if adminErr != nil {
 		err = errors.Join(err, adminErr, s.admin.http.Close())
 	}

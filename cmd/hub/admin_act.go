@@ -13,6 +13,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -48,7 +49,11 @@ func (c *adminCall) act(ctx context.Context, method string, target *url.URL, in 
 	if err := json.Unmarshal(raw, &card); err != nil {
 		return fmt.Errorf("that is no answer of a hub: %w", err)
 	}
-	_, err := fmt.Fprintf(c.stdout, "%s of %s is recorded as %s.\n", oneLine(card.Action), oneLine(card.Target), oneLine(card.ID))
+	how := "recorded"
+	if card.Result == string(audit.Begun) {
+		how = "under way, recorded" // the audit will say how it ended
+	}
+	_, err := fmt.Fprintf(c.stdout, "%s of %s is %s as %s.\n", oneLine(card.Action), oneLine(card.Target), how, oneLine(card.ID))
 	return err
 }
 

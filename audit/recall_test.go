@@ -1,0 +1,55 @@
+package audit_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/audit"
+	"github.com/everdesk/everdesk/store"
+)
+
+// halting is a store that fails when the chain is written to for the bad-th time.
+type halting struct {
+	audit.Store
+	puts, bad int
+}
+
+func (s *halting) Put(ctx context.Context, d store.Document) (uint64, error) {
+	if d.Collection == "audit-chain" {
+		if s.puts++; s.puts == s.bad {
+			return 0, store.ErrUnavailable
+		}
+	}
+	return s.Store.Put(ctx, d)
+}
+
+// What is recalled as done is in the chain, also when who noted it was cut off before
+// it was.
+func TestRecallCompletes(t *testing.T) {
+	t.Parallel()
+	stores(t, func(t *testing.T, docs engine) {
+		t.Helper()
+		b, r := open(&halting{Store: docs, bad: 2}), record("a-1", 0)
+		if _, done, err := b.Witness(t.Context(), r); done || err != nil {
+			t.Fatal(done, err)
+		}
+		if _, err := b.End(t.Context(), r.ID, outcome(audit.Done, "")); !errors.Is(err, store.ErrUnavailable) {
+			t.Fatal(err)
+		}
+		for range 2 {
+			known, done, err := b.Recall(t.Context(), r)
+			if err != nil || !done || known.Result != audit.Done || known.Seq != 2 {
+				t.Fatalf("%+v %v %v", known, done, err)
+			}
+		}
+		if _, done, err := b.Witness(t.Context(), record("a-2", time.Second)); done || err != nil {
+			t.Fatal(done, err)
+		}
+		found := all(t, b, audit.Query{})
+		if len(found) != 3 || found[1].Result != audit.Done || found[1].ID != "a-1" || found[0].ID != "a-2" {
+			t.Errorf("%+v", found)
+		}
+	})
+}

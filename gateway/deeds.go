@@ -1,0 +1,263 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/everdesk/everdesk/audit"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const (
+	// deedsMost is how many deeds are under way here at once.
+	deedsMost = 256
+	// deedFor is how long it is tried to do one and to write down how it ended.
+	deedFor = 10 * time.Minute
+	// deedGrace is how long those that are under way may take to end when the hub
+	// stops and nobody waits for them any more.
+	deedGrace = 2 * time.Second
+	// noteTimeout is how long one try to write down how a deed ended may take.
+	noteTimeout = 2 * time.Second
+)
+
+// When the store is away or a session does not answer it is tried again, after a wait
+// that grows.
+const (
+	deedWaitFirst = 50 * time.Millisecond
+	deedWaitLast  = 2 * time.Second
+)
+
+// deeds are what admins have under way here. An order that was given cannot be taken
+// back, so a deed goes on when who asked for it has left: until it is known how it ended
+// and that is written down.
+type deeds struct {
+	mu      sync.Mutex // guards the following
+	running map[deedKey]*underway
+	idle    chan struct{} // closed when none is running; nil unless somebody waits
+
+	// over ends those that are still running when the hub has to go.
+	over context.Context //nolint:containedctx // it lasts as long as the server
+	end  context.CancelFunc
+}
+
+// deedKey tells deeds apart. An id that stands for two of them is refused by the audit.
+type deedKey struct{ id, who, action, target, reason string }
+
+// underway is a deed that is being done.
+type underway struct {
+	ended chan struct{} // closed when known and err say how
+
+	mu    sync.Mutex // guards the following
+	known audit.Record
+	err   error
+}
+
+func (d *deeds) init() {
+	d.running = map[deedKey]*underway{}
+	d.over, d.end = context.WithCancel(context.Background())
+}
+
+// join finds a deed that is under way, or begins it. It is nil when there are too many.
+func (d *deeds) join(ctx context.Context, k deedKey, do func(context.Context, *underway)) *underway {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if u := d.running[k]; u != nil {
+		return u
+	}
+	if len(d.running) >= deedsMost {
+		return nil
+	}
+	u := &underway{ended: make(chan struct{})}
+	d.running[k] = u
+	go func() { // ends after deedFor, or with the server
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deedFor)
+		defer cancel()
+		defer context.AfterFunc(d.over, cancel)()
+		defer d.leave(k)
+		defer close(u.ended)
+		defer func() {
+			if p := recover(); p != nil {
+				u.finish(&panicError{value: p, stack: debug.Stack()})
+			}
+		}()
+		do(ctx, u)
+	}()
+	return u
+}
+
+func (d *deeds) leave(k deedKey) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if delete(d.running, k); len(d.running) == 0 && d.idle != nil {
+		close(d.idle)
+		d.idle = nil
+	}
+}
+
+// rest waits until nothing is under way, for a while; what is left then is cut. Nothing
+// may be begun any more. What was cut is written down as begun, and goes on when it is
+// asked for again.
+func (d *deeds) rest(ctx context.Context) {
+	d.mu.Lock()
+	if len(d.running) == 0 {
+		d.mu.Unlock()
+		d.end()
+		return
+	}
+	if d.idle == nil {
+		d.idle = make(chan struct{})
+	}
+	idle := d.idle
+	d.mu.Unlock()
+	select {
+	case <-idle:
+	case <-time.After(deedGrace):
+	case <-ctx.Done():
+	}
+	d.end()
+	<-idle // within noteTimeout: nothing else goes on without its context
+}
+
+// show tells those who do not wait longer what is known.
+func (u *underway) show(known audit.Record) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.known = known
+}
+
+func (u *underway) finish(err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.err = err
+}
+
+// wait returns the record of how a deed ended, or when ctx ends before, the one that
+// says that it began.
+func (u *underway) wait(ctx context.Context) (audit.Record, error) {
+	select {
+	case <-u.ended:
+	case <-ctx.Done():
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.err == nil && u.known.ID == "" {
+		return audit.Record{}, ctx.Err() // it is not even written down
+	}
+	return u.known, u.err
+}
+
+// perform does a deed, unless it is done already, and has its record shown.
+func (s *Server) perform(ctx context.Context, u *underway, d deed, r audit.Record) error {
+	known, done, err := s.audit.Recall(ctx, r)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return reused(err)
+	}
+	if done {
+		u.show(known)
+		return nil
+	}
+	switch why := d.check(ctx); {
+	case d.final && isGone(why):
+		// It is done if it was written down, perhaps only now by somebody who
+		// sent the same.
+		if known, done, err = s.audit.Recall(ctx, r); errors.Is(err, store.ErrNotFound) {
+			return why
+		} else if err != nil {
+			return reused(err)
+		}
+		u.show(known)
+		if done {
+			return nil
+		}
+	case why != nil:
+		return why
+	default:
+		if known, done, err = s.audit.Witness(ctx, r); err != nil {
+			return reused(err)
+		}
+		u.show(known)
+		if done {
+			return nil
+		}
+	}
+	o, failure := s.outcome(ctx, d, r.ID)
+	if o.Result == "" {
+		return failure
+	}
+	o.Replica = r.Replica
+	for again := (backoff{}); ; {
+		known, err := s.ended(ctx, r.ID, o)
+		switch {
+		case err == nil && known.Result == audit.Done: // perhaps because of somebody else
+			u.show(known)
+			return nil
+		case err == nil:
+			return failure
+		}
+		s.log.WarnContext(ctx, "cannot write down how an action ended", "id", r.ID, "action", r.Action, "result", string(o.Result), "err", err)
+		if !again.wait(ctx) {
+			return err
+		}
+	}
+}
+
+// ended writes down how a deed ended, also when the hub has to go.
+func (s *Server) ended(ctx context.Context, id string, o audit.Outcome) (audit.Record, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
+	defer cancel()
+	return s.audit.End(ctx, id, o)
+}
+
+// outcome does a deed until it is known whether it is done; the result is empty when
+// time was up before.
+func (s *Server) outcome(ctx context.Context, d deed, id string) (audit.Outcome, error) {
+	again := backoff{}
+	for tried := false; ; tried = true {
+		detail, err := d.do(ctx, id)
+		switch {
+		case err == nil, d.final && isGone(err):
+			return audit.Outcome{Result: audit.Done, Detail: detail, Time: time.Now()}, nil
+		case isUnclear(err):
+			if !again.wait(ctx) {
+				s.log.WarnContext(ctx, "it is not known how an action ended", "id", id, "action", d.action, "target", d.target, "err", err)
+				return audit.Outcome{}, err
+			}
+		case tried && d.fleeting && isMissing(err):
+			return audit.Outcome{Result: audit.Done, Detail: "it is gone", Time: time.Now()}, nil
+		default:
+			p := problemOf(err, &http.Request{})
+			return audit.Outcome{Result: audit.Failed, Detail: p.Name + ": " + p.Detail, Time: time.Now()}, err
+		}
+	}
+}
+
+// isUnclear reports whether an error leaves open whether something was or will be done.
+func isUnclear(err error) bool {
+	for _, is := range []error{context.Canceled, context.DeadlineExceeded, store.ErrUnavailable, store.ErrClosed} {
+		if errors.Is(err, is) {
+			return true
+		}
+	}
+	e, ok := errors.AsType[*session.Error](err)
+	return ok && e.Code == wire.CodeStoreUnavailable
+}
+
+// backoff is how long to wait before the next try.
+type backoff struct{ last time.Duration }
+
+// wait waits and reports whether ctx still lasts.
+func (b *backoff) wait(ctx context.Context) bool {
+	b.last = min(max(2*b.last, deedWaitFirst), deedWaitLast)
+	select {
+	case <-time.After(b.last):
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}

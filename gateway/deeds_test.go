@@ -1,0 +1,204 @@
+package gateway_test
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/store/redisstore"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// gated is a store whose commits can be made to wait.
+type gated struct {
+	engine
+	gate atomic.Pointer[chan struct{}]
+}
+
+func (s *gated) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
+	if g := s.gate.Load(); g != nil {
+		select {
+		case <-*g:
+		case <-ctx.Done():
+			return store.Receipt{}, store.ErrUnavailable
+		}
+	}
+	return s.engine.Commit(ctx, l, b)
+}
+
+// shut has commits wait until they are let through.
+func (s *gated) shut() (let func()) {
+	gate := make(chan struct{})
+	s.gate.Store(&gate)
+	return sync.OnceFunc(func() {
+		s.gate.Store(nil)
+		close(gate)
+	})
+}
+
+// forgetful is a store in which a write to the audit fails once.
+type forgetful struct {
+	engine
+	puts, bad atomic.Int64
+}
+
+func (s *forgetful) Put(ctx context.Context, d store.Document) (uint64, error) {
+	if d.Collection == "audit-chain" && s.puts.Add(1) == s.bad.Load() {
+		return 0, store.ErrUnavailable
+	}
+	return s.engine.Put(ctx, d)
+}
+
+// told waits until the audit says of an action what is wanted, and returns the results.
+func (h *hall) told(action, want string) (results []string) {
+	h.t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(20 * time.Second)
+	for {
+		results = nil
+		for _, r := range h.story() {
+			if r.Action == action {
+				results = append([]string{r.Result}, results...)
+			}
+		}
+		if strings.Join(results, " ") == want {
+			return results
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			h.t.Fatalf("%s: %v, want %s", action, results, want)
+		}
+	}
+}
+
+// abandon asks for something and leaves when leave is closed.
+func (h *hall) abandon(path, key, body string, leave <-chan struct{}) (gone <-chan struct{}) {
+	h.t.Helper()
+	ctx, cancel := context.WithCancel(h.t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+h.addr+"/api/admin/"+path, strings.NewReader(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+h.user("root", "admin"))
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Idempotency-Key", key)
+	done := make(chan struct{})
+	go func() { // ends when leave is closed
+		<-leave
+		cancel()
+	}()
+	client := &http.Client{Transport: h.transport()}
+	go func() { // ends with the request
+		defer close(done)
+		if res, err := client.Do(req); err == nil {
+			_ = res.Body.Close()
+			h.t.Error("it was answered")
+		}
+	}()
+	return done
+}
+
+// When the store fails for a moment just when it is written down how an action ended,
+// it is written down all the same, before anybody hears of it.
+func TestAdminOutcomeIsWrittenDownLater(t *testing.T) {
+	t.Parallel()
+	s := &forgetful{}
+	h := newHall(t, func(p *plan) {
+		p.fleet = true
+		p.store = func(log *slog.Logger) (engine, error) {
+			f, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
+			s.engine = f
+			return s, err
+		}
+	})
+	id := h.session("ann")
+	s.bad.Store(2) // the first is that it began
+	for range 3 {
+		if r := h.done("sessions/"+string(id)+"/reset", "k-1", `{"reason":"x"}`); r.Seq != 2 {
+			t.Errorf("%+v", r)
+		}
+	}
+	h.told("session.reset", "begun done")
+}
+
+// An admin has a session reset that does not come out of a commit, and leaves. That is
+// done later, and nothing else is ever said of it.
+func TestAdminLeavesAStuckSession(t *testing.T) {
+	t.Parallel()
+	slow := &gated{}
+	h := newHall(t, func(p *plan) {
+		p.fleet = true
+		p.store = func(log *slog.Logger) (engine, error) {
+			s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
+			slow.engine = s
+			return slow, err
+		}
+	})
+	id := h.session("ann")
+	x := h.enter("/ws/"+string(id), as(h.user("ann")))
+	x.emit("w1")
+	let := slow.shut()
+	defer let()
+	leave := make(chan struct{})
+	gone := h.abandon("sessions/"+string(id)+"/reset", "r-1", `{"reason":"stuck"}`, leave)
+	h.told("session.reset", "begun")
+	close(leave)
+	<-gone
+	answered := make(chan auditRecord, 1)
+	go func() { answered <- h.done("sessions/"+string(id)+"/reset", "r-1", `{"reason":"stuck"}`) }()
+	h.told("session.reset", "begun")
+	let()
+	h.told("session.reset", "begun done")
+	if r := <-answered; r.Seq != 2 {
+		t.Errorf("who asks again hears %+v", r)
+	}
+}
+
+// A session whose owner does not come out of a commit is handed over when it does, and
+// that is written down although nobody waits for it.
+func TestAdminLeavesAHandover(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t)
+	slow := &gated{}
+	build := func(id wire.ReplicaID) *hall {
+		return newHall(t, func(p *plan) {
+			p.session.Replica, p.fleet = id, true
+			p.store = func(log *slog.Logger) (engine, error) {
+				s, err := redisstore.Open(t.Context(), server.Client(t), redisstore.Config{Logger: log})
+				if id == "one" {
+					slow.engine = s
+					return slow, err
+				}
+				return s, err
+			}
+		})
+	}
+	a, b := build("one"), build("two")
+	a.acquainted(b)
+	id := a.session("ann")
+	x := a.enter("/ws/"+string(id), as(a.user("ann")))
+	x.emit("w1")
+	let := slow.shut()
+	defer let()
+	x.tell("monitor-0", "m1", "hello")
+	leave := make(chan struct{})
+	gone := b.abandon("sessions/"+string(id)+"/handover", "h-1", `{"reason":"stuck","to":"two"}`, leave)
+	b.told("session.handover", "begun")
+	close(leave)
+	<-gone
+	let()
+	b.told("session.handover", "begun done")
+	if r := b.done("sessions/"+string(id)+"/handover", "h-1", `{"reason":"stuck","to":"two"}`); !strings.HasPrefix(r.Detail, "owner: one, then two") {
+		t.Errorf("%+v", r)
+	}
+}
