@@ -73,7 +73,7 @@ const (
 		audit             what admins did; --who NAME --action A --target T --limit N
 		audit verify      whether all of that is as it was written
 		--reason TEXT     why; all that changes something needs it, and it is kept
-		--server URL      any hub of the same store, or what stands before them
+		--server URL      any hub of the same store, at its --admin-addr if it has one
 		--token TOKEN     who you are, also as HUB_TOKEN
 		--json            as the hub answers; a tail is a line for each event`
 	adminArgs = "VERB [flags]"

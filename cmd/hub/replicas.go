@@ -84,20 +84,22 @@ func printReplicas(out io.Writer, all []replicaCard) error {
 	return table.Flush()
 }
 
-// forAdmins says more about the answer to those who are none.
+// forAdmins says more about the answer to those who are none, or ask at the wrong
+// address.
 func forAdmins(err error) error {
 	if no, ok := errors.AsType[*refusedError](err); ok && no.status == http.StatusNotFound && strings.HasPrefix(no.detail, "Nothing is at ") {
-		return errors.New("the hub shows that to admins only, or is too old to")
+		return errors.New("the hub shows that to admins only, or at an address of its own (its --admin-addr; give that as --server), or is too old to")
 	}
 	return err
 }
 
 // askWhom reads which hub is asked, and who asks. Flags that are not its own are
-// settings, which say where the local hub is.
+// settings, which say where the local hub is, and where it answers admins.
 func askWhom(own ownArgs, rest []string, p program, wrong *complaints) (*remote, []string) {
 	flags, rest := parseFlags(rest, wrong)
 	cfg, _ := load(flags, p.environ, wrong)
 	a := attachment{token: cmp.Or(own.last("token"), lookup(p.environ, tokenVariable))}
+	cfg.addr = cmp.Or(cfg.admin, cfg.addr)
 	a.find(own, cfg, wrong)
 	return &remote{server: a.server, token: a.token}, rest
 }

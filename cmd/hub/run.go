@@ -69,7 +69,7 @@ func commands() []command {
 		},
 		{
 			name: "replicas", args: "[flags]", help: "list the hubs that share a store",
-			flags: `--server URL      any of them, or what stands before them; the local one by default
+			flags: `--server URL      any of them, at its --admin-addr if it has one; the local one by default
 				--token TOKEN     who you are, also as HUB_TOKEN
 				--json            as the hub answers`,
 			run: replicas,
@@ -77,7 +77,7 @@ func commands() []command {
 		{
 			name: "drain", args: "[flags] [REPLICA]",
 			help: "have a hub hand its sessions over and take nobody new; it stays up",
-			flags: `--server URL      any hub of the same store, or what stands before them
+			flags: `--server URL      any hub of the same store, at its --admin-addr if it has one
 				--token TOKEN     who you are, also as HUB_TOKEN
 				--reason TEXT     why; it is kept with who did it
 				--undo            have it take people again instead
