@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -218,7 +219,7 @@ func (c *adminCall) list(ctx context.Context, what string, target *url.URL, quer
 		target.RawQuery = query.Encode()
 		rest = nil
 		if err := c.ask(ctx, http.MethodGet, target, nil, &rest); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", what, forAdmins(err))
+			return nil, nil, fmt.Errorf("%s: %w", what, c.blamed(forAdmins(err)))
 		}
 		var items []json.RawMessage
 		var next string
@@ -232,6 +233,15 @@ func (c *adminCall) list(ctx context.Context, what string, target *url.URL, quer
 		}
 		after = next
 	}
+}
+
+// blamed makes the answer of a hub to a flag that it does not understand a mistake
+// in the call.
+func (c *adminCall) blamed(err error) error {
+	if no, ok := errors.AsType[*refusedError](err); ok && no.status == http.StatusBadRequest && c.own.has(no.field) {
+		return complaints{fmt.Sprintf("flag --%s: %s Got %q", no.field, no.detail, c.own.last(no.field))}
+	}
+	return err
 }
 
 // printList prints a list for programs, with what came beside it.

@@ -67,7 +67,7 @@ func streamEnd(data []byte) error {
 	if json.Unmarshal(data, &p) != nil {
 		return io.ErrUnexpectedEOF
 	}
-	return &refusedError{p.Status, oneLine(p.Detail)}
+	return &refusedError{status: p.Status, detail: oneLine(p.Detail)}
 }
 
 // follow reads the stream of a session's events after a position, one connection

@@ -255,9 +255,16 @@ func TestAdminMistakes(t *testing.T) {
 		}
 	}
 	d := newAdminDesk(t, map[string]http.HandlerFunc{
-		"GET /":                                 problem(http.StatusNotFound, "Nothing is at that address."),
-		"POST /":                                problem(http.StatusForbidden, "Looking is allowed,\x1b[31m acting is not."),
-		"GET /api/admin/sessions":               answerWith("no list"),
+		"GET /":  problem(http.StatusNotFound, "Nothing is at that address."),
+		"POST /": problem(http.StatusForbidden, "Looking is allowed,\x1b[31m acting is not."),
+		"GET /api/admin/sessions": func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("sort") != "" {
+				w.WriteHeader(http.StatusBadRequest)
+				fmt.Fprint(w, `{"status":400,"detail":"Want one of: updated.","field":"sort"}`)
+				return
+			}
+			answerWith("no list")(w, r)
+		},
 		"GET /api/admin/audit/verify":           answerWith(map[string]any{"ok": false, "broken": map[string]any{"seq": 4, "why": "its hash is another"}}),
 		"POST /api/admin/sessions/ses-2/cancel": problem(http.StatusNotFound, "x"),
 	})
@@ -272,6 +279,7 @@ func TestAdminMistakes(t *testing.T) {
 		"show ses-1 ses-2":                  {exitUsage, `unexpected argument "ses-2"`},
 		"show ses-1":                        {exitFailure, "admins only"},
 		"sessions --limit none":             {exitUsage, "flag --limit"},
+		"sessions --sort shoes":             {exitUsage, `flag --sort: Want one of: updated. Got "shoes"`},
 		"sessions --agent x":                {exitUsage, "flag --agent: no such setting"},
 		"sessions":                          {exitFailure, "did not answer like a hub"},
 		"interrupt ses-1":                   {exitUsage, "say why with --reason"},

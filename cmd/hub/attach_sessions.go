@@ -135,7 +135,10 @@ func (a *attachment) ask(ctx context.Context, method string, target *url.URL, bo
 
 // refusedBy says what a hub answered instead of what it was asked for.
 func refusedBy(res *http.Response, answer []byte, stranger bool) error {
-	var p wire.Problem
+	var p struct {
+		wire.Problem
+		Field string `json:"field"`
+	}
 	if json.Unmarshal(answer, &p) != nil || p.Detail == "" {
 		p.Detail = http.StatusText(res.StatusCode)
 	}
@@ -143,13 +146,14 @@ func refusedBy(res *http.Response, answer []byte, stranger bool) error {
 	if res.StatusCode == http.StatusUnauthorized && stranger {
 		hint = " Say who you are with --token or HUB_TOKEN."
 	}
-	return &refusedError{res.StatusCode, oneLine(p.Detail) + hint}
+	return &refusedError{status: res.StatusCode, detail: oneLine(p.Detail) + hint, field: p.Field}
 }
 
 // refusedError is an answer of a hub that is not what it was asked for.
 type refusedError struct {
 	status int
 	detail string
+	field  string // what is wrong, if it says that
 }
 
 func (r *refusedError) Error() string { return fmt.Sprintf("hub answered %d: %s", r.status, r.detail) }

@@ -30,8 +30,14 @@ func TestReplicasElsewhere(t *testing.T) {
 		_, _ = w.Write([]byte(`{"status":404,"detail":"Nothing is at that address."}`))
 	}})
 	for _, command := range [][]string{
-		{"replicas"}, {"drain", "one", "--reason", "x"}, {"admin", "overview"}, {"admin", "sessions"}, {"admin", "tail", "ses-1"},
-		{"admin", "interrupt", "ses-1", "--reason", "x"}, {"admin", "drain", "one", "--reason", "x"}, {"admin", "audit"},
+		{"replicas"},
+		{"drain", "one", "--reason", "x"},
+		{"admin", "overview"},
+		{"admin", "sessions"},
+		{"admin", "tail", "ses-1"},
+		{"admin", "interrupt", "ses-1", "--reason", "x"},
+		{"admin", "drain", "one", "--reason", "x"},
+		{"admin", "audit"},
 	} {
 		var out, stderr strings.Builder
 		code := run(t.Context(), append(command, "--token", "t", "--server", d.URL), nil, &out, &stderr)
