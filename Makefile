@@ -14,6 +14,8 @@ LINT := .bin/golangci-lint-$(LINT_VERSION)
 RACE := CGO_ENABLED=1
 FUZZTIME ?= 60s
 SOAKTIME ?= 1800
+# Flags of make demo-crowd, such as --sessions 200.
+CROWD ?=
 
 .PHONY: help
 help: ## print this text
@@ -30,7 +32,9 @@ demo-replicas: ## three hubs, nginx and Redis; the hub that runs a stream is kil
 .PHONY: demo-crowd
 demo-crowd: ## three hubs, Redis and 2,000 sessions with life in them, to watch in the monitor
 	scripts/need.sh redis-server
-	$(GO) run ./bench/crowd
+	$(GO) build -o bin/ ./bench/crowd
+	@# Not with go run, which does not pass SIGTERM on.
+	exec bin/crowd $(CROWD)
 
 .PHONY: build
 build: ## build bin/hub, static

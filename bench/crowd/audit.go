@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/everdesk/everdesk/monitor"
 	"github.com/everdesk/everdesk/wire"
@@ -27,8 +28,12 @@ func (a *auditor) act(ctx context.Context, hub int, path string, in map[string]s
 	return record.ID, err
 }
 
-// all looks at everything through every hub, then does something and looks again.
+// all looks at everything through every hub, then does something and looks again. It
+// is given up when almost nothing is as it should be.
 func (a *auditor) all(ctx context.Context) error {
+	patience := soon * time.Duration(2*(len(a.stage.hubs)+1))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not everything could be looked at within %v", patience))
+	defer cancel()
 	for i, h := range a.stage.hubs {
 		if err := a.overview(ctx, i, h.name); err != nil {
 			return err
@@ -47,7 +52,7 @@ func (a *auditor) all(ctx context.Context) error {
 }
 
 func (a *auditor) overview(ctx context.Context, hub int, name wire.ReplicaID) error {
-	return a.until(ctx, fmt.Sprintf("%s: the overview has all hubs and sessions", name), func() (bool, error) {
+	return a.until(ctx, fmt.Sprintf("%s: the overview has all hubs and sessions", name), func(ctx context.Context) (bool, error) {
 		var o monitor.Overview
 		if err := a.ask(ctx, hub, "overview", &o); err != nil {
 			return false, err
@@ -61,8 +66,21 @@ func (a *auditor) overview(ctx context.Context, hub int, name wire.ReplicaID) er
 		if said < len(a.stage.hubs) || o.Totals.Sessions < len(a.desks) {
 			return false, fmt.Errorf("%d hubs and %d sessions", said, o.Totals.Sessions)
 		}
+		if n := alarmed(o, "stalled"); a.stalls && n < stalled {
+			return false, fmt.Errorf("%d sessions are said to be stalled", n)
+		}
 		return true, nil
 	})
+}
+
+// alarmed is how many an overview warns of.
+func alarmed(o monitor.Overview, kind string) (n int) {
+	for _, alert := range o.Alerts {
+		if alert.Kind == kind {
+			n += alert.Count
+		}
+	}
+	return n
 }
 
 // list is all sessions that a query selects.
@@ -92,7 +110,7 @@ func (a *auditor) list(ctx context.Context, hub int, query url.Values) (map[wire
 
 // has looks until a list has all of some desks.
 func (a *auditor) has(ctx context.Context, hub int, what string, query url.Values, desks []desk) error {
-	return a.until(ctx, what, func() (bool, error) {
+	return a.until(ctx, what, func(ctx context.Context) (bool, error) {
 		query.Del("after")
 		rows, err := a.list(ctx, hub, query)
 		if err != nil {
@@ -122,21 +140,26 @@ func (a *auditor) filters(ctx context.Context, hub int, name wire.ReplicaID) err
 			mine = append(mine, d)
 		}
 	}
-	for what, part := range map[string]struct {
+	type part struct {
 		query url.Values
 		desks []desk
-	}{
+	}
+	parts := map[string]part{
 		"those with a question": {url.Values{"questions": {"true"}}, a.askers()},
 		"those that wait":       {url.Values{"status": {string(monitor.Waiting)}}, a.askers()},
 		"those that failed":     {url.Values{"errors": {"true"}}, a.unlucky()},
 		"those of one person":   {url.Values{"user": {nameOf(hub)}}, mine},
 		"one by its title":      {url.Values{"text": {"Desk " + strconv.Itoa(len(a.desks))}}, a.desks[len(a.desks)-1:]},
-	} {
+	}
+	if a.stalls {
+		parts["those with a silent agent"] = part{url.Values{"status": {string(monitor.Stalled)}}, a.silent()}
+	}
+	for what, part := range parts {
 		if err := a.has(ctx, hub, fmt.Sprintf("%s: %s", name, what), part.query, part.desks); err != nil {
 			return err
 		}
 	}
-	return a.until(ctx, fmt.Sprintf("%s: every session has an owner, and those of all are all", name), func() (bool, error) {
+	return a.until(ctx, fmt.Sprintf("%s: every session has an owner, and those of all are all", name), func(ctx context.Context) (bool, error) {
 		owned := 0
 		for _, h := range a.stage.hubs {
 			var p monitor.Page
@@ -159,14 +182,14 @@ func (a *auditor) look(ctx context.Context, hub int, d desk) (out monitor.Detail
 }
 
 func (a *auditor) detail(ctx context.Context, hub int, name wire.ReplicaID) error {
-	err := a.until(ctx, fmt.Sprintf("%s: the question of a session is seen", name), func() (bool, error) {
+	err := a.until(ctx, fmt.Sprintf("%s: the question of a session is seen", name), func(ctx context.Context) (bool, error) {
 		d, err := a.look(ctx, hub, a.askers()[hub%len(a.askers())])
 		return d.Known && len(d.Asks) > 0 && d.Row.Questions > 0, err
 	})
 	if err != nil {
 		return err
 	}
-	return a.until(ctx, fmt.Sprintf("%s: the silent agent of a session is seen", name), func() (bool, error) {
+	return a.until(ctx, fmt.Sprintf("%s: the silent agent of a session is seen", name), func(ctx context.Context) (bool, error) {
 		d, err := a.look(ctx, hub, a.silent()[stalled-1])
 		return d.Known && len(d.Agents) > 0 && (d.Row.Status == monitor.Working || d.Row.Status == monitor.Stalled), err
 	})
@@ -178,7 +201,7 @@ func (a *auditor) deeds(ctx context.Context) error {
 	hubs := len(a.stage.hubs)
 	stuck, quiet := a.silent()[0], a.lively()[len(a.lively())-1]
 	var interrupted, moved string
-	err := a.until(ctx, "an agent is stopped through another hub", func() (ok bool, err error) {
+	err := a.until(ctx, "an agent is stopped through another hub", func(ctx context.Context) (ok bool, err error) {
 		d, err := a.look(ctx, 0, stuck)
 		if err != nil {
 			return false, err
@@ -193,7 +216,7 @@ func (a *auditor) deeds(ctx context.Context) error {
 	}
 	if hubs > 1 {
 		var to wire.ReplicaID
-		err = a.until(ctx, "a session is handed over", func() (ok bool, err error) {
+		err = a.until(ctx, "a session is handed over", func(ctx context.Context) (ok bool, err error) {
 			d, err := a.look(ctx, 0, quiet)
 			if err != nil {
 				return false, err
@@ -224,7 +247,7 @@ func (a *auditor) other(name wire.ReplicaID) int {
 // records looks for the ends of actions in the audit, and whether it is whole.
 func (a *auditor) records(ctx context.Context, ids ...string) error {
 	last := len(a.stage.hubs) - 1
-	err := a.until(ctx, "both are in the audit, with their end", func() (bool, error) {
+	err := a.until(ctx, "both are in the audit, with their end", func(ctx context.Context) (bool, error) {
 		var list struct {
 			Records []struct {
 				ID     string `json:"id"`
@@ -248,7 +271,7 @@ func (a *auditor) records(ctx context.Context, ids ...string) error {
 	if err != nil {
 		return err
 	}
-	return a.until(ctx, "the audit is whole", func() (bool, error) {
+	return a.until(ctx, "the audit is whole", func(ctx context.Context) (bool, error) {
 		var v struct {
 			OK      bool `json:"ok"`
 			Records int  `json:"records"`

@@ -19,6 +19,9 @@ const (
 	soon = 15 * time.Second
 	// lookEvery is how often it is looked again.
 	lookEvery = 250 * time.Millisecond
+	// stallsAfter is when a silent agent is surely called stalled, which it is
+	// after a minute.
+	stallsAfter = 70 * time.Second
 	// freshP99 is how old what is shown may be.
 	freshP99 = 2 * time.Second
 )
@@ -44,7 +47,7 @@ func (t *town) check(ctx context.Context, last time.Duration, stdout io.Writer) 
 		return err
 	}
 	fmt.Fprintf(stdout, "  %s, %d tabs\n", watched, t.open())
-	a := &auditor{town: t, out: stdout}
+	a := &auditor{town: t, out: stdout, stalls: last >= stallsAfter}
 	a.figures(alone, watched, v)
 	return errors.Join(a.all(ctx), a.verdict())
 }
@@ -87,6 +90,9 @@ type auditor struct {
 	*town
 	out     io.Writer
 	missing []string
+	// stalls says that silent agents have been silent for long enough to be
+	// called stalled.
+	stalls bool
 }
 
 // expect notes what is not as it should be.
@@ -106,22 +112,28 @@ func (a *auditor) verdict() error {
 }
 
 // until looks again and again until it is so, and notes when it never is. The last
-// error counts.
-func (a *auditor) until(ctx context.Context, what string, look func() (bool, error)) error {
+// error counts. A look that is not answered is not waited for.
+func (a *auditor) until(ctx context.Context, what string, look func(context.Context) (bool, error)) error {
 	begin := time.Now()
-	for {
-		ok, err := look()
+	limited, cancel := context.WithTimeout(ctx, soon)
+	defer cancel()
+	for failure := error(nil); ; {
+		ok, err := look(limited)
 		if ok && err == nil {
 			fmt.Fprintf(a.out, "ok  %-60s %5d ms\n", what, time.Since(begin).Milliseconds())
 			return nil
 		}
-		if time.Since(begin) > soon {
-			a.expect(false, "%s: %v", what, errorOr(err, "not within "+soon.String()))
-			return nil
+		if limited.Err() == nil || failure == nil {
+			failure = err
 		}
-		if err := pause(ctx, lookEvery); err != nil {
-			return err
+		if pause(limited, lookEvery) == nil {
+			continue
 		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		a.expect(false, "%s: %v", what, errorOr(failure, "not within "+soon.String()))
+		return nil
 	}
 }
 

@@ -10,7 +10,8 @@
 //
 // It prints the address of the monitor and, every second, how it goes on. With
 // --check it measures what watching costs and whether everything is seen from every
-// hub, and ends with 1 when something is missing.
+// hub, and ends with 1 when something is missing. When that goes on for 70 seconds or
+// longer, the models that say nothing must be called stalled.
 //
 // # What it owns
 //
@@ -24,7 +25,10 @@
 // # When it is slow or stops
 //
 // Sessions are made before anything else happens, some hundred a second. An
-// interrupt ends the tabs, then the hubs, then Redis, within ten seconds each.
+// interrupt, a SIGTERM and the end of the terminal end the tabs, then the hubs, then
+// Redis, within ten seconds each. When a hub or Redis ends by itself, so does
+// everything, with its last words. Building the hub is given up after five minutes,
+// an answer that a check waits for after 15 seconds.
 //
 // # What it refuses
 //

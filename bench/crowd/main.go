@@ -53,7 +53,7 @@ func (o options) wrong() error {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
@@ -104,20 +104,31 @@ func play(ctx context.Context, o options, stdout io.Writer) error {
 	if err != nil {
 		return unlessTold(ctx, err)
 	}
-	t, err := newTown(ctx, s, o, stdout)
-	if err != nil {
-		return unlessTold(ctx, err)
-	}
-	fmt.Fprintf(stdout, "\n  open    %s/admin?token=%s\n\n", s.hubs[0].url, s.token)
-	living, cancel := context.WithCancel(ctx)
+	living, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	defer cancel()
+	defer cancel(nil)
+	s.guard(living, &wg, cancel)
+	t, err := newTown(living, s, o, stdout)
+	if err != nil {
+		return unlessTold(ctx, causeOr(living, err))
+	}
+	fmt.Fprintf(stdout, "\n  open    %s/admin?token=%s\n\n", s.hubs[0].url, s.token)
 	wg.Go(func() { t.live(living) })
 	if o.check {
-		return unlessTold(ctx, t.check(ctx, o.last, stdout))
+		err = t.check(living, o.last, stdout)
+	} else {
+		err = t.report(living, o.last, stdout)
 	}
-	return unlessTold(ctx, t.report(ctx, o.last, stdout))
+	return unlessTold(ctx, causeOr(living, err))
+}
+
+// causeOr is why ctx has ended, or else err.
+func causeOr(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // unlessTold makes the end by a signal no failure.

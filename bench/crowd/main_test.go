@@ -5,13 +5,17 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
 
+	"github.com/everdesk/everdesk/bench/rig"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -20,39 +24,101 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // A small crowd on two hubs: everything is seen from both.
 func TestSmallCrowd(t *testing.T) {
 	t.Parallel()
+	var out bytes.Buffer
+	// It ends by itself, and with what was seen so far, before the test does.
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 8*time.Minute, errors.New("the small crowd takes too long"))
+	defer cancel()
+	if err := smallCrowd(ctx, t, &out); err != nil {
+		t.Errorf("%v\n%s", causeOr(ctx, err), &out)
+	}
+}
+
+func smallCrowd(ctx context.Context, t *testing.T, out *bytes.Buffer) error {
+	t.Helper()
 	o := options{hubs: 2, sessions: 40, tabs: 8, rate: 5}
-	s, stop, err := newStage(t.Context(), o, t.TempDir())
+	s, stop, err := newStage(ctx, o, t.TempDir())
 	defer stop()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	var out bytes.Buffer
-	all, err := newTown(t.Context(), s, o, &out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancelCause(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	defer cancel()
+	defer cancel(nil)
+	s.guard(ctx, &wg, cancel)
+	all, err := newTown(ctx, s, o, out)
+	if err != nil {
+		return causeOr(ctx, err)
+	}
 	wg.Go(func() { all.live(ctx) })
-	v, err := s.watch(t.Context(), 1, 5*time.Second)
+	a := &auditor{town: all, out: out}
+	err = a.until(ctx, "the live stream shows everything", func(ctx context.Context) (bool, error) {
+		v, err := s.watch(ctx, 1, 3*time.Second)
+		if err != nil {
+			return false, err
+		}
+		if len(v.rows) != o.sessions || v.overviews == 0 || v.bytes == 0 || v.whole < v.first {
+			return false, fmt.Errorf("%d rows, %d overviews in %d bytes, %v until the first, %v until all", len(v.rows), v.overviews, v.bytes, v.first, v.whole)
+		}
+		return true, nil
+	})
+	if err == nil {
+		err = a.all(ctx)
+	}
+	if err = errors.Join(err, a.verdict()); err != nil {
+		return causeOr(ctx, err)
+	}
+	used, err := all.during(ctx, func() error { return pause(ctx, 100*time.Millisecond) })
+	if err == nil && (used.commands <= 0 || used.resident <= 0) {
+		err = fmt.Errorf("used %+v", used)
+	}
+	return causeOr(ctx, err)
+}
+
+// A look that nobody answers is not waited for any longer than any other.
+func TestLookIsGivenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		a := &auditor{town: &town{stage: &stage{}}, out: &out}
+		begin := time.Now()
+		err := a.until(t.Context(), "an answer", func(ctx context.Context) (bool, error) {
+			<-ctx.Done()
+			return false, errors.New("no answer")
+		})
+		if err != nil || time.Since(begin) != soon || len(a.missing) != 1 || a.missing[0] != "an answer: no answer" {
+			t.Errorf("%v after %v, missing %q", err, time.Since(begin), a.missing)
+		}
+		why := errors.New("changed my mind")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(why)
+		err = a.until(ctx, "more", func(context.Context) (bool, error) { return false, nil })
+		if !errors.Is(err, why) || len(a.missing) != 1 {
+			t.Errorf("%v, missing %q", err, a.missing)
+		}
+	})
+}
+
+// When a process ends by itself, everybody is told which one, with its last words.
+func TestGuard(t *testing.T) {
+	t.Parallel()
+	p, _, err := rig.Start(t.Context(), "ready", "sh", "-c", "echo ready; read line; echo out of luck")
+	if err == nil {
+		<-p.Gone() // there is nothing to read
+	} else {
+		t.Fatal(err)
+	}
+	lasting, _, err := rig.Start(t.Context(), "ready", "sh", "-c", "echo ready; exec sleep 1000")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(v.rows) != o.sessions || v.overviews == 0 || v.bytes == 0 || v.whole < v.first {
-		t.Errorf("%d rows, %d overviews in %d bytes, %v until the first, %v until all", len(v.rows), v.overviews, v.bytes, v.first, v.whole)
-	}
-	a := &auditor{town: all, out: &out}
-	if err := a.all(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := a.verdict(); err != nil {
-		t.Errorf("%v\n%s", err, &out)
-	}
-	used, err := all.during(t.Context(), func() error { return pause(t.Context(), 100*time.Millisecond) })
-	if err != nil || used.commands <= 0 || used.resident <= 0 {
-		t.Errorf("used %+v, %v", used, err)
+	defer lasting.Stop()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var wg sync.WaitGroup
+	(&stage{redis: lasting, hubs: []hub{{"hub-1", "", p}}}).guard(ctx, &wg, cancel)
+	wg.Wait()
+	if err := context.Cause(ctx); err == nil || !strings.HasPrefix(err.Error(), "hub-1 has ended by itself") || !strings.Contains(err.Error(), "out of luck") {
+		t.Errorf("said %v", err)
 	}
 }
 

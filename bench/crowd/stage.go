@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -83,6 +84,24 @@ func newStage(ctx context.Context, o options, dir string) (s *stage, stop func()
 		s.token = u.Query().Get("token")
 	}
 	return s, stop, nil
+}
+
+// guard gives up when one of the processes ends before it is told to: what is left
+// is nothing to measure, and nobody would be told why.
+func (s *stage) guard(ctx context.Context, wg *sync.WaitGroup, giveUp context.CancelCauseFunc) {
+	await := func(name string, p *rig.Process) {
+		wg.Go(func() {
+			select {
+			case <-p.Gone():
+				giveUp(fmt.Errorf("%s has ended by itself\n%s", name, p.Said()))
+			case <-ctx.Done():
+			}
+		})
+	}
+	await("Redis", s.redis)
+	for _, h := range s.hubs {
+		await(string(h.name), h.Process)
+	}
 }
 
 // usage is what hubs and Redis have used so far.

@@ -6,7 +6,8 @@
 // # What it owns
 //
 // The processes it starts, until they are stopped. They are killed by the system
-// when their caller dies, so a trial leaves none behind.
+// when their caller dies, so a trial leaves none behind. An interrupt at the terminal
+// does not reach them: their caller says when they end.
 //
 // # Who may call it
 //
@@ -16,7 +17,8 @@
 //
 // A process has 30 seconds to say that it is ready and 10 to end; then it is
 // killed. What it said last comes with the error. When the context of a start
-// ends, so does the process.
+// ends, so does the process. A build has five minutes. What a process leaves behind
+// holds nobody up.
 //
 // # What it refuses
 //

@@ -3,7 +3,6 @@
 package rig
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -21,6 +20,9 @@ const (
 	// Patience is how long a server may take to start, or to answer.
 	Patience    = 30 * time.Second
 	stopTimeout = 10 * time.Second
+	// leftovers is how long what a process has started itself may keep its
+	// output open once it has ended.
+	leftovers = time.Second
 	// logTail is how much of what a process said last is kept.
 	logTail = 4096
 )
@@ -37,31 +39,23 @@ type Process struct {
 func Start(ctx context.Context, ready, program string, args ...string) (*Process, string, error) {
 	name := filepath.Base(program)
 	cmd := exec.CommandContext(context.WithoutCancel(ctx), program, args...) //nolint:gosec // our own programs
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	// An interrupt at the terminal is for the caller alone, who knows in which
+	// order everything ends.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	cmd.WaitDelay = leftovers
 	p := &Process{cmd: cmd, said: &tail{}, gone: make(chan struct{})}
-	cmd.Stderr = p.said
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, "", fmt.Errorf("start %s: %w", name, err)
-	}
+	herald := &herald{words: ready, found: make(chan string, 1)}
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(p.said, herald), p.said
 	if err := cmd.Start(); err != nil {
 		return nil, "", fmt.Errorf("start %s: %w", name, err)
 	}
-	found := make(chan string, 1)
 	go func() { // ends with the process, which Stop ends and awaits
 		defer close(p.gone)
-		in := bufio.NewScanner(stdout)
-		for in.Scan() {
-			_, _ = p.said.Write(append(in.Bytes(), '\n'))
-			if _, rest, ok := strings.Cut(in.Text(), ready); ok && len(found) == 0 {
-				found <- rest
-			}
-		}
-		_, _ = io.Copy(io.Discard, stdout) // after a line too long for the scanner
 		_ = cmd.Wait()
 	}()
+	var err error
 	select {
-	case rest := <-found:
+	case rest := <-herald.found:
 		return p, rest, nil
 	case <-p.gone:
 		err = errors.New("it ended at once")
@@ -77,6 +71,12 @@ func Start(ctx context.Context, ready, program string, args ...string) (*Process
 // PID is its process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
+// Gone is closed when the process has ended.
+func (p *Process) Gone() <-chan struct{} { return p.gone }
+
+// Said is what the process said last.
+func (p *Process) Said() string { return p.said.String() }
+
 // Stop ends the process, kindly at first, and returns when it is gone.
 func (p *Process) Stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
@@ -86,6 +86,28 @@ func (p *Process) Stop() {
 		_ = p.cmd.Process.Kill()
 		<-p.gone
 	}
+}
+
+// herald looks for the line that says that a program is ready.
+type herald struct {
+	words string
+	found chan string // has room for it
+	line  []byte      // the part of it that is there
+}
+
+func (h *herald) Write(b []byte) (int, error) {
+	for part := range bytes.Lines(b) {
+		h.line = append(h.line, part...)
+		if !bytes.HasSuffix(part, []byte("\n")) {
+			h.line = h.line[max(0, len(h.line)-logTail):]
+			break
+		}
+		if _, rest, ok := strings.Cut(strings.TrimRight(string(h.line), "\r\n"), h.words); ok && len(h.found) == 0 {
+			h.found <- rest
+		}
+		h.line = h.line[:0]
+	}
+	return len(b), nil
 }
 
 // tail keeps the end of what is written to it.

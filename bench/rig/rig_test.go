@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -50,6 +51,34 @@ func TestStartIsGivenUp(t *testing.T) {
 	cancel(why)
 	if _, _, err := rig.Start(ctx, "ready", "sleep", "1000"); !errors.Is(err, why) {
 		t.Errorf("said %v", err)
+	}
+}
+
+// What a program has started and left behind holds nobody up.
+func TestStopOfWhatHasChildren(t *testing.T) {
+	t.Parallel()
+	p, _, err := rig.Start(t.Context(), "ready", "sh", "-c", "sleep 20 & printf 'rea'; echo dy; exec sleep 1000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	p.Stop()
+	if took := time.Since(begin); took > 15*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	<-p.Gone()
+}
+
+// An interrupt of the terminal goes to the caller's group, in which it is not.
+func TestStartInOwnGroup(t *testing.T) {
+	t.Parallel()
+	p, _, err := rig.Start(t.Context(), "ready", "sh", "-c", "echo ready; exec sleep 1000")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Stop()
+	if group, err := syscall.Getpgid(p.PID()); err != nil || group != p.PID() {
+		t.Errorf("it is in group %d, %v", group, err)
 	}
 }
 

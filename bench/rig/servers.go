@@ -8,16 +8,40 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
+	"syscall"
+	"time"
 )
+
+// buildPatience is how long a build may take. The first one on a machine compiles
+// everything there is, while others may be doing the same.
+const buildPatience = 5 * time.Minute
 
 // BuildHub builds the hub of the module in the working folder into dir.
 func BuildHub(ctx context.Context, dir string) (program string, err error) {
 	program = filepath.Join(dir, "hub")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/everdesk/everdesk/cmd/hub") //nolint:gosec // our own program
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the hub: %w\n%s", err, out)
+	if err := build(ctx, buildPatience, "go", "build", "-o", program, "github.com/everdesk/everdesk/cmd/hub"); err != nil {
+		return "", err
 	}
 	return program, nil
+}
+
+// build runs a compiler, which is not waited for any more when the time is over:
+// neither for it nor for what it has started.
+func build(ctx context.Context, patience time.Duration, program string, args ...string) error {
+	limited, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it is not done after %v; name a hub that is built instead", patience))
+	defer cancel()
+	cmd := exec.CommandContext(limited, program, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = leftovers
+	out, err := cmd.CombinedOutput()
+	if err != nil && limited.Err() != nil {
+		err = context.Cause(limited)
+	}
+	if err != nil {
+		return fmt.Errorf("build the hub: %w\n%s", err, out)
+	}
+	return nil
 }
 
 // StartHub runs a hub with settings and returns the URL it prints, which may have

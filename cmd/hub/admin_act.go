@@ -78,14 +78,14 @@ func (c *adminCall) release(ctx context.Context) error {
 }
 
 func (c *adminCall) reset(ctx context.Context) error {
-	if err := c.confirm("closes all windows of the session and forgets its conversations"); err != nil {
+	if err := c.confirm(ctx, "closes all windows of the session and forgets its conversations"); err != nil {
 		return err
 	}
 	return c.act(ctx, http.MethodPost, c.session("reset"), nil)
 }
 
 func (c *adminCall) remove(ctx context.Context) error {
-	if err := c.confirm("deletes the session with everything in it"); err != nil {
+	if err := c.confirm(ctx, "deletes the session with everything in it"); err != nil {
 		return err
 	}
 	return c.act(ctx, http.MethodDelete, c.session(), nil)
@@ -116,7 +116,7 @@ func (c *adminCall) drainOrNot(ctx context.Context, verb string, undo bool) erro
 
 // confirm has somebody who sits at a terminal type the session again before
 // something is done that cannot be undone. Where nobody sits it takes --yes.
-func (c *adminCall) confirm(what string) error {
+func (c *adminCall) confirm(ctx context.Context, what string) error {
 	if c.own.has("yes") {
 		return nil
 	}
@@ -128,9 +128,19 @@ func (c *adminCall) confirm(what string) error {
 		return complaints{"that " + what + "; say --yes where nobody can be asked"}
 	}
 	fmt.Fprintf(c.stderr, "That %s.\nType %s to do it: ", what, c.args[0])
-	line, err := bufio.NewReader(stdin).ReadString('\n')
-	if err != nil && line == "" || strings.TrimSpace(line) != c.args[0] {
-		return errors.New("that is something else; nothing was done")
+	typed := make(chan string, 1)
+	go func() { // ends with the process: nobody can stop waiting for what is typed
+		line, _ := bufio.NewReader(stdin).ReadString('\n') // without an end it is what there is
+		typed <- line
+	}()
+	select {
+	case line := <-typed:
+		if strings.TrimSpace(line) != c.args[0] {
+			return errors.New("that is something else; nothing was done")
+		}
+		return nil
+	case <-ctx.Done():
+		fmt.Fprintln(c.stderr)
+		return errors.New("nothing was done")
 	}
-	return nil
 }

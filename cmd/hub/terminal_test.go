@@ -126,7 +126,10 @@ func serveProcess(t *testing.T, m mind, args ...string) *server {
 
 func (s *server) start(t *testing.T, addr string) {
 	t.Helper()
-	args := append([]string{"serve", "--addr", addr, "--auth", "none", "--log-level", "warn", "--rate-limits", "off"}, s.args...)
+	args := append([]string{"serve", "--addr", addr, "--log-level", "warn", "--rate-limits", "off"}, s.args...)
+	if !slices.Contains(s.args, "--auth") {
+		args = append(args, "--auth", "none")
+	}
 	s.cmd = exec.CommandContext(t.Context(), "hub", args...)
 	s.cmd.Env = append([]string{"GORACE=" + noRaceNap, "PATH=" + os.Getenv("PATH")}, s.env...)
 	s.cmd.Stderr = t.Output()

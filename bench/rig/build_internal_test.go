@@ -1,0 +1,38 @@
+//go:build linux
+
+package rig
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A build that does not come to an end is given up, with what it has started, and so
+// is one that nobody wants any more.
+func TestBuildIsGivenUp(t *testing.T) {
+	t.Parallel()
+	begin := time.Now()
+	err := build(t.Context(), 50*time.Millisecond, "sh", "-c", "sleep 60 & echo compiling; sleep 60")
+	if err == nil || !strings.Contains(err.Error(), "it is not done after 50ms") {
+		t.Errorf("said %v", err)
+	}
+	why := errors.New("changed my mind")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(why)
+	if err := build(ctx, time.Hour, "sh", "-c", "sleep 60"); !errors.Is(err, why) {
+		t.Errorf("said %v", err)
+	}
+	if took := time.Since(begin); took > 30*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+func TestBuildFails(t *testing.T) {
+	t.Parallel()
+	if err := build(t.Context(), time.Minute, "sh", "-c", "echo no such thing; exit 1"); err == nil || !strings.Contains(err.Error(), "no such thing") {
+		t.Errorf("said %v", err)
+	}
+}

@@ -1,0 +1,332 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/everdesk/everdesk/client"
+	"github.com/everdesk/everdesk/monitor"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// auditList is what hub admin audit prints with --json.
+type auditList struct {
+	Records []struct {
+		Seq                                     uint64
+		ID, Who, Action, Target, Reason, Result string
+	}
+}
+
+// done has hub admin do something as a program would, and is the record of it.
+func (f *adminFleet) done(t *testing.T, args ...string) auditCard {
+	t.Helper()
+	card := read[auditCard](t, f, args...)
+	if card.ID == "" || card.Action == "" || card.Reason == "" || card.Result != "done" || card.Time.IsZero() {
+		t.Errorf("hub admin %s is recorded as %+v", strings.Join(args, " "), card)
+	}
+	return card
+}
+
+// hang has an agent begin something that it never ends.
+func (f *adminFleet) hang(t *testing.T, x *terminal, id string) {
+	t.Helper()
+	x.say(t, fmt.Sprintf(`{"type":"USER_MESSAGE","data":{"messageId":%q,"content":"/nosteer\n/say %s\n/hang"}}`, id, id))
+	x.until(t, `"delta":"`+id+`"`)
+}
+
+// Through the hub that has nothing to do with a session, agents are stopped, what
+// waits is taken back, tabs are closed, and all of it is in the audit twice: that it
+// was begun and how it ended.
+func TestAdminFleetActs(t *testing.T) {
+	t.Parallel()
+	f := newAdminFleet(t, "--max-agents", "1") // so that messages wait
+	session := f.session(t, f.one, f.ann, "busy")
+	id := string(session)
+	x := attachProcess(t, f.one, session, "--json", "--token", f.ann)
+	x.until(t, `"type":"session_state"`)
+	f.hang(t, x, "first")
+	x.say(t, `{"type":"USER_MESSAGE","data":{"messageId":"second","content":"/say never"}}`)
+	d := f.show(t, session, func(d monitor.Detail) bool {
+		return d.Known && len(d.Monitors) == 1 && len(d.Monitors[0].Queue) == 1 && len(d.Tabs) == 1 && len(d.Agents) > 0
+	})
+	if d.Row.Owner != "one" || d.Monitors[0].Queue[0].MessageID != "second" || d.Row.Queued != 1 {
+		t.Errorf("%+v", d)
+	}
+	f.fails(t, exitFailure, "hub answered 404: ", "cancel", id, "third", "--reason", "x")
+	f.fails(t, exitUsage, "say why with --reason", "cancel", id, "second")
+	if card := f.done(t, "cancel", id, "second", "--reason", "not that"); card.Action != "message.cancel" || card.Target != id+"/second" || card.Reason != "not that" {
+		t.Errorf("%+v", card)
+	}
+	f.show(t, session, func(d monitor.Detail) bool { return d.Row.Queued == 0 && d.Row.Status == monitor.Working })
+	if out := f.ok(t, "interrupt", id, "--reason", "it burns money"); !strings.HasPrefix(out, "session.interrupt of "+id+" is recorded as adm-") {
+		t.Errorf("%q", out)
+	}
+	x.until(t, `"isComplete":true.*"outcome":"interrupted"`)
+	f.show(t, session, func(d monitor.Detail) bool { return d.Row.Status == monitor.Idle })
+	f.hang(t, x, "fourth")
+	f.done(t, "interrupt", id, "--monitor", string(d.Monitors[0].ID), "--reason", "that one")
+	x.until(t, `"isComplete":true.*"outcome":"interrupted"`)
+	f.fails(t, exitFailure, "hub answered 400: ", "interrupt", id, "--agent", "agent-1", "--monitor", "monitor-0", "--reason", "x")
+
+	connection := string(d.Tabs[0].ConnectionID)
+	f.fails(t, exitFailure, "hub answered 404: ", "close-tab", id, "con-nobody", "--reason", "x")
+	if card := f.done(t, "close-tab", id, connection, "--reason", "who is that"); card.Target != id+"/"+connection {
+		t.Errorf("%+v", card)
+	}
+	x.ends(t)
+	f.show(t, session, func(d monitor.Detail) bool { return len(d.Tabs) == 0 })
+	f.audited(t, id)
+}
+
+// ends waits until the terminal has ended by itself.
+func (x *terminal) ends(t *testing.T) {
+	t.Helper()
+	deadline := time.After(patienceOfTests)
+	for {
+		select {
+		case line, ok := <-x.lines:
+			if !ok {
+				return
+			}
+			x.seen = append(x.seen, line)
+		case <-deadline:
+			t.Fatal("the terminal goes on")
+		}
+	}
+}
+
+// audited looks for what the admin did, with its ends.
+func (f *adminFleet) audited(t *testing.T, id string) {
+	t.Helper()
+	list := read[auditList](t, f, "audit")
+	results := map[string]string{}
+	for i, r := range list.Records {
+		if i > 0 && r.Seq >= list.Records[i-1].Seq {
+			t.Errorf("record %d is after %d", r.Seq, list.Records[i-1].Seq)
+		}
+		if r.Action == "message.cancel" || r.Action == "session.interrupt" || r.Action == "tab.close" {
+			results[r.ID] = r.Result + " " + results[r.ID]
+		}
+	}
+	good, bad := 0, 0
+	for _, result := range results {
+		switch result {
+		case "begun done ":
+			good++
+		case "begun failed ":
+			bad++
+		default:
+			t.Errorf("something is recorded as %q", result)
+		}
+	}
+	if good != 4 || bad != 2 {
+		t.Errorf("%d went well, %d did not: %+v", good, bad, list)
+	}
+	for args, want := range map[string]int{
+		"--action tab.close":                           4,
+		"--target " + id + "/second":                   2,
+		"--action message.cancel --target " + id:       4,
+		"--who nobody":                                 0,
+		"--action session.interrupt --limit 3":         3,
+		"--who " + list.Records[0].Who + " --limit 10": 10,
+	} {
+		if got := read[auditList](t, f, append([]string{"audit"}, strings.Fields(args)...)...); len(got.Records) != want {
+			t.Errorf("audit %s has %d records, want %d", args, len(got.Records), want)
+		}
+	}
+	if out := f.ok(t, "audit", "--action", "session.interrupt"); !strings.Contains(out, "it burns money") || strings.Count(out, "\n") != 5 {
+		t.Errorf("for people:\n%s", out)
+	}
+	if out := f.ok(t, "audit", "verify"); out != fmt.Sprintf("All %d records are there and as they were written. The newest is %s.\n", len(list.Records), verified(t, f, len(list.Records))) {
+		t.Errorf("%q", out)
+	}
+}
+
+// verified is the newest hash of a whole audit with so many records.
+func verified(t *testing.T, f *adminFleet, records int) string {
+	t.Helper()
+	v := read[struct {
+		OK      bool
+		Records int
+		Head    string
+	}](t, f, "audit", "verify")
+	if !v.OK || v.Records != records || v.Head == "" {
+		t.Errorf("the audit is %+v, want %d records", v, records)
+	}
+	return v.Head
+}
+
+// A session goes to another hub in the middle of what an agent says, and then with
+// all others of a hub: who watches sees every word.
+func TestAdminFleetMoves(t *testing.T) {
+	t.Parallel()
+	f := newAdminFleet(t)
+	session := f.session(t, f.one, f.ann, "on the move")
+	heard := make(chan wire.AgentResponse, 4096)
+	c, err := client.New(client.Config{URL: f.one.url, Session: session, Token: f.ann, OnEvent: func(_ context.Context, e client.Event) {
+		if r, ok := e.Data.(wire.AgentResponse); ok {
+			heard <- r
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- c.Run(ctx) }()
+	t.Cleanup(func() { cancel(); <-ran })
+	<-c.Ready()
+	const words = 200
+	if _, err := c.Send(t.Context(), wire.UserMessage{Content: fmt.Sprintf("/stream %d 100", words)}); err != nil {
+		t.Fatal(err)
+	}
+	said, cuts := (<-heard).Delta, 0
+	if owner := f.show(t, session, func(d monitor.Detail) bool { return d.Known }).Row.Owner; owner != "one" {
+		t.Fatalf("%q has it", owner)
+	}
+	f.fails(t, exitUsage, "--to", "handover", string(session), "--reason", "x")
+	f.fails(t, exitFailure, "hub answered 4", "handover", string(session), "--to", "nowhere", "--reason", "x")
+	f.done(t, "handover", string(session), "--to", "two", "--reason", "to make room")
+	f.show(t, session, func(d monitor.Detail) bool { return d.Row.Owner == "two" && len(d.Owners) == 2 })
+	deadline := time.After(patienceOfTests)
+	for over := false; !over; {
+		select {
+		case r := <-heard:
+			if r.Delta != "" && r.Offset != len(said) {
+				cuts++ // what was cut off is asked for again
+			}
+			if r.Delta != "" && r.Offset <= len(said) {
+				said = said[:r.Offset] + r.Delta
+			}
+			if over = r.IsComplete; over && r.Outcome != wire.OutcomeCompleted {
+				t.Errorf("the turn ended with %q", r.Outcome)
+			}
+		case <-deadline:
+			t.Fatalf("the turn did not end; so far: %s", said)
+		}
+	}
+	if all := strings.Fields(said); len(all) != words || all[words-1] != "w"+strconv.Itoa(words) || cuts > 1 {
+		t.Errorf("the agent said %q, with %d cuts", said, cuts)
+	}
+
+	if out := f.ok(t, "drain", "two", "--wait", "20s", "--reason", "upgrade"); !strings.HasPrefix(out, "replica.drain of two is recorded as adm-") || !strings.HasSuffix(out, "two is drained.\n") {
+		t.Errorf("%q", out)
+	}
+	if out := f.ok(t, "replicas"); !strings.Contains(out, "two      drained") {
+		t.Errorf("the replicas:\n%s", out)
+	}
+	f.show(t, session, func(d monitor.Detail) bool { return d.Row.Owner == "one" })
+	code, out, stderr := f.run(t.Context(), f.one, f.admin, "undrain", "two", "--wait", "20s", "--reason", "done", "--json")
+	if code != exitOK || strings.Count(out, "\n") != 1 || !strings.Contains(out, `"replica.undrain"`) || stderr != "two is serving.\n" {
+		t.Errorf("code %d, %q, %q", code, out, stderr)
+	}
+	f.fails(t, exitFailure, "hub answered 404: ", "drain", "nowhere", "--reason", "x")
+}
+
+// What cannot be undone is done with --yes, and at a terminal when somebody types the
+// session's id, and never otherwise.
+func TestAdminFleetAsksBefore(t *testing.T) {
+	t.Parallel()
+	f := newAdminFleet(t)
+	made := func() (wire.SessionID, string) {
+		id := f.session(t, f.one, f.ann, "full")
+		f.say(t, f.one, f.ann, id, "/window notes Notes | some")
+		f.show(t, id, func(d monitor.Detail) bool { return len(d.Windows) == 1 && d.Row.Status == monitor.Idle })
+		return id, string(id)
+	}
+	session, id := made()
+	for _, verb := range []string{"reset", "delete"} {
+		f.fails(t, exitUsage, "say --yes", verb, id, "--reason", "x")
+		for _, typed := range []string{"ses-other\n", "\n", "\x04", "\x03"} {
+			if code, screen := f.atTerminal(t, typed, verb, id, "--reason", "x"); code != exitFailure || !strings.Contains(screen, "nothing was done") {
+				t.Errorf("%s and %q: code %d, screen %q", verb, typed, code, screen)
+			}
+		}
+	}
+	f.show(t, session, func(d monitor.Detail) bool { return len(d.Windows) == 1 })
+	if list := read[auditList](t, f, "audit"); len(list.Records) != 0 {
+		t.Errorf("what was not done is recorded: %+v", list)
+	}
+	code, screen := f.atTerminal(t, id+"\n", "reset", id, "--reason", "a mess")
+	if code != exitOK || !strings.Contains(screen, "Type "+id+" to do it: ") || !strings.Contains(screen, "session.reset of "+id+" is recorded as adm-") {
+		t.Errorf("code %d, screen %q", code, screen)
+	}
+	f.show(t, session, func(d monitor.Detail) bool { return len(d.Windows) == 0 })
+	if code, screen = f.atTerminal(t, " "+id+" \n", "delete", id, "--reason", "not needed"); code != exitOK || !strings.Contains(screen, "session.delete of ") {
+		t.Errorf("code %d, screen %q", code, screen)
+	}
+	f.fails(t, exitFailure, "hub answered 404: ", "show", id)
+
+	session, id = made()
+	f.done(t, "reset", id, "--yes", "--reason", "a mess")
+	f.show(t, session, func(d monitor.Detail) bool { return len(d.Windows) == 0 })
+	f.done(t, "release", id, "--reason", "it is not set aside, which is no mistake")
+	f.done(t, "delete", "--yes", id, "--reason", "not needed")
+	f.fails(t, exitFailure, "hub answered 404: ", "show", id)
+	f.fails(t, exitFailure, "hub answered 404: ", "delete", id, "--yes", "--reason", "again")
+}
+
+// atTerminal runs hub admin at a real terminal and types something once it is asked. It
+// returns the exit code and what is on the screen.
+func (f *adminFleet) atTerminal(t *testing.T, typed string, args ...string) (code int, screen string) {
+	t.Helper()
+	keys, end := openPTY(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patienceOfTests) // who is still there then is killed
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "hub", append([]string{"admin"}, append(args, "--server", f.two.url)...)...)
+	cmd.Env = []string{"GORACE=" + noRaceNap, "HUB_TOKEN=" + f.admin}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = end, end, end
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if err := end.Close(); err != nil {
+		t.Fatal(err)
+	}
+	seen := make([]byte, 0, 4096)
+	for part := make([]byte, 1024); ; {
+		n, err := keys.Read(part)
+		had := strings.Contains(string(seen), "to do it: ")
+		seen = append(seen, part[:n]...)
+		if !had && strings.Contains(string(seen), "to do it: ") {
+			if _, err := keys.WriteString(typed); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err != nil {
+			break // nobody is at the other end any more
+		}
+	}
+	_ = cmd.Wait() // the code says it
+	return cmd.ProcessState.ExitCode(), string(seen)
+}
+
+// openPTY makes a terminal: what is written to keys is typed at it.
+func openPTY(t *testing.T) (keys, end *os.File) {
+	t.Helper()
+	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = keys.Close() })
+	n, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if end, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+		t.Fatal(err)
+	}
+	return keys, end
+}

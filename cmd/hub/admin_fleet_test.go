@@ -1,0 +1,392 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/monitor"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// adminFleet is two hubs on one Redis, with those who come to them.
+type adminFleet struct {
+	one, two *server
+	// admin may do everything, guard looks without seeing content, ann and ben
+	// have sessions.
+	admin, guard, ann, ben string
+}
+
+func newAdminFleet(t *testing.T, args ...string) *adminFleet {
+	t.Helper()
+	redis, demo, shelf := redistest.Standalone(t), minds(t)[0], t.TempDir()
+	f := &adminFleet{}
+	for name, into := range map[string]**server{"one": &f.one, "two": &f.two} {
+		*into = serveProcess(t, demo, append([]string{"--store", redis.URL(), "--replica-id", name, "--files-dir", shelf, "--auth", "token"}, args...)...)
+		u, err := url.Parse((*into).url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.admin, (*into).url = u.Query().Get("token"), "http://"+u.Host
+	}
+	for name, into := range map[string]*string{"guard admin:read": &f.guard, "ann user": &f.ann, "ben user": &f.ben} {
+		user, role, _ := strings.Cut(name, " ")
+		*into = strings.TrimSpace(tell(t, "token", "key", "--server", f.one.url, "--token", f.admin, "--user", user, "--role", role))
+	}
+	return f
+}
+
+// ask sends a request of somebody.
+func (f *adminFleet) ask(t *testing.T, s *server, token, path, body string, out any) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer "+token)
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(res.Body)
+	if err == nil && out != nil {
+		err = json.Unmarshal(answer, out)
+	}
+	if err != nil || res.StatusCode >= http.StatusMultipleChoices {
+		t.Fatalf("%s: %s %s, %v", path, res.Status, answer, err)
+	}
+}
+
+// session makes a session of somebody.
+func (f *adminFleet) session(t *testing.T, s *server, token, title string) wire.SessionID {
+	t.Helper()
+	var made struct {
+		SessionID wire.SessionID `json:"sessionId"`
+	}
+	f.ask(t, s, token, "/api/sessions", fmt.Sprintf(`{"title":%q}`, title), &made)
+	return made.SessionID
+}
+
+// say sends a message to a session.
+func (f *adminFleet) say(t *testing.T, s *server, token string, id wire.SessionID, text string) {
+	t.Helper()
+	f.ask(t, s, token, "/api/sessions/"+string(id)+"/messages", fmt.Sprintf(`{"content":%q}`, text), nil)
+}
+
+// run runs hub admin as somebody.
+func (f *adminFleet) run(ctx context.Context, s *server, token string, args ...string) (code int, stdout, stderr string) {
+	var out, err strings.Builder
+	code = run(ctx, append(append([]string{"admin"}, args...), "--server", s.url), []string{"HUB_TOKEN=" + token}, &out, &err)
+	return code, out.String(), err.String()
+}
+
+// ok runs hub admin as the admin, through the second hub, and wants it to go well.
+func (f *adminFleet) ok(t *testing.T, args ...string) string {
+	t.Helper()
+	code, stdout, stderr := f.run(t.Context(), f.two, f.admin, args...)
+	if code != exitOK || stderr != "" {
+		t.Fatalf("hub admin %s: code %d, %s", strings.Join(args, " "), code, stderr)
+	}
+	return stdout
+}
+
+// fails runs hub admin as the admin and wants it to be refused.
+func (f *adminFleet) fails(t *testing.T, want int, says string, args ...string) {
+	t.Helper()
+	code, stdout, stderr := f.run(t.Context(), f.two, f.admin, args...)
+	if code != want || stdout != "" || !strings.Contains(stderr, says) {
+		t.Errorf("hub admin %s: code %d, want %d; printed %q; says %q, want %q", strings.Join(args, " "), code, want, stdout, stderr, says)
+	}
+}
+
+// read is what hub admin prints with --json.
+func read[T any](t *testing.T, f *adminFleet, args ...string) (out T) {
+	t.Helper()
+	text := f.ok(t, append(args, "--json")...)
+	if err := json.Unmarshal([]byte(text), &out); err != nil {
+		t.Fatalf("hub admin %s: %v in %s", strings.Join(args, " "), err, text)
+	}
+	return out
+}
+
+// show is all that is known of a session, once it is as it is wanted.
+func (f *adminFleet) show(t *testing.T, id wire.SessionID, want func(monitor.Detail) bool) (d monitor.Detail) {
+	t.Helper()
+	eventually(t, func() (string, bool) {
+		d = read[monitor.Detail](t, f, "show", string(id))
+		return fmt.Sprintf("%+v", d), want(d)
+	})
+	return d
+}
+
+// eventually looks until something is so.
+func eventually(t *testing.T, look func() (seen string, ok bool)) {
+	t.Helper()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(patienceOfTests)
+	for {
+		seen, ok := look()
+		if ok {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("it never was as it should be: %s", seen)
+		}
+	}
+}
+
+// sessionRows is what hub admin sessions prints with --json.
+type sessionRows struct {
+	Rows  []monitor.Row
+	Total int
+}
+
+func (r sessionRows) ids() (all []wire.SessionID) {
+	for _, row := range r.Rows {
+		all = append(all, row.SessionID)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// All sessions of both hubs are listed, page by page, and those that flags choose.
+func TestAdminFleetSessions(t *testing.T) {
+	t.Parallel()
+	f := newAdminFleet(t)
+	const many = 205 // three pages
+	var all []wire.SessionID
+	for i := range many {
+		all = append(all, f.session(t, f.one, f.ann, fmt.Sprintf("Desk %d", i)))
+	}
+	asking, failing := f.session(t, f.one, f.ben, "the curious"), f.session(t, f.two, f.ben, "the unlucky")
+	all = append(all, asking, failing)
+	slices.Sort(all)
+	f.say(t, f.one, f.ben, asking, "/ask Which colour? | red | blue")
+	f.say(t, f.two, f.ben, failing, "/fail invalid: it has a bad day")
+	x := attachProcess(t, f.one, asking, "--json", "--token", f.ben)
+	x.until(t, `"type":"session_state"`)
+	for args, want := range map[string][]wire.SessionID{
+		"":                                   all,
+		"--sort user --desc":                 all,
+		"--user ben":                         {asking, failing},
+		"--status waiting":                   {asking},
+		"--questions":                        {asking},
+		"--errors":                           {failing},
+		"--owner two":                        {failing},
+		"--owner one":                        {asking},
+		"--user ben --no-tabs":               {failing},
+		"--text unlucky":                     {failing},
+		"--stuck":                            nil,
+		"--quarantined":                      nil,
+		"--user ben --status waiting --desc": {asking},
+	} {
+		slices.Sort(want)
+		eventually(t, func() (string, bool) {
+			got := read[sessionRows](t, f, append([]string{"sessions"}, strings.Fields(args)...)...)
+			return fmt.Sprintf("%q: %d of %d: %v, want %v", args, len(got.Rows), got.Total, got.ids(), want), slices.Equal(got.ids(), want) && got.Total == len(want)
+		})
+	}
+	out := f.ok(t, "sessions")
+	if got := len(regexp.MustCompile(`(?m)^ses-`).FindAllString(out, -1)); got != many+2 {
+		t.Errorf("%d sessions are listed", got)
+	}
+	if out = f.ok(t, "sessions", "--limit", "150", "--sort", "user"); strings.Count(out, "\n") != 152 || !strings.HasSuffix(out, "… and 57 more; --limit 207 shows them.\n") {
+		t.Errorf("the first 150:\n%s", out)
+	}
+	if out = f.ok(t, "sessions", "--stuck"); out != "No such sessions.\n" {
+		t.Errorf("none: %q", out)
+	}
+	out = f.ok(t, "show", string(asking))
+	for _, want := range []string{"the curious", "waiting", "one, epoch ", "A question", "\nQUESTION ", "\nTAB ", "\nAGENT ", "\nMESSAGE "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("no %q in\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "WS_ERROR") {
+		t.Errorf("there was no error:\n%s", out)
+	}
+	if code, out, _ := f.run(t.Context(), f.one, f.guard, "show", string(asking)); code != exitOK || strings.Contains(out, "A question") || strings.Contains(out, "curious") {
+		t.Errorf("who may not see content is shown, with %d:\n%s", code, out)
+	}
+	if o := read[monitor.Overview](t, f, "overview"); o.Totals.Sessions != many+2 || len(o.Replicas) != 2 || o.Totals.Questions != 1 {
+		t.Errorf("the overview: %+v", o)
+	}
+	if out = f.ok(t, "overview"); !strings.HasPrefix(out, "207 sessions: ") || !strings.Contains(out, " 1 questions wait") {
+		t.Errorf("the overview:\n%s", out)
+	}
+	f.fails(t, exitFailure, "hub answered 400: ", "sessions", "--sort", "shoes")
+	f.fails(t, exitFailure, "hub answered 404: ", "show", "ses-nothing")
+	f.fails(t, exitUsage, "needs SESSION", "show")
+}
+
+// follower is hub admin tail, in a process of its own.
+type follower struct {
+	lines chan string
+	stop  context.CancelFunc
+	code  chan int
+}
+
+func (f *adminFleet) follow(t *testing.T, s *server, token string, args ...string) *follower {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	x := &follower{lines: make(chan string, 10_000), stop: cancel, code: make(chan int, 1)}
+	go func() {
+		var stderr bytes.Buffer
+		x.code <- run(ctx, append(append([]string{"admin", "tail"}, args...), "--server", s.url), []string{"HUB_TOKEN=" + token}, w, &stderr)
+		_ = w.CloseWithError(io.EOF)
+	}()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer close(x.lines)
+		in := bufio.NewScanner(r)
+		in.Buffer(nil, maxLine)
+		for in.Scan() {
+			x.lines <- in.Text()
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return x
+}
+
+// until is all it prints up to a line that has some words.
+func (x *follower) until(t *testing.T, words string) (all string) {
+	t.Helper()
+	deadline := time.After(patienceOfTests)
+	for {
+		select {
+		case line, ok := <-x.lines:
+			all += line + "\n"
+			if !ok {
+				t.Fatalf("it ended before %q:\n%s", words, all)
+			}
+			if strings.Contains(line, words) {
+				return all
+			}
+		case <-deadline:
+			t.Fatalf("it never showed %q:\n%s", words, all)
+		}
+	}
+}
+
+// The log is followed through both hubs while an agent writes: with its words by who
+// may see them, without them by who may not.
+func TestAdminFleetTail(t *testing.T) {
+	t.Parallel()
+	f := newAdminFleet(t)
+	id := f.session(t, f.one, f.ann, "a secret")
+	f.say(t, f.one, f.ann, id, "/window w A secret | a secret")
+	at := f.show(t, id, func(d monitor.Detail) bool { return len(d.Windows) == 1 && d.Row.Status == monitor.Idle }).Row.Top.String()
+	full := f.follow(t, f.two, f.admin, string(id), "--from", at, "--json")
+	redacted := f.follow(t, f.one, f.guard, string(id), "--from", at, "--json")
+	people := f.follow(t, f.two, f.admin, string(id), "--from", at)
+	replies := f.follow(t, f.two, f.admin, string(id), "--type", "AGENT_RESPONSE", "--from", at, "--json")
+	everything := f.follow(t, f.one, f.admin, string(id), "--from", "0-0", "--json")
+	f.say(t, f.one, f.ann, id, "/nosteer\n/stream 60 100\n/say the last secret")
+	const end = `"isComplete":true`
+	seen := full.until(t, end)
+	if !strings.Contains(seen, "the last secret") || !strings.Contains(seen, "w59") {
+		t.Errorf("the admin saw\n%s", seen)
+	}
+	var positions []string
+	for line := range strings.Lines(seen) {
+		var e struct {
+			Type string        `json:"type"`
+			At   wire.Position `json:"message_id"`
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Type == "" || e.At.IsZero() {
+			t.Errorf("%v in %s", err, line)
+		}
+		positions = append(positions, e.At.String())
+	}
+	hidden := redacted.until(t, end)
+	if strings.Contains(hidden, "secret") || strings.Contains(hidden, "w59") || !strings.Contains(hidden, "characters›") {
+		t.Errorf("who may not see content saw\n%s", hidden)
+	}
+	if strings.Count(hidden, "\n") != len(positions) {
+		t.Errorf("one saw %d events, the other\n%s", len(positions), hidden)
+	}
+	if got := people.until(t, end); !strings.Contains(got, positions[0]+" ") || !strings.Contains(got, "AGENT_RESPONSE ") {
+		t.Errorf("people saw\n%s", got)
+	}
+	for line := range strings.Lines(replies.until(t, end)) {
+		if !strings.Contains(line, `"type":"AGENT_RESPONSE"`) {
+			t.Errorf("what was not asked for came: %s", line)
+		}
+	}
+	if got := everything.until(t, "the last secret"); !strings.Contains(got, `"type":"DESKTOP_ACTIONS"`) && !strings.Contains(got, "A secret") {
+		t.Errorf("from the beginning:\n%s", got)
+	}
+	for _, x := range []*follower{full, redacted, people, replies, everything} {
+		x.stop()
+		if code := <-x.code; code != exitOK {
+			t.Errorf("a tail that was told to stop ended with %d", code)
+		}
+	}
+	f.fails(t, exitFailure, "hub answered 400: ", "tail", string(id), "--type", "SHOES")
+	f.fails(t, exitFailure, "hub answered 404: ", "tail", "ses-nothing")
+}
+
+// Who has no right to it is told nothing, and who may only look does nothing.
+func TestAdminFleetRights(t *testing.T) {
+	t.Parallel()
+	f := newAdminFleet(t)
+	id := string(f.session(t, f.one, f.ann, "mine"))
+	for _, args := range [][]string{
+		{"overview"},
+		{"replicas"},
+		{"sessions"},
+		{"show", id},
+		{"tail", id},
+		{"audit"},
+		{"audit", "verify"},
+		{"interrupt", id, "--reason", "x"},
+		{"cancel", id, "m-1", "--reason", "x"},
+		{"close-tab", id, "con-1", "--reason", "x"},
+		{"handover", id, "--to", "two", "--reason", "x"},
+		{"reset", id, "--yes", "--reason", "x"},
+		{"release", id, "--reason", "x"},
+		{"delete", id, "--yes", "--reason", "x"},
+		{"drain", "one", "--reason", "x"},
+		{"undrain", "one", "--reason", "x"},
+	} {
+		code, out, stderr := f.run(t.Context(), f.two, f.ann, args...)
+		if code != exitFailure || out != "" || !strings.Contains(stderr, "the hub shows that to admins only") {
+			t.Errorf("%q of a user: code %d, %q %q", args, code, out, stderr)
+		}
+		if args[0] == "tail" {
+			continue // it would go on and on
+		}
+		code, out, stderr = f.run(t.Context(), f.two, f.guard, args...)
+		if slices.Contains(args, "--reason") {
+			if code != exitFailure || out != "" || !strings.Contains(stderr, "hub answered 403: ") {
+				t.Errorf("%q of who may look: code %d, %q %q", args, code, out, stderr)
+			}
+		} else if code != exitOK || stderr != "" {
+			t.Errorf("%q of who may look: code %d, %q", args, code, stderr)
+		}
+	}
+	if code, _, stderr := f.run(t.Context(), f.two, "nonsense", "overview"); code != exitFailure || !strings.Contains(stderr, "hub answered 401: ") {
+		t.Errorf("of nobody: code %d, %s", code, stderr)
+	}
+	if list := read[auditList](t, f, "audit"); len(list.Records) != 0 {
+		t.Errorf("what was refused is recorded: %+v", list)
+	}
+}
