@@ -3,15 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/everdesk/everdesk/client"
 	"github.com/everdesk/everdesk/monitor"
@@ -230,103 +225,4 @@ func TestAdminFleetMoves(t *testing.T) {
 		t.Errorf("code %d, %q, %q", code, out, stderr)
 	}
 	f.fails(t, exitFailure, "hub answered 404: ", "drain", "nowhere", "--reason", "x")
-}
-
-// What cannot be undone is done with --yes, and at a terminal when somebody types the
-// session's id, and never otherwise.
-func TestAdminFleetAsksBefore(t *testing.T) {
-	t.Parallel()
-	f := newAdminFleet(t)
-	made := func() (wire.SessionID, string) {
-		id := f.session(t, f.one, f.ann, "full")
-		f.say(t, f.one, f.ann, id, "/window notes Notes | some")
-		f.show(t, id, func(d monitor.Detail) bool { return len(d.Windows) == 1 && d.Row.Status == monitor.Idle })
-		return id, string(id)
-	}
-	session, id := made()
-	for _, verb := range []string{"reset", "delete"} {
-		f.fails(t, exitUsage, "say --yes", verb, id, "--reason", "x")
-		for _, typed := range []string{"ses-other\n", "\n", "\x04", "\x03"} {
-			if code, screen := f.atTerminal(t, typed, verb, id, "--reason", "x"); code != exitFailure || !strings.Contains(screen, "nothing was done") {
-				t.Errorf("%s and %q: code %d, screen %q", verb, typed, code, screen)
-			}
-		}
-	}
-	f.show(t, session, func(d monitor.Detail) bool { return len(d.Windows) == 1 })
-	if list := read[auditList](t, f, "audit"); len(list.Records) != 0 {
-		t.Errorf("what was not done is recorded: %+v", list)
-	}
-	code, screen := f.atTerminal(t, id+"\n", "reset", id, "--reason", "a mess")
-	if code != exitOK || !strings.Contains(screen, "Type "+id+" to do it: ") || !strings.Contains(screen, "session.reset of "+id+" is recorded as adm-") {
-		t.Errorf("code %d, screen %q", code, screen)
-	}
-	f.show(t, session, func(d monitor.Detail) bool { return len(d.Windows) == 0 })
-	if code, screen = f.atTerminal(t, " "+id+" \n", "delete", id, "--reason", "not needed"); code != exitOK || !strings.Contains(screen, "session.delete of ") {
-		t.Errorf("code %d, screen %q", code, screen)
-	}
-	f.fails(t, exitFailure, "hub answered 404: ", "show", id)
-
-	session, id = made()
-	f.done(t, "reset", id, "--yes", "--reason", "a mess")
-	f.show(t, session, func(d monitor.Detail) bool { return len(d.Windows) == 0 })
-	f.done(t, "release", id, "--reason", "it is not set aside, which is no mistake")
-	f.done(t, "delete", "--yes", id, "--reason", "not needed")
-	f.fails(t, exitFailure, "hub answered 404: ", "show", id)
-	f.fails(t, exitFailure, "hub answered 404: ", "delete", id, "--yes", "--reason", "again")
-}
-
-// atTerminal runs hub admin at a real terminal and types something once it is asked. It
-// returns the exit code and what is on the screen.
-func (f *adminFleet) atTerminal(t *testing.T, typed string, args ...string) (code int, screen string) {
-	t.Helper()
-	keys, end := openPTY(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patienceOfTests) // who is still there then is killed
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "hub", append([]string{"admin"}, append(args, "--server", f.two.url)...)...)
-	cmd.Env = []string{"GORACE=" + noRaceNap, "HUB_TOKEN=" + f.admin}
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = end, end, end
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	if err := end.Close(); err != nil {
-		t.Fatal(err)
-	}
-	seen := make([]byte, 0, 4096)
-	for part := make([]byte, 1024); ; {
-		n, err := keys.Read(part)
-		had := strings.Contains(string(seen), "to do it: ")
-		seen = append(seen, part[:n]...)
-		if !had && strings.Contains(string(seen), "to do it: ") {
-			if _, err := keys.WriteString(typed); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err != nil {
-			break // nobody is at the other end any more
-		}
-	}
-	_ = cmd.Wait() // the code says it
-	return cmd.ProcessState.ExitCode(), string(seen)
-}
-
-// openPTY makes a terminal: what is written to keys is typed at it.
-func openPTY(t *testing.T) (keys, end *os.File) {
-	t.Helper()
-	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = keys.Close() })
-	n, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if end, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		t.Fatal(err)
-	}
-	return keys, end
 }
