@@ -9,7 +9,7 @@ type Status string
 const (
 	// Quarantined sessions are set aside: their data cannot be read.
 	Quarantined Status = "quarantined"
-	// Stuck sessions do not answer their own hub.
+	// Stuck sessions do not answer their own hub, or it cannot own them.
 	Stuck Status = "stuck"
 	// Orphaned sessions have work and no owner.
 	Orphaned Status = "orphaned"
@@ -31,7 +31,7 @@ type Row struct {
 	User      string         `json:"user"`
 	Title     string         `json:"title,omitempty" doc:"Left out for those who may not see content."`
 	Status    Status         `json:"status" doc:"quarantined, stuck, orphaned, waiting, stalled, working, idle or dormant: the first that fits."`
-	Doing     string         `json:"doing,omitempty" doc:"The command that a stuck session is in."`
+	Doing     string         `json:"doing,omitempty" doc:"The command that a stuck session is in; claim when nobody can own it, and closed when it went wrong too often and nobody may open it for a while."`
 	DoingMS   int64          `json:"doingMs,omitempty" doc:"For how long."`
 	Owner     wire.ReplicaID `json:"owner,omitempty" doc:"The replica that runs it, or did when its lease ran out."`
 	Epoch     uint64         `json:"epoch" doc:"Grows with every owner."`

@@ -89,6 +89,10 @@ func assemble(row Row, parts []part, recalled *Detail, owners []Owner) Detail {
 	slices.SortFunc(tabs, func(a, b Tab) int {
 		return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.ConnectionID, b.ConnectionID))
 	})
+	if current := row.Owner != "" && row.Epoch > 0 && !row.vacant(); current && (len(owners) == 0 || owners[0].Epoch < row.Epoch) {
+		// Its beginning is not in the log any more, or not read yet. Epochs are times.
+		owners = slices.Insert(slices.Clone(owners), 0, Owner{Replica: row.Owner, Epoch: row.Epoch, At: wire.Millis(row.Epoch)}) //nolint:gosec // milliseconds
+	}
 	d.Row, d.Known, d.Tabs, d.Owners = row, known, tabs, owners
 	if d.Tabs == nil {
 		d.Tabs = []Tab{}
@@ -105,7 +109,7 @@ const ownersShown = 50
 // readOwners finds those who had a session in its log, the newest first. The oldest
 // event of the log is where to begin when what was before it is gone.
 func readOwners(ctx context.Context, s Store, id wire.SessionID, oldest wire.Position) ([]Owner, error) {
-	const page = 1000
+	const page = 200 // which may be large events
 	var after wire.Position
 	name := []byte(wire.TypeOf(wire.OwnerChanged{}))
 	var owners []Owner

@@ -29,15 +29,18 @@
 // newest state and not what was between. [Watcher.Overview], [Watcher.Sessions] and
 // [Watcher.Detail] look for a few seconds without a watch and wait 1.5 s at the most
 // for the others to tell; then they answer with what there is. A session that does not
-// answer its own hub within 100 ms is [Stuck] and delays nobody. A replica that is
-// alive and says nothing for 3 s is an alert; one that is not alive any more is gone
-// with its rows. When the store is away, the sessions of this replica are still shown.
+// answer its own hub within 100 ms is [Stuck] and delays nobody, and so is one that is
+// used at a hub which cannot own it. A replica that is alive and says nothing for 3 s
+// is an alert; one that is not alive any more is gone with its rows. When the store is
+// away, the sessions of this replica are still shown.
 // An interest that is not renewed counts for 6 s, by the clock of whoever reads it.
 //
 // # What it refuses
 //
 // Queries that make no sense ([ErrQuery]). Documents that it did not write, or of
 // another version, are ignored, and nothing is unpacked to more than 8 MiB. It shows
-// 100,000 sessions of the directory and 64 sessions in detail at the same time. It
-// changes nothing: looking at a session neither loads it nor keeps it loaded.
+// 100,000 sessions of the directory and 64 sessions in detail at the same time: first
+// those that are watched, then those that were asked for last. Of sessions that no owner
+// tells of, 4 are read at the same time. It changes nothing: looking at a session
+// neither loads it nor keeps it loaded.
 package monitor

@@ -100,19 +100,29 @@ func (o *lookout) read(ctx context.Context, s Store, now time.Time) error {
 	return nil
 }
 
-// others says whether somebody looks through another replica, and at which sessions.
+// others says whether somebody looks through another replica, and at which sessions:
+// first what comes first for each of them.
 func (o *lookout) others(self wire.ReplicaID, now time.Time) (bool, []wire.SessionID) {
-	looked := false
-	var all []wire.SessionID
-	for id, l := range o.now.Lookers {
+	looked, most := false, 0
+	var lists [][]wire.SessionID
+	for _, id := range slices.Sorted(maps.Keys(o.now.Lookers)) {
 		if id != self && now.Sub(o.seen[id].at) < interestFor {
-			looked = true
-			all = append(all, l.Sessions...)
+			sessions := o.now.Lookers[id].Sessions
+			lists = append(lists, sessions)
+			looked, most = true, max(most, len(sessions))
 		}
 	}
-	slices.Sort(all)
-	all = slices.Compact(all)
-	return looked, all[:min(len(all), maxParts)]
+	var all []wire.SessionID
+	known := map[wire.SessionID]bool{}
+	for i := range most {
+		for _, sessions := range lists {
+			if i < len(sessions) && !known[sessions[i]] {
+				known[sessions[i]] = true
+				all = append(all, sessions[i])
+			}
+		}
+	}
+	return looked, all
 }
 
 // say writes down what is looked at through this replica, unless that is known.

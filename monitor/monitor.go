@@ -85,7 +85,9 @@ type Watcher struct {
 	last      map[wire.SessionID]part // what our own sessions said last
 	studies   map[wire.SessionID]*study
 	past      past
+	studying  int // how many of them are read now
 	troubled  bool
+	crowded   time.Time      // when it was last said that too much is looked at
 	running   sync.WaitGroup // what it started
 
 	mu       sync.Mutex // guards the following; never held while anybody waits
@@ -183,6 +185,7 @@ func (m *Watcher) forget() {
 // is owned here.
 func (m *Watcher) round(ctx context.Context, now time.Time) {
 	wants, mine := m.wanted(now)
+	mine = m.few(ctx, mine, now)
 	limited, cancel := context.WithTimeout(ctx, m.cfg.Every)
 	err := m.lookout.read(limited, m.store, now)
 	if err == nil {
@@ -194,6 +197,7 @@ func (m *Watcher) round(ctx context.Context, now time.Time) {
 	}
 	m.complain(ctx, "it cannot say what is looked at", err)
 	asked, theirs := m.lookout.others(m.cfg.Replica, now)
+	theirs = m.few(ctx, theirs, now)
 	if !wants {
 		m.show(nil)
 		m.forget()
@@ -227,6 +231,19 @@ func (m *Watcher) round(ctx context.Context, now time.Time) {
 	m.show(m.assembleView(ctx, own, parts, mine, sample, now))
 }
 
+// few are the first of the sessions that somebody looks at: as many as are shown in
+// detail.
+func (m *Watcher) few(ctx context.Context, ids []wire.SessionID, now time.Time) []wire.SessionID {
+	if len(ids) <= maxParts {
+		return ids
+	}
+	if now.Sub(m.crowded) >= time.Minute {
+		m.crowded = now
+		m.cfg.Logger.WarnContext(ctx, "more sessions are looked at than are shown in detail", "looked", len(ids), "shown", maxParts)
+	}
+	return ids[:maxParts]
+}
+
 // union are the ids of two lists.
 func union(a, b []wire.SessionID) []wire.SessionID {
 	all := slices.Concat(a, b)
@@ -237,19 +254,15 @@ func union(a, b []wire.SessionID) []wire.SessionID {
 // ownParts is what is known here of sessions that somebody looks at. A session that
 // does not answer is as it was when it did.
 func (m *Watcher) ownParts(ctx context.Context, own []Row, ids []wire.SessionID) map[wire.SessionID]part {
+	all := make([]part, len(ids))
+	var wg sync.WaitGroup
+	for n, id := range ids {
+		wg.Go(func() { all[n] = m.ownPart(ctx, own, id) }) // those that do not answer take their time together
+	}
+	wg.Wait()
 	parts := make(map[wire.SessionID]part, len(ids))
-	for _, id := range ids {
-		p := part{Detail: detailOf(&session.Inspection{})}
-		_, owned := slices.BinarySearchFunc(own, id, func(r Row, id wire.SessionID) int { return cmp.Compare(r.SessionID, id) })
-		if owned {
-			if i, err := m.hub.Inspect(ctx, id); err == nil {
-				p.Owner, p.Epoch, p.Detail = true, i.Status.Epoch, detailOf(&i)
-			} else if was, ok := m.last[id]; ok && was.Owner {
-				p = was
-			}
-		}
-		p.Detail.Tabs = tabsOf(m.hub.Audience(id), m.cfg.Replica)
-		if p.Owner || len(p.Detail.Tabs) > 0 {
+	for n, id := range ids {
+		if p := all[n]; p.Owner || len(p.Detail.Tabs) > 0 {
 			parts[id] = p
 		}
 	}
@@ -257,12 +270,27 @@ func (m *Watcher) ownParts(ctx context.Context, own []Row, ids []wire.SessionID)
 	return parts
 }
 
+// ownPart is one of ownParts.
+func (m *Watcher) ownPart(ctx context.Context, own []Row, id wire.SessionID) part {
+	p := part{Detail: detailOf(&session.Inspection{})}
+	_, owned := slices.BinarySearchFunc(own, id, func(r Row, id wire.SessionID) int { return cmp.Compare(r.SessionID, id) })
+	if owned {
+		if i, err := m.hub.Inspect(ctx, id); err == nil {
+			p.Owner, p.Epoch, p.Detail = true, i.Status.Epoch, detailOf(&i)
+		} else if was, ok := m.last[id]; ok && was.Owner {
+			p = was
+		}
+	}
+	p.Detail.Tabs = tabsOf(m.hub.Audience(id), m.cfg.Replica)
+	return p
+}
+
 // assembleView puts everything together.
 func (m *Watcher) assembleView(ctx context.Context, own []Row, parts map[wire.SessionID]part, mine []wire.SessionID, sample Sample, now time.Time) *view {
 	lists := [][]Row{own}
 	alive := map[wire.ReplicaID]bool{m.cfg.Replica: true}
 	replicas := m.measure(sample, now)
-	v := &view{details: map[wire.SessionID]Detail{}, complete: !m.directory.scanned.IsZero()}
+	v := &view{details: map[wire.SessionID]Detail{}, studied: map[wire.SessionID]bool{}, complete: !m.directory.scanned.IsZero()}
 	for id, p := range m.peers {
 		alive[id] = true
 		for _, c := range p.chunks {
@@ -278,7 +306,7 @@ func (m *Watcher) assembleView(ctx context.Context, own []Row, parts map[wire.Se
 	for _, id := range mine {
 		at, ok := slices.BinarySearchFunc(v.rows, id, func(r Row, id wire.SessionID) int { return cmp.Compare(r.SessionID, id) })
 		if ok {
-			v.details[id] = m.detail(ctx, v.rows[at], parts, now)
+			v.details[id], v.studied[id] = m.detail(ctx, v.rows[at], parts, now)
 		}
 	}
 	for id := range m.studies {

@@ -7,9 +7,11 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/everdesk/everdesk/monitor"
+	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -142,4 +144,33 @@ func TestRedactionKeepsWhatIsNoText(t *testing.T) {
 			t.Errorf("%s is not in %s", want, got)
 		}
 	}
+}
+
+// The name of a renderer that is none of ours is what anybody wrote.
+func TestADetailHasNoTextInItsRenderers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := start(t, openStore(t), "a")
+		room := a.opened(t, "ses-1")
+		create := func(id wire.WindowID, c wire.Content) wire.Action {
+			return wire.WindowCreate{WindowID: id, Title: secret, Bounds: wire.Bounds{X: 1, Y: 2, W: 300, H: 200}, Content: c}
+		}
+		_, err := room.Ask(t.Context(), session.Command{From: session.Sender{User: "ada"}, Message: wire.Message{ID: "m1", Data: wire.Emit{
+			Actions: []wire.Action{
+				create("w1", wire.OtherContent{Renderer: secret, Data: json.RawMessage(`{}`)}),
+				create("w2", wire.HTMLContent{Data: secret}),
+			},
+		}}})
+		ok(t, err)
+		d, err := a.Detail(t.Context(), "ses-1")
+		ok(t, err)
+		text, err := json.Marshal(d.Redacted())
+		ok(t, err)
+		if bytes.Contains(text, []byte(secret)) {
+			t.Errorf("it still has a text: %s", text)
+		}
+		if len(d.Windows) != 2 || d.Windows[0].Renderer != "other" || d.Windows[1].Renderer != "html" {
+			t.Errorf("the windows are %+v", d.Windows)
+		}
+	})
 }

@@ -8,8 +8,12 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// studyAgain is how often at the most the log of a session is read again.
-const studyAgain = 2 * time.Second
+const (
+	// studyAgain is how often at the most the log of a session is read again.
+	studyAgain = 2 * time.Second
+	// maxStudies is how many sessions are read at the same time, which may be large.
+	maxStudies = 4
+)
 
 // study is what was read about a session that somebody looks at: who had it, and
 // what the store has of it, for when no owner tells.
@@ -22,8 +26,9 @@ type study struct {
 	detail  *Detail
 }
 
-// detail is all that is known of a session, and begins to find out the rest.
-func (m *Watcher) detail(ctx context.Context, row Row, own map[wire.SessionID]part, now time.Time) Detail {
+// detail is all that is known of a session, and begins to find out the rest. It also
+// says whether its log was read.
+func (m *Watcher) detail(ctx context.Context, row Row, own map[wire.SessionID]part, now time.Time) (Detail, bool) {
 	var parts []part
 	if p, ok := own[row.SessionID]; ok {
 		parts = append(parts, p)
@@ -42,15 +47,16 @@ func (m *Watcher) detail(ctx context.Context, row Row, own map[wire.SessionID]pa
 		m.studies[row.SessionID] = s
 	}
 	d := assemble(row, parts, s.detail, s.owners)
-	if !s.reading && now.Sub(s.at) >= studyAgain && (s.at.IsZero() || s.epoch != row.Epoch || !d.Known && s.top != row.Top) {
+	if m.studying < maxStudies && !s.reading && now.Sub(s.at) >= studyAgain && (s.at.IsZero() || s.epoch != row.Epoch || !d.Known && s.top != row.Top) {
 		m.study(ctx, s, row, !d.Known, now)
 	}
-	return d
+	return d, !s.at.IsZero()
 }
 
 // study reads who had a session and, if nobody tells, what the store has of it.
 func (m *Watcher) study(ctx context.Context, s *study, row Row, recall bool, now time.Time) {
 	s.reading = true
+	m.studying++
 	m.background(ctx, scanFor, func(ctx context.Context) func() {
 		info, err := m.hub.Info(ctx, row.SessionID)
 		var owners []Owner
@@ -64,6 +70,7 @@ func (m *Watcher) study(ctx context.Context, s *study, row Row, recall bool, now
 			}
 		}
 		return func() {
+			m.studying--
 			s.reading, s.at, s.epoch, s.top = false, now, row.Epoch, row.Top
 			if err == nil {
 				s.owners = owners

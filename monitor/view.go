@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/fleet"
+	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -22,23 +23,39 @@ type view struct {
 	changed []Row
 	gone    []wire.SessionID
 	details map[wire.SessionID]Detail
+	studied map[wire.SessionID]bool // the log of which was read
 	// complete says that everybody has told what there is.
 	complete bool
 }
 
 // collect puts together what the owners say. Of two who say that they own the same
-// session the one with the higher epoch does.
+// session the one with the higher epoch does, and rather one who does than one who
+// cannot.
 func collect(into map[wire.SessionID]*Row, lists ...[]Row) {
 	clear(into)
 	for _, rows := range lists {
 		for i := range rows {
 			r := &rows[i]
-			if was, ok := into[r.SessionID]; !ok || was.Epoch < r.Epoch {
+			if was, ok := into[r.SessionID]; !ok || r.better(was) {
 				into[r.SessionID] = r
 			}
 		}
 	}
 }
+
+// better reports whether a row says more of its session than another one.
+func (r *Row) better(other *Row) bool {
+	if r.Epoch != other.Epoch {
+		return r.Epoch > other.Epoch
+	}
+	if vacant := r.vacant(); vacant != other.vacant() {
+		return !vacant
+	}
+	return r.Owner < other.Owner // any will do, but always the same
+}
+
+// vacant reports whether it is of a replica that uses the session and cannot own it.
+func (r *Row) vacant() bool { return r.Doing == session.DoingClaim || r.Doing == session.DoingClosed }
 
 // merge makes the rows of all sessions, of what owners report and of what the
 // directory says. Alive says which replicas there are.

@@ -1,6 +1,7 @@
 package monitor
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"maps"
@@ -21,7 +22,8 @@ const (
 	updateRows = 500
 )
 
-// wanted says whether somebody looks here, and at which sessions.
+// wanted says whether somebody looks here, and at which sessions: first those that are
+// watched, then those that were asked for, the newest first, for which somebody waits.
 func (m *Watcher) wanted(now time.Time) (bool, []wire.SessionID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -32,14 +34,18 @@ func (m *Watcher) wanted(now time.Time) (bool, []wire.SessionID) {
 			ids = append(ids, in.Session)
 		}
 	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	watched := len(ids)
 	for id := range m.glances {
-		if id != "" {
+		if _, is := slices.BinarySearch(ids[:watched], id); !is && id != "" {
 			ids = append(ids, id)
 		}
 	}
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
-	return len(m.watching)+len(m.glances) > 0, ids[:min(len(ids), maxParts)]
+	slices.SortFunc(ids[watched:], func(a, b wire.SessionID) int {
+		return cmp.Or(m.glances[b].Compare(m.glances[a]), cmp.Compare(a, b))
+	})
+	return len(m.watching)+len(m.glances) > 0, ids
 }
 
 // show makes a view the one that everybody sees; nil means that nobody looks.
@@ -135,7 +141,7 @@ func (m *Watcher) Detail(ctx context.Context, id wire.SessionID) (Detail, error)
 	v, err := m.glance(ctx, id, func(v *view) bool {
 		d, ok := v.details[id]
 		told := d.Known || d.Row.Status == Dormant || d.Row.Status == Orphaned || d.Row.Status == Quarantined
-		return ok && v.complete && told && len(d.Owners) > 0
+		return ok && v.complete && told && v.studied[id]
 	})
 	if err != nil {
 		return Detail{}, err

@@ -32,7 +32,7 @@ func (k *keeper) setAside(err error) {
 		}
 	case errors.Is(err, store.ErrNewerSchema):
 		why := &Error{Code: wire.CodeSessionInvalidState, Reason: "the stored session is of a newer version than this hub", Err: err}
-		k.hub.shut(k.id, closure{time.Now().Add(newerFor), why})
+		k.hub.shut(k.id, closure{until: time.Now().Add(newerFor), err: why})
 	}
 	if k.lease.Epoch == 0 {
 		return

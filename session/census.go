@@ -8,7 +8,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Status is how a session that is owned here is doing.
+// What a session without an owner is in: those who use it here wait for it to be
+// claimed, or it went wrong too often and is closed for a while.
+const (
+	DoingClaim  = "claim"
+	DoingClosed = "closed"
+)
+
+// Status is how a session that is owned here is doing, or that should be.
 type Status struct {
 	ID    wire.SessionID
 	User  string
@@ -51,16 +58,20 @@ const censusPatience = 100 * time.Millisecond
 
 // Census asks all sessions that are owned here how they are doing, at once, and
 // waits no longer than a moment for those that do not answer. A session to which
-// nothing has happened since it was asked last is not asked again.
+// nothing has happened since it was asked last is not asked again. Those are stuck too
+// that nobody owns although they are used here, and those that are closed for a while.
 func (h *Hub) Census(ctx context.Context) []Status {
 	ctx, cancel := context.WithTimeout(ctx, censusPatience)
 	defer cancel()
 	keepers := h.all(nil)
-	all := make([]Status, 0, len(keepers))
+	all := append(make([]Status, 0, len(keepers)), h.closures()...)
 	var asked []*live
 	for _, k := range keepers {
 		l := k.live.Load()
 		if l == nil {
+			if s, ok := k.adrift(); ok {
+				all = append(all, s)
+			}
 			continue
 		}
 		if s := l.looks.seen.Load(); s != nil && s.Budget == 0 && l.looks.fresh.Load() && k.box.idle() {
@@ -102,6 +113,31 @@ func askAll(ctx context.Context, asked []*live) []Status {
 		}
 		l.looks.unask(looks[i])
 		all[i] = l.stuck()
+	}
+	return all
+}
+
+// adrift is what is known of a session that is between owners, and whether it is for
+// longer than that takes, and used here.
+func (k *keeper) adrift() (Status, bool) {
+	since := k.between.Load()
+	if since == 0 || !k.isReady() || k.failure != nil || k.unheld() && k.box.idle() {
+		return Status{}, false
+	}
+	s := Status{ID: k.id, Epoch: k.epoch(), Tabs: k.center.Tabs(), Stuck: true, Doing: DoingClaim, For: time.Since(time.Unix(0, since))}
+	return s, s.For > censusPatience
+}
+
+// closures are the sessions that went wrong too often, and that nobody may open for a
+// while.
+func (h *Hub) closures() []Status {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []Status
+	for id, c := range h.closed {
+		if left := time.Until(c.until); left > 0 && c.epoch != 0 {
+			all = append(all, Status{ID: id, Epoch: c.epoch, Stuck: true, Doing: DoingClosed, For: closedFor - left})
+		}
 	}
 	return all
 }

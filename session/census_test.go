@@ -236,6 +236,66 @@ func TestAStuckSessionSaysWhatItIsIn(t *testing.T) {
 	})
 }
 
+// A session that cannot be owned although somebody uses it is counted, and so is one
+// that nobody may open for a while.
+func TestCensusTellsOfSessionsBetweenOwners(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := openMeddler(t)
+		h, _ := startHub(t, m, "a", session.Config{})
+		create(t, h, "ses-1")
+		r := enter(t, h, "ses-1")
+		settled(t, r)
+		epoch := only(t, h).Epoch
+		m.onClaim(func(wire.ReplicaID) error { return store.ErrUnavailable })
+		m.onCommit(func(context.Context, store.Lease, store.Batch, func() (store.Receipt, error)) (store.Receipt, error) {
+			return store.Receipt{}, store.ErrFenced
+		})
+		deliver(t, r, says("c", "m1", emit(window("w"))))
+		time.Sleep(2 * time.Minute)
+		if got := only(t, h); !got.Stuck || got.Doing != "claim" || got.For < time.Minute || got.Epoch != epoch || got.ID != "ses-1" {
+			t.Errorf("it is %+v", got)
+		}
+		if l := h.Levels(); l.Stuck != 1 || l.Followed != 0 {
+			t.Errorf("the levels are %+v", l)
+		}
+		m.onCommit(nil)
+		m.onClaim(nil)
+		settled(t, r)
+		if got := only(t, h); got.Stuck || got.Windows != 1 {
+			t.Errorf("later it is %+v", got)
+		}
+	})
+}
+
+// Who follows a session that works is not between owners, and is when the owner is gone
+// and nobody may be the next.
+func TestCensusTellsOfFollowersWithoutOwner(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := openMeddler(t)
+		a, b, stop := pair(t, m)
+		settled(t, enter(t, a, "ses-1"))
+		r := enter(t, b, "ses-1")
+		settled(t, r)
+		time.Sleep(time.Minute)
+		if all := b.Census(t.Context()); len(all) != 0 {
+			t.Errorf("a session that is followed is %+v", all)
+		}
+		m.onClaim(func(wire.ReplicaID) error { return store.ErrUnavailable })
+		stop()
+		time.Sleep(time.Minute)
+		if got := only(t, b); !got.Stuck || got.Doing != "claim" || got.For < 10*time.Second || got.Epoch == 0 {
+			t.Errorf("without an owner it is %+v", got)
+		}
+		m.onClaim(nil)
+		time.Sleep(5 * time.Second)
+		if got := only(t, b); got.Stuck || !b.Owns("ses-1") {
+			t.Errorf("later it is %+v", got)
+		}
+	})
+}
+
 func TestAudienceAndTail(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)

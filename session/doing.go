@@ -23,6 +23,8 @@ const (
 	doingRelease
 	doingWork
 	doingUnknown
+	doingSnapshot
+	doingLook
 )
 
 // deeds are the names of all deeds, and the deeds of orders and messages.
@@ -34,7 +36,7 @@ type deeds struct {
 
 var allDeeds = sync.OnceValue(func() deeds {
 	d := deeds{
-		names:  []string{"", "load", "commit", "effects", "timers", "release", "agent", "message"},
+		names:  []string{"", "load", "commit", "effects", "timers", "release", "agent", "message", "snapshot", "look"},
 		orders: map[orderKind]deed{}, messages: map[string]deed{},
 	}
 	for _, kind := range []orderKind{orderRename, orderShare, orderDelete, orderAct, orderYield, orderPresence, orderMark} {

@@ -53,7 +53,9 @@ func (h *Hub) Fetch(ctx context.Context, id wire.SessionID) (Fetched, error) {
 			r.k.needed.Store(true) // it is left to us, or to anybody
 			r.k.box.nudge()
 		case i.Epoch != asked || time.Since(askedAt) > fetchAgain:
-			o := &order{Kind: orderYield, Replica: h.cfg.Replica, Epoch: i.Epoch}
+			// Until then the owner is asked again, or nobody wants the session any more.
+			until := i.Until.Add(fetchAgain).UnixMilli()
+			o := &order{Kind: orderYield, Replica: h.cfg.Replica, Epoch: i.Epoch, Until: wire.Millis(until)}
 			if err := h.sendOrder(ctx, id, o); err != nil {
 				return got, asError(err)
 			}
@@ -70,11 +72,13 @@ func (h *Hub) Fetch(ctx context.Context, id wire.SessionID) (Fetched, error) {
 }
 
 // yield has the session left to another replica. An order that was meant for an owner
-// before this one is void, or a session would be left to who does not want it any more.
+// before this one is void, and so is an old one, or a session would be left to who does
+// not want it any more.
 func (l *live) yield(o *order) {
 	alive := l.k.hub.cfg.Alive
 	switch {
 	case o.Epoch != l.lease.Epoch || o.Replica == l.k.hub.cfg.Replica || o.Replica.Validate() != nil:
+	case l.now.UnixMilli() > int64(o.Until):
 	case l.heir != "": // who was first gets it, and is asked then
 	case alive != nil && !alive(o.Replica):
 	default:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -243,6 +244,71 @@ func TestCloseTab(t *testing.T) {
 		watch(t, r, "conn-b")
 		if h.CloseTab("ses-1", "conn-c") || !h.CloseTab("ses-1", "conn-a") {
 			t.Error("closed another than the one that was named")
+		}
+	})
+}
+
+// Who wanted a session has given up long ago when its owner gets to the order: the
+// session stays where it is.
+func TestAnOrderToYieldHasAnEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := openMeddler(t)
+		a, b, _ := pair(t, m)
+		r := enter(t, a, "ses-1")
+		settled(t, r)
+		gate := make(chan struct{})
+		m.onCommit(func(_ context.Context, _ store.Lease, _ store.Batch, do func() (store.Receipt, error)) (store.Receipt, error) {
+			<-gate
+			return do()
+		})
+		deliver(t, r, says("conn", "m1", emit(window("w"))))
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		if _, err := b.Fetch(ctx, "ses-1"); err == nil {
+			t.Fatal("it was fetched from an owner that does not answer")
+		}
+		time.Sleep(5 * time.Minute)
+		m.onCommit(nil)
+		close(gate)
+		time.Sleep(time.Second)
+		began := time.Now()
+		ask(t, r, says("conn", "m2", emit(window("w2"))))
+		if took := time.Since(began); took > 100*time.Millisecond || !a.Owns("ses-1") {
+			t.Errorf("the next message took %v; owners %v", took, owners(t, m))
+		}
+		if got := fmt.Sprint(owners(t, m)); got != "[a]" {
+			t.Errorf("owners %s", got)
+		}
+		if _, err := b.Fetch(t.Context(), "ses-1"); err != nil || !b.Owns("ses-1") {
+			t.Errorf("now it could not be fetched: %v", err)
+		}
+	})
+}
+
+// fences counts the leases that were lost.
+type fences struct {
+	counting
+	lost atomic.Int64
+}
+
+func (f *fences) Fenced() { f.lost.Add(1) }
+
+// A session that is handed over is no lease that was lost.
+func TestAFetchedSessionIsNotFenced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		f := &fences{}
+		a, _ := startHub(t, s, "a", session.Config{Observer: f})
+		b, _ := startHub(t, s, "b", session.Config{})
+		create(t, a, "ses-1")
+		settled(t, enter(t, a, "ses-1"))
+		_, err := b.Fetch(t.Context(), "ses-1")
+		ok(t, err)
+		time.Sleep(5 * time.Second)
+		if n := f.lost.Load(); n != 0 {
+			t.Errorf("an orderly hand-over counts as %d lost leases", n)
 		}
 	})
 }

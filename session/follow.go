@@ -364,10 +364,12 @@ func (f *follower) claim(ctx context.Context) error {
 			f.k.vacant = f.claimAt
 		}
 	case ok:
+		f.k.between.Store(0)
 		f.claimAt = claimableAt(owned)
 	case lasting(err):
 		return fmt.Errorf("claim session: %w", err)
 	default:
+		f.k.drift()
 		f.k.log.WarnContext(ctx, "the session cannot be claimed yet", "err", err)
 		f.claimAt = time.Now().Add(retryLast)
 	}

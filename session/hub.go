@@ -147,10 +147,11 @@ type Hub struct {
 }
 
 // closure says that a session is not opened for a while, because it went wrong
-// too often.
+// too often or this hub does not understand it.
 type closure struct {
 	until time.Time
 	err   *Error
+	epoch uint64 // of its last owner here; 0 when it is no fault of the session
 }
 
 // NewHub makes a hub. It does nothing before [Hub.Run].

@@ -154,7 +154,7 @@ func inspectState(state *desk.State, g *ledger) Inspection {
 		i.Monitors = append(i.Monitors, MonitorView{MonitorStatus: m})
 		for _, w := range state.Windows(m.MonitorID) {
 			i.Windows = append(i.Windows, WindowView{
-				ID: w.WindowID, Monitor: w.MonitorID, Title: w.Title, Renderer: wire.RendererOf(w.Content), Lock: w.Lock,
+				ID: w.WindowID, Monitor: w.MonitorID, Title: w.Title, Renderer: rendererOf(w.Content), Lock: w.Lock,
 			})
 		}
 	}
@@ -172,6 +172,15 @@ func inspectState(state *desk.State, g *ledger) Inspection {
 		})
 	}
 	return i
+}
+
+// rendererOf is the renderer of a window. The name of one that is none of ours is what
+// somebody wrote, of any length.
+func rendererOf(c wire.Content) string {
+	if _, ok := c.(wire.OtherContent); ok {
+		return "other"
+	}
+	return wire.RendererOf(c)
 }
 
 // Recall is what the store has of a session, wherever it is owned. It does not open

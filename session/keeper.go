@@ -65,6 +65,7 @@ type keeper struct {
 	owned     atomic.Uint64            // the epoch of its last lease here
 	full      atomic.Bool              // the store has no room for what is to be written next
 	quiet     atomic.Int64             // since when nobody holds it, in ns; 0 while somebody does
+	between   atomic.Int64             // since when it is neither owned here nor followed, in ns; 0 while it is
 
 	holds int // guarded by hub.mu
 
@@ -111,13 +112,14 @@ func (k *keeper) run(ctx context.Context) {
 		case k.tooMany(err):
 			why := refusal(wire.CodeSessionInvalidState, "the session keeps going wrong and is closed for a while")
 			why.Err = err
-			k.hub.shut(k.id, closure{time.Now().Add(closedFor), why})
+			k.hub.shut(k.id, closure{time.Now().Add(closedFor), why, k.epoch()})
 			err = why
 			return
 		case k.missing(ctx, err): // it may come back
 		case !k.isReady() && !errors.Is(err, errReload) || lasting(err):
 			return
 		}
+		k.drift()
 		if errors.Is(err, errLost) || errors.Is(err, errStale) {
 			k.log.InfoContext(ctx, "the lease of a session was lost", "err", err)
 		}
@@ -199,7 +201,7 @@ func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
 	case !ok:
 		return left, fmt.Errorf("claim session: %w", err)
 	}
-	if left != nil {
+	if left != nil && !left.released {
 		k.hub.cfg.Observer.Fenced()
 	}
 	k.giveBack(left, store.Lease{})
@@ -329,6 +331,18 @@ func (k *keeper) isReady() bool {
 
 // unheld reports whether nobody here has use for the session.
 func (k *keeper) unheld() bool { return k.quiet.Load() != 0 }
+
+// drift says that the session is between owners from now on, if it is not yet. See open.
+func (k *keeper) drift() { k.between.CompareAndSwap(0, time.Now().UnixNano()) }
+
+// epoch is that of the newest owner that is known here.
+func (k *keeper) epoch() uint64 {
+	epoch := k.owned.Load()
+	if k.center != nil {
+		epoch = max(epoch, k.center.Head().Epoch)
+	}
+	return epoch
+}
 
 // dormantAt is when the session may be unloaded; zero while it is held.
 func (k *keeper) dormantAt() time.Time {

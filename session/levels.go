@@ -16,8 +16,9 @@ const stuckAfter = 5 * time.Second
 
 // Levels is how much there is in the sessions of a hub.
 type Levels struct {
-	// The sessions that are owned: Stuck ones do not come to an end with what they
-	// do, Waiting ones have a question for a person, Stalled ones have work and
+	// The sessions that are owned, or should be: Stuck ones do not come to an end with
+	// what they do, cannot be owned although they are used here, or are closed for a
+	// while. Waiting ones have a question for a person, Stalled ones have work and
 	// agents that have shown nothing for a minute. Each is one of the five.
 	Working, Waiting, Stalled, Stuck, Idle int
 	// Followed sessions are those of others.
@@ -35,6 +36,7 @@ type Levels struct {
 // Levels counts. It asks no session and is quick.
 func (h *Hub) Levels() Levels {
 	var all Levels
+	all.Stuck = len(h.closures())
 	now := time.Now()
 	for _, k := range h.all(nil) {
 		if !k.isReady() || k.failure != nil {
@@ -44,7 +46,11 @@ func (h *Hub) Levels() Levels {
 		all.Mailbox += k.box.size()
 		l := k.live.Load()
 		if l == nil {
-			all.Followed++
+			if s, ok := k.adrift(); ok && s.For > stuckAfter {
+				all.Stuck++
+			} else {
+				all.Followed++
+			}
 			continue
 		}
 		_, busy := l.doing.tell()

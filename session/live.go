@@ -68,8 +68,10 @@ type live struct {
 	// handling says that items[handled] is being done.
 	handling bool
 	removed  error // what became of an order to delete the session
-	// heir is the replica that the session is to be left to, if one is.
-	heir wire.ReplicaID
+	// heir is the replica that the session is to be left to, if one is, and released
+	// says that the lease was given up.
+	heir     wire.ReplicaID
+	released bool
 	// overflow is the item, of this owner or the one before it here, that made a
 	// step too large.
 	overflow *item
@@ -108,7 +110,9 @@ func (l *live) loop() error {
 		case <-timer.C:
 			armed = time.Time{}
 		case <-l.looks.wake:
+			l.doing.begin(doingLook)
 			l.looks.serve(l) // nothing has happened, and nothing is to
+			l.doing.end()
 			continue
 		case <-l.ctx.Done():
 			return context.Cause(l.ctx)
@@ -137,7 +141,10 @@ func (l *live) turn() error {
 func (l *live) work() error {
 	l.committed, l.handled = 0, 0
 	l.items, l.peeks = l.k.box.take(l.items, l.peeks)
-	l.k.serve(l.peeks, l.state)
+	if len(l.peeks) > 0 {
+		l.doing.begin(doingSnapshot)
+		l.k.serve(l.peeks, l.state)
+	}
 	l.begin(time.Now())
 	for i := range l.items {
 		it := &l.items[i]

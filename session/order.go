@@ -33,6 +33,8 @@ type order struct {
 	Message json.RawMessage `json:"message,omitempty"`
 	// Epoch is of orderYield, and that of the owner it is for; Replica is the heir.
 	Epoch uint64 `json:"epoch,omitempty"`
+	// Until is of orderYield, and when it is void, by the store's clock.
+	Until wire.Millis `json:"until,omitempty"`
 	// Replica, Total and Connections are of orderPresence.
 	Replica     wire.ReplicaID    `json:"replica,omitempty"`
 	Total       int               `json:"total,omitempty"`

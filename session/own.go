@@ -207,9 +207,11 @@ func (l *live) leave(cause error) error {
 	if errors.Is(cause, errDraining) {
 		lease.Heir = l.heir
 	}
-	if err := l.k.hub.store.Release(ctx, lease); err != nil && !errors.Is(err, store.ErrFenced) {
+	err := l.k.hub.store.Release(ctx, lease)
+	if err != nil && !errors.Is(err, store.ErrFenced) {
 		return fmt.Errorf("release session: %w", err)
 	}
+	l.released = err == nil
 	if errors.Is(cause, errDraining) {
 		l.k.log.InfoContext(ctx, "a session is handed over", "epoch", l.lease.Epoch, "to", string(lease.Heir))
 	}

@@ -72,6 +72,7 @@ func (k *keeper) suffer(ctx context.Context, t trouble, yes bool) {
 
 // open says that the session is ready for doors, and its tabs for news.
 func (k *keeper) open(ctx context.Context) {
+	k.between.Store(0)
 	if k.isReady() {
 		return
 	}

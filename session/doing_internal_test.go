@@ -1,0 +1,63 @@
+package session
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// What a session does between two steps has a name as well.
+func TestWhatIsBetweenStepsHasAName(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, err := filestore.Open(filepath.Join(t.TempDir(), "store"), filestore.Config{Sync: filestore.SyncOff})
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := NewHub(Config{Replica: "a"}, s)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { h.Run(ctx) })
+		defer func() {
+			cancel()
+			wg.Wait()
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		if _, err := h.Create(t.Context(), NewSession{ID: "ses-1", User: "ada"}); err != nil {
+			t.Fatal(err)
+		}
+		r, err := h.Open(t.Context(), "ses-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		in := func(want string) {
+			t.Helper()
+			time.Sleep(time.Second)
+			all := h.Census(t.Context())
+			if len(all) != 1 || all[0].Doing != want || all[0].Stuck != (want != "") {
+				t.Errorf("it is %+v, want it in %q", all, want)
+			}
+		}
+		gate := make(chan struct{})
+		r.k.live.Load().looks.ask(&look{at: func(*live) { <-gate }})
+		in("look")
+		close(gate)
+		in("")
+		reply := make(chan wire.SessionState)
+		if err := r.k.box.ask(peek{reply: reply}); err != nil {
+			t.Fatal(err)
+		}
+		in("snapshot")
+		<-reply
+		in("")
+	})
+}
