@@ -81,7 +81,10 @@ type atMost struct{ now, most atomic.Int64 }
 
 func (m *atMost) enter() (leave func()) {
 	n := m.now.Add(1)
-	for was := m.most.Load(); n > was && !m.most.CompareAndSwap(was, n); was = m.most.Load() {
+	for was := m.most.Load(); n > was; was = m.most.Load() {
+		if m.most.CompareAndSwap(was, n) {
+			break
+		}
 	}
 	return func() { m.now.Add(-1) }
 }

@@ -140,7 +140,8 @@ func TestManyStuckSessionsDelayNoReport(t *testing.T) {
 		close(gate)
 		cancel()
 		wg.Wait()
-		if worst > time.Second || silent {
+		// A round with stuck sessions takes 200 ms more, and is seen in one of the reader.
+		if worst > 1500*time.Millisecond || silent {
 			t.Errorf("a reported only after %v, silent %v", worst, silent)
 		}
 	})
