@@ -1,5 +1,5 @@
 // The pictures of the documentation: npm run shots writes them to docs/img. What they show is what the demo does when it
-// is asked as the tour asks it.
+// is asked as the tour asks it. Those of the monitor are in fleet.shots.ts.
 
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
@@ -9,7 +9,6 @@ import { afterEach, expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
 import type { Prefs } from "../desktop/src/shell/prefs.js";
 import { requests, type Showing } from "../desktop/src/tour/steps.js";
-import { monitor, rowOf } from "./harness/admin.js";
 import { stage } from "./harness/stage.js";
 import { armed, ask, say, until, windowOf } from "./harness/verbs.js";
 
@@ -162,27 +161,3 @@ it("sign in", async () => {
   await page.locator("input").first().waitFor();
   await shoot(page, "sign-in");
 });
-
-it("admin, admin-session", async () => {
-  const titles = ["Balcony station", "Product launch", "Reading list", "Trip to Busan", "Tidying up", "Weekly report"];
-  const sessions = await Promise.all(titles.map((title) => newSession(title)));
-  await request(sessions[0]!, "windows");
-  await request(sessions[0]!, "background", "en", false, "monitor-1");
-  await request(sessions[1]!, "plan", "en", false);
-  await desk.hub.rest.say(sessions[4]!, "/ask Delete the old pictures? | yes | no");
-  await desk.hub.rest.say(sessions[5]!, "/fail the model was not reachable");
-  await desk.hub.rest.say(sessions[2]!, "/stream 4000 40");
-  const watching = await open(sessions[2]!);
-  const page = await monitor(desk, "", { theme: "dark" });
-  for (const session of sessions) await rowOf(page, session).waitFor();
-  // Charts are dull until there is something in them.
-  await page.locator("[data-chart=events]").waitFor();
-  await page.waitForTimeout(25_000);
-  await shoot(page, "admin");
-  await rowOf(page, sessions[2]!).locator("a").click();
-  await page.locator(".tail-line").nth(10).waitFor();
-  await page.locator(".tail-line").nth(3).click();
-  await page.locator("[data-agent]").first().waitFor();
-  await shoot(page, "admin-session");
-  await watching.close();
-}, 120_000);

@@ -1,0 +1,86 @@
+// The pictures of the monitor: three hubs with the crowd of bench/crowd in them, two thousand sessions unless
+// E2E_CROWD says how many.
+
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, stat } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import type { SessionID } from "../core/src/index.js";
+import { requests } from "../desktop/src/tour/steps.js";
+import { tableOf } from "./harness/admin.js";
+import { Program } from "./harness/process.js";
+import { Rest } from "./harness/rest.js";
+import { stage } from "./harness/stage.js";
+import { until } from "./harness/verbs.js";
+
+const desk = stage();
+const repository = fileURLToPath(new URL("../..", import.meta.url));
+const sessions = Number(process.env.E2E_CROWD ?? "2000");
+let folder: string;
+let crowd: Program;
+let hub: URL;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), "everdesk-e2e-crowd-"));
+  const program = join(folder, "crowd");
+  await promisify(execFile)("go", ["build", "-o", program, "./bench/crowd"], { cwd: repository });
+  crowd = new Program(program, ["--sessions", String(sessions), "--tabs", String(Math.min(300, sessions)), "--hub", inject("hubBinary")], folder);
+  hub = new URL((await crowd.says(/open +(\S+)/, 260_000))[1]!);
+}, 300_000);
+
+afterAll(async () => {
+  await crowd?.end("SIGTERM");
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function shoot(page: Page, name: string): Promise<void> {
+  await page.mouse.move(0, 0);
+  const path = join(repository, "docs/img", `${name}.png`);
+  await page.screenshot({ path, animations: "disabled", caret: "hide" });
+  expect((await stat(path)).size, name).toBeLessThan(400_000);
+}
+
+/** A session in which much happens: windows, agents, messages that wait, a question, and two owners. */
+async function busySession(rest: Rest): Promise<SessionID> {
+  const session = await rest.newSession("Product launch");
+  const atWork = async (): Promise<number> => ((await rest.snapshot(session)).agents ?? []).filter((a) => a.status !== "idle").length;
+  await rest.say(session, requests.en.windows);
+  await until(async () => ((await rest.snapshot(session)).windows ?? []).length, 60_000).toBeGreaterThan(2);
+  await until(atWork, 60_000).toBe(0);
+  const { replicas } = await rest.ask<{ replicas: { id: string }[] }>("GET", "/api/admin/overview");
+  await rest.ask("POST", `/api/admin/sessions/${session}/handover`, { reason: "For the picture.", to: replicas[1]!.id });
+  await rest.say(session, "/nosteer\n/stream 9000 30");
+  // In the background only some may run at once, and the others wait.
+  await rest.say(session, "/nosteer\n/ask Which day shall it be? | Monday | Friday", "monitor-1");
+  for (const text of ["Write to the press", "Book the hall", "Print the posters", "Invite the partners"]) {
+    await rest.say(session, `${text}\n/nosteer\n/hang`, "monitor-1");
+  }
+  return session;
+}
+
+it("admin, admin-session", async () => {
+  desk.guard.welcome(hub.origin);
+  const rest = new Rest(hub.origin, hub.searchParams.get("token")!);
+  const profile = await desk.profile({ theme: "dark" }, { viewport: { width: 1440, height: 900 }, deviceScaleFactor: 1, colorScheme: "dark" });
+  const page = await profile.newPage();
+  await page.goto(hub.href);
+  await tableOf(page, sessions, 60_000);
+  const session = await busySession(rest);
+  const watching = await profile.newPage();
+  await watching.goto(`${hub.origin}/?session=${session}`);
+  await watching.locator("[data-link=live]").first().waitFor();
+  // Charts are dull until there is something in them.
+  await page.waitForTimeout(75_000);
+  await shoot(page, "admin");
+  await page.locator("input[name=text]").fill(session);
+  await page.locator(`[data-session="${session}"] a`).click();
+  await page.locator("[data-deed=cancel]").first().waitFor();
+  await page.locator("[data-agent]").first().waitFor();
+  await page.locator(".tail-line").nth(10).waitFor();
+  await shoot(page, "admin-session");
+  await watching.close();
+}, 300_000);
