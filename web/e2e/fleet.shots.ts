@@ -56,9 +56,8 @@ async function busySession(rest: Rest): Promise<SessionID> {
   await rest.say(session, "/nosteer\n/stream 9000 30");
   // In the background only some may run at once, and the others wait.
   await rest.say(session, "/nosteer\n/ask Which day shall it be? | Monday | Friday", "monitor-1");
-  for (const text of ["Write to the press", "Book the hall", "Print the posters", "Invite the partners"]) {
-    await rest.say(session, `${text}\n/nosteer\n/hang`, "monitor-1");
-  }
+  await rest.say(session, "/nosteer\n/hang", "monitor-1");
+  for (const text of ["Book the hall", "Print the posters", "Invite the partners"]) await rest.say(session, text, "monitor-1");
   return session;
 }
 
@@ -76,6 +75,7 @@ it("admin, admin-session", async () => {
   // Charts are dull until there is something in them.
   await page.waitForTimeout(75_000);
   await shoot(page, "admin");
+  await page.setViewportSize({ width: 1440, height: 1200 });
   await page.locator("input[name=text]").fill(session);
   await page.locator(`[data-session="${session}"] a`).click();
   await page.locator("[data-deed=cancel]").first().waitFor();
