@@ -89,6 +89,8 @@ type ending struct {
 	code   wire.CloseCode
 	reason string
 	done   *sync.WaitGroup // told when the connection is gone, unless nil
+	// last is what the client is shown before, if it sees a session by then; or nil.
+	last wire.ServerPayload
 }
 
 // longAgo is a deadline that has passed.
@@ -166,6 +168,9 @@ const maxCloseReason = 123
 // hangUp says goodbye, unless the client did so first.
 func (c *conn) hangUp() {
 	e := c.ended.Load()
+	if e != nil && e.last != nil {
+		c.notify(e.last)
+	}
 	switch {
 	case c.ws == nil:
 	case e == nil:
@@ -202,12 +207,15 @@ func (c *conn) event(p wire.ServerPayload) wire.Event {
 	return wire.Event{Session: c.session, Time: time.Now(), Data: p}
 }
 
-// notify shows the client something, if it has got so far as to see a session.
-// Any goroutine may call it.
-func (c *conn) notify(p wire.ServerPayload) {
-	if tab := c.tab.Load(); tab != nil {
-		tab.Send(c.event(p))
+// notify shows the client something, if it has got so far as to see a session, and
+// reports whether it has. Any goroutine may call it.
+func (c *conn) notify(p wire.ServerPayload) bool {
+	tab := c.tab.Load()
+	if tab == nil {
+		return false
 	}
+	tab.Send(c.event(p))
+	return true
 }
 
 // tell is notify for the serving goroutine: it also reaches a client that sees

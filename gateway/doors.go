@@ -298,17 +298,20 @@ func (s *Server) dismiss(ctx context.Context) {
 // time.
 func (s *Server) sendAway(ctx context.Context, conns []*conn, why string) {
 	spread := s.spread(len(conns))
+	late := map[*conn]wire.ServerPayload{} // for those who are being greeted
 	for _, c := range conns {
 		after := rand.Int64N(max(1, spread.Milliseconds())) //nolint:gosec // only to spread them
 		c.guard("send a client elsewhere", func() {
-			c.notify(wire.GoElsewhere{AfterMS: int(after), Reason: why})
+			if p := (wire.GoElsewhere{AfterMS: int(after), Reason: why}); !c.notify(p) {
+				late[c] = p
+			}
 		})
 	}
 	for group := range slices.Chunk(conns, closeGroup) {
 		var left sync.WaitGroup
 		for _, c := range group {
 			left.Add(1)
-			if !c.end(ending{code: wire.CloseDraining, reason: why, done: &left}) {
+			if !c.end(ending{code: wire.CloseDraining, reason: why, done: &left, last: late[c]}) {
 				left.Done()
 			}
 		}

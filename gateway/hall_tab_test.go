@@ -79,7 +79,9 @@ func (x *tab) attend() *tab {
 				return
 			}
 			if _, ok := e.Data.(wire.Ping); ok {
-				_ = x.ws.Write(x.t.Context(), websocket.MessageText, []byte(`{"type":"pong"}`))
+				// Not here: a pipe takes nothing before somebody reads it, and the
+				// server may be closing.
+				go func() { _ = x.ws.Write(x.t.Context(), websocket.MessageText, []byte(`{"type":"pong"}`)) }()
 				continue
 			}
 			x.heard <- e

@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -372,24 +371,4 @@ func TestKeysExpireWithinAYear(t *testing.T) {
 		h.post("/api/tokens/keys", root, `{"user":"robot","expires_in":`+seconds+`}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	}
 	h.post("/api/tokens/keys", root, `{"user":"robot","expires_in":31622400}`).want(http.StatusCreated)
-}
-
-// Whoever is there when the hub has no time left is told all the same.
-func TestGoodbyeWithoutTime(t *testing.T) {
-	t.Parallel()
-	h := newHall(t)
-	id, _ := h.room()
-	var tabs []*tab
-	for range 200 { // more than one group
-		x := h.enter("/ws/"+string(id), as(h.user("ann")))
-		next[wire.SessionState](x)
-		tabs = append(tabs, x.attend())
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	_ = h.server.Shutdown(ctx) // says that there was no time
-	for _, x := range tabs {
-		next[wire.GoElsewhere](x)
-		x.closed(wire.CloseDraining)
-	}
 }

@@ -1,0 +1,90 @@
+package gateway_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Whoever is there when the hub has no time left is told all the same.
+func TestGoodbyeWithoutTime(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	id, _ := h.room()
+	var tabs []*tab
+	for range 200 { // more than one group
+		x := h.enter("/ws/"+string(id), as(h.user("ann")))
+		next[wire.SessionState](x)
+		tabs = append(tabs, x.attend())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = h.server.Shutdown(ctx) // says that there was no time
+	for _, x := range tabs {
+		next[wire.GoElsewhere](x)
+		x.closed(wire.CloseDraining)
+	}
+}
+
+// lingering is an observer that holds greetings up after they were shown.
+type lingering chan struct{}
+
+func (lingering) Delivered(int, time.Duration)       {}
+func (l lingering) Greeted(wire.SnapshotReason, int) { <-l }
+func (lingering) Slow()                              {}
+
+// Whoever sees the session is told, also when the hub was not done with the greeting
+// while it told the others.
+func TestGoodbyeDuringTheGreeting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		until := make(lingering)
+		h := inBubble(t, func(p *plan) { p.session.Broadcast.Observer = until })
+		x := h.enter("/ws/"+string(h.session("ann")), as(h.token("ann", time.Hour))).attend()
+		next[wire.SessionState](x)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_ = h.server.Shutdown(ctx) // says that there was no time
+		}()
+		synctest.Wait() // all were told
+		close(until)
+		next[wire.GoElsewhere](x)
+		x.closed(wire.CloseDraining)
+		<-done
+	})
+}
+
+// Who attends hears why the connection is closed while its pong is on the way, which
+// nobody reads before that is said.
+func TestAttendHearsTheClose(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStreet()
+		web := &http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ws, err := websocket.Accept(w, r, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			frame := wire.Native{}.AppendFrames(nil, wire.Event{Time: time.Now(), Data: wire.Ping{}})[0]
+			if err := ws.Write(t.Context(), websocket.MessageText, frame); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait() // until the pong waits to be read
+			_ = ws.Close(websocket.StatusCode(wire.CloseUnauthorized), "")
+		})}
+		go func() { _ = web.Serve(s) }()
+		defer web.Close()
+		h := &hall{t: t, street: s, addr: s.Addr().String(), wait: time.Hour}
+		h.enter("/", visit{}).attend().closed(wire.CloseUnauthorized)
+	})
+}
