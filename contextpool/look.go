@@ -87,17 +87,21 @@ func (p *Pool) Queued() []Waiting {
 
 // Turn is a turn under way.
 type Turn struct {
-	Role     wire.AgentID
-	Kind     wire.AgentKind
-	Parent   wire.AgentID
-	Monitor  wire.MonitorID
-	Window   wire.WindowID
-	Message  wire.MessageID
+	Role    wire.AgentID
+	Kind    wire.AgentKind
+	Parent  wire.AgentID
+	Monitor wire.MonitorID
+	Window  wire.WindowID
+	Message wire.MessageID
+	// Taken are the newest messages that it has taken in besides.
+	Taken    []wire.MessageID
 	Provider string
 	Attempt  int
 	// Running says that it does not wait for a slot any more.
 	Running bool
-	Started wire.Millis
+	// Stopping says that it is told to end.
+	Stopping bool
+	Started  wire.Millis
 	// Tool is one that it uses now.
 	Tool string
 }
@@ -109,7 +113,7 @@ func (p *Pool) Turns() []Turn {
 	for i, t := range sorted {
 		all[i] = Turn{
 			Role: t.Role, Kind: t.Kind, Monitor: t.Monitor, Window: t.Window, Message: t.ID, Provider: t.Provider,
-			Attempt: t.Attempt, Running: t.State == turnRunning, Started: t.Started,
+			Attempt: t.Attempt, Running: t.State == turnRunning, Stopping: t.Stopping != "", Started: t.Started, Taken: slices.Clone(t.Taken),
 		}
 		if parent := p.turns[t.Parent]; parent != nil {
 			all[i].Parent = parent.Role

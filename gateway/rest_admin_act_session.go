@@ -112,7 +112,17 @@ func (s *Server) releaseSession(c echo.Context) error {
 		return err
 	}
 	return s.onSession(c, deed{action: actionRelease, reason: in.Reason}, func(ctx context.Context, id wire.SessionID, _ string) (string, error) {
-		return "", s.hub.Lift(ctx, id)
+		info, err := s.hub.Info(ctx, id)
+		if err != nil {
+			return "", err
+		}
+		// That is no refusal: who asks again after a crash would never hear that
+		// it is done.
+		detail := "it was not set aside"
+		if info.Quarantined != "" {
+			detail = "it was set aside: " + info.Quarantined
+		}
+		return detail, s.hub.Lift(ctx, id)
 	})
 }
 

@@ -81,10 +81,13 @@ func TestAdminCancelsAMessage(t *testing.T) {
 		h.act(http.MethodPost, path+"/interrupt", "", `{"reason":"x","monitorId":"nowhere"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
 		h.act(http.MethodPost, path+"/interrupt", "", `{"reason":"x","monitorId":"monitor-0","agentId":"a"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	}
-	if r := b.done(path+"/interrupt", "i-1", `{"reason":"too loud","monitorId":"monitor-0"}`); r.Target != string(id)+"/monitor-0" {
+	if r := b.done(path+"/interrupt", "i-1", `{"reason":"too loud","monitorId":"monitor-0"}`); r.Target != string(id)+"/monitor-0" || r.Detail != "agents stopped: 1 of 1 at work" {
 		t.Errorf("%+v", r)
 	}
 	x.until("m3")
+	if r := b.done(path+"/interrupt", "", `{"reason":"is it quiet"}`); r.Detail != "agents stopped: 0 of 0 at work" {
+		t.Errorf("when nobody is at work: %+v", r)
+	}
 	for _, e := range a.frames(id, "MESSAGE_ACCEPTED") {
 		if e.Data.(wire.MessageAccepted).MessageID == "m2" { //nolint:forcetypeassert // it is asked for
 			t.Error("what was cancelled began")

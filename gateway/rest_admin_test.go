@@ -368,6 +368,9 @@ func TestAdminDirectory(t *testing.T) {
 	b.act(http.MethodPost, "sessions/"+string(bad)+"/reset", "", `{"reason":"x"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
 	b.act(http.MethodPost, "sessions/"+string(bad)+"/release", "key", `{"reason":"looked at it"}`).want(http.StatusOK)
 	a.get(at(bad, "/snapshot"), a.user("ann")).want(http.StatusOK)
+	if r := b.done("sessions/"+string(bad)+"/release", "", `{"reason":"to be sure"}`); r.Detail != "it was not set aside" {
+		t.Errorf("released twice: %+v", r)
+	}
 	if err := a.store.Quarantine(t.Context(), bad, "again"); err != nil {
 		t.Fatal(err)
 	}

@@ -218,6 +218,7 @@ type Message struct {
 	MessageID wire.MessageID `json:"messageId"`
 	Time      wire.Millis    `json:"time"`
 	Verdict   string         `json:"verdict" doc:"accepted, queued, rejected and the like."`
+	State     string         `json:"state,omitempty" doc:"What became of it: waiting, running or ended; absent when it was for no agent, or its owner has not told."`
 	Code      wire.Code      `json:"code,omitempty"`
 	AgentID   wire.AgentID   `json:"agentId,omitempty"`
 }

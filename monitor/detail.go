@@ -53,7 +53,7 @@ func detailOf(i *session.Inspection) Detail {
 		})
 	}
 	for _, m := range i.Messages {
-		d.Messages = append(d.Messages, Message{MessageID: m.ID, Time: m.Time, Verdict: m.Verdict, Code: m.Code, AgentID: m.Agent})
+		d.Messages = append(d.Messages, Message{MessageID: m.ID, Time: m.Time, Verdict: m.Verdict, State: m.State, Code: m.Code, AgentID: m.Agent})
 	}
 	return d
 }

@@ -149,6 +149,20 @@ func (a *agents) waiting() int {
 	return a.pool.Waiting()
 }
 
+// atWork are the messages of turns that are under way and not told to end.
+func (a *agents) atWork() map[wire.MessageID]bool {
+	all := map[wire.MessageID]bool{}
+	if a == nil {
+		return all
+	}
+	for _, t := range a.pool.Turns() {
+		if !t.Stopping {
+			all[t.Message] = true
+		}
+	}
+	return all
+}
+
 func (a *agents) due() time.Time {
 	if a == nil {
 		return time.Time{}

@@ -61,6 +61,11 @@ func TestCensusTellsHowASessionIsDoing(t *testing.T) {
 		if len(i.Messages) != 4 || i.Messages[0].ID != "m2" || i.Messages[0].Verdict != "queued" || i.Messages[3].Verdict != "accepted" {
 			t.Errorf("the ledger is %+v", i.Messages)
 		}
+		for n, state := range []string{"waiting", "waiting", "running", "ended"} {
+			if m := i.Messages[n]; m.State != state {
+				t.Errorf("the ledger says %+v, want %s", m, state)
+			}
+		}
 		stored, err := o.Recall(t.Context(), "ses-1")
 		ok(t, err)
 		if len(stored.Agents) != 1 || len(stored.Messages) != 4 || stored.Status.User != "ada" || stored.Status.Top != s.Top {

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/wire"
@@ -60,17 +61,37 @@ func (l *live) govern(it *item) {
 		it.finish(asError(err))
 		return
 	}
-	was := l.agents.waiting()
+	was, busy := l.agents.waiting(), l.agents.atWork()
 	r, _ := l.once(actMark+wire.MessageID(o.ID), &Command{From: Sender{User: o.User, governs: true}, Message: m})
 	l.card, _ = l.card.with(o) // which refuses only shares
 	if r.Verdict == verdictRejected {
 		why := refusal(r.Code, "%s", r.Reason)
 		l.card = l.card.refusing(o, why)
 		it.finish(why)
-	} else if is := l.agents.waiting(); is != was {
-		l.card = l.card.noting(o, fmt.Sprintf("waiting messages: %d, then %d", was, is))
+	} else {
+		l.card = l.card.noting(o, l.deedNote(m.Data, busy, was))
 	}
 	l.step.card = l.card.encode()
+}
+
+// deedNote says what an admin's wish has done to agents that were at work and to
+// messages that waited.
+func (l *live) deedNote(wish wire.ClientPayload, busy map[wire.MessageID]bool, waited int) string {
+	var parts []string
+	switch wish.(type) {
+	case wire.Interrupt, wire.InterruptAgent, wire.Reset:
+		stopped := len(busy)
+		for id := range l.agents.atWork() {
+			if busy[id] {
+				stopped--
+			}
+		}
+		parts = append(parts, fmt.Sprintf("agents stopped: %d of %d at work", stopped, len(busy)))
+	}
+	if is := l.agents.waiting(); is != waited {
+		parts = append(parts, fmt.Sprintf("waiting messages: %d, then %d", waited, is))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // cancelWaiting takes a message out of its queue because an admin wants it.

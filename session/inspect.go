@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/desk"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -69,6 +70,9 @@ type MessageView struct {
 	Verdict string
 	Code    wire.Code
 	Agent   wire.AgentID
+	// State is what became of a message for an agent: running, waiting or ended;
+	// empty for others, and when only the log is known.
+	State string
 }
 
 // ledgerShown is how many messages of the ledger are shown, and queueText how much
@@ -144,7 +148,42 @@ func (l *live) inspect() Inspection {
 		a.Parent, a.Provider, a.Attempt = t.Parent, t.Provider, t.Attempt
 		a.Tool = cmp.Or(a.Tool, t.Tool)
 	}
+	i.follow(pool.Queued(), pool.Turns())
 	return i
+}
+
+// What became of a message.
+const (
+	messageWaiting = "waiting"
+	messageRunning = "running"
+	messageEnded   = "ended"
+)
+
+// follow says of the messages that agents have taken what became of them.
+func (i *Inspection) follow(queued []contextpool.Waiting, turns []contextpool.Turn) {
+	now := make(map[wire.MessageID]string, len(queued)+len(turns))
+	for _, w := range queued {
+		now[w.ID] = messageWaiting
+	}
+	for _, t := range turns {
+		state := messageWaiting
+		if t.Running {
+			state = messageRunning
+		}
+		now[t.Message] = state
+		for _, id := range t.Taken {
+			now[id] = state
+		}
+	}
+	for n := range i.Messages {
+		m := &i.Messages[n]
+		switch m.Verdict {
+		case string(verdictAccepted):
+			m.State = cmp.Or(now[m.ID], messageEnded)
+		case string(verdictQueued):
+			m.State = now[m.ID]
+		}
+	}
 }
 
 // inspectState is what a desktop and a ledger say.

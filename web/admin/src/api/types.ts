@@ -163,6 +163,8 @@ export interface LedgerMessage {
   messageId: string;
   time: number;
   verdict: string;
+  /** What became of it: waiting, running or ended. */
+  state?: string;
   code?: number;
   agentId?: string;
 }
