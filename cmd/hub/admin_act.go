@@ -54,6 +54,9 @@ func (c *adminCall) act(ctx context.Context, method string, target *url.URL, in 
 		how = "under way, recorded" // the audit will say how it ended
 	}
 	_, err := fmt.Fprintf(c.stdout, "%s of %s is %s as %s.\n", oneLine(card.Action), oneLine(card.Target), how, oneLine(card.ID))
+	if err == nil && card.Detail != "" {
+		_, err = fmt.Fprintf(c.stdout, "%s\n", oneLine(card.Detail))
+	}
 	return err
 }
 

@@ -21,6 +21,8 @@ type auditCard struct {
 	Target string `json:"target"`
 	Reason string `json:"reason"`
 	Result string `json:"result"`
+	// Detail is what was done, or why it was not.
+	Detail string `json:"detail"`
 }
 
 // audit lists what admins did, or checks that nothing of it was changed.

@@ -62,7 +62,8 @@ func TestAdminFleetActs(t *testing.T) {
 		t.Errorf("%+v", card)
 	}
 	f.show(t, session, func(d monitor.Detail) bool { return d.Row.Queued == 0 && d.Row.Status == monitor.Working })
-	if out := f.ok(t, "interrupt", id, "--reason", "it burns money"); !strings.HasPrefix(out, "session.interrupt of "+id+" is recorded as adm-") {
+	if out := f.ok(t, "interrupt", id, "--reason", "it burns money"); !strings.HasPrefix(out, "session.interrupt of "+id+" is recorded as adm-") ||
+		!strings.HasSuffix(out, ".\nagents stopped: 1 of 1 at work\n") {
 		t.Errorf("%q", out)
 	}
 	x.until(t, `"isComplete":true.*"outcome":"interrupted"`)

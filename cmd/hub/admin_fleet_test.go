@@ -230,7 +230,7 @@ func TestAdminFleetSessions(t *testing.T) {
 	if out = f.ok(t, "overview"); !strings.HasPrefix(out, "207 sessions: ") || !strings.Contains(out, " 1 questions wait") {
 		t.Errorf("the overview:\n%s", out)
 	}
-	f.fails(t, exitFailure, "hub answered 400: ", "sessions", "--sort", "shoes")
+	f.fails(t, exitUsage, "flag --sort: Want one of: ", "sessions", "--sort", "shoes")
 	f.fails(t, exitFailure, "hub answered 404: ", "show", "ses-nothing")
 	f.fails(t, exitUsage, "needs SESSION", "show")
 }

@@ -130,11 +130,11 @@ func printOwners(out io.Writer, d monitor.Detail, now time.Time) error {
 }
 
 func printMessages(out io.Writer, d monitor.Detail, now time.Time) error {
-	return part(out, "MESSAGE\tVERDICT\tCODE\tAGENT\tAGE", d.Messages, func(w *tabwriter.Writer, m monitor.Message) {
+	return part(out, "MESSAGE\tVERDICT\tSTATE\tCODE\tAGENT\tAGE", d.Messages, func(w *tabwriter.Writer, m monitor.Message) {
 		code := ""
 		if m.Code != 0 {
 			code = fmt.Sprint(m.Code)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", cell(string(m.MessageID), 64), cell(m.Verdict, 16), cell(code, 16), cell(string(m.AgentID), 64), ago(m.Time, now))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", cell(string(m.MessageID), 64), cell(m.Verdict, 16), cell(m.State, 16), cell(code, 16), cell(string(m.AgentID), 64), ago(m.Time, now))
 	})
 }

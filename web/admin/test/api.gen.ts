@@ -202,6 +202,7 @@ export const full = {
         "messageId": "text",
         "time": 1,
         "verdict": "text",
+        "state": "text",
         "code": 1,
         "agentId": "text"
       }
