@@ -117,7 +117,10 @@ func TestLiveIsRedacted(t *testing.T) {
 		x := h.follow("live?rows=true", h.user("root", strings.Fields(roles)...))
 		detail, _ := quiet.Detail(t.Context(), "ses-1")
 		quiet.updates <- monitor.Update{
-			Overview: &monitor.Overview{Time: 7}, Rows: &monitor.Rows{Full: true, Rows: []monitor.Row{stillRow}}, Detail: &detail,
+			History: &monitor.History{}, Overview: &monitor.Overview{Time: 7}, Rows: &monitor.Rows{Full: true, Rows: []monitor.Row{stillRow}}, Detail: &detail,
+		}
+		if e, _ := x.next(); e.kind != "history" || e.data != `{"points":[]}` {
+			t.Errorf("%s: %+v", roles, e)
 		}
 		if e, _ := x.next(); e.kind != "overview" || !strings.Contains(e.data, `"replicas":[]`) || !strings.Contains(e.data, `"time":7`) {
 			t.Errorf("%s: %+v", roles, e)

@@ -42,6 +42,7 @@ var (
 	monitorPageForm   = formOf[monitor.Page]()
 	monitorDetailForm = formOf[monitor.Detail]()
 	monitorRowsForm   = formOf[monitor.Rows]()
+	historyForm       = formOf[monitor.History]()
 )
 
 // monitorPage is the most rows of a page, textMost the most characters of a filter.
@@ -260,6 +261,9 @@ func (s *Server) serveLive(c echo.Context) error {
 
 // newsOf is an update as it is streamed.
 func newsOf(u monitor.Update, content bool) (all []news) {
+	if u.History != nil {
+		all = append(all, news{kind: "history", data: historyForm().Append(nil, u.History)})
+	}
 	if u.Overview != nil {
 		all = append(all, news{kind: "overview", data: overviewJSON(*u.Overview)})
 	}

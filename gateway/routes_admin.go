@@ -76,7 +76,7 @@ func (s *Server) monitorRoutes() []route {
 		{
 			method: http.MethodGet, path: "/api/admin/live", guard: guardRead, do: s.serveLive, tag: tag,
 			summary: "The fleet and all sessions as they change, with Server-Sent Events",
-			detail: "Events are overview (AdminOverview), rows (AdminRows), detail (AdminDetail) and, before the hub ends the stream, problem. " +
+			detail: "Events are history (AdminHistory), which comes once and first, overview (AdminOverview), rows (AdminRows), detail (AdminDetail) and, before the hub ends the stream, problem. " +
 				"The first ones are whole, then come changes, and an overview once a second at least. " + blindness + " " + crowded,
 			query: []param{
 				{name: "rows", doc: "true for the table of all sessions."},

@@ -221,13 +221,16 @@ func TestSample(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := metrics.New(metrics.Config{})
-		m.Watch(func() metrics.Levels { return metrics.Levels{MainQueue: 2, WindowQueue: 1, Approvals: 3, Prompts: 1} })
+		running := []metrics.AgentLevel{{Kind: wire.AgentMain, Running: 2, Waiting: 1}, {Kind: wire.AgentTask, Running: 3}}
+		m.Watch(func() metrics.Levels {
+			return metrics.Levels{MainQueue: 2, WindowQueue: 1, Approvals: 3, Prompts: 1, Agents: running}
+		})
 		m.Appended(1000, 9*time.Second) // long ago
 		first := m.Sample()
 		if first.Events != 0 || first.AppendP99 != 0 {
 			t.Errorf("rates without a time: %+v", first)
 		}
-		if first.Queued != 3 || first.Questions != 4 || first.Goroutines == 0 || first.ResidentBytes == 0 {
+		if first.Queued != 3 || first.Questions != 4 || first.Agents != 5 || first.Goroutines == 0 || first.ResidentBytes == 0 {
 			t.Errorf("sample is %+v", first)
 		}
 		for range 4 { // asked every half second, rates are of a whole one
@@ -257,6 +260,11 @@ func TestSample(t *testing.T) {
 		}
 		if last.StoreRTT != 0.003 || last.Events != 0 || last.AppendP50 != 0 {
 			t.Errorf("sample is %+v", last)
+		}
+		m.Appended(60, time.Millisecond)
+		time.Sleep(6 * time.Second) // asked more rarely, rates are of the time between
+		if s := m.Sample(); s.Events != 10 {
+			t.Errorf("%v events in a second, want 10", s.Events)
 		}
 		m.Appended(60, time.Millisecond)
 		time.Sleep(time.Minute) // nobody has looked for so long

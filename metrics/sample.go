@@ -12,11 +12,11 @@ import (
 )
 
 // Rates are of the time since the newest reading that is at least rateSpan old. One
-// that is older than rateStale says nothing about the last second: nobody has looked
+// that is older than rateStale says nothing about the last second: nobody has asked
 // for a while.
 const (
 	rateSpan  = 950 * time.Millisecond
-	rateStale = 5 * time.Second
+	rateStale = 15 * time.Second
 )
 
 // reading is what Sample has seen at a time.
@@ -27,7 +27,8 @@ type reading struct {
 }
 
 // Sample is what this replica measures of itself. It is to be called once or twice a
-// second while somebody looks; the first time there are no rates yet.
+// second while somebody looks, and every few seconds else; then rates are of these.
+// The first time there are no rates yet.
 func (m *Metrics) Sample() monitor.Sample {
 	now := reading{
 		at: time.Now(), events: m.events.Load(), deliveries: m.deliveries.Load(), appends: m.appends.read(nil),
@@ -39,6 +40,9 @@ func (m *Metrics) Sample() monitor.Sample {
 		Takeovers: m.takeovers.total(), Fenced: m.fenced.Load(), Slow: m.slow.Load(),
 		RateLimited: m.limited.total(), StoreErrors: m.errors.total(),
 		Goroutines: runtime.NumGoroutine(), ResidentBytes: resident(),
+	}
+	for _, a := range l.Agents {
+		s.Agents += a.Running
 	}
 	before, ok := m.since(now)
 	if span := now.at.Sub(before.at).Seconds(); ok && span > 0 {

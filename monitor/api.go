@@ -76,6 +76,7 @@ type Sample struct {
 	AppendP50     float64 `json:"appendP50" doc:"Of the commits of the last second, in seconds."`
 	AppendP99     float64 `json:"appendP99"`
 	StoreRTT      float64 `json:"storeRtt" doc:"How long the store took to answer last, in seconds."`
+	Agents        int     `json:"agents" doc:"Agents that run there."`
 	Queued        int     `json:"queued"`
 	Questions     int     `json:"questions"`
 	Takeovers     uint64  `json:"takeovers" doc:"Since it was started."`
@@ -100,7 +101,7 @@ type Totals struct {
 
 // Alert is something that wants a look.
 type Alert struct {
-	Kind  string `json:"kind" doc:"stuck, stalled, orphaned, quarantined, takeovers, fenced, slow, rateLimited, storeErrors, overdue or silentReplica."`
+	Kind  string `json:"kind" doc:"stuck, stalled, orphaned, quarantined, takeovers, fenced, slow, rateLimited, storeErrors, overdue, agentsFull, silentReplica or goneReplica. What replicas count is that of the last 10 minutes."`
 	Count int    `json:"count"`
 	// Where is the replica it is about, if it is about one.
 	Where wire.ReplicaID `json:"where,omitempty"`
@@ -112,6 +113,24 @@ type Overview struct {
 	Replicas []Replica   `json:"replicas"`
 	Totals   Totals      `json:"totals"`
 	Alerts   []Alert     `json:"alerts"`
+}
+
+// History is what the whole fleet has measured in the last quarter of an hour, as far
+// as its replicas have run.
+type History struct {
+	Points []Point `json:"points" doc:"The oldest first, 5 seconds apart; there is none of a time when nothing was measured."`
+}
+
+// Point is 5 seconds of a [History].
+type Point struct {
+	Time       wire.Millis `json:"time" doc:"When they began."`
+	Events     float64     `json:"events" doc:"Events committed in a second, by all replicas."`
+	Deliveries float64     `json:"deliveries" doc:"Events written to sockets in a second."`
+	AppendP50  float64     `json:"appendP50" doc:"Of the slowest replica, in seconds."`
+	AppendP99  float64     `json:"appendP99"`
+	Agents     int         `json:"agents" doc:"Agents that ran."`
+	Queued     int         `json:"queued" doc:"Messages that waited."`
+	Takeovers  int         `json:"takeovers" doc:"Sessions taken over in these 5 seconds."`
 }
 
 // Rows are changes of the table: those that are new or different, and those that are

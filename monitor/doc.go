@@ -8,9 +8,14 @@
 //
 //   - interest says through which replicas somebody looks, and at which sessions. Every
 //     replica reads it every 500 ms. That is all it costs while nobody looks.
-//   - head, rows and part are what a replica reports while somebody looks through
-//     another: what it measures, its sessions in compressed chunks of which only those
-//     are written that have changed, and more of the sessions that are looked at.
+//   - head, history, rows and part are what a replica reports while somebody looks
+//     through another: what it measures and has measured, its sessions in compressed
+//     chunks of which only those are written that have changed, and more of the
+//     sessions that are looked at.
+//
+// Every replica measures itself every 5 s and remembers a quarter of an hour of it,
+// also when nobody looks. So who begins to look sees what all replicas have measured
+// together before, and alerts say what was counted in the last 10 minutes.
 //
 // Who looks reads those of the others, asks the sessions here, and adds what the
 // directory says of all sessions, which is read at first and every 10 s. A row of an
@@ -31,8 +36,9 @@
 // for the others to tell; then they answer with what there is. A session that does not
 // answer its own hub within 100 ms is [Stuck] and delays nobody, and so is one that is
 // used at a hub which cannot own it. A replica that is alive and says nothing for 3 s
-// is an alert; one that is not alive any more is gone with its rows. When the store is
-// away, the sessions of this replica are still shown.
+// is an alert; one that is not alive any more is gone with its rows and its history,
+// and an alert for 2 minutes to those who look already unless it has said that it
+// stops. When the store is away, the sessions of this replica are still shown.
 // An interest that is not renewed counts for 6 s, by the clock of whoever reads it.
 //
 // # What it refuses

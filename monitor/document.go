@@ -21,6 +21,8 @@ const interestName = "interest"
 
 func headName(r wire.ReplicaID) string { return "head/" + string(r) }
 
+func historyName(r wire.ReplicaID) string { return "history/" + string(r) }
+
 func chunkName(r wire.ReplicaID, n int) string { return fmt.Sprintf("rows/%s/%d", r, n) }
 
 func partName(r wire.ReplicaID, id wire.SessionID) string {
@@ -51,6 +53,9 @@ type head struct {
 	Process string `json:"process"`
 	Number  uint64 `json:"n"`
 	Sample  Sample `json:"sample"`
+	Recent  recent `json:"recent,omitzero"`
+	// History is the number of its history, 0 if there is none.
+	History int64 `json:"history,omitempty"`
 	// Chunks are the numbers of the chunks of rows, and Parts those of the
 	// sessions that somebody looks at. Each grows when there is something new.
 	Chunks []uint64                  `json:"chunks,omitempty"`
@@ -60,6 +65,30 @@ type head struct {
 func (h *head) check() error {
 	if h.Format != format || h.Process == "" || len(h.Chunks) > maxChunks || len(h.Parts) > maxParts {
 		return errForeign
+	}
+	return nil
+}
+
+// history is what a replica has measured.
+type history struct {
+	Format  int    `json:"v"`
+	Process string `json:"process"`
+	// Number is when its newest point began.
+	Number int64   `json:"n"`
+	Points []Point `json:"points"`
+}
+
+func (h *history) check() error {
+	if h.Format != format || h.Process == "" || len(h.Points) > keptSlots {
+		return errForeign
+	}
+	for i := range h.Points {
+		p := &h.Points[i]
+		if i > 0 && p.Time <= h.Points[i-1].Time || min(p.Agents, p.Queued, p.Takeovers) < 0 ||
+			max(p.Agents, p.Queued, p.Takeovers) > maxGrown || min(p.Events, p.Deliveries, p.AppendP50, p.AppendP99) < 0 ||
+			max(p.Events, p.Deliveries, p.AppendP50, p.AppendP99) > maxGrown {
+			return errForeign
+		}
 	}
 	return nil
 }

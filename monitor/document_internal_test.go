@@ -1,9 +1,11 @@
 package monitor
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +39,7 @@ func FuzzDecode(f *testing.F) {
 	var docs codec
 	f.Add(docs.encode(&head{Format: format, Process: "p", Chunks: []uint64{1}}))
 	f.Add(docs.chunk(chunk{Format: format, Process: "p", Of: 1, Number: 1, Rows: manyRows(2)}))
+	f.Add(docs.encode(&history{Format: format, Process: "p", Number: 5, Points: []Point{{Time: 1, Events: 2}, {Time: 5}}}))
 	f.Add(docs.part(part{Format: format, Process: "p"}))
 	f.Add([]byte(`{"v":1,"lookers":{"a":{"beat":"1","sessions":["ses-1"]}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -51,6 +54,12 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		_, _ = decode[part](data)
+		if h, err := decode[history](data); err == nil {
+			all := mergeHistories([][]Point{h.Points, h.Points}, 1_700_000_000_000).Points
+			if len(h.Points) > keptSlots || !slices.IsSortedFunc(all, func(a, b Point) int { return cmp.Compare(a.Time, b.Time) }) {
+				t.Errorf("%d points are believed, merged to %v", len(h.Points), all)
+			}
+		}
 		if i, err := readInterests(data); err == nil && len(i.Lookers) > maxLookers {
 			t.Errorf("%d lookers are believed", len(i.Lookers))
 		}
@@ -160,26 +169,6 @@ func TestStatuses(t *testing.T) {
 	}
 	if o.Totals.Sessions != len(want) || kinds["stuck"] != 1 || kinds["orphaned"] != 2 || kinds["stalled"] != 1 || kinds["quarantined"] != 1 || kinds["overdue"] != 1 {
 		t.Errorf("the overview is %+v", o)
-	}
-}
-
-func TestCountersAreAlertsForAMinute(t *testing.T) {
-	t.Parallel()
-	var p past
-	start := time.UnixMilli(0)
-	fenced := func(s *Sample) uint64 { return s.Fenced }
-	p.add(start, Sample{Fenced: 3})
-	if n := p.since(Sample{Fenced: 5}, fenced); n != 2 {
-		t.Errorf("it has grown by %d", n)
-	}
-	for at := 5 * time.Second; at < 80*time.Second; at += 5 * time.Second {
-		p.add(start.Add(at), Sample{Fenced: 5})
-	}
-	if n := p.since(Sample{Fenced: 5}, fenced); n != 0 {
-		t.Errorf("after a minute it has grown by %d", n)
-	}
-	if n := p.since(Sample{Fenced: 1}, fenced); n != 0 || len(p.samples) > 14 {
-		t.Errorf("a new life has grown by %d, with %d samples", n, len(p.samples))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/everdesk/everdesk/fleet"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -22,7 +23,9 @@ type peer struct {
 	head      head
 	chunks    []peerRows
 	parts     map[wire.SessionID]part
-	past      past
+	// card is what it said to the fleet last, history what it has measured.
+	card    fleet.Card
+	history history
 }
 
 type peerRows struct {
@@ -41,7 +44,7 @@ func (p *peer) silent(now time.Time) bool {
 
 // complete reports whether all its rows are known.
 func (p *peer) complete() bool {
-	if p.at.IsZero() || len(p.chunks) != len(p.head.Chunks) {
+	if p.at.IsZero() || len(p.chunks) != len(p.head.Chunks) || p.head.History > 0 && p.history.Number == 0 {
 		return false
 	}
 	for i := range p.chunks {
@@ -59,15 +62,26 @@ func (p *peer) refresh(ctx context.Context, s Store, wanted []wire.SessionID, no
 		return err
 	}
 	if h.Process != p.head.Process {
-		p.chunks, p.past = nil, past{} // another life
+		p.chunks, p.history = nil, history{} // another life
 		clear(p.parts)
 	}
 	if h.Process != p.head.Process || h.Number != p.head.Number {
 		p.at = now
-		p.past.add(now, h.Sample)
 	}
 	p.head = h
-	return errors.Join(p.refreshRows(ctx, s), p.refreshParts(ctx, s, wanted))
+	return errors.Join(p.refreshRows(ctx, s), p.refreshParts(ctx, s, wanted), p.refreshHistory(ctx, s))
+}
+
+// refreshHistory reads what it has measured, if there is more.
+func (p *peer) refreshHistory(ctx context.Context, s Store) error {
+	if p.head.History == p.history.Number {
+		return nil
+	}
+	got, err := read[history](ctx, s, historyName(p.id))
+	if err == nil && got.Process == p.head.Process {
+		p.history = got
+	}
+	return err
 }
 
 // refreshRows reads the chunks that are new. As long as not all of them are there,
@@ -156,9 +170,11 @@ func (m *Watcher) gather(ctx context.Context, wanted []wire.SessionID, now time.
 			p = &peer{id: c.ID, since: now, parts: map[wire.SessionID]part{}}
 			m.peers[c.ID] = p
 		}
+		p.card = c
+		delete(m.gone, c.ID)
 		others = append(others, p)
 	}
-	maps.DeleteFunc(m.peers, func(id wire.ReplicaID, _ *peer) bool { return !alive[id] })
+	m.miss(alive, now)
 	err = errors.Join(err, together(len(others), func(i int) error {
 		err := others[i].refresh(ctx, m.store, wanted, now)
 		if errors.Is(err, store.ErrNotFound) {
@@ -169,41 +185,17 @@ func (m *Watcher) gather(ctx context.Context, wanted []wire.SessionID, now time.
 	m.complain(ctx, "not everything that replicas report can be read", err)
 }
 
-// past is what a replica has measured in the last minute.
-type past struct {
-	samples []stamped
-}
+// goneFor is how long a replica that is gone without a word is an alert.
+const goneFor = 2 * time.Minute
 
-type stamped struct {
-	at     time.Time
-	sample Sample
-}
-
-// remembered is how long a sample counts for alerts, and apart how often one is
-// kept.
-const (
-	remembered = time.Minute
-	apart      = 5 * time.Second
-)
-
-func (p *past) add(now time.Time, s Sample) {
-	if n := len(p.samples); n > 0 && now.Sub(p.samples[n-1].at) < apart {
-		return
-	}
-	for len(p.samples) > 0 && now.Sub(p.samples[0].at) > remembered {
-		p.samples = p.samples[1:]
-	}
-	p.samples = append(p.samples, stamped{now, s})
-}
-
-// since is how much a counter has grown since what is remembered.
-func (p *past) since(now Sample, counter func(*Sample) uint64) int {
-	if len(p.samples) == 0 {
-		return 0
-	}
-	before, is := counter(&p.samples[0].sample), counter(&now)
-	if is < before {
-		return 0
-	}
-	return int(min(is-before, 1<<31))
+// miss forgets the replicas that are not alive any more. Those that have not said
+// that they stop are missed for a while.
+func (m *Watcher) miss(alive map[wire.ReplicaID]bool, now time.Time) {
+	maps.DeleteFunc(m.gone, func(_ wire.ReplicaID, since time.Time) bool { return now.Sub(since) > goneFor })
+	maps.DeleteFunc(m.peers, func(id wire.ReplicaID, p *peer) bool {
+		if !alive[id] && p.card.State == fleet.Serving {
+			m.gone[id] = now
+		}
+		return !alive[id]
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -84,8 +85,9 @@ type Watcher struct {
 	before    map[wire.SessionID]*Row // what was reported the last time
 	last      map[wire.SessionID]part // what our own sessions said last
 	studies   map[wire.SessionID]*study
-	past      past
 	studying  int // how many of them are read now
+	measured  memory
+	gone      map[wire.ReplicaID]time.Time // since when replicas are missed
 	troubled  bool
 	crowded   time.Time      // when it was last said that too much is looked at
 	running   sync.WaitGroup // what it started
@@ -175,7 +177,7 @@ func (m *Watcher) complain(ctx context.Context, what string, err error) {
 
 // forget frees what was known while somebody looked.
 func (m *Watcher) forget() {
-	m.cards, m.peers, m.directory, m.past = nil, map[wire.ReplicaID]*peer{}, directory{}, past{}
+	m.cards, m.peers, m.directory, m.gone = nil, map[wire.ReplicaID]*peer{}, directory{}, map[wire.ReplicaID]time.Time{}
 	m.reported, m.before = map[wire.SessionID]*Row{}, map[wire.SessionID]*Row{}
 	m.studies = map[wire.SessionID]*study{}
 }
@@ -184,6 +186,9 @@ func (m *Watcher) forget() {
 // together for those who look here. When the store is away, those see at least what
 // is owned here.
 func (m *Watcher) round(ctx context.Context, now time.Time) {
+	if m.measured.due(now) {
+		m.measured.add(now, m.cfg.Sample()) // whether somebody looks or not
+	}
 	wants, mine := m.wanted(now)
 	mine = m.few(ctx, mine, now)
 	limited, cancel := context.WithTimeout(ctx, m.cfg.Every)
@@ -209,7 +214,7 @@ func (m *Watcher) round(ctx context.Context, now time.Time) {
 	census := m.hub.Census(ctx)
 	own := rowsOf(census, m.cfg.Replica)
 	parts := m.ownParts(ctx, own, union(mine, theirs))
-	sample := m.cfg.Sample()
+	m.measured.add(now, m.cfg.Sample())
 	limited, cancel = context.WithTimeout(ctx, 2*m.cfg.Every)
 	defer cancel()
 	if asked && err == nil {
@@ -219,7 +224,7 @@ func (m *Watcher) round(ctx context.Context, now time.Time) {
 				told[id] = p
 			}
 		}
-		m.complain(ctx, "it cannot report", m.reporter.publish(limited, m.store, own, told, sample, now))
+		m.complain(ctx, "it cannot report", m.reporter.publish(limited, m.store, own, told, &m.measured, now))
 	}
 	if !wants {
 		return
@@ -227,8 +232,7 @@ func (m *Watcher) round(ctx context.Context, now time.Time) {
 	if err == nil {
 		m.gather(limited, mine, now)
 	}
-	m.past.add(now, sample)
-	m.show(m.assembleView(ctx, own, parts, mine, sample, now))
+	m.show(m.assembleView(ctx, own, parts, mine, now))
 }
 
 // few are the first of the sessions that somebody looks at: as many as are shown in
@@ -286,23 +290,29 @@ func (m *Watcher) ownPart(ctx context.Context, own []Row, id wire.SessionID) par
 }
 
 // assembleView puts everything together.
-func (m *Watcher) assembleView(ctx context.Context, own []Row, parts map[wire.SessionID]part, mine []wire.SessionID, sample Sample, now time.Time) *view {
+func (m *Watcher) assembleView(ctx context.Context, own []Row, parts map[wire.SessionID]part, mine []wire.SessionID, now time.Time) *view {
 	lists := [][]Row{own}
 	alive := map[wire.ReplicaID]bool{m.cfg.Replica: true}
-	replicas := m.measure(sample, now)
-	v := &view{details: map[wire.SessionID]Detail{}, studied: map[wire.SessionID]bool{}, complete: !m.directory.scanned.IsZero()}
+	v := &view{
+		details: map[wire.SessionID]Detail{}, studied: map[wire.SessionID]bool{}, complete: !m.directory.scanned.IsZero(),
+		histories: [][]Point{m.measured.points(now)},
+	}
 	for id, p := range m.peers {
 		alive[id] = true
 		for _, c := range p.chunks {
 			lists = append(lists, c.rows)
 		}
+		v.histories = append(v.histories, p.history.Points)
 		v.complete = v.complete && (p.complete() || p.silent(now))
 	}
 	m.before, m.reported = m.reported, m.before
 	collect(m.reported, lists...)
 	m.refreshDirectory(ctx, m.reported, m.before, now)
 	v.rows = merge(m.directory.by, m.reported, alive)
-	v.overview = overviewOf(v.rows, replicas, now)
+	v.overview = overviewOf(v.rows, m.measure(now), now)
+	for _, id := range slices.Sorted(maps.Keys(m.gone)) {
+		v.overview.Alerts = append(v.overview.Alerts, Alert{Kind: "goneReplica", Count: 1, Where: id})
+	}
 	for _, id := range mine {
 		at, ok := slices.BinarySearchFunc(v.rows, id, func(r Row, id wire.SessionID) int { return cmp.Compare(r.SessionID, id) })
 		if ok {
@@ -318,14 +328,16 @@ func (m *Watcher) assembleView(ctx context.Context, own []Row, parts map[wire.Se
 }
 
 // measure is what all replicas have measured, in the order of their ids.
-func (m *Watcher) measure(sample Sample, now time.Time) []measured {
-	self := measured{card: fleet.Card{ID: m.cfg.Replica, State: fleet.Serving}, self: true, sample: sample, at: now, past: &m.past}
+func (m *Watcher) measure(now time.Time) []measured {
+	self := measured{
+		card: fleet.Card{ID: m.cfg.Replica, State: fleet.Serving}, self: true, sample: m.measured.latest(), at: now, recent: m.measured.recent(now),
+	}
 	var all []measured
 	for _, c := range m.cards {
 		if c.ID == m.cfg.Replica {
 			self.card = c
 		} else if p := m.peers[c.ID]; p != nil {
-			all = append(all, measured{card: c, sample: p.head.Sample, at: p.at, silent: p.silent(now), past: &p.past})
+			all = append(all, measured{card: c, sample: p.head.Sample, at: p.at, silent: p.silent(now), recent: p.head.Recent})
 		}
 	}
 	all = append(all, self)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,6 +126,71 @@ func TestADeadReplicaDisappears(t *testing.T) {
 		})
 		if row := seen.rows["ses-2"]; row.Status != monitor.Idle || row.Owner != "c" {
 			t.Errorf("the row of another replica is %+v", row)
+		}
+	})
+}
+
+func TestWhatWasBeforeSomebodyLooked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a, b := start(t, s, "a"), start(t, s, "b")
+		time.Sleep(time.Minute)
+		a.sample.Store(&monitor.Sample{Events: 3, AppendP99: 0.5, Agents: 2, Queued: 1, Takeovers: 7})
+		b.sample.Store(&monitor.Sample{Events: 4, AppendP99: 0.1, Agents: 3, Fenced: 1})
+		time.Sleep(time.Minute)
+		if n := a.store.puts.Load() + b.store.puts.Load(); n != 0 {
+			t.Errorf("%d documents were written although nobody looks", n)
+		}
+		o, err := b.Overview(t.Context())
+		ok(t, err)
+		if want := []monitor.Alert{{Kind: "takeovers", Count: 7, Where: "a"}, {Kind: "fenced", Count: 1, Where: "b"}}; !slices.Equal(o.Alerts, want) {
+			t.Errorf("the alerts are %+v", o.Alerts)
+		}
+		time.Sleep(20 * time.Second) // nobody looks any more
+		first := b.until(t, monitor.Interest{}, func(*table) bool { return true })
+		points, takeovers := first.history.Points, 0
+		for i, p := range points {
+			takeovers += p.Takeovers
+			if i > 0 && p.Time != points[i-1].Time+5000 {
+				t.Errorf("after %d comes %d", points[i-1].Time, p.Time)
+			}
+		}
+		if n := len(points); n < 25 || n > 30 || points[0].Events != 0 || takeovers != 7 {
+			t.Fatalf("the history is %+v", points)
+		}
+		last := points[len(points)-1]
+		if last.Events != 7 || last.AppendP99 != 0.5 || last.Agents != 5 || last.Queued != 1 {
+			t.Errorf("the last point is %+v", last)
+		}
+		time.Sleep(10 * time.Minute)
+		o, err = a.Overview(t.Context())
+		ok(t, err)
+		if len(o.Alerts) != 0 {
+			t.Errorf("after ten minutes the alerts are %+v", o.Alerts)
+		}
+	})
+}
+
+func TestAReplicaThatIsGoneWithoutAWordIsMissed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a, b := start(t, s, "a"), start(t, s, "b")
+		var missed time.Time
+		for u, err := range b.Watch(t.Context(), monitor.Interest{}) {
+			ok(t, err)
+			switch there, gone := len(u.Overview.Replicas) == 2, alerted(*u.Overview, "goneReplica"); {
+			case there:
+				a.stop()
+			case gone && missed.IsZero():
+				missed = time.Now()
+			case !gone && !missed.IsZero():
+				if took := time.Since(missed); took < 119*time.Second || took > 122*time.Second {
+					t.Errorf("it was missed for %v", took)
+				}
+				return
+			}
 		}
 	})
 }

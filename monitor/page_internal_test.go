@@ -18,6 +18,7 @@ const valuesFile = "../web/admin/test/api.gen.ts"
 // knows each field, and with nothing, so that it takes none for granted that may be
 // absent.
 type values struct {
+	History  History  `json:"history"`
 	Overview Overview `json:"overview"`
 	Rows     Rows     `json:"rows"`
 	Detail   Detail   `json:"detail"`

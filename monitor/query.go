@@ -56,6 +56,8 @@ type Interest struct {
 
 // Update is what has changed. What is nil has not.
 type Update struct {
+	// History comes with the first update only.
+	History  *History
 	Overview *Overview
 	Rows     *Rows
 	Detail   *Detail

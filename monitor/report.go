@@ -22,6 +22,7 @@ import (
 // although it is the same.
 const (
 	headTTL    = 6 * time.Second
+	historyTTL = 30 * time.Second
 	chunkTTL   = 30 * time.Second
 	chunkAgain = 10 * time.Second
 	partTTL    = 6 * time.Second
@@ -78,6 +79,7 @@ type reporter struct {
 	codec   codec
 	number  uint64
 	head    written
+	history writtenHistory
 	chunks  []writtenRows
 	parts   map[wire.SessionID]*writtenPart
 	spare   []written // the versions of chunks that there were once
@@ -88,6 +90,11 @@ type written struct {
 	version uint64
 	number  uint64
 	at      time.Time
+}
+
+type writtenHistory struct {
+	written
+	newest int64 // its number
 }
 
 type writtenRows struct {
@@ -105,13 +112,16 @@ func newReporter(self wire.ReplicaID) *reporter {
 }
 
 // publish writes what has changed, the head last: it says what else there is.
-func (r *reporter) publish(ctx context.Context, s Store, rows []Row, parts map[wire.SessionID]part, sample Sample, now time.Time) error {
-	err := errors.Join(r.publishRows(ctx, s, rows, now), r.publishParts(ctx, s, parts, now))
+func (r *reporter) publish(ctx context.Context, s Store, rows []Row, parts map[wire.SessionID]part, measured *memory, now time.Time) error {
+	err := errors.Join(r.publishRows(ctx, s, rows, now), r.publishParts(ctx, s, parts, now), r.publishHistory(ctx, s, measured, now))
 	if err != nil {
 		return err // what is there is still true of itself
 	}
 	r.number++
-	h := head{Format: format, Process: r.process, Number: r.number, Sample: sample, Parts: map[wire.SessionID]uint64{}}
+	h := head{
+		Format: format, Process: r.process, Number: r.number, Sample: measured.latest(), Recent: measured.recent(now),
+		History: r.history.newest, Parts: map[wire.SessionID]uint64{},
+	}
 	for i := range r.chunks {
 		h.Chunks = append(h.Chunks, r.chunks[i].number)
 	}
@@ -119,6 +129,24 @@ func (r *reporter) publish(ctx context.Context, s Store, rows []Row, parts map[w
 		h.Parts[id] = p.number
 	}
 	return r.put(ctx, s, headName(r.self), r.codec.encode(&h), &r.head, headTTL, now)
+}
+
+// publishHistory writes what was measured, when there is a point more.
+func (r *reporter) publishHistory(ctx context.Context, s Store, measured *memory, now time.Time) error {
+	points := measured.points(now)
+	if len(points) == 0 {
+		return nil
+	}
+	newest := int64(points[len(points)-1].Time)
+	if newest == r.history.newest && now.Sub(r.history.at) < historyTTL/2 {
+		return nil
+	}
+	data := r.codec.encode(&history{Format: format, Process: r.process, Number: newest, Points: points})
+	if err := r.put(ctx, s, historyName(r.self), data, &r.history.written, historyTTL, now); err != nil {
+		return err
+	}
+	r.history.newest = newest
+	return nil
 }
 
 // publishRows writes the chunks that have changed.

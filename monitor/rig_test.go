@@ -74,6 +74,8 @@ type replica struct {
 	hub   *session.Hub
 	store *probe
 	stop  func()
+	// sample is what it measures, unless nil.
+	sample *atomic.Pointer[monitor.Sample]
 }
 
 func openStore(t *testing.T) *filestore.Store {
@@ -91,9 +93,15 @@ func start(t *testing.T, s engine, id wire.ReplicaID) *replica {
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	f := fleet.New(fleet.Config{ID: id, Version: "test", Logger: log}, p)
 	h := session.NewHub(session.Config{Replica: id, Logger: log, Alive: f.Alive, Sweep: time.Hour, Dormant: time.Hour}, p)
+	var sample atomic.Pointer[monitor.Sample]
 	m := monitor.New(monitor.Config{
 		Replica: id, Logger: log,
-		Sample: func() monitor.Sample { return monitor.Sample{Goroutines: len(id)} },
+		Sample: func() monitor.Sample {
+			if s := sample.Load(); s != nil {
+				return *s
+			}
+			return monitor.Sample{Goroutines: len(id)}
+		},
 	}, h, f, p)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var wg sync.WaitGroup
@@ -105,7 +113,7 @@ func start(t *testing.T, s engine, id wire.ReplicaID) *replica {
 		wg.Wait()
 	})
 	t.Cleanup(stop)
-	return &replica{m, h, p, stop}
+	return &replica{m, h, p, stop, &sample}
 }
 
 func ok(t *testing.T, err error) {
@@ -148,9 +156,13 @@ type table struct {
 	rows     map[wire.SessionID]monitor.Row
 	overview monitor.Overview
 	detail   monitor.Detail
+	history  monitor.History
 }
 
 func (tb *table) apply(u monitor.Update) {
+	if u.History != nil {
+		tb.history = *u.History
+	}
 	if u.Overview != nil {
 		tb.overview = *u.Overview
 	}

@@ -24,6 +24,8 @@ type view struct {
 	gone    []wire.SessionID
 	details map[wire.SessionID]Detail
 	studied map[wire.SessionID]bool // the log of which was read
+	// histories are what each replica has measured.
+	histories [][]Point
 	// complete says that everybody has told what there is.
 	complete bool
 }
@@ -146,7 +148,7 @@ type measured struct {
 	sample Sample
 	at     time.Time // zero while it has said nothing
 	silent bool
-	past   *past
+	recent recent
 }
 
 // overviewOf sums everything up.
@@ -181,6 +183,9 @@ func overviewOf(rows []Row, replicas []measured, now time.Time) Overview {
 		o.Replicas = append(o.Replicas, r.show())
 		o.Alerts = append(o.Alerts, r.alerts()...)
 	}
+	if t := &o.Totals; t.Limit > 0 && t.Agents >= t.Limit && t.Queued > 0 {
+		o.Alerts = append(o.Alerts, Alert{Kind: "agentsFull", Count: t.Queued})
+	}
 	return o
 }
 
@@ -200,23 +205,9 @@ func (r *measured) show() Replica {
 	return shown
 }
 
-// alerts is what wants a look at a replica: what it has counted within a minute.
+// alerts is what wants a look at a replica.
 func (r *measured) alerts() []Alert {
-	var list []Alert
-	for _, c := range []struct {
-		kind string
-		of   func(*Sample) uint64
-	}{
-		{"takeovers", func(s *Sample) uint64 { return s.Takeovers }},
-		{"fenced", func(s *Sample) uint64 { return s.Fenced }},
-		{"slow", func(s *Sample) uint64 { return s.Slow }},
-		{"rateLimited", func(s *Sample) uint64 { return s.RateLimited }},
-		{"storeErrors", func(s *Sample) uint64 { return s.StoreErrors }},
-	} {
-		if n := r.past.since(r.sample, c.of); n > 0 {
-			list = append(list, Alert{Kind: c.kind, Count: n, Where: r.card.ID})
-		}
-	}
+	list := r.recent.alerts(r.card.ID)
 	if r.silent {
 		list = append(list, Alert{Kind: "silentReplica", Count: 1, Where: r.card.ID})
 	}

@@ -219,6 +219,9 @@ func (w *watch) show(v *view) bool {
 	if d, ok := v.details[w.in.Session]; ok && !reflect.DeepEqual(d, w.told) {
 		u.Detail, w.told = &d, d
 	}
+	if w.seen == nil {
+		u.History = new(mergeHistories(v.histories, v.overview.Time))
+	}
 	var pages []Rows
 	if w.in.Rows {
 		pages = w.rows(v)

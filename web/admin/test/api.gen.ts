@@ -3,6 +3,20 @@
 import type { Values, Whole } from "./api.js";
 
 export const full = {
+  "history": {
+    "points": [
+      {
+        "time": 1,
+        "events": 0.5,
+        "deliveries": 0.5,
+        "appendP50": 0.5,
+        "appendP99": 0.5,
+        "agents": 1,
+        "queued": 1,
+        "takeovers": 1
+      }
+    ]
+  },
   "overview": {
     "time": 1,
     "replicas": [
@@ -24,6 +38,7 @@ export const full = {
           "appendP50": 0.5,
           "appendP99": 0.5,
           "storeRtt": 0.5,
+          "agents": 1,
           "queued": 1,
           "questions": 1,
           "takeovers": 1,
@@ -211,6 +226,20 @@ export const full = {
 } satisfies Whole<Values>;
 
 export const bare = {
+  "history": {
+    "points": [
+      {
+        "time": 0,
+        "events": 0,
+        "deliveries": 0,
+        "appendP50": 0,
+        "appendP99": 0,
+        "agents": 0,
+        "queued": 0,
+        "takeovers": 0
+      }
+    ]
+  },
   "overview": {
     "time": 0,
     "replicas": [
@@ -229,6 +258,7 @@ export const bare = {
           "appendP50": 0,
           "appendP99": 0,
           "storeRtt": 0,
+          "agents": 0,
           "queued": 0,
           "questions": 0,
           "takeovers": 0,
