@@ -1,8 +1,9 @@
 // What Go sends to the page, for the compiler to compare with the types of the page.
 
-import type { Detail, Overview, Rows } from "../src/api/types.js";
+import type { Detail, Overview, Past, Rows } from "../src/api/types.js";
 
 export interface Values {
+  history: Past;
   overview: Overview;
   rows: Rows;
   detail: Detail;

@@ -8,7 +8,7 @@ export function row(id: string, more: Partial<Row> = {}): Row {
 }
 
 const still: Sample = {
-  events: 0, deliveries: 0, appendP50: 0, appendP99: 0, storeRtt: 0, queued: 0, questions: 0, takeovers: 0, fenced: 0, slow: 0,
+  events: 0, deliveries: 0, appendP50: 0, appendP99: 0, storeRtt: 0, agents: 0, queued: 0, questions: 0, takeovers: 0, fenced: 0, slow: 0,
   rateLimited: 0, storeErrors: 0, goroutines: 0, residentBytes: 0,
 };
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { grown, kept, noHistory } from "../src/state/history.js";
+import { axisOf, grown, kept, noHistory, recalled } from "../src/state/history.js";
 import { overview, replica } from "./help.js";
 
 test("rates are summed, the slowest append counts, takeovers are counted from one look to the next", () => {
@@ -17,4 +17,29 @@ test("one point a second, for a quarter of an hour", () => {
   for (let time = 0; time <= 2 * kept; time += 500) h = grown(h, overview(time, []));
   expect(h.points).toHaveLength(kept / 1000);
   expect(h.points[0]!.time).toBeGreaterThan(kept);
+});
+
+const point = { time: 0, events: 1, deliveries: 0, appendP50: 0, appendP99: 0, agents: 0, queued: 0, takeovers: 0 };
+const past = (...times: number[]) => ({ points: times.map((time) => ({ ...point, time })) });
+
+test("what the hubs remember comes before what the page has seen, and into its gaps", () => {
+  let h = recalled(noHistory, past(0, 5000, 10_000));
+  for (const time of [16_000, 17_000]) h = grown(h, overview(time, []));
+  expect(h.points.map((p) => p.time)).toEqual([0, 5000, 10_000, 16_000, 17_000]);
+  // After a while without the hub.
+  h = grown(h, overview(60_000, []));
+  h = recalled(h, past(5000, 10_000, 15_000, 20_000, 25_000, 30_000, 55_000, 60_000));
+  expect(h.points.map((p) => p.time)).toEqual([0, 5000, 10_000, 16_000, 17_000, 25_000, 30_000, 60_000]);
+});
+
+test("what the hubs remember is forgotten like the rest", () => {
+  const h = grown(recalled(noHistory, past(0, 5000, 10_000)), overview(kept + 7000, []));
+  expect(h.points.map((p) => p.time)).toEqual([10_000, kept + 7000]);
+});
+
+test("an axis begins with the first point", () => {
+  const minute = 60_000;
+  expect(axisOf(10 * minute, 11 * minute)).toEqual([9 * minute, 11 * minute]);
+  expect(axisOf(10 * minute, 15 * minute)).toEqual([10 * minute, 15 * minute]);
+  expect(axisOf(0, 60 * minute)).toEqual([45 * minute, 60 * minute]);
 });

@@ -39,6 +39,7 @@ export interface Sample {
   appendP50: number;
   appendP99: number;
   storeRtt: number;
+  agents: number;
   queued: number;
   questions: number;
   takeovers: number;
@@ -87,6 +88,23 @@ export interface Overview {
   replicas: Replica[];
   totals: Totals;
   alerts: Alert[];
+}
+
+/** What the fleet has measured in 5 seconds. */
+export interface Point {
+  time: number;
+  events: number;
+  deliveries: number;
+  appendP50: number;
+  appendP99: number;
+  agents: number;
+  queued: number;
+  takeovers: number;
+}
+
+/** What it has measured before somebody looked. */
+export interface Past {
+  points: Point[];
 }
 
 /** Changes of the table. Full: there are no others than those in this and the following, until one is not followed by more. */

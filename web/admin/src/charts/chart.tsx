@@ -1,7 +1,7 @@
 import { type ReactNode, useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import { kept, type Measure, type Point } from "../state/history.js";
+import { axisOf, type Measure, type Point } from "../state/history.js";
 
 export interface Line {
   readonly measure: Measure;
@@ -25,10 +25,13 @@ interface ChartProps {
 /** As tall as .chart-plot, where it is drawn. */
 const height = 84;
 
+/** How far apart the lines of time may be, in seconds. */
+const minutes = [60, 120, 300, 600, 900];
+
 /** How far apart the lines of whole numbers may be. */
 const wholes = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000];
 
-/** Lines over the last quarter of an hour. It is a picture only: what it shows is said beside it. */
+/** Lines over the last quarter of an hour, or as much of it as is known. It is a picture only: what it shows is said beside it. */
 export default function Chart({ points, lines, least, whole, show, look }: ChartProps): ReactNode {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
@@ -46,9 +49,9 @@ export default function Chart({ points, lines, least, whole, show, look }: Chart
         padding: [6, 4, 0, 0],
         legend: { show: false },
         cursor: { show: false },
-        scales: { x: { time: true, range: (_, __, max) => [max - kept / 1000, max] }, y: { range: (_, __, max) => [0, Math.max(max * 1.1, least)] } },
+        scales: { x: { time: true, range: (_, min, max) => axisOf(min * 1000, max * 1000).map((ms) => ms / 1000) as [number, number] }, y: { range: (_, __, max) => [0, Math.max(max * 1.1, least)] } },
         axes: [
-          { ...axis, size: 16, gap: 2, space: 70, values: [[60, "{HH}:{mm}", null, null, null, null, null, null, 1]] },
+          { ...axis, size: 16, gap: 2, space: 70, incrs: minutes, values: [[60, "{HH}:{mm}", null, null, null, null, null, null, 1]] },
           { ...axis, size: 44, gap: 2, space: 24, ...(whole ? { incrs: wholes } : {}), values: (_, ticks) => ticks.map((n) => latest.current.show(n)) },
         ],
         series: [{}, ...lines.map((l) => ({ stroke: token(l.colour), width: 1.5, points: { show: false }, spanGaps: false }))],

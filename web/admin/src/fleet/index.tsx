@@ -88,6 +88,7 @@ export function viewOf(alert: Alert): View | undefined {
     case "slow":
     case "storeErrors":
     case "silentReplica":
+    case "goneReplica":
       return alert.where === undefined ? undefined : { ...plainView, owner: alert.where };
     default:
       return undefined;
@@ -110,6 +111,8 @@ function Alerts({ alerts }: { alerts: readonly Alert[] }): ReactNode {
     storeErrors: t.storeErrors,
     overdue: t.overdue,
     silentReplica: t.silentReplica,
+    goneReplica: t.goneReplica,
+    agentsFull: t.agentsFull,
   };
   if (alerts.length === 0) return <p className="alerts alerts-calm">{t.calm}</p>;
   return (

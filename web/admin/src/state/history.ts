@@ -1,9 +1,14 @@
-// What the fleet measured in the last quarter of an hour, for the charts. One point a second at most.
+// What the fleet measured in the last quarter of an hour, for the charts. One point a second at most; of the time before
+// the page was opened the hubs know one every 5 seconds.
 
-import type { Overview } from "../api/types.js";
+import type { Overview, Past } from "../api/types.js";
 
 export const kept = 15 * 60 * 1000;
 const apart = 950;
+/** How long a point of the hubs is about. */
+const slot = 5000;
+/** How much time an axis shows at least. */
+const narrowest = 2 * 60 * 1000;
 
 export const measures = ["events", "deliveries", "appendP50", "appendP99", "agents", "queued", "takeovers"] as const;
 
@@ -21,6 +26,22 @@ export interface History {
 }
 
 export const noHistory: History = { points: [], counted: {} };
+
+/** The history with what the hubs remember of the time in which this page has seen nothing. */
+export function recalled(h: History, past: Past): History {
+  const points = [...h.points];
+  for (const p of past.points) {
+    const seen = h.points.some((own) => own.time >= p.time - slot && own.time < p.time + 2 * slot);
+    if (!seen) points.push(p);
+  }
+  points.sort((a, b) => a.time - b.time);
+  return { ...h, points };
+}
+
+/** From when to when an axis goes: from the first point, but neither too narrow nor longer than what is kept. All in ms. */
+export function axisOf(first: number, last: number): [from: number, to: number] {
+  return [last - Math.min(kept, Math.max(narrowest, last - first)), last];
+}
 
 /** The history with one more look at the fleet. */
 export function grown(h: History, o: Overview): History {

@@ -5,9 +5,9 @@ import { type Language, languageOf } from "../../../desktop/src/i18n/words.js";
 import { keepPrefs, type Prefs, prefsKey, readPrefs } from "../../../desktop/src/shell/prefs.js";
 import { forBrowser } from "../../../desktop/src/shell/storage.js";
 import { type Api, liveAddress, Refusal } from "../api/api.js";
-import type { Detail, Me, Overview, Rows } from "../api/types.js";
+import type { Detail, Me, Overview, Past, Rows } from "../api/types.js";
 import type { Deed } from "../deeds/deed.js";
-import { grown, type History, noHistory } from "./history.js";
+import { grown, type History, noHistory, recalled } from "./history.js";
 import { type Link, listen } from "./live.js";
 import { readRoute, type Route, writeRoute } from "./route.js";
 import { emptyTable, merged, type Table, torn } from "./rows.js";
@@ -133,7 +133,7 @@ function follow(store: Store, api: Api): void {
     heard = address;
     stop = listen({
       address,
-      kinds: ["overview", "rows", "detail"],
+      kinds: ["history", "overview", "rows", "detail"],
       link: (link) => store.setState((s) => ({ link, ...(link === "live" ? {} : { table: torn(s.table) }) })),
       // Who was signed out, or is no admin any more, is told; a hub that is away is asked again.
       lost: async () => (await identify(store, api)) || !["stranger", "forbidden"].includes(store.getState().barrier ?? ""),
@@ -153,6 +153,8 @@ function follow(store: Store, api: Api): void {
 
 function heardChange(s: State, kind: string, data: unknown): Partial<State> {
   switch (kind) {
+    case "history":
+      return { history: recalled(s.history, data as Past) };
     case "overview": {
       const overview = data as Overview;
       const now = Date.now();
