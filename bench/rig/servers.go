@@ -30,7 +30,7 @@ func BuildHub(ctx context.Context, dir string) (program string, err error) {
 func build(ctx context.Context, patience time.Duration, program string, args ...string) error {
 	limited, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it is not done after %v; name a hub that is built instead", patience))
 	defer cancel()
-	cmd := exec.CommandContext(limited, program, args...)
+	cmd := exec.CommandContext(limited, program, args...) //nolint:gosec // our own programs
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = leftovers
