@@ -3,10 +3,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -22,12 +25,10 @@ const (
 	// stallsAfter is when a silent agent is surely called stalled, which it is
 	// after a minute.
 	stallsAfter = 70 * time.Second
-	// freshP99 is how old what is shown may be.
-	freshP99 = 2 * time.Second
 )
 
 // check measures what watching costs, then checks that everything is seen.
-func (t *town) check(ctx context.Context, last time.Duration, stdout io.Writer) error {
+func (t *town) check(ctx context.Context, last, fresh time.Duration, stdout io.Writer) error {
 	if err := pause(ctx, settle); err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (t *town) check(ctx context.Context, last time.Duration, stdout io.Writer) 
 		return err
 	}
 	fmt.Fprintf(stdout, "  %s, %d tabs\n", watched, t.open())
-	a := &auditor{town: t, out: stdout, stalls: last >= stallsAfter}
+	a := &auditor{town: t, out: stdout, stalls: last >= stallsAfter, fresh: fresh}
 	a.figures(alone, watched, v)
 	return errors.Join(a.all(ctx), a.verdict())
 }
@@ -82,7 +83,16 @@ func (a *auditor) figures(alone, watched rates, v *seen) {
 	a.expect(len(v.rows) >= len(a.desks), "the live stream shows %d sessions of %d", len(v.rows), len(a.desks))
 	a.expect(v.overviews > 0, "the live stream shows no overview")
 	a.expect(a.rate == 0 || a.tabs == 0 || len(v.ages) > 0, "the live stream shows no change of any session")
-	a.expect(quantile(v.ages, 0.99) <= freshP99, "changes are up to %v old when they are shown", quantile(v.ages, 0.99))
+	a.expect(quantile(v.ages, 0.99) <= a.fresh, "changes are up to %v old when they are shown, want %v; the machine's load is %s on %d cores",
+		quantile(v.ages, 0.99), a.fresh, load(), runtime.NumCPU())
+}
+
+// load is how many processes of the machine want to run, over the last minute, for it may
+// be why something is late.
+func load() string {
+	text, _ := os.ReadFile("/proc/loadavg") // who has none is not told
+	minute, _, _ := strings.Cut(string(text), " ")
+	return cmp.Or(minute, "unknown")
 }
 
 // auditor looks whether all is there.
@@ -93,6 +103,7 @@ type auditor struct {
 	// stalls says that silent agents have been silent for long enough to be
 	// called stalled.
 	stalls bool
+	fresh  time.Duration // how old what is shown may be
 }
 
 // expect notes what is not as it should be.

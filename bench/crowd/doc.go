@@ -26,8 +26,9 @@
 //
 // Sessions are made before anything else happens, some hundred a second. An
 // interrupt, a SIGTERM and the end of the terminal end the tabs, then the hubs, then
-// Redis, within ten seconds each. When a hub or Redis ends by itself, so does
-// everything, with its last words. Building the hub is given up after five minutes,
+// Redis, within ten seconds each. When Redis or the last hub ends by itself, so does
+// everything, with its last words; with --check, when any hub does. Else the crowd goes on
+// with the hubs that are left. Building the hub is given up after five minutes,
 // an answer that a check waits for after 15 seconds.
 //
 // # What it refuses

@@ -30,6 +30,7 @@ type options struct {
 	rate                 float64
 	last                 time.Duration
 	check                bool
+	fresh                time.Duration
 	hub                  string
 }
 
@@ -46,6 +47,8 @@ func (o options) wrong() error {
 		return errors.New("--tabs: want up to 5000")
 	case o.rate < 0 || o.rate > 1000:
 		return errors.New("--rate: want up to 1000")
+	case o.fresh <= 0:
+		return errors.New("--fresh: want a time")
 	case o.check && o.last < leastCheck:
 		return fmt.Errorf("--check: want --for %v or longer", leastCheck)
 	}
@@ -70,6 +73,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.Float64Var(&o.rate, "rate", 10, "how many messages people send in a second, all together")
 	flags.DurationVar(&o.last, "for", 0, "how long; until it is interrupted when 0")
 	flags.BoolVar(&o.check, "check", false, "check what the monitor shows, and measure what it costs")
+	flags.DurationVar(&o.fresh, "fresh", 2*time.Second, "how old what is shown may be, for --check (p99)")
 	flags.StringVar(&o.hub, "hub", "", "the hub's program; it is built when none is given")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -108,6 +112,7 @@ func play(ctx context.Context, o options, stdout io.Writer) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel(nil)
+	s.goesOn = !o.check
 	s.guard(living, &wg, cancel)
 	t, err := newTown(living, s, o, stdout)
 	if err != nil {
@@ -116,7 +121,7 @@ func play(ctx context.Context, o options, stdout io.Writer) error {
 	fmt.Fprintf(stdout, "\n  open    %s/admin?token=%s\n\n", s.hubs[0].url, s.token)
 	wg.Go(func() { t.live(living) })
 	if o.check {
-		err = t.check(living, o.last, stdout)
+		err = t.check(living, o.last, o.fresh, stdout)
 	} else {
 		err = t.report(living, o.last, stdout)
 	}
@@ -153,11 +158,15 @@ func (t *town) report(ctx context.Context, last time.Duration, stdout io.Writer)
 	}
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for {
+	for hubs := len(t.stage.hubs); ; {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
 			return nil
+		}
+		if left := t.stage.alive(); len(left) < hubs {
+			hubs = len(left)
+			fmt.Fprintf(stdout, "A hub has ended; %d go on. The monitor is also at %s/admin?token=%s\n", hubs, left[0].url, t.stage.token)
 		}
 		now, err := t.stage.measure(ctx)
 		if ctx.Err() != nil {

@@ -120,6 +120,18 @@ func TestGuard(t *testing.T) {
 	if err := context.Cause(ctx); err == nil || !strings.HasPrefix(err.Error(), "hub-1 has ended by itself") || !strings.Contains(err.Error(), "out of luck") {
 		t.Errorf("said %v", err)
 	}
+	// Who is only looked at goes on with the hub that is left.
+	looked, end := context.WithCancelCause(t.Context())
+	s := &stage{redis: lasting, hubs: []hub{{"hub-1", "", p}, {"hub-2", "", lasting}}, goesOn: true}
+	s.guard(looked, &wg, end)
+	if left := s.alive(); len(left) != 1 || left[0].name != "hub-2" || looked.Err() != nil {
+		t.Errorf("%d are left, %v", len(left), context.Cause(looked))
+	}
+	end(nil)
+	wg.Wait()
+	if err := context.Cause(looked); !errors.Is(err, context.Canceled) {
+		t.Errorf("gave up: %v", err)
+	}
 }
 
 // What is missing is found.
@@ -189,6 +201,7 @@ func TestRefuses(t *testing.T) {
 		"--rate -1":          {exitUsage, "--rate"},
 		"--check":            {exitUsage, "--for"},
 		"--check --for 1s":   {exitUsage, "--for"},
+		"--fresh 0s":         {exitUsage, "--fresh"},
 		"now":                {exitUsage, `unexpected argument "now"`},
 		"--hub /nowhere/hub": {exitFailure, "no such file"},
 	} {

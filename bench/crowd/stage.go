@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -27,6 +28,9 @@ type stage struct {
 	redis  *rig.Process
 	meter  redis.UniversalClient
 	client *http.Client
+	// goesOn says that it is only looked at, so that one may end a hub to see what
+	// happens.
+	goesOn bool
 }
 
 // hub is one of the hubs.
@@ -86,14 +90,37 @@ func newStage(ctx context.Context, o options, dir string) (s *stage, stop func()
 	return s, stop, nil
 }
 
+// living are the hubs that have not ended.
+func (s *stage) living() []hub {
+	return slices.DeleteFunc(slices.Clone(s.hubs), func(h hub) bool {
+		select {
+		case <-h.Gone():
+			return true
+		default:
+			return false
+		}
+	})
+}
+
+// alive are the same, or all when none is left, which is the end.
+func (s *stage) alive() []hub {
+	if some := s.living(); len(some) > 0 {
+		return some
+	}
+	return s.hubs
+}
+
 // guard gives up when one of the processes ends before it is told to: what is left
-// is nothing to measure, and nobody would be told why.
+// is nothing to measure, and nobody would be told why. A crowd that is only looked at
+// goes on while there is a hub.
 func (s *stage) guard(ctx context.Context, wg *sync.WaitGroup, giveUp context.CancelCauseFunc) {
 	await := func(name string, p *rig.Process) {
 		wg.Go(func() {
 			select {
 			case <-p.Gone():
-				giveUp(fmt.Errorf("%s has ended by itself\n%s", name, p.Said()))
+				if p == s.redis || !s.goesOn || len(s.living()) == 0 {
+					giveUp(fmt.Errorf("%s has ended by itself\n%s", name, p.Said()))
+				}
 			case <-ctx.Done():
 			}
 		})
@@ -112,13 +139,13 @@ type usage struct {
 }
 
 func (s *stage) measure(ctx context.Context) (u usage, err error) {
-	for _, h := range s.hubs {
+	for _, h := range s.alive() {
 		cpu, err := rig.CPU(h.PID())
-		if err != nil {
-			return u, err
-		}
-		kib, err := rig.Resident(h.PID())
-		if err != nil {
+		kib, err2 := rig.Resident(h.PID())
+		switch err = errors.Join(err, err2); {
+		case err != nil && s.goesOn:
+			continue // it ends in this moment
+		case err != nil:
 			return u, err
 		}
 		u.hubs += cpu
@@ -138,7 +165,7 @@ type rates struct {
 
 func (u usage) since(before usage) rates {
 	d, took := u.redis.Rate(before.redis), u.redis.At.Sub(before.redis.At).Seconds()
-	r := rates{hubs: (u.hubs - before.hubs).Seconds() / took, redis: d.CPU, out: d.Out, resident: u.resident}
+	r := rates{hubs: max(0, (u.hubs-before.hubs).Seconds()/took), redis: d.CPU, out: d.Out, resident: u.resident}
 	for _, n := range d.Calls {
 		r.commands += n
 	}

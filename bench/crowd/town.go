@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/everdesk/everdesk/bench/rig"
 	"github.com/everdesk/everdesk/client"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -141,7 +142,8 @@ func (t *town) live(ctx context.Context) {
 func (t *town) again(ctx context.Context, desks []desk, text string, every time.Duration) {
 	for {
 		_ = each(ctx, len(desks), func(i int) error {
-			door := t.stage.door(i%len(t.stage.hubs), t.people[desks[i].owner])
+			hubs := t.stage.alive()
+			door := rig.Door{URL: hubs[i%len(hubs)].url, Token: t.people[desks[i].owner], Client: t.stage.client}
 			err := door.Ask(ctx, http.MethodPost, "/api/sessions/"+string(desks[i].id)+"/messages", map[string]string{"content": text}, nil)
 			t.count(ctx, err)
 			return nil // the next time, perhaps
@@ -165,8 +167,9 @@ func (t *town) count(ctx context.Context, err error) {
 // visit is a tab, from its opening to its end.
 func (t *town) visit(ctx context.Context) {
 	all := t.lively()
-	d := all[rand.N(len(all))]                                                     //nolint:gosec // a simulation
-	at := t.stage.hubs[rand.N(len(t.stage.hubs))]                                  //nolint:gosec // a simulation
+	d := all[rand.N(len(all))] //nolint:gosec // a simulation
+	hubs := t.stage.alive()
+	at := hubs[rand.N(len(hubs))]                                                  //nolint:gosec // a simulation
 	stay, cancel := context.WithTimeout(ctx, shortStay+rand.N(longStay-shortStay)) //nolint:gosec // a simulation
 	defer cancel()
 	c, err := client.New(client.Config{URL: at.url, Session: d.id, Token: t.people[d.owner]})
