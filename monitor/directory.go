@@ -12,9 +12,11 @@ import (
 )
 
 const (
-	// scanEvery is how often the directory of all sessions is read.
+	// scanEvery is how often the directory of all sessions is read for those who
+	// watch.
 	scanEvery = 10 * time.Second
-	// scanAgain is how soon it is tried again as long as that has failed.
+	// scanAgain is how soon it is tried again as long as that has failed, and how old
+	// it may be for who asks for a list.
 	scanAgain = time.Second
 	// scanFor is how long that may take.
 	scanFor = 30 * time.Second
@@ -51,8 +53,8 @@ func entryOf(i session.Info, now time.Time) entry {
 // directory is what is known of all sessions. It belongs to the goroutine of Run.
 type directory struct {
 	by       map[wire.SessionID]entry
-	scanned  time.Time // when the last scan ended; zero before the first
-	begun    time.Time // when it began
+	scanned  time.Time // when the scan began that ended last; zero before the first
+	begun    time.Time // when the last one began
 	scanning bool
 	looking  bool      // some are being looked up
 	looked   time.Time // when that began
@@ -62,7 +64,7 @@ type directory struct {
 // owns, and before those it said so of the last time.
 func (m *Watcher) refreshDirectory(ctx context.Context, reported, before map[wire.SessionID]*Row, now time.Time) {
 	d := &m.directory
-	if age := now.Sub(d.begun); !d.scanning && (age >= scanEvery || d.scanned.IsZero() && age >= scanAgain) {
+	if age := now.Sub(d.begun); !d.scanning && (age >= scanEvery || d.scanned.Before(m.needed()) && age >= scanAgain) {
 		d.scanning, d.begun = true, now
 		m.background(ctx, scanFor, func(ctx context.Context) func() {
 			all, err := m.scan(ctx, now)
@@ -70,7 +72,7 @@ func (m *Watcher) refreshDirectory(ctx context.Context, reported, before map[wir
 				d.scanning = false
 				m.complain(ctx, "the sessions cannot be listed", err)
 				if err == nil {
-					d.by, d.scanned = all, time.Now()
+					d.by, d.scanned = all, now
 				}
 			}
 		})
@@ -116,6 +118,16 @@ func (m *Watcher) refreshDirectory(ctx context.Context, reported, before map[wir
 			}
 		}
 	})
+}
+
+// needed is as of when somebody wants the directory. Anything will do for most.
+func (m *Watcher) needed() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.listed.IsZero() {
+		return time.Unix(0, 1)
+	}
+	return m.listed
 }
 
 // settled reports whether a replica has told of all that it owns.

@@ -18,7 +18,8 @@
 // together before, and alerts say what was counted in the last 10 minutes.
 //
 // Who looks reads those of the others, asks the sessions here, and adds what the
-// directory says of all sessions, which is read at first and every 10 s. A row of an
+// directory says of all sessions, which is read at first and every 10 s, and for who
+// asks for a list again when that is more than a second old. A row of an
 // owner counts more than the directory, and of two owners the one with the higher
 // epoch. So [Orphaned] has work and no owner that is alive, and [Dormant] no owner and
 // nothing to do. [Redact] and the methods Redacted leave out what people wrote, for

@@ -95,6 +95,7 @@ type Watcher struct {
 	mu       sync.Mutex // guards the following; never held while anybody waits
 	watching map[*Interest]bool
 	glances  map[wire.SessionID]time.Time // until when; that of "" is for all
+	listed   time.Time                    // as of when the directory is asked for; zero for no matter when
 	current  *view                        // nil while nobody looks
 	changed  chan struct{}                // closed when current is another
 	numbers  uint64
@@ -295,6 +296,7 @@ func (m *Watcher) assembleView(ctx context.Context, own []Row, parts map[wire.Se
 	alive := map[wire.ReplicaID]bool{m.cfg.Replica: true}
 	v := &view{
 		details: map[wire.SessionID]Detail{}, studied: map[wire.SessionID]bool{}, complete: !m.directory.scanned.IsZero(),
+		scanned:   m.directory.scanned,
 		histories: [][]Point{m.measured.points(now)},
 	}
 	for id, p := range m.peers {

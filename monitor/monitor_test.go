@@ -399,3 +399,32 @@ func TestThreeReplicasOnOneRedis(t *testing.T) {
 		return len(tb.overview.Replicas) == 2 && n == 100
 	})
 }
+
+// Who asks is not told what was so ten seconds ago.
+func TestWhatIsAskedForIsFresh(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a := start(t, s, "a")
+		_, err := a.hub.Create(t.Context(), session.NewSession{ID: "ses-1", User: "ada"})
+		ok(t, err)
+		listed := func() []monitor.Row {
+			p, err := a.Sessions(t.Context(), monitor.Query{})
+			ok(t, err)
+			return p.Rows
+		}
+		if rows := listed(); len(rows) != 1 || rows[0].Status != monitor.Dormant {
+			t.Fatalf("at first there is %+v", rows)
+		}
+		ok(t, s.Quarantine(t.Context(), "ses-1", "it is torn"))
+		if d, err := a.Detail(t.Context(), "ses-1"); err != nil || d.Row.Status != monitor.Quarantined || d.Row.Reason != "it is torn" {
+			t.Errorf("a session that is set aside is %+v, %v", d.Row, err)
+		}
+		time.Sleep(1100 * time.Millisecond)
+		_, err = a.hub.Create(t.Context(), session.NewSession{ID: "ses-2", User: "ada"})
+		ok(t, err)
+		if rows := listed(); len(rows) != 2 || rows[0].Status != monitor.Quarantined && rows[1].Status != monitor.Quarantined {
+			t.Errorf("after a second there is %+v", rows)
+		}
+	})
+}

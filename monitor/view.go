@@ -18,7 +18,8 @@ const quietFor = time.Minute
 type view struct {
 	number   uint64
 	overview Overview
-	rows     []Row // in the order of their ids
+	scanned  time.Time // as of when the directory is
+	rows     []Row     // in the order of their ids
 	// changed and gone are the difference to the view before.
 	changed []Row
 	gone    []wire.SessionID

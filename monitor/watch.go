@@ -124,7 +124,11 @@ func (m *Watcher) Sessions(ctx context.Context, q Query) (Page, error) {
 	if err := q.check(); err != nil {
 		return Page{}, err
 	}
-	v, err := m.glance(ctx, "", isComplete)
+	asOf := time.Now().Add(-scanAgain)
+	m.mu.Lock()
+	m.listed = asOf
+	m.mu.Unlock()
+	v, err := m.glance(ctx, "", func(v *view) bool { return v.complete && !v.scanned.Before(asOf) })
 	if err != nil {
 		return Page{}, err
 	}
@@ -138,18 +142,24 @@ func (m *Watcher) Detail(ctx context.Context, id wire.SessionID) (Detail, error)
 	if err != nil {
 		return Detail{}, err
 	}
+	e := entryOf(info, time.Now())
+	silent := !e.held || info.Quarantined != "" // nobody will tell
 	v, err := m.glance(ctx, id, func(v *view) bool {
 		d, ok := v.details[id]
-		told := d.Known || d.Row.Status == Dormant || d.Row.Status == Orphaned || d.Row.Status == Quarantined
-		return ok && v.complete && told && v.studied[id]
+		return ok && v.complete && (d.Known || silent) && v.studied[id]
 	})
 	if err != nil {
 		return Detail{}, err
 	}
+	now := unreported(&e, map[wire.ReplicaID]bool{info.Owner: true})
 	d, ok := v.details[id]
 	if !ok {
-		row := unreported(new(entryOf(info, time.Now())), map[wire.ReplicaID]bool{info.Owner: true})
-		d = assemble(row, nil, nil, nil)
+		return assemble(now, nil, nil, nil), nil
+	}
+	// The view may be of before the session was taken, left or set aside.
+	if info.Quarantined != d.Row.Reason || info.Epoch > d.Row.Epoch || !e.held && d.Row.Status != Stuck {
+		d.Row.Status, d.Row.Reason = now.Status, now.Reason
+		d.Row.Owner, d.Row.Epoch, d.Row.Top = now.Owner, now.Epoch, now.Top
 	}
 	return d, nil
 }
