@@ -249,7 +249,10 @@ func (s *Server) enter(c echo.Context, least access) (session.Info, error) {
 	if granted < least {
 		return session.Info{}, problem(wire.CodeForbidden, "")
 	}
-	return info, nil
+	if least == accessOperator { // who is let do what owners do is written down with that
+		err = s.entering(c, info)
+	}
+	return info, err
 }
 
 // cookieName is the cookie's. Names with that prefix can only be set over TLS

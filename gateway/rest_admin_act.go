@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -55,16 +54,7 @@ func (s *Server) witnessed(c echo.Context, d deed) error {
 	if audit.CheckReason(d.reason) != nil {
 		return inQuery("reason", "Say why, in 1 to 500 characters.")
 	}
-	r := audit.Record{
-		ID: cmp.Or(string(id), "act-"+rand.Text()), Time: time.Now(), Who: who(c).User, Address: address(c).String(),
-		Action: d.action, Target: d.target, Reason: d.reason, Replica: string(s.fleet.Card().ID),
-	}
-	key := deedKey{id: r.ID, who: r.Who, action: r.Action, target: r.Target, reason: r.Reason}
-	u := s.deeds.join(ctx, key, func(ctx context.Context, u *underway) { u.finish(s.perform(ctx, u, d, r)) })
-	if u == nil {
-		return problem(wire.CodeConnectionFailed, "Too much is under way at this hub; try again, or through another.")
-	}
-	known, err := u.wait(ctx)
+	known, err := s.carryOut(ctx, d, s.recordOf(c, d, cmp.Or(string(id), "act-"+rand.Text())))
 	if err != nil {
 		return err
 	}

@@ -216,6 +216,9 @@ func (s *Server) current(c echo.Context, least access) (session.Info, error) {
 	if err == nil && granted < least {
 		err = problem(wire.CodeForbidden, "")
 	}
+	if err == nil && least == accessOperator {
+		err = s.entering(c, info)
+	}
 	return info, err
 }
 

@@ -245,7 +245,10 @@ func (s *Server) patchSession(c echo.Context) error {
 		return err
 	}
 	if in.Title != nil {
-		if err := s.hub.Rename(c.Request().Context(), info.ID, *in.Title); err != nil {
+		err := s.asOwner(c, info, deed{action: "session.rename", do: func(ctx context.Context, _ string) (string, error) {
+			return "", s.hub.Rename(ctx, info.ID, *in.Title)
+		}})
+		if err != nil {
 			return err
 		}
 	}
@@ -257,7 +260,10 @@ func (s *Server) deleteSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.removeWithFiles(c.Request().Context(), info.ID); err != nil {
+	err = s.asOwner(c, info, deed{action: actionDelete, do: func(ctx context.Context, _ string) (string, error) {
+		return "", s.removeWithFiles(ctx, info.ID)
+	}, final: true})
+	if err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
@@ -294,7 +300,7 @@ func (s *Server) putShare(c echo.Context) error {
 	if share != session.ShareViewer && share != session.ShareOperator {
 		return inQuery("access", "Want viewer or operator.")
 	}
-	if err := s.hub.Share(c.Request().Context(), info.ID, pathParam(c, "user"), share); err != nil {
+	if err := s.share(c, info, pathParam(c, "user"), share); err != nil {
 		return err
 	}
 	s.recheckSession(info.ID)
@@ -306,11 +312,18 @@ func (s *Server) deleteShare(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.hub.Share(c.Request().Context(), info.ID, pathParam(c, "user"), ""); err != nil {
+	if err := s.share(c, info, pathParam(c, "user"), ""); err != nil {
 		return err
 	}
 	s.recheckSession(info.ID)
 	return c.NoContent(http.StatusNoContent)
+}
+
+// share lets somebody use a session, or not any more.
+func (s *Server) share(c echo.Context, info session.Info, user string, as session.Share) error {
+	return s.asOwner(c, info, deed{action: "session.share", target: "/" + user, do: func(ctx context.Context, _ string) (string, error) {
+		return "access: " + cmp.Or(string(as), "none"), s.hub.Share(ctx, info.ID, user, as)
+	}})
 }
 
 // pathParam is a part of the path as it was meant. Echo leaves parts escaped

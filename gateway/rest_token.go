@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -85,12 +87,25 @@ func (s *Server) postKey(c echo.Context) error {
 	if in.ExpiresIn > 0 {
 		id.Expires = time.Now().Add(time.Duration(in.ExpiresIn) * time.Second)
 	}
-	key, err := s.auth.NewKey(c.Request().Context(), id, in.Name)
+	key := ""
+	err = s.attested(c, deed{action: "key.make", target: in.User, do: func(ctx context.Context, _ string) (_ string, err error) {
+		key, err = s.auth.NewKey(ctx, id, in.Name)
+		return fmt.Sprintf("roles: %v; name: %q", roles, in.Name), givenToNobody(err)
+	}})
 	if err != nil {
 		return err
 	}
 	s.log.InfoContext(c.Request().Context(), "API key made", "by", who(c).User, "user", in.User, "roles", roles, "name", in.Name)
 	return keyForm.answer(c, http.StatusCreated, &keyAnswer{Key: key})
+}
+
+// givenToNobody makes it clear how it ended when the store did not say whether it has
+// kept a secret: nobody has been told it.
+func givenToNobody(err error) error {
+	if isUnclear(err) {
+		return problem(wire.CodeStoreUnavailable, "")
+	}
+	return err
 }
 
 func (s *Server) listKeys(c echo.Context) error {
@@ -117,14 +132,18 @@ func (s *Server) listKeys(c echo.Context) error {
 }
 
 func (s *Server) deleteKey(c echo.Context) error {
-	err := s.auth.RevokeKey(c.Request().Context(), c.Param("key"))
-	if errors.Is(err, store.ErrNotFound) {
-		return misdirected(http.StatusNotFound, "There is no such key.")
-	}
+	key := c.Param("key")
+	err := s.attested(c, deed{action: "key.end", target: key, fleeting: true, do: func(ctx context.Context, _ string) (string, error) {
+		err := s.auth.RevokeKey(ctx, key)
+		if errors.Is(err, store.ErrNotFound) {
+			err = misdirected(http.StatusNotFound, "There is no such key.")
+		}
+		return "", err
+	}})
 	if err != nil {
 		return err
 	}
-	s.log.InfoContext(c.Request().Context(), "API key revoked", "by", who(c).User, "key", c.Param("key"))
+	s.log.InfoContext(c.Request().Context(), "API key revoked", "by", who(c).User, "key", key)
 	return c.NoContent(http.StatusNoContent)
 }
 
@@ -137,7 +156,11 @@ func (s *Server) postUserTicket(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	ticket, err := s.auth.NewTicket(c.Request().Context(), auth.Identity{User: in.User, Roles: roles, Key: who(c).Key}, in.Session)
+	ticket, id := "", auth.Identity{User: in.User, Roles: roles, Key: who(c).Key}
+	err = s.attested(c, deed{action: "ticket.make", target: in.User, do: func(ctx context.Context, _ string) (_ string, err error) {
+		ticket, err = s.auth.NewTicket(ctx, id, in.Session)
+		return fmt.Sprintf("roles: %v; session: %q", roles, in.Session), givenToNobody(err)
+	}})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,39 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+)
+
+// What an admin does at ordinary doors to what is not theirs is written down, with the
+// door as the reason; what anybody does to their own is not.
+func TestAdminAtOrdinaryDoors(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, func(p *plan) { p.fleet = true })
+	root, ann := h.user("root", "admin"), h.user("ann")
+	for _, token := range []string{ann, root} {
+		path := "/api/sessions/" + string(h.session("ann"))
+		h.rest(http.MethodPatch, path, request{token: token, body: `{"title":"secret"}`}).want(http.StatusOK)
+		h.post(path+"/actions", token, `{"actions":[]}`)
+		h.rest(http.MethodPut, path+"/shares/bob", request{token: token, body: `{"access":"viewer"}`}).want(http.StatusOK)
+		h.rest(http.MethodDelete, path+"/shares/bob", request{token: token}).want(http.StatusNoContent)
+		h.rest(http.MethodDelete, path, request{token: token}).want(http.StatusNoContent)
+	}
+	h.post("/api/tokens/keys", root, `{"user":"mallory","roles":["admin"]}`).want(http.StatusCreated)
+	h.rest(http.MethodDelete, "/api/tokens/keys/0123456789abcdef", request{token: root}).want(http.StatusNotFound)
+	var got []string
+	for _, r := range slices.Backward(h.story()) {
+		got = append(got, fmt.Sprint(r.Action, " ", r.Result))
+	}
+	want := []string{
+		"session.rename begun", "session.rename done", "session.enter begun", "session.enter done",
+		"session.share begun", "session.share done",
+		"session.share begun", "session.share done", "session.delete begun", "session.delete done",
+		"key.make begun", "key.make done", "key.end begun", "key.end failed",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
