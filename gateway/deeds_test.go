@@ -57,21 +57,21 @@ func (s *forgetful) Put(ctx context.Context, d store.Document) (uint64, error) {
 	return s.engine.Put(ctx, d)
 }
 
-// told waits until the audit says of an action what is wanted, and returns the results.
-func (h *hall) told(action, want string) (results []string) {
+// told waits until the audit says of an action what is wanted.
+func (h *hall) told(action, want string) {
 	h.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(20 * time.Second)
 	for {
-		results = nil
+		var results []string
 		for _, r := range h.story() {
 			if r.Action == action {
 				results = append([]string{r.Result}, results...)
 			}
 		}
 		if strings.Join(results, " ") == want {
-			return results
+			return
 		}
 		select {
 		case <-tick.C:
