@@ -36,7 +36,7 @@ func TestAdminFleetAsksBefore(t *testing.T) {
 		}
 	}
 	f.show(t, session, func(d monitor.Detail) bool { return len(d.Windows) == 1 })
-	if list := read[auditList](t, f, "audit"); len(list.Records) != 0 {
+	if list := read[auditList](t, f, "audit"); len(list.Records) != keyRecords {
 		t.Errorf("what was not done is recorded: %+v", list)
 	}
 	code, screen := f.atTerminal(t, id+"\n", "reset", id, "--reason", "a mess")
