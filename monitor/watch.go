@@ -146,7 +146,7 @@ func (m *Watcher) Detail(ctx context.Context, id wire.SessionID) (Detail, error)
 	silent := !e.held || info.Quarantined != "" // nobody will tell
 	v, err := m.glance(ctx, id, func(v *view) bool {
 		d, ok := v.details[id]
-		return ok && v.complete && (d.Known || silent) && v.studied[id]
+		return ok && v.complete && (d.Known || silent) && (v.studied[id] || info.Quarantined != "") // whose log cannot be read
 	})
 	if err != nil {
 		return Detail{}, err
