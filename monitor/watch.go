@@ -127,7 +127,11 @@ func (m *Watcher) Sessions(ctx context.Context, q Query) (Page, error) {
 	asOf := time.Now().Add(-scanAgain)
 	m.mu.Lock()
 	m.listed = asOf
+	stale := m.current == nil || m.current.scanned.Before(asOf)
 	m.mu.Unlock()
+	if stale {
+		m.hurry()
+	}
 	v, err := m.glance(ctx, "", func(v *view) bool { return v.complete && !v.scanned.Before(asOf) })
 	if err != nil {
 		return Page{}, err
