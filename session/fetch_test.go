@@ -162,10 +162,11 @@ func TestFetchIsForOneOwner(t *testing.T) {
 		r := enter(t, a, "ses-1")
 		settled(t, r)
 		lease := find[wire.OwnerChanged](history(t, m))[0]
+		later := time.Now().Add(time.Hour).UnixMilli()
 		for i, data := range []string{
-			fmt.Sprintf(`{"order":{"kind":"yield","replica":"b","epoch":%d}}`, lease.Epoch-1),
-			fmt.Sprintf(`{"order":{"kind":"yield","replica":"a","epoch":%d}}`, lease.Epoch),
-			fmt.Sprintf(`{"order":{"kind":"yield","replica":"no name","epoch":%d}}`, lease.Epoch),
+			fmt.Sprintf(`{"order":{"kind":"yield","replica":"b","epoch":%d,"until":%d}}`, lease.Epoch-1, later),
+			fmt.Sprintf(`{"order":{"kind":"yield","replica":"a","epoch":%d,"until":%d}}`, lease.Epoch, later),
+			fmt.Sprintf(`{"order":{"kind":"yield","replica":"no name","epoch":%d,"until":%d}}`, lease.Epoch, later),
 			`{"order":{"kind":"yield"}}`,
 		} {
 			_, err := m.Send(t.Context(), "ses-1", store.Command{ID: fmt.Sprint("x-", i), Data: []byte(data)})

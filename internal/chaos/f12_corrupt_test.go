@@ -360,24 +360,31 @@ func (s spoiling) usable(t *testing.T, base string) error {
 	if err := s.f.Call(t, http.MethodGet, base+"/api/admin/replicas", "", nil); err != nil {
 		return err
 	}
-	for after := ""; ; {
-		var page struct {
-			Rows []adminSession `json:"rows"`
-			Next string         `json:"next"`
-		}
-		if err := s.f.Call(t, http.MethodGet, base+"/api/admin/sessions?limit=100&after="+after, "", &page); err != nil {
+	// Lists may be a second old. It is looked for again rather than made again, or
+	// there would be more and more of them.
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for range 30 {
+		switch found, err := s.shows(t, base, made.SessionID); {
+		case err != nil:
+			return err
+		case found:
+			_, _, err := s.f.Snapshot(t, base, made.SessionID)
 			return err
 		}
-		for _, i := range page.Rows {
-			if i.SessionID == made.SessionID {
-				_, _, err := s.f.Snapshot(t, base, made.SessionID)
-				return err
-			}
-		}
-		if after = page.Next; after == "" {
-			return errors.New("a new session is not listed")
-		}
+		<-tick.C
 	}
+	return errors.New("a new session is not listed")
+}
+
+// shows reports whether the list of all sessions has one.
+func (s spoiling) shows(t *testing.T, base string, id wire.SessionID) (bool, error) {
+	t.Helper()
+	var page struct {
+		Rows []adminSession `json:"rows"`
+	}
+	err := s.f.Call(t, http.MethodGet, base+"/api/admin/sessions?limit=1&text="+string(id), "", &page)
+	return len(page.Rows) == 1, err
 }
 
 // await tries something until it works.
