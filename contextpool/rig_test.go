@@ -248,7 +248,7 @@ func (r *rig) Emit(p wire.ServerPayload) {
 
 func (r *rig) Row(row wire.UIRow) wire.Millis {
 	r.row = max(r.row+1, wire.Millis(r.now.UnixMilli()))
-	row.TS = r.row
+	row.ID, row.TS = r.NextRow(), r.row
 	r.Emit(wire.MessageUpdated{
 		Action: wire.RowCreated, Message: row, MonitorID: row.MonitorID, AgentID: row.AgentID, MessageID: row.MessageID,
 	})

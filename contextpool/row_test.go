@@ -221,3 +221,8 @@ func TestRowsOfMessagesThatAreNotAnswered(t *testing.T) {
 		"m2 text of m2 discard: taken out of the queue", `m4 text of m4 circle-slash: there is no provider "demo"`,
 	})
 }
+
+func (r *rig) NextRow() wire.RowID {
+	last, _ := r.Desk().LastRow()
+	return last + 1
+}

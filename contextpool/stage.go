@@ -20,9 +20,11 @@ type Stage interface {
 	// Answer adds MESSAGE_ACCEPTED, MESSAGE_QUEUED or MESSAGE_REJECTED, and
 	// remembers it for when the message is sent again.
 	Answer(p wire.ServerPayload)
-	// Row adds a row to the conversation that people see. It sets the row's time,
-	// which is its name, and returns it.
+	// Row adds a row to the conversation that people see. It sets the row's id,
+	// which is NextRow, and its time, which is its name, and returns the latter.
 	Row(r wire.UIRow) wire.Millis
+	// NextRow is the id that the next row will have.
+	NextRow() wire.RowID
 	// Keep adds a change of the session's tables and lists.
 	Keep(ops ...store.Op)
 	// Cancel closes the questions of an agent that nobody needs any more.

@@ -325,8 +325,11 @@ func TestRows(t *testing.T) {
 	row(3, "monitor-0", "d")
 	row(4, "monitor-0", "e")
 	check("1a 2b 3d 4e ")
-	s.say(wire.HistoryRewound{TS: 3, Removed: 1, MonitorID: "monitor-0"})
+	s.say(wire.HistoryRewound{TS: 3, Removed: 1, Included: true, MonitorID: "monitor-0"})
 	check("1a 2b 3d ")
+	row(5, "monitor-0", "f")
+	s.say(wire.HistoryRewound{TS: 3, Removed: 1, Kept: []wire.Millis{5}, MonitorID: "monitor-0"})
+	check("1a 2b 5f ")
 	s.say(wire.HistoryRewound{TS: 1, Removed: 2, MonitorID: "monitor-0"})
 	check("2b ")
 	for i := range desk.MaxRows {

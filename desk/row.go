@@ -2,6 +2,7 @@ package desk
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/everdesk/everdesk/wire"
 )
@@ -12,7 +13,21 @@ func (s *State) setRow(p wire.MessageUpdated) {
 	row.MonitorID = cmp.Or(row.MonitorID, p.MonitorID)
 	row.AgentID = cmp.Or(row.AgentID, p.AgentID)
 	row.MessageID = cmp.Or(row.MessageID, p.MessageID)
+	if a, _ := s.about.value(only{}); row.ID > a.LastRow || row.TS > a.LastTS {
+		a.LastRow, a.LastTS = max(a.LastRow, row.ID), max(a.LastTS, row.TS)
+		s.about.put(only{}, a)
+	}
 	s.putRow(row)
+}
+
+// LastRow is the highest id and the highest time that any row had, also one that is
+// gone.
+func (s *State) LastRow() (wire.RowID, wire.Millis) {
+	a, _ := s.about.value(only{})
+	for _, r := range s.rows.items { // of before they were kept
+		a.LastRow, a.LastTS = max(a.LastRow, r.value.ID), max(a.LastTS, r.value.TS)
+	}
+	return a.LastRow, a.LastTS
 }
 
 func (s *State) putRow(row wire.UIRow) {
@@ -44,17 +59,12 @@ func (s *State) dropRow(row *wire.UIRow) {
 	s.rows.drop(row.TS)
 }
 
-// rewind drops the rows after a row, and the row itself when the count says so.
+// rewind drops a row and those that came after it, but for those that stay.
 func (s *State) rewind(p wire.HistoryRewound) {
-	concerns := func(row *wire.UIRow) bool { return p.MonitorID == "" || row.MonitorID == p.MonitorID }
-	removed := 0
-	for _, r := range s.rows.items {
-		if r.value.TS > p.TS && concerns(&r.value) {
+	for ts, r := range s.rows.items {
+		goes := ts > p.TS && !slices.Contains(p.Kept, ts) || ts == p.TS && !p.Included
+		if goes && (p.MonitorID == "" || r.value.MonitorID == p.MonitorID) {
 			s.dropRow(&r.value)
-			removed++
 		}
-	}
-	if r := s.rows.get(p.TS); r != nil && removed < p.Removed && concerns(&r.value) {
-		s.dropRow(&r.value)
 	}
 }

@@ -33,6 +33,10 @@ type about struct {
 	Owner wire.ReplicaID `json:"owner,omitempty"`
 	// Provider is who answers.
 	Provider string `json:"provider,omitempty"`
+	// LastRow and LastTS are the highest that any row had: they are never given
+	// again, whatever becomes of the row.
+	LastRow wire.RowID  `json:"lastRow,omitempty"`
+	LastTS  wire.Millis `json:"lastTs,omitempty"`
 }
 
 // only is the key of tables with one value.

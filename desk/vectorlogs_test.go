@@ -117,9 +117,9 @@ func rowsLog() []wire.Event {
 	all = append(
 		all,
 		wire.HistoryRewound{TS: 190, Removed: 100, MonitorID: "monitor-0"},
-		wire.HistoryRewound{TS: 180, Removed: 1},
-		row(181, "a"), row(182, "b"),
-		wire.HistoryRewound{TS: 180, Removed: 2},
+		wire.HistoryRewound{TS: 180, Removed: 1, Included: true},
+		row(181, "a"), row(182, "b"), row(183, "d"),
+		wire.HistoryRewound{TS: 181, Removed: 2, Kept: []wire.Millis{183}},
 		row(181, "c"),
 		wire.HistoryRewound{TS: 180, Removed: 2},
 		row(300, strings.Repeat("가", 300_000)),

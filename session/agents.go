@@ -244,6 +244,9 @@ func (s stage) Full() bool                   { return s.full() }
 func (s stage) Then(effect func())           { s.step.then = append(s.step.then, effect) }
 func (s stage) Row(r wire.UIRow) wire.Millis { return s.row(r) }
 
+// NextRow is the id of the row that comes next.
+func (s stage) NextRow() wire.RowID { return s.lastRow + 1 }
+
 // Keep adds to the step. A conversation may be long, so its bytes count.
 func (s stage) Keep(ops ...store.Op) {
 	s.step.ops = append(s.step.ops, ops...)
@@ -307,8 +310,9 @@ func replyOf(p wire.ServerPayload) reply {
 
 // row adds a row to the conversation that people see, and returns its name.
 func (l *live) row(r wire.UIRow) wire.Millis {
-	l.lastRow = max(l.lastRow+1, wire.Millis(l.now.UnixMilli()))
-	r.TS = l.lastRow
+	l.lastRow++
+	l.lastTS = max(l.lastTS+1, wire.Millis(l.now.UnixMilli()))
+	r.ID, r.TS = l.lastRow, l.lastTS
 	l.emit(wire.MessageUpdated{
 		Action: wire.RowCreated, Message: r, MonitorID: r.MonitorID, AgentID: r.AgentID, MessageID: r.MessageID,
 	})

@@ -43,7 +43,8 @@ type live struct {
 	geometry  geometry
 	presence  presence
 	limiter   *rate.Limiter
-	lastRow   wire.Millis // of the rows of the conversation
+	lastRow   wire.RowID  // the highest that any row had
+	lastTS    wire.Millis // the same of their times
 	said      bool        // the command at hand has been answered
 	spoke     time.Time   // when the newest event was made
 	progress  time.Time   // when agents got on last, or the session was taken

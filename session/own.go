@@ -175,9 +175,7 @@ func (l *live) prepare() {
 	l.presence.shown, l.presence.total = now.Presence, now.Connections
 	// The tabs of other replicas get a moment to be heard of first.
 	l.presence.stale, l.presence.quietTo = true, time.Now().Add(presenceEvery)
-	if rows := now.RecentMessages; len(rows) > 0 {
-		l.lastRow = rows[len(rows)-1].TS
-	}
+	l.lastRow, l.lastTS = l.state.LastRow()
 	for _, d := range now.Dialogs {
 		l.asking.open(dialogName(d.DialogID), time.Now())
 	}

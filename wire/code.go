@@ -28,6 +28,7 @@ const (
 	CodeMonitorLimit        Code = 3005
 	CodeAgentLimit          Code = 3006
 	CodeStoreUnavailable    Code = 3007
+	CodeHistoryChanged      Code = 3008
 	CodeExecutionFailed     Code = 4001
 	CodeTodoFailed          Code = 4002
 	CodeToolTimeout         Code = 4003
@@ -95,6 +96,7 @@ var codes = [...]CodeInfo{
 	{CodeMonitorLimit, "WS_MONITOR_LIMIT", "The session has as many monitors as it may have.", http.StatusConflict, true, ActionFreeSomething, 0},
 	{CodeAgentLimit, "WS_AGENT_LIMIT", "All agents are busy.", http.StatusServiceUnavailable, true, ActionWait, 0},
 	{CodeStoreUnavailable, "WS_STORE_UNAVAILABLE", "The hub cannot reach its store.", http.StatusServiceUnavailable, true, ActionWait, 0},
+	{CodeHistoryChanged, "WS_HISTORY_CHANGED", "The conversation is not what it was.", http.StatusConflict, true, "", 0},
 	{CodeExecutionFailed, "WS_EXECUTION_FAILED", "Something went wrong on our side.", http.StatusInternalServerError, true, ActionRetry, 0},
 	{CodeTodoFailed, "WS_TODO_FAILED", "A step of the plan failed.", http.StatusInternalServerError, true, ActionRetryOrSkip, 0},
 	{CodeToolTimeout, "WS_TOOL_TIMEOUT", "A tool did not answer in time.", http.StatusGatewayTimeout, true, ActionRetry, 0},

@@ -235,8 +235,21 @@ type MonitorStatus struct {
 	// Queue is how many messages wait.
 	Queue int `json:"queue" wire:"min=0"`
 	// Budget is absent for a monitor that has none, such as monitor-0.
-	Budget    *Budget   `json:"budget,omitempty"`
+	Budget *Budget `json:"budget,omitempty"`
+	// Context is how full the memory of its main agent is, if that is known.
+	Context *ContextUse `json:"context,omitempty"`
+	// Revision counts how often its conversation was rewound.
+	Revision  int       `json:"revision,omitempty" wire:"min=0"`
 	MessageID MessageID `json:"messageId,omitempty"`
+}
+
+// ContextUse is how much of what a model can read is used.
+type ContextUse struct {
+	Tokens int `json:"tokens" wire:"min=0"`
+	// Window is how much it can read at all; absent if that is not known.
+	Window int `json:"window,omitempty" wire:"min=0"`
+	// Condensing says that the history is being summed up right now.
+	Condensing bool `json:"condensing,omitempty"`
 }
 
 // MonitorState is what a monitor does.

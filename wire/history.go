@@ -27,28 +27,33 @@ const (
 
 func (AskAnswer) values() []string { return list(AnswerYes, AnswerNo, AnswerMessage, AnswerObject) }
 
-// Rewind removes a row's successors from the conversation.
+// Rewind takes back a row and all that followed from it, for people and for models.
 type Rewind struct {
 	Inbound
 	// TS is the row.
 	TS Millis `json:"ts"`
-	// IncludeTarget removes the row itself too.
-	IncludeTarget     bool      `json:"includeTarget,omitempty"`
-	RestoreCheckpoint bool      `json:"restoreCheckpoint,omitempty"`
-	MonitorID         MonitorID `json:"monitorId,omitempty"`
-	MessageID         MessageID `json:"messageId,omitempty"`
+	// IncludeTarget leaves people the row itself. What models had of it goes.
+	IncludeTarget     bool `json:"includeTarget,omitempty"`
+	RestoreCheckpoint bool `json:"restoreCheckpoint,omitempty"`
+	// Revision is that of the conversation that the sender saw, see
+	// [MonitorStatus]. If it is another one, nothing is taken back.
+	Revision  *int      `json:"revision,omitempty" wire:"min=0"`
+	MonitorID MonitorID `json:"monitorId,omitempty"`
+	MessageID MessageID `json:"messageId,omitempty"`
 }
 
 // EditMessage rewinds to a row of the user and says something else there.
 type EditMessage struct {
 	Inbound
 	// TS is the row.
-	TS                Millis    `json:"ts"`
-	Text              string    `json:"text"`
-	Images            []string  `json:"images,omitempty"`
-	RestoreCheckpoint bool      `json:"restoreCheckpoint,omitempty"`
-	MonitorID         MonitorID `json:"monitorId,omitempty"`
-	MessageID         MessageID `json:"messageId,omitempty"`
+	TS                Millis   `json:"ts"`
+	Text              string   `json:"text"`
+	Images            []string `json:"images,omitempty"`
+	RestoreCheckpoint bool     `json:"restoreCheckpoint,omitempty"`
+	// Revision is as in [Rewind].
+	Revision  *int      `json:"revision,omitempty" wire:"min=0"`
+	MonitorID MonitorID `json:"monitorId,omitempty"`
+	MessageID MessageID `json:"messageId,omitempty"`
 }
 
 // DeleteQueuedMessage takes back a message that still waits. Its own idempotency
@@ -94,12 +99,19 @@ type HistoryRewound struct {
 	Outbound
 	// TS is the row that was rewound to.
 	TS Millis `json:"ts"`
-	// Removed is how many rows are gone.
-	Removed int `json:"removed" wire:"min=0"`
+	// Removed is how many rows are gone: that one, unless Included says that it
+	// stays, and those of the monitor that came after it, but for Kept.
+	Removed  int      `json:"removed" wire:"min=0"`
+	Included bool     `json:"included,omitempty"`
+	Kept     []Millis `json:"kept,omitempty"`
+	// Revision counts how often the conversation was rewound.
+	Revision int `json:"revision,omitempty" wire:"min=0"`
 	// Checkpoint is the one that was restored, if any.
 	Checkpoint string    `json:"checkpoint,omitempty"`
 	MonitorID  MonitorID `json:"monitorId,omitempty"`
 	MessageID  MessageID `json:"messageId,omitempty"`
+	// By is the connection that wanted it.
+	By ConnectionID `json:"by,omitempty"`
 }
 
 // CheckpointSaved says that the files can be brought back to this moment.

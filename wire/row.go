@@ -5,10 +5,16 @@ import (
 	"slices"
 )
 
-// UIRow is one row of a conversation as a person sees it. Its ts is its identity
-// and never changes.
+// RowID is the identity of a row. It grows with every row of a session and is never
+// given twice, not even when rows are taken back.
+type RowID uint64
+
+// UIRow is one row of a conversation as a person sees it. Its ts is the name that
+// clients know it by; neither that nor its id ever changes.
 type UIRow struct {
-	TS   Millis  `json:"ts"`
+	TS Millis `json:"ts"`
+	// ID is absent in rows that are older than ids are.
+	ID   RowID   `json:"id,omitempty"`
 	Type RowType `json:"type"`
 	// Ask is there in rows of type ask, Say in rows of type say.
 	Ask    Ask      `json:"ask,omitempty"`
@@ -19,7 +25,9 @@ type UIRow struct {
 	// row that grew, and absent in a row that came at once.
 	Partial   *bool  `json:"partial,omitempty"`
 	Reasoning string `json:"reasoning,omitempty"`
-	// ConversationHistoryIndex is where the row lies in the model's history.
+	// Thread is whose model history the row belongs to, if one lasts, and
+	// ConversationHistoryIndex the newest message of it when the row was made.
+	Thread                   string             `json:"thread,omitempty"`
 	ConversationHistoryIndex *int               `json:"conversationHistoryIndex,omitempty"`
 	Checkpoint               json.RawMessage    `json:"checkpoint,omitempty"`
 	ProgressStatus           *ProgressStatus    `json:"progressStatus,omitempty"`
@@ -31,6 +39,8 @@ type UIRow struct {
 	MonitorID                MonitorID          `json:"monitorId,omitempty"`
 	AgentID                  AgentID            `json:"agentId,omitempty"`
 	MessageID                MessageID          `json:"messageId,omitempty"`
+	// WindowID is the window that the user spoke to.
+	WindowID WindowID `json:"windowId,omitempty"`
 }
 
 // ProgressStatus is a short note on a row that is being worked on.

@@ -37,16 +37,10 @@ function dropRow(d: Draft, ts: number): void {
   d.drop("rows", ts);
 }
 
-/** Drops the rows after a row, and the row itself when the count says so. */
+/** Drops a row and those that came after it, but for those that stay. */
 export function rewind(d: Draft, p: HistoryRewound): void {
-  const concerns = (row: UIRow): boolean => !p.monitorId || row.monitorId === p.monitorId;
-  let removed = 0;
   for (const [ts, { row }] of [...d.desk.rows]) {
-    if (ts > p.ts && concerns(row)) {
-      dropRow(d, ts);
-      removed++;
-    }
+    const goes = (ts > p.ts && !p.kept?.includes(ts)) || (ts === p.ts && !p.included);
+    if (goes && (!p.monitorId || row.monitorId === p.monitorId)) dropRow(d, ts);
   }
-  const target = d.desk.rows.get(p.ts);
-  if (target !== undefined && removed < p.removed && concerns(target.row)) dropRow(d, p.ts);
 }

@@ -674,6 +674,15 @@ export interface ContextTruncation {
   newContextTokens: number;
 }
 
+/** ContextUse is how much of what a model can read is used. */
+export interface ContextUse {
+  tokens: number;
+  /** Window is how much it can read at all; absent if that is not known. */
+  window?: number;
+  /** Condensing says that the history is being summed up right now. */
+  condensing?: boolean;
+}
+
 /** ControlCancel gives the plan up. */
 export interface ControlCancel {
   reason?: string;
@@ -769,6 +778,8 @@ export interface EditMessage {
   text: string;
   images?: string[];
   restoreCheckpoint?: boolean;
+  /** Revision is as in Rewind. */
+  revision?: number;
   monitorId?: MonitorID;
   messageId?: MessageID;
 }
@@ -935,12 +946,18 @@ export interface HTMLContent {
 export interface HistoryRewound {
   /** TS is the row that was rewound to. */
   ts: Millis;
-  /** Removed is how many rows are gone. */
+  /** Removed is how many rows are gone: that one, unless Included says that it stays, and those of the monitor that came after it, but for Kept. */
   removed: number;
+  included?: boolean;
+  kept?: Millis[];
+  /** Revision counts how often the conversation was rewound. */
+  revision?: number;
   /** Checkpoint is the one that was restored, if any. */
   checkpoint?: string;
   monitorId?: MonitorID;
   messageId?: MessageID;
+  /** By is the connection that wanted it. */
+  by?: ConnectionID;
 }
 
 /** IconType says what an icon's text is. */
@@ -1137,6 +1154,10 @@ export interface MonitorStatus {
   queue: number;
   /** Budget is absent for a monitor that has none, such as monitor-0. */
   budget?: Budget;
+  /** Context is how full the memory of its main agent is, if that is known. */
+  context?: ContextUse;
+  /** Revision counts how often its conversation was rewound. */
+  revision?: number;
   messageId?: MessageID;
 }
 
@@ -1528,19 +1549,24 @@ export interface Reset {
   messageId?: MessageID;
 }
 
-/** Rewind removes a row's successors from the conversation. */
+/** Rewind takes back a row and all that followed from it, for people and for models. */
 export interface Rewind {
   /** TS is the row. */
   ts: Millis;
-  /** IncludeTarget removes the row itself too. */
+  /** IncludeTarget leaves people the row itself. What models had of it goes. */
   includeTarget?: boolean;
   restoreCheckpoint?: boolean;
+  /** Revision is that of the conversation that the sender saw, see MonitorStatus. If it is another one, nothing is taken back. */
+  revision?: number;
   monitorId?: MonitorID;
   messageId?: MessageID;
 }
 
 /** RowChange is what happened to a row. */
 export type RowChange = "created" | "updated";
+
+/** RowID is the identity of a row. It grows with every row of a session and is never given twice, not even when rows are taken back. */
+export type RowID = number;
 
 /** RowType says whether a row asks or says something. */
 export type RowType = "ask" | "say";
@@ -2062,9 +2088,11 @@ export interface TurnInterrupted {
   monitorId?: MonitorID;
 }
 
-/** UIRow is one row of a conversation as a person sees it. Its ts is its identity and never changes. */
+/** UIRow is one row of a conversation as a person sees it. Its ts is the name that clients know it by; neither that nor its id ever changes. */
 export interface UIRow {
   ts: Millis;
+  /** ID is absent in rows that are older than ids are. */
+  id?: RowID;
   type: RowType;
   /** Ask is there in rows of type ask, Say in rows of type say. */
   ask?: Ask;
@@ -2074,7 +2102,8 @@ export interface UIRow {
   /** Partial is true while the row grows, false in the final version of a row that grew, and absent in a row that came at once. */
   partial?: boolean;
   reasoning?: string;
-  /** ConversationHistoryIndex is where the row lies in the model's history. */
+  /** Thread is whose model history the row belongs to, if one lasts, and ConversationHistoryIndex the newest message of it when the row was made. */
+  thread?: string;
   conversationHistoryIndex?: number;
   checkpoint?: unknown;
   progressStatus?: ProgressStatus;
@@ -2086,6 +2115,8 @@ export interface UIRow {
   monitorId?: MonitorID;
   agentId?: AgentID;
   messageId?: MessageID;
+  /** WindowID is the window that the user spoke to. */
+  windowId?: WindowID;
 }
 
 /** UpdateAppend adds at the end. */
@@ -2501,6 +2532,7 @@ export const errorCodes = {
   3005: { name: "WS_MONITOR_LIMIT", message: "The session has as many monitors as it may have.", status: 409, recoverable: true, action: "free_something", close: 0 },
   3006: { name: "WS_AGENT_LIMIT", message: "All agents are busy.", status: 503, recoverable: true, action: "wait", close: 0 },
   3007: { name: "WS_STORE_UNAVAILABLE", message: "The hub cannot reach its store.", status: 503, recoverable: true, action: "wait", close: 0 },
+  3008: { name: "WS_HISTORY_CHANGED", message: "The conversation is not what it was.", status: 409, recoverable: true, action: "", close: 0 },
   4001: { name: "WS_EXECUTION_FAILED", message: "Something went wrong on our side.", status: 500, recoverable: true, action: "retry", close: 0 },
   4002: { name: "WS_TODO_FAILED", message: "A step of the plan failed.", status: 500, recoverable: true, action: "retry_or_skip", close: 0 },
   4003: { name: "WS_TOOL_TIMEOUT", message: "A tool did not answer in time.", status: 504, recoverable: true, action: "retry", close: 0 },
