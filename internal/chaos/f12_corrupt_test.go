@@ -98,7 +98,7 @@ func (s spoiling) others(t *testing.T) ([]*hubtest.Tab, func()) {
 		d := newDesktop(t, s.f, s.h, fmt.Sprintf("beside-%d", i), 2, func(tab int) string { return s.f.Hubs[tab%len(s.f.Hubs)].URL })
 		tabs = append(tabs, d.tabs...)
 		wg.Go(func() {
-			tick := time.NewTicker(time.Duration(plan.Rounds(100, 250)) * time.Millisecond)
+			tick := time.NewTicker(time.Duration(plan.Rounds(100, 1000)) * time.Millisecond)
 			defer tick.Stop()
 			for n := 0; ; n++ {
 				id := wire.MessageID(fmt.Sprintf("b-%d-%d", i, n))
