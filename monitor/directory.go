@@ -50,7 +50,8 @@ func entryOf(i session.Info, now time.Time) entry {
 	return e
 }
 
-// directory is what is known of all sessions. It belongs to the goroutine of Run.
+// directory is what is known of all sessions. It belongs to the goroutine of Run. What
+// is still being read when nobody looks any more comes to one that is forgotten.
 type directory struct {
 	by       map[wire.SessionID]entry
 	scanned  time.Time // when the scan began that ended last; zero before the first
@@ -63,7 +64,7 @@ type directory struct {
 // refresh begins to read what is due. The reported are those that a replica says it
 // owns, and before those it said so of the last time.
 func (m *Watcher) refreshDirectory(ctx context.Context, reported, before map[wire.SessionID]*Row, now time.Time) {
-	d := &m.directory
+	d := m.directory // not another that follows it
 	if age := now.Sub(d.begun); !d.scanning && (age >= scanEvery || d.scanned.Before(m.needed()) && age >= scanAgain) {
 		d.scanning, d.begun = true, now
 		m.background(ctx, scanFor, func(ctx context.Context) func() {

@@ -80,7 +80,7 @@ type Watcher struct {
 	reporter  *reporter
 	cards     []fleet.Card // as they were last known
 	peers     map[wire.ReplicaID]*peer
-	directory directory
+	directory *directory
 	reported  map[wire.SessionID]*Row
 	before    map[wire.SessionID]*Row // what was reported the last time
 	last      map[wire.SessionID]part // what our own sessions said last
@@ -178,7 +178,7 @@ func (m *Watcher) complain(ctx context.Context, what string, err error) {
 
 // forget frees what was known while somebody looked.
 func (m *Watcher) forget() {
-	m.cards, m.peers, m.directory, m.gone = nil, map[wire.ReplicaID]*peer{}, directory{}, map[wire.ReplicaID]time.Time{}
+	m.cards, m.peers, m.directory, m.gone = nil, map[wire.ReplicaID]*peer{}, &directory{}, map[wire.ReplicaID]time.Time{}
 	m.reported, m.before = map[wire.SessionID]*Row{}, map[wire.SessionID]*Row{}
 	m.studies = map[wire.SessionID]*study{}
 }

@@ -37,6 +37,54 @@ func (a *ailing) Commit(ctx context.Context, l store.Lease, b store.Batch) (stor
 	return a.engine.Commit(ctx, l, b)
 }
 
+// reticent is a store that, while it has a gate, says nothing of one session.
+type reticent struct {
+	engine
+	of   wire.SessionID
+	gate atomic.Pointer[chan struct{}]
+	asks atomic.Int64
+}
+
+func (r *reticent) Session(ctx context.Context, id wire.SessionID) (store.Info, error) {
+	if gate := r.gate.Load(); gate != nil && id == r.of {
+		r.asks.Add(1)
+		<-*gate
+	}
+	return r.engine.Session(ctx, id)
+}
+
+// What was asked of the store while somebody looked may be answered when nobody does,
+// and then when somebody does again.
+func TestAnswersAfterNobodyLooks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &reticent{engine: openStore(t), of: "ses-2"}
+		a := start(t, s, "a")
+		says(t, a.opened(t, "ses-1"), "m1")
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for range a.Watch(ctx, monitor.Interest{Rows: true}) {
+			}
+		})
+		time.Sleep(3 * time.Second)
+		says(t, a.opened(t, "ses-2"), "m1")
+		gate := make(chan struct{})
+		s.gate.Store(&gate)
+		time.Sleep(3 * time.Second)
+		if s.asks.Load() == 0 {
+			t.Fatal("nobody asked")
+		}
+		cancel()
+		wg.Wait()
+		time.Sleep(3 * time.Second)
+		s.gate.Store(nil)
+		close(gate)
+		time.Sleep(3 * time.Second)
+		a.until(t, monitor.Interest{Rows: true}, func(tb *table) bool { return len(tb.rows) == 2 })
+	})
+}
+
 // A session whose users wait, and that its hub cannot own, is no idle one.
 func TestASessionBetweenOwnersIsStuck(t *testing.T) {
 	t.Parallel()
