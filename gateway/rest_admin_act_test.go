@@ -203,6 +203,7 @@ func TestAdminHandsOver(t *testing.T) {
 	root := a.user("root", "admin")
 	id := a.session("ann")
 	x := a.enter("/ws/"+string(id), as(a.user("ann")))
+	x.alive() // who opens it first owns it
 	y := b.enter("/ws/"+string(id), as(b.user("ann")))
 	y.alive()
 	x.tell("monitor-0", "m1", "/nosteer", "/stream 100 100", "/window w Hello | there", "/say end")
