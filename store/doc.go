@@ -82,7 +82,11 @@
 //     are [ErrTrimmed] before the oldest event, [ErrAhead] after the newest, and
 //     [ErrUnknownPosition] in between.
 //   - Limits of reads and listings follow [PageLimit]. Read and ReadList answer
-//     with less only when there is no more; a negative from is [ErrInvalid].
+//     with less only when there is no more.
+//   - A negative from of ReadList counts from the end: the page begins -from items
+//     before it, or where a shorter list begins, and From says where that was. The
+//     limit counts from there on, so the newest n items are a page from -n with a
+//     limit of n. An engine reads no more of a list than it answers with.
 //   - Tail shows every event once and in order, whichever replica committed it.
 //     A slow reader costs a bounded buffer and nobody's time but its own: it
 //     reads on where it was, or gets [ErrTrimmed] when the log has moved on.

@@ -101,11 +101,20 @@ const ColdPrefix = "cold:"
 
 // ListPage is a part of a list.
 type ListPage struct {
-	// From is the index of the first item.
+	// From is the index of the first item, as [ListStart] has it.
 	From  int
 	Items [][]byte
 	// Total is the length of the whole list.
 	Total int
+}
+
+// ListStart is the index of the first item of a page: from, or -from items before
+// the end when it is negative, within a list of that many items.
+func ListStart(from, total int) int {
+	if from < 0 {
+		return max(from+total, 0)
+	}
+	return min(from, total)
 }
 
 // Command is a message for a session's owner.

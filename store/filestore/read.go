@@ -280,15 +280,13 @@ func (s *Store) ReadList(ctx context.Context, id wire.SessionID, list string, fr
 	if err := store.CheckName("list", list); err != nil {
 		return store.ListPage{}, err
 	}
-	if from < 0 {
-		return store.ListPage{}, fmt.Errorf("%w: list from item %d", store.ErrInvalid, from)
-	}
-	page := store.ListPage{From: from}
+	var page store.ListPage
 	prefix := listRange(list)
 	if err := s.fetch(e, func(x *kvlog.Index, keep func(kvlog.Entry)) error {
 		b := listBounds(x, list)
-		page.Total = int(b.len())                            //nolint:gosec // not that many
-		lo := b.first + min(uint64(from), b.len())           //nolint:gosec // not negative
+		page.Total = int(b.len()) //nolint:gosec // not that many
+		page.From = store.ListStart(from, page.Total)
+		lo := b.first + uint64(page.From)                    //nolint:gosec // not negative
 		hi := min(lo+uint64(store.PageLimit(limit)), b.next) //nolint:gosec // not negative
 		for entry := range x.Ascend(numbered(prefix, lo, ""), numbered(prefix, hi, "")) {
 			keep(entry)

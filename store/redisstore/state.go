@@ -111,9 +111,6 @@ func (s *Store) ReadList(
 	if err := store.CheckName("list", list); err != nil {
 		return store.ListPage{}, fmt.Errorf("%s %s: %w", what, session, err)
 	}
-	if from < 0 {
-		return store.ListPage{}, fmt.Errorf("%s %s: %w: from item %d", what, session, store.ErrInvalid, from)
-	}
 	k := s.keys.session(session)
 	r, err := s.callSession(ctx, what, repeatable, session, s.scripts.list,
 		[]string{k.meta(), k.structure(listName(list))}, from, store.PageLimit(limit))
@@ -124,10 +121,11 @@ func (s *Store) ReadList(
 	if err != nil || len(r.args) != 2 {
 		return store.ListPage{}, fmt.Errorf("%s %s: %w", what, session, errors.Join(errReply, err))
 	}
+	length := int(total) //nolint:gosec // the length of a list
 	contents, _ := r.args[1].([]any)
 	items, err := s.openItems(list, contents)
 	if err != nil {
 		return store.ListPage{}, fmt.Errorf("%s %s: %w", what, session, s.corrupt(ctx, session, err))
 	}
-	return store.ListPage{From: from, Items: items, Total: int(total)}, nil //nolint:gosec // the length of a list
+	return store.ListPage{From: store.ListStart(from, length), Items: items, Total: length}, nil
 }

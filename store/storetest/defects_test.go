@@ -24,6 +24,7 @@ type (
 	overTime     struct{ Engine }
 	halfLoads    struct{ Engine }
 	overLimit    struct{ Engine }
+	fromStart    struct{ Engine }
 )
 
 func (e unfenced) Renew(ctx context.Context, l store.Lease) error {
@@ -74,6 +75,10 @@ func (e halfLoads) Load(ctx context.Context, id wire.SessionID) (store.State, er
 	return s, err
 }
 
+func (e fromStart) ReadList(ctx context.Context, id wire.SessionID, list string, from, limit int) (store.ListPage, error) {
+	return e.Engine.ReadList(ctx, id, list, max(from, 0), limit)
+}
+
 func (e overLimit) Acquire(ctx context.Context, q store.SlotRequest) (store.Slot, error) {
 	q.Limit++
 	return e.Engine.Acquire(ctx, q)
@@ -92,6 +97,7 @@ func TestModelNoticesDefects(t *testing.T) {
 		"leases for too long":       func(e Engine) Engine { return overTime{e} },
 		"loads half":                func(e Engine) Engine { return halfLoads{e} },
 		"grants too many slots":     func(e Engine) Engine { return overLimit{e} },
+		"reads lists from start":    func(e Engine) Engine { return fromStart{e} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -168,21 +169,33 @@ func loadListPages(r *rig) {
 		p.commit(store.Batch{Ops: []store.Op{store.Push(name, all...)}})
 		for _, limit := range []int{1, 2, 5, 22, 23, 24} {
 			for from := range 26 {
-				page, err := r.ReadList(r.ctx, "s", name, from, limit)
-				r.ok(err)
-				want := all[min(from, 23):min(from+limit, 23)]
-				if page.Total != 23 || (len(want) > 0 && page.From != from) {
-					r.Fatalf("page from %d says from %d of %d", from, page.From, page.Total)
-				}
-				r.same(fmt.Sprintf("%d items from %d", limit, from), page.Items, want)
+				r.samePage(name, from, limit, from, all)
+				r.samePage(name, from-26, limit, max(from-3, 0), all)
 			}
+			r.samePage(name, math.MaxInt, limit, len(all), all)
+			r.samePage(name, math.MinInt, limit, 0, all)
 		}
-		_, err := r.ReadList(r.ctx, "s", name, -1, 10)
-		r.is(err, store.ErrInvalid, "ReadList from -1")
 	}
-	page, err := r.ReadList(r.ctx, "s", "none", 0, 10)
+	// What was trimmed at either side does not count.
+	p.commit(store.Batch{Ops: []store.Op{store.KeepLast("l", 20), store.KeepFirst("l", 9)}})
+	r.samePage("l", -4, 4, 5, all[3:12])
+	r.samePage("l", -400, 3, 0, all[3:12])
+	for _, from := range []int{0, 5, -1, -5} {
+		r.samePage("none", from, 10, 0, nil)
+	}
+}
+
+// samePage fails unless a page of a list begins at an index and has what a list
+// of all items has there.
+func (r *rig) samePage(list string, from, limit, start int, all [][]byte) {
+	r.Helper()
+	page, err := r.ReadList(r.ctx, "s", list, from, limit)
 	r.ok(err)
-	r.same("no list", page, store.ListPage{})
+	start = min(start, len(all))
+	if page.Total != len(all) || page.From != start {
+		r.Fatalf("page from %d says from %d of %d, want %d of %d", from, page.From, page.Total, start, len(all))
+	}
+	r.same(fmt.Sprintf("%d items from %d", limit, from), page.Items, all[start:min(start+limit, len(all))])
 }
 
 func loadListInvalid(r *rig) {

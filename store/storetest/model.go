@@ -330,13 +330,10 @@ func (m *model) readList(id wire.SessionID, list string, from, limit int) (store
 	if err := store.CheckName("list", list); err != nil {
 		return store.ListPage{}, err
 	}
-	if from < 0 {
-		return store.ListPage{}, store.ErrInvalid
-	}
 	l := s.lists[list]
-	start := min(from, len(l))
+	start := store.ListStart(from, len(l))
 	end := min(start+store.PageLimit(limit), len(l))
-	return store.ListPage{From: from, Items: slices.Clone(l[start:end]), Total: len(l)}, nil
+	return store.ListPage{From: start, Items: slices.Clone(l[start:end]), Total: len(l)}, nil
 }
 
 func (m *model) session(id wire.SessionID) (store.Info, error) {

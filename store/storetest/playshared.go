@@ -340,7 +340,8 @@ func (p *player) auditTail(e Engine, id wire.SessionID) error {
 
 func (p *player) auditLists(e Engine, id wire.SessionID) error {
 	for n := range 3 {
-		if err := p.readListOf(e, id, step{N: n}.list(), 0, 1000); err != nil {
+		list := step{N: n}.list()
+		if err := errors.Join(p.readListOf(e, id, list, 0, 1000), p.readListOf(e, id, list, -1, 1)); err != nil {
 			return err
 		}
 	}

@@ -149,9 +149,6 @@ func (e *reference) Read(ctx context.Context, id wire.SessionID, after wire.Posi
 
 func (e *reference) ReadList(ctx context.Context, id wire.SessionID, list string, from, limit int) (p store.ListPage, err error) {
 	err = e.do(ctx, func() error { p, err = e.model.readList(id, list, from, limit); return err })
-	if len(p.Items) == 0 {
-		p.From = 0
-	}
 	return p, err
 }
 

@@ -2,8 +2,10 @@
 -- Reads a part of a list.
 --
 -- KEYS: 1 meta, 2 the list.
--- ARGV: 1 index of the first item, 2 how many.
+-- ARGV: 1 index of the first item, or from the end if it is negative, 2 how many.
 -- Returns {'OK', length, items}, or {'NOTFOUND'}.
 if redis.call('HEXISTS', KEYS[1], 'state') == 0 then return {'NOTFOUND'} end
 local length = redis.call('LLEN', KEYS[2])
-return {'OK', string.format('%.0f', length), redis.call('LRANGE', KEYS[2], ARGV[1], ARGV[1] + ARGV[2] - 1)}
+local from = tonumber(ARGV[1])
+from = from < 0 and math.max(length + from, 0) or math.min(from, length)
+return {'OK', string.format('%.0f', length), redis.call('LRANGE', KEYS[2], from, from + ARGV[2] - 1)}
