@@ -202,7 +202,7 @@ func TestAdminHandsOver(t *testing.T) {
 	a, b := agentTwins(t)
 	root := a.user("root", "admin")
 	id := a.session("ann")
-	x := a.enter("/ws/"+string(id), as(a.user("ann")))
+	x := a.enter("/ws/"+string(id), as(a.user("ann"))).attend()
 	x.alive() // who opens it first owns it
 	y := b.enter("/ws/"+string(id), as(b.user("ann")))
 	y.alive()
