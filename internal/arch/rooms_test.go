@@ -31,13 +31,15 @@ var rooms = map[string]room{
 
 	"providers/fakemodel/serve": {uses: "providers/fakemodel"},
 
+	"history": {uses: "policies providers store wire"},
+
 	"tools":         {uses: "desk files policies providers store wire", tests: "store/filestore"},
 	"tools/mcpdoor": {uses: "providers tools wire", tests: "desk files store/filestore"},
 	"agentpool":     {uses: "providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},
-	"contextpool":   {uses: "agentpool desk policies providers store tools wire", tests: "store/filestore"},
+	"contextpool":   {uses: "agentpool desk history policies providers store tools wire", tests: "store/filestore"},
 
 	"broadcast": {uses: "store wire", tests: "desk"},
-	"session":   {uses: "agentpool broadcast contextpool desk policies providers store tools wire", tests: "files providers/demo providers/fakemodel store/filestore store/redisstore internal/redistest"},
+	"session":   {uses: "agentpool broadcast contextpool desk history policies providers store tools wire", tests: "files providers/demo providers/fakemodel store/filestore store/redisstore internal/redistest"},
 	"auth":      {uses: "store wire", tests: "store/filestore"},
 	"quota":     {uses: "store wire", tests: "store/filestore"},
 	"files":     {uses: "wire"},

@@ -110,6 +110,11 @@ func (t *turn) act() (err error) {
 	if err != nil {
 		return err
 	}
+	// Nobody is asked, but the demo stands for models that are: what they could not
+	// be sent does not pass here either.
+	if err := providers.Checked(providers.Mended(t.s.entries, providers.Mending{Backend: t.s.provider.Name()})); err != nil {
+		return err
+	}
 	return t.play()
 }
 

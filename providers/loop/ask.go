@@ -82,7 +82,10 @@ func (s *session) ask(t *turn) (Reply, error) {
 func (s *session) stream(ctx context.Context, t *turn) (reply Reply, seen bool, err error) {
 	r := Request{
 		Model: s.spec.Model, System: s.spec.System, Tools: s.spec.Tools,
-		Entries: prepare(s.thread, s.p.cfg.Name),
+		Entries: providers.Mended(s.thread, providers.Mending{Backend: s.p.cfg.Name}),
+	}
+	if err := providers.Checked(r.Entries); err != nil {
+		return Reply{}, false, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -92,7 +92,7 @@ func (s *session) round(t *turn) (bool, error) {
 		// What people saw stays. Tools are not called: the model had not
 		// finished, and may want something else now.
 		entry.Blocks = slices.DeleteFunc(entry.Blocks, func(b providers.Block) bool { return b.Kind == providers.BlockToolCall })
-		entry.Blocks = untail(entry.Blocks)
+		entry.Blocks = providers.Untail(entry.Blocks)
 	}
 	wanted := calls(entry.Blocks)
 	switch {
@@ -120,7 +120,7 @@ func (s *session) results(t *turn, wanted []providers.Block, done map[string]pro
 // goOn has the model go on after a reply that became too long.
 func (s *session) goOn(t *turn, entry providers.Entry) error {
 	t.long++
-	entry.Blocks = untail(entry.Blocks)
+	entry.Blocks = providers.Untail(entry.Blocks)
 	if t.long > maxLong {
 		s.remember(t.id, entry)
 		return &providers.Failure{Class: providers.Invalid, Err: errors.New("the model's answers are longer than they may be")}

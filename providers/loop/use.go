@@ -57,7 +57,7 @@ func (s *session) call(ctx context.Context, i int, w providers.Block) (r provide
 		return refusal(fmt.Sprintf("There is no tool %q.", w.Tool))
 	case i >= maxCalls:
 		return refusal(fmt.Sprintf("Not called: one reply may make %d calls.", maxCalls))
-	case isBroken(w.Input):
+	case providers.BrokenInput(w.Input):
 		return refusal("The input is not a JSON object.")
 	}
 	defer func() {
