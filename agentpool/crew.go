@@ -158,6 +158,16 @@ func (c *Crew) Steers(provider string) bool {
 	return ok && p.Caps().Steer
 }
 
+// Reads is how many tokens the model of a provider reads; 0 means that nobody
+// knows.
+func (c *Crew) Reads(provider string) int {
+	p, ok := c.staff.cfg.Providers.Get(provider)
+	if !ok {
+		return 0
+	}
+	return p.Caps().Window
+}
+
 // Has reports whether there is such a provider.
 func (c *Crew) Has(provider string) bool {
 	_, ok := c.staff.cfg.Providers.Get(provider)

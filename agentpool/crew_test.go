@@ -330,6 +330,10 @@ func TestProviders(t *testing.T) {
 	t.Parallel()
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		t := r.t
+		r.puppet.caps.Window = 1000
+		if r.Reads("puppet") != 1000 || r.Reads("nobody") != 0 {
+			t.Error("the crew does not know how much its providers read")
+		}
 		if !r.Has("puppet") || !r.Steers("puppet") || r.Has("nobody") || r.Steers("nobody") {
 			t.Error("the crew does not know its providers")
 		}

@@ -218,19 +218,24 @@ func (l *life) brief() (string, error) {
 func (l *life) open(p providers.Provider) (err error) {
 	cfg := l.crew.staff.cfg
 	caps := p.Caps()
-	system, err := l.brief()
-	if err != nil {
-		return fmt.Errorf("tell the agent who it is: %w", err)
+	system, hands := l.System, l.System == ""
+	if hands {
+		if system, err = l.brief(); err != nil {
+			return fmt.Errorf("tell the agent who it is: %w", err)
+		}
 	}
 	t := &talk{crew: l.crew, agent: l.Agent, provider: l.Provider, profile: l.Profile, guest: l.Guest, process: caps.Process, turn: l, over: make(chan struct{})}
 	spec := providers.Spec{
 		Agent: string(l.Role), System: system, Model: cfg.Models[l.Provider],
-		Tools: cfg.Hands.Tools(l.Profile), Call: t.call, From: l.From, Fork: l.Fork, Hear: t.hear,
+		From: l.From, Fork: l.Fork, Whole: l.Lasting && !l.Fork, Hear: t.hear,
+	}
+	if hands {
+		spec.Tools, spec.Call = cfg.Hands.Tools(l.Profile), t.call
 	}
 	if cfg.Tracer != nil {
 		spec.Asked = t.asked
 	}
-	if caps.MCP && cfg.Badges != nil {
+	if hands && caps.MCP && cfg.Badges != nil {
 		spec.MCP, t.revoke = cfg.Badges.Issue(l.caller)
 		defer func() {
 			if err != nil {

@@ -157,6 +157,8 @@ func line(r agentpool.Report) string {
 		return fmt.Sprintf("%sremember %s %d", id, r.Thread, len(r.Entries))
 	case agentpool.Spent:
 		return fmt.Sprintf("%sspent %d", id, r.Usage.Output)
+	case agentpool.Shrunk:
+		return fmt.Sprintf("%sshrunk %d %d %d", id, r.Left, r.Before, r.After)
 	case agentpool.Retrying:
 		return fmt.Sprintf("%sretrying %s %v", id, r.Why, r.Wait)
 	case agentpool.Ended:

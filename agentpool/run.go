@@ -37,8 +37,12 @@ type Run struct {
 	// Fork the turn runs on a copy that is thrown away.
 	From providers.Thread
 	Fork bool
-	// Lasting keeps the conversation open for the agent's next turn.
+	// Lasting keeps the conversation open for the agent's next turn. Who has it
+	// kept also makes it shorter when it becomes too long.
 	Lasting bool
+	// System, unless it is empty, is all that the model is told about itself. Such
+	// a run has no tools.
+	System string
 	// Slot is one that was reserved; without it the run waits for its turn.
 	Slot *Slot
 	// Attempt counts the runs of the turn from 1, and Waited is for how long the
@@ -100,6 +104,12 @@ type (
 	Spent struct {
 		Of
 		Usage providers.Usage
+	}
+	// Shrunk says that the conversation was too long for the model, and what of it
+	// that is not given any more.
+	Shrunk struct {
+		Of
+		providers.Shrunk
 	}
 	// Retrying says that a call of the model failed and is tried again.
 	Retrying struct {

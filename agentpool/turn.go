@@ -129,6 +129,9 @@ func (l *life) handle(e providers.Event) *Ended {
 			o.Spent(e.Usage.Input, e.Usage.Output, e.Usage.CacheRead, e.Usage.CacheWrite, e.Usage.USD)
 		}
 		l.report(Spent{of, e.Usage})
+	case providers.EventShrunk:
+		l.flush()
+		l.report(Shrunk{of, e.Shrunk})
 	case providers.EventRetry:
 		l.flush()
 		l.report(Retrying{of, why(e), e.Wait})

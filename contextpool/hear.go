@@ -42,6 +42,8 @@ func (p *Pool) Hear(r agentpool.Report) {
 	case agentpool.Spent:
 		t.Usage = t.Usage.Add(r.Usage)
 		p.keepTurn(t)
+	case agentpool.Shrunk:
+		p.rowShrunk(t, r.Shrunk)
 	case agentpool.Retrying:
 		why := fmt.Sprintf("%s; trying again in %v", cut(r.Why, reasonBytes), r.Wait.Round(100*time.Millisecond))
 		p.stage.Row(t.row(wire.SayAPIReqRetryDelayed, why))

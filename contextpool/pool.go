@@ -22,6 +22,10 @@ type Config struct {
 	Provider string
 	// Budget bounds background monitors.
 	Budget policies.BudgetLimits
+	// Window is how many tokens models read, if it is not what their providers
+	// say, and CondenseAt from how many per cent of that on a conversation is
+	// summed up; 0 means never by itself.
+	Window, CondenseAt int
 }
 
 // Pool is the part of a session that knows about agents.

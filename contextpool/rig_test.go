@@ -459,6 +459,7 @@ func wantEqual[T any](t fataler, got, want T) {
 // crew notes what it is told.
 type crew struct {
 	slots  int // that are free for those who do not wait
+	window int // how many tokens models read
 	steers bool
 	has    []string
 
@@ -487,6 +488,7 @@ func (c *crew) Steer(s agentpool.Steering)   { c.steered = append(c.steered, s) 
 func (c *crew) Interrupt(run, reason string) { c.interrupted = append(c.interrupted, run+": "+reason) }
 func (c *crew) Cancel(*agentpool.Slot)       { c.slots++ }
 func (c *crew) Steers(string) bool           { return c.steers }
+func (c *crew) Reads(string) int             { return c.window }
 func (c *crew) Has(provider string) bool     { return slices.Contains(c.has, provider) }
 func (c *crew) Launch()                      { c.launched++ }
 

@@ -51,9 +51,10 @@ type Crew interface {
 	// Cancel gives back a slot that was reserved and is not used.
 	Cancel(s *agentpool.Slot)
 	// Steers reports whether the provider takes messages while a turn runs, Has
-	// whether it exists.
+	// whether it exists. Reads is how many tokens its model reads, if known.
 	Steers(provider string) bool
 	Has(provider string) bool
+	Reads(provider string) int
 	// Launch runs what the user wants to happen when a desktop begins.
 	Launch()
 }

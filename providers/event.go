@@ -23,6 +23,8 @@ type Event struct {
 	// Approval, Tool are of EventApproval; Approval also of EventApprovalGone.
 	Approval string
 	Tool     ToolCall
+	// Shrunk is of EventShrunk: what is left out from now on.
+	Shrunk Shrunk
 	// Wait is how long until the next try, for EventRetry.
 	Wait time.Duration
 	// Outcome and Err are of EventTurnEnd; Err is a [*Failure] when the turn
@@ -54,6 +56,9 @@ const (
 	// says that nobody needs the answer any more.
 	EventApproval     EventKind = "approval"
 	EventApprovalGone EventKind = "approval_gone"
+	// EventShrunk says that the conversation was too long for the model, which
+	// is not given its older parts any more.
+	EventShrunk EventKind = "shrunk"
 	// EventRetry says that a call failed and is tried again.
 	EventRetry EventKind = "retry"
 	// EventTurnEnd comes last in every turn, exactly once.
@@ -71,6 +76,13 @@ const (
 	Failed      Outcome = "failed"
 	Interrupted Outcome = "interrupted"
 )
+
+// Shrunk is how a conversation became shorter.
+type Shrunk struct {
+	// Left is how many entries are left out, and Before and After about how many
+	// tokens there were and are.
+	Left, Before, After int
+}
 
 // Usage is what a model took.
 type Usage struct {

@@ -28,6 +28,8 @@ type Caps struct {
 	// Inject says that something can be added without a turn.
 	Inject bool
 	Images bool
+	// Window is how many tokens the model reads; 0 means that nobody knows.
+	Window int
 	// Process says that an open session is a process of its own, which counts
 	// as an agent even while it is idle.
 	Process bool
@@ -54,6 +56,11 @@ type Spec struct {
 	// With Fork the original stays as it is.
 	From Thread
 	Fork bool
+	// Whole says that the hub keeps the conversation as it is and makes it shorter
+	// itself: when it becomes too long for the model, the turn fails with
+	// [ContextLength]. Without it a backend leaves older parts out, and tells
+	// [EventShrunk].
+	Whole bool
 	// Hear is told what happens, in order.
 	Hear func(Event)
 	// Asked, unless it is nil, is told of each call of the model when that is

@@ -82,7 +82,9 @@ func (l *live) hire(tables map[string]map[string][]byte, lists map[string][][]by
 	a.crew = cfg.Hire(l.ctx, agentpool.Employer{
 		Session: l.k.id, Epoch: l.lease.Epoch, User: l.user, Sink: port{l}, Desktop: port{l},
 	})
-	a.pool = contextpool.New(contextpool.Config{Session: l.k.id, Provider: cfg.Provider, Budget: cfg.Budget}, stage{l}, a.crew)
+	a.pool = contextpool.New(contextpool.Config{
+		Session: l.k.id, Provider: cfg.Provider, Budget: cfg.Budget, Window: cfg.Window, CondenseAt: cfg.CondenseAt,
+	}, stage{l}, a.crew)
 	if err := a.pool.Restore(tables, lists); err != nil {
 		return &store.CorruptError{Where: "agents of session " + string(l.k.id), Reason: err.Error()}
 	}

@@ -130,6 +130,7 @@ func (hesitant) Interrupt(string, string)    {}
 func (hesitant) Dispose(string)              {}
 func (hesitant) Cancel(*agentpool.Slot)      {}
 func (hesitant) Steers(string) bool          { return false }
+func (hesitant) Reads(string) int            { return 0 }
 func (hesitant) Launch()                     {}
 func (hesitant) Close()                      {}
 func (h hesitant) Has(string) bool {

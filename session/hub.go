@@ -85,6 +85,10 @@ type Config struct {
 	Provider string
 	// Budget bounds what background monitors may do.
 	Budget policies.BudgetLimits
+	// Window is how many tokens models read, where that is not what their
+	// providers say, and CondenseAt from how many per cent of it on a
+	// conversation is summed up; 0 means never by itself.
+	Window, CondenseAt int
 	// Alive says whether a replica is known to be running, without waiting. The
 	// tabs of one that is not are forgotten. Without it, that takes as long as
 	// a replica may be silent.

@@ -133,6 +133,7 @@ func (h *house) staffed(ctx context.Context, cfg *config, store engine, addr net
 	}
 	h.staff = agentpool.NewStaff(staff)
 	cfg.session.Provider, cfg.session.Budget = h.minds.Default().Name(), cfg.agents.budget
+	cfg.session.Window, cfg.session.CondenseAt = cfg.agents.window, cfg.agents.condenseAt
 	cfg.session.Hire = func(ctx context.Context, e agentpool.Employer) session.Crew { return h.staff.Crew(ctx, e) }
 	return nil
 }

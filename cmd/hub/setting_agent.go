@@ -13,15 +13,19 @@ import (
 
 // agentConfig is what is set about agents.
 type agentConfig struct {
-	provider  string
-	limits    agentpool.Limits
-	budget    policies.BudgetLimits
-	warm      int
-	silence   time.Duration
-	anthropic modelConfig
-	openai    modelConfig
-	dialect   string
-	ollama    modelConfig
+	provider string
+	limits   agentpool.Limits
+	budget   policies.BudgetLimits
+	warm     int
+	silence  time.Duration
+	// window is how many tokens a model reads, and condenseAt from how many per
+	// cent of that on a conversation is summed up.
+	window     int
+	condenseAt int
+	anthropic  modelConfig
+	openai     modelConfig
+	dialect    string
+	ollama     modelConfig
 }
 
 // modelConfig is how a model is reached.
@@ -77,6 +81,17 @@ func agentSettings() []setting {
 			name: "model-silence", arg: "DURATION", value: "5m",
 			help:  "how long a model may say nothing before the turn that waits for it fails",
 			parse: func(c *config, s string) error { return parseSpan(&c.agents.silence, s, 2*time.Second, time.Hour) },
+		},
+		{
+			name: "context-window", arg: "TOKENS", value: "0",
+			help:  "how many tokens the model reads; 0 means what is known of it",
+			parse: func(c *config, s string) error { return parseCount(&c.agents.window, s, 0, 100_000_000) },
+		},
+		{
+			name: "condense-at", arg: "PERCENT", value: "80",
+			help: "how full of that a conversation is when it is summed up, from 5 to 100; 0 means\n" +
+				"that only people have it summed up",
+			parse: func(c *config, s string) error { return parsePercent(&c.agents.condenseAt, s) },
 		},
 		{
 			name: "anthropic-key", arg: "KEY", older: "ANTHROPIC_API_KEY", show: hidden,
@@ -141,6 +156,15 @@ func parseModelURL(field *string, s string) error {
 		return errors.New("want a URL, as in https://models.example.org/v1")
 	}
 	*field = s
+	return nil
+}
+
+func parsePercent(field *int, s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n != 0 && (n < 5 || n > 100) {
+		return errors.New("want a number from 5 to 100, or 0")
+	}
+	*field = n
 	return nil
 }
 

@@ -65,7 +65,7 @@ func New(cfg Config) (*loop.Provider, error) {
 		return nil, err
 	}
 	c := &client{cfg, server}
-	return loop.New(loop.Config{Name: Name, Model: c, Images: true, Logger: cfg.Logger, Closed: server.Close}), nil
+	return loop.New(loop.Config{Name: Name, Model: c, Images: true, Window: windows.Of(cfg.Model), Logger: cfg.Logger, Closed: server.Close}), nil
 }
 
 // Stream implements [loop.Model].

@@ -15,6 +15,9 @@ import (
 // Name is what people choose the demo by.
 const Name = "demo"
 
+// reads is how many tokens the demo reads, at four bytes each.
+const reads = 100_000
+
 // Config says how a demo behaves.
 type Config struct {
 	// Pace is the time between two pieces of text, so that answers look typed.
@@ -41,7 +44,7 @@ func (p *Provider) Name() string { return Name }
 
 // Caps says that it can do everything but be a process.
 func (p *Provider) Caps() providers.Caps {
-	return providers.Caps{Steer: true, Fork: true, Resume: true, Inject: true, Images: true}
+	return providers.Caps{Steer: true, Fork: true, Resume: true, Inject: true, Images: true, Window: reads}
 }
 
 // Open begins a conversation or goes on with one. The original of a fork is not

@@ -21,6 +21,8 @@ const (
 	maxSleep  = time.Hour
 	maxWords  = 100_000
 	maxRate   = 10_000
+	maxFill   = 50_000 // what is remembered at once has a bound with the hub
+	maxClaim  = 10_000_000
 	rateUsual = 50
 )
 
@@ -104,6 +106,18 @@ func directive(name, rest string) ([]step, error) {
 		return []step{{kind: stepSleep, wait: d}}, nil
 	case "stream":
 		return stream(rest)
+	case "fill":
+		n, err := strconv.Atoi(rest)
+		if err != nil || n < 1 || n > maxFill {
+			return nil, fmt.Errorf("it wants a number of tokens up to %d", maxFill)
+		}
+		return []step{{kind: stepFill, n: n}}, nil
+	case "usage":
+		var in, out int
+		if n, err := fmt.Sscanf(rest, "%d %d", &in, &out); n != 2 || err != nil || in < 0 || out < 0 || max(in, out) > maxClaim {
+			return nil, fmt.Errorf("it wants how many tokens were read and written, up to %d each", maxClaim)
+		}
+		return []step{{kind: stepUsage, n: in, rate: out}}, nil
 	case "call":
 		return calls(rest)
 	case "ask":

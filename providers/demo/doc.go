@@ -1,6 +1,7 @@
 // Package demo is a backend that needs nothing: no key, no network, no model. It
 // answers in plain words, in English and Korean, opens windows when it is asked
 // to, plays the scenes of the guided tour, and obeys directives, which tests use.
+// Asked for a summary of a conversation it lists what was said.
 // It says plainly that it is a demo.
 //
 // It owns its answers and nothing else. A message is read into a script of steps,
@@ -28,6 +29,8 @@
 //	/window ID TITLE | markdown     opens a window
 //	/toast TEXT                     shows it for a moment
 //	/recall                         says all that was said so far
+//	/fill N                         remembers N tokens more than it says
+//	/usage IN OUT                   says that it took so many tokens
 //	/nosteer                        this turn takes no further messages
 //	/fail [CLASS [WAIT]:] TEXT      the turn fails
 //	/hang                           waits until it is stopped or steered

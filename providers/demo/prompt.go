@@ -186,6 +186,9 @@ func (s *session) plan(before []providers.Entry, message providers.Entry) []step
 			return nil // the answer to a call is no wish
 		}
 	}
+	if strings.Contains(text.String(), sumUp) {
+		return []step{say(summary(before))}
+	}
 	p := readPrompt(text.String())
 	if steps, ok := directives(p.orders); ok {
 		return steps

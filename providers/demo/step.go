@@ -37,6 +37,8 @@ const (
 	stepRecall
 	stepFail
 	stepHang
+	stepFill
+	stepUsage
 )
 
 func say(text string) step { return step{kind: stepSay, text: text} }
@@ -69,6 +71,12 @@ func (st step) do(t *turn) error {
 		return st.failure
 	case stepHang:
 		return t.hang()
+	case stepFill:
+		t.text.WriteString(strings.Repeat("ful ", st.n))
+		return t.say(fmt.Sprintf("I remember %d tokens more now.", st.n))
+	case stepUsage:
+		t.claim = &providers.Usage{Input: st.n, Output: st.rate}
+		return t.say(fmt.Sprintf("This took %d tokens to read and %d to write.", st.n, st.rate))
 	default:
 		return fmt.Errorf("there is no step %d", st.kind)
 	}

@@ -26,11 +26,12 @@ type turn struct {
 	news        chan struct{}
 
 	script []step
-	text   strings.Builder // said and not yet remembered
-	spoken bool            // something was said in this turn
-	ends   byte            // the last byte of it
-	spent  int             // bytes said and thought
-	since  time.Time       // since when it thinks
+	text   strings.Builder  // said and not yet remembered
+	spoken bool             // something was said in this turn
+	ends   byte             // the last byte of it
+	spent  int              // bytes said and thought
+	since  time.Time        // since when it thinks
+	claim  *providers.Usage // what it is to say that it took
 }
 
 func newTurn(s *session, m providers.Message) *turn {
@@ -232,8 +233,12 @@ func (t *turn) remember(took []string, entries ...providers.Entry) {
 	t.hear(providers.Event{Kind: providers.EventRemember, Entries: entries, Took: took})
 }
 
-// usage is what a model would have taken, at four bytes a token.
+// usage is what a model would have taken, at four bytes a token, unless the turn
+// was told what to say.
 func (t *turn) usage(answer providers.Entry) providers.Usage {
+	if t.claim != nil {
+		return *t.claim
+	}
 	size := func(e providers.Entry) (n int) {
 		for _, b := range e.Blocks {
 			n += (len(b.Text) + len(b.Input) + 3) / 4

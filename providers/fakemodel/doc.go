@@ -21,10 +21,12 @@
 //	/garbage             send an event that is no JSON
 //	/huge                send an event of eight million bytes
 //
-// A message without directives is answered in plain words. [Server.Next] has
+// A message without directives is answered in plain words, and one that asks for a
+// summary of the conversation with a short one. [Server.Next] has
 // the next requests answered in another way altogether.
 //
 // It is called from tests, which close it; Close ends every answer that is
 // under way and waits for it. It keeps the newest 1,000 requests for tests to look at,
-// asks for no key unless [Server.Key] is set, and refuses requests above 64 MiB.
+// asks for no key unless [Server.Key] is set, and refuses requests above 64 MiB or
+// [Server.Window].
 package fakemodel

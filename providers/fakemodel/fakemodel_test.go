@@ -89,6 +89,7 @@ func TestDirectives(t *testing.T) {
 		"what nobody knows":        {[]string{user("/dance")}, "There is no directive /dance.", ""},
 		"an error in the stream":   {[]string{user("/say a\n/fail overloaded too much")}, "a", `"message":"too much"`},
 		"an end before the end":    {[]string{user("/say a\n/end")}, "a", ""},
+		"a summary":                {[]string{user("/say old"), `{"role":"assistant","content":"old"}`, user("The conversation above is about to be replaced by a summary that you write now.\n/say x")}, "All of it in short: 2 messages.", ""},
 		"thinking is not speaking": {[]string{user("/think hm")}, "", `"reasoning_content":"hm"`},
 	}
 	for name, tt := range tests {
@@ -177,5 +178,18 @@ func TestCloseEndsWhatHangs(t *testing.T) {
 	_, _ = io.ReadAll(res.Body)
 	if _, err := s.Listen(t.Context(), "nowhere:-1"); err == nil {
 		t.Error("it listens nowhere")
+	}
+}
+
+func TestWindow(t *testing.T) {
+	t.Parallel()
+	s, post := listen(t)
+	s.Window = 100
+	if status, _ := post("/v1/chat/completions", chat(user("short"))); status != http.StatusOK {
+		t.Errorf("a short request is answered with %d", status)
+	}
+	status, text := post("/v1/chat/completions", chat(user(strings.Repeat("long ", 100))))
+	if status != http.StatusBadRequest || !strings.Contains(text, "prompt is too long") {
+		t.Errorf("a long request is answered with %d: %s", status, text)
 	}
 }

@@ -63,6 +63,9 @@ func plan(talk []said) []line {
 			rounds++
 		}
 	}
+	if strings.Contains(prompt, sumUp) {
+		return []line{{"say", fmt.Sprintf("All of it in short: %d messages.", len(talk)-1)}}
+	}
 	lines := directives(prompt)
 	if len(lines) == 0 {
 		if rounds > 0 {
@@ -82,6 +85,9 @@ func plan(talk []said) []line {
 	}
 	return lines
 }
+
+// sumUp is in what a hub says when it wants a summary of the conversation.
+const sumUp = "is about to be replaced by a summary that you write now"
 
 func isCall(l line) bool { return l.verb == "call" }
 
@@ -112,6 +118,9 @@ func (s *Server) reply(w http.ResponseWriter, r *http.Request, d dialect, body [
 		return
 	case len(talk) == 0:
 		refuse(w, "invalid", "There are no messages.")
+		return
+	case s.Window > 0 && len(body)/4 >= s.Window:
+		refuse(w, "context_length", "")
 		return
 	}
 	p := &player{

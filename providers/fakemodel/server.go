@@ -30,6 +30,9 @@ type Request struct {
 type Server struct {
 	// Key, unless empty, is what requests must carry. Set it before the first.
 	Key string
+	// Window, unless 0, is how many tokens it reads, at four bytes each. Set it
+	// before the first request.
+	Window int
 	// Models are the names that are listed. Set them before the first request.
 	Models []string
 

@@ -43,9 +43,9 @@ func (s *session) ask(t *turn) (Reply, error) {
 		t.cut = nil
 	}()
 	for s.size > MaxBytes {
-		if !s.shorten() {
+		if !s.shorten(t) {
 			return Reply{}, &providers.Failure{
-				Class: providers.ContextLength, Err: fmt.Errorf("the turn alone has %d bytes, and %d may be said", s.size, MaxBytes),
+				Class: providers.ContextLength, Err: fmt.Errorf("there are %d bytes to read, and %d may be said", s.size, MaxBytes),
 			}
 		}
 	}
@@ -62,7 +62,7 @@ func (s *session) ask(t *turn) (Reply, error) {
 		switch {
 		case seen:
 			return reply, f
-		case f.Class == providers.ContextLength && s.shorten():
+		case f.Class == providers.ContextLength && s.shorten(t):
 			wait = 0
 		case !again:
 			return reply, f
@@ -136,8 +136,11 @@ func pause(f *providers.Failure, try int) (time.Duration, bool) {
 
 // shorten leaves out the older half of the turns before the newest, or, when there
 // are none, of what the newest has done so far. It reports whether there was
-// something to leave out.
-func (s *session) shorten() bool {
+// something to leave out, and whether that may be done here.
+func (s *session) shorten(t *turn) bool {
+	if s.spec.Whole {
+		return false
+	}
 	var begins []int // where each turn does
 	for i, e := range s.thread {
 		if i == 0 || e.Turn != s.thread[i-1].Turn {
@@ -145,16 +148,16 @@ func (s *session) shorten() bool {
 		}
 	}
 	if len(begins) < 2 {
-		return s.shortenTurn()
+		return s.shortenTurn(t)
 	}
 	end := begins[len(begins)/2]
-	s.keep(s.thread[end:])
+	s.keep(t, s.thread[end:])
 	return true
 }
 
 // shortenTurn leaves out the older half of the replies and results of the only
 // turn there is. What people said stays, and so does the newest reply.
-func (s *session) shortenTurn() bool {
+func (s *session) shortenTurn(t *turn) bool {
 	var replies []int
 	for i, e := range s.thread {
 		if e.Role == providers.RoleAssistant {
@@ -171,19 +174,25 @@ func (s *session) shortenTurn() bool {
 			left = append(left, e)
 		}
 	}
-	s.keep(append(left, s.thread[end:]...))
+	s.keep(t, append(left, s.thread[end:]...))
 	return true
 }
 
 func isResult(b providers.Block) bool { return b.Kind == providers.BlockToolResult }
 
-// keep leaves only these entries of the conversation.
-func (s *session) keep(entries []providers.Entry) {
+// tokenBytes is about how many bytes a token has.
+const tokenBytes = 4
+
+// keep leaves only these entries of the conversation, and says so.
+func (s *session) keep(t *turn, entries []providers.Entry) {
+	shrunk := providers.Shrunk{Left: len(s.thread) - len(entries), Before: s.size / tokenBytes}
 	s.p.cfg.Logger.Info("older parts are left out", "agent", s.spec.Agent, "entries", len(s.thread)-len(entries), "left", len(entries))
 	s.thread, s.size = slices.Clone(entries), 0
 	for _, e := range s.thread {
 		s.size += size(e)
 	}
+	shrunk.After = s.size / tokenBytes
+	s.tell(providers.Event{Kind: providers.EventShrunk, Message: t.id, Shrunk: shrunk})
 }
 
 // failure makes a [*providers.Failure] of any error.

@@ -108,6 +108,10 @@ func TestTooLongConversationsAreShortened(t *testing.T) {
 	if e := k.end("m"); e.Outcome != providers.Completed {
 		t.Fatalf("the turn ended %s: %v", e.Outcome, e.Err)
 	}
+	if shrunk := k.all(providers.EventShrunk); len(shrunk) != 1 || shrunk[0].Shrunk.Left != 6 ||
+		shrunk[0].Shrunk.After >= shrunk[0].Shrunk.Before || shrunk[0].Message != "m" {
+		t.Errorf("it tells of shrinking with %+v", shrunk)
+	}
 	want := "u: text qt3\na: text at3\nu: text qt4\na: text at4\nu: text go\n"
 	if got := outline(k.model.asked(t, 1).Entries); got != want {
 		t.Errorf("the model was asked\n%swant\n%s", got, want)
@@ -124,6 +128,33 @@ func TestTooLongConversationsAreShortened(t *testing.T) {
 	k.send("m", providers.Start, "go")
 	if e := k.end("m"); e.Outcome != providers.Failed || k.model.count() != 1 {
 		t.Errorf("with nothing to leave out it ended %s after %d calls", e.Outcome, k.model.count())
+	}
+}
+
+// Who keeps the conversation makes it shorter, too: here nothing is left out.
+func TestWholeConversationsAreNotShortened(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		words   string
+		answers []answer
+		asked   int
+	}{
+		"too many tokens": {"", []answer{fails(trouble(providers.ContextLength))}, 1},
+		"too many bytes":  {strings.Repeat("x", loop.MaxBytes/8), nil, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := open(t, providers.Spec{From: providers.Thread{Entries: history(10, tt.words)}, Whole: true}, tt.answers...)
+			k.send("m", providers.Start, "go")
+			f, _ := errors.AsType[*providers.Failure](k.end("m").Err)
+			if f == nil || f.Class != providers.ContextLength || k.model.count() != tt.asked || len(k.all(providers.EventShrunk)) != 0 {
+				t.Errorf("it failed with %v after %d calls and %d shrinks", f, k.model.count(), len(k.all(providers.EventShrunk)))
+			}
+			if got := outline(k.kept()); got != "u: text go\n" {
+				t.Errorf("it remembers %q", got)
+			}
+		})
 	}
 }
 
@@ -163,6 +194,18 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 	if err := k.Interrupt(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestWindows(t *testing.T) {
+	t.Parallel()
+	windows := loop.Windows{"m-4": 100, "m-4.1": 300, "m": 10}
+	for model, want := range map[string]int{
+		"m-4": 100, "m-4-mini": 100, "m-4.1": 300, "m-4.1-2026-01-01": 300, "m-5": 10, "mm": 0, "": 0,
+	} {
+		if got := windows.Of(model); got != want {
+			t.Errorf("%q reads %d tokens, want %d", model, got, want)
+		}
 	}
 }
 

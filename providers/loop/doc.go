@@ -12,9 +12,10 @@
 //
 // When the model is slow, its turn is. When it fails before it has said
 // anything and the trouble may pass, it is asked again, twice. When the
-// conversation is too long for it, the older half of the turns is left out,
-// once in a turn. Whatever happens, people keep what they saw, and every tool
-// call in the conversation has a result.
+// conversation is too long for it, the turn fails, if the hub makes conversations
+// shorter itself; else the older half of the turns is left out, and that is told.
+// Whatever happens, people keep what they saw, and every tool call in the
+// conversation has a result.
 //
 // It refuses turns of more than [MaxRounds] calls of the model, messages with
 // nothing in them, and more than [MaxWaiting] messages waiting for one turn.

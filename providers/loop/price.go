@@ -2,6 +2,7 @@ package loop
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/everdesk/everdesk/providers"
 )
@@ -9,6 +10,21 @@ import (
 // Price is what a model costs, in USD per million tokens.
 type Price struct {
 	Input, Output, CacheRead, CacheWrite float64
+}
+
+// Windows are how many tokens models read, by the name of the model or by what it
+// begins with.
+type Windows map[string]int
+
+// Of is how much a model reads; zero if that is not known.
+func (w Windows) Of(model string) int {
+	best, window := 0, 0
+	for name, n := range w {
+		if len(name) > best && (model == name || strings.HasPrefix(model, name+"-")) {
+			best, window = len(name), n
+		}
+	}
+	return window
 }
 
 // Prices are prices by the name of the model.

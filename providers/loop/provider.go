@@ -30,6 +30,8 @@ type Config struct {
 	Model Model
 	// Images says that the model sees pictures.
 	Images bool
+	// Window is how many tokens it reads, if that is known.
+	Window int
 	Logger *slog.Logger
 	// Closed is called when the provider has closed; nil is fine.
 	Closed func()
@@ -62,7 +64,7 @@ func (p *Provider) Name() string { return p.cfg.Name }
 
 // Caps implements [providers.Provider].
 func (p *Provider) Caps() providers.Caps {
-	return providers.Caps{Steer: true, Fork: true, Resume: true, Inject: true, Images: p.cfg.Images}
+	return providers.Caps{Steer: true, Fork: true, Resume: true, Inject: true, Images: p.cfg.Images, Window: p.cfg.Window}
 }
 
 // Open implements [providers.Provider]. Going on and forking are the same here:

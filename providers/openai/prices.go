@@ -17,3 +17,10 @@ var prices = loop.Prices{
 	"o3":           {Input: 2, Output: 8, CacheRead: 0.5},
 	"o4-mini":      {Input: 1.1, Output: 4.4, CacheRead: 0.275},
 }
+
+// windows is what the models read, apart from what they write.
+var windows = loop.Windows{
+	"gpt-5": 272_000, "gpt-5.1": 272_000, "gpt-5.2": 272_000,
+	"gpt-4.1": 1_000_000, "gpt-4o": 128_000, "gpt-4-turbo": 128_000, "gpt-4": 8192,
+	"o1": 200_000, "o3": 200_000, "o4": 200_000,
+}
