@@ -8,6 +8,7 @@ import (
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/store"
@@ -151,9 +152,9 @@ func (p *Pool) remember(t *turn, r agentpool.Remember) {
 	h := p.threadOf(t)
 	if h.Provider == "" || h.Provider != t.Provider || r.Thread != "" && r.Thread != h.ID {
 		h.Provider, h.ID = t.Provider, r.Thread
-		p.stage.Keep(store.Set(threadTable, t.Agent, encode(h)))
+		p.keepThread(h)
 	}
-	p.stage.Keep(h.add(r.Entries)...)
+	p.learn(t, h, r.Entries)
 	if len(r.Entries) > 0 {
 		p.mused(t)
 		t.Remembered, t.Kept = true, t.said
@@ -200,7 +201,7 @@ func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 	p.stage.Cancel(t.Role)
 	text := t.text.String()
 	p.lastWords(t, t.untold(), outcome, reason)
-	p.record(t, policies.SpeakerAssistant, text)
+	p.record(t, policies.SpeakerAssistant, text, p.stage.NextRow()-1)
 	if t.Kind != wire.AgentMain {
 		p.stage.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.deeds)...)
 	}
@@ -217,10 +218,20 @@ func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 	if t.Doomed && t.Lasting {
 		p.forgetThread(t.Agent)
 		p.stage.Then(func() { p.crew.Dispose(t.Agent) })
+	} else {
+		p.refresh(t)
 	}
 	if t.done != nil {
 		result := t.result(outcome, text, reason)
 		p.stage.Then(func() { t.done(result) })
+	}
+}
+
+// refresh has the next turn of an agent begin with what its thread has become.
+func (p *Pool) refresh(t *turn) {
+	if h := p.threads[t.Agent]; t.Lasting && h != nil && h.stale {
+		h.stale = false
+		p.stage.Then(func() { p.crew.Dispose(t.Agent) })
 	}
 }
 
@@ -294,7 +305,7 @@ func (p *Pool) mend(t *turn) {
 	if !t.Remembered || !h.hasEntries() {
 		return
 	}
-	open := openCalls(h.entries)
+	open := openCalls(h.messages)
 	if len(open) == 0 {
 		return
 	}
@@ -310,7 +321,7 @@ func (p *Pool) mend(t *turn) {
 			Kind: providers.BlockToolResult, Call: b.Call, Tool: b.Tool, Text: r.Text, Images: r.Images, IsError: r.IsError,
 		})
 	}
-	p.stage.Keep(h.add([]providers.Entry{results})...)
+	p.extend(h, history.Message{Entry: results, Row: p.stage.NextRow()})
 }
 
 func mayHaveRun(tool string) string { return fmt.Sprintf("tool %s may or may not have run", tool) }

@@ -23,17 +23,25 @@ type Message struct {
 	Window wire.WindowID `json:"window,omitempty"`
 	// Guest says that it is of somebody else than the owner of the session.
 	Guest bool `json:"guest,omitempty"`
+	// Row is the row of it, if there is one; the pool sets it.
+	Row wire.RowID `json:"row,omitempty"`
 }
 
 // row is how people see a message, in words that may differ from it.
 func (m *Message) row(text string) wire.UIRow {
 	r := wire.UIRow{
-		Type: wire.RowSay, Say: wire.SayUserFeedback, Text: text, MonitorID: m.Monitor, MessageID: m.ID,
+		Type: wire.RowSay, Say: wire.SayUserFeedback, Text: text, MonitorID: m.Monitor, MessageID: m.ID, WindowID: m.Window,
 	}
 	for _, i := range m.Images {
 		r.Images = append(r.Images, "data:"+i.MediaType+";base64,"+base64.StdEncoding.EncodeToString(i.Data))
 	}
 	return r
+}
+
+// show adds the row of a message.
+func (p *Pool) show(m *Message, text string) {
+	m.Row = p.stage.NextRow()
+	p.stage.Row(m.row(text))
 }
 
 // waiting is a message in a queue.

@@ -243,7 +243,7 @@ func (p *Pool) showMonitors() {
 
 // status is how a monitor is doing.
 func (p *Pool) status(monitor wire.MonitorID) wire.MonitorStatus {
-	s := wire.MonitorStatus{MonitorID: monitor, State: wire.MonitorIdle, Queue: p.mains.Len(string(monitor))}
+	s := wire.MonitorStatus{MonitorID: monitor, State: wire.MonitorIdle, Queue: p.mains.Len(string(monitor)), Revision: p.revision(monitor)}
 	running := slices.ContainsFunc(p.sorted(), func(t *turn) bool { return t.Monitor == monitor })
 	if monitor != policies.PrimaryMonitor {
 		s.Budget = new(p.budget.Report(monitor, p.stage.Now()))

@@ -181,7 +181,7 @@ func (p *Pool) Decide(ts wire.Millis, yes bool, text string) bool {
 			ID: wire.MessageID("resume-" + askField(ts)), Monitor: a.Monitor, Window: a.Window, Text: a.told(text),
 		}}
 		if text != "" {
-			p.stage.Row(w.row(text))
+			p.show(&w.Message, text)
 		}
 		if a.Window == "" {
 			p.route(w)

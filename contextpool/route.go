@@ -15,7 +15,7 @@ import (
 // or it is rejected.
 func (p *Pool) User(m Message) {
 	p.name(&m)
-	p.stage.Row(m.row(m.Text))
+	p.show(&m, m.Text)
 	p.route(&waiting{Message: m})
 	p.settle()
 }
@@ -146,9 +146,10 @@ const takenKept = 100
 func (p *Pool) took(t *turn, id wire.MessageID) {
 	for _, w := range p.dequeue(func(w *waiting) bool { return w.ID == id && w.Offered == t.run() }) {
 		t.Taken = append(t.Taken[max(len(t.Taken)-takenKept, 0):], w.ID)
+		t.Heard = append(t.Heard[max(len(t.Heard)-takenKept, 0):], w.Row)
 		p.keepTurn(t)
 		p.accept(&w.Message, t.Role, wire.TakenSteered)
-		p.record(t, policies.SpeakerUser, w.Text)
+		p.record(t, policies.SpeakerUser, w.Text, w.Row)
 	}
 }
 

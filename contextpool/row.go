@@ -26,9 +26,13 @@ const (
 
 // row is one about a turn.
 func (t *turn) row(say wire.Say, text string) wire.UIRow {
-	return wire.UIRow{
+	r := wire.UIRow{
 		Type: wire.RowSay, Say: say, Text: text, MonitorID: t.Monitor, AgentID: t.Role, MessageID: t.message(),
 	}
+	if h := t.threads[t.Agent]; t.Lasting && h != nil {
+		h.link(&r)
+	}
+	return r
 }
 
 // What the row of a message that nobody answers has for an icon.

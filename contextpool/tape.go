@@ -37,6 +37,8 @@ type Said struct {
 	Time    wire.Millis      `json:"time"`
 	Monitor wire.MonitorID   `json:"monitor"`
 	Window  wire.WindowID    `json:"window,omitempty"`
+	// Row is where people see it: that of the user, or the last of an answer.
+	Row wire.RowID `json:"row,omitempty"`
 	// N orders all messages; the tape sets it.
 	N uint64 `json:"n"`
 }

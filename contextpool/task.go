@@ -44,7 +44,7 @@ func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(tools.TaskRes
 	p.keepTurn(parent)
 	t := &turn{
 		Kind: wire.AgentTask, ID: parent.ID, Monitor: parent.Monitor, Profile: cmp.Or(task.Profile, tools.ProfileDefault),
-		Guest: parent.Guest, Parent: parent.key(), done: done,
+		Guest: parent.Guest, Parent: parent.key(), Row: parent.Row, done: done,
 	}
 	p.enter(t, fmt.Sprintf("task-%s-%d", parent.ID, parent.Tasks))
 	t.Provider = parent.Provider

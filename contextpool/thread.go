@@ -1,11 +1,10 @@
 package contextpool
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
+	"cmp"
 	"slices"
 
+	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -16,19 +15,6 @@ const (
 	threadPrefix = "api:"
 )
 
-// How long a conversation is. When it is longer, its oldest turns go until a
-// quarter is free.
-const (
-	threadEntries = 400
-	threadBytes   = 1 << 20
-	// entryBytes is the most that is kept of one entry.
-	entryBytes = 256 << 10
-	// toolBytes is the most that a name in an entry has, and callBytes the id
-	// of a call.
-	toolBytes = 128
-	callBytes = 256
-)
-
 // thread is the conversation of an agent that lasts.
 type thread struct {
 	agent string
@@ -37,49 +23,71 @@ type thread struct {
 	ID       string `json:"id,omitempty"`
 	// Monitor is where the agent is.
 	Monitor wire.MonitorID `json:"monitor"`
+	// Top is the highest id that a message had which may be gone.
+	Top uint64 `json:"top,omitempty"`
+	// Cold are the messages that moved away, the oldest first; see [Pool.tidy].
+	Cold []chunk `json:"cold,omitempty"`
 
-	entries []providers.Entry
-	sizes   []int
-	bytes   int
+	messages []history.Message
+	sizes    []int
+	bytes    int
+	// stale says that what an agent has open of it is not what it is any more.
+	stale bool
 }
 
 func (h *thread) list() string { return threadPrefix + h.agent }
 
-func (h *thread) hasEntries() bool { return h != nil && len(h.entries) > 0 }
+func (h *thread) hasEntries() bool { return h != nil && len(h.messages) > 0 }
 
 // knownTo reports whether a backend keeps the conversation itself.
 func (h *thread) knownTo(provider string) bool {
 	return h != nil && h.ID != "" && h.Provider == provider
 }
 
-// thread is the conversation as a crew needs it. Entries are never changed.
-func (h *thread) thread() providers.Thread {
+// newest is the highest id that a message has or had.
+func (h *thread) newest() uint64 {
+	if h == nil {
+		return 0
+	}
+	if n := len(h.messages); n > 0 {
+		return max(h.Top, h.messages[n-1].ID)
+	}
+	return h.Top
+}
+
+// thread is the conversation as a crew needs it. With open its newest calls are
+// still to be made. Blocks are never changed.
+func (h *thread) thread(open bool) providers.Thread {
 	if h == nil {
 		return providers.Thread{}
 	}
-	return providers.Thread{ID: h.ID, Provider: h.Provider, Entries: slices.Clone(h.entries)}
+	view := history.View
+	if open {
+		view = history.OpenView
+	}
+	return providers.Thread{ID: h.ID, Provider: h.Provider, Entries: view(h.messages)}
 }
 
 // fork is the conversation for a copy of it. A turn may be under way in it; the
 // tools that it waits for are none of the copy's business.
 func (h *thread) fork() providers.Thread {
-	t := h.thread()
-	if n := len(t.Entries); n > 0 && len(openCalls(t.Entries)) > 0 {
-		for n > 0 && len(openCalls(t.Entries[:n])) > 0 {
-			n--
-		}
-		t.Entries = t.Entries[:n]
+	if h == nil {
+		return providers.Thread{}
 	}
-	return t
+	all := h.messages
+	for len(all) > 0 && len(openCalls(all)) > 0 {
+		all = all[:len(all)-1]
+	}
+	return providers.Thread{ID: h.ID, Provider: h.Provider, Entries: history.View(all)}
 }
 
-// openCalls are the calls of the newest entry that calls tools which have no
+// openCalls are the calls of the newest message that calls tools which have no
 // result.
-func openCalls(entries []providers.Entry) []providers.Block {
+func openCalls(all []history.Message) []providers.Block {
 	var calls []providers.Block
 	answered := map[string]bool{}
-	for i := len(entries) - 1; i >= 0 && calls == nil; i-- {
-		for _, b := range entries[i].Blocks {
+	for i := len(all) - 1; i >= 0 && calls == nil; i-- {
+		for _, b := range all[i].Blocks {
 			switch b.Kind {
 			case providers.BlockToolResult:
 				answered[b.Call] = true
@@ -91,139 +99,89 @@ func openCalls(entries []providers.Entry) []providers.Block {
 	return slices.DeleteFunc(calls, func(b providers.Block) bool { return answered[b.Call] })
 }
 
-// add takes what is to be remembered and returns what is to be kept.
-func (h *thread) add(entries []providers.Entry) []store.Op {
-	values := make([][]byte, len(entries))
-	for i, e := range entries {
-		e, values[i] = settled(e)
-		h.entries = append(h.entries, e)
-		h.sizes = append(h.sizes, len(values[i]))
+// put makes the thread one of other messages, which are in the order of their ids.
+func (h *thread) put(all []history.Message) (values [][]byte) {
+	h.messages, h.sizes, h.bytes = all, make([]int, len(all)), 0
+	values = make([][]byte, len(all))
+	for i := range all {
+		values[i] = encode(&all[i])
+		h.sizes[i] = len(values[i])
 		h.bytes += len(values[i])
 	}
-	if len(h.entries) > threadEntries || h.bytes > threadBytes {
-		h.shorten()
-		return h.all()
-	}
-	if len(values) == 0 {
-		return nil
-	}
-	return []store.Op{store.Push(h.list(), values...)}
-}
-
-// settled is an entry as it is kept, and its kept form. Free JSON that is none
-// and what is too long is replaced, names and ids in any case: there is one of
-// each in every block.
-func settled(e providers.Entry) (providers.Entry, []byte) {
-	e.Blocks = slices.Clone(e.Blocks)
-	for i := range e.Blocks {
-		b := &e.Blocks[i]
-		b.Text = mended(b.Text)
-		b.Tool, b.From, b.Call = wholeRunes(b.Tool, toolBytes), wholeRunes(b.From, toolBytes), shortCall(b.Call)
-		if len(b.Input) > 0 && !json.Valid(b.Input) {
-			b.Input = json.RawMessage("{}")
-		}
-		if len(b.Opaque) > 0 && !json.Valid(b.Opaque) {
-			b.Opaque = json.RawMessage("null")
-		}
-	}
-	data := encode(&e)
-	if len(data) <= entryBytes {
-		return e, data
-	}
-	room := entryBytes / (2 * len(e.Blocks))
-	for i := range e.Blocks {
-		shortenBlock(&e.Blocks[i], room)
-	}
-	return e, encode(&e)
-}
-
-// shortCall is the id of a call, or another for one that is too long: the same for
-// the call and for its result.
-func shortCall(id string) string {
-	if len(id) <= callBytes {
-		return id
-	}
-	sum := sha256.Sum256([]byte(id))
-	return "call_" + hex.EncodeToString(sum[:])
-}
-
-// shortenBlock leaves as much of a block as there is room for, and its shape.
-func shortenBlock(b *providers.Block, room int) {
-	const left = "[left out: it is too long to be remembered]"
-	b.Text = cut(b.Text, max(room, 256))
-	if len(b.Input) > room {
-		b.Input = json.RawMessage(`{"note":"` + left + `"}`)
-	}
-	if len(b.Opaque) > room || len(b.Signature) > room {
-		// A part of it would be worth nothing.
-		*b = providers.Block{Kind: providers.BlockText, Text: left}
-	}
-	size := 0
-	for _, i := range b.Images {
-		size += len(i.Data)
-	}
-	if size > room/2 {
-		b.Images = nil
-		b.Text += "\n" + left
-	}
-	if b.Image != nil && len(b.Image.Data) > room/2 {
-		*b = providers.Block{Kind: providers.BlockText, Text: left}
-	}
-}
-
-// shorten drops the oldest turns; of a single turn that is too long the oldest
-// calls with their results, but not what began it.
-func (h *thread) shorten() {
-	over := func(n, bytes int) bool { return n > threadEntries*3/4 || bytes > threadBytes*3/4 }
-	last := h.entries[len(h.entries)-1].Turn
-	from, bytes := 0, h.bytes
-	for over(len(h.entries)-from, bytes) && h.entries[from].Turn != last {
-		for id := h.entries[from].Turn; h.entries[from].Turn == id; from++ {
-			bytes -= h.sizes[from]
-		}
-	}
-	h.cutOut(0, from)
-	to := 1
-	bytes = h.bytes
-	for over(len(h.entries)-(to-1), bytes) && to < len(h.entries)-2 {
-		bytes -= h.sizes[to]
-		to++
-		// A result goes with its call.
-		for to < len(h.entries)-2 && h.entries[to].Role == providers.RoleUser {
-			bytes -= h.sizes[to]
-			to++
-		}
-	}
-	h.cutOut(1, to)
-}
-
-// cutOut drops entries.
-func (h *thread) cutOut(from, to int) {
-	if from >= to {
-		return
-	}
-	for _, n := range h.sizes[from:to] {
-		h.bytes -= n
-	}
-	// Those that are left were given away, in their old place.
-	h.entries = slices.Concat(h.entries[:from], h.entries[to:])
-	h.sizes = slices.Concat(h.sizes[:from], h.sizes[to:])
+	return values
 }
 
 // all is what makes the kept list this one.
-func (h *thread) all() []store.Op { return relist(h.list(), h.entries) }
+func (h *thread) all() []store.Op { return relist(h.list(), h.messages) }
 
-// restore reads the kept list.
+// restore reads the kept list. What is older than ids gets those that come next.
 func (h *thread) restore(items [][]byte) (err error) {
-	if h.entries, err = unlist[providers.Entry](h.list(), items); err != nil {
+	if h.messages, err = unlist[history.Message](h.list(), items); err != nil {
 		return err
 	}
-	for _, data := range items {
+	last := uint64(0)
+	for i, data := range items {
+		m := &h.messages[i]
+		if m.ID == 0 {
+			m.ID = history.NextID(last)
+		}
+		last = m.ID
 		h.sizes = append(h.sizes, len(data))
 		h.bytes += len(data)
 	}
 	return nil
 }
+
+// extend adds messages to a thread. They get their ids and times here. When there is
+// more than a thread holds, the older half is left out of what the agent sees, and
+// what it does not see moves away.
+func (p *Pool) extend(h *thread, added ...history.Message) {
+	if len(added) == 0 {
+		return
+	}
+	values := make([][]byte, len(added))
+	for i := range added {
+		m := &added[i]
+		m.ID, m.TS = history.NextID(h.newest()), wire.Millis(p.stage.Now().UnixMilli())
+		values[i] = settle(m)
+		h.messages = append(h.messages, *m)
+		h.sizes = append(h.sizes, len(values[i]))
+		h.bytes += len(values[i])
+	}
+	if len(h.messages) <= threadEntries && h.bytes <= threadBytes {
+		p.stage.Keep(store.Push(h.list(), values...))
+		return
+	}
+	p.tidy(h)
+}
+
+// learn adds to a thread what a turn says it has become, each message with the row
+// that it belongs to.
+func (p *Pool) learn(t *turn, h *thread, entries []providers.Entry) {
+	added := make([]history.Message, len(entries))
+	var said []int // what people said
+	for i, e := range entries {
+		added[i] = history.Message{Entry: e, Row: p.stage.NextRow()}
+		if e.Role == providers.RoleUser && !slices.ContainsFunc(e.Blocks, isResult) {
+			said = append(said, i)
+		}
+	}
+	if !t.Remembered && len(said) > 0 {
+		added[said[0]].Row = cmp.Or(t.Row, added[said[0]].Row)
+		said = said[1:]
+	}
+	n := min(len(said), len(t.Heard))
+	for i, row := range t.Heard[len(t.Heard)-n:] {
+		at := said[len(said)-n+i]
+		added[at].Row = cmp.Or(row, added[at].Row)
+	}
+	if n > 0 {
+		t.Heard = nil
+	}
+	p.extend(h, added...)
+}
+
+func isResult(b providers.Block) bool { return b.Kind == providers.BlockToolResult }
 
 // threadOf is the conversation of a turn that lasts, which may be a new one.
 func (p *Pool) threadOf(t *turn) *thread {
@@ -235,6 +193,9 @@ func (p *Pool) threadOf(t *turn) *thread {
 	return h
 }
 
+// keepThread keeps what is known of a thread besides its messages.
+func (p *Pool) keepThread(h *thread) { p.stage.Keep(store.Set(threadTable, h.agent, encode(h))) }
+
 // forgetThread drops a conversation.
 func (p *Pool) forgetThread(agent string) {
 	h := p.threads[agent]
@@ -243,4 +204,7 @@ func (p *Pool) forgetThread(agent string) {
 	}
 	delete(p.threads, agent)
 	p.stage.Keep(store.Unset(threadTable, agent), store.Drop(h.list()))
+	if len(h.Cold) > 0 {
+		p.stage.Keep(store.Drop(h.cold()))
+	}
 }

@@ -46,8 +46,11 @@ type turn struct {
 	Provider string `json:"provider"`
 	// Guest says that somebody else than the owner of the session began it.
 	Guest bool `json:"guest,omitempty"`
-	// Taken are the messages it answers.
+	// Taken are the messages it answers, Row is the row of the first, and Heard are
+	// those of the ones that its conversation does not have yet.
 	Taken []wire.MessageID `json:"taken,omitempty"`
+	Row   wire.RowID       `json:"row,omitempty"`
+	Heard []wire.RowID     `json:"heard,omitempty"`
 	// Parent is the key of the turn that a task is for, Tasks how many it had.
 	Parent string `json:"parent,omitempty"`
 	Tasks  int    `json:"tasks,omitempty"`
@@ -75,6 +78,10 @@ type turn struct {
 	Thoughts wire.Millis `json:"thoughts,omitempty"`
 	Mused    int         `json:"mused,omitempty"`
 
+	// threads are those of the pool.
+	threads map[string]*thread
+	// undone is why nothing of the turn is left for people, if so.
+	undone bool
 	// using counts the tools that it waits for.
 	using int
 	// began says when tools began that have not ended.
@@ -166,7 +173,7 @@ func (t *turn) trigger() policies.Trigger {
 func (p *Pool) begin(w *waiting, how wire.Taken, slot *agentpool.Slot) {
 	t := &turn{
 		Kind: wire.AgentMain, ID: w.ID, Monitor: w.Monitor, Agent: mainAgent(w.Monitor), Lasting: true,
-		Profile: tools.ProfileMain, Guest: w.Guest, Taken: []wire.MessageID{w.ID}, Since: w.Since,
+		Profile: tools.ProfileMain, Guest: w.Guest, Taken: []wire.MessageID{w.ID}, Row: w.Row, Since: w.Since,
 	}
 	role := "main-"
 	if how == wire.TakenEphemeral {
@@ -187,7 +194,7 @@ func (p *Pool) begin(w *waiting, how wire.Taken, slot *agentpool.Slot) {
 		}))
 	}
 	p.accept(&w.Message, t.Role, how)
-	p.record(t, policies.SpeakerUser, w.Text)
+	p.record(t, policies.SpeakerUser, w.Text, w.Row)
 	p.launch(t, slot)
 }
 
@@ -219,7 +226,7 @@ const (
 func (p *Pool) enter(t *turn, role string) {
 	p.about.Turns++
 	p.keepAbout()
-	t.Number, t.Attempt, t.State = p.about.Turns, 1, turnAccepted
+	t.Number, t.Attempt, t.State, t.threads = p.about.Turns, 1, turnAccepted, p.threads
 	t.Started, t.Provider = wire.Millis(p.stage.Now().UnixMilli()), p.Provider()
 	t.Role = wire.AgentID(role)
 	for n := 2; slices.ContainsFunc(p.sorted(), func(o *turn) bool { return o.Role == t.Role }); n++ {
@@ -267,9 +274,10 @@ func (p *Pool) start(t *turn, slot *agentpool.Slot) {
 		Guest: t.Guest, Lasting: t.Lasting, Slot: slot, Attempt: t.Attempt,
 		Waited: time.Duration(int64(t.Started)-int64(cmp.Or(t.Since, t.Started))) * time.Millisecond,
 	}
+	goesOn := t.Attempt > 1 && t.Remembered
 	switch {
 	case t.Lasting:
-		r.From = p.threads[t.Agent].thread()
+		r.From = p.threads[t.Agent].thread(goesOn)
 	case t.Kind == wire.AgentTask:
 		if parent := p.turns[t.Parent]; parent != nil {
 			r.From, r.Fork = p.threads[parent.Agent].fork(), true
@@ -277,7 +285,7 @@ func (p *Pool) start(t *turn, slot *agentpool.Slot) {
 	case t.Kind == wire.AgentWindow:
 		r.From, r.Fork = p.threads[t.Beside].fork(), true
 	}
-	if t.Attempt > 1 && t.Remembered {
+	if goesOn {
 		r.Continue, r.Prompt, r.Images, r.Done = true, "", nil, t.results()
 	}
 	p.stage.Then(func() { p.crew.Start(r) })
@@ -295,11 +303,11 @@ func (t *turn) results() map[string]providers.ToolResult {
 }
 
 // record puts something that was said in a turn on the tape.
-func (p *Pool) record(t *turn, by policies.Speaker, text string) {
+func (p *Pool) record(t *turn, by policies.Speaker, text string, row wire.RowID) {
 	if text == "" || t.Kind == wire.AgentTask {
 		return
 	}
 	p.stage.Keep(p.tape.Append(Said{
-		By: by, Text: text, Time: wire.Millis(p.stage.Now().UnixMilli()), Monitor: t.Monitor, Window: t.Window,
+		By: by, Text: text, Time: wire.Millis(p.stage.Now().UnixMilli()), Monitor: t.Monitor, Window: t.Window, Row: row,
 	})...)
 }

@@ -16,7 +16,7 @@ import (
 // those it opened.
 func (p *Pool) Window(m Message) {
 	p.name(&m)
-	p.stage.Row(m.row(m.Text))
+	p.show(&m, m.Text)
 	p.toWindow(&waiting{Message: m})
 	p.settle()
 }
@@ -28,7 +28,7 @@ func (p *Pool) Component(m Message, a wire.ComponentAction) {
 	p.name(&m)
 	m.Window = a.WindowID
 	title := a.WindowTitle
-	p.stage.Row(m.row(fmt.Sprintf("%s (%s)", pressed(a), cmp.Or(title, string(a.WindowID)))))
+	p.show(&m, fmt.Sprintf("%s (%s)", pressed(a), cmp.Or(title, string(a.WindowID))))
 	m.Text = policies.ComponentClick(a.Action, a.WindowID, title, a.ComponentPath, a.FormID, a.FormData)
 	p.toWindow(&waiting{Message: m, Action: a.ActionID})
 	p.settle()
@@ -81,7 +81,7 @@ func (p *Pool) windowFree(w *waiting) bool {
 func (p *Pool) beginWindow(w *waiting) {
 	t := &turn{
 		Kind: wire.AgentWindow, ID: w.ID, Monitor: w.Monitor, Window: w.Window, Agent: w.Agent, Lasting: w.Action == "",
-		Profile: tools.ProfileAll, Guest: w.Guest, Taken: []wire.MessageID{w.ID}, Since: w.Since,
+		Profile: tools.ProfileAll, Guest: w.Guest, Taken: []wire.MessageID{w.ID}, Row: w.Row, Since: w.Since,
 	}
 	role := "window-" + string(w.Window)
 	if !t.Lasting {
@@ -101,7 +101,7 @@ func (p *Pool) beginWindow(w *waiting) {
 	t.prompt.set(policies.Window(prompt))
 	p.showWindowAgent(t, wire.AgentAssigned)
 	p.accept(&w.Message, t.Role, wire.TakenDirect)
-	p.record(t, policies.SpeakerUser, w.Text)
+	p.record(t, policies.SpeakerUser, w.Text, w.Row)
 	p.launch(t, nil)
 }
 

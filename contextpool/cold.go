@@ -1,0 +1,157 @@
+package contextpool
+
+import (
+	"strconv"
+
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// How long a thread is, and what was hidden of it and moved away. Of the latter the
+// oldest is forgotten when it is more: then a rewind to before it does not bring it
+// back.
+const (
+	threadEntries = 400
+	threadBytes   = 1 << 20
+	coldEntries   = 2000
+	coldBytes     = 4 << 20
+	// chunkEntries is how many messages are counted together at most.
+	chunkEntries = 100
+)
+
+// chunk counts messages that moved away together.
+type chunk struct {
+	N     int `json:"n"`
+	Bytes int `json:"bytes"`
+}
+
+func (h *thread) cold() string { return store.ColdPrefix + h.list() }
+
+// tidy brings a thread that was changed back into its bounds, and keeps it. What its
+// agent sees is cut in half as long as it is too much; what it does not see moves to
+// a list that is read when a rewind may need it.
+func (p *Pool) tidy(h *thread) {
+	for over := true; over; {
+		seen := history.Effective(h.messages)
+		n := len(seen)
+		bytes := 0
+		for i := range seen {
+			bytes += len(encode(&seen[i]))
+		}
+		over = (n > threadEntries*3/4 || bytes > threadBytes*3/4) && p.leaveOut(h) > 0
+	}
+	all := h.messages
+	values := h.put(all)
+	if len(all) > threadEntries || h.bytes > threadBytes {
+		values = p.moveAway(h, values)
+	}
+	p.stage.Keep(store.Drop(h.list()), store.Push(h.list(), values...))
+	p.keepThread(h)
+}
+
+// leaveOut hides the older half of what an agent sees of its thread, and shows people
+// that it did. It returns how many messages that are. The caller tidies the thread.
+func (p *Pool) leaveOut(h *thread) int {
+	had := history.Tokens(history.View(h.messages))
+	row := p.stage.NextRow()
+	marker := history.Marker{
+		ID: history.NextID(h.newest()), Row: row, TS: wire.Millis(p.stage.Now().UnixMilli()),
+		TruncationID: "cut-" + strconv.FormatUint(uint64(row), 10),
+	}
+	left, removed := history.Truncated(h.messages, leftOutShare, marker)
+	if removed == 0 {
+		return 0
+	}
+	h.messages, h.stale = left, true
+	r := wire.UIRow{
+		Type: wire.RowSay, Say: wire.SaySlidingWindowTruncation, MonitorID: h.Monitor,
+		ContextTruncation: &wire.ContextTruncation{
+			TruncationID: marker.TruncationID, MessagesRemoved: removed,
+			PrevContextTokens: had, NewContextTokens: history.Tokens(history.View(left)),
+		},
+	}
+	h.link(&r)
+	if t := p.turnOf(h.agent); t != nil {
+		r.AgentID, r.MessageID = t.Role, t.message()
+	}
+	p.stage.Row(r)
+	return removed
+}
+
+// leftOutShare is how much of what an agent sees is left out at once.
+const leftOutShare = 0.5
+
+// link says in a row which thread it belongs to.
+func (h *thread) link(r *wire.UIRow) {
+	r.Thread, r.ConversationHistoryIndex = h.agent, new(int(h.newest())) //nolint:gosec // a thread has fewer
+}
+
+// moveAway takes out of a thread what its agent does not see, and returns the kept
+// form of the rest.
+func (p *Pool) moveAway(h *thread, values [][]byte) [][]byte {
+	seen := map[uint64]bool{}
+	for _, m := range history.Effective(h.messages) {
+		seen[m.ID] = true
+	}
+	var stay []history.Message
+	var kept, gone [][]byte
+	h.Top = h.newest()
+	for i := range h.messages {
+		if m := &h.messages[i]; seen[m.ID] {
+			stay, kept = append(stay, *m), append(kept, values[i])
+			continue
+		}
+		gone = append(gone, values[i])
+	}
+	if len(gone) == 0 {
+		return values
+	}
+	h.messages, h.sizes, h.bytes = stay, nil, 0
+	for _, v := range kept {
+		h.sizes = append(h.sizes, len(v))
+		h.bytes += len(v)
+	}
+	p.stage.Keep(store.Push(h.cold(), gone...))
+	h.Cold = append(h.Cold, chunksOf(gone)...)
+	p.stage.Keep(h.boundCold()...)
+	return kept
+}
+
+// chunksOf counts values.
+func chunksOf(values [][]byte) (chunks []chunk) {
+	for i, v := range values {
+		if i%chunkEntries == 0 {
+			chunks = append(chunks, chunk{})
+		}
+		last := &chunks[len(chunks)-1]
+		last.N++
+		last.Bytes += len(v)
+	}
+	return chunks
+}
+
+// boundCold forgets the oldest of what moved away when it is too much.
+func (h *thread) boundCold() []store.Op {
+	n, bytes := h.coldSize()
+	dropped := false
+	for (n > coldEntries || bytes > coldBytes) && len(h.Cold) > 1 {
+		n, bytes, dropped = n-h.Cold[0].N, bytes-h.Cold[0].Bytes, true
+		h.Cold = h.Cold[1:]
+	}
+	for len(h.Cold) > 2*coldEntries/chunkEntries { // those that came in small portions
+		h.Cold[1] = chunk{h.Cold[0].N + h.Cold[1].N, h.Cold[0].Bytes + h.Cold[1].Bytes}
+		h.Cold = h.Cold[1:]
+	}
+	if !dropped {
+		return nil
+	}
+	return []store.Op{store.KeepLast(h.cold(), n)}
+}
+
+func (h *thread) coldSize() (n, bytes int) {
+	for _, c := range h.Cold {
+		n, bytes = n+c.N, bytes+c.Bytes
+	}
+	return n, bytes
+}
