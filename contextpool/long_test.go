@@ -121,7 +121,7 @@ func TestARealStore(t *testing.T) {
 	r.crash()
 	r.wantStory("a", "direct by window-"+string(long)+"; interrupted: tool http:post may or may not have run")
 	r.wantStory("b", "queued at 1; direct by window-"+string(long))
-	wantEqual(t, r.run("window-" + string(long)).From.Entries[1].Blocks[0], providers.Block{
+	wantEqual(t, r.run("window-" + string(long)).From.Entries[2].Blocks[0], providers.Block{
 		Kind: providers.BlockToolResult, Call: "c1", Tool: "x_y", Text: "done",
 	})
 	// The pool has nothing to say about connections and sessions.

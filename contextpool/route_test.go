@@ -287,7 +287,7 @@ func TestSetProvider(t *testing.T) {
 	wantEqual(t, last[wire.ProviderChanged](r).Provider, "other")
 	r.ended(run)
 	next := r.direct("m2")
-	if next.Provider != "other" || len(next.From.Entries) != 1 || next.From.Provider != "demo" {
+	if next.Provider != "other" || len(next.From.Entries) != 2 || next.From.Provider != "demo" {
 		t.Fatalf("run %+v", next)
 	}
 	wantEqual(t, next.Prompt, "text of m2")

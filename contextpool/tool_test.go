@@ -193,7 +193,7 @@ func TestTasks(t *testing.T) {
 	r.delegate(run, "find it", &one)
 	r.delegate(run, "make it", &two)
 	first, second := r.run("task-m1-1"), r.run("task-m1-2")
-	if !first.Fork || len(first.From.Entries) != 1 || first.Profile != "web" || first.Slot == nil || first.Turn != "m1" {
+	if !first.Fork || len(first.From.Entries) != 2 || first.Profile != "web" || first.Slot == nil || first.Turn != "m1" {
 		t.Fatalf("run %+v", first)
 	}
 	if !strings.Contains(first.Prompt, "find it") {

@@ -50,7 +50,7 @@ func TestWindowMessage(t *testing.T) {
 	})
 	next := r.run("window-w1")
 	wantEqual(t, next.Prompt, "<open_windows>w1, w2</open_windows>\n\ntext of b")
-	wantEqual(t, len(next.From.Entries), 1)
+	wantEqual(t, len(next.From.Entries), 2)
 	r.ended(next)
 	r.toWindow("c", "w2") // it is of the same group
 	wantEqual(t, r.run("window-w2").Agent, "window-monitor-0/w1")
@@ -77,7 +77,7 @@ func TestParallelActions(t *testing.T) {
 	r.press("b", "w1", "action-1")
 	r.press("c", "w1", "action-2")
 	one, two := r.run("window-w1/action-1"), r.run("window-w1/action-2")
-	if one.Agent == two.Agent || !one.Fork || one.Lasting || len(one.From.Entries) != 1 || one.Turn != "b" || two.Turn != "c" {
+	if one.Agent == two.Agent || !one.Fork || one.Lasting || len(one.From.Entries) != 2 || one.Turn != "b" || two.Turn != "c" {
 		t.Fatalf("runs %+v and %+v", one, two)
 	}
 	r.act(one, "c1", window("x1"))
