@@ -177,7 +177,7 @@ func cutThread(all []Message, agent string, target wire.RowID, said place, gone 
 		case said.ok && i < said.index:
 			stay = true
 		case m.Role == providers.RoleAssistant:
-			stay = stay && !shown[m.ID]
+			stay = stay && (m.Row == 0 || !shown[m.ID])
 		case m.answersOnly() && m.Row == target:
 			stay = before // their own rows came before the target
 		}
