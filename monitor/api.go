@@ -15,7 +15,7 @@ const (
 	Orphaned Status = "orphaned"
 	// Waiting sessions have a question for a person.
 	Waiting Status = "waiting"
-	// Stalled sessions have work, and agents that have shown nothing for a minute.
+	// Stalled sessions have work, and agents that have shown nothing for a while.
 	Stalled Status = "stalled"
 	// Working sessions have agents that run or messages that wait.
 	Working Status = "working"

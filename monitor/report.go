@@ -33,7 +33,7 @@ const (
 const atOnce = 8
 
 // rowOf is what the owner of a session says of it.
-func rowOf(s *session.Status, owner wire.ReplicaID, now time.Time) Row {
+func rowOf(s *session.Status, owner wire.ReplicaID) Row {
 	r := Row{
 		SessionID: s.ID, User: s.User, Title: s.Title, Status: Idle, Doing: s.Doing, DoingMS: s.For.Milliseconds(),
 		Owner: owner, Epoch: s.Epoch, Top: s.Top, Tabs: s.Tabs, Monitors: s.Monitors, Windows: s.Windows,
@@ -51,7 +51,7 @@ func rowOf(s *session.Status, owner wire.ReplicaID, now time.Time) Row {
 		r.Status = Stuck
 	case s.Questions > 0:
 		r.Status = Waiting
-	case s.Working && now.Sub(s.Progress) > session.StalledAfter:
+	case s.Stalled:
 		r.Status = Stalled
 	case s.Working:
 		r.Status = Working
@@ -61,9 +61,9 @@ func rowOf(s *session.Status, owner wire.ReplicaID, now time.Time) Row {
 
 // rowsOf are the rows of what is owned here, in the order of their ids.
 func rowsOf(census []session.Status, owner wire.ReplicaID) []Row {
-	rows, now := make([]Row, len(census)), time.Now()
+	rows := make([]Row, len(census))
 	for i := range census {
-		rows[i] = rowOf(&census[i], owner, now)
+		rows[i] = rowOf(&census[i], owner)
 	}
 	slices.SortFunc(rows, byID)
 	return rows

@@ -44,8 +44,9 @@ type Status struct {
 	// Tokens and Cost, in US dollars, are those of the turns that ended since then.
 	Tokens int64
 	Cost   float64
-	// Working says that it may not be left without an owner.
-	Working bool
+	// Working says that it may not be left without an owner, Stalled that its agents
+	// have shown nothing for [Config.Stalled] although it works.
+	Working, Stalled bool
 	// Stuck says that it did not answer in time. Then the rest is what it said
 	// the last time, if it did, and Doing the name of what it is in, for that long.
 	Stuck bool
@@ -80,7 +81,11 @@ func (h *Hub) Census(ctx context.Context) []Status {
 		}
 		asked = append(asked, l)
 	}
-	return append(all, askAll(ctx, asked)...)
+	all = append(all, askAll(ctx, asked)...)
+	for i := range all {
+		all[i].Stalled = all[i].Working && time.Since(all[i].Progress) > h.cfg.Stalled
+	}
+	return all
 }
 
 // askAll asks sessions how they are doing.

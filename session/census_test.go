@@ -341,11 +341,28 @@ func TestTabsDoNotHideAgentsThatHang(t *testing.T) {
 		}
 		synctest.Wait()
 		s := only(t, o.Hub)
-		if s.Progress.After(begun.Add(time.Second)) || time.Since(s.Updated) > 10*time.Second || !s.Working {
+		if s.Progress.After(begun.Add(time.Second)) || time.Since(s.Updated) > 10*time.Second || !s.Working || !s.Stalled {
 			t.Errorf("since %v it is %+v", begun, s)
 		}
 		if l := o.Levels(); l.Stalled != 1 {
 			t.Errorf("the levels are %+v", l)
+		}
+	})
+}
+
+// How long agents may show nothing can be chosen.
+func TestStalledAfter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := agentHub(t, inBubble(t), hubConfig{session: session.Config{Stalled: 5 * time.Second}})
+		d := o.newDesktop(t, "ses-1")
+		d.say(first, "m", "/nosteer", "/say wait", "/hang")
+		d.begins("m")
+		for _, stalled := range []bool{false, true} {
+			time.Sleep(3 * time.Second)
+			if s, l := only(t, o.Hub), o.Levels(); s.Stalled != stalled || (l.Stalled == 1) != stalled || l.Working+l.Stalled != 1 {
+				t.Errorf("want stalled %v: %+v, %+v", stalled, s, l)
+			}
 		}
 	})
 }

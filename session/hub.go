@@ -67,6 +67,9 @@ type Config struct {
 	// Dormant is how long a session without tabs and work stays loaded. It
 	// defaults to 10 min.
 	Dormant time.Duration
+	// Stalled is how long the agents of a session that has work may show nothing
+	// before it counts as stalled. It defaults to 1 min.
+	Stalled time.Duration
 	// Retention is how long a session nobody uses is kept; 0 means for ever.
 	Retention time.Duration
 	// Retired is told of sessions that were deleted because of it, so that
@@ -105,6 +108,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Lease = cmp.Or(c.Lease, 6*time.Second)
 	c.Dormant = cmp.Or(c.Dormant, 10*time.Minute)
+	c.Stalled = cmp.Or(c.Stalled, time.Minute)
 	c.Sweep = cmp.Or(c.Sweep, 500*time.Millisecond)
 	c.AnswersPerMinute = cmp.Or(c.AnswersPerMinute, 30)
 	if c.Retired == nil {

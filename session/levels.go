@@ -7,11 +7,7 @@ import (
 	"github.com/everdesk/everdesk/contextpool"
 )
 
-// StalledAfter is when a session that is at work counts as stalled because its agents
-// show nothing.
-const StalledAfter = time.Minute
-
-// stuckAfter is when one that does not come to an end with what it does counts as stuck.
+// stuckAfter is when a session that does not come to an end with what it does counts as stuck.
 const stuckAfter = 5 * time.Second
 
 // Levels is how much there is in the sessions of a hub.
@@ -19,7 +15,7 @@ type Levels struct {
 	// The sessions that are owned, or should be: Stuck ones do not come to an end with
 	// what they do, cannot be owned although they are used here, or are closed for a
 	// while. Waiting ones have a question for a person, Stalled ones have work and
-	// agents that have shown nothing for a minute. Each is one of the five.
+	// agents that have shown nothing for [Config.Stalled]. Each is one of the five.
 	Working, Waiting, Stalled, Stuck, Idle int
 	// Followed sessions are those of others.
 	Followed int
@@ -54,7 +50,7 @@ func (h *Hub) Levels() Levels {
 			continue
 		}
 		_, busy := l.doing.tell()
-		l.pulse.addTo(&all, now, busy)
+		l.pulse.addTo(&all, now, busy, h.cfg.Stalled)
 	}
 	return all
 }
@@ -69,8 +65,9 @@ type pulse struct {
 	oldest             time.Time
 }
 
-// addTo adds one session to all, which has been in what it does for so long.
-func (p *pulse) addTo(all *Levels, now time.Time, busy time.Duration) {
+// addTo adds one session to all, which has been in what it does for so long and may be
+// silent for a while.
+func (p *pulse) addTo(all *Levels, now time.Time, busy, silence time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all.Pool.Add(&p.pool)
@@ -84,7 +81,7 @@ func (p *pulse) addTo(all *Levels, now time.Time, busy time.Duration) {
 		all.Stuck++
 	case p.approvals+p.prompts > 0:
 		all.Waiting++
-	case p.working && now.Sub(p.progress) > StalledAfter:
+	case p.working && now.Sub(p.progress) > silence:
 		all.Stalled++
 	case p.working:
 		all.Working++

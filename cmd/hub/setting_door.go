@@ -162,6 +162,11 @@ func sessionSettings() []setting {
 			parse: func(c *config, s string) error { return parseSpan(&c.session.Dormant, s, time.Second, 24*time.Hour) },
 		},
 		{
+			name: "stalled-after", arg: "DURATION", value: "1m",
+			help:  "when a session whose agents work and show nothing counts as stalled",
+			parse: func(c *config, s string) error { return parseSpan(&c.session.Stalled, s, time.Second, 24*time.Hour) },
+		},
+		{
 			name: "retention", arg: "DURATION", value: "0",
 			help:  "when a session that nobody used is deleted; 0 means never",
 			parse: func(c *config, s string) (err error) { c.session.Retention, err = parseDuration(s); return err },
