@@ -4,6 +4,11 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/everdesk/everdesk/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	redistest.Quiet()
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction(redistest.Dialing))
+}

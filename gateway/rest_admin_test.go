@@ -71,7 +71,7 @@ func (h *hall) await(path, token, want string) {
 	h.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond) // each is in the log
 	defer tick.Stop()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(h.wait)
 	for {
 		r := h.get(path, token)
 		if got := fmt.Sprintf("%d %s", r.status, r.body); strings.Contains(got, want) {
@@ -152,7 +152,7 @@ func TestAdminActsOnce(t *testing.T) {
 	t.Parallel()
 	a, b := twins(t)
 	id := a.session("ann")
-	x := a.enter("/ws/"+string(id), as(a.user("ann")))
+	x := a.enter("/ws/"+string(id), as(a.user("ann"))).attend()
 	next[wire.SessionState](x)
 	open := func(window wire.WindowID) {
 		t.Helper()
