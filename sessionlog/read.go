@@ -1,0 +1,266 @@
+package sessionlog
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Limits bound what is read. The zero value means the defaults.
+type Limits struct {
+	// Parts is how many files a log has, Bytes how large they are together when
+	// unpacked. They default to 10,000 and 256 MiB.
+	Parts int
+	Bytes int64
+}
+
+// How much there is of what is kept in memory.
+const (
+	lineBytes     = 4 << 20 // a row or a message
+	historyBytes  = 128 << 20
+	rowsRead      = 10_000 // of a monitor
+	messagesRead  = 5_000  // of a conversation
+	threadsRead   = 500
+	metadataBytes = 8 << 20
+)
+
+// reader looks at a log.
+type reader struct {
+	parts map[string]*zip.File
+	meta  Metadata
+	left  int64 // bytes that may still be unpacked
+	kept  int64 // bytes that may still be kept in memory
+}
+
+// Read reads a log and looks at all of it. A *[Refusal] says why it is not taken;
+// other errors are those of the file underneath.
+func Read(from io.ReaderAt, size int64, lim Limits) (*Log, error) {
+	r := &reader{parts: map[string]*zip.File{}, left: cmp.Or(lim.Bytes, 256<<20), kept: historyBytes}
+	files, err := zip.NewReader(from, size)
+	if err != nil {
+		return nil, refuse("", "it is no zip file, or not all of one (%v)", err)
+	}
+	if n := cmp.Or(lim.Parts, 10_000); len(files.File) > n {
+		return nil, refuse("", "it has %d parts, and %d are allowed", len(files.File), n)
+	}
+	for _, f := range files.File {
+		if strings.HasSuffix(f.Name, "/") && f.UncompressedSize64 == 0 {
+			continue // a folder, as those who pack it again write them
+		}
+		if r.parts[f.Name] != nil {
+			return nil, refuse(f.Name, "it is there twice")
+		}
+		r.parts[f.Name] = f
+	}
+	if err := r.metadata(); err != nil {
+		return nil, err
+	}
+	if err := r.sound(); err != nil {
+		return nil, err
+	}
+	return r.log()
+}
+
+// metadata reads what the log says of itself.
+func (r *reader) metadata() error {
+	f := r.parts[metadataName]
+	if f == nil {
+		return refuse("", "it has no %s, so it is no session log of a hub", metadataName)
+	}
+	if f.UncompressedSize64 > metadataBytes {
+		return refuse(metadataName, "it is too large")
+	}
+	data, err := r.read(f, metadataBytes)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, &r.meta); err != nil || r.meta.Format != Format {
+		return refuse(metadataName, "it does not say that this is an %s", Format)
+	}
+	if r.meta.Version < 1 || r.meta.Version > Version {
+		return refuse(metadataName, "the log has version %d, and this hub reads versions up to %d", r.meta.Version, Version)
+	}
+	for _, name := range []string{desktopName, messagesName} {
+		if _, ok := r.meta.Parts[name]; !ok {
+			return refuse(metadataName, "it lists no %s", name)
+		}
+	}
+	if len(r.meta.Threads) > threadsRead {
+		return refuse(metadataName, "it has %d conversations, and %d are allowed", len(r.meta.Threads), threadsRead)
+	}
+	return nil
+}
+
+// sound reads every part once and compares it with what it has to be.
+func (r *reader) sound() error {
+	for name := range r.parts {
+		if _, ok := r.meta.Parts[name]; !ok && name != metadataName {
+			return refuse(name, "%s does not list it", metadataName)
+		}
+	}
+	for name, want := range r.meta.Parts {
+		f := r.parts[name]
+		if f == nil {
+			return refuse(name, "it is missing")
+		}
+		if want.Bytes > r.left {
+			return refuse(name, "the log is too large when it is unpacked")
+		}
+		in, err := f.Open()
+		if err != nil {
+			return damaged(name, err)
+		}
+		sum := sha256.New()
+		n, err := io.Copy(sum, io.LimitReader(in, want.Bytes+1))
+		if err := errors.Join(err, in.Close()); err != nil {
+			return damaged(name, err)
+		}
+		if r.left -= n; n != want.Bytes || hex.EncodeToString(sum.Sum(nil)) != want.SHA256 {
+			return refuse(name, "it is not what was written")
+		}
+	}
+	return nil
+}
+
+func damaged(name string, err error) error { return refuse(name, "it is damaged (%v)", err) }
+
+// read is the whole of a part.
+func (r *reader) read(f *zip.File, most int64) ([]byte, error) {
+	in, err := f.Open()
+	if err != nil {
+		return nil, damaged(f.Name, err)
+	}
+	data, err := io.ReadAll(io.LimitReader(in, most+1))
+	if err := errors.Join(err, in.Close()); err != nil {
+		return nil, damaged(f.Name, err)
+	}
+	if int64(len(data)) > most {
+		return nil, refuse(f.Name, "it is too large")
+	}
+	return data, nil
+}
+
+// log puts the parts together.
+func (r *reader) log() (*Log, error) {
+	l := &Log{Meta: r.meta, Rows: map[wire.MonitorID][]wire.UIRow{}}
+	data, err := r.read(r.parts[desktopName], historyBytes)
+	if err != nil {
+		return nil, err
+	}
+	if l.Desktop, err = desktopFormat().DecodeOwn(bytes.TrimSpace(data)); err != nil {
+		return nil, refuse(desktopName, "%v", err)
+	}
+	l.Desktop = still(l.Desktop)
+	known := map[wire.MonitorID]bool{}
+	for _, m := range l.Desktop.Monitors {
+		known[m.MonitorID] = true
+		if l.Rows[m.MonitorID], err = r.rows(m.MonitorID); err != nil {
+			return nil, err
+		}
+	}
+	if len(known) == 0 {
+		return nil, refuse(desktopName, "it has no monitor")
+	}
+	for _, info := range r.meta.Threads {
+		t, err := r.thread(info, known)
+		if err != nil {
+			return nil, err
+		}
+		l.Threads = append(l.Threads, t)
+	}
+	for name, part := range r.meta.Parts {
+		if path, is := strings.CutPrefix(name, filesFolder); is {
+			l.Files = append(l.Files, File{Name: path, Size: part.Bytes, Open: r.parts[name].Open})
+		}
+	}
+	return l, nil
+}
+
+// lines does something with each line of a part.
+func (r *reader) lines(name string, most int, do func(line []byte) error) error {
+	f := r.parts[name]
+	if f == nil {
+		return refuse(name, "it is missing")
+	}
+	in, err := f.Open()
+	if err != nil {
+		return damaged(name, err)
+	}
+	defer func() { _ = in.Close() }()
+	scan := bufio.NewScanner(in)
+	scan.Buffer(nil, lineBytes)
+	n := 0
+	for scan.Scan() {
+		if n++; n > most {
+			return refuse(name, "it has more than %d lines", most)
+		}
+		if r.kept -= int64(len(scan.Bytes())); r.kept < 0 {
+			return refuse(name, "the conversations are too large")
+		}
+		if err := do(scan.Bytes()); err != nil {
+			return refuse(name, "line %d: %v", n, err)
+		}
+	}
+	if err := scan.Err(); err != nil {
+		return refuse(name, "line %d: %v", n+1, err)
+	}
+	return nil
+}
+
+// rows are those of a monitor. Their ids and times grow.
+func (r *reader) rows(monitor wire.MonitorID) ([]wire.UIRow, error) {
+	var rows []wire.UIRow
+	var id wire.RowID
+	var ts wire.Millis
+	err := r.lines(rowsFolder+string(monitor)+linesEnding, rowsRead, func(line []byte) error {
+		row, err := rowFormat().DecodeOwn(line)
+		switch {
+		case err != nil:
+			return err
+		case row.MonitorID != monitor:
+			return fmt.Errorf("a row of %q", row.MonitorID)
+		case row.TS <= ts || row.ID != 0 && row.ID <= id:
+			return fmt.Errorf("row %d does not follow row %d", row.ID, id)
+		case int64(row.TS) > time.Now().Add(24*time.Hour).UnixMilli():
+			return errors.New("a row of the future") // all that follow would be, too
+		}
+		id, ts = max(id, row.ID), row.TS
+		rows = append(rows, row)
+		return nil
+	})
+	return rows, err
+}
+
+// thread is a conversation. The ids of its messages grow.
+func (r *reader) thread(info ThreadInfo, monitors map[wire.MonitorID]bool) (Thread, error) {
+	t := Thread{Agent: info.Agent, Provider: info.Provider, Monitor: info.Monitor, Windows: info.Windows}
+	if info.Agent == "" || !monitors[info.Monitor] {
+		return t, refuse(metadataName, "the conversation of %q is on no monitor", info.Agent)
+	}
+	var last uint64
+	err := r.lines(info.Part, messagesRead, func(line []byte) error {
+		var m history.Message
+		if err := json.Unmarshal(line, &m); err != nil {
+			return err
+		}
+		if m.ID <= last {
+			return fmt.Errorf("message %d does not follow message %d", m.ID, last)
+		}
+		last = m.ID
+		t.Messages = append(t.Messages, m)
+		return nil
+	})
+	return t, err
+}
