@@ -28,5 +28,5 @@
 //
 // [Read] looks at all of a file before it returns: what is no log, is of a newer hub,
 // is damaged, incomplete, larger than it may be, or does not fit together is a
-// [*Refusal] that names the part and the reason. Nothing was changed then.
+// [*RefusedError] that names the part and the reason. Nothing was changed then.
 package sessionlog

@@ -85,14 +85,14 @@ type Log struct {
 	Files []File
 }
 
-// Refusal is why a file is not taken.
-type Refusal struct {
+// RefusedError is why a file is not taken.
+type RefusedError struct {
 	// Part is the file in the log, or empty for all of it.
 	Part   string
 	Reason string
 }
 
-func (r *Refusal) Error() string {
+func (r *RefusedError) Error() string {
 	if r.Part == "" {
 		return "the session log is refused: " + r.Reason
 	}
@@ -100,5 +100,5 @@ func (r *Refusal) Error() string {
 }
 
 func refuse(part, format string, args ...any) error {
-	return &Refusal{Part: part, Reason: fmt.Sprintf(format, args...)}
+	return &RefusedError{Part: part, Reason: fmt.Sprintf(format, args...)}
 }

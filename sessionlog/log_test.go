@@ -93,11 +93,11 @@ func file(name, text string) sessionlog.File {
 	}}
 }
 
-func packed(t testing.TB, s sessionlog.Source) []byte {
-	t.Helper()
+func packed(tb testing.TB, s sessionlog.Source) []byte {
+	tb.Helper()
 	var b bytes.Buffer
 	if err := sessionlog.Write(&b, s); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return b.Bytes()
 }
@@ -106,11 +106,11 @@ func read(data []byte) (*sessionlog.Log, error) {
 	return sessionlog.Read(bytes.NewReader(data), int64(len(data)), sessionlog.Limits{})
 }
 
-func reading(t testing.TB, data []byte) *sessionlog.Log {
-	t.Helper()
+func reading(tb testing.TB, data []byte) *sessionlog.Log {
+	tb.Helper()
 	l, err := read(data)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return l
 }
@@ -158,19 +158,19 @@ func TestRoundTrip(t *testing.T) {
 }
 
 // part is a file of a log.
-func part(t testing.TB, data []byte, name string) string {
-	t.Helper()
+func part(tb testing.TB, data []byte, name string) string {
+	tb.Helper()
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	f, err := z.Open(name)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	text, err := io.ReadAll(f)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return string(text)
 }
@@ -205,28 +205,28 @@ func TestMessagesAsOthersKnowThem(t *testing.T) {
 }
 
 // repack writes a log again with some parts changed; nil leaves one out.
-func repack(t testing.TB, data []byte, change map[string][]byte) []byte {
-	t.Helper()
+func repack(tb testing.TB, data []byte, change map[string][]byte) []byte {
+	tb.Helper()
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	add := func(name string, text []byte) {
 		f, err := w.Create(name)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if _, err := f.Write(text); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	for _, f := range z.File {
 		text, changed := change[f.Name]
 		switch {
 		case !changed:
-			add(f.Name, []byte(part(t, data, f.Name)))
+			add(f.Name, []byte(part(tb, data, f.Name)))
 		case text != nil:
 			add(f.Name, text)
 		}
@@ -236,7 +236,7 @@ func repack(t testing.TB, data []byte, change map[string][]byte) []byte {
 		add(name, text)
 	}
 	if err := w.Close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return b.Bytes()
 }
@@ -305,7 +305,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l, err := read(c.data)
-			r, ok := errors.AsType[*sessionlog.Refusal](err)
+			r, ok := errors.AsType[*sessionlog.RefusedError](err)
 			if !ok || l != nil || !strings.Contains(r.Error(), c.says) {
 				t.Errorf("got %v and %v, want a refusal that says %q", l, err, c.says)
 			}
@@ -380,7 +380,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("PK"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		l, err := read(data)
-		if _, ok := errors.AsType[*sessionlog.Refusal](err); err != nil && !ok {
+		if _, ok := errors.AsType[*sessionlog.RefusedError](err); err != nil && !ok {
 			t.Fatalf("not a refusal: %v", err)
 		}
 		if err == nil && len(l.Desktop.Monitors) == 0 {

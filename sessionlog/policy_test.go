@@ -38,17 +38,21 @@ func TestPolicies(t *testing.T) {
 		windows, threads, rows []string
 	}{
 		"full": {
-			sessionlog.Policy{Kind: sessionlog.Full}, []string{"w1", "w2"},
+			sessionlog.Policy{Kind: sessionlog.Full},
+			[]string{"w1", "w2"},
 			[]string{"main-monitor-0", "window-monitor-0/w1", "window-monitor-0/w2"},
 			append(slices.Clone(main), "to the\nfirst window", "from the first window", "to the second window"),
 		},
 		"main": {sessionlog.Policy{Kind: sessionlog.MainAndSelected}, nil, []string{"main-monitor-0"}, main},
 		"main and one": {
-			sessionlog.Policy{Kind: sessionlog.MainAndSelected, Windows: []wire.WindowID{"w1"}}, []string{"w1"},
-			[]string{"main-monitor-0", "window-monitor-0/w1"}, append(slices.Clone(main), "to the\nfirst window", "from the first window"),
+			sessionlog.Policy{Kind: sessionlog.MainAndSelected, Windows: []wire.WindowID{"w1"}},
+			[]string{"w1"},
+			[]string{"main-monitor-0", "window-monitor-0/w1"},
+			append(slices.Clone(main), "to the\nfirst window", "from the first window"),
 		},
 		"a line for the others": {
-			sessionlog.Policy{Kind: sessionlog.SummarizeOld, Windows: []wire.WindowID{"w2"}}, []string{"w2"},
+			sessionlog.Policy{Kind: sessionlog.SummarizeOld, Windows: []wire.WindowID{"w2"}},
+			[]string{"w2"},
 			[]string{"main-monitor-0", "window-monitor-0/w2"},
 			append(slices.Clone(main), "to the second window",
 				`[window_summary:w1] "One". Last asked: to the first window Last answer: from the first window`),

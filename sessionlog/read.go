@@ -44,7 +44,7 @@ type reader struct {
 	kept  int64 // bytes that may still be kept in memory
 }
 
-// Read reads a log and looks at all of it. A *[Refusal] says why it is not taken;
+// Read reads a log and looks at all of it. A [*RefusedError] says why it is not taken;
 // other errors are those of the file underneath.
 func Read(from io.ReaderAt, size int64, lim Limits) (*Log, error) {
 	r := &reader{parts: map[string]*zip.File{}, left: cmp.Or(lim.Bytes, 256<<20), kept: historyBytes}

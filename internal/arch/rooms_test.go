@@ -45,6 +45,7 @@ var rooms = map[string]room{
 	"files":     {uses: "wire"},
 	"audit":     {uses: "store", tests: "internal/redistest store/filestore store/redisstore"},
 	"fleet":     {uses: "store wire", tests: "internal/redistest store/filestore store/redisstore"},
+	"sessionlog": {uses: "history providers wire"},
 	"client":    {uses: "desk wire", tests: "auth broadcast gateway quota files session store store/filestore"},
 
 	"metrics": {uses: "monitor wire", tests: "*"},
