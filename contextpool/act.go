@@ -158,14 +158,16 @@ func (p *Pool) Begin(c tools.Caller, use tools.Call) error {
 	return nil
 }
 
-// End notes what came of a tool.
+// End notes what came of a tool, unless that is known already.
 func (p *Pool) End(c tools.Caller, use tools.Call, r providers.ToolResult) error {
 	t := p.of(c)
 	if t == nil {
 		return ErrOver
 	}
 	t.using--
-	p.finish(t, use, r)
+	if _, open := t.began[use.ID]; open {
+		p.finish(t, use, r)
+	}
 	p.settle()
 	return nil
 }

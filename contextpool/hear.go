@@ -221,9 +221,8 @@ func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 	} else {
 		p.refresh(t)
 	}
-	if t.done != nil {
-		result := t.result(outcome, text, reason)
-		p.stage.Then(func() { t.done(result) })
+	if t.Kind == wire.AgentTask {
+		p.handBack(t, t.result(outcome, text, reason).Result())
 	}
 }
 
@@ -312,7 +311,7 @@ func (p *Pool) mend(t *turn) {
 	results := providers.Entry{Role: providers.RoleUser, Turn: string(t.ID)}
 	for _, b := range open {
 		r := providers.ToolResult{Text: "The turn was interrupted before this tool was used.", IsError: true}
-		if i := slices.IndexFunc(t.calls, func(c *call) bool { return c.ID == b.Call }); i >= 0 {
+		if i := slices.IndexFunc(t.calls, func(c *call) bool { return shortCall(c.ID) == b.Call }); i >= 0 {
 			if r = t.calls[i].Result; !t.calls[i].Ended {
 				r = providers.ToolResult{Text: mayHaveRun(t.calls[i].Tool), IsError: true}
 			}

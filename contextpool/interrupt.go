@@ -14,8 +14,9 @@ func (p *Pool) stop(t *turn, reason string) {
 	}
 	t.Stopping = reason
 	p.keepTurn(t)
-	run := t.run()
-	p.stage.Then(func() { p.crew.Interrupt(run, reason) })
+	if run := t.run(); t.State != turnWaiting { // else it ends with its tasks
+		p.stage.Then(func() { p.crew.Interrupt(run, reason) })
+	}
 	for _, task := range p.tasksOf(t) {
 		p.stop(task, "the turn it works for was interrupted")
 	}

@@ -126,7 +126,7 @@ func (p *Pool) Running() int {
 	for _, t := range p.turns {
 		if t.State == turnRunning {
 			running++
-			if t.Parent != "" {
+			if parent := p.turns[t.Parent]; parent != nil && parent.State == turnRunning {
 				parents[t.Parent] = true
 			}
 		}

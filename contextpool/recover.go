@@ -62,15 +62,19 @@ func (p *Pool) Park() {
 // pardon sees to it that the next owner does not hold it against the turn that it
 // was cut off.
 func (t *turn) pardon() {
-	if t.State == turnRunning {
+	if t.State == turnRunning && !t.delegating() {
 		t.Cut--
 	}
 }
 
-// recall takes from the desktop what the turns have said so far.
+// recall takes from the desktop what the turns have said so far. None goes on
+// before it was looked at.
 func (p *Pool) recall() {
 	agents := p.stage.Desk().Snapshot().Agents
 	for _, t := range p.turns {
+		if t.State == turnWaiting {
+			t.State = turnAccepted
+		}
 		i := slices.IndexFunc(agents, func(a wire.AgentState) bool { return a.Role == t.Role })
 		if i < 0 {
 			continue
@@ -83,33 +87,45 @@ func (p *Pool) recall() {
 	}
 }
 
-// resume says what becomes of a turn that a new owner finds.
+// resume says what becomes of a turn that a new owner finds. Those that gave tasks
+// to others come before these.
 func (p *Pool) resume(t *turn) {
-	open := slices.IndexFunc(t.calls, func(c *call) bool { return !c.Ended })
+	p.adopt(t)
+	open := slices.IndexFunc(t.calls, func(c *call) bool { return !c.Ended && c.Child == "" })
 	switch {
-	case t.Kind == wire.AgentTask:
-		p.end(t, providers.Interrupted, "the turn it works for was cut off")
 	case t.Stopping != "":
+		p.endTasks(t)
 		p.end(t, providers.Interrupted, t.Stopping)
+	case t.Kind == wire.AgentTask && p.turns[t.Parent] == nil:
+		p.end(t, providers.Interrupted, "the turn it works for has ended")
 	case open >= 0:
 		p.cutOff(t, mayHaveRun(t.calls[open].Tool))
+	case t.delegating() && t.Remembered:
+		t.State = turnWaiting // that it was cut off is not its fault
+		p.keepTurn(t)
 	case t.State == turnRunning && t.Cut >= cuts-1:
+		p.endTasks(t)
 		p.end(t, providers.Failed, fmt.Sprintf("the turn was cut off %d times", cuts))
 	case !t.Remembered && t.Called > 0:
 		p.cutOff(t, "what it has done so far is not known well enough to go on")
 	default:
-		p.rewind(t)
-		t.Attempt++
-		if t.State == turnRunning { // one that only waited for a slot has broken nothing
+		if t.State == turnRunning { // one that only waited has broken nothing
 			t.Cut++
 		}
-		if !p.crew.Has(t.Provider) {
-			t.Provider = p.Provider()
-		}
-		t.State = turnAccepted
-		p.keepTurn(t)
-		p.start(t, nil)
+		p.rerun(t)
 	}
+}
+
+// rerun runs a turn once more, from where its conversation is.
+func (p *Pool) rerun(t *turn) {
+	p.rewind(t)
+	t.Attempt++
+	if !p.crew.Has(t.Provider) {
+		t.Provider = p.Provider()
+	}
+	t.State = turnAccepted
+	p.keepTurn(t)
+	p.start(t, nil)
 }
 
 // rewind takes back what was said and is not in the conversation: it will be said
@@ -131,9 +147,13 @@ func (p *Pool) rewind(t *turn) {
 }
 
 // cutOff ends a turn of which nobody knows how far it came, and asks whether it
-// is to go on.
+// is to go on. Of a task that is up to the turn it works for.
 func (p *Pool) cutOff(t *turn, reason string) {
+	p.endTasks(t)
 	p.end(t, providers.Interrupted, reason)
+	if t.Kind == wire.AgentTask {
+		return
+	}
 	p.stage.Emit(wire.TurnInterrupted{
 		MessageID: t.ID, AgentID: t.Role, Reason: reason, Resumable: true, MonitorID: t.Monitor,
 	})

@@ -99,7 +99,9 @@ func TestGuestsHaveTurnsOfTheirOwn(t *testing.T) {
 	r.user("m2") // the owner may have a say in it
 	wantEqual(t, len(r.crew.steered), 1)
 	r.crew.slots = 1
-	r.step(func() { r.pool.Delegate(callerOf(run), tools.Task{Objective: "y"}, func(tools.TaskResult) {}) })
+	r.step(func() {
+		r.pool.Delegate(callerOf(run), tools.Task{Objective: "y", Call: callOf("c", "task:run")}, func(providers.ToolResult) {})
+	})
 	wantEqual(t, r.run("task-g1-1").Guest, true)
 	r.step(func() {
 		m := guest("g3")

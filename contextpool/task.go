@@ -3,6 +3,7 @@ package contextpool
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/everdesk/everdesk/agentpool"
@@ -15,13 +16,13 @@ import (
 // summaryBytes is how much of what a task agent says at the end its parent reads.
 const summaryBytes = 32 << 10
 
-// Delegate runs a task agent for a turn, on a copy of its conversation. done is
-// called, after the step is committed, when the task has ended or cannot begin.
-func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(tools.TaskResult)) {
+// Delegate gives a task of a turn to an agent of its own, which has a copy of the
+// turn's conversation. In the step in which the task begins to exist it is kept
+// that the call waits for it, so that the call has a result whatever happens. done
+// is called, after the step is committed, when the task has ended or cannot begin.
+func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(providers.ToolResult)) {
 	fail := func(outcome providers.Outcome, why string) {
-		p.stage.Then(func() {
-			done(tools.TaskResult{Status: outcome, Actions: []tools.TaskAction{}, Error: why})
-		})
+		p.stage.Then(func() { done(tools.TaskResult{Status: outcome, Error: why}.Result()) })
 	}
 	parent := p.of(c)
 	switch {
@@ -30,6 +31,10 @@ func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(tools.TaskRes
 		return
 	case parent.Kind == wire.AgentTask:
 		fail(providers.Failed, "no recursion: a task agent has no task agents")
+		return
+	}
+	if known := parent.call(task.Call.ID); known != nil {
+		p.join(known, done)
 		return
 	}
 	var slot *agentpool.Slot
@@ -41,17 +46,98 @@ func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(tools.TaskRes
 		return
 	}
 	parent.Tasks++
-	p.keepTurn(parent)
 	t := &turn{
 		Kind: wire.AgentTask, ID: parent.ID, Monitor: parent.Monitor, Profile: cmp.Or(task.Profile, tools.ProfileDefault),
 		Guest: parent.Guest, Parent: parent.key(), Row: parent.Row, done: done,
 	}
 	p.enter(t, fmt.Sprintf("task-%s-%d", parent.ID, parent.Tasks))
 	t.Provider = parent.Provider
+	p.addCall(parent, &call{ID: task.Call.ID, Tool: task.Call.Tool, Input: beginningOf(task.Call.Input), Child: t.key()})
 	p.see(t, &waiting{Message: Message{Text: task.Objective}})
 	t.prompt.set(taskPrompt(task))
 	p.launch(t, slot)
 	p.settle()
+}
+
+// join is told that a call is made once more. There is one task for it, and one
+// result.
+func (p *Pool) join(c *call, done func(providers.ToolResult)) {
+	child := p.turns[c.Child]
+	if c.Ended || child == nil {
+		result := c.Result
+		p.stage.Then(func() { done(result) })
+		return
+	}
+	before := child.done
+	child.done = func(r providers.ToolResult) {
+		if before != nil {
+			before(r)
+		}
+		done(r)
+	}
+}
+
+// handBack gives what came of a task to the call that waits for it, and lets the
+// turn go on that made the call if it has no run that does.
+func (p *Pool) handBack(t *turn, r providers.ToolResult) {
+	if t.done != nil {
+		p.stage.Then(func() { t.done(r) })
+	}
+	parent := p.turns[t.Parent]
+	if parent == nil {
+		return
+	}
+	for _, c := range parent.calls {
+		if c.Child == t.key() && !c.Ended {
+			p.finish(parent, c.use(), r)
+			break
+		}
+	}
+	if parent.State == turnWaiting && !parent.delegating() {
+		if parent.Stopping != "" {
+			p.end(parent, providers.Interrupted, parent.Stopping)
+			return
+		}
+		p.rerun(parent)
+	}
+}
+
+// use is the call as it was made, as far as that is known.
+func (c *call) use() tools.Call {
+	return tools.Call{ToolCall: providers.ToolCall{ID: c.ID, Input: c.Input}, Tool: c.Tool}
+}
+
+// delegating reports whether a turn waits for nothing but tasks.
+func (t *turn) delegating() bool {
+	tasks := 0
+	for _, c := range t.calls {
+		if !c.Ended {
+			if c.Child == "" {
+				return false
+			}
+			tasks++
+		}
+	}
+	return tasks > 0
+}
+
+// endTasks ends the tasks of a turn that were cut off with it and do not go on.
+func (p *Pool) endTasks(t *turn) {
+	for _, task := range p.tasksOf(t) {
+		p.end(task, providers.Interrupted, cmp.Or(task.Stopping, "the turn it works for was cut off"))
+	}
+}
+
+// adopt sees to it that every call of a turn that waits for a task has one. A
+// store that forgot may have lost it.
+func (p *Pool) adopt(t *turn) {
+	for _, c := range slices.Clone(t.calls) {
+		if c.Child != "" && !c.Ended && p.turns[c.Child] == nil {
+			p.finish(t, c.use(), tools.TaskResult{
+				Status: providers.Interrupted, Error: "nobody knows what became of the task",
+			}.Result())
+		}
+	}
 }
 
 // taskPrompt is what a task agent is told.

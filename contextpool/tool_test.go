@@ -1,7 +1,6 @@
 package contextpool_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,13 +17,8 @@ import (
 // delegate runs a task and puts what came of it, as JSON, into result.
 func (r *rig) delegate(run agentpool.Run, objective string, result *string) {
 	r.step(func() {
-		r.pool.Delegate(callerOf(run), tools.Task{Objective: objective, Profile: "web"}, func(res tools.TaskResult) {
-			data, err := json.Marshal(res)
-			if err != nil {
-				r.t.Fatalf("%v", err)
-			}
-			*result += string(data)
-		})
+		task := tools.Task{Objective: objective, Profile: "web", Call: callOf("call of "+objective, "task:run")}
+		r.pool.Delegate(callerOf(run), task, func(res providers.ToolResult) { *result += res.Text })
 	})
 }
 

@@ -20,6 +20,7 @@ type turnState string
 const (
 	turnAccepted turnState = "accepted" // it waits for a slot and a provider
 	turnRunning  turnState = "running"
+	turnWaiting  turnState = "waiting" // it has no run until its tasks have ended
 )
 
 // turn is a turn under way.
@@ -103,7 +104,7 @@ type turn struct {
 	thoughts strings.Builder
 	unshown  bool
 	mulled   bool
-	done     func(tools.TaskResult) // of a task
+	done     func(providers.ToolResult) // of a task
 }
 
 // prompt is what a turn began with. It does not change.
@@ -132,7 +133,10 @@ type call struct {
 	ID     string `json:"id"`
 	Tool   string `json:"tool"`
 	// Input is its beginning, while the call is open.
-	Input  []byte               `json:"input,omitempty"`
+	Input []byte `json:"input,omitempty"`
+	// Child is the key of the task that the call waits for, if it does. It ends
+	// with the task, in the same step.
+	Child  string               `json:"child,omitempty"`
 	Ended  bool                 `json:"ended,omitempty"`
 	Result providers.ToolResult `json:"result,omitzero"`
 }
@@ -296,7 +300,7 @@ func (t *turn) results() map[string]providers.ToolResult {
 	done := map[string]providers.ToolResult{}
 	for _, c := range t.calls {
 		if c.Ended {
-			done[c.ID] = c.Result
+			done[shortCall(c.ID)] = c.Result // as the conversation has it
 		}
 	}
 	return done

@@ -253,23 +253,23 @@ var (
 )
 
 // Delegate implements [tools.Desktop].
-func (p port) Delegate(ctx context.Context, c tools.Caller, t tools.Task) (tools.TaskResult, error) {
-	result := make(chan tools.TaskResult, 1)
-	if err := p.do(ctx, func() {
+func (p port) Delegate(ctx context.Context, c tools.Caller, t tools.Task) (providers.ToolResult, error) {
+	result := make(chan providers.ToolResult, 1)
+	if err := p.await(ctx, item{by: string(c.Agent), begins: true, work: func() {
 		if ctx.Err() != nil {
 			return
 		}
-		p.l.agents.ask().Delegate(c, t, func(r tools.TaskResult) { result <- r })
-	}); err != nil {
-		return tools.TaskResult{}, err
+		p.l.agents.ask().Delegate(c, t, func(r providers.ToolResult) { result <- r })
+	}}); err != nil {
+		return providers.ToolResult{}, err
 	}
 	select {
 	case r := <-result:
 		return r, nil
 	case <-ctx.Done():
-		return tools.TaskResult{}, ctx.Err()
+		return providers.ToolResult{}, ctx.Err()
 	case <-p.l.ctx.Done():
-		return tools.TaskResult{}, context.Cause(p.l.ctx)
+		return providers.ToolResult{}, context.Cause(p.l.ctx)
 	}
 }
 

@@ -71,8 +71,9 @@ type Desktop interface {
 	// App asks the app in a window.
 	App(ctx context.Context, c Caller, window wire.WindowID, r wire.AppRequest) (wire.AppResponse, error)
 
-	// Delegate runs a task agent and waits for its result.
-	Delegate(ctx context.Context, c Caller, t Task) (TaskResult, error)
+	// Delegate runs a task agent and waits for its result. Whoever owns the
+	// session then sees to it that the call has one.
+	Delegate(ctx context.Context, c Caller, t Task) (providers.ToolResult, error)
 	// ReloadOptions are what could be done again for this turn, and Reload does
 	// one of them again.
 	ReloadOptions(ctx context.Context, c Caller) ([]policies.ReloadOption, error)
@@ -96,7 +97,7 @@ type Task struct {
 	Objective string
 	Hint      string
 	// Call is the tool call that wants it.
-	Call string
+	Call Call
 }
 
 // TaskResult is what came of a task.

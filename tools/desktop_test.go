@@ -157,11 +157,12 @@ func (d *desktop) App(_ context.Context, _ tools.Caller, _ wire.WindowID, r wire
 	return d.app(r)
 }
 
-func (d *desktop) Delegate(ctx context.Context, _ tools.Caller, t tools.Task) (tools.TaskResult, error) {
+func (d *desktop) Delegate(ctx context.Context, _ tools.Caller, t tools.Task) (providers.ToolResult, error) {
 	d.mu.Lock()
 	d.tasks = append(d.tasks, t)
 	d.mu.Unlock()
-	return d.task(ctx, t)
+	r, err := d.task(ctx, t)
+	return r.Result(), err
 }
 
 func (d *desktop) ReloadOptions(context.Context, tools.Caller) ([]policies.ReloadOption, error) {

@@ -12,7 +12,9 @@ import (
 
 func taskTools() []tool {
 	return []tool{{
-		name: "task:run", in: leaders, parallel: true, use: with(runTask),
+		// The session keeps the call from the step on in which the task exists;
+		// before that nothing has happened.
+		name: "task:run", in: leaders, parallel: true, repeatable: true, use: with(runTask),
 		about: "Hand a piece of work to an agent of its own, which knows this conversation, and wait for what it did. " +
 			"Use it for everything that takes more than a step or two. Independent tasks can run side by side.",
 	}}
@@ -32,21 +34,22 @@ func runTask(ctx context.Context, u *use, in taskInput) providers.ToolResult {
 		return u.refuse(ctx, "A task agent does its work itself.")
 	}
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
-		t, err := u.Desktop.Delegate(ctx, u.Caller, Task{
-			Profile: cmp.Or(string(in.Profile), ProfileDefault), Objective: in.Objective, Hint: in.Hint, Call: u.call.ID,
+		return u.Desktop.Delegate(ctx, u.Caller, Task{
+			Profile: cmp.Or(string(in.Profile), ProfileDefault), Objective: in.Objective, Hint: in.Hint, Call: u.call,
 		})
-		if err != nil {
-			return providers.ToolResult{}, err
-		}
-		t.Summary = cut(t.Summary, maxResult/2)
-		t.Error = cut(t.Error, 2000)
-		if t.Actions == nil {
-			t.Actions = []TaskAction{}
-		}
-		r := asJSON(t)
-		r.IsError = t.Status != providers.Completed
-		return r, nil
 	})
+}
+
+// Result is what the agent reads that gave the task away.
+func (t TaskResult) Result() providers.ToolResult {
+	t.Summary = cut(t.Summary, maxResult/2)
+	t.Error = cut(t.Error, 2000)
+	if t.Actions == nil {
+		t.Actions = []TaskAction{}
+	}
+	r := asJSON(t)
+	r.IsError = t.Status != providers.Completed
+	return bounded(r)
 }
 
 func reloadTools() []tool {
