@@ -181,12 +181,16 @@ func TestCrashInATool(t *testing.T) {
 	everyMind(t, func(t *testing.T, m mind) {
 		t.Helper()
 		s, id, x := openTerminal(t, m, "--lease", "2s")
+		x.say(t, `/call window_create {"windowId":"app","title":"App","content":{"renderer":"iframe","content":"https://example.com"}}`)
+		x.until(t, `main: done in `)
 		for _, answer := range []string{":no", ":yes", ":answer and hurry"} {
-			x.say(t, m.task("/hang"), m.say("after all"))
-			x.until(t, `→ main \(direct\)$`, `main: uses task:run `)
+			// Nobody shows the app, so it does not answer for a while.
+			x.say(t, `/call window_app_command {"windowId":"app","command":"go"}`, "/hang")
+			x.until(t, `→ main \(direct\)$`, `main: uses window:app_command `)
 			s.kill()
 			s.again(t)
-			x.until(t, `main: interrupted after .*: tool task:run may or may not have run$`, `main: cut off: tool task:run may or may not have run$`)
+			const why = `tool window:app_command may or may not have run`
+			x.until(t, `main: interrupted after .*: `+why+`$`, `main: cut off: `+why+`$`)
 			ask := x.until(t, `\? The turn was cut off: .* Go on\?  \[:yes, :no or :answer …\] #(\d{4})$`)[0]
 			late := attachProcess(t, s, id)
 			late.until(t, `\? The turn was cut off: .* #`+ask+`$`)
@@ -195,11 +199,31 @@ func TestCrashInATool(t *testing.T) {
 			if answer == ":no" {
 				continue
 			}
-			x.until(t, `→ main \(direct\)$`, `main: uses task:run `) // it does what it is told again
+			x.until(t, `→ main \(direct\)$`, `main: uses window:app_command `) // it does what it is told again
 			x.say(t, ":stop")
 			x.until(t, `main: interrupted after `)
 		}
 	})
+}
+
+// A turn that gave a task away hears what came of it, however often the hub dies
+// meanwhile.
+func TestCrashInATask(t *testing.T) {
+	t.Parallel()
+	m := minds(t)[0]
+	s, _, x := openTerminal(t, m, "--lease", "2s")
+	x.say(t, m.task(m.ask("First?", "tea", "coffee")), m.say("after all"))
+	const asks = `\? A question: First\?  \[:answer …\] #(\w{4})$`
+	x.until(t, `→ main \(direct\)$`, asks)
+	var question string
+	for range 2 {
+		s.kill()
+		s.again(t)
+		question = x.until(t, `task-\w{4}-1: uses user:ask `, asks)[0]
+	}
+	x.say(t, ":answer #"+question+" tea")
+	x.until(t, `task-\w{4}-1: user:ask is done: \{"selected":\["tea"\]\}`, `task-\w{4}-1: done in `,
+		`main: task:run is done: .*"status":"completed"`, `^    after all$`, `main: done in `)
 }
 
 // Somebody else thinks from the next turn on, who knows what was said before.
