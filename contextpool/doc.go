@@ -44,6 +44,15 @@
 //     ended as interrupted, and a row asks whether to go on. The third time that a
 //     turn that runs is cut off it fails.
 //
+// # Tasks
+//
+// A turn gives a task away with a tool call, which is bound to the task in the
+// step in which that begins to exist, and ended in the step in which the task
+// ends: there is no moment at which the result could be lost, or come twice. A new
+// owner treats a task like any turn, but that nobody is asked; what it was given up
+// for is its result. The turn that made the call has no run until its tasks have
+// ended, and then goes on. When it ends before, so do they.
+//
 // # Who may call
 //
 // The session's own goroutine, within a step. Nothing here waits; a call costs
