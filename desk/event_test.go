@@ -439,3 +439,22 @@ func TestWhoAnswersIsPartOfTheState(t *testing.T) {
 		t.Error("a client that reads the snapshot does not know who answers")
 	}
 }
+
+func TestRulesAreShown(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	before := s.Hash()
+	if s.Snapshot().AutoApproval != nil || s.AutoApproval().AutoApprovalEnabled {
+		t.Error("nobody has said anything of rules")
+	}
+	rules := wire.AutoApproval{AutoApprovalEnabled: true, DeniedCommands: []string{"rm"}}
+	s.say(wire.AutoApprovalChanged{Rules: rules, By: "c"})
+	got := s.Snapshot().AutoApproval
+	if got == nil || !got.AutoApprovalEnabled || len(got.DeniedCommands) != 1 || s.Hash() == before {
+		t.Errorf("the rules are %+v", got)
+	}
+	s.say(wire.AutoApprovalChanged{})
+	if got := s.Snapshot().AutoApproval; got == nil || got.AutoApprovalEnabled {
+		t.Errorf("the rules are %+v", got)
+	}
+}

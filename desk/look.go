@@ -152,3 +152,12 @@ func (s *State) Provider() string {
 	a, _ := s.about.value(only{})
 	return a.Provider
 }
+
+// AutoApproval is what agents may do without asking.
+func (s *State) AutoApproval() wire.AutoApproval {
+	rules, _ := s.approval.value(only{})
+	return rules
+}
+
+// Row is a row of the conversation, if it is among the newest.
+func (s *State) Row(ts wire.Millis) (wire.UIRow, bool) { return s.rows.value(ts) }

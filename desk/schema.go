@@ -46,6 +46,7 @@ type only struct{}
 type schema struct {
 	about         kind[only, about]
 	presence      kind[only, wire.Presence]
+	approval      kind[only, wire.AutoApproval]
 	monitors      kind[wire.MonitorID, wire.MonitorStatus]
 	windows       kind[windowKey, wire.WindowState]
 	contents      kind[windowKey, content]
@@ -69,6 +70,7 @@ var theSchema = sync.OnceValue(func() *schema {
 	return &schema{
 		about:    kindOf("meta", func(only) string { return "session" }, func(*about) only { return only{} }),
 		presence: kindOf("presence", func(only) string { return "all" }, func(*wire.Presence) only { return only{} }),
+		approval: kindOf("approval", func(only) string { return "rules" }, func(*wire.AutoApproval) only { return only{} }),
 		monitors: kindOf("monitors", idField, func(v *wire.MonitorStatus) wire.MonitorID { return v.MonitorID }),
 		windows: kindOf("windows", windowKey.field, func(v *wire.WindowState) windowKey {
 			return windowKey{v.MonitorID, v.WindowID}
@@ -104,6 +106,7 @@ func idField[K ~string](id K) string { return fieldName(string(id)) }
 type tables struct {
 	about         table[only, about]
 	presence      table[only, wire.Presence]
+	approval      table[only, wire.AutoApproval]
 	monitors      table[wire.MonitorID, wire.MonitorStatus]
 	windows       table[windowKey, wire.WindowState] // without their contents
 	contents      table[windowKey, content]
@@ -124,6 +127,7 @@ func newTables() tables {
 	return tables{
 		about:         table[only, about]{kind: &s.about},
 		presence:      table[only, wire.Presence]{kind: &s.presence},
+		approval:      table[only, wire.AutoApproval]{kind: &s.approval},
 		monitors:      table[wire.MonitorID, wire.MonitorStatus]{kind: &s.monitors},
 		windows:       table[windowKey, wire.WindowState]{kind: &s.windows},
 		contents:      table[windowKey, content]{kind: &s.contents},
@@ -149,9 +153,9 @@ type anyTable interface {
 	pending() (fields, size int)
 }
 
-func (t *tables) each() [15]anyTable {
+func (t *tables) each() [16]anyTable {
 	return [...]anyTable{
-		&t.about, &t.presence, &t.monitors, &t.windows, &t.contents, &t.dialogs, &t.prompts, &t.notifications,
+		&t.about, &t.presence, &t.approval, &t.monitors, &t.windows, &t.contents, &t.dialogs, &t.prompts, &t.notifications,
 		&t.toasts, &t.badges, &t.shortcuts, &t.agents, &t.texts, &t.queues, &t.rows,
 	}
 }

@@ -21,8 +21,12 @@ func (s *State) Snapshot(monitors ...wire.MonitorID) wire.SessionState {
 	}
 	a, _ := s.about.value(only{})
 	presence, _ := s.presence.value(only{})
+	var rules *wire.AutoApproval
+	if r, ok := s.approval.value(only{}); ok {
+		rules = &r
+	}
 	state := wire.SessionState{
-		Mode: wire.StateSnapshot, Status: s.status(), Title: a.Title, Owner: a.Owner, Provider: a.Provider,
+		Mode: wire.StateSnapshot, Status: s.status(), Title: a.Title, Owner: a.Owner, Provider: a.Provider, AutoApproval: rules,
 		Monitors: s.monitors.sorted(func(m *wire.MonitorStatus) bool { return shown(m.MonitorID) }, byMonitor),
 		Windows:  s.windowsWithContent(shown),
 		Agents:   s.agentsWithText(shown),
@@ -119,6 +123,9 @@ func (s *State) load(p wire.SessionState) {
 	s.streams, s.rowBytes = nil, 0
 	s.about.put(only{}, about{Title: p.Title, Owner: p.Owner, Provider: p.Provider})
 	s.presence.put(only{}, wire.Presence{Connections: p.Presence, Total: p.Connections})
+	if p.AutoApproval != nil {
+		s.approval.put(only{}, *p.AutoApproval)
+	}
 	for _, m := range p.Monitors {
 		s.monitors.put(m.MonitorID, m)
 	}

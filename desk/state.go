@@ -111,6 +111,8 @@ func (s *State) applyPayload(data wire.ServerPayload, now wire.Millis) {
 		a, _ := s.about.value(only{})
 		a.Provider = p.Provider
 		s.about.put(only{}, a)
+	case wire.AutoApprovalChanged:
+		s.approval.put(only{}, p.Rules)
 	case wire.MessageAccepted:
 		s.accept(p, now)
 	case wire.MessageQueued:

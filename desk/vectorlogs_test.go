@@ -126,6 +126,10 @@ func rowsLog() []wire.Event {
 		row(301, strings.Repeat("나", 49_000)),
 		row(302, strings.Repeat("다", 400_000)),
 		row(302, "less"),
+		wire.AutoApprovalChanged{Rules: wire.AutoApproval{
+			AutoApprovalEnabled: true, AllowedCommands: []string{"git", "한"}, AllowedMaxCost: 0.25,
+		}, By: "c"},
+		wire.AutoApprovalChanged{},
 	)
 	return logOf(all...)
 }

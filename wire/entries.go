@@ -40,6 +40,7 @@ func clientEntries() []Entry {
 		client[EditMessage]("EDIT_MESSAGE", FamilyHistory, "Rewinds to a row of the user and says something else there."),
 		client[DeleteQueuedMessage]("DELETE_QUEUED_MESSAGE", FamilyHistory, "Takes back a message that still waits."),
 		client[Condense]("CONDENSE", FamilyHistory, "Sums up the model's history."),
+		client[SetAutoApproval]("SET_AUTO_APPROVAL", FamilyHistory, "Changes what agents may do without asking."),
 
 		client[Emit]("EMIT", FamilyProgram, "An outside program shows something in the session."),
 	}
@@ -98,6 +99,7 @@ func serverEntries() []Entry {
 		event[HistoryRewound]("HISTORY_REWOUND", FamilyHistory, lasting, FormNone, "Rows are gone."),
 		event[CheckpointSaved]("CHECKPOINT_SAVED", FamilyHistory, lasting, FormNone, "Files can be brought back to this moment."),
 		event[QueueUpdated]("QUEUE_UPDATED", FamilyHistory, lasting, FormNone, "The messages that wait for a monitor."),
+		event[AutoApprovalChanged]("AUTO_APPROVAL_CHANGED", FamilyHistory, lasting, FormNone, "What agents may do without asking from now on."),
 		event[TaskCreated]("taskCreated", FamilyHistory, lasting, FormNone, "A task exists."),
 		event[TaskStarted]("taskStarted", FamilyHistory, lasting, FormNone, "A task's loop begins."),
 		event[TaskCompleted]("taskCompleted", FamilyHistory, lasting, FormNone, "A task reached its end."),

@@ -19,6 +19,8 @@ type SessionState struct {
 	// Owner is the replica that runs the session.
 	Owner    ReplicaID `json:"owner,omitempty"`
 	Provider string    `json:"provider,omitempty"`
+	// AutoApproval is what agents may do without asking, if anything was said.
+	AutoApproval *AutoApproval `json:"autoApproval,omitempty"`
 	// CurrentLayer is where the plan is, if there is one.
 	CurrentLayer Layer           `json:"current_layer,omitempty"`
 	Monitors     []MonitorStatus `json:"monitors,omitempty"`

@@ -52,6 +52,9 @@ export function apply(desk: Desk, e: HubEvent): Desk {
 /** The only connection that an event is for; all others learn nothing from it, not even the time. */
 function addressee(e: KnownEvent): string {
   switch (e.type) {
+    case "AUTO_APPROVAL_CHANGED":
+      d.desk.autoApproval = e.data.rules;
+      return;
     case "MESSAGE_ACCEPTED":
     case "MESSAGE_QUEUED":
     case "MESSAGE_REJECTED":

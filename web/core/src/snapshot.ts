@@ -18,6 +18,7 @@ export function load(p: SessionState, at: Position): Desk {
     title: p.title ?? "",
     owner: p.owner ?? "",
     provider: p.provider ?? "",
+    autoApproval: p.autoApproval,
     presence: p.presence ?? [],
     connections: Math.max(p.connections ?? 0, p.presence?.length ?? 0),
     monitors: new Map((p.monitors ?? []).map((m) => [m.monitorId, m])),
@@ -74,6 +75,7 @@ export function snapshot(desk: Desk): SessionState {
     presence: [...desk.presence],
     last_message_id: desk.at,
   };
+  if (desk.autoApproval !== undefined) state.autoApproval = desk.autoApproval;
   putMap(state, "queues", { kind: "list", of: shapeOf("QueuedMessage"), minLength: 0, maxLength: Infinity }, queues);
   putMap(state, "budgets", shapeOf("Budget"), budgets);
   putMap(state, "badges", { kind: "integer", min: 0, max: Infinity }, badges);

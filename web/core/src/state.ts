@@ -7,6 +7,7 @@ import type {
   AgentState,
   AppID,
   ApprovalRequest,
+  AutoApproval,
   Connection,
   Content,
   DialogID,
@@ -66,6 +67,8 @@ export interface Desk {
   readonly title: string;
   readonly owner: string;
   readonly provider: string;
+  /** What agents may do without asking; undefined until somebody has said so. */
+  readonly autoApproval: AutoApproval | undefined;
   readonly presence: readonly Connection[];
   /** How many connections there are; presence has the oldest of them. */
   readonly connections: number;
@@ -94,6 +97,7 @@ export function emptyDesk(): Desk {
     title: "",
     owner: "",
     provider: "",
+    autoApproval: undefined,
     presence: [],
     connections: 0,
     monitors: new Map([[firstMonitor, idleMonitor(firstMonitor)]]),

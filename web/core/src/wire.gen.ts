@@ -86,6 +86,8 @@ export interface ClientPayloads {
   DELETE_QUEUED_MESSAGE: DeleteQueuedMessage;
   /** Sums up the model's history. */
   CONDENSE: Condense;
+  /** Changes what agents may do without asking. */
+  SET_AUTO_APPROVAL: SetAutoApproval;
   /** An outside program shows something in the session. */
   EMIT: Emit;
 }
@@ -193,6 +195,8 @@ export interface ServerPayloads {
   CHECKPOINT_SAVED: CheckpointSaved;
   /** The messages that wait for a monitor. */
   QUEUE_UPDATED: QueueUpdated;
+  /** What agents may do without asking from now on. */
+  AUTO_APPROVAL_CHANGED: AutoApprovalChanged;
   /** A task exists. */
   taskCreated: TaskCreated;
   /** A task's loop begins. */
@@ -513,6 +517,40 @@ export interface AuthResult {
   ok: boolean;
   user?: string;
   roles?: string[];
+}
+
+/** AutoApproval is what agents of a session may do without asking. Everything is off by default. */
+export interface AutoApproval {
+  autoApprovalEnabled?: boolean;
+  /** What is read, and what is read elsewhere than in the workspace. */
+  alwaysAllowReadOnly?: boolean;
+  alwaysAllowReadOnlyOutsideWorkspace?: boolean;
+  /** What is written, elsewhere too, and where settings are. */
+  alwaysAllowWrite?: boolean;
+  alwaysAllowWriteOutsideWorkspace?: boolean;
+  alwaysAllowWriteProtected?: boolean;
+  /** Commands, by what they begin with, in whole words; * is every command. */
+  alwaysAllowExecute?: boolean;
+  allowedCommands?: string[];
+  deniedCommands?: string[];
+  /** Tools of other servers, of which AllowedMcpTools has those that may be used, as server/tool or server/*. */
+  alwaysAllowMcp?: boolean;
+  allowedMcpTools?: string[];
+  alwaysAllowModeSwitch?: boolean;
+  alwaysAllowSubtasks?: boolean;
+  /** Questions are answered with their first option when nobody does anything for so long. */
+  alwaysAllowFollowupQuestions?: boolean;
+  followupAutoApproveTimeoutMs?: number;
+  /** How many requests to models and what cost there may be until somebody is asked whether it goes on; 0 is no limit. */
+  allowedMaxRequests?: number;
+  allowedMaxCost?: number;
+}
+
+/** AutoApprovalChanged says what agents may do without asking from now on. */
+export interface AutoApprovalChanged {
+  rules: AutoApproval;
+  by?: ConnectionID;
+  messageId?: MessageID;
 }
 
 /** BadgeComponent is a small label. */
@@ -1611,6 +1649,8 @@ export interface SessionState {
   /** Owner is the replica that runs the session. */
   owner?: ReplicaID;
   provider?: string;
+  /** AutoApproval is what agents may do without asking, if anything was said. */
+  autoApproval?: AutoApproval;
   /** CurrentLayer is where the plan is, if there is one. */
   current_layer?: Layer;
   monitors?: MonitorStatus[];
@@ -1644,6 +1684,13 @@ export interface SessionState {
 
 /** SessionStatus is what a session does. */
 export type SessionStatus = "idle" | "executing" | "waiting" | "paused" | "unowned";
+
+/** SetAutoApproval changes what agents may do without asking. It replaces all that was set before. */
+export interface SetAutoApproval {
+  rules: AutoApproval;
+  monitorId?: MonitorID;
+  messageId?: MessageID;
+}
 
 /** SetProvider changes who answers. */
 export interface SetProvider {
@@ -2443,6 +2490,7 @@ export const catalog = {
   EDIT_MESSAGE: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   DELETE_QUEUED_MESSAGE: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "" },
   CONDENSE: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
+  SET_AUTO_APPROVAL: { direction: "client", family: "history", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   EMIT: { direction: "client", family: "program", durable: false, monitor: "monitorId", agent: "", message: "messageId" },
   ACTIONS: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
   AGENT_THINKING: { direction: "server", family: "desktop", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
@@ -2492,6 +2540,7 @@ export const catalog = {
   HISTORY_REWOUND: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   CHECKPOINT_SAVED: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "", message: "" },
   QUEUE_UPDATED: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
+  AUTO_APPROVAL_CHANGED: { direction: "server", family: "history", durable: true, monitor: "", agent: "", message: "messageId" },
   taskCreated: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
   taskStarted: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
   taskCompleted: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
