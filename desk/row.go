@@ -68,3 +68,36 @@ func (s *State) rewind(p wire.HistoryRewound) {
 		}
 	}
 }
+
+// Row is one of the newest rows.
+func (s *State) Row(ts wire.Millis) (wire.UIRow, bool) { return s.rows.value(ts) }
+
+// Rows are the newest rows of a monitor, the oldest first.
+func (s *State) Rows(monitor wire.MonitorID) []wire.UIRow {
+	return s.rows.sorted(func(r *wire.UIRow) bool { return onMonitor(r, monitor) }, byTS)
+}
+
+// RowsAfter counts those of them that came after a time.
+func (s *State) RowsAfter(monitor wire.MonitorID, ts wire.Millis) (n int) {
+	for _, r := range s.rows.items {
+		if r.value.TS > ts && onMonitor(&r.value, monitor) {
+			n++
+		}
+	}
+	return n
+}
+
+// Talks are the monitors that the newest rows are of.
+func (s *State) Talks() []wire.MonitorID {
+	var all []wire.MonitorID
+	for _, r := range s.rows.items {
+		if m := cmp.Or(r.value.MonitorID, firstMonitor); !slices.Contains(all, m) {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func onMonitor(r *wire.UIRow, monitor wire.MonitorID) bool {
+	return cmp.Or(r.MonitorID, firstMonitor) == monitor
+}

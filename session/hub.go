@@ -36,6 +36,7 @@ type Leases interface {
 type Log interface {
 	Load(ctx context.Context, session wire.SessionID) (store.State, error)
 	Read(ctx context.Context, session wire.SessionID, after wire.Position, limit int) ([]store.Event, error)
+	ReadList(ctx context.Context, session wire.SessionID, list string, from, limit int) (store.ListPage, error)
 	Tail(ctx context.Context, session wire.SessionID, after wire.Position) iter.Seq2[store.News, error]
 	Send(ctx context.Context, session wire.SessionID, c store.Command) (duplicate bool, err error)
 	Receive(ctx context.Context, lease store.Lease) iter.Seq2[[]store.Command, error]

@@ -131,6 +131,7 @@ func (l *live) doRemoveMonitor(m wire.RemoveMonitor) reply {
 	}
 	now := l.state.Snapshot(m.MonitorID)
 	l.clear(now, m.MonitorID, "")
+	l.forgetRows(m.MonitorID)
 	l.emit(wire.MonitorStatus{MonitorID: m.MonitorID, State: wire.MonitorRemoved, MessageID: m.MessageID})
 	return reply{}
 }

@@ -41,6 +41,7 @@ type live struct {
 	questions questions
 	asking    asking
 	geometry  geometry
+	archives  archives
 	presence  presence
 	limiter   *rate.Limiter
 	lastRow   wire.RowID  // the highest that any row had

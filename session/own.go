@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/broadcast"
+	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -124,6 +125,9 @@ func (l *live) run() error {
 // knows better.
 func (l *live) greet() error {
 	l.begin(time.Now())
+	for _, m := range l.state.Talks() {
+		l.archive(m) // of before there were archives
+	}
 	if l.card.Title != l.state.Title() {
 		l.emit(wire.SessionRenamed{Title: l.card.Title})
 	}
@@ -164,6 +168,9 @@ func (l *live) restore(got loaded) error {
 	}
 	if err := l.questions.restore(got.tables[closedTable]); err != nil {
 		return &store.CorruptError{Where: "closed questions of session " + string(l.k.id), Reason: err.Error()}
+	}
+	if l.archives, err = history.RestoreArchives(got.tables[history.ArchiveTable]); err != nil {
+		return &store.CorruptError{Where: "rows of session " + string(l.k.id), Reason: err.Error()}
 	}
 	l.prepare()
 	return l.hire(got.tables, got.lists)

@@ -86,7 +86,7 @@ func (k *keeper) missing(ctx context.Context, err error) bool {
 // inherit takes everything from an owner of ours whose writes the store forgot.
 func (l *live) inherit(left *live) error {
 	l.state, l.card, l.ledger, l.questions = left.state, left.card, left.ledger.clone(), left.questions.clone()
-	l.geometry = left.geometry
+	l.geometry, l.archives = left.geometry, left.archives.clone()
 	l.items, l.committed, l.handled = left.items, left.committed, left.handled
 	left.items = nil
 	l.rewriting, l.debt = true, left.debt
@@ -140,7 +140,11 @@ func answersAmong(s step) []wire.ServerPayload {
 // that was there before.
 func (l *live) rewrite(got loaded) error {
 	l.k.log.Warn("the store has lost something it had acknowledged; writing it again", "log", l.lease.Prev)
-	ops := l.everything(got.tables, got.lists)
+	rows, err := l.healArchives(got.tables)
+	if err != nil {
+		return err
+	}
+	ops := l.everything(rows, got.tables, got.lists)
 	l.step.card = l.card.encode()
 	for _, portion := range portions(ops) {
 		l.step.ops = append(l.step.ops, portion...)
@@ -209,12 +213,12 @@ func portions(ops []store.Op) [][]store.Op {
 	}
 	for i, op := range ops {
 		n, bytes := weigh(op)
-		if op.Kind == store.OpDrop && i+1 < len(ops) && ops[i+1].Name == op.Name {
+		if startsList(op) && i+1 < len(ops) && ops[i+1].Name == op.Name {
 			more, follows := weigh(ops[i+1])
 			n, bytes = n+more, bytes+follows
 		}
 		if items+n > rewriteItems || size+bytes > rewriteBytes {
-			if last := len(batch) - 1; last < 0 || batch[last].Kind != store.OpDrop || batch[last].Name != op.Name {
+			if last := len(batch) - 1; last < 0 || !startsList(batch[last]) || batch[last].Name != op.Name {
 				next()
 			}
 		}
@@ -238,6 +242,9 @@ func portions(ops []store.Op) [][]store.Op {
 	return out
 }
 
+// startsList reports whether what a list shall have follows.
+func startsList(op store.Op) bool { return op.Kind == store.OpDrop || op.Kind == store.OpKeepFirst }
+
 // weigh counts an op and its values, and their bytes.
 func weigh(op store.Op) (items, size int) {
 	for _, v := range op.Values {
@@ -246,9 +253,9 @@ func weigh(op store.Op) (items, size int) {
 	return 1 + len(op.Values), size
 }
 
-// everything is what makes the store's tables those that we know.
-func (l *live) everything(tables map[string]map[string][]byte, lists map[string][][]byte) []store.Op {
-	var ops []store.Op
+// everything is what makes the store's tables those that we know. The ops of the
+// archives are known.
+func (l *live) everything(ops []store.Op, tables map[string]map[string][]byte, lists map[string][][]byte) []store.Op {
 	for _, c := range l.state.All() {
 		ops = append(ops, store.Set(c.Table, c.Field, c.Value))
 	}

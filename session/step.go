@@ -62,7 +62,13 @@ func (l *live) next() wire.Position {
 }
 
 // emit adds an event to the step and folds it into the state.
-func (l *live) emit(data wire.ServerPayload) { l.state.Apply(l.say(data)) }
+func (l *live) emit(data wire.ServerPayload) {
+	if row, is := data.(wire.MessageUpdated); is {
+		l.showRow(row)
+		return
+	}
+	l.state.Apply(l.say(data))
+}
 
 // say adds an event to the step.
 func (l *live) say(data wire.ServerPayload) wire.Event {
@@ -142,6 +148,7 @@ func (l *live) persist() ([]broadcast.Event, error) {
 			l.step.ops = append(l.step.ops, store.Set(c.Table, c.Field, c.Value))
 		}
 	}
+	l.step.ops = l.archives.changes(l.step.ops)
 	b := store.Batch{
 		Number: l.number + 1, Prev: l.top, Events: l.step.frames, Ops: l.step.ops,
 		Consumed: l.step.consumed, Card: l.step.card, Durable: l.step.durable,

@@ -1,0 +1,269 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const (
+	// probeRows is how many rows are looked at when one is looked for, and
+	// pageOfRows how many are read at once otherwise.
+	probeRows  = 32
+	pageOfRows = 1000
+	// endOfTime is after every row.
+	endOfTime wire.Millis = math.MaxInt64
+)
+
+// archives are what is known of the lists with all rows, by monitor.
+type archives map[wire.MonitorID]*history.Archive
+
+func (a archives) clone() archives {
+	c := maps.Clone(a)
+	for m := range c {
+		c[m] = c[m].Clone()
+	}
+	return c
+}
+
+// changes are what has to be kept of those that have changed.
+func (a archives) changes(ops []store.Op) []store.Op {
+	for _, one := range a {
+		if one.Changed() {
+			ops = append(ops, one.Keep())
+		}
+	}
+	return ops
+}
+
+// showRow shows a row that is new or has changed, and keeps it in the archive in
+// the same step. A row that is no longer among the newest is in no state that
+// anybody has: it changes in the archive alone.
+func (l *live) showRow(p wire.MessageUpdated) {
+	monitor := cmp.Or(p.Message.MonitorID, p.MonitorID, firstMonitor)
+	was, known := l.state.Row(p.Message.TS)
+	switch {
+	case known:
+		p.Message.ID = cmp.Or(p.Message.ID, was.ID) // it never changes
+	case p.Action == wire.RowUpdated:
+		l.changeOld(monitor, p.Message)
+		return
+	}
+	archive := l.archive(monitor)
+	l.state.Apply(l.say(p))
+	is, ok := l.state.Row(p.Message.TS)
+	switch {
+	case !ok: // it is older than all that there is room for
+	case known:
+		l.keepRows(archive.Change(l.state.RowsAfter(monitor, is.TS), was, is))
+	default:
+		l.keepRows(archive.Add(is))
+	}
+}
+
+func (l *live) keepRows(ops []store.Op) { stage{l}.Keep(ops...) }
+
+// archive is that of a monitor. The first of a session that has had rows before
+// begins with those that there still are.
+func (l *live) archive(monitor wire.MonitorID) *history.Archive {
+	if a, ok := l.archives[monitor]; ok {
+		return a
+	}
+	for m, a := range l.archives {
+		// Of a monitor that was removed while somebody still spoke there.
+		if !l.state.HasMonitor(m) && len(l.state.Rows(m)) == 0 {
+			l.keepRows(a.Remove())
+			delete(l.archives, m)
+		}
+	}
+	a, ops := history.NewArchive(monitor, l.state.Rows(monitor))
+	l.keepRows(ops)
+	if l.archives == nil {
+		l.archives = archives{}
+	}
+	l.archives[monitor] = a
+	return a
+}
+
+// forgetRows forgets the conversation of a monitor that goes.
+func (l *live) forgetRows(monitor wire.MonitorID) {
+	if rows := l.state.Rows(monitor); len(rows) > 0 {
+		l.emit(wire.HistoryRewound{TS: rows[0].TS, Removed: len(rows), MonitorID: monitor})
+	}
+	if a, ok := l.archives[monitor]; ok {
+		l.keepRows(a.Remove())
+		delete(l.archives, monitor)
+	}
+}
+
+// changeOld changes a row that is only in the archive.
+func (l *live) changeOld(monitor wire.MonitorID, row wire.UIRow) {
+	rows, err := l.rowsSince(monitor, row.TS)
+	if err != nil {
+		l.k.log.WarnContext(l.ctx, "an old row cannot be changed", "err", err)
+		return
+	}
+	if len(rows) == 0 {
+		return // it is gone
+	}
+	row.ID, row.MonitorID = rows[0].ID, rows[0].MonitorID
+	l.keepRows(l.archive(monitor).Change(len(rows)-1, rows[0], row))
+}
+
+// rowsSince are the rows of a conversation from the one of a time on, the oldest
+// first; none if there is no such row. It asks the store, and so takes a while,
+// unless the row is among the newest.
+func (l *live) rowsSince(monitor wire.MonitorID, ts wire.Millis) ([]wire.UIRow, error) {
+	newest := l.state.Rows(monitor)
+	from := func(rows []wire.UIRow) []wire.UIRow {
+		if i, ok := slices.BinarySearchFunc(rows, ts, byTime); ok {
+			return rows[i:]
+		}
+		return nil
+	}
+	if len(newest) > 0 && ts >= newest[0].TS {
+		return from(newest), nil
+	}
+	list := history.ArchiveList(monitor)
+	begin, err := l.k.hub.findRow(l.ctx, l.k.id, list, func(r wire.UIRow) int { return cmp.Compare(r.TS, ts) })
+	if err != nil {
+		return nil, err
+	}
+	var rows []wire.UIRow
+	for {
+		page, err := l.k.hub.readRows(l.ctx, l.k.id, list, begin, pageOfRows)
+		if err != nil {
+			return nil, err
+		}
+		if rows = append(rows, page.rows...); page.from+len(page.rows) >= page.total {
+			break
+		}
+		begin = page.from + len(page.rows)
+	}
+	// What this step has added is not in the store yet.
+	for _, op := range l.step.ops {
+		if op.Kind != store.OpPush || op.Name != list {
+			continue
+		}
+		for _, v := range op.Values {
+			row, err := history.DecodeRow(v)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, row)
+		}
+	}
+	rows = slices.DeleteFunc(rows, func(r wire.UIRow) bool { return len(newest) > 0 && r.TS >= newest[0].TS })
+	return from(append(rows, newest...)), nil
+}
+
+func byTime(r wire.UIRow, ts wire.Millis) int { return cmp.Compare(r.TS, ts) }
+
+// rewindRows takes rows out of the archive of a conversation: since are all from
+// one on, as rowsSince has them, and stay are those of them that stay. The desktop
+// learns of it from HISTORY_REWOUND.
+func (l *live) rewindRows(monitor wire.MonitorID, since, stay []wire.UIRow) {
+	l.keepRows(l.archive(monitor).Rewind(since, stay))
+}
+
+// healArchives is what makes the archives those that we know, after the store has
+// forgotten something. What it forgot of before the newest rows is lost.
+func (l *live) healArchives(tables map[string]map[string][]byte) ([]store.Op, error) {
+	var ops []store.Op
+	for field := range tables[history.ArchiveTable] {
+		if _, ok := l.archives[wire.MonitorID(field)]; !ok {
+			ops = append(ops, store.Drop(history.ArchiveList(wire.MonitorID(field))))
+		}
+	}
+	for _, m := range slices.Sorted(maps.Keys(l.archives)) {
+		healing, err := l.heal(m)
+		if err != nil {
+			return nil, err
+		}
+		ops = append(append(ops, healing...), l.archives[m].Keep())
+	}
+	return ops, nil
+}
+
+// heal finds what is right in the list of an archive: nothing from the newest rows
+// on, nothing that was trimmed, and no more than there were, since what follows
+// then was rewound.
+func (l *live) heal(monitor wire.MonitorID) ([]store.Op, error) {
+	a, newest := l.archives[monitor], l.state.Rows(monitor)
+	find := func(ts wire.Millis) (int, error) {
+		return l.k.hub.findRow(l.ctx, l.k.id, a.List(), func(r wire.UIRow) int { return cmp.Compare(r.TS, ts) })
+	}
+	before, since := a.Expected(newest)
+	end := endOfTime
+	if len(newest) > 0 {
+		end = newest[0].TS
+	}
+	to, err := find(end)
+	if err != nil {
+		return nil, err
+	}
+	from := 0
+	if to > before {
+		if from, err = find(since); err != nil {
+			return nil, err
+		}
+	}
+	return a.Heal(from, max(from, min(to, from+before)), newest), nil
+}
+
+// rowPage is a part of an archive.
+type rowPage struct {
+	rows        []wire.UIRow
+	from, total int
+}
+
+// readRows reads a part of an archive.
+func (h *Hub) readRows(ctx context.Context, id wire.SessionID, list string, from, limit int) (rowPage, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	got, err := h.store.ReadList(ctx, id, list, from, limit)
+	if err != nil {
+		return rowPage{}, err
+	}
+	page := rowPage{rows: make([]wire.UIRow, len(got.Items)), from: got.From, total: got.Total}
+	for i, item := range got.Items {
+		if page.rows[i], err = history.DecodeRow(item); err != nil {
+			return rowPage{}, &store.CorruptError{Where: list, Reason: err.Error()}
+		}
+	}
+	return page, nil
+}
+
+// findRow is the index of the first row of an archive that does not come before
+// what is looked for. It looks at the end first.
+func (h *Hub) findRow(ctx context.Context, id wire.SessionID, list string, compare func(wire.UIRow) int) (int, error) {
+	from, low, high := -probeRows, 0, 0
+	for first := true; ; first = false {
+		page, err := h.readRows(ctx, id, list, from, probeRows)
+		switch {
+		case err != nil:
+			return 0, err
+		case first:
+			high = page.total
+		}
+		i := slices.IndexFunc(page.rows, func(r wire.UIRow) bool { return compare(r) >= 0 })
+		switch {
+		case i > 0:
+			return page.from + i, nil
+		case i == 0:
+			high = page.from
+		default:
+			low = page.from + len(page.rows)
+		}
+		if low >= high {
+			return high, nil
+		}
+		from = max(low, (low+high-probeRows)/2)
+	}
+}
