@@ -59,7 +59,7 @@ func (l *live) showRow(p wire.MessageUpdated) {
 	l.state.Apply(l.say(p))
 	is, ok := l.state.Row(p.Message.TS)
 	switch {
-	case !ok: // it is older than all that there is room for
+	case !ok || archive == nil: // it is older than all that there is room for, or of nowhere
 	case known:
 		l.keepRows(archive.Change(l.state.RowsAfter(monitor, is.TS), was, is))
 	default:
@@ -69,18 +69,12 @@ func (l *live) showRow(p wire.MessageUpdated) {
 
 func (l *live) keepRows(ops []store.Op) { stage{l}.Keep(ops...) }
 
-// archive is that of a monitor. The first of a session that has had rows before
+// archive is that of a monitor, or nil: names of monitors that are not there have
+// none, there are too many of them. The first of a session that has had rows before
 // begins with those that there still are.
 func (l *live) archive(monitor wire.MonitorID) *history.Archive {
-	if a, ok := l.archives[monitor]; ok {
+	if a, ok := l.archives[monitor]; ok || !l.state.HasMonitor(monitor) {
 		return a
-	}
-	for m, a := range l.archives {
-		// Of a monitor that was removed while somebody still spoke there.
-		if !l.state.HasMonitor(m) && len(l.state.Rows(m)) == 0 {
-			l.keepRows(a.Remove())
-			delete(l.archives, m)
-		}
 	}
 	a, ops := history.NewArchive(monitor, l.state.Rows(monitor))
 	l.keepRows(ops)
@@ -109,11 +103,10 @@ func (l *live) changeOld(monitor wire.MonitorID, row wire.UIRow) {
 		l.k.log.WarnContext(l.ctx, "an old row cannot be changed", "err", err)
 		return
 	}
-	if len(rows) == 0 {
-		return // it is gone
+	if a := l.archive(monitor); a != nil && len(rows) > 0 { // else it is gone
+		row.ID, row.MonitorID = rows[0].ID, rows[0].MonitorID
+		l.keepRows(a.Change(len(rows)-1, rows[0], row))
 	}
-	row.ID, row.MonitorID = rows[0].ID, rows[0].MonitorID
-	l.keepRows(l.archive(monitor).Change(len(rows)-1, rows[0], row))
 }
 
 // rowsSince are the rows of a conversation from the one of a time on, the oldest
@@ -169,7 +162,9 @@ func byTime(r wire.UIRow, ts wire.Millis) int { return cmp.Compare(r.TS, ts) }
 // one on, as rowsSince has them, and stay are those of them that stay. The desktop
 // learns of it from HISTORY_REWOUND.
 func (l *live) rewindRows(monitor wire.MonitorID, since, stay []wire.UIRow) {
-	l.keepRows(l.archive(monitor).Rewind(since, stay))
+	if a := l.archive(monitor); a != nil {
+		l.keepRows(a.Rewind(since, stay))
+	}
 }
 
 // healArchives is what makes the archives those that we know, after the store has

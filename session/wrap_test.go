@@ -20,6 +20,7 @@ type meddler struct {
 	cut   atomic.Bool  // it answers nobody
 	calls atomic.Int64 // how often it was asked anything
 	tails atomic.Int64 // how many read a log
+	lists atomic.Int64 // how often a list was read
 	// parts, if set, says which sessions are kept together, and lost is the
 	// part that does not answer.
 	parts func(wire.SessionID) int
@@ -80,6 +81,14 @@ func (m *meddler) Read(ctx context.Context, id wire.SessionID, after wire.Positi
 		return nil, err
 	}
 	return m.Store.Read(ctx, id, after, limit)
+}
+
+func (m *meddler) ReadList(ctx context.Context, id wire.SessionID, list string, from, limit int) (store.ListPage, error) {
+	m.lists.Add(1)
+	if err := m.answers(id); err != nil {
+		return store.ListPage{}, err
+	}
+	return m.Store.ReadList(ctx, id, list, from, limit)
 }
 
 func (m *meddler) Tail(ctx context.Context, id wire.SessionID, after wire.Position) iter.Seq2[store.News, error] {
