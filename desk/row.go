@@ -69,9 +69,6 @@ func (s *State) rewind(p wire.HistoryRewound) {
 	}
 }
 
-// Row is one of the newest rows.
-func (s *State) Row(ts wire.Millis) (wire.UIRow, bool) { return s.rows.value(ts) }
-
 // Rows are the newest rows of a monitor, the oldest first.
 func (s *State) Rows(monitor wire.MonitorID) []wire.UIRow {
 	return s.rows.sorted(func(r *wire.UIRow) bool { return onMonitor(r, monitor) }, byTS)
