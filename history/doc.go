@@ -14,6 +14,8 @@
 //   - [CondenseInput], [CondenseRequest], [Condensed]: summing up.
 //   - [Truncated]: leaving out the older half.
 //   - [Tokens] and [Limits]: how full a model's memory is, and what to do about it.
+//   - [Tasks]: the list of tasks, which are turns, with who gave them to whom, what
+//     they cost and how they ended; [RebuildTasks] makes it from rows.
 //   - [LoadForeign]: threads as other programs write them.
 //
 // # Identity

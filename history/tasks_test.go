@@ -1,0 +1,373 @@
+package history_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// taskShelf is a list of tasks and what a store has of it.
+type taskShelf struct {
+	history.Tasks
+	table map[string][]byte
+}
+
+func newTaskShelf() *taskShelf { return &taskShelf{table: map[string][]byte{}} }
+
+func (s *taskShelf) keep(ops []store.Op) {
+	for _, op := range ops {
+		if op.Kind == store.OpSet {
+			s.table[op.Field] = op.Values[0]
+		} else {
+			delete(s.table, op.Field)
+		}
+	}
+}
+
+// add makes a task of a cost, with subtasks that may not be there.
+func (s *taskShelf) add(n int, parent wire.TaskID, cost float64, children ...wire.TaskID) wire.TaskID {
+	id := wire.TaskID(fmt.Sprintf("t%d", n))
+	s.keep(s.Upsert(id, func(i *history.Item) {
+		i.TS, i.Task, i.MonitorID = wire.Millis(1000+n), fmt.Sprintf("task %d", n), "monitor-0"
+		i.ParentTaskID, i.TotalCost, i.ChildIDs = parent, cost, children
+	}))
+	return id
+}
+
+func taskIDs(found []history.Found) string {
+	var out []string
+	for _, f := range found {
+		out = append(out, string(f.ID))
+	}
+	return strings.Join(out, " ")
+}
+
+// same fails unless the store has what there is.
+func (s *taskShelf) same(t interface{ Fatalf(string, ...any) }) {
+	again, err := history.LoadTasks(s.table)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	was, _ := s.Find(history.TaskQuery{})
+	is, _ := again.Find(history.TaskQuery{})
+	if diff := cmp.Diff(was, is); diff != "" {
+		t.Fatalf("another list is kept (-is +kept):\n%s", diff)
+	}
+}
+
+func TestTasksBeginEmpty(t *testing.T) {
+	t.Parallel()
+	s := newTaskShelf()
+	if _, ok := s.Get("t1"); ok || s.Len() != 0 {
+		t.Error("there is something")
+	}
+	if found, more := s.Find(history.TaskQuery{Text: "x"}); len(found) != 0 || found == nil || more {
+		t.Errorf("found %v", found)
+	}
+	if ops := append(s.Delete("t1"), s.Change("t1", func(*history.Item) {})...); len(ops) != 0 {
+		t.Errorf("ops: %v", ops)
+	}
+}
+
+// What a change leaves alone stays; what it empties is empty.
+func TestUpsertMerges(t *testing.T) {
+	t.Parallel()
+	s := newTaskShelf()
+	s.add(1, "", 1)
+	s.keep(s.Upsert("t1", func(i *history.Item) { i.Delegated("t2") }))
+	s.add(2, "t1", 2)
+	s.keep(s.Upsert("t1", func(i *history.Item) { i.Spent(providers.Usage{Input: 3, Output: 4, USD: 0.5}) }))
+	i, _ := s.Get("t1")
+	if i.Status != history.TaskDelegated || i.AwaitingChildID != "t2" || i.DelegatedToID != "t2" || i.TokensIn != 3 || i.TotalCost != 0.5 || i.Task != "task 1" {
+		t.Errorf("%+v", i)
+	}
+	s.keep(s.Upsert("t1", func(i *history.Item) { i.Returned("t2", "", "done that") }))
+	i, _ = s.Get("t1")
+	if i.Status != history.TaskActive || i.AwaitingChildID != "" || i.CompletedByChildID != "t2" || i.CompletionResultSummary != "done that" || len(i.ChildIDs) != 1 {
+		t.Errorf("%+v", i)
+	}
+	s.keep(s.Upsert("t1", func(i *history.Item) { i.Ended(providers.Failed, "my own") }))
+	i, _ = s.Get("t1")
+	if i.Status != history.TaskCompleted || i.State() != "failed" || i.CompletionResultSummary != "done that" {
+		t.Errorf("%+v", i)
+	}
+	if strings.Contains(string(s.table["t1"]), "awaitingChildId") {
+		t.Errorf("kept: %s", s.table["t1"])
+	}
+	s.same(t)
+}
+
+// Somebody who waits for several is delegated until none is left.
+func TestSeveralSubtasks(t *testing.T) {
+	t.Parallel()
+	s := newTaskShelf()
+	s.add(1, "", 0)
+	s.keep(s.Upsert("t1", func(i *history.Item) { i.Delegated("t2"); i.Delegated("t3"); i.Delegated("t3") }))
+	s.keep(s.Upsert("t1", func(i *history.Item) { i.Returned("t3", "t2", "c") }))
+	if i, _ := s.Get("t1"); i.Status != history.TaskDelegated || i.AwaitingChildID != "t2" || len(i.ChildIDs) != 2 {
+		t.Errorf("%+v", i)
+	}
+	s.keep(s.Upsert("t1", func(i *history.Item) { i.Returned("t2", "", "b") }))
+	if i, _ := s.Get("t1"); i.Status != history.TaskActive || i.CompletedByChildID != "t2" {
+		t.Errorf("%+v", i)
+	}
+}
+
+// The root is always there, also of those whose parents are gone.
+func TestRootsOfTasks(t *testing.T) {
+	t.Parallel()
+	s := newTaskShelf()
+	a := s.add(1, "", 0)
+	b := s.add(2, a, 0)
+	c := s.add(3, b, 0)
+	for _, id := range []wire.TaskID{a, b, c} {
+		if i, _ := s.Get(id); i.RootTaskID != a {
+			t.Errorf("the root of %s is %s", id, i.RootTaskID)
+		}
+	}
+	if i, _ := s.Get(s.add(4, "t99", 0)); i.RootTaskID != "t99" {
+		t.Errorf("%+v", i)
+	}
+	if i, _ := s.Get(s.add(5, "t5", 0)); i.RootTaskID != "t5" {
+		t.Errorf("%+v", i)
+	}
+}
+
+func TestTasksAreFew(t *testing.T) {
+	t.Parallel()
+	s := newTaskShelf()
+	for n := range history.TasksKept + 20 {
+		s.add(n+1, "", 0)
+	}
+	if _, ok := s.Get("t20"); ok || s.Len() != history.TasksKept || len(s.table) != history.TasksKept {
+		t.Errorf("there are %d, kept %d", s.Len(), len(s.table))
+	}
+	s.keep(s.Upsert("t600", func(i *history.Item) {
+		i.TS, i.Task, i.CompletionResultSummary = 9999, strings.Repeat("가", 5000), strings.Repeat("b", 5000)
+		for n := range 500 {
+			i.Delegated(wire.TaskID(fmt.Sprintf("t%d", 1000+n)))
+		}
+	}))
+	i, _ := s.Get("t600")
+	if len(i.Task) > 4000 || len(i.CompletionResultSummary) > 600 || len(i.ChildIDs) != 100 || i.ChildIDs[99] != "t1499" {
+		t.Errorf("%d %d %d", len(i.Task), len(i.CompletionResultSummary), len(i.ChildIDs))
+	}
+	s.same(t)
+}
+
+func TestFindTasks(t *testing.T) {
+	t.Parallel()
+	s := newTaskShelf()
+	for n, task := range []string{"Write a Poem", "시를 써 주세요", "count files", "한글 처리", "write tests"} {
+		id := s.add(n+1, "", 0)
+		s.keep(s.Upsert(id, func(i *history.Item) {
+			i.Task = task
+			if n == 2 {
+				i.Ended(providers.Completed, "There are 12 FILES, 열두 개")
+			}
+			if n == 4 {
+				i.MonitorID = "monitor-1"
+				i.Ended(providers.Interrupted, "")
+			}
+		}))
+	}
+	for name, c := range map[string]struct {
+		q    history.TaskQuery
+		want string
+		more bool
+	}{
+		"all, the newest first":     {history.TaskQuery{}, "t5 t4 t3 t2 t1", false},
+		"a word":                    {history.TaskQuery{Text: "WRITE"}, "t5 t1", false},
+		"two words":                 {history.TaskQuery{Text: " poem  write"}, "t1", false},
+		"what came of it":           {history.TaskQuery{Text: "12 files"}, "t3", false},
+		"Korean":                    {history.TaskQuery{Text: "시를"}, "t2", false},
+		"Korean in the result":      {history.TaskQuery{Text: "열두"}, "t3", false},
+		"Korean in pieces":          {history.TaskQuery{Text: "\u1112\u1161\u11ab\u1100\u1173\u11af"}, "t4", false},
+		"nothing":                   {history.TaskQuery{Text: "nothing"}, "", false},
+		"active":                    {history.TaskQuery{State: "active"}, "t4 t2 t1", false},
+		"completed":                 {history.TaskQuery{State: "completed"}, "t3", false},
+		"interrupted":               {history.TaskQuery{State: "interrupted"}, "t5", false},
+		"a monitor":                 {history.TaskQuery{Monitor: "monitor-1"}, "t5", false},
+		"a page":                    {history.TaskQuery{Limit: 2}, "t5 t4", true},
+		"the next":                  {history.TaskQuery{Limit: 2, Before: "t4"}, "t3 t2", true},
+		"the last":                  {history.TaskQuery{Limit: 2, Before: "t2"}, "t1", false},
+		"behind one that is gone":   {history.TaskQuery{Before: "t40", Limit: 1}, "t5", true},
+		"the last page is full":     {history.TaskQuery{Limit: 1, Before: "t2"}, "t1", false},
+		"before what is no task id": {history.TaskQuery{Before: "x"}, "", false},
+	} {
+		if found, more := s.Find(c.q); taskIDs(found) != c.want || more != c.more {
+			t.Errorf("%s: %s, more %v", name, taskIDs(found), more)
+		}
+	}
+}
+
+func TestCostsOfTasks(t *testing.T) {
+	t.Parallel()
+	s := newTaskShelf()
+	s.add(1, "", 1)                     // none below
+	s.add(2, "", 1, "t1")               // one
+	s.add(3, "", 1, "t1", "t2")         // many, and deep; t1 is in two branches
+	s.add(4, "", 1, "t5")               // a circle
+	s.add(5, "t4", 2, "t4", "t5")       //
+	s.add(6, "", 1, "t98", "t1", "t99") // some are missing
+	s.add(7, "", 0, "t1")               // costs nothing itself
+	for id, want := range map[wire.TaskID]history.Costs{
+		"t1": {Own: 1, Total: 1}, "t2": {Own: 1, Children: 1, Total: 2}, "t3": {Own: 1, Children: 3, Total: 4},
+		"t4": {Own: 1, Children: 2, Total: 3}, "t5": {Own: 2, Children: 1, Total: 3},
+		"t6": {Own: 1, Children: 1, Total: 2}, "t7": {Own: 0, Children: 1, Total: 1}, "t99": {},
+	} {
+		if got := s.Costs(id); got != want {
+			t.Errorf("%s: %+v, want %+v", id, got, want)
+		}
+	}
+	// As many branches as there are ways through a ladder come to an end.
+	for n := range 60 {
+		next := wire.TaskID(fmt.Sprintf("t%d", 102+n))
+		s.add(101+n, "", 1, next, next)
+	}
+	if s.Costs("t101").Total < 60 {
+		t.Error("the ladder costs nothing")
+	}
+}
+
+func TestDeleteTasks(t *testing.T) {
+	t.Parallel()
+	s := newTaskShelf()
+	a := s.add(1, "", 0)
+	b := s.add(2, a, 0)
+	s.add(3, b, 0)
+	d := s.add(4, "", 0)
+	s.keep(s.Upsert(d, func(i *history.Item) { i.Delegated("t5") }))
+	e := s.add(5, d, 0)
+	s.keep(s.Upsert(a, func(i *history.Item) { i.ParentTaskID = "t3" })) // a circle
+	s.keep(s.Delete(a, a, "t77"))
+	if found, _ := s.Find(history.TaskQuery{}); taskIDs(found) != "t5 t4" {
+		t.Errorf("left: %s", taskIDs(found))
+	}
+	// Nobody waits for one that is gone.
+	s.keep(s.Delete(e))
+	if i, _ := s.Get(d); i.Status != history.TaskActive || i.AwaitingChildID != "" {
+		t.Errorf("%+v", i)
+	}
+	s.same(t)
+}
+
+// A rewind takes the tasks whose row goes, on its monitor, with all below them.
+func TestRewindTasks(t *testing.T) {
+	t.Parallel()
+	s := newTaskShelf()
+	for n := range 6 {
+		s.add(n+1, "", 0)
+	}
+	s.keep(s.Upsert("t6", func(i *history.Item) { i.ParentTaskID, i.TS = "t4", 1 }))
+	s.keep(s.Upsert("t5", func(i *history.Item) { i.MonitorID = "monitor-1" }))
+	s.keep(s.Rewind("monitor-0", 1004))
+	if found, _ := s.Find(history.TaskQuery{}); taskIDs(found) != "t5 t3 t2 t1" {
+		t.Errorf("left: %s", taskIDs(found))
+	}
+	s.same(t)
+}
+
+func TestTasksThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for _, value := range []string{``, `[]`, `{"id":"t2"}`, `{"id":7}`} {
+		if _, err := history.LoadTasks(map[string][]byte{"t1": []byte(value)}); err == nil {
+			t.Errorf("%s was taken", value)
+		}
+	}
+}
+
+func endRow(t *testing.T, ts wire.Millis, agent wire.AgentID, message wire.MessageID, end history.TurnEnd) wire.UIRow {
+	t.Helper()
+	text, err := json.Marshal(end)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wire.UIRow{Say: wire.SayAPIReqFinished, TS: ts, AgentID: agent, MessageID: message, MonitorID: "monitor-0", Text: string(text)}
+}
+
+func TestRebuildTasks(t *testing.T) {
+	t.Parallel()
+	l := history.RebuildTasks([]wire.UIRow{
+		endRow(t, 5, "main-old", "m0", history.TurnEnd{Outcome: providers.Completed, DurationMS: 2}), // older than ids
+		{Say: wire.SayUserFeedback, TS: 10, MessageID: "m1", Text: "do it", MonitorID: "monitor-0"},
+		{Say: wire.SaySubtaskResult, TS: 12, AgentID: "task-m1-1", Text: "did a part"},
+		endRow(t, 13, "task-m1-1", "", history.TurnEnd{
+			Outcome: providers.Interrupted, TaskID: "t3", ParentTaskID: "t2", Task: "a part", CostUSD: 0.25, Provider: "demo", DurationMS: 2,
+		}),
+		{Say: wire.SayText, TS: 14, AgentID: "main-m1", Text: "all is done"},
+		endRow(t, 15, "main-m1", "m1", history.TurnEnd{Outcome: providers.Completed, TaskID: "t2", InputTokens: 7, CostUSD: 1}),
+		{Say: wire.SayAPIReqFinished, TS: 16, Text: "not JSON"},
+		{Say: wire.SayUserFeedback, TS: 17, MessageID: "m2", Text: "nobody did"},
+	})
+	found, _ := l.Find(history.TaskQuery{})
+	want := []history.Found{{
+		Item: history.Item{
+			ID: "t3", RootTaskID: "t2", ParentTaskID: "t2", Number: 3, TS: 11, Task: "a part", TotalCost: 0.25, APIConfigName: "demo",
+			Status: history.TaskCompleted, Outcome: providers.Interrupted, CompletionResultSummary: "did a part",
+			MonitorID: "monitor-0", AgentID: "task-m1-1",
+		}, Costs: history.Costs{Own: 0.25, Total: 0.25},
+	}, {
+		Item: history.Item{
+			ID: "t2", RootTaskID: "t2", Number: 2, TS: 10, Task: "do it", TokensIn: 7, TotalCost: 1,
+			Status: history.TaskCompleted, Outcome: providers.Completed, DelegatedToID: "t3", ChildIDs: []wire.TaskID{"t3"},
+			CompletedByChildID: "t3", CompletionResultSummary: "did a part", MonitorID: "monitor-0", AgentID: "main-m1", MessageID: "m1",
+		}, Costs: history.Costs{Own: 1, Children: 0.25, Total: 1.25},
+	}, {
+		Item: history.Item{
+			ID: "r5", RootTaskID: "r5", TS: 3, Status: history.TaskCompleted, Outcome: providers.Completed,
+			MonitorID: "monitor-0", AgentID: "main-old", MessageID: "m0",
+		},
+	}}
+	if diff := cmp.Diff(want, found); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Whatever is done to a list, the store has what there is, roots are there, and
+// nobody waits for one that is gone.
+func TestTasksAreKept(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		s := newTaskShelf()
+		some := func() wire.TaskID {
+			return wire.TaskID(fmt.Sprintf("t%d", rapid.IntRange(1, 9).Draw(t, "task")))
+		}
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			switch rapid.IntRange(0, 4).Draw(t, "what") {
+			case 0, 1:
+				s.add(rapid.IntRange(1, 9).Draw(t, "n"), "", 1)
+			case 2:
+				parent, child := some(), some()
+				if _, ok := s.Get(parent); ok {
+					s.keep(s.Upsert(child, func(i *history.Item) { i.ParentTaskID = parent }))
+					s.keep(s.Change(parent, func(i *history.Item) { i.Delegated(child) }))
+				}
+			case 3:
+				s.keep(s.Delete(some()))
+			case 4:
+				s.keep(s.Rewind("monitor-0", wire.Millis(1000+rapid.IntRange(1, 9).Draw(t, "to"))))
+			}
+			s.same(t)
+		}
+		all := slices.Collect(maps.Keys(s.table))
+		for _, id := range all {
+			i, _ := s.Get(wire.TaskID(id))
+			if i.RootTaskID == "" || i.AwaitingChildID != "" && s.table[string(i.AwaitingChildID)] == nil {
+				t.Fatalf("%+v", i)
+			}
+			s.Costs(i.ID)
+		}
+	})
+}
