@@ -2,8 +2,8 @@
 // followed until the turn that took them has ended. Pure: every function gives a new outbox.
 
 import type { HubEvent, KnownEvent } from "./event.js";
-import type { Desk } from "./state.js";
-import type { AgentID, ClientPayloads, ErrorNotice, MessageID } from "./wire.gen.js";
+import { type Desk, firstMonitor } from "./state.js";
+import type { AgentID, ClientPayloads, ErrorNotice, MessageID, MonitorID } from "./wire.gen.js";
 
 /** What became of a message. */
 export type Fate =
@@ -88,10 +88,13 @@ const answered = new Set<string>([
   "EMIT",
   "DIALOG_FEEDBACK",
   "USER_PROMPT_RESPONSE",
+  "REWIND",
+  "EDIT_MESSAGE",
+  "CONDENSE",
 ]);
 
 /** The types of which every message ends with a turn. */
-const turns = new Set<string>(["USER_MESSAGE", "WINDOW_MESSAGE", "COMPONENT_ACTION"]);
+const turns = new Set<string>(["USER_MESSAGE", "WINDOW_MESSAGE", "COMPONENT_ACTION", "EDIT_MESSAGE"]);
 
 /** Whether messages of a type are kept until they are answered. Others have left when they are written. */
 export function isAnswered(type: string): boolean {
@@ -161,14 +164,23 @@ export function repeat(o: Outbox): Outbox {
 /** Compares with a whole state, after which events that were not seen are not coming any more. */
 export function settle(o: Outbox, desk: Desk): Outbox {
   const queued = new Set([...desk.queues.values()].flat().map((m) => m.id));
+  const known = change(o, (s) => s.fate === "sending" && s.written !== 0 && wasDone(s, desk), () => ({ fate: "done", again: false }));
   return change(
-    o,
+    known,
     (s) => turns.has(s.type) && !hasEnded(s) && s.fate !== "sending",
     (s) => {
       if (s.fate === "queued") return queued.has(s.id) ? {} : { again: true };
       return s.agentId !== undefined && desk.agents.has(s.agentId) ? {} : { fate: "ended" };
     },
   );
+}
+
+/** Whether a state tells that the hub has done what a message wanted: of that it says nothing when the message comes again. */
+function wasDone(s: Sent, desk: Desk): boolean {
+  if (s.type === "CONDENSE") return true;
+  if (s.type !== "REWIND") return false;
+  const { revision = 0 } = s.data as ClientPayloads["REWIND"];
+  return (desk.monitors.get(monitorOf(s))?.revision ?? 0) !== revision;
 }
 
 /** Ends the message that made the hub close a connection because a frame was too large, and is not sent again. */
@@ -211,7 +223,12 @@ function fateOf(s: Sent, e: KnownEvent): Partial<Sent> {
     case "MESSAGE_REJECTED":
       return mine ? { fate: "rejected", code: e.data.code, reason: e.data.reason } : {};
     case "EMITTED":
-      return mine ? { fate: "done" } : {};
+    case "HISTORY_REWOUND":
+      return mine && !turns.has(s.type) ? { fate: "done" } : {};
+    case "MESSAGE_REPEATED":
+      return mine && (s.type === "REWIND" || s.type === "CONDENSE") ? { fate: "done" } : {};
+    case "MONITOR_STATUS":
+      return s.type === "CONDENSE" && e.data.context?.condensing === true && monitorOf(s) === e.data.monitorId ? { fate: "done" } : {};
     case "DIALOG_CLOSED":
       return mine || ("dialogId" in s.data && s.data.dialogId === e.data.dialogId) ? { fate: "done" } : {};
     case "PROMPT_CLOSED":
@@ -235,6 +252,10 @@ function fateOf(s: Sent, e: KnownEvent): Partial<Sent> {
       return isTurnOf(s, e.data.agentId) ? { fate: "interrupted", reason: e.data.reason } : {};
   }
   return {};
+}
+
+function monitorOf(s: Sent): MonitorID {
+  return ("monitorId" in s.data ? s.data.monitorId : undefined) || firstMonitor;
 }
 
 function isTurnOf(s: Sent, agent: AgentID | undefined): boolean {

@@ -80,6 +80,38 @@ describe("what becomes of a message", () => {
   });
 });
 
+describe("what is said about the history", () => {
+  const posted = (type: "REWIND" | "EDIT_MESSAGE" | "CONDENSE", data: object): Outbox =>
+    wrote(post(emptyOutbox, { id: "m1", type, data: { monitorId: "monitor-0", ...data } as never, since: 1 })!, "m1", 1, 0);
+  const status = (more: object) => event("MONITOR_STATUS", { monitorId: "monitor-0", state: "idle", queue: 0, ...more });
+
+  it("is done when the rows are gone, or not done with a reason", () => {
+    const o = posted("REWIND", { ts: 5, revision: 0 });
+    expect(fates(o, event("HISTORY_REWOUND", { ts: 5, removed: 2, messageId: "other" }))).toEqual(["sending"]);
+    expect(fates(o, event("HISTORY_REWOUND", { ts: 5, removed: 2, messageId: "m1" }))).toEqual(["done"]);
+    expect(fates(o, event("MESSAGE_REPEATED", { messageId: "m1", first: "1-1", to: "c" }))).toEqual(["done"]);
+    const no = resolve(o, event("MESSAGE_REJECTED", { messageId: "m1", code: 3008, reason: "changed" }), 0);
+    expect(no.items[0]).toMatchObject({ fate: "rejected", code: 3008 });
+  });
+
+  it("is answered as a message when it is an edit", () => {
+    const rewound = event("HISTORY_REWOUND", { ts: 5, removed: 2, messageId: "m1" });
+    expect(fates(posted("EDIT_MESSAGE", { ts: 5, text: "x" }), rewound, accepted("direct"), said({ isComplete: true, outcome: "completed" }))).toEqual(["sending", "accepted", "completed"]);
+  });
+
+  it("is done when the summing up has begun", () => {
+    const o = posted("CONDENSE", {});
+    expect(fates(o, status({ context: { tokens: 5 } }), status({ context: { tokens: 5, condensing: true } }))).toEqual(["sending", "done"]);
+    expect(settle(o, emptyDesk()).items[0]!.fate).toBe("done");
+  });
+
+  it("is over when a whole state shows that somebody has rewound", () => {
+    const o = posted("REWIND", { ts: 5, revision: 1 });
+    expect(settle(o, apply(emptyDesk(), status({ revision: 1 }))).items[0]!.fate).toBe("sending");
+    expect(settle(o, apply(emptyDesk(), status({ revision: 2 }))).items[0]!.fate).toBe("done");
+  });
+});
+
 describe("sending", () => {
   it("is once per connection until there is an answer, in order", () => {
     let o = post(sent(), { id: "m2", type: "USER_MESSAGE", data: { content: "two" }, since: 2 })!;

@@ -25,6 +25,8 @@ export function useRunSlash(monitor: MonitorID, ask: (what: "reset") => void): (
     switch (slash.name) {
       case "stop":
         return slash.all ? commands.stopAll() : commands.stopMonitor(monitor);
+      case "condense":
+        return commands.condense(monitor);
       case "reset":
         return ask("reset");
       case "new":

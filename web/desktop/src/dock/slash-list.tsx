@@ -18,6 +18,7 @@ export function SlashList({ id, suggestions, chosen, anchor, onChoose }: Props):
   const list = useRef<HTMLDivElement>(null);
   const about: Record<SlashName, string> = {
     stop: t.slashStop,
+    condense: t.slashCondense,
     reset: t.slashReset,
     new: t.slashNew,
     monitor: t.slashMonitor,

@@ -2,7 +2,7 @@
 
 import type { Theme } from "../shell/prefs.js";
 
-export type SlashName = "stop" | "reset" | "new" | "monitor" | "provider" | "theme" | "language" | "sessions" | "connect" | "help";
+export type SlashName = "stop" | "condense" | "reset" | "new" | "monitor" | "provider" | "theme" | "language" | "sessions" | "connect" | "help";
 
 export type Slash =
   | { name: "stop"; all: boolean }
@@ -11,7 +11,7 @@ export type Slash =
   | { name: "provider"; provider: string }
   | { name: "theme"; theme: Theme }
   | { name: "language"; language: "en" | "ko" | "system" }
-  | { name: "reset" | "sessions" | "connect" | "help" };
+  | { name: "condense" | "reset" | "sessions" | "connect" | "help" };
 
 /** What the names in a line can be. */
 export interface SlashWorld {
@@ -20,7 +20,7 @@ export interface SlashWorld {
   readonly monitors: number;
 }
 
-export const slashNames: readonly SlashName[] = ["stop", "monitor", "new", "reset", "provider", "theme", "language", "sessions", "connect", "help"];
+export const slashNames: readonly SlashName[] = ["stop", "condense", "monitor", "new", "reset", "provider", "theme", "language", "sessions", "connect", "help"];
 
 const themes: readonly Theme[] = ["system", "dark", "light", "contrast"];
 const languages = ["system", "en", "ko"] as const;

@@ -62,6 +62,7 @@ export default words(
 
     // slash commands
     slashStop: "Stop the agent here; “all” stops every agent",
+    slashCondense: "Sum up what was said, so that the model has room again",
     slashReset: "Close all windows and forget all conversations",
     slashNew: "Begin a new session",
     slashMonitor: "Go to a monitor, or add it",
@@ -146,6 +147,7 @@ export default words(
     dropHere: "사진을 여기에 놓으면 첨부돼요",
 
     slashStop: "이 모니터의 에이전트 중지, “all” 입력 시 모두 중지",
+    slashCondense: "지금까지의 대화를 요약해 모델의 자리 비우기",
     slashReset: "모든 창을 닫고 모든 대화를 지워요",
     slashNew: "새 세션 시작",
     slashMonitor: "모니터로 이동하거나 새로 추가",

@@ -1,44 +1,105 @@
 import "./drawer.css";
 import "./rows.css";
 import "./folds.css";
-import { ArrowDown, MessagesSquare, PanelRightClose, WifiOff } from "lucide-react";
-import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
-import { useShallow } from "zustand/react/shallow";
-import type { AgentID, MessageID, MonitorID, Say, WindowID } from "../../../core/src/index.js";
-import { useLinkDown } from "../dock/agent-state.js";
-import { workingAgents } from "../dock/agents.js";
+import "../history/history.css";
+import { ArrowDown, MessagesSquare, PanelRightClose, Search } from "lucide-react";
+import { type KeyboardEvent, lazy, type ReactNode, Suspense, useEffect, useId, useMemo, useRef, useState } from "react";
+import { ContextMeter } from "../history/context-meter.js";
+import { FoundContext, ReachContext, useOlderRows } from "../history/reach.js";
+import { Earlier, useGoTo, useKeptPlace, useReaching, useRewinds } from "../history/use-reach.js";
+import historyTexts from "../history/words.js";
 import { useWords } from "../i18n/use.js";
-import { useEvents, useShell } from "../shell/context.js";
+import { useShell } from "../shell/context.js";
 import { useMonitor } from "../shell/select.js";
 import { IconButton } from "../ui/button.js";
-import { AgentRow } from "./agent-row.js";
+import { onMac } from "../ui/keys.js";
 import { AskCards } from "./ask-cards.js";
-import { type Entry, entriesOf, isAboutMessages, notInRows, withDays } from "./entries.js";
 import { EntryRow } from "./entry-row.js";
 import { useFollowing } from "./follow.js";
 import { RunRow } from "./run-row.js";
-import { type RunEntry, withRuns } from "./runs.js";
+import { useEntries, useRuns } from "./use-entries.js";
+import { Announcer, Work } from "./work.js";
 import texts from "./words.js";
+
+const RewindDialog = lazy(async () => ({ default: (await import("../history/rewind-dialog.js")).RewindDialog }));
+const SearchBar = lazy(async () => ({ default: (await import("../history/search-bar.js")).SearchBar }));
+const TaskPanel = lazy(async () => ({ default: (await import("../history/task-panel.js")).TaskPanel }));
+
+type Page = "talk" | "tasks";
 
 /** What was said on the monitor that this tab shows, or on all, and what is under way. */
 export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {
   const t = useWords(texts);
+  const th = useWords(historyTexts);
   const monitor = useMonitor();
   const several = useShell((s) => s.desk.monitors.size > 1);
   const [wantsAll, setWantsAll] = useState(false);
+  const [page, setPage] = useState<Page>("talk");
+  const [finding, setFinding] = useState(false);
   const all = wantsAll && several;
   const shown = all ? undefined : monitor;
-  const entries = useEntries(shown);
+  const older = useOlderRows(shown);
+  const entries = useEntries(older.rows, shown);
   const runs = useRuns(entries);
   const keys = useMemo(() => entries.filter((e) => e.kind !== "day").map((e) => e.key), [entries]);
-  const { scroller, content, following, unread, jump } = useFollowing(keys, shown ?? "");
+  const { scroller, content, following, unread, jump, leave } = useFollowing(keys, shown ?? "");
   useOwnWords(jump);
+  useRewinds(shown);
+  const { reach, rewinding, stopRewinding } = useReaching(monitor, older.rows);
+  const { found, goTo } = useGoTo(scroller, leave);
+  const keepPlace = useKeptPlace(scroller, older.rows);
   const ready = useShell((s) => s.ready);
   const empty = useShell((s) => s.desk.agents.size === 0) && entries.length === 0;
+  const id = useId();
+  const pages: { id: Page; label: string }[] = [
+    { id: "talk", label: t.title },
+    { id: "tasks", label: th.tasks },
+  ];
+  const press = (e: KeyboardEvent): void => {
+    if (e.key.toLowerCase() !== "f" || e.altKey || e.shiftKey || (onMac ? !e.metaKey || e.ctrlKey : !e.ctrlKey || e.metaKey)) return;
+    e.preventDefault();
+    setPage("talk");
+    setFinding(true);
+  };
   return (
-    <section className="drawer-talk" aria-label={t.title}>
+    <section className="drawer-talk" aria-label={t.title} onKeyDown={press}>
       <header className="drawer-head">
-        <h2>{t.title}</h2>
+        <div className="drawer-tabs" role="tablist" aria-label={th.tabs}>
+          {pages.map((p) => (
+            <button
+              key={p.id}
+              type="button"
+              role="tab"
+              id={`${id}-${p.id}`}
+              aria-selected={page === p.id}
+              aria-controls={`${id}-${p.id}-page`}
+              tabIndex={page === p.id ? 0 : -1}
+              onClick={() => setPage(p.id)}
+              onKeyDown={(e) => {
+                if (e.key !== "ArrowLeft" && e.key !== "ArrowRight") return;
+                e.preventDefault();
+                const other = page === "talk" ? "tasks" : "talk";
+                setPage(other);
+                document.getElementById(`${id}-${other}`)?.focus();
+              }}
+            >
+              {p.label}
+            </button>
+          ))}
+        </div>
+        <IconButton
+          icon={Search}
+          label={th.find}
+          aria-pressed={finding}
+          onClick={() => {
+            setPage("talk");
+            setFinding(!finding || page !== "talk");
+          }}
+        />
+        {onClose !== undefined && <IconButton icon={PanelRightClose} label={t.close} onClick={onClose} />}
+      </header>
+      <div className="drawer-tools">
+        <ContextMeter monitor={monitor} />
         {several && (
           <div className="drawer-filter" role="group" aria-label={t.filter}>
             <button type="button" aria-pressed={!all} onClick={() => setWantsAll(false)}>
@@ -49,22 +110,52 @@ export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {
             </button>
           </div>
         )}
-        {onClose !== undefined && <IconButton icon={PanelRightClose} label={t.close} onClick={onClose} />}
-      </header>
-      <div className="drawer-scroll" ref={scroller} tabIndex={0} role="log" aria-live="off" aria-label={t.rows}>
-        <div ref={content} className="drawer-rows">
-          {!ready && <p className="drawer-note">{t.loading}</p>}
-          {ready && empty && <Empty />}
-          {runs.map((e) => (e.kind === "run" ? <RunRow key={e.key} run={e} named={all} /> : <EntryRow key={e.key} entry={e} named={all} />))}
-          <Work monitor={shown} />
-          <AskCards monitor={shown} />
-        </div>
       </div>
-      {!following && (
-        <button type="button" className="drawer-newest" onClick={jump}>
-          <ArrowDown size={14} aria-hidden />
-          {unread > 0 ? t.unread(unread) : t.newest}
-        </button>
+      <div id={`${id}-talk-page`} role="tabpanel" aria-labelledby={`${id}-talk`} className="drawer-page" hidden={page !== "talk"}>
+        {finding && (
+          <Suspense>
+            <SearchBar entries={entries} older={older} found={found} scroller={scroller} onFound={goTo} onClose={() => setFinding(false)} />
+          </Suspense>
+        )}
+        <div className="drawer-scroll" ref={scroller} tabIndex={0} role="log" aria-live="off" aria-label={t.rows}>
+          <div ref={content} className="drawer-rows">
+            {!ready && <p className="drawer-note">{t.loading}</p>}
+            {ready && empty && <Empty />}
+            <Earlier older={older} scroller={scroller} keepPlace={keepPlace} />
+            <ReachContext value={reach}>
+              <FoundContext value={found}>
+                {runs.map((e) => (e.kind === "run" ? <RunRow key={e.key} run={e} named={all} /> : <EntryRow key={e.key} entry={e} named={all} />))}
+              </FoundContext>
+            </ReachContext>
+            <Work monitor={shown} />
+            <AskCards monitor={shown} />
+          </div>
+        </div>
+        {!following && (
+          <button type="button" className="drawer-newest" onClick={jump}>
+            <ArrowDown size={14} aria-hidden />
+            {unread > 0 ? t.unread(unread) : t.newest}
+          </button>
+        )}
+      </div>
+      {page === "tasks" && (
+        <div id={`${id}-tasks-page`} role="tabpanel" aria-labelledby={`${id}-tasks`} className="drawer-page">
+          <Suspense fallback={<p className="drawer-note">{th.tasksLoading}</p>}>
+            <TaskPanel
+              monitor={shown}
+              older={older}
+              onShow={(ts) => {
+                setPage("talk");
+                goTo(ts);
+              }}
+            />
+          </Suspense>
+        </div>
+      )}
+      {rewinding !== undefined && (
+        <Suspense>
+          <RewindDialog key={rewinding.entry.ts} entry={rewinding.entry} back={rewinding.back} rows={older.rows} onClose={stopRewinding} />
+        </Suspense>
       )}
       <Announcer monitor={shown} />
     </section>
@@ -82,86 +173,12 @@ function Empty(): ReactNode {
   );
 }
 
-function useEntries(monitor: MonitorID | undefined): Entry[] {
-  const rows = useShell((s) => s.desk.rows);
-  const queues = useShell((s) => s.desk.queues);
-  const items = useShell(useShallow((s) => s.outbox.items.filter(isAboutMessages)));
-  const working = useWindowsAtWork();
-  return useMemo(
-    () => withDays(entriesOf({ rows, queues }, items, monitor, working), dayOf),
-    [rows, queues, items, monitor, working],
-  );
-}
-
-/** The same with many steps as one. Agents change with every word they say, who works does not. */
-function useRuns(entries: readonly Entry[]): (Entry | RunEntry)[] {
-  const roles = useShell((s) => JSON.stringify(workingAgents(s.desk.agents).map((a) => a.role)));
-  return useMemo(() => withRuns(entries, new Set(JSON.parse(roles) as AgentID[])), [entries, roles]);
-}
-
-/** The windows whose agents work on messages. Agents change with every word they say, this does not. */
-function useWindowsAtWork(): ReadonlyMap<MessageID, WindowID> {
-  const pairs = useShell((s) => {
-    const busy = [...s.desk.agents.values()].filter((a) => a.windowId && a.messageId);
-    return JSON.stringify(busy.map((a) => [a.messageId, a.windowId]));
-  });
-  return useMemo(() => new Map(JSON.parse(pairs) as [MessageID, WindowID][]), [pairs]);
-}
-
-function dayOf(ts: number): string {
-  return new Date(ts).toDateString();
-}
-
 /** Goes to the end when this tab says something, to where it is shown. */
 function useOwnWords(jump: () => void): void {
-  const last = useShell((s) => s.outbox.items.findLast((i) => i.type === "USER_MESSAGE")?.id);
+  const last = useShell((s) => s.outbox.items.findLast((i) => i.type === "USER_MESSAGE" || i.type === "EDIT_MESSAGE")?.id);
   const before = useRef(last);
   useEffect(() => {
     if (before.current !== last && last !== undefined) jump();
     before.current = last;
   }, [last, jump]);
-}
-
-/** The agents at work here. What they say changes often, so it is apart from the rows. */
-function Work({ monitor }: { monitor: MonitorID | undefined }): ReactNode {
-  const t = useWords(texts);
-  const agents = useShell((s) => s.desk.agents);
-  const rows = useShell((s) => s.desk.rows);
-  const spent = useShell((s) => monitor !== undefined && s.desk.monitors.get(monitor)?.state === "over_budget");
-  const down = useLinkDown();
-  const working = useMemo(
-    () => workingAgents(agents).filter((a) => monitor === undefined || a.monitorId === monitor),
-    [agents, monitor],
-  );
-  return (
-    <>
-      {spent && <p className="drawer-note">{t.overBudget}</p>}
-      {down && working.length > 0 && (
-        <p className="drawer-note">
-          <WifiOff size={14} aria-hidden /> {t.offline}
-        </p>
-      )}
-      {working.map((a) => {
-        const its = [...rows.values()].map(({ row }) => row).filter((row) => row.agentId === a.role);
-        const shown = (say: Say): string[] => its.filter((row) => row.say === say).map((row) => row.text ?? "");
-        return <AgentRow key={a.role} agent={a} thinking={notInRows(a.thinking, shown("reasoning"))} text={notInRows(a.text, shown("text"))} />;
-      })}
-    </>
-  );
-}
-
-/** Says final answers to those who hear the page, and nothing else. */
-function Announcer({ monitor }: { monitor: MonitorID | undefined }): ReactNode {
-  const [text, setText] = useState("");
-  useEvents((event, replayed) => {
-    if (replayed || event.type !== "messageUpdated") return;
-    const row = event.data.message;
-    const here = monitor === undefined || (row.monitorId || event.data.monitorId) === monitor;
-    if (here && row.say === "text" && row.partial !== true && row.text) setText(row.text);
-  });
-  return (
-    <div className="hidden-text" aria-live="polite">
-      {text}
-    </div>
-  );
 }

@@ -16,6 +16,7 @@ import {
   type WindowID,
 } from "../../../core/src/index.js";
 import { windowOfRole } from "../dock/agents.js";
+import { askedOf } from "./tool.js";
 
 /** Something that a person said. */
 export interface MessageEntry {
@@ -42,7 +43,20 @@ export interface MessageEntry {
   readonly sent: Sent | undefined;
 }
 
-export type RowKind = "assistant" | "subtask" | "thinking" | "tool" | "error" | "result" | "retry" | "resume" | "note";
+export type RowKind =
+  | "assistant"
+  | "subtask"
+  | "thinking"
+  | "tool"
+  | "error"
+  | "result"
+  | "retry"
+  | "resume"
+  | "asked"
+  | "condensed"
+  | "condenseFailed"
+  | "truncated"
+  | "note";
 
 export interface RowEntry {
   readonly kind: RowKind;
@@ -60,7 +74,7 @@ export interface DayEntry {
 
 export type Entry = MessageEntry | RowEntry | DayEntry;
 
-type SaidType = "USER_MESSAGE" | "WINDOW_MESSAGE" | "COMPONENT_ACTION";
+type SaidType = "USER_MESSAGE" | "WINDOW_MESSAGE" | "COMPONENT_ACTION" | "EDIT_MESSAGE";
 
 /**
  * The rows of a monitor, or of all, the oldest first, with what this tab and others have under way. `working` names the
@@ -104,16 +118,19 @@ export function entriesOf(
       entries.push({ ...blank(m.id, m.timestamp, monitorId), ...said, fate: "queued", position: places.get(m.id) });
     }
   }
-  return [...entries, ...unheard(mine, known, shown)].sort(byEnd);
+  // What is being edited is still where it was said, and tells there what becomes of the edit.
+  const isEdit = (s: Sent<SaidType>): boolean => s.type === "EDIT_MESSAGE" && desk.rows.has((s.data as ClientPayloads["EDIT_MESSAGE"]).ts);
+  const others = [...mine.values()].filter((s) => !known.has(s.id) && !isEdit(s));
+  return [...entries, ...unheard(others, shown)].sort(byEnd);
 }
 
 /** What was sent and has no row. While it waits for its answer it is the newest, whatever the clocks say. */
-function unheard(mine: ReadonlyMap<MessageID, Sent<SaidType>>, known: ReadonlySet<MessageID>, shown: (id: MonitorID) => boolean): MessageEntry[] {
+function unheard(mine: readonly Sent<SaidType>[], shown: (id: MonitorID) => boolean): MessageEntry[] {
   const entries: MessageEntry[] = [];
-  for (const s of mine.values()) {
+  for (const s of mine) {
     const monitorId = s.data.monitorId || firstMonitor;
     const waits = !hasEnded(s);
-    if (known.has(s.id) || !shown(monitorId) || (!waits && s.fate !== "rejected")) continue;
+    if (!shown(monitorId) || (!waits && s.fate !== "rejected")) continue;
     const { fate, position, reason, code } = s;
     entries.push({ ...blank(s.id, s.since, monitorId), ...contentOf(s), fate, position, reason, code, sent: s });
   }
@@ -167,7 +184,7 @@ function messageOf(
     row,
     text: row.text ?? "",
     images: row.images ?? [],
-    window: (sent !== undefined && "windowId" in sent.data ? sent.data.windowId : undefined) ?? windows.get(id),
+    window: (sent !== undefined && "windowId" in sent.data ? sent.data.windowId : undefined) ?? (row.windowId || windows.get(id)),
     // The queue itself is newer than what was said of it.
     fate: no !== undefined ? "rejected" : fate !== undefined && fate !== "sending" && place !== undefined ? "queued" : fate,
     position: place ?? sent?.position,
@@ -190,7 +207,7 @@ export function isAboutMessages(s: Sent): boolean {
 }
 
 function isSaid(s: Sent): s is Sent<SaidType> {
-  return s.type === "USER_MESSAGE" || s.type === "WINDOW_MESSAGE" || s.type === "COMPONENT_ACTION";
+  return s.type === "USER_MESSAGE" || s.type === "WINDOW_MESSAGE" || s.type === "COMPONENT_ACTION" || s.type === "EDIT_MESSAGE";
 }
 
 /** What a message says, in the words that the hub will use for it. */
@@ -203,6 +220,10 @@ function contentOf(s: Sent<SaidType>): Pick<MessageEntry, "text" | "images" | "w
   if (s.type === "WINDOW_MESSAGE") {
     const data = s.data as ClientPayloads["WINDOW_MESSAGE"];
     return { text: data.content, images: [], window: data.windowId };
+  }
+  if (s.type === "EDIT_MESSAGE") {
+    const data = s.data as ClientPayloads["EDIT_MESSAGE"];
+    return { text: data.text, images: data.images ?? [], window: undefined };
   }
   const data = s.data as ClientPayloads["COMPONENT_ACTION"];
   const label = /Button:(.*)$/s.exec(data.componentPath?.at(-1) ?? "")?.[1]?.trim().replace(/\s+/g, " ");
@@ -234,8 +255,14 @@ function takenBackOf(sent: Outbox["items"]): Set<MessageID> {
 
 /** What a row is; undefined when there is nothing in it to be shown. */
 export function kindOf(row: UIRow): RowKind | "user" | undefined {
-  if (row.type === "ask") return row.ask === "resume_task" ? "resume" : row.text ? "note" : undefined;
+  if (row.type === "ask") return kindOfAsk(row);
   switch (row.say) {
+    case "condense_context":
+      return "condensed";
+    case "condense_context_error":
+      return "condenseFailed";
+    case "sliding_window_truncation":
+      return "truncated";
     case "user_feedback":
       return "user";
     case "text":
@@ -258,6 +285,14 @@ export function kindOf(row: UIRow): RowKind | "user" | undefined {
     default:
       return row.text ? "note" : undefined;
   }
+}
+
+/** A question that is open and has a card is there once, as the card. */
+function kindOfAsk(row: UIRow): RowKind | undefined {
+  if (row.ask === "resume_task") return "resume";
+  const { card } = askedOf(row);
+  if (card) return row.isAnswered === true ? "asked" : undefined;
+  return row.text ? "note" : undefined;
 }
 
 /** Puts the days between entries of different days. */

@@ -1,8 +1,9 @@
-import { Bot, Brain, CircleAlert, CircleCheck, CircleSlash, CircleX, Info, ListTodo, RotateCw, TriangleAlert, Wrench } from "lucide-react";
+import { Bot, Brain, CircleAlert, CircleCheck, CircleSlash, CircleX, Info, ListTodo, MessageCircleQuestionMark, RotateCw, TriangleAlert, Wrench } from "lucide-react";
 import { memo, type ReactNode } from "react";
 import type { UIRow } from "../../../core/src/index.js";
 import { Markdown } from "../content/index.js";
 import { taskNumber, titleIn, titleOf, windowOfRole } from "../dock/agents.js";
+import { useFound } from "../history/reach.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber } from "../shell/select.js";
@@ -13,8 +14,9 @@ import { type Entry, type RowEntry, sameEntry } from "./entries.js";
 import { Fold } from "./fold.js";
 import { MessageRow } from "./message-row.js";
 import { useReason } from "./reasons.js";
+import { Condensed, CondenseFailed, Truncated } from "./shrink-row.js";
 import { Trouble } from "./trouble.js";
-import { endOf, toolOf, whyCutOff } from "./tool.js";
+import { askedOf, endOf, toolOf, whyCutOff } from "./tool.js";
 import texts from "./words.js";
 
 interface Props {
@@ -87,6 +89,14 @@ function Plain({ entry: { kind, row } }: { entry: RowEntry }): ReactNode {
       return <End row={row} />;
     case "resume":
       return <Resume row={row} />;
+    case "asked":
+      return <AskedLine row={row} />;
+    case "condensed":
+      return <Condensed row={row} />;
+    case "condenseFailed":
+      return <CondenseFailed row={row} />;
+    case "truncated":
+      return <Truncated row={row} />;
     default:
       return <Line row={row} retry={kind === "retry"} />;
   }
@@ -127,6 +137,7 @@ function Thought({ row }: { row: UIRow }): ReactNode {
     <>
       <Fold
         icon={Brain}
+        found={useFound() === row.ts}
         title={
           <>
             <b>{t.thought}</b>
@@ -153,6 +164,7 @@ function ToolRow({ row }: { row: UIRow }): ReactNode {
     <>
       <Fold
         icon={call.failed ? CircleX : Wrench}
+        found={useFound() === row.ts}
         {...(call.failed ? { tone: "danger" as const } : {})}
         title={
           <>
@@ -224,6 +236,20 @@ function Line({ row, retry }: { row: UIRow; retry: boolean }): ReactNode {
         {row.text}
       </span>
       <CopyButton text={row.text ?? ""} />
+    </>
+  );
+}
+
+/** A question that was answered, in one line. */
+function AskedLine({ row }: { row: UIRow }): ReactNode {
+  const t = useWords(texts);
+  const { question, answer } = askedOf(row);
+  const text = [t.askedThat(question), answer === "" ? t.answered : t.answeredThat(answer)].join(" · ");
+  return (
+    <>
+      <MessageCircleQuestionMark size={12} aria-hidden />
+      <span className="drawer-line-text">{text}</span>
+      <CopyButton text={text} />
     </>
   );
 }

@@ -1,5 +1,5 @@
 import { ChevronRight, type LucideIcon } from "lucide-react";
-import { type ReactNode, useId, useState } from "react";
+import { type ReactNode, useEffect, useId, useState } from "react";
 
 interface Props {
   icon: LucideIcon;
@@ -9,12 +9,17 @@ interface Props {
   end?: ReactNode;
   /** What is below the line while it is closed. */
   closed?: ReactNode;
+  /** Somebody was led here: it opens, and can be closed again. */
+  found?: boolean;
   children: ReactNode;
 }
 
 /** One line that opens. What is inside is not made before. */
-export function Fold({ icon: Icon, tone, title, end, closed, children }: Props): ReactNode {
-  const [open, setOpen] = useState(false);
+export function Fold({ icon: Icon, tone, title, end, closed, found = false, children }: Props): ReactNode {
+  const [open, setOpen] = useState(found);
+  useEffect(() => {
+    if (found) setOpen(true);
+  }, [found]);
   const id = useId();
   return (
     <div className="drawer-fold">

@@ -11,6 +11,8 @@ export interface Following {
   /** How many came since it was left. */
   unread: number;
   jump: () => void;
+  /** Leaves the end, to be led somewhere else. */
+  leave: () => void;
 }
 
 /** Keeps the end of a growing list in sight until somebody scrolls away from it. `what` names the list; another one begins at its end. */
@@ -30,6 +32,11 @@ export function useFollowing(keys: readonly string[], what: string): Following {
     setFollowing(true);
     toEnd();
   }, [toEnd]);
+
+  const leave = useCallback(() => {
+    stick.current = false;
+    setFollowing(false);
+  }, []);
 
   useEffect(() => {
     const box = scroller.current!;
@@ -58,5 +65,5 @@ export function useFollowing(keys: readonly string[], what: string): Following {
   useLayoutEffect(jump, [jump, what]);
   if (following) seen.current = new Set(keys);
   const unread = following ? 0 : keys.filter((k) => !seen.current.has(k)).length;
-  return { scroller, content, following, unread, jump };
+  return { scroller, content, following, unread, jump, leave };
 }

@@ -3,6 +3,9 @@ import { type ReactNode, useState } from "react";
 import { type Fate, windowKey } from "../../../core/src/index.js";
 import { titleOf } from "../dock/agents.js";
 import { usePutBack } from "../dock/drafts.js";
+import { MessageEditor } from "../history/message-editor.js";
+import { MessageMenu } from "../history/message-menu.js";
+import { useReach } from "../history/reach.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { gesturesIn, pressIn } from "../shell/gesture.js";
@@ -21,6 +24,8 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
   const t = useWords(texts);
   const format = useFormat();
   const open = e.row === undefined;
+  const reach = useReach();
+  const editing = !open && reach !== undefined && reach.editing === e.ts;
   const window = useShell((s) => (e.window === undefined ? undefined : titleOf(s.desk, e.monitorId, e.window)));
   return (
     <article
@@ -41,8 +46,9 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
         </time>
         {e.fate !== undefined && isOver(e.fate) && <OverMark fate={e.fate} />}
         <CopyButton text={e.text} />
+        <MessageMenu entry={e} window={window} />
       </div>
-      <Said text={e.text} to={window === undefined ? undefined : { key: windowKey(e.monitorId, e.window!), title: window }} />
+      {editing ? <MessageEditor entry={e} reach={reach} /> : <Said text={e.text} to={window === undefined ? undefined : { key: windowKey(e.monitorId, e.window!), title: window }} />}
       {e.images.length > 0 && (
         <div className="drawer-pictures">
           {e.images.map((src, i) => (

@@ -1,5 +1,6 @@
 import { ListCollapse } from "lucide-react";
 import { memo, type ReactNode, useMemo } from "react";
+import { useFound } from "../history/reach.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { EntryRow } from "./entry-row.js";
 import { Fold } from "./fold.js";
@@ -17,12 +18,14 @@ export const RunRow = memo(
   function RunRow({ run, named }: Props): ReactNode {
     const t = useWords(texts);
     const format = useFormat();
+    const found = useFound();
     const { tools, durationMs: ms, failed } = useMemo(() => summaryOf(run.steps), [run.steps]);
     const ofTask = run.steps[0]!.row.agentId?.startsWith("task-") === true;
     return (
       <div className={ofTask ? "drawer-run drawer-run-of-task" : "drawer-run"} data-run={run.ts}>
         <Fold
           icon={ListCollapse}
+          found={found !== undefined && run.steps.some((s) => s.ts === found)}
           title={
             <>
               <b>{t.steps(run.steps.length)}</b>

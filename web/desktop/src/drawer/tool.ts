@@ -103,6 +103,26 @@ export function endOf(row: UIRow): TurnEnd {
   };
 }
 
+export interface Asked {
+  /** The question is a dialog or a prompt, which have cards of their own. */
+  readonly card: boolean;
+  readonly question: string;
+  /** As far as the row has it. */
+  readonly answer: string;
+}
+
+/** What a row asked a person. */
+export function askedOf(row: UIRow): Asked {
+  const v = objectOf(row.text);
+  const texts = [v.title, v.question, v.message].filter((s): s is string => typeof s === "string" && s.trim() !== "");
+  const about = typeof v.tool === "string" ? `${v.tool} ${aboutOf(v.input)}` : typeof v.command === "string" ? v.command : "";
+  return {
+    card: typeof v.dialogId === "string" || typeof v.promptId === "string",
+    question: line(texts.join(" ") || about),
+    answer: typeof v.answer === "string" ? line(v.answer) : "",
+  };
+}
+
 /** Why a turn was cut off, without the words around it that the hub has in one language only. */
 export function whyCutOff(row: UIRow): string {
   const text = row.text ?? "";

@@ -1,7 +1,7 @@
 // Everything that can be done from anywhere, in one list: the palette, the keys and the help are made of it.
 
 import type { LucideIcon } from "lucide-react";
-import { Bell, CircleHelp, CircleStop, Compass, Inbox, KeyRound, Languages, LayoutGrid, MessageSquare, MonitorCheck, OctagonX, Palette, Plus, QrCode, RefreshCw, Search, Settings, SquarePlus } from "lucide-react";
+import { Bell, CircleHelp, CircleStop, Compass, FoldVertical, Inbox, KeyRound, Languages, LayoutGrid, MessageSquare, MonitorCheck, OctagonX, Palette, Plus, QrCode, RefreshCw, Search, Settings, SquarePlus } from "lucide-react";
 import { limits, shownMonitor } from "../../../core/src/index.js";
 import type { Commands } from "../shell/commands.js";
 import type { Theme } from "../shell/prefs.js";
@@ -64,6 +64,17 @@ const work: Action[] = [
     title: (t) => t.stopMonitor,
     when: (s) => s.desk.monitors.get(shownMonitor(s.view, s.desk))?.state === "running",
     run: (c, s) => c.stopMonitor(shownMonitor(s.view, s.desk)),
+  },
+  {
+    id: "condense",
+    group: "actions",
+    icon: FoldVertical,
+    title: (t) => t.condense,
+    when: (s) => {
+      const monitor = s.desk.monitors.get(shownMonitor(s.view, s.desk));
+      return monitor?.state !== "running" && (monitor?.context?.tokens ?? 0) > 0 && monitor?.context?.condensing !== true;
+    },
+    run: (c, s) => c.condense(shownMonitor(s.view, s.desk)),
   },
   { id: "stop.all", group: "actions", icon: OctagonX, title: (t) => t.stopAll, when: (s) => s.desk.agents.size > 0, run: (c) => c.stopAll() },
   { id: "link.retry", group: "actions", icon: RefreshCw, title: (t) => t.retryLink, when: (s) => s.link.phase !== "live", run: (c) => c.retryLink() },

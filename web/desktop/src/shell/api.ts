@@ -1,6 +1,6 @@
 // The hub's REST door, as far as the desktop needs it. Refusals are problem documents and become `ApiError`s.
 
-import type { MonitorID, SessionID } from "../../../core/src/index.js";
+import type { MonitorID, SessionID, UIRow } from "../../../core/src/index.js";
 
 export class ApiError extends Error {
   readonly status: number;
@@ -68,6 +68,9 @@ export class Api {
   deleteSession = (id: SessionID): Promise<void> => this.ask("DELETE", `/api/sessions/${encodeURIComponent(id)}`);
   joinTicket = (session: SessionID, monitor?: MonitorID): Promise<JoinTicket> => this.ask("POST", "/api/join-tickets", { session, monitor });
   join = (ticket: string): Promise<{ session: SessionID; monitor?: MonitorID }> => this.ask("POST", "/api/join", { ticket });
+  /** The newest rows of a monitor, or those before one by its id. */
+  rows = (id: SessionID, query: Query): Promise<{ rows: UIRow[]; more: boolean }> => this.ask("GET", `/api/sessions/${encodeURIComponent(id)}/rows?${queryOf(query)}`);
+  tasks = (id: SessionID, query: Query): Promise<{ tasks: unknown[] }> => this.ask("GET", `/api/sessions/${encodeURIComponent(id)}/tasks?${queryOf(query)}`);
   signOut = (): Promise<void> => this.ask("POST", "/api/logout");
 
   /** The status of a plain request, to learn why a socket was refused. */
@@ -88,6 +91,13 @@ export class Api {
     if (!r.ok) throw await problemOf(r);
     return (r.status === 204 ? undefined : await r.json()) as T;
   }
+}
+
+/** What a question to the hub says more precisely; what is undefined is not said. */
+type Query = Record<string, string | number | undefined>;
+
+function queryOf(query: Query): URLSearchParams {
+  return new URLSearchParams(Object.entries(query).flatMap(([k, v]) => (v === undefined ? [] : [[k, String(v)]])));
 }
 
 async function problemOf(r: Response): Promise<ApiError> {

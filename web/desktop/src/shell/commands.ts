@@ -79,6 +79,27 @@ export class Commands {
     this.order("DELETE_QUEUED_MESSAGE", { messageId });
   }
 
+  /** Takes back a row and all that followed from it, if the conversation is still the one that was looked at. */
+  rewind(ts: number, monitorId: MonitorID): MessageID | undefined {
+    return this.send("REWIND", { ts, monitorId, revision: this.revisionOf(monitorId) });
+  }
+
+  /** Says something else in the place of a row of the person, and takes back what followed from it. */
+  edit(ts: number, monitorId: MonitorID, text: string, images: readonly string[]): MessageID | undefined {
+    const pictures = images.length > 0 ? { images: [...images] } : {};
+    return this.send("EDIT_MESSAGE", { ts, monitorId, text, ...pictures, revision: this.revisionOf(monitorId) });
+  }
+
+  /** Has the model's history of a monitor summed up. What comes of it is a row. */
+  condense(monitorId: MonitorID): void {
+    this.order("CONDENSE", { monitorId });
+  }
+
+  /** How often the conversation of a monitor was rewound, as far as this page shows it. */
+  private revisionOf(monitorId: MonitorID): number {
+    return this.o.store.getState().desk.monitors.get(monitorId)?.revision ?? 0;
+  }
+
   stopAgent(agentId: AgentID): void {
     this.order("INTERRUPT_AGENT", { agentId });
   }

@@ -119,8 +119,25 @@ test("kindOf knows every row that is shown", () => {
   expect(kindOf(say("api_req_retry_delayed"))).toBe("retry");
   expect(kindOf(say("subtask_result"))).toBe("subtask");
   expect(kindOf(say("text", ""))).toBeUndefined();
-  expect(kindOf(say("condense_context"))).toBe("note");
+  expect(kindOf(say("condense_context"))).toBe("condensed");
+  expect(kindOf(say("condense_context_error"))).toBe("condenseFailed");
+  expect(kindOf(say("sliding_window_truncation"))).toBe("truncated");
   expect(kindOf({ ts: 1, type: "ask", ask: "resume_task", text: "?" })).toBe("resume");
+});
+
+test("a question that has a card is shown once: as the card, and when it was answered as a line", () => {
+  const ask = (text: object, isAnswered?: boolean): UIRow => ({ ts: 1, type: "ask", ask: "tool", text: JSON.stringify(text), ...(isAnswered === undefined ? {} : { isAnswered }) });
+  expect(kindOf(ask({ tool: "x", dialogId: "d" }))).toBeUndefined();
+  expect(kindOf(ask({ question: "x", promptId: "p" }))).toBeUndefined();
+  expect(kindOf(ask({ tool: "x", dialogId: "d" }, true))).toBe("asked");
+  expect(kindOf(ask({ tool: "x" }))).toBe("note");
+});
+
+test("what is being edited is shown where it was said, until its row is gone", () => {
+  const edit = (fate: Sent["fate"]): Sent => sent("m2", { type: "EDIT_MESSAGE", data: { ts: 10, text: "better", monitorId: "monitor-0" }, fate } as Partial<Sent>);
+  expect(messages(desk([said(10, "a", "m1")]), [edit("sending")]).map((e) => e.text)).toEqual(["a"]);
+  expect(messages(desk([]), [edit("sending")]).map((e) => e.text)).toEqual(["better"]);
+  expect(messages(desk([said(20, "better", "m2")]), [edit("accepted")]).map((e) => [e.text, e.fate])).toEqual([["better", "accepted"]]);
 });
 
 test("days come before what happened on them", () => {

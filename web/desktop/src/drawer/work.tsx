@@ -1,0 +1,54 @@
+import { WifiOff } from "lucide-react";
+import { type ReactNode, useMemo, useState } from "react";
+import type { MonitorID, Say } from "../../../core/src/index.js";
+import { useLinkDown } from "../dock/agent-state.js";
+import { workingAgents } from "../dock/agents.js";
+import { useWords } from "../i18n/use.js";
+import { useEvents, useShell } from "../shell/context.js";
+import { AgentRow } from "./agent-row.js";
+import { notInRows } from "./entries.js";
+import texts from "./words.js";
+
+/** The agents at work here. What they say changes often, so it is apart from the rows. */
+export function Work({ monitor }: { monitor: MonitorID | undefined }): ReactNode {
+  const t = useWords(texts);
+  const agents = useShell((s) => s.desk.agents);
+  const rows = useShell((s) => s.desk.rows);
+  const spent = useShell((s) => monitor !== undefined && s.desk.monitors.get(monitor)?.state === "over_budget");
+  const down = useLinkDown();
+  const working = useMemo(
+    () => workingAgents(agents).filter((a) => monitor === undefined || a.monitorId === monitor),
+    [agents, monitor],
+  );
+  return (
+    <>
+      {spent && <p className="drawer-note">{t.overBudget}</p>}
+      {down && working.length > 0 && (
+        <p className="drawer-note">
+          <WifiOff size={14} aria-hidden /> {t.offline}
+        </p>
+      )}
+      {working.map((a) => {
+        const its = [...rows.values()].map(({ row }) => row).filter((row) => row.agentId === a.role);
+        const shown = (say: Say): string[] => its.filter((row) => row.say === say).map((row) => row.text ?? "");
+        return <AgentRow key={a.role} agent={a} thinking={notInRows(a.thinking, shown("reasoning"))} text={notInRows(a.text, shown("text"))} />;
+      })}
+    </>
+  );
+}
+
+/** Says final answers to those who hear the page, and nothing else. */
+export function Announcer({ monitor }: { monitor: MonitorID | undefined }): ReactNode {
+  const [text, setText] = useState("");
+  useEvents((event, replayed) => {
+    if (replayed || event.type !== "messageUpdated") return;
+    const row = event.data.message;
+    const here = monitor === undefined || (row.monitorId || event.data.monitorId) === monitor;
+    if (here && row.say === "text" && row.partial !== true && row.text) setText(row.text);
+  });
+  return (
+    <div className="hidden-text" aria-live="polite">
+      {text}
+    </div>
+  );
+}

@@ -1,0 +1,115 @@
+import { type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { firstMonitor, hasEnded, type MessageID } from "../../../core/src/index.js";
+import { frameLimit, frameSize } from "../dock/pictures.js";
+import type { MessageEntry } from "../drawer/entries.js";
+import { useReason } from "../drawer/reasons.js";
+import { useWords } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
+import { Button } from "../ui/button.js";
+import { isComposing } from "../ui/keys.js";
+import { useAmounts } from "./amounts.js";
+import { previewOf } from "./preview.js";
+import type { Reach } from "./reach.js";
+import texts from "./words.js";
+
+/** The row of a message as a field in which it can be said otherwise. */
+export function MessageEditor({ entry, reach }: { entry: MessageEntry; reach: Reach }): ReactNode {
+  const t = useWords(texts);
+  const [draft, setDraft] = useState(entry.text);
+  const onClose = (): void => reach.edit(undefined);
+  const commands = useCommands();
+  const why = useReason();
+  const field = useRef<HTMLTextAreaElement>(null);
+  const [sent, setSent] = useState<MessageID>();
+  const item = useShell((s) => s.outbox.items.find((i) => i.id === sent));
+  const refused = item?.fate === "rejected" ? t.editFailed(why(item.reason ?? "")) : undefined;
+  const busy = sent !== undefined && refused === undefined;
+  const taken = item !== undefined && (item.fate !== "sending" || hasEnded(item)) && refused === undefined;
+  const takes = useTakes(entry);
+  const latest = useRef(onClose);
+  latest.current = onClose;
+  useEffect(() => {
+    if (taken) latest.current();
+  }, [taken]);
+  useEffect(() => {
+    const { value } = field.current!;
+    field.current!.focus();
+    field.current!.setSelectionRange(value.length, value.length);
+  }, []);
+  useLayoutEffect(() => {
+    const { style } = field.current!;
+    style.height = "auto";
+    style.height = `${Math.min(field.current!.scrollHeight + 2, 240)}px`;
+  }, [draft]);
+
+  const save = (): void => {
+    const text = draft.trim().normalize("NFC");
+    if (busy || (text === "" && entry.images.length === 0)) return;
+    if (frameSize(text, entry.images) > frameLimit) return commands.tell(t.editTooLong, "warning");
+    const id = commands.edit(entry.ts, entry.monitorId, text, entry.images);
+    if (id === undefined) return commands.tell(t.editFull, "warning", 6000);
+    setSent(id);
+    reach.keep(undefined);
+  };
+  return (
+    <form
+      className="history-editor"
+      onSubmit={(e) => {
+        e.preventDefault();
+        save();
+      }}
+    >
+      <textarea
+        ref={field}
+        aria-label={t.editing}
+        title={t.editHint}
+        rows={1}
+        value={draft}
+        readOnly={busy}
+        onChange={(e) => {
+          setDraft(e.target.value);
+          reach.keep(e.target.value);
+        }}
+        onKeyDown={(e) => {
+          if (isComposing(e)) return;
+          if (e.key === "Escape") {
+            e.preventDefault();
+            e.stopPropagation();
+            onClose();
+          } else if (e.key === "Enter" && !e.shiftKey && !e.altKey) {
+            e.preventDefault();
+            save();
+          }
+        }}
+      />
+      {refused !== undefined && (
+        <p className="drawer-danger" role="alert">
+          {refused}
+        </p>
+      )}
+      <div className="history-editor-foot">
+        <span>{takes}</span>
+        <Button size="sm" kind="ghost" onClick={onClose}>
+          {t.cancel}
+        </Button>
+        <Button size="sm" kind="primary" type="submit" disabled={busy || (draft.trim() === "" && entry.images.length === 0)}>
+          {busy ? t.saving : t.save}
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+/** What goes with the message when it is said otherwise, in words; empty when nothing does. */
+function useTakes(entry: MessageEntry): string {
+  const t = useWords(texts);
+  const amounts = useAmounts();
+  const rows = useShell((s) => s.desk.rows);
+  const queues = useShell((s) => s.desk.queues);
+  const preview = useMemo(() => {
+    const here = [...rows.values()].map((r) => r.row).filter((r) => (r.monitorId || firstMonitor) === entry.monitorId);
+    return previewOf(here, entry.row!, new Set([...queues.values()].flat().map((m) => m.id)));
+  }, [rows, queues, entry]);
+  const much = preview.messages + preview.answers + preview.tools > 1;
+  return much ? t.editTakes(amounts(preview, { messages: 1 })) : "";
+}

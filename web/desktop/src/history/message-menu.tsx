@@ -1,0 +1,46 @@
+import { Ellipsis, Pencil, Trash2, Undo2 } from "lucide-react";
+import type { ReactNode } from "react";
+import type { MessageEntry } from "../drawer/entries.js";
+import { useWords } from "../i18n/use.js";
+import { gesturesIn, pressIn } from "../shell/gesture.js";
+import { IconButton } from "../ui/button.js";
+import { Menu, MenuItem } from "../ui/menu.js";
+import { useReach } from "./reach.js";
+import texts from "./words.js";
+
+/** What can be done with a message that has a row: say something else there, or take it back with all that followed. */
+export function MessageMenu({ entry, window }: { entry: MessageEntry; window: string | undefined }): ReactNode {
+  const t = useWords(texts);
+  const reach = useReach();
+  if (reach === undefined || entry.row === undefined) return null;
+  const old = !entry.row.id;
+  const typed = gesturesIn(entry.text) === undefined && (window === undefined || pressIn(entry.text, window) === undefined);
+  const hint = old ? { hint: t.tooOld } : {};
+  return (
+    <Menu label={t.actions} align="end" trigger={(menu) => <IconButton icon={Ellipsis} size={14} className="drawer-copy history-more" label={t.actions} {...menu} />}>
+      {(close) => {
+        const item = (icon: ReactNode, text: string, run: () => void, danger = false): ReactNode => (
+          <MenuItem
+            icon={icon}
+            disabled={old}
+            danger={danger}
+            {...hint}
+            onSelect={() => {
+              close();
+              run();
+            }}
+          >
+            {text}
+          </MenuItem>
+        );
+        return (
+          <>
+            {typed && item(<Pencil size={14} aria-hidden />, t.edit, () => reach.edit(entry.ts))}
+            {item(<Undo2 size={14} aria-hidden />, t.rewind, () => reach.rewind(entry, true))}
+            {item(<Trash2 size={14} aria-hidden />, t.remove, () => reach.rewind(entry, false), true)}
+          </>
+        );
+      }}
+    </Menu>
+  );
+}

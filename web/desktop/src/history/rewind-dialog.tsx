@@ -1,0 +1,147 @@
+import { ListX } from "lucide-react";
+import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { type Desk, firstMonitor, hasEnded, type MessageID, type Sent } from "../../../core/src/index.js";
+import { workingAgents } from "../dock/agents.js";
+import { usePutBack } from "../dock/drafts.js";
+import type { MessageEntry } from "../drawer/entries.js";
+import { useReason } from "../drawer/reasons.js";
+import { useWords } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
+import { gesturesIn } from "../shell/gesture.js";
+import { Button } from "../ui/button.js";
+import { Modal } from "../ui/modal.js";
+import { lineOf, type Preview, previewOf, worthLines } from "./preview.js";
+import { useAmounts } from "./amounts.js";
+import texts from "./words.js";
+
+interface Props {
+  entry: MessageEntry;
+  rows: Desk["rows"];
+  /** Its text is put into the command bar afterwards, unless somebody does not want that. */
+  back: boolean;
+  onClose: () => void;
+}
+
+/** The code of a refusal: the conversation is not what it was. */
+const historyChanged = 3008;
+
+/** Shows what goes before it does. */
+export function RewindDialog({ entry, rows, back, onClose }: Props): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const why = useReason();
+  const putBack = usePutBack(entry.monitorId);
+  const [keepText, setKeepText] = useState(back);
+  const [sent, setSent] = useState<MessageID>();
+  const [full, setFull] = useState(false);
+  const item = useShell((s) => s.outbox.items.find((i) => i.id === sent));
+  const preview = usePreview(entry, rows);
+  const changed = useChanged(entry) || item?.code === historyChanged;
+  const typed = gesturesIn(entry.text) === undefined && entry.text.trim() !== "";
+  const busy = sent !== undefined && (item === undefined || !hasEnded(item));
+  const done = item !== undefined && hasEnded(item) && item.fate !== "rejected";
+  const latest = useRef({ onClose, putBack });
+  latest.current = { onClose, putBack };
+  useEffect(() => {
+    if (!done) return;
+    latest.current.onClose();
+    if (keepText && typed) latest.current.putBack(entry.text);
+  }, [done, keepText, typed, entry.text]);
+
+  const go = (): void => {
+    const id = commands.rewind(entry.ts, entry.monitorId);
+    setSent(id);
+    setFull(id === undefined);
+  };
+  return (
+    <Modal title={back ? t.rewindTitle : t.removeTitle} closeLabel={t.close} onClose={onClose}>
+      <div className="history-preview" data-rewind={entry.ts}>
+        {changed && preview !== undefined && (
+          <p className="history-changed" role="alert">
+            {t.changed}
+          </p>
+        )}
+        <Refusal item={item} full={full} say={why} />
+        {preview === undefined ? <p role="alert">{t.rowGone}</p> : <Consequences preview={preview} entry={entry} />}
+        {preview !== undefined && typed && (
+          <label className="history-check">
+            <input type="checkbox" checked={keepText} onChange={(e) => setKeepText(e.target.checked)} />
+            {t.textBack}
+          </label>
+        )}
+        <div className="history-buttons">
+          <Button onClick={onClose}>{preview === undefined ? t.close : t.cancel}</Button>
+          {preview !== undefined && (
+            <Button kind="danger" onClick={go} disabled={busy} data-go>
+              {busy ? t.rewinding : back ? t.rewindDo : t.removeDo}
+            </Button>
+          )}
+        </div>
+      </div>
+    </Modal>
+  );
+}
+
+/** Why it was not done. That the conversation changed is said above what would go now. */
+function Refusal({ item, full, say }: { item: Sent | undefined; full: boolean; say: (reason: string) => string }): ReactNode {
+  const t = useWords(texts);
+  const refused = item?.fate === "rejected" && item.code !== historyChanged;
+  if (!full && !refused) return null;
+  return (
+    <p className="history-changed" role="alert">
+      {full ? t.full : t.failed(say(item?.reason ?? ""))}
+    </p>
+  );
+}
+
+/** What would go now; undefined when the row is gone. */
+function usePreview(entry: MessageEntry, rows: Desk["rows"]): Preview | undefined {
+  const queues = useShell((s) => s.desk.queues);
+  return useMemo(() => {
+    const target = rows.get(entry.ts)?.row;
+    if (target === undefined) return undefined;
+    const here = [...rows.values()].map((r) => r.row).filter((r) => (r.monitorId || firstMonitor) === entry.monitorId);
+    return previewOf(here, target, new Set([...queues.values()].flat().map((m) => m.id)));
+  }, [rows, queues, entry]);
+}
+
+/** Whether somebody has rewound the conversation since it was looked at. */
+function useChanged(entry: MessageEntry): boolean {
+  const revision = useShell((s) => s.desk.monitors.get(entry.monitorId)?.revision ?? 0);
+  const [seen] = useState(revision);
+  return revision !== seen;
+}
+
+/** So many lines are listed. */
+const mostLines = 40;
+
+function Consequences({ preview: p, entry }: { preview: Preview; entry: MessageEntry }): ReactNode {
+  const t = useWords(texts);
+  const amounts = useAmounts();
+  const agents = useShell((s) => workingAgents(s.desk.agents).filter((a) => a.monitorId === entry.monitorId).length);
+  const lines = useMemo(() => worthLines(p.going), [p]);
+  return (
+    <>
+      <p>{t.goes(amounts(p))}</p>
+      <ul className="history-lines" aria-label={t.goingList} tabIndex={0}>
+        {lines.slice(0, mostLines).map((row) => (
+          <li key={row.ts} data-say={row.say}>
+            {lineOf(row) || "…"}
+          </li>
+        ))}
+        {lines.length > mostLines && <li>{t.moreLines(lines.length - mostLines)}</li>}
+      </ul>
+      <ul className="history-notes">
+        {agents > 0 && <li>{t.stopsWork(agents)}</li>}
+        {p.waiting > 0 && <li>{t.takesWaiting(p.waiting)}</li>}
+        {p.condensed > 0 && <li>{t.undoesCondense}</li>}
+        {p.truncated > 0 && <li>{t.undoesTruncation}</li>}
+        {p.staying.length > 0 && <li>{t.staysLater(p.staying.length)}</li>}
+        <li>{t.windowsStay}</li>
+        <li>
+          <ListX size={13} aria-hidden /> {t.notUndone}
+        </li>
+      </ul>
+    </>
+  );
+}

@@ -1,0 +1,126 @@
+import { ChevronDown, ChevronUp, X } from "lucide-react";
+import { type ReactNode, type RefObject, useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
+import type { Entry, MessageEntry, RowEntry } from "../drawer/entries.js";
+import { useFormat, useWords } from "../i18n/use.js";
+import { Button, IconButton } from "../ui/button.js";
+import { isComposing } from "../ui/keys.js";
+import { hitsOf, placesIn, stepTo } from "./find.js";
+import type { OlderRows } from "./reach.js";
+import texts from "./words.js";
+
+interface Props {
+  entries: readonly Entry[];
+  older: OlderRows;
+  found: number | undefined;
+  scroller: RefObject<HTMLDivElement | null>;
+  onFound: (ts: number | undefined) => void;
+  onClose: () => void;
+}
+
+/** So many pages are read at a press. */
+const mostPages = 10;
+
+/** Finds words in the conversation, in what is there and on demand in what is older. */
+export function SearchBar({ entries, older, found, scroller, onFound, onClose }: Props): ReactNode {
+  const t = useWords(texts);
+  const format = useFormat();
+  const field = useRef<HTMLInputElement>(null);
+  const [query, setQuery] = useState("");
+  const wanted = useDeferredValue(query);
+  const hits = useMemo(() => hitsOf(entries, wanted), [entries, wanted]);
+  const [searching, setSearching] = useState(false);
+  const latest = useRef(hits);
+  latest.current = hits;
+  useMarks(scroller, wanted, entries, found);
+  useEffect(() => field.current?.select(), []);
+  const leave = useRef(onFound);
+  leave.current = onFound;
+  useEffect(() => () => leave.current(undefined), []);
+
+  const names = hits.map((h) => String(h.ts));
+  const at = names.indexOf(String(found));
+  const go = (step: 1 | -1): void => {
+    const to = stepTo(names, at < 0 ? undefined : names[at], step);
+    if (to !== undefined) onFound(Number(to));
+  };
+  const searchOlder = async (): Promise<void> => {
+    setSearching(true);
+    const had = latest.current.length;
+    for (let n = 0; n < mostPages; n++) {
+      const more = await older.load();
+      const fresh = latest.current.length - had;
+      if (fresh > 0) onFound(latest.current[fresh - 1]!.ts);
+      if (fresh > 0 || !more) break;
+    }
+    setSearching(false);
+  };
+  const asked = wanted.trim() !== "";
+  const oldest = entries.find((e): e is MessageEntry | RowEntry => e.kind !== "day");
+  return (
+    <div className="history-search" role="search">
+      <div className="history-search-line">
+        <input
+          ref={field}
+          type="search"
+          value={query}
+          placeholder={t.find}
+          aria-label={t.findIn}
+          onChange={(e) => setQuery(e.target.value)}
+          onKeyDown={(e) => {
+            if (isComposing(e)) return;
+            if (e.key === "Enter") {
+              e.preventDefault();
+              go(e.shiftKey ? 1 : -1);
+            } else if (e.key === "Escape") {
+              e.preventDefault();
+              e.stopPropagation();
+              onClose();
+            }
+          }}
+        />
+        <span className="history-search-count" role="status">
+          {asked && (hits.length === 0 ? t.foundNone : t.found(at < 0 ? 0 : at + 1, hits.length))}
+        </span>
+        <IconButton icon={ChevronUp} label={t.findPrevious} disabled={hits.length === 0} onClick={() => go(-1)} />
+        <IconButton icon={ChevronDown} label={t.findNext} disabled={hits.length === 0} onClick={() => go(1)} />
+        <IconButton icon={X} label={t.findClose} onClick={onClose} />
+      </div>
+      {asked && (
+        <div className="history-search-older">
+          <span>{older.state === "none" ? t.searchedAll : oldest === undefined ? "" : t.searchedTo(format.moment(oldest.ts))}</span>
+          {(older.state === "more" || older.state === "failed" || searching) && (
+            <Button size="sm" kind="ghost" disabled={searching} onClick={() => void searchOlder()}>
+              {searching ? t.findOlderBusy : t.findOlder}
+            </Button>
+          )}
+        </div>
+      )}
+    </div>
+  );
+}
+
+const mostMarks = 2_000;
+
+/** Marks the words wherever they are drawn, without changing the page. Browsers that cannot do that show the row alone. */
+function useMarks(scroller: RefObject<HTMLDivElement | null>, query: string, entries: readonly Entry[], found: number | undefined): void {
+  useEffect(() => {
+    if (typeof Highlight === "undefined") return;
+    const frame = requestAnimationFrame(() => {
+      const ranges: Range[] = [];
+      const nodes = document.createTreeWalker(scroller.current!, NodeFilter.SHOW_TEXT);
+      for (let node = nodes.nextNode(); node !== null && ranges.length < mostMarks; node = nodes.nextNode()) {
+        for (const [from, to] of placesIn(node.textContent ?? "", query)) {
+          const range = new Range();
+          range.setStart(node, from);
+          range.setEnd(node, to);
+          ranges.push(range);
+        }
+      }
+      CSS.highlights.set("history", new Highlight(...ranges));
+    });
+    return () => {
+      cancelAnimationFrame(frame);
+      CSS.highlights.delete("history");
+    };
+  }, [scroller, query, entries, found]);
+}

@@ -1,0 +1,170 @@
+import { CircleAlert, CircleCheck, CircleSlash, Hourglass, ListTree, LoaderCircle, type LucideIcon } from "lucide-react";
+import { type ReactNode, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { type Desk, firstMonitor, type HubEvent, type MonitorID } from "../../../core/src/index.js";
+import { useFormat, useWords } from "../i18n/use.js";
+import { useCommands, useEvents, useShell } from "../shell/context.js";
+import { Button } from "../ui/button.js";
+import type { OlderRows } from "./reach.js";
+import { flat, itemsOf, stateOf, type TaskItem, type TaskNode, type TaskState, treeOf } from "./tasks.js";
+import texts from "./words.js";
+
+interface Props {
+  monitor: MonitorID | undefined;
+  older: OlderRows;
+  onShow: (ts: number) => void;
+}
+
+const states: readonly TaskState[] = ["active", "delegated", "completed", "failed", "interrupted"];
+
+const icons: Record<TaskState, LucideIcon> = {
+  active: LoaderCircle,
+  delegated: Hourglass,
+  completed: CircleCheck,
+  failed: CircleAlert,
+  interrupted: CircleSlash,
+};
+
+/** The tasks of a session as a tree, with what they cost. */
+export function TaskPanel({ monitor, older, onShow }: Props): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const [query, setQuery] = useState("");
+  const [status, setStatus] = useState<TaskState | "">("");
+  const { tasks, failed, again } = useTasks(monitor, query);
+  const shown = useMemo(() => flat(treeOf(status === "" ? tasks ?? [] : (tasks ?? []).filter((i) => stateOf(i) === status))), [tasks, status]);
+  const latest = useRef(older);
+  latest.current = older;
+  const show = async (item: TaskItem): Promise<void> => {
+    for (;;) {
+      const ts = rowOf(latest.current.rows, item);
+      if (ts !== undefined) return onShow(ts);
+      if (latest.current.state !== "more" || !(await latest.current.load())) break;
+    }
+    const ts = rowOf(latest.current.rows, item);
+    if (ts === undefined) commands.tell(t.notThere, "warning");
+    else onShow(ts);
+  };
+  const names: Record<TaskState, string> = { active: t.active, delegated: t.delegated, completed: t.completed, failed: t.taskFailed, interrupted: t.interrupted };
+  return (
+    <div className="history-tasks">
+      <div className="history-task-search">
+        <input type="search" value={query} placeholder={t.taskSearch} aria-label={t.taskSearch} onChange={(e) => setQuery(e.target.value)} />
+        <select value={status} aria-label={t.taskStatus} onChange={(e) => setStatus(e.target.value as TaskState | "")}>
+          <option value="">{t.anyStatus}</option>
+          {states.map((s) => (
+            <option key={s} value={s}>
+              {names[s]}
+            </option>
+          ))}
+        </select>
+      </div>
+      {failed && (
+        <p className="drawer-note" role="alert">
+          {t.tasksFailed}{" "}
+          <Button size="sm" onClick={again}>
+            {t.retry}
+          </Button>
+        </p>
+      )}
+      {tasks === undefined && !failed && <p className="drawer-note">{t.tasksLoading}</p>}
+      {tasks !== undefined && shown.length === 0 && (
+        <div className="drawer-empty">
+          <ListTree size={24} aria-hidden />
+          <p>{query.trim() !== "" || status !== "" ? t.noTasksFound : t.noTasks}</p>
+        </div>
+      )}
+      <ul className="history-task-list" aria-label={t.taskList}>
+        {shown.map((n) => (
+          <TaskRow key={n.item.id} node={n} name={names[stateOf(n.item)]} onShow={() => void show(n.item)} />
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function TaskRow({ node: { item, depth, children }, name, onShow }: { node: TaskNode; name: string; onShow: () => void }): ReactNode {
+  const t = useWords(texts);
+  const format = useFormat();
+  const state = stateOf(item);
+  const Icon = icons[state];
+  const own = item.ownCost ?? item.totalCost;
+  const parts = [
+    name,
+    ...(item.durationMs !== undefined && item.durationMs > 0 ? [item.durationMs < 1000 ? `${Math.round(item.durationMs)} ms` : format.elapsed(item.durationMs)] : []),
+    ...(item.tokensIn + item.tokensOut > 0 ? [t.tokens(format.number(item.tokensIn), format.number(item.tokensOut))] : []),
+  ];
+  return (
+    <li>
+      <button type="button" className="history-task" data-task={item.id} data-state={state} style={{ paddingInlineStart: 12 + Math.min(depth, 6) * 16 }} title={t.goToTask} onClick={onShow}>
+        <Icon size={14} aria-hidden className={state === "active" ? "drawer-turning" : undefined} />
+        <span className="history-task-text">
+          <b>{item.task.trim() || t.unnamedTask}</b>
+          <span>{parts.join(" · ")}</span>
+        </span>
+        <span className="history-task-end">
+          <time dateTime={new Date(item.ts).toISOString()}>{format.time(item.ts)}</time>
+          {item.totalCost > 0 && <span title={children.length > 0 ? t.costOwn(format.usd(own), format.usd(item.totalCost)) : undefined}>{format.usd(item.totalCost)}</span>}
+          {children.length > 0 && item.totalCost > 0 && <span className="hidden-text">{t.costOwn(format.usd(own), format.usd(item.totalCost))}</span>}
+        </span>
+      </button>
+    </li>
+  );
+}
+
+/** The row that shows what a task is: what was said for it, or what its agent said first. */
+function rowOf(rows: Desk["rows"], item: TaskItem): number | undefined {
+  const all = [...rows.values()].map((r) => r.row).filter((r) => item.monitorId === undefined || (r.monitorId || firstMonitor) === item.monitorId);
+  all.sort((a, b) => a.ts - b.ts);
+  const isChild = (item.parentTaskId ?? "") !== "";
+  const own = isChild ? all.find((r) => item.agentId !== undefined && r.agentId === item.agentId) : undefined;
+  return (own ?? all.find((r) => item.messageId !== undefined && r.messageId === item.messageId && r.say === "user_feedback"))?.ts;
+}
+
+/** What somebody types is asked for when they pause, and what happens is when it calms down, in ms. */
+const pause = 250;
+
+const telling = new Set<HubEvent["type"]>(["taskCreated", "taskStarted", "taskCompleted", "taskAborted", "taskSpawned", "taskTokenUsageUpdated", "TURN_INTERRUPTED", "HISTORY_REWOUND", "session_state"]);
+
+function tells(e: HubEvent): boolean {
+  return telling.has(e.type) || (e.type === "AGENT_RESPONSE" && e.data.isComplete === true);
+}
+
+/** The tasks, asked for anew when something has become of one. */
+function useTasks(monitor: MonitorID | undefined, query: string): { tasks: readonly TaskItem[] | undefined; failed: boolean; again: () => void } {
+  const commands = useCommands();
+  const session = useShell((s) => s.session);
+  const [tasks, setTasks] = useState<readonly TaskItem[]>();
+  const [failed, setFailed] = useState(false);
+  const [round, setRound] = useState(0);
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  const again = useCallback(() => setRound((n) => n + 1), []);
+  useEvents((e) => {
+    if (!tells(e) || timer.current !== undefined) return;
+    timer.current = setTimeout(() => {
+      timer.current = undefined;
+      again();
+    }, pause);
+  });
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const first = useRef(true);
+  useEffect(() => {
+    let over = false;
+    const ask = async (): Promise<void> => {
+      try {
+        const list = itemsOf((await commands.api.tasks(session, { monitor, q: query.trim().normalize("NFC") || undefined, limit: 500 })).tasks);
+        if (over) return;
+        setTasks(list);
+        setFailed(false);
+      } catch {
+        if (!over) setFailed(true);
+      }
+    };
+    const wait = setTimeout(() => void ask(), first.current ? 0 : pause);
+    first.current = false;
+    return () => {
+      over = true;
+      clearTimeout(wait);
+    };
+  }, [commands, session, monitor, query, round]);
+  return { tasks, failed, again };
+}

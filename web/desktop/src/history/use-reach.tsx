@@ -1,0 +1,166 @@
+import { History } from "lucide-react";
+import { type ReactNode, type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type Desk, firstMonitor, type MonitorID } from "../../../core/src/index.js";
+import { usePutBack } from "../dock/drafts.js";
+import type { MessageEntry } from "../drawer/entries.js";
+import { useWords } from "../i18n/use.js";
+import { useCommands, useEvents, useShell } from "../shell/context.js";
+import { Button } from "../ui/button.js";
+import type { OlderRows, Reach } from "./reach.js";
+import texts from "./words.js";
+
+interface Reaching {
+  reach: Reach;
+  /** What somebody looks at before it is rewound. */
+  rewinding: { entry: MessageEntry; back: boolean } | undefined;
+  stopRewinding: () => void;
+}
+
+/** Which message is edited, and which is to be taken back. A text whose row goes away goes into the command bar. */
+export function useReaching(monitor: MonitorID, rows: Desk["rows"]): Reaching {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const putBack = usePutBack(monitor);
+  const [editing, setEditing] = useState<number>();
+  const [rewinding, setRewinding] = useState<Reaching["rewinding"]>();
+  const draft = useRef<string>(undefined);
+  const reach = useMemo<Reach>(
+    () => ({
+      editing,
+      edit: (ts) => {
+        draft.current = undefined;
+        setEditing(ts);
+      },
+      keep: (text) => {
+        draft.current = text;
+      },
+      rewind: (entry, back) => setRewinding({ entry, back }),
+    }),
+    [editing],
+  );
+  const gone = editing !== undefined && !rows.has(editing);
+  const lose = useRef(() => undefined as void);
+  lose.current = () => {
+    const text = draft.current;
+    reach.edit(undefined);
+    if (text === undefined) return;
+    putBack(text);
+    commands.tell(t.editLost, "warning", 8000);
+  };
+  useEffect(() => {
+    if (gone) lose.current();
+  }, [gone]);
+  return { reach, rewinding, stopRewinding: useCallback(() => setRewinding(undefined), []) };
+}
+
+/** Says that rows are gone, and who wanted that. */
+export function useRewinds(shown: MonitorID | undefined): void {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const items = useShell((s) => s.outbox.items);
+  useEvents((e, replayed) => {
+    if (replayed || e.type !== "HISTORY_REWOUND") return;
+    if (shown !== undefined && (e.data.monitorId || firstMonitor) !== shown) return;
+    const mine = items.find((i) => i.id === e.data.messageId);
+    if (mine === undefined) commands.tell(t.rewoundElsewhere);
+    else if (mine.type === "REWIND") commands.tell(t.rewound(e.data.removed));
+  });
+}
+
+/** The row that somebody was led to, and a way to lead them. */
+export function useGoTo(scroller: RefObject<HTMLDivElement | null>, leave: () => void): { found: number | undefined; goTo: (ts: number | undefined) => void } {
+  const [to, setTo] = useState<{ ts: number | undefined }>({ ts: undefined });
+  const goTo = useCallback(
+    (ts: number | undefined) => {
+      if (ts !== undefined) leave();
+      setTo({ ts });
+    },
+    [leave],
+  );
+  useEffect(() => {
+    if (to.ts === undefined) return;
+    let marked: HTMLElement | undefined;
+    // What it is folded into opens first.
+    const frame = requestAnimationFrame(() => {
+      marked = scroller.current?.querySelector<HTMLElement>(`[data-row="${to.ts}"]`) ?? undefined;
+      marked?.scrollIntoView({ block: "center" });
+      marked?.setAttribute("data-found", "");
+    });
+    return () => {
+      cancelAnimationFrame(frame);
+      marked?.removeAttribute("data-found");
+    };
+  }, [to, scroller]);
+  return { found: to.ts, goTo };
+}
+
+/** Holds the rows in sight where they are when others come before them. The function is called just before. */
+export function useKeptPlace(scroller: RefObject<HTMLDivElement | null>, rows: Desk["rows"]): () => void {
+  const held = useRef<{ ts: string; top: number }>(undefined);
+  useLayoutEffect(() => {
+    const place = held.current;
+    const row = place === undefined ? undefined : scroller.current?.querySelector(`[data-row="${place.ts}"]`);
+    if (!row) return;
+    const moved = row.getBoundingClientRect().top - place!.top;
+    if (Math.abs(moved) > 1) {
+      scroller.current!.scrollTop += moved;
+      held.current = undefined;
+    }
+  }, [rows, scroller]);
+  return useCallback(() => {
+    const box = scroller.current!;
+    const top = box.getBoundingClientRect().top;
+    const first = [...box.querySelectorAll("[data-row]")].find((r) => r.getBoundingClientRect().bottom > top);
+    held.current = first === undefined ? undefined : { ts: first.getAttribute("data-row")!, top: first.getBoundingClientRect().top };
+  }, [scroller]);
+}
+
+interface EarlierProps {
+  older: OlderRows;
+  scroller: RefObject<HTMLDivElement | null>;
+  keepPlace: () => void;
+}
+
+/** So near to the beginning, in pixels, more is read. */
+const near = 60;
+
+/** What leads to rows before those that are shown: a button, and going to the beginning. */
+export function Earlier({ older: { state, load }, scroller, keepPlace }: EarlierProps): ReactNode {
+  const t = useWords(texts);
+  const more = useCallback(() => {
+    keepPlace();
+    void load();
+  }, [keepPlace, load]);
+  useEffect(() => {
+    const box = scroller.current!;
+    if (state !== "more") return;
+    let last = box.scrollTop;
+    const scrolled = (): void => {
+      const up = box.scrollTop < last;
+      last = box.scrollTop;
+      if (up && last < near) more();
+    };
+    box.addEventListener("scroll", scrolled, { passive: true });
+    return () => box.removeEventListener("scroll", scrolled);
+  }, [state, more, scroller]);
+  switch (state) {
+    case "none":
+      return null;
+    case "full":
+      return <p className="drawer-note">{t.earlierFull}</p>;
+    case "busy":
+      return (
+        <p className="drawer-note" role="status">
+          {t.earlierBusy}
+        </p>
+      );
+  }
+  return (
+    <p className="drawer-note history-earlier">
+      {state === "failed" && <span>{t.earlierFailed}</span>}
+      <Button size="sm" kind="ghost" icon={History} onClick={more}>
+        {state === "failed" ? t.retry : t.earlier}
+      </Button>
+    </p>
+  );
+}

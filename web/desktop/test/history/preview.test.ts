@@ -1,0 +1,114 @@
+import { describe, expect, test } from "vitest";
+import type { Say, UIRow } from "../../../core/src/index.js";
+import { lineOf, type Preview, previewOf, worthLines } from "../../src/history/preview.js";
+
+const main = "main-monitor-0";
+
+function row(id: number, say: Say, messageId: string, index: number, more: Partial<UIRow> = {}): UIRow {
+  const base = { ts: 1_000 + id, id, type: "say", say, text: `${say} ${id}`, messageId, monitorId: "monitor-0" } as const;
+  return { ...base, thread: main, conversationHistoryIndex: index, ...more };
+}
+
+const tool = (id: number, messageId: string, index: number): UIRow =>
+  row(id, "tool", messageId, index, { text: JSON.stringify({ tool: "http:get", status: "complete", input: { url: "http://x" } }) });
+
+const none = new Set<string>();
+
+function preview(rows: UIRow[], target: number, queued: ReadonlySet<string> = none): Preview {
+  return previewOf(rows, rows.find((r) => r.id === target)!, queued);
+}
+
+const ids = (rows: readonly UIRow[]): (number | undefined)[] => rows.map((r) => r.id);
+
+describe("a rewind takes", () => {
+  const talk = [
+    row(1, "user_feedback", "m1", 0),
+    row(2, "text", "m1", 4),
+    row(3, "api_req_finished", "m1", 4),
+    row(4, "user_feedback", "m2", 4),
+    tool(5, "m2", 8),
+    row(6, "text", "m2", 12),
+    row(7, "api_req_finished", "m2", 12),
+  ];
+
+  test("the row and all that came after it", () => {
+    const p = preview(talk, 4);
+    expect(ids(p.going)).toEqual([4, 5, 6, 7]);
+    expect(p).toMatchObject({ messages: 1, answers: 1, tools: 1, waiting: 0, condensed: 0, truncated: 0, staying: [] });
+  });
+
+  test("everything with the first row", () => {
+    expect(preview(talk, 1)).toMatchObject({ messages: 2, answers: 2, tools: 1 });
+  });
+
+  test("nothing of before, in whatever order rows come", () => {
+    expect(ids(preview([...talk].reverse(), 4).going)).toEqual([4, 5, 6, 7]);
+  });
+
+  test("no row without an id but the older ones", () => {
+    const { id: _, ...old } = row(9, "text", "m0", 0, { ts: 5 });
+    expect(ids(preview([old, ...talk], 4).going)).toEqual([4, 5, 6, 7]);
+  });
+});
+
+describe("of an answer that was being given when the message was said", () => {
+  // m2 was shown while m1 was being answered, and had its turn after that.
+  const waited = [
+    row(1, "user_feedback", "m1", 0),
+    row(2, "user_feedback", "m2", 2),
+    tool(3, "m1", 4),
+    row(4, "text", "m1", 8),
+    row(5, "api_req_finished", "m1", 8),
+    row(6, "text", "m2", 12),
+  ];
+
+  test("the rows stay", () => {
+    const p = preview(waited, 2);
+    expect(ids(p.going)).toEqual([2, 6]);
+    expect(ids(p.staying)).toEqual([3, 4, 5]);
+    expect(p).toMatchObject({ messages: 1, answers: 1, tools: 0 });
+  });
+
+  test("all go with the message that it answers", () => {
+    expect(ids(preview(waited, 1).going)).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+
+  test("all go while the message waits: it is in nobody's history", () => {
+    const p = preview(waited.slice(0, 5), 2, new Set(["m2"]));
+    expect(ids(p.going)).toEqual([2, 3, 4, 5]);
+    expect(p.waiting).toBe(1);
+  });
+
+  test("rows of another agent go", () => {
+    const beside = row(7, "text", "m9", 2, { thread: "window-monitor-0-w" });
+    expect(ids(preview([...waited, beside], 2).going)).toEqual([2, 6, 7]);
+  });
+
+  test("what was being said stays when the message was given to the running turn", () => {
+    const steered = [row(1, "user_feedback", "m1", 0), row(2, "user_feedback", "m2", 2), row(3, "text", "m1", 4), tool(4, "m1", 8), row(5, "text", "m1", 12)];
+    const p = preview(steered, 2);
+    expect(ids(p.staying)).toEqual([3]);
+    expect(ids(p.going)).toEqual([2, 4, 5]);
+  });
+
+  test("what nobody took has nothing before it", () => {
+    const refused = [...waited.slice(0, 1), { ...waited[1]!, progressStatus: { icon: "circle-slash" } }, ...waited.slice(2, 5)];
+    expect(ids(preview(refused, 2).going)).toEqual([2, 3, 4, 5]);
+  });
+});
+
+test("shrinks of the model's history are undone with their rows", () => {
+  const condense = row(2, "condense_context", "", 4, { contextCondense: { cost: 0.1, prevContextTokens: 90, newContextTokens: 9, summary: "s", condenseId: "c" } });
+  const truncate = row(4, "sliding_window_truncation", "", 4, { contextTruncation: { truncationId: "t", messagesRemoved: 4, prevContextTokens: 9, newContextTokens: 5 } });
+  const rows = [row(1, "user_feedback", "m1", 0), condense, row(3, "user_feedback", "m2", 4), truncate];
+  expect(preview(rows, 1)).toMatchObject({ condensed: 1, truncated: 1 });
+  expect(preview(rows, 3)).toMatchObject({ condensed: 0, truncated: 1 });
+});
+
+test("rows have a line for a list", () => {
+  expect(lineOf(row(1, "user_feedback", "m", 0, { text: "  first\nsecond" }))).toBe("first");
+  expect(lineOf(tool(2, "m", 0))).toBe("http:get http://x");
+  expect(lineOf(row(3, "text", "m", 0, { text: "x".repeat(500) }))).toHaveLength(160);
+  const ends = row(4, "api_req_finished", "m", 0);
+  expect(worthLines([row(1, "user_feedback", "m", 0), ends, tool(2, "m", 0)])).toHaveLength(2);
+});

@@ -1,0 +1,42 @@
+import { describe, expect, test } from "vitest";
+import { flat, itemsOf, stateOf, type TaskItem, treeOf } from "../../src/history/tasks.js";
+
+function task(number: number, parent?: number, more: Partial<TaskItem> = {}): TaskItem {
+  const base = { id: `t${number}`, number, ts: number, task: `task ${number}`, tokensIn: 1, tokensOut: 1, totalCost: 0 };
+  return { ...base, ...(parent === undefined ? {} : { parentTaskId: `t${parent}` }), ...more };
+}
+
+const shape = (items: TaskItem[]): [string, number][] => flat(treeOf(items)).map((n) => [n.item.id, n.depth]);
+
+describe("treeOf", () => {
+  test("roots are the newest first, what they handed on in its order", () => {
+    expect(shape([task(4), task(3, 1), task(2, 1), task(1), task(5, 3)])).toEqual([
+      ["t4", 0],
+      ["t1", 0],
+      ["t2", 1],
+      ["t3", 1],
+      ["t5", 2],
+    ]);
+  });
+
+  test("a task whose parent is not listed is a root", () => {
+    expect(shape([task(2, 1)])).toEqual([["t2", 0]]);
+  });
+
+  test("tasks in a circle are shown once each", () => {
+    expect(shape([task(1, 2), task(2, 1), task(3, 3)]).map(([id]) => id).sort()).toEqual(["t1", "t2", "t3"]);
+  });
+});
+
+test("what a task is doing", () => {
+  expect(stateOf(task(1, undefined, { status: "active" }))).toBe("active");
+  expect(stateOf(task(1, undefined, { status: "delegated" }))).toBe("delegated");
+  expect(stateOf(task(1, undefined, { status: "completed", outcome: "failed" }))).toBe("failed");
+  expect(stateOf(task(1, undefined, { status: "completed", outcome: "completed" }))).toBe("completed");
+  expect(stateOf(task(1))).toBe("completed");
+});
+
+test("what is no task is left out, and what is missing is nothing", () => {
+  expect(itemsOf(null)).toEqual([]);
+  expect(itemsOf([null, "x", {}, { id: "t1" }])).toEqual([{ id: "t1", task: "", ts: 0, tokensIn: 0, tokensOut: 0, totalCost: 0 }]);
+});
