@@ -56,7 +56,7 @@ it("sign in, talk, use the palette, windows, monitors, a question and the settin
   await keyboard.type("add a monitor");
   await keyboard.press("Enter");
   await page.locator('[role=tab][data-monitor-id="monitor-1"]').waitFor();
-  const shown = (): Promise<string | null> => page.locator("[role=tab][aria-selected=true]").getAttribute("data-monitor-id");
+  const shown = (): Promise<string | null> => page.locator("[role=tab][data-monitor-id][aria-selected=true]").getAttribute("data-monitor-id");
   await keyboard.press("Alt+2");
   await until(shown).toBe("monitor-1");
   await keyboard.press("Alt+1");
