@@ -52,9 +52,6 @@ export function apply(desk: Desk, e: HubEvent): Desk {
 /** The only connection that an event is for; all others learn nothing from it, not even the time. */
 function addressee(e: KnownEvent): string {
   switch (e.type) {
-    case "AUTO_APPROVAL_CHANGED":
-      d.desk.autoApproval = e.data.rules;
-      return;
     case "MESSAGE_ACCEPTED":
     case "MESSAGE_QUEUED":
     case "MESSAGE_REJECTED":
@@ -92,6 +89,9 @@ function applyPayload(d: Draft, e: KnownEvent): void {
       return;
     case "PROVIDER_CHANGED":
       d.desk.provider = e.data.provider;
+      return;
+    case "AUTO_APPROVAL_CHANGED":
+      d.desk.autoApproval = e.data.rules;
       return;
     case "MESSAGE_ACCEPTED":
       return accept(d, e.data, e.time);
