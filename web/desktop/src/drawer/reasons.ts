@@ -21,6 +21,7 @@ const reasons: Readonly<Record<string, Reason>> = {
   "the session has too much to do": "queueFull",
   "no agent is available in this session": "noAgent",
   "the session was deleted": "deleted",
+  "the conversation was rewound": "rewound",
   "the agent lost its slot": "lostSlot",
 };
 

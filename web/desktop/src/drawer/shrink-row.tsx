@@ -2,11 +2,11 @@ import { FoldVertical, Scissors, TriangleAlert } from "lucide-react";
 import type { ReactNode } from "react";
 import type { UIRow } from "../../../core/src/index.js";
 import { Markdown } from "../content/index.js";
+import { useHistoryReason, whyIn } from "../history/reasons.js";
 import historyTexts from "../history/words.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { CopyButton } from "./copy.js";
 import { Fold } from "./fold.js";
-import { useReason } from "./reasons.js";
 
 /** Where the model's history was summed up: with the numbers, and the summary inside. */
 export function Condensed({ row }: { row: UIRow }): ReactNode {
@@ -38,7 +38,7 @@ export function Condensed({ row }: { row: UIRow }): ReactNode {
 export function CondenseFailed({ row }: { row: UIRow }): ReactNode {
   const t = useWords(historyTexts);
   const format = useFormat();
-  const why = useReason()(row.text ?? "");
+  const why = useHistoryReason()(whyIn(row.text ?? ""));
   const cost = row.contextCondense?.cost ?? 0;
   return (
     <>

@@ -1,11 +1,11 @@
 import { FoldVertical, LoaderCircle } from "lucide-react";
 import { type ReactNode, useId } from "react";
 import type { MonitorID } from "../../../core/src/index.js";
-import { useReason } from "../drawer/reasons.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
 import { Ring } from "../ui/ring.js";
 import { meterOf, type NotNow, shortTokens, whyNotNow } from "./meter.js";
+import { useHistoryReason } from "./reasons.js";
 import texts from "./words.js";
 
 /** How full the memory of the monitor's agent is, and the button that makes room in it. */
@@ -79,7 +79,7 @@ function Condense({ monitor }: { monitor: MonitorID }): ReactNode {
 function useRefusals(): void {
   const t = useWords(texts);
   const commands = useCommands();
-  const why = useReason();
+  const why = useHistoryReason();
   const asked = useShell((s) => s.outbox.items);
   useEvents((e, replayed) => {
     if (replayed || e.type !== "MESSAGE_REJECTED") return;

@@ -2,7 +2,6 @@ import { type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState }
 import { firstMonitor, hasEnded, type MessageID } from "../../../core/src/index.js";
 import { frameLimit, frameSize } from "../dock/pictures.js";
 import type { MessageEntry } from "../drawer/entries.js";
-import { useReason } from "../drawer/reasons.js";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { Button } from "../ui/button.js";
@@ -10,6 +9,7 @@ import { isComposing } from "../ui/keys.js";
 import { useAmounts } from "./amounts.js";
 import { previewOf } from "./preview.js";
 import type { Reach } from "./reach.js";
+import { useHistoryReason } from "./reasons.js";
 import texts from "./words.js";
 
 /** The row of a message as a field in which it can be said otherwise. */
@@ -18,7 +18,7 @@ export function MessageEditor({ entry, reach }: { entry: MessageEntry; reach: Re
   const [draft, setDraft] = useState(entry.text);
   const onClose = (): void => reach.edit(undefined);
   const commands = useCommands();
-  const why = useReason();
+  const why = useHistoryReason();
   const field = useRef<HTMLTextAreaElement>(null);
   const [sent, setSent] = useState<MessageID>();
   const item = useShell((s) => s.outbox.items.find((i) => i.id === sent));

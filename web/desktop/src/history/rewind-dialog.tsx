@@ -4,14 +4,14 @@ import { type Desk, firstMonitor, hasEnded, type MessageID, type Sent } from "..
 import { workingAgents } from "../dock/agents.js";
 import { usePutBack } from "../dock/drafts.js";
 import type { MessageEntry } from "../drawer/entries.js";
-import { useReason } from "../drawer/reasons.js";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { gesturesIn } from "../shell/gesture.js";
 import { Button } from "../ui/button.js";
 import { Modal } from "../ui/modal.js";
-import { lineOf, type Preview, previewOf, worthLines } from "./preview.js";
 import { useAmounts } from "./amounts.js";
+import { lineOf, type Preview, previewOf, worthLines } from "./preview.js";
+import { useHistoryReason } from "./reasons.js";
 import texts from "./words.js";
 
 interface Props {
@@ -29,7 +29,7 @@ const historyChanged = 3008;
 export function RewindDialog({ entry, rows, back, onClose }: Props): ReactNode {
   const t = useWords(texts);
   const commands = useCommands();
-  const why = useReason();
+  const why = useHistoryReason();
   const putBack = usePutBack(entry.monitorId);
   const [keepText, setKeepText] = useState(back);
   const [sent, setSent] = useState<MessageID>();

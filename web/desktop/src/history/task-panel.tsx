@@ -5,7 +5,7 @@ import { useFormat, useWords } from "../i18n/use.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
 import { Button } from "../ui/button.js";
 import type { OlderRows } from "./reach.js";
-import { flat, itemsOf, stateOf, type TaskItem, type TaskNode, type TaskState, treeOf } from "./tasks.js";
+import { durationsOf, flat, itemsOf, stateOf, type TaskItem, type TaskNode, type TaskState, treeOf, turnKey } from "./tasks.js";
 import texts from "./words.js";
 
 interface Props {
@@ -32,6 +32,7 @@ export function TaskPanel({ monitor, older, onShow }: Props): ReactNode {
   const [status, setStatus] = useState<TaskState | "">("");
   const { tasks, failed, again } = useTasks(monitor, query);
   const shown = useMemo(() => flat(treeOf(status === "" ? tasks ?? [] : (tasks ?? []).filter((i) => stateOf(i) === status))), [tasks, status]);
+  const durations = useMemo(() => durationsOf(older.rows), [older.rows]);
   const latest = useRef(older);
   latest.current = older;
   const show = async (item: TaskItem): Promise<void> => {
@@ -75,22 +76,30 @@ export function TaskPanel({ monitor, older, onShow }: Props): ReactNode {
       )}
       <ul className="history-task-list" aria-label={t.taskList}>
         {shown.map((n) => (
-          <TaskRow key={n.item.id} node={n} name={names[stateOf(n.item)]} onShow={() => void show(n.item)} />
+          <TaskRow key={n.item.id} node={n} name={names[stateOf(n.item)]} ms={durations.get(turnKey(n.item)) ?? 0} onShow={() => void show(n.item)} />
         ))}
       </ul>
     </div>
   );
 }
 
-function TaskRow({ node: { item, depth, children }, name, onShow }: { node: TaskNode; name: string; onShow: () => void }): ReactNode {
+interface TaskRowProps {
+  node: TaskNode;
+  name: string;
+  /** How long it took, in ms; 0 when that is not known. */
+  ms: number;
+  onShow: () => void;
+}
+
+function TaskRow({ node: { item, depth, children }, name, ms, onShow }: TaskRowProps): ReactNode {
   const t = useWords(texts);
   const format = useFormat();
   const state = stateOf(item);
   const Icon = icons[state];
-  const own = item.ownCost ?? item.totalCost;
+  const { own, total } = item.costs;
   const parts = [
     name,
-    ...(item.durationMs !== undefined && item.durationMs > 0 ? [item.durationMs < 1000 ? `${Math.round(item.durationMs)} ms` : format.elapsed(item.durationMs)] : []),
+    ...(ms > 0 ? [ms < 1000 ? `${Math.round(ms)} ms` : format.elapsed(ms)] : []),
     ...(item.tokensIn + item.tokensOut > 0 ? [t.tokens(format.number(item.tokensIn), format.number(item.tokensOut))] : []),
   ];
   return (
@@ -103,8 +112,8 @@ function TaskRow({ node: { item, depth, children }, name, onShow }: { node: Task
         </span>
         <span className="history-task-end">
           <time dateTime={new Date(item.ts).toISOString()}>{format.time(item.ts)}</time>
-          {item.totalCost > 0 && <span title={children.length > 0 ? t.costOwn(format.usd(own), format.usd(item.totalCost)) : undefined}>{format.usd(item.totalCost)}</span>}
-          {children.length > 0 && item.totalCost > 0 && <span className="hidden-text">{t.costOwn(format.usd(own), format.usd(item.totalCost))}</span>}
+          {total > 0 && <span title={children.length > 0 ? t.costOwn(format.usd(own), format.usd(total)) : undefined}>{format.usd(total)}</span>}
+          {total > 0 && children.length > 0 && <span className="hidden-text">{t.costOwn(format.usd(own), format.usd(total))}</span>}
         </span>
       </button>
     </li>

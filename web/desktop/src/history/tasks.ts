@@ -1,6 +1,7 @@
 // The tasks of a session as a tree: what was asked, and what was handed on for it.
 
-import type { AgentID, MessageID, MonitorID } from "../../../core/src/index.js";
+import type { AgentID, Desk, MessageID, MonitorID } from "../../../core/src/index.js";
+import { endOf } from "../drawer/tool.js";
 
 /** A task as the hub lists it. A task is a turn of an agent. */
 export interface TaskItem {
@@ -13,12 +14,10 @@ export interface TaskItem {
   readonly task: string;
   readonly tokensIn: number;
   readonly tokensOut: number;
-  /** Its own, and with all that was handed on. */
-  readonly ownCost?: number;
-  readonly totalCost: number;
+  /** In dollars: its own, and with all that was handed on. */
+  readonly costs: { readonly own: number; readonly total: number };
   readonly status?: string;
   readonly outcome?: string;
-  readonly durationMs?: number;
   readonly monitorId?: MonitorID;
   readonly agentId?: AgentID;
   readonly messageId?: MessageID;
@@ -80,10 +79,25 @@ export function flat(nodes: readonly TaskNode[]): TaskNode[] {
 
 /** What the hub listed, without what is no task. */
 export function itemsOf(list: readonly unknown[] | null): TaskItem[] {
+  const number = (n: unknown): number => (typeof n === "number" && Number.isFinite(n) ? n : 0);
   return (list ?? []).flatMap((v) => {
     if (typeof v !== "object" || v === null || typeof (v as TaskItem).id !== "string") return [];
-    const number = (n: unknown): number => (typeof n === "number" && Number.isFinite(n) ? n : 0);
-    const t = v as TaskItem;
-    return [{ ...t, task: typeof t.task === "string" ? t.task : "", ts: number(t.ts), tokensIn: number(t.tokensIn), tokensOut: number(t.tokensOut), totalCost: number(t.totalCost) }];
+    const t = v as TaskItem & { totalCost?: number };
+    const own = number(t.costs?.own ?? t.totalCost);
+    const costs = { own, total: Math.max(own, number(t.costs?.total)) };
+    return [{ ...t, task: typeof t.task === "string" ? t.task : "", ts: number(t.ts), tokensIn: number(t.tokensIn), tokensOut: number(t.tokensOut), costs }];
   });
+}
+
+/** How long turns took, by who took them for which message, as far as their rows are there. */
+export function durationsOf(rows: Desk["rows"]): Map<string, number> {
+  const all = new Map<string, number>();
+  for (const { row } of rows.values()) {
+    if (row.say === "api_req_finished") all.set(turnKey(row), endOf(row).durationMs);
+  }
+  return all;
+}
+
+export function turnKey({ agentId = "", messageId = "" }: { agentId?: AgentID; messageId?: MessageID }): string {
+  return `${agentId} ${messageId}`;
 }

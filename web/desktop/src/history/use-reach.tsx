@@ -59,7 +59,8 @@ export function useRewinds(shown: MonitorID | undefined): void {
   const commands = useCommands();
   const items = useShell((s) => s.outbox.items);
   useEvents((e, replayed) => {
-    if (replayed || e.type !== "HISTORY_REWOUND") return;
+    // Rows that go with a whole desktop are no rewind.
+    if (replayed || e.type !== "HISTORY_REWOUND" || !e.data.revision) return;
     if (shown !== undefined && (e.data.monitorId || firstMonitor) !== shown) return;
     const mine = items.find((i) => i.id === e.data.messageId);
     if (mine === undefined) commands.tell(t.rewoundElsewhere);

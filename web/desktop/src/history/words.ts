@@ -4,7 +4,6 @@ export default words(
   {
     // the drawer
     tabs: "What to show",
-    talk: "Conversation",
     tasks: "Tasks",
     earlier: "Show earlier",
     earlierBusy: "Loading earlier messages…",
@@ -65,7 +64,6 @@ export default words(
     truncated: "Shortened for the model",
     fromTo: (from: string, to: string) => `${from} → ${to} tokens`,
     hidden: (n: string) => `${n} messages hidden from the model`,
-    summary: "Summary",
 
     // the meter
     meter: (percent: number) => `Memory of the agent: ${percent} % full`,
@@ -100,7 +98,6 @@ export default words(
     goToTask: "Show in the conversation",
     notThere: "It is not in the conversation any more",
     unnamedTask: "Without words",
-    foldTask: "What it handed on",
 
     // search
     find: "Search the conversation",
@@ -114,10 +111,20 @@ export default words(
     findOlderBusy: "Searching…",
     searchedTo: (when: string) => `Searched back to ${when}`,
     searchedAll: "Searched everything",
+
+    // why something was not done
+    whyChanged: "The conversation changed meanwhile.",
+    whyNoRow: "The message is gone already.",
+    whyOldRow: "It is older than rewinding is.",
+    whyBusy: "The agent is at work.",
+    whyShort: "There is not enough to sum up.",
+    whyRecently: "It was summed up a moment ago.",
+    whyNoSummary: "The model gave no summary.",
+    whyNobody: "No model is connected.",
+    whyBudget: "The monitor has used up its budget.",
   },
   {
     tabs: "보여 줄 것",
-    talk: "대화",
     tasks: "작업",
     earlier: "이전 대화 보기",
     earlierBusy: "이전 대화를 불러오는 중…",
@@ -175,7 +182,6 @@ export default words(
     truncated: "모델이 볼 내용을 줄였어요",
     fromTo: (from: string, to: string) => `토큰 ${from} → ${to}`,
     hidden: (n: string) => `모델에게 숨긴 메시지 ${n}개`,
-    summary: "요약",
 
     meter: (percent: number) => `에이전트의 기억: ${percent}% 참`,
     meterTokens: (tokens: string) => `에이전트의 기억: 토큰 ${tokens}개`,
@@ -208,7 +214,6 @@ export default words(
     goToTask: "대화에서 보기",
     notThere: "이제 대화에 없어요",
     unnamedTask: "내용 없음",
-    foldTask: "맡긴 작업",
 
     find: "대화에서 찾기",
     findIn: "찾을 말",
@@ -221,5 +226,15 @@ export default words(
     findOlderBusy: "찾는 중…",
     searchedTo: (when: string) => `찾은 범위: ${when}까지`,
     searchedAll: "모두 찾아봤어요",
+
+    whyChanged: "그사이 대화가 바뀌었어요.",
+    whyNoRow: "메시지가 이미 없어요.",
+    whyOldRow: "너무 오래되어 되감을 수 없어요.",
+    whyBusy: "에이전트가 일하고 있어요.",
+    whyShort: "요약할 내용이 충분하지 않아요.",
+    whyRecently: "방금 요약했어요.",
+    whyNoSummary: "모델이 요약을 주지 않았어요.",
+    whyNobody: "연결된 모델이 없어요.",
+    whyBudget: "모니터의 예산을 모두 썼어요.",
   },
 );

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { flat, itemsOf, stateOf, type TaskItem, treeOf } from "../../src/history/tasks.js";
+import { durationsOf, flat, itemsOf, stateOf, type TaskItem, treeOf, turnKey } from "../../src/history/tasks.js";
 
 function task(number: number, parent?: number, more: Partial<TaskItem> = {}): TaskItem {
-  const base = { id: `t${number}`, number, ts: number, task: `task ${number}`, tokensIn: 1, tokensOut: 1, totalCost: 0 };
+  const base = { id: `t${number}`, number, ts: number, task: `task ${number}`, tokensIn: 1, tokensOut: 1, costs: { own: 0, total: 0 } };
   return { ...base, ...(parent === undefined ? {} : { parentTaskId: `t${parent}` }), ...more };
 }
 
@@ -38,5 +38,12 @@ test("what a task is doing", () => {
 
 test("what is no task is left out, and what is missing is nothing", () => {
   expect(itemsOf(null)).toEqual([]);
-  expect(itemsOf([null, "x", {}, { id: "t1" }])).toEqual([{ id: "t1", task: "", ts: 0, tokensIn: 0, tokensOut: 0, totalCost: 0 }]);
+  expect(itemsOf([null, "x", {}, { id: "t1" }])).toEqual([{ id: "t1", task: "", ts: 0, tokensIn: 0, tokensOut: 0, costs: { own: 0, total: 0 } }]);
+  expect(itemsOf([{ id: "t1", totalCost: 0.5, costs: { own: 0.5, children: 1, total: 1.5 } }])[0]!.costs).toMatchObject({ own: 0.5, total: 1.5 });
+  expect(itemsOf([{ id: "t1", totalCost: 0.5 }])[0]!.costs).toEqual({ own: 0.5, total: 0.5 });
+});
+
+test("how long it took is in the rows", () => {
+  const row = { ts: 1, type: "say", say: "api_req_finished", text: JSON.stringify({ durationMs: 1_500 }), agentId: "a", messageId: "m" } as const;
+  expect(durationsOf(new Map([[1, { row, bytes: 0 }]])).get(turnKey({ agentId: "a", messageId: "m" }))).toBe(1_500);
 });

@@ -1,0 +1,44 @@
+// Why something was not done to the history, in words of the page. The hub says it in English.
+
+import { useCallback } from "react";
+import { useReason } from "../drawer/reasons.js";
+import { useWords } from "../i18n/use.js";
+import texts from "./words.js";
+
+export type Reason = "whyChanged" | "whyNoRow" | "whyOldRow" | "whyBusy" | "whyShort" | "whyRecently" | "whyNoSummary" | "whyNobody" | "whyBudget";
+
+const reasons: readonly (readonly [begins: string, reason: Reason])[] = [
+  ["the conversation is not what it was", "whyChanged"],
+  ["the conversation has no such row", "whyNoRow"],
+  ["there is no such row in the conversation", "whyNoRow"],
+  ["the row is older than ids of rows", "whyOldRow"],
+  ["the agent is busy", "whyBusy"],
+  ["there is not enough to sum up", "whyShort"],
+  ["this was summed up a moment ago", "whyRecently"],
+  ["the model gave no summary", "whyNoSummary"],
+  ["there is nobody who could sum it up", "whyNobody"],
+  ["the monitor is over its budget", "whyBudget"],
+];
+
+/** Which reason a text of the hub is; undefined when it is another. */
+export function reasonIn(text: string): Reason | undefined {
+  return reasons.find(([begins]) => text.startsWith(begins))?.[1];
+}
+
+/** What the row of a failure says, without the words around it that the hub has in one language only. */
+export function whyIn(text: string): string {
+  return text.replace(/^The conversation was not summed up: /, "");
+}
+
+/** A reason as it is shown. */
+export function useHistoryReason(): (text: string) => string {
+  const t = useWords(texts);
+  const other = useReason();
+  return useCallback(
+    (text) => {
+      const reason = reasonIn(text);
+      return reason === undefined ? other(text) : t[reason];
+    },
+    [t, other],
+  );
+}
