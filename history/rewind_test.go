@@ -91,8 +91,8 @@ func TestRewind(t *testing.T) {
 		"past the second marker":                {rows: "u1 k8=y k9=t", all: "u1 a2|y u3|y M8=y|t a4|t u5|t M9=t a6", to: 9, want: "u1 a2|y u3|y M8=y a4 u5 a6", removed: "9", visible: "u1 M8=y a4 u5 a6"},
 		"past a summary and a marker":           {rows: "u1 c4=s k7=t", all: "u1/s S4=s u2|t a3|t M7=t", to: 4, want: "u1 u2 a3", removed: "4 7"},
 		"tags of both, one stays":               {rows: "u1 k3=t c4=s u5", all: "u1/s a2/s|t M3=t/s S4=s u5", to: 4, want: "u1 a2|t M3=t", removed: "4 5", visible: "u1 M3=t"},
-		"summed up while a message waited":      {rows: "u1 t2#4 u3 c4=s t5#10", all: "u1/s a2/s S4=s u3 a5", to: 3, want: "u1 a2", removed: "3 4 5"},
-		"left out while a message waited":       {rows: "u1 u2 t3#4 k4=t t5#8 e6#8 t7#12", all: "u1 a3|t M4=t a5 u2 a7", to: 2, want: "u1 a3 a5", removed: "2 4 7", kept: "3 5 6"},
+		"summed up while a message waited":      {rows: "u1 t2#4 u3 c4#6=s t5#10", all: "u1/s a2/s S4=s u3 a5", to: 3, want: "u1 a2", removed: "3 4 5"},
+		"left out while a message waited":       {rows: "u1 u2 t3#4 k4#4=t t5#8 e6#8 t7#12", all: "u1 a3|t M4=t a5 u2 a7", to: 2, want: "u1 a3 a5", removed: "2 4 7", kept: "3 5 6"},
 		"tags that name nobody are cleared too": {rows: "u1 u2", all: "u1/x a1|y u2", to: 2, want: "u1 a1", removed: "2"},
 	} {
 		t.Run(name, func(t *testing.T) {
