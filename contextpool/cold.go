@@ -1,6 +1,7 @@
 package contextpool
 
 import (
+	"cmp"
 	"strconv"
 
 	"github.com/everdesk/everdesk/history"
@@ -53,7 +54,11 @@ func (p *Pool) tidy(h *thread) {
 // leaveOut hides the older half of what an agent sees of its thread, and shows people
 // that it did. It returns how many messages that are. The caller tidies the thread.
 func (p *Pool) leaveOut(h *thread) int {
-	had := history.Tokens(history.View(h.messages))
+	before := history.Tokens(history.View(h.messages))
+	had, t := cmp.Or(h.Tokens, before), p.turnOf(h.agent)
+	if t != nil {
+		had = cmp.Or(t.Context, before)
+	}
 	row := p.stage.NextRow()
 	marker := history.Marker{
 		ID: history.NextID(h.newest()), Row: row, TS: wire.Millis(p.stage.Now().UnixMilli()),
@@ -64,15 +69,17 @@ func (p *Pool) leaveOut(h *thread) int {
 		return 0
 	}
 	h.messages, h.stale = left, true
+	h.Tokens = scaled(had, before, history.Tokens(history.View(left)))
 	r := wire.UIRow{
 		Type: wire.RowSay, Say: wire.SaySlidingWindowTruncation, MonitorID: h.Monitor,
 		ContextTruncation: &wire.ContextTruncation{
 			TruncationID: marker.TruncationID, MessagesRemoved: removed,
-			PrevContextTokens: had, NewContextTokens: history.Tokens(history.View(left)),
+			PrevContextTokens: had, NewContextTokens: h.Tokens,
 		},
 	}
 	h.link(&r)
-	if t := p.turnOf(h.agent); t != nil {
+	if t != nil {
+		t.Context = 0 // of what is not so any more
 		r.AgentID, r.MessageID = t.Role, t.message()
 	}
 	p.stage.Row(r)

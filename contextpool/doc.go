@@ -25,6 +25,16 @@
 // the conversation. Every message has one answer (MESSAGE_QUEUED may come first)
 // and one end: the end of the turn that took it, or its rejection.
 //
+// # When a conversation becomes too long
+//
+// How full the memory of an agent is is known from what its model read last, or
+// estimated. When a main agent's is fuller than is wanted, or somebody says
+// CONDENSE, its model sums it up, in a turn that answers nobody and for which
+// messages wait: the agent goes on from the summary. If that does not work, and in
+// other agents, the older half is left out. A turn whose model says that there is too
+// much goes on without the older half, three times at most. Nothing is deleted, a row
+// tells of each time, and who goes back to before it has all of it again.
+//
 // # What ends it
 //
 //   - INTERRUPT has turns end as interrupted, as soon as their runs can be

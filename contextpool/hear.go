@@ -31,6 +31,10 @@ func (p *Pool) Hear(r agentpool.Report) {
 	case agentpool.Began:
 		p.began(t)
 	case agentpool.Said:
+		if t.Condensing != nil {
+			t.sum(r.Text)
+			return
+		}
 		p.say(t, r.Text, r.Thinking)
 	case agentpool.Took:
 		p.took(t, r.Message)
@@ -42,6 +46,7 @@ func (p *Pool) Hear(r agentpool.Report) {
 		p.remember(t, r)
 	case agentpool.Spent:
 		t.Usage = t.Usage.Add(r.Usage)
+		t.read(r.Usage)
 		p.keepTurn(t)
 	case agentpool.Shrunk:
 		p.rowShrunk(t, r.Shrunk)
@@ -167,6 +172,9 @@ func (p *Pool) remember(t *turn, r agentpool.Remember) {
 
 // ended ends a turn whose run has.
 func (p *Pool) ended(t *turn, r agentpool.Ended) {
+	if p.goOnShorter(t, r) {
+		return
+	}
 	reason := r.Reason
 	switch {
 	case r.Outcome == providers.Failed && r.Failure != nil:
@@ -192,6 +200,10 @@ const (
 // end ends a turn, once and for all: everything that is to be said and kept of it
 // is in this step.
 func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
+	if t.Condensing != nil {
+		p.condensed(t, outcome, reason)
+		return
+	}
 	for _, task := range p.tasksOf(t) {
 		p.stop(task, "the turn it works for has ended")
 	}
@@ -210,6 +222,7 @@ func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 		p.recordReload(t)
 	}
 	p.mend(t)
+	p.weigh(t)
 	p.forgetTurn(t)
 	p.unoffer(t)
 	if t.Kind == wire.AgentWindow {
@@ -251,6 +264,13 @@ func (p *Pool) lastWords(t *turn, text string, outcome providers.Outcome, reason
 	if outcome == providers.Failed {
 		p.stage.Row(t.row(wire.SayError, reason))
 	}
+	end := p.lastWord(t, outcome, reason)
+	p.rowEnd(t, end)
+	p.stage.Emit(end)
+}
+
+// lastWord is the event that says how a turn ended.
+func (p *Pool) lastWord(t *turn, outcome providers.Outcome, reason string) wire.AgentResponse {
 	end := wire.AgentResponse{
 		IsComplete: true, Outcome: wire.Outcome(outcome), Reason: reason, Offset: t.said,
 		AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message(),
@@ -262,8 +282,7 @@ func (p *Pool) lastWords(t *turn, text string, outcome providers.Outcome, reason
 			CacheReadTokens: max(u.CacheRead, 0), CacheWriteTokens: max(u.CacheWrite, 0), CostUSD: max(u.USD, 0),
 		}
 	}
-	p.rowEnd(t, end)
-	p.stage.Emit(end)
+	return end
 }
 
 // unlock takes away the locks that a turn leaves.

@@ -118,6 +118,9 @@ func (p *Pool) Turns() []Turn {
 		if parent := p.turns[t.Parent]; parent != nil {
 			all[i].Parent = parent.Role
 		}
+		if t.Condensing != nil {
+			all[i].Tool = condenseTool
+		}
 		for _, c := range t.calls {
 			if !c.Ended {
 				all[i].Tool = cmp.Or(all[i].Tool, c.Tool)

@@ -46,6 +46,7 @@ type Pool struct {
 	tape      Tape
 	timelines map[wire.MonitorID]*Timeline
 	threads   map[string]*thread // by agent
+	grown     []string           // agents whose threads may be too full now
 	groups    *policies.WindowConnection
 	budget    *policies.MonitorBudget
 	reload    *policies.ReloadCache
@@ -76,7 +77,7 @@ func New(cfg Config, stage Stage, crew Crew) *Pool {
 
 func (p *Pool) empty() {
 	p.about, p.arrived, p.heaped, p.tape = about{}, 0, 0, Tape{}
-	p.behind, p.newest, p.cut = false, "", nil
+	p.behind, p.newest, p.cut, p.grown = false, "", nil, nil
 	p.turns = map[string]*turn{}
 	p.mains = policies.NewMainQueue[*waiting]()
 	p.windows = policies.NewWindowQueue[*waiting]()
@@ -219,6 +220,7 @@ func windowAgent(monitor wire.MonitorID, key string) string {
 // settle begins what can begin now, tells those who wait that they do, and shows
 // how the monitors are doing. Everything that changes something ends with it.
 func (p *Pool) settle() {
+	p.relieveAll()
 	p.drain()
 	p.tellWaiting()
 	p.showMonitors()
@@ -235,7 +237,7 @@ func (p *Pool) showMonitors() {
 		if now.Budget != nil {
 			has = *now.Budget
 		}
-		if now.State != shown.State || now.Queue != shown.Queue || has.Denied != had.Denied {
+		if now.State != shown.State || now.Queue != shown.Queue || has.Denied != had.Denied || !sameUse(now.Context, shown.Context) {
 			p.stage.Emit(now)
 		}
 	}
@@ -244,6 +246,7 @@ func (p *Pool) showMonitors() {
 // status is how a monitor is doing.
 func (p *Pool) status(monitor wire.MonitorID) wire.MonitorStatus {
 	s := wire.MonitorStatus{MonitorID: monitor, State: wire.MonitorIdle, Queue: p.mains.Len(string(monitor)), Revision: p.revision(monitor)}
+	s.Context = p.fullness(monitor)
 	running := slices.ContainsFunc(p.sorted(), func(t *turn) bool { return t.Monitor == monitor })
 	if monitor != policies.PrimaryMonitor {
 		s.Budget = new(p.budget.Report(monitor, p.stage.Now()))

@@ -26,8 +26,14 @@ func (p *Pool) route(w *waiting) {
 		p.reject(&w.Message, wire.CodeProviderUnavailable, fmt.Sprintf("there is no provider %q", p.Provider()))
 		return
 	}
-	if p.mains.Len(monitor) == 0 && p.free(w.Monitor) {
+	if p.mains.Len(monitor) == 0 && p.free(w.Monitor) && !p.relieveFor(w) {
 		p.begin(w, wire.TakenDirect, nil)
+		return
+	}
+	if p.isCondensing(w.Monitor) {
+		if !p.enqueue(p.mains, monitor, w) {
+			p.refuse(w, policies.MainQueueLimit)
+		}
 		return
 	}
 	if t := p.takes(w); t != nil && p.hasRoom(p.mains, monitor, w) {
@@ -199,6 +205,9 @@ func (p *Pool) drain() {
 		if p.stage.Full() {
 			p.behind = true
 			return
+		}
+		if next.Window == "" && p.crew.Has(p.Provider()) && p.relieveFor(next) {
+			continue
 		}
 		p.newest = next.ID
 		p.stage.Then(func() { p.newest = "" })

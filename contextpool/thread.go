@@ -25,6 +25,10 @@ type thread struct {
 	Monitor wire.MonitorID `json:"monitor"`
 	// Top is the highest id that a message had which may be gone.
 	Top uint64 `json:"top,omitempty"`
+	// Tokens is about how many tokens the agent reads of it; 0 means that nobody
+	// knows. Tried says that it was tried to sum it up since its last turn began.
+	Tokens int  `json:"tokens,omitempty"`
+	Tried  bool `json:"tried,omitempty"`
 	// Cold are the messages that moved away, the oldest first; see [Pool.tidy].
 	Cold []chunk `json:"cold,omitempty"`
 

@@ -74,6 +74,12 @@ type turn struct {
 	Started wire.Millis     `json:"started"`
 	// Since is when its message came, if it had to wait.
 	Since wire.Millis `json:"since,omitempty"`
+	// Context is how many tokens its newest call of the model had, and Shrunk how
+	// often its conversation was made shorter because that was too much.
+	Context int `json:"context,omitempty"`
+	Shrunk  int `json:"shrunk,omitempty"`
+	// Condensing is there if the turn sums up and answers nobody.
+	Condensing *condensing `json:"condensing,omitempty"`
 	// Thoughts is the row of what it thought after the first Mused units of its
 	// thinking, if there is one: those it will not think again.
 	Thoughts wire.Millis `json:"thoughts,omitempty"`
@@ -155,9 +161,9 @@ func (t *turn) begun(id string, now time.Time) {
 func (t *turn) order(o *turn) int { return cmp.Compare(t.Number, o.Number) }
 
 // message is the one that events of the turn are about. Those of a task are not
-// about a message, which has one end alone.
+// about a message, which has one end alone, and nobody sent one to sum up.
 func (t *turn) message() wire.MessageID {
-	if t.Kind == wire.AgentTask {
+	if t.Kind == wire.AgentTask || t.Condensing != nil {
 		return ""
 	}
 	return t.ID
@@ -265,6 +271,10 @@ func windowIDs(sights []policies.WindowSight) []wire.WindowID {
 
 // launch keeps a turn that has all it needs and starts it.
 func (p *Pool) launch(t *turn, slot *agentpool.Slot) {
+	if h := p.threads[t.Agent]; t.Lasting && h != nil && h.Tried {
+		h.Tried = false
+		p.keepThread(h)
+	}
 	p.keepTurn(t)
 	p.keepPrompt(t)
 	p.start(t, slot)
@@ -280,6 +290,8 @@ func (p *Pool) start(t *turn, slot *agentpool.Slot) {
 	}
 	goesOn := t.Attempt > 1 && t.Remembered
 	switch {
+	case t.Condensing != nil:
+		p.condenseRun(t, &r)
 	case t.Lasting:
 		r.From = p.threads[t.Agent].thread(goesOn)
 	case t.Kind == wire.AgentTask:

@@ -186,7 +186,7 @@ func (l *live) doRare(c *Command) reply {
 		}
 		return refused(wire.CodeSessionInvalidState, "there is nothing to take back")
 	case wire.Condense:
-		return refused(wire.CodeSessionInvalidState, "there is nothing to condense")
+		return l.doCondense(c, m)
 	}
 	return refused(wire.CodeInvalidMessage, "that is not for a session")
 }

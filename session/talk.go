@@ -109,6 +109,18 @@ func (l *live) doInterrupt(c *Command, m wire.Interrupt) reply {
 	return reply{}
 }
 
+// doCondense has a conversation summed up.
+func (l *live) doCondense(c *Command, m wire.Condense) reply {
+	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
+	if l.agents == nil {
+		return refused(wire.CodeSessionInvalidState, "there is nothing to sum up")
+	}
+	if err := l.agents.ask().Condense(monitor); err != nil {
+		return refused(wire.CodeSessionInvalidState, "%v", err)
+	}
+	return reply{}
+}
+
 // doToastAction does what the button of a toast is for.
 func (l *live) doToastAction(c *Command, m wire.ToastAction) {
 	if t, ok := l.state.Toast(m.ToastID); ok {

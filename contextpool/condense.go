@@ -1,0 +1,184 @@
+package contextpool
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Why a conversation is not summed up now.
+var (
+	errBusy       = errors.New("the agent is busy")
+	errNobody     = errors.New("there is nobody who could sum it up")
+	errOverBudget = errors.New("the monitor is over its budget")
+)
+
+const (
+	// condenseTool is what people see an agent do that sums up.
+	condenseTool = "history:condense"
+	// condenseSystem is what the model is told that sums up.
+	condenseSystem = "You keep the memory of an assistant that works on somebody's desktop. You are given its conversation " +
+		"so far and write the summary that replaces it. You have no tools, and nobody is to be answered."
+	// condensedBytes is how long a summary is at most.
+	condensedBytes = 64 << 10
+)
+
+// condensing is what a turn is about that sums up the thread of its agent instead
+// of answering. The agent is busy meanwhile, and messages wait. The turn adds
+// nothing to the thread but, at its end, the summary.
+type condensing struct {
+	// Auto says that nobody asked for it.
+	Auto bool `json:"auto,omitempty"`
+	// Had is how many tokens the thread had.
+	Had int `json:"had"`
+	// Left is how many messages were too much for the model that sums up.
+	Left int `json:"left,omitempty"`
+}
+
+// Condense has the conversation of a monitor's main agent summed up. An error says
+// why not.
+func (p *Pool) Condense(monitor wire.MonitorID) error {
+	h := p.threads[mainAgent(monitor)]
+	if h == nil {
+		return history.ErrTooShort
+	}
+	if err := p.condensable(h); err != nil {
+		return err
+	}
+	p.condense(h, false)
+	p.settle()
+	return nil
+}
+
+// isCondensing reports whether the conversation of a monitor's main agent is being
+// summed up.
+func (p *Pool) isCondensing(monitor wire.MonitorID) bool {
+	t := p.main(monitor)
+	return t != nil && t.Condensing != nil
+}
+
+// condensable says why a thread cannot be summed up now, if it cannot.
+func (p *Pool) condensable(h *thread) error {
+	_, err := history.CondenseInput(h.messages)
+	switch {
+	case p.turnOf(h.agent) != nil:
+		return errBusy
+	case err != nil:
+		return err
+	case !p.crew.Has(p.Provider()):
+		return errNobody
+	case !p.affords(h.Monitor):
+		return errOverBudget
+	}
+	return nil
+}
+
+// condense begins to sum up a thread.
+func (p *Pool) condense(h *thread, auto bool) {
+	if h.Tokens == 0 {
+		p.measure(h)
+	}
+	t := &turn{Kind: wire.AgentMain, Monitor: h.Monitor, Condensing: &condensing{Auto: auto, Had: h.Tokens}}
+	p.enter(t, "condense-"+string(h.Monitor))
+	t.Agent, t.ID = h.agent, wire.MessageID("condense-"+strconv.FormatUint(t.Number, 10))
+	p.stage.Emit(wire.ToolProgress{
+		ToolName: condenseTool, Status: wire.ToolRunning, AgentID: t.Role, MonitorID: t.Monitor,
+	})
+	p.launch(t, nil)
+}
+
+// condenseRun makes a run one that sums up: on a copy of what the agent sees.
+func (p *Pool) condenseRun(t *turn, r *agentpool.Run) {
+	var seen []history.Message
+	if h := p.threads[t.Agent]; h != nil {
+		seen = history.Effective(h.messages)
+	}
+	asked := history.CondenseRequest(seen, true)
+	last := asked[len(asked)-1]
+	r.System, r.Fork, r.From = condenseSystem, true, providers.Thread{Entries: asked[:len(asked)-1]}
+	var said []string
+	for _, b := range last.Blocks {
+		switch {
+		case b.Kind == providers.BlockText:
+			said = append(said, b.Text)
+		case b.Image != nil:
+			r.Images = append(r.Images, *b.Image)
+		}
+	}
+	r.Prompt = strings.Join(said, "\n\n")
+}
+
+// sum takes what a model says that sums up. Nobody sees it before it is whole.
+func (t *turn) sum(text string) {
+	t.text.WriteString(wholeRunes(mended(text), max(condensedBytes-t.text.Len(), 0)))
+}
+
+// condensed ends a turn that sums up: with the summary in the thread, or with the
+// thread as it was and a reason that people see.
+func (p *Pool) condensed(t *turn, outcome providers.Outcome, reason string) {
+	delete(p.turns, t.key())
+	p.budget.Release(t.key())
+	p.tally.ended(outcome, t.Usage)
+	p.forgetTurn(t)
+	h := p.threads[t.Agent]
+	if h != nil {
+		h.Tried = t.Condensing.Auto
+		p.keepThread(h)
+		if outcome == providers.Completed {
+			if err := p.sumUp(t, h); err != nil {
+				outcome, reason = providers.Failed, err.Error()
+			}
+		}
+	}
+	if outcome != providers.Completed && !t.undone {
+		row := t.row(wire.SayCondenseContextError, "The conversation was not summed up: "+cut(reason, reasonBytes))
+		row.ContextCondense = &wire.ContextCondense{
+			Cost: max(t.Usage.USD, 0), PrevContextTokens: t.Condensing.Had, NewContextTokens: t.Condensing.Had,
+		}
+		if h != nil {
+			h.link(&row)
+		}
+		p.stage.Row(row)
+	}
+	p.stage.Emit(p.lastWord(t, outcome, reason))
+	if limits := p.limits(); h != nil && outcome == providers.Failed && t.Condensing.Auto {
+		limits.Threshold = 0
+		if limits.Decide(h.Tokens) == history.Truncate {
+			p.shrink(h)
+		}
+	}
+}
+
+// sumUp makes the summary that a turn wrote all that its agent sees.
+func (p *Pool) sumUp(t *turn, h *thread) error {
+	row := p.stage.NextRow()
+	all, m, err := history.Condensed(h.messages, history.Summary{
+		ID: history.NextID(h.newest()), Row: row, TS: wire.Millis(p.stage.Now().UnixMilli()), Turn: string(t.ID),
+		CondenseID: "sum-" + strconv.FormatUint(uint64(row), 10), Text: t.text.String(),
+	})
+	if err != nil {
+		return fmt.Errorf("sum up: %w", err)
+	}
+	before := history.Tokens(history.View(h.messages))
+	h.messages = all
+	h.Tokens = scaled(t.Condensing.Had, before, history.Tokens(history.View(all)))
+	r := t.row(wire.SayCondenseContext, "")
+	if n := t.Condensing.Left; n > 0 {
+		r.Text = fmt.Sprintf("The %d oldest messages were too much for the model and are not in the summary.", n)
+	}
+	r.ContextCondense = &wire.ContextCondense{
+		Cost: max(t.Usage.USD, 0), PrevContextTokens: t.Condensing.Had, NewContextTokens: h.Tokens,
+		Summary: strings.TrimSpace(t.text.String()), CondenseID: m.CondenseID,
+	}
+	h.link(&r)
+	p.stage.Row(r)
+	p.tidy(h)
+	p.reopen(h)
+	return nil
+}

@@ -1,0 +1,411 @@
+package contextpool_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const condenser = "condense-monitor-0"
+
+// newSmallRig is a rig whose models read that many tokens, of which conversations
+// may fill so many per cent.
+func newSmallRig(t fataler, window, percent int) *rig {
+	r := newRig(t)
+	r.cfg.Window, r.cfg.CondenseAt = window, percent
+	r.hire()
+	r.step(func() { r.pool.Recover() })
+	return r
+}
+
+// talks lets the main agent have a turn in which it says something, after which its
+// conversation has so many tokens.
+func (r *rig) talks(id, says string, tokens int, monitor ...wire.MonitorID) {
+	r.t.Helper()
+	r.answers(r.direct(id, monitor...), says, tokens)
+}
+
+// answers has a run say something and end.
+func (r *rig) answers(run agentpool.Run, says string, tokens int) {
+	r.said(run, says)
+	r.remember(run, userSays(run.Turn, run.Prompt), assistantSays(run.Turn, says))
+	r.spent(run, tokens)
+	r.ended(run)
+}
+
+func (r *rig) spent(run agentpool.Run, tokens int) {
+	r.hear(agentpool.Spent{Of: agentpool.Of{Run: run.ID}, Usage: providers.Usage{Input: tokens - 1, Output: 1, USD: 0.5}})
+}
+
+func (r *rig) failed(run agentpool.Run, class providers.Class) {
+	r.hear(agentpool.Ended{Of: agentpool.Of{Run: run.ID}, Outcome: providers.Failed, Failure: &providers.Failure{
+		Class: class, Err: errors.New("it did not work"),
+	}})
+}
+
+func (r *rig) condense(monitor ...wire.MonitorID) (err error) {
+	r.step(func() { err = r.pool.Condense(append(monitor, first)[0]) })
+	return err
+}
+
+// sums has a model that sums up say something and end.
+func (r *rig) sums(says string) {
+	r.t.Helper()
+	run := r.run(condenser)
+	r.began(run)
+	r.said(run, says)
+	r.spent(run, 10)
+	r.ended(run)
+}
+
+func userSays(turn wire.MessageID, text string) providers.Entry {
+	return providers.Entry{Role: providers.RoleUser, Turn: string(turn), Blocks: []providers.Block{{Kind: providers.BlockText, Text: text}}}
+}
+
+func assistantSays(turn wire.MessageID, text string) providers.Entry {
+	return providers.Entry{Role: providers.RoleAssistant, Turn: string(turn), Blocks: []providers.Block{{Kind: providers.BlockText, Text: text}}}
+}
+
+// outline is a conversation in short.
+func outline(entries []providers.Entry) string {
+	var b strings.Builder
+	for _, e := range entries {
+		b.WriteString(string(e.Role[:1]) + ":")
+		for _, bl := range e.Blocks {
+			b.WriteString(" " + bl.Text)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// lastRow is the newest row of a kind.
+func (r *rig) lastRow(say wire.Say) wire.UIRow {
+	r.t.Helper()
+	updates := all[wire.MessageUpdated](r)
+	for i := len(updates) - 1; i >= 0; i-- {
+		if updates[i].Message.Say == say {
+			return updates[i].Message
+		}
+	}
+	r.t.Fatalf("there is no row %s: %v", say, r.rows())
+	return wire.UIRow{}
+}
+
+func (r *rig) context() wire.ContextUse {
+	r.t.Helper()
+	for _, m := range r.desk.Monitors() {
+		if m.MonitorID == first && m.Context != nil {
+			return *m.Context
+		}
+	}
+	r.t.Fatalf("nobody knows how full the context is: %+v", r.desk.Monitors())
+	return wire.ContextUse{}
+}
+
+func TestCondense(t *testing.T) {
+	t.Parallel()
+	r := newSmallRig(t, 1000, 0)
+	r.talks("m1", "hello", 100)
+	r.talks("m2", "again", 200)
+	wantEqual(t, r.context(), wire.ContextUse{Tokens: 200, Window: 1000})
+	wantEqual(t, r.condense(), nil)
+	run := r.run(condenser)
+	if run.System == "" || !run.Fork || run.Lasting || run.Continue || run.Kind != wire.AgentMain {
+		t.Fatalf("run %+v", run)
+	}
+	wantEqual(t, outline(run.From.Entries), "u: text of m1\na: hello\nu: text of m2\na: again\n")
+	if !strings.Contains(run.Prompt, "summary") {
+		t.Errorf("it is asked %q", run.Prompt)
+	}
+	wantEqual(t, r.context(), wire.ContextUse{Tokens: 200, Window: 1000, Condensing: true})
+	wantEqual(t, r.desk.Snapshot().Agents[0].Role, condenser)
+	r.user("m3")
+	r.sums("all of it")
+	r.wantStory("m3", "queued at 1; direct by main-monitor-0-m3")
+	row := r.lastRow(wire.SayCondenseContext)
+	wantEqual(t, row.ContextCondense.Summary, "all of it")
+	wantEqual(t, row.ContextCondense.PrevContextTokens, 200)
+	wantEqual(t, row.ContextCondense.Cost, 0.5)
+	if row.ContextCondense.NewContextTokens >= 200 || row.ContextCondense.CondenseID == "" || row.Thread != "main-monitor-0" {
+		t.Errorf("the row is %+v of %+v", row.ContextCondense, row)
+	}
+	if r.context().Condensing || r.context().Tokens != row.ContextCondense.NewContextTokens {
+		t.Errorf("the context is %+v", r.context())
+	}
+	wantEqual(t, r.crew.disposed, []string{"main-monitor-0"})
+	next := r.run("main-monitor-0-m3")
+	wantEqual(t, outline(next.From.Entries), "u: Summary of the conversation so far:\n\nall of it\n")
+	for _, e := range all[wire.AgentResponse](r) {
+		if strings.Contains(e.Delta, "all of it") {
+			t.Errorf("people see what is summed up: %+v", e)
+		}
+	}
+	for _, a := range r.desk.Snapshot().Agents {
+		if a.Role == condenser {
+			t.Error("it is still there")
+		}
+	}
+}
+
+func TestCondenseIsRefused(t *testing.T) {
+	t.Parallel()
+	r := newSmallRig(t, 1000, 0)
+	if err := r.condense(); !errors.Is(err, history.ErrTooShort) {
+		t.Errorf("an empty conversation: %v", err)
+	}
+	run := r.direct("m1")
+	r.remember(run, userSays("m1", "hi"))
+	if err := r.condense(); err == nil || err.Error() != "the agent is busy" {
+		t.Errorf("while it runs: %v", err)
+	}
+	r.remember(run, assistantSays("m1", "hi"))
+	r.ended(run)
+	wantEqual(t, r.condense(), nil)
+	if err := r.condense(); err == nil || err.Error() != "the agent is busy" {
+		t.Errorf("while it is summed up: %v", err)
+	}
+	r.sums("short")
+	if err := r.condense(); !errors.Is(err, history.ErrRecently) {
+		t.Errorf("right after it: %v", err)
+	}
+	r.crew.has = nil
+	r.pool = contextpool.New(r.cfg, r, r.crew)
+	tables, lists := r.kept.clone()
+	wantEqual(t, r.pool.Restore(tables, lists), nil)
+	if err := r.condense(); err == nil {
+		t.Error("nobody sums up")
+	}
+}
+
+func TestCondenseFails(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		end    func(r *rig)
+		reason string
+	}{
+		"no summary":  {func(r *rig) { r.sums("  \n") }, "the model gave no summary"},
+		"a failure":   {func(r *rig) { r.failed(r.run(condenser), providers.Overloaded) }, "it did not work"},
+		"interrupted": {func(r *rig) { r.interrupted(r.run(condenser)) }, "interrupted"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newSmallRig(t, 1000, 0)
+			r.talks("m1", "hello", 200)
+			wantEqual(t, r.condense(), nil)
+			r.spent(r.run(condenser), 10)
+			tt.end(r)
+			row := r.lastRow(wire.SayCondenseContextError)
+			if !strings.Contains(row.Text, tt.reason) || row.ContextCondense.Cost < 0.5 {
+				t.Errorf("the row is %q, %+v", row.Text, row.ContextCondense)
+			}
+			wantEqual(t, r.context(), wire.ContextUse{Tokens: 200, Window: 1000})
+			run := r.direct("m2")
+			wantEqual(t, outline(run.From.Entries), "u: text of m1\na: hello\n")
+		})
+	}
+}
+
+func TestInterruptingACondense(t *testing.T) {
+	t.Parallel()
+	r := newSmallRig(t, 1000, 0)
+	r.talks("m1", "hello", 200)
+	wantEqual(t, r.condense(), nil)
+	run := r.run(condenser)
+	r.began(run)
+	r.user("m2")
+	r.step(func() { r.pool.Interrupt(wire.ScopeMonitor, first, "", wire.QueuesKeep) })
+	wantEqual(t, r.crew.interrupted, []string{run.ID + ": the user interrupted it"})
+	r.interrupted(run)
+	r.wantStory("m2", "queued at 1; direct by main-monitor-0-m2")
+}
+
+// Whoever owns the session next sums up again what was being summed up.
+func TestCondenseIsTakenOver(t *testing.T) {
+	t.Parallel()
+	r := newSmallRig(t, 1000, 0)
+	r.talks("m1", "hello", 200)
+	wantEqual(t, r.condense(), nil)
+	run := r.run(condenser)
+	r.began(run)
+	r.said(run, "half of")
+	r.user("m2")
+	r.crash()
+	again := r.run(condenser)
+	if again.ID == run.ID || again.Prompt != run.Prompt || again.System == "" {
+		t.Fatalf("it is taken over as %+v", again)
+	}
+	wantEqual(t, outline(again.From.Entries), outline(run.From.Entries))
+	r.wantStory("m2", "queued at 1")
+	r.sums("all")
+	wantEqual(t, r.lastRow(wire.SayCondenseContext).ContextCondense.Summary, "all")
+	r.crash()
+	wantEqual(t, outline(r.run("main-monitor-0-m2").From.Entries), "u: Summary of the conversation so far:\n\nall\n")
+	// Whose hub dies three times over it is given up.
+	r = newSmallRig(t, 1000, 0)
+	r.talks("m1", "hello", 200)
+	wantEqual(t, r.condense(), nil)
+	for range 3 {
+		r.began(r.run(condenser))
+		r.crash()
+	}
+	if row := r.lastRow(wire.SayCondenseContextError); !strings.Contains(row.Text, "cut off 3 times") {
+		t.Errorf("the row is %q", row.Text)
+	}
+}
+
+func TestCondenseByItself(t *testing.T) {
+	t.Parallel()
+	t.Run("after a turn", func(t *testing.T) {
+		t.Parallel()
+		r := newSmallRig(t, 100_000, 80)
+		r.talks("m1", "hello", 79_000)
+		wantEqual(t, len(r.crew.runs), 0)
+		run := r.direct("m2")
+		r.crew.steers = false
+		r.user("m3")
+		r.answers(run, "again", 80_000)
+		r.wantStory("m3", "queued at 1")
+		r.sums("all")
+		r.wantStory("m3", "queued at 1; direct by main-monitor-0-m3")
+		wantEqual(t, outline(r.run("main-monitor-0-m3").From.Entries), "u: Summary of the conversation so far:\n\nall\n")
+	})
+	t.Run("before a turn", func(t *testing.T) {
+		t.Parallel()
+		r := newSmallRig(t, 100_000, 80)
+		r.talks("m1", "hello", 79_000)
+		r.step(func() {
+			r.pool.User(contextpool.Message{ID: "m2", Monitor: first, Text: strings.Repeat("long ", 1000)})
+		})
+		r.wantStory("m2", "queued at 1")
+		r.sums("all")
+		r.wantStory("m2", "queued at 1; direct by main-monitor-0-m2")
+	})
+	t.Run("once before each turn", func(t *testing.T) {
+		t.Parallel()
+		r := newSmallRig(t, 100_000, 80)
+		r.talks("m1", "hello", 81_000)
+		r.failed(r.run(condenser), providers.Overloaded)
+		wantEqual(t, len(r.crew.runs), 0) // there is room enough for another turn
+		r.answers(r.direct("m2"), "again", 82_000)
+		r.failed(r.run(condenser), providers.Overloaded)
+		r.crash()
+		r.direct("m3")
+		r.wantStory("m3", "direct by main-monitor-0-m3")
+	})
+	t.Run("what does not work is cut", func(t *testing.T) {
+		t.Parallel()
+		r := newSmallRig(t, 100_000, 80)
+		r.talks("m1", strings.Repeat("one ", 100), 10)
+		r.talks("m2", strings.Repeat("two ", 100), 20)
+		r.talks("m3", "three", 95_000)
+		r.failed(r.run(condenser), providers.Overloaded)
+		cut := r.lastRow(wire.SaySlidingWindowTruncation).ContextTruncation
+		if cut.MessagesRemoved != 2 || cut.PrevContextTokens != 95_000 || cut.NewContextTokens >= 95_000 {
+			t.Errorf("the row is %+v", cut)
+		}
+		wantEqual(t, r.context().Tokens, cut.NewContextTokens)
+	})
+	t.Run("never", func(t *testing.T) {
+		t.Parallel()
+		for _, r := range []*rig{newSmallRig(t, 100_000, 0), newSmallRig(t, 0, 80)} {
+			r.talks("m1", "hello", 81_000)
+			wantEqual(t, len(r.crew.runs), 0)
+		}
+	})
+	t.Run("on other monitors within their budget", func(t *testing.T) {
+		t.Parallel()
+		r := newRigWith(t, policies.BudgetLimits{Concurrent: 1, ActionsPerMin: 10, OutputPerMin: 10_000}, second, third)
+		r.talks("m1", "hello", 200, second)
+		r.direct("m2", third)
+		if err := r.condense(second); err == nil || err.Error() != "the monitor is over its budget" {
+			t.Errorf("over the budget: %v", err)
+		}
+	})
+}
+
+// The window is what the provider says unless it is set.
+func TestWindowOfTheProvider(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.crew.window = 5000
+	r.talks("m1", "hello", 200)
+	wantEqual(t, r.context(), wire.ContextUse{Tokens: 200, Window: 5000})
+}
+
+func TestTooLongForTheModel(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for _, id := range []string{"m1", "m2", "m3", "m4", "m5", "m6"} {
+		r.talks(id, "answer to "+id, 100)
+	}
+	run := r.direct("m7")
+	r.remember(run, userSays("m7", "text of m7"))
+	r.user("m8") // offered to the run
+	for i := range 3 {
+		r.failed(run, providers.ContextLength)
+		if next := r.run("main-monitor-0-m7"); next.ID != run.ID && next.Continue && next.Lasting {
+			run = next
+			r.began(run)
+			continue
+		}
+		t.Fatalf("after failure %d it does not go on: %v", i, r.story("m7"))
+	}
+	wantEqual(t, outline(run.From.Entries),
+		"u: text of m1 (Older parts of the conversation are left out here, because it became too long.)\na: answer to m6\nu: text of m7\n")
+	rows := 0
+	for _, row := range r.rows() {
+		if strings.HasPrefix(row, "sliding_window_truncation") {
+			rows++
+		}
+	}
+	wantEqual(t, rows, 3)
+	r.remember(run, assistantSays("m7", "done"))
+	r.ended(run)
+	r.wantStory("m7", "direct by main-monitor-0-m7; completed")
+	r.wantStory("m8", "queued at 1; direct by main-monitor-0-m8")
+}
+
+func TestTooLongForEver(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.remember(run, userSays("m1", "text of m1"))
+	r.failed(run, providers.ContextLength) // there is nothing to leave out
+	r.wantStory("m1", "direct by main-monitor-0-m1; failed: context_length: it did not work")
+	for range 20 {
+		r.talks("m", "answer", 100)
+	}
+	run = r.direct("m2")
+	r.remember(run, userSays("m2", "text of m2"))
+	for range 4 {
+		r.failed(r.run("main-monitor-0-m2"), providers.ContextLength)
+	}
+	r.wantStory("m2", "direct by main-monitor-0-m2; failed: context_length: it did not work")
+}
+
+// What nobody keeps a backend makes shorter itself, and people are told.
+func TestShrunkElsewhere(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.hear(agentpool.Shrunk{Of: agentpool.Of{Run: run.ID}, Shrunk: providers.Shrunk{Left: 4, Before: 20, After: 10}})
+	wantEqual(t, *r.lastRow(wire.SaySlidingWindowTruncation).ContextTruncation,
+		wire.ContextTruncation{MessagesRemoved: 4, PrevContextTokens: 20, NewContextTokens: 10})
+	r.ended(run)
+	r.talks("m2", "hello", 100)
+	wantEqual(t, r.condense(), nil)
+	r.hear(agentpool.Shrunk{Of: agentpool.Of{Run: r.run(condenser).ID}, Shrunk: providers.Shrunk{Left: 4}})
+	r.sums("all")
+	if row := r.lastRow(wire.SayCondenseContext); !strings.HasPrefix(row.Text, "The 4 oldest messages were too much") {
+		t.Errorf("the row is %q", row.Text)
+	}
+}
