@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
@@ -65,27 +66,59 @@ const (
 // Digest is what rows tell, in their order, and then the tools that agents use now,
 // who are nil for rows that others follow. What agents think is not in it, and of
 // what goes into tools and comes out only as much as one needs to know what was
-// done.
-func Digest(rows []wire.UIRow, working []wire.AgentState) []Note {
+// done. As JSON it has no more than most bytes, unless one row alone has: skipped
+// is how many of the oldest rows are left out for that.
+func Digest(rows []wire.UIRow, working []wire.AgentState, most int) (notes []Note, skipped int) {
 	d := digest{notes: make([]Note, 0, len(rows)+len(working))}
 	for i := range rows {
+		d.row = i
 		d.add(&rows[i])
 	}
 	for _, a := range working {
 		if a.Tool != "" {
-			d.notes = append(d.notes, Note{
+			d.put(Note{
 				ID: "now-" + string(a.Role), Role: NoteAssistant, Type: NoteToolStart, ToolName: a.Tool, ToolInput: noInput(),
 				Timestamp: a.StartedAt, AgentID: a.Role, MonitorID: a.MonitorID,
 			})
 		}
 	}
-	return d.notes
+	return d.within(most)
 }
 
 // digest is one in the making.
 type digest struct {
 	notes []Note
+	of    []int // which row each is of
+	row   int
 	open  []int // notes of calls that have begun and not ended
+}
+
+func (d *digest) put(n Note) {
+	d.notes = append(d.notes, n)
+	d.of = append(d.of, d.row)
+}
+
+var noteFormat = sync.OnceValue(wire.FormatOf[Note])
+
+// within leaves out the notes of the oldest rows, as few as must be.
+func (d *digest) within(most int) (notes []Note, skipped int) {
+	var buf []byte
+	keep, size := len(d.notes), 0
+	for end := len(d.notes); end > 0; {
+		begin := end - 1
+		for begin > 0 && d.of[begin-1] == d.of[end-1] {
+			begin--
+		}
+		for i := begin; i < end; i++ {
+			buf = noteFormat().Append(buf[:0], &d.notes[i])
+			size += len(buf) + 1
+		}
+		if size > most && keep < len(d.notes) {
+			return d.notes[keep:], d.of[keep]
+		}
+		keep, end = begin, begin
+	}
+	return d.notes, 0
 }
 
 func (d *digest) add(r *wire.UIRow) {
@@ -104,7 +137,7 @@ func (d *digest) add(r *wire.UIRow) {
 	case r.ContextCondense != nil:
 		n := noteOf(r, NoteSystem, NoteText)
 		n.Content = cmp.Or(r.Text, r.ContextCondense.Summary)
-		d.notes = append(d.notes, n)
+		d.put(n)
 	case strings.HasPrefix(string(r.Say), "api_req_"):
 	default:
 		d.say(r, NoteAssistant, NoteText)
@@ -124,7 +157,7 @@ func (d *digest) say(r *wire.UIRow, role NoteRole, kind NoteType) {
 	if r.Text != "" {
 		n := noteOf(r, role, kind)
 		n.Content = valid(r.Text)
-		d.notes = append(d.notes, n)
+		d.put(n)
 	}
 	for i, image := range r.Images {
 		n := noteOf(r, role, NoteAttachment)
@@ -134,7 +167,7 @@ func (d *digest) say(r *wire.UIRow, role NoteRole, kind NoteType) {
 			media = "image"
 		}
 		n.Content = fmt.Sprintf("%s, %d characters", shorten(media, maxName), len(image))
-		d.notes = append(d.notes, n)
+		d.put(n)
 	}
 }
 
@@ -158,7 +191,7 @@ func (d *digest) call(r *wire.UIRow) {
 	n.ToolInput = inputOf(c.Tool, c.Input)
 	if c.Status == wire.ToolRunning {
 		d.open = append(d.open, len(d.notes))
-		d.notes = append(d.notes, n)
+		d.put(n)
 		return
 	}
 	n.Type, n.Success, n.Duration = NoteToolComplete, new(c.Status == wire.ToolComplete), seconds(c.DurationMS)
@@ -176,7 +209,7 @@ func (d *digest) call(r *wire.UIRow) {
 		*start = n
 		return
 	}
-	d.notes = append(d.notes, n)
+	d.put(n)
 }
 
 // begun finds the beginning of a call that ends, which is then no longer open.
@@ -216,7 +249,7 @@ func (d *digest) end(r *wire.UIRow) {
 		n.Type, n.Content = NoteAborted, valid(e.Reason)
 	}
 	n.Duration, n.InputTokens, n.OutputTokens = seconds(e.DurationMS), max(e.InputTokens, 0), max(e.OutputTokens, 0)
-	d.notes = append(d.notes, n)
+	d.put(n)
 }
 
 func seconds(ms float64) float64 { return max(ms, 0) / 1000 }

@@ -34,43 +34,38 @@ type RowPage struct {
 func (h *Hub) Rows(ctx context.Context, id wire.SessionID, q RowQuery) (RowPage, error) {
 	limit := min(max(q.Limit, 1), MaxRowPage)
 	list := history.ArchiveList(q.Monitor)
+	var page rowPage
+	var err error
 	if q.Before == 0 {
-		page, err := h.readRows(ctx, id, list, -limit, limit)
-		if err != nil {
-			return RowPage{}, asError(err)
-		}
-		return RowPage{Rows: page.rows, More: page.from > 0}, nil
+		page, err = h.readRows(ctx, id, list, -limit, limit)
+	} else {
+		page, err = h.rowsBefore(ctx, id, list, q.Before, limit)
 	}
-	page, err := h.rowsBefore(ctx, id, list, q.Before, limit)
+	if err == nil && page.from > 0 && len(page.rows) > 0 && page.rows[0].ID == 0 {
+		// Rows that are older than ids are on one page, since nothing can name
+		// a place among them. There are no more than a desktop has.
+		var older rowPage
+		older, err = h.readRows(ctx, id, list, 0, page.from)
+		page.rows, page.from = slices.Concat(older.rows, page.rows), 0
+	}
 	if err != nil {
 		return RowPage{}, asError(err)
 	}
-	return page, nil
+	return RowPage{Rows: page.rows, More: page.from > 0}, nil
 }
 
-// rowsBefore reads rows that come before another. Rows that are older than ids are
-// on one page, since nothing can name a place among them.
-func (h *Hub) rowsBefore(ctx context.Context, id wire.SessionID, list string, before wire.RowID, limit int) (RowPage, error) {
+// rowsBefore reads rows that come before another.
+func (h *Hub) rowsBefore(ctx context.Context, id wire.SessionID, list string, before wire.RowID, limit int) (rowPage, error) {
 	for {
 		end, err := h.findRow(ctx, id, list, func(r wire.UIRow) int { return cmp.Compare(r.ID, before) })
 		if err != nil || end == 0 {
-			return RowPage{}, err
+			return rowPage{}, err
 		}
 		from := max(end-limit, 0)
 		page, err := h.readRows(ctx, id, list, from, end-from)
-		if err != nil {
-			return RowPage{}, err
+		if n := len(page.rows); err != nil || n == 0 || page.rows[n-1].ID < before {
+			return page, err
 		}
-		if n := len(page.rows); n > 0 && page.rows[n-1].ID >= before {
-			continue // old rows were dropped meanwhile, so all have moved
-		}
-		if from > 0 && len(page.rows) > 0 && page.rows[0].ID == 0 {
-			older, err := h.readRows(ctx, id, list, 0, from)
-			if err != nil {
-				return RowPage{}, err
-			}
-			page.rows, from = slices.Concat(older.rows, page.rows), 0
-		}
-		return RowPage{Rows: page.rows, More: from > 0}, nil
+		// Old rows were dropped meanwhile, so all have moved.
 	}
 }

@@ -54,7 +54,7 @@ var rooms = map[string]room{
 
 	"web": {},
 
-	"gateway": {uses: "audit auth broadcast desk files fleet monitor quota session store web wire", tests: "agentpool client desk providers providers/demo tools store/filestore store/redisstore internal/redistest"},
+	"gateway": {uses: "audit auth broadcast desk files fleet history monitor quota session store web wire", tests: "agentpool client desk providers providers/demo tools store/filestore store/redisstore internal/redistest"},
 
 	"cmd/hub": {uses: "*", tests: "internal/redistest"},
 

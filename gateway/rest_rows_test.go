@@ -1,0 +1,124 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// rowsPage is a part of a conversation.
+type rowsPage struct {
+	Rows []struct {
+		ID   wire.RowID
+		Text string
+	}
+	More bool
+}
+
+func (p rowsPage) String() string {
+	var all []string
+	for _, r := range p.Rows {
+		all = append(all, r.Text)
+	}
+	return fmt.Sprint(strings.Join(all, " "), " ", p.More)
+}
+
+// notesPage is the digest of one.
+type notesPage struct {
+	SessionID wire.SessionID
+	Messages  []history.Note
+	More      bool
+	Before    wire.RowID
+	UpdatedAt wire.Millis
+}
+
+func (p notesPage) String() string {
+	var all []string
+	for _, n := range p.Messages {
+		all = append(all, n.Content)
+	}
+	return fmt.Sprint(strings.Join(all, " "), " ", p.More)
+}
+
+func TestConversationsAreReadInPages(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id := h.session("ada")
+	for i := 1; i <= 10; i++ {
+		h.post(at(id, "/messages"), ada, fmt.Sprintf(`{"content":"%d"}`, i)).problem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
+	}
+	for query, want := range map[string]string{
+		"":                             "1 2 3 4 5 6 7 8 9 10 false",
+		"?limit=5":                     "6 7 8 9 10 true",
+		"?limit=3&before=9":            "6 7 8 true",
+		"?limit=3&before=4":            "1 2 3 false",
+		"?before=1":                    " false",
+		"?limit=99999":                 "1 2 3 4 5 6 7 8 9 10 false",
+		"?monitor=monitor-0&limit=1":   "10 true",
+		"?monitor=monitor-3":           " false",
+		"?before=9007199254740991":     "1 2 3 4 5 6 7 8 9 10 false",
+		"?limit=2&before=200&unused=1": "9 10 true",
+	} {
+		var rows rowsPage
+		h.get(at(id, "/rows"+query), ada).want(http.StatusOK).decode(&rows)
+		var notes notesPage
+		h.get(at(id, "/messages"+query), ada).want(http.StatusOK).decode(&notes)
+		if rows.String() != want || notes.String() != want {
+			t.Errorf("%q shows %s and %s, want %s", query, rows, notes, want)
+		}
+		if notes.SessionID != id || notes.UpdatedAt == 0 || (notes.Before > 0) != notes.More {
+			t.Errorf("%q: %+v", query, notes)
+		}
+		if len(rows.Rows) > 0 && notes.More && rows.Rows[0].ID != notes.Before {
+			t.Errorf("%q goes on before %d, the first row is %d", query, notes.Before, rows.Rows[0].ID)
+		}
+	}
+	for _, part := range []string{"/rows", "/messages"} {
+		for query, field := range map[string]string{
+			"?limit=0": "limit", "?limit=x": "limit", "?before=0": "before", "?before=-1": "before", "?before=x": "before",
+			"?before=99999999999999999999": "before", "?monitor=a%20b": "monitor",
+		} {
+			if p := h.get(at(id, part+query), ada).problem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != field {
+				t.Errorf("%s: %+v", query, p)
+			}
+		}
+		h.get(at(id, part), "").problem(http.StatusUnauthorized, wire.CodeAuthRequired)
+		h.get(at("nobody", part), ada).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+		h.get(at(id, part), h.user("bob")).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	}
+	h.rest(http.MethodPut, at(id, "/shares/eve"), request{token: ada, body: `{"access":"viewer"}`}).want(http.StatusOK)
+	var rows rowsPage
+	h.get(at(id, "/rows?limit=1"), h.user("eve")).want(http.StatusOK).decode(&rows)
+	if rows.String() != "10 true" {
+		t.Errorf("a viewer sees %s", rows)
+	}
+}
+
+// A page is no larger than it may be, but for one row.
+func TestPagesOfConversationsAreBounded(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id := h.session("ada")
+	for i := range 4 {
+		h.post(at(id, "/messages"), ada, fmt.Sprintf(`{"content":"%d%s"}`, i, strings.Repeat("x", 400_000))).
+			problem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
+	}
+	for _, part := range []string{"/rows", "/messages"} {
+		got := h.get(at(id, part), ada).want(http.StatusOK)
+		var p struct {
+			Rows, Messages []struct{}
+			More           bool
+			Before         wire.RowID
+		}
+		got.decode(&p)
+		if n := len(p.Rows) + len(p.Messages); len(got.body) > 1<<20 || n != 2 || !p.More || part == "/messages" && p.Before != 3 {
+			t.Errorf("%s shows %d of 4 in %d bytes, more %v before %d", part, n, len(got.body), p.More, p.Before)
+		}
+	}
+}
