@@ -105,8 +105,8 @@ func TestPagesOfConversationsAreBounded(t *testing.T) {
 	h := newHall(t)
 	ada := h.user("ada")
 	id := h.session("ada")
-	for i := range 4 {
-		h.post(at(id, "/messages"), ada, fmt.Sprintf(`{"content":"%d%s"}`, i, strings.Repeat("x", 400_000))).
+	for i := range 20 {
+		h.post(at(id, "/messages"), ada, fmt.Sprintf(`{"content":"%d%s"}`, i, strings.Repeat("x", 60_000))).
 			problem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
 	}
 	for _, part := range []string{"/rows", "/messages"} {
@@ -117,8 +117,8 @@ func TestPagesOfConversationsAreBounded(t *testing.T) {
 			Before         wire.RowID
 		}
 		got.decode(&p)
-		if n := len(p.Rows) + len(p.Messages); len(got.body) > 1<<20 || n != 2 || !p.More || part == "/messages" && p.Before != 3 {
-			t.Errorf("%s shows %d of 4 in %d bytes, more %v before %d", part, n, len(got.body), p.More, p.Before)
+		if n := len(p.Rows) + len(p.Messages); len(got.body) > 1<<20 || n != 17 || !p.More || part == "/messages" && p.Before != 4 {
+			t.Errorf("%s shows %d of 20 in %d bytes, more %v before %d", part, n, len(got.body), p.More, p.Before)
 		}
 	}
 }
