@@ -4,6 +4,7 @@ import type { UIRow } from "../../../core/src/index.js";
 import { Markdown } from "../content/index.js";
 import { taskNumber, titleIn, titleOf, windowOfRole } from "../dock/agents.js";
 import { useFound } from "../history/reach.js";
+import historyTexts from "../history/words.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber } from "../shell/select.js";
@@ -240,11 +241,13 @@ function Line({ row, retry }: { row: UIRow; retry: boolean }): ReactNode {
   );
 }
 
-/** A question that was answered, in one line. */
+/** A question that is over, in one line. */
 function AskedLine({ row }: { row: UIRow }): ReactNode {
-  const t = useWords(texts);
-  const { question, answer } = askedOf(row);
-  const text = [t.askedThat(question), answer === "" ? t.answered : t.answeredThat(answer)].join(" · ");
+  const t = useWords(historyTexts);
+  const { question, end, answer, byRules } = askedOf(row);
+  const ends = { yes: t.askYes, no: t.askNo, said: t.askSaid(answer), dismissed: t.askDismissed, expired: t.askExpired, cancelled: t.askCancelled };
+  const parts = [t.asked(question), end === undefined ? t.askOver : ends[end], ...(byRules ? [t.askRules] : []), ...(answer !== "" && end !== "said" ? [answer] : [])];
+  const text = parts.join(" · ");
   return (
     <>
       <MessageCircleQuestionMark size={12} aria-hidden />

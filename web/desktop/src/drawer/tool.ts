@@ -104,22 +104,31 @@ export function endOf(row: UIRow): TurnEnd {
 }
 
 export interface Asked {
-  /** The question is a dialog or a prompt, which have cards of their own. */
+  /** The question is or was a dialog or a prompt, which have cards of their own, or was settled by rules. */
   readonly card: boolean;
   readonly question: string;
-  /** As far as the row has it. */
+  /** How it ended; undefined while nobody knows. */
+  readonly end: "yes" | "no" | "said" | "dismissed" | "expired" | "cancelled" | undefined;
+  /** What was said. */
   readonly answer: string;
+  /** Nobody was asked: the rules had an answer. */
+  readonly byRules: boolean;
 }
 
-/** What a row asked a person. */
+/** What a row asked a person, and what came of it. */
 export function askedOf(row: UIRow): Asked {
   const v = objectOf(row.text);
-  const texts = [v.title, v.question, v.message].filter((s): s is string => typeof s === "string" && s.trim() !== "");
-  const about = typeof v.tool === "string" ? `${v.tool} ${aboutOf(v.input)}` : typeof v.command === "string" ? v.command : "";
+  const texts = [v.title, v.question].filter((s): s is string => typeof s === "string" && s.trim() !== "");
+  const about = typeof v.command === "string" && v.command !== "" ? v.command : typeof v.tool === "string" ? `${v.tool} ${aboutOf(v.input)}` : "";
+  const byRules = typeof v.rules === "string" && v.rules !== "";
+  const answers = { yesButtonClicked: "yes", noButtonClicked: "no", messageResponse: "said", objectResponse: "said" } as const;
+  const ends = ["dismissed", "expired", "cancelled"] as const;
   return {
-    card: typeof v.dialogId === "string" || typeof v.promptId === "string",
+    card: typeof v.dialogId === "string" || typeof v.promptId === "string" || byRules,
     question: line(texts.join(" ") || about),
+    end: answers[v.response as keyof typeof answers] ?? ends.find((e) => e === v.outcome),
     answer: typeof v.answer === "string" ? line(v.answer) : "",
+    byRules,
   };
 }
 

@@ -76,8 +76,6 @@ export default words(
     goOn: "Go on",
     leaveIt: "Leave it",
     answered: "Answered",
-    askedThat: (question: string) => `Asked: ${question}`,
-    answeredThat: (answer: string) => `answered: ${answer}`,
 
     errorTitle: "Something went wrong",
     connect: "Connect a model",
@@ -170,8 +168,6 @@ export default words(
     goOn: "이어서 하기",
     leaveIt: "그만두기",
     answered: "응답함",
-    askedThat: (question: string) => `질문: ${question}`,
-    answeredThat: (answer: string) => `답: ${answer}`,
 
     errorTitle: "문제가 생겼어요",
     connect: "모델 연결하기",

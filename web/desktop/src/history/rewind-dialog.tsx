@@ -1,4 +1,3 @@
-import { ListX } from "lucide-react";
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { type Desk, firstMonitor, hasEnded, type MessageID, type Sent } from "../../../core/src/index.js";
 import { workingAgents } from "../dock/agents.js";
@@ -138,9 +137,7 @@ function Consequences({ preview: p, entry }: { preview: Preview; entry: MessageE
         {p.truncated > 0 && <li>{t.undoesTruncation}</li>}
         {p.staying.length > 0 && <li>{t.staysLater(p.staying.length)}</li>}
         <li>{t.windowsStay}</li>
-        <li>
-          <ListX size={13} aria-hidden /> {t.notUndone}
-        </li>
+        <li>{t.notUndone}</li>
       </ul>
     </>
   );

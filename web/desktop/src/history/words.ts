@@ -58,6 +58,17 @@ export default words(
     rewound: (n: number) => (n === 1 ? "1 row was taken back" : `${n} rows were taken back`),
     rewoundElsewhere: "The conversation was rewound in another tab",
 
+    // questions that are over
+    asked: (question: string) => `Asked: ${question}`,
+    askYes: "allowed",
+    askNo: "refused",
+    askSaid: (answer: string) => (answer === "" ? "answered" : `answered: ${answer}`),
+    askDismissed: "put aside",
+    askExpired: "nobody answered in time",
+    askCancelled: "not needed any more",
+    askOver: "over",
+    askRules: "by the rules",
+
     // what became of a model's history
     condensed: "Summed up",
     condenseFailed: "Could not be summed up",
@@ -176,6 +187,16 @@ export default words(
     full: "하지 못했어요. 아직 응답이 없는 메시지가 너무 많아요",
     rewound: (n: number) => `${n}개 항목을 되감았어요`,
     rewoundElsewhere: "다른 탭에서 대화를 되감았어요",
+
+    asked: (question: string) => `질문: ${question}`,
+    askYes: "허용함",
+    askNo: "거절함",
+    askSaid: (answer: string) => (answer === "" ? "답함" : `답: ${answer}`),
+    askDismissed: "미뤄 둠",
+    askExpired: "제때 답이 없었어요",
+    askCancelled: "더 필요하지 않아요",
+    askOver: "끝남",
+    askRules: "규칙에 따라",
 
     condensed: "요약했어요",
     condenseFailed: "요약하지 못했어요",

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { UIRow } from "../../../core/src/index.js";
-import { aboutOf, endOf, remedyOf, toolOf, whyCutOff } from "../../src/drawer/tool.js";
+import { askedOf, aboutOf, endOf, remedyOf, toolOf, whyCutOff } from "../../src/drawer/tool.js";
 
 function row(text: unknown): UIRow {
   return { ts: 1, type: "say", say: "tool", text: typeof text === "string" ? text : JSON.stringify(text) };
@@ -62,4 +62,18 @@ test.each([
 test("why a turn was cut off, without the words around it", () => {
   expect(whyCutOff(row("The turn was cut off: the hub was restarted. Go on?"))).toBe("the hub was restarted");
   expect(whyCutOff(row("something new"))).toBe("something new");
+});
+
+test("a question says what it was about and how it ended", () => {
+  const ask = (text: object): UIRow => ({ ts: 1, type: "ask", ask: "tool", text: JSON.stringify(text), isAnswered: true });
+  expect(askedOf(ask({ tool: "http:get", input: { url: "http://x" }, dialogId: "d", response: "yesButtonClicked", outcome: "answered" }))).toMatchObject({
+    card: true,
+    question: "http:get http://x",
+    end: "yes",
+    byRules: false,
+  });
+  expect(askedOf(ask({ title: "Which?", question: "One of two.", promptId: "p", response: "messageResponse", answer: "the first" }))).toMatchObject({ question: "Which? One of two.", end: "said", answer: "the first" });
+  expect(askedOf(ask({ tool: "command:run", command: "ls", rules: "approve", response: "yesButtonClicked" }))).toMatchObject({ card: true, question: "ls", byRules: true });
+  expect(askedOf(ask({ tool: "x", dialogId: "d", outcome: "expired" })).end).toBe("expired");
+  expect(askedOf(ask({}))).toMatchObject({ card: false, end: undefined });
 });
