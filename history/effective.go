@@ -47,7 +47,7 @@ func eachVisible(since []Message, see func(i int, blocks []providers.Block)) {
 
 // sinceSummary is a thread from its newest summary on.
 func sinceSummary(all []Message) []Message {
-	for i := len(all) - 1; i >= 0; i-- {
+	for i := range slices.Backward(all) {
 		if all[i].IsSummary {
 			return all[i:]
 		}

@@ -1,8 +1,10 @@
 package history_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/everdesk/everdesk/history"
@@ -36,13 +38,9 @@ func TestLoadForeign(t *testing.T) {
 			if err != nil || short(all) != c.want || skipped != c.skipped {
 				t.Errorf("got %q, %d left out, %v; want %q and %d", short(all), skipped, err, c.want, c.skipped)
 			}
-			if c.visible == "" {
-				c.visible = c.want
-			} else if c.visible == " " {
-				c.visible = ""
-			}
-			if got := short(history.Effective(all)); got != c.visible {
-				t.Errorf("visible is %s, want %s", got, c.visible)
+			visible := cmp.Or(c.visible, c.want)
+			if got := short(history.Effective(all)); got != strings.TrimSpace(visible) {
+				t.Errorf("visible is %s, want %s", got, visible)
 			}
 			for i, m := range all {
 				if m.ID != uint64(2*i+2) || m.Turn == "" || m.Row != 0 {
@@ -86,7 +84,7 @@ func TestLoadForeignBlocks(t *testing.T) {
 }
 
 // sendable makes sure that what goes out of a thread can be sent.
-func sendable(t testing.TB, all []history.Message) {
+func sendable(t *testing.T, all []history.Message) {
 	t.Helper()
 	if err := providers.Check(history.View(all)); err != nil {
 		t.Errorf("%v: %s", err, short(all))

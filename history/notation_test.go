@@ -28,7 +28,7 @@ import (
 // Ids of messages are 2, 4, 6 and so on, and odd for markers.
 var messageForm = regexp.MustCompile(`^([uaSM])(\d+)((?:[-+]\w+)*)(!?)(?:=(\w+))?(?:/(\w+))?(?:\|(\w+))?$`)
 
-func thread(t testing.TB, short string) (all []history.Message) {
+func thread(t *testing.T, short string) (all []history.Message) {
 	t.Helper()
 	last := uint64(0)
 	for word := range strings.FieldsSeq(short) {
@@ -141,7 +141,7 @@ func shortEntries(entries []providers.Entry) string {
 //	c9=s  a summary was made          k9=t   something was left out
 var rowForm = regexp.MustCompile(`^([utxreock])(\d+)(?:#(\d+))?(?:=(\w*))?$`)
 
-func rows(t testing.TB, short string) (all []wire.UIRow) {
+func rows(t *testing.T, short string) (all []wire.UIRow) {
 	t.Helper()
 	says := map[string]wire.Say{
 		"u": wire.SayUserFeedback, "t": wire.SayText, "x": wire.SayTool, "r": wire.SayReasoning, "e": wire.SayAPIReqFinished,
@@ -184,7 +184,7 @@ func ids(all []wire.UIRow) string {
 }
 
 // unchanged makes sure that a test leaves a thread as it was.
-func unchanged(t testing.TB, all []history.Message) {
+func unchanged(t *testing.T, all []history.Message) {
 	t.Helper()
 	before := kept(t, all)
 	t.Cleanup(func() {

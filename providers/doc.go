@@ -15,6 +15,11 @@
 // again. Package providertest is the contract as a test that every backend
 // passes.
 //
+// What is sent to a model begins with the user, alternates, and has every call of a
+// tool followed by its result. [Check] is the one place that says so, and every
+// backend that sends a conversation calls it last: what does not pass is not sent,
+// and the turn fails as [Invalid]. [Mended] makes any conversation pass.
+//
 // A [Table] holds the providers of a hub by name, keeps those warm that take a
 // while to start, tries again when that does not work and says so. It refuses two
 // of one name. Nothing registers itself: cmd/hub names what there is.

@@ -17,6 +17,9 @@
 // Whatever happens, people keep what they saw, and every tool call in the
 // conversation has a result.
 //
+// What goes out is mended and then checked, see [providers.Check]: a request that
+// makes no sense is not sent.
+//
 // It refuses turns of more than [MaxRounds] calls of the model, messages with
 // nothing in them, and more than [MaxWaiting] messages waiting for one turn.
 package loop
