@@ -93,6 +93,8 @@ type hubConfig struct {
 	logger *slog.Logger
 	// hired, if set, is told of the sessions that have agents.
 	hired func(agentpool.Employer)
+	// crew, if set, is put before every crew.
+	crew func(session.Crew) session.Crew
 }
 
 // office is a hub with agents.
@@ -127,6 +129,9 @@ func agentHub(t *testing.T, s *site, cfg hubConfig) *office {
 	cfg.session.Hire = func(ctx context.Context, e agentpool.Employer) session.Crew {
 		if cfg.hired != nil {
 			cfg.hired(e)
+		}
+		if cfg.crew != nil {
+			return cfg.crew(staff.Crew(ctx, e))
 		}
 		return staff.Crew(ctx, e)
 	}

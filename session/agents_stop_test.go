@@ -5,8 +5,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/providers/demo"
 	"github.com/everdesk/everdesk/session"
@@ -307,4 +310,29 @@ func TestSetProviderOfAgents(t *testing.T) {
 			}
 		})
 	}
+}
+
+// slowToStop is a crew that takes its time with interrupts.
+type slowToStop struct{ session.Crew }
+
+func (c slowToStop) Interrupt(run, reason string) {
+	time.Sleep(time.Minute)
+	c.Crew.Interrupt(run, reason)
+}
+
+// A turn that is over its budget is interrupted before it hears of it: it has no time
+// to come to an end by itself.
+func TestOverBudgetIsInterrupted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := agentHub(t, inBubble(t), hubConfig{
+			session: session.Config{Budget: policies.BudgetLimits{Concurrent: 1, ActionsPerMin: 1, OutputPerMin: 1000}},
+			crew:    func(c session.Crew) session.Crew { return slowToStop{c} },
+		})
+		d := o.newDesktop(t, "ses-1")
+		d.say("monitor-1", "m", opening("a"), opening("b"))
+		if end := d.ends("m"); end.Outcome != wire.OutcomeInterrupted || !strings.Contains(end.Reason, "over its budget of actions") {
+			t.Errorf("it ended with %+v", end)
+		}
+	})
 }

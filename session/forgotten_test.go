@@ -33,7 +33,7 @@ func TestRedisForgetsEverything(t *testing.T) {
 				t.Parallel()
 				server := redistest.Standalone(t)
 				s := onServer(t, server)
-				cfg := hubConfig{logger: silence(), session: session.Config{Lease: 3 * time.Second}}
+				cfg := hubConfig{logger: silence()}
 				a := agentHub(t, s, cfg)
 				cfg.replica = "b"
 				b := agentHub(t, s, cfg)

@@ -181,7 +181,7 @@ func (l *live) rewrite(got loaded) error {
 		return err
 	}
 	l.rewriting, l.debt = false, debt{}
-	l.settle(events)
+	l.settle(events)()
 	// The items of that step are done; what was taken and not begun is not.
 	l.k.box.giveBack(withoutWork(l.items[l.handled:]))
 	l.items, l.committed, l.handled = nil, 0, 0

@@ -117,8 +117,9 @@ func isPromise(data wire.ServerPayload) bool {
 	return false
 }
 
-// commit makes the step durable, then shows it, then tells those who wait. It
-// returns only after the store has said what became of it, or the lease is lost.
+// commit makes the step durable, then shows it, then does what follows from it, then
+// tells those who wait: an agent that is to stop is stopped before it hears of what it
+// did. It returns only after the store has said what became of it, or the lease is lost.
 func (l *live) commit() error {
 	effects := l.step.then
 	l.step.then = nil
@@ -126,7 +127,7 @@ func (l *live) commit() error {
 	if err != nil {
 		return err
 	}
-	l.settle(events)
+	defer l.settle(events)()
 	l.beat()
 	l.step.reuse(events, l.told)
 	l.told = nil
@@ -179,17 +180,19 @@ func (l *live) persist() ([]broadcast.Event, error) {
 	return events, nil
 }
 
-// settle shows what is committed and tells those who wait for the items of the
-// step. Whatever goes wrong here, they are done.
-func (l *live) settle(events []broadcast.Event) {
+// settle shows what is committed and returns what tells those who wait for the items
+// of the step. Whatever goes wrong here, they are done.
+func (l *live) settle(events []broadcast.Event) (tell func()) {
 	done := l.items[l.committed:l.handled]
 	l.committed = l.handled
 	if len(events) > 0 {
 		l.k.snapshots.clear()
 		l.k.show(events)
 	}
-	for i := range done {
-		done[i].finish(nil)
+	return func() {
+		for i := range done {
+			done[i].finish(nil)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"testing"
@@ -12,10 +13,17 @@ import (
 	"github.com/everdesk/everdesk/internal/redistest"
 )
 
-// leakChecked adds to a test run the check that no goroutine outlives it.
+// leakChecked adds to a test run the check that no goroutine outlives it, and is no
+// run of the hub, which has flags of its own.
 type leakChecked struct{ m *testing.M }
 
 func (l leakChecked) Run() int {
+	// Most tests wait for hubs that wait, so a few processors can have more of them
+	// under way.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	code := l.m.Run()
 	if err := goleak.Find(goleak.IgnoreAnyFunction(redistest.Dialing)); code == 0 && err != nil {
 		fmt.Fprintln(os.Stderr, err)
