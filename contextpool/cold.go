@@ -34,13 +34,11 @@ func (h *thread) cold() string { return store.ColdPrefix + h.list() }
 // a list that is read when a rewind may need it.
 func (p *Pool) tidy(h *thread) {
 	for over := true; over; {
-		seen := history.Effective(h.messages)
-		n := len(seen)
-		bytes := 0
+		seen, bytes := history.Effective(h.messages), 0
 		for i := range seen {
 			bytes += len(encode(&seen[i]))
 		}
-		over = (n > threadEntries*3/4 || bytes > threadBytes*3/4) && p.leaveOut(h) > 0
+		over = (len(seen) > threadEntries || bytes > threadBytes) && p.leaveOut(h) > 0
 	}
 	all := h.messages
 	values := h.put(all)
@@ -89,9 +87,12 @@ func (p *Pool) leaveOut(h *thread) int {
 // leftOutShare is how much of what an agent sees is left out at once.
 const leftOutShare = 0.5
 
-// link says in a row which thread it belongs to.
+// link says in a row which thread it belongs to, and the newest message of that.
 func (h *thread) link(r *wire.UIRow) {
-	r.Thread, r.ConversationHistoryIndex = h.agent, new(int(h.newest())) //nolint:gosec // a thread has fewer
+	r.Thread, r.ConversationHistoryIndex = h.agent, new(0)
+	if n := len(h.messages); n > 0 {
+		*r.ConversationHistoryIndex = int(h.messages[n-1].ID) //nolint:gosec // a thread has fewer
+	}
 }
 
 // moveAway takes out of a thread what its agent does not see, and returns the kept

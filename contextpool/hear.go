@@ -213,7 +213,9 @@ func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 	p.stage.Cancel(t.Role)
 	text := t.text.String()
 	p.lastWords(t, t.untold(), outcome, reason)
-	p.record(t, policies.SpeakerAssistant, text, p.stage.NextRow()-1)
+	if !t.rewound {
+		p.record(t, policies.SpeakerAssistant, text, p.stage.NextRow()-1)
+	}
 	if t.Kind != wire.AgentMain {
 		p.stage.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.deeds)...)
 	}
@@ -256,16 +258,22 @@ func (p *Pool) lastWords(t *turn, text string, outcome providers.Outcome, reason
 	if p.stage.Full() {
 		text, thoughts = cut(text, lastBytes), lastBytes // many end at once
 	}
-	p.rowThoughts(t, thoughts)
-	p.rowOpen(t)
-	if strings.TrimSpace(text) != "" {
+	if !t.rewound {
+		p.rowThoughts(t, thoughts)
+	}
+	if !t.undone {
+		p.rowOpen(t)
+	}
+	if strings.TrimSpace(text) != "" && !t.rewound {
 		p.stage.Row(t.row(say, text))
 	}
 	if outcome == providers.Failed {
 		p.stage.Row(t.row(wire.SayError, reason))
 	}
 	end := p.lastWord(t, outcome, reason)
-	p.rowEnd(t, end)
+	if !t.undone {
+		p.rowEnd(t, end)
+	}
 	p.stage.Emit(end)
 }
 

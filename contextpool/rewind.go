@@ -1,6 +1,109 @@
 package contextpool
 
-import "github.com/everdesk/everdesk/wire"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Undo is what is to be taken back of a conversation.
+type Undo struct {
+	Monitor wire.MonitorID
+	// TS is the row, and Include leaves people that row itself.
+	TS      wire.Millis
+	Include bool
+	// Revision, unless nil, is that of the conversation that the user saw.
+	Revision *int
+	// Message is the command, and By the connection that sent it.
+	Message wire.MessageID
+	By      wire.ConnectionID
+}
+
+// undoBytes is how much may be written because of one rewind. It is reached only
+// when many agents of a monitor have long histories that were summed up.
+const undoBytes = 5 << 20
+
+const (
+	rewound     = "the conversation was rewound"
+	rewoundElse = "the conversation is not what it was: " + rewound + " by somebody else"
+)
+
+// Rewind takes back a row and all that followed from it, for people and for models,
+// in this very step, or says why not. Turns of the monitor end as interrupted, and
+// their agents begin the next ones with what is left; messages that wait and whose
+// rows go are rejected. What was done to windows stays, and so does what could be
+// done again: it is of use whoever remembers why it was done. What happened on the
+// desktop is not told again; who begins a turn is told which windows there are.
+func (p *Pool) Rewind(u Undo) *desk.Refusal {
+	rows, refused := p.rowsFrom(u, false)
+	if refused != nil {
+		return refused
+	}
+	plan, refused := p.planUndo(u, rows)
+	if refused != nil {
+		return refused
+	}
+	p.undo(plan)
+	p.settle()
+	return nil
+}
+
+// Edit rewinds to the row of what the user said, the nearest at or before the one
+// that is named, and says something else there: to the same monitor or window, in
+// the same step. It says why not, if it cannot; then nothing has happened.
+func (p *Pool) Edit(u Undo, m Message) *desk.Refusal {
+	rows, refused := p.rowsFrom(u, true)
+	if refused != nil {
+		return refused
+	}
+	u.TS, u.Include = rows[0].TS, false
+	m.Monitor, m.Window = u.Monitor, rows[0].WindowID
+	if _, open := p.stage.Desk().Window(m.Monitor, m.Window); m.Window != "" && !open {
+		return invalid("there is no window %q any more", m.Window)
+	}
+	if !p.crew.Has(p.Provider()) {
+		return &desk.Refusal{Code: wire.CodeProviderUnavailable, Reason: fmt.Sprintf("there is no provider %q", p.Provider())}
+	}
+	plan, refused := p.planUndo(u, rows)
+	if refused != nil {
+		return refused
+	}
+	p.undo(plan)
+	if m.Window == "" {
+		p.User(m)
+	} else {
+		p.Window(m)
+	}
+	return nil
+}
+
+func invalid(format string, args ...any) *desk.Refusal {
+	return &desk.Refusal{Code: wire.CodeSessionInvalidState, Reason: fmt.Sprintf(format, args...)}
+}
+
+func changed(reason string) *desk.Refusal {
+	return &desk.Refusal{Code: wire.CodeHistoryChanged, Reason: reason}
+}
+
+// rowsFrom are the rows from the one that is named on, or from what the user said
+// last before it. There is at least that one.
+func (p *Pool) rowsFrom(u Undo, said bool) ([]wire.UIRow, *desk.Refusal) {
+	if u.Revision != nil && *u.Revision != p.revision(u.Monitor) {
+		return nil, changed(rewoundElse)
+	}
+	rows, err := p.stage.Rows(u.Monitor, u.TS, said)
+	switch {
+	case err != nil:
+		return nil, &desk.Refusal{Code: wire.CodeStoreUnavailable, Reason: "the conversation cannot be read now"}
+	case len(rows) == 0:
+		return nil, changed("the conversation has no such row, or not any more")
+	}
+	return rows, nil
+}
 
 // revision counts how often the conversation of a monitor was rewound.
 func (p *Pool) revision(monitor wire.MonitorID) int {
@@ -11,3 +114,142 @@ func (p *Pool) revision(monitor wire.MonitorID) int {
 	}
 	return 0
 }
+
+// undoing is a rewind that is going to happen.
+type undoing struct {
+	Undo
+	history.Rewound
+	since   []wire.UIRow
+	threads []*regained // by agent
+	kept    map[wire.RowID]bool
+}
+
+// goes reports whether what belongs to a row goes.
+func (u *undoing) goes(row wire.RowID) bool { return row >= u.Row.ID && !u.kept[row] }
+
+// planUndo says what a rewind does. It changes nothing.
+func (p *Pool) planUndo(u Undo, since []wire.UIRow) (*undoing, *desk.Refusal) {
+	plan := &undoing{Undo: u, since: since, kept: map[wire.RowID]bool{}}
+	c := history.Conversation{Rows: since, Threads: map[string][]history.Message{}}
+	for _, agent := range sortedKeys(p.threads) {
+		if p.threads[agent].Monitor != u.Monitor {
+			continue
+		}
+		g, err := p.whole(p.threads[agent])
+		if err != nil {
+			return nil, &desk.Refusal{Code: wire.CodeStoreUnavailable, Reason: "the memory of an agent cannot be read now"}
+		}
+		c.Threads[agent] = g.all
+		plan.threads = append(plan.threads, g)
+	}
+	var err error
+	plan.Rewound, err = history.Rewind(c, history.Target{TS: u.TS, Include: u.Include})
+	switch {
+	case errors.Is(err, history.ErrOldRow):
+		return nil, invalid("%v", err)
+	case err != nil:
+		return nil, changed(err.Error())
+	}
+	bytes := 0
+	for i := range plan.Kept {
+		plan.kept[plan.Kept[i].ID] = true
+		bytes += len(plan.Kept[i].Text)
+	}
+	for _, g := range plan.threads {
+		bytes += g.leave(plan.Threads[g.h.agent])
+	}
+	if bytes > undoBytes {
+		return nil, &desk.Refusal{
+			Code: wire.CodeMessageTooLarge, Reason: "too much would change at once: rewind to a later row first",
+		}
+	}
+	return plan, nil
+}
+
+// undo does what was planned.
+func (p *Pool) undo(u *undoing) {
+	said := wire.HistoryRewound{
+		TS: u.TS, Removed: len(u.Removed), Included: u.Include, Revision: p.revision(u.Monitor) + 1,
+		MonitorID: u.Monitor, MessageID: u.Message, By: u.By,
+	}
+	for i := range u.Kept {
+		said.Kept = append(said.Kept, u.Kept[i].TS)
+	}
+	since := u.since
+	if u.Include {
+		since = since[1:]
+	}
+	p.stage.Rewound(said, since, u.Kept)
+	p.drop(p.dequeue(func(w *waiting) bool { return w.Monitor == u.Monitor && w.Row > 0 && u.goes(w.Row) }), rewound)
+	touched := p.undoThreads(u)
+	for _, t := range p.sorted() {
+		if t.Monitor == u.Monitor && p.turns[t.key()] == t {
+			touched[t.Agent] = true
+			p.undoTurn(t, u)
+		}
+	}
+	p.stage.Keep(p.tape.Rewind(u.Monitor, u.goes)...)
+	for i := range u.Removed {
+		if ts := u.Removed[i].TS; p.asks[ts] != nil {
+			p.forgetAsk(ts)
+		}
+	}
+	for _, agent := range sortedKeys(touched) {
+		p.stage.Then(func() { p.crew.Dispose(agent) })
+	}
+	status := p.status(u.Monitor)
+	status.Revision = said.Revision
+	p.stage.Emit(status)
+}
+
+// undoThreads gives the agents of a monitor the memories that are left, and says
+// whose have changed: a backend that keeps its own cannot take anything back.
+func (p *Pool) undoThreads(u *undoing) map[string]bool {
+	touched := map[string]bool{}
+	for i := range u.Removed {
+		touched[u.Removed[i].Thread] = true
+	}
+	for _, t := range p.turns {
+		touched[t.Agent] = touched[t.Agent] || t.Monitor == u.Monitor
+	}
+	for _, g := range u.threads {
+		if h := g.h; g.cut.Changed || touched[h.agent] {
+			touched[h.agent] = true
+			h.Top, h.ID, h.stale = h.newest(), "", false
+			p.regain(g)
+			p.keepThread(h)
+		}
+	}
+	for agent := range touched {
+		if p.threads[agent] == nil || p.threads[agent].Monitor != u.Monitor {
+			delete(touched, agent)
+		}
+	}
+	return touched
+}
+
+// undoTurn ends a turn, and its tasks, because of a rewind. If what began it goes,
+// nothing is left of it but what it did, which the main agent is told: it does not
+// remember that it did so itself. Else people see how it ended, and the agent what
+// became of its tools; what it had said meanwhile is taken back.
+func (p *Pool) undoTurn(t *turn, u *undoing) {
+	for _, task := range p.tasksOf(t) {
+		p.undoTurn(task, u)
+	}
+	known := t.Remembered
+	t.Stopping, t.Remembered, t.rewound = rewound, false, true
+	if t.Row > 0 {
+		t.undone = u.goes(t.Row)
+	} else {
+		t.undone = t.Started >= u.Row.TS
+	}
+	p.end(t, providers.Interrupted, rewound)
+	if known && !t.undone {
+		t.Remembered = true
+		p.mend(t)
+	}
+	if t.undone && t.Kind == wire.AgentMain && len(t.deeds) > 0 {
+		p.stage.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.deeds)...)
+	}
+}
+

@@ -50,6 +50,10 @@ type rig struct {
 	then   []func()
 	kept   kept
 
+	archive map[wire.MonitorID][]wire.UIRow // what people see, in all
+	gone    map[wire.RowID]bool             // rows that were rewound
+	away    error                           // why a list cannot be read
+
 	cancelled []wire.AgentID
 	biggest   int // bytes of a step
 	most      int // items of a step
@@ -240,6 +244,9 @@ func (r *rig) Answer(p wire.ServerPayload) { r.Emit(p) }
 func (r *rig) Emit(p wire.ServerPayload) {
 	r.seq++
 	r.events = append(r.events, p)
+	if u, ok := p.(wire.MessageUpdated); ok {
+		r.file(u.Message)
+	}
 	e := wire.Event{Session: session, At: wire.Position{Epoch: 1, Seq: r.seq}, Time: r.now, Data: p}
 	r.emitted++
 	r.told += len(wire.AppendEvent(nil, e)) // panics if it cannot be said

@@ -25,6 +25,15 @@ type Stage interface {
 	Row(r wire.UIRow) wire.Millis
 	// NextRow is the id that the next row will have.
 	NextRow() wire.RowID
+	// Rows are the rows of a monitor's conversation from one on, the oldest first,
+	// also those that the desktop has forgotten, or none if that one is not there.
+	// With said they begin with what the user said last until then. It may ask the
+	// store; what the step has added already is among them.
+	Rows(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.UIRow, error)
+	// Cold is a list that a new owner is not given, as the store has it.
+	Cold(list string) ([][]byte, error)
+	// Rewound takes rows away: all since one of them, but for those that stay.
+	Rewound(r wire.HistoryRewound, since, stay []wire.UIRow)
 	// Keep adds a change of the session's tables and lists.
 	Keep(ops ...store.Op)
 	// Cancel closes the questions of an agent that nobody needs any more.

@@ -210,6 +210,37 @@ func (t *Tape) PruneMonitor(monitor wire.MonitorID) []store.Op {
 	return t.without(t.remove(func(s *Said) bool { return s.Monitor == monitor }))
 }
 
+// Rewind forgets what was said on a monitor in rows that go.
+func (t *Tape) Rewind(monitor wire.MonitorID, goes func(wire.RowID) bool) []store.Op {
+	before := map[string][]Said{}
+	for i := range t.said {
+		name := t.said[i].list()
+		before[name] = append(before[name], t.said[i].Said)
+	}
+	gone := t.remove(func(s *Said) bool { return s.Monitor == monitor && s.Row > 0 && goes(s.Row) })
+	after := map[string][]Said{}
+	for i := range gone {
+		after[gone[i].list()] = nil
+	}
+	for i := range t.said {
+		if name := t.said[i].list(); slices.ContainsFunc(gone, func(s Said) bool { return s.list() == name }) {
+			after[name] = append(after[name], t.said[i].Said)
+		}
+	}
+	var ops []store.Op
+	for _, name := range sortedKeys(after) {
+		left, same := after[name], 0
+		for same < len(left) && left[same].N == before[name][same].N {
+			same++
+		}
+		ops = append(ops, shorten(name, same)...)
+		for i := range left[same:] {
+			ops = append(ops, store.Push(name, encode(&left[same+i])))
+		}
+	}
+	return ops
+}
+
 // Clear forgets everything.
 func (t *Tape) Clear() []store.Op {
 	return t.without(t.remove(func(*Said) bool { return true }))

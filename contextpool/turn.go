@@ -87,8 +87,9 @@ type turn struct {
 
 	// threads are those of the pool.
 	threads map[string]*thread
-	// undone is why nothing of the turn is left for people, if so.
-	undone bool
+	// rewound says that it ends because of a rewind, and undone that what began it
+	// goes, too.
+	rewound, undone bool
 	// using counts the tools that it waits for.
 	using int
 	// began says when tools began that have not ended.

@@ -1,0 +1,132 @@
+package contextpool
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/store"
+)
+
+// regained is a thread with all that moved away from it, and what is to be left of
+// both.
+type regained struct {
+	h *thread
+	// away are those that moved away, in the order of their list, and all are the
+	// messages of both.
+	away []history.Message
+	all  []history.Message
+	cut  history.Cut
+	// still counts the first of those away that stay where they are.
+	still int
+}
+
+// whole is a thread with what moved away.
+func (p *Pool) whole(h *thread) (*regained, error) {
+	g := &regained{h: h, all: h.messages}
+	if len(h.Cold) == 0 {
+		return g, nil
+	}
+	items, err := p.stage.Cold(h.cold())
+	if err != nil {
+		return nil, fmt.Errorf("what was moved away of %s: %w", h.agent, err)
+	}
+	if g.away, err = unlist[history.Message](h.cold(), items); err != nil {
+		return nil, err
+	}
+	g.all = slices.Concat(h.messages, g.away)
+	slices.SortStableFunc(g.all, func(a, b history.Message) int { return cmp.Compare(a.ID, b.ID) })
+	// If a store forgot that some came back, those in the thread count.
+	g.all = slices.CompactFunc(g.all, func(a, b history.Message) bool { return a.ID == b.ID })
+	return g, nil
+}
+
+// leave notes what is to be left, and returns about how many bytes have to be
+// written for that.
+func (g *regained) leave(c history.Cut) (bytes int) {
+	g.cut = c
+	hidden := map[uint64]history.Message{}
+	for i := range c.Messages {
+		hidden[c.Messages[i].ID] = c.Messages[i]
+	}
+	for _, m := range history.Effective(c.Messages) {
+		delete(hidden, m.ID)
+	}
+	for g.still = 0; g.still < len(g.away); g.still++ {
+		if m, ok := hidden[g.away[g.still].ID]; !ok || !alike(&m, &g.away[g.still]) {
+			break
+		}
+	}
+	if !c.Changed {
+		return 0
+	}
+	if g.still < len(g.away) {
+		_, bytes = g.h.coldSize()
+		return bytes + g.h.bytes
+	}
+	for i := sameOf(g.h.messages, g.here()); i < len(g.h.sizes); i++ {
+		bytes += g.h.sizes[i]
+	}
+	return bytes
+}
+
+// here are the messages that the thread has itself when what is away stays there.
+func (g *regained) here() []history.Message {
+	away := make(map[uint64]bool, g.still)
+	for i := range g.away[:g.still] {
+		away[g.away[i].ID] = true
+	}
+	here := make([]history.Message, 0, len(g.cut.Messages))
+	for _, m := range g.cut.Messages {
+		if !away[m.ID] {
+			here = append(here, m)
+		}
+	}
+	return here
+}
+
+// alike reports whether a message that was kept is still the same.
+func alike(a, b *history.Message) bool {
+	return a.ID == b.ID && a.CondenseParent == b.CondenseParent && a.TruncationParent == b.TruncationParent
+}
+
+// sameOf counts the first messages that are the same.
+func sameOf(a, b []history.Message) (n int) {
+	for n < len(a) && n < len(b) && alike(&a[n], &b[n]) {
+		n++
+	}
+	return n
+}
+
+// regain makes a thread what is left of it. What is visible again comes back from
+// where it was moved to.
+func (p *Pool) regain(g *regained) {
+	h, here := g.h, g.here()
+	if g.still < len(g.away) {
+		kept := make([][]byte, g.still)
+		for i := range kept {
+			kept[i] = encode(&g.away[i])
+		}
+		h.Cold = chunksOf(kept)
+		p.stage.Keep(shorten(h.cold(), g.still)...)
+	}
+	same := sameOf(h.messages, here)
+	values := h.put(here)
+	if len(here) > threadEntries || h.bytes > threadBytes {
+		p.tidy(h)
+		return
+	}
+	p.stage.Keep(shorten(h.list(), same)...)
+	if same < len(values) {
+		p.stage.Keep(store.Push(h.list(), values[same:]...))
+	}
+}
+
+// shorten leaves the first items of a list.
+func shorten(list string, n int) []store.Op {
+	if n == 0 {
+		return []store.Op{store.Drop(list)}
+	}
+	return []store.Op{store.KeepFirst(list, n)}
+}

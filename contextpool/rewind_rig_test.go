@@ -1,0 +1,229 @@
+package contextpool_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// file puts a row that is shown into the archive of the rig.
+func (r *rig) file(row wire.UIRow) {
+	if r.archive == nil {
+		r.archive = map[wire.MonitorID][]wire.UIRow{}
+	}
+	rows := r.archive[row.MonitorID]
+	if i := slices.IndexFunc(rows, func(o wire.UIRow) bool { return o.TS == row.TS }); i >= 0 {
+		row.ID = rows[i].ID
+		rows[i] = row
+		return
+	}
+	r.archive[row.MonitorID] = append(rows, row)
+}
+
+func (r *rig) Rows(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.UIRow, error) {
+	rows := r.archive[monitor]
+	at := slices.IndexFunc(rows, func(o wire.UIRow) bool { return o.TS == ts })
+	if at < 0 {
+		return nil, nil
+	}
+	for said && at > 0 && rows[at].Say != wire.SayUserFeedback {
+		at--
+	}
+	if said && rows[at].Say != wire.SayUserFeedback {
+		return nil, nil
+	}
+	return slices.Clone(rows[at:]), nil
+}
+
+func (r *rig) Cold(list string) ([][]byte, error) { return r.kept.lists[list], r.away }
+
+func (r *rig) Rewound(e wire.HistoryRewound, since, stay []wire.UIRow) {
+	rows := r.archive[e.MonitorID]
+	if r.gone == nil {
+		r.gone = map[wire.RowID]bool{}
+	}
+	for _, row := range since {
+		r.gone[row.ID] = !slices.ContainsFunc(stay, func(o wire.UIRow) bool { return o.ID == row.ID })
+	}
+	r.archive[e.MonitorID] = append(rows[:len(rows)-len(since)], stay...)
+	r.Emit(e)
+}
+
+// What happens.
+
+func (r *rig) rewind(u contextpool.Undo) (refused *desk.Refusal) {
+	if u.Monitor == "" {
+		u.Monitor = first
+	}
+	r.step(func() { refused = r.pool.Rewind(u) })
+	return refused
+}
+
+// back rewinds to the row of a text, which must work.
+func (r *rig) back(text string) {
+	r.t.Helper()
+	if refused := r.rewind(contextpool.Undo{TS: r.rowOf(text).TS}); refused != nil {
+		r.t.Fatalf("rewind to %q: %+v", text, refused)
+	}
+	r.agree()
+}
+
+func (r *rig) edit(row, id, text string) (refused *desk.Refusal) {
+	r.t.Helper()
+	u := contextpool.Undo{Monitor: first, TS: r.rowOf(row).TS, Message: wire.MessageID(id), By: "c1"}
+	r.step(func() {
+		refused = r.pool.Edit(u, contextpool.Message{ID: wire.MessageID(id), By: "c1", Text: text})
+	})
+	r.agree()
+	return refused
+}
+
+// What came of it.
+
+// rowOf is the newest row with a text in it.
+func (r *rig) rowOf(text string) wire.UIRow {
+	r.t.Helper()
+	var found wire.UIRow
+	for _, rows := range r.archive {
+		for _, row := range rows {
+			if strings.Contains(row.Text, text) && row.ID > found.ID {
+				found = row
+			}
+		}
+	}
+	if found.ID == 0 {
+		r.t.Fatalf("no row says %q", text)
+	}
+	return found
+}
+
+// seen is what people see of a monitor, in short.
+func (r *rig) seen(monitor wire.MonitorID) string {
+	var out []string
+	for _, row := range r.archive[monitor] {
+		text := row.Text
+		switch row.Say {
+		case wire.SayAPIReqFinished:
+			var end struct{ Outcome, Reason string }
+			_ = json.Unmarshal([]byte(text), &end)
+			text = end.Outcome
+		case wire.SayTool:
+			var call struct{ ID, Status string }
+			_ = json.Unmarshal([]byte(text), &call)
+			text = call.ID + " " + call.Status
+		case wire.SayUserFeedback:
+			text = "> " + text
+		case wire.SaySlidingWindowTruncation:
+			text = fmt.Sprintf("left out %d", row.ContextTruncation.MessagesRemoved)
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "; ")
+}
+
+func (r *rig) wantSeen(want string) {
+	r.t.Helper()
+	if got := r.seen(first); got != want {
+		r.t.Fatalf("people see\n%s\nand not\n%s", got, want)
+	}
+}
+
+// thread is what is kept of a thread, also what moved away.
+func (r *rig) thread(agent string) []history.Message {
+	r.t.Helper()
+	var all []history.Message
+	for _, list := range []string{"cold:api:" + agent, "api:" + agent} {
+		for _, data := range r.kept.lists[list] {
+			var m history.Message
+			if err := json.Unmarshal(data, &m); err != nil {
+				r.t.Fatalf("%v", err)
+			}
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b history.Message) int { return int(a.ID) - int(b.ID) })
+	return all
+}
+
+// known is what a model sees, in short.
+func known(entries []providers.Entry) string {
+	var out []string
+	for _, e := range entries {
+		var parts []string
+		for _, b := range e.Blocks {
+			switch b.Kind {
+			case providers.BlockToolCall:
+				parts = append(parts, "call "+b.Call)
+			case providers.BlockToolResult:
+				parts = append(parts, b.Call+": "+b.Text)
+			default:
+				parts = append(parts, b.Text)
+			}
+		}
+		text := strings.Join(parts, ", ")
+		if e.Role == providers.RoleUser {
+			text = "> " + text
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "; ")
+}
+
+func (r *rig) wantKnown(agent, want string) {
+	r.t.Helper()
+	if got := known(history.View(r.thread(agent))); got != want {
+		r.t.Fatalf("the model sees\n%s\nand not\n%s", got, want)
+	}
+}
+
+// agree looks whether both histories do: no message belongs to a row that is gone,
+// and what goes out makes sense. The desktop shows the end of what is archived.
+func (r *rig) agree() {
+	r.t.Helper()
+	for name := range r.kept.lists {
+		agent, ok := strings.CutPrefix(name, "api:")
+		if !ok {
+			continue
+		}
+		var about struct{ Monitor wire.MonitorID }
+		if err := json.Unmarshal(r.kept.tables["threads"][agent], &about); err != nil {
+			r.t.Fatalf("%s: %v", agent, err)
+		}
+		rows, shown := map[wire.RowID]bool{}, map[int]bool{}
+		for _, row := range r.archive[about.Monitor] {
+			rows[row.ID] = true
+			if row.Thread == agent {
+				shown[*row.ConversationHistoryIndex] = true
+			}
+		}
+		all := r.thread(agent)
+		last := uint64(0)
+		for _, m := range all {
+			if m.ID <= last {
+				r.t.Fatalf("%s: message %d after %d", agent, m.ID, last)
+			}
+			last = m.ID
+			results := slices.ContainsFunc(m.Blocks, func(b providers.Block) bool { return b.Kind == providers.BlockToolResult })
+			if r.gone[m.Row] && !rows[m.Row] && !results && !shown[int(m.ID)] {
+				r.t.Fatalf("%s: message %d is of row %d, which is gone: %s", agent, m.ID, m.Row, known([]providers.Entry{m.Entry}))
+			}
+		}
+		if view := history.View(all); len(view) > 0 {
+			if err := providers.Check(view); err != nil {
+				r.t.Fatalf("%s: %v", agent, err)
+			}
+		}
+	}
+	for _, row := range r.desk.Snapshot().RecentMessages {
+		if !slices.ContainsFunc(r.archive[row.MonitorID], func(o wire.UIRow) bool { return o.ID == row.ID }) {
+			r.t.Fatalf("the desktop has row %d, which is gone", row.ID)
+		}
+	}
+}

@@ -1,0 +1,395 @@
+package contextpool_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const mainThread = "main-monitor-0"
+
+func asked(turn string) providers.Entry {
+	return providers.Entry{Role: providers.RoleUser, Turn: turn, Blocks: []providers.Block{
+		{Kind: providers.BlockText, Text: "text of " + turn},
+	}}
+}
+
+// talk is a turn of the main agent that answers one message.
+func (r *rig) talk(id string) {
+	r.t.Helper()
+	run := r.direct(id)
+	r.remember(run, asked(id))
+	r.answer(run, "answer to "+id)
+}
+
+// answer ends a turn with a text.
+func (r *rig) answer(run agentpool.Run, text string) {
+	r.said(run, text)
+	r.remember(run, said(string(run.Turn), text))
+	r.ended(run)
+}
+
+func TestRewind(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.talk("m1")
+	r.talk("m2")
+	r.talk("m3")
+	r.back("text of m2")
+	r.wantSeen("> text of m1; answer to m1; completed")
+	r.wantKnown(mainThread, "> text of m1; answer to m1")
+	e := last[wire.HistoryRewound](r)
+	if e.Removed != 6 || e.Revision != 1 || e.Included || len(e.Kept) > 0 || e.MonitorID != first {
+		t.Fatalf("%+v", e)
+	}
+	wantEqual(t, last[wire.MonitorStatus](r).Revision, 1)
+	wantEqual(t, r.crew.disposed, []string{mainThread})
+	r.crash()
+	r.agree()
+	// Ids are not given twice, and neither are rows.
+	r.talk("m4")
+	all := r.thread(mainThread)
+	if n := len(all); n != 4 || all[2].ID <= 12 || all[2].Row <= 9 {
+		t.Fatalf("%+v", all)
+	}
+	r.wantSeen("> text of m1; answer to m1; completed; > text of m4; answer to m4; completed")
+	r.back("answer to m1")
+	r.wantSeen("> text of m1")
+	r.wantKnown(mainThread, "> text of m1")
+	r.back("text of m1")
+	r.wantSeen("")
+	r.wantKnown(mainThread, "")
+	wantEqual(t, last[wire.HistoryRewound](r).Revision, 3)
+}
+
+func TestRewindKeepsTheRowItself(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.talk("m1")
+	r.talk("m2")
+	if refused := r.rewind(contextpool.Undo{TS: r.rowOf("text of m2").TS, Include: true, By: "c1", Message: "x"}); refused != nil {
+		t.Fatal(refused)
+	}
+	r.agree()
+	r.wantSeen("> text of m1; answer to m1; completed; > text of m2")
+	r.wantKnown(mainThread, "> text of m1; answer to m1")
+	e := last[wire.HistoryRewound](r)
+	if e.Removed != 2 || !e.Included || e.By != "c1" || e.MessageID != "x" {
+		t.Fatalf("%+v", e)
+	}
+	r.talk("m3")
+	r.wantKnown(mainThread, "> text of m1; answer to m1; > text of m3; answer to m3")
+}
+
+func TestRewindIsRefused(t *testing.T) {
+	t.Parallel()
+	r := newRigWith(t, budgetOf(0, 0, 0), second)
+	r.talk("m1")
+	row := r.rowOf("text of m1")
+	code := func(u contextpool.Undo) wire.Code {
+		if refused := r.rewind(u); refused != nil {
+			return refused.Code
+		}
+		return 0
+	}
+	wantEqual(t, code(contextpool.Undo{TS: 5}), wire.CodeHistoryChanged)
+	wantEqual(t, code(contextpool.Undo{TS: row.TS, Monitor: second}), wire.CodeHistoryChanged)
+	wantEqual(t, code(contextpool.Undo{TS: row.TS, Revision: new(1)}), wire.CodeHistoryChanged)
+	r.step(func() {
+		r.Emit(wire.MessageUpdated{Action: wire.RowCreated, MonitorID: first, Message: wire.UIRow{
+			TS: 1, Type: wire.RowSay, Say: wire.SayUserFeedback, Text: "old", MonitorID: first,
+		}})
+	})
+	slices.SortFunc(r.archive[first], func(a, b wire.UIRow) int { return int(a.TS - b.TS) })
+	wantEqual(t, code(contextpool.Undo{TS: 1}), wire.CodeSessionInvalidState)
+	wantEqual(t, r.edit("text of m1", "e1", ""), nil)
+	wantEqual(t, code(contextpool.Undo{TS: r.rowOf("").TS, Revision: new(0)}), wire.CodeHistoryChanged)
+	wantEqual(t, len(all[wire.HistoryRewound](r)), 1)
+}
+
+// A message that was sent while the agent spoke has its row before those of the
+// answer. Who takes it back does not take the answer back.
+func TestRewindOfAMessageSentWhileTheAgentSpoke(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.crew.steers = false
+	one := r.direct("m1")
+	r.remember(one, asked("m1"))
+	r.said(one, "answer ")
+	r.user("m2") // waits
+	r.said(one, "to m1")
+	r.remember(one, said("m1", "answer to m1"))
+	r.ended(one)
+	two := r.run("main-monitor-0-m2")
+	r.began(two)
+	r.remember(two, asked("m2"))
+	r.answer(two, "answer to m2")
+	r.wantSeen("> text of m1; > text of m2; answer to m1; completed; answer to m2; completed")
+	r.back("text of m2")
+	r.wantSeen("> text of m1; answer to m1; completed")
+	r.wantKnown(mainThread, "> text of m1; answer to m1")
+	wantEqual(t, len(last[wire.HistoryRewound](r).Kept), 2)
+	r.crash()
+	r.agree()
+}
+
+func TestRewindToASteeredMessage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.remember(run, asked("m1"))
+	r.said(run, "first")
+	r.remember(run, toolCall("m1", "first", "c1"))
+	r.user("m2") // is offered
+	r.act(run, "c1", window("w"))
+	r.hear(agentpool.Remember{
+		Of: agentpool.Of{Run: run.ID}, Entries: []providers.Entry{toolResult("m1", "c1"), asked("m2")}, Took: []wire.MessageID{"m2"},
+	})
+	r.said(run, "second")
+	r.remember(run, said("m1", "second"))
+	r.ended(run)
+	r.wantSeen("> text of m1; first; > text of m2; c1 complete; second; completed")
+	r.back("text of m2")
+	r.wantSeen("> text of m1; first; c1 complete")
+	r.wantKnown(mainThread, "> text of m1; first, call c1; > c1: result of c1")
+}
+
+// The turn that runs ends in the same step; nothing is left of it.
+func TestRewindOfATurnThatRuns(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.talk("m1")
+	run := r.direct("m2")
+	r.remember(run, asked("m2"), toolCall("m2", "wait", "c1"))
+	r.act(run, "c1", window("w"))
+	r.said(run, "half an ans")
+	r.back("text of m2")
+	r.wantStory("m2", "direct by main-monitor-0-m2; interrupted: the conversation was rewound")
+	r.wantSeen("> text of m1; answer to m1; completed")
+	r.wantKnown(mainThread, "> text of m1; answer to m1")
+	if r.pool.Alive(callerOf(run)) || r.pool.Working() || len(r.crew.runs) > 0 {
+		t.Fatal("the turn goes on")
+	}
+	r.ended(run) // which is too late
+	// What it did is there, and the agent is told, for it does not remember.
+	if next := r.direct("m3"); !strings.Contains(next.Prompt, "main-monitor-0-m2") || len(next.From.Entries) != 2 {
+		t.Fatalf("%+v", next)
+	}
+	r.crash()
+	r.agree()
+}
+
+// What began before the row ends, too, and its tools are known to have run.
+func TestRewindInATurnThatRuns(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.remember(run, asked("m1"), toolCall("m1", "look", "c1", "c2"))
+	r.act(run, "c1", window("w"))
+	r.begin(run, "c2", "http:post")
+	r.crew.steers = false
+	r.user("m2")
+	r.user("m3")
+	r.back("text of m3")
+	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the conversation was rewound")
+	r.wantStory("m3", "queued at 2; rejected with 3003: the conversation was rewound")
+	r.wantSeen("> text of m1; c1 complete; > text of m2; c2 error; interrupted")
+	r.wantKnown(mainThread, "> text of m1; look, call c1, call c2; > c1: done, c2: tool http:post may or may not have run")
+	// What waited before the row begins.
+	r.wantStory("m2", "queued at 1; direct by main-monitor-0-m2")
+	r.crash()
+}
+
+func TestRewindOfWhatRanBeside(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.crew.steers = false
+	r.crew.slots = 1
+	one := r.direct("m1")
+	r.remember(one, asked("m1"))
+	r.user("m2")
+	beside := r.run("ephemeral-monitor-0-m2")
+	r.began(beside)
+	r.said(beside, "beside")
+	r.ended(beside)
+	r.answer(one, "answer to m1")
+	r.wantSeen("> text of m1; > text of m2; beside; completed; answer to m1; completed")
+	r.back("beside")
+	// The answer came later: its row is gone, and so is what the model knew of it.
+	r.wantSeen("> text of m1; > text of m2")
+	r.wantKnown(mainThread, "> text of m1")
+}
+
+func TestRewindOfAWindow(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.open(first, "w1")
+	r.talk("m1")
+	r.toWindow("a", "w1")
+	run := r.run("window-w1")
+	r.began(run)
+	r.hear(agentpool.Remember{Of: agentpool.Of{Run: run.ID}, Entries: []providers.Entry{asked("a")}, Thread: "th-1"})
+	r.answer(run, "answer to a")
+	r.toWindow("b", "w1")
+	again := r.run("window-w1")
+	wantEqual(t, again.From.ID, "th-1")
+	r.remember(again, asked("b"))
+	r.answer(again, "answer to b")
+	r.talk("m2")
+	wantEqual(t, r.rowOf("text of b").WindowID, wire.WindowID("w1"))
+	r.back("text of b")
+	r.wantKnown(run.Agent, "> text of a; answer to a")
+	r.wantKnown(mainThread, "> text of m1; answer to m1")
+	wantEqual(t, r.crew.disposed, []string{mainThread, run.Agent})
+	// It is said to the same window again, and the backend begins anew.
+	if refused := r.edit("text of a", "e", "what I meant"); refused != nil {
+		t.Fatal(refused)
+	}
+	next := r.run("window-w1")
+	if next.Turn != "e" || next.From.ID != "" || len(next.From.Entries) > 0 || !strings.HasSuffix(next.Prompt, "what I meant") {
+		t.Fatalf("%+v", next)
+	}
+	r.wantStory("e", "direct by window-w1")
+	r.ended(next)
+	r.close(first, "w1")
+	wantEqual(t, r.edit("what I meant", "e2", "x").Code, wire.CodeSessionInvalidState)
+	r.wantSeen("> text of m1; answer to m1; completed; > what I meant; completed")
+}
+
+func TestEdit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.talk("m1")
+	run := r.direct("m2")
+	r.remember(run, asked("m2"))
+	r.said(run, "half")
+	if refused := r.edit("text of m2", "e1", "better"); refused != nil {
+		t.Fatal(refused)
+	}
+	r.wantSeen("> text of m1; answer to m1; completed; > better")
+	r.wantStory("m2", "direct by main-monitor-0-m2; interrupted: the conversation was rewound")
+	r.wantStory("e1", "direct by main-monitor-0-e1")
+	next := r.run("main-monitor-0-e1")
+	wantEqual(t, known(next.From.Entries), "> text of m1; answer to m1")
+	r.began(next)
+	r.remember(next, asked("better"))
+	r.answer(next, "answer to better")
+	// Of an answer it is the message before it that is edited.
+	if refused := r.edit("answer to m1", "e2", "best"); refused != nil {
+		t.Fatal(refused)
+	}
+	r.wantSeen("> best")
+	r.wantKnown(mainThread, "")
+	wantEqual(t, last[wire.HistoryRewound](r).Revision, 2)
+	r.crew.has = nil
+	wantEqual(t, r.edit("best", "e3", "x").Code, wire.CodeProviderUnavailable)
+	r.wantSeen("> best")
+}
+
+// Other monitors have conversations of their own.
+func TestRewindLeavesOtherMonitorsAlone(t *testing.T) {
+	t.Parallel()
+	r := newRigWith(t, budgetOf(0, 0, 0), second)
+	r.talk("m1")
+	other := r.direct("o1", second)
+	r.remember(other, asked("o1"))
+	r.talk("m2")
+	r.back("text of m1")
+	r.answer(other, "answer to o1")
+	wantEqual(t, r.seen(second), "> text of o1; answer to o1; completed")
+	r.wantKnown("main-monitor-1", "> text of o1; answer to o1")
+	wantEqual(t, r.crew.disposed, []string{mainThread})
+	for _, m := range r.desk.Monitors() {
+		wantEqual(t, m.Revision, map[wire.MonitorID]int{first: 1}[m.MonitorID])
+	}
+}
+
+// A question whether to go on goes with its row, and the tape has nothing of what
+// was taken back.
+func TestRewindOfAQuestion(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.talk("m1")
+	run := r.direct("m2")
+	r.begin(run, "c1", "http:post")
+	r.crash()
+	asks := r.archive[first]
+	ts := asks[len(asks)-1].TS
+	r.back("text of m2")
+	var answered bool
+	r.step(func() { answered = r.pool.Decide(ts, true, "") })
+	if answered {
+		t.Fatal("a question that is gone was answered")
+	}
+	r.step(func() { r.pool.SetProvider("other") })
+	tape := strings.Join(slices.Concat(bytesOf(r.kept.lists["tape:monitor-0"])), "\n")
+	if !strings.Contains(tape, "answer to m1") || strings.Contains(tape, "m2") {
+		t.Fatal(tape)
+	}
+}
+
+func bytesOf(items [][]byte) (out []string) {
+	for _, b := range items {
+		out = append(out, string(b))
+	}
+	return out
+}
+
+// What was left out of a long conversation comes back when the conversation is
+// rewound to before that, from wherever it was moved to.
+func TestRewindBringsBackWhatWasLeftOut(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	var before string
+	for i := range 1000 {
+		id := fmt.Sprintf("m%d", i)
+		if i == 150 {
+			before = known(r.direct(id).From.Entries)
+			r.remember(r.run("main-monitor-0-"+id), asked(id))
+			r.answer(r.run("main-monitor-0-"+id), "answer to "+id)
+			continue
+		}
+		r.talk(id)
+	}
+	if len(r.kept.lists["cold:api:main-monitor-0"]) < 1000 || len(r.kept.lists["api:main-monitor-0"]) > 400 {
+		t.Fatalf("%d and %d", len(r.kept.lists["cold:api:main-monitor-0"]), len(r.kept.lists["api:main-monitor-0"]))
+	}
+	r.crash()
+	r.away = errors.New("away")
+	wantEqual(t, r.rewind(contextpool.Undo{TS: r.rowOf("text of m900").TS}).Code, wire.CodeStoreUnavailable)
+	r.away = nil
+	r.back("text of m990")
+	r.wantSeenEnd("answer to m989; completed")
+	r.back("text of m150")
+	wantEqual(t, known(r.direct("n").From.Entries), before)
+	r.checkBounds(mainThread)
+	r.crash()
+	r.agree()
+}
+
+func (r *rig) wantSeenEnd(want string) {
+	r.t.Helper()
+	if got := r.seen(first); !strings.HasSuffix(got, want) {
+		r.t.Fatalf("it ends with %s", got[max(len(got)-200, 0):])
+	}
+}
+
+func (r *rig) checkBounds(agent string) {
+	r.t.Helper()
+	for list, bound := range map[string][2]int{"api:" + agent: {400, 1 << 20}, "cold:api:" + agent: {2000, 4 << 20}} {
+		size := 0
+		for _, v := range r.kept.lists[list] {
+			size += len(v)
+		}
+		if n := len(r.kept.lists[list]); n > bound[0] || size > bound[1] {
+			r.t.Fatalf("%s has %d items of %d bytes", list, n, size)
+		}
+	}
+}
