@@ -18,7 +18,8 @@ type Undo struct {
 	Include bool
 	// Revision, unless nil, is that of the conversation that the user saw.
 	Revision *int
-	// Message is the command, and By the connection that sent it.
+	// Message is the command, unless something else answers it, and By the
+	// connection that sent it.
 	Message wire.MessageID
 	By      wire.ConnectionID
 }

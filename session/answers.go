@@ -78,6 +78,8 @@ func (a *answers) see(events []broadcast.Event) {
 		switch p := e.Data.(type) {
 		case wire.Actions:
 			sender = p.By
+		case wire.HistoryRewound:
+			sender = p.By
 		case wire.MessageAccepted:
 			sender = cmp.Or(p.To, p.By)
 		case wire.MessageQueued:

@@ -46,7 +46,7 @@ func (l *live) once(id wire.MessageID, c *Command) (r reply, again bool) {
 		return known.Reply, true
 	}
 	r = l.do(c)
-	if r.Code != wire.CodeRateLimited { // which is over soon, and says nothing of the message
+	if r.Code != wire.CodeRateLimited && r.Code != wire.CodeStoreUnavailable { // which are over soon, and say nothing of the message
 		l.ledger.add(id, entry{Hash: hash, Time: wire.Millis(l.now.UnixMilli()), Reply: r}, &l.step.ops)
 	}
 	return r, false
@@ -174,9 +174,9 @@ func (l *live) doRare(c *Command) reply {
 		}
 		return refused(wire.CodeSessionInvalidState, "there is nothing to answer")
 	case wire.Rewind:
-		return refused(wire.CodeSessionInvalidState, "there is nothing to rewind")
+		return l.doRewind(c, m)
 	case wire.EditMessage:
-		return refused(wire.CodeSessionInvalidState, "there is nothing to edit")
+		return l.doEdit(c, m)
 	case wire.DeleteQueuedMessage:
 		if c.From.governs {
 			return l.cancelWaiting(m.Target)

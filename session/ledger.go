@@ -28,7 +28,7 @@ type verdict string
 
 const (
 	verdictDone     verdict = ""         // it happened; there is nothing to say
-	verdictEmitted  verdict = "emitted"  // with ACTIONS
+	verdictEmitted  verdict = "emitted"  // with ACTIONS or HISTORY_REWOUND
 	verdictRejected verdict = "rejected" // with MESSAGE_REJECTED
 	verdictDialog   verdict = "dialog"   // with DIALOG_CLOSED
 	verdictPrompt   verdict = "prompt"   // with PROMPT_CLOSED
@@ -46,7 +46,7 @@ type reply struct {
 	Monitor wire.MonitorID `json:"m,omitempty"`
 	// Public says that a rejection is shown to all.
 	Public bool `json:"p,omitempty"`
-	// At is the position of the ACTIONS.
+	// At is the position of the ACTIONS or of HISTORY_REWOUND.
 	At wire.Position `json:"at,omitzero"`
 	// Question is the dialog or prompt that was answered.
 	Question string `json:"q,omitempty"`

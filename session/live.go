@@ -150,7 +150,8 @@ func (l *live) work() error {
 	l.begin(time.Now())
 	for i := range l.items {
 		it := &l.items[i]
-		if it.alone && l.handled > l.committed {
+		alone := it.alone || it.rewinds()
+		if alone && l.handled > l.committed {
 			if err := l.commit(); err != nil {
 				return err
 			}
@@ -163,7 +164,7 @@ func (l *live) work() error {
 		if l.removed != nil {
 			return l.removed
 		}
-		if it.alone || l.full() {
+		if alone || l.full() {
 			if err := l.commit(); err != nil {
 				return err
 			}

@@ -109,7 +109,7 @@ func (r *Room) DeliverAll(ctx context.Context, commands []Command) (int, error) 
 func (r *Room) Ask(ctx context.Context, c Command) (Answer, error) {
 	id := c.Message.ID
 	switch c.Message.Data.(type) {
-	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.Emit:
+	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.Emit, wire.Rewind, wire.EditMessage:
 	default:
 		return Answer{}, refusal(wire.CodeInvalidMessage, "that message has no answer to wait for")
 	}

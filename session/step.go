@@ -109,7 +109,8 @@ func isProgress(data wire.ServerPayload) bool {
 // with the only node that has it.
 func isPromise(data wire.ServerPayload) bool {
 	switch d := data.(type) {
-	case wire.MessageAccepted, wire.MessageQueued, wire.MessageRejected, wire.TurnInterrupted, wire.DialogClosed, wire.PromptClosed:
+	case wire.MessageAccepted, wire.MessageQueued, wire.MessageRejected, wire.TurnInterrupted, wire.DialogClosed, wire.PromptClosed,
+		wire.HistoryRewound:
 		return true
 	case wire.AgentResponse:
 		return d.IsComplete

@@ -1,0 +1,120 @@
+package session
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// rewinds reports whether an item takes something back. It reads what the store has
+// of the conversation, so nothing may be on its way there.
+func (it *item) rewinds() bool {
+	switch it.cmd.Message.Data.(type) {
+	case wire.Rewind, wire.EditMessage:
+		return true
+	}
+	return false
+}
+
+// doRewind takes back a row and all that followed from it.
+func (l *live) doRewind(c *Command, m wire.Rewind) reply {
+	if r := l.mayRewind(m.RestoreCheckpoint); r.Verdict == verdictRejected {
+		return r
+	}
+	u := contextpool.Undo{
+		Monitor: l.monitorOfRow(c, m.MonitorID, m.TS), TS: m.TS, Include: m.IncludeTarget, Revision: m.Revision,
+		Message: c.Message.ID, By: c.From.Connection,
+	}
+	at := l.next()
+	if why := l.agents.ask().Rewind(u); why != nil {
+		return refused(why.Code, "%s", why.Reason)
+	}
+	return reply{Verdict: verdictEmitted, Monitor: u.Monitor, At: at}
+}
+
+// doEdit says something else where the user said something.
+func (l *live) doEdit(c *Command, m wire.EditMessage) reply {
+	if r := l.mayRewind(m.RestoreCheckpoint); r.Verdict == verdictRejected {
+		return r
+	}
+	message := contextpool.Message{ID: nameOfMessage(c), By: c.From.Connection, Guest: l.isGuest(c), Text: m.Text}
+	for _, url := range m.Images {
+		image, err := readImage(url)
+		if err != nil {
+			return refused(wire.CodeInvalidMessage, "%v", err)
+		}
+		message.Images = append(message.Images, image)
+	}
+	u := contextpool.Undo{
+		Monitor: l.monitorOfRow(c, m.MonitorID, m.TS), TS: m.TS, Revision: m.Revision, By: c.From.Connection,
+	}
+	var why *desk.Refusal
+	r := l.engage(message, func() { why = l.agents.ask().Edit(u, message) })
+	if why != nil {
+		l.said = false
+		return refused(why.Code, "%s", why.Reason)
+	}
+	return r
+}
+
+// mayRewind reports whether there is somebody whose memory could be rewound.
+func (l *live) mayRewind(checkpoint bool) reply {
+	switch {
+	case checkpoint:
+		return refused(wire.CodeSessionInvalidState, "there are no checkpoints to restore")
+	case l.agents == nil:
+		return refused(wire.CodeSessionInvalidState, "no agent is available in this session")
+	}
+	return reply{}
+}
+
+// monitorOfRow is where a row is that a command names.
+func (l *live) monitorOfRow(c *Command, named wire.MonitorID, ts wire.Millis) wire.MonitorID {
+	if named == "" {
+		for _, row := range l.state.Snapshot().RecentMessages {
+			if row.TS == ts {
+				return cmp.Or(row.MonitorID, firstMonitor)
+			}
+		}
+	}
+	return cmp.Or(named, c.From.Monitor, firstMonitor)
+}
+
+// Rows are those of a conversation from one on.
+func (s stage) Rows(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.UIRow, error) {
+	rows := s.state.Snapshot(monitor).RecentMessages
+	at := slices.IndexFunc(rows, func(r wire.UIRow) bool { return r.TS == ts })
+	for said && at >= 0 && rows[at].Say != wire.SayUserFeedback {
+		at--
+	}
+	if at < 0 {
+		return nil, nil
+	}
+	return rows[at:], nil
+}
+
+// Rewound takes rows away.
+func (s stage) Rewound(r wire.HistoryRewound, _, _ []wire.UIRow) { s.emit(r) }
+
+// coldPage is how many items of a list are read at once.
+const coldPage = 500
+
+// Cold reads a list that is not loaded with the session.
+func (s stage) Cold(list string) ([][]byte, error) {
+	var items [][]byte
+	for {
+		page, err := s.k.hub.store.ReadList(s.patience.start(s.ctx, storeTimeout), s.k.id, list, len(items), coldPage)
+		s.patience.stop()
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, page.Items...)
+		if len(page.Items) == 0 || len(items) >= page.Total {
+			return items, nil
+		}
+	}
+}
+

@@ -1,0 +1,177 @@
+package session_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// rowOf is the newest row that people see with a text in it.
+func (d *desktop) rowOf(text string) wire.UIRow {
+	d.t.Helper()
+	var found wire.UIRow
+	for _, row := range d.snapshot().RecentMessages {
+		if strings.Contains(row.Text, text) {
+			found = row
+		}
+	}
+	if found.ID == 0 {
+		d.t.Fatalf("no row says %q", text)
+	}
+	return found
+}
+
+// seen is what people see of a monitor, but for how turns ended.
+func (d *desktop) seen(monitor wire.MonitorID) string {
+	d.t.Helper()
+	var out []string
+	for _, row := range d.snapshot().RecentMessages {
+		if row.MonitorID == monitor && (row.Say == wire.SayText || row.Say == wire.SayUserFeedback) {
+			out = append(out, row.Text)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// A conversation is rewound, and a message said differently; whoever owns the
+// session next knows the same.
+func TestRewind(t *testing.T) {
+	t.Parallel()
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{})
+			d := o.newDesktop(t, "ses-1")
+			for i, word := range []string{"xyzzy", "plugh", "plover"} {
+				id := wire.MessageID(fmt.Sprintf("m%d", i))
+				d.say(first, id, "/say the word is "+word)
+				d.ends(id)
+			}
+			target := d.rowOf("/say the word is plugh")
+			undo := wire.Rewind{TS: target.TS, Revision: new(0)}
+			done, is := d.ask("r1", undo).(wire.HistoryRewound)
+			if !is || done.Removed != 6 || done.Revision != 1 || done.By != "conn" || done.MessageID != "r1" {
+				t.Fatalf("%+v", done)
+			}
+			if again, is := d.ask("r1", undo).(wire.MessageRepeated); !is {
+				t.Errorf("a rewind that was sent again: %+v", again)
+			}
+			if got := d.seen(first); got != "/say the word is xyzzy; the word is xyzzy" {
+				t.Errorf("people see %q", got)
+			}
+			refusals := map[string]wire.ClientPayload{
+				"3008 1": wire.Rewind{TS: target.TS},
+				"3008 2": wire.Rewind{TS: d.rowOf("xyzzy").TS, Revision: new(0)},
+				"3008 3": wire.EditMessage{TS: target.TS, Text: "x"},
+				"3003 4": wire.Rewind{TS: d.rowOf("xyzzy").TS, RestoreCheckpoint: true},
+				"3003 5": wire.EditMessage{TS: d.rowOf("xyzzy").TS, Text: "x", RestoreCheckpoint: true},
+			}
+			for want, cmd := range refusals {
+				no, is := d.ask(wire.MessageID(want), cmd).(wire.MessageRejected)
+				if !is || fmt.Sprint(int(no.Code)) != want[:4] || no.To != "conn" {
+					t.Errorf("%s: %+v", want, no)
+				}
+			}
+			o = o.again(t, hubConfig{})
+			d = o.enter(t, "ses-1")
+			d.say(first, "m9", "/recall")
+			d.ends("m9")
+			if got := d.said("m9"); !strings.Contains(got, "xyzzy") || strings.Contains(got, "plugh") || strings.Contains(got, "plover") {
+				t.Errorf("the agent remembers %q", got)
+			}
+			edit := wire.EditMessage{TS: d.rowOf("/say the word is xyzzy").TS, Text: "/say the word is frotz"}
+			if a, is := d.ask("e1", edit).(wire.MessageAccepted); !is || a.How != wire.TakenDirect {
+				t.Fatalf("%+v", a)
+			}
+			d.ends("e1")
+			if a, is := d.ask("e1", edit).(wire.MessageAccepted); !is || !a.Duplicate {
+				t.Errorf("an edit that was sent again: %+v", a)
+			}
+			if got := d.seen(first); got != "/say the word is frotz; the word is frotz" {
+				t.Errorf("people see %q", got)
+			}
+			if got := d.conversation(s, "main-monitor-0"); !strings.Contains(got, "frotz") || strings.Contains(got, "xyzzy") {
+				t.Errorf("the agent knows %q", got)
+			}
+			d.rest()
+		})
+	}
+}
+
+// A turn that runs ends with the rewind, and one that waits is rejected.
+func TestRewindOfWhatRuns(t *testing.T) {
+	t.Parallel()
+	o := agentHub(t, onFiles(t), hubConfig{})
+	d := o.newDesktop(t, "ses-1")
+	d.say(first, "m1", "/say one")
+	d.ends("m1")
+	d.say(first, "m2", "/say two", "/sleep 10m", "/say three")
+	d.begins("m2")
+	d.ask("r", wire.Rewind{TS: d.rowOf("/sleep 10m").TS})
+	if end := d.ends("m2"); end.Outcome != wire.OutcomeInterrupted {
+		t.Errorf("%+v", end)
+	}
+	d.say(first, "m3", "/recall")
+	d.ends("m3")
+	if got := d.said("m3"); !strings.Contains(got, "one") || strings.Contains(got, "two") {
+		t.Errorf("the agent remembers %q", got)
+	}
+	d.rest()
+}
+
+// Of several who rewind at once one wins, and the others are told, wherever they
+// are.
+func TestRewindAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			d := agentHub(t, s, hubConfig{}).newDesktop(t, "ses-1")
+			d.say(first, "m1", "/say one")
+			d.ends("m1")
+			d.say(first, "m2", "/say two")
+			d.ends("m2")
+			settled(t, d.room)
+			other := agentHub(t, s, hubConfig{replica: "b"}).enter(t, "ses-1")
+			one, two := d.rowOf("/say one").TS, d.rowOf("/say two").TS
+			var wg sync.WaitGroup
+			results := make([]wire.ServerPayload, 4)
+			for i, desk := range []*desktop{d, other, d, other} {
+				wg.Go(func() {
+					conn := wire.ConnectionID(fmt.Sprintf("conn-%d", i))
+					ts := one
+					if i%2 == 1 {
+						ts = two
+					}
+					results[i] = desk.askAs(conn, wire.MessageID(fmt.Sprintf("r%d", i)), wire.Rewind{TS: ts, Revision: new(0)})
+				})
+			}
+			wg.Wait()
+			won := 0
+			for _, r := range results {
+				switch r := r.(type) {
+				case wire.HistoryRewound:
+					won++
+				case wire.MessageRejected:
+					if r.Code != wire.CodeHistoryChanged {
+						t.Errorf("%+v", r)
+					}
+				default:
+					t.Errorf("%+v", r)
+				}
+			}
+			if won != 1 {
+				t.Errorf("%d have won", won)
+			}
+			if m := d.snapshot().Monitors[0]; m.Revision != 1 {
+				t.Errorf("%+v", m)
+			}
+		})
+	}
+}
+
