@@ -253,4 +253,3 @@ func (p *Pool) undoTurn(t *turn, u *undoing) {
 		p.stage.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.deeds)...)
 	}
 }
-

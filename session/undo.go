@@ -2,7 +2,7 @@ package session
 
 import (
 	"cmp"
-	"slices"
+	"fmt"
 
 	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/desk"
@@ -74,30 +74,40 @@ func (l *live) mayRewind(checkpoint bool) reply {
 // monitorOfRow is where a row is that a command names.
 func (l *live) monitorOfRow(c *Command, named wire.MonitorID, ts wire.Millis) wire.MonitorID {
 	if named == "" {
-		for _, row := range l.state.Snapshot().RecentMessages {
-			if row.TS == ts {
-				return cmp.Or(row.MonitorID, firstMonitor)
-			}
+		if row, ok := l.state.Row(ts); ok {
+			return cmp.Or(row.MonitorID, firstMonitor)
 		}
 	}
 	return cmp.Or(named, c.From.Monitor, firstMonitor)
 }
 
-// Rows are those of a conversation from one on.
+// Rows are those of a conversation from one on, or from what the user said last
+// before that.
 func (s stage) Rows(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.UIRow, error) {
-	rows := s.state.Snapshot(monitor).RecentMessages
-	at := slices.IndexFunc(rows, func(r wire.UIRow) bool { return r.TS == ts })
-	for said && at >= 0 && rows[at].Say != wire.SayUserFeedback {
-		at--
+	rows, err := s.rowsSince(monitor, ts)
+	for err == nil && len(rows) > 0 && rows[0].ID > 0 && said && rows[0].Say != wire.SayUserFeedback {
+		var before RowPage
+		before, err = s.k.hub.Rows(s.ctx, s.k.id, RowQuery{Monitor: monitor, Limit: saidPage, Before: rows[0].ID})
+		if err != nil || len(before.Rows) == 0 {
+			return nil, err
+		}
+		from := len(before.Rows) - 1
+		for from > 0 && before.Rows[from].Say != wire.SayUserFeedback {
+			from--
+		}
+		rows = append(before.Rows[from:], rows...)
 	}
-	if at < 0 {
-		return nil, nil
-	}
-	return rows[at:], nil
+	return rows, err
 }
 
+// saidPage is how many rows are looked at for what the user said.
+const saidPage = 100
+
 // Rewound takes rows away.
-func (s stage) Rewound(r wire.HistoryRewound, _, _ []wire.UIRow) { s.emit(r) }
+func (s stage) Rewound(r wire.HistoryRewound, since, stay []wire.UIRow) {
+	s.rewindRows(r.MonitorID, since, stay)
+	s.emit(r)
+}
 
 // coldPage is how many items of a list are read at once.
 const coldPage = 500
@@ -109,7 +119,7 @@ func (s stage) Cold(list string) ([][]byte, error) {
 		page, err := s.k.hub.store.ReadList(s.patience.start(s.ctx, storeTimeout), s.k.id, list, len(items), coldPage)
 		s.patience.stop()
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("read %s: %w", list, err)
 		}
 		items = append(items, page.Items...)
 		if len(page.Items) == 0 || len(items) >= page.Total {
@@ -117,4 +127,3 @@ func (s stage) Cold(list string) ([][]byte, error) {
 		}
 	}
 }
-

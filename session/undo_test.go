@@ -9,12 +9,12 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// rowOf is the newest row that people see with a text in it.
+// rowOf is the newest row of a user that people see with a text in it.
 func (d *desktop) rowOf(text string) wire.UIRow {
 	d.t.Helper()
 	var found wire.UIRow
 	for _, row := range d.snapshot().RecentMessages {
-		if strings.Contains(row.Text, text) {
+		if row.Say == wire.SayUserFeedback && strings.Contains(row.Text, text) {
 			found = row
 		}
 	}
@@ -174,4 +174,3 @@ func TestRewindAtOnce(t *testing.T) {
 		})
 	}
 }
-
