@@ -341,7 +341,8 @@ func TestResultOfACallWithALongID(t *testing.T) {
 	r.crash()
 	again := r.run(mainM1)
 	entries := again.From.Entries
-	call := entries[len(entries)-1].Blocks[1].Call
+	blocks := entries[len(entries)-1].Blocks
+	call := blocks[len(blocks)-1].Call
 	wantEqual(t, doneText(again, call), "done")
 }
 
