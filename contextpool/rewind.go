@@ -218,7 +218,7 @@ func (p *Pool) undoThreads(u *undoing) map[string]bool {
 			touched[h.agent] = true
 			h.Top, h.ID, h.stale = h.newest(), "", false
 			p.regain(g)
-			p.keepThread(h)
+			p.measure(h)
 		}
 	}
 	for agent := range touched {
@@ -234,11 +234,11 @@ func (p *Pool) undoThreads(u *undoing) map[string]bool {
 // remember that it did so itself. Else people see how it ended, and the agent what
 // became of its tools; what it had said meanwhile is taken back.
 func (p *Pool) undoTurn(t *turn, u *undoing) {
+	known := t.Remembered
+	t.Stopping, t.Remembered, t.rewound = rewound, false, true
 	for _, task := range p.tasksOf(t) {
 		p.undoTurn(task, u)
 	}
-	known := t.Remembered
-	t.Stopping, t.Remembered, t.rewound = rewound, false, true
 	if t.Row > 0 {
 		t.undone = u.goes(t.Row)
 	} else {
