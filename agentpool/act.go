@@ -150,13 +150,17 @@ func (l *life) ask(e providers.Event) {
 			v, err := l.caller.Desktop.Confirm(ctx, l.caller, wire.DialogConfirm{
 				ID: id, Title: "May the agent do this?", Message: e.Tool.Name + "\n" + clip(string(e.Tool.Input), shownInput),
 				PermissionOptions: &wire.PermissionOptions{ToolName: e.Tool.Name},
-			}, answerWithin)
+			}, e.Tool, answerWithin)
 			d.Allow = v.Confirmed
 			switch {
 			case err != nil:
 				d.Reason = "Nobody could be asked."
 			case !v.Answered:
 				d.Reason = "Nobody answered."
+			case !v.Confirmed && v.Rules:
+				d.Reason = "The rules of this session deny it."
+			case !v.Confirmed && v.Text != "":
+				d.Reason = "The user said no: " + v.Text
 			case !v.Confirmed:
 				d.Reason = "The user said no."
 			}

@@ -439,7 +439,7 @@ type asking struct {
 	asked   []wire.DialogConfirm
 }
 
-func (a *asking) Confirm(ctx context.Context, _ tools.Caller, q wire.DialogConfirm, _ time.Duration) (tools.Verdict, error) {
+func (a *asking) Confirm(ctx context.Context, _ tools.Caller, q wire.DialogConfirm, _ providers.ToolCall, _ time.Duration) (tools.Verdict, error) {
 	a.asked = append(a.asked, q)
 	select {
 	case <-time.After(time.Second):

@@ -47,6 +47,7 @@ func (p *Pool) Hear(r agentpool.Report) {
 	case agentpool.Spent:
 		t.Usage = t.Usage.Add(r.Usage)
 		t.read(r.Usage)
+		p.spend(r.Usage)
 		p.keepTurn(t)
 	case agentpool.Shrunk:
 		p.rowShrunk(t, r.Shrunk)

@@ -165,6 +165,7 @@ func (p *Pool) All() []store.Op {
 	for _, ts := range sortedKeys(p.asks) {
 		ops = append(ops, store.Set(askTable, askField(ts), encode(p.asks[ts])))
 	}
+	ops = append(ops, p.allQuestions()...)
 	for _, agent := range sortedKeys(p.threads) {
 		ops = append(ops, store.Set(threadTable, agent, encode(p.threads[agent])))
 		ops = append(ops, p.threads[agent].all()...)
@@ -186,7 +187,7 @@ func (p *Pool) Restore(tables map[string]map[string][]byte, lists map[string][][
 		}
 	}
 	for _, restore := range []func(map[string]map[string][]byte) error{
-		p.restoreTurns, p.restoreQueues, p.restorePolicies, p.restoreAsks,
+		p.restoreTurns, p.restoreQueues, p.restorePolicies, p.restoreAsks, p.restoreQuestions,
 	} {
 		if err := restore(tables); err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
@@ -51,6 +52,9 @@ type Pool struct {
 	budget    *policies.MonitorBudget
 	reload    *policies.ReloadCache
 	asks      map[wire.Millis]*ask // turns that could go on
+	questions map[wire.Millis]*question
+	asking    history.Asks
+	spent     history.Window
 	tally     Tally
 }
 
@@ -87,6 +91,7 @@ func (p *Pool) empty() {
 	p.budget = policies.NewMonitorBudget(p.cfg.Budget)
 	p.reload = policies.NewReloadCache()
 	p.asks = map[wire.Millis]*ask{}
+	p.questions, p.asking, p.spent = map[wire.Millis]*question{}, history.Asks{}, history.Window{}
 }
 
 // Provider is who thinks in turns that begin now.
@@ -153,12 +158,13 @@ func (p *Pool) Tick() (more bool) {
 		}
 	}
 	p.settle()
+	p.tellTasks()
 	return p.behind
 }
 
 // Due is when Tick has something to do; zero means never.
 func (p *Pool) Due() time.Time {
-	var due time.Time
+	due := p.questionsDue()
 	for _, m := range p.stage.Desk().Monitors() {
 		if _, until, denied := p.budget.Denied(m.MonitorID, p.stage.Now()); denied && (due.IsZero() || until.Before(due)) {
 			due = until

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/store"
@@ -162,6 +163,7 @@ func (p *Pool) cutOff(t *turn, reason string) {
 	}
 	ts := p.stage.Row(a.row())
 	p.asks[ts] = a
+	p.opens(t, ts, &question{Asking: history.Asking{Ask: wire.AskResumeTask}})
 	p.stage.Keep(store.Set(askTable, askField(ts), encode(a)))
 	for _, old := range sortedKeys(p.asks)[:max(len(p.asks)-asksKept, 0)] {
 		p.forgetAsk(old)
@@ -179,6 +181,7 @@ func askField(ts wire.Millis) string { return strconv.FormatInt(int64(ts), 10) }
 
 func (p *Pool) forgetAsk(ts wire.Millis) {
 	delete(p.asks, ts)
+	p.closes(ts)
 	p.stage.Keep(store.Unset(askTable, askField(ts)))
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
@@ -106,7 +107,7 @@ func TestQuestionsHaveOneAsker(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 60 {
-		_, _ = who.Desktop.Confirm(gone, who, wire.DialogConfirm{Title: "t", Message: "m"}, time.Minute)
+		_, _ = who.Desktop.Confirm(gone, who, wire.DialogConfirm{Title: "t", Message: "m"}, providers.ToolCall{}, time.Minute)
 		_, _ = who.Desktop.Ask(gone, who, wire.Prompt{Title: "t", Message: "m"}, time.Minute)
 		_ = who.Desktop.Begin(gone, who, tools.Call{Tool: "storage:list"})
 	}
@@ -128,12 +129,12 @@ func TestQuestionsHaveOneAsker(t *testing.T) {
 	var wg sync.WaitGroup
 	q := wire.DialogConfirm{ID: "question-1", Title: "t", Message: "m"}
 	wg.Go(func() {
-		if v, err := who.Desktop.Confirm(t.Context(), who, q, time.Minute); err != nil || !v.Confirmed {
+		if v, err := who.Desktop.Confirm(t.Context(), who, q, providers.ToolCall{}, time.Minute); err != nil || !v.Confirmed {
 			t.Errorf("the first hears %+v, %v", v, err)
 		}
 	})
 	when(t, d.diary, any1[wire.ApprovalRequest])
-	if v, err := who.Desktop.Confirm(t.Context(), who, q, time.Minute); err == nil {
+	if v, err := who.Desktop.Confirm(t.Context(), who, q, providers.ToolCall{}, time.Minute); err == nil {
 		t.Errorf("the second hears %+v", v)
 	}
 	d.send("", wire.DialogFeedback{DialogID: q.ID, Confirmed: true})

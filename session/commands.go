@@ -108,6 +108,7 @@ func (l *live) refuse(c *Command, e *Error) {
 
 // do does a command and says what became of it.
 func (l *live) do(c *Command) reply {
+	l.touched(c)
 	switch m := c.Message.Data.(type) {
 	case wire.Emit:
 		return l.doEmit(c, m)
@@ -146,7 +147,7 @@ func (l *live) doRare(c *Command) reply {
 		if !l.mayAnswer() {
 			return tooManyAnswers()
 		}
-		return l.answerDialog(c, m)
+		return l.answerDialog(c, m, "")
 	case wire.UserPromptResponse:
 		if !l.mayAnswer() {
 			return tooManyAnswers()
@@ -168,11 +169,10 @@ func (l *live) doRare(c *Command) reply {
 		return reply{}
 	case wire.ControlPause, wire.ControlResume, wire.ControlCancel, wire.ControlRetry, wire.ControlSkip:
 		return refused(wire.CodeSessionInvalidState, "there is no plan to control")
+	case wire.SetAutoApproval:
+		return l.setApproval(c, m)
 	case wire.AskResponse:
-		if l.agents != nil && l.agents.ask().Decide(m.TS, m.Response == wire.AnswerYes || m.Response == wire.AnswerMessage, m.Text) {
-			return reply{}
-		}
-		return refused(wire.CodeSessionInvalidState, "there is nothing to answer")
+		return l.answerRow(c, m)
 	case wire.Rewind:
 		return l.doRewind(c, m)
 	case wire.EditMessage:
@@ -273,6 +273,7 @@ func (l *live) doEmit(c *Command, m wire.Emit) reply {
 		case wire.PromptDismiss:
 			end := ending{Time: wire.Millis(l.now.UnixMilli()), Reason: wire.ClosedCancelled, Monitor: monitor}
 			l.questions.add(promptName(a.ID), end, &l.step.ops)
+			l.rowAnswered("", a.ID, end)
 			l.answerAfter(promptName(a.ID), wire.UserPromptResponse{PromptID: a.ID, Dismissed: true})
 		case wire.WindowClose:
 			l.closed(pane{monitor, a.WindowID})

@@ -285,6 +285,7 @@ func (l *live) tick() error {
 			return err
 		}
 	}
+	l.answerOverdue()
 	if err := l.flushDue(); err != nil {
 		return err
 	}

@@ -7,7 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/tools"
@@ -114,7 +116,7 @@ func (p port) End(ctx context.Context, c tools.Caller, call tools.Call, r provid
 }
 
 // Confirm implements [tools.Desktop].
-func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm, wait time.Duration) (tools.Verdict, error) {
+func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm, about providers.ToolCall, wait time.Duration) (tools.Verdict, error) {
 	if q.ID == "" {
 		q.ID = wire.DialogID(tools.QuestionPrefix + strings.ToLower(rand.Text()))
 	}
@@ -133,6 +135,14 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 		if _, open := p.l.state.Dialog(q.ID); open {
 			return nil
 		}
+		v, limit := p.l.agents.ask().Judge(c, about)
+		if v == history.Approve || v == history.Deny {
+			w.to <- p.l.judged(c, contextpool.Inquiry{Dialog: q.ID, Call: about}, v)
+			return nil
+		}
+		if limit != nil {
+			q, wait = limitDialog(q, *limit), limitWait
+		}
 		if r := p.l.state.Check(c.Monitor, q); r != nil {
 			return r
 		}
@@ -141,6 +151,7 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 			PermissionOptions: q.PermissionOptions, Deadline: wire.Millis(p.l.now.Add(wait).UnixMilli()),
 			AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn,
 		})
+		p.l.agents.ask().Inquire(c, contextpool.Inquiry{Dialog: q.ID, Call: about, Limit: limit})
 		return nil
 	})
 	if err != nil {
@@ -175,6 +186,7 @@ func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Dur
 			return r
 		}
 		p.l.emit(wire.Actions{Actions: []wire.Action{show}, AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn})
+		p.l.agents.ask().Inquire(c, contextpool.Inquiry{Prompt: &q})
 		return nil
 	})
 	if err != nil {

@@ -37,6 +37,8 @@ type ending struct {
 	Remember wire.RememberChoice `json:"k,omitempty"`
 	Selected []string            `json:"s,omitempty"`
 	Text     string              `json:"x,omitempty"`
+	// Rules says that the rules of the session decided.
+	Rules bool `json:"l,omitempty"`
 }
 
 // unheardBytes is how much of an answer is kept for an agent that asks again.
@@ -44,7 +46,9 @@ type ending struct {
 const unheardBytes = 16 << 10
 
 func (e *ending) verdict() tools.Verdict {
-	return tools.Verdict{Confirmed: e.Confirmed, Remember: e.Remember, Answered: e.Reason == wire.ClosedAnswered}
+	return tools.Verdict{
+		Confirmed: e.Confirmed, Remember: e.Remember, Answered: e.Reason == wire.ClosedAnswered, Rules: e.Rules, Text: e.Text,
+	}
 }
 
 func (e *ending) response(id wire.PromptID) wire.UserPromptResponse {
@@ -159,12 +163,16 @@ func (l *live) expireOne() bool {
 
 // closeDialog closes a dialog; remember is what the answer said of the next time.
 func (l *live) closeDialog(d wire.ApprovalRequest, e ending, message wire.MessageID, remember wire.RememberChoice) {
+	if l.agents != nil && l.agents.pool.IsLimit(d.DialogID) {
+		remember = wire.RememberOnce // it was not asked whether the call may be made at all
+	}
 	e.Time, e.Monitor, e.Remember = wire.Millis(l.now.UnixMilli()), d.MonitorID, remember
 	l.conclude(dialogName(d.DialogID), d.AgentID, e, e.verdict())
 	l.emit(wire.DialogClosed{
 		DialogID: d.DialogID, Reason: e.Reason, AnsweredBy: e.By, Confirmed: e.Confirmed,
 		MonitorID: d.MonitorID, MessageID: message,
 	})
+	l.rowAnswered(d.DialogID, "", e)
 }
 
 // conclude remembers how a question ended and tells who waits for that. The answer
@@ -204,16 +212,17 @@ func (l *live) closePrompt(p wire.OpenPrompt, e ending, message wire.MessageID, 
 	l.emit(wire.PromptClosed{
 		PromptID: p.ID, Reason: e.Reason, AnsweredBy: e.By, MonitorID: p.MonitorID, MessageID: message,
 	})
+	l.rowAnswered("", p.ID, e)
 }
 
 // answerDialog takes the first answer to a dialog. What is remembered holds in all
 // sessions of the user, so that who may be in this one only answers for once.
-func (l *live) answerDialog(c *Command, m wire.DialogFeedback) reply {
+func (l *live) answerDialog(c *Command, m wire.DialogFeedback, text string) reply {
 	if c.From.Invited {
 		m.RememberChoice = wire.RememberOnce
 	}
 	given := ending{
-		Reason: wire.ClosedAnswered, By: c.From.Connection, Confirmed: m.Confirmed,
+		Reason: wire.ClosedAnswered, By: c.From.Connection, Confirmed: m.Confirmed, Text: text,
 		Answer: digest(wire.DialogFeedback{DialogID: m.DialogID, Confirmed: m.Confirmed, RememberChoice: m.RememberChoice}),
 	}
 	l.expire()

@@ -35,6 +35,12 @@ func (l *live) doUserMessage(c *Command, m wire.UserMessage) reply {
 		}
 		message.Images = append(message.Images, image)
 	}
+	if p, given, ok := l.answers(message); ok {
+		return l.engage(message, func() {
+			l.agents.ask().Answer(message, cmp.Or(p.Title, p.Message))
+			l.closePrompt(p, ending{Reason: wire.ClosedAnswered, By: c.From.Connection, Answer: digest(given)}, c.Message.ID, &given)
+		})
+	}
 	return l.engage(message, func() { l.agents.ask().User(message) })
 }
 

@@ -61,8 +61,9 @@ type Desktop interface {
 	Begin(ctx context.Context, c Caller, call Call) error
 	End(ctx context.Context, c Caller, call Call, r providers.ToolResult) error
 
-	// Confirm asks a yes or no question and waits for the first answer.
-	Confirm(ctx context.Context, c Caller, q wire.DialogConfirm, wait time.Duration) (Verdict, error)
+	// Confirm asks a yes or no question about a call and waits for the first answer,
+	// unless the rules of the session answer it.
+	Confirm(ctx context.Context, c Caller, q wire.DialogConfirm, about providers.ToolCall, wait time.Duration) (Verdict, error)
 	// Ask shows a prompt and waits for the first valid answer.
 	Ask(ctx context.Context, c Caller, p wire.Prompt, wait time.Duration) (wire.UserPromptResponse, error)
 	// Show does an action that a tab answers with RENDERING_FEEDBACK; it sets the
@@ -89,6 +90,10 @@ type Verdict struct {
 	Remember  wire.RememberChoice
 	// Answered is false when nobody did in time.
 	Answered bool
+	// Rules says that the rules of the session decided.
+	Rules bool
+	// Text is what somebody said who said no.
+	Text string
 }
 
 // Task is work for a task agent.

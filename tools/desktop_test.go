@@ -125,7 +125,7 @@ func (d *desktop) End(ctx context.Context, _ tools.Caller, call tools.Call, r pr
 	return ctx.Err()
 }
 
-func (d *desktop) Confirm(_ context.Context, _ tools.Caller, q wire.DialogConfirm, wait time.Duration) (tools.Verdict, error) {
+func (d *desktop) Confirm(_ context.Context, _ tools.Caller, q wire.DialogConfirm, _ providers.ToolCall, wait time.Duration) (tools.Verdict, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.confirms, d.waits = append(d.confirms, q), append(d.waits, wait)

@@ -48,6 +48,7 @@ const permissionWait = 60 * time.Second
 // Why a tool may not run.
 var (
 	errDenied     = errors.New("the user said no")
+	errRules      = errors.New("the rules of this session deny it")
 	errUnanswered = errors.New("nobody answered in time, which means no")
 )
 
@@ -74,7 +75,9 @@ func (u *use) permitted(ctx context.Context, q question) error {
 		}
 		dialog.CancelText, dialog.PermissionOptions.ShowRememberChoice = "Deny", true
 	}
-	v, err := u.Desktop.Confirm(ctx, u.Caller, dialog, permissionWait)
+	about := u.call.ToolCall
+	about.Name = u.call.Tool
+	v, err := u.Desktop.Confirm(ctx, u.Caller, dialog, about, permissionWait)
 	switch {
 	case err != nil:
 		return fmt.Errorf("the user could not be asked: %w", err)
@@ -84,10 +87,15 @@ func (u *use) permitted(ctx context.Context, q question) error {
 	if q.context != "" {
 		u.remember(ctx, q, v)
 	}
-	if !v.Confirmed {
-		return errDenied
+	switch {
+	case v.Confirmed:
+		return nil
+	case v.Rules:
+		return errRules
+	case v.Text != "":
+		return fmt.Errorf("%w: %s", errDenied, cut(v.Text, 2000))
 	}
-	return nil
+	return errDenied
 }
 
 // remember keeps an answer that was meant for good. That it could not be kept

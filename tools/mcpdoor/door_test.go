@@ -64,7 +64,7 @@ func (r *room) Begin(context.Context, tools.Caller, tools.Call) error { return n
 
 func (r *room) End(context.Context, tools.Caller, tools.Call, providers.ToolResult) error { return nil }
 
-func (r *room) Confirm(_ context.Context, _ tools.Caller, q wire.DialogConfirm, _ time.Duration) (tools.Verdict, error) {
+func (r *room) Confirm(_ context.Context, _ tools.Caller, q wire.DialogConfirm, _ providers.ToolCall, _ time.Duration) (tools.Verdict, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.asked = append(r.asked, q)

@@ -1,0 +1,230 @@
+package history
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Question is what an agent asks a person, as rules see it.
+type Question struct {
+	Ask wire.Ask
+	// Tool is what wants to run, with asks of the kinds tool and use_mcp_server.
+	Tool string
+	// Command is what a shell is to run.
+	Command string
+	// Outside says that it concerns something outside the workspace, Protected that
+	// it concerns settings of agents themselves.
+	Outside, Protected bool
+	// Server is whose tool it is, and Resource says that something is read from
+	// there instead.
+	Server   string
+	Resource bool
+	// Suggested is the first answer that is suggested.
+	Suggested string
+}
+
+// Deed is what a tool does, as far as rules tell tools apart.
+type Deed string
+
+// What tools do.
+const (
+	DeedReads    Deed = "reads"
+	DeedWrites   Deed = "writes"
+	DeedRuns     Deed = "runs"
+	DeedSwitches Deed = "switches" // to another mode
+	DeedHands    Deed = "hands"    // work to another agent
+	DeedNotes    Deed = "notes"    // for itself, which needs no permission
+	DeedUnknown  Deed = ""
+)
+
+// deeds are what tools do that backends are known to ask for.
+var deeds = func() map[string]Deed {
+	all := map[string]Deed{}
+	for deed, names := range map[Deed]string{
+		DeedReads: "readFile listFiles listFilesTopLevel listFilesRecursive searchFiles codebaseSearch runSlashCommand " +
+			"read_file list_files search_files codebase_search read_command_output Read LS Glob Grep NotebookRead read grep glob list view",
+		DeedWrites: "editedExistingFile appliedDiff newFileCreated generateImage write_to_file apply_diff edit edit_file " +
+			"search_and_replace search_replace apply_patch generate_image Write Edit MultiEdit NotebookEdit write patch create " +
+			"config_hook system:set_config system:remove_config",
+		DeedRuns:     "execute_command command Bash bash shell exec exec_command run_command",
+		DeedSwitches: "switchMode switch_mode",
+		DeedHands:    "newTask finishTask new_task Task task:run",
+		DeedNotes:    "updateTodoList update_todo_list TodoWrite skill",
+	} {
+		for name := range strings.FieldsSeq(names) {
+			all[name] = deed
+		}
+	}
+	return all
+}()
+
+// DeedOf says what a tool does, by its name.
+func DeedOf(tool string) Deed { return deeds[tool] }
+
+// protectedNames are files and folders that say what agents do.
+var protectedNames = wordSet(".git .github .vscode .idea .roo .claude .codex .gemini .cursor .rooignore .roomodes .roorules " +
+	".clinerules .rooprotected .env AGENTS.md AGENT.md CLAUDE.md GEMINI.md")
+
+// Asked makes a question of a tool and what it is given.
+func Asked(tool string, input []byte) Question {
+	q := Question{Ask: wire.AskTool, Tool: tool}
+	if server, name, ok := mcpName(tool); ok {
+		q.Ask, q.Server, q.Tool = wire.AskUseMCPServer, server, name
+		return q
+	}
+	var in map[string]json.RawMessage
+	_ = json.Unmarshal(input, &in) // what cannot be read has nothing in it
+	text := func(names ...string) string {
+		for _, name := range names {
+			var s string
+			if json.Unmarshal(in[name], &s) == nil && s != "" {
+				return s
+			}
+		}
+		return ""
+	}
+	switch {
+	case DeedOf(tool) == DeedRuns:
+		q.Ask, q.Command = wire.AskCommand, text("command", "cmd", "script")
+	case tool == "use_mcp_tool", tool == "access_mcp_resource":
+		q.Ask, q.Server = wire.AskUseMCPServer, text("server_name", "serverName")
+		q.Tool, q.Resource = text("tool_name", "toolName"), tool == "access_mcp_resource"
+	default:
+		// Of a tool that names nothing nobody knows where it works.
+		q.Outside = DeedOf(tool) == DeedWrites
+		for _, key := range []string{"path", "file_path", "filePath", "notebook_path", "file", "filename"} {
+			if at := text(key); at != "" {
+				q.Outside = outside(at)
+				q.Protected = isProtected(at)
+			}
+		}
+		if tool == "config_hook" || strings.HasPrefix(tool, "system:") {
+			q.Outside, q.Protected = true, true
+		}
+	}
+	return q
+}
+
+// mcpName takes the name of another server's tool apart.
+func mcpName(tool string) (server, name string, ok bool) {
+	rest, ok := strings.CutPrefix(tool, "mcp__")
+	if !ok {
+		return "", "", false
+	}
+	return strings.Cut(rest, "__")
+}
+
+// outside reports whether a path may lead out of the workspace. Where that is only
+// the backend knows, so that a path from the root counts as one that does.
+func outside(at string) bool {
+	at = strings.ReplaceAll(at, `\`, "/")
+	clean := path.Clean(at)
+	return path.IsAbs(at) || strings.HasPrefix(at, "~") || clean == ".." || strings.HasPrefix(clean, "../") ||
+		len(at) > 1 && at[1] == ':' || strings.ContainsAny(at, "$%")
+}
+
+// isProtected reports whether something on a path says what agents do.
+func isProtected(at string) bool {
+	for name := range strings.SplitSeq(strings.ReplaceAll(at, `\`, "/"), "/") {
+		if protectedNames[name] || strings.HasPrefix(name, ".env") {
+			return true
+		}
+	}
+	return false
+}
+
+// Decide says what rules say to a question. Nothing is approved that no rule
+// names. Whether there is too much already is [Window]'s to say.
+func Decide(rules wire.AutoApproval, q Question) Verdict {
+	when := func(yes bool) Verdict {
+		if yes {
+			return Approve
+		}
+		return AskUser
+	}
+	switch {
+	case q.Ask == wire.AskCommandOutput:
+		return Approve // it does not keep anybody from anything
+	case !rules.AutoApprovalEnabled:
+		return AskUser
+	}
+	switch q.Ask {
+	case wire.AskFollowup:
+		if rules.AlwaysAllowFollowupQuestions && q.Suggested != "" && rules.FollowupAutoApproveTimeoutMs > 0 {
+			return AfterWait
+		}
+	case wire.AskUseMCPServer:
+		return when(rules.AlwaysAllowMcp && q.Server != "" && (q.Resource || q.Tool != "" && slices.ContainsFunc(rules.AllowedMcpTools, func(name string) bool {
+			return name == "*" || name == q.Server+"/*" || name == q.Server+"/"+q.Tool
+		})))
+	case wire.AskCommand:
+		if rules.AlwaysAllowExecute && strings.TrimSpace(q.Command) != "" {
+			return JudgeCommand(q.Command, rules.AllowedCommands, rules.DeniedCommands)
+		}
+	case wire.AskTool:
+		return when(allowsTool(rules, q))
+	}
+	return AskUser
+}
+
+func allowsTool(rules wire.AutoApproval, q Question) bool {
+	switch DeedOf(q.Tool) {
+	case DeedNotes:
+		return true
+	case DeedSwitches:
+		return rules.AlwaysAllowModeSwitch
+	case DeedHands:
+		return rules.AlwaysAllowSubtasks
+	case DeedReads:
+		return rules.AlwaysAllowReadOnly && (!q.Outside || rules.AlwaysAllowReadOnlyOutsideWorkspace)
+	case DeedWrites:
+		return rules.AlwaysAllowWrite && (!q.Outside || rules.AlwaysAllowWriteOutsideWorkspace) &&
+			(!q.Protected || rules.AlwaysAllowWriteProtected)
+	}
+	return false
+}
+
+// Window is what was spent since somebody last said that it may go on.
+type Window struct {
+	// Number counts the times somebody did.
+	Number   int     `json:"number,omitempty"`
+	Requests int     `json:"requests,omitempty"`
+	Cost     float64 `json:"cost,omitempty"`
+}
+
+// Limit is a limit that is reached.
+type Limit struct {
+	// Type is requests or cost, Count how much is allowed.
+	Type  string `json:"type"`
+	Count string `json:"count"`
+}
+
+// costTolerance is how far a sum of small costs may be off.
+const costTolerance = 0.0001
+
+// Spend counts a request and what it cost.
+func (w Window) Spend(usd float64) Window {
+	w.Requests++
+	w.Cost += max(usd, 0)
+	return w
+}
+
+// Reset is the window after somebody said that it may go on.
+func (w Window) Reset() Window { return Window{Number: w.Number + 1} }
+
+// Exceeds says which limit one more request would pass, if one.
+func (w Window) Exceeds(rules wire.AutoApproval) (Limit, bool) {
+	switch {
+	case rules.AllowedMaxRequests > 0 && w.Requests+1 > rules.AllowedMaxRequests:
+		return Limit{"requests", fmt.Sprint(rules.AllowedMaxRequests)}, true
+	case rules.AllowedMaxCost > 0 && cmp.Compare(w.Cost, rules.AllowedMaxCost+costTolerance) > 0:
+		return Limit{"cost", fmt.Sprintf("%.2f", rules.AllowedMaxCost)}, true
+	}
+	return Limit{}, false
+}

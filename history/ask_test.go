@@ -1,0 +1,251 @@
+package history_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func ask(ts wire.Millis, a wire.Ask) history.Asking {
+	return history.Asking{TS: ts, Ask: a, Task: "t1", Since: ts, Beside: true}
+}
+
+func wantStatus(t *testing.T, a *history.Asks, want history.TaskStatus) {
+	t.Helper()
+	if got := a.Status("t1"); got != want {
+		t.Errorf("the task is %s, want %s", got, want)
+	}
+}
+
+// A question that is answered at once keeps nobody waiting; after two seconds the
+// task counts as waiting, until it is answered.
+func TestTasksWaitAfterAWhile(t *testing.T) {
+	t.Parallel()
+	for a, want := range map[wire.Ask]history.TaskStatus{
+		wire.AskTool: history.TaskInteractive, wire.AskCommand: history.TaskInteractive, wire.AskFollowup: history.TaskInteractive,
+		wire.AskUseMCPServer: history.TaskInteractive, wire.AskResumeTask: history.TaskResumable,
+		wire.AskCompletionResult: history.TaskIdle, wire.AskAPIReqFailed: history.TaskIdle,
+		wire.AskAutoApprovalMaxReqReached: history.TaskIdle,
+	} {
+		var asks history.Asks
+		asks.Open(ask(1000, a))
+		wantStatus(t, &asks, history.TaskRunning)
+		if at := asks.Due(); at != 3000 {
+			t.Errorf("%s is due at %d", a, at)
+		}
+		if changes, _ := asks.Tick(2999); len(changes) != 0 {
+			t.Errorf("%s waits too soon", a)
+		}
+		changes, told := asks.Tick(3000)
+		if len(changes) != 1 || changes[0] != (history.Change{Task: "t1", Status: want}) || len(told) != 1 {
+			t.Errorf("%s makes %+v", a, changes)
+		}
+		wantStatus(t, &asks, want)
+		if again, _ := asks.Tick(9000); len(again) != 0 || asks.Due() != 0 {
+			t.Errorf("%s is said twice", a)
+		}
+		if _, back, ok := asks.Close(1000); !ok || back == nil || back.Status != history.TaskRunning {
+			t.Errorf("the answer to %s leads to %+v", a, back)
+		}
+		if _, _, ok := asks.Close(1000); ok {
+			t.Errorf("%s is answered twice", a)
+		}
+	}
+}
+
+func TestQuickAnswersSayNothing(t *testing.T) {
+	t.Parallel()
+	var asks history.Asks
+	asks.Open(ask(1, wire.AskTool))
+	if _, back, ok := asks.Close(1); !ok || back != nil {
+		t.Errorf("an answer at once leads to %+v", back)
+	}
+}
+
+// What shows the output of a command keeps nobody waiting and takes no message.
+func TestOutputOfCommandsBlocksNobody(t *testing.T) {
+	t.Parallel()
+	var asks history.Asks
+	asks.Open(ask(1, wire.AskCommandOutput))
+	if changes, _ := asks.Tick(99999); len(changes) != 0 || asks.Due() != 0 {
+		t.Error("a task waits for it")
+	}
+	if _, ok := history.AnsweredBy(wire.AskCommandOutput); ok {
+		t.Error("a message that waits is taken for an answer")
+	}
+}
+
+// The question that needs an answer counts.
+func TestStatusOfSeveralQuestions(t *testing.T) {
+	t.Parallel()
+	var asks history.Asks
+	asks.Open(ask(1, wire.AskCompletionResult))
+	asks.Open(ask(2, wire.AskResumeTask))
+	asks.Open(ask(3, wire.AskTool))
+	asks.Tick(5000)
+	wantStatus(t, &asks, history.TaskInteractive)
+	if _, back, _ := asks.Close(3); back == nil || back.Status != history.TaskResumable {
+		t.Errorf("then it is %+v", back)
+	}
+	if _, back, _ := asks.Close(1); back != nil {
+		t.Errorf("it was %+v before", back)
+	}
+	asks.Close(2)
+	wantStatus(t, &asks, history.TaskRunning)
+}
+
+// A question that may not stand beside others goes when its task asks or shows
+// something else; rows that only report do not count, nor other tasks.
+func TestQuestionsAreSuperseded(t *testing.T) {
+	t.Parallel()
+	var asks history.Asks
+	alone := ask(1, wire.AskFollowup)
+	alone.Beside = false
+	other := alone
+	other.TS, other.Task = 2, "t2"
+	asks.Open(alone)
+	asks.Open(other)
+	if gone := asks.Open(ask(3, wire.AskTool)); len(gone) != 1 || gone[0].TS != 1 {
+		t.Errorf("superseded are %+v", gone)
+	}
+	if asks.Len() != 2 {
+		t.Errorf("open are %+v", asks.All())
+	}
+	if gone := asks.Shown("t2", 4); len(gone) != 1 || gone[0].TS != 2 {
+		t.Errorf("superseded are %+v", gone)
+	}
+	if gone := asks.Shown("t1", 5); len(gone) != 0 {
+		t.Errorf("what stands beside others is gone: %+v", gone)
+	}
+	if !history.Reports(wire.SayCondenseContext) || history.Reports(wire.SayText) {
+		t.Error("a text only reports, or a summary does not")
+	}
+}
+
+// Nobody permits anything with a message that was not meant for the question.
+func TestMessagesPermitNothing(t *testing.T) {
+	t.Parallel()
+	for _, a := range []wire.Ask{wire.AskTool, wire.AskCommand, wire.AskUseMCPServer, wire.AskAutoApprovalMaxReqReached, wire.AskAPIReqFailed} {
+		if how, ok := history.AnsweredBy(a); ok {
+			t.Errorf("a message answers %s with %s", a, how)
+		}
+	}
+	if how, ok := history.AnsweredBy(wire.AskFollowup); !ok || how != wire.AnswerMessage {
+		t.Errorf("a message answers a question with %q", how)
+	}
+}
+
+func TestSuggestionsAreAnswers(t *testing.T) {
+	t.Parallel()
+	var asks history.Asks
+	q := ask(1000, wire.AskFollowup)
+	q.Until, q.Suggested = 1500, "a"
+	asks.Open(q)
+	if asks.Due() != 1500 || len(asks.Overdue(1499)) != 0 {
+		t.Error("it is due too soon")
+	}
+	if got := asks.Overdue(1500); len(got) != 1 || got[0].Suggested != "a" {
+		t.Errorf("the answer is %+v", got)
+	}
+	if got := asks.Touched(); len(got) != 1 || got[0].Until != 0 || len(asks.Overdue(9999)) != 0 || asks.Due() != 3000 {
+		t.Errorf("after somebody did something it is %+v", got)
+	}
+}
+
+// Whatever happens, statuses that are said are those that are, each once.
+func TestStatusesAgree(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var asks history.Asks
+		said := map[wire.TaskID]history.TaskStatus{"t1": history.TaskRunning, "t2": history.TaskRunning}
+		now := wire.Millis(0)
+		hear := func(c history.Change) {
+			if said[c.Task] == c.Status {
+				t.Fatalf("%s is said to be %s twice", c.Task, c.Status)
+			}
+			said[c.Task] = c.Status
+		}
+		for i := range rapid.IntRange(1, 40).Draw(t, "steps") {
+			now += wire.Millis(rapid.IntRange(0, 3000).Draw(t, "time"))
+			if rapid.Bool().Draw(t, "open") {
+				asks.Open(history.Asking{
+					TS: wire.Millis(i + 1), Since: now, Beside: true,
+					Task: rapid.SampledFrom([]wire.TaskID{"t1", "t2"}).Draw(t, "task"),
+					Ask:  rapid.SampledFrom([]wire.Ask{wire.AskTool, wire.AskResumeTask, wire.AskCompletionResult, wire.AskCommandOutput}).Draw(t, "ask"),
+				})
+			} else if _, back, ok := asks.Close(wire.Millis(rapid.IntRange(1, i+1).Draw(t, "close"))); ok && back != nil {
+				hear(*back)
+			}
+			changes, _ := asks.Tick(now)
+			for _, c := range changes {
+				hear(c)
+			}
+			for task, s := range said {
+				if got := asks.Status(task); got != s {
+					t.Fatalf("%s is %s and was said to be %s", task, got, s)
+				}
+			}
+			if at := asks.Due(); at != 0 && at <= now {
+				t.Fatalf("at %d something was due at %d", now, at)
+			}
+		}
+	})
+}
+
+func TestRowsFold(t *testing.T) {
+	t.Parallel()
+	yes, no := true, false
+	var rows history.Rows
+	put := func(s wire.Say, text string, partial *bool) history.Folded {
+		f, err := rows.Put(wire.UIRow{Type: wire.RowSay, Say: s, Text: text, Partial: partial, Checkpoint: []byte(`{}`)}, 1000)
+		if err != nil {
+			t.Error(err)
+		}
+		return f
+	}
+	one := put(wire.SayText, "a", &yes)
+	two := put(wire.SayText, "ab", &yes)
+	if two.Action != wire.RowUpdated || two.Row.TS != one.Row.TS || two.Row.ID != one.Row.ID || two.Keep {
+		t.Errorf("what grows is %+v", two)
+	}
+	end := put(wire.SayText, "abc", &no)
+	if end.Action != wire.RowUpdated || end.Row.TS != one.Row.TS || !end.Keep || end.Row.Checkpoint != nil {
+		t.Errorf("what grew is %+v", end)
+	}
+	late := put(wire.SayText, "abcd", &no)
+	if late.Action != wire.RowCreated || late.Row.ID != 2 {
+		t.Errorf("the end of nothing is %+v", late)
+	}
+	put(wire.SayReasoning, "r", &yes)
+	if other := put(wire.SayText, "t", &yes); other.Action != wire.RowCreated {
+		t.Errorf("something else is %+v", other)
+	}
+	if once := put(wire.SayText, "t", nil); once.Action != wire.RowCreated || string(once.Row.Checkpoint) != "{}" {
+		t.Errorf("what came at once is %+v", once)
+	}
+	if n := len(rows.All()); n != 5 {
+		t.Errorf("there are %d rows", n)
+	}
+	grows, err := rows.Put(wire.UIRow{Type: wire.RowAsk, Ask: wire.AskTool, Partial: &yes}, 1000)
+	if err != nil || grows.Blocks {
+		t.Errorf("a question that grows is %+v, %v", grows, err)
+	}
+	whole, err := rows.Put(wire.UIRow{Type: wire.RowAsk, Ask: wire.AskTool, Partial: &no}, 1000)
+	if err != nil || !whole.Blocks || whole.Row.TS != grows.Row.TS {
+		t.Errorf("a question is %+v, %v", whole, err)
+	}
+	for _, bad := range []wire.UIRow{
+		{Type: wire.RowSay, Say: wire.SayBrowserAction},
+		{Type: wire.RowAsk, Ask: wire.AskBrowserActionLaunch},
+		{Type: wire.RowSay},
+		{Type: wire.RowAsk, Ask: wire.AskTool, Say: wire.SayText},
+		{},
+	} {
+		if _, err := rows.Put(bad, 1000); err == nil {
+			t.Errorf("%+v is taken", bad)
+		}
+	}
+}

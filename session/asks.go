@@ -1,0 +1,224 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Questions of agents are rows of the conversation too, and can be answered there:
+// a row names its dialog or its prompt, so that one answer counts whichever way it
+// came.
+
+// limitWait is how long it may take until somebody says whether it goes on although
+// too much was spent.
+const limitWait = 24 * time.Hour
+
+// limitDialog asks that, instead of what the rules have allowed.
+func limitDialog(q wire.DialogConfirm, limit history.Limit) wire.DialogConfirm {
+	q.Title, q.ConfirmText, q.CancelText = "Go on?", "Go on", "Stop"
+	q.Message = fmt.Sprintf("The agents have made the %s requests that they may make without asking.", limit.Count)
+	if limit.Type == "cost" {
+		q.Message = fmt.Sprintf("The agents have spent the $%s that they may spend without asking.", limit.Count)
+	}
+	permission := wire.PermissionOptions{}
+	if q.PermissionOptions != nil {
+		permission = *q.PermissionOptions
+	}
+	permission.ShowRememberChoice = false
+	q.PermissionOptions = &permission
+	return q
+}
+
+// judged keeps what the rules decided, for when the same is asked at the next owner.
+func (l *live) judged(c tools.Caller, q contextpool.Inquiry, v history.Verdict) tools.Verdict {
+	e := ending{
+		Time: wire.Millis(l.now.UnixMilli()), Reason: wire.ClosedAnswered, Confirmed: v == history.Approve,
+		Monitor: c.Monitor, Unheard: true, Rules: true,
+	}
+	l.questions.add(dialogName(q.Dialog), e, &l.step.ops)
+	l.agents.ask().Judged(c, q, v)
+	return e.verdict()
+}
+
+// rowAnswered shows in the row of a question how that ended.
+func (l *live) rowAnswered(dialog wire.DialogID, prompt wire.PromptID, e ending) {
+	if l.agents == nil {
+		return
+	}
+	r := contextpool.Reply{Reason: e.Reason, Text: e.Text}
+	if e.Reason == wire.ClosedAnswered {
+		switch {
+		case prompt != "":
+			said := slices.DeleteFunc(append(slices.Clone(e.Selected), e.Text), func(s string) bool { return s == "" })
+			r.Response, r.Text = wire.AnswerMessage, strings.Join(said, ", ")
+		case e.Confirmed:
+			r.Response = wire.AnswerYes
+		default:
+			r.Response = wire.AnswerNo
+		}
+	}
+	l.agents.ask().Answered(dialog, prompt, r)
+}
+
+// answerRow takes an answer to a row that asks.
+func (l *live) answerRow(c *Command, m wire.AskResponse) reply {
+	if !l.mayAnswer() {
+		return tooManyAnswers()
+	}
+	nothing := refused(wire.CodeSessionInvalidState, "there is nothing to answer")
+	if l.agents == nil {
+		return nothing
+	}
+	dialog, prompt, open := l.agents.ask().Question(m.TS)
+	if !open {
+		if l.agents.ask().Decide(m.TS, m.Response == wire.AnswerYes || m.Response == wire.AnswerMessage, m.Text) {
+			return reply{}
+		}
+		row, ok := l.state.Row(m.TS)
+		if !ok || row.Type != wire.RowAsk || !row.IsAnswered {
+			return nothing
+		}
+		if dialog, prompt = contextpool.QuestionIn(row); dialog == "" && prompt == "" {
+			return refused(wire.CodeHITLRequestExpired, "it is answered already")
+		}
+	}
+	if dialog != "" {
+		f, err := feedbackOf(dialog, m)
+		if err != nil {
+			return refused(wire.CodeHITLInvalidResponse, "%v", err)
+		}
+		return l.answerDialog(c, f, m.Text)
+	}
+	p, _ := l.state.Prompt(prompt)
+	p.ID = prompt
+	r, err := responseTo(p, m)
+	if err != nil {
+		return refused(wire.CodeHITLInvalidResponse, "%v", err)
+	}
+	return l.answerPrompt(c, r)
+}
+
+// feedbackOf is an answer to a row as one to its dialog. Words are no permission.
+func feedbackOf(id wire.DialogID, m wire.AskResponse) (wire.DialogFeedback, error) {
+	f := wire.DialogFeedback{DialogID: id, Confirmed: m.Response == wire.AnswerYes}
+	if m.Response != wire.AnswerObject {
+		return f, nil
+	}
+	var object struct {
+		Confirmed      *bool               `json:"confirmed"`
+		RememberChoice wire.RememberChoice `json:"rememberChoice"`
+	}
+	if err := json.Unmarshal([]byte(m.Text), &object); err != nil || object.Confirmed == nil {
+		return f, fmt.Errorf("text: the answer to a dialog is an object with confirmed")
+	}
+	switch object.RememberChoice {
+	case "", wire.RememberOnce, wire.RememberAlways, wire.RememberDenyAlways:
+	default:
+		return f, fmt.Errorf("text: there is no rememberChoice %q", object.RememberChoice)
+	}
+	f.Confirmed, f.RememberChoice = *object.Confirmed, object.RememberChoice
+	return f, nil
+}
+
+// responseTo is an answer to a row as one to its prompt.
+func responseTo(p wire.OpenPrompt, m wire.AskResponse) (wire.UserPromptResponse, error) {
+	r := wire.UserPromptResponse{PromptID: p.ID}
+	switch m.Response {
+	case wire.AnswerNo:
+		r.Dismissed = true
+		return r, nil
+	case wire.AnswerObject:
+		var object struct {
+			SelectedValues []string `json:"selectedValues"`
+			Text           string   `json:"text"`
+			Dismissed      bool     `json:"dismissed"`
+		}
+		if err := json.Unmarshal([]byte(m.Text), &object); err != nil {
+			return r, fmt.Errorf("text: the answer to a prompt is an object with selectedValues or text")
+		}
+		r.SelectedValues, r.Text, r.Dismissed = object.SelectedValues, object.Text, object.Dismissed
+		return r, nil
+	default:
+		return inWords(p, m.Text), nil
+	}
+}
+
+// inWords is an answer in words: one of the options, or what is said.
+func inWords(p wire.OpenPrompt, text string) wire.UserPromptResponse {
+	r := wire.UserPromptResponse{PromptID: p.ID}
+	said := strings.TrimSpace(text)
+	for _, o := range p.Options {
+		if said != "" && (said == o.Value || said == o.Label) {
+			r.SelectedValues = []string{o.Value}
+			return r
+		}
+	}
+	r.Text = text
+	return r
+}
+
+// answers is the prompt that a message to a main agent answers: one of the turn
+// that runs, which takes what people write. Nobody permits anything that way.
+func (l *live) answers(m contextpool.Message) (wire.OpenPrompt, wire.UserPromptResponse, bool) {
+	if _, prompts := l.state.Questions(); prompts == 0 || l.agents == nil || len(m.Images) > 0 || strings.TrimSpace(m.Text) == "" {
+		return wire.OpenPrompt{}, wire.UserPromptResponse{}, false
+	}
+	role, ok := l.agents.ask().Answers(m)
+	if !ok {
+		return wire.OpenPrompt{}, wire.UserPromptResponse{}, false
+	}
+	l.expire()
+	_, open := l.state.Asked()
+	for _, p := range open {
+		if given := inWords(p, m.Text); p.AgentID == role && p.InputField != nil && misfit(p, given) == "" {
+			return p, given, true
+		}
+	}
+	return wire.OpenPrompt{}, wire.UserPromptResponse{}, false
+}
+
+// touched notes that a person did something: nobody answers for who is there.
+func (l *live) touched(c *Command) {
+	if l.agents == nil {
+		return
+	}
+	switch c.Message.Data.(type) {
+	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.UserInteractions, wire.Interrupt, wire.InterruptAgent,
+		wire.DialogFeedback, wire.UserPromptResponse, wire.AskResponse, wire.ToastAction, wire.SetAutoApproval:
+		l.agents.pool.Touched()
+	}
+}
+
+// answerOverdue answers for those who did nothing, where the rules say so.
+func (l *live) answerOverdue() {
+	if l.agents == nil {
+		return
+	}
+	for id, value := range l.agents.pool.Overdue() {
+		if p, ok := l.state.Prompt(id); ok {
+			given := wire.UserPromptResponse{PromptID: id, SelectedValues: []string{value}}
+			l.closePrompt(p, ending{Reason: wire.ClosedAnswered, Rules: true}, "", &given)
+		}
+	}
+}
+
+// setApproval changes what agents may do without asking. Who may not permit
+// something may not let rules do it.
+func (l *live) setApproval(c *Command, m wire.SetAutoApproval) reply {
+	switch {
+	case l.agents == nil:
+		return refused(wire.CodeProviderUnavailable, "no agent is available in this session")
+	case l.isGuest(c):
+		return refused(wire.CodeForbidden, "only the owner of the session can say what its agents may do")
+	}
+	l.agents.ask().SetApproval(m.Rules, c.From.Connection, c.Message.ID)
+	return reply{}
+}
