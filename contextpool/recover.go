@@ -194,7 +194,10 @@ func (p *Pool) Decide(ts wire.Millis, yes bool, text string) bool {
 		return false
 	}
 	p.forgetAsk(ts)
-	row := a.row()
+	row, ok := p.stage.Desk().Row(ts)
+	if !ok {
+		row = a.row()
+	}
 	row.TS, row.IsAnswered = ts, true
 	p.stage.Emit(wire.MessageUpdated{
 		Action: wire.RowUpdated, Message: row, MonitorID: a.Monitor, AgentID: a.Role, MessageID: a.ID,

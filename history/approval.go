@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/everdesk/everdesk/wire"
@@ -222,7 +223,7 @@ func (w Window) Reset() Window { return Window{Number: w.Number + 1} }
 func (w Window) Exceeds(rules wire.AutoApproval) (Limit, bool) {
 	switch {
 	case rules.AllowedMaxRequests > 0 && w.Requests+1 > rules.AllowedMaxRequests:
-		return Limit{"requests", fmt.Sprint(rules.AllowedMaxRequests)}, true
+		return Limit{"requests", strconv.Itoa(rules.AllowedMaxRequests)}, true
 	case rules.AllowedMaxCost > 0 && cmp.Compare(w.Cost, rules.AllowedMaxCost+costTolerance) > 0:
 		return Limit{"cost", fmt.Sprintf("%.2f", rules.AllowedMaxCost)}, true
 	}

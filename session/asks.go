@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -117,7 +118,7 @@ func feedbackOf(id wire.DialogID, m wire.AskResponse) (wire.DialogFeedback, erro
 		RememberChoice wire.RememberChoice `json:"rememberChoice"`
 	}
 	if err := json.Unmarshal([]byte(m.Text), &object); err != nil || object.Confirmed == nil {
-		return f, fmt.Errorf("text: the answer to a dialog is an object with confirmed")
+		return f, errors.New("text: the answer to a dialog is an object with confirmed")
 	}
 	switch object.RememberChoice {
 	case "", wire.RememberOnce, wire.RememberAlways, wire.RememberDenyAlways:
@@ -142,7 +143,7 @@ func responseTo(p wire.OpenPrompt, m wire.AskResponse) (wire.UserPromptResponse,
 			Dismissed      bool     `json:"dismissed"`
 		}
 		if err := json.Unmarshal([]byte(m.Text), &object); err != nil {
-			return r, fmt.Errorf("text: the answer to a prompt is an object with selectedValues or text")
+			return r, errors.New("text: the answer to a prompt is an object with selectedValues or text")
 		}
 		r.SelectedValues, r.Text, r.Dismissed = object.SelectedValues, object.Text, object.Dismissed
 		return r, nil
