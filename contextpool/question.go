@@ -224,13 +224,13 @@ func (q *question) task() wire.Task {
 }
 
 // showTask says what a task does.
-func (p *Pool) showTask(q *question, s history.TaskStatus) {
+func (p *Pool) showTask(q *question, s history.WaitStatus) {
 	switch s {
-	case history.TaskInteractive:
+	case history.WaitsInteractive:
 		p.stage.Emit(wire.TaskInteractive{Task: q.task()})
-	case history.TaskResumable:
+	case history.WaitsResumable:
 		p.stage.Emit(wire.TaskResumable{Task: q.task()})
-	case history.TaskIdle:
+	case history.WaitsIdle:
 		p.stage.Emit(wire.TaskIdle{Task: q.task()})
 	default:
 		p.stage.Emit(wire.TaskActive{Task: q.task()})

@@ -37,24 +37,24 @@ func (a *Asking) blocks() bool { return a.Ask.Class() != wire.AskNonBlocking }
 // due is when the task counts as waiting.
 func (a *Asking) due() wire.Millis { return a.Since + wire.Millis(BlockedAfter.Milliseconds()) }
 
-// TaskStatus is what a task does, by what it asks.
-type TaskStatus string
+// WaitStatus is what a task waits for, by what it asks.
+type WaitStatus string
 
-// What tasks do. The first that fits is the one: of a task with several questions
+// What tasks wait for. The first that fits is the one: of a task with several questions
 // the one for which it needs an answer counts.
 const (
-	TaskInteractive TaskStatus = "interactive"
-	TaskResumable   TaskStatus = "resumable"
-	TaskIdle        TaskStatus = "idle"
-	TaskRunning     TaskStatus = "running"
+	WaitsInteractive WaitStatus = "interactive"
+	WaitsResumable   WaitStatus = "resumable"
+	WaitsIdle        WaitStatus = "idle"
+	WaitsNot         WaitStatus = "running"
 )
 
-var statusOrder = []TaskStatus{TaskInteractive, TaskResumable, TaskIdle, TaskRunning}
+var statusOrder = []WaitStatus{WaitsInteractive, WaitsResumable, WaitsIdle, WaitsNot}
 
 // Change says that the status of a task is another one.
 type Change struct {
 	Task   wire.TaskID
-	Status TaskStatus
+	Status WaitStatus
 }
 
 // Asks are the rows of a session that ask and are not answered. The zero value has
@@ -135,7 +135,7 @@ func (a *Asks) Close(ts wire.Millis) (closed Asking, back *Change, ok bool) {
 }
 
 // Status is what a task does.
-func (a *Asks) Status(task wire.TaskID) TaskStatus {
+func (a *Asks) Status(task wire.TaskID) WaitStatus {
 	best := len(statusOrder) - 1
 	for i := range a.open {
 		if q := &a.open[i]; q.Task == task && q.Told {
@@ -145,16 +145,16 @@ func (a *Asks) Status(task wire.TaskID) TaskStatus {
 	return statusOrder[best]
 }
 
-func statusOf(a wire.Ask) TaskStatus {
+func statusOf(a wire.Ask) WaitStatus {
 	switch a.Class() {
 	case wire.AskInteractive:
-		return TaskInteractive
+		return WaitsInteractive
 	case wire.AskResumable:
-		return TaskResumable
+		return WaitsResumable
 	case wire.AskIdle:
-		return TaskIdle
+		return WaitsIdle
 	default:
-		return TaskRunning
+		return WaitsNot
 	}
 }
 

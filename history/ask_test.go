@@ -13,7 +13,7 @@ func ask(ts wire.Millis, a wire.Ask) history.Asking {
 	return history.Asking{TS: ts, Ask: a, Task: "t1", Since: ts, Beside: true}
 }
 
-func wantStatus(t *testing.T, a *history.Asks, want history.TaskStatus) {
+func wantStatus(t *testing.T, a *history.Asks, want history.WaitStatus) {
 	t.Helper()
 	if got := a.Status("t1"); got != want {
 		t.Errorf("the task is %s, want %s", got, want)
@@ -24,15 +24,15 @@ func wantStatus(t *testing.T, a *history.Asks, want history.TaskStatus) {
 // task counts as waiting, until it is answered.
 func TestTasksWaitAfterAWhile(t *testing.T) {
 	t.Parallel()
-	for a, want := range map[wire.Ask]history.TaskStatus{
-		wire.AskTool: history.TaskInteractive, wire.AskCommand: history.TaskInteractive, wire.AskFollowup: history.TaskInteractive,
-		wire.AskUseMCPServer: history.TaskInteractive, wire.AskResumeTask: history.TaskResumable,
-		wire.AskCompletionResult: history.TaskIdle, wire.AskAPIReqFailed: history.TaskIdle,
-		wire.AskAutoApprovalMaxReqReached: history.TaskIdle,
+	for a, want := range map[wire.Ask]history.WaitStatus{
+		wire.AskTool: history.WaitsInteractive, wire.AskCommand: history.WaitsInteractive, wire.AskFollowup: history.WaitsInteractive,
+		wire.AskUseMCPServer: history.WaitsInteractive, wire.AskResumeTask: history.WaitsResumable,
+		wire.AskCompletionResult: history.WaitsIdle, wire.AskAPIReqFailed: history.WaitsIdle,
+		wire.AskAutoApprovalMaxReqReached: history.WaitsIdle,
 	} {
 		var asks history.Asks
 		asks.Open(ask(1000, a))
-		wantStatus(t, &asks, history.TaskRunning)
+		wantStatus(t, &asks, history.WaitsNot)
 		if at := asks.Due(); at != 3000 {
 			t.Errorf("%s is due at %d", a, at)
 		}
@@ -47,7 +47,7 @@ func TestTasksWaitAfterAWhile(t *testing.T) {
 		if again, _ := asks.Tick(9000); len(again) != 0 || asks.Due() != 0 {
 			t.Errorf("%s is said twice", a)
 		}
-		if _, back, ok := asks.Close(1000); !ok || back == nil || back.Status != history.TaskRunning {
+		if _, back, ok := asks.Close(1000); !ok || back == nil || back.Status != history.WaitsNot {
 			t.Errorf("the answer to %s leads to %+v", a, back)
 		}
 		if _, _, ok := asks.Close(1000); ok {
@@ -86,15 +86,15 @@ func TestStatusOfSeveralQuestions(t *testing.T) {
 	asks.Open(ask(2, wire.AskResumeTask))
 	asks.Open(ask(3, wire.AskTool))
 	asks.Tick(5000)
-	wantStatus(t, &asks, history.TaskInteractive)
-	if _, back, _ := asks.Close(3); back == nil || back.Status != history.TaskResumable {
+	wantStatus(t, &asks, history.WaitsInteractive)
+	if _, back, _ := asks.Close(3); back == nil || back.Status != history.WaitsResumable {
 		t.Errorf("then it is %+v", back)
 	}
 	if _, back, _ := asks.Close(1); back != nil {
 		t.Errorf("it was %+v before", back)
 	}
 	asks.Close(2)
-	wantStatus(t, &asks, history.TaskRunning)
+	wantStatus(t, &asks, history.WaitsNot)
 }
 
 // A question that may not stand beside others goes when its task asks or shows
@@ -160,7 +160,7 @@ func TestStatusesAgree(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		var asks history.Asks
-		said := map[wire.TaskID]history.TaskStatus{"t1": history.TaskRunning, "t2": history.TaskRunning}
+		said := map[wire.TaskID]history.WaitStatus{"t1": history.WaitsNot, "t2": history.WaitsNot}
 		now := wire.Millis(0)
 		hear := func(c history.Change) {
 			if said[c.Task] == c.Status {
