@@ -56,22 +56,24 @@ function Condense({ monitor }: { monitor: MonitorID }): ReactNode {
   // Nothing to sum up needs no button that says so.
   if (why === "empty") return null;
   return (
-    <button
-      type="button"
-      className="history-condense"
-      aria-disabled={why !== undefined}
-      aria-describedby={tip}
-      title={says}
-      onClick={() => {
-        if (why === undefined) commands.condense(monitor);
-      }}
-    >
-      <FoldVertical size={14} aria-hidden />
-      {t.condense}
-      <span id={tip} className="hidden-text">
+    <>
+      <button
+        type="button"
+        className="history-condense"
+        aria-disabled={why !== undefined}
+        aria-describedby={tip}
+        title={says}
+        onClick={() => {
+          if (why === undefined) commands.condense(monitor);
+        }}
+      >
+        <FoldVertical size={14} aria-hidden />
+        {t.condense}
+      </button>
+      <span id={tip} hidden>
         {says}
       </span>
-    </button>
+    </>
   );
 }
 
