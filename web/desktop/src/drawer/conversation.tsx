@@ -45,7 +45,7 @@ export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {
   const { scroller, content, following, unread, jump, leave } = useFollowing(keys, shown ?? "");
   useOwnWords(jump);
   useRewinds(shown);
-  const { reach, rewinding, stopRewinding } = useReaching(monitor, older.rows);
+  const { reach, rewinding, stopRewinding } = useReaching(monitor, older.rows, scroller);
   const { found, goTo } = useGoTo(scroller, leave);
   const keepPlace = useKeptPlace(scroller, older.rows);
   const ready = useShell((s) => s.ready);

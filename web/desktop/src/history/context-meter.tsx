@@ -1,8 +1,8 @@
 import { FoldVertical, LoaderCircle } from "lucide-react";
-import { type ReactNode, useId } from "react";
+import { type ReactNode, useContext, useId } from "react";
 import type { MonitorID } from "../../../core/src/index.js";
 import { useFormat, useWords } from "../i18n/use.js";
-import { useCommands, useEvents, useShell } from "../shell/context.js";
+import { PageContext, useCommands, useEvents, useShell } from "../shell/context.js";
 import { Ring } from "../ui/ring.js";
 import { meterOf, type NotNow, shortTokens, whyNotNow } from "./meter.js";
 import { useHistoryReason } from "./reasons.js";
@@ -82,9 +82,9 @@ function useRefusals(): void {
   const t = useWords(texts);
   const commands = useCommands();
   const why = useHistoryReason();
-  const asked = useShell((s) => s.outbox.items);
+  const page = useContext(PageContext);
   useEvents((e, replayed) => {
     if (replayed || e.type !== "MESSAGE_REJECTED") return;
-    if (asked.some((i) => i.id === e.data.messageId && i.type === "CONDENSE")) commands.tell(t.notCondensed(why(e.data.reason)), "warning", 6000);
+    if (page?.client.state.outbox.items.some((i) => i.id === e.data.messageId && i.type === "CONDENSE")) commands.tell(t.notCondensed(why(e.data.reason)), "warning", 6000);
   });
 }

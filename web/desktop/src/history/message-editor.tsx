@@ -25,7 +25,7 @@ export function MessageEditor({ entry, reach }: { entry: MessageEntry; reach: Re
   const refused = item?.fate === "rejected" ? t.editFailed(why(item.reason ?? "")) : undefined;
   const busy = sent !== undefined && refused === undefined;
   const taken = item !== undefined && (item.fate !== "sending" || hasEnded(item)) && refused === undefined;
-  const takes = useTakes(entry);
+  const takes = useTakes(entry, reach);
   const latest = useRef(onClose);
   latest.current = onClose;
   useEffect(() => {
@@ -101,15 +101,16 @@ export function MessageEditor({ entry, reach }: { entry: MessageEntry; reach: Re
 }
 
 /** What goes with the message when it is said otherwise, in words; empty when nothing does. */
-function useTakes(entry: MessageEntry): string {
+function useTakes(entry: MessageEntry, reach: Reach): string {
   const t = useWords(texts);
   const amounts = useAmounts();
   const rows = useShell((s) => s.desk.rows);
   const queues = useShell((s) => s.desk.queues);
   const preview = useMemo(() => {
-    const here = [...rows.values()].map((r) => r.row).filter((r) => (r.monitorId || firstMonitor) === entry.monitorId);
+    const here = [...reach.rows().values()].map((r) => r.row).filter((r) => (r.monitorId || firstMonitor) === entry.monitorId);
     return previewOf(here, entry.row!, new Set([...queues.values()].flat().map((m) => m.id)));
-  }, [rows, queues, entry]);
+    // What is older does not change without what the desktop has.
+  }, [reach, rows, queues, entry]);
   const much = preview.messages + preview.answers + preview.tools > 1;
   return much ? t.editTakes(amounts(preview, { messages: 1 })) : "";
 }

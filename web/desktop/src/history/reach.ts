@@ -13,6 +13,8 @@ export interface Reach {
   edit: (ts: number | undefined) => void;
   /** Keeps what is typed there, so that it outlives the row; undefined once it was sent. */
   keep: (draft: string | undefined) => void;
+  /** All rows that are known now. */
+  rows: () => Desk["rows"];
   /** Shows what would go; with `back` its text is put into the command bar afterwards. */
   rewind: (entry: MessageEntry, back: boolean) => void;
 }

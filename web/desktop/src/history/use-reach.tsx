@@ -1,10 +1,10 @@
 import { History } from "lucide-react";
-import { type ReactNode, type RefObject, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useCallback, useContext, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { type Desk, firstMonitor, type MonitorID } from "../../../core/src/index.js";
 import { usePutBack } from "../dock/drafts.js";
 import type { MessageEntry } from "../drawer/entries.js";
 import { useWords } from "../i18n/use.js";
-import { useCommands, useEvents, useShell } from "../shell/context.js";
+import { PageContext, useCommands, useEvents } from "../shell/context.js";
 import { Button } from "../ui/button.js";
 import type { OlderRows, Reach } from "./reach.js";
 import texts from "./words.js";
@@ -17,26 +17,41 @@ interface Reaching {
 }
 
 /** Which message is edited, and which is to be taken back. A text whose row goes away goes into the command bar. */
-export function useReaching(monitor: MonitorID, rows: Desk["rows"]): Reaching {
+export function useReaching(monitor: MonitorID, rows: Desk["rows"], scroller: RefObject<HTMLDivElement | null>): Reaching {
   const t = useWords(texts);
   const commands = useCommands();
   const putBack = usePutBack(monitor);
   const [editing, setEditing] = useState<number>();
   const [rewinding, setRewinding] = useState<Reaching["rewinding"]>();
   const draft = useRef<string>(undefined);
+  const latest = useRef(rows);
+  latest.current = rows;
+  /** Whoever was in what is gone is led to where it was, or to the whole. */
+  const comeBack = useCallback(
+    (ts?: number) => {
+      requestAnimationFrame(() => {
+        const lost = document.activeElement === document.body || document.activeElement === null;
+        const there = ts === undefined ? undefined : scroller.current?.querySelector<HTMLElement>(`[data-row="${ts}"] .history-more`);
+        if (lost) (there ?? scroller.current)?.focus({ preventScroll: true });
+      });
+    },
+    [scroller],
+  );
   const reach = useMemo<Reach>(
     () => ({
       editing,
       edit: (ts) => {
         draft.current = undefined;
         setEditing(ts);
+        if (ts === undefined) comeBack(editing);
       },
+      rows: () => latest.current,
       keep: (text) => {
         draft.current = text;
       },
       rewind: (entry, back) => setRewinding({ entry, back }),
     }),
-    [editing],
+    [editing, comeBack],
   );
   const gone = editing !== undefined && !rows.has(editing);
   const lose = useRef(() => undefined as void);
@@ -50,19 +65,24 @@ export function useReaching(monitor: MonitorID, rows: Desk["rows"]): Reaching {
   useEffect(() => {
     if (gone) lose.current();
   }, [gone]);
-  return { reach, rewinding, stopRewinding: useCallback(() => setRewinding(undefined), []) };
+  const stopRewinding = useCallback(() => {
+    setRewinding(undefined);
+    comeBack();
+  }, [comeBack]);
+  return { reach, rewinding, stopRewinding };
 }
 
 /** Says that rows are gone, and who wanted that. */
 export function useRewinds(shown: MonitorID | undefined): void {
   const t = useWords(texts);
   const commands = useCommands();
-  const items = useShell((s) => s.outbox.items);
+  const page = useContext(PageContext);
   useEvents((e, replayed) => {
     // Rows that go with a whole desktop are no rewind.
     if (replayed || e.type !== "HISTORY_REWOUND" || !e.data.revision) return;
     if (shown !== undefined && (e.data.monitorId || firstMonitor) !== shown) return;
-    const mine = items.find((i) => i.id === e.data.messageId);
+    // The hub may answer before what was sent is drawn.
+    const mine = page?.client.state.outbox.items.find((i) => i.id === e.data.messageId);
     if (mine === undefined) commands.tell(t.rewoundElsewhere);
     else if (mine.type === "REWIND") commands.tell(t.rewound(e.data.removed));
   });
