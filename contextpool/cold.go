@@ -43,7 +43,9 @@ func (p *Pool) tidy(h *thread) {
 	all := h.messages
 	values := h.put(all)
 	if len(all) > threadEntries || h.bytes > threadBytes {
-		values = p.moveAway(h, values)
+		var moves []store.Op
+		values, moves = h.moveAway(values)
+		p.stage.Keep(moves...)
 	}
 	p.stage.Keep(store.Drop(h.list()), store.Push(h.list(), values...))
 	p.keepThread(h)
@@ -96,14 +98,14 @@ func (h *thread) link(r *wire.UIRow) {
 }
 
 // moveAway takes out of a thread what its agent does not see, and returns the kept
-// form of the rest.
-func (p *Pool) moveAway(h *thread, values [][]byte) [][]byte {
+// form of the rest and what keeps the other.
+func (h *thread) moveAway(values [][]byte) (kept [][]byte, ops []store.Op) {
 	seen := map[uint64]bool{}
 	for _, m := range history.Effective(h.messages) {
 		seen[m.ID] = true
 	}
 	var stay []history.Message
-	var kept, gone [][]byte
+	var gone [][]byte
 	h.Top = h.newest()
 	for i := range h.messages {
 		if m := &h.messages[i]; seen[m.ID] {
@@ -113,17 +115,15 @@ func (p *Pool) moveAway(h *thread, values [][]byte) [][]byte {
 		gone = append(gone, values[i])
 	}
 	if len(gone) == 0 {
-		return values
+		return values, nil
 	}
 	h.messages, h.sizes, h.bytes = stay, nil, 0
 	for _, v := range kept {
 		h.sizes = append(h.sizes, len(v))
 		h.bytes += len(v)
 	}
-	p.stage.Keep(store.Push(h.cold(), gone...))
 	h.Cold = append(h.Cold, chunksOf(gone)...)
-	p.stage.Keep(h.boundCold()...)
-	return kept
+	return kept, append([]store.Op{store.Push(h.cold(), gone...)}, h.boundCold()...)
 }
 
 // chunksOf counts values.

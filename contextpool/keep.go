@@ -303,12 +303,8 @@ func (p *Pool) restoreQueues(tables map[string]map[string][]byte) error {
 }
 
 func (p *Pool) restorePolicies(tables map[string]map[string][]byte) error {
-	if data, ok := tables[groupTable][groupField]; ok {
-		var pairs []policies.Pair
-		if err := decode(data, &pairs); err != nil {
-			return fmt.Errorf("window groups: %w", err)
-		}
-		p.groups.Restore(pairs)
+	if err := p.restoreGroups(tables); err != nil {
+		return err
 	}
 	for name, table := range tables {
 		monitor, ok := strings.CutPrefix(name, budgetPrefix)

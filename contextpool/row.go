@@ -27,7 +27,7 @@ const (
 // row is one about a turn.
 func (t *turn) row(say wire.Say, text string) wire.UIRow {
 	r := wire.UIRow{
-		Type: wire.RowSay, Say: say, Text: text, MonitorID: t.Monitor, AgentID: t.Role, MessageID: t.message(),
+		Type: wire.RowSay, Say: say, Text: text, MonitorID: t.Monitor, AgentID: t.Role, MessageID: t.message(), WindowID: t.Window,
 	}
 	if h := t.threads[t.Agent]; t.Lasting && h != nil {
 		h.link(&r)

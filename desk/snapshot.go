@@ -117,11 +117,15 @@ func HashOf(state wire.SessionState) string {
 
 // load makes the state that of a snapshot, wherever it was taken.
 func (s *State) load(p wire.SessionState) {
+	last, ts := s.LastRow() // they are not given again, whatever the snapshot shows
+	for _, row := range p.RecentMessages {
+		last, ts = max(last, row.ID), max(ts, row.TS)
+	}
 	for _, t := range s.each() {
 		t.empty()
 	}
 	s.streams, s.rowBytes = nil, 0
-	s.about.put(only{}, about{Title: p.Title, Owner: p.Owner, Provider: p.Provider})
+	s.about.put(only{}, about{Title: p.Title, Owner: p.Owner, Provider: p.Provider, LastRow: last, LastTS: ts})
 	s.presence.put(only{}, wire.Presence{Connections: p.Presence, Total: p.Connections})
 	if p.AutoApproval != nil {
 		s.approval.put(only{}, *p.AutoApproval)

@@ -57,6 +57,12 @@ func linesOf(r *wire.UIRow) []Line {
 	switch r.Say {
 	case wire.SayUserFeedback:
 		line.Type = LineUser
+		if line.AgentID == "" { // the row does not say whom it was for
+			line.AgentID = wire.AgentID("main-" + r.MonitorID)
+			if r.WindowID != "" {
+				line.AgentID = wire.AgentID("window-" + r.WindowID)
+			}
+		}
 	case wire.SayText, wire.SaySubtaskResult, wire.SayCompletionResult:
 		line.Type = LineAssistant
 	case wire.SayReasoning:

@@ -63,24 +63,13 @@ type Part struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Thread is what the model of an agent saw.
-type Thread struct {
-	Agent    string
-	Provider string
-	// ID is the backend's name of it. It means nothing to another hub.
-	ID       string
-	Monitor  wire.MonitorID
-	Windows  []wire.WindowID
-	Messages []history.Message
-}
-
 // Log is a session that was read.
 type Log struct {
 	Meta    Metadata
 	Desktop wire.SessionState
 	// Rows are those of each monitor, the oldest first.
 	Rows    map[wire.MonitorID][]wire.UIRow
-	Threads []Thread
+	Threads []history.Thread
 	// Files are in the storage of the session.
 	Files []File
 }

@@ -48,6 +48,7 @@ func example() sessionlog.Source {
 		},
 		second: {row(5, second, "", wire.SayUserFeedback, "elsewhere")},
 	}
+	rows[first][6].AgentID = ""
 	message := func(id uint64, role providers.Role, text string) history.Message {
 		return history.Message{ID: id, Row: 1, Entry: providers.Entry{
 			Role: role, Turn: "m", Blocks: []providers.Block{{Kind: providers.BlockText, Text: text}},
@@ -76,7 +77,7 @@ func example() sessionlog.Source {
 				}
 			}
 		},
-		Threads: []sessionlog.Thread{
+		Threads: []history.Thread{
 			{Agent: "main-monitor-0", Provider: "demo", ID: "thread-9", Monitor: first, Messages: []history.Message{
 				message(2, providers.RoleUser, "안녕"), message(4, providers.RoleAssistant, "hello"),
 			}},
@@ -197,7 +198,7 @@ func TestMessagesAsOthersKnowThem(t *testing.T) {
 	want := []string{
 		`user a "main" 안녕 false`, `thinking a "main" hm false`, `tool_use a "main" read false`, `tool_result a "main" readno such file true`,
 		`assistant a "main" hello false`, "user a {\"window\":\"w1\"} to the\nfirst window false", `assistant a {"window":"w1"} from the first window false`,
-		`user a {"window":"w2"} to the second window false`, `user a "main" elsewhere false`,
+		`user window-w2 {"window":"w2"} to the second window false`, `user a "main" elsewhere false`,
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)

@@ -57,7 +57,7 @@ func (l *Log) Restored(p Policy) (*Log, error) {
 	out := *l
 	chosen := func(id wire.WindowID) bool { return slices.Contains(p.Windows, id) }
 	out.Desktop.Windows = slices.DeleteFunc(slices.Clone(l.Desktop.Windows), func(w wire.WindowState) bool { return !chosen(w.WindowID) })
-	out.Threads = slices.DeleteFunc(slices.Clone(l.Threads), func(t Thread) bool {
+	out.Threads = slices.DeleteFunc(slices.Clone(l.Threads), func(t history.Thread) bool {
 		return len(t.Windows) > 0 && !slices.ContainsFunc(t.Windows, chosen)
 	})
 	out.Rows = map[wire.MonitorID][]wire.UIRow{}
@@ -118,9 +118,9 @@ func (l *Log) summarize(from *Log, chosen func(wire.WindowID) bool) {
 
 // tell adds a row to what the main agent of a monitor knows.
 func (l *Log) tell(monitor wire.MonitorID, row wire.UIRow) {
-	i := slices.IndexFunc(l.Threads, func(t Thread) bool { return t.Monitor == monitor && len(t.Windows) == 0 })
+	i := slices.IndexFunc(l.Threads, func(t history.Thread) bool { return t.Monitor == monitor && len(t.Windows) == 0 })
 	if i < 0 {
-		l.Threads = append(l.Threads, Thread{Agent: row.Thread, Monitor: monitor})
+		l.Threads = append(l.Threads, history.Thread{Agent: row.Thread, Monitor: monitor})
 		i = len(l.Threads) - 1
 	}
 	t := &l.Threads[i]

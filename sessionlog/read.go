@@ -244,8 +244,8 @@ func (r *reader) rows(monitor wire.MonitorID) ([]wire.UIRow, error) {
 }
 
 // thread is a conversation. The ids of its messages grow.
-func (r *reader) thread(info ThreadInfo, monitors map[wire.MonitorID]bool) (Thread, error) {
-	t := Thread{Agent: info.Agent, Provider: info.Provider, Monitor: info.Monitor, Windows: info.Windows}
+func (r *reader) thread(info ThreadInfo, monitors map[wire.MonitorID]bool) (history.Thread, error) {
+	t := history.Thread{Agent: info.Agent, Provider: info.Provider, Monitor: info.Monitor, Windows: info.Windows}
 	if info.Agent == "" || !monitors[info.Monitor] {
 		return t, refuse(metadataName, "the conversation of %q is on no monitor", info.Agent)
 	}

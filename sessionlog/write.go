@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -21,7 +22,7 @@ type Source struct {
 	Desktop wire.SessionState
 	// Rows are those of a monitor, the oldest first. They are asked for twice.
 	Rows    func(wire.MonitorID) iter.Seq2[wire.UIRow, error]
-	Threads []Thread
+	Threads []history.Thread
 	Files   []File
 }
 

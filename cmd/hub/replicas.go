@@ -96,10 +96,19 @@ func forAdmins(err error) error {
 // askWhom reads which hub is asked, and who asks. Flags that are not its own are
 // settings, which say where the local hub is, and where it answers admins.
 func askWhom(own ownArgs, rest []string, p program, wrong *complaints) (*remote, []string) {
+	return askAt(own, rest, p, wrong, func(cfg *config) { cfg.addr = cmp.Or(cfg.admin, cfg.addr) })
+}
+
+// askHub is the same for what is not for admins.
+func askHub(own ownArgs, rest []string, p program, wrong *complaints) (*remote, []string) {
+	return askAt(own, rest, p, wrong, func(*config) {})
+}
+
+func askAt(own ownArgs, rest []string, p program, wrong *complaints, where func(*config)) (*remote, []string) {
 	flags, rest := parseFlags(rest, wrong)
 	cfg, _ := load(flags, p.environ, wrong)
 	a := attachment{token: cmp.Or(own.last("token"), lookup(p.environ, tokenVariable))}
-	cfg.addr = cmp.Or(cfg.admin, cfg.addr)
+	where(&cfg)
 	a.find(own, cfg, wrong)
 	return &remote{server: a.server, token: a.token}, rest
 }

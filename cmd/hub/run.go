@@ -54,6 +54,22 @@ func commands() []command {
 			run: attach,
 		},
 		{
+			name: "export", args: "[flags] SESSION", help: "write a session to a file: what was said and seen, the desktop, its files",
+			flags: `--server URL      the hub; the local one by default
+				--token TOKEN     who you are, also as HUB_TOKEN
+				--out FILE        where to; SESSION.zip by default, - for standard output`,
+			run: exportSession,
+		},
+		{
+			name: "import", args: "[flags] FILE", help: "make a session of such a file, and print its id",
+			flags: `--server URL      the hub; the local one by default
+				--token TOKEN     who you are, also as HUB_TOKEN
+				--policy POLICY   full, main_and_selected_windows or summarize_old_windows
+				--window ID       a window that is chosen; may be repeated
+				--title TITLE     what the session is called; as it was by default`,
+			run: importSession,
+		},
+		{
 			name: "token", args: "[url|ticket|key|keys|revoke ID] [flags]",
 			help: "make, list and end signed tokens, tickets and API keys",
 			flags: `--user NAME       for whom; keys and tickets need it

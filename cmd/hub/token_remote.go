@@ -88,6 +88,49 @@ func (r *remote) RevokeKey(ctx context.Context, id string) error {
 	return r.ask(ctx, http.MethodDelete, r.server.JoinPath("api", "tokens", "keys", id), nil, nil)
 }
 
+// transfer sends a file, if there is one, and returns the answer, whose body is the
+// caller's to close. A refusal is an error.
+func (r *remote) transfer(ctx context.Context, method string, target *url.URL, body io.Reader, size int64) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, target.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		req.ContentLength = size
+		req.Header.Set("Content-Type", "application/zip")
+	}
+	res, err := r.do(req)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode >= http.StatusMultipleChoices {
+		defer res.Body.Close()
+		answer, err := io.ReadAll(io.LimitReader(res.Body, 1<<20))
+		if err != nil {
+			return nil, fmt.Errorf("read answer of %s: %w", r.server.Host, err)
+		}
+		return nil, refusedBy(res, answer, r.token == "")
+	}
+	return res, nil
+}
+
+// do sends a request to the hub.
+func (r *remote) do(req *http.Request) (*http.Response, error) {
+	if r.token != "" {
+		req.Header.Set("Authorization", "Bearer "+r.token)
+	}
+	hub := &http.Client{
+		Transport: &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment},
+		// The token is for this hub and nobody it points to.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	res, err := hub.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("ask %s: %w", r.server.Host, innermost(err))
+	}
+	return res, nil
+}
+
 // ask asks the hub and reads its answer into out, unless that is nil.
 func (r *remote) ask(ctx context.Context, method string, target *url.URL, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, restTimeout)
@@ -110,17 +153,9 @@ func (r *remote) ask(ctx context.Context, method string, target *url.URL, in, ou
 	if r.key != "" && in != nil {
 		req.Header.Set("Idempotency-Key", r.key)
 	}
-	if r.token != "" {
-		req.Header.Set("Authorization", "Bearer "+r.token)
-	}
-	hub := &http.Client{
-		Transport: &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment},
-		// The token is for this hub and nobody it points to.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-	res, err := hub.Do(req)
+	res, err := r.do(req)
 	if err != nil {
-		return fmt.Errorf("ask %s: %w", r.server.Host, innermost(err))
+		return err
 	}
 	defer res.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(res.Body, 16<<20))

@@ -39,7 +39,7 @@ var rooms = map[string]room{
 	"contextpool":   {uses: "agentpool desk history policies providers store tools wire", tests: "store/filestore"},
 
 	"broadcast": {uses: "store wire", tests: "desk"},
-	"session":   {uses: "agentpool broadcast contextpool desk history policies providers store tools wire", tests: "files providers/demo providers/fakemodel store/filestore store/redisstore internal/redistest"},
+	"session":   {uses: "agentpool broadcast contextpool desk history policies providers sessionlog store tools wire", tests: "files providers/demo providers/fakemodel store/filestore store/redisstore internal/redistest"},
 	"auth":      {uses: "store wire", tests: "store/filestore"},
 	"quota":     {uses: "store wire", tests: "store/filestore"},
 	"files":     {uses: "wire"},
@@ -54,7 +54,7 @@ var rooms = map[string]room{
 
 	"web": {},
 
-	"gateway": {uses: "audit auth broadcast desk files fleet history monitor quota session store web wire", tests: "agentpool client desk providers providers/demo tools store/filestore store/redisstore internal/redistest"},
+	"gateway": {uses: "audit auth broadcast desk files fleet history monitor quota session sessionlog store web wire", tests: "agentpool client desk providers providers/demo tools store/filestore store/redisstore internal/redistest"},
 
 	"cmd/hub": {uses: "*", tests: "internal/redistest"},
 

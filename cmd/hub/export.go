@@ -1,0 +1,123 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// logTimeout is how long a session log may be on its way.
+const logTimeout = 10 * time.Minute
+
+// exportSession writes a session to a file.
+func exportSession(ctx context.Context, p program) error {
+	var wrong complaints
+	own, rest := ownFlags(p.args, map[string]bool{"server": true, "token": true, "out": true}, &wrong)
+	r, rest := askHub(own, rest, p, &wrong)
+	if len(rest) == 0 {
+		wrong.add("say which session")
+		return wrong.orNil()
+	}
+	id := wire.SessionID(rest[0])
+	if err := id.Validate(); err != nil {
+		wrong.add("session %q: %v", rest[0], err)
+	}
+	refuse(rest[1:], &wrong)
+	if err := wrong.orNil(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, logTimeout)
+	defer cancel()
+	res, err := r.transfer(ctx, http.MethodGet, r.server.JoinPath("api", "sessions", string(id), "export"), nil, 0)
+	if err != nil {
+		return fmt.Errorf("export %s: %w", id, err)
+	}
+	defer res.Body.Close()
+	if own.last("out") == "-" {
+		_, err := io.Copy(p.stdout, res.Body)
+		return err
+	}
+	name := cmp.Or(own.last("out"), string(id)+".zip")
+	size, err := saveWhole(name, res.Body)
+	if err != nil {
+		return fmt.Errorf("export %s: %w", id, err)
+	}
+	fmt.Fprintf(p.stdout, "%s: %d bytes\n", name, size)
+	return nil
+}
+
+// saveWhole writes a file that is there whole or not at all.
+func saveWhole(name string, from io.Reader) (size int64, err error) {
+	f, err := os.CreateTemp(filepath.Dir(name), ".export-*")
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	size, err = io.Copy(f, from)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return 0, err
+	}
+	return size, os.Rename(f.Name(), name)
+}
+
+// importSession makes a session of a file.
+func importSession(ctx context.Context, p program) error {
+	var wrong complaints
+	own, rest := ownFlags(p.args, map[string]bool{"server": true, "token": true, "policy": true, "window": true, "title": true}, &wrong)
+	r, rest := askHub(own, rest, p, &wrong)
+	if len(rest) == 0 {
+		wrong.add("say which file")
+		return wrong.orNil()
+	}
+	refuse(rest[1:], &wrong)
+	if err := wrong.orNil(); err != nil {
+		return err
+	}
+	f, err := os.Open(rest[0])
+	if err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	defer f.Close()
+	about, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	target := r.server.JoinPath("api", "sessions", "import")
+	q := url.Values{}
+	for _, name := range []string{"policy", "title"} {
+		if v := own.last(name); v != "" {
+			q.Set(name, v)
+		}
+	}
+	q["window"] = own["window"]
+	target.RawQuery = q.Encode()
+	ctx, cancel := context.WithTimeout(ctx, logTimeout)
+	defer cancel()
+	res, err := r.transfer(ctx, http.MethodPost, target, f, about.Size())
+	if err != nil {
+		return fmt.Errorf("import %s: %w", rest[0], err)
+	}
+	defer res.Body.Close()
+	var made struct {
+		SessionID wire.SessionID `json:"sessionId"`
+	}
+	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&made); err != nil {
+		return fmt.Errorf("import %s: %s did not answer like a hub", rest[0], r.server.Host)
+	}
+	fmt.Fprintln(p.stdout, made.SessionID)
+	return nil
+}

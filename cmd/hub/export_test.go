@@ -1,0 +1,66 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// call runs the program and returns what it printed.
+func call(t *testing.T, want int, args ...string) (out, complaint string) {
+	t.Helper()
+	var stdout, stderr strings.Builder
+	if code := run(t.Context(), args, nil, &stdout, &stderr); code != want {
+		t.Fatalf("hub %v: code %d, want %d: %s%s", args, code, want, stdout.String(), stderr.String())
+	}
+	return strings.TrimSpace(stdout.String()), stderr.String()
+}
+
+// A session is written to a file by one hub and made again by another.
+func TestExportAndImport(t *testing.T) {
+	t.Parallel()
+	from := startHub(t, "--auth", "none", "--store", "file:"+t.TempDir())
+	to := startHub(t, "--auth", "none", "--store", "file:"+t.TempDir())
+	talk := startAttach(t, attach, "--server", from.url, "--json", "--new", "Mine")
+	var state struct {
+		Session string `json:"session_id"`
+	}
+	if err := json.Unmarshal([]byte(talk.until(t, `"type":"session_state"`)), &state); err != nil {
+		t.Fatal(err)
+	}
+	id := state.Session
+	talk.say(t, `{"type":"USER_MESSAGE","data":{"messageId":"m1","content":"/window w One | hello"}}`)
+	talk.until(t, `"isComplete":true`)
+	file := filepath.Join(t.TempDir(), "mine.zip")
+	if out, _ := call(t, exitOK, "export", "--server", from.url, "--out", file, id); !strings.Contains(out, file) {
+		t.Errorf("export says %q", out)
+	}
+	made, _ := call(t, exitOK, "import", "--server", to.url, file)
+	if !strings.HasPrefix(made, "ses-") || made == id {
+		t.Fatalf("import says %q", made)
+	}
+	again := filepath.Join(t.TempDir(), "again.zip")
+	call(t, exitOK, "export", "--server", to.url, "--out", again, made)
+	if got, _ := call(t, exitOK, "import", "--server", to.url, "--policy", "main_and_selected_windows", "--title", "Other", again); got == made {
+		t.Errorf("import says %q", got)
+	}
+
+	bad := filepath.Join(t.TempDir(), "bad.zip")
+	if err := os.WriteFile(bad, []byte("no"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, says := call(t, exitFailure, "import", "--server", to.url, bad); !strings.Contains(says, "refused") {
+		t.Errorf("a bad file: %q", says)
+	}
+	if _, says := call(t, exitFailure, "export", "--server", to.url, "ses-nobody"); !strings.Contains(says, "404") {
+		t.Errorf("no such session: %q", says)
+	}
+	if _, err := os.Stat("ses-nobody.zip"); err == nil {
+		t.Error("a file was left of an export that failed")
+	}
+	call(t, exitUsage, "export", "--server", to.url)
+	call(t, exitUsage, "import", "--server", to.url)
+	call(t, exitUsage, "import", "--server", to.url, "a", "b")
+}

@@ -1,0 +1,134 @@
+package contextpool
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Threads are the conversations of the agents that last of a session that was kept,
+// with what moved away of them, which cold reads. Windows are those that are open.
+func Threads(
+	tables map[string]map[string][]byte, lists map[string][][]byte, windows []wire.WindowState, cold func(list string) ([][]byte, error),
+) ([]history.Thread, error) {
+	var p Pool
+	p.threads, p.groups = map[string]*thread{}, policies.NewWindowConnection()
+	if err := p.restoreThreads(tables[threadTable], lists); err != nil {
+		return nil, err
+	}
+	if err := p.restoreGroups(tables); err != nil {
+		return nil, err
+	}
+	shared := map[string][]wire.WindowID{}
+	for _, w := range windows {
+		agent := windowAgent(w.MonitorID, p.groups.AgentKey(policies.Key{Monitor: w.MonitorID, Window: w.WindowID}))
+		shared[agent] = append(shared[agent], w.WindowID)
+	}
+	var out []history.Thread
+	for _, agent := range sortedKeys(p.threads) {
+		h := p.threads[agent]
+		t := history.Thread{
+			Agent: agent, Provider: h.Provider, ID: h.ID, Monitor: h.Monitor, Windows: shared[agent], Messages: h.messages,
+		}
+		if len(h.Cold) > 0 {
+			items, err := cold(h.cold())
+			if err != nil {
+				return nil, err
+			}
+			older, err := unlist[history.Message](h.cold(), items)
+			if err != nil {
+				return nil, err
+			}
+			t.Messages = inOrder(append(older, h.messages...))
+		}
+		if agent != mainAgent(h.Monitor) && len(t.Windows) == 0 {
+			continue // its windows are closed
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
+// inOrder are messages by their ids, each once.
+func inOrder(all []history.Message) []history.Message {
+	slices.SortStableFunc(all, func(a, b history.Message) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.CompactFunc(all, func(a, b history.Message) bool { return a.ID == b.ID })
+}
+
+// Restored is what makes a session without agents one that has had conversations:
+// threads, and rows of what was said, the oldest first. What was wanted when a
+// desktop begins has happened there.
+func Restored(provider string, threads []history.Thread, rows []wire.UIRow) []store.Op {
+	groups := policies.NewWindowConnection()
+	var ops []store.Op
+	for i := range threads {
+		t := &threads[i]
+		agent := mainAgent(t.Monitor)
+		if len(t.Windows) > 0 {
+			root := policies.Key{Monitor: t.Monitor, Window: t.Windows[0]}
+			for _, w := range t.Windows[1:] {
+				groups.Connect(root, policies.Key{Monitor: t.Monitor, Window: w})
+			}
+			agent = windowAgent(t.Monitor, groups.AgentKey(root))
+		}
+		h := &thread{agent: agent, Provider: t.Provider, Monitor: t.Monitor}
+		ops = append(ops, h.fill(slices.Clone(t.Messages))...)
+	}
+	var tape Tape
+	for i := range rows {
+		if s, ok := saidIn(&rows[i]); ok {
+			tape.Append(s)
+		}
+	}
+	about := about{Provider: provider, Launched: true, Turns: uint64(len(rows))} // no task is to have the name of one there was
+	return append(ops, slices.Concat(tape.All(), []store.Op{
+		store.Set(groupTable, groupField, encode(groups.Pairs())),
+		store.Set(aboutTable, aboutField, encode(&about)),
+	})...)
+}
+
+// saidIn is what the tape has of a row, if it has anything.
+func saidIn(r *wire.UIRow) (Said, bool) {
+	s := Said{Text: r.Text, Time: r.TS, Row: r.ID, Monitor: r.MonitorID, Window: r.WindowID}
+	switch {
+	case r.Text == "":
+		return s, false
+	case r.Say == wire.SayUserFeedback:
+		s.By = policies.SpeakerUser
+	case r.Say == wire.SayText:
+		s.By = policies.SpeakerAssistant
+	default:
+		return s, false
+	}
+	return s, true
+}
+
+// fill makes an empty thread one of messages and returns what is to be kept.
+func (h *thread) fill(all []history.Message) []store.Op {
+	for i := range all {
+		settle(&all[i])
+	}
+	values := h.put(all)
+	var ops []store.Op
+	if len(all) > threadEntries || h.bytes > threadBytes {
+		values, ops = h.moveAway(values)
+	}
+	return append(ops, store.Push(h.list(), values...), store.Set(threadTable, h.agent, encode(h)))
+}
+
+// restoreGroups reads which windows share an agent.
+func (p *Pool) restoreGroups(tables map[string]map[string][]byte) error {
+	if data, ok := tables[groupTable][groupField]; ok {
+		var pairs []policies.Pair
+		if err := decode(data, &pairs); err != nil {
+			return fmt.Errorf("window groups: %w", err)
+		}
+		p.groups.Restore(pairs)
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package gateway_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// imports sends a session log.
+func (h *hall) imports(token, query string, body []byte) reply {
+	h.t.Helper()
+	return h.rest(http.MethodPost, "/api/sessions/import"+query, request{token: token, body: string(body), header: header("Content-Type", "application/zip")})
+}
+
+// partOf is a file of a session log.
+func partOf(t *testing.T, data []byte, name string) string {
+	t.Helper()
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := z.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// says are the words of an agent in a turn.
+func says(events []wire.Event) (text string) {
+	for _, e := range events {
+		if r, ok := e.Data.(wire.AgentResponse); ok {
+			text = text[:min(r.Offset, len(text))] + r.Delta
+		}
+	}
+	return text
+}
+
+// A session goes to another user as a file, and goes on there: windows, rows, files,
+// and what its agents know.
+func TestSessionLog(t *testing.T) {
+	t.Parallel()
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := open(t)
+			ann, bob := h.user("ann"), h.user("bob")
+			id := h.session("ann")
+			x := h.enter("/ws/"+string(id), as(ann))
+			x.tell("monitor-0", "m1", "/nosteer", "/window w1 One | first", "/window w2 Two | second", "/say opened")
+			x.until("m1")
+			for _, w := range []wire.WindowID{"w1", "w2"} {
+				m := wire.MessageID("to-" + w)
+				x.sayAs(m, wire.WindowMessage{MessageID: m, MonitorID: "monitor-0", WindowID: w, Content: "/say in " + string(w)})
+				x.until(m)
+			}
+			x.tell("monitor-1", "m2", "/nosteer", "/say elsewhere")
+			x.until("m2")
+			h.rest(http.MethodPut, at(id, "/files/notes/a.txt"), request{token: ann, body: "kept", header: header("Content-Type", "text/plain")}).want(http.StatusCreated)
+
+			export := h.get(at(id, "/export"), ann).want(http.StatusOK)
+			if kind, as := export.header.Get("Content-Type"), export.header.Get("Content-Disposition"); kind != "application/zip" || !strings.Contains(as, string(id)+".zip") {
+				t.Errorf("it is %s, %s", kind, as)
+			}
+			if text := partOf(t, export.body, "messages.jsonl"); !strings.Contains(text, `"content":"in w1","agentId":"window-w1","source":{"window":"w1"}`) {
+				t.Errorf("messages are\n%s", text)
+			}
+
+			var made struct{ SessionID, Title, User string }
+			h.imports(bob, "", export.body).want(http.StatusCreated).decode(&made)
+			if made.User != "bob" || made.SessionID == string(id) {
+				t.Fatalf("made %+v", made)
+			}
+			copied := wire.SessionID(made.SessionID)
+			if got := h.get(at(copied, "/files/notes/a.txt"), bob).want(http.StatusOK); string(got.body) != "kept" {
+				t.Errorf("the file has %q", got.body)
+			}
+			y := h.enter("/ws/"+made.SessionID, as(bob))
+			y.tell("monitor-0", "n1", "/nosteer", "/recall")
+			if text := says(y.until("n1")); !strings.Contains(text, "opened") {
+				t.Errorf("the main agent recalls %q", text)
+			}
+			y.sayAs("n2", wire.WindowMessage{MessageID: "n2", MonitorID: "monitor-0", WindowID: "w2", Content: "/recall"})
+			if text := says(y.until("n2")); !strings.Contains(text, "in w2") || strings.Contains(text, "in w1") {
+				t.Errorf("the agent of the window recalls %q", text)
+			}
+			again := h.get(at(copied, "/export"), bob).want(http.StatusOK)
+			for _, part := range []string{"ui/monitor-0.jsonl", "ui/monitor-1.jsonl", "api/0.jsonl"} {
+				before, after := partOf(t, export.body, part), partOf(t, again.body, part)
+				if !strings.HasPrefix(after, before) || before == "" {
+					t.Errorf("%s was\n%sand is\n%s", part, before, after)
+				}
+			}
+		})
+	}
+}
+
+// A policy leaves windows out.
+func TestSessionLogPolicies(t *testing.T) {
+	t.Parallel()
+	h := agentHall(t, false)
+	ann := h.user("ann")
+	id := h.session("ann")
+	x := h.enter("/ws/"+string(id), as(ann))
+	x.tell("monitor-0", "m1", "/nosteer", "/window w1 One | first", "/window w2 Two | second")
+	x.until("m1")
+	x.sayAs("m2", wire.WindowMessage{MessageID: "m2", MonitorID: "monitor-0", WindowID: "w1", Content: "/say a secret"})
+	x.until("m2")
+	data := h.get(at(id, "/export"), ann).want(http.StatusOK).body
+
+	for query, want := range map[string]struct {
+		windows string
+		summary bool
+	}{
+		"?policy=main_and_selected_windows":           {"", false},
+		"?policy=main_and_selected_windows&window=w2": {"w2", false},
+		"?policy=summarize_old_windows&window=w2":     {"w2", true},
+		"?policy=full&title=" + url.QueryEscape("다시"): {"w1 w2", false},
+	} {
+		var made struct{ SessionID, Title string }
+		h.imports(ann, query, data).want(http.StatusCreated).decode(&made)
+		var state struct {
+			Windows        []struct{ WindowID string }
+			RecentMessages []struct{ Text string } `json:"recent_messages"`
+		}
+		h.get(at(wire.SessionID(made.SessionID), "/snapshot"), ann).want(http.StatusOK).decode(&state)
+		var windows []string
+		for _, w := range state.Windows {
+			windows = append(windows, w.WindowID)
+		}
+		summary := false
+		for _, r := range state.RecentMessages {
+			summary = summary || strings.HasPrefix(r.Text, "[window_summary:w1] ")
+		}
+		if got := strings.Join(windows, " "); got != want.windows || summary != want.summary {
+			t.Errorf("%s: windows %q and a summary: %v", query, got, summary)
+		}
+		if strings.Contains(query, "title") && made.Title != "다시" {
+			t.Errorf("it is called %q", made.Title)
+		}
+	}
+	h.imports(ann, "?policy=some", data).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	h.imports(ann, "?policy=summarize_old_windows&window=w9", data).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+}
+
+// What is refused says why, and changes nothing.
+func TestSessionLogRefusals(t *testing.T) {
+	t.Parallel()
+	h := agentHall(t, false)
+	ann, eve := h.user("ann"), h.user("eve", "viewer")
+	id := h.session("ann")
+	data := h.get(at(id, "/export"), ann).want(http.StatusOK).body
+	sessions := func() string { return string(h.get("/api/sessions", ann).want(http.StatusOK).body) }
+	before := sessions()
+	for name, body := range map[string][]byte{"nothing": nil, "something else": []byte("hello"), "a half": data[:len(data)/2]} {
+		if p := h.imports(ann, "", body).problem(http.StatusBadRequest, wire.CodeInvalidMessage); !strings.Contains(p.Detail, "session log is refused") {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
+	if after := sessions(); after != before {
+		t.Errorf("sessions were\n%s\nand are\n%s", before, after)
+	}
+	h.imports(eve, "", data).problem(http.StatusForbidden, wire.CodeForbidden)
+	h.get(at(id, "/export"), eve).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	h.rest(http.MethodPut, at(id, "/shares/eve"), request{token: ann, body: `{"access":"viewer"}`, header: header("Content-Type", "application/json")})
+	h.get(at(id, "/export"), eve).problem(http.StatusForbidden, wire.CodeForbidden)
+	h.get(at("ses-nobody", "/export"), ann).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+}

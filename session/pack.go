@@ -1,0 +1,134 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/sessionlog"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// fillTime is how long nobody else can take a session that is being filled.
+const fillTime = time.Minute
+
+// Pack is a session as it is now, for a file. Its files are the caller's to add.
+// The error is [*Error] or the store's.
+func (h *Hub) Pack(ctx context.Context, id wire.SessionID) (sessionlog.Source, error) {
+	got, err := h.load(ctx, id, "")
+	if err != nil {
+		return sessionlog.Source{}, asError(err)
+	}
+	now := got.state.Snapshot()
+	threads, err := contextpool.Threads(got.tables, got.lists, now.Windows, func(list string) ([][]byte, error) {
+		return h.readAll(ctx, id, list)
+	})
+	if err != nil {
+		return sessionlog.Source{}, asError(err)
+	}
+	last, _ := got.state.LastRow()
+	return sessionlog.Source{
+		Meta: sessionlog.Metadata{
+			SessionID: id, Title: asInfo(got.info).Title, Provider: cmp.Or(now.Provider, h.cfg.Provider),
+			CreatedAt: got.info.Created.UTC(), LastActivity: got.info.Updated.UTC(), Position: got.state.At(),
+		},
+		Desktop: now, Threads: threads,
+		Rows: func(m wire.MonitorID) iter.Seq2[wire.UIRow, error] {
+			return h.rowsUpTo(ctx, id, m, last, got.state.Rows(m))
+		},
+	}, nil
+}
+
+// readAll is a whole list that Load leaves out.
+func (h *Hub) readAll(ctx context.Context, id wire.SessionID, list string) ([][]byte, error) {
+	var items [][]byte
+	for {
+		page, err := h.store.ReadList(ctx, id, list, len(items), pageOfRows)
+		if err != nil {
+			return nil, fmt.Errorf("read %s: %w", list, err)
+		}
+		items = append(items, page.Items...)
+		if len(page.Items) == 0 || len(items) >= page.Total {
+			return items, nil
+		}
+	}
+}
+
+// rowsUpTo are the rows of a conversation up to one, the oldest first. A session that
+// is older than archives has the newest alone.
+func (h *Hub) rowsUpTo(ctx context.Context, id wire.SessionID, monitor wire.MonitorID, last wire.RowID, newest []wire.UIRow) iter.Seq2[wire.UIRow, error] {
+	return func(yield func(wire.UIRow, error) bool) {
+		for from := 0; ; {
+			page, err := h.readRows(ctx, id, history.ArchiveList(monitor), from, pageOfRows)
+			if err != nil {
+				yield(wire.UIRow{}, err)
+				return
+			}
+			rows := page.rows
+			if page.total == 0 {
+				rows = newest
+			}
+			for _, row := range rows {
+				row.MonitorID = monitor
+				if row.ID > last || !yield(row, nil) {
+					return
+				}
+			}
+			if from += len(page.rows); len(page.rows) == 0 || from >= page.total {
+				return
+			}
+		}
+	}
+}
+
+// Fill makes a session that was just made what a log says. Nobody may have opened it.
+// When that fails half-way the session is there and has a part of it; the caller
+// deletes it.
+func (h *Hub) Fill(ctx context.Context, id wire.SessionID, l *sessionlog.Log) error {
+	lease, err := h.store.Claim(ctx, id, h.cfg.Replica, fillTime)
+	if err != nil {
+		return asError(err)
+	}
+	top := wire.Position{Epoch: lease.Epoch}
+	for i, ops := range portions(restored(id, l)) {
+		receipt, err := h.store.Commit(ctx, lease, store.Batch{Number: uint64(i) + 1, Prev: top, Ops: ops}) //nolint:gosec // few
+		if err != nil {
+			return asError(err)
+		}
+		top = receipt.Top
+	}
+	return asError(h.store.Release(ctx, lease))
+}
+
+// restored is what makes an empty session that of a log. The desktop comes last:
+// without it nothing of the rest is seen.
+func restored(id wire.SessionID, l *sessionlog.Log) []store.Op {
+	var ops []store.Op
+	var all []wire.UIRow
+	for _, m := range l.Desktop.Monitors {
+		rows := l.Rows[m.MonitorID]
+		archive, made := history.NewArchive(m.MonitorID, rows)
+		ops = append(append(ops, made...), archive.Keep())
+		all = append(all, rows...)
+	}
+	slices.SortFunc(all, func(a, b wire.UIRow) int { return cmp.Compare(a.TS, b.TS) })
+	ops = append(ops, contextpool.Restored(l.Desktop.Provider, l.Threads, all)...)
+	state, err := desk.Restore(id, wire.Position{}, nil)
+	if err != nil {
+		panic(err) // of nothing
+	}
+	now := l.Desktop
+	now.RecentMessages = all[max(len(all)-desk.MaxRows, 0):]
+	state.Apply(wire.Event{Session: id, Data: now})
+	for _, c := range state.All() {
+		ops = append(ops, store.Set(c.Table, c.Field, c.Value))
+	}
+	return ops
+}
