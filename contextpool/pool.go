@@ -206,10 +206,10 @@ func (p *Pool) turnOf(agent string) *turn {
 	return nil
 }
 
-// of is the turn of a caller.
+// of is the turn of a caller. Who sums up calls nothing.
 func (p *Pool) of(c tools.Caller) *turn {
 	for _, t := range p.turns {
-		if t.Role == c.Agent && t.ID == c.Turn {
+		if t.Role == c.Agent && t.ID == c.Turn && t.Condensing == nil {
 			return t
 		}
 	}

@@ -113,12 +113,16 @@ func (c *chaos) report() {
 		}
 		c.hear(agentpool.Remember{Of: of, Entries: entries, Took: took, Thread: rapid.SampledFrom([]string{"", "th"}).Draw(c.t, "thread")})
 	case 6:
-		c.hear(agentpool.Spent{Of: of, Usage: providers.Usage{Input: 1, Output: 2}})
+		c.hear(agentpool.Spent{Of: of, Usage: providers.Usage{
+			Input: rapid.SampledFrom([]int{1, 85_000, 95_000}).Draw(c.t, "tokens"), Output: 2,
+		}})
 	default:
 		c.hear(agentpool.Ended{
 			Of:      of,
 			Outcome: rapid.SampledFrom([]providers.Outcome{providers.Completed, providers.Failed, providers.Interrupted}).Draw(c.t, "outcome"),
-			Failure: &providers.Failure{Class: providers.Overloaded},
+			Failure: &providers.Failure{
+				Class: rapid.SampledFrom([]providers.Class{providers.Overloaded, providers.ContextLength}).Draw(c.t, "class"),
+			},
 		})
 	}
 }
@@ -167,7 +171,7 @@ func (c *chaos) tool() {
 }
 
 func (c *chaos) command() {
-	switch rapid.IntRange(0, 9).Draw(c.t, "command") {
+	switch rapid.IntRange(0, 10).Draw(c.t, "command") {
 	case 0, 1:
 		scope := rapid.SampledFrom([]wire.InterruptScope{wire.ScopeSession, wire.ScopeMonitor, wire.ScopeAgent}).Draw(c.t, "scope")
 		queues := rapid.SampledFrom([]wire.InterruptQueues{wire.QueuesKeep, wire.QueuesDrop}).Draw(c.t, "queues")
@@ -202,6 +206,8 @@ func (c *chaos) command() {
 		} else {
 			c.open1(m, w)
 		}
+	case 10:
+		c.step(func() { _ = c.pool.Condense(c.monitor()) })
 	case 9:
 		for ts := range c.questions() {
 			yes := rapid.Bool().Draw(c.t, "yes")
@@ -290,7 +296,7 @@ func (c *chaos) check() {
 	c.read()
 	lasting := map[string]bool{}
 	for _, run := range c.crew.runs {
-		if run.Lasting {
+		if run.Lasting || run.System != "" {
 			if lasting[run.Agent] {
 				c.t.Fatalf("two runs of %s", run.Agent)
 			}
@@ -403,6 +409,8 @@ func TestEverythingThatCanHappen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &chaos{t: t, open: map[string][]string{}, fate: map[wire.MessageID]*fate{}, ends: map[string]int{}}
 		c.rig = newRigWith(t, budgetOf(1, 6, 100), second, third)
+		c.rig.cfg.Window, c.rig.cfg.CondenseAt = 100_000, 80
+		c.rig.crash()
 		c.rig.open(first, "w1", "w2")
 		for range rapid.SampledFrom([]int{10, 60, 120}).Draw(t, "steps") {
 			switch rapid.IntRange(0, 19).Draw(t, "what") {
