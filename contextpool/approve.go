@@ -69,6 +69,7 @@ func (p *Pool) Judged(c tools.Caller, q Inquiry, v history.Verdict) {
 		return
 	}
 	row, text := p.rowOf(t, q)
+	text.DialogID = "" // there is none
 	text.Rules, text.Outcome, text.Response = v, wire.ClosedAnswered, wire.AnswerNo
 	if v == history.Approve {
 		text.Response = wire.AnswerYes

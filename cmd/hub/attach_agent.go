@@ -129,7 +129,7 @@ func (v *view) tool(d wire.ToolProgress) {
 func (v *view) rowChanged(d wire.MessageUpdated) {
 	r := d.Message
 	switch {
-	case r.Partial != nil && *r.Partial:
+	case r.Partial != nil && *r.Partial, asksElsewhere(r):
 	case r.Type == wire.RowAsk && r.IsAnswered:
 		v.line(tintYellow, "question #%s answered", shortID(rowID(r)))
 	case (r.Say == wire.SayText || r.Say == wire.SaySubtaskResult) && v.heard(r.AgentID):

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -39,9 +40,16 @@ func (c *console) questions() []question {
 	return open
 }
 
-// asks reports whether a row waits for an answer.
+// asks reports whether a row waits for an answer that can only be given to it.
 func asks(r wire.UIRow) bool {
-	return r.Type == wire.RowAsk && !r.IsAnswered && r.Ask.Class() != wire.AskNonBlocking
+	return r.Type == wire.RowAsk && !r.IsAnswered && r.Ask.Class() != wire.AskNonBlocking && !asksElsewhere(r)
+}
+
+// asksElsewhere reports whether what a row asks is a dialog or a prompt, which is
+// shown as such.
+func asksElsewhere(r wire.UIRow) bool {
+	dialog, prompt := contextpool.QuestionIn(r)
+	return r.Type == wire.RowAsk && (dialog != "" || prompt != "")
 }
 
 // rowID names a row.

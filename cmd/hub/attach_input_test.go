@@ -220,3 +220,18 @@ func TestEmitted(t *testing.T) {
 		}
 	}
 }
+
+// What is a dialog or a prompt is asked once, although it has a row too.
+func TestRowsOfDialogsAreNotAskedTwice(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"The turn was cut off. Go on?":    true,
+		`{"tool":"x"}`:                    true,
+		`{"tool":"x","dialogId":"d"}`:     false,
+		`{"question":"?","promptId":"p"}`: false,
+	} {
+		if got := asks(wire.UIRow{Type: wire.RowAsk, Ask: wire.AskTool, Text: text}); got != want {
+			t.Errorf("the row %q asks: %v", text, got)
+		}
+	}
+}
