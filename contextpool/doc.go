@@ -44,6 +44,10 @@
 //     waits. Agents and their conversations, tape, timelines, groups, budgets and
 //     questions are gone; what could be done again (the reload cache) and the
 //     provider stay. What is wanted when a desktop begins happens again.
+//   - REWIND ends every turn of a monitor as interrupted, takes back a row and
+//     what followed from it, for people and for models, and rejects what waits of
+//     that, all in the same step. Agents begin their next turns with what is left.
+//     EDIT_MESSAGE says something else there, in that step, too.
 //   - REMOVE_MONITOR does the same for one monitor, never for the first, and has
 //     nothing happen.
 //   - SET_PROVIDER is for the turns that begin later.

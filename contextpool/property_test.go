@@ -171,7 +171,9 @@ func (c *chaos) tool() {
 }
 
 func (c *chaos) command() {
-	switch rapid.IntRange(0, 10).Draw(c.t, "command") {
+	switch rapid.IntRange(0, 13).Draw(c.t, "command") {
+	case 11, 12, 13:
+		c.takeBack()
 	case 0, 1:
 		scope := rapid.SampledFrom([]wire.InterruptScope{wire.ScopeSession, wire.ScopeMonitor, wire.ScopeAgent}).Draw(c.t, "scope")
 		queues := rapid.SampledFrom([]wire.InterruptQueues{wire.QueuesKeep, wire.QueuesDrop}).Draw(c.t, "queues")
@@ -217,6 +219,29 @@ func (c *chaos) command() {
 			c.step(func() { c.pool.Decide(ts, yes, "") })
 		}
 	}
+}
+
+// takeBack rewinds a conversation to any row, or says something else there.
+func (c *chaos) takeBack() {
+	u := contextpool.Undo{Monitor: c.monitor(), Include: rapid.Bool().Draw(c.t, "include")}
+	rows := c.archive[u.Monitor]
+	if !c.desk.HasMonitor(u.Monitor) || len(rows) == 0 {
+		return
+	}
+	u.TS = rows[max(len(rows)-1-rapid.IntRange(0, 12).Draw(c.t, "rows"), 0)].TS
+	if rapid.Bool().Draw(c.t, "rewind") {
+		if refused := c.rewind(u); refused != nil {
+			c.t.Fatalf("%+v", refused)
+		}
+	} else {
+		id := c.newID()
+		c.step(func() {
+			if c.pool.Edit(u, contextpool.Message{ID: wire.MessageID(id), Text: "text of " + id}) != nil {
+				c.sent = c.sent[:len(c.sent)-1]
+			}
+		})
+	}
+	c.agree()
 }
 
 func (c *chaos) open1(m wire.MonitorID, w string) { c.rig.open(m, w) }

@@ -184,8 +184,11 @@ func (p *Pool) undo(u *undoing) {
 	p.drop(p.dequeue(func(w *waiting) bool { return w.Monitor == u.Monitor && w.Row > 0 && u.goes(w.Row) }), rewound)
 	touched := p.undoThreads(u)
 	for _, t := range p.sorted() {
-		if t.Monitor == u.Monitor && p.turns[t.key()] == t {
-			touched[t.Agent] = true
+		if t.Monitor != u.Monitor {
+			continue
+		}
+		touched[t.Agent] = true
+		if p.turns[t.key()] == t { // else it has ended with its parent
 			p.undoTurn(t, u)
 		}
 	}
@@ -236,15 +239,17 @@ func (p *Pool) undoThreads(u *undoing) map[string]bool {
 func (p *Pool) undoTurn(t *turn, u *undoing) {
 	known := t.Remembered
 	t.Stopping, t.Remembered, t.rewound = rewound, false, true
-	for _, task := range p.tasksOf(t) {
-		p.undoTurn(task, u)
-	}
 	if t.Row > 0 {
 		t.undone = u.goes(t.Row)
 	} else {
 		t.undone = t.Started >= u.Row.TS
 	}
-	p.end(t, providers.Interrupted, rewound)
+	for _, task := range p.tasksOf(t) {
+		p.undoTurn(task, u)
+	}
+	if p.turns[t.key()] == t { // else it has ended with its last task
+		p.end(t, providers.Interrupted, rewound)
+	}
 	if known && !t.undone {
 		t.Remembered = true
 		p.mend(t)

@@ -13,8 +13,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// file puts a row that is shown into the archive of the rig.
-func (r *rig) file(row wire.UIRow) {
+// file puts a row that is shown into the archive of the rig, as a session does: its
+// id never changes.
+func (r *rig) file(row wire.UIRow) wire.UIRow {
 	if r.archive == nil {
 		r.archive = map[wire.MonitorID][]wire.UIRow{}
 	}
@@ -22,9 +23,10 @@ func (r *rig) file(row wire.UIRow) {
 	if i := slices.IndexFunc(rows, func(o wire.UIRow) bool { return o.TS == row.TS }); i >= 0 {
 		row.ID = rows[i].ID
 		rows[i] = row
-		return
+		return row
 	}
 	r.archive[row.MonitorID] = append(rows, row)
+	return row
 }
 
 func (r *rig) Rows(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.UIRow, error) {
@@ -47,10 +49,10 @@ func (r *rig) Cold(list string) ([][]byte, error) { return r.kept.lists[list], r
 func (r *rig) Rewound(e wire.HistoryRewound, since, stay []wire.UIRow) {
 	rows := r.archive[e.MonitorID]
 	if r.gone == nil {
-		r.gone = map[wire.RowID]bool{}
+		r.gone = map[wire.RowID]wire.MonitorID{}
 	}
 	for _, row := range since {
-		r.gone[row.ID] = !slices.ContainsFunc(stay, func(o wire.UIRow) bool { return o.ID == row.ID })
+		r.gone[row.ID] = e.MonitorID
 	}
 	r.archive[e.MonitorID] = append(rows[:len(rows)-len(since)], stay...)
 	r.Emit(e)
@@ -211,7 +213,7 @@ func (r *rig) agree() {
 			}
 			last = m.ID
 			results := slices.ContainsFunc(m.Blocks, func(b providers.Block) bool { return b.Kind == providers.BlockToolResult })
-			if r.gone[m.Row] && !rows[m.Row] && !results && !shown[int(m.ID)] {
+			if r.gone[m.Row] == about.Monitor && !rows[m.Row] && !results && !shown[int(m.ID)] {
 				r.t.Fatalf("%s: message %d is of row %d, which is gone: %s", agent, m.ID, m.Row, known([]providers.Entry{m.Entry}))
 			}
 		}

@@ -207,6 +207,31 @@ func TestRewindInATurnThatRuns(t *testing.T) {
 	r.crash()
 }
 
+// A turn that waits for its tasks ends once, with them, whoever owns it then.
+func TestRewindOfATurnWithTasks(t *testing.T) {
+	t.Parallel()
+	for _, crashes := range []bool{false, true} {
+		r := newRig(t)
+		r.talk("m0")
+		r.crew.slots = 2
+		var one, two string
+		run := r.leader("m1", "c1", "c2")
+		r.hand(run, "c1", &one)
+		r.hand(run, "c2", &two)
+		if crashes {
+			r.crash()
+		}
+		r.back("text of m1")
+		r.wantSeen("> text of m0; answer to m0; completed")
+		r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the conversation was rewound")
+		if r.pool.Working() || len(r.crew.runs) > 0 {
+			t.Fatalf("something goes on: %v", r.crew.runs)
+		}
+		r.crash()
+		r.agree()
+	}
+}
+
 func TestRewindOfWhatRanBeside(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

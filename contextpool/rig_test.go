@@ -51,7 +51,7 @@ type rig struct {
 	kept   kept
 
 	archive map[wire.MonitorID][]wire.UIRow // what people see, in all
-	gone    map[wire.RowID]bool             // rows that were rewound
+	gone    map[wire.RowID]wire.MonitorID   // rows that were rewound, and where
 	away    error                           // why a list cannot be read
 
 	cancelled []wire.AgentID
@@ -245,7 +245,8 @@ func (r *rig) Emit(p wire.ServerPayload) {
 	r.seq++
 	r.events = append(r.events, p)
 	if u, ok := p.(wire.MessageUpdated); ok {
-		r.file(u.Message)
+		u.Message = r.file(u.Message)
+		p = u
 	}
 	e := wire.Event{Session: session, At: wire.Position{Epoch: 1, Seq: r.seq}, Time: r.now, Data: p}
 	r.emitted++

@@ -68,7 +68,7 @@ type toolRow struct {
 
 // rowTool adds the row of the nth call of a turn.
 func (p *Pool) rowTool(t *turn, n int, r toolRow) {
-	if n <= toolRows {
+	if n <= toolRows && !t.undone {
 		r.Result = cut(r.Result, p.rowRoom())
 		p.stage.Row(t.row(wire.SayTool, string(encode(r))))
 	}
