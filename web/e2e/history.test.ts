@@ -1,0 +1,155 @@
+// What was said, taken back: edits, rewinds with a preview, summing up, tasks and search.
+
+import type { Locator, Page } from "playwright-core";
+import { expect, it } from "vitest";
+import { troubles } from "./harness/axe.js";
+import { stage } from "./harness/stage.js";
+import { commandBar, say, shownRows, until, waitForRow, windowOf } from "./harness/verbs.js";
+
+const desk = stage();
+
+/** Opens the menu of a message and chooses from it. */
+async function choose(page: Page, message: string, what: string): Promise<void> {
+  const row = await waitForRow(page, message, "user");
+  await row.hover();
+  await row.getByRole("button", { name: "What to do with this message" }).click();
+  await page.getByRole("menuitem", { name: what }).click();
+}
+
+const preview = (page: Page): Locator => page.locator("dialog[open] [data-rewind]");
+
+/** What people said, as the page shows it. */
+const said = async (page: Page): Promise<string[]> => (await shownRows(page, "user")).map((r) => r.text.split("\n").at(-1)!);
+
+it("a message is said otherwise where it was said, by keyboard, and what followed is gone in all tabs", async () => {
+  const session = await desk.hub.rest.newSession("edit");
+  const [one, two] = [await desk.tab({ session }), await desk.tab({ session })];
+  await say(one, "/say first answer");
+  await waitForRow(one, "first answer");
+  await say(one, "/window note A note | # Text\n/say second answer");
+  await waitForRow(two, "second answer");
+
+  const ts = await (await waitForRow(one, "/say first answer", "user")).getAttribute("data-row");
+  const row = one.locator(`[data-row="${ts}"]`);
+  await row.getByRole("button", { name: "What to do with this message" }).focus();
+  await one.keyboard.press("Enter");
+  await one.keyboard.press("Enter"); // the first item: Edit
+  const editor = row.getByRole("textbox", { name: "Edit what you said" });
+  await editor.waitFor();
+  expect(await row.innerText()).toContain("Sending takes back 1 message, 2 answers");
+  await one.keyboard.press("Escape");
+  await editor.waitFor({ state: "detached" });
+
+  await choose(one, "/say first answer", "Edit");
+  await editor.fill("/say better answer");
+  await editor.press("Enter");
+  for (const tab of [one, two]) {
+    await waitForRow(tab, "better answer");
+    await until(() => said(tab)).toEqual(["/say better answer"]);
+    expect((await shownRows(tab, "assistant")).map((r) => r.text).join()).not.toContain("first answer");
+    await windowOf(tab, "note").waitFor(); // windows stay
+  }
+  await two.getByText("The conversation was rewound in another tab").waitFor();
+});
+
+it("a rewind shows what goes, and one of two tabs wins", async () => {
+  const session = await desk.hub.rest.newSession("rewind");
+  const [one, two] = [await desk.tab({ session }), await desk.tab({ session })];
+  for (const n of ["one", "two", "three"]) {
+    await say(one, `/say answer ${n}`);
+    await waitForRow(two, `answer ${n}`);
+  }
+  await choose(one, "/say answer two", "Rewind to here");
+  await preview(one).getByText("This takes back 2 messages and 2 answers.").waitFor();
+  expect(await preview(one).locator(".history-lines").innerText()).toContain("/say answer three");
+  expect(await troubles(one)).toEqual([]);
+  await choose(two, "/say answer three", "Delete from here");
+  await preview(two).getByText("This takes back 1 message and 1 answer.").waitFor();
+
+  await preview(one).getByRole("button", { name: "Rewind" }).click();
+  await preview(one).waitFor({ state: "detached" });
+  await until(() => said(one)).toEqual(["/say answer one"]);
+  expect(await commandBar(one).inputValue()).toBe("/say answer two");
+  await preview(two).getByText("This message is gone already").waitFor();
+  await preview(two).getByRole("button", { name: "Close" }).click();
+  await until(() => said(two)).toEqual(["/say answer one"]);
+
+  // What comes now is behind what stayed, for models as well as for people.
+  await say(two, "/say answer four");
+  await waitForRow(one, "answer four");
+  await one.reload();
+  await waitForRow(one, "answer four");
+  expect(await said(one)).toEqual(["/say answer one", "/say answer four"]);
+});
+
+it("the memory of the agent is summed up, which is a row, and a rewind undoes it", async () => {
+  const page = await desk.tab({ session: await desk.hub.rest.newSession("condense") });
+  for (const n of [1, 2, 3]) {
+    await say(page, `/say answer ${n}`);
+    await waitForRow(page, `answer ${n}`);
+  }
+  await page.locator("[data-meter]").waitFor();
+  await page.getByRole("button", { name: "Sum up", exact: true }).click();
+  const row = page.locator("[data-row][data-kind=condensed]");
+  await row.waitFor();
+  expect(await row.innerText()).toMatch(/Summed up[\s\S]*tokens/);
+  await row.getByRole("button").first().click();
+  expect(await troubles(page)).toEqual([]);
+  await choose(page, "/say answer 3", "Rewind to here");
+  await preview(page).getByText("A summary is undone").waitFor();
+  await preview(page).getByRole("button", { name: "Rewind" }).click();
+  await row.waitFor({ state: "detached" });
+});
+
+it("words are found, also by keyboard", async () => {
+  const page = await desk.tab({ session: await desk.hub.rest.newSession("find") });
+  await say(page, "/say apples and pears");
+  await waitForRow(page, "apples and pears");
+  await page.locator("[role=log]").focus();
+  await page.keyboard.press("Control+f");
+  const field = page.getByRole("searchbox", { name: "Search for" });
+  await field.fill("PEARS");
+  await page.getByText("0 of 2").waitFor();
+  await field.press("Enter");
+  await page.locator("[data-row][data-kind=assistant][data-found]").waitFor();
+  await field.press("Enter");
+  await page.locator("[data-row][data-kind=user][data-found]").waitFor();
+  await field.press("Escape");
+  await field.waitFor({ state: "detached" });
+});
+
+it("rows that the desktop has let go of are read when somebody goes there, and searched", async () => {
+  const session = await desk.hub.rest.newSession("older");
+  const page = await desk.tab({ session });
+  await say(page, "/say a needle at the beginning");
+  await waitForRow(page, "a needle");
+  for (let n = 0; n < 70; n++) {
+    await desk.hub.rest.say(session, `/say answer ${n}!`);
+    await waitForRow(page, `answer ${n}!`);
+  }
+  await until(async () => (await desk.hub.rest.rows(session)).length).toBe(200);
+  await page.reload();
+  const log = page.getByRole("log");
+  await waitForRow(page, "answer 69");
+  expect(await page.getByText("a needle at the beginning").count()).toBe(0);
+
+  await log.focus();
+  await page.keyboard.press("Control+f");
+  const field = page.getByRole("searchbox", { name: "Search for" });
+  await field.fill("needle");
+  await page.getByText("Not found").waitFor();
+  await page.getByRole("button", { name: "Search older" }).click();
+  await page.locator("[data-row][data-kind=assistant][data-found]", { hasText: "a needle at the beginning" }).waitFor();
+  await page.getByText("Searched everything").waitFor();
+
+  await page.reload();
+  await log.getByRole("button", { name: "Show earlier" }).waitFor();
+  await log.focus();
+  await page.keyboard.press("Home"); // going to the beginning is enough
+  await waitForRow(page, "a needle at the beginning");
+  await choose(page, "/say a needle", "Rewind to here");
+  await preview(page).getByText("This takes back 71 messages and 71 answers.").waitFor();
+  await preview(page).getByRole("button", { name: "Rewind" }).click();
+  await until(async () => (await shownRows(page)).length).toBe(0);
+  expect(await desk.hub.rest.rows(session)).toEqual([]);
+});
