@@ -141,3 +141,23 @@ func encoded(r *rapid.T, entries []providers.Entry) string {
 	}
 	return string(data)
 }
+
+// Results that nobody answered and the message that came next are one entry, which
+// begins the turn of that message: who goes on with the turn looks for it there.
+func TestMendedEntryIsOfTheTurnItBegins(t *testing.T) {
+	t.Parallel()
+	of := func(turn string, e providers.Entry) providers.Entry {
+		e.Turn = turn
+		return e
+	}
+	all := providers.Mended([]providers.Entry{
+		of("m1", user(text("one"))), of("m1", assistant(call("c"))), of("m1", user(result("c"))),
+		of("m2", user(text("two"))), of("m2", assistant(text("on it"))),
+	}, providers.Mending{})
+	want := []string{"m1", "m1", "m2", "m2"}
+	for i, e := range all {
+		if i >= len(want) || e.Turn != want[i] {
+			t.Fatalf("entry %d is of turn %q, want those of %q", i, e.Turn, want)
+		}
+	}
+}

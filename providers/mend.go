@@ -56,13 +56,15 @@ func Untail(blocks []Block) []Block {
 // private reports whether only one backend understands a block.
 func (b Block) private() bool { return b.Kind == BlockThinking || b.Kind == BlockOpaque }
 
-// join adds an entry, to the last one if both are of the same side.
+// join adds an entry, to the last one if both are of the same side. What a turn
+// left and what began the next one is then the beginning of that.
 func join(out []Entry, e Entry) []Entry {
 	last := len(out) - 1
 	switch {
 	case len(e.Blocks) == 0:
 	case last >= 0 && out[last].Role == e.Role:
 		out[last].Blocks = slices.Concat(out[last].Blocks, e.Blocks)
+		out[last].Turn = e.Turn
 	default:
 		out = append(out, e)
 	}
