@@ -175,16 +175,22 @@ func readFields(text string) (fields []field) {
 // plan is what to do about a message, given what was said before it.
 func (s *session) plan(before []providers.Entry, message providers.Entry) []step {
 	var text strings.Builder
-	pictures := 0
+	pictures, results := 0, 0
 	for _, b := range message.Blocks {
 		switch b.Kind {
 		case providers.BlockText:
+			if text.Len() > 0 {
+				text.WriteByte('\n')
+			}
 			text.WriteString(b.Text)
 		case providers.BlockImage:
 			pictures++
 		case providers.BlockToolResult:
-			return nil // the answer to a call is no wish
+			results++
 		}
+	}
+	if results > 0 && text.Len() == 0 && pictures == 0 {
+		return nil // the answer to a call is no wish
 	}
 	if strings.Contains(text.String(), sumUp) {
 		return []step{say(summary(before))}

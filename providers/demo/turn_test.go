@@ -149,6 +149,27 @@ func TestContinueAfterASteer(t *testing.T) {
 	})
 }
 
+// A turn goes on where it was though models are given its beginning and the results
+// that the turn before ended with as one.
+func TestContinueBehindResults(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, nil)
+		d.says("m-1", "/window note A note | text")
+		d.start("m-2", "/say before\n/call window:close {\"windowId\":\"a\"}\n/sleep 1m\n/say after")
+		time.Sleep(time.Second)
+		d.mu.Lock()
+		entries := providers.Mended(d.entries, providers.Mending{Open: true})
+		d.mu.Unlock()
+		next := newDesk(t, entries)
+		if err := next.Send(t.Context(), providers.Message{ID: "m-2", Mode: providers.Continue}); err != nil {
+			t.Fatal(err)
+		}
+		<-next.ended
+		next.has(next.said("m-2"), "after")
+	})
+}
+
 // A turn that takes no steers takes none when somebody else goes on with it.
 func TestContinueWithoutSteers(t *testing.T) {
 	t.Parallel()
