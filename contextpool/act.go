@@ -187,6 +187,7 @@ func (p *Pool) finish(t *turn, use tools.Call, r providers.ToolResult) {
 	if size > resultBytes {
 		kept.Images, kept.Text = nil, kept.Text+"\n[pictures are left out]"
 	}
+	p.usedTool(t, use.Tool, r)
 	known := t.call(use.ID)
 	if known == nil {
 		known = &call{ID: use.ID, Tool: use.Tool, Ended: true, Result: kept}
@@ -194,6 +195,7 @@ func (p *Pool) finish(t *turn, use tools.Call, r providers.ToolResult) {
 	} else {
 		known.Ended, known.Result, known.Input = true, kept, nil
 		p.stage.Keep(t.keptCall(known))
+		p.keepTurn(t)
 	}
 	p.rowCalled(t, known.Number, use, status, r.Text)
 	delete(t.began, use.ID)

@@ -23,7 +23,9 @@ func (r *rig) leader(id string, calls ...string) agentpool.Run {
 		e.Blocks = append(e.Blocks, providers.Block{Kind: providers.BlockToolCall, Call: c, Tool: "task_run"})
 	}
 	e.Role = providers.RoleAssistant
-	r.remember(run, said(id, "text of "+id), e)
+	asked := said(id, "text of "+id)
+	asked.Role = providers.RoleUser
+	r.remember(run, asked, e)
 	return run
 }
 
@@ -342,8 +344,7 @@ func TestResultOfACallWithALongID(t *testing.T) {
 	again := r.run(mainM1)
 	entries := again.From.Entries
 	blocks := entries[len(entries)-1].Blocks
-	call := blocks[len(blocks)-1].Call
-	wantEqual(t, doneText(again, call), "done")
+	wantEqual(t, doneText(again, blocks[len(blocks)-1].Call), "done")
 }
 
 // boss is a turn that gives tasks away and the backend behind it, which forgets

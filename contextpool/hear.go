@@ -45,10 +45,7 @@ func (p *Pool) Hear(r agentpool.Report) {
 	case agentpool.Remember:
 		p.remember(t, r)
 	case agentpool.Spent:
-		t.Usage = t.Usage.Add(r.Usage)
-		t.read(r.Usage)
-		p.spend(r.Usage)
-		p.keepTurn(t)
+		p.charge(t, r.Usage)
 	case agentpool.Shrunk:
 		p.rowShrunk(t, r.Shrunk)
 	case agentpool.Retrying:
@@ -78,6 +75,7 @@ func (p *Pool) began(t *turn) {
 		return
 	}
 	t.State = turnRunning
+	p.taskStarted(t)
 	p.keepTurn(t)
 	if t.Kind == wire.AgentWindow {
 		p.showWindowAgent(t, wire.AgentActive)
@@ -221,6 +219,7 @@ func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 		p.stage.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.deeds)...)
 	}
 	p.tally.ended(outcome, t.Usage)
+	p.taskEnded(t, outcome, text)
 	if outcome == providers.Completed {
 		p.recordReload(t)
 	}
@@ -238,7 +237,7 @@ func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 		p.refresh(t)
 	}
 	if t.Kind == wire.AgentTask {
-		p.handBack(t, t.result(outcome, text, reason).Result())
+		p.handBack(t, t.result(outcome, text, reason))
 	}
 }
 

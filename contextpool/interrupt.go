@@ -73,6 +73,7 @@ func (p *Pool) RemoveMonitor(m wire.MonitorID) {
 	}
 	p.clear(func(o wire.MonitorID) bool { return o == m }, "the monitor was removed")
 	p.stage.Keep(p.tape.PruneMonitor(m)...)
+	p.stage.Keep(p.tasks.Rewind(m, 0)...)
 	p.settle()
 }
 

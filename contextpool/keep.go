@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -175,6 +176,7 @@ func (p *Pool) All() []store.Op {
 			ops = append(ops, p.timelines[m].All()...)
 		}
 	}
+	ops = append(ops, p.tasks.All()...)
 	return append(ops, p.tape.All()...)
 }
 
@@ -187,7 +189,7 @@ func (p *Pool) Restore(tables map[string]map[string][]byte, lists map[string][][
 		}
 	}
 	for _, restore := range []func(map[string]map[string][]byte) error{
-		p.restoreTurns, p.restoreQueues, p.restorePolicies, p.restoreAsks, p.restoreQuestions,
+		p.restoreTurns, p.restoreQueues, p.restorePolicies, p.restoreAsks, p.restoreQuestions, p.restoreTasks,
 	} {
 		if err := restore(tables); err != nil {
 			return err
@@ -337,6 +339,11 @@ func (p *Pool) restorePolicies(tables map[string]map[string][]byte) error {
 	}
 	p.reload.Restore(entries, next)
 	return nil
+}
+
+func (p *Pool) restoreTasks(tables map[string]map[string][]byte) (err error) {
+	p.tasks, err = history.LoadTasks(tables[history.TaskTable])
+	return err
 }
 
 func (p *Pool) restoreAsks(tables map[string]map[string][]byte) error {

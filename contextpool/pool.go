@@ -55,6 +55,7 @@ type Pool struct {
 	questions map[wire.Millis]*question
 	asking    history.Asks
 	spent     history.Window
+	tasks     *history.Tasks
 	tally     Tally
 }
 
@@ -92,6 +93,7 @@ func (p *Pool) empty() {
 	p.reload = policies.NewReloadCache()
 	p.asks = map[wire.Millis]*ask{}
 	p.questions, p.asking, p.spent = map[wire.Millis]*question{}, history.Asks{}, history.Window{}
+	p.tasks = &history.Tasks{}
 }
 
 // Provider is who thinks in turns that begin now.

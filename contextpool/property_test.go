@@ -362,7 +362,7 @@ func (c *chaos) checkKept() {
 	}
 	got := kept{map[string]map[string][]byte{}, map[string][][]byte{}}
 	for name, table := range c.kept.tables {
-		ours := slices.Contains([]string{"pool", "turns", "turns.prompt", "queue", "queue.said", "groups", "reload", "asks", "threads", "asking", "approval.spent"}, name)
+		ours := slices.Contains([]string{"pool", "turns", "turns.prompt", "queue", "queue.said", "groups", "reload", "asks", "threads", "tasks", "asking", "approval.spent"}, name)
 		if len(table) > 0 && (ours || strings.HasPrefix(name, "budget:") || strings.HasPrefix(name, "turns.")) {
 			got.tables[name] = table
 		}

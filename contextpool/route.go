@@ -155,6 +155,9 @@ func (p *Pool) took(t *turn, id wire.MessageID) {
 		t.Heard = append(t.Heard[max(len(t.Heard)-takenKept, 0):], w.Row)
 		p.keepTurn(t)
 		p.accept(&w.Message, t.Role, wire.TakenSteered)
+		p.stage.Emit(wire.TaskUserMessage{Task: wire.Task{
+			TaskID: t.task(), MonitorID: t.Monitor, AgentID: t.Role, MessageID: w.ID,
+		}})
 		p.record(t, policies.SpeakerUser, w.Text, w.Row)
 	}
 }

@@ -43,7 +43,7 @@ func TestIdleIsDirect(t *testing.T) {
 	}
 	wantEqual(t, r.rows(), []string{
 		"user_feedback: text of m1", "text: Hello 😀 there!",
-		`api_req_finished: {"outcome":"completed","durationMs":6,"inputTokens":3,"outputTokens":4,"costUsd":0.5}`,
+		`api_req_finished: {"outcome":"completed","durationMs":6,"inputTokens":3,"outputTokens":4,"costUsd":0.5,"taskId":"t1","provider":"demo"}`,
 	})
 	wantEqual(t, r.cancelled, []wire.AgentID{"main-monitor-0-m1"})
 	var states []string

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
@@ -185,21 +186,15 @@ func (p *Pool) mused(t *turn) {
 	t.thoughts.Reset()
 }
 
-// turnRow is what a row says about the end of a turn.
-type turnRow struct {
-	Outcome      providers.Outcome `json:"outcome"`
-	DurationMS   int               `json:"durationMs"`
-	InputTokens  int               `json:"inputTokens,omitempty"`
-	OutputTokens int               `json:"outputTokens,omitempty"`
-	CacheReads   int               `json:"cacheReads,omitempty"`
-	CacheWrites  int               `json:"cacheWrites,omitempty"`
-	CostUSD      float64           `json:"costUsd,omitempty"`
-	Reason       string            `json:"reason,omitempty"`
-}
-
 // rowEnd adds the row that says how a turn ended.
 func (p *Pool) rowEnd(t *turn, end wire.AgentResponse) {
-	r := turnRow{Outcome: providers.Outcome(end.Outcome), DurationMS: end.DurationMS, Reason: cut(end.Reason, reasonBytes)}
+	r := history.TurnEnd{
+		Outcome: providers.Outcome(end.Outcome), DurationMS: end.DurationMS, Reason: cut(end.Reason, reasonBytes),
+		TaskID: t.task(), ParentTaskID: wire.TaskID(t.Parent), Provider: t.Provider,
+	}
+	if t.Kind == wire.AgentTask {
+		r.Task = cut(t.prompt.Content, fullRowBytes)
+	}
 	if u := end.Usage; u != nil {
 		r.InputTokens, r.OutputTokens, r.CacheReads, r.CacheWrites, r.CostUSD =
 			u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.CostUSD

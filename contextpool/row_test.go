@@ -104,7 +104,7 @@ func TestThoughtsHaveRows(t *testing.T) {
 	wantEqual(t, r.shown(), []string{
 		"user_feedback: text of m1", "reasoning: hm, yesand", "text: Well. ", "reasoning: more at last",
 		`tool: {"id":"c1","tool":"window:create","status":"complete","result":"done"}`,
-		`api_req_finished: {"outcome":"completed","durationMs":10}`,
+		`api_req_finished: {"outcome":"completed","durationMs":10,"taskId":"t1","provider":"demo"}`,
 	})
 }
 
@@ -149,7 +149,7 @@ func TestThoughtsOfATurnThatIsGivenUp(t *testing.T) {
 	wantEqual(t, r.shown(), []string{
 		"user_feedback: text of m1", "reasoning: not shown 😀, nor this",
 		`tool: {"id":"c1","tool":"http:post","status":"error","input":{"url":"x"},"result":"tool http:post may or may not have run"}`,
-		`api_req_finished: {"outcome":"interrupted","durationMs":6,"reason":"tool http:post may or may not have run"}`,
+		`api_req_finished: {"outcome":"interrupted","durationMs":6,"reason":"tool http:post may or may not have run","taskId":"t1","provider":"demo"}`,
 		"resume_task: The turn was cut off: tool http:post may or may not have run. Go on?",
 	})
 }

@@ -79,7 +79,8 @@ func (p *Pool) join(c *call, done func(providers.ToolResult)) {
 
 // handBack gives what came of a task to the call that waits for it, and lets the
 // turn go on that made the call if it has no run that does.
-func (p *Pool) handBack(t *turn, r providers.ToolResult) {
+func (p *Pool) handBack(t *turn, came tools.TaskResult) {
+	r := came.Result()
 	if t.done != nil {
 		p.stage.Then(func() { t.done(r) })
 	}
@@ -87,6 +88,7 @@ func (p *Pool) handBack(t *turn, r providers.ToolResult) {
 	if parent == nil {
 		return
 	}
+	p.taskReturned(parent, t, came)
 	for _, c := range parent.calls {
 		if c.Child == t.key() && !c.Ended {
 			p.finish(parent, c.use(), r)

@@ -47,6 +47,10 @@ type turn struct {
 	Provider string `json:"provider"`
 	// Guest says that somebody else than the owner of the session began it.
 	Guest bool `json:"guest,omitempty"`
+	// Begun says that it was told that it runs.
+	Begun bool `json:"begun,omitempty"`
+	// Tools counts its calls that have ended, by the name of the tool.
+	Tools map[string]wire.ToolUses `json:"tools,omitempty"`
 	// Taken are the messages it answers, Row is the row of the first, and Heard are
 	// those of the ones that its conversation does not have yet.
 	Taken []wire.MessageID `json:"taken,omitempty"`
@@ -94,6 +98,11 @@ type turn struct {
 	using int
 	// began says when tools began that have not ended.
 	began map[string]time.Time
+
+	// newest is how many tokens its newest call of the model had, also if it does
+	// not last, and usageTold when it was told what the turn has cost so far.
+	newest    int
+	usageTold time.Time
 
 	prompt prompt
 	calls  []*call
@@ -276,6 +285,7 @@ func (p *Pool) launch(t *turn, slot *agentpool.Slot) {
 		h.Tried = false
 		p.keepThread(h)
 	}
+	p.taskCreated(t)
 	p.keepTurn(t)
 	p.keepPrompt(t)
 	p.start(t, slot)

@@ -78,7 +78,7 @@ type Item struct {
 }
 
 // State is the status, or how it ended if it has.
-func (i *Item) State() string {
+func (i Item) State() string {
 	if i.Outcome != "" {
 		return string(i.Outcome)
 	}

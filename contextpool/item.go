@@ -1,0 +1,140 @@
+package contextpool
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const (
+	// usageEvery is the least time between two events that say what a turn has
+	// cost so far.
+	usageEvery = 2 * time.Second
+	// toolNames is of how many tools the uses are counted in a turn.
+	toolNames = 64
+)
+
+// task is the turn as those know it who look at tasks.
+func (t *turn) task() wire.TaskID { return wire.TaskID(t.key()) }
+
+func (t *turn) about() wire.Task {
+	return wire.Task{TaskID: t.task(), MonitorID: t.Monitor, AgentID: t.Role, MessageID: t.message()}
+}
+
+// taskCreated enters a turn into the list of tasks, unless it answers nobody.
+func (p *Pool) taskCreated(t *turn) {
+	if t.Condensing != nil {
+		return
+	}
+	p.stage.Keep(p.tasks.Upsert(t.task(), func(i *history.Item) {
+		i.TS, i.Task, i.APIConfigName, i.Mode = t.Started, t.prompt.Content, t.Provider, t.Profile
+		i.ParentTaskID = wire.TaskID(t.Parent)
+		i.MonitorID, i.AgentID, i.MessageID = t.Monitor, t.Role, t.message()
+		if row, ok := p.stage.Desk().Said(t.message()); ok && t.message() != "" {
+			i.TS, i.Task = row.TS, row.Text
+		}
+	})...)
+	p.stage.Emit(wire.TaskCreated{Task: t.about()})
+	parent := p.turns[t.Parent]
+	if parent == nil {
+		return
+	}
+	p.stage.Keep(p.tasks.Change(parent.task(), func(i *history.Item) { i.Delegated(t.task()) })...)
+	p.stage.Emit(wire.TaskSpawned{Task: parent.about(), ChildTaskID: t.task()})
+	if len(p.tasksOf(parent)) == 1 {
+		p.stage.Emit(wire.TaskPaused{Task: parent.about()})
+	}
+}
+
+// taskStarted tells, once, that a turn runs. The caller keeps the turn.
+func (p *Pool) taskStarted(t *turn) {
+	if !t.Begun && t.Condensing == nil {
+		t.Begun = true
+		p.stage.Emit(wire.TaskStarted{Task: t.about()})
+	}
+}
+
+// taskEnded notes how a turn ended.
+func (p *Pool) taskEnded(t *turn, outcome providers.Outcome, text string) {
+	if t.Condensing != nil {
+		return
+	}
+	p.stage.Keep(p.tasks.Change(t.task(), func(i *history.Item) {
+		i.Spent(t.Usage)
+		i.Ended(outcome, text)
+	})...)
+	if outcome == providers.Completed {
+		p.stage.Emit(wire.TaskCompleted{
+			Task: t.about(), TokenUsage: t.tokens(), ToolUsage: t.toolUses(), IsSubtask: t.Kind == wire.AgentTask,
+		})
+	} else {
+		p.stage.Emit(wire.TaskAborted{Task: t.about()})
+	}
+}
+
+// taskReturned notes for a turn what came of a task that it gave away.
+func (p *Pool) taskReturned(parent, t *turn, r tools.TaskResult) {
+	var next wire.TaskID
+	if left := p.tasksOf(parent); len(left) > 0 {
+		next = left[0].task()
+	} else {
+		p.stage.Emit(wire.TaskUnpaused{Task: parent.about()})
+	}
+	p.stage.Keep(p.tasks.Change(parent.task(), func(i *history.Item) { i.Returned(t.task(), next, r.Summary) })...)
+}
+
+// charge notes what a call of the model took, and tells it from time to time.
+func (p *Pool) charge(t *turn, u providers.Usage) {
+	t.Usage = t.Usage.Add(u)
+	t.read(u)
+	p.spend(u)
+	t.newest = max(u.Input, 0) + max(u.CacheRead, 0) + max(u.CacheWrite, 0) + max(u.Output, 0)
+	p.keepTurn(t)
+	if t.usageTold.IsZero() {
+		t.usageTold = time.UnixMilli(int64(t.Started))
+	}
+	if now := p.stage.Now(); u != (providers.Usage{}) && t.Condensing == nil && now.Sub(t.usageTold) >= usageEvery {
+		t.usageTold = now
+		p.stage.Emit(wire.TaskTokenUsageUpdated{Task: t.about(), TokenUsage: t.tokens(), ToolUsage: t.toolUses()})
+	}
+}
+
+func (t *turn) tokens() wire.TokenUsage {
+	u := t.Usage
+	return wire.TokenUsage{
+		TotalTokensIn: max(u.Input, 0), TotalTokensOut: max(u.Output, 0), TotalCacheReads: max(u.CacheRead, 0),
+		TotalCacheWrites: max(u.CacheWrite, 0), TotalCost: max(u.USD, 0), ContextTokens: t.newest,
+	}
+}
+
+// usedTool counts a call that has ended. The caller keeps the turn.
+func (p *Pool) usedTool(t *turn, tool string, r providers.ToolResult) {
+	if r.IsError {
+		p.stage.Emit(wire.TaskToolFailed{Task: t.about(), Tool: tool, Error: cut(mended(r.Text), reasonBytes)})
+	}
+	uses, known := t.Tools[tool]
+	if !known && len(t.Tools) >= toolNames {
+		return
+	}
+	uses.Attempts++
+	if r.IsError {
+		uses.Failures++
+	}
+	if t.Tools == nil {
+		t.Tools = map[string]wire.ToolUses{}
+	}
+	t.Tools[tool] = uses
+}
+
+func (t *turn) toolUses() wire.Object[string, wire.ToolUses] {
+	uses := wire.Object[string, wire.ToolUses]{}
+	for _, name := range slices.Sorted(maps.Keys(t.Tools)) {
+		uses = uses.Set(name, t.Tools[name])
+	}
+	return uses
+}
