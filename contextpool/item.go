@@ -26,6 +26,10 @@ func (t *turn) about() wire.Task {
 	return wire.Task{TaskID: t.task(), MonitorID: t.Monitor, AgentID: t.Role, MessageID: t.message()}
 }
 
+// Relist gives the pool the list of tasks, when none was kept. It is kept with
+// [Pool.Recover].
+func (p *Pool) Relist(tasks *history.Tasks) { p.tasks, p.relisted = tasks, true }
+
 // taskCreated enters a turn into the list of tasks, unless it answers nobody.
 func (p *Pool) taskCreated(t *turn) {
 	if t.Condensing != nil {

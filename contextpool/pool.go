@@ -56,6 +56,7 @@ type Pool struct {
 	asking    history.Asks
 	spent     history.Window
 	tasks     *history.Tasks
+	relisted  bool // the tasks are not kept yet
 	tally     Tally
 }
 

@@ -41,6 +41,10 @@ func (p *Pool) Recover() (more bool) {
 		p.keepAbout()
 		p.stage.Then(p.crew.Launch)
 	}
+	if p.relisted {
+		p.relisted = false
+		p.stage.Keep(p.tasks.All()...)
+	}
 	if len(p.turns) > 0 {
 		p.recall()
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -87,6 +88,13 @@ func (l *live) hire(tables map[string]map[string][]byte, lists map[string][][]by
 	}, stage{l}, a.crew)
 	if err := a.pool.Restore(tables, lists); err != nil {
 		return &store.CorruptError{Where: "agents of session " + string(l.k.id), Reason: err.Error()}
+	}
+	if len(tables[history.TaskTable]) == 0 {
+		tasks, err := l.k.hub.rebuildTasks(l.ctx, l.k.id, tables)
+		if err != nil {
+			return err
+		}
+		a.pool.Relist(tasks)
 	}
 	if err := a.apps.restore(tables[appsTable]); err != nil {
 		return &store.CorruptError{Where: "apps of session " + string(l.k.id), Reason: err.Error()}
