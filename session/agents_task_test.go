@@ -1,9 +1,14 @@
 package session_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	records "github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -55,6 +60,62 @@ func TestTasksOutliveACrash(t *testing.T) {
 			}
 			if got := d.windows(first); len(got) != 1 || got[0] != "t1" {
 				t.Errorf("the windows are %v", got)
+			}
+		})
+	}
+}
+
+// Every replica can look for tasks. A list that is lost is made again from the rows
+// that tell of them.
+func TestTasksAreFound(t *testing.T) {
+	t.Parallel()
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{})
+			d := o.newDesktop(t, "ses-1")
+			d.say(first, "m1", "/nosteer", "/task default /say a part", "/say all of it")
+			d.ends("m1")
+			d.say(first, "m2", "/fail invalid: no luck")
+			d.ends("m2")
+			d.rest()
+			find := func(o *office, q records.TaskQuery) string {
+				t.Helper()
+				found, _, err := o.Tasks(t.Context(), "ses-1", q)
+				ok(t, err)
+				var all []string
+				for _, f := range found {
+					all = append(all, fmt.Sprintf("%s/%s/%s %s", f.ID, f.ParentTaskID, f.RootTaskID, f.State()))
+				}
+				slices.Sort(all)
+				return strings.Join(all, ", ")
+			}
+			const want = "t1//t1 completed, t2/t1/t1 completed, t3//t3 failed"
+			other := agentHub(t, s, hubConfig{replica: "b"})
+			for _, o := range []*office{o, other} {
+				if got := find(o, records.TaskQuery{}); got != want {
+					t.Errorf("found %s", got)
+				}
+				if got := find(o, records.TaskQuery{Text: "A PART", State: "completed"}); got != "t1//t1 completed, t2/t1/t1 completed" {
+					t.Errorf("found %s", got)
+				}
+			}
+			other.stop()
+			o.stop()
+			lease, err := s.Claim(t.Context(), "ses-1", "a", time.Second)
+			ok(t, err)
+			_, err = s.Commit(t.Context(), lease, store.Batch{Number: 1, Prev: lease.Top(), Ops: []store.Op{store.Clear(records.TaskTable)}})
+			ok(t, err)
+			o = agentHub(t, s, hubConfig{})
+			if got := find(o, records.TaskQuery{}); got != want {
+				t.Errorf("without a list %s is found", got)
+			}
+			d = o.enter(t, "ses-1")
+			d.say(first, "m4", "/say more")
+			d.ends("m4")
+			if got := find(o, records.TaskQuery{}); got != want+", t4//t4 completed" {
+				t.Errorf("after that %s is found", got)
 			}
 		})
 	}
