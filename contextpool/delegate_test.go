@@ -15,8 +15,9 @@ import (
 )
 
 // leader begins a turn whose conversation has calls that nobody has made yet.
-func (r *rig) leader(id string, calls ...string) agentpool.Run {
+func (r *rig) leader(calls ...string) agentpool.Run {
 	r.t.Helper()
+	const id = "m1"
 	run := r.direct(id)
 	e := said(id, "I hand this on.")
 	for _, c := range calls {
@@ -60,7 +61,7 @@ func TestCrashBeforeTheTaskExists(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.crew.slots = 1
-	run := r.leader("m1", "c1")
+	run := r.leader("c1")
 	use := callOf("c1", "task:run")
 	use.Repeatable = true
 	r.step(func() { _ = r.pool.Begin(callerOf(run), use) })
@@ -80,7 +81,7 @@ func TestCrashBeforeTheTaskRuns(t *testing.T) {
 	r := newRig(t)
 	r.crew.slots = 1
 	var result string
-	r.hand(r.leader("m1", "c1"), "c1", &result)
+	r.hand(r.leader("c1"), "c1", &result)
 	r.crash() // the task has begun to exist, no more
 	wantEqual(t, len(r.crew.started), 1)
 	task := r.run("task-m1-1")
@@ -102,7 +103,7 @@ func TestCrashWhileTheTaskRuns(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.crew.slots = 2
-	run := r.leader("m1", "c1", "c2")
+	run := r.leader("c1", "c2")
 	var one, two string
 	r.hand(run, "c1", &one)
 	r.hand(run, "c2", &two)
@@ -140,7 +141,7 @@ func TestCrashWhileTheTaskUsesATool(t *testing.T) {
 	r := newRig(t)
 	r.crew.slots = 1
 	var result string
-	r.hand(r.leader("m1", "c1"), "c1", &result)
+	r.hand(r.leader("c1"), "c1", &result)
 	task := r.run("task-m1-1")
 	r.began(task)
 	if _, err := r.act(task, "w", window("w1")); err != nil {
@@ -164,7 +165,7 @@ func TestCrashAfterTheTask(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
 			r.crew.slots = 1
-			run := r.leader("m1", "c1")
+			run := r.leader("c1")
 			var result string
 			r.hand(run, "c1", &result)
 			task := r.run("task-m1-1")
@@ -191,7 +192,7 @@ func TestTaskHasOneResult(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.crew.slots = 2
-	run := r.leader("m1", "c1")
+	run := r.leader("c1")
 	var result, more, late string
 	r.hand(run, "c1", &result)
 	r.hand(run, "c1", &more) // the same call once more
@@ -212,7 +213,7 @@ func TestTasksEndWithATurnThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.crew.slots = 1
-	run := r.leader("m1", "c1", "c2")
+	run := r.leader("c1", "c2")
 	var result string
 	r.hand(run, "c1", &result)
 	r.began(r.run("task-m1-1"))
@@ -241,7 +242,7 @@ func TestTurnThatWaitsForItsTasksCanBeStopped(t *testing.T) {
 	r := newRig(t)
 	r.crew.slots = 1
 	var result string
-	r.hand(r.leader("m1", "c1"), "c1", &result)
+	r.hand(r.leader("c1"), "c1", &result)
 	r.began(r.run("task-m1-1"))
 	r.crash()
 	r.interrupt(wire.ScopeSession, "", "", wire.QueuesKeep)
@@ -260,7 +261,7 @@ func TestTurnThatWaitsForItsTasksIsStoppedByTheNextOwner(t *testing.T) {
 	r := newRig(t)
 	r.crew.slots = 1
 	var result string
-	r.hand(r.leader("m1", "c1"), "c1", &result)
+	r.hand(r.leader("c1"), "c1", &result)
 	r.crash()
 	r.interrupt(wire.ScopeSession, "", "", wire.QueuesKeep)
 	r.crash()
@@ -274,7 +275,7 @@ func TestResetEndsATurnThatWaitsForItsTasks(t *testing.T) {
 	r := newRig(t)
 	r.crew.slots = 1
 	var result string
-	r.hand(r.leader("m1", "c1"), "c1", &result)
+	r.hand(r.leader("c1"), "c1", &result)
 	r.crash()
 	r.step(func() { r.pool.Reset() })
 	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the desktop was reset")
@@ -288,7 +289,7 @@ func TestTaskThatIsCutOffTooOften(t *testing.T) {
 	r := newRig(t)
 	r.crew.slots = 1
 	var result string
-	r.hand(r.leader("m1", "c1"), "c1", &result)
+	r.hand(r.leader("c1"), "c1", &result)
 	for range 3 {
 		r.began(r.run("task-m1-1"))
 		r.crash()
@@ -304,7 +305,7 @@ func TestTaskThatWantedTooMuch(t *testing.T) {
 	r := newRig(t)
 	r.crew.slots = 1
 	var result string
-	r.hand(r.leader("m1", "c1"), "c1", &result)
+	r.hand(r.leader("c1"), "c1", &result)
 	r.began(r.run("task-m1-1"))
 	r.crash()
 	r.began(r.run("task-m1-1"))
@@ -319,7 +320,7 @@ func TestTaskThatIsLost(t *testing.T) {
 	r := newRig(t)
 	r.crew.slots = 1
 	var result string
-	r.hand(r.leader("m1", "c1"), "c1", &result)
+	r.hand(r.leader("c1"), "c1", &result)
 	delete(r.kept.tables["turns"], "t2")
 	delete(r.kept.tables["turns.prompt"], "t2")
 	tables, lists := r.kept.clone()
@@ -336,7 +337,7 @@ func TestResultOfACallWithALongID(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	long := strings.Repeat("c", 300)
-	run := r.leader("m1", long)
+	run := r.leader(long)
 	if _, err := r.act(run, long, window("w1")); err != nil {
 		t.Fatal(err)
 	}
@@ -412,7 +413,7 @@ func TestEveryTaskIsHandedBackOnce(t *testing.T) {
 		for n := range rapid.IntRange(1, 3).Draw(t, "tasks") {
 			b.want = append(b.want, fmt.Sprintf("c%d", n))
 		}
-		b.leader("m1", b.want...)
+		b.leader(b.want...)
 		for steps := 0; b.pool.Working(); steps++ {
 			if steps > 500 {
 				t.Fatalf("it does not end: %v", b.kept.tables["turns"])

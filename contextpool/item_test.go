@@ -93,7 +93,7 @@ func TestTasksOfATaskTree(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.crew.slots = 2
-	run := r.leader("m1", "c1", "c2")
+	run := r.leader("c1", "c2")
 	var one, two string
 	r.hand(run, "c1", &one)
 	r.hand(run, "c2", &two)
@@ -129,8 +129,8 @@ func TestTasksOfATaskTree(t *testing.T) {
 	}
 	again := history.RebuildTasks(rows)
 	for _, id := range []wire.TaskID{"t1", "t2", "t3"} {
-		was, is := r.item(id), history.Item{}
-		is, _ = again.Get(id)
+		was := r.item(id)
+		is, _ := again.Get(id)
 		was.Mode, is.TS = "", was.TS
 		wantEqual(t, is, was)
 	}

@@ -2,6 +2,7 @@ package history
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/everdesk/everdesk/providers"
@@ -73,8 +74,8 @@ func RebuildTasks(rows []wire.UIRow) *Tasks {
 // items of them before.
 func (l *Tasks) link() {
 	found, _ := l.Find(TaskQuery{})
-	for n := len(found) - 1; n >= 0; n-- {
-		child := found[n].Item
+	for _, f := range slices.Backward(found) {
+		child := f.Item
 		if child.ParentTaskID == "" {
 			continue
 		}
