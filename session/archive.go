@@ -124,7 +124,7 @@ func (l *live) rowsSince(monitor wire.MonitorID, ts wire.Millis) ([]wire.UIRow, 
 		return from(newest), nil
 	}
 	list := history.ArchiveList(monitor)
-	begin, err := l.k.hub.findRow(l.ctx, l.k.id, list, func(r wire.UIRow) int { return cmp.Compare(r.TS, ts) })
+	begin, err := l.k.hub.findRow(l.ctx, l.k.id, list, func(r wire.UIRow) int64 { return int64(r.TS - ts) })
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +192,7 @@ func (l *live) healArchives(tables map[string]map[string][]byte) ([]store.Op, er
 func (l *live) heal(monitor wire.MonitorID) ([]store.Op, error) {
 	a, newest := l.archives[monitor], l.state.Rows(monitor)
 	find := func(ts wire.Millis) (int, error) {
-		return l.k.hub.findRow(l.ctx, l.k.id, a.List(), func(r wire.UIRow) int { return cmp.Compare(r.TS, ts) })
+		return l.k.hub.findRow(l.ctx, l.k.id, a.List(), func(r wire.UIRow) int64 { return int64(r.TS - ts) })
 	}
 	before, since := a.Expected(newest)
 	end := endOfTime
@@ -236,18 +236,14 @@ func (h *Hub) readRows(ctx context.Context, id wire.SessionID, list string, from
 }
 
 // findRow is the index of the first row of an archive that does not come before
-// what is looked for. It looks at the end first.
-func (h *Hub) findRow(ctx context.Context, id wire.SessionID, list string, compare func(wire.UIRow) int) (int, error) {
-	from, low, high := -probeRows, 0, 0
-	for first := true; ; first = false {
-		page, err := h.readRows(ctx, id, list, from, probeRows)
-		switch {
-		case err != nil:
-			return 0, err
-		case first:
-			high = page.total
-		}
-		i := slices.IndexFunc(page.rows, func(r wire.UIRow) bool { return compare(r) >= 0 })
+// what is looked for. far says how many rows at most lie between that and a row,
+// and is less than 0 for rows that come before it. The end is looked at first, then
+// the place that is as far back as it can be, then the middle of what is left.
+func (h *Hub) findRow(ctx context.Context, id wire.SessionID, list string, far func(wire.UIRow) int64) (int, error) {
+	page, err := h.readRows(ctx, id, list, -probeRows, probeRows)
+	low, high := 0, page.total
+	for guess := true; err == nil; guess = false {
+		i := slices.IndexFunc(page.rows, func(r wire.UIRow) bool { return far(r) >= 0 })
 		switch {
 		case i > 0:
 			return page.from + i, nil
@@ -259,6 +255,12 @@ func (h *Hub) findRow(ctx context.Context, id wire.SessionID, list string, compa
 		if low >= high {
 			return high, nil
 		}
-		from = max(low, (low+high-probeRows)/2)
+		from := max(low, (low+high-probeRows)/2)
+		if guess && i == 0 {
+			low = int(max(int64(low), int64(high)-far(page.rows[0])))
+			from = low
+		}
+		page, err = h.readRows(ctx, id, list, from, probeRows)
 	}
+	return 0, err
 }

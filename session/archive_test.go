@@ -11,6 +11,7 @@ import (
 	"time"
 
 	records "github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/internal/redistest"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -237,4 +238,56 @@ func TestRowsGoWithTheirMonitor(t *testing.T) {
 			t.Errorf("known of archives is %s", kept.Tables[records.ArchiveTable])
 		}
 	})
+}
+
+// However long a conversation is, Redis is asked once for its newest rows, and a
+// few times for older ones.
+func TestRedisIsAskedLittleForRows(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t)
+	s := onServer(t, server)
+	a, _ := startHub(t, s, "a", session.Config{})
+	create(t, a, "ses-1")
+	lease, err := s.Claim(t.Context(), "ses-1", "x", time.Minute)
+	ok(t, err)
+	const all = 10_000
+	var archive *records.Archive
+	archive, ops := records.NewArchive(first, nil)
+	for id := 1; id <= all; id++ {
+		ops = append(ops, archive.Add(wire.UIRow{
+			ID: wire.RowID(id), TS: wire.Millis(2 * id), Type: wire.RowSay, Say: wire.SayText, Text: fmt.Sprint("text ", id), MonitorID: first, //nolint:gosec // small
+		})...)
+		if id%1000 == 0 {
+			_, err = s.Commit(t.Context(), lease, store.Batch{Number: uint64(id / 1000), Prev: lease.Top(), Ops: append(ops, archive.Keep())}) //nolint:gosec // small
+			ok(t, err)
+			ops = nil
+		}
+	}
+	asked := func() int {
+		info, err := server.Client(t).Info(t.Context(), "commandstats").Result()
+		ok(t, err)
+		n := 0
+		if _, rest, found := strings.Cut(info, "cmdstat_lrange:calls="); found {
+			_, err := fmt.Sscanf(rest, "%d", &n)
+			ok(t, err)
+		}
+		return n
+	}
+	for _, c := range []struct {
+		before wire.RowID
+		want   string
+		most   int
+	}{
+		{0, spoken(all-199, all), 1},
+		{all + 1, spoken(all-199, all), 2},
+		{5000, spoken(4800, 4999), 3},
+		{2, spoken(1, 1), 3},
+	} {
+		before := asked()
+		page, err := a.Rows(t.Context(), "ses-1", session.RowQuery{Monitor: first, Limit: 200, Before: c.before})
+		ok(t, err)
+		if n := asked() - before; n > c.most || texts(page.Rows) != c.want {
+			t.Errorf("before %d Redis was asked %d times and there are %.200s", c.before, n, texts(page.Rows))
+		}
+	}
 }

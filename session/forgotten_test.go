@@ -93,6 +93,9 @@ func TestRedisForgetsEverything(t *testing.T) {
 				if x := state.Snapshot(); len(x.Windows) != 2 || len(x.RecentMessages) != len(now.RecentMessages) {
 					t.Errorf("kept are %+v and %+v", x.Windows, x.RecentMessages)
 				}
+				if got := archived(t, b.Hub, first, 3); texts(got) != texts(now.RecentMessages) {
+					t.Errorf("the archive has %s, shown are %s", texts(got), texts(now.RecentMessages))
+				}
 				if got := d.conversation(s, "main-monitor-0"); got == "" {
 					t.Error("the conversation is gone")
 				}
