@@ -55,7 +55,7 @@ func (s shelf) rows(tb testing.TB) []wire.UIRow {
 }
 
 func textRow(id wire.RowID, text string) wire.UIRow {
-	return wire.UIRow{ID: id, TS: 1000 + wire.Millis(id), Type: wire.RowSay, Say: wire.SayText, Text: text, MonitorID: "monitor-0"} //nolint:gosec // small
+	return wire.UIRow{ID: id, TS: 1000 + wire.Millis(id), Type: wire.RowSay, Say: wire.SayText, Text: text, MonitorID: "monitor-0"}
 }
 
 // Whatever happens to an archive, it is the conversation as it is, its numbers are

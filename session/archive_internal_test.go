@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -129,7 +130,7 @@ func describeRows(rows []wire.UIRow) []string {
 func counted(from, to int) string {
 	var all []string
 	for i := from; i <= to; i++ {
-		all = append(all, fmt.Sprint(i))
+		all = append(all, strconv.Itoa(i))
 	}
 	return strings.Join(all, " ")
 }
@@ -179,7 +180,7 @@ func TestRowsAreRewound(t *testing.T) {
 	k := newTalk(t)
 	k.add(230)
 	for _, id := range []int{1, 29, 30, 31, 230} {
-		if got := strings.Join(describeRows(k.since(wire.RowID(id))), " "); got != counted(id, 230) { //nolint:gosec // small
+		if got := strings.Join(describeRows(k.since(wire.RowID(id))), " "); got != counted(id, 230) {
 			t.Errorf("from %d on are %s", id, got)
 		}
 	}

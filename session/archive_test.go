@@ -255,10 +255,10 @@ func TestRedisIsAskedLittleForRows(t *testing.T) {
 	archive, ops := records.NewArchive(first, nil)
 	for id := 1; id <= all; id++ {
 		ops = append(ops, archive.Add(wire.UIRow{
-			ID: wire.RowID(id), TS: wire.Millis(2 * id), Type: wire.RowSay, Say: wire.SayText, Text: fmt.Sprint("text ", id), MonitorID: first, //nolint:gosec // small
+			ID: wire.RowID(id), TS: wire.Millis(2 * id), Type: wire.RowSay, Say: wire.SayText, Text: fmt.Sprint("text ", id), MonitorID: first,
 		})...)
 		if id%1000 == 0 {
-			_, err = s.Commit(t.Context(), lease, store.Batch{Number: uint64(id / 1000), Prev: lease.Top(), Ops: append(ops, archive.Keep())}) //nolint:gosec // small
+			_, err = s.Commit(t.Context(), lease, store.Batch{Number: uint64(id / 1000), Prev: lease.Top(), Ops: append(ops, archive.Keep())})
 			ok(t, err)
 			ops = nil
 		}

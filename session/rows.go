@@ -56,7 +56,9 @@ func (h *Hub) Rows(ctx context.Context, id wire.SessionID, q RowQuery) (RowPage,
 // rowsBefore reads rows that come before another.
 func (h *Hub) rowsBefore(ctx context.Context, id wire.SessionID, list string, before wire.RowID, limit int) (rowPage, error) {
 	for {
-		end, err := h.findRow(ctx, id, list, func(r wire.UIRow) int64 { return int64(r.ID) - int64(before) })
+		end, err := h.findRow(ctx, id, list, func(r wire.UIRow) int64 {
+			return int64(r.ID) - int64(before) //nolint:gosec // ids are below 1<<53
+		})
 		if err != nil || end == 0 {
 			return rowPage{}, err
 		}
