@@ -2,10 +2,12 @@ package session_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -72,7 +74,7 @@ func TestRewind(t *testing.T) {
 			}
 			for want, cmd := range refusals {
 				no, is := d.ask(wire.MessageID(want), cmd).(wire.MessageRejected)
-				if !is || fmt.Sprint(int(no.Code)) != want[:4] || no.To != "conn" {
+				if !is || strconv.Itoa(int(no.Code)) != want[:4] || no.To != "conn" {
 					t.Errorf("%s: %+v", want, no)
 				}
 			}
@@ -95,6 +97,52 @@ func TestRewind(t *testing.T) {
 				t.Errorf("people see %q", got)
 			}
 			if got := d.conversation(s, "main-monitor-0"); !strings.Contains(got, "frotz") || strings.Contains(got, "xyzzy") {
+				t.Errorf("the agent knows %q", got)
+			}
+			d.rest()
+		})
+	}
+}
+
+// A row that the desktop has long forgotten can be rewound to, and edited.
+func TestRewindToAnOldRow(t *testing.T) {
+	t.Parallel()
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t)
+			o := agentHub(t, s, hubConfig{})
+			d := o.newDesktop(t, "ses-1")
+			var old, answer wire.UIRow
+			for i := range 90 { // each has three rows
+				id := wire.MessageID(fmt.Sprintf("m%d", i))
+				d.say(first, id, fmt.Sprintf("/say word %d", i))
+				d.ends(id)
+				if i == 5 {
+					old = d.rowOf("/say word 5")
+					rows := d.snapshot().RecentMessages
+					answer = rows[len(rows)-1]
+				}
+			}
+			o = o.again(t, hubConfig{})
+			d = o.enter(t, "ses-1")
+			if rows := d.snapshot().RecentMessages; rows[0].ID <= answer.ID {
+				t.Fatalf("the desktop has row %d", rows[0].ID)
+			}
+			if a, is := d.ask("e", wire.EditMessage{TS: answer.TS, Text: "/say other word"}).(wire.MessageAccepted); !is {
+				t.Fatalf("%+v", a)
+			}
+			d.ends("e")
+			if e := when(t, d.diary, func(wire.HistoryRewound) bool { return true }); e.TS != old.TS || e.Removed != 85*3 {
+				t.Errorf("%+v", e)
+			}
+			page, err := o.Rows(t.Context(), "ses-1", session.RowQuery{Monitor: first, Limit: 1000})
+			ok(t, err)
+			if n := len(page.Rows); n != 18 || page.Rows[14].Text == "" || page.Rows[15].Text != "/say other word" {
+				t.Errorf("%d rows: %+v", n, page.Rows)
+			}
+			got := d.conversation(s, "main-monitor-0")
+			if !strings.Contains(got, "word 4") || strings.Contains(got, "word 5") || !strings.Contains(got, "other word") {
 				t.Errorf("the agent knows %q", got)
 			}
 			d.rest()
