@@ -2,6 +2,7 @@ package contextpool_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -90,9 +91,9 @@ func outline(entries []providers.Entry) string {
 func (r *rig) lastRow(say wire.Say) wire.UIRow {
 	r.t.Helper()
 	updates := all[wire.MessageUpdated](r)
-	for i := len(updates) - 1; i >= 0; i-- {
-		if updates[i].Message.Say == say {
-			return updates[i].Message
+	for _, u := range slices.Backward(updates) {
+		if u.Message.Say == say {
+			return u.Message
 		}
 	}
 	r.t.Fatalf("there is no row %s: %v", say, r.rows())

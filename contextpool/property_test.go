@@ -434,8 +434,8 @@ func TestEverythingThatCanHappen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := &chaos{t: t, open: map[string][]string{}, fate: map[wire.MessageID]*fate{}, ends: map[string]int{}}
 		c.rig = newRigWith(t, budgetOf(1, 6, 100), second, third)
-		c.rig.cfg.Window, c.rig.cfg.CondenseAt = 100_000, 80
-		c.rig.crash()
+		c.cfg.Window, c.cfg.CondenseAt = 100_000, 80
+		c.crash()
 		c.rig.open(first, "w1", "w2")
 		for range rapid.SampledFrom([]int{10, 60, 120}).Draw(t, "steps") {
 			switch rapid.IntRange(0, 19).Draw(t, "what") {

@@ -34,11 +34,11 @@ func asked(t *testing.T, s *fakemodel.Server) (messages []string) {
 	}
 	ok(t, json.Unmarshal(all[len(all)-1].Body, &body))
 	for _, m := range body.Messages {
-		said := m.Role
+		said := []string{m.Role}
 		for _, c := range m.Content {
-			said += "|" + c.Text
+			said = append(said, c.Text)
 		}
-		messages = append(messages, said)
+		messages = append(messages, strings.Join(said, "|"))
 	}
 	return messages
 }
@@ -85,6 +85,14 @@ func TestCondense(t *testing.T) {
 			use := d.snapshot().Monitors[0].Context
 			if use == nil || use.Tokens == 0 || use.Window != 1_000_000 || use.Condensing {
 				t.Errorf("the context is %+v", use)
+			}
+			// Who goes back to before it has all of it again.
+			d.send("r1", wire.Rewind{TS: row.TS})
+			when(t, d.diary, any1[wire.HistoryRewound])
+			d.say(first, "m4", "/say four")
+			d.ends("m4")
+			if got := asked(t, s); len(got) != 5 || got[1] != "assistant|one" || got[3] != "assistant|two" || !strings.HasSuffix(got[4], "/say four") {
+				t.Errorf("after the rewind the model was asked %q", got)
 			}
 			d.rest()
 		})
