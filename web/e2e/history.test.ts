@@ -118,19 +118,44 @@ it("words are found, also by keyboard", async () => {
   await field.waitFor({ state: "detached" });
 });
 
+it("tasks can be searched and lead to their messages", async () => {
+  const page = await desk.tab({ session: await desk.hub.rest.newSession("tasks") });
+  await say(page, "/say apples and pears");
+  await waitForRow(page, "apples and pears");
+  await say(page, "/say 사과와 배");
+  await waitForRow(page, "사과와 배");
+
+  await page.getByRole("tab", { name: "Tasks" }).click();
+  const tasks = page.locator("[data-task]");
+  await until(() => tasks.count()).toBe(2);
+  await page.getByRole("searchbox", { name: "Search tasks" }).fill("사과");
+  await until(() => tasks.count()).toBe(1);
+  expect(await troubles(page)).toEqual([]);
+  await tasks.first().click();
+  await page.locator("[data-row][data-found]", { hasText: "사과와 배" }).waitFor();
+
+  await say(page, "/task default /say one part\n/task default /say another part\n/say all done");
+  await waitForRow(page, "all done");
+  await page.getByRole("tab", { name: "Tasks" }).click();
+  await until(() => tasks.count()).toBe(5);
+  expect((await tasks.allInnerTexts()).slice(0, 3).map((t) => t.split("\n")[0])).toEqual([expect.stringContaining("/task"), "/say one part", "/say another part"]);
+  await tasks.nth(1).click();
+  await page.locator("[data-row][data-found]", { hasText: "one part" }).waitFor();
+});
+
 it("rows that the desktop has let go of are read when somebody goes there, and searched", async () => {
   const session = await desk.hub.rest.newSession("older");
   const page = await desk.tab({ session });
   await say(page, "/say a needle at the beginning");
   await waitForRow(page, "a needle");
-  for (let n = 0; n < 70; n++) {
-    await desk.hub.rest.say(session, `/say answer ${n}!`);
+  for (let n = 0; n < 35; n++) {
+    await desk.hub.rest.say(session, `/think so\n/say look\n/call window_list {}\n/say answer ${n}!`);
     await waitForRow(page, `answer ${n}!`);
   }
   await until(async () => (await desk.hub.rest.rows(session)).length).toBe(200);
   await page.reload();
   const log = page.getByRole("log");
-  await waitForRow(page, "answer 69");
+  await waitForRow(page, "answer 34");
   expect(await page.getByText("a needle at the beginning").count()).toBe(0);
 
   await log.focus();
@@ -148,7 +173,7 @@ it("rows that the desktop has let go of are read when somebody goes there, and s
   await page.keyboard.press("Home"); // going to the beginning is enough
   await waitForRow(page, "a needle at the beginning");
   await choose(page, "/say a needle", "Rewind to here");
-  await preview(page).getByText("This takes back 71 messages and 71 answers.").waitFor();
+  await preview(page).getByText("This takes back 36 messages, 71 answers and 35 tool calls.").waitFor();
   await preview(page).getByRole("button", { name: "Rewind" }).click();
   await until(async () => (await shownRows(page)).length).toBe(0);
   expect(await desk.hub.rest.rows(session)).toEqual([]);

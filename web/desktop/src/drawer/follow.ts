@@ -50,14 +50,23 @@ export function useFollowing(keys: readonly string[], what: string): Following {
       stick.current = atEnd;
       setFollowing(atEnd);
     };
+    // Rows get their real size when they come into sight, so who goes up changes the size as well.
+    const goesUp = (e: Event): void => {
+      const up = e instanceof WheelEvent ? e.deltaY < 0 : e instanceof KeyboardEvent && ["Home", "PageUp", "ArrowUp"].includes(e.key);
+      if (up && e.target instanceof Element && !e.target.matches("input, textarea")) stick.current = false;
+    };
     const grew = new ResizeObserver(() => {
       if (stick.current) toEnd();
     });
     box.addEventListener("scroll", scrolled, { passive: true });
+    box.addEventListener("wheel", goesUp, { passive: true });
+    box.addEventListener("keydown", goesUp);
     grew.observe(content.current!);
     grew.observe(box);
     return () => {
       box.removeEventListener("scroll", scrolled);
+      box.removeEventListener("wheel", goesUp);
+      box.removeEventListener("keydown", goesUp);
       grew.disconnect();
     };
   }, [toEnd]);

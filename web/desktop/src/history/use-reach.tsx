@@ -105,6 +105,8 @@ export function useGoTo(scroller: RefObject<HTMLDivElement | null>, leave: () =>
     const frame = requestAnimationFrame(() => {
       marked = scroller.current?.querySelector<HTMLElement>(`[data-row="${to.ts}"]`) ?? undefined;
       marked?.scrollIntoView({ block: "center" });
+      // Where everything is in sight nothing was scrolled, and the end is not left.
+      scroller.current?.dispatchEvent(new Event("scroll"));
       marked?.setAttribute("data-found", "");
     });
     return () => {
