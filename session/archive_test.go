@@ -248,21 +248,8 @@ func TestRedisIsAskedLittleForRows(t *testing.T) {
 	s := onServer(t, server)
 	a, _ := startHub(t, s, "a", session.Config{})
 	create(t, a, "ses-1")
-	lease, err := s.Claim(t.Context(), "ses-1", "x", time.Minute)
-	ok(t, err)
 	const all = 10_000
-	var archive *records.Archive
-	archive, ops := records.NewArchive(first, nil)
-	for id := 1; id <= all; id++ {
-		ops = append(ops, archive.Add(wire.UIRow{
-			ID: wire.RowID(id), TS: wire.Millis(2 * id), Type: wire.RowSay, Say: wire.SayText, Text: fmt.Sprint("text ", id), MonitorID: first,
-		})...)
-		if id%1000 == 0 {
-			_, err = s.Commit(t.Context(), lease, store.Batch{Number: uint64(id / 1000), Prev: lease.Top(), Ops: append(ops, archive.Keep())})
-			ok(t, err)
-			ops = nil
-		}
-	}
+	fillArchive(t, s, all)
 	asked := func() int {
 		info, err := server.Client(t).Info(t.Context(), "commandstats").Result()
 		ok(t, err)
