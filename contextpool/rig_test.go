@@ -446,17 +446,6 @@ func last[E wire.ServerPayload](r *rig) E {
 	return found[len(found)-1]
 }
 
-// rows are what people see, in short.
-func (r *rig) rows() []string {
-	var out []string
-	for _, e := range all[wire.MessageUpdated](r) {
-		if e.Action == wire.RowCreated {
-			out = append(out, string(e.Message.Say)+string(e.Message.Ask)+": "+e.Message.Text)
-		}
-	}
-	return out
-}
-
 func wantEqual[T any](t fataler, got, want T) {
 	t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {

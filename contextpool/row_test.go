@@ -226,3 +226,14 @@ func (r *rig) NextRow() wire.RowID {
 	last, _ := r.Desk().LastRow()
 	return last + 1
 }
+
+// rows are what people see, in short.
+func (r *rig) rows() []string {
+	var out []string
+	for _, e := range all[wire.MessageUpdated](r) {
+		if e.Action == wire.RowCreated {
+			out = append(out, string(e.Message.Say)+string(e.Message.Ask)+": "+e.Message.Text)
+		}
+	}
+	return out
+}

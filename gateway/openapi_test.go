@@ -276,6 +276,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	send(http.MethodGet, one+"/events", "").want(http.StatusOK)
 	send(http.MethodGet, one+"/tasks?q=x", "").want(http.StatusOK)
 	send(http.MethodGet, one+"/rows", "").want(http.StatusOK)
+	log := send(http.MethodGet, one+"/export", "").want(http.StatusOK)
+	send(http.MethodPost, sessions+"/import?policy=full", string(log.body)).want(http.StatusCreated)
 	send(http.MethodGet, one+"/messages", "").want(http.StatusOK)
 	send(http.MethodGet, one+"/events?after=1-1", "").problem(http.StatusGone, wire.CodeSessionInvalidState)
 	send(http.MethodPut, file, "x").want(http.StatusCreated)

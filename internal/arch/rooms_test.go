@@ -39,7 +39,7 @@ var rooms = map[string]room{
 	"contextpool":   {uses: "agentpool desk history policies providers store tools wire", tests: "store/filestore"},
 
 	"broadcast": {uses: "store wire", tests: "desk"},
-	"session":   {uses: "agentpool broadcast contextpool desk history policies providers sessionlog store tools wire", tests: "files providers/demo providers/fakemodel store/filestore store/redisstore internal/redistest"},
+	"session":   {uses: "agentpool broadcast contextpool desk history policies providers sessionlog store tools wire", tests: "files providers/anthropic providers/demo providers/fakemodel store/filestore store/redisstore internal/redistest"},
 	"auth":      {uses: "store wire", tests: "store/filestore"},
 	"quota":     {uses: "store wire", tests: "store/filestore"},
 	"files":     {uses: "wire"},
