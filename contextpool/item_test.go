@@ -3,11 +3,14 @@ package contextpool_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
@@ -144,4 +147,19 @@ func TestTasksOfAMonitorGoWithIt(t *testing.T) {
 	r.step(func() { r.pool.RemoveMonitor(second) })
 	wantEqual(t, len(r.kept.tables[history.TaskTable]), 1)
 	wantEqual(t, r.item("t1").State(), "active")
+}
+
+// What is taken back of a conversation is no task any more.
+func TestTasksGoWithTheirRows(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.talk("m1")
+	r.talk("m2")
+	r.talk("m3")
+	if refused := r.rewind(contextpool.Undo{TS: r.rowOf("text of m2").TS, Include: true}); refused != nil {
+		t.Fatalf("%+v", refused)
+	}
+	wantEqual(t, slices.Sorted(maps.Keys(r.kept.tables[history.TaskTable])), []string{"t1", "t2"})
+	r.back("text of m2")
+	wantEqual(t, slices.Sorted(maps.Keys(r.kept.tables[history.TaskTable])), []string{"t1"})
 }

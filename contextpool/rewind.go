@@ -193,7 +193,11 @@ func (p *Pool) undo(u *undoing) {
 		}
 	}
 	p.stage.Keep(p.tape.Rewind(u.Monitor, u.goes)...)
-	p.stage.Keep(p.tasks.Rewind(u.Monitor, u.Row.TS)...)
+	from := u.Row.TS
+	if u.Include {
+		from++
+	}
+	p.stage.Keep(p.tasks.Rewind(u.Monitor, from)...)
 	for i := range u.Removed {
 		if ts := u.Removed[i].TS; p.asks[ts] != nil {
 			p.forgetAsk(ts)
