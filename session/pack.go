@@ -98,7 +98,7 @@ func (h *Hub) Fill(ctx context.Context, id wire.SessionID, l *sessionlog.Log) er
 	}
 	top := wire.Position{Epoch: lease.Epoch}
 	for i, ops := range portions(restored(id, l)) {
-		receipt, err := h.store.Commit(ctx, lease, store.Batch{Number: uint64(i) + 1, Prev: top, Ops: ops}) //nolint:gosec // few
+		receipt, err := h.store.Commit(ctx, lease, store.Batch{Number: uint64(i) + 1, Prev: top, Ops: ops})
 		if err != nil {
 			return asError(err)
 		}

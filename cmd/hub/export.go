@@ -91,7 +91,7 @@ func importSession(ctx context.Context, p program) error {
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	about, err := f.Stat()
 	if err != nil {
 		return fmt.Errorf("import: %w", err)
