@@ -27,6 +27,9 @@ const (
 	importBytes = 128 << 20
 	// logFiles is how many files of a session are packed.
 	logFiles = 5_000
+	// unfinished is what a session is called until all of it is there. It stays
+	// that when the hub is killed meanwhile.
+	unfinished = "Unfinished import"
 )
 
 // packRoutes are those of sessions as files.
@@ -138,14 +141,14 @@ func (s *Server) importSession(c echo.Context) error {
 	if q.Has("title") {
 		title = q.Get("title")
 	}
-	info, err := s.createOne(c.Request().Context(), session.NewSession{User: me.User, Title: title})
+	info, err := s.createOne(c.Request().Context(), session.NewSession{User: me.User, Title: unfinished})
 	if err != nil {
 		return err
 	}
 	// Whoever has sent it may leave now; half a session would be of no use.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Request().Context()), transferTimeout)
 	defer cancel()
-	if err := s.fill(ctx, info, log); err != nil {
+	if err := s.fill(ctx, info, title, log); err != nil {
 		return errors.Join(refusedLog(err), s.giveUp(ctx, info.ID))
 	}
 	if info, err = s.hub.Info(ctx, info.ID); err != nil {
@@ -187,13 +190,13 @@ func (s *Server) readLog(c echo.Context) (*sessionlog.Log, func(), error) {
 }
 
 // fill makes a new session what a log says.
-func (s *Server) fill(ctx context.Context, info session.Info, log *sessionlog.Log) error {
+func (s *Server) fill(ctx context.Context, info session.Info, title string, log *sessionlog.Log) error {
 	for _, f := range log.Files {
 		if err := s.storeFile(ctx, info.ID, f); err != nil {
 			return err
 		}
 	}
-	return s.hub.Fill(ctx, info.ID, log)
+	return s.hub.Fill(ctx, info.ID, title, log)
 }
 
 func (s *Server) storeFile(ctx context.Context, id wire.SessionID, f sessionlog.File) error {

@@ -88,17 +88,25 @@ func (h *Hub) rowsUpTo(ctx context.Context, id wire.SessionID, monitor wire.Moni
 	}
 }
 
-// Fill makes a session that was just made what a log says. Nobody may have opened it.
-// When that fails half-way the session is there and has a part of it; the caller
-// deletes it.
-func (h *Hub) Fill(ctx context.Context, id wire.SessionID, l *sessionlog.Log) error {
+// Fill makes a session that was just made what a log says, and gives it its title when
+// all is there. Nobody may have opened it. When that fails half-way the session has a
+// part of it; the caller deletes it.
+func (h *Hub) Fill(ctx context.Context, id wire.SessionID, title string, l *sessionlog.Log) error {
+	if err := checkTitle(title); err != nil {
+		return err
+	}
 	lease, err := h.store.Claim(ctx, id, h.cfg.Replica, fillTime)
 	if err != nil {
 		return asError(err)
 	}
 	top := wire.Position{Epoch: lease.Epoch}
-	for i, ops := range portions(restored(id, l)) {
-		receipt, err := h.store.Commit(ctx, lease, store.Batch{Number: uint64(i) + 1, Prev: top, Ops: ops})
+	batches := portions(restored(id, title, l))
+	for i, ops := range batches {
+		b := store.Batch{Number: uint64(i) + 1, Prev: top, Ops: ops}
+		if i == len(batches)-1 {
+			b.Card = card{Title: title}.encode()
+		}
+		receipt, err := h.store.Commit(ctx, lease, b)
 		if err != nil {
 			return asError(err)
 		}
@@ -107,28 +115,28 @@ func (h *Hub) Fill(ctx context.Context, id wire.SessionID, l *sessionlog.Log) er
 	return asError(h.store.Release(ctx, lease))
 }
 
-// restored is what makes an empty session that of a log. The desktop comes last:
-// without it nothing of the rest is seen.
-func restored(id wire.SessionID, l *sessionlog.Log) []store.Op {
-	var ops []store.Op
+// restored is what makes an empty session that of a log. The desktop comes first: it
+// knows which ids rows have had.
+func restored(id wire.SessionID, title string, l *sessionlog.Log) []store.Op {
+	var archived []store.Op
 	var all []wire.UIRow
 	for _, m := range l.Desktop.Monitors {
 		rows := l.Rows[m.MonitorID]
 		archive, made := history.NewArchive(m.MonitorID, rows)
-		ops = append(append(ops, made...), archive.Keep())
+		archived = append(append(archived, made...), archive.Keep())
 		all = append(all, rows...)
 	}
 	slices.SortFunc(all, func(a, b wire.UIRow) int { return cmp.Compare(a.TS, b.TS) })
-	ops = append(ops, contextpool.Restored(l.Desktop.Provider, l.Threads, all)...)
 	state, err := desk.Restore(id, wire.Position{}, nil)
 	if err != nil {
 		panic(err) // of nothing
 	}
 	now := l.Desktop
-	now.RecentMessages = all[max(len(all)-desk.MaxRows, 0):]
+	now.Title, now.RecentMessages = title, all[max(len(all)-desk.MaxRows, 0):]
 	state.Apply(wire.Event{Session: id, Data: now})
+	var ops []store.Op
 	for _, c := range state.All() {
 		ops = append(ops, store.Set(c.Table, c.Field, c.Value))
 	}
-	return ops
+	return slices.Concat(ops, archived, contextpool.Restored(l.Desktop.Provider, l.Threads, all))
 }

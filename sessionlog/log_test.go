@@ -300,6 +300,36 @@ func TestRefusals(t *testing.T) {
 				}
 			}
 		}), "ui/monitor-0.jsonl: line 2: row"},
+		"a row on two monitors": {source(func(s *sessionlog.Source) {
+			rows := s.Rows
+			s.Rows = func(m wire.MonitorID) iter.Seq2[wire.UIRow, error] {
+				return func(yield func(wire.UIRow, error) bool) {
+					for r := range rows(first) {
+						if r.MonitorID = m; !yield(r, nil) {
+							return
+						}
+					}
+				}
+			}
+		}), "row 1 is there twice"},
+		"a row with an id that leaves no room": {source(func(s *sessionlog.Source) {
+			s.Rows = func(m wire.MonitorID) iter.Seq2[wire.UIRow, error] {
+				return func(yield func(wire.UIRow, error) bool) {
+					yield(wire.UIRow{ID: 1<<53 - 1, TS: 1, Type: wire.RowSay, Say: wire.SayText, MonitorID: m}, nil)
+				}
+			}
+		}), "row 9007199254740991 does not follow"},
+		"a message with such an id":    {source(func(s *sessionlog.Source) { s.Threads[0].Messages[1].ID = 1<<64 - 1 }), "does not follow message 2"},
+		"a message of no row":          {source(func(s *sessionlog.Source) { s.Threads[0].Messages[1].Row = 11 }), "belongs to row 11"},
+		"two main agents of a monitor": {source(func(s *sessionlog.Source) { s.Threads[1].Windows = nil }), "second conversation"},
+		"two agents of a window":       {source(func(s *sessionlog.Source) { s.Threads[1].Windows = []wire.WindowID{"w2"} }), "second conversation"},
+		"a long conversation": {source(func(s *sessionlog.Source) {
+			for i := range 3000 {
+				m := s.Threads[0].Messages[1]
+				m.ID = uint64(6 + 2*i)
+				s.Threads[0].Messages = append(s.Threads[0].Messages, m)
+			}
+		}), "more than 2500 lines"},
 		"messages out of order": {source(func(s *sessionlog.Source) { s.Threads[0].Messages[1].ID = 2 }), "api/0.jsonl: line 2: message 2"},
 		"no monitor":            {source(func(s *sessionlog.Source) { s.Desktop.Monitors = nil; s.Threads = nil }), "no monitor"},
 	} {

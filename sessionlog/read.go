@@ -31,7 +31,9 @@ const (
 	lineBytes     = 4 << 20 // a row or a message
 	historyBytes  = 128 << 20
 	rowsRead      = 10_000 // of a monitor
-	messagesRead  = 5_000  // of a conversation
+	messagesRead  = 2_500  // of a conversation: what is kept of one, and some
+	threadBytes   = 6 << 20
+	highestID     = 1 << 50 // of rows and messages: there is room for more after it
 	threadsRead   = 500
 	metadataBytes = 8 << 20
 )
@@ -163,18 +165,17 @@ func (r *reader) log() (*Log, error) {
 		return nil, refuse(desktopName, "%v", err)
 	}
 	l.Desktop = still(l.Desktop)
-	known := map[wire.MonitorID]bool{}
+	seen := places{monitors: map[wire.MonitorID]bool{}, times: map[wire.Millis]bool{}, ids: map[wire.RowID]bool{}, agents: map[agentKey]bool{}}
 	for _, m := range l.Desktop.Monitors {
-		known[m.MonitorID] = true
-		if l.Rows[m.MonitorID], err = r.rows(m.MonitorID); err != nil {
+		if l.Rows[m.MonitorID], err = r.rows(m.MonitorID, &seen); err != nil {
 			return nil, err
 		}
 	}
-	if len(known) == 0 {
+	if len(seen.monitors) == 0 {
 		return nil, refuse(desktopName, "it has no monitor")
 	}
 	for _, info := range r.meta.Threads {
-		t, err := r.thread(info, known)
+		t, err := r.thread(info, &seen)
 		if err != nil {
 			return nil, err
 		}
@@ -219,8 +220,27 @@ func (r *reader) lines(name string, most int, do func(line []byte) error) error 
 	return nil
 }
 
-// rows are those of a monitor. Their ids and times grow.
-func (r *reader) rows(monitor wire.MonitorID) ([]wire.UIRow, error) {
+// places is what there is once in a session.
+type places struct {
+	monitors map[wire.MonitorID]bool
+	times    map[wire.Millis]bool // of rows
+	ids      map[wire.RowID]bool
+	last     wire.RowID
+	agents   map[agentKey]bool
+}
+
+// agentKey is a window that has an agent, or with none a main agent.
+type agentKey struct {
+	monitor wire.MonitorID
+	window  wire.WindowID
+}
+
+// rows are those of a monitor. Their ids and times grow, and no other row has them.
+func (r *reader) rows(monitor wire.MonitorID, seen *places) ([]wire.UIRow, error) {
+	if seen.monitors[monitor] {
+		return nil, refuse(desktopName, "the monitor %q is there twice", monitor)
+	}
+	seen.monitors[monitor] = true
 	var rows []wire.UIRow
 	var id wire.RowID
 	var ts wire.Millis
@@ -231,32 +251,55 @@ func (r *reader) rows(monitor wire.MonitorID) ([]wire.UIRow, error) {
 			return err
 		case row.MonitorID != monitor:
 			return fmt.Errorf("a row of %q", row.MonitorID)
-		case row.TS <= ts || row.ID != 0 && row.ID <= id:
+		case row.TS <= ts || row.ID != 0 && row.ID <= id || row.ID > highestID:
 			return fmt.Errorf("row %d does not follow row %d", row.ID, id)
+		case seen.times[row.TS] || row.ID != 0 && seen.ids[row.ID]:
+			return fmt.Errorf("row %d is there twice", row.ID)
 		case int64(row.TS) > time.Now().Add(24*time.Hour).UnixMilli():
 			return errors.New("a row of the future") // all that follow would be, too
 		}
 		id, ts = max(id, row.ID), row.TS
+		seen.times[ts], seen.ids[row.ID] = true, true
 		rows = append(rows, row)
 		return nil
 	})
+	seen.last = max(seen.last, id)
 	return rows, err
 }
 
-// thread is a conversation. The ids of its messages grow.
-func (r *reader) thread(info ThreadInfo, monitors map[wire.MonitorID]bool) (history.Thread, error) {
+// thread is a conversation. The ids of its messages grow, and nobody else has its
+// agent.
+func (r *reader) thread(info ThreadInfo, seen *places) (history.Thread, error) {
 	t := history.Thread{Agent: info.Agent, Provider: info.Provider, Monitor: info.Monitor, Windows: info.Windows}
-	if info.Agent == "" || !monitors[info.Monitor] {
+	if info.Agent == "" || !seen.monitors[info.Monitor] {
 		return t, refuse(metadataName, "the conversation of %q is on no monitor", info.Agent)
 	}
+	windows := info.Windows
+	if len(windows) == 0 {
+		windows = []wire.WindowID{""}
+	}
+	for _, w := range windows {
+		k := agentKey{info.Monitor, w}
+		if seen.agents[k] {
+			return t, refuse(metadataName, "%q has a second conversation, that of %q", cmp.Or(string(w), string(info.Monitor)), info.Agent)
+		}
+		seen.agents[k] = true
+	}
 	var last uint64
+	bytes := 0
 	err := r.lines(info.Part, messagesRead, func(line []byte) error {
 		var m history.Message
 		if err := json.Unmarshal(line, &m); err != nil {
 			return err
 		}
-		if m.ID <= last {
+		if m.ID <= last || m.ID > highestID {
 			return fmt.Errorf("message %d does not follow message %d", m.ID, last)
+		}
+		if m.Row > seen.last+1 {
+			return fmt.Errorf("message %d belongs to row %d, and the last one is %d", m.ID, m.Row, seen.last)
+		}
+		if bytes += len(line); bytes > threadBytes {
+			return fmt.Errorf("the conversation has more than %d bytes", threadBytes)
 		}
 		last = m.ID
 		t.Messages = append(t.Messages, m)
