@@ -158,12 +158,12 @@ func (p *Pool) remember(t *turn, r agentpool.Remember) {
 		h.Provider, h.ID = t.Provider, r.Thread
 		p.keepThread(h)
 	}
-	p.learn(t, h, r.Entries)
+	before := p.learn(t, h, r.Entries)
 	if len(r.Entries) > 0 {
 		p.mused(t)
 		t.Remembered, t.Kept = true, t.said
-		if calls(r.Entries) {
-			p.rowText(t)
+		if before > 0 || calls(r.Entries) {
+			p.rowText(t, before)
 		}
 		p.keepTurn(t)
 	}

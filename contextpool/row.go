@@ -123,13 +123,19 @@ func (p *Pool) rowOpen(t *turn) {
 }
 
 // rowText shows what a turn said before it uses tools, so that it stays before
-// them. The conversation has it: it is not said again. The caller keeps the turn.
-func (p *Pool) rowText(t *turn) {
+// them, or before it heard something else, so that who takes that back does not take
+// it along. The conversation has it: it is not said again; the message is the newest,
+// unless it is named. The caller keeps the turn.
+func (p *Pool) rowText(t *turn, message uint64) {
 	text := t.untold()
 	if strings.TrimSpace(text) == "" || t.Kind == wire.AgentTask || t.Parts >= toolRows || p.stage.Full() {
 		return
 	}
-	p.stage.Row(t.row(wire.SayText, text))
+	row := t.row(wire.SayText, text)
+	if message > 0 {
+		row.ConversationHistoryIndex = new(int(message)) //nolint:gosec // a thread has fewer
+	}
+	p.stage.Row(row)
 	t.Told = t.said
 	t.Parts++
 }

@@ -160,8 +160,9 @@ func (p *Pool) extend(h *thread, added ...history.Message) {
 }
 
 // learn adds to a thread what a turn says it has become, each message with the row
-// that it belongs to.
-func (p *Pool) learn(t *turn, h *thread, entries []providers.Entry) {
+// that it belongs to. If people said something in between, it returns the message of
+// the agent that is right before that, if there is one.
+func (p *Pool) learn(t *turn, h *thread, entries []providers.Entry) (before uint64) {
 	added := make([]history.Message, len(entries))
 	var said []int // what people said
 	for i, e := range entries {
@@ -182,7 +183,18 @@ func (p *Pool) learn(t *turn, h *thread, entries []providers.Entry) {
 	if n > 0 {
 		t.Heard = nil
 	}
+	var last history.Message
+	if len(h.messages) > 0 {
+		last = h.messages[len(h.messages)-1]
+	}
 	p.extend(h, added...)
+	if len(said) > 0 && said[0] > 0 {
+		last = added[said[0]-1]
+	}
+	if len(said) > 0 && last.Role == providers.RoleAssistant {
+		before = last.ID
+	}
+	return before
 }
 
 func isResult(b providers.Block) bool { return b.Kind == providers.BlockToolResult }
