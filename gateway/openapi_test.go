@@ -29,7 +29,10 @@ type operation struct {
 	Security             []map[string][]string
 	Parameters           []struct {
 		Name, In, Description string
-		Schema                struct{ Type string }
+		Schema                struct {
+			Type    string
+			Default int
+		}
 	}
 	RequestBody *struct {
 		Content map[string]struct{ Schema json.RawMessage }
@@ -403,6 +406,17 @@ func TestDescriptionOfParameters(t *testing.T) {
 		}
 		if found != kind {
 			t.Errorf("%s: type %q, want %q", where, found, kind)
+		}
+	}
+	for where, usual := range map[string]int{
+		"/api/sessions/{session}/rows limit": 200, "/api/sessions/{session}/rows before": 0,
+		"/api/sessions/{session}/messages limit": 200, "/api/sessions/{session}/tasks limit": 100,
+	} {
+		path, name, _ := strings.Cut(where, " ")
+		for _, p := range d.Paths[path]["get"].Parameters {
+			if p.Name == name && p.Schema.Default != usual {
+				t.Errorf("%s: %d when it is absent, want %d", where, p.Schema.Default, usual)
+			}
 		}
 	}
 	var parts struct {

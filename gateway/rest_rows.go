@@ -42,7 +42,7 @@ func (s *Server) rowRoutes() []route {
 	const tag = "conversation"
 	query := []param{
 		{name: "monitor", doc: "Whose conversation; that of monitor-0 when absent."},
-		pageLimit(session.MaxRowPage),
+		usualLimit(session.MaxRowPage, rowsWanted),
 		{name: "before", doc: "Only what is older than the row with this id.", most: 1<<53 - 1},
 	}
 	return []route{

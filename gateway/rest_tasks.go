@@ -34,7 +34,7 @@ func (s *Server) taskRoutes() []route {
 			{name: "q", doc: "Words that are in what was asked or in what came of it, in capitals or not."},
 			{name: "status", doc: "active, delegated, completed, failed or interrupted."},
 			{name: "monitor", doc: "Only those of this monitor."},
-			pageLimit(history.TasksKept),
+			usualLimit(history.TasksKept, tasksWanted),
 			{name: "before", doc: "Only what comes after this task in the list, by its id."},
 		},
 		answers: ok(http.StatusOK, "A page of tasks.", of(taskListForm)),

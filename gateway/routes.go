@@ -45,6 +45,9 @@ type param struct {
 	// most is the largest value of a number from 1 on; 0 means that it is a
 	// text.
 	most int
+	// usual is what a number is when it is absent; 0 means that it has no such
+	// value.
+	usual int
 }
 
 // content is a body, of a request or of an answer.
@@ -104,9 +107,14 @@ var (
 	idempotency  = param{name: headerIdempotencyKey, doc: "The same as messageId: what is sent again with the same key has no second effect and the same answer."}
 )
 
-// pageLimit is the limit of a listing.
-func pageLimit(most int) param {
-	return param{name: "limit", doc: "How many to show at most. More than there can be on a page mean as many as there can be.", most: most}
+// pageLimit is the limit of a listing that shows as many as it can when it is
+// absent.
+func pageLimit(most int) param { return usualLimit(most, most) }
+
+// usualLimit is the limit of a listing that shows fewer when it is absent.
+func usualLimit(most, usual int) param {
+	const doc = "How many to show at most. More than there can be on a page mean as many as there can be."
+	return param{name: "limit", doc: doc, most: most, usual: usual}
 }
 
 // fileHeaders are those that matter when a file is fetched.
