@@ -164,14 +164,17 @@ it("rows that the desktop has let go of are read when somebody goes there, and s
   await field.fill("needle");
   await page.getByText("Not found").waitFor();
   await page.getByRole("button", { name: "Search older" }).click();
-  await page.locator("[data-row][data-kind=assistant][data-found]", { hasText: "a needle at the beginning" }).waitFor();
+  const needle = page.locator("[data-row][data-kind=assistant][data-found]", { hasText: "a needle at the beginning" });
+  await needle.waitFor();
   await page.getByText("Searched everything").waitFor();
+  await until(async () => (await needle.boundingBox())!.y).toBeGreaterThan(0); // it is in sight, the end is not
 
   await page.reload();
   await log.getByRole("button", { name: "Show earlier" }).waitFor();
   await log.focus();
   await page.keyboard.press("Home"); // going to the beginning is enough
   await waitForRow(page, "a needle at the beginning");
+  await page.getByRole("button", { name: "Jump to newest" }).waitFor(); // older rows are not new ones
   await choose(page, "/say a needle", "Rewind to here");
   await preview(page).getByText("This takes back 36 messages, 71 answers and 35 tool calls.").waitFor();
   await preview(page).getByRole("button", { name: "Rewind" }).click();

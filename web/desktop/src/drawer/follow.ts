@@ -73,6 +73,15 @@ export function useFollowing(keys: readonly string[], what: string): Following {
 
   useLayoutEffect(jump, [jump, what]);
   if (following) seen.current = new Set(keys);
-  const unread = following ? 0 : keys.filter((k) => !seen.current.has(k)).length;
+  const unread = following ? 0 : newIn(keys, seen.current);
   return { scroller, content, following, unread, jump, leave };
+}
+
+/** How many came after what was seen. Older ones that were read since are not new. */
+export function newIn(keys: readonly string[], seen: ReadonlySet<string>): number {
+  const first = Math.max(
+    0,
+    keys.findIndex((k) => seen.has(k)),
+  );
+  return keys.slice(first).filter((k) => !seen.has(k)).length;
 }

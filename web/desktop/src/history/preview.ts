@@ -2,6 +2,7 @@
 // models as well, and says what has become of the rows when it is done.
 
 import type { MessageID, UIRow } from "../../../core/src/index.js";
+import type { Told } from "../drawer/deeds.js";
 import { kindOf } from "../drawer/entries.js";
 import { aboutOf, toolOf } from "../drawer/tool.js";
 
@@ -69,12 +70,12 @@ function belongsBefore(row: UIRow, cut: Cut, later: readonly UIRow[]): boolean {
   return later.some((r) => r.say !== "user_feedback" && r.messageId === row.messageId && row.messageId !== undefined && belongsBefore(r, cut, later));
 }
 
-/** The first line of a row, for a list of them. */
-export function lineOf(row: UIRow): string {
+/** The first line of a row, for a list of them. `tell` has the words for what tools of the hub did. */
+export function lineOf(row: UIRow, tell: (told: Told) => string): string {
   switch (kindOf(row)) {
     case "tool": {
-      const { tool, about } = toolOf(row);
-      return `${tool} ${about}`.trim();
+      const { tool, about, told, failed } = toolOf(row);
+      return told === undefined || failed ? `${tool} ${about}`.trim() : tell(told);
     }
     default:
       return aboutOf((row.text ?? "").trim().split("\n", 1)[0]!);

@@ -1,7 +1,9 @@
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { type Desk, firstMonitor, hasEnded, type MessageID, type Sent } from "../../../core/src/index.js";
-import { workingAgents } from "../dock/agents.js";
+import { titleIn, workingAgents } from "../dock/agents.js";
 import { usePutBack } from "../dock/drafts.js";
+import deedTexts from "../drawer/deed-words.js";
+import type { Told } from "../drawer/deeds.js";
 import type { MessageEntry } from "../drawer/entries.js";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -116,7 +118,13 @@ const mostLines = 40;
 
 function Consequences({ preview: p, entry }: { preview: Preview; entry: MessageEntry }): ReactNode {
   const t = useWords(texts);
+  const deeds = useWords(deedTexts);
   const amounts = useAmounts();
+  const windows = useShell((s) => s.desk.windows);
+  const tell = ({ deed, what, window }: Told): string => {
+    const title = window === undefined ? "" : titleIn({ windows }, entry.monitorId, window);
+    return deeds[deed](what || title || window || "");
+  };
   const agents = useShell((s) => workingAgents(s.desk.agents).filter((a) => a.monitorId === entry.monitorId).length);
   const lines = useMemo(() => worthLines(p.going), [p]);
   return (
@@ -125,7 +133,7 @@ function Consequences({ preview: p, entry }: { preview: Preview; entry: MessageE
       <ul className="history-lines" aria-label={t.goingList} tabIndex={0}>
         {lines.slice(0, mostLines).map((row) => (
           <li key={row.ts} data-say={row.say}>
-            {lineOf(row) || "…"}
+            {lineOf(row, tell) || "…"}
           </li>
         ))}
         {lines.length > mostLines && <li>{t.moreLines(lines.length - mostLines)}</li>}

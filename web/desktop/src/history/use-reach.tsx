@@ -91,18 +91,14 @@ export function useRewinds(shown: MonitorID | undefined): void {
 /** The row that somebody was led to, and a way to lead them. */
 export function useGoTo(scroller: RefObject<HTMLDivElement | null>, leave: () => void): { found: number | undefined; goTo: (ts: number | undefined) => void } {
   const [to, setTo] = useState<{ ts: number | undefined }>({ ts: undefined });
-  const goTo = useCallback(
-    (ts: number | undefined) => {
-      if (ts !== undefined) leave();
-      setTo({ ts });
-    },
-    [leave],
-  );
+  const goTo = useCallback((ts: number | undefined) => setTo({ ts }), []);
   useEffect(() => {
     if (to.ts === undefined) return;
     let marked: HTMLElement | undefined;
     // What it is folded into opens first.
     const frame = requestAnimationFrame(() => {
+      // Only now: rows that came just before may have scrolled to the end meanwhile.
+      leave();
       marked = scroller.current?.querySelector<HTMLElement>(`[data-row="${to.ts}"]`) ?? undefined;
       marked?.scrollIntoView({ block: "center" });
       // Where everything is in sight nothing was scrolled, and the end is not left.
@@ -113,7 +109,7 @@ export function useGoTo(scroller: RefObject<HTMLDivElement | null>, leave: () =>
       cancelAnimationFrame(frame);
       marked?.removeAttribute("data-found");
     };
-  }, [to, scroller]);
+  }, [to, scroller, leave]);
   return { found: to.ts, goTo };
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Say, UIRow } from "../../../core/src/index.js";
+import type { Told } from "../../src/drawer/deeds.js";
 import { lineOf, type Preview, previewOf, worthLines } from "../../src/history/preview.js";
 
 const main = "main-monitor-0";
@@ -106,9 +107,12 @@ test("shrinks of the model's history are undone with their rows", () => {
 });
 
 test("rows have a line for a list", () => {
-  expect(lineOf(row(1, "user_feedback", "m", 0, { text: "  first\nsecond" }))).toBe("first");
-  expect(lineOf(tool(2, "m", 0))).toBe("http:get http://x");
-  expect(lineOf(row(3, "text", "m", 0, { text: "x".repeat(500) }))).toHaveLength(160);
+  const tell = ({ deed, what }: Told): string => `${deed} ${what}`;
+  expect(lineOf(row(1, "user_feedback", "m", 0, { text: "  first\nsecond" }), tell)).toBe("first");
+  expect(lineOf(tool(2, "m", 0), tell)).toBe("http:get http://x");
+  const opened = { tool: "window:create", status: "complete", input: { windowId: "w", title: "Notes" } };
+  expect(lineOf(row(2, "tool", "m", 0, { text: JSON.stringify(opened) }), tell)).toBe("opened Notes");
+  expect(lineOf(row(3, "text", "m", 0, { text: "x".repeat(500) }), tell)).toHaveLength(160);
   const ends = row(4, "api_req_finished", "m", 0);
   expect(worthLines([row(1, "user_feedback", "m", 0), ends, tool(2, "m", 0)])).toHaveLength(2);
 });
