@@ -21,10 +21,16 @@ const (
 	chunkEntries = 100
 )
 
-// chunk counts messages that moved away together.
+// chunk counts messages that moved away together. By Sum they are known among others
+// that a store has which forgot that those were taken away.
 type chunk struct {
-	N     int `json:"n"`
-	Bytes int `json:"bytes"`
+	N     int    `json:"n"`
+	Bytes int    `json:"bytes"`
+	Sum   uint64 `json:"sum"`
+}
+
+func (c chunk) and(other chunk) chunk {
+	return chunk{c.N + other.N, c.Bytes + other.Bytes, c.Sum + other.Sum}
 }
 
 func (h *thread) cold() string { return store.ColdPrefix + h.list() }
@@ -132,9 +138,7 @@ func chunksOf(values [][]byte) (chunks []chunk) {
 		if i%chunkEntries == 0 {
 			chunks = append(chunks, chunk{})
 		}
-		last := &chunks[len(chunks)-1]
-		last.N++
-		last.Bytes += len(v)
+		chunks[len(chunks)-1] = chunks[len(chunks)-1].and(chunkOf(v))
 	}
 	return chunks
 }
@@ -148,7 +152,7 @@ func (h *thread) boundCold() []store.Op {
 		h.Cold = h.Cold[1:]
 	}
 	for len(h.Cold) > 2*coldEntries/chunkEntries { // those that came in small portions
-		h.Cold[1] = chunk{h.Cold[0].N + h.Cold[1].N, h.Cold[0].Bytes + h.Cold[1].Bytes}
+		h.Cold[1] = h.Cold[0].and(h.Cold[1])
 		h.Cold = h.Cold[1:]
 	}
 	if !dropped {

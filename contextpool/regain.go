@@ -14,10 +14,11 @@ import (
 type regained struct {
 	h *thread
 	// away are those that moved away, in the order of their list, and all are the
-	// messages of both.
-	away []history.Message
-	all  []history.Message
-	cut  history.Cut
+	// messages of both. With dirty the list has others besides, or some are lost.
+	away  []history.Message
+	dirty bool
+	all   []history.Message
+	cut   history.Cut
 	// still counts the first of those away that stay where they are.
 	still int
 }
@@ -32,7 +33,11 @@ func (p *Pool) whole(h *thread) (*regained, error) {
 	if err != nil {
 		return nil, fmt.Errorf("what was moved away of %s: %w", h.agent, err)
 	}
-	if g.away, err = unlist[history.Message](h.cold(), items); err != nil {
+	runs, _ := found(h.Cold, items)
+	ours := itemsOf(runs, items)
+	n, _ := h.coldSize()
+	g.dirty = len(ours) != len(items) || len(ours) != n
+	if g.away, err = unlist[history.Message](h.cold(), ours); err != nil {
 		return nil, err
 	}
 	g.all = slices.Concat(h.messages, g.away)
@@ -42,9 +47,9 @@ func (p *Pool) whole(h *thread) (*regained, error) {
 	return g, nil
 }
 
-// leave notes what is to be left, and returns about how many bytes have to be
-// written for that.
-func (g *regained) leave(c history.Cut) (bytes int) {
+// leave notes what is to be left, and returns about how much has to be written for
+// that.
+func (g *regained) leave(c history.Cut) (w burden) {
 	g.cut = c
 	hidden := map[uint64]history.Message{}
 	for i := range c.Messages {
@@ -58,17 +63,17 @@ func (g *regained) leave(c history.Cut) (bytes int) {
 			break
 		}
 	}
-	if !c.Changed {
-		return 0
+	if !c.Changed && !g.dirty {
+		return burden{}
 	}
-	if g.still < len(g.away) {
-		_, bytes = g.h.coldSize()
-		return bytes + g.h.bytes
+	if g.still < len(g.away) || g.dirty {
+		w.items, w.bytes = g.h.coldSize()
+		return burden{w.items + len(g.h.messages), w.bytes + g.h.bytes}
 	}
 	for i := sameOf(g.h.messages, g.here()); i < len(g.h.sizes); i++ {
-		bytes += g.h.sizes[i]
+		w = burden{w.items + 1, w.bytes + g.h.sizes[i]}
 	}
-	return bytes
+	return w
 }
 
 // here are the messages that the thread has itself when what is away stays there.
@@ -103,13 +108,17 @@ func sameOf(a, b []history.Message) (n int) {
 // where it was moved to.
 func (p *Pool) regain(g *regained) {
 	h, here := g.h, g.here()
-	if g.still < len(g.away) {
+	if g.still < len(g.away) || g.dirty {
 		kept := make([][]byte, g.still)
 		for i := range kept {
 			kept[i] = encode(&g.away[i])
 		}
 		h.Cold = chunksOf(kept)
-		p.stage.Keep(shorten(h.cold(), g.still)...)
+		if g.dirty {
+			p.stage.Keep(relist(h.cold(), g.away[:g.still])...)
+		} else {
+			p.stage.Keep(shorten(h.cold(), g.still)...)
+		}
 	}
 	same := sameOf(h.messages, here)
 	values := h.put(here)

@@ -24,9 +24,17 @@ type Undo struct {
 	By      wire.ConnectionID
 }
 
-// undoBytes is how much may be written because of one rewind. It is reached only
-// when many agents of a monitor have long histories that were summed up.
-const undoBytes = 5 << 20
+// undoBytes and undoItems are how much may be written of rows and threads because of
+// one rewind, so that all of it fits into one batch of the store: there are tasks,
+// turns and the tape besides. It is reached only when many agents of a monitor have
+// long histories that were summed up.
+const (
+	undoBytes = 5 << 20
+	undoItems = 2500
+)
+
+// burden is how much is written.
+type burden struct{ items, bytes int }
 
 const (
 	rewound     = "the conversation was rewound"
@@ -108,12 +116,8 @@ func (p *Pool) rowsFrom(u Undo, said bool) ([]wire.UIRow, *desk.Refusal) {
 
 // revision counts how often the conversation of a monitor was rewound.
 func (p *Pool) revision(monitor wire.MonitorID) int {
-	for _, m := range p.stage.Desk().Monitors() {
-		if m.MonitorID == monitor {
-			return m.Revision
-		}
-	}
-	return 0
+	m, _ := p.stage.Desk().Monitor(monitor)
+	return m.Revision
 }
 
 // undoing is a rewind that is going to happen.
@@ -151,15 +155,16 @@ func (p *Pool) planUndo(u Undo, since []wire.UIRow) (*undoing, *desk.Refusal) {
 	case err != nil:
 		return nil, changed(err.Error())
 	}
-	bytes := 0
+	total := burden{items: len(plan.Kept)}
 	for i := range plan.Kept {
 		plan.kept[plan.Kept[i].ID] = true
-		bytes += len(plan.Kept[i].Text)
+		total.bytes += len(encode(&plan.Kept[i]))
 	}
 	for _, g := range plan.threads {
-		bytes += g.leave(plan.Threads[g.h.agent])
+		more := g.leave(plan.Threads[g.h.agent])
+		total.items, total.bytes = total.items+more.items, total.bytes+more.bytes
 	}
-	if bytes > undoBytes {
+	if total.bytes > undoBytes || total.items > undoItems {
 		return nil, &desk.Refusal{
 			Code: wire.CodeMessageTooLarge, Reason: "too much would change at once: rewind to a later row first",
 		}

@@ -234,8 +234,12 @@ func (t *Tape) Rewind(monitor wire.MonitorID, goes func(wire.RowID) bool) []stor
 			same++
 		}
 		ops = append(ops, shorten(name, same)...)
+		var more [][]byte
 		for i := range left[same:] {
-			ops = append(ops, store.Push(name, encode(&left[same+i])))
+			more = append(more, encode(&left[same+i]))
+		}
+		if len(more) > 0 {
+			ops = append(ops, store.Push(name, more...))
 		}
 	}
 	return ops

@@ -11,6 +11,9 @@ func (s *State) Title() string {
 // Monitors are all monitors, monitor-0 first.
 func (s *State) Monitors() []wire.MonitorStatus { return s.monitors.sorted(nil, byMonitor) }
 
+// Monitor is one of them.
+func (s *State) Monitor(id wire.MonitorID) (wire.MonitorStatus, bool) { return s.monitors.value(id) }
+
 // MonitorCount is how many monitors there are.
 func (s *State) MonitorCount() int { return s.monitors.len() }
 

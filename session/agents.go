@@ -149,6 +149,14 @@ func (a *agents) everything() []store.Op {
 	return append(a.pool.All(), a.apps.all()...)
 }
 
+// heal is what makes the lists of agents that are not loaded those that we know.
+func (a *agents) heal(tables map[string]map[string][]byte) ([]store.Op, error) {
+	if a == nil {
+		return nil, nil
+	}
+	return a.pool.Heal(tables)
+}
+
 func (a *agents) working() bool { return a != nil && a.pool.Working() }
 
 // waiting counts the messages that wait.

@@ -144,7 +144,11 @@ func (l *live) rewrite(got loaded) error {
 	if err != nil {
 		return err
 	}
-	ops := l.everything(rows, got.tables, got.lists)
+	away, err := l.agents.heal(got.tables)
+	if err != nil {
+		return err
+	}
+	ops := l.everything(append(rows, away...), got.tables, got.lists)
 	l.step.card = l.card.encode()
 	for _, portion := range portions(ops) {
 		l.step.ops = append(l.step.ops, portion...)
@@ -254,7 +258,7 @@ func weigh(op store.Op) (items, size int) {
 }
 
 // everything is what makes the store's tables those that we know. The ops of the
-// archives are known.
+// lists that are not loaded are known.
 func (l *live) everything(ops []store.Op, tables map[string]map[string][]byte, lists map[string][][]byte) []store.Op {
 	for _, c := range l.state.All() {
 		ops = append(ops, store.Set(c.Table, c.Field, c.Value))

@@ -3,9 +3,11 @@ package session
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -91,10 +93,8 @@ func (s stage) Rows(monitor wire.MonitorID, ts wire.Millis, said bool) ([]wire.U
 		if err != nil || len(before.Rows) == 0 {
 			return nil, err
 		}
-		from := len(before.Rows) - 1
-		for from > 0 && before.Rows[from].Say != wire.SayUserFeedback {
-			from--
-		}
+		user, _ := history.Said(before.Rows, before.Rows[len(before.Rows)-1].TS)
+		from, _ := slices.BinarySearchFunc(before.Rows, user.TS, byTime) // or all, if there is none
 		rows = append(before.Rows[from:], rows...)
 	}
 	return rows, err

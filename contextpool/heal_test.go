@@ -1,0 +1,143 @@
+package contextpool_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+const coldMain = "cold:api:" + mainThread
+
+// takenBack is a message that a rewind took away, and the store forgot that.
+func takenBack(t *testing.T, id uint64) []byte {
+	t.Helper()
+	e := asked("x")
+	e.Blocks[0].Text = "TAKEN BACK"
+	data, err := json.Marshal(history.Message{ID: id, Row: 1, Entry: e, CondenseParent: "gone"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// What a store still has that was taken back comes into no memory again, wherever
+// it is among what moved away.
+func TestStaleMessagesDoNotComeBack(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(all [][]byte, stale []byte) [][]byte{
+		"at the beginning": func(all [][]byte, stale []byte) [][]byte { return slices.Insert(all, 0, stale) },
+		"in the middle":    func(all [][]byte, stale []byte) [][]byte { return slices.Insert(all, 100, stale) },
+		"at the end":       func(all [][]byte, stale []byte) [][]byte { return append(all, stale) },
+		"instead of some":  func(all [][]byte, stale []byte) [][]byte { return append(all[:100:100], stale) },
+		"instead of all":   func(_ [][]byte, stale []byte) [][]byte { return [][]byte{stale} },
+	} {
+		for _, heals := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, " ", heals), func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t)
+				var want []string
+				for i := range 300 {
+					id := fmt.Sprintf("m%d", i)
+					r.talk(id)
+					if i < 150 {
+						want = append(want, "> text of "+id, "answer to "+id)
+					}
+				}
+				had := len(r.kept.lists[coldMain])
+				r.kept.lists[coldMain] = spoil(slices.Clone(r.kept.lists[coldMain]), takenBack(t, 3))
+				if heals {
+					r.heal()
+				}
+				r.talk("n")
+				if refused := r.rewind(contextpool.Undo{TS: r.rowOf("text of m150").TS}); refused != nil {
+					t.Fatal(refused)
+				}
+				r.crash()
+				for _, list := range []string{coldMain, "api:" + mainThread} {
+					if all := strings.Join(bytesOf(r.kept.lists[list]), " "); strings.Contains(all, "TAKEN BACK") {
+						t.Errorf("%s has it of %d", list, had)
+					}
+				}
+				if !strings.HasPrefix(name, "instead") { // else some are lost
+					r.wantKnown(mainThread, strings.Join(want, "; "))
+				}
+			})
+		}
+	}
+}
+
+// heal is what a session does that has found out that its store forgot something.
+func (r *rig) heal() {
+	r.t.Helper()
+	r.step(func() {
+		ops, err := r.pool.Heal(r.kept.tables)
+		if err != nil {
+			r.t.Fatalf("%v", err)
+		}
+		r.Keep(ops...)
+		r.Keep(r.pool.All()...)
+	})
+	if n := strings.Count(strings.Join(bytesOf(r.kept.lists[coldMain]), " "), "TAKEN BACK"); n > 0 {
+		r.t.Fatalf("it is still there")
+	}
+}
+
+// A list of somebody who is gone, or who has nothing there any more, goes.
+func TestStaleListsGo(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.talk("m1")
+	r.kept.lists[coldMain] = [][]byte{takenBack(t, 2)}
+	r.kept.lists["cold:api:main-monitor-9"] = [][]byte{takenBack(t, 2)}
+	r.step(func() {
+		ops, err := r.pool.Heal(map[string]map[string][]byte{"threads": {"main-monitor-9": nil}})
+		if err != nil {
+			t.Error(err)
+		}
+		r.Keep(ops...)
+	})
+	if len(r.kept.lists[coldMain])+len(r.kept.lists["cold:api:main-monitor-9"]) > 0 {
+		t.Error("they are still there")
+	}
+}
+
+// A rewind that the store could not take at once is refused before anything changes.
+func TestRewindOfTooMuch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.open(first, "w")
+	r.talk("m0")
+	r.toWindow("w0", "w")
+	r.answer(r.run("window-w"), "in the window")
+	// Each agent has a long history, and nothing of it is long.
+	long := func(run agentpool.Run) {
+		for range 6 {
+			var entries []providers.Entry
+			for range 150 {
+				entries = append(entries, asked(string(run.Turn)), said(string(run.Turn), "yes"))
+			}
+			r.remember(run, entries...)
+		}
+		r.ended(run)
+	}
+	r.toWindow("w1", "w")
+	long(r.run("window-w"))
+	long(r.direct("m1"))
+	kept := len(r.kept.lists[coldMain])
+	r.most, r.biggest = 0, 0
+	refused := r.rewind(contextpool.Undo{TS: r.rowOf("text of w1").TS})
+	if refused == nil || refused.Code != wire.CodeMessageTooLarge {
+		t.Errorf("it is answered with %+v after a step of %d items", refused, r.most)
+	}
+	if len(r.kept.lists[coldMain]) != kept || r.most > 0 {
+		t.Error("something has changed")
+	}
+}
