@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/providers"
@@ -113,31 +112,42 @@ func TestStaleListsGo(t *testing.T) {
 func TestRewindOfTooMuch(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.open(first, "w")
-	r.talk("m0")
-	r.toWindow("w0", "w")
-	r.answer(r.run("window-w"), "in the window")
-	// Each agent has a long history, and nothing of it is long.
-	long := func(run agentpool.Run) {
-		for range 6 {
-			var entries []providers.Entry
-			for range 150 {
-				entries = append(entries, asked(string(run.Turn)), said(string(run.Turn), "yes"))
-			}
-			r.remember(run, entries...)
+	// The memories of many agents are just not too long, and then they are.
+	talk := func(i, pairs int) {
+		window := fmt.Sprintf("w%d", i)
+		id := fmt.Sprintf("m%d-%d", pairs, i)
+		r.toWindow(id, window)
+		run := r.run("window-" + window)
+		var entries []providers.Entry
+		for range pairs {
+			entries = append(entries, asked(id), said(id, "yes"))
 		}
+		r.remember(run, entries...)
 		r.ended(run)
 	}
-	r.toWindow("w1", "w")
-	long(r.run("window-w"))
-	long(r.direct("m1"))
-	kept := len(r.kept.lists[coldMain])
+	for i := range 8 {
+		r.open(first, fmt.Sprintf("w%d", i))
+		talk(i, 190)
+	}
+	for i := range 8 {
+		talk(i, 20)
+	}
+	list := "cold:api:window-monitor-0/w0"
+	kept := len(r.kept.lists[list])
+	if kept == 0 {
+		t.Fatal("nothing has moved away")
+	}
 	r.most, r.biggest = 0, 0
-	refused := r.rewind(contextpool.Undo{TS: r.rowOf("text of w1").TS})
+	refused := r.rewind(contextpool.Undo{TS: r.rowOf("text of m20-0").TS})
 	if refused == nil || refused.Code != wire.CodeMessageTooLarge {
 		t.Errorf("it is answered with %+v after a step of %d items", refused, r.most)
 	}
-	if len(r.kept.lists[coldMain]) != kept || r.most > 0 {
+	if len(r.kept.lists[list]) != kept || r.most > 0 {
 		t.Error("something has changed")
 	}
+	// Less at once is possible.
+	if refused := r.rewind(contextpool.Undo{TS: r.rowOf("text of m20-4").TS}); refused != nil {
+		t.Error(refused)
+	}
+	r.wantSteps()
 }

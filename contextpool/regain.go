@@ -66,12 +66,14 @@ func (g *regained) leave(c history.Cut) (w burden) {
 	if !c.Changed && !g.dirty {
 		return burden{}
 	}
-	if g.still < len(g.away) || g.dirty {
-		w.items, w.bytes = g.h.coldSize()
-		return burden{w.items + len(g.h.messages), w.bytes + g.h.bytes}
+	here, same := g.here(), 0
+	if g.dirty {
+		here = g.cut.Messages // and what is away again, besides
+	} else if g.still == len(g.away) {
+		same = sameOf(g.h.messages, here)
 	}
-	for i := sameOf(g.h.messages, g.here()); i < len(g.h.sizes); i++ {
-		w = burden{w.items + 1, w.bytes + g.h.sizes[i]}
+	for i := range here[same:] {
+		w = burden{w.items + 1, w.bytes + len(encode(&here[same+i]))}
 	}
 	return w
 }
