@@ -191,7 +191,7 @@ func (p *Pool) Answered(dialog wire.DialogID, prompt wire.PromptID, r Reply) {
 	if q.Ask == wire.AskAutoApprovalMaxReqReached && r.Response == wire.AnswerYes {
 		p.setSpent(p.spent.Reset())
 	}
-	if row, ok := p.stage.Desk().Row(q.TS); ok {
+	if row, ok := p.asked(q); ok {
 		var text askRow
 		if jsonInto([]byte(row.Text), &text) == nil {
 			text.Outcome, text.Response, text.Answer = r.Reason, r.Response, cut(r.Text, rowBytes)
@@ -203,6 +203,18 @@ func (p *Pool) Answered(dialog wire.DialogID, prompt wire.PromptID, r Reply) {
 		})
 	}
 	p.closes(q.TS)
+}
+
+// asked is the row of a question, which the desktop may have forgotten.
+func (p *Pool) asked(q *question) (wire.UIRow, bool) {
+	if row, ok := p.stage.Desk().Row(q.TS); ok {
+		return row, true
+	}
+	rows, err := p.stage.Rows(q.Monitor, q.TS, false)
+	if err != nil || len(rows) == 0 {
+		return wire.UIRow{}, false // it is over all the same
+	}
+	return rows[0], true
 }
 
 // closes ends a question, and says so to those who look at its task.

@@ -1,0 +1,35 @@
+package contextpool_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// A question that the desktop has forgotten is shown as answered in the archive.
+func TestAnsweredLate(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.step(func() {
+		r.pool.Inquire(tools.Caller{Agent: run.Role, Turn: run.Turn}, contextpool.Inquiry{Prompt: &wire.Prompt{ID: "p", Message: "which one?"}})
+	})
+	ts := r.rowOf("which one?").TS
+	for i := range 250 {
+		r.step(func() {
+			r.Row(wire.UIRow{Type: wire.RowSay, Say: wire.SayText, Text: fmt.Sprint("row ", i), MonitorID: first})
+		})
+	}
+	if _, ok := r.desk.Row(ts); ok {
+		t.Fatal("the desktop still has it")
+	}
+	r.step(func() {
+		r.pool.Answered("", "p", contextpool.Reply{Reason: wire.ClosedAnswered, Response: wire.AnswerMessage, Text: "that one"})
+	})
+	if row := r.rowOf("which one?"); !row.IsAnswered || row.TS != ts {
+		t.Errorf("it is %+v", row)
+	}
+}
