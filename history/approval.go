@@ -2,9 +2,7 @@ package history
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +24,8 @@ type Question struct {
 	// there instead.
 	Server   string
 	Resource bool
+	// Unclear says that nobody knows for certain what is asked: no rule allows it.
+	Unclear bool
 	// Suggested is the first answer that is suggested.
 	Suggested string
 }
@@ -48,7 +48,7 @@ const (
 var deeds = func() map[string]Deed {
 	all := map[string]Deed{}
 	for deed, names := range map[Deed]string{
-		DeedReads: "readFile listFiles listFilesTopLevel listFilesRecursive searchFiles codebaseSearch runSlashCommand " +
+		DeedReads: "readFile listFiles listFilesTopLevel listFilesRecursive searchFiles codebaseSearch " +
 			"read_file list_files search_files codebase_search read_command_output Read LS Glob Grep NotebookRead read grep glob list view",
 		DeedWrites: "editedExistingFile appliedDiff newFileCreated generateImage write_to_file apply_diff edit edit_file " +
 			"search_and_replace search_replace apply_patch generate_image Write Edit MultiEdit NotebookEdit write patch create " +
@@ -67,78 +67,6 @@ var deeds = func() map[string]Deed {
 
 // DeedOf says what a tool does, by its name.
 func DeedOf(tool string) Deed { return deeds[tool] }
-
-// protectedNames are files and folders that say what agents do.
-var protectedNames = wordSet(".git .github .vscode .idea .roo .claude .codex .gemini .cursor .rooignore .roomodes .roorules " +
-	".clinerules .rooprotected .env AGENTS.md AGENT.md CLAUDE.md GEMINI.md")
-
-// Asked makes a question of a tool and what it is given.
-func Asked(tool string, input []byte) Question {
-	q := Question{Ask: wire.AskTool, Tool: tool}
-	if server, name, ok := mcpName(tool); ok {
-		q.Ask, q.Server, q.Tool = wire.AskUseMCPServer, server, name
-		return q
-	}
-	var in map[string]json.RawMessage
-	_ = json.Unmarshal(input, &in) // what cannot be read has nothing in it
-	text := func(names ...string) string {
-		for _, name := range names {
-			var s string
-			if json.Unmarshal(in[name], &s) == nil && s != "" {
-				return s
-			}
-		}
-		return ""
-	}
-	switch {
-	case DeedOf(tool) == DeedRuns:
-		q.Ask, q.Command = wire.AskCommand, text("command", "cmd", "script")
-	case tool == "use_mcp_tool", tool == "access_mcp_resource":
-		q.Ask, q.Server = wire.AskUseMCPServer, text("server_name", "serverName")
-		q.Tool, q.Resource = text("tool_name", "toolName"), tool == "access_mcp_resource"
-	default:
-		// Of a tool that names nothing nobody knows where it works.
-		q.Outside = DeedOf(tool) == DeedWrites
-		for _, key := range []string{"path", "file_path", "filePath", "notebook_path", "file", "filename"} {
-			if at := text(key); at != "" {
-				q.Outside = outside(at)
-				q.Protected = isProtected(at)
-			}
-		}
-		if tool == "config_hook" || strings.HasPrefix(tool, "system:") {
-			q.Outside, q.Protected = true, true
-		}
-	}
-	return q
-}
-
-// mcpName takes the name of another server's tool apart.
-func mcpName(tool string) (server, name string, ok bool) {
-	rest, ok := strings.CutPrefix(tool, "mcp__")
-	if !ok {
-		return "", "", false
-	}
-	return strings.Cut(rest, "__")
-}
-
-// outside reports whether a path may lead out of the workspace. Where that is only
-// the backend knows, so that a path from the root counts as one that does.
-func outside(at string) bool {
-	at = strings.ReplaceAll(at, `\`, "/")
-	clean := path.Clean(at)
-	return path.IsAbs(at) || strings.HasPrefix(at, "~") || clean == ".." || strings.HasPrefix(clean, "../") ||
-		len(at) > 1 && at[1] == ':' || strings.ContainsAny(at, "$%")
-}
-
-// isProtected reports whether something on a path says what agents do.
-func isProtected(at string) bool {
-	for name := range strings.SplitSeq(strings.ReplaceAll(at, `\`, "/"), "/") {
-		if protectedNames[name] || strings.HasPrefix(name, ".env") {
-			return true
-		}
-	}
-	return false
-}
 
 // Decide says what rules say to a question. Nothing is approved that no rule
 // names. Whether there is too much already is [Window]'s to say.
@@ -161,17 +89,27 @@ func Decide(rules wire.AutoApproval, q Question) Verdict {
 			return AfterWait
 		}
 	case wire.AskUseMCPServer:
-		return when(rules.AlwaysAllowMcp && q.Server != "" && (q.Resource || q.Tool != "" && slices.ContainsFunc(rules.AllowedMcpTools, func(name string) bool {
-			return name == "*" || name == q.Server+"/*" || name == q.Server+"/"+q.Tool
-		})))
+		return when(rules.AlwaysAllowMcp && allowsServer(rules, q))
 	case wire.AskCommand:
 		if rules.AlwaysAllowExecute && strings.TrimSpace(q.Command) != "" {
-			return JudgeCommand(q.Command, rules.AllowedCommands, rules.DeniedCommands)
+			v := JudgeCommand(q.Command, rules.AllowedCommands, rules.DeniedCommands)
+			if v == Approve && q.Unclear {
+				return AskUser
+			}
+			return v
 		}
 	case wire.AskTool:
 		return when(allowsTool(rules, q))
 	}
 	return AskUser
+}
+
+// allowsServer reports whether a tool of another server may be used. What is read
+// from a server is no tool, so that the whole server must be allowed.
+func allowsServer(rules wire.AutoApproval, q Question) bool {
+	return !q.Unclear && q.Server != "" && (q.Resource || q.Tool != "") && slices.ContainsFunc(rules.AllowedMcpTools, func(name string) bool {
+		return name == "*" || name == q.Server+"/*" || !q.Resource && name == q.Server+"/"+q.Tool
+	})
 }
 
 func allowsTool(rules wire.AutoApproval, q Question) bool {
@@ -183,9 +121,9 @@ func allowsTool(rules wire.AutoApproval, q Question) bool {
 	case DeedHands:
 		return rules.AlwaysAllowSubtasks
 	case DeedReads:
-		return rules.AlwaysAllowReadOnly && (!q.Outside || rules.AlwaysAllowReadOnlyOutsideWorkspace)
+		return !q.Unclear && rules.AlwaysAllowReadOnly && (!q.Outside || rules.AlwaysAllowReadOnlyOutsideWorkspace)
 	case DeedWrites:
-		return rules.AlwaysAllowWrite && (!q.Outside || rules.AlwaysAllowWriteOutsideWorkspace) &&
+		return !q.Unclear && rules.AlwaysAllowWrite && (!q.Outside || rules.AlwaysAllowWriteOutsideWorkspace) &&
 			(!q.Protected || rules.AlwaysAllowWriteProtected)
 	}
 	return false

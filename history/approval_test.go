@@ -55,19 +55,23 @@ func TestRulesDecide(t *testing.T) {
 		"tool of a server":     {all, tool("mcp__s__t", `{}`), history.Approve},
 		"another tool of it":   {all, tool("mcp__s__u", `{}`), history.AskUser},
 		"any tool of a server": {all, tool("use_mcp_tool", `{"server_name":"all","tool_name":"x"}`), history.Approve},
-		"resource":             {all, tool("access_mcp_resource", `{"server_name":"s"}`), history.Approve},
-		"bad JSON":             {all, tool("use_mcp_tool", `{`), history.AskUser},
-		"servers not allowed":  {with(func(r *wire.AutoApproval) { r.AlwaysAllowMcp = false }), tool("mcp__s__t", `{}`), history.AskUser},
-		"todo list":            {wire.AutoApproval{AutoApprovalEnabled: true}, tool("updateTodoList", `{}`), history.Approve},
-		"mode":                 {all, tool("switchMode", `{}`), history.Approve},
-		"mode, not allowed":    {with(func(r *wire.AutoApproval) { r.AlwaysAllowModeSwitch = false }), tool("switch_mode", `{}`), history.AskUser},
-		"subtask":              {all, tool("newTask", `{}`), history.Approve},
-		"subtask, not allowed": {with(func(r *wire.AutoApproval) { r.AlwaysAllowSubtasks = false }), tool("new_task", `{}`), history.AskUser},
-		"nobody knows it":      {all, tool("launch_rocket", `{}`), history.AskUser},
-		"followup":             {all, history.Question{Ask: wire.AskFollowup, Suggested: "a"}, history.AfterWait},
-		"nothing suggested":    {all, history.Question{Ask: wire.AskFollowup}, history.AskUser},
-		"no time":              {with(func(r *wire.AutoApproval) { r.FollowupAutoApproveTimeoutMs = 0 }), history.Question{Ask: wire.AskFollowup, Suggested: "a"}, history.AskUser},
-		"other questions":      {all, history.Question{Ask: wire.AskCompletionResult}, history.AskUser},
+		"resource":             {all, tool("access_mcp_resource", `{"server_name":"all"}`), history.Approve},
+		"resource of a server of which a tool is allowed": {all, tool("access_mcp_resource", `{"server_name":"s","tool_name":"t"}`), history.AskUser},
+		"resource of another":                             {all, tool("access_mcp_resource", `{"server_name":"other"}`), history.AskUser},
+		"two servers":                                     {all, tool("use_mcp_tool", `{"server_name":"all","serverName":"other","tool_name":"x"}`), history.AskUser},
+		"server in a list":                                {all, tool("use_mcp_tool", `{"server_name":["all"],"tool_name":"x"}`), history.AskUser},
+		"bad JSON":                                        {all, tool("use_mcp_tool", `{`), history.AskUser},
+		"servers not allowed":                             {with(func(r *wire.AutoApproval) { r.AlwaysAllowMcp = false }), tool("mcp__s__t", `{}`), history.AskUser},
+		"todo list":                                       {wire.AutoApproval{AutoApprovalEnabled: true}, tool("updateTodoList", `{}`), history.Approve},
+		"mode":                                            {all, tool("switchMode", `{}`), history.Approve},
+		"mode, not allowed":                               {with(func(r *wire.AutoApproval) { r.AlwaysAllowModeSwitch = false }), tool("switch_mode", `{}`), history.AskUser},
+		"subtask":                                         {all, tool("newTask", `{}`), history.Approve},
+		"subtask, not allowed":                            {with(func(r *wire.AutoApproval) { r.AlwaysAllowSubtasks = false }), tool("new_task", `{}`), history.AskUser},
+		"nobody knows it":                                 {all, tool("launch_rocket", `{}`), history.AskUser},
+		"followup":                                        {all, history.Question{Ask: wire.AskFollowup, Suggested: "a"}, history.AfterWait},
+		"nothing suggested":                               {all, history.Question{Ask: wire.AskFollowup}, history.AskUser},
+		"no time":                                         {with(func(r *wire.AutoApproval) { r.FollowupAutoApproveTimeoutMs = 0 }), history.Question{Ask: wire.AskFollowup, Suggested: "a"}, history.AskUser},
+		"other questions":                                 {all, history.Question{Ask: wire.AskCompletionResult}, history.AskUser},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -75,6 +79,92 @@ func TestRulesDecide(t *testing.T) {
 				t.Errorf("%+v: got %s, want %s", test.q, got, test.want)
 			}
 		})
+	}
+}
+
+// Nobody knows which of its values a tool heeds: one that is outside or protected is
+// enough, wherever it is and however it is written.
+func TestEveryValueCounts(t *testing.T) {
+	t.Parallel()
+	rules := wire.AutoApproval{
+		AutoApprovalEnabled: true, AlwaysAllowReadOnly: true, AlwaysAllowWrite: true, AlwaysAllowExecute: true,
+		AllowedCommands: []string{"git"}, DeniedCommands: []string{"rm"},
+	}
+	for want, calls := range map[history.Verdict][][2]string{
+		history.Approve: {
+			{"Write", `{"file_path":"a/b.txt","content":"/etc/passwd costs 5$, see ../x"}`},
+			{"Edit", `{"file_path":"a b (1).go","old_string":"/a","new_string":"~","replace_all":true}`},
+			{"MultiEdit", `{"file_path":"a","edits":[{"old_string":"/a","new_string":".git"}]}`},
+			{"read_file", `{"files":[{"path":"a","line_ranges":["1-2"]},{"path":"b/c"}]}`},
+			{"Glob", `{"pattern":"**/*.{go,ts}","path":"src"}`},
+			{"Grep", `{"pattern":"^(/etc|x$)","path":"src"}`},
+			{"list_files", `{}`},
+			{"apply_patch", `{"input":"*** Begin Patch\n*** Update File: a/b.go\n@@\n-x\n+y\n*** End Patch"}`},
+			{"apply_diff", `{"path":"a","diff":"--- /dev/null\n+++ b/a\n@@ -0,0 +1 @@\n+x"}`},
+			{"Bash", `{"command":"git status","description":"it's $5","timeout":5,"cwd":"sub"}`},
+		},
+		history.AskUser: {
+			{"Write", `{"file_path":"/etc/passwd","filename":"ok.txt"}`},
+			{"Write", `{"filename":"ok.txt","file_path":"/etc/passwd"}`},
+			{"Write", `{"file_path":"/etc/passwd","file_path":"ok.txt"}`},
+			{"Write", `{"File_Path":"/etc/passwd","path":"ok.txt"}`},
+			{"Write", `{"file_path":".git/hooks/pre-commit","file":"ok.txt"}`},
+			{"Write", `{"path":"ok","options":{"where":["x",{"to":"/etc"}]}}`},
+			{"Write", `{"files":{"/etc/passwd":"x"},"path":"ok"}`},
+			{"Write", `{"path":" /etc/passwd"}`},
+			{"Write", `{"path":"file:///etc/passwd"}`},
+			{"Write", `{"path":"a/../../b"}`},
+			{"Write", `{"path":"a\\..\\..\\b"}`},
+			{"Write", `{"path":"ok","path":"c:\\x"}`},
+			{"Write", `{"path":"a.txt,/etc/passwd"}`},
+			{"Write", `{"path":"a\n/etc/passwd"}`},
+			{"Write", `{"path":5}`},
+			{"Write", `{"content":"x"}`},
+			{"Edit", `{"file_path":"sub/../../x"}`},
+			{"Edit", `{"file_path":".GIT/config"}`},
+			{"Edit", `{"file_path":"a/.Git./config"}`},
+			{"Edit", `{"file_path":".g\u200cit/config"}`},
+			{"Edit", `{"file_path":"claude.MD"}`},
+			{"Edit", `{"file_path":".Env.local"}`},
+			{"read_file", `{"files":[{"path":"ok"},{"path":"/etc/shadow"}]}`},
+			{"read_file", `{"paths":["ok","~/x"]}`},
+			{"read_file", `["/etc/shadow"]`},
+			{"read_file", `"/etc/shadow"`},
+			{"read_file", `{"path":"a"`},
+			{"read_file", ``},
+			{"Glob", `{"pattern":"/etc/**"}`},
+			{"Glob", `{"pattern":"{x,/etc}/**"}`},
+			{"Glob", `{"pattern":"a/../../**"}`},
+			{"Grep", `{"pattern":"x","path":"/etc"}`},
+			{"apply_patch", `{"path":"ok","patch":"*** Update File: /etc/passwd"}`},
+			{"apply_patch", `{"path":"ok","content":"*** Update File: /etc/passwd"}`},
+			{"apply_patch", `{"input":"*** Begin Patch\n*** Update File: a\n*** Move to: .github/x\n"}`},
+			{"apply_patch", `{"input":"*** Begin Patch\nx"}`},
+			{"apply_patch", `{"patch":"--- a/x\n+++ b/../../x\t2020\n"}`},
+			{"apply_patch", `{"patch":"+++ b/x\ndiff --git a/.git/x b/.git/x\nnew file"}`},
+			{"apply_patch", `{"patch":"+++ \"b/\\056\\056/x\""}`},
+			{"apply_patch", `{"patch":"*** /etc/passwd\t12:00\n--- ok"}`},
+			{"exec_command", `{"command":"git status","cmd":"git log"}`},
+			{"exec_command", `{"command":"git status","command":"git log"}`},
+			{"exec_command", `{"command":["git","status"]}`},
+			{"exec_command", `{"command":["git","commit","-m","rm"]}`},
+			{"exec_command", `{"command":"git status","env":{"PATH":"."}}`},
+			{"exec_command", `{"command":"git status","cwd":"/"}`},
+			{"exec_command", `{"options":{"command":"git status"}}`},
+			{"Bash", `{"command":"git () { make; }; git status"}`},
+			{"runSlashCommand", `{"command":"deploy"}`},
+		},
+		history.Deny: {
+			{"exec_command", `{"command":"git status","cmd":"rm -rf /"}`},
+			{"exec_command", `{"command":["rm","-rf"]}`},
+			{"Bash", `{"command":"coproc git { rm -rf /; }"}`},
+		},
+	} {
+		for _, call := range calls {
+			if got := history.Decide(rules, history.Asked(call[0], []byte(call[1]))); got != want {
+				t.Errorf("%s %s: got %s, want %s", call[0], call[1], got, want)
+			}
+		}
 	}
 }
 

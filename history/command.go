@@ -2,7 +2,6 @@ package history
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -20,30 +19,46 @@ const (
 	AfterWait Verdict = "timeout"
 )
 
+// commandBytes is how long a command line may be that rules judge.
+const commandBytes = 4 << 10
+
 // JudgeCommand says whether a command line of a shell may run, by prefixes of the
 // commands that are allowed and of those that are denied. Every command in it is
-// judged: those between && || ; | & and newlines, those in substitutions, in groups
-// and behind words that run another command. A prefix is whole words, so that git
-// does not allow gitk, and * is every command. The longer prefix wins, and of two
-// that are alike the denial. One denial denies the whole line; what cannot be read
-// for certain is never approved.
+// judged: those between && || ; | & and newlines, and those behind words that run
+// another command. A prefix is whole words, so that git does not allow gitk, and * is
+// every command. The longer prefix wins, and of two that are alike the denial. One
+// denial denies the whole line. What is not understood for certain is never approved:
+// substitutions, groups, functions, files that are written, and all else that is
+// more than a list of commands. In such a line what is denied is denied wherever it
+// is, as nobody knows where commands begin. What is too long is for people to read.
 func JudgeCommand(line string, allowed, denied []string) Verdict {
-	s := readShell(line)
-	verdict := Approve
-	allow, deny := prefixesOf(allowed), prefixesOf(denied)
-	for _, c := range s.found {
-		switch v := c.judge(allow, deny); {
-		case v == Deny:
-			return Deny
-		case v == AskUser && !c.silent:
-			verdict = AskUser
-		}
-	}
-	if s.broken || s.dangerous() {
+	if len(line) > commandBytes {
 		return AskUser
 	}
-	return verdict
+	r := commandRules{prefixesOf(allowed), prefixesOf(denied)}
+	commands, understood := readShell(line)
+	verdict := Approve
+	for _, words := range commands {
+		v, plain := r.judge(words)
+		switch v {
+		case Deny:
+			return Deny
+		case AskUser:
+			verdict = AskUser
+		}
+		understood = understood && plain
+	}
+	switch {
+	case understood:
+		return verdict
+	case r.deniesPart(line):
+		return Deny
+	}
+	return AskUser
 }
+
+// commandRules are what is allowed and what is denied.
+type commandRules struct{ allow, deny []prefix }
 
 // prefix is the words that a command begins with.
 type prefix struct {
@@ -54,7 +69,7 @@ type prefix struct {
 func prefixesOf(texts []string) []prefix {
 	var out []prefix
 	for _, text := range texts {
-		if words := strings.Fields(strings.ToLower(text)); len(words) > 0 {
+		if words := strings.Fields(text); len(words) > 0 {
 			out = append(out, prefix{words, len(strings.Join(words, " "))})
 		}
 	}
@@ -63,30 +78,28 @@ func prefixesOf(texts []string) []prefix {
 
 // begins reports whether words begin with a prefix, or may if what is not known of
 // them is what one fears.
-func (p prefix) begins(words []shellWord) (does, may bool) {
+func (p prefix) begins(first string, words []shellWord) (does, may bool) {
 	if p.words[0] == "*" && len(p.words) == 1 {
 		return true, true
 	}
-	if len(words) < len(p.words) && !slices.ContainsFunc(words, func(w shellWord) bool { return w.opaque }) {
-		return false, false
-	}
-	does = len(words) >= len(p.words)
-	for i, want := range p.words[:min(len(words), len(p.words))] {
+	for i, want := range p.words {
 		switch {
+		case i == len(words):
+			return false, false
 		case words[i].opaque:
-			does = false
-		case !strings.EqualFold(words[i].text, want):
+			return false, true // it may be any number of words
+		case i == 0 && !strings.EqualFold(first, want), i > 0 && !strings.EqualFold(words[i].text, want):
 			return false, false
 		}
 	}
-	return does, true
+	return true, true
 }
 
 // longest is the size of the longest prefix that words begin with, and of the
-// longest that they may begin with.
-func longest(prefixes []prefix, words []shellWord) (does, may int) {
+// longest that they may begin with, if the first of them is called so.
+func longest(prefixes []prefix, first string, words []shellWord) (does, may int) {
 	for _, p := range prefixes {
-		d, m := p.begins(words)
+		d, m := p.begins(first, words)
 		if d {
 			does = max(does, p.size)
 		}
@@ -97,57 +110,86 @@ func longest(prefixes []prefix, words []shellWord) (does, may int) {
 	return does, may
 }
 
-// judge says whether one command may run.
-func (c *shellCommand) judge(allow, deny []prefix) Verdict {
-	words := c.words
-	for len(words) > 0 && shellKeywords[words[0].text] && !words[0].quoted {
+// denies is how much of words is denied, or feared to be, if they are a command:
+// as it is and without the folder it is in.
+func (r commandRules) denies(words []shellWord) (bad, feared int) {
+	bad, feared = longest(r.deny, words[0].text, words)
+	b, f := longest(r.deny, words[0].name(), words)
+	return max(bad, b), max(feared, f)
+}
+
+// judge says whether one command may run, and whether it is no more than a command.
+func (r commandRules) judge(words []shellWord) (v Verdict, plain bool) {
+	good, _ := longest(r.allow, words[0].text, words)
+	bad, feared := r.denies(words)
+	for len(words) > 1 && words[0].assigns() {
 		words = words[1:]
 	}
-	if len(words) == 0 {
-		return Approve
-	}
-	good, _ := longest(allow, words)
-	bad, feared := 0, 0
-	for _, seen := range disguises(words) {
-		b, f := longest(deny, seen)
+	plain = !words[0].calculates(words[1:])
+	for i, w := range words {
+		b, f := r.denies(words[i:])
 		bad, feared = max(bad, b), max(feared, f)
+		plain = plain && !shellWords[w.name()] && (len(r.deny) == 0 || !shellReaders[w.name()])
+		if !shellRunners[words[0].name()] && !shellReaders[words[0].name()] {
+			break // the others are no commands
+		}
 	}
 	switch {
 	case bad > 0 && bad >= good:
-		return Deny
+		return Deny, plain
 	case good == 0 || feared >= good && feared > 0:
-		return AskUser
-	default:
-		return Approve
+		return AskUser, plain
 	}
+	return Approve, plain
 }
 
-// disguises are the ways in which a command may be the one that is denied: as it
-// is, without what is set for it, without the folder it is in, and behind words
-// that run what follows them.
-func disguises(words []shellWord) [][]shellWord {
-	all := [][]shellWord{words}
-	for len(words) > 0 && words[0].assigns() {
-		words = words[1:]
-		all = append(all, words)
-	}
-	for from := range words {
-		if from > 0 && !shellRunners[strings.ToLower(path.Base(words[0].text))] {
-			break
+// name is what a command is called, without the folder it is in.
+func (w shellWord) name() string { return strings.ToLower(path.Base(w.text)) }
+
+// calculates reports whether a command may take a word for the place in a list:
+// shells calculate that, and run what is in it.
+func (w shellWord) calculates(words []shellWord) bool {
+	return shellCounters[w.name()] && slices.ContainsFunc(words, func(w shellWord) bool {
+		return w.opaque || strings.Contains(w.text, "[") && strings.ContainsAny(w.text, "$`")
+	})
+}
+
+// deniesPart reports whether something is denied somewhere in a line that is not
+// understood.
+func (r commandRules) deniesPart(line string) bool {
+	line = unquote.Replace(line)
+	for part := range strings.FieldsFuncSeq(line, func(c rune) bool { return strings.ContainsRune("\r\n;|&()<>{}`$,", c) }) {
+		var words []shellWord
+		for text := range strings.FieldsSeq(part) {
+			words = append(words, shellWord{text: text})
 		}
-		rest := slices.Clone(words[from:])
-		rest[0].text = path.Base(rest[0].text)
-		all = append(all, words[from:], rest)
+		for i := range words {
+			good, _ := longest(r.allow, words[i].text, words[i:])
+			bad, _ := r.denies(words[i:])
+			// Of every command only the first word is one.
+			if bad > 0 && bad >= good && (i == 0 || bad > len("*")) {
+				return true
+			}
+		}
 	}
-	return all
+	return false
 }
 
-// shellKeywords are words of the shell that a command follows.
-var shellKeywords = wordSet("if then else elif fi do done while until ! { } time coproc esac")
+// unquote leaves out all with which a word can be written otherwise.
+var unquote = strings.NewReplacer("\\\r\n", "", "\\\n", "", "\\", "", `"`, "", "'", "")
 
-// shellRunners are commands that run what follows them.
-var shellRunners = wordSet("sudo doas env command exec nohup nice ionice time xargs builtin eval stdbuf timeout " +
-	"setsid watch busybox chroot find parallel sh bash zsh dash ksh ash fish su ssh script unshare strace")
+var (
+	// shellWords make a line more than a list of commands.
+	shellWords = wordSet("if then else elif fi do done while until for foreach repeat select case esac in function coproc time " +
+		"[[ ]] begin end switch always nocorrect noglob - and or not eval alias unalias trap hash enable bind complete fc autoload zmodload abbr")
+	// shellRunners are commands that run what follows them.
+	shellRunners = wordSet("sudo doas env command exec nohup nice ionice xargs builtin stdbuf timeout setsid chroot find " +
+		"unshare strace ltrace flock taskset setpriv chrt firejail toybox pkexec runuser nsenter bwrap fakeroot systemd-run numactl prlimit")
+	// shellReaders run what follows them too, but read it themselves, or read more.
+	shellReaders = wordSet("sh bash zsh dash ksh ash fish csh tcsh mksh su ssh script watch parallel busybox source . at batch entr")
+	// shellCounters are commands of the shell that calculate.
+	shellCounters = wordSet("let declare typeset local export readonly read unset test [ printf wait mapfile readarray integer float print getopts")
+)
 
 func wordSet(words string) map[string]bool {
 	set := map[string]bool{}
@@ -155,17 +197,4 @@ func wordSet(words string) map[string]bool {
 		set[w] = true
 	}
 	return set
-}
-
-// Substitutions with which a command can be hidden: values that are run as a
-// prompt, values that are written in escapes, names that are values, a command fed
-// to another as its input, and what zsh runs in file names.
-var (
-	hiddenLive = regexp.MustCompile(`\$\{[^}]*@[PQEAaULuK]|\$\{[^}]*[=+?-][^}]*\\([0-7]{3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})|\$\{!|<<<\s*(\$\(|` + "`" + `)`)
-	hiddenBare = regexp.MustCompile(`(^|[\s;|&(<>])=\(|[*?]\(e[:[{'"]`)
-)
-
-// dangerous reports whether something in the line can hide a command.
-func (s *shell) dangerous() bool {
-	return hiddenLive.MatchString(s.live.String()) || hiddenBare.MatchString(s.bare.String())
 }

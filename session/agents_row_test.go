@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -289,9 +290,13 @@ func TestRulesDecideBeforePeople(t *testing.T) {
 			}
 			guest := says("guest", "r2", wire.SetAutoApproval{Rules: rules})
 			guest.From.User = "eve"
-			deliver(t, d.room, guest)
-			if r := when(t, d.diary, about[wire.MessageRejected]("r2")); r.Code != wire.CodeForbidden {
-				t.Errorf("a guest is answered with %+v", r)
+			invited := says("phone", "r2i", wire.SetAutoApproval{Rules: rules})
+			invited.From.Invited = true
+			for id, other := range map[wire.MessageID]session.Command{"r2": guest, "r2i": invited} {
+				deliver(t, d.room, other)
+				if r := when(t, d.diary, about[wire.MessageRejected](id)); r.Code != wire.CodeForbidden {
+					t.Errorf("%s is answered with %+v", other.From.Connection, r)
+				}
 			}
 			o = o.again(t, hubConfig{replica: "b"})
 			d = o.enter(t, "ses-1")

@@ -212,12 +212,12 @@ func (l *live) answerOverdue() {
 }
 
 // setApproval changes what agents may do without asking. Who may not permit
-// something may not let rules do it.
+// something, or only for once, may not let rules do it.
 func (l *live) setApproval(c *Command, m wire.SetAutoApproval) reply {
 	switch {
 	case l.agents == nil:
 		return refused(wire.CodeProviderUnavailable, "no agent is available in this session")
-	case l.isGuest(c):
+	case l.isGuest(c) || c.From.Invited:
 		return refused(wire.CodeForbidden, "only the owner of the session can say what its agents may do")
 	}
 	l.agents.ask().SetApproval(m.Rules, c.From.Connection, c.Message.ID)
