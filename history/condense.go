@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -46,9 +47,10 @@ Write the summary only. Do not use tools, do not answer the user and do not begi
 func CondenseRequest(in []Message, images bool) []providers.Entry {
 	open := openCalls(in)
 	out := make([]providers.Entry, 0, len(in)+2)
+	tools := map[string]string{} // by call: not every backend names them in results
 	for i := range in {
 		e := in[i].Entry
-		e.Blocks = asPlain(e.Blocks, images)
+		e.Blocks = asPlain(e.Blocks, tools, images)
 		out = append(out, e)
 	}
 	last := providers.Entry{Role: providers.RoleUser}
@@ -82,8 +84,8 @@ func openCalls(all []Message) (open []providers.Block) {
 	return open
 }
 
-// asPlain are blocks as text and pictures.
-func asPlain(blocks []providers.Block, images bool) []providers.Block {
+// asPlain are blocks as text and pictures. It notes and uses which tools were called.
+func asPlain(blocks []providers.Block, tools map[string]string, images bool) []providers.Block {
 	out := make([]providers.Block, 0, len(blocks))
 	picture := func(i *providers.Image) {
 		if images {
@@ -95,8 +97,10 @@ func asPlain(blocks []providers.Block, images bool) []providers.Block {
 	for _, b := range blocks {
 		switch b.Kind {
 		case providers.BlockToolCall:
+			tools[b.Call] = b.Tool
 			out = append(out, textBlock(callText(b)))
 		case providers.BlockToolResult:
+			b.Tool = cmp.Or(b.Tool, tools[b.Call])
 			out = append(out, textBlock(resultText(b)))
 			for i := range b.Images {
 				picture(&b.Images[i])

@@ -178,7 +178,7 @@ func TestCondenseRequestSaysAll(t *testing.T) {
 	t.Parallel()
 	all := thread(t, "u1 a2+A u3-A")
 	all[1].Blocks[1].Input = json.RawMessage(`{"a":{"b":[1,2]}}`)
-	all[2].Blocks[0].Text = "<b>found</b>"
+	all[2].Blocks[0].Text, all[2].Blocks[0].Tool = "<b>found</b>", "" // as some backends leave it
 	request := history.CondenseRequest(all, false)
 	if got, want := request[1].Blocks[1].Text, `[Tool look was called: {"a":{"b":[1,2]}}]`; got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/wire"
@@ -41,6 +42,7 @@ var (
 // packer writes the parts of a log and notes what they are.
 type packer struct {
 	zip   *zip.Writer
+	when  time.Time
 	parts map[string]Part
 	name  string
 	out   io.Writer
@@ -50,7 +52,7 @@ type packer struct {
 
 // Write packs a session. What was written before an error is no log.
 func Write(w io.Writer, s Source) error {
-	p := &packer{zip: zip.NewWriter(w), parts: map[string]Part{}}
+	p := &packer{zip: zip.NewWriter(w), when: s.Meta.ExportedAt, parts: map[string]Part{}}
 	if err := p.pack(s); err != nil {
 		return err
 	}
@@ -164,7 +166,7 @@ func each(rows iter.Seq2[wire.UIRow, error], do func(*wire.UIRow) error) error {
 
 // part writes a file of the log.
 func (p *packer) part(name string, fill func() error) error {
-	out, err := p.zip.Create(name)
+	out, err := p.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: p.when})
 	if err != nil {
 		return fmt.Errorf("begin %s: %w", name, err)
 	}

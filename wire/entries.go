@@ -36,7 +36,7 @@ func clientEntries() []Entry {
 		client[ControlSkip]("control_skip", FamilyWorkflow, "Goes on without a todo."),
 
 		client[AskResponse]("ASK_RESPONSE", FamilyHistory, "Answers a row that asks."),
-		client[Rewind]("REWIND", FamilyHistory, "Removes the rows after a row."),
+		client[Rewind]("REWIND", FamilyHistory, "Takes back a row and all that followed from it."),
 		client[EditMessage]("EDIT_MESSAGE", FamilyHistory, "Rewinds to a row of the user and says something else there."),
 		client[DeleteQueuedMessage]("DELETE_QUEUED_MESSAGE", FamilyHistory, "Takes back a message that still waits."),
 		client[Condense]("CONDENSE", FamilyHistory, "Sums up the model's history."),

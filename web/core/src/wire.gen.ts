@@ -78,7 +78,7 @@ export interface ClientPayloads {
   control_skip: ControlSkip;
   /** Answers a row that asks. */
   ASK_RESPONSE: AskResponse;
-  /** Removes the rows after a row. */
+  /** Takes back a row and all that followed from it. */
   REWIND: Rewind;
   /** Rewinds to a row of the user and says something else there. */
   EDIT_MESSAGE: EditMessage;
