@@ -63,9 +63,10 @@ func join(out []Entry, e Entry) []Entry {
 	switch {
 	case len(e.Blocks) == 0:
 	case last >= 0 && out[last].Role == e.Role:
-		out[last].Blocks = slices.Concat(out[last].Blocks, e.Blocks)
+		out[last].Blocks = append(out[last].Blocks, e.Blocks...)
 		out[last].Turn = e.Turn
 	default:
+		e.Blocks = slices.Clip(e.Blocks) // somebody else's: what is added goes into a copy
 		out = append(out, e)
 	}
 	return out
