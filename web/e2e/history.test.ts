@@ -97,6 +97,7 @@ it("the memory of the agent is summed up, which is a row, and a rewind undoes it
   expect(await troubles(page)).toEqual([]);
   await choose(page, "/say answer 3", "Rewind to here");
   await preview(page).getByText("A summary is undone").waitFor();
+  expect(await preview(page).locator(".history-lines").innerText()).toContain("Summed up");
   await preview(page).getByRole("button", { name: "Rewind" }).click();
   await row.waitFor({ state: "detached" });
 });
@@ -116,6 +117,66 @@ it("words are found, also by keyboard", async () => {
   await page.locator("[data-row][data-kind=user][data-found]").waitFor();
   await field.press("Escape");
   await field.waitFor({ state: "detached" });
+});
+
+it("who goes up is not thrown back by rows that grow", async () => {
+  const page = await desk.tab({ session: await desk.hub.rest.newSession("up") });
+  await say(page, `/say ${"a long answer  \\n".repeat(3)}\n`.repeat(12));
+  const log = page.getByRole("log");
+  await until(() => log.evaluate((box) => box.scrollHeight - box.clientHeight)).toBeGreaterThan(100);
+  await page.locator("[data-meter]").waitFor();
+  const left = await log.evaluate(async (box) => {
+    const frame = (): Promise<unknown> => new Promise((done) => requestAnimationFrame(done));
+    const down = (): number => box.scrollHeight - box.scrollTop - box.clientHeight;
+    box.scrollTop = box.scrollHeight;
+    await frame();
+    box.dispatchEvent(new KeyboardEvent("keydown", { key: "Home" }));
+    box.scrollTop -= 6; // the first step of many
+    await frame();
+    await frame();
+    (box.firstElementChild as HTMLElement).style.paddingBottom = "300px";
+    await frame();
+    await frame();
+    return down();
+  });
+  expect(left).toBeGreaterThan(200);
+  await page.getByRole("button", { name: "Jump to newest" }).click();
+  await until(() => log.evaluate((box) => box.scrollHeight - box.scrollTop - box.clientHeight < 2)).toBe(true);
+});
+
+it("what is typed while the search is fetched is in it", async () => {
+  const page = await desk.tab({ session: await desk.hub.rest.newSession("early") });
+  await say(page, "/say apples and pears");
+  await waitForRow(page, "apples and pears");
+  let fetch = (): void => undefined;
+  const held = new Promise<void>((go) => (fetch = go));
+  await page.route(/search-bar/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.reload();
+  await waitForRow(page, "apples and pears");
+  await page.getByRole("log").focus();
+  await page.keyboard.press("Control+f");
+  await page.keyboard.type("pea");
+  fetch();
+  await page.getByText("0 of 2").waitFor();
+  await page.keyboard.type("rs");
+  await until(() => page.getByRole("searchbox", { name: "Search for" }).inputValue()).toBe("pears");
+});
+
+it("a conversation that begins anew has nothing before it", async () => {
+  const page = await desk.tab({ session: await desk.hub.rest.newSession("anew") });
+  await say(page, "/say one");
+  await waitForRow(page, "one");
+  await choose(page, "/say one", "Delete from here");
+  await preview(page).getByRole("button", { name: "Delete" }).click();
+  await until(async () => (await shownRows(page)).length).toBe(0);
+  await say(page, "/say two");
+  await waitForRow(page, "two");
+  await page.getByRole("button", { name: "Show earlier" }).waitFor({ state: "detached" });
+  await page.getByText("Loading earlier").waitFor({ state: "detached" });
+  expect(await page.getByRole("button", { name: "Show earlier" }).count()).toBe(0);
 });
 
 it("tasks can be searched and lead to their messages", async () => {

@@ -3,7 +3,7 @@ import "./rows.css";
 import "./folds.css";
 import "../history/history.css";
 import { ArrowDown, MessagesSquare, PanelRightClose, Search } from "lucide-react";
-import { type KeyboardEvent, lazy, type ReactNode, Suspense, useEffect, useId, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, lazy, type ReactNode, type RefObject, Suspense, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { ContextMeter } from "../history/context-meter.js";
 import { FoundContext, ReachContext, useOlderRows } from "../history/reach.js";
 import { Earlier, useGoTo, useKeptPlace, useReaching, useRewinds } from "../history/use-reach.js";
@@ -36,6 +36,7 @@ export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {
   const [wantsAll, setWantsAll] = useState(false);
   const [page, setPage] = useState<Page>("talk");
   const [finding, setFinding] = useState(false);
+  const typed = useRef("");
   const all = wantsAll && several;
   const shown = all ? undefined : monitor;
   const older = useOlderRows(shown);
@@ -113,8 +114,8 @@ export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {
       </div>
       <div id={`${id}-talk-page`} role="tabpanel" aria-labelledby={`${id}-talk`} className="drawer-page" hidden={page !== "talk"}>
         {finding && (
-          <Suspense>
-            <SearchBar entries={entries} older={older} found={found} scroller={scroller} onFound={goTo} onClose={() => setFinding(false)} />
+          <Suspense fallback={<SearchField typed={typed} onClose={() => setFinding(false)} />}>
+            <SearchBar entries={entries} older={older} found={found} begin={typed} scroller={scroller} onFound={goTo} onClose={() => setFinding(false)} />
           </Suspense>
         )}
         <div className="drawer-scroll" ref={scroller} tabIndex={0} role="log" aria-live="off" aria-label={t.rows}>
@@ -159,6 +160,34 @@ export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {
       )}
       <Announcer monitor={shown} />
     </section>
+  );
+}
+
+/** Takes what is typed while the search is fetched. */
+function SearchField({ typed, onClose }: { typed: RefObject<string>; onClose: () => void }): ReactNode {
+  const t = useWords(historyTexts);
+  const field = useRef<HTMLInputElement>(null);
+  useLayoutEffect(() => {
+    typed.current = "";
+    field.current!.focus();
+  }, [typed]);
+  return (
+    <div className="history-search" role="search">
+      <div className="history-search-line">
+        <input
+          ref={field}
+          type="search"
+          placeholder={t.find}
+          aria-label={t.findIn}
+          onChange={(e) => {
+            typed.current = e.target.value;
+          }}
+          onKeyDown={(e) => {
+            if (e.key === "Escape") onClose();
+          }}
+        />
+      </div>
+    </div>
   );
 }
 

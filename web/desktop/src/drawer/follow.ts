@@ -41,19 +41,29 @@ export function useFollowing(keys: readonly string[], what: string): Following {
   useEffect(() => {
     const box = scroller.current!;
     let height = box.scrollHeight;
+    let top = box.scrollTop;
+    /** Somebody goes up and is not away from the end yet. */
+    let leaving = false;
     const scrolled = (): void => {
       // Content that has changed its size moves the end without anybody scrolling.
       const grown = box.scrollHeight !== height;
       height = box.scrollHeight;
       const atEnd = box.scrollHeight - box.scrollTop - box.clientHeight <= near;
+      const down = box.scrollTop > top;
+      top = box.scrollTop;
       if (grown && stick.current && !atEnd) return toEnd();
-      stick.current = atEnd;
-      setFollowing(atEnd);
+      // The first steps up are near the end still, and scrolling there from before may be told only now.
+      leaving &&= atEnd && !down;
+      stick.current = atEnd && !leaving;
+      setFollowing(stick.current);
     };
     // Rows get their real size when they come into sight, so who goes up changes the size as well.
     const goesUp = (e: Event): void => {
       const up = e instanceof WheelEvent ? e.deltaY < 0 : e instanceof KeyboardEvent && ["Home", "PageUp", "ArrowUp"].includes(e.key);
-      if (up && e.target instanceof Element && !e.target.matches("input, textarea")) stick.current = false;
+      if (!up || box.scrollTop <= 0 || !(e.target instanceof Element) || e.target.matches("input, textarea")) return;
+      stick.current = false;
+      leaving = true;
+      top = box.scrollTop;
     };
     const grew = new ResizeObserver(() => {
       if (stick.current) toEnd();

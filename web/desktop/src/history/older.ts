@@ -88,3 +88,13 @@ export function mayHaveOlder(o: Older, rows: Desk["rows"]): boolean {
   for (const { row } of rows.values()) oldest = Math.min(oldest, row.id ?? Infinity);
   return oldest !== Infinity && oldest > 1;
 }
+
+/** So few rows may not fill a page. */
+const short = 20;
+
+/** Whether a desktop has so little of a monitor that what is before it is read without being asked for. */
+export function isShort(rows: Desk["rows"], monitor: MonitorID): boolean {
+  let n = 0;
+  for (const { row } of rows.values()) if ((row.monitorId || firstMonitor) === monitor && ++n >= short) return false;
+  return true;
+}

@@ -5,7 +5,7 @@ import { flushSync } from "react-dom";
 import type { Desk, MonitorID } from "../../../core/src/index.js";
 import type { MessageEntry } from "../drawer/entries.js";
 import { useCommands, useEvents, useShell } from "../shell/context.js";
-import { allRows, goes, isFull, mayHaveOlder, noOlder, type Older, oldestId, pageSize, withFallen, withoutRewound, withPage } from "./older.js";
+import { allRows, goes, isFull, isShort, mayHaveOlder, noOlder, type Older, oldestId, pageSize, withFallen, withoutRewound, withPage } from "./older.js";
 
 export interface Reach {
   /** The row that is being edited, by its ts. */
@@ -107,6 +107,11 @@ export function useOlderRows(monitor: MonitorID | undefined): OlderRows {
   }, [commands, session, change]);
 
   const may = monitor !== undefined && mayHaveOlder(older, rows);
+  // Who has too little to scroll cannot go to the beginning. There may be nothing, too: ids of rows that were taken back are not given again.
+  const alone = may && older.more === undefined && !busy && !failed && isShort(rows, monitor);
+  useEffect(() => {
+    if (alone) void load();
+  }, [alone, load]);
   const state = busy ? "busy" : failed ? "failed" : !may ? "none" : isFull(older) ? "full" : "more";
   return { rows: all, state, load };
 }

@@ -4,7 +4,7 @@ import { titleIn, workingAgents } from "../dock/agents.js";
 import { usePutBack } from "../dock/drafts.js";
 import deedTexts from "../drawer/deed-words.js";
 import type { Told } from "../drawer/deeds.js";
-import type { MessageEntry } from "../drawer/entries.js";
+import { kindOf, type MessageEntry } from "../drawer/entries.js";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { gesturesIn } from "../shell/gesture.js";
@@ -127,13 +127,15 @@ function Consequences({ preview: p, entry }: { preview: Preview; entry: MessageE
   };
   const agents = useShell((s) => workingAgents(s.desk.agents).filter((a) => a.monitorId === entry.monitorId).length);
   const lines = useMemo(() => worthLines(p.going), [p]);
+  /** What rows without words are. */
+  const without: Record<string, string> = { condensed: t.condensed, truncated: t.truncated, user: t.pictures };
   return (
     <>
       <p>{t.goes(amounts(p))}</p>
       <ul className="history-lines" aria-label={t.goingList} tabIndex={0}>
         {lines.slice(0, mostLines).map((row) => (
           <li key={row.ts} data-say={row.say}>
-            {lineOf(row, tell) || "…"}
+            {lineOf(row, tell) || without[kindOf(row) ?? ""] || "…"}
           </li>
         ))}
         {lines.length > mostLines && <li>{t.moreLines(lines.length - mostLines)}</li>}

@@ -1,5 +1,5 @@
 import { ChevronDown, ChevronUp, X } from "lucide-react";
-import { type ReactNode, type RefObject, useDeferredValue, useEffect, useMemo, useRef, useState } from "react";
+import { type ReactNode, type RefObject, useDeferredValue, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { Entry, MessageEntry, RowEntry } from "../drawer/entries.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { Button, IconButton } from "../ui/button.js";
@@ -12,6 +12,8 @@ interface Props {
   entries: readonly Entry[];
   older: OlderRows;
   found: number | undefined;
+  /** What was typed before it was here. */
+  begin: RefObject<string>;
   scroller: RefObject<HTMLDivElement | null>;
   onFound: (ts: number | undefined) => void;
   onClose: () => void;
@@ -21,7 +23,7 @@ interface Props {
 const mostPages = 10;
 
 /** Finds words in the conversation, in what is there and on demand in what is older. */
-export function SearchBar({ entries, older, found, scroller, onFound, onClose }: Props): ReactNode {
+export function SearchBar({ entries, older, found, begin, scroller, onFound, onClose }: Props): ReactNode {
   const t = useWords(texts);
   const format = useFormat();
   const field = useRef<HTMLInputElement>(null);
@@ -32,7 +34,12 @@ export function SearchBar({ entries, older, found, scroller, onFound, onClose }:
   const latest = useRef(hits);
   latest.current = hits;
   useMarks(scroller, wanted, entries, found);
-  useEffect(() => field.current?.select(), []);
+  // Only now: it may have been typed after this was made ready and before it was shown.
+  useLayoutEffect(() => {
+    setQuery(begin.current);
+    begin.current = "";
+    field.current!.focus();
+  }, [begin]);
   const leave = useRef(onFound);
   leave.current = onFound;
   useEffect(() => () => leave.current(undefined), []);
