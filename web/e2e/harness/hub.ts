@@ -1,4 +1,4 @@
-// A real hub in a folder of its own, with the demo provider. It can be killed and started again where it was.
+// A real hub in a folder of its own, with the demo provider unless its flags name another. It can be killed and started again where it was.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
@@ -47,7 +47,8 @@ export class Hub {
     await own?.up();
     const redis = options.redis instanceof Redis ? options.redis : own;
     const where = redis?.url ?? `file:${join(folder, "data")}`;
-    const flags = ["--addr", `127.0.0.1:${main}`, "--apps-addr", `127.0.0.1:${apps}`, "--store", where, "--provider", "demo"];
+    const flags = ["--addr", `127.0.0.1:${main}`, "--apps-addr", `127.0.0.1:${apps}`, "--store", where];
+    if (options.flags?.includes("--provider") !== true) flags.push("--provider", "demo");
     if (options.limited !== true) flags.push("--rate-limits", "off");
     flags.push(...(options.flags ?? []));
     const hub = new Hub(folder, [main, apps], flags, redis, own !== undefined);
