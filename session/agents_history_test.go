@@ -44,7 +44,7 @@ func TestHistories(t *testing.T) {
 	}
 	for i := range rounds {
 		seed := seed + uint64(i)
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := newSaga(t, seed)
@@ -259,7 +259,7 @@ func (s *saga) judgeRows(monitor wire.MonitorID, hot []wire.UIRow) {
 }
 
 // tell is a thread with all rows that it had, for people.
-func (s *saga) tell(agent string, all []records.Message) string {
+func (s *saga) tell(all []records.Message) string {
 	var b strings.Builder
 	for _, id := range slices.Sorted(maps.Keys(s.rows)) {
 		r := s.rows[id]
@@ -313,7 +313,7 @@ func (s *saga) judgeThread(agent string, about []byte, kept store.State) {
 		gone := made && was.MonitorID == of.Monitor && !there
 		results := slices.ContainsFunc(m.Blocks, func(b providers.Block) bool { return b.Kind == providers.BlockToolResult })
 		if gone && !results && !shown[int(m.ID)] {
-			s.fail("%s: message %d is of row %d, which is gone: %s", agent, m.ID, m.Row, s.tell(agent, all))
+			s.fail("%s: message %d is of row %d, which is gone: %s", agent, m.ID, m.Row, s.tell(all))
 		}
 	}
 }
