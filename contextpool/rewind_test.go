@@ -161,6 +161,32 @@ func TestRewindToASteeredMessage(t *testing.T) {
 	r.wantKnown(mainThread, "> text of m1; first, call c1; > c1: result of c1")
 }
 
+// What the agent had said before it heard a message stays with it, for people as
+// well, whether or not it used a tool in between.
+func TestRewindToAMessageHeardWhileSpeaking(t *testing.T) {
+	t.Parallel()
+	for _, apart := range []bool{false, true} {
+		r := newRig(t)
+		run := r.direct("m1")
+		r.remember(run, asked("m1"))
+		r.said(run, "first")
+		r.user("m2") // is offered
+		entries := []providers.Entry{said("m1", "first"), asked("m2")}
+		if apart {
+			r.remember(run, entries[0])
+			entries = entries[1:]
+		}
+		r.hear(agentpool.Remember{Of: agentpool.Of{Run: run.ID}, Entries: entries, Took: []wire.MessageID{"m2"}})
+		r.said(run, "second")
+		r.remember(run, said("m1", "second"))
+		r.ended(run)
+		r.wantSeen("> text of m1; > text of m2; first; second; completed")
+		r.back("text of m2")
+		r.wantSeen("> text of m1; first")
+		r.wantKnown(mainThread, "> text of m1; first")
+	}
+}
+
 // The turn that runs ends in the same step; nothing is left of it.
 func TestRewindOfATurnThatRuns(t *testing.T) {
 	t.Parallel()
