@@ -98,7 +98,8 @@ func (r *ruling) ruled(t *testing.T, d *desktop, name string) {
 		id: what + "-" + name, action: "session." + what, target: d.id,
 		method: http.MethodPost, path: "/api/admin/sessions/" + string(d.id) + "/" + what,
 	}
-	r.during(t, d, func() { r.act(t, order, 1+r.rng.IntN(3)) })
+	rng := plan.Rand(r.rng.Uint64()) // what is done and what is killed are decided at the same time
+	r.during(t, d, func() { r.act(t, rng, order, 1+rng.IntN(3)) })
 	r.ended(t, s)
 	// The same once more is nothing new: what goes on then is not touched.
 	d.said++
@@ -106,7 +107,7 @@ func (r *ruling) ruled(t *testing.T, d *desktop, name string) {
 	if err := d.tabs[0].Say(t.Context(), id, "/nosteer\n/stream 20 40", words(20)); err != nil {
 		t.Fatal(err)
 	}
-	r.act(t, order, 1)
+	r.act(t, r.rng, order, 1)
 	if outcome, err := d.tabs[0].Ended(t.Context(), id); err != nil || outcome != wire.OutcomeCompleted {
 		t.Errorf("%s was done again: %s ended as %q, %v", order.id, id, outcome, err)
 	}
@@ -170,11 +171,12 @@ func (r *ruling) deleted(t *testing.T, name string) {
 	d.ruled = true
 	s := d.play(t, r.rng)
 	dwell(t.Context(), time.Duration(r.rng.IntN(600))*time.Millisecond)
+	rng := plan.Rand(r.rng.Uint64())
 	r.during(t, d, func() {
-		r.act(t, deed{
+		r.act(t, rng, deed{
 			id: "delete-" + name, action: "session.delete", target: d.id,
 			method: http.MethodDelete, path: "/api/admin/sessions/" + string(d.id) + "?reason=because",
-		}, 1+r.rng.IntN(3))
+		}, 1+rng.IntN(3))
 	})
 	for _, tab := range d.tabs {
 		select {
@@ -224,17 +226,17 @@ type record struct {
 
 // act sends an action so many times at about the same time, each to another hub
 // first, and tries until everybody is told that it is done.
-func (r *ruling) act(t *testing.T, d deed, times int) {
+func (r *ruling) act(t *testing.T, rng *rand.Rand, d deed, times int) {
 	t.Helper()
 	r.mu.Lock()
 	r.wrote[d.id] = d.action + " " + string(d.target)
 	r.mu.Unlock()
-	first := r.rng.IntN(len(r.f.Hubs))
+	first := rng.IntN(len(r.f.Hubs))
 	began := time.Now()
 	got := make([]record, times)
 	var wg sync.WaitGroup
 	for i := range times {
-		late := time.Duration(r.rng.IntN(60)) * time.Millisecond
+		late := time.Duration(rng.IntN(60)) * time.Millisecond
 		wg.Go(func() {
 			dwell(t.Context(), late)
 			var err error
