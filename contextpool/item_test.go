@@ -117,9 +117,12 @@ func TestTasksOfATaskTree(t *testing.T) {
 	i = r.item("t1")
 	wantEqual(t, []any{i.Status, i.AwaitingChildID, i.CompletedByChildID}, []any{history.TaskActive, wire.TaskID(""), wire.TaskID("t3")})
 	r.began(r.run(mainM1))
+	r.said(r.run(mainM1), "all of it is done")
 	r.ended(r.run(mainM1))
 	wantEqual(t, r.item("t3").State(), "interrupted")
 	wantEqual(t, r.item("t1").State(), "completed")
+	wantEqual(t, r.item("t1").CompletionResultSummary, "all of it is done")
+	wantEqual(t, r.item("t2").CompletionResultSummary, "found")
 	wantEqual(t, r.taskEvents(), []string{
 		"TaskCreated t1", "TaskStarted t1", "TaskCreated t2", "TaskSpawned t1 t2", "TaskPaused t1",
 		"TaskCreated t3", "TaskSpawned t1 t3", "TaskStarted t2", "TaskCompleted t2",

@@ -68,8 +68,8 @@ type Item struct {
 	ChildIDs           []wire.TaskID `json:"childIds,omitempty"`
 	AwaitingChildID    wire.TaskID   `json:"awaitingChildId,omitempty"`
 	CompletedByChildID wire.TaskID   `json:"completedByChildId,omitempty"`
-	// CompletionResultSummary is what that subtask said at the end, or else what
-	// the task itself did.
+	// CompletionResultSummary is what the task itself said, once it has ended, and
+	// what that subtask said until then.
 	CompletionResultSummary string `json:"completionResultSummary,omitempty"`
 
 	MonitorID wire.MonitorID `json:"monitorId,omitempty"`
@@ -94,20 +94,20 @@ func (i *Item) Delegated(child wire.TaskID) {
 }
 
 // Returned notes what came of a subtask; next is another one that it waits for, if
-// it does.
+// it does. What a task that has ended said itself stays.
 func (i *Item) Returned(child, next wire.TaskID, summary string) {
-	i.CompletedByChildID, i.CompletionResultSummary, i.AwaitingChildID = child, summary, next
+	i.CompletedByChildID, i.AwaitingChildID = child, next
+	if i.Outcome == "" {
+		i.CompletionResultSummary = summary
+	}
 	if next == "" && i.Status == TaskDelegated {
 		i.Status = TaskActive
 	}
 }
 
-// Ended notes how the task ended, and what it did unless a subtask said that.
+// Ended notes how the task ended, and what it said.
 func (i *Item) Ended(outcome providers.Outcome, summary string) {
-	i.Status, i.Outcome, i.AwaitingChildID = TaskCompleted, outcome, ""
-	if i.CompletedByChildID == "" {
-		i.CompletionResultSummary = summary
-	}
+	i.Status, i.Outcome, i.AwaitingChildID, i.CompletionResultSummary = TaskCompleted, outcome, "", summary
 }
 
 // Spent notes what the task took so far.

@@ -99,7 +99,7 @@ func TestUpsertMerges(t *testing.T) {
 	}
 	s.keep(s.Upsert("t1", func(i *history.Item) { i.Ended(providers.Failed, "my own") }))
 	i, _ = s.Get("t1")
-	if i.Status != history.TaskCompleted || i.State() != "failed" || i.CompletionResultSummary != "done that" {
+	if i.Status != history.TaskCompleted || i.State() != "failed" || i.CompletionResultSummary != "my own" || i.CompletedByChildID != "t2" {
 		t.Errorf("%+v", i)
 	}
 	if strings.Contains(string(s.table["t1"]), "awaitingChildId") {
@@ -322,7 +322,7 @@ func TestRebuildTasks(t *testing.T) {
 		Item: history.Item{
 			ID: "t2", RootTaskID: "t2", Number: 2, TS: 10, Task: "do it", TokensIn: 7, TotalCost: 1,
 			Status: history.TaskCompleted, Outcome: providers.Completed, DelegatedToID: "t3", ChildIDs: []wire.TaskID{"t3"},
-			CompletedByChildID: "t3", CompletionResultSummary: "did a part", MonitorID: "monitor-0", AgentID: "main-m1", MessageID: "m1",
+			CompletedByChildID: "t3", CompletionResultSummary: "all is done", MonitorID: "monitor-0", AgentID: "main-m1", MessageID: "m1",
 		}, Costs: history.Costs{Own: 1, Children: 0.25, Total: 1.25},
 	}, {
 		Item: history.Item{
