@@ -297,7 +297,7 @@ func (c *Center) answer(e *Event) {
 		data = p
 		if !p.Duplicate {
 			notice := p.Code.Notice(p.Reason)
-			notice.MessageID = p.MessageID
+			notice.MessageID, notice.Field = p.MessageID, p.Field
 			data = notice
 		}
 	case wire.AppProtocolRequest:

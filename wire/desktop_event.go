@@ -184,6 +184,8 @@ type MessageRejected struct {
 	MessageID MessageID `json:"messageId"`
 	Code      Code      `json:"code"`
 	Reason    string    `json:"reason"`
+	// Field is the part of the message that was wrong.
+	Field     string    `json:"field,omitempty"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
 	// By is the connection that sent the message.
 	By ConnectionID `json:"by,omitempty"`

@@ -20,6 +20,14 @@ func (HITLApprovalRequest) hitlRequest() {}
 func (HITLInputRequest) hitlRequest()    {}
 func (HITLClarification) hitlRequest()   {}
 
+// HITLDeadline is until when a question is open.
+type HITLDeadline struct {
+	// TimeoutSec is how long that is, from the event's time, and ExpiresAt when it
+	// ends. A plan that stands still gives time: it asks again when it goes on.
+	TimeoutSec int    `json:"timeout_sec" wire:"min=0"`
+	ExpiresAt  Millis `json:"expires_at,omitempty"`
+}
+
 // HITLPlanReview asks whether a plan may run.
 type HITLPlanReview struct {
 	Outbound
@@ -28,8 +36,7 @@ type HITLPlanReview struct {
 	Plan      PlanBody     `json:"plan"`
 	Message   string       `json:"message"`
 	Options   []PlanAnswer `json:"options"`
-	// TimeoutSec is how long the question stays open, from the event's time.
-	TimeoutSec int `json:"timeout_sec" wire:"min=0"`
+	HITLDeadline
 }
 
 // PlanAnswer is an answer to a plan.
@@ -52,8 +59,7 @@ type HITLApprovalRequest struct {
 	Todo      Todo         `json:"todo"`
 	Reason    string       `json:"reason"`
 	Options   []TodoAnswer `json:"options"`
-	// TimeoutSec is how long the question stays open, from the event's time.
-	TimeoutSec int `json:"timeout_sec" wire:"min=0"`
+	HITLDeadline
 }
 
 // TodoAnswer is an answer to a todo.
@@ -79,8 +85,14 @@ type HITLInputRequest struct {
 	Required  bool      `json:"required"`
 	// DefaultValue is taken when nobody answers.
 	DefaultValue json.RawMessage `json:"default_value,omitempty"`
-	// TimeoutSec is how long the question stays open, from the event's time.
-	TimeoutSec int `json:"timeout_sec" wire:"min=0"`
+	// Range says that a date is one with a beginning and an end.
+	Range bool `json:"range,omitempty"`
+	// Min and Max bound a number.
+	Min *float64 `json:"min,omitempty"`
+	Max *float64 `json:"max,omitempty"`
+	// TodoID is what the value is for.
+	TodoID TodoID `json:"todo_id,omitempty"`
+	HITLDeadline
 }
 
 // InputType is how a question is answered.
@@ -89,14 +101,15 @@ type InputType string
 // The ways to answer a question.
 const (
 	AnswerText    InputType = "text"
-	AnswerChoice  InputType = "choice"
+	AnswerChoice  InputType = "choice" // the value of one of the options
+	AnswerMulti   InputType = "multi"  // a list of values of options
 	AnswerNumber  InputType = "number"
-	AnswerBoolean InputType = "boolean"
-	AnswerDate    InputType = "date"
+	AnswerDate    InputType = "date"    // 2026-02-06, or {from, to} with range
+	AnswerConfirm InputType = "confirm" // true or false
 )
 
 func (InputType) values() []string {
-	return list(AnswerText, AnswerChoice, AnswerNumber, AnswerBoolean, AnswerDate)
+	return list(AnswerText, AnswerChoice, AnswerMulti, AnswerNumber, AnswerDate, AnswerConfirm)
 }
 
 // HITLClarification asks what the user meant.
@@ -109,8 +122,30 @@ type HITLClarification struct {
 	InputType     InputType `json:"input_type"`
 	Suggestions   []string  `json:"suggestions,omitempty"`
 	Required      bool      `json:"required"`
-	// TimeoutSec is how long the question stays open, from the event's time.
-	TimeoutSec int `json:"timeout_sec" wire:"min=0"`
+	HITLDeadline
+}
+
+// HITLClosed says that a question of a plan is no longer open.
+type HITLClosed struct {
+	Outbound
+	RequestID RequestID   `json:"request_id"`
+	Reason    CloseReason `json:"reason"`
+	// Action is the answer to a plan or a todo, Value that to a question. When
+	// nobody answered, they are what was taken instead, if something was.
+	Action string          `json:"action,omitempty"`
+	Value  json.RawMessage `json:"value,omitempty"`
+	// AnsweredBy is the connection that answered, if one did.
+	AnsweredBy ConnectionID `json:"answered_by,omitempty"`
+	MessageID  MessageID    `json:"messageId,omitempty"`
+}
+
+// HITLResumed says that a plan that stood still goes on.
+type HITLResumed struct {
+	Outbound
+	PlanID PlanID `json:"plan_id,omitempty"`
+	// ResumedBy is user.
+	ResumedBy string    `json:"resumed_by"`
+	MessageID MessageID `json:"messageId,omitempty"`
 }
 
 // HITLPaused says that a plan stands still.
@@ -174,7 +209,9 @@ type ControlPause struct {
 // ControlResume lets the plan go on.
 type ControlResume struct {
 	Inbound
-	// Modifications are instructions for the rest of the plan.
+	// Modifications change the rest of the plan, also of one that runs: a text is
+	// an instruction to who planned, an object is a change {action: add, remove or
+	// update, todo_id, task, tool, depends_on, …}.
 	Modifications []json.RawMessage `json:"modifications,omitempty"`
 	MessageID     MessageID         `json:"messageId,omitempty"`
 }

@@ -42,18 +42,24 @@ type Todo struct {
 	// Priority is higher for what should run first.
 	Priority int `json:"priority,omitempty"`
 	// DependsOn are the todos that must be done before.
-	DependsOn            []TodoID        `json:"depends_on"`
-	RequiresApproval     bool            `json:"requires_approval,omitempty"`
-	EstimatedDurationSec float64         `json:"estimated_duration_sec,omitempty" wire:"min=0"`
-	EstimatedCostUSD     float64         `json:"estimated_cost_usd,omitempty" wire:"min=0"`
-	ProgressPercentage   float64         `json:"progress_percentage,omitempty" wire:"min=0,max=100"`
-	CurrentStep          string          `json:"current_step,omitempty"`
-	RetryCount           int             `json:"retry_count,omitempty" wire:"min=0"`
-	MaxRetries           int             `json:"max_retries,omitempty" wire:"min=0"`
-	StartedAt            Millis          `json:"started_at,omitempty"`
-	DurationMS           int             `json:"duration_ms,omitempty" wire:"min=0"`
-	Error                *TodoError      `json:"error,omitempty"`
-	ResultSummary        json.RawMessage `json:"result_summary,omitempty"`
+	DependsOn            []TodoID `json:"depends_on"`
+	RequiresApproval     bool     `json:"requires_approval,omitempty"`
+	EstimatedDurationSec float64  `json:"estimated_duration_sec,omitempty" wire:"min=0"`
+	EstimatedCostUSD     float64  `json:"estimated_cost_usd,omitempty" wire:"min=0"`
+	ProgressPercentage   float64  `json:"progress_percentage,omitempty" wire:"min=0,max=100"`
+	CurrentStep          string   `json:"current_step,omitempty"`
+	RetryCount           int      `json:"retry_count,omitempty" wire:"min=0"`
+	MaxRetries           int      `json:"max_retries,omitempty" wire:"min=0"`
+	ItemsProcessed       int      `json:"items_processed,omitempty" wire:"min=0"`
+	ItemsTotal           int      `json:"items_total,omitempty" wire:"min=0"`
+	StartedAt            Millis   `json:"started_at,omitempty"`
+	// RetryAt is when it runs again after it failed.
+	RetryAt Millis `json:"retry_at,omitempty"`
+	// AgentID is who works on it.
+	AgentID       AgentID         `json:"agent_id,omitempty"`
+	DurationMS    int             `json:"duration_ms,omitempty" wire:"min=0"`
+	Error         *TodoError      `json:"error,omitempty"`
+	ResultSummary json.RawMessage `json:"result_summary,omitempty"`
 }
 
 // TodoStatus is how far a todo is.
@@ -64,6 +70,7 @@ const (
 	TodoPending         TodoStatus = "pending"
 	TodoBlocked         TodoStatus = "blocked" // something it depends on failed
 	TodoNeedsApproval   TodoStatus = "needs_approval"
+	TodoNeedsInput      TodoStatus = "needs_input"
 	TodoInProgress      TodoStatus = "in_progress"
 	TodoStatusCompleted TodoStatus = "completed"
 	TodoStatusFailed    TodoStatus = "failed"
@@ -72,7 +79,7 @@ const (
 )
 
 func (TodoStatus) values() []string {
-	return list(TodoPending, TodoBlocked, TodoNeedsApproval, TodoInProgress, TodoStatusCompleted,
+	return list(TodoPending, TodoBlocked, TodoNeedsApproval, TodoNeedsInput, TodoInProgress, TodoStatusCompleted,
 		TodoStatusFailed, TodoSkipped, TodoCancelled)
 }
 
@@ -121,6 +128,8 @@ type PlanGenerated struct {
 	Version int        `json:"version" wire:"min=1"`
 	Status  PlanStatus `json:"status"`
 	PlanBody
+	// Request is what the user wants, MessageID the message that says so.
+	Request   string    `json:"request,omitempty"`
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
@@ -137,12 +146,16 @@ type PlanApproved struct {
 // PlanModified shows how a plan has changed.
 type PlanModified struct {
 	Outbound
-	PlanID       PlanID       `json:"plan_id"`
-	OldVersion   int          `json:"old_version" wire:"min=1"`
-	NewVersion   int          `json:"new_version" wire:"min=1"`
-	Changes      []PlanChange `json:"changes"`
-	UpdatedTodos []Todo       `json:"updated_todos"`
-	MessageID    MessageID    `json:"messageId,omitempty"`
+	PlanID     PlanID       `json:"plan_id"`
+	OldVersion int          `json:"old_version" wire:"min=1"`
+	NewVersion int          `json:"new_version" wire:"min=1"`
+	Changes    []PlanChange `json:"changes"`
+	// UpdatedTodos are all of the plan, as they are now.
+	UpdatedTodos         []Todo    `json:"updated_todos"`
+	EstimatedDurationSec float64   `json:"estimated_duration_sec,omitempty" wire:"min=0"`
+	EstimatedCostUSD     float64   `json:"estimated_cost_usd,omitempty" wire:"min=0"`
+	MermaidDiagram       string    `json:"mermaid_diagram,omitempty"`
+	MessageID            MessageID `json:"messageId,omitempty"`
 }
 
 // PlanChange is one change of a plan.
@@ -167,11 +180,13 @@ func (PlanEdit) values() []string { return list(PlanAdd, PlanRemove, PlanUpdate)
 // TodoStarted says that a todo runs.
 type TodoStarted struct {
 	Outbound
-	TodoID               TodoID    `json:"todo_id"`
-	Task                 string    `json:"task"`
-	Tool                 string    `json:"tool,omitempty"`
-	EstimatedDurationSec float64   `json:"estimated_duration_sec,omitempty" wire:"min=0"`
-	MessageID            MessageID `json:"messageId,omitempty"`
+	TodoID               TodoID  `json:"todo_id"`
+	Task                 string  `json:"task"`
+	Tool                 string  `json:"tool,omitempty"`
+	EstimatedDurationSec float64 `json:"estimated_duration_sec,omitempty" wire:"min=0"`
+	// AgentID is who works on it.
+	AgentID   AgentID   `json:"agent_id,omitempty"`
+	MessageID MessageID `json:"messageId,omitempty"`
 }
 
 // TodoProgress says how far a todo is.
@@ -184,7 +199,16 @@ type TodoProgress struct {
 	ItemsTotal         int     `json:"items_total,omitempty" wire:"min=0"`
 }
 
-// TodoCompleted says that a todo is done.
+// TodoUpdated shows a todo that is otherwise than was said and of which no other
+// event tells: it is blocked or no longer, waits for an answer, was given up, or is
+// to run once more.
+type TodoUpdated struct {
+	Outbound
+	Todo      Todo      `json:"todo"`
+	MessageID MessageID `json:"messageId,omitempty"`
+}
+
+// TodoCompleted says that a todo is done, or that the plan goes on without it.
 type TodoCompleted struct {
 	Outbound
 	TodoID        TodoID          `json:"todo_id"`
@@ -206,6 +230,8 @@ type TodoFailed struct {
 	Error      TodoError  `json:"error"`
 	RetryCount int        `json:"retry_count" wire:"min=0"`
 	MaxRetries int        `json:"max_retries" wire:"min=0"`
+	// RetryAt is when it runs again by itself, if it does: it is pending until then.
+	RetryAt Millis `json:"retry_at,omitempty"`
 }
 
 // ExecutionProgress sums up a running plan.
@@ -216,6 +242,8 @@ type ExecutionProgress struct {
 	InProgress         int      `json:"in_progress" wire:"min=0"`
 	Pending            int      `json:"pending" wire:"min=0"`
 	Failed             int      `json:"failed" wire:"min=0"`
+	Blocked            int      `json:"blocked,omitempty" wire:"min=0"`
+	Skipped            int      `json:"skipped,omitempty" wire:"min=0"`
 	ProgressPercentage float64  `json:"progress_percentage" wire:"min=0,max=100"`
 	CurrentTodo        *TodoRef `json:"current_todo,omitempty"`
 }
@@ -234,6 +262,8 @@ type PlanComplete struct {
 	Response    PlanResponse    `json:"response"`
 	Statistics  *PlanStatistics `json:"statistics,omitempty"`
 	ReportPaths []string        `json:"report_paths"`
+	PlanID      PlanID          `json:"plan_id,omitempty"`
+	MessageID   MessageID       `json:"messageId,omitempty"`
 }
 
 // PlanResponse is the answer that a plan was made for.
@@ -259,6 +289,7 @@ type PlanStatistics struct {
 	TotalTodos      int     `json:"total_todos" wire:"min=0"`
 	Completed       int     `json:"completed" wire:"min=0"`
 	Failed          int     `json:"failed" wire:"min=0"`
+	Skipped         int     `json:"skipped,omitempty" wire:"min=0"`
 	ExecutionTimeMS int     `json:"execution_time_ms" wire:"min=0"`
 	TokensUsed      int     `json:"tokens_used" wire:"min=0"`
 	CostUSD         float64 `json:"cost_usd" wire:"min=0"`
@@ -271,6 +302,8 @@ type PlanFailure struct {
 	Status         string           `json:"status"`
 	Error          PlanFailureError `json:"error"`
 	PartialResults *PartialResults  `json:"partial_results,omitempty"`
+	Statistics     *PlanStatistics  `json:"statistics,omitempty"`
+	PlanID         PlanID           `json:"plan_id,omitempty"`
 	MessageID      MessageID        `json:"messageId,omitempty"`
 }
 

@@ -38,9 +38,11 @@ type SessionState struct {
 	Shortcuts []Shortcut `json:"shortcuts,omitempty"`
 	// Badges has the counts on app icons.
 	Badges Object[AppID, uint64] `json:"badges,omitempty"`
-	// HITLPending is the question that the plan waits for.
-	HITLPending HITLRequest `json:"hitl_pending,omitempty"`
-	Plan        *PlanState  `json:"plan,omitempty"`
+	// HITLPending is the oldest question that the plan waits for, HITLRequests are
+	// all of them.
+	HITLPending  HITLRequest   `json:"hitl_pending,omitempty"`
+	HITLRequests []HITLRequest `json:"hitl_requests,omitempty"`
+	Plan         *PlanState    `json:"plan,omitempty"`
 	// Todos is there in every snapshot, even when it is empty.
 	Todos []Todo `json:"todos,omitzero"`
 	// RecentMessages are the newest rows of all conversations, oldest first.
@@ -194,5 +196,18 @@ type PlanState struct {
 	Version    int        `json:"version,omitempty" wire:"min=0"`
 	TotalTodos int        `json:"total_todos" wire:"min=0"`
 	// MermaidDiagram draws the plan.
-	MermaidDiagram string `json:"mermaid_diagram,omitempty"`
+	MermaidDiagram       string  `json:"mermaid_diagram,omitempty"`
+	EstimatedDurationSec float64 `json:"estimated_duration_sec,omitempty" wire:"min=0"`
+	EstimatedCostUSD     float64 `json:"estimated_cost_usd,omitempty" wire:"min=0"`
+	// Request is what the user wants, MessageID the message that says so.
+	Request   string    `json:"request,omitempty"`
+	MessageID MessageID `json:"messageId,omitempty"`
+	// StartedAt is when it began to run.
+	StartedAt Millis `json:"started_at,omitempty"`
+	// PausedBy and PauseReason say why it stands still, if it does.
+	PausedBy    string `json:"paused_by,omitempty"`
+	PauseReason string `json:"pause_reason,omitempty"`
+	// Complete or Failed is how it ended.
+	Complete *PlanComplete `json:"complete,omitempty"`
+	Failed   *PlanFailure  `json:"failed,omitempty"`
 }

@@ -36,10 +36,11 @@ var rooms = map[string]room{
 	"tools":         {uses: "desk files policies providers store wire", tests: "store/filestore"},
 	"tools/mcpdoor": {uses: "providers tools wire", tests: "desk files store/filestore"},
 	"agentpool":     {uses: "providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},
-	"contextpool":   {uses: "agentpool desk history policies providers store tools wire", tests: "store/filestore"},
+	"workflow":      {uses: "providers store wire"},
+	"contextpool":   {uses: "agentpool desk history policies providers store tools wire workflow", tests: "store/filestore"},
 
 	"broadcast":  {uses: "store wire", tests: "desk"},
-	"session":    {uses: "agentpool broadcast contextpool desk history policies providers sessionlog store tools wire", tests: "files providers/anthropic providers/demo providers/fakemodel store/filestore store/redisstore internal/redistest"},
+	"session":    {uses: "agentpool broadcast contextpool desk history policies providers sessionlog store tools wire workflow", tests: "files providers/anthropic providers/demo providers/fakemodel store/filestore store/redisstore internal/redistest"},
 	"auth":       {uses: "store wire", tests: "store/filestore"},
 	"quota":      {uses: "store wire", tests: "store/filestore"},
 	"files":      {uses: "wire"},

@@ -145,7 +145,7 @@ export interface ServerPayloads {
   auth_result: AuthResult;
   /** The token expires; send auth again. */
   auth_refresh_required: AuthRefreshRequired;
-  /** What went wrong on this connection. */
+  /** What went wrong on this connection or, with a message_id, for all. */
   error: ErrorNotice;
   /** This replica will close the connection. */
   reconnect: GoElsewhere;
@@ -167,6 +167,8 @@ export interface ServerPayloads {
   todo_started: TodoStarted;
   /** How far a todo is. */
   todo_progress: TodoProgress;
+  /** A todo is otherwise than was said. */
+  todo_updated: TodoUpdated;
   /** A todo is done. */
   todo_completed: TodoCompleted;
   /** A todo did not work. */
@@ -183,6 +185,10 @@ export interface ServerPayloads {
   hitl_clarification: HITLClarification;
   /** The plan stands still. */
   hitl_paused: HITLPaused;
+  /** The plan goes on. */
+  hitl_resumed: HITLResumed;
+  /** A question of the plan is no longer open. */
+  hitl_closed: HITLClosed;
   /** The result of a plan. */
   complete: PlanComplete;
   /** A plan was given up. */
@@ -735,7 +741,7 @@ export interface ControlPause {
 
 /** ControlResume lets the plan go on. */
 export interface ControlResume {
-  /** Modifications are instructions for the rest of the plan. */
+  /** Modifications change the rest of the plan, also of one that runs: a text is an instruction to who planned, an object is a change {action: add, remove or update, todo_id, task, tool, depends_on, …}. */
   modifications?: unknown[];
   messageId?: MessageID;
 }
@@ -860,6 +866,8 @@ export interface ExecutionProgress {
   in_progress: number;
   pending: number;
   failed: number;
+  blocked?: number;
+  skipped?: number;
   progress_percentage: number;
   current_todo?: TodoRef;
 }
@@ -880,8 +888,9 @@ export interface HITLApprovalRequest {
   todo: Todo;
   reason: string;
   options: TodoAnswer[];
-  /** TimeoutSec is how long the question stays open, from the event's time. */
+  /** TimeoutSec is how long that is, from the event's time, and ExpiresAt when it ends. A plan that stands still gives time: it asks again when it goes on. */
   timeout_sec: number;
+  expires_at?: Millis;
 }
 
 /** HITLApprovalResponse answers hitl_approval_request. */
@@ -903,14 +912,27 @@ export interface HITLClarification {
   input_type: InputType;
   suggestions?: string[];
   required: boolean;
-  /** TimeoutSec is how long the question stays open, from the event's time. */
+  /** TimeoutSec is how long that is, from the event's time, and ExpiresAt when it ends. A plan that stands still gives time: it asks again when it goes on. */
   timeout_sec: number;
+  expires_at?: Millis;
 }
 
 /** HITLClarificationResponse answers hitl_clarification. */
 export interface HITLClarificationResponse {
   request_id: RequestID;
   value: unknown;
+  messageId?: MessageID;
+}
+
+/** HITLClosed says that a question of a plan is no longer open. */
+export interface HITLClosed {
+  request_id: RequestID;
+  reason: CloseReason;
+  /** Action is the answer to a plan or a todo, Value that to a question. When nobody answered, they are what was taken instead, if something was. */
+  action?: string;
+  value?: unknown;
+  /** AnsweredBy is the connection that answered, if one did. */
+  answered_by?: ConnectionID;
   messageId?: MessageID;
 }
 
@@ -924,8 +946,16 @@ export interface HITLInputRequest {
   required: boolean;
   /** DefaultValue is taken when nobody answers. */
   default_value?: unknown;
-  /** TimeoutSec is how long the question stays open, from the event's time. */
+  /** Range says that a date is one with a beginning and an end. */
+  range?: boolean;
+  /** Min and Max bound a number. */
+  min?: number;
+  max?: number;
+  /** TodoID is what the value is for. */
+  todo_id?: TodoID;
+  /** TimeoutSec is how long that is, from the event's time, and ExpiresAt when it ends. A plan that stands still gives time: it asks again when it goes on. */
   timeout_sec: number;
+  expires_at?: Millis;
 }
 
 /** HITLInputResponse answers hitl_input_request. */
@@ -964,8 +994,9 @@ export interface HITLPlanReview {
   plan: PlanBody;
   message: string;
   options: PlanAnswer[];
-  /** TimeoutSec is how long the question stays open, from the event's time. */
+  /** TimeoutSec is how long that is, from the event's time, and ExpiresAt when it ends. A plan that stands still gives time: it asks again when it goes on. */
   timeout_sec: number;
+  expires_at?: Millis;
 }
 
 /** HITLRequest is a question to the user that a plan waits for, told apart by `type`, which is the type of the event that asked it. */
@@ -974,6 +1005,14 @@ export type HITLRequest =
   | ({ type: "hitl_approval_request" } & HITLApprovalRequest)
   | ({ type: "hitl_input_request" } & HITLInputRequest)
   | ({ type: "hitl_clarification" } & HITLClarification);
+
+/** HITLResumed says that a plan that stood still goes on. */
+export interface HITLResumed {
+  plan_id?: PlanID;
+  /** ResumedBy is user. */
+  resumed_by: string;
+  messageId?: MessageID;
+}
 
 /** HTMLContent is HTML. */
 export interface HTMLContent {
@@ -1043,7 +1082,7 @@ export interface InputComponent {
 }
 
 /** InputType is how a question is answered. */
-export type InputType = "text" | "choice" | "number" | "boolean" | "date";
+export type InputType = "text" | "choice" | "multi" | "number" | "date" | "confirm";
 
 /** InputVariant is what a text field is for. */
 export type InputVariant = "text" | "email" | "password" | "number" | "url";
@@ -1147,6 +1186,8 @@ export interface MessageRejected {
   messageId: MessageID;
   code: Code;
   reason: string;
+  /** Field is the part of the message that was wrong. */
+  field?: string;
   monitorId?: MonitorID;
   /** By is the connection that sent the message. */
   by?: ConnectionID;
@@ -1327,6 +1368,8 @@ export interface PlanComplete {
   response: PlanResponse;
   statistics?: PlanStatistics;
   report_paths: string[];
+  plan_id?: PlanID;
+  messageId?: MessageID;
 }
 
 /** PlanEdit is what was done to a todo. */
@@ -1338,6 +1381,8 @@ export interface PlanFailure {
   status: string;
   error: PlanFailureError;
   partial_results?: PartialResults;
+  statistics?: PlanStatistics;
+  plan_id?: PlanID;
   messageId?: MessageID;
 }
 
@@ -1361,6 +1406,8 @@ export interface PlanGenerated {
   estimated_duration_sec?: number;
   estimated_cost_usd?: number;
   mermaid_diagram?: string;
+  /** Request is what the user wants, MessageID the message that says so. */
+  request?: string;
   messageId?: MessageID;
 }
 
@@ -1373,7 +1420,11 @@ export interface PlanModified {
   old_version: number;
   new_version: number;
   changes: PlanChange[];
+  /** UpdatedTodos are all of the plan, as they are now. */
   updated_todos: Todo[];
+  estimated_duration_sec?: number;
+  estimated_cost_usd?: number;
+  mermaid_diagram?: string;
   messageId?: MessageID;
 }
 
@@ -1396,6 +1447,19 @@ export interface PlanState {
   total_todos: number;
   /** MermaidDiagram draws the plan. */
   mermaid_diagram?: string;
+  estimated_duration_sec?: number;
+  estimated_cost_usd?: number;
+  /** Request is what the user wants, MessageID the message that says so. */
+  request?: string;
+  messageId?: MessageID;
+  /** StartedAt is when it began to run. */
+  started_at?: Millis;
+  /** PausedBy and PauseReason say why it stands still, if it does. */
+  paused_by?: string;
+  pause_reason?: string;
+  /** Complete or Failed is how it ended. */
+  complete?: PlanComplete;
+  failed?: PlanFailure;
 }
 
 /** PlanStatistics is what a plan took. */
@@ -1403,6 +1467,7 @@ export interface PlanStatistics {
   total_todos: number;
   completed: number;
   failed: number;
+  skipped?: number;
   execution_time_ms: number;
   tokens_used: number;
   cost_usd: number;
@@ -1668,8 +1733,9 @@ export interface SessionState {
   shortcuts?: Shortcut[];
   /** Badges has the counts on app icons. */
   badges?: Record<AppID, number>;
-  /** HITLPending is the question that the plan waits for. */
+  /** HITLPending is the oldest question that the plan waits for, HITLRequests are all of them. */
   hitl_pending?: HITLRequest;
+  hitl_requests?: HITLRequest[];
   plan?: PlanState;
   /** Todos is there in every snapshot, even when it is empty. */
   todos?: Todo[];
@@ -2022,7 +2088,13 @@ export interface Todo {
   current_step?: string;
   retry_count?: number;
   max_retries?: number;
+  items_processed?: number;
+  items_total?: number;
   started_at?: Millis;
+  /** RetryAt is when it runs again after it failed. */
+  retry_at?: Millis;
+  /** AgentID is who works on it. */
+  agent_id?: AgentID;
   duration_ms?: number;
   error?: TodoError;
   result_summary?: unknown;
@@ -2031,7 +2103,7 @@ export interface Todo {
 /** TodoAnswer is an answer to a todo. */
 export type TodoAnswer = "approve" | "skip" | "reject";
 
-/** TodoCompleted says that a todo is done. */
+/** TodoCompleted says that a todo is done, or that the plan goes on without it. */
 export interface TodoCompleted {
   todo_id: TodoID;
   task: string;
@@ -2059,6 +2131,8 @@ export interface TodoFailed {
   error: TodoError;
   retry_count: number;
   max_retries: number;
+  /** RetryAt is when it runs again by itself, if it does: it is pending until then. */
+  retry_at?: Millis;
 }
 
 /** TodoID names one step of a plan. Up to 64 characters without control characters. */
@@ -2085,11 +2159,19 @@ export interface TodoStarted {
   task: string;
   tool?: string;
   estimated_duration_sec?: number;
+  /** AgentID is who works on it. */
+  agent_id?: AgentID;
   messageId?: MessageID;
 }
 
 /** TodoStatus is how far a todo is. */
-export type TodoStatus = "pending" | "blocked" | "needs_approval" | "in_progress" | "completed" | "failed" | "skipped" | "cancelled";
+export type TodoStatus = "pending" | "blocked" | "needs_approval" | "needs_input" | "in_progress" | "completed" | "failed" | "skipped" | "cancelled";
+
+/** TodoUpdated shows a todo that is otherwise than was said and of which no other event tells: it is blocked or no longer, waits for an answer, was given up, or is to run once more. */
+export interface TodoUpdated {
+  todo: Todo;
+  messageId?: MessageID;
+}
 
 /** TokenUsage is what a task has cost. */
 export interface TokenUsage {
@@ -2515,7 +2597,7 @@ export const catalog = {
   ping: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
   auth_result: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
   auth_refresh_required: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
-  error: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "messageId" },
+  error: { direction: "server", family: "connection", durable: true, monitor: "", agent: "", message: "messageId" },
   reconnect: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
   store_status: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
   CONNECTION_STATUS: { direction: "server", family: "connection", durable: false, monitor: "", agent: "", message: "" },
@@ -2524,8 +2606,9 @@ export const catalog = {
   plan_generated: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
   plan_approved: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
   plan_modified: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
-  todo_started: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
+  todo_started: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "agent_id", message: "messageId" },
   todo_progress: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
+  todo_updated: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
   todo_completed: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
   todo_failed: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
   execution_progress: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
@@ -2534,7 +2617,9 @@ export const catalog = {
   hitl_input_request: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
   hitl_clarification: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
   hitl_paused: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
-  complete: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
+  hitl_resumed: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
+  hitl_closed: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
+  complete: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
   failed: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
   messageUpdated: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
   HISTORY_REWOUND: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
