@@ -17,6 +17,7 @@ var (
 	errBusy       = errors.New("the agent is busy")
 	errNobody     = errors.New("there is nobody who could sum it up")
 	errOverBudget = errors.New("the monitor is over its budget")
+	errTooMany    = errors.New("too many agents are at work")
 )
 
 const (
@@ -73,8 +74,22 @@ func (p *Pool) condensable(h *thread) error {
 		return err
 	case !p.crew.Has(p.Provider()):
 		return errNobody
+	case !h.isMain():
+		return p.besideOthers(h.Monitor)
 	case !p.affords(h.Monitor):
 		return errOverBudget
+	}
+	return nil
+}
+
+// besideOthers says why a turn of a window's agent cannot begin now, if it cannot.
+// It needs none of the turns that its monitor may have at once.
+func (p *Pool) besideOthers(monitor wire.MonitorID) error {
+	if _, _, denied := p.budget.Denied(monitor, p.stage.Now()); denied {
+		return errOverBudget
+	}
+	if len(p.turns) >= maxTurns {
+		return errTooMany
 	}
 	return nil
 }
@@ -85,7 +100,12 @@ func (p *Pool) condense(h *thread, auto bool) {
 		p.measure(h)
 	}
 	t := &turn{Kind: wire.AgentMain, Monitor: h.Monitor, Condensing: &condensing{Auto: auto, Had: h.Tokens}}
-	p.enter(t, "condense-"+string(h.Monitor))
+	role := "condense-" + string(h.Monitor)
+	if !h.isMain() {
+		t.Kind, t.Window = wire.AgentWindow, p.windowOf(h)
+		role += "-" + string(t.Window)
+	}
+	p.enter(t, role)
 	t.Agent, t.ID = h.agent, wire.MessageID("condense-"+strconv.FormatUint(t.Number, 10))
 	p.stage.Emit(wire.ToolProgress{
 		ToolName: condenseTool, Status: wire.ToolRunning, AgentID: t.Role, MonitorID: t.Monitor,
@@ -126,6 +146,10 @@ func (p *Pool) condensed(t *turn, outcome providers.Outcome, reason string) {
 	p.budget.Release(t.key())
 	p.tally.ended(outcome, t.Usage)
 	p.forgetTurn(t)
+	if t.Doomed {
+		p.forgetThread(t.Agent)
+		p.stage.Then(func() { p.crew.Dispose(t.Agent) })
+	}
 	h := p.threads[t.Agent]
 	if h != nil {
 		h.Tried = t.Condensing.Auto

@@ -28,10 +28,10 @@
 // # When a conversation becomes too long
 //
 // How full the memory of an agent is is known from what its model read last, or
-// estimated. When a main agent's is fuller than is wanted, or somebody says
-// CONDENSE, its model sums it up, in a turn that answers nobody and for which
-// messages wait: the agent goes on from the summary. If that does not work, and in
-// other agents, the older half is left out. A turn whose model says that there is too
+// estimated. When that of an agent that lasts is fuller than is wanted, or somebody
+// says CONDENSE to a main agent, its model sums it up, in a turn that answers nobody
+// and for which messages wait: the agent goes on from the summary. If that does not
+// work, the older half is left out. A turn whose model says that there is too
 // much goes on without the older half, three times at most. Nothing is deleted, a row
 // tells of each time, and who goes back to before it has all of it again.
 //

@@ -77,11 +77,16 @@ func (p *Pool) relieveAll() {
 	p.grown = nil
 }
 
-// relieveFor makes the thread of a main agent shorter if a message would make it too
-// full, and reports whether the message has to wait for that.
+// relieveFor makes the thread of the agent that a message is for shorter if the
+// message would make it too full, and reports whether the message has to wait for
+// that. A button that has a turn of its own adds nothing to a thread.
 func (p *Pool) relieveFor(w *waiting) bool {
-	h := p.threads[mainAgent(w.Monitor)]
-	if h == nil || h.Tried {
+	agent := mainAgent(w.Monitor)
+	if w.Window != "" {
+		agent = w.Agent
+	}
+	h := p.threads[agent]
+	if w.Action != "" || h == nil || h.Tried {
 		return false
 	}
 	more := providers.Entry{Blocks: []providers.Block{{Kind: providers.BlockText, Text: w.Text}}}
@@ -101,7 +106,7 @@ func (p *Pool) relieve(h *thread, more int) bool {
 	limits := p.limits()
 	tokens := h.Tokens + more
 	if limits.Decide(tokens) == history.Condense {
-		if !h.Tried && h.agent == mainAgent(h.Monitor) && p.condensable(h) == nil {
+		if !h.Tried && p.condensable(h) == nil {
 			p.condense(h, true)
 			return true
 		}

@@ -77,7 +77,7 @@ func (p *Pool) began(t *turn) {
 	t.State = turnRunning
 	p.taskStarted(t)
 	p.keepTurn(t)
-	if t.Kind == wire.AgentWindow {
+	if t.Kind == wire.AgentWindow && t.Condensing == nil {
 		p.showWindowAgent(t, wire.AgentActive)
 	}
 }

@@ -209,7 +209,7 @@ func (p *Pool) drain() {
 			p.behind = true
 			return
 		}
-		if next.Window == "" && p.crew.Has(p.Provider()) && p.relieveFor(next) {
+		if p.crew.Has(p.Provider()) && p.relieveFor(next) {
 			continue
 		}
 		p.newest = next.ID

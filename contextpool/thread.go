@@ -41,6 +41,9 @@ type thread struct {
 
 func (h *thread) list() string { return threadPrefix + h.agent }
 
+// isMain reports whether it is the conversation of a main agent.
+func (h *thread) isMain() bool { return h.agent == mainAgent(h.Monitor) }
+
 func (h *thread) hasEntries() bool { return h != nil && len(h.messages) > 0 }
 
 // knownTo reports whether a backend keeps the conversation itself.

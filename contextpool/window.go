@@ -51,7 +51,7 @@ func (p *Pool) toWindow(w *waiting) {
 		p.refuse(w, policies.WindowQueueLimit)
 		return
 	}
-	if p.windowFree(w) && (w.Action != "" || p.windows.Len(w.Agent) == 0) {
+	if p.windowFree(w) && (w.Action != "" || p.windows.Len(w.Agent) == 0 && !p.relieveFor(w)) {
 		p.beginWindow(w)
 		return
 	}
@@ -105,6 +105,16 @@ func (p *Pool) beginWindow(w *waiting) {
 	p.launch(t, nil)
 }
 
+// windowOf is a window that shares the agent of a thread.
+func (p *Pool) windowOf(h *thread) wire.WindowID {
+	for _, w := range p.stage.Desk().Windows(h.Monitor) {
+		if windowAgent(h.Monitor, p.groups.AgentKey(policies.Key{Monitor: h.Monitor, Window: w.WindowID})) == h.agent {
+			return w.WindowID
+		}
+	}
+	return ""
+}
+
 // recent is what was said last to and by the main agent of a monitor.
 func (p *Pool) recent(monitor wire.MonitorID) []policies.Said {
 	var said []policies.Said
@@ -149,7 +159,7 @@ func (p *Pool) closed(k policies.Key, by *turn) {
 		if t.Agent != agent && t.Beside != agent {
 			continue
 		}
-		if t.Lasting {
+		if t.Agent == agent { // it lasts, or sums up what one that lasts has said
 			t.Doomed = true
 			p.keepTurn(t)
 		}
