@@ -3,12 +3,16 @@ package gateway_test
 import (
 	"archive/zip"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"testing"
 
+	"github.com/everdesk/everdesk/sessionlog"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -102,6 +106,77 @@ func TestSessionLog(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// repacked is a session log with a conversation that another program kept, in which
+// the summary stands before the messages that were kept.
+func repacked(t *testing.T, data []byte) []byte {
+	t.Helper()
+	const (
+		name   = "api/0.json"
+		theirs = `[{"role":"user","content":"long ago","condenseParent":"s"},{"role":"assistant","content":"the story so far",` +
+			`"isSummary":true,"condenseId":"s"},{"role":"user","content":"what now"},{"role":"assistant","content":"this"}]`
+	)
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var meta sessionlog.Metadata
+	if err := json.Unmarshal([]byte(partOf(t, data, "metadata.json")), &meta); err != nil {
+		t.Fatal(err)
+	}
+	delete(meta.Parts, meta.Threads[0].Part)
+	gone := meta.Threads[0].Part
+	sum := sha256.Sum256([]byte(theirs))
+	meta.Threads[0].Part, meta.Parts[name] = name, sessionlog.Part{Bytes: int64(len(theirs)), SHA256: hex.EncodeToString(sum[:])}
+	text, err := json.Marshal(meta)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := map[string]string{name: theirs, "metadata.json": string(text)}
+	for _, f := range z.File {
+		if _, changed := parts[f.Name]; !changed && f.Name != gone {
+			parts[f.Name] = partOf(t, data, f.Name)
+		}
+	}
+	var b bytes.Buffer
+	out := zip.NewWriter(&b)
+	for part, text := range parts {
+		f, err := out.Create(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(f, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := out.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// A session goes on with a conversation that another program kept.
+func TestSessionLogOfAnotherProgram(t *testing.T) {
+	t.Parallel()
+	h := agentHall(t, false)
+	ann := h.user("ann")
+	id := h.session("ann")
+	x := h.enter("/ws/"+string(id), as(ann))
+	x.tell("monitor-0", "m1", "/nosteer", "/say ours")
+	x.until("m1")
+	data := repacked(t, h.get(at(id, "/export"), ann).want(http.StatusOK).body)
+	var made struct{ SessionID string }
+	h.imports(ann, "", data).want(http.StatusCreated).decode(&made)
+	y := h.enter("/ws/"+made.SessionID, as(ann))
+	y.tell("monitor-0", "n1", "/nosteer", "/recall")
+	if text := says(y.until("n1")); !strings.Contains(text, "the story so far") || !strings.Contains(text, "this") || strings.Contains(text, "long ago") {
+		t.Errorf("the main agent recalls %q", text)
+	}
+	again := h.get(at(wire.SessionID(made.SessionID), "/export"), ann).want(http.StatusOK)
+	if text := partOf(t, again.body, "api/0.jsonl"); !strings.Contains(text, "long ago") {
+		t.Errorf("what was hidden is gone:\n%s", text)
 	}
 }
 

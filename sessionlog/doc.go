@@ -10,6 +10,7 @@
 //	desktop.json      the desktop: monitors, windows with their contents, notices, icons
 //	ui/MONITOR.jsonl  the rows that people saw, one [wire.UIRow] a line
 //	api/N.jsonl       what the model of an agent saw, one [history.Message] a line
+//	api/N.json        the same as other programs keep it, see [history.LoadForeign]; it is read and never written
 //	storage/...       the files of the session
 //
 // What goes on at the moment of the export is not in it: agents at work, messages

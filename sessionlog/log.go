@@ -23,6 +23,8 @@ const (
 	apiFolder    = "api/"
 	filesFolder  = "storage/"
 	linesEnding  = ".jsonl"
+	// foreignEnding is that of a conversation that another program has kept.
+	foreignEnding = ".json"
 )
 
 // Metadata says what a log is.
@@ -53,7 +55,8 @@ type ThreadInfo struct {
 	Monitor  wire.MonitorID `json:"monitorId"`
 	// Windows are those that share the agent; none for a main agent.
 	Windows []wire.WindowID `json:"windows,omitempty"`
-	// Part is where its messages are.
+	// Part is where its messages are: one a line, or, in a file whose name ends in
+	// .json, as other programs keep them.
 	Part string `json:"part"`
 }
 

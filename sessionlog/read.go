@@ -285,9 +285,20 @@ func (r *reader) thread(info ThreadInfo, seen *places) (history.Thread, error) {
 		}
 		seen.agents[k] = true
 	}
+	var err error
+	if strings.HasSuffix(info.Part, foreignEnding) {
+		t.Messages, err = r.foreign(info.Part)
+	} else {
+		t.Messages, err = r.messages(info.Part, seen)
+	}
+	return t, err
+}
+
+// messages are those of a conversation as hubs write them.
+func (r *reader) messages(part string, seen *places) (all []history.Message, err error) {
 	var last uint64
 	bytes := 0
-	err := r.lines(info.Part, messagesRead, func(line []byte) error {
+	err = r.lines(part, messagesRead, func(line []byte) error {
 		var m history.Message
 		if err := json.Unmarshal(line, &m); err != nil {
 			return err
@@ -302,8 +313,32 @@ func (r *reader) thread(info ThreadInfo, seen *places) (history.Thread, error) {
 			return fmt.Errorf("the conversation has more than %d bytes", threadBytes)
 		}
 		last = m.ID
-		t.Messages = append(t.Messages, m)
+		all = append(all, m)
 		return nil
 	})
-	return t, err
+	return all, err
+}
+
+// foreign are the messages of a conversation as other programs keep them. What those
+// know that means nothing here is left out; see [history.LoadForeign].
+func (r *reader) foreign(part string) ([]history.Message, error) {
+	f := r.parts[part]
+	if f == nil {
+		return nil, refuse(part, "it is missing")
+	}
+	data, err := r.read(f, threadBytes)
+	if err != nil {
+		return nil, err
+	}
+	if r.kept -= int64(len(data)); r.kept < 0 {
+		return nil, refuse(part, "the conversations are too large")
+	}
+	all, _, err := history.LoadForeign(data)
+	if err != nil {
+		return nil, refuse(part, "%v", err)
+	}
+	if len(all) > messagesRead {
+		return nil, refuse(part, "it has more than %d messages", messagesRead)
+	}
+	return all, nil
 }
