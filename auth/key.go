@@ -85,6 +85,9 @@ func (a *Authority) APIKey(ctx context.Context, key string) (Identity, error) {
 
 // Keys lists the API keys in the order of their ids.
 func (a *Authority) Keys(ctx context.Context, after string, limit int) (store.Page[Key], error) {
+	if after != "" && !isKeyID(after) {
+		return store.Page[Key]{}, fmt.Errorf("%w: no place in the list of keys: %q", store.ErrInvalid, after)
+	}
 	docs, err := a.docs.Documents(ctx, keyCollection, after, limit)
 	if err != nil {
 		return store.Page[Key]{}, fmt.Errorf("list API keys: %w", err)

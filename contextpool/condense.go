@@ -189,9 +189,8 @@ func (p *Pool) sumUp(t *turn, h *thread) error {
 	if err != nil {
 		return fmt.Errorf("sum up: %w", err)
 	}
-	before := history.Tokens(history.View(h.messages))
 	h.messages = all
-	h.Tokens = scaled(t.Condensing.Had, before, history.Tokens(history.View(all)))
+	h.Tokens = min(t.Condensing.Had, history.Tokens(history.View(all)))
 	r := t.row(wire.SayCondenseContext, "")
 	if n := t.Condensing.Left; n > 0 {
 		r.Text = fmt.Sprintf("The %d oldest messages were too much for the model and are not in the summary.", n)

@@ -135,6 +135,8 @@ func TestCondense(t *testing.T) {
 	wantEqual(t, row.ContextCondense.Summary, "all of it")
 	wantEqual(t, row.ContextCondense.PrevContextTokens, 200)
 	wantEqual(t, row.ContextCondense.Cost, 0.5)
+	// What the summary is estimated to have, whatever a backend counted before.
+	wantEqual(t, row.ContextCondense.NewContextTokens, history.Tokens(r.run("main-monitor-0-m3").From.Entries))
 	if row.ContextCondense.NewContextTokens >= 200 || row.ContextCondense.CondenseID == "" || row.Thread != "main-monitor-0" {
 		t.Errorf("the row is %+v of %+v", row.ContextCondense, row)
 	}

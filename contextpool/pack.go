@@ -114,6 +114,7 @@ func (h *thread) fill(all []history.Message) []store.Op {
 		settle(&all[i])
 	}
 	values := h.put(all)
+	h.Tokens = history.Tokens(history.View(h.messages))
 	var ops []store.Op
 	if len(all) > threadEntries || h.bytes > threadBytes {
 		values, ops = h.moveAway(values)

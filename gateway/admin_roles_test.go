@@ -200,6 +200,11 @@ func TestAdminKeys(t *testing.T) {
 	var made struct{ Key string }
 	h.post("/api/tokens/keys", root, `{"user":"eve","roles":["admin:act","admin:content"]}`).want(http.StatusCreated).decode(&made)
 	h.get("/api/admin/overview", made.Key).want(http.StatusOK)
+	for _, after := range []string{"zzz", "%00"} {
+		if p := h.get("/api/tokens/keys?after="+after, root).problem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "after" {
+			t.Errorf("after %s: %+v", after, p)
+		}
+	}
 	p := h.post("/api/tokens/keys", root, `{"user":"eve","roles":["admin:write"]}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	if p.Field != "roles" {
 		t.Errorf("field %q", p.Field)

@@ -119,16 +119,19 @@ func (s *Server) importSession(c echo.Context) error {
 	if !me.Has(auth.RoleUser) || me.Session != "" {
 		return problem(wire.CodeForbidden, "")
 	}
-	log, closed, err := s.readLog(c)
-	if err != nil {
-		return err
-	}
-	defer closed()
 	q := c.QueryParams()
 	policy := sessionlog.Policy{Kind: sessionlog.PolicyKind(q.Get("policy"))}
 	for _, w := range q["window"] {
 		policy.Windows = append(policy.Windows, wire.WindowID(w))
 	}
+	if err := policy.Check(); err != nil {
+		return refusedLog(err)
+	}
+	log, closed, err := s.readLog(c)
+	if err != nil {
+		return err
+	}
+	defer closed()
 	if log, err = log.Restored(policy); err != nil {
 		return refusedLog(err)
 	}
@@ -216,6 +219,9 @@ func (s *Server) giveUp(ctx context.Context, id wire.SessionID) error {
 
 // refusedLog is a refusal as a problem.
 func refusedLog(err error) error {
+	if wrong, ok := errors.AsType[*sessionlog.ChoiceError](err); ok {
+		return inQuery(wrong.Field, wrong.Reason)
+	}
 	if r, ok := errors.AsType[*sessionlog.RefusedError](err); ok {
 		p := problem(wire.CodeInvalidMessage, r.Error())
 		p.Field = r.Part

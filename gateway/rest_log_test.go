@@ -89,6 +89,11 @@ func TestSessionLog(t *testing.T) {
 			if got := h.get(at(copied, "/files/notes/a.txt"), bob).want(http.StatusOK); string(got.body) != "kept" {
 				t.Errorf("the file has %q", got.body)
 			}
+			var state struct{ Monitors []wire.MonitorStatus }
+			h.get(at(copied, "/snapshot"), bob).want(http.StatusOK).decode(&state)
+			if use := state.Monitors[0].Context; use == nil || use.Tokens == 0 {
+				t.Errorf("nobody knows how much the main agent remembers: %+v", use)
+			}
 			y := h.enter("/ws/"+made.SessionID, as(bob))
 			y.tell("monitor-0", "n1", "/nosteer", "/recall")
 			if text := says(y.until("n1")); !strings.Contains(text, "opened") {
@@ -224,8 +229,16 @@ func TestSessionLogPolicies(t *testing.T) {
 			t.Errorf("it is called %q", made.Title)
 		}
 	}
-	h.imports(ann, "?policy=some", data).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
-	h.imports(ann, "?policy=summarize_old_windows&window=w9", data).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	for query, want := range map[string]struct{ field, says string }{
+		"?policy=some": {"policy", "full, main_and_selected_windows or summarize_old_windows"},
+		"?policy=summarize_old_windows&window=w9": {"window", `no window "w9"`},
+		"?window=w1": {"window", "restores all windows"},
+	} {
+		p := h.imports(ann, query, data).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+		if p.Field != want.field || !strings.Contains(p.Detail, want.says) || strings.Contains(p.Detail, "refused") {
+			t.Errorf("%s: %+v", query, p)
+		}
+	}
 }
 
 // What is refused says why, and changes nothing.

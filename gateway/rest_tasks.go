@@ -57,7 +57,7 @@ func taskQuery(c echo.Context) (q history.TaskQuery, err error) {
 		return q, inQuery("status", "Want active, delegated, completed, failed or interrupted.")
 	case q.Monitor != "" && q.Monitor.Validate() != nil:
 		return q, inQuery("monitor", "Want the id of a monitor.")
-	case q.Before != "" && q.Before.Validate() != nil:
+	case q.Before != "" && (q.Before.Validate() != nil || history.NumberOf(q.Before) == 0):
 		return q, inQuery("before", "Want the id of a task.")
 	case c.QueryParam("limit") != "":
 		q.Limit, err = pageSize(c, history.TasksKept)

@@ -19,7 +19,7 @@ func TestTasksAreForThoseWhoMaySeeTheSession(t *testing.T) {
 	}
 	for query, field := range map[string]string{
 		"?limit=0": "limit", "?limit=x": "limit", "?status=happy": "status", "?monitor=a%20b": "monitor",
-		"?before=" + strings.Repeat("t", 65): "before", "?q=" + strings.Repeat("w", 501): "q",
+		"?before=" + strings.Repeat("t", 65): "before", "?before=zzz": "before", "?before=t0": "before", "?before=t-1": "before", "?q=" + strings.Repeat("w", 501): "q",
 	} {
 		if p := h.get(at(id, part+query), ada).problem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != field {
 			t.Errorf("%s: %+v", query, p)

@@ -114,6 +114,9 @@ func (s *Server) listKeys(c echo.Context) error {
 		return err
 	}
 	page, err := s.auth.Keys(c.Request().Context(), c.QueryParam("after"), limit)
+	if errors.Is(err, store.ErrInvalid) {
+		return inQuery("after", "Want the next of an earlier page.")
+	}
 	if err != nil {
 		return err
 	}

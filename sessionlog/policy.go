@@ -19,6 +19,32 @@ type Policy struct {
 	Windows []wire.WindowID
 }
 
+// ChoiceError is what is wrong with a policy, however good the log is.
+type ChoiceError struct {
+	// Field is policy or window.
+	Field  string
+	Reason string
+}
+
+func (e *ChoiceError) Error() string { return e.Reason }
+
+// Check says what is wrong with a policy for every log, if anything is: a
+// [*ChoiceError].
+func (p Policy) Check() error {
+	switch p.Kind {
+	case Full, "":
+		if len(p.Windows) > 0 {
+			return &ChoiceError{Field: "window", Reason: fmt.Sprintf("the policy %s restores all windows, and some were chosen", Full)}
+		}
+	case MainAndSelected, SummarizeOld:
+	default:
+		return &ChoiceError{
+			Field: "policy", Reason: fmt.Sprintf("there is no policy %q: want %s, %s or %s", p.Kind, Full, MainAndSelected, SummarizeOld),
+		}
+	}
+	return nil
+}
+
 // PolicyKind is how much is restored.
 type PolicyKind string
 
@@ -39,19 +65,15 @@ const summaryRunes = 500
 
 // Restored is the part of a log that a policy wants. The log stays as it is.
 func (l *Log) Restored(p Policy) (*Log, error) {
-	switch p.Kind {
-	case Full, "":
-		if len(p.Windows) > 0 {
-			return nil, refuse("", "the policy %s restores all windows, and some were chosen", Full)
-		}
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	if p.Kind == Full || p.Kind == "" {
 		return l, nil
-	case MainAndSelected, SummarizeOld:
-	default:
-		return nil, refuse("", "there is no policy %q: it is %s, %s or %s", p.Kind, Full, MainAndSelected, SummarizeOld)
 	}
 	for _, id := range p.Windows {
 		if !l.hasWindow(id) {
-			return nil, refuse("", "it has no window %q", id)
+			return nil, &ChoiceError{Field: "window", Reason: fmt.Sprintf("the session log has no window %q", id)}
 		}
 	}
 	out := *l

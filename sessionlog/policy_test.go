@@ -107,9 +107,9 @@ func TestPoliciesThatAreNone(t *testing.T) {
 	t.Parallel()
 	l := reading(t, packed(t, example()))
 	for says, p := range map[string]sessionlog.Policy{
-		`there is no policy "some"`: {Kind: "some"},
-		`it has no window "w9"`:     {Kind: sessionlog.MainAndSelected, Windows: []wire.WindowID{"w9"}},
-		"restores all windows":      {Kind: sessionlog.Full, Windows: []wire.WindowID{"w1"}},
+		`there is no policy "some": want full, main_and_selected_windows or summarize_old_windows`: {Kind: "some"},
+		`the session log has no window "w9"`: {Kind: sessionlog.MainAndSelected, Windows: []wire.WindowID{"w9"}},
+		"restores all windows":               {Kind: sessionlog.Full, Windows: []wire.WindowID{"w1"}},
 	} {
 		if _, err := l.Restored(p); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)

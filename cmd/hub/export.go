@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/everdesk/everdesk/sessionlog"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -22,7 +23,7 @@ const logTimeout = 10 * time.Minute
 // exportSession writes a session to a file.
 func exportSession(ctx context.Context, p program) error {
 	var wrong complaints
-	own, rest := ownFlags(p.args, map[string]bool{"server": true, "token": true, "out": true}, &wrong)
+	own, rest := ownFlags(p.args, map[string]bool{"server": true, "token": true, "out": true, "force": false}, &wrong)
 	r, rest := askHub(own, rest, p, &wrong)
 	if len(rest) == 0 {
 		wrong.add("say which session")
@@ -36,6 +37,10 @@ func exportSession(ctx context.Context, p program) error {
 	if err := wrong.orNil(); err != nil {
 		return err
 	}
+	name := cmp.Or(own.last("out"), string(id)+".zip")
+	if _, err := os.Lstat(name); err == nil && name != "-" && own["force"] == nil {
+		return fmt.Errorf("export %s: %s is there already; --force replaces it", id, name)
+	}
 	ctx, cancel := context.WithTimeout(ctx, logTimeout)
 	defer cancel()
 	res, err := r.transfer(ctx, http.MethodGet, r.server.JoinPath("api", "sessions", string(id), "export"), nil, 0)
@@ -43,11 +48,10 @@ func exportSession(ctx context.Context, p program) error {
 		return fmt.Errorf("export %s: %w", id, err)
 	}
 	defer res.Body.Close()
-	if own.last("out") == "-" {
+	if name == "-" {
 		_, err := io.Copy(p.stdout, res.Body)
 		return err
 	}
-	name := cmp.Or(own.last("out"), string(id)+".zip")
 	size, err := saveWhole(name, res.Body)
 	if err != nil {
 		return fmt.Errorf("export %s: %w", id, err)
@@ -84,6 +88,13 @@ func importSession(ctx context.Context, p program) error {
 		return wrong.orNil()
 	}
 	refuse(rest[1:], &wrong)
+	policy := sessionlog.Policy{Kind: sessionlog.PolicyKind(own.last("policy"))}
+	for _, id := range own["window"] {
+		policy.Windows = append(policy.Windows, wire.WindowID(id))
+	}
+	if err := policy.Check(); err != nil {
+		wrong.add("%v", err)
+	}
 	if err := wrong.orNil(); err != nil {
 		return err
 	}

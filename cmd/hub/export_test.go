@@ -37,6 +37,10 @@ func TestExportAndImport(t *testing.T) {
 	if out, _ := call(t, exitOK, "export", "--server", from.url, "--out", file, id); !strings.Contains(out, file) {
 		t.Errorf("export says %q", out)
 	}
+	if _, says := call(t, exitFailure, "export", "--server", from.url, "--out", file, id); !strings.Contains(says, "--force") {
+		t.Errorf("a file that is there: %q", says)
+	}
+	call(t, exitOK, "export", "--server", from.url, "--out", file, "--force", id)
 	made, _ := call(t, exitOK, "import", "--server", to.url, file)
 	if !strings.HasPrefix(made, "ses-") || made == id {
 		t.Fatalf("import says %q", made)
@@ -59,6 +63,9 @@ func TestExportAndImport(t *testing.T) {
 	}
 	if _, err := os.Stat("ses-nobody.zip"); err == nil {
 		t.Error("a file was left of an export that failed")
+	}
+	if _, says := call(t, exitUsage, "import", "--server", to.url, "--policy", "wrong", file); !strings.Contains(says, "full, main_and_selected_windows or summarize_old_windows") {
+		t.Errorf("a wrong policy: %q", says)
 	}
 	call(t, exitUsage, "export", "--server", to.url)
 	call(t, exitUsage, "import", "--server", to.url)

@@ -22,31 +22,69 @@ const helpTail = `
 Exit codes: 0 done, 1 it did not work, 2 a mistake in the call or the settings.
 `
 
+// printHelp prints all there is to know, or what there is of one command.
 func printHelp(_ context.Context, p program) error {
 	var wrong complaints
-	refuse(p.args, &wrong)
+	var text string
+	if len(p.args) == 0 {
+		text = helpOfAll()
+	} else {
+		refuse(p.args[1:], &wrong)
+		c, err := commandNamed(p.args[0])
+		if err != nil {
+			wrong.add("%v", err)
+		}
+		text = helpOf(c)
+	}
 	if err := wrong.orNil(); err != nil {
 		return err
 	}
+	_, err := fmt.Fprint(p.stdout, text)
+	return err
+}
+
+func helpOfAll() string {
 	var b strings.Builder
 	b.WriteString(helpHead)
 	for _, c := range commands() {
 		fmt.Fprintf(&b, "  %s\n        %s\n", strings.TrimSpace(c.name+" "+c.args), c.help)
-		for line := range strings.Lines(c.flags) {
-			fmt.Fprintf(&b, "          %s\n", strings.TrimSpace(line))
-		}
+		writeLines(&b, "          ", c.flags)
 	}
 	b.WriteString(helpMiddle)
+	writeSettings(&b)
+	b.WriteString(helpTail)
+	return b.String()
+}
+
+// helpOf is the help of one command: with its flags or, where it has none of its own,
+// the settings.
+func helpOf(c command) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Usage: hub %s\n\n%s\n", strings.TrimSpace(c.name+" "+c.args), c.help)
+	switch {
+	case c.flags != "":
+		b.WriteString("\n")
+		writeLines(&b, "  ", c.flags)
+		b.WriteString("\nSettings are flags too; see hub help.\n")
+	case strings.Contains(c.args, "[flags]"):
+		b.WriteString(helpMiddle)
+		writeSettings(&b)
+	}
+	return b.String()
+}
+
+func writeSettings(b *strings.Builder) {
 	for _, s := range settings() {
-		fmt.Fprintf(&b, "\n  %s\n", strings.TrimSpace(s.flag()+" "+s.arg))
-		for line := range strings.Lines(s.help) {
-			fmt.Fprintf(&b, "        %s\n", strings.TrimSpace(line))
-		}
+		fmt.Fprintf(b, "\n  %s\n", strings.TrimSpace(s.flag()+" "+s.arg))
+		writeLines(b, "        ", s.help)
 		if s.value != "" {
-			fmt.Fprintf(&b, "        default: %s\n", s.value)
+			fmt.Fprintf(b, "        default: %s\n", s.value)
 		}
 	}
-	b.WriteString(helpTail)
-	_, err := fmt.Fprint(p.stdout, b.String())
-	return err
+}
+
+func writeLines(b *strings.Builder, indent, text string) {
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(b, "%s%s\n", indent, strings.TrimSpace(line))
+	}
 }

@@ -57,7 +57,8 @@ func commands() []command {
 			name: "export", args: "[flags] SESSION", help: "write a session to a file: what was said and seen, the desktop, its files",
 			flags: `--server URL      the hub; the local one by default
 				--token TOKEN     who you are, also as HUB_TOKEN
-				--out FILE        where to; SESSION.zip by default, - for standard output`,
+				--out FILE        where to; SESSION.zip by default, - for standard output
+				--force           replace the file when it is there`,
 			run: exportSession,
 		},
 		{
@@ -107,7 +108,7 @@ func commands() []command {
 		{name: "config", args: "[flags]", help: "print the settings serve would use, and where each comes from", run: printConfig},
 		{name: "health", args: "[flags] [URL]", help: "ask a running hub whether it is up; for container health checks", run: health},
 		{name: "version", help: "print the version", run: printVersion},
-		{name: "help", help: "print this text", run: printHelp},
+		{name: "help", args: "[COMMAND]", help: "print this text, or that of one command", run: printHelp},
 	}
 }
 
@@ -131,10 +132,9 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 }
 
 func dispatch(ctx context.Context, name string, p program) error {
-	known := commands()
-	i := slices.IndexFunc(known, func(c command) bool { return c.name == name })
-	if i < 0 {
-		return complaints{fmt.Sprintf("unknown command %q; see hub help", name)}
+	c, err := commandNamed(name)
+	if err != nil {
+		return err
 	}
 	for _, arg := range p.args {
 		switch arg {
@@ -142,7 +142,16 @@ func dispatch(ctx context.Context, name string, p program) error {
 			return printHelp(ctx, program{stdout: p.stdout})
 		}
 	}
-	return known[i].run(ctx, p)
+	return c.run(ctx, p)
+}
+
+func commandNamed(name string) (command, error) {
+	known := commands()
+	i := slices.IndexFunc(known, func(c command) bool { return c.name == name })
+	if i < 0 {
+		return command{}, complaints{fmt.Sprintf("unknown command %q; see hub help", name)}
+	}
+	return known[i], nil
 }
 
 // complaints are all mistakes in what the program was told.
