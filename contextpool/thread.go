@@ -190,6 +190,12 @@ func (p *Pool) learn(t *turn, h *thread, entries []providers.Entry) (before uint
 	if len(h.messages) > 0 {
 		last = h.messages[len(h.messages)-1]
 	}
+	for i, so := 0, slices.Clip(h.messages); i < len(added); i++ {
+		added[i].Entry = history.Repair(so, knownCalls(added[i].Entry))
+		if i+1 < len(added) {
+			so = append(so, added[i])
+		}
+	}
 	p.extend(h, added...)
 	if len(said) > 0 && said[0] > 0 {
 		last = added[said[0]-1]
@@ -198,6 +204,17 @@ func (p *Pool) learn(t *turn, h *thread, entries []providers.Entry) (before uint
 		before = last.ID
 	}
 	return before
+}
+
+// knownCalls is a message with the ids of calls as a conversation has them.
+func knownCalls(e providers.Entry) providers.Entry {
+	if slices.ContainsFunc(e.Blocks, func(b providers.Block) bool { return b.Call != shortCall(b.Call) }) {
+		e.Blocks = slices.Clone(e.Blocks)
+		for i := range e.Blocks {
+			e.Blocks[i].Call = shortCall(e.Blocks[i].Call)
+		}
+	}
+	return e
 }
 
 func isResult(b providers.Block) bool { return b.Kind == providers.BlockToolResult }

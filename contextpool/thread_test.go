@@ -93,3 +93,46 @@ func TestEntriesAreKeptWhateverIsInThem(t *testing.T) {
 	}
 	r.crash()
 }
+
+// What tools said is not lost, whatever a backend calls it.
+func TestResultsFitTheirCalls(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("long-", 100)
+	for name, c := range map[string]struct {
+		calls   []string
+		results [][]string
+		want    string
+	}{
+		"an id that is too long":     {[]string{long}, [][]string{{long}}, "result of " + long},
+		"a wrong id":                 {[]string{"a", "b"}, [][]string{{"a", "x"}}, "result of a, result of x"},
+		"one after the other":        {[]string{"a", "b"}, [][]string{{"b"}, {"a"}}, "result of a, result of b"},
+		"the same twice":             {[]string{"a"}, [][]string{{"a", "a"}}, "result of a"},
+		"nobody called":              {nil, [][]string{{"a"}}, "[Result"},
+		"one that has come too late": {[]string{"a"}, [][]string{{"a"}, {"a"}}, "result of a, [Result"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			run := r.direct("m1")
+			r.remember(run, userSays("m1", "do it"), toolCall("m1", "so", c.calls...))
+			for _, ids := range c.results {
+				r.remember(run, toolResult("m1", ids...))
+			}
+			r.remember(run, said("m1", "done"))
+			r.ended(run)
+			entries := r.direct("m2").From.Entries
+			checkThread(t, entries)
+			if err := providers.Check(entries); err != nil {
+				t.Error(err)
+			}
+			var got []string
+			for _, b := range entries[2].Blocks {
+				if strings.HasPrefix(b.Text, "[Result") {
+					b.Text = "[Result"
+				}
+				got = append(got, b.Text)
+			}
+			wantEqual(t, strings.Join(got, ", "), c.want)
+		})
+	}
+}

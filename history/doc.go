@@ -9,7 +9,7 @@
 // agents that last.
 //
 //   - [Effective] and [View]: what of a thread goes to the model.
-//   - [Repair]: what becomes of results when a message is added.
+//   - [Repair]: what becomes of results of tools when a message is added.
 //   - [Rewind]: both histories as they were before a row.
 //   - [CondenseInput], [CondenseRequest], [Condensed]: summing up.
 //   - [Truncated]: leaving out the older half.

@@ -19,7 +19,8 @@ var ErrForeign = errors.New("this is no list of messages")
 // with a role, a content that is a text or blocks (text, image, tool_use,
 // tool_result, thinking), a ts and the same tags as ours. The summary may be the
 // last message, as it is here, or stand before the last ones that were kept. What it
-// cannot make sense of is left out and counted, blocks and whole messages alike.
+// cannot make sense of is left out and counted, blocks and whole messages alike;
+// results are made to fit their calls, see [Repair].
 // The messages have ids, and no rows.
 func LoadForeign(data []byte) (all []Message, skipped int, err error) {
 	var items []json.RawMessage
@@ -50,6 +51,7 @@ func LoadForeign(data []byte) (all []Message, skipped int, err error) {
 		if m.Role == providers.RoleUser && !m.answersOnly() {
 			turn++
 		}
+		m.Entry = Repair(all, m.Entry)
 		last = NextID(last)
 		m.ID, m.Turn = last, "import-"+strconv.Itoa(turn)
 		all = append(all, m)

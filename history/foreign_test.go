@@ -122,7 +122,7 @@ func FuzzView(f *testing.F) {
 		before := kept(t, all)
 		sendable(t, all)
 		if n := len(all); n > 0 {
-			next := history.Repair(history.Effective(all[:n-1]), all[n-1].Entry)
+			next := history.Repair(all[:n-1], all[n-1].Entry)
 			sendable(t, append(all[:n-1:n-1], history.Message{Entry: next}))
 		}
 		out, removed := history.Truncated(all, float64(len(data)%11)/10, history.Marker{TruncationID: "new"})

@@ -8,35 +8,52 @@ import (
 
 const notRun = "Interrupted before there was a result."
 
-// Repair makes results in a user's message fit the calls that they answer, which
-// are those of the newest visible message. Each call gets one result, the first
-// with its id; a result with an id that nobody called takes the place of the call
-// at the same position if that has none yet, and goes otherwise; a call without any
-// gets one that says so. Results of no call at all become text, lest what they say
-// is lost: a summary may have come between a call and its result.
-func Repair(effective []Message, next providers.Entry) providers.Entry {
-	if next.Role != providers.RoleUser {
+// Repair makes the results in a user's message fit the calls that they answer, which
+// are those of the newest visible message of the assistant that have no result yet.
+// Each call gets one result, the first with its id; a result with an id that nobody
+// called takes the place of the call at the same position if that has none, and goes
+// otherwise. Results of no call at all become text, lest what they say is lost: a
+// summary may have come between a call and its result. Calls that are left may still
+// be answered; [View] says of them that there is no result.
+func Repair(all []Message, next providers.Entry) providers.Entry {
+	if next.Role != providers.RoleUser || !hasKind(next.Blocks, providers.BlockToolResult) {
 		return next
 	}
-	var calls []providers.Block
-	if n := len(effective); n > 0 && effective[n-1].Role == providers.RoleAssistant {
-		for _, b := range effective[n-1].Blocks {
-			if b.Kind == providers.BlockToolCall {
+	if calls := unanswered(all); len(calls) > 0 {
+		next.Blocks = fitted(calls, next.Blocks)
+		return next
+	}
+	return asText(next)
+}
+
+// unanswered are the calls of the newest visible message of the assistant that have
+// no result.
+func unanswered(all []Message) []providers.Block {
+	since := sinceSummary(all)
+	marked, answered := markersOf(since), map[string]bool{}
+	for i := range slices.Backward(since) {
+		m := &since[i]
+		if m.IsSummary || marked[m.TruncationParent] {
+			continue // nothing hides a summary, which calls nothing
+		}
+		var calls []providers.Block
+		for _, b := range m.Blocks {
+			switch {
+			case b.Kind == providers.BlockToolResult:
+				answered[b.Call] = true
+			case b.Kind == providers.BlockToolCall && !answered[b.Call]:
 				calls = append(calls, b)
 			}
 		}
+		if m.Role == providers.RoleAssistant {
+			return calls
+		}
 	}
-	if len(calls) == 0 {
-		return asText(next)
-	}
-	results, rest := fitted(calls, next.Blocks)
-	next.Blocks = append(results, rest...)
-	return next
+	return nil
 }
 
-// fitted are the results of calls, in the order they were given after those that
-// were missing, and all other blocks.
-func fitted(calls, blocks []providers.Block) (results, rest []providers.Block) {
+// fitted are blocks whose results are those of calls.
+func fitted(calls, blocks []providers.Block) []providers.Block {
 	wanted := make(map[string]int, len(calls))
 	for i, c := range calls {
 		wanted[c.Call] = i
@@ -49,10 +66,11 @@ func fitted(calls, blocks []providers.Block) (results, rest []providers.Block) {
 			taken[at], first[b.Call] = true, i
 		}
 	}
+	out := make([]providers.Block, 0, len(blocks))
 	position := 0
 	for i, b := range blocks {
 		if b.Kind != providers.BlockToolResult {
-			rest = append(rest, b)
+			out = append(out, b)
 			continue
 		}
 		at := position
@@ -66,24 +84,13 @@ func fitted(calls, blocks []providers.Block) (results, rest []providers.Block) {
 			taken[at] = true
 			b.Call, b.Tool = calls[at].Call, calls[at].Tool
 		}
-		results = append(results, b)
+		out = append(out, b)
 	}
-	var missing []providers.Block
-	for i, c := range calls {
-		if !taken[i] {
-			missing = append(missing, providers.Block{
-				Kind: providers.BlockToolResult, Call: c.Call, Tool: c.Tool, Text: notRun, IsError: true,
-			})
-		}
-	}
-	return append(missing, results...), rest
+	return out
 }
 
 // asText makes text of the results in a message.
 func asText(e providers.Entry) providers.Entry {
-	if !hasKind(e.Blocks, providers.BlockToolResult) {
-		return e
-	}
 	var blocks []providers.Block
 	for _, b := range e.Blocks {
 		if b.Kind != providers.BlockToolResult {
