@@ -43,6 +43,10 @@ type Run struct {
 	// System, unless it is empty, is all that the model is told about itself. Such
 	// a run has no tools.
 	System string
+	// Job is the work for a plan that the run is, if it is that, and Todo what of
+	// the plan it is for.
+	Job  string
+	Todo wire.TodoID
 	// Slot is one that was reserved; without it the run waits for its turn.
 	Slot *Slot
 	// Attempt counts the runs of the turn from 1, and Waited is for how long the

@@ -67,6 +67,16 @@
 // for is its result. The turn that made the call has no run until its tasks have
 // ended, and then goes on. When it ends before, so do they.
 //
+// # Jobs
+//
+// A job of a plan is a task without a turn that it is for: it works on a copy of
+// the main agent's conversation, waits for its slot like everybody, and what came
+// of it is handed to the plan by [Stage.Worked] in the step in which it ends. Those
+// that only think have no tools, and nobody sees what they say. A new owner begins a
+// job anew that has used no tool; else it ends as interrupted and the plan is told
+// that nobody knows how far it came. A plan itself is no turn: [Pool.Plan] and
+// [Pool.EndPlan] are what people see of its beginning and its end.
+//
 // # Who may call
 //
 // The session's own goroutine, within a step. Nothing here waits; a call costs

@@ -31,7 +31,7 @@ func (p *Pool) Hear(r agentpool.Report) {
 	case agentpool.Began:
 		p.began(t)
 	case agentpool.Said:
-		if t.Condensing != nil {
+		if t.unseen() {
 			t.sum(r.Text)
 			return
 		}
@@ -183,6 +183,9 @@ func (p *Pool) ended(t *turn, r agentpool.Ended) {
 	case r.Outcome == providers.Interrupted && reason == "":
 		reason = "the turn was interrupted"
 	}
+	if r.Failure != nil {
+		t.failure = r.Failure.Class
+	}
 	p.end(t, r.Outcome, reason)
 	if r.Outcome == providers.Failed && r.Failure != nil && r.Failure.Passing() {
 		p.tally.LastFailure = wire.CodeProviderUnavailable
@@ -215,10 +218,13 @@ func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 	if !t.rewound {
 		p.record(t, policies.SpeakerAssistant, text, p.stage.NextRow()-1)
 	}
-	if t.Kind != wire.AgentMain {
+	if t.Kind != wire.AgentMain && !t.thinks() {
 		p.stage.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.deeds)...)
 	}
 	p.tally.ended(outcome, t.Usage)
+	if t.thinks() {
+		text = "" // nobody is to read it
+	}
 	p.taskEnded(t, outcome, text)
 	if outcome == providers.Completed {
 		p.recordReload(t)
@@ -236,7 +242,10 @@ func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 	} else {
 		p.refresh(t)
 	}
-	if t.Kind == wire.AgentTask {
+	switch {
+	case t.Job != nil:
+		p.worked(t, outcome, reason)
+	case t.Kind == wire.AgentTask:
 		p.handBack(t, t.result(outcome, text, reason))
 	}
 }
@@ -264,10 +273,10 @@ func (p *Pool) lastWords(t *turn, text string, outcome providers.Outcome, reason
 	if !t.undone {
 		p.rowOpen(t)
 	}
-	if strings.TrimSpace(text) != "" && !t.rewound {
+	if strings.TrimSpace(text) != "" && !t.rewound && !t.thinks() {
 		p.stage.Row(t.row(say, text))
 	}
-	if outcome == providers.Failed {
+	if outcome == providers.Failed && !t.thinks() { // else the plan says so
 		p.stage.Row(t.row(wire.SayError, reason))
 	}
 	end := p.lastWord(t, outcome, reason)
@@ -284,13 +293,19 @@ func (p *Pool) lastWord(t *turn, outcome providers.Outcome, reason string) wire.
 		AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message(),
 		DurationMS: int(max(p.stage.Now().UnixMilli()-int64(t.Started), 0)),
 	}
-	if u := t.Usage; u != (providers.Usage{}) {
-		end.Usage = &wire.Usage{
-			InputTokens: max(u.Input, 0), OutputTokens: max(u.Output, 0),
-			CacheReadTokens: max(u.CacheRead, 0), CacheWriteTokens: max(u.CacheWrite, 0), CostUSD: max(u.USD, 0),
-		}
-	}
+	end.Usage = wireUsage(t.Usage)
 	return end
+}
+
+// wireUsage is what people are told of what something took, if it took anything.
+func wireUsage(u providers.Usage) *wire.Usage {
+	if u == (providers.Usage{}) {
+		return nil
+	}
+	return &wire.Usage{
+		InputTokens: max(u.Input, 0), OutputTokens: max(u.Output, 0),
+		CacheReadTokens: max(u.CacheRead, 0), CacheWriteTokens: max(u.CacheWrite, 0), CostUSD: max(u.USD, 0),
+	}
 }
 
 // unlock takes away the locks that a turn leaves.

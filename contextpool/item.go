@@ -36,7 +36,7 @@ func (p *Pool) taskCreated(t *turn) {
 		return
 	}
 	p.stage.Keep(p.tasks.Upsert(t.task(), func(i *history.Item) {
-		i.TS, i.Task, i.APIConfigName, i.Mode = t.Started, t.prompt.Content, t.Provider, t.Profile
+		i.TS, i.Task, i.APIConfigName, i.Mode = t.Started, t.subject(), t.Provider, t.Profile
 		i.ParentTaskID = wire.TaskID(t.Parent)
 		i.MonitorID, i.AgentID, i.MessageID = t.Monitor, t.Role, t.message()
 		if row, ok := p.stage.Desk().Said(t.message()); ok && t.message() != "" {

@@ -24,6 +24,7 @@ type chaos struct {
 	*rig
 	t     *rapid.T
 	sent  []string
+	jobs  []string
 	calls int
 	open  map[string][]string // calls that began, by run
 	seen  int                 // events that were checked
@@ -171,7 +172,9 @@ func (c *chaos) tool() {
 }
 
 func (c *chaos) command() {
-	switch rapid.IntRange(0, 13).Draw(c.t, "command") {
+	switch rapid.IntRange(0, 16).Draw(c.t, "command") {
+	case 14, 15, 16:
+		c.job()
 	case 11, 12, 13:
 		c.takeBack()
 	case 0, 1:
@@ -352,6 +355,7 @@ func (c *chaos) check() {
 		c.t.Fatalf("%d turns are under way and %d run", turns, len(c.crew.runs))
 	}
 	c.checkKept()
+	c.checkJobs()
 }
 
 // checkKept compares what is kept with what the pool says is to be kept.

@@ -16,6 +16,8 @@ import (
 // cuts is how often a turn is cut off before it is given up.
 const cuts = 3
 
+const unknownWork = "what it has done so far is not known well enough to go on"
+
 // asksKept is how many turns that could go on are remembered.
 const asksKept = 20
 
@@ -101,10 +103,13 @@ func (p *Pool) resume(t *turn) {
 	case t.Stopping != "":
 		p.endTasks(t)
 		p.end(t, providers.Interrupted, t.Stopping)
-	case t.Kind == wire.AgentTask && p.turns[t.Parent] == nil:
+	case t.Kind == wire.AgentTask && t.Job == nil && p.turns[t.Parent] == nil:
 		p.end(t, providers.Interrupted, "the turn it works for has ended")
 	case open >= 0:
 		p.cutOff(t, mayHaveRun(t.calls[open].Tool))
+	case t.Job != nil && t.Called > 0:
+		t.unsure = unsureWork
+		p.cutOff(t, unknownWork)
 	case t.delegating() && t.Remembered:
 		t.State = turnWaiting // that it was cut off is not its fault
 		p.keepTurn(t)
@@ -112,7 +117,7 @@ func (p *Pool) resume(t *turn) {
 		p.endTasks(t)
 		p.end(t, providers.Failed, fmt.Sprintf("the turn was cut off %d times", cuts))
 	case !t.Remembered && t.Called > 0:
-		p.cutOff(t, "what it has done so far is not known well enough to go on")
+		p.cutOff(t, unknownWork)
 	default:
 		if t.State == turnRunning { // one that only waited has broken nothing
 			t.Cut++

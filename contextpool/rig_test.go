@@ -18,6 +18,7 @@ import (
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
+	"github.com/everdesk/everdesk/workflow"
 )
 
 const (
@@ -55,6 +56,7 @@ type rig struct {
 	away    error                           // why a list cannot be read
 
 	cancelled []wire.AgentID
+	worked    []workflow.Worked
 	biggest   int // bytes of a step
 	most      int // items of a step
 	room      int // ops for which a step has room
@@ -238,6 +240,8 @@ func (r *rig) Full() bool {
 }
 
 func (r *rig) Cancel(agent wire.AgentID) { r.cancelled = append(r.cancelled, agent) }
+
+func (r *rig) Worked(w workflow.Worked) { r.worked = append(r.worked, w) }
 
 func (r *rig) Answer(p wire.ServerPayload) { r.Emit(p) }
 

@@ -199,7 +199,7 @@ func (p *Pool) rowEnd(t *turn, end wire.AgentResponse) {
 		TaskID: t.task(), ParentTaskID: wire.TaskID(t.Parent), Provider: t.Provider,
 	}
 	if t.Kind == wire.AgentTask {
-		r.Task = cut(t.prompt.Content, fullRowBytes)
+		r.Task = cut(t.subject(), fullRowBytes)
 	}
 	if u := end.Usage; u != nil {
 		r.InputTokens, r.OutputTokens, r.CacheReads, r.CacheWrites, r.CostUSD =

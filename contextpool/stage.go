@@ -7,6 +7,7 @@ import (
 	"github.com/everdesk/everdesk/desk"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
+	"github.com/everdesk/everdesk/workflow"
 )
 
 // Stage is the step of the session that a [Pool] writes into.
@@ -38,6 +39,8 @@ type Stage interface {
 	Keep(ops ...store.Op)
 	// Cancel closes the questions of an agent that nobody needs any more.
 	Cancel(agent wire.AgentID)
+	// Worked hands over what came of a job of a plan. It does not call back.
+	Worked(w workflow.Worked)
 	// Full reports whether the step is to be committed before more is begun that
 	// could as well begin in the next.
 	Full() bool

@@ -81,11 +81,16 @@ func (h *thread) fork() providers.Thread {
 	if h == nil {
 		return providers.Thread{}
 	}
+	return providers.Thread{ID: h.ID, Provider: h.Provider, Entries: history.View(h.settled())}
+}
+
+// settled are the messages up to the first that has calls without results.
+func (h *thread) settled() []history.Message {
 	all := h.messages
 	for len(all) > 0 && len(openCalls(all)) > 0 {
 		all = all[:len(all)-1]
 	}
-	return providers.Thread{ID: h.ID, Provider: h.Provider, Entries: history.View(all)}
+	return all
 }
 
 // openCalls are the calls of the newest message that calls tools which have no

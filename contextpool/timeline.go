@@ -44,6 +44,11 @@ func (t *Timeline) PushAI(agent wire.AgentID, actions []wire.Action) []store.Op 
 	return t.push(e)
 }
 
+// PushPlan notes what came of a plan.
+func (t *Timeline) PushPlan(plan wire.AgentID, text string) []store.Op {
+	return t.push(policies.TimelineEntry{Kind: policies.EntryAI, Agent: plan, Text: text})
+}
+
 // PushBudget notes that the budget of the monitor refused something.
 func (t *Timeline) PushBudget(text string) []store.Op { return t.push(policies.BudgetEntry(text)) }
 

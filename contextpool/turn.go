@@ -12,6 +12,7 @@ import (
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
+	"github.com/everdesk/everdesk/workflow"
 )
 
 // turnState is how far a turn is.
@@ -82,8 +83,10 @@ type turn struct {
 	// often its conversation was made shorter because that was too much.
 	Context int `json:"context,omitempty"`
 	Shrunk  int `json:"shrunk,omitempty"`
-	// Condensing is there if the turn sums up and answers nobody.
-	Condensing *condensing `json:"condensing,omitempty"`
+	// Condensing is there if the turn sums up and answers nobody, Job if it works
+	// for a plan.
+	Condensing *condensing   `json:"condensing,omitempty"`
+	Job        *workflow.Job `json:"job,omitempty"`
 	// Thoughts is the row of what it thought after the first Mused units of its
 	// thinking, if there is one: those it will not think again.
 	Thoughts wire.Millis `json:"thoughts,omitempty"`
@@ -121,6 +124,10 @@ type turn struct {
 	unshown  bool
 	mulled   bool
 	done     func(providers.ToolResult) // of a task
+	// failure is what kind of trouble its run had, and unsure why nobody knows how
+	// far it came, for the plan it works for.
+	failure providers.Class
+	unsure  string
 }
 
 // prompt is what a turn began with. It does not change.
@@ -303,6 +310,8 @@ func (p *Pool) start(t *turn, slot *agentpool.Slot) {
 	switch {
 	case t.Condensing != nil:
 		p.condenseRun(t, &r)
+	case t.Job != nil:
+		p.jobRun(t, &r)
 	case t.Lasting:
 		r.From = p.threads[t.Agent].thread(goesOn)
 	case t.Kind == wire.AgentTask:

@@ -46,13 +46,7 @@ Write the summary only. Do not use tools, do not answer the user and do not begi
 // a model that sees none.
 func CondenseRequest(in []Message, images bool) []providers.Entry {
 	open := openCalls(in)
-	out := make([]providers.Entry, 0, len(in)+2)
-	tools := map[string]string{} // by call: not every backend names them in results
-	for i := range in {
-		e := in[i].Entry
-		e.Blocks = asPlain(e.Blocks, tools, images)
-		out = append(out, e)
-	}
+	out := plain(in, images)
 	last := providers.Entry{Role: providers.RoleUser}
 	if len(in) > 0 {
 		last.Turn = in[len(in)-1].Turn
@@ -62,6 +56,23 @@ func CondenseRequest(in []Message, images bool) []providers.Entry {
 	}
 	last.Blocks = append(last.Blocks, textBlock(instruction))
 	return providers.Mended(append(out, last), providers.Mending{})
+}
+
+// Plain is messages for a model that is offered no tools: calls and results are told
+// as text, and pictures are left out for a model that sees none.
+func Plain(in []Message, images bool) []providers.Entry {
+	return providers.Mended(plain(in, images), providers.Mending{})
+}
+
+func plain(in []Message, images bool) []providers.Entry {
+	out := make([]providers.Entry, 0, len(in)+1)
+	tools := map[string]string{} // by call: not every backend names them in results
+	for i := range in {
+		e := in[i].Entry
+		e.Blocks = asPlain(e.Blocks, tools, images)
+		out = append(out, e)
+	}
+	return out
 }
 
 // openCalls are the calls among messages that have no result anywhere.

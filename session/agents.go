@@ -12,6 +12,7 @@ import (
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
+	"github.com/everdesk/everdesk/workflow"
 )
 
 // Crew runs the agents of a session that is owned here.
@@ -261,6 +262,7 @@ func (s stage) Emit(p wire.ServerPayload)    { s.emit(p) }
 func (s stage) Full() bool                   { return s.full() }
 func (s stage) Then(effect func())           { s.step.then = append(s.step.then, effect) }
 func (s stage) Row(r wire.UIRow) wire.Millis { return s.row(r) }
+func (s stage) Worked(w workflow.Worked)     { s.worked = append(s.worked, w) }
 
 // NextRow is the id of the row that comes next.
 func (s stage) NextRow() wire.RowID { return s.lastRow + 1 }

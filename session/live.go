@@ -11,6 +11,7 @@ import (
 	"github.com/everdesk/everdesk/desk"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
+	"github.com/everdesk/everdesk/workflow"
 )
 
 // live is a session that this replica owns. Its state belongs to the goroutine
@@ -36,6 +37,7 @@ type live struct {
 	user      string // whose session it is
 	card      card
 	agents    *agents // nil when nobody runs them here
+	worked    []workflow.Worked
 	working   bool
 	ledger    ledger
 	questions questions

@@ -1,0 +1,183 @@
+package contextpool
+
+import (
+	"fmt"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+	"github.com/everdesk/everdesk/workflow"
+)
+
+const (
+	// jobSystem is what a model is told about itself that thinks for a plan.
+	jobSystem = "You think for an assistant that works on somebody's desktop: you read a request, plan the work on it, or sum up " +
+		"what came of it. You have no tools, and people do not read what you say: it is read by a program, so you answer " +
+		"with nothing but what the prompt asks for."
+	// unsureWork is of a job that has done something, nobody knows how much of what
+	// it was to do.
+	unsureWork = "work"
+	// jobPromptBytes is how much an agent is told, and workedBytes how much of what
+	// it says a plan reads, or people of a plan.
+	jobPromptBytes = 512 << 10
+	workedBytes    = 64 << 10
+	// planBytes is how much a main agent is told of what came of a plan, and
+	// requestBytes how much of what that was for.
+	planBytes    = 4 << 10
+	requestBytes = 500
+)
+
+// Work has an agent of its own do a job of a plan, on a copy of the conversation of
+// the monitor's main agent. It waits for its slot like everybody. Exactly one
+// [Stage.Worked] follows, in the step in which the job ends.
+func (p *Pool) Work(j workflow.Job) {
+	if p.HasJob(j.Name) {
+		return
+	}
+	t := &turn{Kind: wire.AgentTask, ID: j.Message, Monitor: j.Monitor, Profile: j.Profile, Guest: j.Guest, Job: &j}
+	if row, ok := p.stage.Desk().Said(j.Message); ok {
+		t.Row = row.ID
+	}
+	p.enter(t, string(j.Role))
+	t.prompt.After = cut(j.Prompt, jobPromptBytes) // without a content, which is all that is told
+	j.Prompt = ""
+	p.launch(t, nil)
+	p.settle()
+}
+
+// StopJob has a job end as soon as its run can be interrupted.
+func (p *Pool) StopJob(name, reason string) {
+	if t := p.job(name); t != nil {
+		p.stop(t, reason)
+		p.settle()
+	}
+}
+
+// HasJob reports whether a job is under way.
+func (p *Pool) HasJob(name string) bool { return p.job(name) != nil }
+
+func (p *Pool) job(name string) *turn {
+	for _, t := range p.turns {
+		if t.Job != nil && t.Job.Name == name {
+			return t
+		}
+	}
+	return nil
+}
+
+// thinks reports whether a turn only thinks for a plan: it has no tools, and nobody
+// sees what it says.
+func (t *turn) thinks() bool { return t.Job != nil && t.Job.Todo == "" }
+
+// unseen reports whether nobody sees what the turn says while it says it.
+func (t *turn) unseen() bool { return t.Condensing != nil || t.thinks() }
+
+// subject is what people read that a turn is about.
+func (t *turn) subject() string {
+	if t.Job != nil {
+		return t.Job.Title
+	}
+	return t.prompt.Content
+}
+
+// jobRun makes a run one of a job.
+func (p *Pool) jobRun(t *turn, r *agentpool.Run) {
+	r.Job, r.Todo = t.Job.Name, t.Job.Todo
+	h := p.threads[mainAgent(t.Monitor)]
+	r.From, r.Fork = h.fork(), true
+	if !t.thinks() {
+		return
+	}
+	r.System = jobSystem
+	if h.hasEntries() { // else its backend alone knows it
+		r.From = providers.Thread{Entries: history.Plain(history.Effective(h.settled()), true)}
+	}
+}
+
+// worked tells the plan what came of a job.
+func (p *Pool) worked(t *turn, outcome providers.Outcome, reason string) {
+	w := workflow.Worked{
+		Job: t.Job.Name, Outcome: outcome, Text: lastOf(t.text.String(), workedBytes), Failure: t.failure, Unsure: t.unsure, Usage: t.Usage,
+	}
+	if outcome != providers.Completed {
+		w.Reason = reason
+		for _, c := range t.calls {
+			if !c.Ended {
+				w.Unsure = c.Tool
+				break
+			}
+		}
+	}
+	p.stage.Worked(w)
+}
+
+// lastOf is the end of a text.
+func lastOf(text string, limit int) string {
+	text = mended(text)
+	from := max(len(text)-limit, 0)
+	for from < len(text) && !utf8.RuneStart(text[from]) {
+		from++
+	}
+	return text[from:]
+}
+
+// Plan takes a message that is worked off as a plan, which people see as an agent
+// with that role until [Pool.EndPlan].
+func (p *Pool) Plan(m Message, role wire.AgentID) {
+	p.show(&m, m.Text)
+	p.accept(&m, role, wire.TakenDirect)
+	p.tell(policies.SpeakerUser, m.Monitor, m.Text, m.Row)
+	p.settle()
+}
+
+// EndPlan says how a plan ended that a message was worked off as: to people, and to
+// the main agent of the monitor when that looks next.
+func (p *Pool) EndPlan(c workflow.Close) {
+	row := wire.UIRow{Type: wire.RowSay, Say: wire.SayText, MonitorID: c.Monitor, AgentID: c.Role, MessageID: c.Message}
+	text := cut(c.Text, workedBytes)
+	said := 0
+	if text != "" {
+		said = units(text)
+		p.stage.Emit(wire.AgentResponse{Delta: text, AgentID: c.Role, MonitorID: c.Monitor, MessageID: c.Message})
+		row.Text = text
+		p.stage.Row(row)
+		p.tell(policies.SpeakerAssistant, c.Monitor, text, p.stage.NextRow()-1)
+	}
+	reason := cut(c.Reason, reasonBytes)
+	if c.Outcome == providers.Failed {
+		row.Say, row.Text = wire.SayError, reason
+		p.stage.Row(row)
+	}
+	p.stage.Keep(p.timeline(c.Monitor).PushPlan(c.Role, p.planTold(c))...)
+	p.stage.Emit(wire.AgentResponse{
+		IsComplete: true, Outcome: wire.Outcome(c.Outcome), Reason: reason, Offset: said,
+		AgentID: c.Role, MonitorID: c.Monitor, MessageID: c.Message, Usage: wireUsage(c.Usage),
+		DurationMS: int(max(p.stage.Now().UnixMilli()-int64(c.Started), 0)),
+	})
+	p.settle()
+}
+
+// planTold is what a main agent is told of a plan that has ended.
+func (p *Pool) planTold(c workflow.Close) string {
+	about := ""
+	if row, ok := p.stage.Desk().Said(c.Message); ok {
+		about = " for " + strconv.Quote(cut(row.Text, requestBytes))
+	}
+	if c.Outcome == providers.Completed {
+		return fmt.Sprintf("A plan%s was carried out. The user was told: %s", about, cut(c.Text, planBytes))
+	}
+	return fmt.Sprintf("A plan%s was not carried out to its end (%s): %s", about, c.Outcome, cut(c.Reason, planBytes))
+}
+
+// tell puts something that was said by or to a plan on the tape.
+func (p *Pool) tell(by policies.Speaker, monitor wire.MonitorID, text string, row wire.RowID) {
+	if text != "" {
+		p.stage.Keep(p.tape.Append(Said{
+			By: by, Text: text, Time: wire.Millis(p.stage.Now().UnixMilli()), Monitor: monitor, Row: row,
+		})...)
+	}
+}
