@@ -1,7 +1,11 @@
 package workflow
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/everdesk/everdesk/providers"
@@ -17,6 +21,8 @@ const MaxTodos = 50
 
 // Config is what a flow is made with. Zero values are replaced by what is said.
 type Config struct {
+	// Session is whose plans they are.
+	Session wire.SessionID
 	// Parallel is how many todos run at once: 4.
 	Parallel int
 	// AnswerTime is how long a question is open: 5 minutes; that whether a todo may
@@ -135,60 +141,171 @@ type Flow struct {
 	cfg   Config
 	stage Stage
 	hands Hands
+
+	numbers numbers
+	plan    *plan   // the newest, which may have ended; nil if there was none
+	todos   []*todo // in the order of the plan
+	asks    []*ask  // that are open, the oldest first
+
+	told     tally    // what was said of how many todos are how far
+	recount  bool     // the numbers are to be kept
+	reworded bool     // and the plan
+	gone     []string // fields of the table that are not needed any more
 }
 
 // New is the flow of a session without a plan.
 func New(cfg Config, stage Stage, hands Hands) *Flow {
+	cfg.Parallel = cmp.Or(max(cfg.Parallel, 0), 4)
+	cfg.AnswerTime = cmp.Or(max(cfg.AnswerTime, 0), 5*time.Minute)
+	cfg.AskAbove = cmp.Or(cfg.AskAbove, 0.25)
+	cfg.RetryFirst = cmp.Or(max(cfg.RetryFirst, 0), time.Second)
 	return &Flow{cfg: cfg, stage: stage, hands: hands}
 }
 
-// Restore reads what was kept.
-func (f *Flow) Restore(table map[string][]byte) error { return nil }
-
-// All is everything that is kept, for a store that forgot.
-func (f *Flow) All() []store.Op { return nil }
-
-// Recover is called once by a new owner, in a step, before the jobs go on. alive
-// says whether somebody works on a job.
-func (f *Flow) Recover(alive func(job string) bool) {}
-
 // Begin works a message off as a plan. The caller has accepted it, with the role
 // that it returns, unless it is refused.
-func (f *Flow) Begin(r Request) (wire.AgentID, *Refusal) { return "", nil }
-
-// Active reports whether a plan is under way.
-func (f *Flow) Active() bool { return false }
-
-// Worked takes what came of a job.
-func (f *Flow) Worked(w Worked) {}
-
-// Answer takes an answer of a person: one of the four hitl responses.
-func (f *Flow) Answer(by wire.ConnectionID, m wire.ClientPayload) *Refusal { return nil }
-
-// Control takes an order of a person: one of the five control messages.
-func (f *Flow) Control(by wire.ConnectionID, m wire.ClientPayload) *Refusal { return nil }
-
-// Progress says how far the todo of a job is.
-func (f *Flow) Progress(job string, p wire.TodoProgress) *Refusal { return nil }
-
-// Ask asks people for a value that the todo of a job needs. If the same field was
-// answered before, the answer is there at once; else [Hands.Answered] follows.
-func (f *Flow) Ask(job string, q wire.HITLInputRequest) (wire.RequestID, *Answered, *Refusal) {
-	return "", nil, nil
+func (f *Flow) Begin(r Request) (wire.AgentID, *Refusal) {
+	switch {
+	case f.Active():
+		return "", refuse("a plan is under way")
+	case strings.TrimSpace(r.Text) == "":
+		return "", &Refusal{Code: wire.CodeInvalidMessage, Reason: "there is nothing to plan", Field: "content"}
+	case len(r.Text) > maxRequest:
+		return "", &Refusal{
+			Code: wire.CodeMessageTooLarge, Reason: fmt.Sprintf("a plan takes at most %d bytes of text", maxRequest), Field: "content",
+		}
+	}
+	defer f.done()
+	f.forget()
+	f.numbers.Plans++
+	f.recount = true
+	id := wire.PlanID(fmt.Sprintf("plan-%d", f.numbers.Plans))
+	f.plan = &plan{
+		ID: id, Message: r.Message, Monitor: r.Monitor, Guest: r.Guest, Started: f.now(), Thoughts: map[wire.Layer]int{},
+		request: r.Text, spoken: true,
+	}
+	f.enter(wire.LayerCognitive, "Understanding the request")
+	f.plan.Think = &thought{Layer: wire.LayerCognitive}
+	return f.plan.role(), nil
 }
 
-// Interrupted is told that the user stopped everything: the plan stands still.
-func (f *Flow) Interrupted(by wire.ConnectionID) {}
+// Active reports whether a plan is under way.
+func (f *Flow) Active() bool { return f.plan != nil && !f.plan.ended() }
+
+// Worked takes what came of a job. One that nobody waits for any more is of no
+// interest.
+func (f *Flow) Worked(w Worked) {
+	if !f.Active() || w.Job == "" {
+		return
+	}
+	defer f.done()
+	if t := f.plan.Think; t != nil && t.Job == w.Job {
+		f.spend(w.Usage)
+		f.thought(t, w)
+	} else if t := f.atWork(w.Job); t != nil {
+		f.spend(w.Usage)
+		f.worked(t, w)
+	}
+}
+
+// Progress says how far the todo of a job is.
+func (f *Flow) Progress(job string, p wire.TodoProgress) *Refusal {
+	t := f.atWork(job)
+	if t == nil {
+		return refuse("nobody waits for this work any more")
+	}
+	defer f.done()
+	p.TodoID, p.CurrentStep = t.Draft.ID, cut(p.CurrentStep, maxStep)
+	p.ProgressPercentage = min(max(p.ProgressPercentage, 0), 100)
+	p.ItemsProcessed, p.ItemsTotal = max(p.ItemsProcessed, 0), max(p.ItemsTotal, 0)
+	if now := (progress{p.ProgressPercentage, p.CurrentStep, p.ItemsProcessed, p.ItemsTotal}); now != t.Progress {
+		t.Progress = now
+		t.touched = true
+		f.stage.Emit(p)
+	}
+	return nil
+}
+
+// Interrupted is told that the user stopped everything, before the jobs are: the
+// plan stands still, and what is cut off begins anew when it goes on.
+func (f *Flow) Interrupted(wire.ConnectionID) {
+	if !f.Active() {
+		return
+	}
+	defer f.done()
+	for _, t := range f.todos {
+		if t.Status == wire.TodoInProgress && t.Halt == "" {
+			t.Halt = haltInterrupt
+			t.touched = true
+		}
+	}
+	if f.plan.Paused == nil {
+		f.pause(byInterrupt, "", "")
+	}
+}
 
 // Reset gives up the plan and forgets it, in this very step. Jobs are over already.
-func (f *Flow) Reset(reason string) {}
+func (f *Flow) Reset(reason string) {
+	if f.plan == nil {
+		return
+	}
+	defer f.done()
+	if f.Active() {
+		for _, t := range f.todos {
+			t.Job = ""
+		}
+		f.plan.Think = nil
+		f.giveUp(wire.PlanCancelled, wire.PlanFailureError{Code: codeCancelled, Message: cmp.Or(reason, "The session was reset.")})
+	}
+	f.forget()
+}
 
-// Tick does what is due.
-func (f *Flow) Tick() {}
+// done ends every call that changes something: it does what can be done now, tells
+// of it, and keeps it.
+func (f *Flow) done() {
+	f.settle()
+	f.stage.Keep(f.changes()...)
+}
 
-// Due is when Tick has something to do; zero means never.
-func (f *Flow) Due() time.Time { return time.Time{} }
+// settle goes on as far as it goes.
+func (f *Flow) settle() {
+	if !f.Active() {
+		return
+	}
+	if f.plan.Layer == wire.LayerExecution {
+		f.block()
+	}
+	if f.plan.Paused == nil {
+		f.rethink()
+		if f.plan.Layer == wire.LayerExecution {
+			f.execute()
+			f.conclude()
+		}
+		f.think()
+	}
+	if f.Active() {
+		f.tell()
+		f.sumUp()
+	}
+}
 
-// Working reports whether somebody has to own the session for the plan's sake: work
-// is under way, or something becomes due.
-func (f *Flow) Working() bool { return false }
+// atWork is the todo that a job works on.
+func (f *Flow) atWork(job string) *todo {
+	i := slices.IndexFunc(f.todos, func(t *todo) bool { return job != "" && t.Job == job })
+	if i < 0 || !f.Active() {
+		return nil
+	}
+	return f.todos[i]
+}
+
+func (f *Flow) now() wire.Millis { return wire.Millis(f.stage.Now().UnixMilli()) }
+
+func (f *Flow) spend(u providers.Usage) {
+	f.plan.Usage, f.plan.Spent = f.plan.Usage.Add(u), f.plan.Spent.Add(u)
+	f.reworded = true
+}
+
+// refuse says that something does not fit the state.
+func refuse(format string, args ...any) *Refusal {
+	return &Refusal{Code: wire.CodeSessionInvalidState, Reason: fmt.Sprintf(format, args...)}
+}
