@@ -112,12 +112,13 @@ func (f *Flow) risk(t *todo) string {
 
 // start has somebody work on a todo.
 func (f *Flow) start(t *todo) {
+	prompt := f.brief(t)
 	t.Attempt++
 	t.Job = fmt.Sprintf("%s/%s.%d", f.plan.ID, t.Draft.ID, t.Attempt)
 	t.Agent, t.Status, t.Began, t.Took = wire.AgentID(t.Job), wire.TodoInProgress, f.now(), 0
 	t.RetryAt, t.Error, t.Progress, t.Result, t.Halt, t.HaltWhy = 0, nil, progress{}, nil, "", ""
 	t.said()
-	j := f.job(t.Job, t.Draft.ID, t.Draft.Task, f.brief(t))
+	j := f.job(t.Job, t.Draft.ID, t.Draft.Task, prompt)
 	j.Profile = t.Draft.Tool
 	f.stage.Emit(wire.TodoStarted{
 		TodoID: t.Draft.ID, Task: t.Draft.Task, Tool: t.Draft.Tool, EstimatedDurationSec: t.Draft.EstimatedDurationSec,

@@ -140,6 +140,7 @@ func (f *Flow) understood(in insight) {
 		f.clarified("")
 		return
 	}
+	f.plan.Question = in.Clarification.Question
 	f.open(&ask{Kind: askClarification, Clarification: in.Clarification}, f.cfg.AnswerTime)
 }
 

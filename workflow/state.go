@@ -73,8 +73,9 @@ type plan struct {
 	// Instructions are changes that nobody thinks about yet.
 	Instructions []string `json:"instructions,omitempty"`
 	// Insight is what the request was understood as, Clarified what was answered to
-	// the question about it, Comment what was said when the plan was approved.
+	// the Question about it, Comment what was said when the plan was approved.
 	Insight   json.RawMessage `json:"insight,omitempty"`
+	Question  string          `json:"question,omitempty"`
 	Clarified string          `json:"clarified,omitempty"`
 	Comment   string          `json:"comment,omitempty"`
 	// Thoughts counts the jobs that think, and Attempts is the most that one of the

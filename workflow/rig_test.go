@@ -1,0 +1,314 @@
+package workflow_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+	"github.com/everdesk/everdesk/workflow"
+)
+
+// tester is what tests and properties have in common.
+type tester interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// rig is a session with a plan: it is its stage and its hands, and commits every
+// step.
+type rig struct {
+	t      tester
+	cfg    workflow.Config
+	flow   *workflow.Flow
+	now    time.Time
+	events []wire.ServerPayload
+	kept   map[string][]byte // what was committed
+	staged []store.Op
+
+	jobs    map[string]workflow.Job // that are under way
+	begun   []workflow.Job
+	stopped map[string]string
+	answers []workflow.Answered
+	closed  []workflow.Close
+}
+
+func newRig(t tester) *rig {
+	return newRigWith(t, workflow.Config{Session: "ses-1", Tools: []string{"web", "shell"}, Dangerous: []string{"shell"}})
+}
+
+func newRigWith(t tester, cfg workflow.Config) *rig {
+	r := &rig{
+		t: t, cfg: cfg, now: time.Date(2026, 2, 6, 10, 0, 0, 0, time.UTC), kept: map[string][]byte{},
+		jobs: map[string]workflow.Job{}, stopped: map[string]string{},
+	}
+	r.flow = workflow.New(cfg, r, r)
+	return r
+}
+
+func (r *rig) Now() time.Time            { return r.now }
+func (r *rig) Emit(p wire.ServerPayload) { r.events = append(r.events, p) }
+func (r *rig) Keep(ops ...store.Op)      { r.staged = append(r.staged, ops...) }
+
+func (r *rig) Begin(j workflow.Job) {
+	if slices.ContainsFunc(r.begun, func(b workflow.Job) bool { return b.Name == j.Name }) {
+		r.t.Fatalf("job %s begins twice", j.Name)
+	}
+	r.begun = append(r.begun, j)
+	r.jobs[j.Name] = j
+}
+
+func (r *rig) Stop(job, reason string) {
+	if _, ok := r.jobs[job]; !ok {
+		r.t.Fatalf("job %s is stopped and not under way", job)
+	}
+	r.stopped[job] = reason
+}
+
+func (r *rig) Answered(e workflow.Answered) { r.answers = append(r.answers, e) }
+func (r *rig) Close(c workflow.Close)       { r.closed = append(r.closed, c) }
+
+// step does something and commits it.
+func (r *rig) step(do func()) {
+	r.t.Helper()
+	do()
+	for _, op := range r.staged {
+		switch {
+		case op.Name != workflow.Table:
+			r.t.Fatalf("%+v is of another table", op)
+		case op.Kind == store.OpSet:
+			r.kept[op.Field] = op.Values[0]
+		case op.Kind == store.OpUnset:
+			delete(r.kept, op.Field)
+		default:
+			r.t.Fatalf("%+v", op)
+		}
+	}
+	r.staged = nil
+	r.checkKept()
+}
+
+// checkKept compares what is kept with what the flow says is to be kept.
+func (r *rig) checkKept() {
+	r.t.Helper()
+	all := map[string][]byte{}
+	for _, op := range r.flow.All() {
+		all[op.Field] = op.Values[0]
+	}
+	for _, field := range slices.Sorted(maps.Keys(all)) {
+		if string(all[field]) != string(r.kept[field]) {
+			r.t.Fatalf("kept of %s is\n%s, want\n%s", field, r.kept[field], all[field])
+		}
+	}
+	for field := range r.kept {
+		if _, ok := all[field]; !ok {
+			r.t.Fatalf("%s is kept for nothing", field)
+		}
+	}
+}
+
+// crash lets a new owner go on with what was committed. Jobs that are not alive are
+// never heard of again.
+func (r *rig) crash(alive func(job string) bool) {
+	r.t.Helper()
+	for name := range r.jobs {
+		if !alive(name) {
+			delete(r.jobs, name)
+		}
+	}
+	r.flow = workflow.New(r.cfg, r, r)
+	if err := r.flow.Restore(maps.Clone(r.kept)); err != nil {
+		r.t.Fatalf("restore: %v", err)
+	}
+	r.checkKept()
+	r.step(func() {
+		r.flow.Recover(func(job string) bool {
+			_, ok := r.jobs[job]
+			return ok
+		})
+	})
+}
+
+func (r *rig) begin(text string) {
+	r.t.Helper()
+	r.step(func() {
+		if _, refused := r.flow.Begin(workflow.Request{Message: "m1", By: "con-1", Monitor: "monitor-0", Text: text}); refused != nil {
+			r.t.Fatalf("%+v", refused)
+		}
+	})
+}
+
+// worked ends a job.
+func (r *rig) worked(w workflow.Worked) {
+	r.t.Helper()
+	if _, ok := r.jobs[w.Job]; !ok {
+		r.t.Fatalf("job %s is not under way, but %v", w.Job, slices.Sorted(maps.Keys(r.jobs)))
+	}
+	delete(r.jobs, w.Job)
+	r.step(func() { r.flow.Worked(w) })
+}
+
+func (r *rig) done(job, text string) {
+	r.t.Helper()
+	r.worked(workflow.Worked{
+		Job: job, Outcome: providers.Completed, Text: text, Usage: providers.Usage{Input: 10, Output: 5, USD: 0.25},
+	})
+}
+
+func (r *rig) fails(job string) {
+	r.t.Helper()
+	r.worked(workflow.Worked{Job: job, Outcome: providers.Failed, Reason: "it broke"})
+}
+
+func (r *rig) answer(m wire.ClientPayload) *workflow.Refusal {
+	r.t.Helper()
+	var refused *workflow.Refusal
+	r.step(func() { refused = r.flow.Answer("con-2", m) })
+	return refused
+}
+
+func (r *rig) control(m wire.ClientPayload) *workflow.Refusal {
+	r.t.Helper()
+	var refused *workflow.Refusal
+	r.step(func() { refused = r.flow.Control("con-2", m) })
+	return refused
+}
+
+// must is for what is not refused.
+func (r *rig) must(refused *workflow.Refusal) {
+	r.t.Helper()
+	if refused != nil {
+		r.t.Fatalf("%+v", *refused)
+	}
+}
+
+func (r *rig) refused(refused *workflow.Refusal, code wire.Code, field string) {
+	r.t.Helper()
+	if refused == nil || refused.Code != code || refused.Field != field || refused.Reason == "" {
+		r.t.Fatalf("got %+v, want %d in %q", refused, code, field)
+	}
+}
+
+func (r *rig) pass(d time.Duration) {
+	r.t.Helper()
+	r.now = r.now.Add(d)
+	r.step(r.flow.Tick)
+	if due := r.flow.Due(); !due.IsZero() && !due.After(r.now) {
+		r.t.Fatalf("at %s it is still due at %s", r.now, due)
+	}
+}
+
+// planned is a rig with a plan that was approved.
+func planned(t tester, todos string) *rig {
+	t.Helper()
+	r := reviewed(t, todos)
+	r.must(r.answer(wire.HITLPlanResponse{RequestID: last[wire.HITLPlanReview](r).RequestID, Action: wire.PlanApprove, Comment: "well done"}))
+	return r
+}
+
+// reviewed is a rig with a plan that is to be approved.
+func reviewed(t tester, todos string) *rig {
+	t.Helper()
+	r := newRig(t)
+	r.begin("do it")
+	r.done("plan-1/cognitive", `{"intent":{"domain":"x","category":"y","confidence":1},"entities":[]}`)
+	r.done("plan-1/planning.1", `{"todos":`+todos+`}`)
+	return r
+}
+
+// last is the newest event of a type.
+func last[E wire.ServerPayload](r *rig) E {
+	r.t.Helper()
+	for _, e := range slices.Backward(r.events) {
+		if e, ok := e.(E); ok {
+			return e
+		}
+	}
+	var none E
+	r.t.Fatalf("there is no %T in %s", none, r.log())
+	return none
+}
+
+// count is how many events of a type there are.
+func count[E wire.ServerPayload](r *rig) int {
+	n := 0
+	for _, e := range r.events {
+		if _, ok := e.(E); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// log is what was told, short.
+func (r *rig) log() string {
+	var b strings.Builder
+	for _, e := range r.events {
+		b.WriteString(brief(e) + "\n")
+	}
+	return b.String()
+}
+
+// since is what was told after n events.
+func (r *rig) since(n int) string {
+	var out []string
+	for _, e := range r.events[n:] {
+		out = append(out, brief(e))
+	}
+	return strings.Join(out, "\n")
+}
+
+func brief(e wire.ServerPayload) string {
+	switch e := e.(type) {
+	case wire.LayerStart:
+		return "start " + string(e.Layer)
+	case wire.LayerComplete:
+		return fmt.Sprintf("complete %s > %s", e.Layer, e.NextLayer)
+	case wire.PlanGenerated:
+		return fmt.Sprintf("generated %s v%d %s %d", e.PlanID, e.Version, e.Status, len(e.Todos))
+	case wire.PlanModified:
+		return fmt.Sprintf("modified v%d>v%d %v", e.OldVersion, e.NewVersion, e.Changes)
+	case wire.PlanApproved:
+		return "approved by " + e.ApprovedBy
+	case wire.TodoStarted:
+		return fmt.Sprintf("todo %s started by %s", e.TodoID, e.AgentID)
+	case wire.TodoCompleted:
+		return fmt.Sprintf("todo %s %s %s > %v", e.TodoID, e.Status, e.ResultSummary, e.NextTodos)
+	case wire.TodoFailed:
+		return fmt.Sprintf("todo %s %s %s %d/%d retry %v", e.TodoID, e.Status, e.Error.Code, e.RetryCount, e.MaxRetries, e.RetryAt != 0)
+	case wire.TodoUpdated:
+		return fmt.Sprintf("todo %s is %s", e.Todo.ID, e.Todo.Status)
+	case wire.ExecutionProgress:
+		return fmt.Sprintf("progress %d: %d done %d running %d pending %d failed %d blocked %d skipped %g%%",
+			e.TotalTodos, e.Completed, e.InProgress, e.Pending, e.Failed, e.Blocked, e.Skipped, e.ProgressPercentage)
+	case wire.HITLPlanReview:
+		return fmt.Sprintf("review %s %ds", e.RequestID, e.TimeoutSec)
+	case wire.HITLApprovalRequest:
+		return fmt.Sprintf("approve %s %s %ds: %s", e.RequestID, e.TodoID, e.TimeoutSec, e.Reason)
+	case wire.HITLInputRequest:
+		return fmt.Sprintf("input %s %s.%s %ds", e.RequestID, e.TodoID, e.Field, e.TimeoutSec)
+	case wire.HITLClarification:
+		return fmt.Sprintf("clarify %s %s %ds", e.RequestID, e.Question, e.TimeoutSec)
+	case wire.HITLClosed:
+		return fmt.Sprintf("closed %s %s %s%s by %s", e.RequestID, e.Reason, e.Action, e.Value, e.AnsweredBy)
+	case wire.HITLPaused:
+		return fmt.Sprintf("paused by %s: %s at %s after %v", e.PausedBy, e.Reason, e.CurrentTodo, e.CompletedTodos)
+	case wire.HITLResumed:
+		return "resumed by " + e.ResumedBy
+	case wire.PlanComplete:
+		return fmt.Sprintf("plan %s: %s", e.Status, e.Response.Text)
+	case wire.PlanFailure:
+		return fmt.Sprintf("plan %s %s %s: %s", e.Status, e.Error.Code, e.Error.FailedTodo, e.PartialResults.AvailableData)
+	case wire.ErrorNotice:
+		return fmt.Sprintf("error %d %s", e.Code, e.Context)
+	case wire.TodoProgress:
+		return fmt.Sprintf("todo %s at %g%%", e.TodoID, e.ProgressPercentage)
+	}
+	data, _ := json.Marshal(e)
+	return fmt.Sprintf("%T %s", e, data)
+}
