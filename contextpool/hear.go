@@ -267,9 +267,13 @@ func (p *Pool) lastWords(t *turn, text string, outcome providers.Outcome, reason
 	if p.stage.Full() {
 		text, thoughts = cut(text, lastBytes), lastBytes // many end at once
 	}
-	if !t.rewound {
-		p.rowThoughts(t, thoughts)
+	if t.rewound {
+		t.unshown = false
+		if _, left := p.stage.Desk().Row(t.Thoughts); !left {
+			t.Thoughts = 0 // it was taken back
+		}
 	}
+	p.endThoughts(t, thoughts)
 	if !t.undone {
 		p.rowOpen(t)
 	}

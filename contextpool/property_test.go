@@ -356,6 +356,7 @@ func (c *chaos) check() {
 	}
 	c.checkKept()
 	c.checkJobs()
+	c.checkRows()
 }
 
 // checkKept compares what is kept with what the pool says is to be kept.

@@ -191,30 +191,16 @@ func (p *Pool) Answered(dialog wire.DialogID, prompt wire.PromptID, r Reply) {
 	if q.Ask == wire.AskAutoApprovalMaxReqReached && r.Response == wire.AnswerYes {
 		p.setSpent(p.spent.Reset())
 	}
-	if row, ok := p.asked(q); ok {
+	if row, ok := p.rowAt(q.Monitor, q.TS); ok {
 		var text askRow
 		if jsonInto([]byte(row.Text), &text) == nil {
 			text.Outcome, text.Response, text.Answer = r.Reason, r.Response, cut(r.Text, rowBytes)
 			row.Text = string(encode(text))
 		}
 		row.IsAnswered = true
-		p.stage.Emit(wire.MessageUpdated{
-			Action: wire.RowUpdated, Message: row, MonitorID: row.MonitorID, AgentID: row.AgentID, MessageID: row.MessageID,
-		})
+		p.changeRow(row)
 	}
 	p.closes(q.TS)
-}
-
-// asked is the row of a question, which the desktop may have forgotten.
-func (p *Pool) asked(q *question) (wire.UIRow, bool) {
-	if row, ok := p.stage.Desk().Row(q.TS); ok {
-		return row, true
-	}
-	rows, err := p.stage.Rows(q.Monitor, q.TS, false)
-	if err != nil || len(rows) == 0 {
-		return wire.UIRow{}, false // it is over all the same
-	}
-	return rows[0], true
 }
 
 // closes ends a question, and says so to those who look at its task.

@@ -50,6 +50,7 @@ func (p *Pool) Recover() (more bool) {
 	if len(p.turns) > 0 {
 		p.recall()
 	}
+	p.finishRows()
 	p.cut = p.sorted()
 	for _, t := range p.cut {
 		p.unoffer(t)

@@ -161,33 +161,94 @@ func (t *turn) think(text string) {
 	}
 }
 
-// rowThoughts shows what an agent thought, in one row until it is certain that
-// the turn does not think the same again.
+// rowThoughts shows what an agent thought, in one row that grows until it is certain
+// that the turn does not think the same again.
 func (p *Pool) rowThoughts(t *turn, room int) {
-	if !t.unshown {
-		return
+	if t.unshown {
+		p.growThoughts(t, room, true)
 	}
+}
+
+// endThoughts shows what an agent thought for the last time: the row, if there is
+// one, does not grow any more. The caller keeps the turn.
+func (p *Pool) endThoughts(t *turn, room int) {
+	if t.unshown {
+		p.growThoughts(t, room, false)
+	}
+	if t.Thoughts > 0 {
+		p.finishRow(t.Monitor, t.Thoughts)
+		t.Thoughts = 0
+	}
+}
+
+func (p *Pool) growThoughts(t *turn, room int, grows bool) {
 	t.unshown, t.mulled = false, true
 	row := t.row(wire.SayReasoning, cut(strings.ToValidUTF8(t.thoughts.String(), ""), room))
 	if strings.TrimSpace(row.Text) == "" {
 		return
 	}
-	if t.Thoughts == 0 {
-		t.Thoughts = p.stage.Row(row)
-		p.keepTurn(t)
-		return
+	var before *wire.UIRow
+	if t.Thoughts > 0 {
+		before = &wire.UIRow{Type: wire.RowSay, Say: wire.SayReasoning, TS: t.Thoughts, Partial: new(true)}
 	}
-	row.TS = t.Thoughts
+	row, action := history.Grown(before, row, grows)
+	if action == wire.RowCreated {
+		row.TS = p.stage.Row(row)
+	} else {
+		p.changeRow(row)
+	}
+	was := t.Thoughts
+	if t.Thoughts = 0; grows {
+		t.Thoughts = row.TS
+	}
+	if t.Thoughts != was {
+		p.keepTurn(t)
+	}
+}
+
+// finishRow ends a row that grew and of which nobody says more.
+func (p *Pool) finishRow(monitor wire.MonitorID, ts wire.Millis) {
+	row, ok := p.rowAt(monitor, ts)
+	if ok && history.Growing(row) {
+		p.changeRow(history.Finished(row))
+	}
+}
+
+// finishRows ends the rows that grew for turns that are not there any more.
+func (p *Pool) finishRows() {
+	for _, m := range p.stage.Desk().Monitors() {
+		for _, row := range p.stage.Desk().Rows(m.MonitorID) {
+			if history.Growing(row) && !slices.ContainsFunc(p.sorted(), func(t *turn) bool { return t.Thoughts == row.TS }) {
+				p.changeRow(history.Finished(row))
+			}
+		}
+	}
+}
+
+// changeRow shows another version of a row.
+func (p *Pool) changeRow(row wire.UIRow) {
 	p.stage.Emit(wire.MessageUpdated{
 		Action: wire.RowUpdated, Message: row, MonitorID: row.MonitorID, AgentID: row.AgentID, MessageID: row.MessageID,
 	})
 }
 
+// rowAt is a row, which the desktop may have forgotten.
+func (p *Pool) rowAt(monitor wire.MonitorID, ts wire.Millis) (wire.UIRow, bool) {
+	if row, ok := p.stage.Desk().Row(ts); ok {
+		return row, true
+	}
+	rows, err := p.stage.Rows(monitor, ts, false)
+	if err != nil || len(rows) == 0 {
+		return wire.UIRow{}, false // it is over all the same
+	}
+	return rows[0], true
+}
+
 // mused is told that the turn, if it is cut off, goes on from here: what it
 // thinks from now on has a row of its own. The caller keeps the turn.
 func (p *Pool) mused(t *turn) {
-	p.rowThoughts(t, thinkingBytes)
-	t.Thoughts, t.Mused = 0, t.thought
+	p.endThoughts(t, thinkingBytes)
+	t.Mused = t.thought
 	t.mulled = false
 	t.thoughts.Reset()
 }

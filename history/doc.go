@@ -16,7 +16,7 @@
 //   - [Tokens] and [Limits]: how full a model's memory is, and what to do about it.
 //   - [Tasks]: the list of tasks, which are turns, with who gave them to whom, what
 //     they cost and how they ended; [RebuildTasks] makes it from rows.
-//   - [Rows]: what becomes of rows that grow.
+//   - [Grown], [Finished]: rows that grow, and their last version.
 //   - [Asks]: rows that ask, and since when their tasks wait for an answer.
 //   - [Decide], [JudgeCommand], [Window]: what rules allow without asking.
 //   - [LoadForeign]: threads as other programs write them.

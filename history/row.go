@@ -1,73 +1,32 @@
 package history
 
-import (
-	"errors"
-	"fmt"
+import "github.com/everdesk/everdesk/wire"
 
-	"github.com/everdesk/everdesk/wire"
-)
+// Growing reports whether there will be another version of a row: it is shown, and
+// whoever makes it has to end it.
+func Growing(r wire.UIRow) bool { return r.Partial != nil && *r.Partial }
 
-// Rows folds what is said and asked, one call after the other, into the rows of a
-// conversation. A call is a row whose Partial says what it is: one that grows, the
-// final version of one that grew, or one that came at once. The zero value has no
-// rows.
-type Rows struct {
-	all  []wire.UIRow
-	last wire.RowID
-	ts   wire.Millis
+// Grown is what a row becomes that is written again and again, and whether it is a
+// new one. before is the version that there is of it, if there is one, and grows
+// says that it is not the last. A row that comes at once says nothing of growing. The
+// id and the time of a row never change, and only one that came at once has a
+// checkpoint.
+func Grown(before *wire.UIRow, next wire.UIRow, grows bool) (wire.UIRow, wire.RowChange) {
+	again := before != nil && Growing(*before) && before.Type == next.Type && before.Say == next.Say && before.Ask == next.Ask
+	if next.Partial = nil; again || grows {
+		next.Partial, next.Checkpoint = &grows, nil
+	}
+	if !again {
+		return next, wire.RowCreated
+	}
+	next.ID, next.TS = before.ID, before.TS
+	return next, wire.RowUpdated
 }
 
-// Folded is what a call did.
-type Folded struct {
-	Row    wire.UIRow
-	Action wire.RowChange
-	// Keep says that the row will not change any more: what still grows is shown
-	// and not kept.
-	Keep bool
-	// Blocks says that somebody may wait for an answer. A question that still grows
-	// asks nobody.
-	Blocks bool
-}
-
-var (
-	// ErrRetired means that a row is of a kind that is read and never written.
-	ErrRetired = errors.New("rows of that kind are not written any more")
-	// ErrKind means that a row is neither said nor asked, or both.
-	ErrKind = errors.New("a row says something or asks something")
-)
-
-// All are the rows, the oldest first. Nobody may change them.
-func (r *Rows) All() []wire.UIRow { return r.all }
-
-// Put takes a call. A row that grows is the last one of its conversation: when
-// something else came after it, what was to be its next version is a row of its own.
-// The id and the time of a row never change.
-func (r *Rows) Put(call wire.UIRow, now wire.Millis) (Folded, error) {
-	switch {
-	case (call.Type == wire.RowAsk) != (call.Ask != "") || (call.Type == wire.RowSay) != (call.Say != "") || call.Type == "":
-		return Folded{}, ErrKind
-	case call.Ask.Retired() || call.Say.Retired():
-		return Folded{}, fmt.Errorf("%s%s: %w", call.Ask, call.Say, ErrRetired)
+// Finished is the last version of a row of which nobody makes another one.
+func Finished(r wire.UIRow) wire.UIRow {
+	if Growing(r) {
+		r.Partial = new(false)
 	}
-	grows := call.Partial != nil && *call.Partial
-	out := Folded{Action: wire.RowCreated, Keep: !grows, Blocks: call.Type == wire.RowAsk && !grows && call.Ask.Class() != wire.AskNonBlocking}
-	if call.Partial != nil && len(r.all) > 0 {
-		last := &r.all[len(r.all)-1]
-		if last.Partial != nil && *last.Partial && last.Type == call.Type && last.Ask == call.Ask && last.Say == call.Say {
-			call.ID, call.TS = last.ID, last.TS
-			call.Checkpoint = nil // only rows that came at once have one
-			*last = call
-			out.Row, out.Action = call, wire.RowUpdated
-			return out, nil
-		}
-	}
-	if call.Partial != nil {
-		call.Checkpoint = nil
-	}
-	r.last++
-	r.ts = max(r.ts+1, now)
-	call.ID, call.TS = r.last, r.ts
-	r.all = append(r.all, call)
-	out.Row = call
-	return out, nil
+	return r
 }

@@ -5,12 +5,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"iter"
 	"strings"
 	"testing"
 
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/sessionlog"
+	"github.com/everdesk/everdesk/wire"
 )
 
 // withForeign is a log whose first conversation is one that another program kept.
@@ -100,5 +102,31 @@ func TestForeignConversationsThatAreRefused(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// Who makes a row grow is not in a log, so its rows are whole.
+func TestRowsInALogAreWhole(t *testing.T) {
+	t.Parallel()
+	s := example()
+	rows := s.Rows
+	s.Rows = func(m wire.MonitorID) iter.Seq2[wire.UIRow, error] {
+		return func(yield func(wire.UIRow, error) bool) {
+			for r, err := range rows(m) {
+				if r.Say == wire.SayReasoning {
+					r.Partial = new(true)
+				}
+				if !yield(r, err) {
+					return
+				}
+			}
+		}
+	}
+	data := packed(t, s)
+	if text := part(t, data, "ui/monitor-0.jsonl"); !strings.Contains(text, `"partial":false`) || strings.Contains(text, `"partial":true`) {
+		t.Errorf("rows are written as\n%s", text)
+	}
+	if row := reading(t, data).Rows[first][1]; history.Growing(row) || row.Partial == nil || row.Text != "hm" {
+		t.Errorf("the row is %+v", row)
 	}
 }

@@ -260,7 +260,7 @@ func (r *reader) rows(monitor wire.MonitorID, seen *places) ([]wire.UIRow, error
 		}
 		id, ts = max(id, row.ID), row.TS
 		seen.times[ts], seen.ids[row.ID] = true, true
-		rows = append(rows, row)
+		rows = append(rows, history.Finished(row))
 		return nil
 	})
 	seen.last = max(seen.last, id)
