@@ -49,7 +49,7 @@ func TestRunFromStartToEnd(t *testing.T) {
 		run := main("1")
 		run.Images = []providers.Image{{MediaType: "image/png"}}
 		run.From = providers.Thread{ID: "t"}
-		run.Window = "w"
+		run.Window, run.Job, run.Todo = "w", "p/a.1", "a"
 		r.Start(run)
 		synctest.Wait()
 		if r.held() != 1 {
@@ -67,7 +67,7 @@ func TestRunFromStartToEnd(t *testing.T) {
 		}
 		want := tools.Caller{
 			Session: "ses-1", User: "ada", Monitor: "monitor-0", Agent: "main-monitor-0-m", Turn: "m-1", Kind: wire.AgentMain,
-			Window: "w", Profile: "main", Provider: "puppet",
+			Window: "w", Profile: "main", Provider: "puppet", Job: "p/a.1", Todo: "a",
 		}
 		if diff := cmp.Diff(want, caller); diff != "" {
 			t.Errorf("caller of the tool: %s", diff)

@@ -85,6 +85,7 @@ func newLife(c *Crew, r Run) *life {
 		caller: tools.Caller{
 			Session: c.employer.Session, User: c.employer.User, Monitor: r.Monitor, Agent: r.Role, Turn: r.Turn,
 			Kind: r.Kind, Window: r.Window, Profile: r.Profile, Guest: r.Guest, Provider: r.Provider, Desktop: c.employer.Desktop,
+			Job: r.Job, Todo: r.Todo,
 		},
 	}
 	if t := c.staff.cfg.Tracer; t != nil {
@@ -230,7 +231,7 @@ func (l *life) open(p providers.Provider) (err error) {
 		From: l.From, Fork: l.Fork, Whole: l.Lasting && !l.Fork, Hear: t.hear,
 	}
 	if hands {
-		spec.Tools, spec.Call = cfg.Hands.Tools(l.Profile), t.call
+		spec.Tools, spec.Call = cfg.Hands.Tools(l.caller), t.call
 	}
 	if cfg.Tracer != nil {
 		spec.Asked = t.asked

@@ -77,11 +77,11 @@ type hands struct {
 	launch func(ctx context.Context, c tools.Caller)
 }
 
-func (h *hands) Tools(profile string) []providers.Tool {
+func (h *hands) Tools(c tools.Caller) []providers.Tool {
 	if h.tools != nil {
 		return h.tools()
 	}
-	return []providers.Tool{{Name: "tool_of_" + profile}}
+	return []providers.Tool{{Name: "tool_of_" + c.Profile}}
 }
 
 func (h *hands) Call(ctx context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult {

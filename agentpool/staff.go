@@ -14,8 +14,8 @@ import (
 
 // Hands is what agents act with.
 type Hands interface {
-	// Tools are those of a profile.
-	Tools(profile string) []providers.Tool
+	// Tools are those of a caller.
+	Tools(c tools.Caller) []providers.Tool
 	// Call uses one.
 	Call(ctx context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult
 	// Brief is what a model is told about itself and where it is.

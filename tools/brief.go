@@ -82,6 +82,10 @@ const briefTask = `
 You work on one task for the main agent. You know its conversation so far, but the task is the objective you are given now: do it yourself with your tools, completely, without asking the user unless you must. End with a short summary of what you did and found; it is all the main agent gets.
 `
 
+const briefTodo = `
+You work on one todo of a plan. You know the conversation so far, but your work is the todo you are given now: do it yourself with your tools, completely. Say with plan_progress how far you are when a step is done, and ask with plan_input for a value that you cannot go on without. End with a short summary of what you did and found; it is all that the rest of the plan gets.
+`
+
 // Brief is what a model is told about itself and where it is.
 func (e *Executor) Brief(ctx context.Context, c Caller) (string, error) {
 	var b strings.Builder
@@ -92,7 +96,11 @@ func (e *Executor) Brief(ctx context.Context, c Caller) (string, error) {
 	case wire.AgentWindow:
 		b.WriteString(briefWindow)
 	case wire.AgentTask:
-		b.WriteString(briefTask)
+		if c.Todo != "" {
+			b.WriteString(briefTodo)
+		} else {
+			b.WriteString(briefTask)
+		}
 	default:
 		b.WriteString(briefMain)
 	}

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/everdesk/everdesk/desk"
@@ -25,6 +26,10 @@ type Caller struct {
 	// Guest says that somebody else than User has the turn: what belongs to User
 	// on all desktops is not for it.
 	Guest bool
+	// Job is the work for a plan that the turn is, if it is that, and Todo what of
+	// the plan it is for.
+	Job  string
+	Todo wire.TodoID
 	// Provider is who thinks.
 	Provider string
 	// Desktop is the session.
@@ -75,6 +80,10 @@ type Desktop interface {
 	// Delegate runs a task agent and waits for its result. Whoever owns the
 	// session then sees to it that the call has one.
 	Delegate(ctx context.Context, c Caller, t Task) (providers.ToolResult, error)
+	// Progress says how far the todo of a caller is, and Input asks people for a
+	// value that it needs, until they have answered or it is known that they do not.
+	Progress(ctx context.Context, c Caller, p wire.TodoProgress) error
+	Input(ctx context.Context, c Caller, q wire.HITLInputRequest) (json.RawMessage, error)
 	// ReloadOptions are what could be done again for this turn, and Reload does
 	// one of them again.
 	ReloadOptions(ctx context.Context, c Caller) ([]policies.ReloadOption, error)

@@ -38,6 +38,7 @@ type desktop struct {
 	requests            []wire.AppRequest
 	shown               []wire.Action
 	waits               []time.Duration
+	progress            []wire.TodoProgress
 
 	// What the session answers. Nil functions are a mistake of the test.
 	lost    error
@@ -48,6 +49,7 @@ type desktop struct {
 	task    func(context.Context, tools.Task) (tools.TaskResult, error)
 	options []policies.ReloadOption
 	reload  func(id string) providers.ToolResult
+	input   func(wire.HITLInputRequest) (json.RawMessage, error)
 }
 
 // told is what the session heard of a call.
@@ -254,6 +256,13 @@ func (b *bench) caller() tools.Caller {
 func (b *bench) worker() tools.Caller {
 	c := b.caller()
 	c.Agent, c.Kind, c.Profile = "task-m1-1", wire.AgentTask, tools.ProfileDefault
+	return c
+}
+
+// todo is an agent of monitor-0 that works on a todo of a plan.
+func (b *bench) todo() tools.Caller {
+	c := b.worker()
+	c.Agent, c.Job, c.Todo = "task-collect", "plan_1/collect.1", "collect"
 	return c
 }
 

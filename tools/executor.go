@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"os"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -76,11 +75,12 @@ func New(cfg Config) *Executor {
 	}}
 }
 
-// Tools are those of a profile. A profile that nobody knows has none.
-func (e *Executor) Tools(profile string) []providers.Tool {
+// Tools are those of a caller, which depend on its profile and on whether it works
+// on a todo. A profile that nobody knows has none.
+func (e *Executor) Tools(c Caller) []providers.Tool {
 	var out []providers.Tool
-	for _, t := range e.tools.all {
-		if slices.Contains(t.in, profile) {
+	for i := range e.tools.all {
+		if t := &e.tools.all[i]; t.of(c) {
 			out = append(out, providers.Tool{
 				Name: modelName(t.name), Description: t.about, Schema: t.use.schema, Parallel: t.parallel,
 			})
@@ -96,6 +96,8 @@ type use struct {
 	call Call
 	// fires says that the hooks that wait for the tool have not run yet.
 	fires bool
+	// quiet says that the session is not told of it.
+	quiet bool
 }
 
 // Call uses a tool. Whatever goes wrong is a result that says so.
@@ -112,12 +114,13 @@ func (e *Executor) Call(ctx context.Context, c Caller, call providers.ToolCall) 
 	u := &use{Executor: e, Caller: c, call: Call{ToolCall: call, Tool: cut(call.Name, 100), Repeatable: true}}
 	t := e.tools.byName[call.Name]
 	if t == nil {
-		return u.refuse(ctx, "There is no tool %q. The tools are: %s.", cut(call.Name, 100), e.toolNames(c.Profile))
+		return u.refuse(ctx, "There is no tool %q. The tools are: %s.", cut(call.Name, 100), e.toolNames(c))
 	}
 	u.call.Tool = t.name
-	if !slices.Contains(t.in, c.Profile) {
-		return u.refuse(ctx, "The profile %q does not have %s. The tools are: %s.", c.Profile, modelName(t.name), e.toolNames(c.Profile))
+	if !t.of(c) {
+		return u.refuse(ctx, "The profile %q does not have %s. The tools are: %s.", c.Profile, modelName(t.name), e.toolNames(c))
 	}
+	u.quiet = t.todo
 	if t.personal && c.Guest {
 		return u.refuse(ctx, "%s is about the owner of this desktop, on all their desktops. Only they can use it; this turn is somebody else's.", modelName(t.name))
 	}
@@ -138,8 +141,8 @@ func (e *Executor) Call(ctx context.Context, c Caller, call providers.ToolCall) 
 	return t.use.do(ctx, u, in)
 }
 
-func (e *Executor) toolNames(profile string) string {
-	names := e.tools.names(profile)
+func (e *Executor) toolNames(c Caller) string {
+	names := e.tools.names(c)
 	if len(names) == 0 {
 		return "none"
 	}
@@ -156,6 +159,9 @@ func (e *Executor) panicked(tool string, v any) providers.ToolResult {
 func (u *use) refuse(ctx context.Context, format string, args ...any) providers.ToolResult {
 	r := failf(format, args...)
 	u.fires = false
+	if u.quiet {
+		return r
+	}
 	return u.act(ctx, func(*desk.State) Plan { return Plan{Result: r} })
 }
 

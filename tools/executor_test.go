@@ -28,7 +28,7 @@ func toolCall(name, input string) providers.ToolCall {
 
 func names(e *tools.Executor, profile string) []string {
 	var out []string
-	for _, t := range e.Tools(profile) {
+	for _, t := range e.Tools(tools.Caller{Profile: profile}) {
 		out = append(out, t.Name)
 	}
 	return out
@@ -70,7 +70,7 @@ func TestToolsAreDescribed(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
 	parallel := map[string]bool{}
-	for _, tool := range slices.Concat(b.exec.Tools("main"), b.exec.Tools("default")) {
+	for _, tool := range slices.Concat(b.exec.Tools(b.caller()), b.exec.Tools(b.todo())) {
 		var s jsonschema.Schema
 		if err := json.Unmarshal(tool.Schema, &s); err != nil {
 			t.Errorf("%s: %v", tool.Name, err)
@@ -87,7 +87,7 @@ func TestToolsAreDescribed(t *testing.T) {
 	if !parallel["task_run"] || !parallel["storage_read"] || parallel["window_create"] || parallel["storage_write"] || parallel["user_ask"] {
 		t.Errorf("parallel are %v", parallel)
 	}
-	for _, tool := range b.exec.Tools("main") {
+	for _, tool := range b.exec.Tools(b.caller()) {
 		if tool.Name == "window_create" && !strings.Contains(string(tool.Schema), `"enum":["markdown","html","text","table","iframe"]`) {
 			t.Errorf("create takes %s", tool.Schema)
 		}

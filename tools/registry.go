@@ -46,6 +46,9 @@ type tool struct {
 	// parallel tools may run beside others of the same turn, repeatable ones
 	// may run again when nobody knows whether they did.
 	parallel, repeatable bool
+	// todo tools are of agents that work on a todo of a plan alone, and the session
+	// is not told of their calls.
+	todo bool
 	// personal tools are about the owner of the desktop, beyond it.
 	personal bool
 	use      handler
@@ -92,7 +95,7 @@ type none struct{}
 func table() []tool {
 	return slices.Concat(
 		windowTools(), noticeTools(), appTools(), storageTools(), userTools(), systemTools(),
-		memoryTools(), configTools(), reloadTools(), taskTools(),
+		memoryTools(), configTools(), reloadTools(), taskTools(), planTools(),
 	)
 }
 
@@ -120,11 +123,16 @@ func newRegistry() *registry {
 	return r
 }
 
-// names are the tools of a profile as models call them.
-func (r *registry) names(profile string) []string {
+// of reports whether a caller has the tool.
+func (t *tool) of(c Caller) bool {
+	return slices.Contains(t.in, c.Profile) && (!t.todo || c.Todo != "")
+}
+
+// names are the tools of a caller as models call them.
+func (r *registry) names(c Caller) []string {
 	var out []string
 	for i := range r.all {
-		if t := &r.all[i]; slices.Contains(t.in, profile) {
+		if t := &r.all[i]; t.of(c) {
 			out = append(out, modelName(t.name))
 		}
 	}

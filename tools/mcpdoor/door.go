@@ -26,7 +26,7 @@ const Path = "/mcp"
 
 // Hands is what programs act with; [tools.Executor] is one.
 type Hands interface {
-	Tools(profile string) []providers.Tool
+	Tools(c tools.Caller) []providers.Tool
 	Call(ctx context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult
 }
 
@@ -54,9 +54,15 @@ type Door struct {
 
 	mu     sync.Mutex // guards the following, never while waiting
 	badges map[digest]*badge
-	// servers are by profile: what differs between badges comes with the
-	// request.
-	servers map[string]*mcp.Server
+	// servers are by the tools they have: what differs otherwise between badges
+	// comes with the request.
+	servers map[toolset]*mcp.Server
+}
+
+// toolset is what the tools of a caller depend on.
+type toolset struct {
+	profile string
+	todo    bool
 }
 
 // digest is the hash of a token. Tokens themselves are not kept.
@@ -81,7 +87,7 @@ func New(hands Hands, cfg Config) *Door {
 	cfg.MaxBody = cmp.Or(cfg.MaxBody, 6<<20)
 	cfg.MaxCalls = cmp.Or(cfg.MaxCalls, 16)
 	cfg.WriteWithin = cmp.Or(cfg.WriteWithin, 30*time.Second)
-	d := &Door{hands: hands, cfg: cfg, badges: map[digest]*badge{}, servers: map[string]*mcp.Server{}}
+	d := &Door{hands: hands, cfg: cfg, badges: map[digest]*badge{}, servers: map[toolset]*mcp.Server{}}
 	d.inner = mcp.NewStreamableHTTPHandler(d.serverOf, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
 		MaxRequestBodyBytes: cfg.MaxBody, Logger: cfg.Logger,
@@ -256,10 +262,11 @@ func (d *Door) serverOf(r *http.Request) *mcp.Server {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s := d.servers[b.caller.Profile]
+	set := toolset{b.caller.Profile, b.caller.Todo != ""}
+	s := d.servers[set]
 	if s == nil {
-		s = d.newServer(b.caller.Profile)
-		d.servers[b.caller.Profile] = s
+		s = d.newServer(b.caller)
+		d.servers[set] = s
 	}
 	return s
 }

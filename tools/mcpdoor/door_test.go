@@ -174,7 +174,7 @@ func list(t *testing.T, s *mcp.ClientSession) []string {
 
 func (h *hub) toolsOf(profile string) []string {
 	var names []string
-	for _, t := range h.exec.Tools(profile) {
+	for _, t := range h.exec.Tools(tools.Caller{Profile: profile}) {
 		names = append(names, t.Name)
 	}
 	slices.Sort(names)

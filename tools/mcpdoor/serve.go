@@ -8,22 +8,23 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
 )
 
 // instructions are for the model behind a program.
 const instructions = "You act on a desktop that you share with its user and with other agents. " +
 	"Show results in windows; update a window that is there instead of opening another like it."
 
-// newServer makes the MCP server of a profile. Each call of a tool is made as the
+// newServer makes the MCP server with the tools of a caller. Each call of a tool is made as the
 // agent whose badge came with it.
-func (d *Door) newServer(profile string) *mcp.Server {
+func (d *Door) newServer(c tools.Caller) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "everdesk", Title: "Everdesk", Version: d.cfg.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Logger: d.cfg.Logger,
 		// Neither logs nor changes of the list are ever sent.
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 		PageSize:     1000,
 	})
-	for _, t := range d.hands.Tools(profile) {
+	for _, t := range d.hands.Tools(c) {
 		s.AddTool(&mcp.Tool{
 			Name: t.Name, Description: t.Description, InputSchema: t.Schema,
 			// Clients that load tools when they need them should not with these.

@@ -64,7 +64,7 @@ func TestSlowReadersAreBounded(t *testing.T) {
 // hands have one tool, which says something.
 type hands struct{ says string }
 
-func (h hands) Tools(string) []providers.Tool {
+func (h hands) Tools(tools.Caller) []providers.Tool {
 	return []providers.Tool{{Name: "big", Description: "b", Schema: json.RawMessage(`{"type":"object"}`)}}
 }
 

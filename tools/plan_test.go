@@ -1,0 +1,114 @@
+package tools_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func (d *desktop) Progress(_ context.Context, _ tools.Caller, p wire.TodoProgress) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.progress = append(d.progress, p)
+	return d.lost
+}
+
+func (d *desktop) Input(_ context.Context, _ tools.Caller, q wire.HITLInputRequest) (json.RawMessage, error) {
+	return d.input(q)
+}
+
+// The tools of a plan are those of its todos' agents alone.
+func TestPlanToolsBelongToTodos(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	for _, c := range []tools.Caller{b.caller(), b.worker(), b.todo()} {
+		has := slices.ContainsFunc(b.exec.Tools(c), func(t providers.Tool) bool { return strings.HasPrefix(t.Name, "plan_") })
+		if has != (c.Todo != "") {
+			t.Errorf("%s has them: %v", c.Agent, has)
+		}
+	}
+	if told, err := b.exec.Brief(t.Context(), b.todo()); err != nil || !strings.Contains(told, "plan_input") {
+		t.Errorf("it is told %q, %v", told, err)
+	}
+	if r := b.callAs(b.worker(), "plan_progress", `{"percentage":5}`); !r.IsError || len(b.desk.progress) != 0 || len(b.desk.acted) != 1 {
+		t.Errorf("who works on no todo: %+v", r)
+	}
+}
+
+func TestPlanProgress(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	b.mustAs(b.todo(), "plan:progress", `{"percentage":42.5,"step":"reading","items_processed":3,"items_total":7}`)
+	want := []wire.TodoProgress{{TodoID: "collect", ProgressPercentage: 42.5, CurrentStep: "reading", ItemsProcessed: 3, ItemsTotal: 7}}
+	if diff := cmp.Diff(want, b.desk.progress); diff != "" {
+		t.Error(diff)
+	}
+	for _, input := range []string{`{}`, `{"percentage":101}`, `{"percentage":-1}`, `{"percentage":"x"}`, `{"percentage":1,"items_total":-1}`} {
+		if r := b.callAs(b.todo(), "plan_progress", input); !r.IsError || len(b.desk.progress) != 1 {
+			t.Errorf("%s: %+v", input, r)
+		}
+	}
+	b.desk.lost = errors.New("the plan has ended")
+	if r := b.callAs(b.todo(), "plan_progress", `{"percentage":1}`); !r.IsError || r.Text != "The plan has ended." {
+		t.Errorf("no plan: %+v", r)
+	}
+	if n := len(b.desk.acted) + len(b.desk.begun) + len(b.desk.ended); n != 0 {
+		t.Errorf("the session was told of %d calls", n)
+	}
+}
+
+func TestPlanInput(t *testing.T) {
+	t.Parallel()
+	b := setUp(t)
+	var asked []wire.HITLInputRequest
+	answer := json.RawMessage(`{"from":"2026-02-01","to":"2026-02-06"}`)
+	b.desk.input = func(q wire.HITLInputRequest) (json.RawMessage, error) {
+		asked = append(asked, q)
+		return answer, nil
+	}
+	got := b.mustAs(b.todo(), "plan_input", `{"field":"period","question":"When?","input_type":"date","range":true,"required":true,"timeout_sec":60}`)
+	if got != `{"value":{"from":"2026-02-01","to":"2026-02-06"}}` {
+		t.Errorf("the answer is %s", got)
+	}
+	answer = nil
+	got = b.mustAs(b.todo(), "plan_input", `{"field":"size","question":"Which?","input_type":"choice","options":["s",{"value":"l","label":"Large"}],"default_value":"s"}`)
+	if got != `{"value":null}` {
+		t.Errorf("no answer is %s", got)
+	}
+	want := []wire.HITLInputRequest{
+		{
+			Field: "period", Question: "When?", InputType: wire.AnswerDate, Range: true, Required: true, TodoID: "collect",
+			HITLDeadline: wire.HITLDeadline{TimeoutSec: 60},
+		},
+		{
+			Field: "size", Question: "Which?", InputType: wire.AnswerChoice, TodoID: "collect", DefaultValue: json.RawMessage(`"s"`),
+			Options: []wire.Option{{Value: "s", Label: "s"}, {Value: "l", Label: "Large"}},
+		},
+	}
+	if diff := cmp.Diff(want, asked); diff != "" {
+		t.Error(diff)
+	}
+	for _, input := range []string{
+		`{"field":"","question":"?","input_type":"text"}`,
+		`{"field":"f","question":"?","input_type":"colour"}`,
+		`{"field":"f","question":"?","input_type":"choice"}`,
+		`{"field":"f","question":"?","input_type":"multi","options":["one"]}`,
+		`{"field":"f","question":"?","input_type":"text","timeout_sec":86401}`,
+	} {
+		if r := b.callAs(b.todo(), "plan_input", input); !r.IsError || len(asked) != 2 {
+			t.Errorf("%s: %+v", input, r)
+		}
+	}
+	if n := len(b.desk.acted) + len(b.desk.begun) + len(b.desk.ended); n != 0 {
+		t.Errorf("the session was told of %d calls", n)
+	}
+}
