@@ -3,6 +3,7 @@ package contextpool
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/everdesk/everdesk/history"
@@ -130,7 +131,7 @@ func (p *Pool) Inquire(c tools.Caller, q Inquiry) {
 
 // opens keeps a question of a turn that has its row.
 func (p *Pool) opens(t *turn, ts wire.Millis, q *question) {
-	q.TS, q.Since, q.Beside, q.Task = ts, wire.Millis(p.stage.Now().UnixMilli()), true, wire.TaskID(t.key())
+	q.TS, q.Since, q.Task = ts, wire.Millis(p.stage.Now().UnixMilli()), wire.TaskID(t.key())
 	q.Agent, q.Monitor, q.Message = t.Role, t.Monitor, t.message()
 	p.questions[ts] = q
 	p.asking.Open(q.Asking)
@@ -322,11 +323,51 @@ func (p *Pool) Answer(m Message, asked string) {
 	t := p.main(m.Monitor)
 	p.name(&m)
 	row := m.row(m.Text)
-	row.ProgressStatus = &wire.ProgressStatus{Icon: "reply", Text: cut("Answers: "+asked, nameBytes)}
+	row.ProgressStatus = answersTo(asked)
 	m.Row = p.stage.NextRow()
 	p.stage.Row(row)
+	p.answered(t, &m)
+	p.settle()
+}
+
+func answersTo(asked string) *wire.ProgressStatus {
+	return &wire.ProgressStatus{Icon: "reply", Text: cut("Answers: "+asked, nameBytes)}
+}
+
+func (p *Pool) answered(t *turn, m *Message) {
 	t.Taken = append(t.Taken[max(len(t.Taken)-takenKept, 0):], m.ID)
 	p.keepTurn(t)
-	p.accept(&m, t.Role, wire.TakenSteered)
+	p.accept(m, t.Role, wire.TakenSteered)
+}
+
+// Waited is the message that answers what the main turn of a monitor asks in this
+// very step: the oldest in words that waits for that agent. One that is on its way to
+// the turn is read there, and nothing of a guest answers for the owner.
+func (p *Pool) Waited(c tools.Caller, prompt wire.PromptID) (Message, bool) {
+	t, q := p.of(c), p.questionOf("", prompt)
+	if t == nil || q == nil || t.Stopping != "" || t != p.main(t.Monitor) {
+		return Message{}, false
+	}
+	if _, ok := history.AnsweredBy(q.Ask); !ok {
+		return Message{}, false
+	}
+	for _, w := range p.mains.All(string(t.Monitor)) {
+		if w.Offered == "" && len(w.Images) == 0 && strings.TrimSpace(w.Text) != "" && (!w.Guest || t.Guest) {
+			return w.Message, true
+		}
+	}
+	return Message{}, false
+}
+
+// AnswerWaiting takes a message that [Pool.Waited] has named out of its queue. The
+// turn has it with the answer.
+func (p *Pool) AnswerWaiting(m Message, asked string) {
+	t := p.main(m.Monitor)
+	p.dequeue(func(w *waiting) bool { return w.ID == m.ID })
+	if row, ok := p.stage.Desk().Said(m.ID); ok {
+		row.ProgressStatus = answersTo(asked)
+		p.changeRow(row)
+	}
+	p.answered(t, &m)
 	p.settle()
 }

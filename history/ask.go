@@ -21,9 +21,6 @@ type Asking struct {
 	Task wire.TaskID `json:"task,omitempty"`
 	// Since is when it asked.
 	Since wire.Millis `json:"since"`
-	// Beside says that the task may have other questions meanwhile. Without it any
-	// later row of the task takes its place.
-	Beside bool `json:"beside,omitempty"`
 	// Told says that the task was said to wait for it.
 	Told bool `json:"told,omitempty"`
 	// Until is when Suggested is the answer if nobody does anything.
@@ -62,42 +59,15 @@ type Change struct {
 // thing is due.
 type Asks struct{ open []Asking }
 
-// Open adds a question. Those of the same task whose place it takes are returned:
-// they are closed without an answer. What is only growing asks nobody yet.
-func (a *Asks) Open(q Asking) (superseded []Asking) {
-	superseded = a.Shown(q.Task, q.TS)
+// Open adds a question, or changes the one of the same row. A task may have several at
+// once; one that it goes on without is superseded, and closed without an answer.
+func (a *Asks) Open(q Asking) {
 	if i := a.find(q.TS); i >= 0 {
 		a.open[i] = q
-		return superseded
+		return
 	}
 	a.open = append(a.open, q)
 	slices.SortFunc(a.open, func(x, y Asking) int { return cmp.Compare(x.TS, y.TS) })
-	return superseded
-}
-
-// Shown is told that a task has a new row, which takes the place of those questions
-// of the task that may not stand beside others. Rows that only report are not told
-// of: see [Reports].
-func (a *Asks) Shown(task wire.TaskID, ts wire.Millis) (superseded []Asking) {
-	a.open = slices.DeleteFunc(a.open, func(q Asking) bool {
-		gone := task != "" && q.Task == task && !q.Beside && q.TS < ts
-		if gone {
-			superseded = append(superseded, q)
-		}
-		return gone
-	})
-	return superseded
-}
-
-// Reports reports whether a row only tells of something beside the conversation, so
-// that no question is over because of it.
-func Reports(s wire.Say) bool {
-	switch s {
-	case wire.SayCondenseContext, wire.SayCondenseContextError, wire.SaySlidingWindowTruncation, wire.SayCheckpointSaved,
-		wire.SayShellIntegrationWarning, wire.SayTooManyToolsWarning, wire.SayRooignoreError:
-		return true
-	}
-	return false
 }
 
 func (a *Asks) find(ts wire.Millis) int {

@@ -10,7 +10,7 @@ import (
 )
 
 func ask(ts wire.Millis, a wire.Ask) history.Asking {
-	return history.Asking{TS: ts, Ask: a, Task: "t1", Since: ts, Beside: true}
+	return history.Asking{TS: ts, Ask: a, Task: "t1", Since: ts}
 }
 
 func wantStatus(t *testing.T, a *history.Asks, want history.WaitStatus) {
@@ -97,34 +97,6 @@ func TestStatusOfSeveralQuestions(t *testing.T) {
 	wantStatus(t, &asks, history.WaitsNot)
 }
 
-// A question that may not stand beside others goes when its task asks or shows
-// something else; rows that only report do not count, nor other tasks.
-func TestQuestionsAreSuperseded(t *testing.T) {
-	t.Parallel()
-	var asks history.Asks
-	alone := ask(1, wire.AskFollowup)
-	alone.Beside = false
-	other := alone
-	other.TS, other.Task = 2, "t2"
-	asks.Open(alone)
-	asks.Open(other)
-	if gone := asks.Open(ask(3, wire.AskTool)); len(gone) != 1 || gone[0].TS != 1 {
-		t.Errorf("superseded are %+v", gone)
-	}
-	if asks.Len() != 2 {
-		t.Errorf("open are %+v", asks.All())
-	}
-	if gone := asks.Shown("t2", 4); len(gone) != 1 || gone[0].TS != 2 {
-		t.Errorf("superseded are %+v", gone)
-	}
-	if gone := asks.Shown("t1", 5); len(gone) != 0 {
-		t.Errorf("what stands beside others is gone: %+v", gone)
-	}
-	if !history.Reports(wire.SayCondenseContext) || history.Reports(wire.SayText) {
-		t.Error("a text only reports, or a summary does not")
-	}
-}
-
 // Nobody permits anything with a message that was not meant for the question.
 func TestMessagesPermitNothing(t *testing.T) {
 	t.Parallel()
@@ -172,7 +144,7 @@ func TestStatusesAgree(t *testing.T) {
 			now += wire.Millis(rapid.IntRange(0, 3000).Draw(t, "time"))
 			if rapid.Bool().Draw(t, "open") {
 				asks.Open(history.Asking{
-					TS: wire.Millis(i + 1), Since: now, Beside: true,
+					TS: wire.Millis(i + 1), Since: now,
 					Task: rapid.SampledFrom([]wire.TaskID{"t1", "t2"}).Draw(t, "task"),
 					Ask:  rapid.SampledFrom([]wire.Ask{wire.AskTool, wire.AskResumeTask, wire.AskCompletionResult, wire.AskCommandOutput}).Draw(t, "ask"),
 				})

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -218,4 +219,46 @@ func TestQuestionsAreTakenBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What waits for an agent when that asks for words is the answer, the oldest of it;
+// it has one answer and one end, and what comes later waits on.
+func TestWhatWaitsAnswersPrompt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := agentHub(t, inBubble(t), hubConfig{limits: agentpool.Limits{Agents: 1}})
+		d := o.newDesktop(t, "ses-1")
+		d.say(first, "m1", "/nosteer", "/say wait", "/sleep 500ms", "/ask Which? | a | b", "/ask Say something", "/say done")
+		d.begins("m1")
+		d.say(first, "m2", "something")
+		d.say(first, "m3", "/say later")
+		when(t, d.diary, about[wire.MessageQueued]("m3"))
+		// One of the options is chosen, not written.
+		p := d.asked("main-monitor-0-m1")
+		d.send("", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"a"}})
+		d.ends("m1")
+		a := when(t, d.diary, about[wire.MessageAccepted]("m2"))
+		if a.How != wire.TakenSteered || a.AgentID != "main-monitor-0-m1" {
+			t.Errorf("it is taken as %+v", a)
+		}
+		closed := find[wire.PromptClosed](d.all())
+		if len(closed) != 2 || closed[1].Reason != wire.ClosedAnswered || closed[1].AnsweredBy != "conn" || closed[1].MessageID != "m2" {
+			t.Errorf("the prompts ended as %+v", closed)
+		}
+		if got := d.said("m1"); !strings.Contains(got, `{"text":"something"}`) || !strings.Contains(got, "done") {
+			t.Errorf("the agent says %q", got)
+		}
+		row := when(t, d.diary, func(u wire.MessageUpdated) bool { return u.Message.MessageID == "m2" && u.Action == wire.RowUpdated }).Message
+		if row.ProgressStatus == nil || row.Text != "something" {
+			t.Errorf("its row is %+v", row)
+		}
+		d.ends("m3")
+		d.rest()
+		if got := d.said("m3"); got != "later" {
+			t.Errorf("who came later hears %q", got)
+		}
+		if n := len(find[wire.MessageQueued](d.all())); n != 2 || len(find[wire.MessageRejected](d.all())) > 0 {
+			t.Errorf("%d were told that they wait", n)
+		}
+	})
 }

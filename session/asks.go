@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -184,6 +185,20 @@ func (l *live) answers(m contextpool.Message) (wire.OpenPrompt, wire.UserPromptR
 		}
 	}
 	return wire.OpenPrompt{}, wire.UserPromptResponse{}, false
+}
+
+// answerWaiting answers a prompt of a turn, which was just shown, with what waits for
+// its agent, if there is something that fits.
+func (l *live) answerWaiting(c tools.Caller, id wire.PromptID) (wire.UserPromptResponse, bool) {
+	p, open := l.state.Prompt(id)
+	m, waits := l.agents.ask().Waited(c, id)
+	given := inWords(p, m.Text)
+	if !open || !waits || p.InputField == nil || misfit(p, given) != "" {
+		return wire.UserPromptResponse{}, false
+	}
+	l.agents.ask().AnswerWaiting(m, cmp.Or(p.Title, p.Message))
+	l.closePrompt(p, ending{Reason: wire.ClosedAnswered, By: m.By, Answer: digest(given)}, m.ID, &given)
+	return given, true
 }
 
 // touched notes that a person did something: nobody answers for who is there.

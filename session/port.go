@@ -187,6 +187,9 @@ func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Dur
 		}
 		p.l.emit(wire.Actions{Actions: []wire.Action{show}, AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn})
 		p.l.agents.ask().Inquire(c, contextpool.Inquiry{Prompt: &q})
+		if given, ok := p.l.answerWaiting(c, q.ID); ok {
+			w.to <- given
+		}
 		return nil
 	})
 	if err != nil {

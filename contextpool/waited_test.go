@@ -1,0 +1,60 @@
+package contextpool_test
+
+import (
+	"testing"
+
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// What waits answers what its agent asks in words: the oldest that can, once, and
+// whoever owns the session next knows that it did.
+func TestWhatWaitsIsAnAnswer(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.crew.steers = false
+	run := r.direct("m1")
+	r.step(func() {
+		r.pool.User(contextpool.Message{ID: "picture", Monitor: first, Text: "look", Images: []providers.Image{{MediaType: "image/png", Data: []byte("p")}}})
+	})
+	r.step(func() { r.pool.User(contextpool.Message{ID: "guest", Monitor: first, Text: "hi", Guest: true}) })
+	r.user("m2")
+	r.user("m3")
+	waited := func(c string, q contextpool.Inquiry, prompt wire.PromptID) (m contextpool.Message, ok bool) {
+		caller := callerOf(run)
+		caller.Agent = wire.AgentID(c)
+		r.step(func() {
+			r.pool.Inquire(callerOf(run), q)
+			m, ok = r.pool.Waited(caller, prompt)
+		})
+		return m, ok
+	}
+	if _, ok := waited(mainM1, contextpool.Inquiry{Dialog: "d"}, "p"); ok {
+		t.Error("something waits for a question that nobody asked in words")
+	}
+	words := contextpool.Inquiry{Prompt: &wire.Prompt{ID: "p", Title: "What?"}}
+	if _, ok := waited("somebody", words, "p"); ok {
+		t.Error("it answers somebody else")
+	}
+	m, ok := waited(mainM1, words, "p")
+	if !ok || m.ID != "m2" || m.Text != "text of m2" {
+		t.Fatalf("the answer is %+v, %v", m, ok)
+	}
+	r.step(func() {
+		r.pool.AnswerWaiting(m, "What?")
+		r.pool.Answered("", "p", contextpool.Reply{Reason: wire.ClosedAnswered, Response: wire.AnswerMessage, Text: m.Text})
+	})
+	row, _ := r.desk.Said("m2")
+	if row.ProgressStatus == nil || row.ProgressStatus.Text != "Answers: What?" {
+		t.Errorf("its row is %+v", row)
+	}
+	r.crash()
+	r.wantStory("m2", "queued at 3; steered by main-monitor-0-m1")
+	wantEqual(t, len(r.kept.tables["queue"]), 3)
+	run = r.run(mainM1)
+	r.began(run)
+	r.ended(run)
+	r.wantStory("m3", "queued at 4")
+	r.wantStory("m2", "queued at 3; steered by main-monitor-0-m1")
+}
