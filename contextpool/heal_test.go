@@ -31,6 +31,15 @@ func takenBack(t *testing.T, id uint64) []byte {
 // it is among what moved away.
 func TestStaleMessagesDoNotComeBack(t *testing.T) {
 	t.Parallel()
+	base := newRig(t)
+	var want []string
+	for i := range 300 {
+		id := fmt.Sprintf("m%d", i)
+		base.talk(id)
+		if i < 150 {
+			want = append(want, "> text of "+id, "answer to "+id)
+		}
+	}
 	for name, spoil := range map[string]func(all [][]byte, stale []byte) [][]byte{
 		"at the beginning": func(all [][]byte, stale []byte) [][]byte { return slices.Insert(all, 0, stale) },
 		"in the middle":    func(all [][]byte, stale []byte) [][]byte { return slices.Insert(all, 100, stale) },
@@ -40,16 +49,8 @@ func TestStaleMessagesDoNotComeBack(t *testing.T) {
 	} {
 		for _, heals := range []bool{false, true} {
 			t.Run(fmt.Sprint(name, " ", heals), func(t *testing.T) {
+				r := base.fork(t)
 				t.Parallel()
-				r := newRig(t)
-				var want []string
-				for i := range 300 {
-					id := fmt.Sprintf("m%d", i)
-					r.talk(id)
-					if i < 150 {
-						want = append(want, "> text of "+id, "answer to "+id)
-					}
-				}
 				had := len(r.kept.lists[coldMain])
 				r.kept.lists[coldMain] = spoil(slices.Clone(r.kept.lists[coldMain]), takenBack(t, 3))
 				if heals {
