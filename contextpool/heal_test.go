@@ -1,8 +1,10 @@
 package contextpool_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -151,4 +154,22 @@ func TestRewindOfTooMuch(t *testing.T) {
 		t.Error(refused)
 	}
 	r.wantSteps()
+}
+
+func sameOp(a, b store.Op) bool {
+	return a.Kind == b.Kind && a.Name == b.Name && a.Field == b.Field && a.N == b.N && slices.EqualFunc(a.Values, b.Values, bytes.Equal)
+}
+
+// fork is a session that has had the same life, and was taken over.
+func (r *rig) fork(t fataler) *rig {
+	c := *r
+	c.t = t
+	c.kept.tables, c.kept.lists = r.kept.clone()
+	c.events, c.gone = slices.Clone(r.events), maps.Clone(r.gone)
+	c.archive = map[wire.MonitorID][]wire.UIRow{}
+	for monitor, rows := range r.archive {
+		c.archive[monitor] = slices.Clone(rows)
+	}
+	c.crash()
+	return &c
 }

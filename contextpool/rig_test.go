@@ -1,7 +1,6 @@
 package contextpool_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -130,24 +129,6 @@ func (r *rig) crash(first ...func()) {
 		}
 		r.pool.Recover()
 	})
-}
-
-func sameOp(a, b store.Op) bool {
-	return a.Kind == b.Kind && a.Name == b.Name && a.Field == b.Field && a.N == b.N && slices.EqualFunc(a.Values, b.Values, bytes.Equal)
-}
-
-// fork is a session that has had the same life, and was taken over.
-func (r *rig) fork(t fataler) *rig {
-	c := *r
-	c.t = t
-	c.kept.tables, c.kept.lists = r.kept.clone()
-	c.events, c.gone = slices.Clone(r.events), maps.Clone(r.gone)
-	c.archive = map[wire.MonitorID][]wire.UIRow{}
-	for monitor, rows := range r.archive {
-		c.archive[monitor] = slices.Clone(rows)
-	}
-	c.crash()
-	return &c
 }
 
 // legible is ops as text.
