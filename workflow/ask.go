@@ -165,8 +165,8 @@ func (f *Flow) Ask(job string, q wire.HITLInputRequest) (wire.RequestID, *Answer
 			open++
 		}
 	}
-	if open+len(t.Values) >= maxValues {
-		return "", nil, refuse("%d questions are enough for one todo", maxValues)
+	if open+len(t.Values) >= maxValues || len(f.asks) >= maxOpen {
+		return "", nil, refuse("too many questions were asked")
 	}
 	defer f.done()
 	a := &ask{Kind: askInput, Todo: t.Draft.ID, Job: job, Input: &in}

@@ -169,8 +169,8 @@ func (f *Flow) retry(m wire.ControlRetry) *Refusal {
 	defer f.done()
 	f.reopen(m.MessageID)
 	for _, t := range again {
-		t.Retries, t.RetryAt, t.Error = 0, 0, nil
-		t.become(wire.TodoPending)
+		t.Retries, t.RetryAt, t.Error, t.Doubt = 0, 0, nil, "" // whoever orders it knows
+		f.putBack(t)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (f *Flow) execute() {
 		if t.Status == wire.TodoInProgress {
 			running++
 		}
-		if f.ready(t) && t.RetryAt == 0 {
+		if f.ready(t) && t.RetryAt == 0 || t.Status == wire.TodoNeedsInput {
 			waiting = append(waiting, t)
 		}
 	}
@@ -73,33 +73,47 @@ func (f *Flow) execute() {
 	}
 }
 
-// asksFor asks what must be known before a todo can begin, and reports whether there
-// is something.
+// asksFor asks what must be known before a todo can begin, as far as there is room
+// for questions, and reports whether there is something.
 func (f *Flow) asksFor(t *todo) bool {
-	asked := false
+	missing := false
 	for i := range t.Draft.Inputs {
 		in := t.Draft.Inputs[i]
-		if _, ok := t.valueOf(in.Field); !ok {
+		if _, ok := t.valueOf(in.Field); ok {
+			continue
+		}
+		missing = true
+		if len(f.asks) < maxOpen && !f.asksInput(t.Draft.ID, in.Field) {
 			f.open(&ask{Kind: askInput, Todo: t.Draft.ID, Input: &in}, f.cfg.AnswerTime)
-			asked = true
+			if t.Status != wire.TodoNeedsInput {
+				t.become(wire.TodoNeedsInput)
+			}
 		}
 	}
-	if asked {
-		t.become(wire.TodoNeedsInput)
+	if missing {
 		return true
 	}
-	if reason := f.risk(t); reason != "" && !t.Approved {
+	reason := f.risk(t)
+	if reason != "" && len(f.asks) < maxOpen {
 		t.become(wire.TodoNeedsApproval)
 		f.open(&ask{Kind: askApproval, Todo: t.Draft.ID, Reason: reason}, 2*f.cfg.AnswerTime)
-		return true
 	}
-	return false
+	return reason != ""
 }
 
-// risk is why somebody must say yes to a todo, if they must.
+// asksInput reports whether a todo has asked for a value.
+func (f *Flow) asksInput(id wire.TodoID, field string) bool {
+	return slices.ContainsFunc(f.asks, func(a *ask) bool { return a.Todo == id && a.Input != nil && a.Input.Field == field })
+}
+
+// risk is why somebody must say yes to a todo, if they must and have not.
 func (f *Flow) risk(t *todo) string {
 	d := t.Draft
 	switch {
+	case t.Doubt != "":
+		return t.Doubt
+	case t.Approved:
+		return ""
 	case d.RequiresApproval || d.ApprovalReason != "":
 		return cmp.Or(d.ApprovalReason, "The plan wants somebody to agree to this.")
 	case f.cfg.AskAbove >= 0 && d.EstimatedCostUSD >= f.cfg.AskAbove:
@@ -141,7 +155,7 @@ func (f *Flow) worked(t *todo, w Worked) {
 	case w.Unsure != "":
 		f.unsure(t, w.Unsure)
 	case w.Outcome == providers.Interrupted && halted == haltInterrupt:
-		t.become(wire.TodoPending)
+		f.putBack(t)
 	case w.Outcome == providers.Interrupted:
 		f.fail(t, codeInterrupted, reasonOf(w))
 	default:
@@ -155,7 +169,7 @@ func (f *Flow) finish(t *todo, text string) {
 	if len(t.Result) > resultBytes {
 		t.Result = textResult(text)
 	}
-	t.Took = f.since(t.Began)
+	t.Took, t.Progress.Percentage = f.since(t.Began), 100
 	f.passed(t, wire.TodoStatusCompleted, f.plan.Message)
 }
 
@@ -217,14 +231,21 @@ func (f *Flow) failed(t *todo, code, reason string) {
 	})
 }
 
-// unsure asks whether a todo may run again of which nobody knows how far it came.
+// unsure has people asked whether a todo may run again of which nobody knows how far
+// it came.
 func (f *Flow) unsure(t *todo, tool string) {
-	reason := fmt.Sprintf("The tool %s may or may not have run. Run this again?", cut(printable(tool), maxStep))
+	t.Doubt = fmt.Sprintf("The tool %s may or may not have run. Run this again?", cut(printable(tool), maxStep))
 	if tool == unsureWork {
-		reason = "It is not known how far this came. Run it again?"
+		t.Doubt = "It is not known how far this came. Run it again?"
 	}
-	t.become(wire.TodoNeedsApproval)
-	f.open(&ask{Kind: askApproval, Todo: t.Draft.ID, Reason: reason}, 2*f.cfg.AnswerTime)
+	f.putBack(t)
+}
+
+// putBack has a todo wait that ran. That is told at once: others may begin in its
+// stead, and that it begins says less.
+func (f *Flow) putBack(t *todo) {
+	t.become(wire.TodoPending)
+	f.show(t)
 }
 
 // unsureWork stands for the tool when nobody knows how far a job came.
@@ -260,10 +281,14 @@ func (f *Flow) count() tally {
 func (f *Flow) tell() {
 	for _, t := range f.todos {
 		if t.unsaid {
-			t.said()
-			f.stage.Emit(wire.TodoUpdated{Todo: t.wire(), MessageID: f.plan.Message})
+			f.show(t)
 		}
 	}
+}
+
+func (f *Flow) show(t *todo) {
+	t.said()
+	f.stage.Emit(wire.TodoUpdated{Todo: t.wire(), MessageID: f.plan.Message})
 }
 
 // sumUp shows how many todos are how far, if that is otherwise than was said.

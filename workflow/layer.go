@@ -246,7 +246,7 @@ func (f *Flow) adopt(next []draftTodo, changes []wire.PlanChange) {
 			t = &todo{Status: wire.TodoPending, Attempt: f.plan.Attempts}
 		} else if !t.frozen() && slices.ContainsFunc(changes, func(c wire.PlanChange) bool { return c.TodoID == d.ID }) {
 			f.withdraw(func(a *ask) bool { return a.Todo == d.ID })
-			t = &todo{Status: wire.TodoPending, Attempt: t.Attempt}
+			t = &todo{Status: wire.TodoPending, Attempt: t.Attempt, Doubt: t.Doubt}
 		}
 		t.Place, t.Draft, t.touched = i, d, true
 		f.todos = append(f.todos, t)

@@ -76,7 +76,7 @@ func (f *Flow) approved(by wire.ConnectionID, m wire.HITLApprovalResponse) *Refu
 	reason := cut(printable(cmp.Or(m.Reason, m.Comment)), maxError)
 	switch m.Action {
 	case wire.TodoApprove:
-		t.Approved = true
+		t.Approved, t.Doubt = true, ""
 		t.become(wire.TodoPending)
 	case wire.TodoSkip:
 		f.skip(t, reason, m.MessageID)

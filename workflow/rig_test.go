@@ -30,6 +30,7 @@ type rig struct {
 	events []wire.ServerPayload
 	kept   map[string][]byte // what was committed
 	staged []store.Op
+	fold   *fold
 
 	jobs    map[string]workflow.Job // that are under way
 	begun   []workflow.Job
@@ -45,15 +46,26 @@ func newRig(t tester) *rig {
 func newRigWith(t tester, cfg workflow.Config) *rig {
 	r := &rig{
 		t: t, cfg: cfg, now: time.Date(2026, 2, 6, 10, 0, 0, 0, time.UTC), kept: map[string][]byte{},
-		jobs: map[string]workflow.Job{}, stopped: map[string]string{},
+		fold: newFold(t, cfg.Parallel), jobs: map[string]workflow.Job{}, stopped: map[string]string{},
+	}
+	if cfg.Parallel == 0 {
+		r.fold.parallel = 4
 	}
 	r.flow = workflow.New(cfg, r, r)
 	return r
 }
 
-func (r *rig) Now() time.Time            { return r.now }
-func (r *rig) Emit(p wire.ServerPayload) { r.events = append(r.events, p) }
-func (r *rig) Keep(ops ...store.Op)      { r.staged = append(r.staged, ops...) }
+func (r *rig) Now() time.Time       { return r.now }
+func (r *rig) Keep(ops ...store.Op) { r.staged = append(r.staged, ops...) }
+
+// Emit implements [workflow.Stage]: what is told can be told to others.
+func (r *rig) Emit(p wire.ServerPayload) {
+	r.events = append(r.events, p)
+	r.fold.apply(p, wire.Millis(r.now.UnixMilli()))
+	if line := wire.AppendEvent(nil, wire.Event{Data: p}); !json.Valid(line) {
+		r.t.Fatalf("%s", line)
+	}
+}
 
 func (r *rig) Begin(j workflow.Job) {
 	if slices.ContainsFunc(r.begun, func(b workflow.Job) bool { return b.Name == j.Name }) {

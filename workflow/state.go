@@ -20,7 +20,8 @@ const (
 	maxSaid         = 16 << 10
 	maxTitle        = 200
 	maxShown        = 4 << 10  // of the request, in events
-	maxData         = 64 << 10 // of all results, in events
+	maxData         = 15 << 10 // of all results, in events
+	maxOpen         = 20       // questions at once
 )
 
 // defaultRetries is how often a todo that says nothing about it is tried again.
@@ -129,6 +130,8 @@ type todo struct {
 	Place  int             `json:"place"`
 	Draft  draftTodo       `json:"draft"`
 	Status wire.TodoStatus `json:"status"`
+	// Doubt is why it is not to run again unasked.
+	Doubt string `json:"doubt,omitempty"`
 	// Approved says that somebody said yes, Values what was answered.
 	Approved bool    `json:"approved,omitempty"`
 	Values   []value `json:"values,omitempty"`

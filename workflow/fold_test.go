@@ -1,0 +1,180 @@
+package workflow_test
+
+import (
+	"slices"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// fold is what somebody knows who reads nothing but the events, and what must be true
+// of them in their order.
+type fold struct {
+	t        tester
+	parallel int
+	todos    []wire.Todo
+	open     map[wire.RequestID]bool
+	closed   map[wire.RequestID]bool
+	paused   bool
+	ended    bool
+}
+
+func newFold(t tester, parallel int) *fold {
+	return &fold{t: t, parallel: parallel, open: map[wire.RequestID]bool{}, closed: map[wire.RequestID]bool{}, ended: true}
+}
+
+func (f *fold) todo(id wire.TodoID) *wire.Todo {
+	i := slices.IndexFunc(f.todos, func(t wire.Todo) bool { return t.ID == id })
+	if i < 0 {
+		f.t.Fatalf("there is no todo %s", id)
+	}
+	return &f.todos[i]
+}
+
+func (f *fold) apply(e wire.ServerPayload, now wire.Millis) {
+	switch e := e.(type) {
+	case wire.LayerStart:
+		if e.Layer == wire.LayerCognitive {
+			if f.todos = nil; !f.ended {
+				f.t.Fatalf("a plan begins while one is under way")
+			}
+		}
+		f.ended = false
+	case wire.PlanGenerated:
+		f.todos = slices.Clone(e.Todos)
+	case wire.PlanModified:
+		f.modified(e)
+	case wire.TodoStarted:
+		f.started(e, now)
+	case wire.TodoProgress:
+		t := f.todo(e.TodoID)
+		t.ProgressPercentage, t.CurrentStep = e.ProgressPercentage, e.CurrentStep
+		t.ItemsProcessed, t.ItemsTotal = e.ItemsProcessed, e.ItemsTotal
+	case wire.TodoUpdated:
+		if t := f.todo(e.Todo.ID); over(t.Status) {
+			f.t.Fatalf("todo %s was %s and is %s", t.ID, t.Status, e.Todo.Status)
+		}
+		*f.todo(e.Todo.ID) = e.Todo
+	case wire.TodoCompleted:
+		t := f.todo(e.TodoID)
+		if over(t.Status) || e.Status == wire.TodoStatusCompleted && t.Status != wire.TodoInProgress {
+			f.t.Fatalf("todo %s was %s and is %s", t.ID, t.Status, e.Status)
+		}
+		t.Status, t.ResultSummary, t.DurationMS, t.RetryAt, t.Error = e.Status, e.ResultSummary, e.DurationMS, 0, nil
+		if e.Status == wire.TodoStatusCompleted {
+			t.ProgressPercentage = 100
+		}
+	case wire.TodoFailed:
+		t := f.todo(e.TodoID)
+		if over(t.Status) || (e.Status == wire.TodoPending) != (e.RetryAt != 0) || e.RetryCount > e.MaxRetries {
+			f.t.Fatalf("todo %s was %s and %+v", t.ID, t.Status, e)
+		}
+		t.Status, t.Error, t.RetryAt, t.RetryCount, t.MaxRetries = e.Status, &e.Error, e.RetryAt, e.RetryCount, e.MaxRetries
+	case wire.ExecutionProgress:
+		if n := e.Completed + e.InProgress + e.Pending + e.Failed + e.Blocked + e.Skipped; n != e.TotalTodos || n != len(f.todos) {
+			f.t.Fatalf("%d of %d todos are told of: %+v", n, len(f.todos), e)
+		}
+	case wire.HITLPaused:
+		f.paused = true
+	case wire.HITLResumed:
+		f.paused = false
+	case wire.PlanComplete, wire.PlanFailure:
+		f.end(e)
+	default:
+		f.question(e)
+	}
+}
+
+func over(s wire.TodoStatus) bool { return s == wire.TodoStatusCompleted || s == wire.TodoSkipped }
+
+// modified takes another plan: what had begun is as it was.
+func (f *fold) modified(e wire.PlanModified) {
+	for _, t := range f.todos {
+		if !over(t.Status) && t.Status != wire.TodoInProgress && t.Status != wire.TodoStatusFailed {
+			continue
+		}
+		i := slices.IndexFunc(e.UpdatedTodos, func(u wire.Todo) bool { return u.ID == t.ID })
+		if i < 0 {
+			f.t.Fatalf("todo %s had begun and is gone", t.ID)
+		}
+		t.DependsOn = e.UpdatedTodos[i].DependsOn // what is gone is not waited for
+		if d := cmp.Diff(t, e.UpdatedTodos[i]); d != "" {
+			f.t.Fatalf("todo %s had begun and is another one: %s", t.ID, d)
+		}
+	}
+	f.todos = slices.Clone(e.UpdatedTodos)
+}
+
+func (f *fold) started(e wire.TodoStarted, now wire.Millis) {
+	t := f.todo(e.TodoID)
+	if over(t.Status) || t.Status == wire.TodoInProgress || t.Status == wire.TodoBlocked {
+		f.t.Fatalf("todo %s begins and is %s", t.ID, t.Status)
+	}
+	for _, id := range t.DependsOn {
+		if d := f.todo(id); !over(d.Status) {
+			f.t.Fatalf("todo %s begins and %s is %s", t.ID, id, d.Status)
+		}
+	}
+	t.Status, t.StartedAt, t.AgentID = wire.TodoInProgress, now, e.AgentID
+	t.ProgressPercentage, t.CurrentStep, t.ItemsProcessed, t.ItemsTotal = 0, "", 0, 0
+	t.RetryAt, t.DurationMS, t.Error, t.ResultSummary = 0, 0, nil, nil
+	running := 0
+	for _, t := range f.todos {
+		if t.Status == wire.TodoInProgress {
+			running++
+		}
+	}
+	if running > f.parallel || f.paused {
+		f.t.Fatalf("todo %s begins; %d run, paused: %v", t.ID, running, f.paused)
+	}
+}
+
+// question takes what is asked and answered.
+func (f *fold) question(e wire.ServerPayload) {
+	var id wire.RequestID
+	var until wire.HITLDeadline
+	switch e := e.(type) {
+	case wire.HITLPlanReview:
+		id, until = e.RequestID, e.HITLDeadline
+	case wire.HITLApprovalRequest:
+		id, until = e.RequestID, e.HITLDeadline
+	case wire.HITLInputRequest:
+		id, until = e.RequestID, e.HITLDeadline
+	case wire.HITLClarification:
+		id, until = e.RequestID, e.HITLDeadline
+	case wire.HITLClosed:
+		if !f.open[e.RequestID] {
+			f.t.Fatalf("%s is closed and was not open", e.RequestID)
+		}
+		delete(f.open, e.RequestID)
+		f.closed[e.RequestID] = true
+		return
+	default:
+		return
+	}
+	if f.closed[id] || until.TimeoutSec < 1 || (until.ExpiresAt == 0) != f.paused {
+		f.t.Fatalf("%s is asked: closed %v, paused %v, %+v", id, f.closed[id], f.paused, until)
+	}
+	if f.open[id] = true; len(f.open) > 20 {
+		f.t.Fatalf("%d questions are open", len(f.open))
+	}
+}
+
+// end takes the end of a plan.
+func (f *fold) end(e wire.ServerPayload) {
+	if f.ended || len(f.open) > 0 {
+		f.t.Fatalf("a plan ends: ended %v, open %v", f.ended, f.open)
+	}
+	_, complete := e.(wire.PlanComplete)
+	for _, t := range f.todos {
+		switch {
+		case over(t.Status):
+		case complete:
+			f.t.Fatalf("the plan is complete and todo %s is %s", t.ID, t.Status)
+		case t.Status != wire.TodoStatusFailed && t.Status != wire.TodoBlocked && t.Status != wire.TodoCancelled:
+			f.t.Fatalf("the plan has ended and todo %s is %s", t.ID, t.Status)
+		}
+	}
+	f.ended, f.paused = true, false
+}

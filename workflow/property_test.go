@@ -1,0 +1,426 @@
+package workflow_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+	"github.com/everdesk/everdesk/workflow"
+)
+
+// chaos is a rig to which everything happens, and what must hold all the time.
+type chaos struct {
+	*rig
+	t     *rapid.T
+	sent  int
+	open  map[wire.MessageID]bool   // messages that are worked off
+	asked map[wire.RequestID]string // questions of jobs that are not answered
+	heard int                       // answers to jobs that were looked at
+	shut  int                       // and ends of messages
+}
+
+// draw is one of several values.
+func draw[V any](c *chaos, what string, values ...V) V {
+	return rapid.SampledFrom(values).Draw(c.t, what)
+}
+
+// oneIn is seldom true.
+func (c *chaos) oneIn(n int, what string) bool { return rapid.IntRange(1, n).Draw(c.t, what) == 1 }
+
+func (c *chaos) newID() wire.MessageID {
+	c.sent++
+	return wire.MessageID(fmt.Sprintf("m%d", c.sent))
+}
+
+// graph is a plan as a model writes it.
+func (c *chaos) graph() string {
+	n := rapid.IntRange(1, 6).Draw(c.t, "todos")
+	var todos []map[string]any
+	for i := range n {
+		todos = append(todos, c.anyTodo(i, i))
+	}
+	data, _ := json.Marshal(map[string]any{"todos": todos})
+	return string(data)
+}
+
+// anyTodo is the i-th todo, which depends on some of those before.
+func (c *chaos) anyTodo(i, before int) map[string]any {
+	t := map[string]any{"id": fmt.Sprintf("t%d", i), "task": draw(c, "task", "dig", "sow", "reap")}
+	var deps []string
+	for d := range before {
+		if c.oneIn(3, "depends") {
+			deps = append(deps, fmt.Sprintf("t%d", d))
+		}
+	}
+	t["depends_on"] = deps
+	t["priority"] = rapid.IntRange(0, 2).Draw(c.t, "priority")
+	t["max_retries"] = rapid.IntRange(0, 2).Draw(c.t, "retries")
+	switch rapid.IntRange(0, 9).Draw(c.t, "special") {
+	case 0:
+		t["requires_approval"] = true
+	case 1:
+		t["estimated_cost_usd"] = 1
+	case 2:
+		t["tool"] = "shell"
+	case 3, 4:
+		t["inputs"] = []map[string]any{
+			{"field": "when", "question": "When?", "input_type": "date", "required": c.oneIn(2, "required")},
+			{"field": "much", "question": "How much?", "input_type": "number", "min": 1, "default_value": 3, "required": true},
+		}
+	}
+	return t
+}
+
+// anyJob is one of those that are under way.
+func (c *chaos) anyJob() (workflow.Job, bool) {
+	names := slices.Sorted(maps.Keys(c.jobs))
+	if len(names) == 0 {
+		return workflow.Job{}, false
+	}
+	return c.jobs[rapid.SampledFrom(names).Draw(c.t, "job")], true
+}
+
+// said is what an agent could say that does a job well.
+func (c *chaos) said(j workflow.Job) string {
+	switch {
+	case j.Todo != "":
+		return draw(c, "result", `{"n":1}`, "some text", "")
+	case strings.Contains(j.Name, "/cognitive"):
+		return draw(c, "insight", `{"intent":{}}`, "what?", `{"intent":{},"clarification":{"question":"which?","required":true}}`,
+			`{"intent":{},"clarification":{"question":"which?"}}`)
+	case strings.Contains(j.Name, "/planning"):
+		return c.graph()
+	}
+	return draw(c, "response", `{"text":"done"}`, "done", "")
+}
+
+// end ends a job somehow.
+func (c *chaos) end(j workflow.Job) {
+	w := workflow.Worked{Job: j.Name, Outcome: providers.Completed, Usage: providers.Usage{Input: 1, USD: 0.5}}
+	kind := rapid.IntRange(0, 11).Draw(c.t, "end")
+	if _, ok := c.stopped[j.Name]; ok {
+		kind = rapid.IntRange(8, 12).Draw(c.t, "end of what was stopped")
+	}
+	switch kind {
+	case 7:
+		w.Outcome, w.Reason = providers.Failed, "broken"
+		w.Failure = draw(c, "class", providers.Overloaded, providers.Auth, providers.Class(""))
+	case 8:
+		w.Outcome, w.Reason = providers.Failed, "it broke"
+	case 9, 10:
+		w.Outcome, w.Reason = providers.Interrupted, "stopped"
+	case 11:
+		w.Outcome, w.Unsure = draw(c, "outcome", providers.Failed, providers.Interrupted), draw(c, "unsure", "http:post", "work")
+	default:
+		w.Text = c.said(j)
+		if j.Todo == "" && c.oneIn(6, "nonsense") {
+			w.Text = draw(c, "text", "no", `{"todos":[]}`, `{"todos":[{"id":"t0","task":"x","depends_on":["t0"]}]}`)
+		}
+	}
+	c.worked(w)
+}
+
+// value is an answer to a question, often a right one.
+func (c *chaos) value() json.RawMessage {
+	return draw(c, "value", json.RawMessage(`"2026-02-06"`), json.RawMessage(`3`), json.RawMessage(`null`), json.RawMessage(`{}`))
+}
+
+// reply is an answer to a question that may fit it.
+func (c *chaos) reply(id wire.RequestID) wire.ClientPayload {
+	m := c.newID()
+	plan := wire.HITLPlanResponse{
+		RequestID: id, Action: draw(c, "action", wire.PlanApprove, wire.PlanApprove, wire.PlanModify, "maybe"), MessageID: m,
+		Instruction: draw(c, "instruction", "other", ""),
+	}
+	if c.oneIn(15, "reject") {
+		plan.Action = wire.PlanReject
+	}
+	todo := wire.HITLApprovalResponse{
+		RequestID: id, Action: draw(c, "todo", wire.TodoApprove, wire.TodoApprove, wire.TodoSkip, "perhaps"), MessageID: m,
+	}
+	if c.oneIn(15, "reject") {
+		todo.Action = wire.TodoReject
+	}
+	switch e := c.asking(id).(type) {
+	case wire.HITLPlanReview:
+		return plan
+	case wire.HITLApprovalRequest:
+		return todo
+	case wire.HITLInputRequest:
+		return wire.HITLInputResponse{RequestID: id, Field: e.Field, Value: c.value(), MessageID: m}
+	case wire.HITLClarification:
+		return wire.HITLClarificationResponse{RequestID: id, Value: c.value(), MessageID: m}
+	}
+	return draw[wire.ClientPayload](c, "kind", plan, todo)
+}
+
+// asking is the event that asked a question last.
+func (c *chaos) asking(id wire.RequestID) wire.ServerPayload {
+	for _, e := range slices.Backward(c.events) {
+		switch e := e.(type) {
+		case wire.HITLPlanReview:
+			if e.RequestID == id {
+				return e
+			}
+		case wire.HITLApprovalRequest:
+			if e.RequestID == id {
+				return e
+			}
+		case wire.HITLInputRequest:
+			if e.RequestID == id {
+				return e
+			}
+		case wire.HITLClarification:
+			if e.RequestID == id {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// answerOne answers a question that is open, was, or never was, perhaps twice.
+func (c *chaos) answerOne() {
+	ids := slices.Sorted(maps.Keys(c.fold.open))
+	if len(ids) == 0 || c.oneIn(8, "late") {
+		ids = append(slices.Sorted(maps.Keys(c.fold.closed)), "hitl_0", "hitl_9999", "x")
+	}
+	id := rapid.SampledFrom(ids).Draw(c.t, "request")
+	m, open := c.reply(id), c.fold.open[id]
+	refused := c.answer(m)
+	switch {
+	case refused == nil && !open:
+		c.t.Fatalf("%s is not open, and answered", id)
+	case refused == nil && c.fold.open[id]:
+		c.t.Fatalf("%s is answered and open", id)
+	case refused != nil && c.fold.closed[id] && refused.Code != wire.CodeHITLRequestExpired:
+		c.t.Fatalf("%s was closed: %+v", id, refused)
+	case refused != nil && open != c.fold.open[id]:
+		c.t.Fatalf("%s is refused and closed", id)
+	}
+	if refused == nil && c.oneIn(3, "twice") {
+		c.refused(c.answer(m), wire.CodeHITLRequestExpired, "request_id")
+	}
+}
+
+// order gives an order, which is followed or refused.
+func (c *chaos) order() {
+	id := c.newID()
+	todo := wire.TodoID(fmt.Sprintf("t%d", rapid.IntRange(0, 6).Draw(c.t, "todo")))
+	var m wire.ClientPayload
+	switch rapid.IntRange(0, 12).Draw(c.t, "order") {
+	case 0, 1:
+		m = wire.ControlPause{Reason: "wait", MessageID: id}
+	case 2, 3, 4:
+		m = wire.ControlResume{MessageID: id}
+	case 5, 6, 7:
+		m = wire.ControlResume{Modifications: c.modifications(), MessageID: id}
+	case 8, 9, 10:
+		m = wire.ControlRetry{TodoID: todo, MessageID: id}
+	case 11:
+		m = wire.ControlSkip{TodoID: todo, MessageID: id}
+	default:
+		if !c.oneIn(3, "cancel") {
+			return
+		}
+		m = wire.ControlCancel{MessageID: id}
+	}
+	before, n := c.flow.Active(), len(c.events)
+	if refused := c.control(m); refused != nil && len(c.events) > n {
+		c.t.Fatalf("%+v is refused and tells %s", m, c.since(n))
+	}
+	if !before && c.flow.Active() {
+		c.open[id] = true
+	} else if !before && len(c.closed) > c.shut {
+		c.open[id] = true // it went on and ended at once
+	}
+}
+
+// modifications are changes of a plan, some of which make no sense.
+func (c *chaos) modifications() []json.RawMessage {
+	var mods []json.RawMessage
+	for range rapid.IntRange(1, 2).Draw(c.t, "modifications") {
+		i := rapid.IntRange(0, 6).Draw(c.t, "todo")
+		var m any
+		switch rapid.IntRange(0, 4).Draw(c.t, "modification") {
+		case 0:
+			m = "do it otherwise"
+		case 1:
+			m = map[string]any{"action": "remove", "todo_id": fmt.Sprintf("t%d", i)}
+		case 2:
+			m = map[string]any{"action": "update", "todo_id": fmt.Sprintf("t%d", i), "task": draw(c, "task", "dig", "rest")}
+		default:
+			t := c.anyTodo(i, 3)
+			t["action"], t["todo_id"] = draw(c, "action", "add", "update"), t["id"]
+			delete(t, "id")
+			m = t
+		}
+		data, _ := json.Marshal(m)
+		mods = append(mods, data)
+	}
+	return mods
+}
+
+// agent lets the agent of a todo ask or tell something.
+func (c *chaos) agent() {
+	j, ok := c.anyJob()
+	if !ok {
+		return
+	}
+	if c.oneIn(2, "progress") {
+		c.step(func() { c.flow.Progress(j.Name, wire.TodoProgress{ProgressPercentage: 50, CurrentStep: "half"}) })
+		return
+	}
+	q := wire.HITLInputRequest{Field: draw(c, "field", "when", "who"), Question: "?", InputType: wire.AnswerDate, Required: c.oneIn(2, "required")}
+	c.step(func() {
+		id, _, refused := c.flow.Ask(j.Name, q)
+		if _, stopped := c.stopped[j.Name]; refused == nil && (stopped || j.Todo == "") {
+			c.t.Fatalf("%s asks", j.Name)
+		}
+		if id != "" {
+			c.asked[id] = j.Name
+		}
+	})
+}
+
+// check is what must hold after every step.
+func (c *chaos) check() {
+	if d := cmp.Diff(c.fold.todos, c.todos()); d != "" {
+		c.t.Fatalf("the events say (-) otherwise than the flow (+): %s", d)
+	}
+	for ; c.shut < len(c.closed); c.shut++ {
+		if m := c.closed[c.shut].Message; !c.open[m] {
+			c.t.Fatalf("%s ends and is not worked off", m)
+		} else {
+			delete(c.open, m)
+		}
+	}
+	for ; c.heard < len(c.answers); c.heard++ {
+		if a := c.answers[c.heard]; c.asked[a.Request] == "" {
+			c.t.Fatalf("%s is answered and was not asked", a.Request)
+		} else {
+			delete(c.asked, a.Request)
+		}
+	}
+	active := c.flow.Active()
+	if len(c.open) > 1 || active != (len(c.open) == 1) || active == c.fold.ended || c.flow.Paused() != c.fold.paused {
+		c.t.Fatalf("active %v, paused %v, worked off: %v", active, c.flow.Paused(), c.open)
+	}
+	plan, _ := c.flow.Plan()
+	busy := slices.ContainsFunc(slices.Collect(maps.Values(c.jobs)), func(j workflow.Job) bool { return j.Plan == plan })
+	if active && !c.flow.Paused() && !busy && len(c.fold.open) == 0 && c.flow.Due().IsZero() {
+		c.t.Fatalf("it is stuck:\n%s", c.log())
+	}
+	if c.flow.Working() && (!active || !busy && c.flow.Due().IsZero()) {
+		c.t.Fatalf("nobody works")
+	}
+}
+
+func (c *chaos) todos() []wire.Todo {
+	if plan, _ := c.flow.Plan(); plan == "" {
+		return nil
+	}
+	if todos := c.flow.Todos(); len(todos) > 0 {
+		return todos
+	}
+	return nil
+}
+
+// happen lets one thing happen.
+func (c *chaos) happen() {
+	switch what := rapid.IntRange(0, 29).Draw(c.t, "what"); {
+	case !c.flow.Active() && what < 20:
+		id := c.newID()
+		c.step(func() {
+			if _, refused := c.flow.Begin(workflow.Request{Message: id, Monitor: "monitor-0", Text: "do it"}); refused != nil {
+				c.t.Fatalf("%+v", refused)
+			}
+			c.open[id] = true
+		})
+	case what < 12:
+		if j, ok := c.anyJob(); ok {
+			c.end(j)
+		}
+	case what < 18:
+		c.answerOne()
+	case what < 22:
+		c.order()
+	case what < 24:
+		c.agent()
+	case what < 26:
+		c.pass(time.Duration(draw(c, "seconds", 0, 1, 2, 30, 200, 400)) * time.Second)
+	case what < 28:
+		c.crash(func(string) bool { return !c.oneIn(4, "dead") })
+	case what < 29:
+		c.step(func() { c.flow.Interrupted("con-1") })
+		for _, name := range slices.Sorted(maps.Keys(c.jobs)) {
+			c.stopped[name] = "interrupted"
+		}
+	default:
+		if c.oneIn(5, "reset") {
+			clear(c.jobs)
+			c.step(func() { c.flow.Reset("") })
+			c.fold.todos = nil
+		}
+	}
+}
+
+// finish lets everything come to its end.
+func (c *chaos) finish() {
+	for range 2000 {
+		switch j, ok := c.anyJob(); {
+		case ok && c.oneIn(3, "well"):
+			c.end(j)
+		case ok:
+			c.done(j.Name, c.said(j))
+		case !c.flow.Active():
+			return
+		case c.flow.Paused():
+			c.must(c.control(wire.ControlResume{}))
+		case len(c.fold.open) > 0 && c.oneIn(2, "answer"):
+			c.answerOne()
+		default:
+			c.pass(max(c.flow.Due().Sub(c.now), 0))
+		}
+		c.check()
+	}
+	c.t.Fatalf("it does not end:\n%s", c.log())
+}
+
+// Whatever happens, in whatever order: every todo comes to one end, none begins before
+// what it depends on is done or again after it was, no more run at once than may, every
+// message ends once, every question is closed once, and who reads the events knows what
+// the flow knows. That an owner dies at any moment changes nothing of it.
+func TestEverythingThatCanHappen(t *testing.T) {
+	t.Parallel()
+	if rounds := os.Getenv("WORKFLOW_ROUNDS"); rounds != "" {
+		if err := flag.Set("rapid.checks", rounds); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		c := &chaos{t: t, open: map[wire.MessageID]bool{}, asked: map[wire.RequestID]string{}}
+		c.rig = newRigWith(t, workflow.Config{
+			Session: "ses-1", Parallel: rapid.IntRange(1, 3).Draw(t, "parallel"), Tools: []string{"shell"}, Dangerous: []string{"shell"},
+		})
+		for range rapid.SampledFrom([]int{20, 60, 150}).Draw(t, "steps") {
+			c.happen()
+			c.check()
+		}
+		c.finish()
+		if len(c.open)+len(c.asked)+len(c.fold.open) > 0 {
+			t.Fatalf("left: %v, %v, %v", c.open, c.asked, c.fold.open)
+		}
+	})
+}
