@@ -37,7 +37,9 @@ func TestRulesDeny(t *testing.T) {
 			d.send("r1", wire.SetAutoApproval{Rules: wire.AutoApproval{
 				AutoApprovalEnabled: true, AlwaysAllowExecute: true, AllowedCommands: []string{"git"}, DeniedCommands: []string{"git push"},
 			}})
-			run := func(id wire.MessageID, command string) { d.say(first, id, `/call reports_delete {"command":"`+command+`"}`) }
+			run := func(id wire.MessageID, command string) {
+				d.say(first, id, `/call reports_delete {"command":"`+command+`"}`)
+			}
 			for _, c := range []struct {
 				id            wire.MessageID
 				command, said string
