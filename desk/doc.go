@@ -17,8 +17,17 @@
 // later events do is in the snapshot, so a client that begins with one ends
 // where the owner is. All of it is bounded; the limits are the Max constants.
 //
-// Plans, todos and questions of plans are not mirrored yet: the list of todos is
-// always empty.
+// # Plans
+//
+// The layer cognitive begins a plan: what there was of the one before goes. A plan
+// is under way as long as there is a layer, which ends with the layer response, with
+// complete and with failed. Todos and questions are as the newest event of each says;
+// events of todos that are not in the plan mean nothing, and a question that is asked
+// again keeps its place. A plan that stands still does so until it goes on or ends,
+// whatever is said of it in between; a request may also stand still before there is a
+// plan for it. How it ended stays until the next plan begins or plan_cleared comes,
+// and a layer that starts makes it go on. Deadlines of its questions are not
+// ours: who asked closes them.
 //
 // # Who may call
 //

@@ -114,15 +114,28 @@ func drawAnything(t *rapid.T) any {
 // drawType draws a type that means something to the desktop; ACTIONS comes most
 // often.
 func drawType(t *rapid.T) string {
-	if rapid.Bool().Draw(t, "actions") {
+	switch rapid.IntRange(0, 5).Draw(t, "of") {
+	case 0, 1, 2:
 		return "ACTIONS"
+	case 3:
+		return rapid.SampledFrom(planTypes()).Draw(t, "type of a plan")
 	}
 	return rapid.SampledFrom([]string{
 		"AGENT_THINKING", "AGENT_RESPONSE", "AGENT_RESPONSE", "TOOL_PROGRESS", "WINDOW_AGENT_STATUS", "MESSAGE_ACCEPTED",
 		"MESSAGE_QUEUED", "MESSAGE_REJECTED", "APPROVAL_REQUEST", "MONITOR_STATUS", "DIALOG_CLOSED", "PROMPT_CLOSED",
 		"PRESENCE", "OWNER_CHANGED", "SESSION_RENAMED", "TURN_INTERRUPTED", "messageUpdated", "HISTORY_REWOUND",
-		"QUEUE_UPDATED", "layer_start",
+		"QUEUE_UPDATED",
 	}).Draw(t, "type")
+}
+
+// planTypes are the types of plans; what makes something of them comes most often.
+func planTypes() []string {
+	return []string{
+		"layer_start", "layer_start", "layer_complete", "plan_generated", "plan_generated", "plan_approved", "plan_modified",
+		"todo_started", "todo_progress", "todo_updated", "todo_completed", "todo_failed", "execution_progress",
+		"hitl_plan_review", "hitl_approval_request", "hitl_input_request", "hitl_clarification", "hitl_closed",
+		"hitl_paused", "hitl_paused", "hitl_resumed", "complete", "failed", "plan_cleared",
+	}
 }
 
 // drawPayload draws what an event of a type may carry.
@@ -143,7 +156,14 @@ func drawPayload(t *rapid.T, name string) wire.ServerPayload {
 }
 
 // drawLog draws a log: events in order, at times that mostly go on.
-func drawLog(t *rapid.T) []wire.Event {
+func drawLog(t *rapid.T) []wire.Event { return drawLogOf(t, drawType) }
+
+// drawPlanLog draws a log of plans alone.
+func drawPlanLog(t *rapid.T) []wire.Event {
+	return drawLogOf(t, func(t *rapid.T) string { return rapid.SampledFrom(planTypes()).Draw(t, "type") })
+}
+
+func drawLogOf(t *rapid.T, drawType func(*rapid.T) string) []wire.Event {
 	log := make([]wire.Event, rapid.IntRange(0, 40).Draw(t, "events"))
 	at := time.UnixMilli(1_794_700_000_000).UTC()
 	for i := range log {

@@ -19,6 +19,12 @@ func FuzzApply(f *testing.F) {
 	f.Add([]byte(`{"type":"session_state","data":{"mode":"snapshot","heartbeat_ms":1,"windows":[{"windowId":"w","monitorId":"m","title":"",` +
 		`"bounds":{"x":0,"y":0,"w":1,"h":1},"content":{"renderer":"x","data":1},"z":9007199254740991}]}}` + "\n" +
 		`{"type":"ACTIONS","message_id":"1-1","data":{"monitorId":"m","actions":[{"type":"window.focus","windowId":"w"}]}}`))
+	f.Add([]byte(`{"type":"layer_start","message_id":"1-1","data":{"layer":"cognitive"}}` + "\n" +
+		`{"type":"plan_generated","message_id":"1-2","data":{"plan_id":"p","version":1,"status":"pending_approval",` +
+		`"todos":[{"id":"a","task":"x","depends_on":[]}],"dependency_graph":{"a":[]}}}` + "\n" +
+		`{"type":"hitl_paused","message_id":"1-3","data":{"paused_by":"user","completed_todos":[],"can_resume":true}}` + "\n" +
+		`{"type":"todo_completed","message_id":"1-4","data":{"todo_id":"a","task":"x","status":"completed","result_summary":{"n":1e3},` +
+		`"duration_ms":1,"next_todos":[]}}`))
 	f.Fuzz(func(t *testing.T, frames []byte) {
 		owner, client := desk.New("ses-1"), desk.New("ses-1")
 		client.Apply(overTheWire(t, greeting(owner)))

@@ -18,7 +18,9 @@ const (
 	MaxContent       = 1 << 20  // bytes of a window's content
 	MaxBytes         = 16 << 20 // of all windows, questions, notices and shortcuts
 	MaxAgentText     = 1 << 20  // bytes of what an agent says or thinks in a turn
-	MaxBound         = 1e6      // of a window's place and size
+	MaxTodos         = 50
+	MaxHITLRequests  = 20  // questions of the plan
+	MaxBound         = 1e6 // of a window's place and size
 )
 
 // How long things last when nothing else is said, in ms.
@@ -26,4 +28,10 @@ const (
 	dialogMillis = 60_000
 	promptMillis = 5 * 60_000
 	toastMillis  = 5_000
+)
+
+// How much is kept of how a plan ended; the event has it all.
+const (
+	maxResponse  = 32 << 10 // bytes of the answer
+	maxAvailable = 16 << 10 // bytes of what there is of a plan that was given up
 )

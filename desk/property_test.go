@@ -49,53 +49,60 @@ func checkSame(t fatal, what string, got, want *desk.State) {
 // where the whole log ends.
 func TestEverybodySeesTheSame(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		log := drawLog(t)
-		cut := rapid.IntRange(0, len(log)).Draw(t, "cut")
-		batch := rapid.IntRange(1, 5).Draw(t, "batch")
-		owner, kept := desk.New("ses-1"), keep{}
-		var follower, whole *desk.State
-		client := desk.New("ses-1")
-		begin := func() {
-			var err error
-			kept.write(owner.Changes())
-			if follower, err = desk.Restore("ses-1", owner.At(), kept); err != nil {
-				t.Fatalf("restore what was kept: %v", err)
-			}
-			all := keep{"ledger": {"x": []byte("not ours")}}
-			all.write(owner.All())
-			if whole, err = desk.Restore("ses-1", owner.At(), all); err != nil {
-				t.Fatalf("restore all: %v", err)
-			}
-			client.Apply(overTheWire(t, greeting(owner)))
-			checkSame(t, "restored from changes", follower, owner)
-			checkSame(t, "restored from all", whole, owner)
-			checkSame(t, "client after its snapshot", client, owner)
+	rapid.Check(t, func(t *rapid.T) { checkEverybody(t, drawLog(t)) })
+}
+
+func TestEverybodySeesTheSamePlan(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) { checkEverybody(t, drawPlanLog(t)) })
+}
+
+func checkEverybody(t *rapid.T, log []wire.Event) {
+	t.Helper()
+	cut := rapid.IntRange(0, len(log)).Draw(t, "cut")
+	batch := rapid.IntRange(1, 5).Draw(t, "batch")
+	owner, kept := desk.New("ses-1"), keep{}
+	var follower, whole *desk.State
+	client := desk.New("ses-1")
+	begin := func() {
+		var err error
+		kept.write(owner.Changes())
+		if follower, err = desk.Restore("ses-1", owner.At(), kept); err != nil {
+			t.Fatalf("restore what was kept: %v", err)
 		}
-		for i, e := range log {
-			if i == cut {
-				begin()
-			}
-			owner.Apply(e)
-			if i%batch == 0 {
-				kept.write(owner.Changes())
-			}
-			if i >= cut {
-				e = overTheWire(t, e)
-				follower.Apply(e)
-				whole.Apply(e)
-				client.Apply(e)
-			}
+		all := keep{"ledger": {"x": []byte("not ours")}}
+		all.write(owner.All())
+		if whole, err = desk.Restore("ses-1", owner.At(), all); err != nil {
+			t.Fatalf("restore all: %v", err)
 		}
-		if cut == len(log) {
+		client.Apply(overTheWire(t, greeting(owner)))
+		checkSame(t, "restored from changes", follower, owner)
+		checkSame(t, "restored from all", whole, owner)
+		checkSame(t, "client after its snapshot", client, owner)
+	}
+	for i, e := range log {
+		if i == cut {
 			begin()
 		}
-		checkSame(t, "follower", follower, owner)
-		checkSame(t, "restored from all, then the rest", whole, owner)
-		checkSame(t, "client", client, owner)
-		kept.write(owner.Changes())
-		kept.checkEqual(t, owner.All())
-	})
+		owner.Apply(e)
+		if i%batch == 0 {
+			kept.write(owner.Changes())
+		}
+		if i >= cut {
+			e = overTheWire(t, e)
+			follower.Apply(e)
+			whole.Apply(e)
+			client.Apply(e)
+		}
+	}
+	if cut == len(log) {
+		begin()
+	}
+	checkSame(t, "follower", follower, owner)
+	checkSame(t, "restored from all, then the rest", whole, owner)
+	checkSame(t, "client", client, owner)
+	kept.write(owner.Changes())
+	kept.checkEqual(t, owner.All())
 }
 
 // checkEqual fails unless exactly these fields are kept.
@@ -124,9 +131,11 @@ func TestInvariants(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := desk.New("ses-1")
-		for _, e := range drawLog(t) {
+		draw := rapid.SampledFrom([]func(*rapid.T) []wire.Event{drawLog, drawPlanLog}).Draw(t, "log")
+		for _, e := range draw(t) {
 			s.Apply(e)
 			checkInvariants(t, s)
+			checkPlan(t, s.Snapshot())
 		}
 	})
 }
@@ -142,7 +151,8 @@ func checkInvariants(t fatal, s *desk.State) {
 		"prompts": {len(state.Prompts), desk.MaxPrompts}, "toasts": {len(state.Toasts), desk.MaxToasts},
 		"notifications": {len(state.Notifications), desk.MaxNotifications}, "agents": {len(state.Agents), desk.MaxAgents},
 		"shortcuts": {len(state.Shortcuts), desk.MaxShortcuts}, "badges": {len(state.Badges), desk.MaxBadges},
-		"rows": {len(state.RecentMessages), desk.MaxRows},
+		"rows": {len(state.RecentMessages), desk.MaxRows}, "todos": {len(state.Todos), desk.MaxTodos},
+		"requests": {len(state.HITLRequests), desk.MaxHITLRequests},
 	} {
 		if n[0] > n[1] {
 			t.Fatalf("%d %s, at most %d", n[0], what, n[1])
@@ -173,6 +183,28 @@ func checkInvariants(t fatal, s *desk.State) {
 		if front, ok := s.Focused(w.MonitorID); ok && w.Variant == wire.VariantWidget && w.Z > front.Z {
 			t.Fatalf("widget %s lies above %s", w.WindowID, front.WindowID)
 		}
+	}
+}
+
+// checkPlan fails unless what a state says of the plan fits together.
+func checkPlan(t fatal, state wire.SessionState) {
+	t.Helper()
+	if (state.HITLPending == nil) != (len(state.HITLRequests) == 0) {
+		t.Fatalf("%v is the oldest question of %v", state.HITLPending, state.HITLRequests)
+	}
+	p := state.Plan
+	if p == nil {
+		if state.Status == wire.SessionPaused {
+			t.Fatalf("nothing is what stands still")
+		}
+		return
+	}
+	paused := p.Status == wire.PlanPaused
+	if paused != (state.Status == wire.SessionPaused) || !paused && p.PausedBy+p.PauseReason != "" {
+		t.Fatalf("a session that is %s has the plan %+v", state.Status, p)
+	}
+	if ended := p.Complete != nil || p.Failed != nil; ended && paused || p.Complete != nil && p.Failed != nil {
+		t.Fatalf("the plan has ended: %+v", p)
 	}
 }
 

@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"encoding/json"
 	"strconv"
 	"sync"
 
@@ -60,7 +61,12 @@ type schema struct {
 	texts         kind[pieceKey, piece]
 	queues        kind[wire.MonitorID, wire.QueueUpdated]
 	rows          kind[wire.Millis, wire.UIRow]
+	plan          kind[only, wire.PlanState]
+	layer         kind[only, layer]
+	todos         kind[wire.TodoID, todo]
+	requests      kind[wire.RequestID, request]
 
+	free     wire.Format[json.RawMessage]
 	content  wire.Format[wire.Content]
 	text     wire.Format[string]
 	snapshot wire.Format[wire.SessionState]
@@ -88,6 +94,11 @@ var theSchema = sync.OnceValue(func() *schema {
 		rows: kindOf("rows", func(ts wire.Millis) string {
 			return strconv.FormatInt(int64(ts), 10)
 		}, func(v *wire.UIRow) wire.Millis { return v.TS }),
+		plan:     kindOf("plan", func(only) string { return "plan" }, func(*wire.PlanState) only { return only{} }),
+		layer:    kindOf("layer", func(only) string { return "layer" }, func(*layer) only { return only{} }),
+		todos:    kindOf("todos", idField, func(v *todo) wire.TodoID { return v.ID }),
+		requests: kindOf("hitl", idField, func(v *request) wire.RequestID { return v.ID }),
+		free:     wire.FormatOf[json.RawMessage](),
 		content:  wire.FormatOf[wire.Content](),
 		text:     wire.FormatOf[string](),
 		snapshot: wire.FormatOf[wire.SessionState](),
@@ -120,6 +131,10 @@ type tables struct {
 	texts         table[pieceKey, piece]
 	queues        table[wire.MonitorID, wire.QueueUpdated]
 	rows          table[wire.Millis, wire.UIRow]
+	plan          table[only, wire.PlanState]
+	layer         table[only, layer]
+	todos         table[wire.TodoID, todo]
+	requests      table[wire.RequestID, request]
 }
 
 func newTables() tables {
@@ -141,6 +156,10 @@ func newTables() tables {
 		texts:         table[pieceKey, piece]{kind: &s.texts},
 		queues:        table[wire.MonitorID, wire.QueueUpdated]{kind: &s.queues},
 		rows:          table[wire.Millis, wire.UIRow]{kind: &s.rows},
+		plan:          table[only, wire.PlanState]{kind: &s.plan},
+		layer:         table[only, layer]{kind: &s.layer},
+		todos:         table[wire.TodoID, todo]{kind: &s.todos},
+		requests:      table[wire.RequestID, request]{kind: &s.requests},
 	}
 }
 
@@ -153,9 +172,10 @@ type anyTable interface {
 	pending() (fields, size int)
 }
 
-func (t *tables) each() [16]anyTable {
+func (t *tables) each() [20]anyTable {
 	return [...]anyTable{
 		&t.about, &t.presence, &t.approval, &t.monitors, &t.windows, &t.contents, &t.dialogs, &t.prompts, &t.notifications,
 		&t.toasts, &t.badges, &t.shortcuts, &t.agents, &t.texts, &t.queues, &t.rows,
+		&t.plan, &t.layer, &t.todos, &t.requests,
 	}
 }

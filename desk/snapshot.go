@@ -37,7 +37,6 @@ func (s *State) Snapshot(monitors ...wire.MonitorID) wire.SessionState {
 		}, bySince),
 		Toasts:         s.toasts.sorted(func(t *wire.ShownToast) bool { return shown(t.MonitorID) }, toastsBySince),
 		Shortcuts:      s.shortcuts.sorted(nil, byCreation),
-		Todos:          []wire.Todo{},
 		RecentMessages: s.rows.sorted(func(r *wire.UIRow) bool { return shown(r.MonitorID) }, byTS),
 		Connections:    max(presence.Total, len(presence.Connections)),
 		Presence:       slices.Clone(presence.Connections),
@@ -56,6 +55,7 @@ func (s *State) Snapshot(monitors ...wire.MonitorID) wire.SessionState {
 	for _, b := range s.badges.sorted(nil, byApp) {
 		state.Badges = append(state.Badges, wire.Member[wire.AppID, uint64]{Key: b.AppID, Value: b.Count})
 	}
+	s.showPlan(&state)
 	return state
 }
 
@@ -90,8 +90,14 @@ func (s *State) agentsWithText(shown func(wire.MonitorID) bool) []wire.AgentStat
 
 // status sums up what the session does.
 func (s *State) status() wire.SessionStatus {
-	if s.dialogs.len() > 0 || s.prompts.len() > 0 {
+	if p, _ := s.plan.value(only{}); p.Status == wire.PlanPaused {
+		return wire.SessionPaused
+	}
+	if s.dialogs.len() > 0 || s.prompts.len() > 0 || s.requests.len() > 0 {
 		return wire.SessionWaiting
+	}
+	if s.layer.len() > 0 {
+		return wire.SessionExecuting
 	}
 	for _, r := range s.agents.items {
 		if r.value.Status == wire.AgentStatusRunning {
@@ -167,6 +173,7 @@ func (s *State) load(p wire.SessionState) {
 	for _, row := range p.RecentMessages {
 		s.putRow(row)
 	}
+	s.loadPlan(p)
 	s.addFirstMonitor()
 	s.findToastsDue()
 }

@@ -135,6 +135,8 @@ func (s *State) applyPayload(data wire.ServerPayload, now wire.Millis) {
 		s.setRow(p)
 	case wire.HistoryRewound:
 		s.rewind(p)
+	default:
+		s.applyPlan(data, now)
 	}
 }
 

@@ -138,7 +138,12 @@ func vectors(t *testing.T) []vector {
 	}
 	list = append(
 		list, run(t, "limits", limitsLog()), run(t, "texts", textsLog()), run(t, "rows", rowsLog()), run(t, "toasts", toastsLog()),
+		run(t, "plan", planLog()), run(t, "much of a plan", bigPlanLog()),
 	)
+	plans := rapid.Custom(drawPlanLog)
+	for seed := range 30 {
+		list = append(list, run(t, fmt.Sprintf("plans %d", seed), plans.Example(seed)))
+	}
 	for _, f := range formLogs() {
 		list = append(list, runFrames(t, f.name, f.frames))
 	}

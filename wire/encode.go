@@ -154,6 +154,8 @@ func (f *Field) present(v reflect.Value) (reflect.Value, bool) {
 	if f.Optional {
 		var absent bool
 		switch kind := fv.Kind(); {
+		case f.Shape.Kind == KindAny: // null is read as nothing
+			absent = fv.Len() == 0 || string(fv.Bytes()) == "null"
 		case kind == reflect.String || kind == reflect.Slice && !f.keepEmpty:
 			absent = fv.Len() == 0
 		default:

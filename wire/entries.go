@@ -97,6 +97,7 @@ func serverEntries() []Entry {
 		event[HITLClosed]("hitl_closed", FamilyWorkflow, lasting, FormNone, "A question of the plan is no longer open."),
 		event[PlanComplete]("complete", FamilyWorkflow, lasting, FormNone, "The result of a plan."),
 		event[PlanFailure]("failed", FamilyWorkflow, lasting, FormNone, "A plan was given up."),
+		event[PlanCleared]("plan_cleared", FamilyWorkflow, lasting, FormNone, "A plan is gone."),
 
 		event[MessageUpdated]("messageUpdated", FamilyHistory, lasting, FormNone, "A row is new or has changed."),
 		event[HistoryRewound]("HISTORY_REWOUND", FamilyHistory, lasting, FormNone, "Rows are gone."),

@@ -172,3 +172,12 @@ func TestListsThatAreThereEvenWhenEmpty(t *testing.T) {
 		})
 	}
 }
+
+// A free-form value that is null is read as none, so it is written as none, too.
+func TestNullIsNothing(t *testing.T) {
+	t.Parallel()
+	e := wire.Event{Data: wire.TodoCompleted{TodoID: "t", Status: wire.TodoSkipped, ResultSummary: []byte("null")}}
+	if frame := wire.AppendEvent(nil, e); bytes.Contains(frame, []byte("result_summary")) {
+		t.Errorf("null became %s", frame)
+	}
+}

@@ -307,6 +307,13 @@ type PlanFailure struct {
 	MessageID      MessageID        `json:"messageId,omitempty"`
 }
 
+// PlanCleared says that a plan is gone, whether it had ended or not: nothing of it
+// is shown any longer.
+type PlanCleared struct {
+	Outbound
+	PlanID PlanID `json:"plan_id,omitempty"`
+}
+
 // PlanFailureError is why a plan was given up.
 type PlanFailureError struct {
 	// Code is a word such as EXECUTION_FAILED.

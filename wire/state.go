@@ -191,7 +191,8 @@ type ShownToast struct {
 
 // PlanState sums up the plan.
 type PlanState struct {
-	ID         PlanID     `json:"id"`
+	// ID is empty while a request stands still that there is no plan for yet.
+	ID         PlanID     `json:"id,omitempty"`
 	Status     PlanStatus `json:"status"`
 	Version    int        `json:"version,omitempty" wire:"min=0"`
 	TotalTodos int        `json:"total_todos" wire:"min=0"`

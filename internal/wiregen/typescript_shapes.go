@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/everdesk/everdesk/wire"
@@ -16,7 +18,8 @@ import type { ShapeSource } from "./shape.js";
 
 /**
  * The forms by name. A field whose name ends in "?" is left out when it is empty; one that ends in "?!" only when it
- * is absent.
+ * is absent. Every visit pays for this, so forms that are alike have one name, and only those that somebody asks for
+ * by name have a long one.
  */
 export const shapes: Record<string, ShapeSource> = {
 `
@@ -26,27 +29,87 @@ export const shapes: Record<string, ShapeSource> = {
 func typescriptShapes(catalog *wire.Catalog) []byte {
 	var out bytes.Buffer
 	out.WriteString(shapesHead)
-	for _, s := range serverShapes(catalog) {
-		fmt.Fprintf(&out, "  %s: %s,\n", s.Name, shapeBody(s))
+	shapes := serverShapes(catalog)
+	names := nameShapes(shapes)
+	for _, s := range shapes {
+		if names.first[s.Name] == s.Name {
+			fmt.Fprintf(&out, "  %s: %s, // %s\n", names.written(s.Name), names.body(s), names.alike(shapes, s.Name))
+		}
 	}
 	out.WriteString("};\n\n/** The forms of payloads by type. */\nexport const payloads: Record<string, string> = {\n")
 	for _, e := range catalog.All() {
 		if e.Direction == wire.FromServer {
-			fmt.Fprintf(&out, "  %s: %s,\n", e.Type, quote(e.Shape.Name))
+			fmt.Fprintf(&out, "  %s: %s,\n", e.Type, quote(names.written(e.Shape.Name)))
 		}
 	}
 	out.WriteString("};\n")
 	return out.Bytes()
 }
 
-func shapeUse(s *wire.Shape) string {
-	if s.Name != "" {
-		return quote(s.Name)
-	}
-	return shapeBody(s)
+// shapeNames are the names that shapes have for the web client.
+type shapeNames struct {
+	// first is the first shape that is like the one with a name.
+	first map[string]string
+	// short is the name of a first one.
+	short map[string]string
 }
 
-func shapeBody(s *wire.Shape) string {
+// nameShapes finds those that are alike, until no more are: shapes that differ in
+// what they are made of become alike when that does.
+func nameShapes(shapes []*wire.Shape) shapeNames {
+	names := shapeNames{map[string]string{}, map[string]string{}}
+	for _, s := range shapes {
+		names.first[s.Name] = s.Name
+	}
+	for found := true; found; {
+		found = false
+		byBody := map[string]string{}
+		for _, s := range shapes {
+			body := names.body(s)
+			switch first, ok := byBody[body]; {
+			case !ok:
+				byBody[body] = s.Name
+			case names.first[s.Name] != first:
+				names.first[s.Name], found = first, true
+			}
+		}
+	}
+	for _, s := range shapes {
+		if names.first[s.Name] == s.Name {
+			names.short[s.Name] = "_" + strconv.FormatInt(int64(len(names.short)), 36)
+		}
+	}
+	for _, asked := range []string{"Action", "Budget", "Content", "QueuedMessage", "SessionState"} {
+		names.short[names.first[asked]] = asked
+	}
+	return names
+}
+
+// written is the name of a shape.
+func (n shapeNames) written(name string) string {
+	first := n.first[name]
+	return cmp.Or(n.short[first], first)
+}
+
+// alike are the shapes that share a name.
+func (n shapeNames) alike(shapes []*wire.Shape, first string) string {
+	var list []string
+	for _, s := range shapes {
+		if n.first[s.Name] == first {
+			list = append(list, s.Name)
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+func (n shapeNames) use(s *wire.Shape) string {
+	if s.Name != "" {
+		return quote(n.written(s.Name))
+	}
+	return n.body(s)
+}
+
+func (n shapeNames) body(s *wire.Shape) string {
 	switch s.Kind {
 	case wire.KindAny:
 		return `{ kind: "any" }`
@@ -61,17 +124,17 @@ func shapeBody(s *wire.Shape) string {
 	case wire.KindString:
 		return shapeString(s)
 	case wire.KindArray:
-		return `{ kind: "list", of: ` + shapeUse(s.Elem) + shapeLength(s) + ` }`
+		return `{ kind: "list", of: ` + n.use(s.Elem) + shapeLength(s) + ` }`
 	case wire.KindMap:
-		return `{ kind: "map", key: ` + shapeUse(s.Key) + `, of: ` + shapeUse(s.Elem) + ` }`
+		return `{ kind: "map", key: ` + n.use(s.Key) + `, of: ` + n.use(s.Elem) + ` }`
 	case wire.KindObject:
-		return `{ kind: "object", fields: ` + shapeFields(s.Fields) + ` }`
+		return `{ kind: "object", fields: ` + n.fields(s.Fields) + ` }`
 	case wire.KindUnion:
-		return shapeUnion(s)
+		return n.union(s)
 	default:
 		options := make([]string, len(s.Fields))
 		for i, f := range s.Fields {
-			options[i] = fmt.Sprintf("{ of: %s, keepsZero: %t }", shapeUse(f.Shape), f.KeepsZero())
+			options[i] = fmt.Sprintf("{ of: %s, keepsZero: %t }", n.use(f.Shape), f.KeepsZero())
 		}
 		return `{ kind: "choice", options: [` + strings.Join(options, ", ") + `] }`
 	}
@@ -114,7 +177,7 @@ func shapeString(s *wire.Shape) string {
 	return text + ` }`
 }
 
-func shapeFields(fields []wire.Field) string {
+func (n shapeNames) fields(fields []wire.Field) string {
 	list := make([]string, len(fields))
 	for i, f := range fields {
 		name := f.Name
@@ -124,20 +187,20 @@ func shapeFields(fields []wire.Field) string {
 		case f.Optional:
 			name += "?"
 		}
-		list[i] = quote(name) + ": " + shapeUse(f.Shape)
+		list[i] = quote(name) + ": " + n.use(f.Shape)
 	}
 	return "{ " + strings.Join(list, ", ") + " }"
 }
 
-func shapeUnion(s *wire.Shape) string {
+func (n shapeNames) union(s *wire.Shape) string {
 	list := make([]string, 0, len(s.Variants))
 	other := ""
 	for _, v := range s.Variants {
 		if v.Name == "" {
-			other = `, other: ` + shapeUse(v.Shape)
+			other = `, other: ` + n.use(v.Shape)
 			continue
 		}
-		list = append(list, quote(v.Name)+": "+shapeUse(v.Shape))
+		list = append(list, quote(v.Name)+": "+n.use(v.Shape))
 	}
 	return `{ kind: "union", tag: ` + quote(s.Tag) + `, variants: { ` + strings.Join(list, ", ") + ` }` + other + ` }`
 }

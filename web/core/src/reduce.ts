@@ -14,6 +14,7 @@ import {
   toastEnd,
   updateShortcut,
 } from "./notice.js";
+import { applyPlan } from "./plan.js";
 import { comparePositions, zero } from "./position.js";
 import { rewind, setRow } from "./row.js";
 import { load } from "./snapshot.js";
@@ -115,6 +116,8 @@ function applyPayload(d: Draft, e: KnownEvent): void {
       return setRow(d, e.data);
     case "HISTORY_REWOUND":
       return rewind(d, e.data);
+    default:
+      return applyPlan(d, e);
   }
 }
 

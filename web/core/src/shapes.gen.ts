@@ -5,315 +5,277 @@ import type { ShapeSource } from "./shape.js";
 
 /**
  * The forms by name. A field whose name ends in "?" is left out when it is empty; one that ends in "?!" only when it
- * is absent.
+ * is absent. Every visit pays for this, so forms that are alike have one name, and only those that somebody asks for
+ * by name have a long one.
  */
 export const shapes: Record<string, ShapeSource> = {
-  APIProtocol: { kind: "string", values: ["openai", "anthropic"] },
-  Action: { kind: "union", tag: "type", variants: { "window.create": "WindowCreate", "window.close": "WindowClose", "window.focus": "WindowFocus", "window.minimize": "WindowMinimize", "window.maximize": "WindowMaximize", "window.restore": "WindowRestore", "window.move": "WindowMove", "window.resize": "WindowResize", "window.setTitle": "WindowSetTitle", "window.setContent": "WindowSetContent", "window.updateContent": "WindowUpdateContent", "window.lock": "WindowLock", "window.unlock": "WindowUnlock", "window.capture": "WindowCapture", "notification.show": "NotificationShow", "notification.dismiss": "NotificationDismiss", "toast.show": "ToastShow", "toast.dismiss": "ToastDismiss", "dialog.confirm": "DialogConfirm", "user.prompt.show": "PromptShow", "user.prompt.dismiss": "PromptDismiss", "app.badge": "AppBadge", "desktop.refreshApps": "RefreshApps", "desktop.createShortcut": "CreateShortcut", "desktop.removeShortcut": "RemoveShortcut", "desktop.updateShortcut": "UpdateShortcut" } },
-  Actions: { kind: "object", fields: { "actions": { kind: "list", of: "Action" }, "agentId?": "AgentID", "monitorId?": "MonitorID", "messageId?": "MessageID", "by?": "ConnectionID" } },
-  AgentError: { kind: "object", fields: { "error": { kind: "string" }, "code?": "Code", "agentId?": "AgentID", "monitorId?": "MonitorID", "messageId?": "MessageID" } },
-  AgentID: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,192}$" },
-  AgentKind: { kind: "string", values: ["main", "ephemeral", "window", "task"] },
-  AgentResponse: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "isComplete": { kind: "boolean" }, "outcome?": "Outcome", "reason?": { kind: "string" }, "usage?!": "Usage", "durationMs?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "AgentID", "monitorId?": "MonitorID", "messageId?": "MessageID" } },
-  AgentState: { kind: "object", fields: { "role": "AgentID", "kind": "AgentKind", "monitorId?": "MonitorID", "windowId?": "WindowID", "status": "AgentStatus", "messageId?": "MessageID", "text?": { kind: "string" }, "thinking?": { kind: "string" }, "tool?": { kind: "string" }, "startedAt?": "Millis" } },
-  AgentStatus: { kind: "string", values: ["idle", "running", "waiting"] },
-  AgentThinking: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "AgentID", "monitorId?": "MonitorID", "messageId?": "MessageID" } },
-  AppBadge: { kind: "object", fields: { "appId": "AppID", "count": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "AgentID", "requestId?": "RequestID" } },
-  AppCommandRequest: { kind: "object", fields: { "command": { kind: "string" }, "params?": { kind: "any" } } },
-  AppID: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,64}$" },
-  AppManifestRequest: { kind: "object", fields: {  } },
-  AppProtocolRequest: { kind: "object", fields: { "requestId": "RequestID", "windowId": "WindowID", "request": "AppRequest", "deadline?": "Millis", "agentId?": "AgentID", "monitorId?": "MonitorID", "messageId?": "MessageID", "to?": "ConnectionID" } },
-  AppQueryRequest: { kind: "object", fields: { "stateKey": { kind: "string" } } },
-  AppRequest: { kind: "union", tag: "kind", variants: { "manifest": "AppManifestRequest", "query": "AppQueryRequest", "command": "AppCommandRequest" } },
-  ApprovalRequest: { kind: "object", fields: { "dialogId": "DialogID", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "PermissionOptions", "deadline?": "Millis", "agentId?": "AgentID", "monitorId?": "MonitorID", "messageId?": "MessageID" } },
-  Ask: { kind: "string", values: ["followup", "command", "command_output", "completion_result", "tool", "api_req_failed", "resume_task", "resume_completed_task", "mistake_limit_reached", "use_mcp_server", "auto_approval_max_req_reached", "browser_action_launch"] },
-  AuthRefreshRequired: { kind: "object", fields: { "expires_at": "Millis", "grace_ms": { kind: "integer", min: 0, max: 9007199254740991 } } },
-  AuthResult: { kind: "object", fields: { "ok": { kind: "boolean" }, "user?": { kind: "string" }, "roles?": { kind: "list", of: { kind: "string" } } } },
-  AutoApproval: { kind: "object", fields: { "autoApprovalEnabled?": { kind: "boolean" }, "alwaysAllowReadOnly?": { kind: "boolean" }, "alwaysAllowReadOnlyOutsideWorkspace?": { kind: "boolean" }, "alwaysAllowWrite?": { kind: "boolean" }, "alwaysAllowWriteOutsideWorkspace?": { kind: "boolean" }, "alwaysAllowWriteProtected?": { kind: "boolean" }, "alwaysAllowExecute?": { kind: "boolean" }, "allowedCommands?": { kind: "list", of: { kind: "string" }, maxLength: 500 }, "deniedCommands?": { kind: "list", of: { kind: "string" }, maxLength: 500 }, "alwaysAllowMcp?": { kind: "boolean" }, "allowedMcpTools?": { kind: "list", of: { kind: "string" }, maxLength: 500 }, "alwaysAllowModeSwitch?": { kind: "boolean" }, "alwaysAllowSubtasks?": { kind: "boolean" }, "alwaysAllowFollowupQuestions?": { kind: "boolean" }, "followupAutoApproveTimeoutMs?": { kind: "integer", min: 0, max: 86400000 }, "allowedMaxRequests?": { kind: "integer", min: 0, max: 9007199254740991 }, "allowedMaxCost?": { kind: "number", min: 0 } } },
-  AutoApprovalChanged: { kind: "object", fields: { "rules": "AutoApproval", "by?": "ConnectionID", "messageId?": "MessageID" } },
-  BadgeComponent: { kind: "object", fields: { "label": { kind: "string" }, "variant?": "BadgeVariant" } },
-  BadgeVariant: { kind: "string", values: ["default", "success", "warning", "error", "info"] },
-  Bounds: { kind: "object", fields: { "x": { kind: "number" }, "y": { kind: "number" }, "w": { kind: "number" }, "h": { kind: "number" } } },
-  Budget: { kind: "object", fields: { "actions": { kind: "integer", min: 0, max: 9007199254740991 }, "actionsLimit": { kind: "integer", min: 0, max: 9007199254740991 }, "output": { kind: "integer", min: 0, max: 9007199254740991 }, "outputLimit": { kind: "integer", min: 0, max: 9007199254740991 }, "running": { kind: "integer", min: 0, max: 9007199254740991 }, "runningLimit": { kind: "integer", min: 0, max: 9007199254740991 }, "denied?": "BudgetKind", "until?": "Millis" } },
-  BudgetKind: { kind: "string", values: ["slots", "actions", "output"] },
-  ButtonComponent: { kind: "object", fields: { "label": { kind: "string" }, "action": { kind: "string" }, "variant?": "ButtonVariant", "size?": "ButtonSize", "disabled?": { kind: "boolean" }, "icon?": { kind: "string" }, "parallel?!": { kind: "boolean" }, "submitForm?": { kind: "string" } } },
-  ButtonSize: { kind: "string", values: ["sm", "md", "lg"] },
-  ButtonVariant: { kind: "string", values: ["primary", "secondary", "ghost", "danger"] },
-  CheckpointSaved: { kind: "object", fields: { "hash": { kind: "string" }, "ts": "Millis", "monitorId?": "MonitorID" } },
-  ClientID: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,64}$" },
-  CloseReason: { kind: "string", values: ["answered", "dismissed", "expired", "cancelled"] },
-  Code: { kind: "integer", min: -9007199254740991, max: 9007199254740991 },
-  Columns: { kind: "choice", options: [{ of: { kind: "integer", min: 1, max: 9007199254740991 }, keepsZero: false }, { of: { kind: "list", of: { kind: "number" }, minLength: 1 }, keepsZero: false }] },
-  Component: { kind: "union", tag: "type", variants: { "button": "ButtonComponent", "input": "InputComponent", "select": "SelectComponent", "text": "TextComponent", "badge": "BadgeComponent", "progress": "ProgressComponent", "image": "ImageComponent" } },
-  ComponentContent: { kind: "object", fields: { "data": "Layout" } },
-  Connection: { kind: "object", fields: { "connectionId": "ConnectionID", "clientId?": "ClientID", "user?": { kind: "string" }, "monitors?": { kind: "list", of: "MonitorID" }, "since?": "Millis" } },
-  ConnectionID: { kind: "string", pattern: "^[0-9A-Za-z_-]{1,64}$" },
-  ConnectionStatus: { kind: "object", fields: { "status": "LinkStatus", "provider?": { kind: "string" }, "sessionId?": "SessionID", "error?": { kind: "string" } } },
-  Content: { kind: "union", tag: "renderer", variants: { "markdown": "MarkdownContent", "html": "HTMLContent", "text": "TextContent", "table": "TableContent", "iframe": "IframeContent", "component": "ComponentContent" }, other: "OtherContent" },
-  ContextCondense: { kind: "object", fields: { "cost": { kind: "number" }, "prevContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "newContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "summary": { kind: "string" }, "condenseId?": { kind: "string" } } },
-  ContextTruncation: { kind: "object", fields: { "truncationId": { kind: "string" }, "messagesRemoved": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "prevContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "newContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 } } },
-  ContextUse: { kind: "object", fields: { "tokens": { kind: "integer", min: 0, max: 9007199254740991 }, "window?": { kind: "integer", min: 0, max: 9007199254740991 }, "condensing?": { kind: "boolean" } } },
-  CreateShortcut: { kind: "object", fields: { "shortcut": "Shortcut", "agentId?": "AgentID", "requestId?": "RequestID" } },
-  DialogClosed: { kind: "object", fields: { "dialogId": "DialogID", "reason": "CloseReason", "answeredBy?": "ConnectionID", "confirmed?": { kind: "boolean" }, "monitorId?": "MonitorID", "messageId?": "MessageID" } },
-  DialogConfirm: { kind: "object", fields: { "id": "DialogID", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "PermissionOptions", "agentId?": "AgentID", "requestId?": "RequestID" } },
-  DialogID: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,64}$" },
-  DockEdge: { kind: "string", values: ["top", "bottom"] },
-  Emitted: { kind: "object", fields: { "messageId": "MessageID", "message_id": "Position" } },
-  ErrorNotice: { kind: "object", fields: { "code": "Code", "name": { kind: "string" }, "message": { kind: "string" }, "context?": { kind: "any" }, "recoverable": { kind: "boolean" }, "suggested_action?": "SuggestedAction", "retry_after_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "MessageID", "field?": { kind: "string" } } },
-  ExecutionProgress: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "in_progress": { kind: "integer", min: 0, max: 9007199254740991 }, "pending": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "blocked?": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_todo?!": "TodoRef" } },
-  Gap: { kind: "string", values: ["none", "sm", "md", "lg"] },
-  GoElsewhere: { kind: "object", fields: { "after_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "reason?": { kind: "string" } } },
-  HITLApprovalRequest: { kind: "object", fields: { "request_id": "RequestID", "todo_id": "TodoID", "todo": "Todo", "reason": { kind: "string" }, "options": { kind: "list", of: "TodoAnswer" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "Millis" } },
-  HITLClarification: { kind: "object", fields: { "request_id": "RequestID", "original_input": { kind: "string" }, "ambiguity?": { kind: "string" }, "question": { kind: "string" }, "input_type": "InputType", "suggestions?": { kind: "list", of: { kind: "string" } }, "required": { kind: "boolean" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "Millis" } },
-  HITLClosed: { kind: "object", fields: { "request_id": "RequestID", "reason": "CloseReason", "action?": { kind: "string" }, "value?": { kind: "any" }, "answered_by?": "ConnectionID", "messageId?": "MessageID" } },
-  HITLInputRequest: { kind: "object", fields: { "request_id": "RequestID", "field": { kind: "string" }, "question": { kind: "string" }, "input_type": "InputType", "options?": { kind: "list", of: "Option" }, "required": { kind: "boolean" }, "default_value?": { kind: "any" }, "range?": { kind: "boolean" }, "min?!": { kind: "number" }, "max?!": { kind: "number" }, "todo_id?": "TodoID", "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "Millis" } },
-  HITLPaused: { kind: "object", fields: { "paused_by": { kind: "string" }, "reason?": { kind: "string" }, "current_todo?": "TodoID", "completed_todos": { kind: "list", of: "TodoID" }, "can_resume": { kind: "boolean" }, "messageId?": "MessageID" } },
-  HITLPlanReview: { kind: "object", fields: { "request_id": "RequestID", "plan_id": "PlanID", "plan": "PlanBody", "message": { kind: "string" }, "options": { kind: "list", of: "PlanAnswer" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "Millis" } },
-  HITLRequest: { kind: "union", tag: "type", variants: { "hitl_plan_review": "HITLPlanReview", "hitl_approval_request": "HITLApprovalRequest", "hitl_input_request": "HITLInputRequest", "hitl_clarification": "HITLClarification" } },
-  HITLResumed: { kind: "object", fields: { "plan_id?": "PlanID", "resumed_by": { kind: "string" }, "messageId?": "MessageID" } },
-  HTMLContent: { kind: "object", fields: { "data": { kind: "string" } } },
-  HistoryRewound: { kind: "object", fields: { "ts": "Millis", "removed": { kind: "integer", min: 0, max: 9007199254740991 }, "included?": { kind: "boolean" }, "kept?": { kind: "list", of: "Millis" }, "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "checkpoint?": { kind: "string" }, "monitorId?": "MonitorID", "messageId?": "MessageID", "by?": "ConnectionID" } },
-  IconType: { kind: "string", values: ["emoji", "image"] },
-  Iframe: { kind: "object", fields: { "url": { kind: "string" }, "sandbox?": { kind: "string" } } },
-  IframeContent: { kind: "object", fields: { "data": "IframeSource" } },
-  IframeSource: { kind: "choice", options: [{ of: { kind: "string" }, keepsZero: false }, { of: "Iframe", keepsZero: true }] },
-  ImageComponent: { kind: "object", fields: { "src": { kind: "string" }, "width?!": "ImageSize", "height?!": "ImageSize", "fit?": "ImageFit" } },
-  ImageFit: { kind: "string", values: ["contain", "cover", "fill"] },
-  ImageSize: { kind: "choice", options: [{ of: { kind: "number" }, keepsZero: true }, { of: { kind: "string" }, keepsZero: true }] },
-  InputComponent: { kind: "object", fields: { "name": { kind: "string" }, "formId?": { kind: "string" }, "label?": { kind: "string" }, "placeholder?": { kind: "string" }, "defaultValue?": { kind: "string" }, "variant?": "InputVariant", "rows?": { kind: "integer", min: 0, max: 9007199254740991 }, "disabled?": { kind: "boolean" } } },
-  InputType: { kind: "string", values: ["text", "choice", "multi", "number", "date", "confirm"] },
-  InputVariant: { kind: "string", values: ["text", "email", "password", "number", "url"] },
-  Layer: { kind: "string", values: ["cognitive", "planning", "execution", "response"] },
-  LayerComplete: { kind: "object", fields: { "layer": "Layer", "result?": { kind: "any" }, "next_layer?": "Layer", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 } } },
-  LayerStart: { kind: "object", fields: { "layer": "Layer", "description?": { kind: "string" } } },
-  Layout: { kind: "object", fields: { "components": { kind: "list", of: "Component" }, "cols?!": "Columns", "gap?": "Gap" } },
-  LinkStatus: { kind: "string", values: ["connected", "disconnected", "error"] },
-  MarkdownContent: { kind: "object", fields: { "data": { kind: "string" } } },
-  MessageAccepted: { kind: "object", fields: { "messageId": "MessageID", "agentId": "AgentID", "monitorId?": "MonitorID", "how?": "Taken", "by?": "ConnectionID", "duplicate?": { kind: "boolean" }, "to?": "ConnectionID" } },
-  MessageID: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,64}$" },
-  MessageQueued: { kind: "object", fields: { "messageId": "MessageID", "position": { kind: "integer", min: 1, max: 9007199254740991 }, "monitorId?": "MonitorID", "by?": "ConnectionID", "duplicate?": { kind: "boolean" }, "to?": "ConnectionID" } },
-  MessageRejected: { kind: "object", fields: { "messageId": "MessageID", "code": "Code", "reason": { kind: "string" }, "field?": { kind: "string" }, "monitorId?": "MonitorID", "by?": "ConnectionID", "duplicate?": { kind: "boolean" }, "to?": "ConnectionID" } },
-  MessageRepeated: { kind: "object", fields: { "messageId": "MessageID", "monitorId?": "MonitorID", "first": "Position", "to": "ConnectionID" } },
-  MessageUpdated: { kind: "object", fields: { "action": "RowChange", "message": "UIRow", "taskId?": "TaskID", "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID" } },
-  Millis: { kind: "integer", min: -9007199254740991, max: 9007199254740991 },
-  MonitorID: { kind: "string", pattern: "^[0-9A-Za-z_-]{1,64}$" },
-  MonitorState: { kind: "string", values: ["idle", "running", "waiting", "over_budget", "removed"] },
-  MonitorStatus: { kind: "object", fields: { "monitorId": "MonitorID", "state": "MonitorState", "queue": { kind: "integer", min: 0, max: 9007199254740991 }, "budget?!": "Budget", "context?!": "ContextUse", "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "MessageID" } },
-  NoticeID: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,64}$" },
-  NoticeVariant: { kind: "string", values: ["info", "success", "warning", "error"] },
-  NotificationDismiss: { kind: "object", fields: { "id": "NoticeID", "agentId?": "AgentID", "requestId?": "RequestID" } },
-  NotificationShow: { kind: "object", fields: { "id": "NoticeID", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "AgentID", "requestId?": "RequestID" } },
-  OpenPrompt: { kind: "object", fields: { "id": "PromptID", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "PromptOption" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "PromptInput", "allowDismiss?!": { kind: "boolean" }, "deadline?": "Millis", "agentId?": "AgentID", "monitorId?": "MonitorID" } },
-  Option: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" } } },
-  OtherContent: { kind: "object", fields: { "renderer": { kind: "string" }, "data": { kind: "any" } } },
-  Outcome: { kind: "string", values: ["completed", "failed", "interrupted"] },
-  OwnerChanged: { kind: "object", fields: { "replica": "ReplicaID", "epoch": { kind: "integer", min: 0, max: 9007199254740991 }, "prev?": "Position" } },
-  PartialResults: { kind: "object", fields: { "completed_todos": { kind: "list", of: "TodoID" }, "available_data?": { kind: "any" } } },
-  PermissionOptions: { kind: "object", fields: { "showRememberChoice": { kind: "boolean" }, "toolName": { kind: "string" }, "context?": { kind: "string" } } },
-  Ping: { kind: "object", fields: {  } },
-  PlanAnswer: { kind: "string", values: ["approve", "modify", "reject"] },
-  PlanApproved: { kind: "object", fields: { "plan_id": "PlanID", "approved_by": { kind: "string" }, "execution_starting": { kind: "boolean" }, "messageId?": "MessageID" } },
-  PlanAttachment: { kind: "object", fields: { "type": { kind: "string" }, "title": { kind: "string" }, "url": { kind: "string" } } },
-  PlanBody: { kind: "object", fields: { "todos": { kind: "list", of: "Todo" }, "dependency_graph": { kind: "map", key: "TodoID", of: { kind: "list", of: "TodoID" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" } } },
-  PlanChange: { kind: "object", fields: { "action": "PlanEdit", "todo_id": "TodoID", "task?": { kind: "string" } } },
-  PlanComplete: { kind: "object", fields: { "status": { kind: "string" }, "response": "PlanResponse", "statistics?!": "PlanStatistics", "report_paths": { kind: "list", of: { kind: "string" } }, "plan_id?": "PlanID", "messageId?": "MessageID" } },
-  PlanEdit: { kind: "string", values: ["add", "remove", "update"] },
-  PlanFailure: { kind: "object", fields: { "status": { kind: "string" }, "error": "PlanFailureError", "partial_results?!": "PartialResults", "statistics?!": "PlanStatistics", "plan_id?": "PlanID", "messageId?": "MessageID" } },
-  PlanFailureError: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "failed_todo?": "TodoID", "recoverable": { kind: "boolean" } } },
-  PlanGenerated: { kind: "object", fields: { "plan_id": "PlanID", "version": { kind: "integer", min: 1, max: 9007199254740991 }, "status": "PlanStatus", "todos": { kind: "list", of: "Todo" }, "dependency_graph": { kind: "map", key: "TodoID", of: { kind: "list", of: "TodoID" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "request?": { kind: "string" }, "messageId?": "MessageID" } },
-  PlanID: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,64}$" },
-  PlanModified: { kind: "object", fields: { "plan_id": "PlanID", "old_version": { kind: "integer", min: 1, max: 9007199254740991 }, "new_version": { kind: "integer", min: 1, max: 9007199254740991 }, "changes": { kind: "list", of: "PlanChange" }, "updated_todos": { kind: "list", of: "Todo" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "messageId?": "MessageID" } },
-  PlanResponse: { kind: "object", fields: { "format": { kind: "string" }, "text": { kind: "string" }, "summary?": { kind: "string" }, "attachments": { kind: "list", of: "PlanAttachment" }, "next_actions": { kind: "list", of: { kind: "string" } } } },
-  PlanState: { kind: "object", fields: { "id": "PlanID", "status": "PlanStatus", "version?": { kind: "integer", min: 0, max: 9007199254740991 }, "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "mermaid_diagram?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "request?": { kind: "string" }, "messageId?": "MessageID", "started_at?": "Millis", "paused_by?": { kind: "string" }, "pause_reason?": { kind: "string" }, "complete?!": "PlanComplete", "failed?!": "PlanFailure" } },
-  PlanStatistics: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "execution_time_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "tokens_used": { kind: "integer", min: 0, max: 9007199254740991 }, "cost_usd": { kind: "number", min: 0 } } },
-  PlanStatus: { kind: "string", values: ["pending_approval", "approved", "executing", "paused", "completed", "failed", "rejected", "cancelled"] },
-  Position: { kind: "position" },
-  Presence: { kind: "object", fields: { "connections": { kind: "list", of: "Connection" }, "total?": { kind: "integer", min: 0, max: 9007199254740991 } } },
-  ProgressComponent: { kind: "object", fields: { "value": { kind: "number", min: 0, max: 100 }, "label?": { kind: "string" }, "variant?": "ProgressVariant", "showValue?": { kind: "boolean" } } },
-  ProgressStatus: { kind: "object", fields: { "icon?": { kind: "string" }, "text?": { kind: "string" } } },
-  ProgressVariant: { kind: "string", values: ["default", "success", "warning", "error"] },
-  PromptClosed: { kind: "object", fields: { "promptId": "PromptID", "reason": "CloseReason", "answeredBy?": "ConnectionID", "monitorId?": "MonitorID", "messageId?": "MessageID" } },
-  PromptDismiss: { kind: "object", fields: { "id": "PromptID", "agentId?": "AgentID", "requestId?": "RequestID" } },
-  PromptID: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,64}$" },
-  PromptInput: { kind: "object", fields: { "label?": { kind: "string" }, "placeholder?": { kind: "string" }, "type?": "PromptInputType" } },
-  PromptInputType: { kind: "string", values: ["text", "textarea", "password"] },
-  PromptOption: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" }, "description?": { kind: "string" } } },
-  PromptShow: { kind: "object", fields: { "id": "PromptID", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "PromptOption" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "PromptInput", "allowDismiss?!": { kind: "boolean" }, "agentId?": "AgentID", "requestId?": "RequestID" } },
-  ProviderChanged: { kind: "object", fields: { "provider": { kind: "string" } } },
-  QueueUpdated: { kind: "object", fields: { "monitorId": "MonitorID", "messages": { kind: "list", of: "QueuedMessage" }, "messageId?": "MessageID" } },
-  QueuedMessage: { kind: "object", fields: { "timestamp": "Millis", "id": "MessageID", "text": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "windowId?": "WindowID" } },
-  RefreshApps: { kind: "object", fields: { "agentId?": "AgentID", "requestId?": "RequestID" } },
-  RemoveShortcut: { kind: "object", fields: { "shortcutId": "ShortcutID", "agentId?": "AgentID", "requestId?": "RequestID" } },
-  ReplicaID: { kind: "string", pattern: "^[0-9A-Za-z_-]{1,64}$" },
-  RequestID: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,192}$" },
-  RowChange: { kind: "string", values: ["created", "updated"] },
-  RowID: { kind: "integer", min: 0, max: 9007199254740991 },
-  RowType: { kind: "string", values: ["ask", "say"] },
-  Say: { kind: "string", values: ["error", "api_req_started", "api_req_finished", "api_req_retried", "api_req_retry_delayed", "api_req_rate_limit_wait", "api_req_deleted", "text", "image", "reasoning", "completion_result", "user_feedback", "user_feedback_diff", "command_output", "shell_integration_warning", "mcp_server_request_started", "mcp_server_response", "subtask_result", "checkpoint_saved", "rooignore_error", "diff_error", "condense_context", "condense_context_error", "sliding_window_truncation", "codebase_search_result", "user_edit_todos", "too_many_tools_warning", "tool", "browser_action", "browser_action_result", "browser_session_status"] },
-  Scalar: { kind: "choice", options: [{ of: { kind: "string" }, keepsZero: true }, { of: { kind: "number" }, keepsZero: true }, { of: { kind: "boolean" }, keepsZero: true }] },
-  SelectComponent: { kind: "object", fields: { "name": { kind: "string" }, "options": { kind: "list", of: "Option" }, "formId?": { kind: "string" }, "label?": { kind: "string" }, "defaultValue?": { kind: "string" }, "placeholder?": { kind: "string" }, "disabled?": { kind: "boolean" } } },
-  SessionID: { kind: "string", pattern: "^[0-9A-Za-z_-]{1,64}$" },
-  SessionRenamed: { kind: "object", fields: { "title": { kind: "string" } } },
-  SessionState: { kind: "object", fields: { "mode": "StateMode", "reason?": "SnapshotReason", "replay_until?": "Position", "heartbeat_ms": { kind: "integer", min: 1, max: 9007199254740991 }, "status?": "SessionStatus", "title?": { kind: "string" }, "owner?": "ReplicaID", "provider?": { kind: "string" }, "autoApproval?!": "AutoApproval", "current_layer?": "Layer", "monitors?": { kind: "list", of: "MonitorStatus" }, "windows?": { kind: "list", of: "WindowState" }, "agents?": { kind: "list", of: "AgentState" }, "queues?": { kind: "map", key: "MonitorID", of: { kind: "list", of: "QueuedMessage" } }, "budgets?": { kind: "map", key: "MonitorID", of: "Budget" }, "dialogs?": { kind: "list", of: "ApprovalRequest" }, "prompts?": { kind: "list", of: "OpenPrompt" }, "notifications?": { kind: "list", of: "ShownNotification" }, "toasts?": { kind: "list", of: "ShownToast" }, "shortcuts?": { kind: "list", of: "Shortcut" }, "badges?": { kind: "map", key: "AppID", of: { kind: "integer", min: 0, max: 9007199254740991 } }, "hitl_pending?": "HITLRequest", "hitl_requests?": { kind: "list", of: "HITLRequest" }, "plan?!": "PlanState", "todos?!": { kind: "list", of: "Todo" }, "recent_messages?": { kind: "list", of: "UIRow" }, "connections?": { kind: "integer", min: 0, max: 9007199254740991 }, "presence?": { kind: "list", of: "Connection" }, "last_message_id?": "Position" } },
-  SessionStatus: { kind: "string", values: ["idle", "executing", "waiting", "paused", "unowned"] },
-  Shortcut: { kind: "object", fields: { "id": "ShortcutID", "label": { kind: "string" }, "icon": { kind: "string" }, "iconType?": "IconType", "type": "ShortcutType", "target": { kind: "string" }, "osActions?": { kind: "list", of: "Action" }, "createdAt": "Millis" } },
-  ShortcutID: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,64}$" },
-  ShortcutPatch: { kind: "object", fields: { "label?!": { kind: "string" }, "icon?!": { kind: "string" }, "iconType?": "IconType", "type?": "ShortcutType", "target?!": { kind: "string" }, "osActions?!": { kind: "list", of: "Action" } } },
-  ShortcutType: { kind: "string", values: ["file", "url", "action"] },
-  ShownNotification: { kind: "object", fields: { "id": "NoticeID", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "Millis", "monitorId?": "MonitorID" } },
-  ShownToast: { kind: "object", fields: { "id": "NoticeID", "message": { kind: "string" }, "variant?": "NoticeVariant", "action?!": "ToastButton", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "Millis", "monitorId?": "MonitorID" } },
-  SnapshotReason: { kind: "string", values: ["fresh", "trimmed", "unknown", "too_many"] },
-  StateMode: { kind: "string", values: ["resume", "snapshot"] },
-  StoreStatus: { kind: "object", fields: { "available": { kind: "boolean" }, "since": "Millis" } },
-  SuggestedAction: { kind: "string", values: ["retry", "wait", "reconnect", "fix_message", "authenticate", "refresh_token", "create_session", "free_something", "retry_or_skip"] },
-  Table: { kind: "object", fields: { "headers": { kind: "list", of: { kind: "string" } }, "rows": { kind: "list", of: { kind: "list", of: { kind: "string" } } } } },
-  TableContent: { kind: "object", fields: { "data": "Table" } },
-  Taken: { kind: "string", values: ["direct", "steered", "ephemeral"] },
-  TaskAborted: { kind: "object", fields: { "taskId": "TaskID", "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID" } },
-  TaskActive: { kind: "object", fields: { "taskId": "TaskID", "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID" } },
-  TaskAskResponded: { kind: "object", fields: { "taskId": "TaskID", "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID" } },
-  TaskCompleted: { kind: "object", fields: { "taskId": "TaskID", "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID", "tokenUsage": "TokenUsage", "toolUsage": { kind: "map", key: { kind: "string" }, of: "ToolUses" }, "isSubtask?": { kind: "boolean" } } },
-  TaskCreated: { kind: "object", fields: { "taskId": "TaskID", "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID" } },
-  TaskFocused: { kind: "object", fields: { "taskId": "TaskID", "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID" } },
-  TaskID: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,64}$" },
-  TaskIdle: { kind: "object", fields: { "taskId": "TaskID", "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID" } },
-  TaskInteractive: { kind: "object", fields: { "taskId": "TaskID", "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID" } },
-  TaskModeSwitched: { kind: "object", fields: { "taskId": "TaskID", "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID", "mode": { kind: "string" } } },
-  TaskPaused: { kind: "object", fields: { "taskId": "TaskID", "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID" } },
-  TaskResumable: { kind: "object", fields: { "taskId": "TaskID", "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID" } },
-  TaskSpawned: { kind: "object", fields: { "taskId": "TaskID", "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID", "childTaskId": "TaskID" } },
-  TaskStarted: { kind: "object", fields: { "taskId": "TaskID", "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID" } },
-  TaskTokenUsageUpdated: { kind: "object", fields: { "taskId": "TaskID", "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID", "tokenUsage": "TokenUsage", "toolUsage": { kind: "map", key: { kind: "string" }, of: "ToolUses" } } },
-  TaskToolFailed: { kind: "object", fields: { "taskId": "TaskID", "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID", "tool": { kind: "string" }, "error": { kind: "string" } } },
-  TaskUnfocused: { kind: "object", fields: { "taskId": "TaskID", "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID" } },
-  TaskUnpaused: { kind: "object", fields: { "taskId": "TaskID", "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID" } },
-  TaskUserMessage: { kind: "object", fields: { "taskId": "TaskID", "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID" } },
-  TextAlign: { kind: "string", values: ["left", "center", "right"] },
-  TextColor: { kind: "string", values: ["default", "muted", "accent", "success", "warning", "error"] },
-  TextComponent: { kind: "object", fields: { "content": { kind: "string" }, "variant?": "TextVariant", "color?": "TextColor", "textAlign?": "TextAlign" } },
-  TextContent: { kind: "object", fields: { "data": { kind: "string" } } },
-  TextVariant: { kind: "string", values: ["body", "heading", "subheading", "caption", "code"] },
-  ToastButton: { kind: "object", fields: { "label": { kind: "string" }, "eventId": { kind: "string" } } },
-  ToastDismiss: { kind: "object", fields: { "id": "NoticeID", "agentId?": "AgentID", "requestId?": "RequestID" } },
-  ToastShow: { kind: "object", fields: { "id": "NoticeID", "message": { kind: "string" }, "variant?": "NoticeVariant", "action?!": "ToastButton", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "AgentID", "requestId?": "RequestID" } },
-  Todo: { kind: "object", fields: { "id": "TodoID", "task": { kind: "string" }, "tool?": { kind: "string" }, "status?": "TodoStatus", "priority?": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "depends_on": { kind: "list", of: "TodoID" }, "requires_approval?": { kind: "boolean" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "progress_percentage?": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "retry_count?": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 }, "started_at?": "Millis", "retry_at?": "Millis", "agent_id?": "AgentID", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "error?!": "TodoError", "result_summary?": { kind: "any" } } },
-  TodoAnswer: { kind: "string", values: ["approve", "skip", "reject"] },
-  TodoCompleted: { kind: "object", fields: { "todo_id": "TodoID", "task": { kind: "string" }, "status": "TodoStatus", "result_summary?": { kind: "any" }, "duration_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "next_todos": { kind: "list", of: "TodoID" }, "messageId?": "MessageID" } },
-  TodoError: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "recoverable": { kind: "boolean" } } },
-  TodoFailed: { kind: "object", fields: { "todo_id": "TodoID", "task": { kind: "string" }, "status": "TodoStatus", "error": "TodoError", "retry_count": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries": { kind: "integer", min: 0, max: 9007199254740991 }, "retry_at?": "Millis" } },
-  TodoID: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,64}$" },
-  TodoProgress: { kind: "object", fields: { "todo_id": "TodoID", "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 } } },
-  TodoRef: { kind: "object", fields: { "id": "TodoID", "task": { kind: "string" } } },
-  TodoStarted: { kind: "object", fields: { "todo_id": "TodoID", "task": { kind: "string" }, "tool?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "agent_id?": "AgentID", "messageId?": "MessageID" } },
-  TodoStatus: { kind: "string", values: ["pending", "blocked", "needs_approval", "needs_input", "in_progress", "completed", "failed", "skipped", "cancelled"] },
-  TodoUpdated: { kind: "object", fields: { "todo": "Todo", "messageId?": "MessageID" } },
-  TokenUsage: { kind: "object", fields: { "totalTokensIn": { kind: "integer", min: 0, max: 9007199254740991 }, "totalTokensOut": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheWrites?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheReads?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCost": { kind: "number", min: 0 }, "contextTokens": { kind: "integer", min: 0, max: 9007199254740991 } } },
-  ToolProgress: { kind: "object", fields: { "toolName": { kind: "string" }, "status": "ToolStatus", "message?": { kind: "string" }, "toolInput?": { kind: "any" }, "toolUseId?": { kind: "string" }, "agentId?": "AgentID", "monitorId?": "MonitorID", "messageId?": "MessageID" } },
-  ToolStatus: { kind: "string", values: ["running", "complete", "error"] },
-  ToolUses: { kind: "object", fields: { "attempts": { kind: "integer", min: 0, max: 9007199254740991 }, "failures": { kind: "integer", min: 0, max: 9007199254740991 } } },
-  TurnInterrupted: { kind: "object", fields: { "messageId": "MessageID", "agentId": "AgentID", "reason": { kind: "string" }, "resumable": { kind: "boolean" }, "monitorId?": "MonitorID" } },
-  UIRow: { kind: "object", fields: { "ts": "Millis", "id?": "RowID", "type": "RowType", "ask?": "Ask", "say?": "Say", "text?": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "partial?!": { kind: "boolean" }, "reasoning?": { kind: "string" }, "thread?": { kind: "string" }, "conversationHistoryIndex?!": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "checkpoint?": { kind: "any" }, "progressStatus?!": "ProgressStatus", "contextCondense?!": "ContextCondense", "contextTruncation?!": "ContextTruncation", "isProtected?": { kind: "boolean" }, "apiProtocol?": "APIProtocol", "isAnswered?": { kind: "boolean" }, "monitorId?": "MonitorID", "agentId?": "AgentID", "messageId?": "MessageID", "windowId?": "WindowID" } },
-  UpdateAppend: { kind: "object", fields: { "data": { kind: "any" } } },
-  UpdateClear: { kind: "object", fields: {  } },
-  UpdateInsertAt: { kind: "object", fields: { "position": { kind: "integer", min: 0, max: 9007199254740991 }, "data": { kind: "any" } } },
-  UpdateOperation: { kind: "union", tag: "op", variants: { "append": "UpdateAppend", "prepend": "UpdatePrepend", "replace": "UpdateReplace", "insertAt": "UpdateInsertAt", "clear": "UpdateClear" } },
-  UpdatePrepend: { kind: "object", fields: { "data": { kind: "any" } } },
-  UpdateReplace: { kind: "object", fields: { "data": { kind: "any" } } },
-  UpdateShortcut: { kind: "object", fields: { "shortcutId": "ShortcutID", "updates": "ShortcutPatch", "agentId?": "AgentID", "requestId?": "RequestID" } },
-  Usage: { kind: "object", fields: { "inputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "outputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheReadTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheWriteTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "costUsd?": { kind: "number", min: 0 } } },
-  WindowAgentChange: { kind: "string", values: ["assigned", "active", "released"] },
-  WindowAgentStatus: { kind: "object", fields: { "windowId": "WindowID", "agentId": "AgentID", "status": "WindowAgentChange", "monitorId?": "MonitorID", "messageId?": "MessageID" } },
-  WindowCapture: { kind: "object", fields: { "windowId": "WindowID", "agentId?": "AgentID", "requestId?": "RequestID" } },
-  WindowClose: { kind: "object", fields: { "windowId": "WindowID", "agentId?": "AgentID", "requestId?": "RequestID" } },
-  WindowCreate: { kind: "object", fields: { "windowId": "WindowID", "title": { kind: "string" }, "bounds": "Bounds", "content": "Content", "variant?": "WindowVariant", "dockEdge?": "DockEdge", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "Scalar" }, "minimized?": { kind: "boolean" }, "agentId?": "AgentID", "requestId?": "RequestID" } },
-  WindowFocus: { kind: "object", fields: { "windowId": "WindowID", "agentId?": "AgentID", "requestId?": "RequestID" } },
-  WindowID: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,64}$" },
-  WindowLock: { kind: "object", fields: { "windowId": "WindowID", "agentId": "AgentID", "requestId?": "RequestID" } },
-  WindowMaximize: { kind: "object", fields: { "windowId": "WindowID", "agentId?": "AgentID", "requestId?": "RequestID" } },
-  WindowMinimize: { kind: "object", fields: { "windowId": "WindowID", "agentId?": "AgentID", "requestId?": "RequestID" } },
-  WindowMove: { kind: "object", fields: { "windowId": "WindowID", "x": { kind: "number" }, "y": { kind: "number" }, "agentId?": "AgentID", "requestId?": "RequestID" } },
-  WindowResize: { kind: "object", fields: { "windowId": "WindowID", "w": { kind: "number" }, "h": { kind: "number" }, "agentId?": "AgentID", "requestId?": "RequestID" } },
-  WindowRestore: { kind: "object", fields: { "windowId": "WindowID", "agentId?": "AgentID", "requestId?": "RequestID" } },
-  WindowSetContent: { kind: "object", fields: { "windowId": "WindowID", "content": "Content", "agentId?": "AgentID", "requestId?": "RequestID" } },
-  WindowSetTitle: { kind: "object", fields: { "windowId": "WindowID", "title": { kind: "string" }, "agentId?": "AgentID", "requestId?": "RequestID" } },
-  WindowState: { kind: "object", fields: { "windowId": "WindowID", "monitorId": "MonitorID", "title": { kind: "string" }, "bounds": "Bounds", "content": "Content", "variant?": "WindowVariant", "dockEdge?": "DockEdge", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "Scalar" }, "minimized?": { kind: "boolean" }, "maximized?": { kind: "boolean" }, "restoreBounds?!": "Bounds", "z?": { kind: "integer", min: 0, max: 9007199254740991 }, "lock?": "AgentID", "groupId?": "WindowID", "appId?": "AppID" } },
-  WindowUnlock: { kind: "object", fields: { "windowId": "WindowID", "agentId": "AgentID", "requestId?": "RequestID" } },
-  WindowUpdateContent: { kind: "object", fields: { "windowId": "WindowID", "operation": "UpdateOperation", "renderer?": { kind: "string" }, "agentId?": "AgentID", "requestId?": "RequestID" } },
-  WindowVariant: { kind: "string", values: ["standard", "widget", "panel"] },
+  _0: { kind: "string", values: ["openai", "anthropic"] }, // APIProtocol
+  Action: { kind: "union", tag: "type", variants: { "window.create": "_53", "window.close": "_52", "window.focus": "_52", "window.minimize": "_52", "window.maximize": "_52", "window.restore": "_52", "window.move": "_55", "window.resize": "_56", "window.setTitle": "_58", "window.setContent": "_57", "window.updateContent": "_5a", "window.lock": "_54", "window.unlock": "_54", "window.capture": "_52", "notification.show": "_2f", "notification.dismiss": "_2e", "toast.show": "_4e", "toast.dismiss": "_2e", "dialog.confirm": "_1a", "user.prompt.show": "_3c", "user.prompt.dismiss": "_2e", "app.badge": "_a", "desktop.refreshApps": "_3g", "desktop.createShortcut": "_18", "desktop.removeShortcut": "_3h", "desktop.updateShortcut": "_4y" } }, // Action
+  _2: { kind: "object", fields: { "actions": { kind: "list", of: "Action" }, "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c", "by?": "_12" } }, // Actions
+  _3: { kind: "object", fields: { "error": { kind: "string" }, "code?": "_x", "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c" } }, // AgentError
+  _4: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,192}$" }, // AgentID, RequestID
+  _5: { kind: "string", values: ["main", "ephemeral", "window", "task"] }, // AgentKind
+  _6: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "isComplete": { kind: "boolean" }, "outcome?": "_2j", "reason?": { kind: "string" }, "usage?!": "_4z", "durationMs?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c" } }, // AgentResponse
+  _7: { kind: "object", fields: { "role": "_4", "kind": "_5", "monitorId?": "_12", "windowId?": "_c", "status": "_8", "messageId?": "_c", "text?": { kind: "string" }, "thinking?": { kind: "string" }, "tool?": { kind: "string" }, "startedAt?": "_x" } }, // AgentState
+  _8: { kind: "string", values: ["idle", "running", "waiting"] }, // AgentStatus
+  _9: { kind: "object", fields: { "content?": { kind: "string" }, "delta?": { kind: "string" }, "offset?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c" } }, // AgentThinking
+  _a: { kind: "object", fields: { "appId": "_c", "count": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // AppBadge
+  _b: { kind: "object", fields: { "command": { kind: "string" }, "params?": { kind: "any" } } }, // AppCommandRequest
+  _c: { kind: "string", pattern: "^[^\\x00-\\x1f\\x7f-\\x9f]{1,64}$" }, // AppID, ClientID, DialogID, MessageID, NoticeID, PlanID, PromptID, ShortcutID, TaskID, TodoID, WindowID
+  _d: { kind: "object", fields: {  } }, // AppManifestRequest, Ping, UpdateClear
+  _e: { kind: "object", fields: { "requestId": "_4", "windowId": "_c", "request": "_g", "deadline?": "_x", "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c", "to?": "_12" } }, // AppProtocolRequest
+  _f: { kind: "object", fields: { "stateKey": { kind: "string" } } }, // AppQueryRequest
+  _g: { kind: "union", tag: "kind", variants: { "manifest": "_d", "query": "_f", "command": "_b" } }, // AppRequest
+  _h: { kind: "object", fields: { "dialogId": "_c", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_2m", "deadline?": "_x", "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c" } }, // ApprovalRequest
+  _i: { kind: "string", values: ["followup", "command", "command_output", "completion_result", "tool", "api_req_failed", "resume_task", "resume_completed_task", "mistake_limit_reached", "use_mcp_server", "auto_approval_max_req_reached", "browser_action_launch"] }, // Ask
+  _j: { kind: "object", fields: { "expires_at": "_x", "grace_ms": { kind: "integer", min: 0, max: 9007199254740991 } } }, // AuthRefreshRequired
+  _k: { kind: "object", fields: { "ok": { kind: "boolean" }, "user?": { kind: "string" }, "roles?": { kind: "list", of: { kind: "string" } } } }, // AuthResult
+  _l: { kind: "object", fields: { "autoApprovalEnabled?": { kind: "boolean" }, "alwaysAllowReadOnly?": { kind: "boolean" }, "alwaysAllowReadOnlyOutsideWorkspace?": { kind: "boolean" }, "alwaysAllowWrite?": { kind: "boolean" }, "alwaysAllowWriteOutsideWorkspace?": { kind: "boolean" }, "alwaysAllowWriteProtected?": { kind: "boolean" }, "alwaysAllowExecute?": { kind: "boolean" }, "allowedCommands?": { kind: "list", of: { kind: "string" }, maxLength: 500 }, "deniedCommands?": { kind: "list", of: { kind: "string" }, maxLength: 500 }, "alwaysAllowMcp?": { kind: "boolean" }, "allowedMcpTools?": { kind: "list", of: { kind: "string" }, maxLength: 500 }, "alwaysAllowModeSwitch?": { kind: "boolean" }, "alwaysAllowSubtasks?": { kind: "boolean" }, "alwaysAllowFollowupQuestions?": { kind: "boolean" }, "followupAutoApproveTimeoutMs?": { kind: "integer", min: 0, max: 86400000 }, "allowedMaxRequests?": { kind: "integer", min: 0, max: 9007199254740991 }, "allowedMaxCost?": { kind: "number", min: 0 } } }, // AutoApproval
+  _m: { kind: "object", fields: { "rules": "_l", "by?": "_12", "messageId?": "_c" } }, // AutoApprovalChanged
+  _n: { kind: "object", fields: { "label": { kind: "string" }, "variant?": "_o" } }, // BadgeComponent
+  _o: { kind: "string", values: ["default", "success", "warning", "error", "info"] }, // BadgeVariant
+  _p: { kind: "object", fields: { "x": { kind: "number" }, "y": { kind: "number" }, "w": { kind: "number" }, "h": { kind: "number" } } }, // Bounds
+  Budget: { kind: "object", fields: { "actions": { kind: "integer", min: 0, max: 9007199254740991 }, "actionsLimit": { kind: "integer", min: 0, max: 9007199254740991 }, "output": { kind: "integer", min: 0, max: 9007199254740991 }, "outputLimit": { kind: "integer", min: 0, max: 9007199254740991 }, "running": { kind: "integer", min: 0, max: 9007199254740991 }, "runningLimit": { kind: "integer", min: 0, max: 9007199254740991 }, "denied?": "_r", "until?": "_x" } }, // Budget
+  _r: { kind: "string", values: ["slots", "actions", "output"] }, // BudgetKind
+  _s: { kind: "object", fields: { "label": { kind: "string" }, "action": { kind: "string" }, "variant?": "_u", "size?": "_t", "disabled?": { kind: "boolean" }, "icon?": { kind: "string" }, "parallel?!": { kind: "boolean" }, "submitForm?": { kind: "string" } } }, // ButtonComponent
+  _t: { kind: "string", values: ["sm", "md", "lg"] }, // ButtonSize
+  _u: { kind: "string", values: ["primary", "secondary", "ghost", "danger"] }, // ButtonVariant
+  _v: { kind: "object", fields: { "hash": { kind: "string" }, "ts": "_x", "monitorId?": "_12" } }, // CheckpointSaved
+  _w: { kind: "string", values: ["answered", "dismissed", "expired", "cancelled"] }, // CloseReason
+  _x: { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, // Code, Millis
+  _y: { kind: "choice", options: [{ of: { kind: "integer", min: 1, max: 9007199254740991 }, keepsZero: false }, { of: { kind: "list", of: { kind: "number" }, minLength: 1 }, keepsZero: false }] }, // Columns
+  _z: { kind: "union", tag: "type", variants: { "button": "_s", "input": "_1y", "select": "_3n", "text": "_4b", "badge": "_n", "progress": "_35", "image": "_1v" } }, // Component
+  _10: { kind: "object", fields: { "data": "_24" } }, // ComponentContent
+  _11: { kind: "object", fields: { "connectionId": "_12", "clientId?": "_c", "user?": { kind: "string" }, "monitors?": { kind: "list", of: "_12" }, "since?": "_x" } }, // Connection
+  _12: { kind: "string", pattern: "^[0-9A-Za-z_-]{1,64}$" }, // ConnectionID, MonitorID, ReplicaID, SessionID
+  _13: { kind: "object", fields: { "status": "_25", "provider?": { kind: "string" }, "sessionId?": "_12", "error?": { kind: "string" } } }, // ConnectionStatus
+  Content: { kind: "union", tag: "renderer", variants: { "markdown": "_1p", "html": "_1p", "text": "_1p", "table": "_41", "iframe": "_1t", "component": "_10" }, other: "_2i" }, // Content
+  _15: { kind: "object", fields: { "cost": { kind: "number" }, "prevContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "newContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "summary": { kind: "string" }, "condenseId?": { kind: "string" } } }, // ContextCondense
+  _16: { kind: "object", fields: { "truncationId": { kind: "string" }, "messagesRemoved": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "prevContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "newContextTokens": { kind: "integer", min: -9007199254740991, max: 9007199254740991 } } }, // ContextTruncation
+  _17: { kind: "object", fields: { "tokens": { kind: "integer", min: 0, max: 9007199254740991 }, "window?": { kind: "integer", min: 0, max: 9007199254740991 }, "condensing?": { kind: "boolean" } } }, // ContextUse
+  _18: { kind: "object", fields: { "shortcut": "_3r", "agentId?": "_4", "requestId?": "_4" } }, // CreateShortcut
+  _19: { kind: "object", fields: { "dialogId": "_c", "reason": "_w", "answeredBy?": "_12", "confirmed?": { kind: "boolean" }, "monitorId?": "_12", "messageId?": "_c" } }, // DialogClosed
+  _1a: { kind: "object", fields: { "id": "_c", "title": { kind: "string" }, "message": { kind: "string" }, "confirmText?": { kind: "string" }, "cancelText?": { kind: "string" }, "permissionOptions?!": "_2m", "agentId?": "_4", "requestId?": "_4" } }, // DialogConfirm
+  _1b: { kind: "string", values: ["top", "bottom"] }, // DockEdge
+  _1c: { kind: "object", fields: { "messageId": "_c", "message_id": "_33" } }, // Emitted
+  _1d: { kind: "object", fields: { "code": "_x", "name": { kind: "string" }, "message": { kind: "string" }, "context?": { kind: "any" }, "recoverable": { kind: "boolean" }, "suggested_action?": "_3z", "retry_after_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_c", "field?": { kind: "string" } } }, // ErrorNotice
+  _1e: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "in_progress": { kind: "integer", min: 0, max: 9007199254740991 }, "pending": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "blocked?": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_todo?!": "_4l" } }, // ExecutionProgress
+  _1f: { kind: "string", values: ["none", "sm", "md", "lg"] }, // Gap
+  _1g: { kind: "object", fields: { "after_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "reason?": { kind: "string" } } }, // GoElsewhere
+  _1h: { kind: "object", fields: { "request_id": "_4", "todo_id": "_c", "todo": "_4f", "reason": { kind: "string" }, "options": { kind: "list", of: "_4g" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_x" } }, // HITLApprovalRequest
+  _1i: { kind: "object", fields: { "request_id": "_4", "original_input": { kind: "string" }, "ambiguity?": { kind: "string" }, "question": { kind: "string" }, "input_type": "_1z", "suggestions?": { kind: "list", of: { kind: "string" } }, "required": { kind: "boolean" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_x" } }, // HITLClarification
+  _1j: { kind: "object", fields: { "request_id": "_4", "reason": "_w", "action?": { kind: "string" }, "value?": { kind: "any" }, "answered_by?": "_12", "messageId?": "_c" } }, // HITLClosed
+  _1k: { kind: "object", fields: { "request_id": "_4", "field": { kind: "string" }, "question": { kind: "string" }, "input_type": "_1z", "options?": { kind: "list", of: "_2h" }, "required": { kind: "boolean" }, "default_value?": { kind: "any" }, "range?": { kind: "boolean" }, "min?!": { kind: "number" }, "max?!": { kind: "number" }, "todo_id?": "_c", "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_x" } }, // HITLInputRequest
+  _1l: { kind: "object", fields: { "paused_by": { kind: "string" }, "reason?": { kind: "string" }, "current_todo?": "_c", "completed_todos": { kind: "list", of: "_c" }, "can_resume": { kind: "boolean" }, "messageId?": "_c" } }, // HITLPaused
+  _1m: { kind: "object", fields: { "request_id": "_4", "plan_id": "_c", "plan": "_2q", "message": { kind: "string" }, "options": { kind: "list", of: "_2n" }, "timeout_sec": { kind: "integer", min: 0, max: 9007199254740991 }, "expires_at?": "_x" } }, // HITLPlanReview
+  _1n: { kind: "union", tag: "type", variants: { "hitl_plan_review": "_1m", "hitl_approval_request": "_1h", "hitl_input_request": "_1k", "hitl_clarification": "_1i" } }, // HITLRequest
+  _1o: { kind: "object", fields: { "plan_id?": "_c", "resumed_by": { kind: "string" }, "messageId?": "_c" } }, // HITLResumed
+  _1p: { kind: "object", fields: { "data": { kind: "string" } } }, // HTMLContent, MarkdownContent, TextContent
+  _1q: { kind: "object", fields: { "ts": "_x", "removed": { kind: "integer", min: 0, max: 9007199254740991 }, "included?": { kind: "boolean" }, "kept?": { kind: "list", of: "_x" }, "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "checkpoint?": { kind: "string" }, "monitorId?": "_12", "messageId?": "_c", "by?": "_12" } }, // HistoryRewound
+  _1r: { kind: "string", values: ["emoji", "image"] }, // IconType
+  _1s: { kind: "object", fields: { "url": { kind: "string" }, "sandbox?": { kind: "string" } } }, // Iframe
+  _1t: { kind: "object", fields: { "data": "_1u" } }, // IframeContent
+  _1u: { kind: "choice", options: [{ of: { kind: "string" }, keepsZero: false }, { of: "_1s", keepsZero: true }] }, // IframeSource
+  _1v: { kind: "object", fields: { "src": { kind: "string" }, "width?!": "_1x", "height?!": "_1x", "fit?": "_1w" } }, // ImageComponent
+  _1w: { kind: "string", values: ["contain", "cover", "fill"] }, // ImageFit
+  _1x: { kind: "choice", options: [{ of: { kind: "number" }, keepsZero: true }, { of: { kind: "string" }, keepsZero: true }] }, // ImageSize
+  _1y: { kind: "object", fields: { "name": { kind: "string" }, "formId?": { kind: "string" }, "label?": { kind: "string" }, "placeholder?": { kind: "string" }, "defaultValue?": { kind: "string" }, "variant?": "_20", "rows?": { kind: "integer", min: 0, max: 9007199254740991 }, "disabled?": { kind: "boolean" } } }, // InputComponent
+  _1z: { kind: "string", values: ["text", "choice", "multi", "number", "date", "confirm"] }, // InputType
+  _20: { kind: "string", values: ["text", "email", "password", "number", "url"] }, // InputVariant
+  _21: { kind: "string", values: ["cognitive", "planning", "execution", "response"] }, // Layer
+  _22: { kind: "object", fields: { "layer": "_21", "result?": { kind: "any" }, "next_layer?": "_21", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // LayerComplete
+  _23: { kind: "object", fields: { "layer": "_21", "description?": { kind: "string" } } }, // LayerStart
+  _24: { kind: "object", fields: { "components": { kind: "list", of: "_z" }, "cols?!": "_y", "gap?": "_1f" } }, // Layout
+  _25: { kind: "string", values: ["connected", "disconnected", "error"] }, // LinkStatus
+  _26: { kind: "object", fields: { "messageId": "_c", "agentId": "_4", "monitorId?": "_12", "how?": "_42", "by?": "_12", "duplicate?": { kind: "boolean" }, "to?": "_12" } }, // MessageAccepted
+  _27: { kind: "object", fields: { "messageId": "_c", "position": { kind: "integer", min: 1, max: 9007199254740991 }, "monitorId?": "_12", "by?": "_12", "duplicate?": { kind: "boolean" }, "to?": "_12" } }, // MessageQueued
+  _28: { kind: "object", fields: { "messageId": "_c", "code": "_x", "reason": { kind: "string" }, "field?": { kind: "string" }, "monitorId?": "_12", "by?": "_12", "duplicate?": { kind: "boolean" }, "to?": "_12" } }, // MessageRejected
+  _29: { kind: "object", fields: { "messageId": "_c", "monitorId?": "_12", "first": "_33", "to": "_12" } }, // MessageRepeated
+  _2a: { kind: "object", fields: { "action": "_3i", "message": "_4u", "taskId?": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c" } }, // MessageUpdated
+  _2b: { kind: "string", values: ["idle", "running", "waiting", "over_budget", "removed"] }, // MonitorState
+  _2c: { kind: "object", fields: { "monitorId": "_12", "state": "_2b", "queue": { kind: "integer", min: 0, max: 9007199254740991 }, "budget?!": "Budget", "context?!": "_17", "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "messageId?": "_c" } }, // MonitorStatus
+  _2d: { kind: "string", values: ["info", "success", "warning", "error"] }, // NoticeVariant
+  _2e: { kind: "object", fields: { "id": "_c", "agentId?": "_4", "requestId?": "_4" } }, // NotificationDismiss, PromptDismiss, ToastDismiss
+  _2f: { kind: "object", fields: { "id": "_c", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // NotificationShow
+  _2g: { kind: "object", fields: { "id": "_c", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_3b" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_39", "allowDismiss?!": { kind: "boolean" }, "deadline?": "_x", "agentId?": "_4", "monitorId?": "_12" } }, // OpenPrompt
+  _2h: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" } } }, // Option
+  _2i: { kind: "object", fields: { "renderer": { kind: "string" }, "data": { kind: "any" } } }, // OtherContent
+  _2j: { kind: "string", values: ["completed", "failed", "interrupted"] }, // Outcome
+  _2k: { kind: "object", fields: { "replica": "_12", "epoch": { kind: "integer", min: 0, max: 9007199254740991 }, "prev?": "_33" } }, // OwnerChanged
+  _2l: { kind: "object", fields: { "completed_todos": { kind: "list", of: "_c" }, "available_data?": { kind: "any" } } }, // PartialResults
+  _2m: { kind: "object", fields: { "showRememberChoice": { kind: "boolean" }, "toolName": { kind: "string" }, "context?": { kind: "string" } } }, // PermissionOptions
+  _2n: { kind: "string", values: ["approve", "modify", "reject"] }, // PlanAnswer
+  _2o: { kind: "object", fields: { "plan_id": "_c", "approved_by": { kind: "string" }, "execution_starting": { kind: "boolean" }, "messageId?": "_c" } }, // PlanApproved
+  _2p: { kind: "object", fields: { "type": { kind: "string" }, "title": { kind: "string" }, "url": { kind: "string" } } }, // PlanAttachment
+  _2q: { kind: "object", fields: { "todos": { kind: "list", of: "_4f" }, "dependency_graph": { kind: "map", key: "_c", of: { kind: "list", of: "_c" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" } } }, // PlanBody
+  _2r: { kind: "object", fields: { "action": "_2u", "todo_id": "_c", "task?": { kind: "string" } } }, // PlanChange
+  _2s: { kind: "object", fields: { "plan_id?": "_c" } }, // PlanCleared
+  _2t: { kind: "object", fields: { "status": { kind: "string" }, "response": "_2z", "statistics?!": "_31", "report_paths": { kind: "list", of: { kind: "string" } }, "plan_id?": "_c", "messageId?": "_c" } }, // PlanComplete
+  _2u: { kind: "string", values: ["add", "remove", "update"] }, // PlanEdit
+  _2v: { kind: "object", fields: { "status": { kind: "string" }, "error": "_2w", "partial_results?!": "_2l", "statistics?!": "_31", "plan_id?": "_c", "messageId?": "_c" } }, // PlanFailure
+  _2w: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "failed_todo?": "_c", "recoverable": { kind: "boolean" } } }, // PlanFailureError
+  _2x: { kind: "object", fields: { "plan_id": "_c", "version": { kind: "integer", min: 1, max: 9007199254740991 }, "status": "_32", "todos": { kind: "list", of: "_4f" }, "dependency_graph": { kind: "map", key: "_c", of: { kind: "list", of: "_c" } }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "request?": { kind: "string" }, "messageId?": "_c" } }, // PlanGenerated
+  _2y: { kind: "object", fields: { "plan_id": "_c", "old_version": { kind: "integer", min: 1, max: 9007199254740991 }, "new_version": { kind: "integer", min: 1, max: 9007199254740991 }, "changes": { kind: "list", of: "_2r" }, "updated_todos": { kind: "list", of: "_4f" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "mermaid_diagram?": { kind: "string" }, "messageId?": "_c" } }, // PlanModified
+  _2z: { kind: "object", fields: { "format": { kind: "string" }, "text": { kind: "string" }, "summary?": { kind: "string" }, "attachments": { kind: "list", of: "_2p" }, "next_actions": { kind: "list", of: { kind: "string" } } } }, // PlanResponse
+  _30: { kind: "object", fields: { "id?": "_c", "status": "_32", "version?": { kind: "integer", min: 0, max: 9007199254740991 }, "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "mermaid_diagram?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "request?": { kind: "string" }, "messageId?": "_c", "started_at?": "_x", "paused_by?": { kind: "string" }, "pause_reason?": { kind: "string" }, "complete?!": "_2t", "failed?!": "_2v" } }, // PlanState
+  _31: { kind: "object", fields: { "total_todos": { kind: "integer", min: 0, max: 9007199254740991 }, "completed": { kind: "integer", min: 0, max: 9007199254740991 }, "failed": { kind: "integer", min: 0, max: 9007199254740991 }, "skipped?": { kind: "integer", min: 0, max: 9007199254740991 }, "execution_time_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "tokens_used": { kind: "integer", min: 0, max: 9007199254740991 }, "cost_usd": { kind: "number", min: 0 } } }, // PlanStatistics
+  _32: { kind: "string", values: ["pending_approval", "approved", "executing", "paused", "completed", "failed", "rejected", "cancelled"] }, // PlanStatus
+  _33: { kind: "position" }, // Position
+  _34: { kind: "object", fields: { "connections": { kind: "list", of: "_11" }, "total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // Presence
+  _35: { kind: "object", fields: { "value": { kind: "number", min: 0, max: 100 }, "label?": { kind: "string" }, "variant?": "_37", "showValue?": { kind: "boolean" } } }, // ProgressComponent
+  _36: { kind: "object", fields: { "icon?": { kind: "string" }, "text?": { kind: "string" } } }, // ProgressStatus
+  _37: { kind: "string", values: ["default", "success", "warning", "error"] }, // ProgressVariant
+  _38: { kind: "object", fields: { "promptId": "_c", "reason": "_w", "answeredBy?": "_12", "monitorId?": "_12", "messageId?": "_c" } }, // PromptClosed
+  _39: { kind: "object", fields: { "label?": { kind: "string" }, "placeholder?": { kind: "string" }, "type?": "_3a" } }, // PromptInput
+  _3a: { kind: "string", values: ["text", "textarea", "password"] }, // PromptInputType
+  _3b: { kind: "object", fields: { "value": { kind: "string" }, "label": { kind: "string" }, "description?": { kind: "string" } } }, // PromptOption
+  _3c: { kind: "object", fields: { "id": "_c", "title": { kind: "string" }, "message": { kind: "string" }, "options?": { kind: "list", of: "_3b" }, "multiSelect?": { kind: "boolean" }, "inputField?!": "_39", "allowDismiss?!": { kind: "boolean" }, "agentId?": "_4", "requestId?": "_4" } }, // PromptShow
+  _3d: { kind: "object", fields: { "provider": { kind: "string" } } }, // ProviderChanged
+  _3e: { kind: "object", fields: { "monitorId": "_12", "messages": { kind: "list", of: "QueuedMessage" }, "messageId?": "_c" } }, // QueueUpdated
+  QueuedMessage: { kind: "object", fields: { "timestamp": "_x", "id": "_c", "text": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "windowId?": "_c" } }, // QueuedMessage
+  _3g: { kind: "object", fields: { "agentId?": "_4", "requestId?": "_4" } }, // RefreshApps
+  _3h: { kind: "object", fields: { "shortcutId": "_c", "agentId?": "_4", "requestId?": "_4" } }, // RemoveShortcut
+  _3i: { kind: "string", values: ["created", "updated"] }, // RowChange
+  _3j: { kind: "integer", min: 0, max: 9007199254740991 }, // RowID
+  _3k: { kind: "string", values: ["ask", "say"] }, // RowType
+  _3l: { kind: "string", values: ["error", "api_req_started", "api_req_finished", "api_req_retried", "api_req_retry_delayed", "api_req_rate_limit_wait", "api_req_deleted", "text", "image", "reasoning", "completion_result", "user_feedback", "user_feedback_diff", "command_output", "shell_integration_warning", "mcp_server_request_started", "mcp_server_response", "subtask_result", "checkpoint_saved", "rooignore_error", "diff_error", "condense_context", "condense_context_error", "sliding_window_truncation", "codebase_search_result", "user_edit_todos", "too_many_tools_warning", "tool", "browser_action", "browser_action_result", "browser_session_status"] }, // Say
+  _3m: { kind: "choice", options: [{ of: { kind: "string" }, keepsZero: true }, { of: { kind: "number" }, keepsZero: true }, { of: { kind: "boolean" }, keepsZero: true }] }, // Scalar
+  _3n: { kind: "object", fields: { "name": { kind: "string" }, "options": { kind: "list", of: "_2h" }, "formId?": { kind: "string" }, "label?": { kind: "string" }, "defaultValue?": { kind: "string" }, "placeholder?": { kind: "string" }, "disabled?": { kind: "boolean" } } }, // SelectComponent
+  _3o: { kind: "object", fields: { "title": { kind: "string" } } }, // SessionRenamed
+  SessionState: { kind: "object", fields: { "mode": "_3x", "reason?": "_3w", "replay_until?": "_33", "heartbeat_ms": { kind: "integer", min: 1, max: 9007199254740991 }, "status?": "_3q", "title?": { kind: "string" }, "owner?": "_12", "provider?": { kind: "string" }, "autoApproval?!": "_l", "current_layer?": "_21", "monitors?": { kind: "list", of: "_2c" }, "windows?": { kind: "list", of: "_59" }, "agents?": { kind: "list", of: "_7" }, "queues?": { kind: "map", key: "_12", of: { kind: "list", of: "QueuedMessage" } }, "budgets?": { kind: "map", key: "_12", of: "Budget" }, "dialogs?": { kind: "list", of: "_h" }, "prompts?": { kind: "list", of: "_2g" }, "notifications?": { kind: "list", of: "_3u" }, "toasts?": { kind: "list", of: "_3v" }, "shortcuts?": { kind: "list", of: "_3r" }, "badges?": { kind: "map", key: "_c", of: { kind: "integer", min: 0, max: 9007199254740991 } }, "hitl_pending?": "_1n", "hitl_requests?": { kind: "list", of: "_1n" }, "plan?!": "_30", "todos?!": { kind: "list", of: "_4f" }, "recent_messages?": { kind: "list", of: "_4u" }, "connections?": { kind: "integer", min: 0, max: 9007199254740991 }, "presence?": { kind: "list", of: "_11" }, "last_message_id?": "_33" } }, // SessionState
+  _3q: { kind: "string", values: ["idle", "executing", "waiting", "paused", "unowned"] }, // SessionStatus
+  _3r: { kind: "object", fields: { "id": "_c", "label": { kind: "string" }, "icon": { kind: "string" }, "iconType?": "_1r", "type": "_3t", "target": { kind: "string" }, "osActions?": { kind: "list", of: "Action" }, "createdAt": "_x" } }, // Shortcut
+  _3s: { kind: "object", fields: { "label?!": { kind: "string" }, "icon?!": { kind: "string" }, "iconType?": "_1r", "type?": "_3t", "target?!": { kind: "string" }, "osActions?!": { kind: "list", of: "Action" } } }, // ShortcutPatch
+  _3t: { kind: "string", values: ["file", "url", "action"] }, // ShortcutType
+  _3u: { kind: "object", fields: { "id": "_c", "title": { kind: "string" }, "body": { kind: "string" }, "icon?": { kind: "string" }, "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_x", "monitorId?": "_12" } }, // ShownNotification
+  _3v: { kind: "object", fields: { "id": "_c", "message": { kind: "string" }, "variant?": "_2d", "action?!": "_4d", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "since?": "_x", "monitorId?": "_12" } }, // ShownToast
+  _3w: { kind: "string", values: ["fresh", "trimmed", "unknown", "too_many"] }, // SnapshotReason
+  _3x: { kind: "string", values: ["resume", "snapshot"] }, // StateMode
+  _3y: { kind: "object", fields: { "available": { kind: "boolean" }, "since": "_x" } }, // StoreStatus
+  _3z: { kind: "string", values: ["retry", "wait", "reconnect", "fix_message", "authenticate", "refresh_token", "create_session", "free_something", "retry_or_skip"] }, // SuggestedAction
+  _40: { kind: "object", fields: { "headers": { kind: "list", of: { kind: "string" } }, "rows": { kind: "list", of: { kind: "list", of: { kind: "string" } } } } }, // Table
+  _41: { kind: "object", fields: { "data": "_40" } }, // TableContent
+  _42: { kind: "string", values: ["direct", "steered", "ephemeral"] }, // Taken
+  _43: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c" } }, // TaskAborted, TaskActive, TaskAskResponded, TaskCreated, TaskFocused, TaskIdle, TaskInteractive, TaskPaused, TaskResumable, TaskStarted, TaskUnfocused, TaskUnpaused, TaskUserMessage
+  _44: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "tokenUsage": "_4p", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_4s" }, "isSubtask?": { kind: "boolean" } } }, // TaskCompleted
+  _45: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "mode": { kind: "string" } } }, // TaskModeSwitched
+  _46: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "childTaskId": "_c" } }, // TaskSpawned
+  _47: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "tokenUsage": "_4p", "toolUsage": { kind: "map", key: { kind: "string" }, of: "_4s" } } }, // TaskTokenUsageUpdated
+  _48: { kind: "object", fields: { "taskId": "_c", "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "tool": { kind: "string" }, "error": { kind: "string" } } }, // TaskToolFailed
+  _49: { kind: "string", values: ["left", "center", "right"] }, // TextAlign
+  _4a: { kind: "string", values: ["default", "muted", "accent", "success", "warning", "error"] }, // TextColor
+  _4b: { kind: "object", fields: { "content": { kind: "string" }, "variant?": "_4c", "color?": "_4a", "textAlign?": "_49" } }, // TextComponent
+  _4c: { kind: "string", values: ["body", "heading", "subheading", "caption", "code"] }, // TextVariant
+  _4d: { kind: "object", fields: { "label": { kind: "string" }, "eventId": { kind: "string" } } }, // ToastButton
+  _4e: { kind: "object", fields: { "id": "_c", "message": { kind: "string" }, "variant?": "_2d", "action?!": "_4d", "duration?": { kind: "integer", min: 0, max: 9007199254740991 }, "agentId?": "_4", "requestId?": "_4" } }, // ToastShow
+  _4f: { kind: "object", fields: { "id": "_c", "task": { kind: "string" }, "tool?": { kind: "string" }, "status?": "_4n", "priority?": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "depends_on": { kind: "list", of: "_c" }, "requires_approval?": { kind: "boolean" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "estimated_cost_usd?": { kind: "number", min: 0 }, "progress_percentage?": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "retry_count?": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 }, "started_at?": "_x", "retry_at?": "_x", "agent_id?": "_4", "duration_ms?": { kind: "integer", min: 0, max: 9007199254740991 }, "error?!": "_4i", "result_summary?": { kind: "any" } } }, // Todo
+  _4g: { kind: "string", values: ["approve", "skip", "reject"] }, // TodoAnswer
+  _4h: { kind: "object", fields: { "todo_id": "_c", "task": { kind: "string" }, "status": "_4n", "result_summary?": { kind: "any" }, "duration_ms": { kind: "integer", min: 0, max: 9007199254740991 }, "next_todos": { kind: "list", of: "_c" }, "messageId?": "_c" } }, // TodoCompleted
+  _4i: { kind: "object", fields: { "code": { kind: "string" }, "message": { kind: "string" }, "recoverable": { kind: "boolean" } } }, // TodoError
+  _4j: { kind: "object", fields: { "todo_id": "_c", "task": { kind: "string" }, "status": "_4n", "error": "_4i", "retry_count": { kind: "integer", min: 0, max: 9007199254740991 }, "max_retries": { kind: "integer", min: 0, max: 9007199254740991 }, "retry_at?": "_x" } }, // TodoFailed
+  _4k: { kind: "object", fields: { "todo_id": "_c", "progress_percentage": { kind: "number", min: 0, max: 100 }, "current_step?": { kind: "string" }, "items_processed?": { kind: "integer", min: 0, max: 9007199254740991 }, "items_total?": { kind: "integer", min: 0, max: 9007199254740991 } } }, // TodoProgress
+  _4l: { kind: "object", fields: { "id": "_c", "task": { kind: "string" } } }, // TodoRef
+  _4m: { kind: "object", fields: { "todo_id": "_c", "task": { kind: "string" }, "tool?": { kind: "string" }, "estimated_duration_sec?": { kind: "number", min: 0 }, "agent_id?": "_4", "messageId?": "_c" } }, // TodoStarted
+  _4n: { kind: "string", values: ["pending", "blocked", "needs_approval", "needs_input", "in_progress", "completed", "failed", "skipped", "cancelled"] }, // TodoStatus
+  _4o: { kind: "object", fields: { "todo": "_4f", "messageId?": "_c" } }, // TodoUpdated
+  _4p: { kind: "object", fields: { "totalTokensIn": { kind: "integer", min: 0, max: 9007199254740991 }, "totalTokensOut": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheWrites?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCacheReads?": { kind: "integer", min: 0, max: 9007199254740991 }, "totalCost": { kind: "number", min: 0 }, "contextTokens": { kind: "integer", min: 0, max: 9007199254740991 } } }, // TokenUsage
+  _4q: { kind: "object", fields: { "toolName": { kind: "string" }, "status": "_4r", "message?": { kind: "string" }, "toolInput?": { kind: "any" }, "toolUseId?": { kind: "string" }, "agentId?": "_4", "monitorId?": "_12", "messageId?": "_c" } }, // ToolProgress
+  _4r: { kind: "string", values: ["running", "complete", "error"] }, // ToolStatus
+  _4s: { kind: "object", fields: { "attempts": { kind: "integer", min: 0, max: 9007199254740991 }, "failures": { kind: "integer", min: 0, max: 9007199254740991 } } }, // ToolUses
+  _4t: { kind: "object", fields: { "messageId": "_c", "agentId": "_4", "reason": { kind: "string" }, "resumable": { kind: "boolean" }, "monitorId?": "_12" } }, // TurnInterrupted
+  _4u: { kind: "object", fields: { "ts": "_x", "id?": "_3j", "type": "_3k", "ask?": "_i", "say?": "_3l", "text?": { kind: "string" }, "images?": { kind: "list", of: { kind: "string" } }, "partial?!": { kind: "boolean" }, "reasoning?": { kind: "string" }, "thread?": { kind: "string" }, "conversationHistoryIndex?!": { kind: "integer", min: -9007199254740991, max: 9007199254740991 }, "checkpoint?": { kind: "any" }, "progressStatus?!": "_36", "contextCondense?!": "_15", "contextTruncation?!": "_16", "isProtected?": { kind: "boolean" }, "apiProtocol?": "_0", "isAnswered?": { kind: "boolean" }, "monitorId?": "_12", "agentId?": "_4", "messageId?": "_c", "windowId?": "_c" } }, // UIRow
+  _4v: { kind: "object", fields: { "data": { kind: "any" } } }, // UpdateAppend, UpdatePrepend, UpdateReplace
+  _4w: { kind: "object", fields: { "position": { kind: "integer", min: 0, max: 9007199254740991 }, "data": { kind: "any" } } }, // UpdateInsertAt
+  _4x: { kind: "union", tag: "op", variants: { "append": "_4v", "prepend": "_4v", "replace": "_4v", "insertAt": "_4w", "clear": "_d" } }, // UpdateOperation
+  _4y: { kind: "object", fields: { "shortcutId": "_c", "updates": "_3s", "agentId?": "_4", "requestId?": "_4" } }, // UpdateShortcut
+  _4z: { kind: "object", fields: { "inputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "outputTokens": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheReadTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "cacheWriteTokens?": { kind: "integer", min: 0, max: 9007199254740991 }, "costUsd?": { kind: "number", min: 0 } } }, // Usage
+  _50: { kind: "string", values: ["assigned", "active", "released"] }, // WindowAgentChange
+  _51: { kind: "object", fields: { "windowId": "_c", "agentId": "_4", "status": "_50", "monitorId?": "_12", "messageId?": "_c" } }, // WindowAgentStatus
+  _52: { kind: "object", fields: { "windowId": "_c", "agentId?": "_4", "requestId?": "_4" } }, // WindowCapture, WindowClose, WindowFocus, WindowMaximize, WindowMinimize, WindowRestore
+  _53: { kind: "object", fields: { "windowId": "_c", "title": { kind: "string" }, "bounds": "_p", "content": "Content", "variant?": "_5b", "dockEdge?": "_1b", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_3m" }, "minimized?": { kind: "boolean" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowCreate
+  _54: { kind: "object", fields: { "windowId": "_c", "agentId": "_4", "requestId?": "_4" } }, // WindowLock, WindowUnlock
+  _55: { kind: "object", fields: { "windowId": "_c", "x": { kind: "number" }, "y": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowMove
+  _56: { kind: "object", fields: { "windowId": "_c", "w": { kind: "number" }, "h": { kind: "number" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowResize
+  _57: { kind: "object", fields: { "windowId": "_c", "content": "Content", "agentId?": "_4", "requestId?": "_4" } }, // WindowSetContent
+  _58: { kind: "object", fields: { "windowId": "_c", "title": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowSetTitle
+  _59: { kind: "object", fields: { "windowId": "_c", "monitorId": "_12", "title": { kind: "string" }, "bounds": "_p", "content": "Content", "variant?": "_5b", "dockEdge?": "_1b", "frameless?": { kind: "boolean" }, "windowStyle?": { kind: "map", key: { kind: "string" }, of: "_3m" }, "minimized?": { kind: "boolean" }, "maximized?": { kind: "boolean" }, "restoreBounds?!": "_p", "z?": { kind: "integer", min: 0, max: 9007199254740991 }, "lock?": "_4", "groupId?": "_c", "appId?": "_c" } }, // WindowState
+  _5a: { kind: "object", fields: { "windowId": "_c", "operation": "_4x", "renderer?": { kind: "string" }, "agentId?": "_4", "requestId?": "_4" } }, // WindowUpdateContent
+  _5b: { kind: "string", values: ["standard", "widget", "panel"] }, // WindowVariant
 };
 
 /** The forms of payloads by type. */
 export const payloads: Record<string, string> = {
-  ACTIONS: "Actions",
-  AGENT_THINKING: "AgentThinking",
-  AGENT_RESPONSE: "AgentResponse",
-  TOOL_PROGRESS: "ToolProgress",
-  ERROR: "AgentError",
-  WINDOW_AGENT_STATUS: "WindowAgentStatus",
-  MESSAGE_ACCEPTED: "MessageAccepted",
-  MESSAGE_QUEUED: "MessageQueued",
-  MESSAGE_REJECTED: "MessageRejected",
-  APPROVAL_REQUEST: "ApprovalRequest",
-  APP_PROTOCOL_REQUEST: "AppProtocolRequest",
-  MONITOR_STATUS: "MonitorStatus",
-  DIALOG_CLOSED: "DialogClosed",
-  PROMPT_CLOSED: "PromptClosed",
-  PRESENCE: "Presence",
-  OWNER_CHANGED: "OwnerChanged",
-  SESSION_RENAMED: "SessionRenamed",
-  PROVIDER_CHANGED: "ProviderChanged",
-  TURN_INTERRUPTED: "TurnInterrupted",
+  ACTIONS: "_2",
+  AGENT_THINKING: "_9",
+  AGENT_RESPONSE: "_6",
+  TOOL_PROGRESS: "_4q",
+  ERROR: "_3",
+  WINDOW_AGENT_STATUS: "_51",
+  MESSAGE_ACCEPTED: "_26",
+  MESSAGE_QUEUED: "_27",
+  MESSAGE_REJECTED: "_28",
+  APPROVAL_REQUEST: "_h",
+  APP_PROTOCOL_REQUEST: "_e",
+  MONITOR_STATUS: "_2c",
+  DIALOG_CLOSED: "_19",
+  PROMPT_CLOSED: "_38",
+  PRESENCE: "_34",
+  OWNER_CHANGED: "_2k",
+  SESSION_RENAMED: "_3o",
+  PROVIDER_CHANGED: "_3d",
+  TURN_INTERRUPTED: "_4t",
   session_state: "SessionState",
-  ping: "Ping",
-  auth_result: "AuthResult",
-  auth_refresh_required: "AuthRefreshRequired",
-  error: "ErrorNotice",
-  reconnect: "GoElsewhere",
-  store_status: "StoreStatus",
-  CONNECTION_STATUS: "ConnectionStatus",
-  layer_start: "LayerStart",
-  layer_complete: "LayerComplete",
-  plan_generated: "PlanGenerated",
-  plan_approved: "PlanApproved",
-  plan_modified: "PlanModified",
-  todo_started: "TodoStarted",
-  todo_progress: "TodoProgress",
-  todo_updated: "TodoUpdated",
-  todo_completed: "TodoCompleted",
-  todo_failed: "TodoFailed",
-  execution_progress: "ExecutionProgress",
-  hitl_plan_review: "HITLPlanReview",
-  hitl_approval_request: "HITLApprovalRequest",
-  hitl_input_request: "HITLInputRequest",
-  hitl_clarification: "HITLClarification",
-  hitl_paused: "HITLPaused",
-  hitl_resumed: "HITLResumed",
-  hitl_closed: "HITLClosed",
-  complete: "PlanComplete",
-  failed: "PlanFailure",
-  messageUpdated: "MessageUpdated",
-  HISTORY_REWOUND: "HistoryRewound",
-  CHECKPOINT_SAVED: "CheckpointSaved",
-  QUEUE_UPDATED: "QueueUpdated",
-  AUTO_APPROVAL_CHANGED: "AutoApprovalChanged",
-  taskCreated: "TaskCreated",
-  taskStarted: "TaskStarted",
-  taskCompleted: "TaskCompleted",
-  taskAborted: "TaskAborted",
-  taskFocused: "TaskFocused",
-  taskUnfocused: "TaskUnfocused",
-  taskActive: "TaskActive",
-  taskInteractive: "TaskInteractive",
-  taskResumable: "TaskResumable",
-  taskIdle: "TaskIdle",
-  taskPaused: "TaskPaused",
-  taskUnpaused: "TaskUnpaused",
-  taskSpawned: "TaskSpawned",
-  taskModeSwitched: "TaskModeSwitched",
-  taskAskResponded: "TaskAskResponded",
-  taskUserMessage: "TaskUserMessage",
-  taskToolFailed: "TaskToolFailed",
-  taskTokenUsageUpdated: "TaskTokenUsageUpdated",
-  MESSAGE_REPEATED: "MessageRepeated",
-  EMITTED: "Emitted",
+  ping: "_d",
+  auth_result: "_k",
+  auth_refresh_required: "_j",
+  error: "_1d",
+  reconnect: "_1g",
+  store_status: "_3y",
+  CONNECTION_STATUS: "_13",
+  layer_start: "_23",
+  layer_complete: "_22",
+  plan_generated: "_2x",
+  plan_approved: "_2o",
+  plan_modified: "_2y",
+  todo_started: "_4m",
+  todo_progress: "_4k",
+  todo_updated: "_4o",
+  todo_completed: "_4h",
+  todo_failed: "_4j",
+  execution_progress: "_1e",
+  hitl_plan_review: "_1m",
+  hitl_approval_request: "_1h",
+  hitl_input_request: "_1k",
+  hitl_clarification: "_1i",
+  hitl_paused: "_1l",
+  hitl_resumed: "_1o",
+  hitl_closed: "_1j",
+  complete: "_2t",
+  failed: "_2v",
+  plan_cleared: "_2s",
+  messageUpdated: "_2a",
+  HISTORY_REWOUND: "_1q",
+  CHECKPOINT_SAVED: "_v",
+  QUEUE_UPDATED: "_3e",
+  AUTO_APPROVAL_CHANGED: "_m",
+  taskCreated: "_43",
+  taskStarted: "_43",
+  taskCompleted: "_44",
+  taskAborted: "_43",
+  taskFocused: "_43",
+  taskUnfocused: "_43",
+  taskActive: "_43",
+  taskInteractive: "_43",
+  taskResumable: "_43",
+  taskIdle: "_43",
+  taskPaused: "_43",
+  taskUnpaused: "_43",
+  taskSpawned: "_46",
+  taskModeSwitched: "_45",
+  taskAskResponded: "_43",
+  taskUserMessage: "_43",
+  taskToolFailed: "_48",
+  taskTokenUsageUpdated: "_47",
+  MESSAGE_REPEATED: "_29",
+  EMITTED: "_1c",
 };

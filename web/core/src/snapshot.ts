@@ -3,6 +3,7 @@
 import { bounded } from "./agent.js";
 import { encode, putMap } from "./encode.js";
 import { bySince, dialogsByDeadline, promptsByDeadline } from "./notice.js";
+import { loadPlan, showPlan } from "./plan.js";
 import { putRow } from "./row.js";
 import { shapeOf } from "./shape.js";
 import { type Desk, Draft, emptyDesk, firstMonitor, idleMonitor, windowKey } from "./state.js";
@@ -44,6 +45,7 @@ export function load(p: SessionState, at: Position): Desk {
     });
   }
   for (const row of p.recent_messages ?? []) putRow(d, row);
+  loadPlan(d, p);
   if (!d.desk.monitors.has(firstMonitor)) d.edit("monitors").set(firstMonitor, idleMonitor(firstMonitor));
   return d.desk;
 }
@@ -69,7 +71,7 @@ export function snapshot(desk: Desk): SessionState {
     notifications: [...desk.notifications.values()].sort(bySince),
     toasts: [...desk.toasts.values()].sort(bySince),
     shortcuts: [...desk.shortcuts.values()].sort((a, b) => a.createdAt - b.createdAt || compareText(a.id, b.id)),
-    todos: [],
+    ...showPlan(desk),
     recent_messages: [...desk.rows.values()].map((r) => r.row).sort((a, b) => a.ts - b.ts),
     connections: desk.connections,
     presence: [...desk.presence],
@@ -84,7 +86,9 @@ export function snapshot(desk: Desk): SessionState {
 
 /** Sums up what the session does. */
 export function status(desk: Desk): SessionStatus {
-  if (desk.dialogs.size > 0 || desk.prompts.size > 0) return "waiting";
+  if (desk.plan?.status === "paused") return "paused";
+  if (desk.dialogs.size > 0 || desk.prompts.size > 0 || desk.requests.size > 0) return "waiting";
+  if (desk.layer !== "") return "executing";
   for (const a of desk.agents.values()) if (a.status === "running") return "executing";
   return "idle";
 }

@@ -11,17 +11,23 @@ import type {
   Connection,
   Content,
   DialogID,
+  HITLRequest,
+  Layer,
   MonitorID,
   MonitorStatus,
   NoticeID,
   OpenPrompt,
+  PlanState,
   Position,
   PromptID,
   QueuedMessage,
+  RequestID,
   Shortcut,
   ShortcutID,
   ShownNotification,
   ShownToast,
+  Todo,
+  TodoID,
   UIRow,
   WindowID,
   WindowState,
@@ -42,6 +48,11 @@ export const limits = {
   rows: 200,
   rowBytes: 1 << 20,
   agentText: 1 << 20,
+  todos: 50,
+  requests: 20,
+  /** Bytes that are kept of a plan's answer, and of what there is of one that was given up. */
+  response: 32 << 10,
+  available: 16 << 10,
 } as const;
 
 /** An agent with what it has said, and how many bytes that has. */
@@ -85,6 +96,14 @@ export interface Desk {
   readonly queues: Table<MonitorID, readonly QueuedMessage[]>;
   readonly rows: Table<number, Row>;
   readonly rowBytes: number;
+  /** The newest plan, also one that has ended. It has no id while a request stands still that there is no plan for yet. */
+  readonly plan: PlanState | undefined;
+  /** Where the plan is; empty when none is under way. */
+  readonly layer: Layer | "";
+  /** In the order of the plan. */
+  readonly todos: Table<TodoID, Todo>;
+  /** The open questions of the plan, the oldest first. */
+  readonly requests: Table<RequestID, HITLRequest>;
 }
 
 /** The monitor that is always there. */
@@ -112,6 +131,10 @@ export function emptyDesk(): Desk {
     queues: new Map(),
     rows: new Map(),
     rowBytes: 0,
+    plan: undefined,
+    layer: "",
+    todos: new Map(),
+    requests: new Map(),
   };
 }
 

@@ -193,6 +193,8 @@ export interface ServerPayloads {
   complete: PlanComplete;
   /** A plan was given up. */
   failed: PlanFailure;
+  /** A plan is gone. */
+  plan_cleared: PlanCleared;
   /** A row is new or has changed. */
   messageUpdated: MessageUpdated;
   /** Rows are gone. */
@@ -1361,6 +1363,11 @@ export interface PlanChange {
   task?: string;
 }
 
+/** PlanCleared says that a plan is gone, whether it had ended or not: nothing of it is shown any longer. */
+export interface PlanCleared {
+  plan_id?: PlanID;
+}
+
 /** PlanComplete is the result of a plan. */
 export interface PlanComplete {
   /** Status is success, or partial when todos were skipped. */
@@ -1441,7 +1448,8 @@ export interface PlanResponse {
 
 /** PlanState sums up the plan. */
 export interface PlanState {
-  id: PlanID;
+  /** ID is empty while a request stands still that there is no plan for yet. */
+  id?: PlanID;
   status: PlanStatus;
   version?: number;
   total_todos: number;
@@ -2621,6 +2629,7 @@ export const catalog = {
   hitl_closed: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
   complete: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
   failed: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "messageId" },
+  plan_cleared: { direction: "server", family: "workflow", durable: true, monitor: "", agent: "", message: "" },
   messageUpdated: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "agentId", message: "messageId" },
   HISTORY_REWOUND: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "", message: "messageId" },
   CHECKPOINT_SAVED: { direction: "server", family: "history", durable: true, monitor: "monitorId", agent: "", message: "" },

@@ -1,0 +1,204 @@
+// Plans: what their events make of the desktop. The rules are those of desk/plan.go.
+
+import { exact, pick, rawText } from "./exact.js";
+import type { KnownEvent } from "./event.js";
+import { type Desk, type Draft, limits } from "./state.js";
+import { firstBytes, utf8Length } from "./text.js";
+import type { HITLRequest, PlanFailure, PlanGenerated, PlanState, PlanStatus, SessionState, Todo, TodoID } from "./wire.gen.js";
+
+export function applyPlan(d: Draft, e: KnownEvent): void {
+  const desk = d.desk;
+  const plan = desk.plan;
+  switch (e.type) {
+    case "layer_start": {
+      if (e.data.layer === "cognitive") clearPlan(d);
+      desk.layer = e.data.layer;
+      if (desk.plan === undefined) return;
+      desk.plan = { ...desk.plan, complete: undefined, failed: undefined };
+      if (e.data.layer !== "execution") return;
+      desk.plan.started_at ||= e.time;
+      return setStatus(d, "executing");
+    }
+    case "layer_complete":
+      if (e.data.layer === "response") desk.layer = "";
+      return;
+    case "plan_generated":
+      return generate(d, e.data);
+    case "plan_approved":
+      return setStatus(d, "approved");
+    case "plan_modified": {
+      if (plan === undefined) return;
+      const p = e.data;
+      putTodos(d, p.updated_todos);
+      desk.plan = { ...plan, ...estimates(p), version: p.new_version, total_todos: desk.todos.size };
+      return;
+    }
+    case "hitl_plan_review":
+    case "hitl_approval_request":
+    case "hitl_input_request":
+    case "hitl_clarification":
+      return openRequest(d, { ...e.data, type: e.type } as HITLRequest);
+    case "hitl_closed":
+      return d.drop("requests", e.data.request_id);
+    case "hitl_paused":
+      if (desk.layer === "") return;
+      desk.plan = {
+        ...(plan ?? { total_todos: 0 }),
+        status: "paused",
+        paused_by: e.data.paused_by,
+        pause_reason: e.data.reason,
+      };
+      return;
+    case "hitl_resumed":
+      return resume(d);
+    case "complete": {
+      const response = { ...e.data.response, text: firstBytes(e.data.response.text, limits.response) };
+      return end(d, { complete: { ...e.data, response } }, "completed");
+    }
+    case "failed":
+      return end(d, { failed: withoutMuch(e.data) }, e.data.status === "cancelled" ? "cancelled" : "failed");
+    case "plan_cleared":
+      return clearPlan(d);
+    default:
+      return applyTodo(d, e);
+  }
+}
+
+/** What the events of todos say. Of todos that are not in the plan nothing is known. */
+function applyTodo(d: Draft, e: KnownEvent): void {
+  switch (e.type) {
+    case "todo_started":
+      return editTodo(d, e.data.todo_id, {
+        status: "in_progress",
+        started_at: e.time,
+        agent_id: e.data.agent_id,
+        progress_percentage: 0,
+        current_step: "",
+        items_processed: 0,
+        items_total: 0,
+        retry_at: 0,
+        duration_ms: 0,
+        error: undefined,
+        result_summary: undefined,
+      });
+    case "todo_progress": {
+      const { progress_percentage, current_step, items_processed, items_total } = e.data;
+      return editTodo(d, e.data.todo_id, { progress_percentage, current_step, items_processed, items_total });
+    }
+    case "todo_updated":
+      if (d.desk.todos.has(e.data.todo.id)) d.edit("todos").set(e.data.todo.id, e.data.todo);
+      return;
+    case "todo_completed":
+      return editTodo(d, e.data.todo_id, {
+        result_summary: undefined,
+        [exact]: undefined,
+        ...pick(e.data, ["status", "result_summary", "duration_ms"]),
+        retry_at: 0,
+        error: undefined,
+        ...(e.data.status === "completed" ? { progress_percentage: 100 } : {}),
+      });
+    case "todo_failed": {
+      const { error, retry_at, retry_count, max_retries } = e.data;
+      return editTodo(d, e.data.todo_id, { status: retry_at ? "pending" : "failed", error, retry_at, retry_count, max_retries });
+    }
+  }
+}
+
+function editTodo(d: Draft, id: TodoID, change: Partial<Todo> & { [exact]?: undefined }): void {
+  const t = d.desk.todos.get(id);
+  if (t !== undefined) d.edit("todos").set(id, { ...t, ...change });
+}
+
+/** One that stands still goes on doing so. */
+function setStatus(d: Draft, status: PlanStatus): void {
+  const plan = d.desk.plan;
+  if (plan !== undefined && plan.status !== "paused") d.desk.plan = { ...plan, status };
+}
+
+function estimates(p: Partial<PlanGenerated>): Partial<PlanState> {
+  const { mermaid_diagram, estimated_duration_sec, estimated_cost_usd } = p;
+  return { mermaid_diagram, estimated_duration_sec, estimated_cost_usd };
+}
+
+function generate(d: Draft, p: PlanGenerated): void {
+  putTodos(d, p.todos);
+  const old = d.desk.plan;
+  const { status, version, request, messageId } = p;
+  d.desk.plan = { ...estimates(p), id: p.plan_id, status, version, request, messageId, total_todos: d.desk.todos.size };
+  if (old?.status === "paused") d.desk.plan = { ...d.desk.plan, ...pick(old, ["status", "paused_by", "pause_reason"]) };
+}
+
+function resume(d: Draft): void {
+  const { plan, layer, requests } = d.desk;
+  if (plan?.status !== "paused") return;
+  const runs = (layer === "execution" || layer === "response") && ![...requests.values()].some((q) => q.type === "hitl_plan_review");
+  d.desk.plan = plan.id
+    ? { ...plan, status: runs ? "executing" : "pending_approval", paused_by: "", pause_reason: "" }
+    : undefined;
+}
+
+/** Keeps how the plan ended. One that never came to be is made for it. */
+function end(d: Draft, how: Pick<PlanState, "complete" | "failed">, status: PlanStatus): void {
+  const plan = d.desk.plan;
+  const p = (how.complete ?? how.failed)!;
+  d.desk.plan = {
+    total_todos: 0,
+    ...plan,
+    id: plan?.id || p.plan_id,
+    messageId: plan?.messageId || p.messageId,
+    status,
+    paused_by: "",
+    pause_reason: "",
+    complete: how.complete,
+    failed: how.failed,
+  };
+  d.desk.layer = "";
+  d.desk.requests = new Map();
+}
+
+/** A failure without results that are too large to be kept. */
+function withoutMuch(p: PlanFailure): PlanFailure {
+  const r = p.partial_results;
+  if (r?.available_data === undefined || utf8Length(rawText(r, "available_data")) <= limits.available) return p;
+  return { ...p, partial_results: { completed_todos: r.completed_todos } };
+}
+
+function clearPlan(d: Draft): void {
+  d.desk.plan = undefined;
+  d.desk.layer = "";
+  d.desk.todos = new Map();
+  d.desk.requests = new Map();
+}
+
+/** Makes these the todos, in their order. */
+function putTodos(d: Draft, list: readonly Todo[]): void {
+  const todos = new Map<TodoID, Todo>();
+  for (const t of list) if (todos.has(t.id) || todos.size < limits.todos) todos.set(t.id, t);
+  d.desk.todos = todos;
+}
+
+/** Keeps a question, or what has become of it. */
+function openRequest(d: Draft, q: HITLRequest): void {
+  const open = d.desk.requests;
+  if (open.has(q.request_id) || open.size < limits.requests) d.edit("requests").set(q.request_id, q);
+}
+
+/** Takes the plan of a snapshot. */
+export function loadPlan(d: Draft, p: SessionState): void {
+  d.desk.plan = p.plan;
+  d.desk.layer = p.current_layer ?? "";
+  putTodos(d, p.todos ?? []);
+  for (const q of p.hitl_requests ?? []) openRequest(d, q);
+}
+
+/** The plan for a snapshot. */
+export function showPlan(desk: Desk): Partial<SessionState> {
+  const requests = [...desk.requests.values()];
+  return {
+    plan: desk.plan,
+    current_layer: desk.layer || undefined,
+    todos: [...desk.todos.values()],
+    hitl_requests: requests,
+    hitl_pending: requests[0],
+  };
+}
