@@ -11,13 +11,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// question is something that waits for the user: a dialog, a prompt or a row of
-// the conversation that asks.
+// question is something that waits for the user: a dialog, a prompt, a row of the
+// conversation that asks, or a question of the plan.
 type question struct {
 	id     string
 	dialog *wire.ApprovalRequest
 	prompt *wire.OpenPrompt
 	row    *wire.UIRow
+	plan   wire.HITLRequest
 }
 
 func (q question) name() string { return q.id }
@@ -37,6 +38,9 @@ func (c *console) questions() []question {
 			open = append(open, question{id: rowID(r), row: &r})
 		}
 	}
+	for _, r := range s.HITLRequests {
+		open = append(open, question{id: requestID(r), plan: r})
+	}
 	return open
 }
 
@@ -50,6 +54,21 @@ func asks(r wire.UIRow) bool {
 func asksElsewhere(r wire.UIRow) bool {
 	dialog, prompt := contextpool.QuestionIn(r)
 	return r.Type == wire.RowAsk && (dialog != "" || prompt != "")
+}
+
+// requestID names a question of the plan.
+func requestID(r wire.HITLRequest) string {
+	switch d := r.(type) {
+	case wire.HITLPlanReview:
+		return string(d.RequestID)
+	case wire.HITLApprovalRequest:
+		return string(d.RequestID)
+	case wire.HITLInputRequest:
+		return string(d.RequestID)
+	case wire.HITLClarification:
+		return string(d.RequestID)
+	}
+	return ""
 }
 
 // rowID names a row.
@@ -80,6 +99,8 @@ func decide(open []question, rest string, yes bool) (wire.ClientPayload, error) 
 		return nil, errors.New("that cannot be answered for always")
 	}
 	switch {
+	case q.plan != nil:
+		return q.decided(yes)
 	case q.dialog != nil:
 		d := q.dialog
 		return wire.DialogFeedback{DialogID: d.DialogID, Confirmed: yes, MonitorID: d.MonitorID, RememberChoice: remember(rest, yes)}, nil
@@ -133,6 +154,8 @@ func answer(open []question, text string) (wire.ClientPayload, error) {
 		return nil, errors.New("want an answer, as in :answer perhaps")
 	case q.dialog != nil:
 		return nil, errors.New("that question takes :yes or :no")
+	case q.plan != nil:
+		return q.replied(text)
 	case q.row != nil:
 		return wire.AskResponse{TS: q.row.TS, Response: wire.AnswerMessage, Text: text, MonitorID: q.row.MonitorID}, nil
 	}

@@ -39,6 +39,15 @@ func verbs() []verb {
 		{"yes", "[ID] [always]", "agree, this time or always", (*console).yes},
 		{"no", "[ID] [always]", "refuse, this time or always", (*console).no},
 		{"answer", "[#ID] TEXT", "answer a question: with a choice, or with a text", (*console).answer},
+		{"plan", "[TEXT]", "have something worked off as a plan; without a text, show the plan", (*console).toPlan},
+		{"approve", "[ID] [COMMENT]", "let a plan or a todo run", (*console).approve},
+		{"reject", "[ID] [REASON]", "refuse it, which ends the plan", (*console).reject},
+		{"modify", "TEXT", "change the plan, also while it runs", (*console).modify},
+		{"pause", "[REASON]", "have the plan stand still after what runs now", (*console).pause},
+		{"resume", "", "have it go on", (*console).resume},
+		{"cancel", "[REASON]", "give the plan up", (*console).cancel},
+		{"retry", "TODO", "run a failed todo again", (*console).retry},
+		{"skip", "TODO [REASON]", "go on without a todo", (*console).skip},
 		{"monitor", "[NAME]", "speak to this monitor from now on; without a name, list them", (*console).toMonitor},
 		{"window", "ID TEXT", "say something to a window", (*console).toWindow},
 		{"press", "WINDOW ACTION [ID]", "press a button; with an id it runs beside others", (*console).press},
@@ -102,7 +111,9 @@ func (c *console) send(ctx context.Context, p wire.ClientPayload) error {
 		c.note(tintDim, "it will be sent when there is a connection")
 	}
 	switch p.(type) {
-	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.Emit, wire.DialogFeedback, wire.UserPromptResponse:
+	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.Emit, wire.DialogFeedback, wire.UserPromptResponse,
+		wire.HITLPlanResponse, wire.HITLApprovalResponse, wire.HITLInputResponse, wire.HITLClarificationResponse,
+		wire.ControlPause, wire.ControlResume, wire.ControlCancel, wire.ControlRetry, wire.ControlSkip:
 		pending, err := c.client.Submit(ctx, p)
 		if err == nil {
 			c.await(ctx, pending)

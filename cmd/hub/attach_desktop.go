@@ -54,6 +54,7 @@ func (v *view) state(id wire.SessionID, s wire.SessionState) {
 	for _, p := range s.Prompts {
 		v.prompt(p.Prompt)
 	}
+	v.planState(s)
 	v.voices = nil
 	for _, a := range s.Agents {
 		if a.Status == wire.AgentStatusIdle {

@@ -260,7 +260,7 @@ func (v *view) event(e client.Event) {
 		}
 		v.hear(ref, agentLabel(d.AgentID, d.MonitorID), d.Delta, d.Offset)
 	default:
-		if !v.talk(e.Data) && !v.questioned(e.Data) && !v.house(e.Data) {
+		if !v.talk(e.Data) && !v.questioned(e.Data) && !v.planned(e.Data) && !v.house(e.Data) {
 			v.line(tintDim, "%s %s", oneLine(e.Type), shorten(oneLine(string(e.Raw)), 200))
 		}
 	}

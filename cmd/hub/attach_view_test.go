@@ -295,7 +295,6 @@ main: Hi
 			wire.GoElsewhere{AfterMS: 100},
 			wire.StoreStatus{},
 			wire.StoreStatus{Available: true},
-			wire.PlanComplete{},
 		}, `
 05:49:00 ! Saved [Undo]
 05:49:01 ! Mail: 3 new
@@ -306,7 +305,6 @@ main: Hi
 05:49:05 ── the hub will close the connection: it stops
 05:49:06 ── the hub cannot reach its store; what you send waits
 05:49:07 ── the hub reaches its store again
-05:49:08 TYPE {"raw":true}
 `},
 		"link": {[]any{
 			client.Link{State: client.LinkConnecting},
