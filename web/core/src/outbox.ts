@@ -43,6 +43,8 @@ export interface Sent<T extends keyof ClientPayloads = keyof ClientPayloads> ext
   /** Why it was rejected, failed or was interrupted. */
   readonly reason?: string;
   readonly code?: number;
+  /** The part of it that was wrong, when it was rejected for that. */
+  readonly field?: string;
 
   /** The connection it was written to last; 0 if to none, -1 if by the page before this one. */
   readonly written: number;
@@ -91,6 +93,15 @@ const answered = new Set<string>([
   "REWIND",
   "EDIT_MESSAGE",
   "CONDENSE",
+  "hitl_plan_response",
+  "hitl_approval_response",
+  "hitl_input_response",
+  "hitl_clarification_response",
+  "control_pause",
+  "control_resume",
+  "control_cancel",
+  "control_retry",
+  "control_skip",
 ]);
 
 /** The types of which every message ends with a turn. */
@@ -214,6 +225,7 @@ function isAnswer(e: KnownEvent): boolean {
 
 function fateOf(s: Sent, e: KnownEvent): Partial<Sent> {
   const mine = "messageId" in e.data && e.data.messageId === s.id;
+  if (isToPlan(s) && e.type !== "MESSAGE_REJECTED") return mine || isClosed(s, e) ? { fate: "done", again: false } : {};
   switch (e.type) {
     case "MESSAGE_ACCEPTED":
       if (!mine || (s.agentId === e.data.agentId && s.fate !== "sending")) return {};
@@ -254,6 +266,16 @@ function fateOf(s: Sent, e: KnownEvent): Partial<Sent> {
   return {};
 }
 
+/** Whether a message is to the plan. Whatever names it says that the plan has taken it. */
+function isToPlan(s: Sent): boolean {
+  return s.type.startsWith("hitl_") || s.type.startsWith("control_");
+}
+
+/** Whether the question that a message answers is over, whoever answered it. */
+function isClosed(s: Sent, e: KnownEvent): boolean {
+  return e.type === "hitl_closed" && "request_id" in s.data && s.data.request_id === e.data.request_id;
+}
+
 function monitorOf(s: Sent): MonitorID {
   return ("monitorId" in s.data ? s.data.monitorId : undefined) || firstMonitor;
 }
@@ -268,7 +290,7 @@ function refusal(o: Outbox, p: ErrorNotice, now: number): Outbox {
   if (s === undefined) return o;
   const busy = (p.code === 1004 || p.code === 3004) && s.waits < outboxLimits.waits;
   const later = p.suggested_action === "wait" && (busy || p.code === 3007);
-  if (!later) return change(o, (i) => i === s, () => ({ fate: "rejected", code: p.code, reason: p.message }));
+  if (!later) return change(o, (i) => i === s, () => ({ fate: "rejected", code: p.code, reason: p.message, ...(p.field ? { field: p.field } : {}) }));
   const wait = p.retry_after_ms || Math.min(firstWait * 2 ** Math.min(s.waits, 10), maxWait);
   const next = change(o, (i) => i === s, (i) => ({ again: true, waits: i.waits + 1 }));
   const gap = p.code === 1004 ? Math.min(Math.max(wait, next.gap * 1.5), maxGap) : next.gap;

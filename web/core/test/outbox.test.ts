@@ -52,6 +52,22 @@ describe("what becomes of a message", () => {
     expect(rejected.items[0]).toMatchObject({ fate: "rejected", code: 3004, reason: "full" });
   });
 
+  const toPlan = (type: "hitl_input_response" | "control_pause", data: object): Outbox => wrote(post(emptyOutbox, { id: "m1", type, data, since: 1 } as Message)!, "m1", 1, 0);
+
+  it("to the plan is that it was taken, by whatever names it", () => {
+    expect(fates(toPlan("control_pause", {}), event("hitl_paused", { paused_by: "user", completed_todos: [], can_resume: true, messageId: "m2" }))).toEqual(["sending"]);
+    expect(fates(toPlan("control_pause", {}), event("hitl_paused", { paused_by: "user", completed_todos: [], can_resume: true, messageId: "m1" }))).toEqual(["done"]);
+    expect(fates(toPlan("control_pause", {}), event("MESSAGE_ACCEPTED", { messageId: "m1", agentId: "plan-1", how: "direct", duplicate: true }))).toEqual(["done"]);
+  });
+
+  it("that answers a question of the plan ends with the question, or with what was wrong", () => {
+    const answer = toPlan("hitl_input_response", { request_id: "hitl_1", value: 1 });
+    const closed = (request_id: string): HubEvent => event("hitl_closed", { request_id, reason: "answered", messageId: "m9" });
+    expect(fates(answer, closed("hitl_2"), closed("hitl_1"))).toEqual(["sending", "done"]);
+    const wrong = event("error", { code: 5002, name: "WS_HITL_INVALID_RESPONSE", message: "want a text", recoverable: true, messageId: "m1", field: "value" });
+    expect(resolve(answer, wrong, 0).items[0]).toMatchObject({ fate: "rejected", code: 5002, reason: "want a text", field: "value" });
+  });
+
   it("is not told by what others do", () => {
     const o = sent();
     expect(resolve(o, event("MESSAGE_ACCEPTED", { messageId: "m2", agentId: "main-1" }), 0)).toBe(o);

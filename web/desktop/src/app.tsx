@@ -3,7 +3,7 @@ import { Canvas } from "./canvas/index.js";
 import { Reporter } from "./content/index.js";
 import { Dock } from "./dock/index.js";
 import { useWords } from "./i18n/use.js";
-import { Asks, Drawer, Notices, Panels, Phone, Tour } from "./later.js";
+import { Asks, Drawer, Notices, Panels, Phone, Plans, Tour } from "./later.js";
 import { Palette } from "./palette/index.js";
 import { useShell } from "./shell/context.js";
 import { useMonitorGone } from "./shell/select.js";
@@ -61,6 +61,7 @@ function Wide(): ReactNode {
         {gone ? <MonitorGone /> : <Canvas />}
         <Suspense>{!over && <Tour />}</Suspense>
       </main>
+      <Suspense>{!gone && <Plans />}</Suspense>
       {drawer && (
         <aside className="app-drawer" aria-label={t.conversation} data-region="drawer" tabIndex={-1}>
           <Suspense fallback={<p className="app-drawer-wait">{t.connecting}</p>}>

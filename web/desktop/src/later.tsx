@@ -9,6 +9,7 @@ const fetchDrawer = () => import("./drawer/index.js");
 const fetchIcons = () => import("./canvas/icons.js");
 const fetchNotices = () => import("./notices/index.js");
 const fetchPanels = () => import("./sessions/index.js");
+const fetchPlans = () => import("./plan/index.js");
 const fetchPhone = () => import("./phone/index.js");
 const fetchTabCard = () => import("./topbar/tab-card.js");
 const fetchTour = () => import("./tour/index.js");
@@ -20,6 +21,9 @@ export const Icons = lazy(async () => ({ default: (await fetchIcons()).Icons }))
 export const Invitation = lazy(async () => ({ default: (await import("./invitation.js")).Invitation }));
 export const Notices = lazy(async () => ({ default: (await fetchNotices()).Notices }));
 export const Panels = lazy(async () => ({ default: (await fetchPanels()).Panels }));
+export const PlanChip = lazy(async () => ({ default: (await fetchPlans()).PlanChip }));
+export const Plans = lazy(async () => ({ default: (await fetchPlans()).Plans }));
+export const LastFate = lazy(async () => ({ default: (await import("./dock/last-fate.js")).LastFate }));
 export const Phone = lazy(async () => ({ default: (await fetchPhone()).Phone }));
 export const TabCard = lazy(async () => ({ default: (await fetchTabCard()).TabCard }));
 export const Tour = lazy(async () => ({ default: (await fetchTour()).Tour }));
@@ -29,6 +33,8 @@ const parts: (() => Promise<unknown>)[] = [
   fetchAsks,
   fetchDrawer,
   fetchNotices,
+  fetchPlans,
+  () => import("./dock/last-fate.js"),
   () => import("./content/markdown/view.js"),
   () => import("./content/layout/index.js"),
   () => import("./content/table.js"),
@@ -37,6 +43,7 @@ const parts: (() => Promise<unknown>)[] = [
   () => import("./history/rewind-dialog.js"),
   () => import("./history/search-bar.js"),
   () => import("./history/task-panel.js"),
+  () => import("./plan/source.js"),
   fetchPanels,
   fetchCentre,
   fetchIcons,

@@ -1,9 +1,17 @@
 // What became of an answer, and how a question ended.
 
-import type { Connection, DialogClosed, Outbox, PromptClosed, Sent } from "../../../core/src/index.js";
+import type { CloseReason, Connection, HITLClosed, Outbox, Sent } from "../../../core/src/index.js";
 import type { Ask } from "./order.js";
 
-export type AnswerState = { state: "open" } | { state: "sending" } | { state: "refused"; reason: string };
+export type AnswerState = { state: "open" } | { state: "sending" } | Refused;
+
+export interface Refused {
+  readonly state: "refused";
+  readonly reason: string;
+  readonly code: number;
+  /** The part of the answer that was wrong, if the hub said which. */
+  readonly field: string;
+}
 
 const open: AnswerState = { state: "open" };
 
@@ -11,11 +19,12 @@ const open: AnswerState = { state: "open" };
 export function answerState(outbox: Pick<Outbox, "items">, ask: Ask): AnswerState {
   const mine = outbox.items.findLast((s) => isAnswerTo(s, ask));
   if (mine?.fate === "sending") return { state: "sending" };
-  if (mine?.fate === "rejected") return { state: "refused", reason: mine.reason ?? "" };
+  if (mine?.fate === "rejected") return { state: "refused", reason: mine.reason ?? "", code: mine.code ?? 0, field: mine.field ?? "" };
   return open;
 }
 
 function isAnswerTo({ data }: Sent, ask: Ask): boolean {
+  if (ask.kind === "plan") return "request_id" in data && data.request_id === ask.id;
   return ask.kind === "approval" ? "dialogId" in data && data.dialogId === ask.id : "promptId" in data && data.promptId === ask.id;
 }
 
@@ -31,8 +40,20 @@ export interface Witness {
   now: number;
 }
 
+/** How the hub says that a question is over. */
+export interface Closed {
+  readonly reason: CloseReason;
+  readonly answeredBy?: string | undefined;
+  readonly messageId?: string | undefined;
+}
+
+/** The same of a question of the plan. */
+export function closedOf({ reason, answered_by: answeredBy, messageId }: HITLClosed): Closed {
+  return { reason, answeredBy, messageId };
+}
+
 /** What to say of a question that was closed: nothing when the answer was ours. */
-export function endingOf(ask: Ask, closed: DialogClosed | PromptClosed, w: Witness): Ending | undefined {
+export function endingOf(ask: Ask, closed: Closed, w: Witness): Ending | undefined {
   if (closed.reason === "expired") return { how: "expired" };
   if (closed.reason === "cancelled") return { how: "withdrawn" };
   if (closed.messageId !== undefined && w.outbox.items.some((s) => s.id === closed.messageId)) return undefined;

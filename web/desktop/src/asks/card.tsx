@@ -40,7 +40,7 @@ export function Card({ ask, asks, folded, onUnfold, onShow, onLater }: CardProps
       role="alertdialog"
       aria-labelledby={title}
       aria-modal={false}
-      className="asks-card"
+      className={isReview(ask) ? "asks-card asks-card-wide" : "asks-card"}
       data-ask-id={ask.id}
       data-armed={armed}
       data-region="ask"
@@ -57,7 +57,7 @@ export function Card({ ask, asks, folded, onUnfold, onShow, onLater }: CardProps
         <span className="asks-band-name">{t.asks}</span>
         {folded && (
           <>
-            <span className="asks-band-title">{titleOf(ask.request, t.permission)}</span>
+            <span className="asks-band-title">{titleOf(ask, t)}</span>
             <Button size="sm" onClick={onUnfold}>
               {t.show}
             </Button>
@@ -79,6 +79,11 @@ export function Card({ ask, asks, folded, onUnfold, onShow, onLater }: CardProps
   );
 }
 
+/** Whether there is a drawing to be looked at, which needs room. */
+function isReview(ask: Ask): boolean {
+  return ask.kind === "plan" && ask.request.type === "hitl_plan_review";
+}
+
 /** Takes the focus for a new question and gives it back, but takes it from nobody who is typing or uses an app. */
 function useFocusOf(card: HTMLDialogElement | null, key: string): void {
   const before = useRef<Element | null>(null);
@@ -87,7 +92,7 @@ function useFocusOf(card: HTMLDialogElement | null, key: string): void {
     const at = document.activeElement;
     if (!card.contains(at)) before.current = at;
     const busy = at instanceof HTMLElement && (at.isContentEditable || at.matches("input, textarea, select, iframe"));
-    if (!busy || card.contains(at)) card.querySelector<HTMLElement>(".asks-view")?.focus({ preventScroll: true });
+    if (!busy || card.contains(at)) (card.querySelector<HTMLElement>("[data-first]") ?? card.querySelector<HTMLElement>(".asks-view"))?.focus({ preventScroll: true });
   }, [card, key]);
   useEffect(() => {
     if (card === null) return;

@@ -1,15 +1,16 @@
 import "./asks.css";
 import "./inbox.css";
-import { type ReactNode, useContext, useMemo, useRef, useState } from "react";
+import { type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
+import type { HubEvent } from "../../../core/src/index.js";
 import { useWords } from "../i18n/use.js";
 import { PageContext, useCommands, useEvents, useShell } from "../shell/context.js";
 import { usePhone } from "../shell/viewport.js";
 import { Modal } from "../ui/modal.js";
-import { type Ending, endingOf } from "./answers.js";
+import { type Closed, closedOf, type Ending, endingOf } from "./answers.js";
 import { Card } from "./card.js";
 import { Inbox } from "./inbox.js";
 import { askInFront } from "./order.js";
-import { visible } from "./origin.js";
+import { titleOf } from "./origin.js";
 import { useAsks } from "./use.js";
 import texts from "./words.js";
 
@@ -26,6 +27,15 @@ export function Asks(): ReactNode {
   const [shown, setShown] = useState("");
   const [later, setLater] = useState<ReadonlySet<string>>(new Set());
   useEndings();
+  const wanted = useShell((s) => s.askWanted);
+  useEffect(() => {
+    if (wanted === "") return;
+    setLater((l) => new Set([...l].filter((key) => key !== wanted)));
+    setShown(wanted);
+    commands.showAsk("");
+    if (panel !== "") commands.open("");
+    document.querySelector<HTMLElement>(".asks-card .asks-view")?.focus();
+  }, [wanted, panel, commands]);
 
   const open = useMemo(() => asks.filter((a) => !later.has(a.key)), [asks, later]);
   // What is asked again was not put off.
@@ -65,15 +75,28 @@ function useEndings(): void {
   const seen = useRef(asks);
   seen.current = asks;
   useEvents((e) => {
-    if (client === undefined || (e.type !== "DIALOG_CLOSED" && e.type !== "PROMPT_CLOSED")) return;
-    const key = e.type === "DIALOG_CLOSED" ? `approval/${e.data.dialogId}` : `prompt/${e.data.promptId}`;
+    const [key, closed] = closingIn(e);
     const ask = seen.current.find((a) => a.key === key);
-    if (ask === undefined) return;
+    if (client === undefined || ask === undefined || closed === undefined) return;
     const { outbox, desk } = client.state;
-    const end = endingOf(ask, e.data, { outbox, presence: desk.presence, user, now: Date.now() });
+    const end = endingOf(ask, closed, { outbox, presence: desk.presence, user, now: Date.now() });
     if (end === undefined) return;
-    commands.tell(t.about(saying(end, t), visible(ask.request.title)), end.how === "expired" || end.how === "lost" ? "warning" : "info", 6000);
+    commands.tell(t.about(saying(end, t), titleOf(ask, t)), end.how === "expired" || end.how === "lost" ? "warning" : "info", 6000);
   });
+}
+
+/** The question that an event closes, and how. */
+function closingIn(e: HubEvent): [key: string, closed: Closed] | [] {
+  switch (e.type) {
+    case "DIALOG_CLOSED":
+      return [`approval/${e.data.dialogId}`, e.data];
+    case "PROMPT_CLOSED":
+      return [`prompt/${e.data.promptId}`, e.data];
+    case "hitl_closed":
+      return [`plan/${e.data.request_id}`, closedOf(e.data)];
+    default:
+      return [];
+  }
 }
 
 function saying(end: Ending, t: (typeof texts)["en"]): string {

@@ -1,27 +1,45 @@
 // What the person is asked, and which of it is in front.
 
-import type { ApprovalRequest, Desk, OpenPrompt } from "../../../core/src/index.js";
+import type { ApprovalRequest, Desk, HITLRequest, OpenPrompt } from "../../../core/src/index.js";
 
-/** A question: an approval or a prompt. Ids of both kinds may be the same, keys are not. */
+/** A question: an approval, a prompt, or one of the plan. Ids of all kinds may be the same, keys are not. */
 export type Ask =
   | { readonly kind: "approval"; readonly key: string; readonly id: string; readonly request: ApprovalRequest }
-  | { readonly kind: "prompt"; readonly key: string; readonly id: string; readonly request: OpenPrompt };
+  | { readonly kind: "prompt"; readonly key: string; readonly id: string; readonly request: OpenPrompt }
+  | PlanAsk;
 
-/** Everything that is asked on all monitors, the most urgent first. */
-export function asksOf(desk: Pick<Desk, "dialogs" | "prompts">): Ask[] {
-  const approvals = [...desk.dialogs.values()].map((request): Ask => ({ kind: "approval", key: `approval/${request.dialogId}`, id: request.dialogId, request }));
-  const prompts = [...desk.prompts.values()].map((request): Ask => ({ kind: "prompt", key: `prompt/${request.id}`, id: request.id, request }));
-  return [...approvals, ...prompts].sort((a, b) => deadlineOf(a) - deadlineOf(b) || (a.key < b.key ? -1 : 1));
+export interface PlanAsk {
+  readonly kind: "plan";
+  readonly key: string;
+  readonly id: string;
+  readonly request: HITLRequest;
 }
 
-/** Names a question together with all it says: one that says something else now has to be read anew. */
+/** Everything that is asked on all monitors, the most urgent first. */
+export function asksOf(desk: Pick<Desk, "dialogs" | "prompts" | "requests">): Ask[] {
+  const approvals = [...desk.dialogs.values()].map((request): Ask => ({ kind: "approval", key: `approval/${request.dialogId}`, id: request.dialogId, request }));
+  const prompts = [...desk.prompts.values()].map((request): Ask => ({ kind: "prompt", key: `prompt/${request.id}`, id: request.id, request }));
+  const ofPlan = [...desk.requests.values()].map((request): Ask => ({ kind: "plan", key: planKey(request), id: request.request_id, request }));
+  return [...approvals, ...prompts, ...ofPlan].sort((a, b) => deadlineOf(a) - deadlineOf(b) || (a.key < b.key ? -1 : 1));
+}
+
+/** The key of a question of the plan. */
+export function planKey(request: HITLRequest): string {
+  return `plan/${request.request_id}`;
+}
+
+/**
+ * Names a question together with all it says: one that says something else now has to be read anew. A plan that stood
+ * still asks the same once more, with another deadline only.
+ */
 export function versionOf(ask: Ask): string {
-  return `${ask.key} ${JSON.stringify(ask.request)}`;
+  const says = ask.kind === "plan" ? { ...ask.request, expires_at: 0, timeout_sec: 0 } : ask.request;
+  return `${ask.key} ${JSON.stringify(says)}`;
 }
 
 /** One without a deadline can wait for ever. */
 export function deadlineOf(ask: Ask): number {
-  return ask.request.deadline || Infinity;
+  return (ask.kind === "plan" ? ask.request.expires_at : ask.request.deadline) || Infinity;
 }
 
 /**
@@ -52,5 +70,6 @@ export interface Left {
 /** How much time is left. `now` is the hub's time. */
 export function timeLeft(ask: Ask, now: number): Left {
   const ms = Math.max(0, deadlineOf(ask) - now);
-  return { ms, part: ms === Infinity ? 1 : Math.min(1, ms / usual[ask.kind]) };
+  const whole = ask.kind === "plan" ? ask.request.timeout_sec * 1000 || ms || 1 : usual[ask.kind];
+  return { ms, part: ms === Infinity ? 1 : Math.min(1, ms / whole) };
 }

@@ -2,13 +2,14 @@
 
 import { type AgentID, type Desk, firstMonitor, type MonitorID } from "../../../core/src/index.js";
 import type { Ask } from "./order.js";
+import type texts from "./words.js";
 
 export interface Origin {
   agent: AgentID;
   monitor: MonitorID;
 }
 
-export function originOf(ask: Ask, desk: Pick<Desk, "agents">): Origin {
+export function originOf(ask: Exclude<Ask, { kind: "plan" }>, desk: Pick<Desk, "agents">): Origin {
   const { agentId = "", monitorId = "" } = ask.request;
   const agent = desk.agents.get(agentId);
   const monitor = monitorId || agent?.monitorId || firstMonitor;
@@ -18,9 +19,17 @@ export function originOf(ask: Ask, desk: Pick<Desk, "agents">): Origin {
 /** What the hub says in English of every tool of a provider that wants to be allowed. */
 const anyTool = "May the agent do this?";
 
-/** What a question is called. The one that is asked most has words of the page. */
-export function titleOf(request: { title: string }, permission: string): string {
-  return request.title === anyTool ? permission : visible(request.title);
+/** What a question is called. Those that are asked most have words of the page. */
+export function titleOf({ request }: Pick<Ask, "request">, t: Pick<(typeof texts)["en"], "permission" | "review" | "mayRun">): string {
+  if ("title" in request) return request.title === anyTool ? t.permission : visible(request.title);
+  switch (request.type) {
+    case "hitl_plan_review":
+      return t.review;
+    case "hitl_approval_request":
+      return t.mayRun(visible(request.todo.task));
+    default:
+      return visible(request.question);
+  }
 }
 
 /**

@@ -6,5 +6,6 @@ import { type Ask, asksOf } from "./order.js";
 export function useAsks(): Ask[] {
   const dialogs = useShell((s) => s.desk.dialogs);
   const prompts = useShell((s) => s.desk.prompts);
-  return useMemo(() => asksOf({ dialogs, prompts }), [dialogs, prompts]);
+  const requests = useShell((s) => s.desk.requests);
+  return useMemo(() => asksOf({ dialogs, prompts, requests }), [dialogs, prompts, requests]);
 }

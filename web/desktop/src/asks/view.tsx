@@ -11,8 +11,9 @@ import { answerState } from "./answers.js";
 import { ApprovalForm } from "./approval.js";
 import { argumentsIn } from "./arguments.js";
 import { armAfter } from "./arming.js";
-import { type Ask, timeLeft } from "./order.js";
+import { type Ask, type PlanAsk, timeLeft } from "./order.js";
 import { originOf, titleOf, visible } from "./origin.js";
+import { FromPlan, PlanForm } from "./plan.js";
 import { PromptForm } from "./prompt.js";
 import texts from "./words.js";
 
@@ -33,7 +34,6 @@ export function AskView({ ask, armed, titleId, onLater }: AskViewProps): ReactNo
   const state = useMemo(() => answerState({ items }, ask), [items, ask]);
   const answers = useRef<AnswerKeys>({});
   const entered = useRef(0);
-  const { request } = ask;
   const ready = armed && state.state !== "sending";
 
   // Letters answer too, but not those of a text that was being typed when the question came.
@@ -60,11 +60,11 @@ export function AskView({ ask, armed, titleId, onLater }: AskViewProps): ReactNo
     >
       <div className="asks-head">
         <h3 id={titleId} className="asks-title">
-          {titleOf(request, t.permission)}
+          {titleOf(ask, t)}
         </h3>
         <Deadline ask={ask} />
       </div>
-      <From ask={ask} />
+      {ask.kind === "plan" ? <FromPlan request={ask.request} /> : <From ask={ask} />}
       {ask.kind === "approval" && ask.request.permissionOptions !== undefined && (
         <dl className="asks-facts">
           <dt>
@@ -84,23 +84,21 @@ export function AskView({ ask, armed, titleId, onLater }: AskViewProps): ReactNo
           )}
         </dl>
       )}
-      {request.message !== "" && <Details ask={ask} />}
-      {ask.kind === "approval" ? (
-        <ApprovalForm request={ask.request} ready={ready} keys={answers} onLater={onLater} />
-      ) : (
-        <PromptForm request={ask.request} ready={ready} onLater={onLater} />
-      )}
-      {ask.request.deadline ? <p className="asks-state">{ask.kind === "approval" ? t.noAnswerNo : t.noAnswerSkip}</p> : null}
+      {ask.kind !== "plan" && ask.request.message !== "" && <Details ask={ask} />}
+      {ask.kind === "approval" && <ApprovalForm request={ask.request} ready={ready} keys={answers} onLater={onLater} />}
+      {ask.kind === "prompt" && <PromptForm request={ask.request} ready={ready} onLater={onLater} />}
+      {ask.kind === "plan" && <PlanForm request={ask.request} ready={ready} keys={answers} onLater={onLater} refused={state.state === "refused" ? state : undefined} />}
+      {ask.kind !== "plan" && ask.request.deadline ? <p className="asks-state">{ask.kind === "approval" ? t.noAnswerNo : t.noAnswerSkip}</p> : null}
       <p className={state.state === "refused" ? "asks-state asks-state-refused" : "asks-state"} role="status">
         {state.state === "sending" && (live ? t.sending : t.sendingLater)}
-        {state.state === "refused" && `${t.refused} ${state.reason}`}
+        {state.state === "refused" && (state.code === 5003 ? t.already : `${t.refused} ${state.reason}`)}
       </p>
     </article>
   );
 }
 
 /** All that is asked. Arguments of tools are a list. */
-function Details({ ask }: { ask: Ask }): ReactNode {
+function Details({ ask }: { ask: Exclude<Ask, PlanAsk> }): ReactNode {
   const t = useWords(texts);
   const { message } = ask.request;
   const tool = ask.kind === "approval" ? ask.request.permissionOptions?.toolName : undefined;
@@ -133,7 +131,7 @@ export interface AnswerKeys {
   reject?: () => void;
 }
 
-function From({ ask }: { ask: Ask }): ReactNode {
+function From({ ask }: { ask: Exclude<Ask, PlanAsk> }): ReactNode {
   const t = useWords(texts);
   const commands = useCommands();
   const agents = useShell((s) => s.desk.agents);
@@ -169,7 +167,9 @@ function Deadline({ ask }: { ask: Ask }): ReactNode {
   const format = useFormat();
   const hub = useHubClock();
   const now = useNow(500);
+  const paused = useShell((s) => s.desk.plan?.status === "paused") && ask.kind === "plan";
   const { ms, part } = timeLeft(ask, hub.at(now));
+  if (paused) return <span className="asks-deadline">{t.noHurry}</span>;
   if (ms === Infinity) return null;
   const time = format.elapsed(Math.ceil(ms / 1000) * 1000);
   const tone = ms < 10_000 ? "danger" : ms < 20_000 ? "warning" : "accent";

@@ -24,7 +24,7 @@ export function useRoleName(role: AgentID, monitorId: MonitorID): string | undef
   );
 }
 
-function put(name: AgentName, main: (monitor: number) => string, window: (title: string) => string, t: Pick<typeof texts.en, "task" | "ephemeral">): string {
+function put(name: AgentName, main: (monitor: number) => string, window: (title: string) => string, t: Pick<typeof texts.en, "task" | "plan" | "ephemeral">): string {
   switch (name.kind) {
     case "main":
       return main(name.monitor);
@@ -32,6 +32,8 @@ function put(name: AgentName, main: (monitor: number) => string, window: (title:
       return window(name.title);
     case "task":
       return t.task(name.number);
+    case "plan":
+      return name.task || t.plan;
     case "ephemeral":
       return t.ephemeral;
   }

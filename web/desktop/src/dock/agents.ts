@@ -1,15 +1,15 @@
 // What can be said of an agent that works: its name, what it does, and when it was last heard of.
 
-import { type Agent, type AgentID, type AgentKind, type Desk, type MonitorID, type WindowID, windowKey } from "../../../core/src/index.js";
+import { type Agent, type AgentID, type AgentKind, type Desk, type MonitorID, type TodoID, type WindowID, windowKey } from "../../../core/src/index.js";
 import { monitorNumber } from "../shell/select.js";
 
 /** Without a sign of life for so many ms, an agent is said to still work. */
 export const quietAfter = 20_000;
 
-/** The agents at work, the oldest first. */
+/** The agents at work, the oldest first. A plan as a whole is none of them: it has a place of its own. */
 export function workingAgents(agents: Desk["agents"]): Agent[] {
   return [...agents.values()]
-    .filter((a) => a.status !== "idle")
+    .filter((a) => a.status !== "idle" && planTodo(a.role) !== "")
     .sort((a, b) => (a.startedAt ?? 0) - (b.startedAt ?? 0) || (a.role < b.role ? -1 : 1));
 }
 
@@ -36,9 +36,24 @@ export function windowOfRole(role: AgentID | undefined): WindowID | undefined {
   return /^window-([^/]+)/.exec(role ?? "")?.[1];
 }
 
+/**
+ * What an agent of a plan works on: a todo, or a layer where there is none yet; nothing for the plan as a whole, and
+ * undefined for other agents. Such a role is `plan-{n}` with perhaps `/{todo}.{try}`.
+ */
+export function planTodo(role: AgentID | undefined): TodoID | undefined {
+  const match = /^plan-[^/]+(?:\/(.+?))?(?:\/\d+)?$/.exec(role ?? "");
+  return match === null ? undefined : (match[1] ?? "").replace(/\.\d+$/, "");
+}
+
+/** What sort of agent it is. Those of plans work on tasks. */
+export function kindOf(agent: Pick<Agent, "kind" | "role">): AgentKind {
+  return planTodo(agent.role) === undefined ? agent.kind : "task";
+}
+
 /** What sort of agent has a role, which is all there is to know once its turn has ended; undefined for none that works here. */
 export function kindOfRole(role: AgentID): AgentKind | undefined {
   const kinds: readonly AgentKind[] = ["main", "window", "ephemeral", "task"];
+  if (planTodo(role) !== undefined) return "task";
   return kinds.find((k) => role === k || role.startsWith(`${k}-`));
 }
 
@@ -46,10 +61,13 @@ export type AgentName =
   | { kind: "main"; monitor: number }
   | { kind: "window"; title: string }
   | { kind: "task"; number: number }
+  | { kind: "plan"; task: string }
   | { kind: "ephemeral" };
 
 /** The parts of an agent's name; how they are put together depends on the language. */
-export function nameOf(agent: Pick<Agent, "kind" | "role" | "monitorId" | "windowId">, desk: Pick<Desk, "windows">): AgentName {
+export function nameOf(agent: Pick<Agent, "kind" | "role" | "monitorId" | "windowId">, desk: Pick<Desk, "windows" | "todos">): AgentName {
+  const todo = planTodo(agent.role);
+  if (todo !== undefined) return { kind: "plan", task: desk.todos.get(todo)?.task ?? "" };
   switch (agent.kind) {
     case "window": {
       const id = agent.windowId || windowOfRole(agent.role) || agent.role;

@@ -1,22 +1,23 @@
 import "./bar.css";
-import { ArrowUp, Monitor, Paperclip, Pin, Square } from "lucide-react";
-import { type ReactNode, useContext, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { ArrowUp, ListTodo, Monitor, Paperclip, Pin, Square } from "lucide-react";
+import { type ReactNode, Suspense, useContext, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { type AgentID, limits, type MonitorID } from "../../../core/src/index.js";
 import { useWords } from "../i18n/use.js";
+import { LastFate } from "../later.js";
 import { useCommands, useShell, WorkbenchContext } from "../shell/context.js";
 import { monitorNumber, useMonitor } from "../shell/select.js";
 import { Button, IconButton } from "../ui/button.js";
 import { isComposing } from "../ui/keys.js";
 import { Modal } from "../ui/modal.js";
+import { kindOf } from "./agents.js";
 import { useBarKeys } from "./bar-keys.js";
 import { useDraft } from "./drafts.js";
 import { useNarrow } from "./fitting.js";
 import { browse, type Browsing, notBrowsing, typedBefore } from "./history.js";
 import { frameLimit, frameSize } from "./pictures.js";
 import { useRunSlash } from "./run-slash.js";
-import { isForAgent, parseSlash, suggest, type Suggestion } from "./slash.js";
+import { isForAgent, parseSlash, planIn, suggest, type Suggestion } from "./slash.js";
 import { SlashList } from "./slash-list.js";
-import { LastFate } from "./last-fate.js";
 import { Thumbs } from "./thumbs.js";
 import { usePictures } from "./use-pictures.js";
 import texts from "./words.js";
@@ -27,6 +28,7 @@ export function CommandBar(): ReactNode {
   const commands = useCommands();
   const monitor = useMonitor();
   const pinned = useShell((s) => s.view.pinned);
+  const planFirst = useShell((s) => s.planFirst);
   const providers = useShell((s) => s.hub.providers);
   const runs = useMainAgent(monitor);
   const [draft, setDraft] = useDraft(monitor);
@@ -53,10 +55,12 @@ export function CommandBar(): ReactNode {
 
   /** Runs or sends a text. What cannot be sent stays. */
   const submit = async (typed: string): Promise<void> => {
-    const content = typed.trim().normalize("NFC");
+    let content = typed.trim().normalize("NFC");
     const attached = pictures.pictures.length > 0;
     if (content === "" && !attached) return;
-    const slash = attached ? undefined : parseSlash(content, world);
+    const wish = planIn(content);
+    const slash = attached || wish !== undefined ? undefined : parseSlash(content, world);
+    content = wish ?? content;
     if (slash !== undefined) {
       if ("wrong" in slash) {
         const choices = suggest(`/${slash.name} `, world).map((s) => s.text.split(" ")[1]!);
@@ -73,7 +77,8 @@ export function CommandBar(): ReactNode {
     }
     const urls = fitted.map((f) => f.url);
     if (frameSize(content, urls) > frameLimit) return commands.tell(t.tooLong, "warning");
-    if (commands.say(content, monitor, urls) === undefined) return commands.tell(t.keptDraft, "warning", 6000);
+    if (commands.say(content, monitor, urls, planFirst || wish !== undefined) === undefined) return commands.tell(t.keptDraft, "warning", 6000);
+    commands.planFirst(false);
     pictures.clear();
     forget();
   };
@@ -93,6 +98,7 @@ export function CommandBar(): ReactNode {
       <form
         ref={box}
         className={dropping ? "dock-bar dock-bar-drop" : "dock-bar"}
+        data-mode={planFirst ? "plan" : "chat"}
         onSubmit={(e) => {
           e.preventDefault();
           void submit(draft);
@@ -132,7 +138,7 @@ export function CommandBar(): ReactNode {
             className="dock-field"
             rows={1}
             value={draft}
-            placeholder={runs !== undefined ? t.placeholderRunning : narrow ? t.placeholderShort : t.placeholder}
+            placeholder={planFirst ? t.placeholderPlan : runs !== undefined ? t.placeholderRunning : narrow ? t.placeholderShort : t.placeholder}
             aria-label={t.say}
             aria-describedby={hint}
             aria-autocomplete="list"
@@ -162,6 +168,20 @@ export function CommandBar(): ReactNode {
               }
             }}
           />
+          <button
+            type="button"
+            className="dock-mode"
+            aria-pressed={planFirst}
+            aria-keyshortcuts="Alt+P"
+            title={planFirst ? t.planOnTip : t.planOffTip}
+            onClick={() => {
+              commands.planFirst(!planFirst);
+              field.current?.focus();
+            }}
+          >
+            <ListTodo size={14} aria-hidden />
+            <span>{t.planFirst}</span>
+          </button>
           <span className="dock-target" title={pinned ? t.pinnedTip(number) : t.targetTip(number)}>
             {pinned ? <Pin size={12} aria-hidden /> : <Monitor size={12} aria-hidden />}
             <span>{t.target(number)}</span>
@@ -178,7 +198,11 @@ export function CommandBar(): ReactNode {
           </button>
         </div>
         <p id={hint} className="dock-hint" role="status">
-          {dropping ? t.dropHere : escHint ? t.stopAgain : isForAgent(draft, world) ? t.forAgent : <LastFate monitor={monitor} />}
+          {dropping ? t.dropHere : escHint ? t.stopAgain : isForAgent(draft, world) ? t.forAgent : (
+            <Suspense>
+              <LastFate monitor={monitor} />
+            </Suspense>
+          )}
         </p>
         {list.open && <SlashList id={list.id} suggestions={list.suggestions} chosen={list.chosen} anchor={box} onChoose={choose} />}
       </form>
@@ -212,7 +236,7 @@ function ResetQuestion({ onClose }: { onClose: () => void }): ReactNode {
 /** The main agent of a monitor, while it works. */
 function useMainAgent(monitor: MonitorID): AgentID | undefined {
   return useShell((s) => {
-    for (const a of s.desk.agents.values()) if (a.kind === "main" && a.monitorId === monitor && a.status !== "idle") return a.role;
+    for (const a of s.desk.agents.values()) if (kindOf(a) === "main" && a.monitorId === monitor && a.status !== "idle") return a.role;
     return undefined;
   });
 }

@@ -7,7 +7,7 @@ import { monitorNumber, useMonitor } from "../shell/select.js";
 import { IconButton } from "../ui/button.js";
 import { Menu, MenuItem } from "../ui/menu.js";
 import { agentIcons, useAgentName, useAgentState, useKindName } from "./agent-state.js";
-import { workingAgents } from "./agents.js";
+import { kindOf, workingAgents } from "./agents.js";
 import { useFitting } from "./fitting.js";
 import texts from "./words.js";
 
@@ -68,17 +68,17 @@ const Pill = memo(function Pill({ agent }: { agent: Agent }): ReactNode {
   const commands = useCommands();
   const here = useMonitor() === agent.monitorId;
   const name = useAgentName(agent);
-  const kind = useKindName(agent.kind);
+  const kind = useKindName(kindOf(agent));
   const show = useShow(agent);
   const { doing, elapsed, quiet, stale } = useAgentState(agent);
-  const Icon = agentIcons[agent.kind];
-  const place = here || agent.kind === "main" ? "" : ` ${t.onMonitor(monitorNumber(agent.monitorId ?? ""))}`;
+  const Icon = agentIcons[kindOf(agent)];
+  const place = here || kindOf(agent) === "main" ? "" : ` ${t.onMonitor(monitorNumber(agent.monitorId ?? ""))}`;
   const tip = [`${kind}: ${name}${place}`, quiet ?? doing, t.elapsed(elapsed), ...(stale ? [t.lastKnown] : [])].join("\n");
   return (
     <div
       className={`dock-pill ${quiet !== undefined ? "dock-pill-quiet" : ""} ${stale ? "dock-stale" : ""}`}
       data-agent={agent.role}
-      data-kind={agent.kind}
+      data-kind={kindOf(agent)}
     >
       <button type="button" className="dock-pill-show" onClick={show} title={tip}>
         <Icon size={14} aria-hidden className={stale || agent.status === "waiting" ? undefined : "dock-alive"} />
@@ -101,7 +101,7 @@ function AgentItem({ agent, close }: { agent: Agent; close: () => void }): React
   const name = useAgentName(agent);
   const show = useShow(agent);
   const { doing, elapsed, quiet } = useAgentState(agent);
-  const Icon = agentIcons[agent.kind];
+  const Icon = agentIcons[kindOf(agent)];
   return (
     <span data-agent={agent.role} className="dock-item">
       <MenuItem

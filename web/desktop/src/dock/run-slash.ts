@@ -25,6 +25,8 @@ export function useRunSlash(monitor: MonitorID, ask: (what: "reset") => void): (
     switch (slash.name) {
       case "stop":
         return slash.all ? commands.stopAll() : commands.stopMonitor(monitor);
+      case "plan":
+        return commands.showPlan(true);
       case "condense":
         return commands.condense(monitor);
       case "reset":

@@ -17,6 +17,7 @@ export function SlashList({ id, suggestions, chosen, anchor, onChoose }: Props):
   const t = useWords(texts);
   const list = useRef<HTMLDivElement>(null);
   const about: Record<SlashName, string> = {
+    plan: t.slashPlan,
     stop: t.slashStop,
     condense: t.slashCondense,
     reset: t.slashReset,

@@ -2,7 +2,7 @@
 
 import type { Theme } from "../shell/prefs.js";
 
-export type SlashName = "stop" | "condense" | "reset" | "new" | "monitor" | "provider" | "theme" | "language" | "sessions" | "connect" | "help";
+export type SlashName = "plan" | "stop" | "condense" | "reset" | "new" | "monitor" | "provider" | "theme" | "language" | "sessions" | "connect" | "help";
 
 export type Slash =
   | { name: "stop"; all: boolean }
@@ -11,7 +11,7 @@ export type Slash =
   | { name: "provider"; provider: string }
   | { name: "theme"; theme: Theme }
   | { name: "language"; language: "en" | "ko" | "system" }
-  | { name: "condense" | "reset" | "sessions" | "connect" | "help" };
+  | { name: "plan" | "condense" | "reset" | "sessions" | "connect" | "help" };
 
 /** What the names in a line can be. */
 export interface SlashWorld {
@@ -20,7 +20,7 @@ export interface SlashWorld {
   readonly monitors: number;
 }
 
-export const slashNames: readonly SlashName[] = ["stop", "condense", "monitor", "new", "reset", "provider", "theme", "language", "sessions", "connect", "help"];
+export const slashNames: readonly SlashName[] = ["plan", "stop", "condense", "monitor", "new", "reset", "provider", "theme", "language", "sessions", "connect", "help"];
 
 const themes: readonly Theme[] = ["system", "dark", "light", "contrast"];
 const languages = ["system", "en", "ko"] as const;
@@ -53,6 +53,15 @@ function split(text: string): { name: string; rest: string } | undefined {
 
 function isName(name: string): name is SlashName {
   return (slashNames as readonly string[]).includes(name);
+}
+
+/**
+ * What is to be planned, in a message that begins with /plan. A plan that is written out is for who plans, who knows it
+ * by its first word; without anything behind it, the command only shows the plan.
+ */
+export function planIn(text: string): string | undefined {
+  const wish = /^\/plan\s+(\S[^]*)$/i.exec(text)?.[1]?.trim();
+  return wish?.startsWith("{") ? text : wish;
 }
 
 /** What a line wants of the desktop: a command, a name whose rest is missing or wrong, or undefined when it is for the agent. */
@@ -109,5 +118,5 @@ export function suggest(text: string, world: SlashWorld): Suggestion[] {
 
 /** Whether a text looks like a command and is none of ours, so that the agent gets it. */
 export function isForAgent(text: string, world: SlashWorld): boolean {
-  return /^\/\S/.test(text) && parseSlash(text, world) === undefined && suggest(text, world).length === 0;
+  return /^\/\S/.test(text) && planIn(text) === undefined && parseSlash(text, world) === undefined && suggest(text, world).length === 0;
 }

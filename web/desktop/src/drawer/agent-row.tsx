@@ -3,6 +3,7 @@ import { memo, type ReactNode } from "react";
 import type { Agent } from "../../../core/src/index.js";
 import { Markdown } from "../content/index.js";
 import { agentIcons, useAgentName, useAgentState, useLinkDown } from "../dock/agent-state.js";
+import { kindOf } from "../dock/agents.js";
 import { useWords } from "../i18n/use.js";
 import { useCommands } from "../shell/context.js";
 import { IconButton } from "../ui/button.js";
@@ -52,7 +53,7 @@ function AgentLine({ agent }: { agent: Agent }): ReactNode {
   const commands = useCommands();
   const name = useAgentName(agent);
   const { doing, elapsed, quiet, stale } = useAgentState(agent);
-  const Icon = agentIcons[agent.kind];
+  const Icon = agentIcons[kindOf(agent)];
   return (
     <div className="drawer-agent-line">
       <Icon size={14} aria-hidden className={stale ? undefined : "dock-alive"} />

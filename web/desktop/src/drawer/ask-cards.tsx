@@ -1,7 +1,8 @@
-import { CircleHelp, ShieldQuestion } from "lucide-react";
+import { CircleHelp, ListTodo, ShieldQuestion } from "lucide-react";
 import { type ReactNode, useMemo } from "react";
 import { firstMonitor, type MonitorID } from "../../../core/src/index.js";
-import { titleOf } from "../asks/origin.js";
+import { type Ask, asksOf } from "../asks/order.js";
+import { titleOf, visible } from "../asks/origin.js";
 import askWords from "../asks/words.js";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -15,25 +16,28 @@ export function AskCards({ monitor }: { monitor: MonitorID | undefined }): React
   const commands = useCommands();
   const dialogs = useShell((s) => s.desk.dialogs);
   const prompts = useShell((s) => s.desk.prompts);
-  const open = useMemo(() => {
-    const here = (id: MonitorID | undefined): boolean => monitor === undefined || (id || firstMonitor) === monitor;
-    const approvals = [...dialogs.values()].filter((d) => here(d.monitorId));
-    const questions = [...prompts.values()].filter((p) => here(p.monitorId));
-    return [
-      ...approvals.map((d) => ({ id: `d${d.dialogId}`, approval: true, title: d.title, message: d.message })),
-      ...questions.map((p) => ({ id: `p${p.id}`, approval: false, title: p.title, message: p.message })),
-    ];
-  }, [dialogs, prompts, monitor]);
-  return open.map((q) => (
-    <div key={q.id} className="drawer-ask">
-      {q.approval ? <ShieldQuestion size={16} aria-hidden /> : <CircleHelp size={16} aria-hidden />}
-      <span className="drawer-ask-text">
-        <b>{t.asks(titleOf(q, asksTexts.permission))}</b>
-        <span>{q.message}</span>
-      </span>
-      <Button size="sm" kind="primary" onClick={() => commands.open("inbox")}>
-        {t.answer}
-      </Button>
-    </div>
-  ));
+  const requests = useShell((s) => s.desk.requests);
+  const open = useMemo(() => asksOf({ dialogs, prompts, requests }).filter((a) => isOf(a, monitor)), [dialogs, prompts, requests, monitor]);
+  return open.map((ask) => {
+    const Icon = icons[ask.kind];
+    return (
+      <div key={ask.key} className="drawer-ask" data-ask-card={ask.id}>
+        <Icon size={16} aria-hidden />
+        <span className="drawer-ask-text">
+          <b>{t.asks(titleOf(ask, asksTexts))}</b>
+          <span>{visible("message" in ask.request ? ask.request.message : "reason" in ask.request ? ask.request.reason : "")}</span>
+        </span>
+        <Button size="sm" kind="primary" onClick={() => (ask.kind === "plan" ? commands.showAsk(ask.key) : commands.open("inbox"))}>
+          {t.answer}
+        </Button>
+      </div>
+    );
+  });
+}
+
+const icons = { approval: ShieldQuestion, prompt: CircleHelp, plan: ListTodo };
+
+/** Whether a question belongs to a conversation. A plan is of no monitor, so that its questions are of all. */
+function isOf(ask: Ask, monitor: MonitorID | undefined): boolean {
+  return monitor === undefined || ask.kind === "plan" || (ask.request.monitorId || firstMonitor) === monitor;
 }

@@ -2,7 +2,7 @@ import { Bot, Brain, CircleAlert, CircleCheck, CircleSlash, CircleX, Info, ListT
 import { memo, type ReactNode } from "react";
 import type { UIRow } from "../../../core/src/index.js";
 import { Markdown } from "../content/index.js";
-import { taskNumber, titleIn, titleOf, windowOfRole } from "../dock/agents.js";
+import { kindOfRole, planTodo, taskNumber, titleIn, titleOf, windowOfRole } from "../dock/agents.js";
 import { useFound } from "../history/reach.js";
 import historyTexts from "../history/words.js";
 import { useFormat, useWords } from "../i18n/use.js";
@@ -32,7 +32,7 @@ export const EntryRow = memo(
     const tag = named ? <MonitorTag id={entry.monitorId} /> : null;
     if (entry.kind === "user") return <MessageRow entry={entry} tag={tag} />;
     const shown = entry.kind === "subtask" ? "assistant" : entry.kind;
-    const ofTask = entry.row.agentId?.startsWith("task-") === true && entry.kind !== "error";
+    const ofTask = kindOfRole(entry.row.agentId ?? "") === "task" && planTodo(entry.row.agentId) !== "" && entry.kind !== "error";
     return (
       <article className={`drawer-row drawer-${entry.kind} ${ofTask ? "drawer-of-task" : ""}`} data-row={entry.ts} data-kind={shown}>
         <Body entry={entry} tag={tag} />

@@ -1,12 +1,15 @@
-import { Undo2 } from "lucide-react";
+import { ListTodo, Undo2 } from "lucide-react";
 import { type ReactNode, useState } from "react";
-import { type Fate, windowKey } from "../../../core/src/index.js";
+import { type Desk, type Fate, hasEnded, windowKey } from "../../../core/src/index.js";
 import { titleOf } from "../dock/agents.js";
 import { usePutBack } from "../dock/drafts.js";
 import { MessageEditor } from "../history/message-editor.js";
 import { MessageMenu } from "../history/message-menu.js";
 import { useReach } from "../history/reach.js";
 import { useFormat, useWords } from "../i18n/use.js";
+import { isUnderWay, phaseOf } from "../plan/facts.js";
+import { factsOf } from "../plan/use.js";
+import planTexts from "../plan/words.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { gesturesIn, pressIn } from "../shell/gesture.js";
 import { Button } from "../ui/button.js";
@@ -56,7 +59,7 @@ export function MessageRow({ entry: e, tag }: { entry: MessageEntry; tag: ReactN
           ))}
         </div>
       )}
-      {e.fate !== undefined && !isOver(e.fate) && <FateLine entry={e} fate={e.fate} />}
+      <PlanLine entry={e}>{e.fate !== undefined && !isOver(e.fate) && <FateLine entry={e} fate={e.fate} />}</PlanLine>
     </article>
   );
 }
@@ -71,6 +74,32 @@ function Picture({ src, name }: { src: string; name: string }): ReactNode {
       <img src={src} alt={name} />
     </button>
   );
+}
+
+/** Where the plan is that a message has become; for all other messages what is said of them anyway. */
+function PlanLine({ entry: e, children }: { entry: MessageEntry; children: ReactNode }): ReactNode {
+  const t = useWords(texts);
+  const planWords = useWords(planTexts);
+  const commands = useCommands();
+  const phase = useShell((s) => (isPlanOf(s.desk, e) ? phaseOf(factsOf(s.desk)) : "none"));
+  if (!isUnderWay(phase) || (e.fate !== undefined && ["sending", "rejected"].includes(e.fate))) return children;
+  return (
+    <div className="drawer-fate" data-plan-fate={phase}>
+      <ListTodo size={12} aria-hidden />
+      <span className="drawer-fate-text">{t.planned(planWords[phase])}</span>
+      <Button size="sm" kind="ghost" onClick={() => commands.showPlan(true)}>
+        {planWords.open}
+      </Button>
+    </div>
+  );
+}
+
+/** Whether the plan of the desk is the one that a message asked for. Before there is a plan, who sent it knows. */
+function isPlanOf(desk: Pick<Desk, "plan" | "layer">, e: MessageEntry): boolean {
+  if (e.id === undefined || desk.layer === "") return false;
+  if (desk.plan?.messageId) return desk.plan.messageId === e.id;
+  const { sent } = e;
+  return sent !== undefined && !hasEnded(sent) && "mode" in sent.data && sent.data.mode === "plan";
 }
 
 /** What became of a message, in words, and what can be done about it. */

@@ -1,5 +1,6 @@
 import { ListCollapse } from "lucide-react";
 import { memo, type ReactNode, useMemo } from "react";
+import { kindOfRole } from "../dock/agents.js";
 import { useFound } from "../history/reach.js";
 import { useFormat, useWords } from "../i18n/use.js";
 import { EntryRow } from "./entry-row.js";
@@ -20,7 +21,7 @@ export const RunRow = memo(
     const format = useFormat();
     const found = useFound();
     const { tools, durationMs: ms, failed } = useMemo(() => summaryOf(run.steps), [run.steps]);
-    const ofTask = run.steps[0]!.row.agentId?.startsWith("task-") === true;
+    const ofTask = kindOfRole(run.steps[0]!.row.agentId ?? "") === "task";
     return (
       <div className={ofTask ? "drawer-run drawer-run-of-task" : "drawer-run"} data-run={run.ts}>
         <Fold

@@ -31,12 +31,19 @@ export function useBrowserNotices(): void {
   const show = (news: News): void => {
     const n = monitorNumber(news.monitor);
     const name = title || t.unnamed;
-    const body = { finished: t.finishedBody(name, n), failed: t.failedBody(name, n, news.text || t.failedPlain), needsYou: t.needsYouBody(name, n, news.text) }[news.kind];
+    const body = {
+      finished: t.finishedBody(name, n),
+      failed: t.failedBody(name, n, news.text || t.failedPlain),
+      needsYou: news.monitor === "" ? t.planBody(name, news.text) : t.needsYouBody(name, n, news.text),
+      planFinished: t.planBody(name, news.text),
+      planFailed: t.planBody(name, news.text || t.failedPlain),
+    }[news.kind];
     const shown = new Notification(t[news.kind], { body, tag: `${session} ${news.key}` });
     shown.onclick = () => {
       shown.close();
       window.focus();
       if (news.monitor !== "") commands.showMonitor(news.monitor);
+      else commands.showPlan(true);
     };
   };
   useEvents((e) => {

@@ -1,12 +1,13 @@
 // What is worth a notification of the browser, and what the title of the page says.
 
 import type { HubEvent, MonitorID } from "../../../core/src/index.js";
+import { kindOfRole } from "../dock/agents.js";
 
 /** Something a person who is not looking should know. */
 export interface News {
   /** The same for all tabs. */
   key: string;
-  kind: "finished" | "failed" | "needsYou";
+  kind: "finished" | "failed" | "needsYou" | "planFinished" | "planFailed";
   monitor: MonitorID;
   text: string;
 }
@@ -29,7 +30,7 @@ export function newsOf(e: HubEvent, scene: Scene): News | undefined {
   switch (e.type) {
     case "AGENT_RESPONSE": {
       const { isComplete, outcome = "completed", agentId = "", durationMs = 0, monitorId = "" } = e.data;
-      if (!isComplete || outcome === "interrupted" || agentId.startsWith("task-")) return undefined;
+      if (!isComplete || outcome === "interrupted" || kindOfRole(agentId) === "task") return undefined;
       if (outcome === "failed") return { key: `turn ${e.at}`, kind: "failed", monitor: monitorId, text: e.data.reason ?? "" };
       return durationMs > longTurn || scene.hidden ? { key: `turn ${e.at}`, kind: "finished", monitor: monitorId, text: "" } : undefined;
     }
@@ -41,8 +42,25 @@ export function newsOf(e: HubEvent, scene: Scene): News | undefined {
       const ask = e.data.actions.find((a) => a.type === "dialog.confirm" || a.type === "user.prompt.show");
       return ask === undefined ? undefined : { key: `ask ${ask.id} ${e.at}`, kind: "needsYou", monitor: e.data.monitorId ?? "", text: gist(ask) };
     }
+    // A plan that stood still asks once more what it asked before, which is no news.
+    case "hitl_plan_review":
+      return ofPlan(`ask ${e.data.request_id}`, "needsYou", { title: "", message: e.data.message });
+    case "hitl_approval_request":
+      return ofPlan(`ask ${e.data.request_id}`, "needsYou", { title: e.data.todo.task, message: e.data.reason });
+    case "hitl_input_request":
+    case "hitl_clarification":
+      return ofPlan(`ask ${e.data.request_id}`, "needsYou", { title: "", message: e.data.question });
+    case "complete":
+      return ofPlan(`plan ${e.at}`, "planFinished", { title: "", message: e.data.response.summary || e.data.response.text });
+    case "failed":
+      if (e.data.status === "cancelled" && e.data.error.code !== "HITL_TIMEOUT") return undefined;
+      return ofPlan(`plan ${e.at}`, "planFailed", { title: "", message: e.data.error.message });
   }
   return undefined;
+}
+
+function ofPlan(key: string, kind: News["kind"], what: { title: string; message: string }): News {
+  return { key, kind, monitor: "", text: gist(what) };
 }
 
 /** What is asked, in a line. */

@@ -1,8 +1,9 @@
 // Everything that can be done from anywhere, in one list: the palette, the keys and the help are made of it.
 
 import type { LucideIcon } from "lucide-react";
-import { Bell, CircleHelp, CircleStop, Compass, FoldVertical, Inbox, KeyRound, Languages, LayoutGrid, MessageSquare, MonitorCheck, OctagonX, Palette, Plus, QrCode, RefreshCw, Search, Settings, SquarePlus } from "lucide-react";
+import { Bell, CircleHelp, CircleStop, Compass, FoldVertical, Inbox, KeyRound, Languages, LayoutGrid, ListTodo, ListTree, MessageSquare, MonitorCheck, OctagonX, Palette, Plus, QrCode, RefreshCw, Search, Settings, SquarePlus } from "lucide-react";
 import { limits, shownMonitor } from "../../../core/src/index.js";
+import { focusCommandBar } from "../dock/drafts.js";
 import type { Commands } from "../shell/commands.js";
 import type { Theme } from "../shell/prefs.js";
 import type { Panel, Shell } from "../shell/shell.js";
@@ -46,6 +47,19 @@ const pages: Action[] = [
     combo: "alt+c",
     when: always,
     run: (c, s) => c.showDrawer(!s.view.drawer),
+  },
+  { id: "plan", group: "actions", icon: ListTree, title: (t) => t.showPlan, combo: "alt+g", when: always, run: (c, s) => c.showPlan(!s.planOpen) },
+  {
+    id: "plan.first",
+    group: "actions",
+    icon: ListTodo,
+    title: (t) => t.planFirst,
+    combo: "alt+p",
+    when: always,
+    run: (c, s) => {
+      c.planFirst(!s.planFirst);
+      focusCommandBar();
+    },
   },
   panel("sessions", LayoutGrid, (t) => t.openSessions),
   { id: "session.new", group: "actions", icon: SquarePlus, title: (t) => t.newSession, when: always, run: (c) => void c.newSession("").catch((e: unknown) => c.tell(String(e), "error")) },

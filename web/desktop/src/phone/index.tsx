@@ -6,6 +6,7 @@ import { Inbox } from "../asks/index.js";
 import { CommandBar } from "../dock/index.js";
 import { Conversation } from "../drawer/index.js";
 import { useWords } from "../i18n/use.js";
+import { PlanChip, Plans } from "../plan/index.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { monitorNumber, useMonitor, useMonitorGone, useMonitors, useQuestionCount, useWindows } from "../shell/select.js";
 import type { PhonePage } from "../shell/shell.js";
@@ -45,6 +46,7 @@ export function Phone(): ReactNode {
             </div>
             {!over && (
               <div className="phone-bar">
+                <PlanChip />
                 <CommandBar />
               </div>
             )}
@@ -58,6 +60,7 @@ export function Phone(): ReactNode {
         )}
       </main>
       {!gone && <Pages />}
+      {!gone && <Plans />}
     </div>
   );
 }

@@ -58,10 +58,10 @@ export class Commands {
 
   // --- talking
 
-  /** Sends a text, with pictures as data: URLs, and gives its id; undefined when too much is unanswered. */
-  say(content: string, monitorId: MonitorID, pictures: readonly string[] = []): MessageID | undefined {
+  /** Sends a text, with pictures as data: URLs, to be answered or to be planned, and gives its id; undefined when too much is unanswered. */
+  say(content: string, monitorId: MonitorID, pictures: readonly string[] = [], plan = false): MessageID | undefined {
     const interactions = pictures.map((imageData): UserInteraction => ({ type: "draw", timestamp: this.o.now(), imageData }));
-    return this.send("USER_MESSAGE", { content, monitorId, ...(interactions.length > 0 ? { interactions } : {}) });
+    return this.send("USER_MESSAGE", { content, monitorId, ...(interactions.length > 0 ? { interactions } : {}), ...(plan ? { mode: "plan" } : {}) });
   }
 
   /** Says something to the agent of a window. */
@@ -269,6 +269,20 @@ export class Commands {
 
   showDrawer(open: boolean): void {
     this.o.store.setState((s) => ({ view: changeView(s.view, { type: "drawer", open }) }));
+  }
+
+  showPlan(planOpen: boolean): void {
+    this.o.store.setState({ planOpen });
+  }
+
+  /** Chooses whether the next message is to be planned first. */
+  planFirst(planFirst: boolean): void {
+    this.o.store.setState({ planFirst });
+  }
+
+  /** Puts a question in front, also one that was put off. */
+  showAsk(askWanted: string): void {
+    this.o.store.setState({ askWanted });
   }
 
   turnTo(phonePage: PhonePage): void {

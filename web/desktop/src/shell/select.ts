@@ -36,7 +36,7 @@ export function windowsOf(desk: Pick<Desk, "windows">, monitor: MonitorID): Wind
 
 /** How many questions wait for the person, on all monitors. */
 export function useQuestionCount(): number {
-  return useShell((s) => s.desk.dialogs.size + s.desk.prompts.size);
+  return useShell((s) => s.desk.dialogs.size + s.desk.prompts.size + s.desk.requests.size);
 }
 
 /** How a monitor is called: its place, from 1 on. */

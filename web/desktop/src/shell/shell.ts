@@ -47,6 +47,12 @@ export interface Shell {
   readonly panel: Panel;
   readonly phonePage: PhonePage;
   readonly tour: boolean;
+  /** The plan is looked at. */
+  readonly planOpen: boolean;
+  /** The next message is to be worked off as a plan. */
+  readonly planFirst: boolean;
+  /** The question that somebody wants to answer now, by its key. */
+  readonly askWanted: string;
   readonly notices: readonly Notice[];
 
   readonly prefs: Prefs;
@@ -62,6 +68,9 @@ export function createShell(begin: Pick<Shell, "session" | "me" | "hub" | "view"
     panel: "",
     phonePage: "chat",
     tour: false,
+    planOpen: false,
+    planFirst: false,
+    askWanted: "",
     notices: [],
     ...begin,
   }));

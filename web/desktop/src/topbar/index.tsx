@@ -1,8 +1,9 @@
 import "./topbar.css";
 import "./status.css"; // after it: it also says what is left out where there is less room
 import { Bell, Inbox, MessagesSquare } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, Suspense } from "react";
 import { useWords } from "../i18n/use.js";
+import { PlanChip } from "../later.js";
 import { useCommands, useShell } from "../shell/context.js";
 import { useMonitorGone, useQuestionCount } from "../shell/select.js";
 import { IconButton } from "../ui/button.js";
@@ -32,6 +33,7 @@ export function TopBar(): ReactNode {
         <MonitorTabs />
       </div>
       <div className="topbar-right">
+        <Plan />
         <LinkChip />
         <Presence />
         <ProviderChip />
@@ -42,6 +44,12 @@ export function TopBar(): ReactNode {
       <StoppedCard />
     </div>
   );
+}
+
+/** How far the plan is, if there is one. */
+function Plan(): ReactNode {
+  const there = useShell((s) => s.desk.layer !== "");
+  return <Suspense>{there && <PlanChip />}</Suspense>;
 }
 
 /** What waits for the person, and the conversation. */

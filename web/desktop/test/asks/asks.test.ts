@@ -3,8 +3,9 @@ import { type ApprovalRequest, emptyDesk, type OpenPrompt, type Outbox, type Sen
 import { answerState, endingOf, type Witness } from "../../src/asks/answers.js";
 import { armAfter, type Clocks, counts, whenSeen } from "../../src/asks/arming.js";
 import { chosenAfter, isAnswer } from "../../src/asks/choice.js";
-import { type Ask, askInFront, asksOf, neighbour, timeLeft, versionOf } from "../../src/asks/order.js";
+import { type Ask, askInFront, asksOf, neighbour, type PlanAsk, timeLeft, versionOf } from "../../src/asks/order.js";
 import { originOf, titleOf, visible } from "../../src/asks/origin.js";
+import texts from "../../src/asks/words.js";
 
 const approval = (dialogId: string, deadline?: number, more: Partial<ApprovalRequest> = {}): ApprovalRequest => ({
   dialogId,
@@ -24,6 +25,7 @@ const asks = asksOf({
     ["soon", prompt("soon", 1000)],
     ["late", prompt("late", 3000)],
   ]),
+  requests: new Map(),
 });
 const [soon, , late] = asks as [Ask, Ask, Ask];
 
@@ -69,7 +71,7 @@ describe("answers", () => {
   test("the newest answer tells how it is", () => {
     expect(answerState(outbox(), ask)).toEqual({ state: "open" });
     expect(answerState(outbox(sent("m1", "sending")), ask)).toEqual({ state: "sending" });
-    expect(answerState(outbox(sent("m1", "rejected", 0, "no")), ask)).toEqual({ state: "refused", reason: "no" });
+    expect(answerState(outbox(sent("m1", "rejected", 0, "no")), ask)).toEqual({ state: "refused", reason: "no", code: 0, field: "" });
     expect(answerState(outbox(sent("m1", "rejected"), sent("m2", "sending")), ask)).toEqual({ state: "sending" });
     expect(answerState(outbox(sent("m1", "sending")), late)).toEqual({ state: "open" });
   });
@@ -130,14 +132,14 @@ test("nothing is pushed out of sight by emptiness", () => {
 });
 
 test("a question that says something else is another one", () => {
-  const of = (title: string): string => versionOf(asksOf({ dialogs: new Map([["d", approval("d", 1, { title })]]), prompts: new Map() })[0]!);
+  const of = (title: string): string => versionOf(asksOf({ dialogs: new Map([["d", approval("d", 1, { title })]]), prompts: new Map(), requests: new Map() })[0]!);
   expect(of("a")).toBe(of("a"));
   expect(of("a")).not.toBe(of("b"));
 });
 
 test("a question comes from its agent, on its monitor, for its window", () => {
   const desk = emptyDesk();
-  const ask = asksOf({ dialogs: new Map([["d", approval("d", 1, { agentId: "window-w1" })]]), prompts: new Map() })[0]!;
+  const ask = asksOf({ dialogs: new Map([["d", approval("d", 1, { agentId: "window-w1" })]]), prompts: new Map(), requests: new Map() })[0]! as Exclude<Ask, PlanAsk>;
   expect(originOf(ask, desk)).toEqual({ agent: "window-w1", monitor: "monitor-0" });
   const agents = new Map([["window-w1", { role: "window-w1", kind: "window", monitorId: "monitor-1", windowId: "w1", status: "running", text: "", thinking: "", textBytes: 0, thinkingBytes: 0 } as const]]);
   expect(originOf(ask, { agents })).toEqual({ agent: "window-w1", monitor: "monitor-1" });
@@ -197,6 +199,7 @@ describe("arming", () => {
 });
 
 test("what is asked most is asked in the words of the page", () => {
-  expect(titleOf({ title: "May the agent do this?" }, "에이전트가")).toBe("에이전트가");
-  expect(titleOf({ title: "Add a\u200Bhook?" }, "에이전트가")).toBe("Add a[U+200B]hook?");
+  const title = (request: ApprovalRequest): string => titleOf({ request }, texts.ko);
+  expect(title(approval("d", 1, { title: "May the agent do this?" }))).toBe(texts.ko.permission);
+  expect(title(approval("d", 1, { title: "Add a\u200Bhook?" }))).toBe("Add a[U+200B]hook?");
 });

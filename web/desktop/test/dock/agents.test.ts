@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Agent, WindowState } from "../../../core/src/index.js";
-import { doingOf, isAsking, kindOfRole, nameOf, quietFor, windowOfRole, workingAgents } from "../../src/dock/agents.js";
+import { doingOf, isAsking, kindOf, kindOfRole, nameOf, planTodo, quietFor, windowOfRole, workingAgents } from "../../src/dock/agents.js";
 import { fitting } from "../../src/dock/fitting.js";
 
 function agent(part: Partial<Agent>): Agent {
@@ -9,13 +9,26 @@ function agent(part: Partial<Agent>): Agent {
 
 const windows = new Map([["monitor-0/w1", { windowId: "w1", monitorId: "monitor-0", title: "Weather" } as WindowState]]);
 
+const desk = { windows, todos: new Map([["fetch", { id: "fetch", task: "Fetch the list", depends_on: [] }]]) };
+
 test("agents have names that people can read", () => {
-  expect(nameOf(agent({ monitorId: "monitor-1" }), { windows })).toEqual({ kind: "main", monitor: 2 });
-  expect(nameOf(agent({ kind: "window", role: "window-w1/act-2" }), { windows })).toEqual({ kind: "window", title: "Weather" });
-  expect(nameOf(agent({ kind: "window", role: "window-gone" }), { windows })).toEqual({ kind: "window", title: "gone" });
-  expect(nameOf(agent({ kind: "task", role: "task-m1-3" }), { windows })).toEqual({ kind: "task", number: 3 });
-  expect(nameOf(agent({ kind: "task", role: "task-m1-3/2" }), { windows })).toEqual({ kind: "task", number: 3 });
-  expect(nameOf(agent({ kind: "ephemeral" }), { windows })).toEqual({ kind: "ephemeral" });
+  expect(nameOf(agent({ monitorId: "monitor-1" }), desk)).toEqual({ kind: "main", monitor: 2 });
+  expect(nameOf(agent({ kind: "window", role: "window-w1/act-2" }), desk)).toEqual({ kind: "window", title: "Weather" });
+  expect(nameOf(agent({ kind: "window", role: "window-gone" }), desk)).toEqual({ kind: "window", title: "gone" });
+  expect(nameOf(agent({ kind: "task", role: "task-m1-3" }), desk)).toEqual({ kind: "task", number: 3 });
+  expect(nameOf(agent({ kind: "task", role: "task-m1-3/2" }), desk)).toEqual({ kind: "task", number: 3 });
+  expect(nameOf(agent({ kind: "ephemeral" }), desk)).toEqual({ kind: "ephemeral" });
+});
+
+test("agents of plans are named by what they work on", () => {
+  const named = (role: string): object => nameOf(agent({ role }), desk);
+  expect(named("plan-1")).toEqual({ kind: "plan", task: "" });
+  expect(named("plan-1/fetch.2")).toEqual({ kind: "plan", task: "Fetch the list" });
+  expect(named("plan-1/planning.1")).toEqual({ kind: "plan", task: "" });
+  expect([planTodo("plan-1"), planTodo("plan-2/a.b.12"), planTodo("plan-2/a.1/2"), planTodo("planner"), planTodo("main-plan-1")]).toEqual(["", "a.b", "a", undefined, undefined]);
+  expect(kindOf(agent({ role: "plan-1/fetch.2" }))).toBe("task");
+  expect(kindOfRole("plan-1")).toBe("task");
+  expect(workingAgents(new Map([["plan-1", agent({ role: "plan-1" })], ["plan-1/a.1", agent({ role: "plan-1/a.1" })]])).map((a) => a.role)).toEqual(["plan-1/a.1"]);
 });
 
 test("a role tells what sort of agent has it", () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { isForAgent, parseSlash, slashNames, suggest } from "../../src/dock/slash.js";
+import { isForAgent, parseSlash, planIn, slashNames, suggest } from "../../src/dock/slash.js";
 
 const world = { providers: ["demo", "anthropic"], monitors: 4 };
 
@@ -25,6 +25,25 @@ describe("parseSlash", () => {
 
   test.each(["", "hello", "/say hi", "/call x {}", "/", "/stop\n/say x", "/ stop", "//stop", "/tmp/file", "a /stop"])("%j is for the agent", (text) => {
     expect(parseSlash(text, world)).toBeUndefined();
+  });
+});
+
+describe("planIn", () => {
+  test.each([
+    ["/plan tidy up", "tidy up"],
+    ["/PLAN tidy\nup ", "tidy\nup"],
+    ['/plan {"todos":[]}', '/plan {"todos":[]}'],
+    ["/plan", undefined],
+    ["/plan  ", undefined],
+    ["/planning x", undefined],
+    ["plan x", undefined],
+  ])("%j is %j", (text, want) => {
+    expect(planIn(text)).toBe(want);
+  });
+
+  test("alone it is a command, with something it is a message", () => {
+    expect(parseSlash("/plan", world)).toEqual({ name: "plan" });
+    expect(isForAgent("/plan tidy up", world)).toBe(false);
   });
 });
 

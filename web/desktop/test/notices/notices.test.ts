@@ -32,6 +32,20 @@ describe("what is worth a notification", () => {
     expect(newsOf(event("TURN_INTERRUPTED", { resumable: false, reason: "moved" }), unseen)).toBeUndefined();
   });
 
+  test("plans: what they ask, once, and how they end; not their helpers, nor what was given up", () => {
+    const asked = event("hitl_input_request", { request_id: "hitl_3", question: "Which week?" });
+    expect(newsOf(asked, seen)).toMatchObject({ key: "ask hitl_3", kind: "needsYou", text: "Which week?" });
+    expect(newsOf({ ...asked, at: "9-0" } as HubEvent, seen)?.key).toBe("ask hitl_3");
+    expect(newsOf(event("hitl_approval_request", { request_id: "hitl_4", todo: { task: "Send" }, reason: "dear" }), seen)).toMatchObject({ kind: "needsYou", text: "Send dear" });
+    expect(newsOf(event("hitl_plan_review", { request_id: "hitl_5", message: "Look" }), seen)).toMatchObject({ kind: "needsYou", text: "Look" });
+    expect(newsOf(event("complete", { response: { text: "long", summary: "All done" } }), seen)).toMatchObject({ kind: "planFinished", text: "All done" });
+    expect(newsOf(event("failed", { status: "failed", error: { code: "EXECUTION_FAILED", message: "no luck" } }), seen)).toMatchObject({ kind: "planFailed", text: "no luck" });
+    expect(newsOf(event("failed", { status: "cancelled", error: { code: "CANCELLED", message: "" } }), unseen)).toBeUndefined();
+    expect(newsOf(event("failed", { status: "cancelled", error: { code: "HITL_TIMEOUT", message: "late" } }), unseen)).toMatchObject({ kind: "planFailed" });
+    expect(newsOf(end({ agentId: "plan-1" }), unseen)).toBeUndefined();
+    expect(newsOf(end({ agentId: "plan-1/a.1", outcome: "failed" }), unseen)).toBeUndefined();
+  });
+
   test("nothing that is old", () => {
     expect(newsOf(event("APPROVAL_REQUEST", { dialogId: "d", title: "May I?" }, 900_000), unseen)).toBeUndefined();
   });

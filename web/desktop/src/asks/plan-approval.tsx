@@ -1,0 +1,74 @@
+import { Check, CircleX, SkipForward } from "lucide-react";
+import { type ReactNode, useEffect } from "react";
+import type { HITLRequest, TodoAnswer } from "../../../core/src/index.js";
+import { useFormat, useWords } from "../i18n/use.js";
+import { useCommands } from "../shell/context.js";
+import { Button } from "../ui/button.js";
+import { Kbd } from "../ui/kbd.js";
+import { usePress } from "./arming.js";
+import { Later } from "./later.js";
+import { visible } from "./origin.js";
+import type { PlanFormProps } from "./plan.js";
+import texts from "./words.js";
+
+/** Whether a todo may run. */
+export function TodoForm({ request, ready, keys, onLater }: PlanFormProps<Extract<HITLRequest, { type: "hitl_approval_request" }>>): ReactNode {
+  const t = useWords(texts);
+  const format = useFormat();
+  const commands = useCommands();
+  const press = usePress(ready);
+  const { todo, options } = request;
+
+  const answer = (action: TodoAnswer): void => {
+    const { request_id, todo_id } = request;
+    if (commands.send("hitl_approval_response", { request_id, todo_id, action }) === undefined) commands.tell(t.full, "warning");
+  };
+  useEffect(() => {
+    keys.current = { approve: () => answer("approve") };
+  });
+  const estimate = [todo.estimated_duration_sec ? format.elapsed(todo.estimated_duration_sec * 1000) : "", todo.estimated_cost_usd ? format.usd(todo.estimated_cost_usd) : ""];
+  return (
+    <>
+      <dl className="asks-facts">
+        {request.reason !== "" && (
+          <>
+            <dt>{t.why}</dt>
+            <dd>{visible(request.reason)}</dd>
+          </>
+        )}
+        {!!todo.tool && (
+          <>
+            <dt>{t.tool}</dt>
+            <dd>
+              <code>{visible(todo.tool)}</code>
+            </dd>
+          </>
+        )}
+        {estimate.some(Boolean) && (
+          <>
+            <dt>{t.cost}</dt>
+            <dd>{estimate.filter(Boolean).join(" · ")}</dd>
+          </>
+        )}
+      </dl>
+      <div className="asks-buttons">
+        <Later onLater={onLater} />
+        {options.includes("reject") && (
+          <Button kind="ghost" icon={CircleX} {...press(() => answer("reject"))}>
+            {t.rejectTodo}
+          </Button>
+        )}
+        {options.includes("skip") && (
+          <Button icon={SkipForward} {...press(() => answer("skip"))}>
+            {t.skipTodo}
+          </Button>
+        )}
+        {/* It may be dear or dangerous: no answer to that is the one to press. */}
+        <Button icon={Check} {...press(() => answer("approve"))} aria-keyshortcuts="A">
+          {t.approveTodo}
+          <Kbd combo="a" />
+        </Button>
+      </div>
+    </>
+  );
+}

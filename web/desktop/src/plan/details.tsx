@@ -1,0 +1,156 @@
+import { MessagesSquare, RotateCw, ShieldQuestion, SkipForward, X } from "lucide-react";
+import { type ReactNode, useId } from "react";
+import type { AgentID, Todo } from "../../../core/src/index.js";
+import { visible } from "../asks/origin.js";
+import { useAgentState } from "../dock/agent-state.js";
+import { useFormat, useWords } from "../i18n/use.js";
+import { useCommands, useShell } from "../shell/context.js";
+import { usePhone } from "../shell/viewport.js";
+import { Button, IconButton } from "../ui/button.js";
+import { useControl } from "./control.js";
+import { askAbout, deedsFor, type Facts, resultOf } from "./facts.js";
+import { Status, triesOf } from "./todo.js";
+import texts from "./words.js";
+
+interface DetailsProps {
+  todo: Todo;
+  facts: Facts;
+  onClose: () => void;
+}
+
+/** One todo with all there is to know of it, and what can be done about it. */
+export function Details({ todo, facts, onClose }: DetailsProps): ReactNode {
+  const t = useWords(texts);
+  const format = useFormat();
+  const heading = useId();
+  const tries = todo.retry_count ?? 0;
+  const rows: [string, ReactNode][] = [];
+  if (todo.tool) rows.push([t.tool, <code key="tool">{visible(todo.tool)}</code>]);
+  if (todo.priority) rows.push([t.priority, format.number(todo.priority)]);
+  if (todo.estimated_duration_sec || todo.estimated_cost_usd) {
+    const both = [todo.estimated_duration_sec ? format.elapsed(todo.estimated_duration_sec * 1000) : "", todo.estimated_cost_usd ? format.usd(todo.estimated_cost_usd) : ""];
+    rows.push([t.estimated, both.filter(Boolean).join(" · ")]);
+  }
+  if (todo.duration_ms) rows.push([t.took, format.elapsed(todo.duration_ms)]);
+  if (tries > 0) rows.push([t.tries, triesOf(todo, t)]);
+  if (todo.items_total) rows.push([t.itemsDone, t.items(todo.items_processed ?? 0, todo.items_total)]);
+  return (
+    <section ref={(el) => el?.scrollIntoView({ block: "nearest" })} className="plan-details" aria-labelledby={heading} data-details={todo.id}>
+      <div className="plan-details-head">
+        <h3 id={heading}>{visible(todo.task)}</h3>
+        <IconButton icon={X} size={14} label={t.closeTodo} onClick={onClose} />
+      </div>
+      <p className="plan-details-status" data-status={todo.status ?? "pending"}>
+        <Status todo={todo} />
+        {todo.requires_approval === true && todo.status === "pending" && <span>{t.asksFirst}</span>}
+      </p>
+      {rows.length > 0 && (
+        <dl className="plan-facts">
+          {rows.map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+      {todo.error !== undefined && todo.status !== "completed" && (
+        <div className="plan-trouble">
+          <h4>{t.trouble}</h4>
+          <p>{visible(todo.error.message || todo.error.code)}</p>
+        </div>
+      )}
+      <Result summary={todo.result_summary} />
+      {!!todo.agent_id && todo.status === "in_progress" && <AtWork role={todo.agent_id} />}
+      <Deeds todo={todo} facts={facts} />
+    </section>
+  );
+}
+
+function Result({ summary }: { summary: unknown }): ReactNode {
+  const t = useWords(texts);
+  const result = resultOf(summary);
+  if (result === undefined) return null;
+  return (
+    <div className="plan-result">
+      <h4>{t.result}</h4>
+      {"text" in result ? (
+        <p className="plan-said" tabIndex={0} role="group" aria-label={t.result}>
+          {visible(result.text)}
+        </p>
+      ) : (
+        <dl className="plan-facts">
+          {result.fields.map(({ name, value }) => (
+            <div key={name}>
+              <dt>{visible(name)}</dt>
+              <dd>{visible(value)}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+    </div>
+  );
+}
+
+/** The agent that works on a todo, with the last it said. */
+function AtWork({ role }: { role: AgentID }): ReactNode {
+  const agent = useShell((s) => s.desk.agents.get(role));
+  if (agent === undefined) return null;
+  return <Working agent={agent} />;
+}
+
+function Working({ agent }: { agent: Parameters<typeof useAgentState>[0] }): ReactNode {
+  const t = useWords(texts);
+  const { doing, elapsed, quiet } = useAgentState(agent);
+  const said = agent.text.trimEnd().split("\n").at(-1) ?? "";
+  return (
+    <p className="plan-agent">
+      <b>{t.agent}</b> {quiet ?? doing} · {elapsed}
+      {said !== "" && <span>{visible(said.slice(-200))}</span>}
+    </p>
+  );
+}
+
+function Deeds({ todo, facts }: { todo: Todo; facts: Facts }): ReactNode {
+  const t = useWords(texts);
+  const commands = useCommands();
+  const phone = usePhone();
+  const control = useControl();
+  const deeds = deedsFor(todo, facts);
+  const ask = askAbout(todo.id, facts.asks);
+  return (
+    <div className="plan-deeds">
+      {deeds.includes("answer") && (
+        <Button size="sm" kind="primary" icon={ShieldQuestion} onClick={() => commands.showAsk(`plan/${ask!.request_id}`)}>
+          {ask!.type === "hitl_approval_request" ? t.approve : t.answer}
+        </Button>
+      )}
+      {deeds.includes("retry") && (
+        <Button size="sm" icon={RotateCw} onClick={() => control("control_retry", { todo_id: todo.id })}>
+          {t.retry}
+        </Button>
+      )}
+      {deeds.includes("skip") && (
+        <Button size="sm" icon={SkipForward} onClick={() => control("control_skip", { todo_id: todo.id })}>
+          {t.skip}
+        </Button>
+      )}
+      {!!todo.agent_id && (
+        <Button
+          size="sm"
+          kind="ghost"
+          icon={MessagesSquare}
+          onClick={() => {
+            commands.showDrawer(true);
+            if (phone) {
+              commands.turnTo("chat");
+              commands.showPlan(false);
+            }
+          }}
+        >
+          {t.talk}
+        </Button>
+      )}
+    </div>
+  );
+}

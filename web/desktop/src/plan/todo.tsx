@@ -1,0 +1,87 @@
+import { Ban, CircleCheck, CircleDashed, CircleHelp, CircleSlash, CircleX, Clock, Hourglass, LoaderCircle, type LucideIcon, ShieldQuestion, SkipForward } from "lucide-react";
+import type { ReactNode } from "react";
+import type { Todo, TodoStatus } from "../../../core/src/index.js";
+import { visible } from "../asks/origin.js";
+import { useFormat, useWords } from "../i18n/use.js";
+import texts from "./words.js";
+
+const icons: Record<TodoStatus, LucideIcon> = {
+  pending: CircleDashed,
+  blocked: Ban,
+  needs_approval: ShieldQuestion,
+  needs_input: CircleHelp,
+  in_progress: LoaderCircle,
+  completed: CircleCheck,
+  failed: CircleX,
+  skipped: SkipForward,
+  cancelled: CircleSlash,
+};
+
+export function useStatusText(): (t: Todo) => string {
+  const t = useWords(texts);
+  return ({ status = "pending" }) => (status === "failed" ? t.todoFailed : status === "cancelled" ? t.todoCancelled : t[status]);
+}
+
+/** How a todo stands, by its sign and in words; the colour only says it once more. */
+export function Status({ todo }: { todo: Todo }): ReactNode {
+  const text = useStatusText();
+  const waits = isBetweenTries(todo);
+  const Icon = waits ? Clock : icons[todo.status ?? "pending"];
+  return (
+    <span className="plan-status">
+      <Icon size={14} aria-hidden className={todo.status === "in_progress" ? "plan-turning" : undefined} />
+      {text(todo)}
+    </span>
+  );
+}
+
+/** Whether a todo has failed and is going to be tried once more. */
+export function isBetweenTries(t: Todo): boolean {
+  return t.status === "pending" && !!t.retry_at && (t.retry_count ?? 0) > 0;
+}
+
+/** Which try it is of how many. One that ended is not at the next. */
+export function triesOf(todo: Todo, t: typeof texts.en): string {
+  const all = (todo.max_retries ?? 0) + 1;
+  const failed = todo.retry_count ?? 0;
+  const begins = isBetweenTries(todo) || todo.status === "in_progress" ? 1 : 0;
+  return t.triesOf(Math.min(failed + begins, all), all);
+}
+
+/** What a todo is and how it stands, as it is in its box. `now` is the hub's time. */
+export function TodoBox({ todo, now }: { todo: Todo; now: number }): ReactNode {
+  const t = useWords(texts);
+  const format = useFormat();
+  return (
+    <>
+      <span className="plan-box-head">
+        <Status todo={todo} />
+        {isBetweenTries(todo) && (
+          <span className="plan-box-note">
+            <Hourglass size={12} aria-hidden />
+            {todo.retry_at! > now ? t.again(format.elapsed(todo.retry_at! - now)) : t.againNow}
+          </span>
+        )}
+        {todo.status === "in_progress" && !!todo.progress_percentage && <span className="plan-box-note">{t.percent(Math.floor(todo.progress_percentage))}</span>}
+        {todo.status === "completed" && !!todo.duration_ms && <span className="plan-box-note">{format.elapsed(todo.duration_ms)}</span>}
+      </span>
+      <span className="plan-box-task">{visible(todo.task)}</span>
+      <span className="plan-box-foot">
+        {todo.status === "in_progress" && todo.current_step ? visible(todo.current_step) : (todo.tool ?? "")}
+        {(todo.retry_count ?? 0) > 0 && <span>{`${t.tries} ${triesOf(todo, t)}`}</span>}
+      </span>
+      {todo.status === "in_progress" && <Bar part={(todo.progress_percentage ?? 0) / 100} known={!!todo.progress_percentage} />}
+    </>
+  );
+}
+
+/** How far something is. Without a number it only shows that something goes on. */
+export function Bar({ part, known = true, label }: { part: number; known?: boolean; label?: string }): ReactNode {
+  const percent = Math.round(Math.min(1, Math.max(0, part)) * 100);
+  const role = label === undefined ? { "aria-hidden": true } : { role: "progressbar", "aria-label": label, "aria-valuenow": percent, "aria-valuemin": 0, "aria-valuemax": 100 };
+  return (
+    <span className={known ? "plan-bar" : "plan-bar plan-bar-unknown"} {...role}>
+      <span style={known ? { width: `${percent}%` } : undefined} />
+    </span>
+  );
+}

@@ -1,0 +1,25 @@
+import { useMemo } from "react";
+import type { Desk } from "../../../core/src/index.js";
+import { useNow } from "../shell/clock.js";
+import { useHubClock, useShell } from "../shell/context.js";
+import type { Facts } from "./facts.js";
+
+/** What a desktop knows of its plan. */
+export function factsOf({ plan, layer, todos, requests }: Pick<Desk, "plan" | "layer" | "todos" | "requests">): Facts {
+  return { plan, layer: layer === "" ? undefined : layer, todos: [...todos.values()], asks: [...requests.values()] };
+}
+
+export function useFacts(): Facts {
+  const plan = useShell((s) => s.desk.plan);
+  const layer = useShell((s) => s.desk.layer);
+  const todos = useShell((s) => s.desk.todos);
+  const requests = useShell((s) => s.desk.requests);
+  return useMemo(() => factsOf({ plan, layer, todos, requests }), [plan, layer, todos, requests]);
+}
+
+/** The hub's time, by the second while something runs. While the connection is down it stands still with all the rest. */
+export function useHubNow(running: boolean): number {
+  const hub = useHubClock();
+  const live = useShell((s) => s.link.phase === "live");
+  return hub.at(useNow(1000, running && live));
+}
