@@ -135,6 +135,12 @@ func directive(name, rest string) ([]step, error) {
 		return []step{{kind: stepHang}}, nil
 	case "recall":
 		return []step{{kind: stepRecall}}, nil
+	case "progress":
+		return tellProgress(rest)
+	case "input":
+		return askValue(rest)
+	case "plan", "repair":
+		return []step{say("A plan is made in plan mode: send this there.")}, nil
 	case "nosteer":
 		return nil, nil // see refusesSteers
 	case "help":

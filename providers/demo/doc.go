@@ -2,6 +2,16 @@
 // answers in plain words, in English and Korean, opens windows when it is asked
 // to, plays the scenes of the guided tour, and obeys directives, which tests use.
 // Asked for a summary of a conversation it lists what was said.
+//
+// It plans, too: asked by the hub for a plan it answers in JSON, with the plan that
+// the request has after /plan, as it is, also if that is none; asked to mend it, with
+// the one after /repair. Without one it makes a plan that shows what plans can do:
+// two todos side by side, one that fails twice, one that asks for dates, and one that
+// needs a yes and writes a file. "add WORDS" and "remove ID" change a plan, and other
+// words become a todo. "?clarify" in a request makes it ask back, and "?clarify!"
+// insist; /sleep, /hang and /fail in it are obeyed before each answer. Agents of todos
+// obey the directives in their task, after a new line or "; ".
+//
 // It says plainly that it is a demo.
 //
 // It owns its answers and nothing else. A message is read into a script of steps,
@@ -34,5 +44,11 @@
 //	/nosteer                        this turn takes no further messages
 //	/fail [CLASS [WAIT]:] TEXT      the turn fails
 //	/hang                           waits until it is stopped or steered
+//	/progress PERCENT STEP          says how far a todo is
+//	/input FIELD TYPE QUESTION | option | option
+//	                                asks for a value that a todo needs: text, choice,
+//	                                multi, number, date, daterange, confirm; with "!"
+//	                                after the type it must be answered
+//	/fail N [CLASS:] TEXT           a todo fails in its first N attempts
 //	/help                           says what there is
 package demo

@@ -195,6 +195,9 @@ func (s *session) plan(before []providers.Entry, message providers.Entry) []step
 	if strings.Contains(text.String(), sumUp) {
 		return []step{say(summary(before))}
 	}
+	if steps, ok := s.planSteps(text.String()); ok {
+		return steps
+	}
 	p := readPrompt(text.String())
 	if steps, ok := directives(p.orders); ok {
 		return steps

@@ -39,6 +39,7 @@ const (
 	stepHang
 	stepFill
 	stepUsage
+	stepPut
 )
 
 func say(text string) step { return step{kind: stepSay, text: text} }
@@ -57,6 +58,8 @@ func (st step) do(t *turn) error {
 	switch st.kind {
 	case stepSay:
 		return t.say(st.text)
+	case stepPut:
+		return t.speak(st.text)
 	case stepThink:
 		return t.think(st.text)
 	case stepSleep:

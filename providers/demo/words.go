@@ -247,4 +247,5 @@ const directiveHelp = "Directives, one per line:\n" +
 	"- `/say TEXT`, `/think TEXT`, `/sleep 1500ms`, `/stream N [RATE]`\n" +
 	"- `/window ID TITLE | markdown`, `/toast TEXT`, `/ask QUESTION | option | option`\n" +
 	"- `/call TOOL {json}`, `/task PROFILE DIRECTIVE; DIRECTIVE`\n" +
+	"- `/plan {json}` and `/repair {json}` in plan mode; `/progress PERCENT STEP` and `/input FIELD TYPE QUESTION` in the tasks of its todos\n" +
 	"- `/nosteer`, `/hang`, `/fail [CLASS:] TEXT`, `/recall`, `/fill N`, `/usage IN OUT`, `/help`"

@@ -1,0 +1,339 @@
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// planMark begins what the hub says to who thinks for a plan or works on a todo of
+// it. What the step is called follows.
+const planMark = "[everdesk plan: "
+
+// planner answers what the hub asks for a plan.
+type planner struct {
+	*session
+	text    string
+	request string
+	korean  bool
+}
+
+// planSteps is what to do about a prompt of a plan, and whether it is one.
+func (s *session) planSteps(text string) ([]step, bool) {
+	rest, ok := strings.CutPrefix(text, planMark)
+	if !ok {
+		return nil, false
+	}
+	kind, _, _ := strings.Cut(rest, "]")
+	p := planner{session: s, text: text, request: section(text, "request")}
+	p.korean = isKorean(p.request)
+	switch kind {
+	case "cognitive":
+		return p.thinks(p.understand()), true
+	case "planning":
+		return p.thinks(p.draft()), true
+	case "response":
+		return p.thinks(p.respond()), true
+	case "todo":
+		return p.work(), true
+	default:
+		return []step{say(fmt.Sprintf("I do not know what %q of a plan is.", kind))}, true
+	}
+}
+
+// section is what stands between the tags of a name, each on a line of its own.
+func section(text, tag string) string {
+	_, rest, _ := strings.Cut(text, "\n<"+tag+">\n")
+	body, _, ok := strings.Cut(rest, "\n</"+tag+">")
+	if !ok {
+		return ""
+	}
+	return body
+}
+
+func (p planner) in(english, korean string) string {
+	if p.korean {
+		return korean
+	}
+	return english
+}
+
+// thinks answers at once, since nobody watches, but for what the request says about
+// time and trouble.
+func (p planner) thinks(answer string) (steps []step) {
+	for line := range strings.Lines(p.request) {
+		if name, rest, ok := order(line); ok && slices.Contains([]string{"sleep", "hang", "fail"}, name) {
+			if st, err := directive(name, rest); err == nil {
+				steps = append(steps, st...)
+			}
+		}
+	}
+	return append(steps, step{kind: stepPut, text: answer})
+}
+
+// written is a value as JSON.
+func written(v any) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(v) != nil {
+		return "{}" // cannot be: callers give plain values
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// topics are what the demo takes requests to be about.
+var topics = []struct {
+	asked            *regexp.Regexp
+	domain, category string
+}{
+	{regexp.MustCompile(`(?i)analy|compare|sentiment|분석|비교`), "analysis", "data_analysis"},
+	{regexp.MustCompile(`(?i)launch|release|product|출시|제품`), "project", "launch"},
+	{regexp.MustCompile(`(?i)report|write|summar|보고|작성|요약`), "writing", "report"},
+	{regexp.MustCompile(`(?i)trip|travel|flight|여행|항공`), "travel", "trip"},
+}
+
+var quotedText = regexp.MustCompile(`["“]([^"”\n]{1,80})["”]`)
+
+// understand is what the request is about, as far as its words tell.
+func (p planner) understand() string {
+	words := wordsOf(p.request)
+	found := object{"domain": "general", "category": "request", "confidence": 0.5}
+	for _, t := range topics {
+		if t.asked.MatchString(words) {
+			found = object{"domain": t.domain, "category": t.category, "confidence": 0.9}
+			break
+		}
+	}
+	entities := []object{}
+	for _, m := range quotedText.FindAllStringSubmatch(words, 10) {
+		entities = append(entities, object{"type": "name", "value": m[1], "confidence": 0.8})
+	}
+	answer := object{"intent": found, "entities": entities}
+	if _, after, ok := strings.Cut(p.request, "?clarify"); ok {
+		answer["clarification"] = object{
+			"ambiguity":   p.in("It is not clear how much is wanted.", "어디까지 원하시는지 분명하지 않아요."),
+			"question":    p.in("Shall it be short or thorough?", "간단히 할까요, 자세히 할까요?"),
+			"suggestions": []string{p.in("short", "간단히"), p.in("thorough", "자세히")},
+			"required":    strings.HasPrefix(after, "!"),
+		}
+	}
+	return written(answer)
+}
+
+// wordsOf is a request without its directives.
+func wordsOf(request string) string {
+	var b strings.Builder
+	for line := range strings.Lines(request) {
+		if _, _, ok := order(line); !ok {
+			b.WriteString(line)
+		}
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// jsonAfter is the JSON that follows a directive at the beginning of a line, as it
+// was written, and whether there is some. What is no JSON is taken up to the next
+// directive.
+func jsonAfter(text, name string) (string, bool) {
+	for text != "" {
+		line, after, _ := strings.Cut(text, "\n")
+		if got, _, ok := order(line); !ok || got != name {
+			text = after
+			continue
+		}
+		rest := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), "/"+name))
+		if !strings.HasPrefix(rest, "{") && !strings.HasPrefix(rest, "[") {
+			return "", false
+		}
+		d := json.NewDecoder(strings.NewReader(rest))
+		var raw json.RawMessage
+		if d.Decode(&raw) == nil {
+			return string(raw), true
+		}
+		rest, _, _ = strings.Cut(rest, "\n/")
+		return rest, true
+	}
+	return "", false
+}
+
+// draft is the plan: the one that was given, the old one as the instruction changes
+// it, or one that shows what plans can do.
+func (p planner) draft() string {
+	said := p.request
+	instruction := section(p.text, "instruction")
+	if instruction != "" {
+		said = instruction
+	}
+	if section(p.text, "draft") != "" {
+		if given, ok := jsonAfter(said, "repair"); ok {
+			return given
+		}
+	}
+	if given, ok := jsonAfter(said, "plan"); ok {
+		return given
+	}
+	if instruction != "" {
+		return p.changed(instruction)
+	}
+	return written(object{"todos": p.showPlan()})
+}
+
+var (
+	adds    = regexp.MustCompile(`(?i)^\s*add\s+(.+)$|^\s*(.+?)\s*(?:을|를)?\s*추가(?:해.*)?$`)
+	removes = regexp.MustCompile(`(?i)^\s*remove\s+([\w-]+)\s*\.?\s*$|^\s*([\w-]+)\s*(?:을|를)?\s*(?:삭제|제거|빼)\S*.*$`)
+)
+
+// changed is the old plan as an instruction wants it.
+func (p planner) changed(instruction string) string {
+	var old struct {
+		Todos []object `json:"todos"`
+	}
+	if json.Unmarshal([]byte(section(p.text, "plan")), &old) != nil || len(old.Todos) == 0 {
+		return written(object{"todos": p.showPlan()})
+	}
+	todos := old.Todos
+	for line := range strings.Lines(instruction) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if m := removes.FindStringSubmatch(line); m != nil && hasTodo(todos, m[1]+m[2]) {
+			todos = without(todos, m[1]+m[2])
+			continue
+		}
+		if m := adds.FindStringSubmatch(line); m != nil {
+			line = m[1] + m[2]
+		}
+		todos = append(todos, object{"id": freeID(todos), "task": line, "depends_on": []string{}, "estimated_duration_sec": 10})
+	}
+	return written(object{"todos": todos})
+}
+
+func hasTodo(todos []object, id string) bool {
+	return slices.ContainsFunc(todos, func(t object) bool { return t["id"] == id })
+}
+
+// without takes a todo out of a plan, also where others depend on it.
+func without(todos []object, id string) (left []object) {
+	for _, t := range todos {
+		if t["id"] == id {
+			continue
+		}
+		if needs, ok := t["depends_on"].([]any); ok {
+			t["depends_on"] = slices.DeleteFunc(needs, func(on any) bool { return on == id })
+		}
+		left = append(left, t)
+	}
+	return left
+}
+
+func freeID(todos []object) string {
+	for n := 1; ; n++ {
+		if id := "added_" + strconv.Itoa(n); !hasTodo(todos, id) {
+			return id
+		}
+	}
+}
+
+// showPlan is a plan with everything that can happen in one.
+func (p planner) showPlan() []object {
+	about := shorten(strings.Join(strings.Fields(wordsOf(p.request)), " "), 60)
+	if about == "" {
+		about = p.in("the demo", "데모")
+	}
+	about = "“" + about + "”"
+	return []object{
+		{
+			"id": "collect_numbers", "depends_on": []string{}, "priority": 2, "estimated_duration_sec": 5, "estimated_cost_usd": 0.01,
+			"task": fmt.Sprintf(p.in("Collect the numbers about %s.", "%s에 관한 숫자를 모아요."), about),
+		},
+		{
+			"id": "collect_voices", "depends_on": []string{}, "priority": 1, "estimated_duration_sec": 5, "estimated_cost_usd": 0.01,
+			"task": fmt.Sprintf(p.in("Collect what people say about %s.", "%s에 대한 의견을 모아요."), about),
+		},
+		{
+			"id": "analyse", "depends_on": []string{"collect_numbers", "collect_voices"}, "max_retries": 3, "estimated_duration_sec": 10, "estimated_cost_usd": 0.02,
+			"task": p.in("Analyse what was collected. (In this demo the first two attempts fail, so that you see how a plan tries again.)",
+				"모은 것을 분석해요. (이 데모에서는 처음 두 번은 실패해요. 계획이 다시 시도하는 모습을 보여 드리려고요.)"),
+		},
+		{
+			"id": "compare", "depends_on": []string{"analyse"}, "estimated_duration_sec": 5, "estimated_cost_usd": 0.01,
+			"task": p.in("Compare the period that you choose with the one before.", "고르신 기간을 그 앞의 기간과 비교해요."),
+			"inputs": []object{{
+				"field": "period", "input_type": "date", "range": true, "required": true,
+				"question": p.in("Which period shall be compared?", "어느 기간을 비교할까요?"),
+			}},
+		},
+		{
+			"id": "report", "depends_on": []string{"analyse", "compare"}, "requires_approval": true, "estimated_duration_sec": 5, "estimated_cost_usd": 0.01,
+			"approval_reason": p.in("It writes a file into the storage of this desktop.", "이 데스크톱의 저장소에 파일을 써요."),
+			"task":            p.in("Write the report and keep it as a file.", "보고서를 쓰고 파일로 남겨요."),
+		},
+	}
+}
+
+// doneTodo is a todo as a prompt tells how it ended.
+type doneTodo struct{ id, status, task, result string }
+
+var resultTag = regexp.MustCompile(`(?s)<result todo="([^"]*)" status="([^"]*)">\n([^\n]*)\n(.*?)\n</result>`)
+
+// results are the todos that a prompt tells of.
+func (p planner) results() (all []doneTodo) {
+	for _, m := range resultTag.FindAllStringSubmatch(p.text, -1) {
+		all = append(all, doneTodo{m[1], m[2], m[3], m[4]})
+	}
+	return all
+}
+
+var namedFiles = regexp.MustCompile(`"files":(\[[^\]]*\])`)
+
+// told is what a todo said of its work, and files those that it wrote.
+func (d doneTodo) told() (text string, files []string) {
+	var r struct {
+		Summary string   `json:"summary"`
+		Text    string   `json:"text"`
+		Files   []string `json:"files"`
+	}
+	_ = json.Unmarshal([]byte(d.result), &r) // what has no such fields says nothing
+	if m := namedFiles.FindStringSubmatch(r.Text); m != nil && len(r.Files) == 0 {
+		_ = json.Unmarshal([]byte(m[1]), &r.Files) // or it was no list of names
+	}
+	text, _, _ = strings.Cut(r.Text, "\n")
+	if r.Summary != "" {
+		text = r.Summary
+	}
+	return text, r.Files
+}
+
+// respond is the answer of the plan.
+func (p planner) respond() string {
+	all := p.results()
+	done := 0
+	var b strings.Builder
+	attachments := []object{}
+	for _, d := range all {
+		if d.status == "completed" {
+			done++
+		}
+		text, files := d.told()
+		if text == "" {
+			text = d.status
+		}
+		fmt.Fprintf(&b, "\n- **%s**: %s", d.id, shorten(text, 300))
+		for _, f := range files {
+			kind := "file"
+			if strings.HasSuffix(f, ".md") {
+				kind = "report"
+			}
+			attachments = append(attachments, object{"type": kind, "title": f, "path": f})
+		}
+	}
+	summary := fmt.Sprintf(p.in("%d of %d todos are done.", "할 일 %[2]d개 가운데 %[1]d개를 마쳤어요."), done, len(all))
+	return written(object{
+		"text": summary + "\n" + b.String(), "summary": summary, "attachments": attachments,
+		"next_actions": []string{p.in("Plan something else", "다른 것도 계획하기")},
+	})
+}
