@@ -271,13 +271,6 @@ func byPlace(a, b *todo) int { return cmp.Compare(a.Place, b.Place) }
 
 func byNumber(a, b *request) int { return cmp.Compare(a.Number, b.Number) }
 
-// Plan is the newest plan, also one that has ended. It says little of one that is
-// only being made; ok is false if there is none at all.
-func (s *State) Plan() (p wire.PlanState, ok bool) {
-	p, ok = s.plan.value(only{})
-	return p, ok || s.layer.len() > 0
-}
-
 // showPlan adds the plan to a snapshot.
 func (s *State) showPlan(state *wire.SessionState) {
 	if plan, ok := s.plan.value(only{}); ok {

@@ -153,9 +153,6 @@ func (l *live) doReset(c *Command) {
 	if len(actions) > 0 {
 		l.emit(wire.Actions{Actions: actions, By: c.From.Connection})
 	}
-	if p, ok := l.state.Plan(); ok {
-		l.emit(wire.PlanCleared{PlanID: p.ID})
-	}
 }
 
 // clear closes what is on a monitor.

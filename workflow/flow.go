@@ -257,6 +257,7 @@ func (f *Flow) Reset(reason string) {
 		f.plan.Think = nil
 		f.giveUp(wire.PlanCancelled, wire.PlanFailureError{Code: codeCancelled, Message: cmp.Or(reason, "The session was reset.")})
 	}
+	f.stage.Emit(wire.PlanCleared{PlanID: f.plan.ID})
 	f.forget()
 }
 

@@ -81,6 +81,10 @@ func (f *fold) apply(e wire.ServerPayload, now wire.Millis) {
 		f.paused = false
 	case wire.PlanComplete, wire.PlanFailure:
 		f.end(e)
+	case wire.PlanCleared:
+		if f.todos = nil; !f.ended {
+			f.t.Fatalf("a plan goes while it is under way")
+		}
 	default:
 		f.question(e)
 	}

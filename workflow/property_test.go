@@ -371,7 +371,6 @@ func (c *chaos) happen() {
 		if c.oneIn(5, "reset") {
 			clear(c.jobs)
 			c.step(func() { c.flow.Reset("") })
-			c.fold.todos = nil
 		}
 	}
 }

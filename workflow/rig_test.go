@@ -31,6 +31,7 @@ type rig struct {
 	kept   map[string][]byte // what was committed
 	staged []store.Op
 	fold   *fold
+	mirror mirror
 
 	jobs    map[string]workflow.Job // that are under way
 	begun   []workflow.Job
@@ -46,7 +47,7 @@ func newRig(t tester) *rig {
 func newRigWith(t tester, cfg workflow.Config) *rig {
 	r := &rig{
 		t: t, cfg: cfg, now: time.Date(2026, 2, 6, 10, 0, 0, 0, time.UTC), kept: map[string][]byte{},
-		fold: newFold(t, cfg.Parallel), jobs: map[string]workflow.Job{}, stopped: map[string]string{},
+		fold: newFold(t, cfg.Parallel), mirror: newMirror(), jobs: map[string]workflow.Job{}, stopped: map[string]string{},
 	}
 	if cfg.Parallel == 0 {
 		r.fold.parallel = 4
@@ -62,6 +63,7 @@ func (r *rig) Keep(ops ...store.Op) { r.staged = append(r.staged, ops...) }
 func (r *rig) Emit(p wire.ServerPayload) {
 	r.events = append(r.events, p)
 	r.fold.apply(p, wire.Millis(r.now.UnixMilli()))
+	r.mirror.apply(p, r.now)
 	if line := wire.AppendEvent(nil, wire.Event{Data: p}); !json.Valid(line) {
 		r.t.Fatalf("%s", line)
 	}
@@ -103,6 +105,7 @@ func (r *rig) step(do func()) {
 	}
 	r.staged = nil
 	r.checkKept()
+	r.mirror.check(r.t, r.fold)
 }
 
 // checkKept compares what is kept with what the flow says is to be kept.

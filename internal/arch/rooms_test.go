@@ -36,7 +36,7 @@ var rooms = map[string]room{
 	"tools":         {uses: "desk files policies providers store wire", tests: "store/filestore"},
 	"tools/mcpdoor": {uses: "providers tools wire", tests: "desk files store/filestore"},
 	"agentpool":     {uses: "providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},
-	"workflow":      {uses: "providers store wire"},
+	"workflow":      {uses: "providers store wire", tests: "desk"},
 	"contextpool":   {uses: "agentpool desk history policies providers store tools wire workflow", tests: "store/filestore"},
 
 	"broadcast":  {uses: "store wire", tests: "desk"},
