@@ -249,17 +249,6 @@ func last[E wire.ServerPayload](r *rig) E {
 	return none
 }
 
-// count is how many events of a type there are.
-func count[E wire.ServerPayload](r *rig) int {
-	n := 0
-	for _, e := range r.events {
-		if _, ok := e.(E); ok {
-			n++
-		}
-	}
-	return n
-}
-
 // log is what was told, short.
 func (r *rig) log() string {
 	var b strings.Builder

@@ -2,6 +2,7 @@ package workflow_test
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -163,10 +164,7 @@ func TestNewerHub(t *testing.T) {
 	t.Parallel()
 	r := planned(t, `[{"id":"a","task":"x"}]`)
 	for field, data := range r.kept {
-		newer := map[string][]byte{}
-		for f, d := range r.kept {
-			newer[f] = d
-		}
+		newer := maps.Clone(r.kept)
 		newer[field] = []byte(strings.Replace(string(data), `{"v":1`, `{"v":2`, 1))
 		if err := workflow.New(r.cfg, r, r).Restore(newer); err == nil || !strings.Contains(err.Error(), field) {
 			t.Fatalf("%s: %v", field, err)
