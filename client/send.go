@@ -15,7 +15,8 @@ type Answer struct {
 	// At is the position of the answer; zero when it is not in the log.
 	At wire.Position
 	// Data is the event that answers: MESSAGE_ACCEPTED or MESSAGE_QUEUED,
-	// EMITTED, DIALOG_CLOSED, PROMPT_CLOSED, or what else names the message.
+	// EMITTED, DIALOG_CLOSED, PROMPT_CLOSED, hitl_closed, or what else names the
+	// message.
 	Data wire.ServerPayload
 }
 
@@ -23,6 +24,8 @@ type Answer struct {
 type RefusedError struct {
 	Code   wire.Code
 	Reason string
+	// Field is the part of the message that was wrong, if one was.
+	Field string
 	// RetryAfter is how long to wait before the same may be accepted.
 	RetryAfter time.Duration
 }
@@ -39,9 +42,9 @@ func (r *RefusedError) Error() string { return fmt.Sprintf("%s: %s", r.Code, r.R
 //
 // When it returns, the mirror has the answer and [Config.OnEvent] has seen it.
 //
-// Answered are messages to agents, EMIT, answers to dialogs and prompts, and
-// whatever makes the hub show an event that names the message. Use [Client.Post]
-// for the others.
+// Answered are messages to agents, EMIT, answers to dialogs, prompts and plans, orders
+// to plans, and whatever makes the hub show an event that names the message. Use
+// [Client.Post] for the others.
 func (c *Client) Send(ctx context.Context, payload wire.ClientPayload) (Answer, error) {
 	p, err := c.Submit(ctx, payload)
 	if err != nil {
@@ -116,6 +119,17 @@ func answered(p wire.ClientPayload) bool {
 		wire.DialogFeedback, wire.UserPromptResponse:
 		return true
 	}
+	return forPlan(p)
+}
+
+// forPlan reports whether a message is an answer or an order to the plan. The first
+// event that names it says what became of it.
+func forPlan(p wire.ClientPayload) bool {
+	switch p.(type) {
+	case wire.HITLPlanResponse, wire.HITLApprovalResponse, wire.HITLInputResponse, wire.HITLClarificationResponse,
+		wire.ControlPause, wire.ControlResume, wire.ControlCancel, wire.ControlRetry, wire.ControlSkip:
+		return true
+	}
 	return false
 }
 
@@ -138,17 +152,17 @@ func answerTo(p *Pending, id wire.MessageID, e Event) (Answer, bool) {
 			return Answer{At: e.At, Data: wire.Emitted{MessageID: id, At: e.At}}, mine
 		}
 	}
-	return a, mine && !answered(p.data)
+	return a, mine && (!answered(p.data) || forPlan(p.data))
 }
 
 // refusal is the error of an answer that says no, or nil.
 func refusal(p wire.ServerPayload) error {
 	switch d := p.(type) {
 	case wire.MessageRejected:
-		return &RefusedError{Code: d.Code, Reason: d.Reason}
+		return &RefusedError{Code: d.Code, Reason: d.Reason, Field: d.Field}
 	case wire.ErrorNotice:
 		wait := time.Duration(d.RetryAfterMS) * time.Millisecond
-		return &RefusedError{Code: d.Code, Reason: d.Message, RetryAfter: wait}
+		return &RefusedError{Code: d.Code, Reason: d.Message, Field: d.Field, RetryAfter: wait}
 	}
 	return nil
 }

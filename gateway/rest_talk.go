@@ -70,7 +70,7 @@ func (s *Server) tell(c echo.Context, id wire.SessionID, msg wire.Message) (sess
 		return answer, nil
 	}
 	p := problem(refused.Code, refused.Reason)
-	p.MessageID = refused.MessageID
+	p.MessageID, p.Field = refused.MessageID, refused.Field
 	return session.Answer{}, p
 }
 

@@ -106,6 +106,7 @@ func (s shower) levels(l Levels) {
 	s.gauge(descQueue, l.Mailbox, queueMailbox)
 	s.gauge(descPending, l.Approvals, askApproval)
 	s.gauge(descPending, l.Prompts, askPrompt)
+	s.gauge(descPending, l.Plans, askPlan)
 	oldest := 0.0
 	if !l.Oldest.IsZero() {
 		oldest = max(0, time.Since(l.Oldest).Seconds())

@@ -39,10 +39,11 @@ type Levels struct {
 	// MainQueue and WindowQueue are messages that wait for an agent, Mailbox is what
 	// sessions have not got to yet.
 	MainQueue, WindowQueue, Mailbox int
-	// Approvals and Prompts wait for a person, the oldest of them since Oldest.
-	Approvals, Prompts int
-	Oldest             time.Time
-	Draining           bool
+	// Approvals, Prompts and the questions of Plans wait for a person, the oldest of
+	// them since Oldest.
+	Approvals, Prompts, Plans int
+	Oldest                    time.Time
+	Draining                  bool
 }
 
 // AgentLevel is the agents of a kind. Those that do not run wait for a slot.

@@ -71,6 +71,7 @@ const (
 
 	askApproval = "approval"
 	askPrompt   = "prompt"
+	askPlan     = "plan"
 )
 
 // What the label kind of tokens says.

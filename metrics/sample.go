@@ -36,7 +36,7 @@ func (m *Metrics) Sample() monitor.Sample {
 	l := m.now()
 	s := monitor.Sample{
 		StoreRTT: time.Duration(m.rtt.Load()).Seconds(),
-		Queued:   l.MainQueue + l.WindowQueue, Questions: l.Approvals + l.Prompts,
+		Queued:   l.MainQueue + l.WindowQueue, Questions: l.Approvals + l.Prompts + l.Plans,
 		Takeovers: m.takeovers.total(), Fenced: m.fenced.Load(), Slow: m.slow.Load(),
 		RateLimited: m.limited.total(), StoreErrors: m.errors.total(),
 		Goroutines: runtime.NumGoroutine(), ResidentBytes: resident(),

@@ -41,7 +41,7 @@ type Row struct {
 	Windows   int            `json:"windows"`
 	Agents    int            `json:"agents" doc:"Agents that run now."`
 	Queued    int            `json:"queued" doc:"Messages that wait."`
-	Questions int            `json:"questions" doc:"Approvals and prompts that wait for a person."`
+	Questions int            `json:"questions" doc:"Approvals, prompts and questions of plans that wait for a person."`
 	Budget    int            `json:"budget" doc:"How much of the fullest budget is used, in per cent."`
 	Errors    int            `json:"errors" doc:"Turns that failed since it was loaded."`
 	LastError string         `json:"lastError,omitempty" doc:"The code of the last one, such as 4001."`

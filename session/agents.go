@@ -45,6 +45,7 @@ type agents struct {
 
 	waits waits
 	apps  apps
+	plan  planning
 
 	// answered are the answers of this step to messages that the ledger does
 	// not have yet; late are those who sent a message again before there was
@@ -100,7 +101,7 @@ func (l *live) hire(tables map[string]map[string][]byte, lists map[string][][]by
 	if err := a.apps.restore(tables[appsTable]); err != nil {
 		return &store.CorruptError{Where: "apps of session " + string(l.k.id), Reason: err.Error()}
 	}
-	return nil
+	return l.planFrom(tables[workflow.Table])
 }
 
 // dismiss stops the agents. What they still wanted of the session is forgotten:
@@ -147,7 +148,7 @@ func (a *agents) everything() []store.Op {
 	if a == nil {
 		return nil
 	}
-	return append(a.pool.All(), a.apps.all()...)
+	return slices.Concat(a.pool.All(), a.apps.all(), a.plan.All())
 }
 
 // heal is what makes the lists of agents that are not loaded those that we know.
@@ -158,7 +159,7 @@ func (a *agents) heal(tables map[string]map[string][]byte) ([]store.Op, error) {
 	return a.pool.Heal(tables)
 }
 
-func (a *agents) working() bool { return a != nil && a.pool.Working() }
+func (a *agents) working() bool { return a != nil && (a.pool.Working() || a.plan.Working()) }
 
 // waiting counts the messages that wait.
 func (a *agents) waiting() int {
@@ -189,7 +190,7 @@ func (a *agents) due() time.Time {
 	if !a.parked.IsZero() {
 		return a.parked.Add(parkTime)
 	}
-	return a.next
+	return earliest(a.next, a.plan.Due())
 }
 
 // busy reports whether agents are at work that do not wait for people, who take
@@ -262,7 +263,6 @@ func (s stage) Emit(p wire.ServerPayload)    { s.emit(p) }
 func (s stage) Full() bool                   { return s.full() }
 func (s stage) Then(effect func())           { s.step.then = append(s.step.then, effect) }
 func (s stage) Row(r wire.UIRow) wire.Millis { return s.row(r) }
-func (s stage) Worked(w workflow.Worked)     { s.worked = append(s.worked, w) }
 
 // NextRow is the id of the row that comes next.
 func (s stage) NextRow() wire.RowID { return s.lastRow + 1 }

@@ -88,11 +88,15 @@ func (a *answers) see(events []broadcast.Event) {
 			sender = cmp.Or(p.To, p.By)
 		case wire.MessageRepeated:
 			sender, at = p.To, p.First
+		case wire.HITLClosed:
+			sender = p.AnsweredBy
+		case wire.HITLPaused, wire.HITLResumed, wire.PlanModified, wire.TodoUpdated, wire.TodoCompleted, wire.PlanFailure:
+			// They do not say whose wish it was.
 		default:
 			continue
 		}
 		a.drop(wire.MessageOf(e.Data), func(who asker) bool {
-			if who.conn != sender {
+			if sender != "" && who.conn != sender {
 				return false
 			}
 			who.to <- Answer{At: at, Data: e.Data}

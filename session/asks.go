@@ -208,7 +208,9 @@ func (l *live) touched(c *Command) {
 	}
 	switch c.Message.Data.(type) {
 	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.UserInteractions, wire.Interrupt, wire.InterruptAgent,
-		wire.DialogFeedback, wire.UserPromptResponse, wire.AskResponse, wire.ToastAction, wire.SetAutoApproval:
+		wire.DialogFeedback, wire.UserPromptResponse, wire.AskResponse, wire.ToastAction, wire.SetAutoApproval,
+		wire.HITLPlanResponse, wire.HITLApprovalResponse, wire.HITLInputResponse, wire.HITLClarificationResponse,
+		wire.ControlPause, wire.ControlResume, wire.ControlCancel, wire.ControlRetry, wire.ControlSkip:
 		l.agents.pool.Touched()
 	}
 }

@@ -169,6 +169,9 @@ func (l *live) report() *Status {
 	}
 	dialogs, prompts := l.state.Questions()
 	s.Questions = dialogs + prompts
+	if now, ok := l.agents.planNow(); ok {
+		s.Questions += now.Questions
+	}
 	if l.agents != nil {
 		g := l.agents.pool.Glance()
 		s.Agents, s.Queued, s.Budget = g.Running, g.Waiting, g.Budget

@@ -77,7 +77,7 @@ func (l *live) tell(c *Command, r reply, duplicate bool) {
 		}
 	case verdictRejected:
 		rejected := wire.MessageRejected{
-			MessageID: id, Code: r.Code, Reason: r.Reason, MonitorID: r.Monitor, By: c.From.Connection,
+			MessageID: id, Code: r.Code, Reason: r.Reason, Field: r.Field, MonitorID: r.Monitor, By: c.From.Connection,
 			Duplicate: duplicate && r.Public, // else it is the same error again
 		}
 		if !r.Public || duplicate {
@@ -89,6 +89,10 @@ func (l *live) tell(c *Command, r reply, duplicate bool) {
 			l.emit(wire.MessageRepeated{
 				MessageID: id, MonitorID: r.Monitor, First: r.At, To: cmp.Or(c.From.Connection, nobody),
 			})
+		}
+	case verdictPlanned:
+		if duplicate {
+			l.repeatPlanned(c, r)
 		}
 	case verdictDialog:
 		if end, ok := l.questions.find(dialogName(wire.DialogID(r.Question))); duplicate && ok {
@@ -140,7 +144,7 @@ func (l *live) do(c *Command) reply {
 	return reply{}
 }
 
-// doRare does the commands that agents, plans and histories will give a meaning.
+// doRare does the commands about agents, plans and histories.
 func (l *live) doRare(c *Command) reply {
 	switch m := c.Message.Data.(type) {
 	case wire.DialogFeedback:
@@ -154,10 +158,7 @@ func (l *live) doRare(c *Command) reply {
 		}
 		return l.answerPrompt(c, m)
 	case wire.HITLPlanResponse, wire.HITLApprovalResponse, wire.HITLInputResponse, wire.HITLClarificationResponse:
-		if !l.mayAnswer() {
-			return tooManyAnswers()
-		}
-		return refused(wire.CodeHITLInvalidResponse, "no plan asks anything")
+		return l.answerPlan(c)
 	case wire.Interrupt:
 		return l.doInterrupt(c, m)
 	case wire.InterruptAgent:
@@ -168,7 +169,7 @@ func (l *live) doRare(c *Command) reply {
 		}
 		return reply{}
 	case wire.ControlPause, wire.ControlResume, wire.ControlCancel, wire.ControlRetry, wire.ControlSkip:
-		return refused(wire.CodeSessionInvalidState, "there is no plan to control")
+		return l.controlPlan(c)
 	case wire.SetAutoApproval:
 		return l.setApproval(c, m)
 	case wire.AskResponse:

@@ -18,6 +18,7 @@ import (
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
+	"github.com/everdesk/everdesk/workflow"
 )
 
 // Leases is how the hub owns sessions.
@@ -93,6 +94,8 @@ type Config struct {
 	// providers say, and CondenseAt from how many per cent of it on a
 	// conversation is summed up; 0 means never by itself.
 	Window, CondenseAt int
+	// Plan bounds plans and says what their todos may use.
+	Plan workflow.Config
 	// Alive says whether a replica is known to be running, without waiting. The
 	// tabs of one that is not are forgotten. Without it, that takes as long as
 	// a replica may be silent.

@@ -127,7 +127,11 @@ func (l *live) doRemoveMonitor(m wire.RemoveMonitor) reply {
 		return reply{}
 	}
 	if l.agents != nil {
+		planned := l.agents.planOn(m.MonitorID)
 		l.agents.ask().RemoveMonitor(m.MonitorID)
+		if planned {
+			l.agents.dropPlan("the monitor was removed")
+		}
 	}
 	now := l.state.Snapshot(m.MonitorID)
 	l.clear(now, m.MonitorID, "")
@@ -141,6 +145,7 @@ func (l *live) doRemoveMonitor(m wire.RemoveMonitor) reply {
 func (l *live) doReset(c *Command) {
 	if l.agents != nil {
 		l.agents.ask().Reset()
+		l.agents.dropPlan("the desktop was reset")
 	}
 	now := l.state.Snapshot()
 	for _, m := range now.Monitors {

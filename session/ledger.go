@@ -35,14 +35,17 @@ const (
 	verdictAccepted verdict = "accepted" // with MESSAGE_ACCEPTED
 	verdictQueued   verdict = "queued"   // with MESSAGE_QUEUED
 	verdictPending  verdict = "pending"  // not yet
+	verdictPlanned  verdict = "planned"  // with whatever the plan makes of it
 )
 
 // reply is how a message was answered, in as much detail as saying it again
 // takes.
 type reply struct {
-	Verdict verdict        `json:"v,omitempty"`
-	Code    wire.Code      `json:"c,omitempty"`
-	Reason  string         `json:"r,omitempty"`
+	Verdict verdict   `json:"v,omitempty"`
+	Code    wire.Code `json:"c,omitempty"`
+	Reason  string    `json:"r,omitempty"`
+	// Field is the part of the message that was wrong.
+	Field   string         `json:"f,omitempty"`
 	Monitor wire.MonitorID `json:"m,omitempty"`
 	// Public says that a rejection is shown to all.
 	Public bool `json:"p,omitempty"`

@@ -24,9 +24,10 @@ type Levels struct {
 	Mailbox int
 	// Pool is the agents and what waits for them.
 	Pool contextpool.Levels
-	// Approvals and Prompts wait for a person, the oldest since Oldest.
-	Approvals, Prompts int
-	Oldest             time.Time
+	// Approvals, Prompts and the questions of Plans wait for a person, the oldest
+	// since Oldest.
+	Approvals, Prompts, Plans int
+	Oldest                    time.Time
 }
 
 // Levels counts. It asks no session and is quick.
@@ -57,12 +58,12 @@ func (h *Hub) Levels() Levels {
 
 // pulse is what everybody may know of a session that is owned here.
 type pulse struct {
-	mu                 sync.Mutex // guards the following; held for a moment only
-	progress           time.Time  // when agents got on last
-	working            bool
-	pool               contextpool.Levels
-	approvals, prompts int
-	oldest             time.Time
+	mu                        sync.Mutex // guards the following; held for a moment only
+	progress                  time.Time  // when agents got on last
+	working                   bool
+	pool                      contextpool.Levels
+	approvals, prompts, plans int
+	oldest                    time.Time
 }
 
 // addTo adds one session to all, which has been in what it does for so long and may be
@@ -73,13 +74,14 @@ func (p *pulse) addTo(all *Levels, now time.Time, busy, silence time.Duration) {
 	all.Pool.Add(&p.pool)
 	all.Approvals += p.approvals
 	all.Prompts += p.prompts
+	all.Plans += p.plans
 	if !p.oldest.IsZero() && (all.Oldest.IsZero() || p.oldest.Before(all.Oldest)) {
 		all.Oldest = p.oldest
 	}
 	switch {
 	case busy > stuckAfter:
 		all.Stuck++
-	case p.approvals+p.prompts > 0:
+	case p.approvals+p.prompts+p.plans > 0:
 		all.Waiting++
 	case p.working && now.Sub(p.progress) > silence:
 		all.Stalled++
@@ -97,12 +99,13 @@ func (l *live) beat() {
 		l.agents.pool.Levels(&pool)
 	}
 	approvals, prompts := l.state.Questions()
-	oldest := l.asking.oldest(approvals + prompts)
+	planned, _ := l.agents.planNow()
+	oldest := l.asking.oldest(approvals + prompts + planned.Questions)
 	p := &l.pulse
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.progress = l.here(l.progress)
-	p.working, p.pool, p.approvals, p.prompts = l.working, pool, approvals, prompts
+	p.working, p.pool, p.approvals, p.prompts, p.plans = l.working, pool, approvals, prompts, planned.Questions
 	p.oldest = l.here(oldest)
 }
 

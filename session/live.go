@@ -11,7 +11,6 @@ import (
 	"github.com/everdesk/everdesk/desk"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
-	"github.com/everdesk/everdesk/workflow"
 )
 
 // live is a session that this replica owns. Its state belongs to the goroutine
@@ -37,7 +36,6 @@ type live struct {
 	user      string // whose session it is
 	card      card
 	agents    *agents // nil when nobody runs them here
-	worked    []workflow.Worked
 	working   bool
 	ledger    ledger
 	questions questions
@@ -227,6 +225,7 @@ func (l *live) handle(it *item) {
 	default:
 		l.take(&it.cmd)
 	}
+	l.agents.goOn()
 }
 
 // knows reports whether a message was answered. What went wrong then did so
@@ -295,9 +294,12 @@ func (l *live) tick() error {
 	if p, ok := l.presence.next(l.k, l.now); ok {
 		l.emit(p)
 	}
-	for l.agents.tick(l.now) {
-		if err := l.commit(); err != nil {
-			return err
+	for more := true; more; more = l.agents.unheard() {
+		l.agents.tickPlan(l.now)
+		for l.agents.tick(l.now) {
+			if err := l.commit(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -100,11 +100,29 @@ func (a asking) oldest(open int) (first time.Time) {
 	return first
 }
 
+// closes tells how long a question was open.
+func (l *live) closes(name string) {
+	if since, ok := l.asking[name]; ok {
+		delete(l.asking, name)
+		l.observer().Answered(l.now.Sub(since))
+	}
+}
+
 // opens notes the questions in an event that is about to be shown.
 func (l *live) opens(data wire.ServerPayload) {
 	switch d := data.(type) {
 	case wire.ApprovalRequest:
 		l.asking.open(dialogName(d.DialogID), l.now)
+	case wire.HITLPlanReview:
+		l.asking.open(inputName(d.RequestID), l.now)
+	case wire.HITLApprovalRequest:
+		l.asking.open(inputName(d.RequestID), l.now)
+	case wire.HITLInputRequest:
+		l.asking.open(inputName(d.RequestID), l.now)
+	case wire.HITLClarification:
+		l.asking.open(inputName(d.RequestID), l.now)
+	case wire.HITLClosed:
+		l.closes(inputName(d.RequestID))
 	case wire.Actions:
 		for _, a := range d.Actions {
 			switch a := a.(type) {

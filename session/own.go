@@ -143,11 +143,16 @@ func (l *live) greet() error {
 				return err
 			}
 		}
+		// What it begins would be taken for turns of the owner before.
+		l.agents.plan.waits = true
+		l.agents.plan.Recover(l.agents.pool.HasJob)
 		for more := l.agents.ask().Recover(); more; more = l.agents.ask().Tick() {
 			if err := l.commit(); err != nil {
 				return err
 			}
 		}
+		l.agents.goOn()
+		l.release()
 	}
 	if err := l.commit(); err != nil {
 		return err

@@ -187,10 +187,7 @@ func (l *live) conclude(name string, agent wire.AgentID, e ending, answer any) {
 	if !e.Unheard {
 		e.Remember, e.Selected, e.Text = "", nil, ""
 	}
-	if since, ok := l.asking[name]; ok {
-		delete(l.asking, name)
-		l.observer().Answered(l.now.Sub(since))
-	}
+	l.closes(name)
 	l.questions.add(name, e, &l.step.ops)
 	l.answerAfter(name, answer)
 }

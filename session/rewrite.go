@@ -123,8 +123,14 @@ func answersAmong(s step) []wire.ServerPayload {
 				p.Actions = []wire.Action{} // they are in the state
 				answers = append(answers, p)
 			}
-		case wire.MessageAccepted, wire.MessageQueued, wire.MessageRejected, wire.MessageRepeated, wire.DialogClosed, wire.PromptClosed:
+		case wire.MessageAccepted, wire.MessageQueued, wire.MessageRejected, wire.MessageRepeated, wire.DialogClosed, wire.PromptClosed,
+			wire.HITLClosed:
 			answers = append(answers, p)
+		case wire.HITLPaused, wire.HITLResumed, wire.PlanModified, wire.TodoUpdated, wire.TodoCompleted, wire.PlanFailure:
+			// What they tell is in the state, and may be otherwise by now.
+			if id := wire.MessageOf(p); id != "" {
+				answers = append(answers, wire.MessageAccepted{MessageID: id, AgentID: planRole, How: wire.TakenDirect, Duplicate: true})
+			}
 		}
 	}
 	return answers

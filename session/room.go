@@ -103,13 +103,15 @@ func (r *Room) DeliverAll(ctx context.Context, commands []Command) (int, error) 
 }
 
 // Ask delivers a command that has an id and waits for what the log says about
-// it. Only USER_MESSAGE, WINDOW_MESSAGE, COMPONENT_ACTION and EMIT can be asked
-// about: they are always answered, with ACTIONS or MESSAGE_REPEATED,
-// MESSAGE_ACCEPTED, MESSAGE_QUEUED or MESSAGE_REJECTED.
+// it. Only USER_MESSAGE, WINDOW_MESSAGE, COMPONENT_ACTION, EMIT and what is for the
+// plan can be asked about: they are always answered, with ACTIONS or MESSAGE_REPEATED,
+// MESSAGE_ACCEPTED, MESSAGE_QUEUED or MESSAGE_REJECTED, or what the plan makes of it.
 func (r *Room) Ask(ctx context.Context, c Command) (Answer, error) {
 	id := c.Message.ID
 	switch c.Message.Data.(type) {
-	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.Emit, wire.Rewind, wire.EditMessage:
+	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.Emit, wire.Rewind, wire.EditMessage,
+		wire.HITLPlanResponse, wire.HITLApprovalResponse, wire.HITLInputResponse, wire.HITLClarificationResponse,
+		wire.ControlPause, wire.ControlResume, wire.ControlCancel, wire.ControlRetry, wire.ControlSkip:
 	default:
 		return Answer{}, refusal(wire.CodeInvalidMessage, "that message has no answer to wait for")
 	}

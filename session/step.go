@@ -95,7 +95,10 @@ func (l *live) say(data wire.ServerPayload) wire.Event {
 // one begin. What people and tabs do says nothing of agents that hang.
 func isProgress(data wire.ServerPayload) bool {
 	switch d := data.(type) {
-	case wire.AgentResponse, wire.AgentThinking, wire.ToolProgress, wire.ApprovalRequest, wire.MessageAccepted, wire.TurnInterrupted:
+	case wire.AgentResponse, wire.AgentThinking, wire.ToolProgress, wire.ApprovalRequest, wire.MessageAccepted, wire.TurnInterrupted,
+		wire.LayerStart, wire.LayerComplete, wire.PlanGenerated, wire.PlanApproved, wire.PlanModified, wire.TodoStarted, wire.TodoProgress,
+		wire.TodoUpdated, wire.TodoCompleted, wire.TodoFailed, wire.HITLPlanReview, wire.HITLApprovalRequest, wire.HITLInputRequest,
+		wire.HITLClarification, wire.HITLClosed, wire.HITLResumed, wire.PlanComplete, wire.PlanFailure:
 		return true
 	case wire.Actions:
 		return d.AgentID != ""
@@ -110,8 +113,11 @@ func isProgress(data wire.ServerPayload) bool {
 func isPromise(data wire.ServerPayload) bool {
 	switch d := data.(type) {
 	case wire.MessageAccepted, wire.MessageQueued, wire.MessageRejected, wire.TurnInterrupted, wire.DialogClosed, wire.PromptClosed,
-		wire.HistoryRewound:
+		wire.HistoryRewound, wire.HITLClosed, wire.HITLPaused, wire.HITLResumed, wire.PlanApproved, wire.PlanModified,
+		wire.PlanComplete, wire.PlanFailure:
 		return true
+	case wire.TodoUpdated, wire.TodoCompleted:
+		return wire.MessageOf(d) != ""
 	case wire.AgentResponse:
 		return d.IsComplete
 	}
@@ -122,6 +128,7 @@ func isPromise(data wire.ServerPayload) bool {
 // tells those who wait: an agent that is to stop is stopped before it hears of what it
 // did. It returns only after the store has said what became of it, or the lease is lost.
 func (l *live) commit() error {
+	l.agents.goOn()
 	effects := l.step.then
 	l.step.then = nil
 	events, err := l.persist()

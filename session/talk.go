@@ -20,6 +20,9 @@ func (l *live) doUserMessage(c *Command, m wire.UserMessage) reply {
 		r.Public, r.Monitor = true, firstMonitor
 		return r
 	}
+	if m.Mode == wire.ModePlan {
+		return l.doPlan(c, m, monitor)
+	}
 	message := contextpool.Message{
 		ID: nameOfMessage(c), By: c.From.Connection, Guest: l.isGuest(c), Monitor: monitor, Text: m.Content,
 	}
@@ -107,6 +110,14 @@ func (l *live) doInterrupt(c *Command, m wire.Interrupt) reply {
 		return refused(wire.CodeInvalidMessage, "to interrupt an agent its agentId is needed")
 	case scope == wire.ScopeMonitor && !l.state.HasMonitor(monitor):
 		return refused(wire.CodeSessionInvalidState, "there is no monitor %s", monitor)
+	}
+	if now, planned := l.agents.planNow(); planned {
+		switch {
+		case scope == wire.ScopeAgent && m.AgentID == now.Role:
+			return l.cancelPlan(c)
+		case scope == wire.ScopeSession, scope == wire.ScopeMonitor && monitor == now.Monitor:
+			l.agents.plan.Interrupted(c.From.Connection)
+		}
 	}
 	found := l.agents != nil && l.agents.ask().Interrupt(scope, monitor, m.AgentID, cmp.Or(m.Queues, wire.QueuesKeep))
 	if !found && scope == wire.ScopeAgent {

@@ -34,6 +34,7 @@ func (l *live) doRewind(c *Command, m wire.Rewind) reply {
 	if why := l.agents.ask().Rewind(u); why != nil {
 		return refused(why.Code, "%s", why.Reason)
 	}
+	l.planRewound(c, u.Monitor)
 	return reply{Verdict: verdictEmitted, Monitor: u.Monitor, At: at}
 }
 
@@ -59,6 +60,7 @@ func (l *live) doEdit(c *Command, m wire.EditMessage) reply {
 		l.said = false
 		return refused(why.Code, "%s", why.Reason)
 	}
+	l.planRewound(c, u.Monitor)
 	return r
 }
 
@@ -105,6 +107,7 @@ const saidPage = 100
 
 // Rewound takes rows away.
 func (s stage) Rewound(r wire.HistoryRewound, since, stay []wire.UIRow) {
+	s.agents.plan.undo(since, stay)
 	s.rewindRows(r.MonitorID, since, stay)
 	s.emit(r)
 }

@@ -134,6 +134,8 @@ func (h *house) staffed(ctx context.Context, cfg *config, store engine, addr net
 	h.staff = agentpool.NewStaff(staff)
 	cfg.session.Provider, cfg.session.Budget = h.minds.Default().Name(), cfg.agents.budget
 	cfg.session.Window, cfg.session.CondenseAt = cfg.agents.window, cfg.agents.condenseAt
+	cfg.session.Plan = cfg.agents.plan
+	cfg.session.Plan.Tools, cfg.session.Plan.Dangerous = tools.Profiles(), []string{tools.ProfileCode}
 	cfg.session.Hire = func(ctx context.Context, e agentpool.Employer) session.Crew { return h.staff.Crew(ctx, e) }
 	return nil
 }

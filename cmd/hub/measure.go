@@ -24,7 +24,7 @@ func (h *house) levels() metrics.Levels {
 		Connections: h.server.Connections(), Draining: h.server.Draining(),
 		InUse: h.limiter.Running(), Limit: h.limiter.Limits().Agents,
 		MainQueue: s.Pool.Mains, WindowQueue: s.Pool.Windows, Mailbox: s.Mailbox,
-		Approvals: s.Approvals, Prompts: s.Prompts, Oldest: s.Oldest,
+		Approvals: s.Approvals, Prompts: s.Prompts, Plans: s.Plans, Oldest: s.Oldest,
 		Agents: []metrics.AgentLevel{
 			{Kind: wire.AgentMain, Running: s.Pool.Main.Running, Waiting: s.Pool.Main.Waiting},
 			{Kind: wire.AgentEphemeral, Running: s.Pool.Ephemeral.Running, Waiting: s.Pool.Ephemeral.Waiting},

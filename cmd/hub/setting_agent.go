@@ -9,6 +9,7 @@ import (
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/workflow"
 )
 
 // agentConfig is what is set about agents.
@@ -22,6 +23,7 @@ type agentConfig struct {
 	// cent of that on a conversation is summed up.
 	window     int
 	condenseAt int
+	plan       workflow.Config
 	anthropic  modelConfig
 	openai     modelConfig
 	dialect    string
@@ -92,6 +94,24 @@ func agentSettings() []setting {
 			help: "how full of that a conversation is when it is summed up, from 5 to 100; 0 means\n" +
 				"that only people have it summed up",
 			parse: func(c *config, s string) error { return parsePercent(&c.agents.condenseAt, s) },
+		},
+		{
+			name: "plan-parallel", arg: "N", value: "4",
+			help:  "how many todos of a plan run at once",
+			parse: func(c *config, s string) error { return parseCount(&c.agents.plan.Parallel, s, 1, workflow.MaxTodos) },
+		},
+		{
+			name: "plan-answer-time", arg: "DURATION", value: "5m",
+			help: "how long a plan waits for an answer before it goes on with the default or is given\n" +
+				"up; twice as long for whether a todo may run",
+			parse: func(c *config, s string) error {
+				return parseSpan(&c.agents.plan.AnswerTime, s, time.Second, 30*24*time.Hour)
+			},
+		},
+		{
+			name: "plan-ask-above", arg: "DOLLARS", value: "0.25",
+			help:  "what a todo costs, by the plan's own guess, that needs somebody's yes; 0 means\nthat none does",
+			parse: func(c *config, s string) error { return parseDollars(&c.agents.plan.AskAbove, s) },
 		},
 		{
 			name: "anthropic-key", arg: "KEY", older: "ANTHROPIC_API_KEY", show: hidden,
@@ -165,6 +185,18 @@ func parsePercent(field *int, s string) error {
 		return errors.New("want a number from 5 to 100, or 0")
 	}
 	*field = n
+	return nil
+}
+
+// parseDollars takes 0 for no bound at all, which a plan is told as less than that.
+func parseDollars(field *float64, s string) error {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || !(f >= 0 && f <= 1e9) {
+		return errors.New("want an amount in dollars, as in 0.25, or 0")
+	}
+	if *field = f; f == 0 {
+		*field = -1
+	}
 	return nil
 }
 

@@ -1,0 +1,126 @@
+package session
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/wire"
+	"github.com/everdesk/everdesk/workflow"
+)
+
+// doPlan works off what the user typed as a plan.
+func (l *live) doPlan(c *Command, m wire.UserMessage, monitor wire.MonitorID) reply {
+	no := func(code wire.Code, field, reason string) reply {
+		return reply{Verdict: verdictRejected, Code: code, Reason: reason, Field: field, Monitor: monitor, Public: true}
+	}
+	switch {
+	case l.agents == nil:
+		return no(wire.CodeProviderUnavailable, "", "no agent is available in this session")
+	case strings.TrimSpace(m.Content) == "":
+		return no(wire.CodeInvalidMessage, "content", "there is nothing to plan")
+	case !l.agents.crew.Has(l.agents.pool.Provider()):
+		return no(wire.CodeProviderUnavailable, "", fmt.Sprintf("there is no provider %q", l.agents.pool.Provider()))
+	case l.agents.plan.Active():
+		return no(wire.CodeSessionInvalidState, "", "a plan is under way")
+	}
+	for _, i := range m.Interactions {
+		if i.ImageData != "" {
+			return no(wire.CodeInvalidMessage, "interactions", "a plan takes no pictures")
+		}
+	}
+	message := contextpool.Message{
+		ID: nameOfMessage(c), By: c.From.Connection, Guest: l.isGuest(c), Monitor: monitor, Text: m.Content,
+	}
+	// First it is said that the message is taken.
+	l.agents.plan.waits, l.agents.plan.silent = true, true
+	defer l.release()
+	role, why := l.agents.plan.Begin(workflow.Request{
+		Message: message.ID, By: message.By, Monitor: monitor, Text: m.Content, Guest: message.Guest,
+	})
+	if why != nil {
+		return no(why.Code, why.Field, why.Reason)
+	}
+	return l.engage(message, func() { l.agents.ask().Plan(message, role) })
+}
+
+// answerPlan takes an answer to a question of the plan. Who is not the owner permits
+// nothing that costs or could do harm.
+func (l *live) answerPlan(c *Command) reply {
+	if !l.mayAnswer() {
+		return tooManyAnswers()
+	}
+	if l.agents == nil {
+		return refused(wire.CodeHITLInvalidResponse, "no plan asks anything")
+	}
+	if a, is := c.Message.Data.(wire.HITLApprovalResponse); is && a.Action == wire.TodoApprove && l.isGuest(c) {
+		return refused(wire.CodeForbidden, "only the owner of the session can answer this")
+	}
+	l.agents.tickPlan(l.now) // what is late is late, whether or not somebody has noticed
+	return l.tellPlan(c, l.agents.plan.Answer)
+}
+
+// controlPlan does what somebody wants with the plan.
+func (l *live) controlPlan(c *Command) reply {
+	if l.agents == nil {
+		return refused(wire.CodeSessionInvalidState, "there is no plan to control")
+	}
+	l.agents.tickPlan(l.now)
+	return l.tellPlan(c, l.agents.plan.Control)
+}
+
+// cancelPlan gives the plan up because its agent is to be interrupted.
+func (l *live) cancelPlan(c *Command) reply {
+	cancel := *c
+	cancel.Message.Data = wire.ControlCancel{Reason: "the user interrupted it"}
+	return l.tellPlan(&cancel, l.agents.plan.Control)
+}
+
+// tellPlan has the plan do something. What comes of it names the message and so answers
+// it; when nothing does at once, that it was taken is said to who sent it.
+func (l *live) tellPlan(c *Command, do func(wire.ConnectionID, wire.ClientPayload) *workflow.Refusal) reply {
+	before := l.next()
+	if why := do(c.From.Connection, naming(c.Message.Data, c.Message.ID)); why != nil {
+		return reply{Verdict: verdictRejected, Code: why.Code, Reason: why.Reason, Field: why.Field}
+	}
+	now, _ := l.agents.plan.Look()
+	r := reply{
+		Verdict: verdictPlanned, Monitor: cmp.Or(now.Monitor, firstMonitor), Agent: cmp.Or(now.Role, planRole), How: wire.TakenDirect,
+	}
+	if c.Message.ID != "" && !l.namedSince(before, c.Message.ID) {
+		l.repeatPlanned(c, r)
+	}
+	return r
+}
+
+// planRole stands for a plan that is over by the time its answer is repeated.
+const planRole wire.AgentID = "plan"
+
+// repeatPlanned says once more, to who sent it, that the plan has taken a message.
+func (l *live) repeatPlanned(c *Command, r reply) {
+	l.emit(wire.MessageAccepted{
+		MessageID: c.Message.ID, AgentID: r.Agent, MonitorID: r.Monitor, How: r.How,
+		Duplicate: true, To: cmp.Or(c.From.Connection, nobody),
+	})
+}
+
+// namedSince reports whether an event of the step, from a position on, names a message.
+func (l *live) namedSince(at wire.Position, id wire.MessageID) bool {
+	for _, e := range l.step.events {
+		if e.At.Compare(at) >= 0 && wire.MessageOf(e.Data) == id {
+			return true
+		}
+	}
+	return false
+}
+
+// naming is a message that says its own name, which may have been on its envelope.
+func naming(p wire.ClientPayload, id wire.MessageID) wire.ClientPayload {
+	v := reflect.New(reflect.TypeOf(p)).Elem()
+	v.Set(reflect.ValueOf(p))
+	v.FieldByName("MessageID").SetString(string(id))
+	p, _ = reflect.TypeAssert[wire.ClientPayload](v)
+	return p
+}
