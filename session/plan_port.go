@@ -7,15 +7,66 @@ import (
 
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
+	"github.com/everdesk/everdesk/workflow"
 )
 
-// errNoPlan is what an agent hears that works for no plan, or not any more.
-var errNoPlan = errors.New("there is no plan that this is for")
+var (
+	errNoAnswer  = errors.New("nobody answered in time")
+	errTakenBack = errors.New("the question was taken back")
+)
 
 // Progress implements [tools.Desktop].
-func (p port) Progress(context.Context, tools.Caller, wire.TodoProgress) error { return errNoPlan }
+func (p port) Progress(ctx context.Context, c tools.Caller, now wire.TodoProgress) error {
+	var refused error
+	if err := p.await(ctx, item{by: string(c.Agent), work: func() {
+		if why := p.l.agents.plan.Progress(c.Job, now); why != nil {
+			refused = errors.New(why.Reason)
+		}
+	}}); err != nil {
+		return err
+	}
+	return refused
+}
 
-// Input implements [tools.Desktop].
-func (p port) Input(context.Context, tools.Caller, wire.HITLInputRequest) (json.RawMessage, error) {
-	return nil, errNoPlan
+// Input implements [tools.Desktop]. The plan takes the question back when the turn
+// ends without having waited for the answer.
+func (p port) Input(ctx context.Context, c tools.Caller, q wire.HITLInputRequest) (json.RawMessage, error) {
+	w := newWait(ctx)
+	name := ""
+	var refused error
+	err := p.do(ctx, func() {
+		switch {
+		case ctx.Err() != nil:
+			refused = ctx.Err()
+		case !p.l.agents.ask().Alive(c):
+			refused = errTurnOver
+		default:
+			id, known, why := p.l.agents.plan.Ask(c.Job, q)
+			switch {
+			case why != nil:
+				refused = errors.New(why.Reason)
+			case known != nil:
+				w.to <- *known
+			default:
+				name = inputName(id)
+				p.l.agents.waits.expect(name, w)
+			}
+		}
+	})
+	if err != nil || refused != nil {
+		p.finally(func() { p.l.agents.waits.forget(name, w) }) // it may have been done all the same
+		return nil, errors.Join(err, refused)
+	}
+	got, err := p.hear(name, w, func() {})
+	if err != nil {
+		return nil, err
+	}
+	switch e, _ := got.(workflow.Answered); {
+	case e.Value != nil:
+		return e.Value, nil
+	case e.Reason == wire.ClosedExpired:
+		return nil, errNoAnswer
+	default:
+		return nil, errTakenBack
+	}
 }
