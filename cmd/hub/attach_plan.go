@@ -255,16 +255,16 @@ func statisticsText(s *wire.PlanStatistics) string {
 
 // progressText is how far a plan is.
 func progressText(d wire.ExecutionProgress) string {
-	text := fmt.Sprintf("%d of %d done (%.0f%%)", d.Completed, d.TotalTodos, d.ProgressPercentage)
+	parts := []string{fmt.Sprintf("%d of %d done (%.0f%%)", d.Completed, d.TotalTodos, d.ProgressPercentage)}
 	for _, part := range []struct {
 		n    int
 		word string
 	}{{d.InProgress, "running"}, {d.Pending, "to come"}, {d.Blocked, "blocked"}, {d.Skipped, "skipped"}, {d.Failed, "failed"}} {
 		if part.n > 0 {
-			text += fmt.Sprintf(", %d %s", part.n, part.word)
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.word))
 		}
 	}
-	return text
+	return strings.Join(parts, ", ")
 }
 
 // resultText is what came of a todo, after a colon.
