@@ -123,9 +123,23 @@ func unused(todos []draftTodo) wire.TodoID {
 	}
 }
 
-// without has no more todo at i, and nobody waits for it.
+// without has no more todo at i. Who waited for it waits for what that waited for:
+// the order of the others stays.
 func without(todos []draftTodo, i int) []draftTodo {
-	return known(slices.Delete(todos, i, i+1))
+	gone := todos[i]
+	todos = slices.Delete(todos, i, i+1)
+	for j, t := range todos {
+		if !slices.Contains(t.DependsOn, gone.ID) {
+			continue
+		}
+		todos[j].DependsOn = kept(t.DependsOn, func(id wire.TodoID) bool { return id != gone.ID })
+		for _, id := range gone.DependsOn {
+			if !slices.Contains(todos[j].DependsOn, id) {
+				todos[j].DependsOn = append(todos[j].DependsOn, id)
+			}
+		}
+	}
+	return todos
 }
 
 // known are todos that wait only for todos that are there.

@@ -115,6 +115,22 @@ func TestChangeRefuses(t *testing.T) {
 	}
 }
 
+func TestWhoWaitedForARemovedTodoKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	old := append(planABC(), draftTodo{ID: "d", Task: "D", DependsOn: []wire.TodoID{"b"}})
+	next, _, refused := change(old, nil, raws(`{"action":"remove","todo_id":"b"}`), nil)
+	if refused != nil {
+		t.Fatalf("%+v", refused)
+	}
+	want := []draftTodo{{ID: "a", Task: "A"}, {ID: "c", Task: "C", DependsOn: []wire.TodoID{"a"}}, {ID: "d", Task: "D", DependsOn: []wire.TodoID{"a"}}}
+	if !slices.EqualFunc(next, want, same) {
+		t.Errorf("got  %s\nwant %s", compact(next), compact(want))
+	}
+	if !slices.Equal(old[3].DependsOn, []wire.TodoID{"b"}) {
+		t.Errorf("the old plan was written to: %s", compact(old))
+	}
+}
+
 // modOf is the modification that a change of a plan stands for.
 func modOf(c wire.PlanChange, next []draftTodo) json.RawMessage {
 	fields := map[string]any{"action": c.Action, "todo_id": c.TodoID}

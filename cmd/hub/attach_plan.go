@@ -28,6 +28,8 @@ func (v *view) planned(p wire.ServerPayload) bool {
 		v.complete(d)
 	case wire.PlanFailure:
 		v.gaveUp(d)
+	case wire.PlanCleared:
+		v.line(tintDim, "plan%s is gone", after(" ", string(d.PlanID)))
 	case wire.HITLPaused:
 		v.line(tintYellow, "plan paused by %s%s  [:resume, :modify … or :cancel]", oneLine(d.PausedBy), after(": ", d.Reason))
 	case wire.HITLResumed:

@@ -104,6 +104,7 @@ func TestViewOfAPlan(t *testing.T) {
 			},
 			wire.PlanFailure{Status: "failed", Error: wire.PlanFailureError{Code: "EXECUTION_FAILED", Message: "todo collect failed", FailedTodo: "collect", Recoverable: true}},
 			wire.PlanFailure{Status: "cancelled", Error: wire.PlanFailureError{Code: "CANCELLED", Message: "enough"}, Statistics: &wire.PlanStatistics{TotalTodos: 1}},
+			wire.PlanCleared{PlanID: "plan-1"},
 		}, `
 05:49:00 plan done: success, 5 of 5 in 45s, 15000 tokens, $0.0800
 05:49:00     Good.
@@ -111,6 +112,7 @@ func TestViewOfAPlan(t *testing.T) {
 05:49:00     next perhaps: Compare; Repeat
 05:49:01 plan failed: todo collect failed (EXECUTION_FAILED)  [:retry collect or :skip collect]
 05:49:02 plan cancelled: enough (CANCELLED), 0 of 1 in 0s
+05:49:03 plan plan-1 is gone
 `},
 		"found": {[]any{wire.SessionState{
 			Mode: wire.StateSnapshot, Status: wire.SessionPaused, LastMessageID: wire.Position{Epoch: 4, Seq: 2},
