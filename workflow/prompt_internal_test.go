@@ -3,6 +3,7 @@ package workflow
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -116,5 +117,20 @@ func TestPromptsAreBounded(t *testing.T) {
 	}
 	if p := responsePrompt(responseBrief{Results: many}); len(p) > 512<<10 {
 		t.Errorf("the results have %d bytes", len(p))
+	}
+}
+
+// The plan in the guide is one that a model may write.
+func TestThePlanOfTheGuide(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../docs/plans.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, example, ok := strings.Cut(string(guide), "\n"+`{"todos":`)
+	example, _, _ = strings.Cut(example, "\n")
+	d, err := readDraft(`{"todos":`+example, []string{"web"})
+	if err != nil || !ok || len(d.Todos) != 2 {
+		t.Errorf("%v: %+v", err, d)
 	}
 }
