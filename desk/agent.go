@@ -8,12 +8,15 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// kindOfAgent reads an agent's role.
+// kindOfAgent reads an agent's role. A plan and those who work for it are tasks.
 func kindOfAgent(role wire.AgentID) wire.AgentKind {
 	for _, k := range []wire.AgentKind{wire.AgentWindow, wire.AgentEphemeral, wire.AgentTask} {
 		if strings.HasPrefix(string(role), string(k)+"-") {
 			return k
 		}
+	}
+	if strings.HasPrefix(string(role), "plan-") {
+		return wire.AgentTask
 	}
 	return wire.AgentMain
 }

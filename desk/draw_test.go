@@ -20,7 +20,7 @@ var ids = sync.OnceValues(func() (byName map[string][]string, rest []string) {
 		"MonitorID": {"monitor-0", "monitor-0", "monitor-1", "monitor-2", "monitor-3", "monitor-4", strings.Repeat("m", 64)},
 		"WindowID":  {"w1", "w2", "w3", "w1/a", "monitor-1/w1", long},
 		"AgentID": {
-			"main-monitor-0-m1", "window-w1", "window-w2/a/b", "window-w1/a", "ephemeral-1", "#x",
+			"main-monitor-0-m1", "window-w1", "window-w2/a/b", "window-w1/a", "ephemeral-1", "#x", "plan-1", "plan-1/a.1",
 			"window-" + long, "task-" + strings.Repeat("é", 180),
 		},
 		"SessionID":    {"ses-1"},

@@ -198,3 +198,16 @@ func TestMuchOfAPlanIsNotKept(t *testing.T) {
 		}
 	}
 }
+
+// Who works for a plan is no main agent.
+func TestPlansAreTasks(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	s.say(wire.MessageAccepted{MessageID: "m", AgentID: "plan-1", How: wire.TakenDirect})
+	s.say(wire.AgentResponse{AgentID: "plan-1/a.1", Delta: "x"})
+	for _, a := range s.Snapshot().Agents {
+		if a.Kind != wire.AgentTask {
+			t.Errorf("%s is %s", a.Role, a.Kind)
+		}
+	}
+}

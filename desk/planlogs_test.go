@@ -51,6 +51,7 @@ func planLog() []wire.Event {
 	blocked.Status, blocked.ResultSummary = wire.TodoBlocked, json.RawMessage(`{"why":1.50}`)
 	return logOf(
 		wire.HITLPaused{PausedBy: "nobody"}, // there is nothing to stand still
+		wire.MessageAccepted{MessageID: "m1", AgentID: "plan-1", MonitorID: "monitor-0", How: wire.TakenDirect},
 		wire.LayerStart{Layer: wire.LayerCognitive},
 		wire.HITLPaused{PausedBy: "user", Reason: "wait", CanResume: true},
 		wire.HITLResumed{ResumedBy: "user"},
@@ -67,7 +68,8 @@ func planLog() []wire.Event {
 		wire.PlanApproved{PlanID: "plan-1", ApprovedBy: "user", ExecutionStarting: true},
 		wire.LayerComplete{Layer: wire.LayerPlanning},
 		wire.LayerStart{Layer: wire.LayerExecution},
-		wire.TodoStarted{TodoID: "b", Task: "x", AgentID: "task-1"},
+		wire.TodoStarted{TodoID: "b", Task: "x", AgentID: "plan-1/b.1"},
+		wire.AgentResponse{AgentID: "plan-1/b.1", Delta: "x"},
 		wire.TodoProgress{TodoID: "b", ProgressPercentage: 33.3, CurrentStep: "one", ItemsProcessed: 1, ItemsTotal: 3},
 		failing("b", 1, 1_794_700_030_000),
 		wire.TodoStarted{TodoID: "b", Task: "x", AgentID: "task-2"},

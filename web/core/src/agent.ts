@@ -16,7 +16,9 @@ import type {
   WindowAgentStatus,
 } from "./wire.gen.js";
 
+/** A plan and those who work for it are tasks. */
 function kindOfAgent(role: AgentID): AgentKind {
+  if (role.startsWith("plan-")) return "task";
   const kinds: AgentKind[] = ["window", "ephemeral", "task"];
   return kinds.find((k) => role.startsWith(`${k}-`)) ?? "main";
 }
