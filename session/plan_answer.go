@@ -68,7 +68,32 @@ func (l *live) controlPlan(c *Command) reply {
 		return refused(wire.CodeSessionInvalidState, "there is no plan to control")
 	}
 	l.agents.tickPlan(l.now)
-	return l.tellPlan(c, l.agents.plan.Control)
+	if l.agents.plan.Active() {
+		return l.tellPlan(c, l.agents.plan.Control)
+	}
+	// It may make a plan go on that had failed, which is worked on for this message
+	// then: first it is said that it is taken.
+	named := *c
+	named.Message.ID = nameOfMessage(c)
+	l.agents.plan.waits, l.agents.plan.silent = true, true
+	defer l.release()
+	if why := l.agents.plan.Control(c.From.Connection, naming(named.Message.Data, named.Message.ID)); why != nil {
+		return refusedPlan(why)
+	}
+	now, again := l.agents.plan.Look()
+	if !again {
+		r := reply{Verdict: verdictPlanned, Monitor: firstMonitor, Agent: planRole, How: wire.TakenDirect}
+		l.repeatPlanned(&named, r)
+		return r
+	}
+	l.emit(wire.MessageAccepted{
+		MessageID: named.Message.ID, AgentID: now.Role, MonitorID: now.Monitor, How: wire.TakenDirect, By: c.From.Connection,
+	})
+	return reply{Verdict: verdictAccepted, Monitor: now.Monitor, Agent: now.Role, How: wire.TakenDirect}
+}
+
+func refusedPlan(why *workflow.Refusal) reply {
+	return reply{Verdict: verdictRejected, Code: why.Code, Reason: why.Reason, Field: why.Field}
 }
 
 // cancelPlan gives the plan up because its agent is to be interrupted.
@@ -83,7 +108,7 @@ func (l *live) cancelPlan(c *Command) reply {
 func (l *live) tellPlan(c *Command, do func(wire.ConnectionID, wire.ClientPayload) *workflow.Refusal) reply {
 	before := l.next()
 	if why := do(c.From.Connection, naming(c.Message.Data, c.Message.ID)); why != nil {
-		return reply{Verdict: verdictRejected, Code: why.Code, Reason: why.Reason, Field: why.Field}
+		return refusedPlan(why)
 	}
 	now, _ := l.agents.plan.Look()
 	r := reply{

@@ -1,0 +1,177 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// planView is the plan of a session.
+type planView struct {
+	Status       wire.SessionStatus `json:"status" doc:"What the session does."`
+	CurrentLayer wire.Layer         `json:"current_layer,omitempty" doc:"Where the plan is."`
+	Plan         *wire.PlanState    `json:"plan,omitempty" doc:"The newest plan, if there was one."`
+	Todos        []wire.Todo        `json:"todos" doc:"Those of the plan."`
+	HITLRequests []wire.HITLRequest `json:"hitl_requests" doc:"The questions that are open, the oldest first."`
+}
+
+// planReply is an answer to a question of the plan.
+type planReply struct {
+	Type      string         `json:"type" doc:"hitl_plan_response, hitl_approval_response, hitl_input_response or hitl_clarification_response."`
+	MessageID wire.MessageID `json:"messageId,omitempty" doc:"The idempotency key."`
+	RequestID wire.RequestID `json:"request_id" doc:"The question."`
+	// Action answers a plan or a todo, Value a question.
+	Action      string          `json:"action,omitempty" doc:"Of a plan: approve, modify or reject. Of a todo: approve, skip or reject."`
+	Value       json.RawMessage `json:"value,omitempty" doc:"The answer to hitl_input_request or hitl_clarification."`
+	TodoID      wire.TodoID     `json:"todo_id,omitempty"`
+	Field       string          `json:"field,omitempty"`
+	Instruction string          `json:"instruction,omitempty" doc:"What to change, with the action modify."`
+	Comment     string          `json:"comment,omitempty"`
+	Reason      string          `json:"reason,omitempty"`
+}
+
+// planOrder is what somebody wants with the plan.
+type planOrder struct {
+	MessageID     wire.MessageID    `json:"messageId,omitempty" doc:"The idempotency key."`
+	Action        string            `json:"action" doc:"pause, resume, cancel, retry or skip."`
+	TodoID        wire.TodoID       `json:"todo_id,omitempty" doc:"What to retry or to skip."`
+	Reason        string            `json:"reason,omitempty"`
+	Modifications []json.RawMessage `json:"modifications,omitempty" doc:"What to change, with resume; see control_resume."`
+}
+
+var (
+	planForm      = formOf[planView]()
+	planReplyForm = formOf[planReply]()
+	planOrderForm = formOf[planOrder]()
+)
+
+func (s *Server) planRoutes() []route {
+	const tag = "plans"
+	event := &content{media: echo.MIMEApplicationJSON, ref: "ServerEvent"}
+	return []route{
+		{
+			method: http.MethodGet, path: "/api/sessions/:session/plan", guard: guardKnown, do: s.getPlan, tag: tag,
+			summary: "The plan, its todos and what it asks",
+			detail:  "A plan is begun by a message with mode plan.",
+			answers: ok(http.StatusOK, "The plan as it is.", of(planForm)),
+		},
+		{
+			method: http.MethodPost, path: "/api/sessions/:session/plan/answers", guard: guardKnown, do: s.postPlanAnswer, tag: tag,
+			summary: "Answer a question of the plan", headers: []param{idempotency}, body: of(planReplyForm),
+			detail:  "The first valid answer counts. A later one, or one that is invalid, is a problem with its code and field.",
+			answers: ok(http.StatusOK, "What became of it: hitl_closed, or MESSAGE_ACCEPTED for one that was sent again.", event),
+		},
+		{
+			method: http.MethodPost, path: "/api/sessions/:session/plan/control", guard: guardKnown, do: s.postPlanControl, tag: tag,
+			summary: "Pause, resume, change or cancel the plan, or retry or skip a todo", headers: []param{idempotency}, body: of(planOrderForm),
+			answers: ok(http.StatusOK, "What became of it: the first event that names the message, or MESSAGE_ACCEPTED.", event),
+		},
+	}
+}
+
+func (s *Server) getPlan(c echo.Context) error {
+	info, err := s.enter(c, accessViewer)
+	if err != nil {
+		return err
+	}
+	var now wire.SessionState
+	if err := s.visit(c, info, func(ctx context.Context, room *session.Room) (err error) {
+		now, err = room.Snapshot(ctx, nil)
+		return err
+	}); err != nil {
+		return err
+	}
+	view := planView{
+		Status: now.Status, CurrentLayer: now.CurrentLayer, Plan: now.Plan, Todos: now.Todos, HITLRequests: now.HITLRequests,
+	}
+	if view.HITLRequests == nil {
+		view.HITLRequests = []wire.HITLRequest{}
+	}
+	return planForm.answer(c, http.StatusOK, &view)
+}
+
+func (s *Server) postPlanAnswer(c echo.Context) error {
+	info, err := s.enter(c, accessOperator)
+	if err != nil {
+		return err
+	}
+	in, err := planReplyForm.read(s, c)
+	if err != nil {
+		return err
+	}
+	answer := in.message()
+	if answer == nil {
+		return inQuery("type", "Want hitl_plan_response, hitl_approval_response, hitl_input_response or hitl_clarification_response.")
+	}
+	return s.orderPlan(c, info, in.MessageID, answer)
+}
+
+// message is the answer as a client says it on a socket.
+func (in *planReply) message() wire.ClientPayload {
+	switch in.Type {
+	case "hitl_plan_response":
+		return wire.HITLPlanResponse{
+			RequestID: in.RequestID, Action: wire.PlanAnswer(in.Action), Comment: in.Comment, Instruction: in.Instruction,
+		}
+	case "hitl_approval_response":
+		return wire.HITLApprovalResponse{
+			RequestID: in.RequestID, TodoID: in.TodoID, Action: wire.TodoAnswer(in.Action), Comment: in.Comment, Reason: in.Reason,
+		}
+	case "hitl_input_response":
+		return wire.HITLInputResponse{RequestID: in.RequestID, Field: in.Field, Value: in.Value}
+	case "hitl_clarification_response":
+		return wire.HITLClarificationResponse{RequestID: in.RequestID, Value: in.Value}
+	}
+	return nil
+}
+
+func (s *Server) postPlanControl(c echo.Context) error {
+	info, err := s.enter(c, accessOperator)
+	if err != nil {
+		return err
+	}
+	in, err := planOrderForm.read(s, c)
+	if err != nil {
+		return err
+	}
+	var order wire.ClientPayload
+	switch in.Action {
+	case "pause":
+		order = wire.ControlPause{Reason: in.Reason}
+	case "resume":
+		order = wire.ControlResume{Modifications: in.Modifications}
+	case "cancel":
+		order = wire.ControlCancel{Reason: in.Reason}
+	case "retry":
+		order = wire.ControlRetry{TodoID: in.TodoID}
+	case "skip":
+		order = wire.ControlSkip{TodoID: in.TodoID, Reason: in.Reason}
+	default:
+		return inQuery("action", "Want pause, resume, cancel, retry or skip.")
+	}
+	return s.orderPlan(c, info, in.MessageID, order)
+}
+
+// orderPlan tells the plan something and shows what it says.
+func (s *Server) orderPlan(c echo.Context, info session.Info, named wire.MessageID, order wire.ClientPayload) error {
+	id, err := messageID(c, named)
+	if err != nil {
+		return err
+	}
+	m, err := wire.Native{}.DecodeMessage(wire.Native{}.AppendMessage(nil, wire.Message{Session: info.ID, ID: id, Data: order}))
+	if err != nil {
+		return err // as it would be refused on a socket
+	}
+	answer, err := s.tell(c, info.ID, m)
+	if err != nil {
+		return err
+	}
+	frame := wire.AppendEvent(nil, wire.Event{Session: info.ID, At: answer.At, Time: time.Now(), Data: answer.Data})
+	return c.JSONBlob(http.StatusOK, frame)
+}

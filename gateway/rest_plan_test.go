@@ -1,0 +1,105 @@
+package gateway_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// planOf is what a program sees of a plan.
+type planOf struct {
+	Status string
+	Plan   *struct {
+		ID     string
+		Status string
+	}
+	Todos        []struct{ ID, Status string }
+	HITLRequests []struct {
+		Type      string
+		RequestID string `json:"request_id"`
+	} `json:"hitl_requests"`
+}
+
+// A program without a socket has a message worked off as a plan.
+func TestPlanOverREST(t *testing.T) {
+	t.Parallel()
+	h := agentHall(t, false)
+	ada := h.user("ada")
+	id := h.session("ada")
+	look := func() (p planOf) {
+		h.get(at(id, "/plan"), ada).want(http.StatusOK).decode(&p)
+		return p
+	}
+	until := func(fits func(planOf) bool) planOf {
+		t.Helper()
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for deadline := time.Now().Add(20 * time.Second); ; <-tick.C {
+			p := look()
+			if fits(p) {
+				return p
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("the plan stays %+v", p)
+			}
+		}
+	}
+	if p := look(); p.Plan != nil || len(p.Todos)+len(p.HITLRequests) > 0 {
+		t.Errorf("no plan is %+v", p)
+	}
+	h.post(at(id, "/plan/control"), ada, `{"action":"pause"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
+	if p := h.post(at(id, "/plan/control"), ada, `{"action":"dance"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "action" {
+		t.Errorf("a wrong order: %+v", p)
+	}
+	h.post(at(id, "/messages"), ada, `{"content":"/plan {\"todos\":[{\"id\":\"one\",\"task\":\"look\"},{\"id\":\"two\",\"task\":\"say\",\"requires_approval\":true,\"depends_on\":[\"one\"]}]}","mode":"plan","messageId":"m1"}`).
+		want(http.StatusAccepted)
+	h.post(at(id, "/messages"), ada, `{"content":"another","mode":"plan"}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
+	review := until(func(p planOf) bool { return len(p.HITLRequests) == 1 }).HITLRequests[0]
+	if review.Type != "hitl_plan_review" {
+		t.Fatalf("it asks %+v", review)
+	}
+	yes := `{"type":"hitl_plan_response","request_id":"` + review.RequestID + `","action":"approve","messageId":"yes-1"}`
+	for name, body := range map[string]string{"type": `{"type":"nod","request_id":"x"}`, "action": strings.Replace(yes, "approve", "perhaps", 1)} {
+		if p := h.post(at(id, "/plan/answers"), ada, body).problem(http.StatusBadRequest, wire.CodeInvalidMessage); !strings.Contains(p.Field, name) {
+			t.Errorf("a wrong %s: %+v", name, p)
+		}
+	}
+	for range 2 { // the second is the same again
+		h.post(at(id, "/plan/answers"), ada, yes).want(http.StatusOK)
+	}
+	h.post(at(id, "/plan/answers"), ada, strings.Replace(yes, "yes-1", "yes-2", 1)).problem(http.StatusGone, wire.CodeHITLRequestExpired)
+	ask := until(func(p planOf) bool { return len(p.HITLRequests) == 1 }).HITLRequests[0]
+	h.post(at(id, "/plan/control"), ada, `{"action":"pause","reason":"tea"}`).want(http.StatusOK)
+	if p := look(); p.Status != "paused" {
+		t.Errorf("a plan that stands still is %+v", p)
+	}
+	h.post(at(id, "/plan/control"), ada, `{"action":"resume"}`).want(http.StatusOK)
+	h.post(at(id, "/plan/answers"), ada, `{"type":"hitl_approval_response","request_id":"`+ask.RequestID+`","action":"skip"}`).want(http.StatusOK)
+	if p := until(func(p planOf) bool { return p.Plan.Status == "completed" }); p.Todos[0].Status != "completed" || p.Todos[1].Status != "skipped" {
+		t.Errorf("it ends as %+v", p)
+	}
+}
+
+// Who may only look sees a plan and steers nothing; who may not see it does not.
+func TestPlanRights(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	bob, eve := h.user("bob"), h.user("eve")
+	id := h.session("ada")
+	if err := h.hub.Share(t.Context(), id, "bob", session.ShareViewer); err != nil {
+		t.Fatal(err)
+	}
+	h.get(at(id, "/plan"), bob).want(http.StatusOK)
+	h.get(at(id, "/plan"), eve).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	for path, body := range map[string]string{
+		"/plan/answers": `{"type":"hitl_plan_response","request_id":"r","action":"approve"}`, "/plan/control": `{"action":"cancel"}`,
+	} {
+		h.post(at(id, path), bob, body).problem(http.StatusForbidden, wire.CodeForbidden)
+		h.post(at(id, path), eve, body).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+		h.post(at(id, path), "", body).problem(http.StatusUnauthorized, wire.CodeAuthRequired)
+	}
+}
