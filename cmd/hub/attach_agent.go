@@ -99,6 +99,10 @@ func (v *view) talk(p wire.ServerPayload) bool {
 		v.line(tintDim, "%s: asks the app in window %s", agentLabel(d.AgentID, d.MonitorID), v.title(d.MonitorID, d.WindowID))
 	case wire.TurnInterrupted:
 		v.line(tintYellow, "%s: cut off: %s", agentLabel(d.AgentID, d.MonitorID), oneLine(d.Reason))
+	case wire.TaskCreated, wire.TaskStarted, wire.TaskCompleted, wire.TaskAborted, wire.TaskFocused, wire.TaskUnfocused,
+		wire.TaskActive, wire.TaskInteractive, wire.TaskResumable, wire.TaskIdle, wire.TaskPaused, wire.TaskUnpaused,
+		wire.TaskSpawned, wire.TaskAskResponded, wire.TaskUserMessage, wire.TaskToolFailed, wire.TaskTokenUsageUpdated:
+		// What the agents of tasks say and do is seen as it comes.
 	case wire.WindowAgentStatus:
 		v.line(tintDim, "window %s: agent %s %s", v.title(d.MonitorID, d.WindowID), agentLabel(d.AgentID, d.MonitorID), d.Status)
 	default:

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -265,4 +267,69 @@ func payloadOf(c *console, text string) (wire.ClientPayload, error) {
 		}
 	}
 	return nil, nil
+}
+
+// TestAttachPlan works a plan off at a terminal whose other end is a real hub.
+func TestAttachPlan(t *testing.T) {
+	t.Parallel()
+	h := startHub(t, "--auth", "none", "--store", "file:"+t.TempDir())
+	r := startAttach(t, func(ctx context.Context, p program) error {
+		var wrong complaints
+		a := parseAttach(p, &wrong)
+		id, err := a.create(ctx)
+		if err != nil {
+			return err
+		}
+		a.session = id
+		v := &view{out: &lockedWriter{w: p.stdout}, zone: time.UTC}
+		return a.follow(ctx, newTerminalDesk(&a, v), p.stdin, true)
+	}, "--server", h.invitation, "--new")
+	r.until(t, "── session ses-")
+	const plan = `{"todos":[` +
+		`{"id":"collect","task":"/say collected","inputs":[{"field":"days","question":"Which days?","input_type":"date","range":true,"required":true}]},` +
+		`{"id":"analyse","task":"/fail broken","depends_on":["collect"],"max_retries":0},` +
+		`{"id":"video","task":"/say filmed","depends_on":["analyse"],"requires_approval":true,"approval_reason":"It costs."}]}`
+	for _, step := range []struct{ say, want string }{
+		{":plan", "there is no plan"},
+		{":pause", "there is no plan"},
+		{":approve", "there is no plan or todo that waits for that"},
+		{":plan Look\\\n/plan " + plan, "plan: cognitive"},
+		{"", "plan plan-1: 3 todos"},
+		{"", "○ video pending: /say filmed (after analyse; asks first)"},
+		{"", "? Please look at the plan.  [:approve, :modify … or :reject, until "},
+		{":plan another", "refused: a plan is under way (3003)"},
+		{":modify add a poem", "plan plan-1 changed, version 2: 4 todos"},
+		{"", "+ added_1: a poem"},
+		{"", "? Please look at the plan."},
+		{":yes", "plan plan-1 approved by user"},
+		{"", "? Which days?  [:answer 2026-02-06 2026-02-28, for collect, until "},
+		{":plan", "? collect needs input: "},
+		{":pause for lunch", "plan paused by user: for lunch"},
+		{":resume", "plan goes on"},
+		{"", "? Which days?"},
+		{":answer 2026-02-06 2026-02-28", "▶ collect: "},
+		{"", "✓ collect completed in "},
+		{"", "✗ analyse: "},
+		{"", "– video blocked: "},
+		{"", "plan failed: "},
+		{":retry analyse", "▶ analyse: "},
+		{"", "plan failed: "},
+		{":skip analyse no need", "– analyse skipped in 0s"},
+		{"", "? May video run? It costs.  [:approve, :skip video or :reject, which ends the plan, until "},
+		{":no", "want :skip video, or :reject, which ends the plan"},
+		{":approve fine", "▶ video: "},
+		{"", "✓ video completed in "},
+		{"", "plan: response"},
+		{"", "plan done: partial, 3 of 4 in "},
+		{"", "plan-1: 3 of 4 todos are done."},
+	} {
+		if step.say != "" {
+			r.say(t, step.say)
+		}
+		r.until(t, step.want)
+	}
+	r.say(t, ":quit")
+	if err := r.end(t); err != nil {
+		t.Error(err)
+	}
 }

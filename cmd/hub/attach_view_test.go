@@ -236,6 +236,8 @@ main:  three
 			}},
 			wire.MessageUpdated{Message: wire.UIRow{Type: wire.RowSay, Say: wire.SaySubtaskResult, Text: "unheard", AgentID: "task-m-1"}},
 			wire.AgentError{AgentID: "main", Error: "it waits"},
+			wire.TaskCreated{},
+			wire.TaskCompleted{},
 		}, `
 05:49:01 main: uses window:create {"id":"w"}
 05:49:02 main: window:create is done: made it
