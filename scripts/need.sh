@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # need.sh PROGRAM…   makes sure that programs are there. korean-fonts is not a
-# program, but pictures of the desktop need some.
+# program, but pictures of the desktop need some; nor is python3-websockets, which
+# the example client in Python needs.
 #
 # As root on a Debian-like system it installs what is missing; otherwise it
 # says in one line what to do.
@@ -21,6 +22,7 @@ packages() {
 is_there() {
   case $1 in
     korean-fonts) [ -n "$(fc-list :lang=ko 2>/dev/null)" ] ;;
+    python3-websockets) /usr/bin/python3 -c 'import websockets' 2>/dev/null ;;
     *) command -v "$1" >/dev/null ;;
   esac
 }

@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""A client for plans, in one file: python3 plan.py --token TOKEN 'Compare two brands'.
+
+It needs nothing but Debian's python3-websockets. It has a request worked off as a
+plan and asks whoever sits at the terminal what the plan asks. When the connection is
+lost it comes back with resume_from and misses nothing.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import urllib.request
+import uuid
+
+import websockets
+
+# How a lost connection is tried again: 1 s, 2 s, 4 s, … at most 30 s apart.
+INITIAL_DELAY, MAX_DELAY, MULTIPLIER = 1.0, 30.0, 2
+
+
+class Rest:
+    """What a plan needs of the hub besides the WebSocket: a session, and a request."""
+
+    def __init__(self, url, token=None):
+        self.url, self.token = url.rstrip("/"), token
+
+    def call(self, method, path, body=None):
+        request = urllib.request.Request(self.url + path, method=method)
+        if self.token:
+            request.add_header("Authorization", f"Bearer {self.token}")
+        data = None
+        if body is not None:
+            data = json.dumps(body).encode()
+            request.add_header("Content-Type", "application/json")
+        with urllib.request.urlopen(request, data, timeout=30) as answer:
+            return json.loads(answer.read() or b"null")
+
+    def new_session(self, title="A plan"):
+        return self.call("POST", "/api/sessions", {"title": title})["sessionId"]
+
+
+class PlanClient:
+    """One connection to a session, which comes back by itself."""
+
+    def __init__(self, url, session, token=None, client_id=None):
+        self.url = url.rstrip("/").replace("http", "ws", 1)
+        self.session, self.token = session, token
+        self.client_id = client_id or f"py_{uuid.uuid4().hex[:8]}"
+        self.last_message_id = None
+        self.ws = None
+
+    async def connect(self):
+        """Opens the connection. The first message is session_state."""
+        address = f"{self.url}/ws/{self.session}?client_id={self.client_id}"
+        if self.last_message_id:
+            address += f"&resume_from={self.last_message_id}"
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        self.ws = await websockets.connect(address, extra_headers=headers, max_size=None)
+
+    async def close(self):
+        if self.ws:
+            await self.ws.close()
+
+    async def receive(self):
+        """The next message. Pings are answered, positions are remembered."""
+        while True:
+            message = json.loads(await self.ws.recv())
+            if message["type"] == "ping":
+                await self.send("pong")
+                continue
+            if message["type"] == "session_state":
+                # A snapshot stands at a position of its own; a resume follows ours.
+                at = message["data"].get("last_message_id")
+                if message["data"].get("mode") == "snapshot" and at:
+                    self.last_message_id = at
+            if message.get("message_id"):
+                self.last_message_id = message["message_id"]
+            return message
+
+    async def send(self, type, **data):
+        await self.ws.send(json.dumps({"type": type, "session_id": self.session, "data": data}))
+
+    async def messages(self):
+        """All messages, over as many connections as it takes."""
+        delay = INITIAL_DELAY
+        while True:
+            try:
+                await self.connect()
+                delay = INITIAL_DELAY
+                while True:
+                    yield await self.receive()
+            except (OSError, websockets.exceptions.ConnectionClosed, asyncio.TimeoutError) as lost:
+                code = getattr(lost, "code", None)
+                if code in (1000, 4401, 4403, 4404, 4410):
+                    raise
+                await asyncio.sleep(delay)
+                delay = min(delay * MULTIPLIER, MAX_DELAY)
+
+    # What people say to a plan.
+
+    async def plan(self, text):
+        await self.send("USER_MESSAGE", messageId=str(uuid.uuid4()), content=text, mode="plan")
+
+    async def review(self, request_id, action, **more):
+        await self.send("hitl_plan_response", request_id=request_id, action=action, **more)
+
+    async def approve_todo(self, request_id, todo_id, action="approve", **more):
+        await self.send("hitl_approval_response", request_id=request_id, todo_id=todo_id, action=action, **more)
+
+    async def give(self, request_id, field, value):
+        await self.send("hitl_input_response", request_id=request_id, field=field, value=value)
+
+    async def clarify(self, request_id, value):
+        await self.send("hitl_clarification_response", request_id=request_id, value=value)
+
+    async def pause(self, reason=""):
+        await self.send("control_pause", reason=reason)
+
+    async def resume(self, *modifications):
+        await self.send("control_resume", modifications=list(modifications))
+
+
+def show(message):
+    """A line for people about what happens, if it is worth one."""
+    kind, data = message["type"], message.get("data", {})
+    match kind:
+        case "layer_start":
+            return f"— {data['layer']}"
+        case "plan_generated" | "plan_modified":
+            todos = data.get("todos") or data["updated_todos"]
+            return "\n".join(f"  {t['id']}: {t['task']}" + (f"  (after {', '.join(t['depends_on'])})" if t["depends_on"] else "") for t in todos)
+        case "todo_started":
+            return f"  {data['todo_id']} runs"
+        case "todo_progress":
+            return f"  {data['todo_id']} {data['progress_percentage']:.0f} % {data.get('current_step', '')}"
+        case "todo_completed":
+            return f"  {data['todo_id']} {data['status']}"
+        case "todo_failed":
+            return f"  {data['todo_id']} failed: {data['error']['message']}"
+        case "hitl_paused":
+            return f"— paused: {data.get('reason', '')}"
+        case "error":
+            return f"! {data['code']} {data['message']}"
+        case "complete":
+            return "\n" + data["response"]["text"]
+        case "failed":
+            return f"\nFailed: {data['error']['message']}"
+    return None
+
+
+async def typed(question):
+    print(question, end=" ", flush=True)
+    line = await asyncio.to_thread(sys.stdin.readline)
+    if not line:
+        raise SystemExit("nobody is there to answer")
+    return line.strip()
+
+
+async def ask(client, message):
+    """Asks at the terminal what a plan asks."""
+    data = message["data"]
+    match message["type"]:
+        case "hitl_plan_review":
+            said = await typed("Run this plan? [yes / no / what to change]")
+            if said in ("", "y", "yes"):
+                await client.review(data["request_id"], "approve")
+            elif said in ("n", "no"):
+                await client.review(data["request_id"], "reject")
+            else:
+                await client.review(data["request_id"], "modify", instruction=said)
+        case "hitl_approval_request":
+            said = await typed(f"{data['todo']['task']}: {data['reason']} [approve / skip / reject]")
+            await client.approve_todo(data["request_id"], data["todo_id"], said or "approve")
+        case "hitl_input_request":
+            hint = ", ".join(o["value"] for o in data.get("options", [])) or data["input_type"]
+            said = await typed(f"{data['question']} [{hint}]")
+            if data["input_type"] in ("number", "multi", "confirm") or data.get("range"):
+                said = json.loads(said)
+            await client.give(data["request_id"], data["field"], said)
+        case "hitl_clarification":
+            await client.clarify(data["request_id"], await typed(data["question"]))
+
+
+async def work(url, token, request):
+    rest = Rest(url, token)
+    client = PlanClient(url, rest.new_session(), token)
+    begun = False
+    async for message in client.messages():
+        if line := show(message):
+            print(line, flush=True)
+        if message["type"] == "session_state" and not begun:
+            begun = True
+            await client.plan(request)
+        elif message["type"].startswith("hitl_"):
+            await ask(client, message)
+        elif message["type"] in ("complete", "failed"):
+            await client.close()
+            return message["type"] == "complete"
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--url", default="http://127.0.0.1:8080", help="where the hub is")
+    options.add_argument("--token", help="what it printed in its URL, or hub token made")
+    options.add_argument("request")
+    given = options.parse_args()
+    sys.exit(0 if asyncio.run(work(given.url, given.token, given.request)) else 1)
+
+
+if __name__ == "__main__":
+    main()

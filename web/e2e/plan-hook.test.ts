@@ -1,0 +1,85 @@
+// The example hook, on a page of its own that the hub serves in place of its desktop: plans through the documented
+// protocol, in a real browser.
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { build } from "vite";
+import { afterAll, expect, it } from "vitest";
+import type { SessionID } from "../core/src/index.js";
+import { stage } from "./harness/stage.js";
+import { until } from "./harness/verbs.js";
+
+const folder = await mkdtemp(join(tmpdir(), "everdesk-e2e-hook-"));
+await build({ root: "examples", configFile: false, logLevel: "error", build: { outDir: folder, emptyOutDir: true } });
+afterAll(() => rm(folder, { recursive: true }));
+
+const desk = stage({ flags: ["--desktop-dir", folder] });
+
+/** A tab with the example's page on a session. */
+async function open(session: SessionID): Promise<Page> {
+  const page = await (await desk.profile()).newPage();
+  await page.goto(desk.hub.entry);
+  const hub = desk.hub.url.replace("http", "ws");
+  await page.goto(`${desk.hub.url}/?${new URLSearchParams({ session, hub })}`);
+  await reads(page, "connection", "connected");
+  return page;
+}
+
+function reads(page: Page, id: string, text: string) {
+  return until(() => page.locator(`#${id}`).innerText(), 20_000).toBe(text);
+}
+
+function plan(session: SessionID, todos: object[]): Promise<unknown> {
+  return desk.hub.rest.ask("POST", `/api/sessions/${session}/messages`, { content: `/plan ${JSON.stringify({ todos })}`, mode: "plan" });
+}
+
+it("a plan is reviewed, changed, approved, paused, and goes on through a hub that is killed", async () => {
+  desk.guard.expectLostHub();
+  const session = await desk.hub.rest.newSession("hook");
+  const page = await open(session);
+  await plan(session, [
+    { id: "slow", task: "/sleep 300ms; /say 1", depends_on: [] },
+    { id: "dates", task: "/say 2", depends_on: ["slow"], inputs: [{ field: "days", question: "When?", input_type: "date", range: true, required: true }] },
+    { id: "dear", task: "/say 3", depends_on: ["dates"], requires_approval: true },
+  ]);
+  await page.getByRole("button", { name: "Change plan" }).click();
+  await until(() => page.locator("li").count()).toBe(4);
+  await page.getByRole("button", { name: "Approve plan" }).click();
+  await reads(page, "todo-slow", "in_progress");
+  await page.getByRole("button", { name: "Pause" }).click();
+  await reads(page, "end", "paused");
+
+  await desk.hub.kill();
+  await until(() => page.locator("#connection").innerText()).toBe("reconnecting");
+  await desk.hub.up();
+  await reads(page, "connection", "connected");
+  await reads(page, "todo-slow", "completed");
+  await page.getByRole("button", { name: "Resume" }).click();
+  await page.getByRole("button", { name: "Give dates" }).click();
+  await page.getByRole("button", { name: "Approve todo" }).click();
+  await reads(page, "end", "success");
+  await reads(page, "twice", "0");
+});
+
+it("of two tabs that answer one wins, and the other is told", async () => {
+  const session = await desk.hub.rest.newSession("two");
+  const tabs = [await open(session), await open(session)];
+  await plan(session, [{ id: "only", task: "/say done", depends_on: [] }]);
+  const buttons = tabs.map((t) => t.getByRole("button", { name: "Approve plan" }));
+  for (const b of buttons) await b.waitFor();
+  await Promise.all(buttons.map((b) => b.evaluate((e) => (e as HTMLElement).click())));
+  for (const t of tabs) await reads(t, "end", "success");
+  const errors = await Promise.all(tabs.map((t) => t.locator("#error").innerText()));
+  expect(errors.filter((e) => e !== "").every((e) => e === "5003")).toBe(true);
+  expect(errors.filter((e) => e !== "").length).toBeLessThanOrEqual(1);
+});
+
+it("who comes while a plan waits sees what it waits for", async () => {
+  const session = await desk.hub.rest.newSession("late");
+  await plan(session, [{ id: "only", task: "/say done", depends_on: [] }]);
+  const page = await open(session);
+  await page.getByRole("button", { name: "Approve plan" }).click();
+  await reads(page, "end", "success");
+});
