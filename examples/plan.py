@@ -43,6 +43,8 @@ class Rest:
 class PlanClient:
     """One connection to a session, which comes back by itself."""
 
+    protocols = ["everdesk.v2"]
+
     def __init__(self, url, session, token=None, client_id=None):
         self.url = url.rstrip("/").replace("http", "ws", 1)
         self.session, self.token = session, token
@@ -56,7 +58,8 @@ class PlanClient:
         if self.last_message_id:
             address += f"&resume_from={self.last_message_id}"
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        self.ws = await websockets.connect(address, extra_headers=headers, max_size=None)
+        # Who asks for this protocol can be told what it missed; others get the whole state.
+        self.ws = await websockets.connect(address, subprotocols=self.protocols, extra_headers=headers, max_size=None)
 
     async def close(self):
         if self.ws:

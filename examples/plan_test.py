@@ -47,7 +47,7 @@ class Hub:
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=self.folder, text=True,
         )
         for line in self.process.stdout:
-            if found := re.search(r"Everdesk is running: (http://[^/?]+)\S*[?&]token=(\w+)", line):
+            if found := re.search(r"Everdesk is running: (http://[^/?]+)\S*[?&]token=([^&\s]+)", line):
                 self.url, self.token = found.groups()
                 return
         raise AssertionError("the hub did not start")
@@ -233,8 +233,7 @@ class AsItIsWritten(Plans):
         asked = [{"field": field, "question": f"{field}?", "required": True, **how} for field, how, _, _ in inputs]
         await self.approved(tab, graph(todo("ask", "/say thanks", inputs=asked)))
         right = {field: (good, bad) for field, _, good, bad in inputs}
-        for _ in inputs:
-            q = (await tab.until("hitl_input_request"))["data"]
+        for q in [(await tab.until("hitl_input_request"))["data"] for _ in inputs]:
             good, bad = right.pop(q["field"])
             await tab.give(q["request_id"], q["field"], bad)
             refused = (await tab.until("error"))["data"]
@@ -248,16 +247,15 @@ class AsItIsWritten(Plans):
         one, two = await self.tab("one"), await self.tab("two")
         review = await self.reviewed(one, graph(todo("only", "/say done")))
         await two.until("hitl_plan_review")
-        await asyncio.gather(one.review(review["request_id"], "approve"), two.review(review["request_id"], "reject"))
+        await asyncio.gather(one.review(review["request_id"], "approve"), two.review(review["request_id"], "approve"))
 
         async def fate(tab):
             await tab.until("hitl_closed", request_id=review["request_id"])
-            end = await tab.until("complete", "failed")
-            return end["type"], [m["data"]["code"] for m in tab.heard if m["type"] == "error"]
+            await tab.until("complete")
+            return [m["data"]["code"] for m in tab.heard if m["type"] == "error"]
 
-        (end1, errors1), (end2, errors2) = await asyncio.gather(fate(one), fate(two))
-        self.assertEqual(end1, end2)
-        self.assertEqual([5003], errors1 + errors2)
+        self.assertEqual([5003], sum(await asyncio.gather(fate(one), fate(two)), []))
+        self.assertEqual(1, one.types().count("plan_approved"))
 
     async def test_the_same_answer_twice_has_one_effect(self):
         tab = await self.tab()
@@ -287,7 +285,7 @@ class AsItIsWritten(Plans):
 class InTime(Plans):
     """Nobody answers."""
 
-    flags = ("--plan-answer-time", "700ms")
+    flags = ("--plan-answer-time", "1s")
 
     async def test_review(self):
         tab = await self.tab()
@@ -343,11 +341,14 @@ class ComesBack(Plans):
         )
 
         async def again(status=None):
-            """Loses the connection and comes back, to the state that is."""
+            """Loses the connection and comes back, to what was missed and nothing else."""
             await tab.close()
-            state = await tab.hello()
-            if state["mode"] == "snapshot":
-                self.assertEqual(status, state.get("status"))
+            self.assertEqual("resume", (await tab.hello())["mode"])
+            if status:
+                plain = Tab(self.hub, self.session, "plain")
+                plain.protocols = None
+                self.assertEqual(status, (await plain.hello())["status"])
+                await plain.close()
 
         await tab.plan(plan + "\nlook around")
         await again()  # understood, planned
@@ -363,6 +364,7 @@ class ComesBack(Plans):
         await again("paused")
         await tab.resume()
         await tab.until("hitl_input_request")
+        await again("waiting")
         await tab.give(q["request_id"], "days", {"from": "2026-01-01", "to": "2026-01-31"})
         a = (await tab.until("hitl_approval_request"))["data"]
         await again("waiting")
@@ -400,9 +402,7 @@ class ComesBack(Plans):
 
         self.hub.kill()
         self.hub.start()
-        state = await tab.hello()
-        if state["mode"] == "snapshot":
-            self.assertEqual("paused", state["status"])
+        self.assertEqual("resume", (await tab.hello())["mode"])
         await tab.resume()
         await tab.until("hitl_resumed")
         await tab.give(open["hitl_input_request"]["request_id"], "span", {"from": "2026-01-01", "to": "2026-03-31"})

@@ -132,6 +132,7 @@ export function useAgentWebSocket(options: UseAgentWebSocketOptions) {
     if (o.token !== undefined) address.searchParams.set("token", o.token);
     if (lastRef.current !== undefined) address.searchParams.set("resume_from", lastRef.current);
     setConnectionState(retriesRef.current > 0 ? "reconnecting" : "connecting");
+    // Without a subprotocol the hub always begins with the whole state, so that nothing else has to be understood.
     const ws = new WebSocket(address);
     wsRef.current = ws;
     ws.onopen = () => {
