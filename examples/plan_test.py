@@ -219,30 +219,6 @@ class AsItIsWritten(Plans):
         await tab.send("control_resume")
         self.assertEqual(3003, (await tab.until("error"))["data"]["code"])
 
-    async def test_answers_of_every_type(self):
-        inputs = [
-            ("words", {"input_type": "text"}, "라네즈", 7),
-            ("one", {"input_type": "choice", "options": [{"value": "1m", "label": "a month"}, {"value": "3m", "label": "three"}]}, "3m", "9m"),
-            ("some", {"input_type": "multi", "options": [{"value": "a", "label": "A"}, {"value": "b", "label": "B"}]}, ["a", "b"], ["c"]),
-            ("count", {"input_type": "number", "min": 1, "max": 10}, 4, 11),
-            ("day", {"input_type": "date"}, "2026-02-28", "2026-02-30"),
-            ("days", {"input_type": "date", "range": True}, {"from": "2026-01-01", "to": "2026-02-01"}, {"from": "2026-02-01", "to": "2026-01-01"}),
-            ("sure", {"input_type": "confirm"}, True, "yes"),
-        ]
-        tab = await self.tab()
-        asked = [{"field": field, "question": f"{field}?", "required": True, **how} for field, how, _, _ in inputs]
-        await self.approved(tab, graph(todo("ask", "/say thanks", inputs=asked)))
-        right = {field: (good, bad) for field, _, good, bad in inputs}
-        for q in [(await tab.until("hitl_input_request"))["data"] for _ in inputs]:
-            good, bad = right.pop(q["field"])
-            await tab.give(q["request_id"], q["field"], bad)
-            refused = (await tab.until("error"))["data"]
-            self.assertEqual((5002, "value"), (refused["code"], refused["field"].split(".")[-1]), q["field"])
-            await tab.give(q["request_id"], q["field"], good)
-            closed = (await tab.until("hitl_closed"))["data"]
-            self.assertEqual((q["request_id"], "answered", good), (closed["request_id"], closed["reason"], closed["value"]))
-        await tab.until("complete")
-
     async def test_two_tabs_answer(self):
         one, two = await self.tab("one"), await self.tab("two")
         review = await self.reviewed(one, graph(todo("only", "/say done")))
@@ -267,6 +243,12 @@ class AsItIsWritten(Plans):
         self.assertEqual(1, tab.types().count("plan_approved"))
         self.assertNotIn("error", tab.types())
 
+    async def test_nobody_answers_that_often(self):
+        tab = await self.tab()
+        for n in range(31):
+            await tab.send("hitl_plan_response", request_id=f"hitl_no{n}", action="approve")
+        await tab.until("error", code=1004)
+
     async def test_nonsense_is_refused_and_the_connection_lives(self):
         tab = await self.tab()
         await tab.send("hitl_plan_response", request_id="hitl_nothing", action="approve")
@@ -280,6 +262,36 @@ class AsItIsWritten(Plans):
         end = (await tab.until("failed"))["data"]
         self.assertEqual("PLAN_INVALID", end["error"]["code"])
         self.assertIn("a", end["error"]["message"])
+
+
+class ManyAnswers(Plans):
+    """More than a person gives in a minute."""
+
+    flags = ("--rate-limits", "off")
+
+    async def test_answers_of_every_type(self):
+        inputs = [
+            ("words", {"input_type": "text"}, "라네즈", 7),
+            ("one", {"input_type": "choice", "options": [{"value": "1m", "label": "a month"}, {"value": "3m", "label": "three"}]}, "3m", "9m"),
+            ("some", {"input_type": "multi", "options": [{"value": "a", "label": "A"}, {"value": "b", "label": "B"}]}, ["a", "b"], ["c"]),
+            ("count", {"input_type": "number", "min": 1, "max": 10}, 4, 11),
+            ("day", {"input_type": "date"}, "2026-02-28", "2026-02-30"),
+            ("days", {"input_type": "date", "range": True}, {"from": "2026-01-01", "to": "2026-02-01"}, {"from": "2026-02-01", "to": "2026-01-01"}),
+            ("sure", {"input_type": "confirm"}, True, "yes"),
+        ]
+        tab = await self.tab()
+        asked = [{"field": field, "question": f"{field}?", "required": True, **how} for field, how, _, _ in inputs]
+        await self.approved(tab, graph(todo("ask", "/say thanks", inputs=asked)))
+        right = {field: (good, bad) for field, _, good, bad in inputs}
+        for q in [(await tab.until("hitl_input_request"))["data"] for _ in inputs]:
+            good, bad = right.pop(q["field"])
+            await tab.give(q["request_id"], q["field"], bad)
+            refused = (await tab.until("error"))["data"]
+            self.assertEqual((5002, "value"), (refused["code"], refused["field"].split(".")[-1]), q["field"])
+            await tab.give(q["request_id"], q["field"], good)
+            closed = (await tab.until("hitl_closed"))["data"]
+            self.assertEqual((q["request_id"], "answered", good), (closed["request_id"], closed["reason"], closed["value"]))
+        await tab.until("complete")
 
 
 class InTime(Plans):
