@@ -1,6 +1,7 @@
 package contextpool
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -9,6 +10,7 @@ import (
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 	"github.com/everdesk/everdesk/workflow"
 )
@@ -38,7 +40,8 @@ func (p *Pool) Work(j workflow.Job) {
 	if p.HasJob(j.Name) {
 		return
 	}
-	t := &turn{Kind: wire.AgentTask, ID: j.Message, Monitor: j.Monitor, Profile: j.Profile, Guest: j.Guest, Job: &j}
+	t := &turn{Kind: wire.AgentTask, ID: j.Message, Monitor: j.Monitor, Guest: j.Guest, Job: &j}
+	t.Profile = cmp.Or(j.Profile, tools.ProfileDefault)
 	if row, ok := p.stage.Desk().Said(j.Message); ok {
 		t.Row = row.ID
 	}

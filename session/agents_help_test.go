@@ -370,7 +370,8 @@ func fates(events []wire.Event) map[wire.MessageID]*fate {
 	for _, e := range events {
 		switch p := e.Data.(type) {
 		case wire.MessageAccepted:
-			if f := of(p.MessageID); !p.Duplicate {
+			if !p.Duplicate { // of answers to plans there is nothing but that
+				f := of(p.MessageID)
 				f.accepted++
 				f.agent, f.how = p.AgentID, p.How
 				if p.How == wire.TakenSteered {

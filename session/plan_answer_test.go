@@ -1,0 +1,71 @@
+package session_test
+
+import (
+	"testing"
+
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Two tabs answer: the first counts, the second hears that it is late, and who says
+// the same again is answered the same again, alone.
+func TestPlanAnswers(t *testing.T) {
+	t.Parallel()
+	for name, open := range stores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := planHub(t, open(t), session.Config{}).newDesktop(t, "ses-1")
+			r := d.plan("m1", allOfIt)
+			yes := wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanApprove}
+			d.refused("a1", wire.HITLPlanResponse{RequestID: "hitl_none", Action: wire.PlanApprove}, wire.CodeHITLInvalidResponse, "request_id")
+			d.refused("a2", wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanModify}, wire.CodeHITLInvalidResponse, "instruction")
+			d.approve(r)
+			d.refused("a3", wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanReject}, wire.CodeHITLRequestExpired, "request_id")
+			d.refused("a3", wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanReject}, wire.CodeHITLRequestExpired, "request_id")
+			for range 2 {
+				again := d.askAs("third", "yes-"+wire.MessageID(r.RequestID), yes)
+				if a, is := again.(wire.MessageAccepted); !is || !a.Duplicate || a.To != "third" {
+					t.Errorf("what was said before is answered with %+v", again)
+				}
+			}
+			d.refused("yes-"+wire.MessageID(r.RequestID), wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanReject}, wire.CodeSessionInvalidState, "")
+			closed := find[wire.HITLClosed](d.all())
+			if len(closed) != 1 || closed[0].RequestID != r.RequestID {
+				t.Errorf("closed are %+v", closed)
+			}
+			d.drive(isEnd)
+			d.wellDone("m1")
+		})
+	}
+}
+
+// Only so many answers are looked at in a minute.
+func TestPlanAnswersAreLimited(t *testing.T) {
+	t.Parallel()
+	d := planHub(t, onFiles(t), session.Config{AnswersPerMinute: 30}).newDesktop(t, "ses-1")
+	for i := range 5 {
+		d.refused(wire.MessageID("a"+string(rune('0'+i))), wire.HITLInputResponse{RequestID: "none"}, wire.CodeHITLInvalidResponse, "request_id")
+	}
+	d.refused("a9", wire.HITLInputResponse{RequestID: "none"}, wire.CodeRateLimited, "")
+}
+
+// Somebody else than the owner reviews and answers, but permits nothing that costs.
+func TestPlanOfAGuest(t *testing.T) {
+	t.Parallel()
+	d := planHub(t, onFiles(t), session.Config{}).newDesktop(t, "ses-1")
+	d.approve(d.plan("m1", `{"id":"one","task":"/say 1","requires_approval":true}`))
+	q := when(t, d.diary, any1[wire.HITLApprovalRequest])
+	guest := func(id wire.MessageID, a wire.TodoAnswer) session.Command {
+		return session.Command{
+			From:    session.Sender{Connection: "guest", User: "bob"},
+			Message: wire.Message{ID: id, Data: wire.HITLApprovalResponse{RequestID: q.RequestID, Action: a}},
+		}
+	}
+	if no, is := ask(t, d.room, guest("g1", wire.TodoApprove)).Data.(wire.MessageRejected); !is || no.Code != wire.CodeForbidden {
+		t.Errorf("a guest's yes is answered with %+v", no)
+	}
+	if c, is := ask(t, d.room, guest("g2", wire.TodoSkip)).Data.(wire.HITLClosed); !is || c.Action != "skip" {
+		t.Errorf("a guest's skip is answered with %+v", c)
+	}
+	d.ends("m1")
+}

@@ -1,0 +1,147 @@
+package session_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// allOfIt is a plan with everything that can happen in one: two todos at once, one
+// that fails twice, one that asks for dates, one that needs a yes.
+const allOfIt = `{"id":"one","task":"/say 1"},{"id":"two","task":"/say 2"},
+	{"id":"three","task":"/say 3","depends_on":["one","two"],"inputs":[{"field":"period","question":"Which days?","input_type":"date","range":true,"required":true}]},
+	{"id":"four","task":"/fail 2 oh no","depends_on":["one"]},
+	{"id":"five","task":"/say 5","depends_on":["three","four"],"requires_approval":true}`
+
+// planConfig is what a hub is made with that plans: a todo that fails is tried again
+// at once.
+func planConfig(cfg hubConfig) hubConfig {
+	cfg.session.Plan.Tools, cfg.session.Plan.Dangerous = tools.Profiles(), []string{tools.ProfileCode}
+	if cfg.session.Plan.RetryFirst == 0 {
+		cfg.session.Plan.RetryFirst = time.Millisecond
+	}
+	if cfg.session.AnswersPerMinute == 0 {
+		cfg.session.AnswersPerMinute = -1
+	}
+	return cfg
+}
+
+func planHub(t *testing.T, s *site, cfg session.Config) *office {
+	t.Helper()
+	return agentHub(t, s, planConfig(hubConfig{session: cfg}))
+}
+
+// plan says a message that is worked off as the plan that it contains.
+func (d *desktop) plan(id wire.MessageID, todos string) wire.HITLPlanReview {
+	d.t.Helper()
+	d.begin(id, todos)
+	return when(d.t, d.diary, any1[wire.HITLPlanReview])
+}
+
+// begin is plan without waiting for what comes of it.
+func (d *desktop) begin(id wire.MessageID, todos string) {
+	d.t.Helper()
+	a := d.ask(id, wire.UserMessage{Mode: wire.ModePlan, Content: `/plan {"todos":[` + todos + `]}`})
+	if _, taken := a.(wire.MessageAccepted); !taken {
+		d.t.Fatalf("%s is answered with %+v", id, a)
+	}
+}
+
+// approve lets a plan run.
+func (d *desktop) approve(r wire.HITLPlanReview) {
+	d.t.Helper()
+	a := d.ask("yes-"+wire.MessageID(r.RequestID), wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanApprove})
+	if closed, is := a.(wire.HITLClosed); !is || closed.Action != string(wire.PlanApprove) || closed.AnsweredBy != "conn" {
+		d.t.Fatalf("the review is answered with %+v", a)
+	}
+}
+
+// refused says something that is refused.
+func (d *desktop) refused(id wire.MessageID, data wire.ClientPayload, code wire.Code, field string) {
+	d.t.Helper()
+	a := d.askAs("other", id, data)
+	no, is := a.(wire.MessageRejected)
+	if !is || no.Code != code || no.Field != field || no.To != "other" {
+		d.t.Errorf("%s is answered with %+v, want %d about %q", id, a, code, field)
+	}
+}
+
+// drive answers whatever the plan asks until an event is there that fits. What was
+// answered before is answered again, which has no effect.
+func (d *desktop) drive(until func(wire.ServerPayload) bool) {
+	d.t.Helper()
+	late := time.NewTimer(d.patience)
+	defer late.Stop()
+	for n := 0; ; {
+		events, more := d.from(n)
+		for _, e := range events {
+			d.reply(e.Data)
+			if until(e.Data) {
+				return
+			}
+		}
+		n += len(events)
+		select {
+		case <-more:
+		case <-late.C:
+			d.t.Fatalf("the plan does not get on:\n%s", d.tell())
+		}
+	}
+}
+
+// reply answers a question of a plan.
+func (d *desktop) reply(p wire.ServerPayload) {
+	d.t.Helper()
+	switch q := p.(type) {
+	case wire.HITLPlanReview:
+		d.send("to-"+wire.MessageID(q.RequestID), wire.HITLPlanResponse{RequestID: q.RequestID, Action: wire.PlanApprove})
+	case wire.HITLApprovalRequest:
+		d.send("to-"+wire.MessageID(q.RequestID), wire.HITLApprovalResponse{RequestID: q.RequestID, Action: wire.TodoApprove})
+	case wire.HITLInputRequest:
+		d.send("to-"+wire.MessageID(q.RequestID), wire.HITLInputResponse{
+			RequestID: q.RequestID, Value: json.RawMessage(`{"from":"2026-01-01","to":"2026-01-31"}`),
+		})
+	}
+}
+
+// isEnd reports whether a plan has ended, for people and for the message.
+func isEnd(p wire.ServerPayload) bool {
+	r, is := p.(wire.AgentResponse)
+	return is && r.IsComplete && r.AgentID == "plan-1"
+}
+
+// wellDone checks that a plan of everything was worked off, each todo once.
+func (d *desktop) wellDone(message wire.MessageID) {
+	d.t.Helper()
+	done := map[wire.TodoID]int{}
+	ends, starts := 0, map[wire.TodoID]int{}
+	for _, e := range d.all() {
+		switch p := e.Data.(type) {
+		case wire.TodoStarted:
+			if starts[p.TodoID]++; done[p.TodoID] > 0 {
+				d.t.Errorf("%s begins again although it is done", p.TodoID)
+			}
+		case wire.TodoCompleted:
+			done[p.TodoID]++
+		case wire.PlanComplete:
+			if ends++; p.Status != "success" || p.Statistics.Completed != 5 || p.MessageID != message {
+				d.t.Errorf("it ends with %+v", p)
+			}
+		case wire.PlanFailure:
+			d.t.Errorf("it fails with %+v", p)
+		}
+	}
+	if len(done) != 5 || ends != 1 {
+		d.t.Errorf("done are %v, and it ended %d times:\n%s", done, ends, d.tell())
+	}
+	for id, n := range done {
+		if n != 1 {
+			d.t.Errorf("%s was done %d times", id, n)
+		}
+	}
+	lawful(d.t, d.all())
+}
