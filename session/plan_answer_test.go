@@ -43,10 +43,10 @@ func TestPlanAnswers(t *testing.T) {
 func TestPlanAnswersAreLimited(t *testing.T) {
 	t.Parallel()
 	d := planHub(t, onFiles(t), session.Config{AnswersPerMinute: 30}).newDesktop(t, "ses-1")
-	for i := range 5 {
-		d.refused(wire.MessageID("a"+string(rune('0'+i))), wire.HITLInputResponse{RequestID: "none"}, wire.CodeHITLInvalidResponse, "request_id")
+	for i := range 15 {
+		d.refused(wire.MessageID("a"+string(rune('a'+i))), wire.HITLInputResponse{RequestID: "none"}, wire.CodeHITLInvalidResponse, "request_id")
 	}
-	d.refused("a9", wire.HITLInputResponse{RequestID: "none"}, wire.CodeRateLimited, "")
+	d.refused("b", wire.HITLInputResponse{RequestID: "none"}, wire.CodeRateLimited, "")
 }
 
 // Somebody else than the owner reviews and answers, but permits nothing that costs.

@@ -134,7 +134,7 @@ func newAnswerLimiter(perMinute int) *rate.Limiter {
 	if perMinute < 0 {
 		return rate.NewLimiter(rate.Inf, 0)
 	}
-	burst := max(perMinute/6, 1)
+	burst := max(perMinute/2, 1) // a todo may ask for several values at once
 	refill := max(perMinute-burst, 1)
 	return rate.NewLimiter(rate.Every(time.Minute/time.Duration(refill)), burst)
 }
