@@ -226,7 +226,7 @@ func (f *Flow) failed(t *todo, code, reason string) {
 	t.Error = &wire.TodoError{Code: code, Message: cut(printable(reason), maxError), Recoverable: true}
 	t.said()
 	f.stage.Emit(wire.TodoFailed{
-		TodoID: t.Draft.ID, Task: t.Draft.Task, Status: t.Status, Error: *t.Error,
+		TodoID: t.Draft.ID, Task: t.Draft.Task, Status: wire.TodoStatusFailed, Error: *t.Error,
 		RetryCount: t.Retries, MaxRetries: t.maxRetries(), RetryAt: t.RetryAt,
 	})
 }

@@ -67,10 +67,13 @@ func (f *fold) apply(e wire.ServerPayload, now wire.Millis) {
 		}
 	case wire.TodoFailed:
 		t := f.todo(e.TodoID)
-		if over(t.Status) || (e.Status == wire.TodoPending) != (e.RetryAt != 0) || e.RetryCount > e.MaxRetries {
+		if over(t.Status) || e.Status != wire.TodoStatusFailed || e.RetryCount > e.MaxRetries {
 			f.t.Fatalf("todo %s was %s and %+v", t.ID, t.Status, e)
 		}
 		t.Status, t.Error, t.RetryAt, t.RetryCount, t.MaxRetries = e.Status, &e.Error, e.RetryAt, e.RetryCount, e.MaxRetries
+		if e.RetryAt != 0 {
+			t.Status = wire.TodoPending
+		}
 	case wire.ExecutionProgress:
 		if n := e.Completed + e.InProgress + e.Pending + e.Failed + e.Blocked + e.Skipped; n != e.TotalTodos || n != len(f.todos) {
 			f.t.Fatalf("%d of %d todos are told of: %+v", n, len(f.todos), e)

@@ -89,7 +89,7 @@ func TestFailureRetryAndReopening(t *testing.T) {
 	r.worked(workflow.Worked{Job: "plan-1/b.1", Outcome: providers.Interrupted})
 	r.done("plan-1/response", "well")
 	wantLog(t, r.since(n), `
-todo a pending TOOL_EXECUTION_FAILED 1/1 retry true
+todo a failed TOOL_EXECUTION_FAILED 1/1 retry true
 progress 2: 0 done 0 running 2 pending 0 failed 0 blocked 0 skipped 0%
 todo a started by plan-1/a.2
 progress 2: 0 done 1 running 1 pending 0 failed 0 blocked 0 skipped 0%

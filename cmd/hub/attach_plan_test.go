@@ -56,7 +56,7 @@ func TestViewOfAPlan(t *testing.T) {
 		"run": {[]any{
 			wire.TodoStarted{TodoID: "collect", Task: "Collect\nreviews", AgentID: "task-plan-1-1"},
 			wire.TodoProgress{TodoID: "collect", ProgressPercentage: 65.4, CurrentStep: "page 3", ItemsProcessed: 650, ItemsTotal: 1000},
-			wire.TodoFailed{TodoID: "collect", Status: wire.TodoPending, Error: wire.TodoError{Code: "TOOL_EXECUTION_FAILED", Message: "rate\nlimit"}, RetryCount: 1, MaxRetries: 3, RetryAt: 1_794_735_000_000},
+			wire.TodoFailed{TodoID: "collect", Status: wire.TodoStatusFailed, Error: wire.TodoError{Code: "TOOL_EXECUTION_FAILED", Message: "rate\nlimit"}, RetryCount: 1, MaxRetries: 3, RetryAt: 1_794_735_000_000},
 			wire.TodoFailed{TodoID: "collect", Status: wire.TodoStatusFailed, Error: wire.TodoError{Code: "TOOL_EXECUTION_FAILED", Message: "rate limit"}, RetryCount: 3, MaxRetries: 3},
 			wire.TodoUpdated{Todo: wire.Todo{ID: "video", Task: "Make a video", Status: wire.TodoBlocked, Error: &wire.TodoError{Message: "collect failed"}}},
 			wire.TodoCompleted{TodoID: "collect", Status: wire.TodoStatusCompleted, DurationMS: 30_000, ResultSummary: json.RawMessage(`{"count":987}`)},
