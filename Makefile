@@ -77,7 +77,7 @@ fuzz: ## run every fuzz target for FUZZTIME (60s)
 	scripts/fuzz.sh $(FUZZTIME)
 
 .PHONY: soak
-soak: ## run the tests of stores and histories over and over for SOAKTIME seconds (1800)
+soak: ## run the tests of stores, histories and plans over and over for SOAKTIME seconds (1800)
 	scripts/need.sh gcc redis-server
 	scripts/soak.sh $(SOAKTIME)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# soak.sh SECONDS   runs the tests of the stores and of what agents remember again and
-# again for that long, each round in another order, with ten times the random programs
-# or more, and more kills. Ends at the
-# first failure; the output names the seeds that bring it back.
+# soak.sh SECONDS   runs the tests of the stores, of what agents remember and of plans
+# again and again for that long, each round in another order, with ten times the random
+# programs or more, and more kills. Ends at the first failure; the output names the seeds
+# that bring it back.
 set -euo pipefail
 export FILESTORE_KILL_ROUNDS=${FILESTORE_KILL_ROUNDS:-200}
 
@@ -10,7 +10,7 @@ end=$((SECONDS + ${1:?usage: soak.sh SECONDS}))
 round=0
 while ((SECONDS < end)); do
   round=$((round + 1))
-  for package in $(go list ./store/... ./contextpool ./history); do
+  for package in $(go list ./store/... ./contextpool ./history ./workflow); do
     echo "== round $round: $package"
     more=()
     # Only programs that contain the library know its flags.

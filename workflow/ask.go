@@ -103,7 +103,7 @@ func (f *Flow) shut(a *ask, e wire.HITLClosed) {
 func (f *Flow) withdraw(which func(a *ask) bool) {
 	for _, a := range slices.Clone(f.asks) {
 		if which(a) {
-			f.shut(a, wire.HITLClosed{Reason: wire.ClosedCancelled})
+			f.shut(a, wire.HITLClosed{Reason: wire.ClosedCancelled, MessageID: f.order})
 			if a.Job != "" {
 				f.hands.Answered(Answered{Request: a.ID, Reason: wire.ClosedCancelled})
 			}

@@ -10,10 +10,16 @@ import (
 
 // Control takes an order of a person: one of the five control messages. A retry or a
 // skip makes a plan go on that had failed: then it is worked on for that message.
+//
+// What comes of an order at once names its message. Only of an instruction, about
+// which a model thinks, and of the end of a plan for which nothing was left to do but
+// to think, nothing does.
 func (f *Flow) Control(_ wire.ConnectionID, m wire.ClientPayload) *Refusal {
 	if f.plan == nil {
 		return refuse("there is no plan")
 	}
+	f.order = wire.MessageOf(m)
+	defer func() { f.order = "" }()
 	switch m := m.(type) {
 	case wire.ControlRetry:
 		return f.retry(m)
@@ -211,8 +217,9 @@ func (f *Flow) skipped(m wire.ControlSkip) *Refusal {
 	}
 	defer f.done()
 	if t.Status == wire.TodoInProgress {
-		t.Halt, t.HaltWhy, t.touched = haltSkip, reason, true
+		t.Halt, t.HaltWhy, t.HaltBy = haltSkip, reason, m.MessageID
 		f.hands.Stop(t.Job, cmp.Or(reason, "the todo is skipped"))
+		f.show(t)
 		return nil
 	}
 	ended := !f.Active()

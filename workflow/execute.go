@@ -11,7 +11,7 @@ import (
 
 // begin lets the todos run.
 func (f *Flow) begin() {
-	f.plan.Status = wire.PlanExecuting
+	f.plan.Status, f.told = wire.PlanExecuting, tally{}
 	f.enter(wire.LayerExecution, "Working on the plan")
 }
 
@@ -130,7 +130,8 @@ func (f *Flow) start(t *todo) {
 	t.Attempt++
 	t.Job = fmt.Sprintf("%s/%s.%d", f.plan.ID, t.Draft.ID, t.Attempt)
 	t.Agent, t.Status, t.Began, t.Took = wire.AgentID(t.Job), wire.TodoInProgress, f.now(), 0
-	t.RetryAt, t.Error, t.Progress, t.Result, t.Halt, t.HaltWhy = 0, nil, progress{}, nil, "", ""
+	t.RetryAt, t.Error, t.Progress, t.Result = 0, nil, progress{}, nil
+	t.unhalt()
 	t.said()
 	j := f.job(t.Job, t.Draft.ID, t.Draft.Task, prompt)
 	j.Profile = t.Draft.Tool
@@ -143,13 +144,14 @@ func (f *Flow) start(t *todo) {
 
 // worked takes what came of the work on a todo.
 func (f *Flow) worked(t *todo, w Worked) {
-	halted, why := t.Halt, t.HaltWhy
-	t.Job, t.Halt, t.HaltWhy = "", "", ""
+	halted, why, by := t.Halt, t.HaltWhy, t.HaltBy
+	t.Job = ""
+	t.unhalt()
 	t.touched = true
 	f.withdraw(func(a *ask) bool { return a.Todo == t.Draft.ID })
 	switch {
 	case halted == haltSkip:
-		f.skip(t, why, "")
+		f.skip(t, why, by)
 	case w.Outcome == providers.Completed:
 		f.finish(t, w.Text)
 	case w.Unsure != "":
@@ -288,7 +290,7 @@ func (f *Flow) tell() {
 
 func (f *Flow) show(t *todo) {
 	t.said()
-	f.stage.Emit(wire.TodoUpdated{Todo: t.wire(), MessageID: f.plan.Message})
+	f.stage.Emit(wire.TodoUpdated{Todo: t.wire(), MessageID: cmp.Or(f.order, f.plan.Message)})
 }
 
 // sumUp shows how many todos are how far, if that is otherwise than was said.

@@ -61,7 +61,8 @@ func (f *Flow) giveUp(s wire.PlanStatus, e wire.PlanFailureError) {
 			f.hands.Stop(t.Job, e.Message)
 		}
 		if waits(t.Status) || t.Status == wire.TodoInProgress || t.Status == wire.TodoBlocked && s != wire.PlanFailed {
-			t.Job, t.Halt, t.HaltWhy, t.RetryAt = "", "", "", 0
+			t.Job, t.RetryAt = "", 0
+			t.unhalt()
 			t.become(wire.TodoCancelled)
 		}
 	}

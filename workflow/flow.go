@@ -147,6 +147,8 @@ type Flow struct {
 	todos   []*todo // in the order of the plan
 	asks    []*ask  // that are open, the oldest first
 
+	order wire.MessageID // the order that is carried out right now
+
 	told     tally    // what was said of how many todos are how far
 	recount  bool     // the numbers are to be kept
 	reworded bool     // and the plan

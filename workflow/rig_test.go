@@ -30,6 +30,7 @@ type rig struct {
 	events []wire.ServerPayload
 	kept   map[string][]byte // what was committed
 	staged []store.Op
+	lost   *[]string // what is done to no avail, while the owner is about to die
 	fold   *fold
 	mirror mirror
 
@@ -56,11 +57,31 @@ func newRigWith(t tester, cfg workflow.Config) *rig {
 	return r
 }
 
-func (r *rig) Now() time.Time       { return r.now }
-func (r *rig) Keep(ops ...store.Op) { r.staged = append(r.staged, ops...) }
+func (r *rig) Now() time.Time { return r.now }
+
+// Keep implements [workflow.Stage].
+func (r *rig) Keep(ops ...store.Op) {
+	for _, op := range ops {
+		if !r.loses(op) {
+			r.staged = append(r.staged, op)
+		}
+	}
+}
+
+// loses notes what is done within a step that comes to nothing.
+func (r *rig) loses(what any) bool {
+	if r.lost != nil {
+		data, _ := json.Marshal(what)
+		*r.lost = append(*r.lost, fmt.Sprintf("%T %s", what, data))
+	}
+	return r.lost != nil
+}
 
 // Emit implements [workflow.Stage]: what is told can be told to others.
 func (r *rig) Emit(p wire.ServerPayload) {
+	if r.loses(p) {
+		return
+	}
 	r.events = append(r.events, p)
 	r.fold.apply(p, wire.Millis(r.now.UnixMilli()))
 	r.mirror.apply(p, r.now)
@@ -69,7 +90,11 @@ func (r *rig) Emit(p wire.ServerPayload) {
 	}
 }
 
+// Begin implements [workflow.Hands].
 func (r *rig) Begin(j workflow.Job) {
+	if r.loses([]any{j, j.Prompt}) {
+		return
+	}
 	if slices.ContainsFunc(r.begun, func(b workflow.Job) bool { return b.Name == j.Name }) {
 		r.t.Fatalf("job %s begins twice", j.Name)
 	}
@@ -77,15 +102,30 @@ func (r *rig) Begin(j workflow.Job) {
 	r.jobs[j.Name] = j
 }
 
+// Stop implements [workflow.Hands].
 func (r *rig) Stop(job, reason string) {
+	if r.loses("stop " + job) {
+		return
+	}
 	if _, ok := r.jobs[job]; !ok {
 		r.t.Fatalf("job %s is stopped and not under way", job)
 	}
 	r.stopped[job] = reason
 }
 
-func (r *rig) Answered(e workflow.Answered) { r.answers = append(r.answers, e) }
-func (r *rig) Close(c workflow.Close)       { r.closed = append(r.closed, c) }
+// Answered implements [workflow.Hands].
+func (r *rig) Answered(e workflow.Answered) {
+	if !r.loses(e) {
+		r.answers = append(r.answers, e)
+	}
+}
+
+// Close implements [workflow.Hands].
+func (r *rig) Close(c workflow.Close) {
+	if !r.loses(c) {
+		r.closed = append(r.closed, c)
+	}
+}
 
 // step does something and commits it.
 func (r *rig) step(do func()) {
@@ -131,7 +171,7 @@ func (r *rig) checkKept() {
 // never heard of again.
 func (r *rig) crash(alive func(job string) bool) {
 	r.t.Helper()
-	for name := range r.jobs {
+	for _, name := range slices.Sorted(maps.Keys(r.jobs)) {
 		if !alive(name) {
 			delete(r.jobs, name)
 		}

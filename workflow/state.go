@@ -141,11 +141,12 @@ type todo struct {
 	Retries int         `json:"retries,omitempty"`
 	RetryAt wire.Millis `json:"retryAt,omitempty"`
 	// Job is who works on it, as Agent. Halt says that the job was told to end, and
-	// what becomes of the todo then.
+	// what becomes of the todo then, HaltBy which message said so.
 	Job     string          `json:"job,omitempty"`
 	Agent   wire.AgentID    `json:"agent,omitempty"`
 	Halt    halt            `json:"halt,omitempty"`
 	HaltWhy string          `json:"haltWhy,omitempty"`
+	HaltBy  wire.MessageID  `json:"haltBy,omitempty"`
 	Began   wire.Millis     `json:"began,omitempty"`
 	Took    int             `json:"took,omitempty"`
 	Result  json.RawMessage `json:"result,omitempty"`
@@ -226,6 +227,9 @@ func (t *todo) wire() wire.Todo {
 func (t *todo) become(s wire.TodoStatus) {
 	t.Status, t.touched, t.unsaid = s, true, true
 }
+
+// unhalt notes that the job which was told to end has ended.
+func (t *todo) unhalt() { t.Halt, t.HaltWhy, t.HaltBy = "", "", "" }
 
 // said notes that an event has told of the todo.
 func (t *todo) said() { t.touched, t.unsaid = true, false }

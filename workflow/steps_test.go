@@ -105,6 +105,7 @@ progress 2: 0 done 1 running 1 pending 0 failed 0 blocked 0 skipped 0%
 todo a completed {"x":1} > [b]
 todo b started by plan-1/b.1
 progress 2: 1 done 1 running 0 pending 0 failed 0 blocked 0 skipped 50%
+todo b is in_progress
 todo b skipped {"reason":"no need"} > []
 progress 2: 1 done 0 running 0 pending 0 failed 0 blocked 1 skipped 100%
 complete execution > response
