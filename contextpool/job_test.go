@@ -11,6 +11,7 @@ import (
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 	"github.com/everdesk/everdesk/workflow"
 )
@@ -347,4 +348,13 @@ func (c *chaos) checkJobs() {
 			c.t.Fatalf("%s has ended %d times and is under way: %v", name, ended[name], under)
 		}
 	}
+}
+
+// A todo that names no profile has the tools of any task.
+func TestJobWithoutAProfile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	plain := todoJob("a")
+	plain.Profile = ""
+	wantEqual(t, r.work(plain).Profile, tools.ProfileDefault)
 }
