@@ -14,7 +14,8 @@ const parts = [
   { config: "vite.apps.config.ts", folder: "apps" },
 ];
 
-export async function build(folder) {
+/** Builds all parts, without compressed forms. */
+export async function buildPlain(folder) {
   process.chdir(web);
   for (const part of parts) {
     const outDir = join(folder, part.folder);
@@ -22,7 +23,10 @@ export async function build(folder) {
     const builder = await createBuilder({ configFile: part.config, logLevel: "warn", build: { outDir } });
     await builder.buildApp();
   }
-  await compressAll(folder);
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await build(resolve(process.argv[2] ?? join(web, "dist")));
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const folder = resolve(process.argv[2] ?? join(web, "dist"));
+  await buildPlain(folder);
+  await compressAll(folder);
+}

@@ -5,7 +5,7 @@ import { brotliCompress, brotliDecompress, constants, gunzip, gzip } from "node:
 import { filesIn } from "./files.mjs";
 
 /** Below that the headers weigh more than what is won. */
-const worthIt = 1024;
+export const worthIt = 1024;
 
 /** How a form is made and undone, by the end of its name. */
 export const forms = {
@@ -26,10 +26,16 @@ export async function compressAll(folder) {
   for (const name of await filesIn(folder)) {
     if (formOf(name)) continue;
     const data = await readFile(`${folder}/${name}`);
-    if (data.length <= worthIt) continue;
-    for (const [suffix, { pack }] of Object.entries(forms)) {
-      const packed = await pack(data);
-      if (packed.length < data.length) await writeFile(`${folder}/${name}${suffix}`, packed);
+    for (const suffix of Object.keys(forms)) {
+      const packed = await packedForm(data, suffix);
+      if (packed) await writeFile(`${folder}/${name}${suffix}`, packed);
     }
   }
+}
+
+/** A compressed form of data; undefined if it is not worth it. */
+export async function packedForm(data, suffix) {
+  if (data.length <= worthIt) return undefined;
+  const packed = await forms[suffix].pack(data);
+  return packed.length < data.length ? packed : undefined;
 }
