@@ -298,7 +298,7 @@ func TestRulesDecideBeforePeople(t *testing.T) {
 					t.Errorf("%s is answered with %+v", other.From.Connection, r)
 				}
 			}
-			o = o.again(t, hubConfig{replica: "b"})
+			o = o.again(t, hubConfig{})
 			d = o.enter(t, "ses-1")
 			if now := d.snapshot().AutoApproval; now == nil || !now.AlwaysAllowWrite {
 				t.Errorf("the next owner has the rules %+v", now)

@@ -63,7 +63,7 @@ func TestRulesDeny(t *testing.T) {
 			if n := len(find[wire.ApprovalRequest](d.all())) + len(find[wire.DialogClosed](d.all())); n != 0 {
 				t.Errorf("somebody was asked: %d", n)
 			}
-			o = o.again(t, hubConfig{replica: "b", others: []providers.Provider{runner{namesake{demo.New(demo.Config{}), "runner"}}}})
+			o = o.again(t, hubConfig{others: []providers.Provider{runner{namesake{demo.New(demo.Config{}), "runner"}}}})
 			d = o.enter(t, "ses-1")
 			run("m4", "git push")
 			if d.ends("m4"); !strings.Contains(d.said("m4"), "deny it") {
