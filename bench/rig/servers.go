@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"syscall"
@@ -31,6 +32,7 @@ func build(ctx context.Context, patience time.Duration, program string, args ...
 	limited, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it is not done after %v; name a hub that is built instead", patience))
 	defer cancel()
 	cmd := exec.CommandContext(limited, program, args...) //nolint:gosec // our own programs
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")       // as releases are built
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = leftovers
