@@ -61,7 +61,11 @@ export function Panel(): ReactNode {
           </div>
         ) : (
           <>
-            {!!plan?.request && <p className="plan-request">{visible(plan.request)}</p>}
+            {!!plan?.request && (
+              <p className="plan-request" tabIndex={0} role="group" aria-label={t.request}>
+                {visible(plan.request)}
+              </p>
+            )}
             <Steps facts={facts} />
             <NeedsYou facts={facts} />
             {plan?.complete !== undefined && <Completed complete={plan.complete} />}

@@ -7,6 +7,7 @@ export default words(
     close: "Close the plan",
     empty: "There is no plan",
     emptyHint: "Press “Plan” in the command bar, or type /plan and what you want. You review the plan before anything is done.",
+    request: "What was asked for",
     version: (n: number) => `version ${n}`,
 
     // where it is
@@ -139,6 +140,7 @@ export default words(
     close: "계획 닫기",
     empty: "계획이 없어요",
     emptyHint: "입력창에서 “계획”을 누르거나 /plan 뒤에 원하는 일을 적어 주세요. 실행하기 전에 계획을 검토할 수 있어요.",
+    request: "요청한 내용",
     version: (n: number) => `버전 ${n}`,
 
     none: "계획 없음",

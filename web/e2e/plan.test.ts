@@ -1,0 +1,272 @@
+// Plans: reviewed, changed, run, asked about, paused and finished, by people with one tab or two, with a keyboard or a
+// thumb, and through the end of a hub.
+
+import type { BrowserContextOptions, Locator, Page } from "playwright-core";
+import { expect, it } from "vitest";
+import type { HITLClosed, SessionID, Todo } from "../core/src/index.js";
+import { troubles } from "./harness/axe.js";
+import { ready, stage } from "./harness/stage.js";
+import { armed, ask, commandBar, until, waitForLink, waitForRow } from "./harness/verbs.js";
+
+const desk = stage();
+
+/** What the demo is to plan. Its agents obey what stands behind a slash in a task. */
+const planOf = (...todos: object[]): string => `/plan ${JSON.stringify({ todos })}`;
+
+const panel = (page: Page): Locator => page.locator("[data-region=plan]");
+const box = (page: Page, id: string): Locator => panel(page).locator(`[data-todo="${id}"]`);
+const isIn = (page: Page, phase: string): Promise<void> => page.locator(`[data-region=plan][data-phase=${phase}]`).waitFor({ timeout: 20_000 });
+const finished = (page: Page): Promise<void> => panel(page).locator("[data-plan-result=complete]").waitFor({ timeout: 20_000 });
+
+/** Presses a button of a question, once it counts. */
+async function press(page: Page, name: RegExp): Promise<void> {
+  const button = ask(page).getByRole("button", { name });
+  await armed(button);
+  await button.click();
+}
+
+async function statusOf(session: SessionID): Promise<Record<string, string>> {
+  const todos: Todo[] = (await desk.hub.rest.snapshot(session)).todos ?? [];
+  return Object.fromEntries(todos.map((t) => [t.id, t.status ?? ""]));
+}
+
+async function closings(session: SessionID): Promise<HITLClosed[]> {
+  return (await desk.hub.rest.events(session)).flatMap((e) => (e.type === "hitl_closed" ? [e.data] : []));
+}
+
+const week = { field: "week", question: "Which week?", input_type: "date", range: true, required: true };
+
+it("a plan is reviewed, changed, run, paused, resumed through a restart of the hub, and finished", async () => {
+  const session = await desk.hub.rest.newSession("party");
+  const page = await desk.tab({ session });
+  await page.keyboard.press("Alt+p");
+  await page.locator("[data-mode=plan]").waitFor();
+  const todos = [
+    { id: "read", task: "Read the list; /say read", estimated_duration_sec: 1 },
+    { id: "prices", task: "Fetch the prices; /fail 2 the shop is closed; /say fetched", depends_on: ["read"], max_retries: 3 },
+    { id: "dates", task: "Choose the week; /say chosen", depends_on: ["read"], inputs: [week] },
+    { id: "send", task: "Send the invitations; /say sent", depends_on: ["prices", "dates"], requires_approval: true, approval_reason: "sixty people get mail" },
+    { id: "sum", task: "Sum up; /say summed", depends_on: ["send"] },
+    { id: "extra", task: "Something nobody needs", depends_on: ["read"] },
+  ];
+  await commandBar(page).fill(planOf(...todos));
+  await commandBar(page).press("Enter");
+  await page.locator("[data-mode=chat]").waitFor();
+
+  await ask(page).getByText("Review the plan").waitFor();
+  await isIn(page, "review");
+  expect(await ask(page).locator("[data-todo]").count()).toBe(6);
+  await page.locator("[data-plan-fate=review]").waitFor();
+  expect(await troubles(page)).toEqual([]);
+  await press(page, /^change/i);
+  await ask(page).getByRole("textbox").fill("remove extra");
+  await page.keyboard.press("Enter");
+  await until(() => ask(page).locator("[data-todo]").count()).toBe(5);
+  await panel(page).getByText("version 2").waitFor();
+  await press(page, /^approve/i);
+
+  await isIn(page, "running");
+  await ask(page).getByText("Which week?").first().waitFor();
+  await page.keyboard.press("Escape");
+  await until(() => ask(page).count()).toBe(0);
+  await box(page, "prices").and(page.locator("[data-status=pending]")).filter({ hasText: /again/ }).waitFor();
+  await panel(page).getByRole("button", { name: "Pause" }).click();
+  await isIn(page, "paused");
+  expect(await troubles(page)).toEqual([]);
+
+  desk.guard.expectLostHub();
+  await desk.hub.kill();
+  await desk.hub.up();
+  await waitForLink(page, "live");
+  await isIn(page, "paused");
+  expect((await statusOf(session)).read).toBe("completed");
+  await panel(page).getByRole("button", { name: "Go on" }).click();
+  await isIn(page, "running");
+
+  await panel(page).getByRole("button", { name: "Answer", exact: true }).click();
+  await ask(page).getByLabel("From", { exact: true }).fill("2026-02-09");
+  await ask(page).getByLabel("To", { exact: true }).fill("2026-02-01");
+  await press(page, /^answer/i);
+  await ask(page).getByText("The end is before the beginning").waitFor();
+  await ask(page).getByLabel("To", { exact: true }).fill("2026-02-13");
+  await press(page, /^answer/i);
+  await until(async () => (await closings(session)).at(-1)?.value).toEqual({ from: "2026-02-09", to: "2026-02-13" });
+
+  await ask(page).getByText("sixty people get mail").first().waitFor({ timeout: 20_000 });
+  await press(page, /^run it/i);
+  await finished(page);
+  expect(await statusOf(session)).toEqual({ read: "completed", prices: "completed", dates: "completed", send: "completed", sum: "completed" });
+  const ran = (await desk.hub.rest.events(session)).flatMap((e) => (e.type === "todo_started" ? [e.data.todo_id] : []));
+  expect(Object.fromEntries(["read", "prices", "dates", "send", "sum"].map((id) => [id, ran.filter((r) => r === id).length]))).toEqual({ read: 1, prices: 3, dates: 1, send: 1, sum: 1 });
+  await waitForRow(page, /5 of 5/);
+  await page.locator("[data-message-id][data-fate=completed]").first().waitFor();
+  expect(await page.locator("[data-plan-chip]").count()).toBe(0);
+  expect(await troubles(page)).toEqual([]);
+  await panel(page).getByRole("button", { name: "Plan something else" }).click();
+  expect(await commandBar(page).inputValue()).toBe("Plan something else");
+}, 90_000);
+
+it("every kind of question is answered by keyboard, and what the hub finds wrong is said at the field", async () => {
+  const session = await desk.hub.rest.newSession("questions");
+  const page = await desk.tab({ session });
+  const { keyboard } = page;
+  page.mouse.click = () => Promise.reject(new Error("there is no mouse"));
+  const options = [
+    { value: "barn", label: "The barn" },
+    { value: "boat", label: "The boat" },
+  ];
+  const kinds = [
+    { field: "name", input_type: "text", question: "What is it called?" },
+    { field: "place", input_type: "choice", question: "Where is it?", options },
+    { field: "food", input_type: "multi", question: "What is there?", options },
+    { field: "guests", input_type: "number", question: "How many come?", min: 2, max: 60 },
+    { field: "day", input_type: "date", question: "When is it?" },
+    { field: "music", input_type: "confirm", question: "Is there music?" },
+  ].map((input) => ({ required: true, ...input }));
+  await keyboard.press("Alt+p");
+  await keyboard.insertText(`A party ?clarify!\n${planOf({ id: "all", task: "Note it; /say noted", inputs: kinds })}`);
+  await keyboard.press("Enter");
+
+  /** Waits until a question is in front with the focus in it, and takes answers. */
+  const asked = async (question: string): Promise<void> => {
+    await ask(page).and(page.locator("[data-armed=true]")).getByText(question).first().waitFor();
+    const inside = (): Promise<boolean> => page.evaluate(() => document.activeElement?.closest("dialog[data-ask-id]") != null);
+    for (let n = 0; n < 8 && !(await inside()); n++) await keyboard.press("F6");
+  };
+  const tabTo = async (selector: string): Promise<void> => {
+    for (let n = 0; n < 30; n++) {
+      if (await page.evaluate((s) => document.activeElement?.matches(s) ?? false, selector)) return;
+      await keyboard.press("Tab");
+    }
+    throw new Error(`${selector} cannot be reached with Tab`);
+  };
+  await asked("Shall it be short or thorough?");
+  await tabTo(".asks-chips .button");
+  await keyboard.press("Enter");
+  await tabTo("textarea");
+  expect(await ask(page).locator("textarea").inputValue()).toBe("short");
+  await keyboard.press("Enter");
+
+  await asked("Review the plan");
+  await tabTo("[data-todo=all]");
+  await keyboard.press("Enter");
+  await ask(page).locator("[data-details=all]").waitFor();
+  await until(async () => {
+    if ((await ask(page).getByText("Review the plan").count()) > 0) await keyboard.press("a");
+    return (await closings(session)).some((c) => c.action === "approve");
+  }).toBe(true);
+
+  const answers: Record<string, () => Promise<void>> = {
+    "What is it called?": async () => {
+      await tabTo("dialog[data-ask-id] textarea");
+      await keyboard.insertText("x".repeat(9000));
+      await keyboard.press("Enter");
+      await ask(page).getByRole("alert").filter({ hasText: "9000 bytes" }).waitFor();
+      expect(await ask(page).locator("textarea").getAttribute("aria-invalid")).toBe("true");
+      await keyboard.press("Control+a");
+      await keyboard.insertText("여름 파티");
+    },
+    "Where is it?": async () => {
+      await tabTo("dialog[data-ask-id] input[type=radio]");
+      await keyboard.press("ArrowDown");
+    },
+    "What is there?": async () => {
+      await tabTo("dialog[data-ask-id] input[type=checkbox]");
+      await keyboard.press("Space");
+      await keyboard.press("Tab");
+      await keyboard.press("Space");
+    },
+    "How many come?": async () => {
+      await tabTo("dialog[data-ask-id] input[inputmode=decimal]");
+      await keyboard.insertText("61");
+      await keyboard.press("Enter");
+      await ask(page).getByRole("alert").filter({ hasText: "60 or less" }).waitFor();
+      await keyboard.press("Backspace");
+    },
+    "When is it?": async () => {
+      await tabTo("dialog[data-ask-id] input[type=date]");
+      await keyboard.type("02022026"); // the same in every order of days and months
+    },
+    "Is there music?": async () => {
+      await tabTo("dialog[data-ask-id] .button-primary");
+    },
+  };
+  const left = new Set(Object.keys(answers));
+  while (left.size > 0) {
+    await ask(page).and(page.locator("[data-armed=true]")).waitFor();
+    const question = (await ask(page).locator("h3").innerText()).trim();
+    if (!left.delete(question)) throw new Error(`asked again: ${question}`);
+    await asked(question);
+    if (left.size === 5) expect(await troubles(page)).toEqual([]);
+    await answers[question]!();
+    await keyboard.press("Enter");
+    await until(async () => (await ask(page).count()) === 0 || !(await ask(page).locator("h3").innerText()).includes(question)).toBe(true);
+  }
+  await finished(page);
+  const values = (await closings(session)).flatMap((c) => (c.value === undefined ? [] : [JSON.stringify(c.value)]));
+  expect(values.sort()).toEqual(['"2026-02-02"', '"boat"', '"short"', '"여름 파티"', '["barn","boat"]', "6", "true"].sort());
+
+  // Who walks through the todos with the keys sees where they are, and comes back by Esc.
+  for (let n = 0; n < 8 && !(await page.evaluate(() => document.activeElement?.closest("[data-region=plan]") != null)); n++) await keyboard.press("F6");
+  await tabTo("[data-region=plan] [data-todo=all]");
+  await keyboard.press("Enter");
+  await panel(page).locator("[data-details=all]").waitFor();
+  await keyboard.press("Escape");
+  await keyboard.press("Escape");
+  await until(() => panel(page).count()).toBe(0);
+}, 90_000);
+
+it("of two tabs that answer one counts, and a plan that failed goes on without what failed", async () => {
+  const session = await desk.hub.rest.newSession("two tabs");
+  const profile = await desk.profile();
+  const one = await desk.tab({ session, profile });
+  const two = await desk.tab({ session, profile });
+  await one.bringToFront();
+  await commandBar(one).fill(planOf({ id: "bad", task: "Try; /fail no luck", max_retries: 0 }, { id: "next", task: "Go on; /say gone on", depends_on: ["bad"] }));
+  await commandBar(one).press("Enter");
+  await Promise.all([one, two].map((tab) => ask(tab).getByText("Review the plan").waitFor()));
+  await two.bringToFront();
+  await armed(ask(two).getByRole("button", { name: /^reject/i }));
+  await one.bringToFront();
+  await press(one, /^approve/i);
+  await until(() => ask(two).count()).toBe(0);
+  await two.getByText(/another tab/i).first().waitFor();
+  expect((await closings(session)).map((c) => c.action)).toEqual(["approve"]);
+
+  await Promise.all([one, two].map((tab) => isIn(tab, "failed")));
+  await panel(one).locator("[data-plan-result=failed]").getByText("no luck").first().waitFor();
+  expect(await statusOf(session)).toEqual({ bad: "failed", next: "blocked" });
+  expect(await troubles(one)).toEqual([]);
+  await box(one, "bad").click();
+  await panel(one).locator("[data-details=bad]").getByRole("button", { name: "Skip" }).click();
+  await Promise.all([one, two].map((tab) => finished(tab)));
+  expect(await statusOf(session)).toEqual({ bad: "skipped", next: "completed" });
+});
+
+it("on a phone a plan is a list, and is stopped with a thumb", async () => {
+  const phone: BrowserContextOptions = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, deviceScaleFactor: 2 };
+  const session = await desk.hub.rest.newSession("pocket");
+  const page = await desk.tab({ session, context: phone });
+  const fits = (): Promise<boolean> => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth && document.body.scrollWidth <= innerWidth);
+  await page.getByRole("button", { name: "Plan", exact: true }).tap();
+  await commandBar(page).fill(planOf({ id: "wait", task: "Wait; /hang" }, { id: "then", task: "Then this", depends_on: ["wait"] }));
+  await commandBar(page).press("Enter");
+  await ask(page).getByText("Review the plan").waitFor();
+  expect(await fits()).toBe(true);
+  const approve = ask(page).getByRole("button", { name: /^approve/i });
+  await armed(approve);
+  await approve.tap();
+  await box(page, "wait").and(page.locator("[data-status=in_progress]")).waitFor();
+  await box(page, "then").getByText("after Wait").waitFor();
+  expect(await fits()).toBe(true);
+  expect(await troubles(page)).toEqual([]);
+  await panel(page).getByRole("button", { name: "Close the plan" }).tap();
+  await page.locator("[data-plan-chip=running]").tap();
+  await page.reload();
+  await ready(page);
+  await page.locator("[data-plan-chip=running]").tap();
+  await panel(page).getByRole("button", { name: "Give up" }).tap();
+  await page.getByRole("dialog", { name: "Give the plan up?" }).getByRole("button", { name: "Give it up" }).tap();
+  await isIn(page, "cancelled");
+  expect(await statusOf(session)).toEqual({ wait: "cancelled", then: "cancelled" });
+});
