@@ -89,6 +89,20 @@ it("parallel tasks", async () => {
   await shoot(page, "parallel-tasks");
 }, 90_000);
 
+it("a plan that is reviewed, and one that runs", async () => {
+  const session = await newSession("Autumn numbers");
+  const page = await open(session, { theme: "dark" });
+  await page.keyboard.press("Alt+p");
+  await say(page, "Compare the autumn sales with the year before");
+  await ask(page).and(page.locator("[data-armed=true]")).waitFor();
+  await shoot(page, "plan-review");
+  await ask(page).getByRole("button", { name: /^approve/i }).click();
+  const analyse = page.locator("[data-region=plan] [data-todo=analyse]");
+  await analyse.filter({ hasText: /again in/ }).waitFor({ timeout: 30_000 });
+  await analyse.click();
+  await shoot(page, "plan");
+}, 90_000);
+
 it("desktop-light-ko", async () => {
   const session = await newSession("베란다 관측소");
   await request(session, "windows", "ko");
