@@ -32,6 +32,15 @@ export function titleOf({ request }: Pick<Ask, "request">, t: Pick<(typeof texts
   }
 }
 
+/** What the hub says in English of every plan. */
+const anyPlan = "Please look at the plan.";
+
+/** What is said besides the title of a question; nothing of what the page says better. */
+export function messageOf({ request }: Pick<Ask, "request">): string {
+  const message = "message" in request ? request.message : "reason" in request ? request.reason : "";
+  return message === anyPlan ? "" : visible(message);
+}
+
 /**
  * Signs that turn the direction of what follows, or that have no looks at all, or that look like a space and are none.
  * In emoji some of them are at home.

@@ -11,7 +11,7 @@ import { isComposing } from "../ui/keys.js";
 import { Kbd } from "../ui/kbd.js";
 import { usePress } from "./arming.js";
 import { Later } from "./later.js";
-import { visible } from "./origin.js";
+import { messageOf } from "./origin.js";
 import type { PlanFormProps } from "./plan.js";
 import texts from "./words.js";
 
@@ -65,9 +65,6 @@ export function ReviewForm({ request, ready, keys, onLater, refused }: PlanFormP
   );
 }
 
-/** What the hub says in English of every plan. */
-const usual = "Please look at the plan.";
-
 /** What is to be done. In a list of questions there is no room for a drawing. */
 function Plan({ request, list }: { request: Review; list: boolean }): ReactNode {
   const t = useWords(texts);
@@ -77,10 +74,11 @@ function Plan({ request, list }: { request: Review; list: boolean }): ReactNode 
   const { todos, estimated_duration_sec: seconds, estimated_cost_usd: usd } = request.plan;
   const asking = todos.filter((todo) => todo.requires_approval === true).length;
   const todo = todos.find((d) => d.id === chosen);
+  const message = messageOf({ request });
   const sums = [t.todoCount(todos.length), seconds ? t.inAll(format.elapsed(seconds * 1000)) : "", usd ? format.usd(usd) : "", asking > 0 ? t.asksLater(asking) : ""];
   return (
     <>
-      {request.message !== "" && request.message !== usual && <p className="asks-review-message">{visible(request.message)}</p>}
+      {message !== "" && <p className="asks-review-message">{message}</p>}
       <p className="asks-state">{sums.filter(Boolean).join(" · ")}</p>
       <div className="asks-review" data-scrolls>
         <Graph todos={todos} chosen={chosen} onChoose={(id) => setChosen(id === chosen ? undefined : id)} now={0} list={list} />

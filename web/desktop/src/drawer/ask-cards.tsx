@@ -2,7 +2,7 @@ import { CircleHelp, ListTodo, ShieldQuestion } from "lucide-react";
 import { type ReactNode, useMemo } from "react";
 import { firstMonitor, type MonitorID } from "../../../core/src/index.js";
 import { type Ask, asksOf } from "../asks/order.js";
-import { titleOf, visible } from "../asks/origin.js";
+import { messageOf, titleOf } from "../asks/origin.js";
 import askWords from "../asks/words.js";
 import { useWords } from "../i18n/use.js";
 import { useCommands, useShell } from "../shell/context.js";
@@ -25,7 +25,7 @@ export function AskCards({ monitor }: { monitor: MonitorID | undefined }): React
         <Icon size={16} aria-hidden />
         <span className="drawer-ask-text">
           <b>{t.asks(titleOf(ask, asksTexts))}</b>
-          <span>{visible("message" in ask.request ? ask.request.message : "reason" in ask.request ? ask.request.reason : "")}</span>
+          <span>{messageOf(ask)}</span>
         </span>
         <Button size="sm" kind="primary" onClick={() => (ask.kind === "plan" ? commands.showAsk(ask.key) : commands.open("inbox"))}>
           {t.answer}

@@ -109,9 +109,13 @@ function Answer({ row, subtask, tag }: { row: UIRow; subtask: boolean; tag: Reac
   const window = windowOfRole(row.agentId);
   const title = useShell((s) => (window === undefined ? "" : titleOf(s.desk, row.monitorId ?? "", window)));
   const number = subtask ? taskNumber(row.agentId ?? "") : undefined;
-  const Icon = subtask ? ListTodo : Bot;
+  const todo = planTodo(row.agentId);
+  // The todos of plans that came before are not known any more.
+  const task = useShell((s) => (todo === undefined ? undefined : (s.desk.todos.get(todo)?.task ?? todo)));
+  const Icon = subtask || todo !== undefined ? ListTodo : Bot;
   let name: string | undefined;
-  if (number !== undefined) name = t.subtask(t.task(number));
+  if (task !== undefined) name = task === "" ? t.answerOfPlan : task;
+  else if (number !== undefined) name = t.subtask(t.task(number));
   else if (window !== undefined) name = t.ofWindow(title);
   return (
     <>

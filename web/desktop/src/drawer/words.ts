@@ -61,6 +61,7 @@ export default words(
 
     thinking: "Thinking",
     thought: "Thought",
+    answerOfPlan: "Answer of the plan",
     subtask: (name: string) => `Result of ${name}`,
     task: (n: number) => `task ${n}`,
     ofWindow: (title: string) => `Window “${title}”`,
@@ -154,6 +155,7 @@ export default words(
 
     thinking: "생각 중",
     thought: "생각",
+    answerOfPlan: "계획의 답변",
     subtask: (name: string) => `${name} 결과`,
     task: (n: number) => `작업 ${n}`,
     ofWindow: (title: string) => `“${title}” 창`,

@@ -68,6 +68,7 @@ export function TodoBox({ todo, now }: { todo: Todo; now: number }): ReactNode {
       <span className="plan-box-task">{visible(todo.task)}</span>
       <span className="plan-box-foot">
         {todo.status === "in_progress" && todo.current_step ? visible(todo.current_step) : (todo.tool ?? "")}
+        {todo.requires_approval === true && (todo.status ?? "pending") === "pending" && <span>{t.asksFirst}</span>}
         {(todo.retry_count ?? 0) > 0 && <span>{`${t.tries} ${triesOf(todo, t)}`}</span>}
       </span>
       {todo.status === "in_progress" && <Bar part={(todo.progress_percentage ?? 0) / 100} known={!!todo.progress_percentage} />}
