@@ -233,7 +233,7 @@ func (f *Flow) skipped(m wire.ControlSkip) *Refusal {
 // canGoOn reports whether something is left to do in a plan that had failed: todos
 // can run now, or none of them has failed any more.
 func (f *Flow) canGoOn() bool {
-	f.block()
+	f.unblock()
 	failed := slices.ContainsFunc(f.todos, func(t *todo) bool { return t.Status == wire.TodoStatusFailed })
 	return !failed || slices.ContainsFunc(f.todos, func(t *todo) bool { return t.Status == wire.TodoPending })
 }

@@ -15,8 +15,17 @@ func (f *Flow) begin() {
 	f.enter(wire.LayerExecution, "Working on the plan")
 }
 
-// block finds out which todos cannot run because of others that failed.
-func (f *Flow) block() {
+// unblock is block, and tells of those at once that can run again: that they begin
+// says less.
+func (f *Flow) unblock() {
+	for _, t := range f.block() {
+		f.show(t)
+	}
+}
+
+// block finds out which todos cannot run because of others that failed, and returns
+// those that could not and can.
+func (f *Flow) block() (freed []*todo) {
 	for again := true; again; {
 		again = false
 		for _, t := range f.todos {
@@ -31,10 +40,12 @@ func (f *Flow) block() {
 				again = true
 			case !blocked && t.Status == wire.TodoBlocked:
 				t.become(wire.TodoPending)
+				freed = append(freed, t)
 				again = true
 			}
 		}
 	}
+	return freed
 }
 
 // waits reports whether a todo has not begun and could.
@@ -42,9 +53,12 @@ func waits(s wire.TodoStatus) bool {
 	return s == wire.TodoPending || s == wire.TodoNeedsInput || s == wire.TodoNeedsApproval
 }
 
-// ready reports whether everything is done that a todo depends on.
-func (f *Flow) ready(t *todo) bool {
-	return t.Status == wire.TodoPending && !slices.ContainsFunc(t.Draft.DependsOn, func(id wire.TodoID) bool {
+// ready reports whether a todo waits for nothing but its turn.
+func (f *Flow) ready(t *todo) bool { return t.Status == wire.TodoPending && f.isClear(t) }
+
+// isClear reports whether everything is done that a todo depends on.
+func (f *Flow) isClear(t *todo) bool {
+	return !slices.ContainsFunc(t.Draft.DependsOn, func(id wire.TodoID) bool {
 		d := find(f.todos, id)
 		return d != nil && !d.over()
 	})
@@ -197,7 +211,8 @@ func (f *Flow) passed(t *todo, s wire.TodoStatus, by wire.MessageID) {
 	t.said()
 	next := []wire.TodoID{}
 	for _, d := range f.todos {
-		if slices.Contains(d.Draft.DependsOn, t.Draft.ID) && f.ready(d) {
+		waits := d.Status == wire.TodoPending || d.Status == wire.TodoBlocked
+		if waits && slices.Contains(d.Draft.DependsOn, t.Draft.ID) && f.isClear(d) {
 			next = append(next, d.Draft.ID)
 		}
 	}

@@ -276,7 +276,7 @@ func (f *Flow) settle() {
 		return
 	}
 	if f.plan.Layer == wire.LayerExecution {
-		f.block()
+		f.unblock()
 	}
 	if f.plan.Paused == nil {
 		f.rethink()

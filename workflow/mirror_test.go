@@ -1,6 +1,8 @@
 package workflow_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -29,7 +31,7 @@ func (m *mirror) apply(p wire.ServerPayload, now time.Time) {
 func (m *mirror) check(t tester, want *fold) {
 	t.Helper()
 	got := m.state.Snapshot()
-	if diff := cmp.Diff(want.todos, got.Todos, cmpopts.EquateEmpty()); diff != "" {
+	if diff := diffTodos(want.todos, got.Todos); diff != "" {
 		t.Fatalf("todos (-want +got):\n%s", diff)
 	}
 	if open := slices.Sorted(maps.Keys(want.open)); len(open) != len(got.HITLRequests) {
@@ -44,4 +46,13 @@ func (m *mirror) check(t tester, want *fold) {
 	if p := got.Plan; p != nil && want.ended && p.Complete == nil && p.Failed == nil {
 		t.Fatalf("the plan has ended and is %+v", p)
 	}
+}
+
+// diffTodos is how todos differ, in the time that it takes to see that they do not.
+func diffTodos(want, got []wire.Todo) string {
+	w, _ := json.Marshal(want)
+	if g, _ := json.Marshal(got); bytes.Equal(w, g) {
+		return ""
+	}
+	return cmp.Diff(want, got, cmpopts.EquateEmpty())
 }

@@ -99,8 +99,8 @@ progress 2: 0 done 0 running 0 pending 1 failed 1 blocked 0 skipped 0%
 plan failed EXECUTION_FAILED a: {}
 start execution
 todo a is pending
-todo a started by plan-1/a.3
 todo b is pending
+todo a started by plan-1/a.3
 progress 2: 0 done 1 running 1 pending 0 failed 0 blocked 0 skipped 0%
 todo a completed {"x":1} > [b]
 todo b started by plan-1/b.1
