@@ -118,6 +118,21 @@ func TestAnswers(t *testing.T) {
 			wire.PromptClosed{PromptID: "p", Reason: wire.ClosedAnswered},
 			0,
 		},
+		"question of a plan": {
+			wire.HITLPlanResponse{RequestID: "r", Action: wire.PlanApprove, MessageID: "m"},
+			[]wire.Event{
+				event(wire.HITLClosed{RequestID: "other", Reason: wire.ClosedExpired}),
+				{At: pos(1, 2), Data: wire.HITLClosed{RequestID: "r", Reason: wire.ClosedAnswered, MessageID: "m"}},
+			},
+			wire.HITLClosed{RequestID: "r", Reason: wire.ClosedAnswered, MessageID: "m"},
+			0,
+		},
+		"order to a plan": {
+			wire.ControlPause{MessageID: "m"},
+			[]wire.Event{event(wire.HITLPaused{PausedBy: "user", MessageID: "m"})},
+			wire.HITLPaused{PausedBy: "user", MessageID: "m"},
+			0,
+		},
 		"anything that names it": {
 			wire.SetProvider{Provider: "x", MessageID: "m"},
 			[]wire.Event{event(wire.MonitorStatus{MonitorID: "monitor-0", State: wire.MonitorIdle, MessageID: "m"})},

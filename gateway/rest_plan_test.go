@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -102,4 +103,50 @@ func TestPlanRights(t *testing.T) {
 		h.post(at(id, path), eve, body).problem(http.StatusNotFound, wire.CodeSessionNotFound)
 		h.post(at(id, path), "", body).problem(http.StatusUnauthorized, wire.CodeAuthRequired)
 	}
+}
+
+// What a plan attaches to its answer opens for those who may see the session, as
+// something that runs nowhere.
+func TestPlanAttachments(t *testing.T) {
+	t.Parallel()
+	h := agentHall(t, false)
+	ada := h.user("ada")
+	id := h.session("ada")
+	const todo = `{"id":"one","task":"/call storage:write {\"path\":\"out/re port.html\",\"content\":\"x\"}"}`
+	body, err := json.Marshal(map[string]string{"content": `/plan {"todos":[` + todo + `]}`, "mode": "plan"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := h.enter("/ws/"+string(id), visit{token: ada})
+	h.post(at(id, "/messages"), ada, string(body)).want(http.StatusAccepted)
+	var end wire.PlanComplete
+	for end.Status == "" {
+		e, open := x.read()
+		if !open {
+			t.Fatal("the socket is closed")
+		}
+		switch p := e.Data.(type) {
+		case wire.HITLPlanReview:
+			h.post(at(id, "/plan/answers"), ada, `{"type":"hitl_plan_response","request_id":"`+string(p.RequestID)+`","action":"approve"}`).want(http.StatusOK)
+		case wire.PlanComplete:
+			end = p
+		case wire.PlanFailure:
+			t.Fatalf("it fails with %+v", p)
+		}
+	}
+	if len(end.Response.Attachments) != 1 {
+		t.Fatalf("it ends with %+v", end)
+	}
+	url := end.Response.Attachments[0].URL
+	const page = "<script>alert(1)</script>"
+	if _, err := h.shelf.Save(t.Context(), id, "out/re port.html", strings.NewReader(page), int64(len(page))); err != nil {
+		t.Fatal(err)
+	}
+	got := h.get(url, ada).want(http.StatusOK)
+	if string(got.body) != page || got.header.Get("X-Content-Type-Options") != "nosniff" || got.header.Get("Content-Type") != "application/octet-stream" ||
+		!strings.HasPrefix(got.header.Get("Content-Disposition"), "attachment") || !strings.Contains(got.header.Get("Content-Security-Policy"), "sandbox") {
+		t.Errorf("%s is %q with %v", url, got.body, got.header)
+	}
+	h.get(url, "").problem(http.StatusUnauthorized, wire.CodeAuthRequired)
+	h.get(url, h.user("eve")).problem(http.StatusNotFound, wire.CodeSessionNotFound)
 }

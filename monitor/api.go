@@ -207,7 +207,7 @@ type Window struct {
 // Ask is a question that waits for a person.
 type Ask struct {
 	ID       string       `json:"id"`
-	Kind     string       `json:"kind" doc:"approval or prompt."`
+	Kind     string       `json:"kind" doc:"approval, prompt or plan."`
 	AgentID  wire.AgentID `json:"agentId,omitempty"`
 	Deadline wire.Millis  `json:"deadline,omitempty"`
 	Title    string       `json:"title,omitempty" doc:"Left out for those who may not see content."`

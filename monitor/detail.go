@@ -52,10 +52,30 @@ func detailOf(i *session.Inspection) Detail {
 			ID: string(q.ID), Kind: "prompt", AgentID: q.AgentID, Deadline: q.Deadline, Title: firstRunes(q.Title, titleRunes),
 		})
 	}
+	for _, q := range i.Requests {
+		d.Asks = append(d.Asks, askOf(q))
+	}
 	for _, m := range i.Messages {
 		d.Messages = append(d.Messages, Message{MessageID: m.ID, Time: m.Time, Verdict: m.Verdict, State: m.State, Code: m.Code, AgentID: m.Agent})
 	}
 	return d
+}
+
+// askOf is a question of a plan.
+func askOf(q wire.HITLRequest) Ask {
+	a := Ask{Kind: "plan"}
+	switch q := q.(type) {
+	case wire.HITLPlanReview:
+		a.ID, a.Deadline, a.Title = string(q.RequestID), q.ExpiresAt, q.Message
+	case wire.HITLApprovalRequest:
+		a.ID, a.Deadline, a.Title = string(q.RequestID), q.ExpiresAt, q.Reason
+	case wire.HITLInputRequest:
+		a.ID, a.Deadline, a.Title = string(q.RequestID), q.ExpiresAt, q.Question
+	case wire.HITLClarification:
+		a.ID, a.Deadline, a.Title = string(q.RequestID), q.ExpiresAt, q.Question
+	}
+	a.Title = firstRunes(a.Title, titleRunes)
+	return a
 }
 
 // tabsOf are those who watch a session at a replica.

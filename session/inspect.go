@@ -23,6 +23,8 @@ type Inspection struct {
 	Windows  []WindowView
 	Dialogs  []wire.ApprovalRequest
 	Prompts  []wire.OpenPrompt
+	// Requests are the questions of the plan.
+	Requests []wire.HITLRequest
 	// Messages are the newest of the ledger, the newest first.
 	Messages []MessageView
 }
@@ -201,6 +203,7 @@ func inspectState(state *desk.State, g *ledger) Inspection {
 		i.Agents = append(i.Agents, AgentView{AgentState: a})
 	}
 	i.Dialogs, i.Prompts = state.Asked()
+	i.Requests = state.Snapshot().HITLRequests
 	for _, id := range slices.Backward(g.order) {
 		if len(i.Messages) == ledgerShown {
 			break
@@ -236,7 +239,7 @@ func (h *Hub) Recall(ctx context.Context, id wire.SessionID) (Inspection, error)
 	i := inspectState(got.state, &g)
 	i.Status = Status{
 		ID: id, User: got.info.User, Title: got.state.Title(), Epoch: got.info.Epoch, Top: got.info.Top, Updated: got.info.Updated,
-		Monitors: got.state.MonitorCount(), Windows: got.state.WindowCount(), Questions: len(i.Dialogs) + len(i.Prompts),
+		Monitors: got.state.MonitorCount(), Windows: got.state.WindowCount(), Questions: len(i.Dialogs) + len(i.Prompts) + len(i.Requests),
 		Working: got.info.Working,
 	}
 	return i, nil

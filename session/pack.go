@@ -133,6 +133,12 @@ func restored(id wire.SessionID, title string, l *sessionlog.Log) []store.Op {
 	}
 	now := l.Desktop
 	now.Title, now.RecentMessages = title, all[max(len(all)-desk.MaxRows, 0):]
+	if p := now.Plan; p != nil && p.Complete == nil && p.Failed == nil {
+		// Nobody works on it here: what was under way belongs to the hub that it was
+		// copied from.
+		now.Plan, now.Todos, now.CurrentLayer = nil, []wire.Todo{}, ""
+	}
+	now.HITLPending, now.HITLRequests = nil, nil
 	state.Apply(wire.Event{Session: id, Data: now})
 	var ops []store.Op
 	for _, c := range state.All() {

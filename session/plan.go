@@ -28,7 +28,9 @@ type planning struct {
 // planFrom makes the plan of what was kept of it.
 func (l *live) planFrom(table map[string][]byte) error {
 	p := &l.agents.plan
-	p.Flow = workflow.New(l.k.hub.cfg.Plan, script{stage{l}}, hands{l})
+	cfg := l.k.hub.cfg.Plan
+	cfg.Session = l.k.id
+	p.Flow = workflow.New(cfg, script{stage{l}}, hands{l})
 	if err := p.Restore(table); err != nil {
 		return &store.CorruptError{Where: "plan of session " + string(l.k.id), Reason: err.Error()}
 	}

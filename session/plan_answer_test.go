@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
@@ -68,4 +69,28 @@ func TestPlanOfAGuest(t *testing.T) {
 		t.Errorf("a guest's skip is answered with %+v", c)
 	}
 	d.ends("m1")
+}
+
+// An open question of a plan is one that waits for a person, for whoever looks after
+// sessions.
+func TestPlanQuestionsAreCounted(t *testing.T) {
+	t.Parallel()
+	o := planHub(t, onFiles(t), session.Config{Stalled: time.Nanosecond})
+	d := o.newDesktop(t, "ses-1")
+	d.plan("m1", allOfIt)
+	settled(t, d.room)
+	if l := o.Levels(); l.Plans != 1 || l.Waiting != 1 || l.Stalled != 0 || l.Oldest.IsZero() {
+		t.Errorf("the levels are %+v", l)
+	}
+	if all := o.Census(t.Context()); len(all) != 1 || all[0].Questions != 1 || !all[0].Working {
+		t.Errorf("the census is %+v", all)
+	}
+	i, err := o.Inspect(t.Context(), "ses-1")
+	if ok(t, err); len(i.Requests) != 1 || i.Status.Questions != 1 {
+		t.Errorf("it is %+v", i)
+	}
+	d.ask("c1", wire.ControlCancel{})
+	if l := o.Levels(); l.Plans != 0 || l.Waiting != 0 {
+		t.Errorf("then the levels are %+v", l)
+	}
 }

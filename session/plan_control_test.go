@@ -108,6 +108,9 @@ func TestPlanIsStopped(t *testing.T) {
 				}
 				when(t, d.diary, func(p wire.PlanFailure) bool { return p.Status == "cancelled" })
 				d.rest()
+				if now := d.snapshot(); now.Status != wire.SessionIdle || len(now.HITLRequests) > 0 || (now.Plan != nil) != (name == "interrupt plan") {
+					t.Errorf("left are %+v, %s", now.Plan, now.Status)
+				}
 				return
 			}
 			if p := when(t, d.diary, any1[wire.HITLPaused]); p.PausedBy != "interrupt" {
