@@ -40,12 +40,10 @@ export function isBetweenTries(t: Todo): boolean {
   return t.status === "pending" && !!t.retry_at && (t.retry_count ?? 0) > 0;
 }
 
-/** Which try it is of how many. One that ended is not at the next. */
+/** Which try it is, or was, of how many: the one after all those that were followed by another. */
 export function triesOf(todo: Todo, t: typeof texts.en): string {
   const all = (todo.max_retries ?? 0) + 1;
-  const failed = todo.retry_count ?? 0;
-  const begins = isBetweenTries(todo) || todo.status === "in_progress" ? 1 : 0;
-  return t.triesOf(Math.min(failed + begins, all), all);
+  return t.triesOf(Math.min((todo.retry_count ?? 0) + 1, all), all);
 }
 
 /** What a todo is and how it stands, as it is in its box. `now` is the hub's time. */
