@@ -11,9 +11,9 @@ export default defineConfig(({ mode }) => ({
   test: {
     include: [kinds[mode] ?? kinds.test!],
     globalSetup: ["e2e/harness/build.ts"],
-    // Tests mostly wait, so two files at a time take half as long. Pictures and figures want the machine for themselves.
+    // Tests mostly wait, so several files at a time take less long. Pictures and figures want the machine for themselves.
     fileParallelism: mode === "test",
-    maxWorkers: 2,
+    maxWorkers: 3,
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },
