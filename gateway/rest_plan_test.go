@@ -31,9 +31,22 @@ func TestPlanOverREST(t *testing.T) {
 	h := agentHall(t, false)
 	ada := h.user("ada")
 	id := h.session("ada")
+	described := newChecker(t, describe(t, h))
 	look := func() (p planOf) {
-		h.get(at(id, "/plan"), ada).want(http.StatusOK).decode(&p)
+		got := h.get(at(id, "/plan"), ada).want(http.StatusOK)
+		described.answer(t, http.MethodGet, "/api/sessions/{session}/plan", "", got)
+		got.decode(&p)
 		return p
+	}
+	control := func(body string) {
+		t.Helper()
+		got := h.post(at(id, "/plan/control"), ada, body).want(http.StatusOK)
+		described.answer(t, http.MethodPost, "/api/sessions/{session}/plan/control", body, got)
+	}
+	answer := func(body string) {
+		t.Helper()
+		got := h.post(at(id, "/plan/answers"), ada, body).want(http.StatusOK)
+		described.answer(t, http.MethodPost, "/api/sessions/{session}/plan/answers", body, got)
 	}
 	until := func(fits func(planOf) bool) planOf {
 		t.Helper()
@@ -70,16 +83,16 @@ func TestPlanOverREST(t *testing.T) {
 		}
 	}
 	for range 2 { // the second is the same again
-		h.post(at(id, "/plan/answers"), ada, yes).want(http.StatusOK)
+		answer(yes)
 	}
 	h.post(at(id, "/plan/answers"), ada, strings.Replace(yes, "yes-1", "yes-2", 1)).problem(http.StatusGone, wire.CodeHITLRequestExpired)
 	ask := until(func(p planOf) bool { return len(p.HITLRequests) == 1 }).HITLRequests[0]
-	h.post(at(id, "/plan/control"), ada, `{"action":"pause","reason":"tea"}`).want(http.StatusOK)
+	control(`{"action":"pause","reason":"tea"}`)
 	if p := look(); p.Status != "paused" {
 		t.Errorf("a plan that stands still is %+v", p)
 	}
-	h.post(at(id, "/plan/control"), ada, `{"action":"resume"}`).want(http.StatusOK)
-	h.post(at(id, "/plan/answers"), ada, `{"type":"hitl_approval_response","request_id":"`+ask.RequestID+`","action":"skip"}`).want(http.StatusOK)
+	control(`{"action":"resume"}`)
+	answer(`{"type":"hitl_approval_response","request_id":"` + ask.RequestID + `","action":"skip"}`)
 	if p := until(func(p planOf) bool { return p.Plan.Status == "completed" }); p.Todos[0].Status != "completed" || p.Todos[1].Status != "skipped" {
 		t.Errorf("it ends as %+v", p)
 	}

@@ -39,17 +39,17 @@ func detailOf(i *session.Inspection) Detail {
 	}
 	for _, w := range i.Windows {
 		d.Windows = append(d.Windows, Window{
-			ID: w.ID, MonitorID: w.Monitor, Title: firstRunes(w.Title, titleRunes), Renderer: w.Renderer, LockedBy: w.Lock,
+			ID: w.ID, MonitorID: w.Monitor, Title: firstRunes(w.Title), Renderer: w.Renderer, LockedBy: w.Lock,
 		})
 	}
 	for _, q := range i.Dialogs {
 		d.Asks = append(d.Asks, Ask{
-			ID: string(q.DialogID), Kind: "approval", AgentID: q.AgentID, Deadline: q.Deadline, Title: firstRunes(q.Title, titleRunes),
+			ID: string(q.DialogID), Kind: "approval", AgentID: q.AgentID, Deadline: q.Deadline, Title: firstRunes(q.Title),
 		})
 	}
 	for _, q := range i.Prompts {
 		d.Asks = append(d.Asks, Ask{
-			ID: string(q.ID), Kind: "prompt", AgentID: q.AgentID, Deadline: q.Deadline, Title: firstRunes(q.Title, titleRunes),
+			ID: string(q.ID), Kind: "prompt", AgentID: q.AgentID, Deadline: q.Deadline, Title: firstRunes(q.Title),
 		})
 	}
 	for _, q := range i.Requests {
@@ -74,7 +74,7 @@ func askOf(q wire.HITLRequest) Ask {
 	case wire.HITLClarification:
 		a.ID, a.Deadline, a.Title = string(q.RequestID), q.ExpiresAt, q.Question
 	}
-	a.Title = firstRunes(a.Title, titleRunes)
+	a.Title = firstRunes(a.Title)
 	return a
 }
 
@@ -164,9 +164,9 @@ func readOwners(ctx context.Context, s Store, id wire.SessionID, oldest wire.Pos
 }
 
 // firstRunes is the beginning of a text.
-func firstRunes(text string, n int) string {
-	if utf8.RuneCountInString(text) <= n {
+func firstRunes(text string) string {
+	if utf8.RuneCountInString(text) <= titleRunes {
 		return text
 	}
-	return string([]rune(text)[:n]) + "…"
+	return string([]rune(text)[:titleRunes]) + "…"
 }

@@ -16,7 +16,7 @@ func TestPlanAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := planHub(t, open(t), session.Config{}).newDesktop(t, "ses-1")
-			r := d.plan("m1", allOfIt)
+			r := d.plan(allOfIt)
 			yes := wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanApprove}
 			d.refused("a1", wire.HITLPlanResponse{RequestID: "hitl_none", Action: wire.PlanApprove}, wire.CodeHITLInvalidResponse, "request_id")
 			d.refused("a2", wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanModify}, wire.CodeHITLInvalidResponse, "instruction")
@@ -35,7 +35,7 @@ func TestPlanAnswers(t *testing.T) {
 				t.Errorf("closed are %+v", closed)
 			}
 			d.drive(isEnd)
-			d.wellDone("m1")
+			d.wellDone()
 		})
 	}
 }
@@ -54,7 +54,7 @@ func TestPlanAnswersAreLimited(t *testing.T) {
 func TestPlanOfAGuest(t *testing.T) {
 	t.Parallel()
 	d := planHub(t, onFiles(t), session.Config{}).newDesktop(t, "ses-1")
-	d.approve(d.plan("m1", `{"id":"one","task":"/say 1","requires_approval":true}`))
+	d.approve(d.plan(`{"id":"one","task":"/say 1","requires_approval":true}`))
 	q := when(t, d.diary, any1[wire.HITLApprovalRequest])
 	guest := func(id wire.MessageID, a wire.TodoAnswer) session.Command {
 		return session.Command{
@@ -77,7 +77,7 @@ func TestPlanQuestionsAreCounted(t *testing.T) {
 	t.Parallel()
 	o := planHub(t, onFiles(t), session.Config{Stalled: time.Nanosecond})
 	d := o.newDesktop(t, "ses-1")
-	d.plan("m1", allOfIt)
+	d.plan(allOfIt)
 	settled(t, d.room)
 	if l := o.Levels(); l.Plans != 1 || l.Waiting != 1 || l.Stalled != 0 || l.Oldest.IsZero() {
 		t.Errorf("the levels are %+v", l)

@@ -23,7 +23,7 @@ func TestPlanControls(t *testing.T) {
 			t.Parallel()
 			d := planHub(t, open(t), session.Config{}).newDesktop(t, "ses-1")
 			d.refused("c0", wire.ControlPause{}, wire.CodeSessionInvalidState, "")
-			d.approve(d.plan("m1", hanging))
+			d.approve(d.plan(hanging))
 			when(t, d.diary, any1[wire.TodoStarted])
 			orders := []struct {
 				id    wire.MessageID
@@ -63,7 +63,7 @@ func TestPlanControls(t *testing.T) {
 func TestPlanIsRetried(t *testing.T) {
 	t.Parallel()
 	d := planHub(t, onFiles(t), session.Config{}).newDesktop(t, "ses-1")
-	d.approve(d.plan("m1", `{"id":"one","task":"/fail","max_retries":0},{"id":"two","task":"/say 2","depends_on":["one"]}`))
+	d.approve(d.plan(`{"id":"one","task":"/fail","max_retries":0},{"id":"two","task":"/say 2","depends_on":["one"]}`))
 	if r := d.ends("m1"); r.Outcome != wire.OutcomeFailed {
 		t.Fatalf("it ends with %+v", r)
 	}
@@ -135,7 +135,7 @@ func TestPlanDeadlines(t *testing.T) {
 		o := agentHub(t, s, cfg)
 		d := o.newDesktop(t, "ses-1")
 		began := time.Now()
-		r := d.plan("m1", allOfIt)
+		r := d.plan(allOfIt)
 		d.ends("m1")
 		if waited := time.Since(began).Round(time.Second); waited != time.Minute {
 			t.Errorf("it waited for %v", waited)

@@ -2,7 +2,6 @@ package session_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,7 +49,7 @@ func TestPlanOutlivesACrash(t *testing.T) {
 			o = o.again(t, cfg)
 			d = o.enter(t, "ses-1")
 			d.drive(isEnd)
-			d.wellDone("m1")
+			d.wellDone()
 		})
 	}
 }
@@ -68,21 +67,21 @@ func TestPlanOutlivesManyCrashes(t *testing.T) {
 		d = o.enter(t, "ses-1")
 	}
 	d.drive(isEnd)
-	d.wellDone("m1")
+	d.wellDone()
 }
 
 // A todo whose tool may or may not have run is not run again unasked.
 func TestPlanAsksBeforeItRunsATodoAgain(t *testing.T) {
 	t.Parallel()
 	for _, yes := range []bool{true, false} {
-		t.Run(fmt.Sprint(yes), func(t *testing.T) {
+		t.Run(strconv.FormatBool(yes), func(t *testing.T) {
 			t.Parallel()
 			cfg := planConfig(hubConfig{})
 			o := agentHub(t, onFiles(t), cfg)
 			d := o.newDesktop(t, "ses-1")
 			d.appWindow(first)
 			d.send("", wire.AppProtocolReady{WindowID: "app"})
-			d.approve(d.plan("m1", `{"id":"one","tool":"app","task":`+strconv.Quote(command+"\n/say done")+`}`))
+			d.approve(d.plan(`{"id":"one","tool":"app","task":` + strconv.Quote(command+"\n/say done") + `}`))
 			q := when(t, d.diary, any1[wire.AppProtocolRequest])
 			o = o.again(t, cfg)
 			d = o.enter(t, "ses-1")
@@ -130,7 +129,7 @@ func TestPlanIsHandedOver(t *testing.T) {
 			a.Drain(t.Context())
 			far.drive(isEnd)
 			stop()
-			far.wellDone("m1")
+			far.wellDone()
 			if now := far.snapshot(); now.Owner != "b" || now.Plan.Status != wire.PlanCompleted {
 				t.Errorf("the owner is %s, the plan %+v", now.Owner, now.Plan)
 			}

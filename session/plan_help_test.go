@@ -35,10 +35,10 @@ func planHub(t *testing.T, s *site, cfg session.Config) *office {
 	return agentHub(t, s, planConfig(hubConfig{session: cfg}))
 }
 
-// plan says a message that is worked off as the plan that it contains.
-func (d *desktop) plan(id wire.MessageID, todos string) wire.HITLPlanReview {
+// plan says m1, a message that is worked off as the plan that it contains.
+func (d *desktop) plan(todos string) wire.HITLPlanReview {
 	d.t.Helper()
-	d.begin(id, todos)
+	d.begin("m1", todos)
 	return when(d.t, d.diary, any1[wire.HITLPlanReview])
 }
 
@@ -114,8 +114,8 @@ func isEnd(p wire.ServerPayload) bool {
 	return is && r.IsComplete && r.AgentID == "plan-1"
 }
 
-// wellDone checks that a plan of everything was worked off, each todo once.
-func (d *desktop) wellDone(message wire.MessageID) {
+// wellDone checks that a plan of everything was worked off for m1, each todo once.
+func (d *desktop) wellDone() {
 	d.t.Helper()
 	done := map[wire.TodoID]int{}
 	ends, starts := 0, map[wire.TodoID]int{}
@@ -128,7 +128,7 @@ func (d *desktop) wellDone(message wire.MessageID) {
 		case wire.TodoCompleted:
 			done[p.TodoID]++
 		case wire.PlanComplete:
-			if ends++; p.Status != "success" || p.Statistics.Completed != 5 || p.MessageID != message {
+			if ends++; p.Status != "success" || p.Statistics.Completed != 5 || p.MessageID != "m1" {
 				d.t.Errorf("it ends with %+v", p)
 			}
 		case wire.PlanFailure:

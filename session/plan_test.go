@@ -17,14 +17,14 @@ func TestPlanIsWorkedOff(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := planHub(t, open(t), session.Config{}).newDesktop(t, "ses-1")
-			d.approve(d.plan("m1", allOfIt))
+			d.approve(d.plan(allOfIt))
 			q := when(t, d.diary, func(q wire.HITLInputRequest) bool { return q.Field == "period" })
 			d.refused("a1", wire.HITLInputResponse{RequestID: q.RequestID, Value: json.RawMessage(`"soon"`)}, wire.CodeHITLInvalidResponse, "value")
 			if now := d.snapshot(); now.Status != wire.SessionWaiting || len(now.HITLRequests) == 0 || now.CurrentLayer != wire.LayerExecution {
 				t.Errorf("with a question the session is %s, has %d, in %s", now.Status, len(now.HITLRequests), now.CurrentLayer)
 			}
 			d.drive(isEnd)
-			d.wellDone("m1")
+			d.wellDone()
 			var layers []wire.Layer
 			for _, l := range find[wire.LayerStart](d.all()) {
 				layers = append(layers, l.Layer)
@@ -47,7 +47,7 @@ func TestPlanIsWorkedOff(t *testing.T) {
 func TestPlanBesideChat(t *testing.T) {
 	t.Parallel()
 	d := planHub(t, onFiles(t), session.Config{}).newDesktop(t, "ses-1")
-	d.plan("m1", allOfIt)
+	d.plan(allOfIt)
 	a := d.ask("m2", wire.UserMessage{Mode: wire.ModePlan, Content: "another"})
 	if no, is := a.(wire.MessageRejected); !is || no.Code != wire.CodeSessionInvalidState || no.To != "" {
 		t.Errorf("a second plan is answered with %+v", a)
@@ -69,7 +69,7 @@ func TestPlanBesideChat(t *testing.T) {
 func TestPlanAgentAsks(t *testing.T) {
 	t.Parallel()
 	d := planHub(t, onFiles(t), session.Config{}).newDesktop(t, "ses-1")
-	d.approve(d.plan("m1", `{"id":"one","task":"/progress 40 half of it\n/input size number! How many?\n/say done"}`))
+	d.approve(d.plan(`{"id":"one","task":"/progress 40 half of it\n/input size number! How many?\n/say done"}`))
 	p := when(t, d.diary, any1[wire.TodoProgress])
 	if p.TodoID != "one" || p.ProgressPercentage != 40 || p.CurrentStep != "half of it" {
 		t.Errorf("it says %+v", p)
