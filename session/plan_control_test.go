@@ -40,7 +40,8 @@ func TestPlanControls(t *testing.T) {
 					t.Fatalf("%s is answered with %+v", o.id, no)
 				}
 				again := d.askAs("other", o.id, o.order)
-				if a, is := again.(wire.MessageAccepted); !is || !a.Duplicate || a.To != "other" {
+				_, done := again.(wire.TodoCompleted) // which a todo that runs is not at once
+				if a, is := again.(wire.MessageAccepted); !done && (!is || !a.Duplicate || a.To != "other") {
 					t.Errorf("%s once more is answered with %+v", o.id, again)
 				}
 				if o.id == "pause" {
