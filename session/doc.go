@@ -35,6 +35,10 @@
 // and the command that did it is refused. The third panic within a minute closes
 // the session for a while.
 //
+// The plan of a session is a part of its owner, beside its agents, who work for it:
+// what came of their work is told to the plan in the step in which it ends. A question
+// that it waits for becomes due whether or not somebody uses the session. See plan.go.
+//
 // Those who look after sessions ask [Hub.Census], [Hub.Inspect] and [Hub.Audience]. A
 // session is looked at between two steps, through a signal of its own, so that an idle
 // one stays as it is; one that does not answer within 100 ms is stuck, and doing.go
