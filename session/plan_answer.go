@@ -55,17 +55,41 @@ func (l *live) answerPlan(c *Command) reply {
 	if l.agents == nil {
 		return refused(wire.CodeHITLInvalidResponse, "no plan asks anything")
 	}
-	if a, is := c.Message.Data.(wire.HITLApprovalResponse); is && a.Action == wire.TodoApprove && l.isGuest(c) {
+	if l.meddles(c) {
 		return refused(wire.CodeForbidden, "only the owner of the session can answer this")
 	}
 	l.agents.tickPlan(l.now) // what is late is late, whether or not somebody has noticed
 	return l.tellPlan(c, l.agents.plan.Answer)
 }
 
+// meddles reports whether somebody else than the owner of the session permits a todo,
+// or has the owner's plan do something else than the owner wanted: it runs as the
+// owner's.
+func (l *live) meddles(c *Command) bool {
+	if !l.isGuest(c) {
+		return false
+	}
+	owners := !l.agents.plan.OfGuest()
+	switch m := c.Message.Data.(type) {
+	case wire.HITLApprovalResponse:
+		return m.Action == wire.TodoApprove
+	case wire.HITLPlanResponse:
+		return owners && m.Action == wire.PlanModify
+	case wire.ControlResume:
+		return owners && len(m.Modifications) > 0
+	case wire.ControlRetry:
+		return owners
+	}
+	return false
+}
+
 // controlPlan does what somebody wants with the plan.
 func (l *live) controlPlan(c *Command) reply {
 	if l.agents == nil {
 		return refused(wire.CodeSessionInvalidState, "there is no plan to control")
+	}
+	if l.meddles(c) {
+		return refused(wire.CodeForbidden, "only the owner of the session can change the plan")
 	}
 	l.agents.tickPlan(l.now)
 	if l.agents.plan.Active() {

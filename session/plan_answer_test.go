@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -55,16 +56,22 @@ func TestPlanOfAGuest(t *testing.T) {
 	d := planHub(t, onFiles(t), session.Config{}).newDesktop(t, "ses-1")
 	d.approve(d.plan(`{"id":"one","task":"/say 1","requires_approval":true}`))
 	q := when(t, d.diary, any1[wire.HITLApprovalRequest])
-	guest := func(id wire.MessageID, a wire.TodoAnswer) session.Command {
-		return session.Command{
-			From:    session.Sender{Connection: "guest", User: "bob"},
-			Message: wire.Message{ID: id, Data: wire.HITLApprovalResponse{RequestID: q.RequestID, Action: a}},
+	guest := func(id wire.MessageID, data wire.ClientPayload) wire.ServerPayload {
+		return ask(t, d.room, session.Command{
+			From: session.Sender{Connection: "guest", User: "bob"}, Message: wire.Message{ID: id, Data: data},
+		}).Data
+	}
+	for id, meddling := range map[wire.MessageID]wire.ClientPayload{
+		"g1": wire.HITLApprovalResponse{RequestID: q.RequestID, Action: wire.TodoApprove},
+		"g2": wire.ControlResume{Modifications: []json.RawMessage{[]byte(`{"action":"update","todo_id":"one","requires_approval":false}`)}},
+		"g3": wire.ControlRetry{TodoID: "one"},
+		"g4": wire.HITLPlanResponse{RequestID: "hitl_1", Action: wire.PlanModify, Instruction: "add something"},
+	} {
+		if no, is := guest(id, meddling).(wire.MessageRejected); !is || no.Code != wire.CodeForbidden {
+			t.Errorf("a guest's %T is answered with %+v", meddling, no)
 		}
 	}
-	if no, is := ask(t, d.room, guest("g1", wire.TodoApprove)).Data.(wire.MessageRejected); !is || no.Code != wire.CodeForbidden {
-		t.Errorf("a guest's yes is answered with %+v", no)
-	}
-	if c, is := ask(t, d.room, guest("g2", wire.TodoSkip)).Data.(wire.HITLClosed); !is || c.Action != "skip" {
+	if c, is := guest("g5", wire.HITLApprovalResponse{RequestID: q.RequestID, Action: wire.TodoSkip}).(wire.HITLClosed); !is || c.Action != "skip" {
 		t.Errorf("a guest's skip is answered with %+v", c)
 	}
 	d.ends("m1")

@@ -33,6 +33,15 @@ func (e *Error) Notice() ErrorNotice {
 	return n
 }
 
+// asAnswer makes the error one about an answer to a question of a plan, if that is what
+// could not be read: there is one way to say that an answer is wrong, whoever finds it.
+func (e *Error) asAnswer(entry *Entry) *Error {
+	if strings.HasPrefix(entry.Type, "hitl_") {
+		e.Code, e.Path = CodeHITLInvalidResponse, strings.TrimPrefix(e.Path, "data.")
+	}
+	return e
+}
+
 func invalid(message string) *Error {
 	return &Error{Code: CodeInvalidMessage, Message: message}
 }

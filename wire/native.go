@@ -186,7 +186,7 @@ func decodeMessage(frame []byte) (m Message, err *Error) {
 	}
 	p, err := env.payload(entry)
 	if err != nil {
-		return m, err
+		return m, err.asAnswer(entry)
 	}
 	m.Data = p.(ClientPayload) //nolint:forcetypeassert // the catalog takes no others
 	m.ID = cmp.Or(MessageID(entry.message.text(p)), m.ID)

@@ -20,6 +20,10 @@ func (f *Flow) Look() (Look, bool) {
 	return Look{Role: f.plan.role(), Message: f.plan.Message, Monitor: f.plan.Monitor, Questions: len(f.asks)}, true
 }
 
+// OfGuest reports whether the newest plan is one of somebody else than the owner of
+// the session.
+func (f *Flow) OfGuest() bool { return f.plan != nil && f.plan.Guest }
+
 // Working reports whether somebody has to own the session for the plan's sake: work
 // is under way, or something becomes due.
 func (f *Flow) Working() bool {
