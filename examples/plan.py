@@ -156,7 +156,7 @@ async def typed(question):
     print(question, end=" ", flush=True)
     line = await asyncio.to_thread(sys.stdin.readline)
     if not line:
-        raise SystemExit("nobody is there to answer")
+        raise EOFError("nobody is there to answer")
     return line.strip()
 
 
@@ -208,7 +208,10 @@ def main():
     options.add_argument("--token", help="what it printed in its URL, or hub token made")
     options.add_argument("request")
     given = options.parse_args()
-    sys.exit(0 if asyncio.run(work(given.url, given.token, given.request)) else 1)
+    try:
+        sys.exit(0 if asyncio.run(work(given.url, given.token, given.request)) else 1)
+    except EOFError as e:
+        sys.exit(f"\n{e}; the plan waits")
 
 
 if __name__ == "__main__":

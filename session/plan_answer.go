@@ -11,6 +11,23 @@ import (
 	"github.com/everdesk/everdesk/workflow"
 )
 
+// planAnew takes back the message of the newest plan, and has something else planned.
+func (l *live) planAnew(c *Command, u contextpool.Undo, m wire.UserMessage, pictures bool) reply {
+	switch {
+	case pictures:
+		return refused(wire.CodeInvalidMessage, "a plan takes no pictures")
+	case strings.TrimSpace(m.Content) == "":
+		return refused(wire.CodeInvalidMessage, "there is nothing to plan")
+	case len(m.Content) > workflow.MaxRequest:
+		return refused(wire.CodeMessageTooLarge, "a plan takes at most %d bytes of text", workflow.MaxRequest)
+	}
+	if why := l.agents.ask().Rewind(u); why != nil {
+		return refused(why.Code, "%s", why.Reason)
+	}
+	l.planRewound(c, u.Monitor)
+	return l.doPlan(c, m, u.Monitor)
+}
+
 // doPlan works off what the user typed as a plan.
 func (l *live) doPlan(c *Command, m wire.UserMessage, monitor wire.MonitorID) reply {
 	no := func(code wire.Code, field, reason string) reply {

@@ -165,3 +165,21 @@ func TestPlanDeadlines(t *testing.T) {
 		}
 	})
 }
+
+// Who says something else where a plan was asked for gets a plan of that.
+func TestPlanOfAnEditedMessage(t *testing.T) {
+	t.Parallel()
+	d := planHub(t, onFiles(t), session.Config{}).newDesktop(t, "ses-1")
+	d.approve(d.plan(hanging))
+	when(t, d.diary, any1[wire.TodoStarted])
+	edit := wire.EditMessage{TS: d.rowOf("/hang").TS, Text: `/plan {"todos":[{"id":"other","task":"/say otherwise"}]}`}
+	if a, is := d.ask("e1", edit).(wire.MessageAccepted); !is {
+		t.Fatalf("the edit is answered with %+v", a)
+	}
+	review := when(t, d.diary, func(r wire.HITLPlanReview) bool { return r.Plan.Todos[0].ID == "other" })
+	d.approve(review)
+	d.ends("e1")
+	if state := d.snapshot(); len(state.Todos) != 1 {
+		t.Errorf("the todos are %+v", state.Todos)
+	}
+}

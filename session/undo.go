@@ -54,6 +54,9 @@ func (l *live) doEdit(c *Command, m wire.EditMessage) reply {
 	u := contextpool.Undo{
 		Monitor: l.monitorOfRow(c, m.MonitorID, m.TS), TS: m.TS, Revision: m.Revision, By: c.From.Connection,
 	}
+	if row, ok := l.state.Row(m.TS); ok && row.MessageID != "" && row.MessageID == l.agents.plan.Message() {
+		return l.planAnew(c, u, wire.UserMessage{Content: m.Text, Mode: wire.ModePlan}, len(m.Images) > 0)
+	}
 	var why *desk.Refusal
 	r := l.engage(message, func() { why = l.agents.ask().Edit(u, message) })
 	if why != nil {

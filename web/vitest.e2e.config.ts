@@ -11,9 +11,9 @@ export default defineConfig(({ mode }) => ({
   test: {
     include: [kinds[mode] ?? kinds.test!],
     globalSetup: ["e2e/harness/build.ts"],
-    // Tests mostly wait, so several files at a time take less long. Pictures and figures want the machine for themselves.
+    // Tests mostly wait, so two files at a time take half as long. Three want more than two cores have. Pictures and figures want the machine for themselves.
     fileParallelism: mode === "test",
-    maxWorkers: 3,
+    maxWorkers: 2,
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

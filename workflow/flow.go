@@ -16,8 +16,12 @@ import (
 // Table is where everything is kept.
 const Table = "workflow"
 
-// MaxTodos is how many todos a plan has at most.
-const MaxTodos = 50
+// MaxTodos is how many todos a plan has at most, MaxRequest how many bytes the message
+// that it works off.
+const (
+	MaxTodos   = 50
+	MaxRequest = 32 << 10
+)
 
 // Config is what a flow is made with. Zero values are replaced by what is said.
 type Config struct {
@@ -172,9 +176,9 @@ func (f *Flow) Begin(r Request) (wire.AgentID, *Refusal) {
 		return "", refuse("a plan is under way")
 	case strings.TrimSpace(r.Text) == "":
 		return "", &Refusal{Code: wire.CodeInvalidMessage, Reason: "there is nothing to plan", Field: "content"}
-	case len(r.Text) > maxRequest:
+	case len(r.Text) > MaxRequest:
 		return "", &Refusal{
-			Code: wire.CodeMessageTooLarge, Reason: fmt.Sprintf("a plan takes at most %d bytes of text", maxRequest), Field: "content",
+			Code: wire.CodeMessageTooLarge, Reason: fmt.Sprintf("a plan takes at most %d bytes of text", MaxRequest), Field: "content",
 		}
 	}
 	defer f.done()

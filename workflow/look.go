@@ -20,6 +20,14 @@ func (f *Flow) Look() (Look, bool) {
 	return Look{Role: f.plan.role(), Message: f.plan.Message, Monitor: f.plan.Monitor, Questions: len(f.asks)}, true
 }
 
+// Message is what the newest plan works off, or did; empty if there was none.
+func (f *Flow) Message() wire.MessageID {
+	if f.plan == nil {
+		return ""
+	}
+	return f.plan.Message
+}
+
 // OfGuest reports whether the newest plan is one of somebody else than the owner of
 // the session.
 func (f *Flow) OfGuest() bool { return f.plan != nil && f.plan.Guest }

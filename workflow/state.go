@@ -10,7 +10,6 @@ import (
 
 // The bounds of what is kept, in bytes unless it is said otherwise.
 const (
-	maxRequest      = 32 << 10
 	resultBytes     = 8 << 10
 	maxError        = 1000
 	maxStep         = 200

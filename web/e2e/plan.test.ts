@@ -60,6 +60,7 @@ it("a plan is reviewed, changed, run, paused, resumed through a restart of the h
   expect(await troubles(page)).toEqual([]);
   await press(page, /^change/i);
   await ask(page).getByRole("textbox").fill("remove extra");
+  await armed(ask(page).getByRole("button", { name: "Ask for the change" }));
   await page.keyboard.press("Enter");
   await until(() => ask(page).locator("[data-todo]").count()).toBe(5);
   await panel(page).getByText("version 2").waitFor();
@@ -196,15 +197,17 @@ it("every kind of question is answered by keyboard, and what the hub finds wrong
     },
   };
   const left = new Set(Object.keys(answers));
+  const title = ask(page).locator(".asks-title");
+  await page.getByRole("heading", { name: "Review the plan" }).waitFor({ state: "detached" });
   while (left.size > 0) {
     await ask(page).and(page.locator("[data-armed=true]")).waitFor();
-    const question = (await ask(page).locator("h3").innerText()).trim();
+    const question = (await title.innerText()).trim();
     if (!left.delete(question)) throw new Error(`asked again: ${question}`);
     await asked(question);
     if (left.size === 5) expect(await troubles(page)).toEqual([]);
     await answers[question]!();
     await keyboard.press("Enter");
-    await until(async () => (await ask(page).count()) === 0 || !(await ask(page).locator("h3").innerText()).includes(question)).toBe(true);
+    await until(async () => (await ask(page).count()) === 0 || !(await title.innerText()).includes(question)).toBe(true);
   }
   await finished(page);
   const values = (await closings(session)).flatMap((c) => (c.value === undefined ? [] : [JSON.stringify(c.value)]));
