@@ -8,6 +8,7 @@ import type { Page } from "playwright-core";
 import { build } from "vite";
 import { afterAll, expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
+import { Hub } from "./harness/hub.js";
 import { stage } from "./harness/stage.js";
 import { until } from "./harness/verbs.js";
 
@@ -17,12 +18,20 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const desk = stage({ flags: ["--desktop-dir", folder] });
 
+/** The hub is killed, and the page comes back to it when it is there again. */
+async function lose(page: Page): Promise<void> {
+  await desk.hub.kill();
+  await reads(page, "connection", "reconnecting");
+  await desk.hub.up();
+  await reads(page, "connection", "connected");
+}
+
 /** A tab with the example's page on a session. */
-async function open(session: SessionID): Promise<Page> {
+async function open(session: SessionID, at: Hub = desk.hub): Promise<Page> {
   const page = await (await desk.profile()).newPage();
-  await page.goto(desk.hub.entry);
-  const hub = desk.hub.url.replace("http", "ws");
-  await page.goto(`${desk.hub.url}/?${new URLSearchParams({ session, hub })}`);
+  await page.goto(at.entry);
+  const hub = at.url.replace("http", "ws");
+  await page.goto(`${at.url}/?${new URLSearchParams({ session, hub })}`);
   await reads(page, "connection", "connected");
   return page;
 }
@@ -31,11 +40,11 @@ function reads(page: Page, id: string, text: string) {
   return until(() => page.locator(`#${id}`).innerText(), 20_000).toBe(text);
 }
 
-function plan(session: SessionID, todos: object[]): Promise<unknown> {
-  return desk.hub.rest.ask("POST", `/api/sessions/${session}/messages`, { content: `/plan ${JSON.stringify({ todos })}`, mode: "plan" });
+function plan(session: SessionID, todos: object[], at: Hub = desk.hub): Promise<unknown> {
+  return at.rest.ask("POST", `/api/sessions/${session}/messages`, { content: `/plan ${JSON.stringify({ todos })}`, mode: "plan" });
 }
 
-it("a plan is reviewed, changed, approved, paused, and goes on through a hub that is killed", async () => {
+it("a plan is reviewed, changed, approved, paused, and goes on through a hub that is killed in every state", async () => {
   desk.guard.expectLostHub();
   const session = await desk.hub.rest.newSession("hook");
   const page = await open(session);
@@ -44,22 +53,27 @@ it("a plan is reviewed, changed, approved, paused, and goes on through a hub tha
     { id: "dates", task: "/say 2", depends_on: ["slow"], inputs: [{ field: "days", question: "When?", input_type: "date", range: true, required: true }] },
     { id: "dear", task: "/say 3", depends_on: ["dates"], requires_approval: true },
   ]);
-  await page.getByRole("button", { name: "Change plan" }).click();
+  const press = (name: string) => page.getByRole("button", { name, exact: true });
+  await press("Approve plan").waitFor();
+  await lose(page); // in review
+  await press("Change plan").click();
   await until(() => page.locator("li").count()).toBe(4);
-  await page.getByRole("button", { name: "Approve plan" }).click();
+  await press("Approve plan").click();
   await reads(page, "todo-slow", "in_progress");
-  await page.getByRole("button", { name: "Pause" }).click();
+  await lose(page); // at work
+  await press("Give dates").waitFor();
+  await press("Pause").click();
   await reads(page, "end", "paused");
-
-  await desk.hub.kill();
-  await until(() => page.locator("#connection").innerText()).toBe("reconnecting");
-  await desk.hub.up();
-  await reads(page, "connection", "connected");
-  await reads(page, "todo-slow", "completed");
-  await page.getByRole("button", { name: "Resume" }).click();
-  await page.getByRole("button", { name: "Give dates" }).click();
-  await page.getByRole("button", { name: "Approve todo" }).click();
+  await lose(page); // while it stands still
+  await press("Resume with more").click();
+  await until(() => page.locator("li").count()).toBe(5);
+  await lose(page); // while it asks for a value
+  await press("Give dates").click();
+  await press("Approve todo").waitFor();
+  await lose(page); // while it asks for a yes
+  await press("Approve todo").click();
   await reads(page, "end", "success");
+  await reads(page, "todo-more", "completed");
   await reads(page, "twice", "0");
 });
 
@@ -82,4 +96,19 @@ it("who comes while a plan waits sees what it waits for", async () => {
   const page = await open(session);
   await page.getByRole("button", { name: "Approve plan" }).click();
   await reads(page, "end", "success");
+});
+
+it("a plan that nobody looks at is given up in time", async () => {
+  const hub = await Hub.start({ flags: ["--desktop-dir", folder, "--plan-answer-time", "1s"] });
+  desk.guard.welcome(hub.url);
+  try {
+    const session = await hub.rest.newSession("alone");
+    const page = await open(session, hub);
+    await plan(session, [{ id: "only", task: "/say done", depends_on: [] }], hub);
+    await reads(page, "end", "cancelled");
+    await reads(page, "error", "5001");
+    await page.close();
+  } finally {
+    await hub.stop();
+  }
 });

@@ -83,6 +83,7 @@ export function PlanPage({ hub, session, token }: { hub: string; session: string
       )}
       <button onClick={() => pause("look first")}>Pause</button>
       <button onClick={() => resume()}>Resume</button>
+      <button onClick={() => resume({ action: "add", todo_id: "more", task: "/say more", depends_on: [] })}>Resume with more</button>
     </main>
   );
 }
