@@ -7,7 +7,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 # .git comes along: the go command stamps the revision into the program.
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /out/hub ./cmd/hub \
+RUN CGO_ENABLED=0 go build -trimpath -pgo cmd/hub/release.pgo -ldflags '-s -w' -o /out/hub ./cmd/hub \
  && mkdir -p /out/data/files
 
 FROM scratch

@@ -37,8 +37,13 @@ demo-crowd: ## three hubs, Redis and 2,000 sessions with life in them, to watch 
 	exec bin/crowd $(CROWD)
 
 .PHONY: build
-build: ## build bin/hub, static
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/hub ./cmd/hub
+build: ## build bin/hub, static, guided by the profile of a hub under load
+	CGO_ENABLED=0 $(GO) build -trimpath -pgo cmd/hub/release.pgo -ldflags '-s -w' -o bin/hub ./cmd/hub
+
+.PHONY: profile
+profile: ## measure a hub under load and write cmd/hub/release.pgo, which builds are guided by
+	scripts/need.sh redis-server
+	scripts/profile.sh
 
 .PHONY: test
 test: ## all tests, with the race detector, real Redis servers and a real browser

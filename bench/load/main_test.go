@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/everdesk/everdesk/bench/rig"
 )
 
 // The program starts itself as the floor, and in tests it is the test's program.
@@ -24,8 +26,12 @@ func TestMain(m *testing.M) {
 // Every scenario in small, against the floor, the real hub and a real Redis.
 func TestAllScenarios(t *testing.T) {
 	t.Parallel()
+	hub, err := rig.BuildHub(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	var stdout, stderr bytes.Buffer
-	args := "--rounds 1 --duration 200ms --hold 100ms --sessions 3 --tabs 3 all"
+	args := "--rounds 1 --duration 200ms --hold 100ms --sessions 3 --tabs 3 --hub " + hub + " all"
 	if code := run(t.Context(), strings.Fields(args), &stdout, &stderr); code != exitOK {
 		t.Fatalf("exit code %d\n%s\n%s", code, &stdout, &stderr)
 	}

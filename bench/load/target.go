@@ -44,14 +44,14 @@ type stable struct {
 	dir  string // for their files
 }
 
-// newStable builds the hub, unless a program is given, into dir.
+// newStable builds the hub as releases are built, unless a program is given, into dir.
 func newStable(ctx context.Context, hub, dir string) (stable, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return stable{}, fmt.Errorf("find this program: %w", err)
 	}
 	if hub == "" {
-		if hub, err = rig.BuildHub(ctx, dir); err != nil {
+		if hub, err = rig.BuildRelease(ctx, dir); err != nil {
 			return stable{}, err
 		}
 	}

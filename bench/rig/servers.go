@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -17,10 +18,30 @@ import (
 // everything there is, while others may be doing the same.
 const buildPatience = 5 * time.Minute
 
-// BuildHub builds the hub of the module in the working folder into dir.
+// hubPackage is where the hub's program is.
+const hubPackage = "github.com/everdesk/everdesk/cmd/hub"
+
+// BuildHub builds the hub of the module in the working folder into dir, out of what
+// tests have compiled.
 func BuildHub(ctx context.Context, dir string) (program string, err error) {
+	return buildHub(ctx, dir)
+}
+
+// BuildRelease builds it as releases are built: guided by their profile, which
+// compiles everything anew.
+func BuildRelease(ctx context.Context, dir string) (program string, err error) {
+	where, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", hubPackage).Output()
+	if err != nil {
+		return "", fmt.Errorf("find the hub: %w", err)
+	}
+	profile := filepath.Join(strings.TrimSpace(string(where)), "release.pgo")
+	return buildHub(ctx, dir, "-trimpath", "-pgo", profile)
+}
+
+func buildHub(ctx context.Context, dir string, flags ...string) (program string, err error) {
 	program = filepath.Join(dir, "hub")
-	if err := build(ctx, buildPatience, "go", "build", "-o", program, "github.com/everdesk/everdesk/cmd/hub"); err != nil {
+	args := append([]string{"build", "-o", program}, flags...)
+	if err := build(ctx, buildPatience, "go", append(args, hubPackage)...); err != nil {
 		return "", err
 	}
 	return program, nil
