@@ -127,6 +127,8 @@ class AsItIsWritten(Plans):
         tab = Tab(self.hub, self.session, "a")
         state = await tab.hello()
         self.assertEqual([], state["todos"])
+        for nothing in ("current_layer", "plan", "hitl_pending"):
+            self.assertIsNone(state[nothing])
         self.assertIn("status", state)
         self.assertIn("last_message_id", state)
         await tab.close()

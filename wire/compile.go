@@ -164,7 +164,7 @@ func (c *compiler) fields(s *Shape, t reflect.Type, index []int) {
 			ft = ft.Elem()
 		}
 		s.Fields = append(s.Fields, Field{
-			Name: name, Optional: options != "", Shape: bounded(c.shape(ft), f.Tag.Get("wire")),
+			Name: name, Optional: options != "", Shape: bounded(c.shape(ft), f.Tag.Get("wire")), NullIn: f.Tag.Get("null"),
 			Source: t.Name() + "." + f.Name, head: `,"` + name + `":`, index: at, ptr: ptr,
 			keepEmpty: options == "omitzero" && ft.Kind() == reflect.Slice,
 		})

@@ -97,16 +97,26 @@ func (s *Shape) appendFields(dst []byte, v reflect.Value) []byte {
 	for i := range s.Fields {
 		f := &s.Fields[i]
 		fv, ok := f.present(v)
-		if !ok {
+		if !ok && !s.writesNull(f, v) {
 			continue
 		}
 		head := f.head
 		if dst[len(dst)-1] == '{' {
 			head = head[1:]
 		}
-		dst = f.Shape.append(append(dst, head...), fv)
+		dst = append(dst, head...)
+		if !ok {
+			dst = append(dst, "null"...)
+			continue
+		}
+		dst = f.Shape.append(dst, fv)
 	}
 	return dst
+}
+
+// writesNull reports whether a field of v that is empty is written all the same.
+func (s *Shape) writesNull(f *Field, v reflect.Value) bool {
+	return f.NullIn != "" && s.Fields[0].get(v).String() == f.NullIn
 }
 
 func (s *Shape) appendUnion(dst []byte, v reflect.Value) []byte {

@@ -60,6 +60,9 @@ type Field struct {
 	// Optional fields may be left out, or be null, which means the same.
 	Optional bool
 	Shape    *Shape
+	// NullIn, unless empty, is what the object's first field says where this one is
+	// written as null when it is empty, instead of being left out.
+	NullIn string
 	// Source is the Go type and field, where its comment is.
 	Source string
 

@@ -21,8 +21,9 @@ type SessionState struct {
 	Provider string    `json:"provider,omitempty"`
 	// AutoApproval is what agents may do without asking, if anything was said.
 	AutoApproval *AutoApproval `json:"autoApproval,omitempty"`
-	// CurrentLayer is where the plan is, if there is one.
-	CurrentLayer Layer           `json:"current_layer,omitempty"`
+	// CurrentLayer is where the plan is. It is null in a snapshot without one that
+	// is under way.
+	CurrentLayer Layer           `json:"current_layer,omitempty" null:"snapshot"`
 	Monitors     []MonitorStatus `json:"monitors,omitempty"`
 	Windows      []WindowState   `json:"windows,omitempty"`
 	Agents       []AgentState    `json:"agents,omitempty"`
@@ -39,10 +40,11 @@ type SessionState struct {
 	// Badges has the counts on app icons.
 	Badges Object[AppID, uint64] `json:"badges,omitempty"`
 	// HITLPending is the oldest question that the plan waits for, HITLRequests are
-	// all of them.
-	HITLPending  HITLRequest   `json:"hitl_pending,omitempty"`
+	// all of them. It is null in a snapshot without any.
+	HITLPending  HITLRequest   `json:"hitl_pending,omitempty" null:"snapshot"`
 	HITLRequests []HITLRequest `json:"hitl_requests,omitempty"`
-	Plan         *PlanState    `json:"plan,omitempty"`
+	// Plan is null in a snapshot without one.
+	Plan *PlanState `json:"plan,omitempty" null:"snapshot"`
 	// Todos is there in every snapshot, even when it is empty.
 	Todos []Todo `json:"todos,omitzero"`
 	// RecentMessages are the newest rows of all conversations, oldest first.

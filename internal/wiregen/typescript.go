@@ -77,11 +77,14 @@ func tsDeclare(out *bytes.Buffer, s *wire.Shape, docs comments) {
 		fmt.Fprintf(out, "export interface %s {\n", s.Name)
 		for _, f := range s.Fields {
 			tsDoc(out, "  ", docs.fields[f.Source])
-			optional := ""
+			optional, null := "", ""
 			if f.Optional {
 				optional = "?"
 			}
-			fmt.Fprintf(out, "  %s%s: %s;\n", f.Name, optional, tsUse(f.Shape))
+			if f.NullIn != "" {
+				null = " | null"
+			}
+			fmt.Fprintf(out, "  %s%s: %s%s;\n", f.Name, optional, tsUse(f.Shape), null)
 		}
 		out.WriteString("}\n\n")
 	case wire.KindUnion:

@@ -18,7 +18,7 @@ import type { ShapeSource } from "./shape.js";
 
 /**
  * The forms by name. A field whose name ends in "?" is left out when it is empty; one that ends in "?!" only when it
- * is absent. Every visit pays for this, so forms that are alike have one name, and only those that somebody asks for
+ * is absent; one that ends in "?=word" is null instead in an object whose first field is that word. Every visit pays for this, so forms that are alike have one name, and only those that somebody asks for
  * by name have a long one.
  */
 export const shapes: Record<string, ShapeSource> = {
@@ -182,6 +182,8 @@ func (n shapeNames) fields(fields []wire.Field) string {
 	for i, f := range fields {
 		name := f.Name
 		switch {
+		case f.NullIn != "":
+			name += "?=" + f.NullIn
 		case f.Optional && f.KeepsZero():
 			name += "?!"
 		case f.Optional:

@@ -34,9 +34,9 @@ export interface HitlRequest {
 export interface SessionState {
   mode: "snapshot" | "resume";
   status?: string;
-  current_layer?: string;
+  current_layer?: string | null;
   todos?: Todo[];
-  hitl_pending?: HitlRequest & { type: string };
+  hitl_pending?: (HitlRequest & { type: string }) | null;
   last_message_id?: string;
 }
 

@@ -49,9 +49,8 @@ export function plain(shape: Shape, value: unknown): boolean {
 function plainFields(shape: ObjectShape, object: Record<string, unknown>): boolean {
   for (const f of shape.fields) {
     const value = object[f.name];
-    if (value === undefined ? !f.optional : value === null ? f.optional || f.shape.kind !== "any" : !plain(f.shape, value)) {
-      return false;
-    }
+    if (value === undefined ? f.optional : value === null ? f.nullIn !== undefined || (!f.optional && f.shape.kind === "any") : plain(f.shape, value)) continue;
+    return false;
   }
   return true;
 }

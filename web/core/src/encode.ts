@@ -1,4 +1,4 @@
-// Writes a value as the hub writes it, byte for byte: fields in their order, what is empty left out.
+// Writes a value as the hub writes it, byte for byte: fields in their order, what is empty left out or null.
 
 import { exactOf, keepExact, rawText } from "./exact.js";
 import type { Field, ObjectShape, Shape } from "./shape.js";
@@ -57,8 +57,9 @@ export function putMap(out: object, field: string, of: Shape, entries: [string, 
 function encodeFields(shape: ObjectShape, object: Fields): string[] {
   const out: string[] = [];
   for (const f of shape.fields) {
-    if (f.optional && absent(f, object)) continue;
-    out.push(`"${f.name}":${encodeField(f, object)}`);
+    const none = f.optional && absent(f, object);
+    if (none && (f.nullIn === undefined || object[shape.fields[0]!.name] !== f.nullIn)) continue;
+    out.push(`"${f.name}":${none ? "null" : encodeField(f, object)}`);
   }
   return out;
 }
@@ -71,7 +72,7 @@ function encodeField(f: Field, object: Fields): string {
 
 function absent(f: Field, object: Fields): boolean {
   const value = object[f.name];
-  return value === undefined || (!f.keepsZero && isZero(f.shape, value));
+  return value === undefined || (value === null && f.nullIn !== undefined) || (!f.keepsZero && isZero(f.shape, value));
 }
 
 function isZero(shape: Shape, value: unknown): boolean {

@@ -185,7 +185,7 @@ function openRequest(d: Draft, q: HITLRequest): void {
 
 /** Takes the plan of a snapshot. */
 export function loadPlan(d: Draft, p: SessionState): void {
-  d.desk.plan = p.plan;
+  d.desk.plan = p.plan ?? undefined;
   d.desk.layer = p.current_layer ?? "";
   putTodos(d, p.todos ?? []);
   for (const q of p.hitl_requests ?? []) openRequest(d, q);

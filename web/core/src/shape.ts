@@ -20,6 +20,8 @@ export interface Field {
   optional: boolean;
   /** An empty value is something else than no value. */
   keepsZero: boolean;
+  /** What the object's first field says where no value is null instead of being left out. */
+  nullIn?: string | undefined;
   shape: Shape;
 }
 
@@ -93,8 +95,9 @@ function link(source: ShapeSource): Shape {
 
 function linkObject(fields: Record<string, ShapeSource | string>): ObjectShape {
   const list = Object.entries(fields).map(([key, of]): Field => {
-    const name = key.replace(/\?!?$/, "");
-    return { name, optional: key !== name, keepsZero: key.endsWith("!"), shape: use(of) };
+    const [name, how] = key.split("?") as [string, string?];
+    const nullIn = how?.startsWith("=") ? how.slice(1) : undefined;
+    return { name, optional: how !== undefined, keepsZero: how === "!", nullIn, shape: use(of) };
   });
   return { kind: "object", fields: list, byName: new Map(list.map((f) => [f.name, f])) };
 }

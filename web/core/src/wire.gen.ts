@@ -1724,8 +1724,8 @@ export interface SessionState {
   provider?: string;
   /** AutoApproval is what agents may do without asking, if anything was said. */
   autoApproval?: AutoApproval;
-  /** CurrentLayer is where the plan is, if there is one. */
-  current_layer?: Layer;
+  /** CurrentLayer is where the plan is. It is null in a snapshot without one that is under way. */
+  current_layer?: Layer | null;
   monitors?: MonitorStatus[];
   windows?: WindowState[];
   agents?: AgentState[];
@@ -1741,10 +1741,11 @@ export interface SessionState {
   shortcuts?: Shortcut[];
   /** Badges has the counts on app icons. */
   badges?: Record<AppID, number>;
-  /** HITLPending is the oldest question that the plan waits for, HITLRequests are all of them. */
-  hitl_pending?: HITLRequest;
+  /** HITLPending is the oldest question that the plan waits for, HITLRequests are all of them. It is null in a snapshot without any. */
+  hitl_pending?: HITLRequest | null;
   hitl_requests?: HITLRequest[];
-  plan?: PlanState;
+  /** Plan is null in a snapshot without one. */
+  plan?: PlanState | null;
   /** Todos is there in every snapshot, even when it is empty. */
   todos?: Todo[];
   /** RecentMessages are the newest rows of all conversations, oldest first. */
