@@ -238,7 +238,10 @@ func (s *Store) keepRenewals() {
 			batches = append(batches, b)
 		}
 	}
-	if err := s.log.Apply(batches...); err != nil {
+	if len(batches) == 0 {
+		return
+	}
+	if err := s.log.Apply(batches[0], batches[1:]...); err != nil {
 		s.cfg.Logger.Warn("renewals of leases were not saved", "error", err)
 	}
 }

@@ -210,12 +210,12 @@ func asStore(err error) error {
 // submit writes batches and calls then on the log's goroutine, in the order of
 // the log, also if nobody waits any more. It answers what then was told, or the
 // context's error.
-func (s *Store) submit(ctx context.Context, then func(error), batches ...*kvlog.Batch) error {
+func (s *Store) submit(ctx context.Context, then func(error), first *kvlog.Batch, more ...*kvlog.Batch) error {
 	done := make(chan error, 1)
 	err := s.log.Submit(func(err error) {
 		then(err)
 		done <- err
-	}, batches...)
+	}, first, more...)
 	if err != nil {
 		then(err)
 		return asStore(err)

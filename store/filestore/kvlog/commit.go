@@ -28,32 +28,34 @@ type queue struct {
 
 	// What follows belongs to the committer alone.
 	buf     []byte
-	records []record          // of the group
-	staged  map[string]uint64 // versions of buckets with records in this group
+	batches []*Batch          // of the group
+	writes  uint64            // how many there were
+	staged  map[string]uint64 // versions of buckets that this write makes
 	marked  bool              // the newest record is a mark
 	ceiling int64             // of the total while compaction is at work, or 0
 }
 
 // request is batches on their way.
 type request struct {
-	records []record
-	size    int
-	done    func(error)
+	first *Batch
+	more  []*Batch
+	done  func(error)
+}
+
+func (r request) size() (n int64) {
+	n = r.first.size()
+	for _, b := range r.more {
+		n += b.size()
+	}
+	return n
 }
 
 // chore is work of the housekeeper that must happen between two groups: prepare
 // runs on the committer, when nothing else changes the index, and returns what
 // to write.
 type chore struct {
-	prepare func() []record
+	prepare func() []*Batch
 	done    chan error
-}
-
-// record is one record to be written, and what to do when it was, under mu.
-type record struct {
-	header
-	data  []byte
-	apply func(r record, seg *segment, body int64)
 }
 
 // Submit queues batches, most often one. If it returns nil, done will be called
@@ -61,21 +63,15 @@ type record struct {
 // durable as the sync mode says, or with the reason why they left no trace.
 // Batches are applied in the order of their Submits. A crash may leave the first
 // few of several batches, but nobody sees that before.
-func (l *Log) Submit(done func(error), batches ...*Batch) error {
+func (l *Log) Submit(done func(error), first *Batch, more ...*Batch) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	r := request{records: make([]record, len(batches)), done: done}
-	for i, b := range batches {
-		if err := b.check(); err != nil {
-			return err
-		}
-		r.records[i] = l.batchRecord(b, checksum(b.body))
-		r.size += headerBytes + len(b.body)
+	if err := l.ready(first); err != nil {
+		return err
 	}
-	for _, b := range batches {
-		// If need be the bucket is unfolded here and not on the committer.
-		if err := l.view(b.bucket, func(*bucket) {}); err != nil {
+	for _, b := range more {
+		if err := l.ready(b); err != nil {
 			return err
 		}
 	}
@@ -85,15 +81,28 @@ func (l *Log) Submit(done func(error), batches ...*Batch) error {
 	if q.ending {
 		return ErrClosed
 	}
-	q.requests = append(q.requests, r)
+	q.requests = append(q.requests, request{first, more, done})
 	signal(q.wake)
 	return nil
 }
 
+// ready does for a batch what need not be done by the committer. If its bucket
+// is folded, it is unfolded.
+func (l *Log) ready(b *Batch) error {
+	if err := b.check(); err != nil {
+		return err
+	}
+	b.summed()
+	l.mu.RLock()
+	b.at = l.buckets[b.bucket]
+	l.mu.RUnlock()
+	return l.unfold(b.at)
+}
+
 // Apply is Submit for callers that want to wait.
-func (l *Log) Apply(batches ...*Batch) error {
+func (l *Log) Apply(first *Batch, more ...*Batch) error {
 	done := make(chan error, 1)
-	if err := l.Submit(func(err error) { done <- err }, batches...); err != nil {
+	if err := l.Submit(func(err error) { done <- err }, first, more...); err != nil {
 		return err
 	}
 	return <-done
@@ -108,7 +117,7 @@ func signal(c chan<- struct{}) {
 }
 
 // do has the committer do a chore and waits for it.
-func (l *Log) do(prepare func() []record) error {
+func (l *Log) do(prepare func() []*Batch) error {
 	c := &chore{prepare: prepare, done: make(chan error, 1)}
 	q := &l.queue
 	q.mu.Lock()
@@ -158,10 +167,10 @@ func (l *Log) take() (group []request, c *chore, ending bool) {
 	if held && !q.ending {
 		return nil, c, false
 	}
-	limit := min(groupBytes, int(l.cfg.SegmentBytes))
-	n, size := 0, 0
+	limit := min(groupBytes, l.cfg.SegmentBytes)
+	n, size := 0, int64(0)
 	for ; n < len(q.requests) && (n == 0 || size < limit); n++ {
-		size += q.requests[n].size
+		size += q.requests[n].size()
 	}
 	group = q.requests[:n:n]
 	q.requests = q.requests[n:]
@@ -170,56 +179,45 @@ func (l *Log) take() (group []request, c *chore, ending bool) {
 
 // commitGroup writes requests and calls them back.
 func (l *Log) commitGroup(group []request) {
-	records := l.queue.records[:0]
+	batches := l.queue.batches[:0]
 	for _, r := range group {
-		records = append(records, r.records...)
+		batches = append(append(batches, r.first), r.more...)
 	}
-	l.queue.records = records
-	defer clear(records) // what was written is not held
-	err := l.write(records)
+	l.queue.batches = batches
+	err := l.write(batches)
+	clear(batches) // what was written is not held
 	for _, r := range group {
 		if errors.Is(err, ErrNoSpace) && len(group) > 1 {
 			// A small one may fit although all of them together did not.
-			r.done(l.write(r.records))
+			r.done(l.write(append([]*Batch{r.first}, r.more...)))
 			continue
 		}
 		r.done(err)
 	}
 }
 
-func (l *Log) batchRecord(b *Batch, sum uint32) record {
-	return record{
-		header: header{kind: b.kind, name: b.bucket, bodySum: sum},
-		data:   b.body,
-		apply:  func(r record, seg *segment, body int64) { l.applyBatch(b, r.version, seg, body) },
-	}
-}
-
-// write appends records to the log and applies them, all or none.
-func (l *Log) write(records []record) error {
-	if len(records) == 0 {
+// write appends batches to the log and applies them, all or none.
+func (l *Log) write(batches []*Batch) error {
+	if len(batches) == 0 {
 		return nil
 	}
 	if err := l.broken.Load(); err != nil {
 		return *err
 	}
-	if err := l.unfoldFor(records); err != nil {
+	if err := l.unfoldFor(batches); err != nil {
 		return err
 	}
 	q := &l.queue
-	seg, err := l.roomFor(records)
+	seg, err := l.roomFor(batches)
 	if err != nil {
 		return err
 	}
+	q.writes++
 	clear(q.staged)
-	buf, start := q.buf[:0], seg.size
-	for i := range records {
-		r := &records[i]
-		r.body, r.durable, r.version = len(r.data), point(l.durable.Load()), l.nextVersion(r.name)
-		if q.staged[r.name] = r.version; r.kind == kindDrop {
-			q.staged[r.name] = 0
-		}
-		buf = appendRecord(buf, seg.seed, start+int64(len(buf)), r.header, r.data)
+	buf, start, durable := q.buf[:0], seg.size, point(l.durable.Load())
+	for _, b := range batches {
+		b.version = l.nextVersion(b)
+		buf = appendRecord(buf, seg.seed, start+int64(len(buf)), b.header(durable), b.body)
 	}
 	if q.buf = buf[:0]; cap(buf) > 2*groupBytes {
 		q.buf = nil
@@ -238,17 +236,15 @@ func (l *Log) write(records []record) error {
 			return err
 		}
 	}
+	now := time.Now().UnixNano()
 	l.mu.Lock()
-	for i := range records {
-		r := records[i]
-		if r.apply != nil {
-			r.apply(r, seg, seg.size+int64(headerBytes+len(r.name)))
-		}
-		seg.size += r.size()
+	for _, b := range batches {
+		l.applyLocked(b, seg, now)
+		seg.size += b.size()
 	}
 	l.total.Add(int64(len(buf)))
 	l.mu.Unlock()
-	q.marked = records[len(records)-1].kind == kindMark
+	q.marked = batches[len(batches)-1].kind == kindMark
 	if l.cfg.Sync == SyncInterval || l.cfg.Sync == SyncOff && before.seg() < seg.id {
 		signal(l.syncer.dirty) // a full segment is synced in every mode
 	}
@@ -256,12 +252,16 @@ func (l *Log) write(records []record) error {
 	return nil
 }
 
-// unfoldFor unfolds buckets that were folded since their batches were submitted.
-// Only the committer folds, so they stay unfolded until it has applied them.
-func (l *Log) unfoldFor(records []record) error {
-	for _, r := range records {
-		if b := l.buckets[r.name]; b != nil && (r.kind == kindBatch || r.kind == kindMove) {
-			if err := l.unfold(b); err != nil {
+// unfoldFor finds the buckets of batches and unfolds those that were folded
+// since their batches were submitted. Only the committer folds, so they stay
+// unfolded until it has applied them.
+func (l *Log) unfoldFor(batches []*Batch) error {
+	for _, b := range batches {
+		if b.at == nil || b.at.gone {
+			b.at = l.buckets[b.bucket]
+		}
+		if b.kind == kindBatch || b.kind == kindMove {
+			if err := l.unfold(b.at); err != nil {
 				return err
 			}
 		}
@@ -269,21 +269,32 @@ func (l *Log) unfoldFor(records []record) error {
 	return nil
 }
 
-func (l *Log) nextVersion(name string) uint64 {
-	if v, ok := l.queue.staged[name]; ok {
-		return v + 1
+// nextVersion numbers the record of a batch, given those before it in the same
+// write. A bucket begins again at 1 after it was dropped.
+func (l *Log) nextVersion(b *Batch) uint64 {
+	q := &l.queue
+	if b.at == nil {
+		version := q.staged[b.bucket] + 1
+		if q.staged[b.bucket] = version; b.kind == kindDrop {
+			q.staged[b.bucket] = 0
+		}
+		return version
 	}
-	if b := l.buckets[name]; b != nil {
-		return b.version + 1
+	if b.at.write != q.writes {
+		b.at.write, b.at.staged = q.writes, b.at.version
 	}
-	return 1
+	version := b.at.staged + 1
+	if b.at.staged = version; b.kind == kindDrop {
+		b.at.staged = 0
+	}
+	return version
 }
 
 // roomFor returns the segment to write to, a new one if the last is full.
-func (l *Log) roomFor(records []record) (*segment, error) {
+func (l *Log) roomFor(batches []*Batch) (*segment, error) {
 	size := int64(0)
-	for _, r := range records {
-		size += headerBytes + int64(len(r.name)+len(r.data))
+	for _, b := range batches {
+		size += b.size()
 	}
 	head := l.head()
 	if head.size == segmentHeader || head.size+size <= l.cfg.SegmentBytes {
@@ -306,28 +317,46 @@ func (l *Log) roll() (*segment, error) {
 	return seg, nil
 }
 
-// applyBatch changes the index as a batch says.
-func (l *Log) applyBatch(b *Batch, version uint64, seg *segment, body int64) {
-	if b.kind == kindDrop {
+// applyLocked changes the index as a batch says, which was written to the end of
+// a segment.
+func (l *Log) applyLocked(b *Batch, seg *segment, now int64) {
+	switch b.kind {
+	case kindBatch, kindMove:
+	case kindFold:
+		b.at.version = b.version
+		l.foldLocked(b.at, loc{seg.id, uint32(seg.size), uint32(b.size())}) //nolint:gosec // within a segment
+		return
+	case kindDrop:
 		l.dropLocked(b.bucket, b.dropped)
 		return
+	default:
+		return
 	}
-	t := l.bucketLocked(b.bucket)
-	t.version = version
-	t.used.Store(time.Now().UnixNano())
+	t := b.at
+	if t == nil || t.gone {
+		t = l.bucketLocked(b.bucket)
+	}
+	t.version = b.version
+	t.used.Store(now)
+	x, base, added := t.ix.Load(), seg.size+b.size()-int64(len(b.body)), int64(0)
 	for _, m := range b.muts {
-		t.ix.mutate(m, seg.id, body, func(old Entry) { l.countLocked(old.at.seg, -old.cost()) })
+		x.mutate(m, b.body, seg.id, base, l.goneLocked)
 		if m.op == opPut {
-			l.countLocked(seg.id, Entry{Key: m.key, at: loc{size: m.size}}.cost())
+			added += entryCost(m.key.size, m.arg.size)
 		}
 	}
+	l.countLocked(seg.id, added)
 }
+
+// goneLocked counts an entry that is not live any more.
+func (l *Log) goneLocked(old Entry) { l.countLocked(old.at.seg, -old.cost()) }
 
 // bucketLocked returns a bucket, which it makes if need be.
 func (l *Log) bucketLocked(name string) *bucket {
 	b := l.buckets[name]
 	if b == nil {
-		b = &bucket{name: name, ix: new(Index)}
+		b = &bucket{name: name}
+		b.ix.Store(new(Index))
 		l.buckets[name] = b
 		l.live.Add(b.cost())
 	}
@@ -341,6 +370,7 @@ func (l *Log) dropLocked(name string, when int64) {
 		return
 	}
 	delete(l.buckets, name)
+	b.gone = true
 	l.live.Add(-b.cost())
 	if first := l.house.dropped.Load(); first == 0 || when < first {
 		l.house.dropped.Store(when)
@@ -348,8 +378,8 @@ func (l *Log) dropLocked(name string, when int64) {
 	for _, t := range b.spread {
 		l.countLocked(t.seg, -t.live)
 	}
-	if b.ix != nil {
-		b.ix.remove("", "", func(old Entry) { l.countLocked(old.at.seg, -old.cost()) })
+	if x := b.ix.Load(); x != nil {
+		x.remove("", "", l.goneLocked)
 	}
 }
 

@@ -127,7 +127,7 @@ func (l *Log) abandon(seg *segment) (lost bool, err error) {
 	live := seg.live
 	var folded []string
 	for name, b := range l.buckets {
-		if live > 0 && b.ix == nil && b.liesIn(seg.id) {
+		if live > 0 && b.ix.Load() == nil && b.liesIn(seg.id) {
 			folded = append(folded, name)
 		}
 	}
@@ -159,29 +159,29 @@ func (l *Log) abandon(seg *segment) (lost bool, err error) {
 			return false, err
 		}
 	}
-	return len(keys) > 0, l.do(func() []record {
+	return len(keys) > 0, l.do(func() []*Batch {
 		l.mu.RLock()
 		defer l.mu.RUnlock()
-		var records []record
+		var batches []*Batch
 		for name := range keys {
 			if b := l.buckets[name]; b != nil {
 				if batch := b.forget(here); batch != nil {
-					records = append(records, l.batchRecord(batch, checksum(batch.body)))
+					batches = append(batches, batch.summed())
 				}
 			}
 		}
-		return records
+		return batches
 	})
 }
 
 // forget returns a batch that deletes the entries of a bucket that match, or
 // nil if none do.
 func (b *bucket) forget(match func(Entry) bool) *Batch {
-	if b.ix == nil {
+	if b.ix.Load() == nil {
 		return nil
 	}
 	batch := NewBatch(b.name)
-	for e := range b.ix.Ascend("", "") {
+	for e := range b.ix.Load().Ascend("", "") {
 		if match(e) {
 			batch.Delete(e.Key)
 		}

@@ -48,7 +48,7 @@ func (l *Log) Folded() (folded, all int) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	for _, b := range l.buckets {
-		if b.ix == nil {
+		if b.ix.Load() == nil {
 			folded++
 		}
 	}
@@ -58,7 +58,7 @@ func (l *Log) Folded() (folded, all int) {
 // Where returns the file and place of a value.
 func (l *Log) Where(name, key string) (path string, off, size int64) {
 	_ = l.view(name, func(b *bucket) {
-		if e, ok := b.ix.Get(key); ok {
+		if e, ok := b.ix.Load().Get(key); ok {
 			path, off, size = filepath.Join(l.dir, segmentName(e.at.seg)), int64(e.at.off), int64(e.at.size)
 		}
 	})
@@ -70,7 +70,7 @@ func (l *Log) WhereFold(name string) (path string, off, size int64) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	b := l.buckets[name]
-	if b == nil || b.ix != nil {
+	if b == nil || b.ix.Load() != nil {
 		return "", 0, 0
 	}
 	return filepath.Join(l.dir, segmentName(b.fold.at.seg)), int64(b.fold.at.off), int64(b.fold.at.size)
@@ -78,7 +78,7 @@ func (l *Log) WhereFold(name string) (path string, off, size int64) {
 
 // Fold folds a bucket.
 func (l *Log) Fold(name string) error {
-	return l.do(func() []record { return l.foldRecord(name) })
+	return l.do(func() []*Batch { return l.foldBatch(name) })
 }
 
 // ReadRecord is what opening a log does with the bytes of a record.
@@ -89,8 +89,8 @@ func ReadRecord(data []byte, off int64) (size int64, err error) {
 
 // AppendRecord makes a record that ReadRecord takes.
 func AppendRecord(b *Batch, version uint64, off int64) []byte {
-	h := header{kind: b.kind, name: b.bucket, bodySum: checksum(b.body), version: version}
-	return appendRecord(nil, seed([16]byte{}, 1), off, h, b.body)
+	b.version = version
+	return appendRecord(nil, seed([16]byte{}, 1), off, b.summed().header(0), b.body)
 }
 
 // Resync is how opening a log finds the next record.
@@ -99,7 +99,7 @@ func Resync(data []byte, off int64) int64 { return resync(data, seed([16]byte{},
 // NewIndex, Set and Remove let tests drive an index by itself.
 func NewIndex() *Index { return new(Index) }
 
-func (x *Index) Set(key string, size uint32) { x.set(Entry{Key: key, at: loc{size: size}}) }
+func (x *Index) Set(key string, size uint32) { put(x, key, loc{size: size}) }
 
 func (x *Index) Remove(lo, hi string) (gone []string) {
 	x.remove(lo, hi, func(e Entry) { gone = append(gone, e.Key) })

@@ -29,12 +29,11 @@ func appendFold(dst []byte, x *Index) []byte {
 func parseFold(body []byte) (*Index, error) {
 	x := new(Index)
 	for r := (reader{data: body}); !r.done(); {
-		e := Entry{Key: string(r.bytes())}
-		e.at = loc{r.uint32(), r.uint32(), r.uint32()}
+		key, at := r.part(), loc{r.uint32(), r.uint32(), r.uint32()}
 		if r.err != nil {
 			return nil, r.err
 		}
-		x.set(e)
+		put(x, key.of(body), at)
 	}
 	return x, nil
 }
@@ -45,7 +44,7 @@ func (l *Log) foldIdle(now time.Time) (next time.Time) {
 	var idle []string
 	l.mu.RLock()
 	for name, b := range l.buckets {
-		if b.ix == nil || b.ix.Len() < foldKeys {
+		if x := b.ix.Load(); x == nil || x.Len() < foldKeys {
 			continue
 		}
 		due := time.Unix(0, b.used.Load()).Add(l.cfg.FoldAfter)
@@ -57,7 +56,7 @@ func (l *Log) foldIdle(now time.Time) (next time.Time) {
 	}
 	l.mu.RUnlock()
 	for _, name := range idle {
-		err := l.do(func() []record { return l.foldRecord(name) })
+		err := l.do(func() []*Batch { return l.foldBatch(name) })
 		if err != nil {
 			// It stays in memory. That is no harm, and the reason is felt by
 			// others more.
@@ -67,41 +66,32 @@ func (l *Log) foldIdle(now time.Time) (next time.Time) {
 	return next
 }
 
-// foldRecord returns the record that folds a bucket. It runs on the committer.
-func (l *Log) foldRecord(name string) []record {
+// foldBatch returns the record that folds a bucket. It runs on the committer.
+func (l *Log) foldBatch(name string) []*Batch {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	b := l.buckets[name]
-	if b == nil || b.ix == nil {
+	if b == nil || b.ix.Load() == nil {
 		return nil
 	}
-	body := appendFold(nil, b.ix)
-	return []record{{
-		header: header{kind: kindFold, name: name, bodySum: checksum(body)},
-		data:   body,
-		apply: func(r record, seg *segment, body int64) {
-			b.version = r.version
-			l.foldLocked(b, r.header, seg, body)
-		},
-	}}
+	fold := &Batch{bucket: name, kind: kindFold, body: appendFold(nil, b.ix.Load())}
+	return []*Batch{fold.summed()}
 }
 
-// foldLocked forgets the index of a bucket, which is stored in the record with
-// the given header and a body at body.
-func (l *Log) foldLocked(b *bucket, h header, seg *segment, body int64) {
-	start := body + int64(h.body) - h.size()
-	b.fold = Entry{at: loc{seg.id, uint32(start), uint32(h.size())}} //nolint:gosec // within a segment
+// foldLocked forgets the index of a bucket, which is stored in a record.
+func (l *Log) foldLocked(b *bucket, record loc) {
+	b.fold = Entry{at: record}
 	b.pins, b.spread = nil, nil
-	for e := range b.ix.Ascend("", "") {
+	for e := range b.ix.Load().Ascend("", "") {
 		if pinned(e.Key) {
 			b.pins = append(b.pins, e)
 		}
 		b.spreadAdd(e.at.seg, e.cost())
 	}
-	b.spreadAdd(seg.id, b.fold.cost())
+	b.spreadAdd(record.seg, b.fold.cost())
 	b.spread = slices.Clip(b.spread)
-	b.ix = nil
-	l.countLocked(seg.id, b.fold.cost())
+	b.ix.Store(nil)
+	l.countLocked(record.seg, b.fold.cost())
 }
 
 func (b *bucket) spreadAdd(seg uint32, live int64) {
@@ -117,11 +107,15 @@ func (b *bucket) liesIn(seg uint32) bool {
 	return slices.ContainsFunc(b.spread, func(t tally) bool { return t.seg == seg })
 }
 
-// unfold brings the index of a bucket back to memory.
+// unfold brings the index of a bucket back to memory, if there is one and it is
+// not there.
 func (l *Log) unfold(b *bucket) error {
+	if b == nil || b.ix.Load() != nil {
+		return nil
+	}
 	l.mu.RLock()
 	s := Selection{entries: []Entry{b.fold}}
-	folded := b.ix == nil
+	folded := b.ix.Load() == nil // still, or b.fold may be gone
 	if folded {
 		s.pinLocked(l)
 	}
@@ -141,8 +135,8 @@ func (l *Log) unfold(b *bucket) error {
 	signal(l.house.wake) // it wants to be folded again one day
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if b.ix == nil && b.fold == s.entries[0] {
-		b.ix = x
+	if b.ix.Load() == nil && b.fold == s.entries[0] {
+		b.ix.Store(x)
 		b.pins, b.spread = nil, nil
 		l.countLocked(b.fold.at.seg, -b.fold.cost())
 		b.used.Store(time.Now().UnixNano())

@@ -117,7 +117,7 @@ func stoppedTimer() *time.Timer {
 // beginPurge starts a new segment and has those before it compacted: all that
 // was dropped lies there.
 func (l *Log) beginPurge() {
-	_ = l.do(func() []record { // it writes nothing that could fail
+	_ = l.do(func() []*Batch { // it writes nothing that could fail
 		last := l.head().id
 		if l.broken.Load() != nil {
 			return nil
@@ -192,9 +192,8 @@ func (l *Log) compact(seg *segment) error {
 	if err != nil {
 		return err
 	}
-	floor := floorBody(seg.id + 1)
-	if err := l.do(func() []record {
-		return []record{{header: header{kind: kindFloor, bodySum: checksum(floor)}, data: floor}}
+	if err := l.do(func() []*Batch {
+		return []*Batch{(&Batch{kind: kindFloor, body: floorBody(seg.id + 1)}).summed()}
 	}); err != nil {
 		return err
 	}
@@ -215,7 +214,7 @@ func (l *Log) compact(seg *segment) error {
 	if err := syncDir(l.dir); err != nil {
 		return l.fail(fmt.Errorf("fsync folder: %w", err))
 	}
-	err = l.do(func() []record {
+	err = l.do(func() []*Batch {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.segs = l.segs[1:]
@@ -279,7 +278,7 @@ func (l *Log) evacuate(seg *segment) error {
 func (l *Log) liveIn(seg *segment, h header, body []byte, off int64) (found []moved, err error) {
 	l.mu.RLock()
 	b := l.buckets[h.name]
-	folded := b != nil && b.ix == nil
+	folded := b != nil && b.ix.Load() == nil
 	elsewhere := folded && !b.liesIn(seg.id)
 	l.mu.RUnlock()
 	if b == nil || elsewhere || h.kind != kindBatch && h.kind != kindMove && h.kind != kindFold {
@@ -293,16 +292,16 @@ func (l *Log) liveIn(seg *segment, h header, body []byte, off int64) (found []mo
 	if h.kind == kindFold {
 		return nil, nil // unfolded, it is not needed any more
 	}
-	base := uint32(off + h.size() - int64(h.body)) //nolint:gosec // within a segment
 	l.mu.RLock()
 	defer l.mu.RUnlock()
+	x, base := b.ix.Load(), off+h.size()-int64(h.body)
 	err = parseBody(body, func(m mutation) {
 		if m.op != opPut {
 			return
 		}
-		at := loc{seg.id, base + m.off, m.size}
-		if e, ok := b.ix.Get(m.key); ok && e.at == at {
-			found = append(found, moved{key: e.Key, from: at, value: body[m.off : m.off+m.size]})
+		at := m.loc(seg.id, base)
+		if e, ok := get(x, m.key.of(body)); ok && e.at == at {
+			found = append(found, moved{key: e.Key, from: at, value: m.arg.of(body)})
 		}
 	})
 	return found, err
@@ -310,25 +309,25 @@ func (l *Log) liveIn(seg *segment, h header, body []byte, off int64) (found []mo
 
 // move appends values that are still live when it is their turn.
 func (l *Log) move(gathered map[string][]moved) error {
-	return l.do(func() []record {
+	return l.do(func() []*Batch {
 		l.mu.RLock()
 		defer l.mu.RUnlock()
-		var records []record
+		var batches []*Batch
 		for name, list := range gathered {
 			b := l.buckets[name]
-			if b == nil || b.ix == nil {
+			if b == nil || b.ix.Load() == nil {
 				continue // dropped meanwhile, and perhaps made again
 			}
 			batch := &Batch{bucket: name, kind: kindMove}
 			for _, m := range list {
-				if e, ok := b.ix.Get(m.key); ok && e.at == m.from {
+				if e, ok := b.ix.Load().Get(m.key); ok && e.at == m.from {
 					batch.Put(m.key, m.value)
 				}
 			}
 			if l.house.moved += int64(len(batch.body)); len(batch.muts) > 0 {
-				records = append(records, l.batchRecord(batch, checksum(batch.body)))
+				batches = append(batches, batch.summed())
 			}
 		}
-		return records
+		return batches
 	})
 }

@@ -3,7 +3,6 @@ package kvlog
 import (
 	"iter"
 	"slices"
-	"strings"
 )
 
 // chunkEntries bounds the runs an index is made of: long enough to find things
@@ -27,48 +26,90 @@ type loc struct {
 }
 
 // cost is what an entry counts for in the sum of live bytes.
-func (e Entry) cost() int64 { return int64(len(e.Key)) + int64(e.at.size) + entryOverhead }
+func (e Entry) cost() int64 { return entryCost(uint32(len(e.Key)), e.at.size) } //nolint:gosec // within a body
+
+func entryCost(key, value uint32) int64 { return int64(key) + int64(value) + entryOverhead }
 
 // Index is the ordered index of a bucket: sorted runs of sorted entries, none
 // of them empty.
 type Index struct {
-	runs [][]Entry
+	runs []run
 	n    int
+}
+
+// run is a stretch of the index. Keys of different leads are in different runs:
+// what is written with every batch, as the end of a log, then lies at the end
+// of a run of its own, where it is found and added without moving anything.
+type run struct {
+	lead    uint16
+	entries []Entry
+}
+
+// key is a key in one of its forms. Those in the body of a batch are bytes, and
+// become a string only if the index has to keep them.
+type key interface{ string | []byte }
+
+// leadOf is what a key begins with. Leads are ordered as their keys.
+func leadOf[K key](k K) uint16 {
+	if len(k) == 0 {
+		return 0
+	}
+	return uint16(k[0]) + 1
 }
 
 // Len is the number of entries.
 func (x *Index) Len() int { return x.n }
 
 // seek returns the place of the first entry that is not before key.
-func (x *Index) seek(key string) (run, i int) {
-	run, _ = slices.BinarySearchFunc(x.runs, key, func(r []Entry, k string) int {
-		return strings.Compare(r[len(r)-1].Key, k)
-	})
-	if run == len(x.runs) {
-		return run, 0
+func seek[K key](x *Index, key K) (at, i int) {
+	lead := leadOf(key)
+	lo, hi := 0, len(x.runs)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if r := &x.runs[mid]; r.lead < lead || r.lead == lead && r.entries[len(r.entries)-1].Key < string(key) {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
 	}
-	i, _ = slices.BinarySearchFunc(x.runs[run], key, func(e Entry, k string) int {
-		return strings.Compare(e.Key, k)
-	})
-	return run, i
+	if lo == len(x.runs) || x.runs[lo].lead > lead {
+		return lo, 0
+	}
+	return lo, search(x.runs[lo].entries, key)
+}
+
+// search returns the place of the first entry that is not before key.
+func search[K key](entries []Entry, key K) int {
+	lo, hi := 0, len(entries)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if entries[mid].Key < string(key) {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
 }
 
 // Get returns the entry of a key.
-func (x *Index) Get(key string) (Entry, bool) {
-	run, i := x.seek(key)
-	if run == len(x.runs) || x.runs[run][i].Key != key {
+func (x *Index) Get(key string) (Entry, bool) { return get(x, key) }
+
+func get[K key](x *Index, key K) (Entry, bool) {
+	at, i := seek(x, key)
+	if at == len(x.runs) || x.runs[at].entries[i].Key != string(key) {
 		return Entry{}, false
 	}
-	return x.runs[run][i], true
+	return x.runs[at].entries[i], true
 }
 
 // Ascend yields the entries from lo to before hi in order. An empty hi means
 // the end.
 func (x *Index) Ascend(lo, hi string) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
-		run, i := x.seek(lo)
-		for ; run < len(x.runs); run, i = run+1, 0 {
-			for _, e := range x.runs[run][i:] {
+		at, i := seek(x, lo)
+		for ; at < len(x.runs); at, i = at+1, 0 {
+			for _, e := range x.runs[at].entries[i:] {
 				if hi != "" && e.Key >= hi || !yield(e) {
 					return
 				}
@@ -81,63 +122,76 @@ func (x *Index) Ascend(lo, hi string) iter.Seq[Entry] {
 // end.
 func (x *Index) Descend(lo, hi string) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
-		run, i := len(x.runs), 0
+		at, i := len(x.runs), 0
 		if hi != "" {
-			run, i = x.seek(hi)
+			at, i = seek(x, hi)
 		}
 		for {
 			for i--; i >= 0; i-- {
-				if e := x.runs[run][i]; e.Key < lo || !yield(e) {
+				if e := x.runs[at].entries[i]; e.Key < lo || !yield(e) {
 					return
 				}
 			}
-			if run == 0 {
+			if at == 0 {
 				return
 			}
-			run--
-			i = len(x.runs[run])
+			at--
+			i = len(x.runs[at].entries)
 		}
 	}
 }
 
-// set puts an entry and returns the one it replaced.
-func (x *Index) set(e Entry) (old Entry, replaced bool) {
-	run, i := x.seek(e.Key)
-	if run < len(x.runs) && x.runs[run][i].Key == e.Key {
-		old = x.runs[run][i]
-		x.runs[run][i].at = e.at // the old key's memory stays, it is the same
-		return old, true
-	}
-	x.n++
-	if run == len(x.runs) { // after everything else, as logs grow
-		if run == 0 || len(x.runs[run-1]) >= chunkEntries {
-			x.runs = append(x.runs, []Entry{e})
-		} else {
-			x.runs[run-1] = append(x.runs[run-1], e)
+// put says where the value of a key lies now, and returns the entry it had.
+func put[K key](x *Index, key K, to loc) (old Entry, replaced bool) {
+	lead := leadOf(key)
+	at, i := seek(x, key)
+	if at < len(x.runs) && x.runs[at].lead == lead {
+		if e := &x.runs[at].entries[i]; e.Key == string(key) {
+			old, e.at = *e, to
+			return old, true
 		}
-		return Entry{}, false
+	} else if at > 0 && x.runs[at-1].lead == lead { // after all others, as logs grow
+		at--
+		i = len(x.runs[at].entries)
+	} else {
+		x.runs = slices.Insert(x.runs, at, run{lead: lead})
 	}
-	r := slices.Insert(x.runs[run], i, e)
-	x.runs[run] = r
-	if len(r) > chunkEntries {
-		half := len(r) / 2
-		right := slices.Clone(r[half:])
-		clear(r[half:])
-		x.runs[run] = r[:half]
-		x.runs = slices.Insert(x.runs, run+1, right)
-	}
+	x.insert(at, i, Entry{Key: string(key), at: to})
 	return Entry{}, false
+}
+
+// insert adds an entry to a run, which it splits if it is full.
+func (x *Index) insert(at, i int, e Entry) {
+	x.n++
+	r := &x.runs[at]
+	switch n := len(r.entries); {
+	case n < chunkEntries:
+		r.entries = slices.Insert(r.entries, i, e)
+		return
+	case i == n:
+		x.runs = slices.Insert(x.runs, at+1, run{lead: r.lead, entries: []Entry{e}})
+		return
+	}
+	half := len(r.entries) / 2
+	right := slices.Clone(r.entries[half:])
+	clear(r.entries[half:])
+	r.entries = r.entries[:half]
+	x.runs = slices.Insert(x.runs, at+1, run{lead: r.lead, entries: right})
+	if i > half {
+		at, i = at+1, i-half
+	}
+	x.runs[at].entries = slices.Insert(x.runs[at].entries, i, e)
 }
 
 // remove deletes the entries from lo to before hi and shows each to gone.
 func (x *Index) remove(lo, hi string, gone func(Entry)) {
-	run, i := x.seek(lo)
-	first := run // of the runs to delete
-	for run < len(x.runs) {
-		r := x.runs[run]
+	at, i := seek(x, lo)
+	first := at // of the runs to delete
+	for at < len(x.runs) {
+		r := x.runs[at].entries
 		j := len(r)
 		if hi != "" && r[j-1].Key >= hi {
-			j, _ = slices.BinarySearchFunc(r, hi, func(e Entry, k string) int { return strings.Compare(e.Key, k) })
+			j = search(r, hi)
 		}
 		j = max(i, j) // nothing when hi is before lo
 		for _, e := range r[i:j] {
@@ -146,16 +200,16 @@ func (x *Index) remove(lo, hi string, gone func(Entry)) {
 		x.n -= j - i
 		switch {
 		case i == 0 && j == len(r):
-			run++
+			at++
 			continue
 		case i == 0:
 			// Logs are trimmed from the front: no need to move the rest.
 			clear(r[:j])
-			x.runs[run] = r[j:]
+			x.runs[at].entries = r[j:]
 		default:
-			x.runs[run] = slices.Delete(r, i, j)
+			x.runs[at].entries = slices.Delete(r, i, j)
 			if j == len(r) { // the rest of this run went, go on in the next
-				run++
+				at++
 				first++
 				i = 0
 				continue
@@ -163,21 +217,21 @@ func (x *Index) remove(lo, hi string, gone func(Entry)) {
 		}
 		break
 	}
-	x.runs = slices.Delete(x.runs, first, run)
+	x.runs = slices.Delete(x.runs, first, at)
 }
 
-// mutate applies one change of a record whose body begins at body, and shows
-// the entries that are not valid any more to gone.
-func (x *Index) mutate(m mutation, seg uint32, body int64, gone func(Entry)) {
+// mutate applies one change of a record, whose body is given and begins at base,
+// and shows the entries that are not valid any more to gone.
+func (x *Index) mutate(m mutation, body []byte, seg uint32, base int64, gone func(Entry)) {
 	switch m.op {
 	case opPut:
-		e := Entry{Key: m.key, at: loc{seg, uint32(body) + m.off, m.size}} //nolint:gosec // within a segment
-		if old, ok := x.set(e); ok {
+		if old, ok := put(x, m.key.of(body), m.loc(seg, base)); ok {
 			gone(old)
 		}
 	case opDelete:
-		x.remove(m.key, m.key+"\x00", gone)
+		key := string(m.key.of(body))
+		x.remove(key, key+"\x00", gone)
 	case opRange:
-		x.remove(m.key, m.hi, gone)
+		x.remove(string(m.key.of(body)), string(m.arg.of(body)), gone)
 	}
 }

@@ -55,7 +55,8 @@ type bucket struct {
 	name    string
 	version uint64 // of its newest record
 
-	ix *Index // nil when folded
+	// ix is nil when folded. Only the committer folds; anybody may unfold.
+	ix atomic.Pointer[Index]
 
 	// When folded, these are what is left of the index.
 	fold   Entry   // where the index is; its key is empty
@@ -63,6 +64,11 @@ type bucket struct {
 	spread []tally // live bytes by segment, that of fold included
 
 	used atomic.Int64 // when it was last used, in Unix nanoseconds
+
+	// What follows belongs to the committer alone.
+	gone   bool   // dropped
+	write  uint64 // the newest write with records of this bucket
+	staged uint64 // version of the newest of them
 }
 
 // tally is how many live bytes lie in a segment.
@@ -80,8 +86,8 @@ func pinned(key string) bool { return key != "" && key[0] == 0 }
 
 func (l *Log) head() *segment { return l.segs[len(l.segs)-1] }
 
-// ready reports why the log cannot be used.
-func (l *Log) ready() error {
+// usable reports why the log cannot be used.
+func (l *Log) usable() error {
 	if l.closed.Load() {
 		return ErrClosed
 	}
@@ -93,7 +99,7 @@ func (l *Log) Err() error {
 	if err := l.broken.Load(); err != nil {
 		return *err
 	}
-	return l.ready()
+	return l.usable()
 }
 
 // fail ends all writing for good.
@@ -109,7 +115,7 @@ func (l *Log) fail(err error) error {
 // none, and sees to it that the bucket is not folded then.
 func (l *Log) view(name string, fn func(b *bucket)) error {
 	for {
-		if err := l.ready(); err != nil {
+		if err := l.usable(); err != nil {
 			return err
 		}
 		b := l.viewIfUnfolded(name, fn)
@@ -128,7 +134,7 @@ func (l *Log) viewIfUnfolded(name string, fn func(b *bucket)) (folded *bucket) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	b := l.buckets[name]
-	if b != nil && b.ix == nil {
+	if b != nil && b.ix.Load() == nil {
 		return b
 	}
 	if b != nil {
@@ -140,6 +146,9 @@ func (l *Log) viewIfUnfolded(name string, fn func(b *bucket)) (folded *bucket) {
 
 // segmentLocked returns a segment by its number, or nil.
 func (l *Log) segmentLocked(id uint32) *segment {
+	if n := len(l.segs); n > 0 && l.segs[n-1].id == id { // the most likely one
+		return l.segs[n-1]
+	}
 	i, ok := slices.BinarySearchFunc(l.segs, id, func(s *segment, id uint32) int { return cmp.Compare(s.id, id) })
 	if !ok {
 		return nil
@@ -167,7 +176,7 @@ func (l *Log) Buckets(prefix string) iter.Seq[string] {
 // Pins selects the entries of a bucket whose keys begin with a zero byte. They
 // are read without unfolding the bucket.
 func (l *Log) Pins(name string) (*Selection, error) {
-	if err := l.ready(); err != nil {
+	if err := l.usable(); err != nil {
 		return nil, err
 	}
 	s := new(Selection)
@@ -175,10 +184,10 @@ func (l *Log) Pins(name string) (*Selection, error) {
 	defer l.mu.RUnlock()
 	if b := l.buckets[name]; b == nil {
 		return s, nil
-	} else if b.ix == nil {
-		s.entries = slices.Clone(b.pins)
+	} else if x := b.ix.Load(); x != nil {
+		s.entries = slices.Collect(x.Ascend("\x00", "\x01"))
 	} else {
-		s.entries = slices.Collect(b.ix.Ascend("\x00", "\x01"))
+		s.entries = slices.Clone(b.pins)
 	}
 	s.pinLocked(l)
 	return s, nil
@@ -193,7 +202,7 @@ func (l *Log) Select(name string, pick func(x *Index, keep func(Entry))) (*Selec
 	err := l.view(name, func(b *bucket) {
 		x := new(Index)
 		if b != nil {
-			x = b.ix
+			x = b.ix.Load()
 		}
 		pick(x, func(e Entry) { s.entries = append(s.entries, e) })
 		s.pinLocked(l)

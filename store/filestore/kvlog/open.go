@@ -126,7 +126,7 @@ func (l *Log) seal() error {
 	if l.queue.marked {
 		return nil // nothing was written since the last one
 	}
-	err := l.write([]record{{header: header{kind: kindMark, bodySum: checksum(nil)}}})
+	err := l.write([]*Batch{(&Batch{kind: kindMark}).summed()})
 	if errors.Is(err, ErrNoSpace) {
 		return nil // it would have been a help, no more
 	}

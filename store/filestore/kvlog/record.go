@@ -140,30 +140,32 @@ func parseRecord(data []byte, seed uint32, off int64) (header, []byte, error) {
 	return h, body, nil
 }
 
-// mutation is one change of a bucket. For opPut, off and size say where in the
-// body the value lies.
+// mutation is one change of a bucket, as the body of its record has it.
 type mutation struct {
-	op   byte
-	key  string
-	hi   string
-	off  uint32
-	size uint32
+	op  byte
+	key part
+	arg part // the value of opPut, the end of opRange
+}
+
+// part is where something lies in a body.
+type part struct{ off, size uint32 }
+
+func (p part) of(body []byte) []byte { return body[p.off : p.off+p.size] }
+
+// loc is where the value of opPut lies, if the body begins at base.
+func (m mutation) loc(seg uint32, base int64) loc {
+	return loc{seg, uint32(base) + m.arg.off, m.arg.size} //nolint:gosec // within a segment
 }
 
 // parseBody decodes the mutations of a kindBatch or kindMove body.
 func parseBody(body []byte, each func(mutation)) error {
 	r := reader{data: body}
 	for !r.done() {
-		m := mutation{op: r.byte()}
-		m.key = string(r.bytes())
+		m := mutation{op: r.byte(), key: r.part()}
 		switch m.op {
-		case opPut:
-			v := r.bytes()
-			m.size = uint32(len(v))        //nolint:gosec // within the body
-			m.off = uint32(r.pos) - m.size //nolint:gosec // within the body
+		case opPut, opRange:
+			m.arg = r.part()
 		case opDelete:
-		case opRange:
-			m.hi = string(r.bytes())
 		default:
 			r.err = fmt.Errorf("op %d is unknown", m.op)
 		}
@@ -215,14 +217,16 @@ func (r *reader) uint32() uint32 {
 	return uint32(v)
 }
 
-func (r *reader) bytes() []byte {
+// part reads a length and steps over as many bytes.
+func (r *reader) part() part {
 	n := r.uint()
 	if r.err != nil || n > uint64(len(r.data)-r.pos) { //nolint:gosec // not negative
 		r.err = errors.Join(r.err, errShort)
-		return nil
+		return part{}
 	}
-	r.pos += int(n) //nolint:gosec // within the body
-	return r.data[r.pos-int(n) : r.pos]
+	p := part{uint32(r.pos), uint32(n)} //nolint:gosec // within the body
+	r.pos += int(n)                     //nolint:gosec // within the body
+	return p
 }
 
 // Batch collects changes of one bucket. It must not be changed after Submit.
@@ -231,9 +235,13 @@ type Batch struct {
 	kind   kind
 	body   []byte
 	muts   []mutation
-	err    error
 
 	dropped int64 // when, in Unix nanoseconds, for kindDrop
+
+	// What follows is for writing it as a record.
+	sum     uint32  // of the body
+	at      *bucket // that it changes, when there is one already
+	version uint64
 }
 
 // NewBatch begins a batch of changes to a bucket, which need not exist.
@@ -249,7 +257,6 @@ func Drop(bucket string) *Batch {
 // Reset makes an empty batch for a bucket of one that the log has called back
 // about. Its memory is used again.
 func (b *Batch) Reset(bucket string) {
-	clear(b.muts)
 	*b = Batch{bucket: bucket, kind: kindBatch, body: b.body[:0], muts: b.muts[:0]}
 }
 
@@ -260,41 +267,39 @@ func (b *Batch) Size() int { return len(b.body) }
 func (b *Batch) Grow(n int) { b.body = slices.Grow(b.body, n) }
 
 // Put gives a key a value.
-func (b *Batch) Put(key string, value []byte) {
-	b.op(opPut, key)
-	b.body = binary.AppendUvarint(b.body, uint64(len(value)))
-	b.body = append(b.body, value...)
-	if b.fits() {
-		size := uint32(len(value))                                                                          //nolint:gosec // within the body
-		b.muts = append(b.muts, mutation{op: opPut, key: key, off: uint32(len(b.body)) - size, size: size}) //nolint:gosec // within the body
-	}
+func (b *Batch) Put(key string, value []byte) { copy(b.Room(key, len(value)), value) }
+
+// Room gives a key a value of so many bytes, which the caller writes to what it
+// returns before the next change.
+func (b *Batch) Room(key string, size int) []byte {
+	m := mutation{op: opPut, key: b.op(opPut, key)}
+	b.body = binary.AppendUvarint(b.body, uint64(size)) //nolint:gosec // not negative
+	n := len(b.body)
+	m.arg = part{uint32(n), uint32(size)} //nolint:gosec // see check
+	b.muts = append(b.muts, m)
+	b.body = slices.Grow(b.body, size)[:n+size]
+	return b.body[n : n+size : n+size]
 }
 
 // Delete removes a key, if it is there.
 func (b *Batch) Delete(key string) {
-	b.op(opDelete, key)
-	b.muts = append(b.muts, mutation{op: opDelete, key: key})
+	b.muts = append(b.muts, mutation{op: opDelete, key: b.op(opDelete, key)})
 }
 
 // DeleteRange removes the keys from lo to before hi.
 func (b *Batch) DeleteRange(lo, hi string) {
-	b.op(opRange, lo)
-	b.body = binary.AppendUvarint(b.body, uint64(len(hi)))
-	b.body = append(b.body, hi...)
-	b.muts = append(b.muts, mutation{op: opRange, key: lo, hi: hi})
+	b.muts = append(b.muts, mutation{op: opRange, key: b.op(opRange, lo), arg: b.text(hi)})
 }
 
-func (b *Batch) op(op byte, key string) {
+func (b *Batch) op(op byte, key string) part {
 	b.body = append(b.body, op)
-	b.body = binary.AppendUvarint(b.body, uint64(len(key)))
-	b.body = append(b.body, key...)
+	return b.text(key)
 }
 
-func (b *Batch) fits() bool {
-	if len(b.body) > maxBodyBytes {
-		b.err = fmt.Errorf("%w: more than %d bytes", ErrTooLarge, maxBodyBytes)
-	}
-	return b.err == nil
+func (b *Batch) text(s string) part {
+	b.body = binary.AppendUvarint(b.body, uint64(len(s)))
+	b.body = append(b.body, s...)
+	return part{uint32(len(b.body) - len(s)), uint32(len(s))} //nolint:gosec // see check
 }
 
 // check reports why a batch cannot be written.
@@ -302,8 +307,24 @@ func (b *Batch) check() error {
 	if b.bucket == "" || len(b.bucket) > maxNameBytes {
 		return fmt.Errorf("%w: bucket name of %d bytes, want 1 to %d", ErrTooLarge, len(b.bucket), maxNameBytes)
 	}
-	b.fits()
-	return b.err
+	if len(b.body) > maxBodyBytes {
+		return fmt.Errorf("%w: more than %d bytes", ErrTooLarge, maxBodyBytes)
+	}
+	return nil
+}
+
+// summed makes the batch one that can be written.
+func (b *Batch) summed() *Batch {
+	b.sum = checksum(b.body)
+	return b
+}
+
+// size is the length of the batch as a record.
+func (b *Batch) size() int64 { return int64(headerBytes + len(b.bucket) + len(b.body)) }
+
+// header is the head of the batch as a record.
+func (b *Batch) header(durable point) header {
+	return header{kind: b.kind, name: b.bucket, body: len(b.body), bodySum: b.sum, version: b.version, durable: durable}
 }
 
 // Bucket is the name of the bucket that the batch changes.

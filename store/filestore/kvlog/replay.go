@@ -203,6 +203,7 @@ func (r *replay) missing(from, to uint32) error {
 // content is what the body of a record says.
 type content struct {
 	muts    []mutation // of kindBatch and kindMove
+	body    []byte     // that they speak of
 	index   *Index     // of kindFold
 	floor   uint32     // of kindFloor
 	dropped int64      // of kindDrop
@@ -217,6 +218,7 @@ func readRecord(data []byte, seed uint32, off int64) (h header, c content, err e
 	r := reader{data: body}
 	switch h.kind {
 	case kindBatch, kindMove:
+		c.body = body
 		err = parseBody(body, func(m mutation) { c.muts = append(c.muts, m) })
 	case kindFold:
 		c.index, err = parseFold(body)
@@ -244,7 +246,6 @@ func (r *replay) apply(seg *segment, off int64, h header, c content) error {
 	if err := r.gap(seg, off, h); err != nil {
 		return err
 	}
-	body := off + h.size() - int64(h.body)
 	if h.kind == kindDrop {
 		r.dropLocked(h.name, min(c.dropped, time.Now().UnixNano())) // a clock may have been wrong
 		return nil
@@ -253,17 +254,15 @@ func (r *replay) apply(seg *segment, off int64, h header, c content) error {
 	b.version = h.version
 	b.used.Store(time.Now().UnixNano())
 	if h.kind == kindFold {
-		b.ix = c.index
-		r.foldLocked(b, h, seg, body)
+		b.ix.Store(c.index)
+		r.foldLocked(b, loc{seg.id, uint32(off), uint32(h.size())}) //nolint:gosec // within a segment
 		return nil
 	}
-	if b.ix == nil {
-		if err := r.unfold(b); err != nil {
-			return err
-		}
+	if err := r.unfold(b); err != nil {
+		return err
 	}
 	for _, m := range c.muts {
-		b.ix.mutate(m, seg.id, body, func(Entry) {})
+		b.ix.Load().mutate(m, c.body, seg.id, off+h.size()-int64(h.body), func(Entry) {})
 	}
 	return nil
 }
@@ -294,7 +293,7 @@ func (r *replay) settle() error {
 	}
 	there := func(id uint32) bool { return r.segmentLocked(id) != nil }
 	for _, b := range r.buckets {
-		if b.ix == nil && slices.ContainsFunc(b.spread, func(t tally) bool { return !there(t.seg) }) {
+		if b.ix.Load() == nil && slices.ContainsFunc(b.spread, func(t tally) bool { return !there(t.seg) }) {
 			if err := r.unfold(b); err != nil {
 				return err
 			}
@@ -305,7 +304,7 @@ func (r *replay) settle() error {
 		}
 		from := map[uint32]int{}
 		for _, m := range lost.muts {
-			b.ix.mutate(m, 0, 0, func(e Entry) { from[e.at.seg]++ })
+			b.ix.Load().mutate(m, lost.body, 0, 0, func(e Entry) { from[e.at.seg]++ })
 		}
 		for _, id := range slices.Sorted(maps.Keys(from)) {
 			if err := r.report(fmt.Sprintf("lost-%08x-%x", id, checksum([]byte(b.name))), Damage{
@@ -332,8 +331,8 @@ func (r *replay) count() {
 		for _, t := range b.spread {
 			r.countLocked(t.seg, t.live)
 		}
-		if b.ix != nil {
-			for e := range b.ix.Ascend("", "") {
+		if x := b.ix.Load(); x != nil {
+			for e := range x.Ascend("", "") {
 				r.countLocked(e.at.seg, e.cost())
 			}
 		}
@@ -373,7 +372,7 @@ func (l *Log) rebuild(name string) (*Index, error) {
 				x = new(Index)
 			} else if h.name == name {
 				for _, m := range c.muts {
-					x.mutate(m, seg.id, off+h.size()-int64(h.body), func(Entry) {})
+					x.mutate(m, c.body, seg.id, off+h.size()-int64(h.body), func(Entry) {})
 				}
 			}
 			off += h.size()
