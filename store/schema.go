@@ -39,9 +39,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // Seal appends value to dst in its stored form.
 func (s Schema) Seal(dst, value []byte) []byte {
-	version := max(s.Version, 1)
-	sum := crc32.Update(crc32.Update(0, castagnoli, []byte{version}), castagnoli, value)
-	dst = append(dst, version)
+	dst = append(dst, max(s.Version, 1))
+	sum := crc32.Update(crc32.Checksum(dst[len(dst)-1:], castagnoli), castagnoli, value)
 	dst = binary.LittleEndian.AppendUint32(dst, sum)
 	return append(dst, value...)
 }

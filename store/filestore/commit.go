@@ -7,6 +7,7 @@ import (
 
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/store/filestore/kvlog"
+	"github.com/everdesk/everdesk/wire"
 )
 
 // Commit applies a batch of a session's owner.
@@ -24,47 +25,81 @@ func (s *Store) Commit(ctx context.Context, l store.Lease, b store.Batch) (store
 	if err := e.turn.take(ctx); err != nil {
 		return store.Receipt{}, err
 	}
+	p := s.step(e)
 	e.mu.Lock()
-	m, err := e.meta, e.holdsLocked(l)
+	p.meta, err = e.meta, e.holdsLocked(l)
 	if err == nil {
 		err = e.writableLocked()
 	}
 	e.mu.Unlock()
 	switch {
 	case err != nil:
-	case b.Number == m.number:
+	case b.Number == p.meta.number:
 		e.turn.give()
-		return s.receipt(ctx, m)
-	case b.Number != m.number+1 || b.Prev != m.top:
-		err = &store.GapError{Top: m.top, Number: m.number}
+		return s.receipt(ctx, p.meta.top, p.meta.durable)
+	case b.Number != p.meta.number+1 || b.Prev != p.meta.top:
+		err = &store.GapError{Top: p.meta.top, Number: p.meta.number}
 	}
 	if err != nil {
 		e.turn.give()
 		return store.Receipt{}, err
 	}
-	changes := s.batch(bucketOf(e.id))
-	if err := s.changes(changes, &m, b); err != nil {
+	if err := s.fill(p, &b); err != nil {
 		e.turn.give()
 		return store.Receipt{}, fmt.Errorf("commit: %w", s.corrupt(e, err))
 	}
-	if err := s.submit(ctx, func(err error) {
-		e.finish(err, m)
-		s.reuse(changes)
-	}, changes); err != nil {
+	if err := s.await(ctx, p.done, p.settle, &p.changes); err != nil {
 		return store.Receipt{}, fmt.Errorf("commit: %w", err)
 	}
-	return s.receipt(ctx, m)
+	top, durable := p.meta.top, p.meta.durable
+	s.reuse(p)
+	return s.receipt(ctx, top, durable)
+}
+
+// step is a commit on its way.
+type step struct {
+	session *session
+	meta    meta // that the session will have
+	changes kvlog.Batch
+	buf     []byte      // for the meta as it is stored
+	done    chan error  // holds what became of it
+	settle  func(error) // is called by the log
+}
+
+// step returns a step of a session.
+func (s *Store) step(e *session) *step {
+	p, ok := s.steps.Get().(*step)
+	if !ok {
+		p = &step{done: make(chan error, 1)}
+		p.settle = func(err error) {
+			p.session.finish(err, &p.meta)
+			p.done <- err // from here on it may be somebody else's
+		}
+	}
+	p.session = e
+	p.changes.Reset(e.bucket)
+	return p
+}
+
+// stepSpare is up to what size the memory of a step is used again.
+const stepSpare = 64 << 10
+
+// reuse takes back a step that the log is done with and nobody waits for.
+func (s *Store) reuse(p *step) {
+	if p.session = nil; p.changes.Size() <= stepSpare {
+		s.steps.Put(p)
+	}
 }
 
 // receipt answers the newest batch of a session, when it is as durable as asked.
 // Where everything is forced to the disk, the batch was before it was applied.
-func (s *Store) receipt(ctx context.Context, m meta) (store.Receipt, error) {
-	if m.durable && s.cfg.Sync == SyncInterval {
+func (s *Store) receipt(ctx context.Context, top wire.Position, durable bool) (store.Receipt, error) {
+	if durable && s.cfg.Sync == SyncInterval {
 		if err := s.log.Sync(ctx); err != nil {
 			return store.Receipt{}, fmt.Errorf("commit: %w", asContext(ctx, err))
 		}
 	}
-	return store.Receipt{Top: m.top, Durable: m.durable}, nil
+	return store.Receipt{Top: top, Durable: durable}, nil
 }
 
 // asContext is asStore for errors that may be the context's.
@@ -75,28 +110,10 @@ func asContext(ctx context.Context, err error) error {
 	return asStore(err)
 }
 
-// batchSpare is up to what size the memory of a batch is used again.
-const batchSpare = 64 << 10
-
-// batch returns an empty batch for a bucket.
-func (s *Store) batch(bucket string) *kvlog.Batch {
-	if b, ok := s.batches.Get().(*kvlog.Batch); ok {
-		b.Reset(bucket)
-		return b
-	}
-	return kvlog.NewBatch(bucket)
-}
-
-// reuse takes back a batch that the log is done with.
-func (s *Store) reuse(b *kvlog.Batch) {
-	if b.Size() <= batchSpare {
-		s.batches.Put(b)
-	}
-}
-
-// changes adds a batch to changes of the session's bucket, and makes m what the
-// session's meta will be.
-func (s *Store) changes(out *kvlog.Batch, m *meta, b store.Batch) error {
+// fill adds a batch to the changes of a step, and makes its meta what the
+// session's will be.
+func (s *Store) fill(p *step, b *store.Batch) error {
+	out, m := &p.changes, &p.meta
 	out.Grow(batchBytes(b))
 	m.number, m.durable = b.Number, b.Durable && s.cfg.Sync != SyncOff
 	m.updated = time.Now()
@@ -115,59 +132,49 @@ func (s *Store) changes(out *kvlog.Batch, m *meta, b store.Batch) error {
 		return err
 	}
 	if b.Card != nil {
-		s.putSealed(out, cardKey, b.Card)
+		s.putSealed(out, []byte(cardKey), b.Card)
 	}
-	out.Put(metaKey, m.encode())
+	p.buf = m.append(p.buf[:0])
+	out.Put(metaKey, p.buf)
 	return nil
 }
 
 // batchBytes is about how long a batch will be in the log.
-func batchBytes(b store.Batch) int {
+func batchBytes(b *store.Batch) int {
 	n := 512 + len(b.Card) + 64*len(b.Ops)
 	for _, f := range b.Events {
 		n += len(f) + 1
 	}
-	for _, op := range b.Ops {
-		for _, v := range op.Values {
+	for i := range b.Ops {
+		for _, v := range b.Ops[i].Values {
 			n += len(v) + 64
 		}
 	}
 	return n
 }
 
-// buffer returns an empty buffer that buffers takes back.
-func (s *Store) buffer() *[]byte {
-	buf, ok := s.buffers.Get().(*[]byte)
-	if !ok {
-		buf = new([]byte)
-	}
-	*buf = (*buf)[:0]
-	return buf
-}
-
 // putSealed gives a key the stored form of a value.
-func (s *Store) putSealed(out *kvlog.Batch, key string, value []byte) {
-	buf := s.buffer()
-	*buf = s.cfg.Schema.Seal(*buf, value)
-	out.Put(key, *buf)
-	s.buffers.Put(buf)
+func (s *Store) putSealed(out *kvlog.Batch, key, value []byte) {
+	s.cfg.Schema.Seal(out.Room(key, sealBytes+len(value))[:0], value)
 }
 
 // appendEntry adds an entry to the log, and takes from its other end what the
 // bounds have no room for.
 func (s *Store) appendEntry(out *kvlog.Batch, m *meta, epoch, first uint64, frames [][]byte) error {
 	entry := span{epoch: epoch, first: first, count: uint32(len(frames))} //nolint:gosec // limited by CheckBatch
-	buf := s.buffer()
+	n := len(frames) - 1
+	for _, f := range frames {
+		n += len(f)
+	}
+	sealed := out.Room(entry.appendKey(make([]byte, 0, spanKeyBytes)), sealBytes+n)
+	lines := sealed[sealBytes:sealBytes]
 	for i, f := range frames {
 		if i > 0 {
-			*buf = append(*buf, '\n')
+			lines = append(lines, '\n')
 		}
-		*buf = append(*buf, f...)
+		lines = append(lines, f...)
 	}
-	n := len(*buf)
-	*buf = s.cfg.Schema.Seal(*buf, *buf)
-	out.Put(entry.key(), (*buf)[n:])
-	s.buffers.Put(buf)
+	s.cfg.Schema.Seal(sealed[:0], lines)
 	if m.events == 0 {
 		m.oldest = entry.oldest()
 	}

@@ -175,7 +175,7 @@ func (s *Store) mend(e *session, what []kvlog.Damage) error {
 	if absent {
 		return s.submit(s.life, func(error) { e.turn.give() }, heeded)
 	}
-	b := kvlog.NewBatch(bucketOf(e.id))
+	b := kvlog.NewBatch(e.bucket)
 	if err := s.remake(e, &m, b); err != nil {
 		e.turn.give()
 		return err
@@ -188,7 +188,7 @@ func (s *Store) mend(e *session, what []kvlog.Damage) error {
 			e.mail.ring()
 			e.mu.Unlock()
 		}
-		e.finish(err, m)
+		e.finish(err, &m)
 	}, b, heeded)
 }
 
@@ -218,7 +218,7 @@ func (s *Store) remake(e *session, m *meta, b *kvlog.Batch) error {
 	if m.top != top {
 		m.owner = "" // who knows of positions that are lost must claim anew
 	}
-	if err := s.look(bucketOf(e.id), func(x *kvlog.Index) {
+	if err := s.look(e.bucket, func(x *kvlog.Index) {
 		for entry := range x.Descend(inboxPrefix, after(inboxPrefix)) {
 			last, _ := number(inboxPrefix, entry.Key)
 			m.sent = max(m.sent, last)
@@ -228,7 +228,7 @@ func (s *Store) remake(e *session, m *meta, b *kvlog.Batch) error {
 		return err
 	}
 	b.Put(trimmedKey, nil)
-	b.Put(metaKey, m.encode())
+	m.put(b)
 	return nil
 }
 
@@ -236,7 +236,7 @@ func (s *Store) remake(e *session, m *meta, b *kvlog.Batch) error {
 func (s *Store) remakeIfNeeded(e *session, m *meta, b *kvlog.Batch) error {
 	var described bool
 	var events uint64
-	if err := s.look(bucketOf(e.id), func(x *kvlog.Index) {
+	if err := s.look(e.bucket, func(x *kvlog.Index) {
 		_, described = x.Get(metaKey)
 		for entry := range x.Ascend(entryPrefix, after(entryPrefix)) {
 			events += uint64(parseSpan(entry.Key).count)
@@ -252,7 +252,7 @@ func (s *Store) remakeIfNeeded(e *session, m *meta, b *kvlog.Batch) error {
 
 // chain returns the newest entries of a log that follow each other.
 func (s *Store) chain(e *session) ([]kvlog.Entry, error) {
-	sel, err := s.log.Select(bucketOf(e.id), func(x *kvlog.Index, keep func(kvlog.Entry)) {
+	sel, err := s.log.Select(e.bucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
 		for entry := range x.Ascend(entryPrefix, after(entryPrefix)) {
 			keep(entry)
 		}

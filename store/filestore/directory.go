@@ -60,7 +60,7 @@ func (s *Store) Session(ctx context.Context, id wire.SessionID) (store.Info, err
 
 // info describes a session as it was after one batch.
 func (s *Store) info(e *session) (store.Info, error) {
-	c, err := s.readCore(bucketOf(e.id))
+	c, err := s.readCore(e.bucket)
 	if err != nil {
 		return store.Info{}, fmt.Errorf("read session: %w", s.corrupt(e, err))
 	}
@@ -185,7 +185,7 @@ func (s *Store) writeQuarantine(ctx context.Context, e *session, decide func() (
 		}
 		return nil
 	}
-	b := kvlog.NewBatch(bucketOf(e.id))
+	b := kvlog.NewBatch(e.bucket)
 	if reason == "" {
 		b.Delete(quarantineKey)
 		if err := s.remakeIfNeeded(e, &m, b); err != nil {
@@ -202,7 +202,7 @@ func (s *Store) writeQuarantine(ctx context.Context, e *session, decide func() (
 			e.mail.ring()
 			e.mu.Unlock()
 		}
-		e.finish(err, m)
+		e.finish(err, &m)
 	}, b); err != nil {
 		return fmt.Errorf("quarantine session: %w", err)
 	}

@@ -43,8 +43,8 @@ func (s *Store) Send(ctx context.Context, id wire.SessionID, c store.Command) (d
 	m.sent++
 	b := kvlog.NewBatch(bucketOf(id))
 	b.Put(numbered(inboxPrefix, m.sent, c.ID), s.cfg.Schema.Seal(nil, c.Data))
-	b.Put(metaKey, m.encode())
-	if err := s.submit(ctx, func(err error) { e.finish(err, m) }, b); err != nil {
+	m.put(b)
+	if err := s.submit(ctx, func(err error) { e.finish(err, &m) }, b); err != nil {
 		return false, fmt.Errorf("send command: %w", err)
 	}
 	return false, nil

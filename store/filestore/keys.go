@@ -57,10 +57,11 @@ func bucketOf(id wire.SessionID) string { return sessionPrefix + string(id) }
 
 // numbered is a key that sorts by a number.
 func numbered(prefix string, n uint64, rest string) string {
-	b := make([]byte, 0, len(prefix)+8+len(rest))
-	b = append(b, prefix...)
-	b = binary.BigEndian.AppendUint64(b, n)
-	return string(append(b, rest...))
+	return string(append(appendNumbered(make([]byte, 0, len(prefix)+8+len(rest)), prefix, n), rest...))
+}
+
+func appendNumbered(b []byte, prefix string, n uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(b, prefix...), n)
 }
 
 // number returns the number and the rest of a numbered key.
@@ -69,7 +70,12 @@ func number(prefix, key string) (n uint64, rest string) {
 	return binary.BigEndian.Uint64([]byte(key[:8])), key[8:]
 }
 
-func tableKey(table, field string) string { return tablePrefix + table + "\x00" + field }
+func tableKey(table, field string) string { return string(appendTableKey(nil, table, field)) }
+
+func appendTableKey(b []byte, table, field string) []byte {
+	b = append(append(b, tablePrefix...), table...)
+	return append(append(b, 0), field...)
+}
 
 func splitTableKey(key string) (table, field string) {
 	table, field, _ = strings.Cut(key[len(tablePrefix):], "\x00")
@@ -95,11 +101,16 @@ type span struct {
 	count        uint32
 }
 
-func (s span) key() string {
-	b := append(make([]byte, 0, 21), entryPrefix...)
+// spanKeyBytes is how long the key of an entry is.
+const spanKeyBytes = len(entryPrefix) + 8 + 8 + 4
+
+func (s span) key() string { return string(s.appendKey(make([]byte, 0, spanKeyBytes))) }
+
+func (s span) appendKey(b []byte) []byte {
+	b = append(b, entryPrefix...)
 	b = binary.BigEndian.AppendUint64(b, s.epoch)
 	b = binary.BigEndian.AppendUint64(b, s.first)
-	return string(binary.BigEndian.AppendUint32(b, s.count))
+	return binary.BigEndian.AppendUint32(b, s.count)
 }
 
 func parseSpan(key string) span {

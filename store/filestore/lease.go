@@ -71,7 +71,7 @@ func (s *Store) create(ctx context.Context, n store.NewSession, l store.Lease) e
 		return fmt.Errorf("create session: %w", err)
 	}
 	b := kvlog.NewBatch(bucketOf(n.ID))
-	b.Put(metaKey, m.encode())
+	m.put(b)
 	b.Put(cardKey, s.cfg.Schema.Seal(nil, n.Card))
 	err = s.submit(ctx, func(err error) {
 		if err != nil {
@@ -98,8 +98,8 @@ func (s *Store) reserve(ctx context.Context, id wire.SessionID) (*session, error
 		s.mu.Lock()
 		e := s.sessions[id]
 		if e == nil {
-			e = &session{id: id, absent: true}
-			s.sessions[id] = e
+			e = newSession(id)
+			s.sessions[e.id] = e
 		}
 		s.mu.Unlock()
 		if err := e.turn.take(ctx); err != nil {
@@ -156,8 +156,8 @@ func (s *Store) Claim(ctx context.Context, id wire.SessionID, replica wire.Repli
 		e.turn.give()
 		return store.Lease{}, fmt.Errorf("claim session: %w", s.corrupt(e, err))
 	}
-	b.Put(metaKey, m.encode())
-	if err := s.submit(ctx, func(err error) { e.finish(err, m) }, b); err != nil {
+	m.put(b)
+	if err := s.submit(ctx, func(err error) { e.finish(err, &m) }, b); err != nil {
 		return store.Lease{}, fmt.Errorf("claim session: %w", err)
 	}
 	return lease, nil
@@ -179,7 +179,7 @@ func (e *session) claimableLocked(replica wire.ReplicaID, now time.Time) error {
 
 // finish ends a write: if it succeeded its meta becomes the session's, and the
 // turn is given back either way.
-func (e *session) finish(err error, m meta) {
+func (e *session) finish(err error, m *meta) {
 	if err == nil {
 		e.mu.Lock()
 		if m.epoch != e.meta.epoch || m.owner != e.meta.owner {
@@ -188,7 +188,7 @@ func (e *session) finish(err error, m meta) {
 		if m.sent != e.meta.sent || m.epoch != e.meta.epoch || m.owner != e.meta.owner {
 			e.mail.ring() // an owner is not to be woken by each commit of its own
 		}
-		e.meta = m
+		e.meta = *m
 		e.news.ring()
 		e.mu.Unlock()
 	}
@@ -233,8 +233,8 @@ func (s *Store) keepRenewals() {
 		m.until = e.until
 		e.mu.Unlock()
 		if due {
-			b := kvlog.NewBatch(bucketOf(e.id))
-			b.Put(metaKey, m.encode())
+			b := kvlog.NewBatch(e.bucket)
+			m.put(b)
 			batches = append(batches, b)
 		}
 	}
@@ -268,9 +268,9 @@ func (s *Store) Release(ctx context.Context, l store.Lease) error {
 	if m.owner, m.until = l.Heir, (time.Time{}); l.Heir != "" {
 		m.until = time.Now().Add(l.TTL)
 	}
-	b := kvlog.NewBatch(bucketOf(e.id))
-	b.Put(metaKey, m.encode())
-	if err := s.submit(ctx, func(err error) { e.finish(err, m) }, b); err != nil {
+	b := kvlog.NewBatch(e.bucket)
+	m.put(b)
+	if err := s.submit(ctx, func(err error) { e.finish(err, &m) }, b); err != nil {
 		return fmt.Errorf("release session: %w", err)
 	}
 	return nil
@@ -334,7 +334,7 @@ func (s *Store) bury(ctx context.Context, e *session, mayLocked func() error) er
 			s.mu.Unlock()
 		}
 		e.turn.give()
-	}, grave, kvlog.Drop(bucketOf(e.id))); err != nil {
+	}, grave, kvlog.Drop(e.bucket)); err != nil {
 		return fmt.Errorf("delete session: %w", err)
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"time"
 
+	"github.com/everdesk/everdesk/store/filestore/kvlog"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -42,39 +43,44 @@ const metaVersion = 1
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-func (m *meta) encode() []byte {
-	b := make([]byte, 0, 160)
+// put writes a meta with other changes of its session.
+func (m *meta) put(out *kvlog.Batch) { out.Put(metaKey, m.append(nil)) }
+
+func (m *meta) append(b []byte) []byte {
+	start := len(b)
 	b = append(b, metaVersion)
-	for _, s := range []string{m.user, string(m.owner), m.process} {
-		b = binary.AppendUvarint(b, uint64(len(s)))
-		b = append(b, s...)
+	b = appendText(b, m.user)
+	b = appendText(b, string(m.owner))
+	b = appendText(b, m.process)
+	b = appendTime(b, m.created)
+	b = appendTime(b, m.updated)
+	b = appendTime(b, m.until)
+	b = appendFlag(b, m.working)
+	b = appendFlag(b, m.durable)
+	for _, n := range [...]uint64{
+		m.epoch, m.before, m.number, m.top.Epoch, m.top.Seq, m.oldest.Epoch, m.oldest.Seq, m.events, m.bytes, m.sent,
+	} {
+		b = binary.AppendUvarint(b, n)
 	}
-	for _, t := range []time.Time{m.created, m.updated, m.until} {
-		n := int64(0)
-		if !t.IsZero() {
-			n = t.UnixNano()
-		}
-		b = binary.AppendVarint(b, n)
-	}
-	for _, f := range []bool{m.working, m.durable} {
-		if f {
-			b = append(b, 1)
-		} else {
-			b = append(b, 0)
-		}
-	}
-	for _, n := range m.numbers() {
-		b = binary.AppendUvarint(b, *n)
-	}
-	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b[start:], castagnoli))
 }
 
-// numbers are the plain numbers of a meta, in their stored order.
-func (m *meta) numbers() []*uint64 {
-	return []*uint64{
-		&m.epoch, &m.before, &m.number, &m.top.Epoch, &m.top.Seq, &m.oldest.Epoch, &m.oldest.Seq,
-		&m.events, &m.bytes, &m.sent,
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func appendTime(b []byte, t time.Time) []byte {
+	if t.IsZero() {
+		return append(b, 0)
 	}
+	return binary.AppendVarint(b, t.UnixNano())
+}
+
+func appendFlag(b []byte, set bool) []byte {
+	if set {
+		return append(b, 1)
+	}
+	return append(b, 0)
 }
 
 var errMeta = errors.New("checksum or form does not match")
@@ -107,7 +113,9 @@ func decodeMeta(b []byte) (m meta, err error) {
 		return meta{}, errMeta
 	}
 	m.working, m.durable, b = b[0] == 1, b[1] == 1, b[2:]
-	for _, p := range m.numbers() {
+	for _, p := range []*uint64{
+		&m.epoch, &m.before, &m.number, &m.top.Epoch, &m.top.Seq, &m.oldest.Epoch, &m.oldest.Seq, &m.events, &m.bytes, &m.sent,
+	} {
 		n, k := binary.Uvarint(b)
 		if k <= 0 {
 			return meta{}, errMeta

@@ -26,28 +26,22 @@ func listBounds(x *kvlog.Index, list string) (b bounds) {
 	return b
 }
 
+// keyRoom is enough memory for most keys.
+const keyRoom = 96
+
 // applyOps adds the changes of tables and lists to a batch. Ops see what those
 // before them did, so the bounds of lists are followed through the batch.
 func (s *Store) applyOps(out *kvlog.Batch, ops []store.Op) error {
-	lists := map[string]bounds{}
-	for _, op := range ops {
-		if op.Kind >= store.OpPush {
-			lists[op.Name] = bounds{}
-		}
+	lists, err := s.lists(out.Bucket(), ops)
+	if err != nil {
+		return err
 	}
-	if len(lists) > 0 {
-		if err := s.look(out.Bucket(), func(x *kvlog.Index) {
-			for name := range lists {
-				lists[name] = listBounds(x, name)
-			}
-		}); err != nil {
-			return err
-		}
-	}
-	for _, op := range ops {
+	for i := range ops {
+		op := &ops[i]
 		switch op.Kind {
 		case store.OpSet:
-			s.putSealed(out, tableKey(op.Name, op.Field), op.Values[0])
+			var room [keyRoom]byte
+			s.putSealed(out, appendTableKey(room[:0], op.Name, op.Field), op.Values[0])
 		case store.OpUnset:
 			out.Delete(tableKey(op.Name, op.Field))
 		case store.OpClear:
@@ -60,13 +54,36 @@ func (s *Store) applyOps(out *kvlog.Batch, ops []store.Op) error {
 	return nil
 }
 
-func (s *Store) applyListOp(out *kvlog.Batch, op store.Op, b bounds) bounds {
+// lists returns the bounds of the lists that ops change.
+func (s *Store) lists(bucket string, ops []store.Op) (lists map[string]bounds, err error) {
+	for i := range ops {
+		if ops[i].Kind < store.OpPush {
+			continue
+		}
+		if lists == nil {
+			lists = map[string]bounds{}
+		}
+		lists[ops[i].Name] = bounds{}
+	}
+	if lists == nil {
+		return nil, nil
+	}
+	err = s.look(bucket, func(x *kvlog.Index) {
+		for name := range lists {
+			lists[name] = listBounds(x, name)
+		}
+	})
+	return lists, err
+}
+
+func (s *Store) applyListOp(out *kvlog.Batch, op *store.Op, b bounds) bounds {
 	prefix := listRange(op.Name)
 	n := uint64(max(op.N, 0))
+	var room [keyRoom]byte
 	switch op.Kind {
 	case store.OpPush:
 		for _, v := range op.Values {
-			s.putSealed(out, numbered(prefix, b.next, ""), v)
+			s.putSealed(out, appendNumbered(room[:0], prefix, b.next), v)
 			b.next++
 		}
 	case store.OpReplace:
@@ -75,7 +92,7 @@ func (s *Store) applyListOp(out *kvlog.Batch, op store.Op, b bounds) bounds {
 			i = b.next - uint64(-op.N)
 		}
 		if i >= b.first && i < b.next && uint64(max(op.N, -op.N)) <= b.len() { //nolint:gosec // not negative
-			s.putSealed(out, numbered(prefix, i, ""), op.Values[0])
+			s.putSealed(out, appendNumbered(room[:0], prefix, i), op.Values[0])
 		}
 	case store.OpKeepLast:
 		if n < b.len() {

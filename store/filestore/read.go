@@ -29,7 +29,7 @@ func (s *Store) fetch(
 ) error {
 	var described bool
 	var refused error
-	sel, err := s.log.Select(bucketOf(e.id), func(x *kvlog.Index, keep func(kvlog.Entry)) {
+	sel, err := s.log.Select(e.bucket, func(x *kvlog.Index, keep func(kvlog.Entry)) {
 		_, described = x.Get(metaKey)
 		refused = pick(x, keep)
 	})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -40,8 +39,7 @@ type Store struct {
 	semaphores semaphores
 	documents  documents
 
-	buffers sync.Pool // of *[]byte, for sealing values
-	batches sync.Pool // of *kvlog.Batch, for commits
+	steps sync.Pool // of *step, for commits
 
 	alarm chan struct{} // wakes the clock
 	wg    sync.WaitGroup
@@ -90,18 +88,18 @@ func Open(dir string, cfg Config) (*Store, error) {
 // load makes the registry.
 func (s *Store) load() error {
 	for bucket := range s.log.Buckets(sessionPrefix) {
-		id := wire.SessionID(strings.TrimPrefix(bucket, sessionPrefix))
 		c, err := s.readCore(bucket)
 		if err != nil {
 			return err
 		}
-		e := &session{id: id, meta: c.meta, quarantined: c.quarantined}
+		e := newSession(wire.SessionID(bucket[len(sessionPrefix):]))
+		e.meta, e.quarantined, e.absent = c.meta, c.quarantined, false
 		if e.meta.process != thisProcess {
 			e.meta.owner, e.meta.until = "", time.Time{}
 		}
 		e.until = e.meta.until
 		s.registerLocked(e)
-		s.sessions[id] = e
+		s.sessions[e.id] = e
 		if c.damage != "" {
 			s.setAside(e, c.damage)
 		}
@@ -189,6 +187,9 @@ func (s *Store) enter(ctx context.Context) error {
 
 // asStore says an error of the log in the words of package store.
 func asStore(err error) error {
+	if err == nil {
+		return nil
+	}
 	for _, m := range []struct{ from, to error }{
 		{kvlog.ErrClosed, store.ErrClosed},
 		{kvlog.ErrNoSpace, store.ErrNoSpace},
@@ -199,7 +200,7 @@ func asStore(err error) error {
 		}
 	}
 	switch {
-	case err == nil, errors.Is(err, kvlog.ErrLocked), errors.Is(err, kvlog.ErrFormat):
+	case errors.Is(err, kvlog.ErrLocked), errors.Is(err, kvlog.ErrFormat):
 		return err
 	case errors.Is(err, kvlog.ErrDamaged):
 		return &store.CorruptError{Where: "log", Reason: err.Error()}
@@ -212,13 +213,18 @@ func asStore(err error) error {
 // context's error.
 func (s *Store) submit(ctx context.Context, then func(error), first *kvlog.Batch, more ...*kvlog.Batch) error {
 	done := make(chan error, 1)
-	err := s.log.Submit(func(err error) {
+	return s.await(ctx, done, func(err error) {
 		then(err)
 		done <- err
 	}, first, more...)
-	if err != nil {
-		then(err)
-		return asStore(err)
+}
+
+// await writes batches and waits for what settle, which the log calls, leaves in
+// done.
+func (s *Store) await(ctx context.Context, done <-chan error, settle func(error), first *kvlog.Batch, more ...*kvlog.Batch) error {
+	if err := s.log.Submit(settle, first, more...); err != nil {
+		settle(err)
+		return asStore(<-done)
 	}
 	select {
 	case err := <-done:
@@ -230,8 +236,9 @@ func (s *Store) submit(ctx context.Context, then func(error), first *kvlog.Batch
 
 // session is one session in memory.
 type session struct {
-	id   wire.SessionID
-	turn turn // of those who write
+	id     wire.SessionID
+	bucket string // its bucket's name
+	turn   turn   // of those who write
 
 	mu          sync.Mutex // guards the following, never held across I/O
 	meta        meta
@@ -242,6 +249,12 @@ type session struct {
 	absent      bool // not created yet, or deleted
 	news        bell // rings when anything has changed
 	mail        bell // rings when something came in or the owner may be another
+}
+
+// newSession returns a session that is absent. Its names share their memory.
+func newSession(id wire.SessionID) *session {
+	bucket := bucketOf(id)
+	return &session{id: wire.SessionID(bucket[len(sessionPrefix):]), bucket: bucket, absent: true}
 }
 
 // bell wakes those who wait for something. The lock of its session guards it.

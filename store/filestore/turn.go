@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // turn is a lock that obeys contexts and that somebody else may unlock: whoever
@@ -11,15 +12,25 @@ import (
 // gone away meanwhile. Those who wait are served in order. The zero turn is
 // free and costs little, for there is one in every session.
 type turn struct {
+	state   atomic.Uint32
 	mu      sync.Mutex
-	taken   bool
 	waiting []chan struct{}
 }
 
+// What a turn can be. It is wanted when somebody waits for it, or did.
+const (
+	turnFree = iota
+	turnTaken
+	turnWanted
+)
+
 func (t *turn) take(ctx context.Context) error {
+	if t.tryTake() {
+		return nil
+	}
 	t.mu.Lock()
-	if !t.taken {
-		t.taken = true
+	if t.state.Swap(turnWanted) == turnFree { // given back just now
+		t.state.Store(turnTaken)
 		t.mu.Unlock()
 		return nil
 	}
@@ -44,21 +55,17 @@ func (t *turn) take(ctx context.Context) error {
 }
 
 // tryTake takes the turn if it is free.
-func (t *turn) tryTake() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.taken {
-		return false
-	}
-	t.taken = true
-	return true
-}
+func (t *turn) tryTake() bool { return t.state.CompareAndSwap(turnFree, turnTaken) }
 
 func (t *turn) give() {
+	if t.state.CompareAndSwap(turnTaken, turnFree) {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.waiting) == 0 {
-		t.taken, t.waiting = false, nil
+		t.waiting = nil
+		t.state.Store(turnFree)
 		return
 	}
 	close(t.waiting[0])

@@ -12,6 +12,9 @@ import (
 // somebody else's flood.
 const groupBytes = 4 << 20
 
+// spareRequests bounds the memory that is kept for requests.
+const spareRequests = 4096
+
 // crowd is how many requests at once make it worth to wait for more.
 const crowd = 3
 
@@ -27,6 +30,7 @@ type queue struct {
 	wg sync.WaitGroup // the committer, who ends last
 
 	// What follows belongs to the committer alone.
+	spare   []request // memory for the requests that come next
 	buf     []byte
 	batches []*Batch          // of the group
 	writes  uint64            // how many there were
@@ -133,7 +137,7 @@ func (l *Log) commitLoop() {
 		group, c, ending := l.take()
 		if len(group) > 0 {
 			l.commitGroup(group)
-			clear(group) // its memory is that of the queue, which goes on
+			l.recycle(group)
 		}
 		if c != nil {
 			c.done <- l.write(c.prepare())
@@ -172,9 +176,19 @@ func (l *Log) take() (group []request, c *chore, ending bool) {
 	for ; n < len(q.requests) && (n == 0 || size < limit); n++ {
 		size += q.requests[n].size()
 	}
-	group = q.requests[:n:n]
-	q.requests = q.requests[n:]
+	if n > 0 {
+		group, q.requests = q.requests[:n], append(q.spare, q.requests[n:]...)
+		q.spare = nil
+	}
 	return group, c, q.ending
+}
+
+// recycle makes the memory of a group that of requests to come.
+func (l *Log) recycle(group []request) {
+	clear(group)
+	if cap(group) <= spareRequests {
+		l.queue.spare = group[:0]
+	}
 }
 
 // commitGroup writes requests and calls them back.

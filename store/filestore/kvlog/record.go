@@ -81,27 +81,30 @@ func seed(id [16]byte, seg uint32) uint32 {
 	return crc32.Update(crc32.Checksum(id[:], castagnoli), castagnoli, binary.LittleEndian.AppendUint32(nil, seg))
 }
 
-func headerSum(seed uint32, off int64, head []byte, name string) uint32 {
-	var o [8]byte
-	binary.LittleEndian.PutUint64(o[:], uint64(off)) //nolint:gosec // not negative
-	sum := crc32.Update(seed, castagnoli, o[:])
-	sum = crc32.Update(sum, castagnoli, head[:32])
-	return crc32.Update(sum, castagnoli, []byte(name))
+// headerSum is the sum of a header that lies at off, with the name that follows
+// it.
+func headerSum(seed uint32, off int64, head, name []byte) uint32 {
+	sum := ^seed
+	for range 8 { // as crc32.Update does it, which would need memory for the bytes
+		sum = castagnoli[byte(sum)^byte(off)] ^ sum>>8 //nolint:gosec // a byte at a time
+		off >>= 8
+	}
+	return crc32.Update(crc32.Update(^sum, castagnoli, head[:32]), castagnoli, name)
 }
 
 // appendRecord adds a record to dst as it must be at off.
 func appendRecord(dst []byte, seed uint32, off int64, h header, body []byte) []byte {
-	var head [headerBytes]byte
-	binary.LittleEndian.PutUint32(head[0:], recordMagic)
-	head[4] = byte(h.kind)
-	head[5] = byte(len(h.name))                                //nolint:gosec // checked when the batch was made
-	binary.LittleEndian.PutUint32(head[8:], uint32(len(body))) //nolint:gosec // checked when the batch was made
-	binary.LittleEndian.PutUint32(head[12:], h.bodySum)
-	binary.LittleEndian.PutUint64(head[16:], h.version)
-	binary.LittleEndian.PutUint64(head[24:], uint64(h.durable))
-	binary.LittleEndian.PutUint32(head[32:], headerSum(seed, off, head[:], h.name))
-	dst = append(dst, head[:]...)
+	start := len(dst)
+	dst = binary.LittleEndian.AppendUint32(dst, recordMagic)
+	dst = append(dst, byte(h.kind), byte(len(h.name)), 0, 0)       //nolint:gosec // checked when the batch was made
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(len(body))) //nolint:gosec // checked when the batch was made
+	dst = binary.LittleEndian.AppendUint32(dst, h.bodySum)
+	dst = binary.LittleEndian.AppendUint64(dst, h.version)
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(h.durable))
+	dst = append(dst, 0, 0, 0, 0) // for the sum
 	dst = append(dst, h.name...)
+	head, name := dst[start:start+headerBytes], dst[start+headerBytes:]
+	binary.LittleEndian.PutUint32(head[32:], headerSum(seed, off, head, name))
 	return append(dst, body...)
 }
 
@@ -126,10 +129,10 @@ func parseRecord(data []byte, seed uint32, off int64) (header, []byte, error) {
 		durable: point(binary.LittleEndian.Uint64(data[24:])),
 	}
 	name := data[headerBytes:min(len(data), headerBytes+int(data[5]))]
-	h.name = string(name)
-	if len(name) < int(data[5]) || binary.LittleEndian.Uint32(data[32:]) != headerSum(seed, off, data, h.name) {
+	if len(name) < int(data[5]) || binary.LittleEndian.Uint32(data[32:]) != headerSum(seed, off, data, name) {
 		return header{}, nil, errHeader
 	}
+	h.name = string(name)
 	if h.size() > int64(len(data)) {
 		return h, nil, errShort
 	}
@@ -267,12 +270,12 @@ func (b *Batch) Size() int { return len(b.body) }
 func (b *Batch) Grow(n int) { b.body = slices.Grow(b.body, n) }
 
 // Put gives a key a value.
-func (b *Batch) Put(key string, value []byte) { copy(b.Room(key, len(value)), value) }
+func (b *Batch) Put(key string, value []byte) { copy(b.Room([]byte(key), len(value)), value) }
 
 // Room gives a key a value of so many bytes, which the caller writes to what it
 // returns before the next change.
-func (b *Batch) Room(key string, size int) []byte {
-	m := mutation{op: opPut, key: b.op(opPut, key)}
+func (b *Batch) Room(key []byte, size int) []byte {
+	m := mutation{op: opPut, key: op(b, opPut, key)}
 	b.body = binary.AppendUvarint(b.body, uint64(size)) //nolint:gosec // not negative
 	n := len(b.body)
 	m.arg = part{uint32(n), uint32(size)} //nolint:gosec // see check
@@ -283,20 +286,20 @@ func (b *Batch) Room(key string, size int) []byte {
 
 // Delete removes a key, if it is there.
 func (b *Batch) Delete(key string) {
-	b.muts = append(b.muts, mutation{op: opDelete, key: b.op(opDelete, key)})
+	b.muts = append(b.muts, mutation{op: opDelete, key: op(b, opDelete, key)})
 }
 
 // DeleteRange removes the keys from lo to before hi.
 func (b *Batch) DeleteRange(lo, hi string) {
-	b.muts = append(b.muts, mutation{op: opRange, key: b.op(opRange, lo), arg: b.text(hi)})
+	b.muts = append(b.muts, mutation{op: opRange, key: op(b, opRange, lo), arg: text(b, hi)})
 }
 
-func (b *Batch) op(op byte, key string) part {
+func op[K key](b *Batch, op byte, key K) part {
 	b.body = append(b.body, op)
-	return b.text(key)
+	return text(b, key)
 }
 
-func (b *Batch) text(s string) part {
+func text[K key](b *Batch, s K) part {
 	b.body = binary.AppendUvarint(b.body, uint64(len(s)))
 	b.body = append(b.body, s...)
 	return part{uint32(len(b.body) - len(s)), uint32(len(s))} //nolint:gosec // see check
