@@ -2,8 +2,6 @@ package redisstore
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,6 +29,8 @@ type listener interface {
 	hear(message string)
 	// connected is called when messages may have been lost before.
 	connected()
+	// follows says whether batches are of interest.
+	follows() bool
 }
 
 func (b *bus) init(s *Store) {
@@ -43,15 +43,34 @@ func (b *bus) listen(partition uint16, channel string, l listener) (stop func())
 	return b.line(partition).add(channel, l)
 }
 
-func (b *bus) line(partition uint16) *line {
-	if b.store.servers.cluster == nil {
-		partition = 0
+// channel returns the one of a name if somebody here listens to it, or nil.
+func (b *bus) channel(partition uint16, name string) *channel {
+	b.mu.Lock()
+	ln := b.lines[b.lineOf(partition)]
+	b.mu.Unlock()
+	if ln == nil {
+		return nil
 	}
+	ln.mu.Lock()
+	defer ln.mu.Unlock()
+	return ln.channels[name]
+}
+
+// lineOf is the number of the line that brings what is published in a partition.
+func (b *bus) lineOf(partition uint16) uint16 {
+	if b.store.servers.cluster == nil {
+		return 0
+	}
+	return partition
+}
+
+func (b *bus) line(partition uint16) *line {
+	partition = b.lineOf(partition)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	ln := b.lines[partition]
 	if ln == nil {
-		ln = &line{store: b.store, changed: make(knock, 1), listeners: map[string]map[int]listener{}}
+		ln = &line{store: b.store, changed: make(knock, 1), channels: map[string]*channel{}}
 		b.lines[partition] = ln
 		b.store.start(ln.run)
 	}
@@ -67,36 +86,73 @@ type line struct {
 	changed knock // somebody came or left
 	heard   atomic.Bool
 
-	mu        sync.Mutex // guards the following
-	listeners map[string]map[int]listener
-	named     int // listeners so far
+	mu       sync.Mutex // guards the following
+	channels map[string]*channel
+	named    int // listeners so far
 }
 
-func (l *line) add(channel string, li listener) (stop func()) {
+// channel is one that somebody listens to, or did a moment ago.
+type channel struct {
+	listeners map[int]listener // the line's lock guards it
+	asked     bool             // the connection was told to subscribe; also guarded
+
+	followers atomic.Int32 // of the listeners
+	counted   atomic.Bool  // Redis counts us among those who listen
+}
+
+// indifferent says that Redis counts this process among those who listen, although
+// nobody in it has any use for batches: it only waits for commands.
+func (c *channel) indifferent() bool {
+	return c != nil && c.counted.Load() && c.followers.Load() == 0
+}
+
+func (l *line) add(name string, li listener) (stop func()) {
+	followers := int32(0)
+	if li.follows() {
+		followers = 1
+	}
 	l.mu.Lock()
 	l.named++
 	id := l.named
-	if l.listeners[channel] == nil {
-		l.listeners[channel] = map[int]listener{}
+	c := l.channels[name]
+	if c == nil {
+		c = &channel{listeners: map[int]listener{}}
+		l.channels[name] = c
 	}
-	l.listeners[channel][id] = li
+	c.listeners[id] = li
+	c.followers.Add(followers)
 	l.mu.Unlock()
 	l.changed.now()
 	return func() {
 		l.mu.Lock()
-		delete(l.listeners[channel], id)
-		if len(l.listeners[channel]) == 0 {
-			delete(l.listeners, channel)
-		}
+		delete(c.listeners, id)
+		c.followers.Add(-followers)
 		l.mu.Unlock()
 		l.changed.now()
 	}
 }
 
-func (l *line) channels() []string {
+// wanted returns the names of channels that somebody listens to.
+func (l *line) wanted() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Collect(maps.Keys(l.listeners))
+	var names []string
+	for name, c := range l.channels {
+		if len(c.listeners) > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// forget is for after a connection: Redis does not count us any more.
+func (l *line) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.channels {
+		c.asked = false
+		c.counted.Store(false)
+	}
 }
 
 // run keeps a connection as long as there are listeners. It makes every new one
@@ -106,15 +162,15 @@ func (l *line) run() {
 	ctx := l.store.life
 	failures := 0
 	for ctx.Err() == nil {
-		channels := l.channels()
-		if len(channels) == 0 {
+		wanted := l.wanted()
+		if len(wanted) == 0 {
 			select {
 			case <-l.changed:
 			case <-ctx.Done():
 			}
 			continue
 		}
-		if l.serve(ctx, channels) {
+		if l.serve(ctx, wanted[0]) {
 			failures = 0
 		}
 		failures++
@@ -123,25 +179,25 @@ func (l *line) run() {
 	}
 }
 
-// serve subscribes and stays until the connection is lost. It reports whether
-// anything was heard on it.
-func (l *line) serve(ctx context.Context, channels []string) (worked bool) {
-	server, err := l.store.servers.of(ctx, channels[0])
+// serve subscribes at the server that has one of the channels and stays until the
+// connection is lost. It reports whether anything was heard on it.
+func (l *line) serve(ctx context.Context, name string) (worked bool) {
+	server, err := l.store.servers.of(ctx, name)
 	if err != nil {
 		return false
 	}
 	sub := l.store.servers.subscription(ctx)
 	l.heard.Store(false)
-	asked := map[string]bool{}
 	var reader sync.WaitGroup
 	defer func() {
 		_ = sub.Close() // which makes the reader end; it fails only if closed
 		reader.Wait()
+		l.forget()
 		worked = l.heard.Load()
 	}()
 	// Channels come before the reader: a go-redis subscription without any
 	// would connect anywhere.
-	if !l.adjust(ctx, sub, asked, channels) {
+	if !l.adjust(ctx, sub) {
 		return false
 	}
 	lost := make(chan struct{})
@@ -155,12 +211,12 @@ func (l *line) serve(ctx context.Context, channels []string) (worked bool) {
 	for {
 		select {
 		case <-l.changed:
-			if !l.adjust(ctx, sub, asked, l.channels()) {
+			if !l.adjust(ctx, sub) {
 				return
 			}
 		case <-check.C:
 			// Publishers ask the master who listens, so that is where to listen.
-			if now, err := l.store.servers.of(ctx, channels[0]); err != nil || now != server {
+			if now, err := l.store.servers.of(ctx, name); err != nil || now != server {
 				return
 			}
 			if !l.heard.Swap(false) {
@@ -182,23 +238,24 @@ func (l *line) serve(ctx context.Context, channels []string) (worked bool) {
 	}
 }
 
-// adjust subscribes to what is wanted and from nothing else.
-func (l *line) adjust(ctx context.Context, sub *redis.PubSub, asked map[string]bool, wanted []string) bool {
+// adjust subscribes to what somebody listens to and to nothing else.
+func (l *line) adjust(ctx context.Context, sub *redis.PubSub) bool {
 	var come, gone []string
-	want := map[string]bool{}
-	for _, c := range wanted {
-		want[c] = true
-		if !asked[c] {
-			come = append(come, c)
-			asked[c] = true
+	l.mu.Lock()
+	for name, c := range l.channels {
+		switch {
+		case len(c.listeners) == 0:
+			if c.asked {
+				gone = append(gone, name)
+			}
+			c.counted.Store(false)
+			delete(l.channels, name)
+		case !c.asked:
+			come = append(come, name)
+			c.asked = true
 		}
 	}
-	for c := range asked {
-		if !want[c] {
-			gone = append(gone, c)
-			delete(asked, c)
-		}
-	}
+	l.mu.Unlock()
 	if len(gone) > 0 && sub.SUnsubscribe(ctx, gone...) != nil {
 		return false
 	}
@@ -222,6 +279,7 @@ func (l *line) read(ctx context.Context, sub *redis.PubSub) {
 			l.each(v.Channel, func(li listener) { li.hear(v.Payload) })
 		case *redis.Subscription:
 			if v.Kind == "ssubscribe" {
+				l.count(v.Channel)
 				l.each(v.Channel, listener.connected)
 				continue
 			}
@@ -234,10 +292,21 @@ func (l *line) read(ctx context.Context, sub *redis.PubSub) {
 	}
 }
 
-func (l *line) each(channel string, fn func(listener)) {
+// count notes that Redis counts us among those who listen to a channel.
+func (l *line) count(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, li := range l.listeners[channel] {
-		fn(li)
+	if c := l.channels[name]; c != nil {
+		c.counted.Store(true)
+	}
+}
+
+func (l *line) each(name string, fn func(listener)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c := l.channels[name]; c != nil {
+		for _, li := range c.listeners {
+			fn(li)
+		}
 	}
 }

@@ -62,15 +62,18 @@ func (c *committer) run(ctx context.Context, l store.Lease, b store.Batch) (v an
 		return nil, false, fmt.Errorf("%s: %w", what, store.ErrClosed)
 	}
 	w := c.store.encode(l, b)
+	var f *flight
 	err = c.store.do(ctx, "write", repeatable, w.meta(), func(ctx context.Context, server *redis.Client) error {
-		var err error
-		v, durable, err = c.lane(laneKey{server, w.durable}).run(ctx, w)
-		return err
+		f = &flight{write: w, done: make(chan struct{})}
+		return c.lane(laneKey{server, w.durable}).run(ctx, f)
 	})
-	if err == nil && v != int64(followed) {
+	if err != nil {
+		return nil, false, err
+	}
+	if !f.told {
 		c.store.buffers.put(w.entry) // nobody else has it any more
 	}
-	return v, durable, err
+	return f.value, f.durable, nil
 }
 
 // buffers are those of log entries, to be used again.
@@ -122,15 +125,30 @@ type lane struct {
 // flight is one attempt to send a write.
 type flight struct {
 	*write
+	owner   *channel      // our own, if the session's owner listens and nobody follows here
 	done    chan struct{} // closed when the following are set
 	value   any
 	durable bool
+	told    bool // it will be published
 	err     error
 }
 
+// followed says whether somebody would like to see a batch that was applied. The
+// owner, who listens for commands, is not one of them.
+func (f *flight) followed() bool {
+	listeners, applied := f.value.(int64)
+	if listeners--; f.owner.indifferent() {
+		listeners--
+	}
+	return f.err == nil && applied && listeners > 0
+}
+
 // run queues a write and waits for its answer.
-func (l *lane) run(ctx context.Context, w *write) (v any, durable bool, err error) {
-	f := &flight{write: w, done: make(chan struct{})}
+func (l *lane) run(ctx context.Context, f *flight) error {
+	// Both before and after, so that it is true all the while.
+	if owner := l.store.bus.channel(f.partition, f.meta()); owner.indifferent() {
+		f.owner = owner
+	}
 	l.mu.Lock()
 	l.queue = append(l.queue, f)
 	start := l.flights < maxFlights
@@ -143,12 +161,12 @@ func (l *lane) run(ctx context.Context, w *write) (v any, durable bool, err erro
 	}
 	select {
 	case <-f.done:
-		return f.value, f.durable, f.err
+		return f.err
 	case <-ctx.Done():
 		l.drop(f)
-		return nil, false, ctx.Err()
+		return ctx.Err()
 	case <-l.store.life.Done():
-		return nil, false, store.ErrClosed
+		return store.ErrClosed
 	}
 }
 
@@ -202,7 +220,7 @@ func (l *lane) tell(flights []*flight) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, f := range flights {
-		if f.err == nil && f.value == int64(followed) {
+		if f.told = f.followed(); f.told {
 			l.told = append(l.told, f.write)
 		}
 	}

@@ -39,8 +39,9 @@
 //
 // # News
 //
-// The script tells whether anybody follows a session; if so, the entry is also
-// published, right after the commit and by whoever made it. Claims, releases,
+// The script tells how many listen to a session; if that is more than its owner,
+// who waits for commands, the entry is also published, right after the commit and
+// by whoever made it. Claims, releases,
 // deletions and commands are published by their scripts. Messages are hints: a
 // tail shows one only if it follows what it showed before, and otherwise reads
 // the log. It also does so after every new pub/sub connection and when a regular

@@ -45,3 +45,10 @@ func ReplicaKeys(prefix string) []string { return keyspace{prefix: prefix}.repli
 
 // FormatKey is the key of the format.
 func FormatKey(prefix string) string { return keyspace{prefix: prefix}.format() }
+
+// Indifferent says whether the store is known to listen to a session that nobody
+// follows in it.
+func (s *Store) Indifferent(id wire.SessionID) bool {
+	k := s.keys.session(id)
+	return s.bus.channel(k.partition, k.meta()).indifferent()
+}

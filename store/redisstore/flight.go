@@ -10,9 +10,6 @@ import (
 )
 
 const (
-	// followed is commit.lua's answer for a batch that was applied and that
-	// somebody would like to see.
-	followed = 2
 	// lockedID is the last id of a log that takes no entries, see log.lua.
 	lockedID = "18446744073709551615-18446744073709551615"
 	// replicasFor is how long we believe to know whether a server has replicas.

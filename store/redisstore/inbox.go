@@ -137,3 +137,5 @@ func (w wakeUp) hear(message string) {
 }
 
 func (w wakeUp) connected() { w.now() }
+
+func (w wakeUp) follows() bool { return false }

@@ -153,3 +153,5 @@ func (t turn) hear(message string) {
 }
 
 func (t turn) connected() { t.now() }
+
+func (t turn) follows() bool { return false }

@@ -35,53 +35,112 @@ func BenchmarkCommit(b *testing.B) {
 
 func benchmarkCommit(b *testing.B, followed bool) {
 	b.Helper()
-	server, client := benchmarkRedis(b)
-	s, err := redisstore.Open(b.Context(), client, redisstore.Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = s.Close() })
-	frames := make([][]byte, speedBatch)
-	for i := range frames {
-		frames[i] = bytes.Repeat([]byte{'x'}, speedBytes)
-	}
-	leases := make([]store.Lease, speedSessions)
-	for i := range leases {
-		id := wire.SessionID(fmt.Sprintf("s%d", i))
-		if err := s.Create(b.Context(), store.NewSession{ID: id, User: "u"}); err != nil {
-			b.Fatal(err)
-		}
-		if leases[i], err = s.Claim(b.Context(), id, "r", time.Hour); err != nil {
-			b.Fatal(err)
-		}
-	}
+	server, s := benchmarkStore(b)
+	leases := benchmarkLeases(b, s, speedSessions)
 	var tails sync.WaitGroup
 	before := spent(b, server)
 	b.ReportAllocs()
 	b.ResetTimer()
 	var wg sync.WaitGroup
 	for i, l := range leases {
-		last := uint64(share(b.N, i) * speedBatch)
+		n := share(b.N, i, speedSessions)
+		last := uint64(n * speedBatch)
 		if followed && last > 0 {
 			tails.Go(func() { readTo(b, s, l.Session, last) })
 		}
-		wg.Go(func() { commitMany(b, s, l, frames, share(b.N, i)) })
+		wg.Go(func() { commitMany(b, s, l, store.Batch{Events: frames(speedBatch, speedBytes)}, n) })
 	}
 	wg.Wait()
 	tails.Wait()
-	report(b, server, before)
+	report(b, server, before, speedBatch)
 }
 
-func commitMany(b *testing.B, s *redisstore.Store, l store.Lease, frames [][]byte, batches int) {
+// BenchmarkOwners is what a busy hub does: owners that listen for commands commit
+// events and the window these have changed. An operation is a batch.
+func BenchmarkOwners(b *testing.B) {
+	for _, sessions := range []int{64, 500} {
+		b.Run(strconv.Itoa(sessions), func(b *testing.B) { benchmarkOwners(b, sessions) })
+	}
+}
+
+func benchmarkOwners(b *testing.B, sessions int) {
 	b.Helper()
-	top := l.Top()
-	for n := range batches {
-		r, err := s.Commit(b.Context(), l, store.Batch{Number: uint64(n + 1), Prev: top, Events: frames})
+	const events, eventBytes, windowBytes = 8, 400, 200
+	server, s := benchmarkStore(b)
+	leases := benchmarkLeases(b, s, sessions)
+	ctx, end := context.WithCancel(b.Context())
+	var owners, listeners sync.WaitGroup
+	for _, l := range leases {
+		listeners.Go(func() {
+			for commands := range s.Receive(ctx, l) {
+				if len(commands) > 0 {
+					b.Error("a command that nobody sent")
+				}
+			}
+		})
+	}
+	for client := server.Client(b); ; { // until all are heard
+		channels, err := client.PubSubShardChannels(ctx, "*").Result()
+		if err != nil {
+			b.Fatal(err)
+		}
+		if len(channels) == sessions {
+			break
+		}
+	}
+	before := spent(b, server)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i, l := range leases {
+		owners.Go(func() {
+			commitMany(b, s, l, store.Batch{
+				Events: frames(events, eventBytes),
+				Ops:    []store.Op{store.Set("contents", "monitor-0/w", bytes.Repeat([]byte{'y'}, windowBytes))},
+			}, share(b.N, i, sessions))
+		})
+	}
+	owners.Wait()
+	report(b, server, before, events)
+	end()
+	listeners.Wait()
+}
+
+func benchmarkLeases(b *testing.B, s *redisstore.Store, sessions int) []store.Lease {
+	b.Helper()
+	leases := make([]store.Lease, sessions)
+	for i := range leases {
+		id := wire.SessionID(fmt.Sprintf("ses-t6iqt52ds2njcjdyy5k3%06d", i))
+		if err := s.Create(b.Context(), store.NewSession{ID: id, User: "u"}); err != nil {
+			b.Fatal(err)
+		}
+		var err error
+		if leases[i], err = s.Claim(b.Context(), id, "CDLUYDZ3FZXE46RZ55KNMRSFEE", time.Hour); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return leases
+}
+
+func frames(n, size int) [][]byte {
+	all := make([][]byte, n)
+	for i := range all {
+		all[i] = bytes.Repeat([]byte{'x'}, size)
+	}
+	return all
+}
+
+// commitMany commits the same batch again and again.
+func commitMany(b *testing.B, s *redisstore.Store, l store.Lease, batch store.Batch, times int) {
+	b.Helper()
+	batch.Prev = l.Top()
+	for range times {
+		batch.Number++
+		r, err := s.Commit(b.Context(), l, batch)
 		if err != nil {
 			b.Error(err)
 			return
 		}
-		top = r.Top
+		batch.Prev = r.Top
 	}
 }
 
@@ -112,7 +171,7 @@ func BenchmarkPlainXAdd(b *testing.B) {
 	for i := range speedSessions {
 		wg.Go(func() {
 			args := &redis.XAddArgs{Stream: fmt.Sprintf("s%d", i), MaxLen: 10_000, Approx: true, Values: []any{"d", frame}}
-			for range share(b.N, i) {
+			for range share(b.N, i, speedSessions) {
 				_, err := client.Pipelined(b.Context(), func(p redis.Pipeliner) error {
 					for range speedBatch {
 						p.XAdd(context.Background(), args)
@@ -127,7 +186,18 @@ func BenchmarkPlainXAdd(b *testing.B) {
 		})
 	}
 	wg.Wait()
-	report(b, server, before)
+	report(b, server, before, speedBatch)
+}
+
+func benchmarkStore(b *testing.B) (*redistest.Server, *redisstore.Store) {
+	b.Helper()
+	server, client := benchmarkRedis(b)
+	s, err := redisstore.Open(b.Context(), client, redisstore.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = s.Close() })
+	return server, s
 }
 
 func benchmarkRedis(b *testing.B) (*redistest.Server, redis.UniversalClient) {
@@ -142,8 +212,8 @@ func benchmarkRedis(b *testing.B) (*redistest.Server, redis.UniversalClient) {
 	return server, client
 }
 
-// share is how many of n operations session i does.
-func share(n, i int) int { return (n + speedSessions - 1 - i) / speedSessions }
+// share is how many of n operations session i of some does.
+func share(n, i, sessions int) int { return (n + sessions - 1 - i) / sessions }
 
 // cpu is processor time: that of the server and that of this process. It says
 // more than a rate on a machine that others use, too.
@@ -175,10 +245,10 @@ func spent(b *testing.B, server *redistest.Server) cpu {
 	return c
 }
 
-func report(b *testing.B, server *redistest.Server, before cpu) {
+func report(b *testing.B, server *redistest.Server, before cpu, events int) {
 	b.Helper()
 	after := spent(b, server)
-	b.ReportMetric(float64(b.N*speedBatch)/b.Elapsed().Seconds(), "events/s")
+	b.ReportMetric(float64(b.N*events)/b.Elapsed().Seconds(), "events/s")
 	b.ReportMetric((after.server-before.server)*1e6/float64(b.N), "redis-µs/op")
 	b.ReportMetric((after.client-before.client)*1e6/float64(b.N), "go-µs/op")
 }

@@ -104,6 +104,8 @@ func (t *tail) connected() {
 	t.woken.now()
 }
 
+func (t *tail) follows() bool { return true }
+
 // take returns what the reader has to do.
 func (t *tail) take() (messages []string, fill bool) {
 	t.mu.Lock()

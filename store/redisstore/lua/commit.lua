@@ -13,8 +13,8 @@
 --   or '', 4 number of structures, 5 number of consumed ids, then the names of
 --   the structures ('t:' table, 'l:' list), the ids, and the ops: a letter, the
 --   number of the structure, and what the op needs.
--- Returns for each batch 1 when applied, 2 if somebody follows the session,
---   {'STATE', state or ''} if another state is there, {'CORRUPT', key}, or
+-- Returns for each batch 1 when applied, more by the number of connections that
+--   listen to news of the session, {'STATE', state or ''} if another state is there, {'CORRUPT', key}, or
 --   {'INDEX', key} if it is not the session's own key that is broken.
 --
 -- The entries themselves are added by the XADDs behind this script in the same
@@ -125,7 +125,7 @@ local function further(k, a, structures, consumed, fresh)
 end
 
 -- apply applies the batch whose keys and arguments begin at k and a.
-local followed, channels = {}, {}
+local told, channels = {}, {}
 local function apply(number, k, a, structures, consumed)
   local meta, log, delta = KEYS[k], KEYS[k + 1], ARGV[a + 3]
   local m = redis.pcall('HMGET', meta, 'state', 'count', 'stop')
@@ -161,7 +161,7 @@ local function apply(number, k, a, structures, consumed)
   redis.call('HSET', meta, 'state', ARGV[a + 1], 'count', count, 'updated', now)
   if set then redis.call('HSET', meta, unpack(set)) end
   if from then redis.call('XTRIM', log, 'MINID', from) end
-  if delta ~= '0' then followed[#followed + 1], channels[#channels + 1] = number, meta end
+  if delta ~= '0' then told[#told + 1], channels[#channels + 1] = number, meta end
   return 1
 end
 
@@ -178,8 +178,6 @@ for i = 1, tonumber(ARGV[1]) do
 end
 if #channels > 0 then
   local counts = redis.call('PUBSUB', 'SHARDNUMSUB', unpack(channels))
-  for i, number in ipairs(followed) do
-    if counts[2 * i] > 0 then answers[number] = 2 end
-  end
+  for i, number in ipairs(told) do answers[number] = 1 + counts[2 * i] end
 end
 return answers

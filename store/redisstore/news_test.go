@@ -1,0 +1,67 @@
+package redisstore_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/redisstore"
+)
+
+// An owner listens for commands and has no use for its own batches, so they are
+// published only if somebody follows: another hub, or this one.
+func TestBatchesArePublishedForFollowersOnly(t *testing.T) {
+	server := redistest.Standalone(t)
+	d := deploy(t, server.URL())
+	cfg := config(d.prefix())
+	cfg.CheckEvery = time.Hour // nothing but a message brings news
+	s, other := open(t, d.client, cfg), open(t, d.client, cfg)
+	a := newAuthor(t, s, "session")
+	ctx, end := context.WithCancel(t.Context())
+	var owner sync.WaitGroup
+	owner.Go(func() {
+		for commands := range s.Receive(ctx, a.lease) {
+			if len(commands) > 0 {
+				t.Error("a command that nobody sent")
+			}
+		}
+	})
+	t.Cleanup(owner.Wait)
+	t.Cleanup(end)
+	eventually(t, "subscription", func() error {
+		if !s.Indifferent(a.lease.Session) {
+			return errors.New("is not confirmed")
+		}
+		return nil
+	})
+	published := func() string {
+		stats, err := server.Client(t).Info(t.Context(), "commandstats").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, calls, _ := strings.Cut(stats, "cmdstat_spublish:")
+		calls, _, _ = strings.Cut(calls, ",")
+		return calls
+	}
+	before := published() // claims are
+	a.mustWrite(t, 3)
+	if now := published(); now != before {
+		t.Errorf("batches that nobody follows are published: %q before, %q after", before, now)
+	}
+	for _, follower := range []*redisstore.Store{other, s} {
+		const last = "last"
+		seen := follow(t, follower, a.lease.Session, func(e store.Event) bool { return string(e.Frame) != last })
+		a.mustWrite(t, 3)
+		if _, err := a.try(t.Context(), store.Batch{Events: [][]byte{[]byte(last)}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-seen; err != nil {
+			t.Error(err)
+		}
+	}
+}
