@@ -44,7 +44,7 @@ func (b *bus) listen(partition uint16, channel string, l listener) (stop func())
 }
 
 // channel returns the one of a name if somebody here listens to it, or nil.
-func (b *bus) channel(partition uint16, name string) *channel {
+func (b *bus) channel(partition uint16, name []byte) *channel {
 	b.mu.Lock()
 	ln := b.lines[b.lineOf(partition)]
 	b.mu.Unlock()
@@ -53,7 +53,7 @@ func (b *bus) channel(partition uint16, name string) *channel {
 	}
 	ln.mu.Lock()
 	defer ln.mu.Unlock()
-	return ln.channels[name]
+	return ln.channels[string(name)]
 }
 
 // lineOf is the number of the line that brings what is published in a partition.

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
 )
 
 const (
@@ -26,8 +27,10 @@ const (
 // committer sends the commits of all sessions in pipelines. Nobody waits for
 // company: what arrives while a pipeline is under way makes the next one.
 type committer struct {
-	store *Store
-	room  chan struct{} // one token per write
+	store  *Store
+	room   chan struct{}      // one token per write
+	tags   [partitions]string // a key of each partition
+	writes sync.Pool          // *write that nobody uses
 
 	mu    sync.Mutex // guards the following
 	lanes map[laneKey]*lane
@@ -44,55 +47,47 @@ func (c *committer) init(s *Store) {
 	c.store = s
 	c.room = make(chan struct{}, maxWrites)
 	c.lanes = map[laneKey]*lane{}
+	for p := range c.tags {
+		c.tags[p] = s.keys.at(uint16(p))
+	}
 }
 
 // run sends a batch and returns what the script answered and whether a second
 // node has it.
 func (c *committer) run(ctx context.Context, l store.Lease, b store.Batch) (v any, durable bool, err error) {
-	const what = "wait for room"
-	if err := c.store.usable(ctx, what); err != nil {
+	if err := c.enter(ctx); err != nil {
 		return nil, false, err
 	}
-	select {
-	case c.room <- struct{}{}:
-		defer func() { <-c.room }()
-	case <-ctx.Done():
-		return nil, false, fmt.Errorf("%s: %w", what, ctx.Err())
-	case <-c.store.life.Done():
-		return nil, false, fmt.Errorf("%s: %w", what, store.ErrClosed)
-	}
-	w := c.store.encode(l, b)
-	var f *flight
-	err = c.store.do(ctx, "write", repeatable, w.meta(), func(ctx context.Context, server *redis.Client) error {
-		f = &flight{write: w, done: make(chan struct{})}
-		return c.lane(laneKey{server, w.durable}).run(ctx, f)
+	defer func() { <-c.room }()
+	w := c.getWrite(l, b)
+	err = c.store.do(ctx, "write", repeatable, c.tags[w.partition], func(ctx context.Context, server *redis.Client) error {
+		return c.lane(laneKey{server, b.Durable}).run(ctx, w)
 	})
 	if err != nil {
-		return nil, false, err
+		return nil, false, err // it may be on its way still
 	}
-	if !f.told {
-		c.store.buffers.put(w.entry) // nobody else has it any more
+	v, durable = w.value, w.onTwo
+	if !w.told {
+		c.putWrite(w)
 	}
-	return f.value, f.durable, nil
+	return v, durable, nil
 }
 
-// buffers are those of log entries, to be used again.
-type buffers struct{ pool sync.Pool }
-
-// maxBuffer keeps a rare large batch from being kept for ever.
-const maxBuffer = 64 << 10
-
-// get returns an empty buffer with room for size bytes.
-func (b *buffers) get(size int) []byte {
-	if p, ok := b.pool.Get().(*[]byte); ok && cap(*p) >= size {
-		return (*p)[:0]
+// enter waits for room.
+func (c *committer) enter(ctx context.Context) error {
+	select {
+	case c.room <- struct{}{}:
+		return nil
+	default:
 	}
-	return make([]byte, 0, size)
-}
-
-func (b *buffers) put(buf []byte) {
-	if cap(buf) > 0 && cap(buf) <= maxBuffer {
-		b.pool.Put(&buf)
+	const what = "wait for room"
+	select {
+	case c.room <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%s: %w", what, ctx.Err())
+	case <-c.store.life.Done():
+		return fmt.Errorf("%s: %w", what, store.ErrClosed)
 	}
 }
 
@@ -117,40 +112,20 @@ type lane struct {
 	replicas replicas
 
 	mu      sync.Mutex // guards the following
-	queue   []*flight
+	queue   []*write
 	told    []*write // committed and to be shown to followers
 	flights int
-}
-
-// flight is one attempt to send a write.
-type flight struct {
-	*write
-	owner   *channel      // our own, if the session's owner listens and nobody follows here
-	done    chan struct{} // closed when the following are set
-	value   any
-	durable bool
-	told    bool // it will be published
-	err     error
-}
-
-// followed says whether somebody would like to see a batch that was applied. The
-// owner, who listens for commands, is not one of them.
-func (f *flight) followed() bool {
-	listeners, applied := f.value.(int64)
-	if listeners--; f.owner.indifferent() {
-		listeners--
-	}
-	return f.err == nil && applied && listeners > 0
+	idle    []*pipeline // to be used again
 }
 
 // run queues a write and waits for its answer.
-func (l *lane) run(ctx context.Context, f *flight) error {
-	// Both before and after, so that it is true all the while.
-	if owner := l.store.bus.channel(f.partition, f.meta()); owner.indifferent() {
-		f.owner = owner
+func (l *lane) run(ctx context.Context, w *write) error {
+	// Here and when the answer is there: it must be so all the while.
+	if w.owner = l.store.bus.channel(w.partition, w.keys[0]); !w.owner.indifferent() {
+		w.owner = nil
 	}
 	l.mu.Lock()
-	l.queue = append(l.queue, f)
+	l.queue = append(l.queue, w)
 	start := l.flights < maxFlights
 	if start {
 		l.flights++
@@ -160,10 +135,10 @@ func (l *lane) run(ctx context.Context, f *flight) error {
 		l.store.start(l.fly)
 	}
 	select {
-	case <-f.done:
-		return f.err
+	case <-w.done:
+		return w.err
 	case <-ctx.Done():
-		l.drop(f)
+		l.drop(w)
 		return ctx.Err()
 	case <-l.store.life.Done():
 		return store.ErrClosed
@@ -172,32 +147,41 @@ func (l *lane) run(ctx context.Context, f *flight) error {
 
 // drop takes back a write that is not on its way yet: nobody waits for it, and
 // it must not take the room of others.
-func (l *lane) drop(f *flight) {
+func (l *lane) drop(w *write) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.Index(l.queue, f); i >= 0 {
+	if i := slices.Index(l.queue, w); i >= 0 {
 		l.queue = slices.Delete(l.queue, i, i+1)
 	}
 }
 
 // fly sends pipelines until there is nothing left to send.
 func (l *lane) fly() {
-	for {
-		flights, told := l.take()
-		if len(flights)+len(told) == 0 {
-			return
+	p := l.pipeline()
+	for l.fill(p) {
+		l.exec(p)
+		l.tell(p.writes)
+		for _, w := range p.writes {
+			w.done <- struct{}{} // and it is not ours any more
 		}
-		l.exec(flights, told)
-		l.tell(flights)
-		for _, f := range flights {
-			close(f.done)
-		}
+		p.forget()
 	}
 }
 
-// take removes what makes the next pipeline. When there is nothing the caller's
+func (l *lane) pipeline() *pipeline {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if n := len(l.idle); n > 0 {
+		p := l.idle[n-1]
+		l.idle = l.idle[:n-1]
+		return p
+	}
+	return &pipeline{newest: map[wire.SessionID]*transaction{}}
+}
+
+// fill takes what makes the next pipeline. When there is nothing the caller's
 // goroutine counts as gone.
-func (l *lane) take() (flights []*flight, told []*write) {
+func (l *lane) fill(p *pipeline) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n, size := 0, 0
@@ -205,23 +189,36 @@ func (l *lane) take() (flights []*flight, told []*write) {
 		size += l.queue[n].size
 		n++
 	}
-	flights, told = l.queue[:n:n], l.told
-	l.queue, l.told = l.queue[n:], nil
-	if n+len(told) == 0 {
+	p.writes = append(p.writes, l.queue[:n]...)
+	l.queue = slices.Delete(l.queue, 0, n)
+	p.told, l.told = l.told, nil
+	if n+len(p.told) == 0 {
 		l.flights--
+		l.idle = append(l.idle, p)
+		return false
 	}
-	return flights, told
+	return true
 }
 
 // tell queues the entries of sessions that somebody follows, to be published
 // with the next pipeline. Should that never happen, followers find them in the
 // log a little later.
-func (l *lane) tell(flights []*flight) {
+func (l *lane) tell(writes []*write) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, f := range flights {
-		if f.told = f.followed(); f.told {
-			l.told = append(l.told, f.write)
+	for _, w := range writes {
+		if w.told = w.followed(); w.told {
+			l.told = append(l.told, w)
 		}
 	}
+}
+
+// followed says whether somebody would like to see a batch that was applied. The
+// owner, who listens for commands, is not one of them.
+func (w *write) followed() bool {
+	listeners, applied := w.value.(int64)
+	if listeners--; w.owner.indifferent() {
+		listeners--
+	}
+	return w.err == nil && applied && listeners > 0
 }

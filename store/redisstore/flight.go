@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/everdesk/everdesk/wire"
 )
 
 const (
@@ -16,66 +18,88 @@ const (
 	replicasFor = 30 * time.Second
 )
 
+// pipeline is what a server gets at once. It is used again with its memory.
+type pipeline struct {
+	writes []*write
+	told   []*write // committed before, to be published
+	newest map[wire.SessionID]*transaction
+	cmds   []redis.Cmder
+	args   []any
+}
+
+// forget lets go of what has been sent.
+func (p *pipeline) forget() {
+	clear(p.writes)
+	clear(p.newest)
+	clear(p.cmds)
+	clear(p.args)
+	p.writes, p.told, p.cmds, p.args = p.writes[:0], nil, p.cmds[:0], p.args[:0]
+}
+
 // exec sends writes and fills in their answers, after publishing what was
 // committed before.
-func (l *lane) exec(flights []*flight, told []*write) {
+func (l *lane) exec(p *pipeline) {
 	// A server that has not seen the script, or has lost it, has done nothing,
 	// and the second call brings the script along. A script that stumbled over
 	// one batch has not looked at those behind it; the second time it finds what
 	// it has done already and goes on.
-	if failed := l.send(l.groups(flights), told, false); len(failed) > 0 {
-		l.send(failed, nil, true)
+	if failed := l.send(p, l.transactions(p), false); len(failed) > 0 {
+		p.told = nil
+		l.send(p, failed, true)
 	}
 }
 
-// groups divides writes into those that one transaction can take: in a Cluster
-// all its keys must be in one slot, and nowhere may it have two batches of one
-// session, for the script sees the second before the entry of the first is in
+// transactions divides writes into those that one transaction can take: in a
+// Cluster all its keys must be in one slot, and nowhere may it have two batches of
+// one session, for the script sees the second before the entry of the first is in
 // the log.
-func (l *lane) groups(flights []*flight) []*transaction {
+func (l *lane) transactions(p *pipeline) []*transaction {
 	var all []*transaction
 	open := map[uint16]*transaction{}
-	for _, f := range flights {
+	for i, w := range p.writes {
 		slot := uint16(0)
 		if l.store.servers.cluster != nil {
-			slot = f.partition
+			slot = w.partition
 		}
 		t := open[slot]
-		if t == nil || t.has[f.meta()] {
-			t = &transaction{has: map[string]bool{}}
+		if t == nil || p.newest[w.session] == t {
+			t = &transaction{}
+			if l.store.servers.cluster == nil {
+				t.writes = make([]*write, 0, len(p.writes)-i)
+			}
 			open[slot], all = t, append(all, t)
 		}
-		t.flights, t.has[f.meta()] = append(t.flights, f), true
+		t.writes, p.newest[w.session] = append(t.writes, w), t
 	}
 	return all
 }
 
-// send makes one pipeline of transactions. It returns those whose script Redis
-// has refused to run to its end.
-func (l *lane) send(transactions []*transaction, told []*write, byText bool) (failed []*transaction) {
+// send sends transactions. It returns those whose script Redis has refused to run
+// to its end.
+func (l *lane) send(p *pipeline, transactions []*transaction, byText bool) (failed []*transaction) {
 	ctx := l.store.life
-	var cmds []redis.Cmder
-	for _, w := range told {
-		cmds = append(cmds, redis.NewCmd(ctx, "spublish", w.meta(), w.entry))
+	p.cmds, p.args = p.cmds[:0], p.args[:0]
+	for _, w := range p.told {
+		p.cmds = append(p.cmds, redis.NewCmd(ctx, "spublish", &w.keys[0], &w.entry))
 	}
 	for i, t := range transactions {
-		cmds = append(cmds, t.commands(ctx, l, byText && i == 0)...)
+		l.add(p, t, byText && i == 0)
 	}
 	var wait *redis.IntCmd
 	if l.durable && len(transactions) > 0 && l.replicas.of(l.store, l.server) {
 		// One WAIT covers everything this connection has written before.
 		wait = redis.NewIntCmd(ctx, "wait", 1, l.store.cfg.ReplicaWait.Milliseconds())
-		cmds = append(cmds, wait)
+		p.cmds = append(p.cmds, wait)
 	}
-	p := l.server.Pipeline()
-	_ = p.BatchProcess(ctx, cmds...) // only queues
-	_, _ = p.Exec(ctx)               // every command has its own error
-	durable := wait != nil && wait.Err() == nil && wait.Val() > 0
-	if wait != nil && !durable {
+	pipe := l.server.Pipeline()
+	_ = pipe.BatchProcess(ctx, p.cmds...) // only queues
+	_, _ = pipe.Exec(ctx)                 // every command has its own error
+	onTwo := wait != nil && wait.Err() == nil && wait.Val() > 0
+	if wait != nil && !onTwo {
 		l.replicas.forget()
 	}
 	for _, t := range transactions {
-		if t.finish(durable) != nil {
+		if t.finish(onTwo) != nil {
 			failed = append(failed, t)
 		}
 	}
@@ -84,49 +108,48 @@ func (l *lane) send(transactions []*transaction, told []*write, byText bool) (fa
 
 // transaction is a call of commit.lua and the entries it lets into the logs.
 type transaction struct {
-	flights []*flight
-	has     map[string]bool // sessions, by their meta
-	cmds    []redis.Cmder   // MULTI, the script, XADD and XSETID..., EXEC
+	writes []*write
+	cmds   []redis.Cmder // MULTI, the script, XADD and XSETID..., EXEC
 }
 
-func (t *transaction) commands(ctx context.Context, l *lane, byText bool) []redis.Cmder {
-	script := t.script(ctx, l, byText)
-	t.cmds = []redis.Cmder{redis.NewCmd(ctx, "multi"), script}
-	for _, f := range t.flights {
-		if f.entry != nil {
-			t.cmds = append(t.cmds,
-				redis.NewCmd(ctx, "xadd", f.log(), "nomkstream", f.at, "d", f.entry),
-				redis.NewCmd(ctx, "xsetid", f.log(), lockedID))
+// add adds the commands of a transaction to a pipeline.
+func (l *lane) add(p *pipeline, t *transaction, byText bool) {
+	ctx, from := l.store.life, len(p.cmds)
+	p.cmds = append(p.cmds, redis.NewStatusCmd(ctx, "multi"), l.script(p, t, byText))
+	for _, w := range t.writes {
+		if len(w.entry) > 0 {
+			p.cmds = append(p.cmds, w.add, w.lock)
 		}
 	}
-	t.cmds = append(t.cmds, redis.NewCmd(ctx, "exec"))
-	return t.cmds
+	p.cmds = append(p.cmds, redis.NewCmd(ctx, "exec"))
+	t.cmds = p.cmds[from:len(p.cmds):len(p.cmds)]
 }
 
 // script is the call of commit.lua.
-func (t *transaction) script(ctx context.Context, l *lane, byText bool) *redis.Cmd {
-	keys, args := 0, 0
-	for _, f := range t.flights {
-		keys += len(f.keys)
-		args += len(f.args)
+func (l *lane) script(p *pipeline, t *transaction, byText bool) redis.Cmder {
+	keys, from := 0, len(p.args)
+	for _, w := range t.writes {
+		keys += len(w.keys)
 	}
-	limits := l.store.limits
-	all := l.store.scripts.commit.begin(byText, keys, args+5)
-	for _, f := range t.flights {
-		for _, k := range f.keys {
-			all = append(all, k)
+	p.args = l.store.scripts.commit.begin(p.args, byText, keys)
+	for _, w := range t.writes {
+		for i := range w.keys {
+			p.args = append(p.args, &w.keys[i])
 		}
 	}
-	all = append(all, len(t.flights), limits.LogEvents, limits.LogBytes, limits.InboxCommands, l.durable)
-	for _, f := range t.flights {
-		all = append(all, f.args...)
+	limits := l.store.limits
+	p.args = append(p.args, len(t.writes), limits.LogEvents, limits.LogBytes, limits.InboxCommands, l.durable)
+	for _, w := range t.writes {
+		for i := range w.args {
+			p.args = append(p.args, &w.args[i])
+		}
 	}
-	return redis.NewCmd(ctx, all...)
+	return redis.NewCmd(l.store.life, p.args[from:len(p.args):len(p.args)]...)
 }
 
 // finish fills in the answers. The error is that of the script, if it was not
 // run or not to its end.
-func (t *transaction) finish(durable bool) (scriptErr error) {
+func (t *transaction) finish(onTwo bool) (scriptErr error) {
 	results, err := t.results()
 	var answers []any
 	if err == nil {
@@ -136,26 +159,35 @@ func (t *transaction) finish(durable bool) (scriptErr error) {
 		case error:
 			err, scriptErr = v, v
 		}
-		if err == nil && len(answers) != len(t.flights) {
+		if err == nil && len(answers) != len(t.writes) {
 			err = errReply
 		}
 	}
 	entry := 1 // the first result behind the script's is that of an XADD
-	for i, f := range t.flights {
-		f.durable = durable
-		if f.err = err; err != nil {
+	for i, w := range t.writes {
+		w.onTwo, w.value = onTwo, nil
+		if w.err = err; err != nil {
 			continue
 		}
-		f.value = answers[i]
-		if f.entry == nil {
+		w.value = answers[i]
+		if len(w.entry) == 0 {
 			continue
 		}
-		if _, applied := f.value.(int64); applied && (entry >= len(results) || results[entry] != f.at) {
-			f.value = []any{"CORRUPT", f.log()} // it cannot be, but if it is it must be known
+		if _, applied := w.value.(int64); applied && !isText(results, entry, w.at) {
+			w.value = []any{"CORRUPT", string(w.log)} // it cannot be, but if it is it must be known
 		}
 		entry += 2
 	}
 	return scriptErr
+}
+
+// isText says whether a result is there and what is wanted.
+func isText(results []any, i int, want word) bool {
+	if i >= len(results) {
+		return false
+	}
+	text, ok := results[i].(string)
+	return ok && text == string(want)
 }
 
 // results returns what EXEC shows of the commands between it and MULTI.

@@ -14,7 +14,7 @@ import (
 func FuzzStored(f *testing.F) {
 	s := &Store{life: f.Context(), schema: store.Schema{}}
 	s.sealLen = len(s.schema.Seal(nil, nil))
-	entry, _ := s.encodeEntry(store.Batch{Prev: wire.Position{Epoch: 7, Seq: 3}, Events: [][]byte{[]byte("one"), []byte("two")}})
+	entry, _ := s.appendEntry(nil, store.Batch{Prev: wire.Position{Epoch: 7, Seq: 3}, Events: [][]byte{[]byte("one"), []byte("two")}})
 	f.Add(string(entry))
 	f.Add("c 7-3 -2 6\n" + string(s.schema.Seal(nil, []byte("one\ntwo"))))
 	f.Add("c 7-3 99999999999999 6\n" + string(s.schema.Seal(nil, []byte("one\ntwo"))))
@@ -29,7 +29,7 @@ func FuzzStored(f *testing.F) {
 		}
 		if state, err := parseState(text); err == nil {
 			lease := store.Lease{Replica: state.owner, Epoch: state.epoch}
-			if again, err := parseState(stateText(lease, state.number, state.top)); err != nil || again != state {
+			if again, err := parseState(string(state.top.Append(appendState(nil, lease, state.number)))); err != nil || again != state {
 				t.Errorf("state %q is read as %+v and then as %+v, error %v", text, state, again, err)
 			}
 		}

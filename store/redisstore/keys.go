@@ -20,13 +20,16 @@ func partition(name string) uint16 { return crc16(name) % partitions }
 // at returns `<prefix>:{p<partition>}:<part>:<part>...`. Parts that may hold
 // colons come last, so that no two things share a key.
 func (k keyspace) at(partition uint16, parts ...string) string {
-	b := make([]byte, 0, 128)
+	return string(k.appendAt(make([]byte, 0, 128), partition, parts...))
+}
+
+func (k keyspace) appendAt(b []byte, partition uint16, parts ...string) []byte {
 	b = append(append(b, k.prefix...), ":{p"...)
 	b = append(strconv.AppendUint(b, uint64(partition), 10), '}')
 	for _, p := range parts {
 		b = append(append(b, ':'), p...)
 	}
-	return string(b)
+	return b
 }
 
 // Partition names the sessions that are lost and found together: the server that
@@ -132,18 +135,16 @@ func (k keyspace) collection(name string) []string {
 	}
 }
 
-// crc16 is the checksum Redis assigns slots with (XMODEM).
+// crc16 is the checksum Redis assigns slots with (XMODEM), four bits at a time.
 func crc16(s string) uint16 {
+	steps := [16]uint16{
+		0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7,
+		0x8108, 0x9129, 0xa14a, 0xb16b, 0xc18c, 0xd1ad, 0xe1ce, 0xf1ef,
+	}
 	var crc uint16
 	for i := range len(s) {
-		crc ^= uint16(s[i]) << 8
-		for range 8 {
-			if crc&0x8000 != 0 {
-				crc = crc<<1 ^ 0x1021
-			} else {
-				crc <<= 1
-			}
-		}
+		crc = crc<<4 ^ steps[crc>>12^uint16(s[i]>>4)]
+		crc = crc<<4 ^ steps[crc>>12^uint16(s[i]&15)]
 	}
 	return crc
 }

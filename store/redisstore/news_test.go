@@ -16,6 +16,7 @@ import (
 // An owner listens for commands and has no use for its own batches, so they are
 // published only if somebody follows: another hub, or this one.
 func TestBatchesArePublishedForFollowersOnly(t *testing.T) {
+	t.Parallel()
 	server := redistest.Standalone(t)
 	d := deploy(t, server.URL())
 	cfg := config(d.prefix())

@@ -83,19 +83,18 @@ func luaFile(name string) string {
 	return string(text)
 }
 
-// begin is the beginning of a script's call, by its hash or, for a server that
-// has not seen it yet, by its text, with room for keys and arguments.
-func (s *script) begin(byText bool, keys, args int) []any {
-	all := make([]any, 0, 3+keys+args)
+// begin appends the beginning of a script's call, by its hash or, for a server that
+// has not seen it yet, by its text.
+func (s *script) begin(args []any, byText bool, keys int) []any {
 	if byText {
-		return append(all, "eval", s.source, keys)
+		return append(args, "eval", s.source, keys)
 	}
-	return append(all, "evalsha", s.sha, keys)
+	return append(args, "evalsha", s.sha, keys)
 }
 
 // command is a script's whole call.
 func (s *script) command(byText bool, keys []string, args []any) []any {
-	all := s.begin(byText, len(keys), len(args))
+	all := s.begin(make([]any, 0, 3+len(keys)+len(args)), byText, len(keys))
 	for _, k := range keys {
 		all = append(all, k)
 	}

@@ -24,13 +24,12 @@ type sessionState struct {
 	top    wire.Position
 }
 
-// stateText is the state after a batch of a lease.
-func stateText(l store.Lease, number uint64, top wire.Position) string {
-	b := make([]byte, 0, 128)
+// appendState appends the state after a batch of a lease, all but the top of the
+// log, which comes last.
+func appendState(b []byte, l store.Lease, number uint64) []byte {
 	b = append(append(b, l.Replica...), ' ')
 	b = append(strconv.AppendUint(b, l.Epoch, 10), ' ')
-	b = append(strconv.AppendUint(b, number, 10), ' ')
-	return string(top.Append(b))
+	return append(strconv.AppendUint(b, number, 10), ' ')
 }
 
 func parseState(text string) (sessionState, error) {

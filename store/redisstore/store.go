@@ -115,7 +115,6 @@ type Store struct {
 	wg      sync.WaitGroup
 
 	committer committer
-	buffers   buffers
 	bus       bus
 	menders   menders
 

@@ -2,17 +2,16 @@
 -- Applies batches of sessions' owners, each whole or not at all and each for
 -- itself.
 --
--- KEYS: for each batch 1 meta, 2 log; and if it has more than events: 3 working
---   of the partition, 4 names, 5 inbox, 6 ids, 7 done, 8... the tables and lists
---   it touches.
+-- KEYS: for each batch meta, log; and of the following those it touches: working
+--   of the partition, names, inbox with ids and done, tables and lists.
 -- ARGV: 1 number of batches, 2 and 3 bounds of logs, 4 how many consumed commands
 --   are remembered, 5 '1' if a second node will be asked for the writes; then
 --   for each batch 1 state that must be there, 2 state after it, 3 where the log
 --   ends before it, 4 its events * 2^32 + their bytes, 5 number of further
---   arguments; and if that is not 0: 1 session, 2 card or '', 3 working '1', '0'
---   or '', 4 number of structures, 5 number of consumed ids, then the names of
---   the structures ('t:' table, 'l:' list), the ids, and the ops: a letter, the
---   number of the structure, and what the op needs.
+--   arguments; and if that is not 0: 1 card or '', 2 '' or whether it is working
+--   ('1' or '0') and the session, 3 number of structures, 4 number of consumed
+--   ids, then the names of the structures ('t:' table, 'l:' list), the ids, and
+--   the ops: a letter, the number of the structure, and what the op needs.
 -- Returns for each batch 1 when applied, more by the number of connections that
 --   listen to news of the session, {'STATE', state or ''} if another state is there, {'CORRUPT', key}, or
 --   {'INDEX', key} if it is not the session's own key that is broken.
@@ -27,24 +26,27 @@ local maxev, maxby = tonumber(ARGV[2]), tonumber(ARGV[3])
 local t = redis.call('TIME')
 local now = t[1] .. string.format('%03d', math.floor(t[2] / 1000))
 
+local function wrong(key, want)
+  local is = redis.call('TYPE', key).ok
+  return is ~= want and is ~= 'none', is == 'none'
+end
+
 -- check returns the first key that a batch needs and that is of a wrong type,
--- and the answer to give, or else which of its structures do not exist yet.
-local function check(k, a, structures, consumed)
-  local function wrong(key, want)
-    local is = redis.call('TYPE', key).ok
-    return is ~= want and is ~= 'none', is == 'none'
+-- and the answer to give, or else which of its structures do not exist yet. The
+-- keys of names, inbox and the first structure are where it is told.
+local function check(k, a, structures, consumed, names, inbox, first)
+  if ARGV[a + 6] ~= '' and wrong(KEYS[k + 2], 'zset') then return KEYS[k + 2], 'INDEX' end
+  if structures > 0 and wrong(KEYS[names], 'set') then return KEYS[names] end
+  if consumed > 0 then
+    for i, want in ipairs({'stream', 'hash', 'list'}) do
+      if wrong(KEYS[inbox + i - 1], want) then return KEYS[inbox + i - 1] end
+    end
   end
-  local needs, fresh = {}, {}
-  if ARGV[a + 7] ~= '' then needs[2] = 'zset' end
-  if structures > 0 then needs[3] = 'set' end
-  if consumed > 0 then needs[4], needs[5], needs[6] = 'stream', 'hash', 'list' end
-  for i, want in pairs(needs) do
-    if wrong(KEYS[k + i], want) then return KEYS[k + i], i == 2 and 'INDEX' end
-  end
+  local fresh = {}
   for i = 1, structures do
-    local bad, none = wrong(KEYS[k + 6 + i], string.sub(ARGV[a + 9 + i], 1, 1) == 't' and 'hash' or 'list')
-    if bad then return KEYS[k + 6 + i] end
-    fresh[i] = none
+    local key, bad = KEYS[first + i - 1], nil
+    bad, fresh[i] = wrong(key, string.byte(ARGV[a + 8 + i]) == 116 and 'hash' or 'list')
+    if bad then return key end
   end
   return nil, fresh
 end
@@ -98,26 +100,27 @@ local ops = {
 }
 
 -- further applies what a batch has beside events.
-local function further(k, a, structures, consumed, fresh)
-  local meta, session, card, working = KEYS[k], ARGV[a + 5], ARGV[a + 6], ARGV[a + 7]
+local function further(k, a, structures, consumed, names, inbox, first, fresh)
+  local meta, card, working = KEYS[k], ARGV[a + 5], ARGV[a + 6]
   if card ~= '' then redis.call('HSET', meta, 'card', card) end
   if working ~= '' then
-    redis.call('HSET', meta, 'working', working)
-    if working == '1' then
+    local is, session = string.sub(working, 1, 1), string.sub(working, 2)
+    redis.call('HSET', meta, 'working', is)
+    if is == '1' then
       redis.call('ZADD', KEYS[k + 2], redis.call('HGET', meta, 'until') or 0, session)
     else
       redis.call('ZREM', KEYS[k + 2], session)
     end
   end
-  local i, last = a + 10 + structures, a + 4 + ARGV[a + 4]
-  if consumed > 0 then consume(KEYS[k + 4], KEYS[k + 5], KEYS[k + 6], i, consumed) end
+  local i, last = a + 9 + structures, a + 4 + ARGV[a + 4]
+  if consumed > 0 then consume(KEYS[inbox], KEYS[inbox + 1], KEYS[inbox + 2], i, consumed) end
   i = i + consumed
-  while i <= last do i = i + 2 + ops[ARGV[i]](KEYS[k + 6 + ARGV[i + 1]], i + 2) end
+  while i <= last do i = i + 2 + ops[ARGV[i]](KEYS[first - 1 + ARGV[i + 1]], i + 2) end
   local changed = false
   for j = 1, structures do
-    local there = redis.call('EXISTS', KEYS[k + 6 + j]) == 1
+    local there = redis.call('EXISTS', KEYS[first + j - 1]) == 1
     if there == fresh[j] then
-      redis.call(there and 'SADD' or 'SREM', KEYS[k + 3], ARGV[a + 9 + j])
+      redis.call(there and 'SADD' or 'SREM', KEYS[names], ARGV[a + 8 + j])
       changed = true
     end
   end
@@ -126,7 +129,7 @@ end
 
 -- apply applies the batch whose keys and arguments begin at k and a.
 local told, channels = {}, {}
-local function apply(number, k, a, structures, consumed)
+local function apply(number, k, a, structures, consumed, names, inbox, first)
   local meta, log, delta = KEYS[k], KEYS[k + 1], ARGV[a + 3]
   local m = redis.pcall('HMGET', meta, 'state', 'count', 'stop')
   if m.err then return {'CORRUPT', meta} end
@@ -146,15 +149,15 @@ local function apply(number, k, a, structures, consumed)
     end
   end
   if structures then
-    local wrong
-    wrong, fresh = check(k, a, structures, consumed)
-    if wrong then return {fresh or 'CORRUPT', wrong} end
+    local bad
+    bad, fresh = check(k, a, structures, consumed, names, inbox, first)
+    if bad then return {fresh or 'CORRUPT', bad} end
   end
   if delta ~= '0' and redis.pcall('XSETID', log, ARGV[a + 2]).err then return {'CORRUPT', log} end
   -- Should a change fail although everything was looked at, the state says that
   -- the batch is not there and the log stays locked: a torn batch must not be
   -- taken for a whole one.
-  if structures and not pcall(further, k, a, structures, consumed, fresh) then
+  if structures and not pcall(further, k, a, structures, consumed, names, inbox, first, fresh) then
     if delta ~= '0' then redis.call('XSETID', log, locked) end
     return {'CORRUPT', meta}
   end
@@ -171,9 +174,12 @@ for i = 1, tonumber(ARGV[1]) do
     answers[i] = apply(i, k, a)
     k, a = k + 2, a + 5
   else
-    local structures, consumed = tonumber(ARGV[a + 8]), tonumber(ARGV[a + 9])
-    answers[i] = apply(i, k, a, structures, consumed)
-    k, a = k + 7 + structures, a + 5 + ARGV[a + 4]
+    local structures, consumed = tonumber(ARGV[a + 7]), tonumber(ARGV[a + 8])
+    local names = ARGV[a + 6] ~= '' and k + 3 or k + 2
+    local inbox = structures > 0 and names + 1 or names
+    local first = consumed > 0 and inbox + 3 or inbox
+    answers[i] = apply(i, k, a, structures, consumed, names, inbox, first)
+    k, a = first + structures, a + 5 + ARGV[a + 4]
   end
 end
 if #channels > 0 then

@@ -1,0 +1,283 @@
+package redisstore
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// write is a batch on its way: its keys and arguments for commit.lua, its entry of
+// the log, and in the end what became of it. It shares no memory with the batch,
+// because the caller may leave before it is sent.
+//
+// A write is used again and again, and all its memory with it: hundreds of
+// sessions commit at once, and what they would leave behind costs more than what
+// they do.
+type write struct {
+	session    wire.SessionID
+	partition  uint16
+	size       int
+	text       []byte // what keys and args are made of
+	keys, args []word
+	structures []structure // that the ops touch, while they are encoded
+	log, at    word        // the log's key and the entry's id
+	entry      word        // of the log, empty if there are no events
+	add, lock  *redis.StatusCmd
+
+	owner *channel      // our own, if the session's owner listens and nobody follows here
+	done  chan struct{} // has room for one, and one is sent when the following are set
+	value any
+	onTwo bool // a second node has it
+	told  bool // it will be published
+	err   error
+}
+
+// word is an argument of a command. A pointer to one can be passed on without a
+// copy of the bytes, nor of the slice.
+type word []byte
+
+// MarshalBinary is how go-redis asks for the bytes.
+func (w *word) MarshalBinary() ([]byte, error) { return *w, nil }
+
+// structure is a table or a list.
+type structure struct {
+	list bool
+	name string
+}
+
+// maxKept keeps a rare large batch from being kept for ever.
+const maxKept = 64 << 10
+
+func newWrite(ctx context.Context) *write {
+	w := &write{done: make(chan struct{}, 1)}
+	w.add = redis.NewStatusCmd(ctx, "xadd", &w.log, "nomkstream", &w.at, "d", &w.entry)
+	w.lock = redis.NewStatusCmd(ctx, "xsetid", &w.log, lockedID)
+	return w
+}
+
+// getWrite returns a write for a batch.
+func (c *committer) getWrite(l store.Lease, b store.Batch) *write {
+	w, ok := c.writes.Get().(*write)
+	if !ok {
+		w = newWrite(c.store.life)
+	}
+	c.store.encode(w, l, b)
+	return w
+}
+
+// putWrite takes back a write that nobody else has any more.
+func (c *committer) putWrite(w *write) {
+	if cap(w.entry)+cap(w.text) <= maxKept {
+		c.writes.Put(w)
+	}
+}
+
+// encode makes a batch a write.
+func (s *Store) encode(w *write, l store.Lease, b store.Batch) {
+	w.session, w.partition = l.Session, partition(string(l.Session))
+	w.keys, w.args = w.keys[:0], w.args[:0]
+	w.text = s.keys.appendAt(w.text[:0], w.partition, "s", string(l.Session), "")
+	base := len(w.text)
+	w.text = append(w.text, "meta"...)
+	w.keys = append(w.keys, w.since(0))
+	w.key(base, "", "log")
+	w.log = w.keys[1]
+
+	var bytes int
+	w.entry, bytes = s.appendEntry(w.entry[:0], b)
+	prev := w.state(l, b.Number-1, b.Prev)
+	w.at = w.state(l, b.Number, topAfter(b))
+	w.args = append(w.args, prev)
+	w.number(len(b.Events)<<32 + bytes)
+	further := len(w.args)
+	w.args = append(w.args, nil) // the number of those behind it
+	if b.Card != nil || b.Working != nil || len(b.Ops)+len(b.Consumed) > 0 {
+		s.encodeMore(w, base, b)
+	}
+	w.args[further] = w.digits(len(w.args) - further - 1)
+	w.size = len(w.entry) + len(w.text)
+}
+
+// appendEntry appends the log entry of a batch and returns the bytes of its frames:
+// a line `c <prev> <events> <bytes>`, then the frames, joined by line breaks and
+// sealed. The line lets scripts count without opening the seal.
+func (s *Store) appendEntry(entry []byte, b store.Batch) (_ []byte, frameBytes int) {
+	if len(b.Events) == 0 {
+		return entry, 0
+	}
+	for _, f := range b.Events {
+		frameBytes += len(f)
+	}
+	const headerBytes = 96
+	entry = slices.Grow(entry, headerBytes+s.sealLen+frameBytes+len(b.Events))
+	entry = append(b.Prev.Append(append(entry, "c "...)), ' ')
+	entry = append(strconv.AppendInt(entry, int64(len(b.Events)), 10), ' ')
+	entry = append(strconv.AppendInt(entry, int64(frameBytes), 10), '\n')
+	header := len(entry)
+	// The frames are joined where the seal will have them, which saves a copy.
+	entry = append(entry, make([]byte, s.sealLen)...)
+	for i, f := range b.Events {
+		if i > 0 {
+			entry = append(entry, '\n')
+		}
+		entry = append(entry, f...)
+	}
+	return s.schema.Seal(entry[:header], entry[header+s.sealLen:]), frameBytes
+}
+
+// encodeMore adds what a batch has beside events.
+func (s *Store) encodeMore(w *write, base int, b store.Batch) {
+	for i := range b.Ops {
+		if st := structureOf(&b.Ops[i]); !slices.Contains(w.structures, st) {
+			w.structures = append(w.structures, st)
+		}
+	}
+	from := len(w.text)
+	if b.Card != nil {
+		w.text = s.schema.Seal(w.text, b.Card)
+	}
+	w.args = append(w.args, w.since(from))
+	from = len(w.text)
+	if b.Working != nil {
+		w.text = append(append(w.text, workingDigit(*b.Working)), w.session...)
+	}
+	w.args = append(w.args, w.since(from))
+	w.number(len(w.structures))
+	w.number(len(b.Consumed))
+	w.moreKeys(base, s.keys, b)
+	for _, st := range w.structures {
+		w.arg(st.prefix(), st.name)
+	}
+	for _, id := range b.Consumed {
+		w.arg("", id)
+	}
+	for i := range b.Ops {
+		s.encodeOp(w, &b.Ops[i])
+	}
+	clear(w.structures) // the names are the caller's
+	w.structures = w.structures[:0]
+}
+
+func workingDigit(working bool) byte {
+	if working {
+		return '1'
+	}
+	return '0'
+}
+
+// moreKeys adds those keys that are touched beside meta and log.
+func (w *write) moreKeys(base int, k keyspace, b store.Batch) {
+	if b.Working != nil {
+		from := len(w.text)
+		w.text = k.appendAt(w.text, w.partition, "working")
+		w.keys = append(w.keys, w.since(from))
+	}
+	if len(w.structures) > 0 {
+		w.key(base, "", "names")
+	}
+	if len(b.Consumed) > 0 {
+		w.key(base, "", "inbox")
+		w.key(base, "", "ids")
+		w.key(base, "", "done")
+	}
+	for _, st := range w.structures {
+		w.key(base, st.prefix(), st.name)
+	}
+}
+
+// encodeOp adds what commit.lua needs to know of an op.
+func (s *Store) encodeOp(w *write, op *store.Op) {
+	w.arg("", opLetter(op.Kind))
+	w.number(1 + slices.Index(w.structures, structureOf(op)))
+	switch op.Kind {
+	case store.OpSet, store.OpUnset:
+		w.arg("", op.Field)
+	case store.OpPush:
+		w.number(len(op.Values))
+	case store.OpReplace, store.OpKeepLast, store.OpKeepFirst:
+		w.number(op.N)
+	}
+	for _, v := range op.Values {
+		from := len(w.text)
+		w.text = s.schema.Seal(w.text, v)
+		w.args = append(w.args, w.since(from))
+	}
+}
+
+func structureOf(op *store.Op) structure {
+	switch op.Kind {
+	case store.OpSet, store.OpUnset, store.OpClear:
+		return structure{name: op.Name}
+	default:
+		return structure{list: true, name: op.Name}
+	}
+}
+
+// prefix is what the name of a structure begins with in Redis.
+func (s structure) prefix() string {
+	if s.list {
+		return listName("")
+	}
+	return tableName("")
+}
+
+// opLetter is what commit.lua calls an op.
+func opLetter(k store.OpKind) string {
+	switch k {
+	case store.OpSet:
+		return "S"
+	case store.OpUnset:
+		return "U"
+	case store.OpPush:
+		return "P"
+	case store.OpReplace:
+		return "R"
+	case store.OpKeepLast:
+		return "K"
+	case store.OpKeepFirst:
+		return "F"
+	default: // OpClear, OpDrop
+		return "D"
+	}
+}
+
+// since returns the word that the text holds from a place on. It stays what it is
+// when the text grows.
+func (w *write) since(from int) word { return w.text[from:len(w.text):len(w.text)] }
+
+// key adds a key of the session. All of them begin with the text's first bytes.
+func (w *write) key(base int, prefix, name string) {
+	from := len(w.text)
+	w.text = append(append(append(w.text, w.text[:base]...), prefix...), name...)
+	w.keys = append(w.keys, w.since(from))
+}
+
+func (w *write) arg(prefix, rest string) {
+	from := len(w.text)
+	w.text = append(append(w.text, prefix...), rest...)
+	w.args = append(w.args, w.since(from))
+}
+
+func (w *write) number(n int) { w.args = append(w.args, w.digits(n)) }
+
+func (w *write) digits(n int) word {
+	from := len(w.text)
+	w.text = strconv.AppendInt(w.text, int64(n), 10)
+	return w.since(from)
+}
+
+// state adds the state of a session after a batch of a lease. It returns the end
+// of it, which is the position.
+func (w *write) state(l store.Lease, number uint64, top wire.Position) (position word) {
+	from := len(w.text)
+	w.text = appendState(w.text, l, number)
+	end := len(w.text)
+	w.text = top.Append(w.text)
+	w.args = append(w.args, w.since(from))
+	return w.since(end)
+}
