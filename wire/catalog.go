@@ -100,9 +100,12 @@ func event[T ServerPayload](name string, family Family, durable bool, form Deskt
 // Catalog is everything that may be said.
 type Catalog struct {
 	entries  []Entry
-	byType   map[string]*Entry
+	byType   names
 	byGo     map[reflect.Type]*Entry
 	compiler *compiler
+	frame    *Shape // of native frames
+	// flat are the frames of the desktop dialect, by who sends them.
+	flat map[Direction]*Shape
 }
 
 // Events returns the catalog of this protocol.
@@ -111,17 +114,26 @@ func Events() *Catalog { return theCatalog() }
 var theCatalog = sync.OnceValue(func() *Catalog {
 	entries := slices.Concat(clientEntries(), serverEntries())
 	c := &Catalog{
-		entries: entries, byType: make(map[string]*Entry, len(entries)),
-		byGo: make(map[reflect.Type]*Entry, len(entries)), compiler: newCompiler(),
+		entries: entries,
+		byGo:    make(map[reflect.Type]*Entry, len(entries)), compiler: newCompiler(),
+		frame: frameShape(),
+		flat:  map[Direction]*Shape{FromClient: {Kind: KindUnion}, FromServer: {Kind: KindUnion}},
 	}
+	types := make([]string, len(entries))
 	for i := range c.entries {
 		e := &c.entries[i]
 		e.Shape = c.compiler.shape(e.typ)
 		e.roles()
-		if c.byType[e.Type] != nil || c.byGo[e.typ] != nil {
+		if slices.Contains(types, e.Type) || c.byGo[e.typ] != nil {
 			panic(fmt.Sprintf("wire: %s (%v) is in the catalog twice", e.Type, e.typ))
 		}
-		c.byType[e.Type], c.byGo[e.typ] = e, e
+		types[i], c.byGo[e.typ] = e.Type, e
+		flat := c.flat[e.Direction]
+		flat.Variants = append(flat.Variants, Variant{Name: e.Type, Shape: e.Shape, maker: e.maker})
+	}
+	c.byType = namesOf(types)
+	for _, flat := range c.flat {
+		flat.nameVariants("type")
 	}
 	return c
 })
@@ -146,11 +158,20 @@ func (c *Catalog) All() []Entry { return slices.Clone(c.entries) }
 
 // Lookup returns the entry of a type.
 func (c *Catalog) Lookup(name string) (Entry, bool) {
-	e, ok := c.byType[name]
-	if !ok {
+	e := c.find([]byte(name))
+	if e == nil {
 		return Entry{}, false
 	}
 	return *e, true
+}
+
+// find returns the entry of a type, or nil.
+func (c *Catalog) find(name []byte) *Entry {
+	i, ok := c.byType.find(name)
+	if !ok {
+		return nil
+	}
+	return &c.entries[i]
 }
 
 // Of returns the entry of a payload, which is a [ClientPayload] or a

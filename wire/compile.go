@@ -21,9 +21,9 @@ type compiler struct {
 
 // union declares the variants of an interface.
 type union struct {
-	tag      string
-	variants []unionVariant
-	assign   func(target, value any)
+	tag         string
+	variants    []unionVariant
+	assign, add func(target, value any)
 }
 
 type unionVariant struct {
@@ -34,9 +34,12 @@ type unionVariant struct {
 
 // unionOf declares the variants of I.
 func unionOf[I any](tag string, variants ...unionVariant) union {
-	return union{tag, variants, func(target, value any) {
-		*target.(*I) = value.(I) //nolint:forcetypeassert // only called with a pointer to I and its variants
-	}}
+	//nolint:forcetypeassert // only called with a pointer to I or []I and a variant of I
+	return union{
+		tag, variants,
+		func(target, value any) { *target.(*I) = value.(I) },
+		func(target, value any) { list := target.(*[]I); *list = append(*list, value.(I)) },
+	}
 }
 
 // variant declares that T is the form of a union whose tag has this name.
@@ -112,13 +115,14 @@ func (c *compiler) fill(s *Shape, t reflect.Type) {
 			s.Kind = KindChoice
 		}
 		c.fields(s, t, nil)
-		s.byName = make(map[string]int, len(s.Fields))
+		names := make([]string, len(s.Fields))
 		for i, f := range s.Fields {
-			s.byName[f.Name] = i
+			names[i] = f.Name
 			if !f.Optional {
 				s.required |= 1 << i
 			}
 		}
+		s.byName = namesOf(names)
 	case reflect.Interface:
 		c.union(s, t)
 	default:
@@ -131,7 +135,7 @@ func (c *compiler) union(s *Shape, t reflect.Type) {
 	if !ok {
 		panic(fmt.Sprintf("wire: %v has no variants", t))
 	}
-	s.Kind, s.Tag, s.assign = KindUnion, u.tag, u.assign
+	s.Kind, s.assign, s.add = KindUnion, u.assign, u.add
 	s.byType = make(map[reflect.Type]int, len(u.variants))
 	for i, v := range u.variants {
 		head := "{"
@@ -141,6 +145,17 @@ func (c *compiler) union(s *Shape, t reflect.Type) {
 		s.Variants = append(s.Variants, Variant{Name: v.name, Shape: c.shape(v.typ), head: head, maker: v.maker})
 		s.byType[v.typ] = i
 	}
+	s.nameVariants(u.tag)
+}
+
+// nameVariants lets the variants of a union be found by their names.
+func (s *Shape) nameVariants(tag string) {
+	s.Tag, s.tagHead = tag, `"`+tag+`":`
+	names := make([]string, len(s.Variants))
+	for i := range s.Variants {
+		names[i] = s.Variants[i].Name
+	}
+	s.byTag = namesOf(names)
 }
 
 // fields adds the fields of t, those of embedded structs in their place.

@@ -9,30 +9,38 @@ import (
 	"unicode/utf8"
 )
 
-// decode reads the value that begins at at into v and returns its end, so that
-// most bytes are looked at once. The text has been checked: there is a valid JSON
-// value. Errors name the place relative to that value.
-func (s *Shape) decode(data []byte, at int, v reflect.Value) (int, *Error) {
-	if err := s.fits(data[at]); err != nil {
+// decode reads the value that begins at at into a slot and returns its end. It
+// looks at most bytes once. Nobody need have checked the text: it refuses what the
+// text rules refuse, too, but only the lexer tells well what that is, so who gets
+// an error for text that was not checked has to check it then. Errors name the
+// place relative to the value.
+func (s *Shape) decode(l *lexer, at int, to *slot) (int, *Error) {
+	if err := s.fits(l.at(at)); err != nil {
 		return at, err
 	}
 	switch s.Kind {
 	case KindString:
-		text, end := textAt(data, at)
-		return end, s.decodeText(text, v)
+		text, end, err := l.text(at)
+		if err != nil {
+			return end, err
+		}
+		return end, s.decodeText(text, to)
 	case KindArray:
-		return s.decodeArray(data, at, v)
+		return s.decodeArray(l, at, to)
 	case KindMap:
-		return s.decodeMap(data, at, v)
+		return s.decodeMap(l, at, to.v)
 	case KindObject:
-		return s.decodeObject(data, at, v)
+		return s.decodeObject(l, at, to.v)
 	case KindUnion:
-		return s.decodeUnion(data, at, v)
+		return s.decodeUnion(l, at, to)
 	case KindChoice:
-		return s.decodeChoice(data, at, v)
+		return s.decodeChoice(l, at, to.v)
 	}
-	end := skipValue(data, at)
-	return end, s.decodeLeaf(data[at:end], v)
+	end, err := l.value(at)
+	if err != nil {
+		return end, err
+	}
+	return end, s.decodeLeaf(l.data[at:end], to.v)
 }
 
 // decodeLeaf reads a value that is taken as a whole.
@@ -103,20 +111,22 @@ func (s *Shape) fits(first byte) *Error {
 
 // takes reports whether the shape takes a value with this first byte.
 func (s *Shape) takes(first byte) bool {
-	switch s.Kind {
-	case KindAny, KindChoice:
-		return true
-	case KindBool:
-		return first == 't' || first == 'f'
-	case KindInteger, KindNumber:
-		return first == '-' || first >= '0' && first <= '9'
-	case KindString, KindPosition:
-		return first == '"'
-	case KindArray:
-		return first == '['
-	default:
-		return first == '{'
-	}
+	return firsts[s.Kind][first/64%4]&(1<<(first%64)) != 0
+}
+
+// firsts has a bit for each first byte that values of a kind may have.
+var firsts = [...][4]uint64{
+	KindAny:      {math.MaxUint64, math.MaxUint64, math.MaxUint64, math.MaxUint64},
+	KindBool:     {1: 1<<('t'-64) | 1<<('f'-64)},
+	KindInteger:  {0: 1<<'-' | 1023<<'0'},
+	KindNumber:   {0: 1<<'-' | 1023<<'0'},
+	KindString:   {0: 1 << '"'},
+	KindPosition: {0: 1 << '"'},
+	KindArray:    {1: 1 << ('[' - 64)},
+	KindMap:      {1: 1 << ('{' - 64)},
+	KindObject:   {1: 1 << ('{' - 64)},
+	KindUnion:    {1: 1 << ('{' - 64)},
+	KindChoice:   {math.MaxUint64, math.MaxUint64, math.MaxUint64, math.MaxUint64},
 }
 
 func (s *Shape) decodeInteger(raw []byte, v reflect.Value) *Error {
@@ -168,9 +178,13 @@ func rangeText(low, high float64) string {
 }
 
 // decodeText reads a string from its text.
-func (s *Shape) decodeText(text []byte, v reflect.Value) *Error {
+func (s *Shape) decodeText(text []byte, to *slot) *Error {
 	if len(s.Values) > 0 {
-		return s.decodeValue(text, v)
+		return s.decodeValue(text, to)
+	}
+	if to.last != "" && to.last == string(text) {
+		to.setText(to.last)
+		return nil
 	}
 	str := string(text)
 	if s.rule != nil {
@@ -183,16 +197,19 @@ func (s *Shape) decodeText(text []byte, v reflect.Value) *Error {
 			return err
 		}
 	}
-	v.SetString(str)
+	if s.rule != nil {
+		to.last = str
+	}
+	to.setText(str)
 	return nil
 }
 
 // decodeValue reads a string of which there are only some. It is one of ours
 // then, so it needs no memory.
-func (s *Shape) decodeValue(text []byte, v reflect.Value) *Error {
+func (s *Shape) decodeValue(text []byte, to *slot) *Error {
 	for _, value := range s.Values {
 		if value == string(text) {
-			v.SetString(value)
+			to.setText(value)
 			return nil
 		}
 	}
@@ -209,129 +226,265 @@ func (s *Shape) checkLen(n int, what string) *Error {
 	return nil
 }
 
-func (s *Shape) decodeArray(data []byte, at int, v reflect.Value) (int, *Error) {
+func (s *Shape) decodeArray(l *lexer, at int, to *slot) (int, *Error) {
 	n := 0
-	for at = skipSpace(data, at+1); data[at] != ']'; at = skipComma(data, at) {
-		v.Grow(1)
-		v.SetLen(n + 1)
-		var err *Error
-		if at, err = s.Elem.decode(data, at, v.Index(n)); err != nil {
+	at, more, err := l.first(at, ']')
+	for ; more; n++ {
+		if at, err = s.decodeItem(l, at, n, to); err != nil {
 			return at, err.at(n)
 		}
-		n++
+		at, more, err = l.after(at, ']')
 	}
-	return at + 1, s.checkLen(n, "items")
+	if err != nil {
+		return at, err
+	}
+	return at, s.checkLen(n, "items")
 }
 
-func (s *Shape) decodeMap(data []byte, at int, v reflect.Value) (int, *Error) {
-	n := 0
-	for at = skipSpace(data, at+1); data[at] != '}'; at = skipComma(data, at) {
-		v.Grow(1)
-		v.SetLen(n + 1)
-		m := v.Index(n)
-		key, value := memberAt(data, at)
-		if err := s.Key.decodeText(key, m.Field(0)); err != nil {
-			return at, err.in(string(key))
-		}
-		if data[value] == 'n' && s.Elem.Kind != KindAny {
-			v.SetLen(n) // as absent as a field that is null
-			at = skipValue(data, value)
-			continue
-		}
-		var err *Error
-		if at, err = s.Elem.decode(data, value, m.Field(1)); err != nil {
-			return at, err.in(string(key))
-		}
-		n++
-	}
-	return at + 1, nil
-}
-
-func (s *Shape) decodeObject(data []byte, at int, v reflect.Value) (int, *Error) {
-	return s.decodeFields(data, skipSpace(data, at+1), v)
-}
-
-// decodeFields reads an object from the key at at on, or from its end.
-func (s *Shape) decodeFields(data []byte, at int, v reflect.Value) (int, *Error) {
-	var seen uint64 // there is no object with more than 64 fields
-	next := 0
-	for ; data[at] != '}'; at = skipComma(data, at) {
-		key, value := memberAt(data, at)
-		i, ok := s.field(key, next)
-		if !ok || seen&(1<<i) != 0 {
-			at = skipValue(data, value)
-			continue // unknown fields are for somebody newer; clients send none twice
-		}
-		f := &s.Fields[i]
-		seen |= 1 << i
-		next = i + 1
-		if f.Optional && data[value] == 'n' {
-			at = skipValue(data, value)
-			continue
-		}
-		var err *Error
-		if at, err = f.decode(data, value, f.get(v)); err != nil {
-			return at, err.in(f.Name)
-		}
-	}
-	if missing := s.required &^ seen; missing != 0 {
-		return at, invalid("is required").in(s.Fields[bits.TrailingZeros64(missing)].Name)
-	}
-	return at + 1, nil
-}
-
-func (f *Field) decode(data []byte, at int, v reflect.Value) (int, *Error) {
-	if f.ptr {
-		target := reflect.New(f.Shape.typ)
-		end, err := f.Shape.decode(data, at, target.Elem())
+// decodeItem reads the item n of an array.
+func (s *Shape) decodeItem(l *lexer, at, n int, to *slot) (int, *Error) {
+	if s.Elem.Kind == KindUnion {
+		value, end, err := s.Elem.decodeVariant(l, at)
 		if err == nil {
-			v.Set(target)
+			s.Elem.add(to.pointer(), value)
 		}
 		return end, err
 	}
-	end, err := f.Shape.decode(data, at, v)
-	if f.keepEmpty && err == nil && v.IsNil() {
-		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	to.v.Grow(1)
+	to.v.SetLen(n + 1)
+	return s.Elem.decode(l, at, &slot{v: to.v.Index(n)})
+}
+
+func (s *Shape) decodeMap(l *lexer, at int, v reflect.Value) (int, *Error) {
+	var keys keySet
+	n := 0
+	at, more, err := l.first(at, '}')
+	for more {
+		var key []byte
+		if key, at, err = l.key(at); err != nil {
+			return at, err
+		}
+		key = keyText(key)
+		if l.rules.strict && !keys.add(key) {
+			return at, twice(key)
+		}
+		if at, err = l.colon(at); err != nil {
+			return at, err
+		}
+		v.Grow(1)
+		v.SetLen(n + 1)
+		m := v.Index(n)
+		if err = s.Key.decodeText(key, &slot{v: m.Field(0)}); err != nil {
+			return at, err.in(string(key))
+		}
+		if s.Elem.Kind != KindAny && l.at(at) == 'n' {
+			v.SetLen(n) // as absent as a field that is null
+			at, err = l.value(at)
+		} else {
+			at, err = s.Elem.decode(l, at, &slot{v: m.Field(1)})
+			n++
+		}
+		if err != nil {
+			return at, err.in(string(key))
+		}
+		at, more, err = l.after(at, '}')
+	}
+	return at, err
+}
+
+func (s *Shape) decodeObject(l *lexer, at int, v reflect.Value) (int, *Error) {
+	at, more, err := l.first(at, '}')
+	if err != nil {
+		return at, err
+	}
+	return s.decodeFields(l, at, more, "", v, nil)
+}
+
+// decodeFields reads an object from the key at at on, or from behind its end if
+// there are no more keys. It has read the key in tag already, unless that is "".
+// The values go to the slots, or without any to the fields of v.
+func (s *Shape) decodeFields(l *lexer, at int, more bool, tag string, v reflect.Value, slots []slot) (int, *Error) {
+	keys := fieldKeys{shape: s, tag: tag}
+	for more {
+		i, value, err := keys.read(l, at)
+		switch {
+		case err != nil:
+			return value, err
+		case i < 0:
+			if at, err = l.value(value); err != nil {
+				return at, err
+			}
+		default:
+			f := &s.Fields[i]
+			switch {
+			case f.Optional && l.at(value) == 'n':
+				at, err = l.value(value)
+			case slots != nil:
+				at, err = f.decode(l, value, &slots[i])
+			default:
+				at, err = f.decode(l, value, &slot{v: f.get(v)})
+			}
+			if err != nil {
+				return at, err.in(f.Name)
+			}
+		}
+		if at, more, err = l.after(at, '}'); err != nil {
+			return at, err
+		}
+	}
+	if missing := s.required &^ keys.seen; missing != 0 {
+		return at, invalid("is required").in(s.Fields[bits.TrailingZeros64(missing)].Name)
+	}
+	return at, nil
+}
+
+// fieldKeys are the keys of an object that have been read.
+type fieldKeys struct {
+	shape  *Shape
+	seen   uint64  // the fields; there is no object with more than 64
+	next   int     // the field after the last, which is most likely to come
+	tag    string  // a key that was read elsewhere, or ""
+	others *keySet // the keys that are no fields
+}
+
+// read reads the key at at. It returns its field and where its value begins. The
+// field is -1 when the value is to be skipped: unknown fields are for somebody
+// newer, and of those that our own frames have twice the first counts.
+func (k *fieldKeys) read(l *lexer, at int) (field, value int, err *Error) {
+	field = k.next
+	ok := field < len(k.shape.Fields)
+	if ok {
+		value, ok = l.has(at, k.shape.Fields[field].head[len(","):])
+	}
+	if ok {
+		value = skipSpace(l.data, value)
+	} else if field, value, err = k.find(l, at); err != nil || field < 0 {
+		return field, value, err
+	}
+	if k.seen&(1<<field) != 0 {
+		if l.rules.strict {
+			err = twice([]byte(k.shape.Fields[field].Name))
+		}
+		return -1, value, err
+	}
+	k.seen |= 1 << field
+	k.next = field + 1
+	return field, value, nil
+}
+
+// find is read for a key that was not to be expected.
+func (k *fieldKeys) find(l *lexer, at int) (field, value int, err *Error) {
+	key, at, err := l.key(at)
+	if err != nil {
+		return -1, at, err
+	}
+	key = keyText(key)
+	field, ok := k.shape.byName.find(key)
+	if !ok && l.rules.strict {
+		if k.others == nil {
+			k.others = new(keySet)
+		}
+		if string(key) == k.tag || !k.others.add(key) {
+			return -1, at, twice(key)
+		}
+	}
+	value, err = l.colon(at)
+	return field, value, err
+}
+
+func (f *Field) decode(l *lexer, at int, to *slot) (int, *Error) {
+	if f.ptr {
+		target := reflect.New(f.Shape.typ)
+		end, err := f.Shape.decode(l, at, &slot{v: target.Elem()})
+		if err == nil {
+			to.v.Set(target)
+		}
+		return end, err
+	}
+	end, err := f.Shape.decode(l, at, to)
+	if f.keepEmpty && err == nil && to.v.IsNil() {
+		to.v.Set(reflect.MakeSlice(to.v.Type(), 0, 0))
 	}
 	return end, err
 }
 
-func (s *Shape) decodeUnion(data []byte, at int, v reflect.Value) (int, *Error) {
-	at = skipSpace(data, at+1)
-	tag := memberOf(data, at, s.Tag)
-	switch {
-	case tag < 0:
-		return at, invalid("is required").in(s.Tag)
-	case data[tag] != '"':
-		return at, invalid("want a string, got " + jsonKind(data[tag])).in(s.Tag)
+func (s *Shape) decodeUnion(l *lexer, at int, to *slot) (int, *Error) {
+	value, end, err := s.decodeVariant(l, at)
+	if err == nil {
+		s.assign(to.pointer(), value)
 	}
-	name, end := textAt(data, tag)
-	for i := range s.Variants {
-		w := &s.Variants[i]
-		if w.Name != "" && w.Name != string(name) {
-			continue
-		}
-		if w.Name != "" && tag-at <= len(s.Tag)+len(`"":`) {
-			at = skipComma(data, end) // the tag came first and is no field
-		}
-		value, end, err := w.maker.decode(w.Shape, data, at)
-		if err == nil {
-			s.assign(v.Addr().Interface(), value)
-		}
-		return end, err
-	}
-	return at, invalid("unknown value " + quoteShort(string(name))).in(s.Tag)
+	return end, err
 }
 
-func (s *Shape) decodeChoice(data []byte, at int, v reflect.Value) (int, *Error) {
+// decodeVariant reads the value of a union.
+func (s *Shape) decodeVariant(l *lexer, at int) (value any, end int, err *Error) {
+	if err := s.fits(l.at(at)); err != nil {
+		return nil, at, err
+	}
+	name, end, err := s.tagAt(l, at)
+	if err != nil {
+		return nil, at, err
+	}
+	w := s.variant(name)
+	if w == nil {
+		return nil, at, invalid("unknown value " + quoteShort(string(name))).in(s.Tag)
+	}
+	tag, more := "", false
+	if end > 0 && w.Name != "" {
+		tag = s.Tag // it came first and is no field
+		if err = l.enter(); err == nil {
+			at, more, err = l.after(end, '}')
+		}
+	} else {
+		at, more, err = l.first(at, '}')
+	}
+	if err != nil {
+		return nil, at, err
+	}
+	return w.maker.decode(w.Shape, l, at, more, tag)
+}
+
+// tagAt reads the tag of the object that begins at at. If the tag comes first,
+// as we write it, it returns its end, too.
+func (s *Shape) tagAt(l *lexer, at int) (name []byte, end int, err *Error) {
+	first := skipSpace(l.data, at+1)
+	if value, ok := l.has(first, s.tagHead); ok && l.at(value) == '"' {
+		return l.text(value)
+	}
+	if _, err := l.value(at); err != nil {
+		return nil, 0, err // from here on the text must be valid
+	}
+	tag := memberOf(l.data, first, s.Tag)
+	switch {
+	case tag < 0:
+		return nil, 0, invalid("is required").in(s.Tag)
+	case l.data[tag] != '"':
+		return nil, 0, invalid("want a string, got " + jsonKind(l.data[tag])).in(s.Tag)
+	}
+	name, _ = textAt(l.data, tag)
+	return name, 0, nil
+}
+
+// variant returns the variant with a name, or nil.
+func (s *Shape) variant(name []byte) *Variant {
+	i, ok := s.byTag.find(name)
+	if !ok {
+		if i = len(s.Variants) - 1; s.Variants[i].Name != "" {
+			return nil
+		}
+	}
+	return &s.Variants[i]
+}
+
+func (s *Shape) decodeChoice(l *lexer, at int, v reflect.Value) (int, *Error) {
 	for i := range s.Fields {
-		if f := &s.Fields[i]; f.Shape.takes(data[at]) {
-			return f.decode(data, at, f.get(v))
+		if f := &s.Fields[i]; f.Shape.takes(l.data[at]) {
+			return f.decode(l, at, &slot{v: f.get(v)})
 		}
 	}
 	kinds := make([]string, len(s.Fields))
 	for i := range s.Fields {
 		kinds[i] = s.Fields[i].Shape.want()
 	}
-	return at, invalid("want " + strings.Join(kinds, " or ") + ", got " + jsonKind(data[at]))
+	return at, invalid("want " + strings.Join(kinds, " or ") + ", got " + jsonKind(l.data[at]))
 }

@@ -129,41 +129,44 @@ func (Desktop) DecodeMessage(frame []byte) (Message, error) {
 }
 
 func decodeFlatMessage(frame []byte) (m Message, err *Error) {
-	env, err := open(frame, clientText)
+	p, err := decodeFlat(frame, clientText, FromClient)
 	if err != nil {
 		return m, err
 	}
-	p, entry, err := decodeFlat(frame, env, FromClient)
-	if err != nil {
-		return m, err
+	first := skipSpace(frame, skipSpace(frame, 0)+1)
+	if at := memberOf(frame, first, "message_id"); at >= 0 {
+		if m.ID, err = id[MessageID](frame[at:skipValue(frame, at)], "message_id"); err != nil {
+			return m, err
+		}
 	}
-	key, err := id[MessageID](env.id, "message_id")
-	if err != nil {
-		return m, err
-	}
+	m.ID = cmp.Or(MessageOf(p), m.ID)
 	m.Data = p.(ClientPayload) //nolint:forcetypeassert // the catalog takes no others
-	m.ID = cmp.Or(MessageID(entry.message.text(p)), key)
 	return m, nil
 }
 
-// decodeFlat reads a payload from a frame that open took apart.
-func decodeFlat(frame []byte, env envelope, from Direction) (any, *Entry, *Error) {
-	entry, err := lookup(env.name, from)
-	if err != nil {
-		return nil, nil, err
+// decodeFlat reads the payload of a flat frame, which is one of a union. Most
+// are read at once; what is wrong with the others is found by and by.
+func decodeFlat(frame []byte, rules textRules, from Direction) (any, *Error) {
+	at := skipSpace(frame, 0)
+	l := lexer{data: frame, rules: clientText}
+	if p, end, err := theCatalog().flat[from].decodeVariant(&l, at); err == nil && l.ends(end) {
+		return p, nil
 	}
-	p, err := entry.decode(frame, skipSpace(frame, 0))
-	return p, entry, err
+	var env envelope
+	if err := env.split(frame, rules); err != nil {
+		return nil, err
+	}
+	entry, err := lookup(env.members[typeMember], from)
+	if err != nil {
+		return nil, err
+	}
+	return entry.decodeChecked(frame)
 }
 
 // DecodeEvent implements [Dialect]. The event has neither session nor position
 // nor time, for the frame has none.
 func (Desktop) DecodeEvent(frame []byte) (Event, error) {
-	env, err := open(frame, hubText)
-	if err != nil {
-		return Event{}, err
-	}
-	p, _, err := decodeFlat(frame, env, FromServer)
+	p, err := decodeFlat(frame, hubText, FromServer)
 	if err != nil {
 		return Event{}, err
 	}

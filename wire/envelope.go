@@ -80,11 +80,21 @@ func readTime(text string) (time.Time, bool) {
 }
 
 // decode reads the payload whose object begins at at.
-func (e *Entry) decode(data []byte, at int) (any, *Error) {
-	if err := e.Shape.fits(data[at]); err != nil {
-		return nil, err
+func (e *Entry) decode(l *lexer, at int) (p any, end int, err *Error) {
+	if err := e.Shape.fits(l.at(at)); err != nil {
+		return nil, at, err
 	}
-	p, _, err := e.maker.decode(e.Shape, data, skipSpace(data, at+1))
+	at, more, err := l.first(at, '}')
+	if err != nil {
+		return nil, at, err
+	}
+	return e.maker.decode(e.Shape, l, at, more, "")
+}
+
+// decodeChecked reads a payload from text that was checked before.
+func (e *Entry) decodeChecked(data []byte) (any, *Error) {
+	l := lexer{data: data, rules: checkedText}
+	p, _, err := e.decode(&l, skipSpace(data, 0))
 	return p, err
 }
 
@@ -97,8 +107,8 @@ func lookup(name []byte, from Direction) (*Entry, *Error) {
 		return nil, invalid("want a string, got " + jsonKind(name[0])).in("type")
 	}
 	text := keyText(name)
-	e, ok := theCatalog().byType[string(text)]
-	if !ok || e.Direction != from {
+	e := theCatalog().find(text)
+	if e == nil || e.Direction != from {
 		return nil, invalid("no " + string(from) + " sends " + quoteShort(string(text))).in("type")
 	}
 	return e, nil
@@ -109,11 +119,6 @@ func lookup(name []byte, from Direction) (*Entry, *Error) {
 // first mistake is read.
 func refOf(frame []byte) MessageID {
 	l := lexer{data: frame, rules: textRules{depth: 1000}}
-	l.space()
-	if l.peek() != '{' {
-		return ""
-	}
-	l.pos++
 	var name, payload, envelope []byte
 	take := func(at *[]byte, value []byte) {
 		if *at == nil { // what is given twice is not trusted the second time
@@ -156,25 +161,23 @@ func readRef(value []byte) MessageID {
 
 // prefix yields the members of an object up to the first mistake in it.
 func (l *lexer) prefix(yield func(key, value []byte) bool) {
-	for l.space(); l.peek() == '"'; {
-		start := l.pos
-		if l.string() != nil {
+	at := skipSpace(l.data, 0)
+	if l.at(at) != '{' {
+		return
+	}
+	at, more, _ := l.first(at, '}')
+	for more {
+		key, start, err := l.key(at)
+		if err == nil {
+			start, err = l.colon(start)
+		}
+		if err == nil {
+			at, err = l.value(start)
+		}
+		if err != nil || !yield(key, l.data[start:at]) {
 			return
 		}
-		key := l.data[start:l.pos]
-		l.space()
-		if l.peek() != ':' {
-			return
-		}
-		l.pos++
-		l.space()
-		start = l.pos
-		if l.value() != nil || !yield(key, l.data[start:l.pos]) {
-			return
-		}
-		if done, err := l.next('}'); done || err != nil {
-			return
-		}
+		at, more, _ = l.after(at, '}')
 	}
 }
 

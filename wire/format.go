@@ -37,12 +37,17 @@ func (f Format[T]) DecodeOwn(data []byte) (T, error) {
 }
 
 func (f Format[T]) read(data []byte, rules textRules) (T, error) {
-	var v T
-	if err := checkText(data, rules); err != nil {
-		return v, err
+	var v, none T
+	l := lexer{data: data, rules: clientText}
+	if end, err := f.shape.decode(&l, skipSpace(data, 0), &slot{v: reflect.ValueOf(&v).Elem()}); err == nil && l.ends(end) {
+		return v, nil
 	}
-	if _, err := f.shape.decode(data, skipSpace(data, 0), reflect.ValueOf(&v).Elem()); err != nil {
-		var none T
+	v = none
+	if err := checkText(data, rules); err != nil {
+		return none, err
+	}
+	l = lexer{data: data, rules: checkedText}
+	if _, err := f.shape.decode(&l, skipSpace(data, 0), &slot{v: reflect.ValueOf(&v).Elem()}); err != nil {
 		return none, err
 	}
 	return v, nil

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 	"unicode/utf8"
 )
@@ -24,19 +25,16 @@ var (
 	// Our own frames hold free-form values that passed rawText somewhere
 	// inside, so they may be deeper.
 	hubText = textRules{depth: 3 * MaxDepth}
+	// checkedText is for what has been checked before.
+	checkedText = textRules{depth: math.MaxInt}
 )
 
-// lexer walks over JSON text and finds what is wrong with it.
+// lexer walks over JSON text and finds what is wrong with it. Its methods take
+// where something begins and return where it ends, or where it is wrong.
 type lexer struct {
 	data  []byte
-	pos   int
-	depth int
 	rules textRules
-	// env gets the members of the outermost object when the text is a frame.
-	env   envelope
-	frame bool
-	// escaped says that the last string has escapes.
-	escaped bool
+	depth int // of arrays and objects that we are in
 }
 
 // checkText says what is wrong with JSON text, or nil.
@@ -49,219 +47,239 @@ func (l *lexer) check() *Error {
 	if !utf8.Valid(l.data) {
 		return invalid("text is not valid UTF-8")
 	}
-	l.space()
-	if err := l.value(); err != nil {
+	at, err := l.value(skipSpace(l.data, 0))
+	if err != nil {
 		return err
 	}
-	l.space()
-	if l.pos < len(l.data) {
-		return l.unexpected("the end")
+	if at = skipSpace(l.data, at); at < len(l.data) {
+		return l.unexpected(at, "the end")
 	}
 	return nil
 }
 
-func (l *lexer) space() {
-	for l.pos < len(l.data) && isSpace(l.data[l.pos]) {
-		l.pos++
-	}
+// ends reports whether a text that has been walked over is whole: nothing follows
+// at at, and it is UTF-8.
+func (l *lexer) ends(at int) bool {
+	return skipSpace(l.data, at) == len(l.data) && utf8.Valid(l.data)
 }
 
-func (l *lexer) peek() byte {
-	if l.pos < len(l.data) {
-		return l.data[l.pos]
+// at is the byte at a place, or 0 behind the end.
+func (l *lexer) at(at int) byte {
+	if at < len(l.data) {
+		return l.data[at]
 	}
 	return 0
 }
 
-func (l *lexer) unexpected(want string) *Error {
-	if l.pos >= len(l.data) {
+func (l *lexer) unexpected(at int, want string) *Error {
+	if at >= len(l.data) {
 		return invalid("JSON ends where " + want + " should be")
 	}
-	r, _ := utf8.DecodeRune(l.data[l.pos:])
-	return invalid("JSON has " + strconv.QuoteRune(r) + " at byte " + strconv.Itoa(l.pos) + " where " + want + " should be")
+	r, _ := utf8.DecodeRune(l.data[at:])
+	return invalid("JSON has " + strconv.QuoteRune(r) + " at byte " + strconv.Itoa(at) + " where " + want + " should be")
 }
 
-func (l *lexer) value() *Error {
-	switch c := l.peek(); {
-	case c == '{' || c == '[':
-		return l.nested(c)
+func (l *lexer) value(at int) (int, *Error) {
+	switch c := l.at(at); {
+	case c == '{':
+		return l.object(at)
+	case c == '[':
+		return l.array(at)
 	case c == '"':
-		return l.string()
+		return l.string(at)
 	case c == '-' || c >= '0' && c <= '9':
-		return l.number()
+		return l.number(at)
 	}
-	return l.word()
+	return l.word(at)
 }
 
-func (l *lexer) word() *Error {
+func (l *lexer) word(at int) (int, *Error) {
 	for _, word := range [...]string{"true", "false", "null"} {
-		if rest := l.data[l.pos:]; len(rest) >= len(word) && string(rest[:len(word)]) == word {
-			l.pos += len(word)
-			return nil
+		if end, ok := l.has(at, word); ok {
+			return end, nil
 		}
 	}
-	return l.unexpected("a value")
+	return at, l.unexpected(at, "a value")
 }
 
-func (l *lexer) nested(open byte) *Error {
+// has reports whether a piece of text is there, and where it ends.
+func (l *lexer) has(at int, piece string) (end int, ok bool) {
+	end = at + len(piece)
+	return end, end <= len(l.data) && string(l.data[at:end]) == piece
+}
+
+func (l *lexer) array(at int) (int, *Error) {
+	at, more, err := l.first(at, ']')
+	for i := 0; more; i++ {
+		if at, err = l.value(at); err != nil {
+			return at, err.at(i)
+		}
+		at, more, err = l.after(at, ']')
+	}
+	return at, err
+}
+
+func (l *lexer) object(at int) (int, *Error) {
+	var keys keySet
+	at, more, err := l.first(at, '}')
+	for more {
+		var key []byte
+		if key, at, err = l.key(at); err != nil {
+			return at, err
+		}
+		if l.rules.strict && !keys.add(keyText(key)) {
+			return at, twice(keyText(key))
+		}
+		if at, err = l.colon(at); err != nil {
+			return at, err
+		}
+		if at, err = l.value(at); err != nil {
+			return at, err.in(unquote(key))
+		}
+		at, more, err = l.after(at, '}')
+	}
+	return at, err
+}
+
+func twice(key []byte) *Error { return invalid("is there twice").in(string(key)) }
+
+// first enters the array or object that begins at at. There are more items until
+// its end.
+func (l *lexer) first(at int, end byte) (next int, more bool, err *Error) {
+	if err := l.enter(); err != nil {
+		return at, false, err
+	}
+	at = skipSpace(l.data, at+1)
+	if l.at(at) == end {
+		l.depth--
+		return at + 1, false, nil
+	}
+	return at, true, nil
+}
+
+func (l *lexer) enter() *Error {
 	if l.depth++; l.depth > l.rules.depth {
 		return invalid("JSON is nested deeper than " + strconv.Itoa(l.rules.depth))
-	}
-	l.pos++
-	l.space()
-	var err *Error
-	if open == '{' {
-		err = l.object()
-	} else {
-		err = l.array()
-	}
-	l.depth--
-	return err
-}
-
-func (l *lexer) array() *Error {
-	if l.peek() == ']' {
-		l.pos++
-		return nil
-	}
-	for i := 0; ; i++ {
-		if err := l.value(); err != nil {
-			return err.at(i)
-		}
-		if done, err := l.next(']'); done || err != nil {
-			return err
-		}
-	}
-}
-
-func (l *lexer) object() *Error {
-	var keys keySet
-	if l.peek() == '}' {
-		l.pos++
-		return nil
-	}
-	for {
-		start := l.pos
-		if l.peek() != '"' {
-			return l.unexpected("a key")
-		}
-		if err := l.string(); err != nil {
-			return err
-		}
-		key := l.data[start:l.pos]
-		if l.rules.strict && !keys.add(key, l.escaped) {
-			return invalid("is there twice").in(unquote(key))
-		}
-		l.space()
-		if l.peek() != ':' {
-			return l.unexpected("a colon")
-		}
-		l.pos++
-		l.space()
-		start = l.pos
-		if err := l.value(); err != nil {
-			return err.in(unquote(key))
-		}
-		if l.frame && l.depth == 1 {
-			l.env.take(key, l.data[start:l.pos])
-		}
-		if done, err := l.next('}'); done || err != nil {
-			return err
-		}
-	}
-}
-
-// next moves past a comma, or past the end of an array or object.
-func (l *lexer) next(end byte) (done bool, err *Error) {
-	l.space()
-	switch l.peek() {
-	case end:
-		l.pos++
-		return true, nil
-	case ',':
-		l.pos++
-		l.space()
-		return false, nil
-	}
-	return false, l.unexpected("a comma or " + strconv.QuoteRune(rune(end)))
-}
-
-func (l *lexer) string() *Error {
-	l.escaped = false
-	for l.pos++; ; l.pos++ {
-		if l.pos = special(l.data, l.pos); l.pos >= len(l.data) {
-			return l.unexpected("the end of a string")
-		}
-		switch l.data[l.pos] {
-		case '"':
-			l.pos++
-			return nil
-		case '\\':
-			l.escaped = true
-			l.pos++
-			if err := l.escape(); err != nil {
-				return err
-			}
-		default:
-			return l.unexpected("an escaped character")
-		}
-	}
-}
-
-func (l *lexer) escape() *Error {
-	switch l.peek() {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return nil
-	case 'u':
-		for range 4 {
-			l.pos++
-			if c := l.peek(); (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
-				return l.unexpected("a hexadecimal digit")
-			}
-		}
-		return nil
-	}
-	return l.unexpected("an escape")
-}
-
-func (l *lexer) number() *Error {
-	start := l.pos
-	if l.peek() == '-' {
-		l.pos++
-	}
-	switch {
-	case l.peek() == '0':
-		l.pos++
-	case !l.digits():
-		return l.unexpected("a digit")
-	}
-	if l.peek() == '.' {
-		l.pos++
-		if !l.digits() {
-			return l.unexpected("a digit")
-		}
-	}
-	if c := l.peek(); c == 'e' || c == 'E' {
-		l.pos++
-		if c := l.peek(); c == '+' || c == '-' {
-			l.pos++
-		}
-		if !l.digits() {
-			return l.unexpected("a digit")
-		}
-	}
-	if text := l.data[start:l.pos]; l.rules.strict && !finite(text) {
-		return invalid("number " + shorten(string(text)) + " is out of range")
 	}
 	return nil
 }
 
-func (l *lexer) digits() bool {
-	start := l.pos
-	for c := l.peek(); c >= '0' && c <= '9'; c = l.peek() {
-		l.pos++
+// after moves past the comma after an item, or leaves the array or object.
+func (l *lexer) after(at int, end byte) (next int, more bool, err *Error) {
+	at = skipSpace(l.data, at)
+	switch l.at(at) {
+	case ',':
+		return skipSpace(l.data, at+1), true, nil
+	case end:
+		l.depth--
+		return at + 1, false, nil
 	}
-	return l.pos > start
+	return at, false, l.unexpected(at, "a comma or "+strconv.QuoteRune(rune(end)))
+}
+
+// key reads a key, with its quotes.
+func (l *lexer) key(at int) (key []byte, end int, err *Error) {
+	if l.at(at) != '"' {
+		return nil, at, l.unexpected(at, "a key")
+	}
+	end, err = l.string(at)
+	return l.data[at:end], end, err
+}
+
+// colon moves to the value of a key.
+func (l *lexer) colon(at int) (int, *Error) {
+	if at = skipSpace(l.data, at); l.at(at) != ':' {
+		return at, l.unexpected(at, "a colon")
+	}
+	return skipSpace(l.data, at+1), nil
+}
+
+// text reads the string that begins at at, without a copy unless it has escapes.
+func (l *lexer) text(at int) (text []byte, end int, err *Error) {
+	if end = special(l.data, at+1); l.at(end) == '"' {
+		return l.data[at+1 : end], end + 1, nil
+	}
+	if end, err = l.string(at); err != nil {
+		return nil, end, err
+	}
+	return []byte(unescape(l.data[at+1 : end-1])), end, nil
+}
+
+func (l *lexer) string(at int) (int, *Error) {
+	for at++; ; at++ {
+		if at = special(l.data, at); at >= len(l.data) {
+			return at, l.unexpected(at, "the end of a string")
+		}
+		var err *Error
+		switch l.data[at] {
+		case '"':
+			return at + 1, nil
+		case '\\':
+			if at, err = l.escape(at + 1); err != nil {
+				return at, err
+			}
+		default:
+			return at, l.unexpected(at, "an escaped character")
+		}
+	}
+}
+
+// escape moves to the last character of the escape that goes on at at.
+func (l *lexer) escape(at int) (int, *Error) {
+	switch l.at(at) {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return at, nil
+	case 'u':
+		for range 4 {
+			at++
+			if c := l.at(at); (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
+				return at, l.unexpected(at, "a hexadecimal digit")
+			}
+		}
+		return at, nil
+	}
+	return at, l.unexpected(at, "an escape")
+}
+
+func (l *lexer) number(start int) (int, *Error) {
+	at := start
+	if l.at(at) == '-' {
+		at++
+	}
+	var err *Error
+	if l.at(at) == '0' {
+		at++
+	} else if at, err = l.digits(at); err != nil {
+		return at, err
+	}
+	if l.at(at) == '.' {
+		if at, err = l.digits(at + 1); err != nil {
+			return at, err
+		}
+	}
+	if c := l.at(at); c == 'e' || c == 'E' {
+		at++
+		if c := l.at(at); c == '+' || c == '-' {
+			at++
+		}
+		if at, err = l.digits(at); err != nil {
+			return at, err
+		}
+	}
+	if text := l.data[start:at]; l.rules.strict && !finite(text) {
+		return at, invalid("number " + shorten(string(text)) + " is out of range")
+	}
+	return at, nil
+}
+
+func (l *lexer) digits(at int) (int, *Error) {
+	if c := l.at(at); c < '0' || c > '9' {
+		return at, l.unexpected(at, "a digit")
+	}
+	for c := l.at(at); c >= '0' && c <= '9'; c = l.at(at) {
+		at++
+	}
+	return at, nil
 }
 
 // finite reports whether a float64 holds the number. Short ones without an
@@ -282,12 +300,8 @@ type keySet struct {
 	many map[string]struct{}
 }
 
-// add reports whether the quoted key is new.
-func (k *keySet) add(quoted []byte, escaped bool) bool {
-	key := quoted[1 : len(quoted)-1]
-	if escaped {
-		key = []byte(unescape(key))
-	}
+// add reports whether the key is new.
+func (k *keySet) add(key []byte) bool {
 	if k.many == nil {
 		for _, old := range k.few[:k.n] {
 			if len(old) == len(key) && bytes.Equal(old, key) {

@@ -6,8 +6,8 @@ import (
 )
 
 // maker makes values of one type for interfaces. What is decoded has to be
-// somewhere that reflection can write to, and an interface holds a copy of that;
-// so the place is used again, which saves an allocation for each value.
+// somewhere that can be written to, and an interface holds a copy of that; so the
+// place is used again, which saves an allocation for each value.
 type maker struct {
 	places sync.Pool
 	// take returns what is in a place and empties it.
@@ -16,24 +16,79 @@ type maker struct {
 
 func makerOf[T any]() *maker {
 	return &maker{
-		places: sync.Pool{New: func() any { return new(T) }},
-		take: func(place any) any {
-			p := place.(*T) //nolint:forcetypeassert // New makes no others
-			value := *p
+		places: sync.Pool{New: func() any { return &place{value: new(T)} }},
+		take: func(value any) any {
+			p := value.(*T) //nolint:forcetypeassert // New makes no others
+			taken := *p
 			*p = *new(T)
-			return value
+			return taken
 		},
 	}
 }
 
-// decode makes a value of a shape, which is that of the maker's type, from the
-// fields at at.
-func (m *maker) decode(s *Shape, data []byte, at int) (value any, end int, err *Error) {
-	place := m.places.Get()
-	if end, err = s.decodeFields(data, at, reflect.ValueOf(place).Elem()); err != nil {
-		return nil, end, err // what is half done is not used again
+// place is where a value is put together.
+type place struct {
+	value any // a pointer to it
+	slots []slot
+}
+
+// slot is where one value goes, such as a field of a struct. In a place, where
+// there is time to prepare, it also has pointers that need no reflection.
+type slot struct {
+	v reflect.Value
+	// text is there for strings, target for interfaces and lists of them.
+	text   *string
+	target any
+	// last is the id that was here last, which is mostly the next one, too. That
+	// needs neither a check nor memory.
+	last string
+}
+
+// prepare makes the slots of an object.
+func (p *place) prepare(s *Shape) {
+	v := reflect.ValueOf(p.value).Elem()
+	p.slots = make([]slot, len(s.Fields))
+	for i := range s.Fields {
+		f, to := &s.Fields[i], &p.slots[i]
+		to.v = f.get(v)
+		switch {
+		case f.ptr:
+		case f.Shape.Kind == KindString:
+			to.text, _ = reflect.TypeAssert[*string](to.v.Addr().Convert(reflect.TypeFor[*string]()))
+		case f.Shape.Kind == KindUnion, f.Shape.Kind == KindArray && f.Shape.Elem.Kind == KindUnion:
+			to.target = to.v.Addr().Interface()
+		}
 	}
-	value = m.take(place)
-	m.places.Put(place)
+}
+
+func (to *slot) setText(text string) {
+	if to.text != nil {
+		*to.text = text
+		return
+	}
+	to.v.SetString(text)
+}
+
+// pointer returns a pointer to the value.
+func (to *slot) pointer() any {
+	if to.target != nil {
+		return to.target
+	}
+	return to.v.Addr().Interface()
+}
+
+// decode makes a value of a shape, which is that of the maker's type, as
+// decodeFields does.
+func (m *maker) decode(s *Shape, l *lexer, at int, more bool, tag string) (value any, end int, err *Error) {
+	p := m.places.Get().(*place) //nolint:forcetypeassert // New makes no others
+	if p.slots == nil {
+		p.prepare(s)
+	}
+	end, err = s.decodeFields(l, at, more, tag, reflect.Value{}, p.slots)
+	value = m.take(p.value)
+	m.places.Put(p)
+	if err != nil {
+		return nil, end, err
+	}
 	return value, end, nil
 }

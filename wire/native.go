@@ -79,79 +79,6 @@ func appendData(dst []byte, s *Shape, v reflect.Value) []byte {
 	return append(s.append(dst, v), '}')
 }
 
-// envelope is a native frame taken apart.
-type envelope struct {
-	name, session, id, time, data []byte
-}
-
-// take keeps a member that belongs to an envelope; the last counts.
-func (env *envelope) take(key, value []byte) {
-	switch string(keyText(key)) {
-	case "type":
-		env.name = value
-	case "session_id":
-		env.session = value
-	case "message_id":
-		env.id = value
-	case "timestamp":
-		env.time = value
-	case "data":
-		env.data = value
-	}
-}
-
-// open checks the text of a frame and takes it apart.
-func open(frame []byte, rules textRules) (envelope, *Error) {
-	l := lexer{data: frame, rules: rules, frame: true}
-	if err := l.check(); err != nil {
-		return envelope{}, err
-	}
-	if first := frame[skipSpace(frame, 0)]; first != '{' {
-		return envelope{}, invalid("want an object, got " + jsonKind(first))
-	}
-	return l.env, nil
-}
-
-// text reads an optional string of an envelope. Null is as good as nothing.
-func text(value []byte, name string) (string, *Error) {
-	switch {
-	case value == nil || value[0] == 'n':
-		return "", nil
-	case value[0] != '"':
-		return "", invalid("want a string, got " + jsonKind(value[0])).in(name)
-	}
-	return unquote(value), nil
-}
-
-// id reads an optional id of an envelope.
-func id[T interface {
-	~string
-	hasRule
-}](value []byte, name string,
-) (T, *Error) {
-	s, err := text(value, name)
-	if err != nil || s == "" && (value == nil || value[0] == 'n') {
-		return "", err
-	}
-	if err := T(s).rule().check(s); err != nil {
-		return "", invalid(err.Error()).in(name)
-	}
-	return T(s), nil
-}
-
-// payload reads the data of an envelope; without any it is an empty object.
-func (env *envelope) payload(entry *Entry) (any, *Error) {
-	data := env.data
-	if data == nil || data[0] == 'n' {
-		data = []byte("{}")
-	}
-	p, err := entry.decode(data, 0)
-	if err != nil {
-		return nil, err.in("data")
-	}
-	return p, nil
-}
-
 // DecodeMessage implements [Dialect].
 func (Native) DecodeMessage(frame []byte) (Message, error) {
 	m, err := decodeMessage(frame)
@@ -163,28 +90,28 @@ func (Native) DecodeMessage(frame []byte) (Message, error) {
 }
 
 func decodeMessage(frame []byte) (m Message, err *Error) {
-	env, err := open(frame, clientText)
+	env := envelope{from: FromClient}
+	if err := env.open(frame, clientText); err != nil {
+		return m, err
+	}
+	entry, err := env.kind()
 	if err != nil {
 		return m, err
 	}
-	entry, err := lookup(env.name, FromClient)
-	if err != nil {
+	if m.Session, err = id[SessionID](env.members[sessionMember], "session_id"); err != nil {
 		return m, err
 	}
-	if m.Session, err = id[SessionID](env.session, "session_id"); err != nil {
+	if m.ID, err = id[MessageID](env.members[idMember], "message_id"); err != nil {
 		return m, err
 	}
-	if m.ID, err = id[MessageID](env.id, "message_id"); err != nil {
-		return m, err
-	}
-	clock, err := text(env.time, "timestamp")
+	clock, err := text(env.members[timeMember], "timestamp")
 	if err != nil {
 		return m, err
 	}
 	if clock != "" {
 		m.Time, _ = readTime(clock) // a clock we cannot read is no reason to refuse a message
 	}
-	p, err := env.payload(entry)
+	p, err := env.decode(entry)
 	if err != nil {
 		return m, err.asAnswer(entry)
 	}
@@ -203,18 +130,18 @@ func (Native) DecodeEvent(frame []byte) (Event, error) {
 }
 
 func decodeEvent(frame []byte) (e Event, err *Error) {
-	env, err := open(frame, hubText)
+	env := envelope{from: FromServer}
+	if err := env.open(frame, hubText); err != nil {
+		return e, err
+	}
+	entry, err := env.kind()
 	if err != nil {
 		return e, err
 	}
-	entry, err := lookup(env.name, FromServer)
-	if err != nil {
+	if e.Session, err = id[SessionID](env.members[sessionMember], "session_id"); err != nil {
 		return e, err
 	}
-	if e.Session, err = id[SessionID](env.session, "session_id"); err != nil {
-		return e, err
-	}
-	at, err := text(env.id, "message_id")
+	at, err := text(env.members[idMember], "message_id")
 	if err != nil {
 		return e, err
 	}
@@ -225,7 +152,7 @@ func decodeEvent(frame []byte) (e Event, err *Error) {
 		}
 		e.At = p
 	}
-	clock, err := text(env.time, "timestamp")
+	clock, err := text(env.members[timeMember], "timestamp")
 	if err != nil {
 		return e, err
 	}
@@ -236,7 +163,7 @@ func decodeEvent(frame []byte) (e Event, err *Error) {
 		}
 		e.Time = t
 	}
-	p, err := env.payload(entry)
+	p, err := env.decode(entry)
 	if err != nil {
 		return e, err
 	}

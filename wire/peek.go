@@ -15,32 +15,35 @@ type Head struct {
 // still has to know its position. It reports false for anything else.
 func Peek(frame []byte) (Head, bool) {
 	var h Head
-	env, err := open(frame, hubText)
-	if err != nil || env.name == nil || env.name[0] != '"' {
+	var env envelope
+	err := env.open(frame, hubText)
+	name := env.members[typeMember]
+	if err != nil || name == nil || name[0] != '"' {
 		return h, false
 	}
-	h.Type = unquote(env.name)
-	entry, known := theCatalog().byType[h.Type]
+	h.Type = unquote(name)
+	entry := theCatalog().find(keyText(name))
 	switch {
-	case !known:
+	case entry == nil:
 		entry = &Entry{Monitor: "monitorId", Agent: "agentId", Message: "messageId"}
 	case entry.Direction != FromServer:
 		return Head{}, false
 	}
-	if at, err := text(env.id, "message_id"); err == nil && at != "" {
+	if at, err := text(env.members[idMember], "message_id"); err == nil && at != "" {
 		p, fault := ParsePosition(at)
 		if fault != nil {
 			return Head{}, false
 		}
 		h.At = p
 	}
-	if env.data == nil || env.data[0] != '{' {
+	data := env.members[dataMember]
+	if data == nil || data[0] != '{' {
 		return h, true
 	}
-	for at := skipSpace(env.data, 1); env.data[at] != '}'; at = skipComma(env.data, at) {
-		key, start := memberAt(env.data, at)
-		at = skipValue(env.data, start)
-		value := env.data[start:at]
+	for at := skipSpace(data, 1); data[at] != '}'; at = skipComma(data, at) {
+		key, start := memberAt(data, at)
+		at = skipValue(data, start)
+		value := data[start:at]
 		if value[0] != '"' {
 			continue
 		}

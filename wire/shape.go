@@ -46,12 +46,15 @@ type Shape struct {
 
 	typ    reflect.Type
 	rule   *idRule
-	byName map[string]int
+	byName names                // the fields
+	byTag  names                // the variants
 	byType map[reflect.Type]int // the variants
+	// tagHead is how an object with the tag begins, behind its bracket.
+	tagHead string
 	// required has a bit for each field that is not optional.
 	required uint64
-	// assign sets an interface, given a pointer to it.
-	assign func(target, value any)
+	// assign sets an interface, given a pointer to it, and add a list of them.
+	assign, add func(target, value any)
 }
 
 // Field is one key of an object.
@@ -138,27 +141,6 @@ func list[S ~string](values ...S) []string {
 	}
 	return out
 }
-
-// field returns the field with a name. Most objects have their fields in our
-// order, so that the one after the last is tried first.
-func (s *Shape) field(name []byte, next int) (int, bool) {
-	if next < len(s.Fields) && s.Fields[next].Name == string(name) {
-		return next, true
-	}
-	if len(s.Fields) > fewFields {
-		i, ok := s.byName[string(name)]
-		return i, ok
-	}
-	for i := range s.Fields {
-		if s.Fields[i].Name == string(name) {
-			return i, true
-		}
-	}
-	return 0, false
-}
-
-// fewFields are found faster one by one than in a map.
-const fewFields = 8
 
 // get returns a field of v. Embedded structs are never behind a pointer.
 func (f *Field) get(v reflect.Value) reflect.Value {

@@ -42,7 +42,7 @@ func memberAt(data []byte, at int) (key []byte, value int) {
 }
 
 func skipSpace(data []byte, at int) int {
-	for at < len(data) && isSpace(data[at]) {
+	for at < len(data) && data[at] <= ' ' && isSpace(data[at]) {
 		at++
 	}
 	return at
