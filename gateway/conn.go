@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bufio"
 	"context"
 	"runtime/debug"
 	"sync"
@@ -56,10 +57,12 @@ func (d door) dialect() wire.Dialect {
 // call the WebSocket library. Others say something through the tab, or ask it to end.
 type conn struct {
 	link
-	s    *Server
-	ws   *websocket.Conn // nil at the door of Server-Sent Events
-	id   wire.ConnectionID
-	door door
+	s  *Server
+	ws *websocket.Conn // nil at the door of Server-Sent Events
+	// heads is where the library reads heads of frames from.
+	heads *bufio.Reader
+	id    wire.ConnectionID
+	door  door
 
 	who    atomic.Pointer[auth.Identity] // nil before it is known
 	access atomic.Uint32                 // an access
@@ -138,7 +141,7 @@ func (c *conn) serve() {
 		c.linger()
 		return
 	}
-	c.listen(c.s.doors.ctx)
+	c.guard("listen to a client", func() { c.listen(c.s.doors.ctx) })
 }
 
 // finish ends a connection's life.

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
-	"iter"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -32,10 +31,13 @@ const frameRoom = 2 << 10
 func (c *conn) listen(ctx context.Context) {
 	take := func(frame []byte) {
 		if !isPong(frame) {
-			c.guard("take a message", func() { c.takeAll(ctx, frame) })
+			c.takeAll(ctx, frame)
 		}
 	}
 	for c.ended.Load() == nil {
+		if c.heads.Buffered() == 0 && c.await() != nil {
+			return
+		}
 		err := c.hear(c.s.cfg.FrameBytes, take)
 		if errors.Is(err, errFrameTooBig) {
 			c.refuse(ctx, &refusal{code: wire.CodeMessageTooLarge})
@@ -62,21 +64,19 @@ func (c *conn) hear(limit int64, take func(frame []byte)) error {
 		return errFrameRefused
 	}
 	buf, _ := c.s.doors.frames.Get().(*[]byte)
-	defer func() {
-		if int64(cap(*buf)) <= 2*c.s.cfg.FrameBytes {
-			c.s.doors.frames.Put(buf)
-		}
-	}()
 	*buf, err = readFrame(r, (*buf)[:0], limit)
-	if err != nil {
-		return err
-	}
-	if !utf8.Valid(*buf) {
+	switch {
+	case err != nil:
+	case !utf8.Valid(*buf):
 		c.drop(wire.CloseInvalidText, "the frame is not UTF-8")
-		return errFrameRefused
+		err = errFrameRefused
+	default:
+		take(*buf)
 	}
-	take(*buf)
-	return nil
+	if int64(cap(*buf)) <= 2*c.s.cfg.FrameBytes {
+		c.s.doors.frames.Put(buf)
+	}
+	return err
 }
 
 // readFrame appends a frame of at most limit bytes to buf.
@@ -124,9 +124,13 @@ func (c *conn) takeAll(ctx context.Context, frame []byte) {
 		c.deliver(ctx, forth)
 		c.s.doors.forths.Put(forth)
 	}()
-	for message := range c.messages(frame) {
-		if c.ended.Load() == nil {
-			c.take(ctx, message, forth)
+	if c.door != doorBatch {
+		c.take(ctx, frame, forth)
+		return
+	}
+	for line := range bytes.Lines(frame) { // each is a message
+		if line = bytes.TrimSpace(line); len(line) > 0 && c.ended.Load() == nil {
+			c.take(ctx, line, forth)
 		}
 		if len(*forth) == forthRoom {
 			c.deliver(ctx, forth)
@@ -152,23 +156,9 @@ func (c *conn) deliver(ctx context.Context, forth *[]session.Command) {
 	clear(all)
 }
 
-// messages are those in a frame: one, or one a line in the batch subprotocol.
-func (c *conn) messages(frame []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		if c.door != doorBatch {
-			yield(frame)
-			return
-		}
-		for line := range bytes.Lines(frame) {
-			if line = bytes.TrimSpace(line); len(line) > 0 && !yield(line) {
-				return
-			}
-		}
-	}
-}
-
-// take does what one message asks for, or leaves it to be delivered. Whatever is wrong with it is told to the
-// client, and the connection lives on unless that happens too often.
+// take does what one message asks for, or leaves it to be delivered. Whatever is
+// wrong with it is told to the client, and the connection lives on unless that
+// happens too often.
 func (c *conn) take(ctx context.Context, frame []byte, forth *[]session.Command) {
 	m, err := c.door.dialect().DecodeMessage(frame)
 	if err == nil && m.Session != "" && m.Session != c.session {

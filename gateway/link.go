@@ -3,14 +3,16 @@ package gateway
 import (
 	"net"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/everdesk/everdesk/broadcast"
 )
 
 // The buffers of a connection. What the library holds for good is small, since
-// most connections are idle; who sends much is read in big pieces meanwhile.
+// most connections are idle: the head of a frame fits, and the rest goes by. Who
+// sends much is read in big pieces meanwhile.
 const (
-	readBuffer  = 512
+	readBuffer  = 64
 	writeBuffer = 256
 	gulpBytes   = 16 << 10
 )
@@ -33,17 +35,37 @@ type link struct {
 	doors *doors
 
 	// The rest is the reader's.
-	pull func() error     // reads into rest; nil where only Conn can
-	big  *[gulpBytes]byte // what rest lies in, if it came from the pool
-	rest []byte           // read before, not yet handed out
+	raw    syscall.RawConn       // nil where only Conn can be read
+	try    func(fd uintptr) bool // takes what has arrived, if anything has
+	failed error                 // what became of the last try
+	big    *[gulpBytes]byte      // what rest lies in, if it came from the pool
+	rest   []byte                // read before, not yet handed out
 }
 
-// Read implements [net.Conn]. It takes all that is there with one system call, into
-// a buffer that is borrowed when something has come and given back as soon as it
-// is empty: who waits has none.
+// await waits until there is something to read, where that is possible without a
+// buffer. The library would wait at the end of many calls, and a connection that
+// wakes up finds none of their frames in a cache.
+func (l *link) await() error {
+	if len(l.rest) > 0 || l.raw == nil {
+		return nil
+	}
+	return l.pull()
+}
+
+// pull takes all that has arrived with one system call, and waits for it without
+// a buffer.
+func (l *link) pull() error {
+	if err := l.raw.Read(l.try); err != nil {
+		return err //nolint:wrapcheck // it is that of a connection
+	}
+	return l.failed
+}
+
+// Read implements [net.Conn]. It reads from a buffer that is borrowed when something
+// has come and given back as soon as it is empty: who waits has none.
 func (l *link) Read(p []byte) (int, error) {
 	if len(l.rest) == 0 {
-		if l.pull == nil {
+		if l.raw == nil {
 			n, err := l.Conn.Read(p)
 			l.saw(n)
 			return n, err
@@ -51,7 +73,6 @@ func (l *link) Read(p []byte) (int, error) {
 		if err := l.pull(); err != nil {
 			return 0, err
 		}
-		l.saw(len(l.rest))
 	}
 	n := copy(p, l.rest)
 	if l.rest = l.rest[n:]; len(l.rest) == 0 {

@@ -3,54 +3,44 @@
 package gateway
 
 import (
-	"errors"
 	"io"
 	"os"
 	"syscall"
 )
 
-// puller returns what reads all that has arrived at the connection into rest, and
-// waits for it without a buffer. It is nil when the connection cannot be read so,
-// as with TLS.
-func (l *link) puller() func() error {
+// open finds out whether one can wait for the connection without a buffer; with TLS,
+// for one, that is not so.
+func (l *link) open() {
 	sc, ok := l.Conn.(syscall.Conn)
 	if !ok {
-		return nil
+		return
 	}
-	raw, err := sc.SyscallConn()
-	if err != nil {
-		return nil
-	}
-	var failure error
-	try := func(fd uintptr) bool {
-		failure = l.pullNow(int(fd))
-		return !errors.Is(failure, syscall.EAGAIN)
-	}
-	return func() error {
-		if err := raw.Read(try); err != nil {
-			return err
-		}
-		return failure
+	if raw, err := sc.SyscallConn(); err == nil {
+		l.raw, l.try = raw, l.pullNow
 	}
 }
 
-// pullNow reads what has arrived and does not wait for more.
-func (l *link) pullNow(fd int) error {
+// pullNow reads what has arrived and does not wait for more. It reports whether
+// waiting is over.
+func (l *link) pullNow(fd uintptr) bool {
 	big, _ := l.doors.gulps.Get().(*[gulpBytes]byte)
-	n, err := syscall.Read(fd, big[:])
-	for errors.Is(err, syscall.EINTR) {
-		n, err = syscall.Read(fd, big[:])
+	n, err := syscall.Read(int(fd), big[:])
+	for err == syscall.EINTR {
+		n, err = syscall.Read(int(fd), big[:])
 	}
-	if err == nil && n > 0 {
-		l.big, l.rest = big, big[:n]
-		return nil
+	if n > 0 {
+		l.big, l.rest, l.failed = big, big[:n], nil
+		l.saw(n)
+		return true
 	}
 	l.doors.gulps.Put(big)
-	switch {
-	case err == nil:
-		return io.EOF
-	case errors.Is(err, syscall.EAGAIN):
-		return err
+	switch err {
+	case syscall.EAGAIN:
+		return false
+	case nil:
+		l.failed = io.EOF
+	default:
+		l.failed = os.NewSyscallError("read", err)
 	}
-	return os.NewSyscallError("read", err)
+	return true
 }

@@ -131,7 +131,8 @@ func (s *Server) upgrade(c echo.Context, w *wish) (*conn, error) {
 	default:
 		return nil, fmt.Errorf("upgrade to a WebSocket: %w", err)
 	}
-	ws.SetReadLimit(-1) // [conn.hear] has its own, which depends on who it is
+	cn.heads.Reset(&cn.link) // else the library looks for early bytes again and again, and there are none
+	ws.SetReadLimit(-1)      // [conn.hear] has its own, which depends on who it is
 	switch {
 	case strings.EqualFold(ws.Subprotocol(), subprotocolBatch):
 		w.door = doorBatch
@@ -187,7 +188,8 @@ func (h *handshake) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, fmt.Errorf("take over a connection: %w", err)
 	}
 	l := h.conn.hijacked(raw, buffered.Reader)
-	return l, bufio.NewReadWriter(bufio.NewReaderSize(l, readBuffer), bufio.NewWriterSize(l, writeBuffer)), nil
+	h.conn.heads = bufio.NewReaderSize(l, readBuffer)
+	return l, bufio.NewReadWriter(h.conn.heads, bufio.NewWriterSize(l, writeBuffer)), nil
 }
 
 // hijacked makes the connection that was under a request ours.
@@ -195,6 +197,6 @@ func (c *conn) hijacked(raw net.Conn, buffered *bufio.Reader) *link {
 	early, _ := buffered.Peek(buffered.Buffered()) // which cannot fail
 	c.Conn, c.rest = raw, bytes.Clone(early)
 	c.doors, c.hungUp = &c.s.doors, func() { c.guard("leave a session", c.leave) }
-	c.pull = c.puller()
+	c.open()
 	return &c.link
 }
