@@ -12,11 +12,13 @@ import (
 // on. It waits for the store when the client has missed something.
 func (c *Center) Attach(ctx context.Context, cfg TabConfig) (*Tab, error) {
 	t := &Tab{
-		center: c, conn: cfg.Conn, raw: rawConn(cfg.Conn), closed: cfg.Closed,
+		center: c, conn: cfg.Conn, fd: noDescriptor, closed: cfg.Closed,
 		who: cfg.Who, filter: newFilter(cfg.Monitors),
 	}
+	cfg.Conn.lend(t)
 	t.acquire() // until it is greeted
 	if err := c.admit(t, cfg.Form); err != nil {
+		cfg.Conn.takeBack(t)
 		return nil, err
 	}
 	c.share.enter()

@@ -41,7 +41,7 @@ type audience struct {
 
 func newAudience() *audience { return &audience{done: make(chan struct{}, 1)} }
 
-func (a *audience) join(b *testing.B) net.Conn {
+func (a *audience) join(b *testing.B) *broadcast.Socket {
 	b.Helper()
 	server, client := tcpPair(b)
 	a.conns = append(a.conns, server, client)

@@ -69,7 +69,7 @@ func (t *Tab) catchUp(ctx context.Context) {
 		case t.gone:
 		case !isTimeout(err):
 			t.broken(err)
-		case waits.lost(t.raw, n):
+		case waits.lost(t.fd, n):
 			t.giveUp(wire.CloseTooSlow, "takes nothing")
 		}
 	}

@@ -102,8 +102,8 @@ func (t *Tab) writeAlone(frames []byte, size int, deadline time.Time) (int, erro
 	f := t.center.cfg.Writers.get()
 	defer t.center.cfg.Writers.put(f)
 	left := frames
-	if t.raw != nil && !t.gone && len(t.rest) == 0 {
-		n, err := f.write(t.raw, frames)
+	if t.fd != noDescriptor && !t.gone && len(t.rest) == 0 {
+		n, err := writeNow(t.fd, frames)
 		if err != nil {
 			t.broken(err)
 			return 0, err

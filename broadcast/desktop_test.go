@@ -2,7 +2,6 @@ package broadcast_test
 
 import (
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -190,7 +189,7 @@ func TestDesktopHearsTheLastWord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, broadcast.Config{})
 		attach := func(monitors ...wire.MonitorID) *tab {
-			server, client := net.Pipe()
+			server, client := pipe()
 			c := b.attachTo(server, client, broadcast.TabConfig{Form: broadcast.FormDesktop, Monitors: monitors})
 			c.hears("hello ses-1")
 			return c

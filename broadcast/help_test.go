@@ -155,7 +155,7 @@ type tab struct {
 	form   broadcast.Form
 	lines  []string // of a frame of FormBatch, not yet read
 	closed chan closing
-	server net.Conn
+	server *broadcast.Socket
 }
 
 type closing struct {
@@ -170,7 +170,7 @@ func (b *bench) attach(cfg broadcast.TabConfig) *tab {
 	return b.attachTo(server, client, cfg)
 }
 
-func (b *bench) attachTo(server, client net.Conn, cfg broadcast.TabConfig) *tab {
+func (b *bench) attachTo(server *broadcast.Socket, client net.Conn, cfg broadcast.TabConfig) *tab {
 	b.t.Helper()
 	c := &tab{
 		Conn: client, t: b.t, in: bufio.NewReader(client), form: cfg.Form,
@@ -191,7 +191,7 @@ func (b *bench) attachTo(server, client net.Conn, cfg broadcast.TabConfig) *tab 
 }
 
 // tcpPair is a connection over loopback.
-func tcpPair(tb testing.TB) (server, client net.Conn) {
+func tcpPair(tb testing.TB) (server *broadcast.Socket, client net.Conn) {
 	tb.Helper()
 	var listen net.ListenConfig
 	ln, err := listen.Listen(tb.Context(), "tcp", "127.0.0.1:0")
@@ -209,10 +209,17 @@ func tcpPair(tb testing.TB) (server, client net.Conn) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if server = <-accepted; server == nil {
+	conn := <-accepted
+	if conn == nil {
 		tb.Fatal("accept did not work")
 	}
-	return server, client
+	return &broadcast.Socket{Conn: conn}, client
+}
+
+// pipe is a connection that cannot be written to without waiting.
+func pipe() (server *broadcast.Socket, client net.Conn) {
+	conn, client := net.Pipe()
+	return &broadcast.Socket{Conn: conn}, client
 }
 
 // opcode and payload of the next WebSocket frame.

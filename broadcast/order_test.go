@@ -117,7 +117,7 @@ func TestAttachEndsWithItsContext(t *testing.T) {
 				defer cancel()
 				first := make(chan error)
 				go func() {
-					server, client := net.Pipe()
+					server, client := pipe()
 					defer server.Close()
 					defer client.Close()
 					_, err := c.Attach(ctx, broadcast.TabConfig{Conn: server, ResumeFrom: from})
@@ -126,7 +126,7 @@ func TestAttachEndsWithItsContext(t *testing.T) {
 				<-src.asked
 				second := make(chan *tab)
 				go func() {
-					server, client := net.Pipe()
+					server, client := pipe()
 					second <- b.attachTo(server, client, broadcast.TabConfig{ResumeFrom: from})
 				}()
 				if err := <-first; !errors.Is(err, context.DeadlineExceeded) {

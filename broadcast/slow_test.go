@@ -17,9 +17,9 @@ import (
 )
 
 // narrow makes a connection take little at a time.
-func narrow(t *testing.T, server, client net.Conn) {
+func narrow(t *testing.T, server *broadcast.Socket, client net.Conn) {
 	t.Helper()
-	for _, c := range []net.Conn{server, client} {
+	for _, c := range []net.Conn{server.Conn, client} {
 		tcp := c.(*net.TCPConn)
 		if err := errors.Join(tcp.SetReadBuffer(4096), tcp.SetWriteBuffer(4096)); err != nil {
 			t.Fatal(err)
@@ -104,7 +104,7 @@ func TestPartialWrites(t *testing.T) {
 // pipe connects a tab through a pipe, which takes a byte only when one is read.
 func (b *bench) pipe() *tab {
 	b.t.Helper()
-	server, client := net.Pipe()
+	server, client := pipe()
 	return b.attachTo(server, client, broadcast.TabConfig{})
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -19,6 +20,73 @@ const (
 	pooledLimit = 2 * heldLimit
 )
 
+// noDescriptor is the descriptor of a connection that has none, or none that may
+// be written to without waiting.
+const noDescriptor int32 = -1
+
+// Socket is a connection that tabs write to. They give the bytes to its descriptor
+// themselves, since the way through package net touches several times the memory
+// that the rest of a write does. So whoever has a Socket must not close the
+// connection within: Close sees to it first that no tab writes to a descriptor
+// which may be somebody else's by then.
+//
+// A Socket has one tab at a time. It may be read from, and written to while it has
+// none, as any other connection.
+type Socket struct {
+	net.Conn
+	tab    atomic.Pointer[Tab] // who has the descriptor
+	closed atomic.Bool
+}
+
+// Close implements [net.Conn].
+func (s *Socket) Close() error {
+	s.closed.Store(true)
+	if t := s.tab.Load(); t != nil {
+		s.takeBack(t)
+	}
+	return s.Conn.Close()
+}
+
+// lend gives a tab the descriptor, if there is one. Either it sees that the socket
+// was closed, or Close sees the tab.
+func (s *Socket) lend(t *Tab) {
+	fd := descriptor(s.Conn)
+	if fd == noDescriptor || !s.tab.CompareAndSwap(nil, t) {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !s.closed.Load() {
+		t.fd = fd
+	}
+}
+
+// takeBack ends lend. The tab does not write to the descriptor any more when it
+// returns.
+func (s *Socket) takeBack(t *Tab) {
+	t.mu.Lock()
+	t.fd = noDescriptor
+	t.mu.Unlock()
+	s.tab.CompareAndSwap(t, nil)
+}
+
+// descriptor is what a connection can be written to without waiting.
+func descriptor(c net.Conn) int32 {
+	sc, ok := c.(syscall.Conn)
+	if !ok || !canWriteNow {
+		return noDescriptor
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return noDescriptor
+	}
+	number := noDescriptor
+	if err := raw.Control(func(fd uintptr) { number = int32(fd) }); err != nil { //nolint:gosec // the kernel has no larger ones
+		return noDescriptor
+	}
+	return number
+}
+
 // flusher is what writing without waiting needs besides the tab. It is used by
 // one goroutine at a time, for any number of tabs after each other.
 type flusher struct {
@@ -29,28 +97,6 @@ type flusher struct {
 	// events and born are what was written since the last tell.
 	events int
 	born   time.Time
-
-	try func(fd uintptr) bool // writes buf; made once, for a closure per write is garbage
-	buf []byte
-	n   int
-	err error
-}
-
-func newFlusher() *flusher {
-	f := &flusher{}
-	f.try = func(fd uintptr) bool {
-		f.n, f.err = writeNow(fd, f.buf)
-		return true
-	}
-	return f
-}
-
-// write gives a socket what it takes at once. Nothing taken is not an error.
-func (f *flusher) write(raw syscall.RawConn, b []byte) (int, error) {
-	f.buf, f.n, f.err = b, 0, nil
-	err := raw.Write(f.try)
-	f.buf = nil
-	return f.n, errors.Join(err, f.err)
 }
 
 // group writes to every tab of a group what its socket takes at once.
@@ -90,20 +136,6 @@ func (f *flusher) tell(o Observer) {
 	f.events, f.born = 0, time.Time{}
 }
 
-// rawConn is how to write to a connection without waiting, or nil where one
-// cannot.
-func rawConn(c net.Conn) syscall.RawConn {
-	sc, ok := c.(syscall.Conn)
-	if !ok || !canWriteNow {
-		return nil
-	}
-	raw, err := sc.SyscallConn()
-	if err != nil {
-		return nil
-	}
-	return raw
-}
-
 // patience tells a socket that takes little from one that takes nothing. A
 // socket with a large buffer lets nothing in for a long time although the peer
 // reads; then the buffer still empties.
@@ -114,12 +146,12 @@ type patience struct {
 
 // lost is called when a write of half the timeout ended. It reports that nothing
 // was taken all the time.
-func (p *patience) lost(raw syscall.RawConn, taken int) bool {
+func (p *patience) lost(fd int32, taken int) bool {
 	if taken > 0 {
 		*p = patience{}
 		return false
 	}
-	queued, known := unsent(raw)
+	queued, known := unsent(fd)
 	if p.asked && (!known || queued >= p.queued) {
 		return true
 	}
@@ -138,10 +170,10 @@ type moves struct {
 // Moving reports whether a socket that is behind was seen to take something
 // within a time. It is asked now and then when the client is silent.
 func (t *Tab) Moving(within time.Duration) bool {
-	queued, _ := unsent(t.raw)
 	now := time.Now().UnixNano()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	queued, _ := unsent(t.fd)
 	m := &t.moves
 	was := t.busy
 	t.busy = t.owner != nil || queued > 0

@@ -2,7 +2,6 @@ package broadcast
 
 import (
 	"errors"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -10,7 +9,7 @@ import (
 const canWriteNow = true
 
 // writeNow gives a socket, which is never blocking in Go, what it takes at once.
-func writeNow(fd uintptr, b []byte) (int, error) {
+func writeNow(fd int32, b []byte) (int, error) {
 	for {
 		n, err := unix.Write(int(fd), b)
 		switch {
@@ -27,14 +26,10 @@ func writeNow(fd uintptr, b []byte) (int, error) {
 
 // unsent is how much is in a socket's buffer that the peer has not taken, if
 // that can be known.
-func unsent(raw syscall.RawConn) (n int, known bool) {
-	if raw == nil {
+func unsent(fd int32) (n int, known bool) {
+	if fd == noDescriptor {
 		return 0, false
 	}
-	err := raw.Control(func(fd uintptr) {
-		var e error
-		n, e = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
-		known = e == nil
-	})
-	return n, known && err == nil
+	n, err := unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
+	return n, err == nil
 }

@@ -2,13 +2,10 @@
 
 package broadcast
 
-import (
-	"errors"
-	"syscall"
-)
+import "errors"
 
 const canWriteNow = false
 
-func writeNow(uintptr, []byte) (int, error) { return 0, errors.ErrUnsupported }
+func writeNow(int32, []byte) (int, error) { return 0, errors.ErrUnsupported }
 
-func unsent(syscall.RawConn) (int, bool) { return 0, false }
+func unsent(int32) (int, bool) { return 0, false }

@@ -2,10 +2,8 @@ package broadcast
 
 import (
 	"context"
-	"net"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/everdesk/everdesk/wire"
@@ -15,7 +13,7 @@ import (
 type TabConfig struct {
 	// Conn is where the bytes go. The Center only writes to it and sets its
 	// write deadlines.
-	Conn net.Conn
+	Conn *Socket
 	Form Form
 	// Who is what others are shown of the connection.
 	Who wire.Connection
@@ -47,8 +45,7 @@ const maxMonitors = 64
 type Tab struct {
 	center *Center
 	ring   *ring
-	conn   net.Conn
-	raw    syscall.RawConn // nil where writing may always wait
+	conn   *Socket
 	closed func(wire.CloseCode, string)
 
 	prev, next *Tab   // guarded by the Center's lock
@@ -56,6 +53,7 @@ type Tab struct {
 	slot       int    // guarded by the group's lock
 
 	mu     sync.Mutex // guards the following
+	fd     int32      // of conn; noDescriptor where writing may always wait, and after the end
 	who    wire.Connection
 	filter *filter
 	at     wire.Position // everything up to it is written, or in rest
@@ -100,14 +98,14 @@ func (t *Tab) flush(f *flusher, page *chunk) {
 	if t.owner != nil || t.gone {
 		return
 	}
-	if t.raw == nil || t.fresh != "" {
+	if t.fd == noDescriptor || t.fresh != "" {
 		if t.pending() {
 			t.start()
 		}
 		return
 	}
 	for {
-		if len(t.rest) > heldLimit && !t.giveRest(f) {
+		if len(t.rest) > heldLimit && !t.giveRest() {
 			return
 		}
 		b := &f.batch
@@ -159,7 +157,7 @@ func (t *Tab) give(f *flusher) bool {
 	n := 0
 	if len(data) > 0 {
 		var err error
-		if n, err = f.write(t.raw, data); err != nil {
+		if n, err = writeNow(t.fd, data); err != nil {
 			t.broken(err)
 			return false
 		}
@@ -190,8 +188,8 @@ func (t *Tab) give(f *flusher) bool {
 }
 
 // giveRest is give for a rest that is too large to be copied.
-func (t *Tab) giveRest(f *flusher) bool {
-	n, err := f.write(t.raw, t.rest)
+func (t *Tab) giveRest() bool {
+	n, err := writeNow(t.fd, t.rest)
 	if err != nil {
 		t.broken(err)
 		return false
@@ -300,7 +298,6 @@ func (t *Tab) ask(reason wire.SnapshotReason) {
 func (t *Tab) Detach() {
 	t.center.forget(t)
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	t.gone = true
 	t.interrupt()
 	for t.owner != nil {
@@ -309,6 +306,8 @@ func (t *Tab) Detach() {
 		<-owner
 		t.mu.Lock()
 	}
+	t.mu.Unlock()
+	t.conn.takeBack(t)
 }
 
 // giveUp ends the tab from our side. The caller has t.mu.

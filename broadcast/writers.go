@@ -56,7 +56,7 @@ func (w *Writers) Close() {
 
 // work writes to one group after the other.
 func (w *Writers) work() {
-	f := newFlusher()
+	f := &flusher{}
 	for {
 		g := w.pop()
 		if g == nil {
@@ -179,7 +179,7 @@ func (w *Writers) get() *flusher {
 	if f, ok := w.flushers.Get().(*flusher); ok {
 		return f
 	}
-	return newFlusher()
+	return &flusher{}
 }
 
 func (w *Writers) put(f *flusher) {

@@ -18,6 +18,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/broadcast"
 	"github.com/everdesk/everdesk/store/filestore"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -123,7 +124,7 @@ func TestLinkReadsEverythingAndHoldsNothing(t *testing.T) {
 	d.init()
 	defer d.stop()
 	server, client := pair(t)
-	l := &link{Conn: server, doors: &d, rest: []byte("early ")}
+	l := &link{Socket: broadcast.Socket{Conn: server}, doors: &d, rest: []byte("early ")}
 	want := make([]byte, 1<<20)
 	for i := range want {
 		want[i] = byte(rand.Uint32())

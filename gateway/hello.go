@@ -347,7 +347,7 @@ func (c *conn) greet(ctx context.Context, w *wish) bool {
 		c.monitor = w.watch[len(w.watch)-1]
 	}
 	cfg := broadcast.TabConfig{
-		Conn: c.Conn, Form: c.door.form(), Monitors: w.watch, ResumeFrom: w.resume,
+		Conn: &c.Socket, Form: c.door.form(), Monitors: w.watch, ResumeFrom: w.resume,
 		SnapshotOnly: c.door == doorPlain, Closed: c.drop,
 		Who: wire.Connection{
 			ConnectionID: c.id, ClientID: w.client, User: c.who.Load().User,

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"net"
 	"sync/atomic"
 	"syscall"
 
@@ -24,7 +23,7 @@ const closeFrame = 0x88
 // through it and writes its control frames; everything else is written by
 // [broadcast], to the connection beneath.
 type link struct {
-	net.Conn // as it was accepted
+	broadcast.Socket // as it was accepted
 	// tab, once there is one, writes what the library wants to write, so that
 	// no control frame lands in the middle of another frame.
 	tab atomic.Pointer[broadcast.Tab]

@@ -168,7 +168,7 @@ func TestPresenceAfterWatch(t *testing.T) {
 	defer wg.Wait()
 	defer client.Close()
 	tab, err := r.Attach(t.Context(), broadcast.TabConfig{
-		Conn: server, Form: broadcast.FormSSE, Monitors: []wire.MonitorID{"monitor-0"},
+		Conn: &broadcast.Socket{Conn: server}, Form: broadcast.FormSSE, Monitors: []wire.MonitorID{"monitor-0"},
 		Who:    wire.Connection{ConnectionID: "conn", Monitors: []wire.MonitorID{"monitor-0"}},
 		Closed: func(wire.CloseCode, string) {},
 	})

@@ -223,7 +223,7 @@ func watch(t *testing.T, r *session.Room, conn wire.ConnectionID) *tab {
 	})
 	var err error
 	w.Tab, err = r.Attach(t.Context(), broadcast.TabConfig{
-		Conn: server, Form: broadcast.FormSSE,
+		Conn: &broadcast.Socket{Conn: server}, Form: broadcast.FormSSE,
 		Who:    wire.Connection{ConnectionID: conn, ClientID: wire.ClientID(conn), User: "ada"},
 		Closed: func(code wire.CloseCode, _ string) { w.closed <- code },
 	})
