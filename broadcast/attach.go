@@ -12,12 +12,12 @@ import (
 // on. It waits for the store when the client has missed something.
 func (c *Center) Attach(ctx context.Context, cfg TabConfig) (*Tab, error) {
 	t := &Tab{
-		center: c, conn: cfg.Conn, fd: noDescriptor, closed: cfg.Closed,
+		center: c, conn: cfg.Conn, fd: noDescriptor, form: cfg.Form, closed: cfg.Closed,
 		who: cfg.Who, filter: newFilter(cfg.Monitors),
 	}
 	cfg.Conn.lend(t)
 	t.acquire() // until it is greeted
-	if err := c.admit(t, cfg.Form); err != nil {
+	if err := c.admit(t); err != nil {
 		cfg.Conn.takeBack(t)
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (c *Center) resume(ctx context.Context, r *ring, f *filter, from wire.Posit
 		g.page = nil
 		if p.chunk != nil {
 			from := p.chunk.after(at)
-			events += len(p.chunk.meta) - from
+			events += len(p.chunk.events) - from
 			bytes += p.chunk.size(from)
 			at = p.chunk.last()
 			if pages == 0 {

@@ -53,7 +53,7 @@ func (t *Tab) catchUp(ctx context.Context) {
 		if t.rest = t.rest[n:]; len(t.rest) == 0 {
 			t.letGo()
 		}
-		t.moves.sent += int64(n)
+		t.sent += int64(n)
 		switch {
 		case err == nil:
 			waits = patience{}
@@ -109,7 +109,7 @@ func (t *Tab) load(ctx context.Context, b *batch, now **control) bool {
 		case t.fresh != "":
 			t.refresh(ctx)
 		default:
-			switch b.take(t.ring, t.at, t.filter, catchLimit, true) {
+			switch b.take(t, catchLimit, true) {
 			case foundNothing:
 				return false
 			case foundBytes:
@@ -178,7 +178,7 @@ func (t *Tab) readOn(ctx context.Context, b *batch) {
 		t.misplace(wire.SnapshotUnknown)
 	case filtered != (t.filter != nil):
 	default:
-		b.page(p.chunk, t.at, t.filter, catchLimit, true)
+		b.page(p.chunk, t, catchLimit, true)
 		t.rest, t.at = b.data, b.at
 	}
 }

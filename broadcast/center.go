@@ -93,6 +93,18 @@ func (c Config) withDefaults() Config {
 // of the calls of [TabConfig.Closed]. [Center.Close] ends the former, and
 // [Center.Wait] returns when all have ended.
 type Center struct {
+	// mu guards the following. It is taken before the lock of a tab or a
+	// ring, and never held while something is read or written.
+	mu             sync.Mutex
+	head           wire.Position
+	closed         bool
+	trailing       bool // somebody waits to show late texts
+	tabs           int
+	rings          [forms]*ring // those in use
+	oldest, newest *Tab
+	byID           map[wire.ConnectionID]*Tab
+	standing       *wire.Event // what new tabs are told, see Tell
+
 	cfg     Config
 	session wire.SessionID
 	src     Source
@@ -101,18 +113,6 @@ type Center struct {
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
-
-	// mu guards the following. It is taken before the lock of a tab or a
-	// ring, and never held while something is read or written.
-	mu             sync.Mutex
-	closed         bool
-	head           wire.Position
-	rings          [forms]*ring // those in use
-	byID           map[wire.ConnectionID]*Tab
-	oldest, newest *Tab
-	tabs           int
-	trailing       bool        // somebody waits to show late texts
-	standing       *wire.Event // what new tabs are told, see Tell
 }
 
 // NewCenter makes the Center of a session whose log is shown from after head on.
@@ -164,8 +164,49 @@ func (c *Center) Connections(limit int) []wire.Connection {
 // are also answered with EMITTED to the connection By, MESSAGE_REPEATED to the
 // connection To.
 func (c *Center) Publish(events []Event) {
-	var room [8]*group
-	c.wake(c.append(events, room[:0]))
+	var few [inlineTabs]*Tab
+	var many [8]*group
+	n := news{tabs: few[:0], groups: many[:0]}
+	c.append(events, &n)
+	if len(n.groups) > 0 {
+		c.cfg.Writers.news(n.groups)
+		return
+	}
+	c.show(&n)
+}
+
+// news is what was published just now and for whom it is: some tabs, or groups of
+// them.
+type news struct {
+	born   time.Time
+	chunks [forms]*chunk
+	tabs   []*Tab
+	groups []*group
+}
+
+// show writes news to tabs.
+func (c *Center) show(n *news) {
+	var f *flusher
+	seen := 0
+	for _, t := range n.tabs {
+		t.mu.Lock()
+		events, ok := t.follow(n.chunks[t.form.ring()])
+		if !ok {
+			if f == nil {
+				f = c.cfg.Writers.get()
+			}
+			t.flush(f, nil)
+		}
+		t.mu.Unlock()
+		seen += events
+	}
+	if f != nil {
+		f.tell(c.cfg.Observer)
+		c.cfg.Writers.put(f)
+	}
+	if seen > 0 {
+		c.cfg.Observer.Delivered(seen, since(n.born))
+	}
 }
 
 // wake has somebody write to the tabs of groups that there is news for.
@@ -185,46 +226,42 @@ func (c *Center) wake(groups []*group, tabs int) {
 }
 
 // append puts events into the rings, and private answers to them into the tabs.
-// It returns the groups of tabs that there is news for.
-func (c *Center) append(events []Event, groups []*group) ([]*group, int) {
+func (c *Center) append(events []Event, n *news) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(events) > 0 && events[0].At.Compare(c.head) <= 0 {
 		events = events[1:] // we have it
 	}
 	if c.closed || len(events) == 0 {
-		return nil, 0
+		return
 	}
 	prev := c.head
 	c.head = events[len(events)-1].At
 	if c.tabs == 0 {
-		return nil, 0
+		return
 	}
-	about := describe(events)
-	born := time.Now()
-	var native *chunk
+	inline := c.tabs <= inlineTabs || c.cfg.Writers.running == 0
+	n.born = time.Now()
+	monitor, monitors := monitorsOf(events)
 	for _, r := range c.rings {
 		if r == nil {
 			continue
 		}
-		var made *chunk
-		if r.form == FormBatch && native != nil {
-			made = native.batched()
-		} else {
-			made = encode(r.form, prev, events, about, &r.texts)
-		}
-		if r.form == FormNative {
-			native = made
-		}
-		made.born = born
+		made := encode(r.form, prev, events, &r.texts)
+		made.monitor, made.monitors, made.born = monitor, monitors, n.born
 		r.add(made, c.cfg.RingEvents, c.cfg.RingBytes)
-		groups = append(groups, r.groups...)
+		n.chunks[r.form] = made
+		if !inline {
+			n.groups = append(n.groups, r.groups...)
+		}
 	}
 	for i := range events {
 		c.answer(&events[i])
 	}
 	c.trail()
-	return groups, c.tabs
+	for t := c.oldest; inline && t != nil; t = t.next {
+		n.tabs = append(n.tabs, t)
+	}
 }
 
 // trail has texts shown that wait in vain for others to follow. The caller has
@@ -372,12 +409,13 @@ func (c *Center) Expel(id wire.ConnectionID, code wire.CloseCode, reason string)
 func (c *Center) Wait() { c.wg.Wait() }
 
 // admit takes a tab in.
-func (c *Center) admit(t *Tab, form Form) error {
+func (c *Center) admit(t *Tab) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return ErrClosed
 	}
+	form := t.form.ring()
 	r := c.rings[form]
 	if r == nil {
 		r = &ring{form: form, head: c.head, texts: texts{session: c.session}}

@@ -109,11 +109,11 @@ func (t *Tab) writeAlone(frames []byte, size int, deadline time.Time) (int, erro
 			return 0, err
 		}
 		if n == len(frames) {
-			t.moves.sent += int64(n)
+			t.sent += int64(n)
 			t.hangUp(frames)
 			return size, nil
 		}
-		t.moves.sent += int64(n)
+		t.sent += int64(n)
 		left = frames[n:]
 	}
 	t.acquire()
@@ -126,7 +126,7 @@ func (t *Tab) writeAlone(frames []byte, size int, deadline time.Time) (int, erro
 		var n int
 		n, err = t.conn.Write(out)
 		t.mu.Lock()
-		t.moves.sent += int64(n)
+		t.sent += int64(n)
 		t.rest = out[n:]
 	}
 	_ = t.conn.SetWriteDeadline(time.Time{}) // a closed connection has said so to Write

@@ -11,33 +11,39 @@ import (
 
 // ring holds the newest events in one form.
 type ring struct {
+	mu     sync.Mutex // guards the following
+	head   wire.Position
+	events int
+	bytes  int
+	chunks []held // oldest first, without a gap
+
 	form   Form
 	groups []*group // the tabs; guarded by the Center's lock
 	tabs   int      // likewise
 	texts  texts    // likewise
+}
 
-	mu     sync.Mutex // guards the following
-	chunks []*chunk   // oldest first, without a gap
-	events int
-	bytes  int
-	head   wire.Position
+// held is a chunk in a ring, and how much it is, so that it can be let go without
+// looking at what nobody has looked at for long.
+type held struct {
+	*chunk
+	count, bytes uint32
 }
 
 // add puts a chunk at the head and drops the oldest ones that are too many.
 func (r *ring) add(c *chunk, maxEvents, maxBytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.chunks = append(r.chunks, c)
-	r.events += len(c.meta)
+	r.chunks = append(r.chunks, held{c, uint32(len(c.events)), uint32(len(c.data))}) //nolint:gosec // as in encode
+	r.events += len(c.events)
 	r.bytes += len(c.data)
 	r.head = c.last()
-	drop := 0
-	for drop < len(r.chunks)-1 && (r.events > maxEvents || r.bytes > maxBytes) {
-		r.events -= len(r.chunks[drop].meta)
-		r.bytes -= len(r.chunks[drop].data)
-		drop++
+	for len(r.chunks) > 1 && (r.events > maxEvents || r.bytes > maxBytes) {
+		r.events -= int(r.chunks[0].count)
+		r.bytes -= int(r.chunks[0].bytes)
+		r.chunks[0].chunk = nil
+		r.chunks = r.chunks[1:]
 	}
-	r.chunks = slices.Delete(r.chunks, 0, drop)
 }
 
 // restart empties the ring; it goes on after head.
@@ -81,9 +87,9 @@ func (r *ring) missed(at wire.Position) (head wire.Position, events, bytes int, 
 		return r.head, 0, 0, false
 	}
 	for ; i < len(r.chunks); i++ {
-		c := r.chunks[i]
+		c := r.chunks[i].chunk
 		from := c.after(at)
-		events += len(c.meta) - from
+		events += len(c.events) - from
 		bytes += c.size(from)
 	}
 	return r.head, events, bytes, true
@@ -102,6 +108,7 @@ const (
 // a filter, up to a limit.
 type batch struct {
 	ring   *ring
+	form   Form
 	after  wire.Position
 	filter *filter
 
@@ -112,24 +119,26 @@ type batch struct {
 	born   time.Time     // of the oldest of them, unless they are of the log
 	chunks []*chunk
 	buf    []byte // where data is put together
+	unit   []byte // where a unit is
 }
 
-// fits reports whether the batch is what a tab at a position needs next.
-func (b *batch) fits(r *ring, after wire.Position, f *filter) bool {
-	return b.ring == r && b.after == after && f.equal(b.filter)
+// fits reports whether the batch is what a tab needs next.
+func (b *batch) fits(t *Tab) bool {
+	return b.ring == t.ring && b.form == t.form && b.after == t.at && t.filter.equal(b.filter)
 }
 
-// take fills the batch with what a ring has after a position. With own the data
+// take fills the batch with what a tab has not seen of its ring. With own the data
 // is a copy, so that nothing of the ring is held while it is written.
-func (b *batch) take(r *ring, after wire.Position, f *filter, limit int, own bool) found {
+func (b *batch) take(t *Tab, limit int, own bool) found {
 	b.drop()
+	r := t.ring
 	r.mu.Lock()
-	i, ok := r.find(after)
+	i, ok := r.find(t.at)
 	b.head = r.head
 	size := 0
 	for ; ok && i < len(r.chunks) && (size == 0 || size < limit); i++ {
-		b.chunks = append(b.chunks, r.chunks[i])
-		size += len(r.chunks[i].data)
+		b.chunks = append(b.chunks, r.chunks[i].chunk)
+		size += int(r.chunks[i].bytes)
 	}
 	r.mu.Unlock()
 	switch {
@@ -138,21 +147,22 @@ func (b *batch) take(r *ring, after wire.Position, f *filter, limit int, own boo
 	case len(b.chunks) == 0:
 		return foundNothing
 	}
-	b.ring, b.after, b.filter = r, after, f
-	b.fill(limit, own)
+	b.ring = r
+	b.fill(t, limit, own)
 	return foundBytes
 }
 
-// page fills the batch from a chunk that is not in a ring.
-func (b *batch) page(c *chunk, after wire.Position, f *filter, limit int, own bool) {
+// page fills the batch for a tab from a chunk that is not in its ring.
+func (b *batch) page(c *chunk, t *Tab, limit int, own bool) {
 	b.drop()
 	b.chunks = append(b.chunks, c)
-	b.after, b.filter, b.head = after, f, c.last()
-	b.fill(limit, own)
+	b.head = c.last()
+	b.fill(t, limit, own)
 }
 
 // fill puts the data together from the chunks, and with own lets go of them.
-func (b *batch) fill(limit int, own bool) {
+func (b *batch) fill(t *Tab, limit int, own bool) {
+	b.form, b.after, b.filter = t.form, t.at, t.filter
 	if own {
 		defer func() {
 			clear(b.chunks)
@@ -161,27 +171,28 @@ func (b *batch) fill(limit int, own bool) {
 	}
 	first := b.chunks[0]
 	b.born = first.born
-	if len(b.chunks) == 1 && b.filter == nil && first.whole() && first.after(b.after) == 0 && !own {
-		b.data, b.at, b.events = first.data, first.last(), len(first.meta)
+	whole := b.filter == nil && b.form != FormBatch // data may be sent as they are
+	if len(b.chunks) == 1 && whole && first.after(b.after) == 0 && !own {
+		b.data, b.at, b.events = first.data, first.last(), len(first.events)
 		return
 	}
 	b.buf = b.buf[:0]
 	for _, c := range b.chunks {
 		from := c.after(b.after)
-		if from == 0 && b.filter == nil && c.whole() && len(b.buf)+len(c.data) <= limit {
+		if from == 0 && whole && len(b.buf)+len(c.data) <= limit {
 			b.buf = append(b.buf, c.data...)
 			b.at = c.last()
-			b.events += len(c.meta)
+			b.events += len(c.events)
 			continue
 		}
-		for next, unit := range c.units(from, b.filter) {
+		for next, unit := range c.units(b.form, from, b.filter, &b.unit) {
 			if len(b.buf) > 0 && len(b.buf)+len(unit) > limit {
 				b.data = b.buf
 				return
 			}
 			b.buf = append(b.buf, unit...)
-			b.at = c.meta[next-1].at
-			b.events += c.eventsIn(from, next)
+			b.at = c.events[next-1].at
+			b.events += eventsIn(b.form, from, next)
 			from = next
 		}
 		b.at = c.last()
@@ -195,12 +206,12 @@ func (b *batch) cut(n int) (at wire.Position, rest []byte, events int) {
 	at = b.after
 	for _, c := range b.chunks {
 		from := c.after(b.after)
-		for next, unit := range c.units(from, b.filter) {
+		for next, unit := range c.units(b.form, from, b.filter, &b.unit) {
 			if n == 0 {
 				return at, nil, events
 			}
-			at = c.meta[next-1].at
-			events += c.eventsIn(from, next)
+			at = c.events[next-1].at
+			events += eventsIn(b.form, from, next)
 			from = next
 			if n < len(unit) {
 				return at, slices.Clone(unit[n:]), events
@@ -215,5 +226,5 @@ func (b *batch) cut(n int) (at wire.Position, rest []byte, events int) {
 // drop lets go of what the batch was made of.
 func (b *batch) drop() {
 	clear(b.chunks)
-	*b = batch{chunks: b.chunks[:0], buf: b.buf}
+	*b = batch{chunks: b.chunks[:0], buf: b.buf, unit: b.unit}
 }

@@ -151,8 +151,11 @@ func (c *Center) read(p *page) {
 	if len(kept) == 0 {
 		return
 	}
-	events, about := stored(p.filtered, kept)
-	p.chunk = encode(p.form, p.after, events, about, nil)
+	events := stored(kept)
+	p.chunk = encode(p.form, p.after, events, nil)
+	if p.filtered {
+		p.chunk.monitor, p.chunk.monitors = monitorsOf(events)
+	}
 }
 
 // shot is a snapshot, encoded for whoever needs it.

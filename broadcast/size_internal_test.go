@@ -20,10 +20,10 @@ func TestTabIsSmall(t *testing.T) {
 func TestOwnBatchHoldsNothingElse(t *testing.T) {
 	t.Parallel()
 	at := wire.Position{Epoch: 1, Seq: 1}
-	c := &chunk{prev: wire.Position{Epoch: 1}, meta: []meta{{at: at}}, data: []byte("frame"), spans: []span{{end: 5}}, form: FormNative}
+	c := &chunk{prev: wire.Position{Epoch: 1}, events: []entry{{at: at, end: 5}}, data: []byte("frame")}
 	for _, own := range []bool{false, true} {
 		var b batch
-		b.page(c, c.prev, nil, catchLimit, own)
+		b.page(c, &Tab{at: c.prev}, catchLimit, own)
 		if string(b.data) != "frame" || b.at != at {
 			t.Fatalf("own %v: the batch has %q up to %v", own, b.data, b.at)
 		}

@@ -162,8 +162,7 @@ func (p *patience) lost(fd int32, taken int) bool {
 // moves is whether what was written to a socket arrives. An answer to a ping
 // that is behind a large frame cannot be expected before the frame is through.
 type moves struct {
-	sent int64 // written so far
-	left int64 // of that, known to have arrived
+	left int64 // of what was sent, known to have arrived
 	at   int64 // when that was seen to grow while more was on its way
 }
 
@@ -177,7 +176,7 @@ func (t *Tab) Moving(within time.Duration) bool {
 	m := &t.moves
 	was := t.busy
 	t.busy = t.owner != nil || queued > 0
-	if left := m.sent - int64(queued); left > m.left {
+	if left := t.sent - int64(queued); left > m.left {
 		m.left = left
 		if was || t.busy {
 			m.at = now

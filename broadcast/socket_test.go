@@ -2,9 +2,9 @@ package broadcast_test
 
 import (
 	"bufio"
-	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -25,7 +25,7 @@ func TestClosedSocketIsNotWrittenTo(t *testing.T) {
 		}
 		var opened []*os.File
 		for i := range 8 { // one of them has it
-			f, err := os.Create(filepath.Join(t.TempDir(), fmt.Sprint(i)))
+			f, err := os.Create(filepath.Join(t.TempDir(), strconv.Itoa(i)))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -43,36 +43,45 @@ const maxMonitors = 64
 // connection: whoever has mu, without waiting; or the one that owns it, which
 // may wait and does not have mu then.
 type Tab struct {
+	// What every write looks at comes first and fills two lines of the processor's
+	// cache, for it was not looked at since the last one and there are many tabs.
+
+	mu   sync.Mutex    // guards what does not say otherwise
+	next *Tab          // guarded by the Center's lock
+	at   wire.Position // everything up to it is written, or in rest
+	// owner is closed when the goroutine that may wait has ended. Without
+	// one, rest, own, due, control and fresh are empty, or the tab is gone.
+	owner  chan struct{}
+	filter *filter
+	sent   int64 // bytes written so far
+	fd     int32 // of conn; noDescriptor where writing may always wait, and after the end
+	form   Form  // never changes
+	gone   bool
+	hung   bool   // our close frame was written
+	busy   bool   // see Moving
+	rest   []byte // goes before everything else
+	own    []byte // whole frames for this tab alone
+	due    []due  // likewise, for later
+
+	cancel  context.CancelFunc // ends what the owner waits for besides the socket
+	control *control           // whole frames of the WebSocket library
+	fresh   wire.SnapshotReason
+	asked   uint32       // counts the wishes for a snapshot
+	lost    [2]time.Time // when its place was lost lately
+	moves   moves
+	hold    *hold // while rest is a part of a large snapshot; the owner ends it
+	who     wire.Connection
+
+	// These never change.
+
 	center *Center
 	ring   *ring
 	conn   *Socket
 	closed func(wire.CloseCode, string)
 
-	prev, next *Tab   // guarded by the Center's lock
-	group      *group // likewise
-	slot       int    // guarded by the group's lock
-
-	mu     sync.Mutex // guards the following
-	fd     int32      // of conn; noDescriptor where writing may always wait, and after the end
-	who    wire.Connection
-	filter *filter
-	at     wire.Position // everything up to it is written, or in rest
-	rest   []byte        // goes before everything else
-	own    []byte        // whole frames for this tab alone
-	due    []due         // likewise, for later
-	// owner is closed when the goroutine that may wait has ended. Without
-	// one, rest, own, due, control and fresh are empty, or the tab is gone.
-	owner   chan struct{}
-	cancel  context.CancelFunc // ends what the owner waits for besides the socket
-	control *control           // whole frames of the WebSocket library
-	fresh   wire.SnapshotReason
-	asked   uint32 // counts the wishes for a snapshot
-	gone    bool
-	hung    bool         // our close frame was written
-	busy    bool         // see Moving
-	lost    [2]time.Time // when its place was lost lately
-	moves   moves
-	hold    *hold // while rest is a part of a large snapshot; the owner ends it
+	prev  *Tab   // guarded by the Center's lock
+	group *group // likewise
+	slot  int    // guarded by the group's lock
 }
 
 // due is a frame that may not come before an event.
@@ -89,6 +98,44 @@ type control struct {
 	done   chan struct{}
 	begun  bool
 	next   *control
+}
+
+// follow gives the tab a chunk that was published just now, if that is all it needs:
+// it has seen everything before, there is nothing else to write, and the bytes are
+// ready. That is how it nearly always is; otherwise it reports false, and flush
+// knows what to do. The caller has t.mu.
+func (t *Tab) follow(c *chunk) (events int, ok bool) {
+	if t.at != c.prev || t.owner != nil || t.gone || t.fd == noDescriptor || len(t.rest)+len(t.own)+len(t.due) > 0 {
+		return 0, false
+	}
+	if t.filter != nil {
+		if c.monitors != nil {
+			return 0, false
+		}
+		if !t.filter.shows(c.monitor) {
+			t.at = c.last()
+			return 0, true
+		}
+	}
+	if t.form == FormBatch {
+		return 0, false
+	}
+	if len(c.data) > 0 {
+		n, err := writeNow(t.fd, c.data)
+		if err != nil {
+			t.broken(err)
+			return 0, true
+		}
+		t.sent += int64(n)
+		if n < len(c.data) {
+			b := batch{form: t.form, after: c.prev, filter: t.filter, chunks: []*chunk{c}}
+			t.at, t.rest, events = b.cut(n)
+			t.start()
+			return events, true
+		}
+	}
+	t.at = c.last()
+	return len(c.events), true
 }
 
 // flush writes what there is as far as the socket takes it at once; for the rest
@@ -109,8 +156,8 @@ func (t *Tab) flush(f *flusher, page *chunk) {
 			return
 		}
 		b := &f.batch
-		if !b.fits(t.ring, t.at, t.filter) {
-			switch b.take(t.ring, t.at, t.filter, batchLimit, false) {
+		if !b.fits(t) {
+			switch b.take(t, batchLimit, false) {
 			case foundNothing:
 				if len(t.rest)+len(t.own)+len(t.due) > 0 {
 					t.give(f)
@@ -121,7 +168,7 @@ func (t *Tab) flush(f *flusher, page *chunk) {
 					t.start()
 					return
 				}
-				b.page(page, t.at, t.filter, batchLimit, false)
+				b.page(page, t, batchLimit, false)
 			case foundBytes:
 			}
 		}
@@ -161,7 +208,7 @@ func (t *Tab) give(f *flusher) bool {
 			t.broken(err)
 			return false
 		}
-		t.moves.sent += int64(n)
+		t.sent += int64(n)
 	}
 	own := len(t.rest) + len(b.data) // where it begins
 	switch {
@@ -194,7 +241,7 @@ func (t *Tab) giveRest() bool {
 		t.broken(err)
 		return false
 	}
-	t.moves.sent += int64(n)
+	t.sent += int64(n)
 	if t.rest = t.rest[n:]; len(t.rest) == 0 {
 		t.rest = nil
 		return true

@@ -18,7 +18,7 @@ func (c *Center) Viewers(limit int) []Viewer {
 	list := make([]Viewer, 0, min(limit, c.tabs))
 	for t := c.oldest; t != nil && len(list) < limit; t = t.next {
 		t.mu.Lock()
-		v := Viewer{Connection: t.who, Form: t.ring.form}
+		v := Viewer{Connection: t.who, Form: t.form}
 		switch at := t.at; {
 		case at.Compare(c.head) >= 0:
 		case at.Epoch == c.head.Epoch:

@@ -198,7 +198,7 @@ func (w *Writers) borrow() *batch {
 
 func (w *Writers) giveBack(b *batch) {
 	b.drop()
-	if cap(b.buf) <= pooledLimit {
+	if cap(b.buf) <= pooledLimit && cap(b.unit) <= pooledLimit {
 		w.batches.Put(b)
 	}
 }
@@ -211,7 +211,7 @@ const (
 	groupAgain         // likewise, and there is news since
 )
 
-// group is some tabs of one ring that are written to one after the other.
+// group is some tabs of one ring and form that are written to one after the other.
 type group struct {
 	state atomic.Int32
 	next  *group // in the queue
@@ -220,11 +220,11 @@ type group struct {
 	tabs []*Tab
 }
 
-// add takes a tab in, if there is room.
+// add takes a tab in, if there is room and it is of the same form.
 func (g *group) add(t *Tab) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.tabs) == groupSize {
+	if n := len(g.tabs); n == groupSize || n > 0 && g.tabs[0].form != t.form {
 		return false
 	}
 	t.group, t.slot = g, len(g.tabs)
