@@ -5,7 +5,8 @@
 //
 // Per session one [Center]: for every form in use a ring of the newest events,
 // encoded once with everything that goes over the wire, and the tabs, each of
-// which is a position in its ring. It also owns the bytes on the way out of a
+// which is a position in its ring. FormBatch has the ring of FormNative, whose
+// envelopes are put together when they are written. The Center also owns the bytes on the way out of a
 // socket: frame headers, partial writes, write deadlines. A write takes all that
 // lies between a tab's position and the head of the ring, with one system call
 // that does not wait. Only a tab whose socket is full has a goroutine, and only
@@ -28,7 +29,8 @@
 // The owner or follower of the session calls [Center.Publish] and
 // [Center.Restart], from one goroutine at a time. Everything else may be called
 // from anywhere. No lock is held while something may wait, and no callback is
-// called with one. [Writers] are shared by all Centers of a replica.
+// called with one. [Writers] are shared by all Centers of a replica. Who closes the
+// connection of a tab does so with [Socket.Close].
 //
 // # When it is slow or stops
 //
