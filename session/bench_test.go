@@ -2,44 +2,104 @@ package session_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
+	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/store/filestore"
 	"github.com/everdesk/everdesk/wire"
 )
 
-// BenchmarkEmit is the way of a small action through mailbox, step, commit and
-// an empty Center.
-func BenchmarkEmit(b *testing.B) {
-	s, err := filestore.Open(b.TempDir(), filestore.Config{Sync: filestore.SyncOff})
-	if err != nil {
-		b.Fatal(err)
+// instant is a store that has committed a batch as soon as it is told of it.
+type instant struct{ *filestore.Store }
+
+func (instant) Commit(_ context.Context, lease store.Lease, b store.Batch) (store.Receipt, error) {
+	return store.Receipt{Top: wire.Position{Epoch: lease.Epoch, Seq: b.Prev.Seq + uint64(len(b.Events))}}, nil
+}
+
+// bounded is an observer that lets only so many steps be under way.
+type bounded struct {
+	session.Observer
+	steps chan struct{}
+}
+
+func (o bounded) Appended(int, time.Duration) {
+	select {
+	case <-o.steps:
+	default: // of before
 	}
-	defer func() { _ = s.Close() }()
-	h := session.NewHub(session.Config{Replica: "a"}, s)
-	ctx, cancel := context.WithCancel(b.Context())
-	var wg sync.WaitGroup
-	wg.Go(func() { h.Run(ctx) })
-	defer wg.Wait()
-	defer cancel()
-	if _, err := h.Create(ctx, session.NewSession{ID: "ses-1", User: "ada"}); err != nil {
-		b.Fatal(err)
+}
+
+// idleCrew are agents that nobody has asked anything.
+type idleCrew struct{ session.Crew }
+
+func (idleCrew) Has(string) bool { return true }
+func (idleCrew) Launch()         {}
+func (idleCrew) Close()          {}
+
+// BenchmarkTurns is the way of some small actions through mailbox, step and an empty
+// Center, in many sessions one after another: whose turn it is finds nothing in a cache.
+func BenchmarkTurns(b *testing.B) {
+	const sessions, underWay = 500, 64
+	for _, events := range []int{1, 8} {
+		b.Run(fmt.Sprint("events=", events), func(b *testing.B) {
+			s, err := filestore.Open(b.TempDir(), filestore.Config{Sync: filestore.SyncOff})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer func() { _ = s.Close() }()
+			steps := make(chan struct{}, underWay)
+			h := session.NewHub(session.Config{
+				Replica: "a", Lease: time.Hour, Observer: bounded{steps: steps},
+				Hire: func(context.Context, agentpool.Employer) session.Crew { return idleCrew{} },
+			}, instant{s})
+			ctx, cancel := context.WithCancel(b.Context())
+			var wg sync.WaitGroup
+			wg.Go(func() { h.Run(ctx) })
+			defer wg.Wait()
+			defer cancel()
+			rooms := make([]*session.Room, sessions)
+			for i := range rooms {
+				id := wire.SessionID(fmt.Sprint("ses-", i))
+				if _, err := h.Create(ctx, session.NewSession{ID: id, User: "ada"}); err != nil {
+					b.Fatal(err)
+				}
+				if rooms[i], err = h.Open(ctx, id); err != nil {
+					b.Fatal(err)
+				}
+				defer rooms[i].Close()
+				window := wire.WindowCreate{WindowID: "w", Content: wire.TextContent{}}
+				if _, err = rooms[i].Ask(ctx, says("c", "make", wire.Emit{Actions: []wire.Action{window}})); err != nil {
+					b.Fatal(err)
+				}
+			}
+			change := wire.WindowSetContent{WindowID: "w", Content: wire.TextContent{Data: strings.Repeat("x", 256)}}
+			commands := slices.Repeat([]session.Command{says("c", "", wire.Emit{Actions: []wire.Action{change}})}, events)
+			b.ReportAllocs()
+			before := cpuTime()
+			i := 0
+			for b.Loop() {
+				steps <- struct{}{}
+				if _, err := rooms[i%sessions].DeliverAll(ctx, commands); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+			b.ReportMetric(float64(cpuTime()-before)/float64(i), "cpu-ns/op")
+		})
 	}
-	r, err := h.Open(ctx, "ses-1")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer r.Close()
-	c := says("c", "", wire.Emit{Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 7}}})
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := r.Deliver(ctx, c); err != nil {
-			b.Fatal(err)
-		}
-	}
-	if _, err := r.Ask(ctx, says("c", "last", c.Message.Data)); err != nil {
-		b.Fatal(err)
-	}
+}
+
+// cpuTime is what this process has used, whoever else keeps the machine busy.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
