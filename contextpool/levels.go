@@ -28,8 +28,9 @@ func (l *Levels) Add(o *Levels) {
 	l.Task.add(o.Task)
 }
 
-// Levels counts into l, which is empty.
+// Levels counts into l.
 func (p *Pool) Levels(l *Levels) {
+	*l = Levels{}
 	l.Mains, l.Windows = p.mains.Total(), p.windows.Total()
 	for _, t := range p.turns {
 		of := &l.Main

@@ -140,6 +140,9 @@ func (s *State) Owner() wire.ReplicaID {
 
 // NextDeadline is the earliest deadline of all open questions.
 func (s *State) NextDeadline() (Deadline, bool) {
+	if s.dialogs.len()+s.prompts.len() == 0 {
+		return Deadline{}, false
+	}
 	next := Deadline{At: never}
 	if d, ok := s.dialogs.first(dialogsByDeadline); ok {
 		next = Deadline{At: d.Deadline, Dialog: d.DialogID}

@@ -35,17 +35,22 @@ type use struct {
 // agents is what a session that is owned here knows of its agents. It belongs to
 // the goroutine of the session.
 type agents struct {
-	pool *contextpool.Pool
-	crew Crew
+	// next is when the pool has something to do, and atWork says that it has unfinished
+	// work; asked says that it was asked something since that was known. A step that
+	// asks the pool nothing, as those of programs that only show something, costs it
+	// nothing.
+	next   time.Time
+	atWork bool
+	asked  bool
+	// uncounted says that it may be another since it was counted.
+	uncounted bool
+	parked    time.Time // since when nothing new begins
 
-	// next is when the pool has something to do; asked says that it was asked
-	// something since that was known.
-	next  time.Time
-	asked bool
-
+	plan  planning
+	pool  *contextpool.Pool
+	crew  Crew
 	waits waits
 	apps  apps
-	plan  planning
 
 	// answered are the answers of this step to messages that the ledger does
 	// not have yet; late are those who sent a message again before there was
@@ -54,9 +59,8 @@ type agents struct {
 	late     map[wire.MessageID][]wire.ConnectionID
 
 	// open are the tools that have begun and not ended.
-	open   map[use]bool
-	parked time.Time // since when nothing new begins
-	held   []item    // what would have begun
+	open map[use]bool
+	held []item // what would have begun while parked
 }
 
 // lateIDs is how many messages are remembered that came again before they were
@@ -80,7 +84,7 @@ func (l *live) hire(tables map[string]map[string][]byte, lists map[string][][]by
 	if cfg.Hire == nil {
 		return nil
 	}
-	a := &agents{open: map[use]bool{}, late: map[wire.MessageID][]wire.ConnectionID{}}
+	a := &agents{asked: true, uncounted: true, open: map[use]bool{}, late: map[wire.MessageID][]wire.ConnectionID{}}
 	l.agents = a
 	a.crew = cfg.Hire(l.ctx, agentpool.Employer{
 		Session: l.k.id, Epoch: l.lease.Epoch, User: l.user, Sink: port{l}, Desktop: port{l},
@@ -159,7 +163,27 @@ func (a *agents) heal(tables map[string]map[string][]byte) ([]store.Op, error) {
 	return a.pool.Heal(tables)
 }
 
-func (a *agents) working() bool { return a != nil && (a.pool.Working() || a.plan.Working()) }
+// working reports whether there is unfinished work.
+func (a *agents) working() bool {
+	if a == nil {
+		return false
+	}
+	if a.asked {
+		a.atWork = a.pool.Working()
+	}
+	return a.atWork || a.plan.Working()
+}
+
+// changed reports whether there may be other agents than those that were counted last.
+func (a *agents) changed() bool { return a != nil && a.uncounted }
+
+// count counts them.
+func (a *agents) count(into *contextpool.Levels) {
+	if a.changed() {
+		a.pool.Levels(into)
+		a.uncounted = false
+	}
+}
 
 // waiting counts the messages that wait.
 func (a *agents) waiting() int {
@@ -169,8 +193,8 @@ func (a *agents) waiting() int {
 	return a.pool.Waiting()
 }
 
-// atWork are the messages of turns that are under way and not told to end.
-func (a *agents) atWork() map[wire.MessageID]bool {
+// underWay are the messages of turns that are under way and not told to end.
+func (a *agents) underWay() map[wire.MessageID]bool {
 	all := map[wire.MessageID]bool{}
 	if a == nil {
 		return all
@@ -201,19 +225,23 @@ func (a *agents) busy() bool {
 
 // ask is the pool, for whoever may change something in it.
 func (a *agents) ask() *contextpool.Pool {
-	a.asked = true
+	a.asked, a.uncounted = true, true
 	return a.pool
 }
 
+// stirred reports whether the pool was asked something or has something to do.
+func (a *agents) stirred(now time.Time) bool {
+	return a != nil && (a.asked || !a.next.IsZero() && !now.Before(a.next))
+}
+
 // tick does what is due, and reports whether there is more than the step has room
-// for. A step that asks the pool nothing, as those of programs that only show
-// something, costs it nothing.
+// for.
 func (a *agents) tick(now time.Time) (more bool) {
-	if a == nil || !a.asked && (a.next.IsZero() || now.Before(a.next)) {
+	if !a.stirred(now) {
 		return false
 	}
-	a.asked = a.pool.Tick()
-	a.next = a.pool.Due()
+	a.asked, a.uncounted = a.pool.Tick(), true
+	a.next, a.atWork = a.pool.Due(), a.pool.Working()
 	return a.asked
 }
 

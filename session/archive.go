@@ -32,7 +32,7 @@ func (a archives) clone() archives {
 	return c
 }
 
-// changes are what has to be kept of those that have changed.
+// changes adds what has to be kept of those that have changed.
 func (a archives) changes(ops []store.Op) []store.Op {
 	for _, one := range a {
 		if one.Changed() {
@@ -67,7 +67,11 @@ func (l *live) showRow(p wire.MessageUpdated) {
 	}
 }
 
-func (l *live) keepRows(ops []store.Op) { stage{l}.Keep(ops...) }
+// keepRows adds what becomes of the rows of an archive to the step.
+func (l *live) keepRows(ops []store.Op) {
+	stage{l}.Keep(ops...)
+	l.step.archived = true
+}
 
 // archive is that of a monitor, or nil: names of monitors that are not there have
 // none, there are too many of them. The first of a session that has had rows before

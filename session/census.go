@@ -102,7 +102,7 @@ func askAll(ctx context.Context, asked []*live) []Status {
 				left <- struct{}{}
 			}
 		}}
-		l.looks.ask(looks[i])
+		l.lookAt(looks[i])
 	}
 	if len(asked) > 0 {
 		select {
@@ -154,7 +154,7 @@ func (l *live) stuck() Status {
 		s = *seen
 	}
 	s.Stuck = true
-	s.Doing, s.For = l.doing.tell()
+	s.Doing, s.For = l.doing.tell(l.k.hub.age())
 	return s
 }
 

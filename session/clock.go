@@ -27,6 +27,40 @@ func skewOf(lease store.Lease, claimed time.Time) time.Duration {
 	return d
 }
 
+// age is how long there has been a hub.
+func (h *Hub) age() time.Duration { return time.Since(h.born) }
+
+// alarm rings at a time. The zero value is off.
+type alarm struct {
+	timer *time.Timer
+	at    time.Time // zero while it is off
+}
+
+// set has it ring at a time, or not at all. One that is past rings at once, even if it
+// has done so.
+func (a *alarm) set(at time.Time, ring func()) {
+	switch {
+	case at.IsZero():
+		a.off()
+		return
+	case at.Equal(a.at) && time.Now().Before(at):
+		return
+	}
+	a.at = at
+	if a.timer == nil {
+		a.timer = time.AfterFunc(time.Until(at), ring)
+	} else {
+		a.timer.Reset(time.Until(at))
+	}
+}
+
+func (a *alarm) off() {
+	if !a.at.IsZero() {
+		a.timer.Stop()
+		a.at = time.Time{}
+	}
+}
+
 // here is when something is by our clock; zero stays never.
 func (l *live) here(t time.Time) time.Time {
 	if t.IsZero() {

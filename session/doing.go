@@ -1,6 +1,7 @@
 package session
 
 import (
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -52,31 +53,40 @@ var allDeeds = sync.OnceValue(func() deeds {
 	return d
 })
 
-// deedOf is what doing an item is.
-func deedOf(it *item) deed {
+// doing is what a session is in, for those who wonder why it does not answer. The
+// goroutine of the session writes it and anybody reads it.
+type doing struct {
+	// now is a deed and, above its 16 bits, when it began, in ms of the hub's life.
+	now atomic.Uint64
+	// message is that of messages of a type, which often follow each other.
+	message deed
+	ofType  reflect.Type
+}
+
+// item is what doing one is.
+func (d *doing) item(it *item) deed {
 	switch {
 	case it.order != nil:
 		return allDeeds().orders[it.order.Kind]
 	case it.work != nil:
 		return doingWork
 	}
-	if e, ok := wire.Events().Of(it.cmd.Message.Data); ok {
-		return allDeeds().messages[e.Type]
+	if t := reflect.TypeOf(it.cmd.Message.Data); t != d.ofType {
+		d.ofType, d.message = t, doingUnknown
+		if e, ok := wire.Events().Of(it.cmd.Message.Data); ok {
+			d.message = allDeeds().messages[e.Type]
+		}
 	}
-	return doingUnknown
+	return d.message
 }
 
-// doing is what a session is in, for those who wonder why it does not answer. The
-// goroutine of the session writes it and anybody reads it.
-type doing struct {
-	born time.Time
-	// now is a deed and, above its 16 bits, when it began, in ms after born.
-	now atomic.Uint64
-}
-
-// begin notes what begins, and returns what that is part of.
-func (d *doing) begin(what deed) (before uint64) {
-	return d.now.Swap(uint64(time.Since(d.born).Milliseconds())<<16 | uint64(what)) //nolint:gosec // since then
+// begin notes what begins and at which age of the hub, and returns what that is part of.
+func (d *doing) begin(what deed, since time.Duration) (before uint64) {
+	before = d.now.Load()
+	if next := uint64(since.Milliseconds())<<16 | uint64(what); next != before { //nolint:gosec // since then
+		d.now.Store(next)
+	}
+	return before
 }
 
 // resume says that what began last has ended, and not what that was part of.
@@ -85,24 +95,23 @@ func (d *doing) resume(before uint64) { d.now.Store(before) }
 // end says that the session does nothing.
 func (d *doing) end() { d.now.Store(uint64(doingNothing)) }
 
-// tell says what the session is in and for how long.
-func (d *doing) tell() (string, time.Duration) {
+// tell says what the session is in and for how long, at an age of the hub.
+func (d *doing) tell(age time.Duration) (string, time.Duration) {
 	now := d.now.Load()
 	what := allDeeds().names[now&0xffff]
 	if what == "" {
 		return "", 0
 	}
-	return what, max(time.Since(d.born)-time.Duration(now>>16)*time.Millisecond, 0)
+	return what, max(age-time.Duration(now>>16)*time.Millisecond, 0)
 }
 
 // look is something that the goroutine of a session does between two steps for
 // those who look after sessions. It changes nothing.
 type look struct{ at func(*live) }
 
-// looks are those that are asked for. They have a signal of their own: a session
-// that is only looked at does not notice, and stays as idle as it is.
+// looks are those that are asked for.
 type looks struct {
-	wake chan struct{} // has one token when there is something to serve
+	asked atomic.Bool // there is something to serve
 	// seen is what the session said of itself last, and fresh that nothing has
 	// happened since.
 	seen  atomic.Pointer[Status]
@@ -112,20 +121,21 @@ type looks struct {
 	list []*look
 }
 
-func newLooks() *looks { return &looks{wake: make(chan struct{}, 1)} }
-
 // stale says that something happens.
-func (s *looks) stale() { s.fresh.Store(false) }
+func (s *looks) stale() {
+	if s.fresh.Load() {
+		s.fresh.Store(false)
+	}
+}
 
-// ask wants a look.
-func (s *looks) ask(k *look) {
+// lookAt wants a look.
+func (l *live) lookAt(k *look) {
+	s := &l.looks
 	s.mu.Lock()
 	s.list = append(s.list, k)
+	s.asked.Store(true)
 	s.mu.Unlock()
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	l.k.box.nudge()
 }
 
 // unask takes that back, so that there are not more looks than those who wait.
@@ -135,12 +145,20 @@ func (s *looks) unask(k *look) {
 	s.list = slices.DeleteFunc(s.list, func(o *look) bool { return o == k })
 }
 
-// serve does what is asked for.
-func (s *looks) serve(l *live) {
+// serveLooks does what is asked for. It changes nothing, so what the session says of
+// itself then stays true.
+func (l *live) serveLooks() {
+	s := &l.looks
+	if !s.asked.Load() {
+		return
+	}
 	s.mu.Lock()
 	list := s.list
 	s.list = nil
+	s.asked.Store(false)
 	s.mu.Unlock()
+	l.doing.begin(doingLook, l.k.hub.age())
+	defer l.doing.end()
 	l.begin(time.Now())
 	for _, k := range list {
 		k.at(l)

@@ -102,6 +102,9 @@ func (l *live) flushAll() error {
 // flushDue tells where those windows are whose interval is over, and forgets
 // those at rest.
 func (l *live) flushDue() error {
+	if len(l.geometry) == 0 {
+		return nil
+	}
 	for p, m := range l.geometry {
 		switch {
 		case l.now.Before(m.quietTo):

@@ -61,7 +61,7 @@ func (l *live) govern(it *item) {
 		it.finish(asError(err))
 		return
 	}
-	was, busy := l.agents.waiting(), l.agents.atWork()
+	was, busy := l.agents.waiting(), l.agents.underWay()
 	r, _ := l.once(actMark+wire.MessageID(o.ID), &Command{From: Sender{User: o.User, governs: true}, Message: m})
 	l.card, _ = l.card.with(o) // which refuses only shares
 	if r.Verdict == verdictRejected {
@@ -81,7 +81,7 @@ func (l *live) deedNote(wish wire.ClientPayload, busy map[wire.MessageID]bool, w
 	switch wish.(type) {
 	case wire.Interrupt, wire.InterruptAgent, wire.Reset:
 		stopped := len(busy)
-		for id := range l.agents.atWork() {
+		for id := range l.agents.underWay() {
 			if busy[id] {
 				stopped--
 			}

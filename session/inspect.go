@@ -101,7 +101,7 @@ func (h *Hub) Inspect(ctx context.Context, id wire.SessionID) (Inspection, error
 	defer cancel()
 	answer := make(chan Inspection, 1)
 	want := &look{at: func(l *live) { answer <- l.inspect() }}
-	l.looks.ask(want)
+	l.lookAt(want)
 	select {
 	case i := <-answer:
 		return i, nil
@@ -204,13 +204,13 @@ func inspectState(state *desk.State, g *ledger) Inspection {
 	}
 	i.Dialogs, i.Prompts = state.Asked()
 	i.Requests = state.Snapshot().HITLRequests
-	for _, id := range slices.Backward(g.order) {
+	for _, d := range slices.Backward(g.order) {
 		if len(i.Messages) == ledgerShown {
 			break
 		}
-		e := g.by[id]
+		e := g.by[d.id]
 		i.Messages = append(i.Messages, MessageView{
-			ID: id, Time: e.Time, Verdict: cmp.Or(string(e.Reply.Verdict), "done"), Code: e.Reply.Code, Agent: e.Reply.Agent,
+			ID: d.id, Time: e.Time, Verdict: cmp.Or(string(e.Reply.Verdict), "done"), Code: e.Reply.Code, Agent: e.Reply.Agent,
 		})
 	}
 	return i

@@ -46,31 +46,30 @@ const storeTimeout = 10 * time.Second
 // has one Center for its whole life. Its goroutine is the only one that touches
 // the session's state; what others may touch is said below.
 type keeper struct {
-	hub *Hub
-	id  wire.SessionID
-	log *slog.Logger
+	hub    *Hub
+	id     wire.SessionID
+	center *broadcast.Center // read after ready
 
-	// For everybody.
+	// For everybody; what every step asks comes first.
 	box       *mailbox
-	watchers  watchers
-	answers   answers
-	snapshots snapshots
-	reach     reach
-	ready     chan struct{}            // closed when the session is loaded, or failure says why not
-	done      chan struct{}            // closed when the keeper is gone
 	draining  atomic.Pointer[handover] // while the session is to be handed over
-	needed    atomic.Bool              // the session has work and no owner
-	mixed     atomic.Bool              // the inbox may have what was said here before what is in the mailbox
-	live      atomic.Pointer[live]     // while this replica owns the session
-	owned     atomic.Uint64            // the epoch of its last lease here
-	full      atomic.Bool              // the store has no room for what is to be written next
 	quiet     atomic.Int64             // since when nobody holds it, in ns; 0 while somebody does
-	between   atomic.Int64             // since when it is neither owned here nor followed, in ns; 0 while it is
+	watchers  watchers
+	full      atomic.Bool // the store has no room for what is to be written next
+	answers   answers
+	reach     reach
+	snapshots snapshots
+	ready     chan struct{}        // closed when the session is loaded, or failure says why not
+	done      chan struct{}        // closed when the keeper is gone
+	needed    atomic.Bool          // the session has work and no owner
+	mixed     atomic.Bool          // the inbox may have what was said here before what is in the mailbox
+	live      atomic.Pointer[live] // while this replica owns the session
+	owned     atomic.Uint64        // the epoch of its last lease here
+	between   atomic.Int64         // since when it is neither owned here nor followed, in ns; 0 while it is
 
-	holds int // guarded by hub.mu
-
-	failure error             // read after ready
-	center  *broadcast.Center // read after ready
+	log     *slog.Logger
+	holds   int   // guarded by hub.mu
+	failure error // read after ready
 
 	// Of the keeper's goroutine alone.
 	owner  *live       // for whoever catches its panic

@@ -78,7 +78,13 @@ var entryFormat = sync.OnceValue(wire.FormatOf[entry])
 // second effect. Its zero value is empty.
 type ledger struct {
 	by    map[wire.MessageID]entry
-	order []wire.MessageID // oldest first
+	order []dated // oldest first
+}
+
+// dated is the id of a message and when it came.
+type dated struct {
+	id   wire.MessageID
+	time wire.Millis
 }
 
 // clone is a ledger with the same entries.
@@ -96,7 +102,7 @@ func (g *ledger) add(id wire.MessageID, e entry, ops *[]store.Op) {
 		g.by = map[wire.MessageID]entry{}
 	}
 	g.by[id] = e
-	g.order = append(g.order, id)
+	g.order = append(g.order, dated{id, e.Time})
 	*ops = append(*ops, store.Set(ledgerTable, string(id), entryFormat().Append(nil, &e)))
 	for len(g.order) > ledgerIDs {
 		g.forget(ops)
@@ -111,7 +117,7 @@ func (g *ledger) amend(id wire.MessageID, e entry, ops *[]store.Op) {
 
 // forget drops the oldest entry.
 func (g *ledger) forget(ops *[]store.Op) {
-	id := g.order[0]
+	id := g.order[0].id
 	g.order = g.order[1:]
 	delete(g.by, id)
 	*ops = append(*ops, store.Unset(ledgerTable, string(id)))
@@ -120,7 +126,7 @@ func (g *ledger) forget(ops *[]store.Op) {
 // prune forgets entries that are too old.
 func (g *ledger) prune(now time.Time, ops *[]store.Op) {
 	oldest := wire.Millis(now.Add(-ledgerAge).UnixMilli())
-	for n := 0; n < ledgerPrune && len(g.order) > 0 && g.by[g.order[0]].Time <= oldest; n++ {
+	for n := 0; n < ledgerPrune && len(g.order) > 0 && g.order[0].time <= oldest; n++ {
 		g.forget(ops)
 	}
 }
@@ -128,25 +134,25 @@ func (g *ledger) prune(now time.Time, ops *[]store.Op) {
 // restore reads what add wrote.
 func (g *ledger) restore(table map[string][]byte) error {
 	g.by = make(map[wire.MessageID]entry, len(table))
-	g.order = make([]wire.MessageID, 0, len(table))
+	g.order = make([]dated, 0, len(table))
 	for id, data := range table {
 		e, err := entryFormat().Decode(data)
 		if err != nil {
 			return fmt.Errorf("message %q: %w", id, err)
 		}
 		g.by[wire.MessageID(id)] = e
-		g.order = append(g.order, wire.MessageID(id))
+		g.order = append(g.order, dated{wire.MessageID(id), e.Time})
 	}
-	slices.SortFunc(g.order, func(a, b wire.MessageID) int { return cmp.Compare(g.by[a].Time, g.by[b].Time) })
+	slices.SortFunc(g.order, func(a, b dated) int { return cmp.Compare(a.time, b.time) })
 	return nil
 }
 
 // all writes everything again.
 func (g *ledger) all() []store.Op {
 	ops := make([]store.Op, 0, len(g.by))
-	for _, id := range g.order {
-		e := g.by[id]
-		ops = append(ops, store.Set(ledgerTable, string(id), entryFormat().Append(nil, &e)))
+	for _, d := range g.order {
+		e := g.by[d.id]
+		ops = append(ops, store.Set(ledgerTable, string(d.id), entryFormat().Append(nil, &e)))
 	}
 	return ops
 }

@@ -39,8 +39,8 @@ func TestLedgerForgetsTheOldest(t *testing.T) {
 	if err := again.restore(table); err != nil {
 		t.Fatal(err)
 	}
-	if e, ok := again.find("m100"); !ok || e.Reply.Code != 4005 || again.order[0] != "m100" {
-		t.Errorf("the oldest is %s, and m100 is %+v, %t", again.order[0], e, ok)
+	if e, ok := again.find("m100"); !ok || e.Reply.Code != 4005 || again.order[0].id != "m100" {
+		t.Errorf("the oldest is %s, and m100 is %+v, %t", again.order[0].id, e, ok)
 	}
 	if _, ok := again.find("m99"); ok {
 		t.Error("the ledger knows what it should have forgotten")

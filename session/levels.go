@@ -34,7 +34,7 @@ type Levels struct {
 func (h *Hub) Levels() Levels {
 	var all Levels
 	all.Stuck = len(h.closures())
-	now := time.Now()
+	now, age := time.Now(), h.age()
 	for _, k := range h.all(nil) {
 		if !k.isReady() || k.failure != nil {
 			continue
@@ -50,7 +50,7 @@ func (h *Hub) Levels() Levels {
 			}
 			continue
 		}
-		_, busy := l.doing.tell()
+		_, busy := l.doing.tell(age)
 		l.pulse.addTo(&all, now, busy, h.cfg.Stalled)
 	}
 	return all
@@ -61,10 +61,13 @@ type pulse struct {
 	mu                        sync.Mutex // guards the following; held for a moment only
 	progress                  time.Time  // when agents got on last
 	working                   bool
-	pool                      contextpool.Levels
 	approvals, prompts, plans int
 	oldest                    time.Time
+	pool                      contextpool.Levels
 }
+
+// questions is how many wait for a person.
+func (p *pulse) questions() int { return p.approvals + p.prompts + p.plans }
 
 // addTo adds one session to all, which has been in what it does for so long and may be
 // silent for a while.
@@ -81,7 +84,7 @@ func (p *pulse) addTo(all *Levels, now time.Time, busy, silence time.Duration) {
 	switch {
 	case busy > stuckAfter:
 		all.Stuck++
-	case p.approvals+p.prompts+p.plans > 0:
+	case p.questions() > 0:
 		all.Waiting++
 	case p.working && now.Sub(p.progress) > silence:
 		all.Stalled++
@@ -92,21 +95,25 @@ func (p *pulse) addTo(all *Levels, now time.Time, busy, silence time.Duration) {
 	}
 }
 
-// beat tells the pulse what is so after a commit.
+// beat tells the pulse what is so after a commit. Most change nothing of that, and only
+// the goroutine of the session changes the pulse: it may read it without the lock.
 func (l *live) beat() {
-	var pool contextpool.Levels
-	if l.agents != nil {
-		l.agents.pool.Levels(&pool)
-	}
+	p := &l.pulse
 	approvals, prompts := l.state.Questions()
 	planned, _ := l.agents.planNow()
-	oldest := l.asking.oldest(approvals + prompts + planned.Questions)
-	p := &l.pulse
+	questions := approvals + prompts + planned.Questions
+	progress := l.here(l.progress)
+	if questions == 0 && p.questions() == 0 && len(l.asking) == 0 && p.working == l.working && p.progress.Equal(progress) &&
+		!l.agents.changed() {
+		return
+	}
+	oldest := l.asking.oldest(questions)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.progress = l.here(l.progress)
-	p.working, p.pool, p.approvals, p.prompts, p.plans = l.working, pool, approvals, prompts, planned.Questions
+	p.progress, p.working = progress, l.working
+	p.approvals, p.prompts, p.plans = approvals, prompts, planned.Questions
 	p.oldest = l.here(oldest)
+	l.agents.count(&p.pool)
 }
 
 // size is how much is in the box.

@@ -14,50 +14,37 @@ import (
 )
 
 // live is a session that this replica owns. Its state belongs to the goroutine
-// of the keeper; others may renew and cancel.
+// of the keeper; others may renew and cancel. What every step needs comes first and
+// close together: a hub has many sessions, and none of them finds its memory in a cache.
 type live struct {
 	k      *keeper
-	lease  store.Lease
 	ctx    context.Context
-	cancel context.CancelCauseFunc // errLost, errStale
-
-	// For the renewer.
-	renewed    atomic.Int64 // when the last successful renewal began, in ns of the hub's life
-	renewing   atomic.Bool
-	renewEvery time.Duration
-
-	// For whoever looks.
-	pulse pulse
+	state  *desk.State
+	agents *agents // nil when nobody runs them here
+	step   *step   // nil between turns, when there is none
 	// For those who look after sessions.
 	doing doing
-	looks *looks
+	over  atomic.Bool // ctx has ended
 
-	state     *desk.State
-	user      string // whose session it is
-	card      card
-	agents    *agents // nil when nobody runs them here
-	working   bool
-	ledger    ledger
-	questions questions
-	asking    asking
-	geometry  geometry
-	archives  archives
-	presence  presence
-	limiter   *rate.Limiter
-	lastRow   wire.RowID  // the highest that any row had
-	lastTS    wire.Millis // the same of their times
-	said      bool        // the command at hand has been answered
-	spoke     time.Time   // when the newest event was made
-	progress  time.Time   // when agents got on last, or the session was taken
-
-	top    wire.Position // where the log ends
-	number uint64        // of the last batch
-	now    time.Time     // of the step, by the store's clock
-	skew   time.Duration // how far that is ahead of ours
-	step   step
-	told   []byte // the frames of the step before, which nobody needs once they are shown
+	now  time.Time     // of the step, by the store's clock
+	skew time.Duration // how far that is ahead of ours
 	// patience is how long a commit may take.
 	patience patience
+	top      wire.Position // where the log ends
+	number   uint64        // of the last batch
+
+	// items are those taken from the mailbox. Those before committed are done,
+	// those before handled are in the step.
+	items     []item
+	committed int
+	handled   int
+	peeks     []peek
+
+	// handling says that items[handled] is being done, and said that the command at
+	// hand has been answered.
+	handling bool
+	said     bool
+	working  bool
 	// uncertain says that the store has not said what became of the step.
 	uncertain bool
 	// broken says that the state is not what the log says.
@@ -66,24 +53,41 @@ type live struct {
 	// rewriting that it is not told all of that again yet; debt is for then.
 	forgotten bool
 	rewriting bool
-	debt      debt
-	// handling says that items[handled] is being done.
-	handling bool
-	removed  error // what became of an order to delete the session
-	// heir is the replica that the session is to be left to, if one is, and released
-	// says that the lease was given up.
-	heir     wire.ReplicaID
+	// released says that the lease was given up.
 	released bool
+	removed  error          // what became of an order to delete the session
+	heir     wire.ReplicaID // the replica that the session is to be left to, if one is
+	asking   asking
+	geometry geometry
+	archives archives
+
+	presence presence
+	ledger   ledger
+	alarm    alarm     // rings when something is due
+	spoke    time.Time // when the newest event was made
+	progress time.Time // when agents got on last, or the session was taken
+	// For whoever looks.
+	pulse pulse
+	// For those who look after sessions.
+	looks looks
+	lease store.Lease
+
+	cancel context.CancelCauseFunc // errLost, errStale
+	// For the renewer.
+	renewed    atomic.Int64 // when the last successful renewal began, in ns of the hub's life
+	renewing   atomic.Bool
+	renewEvery time.Duration
+
+	user      string // whose session it is
+	card      card
+	questions questions
+	limiter   *rate.Limiter
+	lastRow   wire.RowID  // the highest that any row had
+	lastTS    wire.Millis // the same of their times
+	debt      debt
 	// overflow is the item, of this owner or the one before it here, that made a
 	// step too large.
 	overflow *item
-
-	// items are those taken from the mailbox. Those before committed are done,
-	// those before handled are in the step.
-	items     []item
-	committed int
-	handled   int
-	peeks     []peek
 	// inherited are the deliveries that were in the mailbox from the start.
 	inherited map[string]bool
 	marks     map[string]item // see keeper
@@ -95,33 +99,25 @@ type live struct {
 // loop does what is in the mailbox and what is due, step by step.
 func (l *live) loop() error {
 	l.doing.end()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	var armed time.Time
+	// Whatever there is to do gives the same signal: waiting for one of several costs
+	// more than the rest of a turn.
+	wake := l.k.box.nudge
+	defer context.AfterFunc(l.ctx, func() {
+		l.over.Store(true)
+		wake()
+	})()
+	defer l.alarm.off()
+	wake()
 	for {
-		if next := l.due(); !next.Equal(armed) {
-			armed = next
-			if next.IsZero() {
-				timer.Stop()
-			} else {
-				timer.Reset(time.Until(next))
-			}
-		}
-		select {
-		case <-l.k.box.wake:
-		case <-timer.C:
-			armed = time.Time{}
-		case <-l.looks.wake:
-			l.doing.begin(doingLook)
-			l.looks.serve(l) // nothing has happened, and nothing is to
-			l.doing.end()
-			continue
-		case <-l.ctx.Done():
+		l.alarm.set(l.due(), wake)
+		<-l.k.box.wake
+		if l.over.Load() {
 			return context.Cause(l.ctx)
 		}
 		if err := l.turn(); err != nil {
 			return err
 		}
+		l.serveLooks()
 	}
 }
 
@@ -129,13 +125,12 @@ func (l *live) loop() error {
 func (l *live) turn() error {
 	l.looks.stale()
 	defer l.doing.end()
-	lent := l.k.hub.steps.get()
-	l.step = *lent // the last one is committed
+	l.step = l.k.hub.steps.get() // the last one is committed
 	if err := l.work(); err != nil {
 		return err // the step may be needed still
 	}
-	*lent, l.step = l.step, step{}
-	l.k.hub.steps.put(lent)
+	l.k.hub.steps.put(l.step)
+	l.step = nil
 	return nil
 }
 
@@ -144,10 +139,12 @@ func (l *live) work() error {
 	l.committed, l.handled = 0, 0
 	l.items, l.peeks = l.k.box.take(l.items, l.peeks)
 	if len(l.peeks) > 0 {
-		l.doing.begin(doingSnapshot)
+		l.doing.begin(doingSnapshot, l.k.hub.age())
 		l.k.serve(l.peeks, l.state)
 	}
-	l.begin(time.Now())
+	now := time.Now()
+	l.begin(now)
+	since := now.Sub(l.k.hub.born)
 	for i := range l.items {
 		it := &l.items[i]
 		alone := it.alone || it.rewinds()
@@ -155,9 +152,10 @@ func (l *live) work() error {
 			if err := l.commit(); err != nil {
 				return err
 			}
+			since = l.k.hub.age()
 		}
 		l.handling = true
-		l.doing.begin(deedOf(it))
+		l.doing.begin(l.doing.item(it), since)
 		l.handle(it)
 		l.handling = false
 		l.handled = i + 1
@@ -168,9 +166,10 @@ func (l *live) work() error {
 			if err := l.commit(); err != nil {
 				return err
 			}
+			since = l.k.hub.age()
 		}
 	}
-	l.doing.begin(doingDue)
+	l.doing.begin(doingDue, since)
 	if err := l.tick(); err != nil {
 		return err
 	}
@@ -286,7 +285,9 @@ func (l *live) tick() error {
 			return err
 		}
 	}
-	l.answerOverdue()
+	if l.agents.stirred(l.now) {
+		l.answerOverdue()
+	}
 	if err := l.flushDue(); err != nil {
 		return err
 	}

@@ -26,6 +26,9 @@ func (l *live) motions() []item {
 // placing reports whether the step, which is not committed, says where a window
 // that is being moved is.
 func (l *live) placing(p pane) bool {
+	if l.step == nil {
+		return false
+	}
 	for _, e := range l.step.events {
 		a, ok := e.Data.(wire.Actions)
 		if !ok || a.MonitorID != p.monitor || a.MessageID != "" {

@@ -22,11 +22,11 @@ func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, 
 	defer cancel(nil)
 	l := &live{
 		k: k, lease: lease, ctx: ctx, cancel: cancel, top: lease.Top(), renewEvery: k.hub.renewEvery(),
-		skew: skewOf(lease, claimed), doing: doing{born: k.hub.born}, looks: newLooks(),
+		skew: skewOf(lease, claimed), step: &step{},
 		spoke:    time.UnixMilli(int64(lease.Epoch)), //nolint:gosec // epochs are milliseconds
 		progress: time.UnixMilli(int64(lease.Epoch)), //nolint:gosec // epochs are milliseconds
 	}
-	l.doing.begin(doingLoad)
+	l.doing.begin(doingLoad, k.hub.age())
 	l.renewed.Store(int64(claimed.Sub(k.hub.born)))
 	// From here on the lease is renewed: loading may take longer than it lasts.
 	k.owned.Store(lease.Epoch)
@@ -210,7 +210,7 @@ func (l *live) leave(cause error) error {
 	if err := l.commit(); err != nil {
 		return err
 	}
-	l.doing.begin(doingRelease)
+	l.doing.begin(doingRelease, l.k.hub.age())
 	ctx, cancel := context.WithTimeout(l.ctx, storeTimeout)
 	defer cancel()
 	lease := l.lease

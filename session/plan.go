@@ -79,7 +79,7 @@ func (s stage) Worked(w workflow.Worked) { s.agents.plan.worked = append(s.agent
 // goOn tells the plan what came of its jobs, and of those that this lets it begin, if
 // they ended at once.
 func (a *agents) goOn() {
-	if a == nil {
+	if !a.unheard() {
 		return
 	}
 	for len(a.plan.worked) > 0 {

@@ -12,7 +12,7 @@ import (
 // happens.
 func TestAnswersOutliveWhoHeardThem(t *testing.T) {
 	t.Parallel()
-	l := &live{agents: &agents{}}
+	l := &live{agents: &agents{}, step: &step{}}
 	name := promptName("question-1")
 	w := newWait(t.Context())
 	l.agents.waits.expect(name, w)

@@ -90,7 +90,7 @@ func (l *live) inherit(left *live) error {
 	l.items, l.committed, l.handled = left.items, left.committed, left.handled
 	left.items = nil
 	l.rewriting, l.debt = true, left.debt
-	if !left.rewriting {
+	if !left.rewriting && left.step != nil {
 		l.debt = debt{ends: left.step.ends, answers: answersAmong(left.step), consumed: left.step.consumed}
 	}
 	l.state.Apply(wire.Event{
@@ -114,7 +114,7 @@ func withWords(end wire.AgentResponse, said string) wire.AgentResponse {
 }
 
 // answersAmong are those events of a step that answer commands.
-func answersAmong(s step) []wire.ServerPayload {
+func answersAmong(s *step) []wire.ServerPayload {
 	var answers []wire.ServerPayload
 	for _, e := range s.events {
 		switch p := e.Data.(type) {
@@ -176,6 +176,7 @@ func (l *live) rewrite(got loaded) error {
 				return err
 			}
 			l.k.show(events)
+			l.step.reuse(events)
 			l.debt.ends = nil // whoever has to begin again need not say them again
 		}
 		e := l.say(p)
@@ -191,7 +192,8 @@ func (l *live) rewrite(got loaded) error {
 		return err
 	}
 	l.rewriting, l.debt = false, debt{}
-	l.settle(events)()
+	finishAll(l.settle(events))
+	l.step.reuse(events)
 	// The items of that step are done; what was taken and not begun is not.
 	l.k.box.giveBack(withoutWork(l.items[l.handled:]))
 	l.items, l.committed, l.handled = nil, 0, 0

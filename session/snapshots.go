@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/everdesk/everdesk/desk"
 	"github.com/everdesk/everdesk/store"
@@ -17,15 +18,21 @@ const maxSnapshots = 8
 // snapshots are those of the state as it is now, so that a storm of tabs costs
 // one of each.
 type snapshots struct {
+	some atomic.Bool // spares those who clear it the lock when there is nothing
+
 	mu sync.Mutex // guards the following
 	by map[string]wire.SessionState
 }
 
 // clear says that the state is no longer the same.
 func (s *snapshots) clear() {
+	if !s.some.Load() {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.by)
+	s.some.Store(false)
 }
 
 func (s *snapshots) get(key string) (wire.SessionState, bool) {
@@ -42,6 +49,7 @@ func (s *snapshots) put(key string, state wire.SessionState) {
 		s.by = map[string]wire.SessionState{}
 	}
 	s.by[key] = state
+	s.some.Store(true)
 }
 
 // selection names a set of monitors.

@@ -35,8 +35,9 @@ type step struct {
 	// ends are the ends of turns among the events, each with all that the turn
 	// said: the state does not tell of them.
 	ends []wire.AgentResponse
-	// durable says that somebody is told something for good.
-	durable bool
+	// durable says that somebody is told something for good, and archived that rows
+	// are added to archives or change there.
+	durable, archived bool
 	// then is what is done after the commit.
 	then []func()
 }
@@ -46,7 +47,7 @@ func (s *step) full() bool {
 }
 
 func (s *step) empty() bool {
-	return len(s.frames) == 0 && len(s.ops) == 0 && len(s.consumed) == 0 && s.card == nil
+	return s == nil || len(s.frames) == 0 && len(s.ops) == 0 && len(s.consumed) == 0 && s.card == nil
 }
 
 // begin sets the time of what follows. It never goes back.
@@ -135,12 +136,11 @@ func (l *live) commit() error {
 	if err != nil {
 		return err
 	}
-	defer l.settle(events)()
+	defer finishAll(l.settle(events))
 	l.beat()
-	l.step.reuse(events, l.told)
-	l.told = nil
+	l.step.reuse(events)
 	if len(effects) > 0 {
-		defer l.doing.resume(l.doing.begin(doingEffects))
+		defer l.doing.resume(l.doing.begin(doingEffects, l.k.hub.age()))
 	}
 	for _, effect := range effects {
 		effect()
@@ -157,7 +157,9 @@ func (l *live) persist() ([]broadcast.Event, error) {
 			l.step.ops = append(l.step.ops, store.Set(c.Table, c.Field, c.Value))
 		}
 	}
-	l.step.ops = l.archives.changes(l.step.ops)
+	if l.step.archived {
+		l.step.ops = l.archives.changes(l.step.ops)
+	}
 	b := store.Batch{
 		Number: l.number + 1, Prev: l.top, Events: l.step.frames, Ops: l.step.ops,
 		Consumed: l.step.consumed, Card: l.step.card, Durable: l.step.durable,
@@ -165,7 +167,7 @@ func (l *live) persist() ([]broadcast.Event, error) {
 	_, asked := l.state.NextDeadline()
 	busy := asked || l.agents.working()
 	if busy != l.working {
-		b.Working = &busy
+		b.Working = new(busy)
 	}
 	if l.step.empty() && b.Working == nil {
 		return nil, nil
@@ -175,52 +177,53 @@ func (l *live) persist() ([]broadcast.Event, error) {
 		return nil, err
 	}
 	l.number, l.top, l.working = b.Number, receipt.Top, busy
-	events, used := l.step.events, l.step
-	l.step, l.told = step{}, nil
-	if !again {
-		// Else an earlier try may be on its way still.
-		l.told = used.text
-		clear(used.frames)
-		clear(used.ops)
-		clear(used.consumed)
-		l.step.frames, l.step.ops, l.step.consumed = used.frames[:0], used.ops[:0], used.consumed[:0]
+	events := l.step.events
+	if again {
+		l.step = &step{} // an earlier try may be on its way still
+	} else {
+		l.step.drain()
 	}
 	return events, nil
 }
 
-// settle shows what is committed and returns what tells those who wait for the items
-// of the step. Whatever goes wrong here, they are done.
-func (l *live) settle(events []broadcast.Event) (tell func()) {
-	done := l.items[l.committed:l.handled]
+// settle shows what is committed and returns the items of the step. Whatever goes wrong
+// here, they are done.
+func (l *live) settle(events []broadcast.Event) (done []item) {
+	done = l.items[l.committed:l.handled]
 	l.committed = l.handled
 	if len(events) > 0 {
 		l.k.snapshots.clear()
 		l.k.show(events)
 	}
-	return func() {
-		for i := range done {
-			done[i].finish(nil)
-		}
+	return done
+}
+
+// finishAll tells those who wait for items.
+func finishAll(done []item) {
+	for i := range done {
+		done[i].finish(nil)
 	}
 }
 
 // write commits a batch, the same one again while the store is away, and reports
 // whether it was tried more than once.
 func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err error) {
-	began := time.Now()
-	defer l.doing.resume(l.doing.begin(doingCommit))
+	began := l.k.hub.age()
+	defer l.doing.resume(l.doing.begin(doingCommit, began))
 	var steady *desk.State // what is in the log, for those who want to see it meanwhile
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		unsure := l.uncertain
 		l.uncertain = true // also if this panics
-		receipt, err = l.k.hub.store.Commit(l.patience.start(l.ctx, commitTimeout), l.lease, b)
+		receipt, err = l.k.hub.store.Commit(l.patience.start(l.ctx, l.k.hub), l.lease, b)
 		l.patience.stop()
 		switch {
 		case err == nil:
 			l.uncertain = false
-			l.observer().Appended(len(b.Events), time.Since(began))
+			l.observer().Appended(len(b.Events), l.k.hub.age()-began)
 			l.k.suffer(l.ctx, troubleCommit, false)
-			l.k.full.Store(false)
+			if l.k.full.Load() {
+				l.k.full.Store(false)
+			}
 			return receipt, again, nil
 		case errors.Is(err, store.ErrFenced):
 			l.uncertain = unsure
@@ -269,23 +272,3 @@ func (l *live) kept() *desk.State {
 	}
 	return got.state
 }
-
-// patience is a context with a timeout that is used again and again: one for
-// every step would cost more than the rest of the step.
-type patience struct {
-	ctx   context.Context
-	timer *time.Timer
-}
-
-// start returns a context that ends after a while, unless stop is called.
-func (p *patience) start(parent context.Context, d time.Duration) context.Context {
-	if p.ctx == nil || p.ctx.Err() != nil {
-		ctx, cancel := context.WithCancelCause(parent)
-		p.ctx, p.timer = ctx, time.AfterFunc(d, func() { cancel(context.DeadlineExceeded) })
-		return ctx
-	}
-	p.timer.Reset(d)
-	return p.ctx
-}
-
-func (p *patience) stop() { p.timer.Stop() }

@@ -26,12 +26,21 @@ func (p *steps) put(s *step) {
 	}
 }
 
-// reuse gives an empty step the memory of events and of their frames, which
-// nobody needs any more. Without frames it is not known whether that is so.
-func (s *step) reuse(events []broadcast.Event, frames []byte) {
-	if frames == nil {
+// drain empties a step that is committed, but for the memory of its events and their
+// frames, which are to be shown.
+func (s *step) drain() {
+	clear(s.frames)
+	clear(s.ops)
+	clear(s.consumed)
+	*s = step{text: s.text, frames: s.frames[:0], ops: s.ops[:0], consumed: s.consumed[:0]}
+}
+
+// reuse gives a drained step the memory of its events and of their frames, which are
+// shown.
+func (s *step) reuse(events []broadcast.Event) {
+	if events == nil {
 		return
 	}
 	clear(events)
-	s.events, s.text = events[:0], frames[:0]
+	s.events, s.text = events[:0], s.text[:0]
 }

@@ -2,12 +2,14 @@ package session
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
 	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/desk"
 	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -118,12 +120,17 @@ func (s stage) Rewound(r wire.HistoryRewound, since, stay []wire.UIRow) {
 // coldPage is how many items of a list are read at once.
 const coldPage = 500
 
+func (s stage) readCold(list string, from int) (store.ListPage, error) {
+	ctx, cancel := context.WithTimeout(s.ctx, storeTimeout)
+	defer cancel()
+	return s.k.hub.store.ReadList(ctx, s.k.id, list, from, coldPage)
+}
+
 // Cold reads a list that is not loaded with the session.
 func (s stage) Cold(list string) ([][]byte, error) {
 	var items [][]byte
 	for {
-		page, err := s.k.hub.store.ReadList(s.patience.start(s.ctx, storeTimeout), s.k.id, list, len(items), coldPage)
-		s.patience.stop()
+		page, err := s.readCold(list, len(items))
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", list, err)
 		}

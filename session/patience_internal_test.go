@@ -1,0 +1,37 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// However many commits there were before, one that takes too long is given up after its
+// time, and the next one has all of it again.
+func TestPatienceIsThatOfOneCommit(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := &Hub{born: time.Now()}
+		var p patience
+		for range 3 {
+			for range 7 { // some are under way when the timer goes off
+				ctx := p.start(t.Context(), h)
+				time.Sleep(commitTimeout - 2*time.Second)
+				p.stop()
+				time.Sleep(time.Second)
+				if ctx.Err() != nil {
+					t.Fatal("a commit that was quick enough was given up")
+				}
+			}
+			time.Sleep(time.Hour)
+			ctx, began := p.start(t.Context(), h), time.Now()
+			<-ctx.Done()
+			if took := time.Since(began); took != commitTimeout || !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+				t.Errorf("it was given up after %v: %v", took, context.Cause(ctx))
+			}
+			p.stop()
+		}
+	})
+}
