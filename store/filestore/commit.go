@@ -18,16 +18,17 @@ func (s *Store) Commit(ctx context.Context, l store.Lease, b store.Batch) (store
 	if err := s.cfg.Limits.CheckBatch(l, b); err != nil {
 		return store.Receipt{}, err
 	}
-	e, err := s.owned(ctx, l)
-	if err != nil {
-		return store.Receipt{}, err
+	e := s.present(l.Session)
+	if e == nil {
+		return store.Receipt{}, store.ErrFenced
 	}
 	if err := e.turn.take(ctx); err != nil {
 		return store.Receipt{}, err
 	}
 	p := s.step(e)
 	e.mu.Lock()
-	p.meta, err = e.meta, e.holdsLocked(l)
+	p.meta = e.meta
+	err := e.holdsLocked(l)
 	if err == nil {
 		err = e.writableLocked()
 	}

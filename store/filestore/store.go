@@ -313,22 +313,35 @@ func (s *Store) find(ctx context.Context, id wire.SessionID) (*session, error) {
 	if err := id.Validate(); err != nil {
 		return nil, err
 	}
-	s.mu.RLock()
-	e := s.sessions[id]
-	s.mu.RUnlock()
-	if e == nil || e.isAbsent() {
+	e := s.present(id)
+	if e == nil {
 		return nil, fmt.Errorf("session %s: %w", id, store.ErrNotFound)
 	}
 	return e, nil
 }
 
-// owned returns the session of a lease, whether it is good or not.
+// present returns a session that is there, or nil.
+func (s *Store) present(id wire.SessionID) *session {
+	s.mu.RLock()
+	e := s.sessions[id]
+	s.mu.RUnlock()
+	if e == nil || e.isAbsent() {
+		return nil
+	}
+	return e
+}
+
+// owned returns the session of a lease, whether it is good or not. A lease of a
+// session that is not there is not.
 func (s *Store) owned(ctx context.Context, l store.Lease) (*session, error) {
-	e, err := s.find(ctx, l.Session)
-	if errors.Is(err, store.ErrNotFound) || errors.Is(err, wire.ErrID) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	e := s.present(l.Session)
+	if e == nil {
 		return nil, store.ErrFenced
 	}
-	return e, err
+	return e, nil
 }
 
 func (e *session) isAbsent() bool {
