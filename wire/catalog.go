@@ -103,7 +103,9 @@ type Catalog struct {
 	byType   names
 	byGo     map[reflect.Type]*Entry
 	compiler *compiler
-	frame    *Shape // of native frames
+	// action and content are the shapes of what quick.go does not write.
+	action, content *Shape
+	frame           *Shape // of native frames
 	// flat are the frames of the desktop dialect, by who sends them.
 	flat map[Direction]*Shape
 }
@@ -135,6 +137,7 @@ var theCatalog = sync.OnceValue(func() *Catalog {
 	for _, flat := range c.flat {
 		flat.nameVariants("type")
 	}
+	c.action, c.content = c.compiler.shape(reflect.TypeFor[Action]()), c.compiler.shape(reflect.TypeFor[Content]())
 	return c
 })
 

@@ -71,7 +71,7 @@ func (s *Shape) append(dst []byte, v reflect.Value) []byte {
 	case KindObject:
 		return append(s.appendFields(append(dst, '{'), v), '}')
 	case KindUnion:
-		return s.appendUnion(dst, v)
+		return s.appendVariant(dst, v.Elem())
 	default:
 		f, fv := s.chosen(v)
 		return f.Shape.append(dst, fv)
@@ -119,7 +119,8 @@ func (s *Shape) writesNull(f *Field, v reflect.Value) bool {
 	return f.NullIn != "" && s.Fields[0].get(v).String() == f.NullIn
 }
 
-func (s *Shape) appendUnion(dst []byte, v reflect.Value) []byte {
+// appendVariant adds what an interface holds.
+func (s *Shape) appendVariant(dst []byte, v reflect.Value) []byte {
 	w, v := s.variantOf(v)
 	if w == nil {
 		return append(dst, "null"...)
@@ -128,12 +129,12 @@ func (s *Shape) appendUnion(dst []byte, v reflect.Value) []byte {
 	return append(w.Shape.appendFields(dst, v), '}')
 }
 
-// variantOf returns what an interface holds and which variant that is, or nil
-// when it holds nothing. A pointer to a variant is as good as the variant. It
-// panics for anything else: a type of somebody else that only looks like one of
-// ours has no form.
+// variantOf returns which variant it is that an interface holds, or nil when it
+// holds nothing, and its value. A pointer to a variant is as good as the variant.
+// It panics for anything else: a type of somebody else that only looks like one
+// of ours has no form.
 func (s *Shape) variantOf(v reflect.Value) (*Variant, reflect.Value) {
-	for v = v.Elem(); v.Kind() == reflect.Pointer; {
+	for v.Kind() == reflect.Pointer {
 		v = v.Elem()
 	}
 	if !v.IsValid() {

@@ -31,8 +31,17 @@ func AppendEvent(dst []byte, e Event) []byte {
 	if dst == nil {
 		return fitted(func(dst []byte) []byte { return AppendEvent(dst, e) })
 	}
+	if p, ok := e.Data.(Actions); ok {
+		return append(p.append(appendEnvelope(dst, "ACTIONS", &e)), '}')
+	}
 	entry := entryOf(e.Data)
-	dst = appendHead(dst, entry.Type, e.Session)
+	dst = appendEnvelope(dst, entry.Type, &e)
+	return append(entry.Shape.append(dst, reflect.ValueOf(e.Data)), '}')
+}
+
+// appendEnvelope adds what comes before the payload.
+func appendEnvelope(dst []byte, name string, e *Event) []byte {
+	dst = appendHead(dst, name, e.Session)
 	if !e.At.IsZero() {
 		dst = append(dst, `,"message_id":"`...)
 		dst = e.At.Append(dst)
@@ -40,8 +49,7 @@ func AppendEvent(dst []byte, e Event) []byte {
 	}
 	dst = append(dst, `,"timestamp":"`...)
 	dst = appendTime(dst, e.Time)
-	dst = append(dst, '"')
-	return appendData(dst, entry.Shape, reflect.ValueOf(e.Data))
+	return append(dst, `","data":`...)
 }
 
 // AppendMessage implements [Dialect].
@@ -60,7 +68,8 @@ func (n Native) AppendMessage(dst []byte, m Message) []byte {
 		dst = appendTime(dst, m.Time)
 		dst = append(dst, '"')
 	}
-	return appendData(dst, entry.Shape, reflect.ValueOf(m.Data))
+	dst = append(dst, `,"data":`...)
+	return append(entry.Shape.append(dst, reflect.ValueOf(m.Data)), '}')
 }
 
 func appendHead(dst []byte, name string, session SessionID) []byte {
@@ -72,11 +81,6 @@ func appendHead(dst []byte, name string, session SessionID) []byte {
 		dst = appendString(dst, string(session))
 	}
 	return dst
-}
-
-func appendData(dst []byte, s *Shape, v reflect.Value) []byte {
-	dst = append(dst, `,"data":`...)
-	return append(s.append(dst, v), '}')
 }
 
 // DecodeMessage implements [Dialect].
