@@ -102,6 +102,15 @@ func windowCases() map[string]actionCase {
 			before: []wire.Action{open("a")}, action: wire.WindowSetContent{WindowID: "a", Content: wire.HTMLContent{Data: "<p>"}},
 			want: windows(at("a", front, func(w *wire.WindowState) { w.Content = wire.HTMLContent{Data: "<p>"} })),
 		},
+		"window.setContent of a window that is gone": {
+			before: []wire.Action{open("a"), wire.WindowSetContent{WindowID: "a", Content: text("b")}, wire.WindowClose{WindowID: "a"}},
+			action: wire.WindowSetContent{WindowID: "a", Content: text("c")},
+		},
+		"window.setContent of a window that is there again": {
+			before: []wire.Action{open("a"), wire.WindowSetContent{WindowID: "a", Content: text("b")}, wire.WindowClose{WindowID: "a"}, open("a")},
+			action: wire.WindowSetContent{WindowID: "a", Content: text("c")},
+			want:   windows(at("a", front, func(w *wire.WindowState) { w.Content = text("c") })),
+		},
 		"window.updateContent": {
 			before: []wire.Action{open("a")},
 			action: wire.WindowUpdateContent{WindowID: "a", Operation: wire.UpdateAppend{Data: json.RawMessage(`"d"`)}},

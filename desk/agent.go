@@ -49,7 +49,7 @@ func agentsByStart(a, b *wire.AgentState) int {
 func (s *State) running(role wire.AgentID, monitor wire.MonitorID, message wire.MessageID, now wire.Millis) *record[wire.AgentState] {
 	r := s.agent(role, monitor, message, now)
 	if r != nil && r.value.Status != wire.AgentStatusRunning {
-		s.agents.touch(role, r).Status = wire.AgentStatusRunning
+		s.agents.touch(r).Status = wire.AgentStatusRunning
 	}
 	return r
 }
@@ -73,12 +73,12 @@ func (s *State) accept(p wire.MessageAccepted, now wire.Millis) {
 		return
 	}
 	if r.value.MessageID != p.MessageID {
-		s.agents.touch(p.AgentID, r).MessageID = p.MessageID
+		s.agents.touch(r).MessageID = p.MessageID
 		s.forget(streamKey{p.AgentID, false})
 		s.forget(streamKey{p.AgentID, true})
 	}
 	if p.How == wire.TakenEphemeral && r.value.Kind != wire.AgentEphemeral {
-		s.agents.touch(p.AgentID, r).Kind = wire.AgentEphemeral
+		s.agents.touch(r).Kind = wire.AgentEphemeral
 	}
 }
 
@@ -105,9 +105,9 @@ func (s *State) useTool(p wire.ToolProgress, now wire.Millis) {
 	}
 	switch {
 	case p.Status == wire.ToolRunning && r.value.Tool != p.ToolName:
-		s.agents.touch(p.AgentID, r).Tool = p.ToolName
+		s.agents.touch(r).Tool = p.ToolName
 	case p.Status != wire.ToolRunning && r.value.Tool == p.ToolName:
-		s.agents.touch(p.AgentID, r).Tool = ""
+		s.agents.touch(r).Tool = ""
 	}
 }
 
@@ -121,7 +121,7 @@ func (s *State) setWindowAgent(p wire.WindowAgentStatus, now wire.Millis) {
 	if r == nil {
 		return
 	}
-	a := s.agents.touch(p.AgentID, r)
+	a := s.agents.touch(r)
 	a.WindowID = p.WindowID
 	switch {
 	case p.Status == wire.AgentActive:

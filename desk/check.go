@@ -46,10 +46,11 @@ func (s *State) CheckAll(monitor wire.MonitorID, actions []wire.Action) *Refusal
 		return s.Check(monitor, actions[0])
 	}
 	try := &State{tables: s.tables, toastsDue: s.toastsDue}
-	try.monitors, try.windows, try.contents = s.monitors.clone(), s.windows.clone(), s.contents.clone()
-	try.dialogs, try.prompts = s.dialogs.clone(), s.prompts.clone()
-	try.notifications, try.toasts = s.notifications.clone(), s.toasts.clone()
-	try.badges, try.shortcuts = s.badges.clone(), s.shortcuts.clone()
+	sum := &try.unwritten
+	try.monitors, try.windows, try.contents = s.monitors.clone(sum), s.windows.clone(sum), s.contents.clone(sum)
+	try.dialogs, try.prompts = s.dialogs.clone(sum), s.prompts.clone(sum)
+	try.notifications, try.toasts = s.notifications.clone(sum), s.toasts.clone(sum)
+	try.badges, try.shortcuts = s.badges.clone(sum), s.shortcuts.clone(sum)
 	for i, a := range actions {
 		if r := try.Check(monitor, a); r != nil {
 			r.Reason = fmt.Sprintf("action %d: %s", i, r.Reason)
@@ -62,7 +63,7 @@ func (s *State) CheckAll(monitor wire.MonitorID, actions []wire.Action) *Refusal
 
 func (s *State) check(monitor wire.MonitorID, action wire.Action, user bool) *Refusal {
 	monitor = cmp.Or(monitor, firstMonitor)
-	switch a := plain(action).(type) {
+	switch a := action.(type) {
 	case nil:
 		return refuse(wire.CodeInvalidMessage, "there is no action")
 	case wire.WindowCreate:
@@ -84,10 +85,10 @@ func (s *State) check(monitor wire.MonitorID, action wire.Action, user bool) *Re
 	case wire.WindowSetTitle:
 		return first(s.checkWindow(monitor, a.WindowID), s.checkRoom(0))
 	case wire.WindowSetContent:
-		if refusal := s.checkLock(monitor, a.WindowID, a.AgentID, user); refusal != nil {
+		k, refusal := s.findUnlocked(monitor, a.WindowID, a.AgentID, user)
+		if refusal != nil {
 			return refusal
 		}
-		k, _ := s.find(monitor, a.WindowID)
 		return s.checkContent(k, a.Content)
 	case wire.WindowUpdateContent:
 		return s.checkUpdate(monitor, a, user)
@@ -98,6 +99,9 @@ func (s *State) check(monitor wire.MonitorID, action wire.Action, user bool) *Re
 	case wire.WindowCapture:
 		return s.checkWindow(monitor, a.WindowID)
 	default:
+		if value, is := pointed(action); is {
+			return s.check(monitor, value, user)
+		}
 		return s.checkBeside(a)
 	}
 }
@@ -172,11 +176,17 @@ func (s *State) checkWindow(monitor wire.MonitorID, id wire.WindowID) *Refusal {
 
 // checkLock checks an action that a lock keeps from all others.
 func (s *State) checkLock(monitor wire.MonitorID, id wire.WindowID, agent wire.AgentID, user bool) *Refusal {
-	_, r := s.find(monitor, id)
+	_, refusal := s.findUnlocked(monitor, id, agent, user)
+	return refusal
+}
+
+// findUnlocked is the window that such an action means.
+func (s *State) findUnlocked(monitor wire.MonitorID, id wire.WindowID, agent wire.AgentID, user bool) (windowKey, *Refusal) {
+	k, r := s.find(monitor, id)
 	if r == nil {
-		return s.checkWindow(monitor, id)
+		return k, s.checkWindow(monitor, id)
 	}
-	return lockedOut(&r.value, agent, user)
+	return k, lockedOut(&r.value, agent, user)
 }
 
 func lockedOut(w *wire.WindowState, agent wire.AgentID, user bool) *Refusal {
@@ -233,15 +243,11 @@ func (s *State) checkContent(k windowKey, c wire.Content) *Refusal {
 	if page, ok := c.(wire.IframeContent); ok && !isPage(page.Data) {
 		return refuse(wire.CodeInvalidMessage, "a window shows pages of http, https and this hub, nothing else")
 	}
-	text, ok := textOf(c)
-	size := len(text)
-	if !ok {
-		size = len(theSchema().content.Append(nil, &c))
-	}
+	size := contentSize(c)
 	if size > MaxContent {
 		return refuse(wire.CodeMessageTooLarge, "content of %d bytes, a window shows at most %d", size, MaxContent)
 	}
-	if r := s.contents.get(k); r != nil {
+	if r := s.findContent(k); r != nil {
 		size -= r.size
 	}
 	if size <= 0 {
@@ -250,13 +256,21 @@ func (s *State) checkContent(k windowKey, c wire.Content) *Refusal {
 	return s.checkRoom(size)
 }
 
+// contentSize is how much of what a window may show a content is.
+func contentSize(c wire.Content) int {
+	if text, ok := textOf(c); ok {
+		return len(text)
+	}
+	return len(appendContent(nil, c))
+}
+
 // checkUpdate checks a change of content. It is stricter than what happens to
 // such an action in the log: who adds to what is no text should hear of it.
 func (s *State) checkUpdate(monitor wire.MonitorID, a wire.WindowUpdateContent, user bool) *Refusal {
-	if refusal := s.checkLock(monitor, a.WindowID, a.AgentID, user); refusal != nil {
+	k, refusal := s.findUnlocked(monitor, a.WindowID, a.AgentID, user)
+	if refusal != nil {
 		return refusal
 	}
-	k, _ := s.find(monitor, a.WindowID)
 	before := s.contentOf(k)
 	renderer := a.Renderer
 	if renderer == "" {

@@ -10,12 +10,23 @@ import (
 
 // plainContent is content without pointers; there is always some.
 func plainContent(c wire.Content) wire.Content {
-	switch c := plain(c).(type) {
-	case wire.MarkdownContent, wire.HTMLContent, wire.TextContent, wire.TableContent,
-		wire.IframeContent, wire.ComponentContent, wire.OtherContent:
+	if isPlain(c) {
+		return c
+	}
+	if c = plain(c); isPlain(c) {
 		return c
 	}
 	return wire.TextContent{}
+}
+
+// isPlain reports whether there is content, without a pointer to it.
+func isPlain(c wire.Content) bool {
+	switch c.(type) {
+	case wire.MarkdownContent, wire.HTMLContent, wire.TextContent, wire.TableContent,
+		wire.IframeContent, wire.ComponentContent, wire.OtherContent:
+		return true
+	}
+	return false
 }
 
 // textOf is the text of a content that is text.
@@ -46,11 +57,12 @@ func textContent(renderer, text string) (wire.Content, bool) {
 
 // fit is data for a renderer, if it is what that renderer takes.
 func fit(renderer string, data json.RawMessage) (wire.Content, bool) {
-	s := theSchema()
-	var c wire.Content = wire.OtherContent{Renderer: renderer, Data: data}
-	c, err := s.content.DecodeOwn(s.content.Append(nil, &c))
+	c, err := theSchema().content.DecodeOwn(appendContent(nil, wire.OtherContent{Renderer: renderer, Data: data}))
 	return c, err == nil
 }
+
+// appendContent adds content as it is written.
+func appendContent(dst []byte, c wire.Content) []byte { return theSchema().content.Append(dst, &c) }
 
 // blank is what a renderer shows after a clear.
 func blank(renderer string) wire.Content {

@@ -11,23 +11,23 @@ type Change struct {
 
 // Changes are what has to be written to keep the state, since the last call.
 func (s *State) Changes() []Change {
-	var list []Change
-	for _, t := range s.each() {
-		list = t.changes(list)
+	if s.unwritten.fields == 0 {
+		return nil
 	}
+	list := make([]Change, 0, s.unwritten.fields)
+	for i, t := range s.each() {
+		if s.unwritten.tables&(1<<i) != 0 {
+			list = t.changes(list)
+		}
+	}
+	s.unwritten = unwritten{}
 	return list
 }
 
 // Pending is how many the next [State.Changes] are and about how many bytes they
 // have, apart from those of the events since the last: an event of a few bytes may
 // change a value of many.
-func (s *State) Pending() (fields, size int) {
-	for _, t := range s.each() {
-		f, n := t.pending()
-		fields, size = fields+f, size+n
-	}
-	return fields, size
-}
+func (s *State) Pending() (fields, size int) { return s.unwritten.fields, s.unwritten.size }
 
 // All is the whole state as changes.
 func (s *State) All() []Change {
@@ -42,7 +42,8 @@ func (s *State) All() []Change {
 // last event that was applied to it. Tables that are not the desktop's are left
 // alone. The error names the table and the field that could not be read.
 func Restore(session wire.SessionID, at wire.Position, tables map[string]map[string][]byte) (*State, error) {
-	s := &State{session: session, at: at, tables: newTables()}
+	s := &State{session: session, at: at}
+	s.init()
 	for _, t := range s.each() {
 		if err := t.restore(tables); err != nil {
 			return nil, err

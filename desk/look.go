@@ -18,7 +18,9 @@ func (s *State) Monitor(id wire.MonitorID) (wire.MonitorStatus, bool) { return s
 func (s *State) MonitorCount() int { return s.monitors.len() }
 
 // HasMonitor says whether a monitor is there.
-func (s *State) HasMonitor(id wire.MonitorID) bool { return s.monitors.get(id) != nil }
+func (s *State) HasMonitor(id wire.MonitorID) bool {
+	return id == firstMonitor || s.monitors.get(id) != nil
+}
 
 // WindowCount is how many windows are open on all monitors.
 func (s *State) WindowCount() int { return s.windows.len() }

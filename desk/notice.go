@@ -76,7 +76,7 @@ func (s *State) updateShortcut(a wire.UpdateShortcut) {
 	if r == nil {
 		return
 	}
-	c, u := s.shortcuts.touch(a.ShortcutID, r), a.Updates
+	c, u := s.shortcuts.touch(r), a.Updates
 	if u.Label != nil {
 		c.Label = *u.Label
 	}

@@ -119,7 +119,7 @@ func (s *State) startLayer(l wire.Layer, now wire.Millis) {
 	if r == nil {
 		return
 	}
-	p := s.plan.touch(only{}, r)
+	p := s.plan.touch(r)
 	p.Complete, p.Failed = nil, nil
 	if l == wire.LayerExecution {
 		p.StartedAt = cmp.Or(p.StartedAt, now)
@@ -130,7 +130,7 @@ func (s *State) startLayer(l wire.Layer, now wire.Millis) {
 // setPlanStatus says how far the plan is. One that stands still goes on doing so.
 func (s *State) setPlanStatus(status wire.PlanStatus) {
 	if r := s.plan.get(only{}); r != nil && r.value.Status != wire.PlanPaused {
-		s.plan.touch(only{}, r).Status = status
+		s.plan.touch(r).Status = status
 	}
 }
 
@@ -153,7 +153,7 @@ func (s *State) modifyPlan(p wire.PlanModified) {
 		return
 	}
 	s.putTodos(p.UpdatedTodos)
-	plan := s.plan.touch(only{}, r)
+	plan := s.plan.touch(r)
 	plan.Version, plan.TotalTodos, plan.MermaidDiagram = p.NewVersion, s.todos.len(), p.MermaidDiagram
 	plan.EstimatedDurationSec, plan.EstimatedCostUSD = p.EstimatedDurationSec, p.EstimatedCostUSD
 }
@@ -235,7 +235,7 @@ func (s *State) putTodos(list []wire.Todo) {
 		r := s.todos.get(t.ID)
 		switch {
 		case r != nil:
-			s.todos.touch(t.ID, r).Todo = t
+			s.todos.touch(r).Todo = t
 		case t.ID != "" && s.todos.len() < MaxTodos:
 			s.todos.put(t.ID, todo{s.todos.len(), t})
 		}
@@ -248,13 +248,13 @@ func (s *State) editTodo(id wire.TodoID) *wire.Todo {
 	if r == nil {
 		return nil
 	}
-	return &s.todos.touch(id, r).Todo
+	return &s.todos.touch(r).Todo
 }
 
 // openRequest keeps a question, or what has become of it.
 func (s *State) openRequest(id wire.RequestID, q wire.HITLRequest) {
 	if r := s.requests.get(id); r != nil {
-		s.requests.touch(id, r).Request = q
+		s.requests.touch(r).Request = q
 		return
 	}
 	if id == "" || s.requests.len() >= MaxHITLRequests {

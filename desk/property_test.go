@@ -27,6 +27,20 @@ func (k keep) write(changes []desk.Change) {
 	}
 }
 
+// take writes the changes of a state, which are as many as it said.
+func (k keep) take(t fatal, s *desk.State) {
+	t.Helper()
+	fields, size := s.Pending()
+	changes := s.Changes()
+	if len(changes) != fields || size < 0 {
+		t.Fatalf("%d changes, where %d of %d bytes were pending", len(changes), fields, size)
+	}
+	if fields, size = s.Pending(); fields != 0 || size != 0 {
+		t.Fatalf("after the changes %d of %d bytes are pending", fields, size)
+	}
+	k.write(changes)
+}
+
 // greeting is the first frame of a connection.
 func greeting(s *desk.State, monitors ...wire.MonitorID) wire.Event {
 	state := s.Snapshot(monitors...)
@@ -66,7 +80,7 @@ func checkEverybody(t *rapid.T, log []wire.Event) {
 	client := desk.New("ses-1")
 	begin := func() {
 		var err error
-		kept.write(owner.Changes())
+		kept.take(t, owner)
 		if follower, err = desk.Restore("ses-1", owner.At(), kept); err != nil {
 			t.Fatalf("restore what was kept: %v", err)
 		}
@@ -86,7 +100,7 @@ func checkEverybody(t *rapid.T, log []wire.Event) {
 		}
 		owner.Apply(e)
 		if i%batch == 0 {
-			kept.write(owner.Changes())
+			kept.take(t, owner)
 		}
 		if i >= cut {
 			e = overTheWire(t, e)
@@ -101,7 +115,7 @@ func checkEverybody(t *rapid.T, log []wire.Event) {
 	checkSame(t, "follower", follower, owner)
 	checkSame(t, "restored from all, then the rest", whole, owner)
 	checkSame(t, "client", client, owner)
-	kept.write(owner.Changes())
+	kept.take(t, owner)
 	kept.checkEqual(t, owner.All())
 }
 

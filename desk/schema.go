@@ -135,11 +135,14 @@ type tables struct {
 	layer         table[only, layer]
 	todos         table[wire.TodoID, todo]
 	requests      table[wire.RequestID, request]
+
+	unwritten unwritten
 }
 
-func newTables() tables {
+// init makes the tables, which are empty.
+func (t *tables) init() {
 	s := theSchema()
-	return tables{
+	*t = tables{
 		about:         table[only, about]{kind: &s.about},
 		presence:      table[only, wire.Presence]{kind: &s.presence},
 		approval:      table[only, wire.AutoApproval]{kind: &s.approval},
@@ -161,6 +164,9 @@ func newTables() tables {
 		todos:         table[wire.TodoID, todo]{kind: &s.todos},
 		requests:      table[wire.RequestID, request]{kind: &s.requests},
 	}
+	for i, each := range t.each() {
+		each.join(tableMark{&t.unwritten, 1 << i})
+	}
 }
 
 // anyTable is what can be done with every table.
@@ -169,7 +175,7 @@ type anyTable interface {
 	all(dst []Change) []Change
 	restore(tables map[string]map[string][]byte) error
 	empty()
-	pending() (fields, size int)
+	join(m tableMark)
 }
 
 func (t *tables) each() [20]anyTable {

@@ -21,6 +21,10 @@ type State struct {
 	toastsDue wire.Millis
 	// rowBytes is what the texts of all rows take.
 	rowBytes int
+	// filled and shown are a window and a content that changed last, or is gone:
+	// more often than not it is the one that changes next.
+	filled *record[wire.WindowState]
+	shown  *record[content]
 }
 
 // firstMonitor is always there.
@@ -29,7 +33,8 @@ const firstMonitor wire.MonitorID = "monitor-0"
 // New is the desktop of a session whose log is empty: monitor-0 and nothing
 // else.
 func New(session wire.SessionID) *State {
-	s := &State{session: session, tables: newTables(), toastsDue: never}
+	s := &State{session: session, toastsDue: never}
+	s.init()
 	s.addFirstMonitor()
 	s.monitors.settle() // who restores nothing has it too
 	return s
@@ -57,29 +62,38 @@ func (s *State) At() wire.Position { return s.at }
 // What an event carries is shared with the state and with snapshots, so nobody
 // may change it afterwards.
 func (s *State) Apply(e wire.Event) {
-	p, whole := e.Data.(wire.SessionState)
-	whole = whole && p.Mode == wire.StateSnapshot
-	if greeting := whole && e.At.IsZero(); greeting {
-		s.load(p)
-		s.at = p.LastMessageID
+	if _, is := e.Data.(wire.SessionState); is && s.applySnapshot(e) {
 		return
 	}
 	if e.At.Compare(s.at) <= 0 {
 		return
 	}
 	s.at = e.At
-	if whole {
-		s.load(p)
-		return
-	}
-	now := millis(e.Time)
 	if wire.AddresseeOf(e.Data) != "" {
 		return // all others do not even learn the time from it
 	}
+	now := millis(e.Time)
 	s.applyPayload(e.Data, now)
 	if now >= s.toastsDue {
 		s.pruneToasts(now)
 	}
+}
+
+// applySnapshot folds an event in if it has everything.
+func (s *State) applySnapshot(e wire.Event) bool {
+	p, is := e.Data.(wire.SessionState)
+	if !is || p.Mode != wire.StateSnapshot {
+		return false
+	}
+	switch greeting := e.At.IsZero(); {
+	case greeting:
+		s.load(p)
+		s.at = p.LastMessageID
+	case e.At.Compare(s.at) > 0:
+		s.load(p)
+		s.at = e.At
+	}
+	return true
 }
 
 func (s *State) applyPayload(data wire.ServerPayload, now wire.Millis) {
@@ -150,7 +164,7 @@ type actionContext struct {
 
 // act does one of the actions.
 func (s *State) act(in actionContext, action wire.Action) {
-	switch a := plain(action).(type) {
+	switch a := action.(type) {
 	case wire.WindowCreate:
 		s.createWindow(in, a)
 	case wire.WindowClose:
@@ -180,6 +194,7 @@ func (s *State) act(in actionContext, action wire.Action) {
 	case wire.WindowSetContent:
 		if k, r := s.find(in.monitor, a.WindowID); r != nil {
 			s.setContent(k, a.Content)
+			s.filled = r
 		}
 	case wire.WindowUpdateContent:
 		s.updateWindow(in.monitor, a)
@@ -192,6 +207,10 @@ func (s *State) act(in actionContext, action wire.Action) {
 			w.Lock = ""
 		}
 	default:
+		if value, is := pointed(action); is {
+			s.act(in, value)
+			return
+		}
 		s.actBeside(in, a)
 	}
 }
@@ -282,12 +301,17 @@ func millis(t time.Time) wire.Millis { return wire.Millis(t.UnixMilli()) }
 // plain is what a pointer in an interface points to: both are written the same
 // way.
 func plain[T any](v T) T {
-	p := reflect.ValueOf(v)
-	if p.Kind() != reflect.Pointer || p.IsNil() {
-		return v
-	}
-	if out, ok := reflect.TypeAssert[T](p.Elem()); ok {
-		return out
+	if value, is := pointed(v); is {
+		return value
 	}
 	return v
+}
+
+// pointed is what an interface holds a pointer to, if it does.
+func pointed[T any](v T) (value T, is bool) {
+	p := reflect.ValueOf(v)
+	if p.Kind() != reflect.Pointer || p.IsNil() {
+		return value, false
+	}
+	return reflect.TypeAssert[T](p.Elem())
 }

@@ -22,9 +22,11 @@ type kind[K comparable, V any] struct {
 // record is a value in a table.
 type record[V any] struct {
 	value V
-	dirty bool // it is among the changes
-	kept  bool // the store has some version of it
-	size  int  // of that version
+	field string // its name in the store, once it was written
+	size  int    // of the version that the store has
+	place int    // among the changes, from 1 on; 0 when it is not
+	kept  bool   // the store has some version of it
+	gone  bool   // it is not in the table any more
 }
 
 // table is a set of values that knows which of them have changed. A value that
@@ -33,12 +35,37 @@ type record[V any] struct {
 type table[K comparable, V any] struct {
 	kind  *kind[K, V]
 	items map[K]*record[V]
-	dirty map[K]struct{}
+	dirty []*record[V]
 	gone  map[K]struct{} // what the store still has
-	// bytes is the size of all values and unwritten that of the dirty ones, both
-	// as they were when they were written last.
-	bytes, unwritten int
+	bytes int            // of all values, as they were when they were written last
+	mark  tableMark
 }
+
+// unwritten sums up what all tables have to write.
+type unwritten struct {
+	fields int
+	size   int    // of the values that are there, as they were when they were written last
+	tables uint32 // a bit for each that may have changes
+}
+
+// tableMark is how a table says that it has changes.
+type tableMark struct {
+	sum *unwritten
+	bit uint32
+}
+
+func (m tableMark) add(size int) {
+	m.sum.fields++
+	m.sum.size += size
+	m.sum.tables |= m.bit
+}
+
+func (m tableMark) remove(size int) {
+	m.sum.fields--
+	m.sum.size -= size
+}
+
+func (t *table[K, V]) join(m tableMark) { t.mark = m }
 
 func (t *table[K, V]) get(k K) *record[V] { return t.items[k] }
 
@@ -53,30 +80,50 @@ func (t *table[K, V]) value(k K) (V, bool) {
 func (t *table[K, V]) len() int { return len(t.items) }
 
 // touch says that the value of a record is about to change.
-func (t *table[K, V]) touch(k K, r *record[V]) *V {
-	if !r.dirty {
-		r.dirty = true
-		t.unwritten += r.size
-		if t.dirty == nil {
-			t.dirty = make(map[K]struct{})
-		}
-		t.dirty[k] = struct{}{}
+func (t *table[K, V]) touch(r *record[V]) *V {
+	if r.place == 0 {
+		t.dirty = append(t.dirty, r)
+		r.place = len(t.dirty)
+		t.mark.add(r.size)
 	}
 	return &r.value
 }
 
-func (t *table[K, V]) put(k K, v V) {
+// forget takes a record from the changes.
+func (t *table[K, V]) forget(r *record[V]) {
+	if r.place == 0 {
+		return
+	}
+	end := len(t.dirty) - 1
+	last := t.dirty[end]
+	t.dirty[r.place-1], last.place = last, r.place
+	t.dirty[end] = nil
+	t.dirty, r.place = t.dirty[:end], 0
+	t.mark.remove(r.size)
+}
+
+// put gives a key a value and returns its record.
+func (t *table[K, V]) put(k K, v V) *record[V] {
 	r := t.items[k]
 	if r == nil {
-		_, kept := t.gone[k]
-		delete(t.gone, k)
-		r = &record[V]{kept: kept}
-		if t.items == nil {
-			t.items = make(map[K]*record[V])
+		r = t.add(k)
+		if _, r.kept = t.gone[k]; r.kept {
+			delete(t.gone, k)
+			t.mark.remove(0)
 		}
-		t.items[k] = r
 	}
-	*t.touch(k, r) = v
+	*t.touch(r) = v
+	return r
+}
+
+// add makes a record.
+func (t *table[K, V]) add(k K) *record[V] {
+	if t.items == nil {
+		t.items = make(map[K]*record[V])
+	}
+	r := new(record[V])
+	t.items[k] = r
+	return r
 }
 
 func (t *table[K, V]) drop(k K) {
@@ -85,16 +132,15 @@ func (t *table[K, V]) drop(k K) {
 		return
 	}
 	delete(t.items, k)
-	delete(t.dirty, k)
+	r.gone = true
 	t.bytes -= r.size
-	if r.dirty {
-		t.unwritten -= r.size
-	}
+	t.forget(r)
 	if r.kept {
 		if t.gone == nil {
 			t.gone = make(map[K]struct{})
 		}
 		t.gone[k] = struct{}{}
+		t.mark.add(0)
 	}
 }
 
@@ -127,31 +173,30 @@ func (t *table[K, V]) sorted(wanted func(*V) bool, order func(a, b *V) int) []V 
 
 // first is the value before all others in an order.
 func (t *table[K, V]) first(order func(a, b *V) int) (*V, bool) {
+	if len(t.items) == 0 {
+		return nil, false
+	}
 	var best *V
 	for _, r := range t.items {
 		if best == nil || order(&r.value, best) < 0 {
 			best = &r.value
 		}
 	}
-	return best, best != nil
+	return best, true
 }
 
-// changes adds what has changed since the last call.
+// changes adds what has changed since the last call. Whoever calls it clears the
+// sum of all tables.
 func (t *table[K, V]) changes(dst []Change) []Change {
-	if len(t.dirty) == 0 && len(t.gone) == 0 {
-		return dst
-	}
 	from := len(dst)
-	for k := range t.dirty {
-		r := t.items[k]
-		c := t.change(k, r)
-		r.dirty, r.kept = false, true
+	for _, r := range t.dirty {
+		c := t.change(r)
 		t.bytes += len(c.Value) - r.size
-		r.size = len(c.Value)
+		r.size, r.place, r.kept = len(c.Value), 0, true
 		dst = append(dst, c)
 	}
 	clear(t.dirty)
-	t.unwritten = 0
+	t.dirty = t.dirty[:0]
 	for k := range t.gone {
 		dst = append(dst, Change{Table: t.kind.name, Field: t.kind.field(k)})
 	}
@@ -163,15 +208,18 @@ func (t *table[K, V]) changes(dst []Change) []Change {
 // all adds everything.
 func (t *table[K, V]) all(dst []Change) []Change {
 	from := len(dst)
-	for k, r := range t.items {
-		dst = append(dst, t.change(k, r))
+	for _, r := range t.items {
+		dst = append(dst, t.change(r))
 	}
 	sortChanges(dst[from:])
 	return dst
 }
 
-func (t *table[K, V]) change(k K, r *record[V]) Change {
-	return Change{Table: t.kind.name, Field: t.kind.field(k), Value: t.kind.format.Append(nil, &r.value)}
+func (t *table[K, V]) change(r *record[V]) Change {
+	if r.field == "" {
+		r.field = t.kind.field(t.kind.key(&r.value))
+	}
+	return Change{Table: t.kind.name, Field: r.field, Value: t.kind.format.Append(nil, &r.value)}
 }
 
 func sortChanges(list []Change) {
@@ -189,31 +237,23 @@ func (t *table[K, V]) restore(tables map[string]map[string][]byte) error {
 		if want := t.kind.field(k); want != field {
 			return fmt.Errorf("read field %q of table %s: it holds what belongs to %q", field, t.kind.name, want)
 		}
-		t.put(k, v)
-		r := t.items[k]
-		r.kept, r.size = true, len(text)
+		r := t.add(k)
+		r.value, r.field, r.size, r.kept = v, field, len(text), true
 		t.bytes += r.size
 	}
-	t.settle()
 	return nil
 }
 
 // settle forgets that anything has changed.
 func (t *table[K, V]) settle() {
-	for k := range t.dirty {
-		t.items[k].dirty = false
+	for len(t.dirty) > 0 {
+		t.forget(t.dirty[0])
 	}
-	clear(t.dirty)
-	t.unwritten = 0
 }
 
-// pending is how many the next changes are, and about their size but for what
-// came with the events since the last.
-func (t *table[K, V]) pending() (fields, size int) { return len(t.dirty) + len(t.gone), t.unwritten }
-
 // clone is a copy to try something on.
-func (t *table[K, V]) clone() table[K, V] {
-	c := table[K, V]{kind: t.kind, items: maps.Clone(t.items), bytes: t.bytes}
+func (t *table[K, V]) clone(sum *unwritten) table[K, V] {
+	c := table[K, V]{kind: t.kind, items: maps.Clone(t.items), bytes: t.bytes, mark: tableMark{sum: sum}}
 	for k, r := range c.items {
 		c.items[k] = &record[V]{value: r.value, size: r.size}
 	}

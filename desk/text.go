@@ -85,7 +85,7 @@ func (s *State) cut(k streamKey, units int) {
 			continue
 		}
 		if text != r.value.Text {
-			s.texts.touch(key, r).Text = text
+			s.texts.touch(r).Text = text
 		}
 		kept.pieces++
 		kept.bytes += len(text)
@@ -107,7 +107,7 @@ func (s *State) extend(k streamKey, more string) {
 		key := pieceKey{k, st.pieces - 1}
 		r := s.texts.get(key)
 		if n := wholeRunes(more, pieceBytes-len(r.value.Text)); n > 0 {
-			s.texts.touch(key, r).Text += more[:n]
+			s.texts.touch(r).Text += more[:n]
 			more = more[n:]
 		}
 	}

@@ -18,16 +18,19 @@ func (s *State) find(monitor wire.MonitorID, id wire.WindowID) (windowKey, *reco
 		}
 	}
 	k := windowKey{monitor, id}
+	if r := s.filled; r != nil && !r.gone && r.value.WindowID == id && r.value.MonitorID == monitor {
+		return k, r
+	}
 	return k, s.windows.get(k)
 }
 
 // edit returns a window that is about to change, or nil when there is none.
 func (s *State) edit(monitor wire.MonitorID, id wire.WindowID) *wire.WindowState {
-	k, r := s.find(monitor, id)
+	_, r := s.find(monitor, id)
 	if r == nil {
 		return nil
 	}
-	return s.windows.touch(k, r)
+	return s.windows.touch(r)
 }
 
 // whole is a window with its content.
@@ -39,15 +42,28 @@ func (s *State) whole(w *wire.WindowState) wire.WindowState {
 
 // contentOf is what a window shows.
 func (s *State) contentOf(k windowKey) wire.Content {
-	if r := s.contents.get(k); r != nil {
+	if r := s.findContent(k); r != nil {
 		return r.value.Content
 	}
 	return wire.TextContent{}
 }
 
+func (s *State) findContent(k windowKey) *record[content] {
+	if r := s.shown; r != nil && !r.gone && r.value.WindowID == k.id && r.value.MonitorID == k.monitor {
+		return r
+	}
+	return s.contents.get(k)
+}
+
 // setContent changes what a window shows.
 func (s *State) setContent(k windowKey, c wire.Content) {
-	s.contents.put(k, content{MonitorID: k.monitor, WindowID: k.id, Content: plainContent(c)})
+	c = plainContent(c)
+	if r := s.findContent(k); r != nil {
+		s.contents.touch(r).Content = c
+		s.shown = r
+		return
+	}
+	s.shown = s.contents.put(k, content{MonitorID: k.monitor, WindowID: k.id, Content: c})
 }
 
 // putWindow puts a window into its two tables.
@@ -79,7 +95,7 @@ func (s *State) createWindow(in actionContext, a wire.WindowCreate) {
 	if parent := s.parentOf(in.monitor, in.by(a.AgentID)); parent != nil && parent.WindowID != a.WindowID {
 		if parent.GroupID == "" {
 			pk := windowKey{in.monitor, parent.WindowID}
-			s.windows.touch(pk, s.windows.get(pk)).GroupID = parent.WindowID
+			s.windows.touch(s.windows.get(pk)).GroupID = parent.WindowID
 		}
 		w.GroupID = parent.GroupID
 	}
@@ -131,7 +147,7 @@ func (s *State) raise(k windowKey) {
 	if top+1 >= base+layerHeight {
 		top = s.flatten(k, base)
 	}
-	s.windows.touch(k, r).Z = top + 1
+	s.windows.touch(r).Z = top + 1
 }
 
 // flatten numbers the other windows of a layer anew, in the same order, and
@@ -143,7 +159,7 @@ func (s *State) flatten(k windowKey, base uint64) uint64 {
 	for _, w := range layer {
 		base++
 		wk := windowKey{w.MonitorID, w.WindowID}
-		s.windows.touch(wk, s.windows.get(wk)).Z = base
+		s.windows.touch(s.windows.get(wk)).Z = base
 	}
 	return base
 }
@@ -171,15 +187,15 @@ func (s *State) focusWindow(monitor wire.MonitorID, id wire.WindowID) {
 		return
 	}
 	if r.value.Minimized {
-		s.windows.touch(k, r).Minimized = false
+		s.windows.touch(r).Minimized = false
 	}
 	s.raise(k)
 }
 
 func (s *State) minimizeWindow(monitor wire.MonitorID, id wire.WindowID) {
-	k, r := s.find(monitor, id)
+	_, r := s.find(monitor, id)
 	if r != nil && !r.value.Minimized && standard(&r.value) {
-		s.windows.touch(k, r).Minimized = true
+		s.windows.touch(r).Minimized = true
 	}
 }
 
@@ -188,20 +204,20 @@ func standard(w *wire.WindowState) bool {
 }
 
 func (s *State) maximizeWindow(monitor wire.MonitorID, id wire.WindowID) {
-	k, r := s.find(monitor, id)
+	_, r := s.find(monitor, id)
 	if r == nil || r.value.Maximized {
 		return
 	}
-	w := s.windows.touch(k, r)
+	w := s.windows.touch(r)
 	w.Maximized, w.RestoreBounds = true, new(w.Bounds)
 }
 
 func (s *State) restoreWindow(monitor wire.MonitorID, id wire.WindowID) {
-	k, r := s.find(monitor, id)
+	_, r := s.find(monitor, id)
 	if r == nil || !r.value.Minimized && !r.value.Maximized {
 		return
 	}
-	w := s.windows.touch(k, r)
+	w := s.windows.touch(r)
 	if w.RestoreBounds != nil {
 		w.Bounds = *w.RestoreBounds
 	}
