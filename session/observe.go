@@ -108,7 +108,7 @@ func (l *live) closes(name string) {
 	}
 }
 
-// opens notes the questions in an event that is about to be shown.
+// opens notes the question in an event that is about to be shown.
 func (l *live) opens(data wire.ServerPayload) {
 	switch d := data.(type) {
 	case wire.ApprovalRequest:
@@ -123,14 +123,15 @@ func (l *live) opens(data wire.ServerPayload) {
 		l.asking.open(inputName(d.RequestID), l.now)
 	case wire.HITLClosed:
 		l.closes(inputName(d.RequestID))
-	case wire.Actions:
-		for _, a := range d.Actions {
-			switch a := a.(type) {
-			case wire.PromptShow:
-				l.asking.open(promptName(a.ID), l.now)
-			case wire.DialogConfirm:
-				l.asking.open(dialogName(a.ID), l.now)
-			}
-		}
+	}
+}
+
+// opensWith notes the question that an action asks.
+func (l *live) opensWith(action wire.Action) {
+	switch a := action.(type) {
+	case wire.PromptShow:
+		l.asking.open(promptName(a.ID), l.now)
+	case wire.DialogConfirm:
+		l.asking.open(dialogName(a.ID), l.now)
 	}
 }

@@ -64,11 +64,12 @@ func (l *live) next() wire.Position {
 
 // emit adds an event to the step and folds it into the state.
 func (l *live) emit(data wire.ServerPayload) {
-	if row, is := data.(wire.MessageUpdated); is {
-		l.showRow(row)
-		return
+	switch d := data.(type) {
+	case wire.MessageUpdated:
+		l.showRow(d)
+	default:
+		l.state.Apply(l.say(data))
 	}
-	l.state.Apply(l.say(data))
 }
 
 // say adds an event to the step.
@@ -80,29 +81,45 @@ func (l *live) say(data wire.ServerPayload) wire.Event {
 	l.step.frames = append(l.step.frames, frame)
 	l.step.events = append(l.step.events, shown(e, frame))
 	l.step.bytes += len(frame)
-	l.step.durable = l.step.durable || isPromise(data)
-	l.opens(data)
-	if end, is := data.(wire.AgentResponse); is && end.IsComplete {
-		l.step.ends = append(l.step.ends, withWords(end, l.state.Words(end.AgentID)))
-	}
 	l.spoke = e.Time
-	if isProgress(data) {
-		l.progress = e.Time
-	}
+	l.note(data)
 	return e
+}
+
+// note keeps in mind what follows from an event that is about to be shown.
+func (l *live) note(data wire.ServerPayload) {
+	switch d := data.(type) {
+	case wire.Actions:
+		for _, a := range d.Actions {
+			l.opensWith(a)
+		}
+		if d.AgentID != "" {
+			l.progress = l.spoke
+		}
+	case wire.AgentResponse:
+		if d.IsComplete {
+			l.step.durable = true
+			l.step.ends = append(l.step.ends, withWords(d, l.state.Words(d.AgentID)))
+		}
+		l.progress = l.spoke
+	default:
+		l.opens(data)
+		l.step.durable = l.step.durable || isPromise(data)
+		if isProgress(data) {
+			l.progress = l.spoke
+		}
+	}
 }
 
 // isProgress reports whether an event says that agents get on: it is theirs, or lets
 // one begin. What people and tabs do says nothing of agents that hang.
 func isProgress(data wire.ServerPayload) bool {
-	switch d := data.(type) {
-	case wire.AgentResponse, wire.AgentThinking, wire.ToolProgress, wire.ApprovalRequest, wire.MessageAccepted, wire.TurnInterrupted,
+	switch data.(type) {
+	case wire.AgentThinking, wire.ToolProgress, wire.ApprovalRequest, wire.MessageAccepted, wire.TurnInterrupted,
 		wire.LayerStart, wire.LayerComplete, wire.PlanGenerated, wire.PlanApproved, wire.PlanModified, wire.TodoStarted, wire.TodoProgress,
 		wire.TodoUpdated, wire.TodoCompleted, wire.TodoFailed, wire.HITLPlanReview, wire.HITLApprovalRequest, wire.HITLInputRequest,
 		wire.HITLClarification, wire.HITLClosed, wire.HITLResumed, wire.PlanComplete, wire.PlanFailure:
 		return true
-	case wire.Actions:
-		return d.AgentID != ""
 	}
 	return false
 }
@@ -119,8 +136,6 @@ func isPromise(data wire.ServerPayload) bool {
 		return true
 	case wire.TodoUpdated, wire.TodoCompleted:
 		return wire.MessageOf(d) != ""
-	case wire.AgentResponse:
-		return d.IsComplete
 	}
 	return false
 }
