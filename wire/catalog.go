@@ -201,7 +201,12 @@ func entryOf(payload any) *Entry {
 func TypeOf(payload any) string { return entryOf(payload).Type }
 
 // MonitorOf returns the monitor that a payload is about, or "".
-func MonitorOf(payload any) MonitorID { return MonitorID(entryOf(payload).monitor.text(payload)) }
+func MonitorOf(payload any) MonitorID {
+	if p, ok := payload.(Actions); ok { // as most are, and tabs ask for each
+		return p.MonitorID
+	}
+	return MonitorID(entryOf(payload).monitor.text(payload))
+}
 
 // AgentOf returns the agent that a payload is about, or "".
 func AgentOf(payload any) AgentID { return AgentID(entryOf(payload).agent.text(payload)) }
