@@ -54,7 +54,7 @@ func (s *State) applyPlan(data wire.ServerPayload, now wire.Millis) {
 	case wire.HITLClosed:
 		s.requests.drop(p.RequestID)
 	case wire.HITLPaused:
-		s.pausePlan(p)
+		s.pausePlan(p, now)
 	case wire.HITLResumed:
 		s.resumePlan()
 	case wire.PlanComplete:
@@ -158,14 +158,26 @@ func (s *State) modifyPlan(p wire.PlanModified) {
 	plan.EstimatedDurationSec, plan.EstimatedCostUSD = p.EstimatedDurationSec, p.EstimatedCostUSD
 }
 
-// pausePlan makes the plan stand still, or what will become one.
-func (s *State) pausePlan(p wire.HITLPaused) {
+// pausePlan makes the plan stand still, or what will become one. So does the time of
+// its questions, which are asked again when it goes on.
+func (s *State) pausePlan(p wire.HITLPaused, now wire.Millis) {
 	if s.layer.len() == 0 {
 		return
 	}
 	plan, _ := s.plan.value(only{})
 	plan.Status, plan.PausedBy, plan.PauseReason = wire.PlanPaused, p.PausedBy, p.Reason
 	s.plan.put(only{}, plan)
+	for id, r := range s.requests.items {
+		if d := r.value.Request.Deadline(); d.ExpiresAt != 0 {
+			q := s.requests.touch(id, r)
+			q.Request = withDeadline(q.Request, stopped(d, now))
+		}
+	}
+}
+
+// stopped is a deadline that only says how much time is left.
+func stopped(d wire.HITLDeadline, now wire.Millis) wire.HITLDeadline {
+	return wire.HITLDeadline{TimeoutSec: int(max((d.ExpiresAt-now+999)/1000, 1))}
 }
 
 func (s *State) resumePlan() {
@@ -316,4 +328,22 @@ func requestID(q wire.HITLRequest) wire.RequestID {
 		return q.RequestID
 	}
 	return ""
+}
+
+func withDeadline(q wire.HITLRequest, d wire.HITLDeadline) wire.HITLRequest {
+	switch q := q.(type) {
+	case wire.HITLPlanReview:
+		q.HITLDeadline = d
+		return q
+	case wire.HITLApprovalRequest:
+		q.HITLDeadline = d
+		return q
+	case wire.HITLInputRequest:
+		q.HITLDeadline = d
+		return q
+	case wire.HITLClarification:
+		q.HITLDeadline = d
+		return q
+	}
+	return q
 }

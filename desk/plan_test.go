@@ -157,6 +157,48 @@ func TestQuestionsOfAPlan(t *testing.T) {
 	}
 }
 
+// While a plan stands still, the time of its questions does: what is left is known, not
+// when it ends. Those that had none, or were asked meanwhile, stay as they are.
+func TestTheTimeOfQuestionsStandsStill(t *testing.T) {
+	t.Parallel()
+	s := running(step("a"))
+	left := func(sec int, at wire.Millis) wire.HITLDeadline {
+		return wire.HITLDeadline{TimeoutSec: sec, ExpiresAt: at}
+	}
+	ask := func(id wire.RequestID, d wire.HITLDeadline) wire.HITLInputRequest {
+		return wire.HITLInputRequest{RequestID: id, InputType: wire.AnswerText, HITLDeadline: d}
+	}
+	yes := func(d wire.HITLDeadline) wire.HITLApprovalRequest {
+		return wire.HITLApprovalRequest{RequestID: "yes", TodoID: "a", HITLDeadline: d}
+	}
+	what := func(d wire.HITLDeadline) wire.HITLClarification {
+		return wire.HITLClarification{RequestID: "what", InputType: wire.AnswerText, HITLDeadline: d}
+	}
+	look := review("look", planned(step("a")), 9_000)
+	s.now = 1000
+	for _, q := range []wire.ServerPayload{ask("q", left(300, 301_000)), yes(left(600, 601_000)), what(left(1, 1500)), look, ask("ever", left(7, 0))} {
+		s.say(q)
+	}
+	s.Changes()
+	s.now = 2999
+	s.say(wire.HITLPaused{PausedBy: "user"})
+	checkChanges(t, s, "plan plan", "hitl look", "hitl q", "hitl what", "hitl yes")
+	look.HITLDeadline = left(7, 0)
+	check := func(want ...wire.HITLRequest) {
+		t.Helper()
+		if diff := cmp.Diff(want, s.Snapshot().HITLRequests); diff != "" {
+			t.Errorf("questions (-want +got):\n%s", diff)
+		}
+	}
+	check(ask("q", left(299, 0)), yes(left(599, 0)), what(left(1, 0)), look, ask("ever", left(7, 0)))
+	s.now = 9000
+	s.say(wire.HITLPaused{PausedBy: "interrupt"})
+	check(ask("q", left(299, 0)), yes(left(599, 0)), what(left(1, 0)), look, ask("ever", left(7, 0)))
+	s.say(wire.HITLResumed{})
+	s.say(ask("q", left(299, 308_000)))
+	check(ask("q", left(299, 308_000)), yes(left(599, 0)), what(left(1, 0)), look, ask("ever", left(7, 0)))
+}
+
 // A todo costs its own field, and what is gone goes.
 func TestPlansAreKeptInPieces(t *testing.T) {
 	t.Parallel()

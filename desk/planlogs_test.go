@@ -78,7 +78,10 @@ func planLog() []wire.Event {
 		wire.TodoUpdated{Todo: step("unknown")},
 		failing("unknown", 1, 0),
 		done("c", wire.TodoSkipped, `{"reason":"1.0"}`),
-		wire.HITLApprovalRequest{RequestID: "a1", TodoID: "10", Todo: blocked, Reason: "costly", Options: []wire.TodoAnswer{wire.TodoSkip}},
+		wire.HITLApprovalRequest{
+			RequestID: "a1", TodoID: "10", Todo: blocked, Reason: "costly", Options: []wire.TodoAnswer{wire.TodoSkip},
+			HITLDeadline: wire.HITLDeadline{TimeoutSec: 600, ExpiresAt: 1_794_700_600_001},
+		},
 		wire.HITLInputRequest{
 			RequestID: "i1", Field: "when", Question: "?", InputType: wire.AnswerDate, Range: true, Min: &number,
 			DefaultValue: json.RawMessage(`{"from":"2026-01-01", "1":1.0}`), TodoID: "9", Options: []wire.Option{},

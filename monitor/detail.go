@@ -63,16 +63,16 @@ func detailOf(i *session.Inspection) Detail {
 
 // askOf is a question of a plan.
 func askOf(q wire.HITLRequest) Ask {
-	a := Ask{Kind: "plan"}
+	a := Ask{Kind: "plan", Deadline: q.Deadline().ExpiresAt}
 	switch q := q.(type) {
 	case wire.HITLPlanReview:
-		a.ID, a.Deadline, a.Title = string(q.RequestID), q.ExpiresAt, q.Message
+		a.ID, a.Title = string(q.RequestID), q.Message
 	case wire.HITLApprovalRequest:
-		a.ID, a.Deadline, a.Title = string(q.RequestID), q.ExpiresAt, q.Reason
+		a.ID, a.Title = string(q.RequestID), q.Reason
 	case wire.HITLInputRequest:
-		a.ID, a.Deadline, a.Title = string(q.RequestID), q.ExpiresAt, q.Question
+		a.ID, a.Title = string(q.RequestID), q.Question
 	case wire.HITLClarification:
-		a.ID, a.Deadline, a.Title = string(q.RequestID), q.ExpiresAt, q.Question
+		a.ID, a.Title = string(q.RequestID), q.Question
 	}
 	a.Title = firstRunes(a.Title)
 	return a

@@ -4,7 +4,11 @@ import "encoding/json"
 
 // HITLRequest is a question to the user that a plan waits for, told apart by
 // `type`, which is the type of the event that asked it.
-type HITLRequest interface{ hitlRequest() }
+type HITLRequest interface {
+	// Deadline is until when it is open.
+	Deadline() HITLDeadline
+	hitlRequest()
+}
 
 func hitlUnion() union {
 	return unionOf[HITLRequest]("type",
@@ -23,10 +27,14 @@ func (HITLClarification) hitlRequest()   {}
 // HITLDeadline is until when a question is open.
 type HITLDeadline struct {
 	// TimeoutSec is how long that is, from the event's time, and ExpiresAt when it
-	// ends. A plan that stands still gives time: it asks again when it goes on.
+	// ends. While a plan stands still there is no end, only what is left: it asks
+	// again when it goes on.
 	TimeoutSec int    `json:"timeout_sec" wire:"min=0"`
 	ExpiresAt  Millis `json:"expires_at,omitempty"`
 }
+
+// Deadline is for the questions that have it.
+func (d HITLDeadline) Deadline() HITLDeadline { return d }
 
 // HITLPlanReview asks whether a plan may run.
 type HITLPlanReview struct {

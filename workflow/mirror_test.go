@@ -37,6 +37,11 @@ func (m *mirror) check(t tester, want *fold) {
 	if open := slices.Sorted(maps.Keys(want.open)); len(open) != len(got.HITLRequests) {
 		t.Fatalf("open are %v, shown %+v", open, got.HITLRequests)
 	}
+	for _, q := range got.HITLRequests {
+		if until := q.Deadline(); until.TimeoutSec < 1 || (until.ExpiresAt == 0) != want.paused {
+			t.Fatalf("paused %v, a question is open %+v", want.paused, until)
+		}
+	}
 	if paused := got.Status == wire.SessionPaused; paused != want.paused {
 		t.Fatalf("paused %v, the session is %s", want.paused, got.Status)
 	}

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { Api, liveAddress, orders, Refusal, tailAddress } from "../src/api/api.js";
 import { deeds, isReady } from "../src/deeds/deed.js";
 import { type Branch, treeOf } from "../src/session/tree.js";
+import sessionWords from "../src/session/words.js";
 import { readRoute, type Route, writeRoute } from "../src/state/route.js";
 import { readViews, keepViews, withView } from "../src/table/views.js";
 
@@ -86,4 +87,11 @@ test("views are kept by name", () => {
   expect(readViews(storage)).toEqual([{ name: "y", query: "z" }]);
   kept.set("everdesk.admin-views", "{");
   expect(readViews(storage)).toEqual([]);
+});
+
+test("questions of every kind have a word in both languages", () => {
+  for (const kind of ["approval", "prompt", "plan"]) {
+    expect(sessionWords.en).toHaveProperty(kind);
+    expect(sessionWords.ko).toHaveProperty(kind);
+  }
 });

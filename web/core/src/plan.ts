@@ -48,7 +48,7 @@ export function applyPlan(d: Draft, e: KnownEvent): void {
         paused_by: e.data.paused_by,
         pause_reason: e.data.reason,
       };
-      return;
+      return stopTime(d, e.time);
     case "hitl_resumed":
       return resume(d);
     case "complete": {
@@ -126,6 +126,15 @@ function generate(d: Draft, p: PlanGenerated): void {
   const { status, version, request, messageId } = p;
   d.desk.plan = { ...estimates(p), id: p.plan_id, status, version, request, messageId, total_todos: d.desk.todos.size };
   if (old?.status === "paused") d.desk.plan = { ...d.desk.plan, ...pick(old, ["status", "paused_by", "pause_reason"]) };
+}
+
+/** What is left of the time of questions is known, not when it ends: they are asked again when the plan goes on. */
+function stopTime(d: Draft, now: number): void {
+  for (const q of d.desk.requests.values()) {
+    if (!q.expires_at) continue;
+    const left = Math.max(Math.trunc((q.expires_at - now + 999) / 1000), 1);
+    d.edit("requests").set(q.request_id, { ...q, timeout_sec: left, expires_at: 0 });
+  }
 }
 
 function resume(d: Draft): void {

@@ -890,7 +890,7 @@ export interface HITLApprovalRequest {
   todo: Todo;
   reason: string;
   options: TodoAnswer[];
-  /** TimeoutSec is how long that is, from the event's time, and ExpiresAt when it ends. A plan that stands still gives time: it asks again when it goes on. */
+  /** TimeoutSec is how long that is, from the event's time, and ExpiresAt when it ends. While a plan stands still there is no end, only what is left: it asks again when it goes on. */
   timeout_sec: number;
   expires_at?: Millis;
 }
@@ -914,7 +914,7 @@ export interface HITLClarification {
   input_type: InputType;
   suggestions?: string[];
   required: boolean;
-  /** TimeoutSec is how long that is, from the event's time, and ExpiresAt when it ends. A plan that stands still gives time: it asks again when it goes on. */
+  /** TimeoutSec is how long that is, from the event's time, and ExpiresAt when it ends. While a plan stands still there is no end, only what is left: it asks again when it goes on. */
   timeout_sec: number;
   expires_at?: Millis;
 }
@@ -955,7 +955,7 @@ export interface HITLInputRequest {
   max?: number;
   /** TodoID is what the value is for. */
   todo_id?: TodoID;
-  /** TimeoutSec is how long that is, from the event's time, and ExpiresAt when it ends. A plan that stands still gives time: it asks again when it goes on. */
+  /** TimeoutSec is how long that is, from the event's time, and ExpiresAt when it ends. While a plan stands still there is no end, only what is left: it asks again when it goes on. */
   timeout_sec: number;
   expires_at?: Millis;
 }
@@ -996,7 +996,7 @@ export interface HITLPlanReview {
   plan: PlanBody;
   message: string;
   options: PlanAnswer[];
-  /** TimeoutSec is how long that is, from the event's time, and ExpiresAt when it ends. A plan that stands still gives time: it asks again when it goes on. */
+  /** TimeoutSec is how long that is, from the event's time, and ExpiresAt when it ends. While a plan stands still there is no end, only what is left: it asks again when it goes on. */
   timeout_sec: number;
   expires_at?: Millis;
 }

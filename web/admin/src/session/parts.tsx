@@ -162,7 +162,7 @@ export function Windows({ detail }: { detail: Detail }): ReactNode {
 export function Questions({ detail, now }: { detail: Detail; now: number }): ReactNode {
   const t = useWords(texts);
   const f = useFormat();
-  const kinds: Record<string, string> = { approval: t.approval, prompt: t.prompt };
+  const kinds: Record<string, string> = { approval: t.approval, prompt: t.prompt, plan: t.plan };
   return (
     <Panel name={t.questions} count={detail.asks.length}>
       <Plain
