@@ -164,10 +164,10 @@ func (f *Flow) worked(t *todo, w Worked) {
 	t.touched = true
 	f.withdraw(func(a *ask) bool { return a.Todo == t.Draft.ID })
 	switch {
+	case w.Outcome == providers.Completed: // before it could be stopped, if it was to be
+		f.finish(t, w.Text)
 	case halted == haltSkip:
 		f.skip(t, why, by)
-	case w.Outcome == providers.Completed:
-		f.finish(t, w.Text)
 	case w.Unsure != "":
 		f.unsure(t, w.Unsure)
 	case w.Outcome == providers.Interrupted && halted == haltInterrupt:

@@ -161,6 +161,34 @@ wire.PlanCleared {"plan_id":"plan-1"}`)
 	wantLog(t, r.since(n), `wire.PlanCleared {"plan_id":"plan-2"}`) // it had ended
 }
 
+// A todo that is to be skipped while it runs may be done before it is stopped: then it
+// is, and others get its result.
+func TestWhatIsDoneIsNotSkipped(t *testing.T) {
+	t.Parallel()
+	const two = `[{"id":"a","task":"x"},{"id":"b","task":"y","depends_on":["a"]}]`
+	for name, tc := range map[string]struct {
+		outcome providers.Outcome
+		want    string
+	}{
+		"done":    {providers.Completed, `todo a completed {"text":"well"} > [b]`},
+		"stopped": {providers.Interrupted, `todo a skipped {"reason":"no need"} > [b]`},
+		"failed":  {providers.Failed, `todo a skipped {"reason":"no need"} > [b]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := planned(t, two)
+			r.must(r.control(wire.ControlSkip{TodoID: "a", Reason: "no need"}))
+			r.refused(r.control(wire.ControlSkip{TodoID: "a"}), wire.CodeSessionInvalidState, "")
+			n := len(r.events)
+			r.worked(workflow.Worked{Job: "plan-1/a.1", Outcome: tc.outcome, Text: "well"})
+			if got, _, _ := strings.Cut(r.since(n), "\n"); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+			r.refused(r.control(wire.ControlSkip{TodoID: "a"}), wire.CodeSessionInvalidState, "")
+		})
+	}
+}
+
 // Who gives an order hears of it at once.
 func TestOrdersAreAnswered(t *testing.T) {
 	t.Parallel()
