@@ -118,7 +118,7 @@ func (s *Server) measure(next http.HandlerFunc) echo.HandlerFunc {
 func (s *Server) AdminAt(ln net.Listener) { s.admin.ln = ln }
 
 // adminHome is the page of those who look after the hub. To strangers it is a page to
-// sign in, to all others it is not there.
+// sign in, to all others it is not there, which that page tells them.
 func (s *Server) adminHome(c echo.Context) error {
 	if token := c.QueryParam("token"); token != "" {
 		return s.welcomeByLink(c, token)
@@ -135,7 +135,7 @@ func (s *Server) adminHome(c echo.Context) error {
 	case err != nil && !isFromElsewhere(c.Request()):
 		return s.page(c)
 	case err == nil && (!who.Has(auth.RoleAdminRead) || who.Session != ""):
-		return echo.ErrNotFound
+		return s.show(c, http.StatusNotFound, wordsFor(c.Request()).notForYou)
 	}
 	h := c.Response().Header()
 	h.Set(echo.HeaderContentSecurityPolicy, adminPolicy)

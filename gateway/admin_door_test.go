@@ -131,6 +131,15 @@ func TestAdminPage(t *testing.T) {
 			t.Errorf("%s: %s %v", path, page.body, page.header)
 		}
 	}
+	// Who is signed in and may not see it reads so, in their language, and can sign in otherwise.
+	other := newHall(t, withAdmin)
+	ada := other.signIn(t, other.user("ada <b>", "user"))
+	for lang, words := range map[string]string{"en": "You are signed in as ada &lt;b&gt;, who may not see this page.", "ko": "이 페이지를 볼 수 없어요: ada"} {
+		page := other.rest(http.MethodGet, "/admin/sessions/1?x=1", request{header: header("Cookie", ada.String(), "Accept-Language", lang)}).want(http.StatusNotFound)
+		if !contains(page.body, words) || !contains(page.body, `action="/admin?x=1">`) || contains(page.body, "the monitor") {
+			t.Errorf("%s: %s", lang, page.body)
+		}
+	}
 	// The desktop is where it was.
 	if got := h.get("/?token="+token, "").want(http.StatusSeeOther).header.Get("Location"); got != "/" {
 		t.Errorf("the desktop's link leads to %q", got)

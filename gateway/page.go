@@ -22,6 +22,7 @@ var statusHTML string
 type pageWords struct {
 	lang, title, ready, away, leaving              string
 	byLink, byToken, badLink, refused, often, hail string
+	notForYou                                      string
 	token, enter, desktop, health, readiness       string
 }
 
@@ -30,7 +31,8 @@ var english = pageWords{
 	leaving: "This hub is shutting down.", byLink: "Sign in with the URL that the hub printed when it started, or with its token.",
 	byToken: "Sign in with your token.", badLink: "That link does not sign in. Type the token instead.",
 	refused: "That token was not accepted.", often: "Too many attempts. Wait a moment and try again.", hail: "You are signed in as %s.",
-	token: "Token", enter: "Sign in", desktop: "Open the desktop", health: "Health", readiness: "Readiness",
+	notForYou: "You are signed in as %s, who may not see this page. Another token may.",
+	token:     "Token", enter: "Sign in", desktop: "Open the desktop", health: "Health", readiness: "Readiness",
 }
 
 var korean = pageWords{ //nolint:gosec // words about tokens
@@ -38,7 +40,8 @@ var korean = pageWords{ //nolint:gosec // words about tokens
 	leaving: "허브가 종료되고 있어요.", byLink: "허브를 시작할 때 표시된 주소를 열거나, 토큰을 입력해 로그인해 주세요.",
 	byToken: "토큰을 입력해 로그인해 주세요.", badLink: "이 링크로는 로그인할 수 없어요. 토큰을 직접 입력해 주세요.",
 	refused: "토큰이 맞지 않아요. 다시 확인해 주세요.", often: "시도가 너무 많았어요. 잠시 후에 다시 시도해 주세요.", hail: "로그인되어 있어요: %s",
-	token: "토큰", enter: "로그인", desktop: "데스크톱 열기", health: "상태", readiness: "준비 상태",
+	notForYou: "이 계정으로는 이 페이지를 볼 수 없어요: %s. 다른 토큰으로 로그인해 주세요.",
+	token:     "토큰", enter: "로그인", desktop: "데스크톱 열기", health: "상태", readiness: "준비 상태",
 }
 
 // wordsFor are the texts in the language that a browser likes best.
@@ -63,7 +66,7 @@ func wordsFor(r *http.Request) pageWords {
 // page tells people how the hub is, and lets them sign in.
 func (s *Server) page(c echo.Context) error { return s.show(c, http.StatusOK, "") }
 
-// show is the page with something to say about an attempt to sign in.
+// show is the page with something to say about an attempt to sign in, or about who did.
 func (s *Server) show(c echo.Context, status int, notice string) error {
 	words := wordsFor(c.Request())
 	state := words.ready
@@ -75,9 +78,12 @@ func (s *Server) show(c echo.Context, status int, notice string) error {
 	}
 	greeting, tone, hidden, closed := "", "", " hidden", " hidden"
 	if id, err := s.identify(c); err == nil {
-		greeting = strings.Replace(words.hail, "%s", id.User, 1)
-		if s.hasDesktop() || s.cfg.DesktopDir != "" {
+		greeting = strings.Replace(cmp.Or(notice, words.hail), "%s", id.User, 1)
+		if (s.hasDesktop() || s.cfg.DesktopDir != "") && c.Echo() != s.admin.echo {
 			closed = ""
+		}
+		if notice != "" {
+			hidden = ""
 		}
 	} else if _, denied := errors.AsType[*auth.Error](err); denied {
 		greeting, hidden = cmp.Or(notice, words.invitation(s.auth.Mode())), ""
@@ -85,16 +91,16 @@ func (s *Server) show(c echo.Context, status int, notice string) error {
 	if notice != "" {
 		tone = ` class="wrong" role="alert"`
 	}
-	action := "/login"
-	if front := frontOf(c); front != "/" {
-		action = front
-	}
 	rest := html.EscapeString(restOfQuery(c))
+	action, open := "/login", "/"+rest
+	if front := frontOf(c); front != "/" {
+		action, open = front, "/"
+	}
 	// No template: the linker would keep every method in the program, see
 	// internal/arch.
 	page := strings.NewReplacer(
 		"{{lang}}", words.lang, "{{title}}", words.title, "{{state}}", state, "{{greeting}}", html.EscapeString(greeting), "{{tone}}", tone,
-		"{{open}}", frontOf(c)+rest, "{{closed}}", closed, "{{desktop}}", words.desktop, "{{action}}", action+rest, "{{hidden}}", hidden,
+		"{{open}}", open, "{{closed}}", closed, "{{desktop}}", words.desktop, "{{action}}", action+rest, "{{hidden}}", hidden,
 		"{{token}}", words.token, "{{enter}}", words.enter, "{{health}}", words.health, "{{readiness}}", words.readiness,
 		"{{version}}", html.EscapeString(s.cfg.Version),
 	)
