@@ -5,7 +5,10 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"net/url"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/everdesk/everdesk/contextpool"
@@ -133,16 +136,52 @@ func restored(id wire.SessionID, title string, l *sessionlog.Log) []store.Op {
 	}
 	now := l.Desktop
 	now.Title, now.RecentMessages = title, all[max(len(all)-desk.MaxRows, 0):]
-	if p := now.Plan; p != nil && p.Complete == nil && p.Failed == nil {
-		// Nobody works on it here: what was under way belongs to the hub that it was
-		// copied from.
-		now.Plan, now.Todos, now.CurrentLayer = nil, []wire.Todo{}, ""
-	}
-	now.HITLPending, now.HITLRequests = nil, nil
+	now.Plan = moved(now.Plan, l.Meta.SessionID, id)
 	state.Apply(wire.Event{Session: id, Data: now})
 	var ops []store.Op
 	for _, c := range state.All() {
 		ops = append(ops, store.Set(c.Table, c.Field, c.Value))
 	}
 	return slices.Concat(ops, archived, contextpool.Restored(l.Desktop.Provider, l.Threads, all))
+}
+
+// moved is a plan that has ended, in another session. Nobody can take it up there, and
+// what it made are that session's files; other addresses are not shown.
+func moved(p *wire.PlanState, from, to wire.SessionID) *wire.PlanState {
+	if p == nil {
+		return nil
+	}
+	out := *p
+	if p.Failed != nil {
+		failed := *p.Failed
+		failed.Error.Recoverable = false
+		out.Failed = &failed
+	}
+	if p.Complete != nil {
+		end := *p.Complete
+		end.ReportPaths, end.Response.Attachments = []string{}, []wire.PlanAttachment{}
+		for _, address := range p.Complete.ReportPaths {
+			if address, ok := movedFile(address, from, to); ok {
+				end.ReportPaths = append(end.ReportPaths, address)
+			}
+		}
+		for _, a := range p.Complete.Response.Attachments {
+			if address, ok := movedFile(a.URL, from, to); ok {
+				a.URL = address
+				end.Response.Attachments = append(end.Response.Attachments, a)
+			}
+		}
+		out.Complete = &end
+	}
+	return &out
+}
+
+// movedFile is the address of a file of one session in another.
+func movedFile(address string, from, to wire.SessionID) (string, bool) {
+	u, err := url.Parse(address)
+	if err != nil || path.Clean(u.Path) != u.Path {
+		return "", false
+	}
+	name, ok := strings.CutPrefix(address, "/api/sessions/"+string(from)+"/files/")
+	return "/api/sessions/" + string(to) + "/files/" + name, ok
 }

@@ -158,6 +158,40 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// A plan that has ended is packed with what came of it. One that is under way, and what
+// it asks, is of the hub that works on it.
+func TestPlansThatHaveEnded(t *testing.T) {
+	t.Parallel()
+	complete, failed := &wire.PlanComplete{Status: "success"}, &wire.PlanFailure{Status: "failed"}
+	todos := []wire.Todo{{ID: "a", Task: "x", Status: wire.TodoStatusCompleted, DependsOn: []wire.TodoID{}, ResultSummary: []byte(`{"n":1}`)}}
+	for name, tc := range map[string]struct {
+		plan *wire.PlanState
+		kept bool
+	}{
+		"complete":            {&wire.PlanState{Status: wire.PlanCompleted, Complete: complete}, true},
+		"failed":              {&wire.PlanState{Status: wire.PlanFailed, Failed: failed}, true},
+		"cancelled":           {&wire.PlanState{Status: wire.PlanCancelled, Failed: failed}, true},
+		"under way":           {&wire.PlanState{Status: wire.PlanExecuting}, false},
+		"paused":              {&wire.PlanState{Status: wire.PlanPaused, Complete: complete}, false},
+		"without what became": {&wire.PlanState{Status: wire.PlanCompleted, Failed: failed}, false},
+		"none":                {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := example()
+			s.Desktop.Plan, s.Desktop.Todos, s.Desktop.CurrentLayer = tc.plan, todos, wire.LayerExecution
+			s.Desktop.HITLRequests = []wire.HITLRequest{wire.HITLInputRequest{RequestID: "q", InputType: wire.AnswerText}}
+			got := reading(t, packed(t, s)).Desktop
+			if (got.Plan != nil) != tc.kept || (len(got.Todos) > 0) != tc.kept || got.CurrentLayer != "" || got.HITLRequests != nil || got.HITLPending != nil {
+				t.Errorf("it is %+v with %v, in layer %q, asks %v", got.Plan, got.Todos, got.CurrentLayer, got.HITLRequests)
+			}
+			if d := cmp.Diff(todos, got.Todos, cmpopts.EquateEmpty()); tc.kept && d != "" {
+				t.Errorf("todos (-want +got)\n%s", d)
+			}
+		})
+	}
+}
+
 // part is a file of a log.
 func part(tb testing.TB, data []byte, name string) string {
 	tb.Helper()

@@ -110,13 +110,17 @@ func (p *packer) pack(s Source) error {
 	return p.part(metadataName, func() error { return p.line(meta) })
 }
 
-// still is a desktop on which nothing is going on.
+// still is a desktop on which nothing is going on. A plan that has ended stays on it.
 func still(s wire.SessionState) wire.SessionState {
-	return wire.SessionState{
+	out := wire.SessionState{
 		Mode: wire.StateSnapshot, HeartbeatMS: 1, Status: wire.SessionIdle, Title: s.Title, Provider: s.Provider, Monitors: quiet(s.Monitors),
 		Windows: unlocked(s.Windows), Notifications: s.Notifications, Shortcuts: s.Shortcuts, Badges: s.Badges,
 		Todos: []wire.Todo{}, RecentMessages: []wire.UIRow{}, LastMessageID: s.LastMessageID,
 	}
+	if s.Plan.Ended() {
+		out.Plan, out.Todos = s.Plan, s.Todos
+	}
+	return out
 }
 
 func quiet(monitors []wire.MonitorStatus) []wire.MonitorStatus {

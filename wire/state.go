@@ -214,3 +214,14 @@ type PlanState struct {
 	Complete *PlanComplete `json:"complete,omitempty"`
 	Failed   *PlanFailure  `json:"failed,omitempty"`
 }
+
+// Ended reports whether nothing is done for the plan any more. There may be none.
+func (p *PlanState) Ended() bool {
+	switch {
+	case p == nil:
+		return false
+	case p.Status == PlanCompleted:
+		return p.Complete != nil
+	}
+	return (p.Status == PlanFailed || p.Status == PlanCancelled) && p.Failed != nil
+}

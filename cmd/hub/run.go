@@ -54,7 +54,7 @@ func commands() []command {
 			run: attach,
 		},
 		{
-			name: "export", args: "[flags] SESSION", help: "write a session to a file: what was said and seen, the desktop, its files",
+			name: "export", args: "[flags] SESSION", help: "write a session to a file: what was said and seen, the desktop, its files; no plan that is under way",
 			flags: `--server URL      the hub; the local one by default
 				--token TOKEN     who you are, also as HUB_TOKEN
 				--out FILE        where to; SESSION.zip by default, - for standard output
