@@ -167,9 +167,9 @@ func (s *State) pausePlan(p wire.HITLPaused, now wire.Millis) {
 	plan, _ := s.plan.value(only{})
 	plan.Status, plan.PausedBy, plan.PauseReason = wire.PlanPaused, p.PausedBy, p.Reason
 	s.plan.put(only{}, plan)
-	for id, r := range s.requests.items {
+	for _, r := range s.requests.items {
 		if d := r.value.Request.Deadline(); d.ExpiresAt != 0 {
-			q := s.requests.touch(id, r)
+			q := s.requests.touch(r)
 			q.Request = withDeadline(q.Request, stopped(d, now))
 		}
 	}
