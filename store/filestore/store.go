@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -225,6 +226,14 @@ func (s *Store) await(ctx context.Context, done <-chan error, settle func(error)
 	if err := s.log.Submit(settle, first, more...); err != nil {
 		settle(err)
 		return asStore(<-done)
+	}
+	// Where many commit, this one is through when the others have had their turn,
+	// and to look is cheaper than to wait.
+	runtime.Gosched()
+	select {
+	case err := <-done:
+		return asStore(err)
+	default:
 	}
 	select {
 	case err := <-done:
