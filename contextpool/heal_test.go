@@ -166,6 +166,8 @@ func (r *rig) fork(t fataler) *rig {
 	c.t = t
 	c.kept.tables, c.kept.lists = r.kept.clone()
 	c.events, c.gone = slices.Clone(r.events), maps.Clone(r.gone)
+	c.ops, c.then = slices.Clone(r.ops), slices.Clone(r.then)
+	c.cancelled, c.worked = slices.Clone(r.cancelled), slices.Clone(r.worked)
 	c.archive = map[wire.MonitorID][]wire.UIRow{}
 	for monitor, rows := range r.archive {
 		c.archive[monitor] = slices.Clone(rows)
