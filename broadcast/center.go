@@ -44,7 +44,7 @@ type Source interface {
 // Config tunes a [Center]. The zero value means the defaults.
 type Config struct {
 	// RingEvents and RingBytes bound the frames held per form. They default
-	// to 1,024 events and 256 KiB.
+	// to 1,024 events and 64 KiB, which tabs that were away for a moment find there; older ones are in the log.
 	RingEvents int
 	RingBytes  int
 	// ReplayEvents and ReplayBytes bound what a resuming tab is sent instead
@@ -69,7 +69,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.RingEvents = cmp.Or(c.RingEvents, 1024)
-	c.RingBytes = cmp.Or(c.RingBytes, 256<<10)
+	c.RingBytes = cmp.Or(c.RingBytes, 64<<10)
 	c.ReplayEvents = cmp.Or(c.ReplayEvents, 1000)
 	c.ReplayBytes = cmp.Or(c.ReplayBytes, 1<<20)
 	c.SnapshotBytes = cmp.Or(c.SnapshotBytes, 64<<20)
