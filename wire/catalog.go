@@ -103,7 +103,7 @@ type Catalog struct {
 	byType   names
 	byGo     map[reflect.Type]*Entry
 	compiler *compiler
-	// action and content are the shapes of what quick.go does not write.
+	// action and content are the shapes of what is not written and read quickly.
 	action, content *Shape
 	frame           *Shape // of native frames
 	// flat are the frames of the desktop dialect, by who sends them.

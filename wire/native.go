@@ -94,6 +94,14 @@ func (Native) DecodeMessage(frame []byte) (Message, error) {
 }
 
 func decodeMessage(frame []byte) (m Message, err *Error) {
+	if m, ok := readBare(frame); ok {
+		return m, nil
+	}
+	return decodeAny(frame)
+}
+
+// decodeAny is decodeMessage for frames of any form.
+func decodeAny(frame []byte) (m Message, err *Error) {
 	env := envelope{from: FromClient}
 	if err := env.open(frame, clientText); err != nil {
 		return m, err

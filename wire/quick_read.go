@@ -1,0 +1,190 @@
+package wire
+
+import "reflect"
+
+// What quick.go writes is read here in the same way: word for word in the form in
+// which we write it, without looking up names. Whatever looks different is left to
+// the shapes, which know all forms and can tell what is wrong with one; that they
+// find the same in what is read here is tested.
+
+// readBare reads a client's frame that has nothing but a type and actions.
+func readBare(frame []byte) (m Message, ok bool) {
+	l := lexer{data: frame, rules: clientText, depth: 1}
+	at, ok := l.has(0, `{"type":"EMIT","data":`)
+	if !ok {
+		return m, false
+	}
+	p, at, ok := l.readEmit(at)
+	if !ok || l.at(at) != '}' || !l.ends(at+1) {
+		return m, false
+	}
+	return Message{ID: p.MessageID, Data: p}, true
+}
+
+// quickly reads the payload of an entry if it is one of these and has that form.
+func (e *Entry) quickly(l *lexer, at int) (any, int, bool) {
+	switch e.typ {
+	case emitType:
+		if p, end, ok := l.readEmit(at); ok {
+			return p, end, true
+		}
+	case actionsType:
+		if p, end, ok := l.readShown(at); ok {
+			return p, end, true
+		}
+	}
+	return nil, at, false
+}
+
+var emitType, actionsType = reflect.TypeFor[Emit](), reflect.TypeFor[Actions]()
+
+// readEmit reads an EMIT.
+func (l *lexer) readEmit(at int) (p Emit, end int, ok bool) {
+	if p.Actions, at, ok = l.readActions(at); ok {
+		p.MonitorID, at, ok = readOptional[MonitorID](l, at, `,"monitorId":`)
+	}
+	if ok {
+		p.MessageID, at, ok = readOptional[MessageID](l, at, `,"messageId":`)
+	}
+	return p, at + 1, ok && l.at(at) == '}'
+}
+
+// readShown reads an ACTIONS.
+func (l *lexer) readShown(at int) (p Actions, end int, ok bool) {
+	if p.Actions, at, ok = l.readActions(at); ok {
+		p.AgentID, at, ok = readOptional[AgentID](l, at, `,"agentId":`)
+	}
+	if ok {
+		p.MonitorID, at, ok = readOptional[MonitorID](l, at, `,"monitorId":`)
+	}
+	if ok {
+		p.MessageID, at, ok = readOptional[MessageID](l, at, `,"messageId":`)
+	}
+	if ok {
+		p.By, at, ok = readOptional[ConnectionID](l, at, `,"by":`)
+	}
+	return p, at + 1, ok && l.at(at) == '}'
+}
+
+// readActions reads the beginning of an object that begins with actions.
+func (l *lexer) readActions(at int) (list []Action, end int, ok bool) {
+	at, ok = l.has(at, `{"actions":[`)
+	if !ok {
+		return nil, at, false
+	}
+	for {
+		var a Action
+		if a, at, ok = l.readAction(at); !ok {
+			return nil, at, false
+		}
+		list = append(list, a)
+		switch l.at(at) {
+		case ',':
+			at++
+		case ']':
+			return list, at + 1, true
+		default:
+			return nil, at, false
+		}
+	}
+}
+
+func (l *lexer) readAction(at int) (a Action, end int, ok bool) {
+	id, ok := l.has(at, `{"type":"window.setContent","windowId":`)
+	if !ok {
+		return l.readOther(at)
+	}
+	var set WindowSetContent
+	if set.WindowID, end, ok = readID[WindowID](l, id); !ok {
+		return nil, end, false
+	}
+	if end, ok = l.has(end, `,"content":`); !ok {
+		return nil, end, false
+	}
+	if set.Content, end, ok = l.readContent(end); ok {
+		set.AgentID, end, ok = readOptional[AgentID](l, end, `,"agentId":`)
+	}
+	if ok {
+		set.RequestID, end, ok = readOptional[RequestID](l, end, `,"requestId":`)
+	}
+	return set, end + 1, ok && l.at(end) == '}'
+}
+
+// readOther leaves an action to its shape.
+func (l *lexer) readOther(at int) (a Action, end int, ok bool) {
+	depth := l.depth
+	l.depth += 2 // the object and its array
+	value, end, err := theCatalog().action.decodeVariant(l, at)
+	l.depth = depth
+	a, _ = value.(Action)
+	return a, end, err == nil
+}
+
+func (l *lexer) readContent(at int) (c Content, end int, ok bool) {
+	if at, ok = l.has(at, `{"renderer":"`); !ok {
+		return nil, at, false
+	}
+	var text string
+	if end, ok = l.has(at, `text","data":`); ok {
+		text, end, ok = l.readText(end)
+		c = TextContent{text}
+	} else if end, ok = l.has(at, `markdown","data":`); ok {
+		text, end, ok = l.readText(end)
+		c = MarkdownContent{text}
+	} else if end, ok = l.has(at, `html","data":`); ok {
+		text, end, ok = l.readText(end)
+		c = HTMLContent{text}
+	}
+	return c, end + 1, ok && l.at(end) == '}'
+}
+
+// readText reads a string.
+func (l *lexer) readText(at int) (text string, end int, ok bool) {
+	if l.at(at) != '"' {
+		return "", at, false
+	}
+	if end = special(l.data, at+1); l.at(end) == '"' {
+		return string(l.data[at+1 : end]), end + 1, true
+	}
+	end, err := l.string(at)
+	if err != nil {
+		return "", end, false
+	}
+	return unescape(l.data[at+1 : end-1]), end, true
+}
+
+// readID reads an id without escapes.
+func readID[T interface {
+	~string
+	hasRule
+}](l *lexer, at int,
+) (id T, end int, ok bool) {
+	if l.at(at) != '"' {
+		return "", at, false
+	}
+	if end = special(l.data, at+1); l.at(end) != '"' {
+		return "", end, false
+	}
+	if text := l.data[at+1 : end]; string(text) == usualMonitor {
+		id = usualMonitor // which needs no memory
+	} else {
+		id = T(text)
+	}
+	return id, end + 1, id.rule().check(string(id)) == nil
+}
+
+// usualMonitor is the monitor that every session has.
+const usualMonitor = "monitor-0"
+
+// readOptional reads an id if its key is there.
+func readOptional[T interface {
+	~string
+	hasRule
+}](l *lexer, at int, head string,
+) (id T, end int, ok bool) {
+	value, ok := l.has(at, head)
+	if !ok {
+		return "", at, true
+	}
+	return readID[T](l, value)
+}
