@@ -247,7 +247,7 @@ func (c *Center) append(events []Event, n *news) {
 		if r == nil {
 			continue
 		}
-		made := encode(r.form, prev, events, &r.texts)
+		made := r.encode(prev, events)
 		made.monitor, made.monitors, made.born = monitor, monitors, n.born
 		r.add(made, c.cfg.RingEvents, c.cfg.RingBytes)
 		n.chunks[r.form] = made

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"iter"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/everdesk/everdesk/store"
@@ -11,7 +12,8 @@ import (
 )
 
 // chunk is some events after each other, encoded in the form of a ring and ready to
-// be sent. It never changes once made.
+// be sent. It does not change until its ring has let go of it and nobody else has
+// it; then its memory is used for another one.
 type chunk struct {
 	prev   wire.Position // the event before the first
 	events []entry
@@ -20,7 +22,8 @@ type chunk struct {
 	// all, monitors has that of each.
 	monitor  wire.MonitorID
 	monitors []wire.MonitorID
-	born     time.Time // when they were published; zero for those of the log
+	born     time.Time    // when they were published; zero for those of the log
+	holders  atomic.Int32 // the batches that have it
 }
 
 // entry is an event of a chunk. Its bytes begin where those of the one before end;
@@ -145,14 +148,20 @@ func eventsIn(form Form, from, next int) int {
 // encode makes the chunk of some events. The texts are used for FormDesktop
 // only.
 func encode(form Form, prev wire.Position, events []Event, texts *texts) *chunk {
-	c := &chunk{prev: prev, events: make([]entry, len(events))}
+	c := &chunk{}
+	c.fill(form, prev, events, texts)
+	return c
+}
+
+// fill makes the chunk anew.
+func (c *chunk) fill(form Form, prev wire.Position, events []Event, texts *texts) {
+	size := 0
 	if form != FormDesktop {
-		size := 0
 		for i := range events {
 			size += len(events[i].Frame) + overhead(form)
 		}
-		c.data = make([]byte, 0, size)
 	}
+	c.prev, c.data, c.events = prev, room(c.data, size), room(c.events, len(events))
 	for i := range events {
 		e := &events[i]
 		switch {
@@ -162,9 +171,17 @@ func encode(form Form, prev wire.Position, events []Event, texts *texts) *chunk 
 		default:
 			c.data = appendNative(c.data, form, e.At, e.Frame)
 		}
-		c.events[i] = entry{e.At, uint32(len(c.data))} //nolint:gosec // a batch of the store is smaller by far
+		c.events = append(c.events, entry{e.At, uint32(len(c.data))}) //nolint:gosec // a batch of the store is smaller by far
 	}
-	return c
+}
+
+// room is an empty slice for size items: a used one, unless that has too little room
+// or so much that a ring of its like would hold more than it should.
+func room[T any](used []T, size int) []T {
+	if cap(used) < size || cap(used) > 2*size {
+		return make([]T, 0, size)
+	}
+	return used[:0]
 }
 
 // overhead is at least what a form adds to an envelope.

@@ -21,6 +21,7 @@ type ring struct {
 	groups []*group // the tabs; guarded by the Center's lock
 	tabs   int      // likewise
 	texts  texts    // likewise
+	spare  *chunk   // likewise; one that nobody has any more
 }
 
 // held is a chunk in a ring, and how much it is, so that it can be let go without
@@ -30,7 +31,19 @@ type held struct {
 	count, bytes uint32
 }
 
-// add puts a chunk at the head and drops the oldest ones that are too many.
+// encode makes a chunk for the ring. The caller has the Center's lock.
+func (r *ring) encode(prev wire.Position, events []Event) *chunk {
+	c := r.spare
+	r.spare = nil
+	if c == nil {
+		c = &chunk{}
+	}
+	c.fill(r.form, prev, events, &r.texts)
+	return c
+}
+
+// add puts a chunk at the head and drops the oldest ones that are too many. The
+// caller has the Center's lock.
 func (r *ring) add(c *chunk, maxEvents, maxBytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,6 +54,9 @@ func (r *ring) add(c *chunk, maxEvents, maxBytes int) {
 	for len(r.chunks) > 1 && (r.events > maxEvents || r.bytes > maxBytes) {
 		r.events -= int(r.chunks[0].count)
 		r.bytes -= int(r.chunks[0].bytes)
+		if r.chunks[0].holders.Load() == 0 { // and nobody gets it from now on
+			r.spare = r.chunks[0].chunk
+		}
 		r.chunks[0].chunk = nil
 		r.chunks = r.chunks[1:]
 	}
@@ -137,7 +153,7 @@ func (b *batch) take(t *Tab, limit int, own bool) found {
 	b.head = r.head
 	size := 0
 	for ; ok && i < len(r.chunks) && (size == 0 || size < limit); i++ {
-		b.chunks = append(b.chunks, r.chunks[i].chunk)
+		b.hold(r.chunks[i].chunk)
 		size += int(r.chunks[i].bytes)
 	}
 	r.mu.Unlock()
@@ -155,7 +171,7 @@ func (b *batch) take(t *Tab, limit int, own bool) found {
 // page fills the batch for a tab from a chunk that is not in its ring.
 func (b *batch) page(c *chunk, t *Tab, limit int, own bool) {
 	b.drop()
-	b.chunks = append(b.chunks, c)
+	b.hold(c)
 	b.head = c.last()
 	b.fill(t, limit, own)
 }
@@ -164,10 +180,7 @@ func (b *batch) page(c *chunk, t *Tab, limit int, own bool) {
 func (b *batch) fill(t *Tab, limit int, own bool) {
 	b.form, b.after, b.filter = t.form, t.at, t.filter
 	if own {
-		defer func() {
-			clear(b.chunks)
-			b.chunks = b.chunks[:0]
-		}()
+		defer b.letGo()
 	}
 	first := b.chunks[0]
 	b.born = first.born
@@ -223,8 +236,22 @@ func (b *batch) cut(n int) (at wire.Position, rest []byte, events int) {
 	return at, nil, events
 }
 
+// hold adds a chunk, which stays as it is until letGo.
+func (b *batch) hold(c *chunk) {
+	c.holders.Add(1)
+	b.chunks = append(b.chunks, c)
+}
+
+func (b *batch) letGo() {
+	for _, c := range b.chunks {
+		c.holders.Add(-1)
+	}
+	clear(b.chunks)
+	b.chunks = b.chunks[:0]
+}
+
 // drop lets go of what the batch was made of.
 func (b *batch) drop() {
-	clear(b.chunks)
+	b.letGo()
 	*b = batch{chunks: b.chunks[:0], buf: b.buf, unit: b.unit}
 }

@@ -1,0 +1,59 @@
+package broadcast
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// A ring uses the memory of what it lets go of again, but never while somebody writes
+// from it.
+func TestRingUsesMemoryAgain(t *testing.T) {
+	t.Parallel()
+	r := &ring{}
+	tab := &Tab{ring: r, at: wire.Position{Epoch: 1}}
+	seq := uint64(0)
+	publish := func() *chunk {
+		prev := wire.Position{Epoch: 1, Seq: seq}
+		seq++
+		at := wire.Position{Epoch: 1, Seq: seq}
+		c := r.encode(prev, []Event{{At: at, Frame: []byte("event " + strconv.FormatUint(100+seq, 10))}})
+		r.add(c, 2, 1<<20) // room for two
+		return c
+	}
+	first, second := publish(), publish()
+	var b batch
+	if got := b.take(tab, 1, false); got != foundBytes || b.at.Seq != 1 {
+		t.Fatalf("took %v up to %v", got, b.at)
+	}
+	text := string(b.data)
+	publish() // lets go of the first
+	if c := publish(); c == first {
+		t.Error("the memory of a chunk was used again while somebody had it")
+	}
+	if c := publish(); c != second {
+		t.Error("the memory of a chunk that nobody had was not used again")
+	}
+	if string(b.data) != text {
+		t.Errorf("%q became %q", text, b.data)
+	}
+	tab.at = b.at
+	if got := b.take(tab, 1<<20, true); got != foundGap {
+		t.Errorf("found %v of what is no longer there", got)
+	}
+	if n := first.holders.Load(); n != 0 {
+		t.Errorf("%d batches have a chunk that was given back", n)
+	}
+}
+
+// Memory of a large event is not kept for small ones: a ring would hold much more
+// than its bytes.
+func TestRingDoesNotHoardMemory(t *testing.T) {
+	t.Parallel()
+	r := &ring{spare: &chunk{data: make([]byte, 0, 64<<10)}}
+	c := r.encode(wire.Position{}, []Event{{At: wire.Position{Epoch: 1, Seq: 1}, Frame: []byte("{}")}})
+	if cap(c.data) > 64 {
+		t.Errorf("a chunk of %d bytes has room for %d", len(c.data), cap(c.data))
+	}
+}
