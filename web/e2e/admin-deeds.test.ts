@@ -3,7 +3,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
-import { giveReason, monitor } from "./harness/admin.js";
+import { giveReason, monitor, sayAndBegin } from "./harness/admin.js";
 import { Hub } from "./harness/hub.js";
 import { stage } from "./harness/stage.js";
 import { until, windowOf } from "./harness/verbs.js";
@@ -45,7 +45,7 @@ it("a session is handed over to another replica, and who looks at it goes on", a
 
 it("a message that waits is cancelled and never said", async () => {
   const session = await desk.hub.rest.newSession("Queue");
-  await desk.hub.rest.say(session, "/nosteer\n/hang");
+  await sayAndBegin(desk.hub.rest, session, "/nosteer\n/hang");
   await desk.hub.rest.say(session, "/window wrong Wrong | this must not be");
   await desk.hub.rest.say(session, "/window right Right | this may");
   const page = await ofSession(session);

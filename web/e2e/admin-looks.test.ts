@@ -13,6 +13,8 @@ describe.each(["en", "ko"] as const)("in %s", (language) => {
   it.each(["dark", "light", "contrast"] as const)("%s: table, session, dialog, audit", async (theme) => {
     const session = await desk.hub.rest.newSession("Looked at");
     await desk.hub.rest.say(session, "/window note Note | text\n/ask Which? | this | that");
+    // A turn that asks takes nothing in, so what is said then waits.
+    await until(async () => (await desk.hub.rest.snapshot(session)).prompts?.length).toBe(1);
     await desk.hub.rest.say(session, "this waits");
     const page = await monitor(desk, "", { language, theme });
     const found: Record<string, string[]> = {};
@@ -31,6 +33,7 @@ describe.each(["en", "ko"] as const)("in %s", (language) => {
     await page.keyboard.press("Escape");
     await page.locator(".views summary").click();
     await rowOf(page, session).locator("a").click();
+    await page.locator("[data-deed=cancel]").waitFor();
     await page.locator(".tail-line").first().click();
     await look("session");
     await page.locator("[data-deed=reset]").click();

@@ -2,7 +2,7 @@
 
 import type { Page } from "playwright-core";
 import { afterAll, expect, it } from "vitest";
-import { giveReason, rowOf } from "./harness/admin.js";
+import { giveReason, rowOf, sayAndBegin } from "./harness/admin.js";
 import { Rest } from "./harness/rest.js";
 import { stage } from "./harness/stage.js";
 import { Issuer } from "./harness/token.js";
@@ -38,7 +38,7 @@ it("who is no admin any more is told so, and then finds nothing there", async ()
 it("who may only look sees no texts and learns why nothing can be done", async () => {
   const rest = new Rest(desk.hub.url, issuer.token("ann", "user"));
   const session = await rest.newSession("Secret plans");
-  await rest.say(session, "/nosteer\n/window note Hidden title | hidden text\n/ask Hidden question? | this | that");
+  await sayAndBegin(rest, session, "/nosteer\n/window note Hidden title | hidden text\n/ask Hidden question? | this | that");
   await rest.say(session, "hidden message");
   const page = await signedIn("rita", "admin:read");
   await page.getByText("looks only").waitFor();

@@ -1,8 +1,11 @@
 // What admins do on the monitor's page.
 
 import type { Locator, Page } from "playwright-core";
+import type { SessionID } from "../../core/src/index.js";
 import type { Prefs } from "../../desktop/src/shell/prefs.js";
+import type { Rest } from "./rest.js";
 import type { Stage } from "./stage.js";
+import { until } from "./verbs.js";
 
 /** The monitor's page of somebody who is signed in. */
 export async function monitor(desk: Stage, path = "", prefs: Partial<Prefs> = {}): Promise<Page> {
@@ -32,4 +35,13 @@ export async function giveReason(page: Page, reason: string): Promise<string> {
   const outcome = dialog.locator("[data-outcome=done]");
   await outcome.waitFor({ timeout: 40_000 });
   return (await outcome.locator(".mono").innerText()).split(" ").at(-1)!;
+}
+
+/**
+ * Says the first thing in a session and waits until its agent has begun. An agent that is about to begin has no slot yet:
+ * what is said meanwhile may get the last one, and would not wait.
+ */
+export async function sayAndBegin(rest: Rest, session: SessionID, content: string): Promise<void> {
+  await rest.say(session, content);
+  await until(async () => (await rest.events(session)).map((e) => e.type)).toContain("taskStarted");
 }
