@@ -25,6 +25,7 @@ const commitTimeout = 5 * time.Second
 
 // step is one batch in the making.
 type step struct {
+	heading  wire.Heading
 	events   []broadcast.Event
 	frames   [][]byte
 	text     []byte // where the frames are, most often
@@ -76,7 +77,7 @@ func (l *live) emit(data wire.ServerPayload) {
 func (l *live) say(data wire.ServerPayload) wire.Event {
 	e := wire.Event{Session: l.k.id, At: l.next(), Time: l.now.UTC().Truncate(time.Millisecond), Data: data}
 	from := len(l.step.text)
-	l.step.text = wire.AppendEvent(l.step.text, e)
+	l.step.text = l.step.heading.AppendEvent(l.step.text, &e)
 	frame := l.step.text[from:len(l.step.text):len(l.step.text)]
 	l.step.frames = append(l.step.frames, frame)
 	l.step.events = append(l.step.events, shown(e, frame))

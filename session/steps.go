@@ -32,7 +32,7 @@ func (s *step) drain() {
 	clear(s.frames)
 	clear(s.ops)
 	clear(s.consumed)
-	*s = step{text: s.text, frames: s.frames[:0], ops: s.ops[:0], consumed: s.consumed[:0]}
+	*s = step{heading: s.heading, text: s.text, frames: s.frames[:0], ops: s.ops[:0], consumed: s.consumed[:0]}
 }
 
 // reuse gives a drained step the memory of its events and of their frames, which are

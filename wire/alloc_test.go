@@ -137,8 +137,10 @@ func BenchmarkAppendActions(b *testing.B) {
 	}
 	e := delta()
 	e.Data = wire.Actions{Actions: emit.Actions, MonitorID: emit.MonitorID, By: "con-1794700741596-a1b2c3d"}
+	var h wire.Heading
+	room := make([]byte, 0, 4096)
 	b.ReportAllocs()
 	for b.Loop() {
-		wire.AppendEvent(nil, e)
+		h.AppendEvent(room, &e)
 	}
 }

@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"reflect"
+	"time"
 )
 
 // Native is the dialect of our own clients: an envelope around the payload.
@@ -19,6 +20,12 @@ func (n Native) AppendFrames(dst [][]byte, e Event) [][]byte {
 	return append(dst, AppendEvent(nil, e))
 }
 
+// How frames begin, and where the position follows.
+const (
+	typeKey    = `{"type":"`
+	messageKey = `,"message_id":"`
+)
+
 // AppendEvent adds the native frame of an event. It allocates nothing when dst
 // has room, and exactly its own buffer when dst is nil, but for a buffer that all
 // frames share and that grows to the longest (up to 1 MiB). The frame is one line.
@@ -32,7 +39,7 @@ func AppendEvent(dst []byte, e Event) []byte {
 		return fitted(func(dst []byte) []byte { return AppendEvent(dst, e) })
 	}
 	if p, ok := e.Data.(Actions); ok {
-		return append(p.append(appendEnvelope(dst, "ACTIONS", &e)), '}')
+		return append(p.append(appendEnvelope(dst, actionsName, &e)), '}')
 	}
 	entry := entryOf(e.Data)
 	dst = appendEnvelope(dst, entry.Type, &e)
@@ -43,12 +50,17 @@ func AppendEvent(dst []byte, e Event) []byte {
 func appendEnvelope(dst []byte, name string, e *Event) []byte {
 	dst = appendHead(dst, name, e.Session)
 	if !e.At.IsZero() {
-		dst = append(dst, `,"message_id":"`...)
+		dst = append(dst, messageKey...)
 		dst = e.At.Append(dst)
 		dst = append(dst, '"')
 	}
+	return appendClock(dst, e.Time)
+}
+
+// appendClock adds when an event was made, and the key of its payload.
+func appendClock(dst []byte, t time.Time) []byte {
 	dst = append(dst, `,"timestamp":"`...)
-	dst = appendTime(dst, e.Time)
+	dst = appendTime(dst, t)
 	return append(dst, `","data":`...)
 }
 
@@ -73,9 +85,12 @@ func (n Native) AppendMessage(dst []byte, m Message) []byte {
 }
 
 func appendHead(dst []byte, name string, session SessionID) []byte {
-	dst = append(dst, `{"type":"`...)
+	dst = append(dst, typeKey...)
 	dst = append(dst, name...)
-	dst = append(dst, '"')
+	return appendSession(append(dst, '"'), session)
+}
+
+func appendSession(dst []byte, session SessionID) []byte {
 	if session != "" {
 		dst = append(dst, `,"session_id":`...)
 		dst = appendString(dst, string(session))

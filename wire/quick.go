@@ -6,6 +6,9 @@ import "reflect"
 // are written here without reflection, which takes several times as long; that
 // the form is the one of their shapes is tested.
 
+// actionsName is the type of [Actions].
+const actionsName = "ACTIONS"
+
 // append adds the payload.
 func (p *Actions) append(dst []byte) []byte {
 	dst = append(dst, `{"actions":[`...)

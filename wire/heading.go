@@ -1,0 +1,45 @@
+package wire
+
+import (
+	"reflect"
+	"strconv"
+	"time"
+)
+
+// Heading writes native frames of events that come after each other. Those of one
+// step of a session have most of their envelopes in common, which is written once
+// and copied then. The zero value is ready.
+type Heading struct {
+	session SessionID
+	epoch   uint64
+	time    time.Time
+	// before and after are what lies between the type and the number in the
+	// position, and between that and the payload.
+	before, after []byte
+}
+
+// AppendEvent adds the frame that [AppendEvent] makes of an event with a position.
+func (h *Heading) AppendEvent(dst []byte, e *Event) []byte {
+	if e.Session != h.session || e.At.Epoch != h.epoch || e.Time != h.time || h.after == nil {
+		h.prepare(e)
+	}
+	if p, ok := e.Data.(Actions); ok {
+		return append(p.append(h.append(dst, actionsName, e.At.Seq)), '}')
+	}
+	entry := entryOf(e.Data)
+	return append(entry.Shape.append(h.append(dst, entry.Type, e.At.Seq), reflect.ValueOf(e.Data)), '}')
+}
+
+func (h *Heading) prepare(e *Event) {
+	h.session, h.epoch, h.time = e.Session, e.At.Epoch, e.Time
+	h.before = appendSession(append(h.before[:0], '"'), e.Session)
+	h.before = append(h.before, messageKey...)
+	h.before = append(strconv.AppendUint(h.before, e.At.Epoch, 10), '-')
+	h.after = appendClock(append(h.after[:0], '"'), e.Time)
+}
+
+func (h *Heading) append(dst []byte, name string, seq uint64) []byte {
+	dst = append(append(dst, typeKey...), name...)
+	dst = strconv.AppendUint(append(dst, h.before...), seq, 10)
+	return append(dst, h.after...)
+}

@@ -1,0 +1,33 @@
+package wire_test
+
+import (
+	"testing"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// A heading writes what AppendEvent does, whatever it wrote before.
+func TestHeadingWritesTheSame(t *testing.T) {
+	t.Parallel()
+	var h wire.Heading
+	written := 0
+	for _, frame := range lines(t, "native_server.jsonl") {
+		e, err := wire.Native{}.DecodeEvent(frame)
+		if err != nil {
+			t.Fatalf("%s: %v", frame, err)
+		}
+		at := e.At
+		for _, e.At = range []wire.Position{{Epoch: 1, Seq: 2}, {Epoch: 1, Seq: 1 << 40}, {Epoch: 1_794_700_741_596, Seq: 9}, at} {
+			if e.At.IsZero() {
+				continue
+			}
+			written++
+			if got, want := string(h.AppendEvent(nil, &e)), string(wire.AppendEvent(nil, e)); got != want {
+				t.Fatalf("got  %s\nwant %s", got, want)
+			}
+		}
+	}
+	if written < 100 {
+		t.Errorf("only %d events were written", written)
+	}
+}
