@@ -39,7 +39,7 @@ func (k *keeper) deliverAll(ctx context.Context, commands []Command) (int, error
 		return 0, errFull
 	}
 	if !k.box.enter() {
-		return k.box.fill(ctx, len(commands), func(i int) item { return item{cmd: commands[i]} })
+		return k.box.fill(ctx, commands)
 	}
 	k.box.leave()
 	for i, c := range commands {

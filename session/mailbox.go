@@ -77,55 +77,76 @@ func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
 
 // put adds an item, waiting for room until ctx ends.
 func (b *mailbox) put(ctx context.Context, it item) error {
-	_, err := b.fill(ctx, 1, func(int) item { return it })
-	return err
+	return b.wait(ctx, func() bool { return b.add(&it) })
 }
 
-// fill adds n items after each other, waiting for room until ctx ends, and returns
+// fill adds commands after each other, waiting for room until ctx ends, and returns
 // how many it has added.
-func (b *mailbox) fill(ctx context.Context, n int, nth func(int) item) (added int, err error) {
+func (b *mailbox) fill(ctx context.Context, commands []Command) (added int, err error) {
+	err = b.wait(ctx, func() bool {
+		for added < len(commands) && b.addCommand(&commands[added]) {
+			added++
+		}
+		return added == len(commands)
+	})
+	return added, err
+}
+
+// wait calls add, which has the lock, until it has added everything or ctx ends.
+func (b *mailbox) wait(ctx context.Context, add func() (all bool)) error {
 	for {
 		b.mu.Lock()
 		if err := b.closed; err != nil {
 			b.mu.Unlock()
-			return added, err
+			return err
 		}
-		for added < n && b.add(nth(added)) {
-			added++
-		}
-		if added < n && b.space == nil {
+		all := add()
+		if !all && b.space == nil {
 			b.space = make(chan struct{})
 		}
 		space := b.space
 		b.mu.Unlock()
 		b.nudge()
-		if added == n {
-			return n, nil
+		if all {
+			return nil
 		}
 		select {
 		case <-space:
 		case <-ctx.Done():
-			return added, &Error{Code: wire.CodeQueueFull, Reason: "the session has too much to do", Err: ctx.Err()}
+			return &Error{Code: wire.CodeQueueFull, Reason: "the session has too much to do", Err: ctx.Err()}
 		}
 	}
 }
 
 // add adds an item if there is room for it. What comes through the store has room
 // however much waits for it. The caller has the lock.
-func (b *mailbox) add(it item) bool {
+func (b *mailbox) add(it *item) bool {
 	switch {
 	case it.inbox != "":
 		if len(b.items) >= boxItems {
 			return false
 		}
-		b.items = append(b.items, it)
+		b.items = append(b.items, *it)
 	case len(b.items)+len(b.later) >= boxItems:
 		return false
 	case b.gated:
-		b.later = append(b.later, it)
+		b.later = append(b.later, *it)
 	default:
-		b.items = append(b.items, it)
+		b.items = append(b.items, *it)
 	}
+	return true
+}
+
+// addCommand is add for a command that was said here. Most items are, and they are
+// large, so it is written where it belongs at once.
+func (b *mailbox) addCommand(c *Command) bool {
+	if b.gated || len(b.items) >= boxItems || len(b.items) == cap(b.items) {
+		return b.add(&item{cmd: *c})
+	}
+	b.items = b.items[:len(b.items)+1]
+	it := &b.items[len(b.items)-1]
+	*it = item{}
+	it.cmd = *c
 	return true
 }
 
