@@ -3,6 +3,7 @@
 import type { Page } from "playwright-core";
 import { expect, it } from "vitest";
 import type { SessionID } from "../core/src/index.js";
+import { settle } from "./harness/content.js";
 import { stage, tools } from "./harness/stage.js";
 import { say, shownRows, until, waitForLink, waitForRow, windowOf } from "./harness/verbs.js";
 
@@ -28,6 +29,8 @@ it("a tab that was frozen in the background shows what happened in the meantime"
   await until(() => isOver(session), 20_000).toBe(true);
   await say(other, "/window late Later | # While it slept");
   await windowOf(other, "late").waitFor();
+  await until(() => isOver(session)).toBe(true); // an answer ends with a row
+  await settle(desk.hub, session, other);
   await dev.send("Page.setWebLifecycleState", { state: "active" });
   await windowOf(page, "late").getByText("While it slept").waitFor();
   await until(async () => plainRows(await shownRows(page))).toEqual(plainRows(await shownRows(other)));
