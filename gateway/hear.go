@@ -35,8 +35,13 @@ func (c *conn) listen(ctx context.Context) {
 		}
 	}
 	for c.ended.Load() == nil {
-		if c.heads.Buffered() == 0 && c.await() != nil {
-			return
+		if c.heads.Buffered() == 0 {
+			if c.await() != nil {
+				return
+			}
+			if c.plain(c.s.cfg.FrameBytes, take) {
+				continue
+			}
 		}
 		err := c.hear(c.s.cfg.FrameBytes, take)
 		if errors.Is(err, errFrameTooBig) {

@@ -74,13 +74,15 @@ func (l *link) Read(p []byte) (int, error) {
 		}
 	}
 	n := copy(p, l.rest)
-	if l.rest = l.rest[n:]; len(l.rest) == 0 {
-		l.release()
-	}
+	l.skip(n)
 	return n, nil
 }
 
-func (l *link) release() {
+// skip says that bytes of rest are done with.
+func (l *link) skip(n int) {
+	if l.rest = l.rest[n:]; len(l.rest) > 0 {
+		return
+	}
 	l.rest = nil
 	if l.big != nil {
 		l.doors.gulps.Put(l.big)

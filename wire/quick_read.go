@@ -77,7 +77,11 @@ func (l *lexer) readActions(at int) (list []Action, end int, ok bool) {
 		if a, at, ok = l.readAction(at); !ok {
 			return nil, at, false
 		}
-		list = append(list, a)
+		if list == nil {
+			list = []Action{a} // as most have only one
+		} else {
+			list = append(list, a)
+		}
 		switch l.at(at) {
 		case ',':
 			at++
