@@ -7,6 +7,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -31,7 +32,7 @@ func TestFramesOfAllKindsInOrder(t *testing.T) {
 		var want []string
 		for i := range messages {
 			name := fmt.Sprintf("cut-%d-%d", cut, i)
-			text := `{"type":"EMIT","data":{"actions":[{"type":"app.badge","appId":"mail","count":` + fmt.Sprint(i+1) + `}],"messageId":"` + name + `"}}`
+			text := `{"type":"EMIT","data":{"actions":[{"type":"app.badge","appId":"mail","count":` + strconv.Itoa(i+1) + `}],"messageId":"` + name + `"}}`
 			want = append(want, name)
 			switch i % 4 {
 			case 0, 1:
