@@ -42,8 +42,8 @@ it("buttons take no press for 700 ms, and none that a script makes", async () =>
   const session = await desk.hub.rest.newSession("armed");
   const page = await desk.tab({ session });
   await page.evaluate(() => {
-    // When the question came and when its first button could be pressed, by the clock of the page.
-    const times = { shown: 0, armed: 0 };
+    // When the question came, a person pressed, and its first button could be pressed, by the clock of the page.
+    const times = { shown: 0, pressed: 0, armed: 0 };
     Object.assign(globalThis, { times });
     new MutationObserver(() => {
       const dialog = document.querySelector("dialog[data-ask-id]");
@@ -52,9 +52,10 @@ it("buttons take no press for 700 ms, and none that a script makes", async () =>
       const ready = [...dialog.querySelectorAll("button")].some((b) => /approve/i.test(b.innerText) && !b.disabled && b.ariaDisabled !== "true");
       if (ready) times.armed ||= performance.now();
     }).observe(document.body, { subtree: true, childList: true, attributes: true });
+    addEventListener("pointerdown", (e) => e.isTrusted && (times.pressed = performance.now()), true);
   });
-  await showDialog(session, "early");
-  await ask(page, "early").waitFor();
+  const times = (): Promise<{ shown: number; pressed: number; armed: number }> =>
+    page.evaluate(() => ({ ...(globalThis as unknown as { times: { shown: number; pressed: number; armed: number } }).times }));
   const pressByScript = (): Promise<void> =>
     page.evaluate(() => {
       for (const b of document.querySelectorAll<HTMLButtonElement>("dialog[data-ask-id] button")) {
@@ -64,22 +65,37 @@ it("buttons take no press for 700 ms, and none that a script makes", async () =>
         b.dispatchEvent(new MouseEvent("click", { bubbles: true, detail: 1 }));
       }
     });
-  await pressByScript();
-  const box = (await yes(page).boundingBox())!;
-  await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
+  /** Shows a question and presses at once; false if the machine was so slow that it could be pressed by then. */
+  const pressEarly = async (name: string): Promise<boolean> => {
+    await page.evaluate(() => Object.assign((globalThis as unknown as { times: object }).times, { shown: 0, pressed: 0, armed: 0 }));
+    await showDialog(session, name);
+    await ask(page, name).waitFor();
+    await pressByScript();
+    const box = (await yes(page).boundingBox())!;
+    await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
+    const { pressed, armed: ready } = await times();
+    return ready === 0 || pressed < ready;
+  };
+  let tries = 1;
+  for (; !(await pressEarly(`early-${tries}`)); tries++) {
+    expect(tries).toBeLessThan(10);
+    await until(() => ask(page).count()).toBe(0); // it was an answer
+  }
+  const name = `early-${tries}`;
+  const answers = async (): Promise<unknown[]> => (await closings(session)).map((e) => e.data as { dialogId: string }).filter((d) => d.dialogId === name);
   await armed(yes(page));
   await pressByScript();
   await page.evaluate(() => document.dispatchEvent(new KeyboardEvent("keydown", { key: "a", code: "KeyA", bubbles: true })));
   await desk.hub.rest.act(session, [{ type: "toast.show", id: "after", message: "everything before has happened" }]);
   await page.locator("[data-toast-id=after]").waitFor();
-  expect(await closings(session)).toEqual([]);
-  expect(await ask(page, "early").count()).toBe(1);
-  const times = await page.evaluate(() => (globalThis as unknown as { times: { shown: number; armed: number } }).times);
-  expect(times.armed - times.shown).toBeGreaterThanOrEqual(690);
+  expect(await answers()).toEqual([]);
+  expect(await ask(page, name).count()).toBe(1);
+  const { shown, armed: ready } = await times();
+  expect(ready - shown).toBeGreaterThanOrEqual(690);
 
   await yes(page).click();
   await until(() => ask(page).count()).toBe(0);
-  expect((await closings(session)).map((e) => e.data)).toMatchObject([{ confirmed: true }]);
+  expect(await answers()).toMatchObject([{ confirmed: true }]);
 });
 
 it("a question with choices is answered by choosing, and the agent goes on", async () => {
