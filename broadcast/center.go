@@ -179,7 +179,7 @@ func (c *Center) Publish(events []Event) {
 // them.
 type news struct {
 	born   time.Time
-	chunks [forms]*chunk
+	chunks [forms]*chunk // which stay as they are until more is published
 	tabs   []*Tab
 	groups []*group
 }

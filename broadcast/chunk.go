@@ -13,7 +13,7 @@ import (
 
 // chunk is some events after each other, encoded in the form of a ring and ready to
 // be sent. It does not change until its ring has let go of it and nobody else has
-// it; then its memory is used for another one.
+// it; then its memory may be used for another one.
 type chunk struct {
 	prev   wire.Position // the event before the first
 	events []entry
@@ -23,7 +23,7 @@ type chunk struct {
 	monitor  wire.MonitorID
 	monitors []wire.MonitorID
 	born     time.Time    // when they were published; zero for those of the log
-	holders  atomic.Int32 // the batches that have it
+	holders  atomic.Int32 // the batches that have it, besides its publisher until the next one
 }
 
 // entry is an event of a chunk. Its bytes begin where those of the one before end;
@@ -155,8 +155,9 @@ func encode(form Form, prev wire.Position, events []Event, texts *texts) *chunk 
 
 // fill makes the chunk anew.
 func (c *chunk) fill(form Form, prev wire.Position, events []Event, texts *texts) {
-	size := 0
+	size := len(c.data) // of that dialect nobody knows before
 	if form != FormDesktop {
+		size = 0
 		for i := range events {
 			size += len(events[i].Frame) + overhead(form)
 		}

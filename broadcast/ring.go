@@ -54,8 +54,8 @@ func (r *ring) add(c *chunk, maxEvents, maxBytes int) {
 	for len(r.chunks) > 1 && (r.events > maxEvents || r.bytes > maxBytes) {
 		r.events -= int(r.chunks[0].count)
 		r.bytes -= int(r.chunks[0].bytes)
-		if r.chunks[0].holders.Load() == 0 { // and nobody gets it from now on
-			r.spare = r.chunks[0].chunk
+		if old := r.chunks[0].chunk; old.holders.Load() == 0 && cap(old.data) <= 2*len(c.data) { // nobody gets it from now on, and the next may fit
+			r.spare = old
 		}
 		r.chunks[0].chunk = nil
 		r.chunks = r.chunks[1:]
@@ -66,7 +66,7 @@ func (r *ring) add(c *chunk, maxEvents, maxBytes int) {
 func (r *ring) restart(head wire.Position) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.chunks, r.events, r.bytes, r.head = nil, 0, 0, head
+	r.chunks, r.events, r.bytes, r.head, r.spare = nil, 0, 0, head, nil
 	r.texts.said = nil
 }
 

@@ -39,7 +39,7 @@ func (c *conn) listen(ctx context.Context) {
 			if c.await() != nil {
 				return
 			}
-			if c.plain(c.s.cfg.FrameBytes, take) {
+			if c.takeWhole(c.s.cfg.FrameBytes, take) {
 				continue
 			}
 		}
@@ -78,10 +78,15 @@ func (c *conn) hear(limit int64, take func(frame []byte)) error {
 	default:
 		take(*buf)
 	}
-	if int64(cap(*buf)) <= 2*c.s.cfg.FrameBytes {
-		c.s.doors.frames.Put(buf)
-	}
+	c.s.doors.reuse(buf, c.s.cfg.FrameBytes)
 	return err
+}
+
+// reuse takes a buffer for frames of some size back, unless it has grown beyond them.
+func (d *doors) reuse(buf *[]byte, frameBytes int64) {
+	if int64(cap(*buf)) <= 2*frameBytes {
+		d.frames.Put(buf)
+	}
 }
 
 // readFrame appends a frame of at most limit bytes to buf.

@@ -221,9 +221,17 @@ func (d *desktop) begins(id wire.MessageID) {
 // snapshot is the state that a tab would get.
 func (d *desktop) snapshot() wire.SessionState {
 	d.t.Helper()
-	s, err := d.room.Snapshot(d.t.Context(), nil)
-	ok(d.t, err)
-	return s
+	for tries := 0; ; tries++ {
+		s, err := d.room.Snapshot(d.t.Context(), nil)
+		ok(d.t, err)
+		// The diary reads the log itself, which the room may be a step behind, or
+		// more if it is cut off.
+		events := d.all()
+		if len(events) == 0 || s.LastMessageID.Compare(events[len(events)-1].At) >= 0 || tries == 1000 {
+			return s
+		}
+		<-time.After(time.Millisecond)
+	}
 }
 
 // said is everything an agent has said in a turn.

@@ -138,7 +138,7 @@ func (b *mailbox) add(it *item) bool {
 }
 
 // addCommand is add for a command that was said here. Most items are, and they are
-// large, so it is written where it belongs at once.
+// large, so it is written where it belongs at once. The caller has the lock.
 func (b *mailbox) addCommand(c *Command) bool {
 	if b.gated || len(b.items) >= boxItems || len(b.items) == cap(b.items) {
 		return b.add(&item{cmd: *c})

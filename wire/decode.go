@@ -478,7 +478,7 @@ func (s *Shape) variant(name []byte) *Variant {
 
 func (s *Shape) decodeChoice(l *lexer, at int, v reflect.Value) (int, *Error) {
 	for i := range s.Fields {
-		if f := &s.Fields[i]; f.Shape.takes(l.data[at]) {
+		if f := &s.Fields[i]; f.Shape.takes(l.at(at)) {
 			return f.decode(l, at, &slot{v: f.get(v)})
 		}
 	}
@@ -486,5 +486,5 @@ func (s *Shape) decodeChoice(l *lexer, at int, v reflect.Value) (int, *Error) {
 	for i := range s.Fields {
 		kinds[i] = s.Fields[i].Shape.want()
 	}
-	return at, invalid("want " + strings.Join(kinds, " or ") + ", got " + jsonKind(l.data[at]))
+	return at, invalid("want " + strings.Join(kinds, " or ") + ", got " + jsonKind(l.at(at)))
 }

@@ -18,7 +18,8 @@ type Heading struct {
 	before, after []byte
 }
 
-// AppendEvent adds the frame that [AppendEvent] makes of an event with a position.
+// AppendEvent adds the frame that [AppendEvent] makes of an event, which must have a
+// position.
 func (h *Heading) AppendEvent(dst []byte, e *Event) []byte {
 	if e.Session != h.session || e.At.Epoch != h.epoch || e.Time != h.time || h.after == nil {
 		h.prepare(e)

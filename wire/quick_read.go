@@ -2,10 +2,10 @@ package wire
 
 import "reflect"
 
-// What quick.go writes is read here in the same way: word for word in the form in
-// which we write it, without looking up names. Whatever looks different is left to
-// the shapes, which know all forms and can tell what is wrong with one; that they
-// find the same in what is read here is tested.
+// What quick.go writes without a shape is read here in the same way: word for word
+// in the form in which we write it, without looking up names. Whatever looks different
+// is left to the shapes, which know all forms and can tell what is wrong with one;
+// that they find the same in what is read here is tested.
 
 // readBare reads a client's frame that has nothing but a type and actions.
 func readBare(frame []byte) (m Message, ok bool) {
@@ -116,28 +116,35 @@ func (l *lexer) readAction(at int) (a Action, end int, ok bool) {
 
 // readOther leaves an action to its shape.
 func (l *lexer) readOther(at int) (a Action, end int, ok bool) {
-	depth := l.depth
-	l.depth += 2 // the object and its array
-	value, end, err := theCatalog().action.decodeVariant(l, at)
-	l.depth = depth
+	value, end, ok := l.readVariant(theCatalog().action, at, 2) // in an object and its array
 	a, _ = value.(Action)
-	return a, end, err == nil
+	return a, end, ok
+}
+
+// readVariant reads the value of a union that lies so deep in what is read here.
+func (l *lexer) readVariant(s *Shape, at, deep int) (value any, end int, ok bool) {
+	depth := l.depth
+	l.depth += deep
+	value, end, err := s.decodeVariant(l, at)
+	l.depth = depth
+	return value, end, err == nil
 }
 
 func (l *lexer) readContent(at int) (c Content, end int, ok bool) {
-	if at, ok = l.has(at, `{"renderer":"`); !ok {
-		return nil, at, false
-	}
 	var text string
-	if end, ok = l.has(at, `text","data":`); ok {
+	if end, ok = l.has(at, `{"renderer":"text","data":`); ok {
 		text, end, ok = l.readText(end)
 		c = TextContent{text}
-	} else if end, ok = l.has(at, `markdown","data":`); ok {
+	} else if end, ok = l.has(at, `{"renderer":"markdown","data":`); ok {
 		text, end, ok = l.readText(end)
 		c = MarkdownContent{text}
-	} else if end, ok = l.has(at, `html","data":`); ok {
+	} else if end, ok = l.has(at, `{"renderer":"html","data":`); ok {
 		text, end, ok = l.readText(end)
 		c = HTMLContent{text}
+	} else {
+		value, end, ok := l.readVariant(theCatalog().content, at, 3) // in an action
+		c, _ = value.(Content)
+		return c, end, ok
 	}
 	return c, end + 1, ok && l.at(end) == '}'
 }

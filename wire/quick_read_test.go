@@ -27,6 +27,9 @@ var quickFrames = []string{
 	`{"type":"EMIT","data":{"actions":[{"type":"window.setContent","windowId":"window-1","content":{"renderer":"markdown","data":"a \"quote\",\na \u0001 line and \ud83d\ude00 ∞"},` +
 		`"agentId":"agent-1","requestId":"req-1"},{"type":"window.close","windowId":"w"}],"monitorId":"monitor-0","messageId":"msg-1"}}`,
 	`{"type":"EMIT","data":{"actions":[{"type":"window.setContent","windowId":"w","content":{"renderer":"html","data":""}}],"monitorId":"monitor-1"}}`,
+	`{"type":"EMIT","data":{"actions":[{"type":"window.setContent","windowId":"w","content":{"renderer":"iframe","data":"https://example.org/"}},` +
+		`{"type":"window.create","windowId":"w","title":"t","bounds":{"x":0,"y":0,"w":1,"h":1},"content":{"renderer":"iframe","data":{"url":"https://example.org/"}}},` +
+		`{"type":"window.setContent","windowId":"w","content":{"renderer":"component","data":{"components":[{"type":"image","src":"a","width":"10px"}],"cols":[1,2]}}}]}}`,
 	`{"type":"ACTIONS","data":{"actions":[{"type":"window.setContent","windowId":"w","content":{"renderer":"text","data":"x"}}],"agentId":"a","monitorId":"monitor-0","messageId":"m","by":"con-1"}}`,
 }
 

@@ -52,7 +52,7 @@ it("buttons take no press for 700 ms, and none that a script makes", async () =>
       const ready = [...dialog.querySelectorAll("button")].some((b) => /approve/i.test(b.innerText) && !b.disabled && b.ariaDisabled !== "true");
       if (ready) times.armed ||= performance.now();
     }).observe(document.body, { subtree: true, childList: true, attributes: true });
-    addEventListener("pointerdown", (e) => e.isTrusted && (times.pressed = performance.now()), true);
+    addEventListener("pointerup", (e) => e.isTrusted && (times.pressed = performance.now()), true);
   });
   const times = (): Promise<{ shown: number; pressed: number; armed: number }> =>
     page.evaluate(() => ({ ...(globalThis as unknown as { times: { shown: number; pressed: number; armed: number } }).times }));
@@ -74,6 +74,7 @@ it("buttons take no press for 700 ms, and none that a script makes", async () =>
     const box = (await yes(page).boundingBox())!;
     await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
     const { pressed, armed: ready } = await times();
+    expect(pressed).toBeGreaterThan(0);
     return ready === 0 || pressed < ready;
   };
   let tries = 1;

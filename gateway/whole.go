@@ -1,0 +1,72 @@
+package gateway
+
+import (
+	"encoding/binary"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// The head of the frames that nearly all clients send: one whole message of text, masked.
+const (
+	wholeText  = 0x81 // the first byte
+	masked     = 0x80 // the bit of the second that is not of the length
+	maskBytes  = 4
+	twoFollow  = 126 // instead of a length: it is in two bytes that follow
+	manyFollow = 127 // likewise in eight
+)
+
+// takeWhole hands the frame that comes next to take, which must not keep it, if all of
+// the frame is there and nothing about it is special, and reports whether that was so.
+// All other frames are the library's, which would do the same with this one over a longer
+// way. The library must not be in the middle of a frame or a message.
+func (c *conn) takeWhole(limit int64, take func(frame []byte)) bool {
+	text, mask, end := wholeFrame(c.rest)
+	if end == 0 || int64(len(text)) > limit {
+		return false
+	}
+	buf, _ := c.s.doors.frames.Get().(*[]byte)
+	*buf = appendUnmasked((*buf)[:0], text, mask)
+	c.skip(end) // before take, which may wait: nobody is to wait with all that was read
+	if utf8.Valid(*buf) {
+		take(*buf)
+	} else {
+		c.drop(wire.CloseInvalidText, "the frame is not UTF-8")
+	}
+	c.s.doors.reuse(buf, c.s.cfg.FrameBytes)
+	return true
+}
+
+// wholeFrame returns the masked text, the mask and the end of the frame that data begins
+// with. The end is 0 if that is a special one or not all of one.
+func wholeFrame(data []byte) (text []byte, mask uint32, end int) {
+	if len(data) < 2+maskBytes || data[0] != wholeText || data[1] < masked {
+		return nil, 0, 0
+	}
+	head, size := 2, int(data[1]-masked)
+	switch size {
+	case twoFollow:
+		head, size = 4, int(binary.BigEndian.Uint16(data[2:]))
+	case manyFollow:
+		return nil, 0, 0
+	}
+	begin := head + maskBytes
+	if end = begin + size; end > len(data) {
+		return nil, 0, 0
+	}
+	return data[begin:end], binary.LittleEndian.Uint32(data[head:]), end
+}
+
+// appendUnmasked adds a text without what a client did to it.
+func appendUnmasked(dst, text []byte, mask uint32) []byte {
+	wide := uint64(mask)<<32 | uint64(mask)
+	dst = slices.Grow(dst, len(text))
+	for ; len(text) >= 8; text = text[8:] {
+		dst = binary.LittleEndian.AppendUint64(dst, binary.LittleEndian.Uint64(text)^wide)
+	}
+	for i, b := range text {
+		dst = append(dst, b^byte(wide>>(8*i))) //nolint:gosec // a byte at a time
+	}
+	return dst
+}
