@@ -11,7 +11,7 @@ func TestTornFramesAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"native_client.jsonl", "native_server.jsonl", "desktop_client.jsonl", "desktop_server.jsonl"} {
 		for _, frame := range lines(t, name) {
-			for n := range len(frame) {
+			for n := range frame {
 				for _, d := range []wire.Dialect{wire.Native{}, wire.Desktop{}} {
 					if m, err := d.DecodeMessage(frame[:n]); err == nil {
 						t.Errorf("%s\nis %+v", frame[:n], m)
