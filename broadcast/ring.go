@@ -15,20 +15,13 @@ type ring struct {
 	head   wire.Position
 	events int
 	bytes  int
-	chunks []held // oldest first, without a gap
+	chunks []*chunk // oldest first, without a gap
 
 	form   Form
 	groups []*group // the tabs; guarded by the Center's lock
 	tabs   int      // likewise
 	texts  texts    // likewise
 	spare  *chunk   // likewise; one that nobody has any more
-}
-
-// held is a chunk in a ring, and how much it is, so that it can be let go without
-// looking at what nobody has looked at for long.
-type held struct {
-	*chunk
-	count, bytes uint32
 }
 
 // encode makes a chunk for the ring. The caller has the Center's lock.
@@ -47,18 +40,19 @@ func (r *ring) encode(prev wire.Position, events []Event) *chunk {
 func (r *ring) add(c *chunk, maxEvents, maxBytes int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.chunks = append(r.chunks, held{c, uint32(len(c.events)), uint32(len(c.data))}) //nolint:gosec // as in encode
+	r.chunks = append(r.chunks, c)
 	r.events += len(c.events)
 	r.bytes += len(c.data)
 	r.head = c.last()
 	for len(r.chunks) > 1 && (r.events > maxEvents || r.bytes > maxBytes) {
-		r.events -= int(r.chunks[0].count)
-		r.bytes -= int(r.chunks[0].bytes)
-		if old := r.chunks[0].chunk; old.holders.Load() == 0 && cap(old.data) <= 2*len(c.data) { // nobody gets it from now on, and the next may fit
+		old := r.chunks[0]
+		r.chunks[0] = nil
+		r.chunks = r.chunks[1:]
+		r.events -= len(old.events)
+		r.bytes -= len(old.data)
+		if old.holders.Load() == 0 && cap(old.data) <= 2*len(c.data) { // nobody gets it from now on, and the next may fit
 			r.spare = old
 		}
-		r.chunks[0].chunk = nil
-		r.chunks = r.chunks[1:]
 	}
 }
 
@@ -103,7 +97,7 @@ func (r *ring) missed(at wire.Position) (head wire.Position, events, bytes int, 
 		return r.head, 0, 0, false
 	}
 	for ; i < len(r.chunks); i++ {
-		c := r.chunks[i].chunk
+		c := r.chunks[i]
 		from := c.after(at)
 		events += len(c.events) - from
 		bytes += c.size(from)
@@ -153,8 +147,8 @@ func (b *batch) take(t *Tab, limit int, own bool) found {
 	b.head = r.head
 	size := 0
 	for ; ok && i < len(r.chunks) && (size == 0 || size < limit); i++ {
-		b.hold(r.chunks[i].chunk)
-		size += int(r.chunks[i].bytes)
+		b.hold(r.chunks[i])
+		size += len(r.chunks[i].data)
 	}
 	r.mu.Unlock()
 	switch {

@@ -56,4 +56,12 @@ func TestRingDoesNotHoardMemory(t *testing.T) {
 	if cap(c.data) > 64 {
 		t.Errorf("a chunk of %d bytes has room for %d", len(c.data), cap(c.data))
 	}
+	r = &ring{}
+	for seq, size := range []int{1 << 20, 100, 100} {
+		at := wire.Position{Epoch: 1, Seq: uint64(seq)}
+		r.add(r.encode(at, []Event{{At: wire.Position{Epoch: 1, Seq: at.Seq + 1}, Frame: make([]byte, size)}}), 10, 64<<10)
+	}
+	if r.spare != nil || r.bytes > 300 {
+		t.Errorf("a ring of %d bytes keeps a large chunk for small ones: %v", r.bytes, r.spare != nil)
+	}
 }
