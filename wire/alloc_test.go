@@ -116,7 +116,7 @@ func BenchmarkDecodeMessage(b *testing.B) {
 // emitFrame is what the load generator sends: one action that fills a window.
 func emitFrame() []byte {
 	return []byte(`{"type":"EMIT","data":{"actions":[{"type":"window.setContent","windowId":"w","content":{"renderer":"text","data":"` +
-		"#0000012345 0001794700741596 " + strings.Repeat("x", 107) + `"}}],"monitorId":"monitor-0"}}`)
+		"#0000012345 0001794700741596 " + strings.Repeat("x", 227) + `"}}],"monitorId":"monitor-0"}}`)
 }
 
 func BenchmarkDecodeEmit(b *testing.B) {

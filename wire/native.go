@@ -99,23 +99,25 @@ func appendSession(dst []byte, session SessionID) []byte {
 }
 
 // DecodeMessage implements [Dialect].
-func (Native) DecodeMessage(frame []byte) (Message, error) {
-	m, err := decodeMessage(frame)
+func (Native) DecodeMessage(frame []byte) (m Message, err error) {
+	if !readBare(frame, &m) {
+		err = m.decode(frame)
+	}
+	return m, err
+}
+
+// decode reads a frame of any form. It is apart since few come here and all would
+// need the room on the stack.
+func (m *Message) decode(frame []byte) error {
+	read, err := decodeAny(frame)
 	if err != nil {
 		err.Ref = refOf(frame)
-		return Message{}, err
+		return err
 	}
-	return m, nil
+	*m = read
+	return nil
 }
 
-func decodeMessage(frame []byte) (m Message, err *Error) {
-	if m, ok := readBare(frame); ok {
-		return m, nil
-	}
-	return decodeAny(frame)
-}
-
-// decodeAny is decodeMessage for frames of any form.
 func decodeAny(frame []byte) (m Message, err *Error) {
 	env := envelope{from: FromClient}
 	if err := env.open(frame, clientText); err != nil {

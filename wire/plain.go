@@ -14,16 +14,11 @@ const (
 // special is where s, from at on, first has a byte that does not stand for
 // itself in a JSON string: a quote, a backslash or a control character. It is
 // len(s) when there is none. Strings are most of what frames consist of, so it
-// looks at sixteen bytes at a time.
+// looks at many bytes at a time.
 func special[T string | []byte](s T, at int) int {
-	for ; at+16 <= len(s); at += 16 {
-		some := s[at : at+16]
-		low, high := specials(word(some)), specials(word(some[8:]))
-		switch {
-		case low != 0:
-			return at + bits.TrailingZeros64(low)/8
-		case high != 0:
-			return at + 8 + bits.TrailingZeros64(high)/8
+	for at = pastPlain(s, at); at+8 <= len(s); at += 8 {
+		if found := specials(word(s[at : at+8])); found != 0 {
+			return at + bits.TrailingZeros64(found)/8
 		}
 	}
 	for at < len(s) && s[at] >= ' ' && s[at] != '"' && s[at] != '\\' {
@@ -32,13 +27,31 @@ func special[T string | []byte](s T, at int) int {
 	return at
 }
 
+// pastPlain is how far s, from at on, is seen to be ASCII without anything special
+// when one looks at 32 bytes at a time.
+func pastPlain[T string | []byte](s T, at int) int {
+	for ; at+32 <= len(s); at += 32 {
+		some := s[at : at+32]
+		a, b, c, d := word(some), word(some[8:]), word(some[16:]), word(some[24:])
+		if (a|low(a)|b|low(b)|c|low(c)|d|low(d))&eachHigh != 0 {
+			break
+		}
+	}
+	return at
+}
+
 // specials has the high bit of each byte of w that is special. It may also have
 // some above the lowest one, wrongly.
-func specials(w uint64) uint64 {
+func specials(w uint64) uint64 { return low(w) &^ w & eachHigh }
+
+// low has the high bit of each ASCII byte of w that is special. It may also have it
+// wrongly, of one that is above such a byte or is not ASCII.
+func low(w uint64) uint64 {
 	// A byte gets its high bit when it is less than the one taken from it. Then
 	// it takes one from its neighbour above, which may get it wrongly. All that
-	// holds for ASCII; other bytes are not special.
-	return ((w - eachOne*' ') | ((w ^ eachOne*'"') - eachOne) | ((w ^ eachOne*'\\') - eachOne)) &^ w & eachHigh
+	// holds for ASCII. The first xor changes places of '"' and ' ', so that what is
+	// special are the first 33.
+	return ((w ^ eachOne*('"'^' ')) - eachOne*(' '+1)) | ((w ^ eachOne*'\\') - eachOne)
 }
 
 // isPlain reports whether s is ASCII without anything special.
@@ -51,7 +64,7 @@ func isPlain(s string) bool {
 		}
 		return true
 	}
-	for at := 0; at+8 < len(s); at += 8 {
+	for at := pastPlain(s, 0); at+8 < len(s); at += 8 {
 		if !plainWord(word(s[at : at+8])) {
 			return false
 		}
@@ -59,10 +72,7 @@ func isPlain(s string) bool {
 	return plainWord(word(s[len(s)-8:])) // some bytes of it for the second time
 }
 
-func plainWord(w uint64) bool {
-	// As in special, but a word that is not ASCII has lost already.
-	return (w|(w-eachOne*' ')|((w^(eachOne*'"'))-eachOne)|((w^(eachOne*'\\'))-eachOne))&eachHigh == 0
-}
+func plainWord(w uint64) bool { return (w|low(w))&eachHigh == 0 }
 
 // word is the first eight bytes of s. The compiler makes one load of it.
 func word[T string | []byte](s T) uint64 {

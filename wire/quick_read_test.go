@@ -30,6 +30,8 @@ var quickFrames = []string{
 	`{"type":"EMIT","data":{"actions":[{"type":"window.setContent","windowId":"w","content":{"renderer":"iframe","data":"https://example.org/"}},` +
 		`{"type":"window.create","windowId":"w","title":"t","bounds":{"x":0,"y":0,"w":1,"h":1},"content":{"renderer":"iframe","data":{"url":"https://example.org/"}}},` +
 		`{"type":"window.setContent","windowId":"w","content":{"renderer":"component","data":{"components":[{"type":"image","src":"a","width":"10px"}],"cols":[1,2]}}}]}}`,
+	`{"type":"EMIT","data":{"actions":[{"type":"window.setContent","windowId":"Fenster ü/1","content":{"renderer":"text","data":"x"},` +
+		`"agentId":"` + strings.Repeat("a", maxID+1) + `"}],"monitorId":"` + strings.Repeat("m", maxID) + `","messageId":"` + strings.Repeat("i", maxID) + `"}}`,
 	`{"type":"ACTIONS","data":{"actions":[{"type":"window.setContent","windowId":"w","content":{"renderer":"text","data":"x"}}],"agentId":"a","monitorId":"monitor-0","messageId":"m","by":"con-1"}}`,
 }
 
@@ -50,7 +52,8 @@ func TestQuickReadingIsThatOfTheShape(t *testing.T) {
 		if !ok || end != len(frame)-1 || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s\nis %+v, %v, want %+v", frame, got, ok, want)
 		}
-		if m, ok := readBare([]byte(frame)); ok != (from == FromClient) || ok && !reflect.DeepEqual(m.Data, want) {
+		var m Message
+		if ok := readBare([]byte(frame), &m); ok != (from == FromClient) || ok && !reflect.DeepEqual(m.Data, want) {
 			t.Errorf("%s\nis %+v, %v by itself, want %+v", frame, m, ok, want)
 		}
 	}
@@ -69,8 +72,11 @@ func TestQuickReadingTakesNothingElse(t *testing.T) {
 				t.Fatalf("%s\nis %+v, want %+v (%v)", frame, env.payload, want, err)
 			}
 		}
-		m, ok := readBare(frame)
-		if !ok {
+		var m Message
+		if !readBare(frame, &m) {
+			if !reflect.DeepEqual(m, Message{}) {
+				t.Fatalf("%s\nis %+v, but was not read", frame, m)
+			}
 			return
 		}
 		want, err := decodeAny(frame)
