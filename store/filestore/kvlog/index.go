@@ -42,6 +42,7 @@ type Index struct {
 // of a run of its own, where it is found and added without moving anything.
 type run struct {
 	lead    uint16
+	recent  uint16 // where an entry was put last; it may lie elsewhere by now
 	entries []Entry
 }
 
@@ -141,46 +142,64 @@ func (x *Index) Descend(lo, hi string) iter.Seq[Entry] {
 	}
 }
 
-// put says where the value of a key lies now, and returns the entry it had.
+// put says where the value of a key lies now, and returns the entry it had. Most
+// keys are those that were put last or come after all others, as logs grow, and
+// are not searched for: nothing of a bucket is in a cache when its turn comes.
 func put[K key](x *Index, key K, to loc) (old Entry, replaced bool) {
 	lead := leadOf(key)
-	at, i := seek(x, key)
-	if at < len(x.runs) && x.runs[at].lead == lead {
-		if e := &x.runs[at].entries[i]; e.Key == string(key) {
-			old, e.at = *e, to
-			return old, true
-		}
-	} else if at > 0 && x.runs[at-1].lead == lead { // after all others, as logs grow
-		at--
-		i = len(x.runs[at].entries)
-	} else {
-		x.runs = slices.Insert(x.runs, at, run{lead: lead})
+	at := x.lastRun(lead)
+	if at < 0 || x.runs[at].lead != lead {
+		x.runs = slices.Insert(x.runs, at+1, run{lead: lead})
+		x.insert(at+1, 0, Entry{Key: string(key), at: to})
+		return Entry{}, false
 	}
-	x.insert(at, i, Entry{Key: string(key), at: to})
-	return Entry{}, false
+	r, i := &x.runs[at], int(x.runs[at].recent)
+	if i >= len(r.entries) || r.entries[i].Key != string(key) {
+		if i = len(r.entries); r.entries[i-1].Key >= string(key) {
+			at, i = seek(x, key)
+			r = &x.runs[at]
+		}
+	}
+	if i == len(r.entries) || r.entries[i].Key != string(key) {
+		x.insert(at, i, Entry{Key: string(key), at: to})
+		return Entry{}, false
+	}
+	old, r.entries[i].at, r.recent = r.entries[i], to, uint16(i) //nolint:gosec // below chunkEntries
+	return old, true
+}
+
+// lastRun returns the last run whose lead is not after another, or -1.
+func (x *Index) lastRun(lead uint16) int {
+	lo, hi := 0, len(x.runs)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if x.runs[mid].lead <= lead {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo - 1
 }
 
 // insert adds an entry to a run, which it splits if it is full.
 func (x *Index) insert(at, i int, e Entry) {
 	x.n++
+	if r := &x.runs[at]; len(r.entries) == chunkEntries {
+		half := chunkEntries / 2
+		if i == chunkEntries { // logs grow at their end
+			half = i
+		}
+		right := slices.Clone(r.entries[half:])
+		clear(r.entries[half:])
+		r.entries = r.entries[:half]
+		x.runs = slices.Insert(x.runs, at+1, run{lead: r.lead, entries: right})
+		if i > half || half == chunkEntries {
+			at, i = at+1, i-half
+		}
+	}
 	r := &x.runs[at]
-	switch n := len(r.entries); {
-	case n < chunkEntries:
-		r.entries = slices.Insert(r.entries, i, e)
-		return
-	case i == n:
-		x.runs = slices.Insert(x.runs, at+1, run{lead: r.lead, entries: []Entry{e}})
-		return
-	}
-	half := len(r.entries) / 2
-	right := slices.Clone(r.entries[half:])
-	clear(r.entries[half:])
-	r.entries = r.entries[:half]
-	x.runs = slices.Insert(x.runs, at+1, run{lead: r.lead, entries: right})
-	if i > half {
-		at, i = at+1, i-half
-	}
-	x.runs[at].entries = slices.Insert(x.runs[at].entries, i, e)
+	r.entries, r.recent = slices.Insert(r.entries, i, e), uint16(i) //nolint:gosec // below chunkEntries
 }
 
 // remove deletes the entries from lo to before hi and shows each to gone.
