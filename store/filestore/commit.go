@@ -73,12 +73,13 @@ func (s *Store) step(e *session) *step {
 	if !ok {
 		p = &step{done: make(chan error, 1)}
 		p.settle = func(err error) {
+			p.session.place = p.changes.Place()
 			p.session.finish(err, &p.meta)
 			p.done <- err // from here on it may be somebody else's
 		}
 	}
 	p.session = e
-	p.changes.Reset(e.bucket)
+	p.changes.Reset(e.bucket, e.place)
 	return p
 }
 

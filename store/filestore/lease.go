@@ -148,7 +148,7 @@ func (s *Store) Claim(ctx context.Context, id wire.SessionID, replica wire.Repli
 		return store.Lease{}, err
 	}
 	epoch := store.NextEpoch(max(m.epoch, m.before), now)
-	lease := store.Lease{Session: id, Replica: replica, Epoch: epoch, TTL: ttl, Prev: m.top}
+	lease := store.Lease{Session: e.id, Replica: replica, Epoch: epoch, TTL: ttl, Prev: m.top}
 	b := kvlog.NewBatch(bucketOf(id))
 	m.owner, m.process, m.epoch, m.number, m.durable = replica, thisProcess, epoch, 0, false
 	m.until, m.updated = now.Add(ttl), now

@@ -246,8 +246,9 @@ func (s *Store) await(ctx context.Context, done <-chan error, settle func(error)
 // session is one session in memory.
 type session struct {
 	id     wire.SessionID
-	bucket string // its bucket's name
-	turn   turn   // of those who write
+	bucket string      // its bucket's name
+	turn   turn        // of those who write
+	place  kvlog.Place // of its bucket, for who has the turn
 
 	mu          sync.Mutex // guards the following, never held across I/O
 	meta        meta

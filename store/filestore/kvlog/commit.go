@@ -97,9 +97,11 @@ func (l *Log) ready(b *Batch) error {
 		return err
 	}
 	b.summed()
-	l.mu.RLock()
-	b.at = l.buckets[b.bucket]
-	l.mu.RUnlock()
+	if b.at == nil {
+		l.mu.RLock()
+		b.at = l.buckets[b.bucket]
+		l.mu.RUnlock()
+	}
 	return l.unfold(b.at)
 }
 

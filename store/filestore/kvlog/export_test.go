@@ -73,7 +73,7 @@ func (l *Log) WhereFold(name string) (path string, off, size int64) {
 	if b == nil || b.ix.Load() != nil {
 		return "", 0, 0
 	}
-	return filepath.Join(l.dir, segmentName(b.fold.at.seg)), int64(b.fold.at.off), int64(b.fold.at.size)
+	return filepath.Join(l.dir, segmentName(b.fold.seg)), int64(b.fold.off), int64(b.fold.size)
 }
 
 // Fold folds a bucket.

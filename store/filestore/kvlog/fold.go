@@ -80,7 +80,7 @@ func (l *Log) foldBatch(name string) []*Batch {
 
 // foldLocked forgets the index of a bucket, which is stored in a record.
 func (l *Log) foldLocked(b *bucket, record loc) {
-	b.fold = Entry{at: record}
+	b.fold = record
 	b.pins, b.spread = nil, nil
 	for e := range b.ix.Load().Ascend("", "") {
 		if pinned(e.Key) {
@@ -88,11 +88,15 @@ func (l *Log) foldLocked(b *bucket, record loc) {
 		}
 		b.spreadAdd(e.at.seg, e.cost())
 	}
-	b.spreadAdd(record.seg, b.fold.cost())
+	b.spreadAdd(record.seg, b.foldCost())
 	b.spread = slices.Clip(b.spread)
 	b.ix.Store(nil)
-	l.countLocked(record.seg, b.fold.cost())
+	l.countLocked(record.seg, b.foldCost())
 }
+
+// foldCost is what the record of a folded index counts for: an entry without a
+// key.
+func (b *bucket) foldCost() int64 { return entryCost(0, b.fold.size) }
 
 func (b *bucket) spreadAdd(seg uint32, live int64) {
 	i, ok := slices.BinarySearchFunc(b.spread, seg, func(t tally, seg uint32) int { return cmp.Compare(t.seg, seg) })
@@ -108,14 +112,14 @@ func (b *bucket) liesIn(seg uint32) bool {
 }
 
 // unfold brings the index of a bucket back to memory, if there is one and it is
-// not there.
+// not there. A bucket that was dropped has none.
 func (l *Log) unfold(b *bucket) error {
 	if b == nil || b.ix.Load() != nil {
 		return nil
 	}
 	l.mu.RLock()
-	s := Selection{entries: []Entry{b.fold}}
-	folded := b.ix.Load() == nil // still, or b.fold may be gone
+	s := Selection{entries: []Entry{{at: b.fold}}}
+	folded := b.ix.Load() == nil && !b.gone // still, or b.fold may be gone
 	if folded {
 		s.pinLocked(l)
 	}
@@ -135,10 +139,10 @@ func (l *Log) unfold(b *bucket) error {
 	signal(l.house.wake) // it wants to be folded again one day
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if b.ix.Load() == nil && b.fold == s.entries[0] {
+	if b.ix.Load() == nil && !b.gone && b.fold == s.entries[0].at {
 		b.ix.Store(x)
 		b.pins, b.spread = nil, nil
-		l.countLocked(b.fold.at.seg, -b.fold.cost())
+		l.countLocked(b.fold.seg, -b.foldCost())
 		b.used.Store(time.Now().UnixNano())
 	}
 	return nil

@@ -3,6 +3,7 @@ package kvlog_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -169,6 +170,38 @@ func TestFolding(t *testing.T) {
 		delete(want, "bucket7")
 		if got := read(t, l); !got.equal(want) {
 			t.Errorf("log holds\n%v, want\n%v", got, want)
+		}
+		ok(t, l.Audit())
+	})
+}
+
+// TestPlaceOfADroppedBucket writes to where a bucket was before it was dropped,
+// which it was just after it had been folded.
+func TestPlaceOfADroppedBucket(t *testing.T) {
+	t.Parallel()
+	dir := quickDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		l := openFor(t, dir, kvlog.Config{})
+		put(t, l, "b", "key", "value")
+		b := kvlog.NewBatch("b")
+		ok(t, l.Apply(b))
+
+		gate, dropped := make(chan struct{}), make(chan error, 1)
+		ok(t, l.Submit(func(error) { <-gate }, kvlog.NewBatch("a")))
+		synctest.Wait()
+		ok(t, l.Submit(func(error) {
+			ok(t, l.Submit(func(err error) { dropped <- err }, kvlog.Drop("b")))
+		}, kvlog.NewBatch("a")))
+		go func() { ok(t, l.Fold("b")) }()
+		synctest.Wait()
+		close(gate)
+		ok(t, <-dropped)
+
+		b.Reset("b", b.Place())
+		b.Put("other", []byte("value"))
+		ok(t, l.Apply(b))
+		if got := readBucket(t, l, "b"); !maps.Equal(got, map[string]string{"other": "value"}) {
+			t.Errorf("bucket holds %v", got)
 		}
 		ok(t, l.Audit())
 	})

@@ -52,23 +52,23 @@ type Log struct {
 
 // bucket is a set of keys.
 type bucket struct {
-	name    string
-	version uint64 // of its newest record
+	// These are all that a batch needs. They lie side by side, since none of
+	// them is in a cache when many buckets are written to in turn.
 
 	// ix is nil when folded. Only the committer folds; anybody may unfold.
-	ix atomic.Pointer[Index]
+	ix      atomic.Pointer[Index]
+	version uint64       // of its newest record
+	used    atomic.Int64 // when it was last used, in Unix nanoseconds
+	gone    bool         // dropped
+	write   uint64       // for the committer alone: the newest write with records of this bucket
+	staged  uint64       // for the committer alone: version of the newest of them
+
+	name string
 
 	// When folded, these are what is left of the index.
-	fold   Entry   // where the index is; its key is empty
+	fold   loc     // where the index is
 	pins   []Entry // entries whose key begins with a zero byte
 	spread []tally // live bytes by segment, that of fold included
-
-	used atomic.Int64 // when it was last used, in Unix nanoseconds
-
-	// What follows belongs to the committer alone.
-	gone   bool   // dropped
-	write  uint64 // the newest write with records of this bucket
-	staged uint64 // version of the newest of them
 }
 
 // tally is how many live bytes lie in a segment.

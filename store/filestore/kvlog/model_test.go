@@ -20,6 +20,8 @@ type machine struct {
 	cfg  kvlog.Config
 	log  *kvlog.Log
 	want content
+	// places are where batches found their buckets, also those dropped since.
+	places map[string]kvlog.Place
 }
 
 func (m *machine) batch(t *rapid.T) {
@@ -31,7 +33,8 @@ func (m *machine) batch(t *rapid.T) {
 		}
 		return k
 	})
-	b := kvlog.NewBatch(name)
+	b := new(kvlog.Batch)
+	b.Reset(name, m.places[name])
 	have := m.want[name]
 	if have == nil {
 		have = map[string]string{}
@@ -61,6 +64,7 @@ func (m *machine) batch(t *rapid.T) {
 		delete(m.want, name)
 	}
 	ok(t, m.log.Apply(b))
+	m.places[name] = b.Place()
 }
 
 func (m *machine) drop(t *rapid.T) {
@@ -71,12 +75,12 @@ func (m *machine) drop(t *rapid.T) {
 
 func (m *machine) reopen(t *rapid.T) {
 	ok(t, m.log.Close())
-	m.log = open(t, m.dir, m.cfg)
+	m.log, m.places = open(t, m.dir, m.cfg), map[string]kvlog.Place{}
 }
 
 func (m *machine) kill(t *rapid.T) {
 	ok(t, m.log.Kill())
-	m.log = open(t, m.dir, m.cfg)
+	m.log, m.places = open(t, m.dir, m.cfg), map[string]kvlog.Place{}
 }
 
 // wait lets buckets be folded or dropped ones be purged.
@@ -111,7 +115,7 @@ func TestLogIsAMapOfMaps(t *testing.T) {
 					cfg := smallSegments()
 					cfg.Sync, cfg.FoldAfter, cfg.PurgeAfter = mode, 2*time.Second, 10*time.Second
 					cfg.OnDamage = func(d kvlog.Damage) { t.Fatalf("damage: %v", d) }
-					m := &machine{dir: dir, cfg: cfg, log: open(t, dir, cfg), want: content{}}
+					m := &machine{dir: dir, cfg: cfg, log: open(t, dir, cfg), want: content{}, places: map[string]kvlog.Place{}}
 					defer func() { _ = m.log.Close() }()
 					t.Repeat(map[string]func(*rapid.T){
 						"batch": m.batch, "batch2": m.batch, "batch3": m.batch, "batch4": m.batch,

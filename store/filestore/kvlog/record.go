@@ -257,11 +257,19 @@ func Drop(bucket string) *Batch {
 	return &Batch{bucket: bucket, kind: kindDrop, body: binary.AppendUvarint(nil, uint64(now)), dropped: now}
 }
 
+// Place is where a batch found its bucket. The zero Place is nowhere.
+type Place struct{ at *bucket }
+
 // Reset makes an empty batch for a bucket of one that the log has called back
-// about. Its memory is used again.
-func (b *Batch) Reset(bucket string) {
-	*b = Batch{bucket: bucket, kind: kindBatch, body: b.body[:0], muts: b.muts[:0]}
+// about. Its memory is used again. The bucket is not looked for if the place is
+// that of an earlier batch for it.
+func (b *Batch) Reset(bucket string, place Place) {
+	*b = Batch{bucket: bucket, kind: kindBatch, body: b.body[:0], muts: b.muts[:0], at: place.at}
 }
+
+// Place is for the next batch for the same bucket, once the log has called back
+// about this one.
+func (b *Batch) Place() Place { return Place{b.at} }
 
 // Size is how long the batch is by now.
 func (b *Batch) Size() int { return len(b.body) }
