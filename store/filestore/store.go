@@ -223,18 +223,20 @@ func (s *Store) submit(ctx context.Context, then func(error), first *kvlog.Batch
 // await writes batches and waits for what settle, which the log calls, leaves in
 // done.
 func (s *Store) await(ctx context.Context, done <-chan error, settle func(error), first *kvlog.Batch, more ...*kvlog.Batch) error {
-	if err := s.log.Submit(settle, first, more...); err != nil {
+	if err := s.log.Queue(settle, first, more...); err != nil {
 		settle(err)
 		return asStore(<-done)
 	}
-	// Where many commit, this one is through when the others have had their turn,
-	// and to look is cheaper than to wait.
+	// Where many commit, the others do so when they have their turn, and one write
+	// is enough for all. Somebody may have seen to it already by then, and to look
+	// is cheaper than to wait.
 	runtime.Gosched()
 	select {
 	case err := <-done:
 		return asStore(err)
 	default:
 	}
+	s.log.Wake()
 	select {
 	case err := <-done:
 		return asStore(err)

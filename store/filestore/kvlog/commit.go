@@ -3,7 +3,6 @@ package kvlog
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
 )
@@ -14,9 +13,6 @@ const groupBytes = 4 << 20
 
 // spareRequests bounds the memory that is kept for requests.
 const spareRequests = 4096
-
-// crowd is how many requests at once make it worth to wait for more.
-const crowd = 3
 
 // queue is what waits for the committer.
 type queue struct {
@@ -68,6 +64,16 @@ type chore struct {
 // Batches are applied in the order of their Submits. A crash may leave the first
 // few of several batches, but nobody sees that before.
 func (l *Log) Submit(done func(error), first *Batch, more ...*Batch) error {
+	err := l.Queue(done, first, more...)
+	if err == nil {
+		l.Wake()
+	}
+	return err
+}
+
+// Queue is Submit for callers that call Wake as well, unless they hear of their
+// batches before: what others queue until then is written together with them.
+func (l *Log) Queue(done func(error), first *Batch, more ...*Batch) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
@@ -86,9 +92,11 @@ func (l *Log) Submit(done func(error), first *Batch, more ...*Batch) error {
 		return ErrClosed
 	}
 	q.requests = append(q.requests, request{first, more, done})
-	signal(q.wake)
 	return nil
 }
+
+// Wake has everything written that is queued.
+func (l *Log) Wake() { signal(l.queue.wake) }
 
 // ready does for a batch what need not be done by the committer. If its bucket
 // is folded, it is unfolded.
@@ -145,12 +153,6 @@ func (l *Log) commitLoop() {
 			c.done <- l.write(c.prepare())
 		}
 		switch {
-		case len(group) > crowd:
-			// Those who were just served are about to come back. Without this
-			// the scheduler would run the committer again after the first of
-			// them, and the rest would be served one by one. A few alone are
-			// better served at once.
-			runtime.Gosched()
 		case len(group) == 0 && c == nil && ending:
 			return
 		case len(group) == 0 && c == nil:
