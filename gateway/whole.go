@@ -61,12 +61,13 @@ func wholeFrame(data []byte) (text []byte, mask uint32, end int) {
 // appendUnmasked adds a text without what a client did to it.
 func appendUnmasked(dst, text []byte, mask uint32) []byte {
 	wide := uint64(mask)<<32 | uint64(mask)
-	dst = slices.Grow(dst, len(text))
-	for ; len(text) >= 8; text = text[8:] {
-		dst = binary.LittleEndian.AppendUint64(dst, binary.LittleEndian.Uint64(text)^wide)
+	dst = slices.Grow(dst, len(text))[:len(dst)+len(text)]
+	to := dst[len(dst)-len(text):]
+	for ; len(text) >= 8 && len(to) >= 8; text, to = text[8:], to[8:] {
+		binary.LittleEndian.PutUint64(to, binary.LittleEndian.Uint64(text)^wide)
 	}
 	for i, b := range text {
-		dst = append(dst, b^byte(wide>>(8*i))) //nolint:gosec // a byte at a time
+		to[i] = b ^ byte(wide>>(8*i)) //nolint:gosec // a byte at a time
 	}
 	return dst
 }
