@@ -42,6 +42,15 @@ func (d door) form() broadcast.Form {
 	}
 }
 
+// decode reads what a client says at the door. It does without an interface, since
+// a message is copied once more behind one.
+func (d door) decode(frame []byte) (wire.Message, error) {
+	if d == doorDesktop {
+		return wire.Desktop{}.DecodeMessage(frame)
+	}
+	return wire.Native{}.DecodeMessage(frame)
+}
+
 // dialect is what is spoken at the door.
 func (d door) dialect() wire.Dialect {
 	if d == doorDesktop {
@@ -57,25 +66,25 @@ func (d door) dialect() wire.Dialect {
 // call the WebSocket library. Others say something through the tab, or ask it to end.
 type conn struct {
 	link
-	s  *Server
-	ws *websocket.Conn // nil at the door of Server-Sent Events
-	// heads is where the library reads heads of frames from.
-	heads *bufio.Reader
-	id    wire.ConnectionID
-	door  door
-
-	who    atomic.Pointer[auth.Identity] // nil before it is known
-	access atomic.Uint32                 // an access
+	s      *Server
 	ended  atomic.Pointer[ending]
+	access atomic.Uint32 // an access
+	door   door
+	seated bool // it is counted for its user; guarded by doors.mu
+
+	// What follows is the serving goroutine's.
+	room  *session.Room
+	quota quota.Connection
+	from  session.Sender // the connection's id is there from the beginning, the rest from the greeting on
 
 	// What follows is set before there is a tab and does not change then.
 	session wire.SessionID
 
-	// What follows is the serving goroutine's.
-	room    *session.Room
-	monitor wire.MonitorID // the one subscribed to last
-	quota   quota.Connection
-	left    wire.CloseCode // what the client closed it with, or 0
+	ws *websocket.Conn // nil at the door of Server-Sent Events
+	// heads is where the library reads heads of frames from.
+	heads *bufio.Reader
+	left  wire.CloseCode                // what the client closed it with, or 0; the serving goroutine's
+	who   atomic.Pointer[auth.Identity] // nil before it is known
 
 	// What follows is the heart's.
 	asked  *auth.Identity // the credential that a new one was asked for
@@ -84,7 +93,6 @@ type conn struct {
 
 	// What follows is guarded by doors.mu.
 	slot, index int
-	seated      bool // it is counted for its user
 }
 
 // ending is how a connection ends when it is not the client who ends it.
@@ -157,7 +165,7 @@ func (c *conn) finish() {
 func (c *conn) guard(what string, part func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.s.log.Error("panic while serving a connection", "doing", what, "connection", c.id,
+			c.s.log.Error("panic while serving a connection", "doing", what, "connection", c.from.Connection,
 				"panic", p, "stack", string(debug.Stack()))
 			c.drop(wire.CloseInternal, "an error on our side")
 		}
@@ -179,7 +187,7 @@ func (c *conn) hangUp() {
 	case e == nil:
 		_ = c.ws.CloseNow()
 	default:
-		c.s.log.Debug("closing a connection", "connection", c.id, "session", c.session, "code", e.code, "reason", e.reason)
+		c.s.log.Debug("closing a connection", "connection", c.from.Connection, "session", c.session, "code", e.code, "reason", e.reason)
 		// The library gives the client 5 s to answer; we may be in a hurry.
 		_ = c.SetReadDeadline(time.Now().Add(c.s.cfg.Patience.Close))
 		_ = c.ws.Close(websocket.StatusCode(e.code), e.reason[:min(len(e.reason), maxCloseReason)])

@@ -34,8 +34,9 @@ func (c *conn) listen(ctx context.Context) {
 			c.takeAll(ctx, frame)
 		}
 	}
+	ahead := c.heads.Buffered() // only hear changes it
 	for c.ended.Load() == nil {
-		if c.heads.Buffered() == 0 {
+		if ahead == 0 {
 			if c.await() != nil {
 				return
 			}
@@ -44,6 +45,7 @@ func (c *conn) listen(ctx context.Context) {
 			}
 		}
 		err := c.hear(c.s.cfg.FrameBytes, take)
+		ahead = c.heads.Buffered()
 		if errors.Is(err, errFrameTooBig) {
 			c.refuse(ctx, &refusal{code: wire.CodeMessageTooLarge})
 		}
@@ -170,7 +172,7 @@ func (c *conn) deliver(ctx context.Context, forth *[]session.Command) {
 // wrong with it is told to the client, and the connection lives on unless that
 // happens too often.
 func (c *conn) take(ctx context.Context, frame []byte, forth *[]session.Command) {
-	m, err := c.door.dialect().DecodeMessage(frame)
+	m, err := c.door.decode(frame)
 	if err == nil && m.Session != "" && m.Session != c.session {
 		err = &wire.Error{Code: wire.CodeInvalidMessage, Path: "session_id", Message: "this connection is of another session", Ref: m.ID}
 	}
@@ -190,32 +192,32 @@ func (c *conn) take(ctx context.Context, frame []byte, forth *[]session.Command)
 		c.renew(ctx, p)
 		return
 	case wire.SubscribeMonitor:
-		c.monitor = p.MonitorID
-		defer func() {
-			c.deliver(ctx, forth)
-			c.room.Watch(c.tab.Load(), p.MonitorID) // after the session has heard of it
-		}()
-		if c.granted() < accessOperator {
-			return // looking is not making a monitor
+		c.from.Monitor = p.MonitorID
+		if c.granted() >= accessOperator { // looking is not making a monitor
+			c.forward(&m, forth)
 		}
+		c.deliver(ctx, forth)
+		c.room.Watch(c.tab.Load(), p.MonitorID) // after the session has heard of it
+		return
 	}
+	c.forward(&m, forth)
+}
+
+// forward leaves a message to be delivered, if the client may say it.
+func (c *conn) forward(m *wire.Message, forth *[]session.Command) {
 	if !c.granted().may(m.Data) {
 		c.object(&refusal{code: wire.CodeForbidden}, m.ID)
 		return
 	}
-	m = named(m)
+	named(m)
 	c.s.trace(c.session, m, "")
-	who := c.who.Load()
-	*forth = append(*forth, session.Command{
-		From:    session.Sender{Connection: c.id, User: who.User, Monitor: c.monitor, Invited: who.Session != ""},
-		Message: m,
-	})
+	*forth = append(*forth, session.Command{From: c.from, Message: *m})
 }
 
 // named gives a message that will be answered an id to be answered by.
-func named(m wire.Message) wire.Message {
+func named(m *wire.Message) {
 	if m.ID != "" {
-		return m
+		return
 	}
 	switch p := m.Data.(type) {
 	case wire.UserMessage:
@@ -231,7 +233,6 @@ func named(m wire.Message) wire.Message {
 		p.MessageID = m.ID
 		m.Data = p
 	}
-	return m
 }
 
 func newMessageID() wire.MessageID { return wire.MessageID("hub-" + rand.Text()) }
@@ -300,6 +301,7 @@ func (c *conn) renew(ctx context.Context, a wire.Auth) {
 		return
 	}
 	c.regrant(old, &who, granted) // nobody else changes who it is
+	c.from.Invited = who.Session != ""
 	if c.s.doors.rights.Load() != rights {
 		c.s.recheck([]*conn{c})
 	}

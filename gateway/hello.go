@@ -276,7 +276,7 @@ func (c *conn) authenticate(ctx context.Context, w *wish) bool {
 	var m wire.Message
 	var bad error
 	err := c.hear(strangerBytes, func(frame []byte) {
-		m, bad = c.door.dialect().DecodeMessage(frame)
+		m, bad = c.door.decode(frame)
 	})
 	if c.ended.Load() != nil {
 		return false
@@ -343,14 +343,15 @@ func (c *conn) greet(ctx context.Context, w *wish) bool {
 	}
 	c.room = room
 	c.quota = c.s.quota.NewConnection(c.who.Load().User)
+	c.from.User, c.from.Invited = c.who.Load().User, c.who.Load().Session != ""
 	if len(w.watch) > 0 {
-		c.monitor = w.watch[len(w.watch)-1]
+		c.from.Monitor = w.watch[len(w.watch)-1]
 	}
 	cfg := broadcast.TabConfig{
 		Conn: &c.Socket, Form: c.door.form(), Monitors: w.watch, ResumeFrom: w.resume,
 		SnapshotOnly: c.door == doorPlain, Closed: c.drop,
 		Who: wire.Connection{
-			ConnectionID: c.id, ClientID: w.client, User: c.who.Load().User,
+			ConnectionID: c.from.Connection, ClientID: w.client, User: c.who.Load().User,
 			Monitors: w.watch, Since: wire.Millis(time.Now().UnixMilli()),
 		},
 	}

@@ -29,16 +29,18 @@ type link struct {
 	tab atomic.Pointer[broadcast.Tab]
 	// hungUp is called after our close frame was written: no frame may follow.
 	hungUp func()
-	// seen is the tick of the doors at which the client was last heard of.
-	seen  atomic.Int64
-	doors *doors
 
-	// The rest is the reader's.
+	// What follows is the reader's, but for seen. What it needs for each frame lies
+	// together, here and in [conn]: a connection that wakes up finds none of it in a
+	// cache.
+	failed error                 // why the last try took nothing
 	raw    syscall.RawConn       // nil where only Conn can be read
 	try    func(fd uintptr) bool // takes what has arrived, if anything has
-	failed error                 // what became of the last try
-	big    *[gulpBytes]byte      // what rest lies in, if it came from the pool
-	rest   []byte                // read before, not yet handed out
+	doors  *doors
+	big    *[gulpBytes]byte // what rest lies in, if it came from the pool
+	rest   []byte           // read before, not yet handed out
+	// seen is the tick of the doors at which the client was last heard of.
+	seen atomic.Int64
 }
 
 // await waits until there is something to read, where that is possible without a
@@ -57,7 +59,10 @@ func (l *link) pull() error {
 	if err := l.raw.Read(l.try); err != nil {
 		return err //nolint:wrapcheck // it is that of a connection
 	}
-	return l.failed
+	if len(l.rest) == 0 {
+		return l.failed
+	}
+	return nil
 }
 
 // Read implements [net.Conn]. It reads from a buffer that is borrowed when something
@@ -91,8 +96,8 @@ func (l *link) skip(n int) {
 }
 
 func (l *link) saw(n int) {
-	if n > 0 {
-		l.seen.Store(l.doors.ticks.Load())
+	if tick := l.doors.ticks.Load(); n > 0 && l.seen.Load() != tick { // storing takes longer
+		l.seen.Store(tick)
 	}
 }
 

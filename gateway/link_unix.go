@@ -29,7 +29,7 @@ func (l *link) pullNow(fd uintptr) bool {
 		n, err = syscall.Read(int(fd), big[:])
 	}
 	if n > 0 {
-		l.big, l.rest, l.failed = big, big[:n], nil
+		l.big, l.rest = big, big[:n]
 		l.saw(n)
 		return true
 	}

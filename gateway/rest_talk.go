@@ -55,7 +55,7 @@ func messageID(c echo.Context, inBody wire.MessageID) (wire.MessageID, error) {
 func (s *Server) tell(c echo.Context, id wire.SessionID, msg wire.Message) (session.Answer, error) {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
 	defer cancel()
-	s.trace(id, msg, c.Request().Header.Get(headerTraceparent))
+	s.trace(id, &msg, c.Request().Header.Get(headerTraceparent))
 	answer, err := s.hub.Deliver(ctx, id, session.Command{
 		From:    session.Sender{Connection: newConnectionID(), User: who(c).User, Invited: who(c).Session != ""},
 		Message: msg,

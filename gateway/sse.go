@@ -10,6 +10,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -35,7 +36,7 @@ func (s *Server) serveSSE(c echo.Context) error {
 	if err != nil {
 		return s.deny(c, err)
 	}
-	cn := &conn{s: s, id: newConnectionID(), door: doorSSE, session: w.session}
+	cn := &conn{s: s, from: session.Sender{Connection: newConnectionID()}, door: doorSSE, session: w.session}
 	cn.access.Store(uint32(granted))
 	cn.who.Store(&who)
 	raw, buffered, err := http.NewResponseController(c.Response()).Hijack()

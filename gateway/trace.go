@@ -10,7 +10,7 @@ type Tracer interface {
 }
 
 // trace has a message followed that a turn may come of.
-func (s *Server) trace(id wire.SessionID, m wire.Message, traceparent string) {
+func (s *Server) trace(id wire.SessionID, m *wire.Message, traceparent string) {
 	if s.tracer == nil {
 		return
 	}

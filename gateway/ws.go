@@ -15,6 +15,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -111,7 +112,7 @@ func (s *Server) receiveStranger(c echo.Context, w *wish, err error) error {
 
 // upgrade makes a WebSocket of a request, or an error that was not answered yet.
 func (s *Server) upgrade(c echo.Context, w *wish) (*conn, error) {
-	cn := &conn{s: s, id: newConnectionID()}
+	cn := &conn{s: s, from: session.Sender{Connection: newConnectionID()}}
 	h := &handshake{ResponseWriter: c.Response(), conn: cn}
 	opts := &websocket.AcceptOptions{
 		// Our own check came first and is stricter: it also looks at Host, and
