@@ -8,11 +8,11 @@
 //
 // Keys live in buckets. A [Batch] changes keys of one bucket, whole or not at
 // all, and is one checksummed record of the log. [Log.Submit] queues a batch;
-// one committer goroutine writes everything that queued up while the write
-// before was under way with one system call, applies it to the index and then
-// calls every batch back, in the order of the log. The index keeps where each
-// value lies, not the value; [Log.Select] picks entries without touching the
-// disk and reads them with no lock held.
+// one committer goroutine writes everything that queued up until [Log.Wake], or
+// while the write before was under way, with one system call, applies it to the
+// index and then calls every batch back, in the order of the log. The index keeps
+// where each value lies, not the value; [Log.Select] picks entries without
+// touching the disk and reads them with no lock held.
 //
 // # Memory
 //
