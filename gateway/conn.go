@@ -62,8 +62,8 @@ func (d door) dialect() wire.Dialect {
 // conn is one streaming connection. There may be ten thousand idle ones, so it
 // has no timer, no context and no buffer of its own; [doors] looks after it.
 //
-// Ownership: one goroutine at a time serves a connection and is the only one to
-// call the WebSocket library. Others say something through the tab, or ask it to end.
+// Ownership: one goroutine at a time serves a connection, or the porch has it, where it needs
+// none. Only the former calls the WebSocket library. Others say something through the tab, or ask it to end.
 type conn struct {
 	link
 	s      *Server
@@ -72,7 +72,9 @@ type conn struct {
 	door   door
 	seated bool // it is counted for its user; guarded by doors.mu
 
-	// What follows is the serving goroutine's.
+	// What follows is the host's, see porch.
+	hasty bool   // it must not wait
+	later *later // what was left for one that may
 	room  *session.Room
 	quota quota.Connection
 	from  session.Sender // the connection's id is there from the beginning, the rest from the greeting on
@@ -83,7 +85,7 @@ type conn struct {
 	ws *websocket.Conn // nil at the door of Server-Sent Events
 	// heads is where the library reads heads of frames from.
 	heads *bufio.Reader
-	left  wire.CloseCode                // what the client closed it with, or 0; the serving goroutine's
+	left  wire.CloseCode                // what the client closed it with, or 0; the host's
 	who   atomic.Pointer[auth.Identity] // nil before it is known
 
 	// What follows is the heart's.
@@ -113,7 +115,11 @@ func (c *conn) end(e ending) bool {
 	if !c.ended.CompareAndSwap(nil, &e) {
 		return false
 	}
-	_ = c.SetReadDeadline(longAgo) // wakes it; a closed connection needs no waking
+	if c.s.doors.porch.fetch(c) {
+		go c.serve()
+	} else {
+		_ = c.SetReadDeadline(longAgo) // wakes it; a closed connection needs no waking
+	}
 	return true
 }
 
@@ -138,22 +144,26 @@ func (c *conn) welcome(hello func(context.Context) bool) {
 		c.finish()
 		return
 	}
-	c.s.doors.wg.Go(c.serve)
+	go c.serve()
 }
 
-// serve runs the rest of it. Whatever happens, the connection is closed and the
-// session told, and nobody else suffers.
+// serve runs the rest of it, up to the end or until the porch has it. Whatever happens, the
+// connection is closed then and the session told, and nobody else suffers.
 func (c *conn) serve() {
-	defer c.finish()
+	parked := false
 	if c.door == doorSSE {
 		c.linger()
-		return
+	} else {
+		c.guard("listen to a client", func() { parked = c.listen(c.s.doors.ctx) })
 	}
-	c.guard("listen to a client", func() { c.listen(c.s.doors.ctx) })
+	if !parked {
+		c.finish()
+	}
 }
 
 // finish ends a connection's life.
 func (c *conn) finish() {
+	defer c.s.doors.wg.Done()
 	defer c.s.doors.gone(c)
 	defer func() { _ = c.Close() }()
 	defer c.guard("leave a session", c.leave)

@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -62,8 +63,8 @@ const (
 
 // doors keeps the streaming connections of a server.
 //
-// Ownership: doors has one goroutine per connection, one that beats for all of
-// them and one that hears of sign-outs. They begin with the first connection and
+// Ownership: doors has one goroutine per connection that is not at the porch, the ushers of that, one
+// that beats for all of them and one that hears of sign-outs. They begin with the first connection and
 // end with [Server.dismiss], which waits for them.
 type doors struct {
 	ctx    context.Context //nolint:containedctx // it is the life of the goroutines
@@ -85,6 +86,8 @@ type doors struct {
 
 	// arrived counts the connections that ever came.
 	arrived atomic.Uint64
+
+	porch porch // made for the first connection
 
 	mu     sync.Mutex
 	beats  bool // the heart has begun
@@ -143,6 +146,7 @@ func (d *doors) came(s *Server, c *conn, hello func(context.Context) bool) bool 
 	}
 	if !d.beats {
 		d.beats = true
+		d.openPorch(s.log)
 		d.wg.Go(s.beat)
 		d.wg.Go(func() { s.auth.Watch(d.ctx, s.signedOut) })
 	}
@@ -151,8 +155,20 @@ func (d *doors) came(s *Server, c *conn, hello func(context.Context) bool) bool 
 	c.slot = rand.IntN(wheelSlots) //nolint:gosec // nobody gains by guessing it
 	c.index = len(d.wheel[c.slot])
 	d.wheel[c.slot] = append(d.wheel[c.slot], c)
-	d.wg.Go(func() { c.welcome(hello) })
+	d.wg.Add(1) // until it is gone
+	go c.welcome(hello)
 	return true
+}
+
+// openPorch lets connections wait without a goroutine each, where that is possible.
+func (d *doors) openPorch(log *slog.Logger) {
+	p, err := newPorch()
+	if err != nil {
+		log.Warn("every connection takes a goroutine", "err", err)
+		return
+	}
+	d.porch = p
+	p.open(&d.wg)
 }
 
 // seatsFor is how many connections a user may have here: those that nobody counts
@@ -286,6 +302,7 @@ func (s *Server) dismiss(ctx context.Context) {
 	ctx, cancel := atLeast(ctx, farewell)
 	defer cancel()
 	d.stop()
+	d.porch.close()
 	if !s.await(ctx, &d.wg, 2*s.cfg.Patience.Close) {
 		for _, c := range d.all() {
 			_ = c.Close()

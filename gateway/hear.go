@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
@@ -27,18 +28,23 @@ var errFrameRefused = errors.New("frame refused")
 // clients must not cost ten thousand whole ones.
 const frameRoom = 2 << 10
 
-// listen takes what the client says until it leaves or has to.
-func (c *conn) listen(ctx context.Context) {
+// listen takes what the client says until it leaves or has to, or may wait at the porch
+// for it to say more; then it reports true, and somebody else may have the connection.
+func (c *conn) listen(ctx context.Context) (parked bool) {
 	take := func(frame []byte) {
 		if !isPong(frame) {
 			c.takeAll(ctx, frame)
 		}
 	}
+	c.catchUp(ctx)
 	ahead := c.heads.Buffered() // only hear changes it
 	for c.ended.Load() == nil {
 		if ahead == 0 {
+			if len(c.rest) == 0 && c.s.doors.porch.park(c) {
+				return true
+			}
 			if c.await() != nil {
-				return
+				return false
 			}
 			if c.takeWhole(c.s.cfg.FrameBytes, take) {
 				continue
@@ -50,9 +56,10 @@ func (c *conn) listen(ctx context.Context) {
 			c.refuse(ctx, &refusal{code: wire.CodeMessageTooLarge})
 		}
 		if err != nil {
-			return
+			return false
 		}
 	}
+	return false
 }
 
 // hear reads one frame and hands it to take, which must not keep it.
@@ -132,22 +139,36 @@ func isPong(frame []byte) bool {
 // there together.
 func (c *conn) takeAll(ctx context.Context, frame []byte) {
 	forth, _ := c.s.doors.forths.Get().(*[]session.Command)
+	var left []byte
 	defer func() {
 		c.deliver(ctx, forth)
 		c.s.doors.forths.Put(forth)
+		if len(left) > 0 {
+			c.postpone().frame = bytes.Clone(left)
+		}
 	}()
-	if c.door != doorBatch {
-		c.take(ctx, frame, forth)
-		return
+	if c.door == doorBatch {
+		left = c.takeLines(ctx, frame, forth)
+	} else if !c.take(ctx, frame, forth) {
+		left = frame
 	}
-	for line := range bytes.Lines(frame) { // each is a message
-		if line = bytes.TrimSpace(line); len(line) > 0 && c.ended.Load() == nil {
-			c.take(ctx, line, forth)
+}
+
+// takeLines is takeAll for a frame in which each line is a message. It returns those that
+// it would have to wait for and may not.
+func (c *conn) takeLines(ctx context.Context, frame []byte, forth *[]session.Command) (left []byte) {
+	for len(frame) > 0 && c.ended.Load() == nil {
+		line, rest, _ := bytes.Cut(frame, []byte{'\n'})
+		if line = bytes.TrimSpace(line); len(line) > 0 && !c.take(ctx, line, forth) {
+			return frame
 		}
-		if len(*forth) == forthRoom {
-			c.deliver(ctx, forth)
+		if frame = rest; len(*forth) == forthRoom {
+			if c.deliver(ctx, forth); c.later != nil {
+				return frame
+			}
 		}
 	}
+	return nil
 }
 
 // forthRoom is how many messages go to a session together.
@@ -160,7 +181,11 @@ func (c *conn) deliver(ctx context.Context, forth *[]session.Command) {
 	if len(all) == 0 {
 		return
 	}
-	if n, err := c.room.DeliverAll(ctx, all); err != nil {
+	if c.hasty {
+		if n := c.room.DeliverNow(all); n < len(all) {
+			c.postpone().forth = slices.Clone(all[n:])
+		}
+	} else if n, err := c.room.DeliverAll(ctx, all); err != nil {
 		for _, m := range all[n:] {
 			c.object(c.s.refusalOf(ctx, err), m.Message.ID)
 		}
@@ -170,27 +195,32 @@ func (c *conn) deliver(ctx context.Context, forth *[]session.Command) {
 
 // take does what one message asks for, or leaves it to be delivered. Whatever is
 // wrong with it is told to the client, and the connection lives on unless that
-// happens too often.
-func (c *conn) take(ctx context.Context, frame []byte, forth *[]session.Command) {
+// happens too often. It reports false when it would have to wait and may not; then it has done nothing.
+func (c *conn) take(ctx context.Context, frame []byte, forth *[]session.Command) bool {
 	m, err := c.door.decode(frame)
 	if err == nil && m.Session != "" && m.Session != c.session {
 		err = &wire.Error{Code: wire.CodeInvalidMessage, Path: "session_id", Message: "this connection is of another session", Ref: m.ID}
 	}
 	if err != nil {
 		c.misheard(err)
-		return
+		return true
 	}
-	if _, ok := m.Data.(wire.Pong); ok {
-		return // that something came is what counts, and the link saw it
+	switch m.Data.(type) {
+	case wire.Pong:
+		return true // that something came is what counts, and the link saw it
+	case wire.Auth, wire.SubscribeMonitor:
+		if c.hasty {
+			return false
+		}
 	}
 	if wait := c.quota.Message(m.Data); wait > 0 {
 		c.tooMany(m.ID, wait)
-		return
+		return true
 	}
 	switch p := m.Data.(type) {
 	case wire.Auth:
 		c.renew(ctx, p)
-		return
+		return true
 	case wire.SubscribeMonitor:
 		c.from.Monitor = p.MonitorID
 		if c.granted() >= accessOperator { // looking is not making a monitor
@@ -198,9 +228,10 @@ func (c *conn) take(ctx context.Context, frame []byte, forth *[]session.Command)
 		}
 		c.deliver(ctx, forth)
 		c.room.Watch(c.tab.Load(), p.MonitorID) // after the session has heard of it
-		return
+		return true
 	}
 	c.forward(&m, forth)
+	return true
 }
 
 // forward leaves a message to be delivered, if the client may say it.

@@ -30,12 +30,14 @@ type link struct {
 	// hungUp is called after our close frame was written: no frame may follow.
 	hungUp func()
 
-	// What follows is the reader's, but for seen. What it needs for each frame lies
+	// What follows is the reader's, but for fd and seen. What it needs for each frame lies
 	// together, here and in [conn]: a connection that wakes up finds none of it in a
 	// cache.
 	failed error                 // why the last try took nothing
 	raw    syscall.RawConn       // nil where only Conn can be read
 	try    func(fd uintptr) bool // takes what has arrived, if anything has
+	glance func(fd uintptr)      // is try for those who do not wait for more
+	fd     int                   // of Conn, where there is a raw one
 	doors  *doors
 	big    *[gulpBytes]byte // what rest lies in, if it came from the pool
 	rest   []byte           // read before, not yet handed out

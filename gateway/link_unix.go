@@ -15,9 +15,13 @@ func (l *link) open() {
 	if !ok {
 		return
 	}
-	if raw, err := sc.SyscallConn(); err == nil {
-		l.raw, l.try = raw, l.pullNow
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return
 	}
+	l.raw, l.try = raw, l.pullNow
+	l.glance = func(fd uintptr) { l.pullNow(fd) }
+	_ = raw.Control(func(fd uintptr) { l.fd = int(fd) }) // if it is closed already, nobody waits for it
 }
 
 // pullNow reads what has arrived and does not wait for more. It reports whether

@@ -35,19 +35,21 @@ func (k *keeper) deliver(ctx context.Context, it item) error {
 
 // deliverAll is deliver for several commands. It returns how many were delivered.
 func (k *keeper) deliverAll(ctx context.Context, commands []Command) (int, error) {
-	if k.full.Load() {
-		return 0, errFull
-	}
-	if !k.box.enter() {
-		return k.box.fill(ctx, commands)
-	}
-	k.box.leave()
-	for i, c := range commands {
-		if err := k.deliver(ctx, item{cmd: c}); err != nil {
-			return i, err
+	n := k.deliverNow(commands)
+	for ; n < len(commands); n++ {
+		if err := k.deliver(ctx, item{cmd: commands[n]}); err != nil {
+			return n, err
 		}
 	}
-	return len(commands), nil
+	return n, nil
+}
+
+// deliverNow is deliverAll as far as it need not wait for anything.
+func (k *keeper) deliverNow(commands []Command) int {
+	if k.full.Load() {
+		return 0
+	}
+	return k.box.fillNow(commands)
 }
 
 // deliveryName names something that is sent to an owner. No other replica, and

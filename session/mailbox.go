@@ -75,39 +75,38 @@ type mailbox struct {
 
 func newMailbox() *mailbox { return &mailbox{wake: make(chan struct{}, 1)} }
 
-// put adds an item, waiting for room until ctx ends.
-func (b *mailbox) put(ctx context.Context, it item) error {
-	return b.wait(ctx, func() bool { return b.add(&it) })
-}
-
-// fill adds commands after each other, waiting for room until ctx ends, and returns
-// how many it has added.
-func (b *mailbox) fill(ctx context.Context, commands []Command) (added int, err error) {
-	err = b.wait(ctx, func() bool {
+// fillNow adds commands after each other as long as there is room and none of them
+// may go to the store instead, and returns how many it has added.
+func (b *mailbox) fillNow(commands []Command) (added int) {
+	b.mu.Lock()
+	if b.closed == nil && (!b.direct || len(b.items) > 0) {
 		for added < len(commands) && b.addCommand(&commands[added]) {
 			added++
 		}
-		return added == len(commands)
-	})
-	return added, err
+	}
+	b.mu.Unlock()
+	if added > 0 {
+		b.nudge()
+	}
+	return added
 }
 
-// wait calls add, which has the lock, until it has added everything or ctx ends.
-func (b *mailbox) wait(ctx context.Context, add func() (all bool)) error {
+// put adds an item, waiting for room until ctx ends.
+func (b *mailbox) put(ctx context.Context, it item) error {
 	for {
 		b.mu.Lock()
 		if err := b.closed; err != nil {
 			b.mu.Unlock()
 			return err
 		}
-		all := add()
-		if !all && b.space == nil {
+		added := b.add(&it)
+		if !added && b.space == nil {
 			b.space = make(chan struct{})
 		}
 		space := b.space
 		b.mu.Unlock()
 		b.nudge()
-		if all {
+		if added {
 			return nil
 		}
 		select {

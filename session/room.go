@@ -93,13 +93,29 @@ func (r *Room) Deliver(ctx context.Context, c Command) error {
 // DeliverAll delivers commands after each other, as [Room.Deliver] does but
 // together, so that the owner is woken once. It returns how many were delivered.
 func (r *Room) DeliverAll(ctx context.Context, commands []Command) (int, error) {
-	for i := range commands {
-		if commands[i].Message.Data == nil {
-			return 0, refusal(wire.CodeInvalidMessage, "a message is empty")
-		}
+	if anyEmpty(commands) {
+		return 0, refusal(wire.CodeInvalidMessage, "a message is empty")
 	}
 	n, err := r.k.deliverAll(ctx, commands)
 	return n, asError(err)
+}
+
+// DeliverNow is DeliverAll for those who must not wait. What it does not deliver,
+// DeliverAll can, or says why not.
+func (r *Room) DeliverNow(commands []Command) int {
+	if anyEmpty(commands) {
+		return 0
+	}
+	return r.k.deliverNow(commands)
+}
+
+func anyEmpty(commands []Command) bool {
+	for i := range commands {
+		if commands[i].Message.Data == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // Ask delivers a command that has an id and waits for what the log says about

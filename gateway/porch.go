@@ -1,0 +1,75 @@
+package gateway
+
+import (
+	"context"
+
+	"github.com/everdesk/everdesk/session"
+)
+
+// A porch is where connections wait that have nothing to say, which is what nearly all do nearly
+// always. They need no goroutine there: a few ushers attend to those from whom something has
+// come, all on the same stack, which is in a cache while ten thousand others would not be.
+//
+// An usher must not wait for anything, or all others would wait with it. What it cannot do at
+// once it leaves to a goroutine of the connection's own, which goes back to the porch when
+// that is done. So a connection has one of three hosts, and never two: the porch, where it is in
+// the list of an usher; that usher, for a moment; or a goroutine.
+
+// later is what a goroutine is to do for a connection before it listens, since an usher would
+// have had to wait for it.
+type later struct {
+	forth []session.Command // to be delivered
+	frame []byte            // messages to be taken after that
+}
+
+// postpone leaves something to a goroutine.
+func (c *conn) postpone() *later {
+	if c.later == nil {
+		c.later = &later{}
+	}
+	return c.later
+}
+
+// attend does for a connection what can be done without waiting, on the stack of an usher. It
+// reports whether the connection may go on waiting where it was.
+func (c *conn) attend() (stays bool) {
+	c.hasty = true
+	c.guard("listen to a client", func() { stays = c.hearNow() })
+	c.hasty = false
+	return stays
+}
+
+// hearNow takes the whole frames that have come. It reports whether nothing else has.
+func (c *conn) hearNow() bool {
+	take := func(frame []byte) {
+		if !isPong(frame) {
+			c.takeAll(c.s.doors.ctx, frame)
+		}
+	}
+	for more := true; more; {
+		c.failed = nil
+		if err := c.raw.Control(c.glance); err != nil || c.failed != nil {
+			return false // whoever reads again is told the same
+		}
+		more = len(c.rest) == gulpBytes
+		for len(c.rest) > 0 {
+			if !c.takeWhole(c.s.cfg.FrameBytes, take) || c.later != nil || c.ended.Load() != nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// catchUp does what an usher has left to do.
+func (c *conn) catchUp(ctx context.Context) {
+	l := c.later
+	if l == nil {
+		return
+	}
+	c.later = nil
+	c.deliver(ctx, &l.forth)
+	if len(l.frame) > 0 {
+		c.takeAll(ctx, l.frame)
+	}
+}
