@@ -95,15 +95,14 @@ func (c Config) withDefaults() Config {
 type Center struct {
 	// mu guards the following. It is taken before the lock of a tab or a
 	// ring, and never held while something is read or written.
-	mu             sync.Mutex
-	head           wire.Position
-	closed         bool
-	trailing       bool // somebody waits to show late texts
-	tabs           int
-	rings          [forms]*ring // those in use
-	oldest, newest *Tab
-	byID           map[wire.ConnectionID]*Tab
-	standing       *wire.Event // what new tabs are told, see Tell
+	mu       sync.Mutex
+	head     wire.Position
+	closed   bool
+	trailing bool         // somebody waits to show late texts
+	tabs     []*Tab       // oldest first
+	rings    [forms]*ring // those in use
+	byID     map[wire.ConnectionID]*Tab
+	standing *wire.Event // what new tabs are told, see Tell
 
 	cfg     Config
 	session wire.SessionID
@@ -139,15 +138,16 @@ func (c *Center) Heartbeat() time.Duration { return c.cfg.Heartbeat }
 func (c *Center) Tabs() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.tabs
+	return len(c.tabs)
 }
 
 // Connections are the oldest tabs, up to a limit.
 func (c *Center) Connections(limit int) []wire.Connection {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list := make([]wire.Connection, 0, min(limit, c.tabs))
-	for t := c.oldest; t != nil && len(list) < limit; t = t.next {
+	oldest := c.tabs[:min(limit, len(c.tabs))]
+	list := make([]wire.Connection, 0, len(oldest))
+	for _, t := range oldest {
 		t.mu.Lock()
 		list = append(list, t.who)
 		t.mu.Unlock()
@@ -237,10 +237,10 @@ func (c *Center) append(events []Event, n *news) {
 	}
 	prev := c.head
 	c.head = events[len(events)-1].At
-	if c.tabs == 0 {
+	if len(c.tabs) == 0 {
 		return
 	}
-	inline := c.tabs <= inlineTabs || c.cfg.Writers.running == 0
+	inline := len(c.tabs) <= inlineTabs || c.cfg.Writers.running == 0
 	n.born = time.Now()
 	monitor, monitors := monitorsOf(events)
 	for _, r := range c.rings {
@@ -259,8 +259,8 @@ func (c *Center) append(events []Event, n *news) {
 		c.answer(&events[i])
 	}
 	c.trail()
-	for t := c.oldest; inline && t != nil; t = t.next {
-		n.tabs = append(n.tabs, t)
+	if inline {
+		n.tabs = append(n.tabs, c.tabs...)
 	}
 }
 
@@ -303,7 +303,7 @@ func (c *Center) late() ([]*group, time.Duration) {
 	if len(frames) == 0 {
 		return nil, wait
 	}
-	for t := c.oldest; t != nil; t = t.next {
+	for _, t := range c.tabs {
 		if t.ring != r {
 			continue
 		}
@@ -371,7 +371,7 @@ func (c *Center) Restart(head wire.Position) {
 			r.restart(head)
 		}
 	}
-	for t := c.oldest; t != nil; t = t.next {
+	for _, t := range c.tabs {
 		t.mu.Lock()
 		t.ask(wire.SnapshotUnknown)
 		t.mu.Unlock()
@@ -384,7 +384,7 @@ func (c *Center) Close(code wire.CloseCode, reason string) {
 	defer c.mu.Unlock()
 	c.closed = true
 	c.cancel()
-	for t := c.oldest; t != nil; t = t.next {
+	for _, t := range c.tabs {
 		t.mu.Lock()
 		t.giveUp(code, reason)
 		t.mu.Unlock()
@@ -426,14 +426,7 @@ func (c *Center) admit(t *Tab) error {
 	if n := len(r.groups); n == 0 || !r.groups[n-1].add(t) {
 		r.place(t)
 	}
-	t.prev = c.newest
-	if t.prev == nil {
-		c.oldest = t
-	} else {
-		t.prev.next = t
-	}
-	c.newest = t
-	c.tabs++
+	c.tabs = append(c.tabs, t)
 	c.byID[t.who.ConnectionID] = t
 	c.brief(t)
 	return nil
@@ -458,18 +451,8 @@ func (c *Center) forget(t *Tab) {
 	if t.group == nil {
 		return
 	}
-	if t.prev == nil {
-		c.oldest = t.next
-	} else {
-		t.prev.next = t.next
-	}
-	if t.next == nil {
-		c.newest = t.prev
-	} else {
-		t.next.prev = t.prev
-	}
-	t.prev, t.next = nil, nil
-	c.tabs--
+	at := slices.Index(c.tabs, t)
+	c.tabs = slices.Delete(c.tabs, at, at+1)
 	if c.byID[t.who.ConnectionID] == t {
 		delete(c.byID, t.who.ConnectionID)
 	}

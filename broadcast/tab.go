@@ -46,9 +46,8 @@ type Tab struct {
 	// What every write looks at comes first and fills two lines of the processor's
 	// cache, for it was not looked at since the last one and there are many tabs.
 
-	mu   sync.Mutex    // guards what does not say otherwise
-	next *Tab          // guarded by the Center's lock
-	at   wire.Position // everything up to it is written, or in rest
+	mu sync.Mutex    // guards what does not say otherwise
+	at wire.Position // everything up to it is written, or in rest
 	// owner is closed when the goroutine that may wait has ended. Without
 	// one, rest, own, due, control and fresh are empty, or the tab is gone.
 	owner  chan struct{}
@@ -79,8 +78,7 @@ type Tab struct {
 	conn   *Socket
 	closed func(wire.CloseCode, string)
 
-	prev  *Tab   // guarded by the Center's lock
-	group *group // likewise
+	group *group // guarded by the Center's lock
 	slot  int    // guarded by the group's lock
 }
 

@@ -33,14 +33,14 @@ func (c *Center) queueAll(e wire.Event, stands bool) ([]*group, int) {
 			groups = append(groups, r.groups...)
 		}
 	}
-	for t := c.oldest; t != nil; t = t.next {
+	for _, t := range c.tabs {
 		if frame := frames[t.ring.form]; len(frame) > 0 {
 			t.mu.Lock()
 			t.queue(frame)
 			t.mu.Unlock()
 		}
 	}
-	return groups, c.tabs
+	return groups, len(c.tabs)
 }
 
 // brief gives a new tab what stands. The caller has c.mu.

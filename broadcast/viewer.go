@@ -15,8 +15,9 @@ type Viewer struct {
 func (c *Center) Viewers(limit int) []Viewer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	list := make([]Viewer, 0, min(limit, c.tabs))
-	for t := c.oldest; t != nil && len(list) < limit; t = t.next {
+	oldest := c.tabs[:min(limit, len(c.tabs))]
+	list := make([]Viewer, 0, len(oldest))
+	for _, t := range oldest {
 		t.mu.Lock()
 		v := Viewer{Connection: t.who, Form: t.form}
 		switch at := t.at; {
