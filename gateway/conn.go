@@ -115,7 +115,7 @@ func (c *conn) end(e ending) bool {
 	if !c.ended.CompareAndSwap(nil, &e) {
 		return false
 	}
-	if c.s.doors.porch.fetch(c) {
+	if c.fetch() {
 		go c.serve()
 	} else {
 		_ = c.SetReadDeadline(longAgo) // wakes it; a closed connection needs no waking

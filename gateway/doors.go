@@ -87,14 +87,15 @@ type doors struct {
 	// arrived counts the connections that ever came.
 	arrived atomic.Uint64
 
-	porch porch // made for the first connection
+	porch porch // is there before the first connection that can wait there
 
-	mu     sync.Mutex
-	beats  bool // the heart has begun
-	closed bool
-	wheel  [wheelSlots][]*conn
-	left   map[string]leaving // who signed out lately, by user
-	seats  map[string]int     // how many connections are greeted or about to be, by user
+	mu      sync.Mutex
+	beats   bool // the heart has begun
+	porched bool // the porch is made, or cannot be
+	closed  bool
+	wheel   [wheelSlots][]*conn
+	left    map[string]leaving // who signed out lately, by user
+	seats   map[string]int     // how many connections are greeted or about to be, by user
 }
 
 // leaving is a sign-out.
@@ -146,9 +147,12 @@ func (d *doors) came(s *Server, c *conn, hello func(context.Context) bool) bool 
 	}
 	if !d.beats {
 		d.beats = true
-		d.openPorch(s.log)
 		d.wg.Go(s.beat)
 		d.wg.Go(func() { s.auth.Watch(d.ctx, s.signedOut) })
+	}
+	if c.raw != nil && !d.porched {
+		d.porched = true
+		d.openPorch(s.log)
 	}
 	d.arrived.Add(1)
 	c.seen.Store(d.ticks.Load())

@@ -40,7 +40,7 @@ func (c *conn) listen(ctx context.Context) (parked bool) {
 	ahead := c.heads.Buffered() // only hear changes it
 	for c.ended.Load() == nil {
 		if ahead == 0 {
-			if len(c.rest) == 0 && c.s.doors.porch.park(c) {
+			if len(c.rest) == 0 && c.park() {
 				return true
 			}
 			if c.await() != nil {

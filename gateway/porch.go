@@ -30,6 +30,14 @@ func (c *conn) postpone() *later {
 	return c.later
 }
 
+// park has the connection wait at the porch, if it can and was not asked to end. Then
+// its host must not touch it any more.
+func (c *conn) park() bool { return c.raw != nil && c.s.doors.porch.park(c) }
+
+// fetch takes the connection from the porch, for a new host. It reports false when it was not
+// there.
+func (c *conn) fetch() bool { return c.raw != nil && c.s.doors.porch.fetch(c) }
+
 // attend does for a connection what can be done without waiting, on the stack of an usher. It
 // reports whether the connection may go on waiting where it was.
 func (c *conn) attend() (stays bool) {

@@ -84,10 +84,8 @@ func (p porch) close() {
 // of is the usher of a connection.
 func (p porch) of(c *conn) *usher { return p[c.fd%len(p)] }
 
-// park has a connection wait at the porch, if it can and has not been asked to end.
-// Who has parked one must not touch it any more.
 func (p porch) park(c *conn) bool {
-	if len(p) == 0 || c.raw == nil {
+	if len(p) == 0 {
 		return false
 	}
 	u, parked := p.of(c), false
@@ -109,9 +107,8 @@ func (p porch) park(c *conn) bool {
 	return err == nil && parked
 }
 
-// fetch takes a connection from the porch. It reports false when it was not there.
 func (p porch) fetch(c *conn) bool {
-	if len(p) == 0 || c.raw == nil {
+	if len(p) == 0 {
 		return false
 	}
 	u := p.of(c)
