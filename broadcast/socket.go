@@ -12,10 +12,12 @@ import (
 // batchLimit is about how much one write takes at most, and heldLimit how much of
 // its own is held for a tab whose socket is full. It is given catchLimit of the log
 // at a time, so that with its goroutine it costs less than 64 KiB. Buffers up to
-// pooledLimit are used again.
+// pooledLimit are used again. All that a step can answer fits into dueLimit: who has said
+// much to a session that was behind is answered all at once, and is not slow for that.
 const (
 	batchLimit  = 256 << 10
 	heldLimit   = 64 << 10
+	dueLimit    = 4 * heldLimit
 	catchLimit  = heldLimit / 2
 	pooledLimit = 2 * heldLimit
 )

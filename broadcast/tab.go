@@ -306,7 +306,7 @@ func (t *Tab) queueAfter(at wire.Position, frame []byte) {
 	}
 	switch {
 	case t.gone:
-	case held > 0 && held+len(frame) > heldLimit:
+	case held > 0 && held+len(frame) > dueLimit:
 		t.giveUp(wire.CloseTooSlow, "does not take its answers")
 	default:
 		t.due = append(t.due, due{at: at, frame: frame})

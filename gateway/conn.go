@@ -74,6 +74,7 @@ type conn struct {
 
 	// What follows is the host's, see porch.
 	hasty bool   // it must not wait
+	due   bool   // it must read before it may go to the porch
 	later *later // what was left for one that may
 	room  *session.Room
 	quota quota.Connection

@@ -40,9 +40,10 @@ func (c *conn) listen(ctx context.Context) (parked bool) {
 	ahead := c.heads.Buffered() // only hear changes it
 	for c.ended.Load() == nil {
 		if ahead == 0 {
-			if len(c.rest) == 0 && c.park() {
+			if len(c.rest) == 0 && !c.due && c.park() {
 				return true
 			}
+			c.due = false
 			if c.await() != nil {
 				return false
 			}

@@ -39,8 +39,13 @@ func (c *conn) park() bool { return c.raw != nil && c.s.doors.porch.park(c) }
 func (c *conn) fetch() bool { return c.raw != nil && c.s.doors.porch.fetch(c) }
 
 // attend does for a connection what can be done without waiting, on the stack of an usher. It
-// reports whether the connection may go on waiting where it was.
-func (c *conn) attend() (stays bool) {
+// reports whether the connection may go on waiting where it was. If it is over, somebody else is
+// to read the rest: of an end that came together with the last words nobody is told again.
+func (c *conn) attend(over bool) (stays bool) {
+	if over {
+		c.due = true
+		return false
+	}
 	c.hasty = true
 	c.guard("listen to a client", func() { stays = c.hearNow() })
 	c.hasty = false
@@ -57,7 +62,8 @@ func (c *conn) hearNow() bool {
 	for more := true; more; {
 		c.failed = nil
 		if err := c.raw.Control(c.glance); err != nil || c.failed != nil {
-			return false // whoever reads again is told the same
+			c.due = true // whoever reads again is told that it is over
+			return false
 		}
 		more = len(c.rest) == gulpBytes
 		for len(c.rest) > 0 {

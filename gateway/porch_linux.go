@@ -156,10 +156,7 @@ func (u *usher) attend(events []unix.EpollEvent, guests []*conn) {
 		if c == nil {
 			continue // somebody has fetched it
 		}
-		// Only an end that is seen here cannot have come together with the last
-		// that there is to read, of which nobody would be told again.
-		stays := events[i].Events&^(unix.EPOLLIN) == 0 && c.attend()
-		if !u.putBack(c, stays) {
+		if over := events[i].Events != unix.EPOLLIN; !u.putBack(c, c.attend(over)) {
 			go c.serve()
 		}
 		guests[i] = nil

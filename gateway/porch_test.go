@@ -1,0 +1,176 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/filestore"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// badge is an EMIT with an id.
+func badge(id string) string {
+	return `{"type":"EMIT","data":{"actions":[{"type":"app.badge","appId":"mail","count":1}],"messageId":"` + id + `"}}`
+}
+
+// emitted returns the ids of the next answers to EMIT.
+func (x *tab) emitted(n int) (ids []string) {
+	x.t.Helper()
+	for range n {
+		ids = append(ids, string(next[wire.Emitted](x).MessageID))
+	}
+	return ids
+}
+
+// clogged is a store in which the commits of one session wait.
+type clogged struct {
+	engine
+	session atomic.Pointer[wire.SessionID]
+	through chan struct{} // closed when they go on
+}
+
+func (s *clogged) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
+	if id := s.session.Load(); id != nil && *id == l.Session {
+		select {
+		case <-s.through:
+		case <-ctx.Done():
+			return store.Receipt{}, store.ErrUnavailable
+		}
+	}
+	return s.engine.Commit(ctx, l, b)
+}
+
+// What is said in one frame is done in its order, also when some of it takes longer than
+// those have time who attend to everybody.
+func TestMessagesOfAllKindsInOneFrame(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	id := h.session("ann")
+	x := h.enter("/ws/"+string(id), visit{token: h.user("ann"), protos: []string{"everdesk.v2.batch"}})
+	next[wire.SessionState](x)
+	for round := range 3 {
+		first, second, third := fmt.Sprint("first-", round), fmt.Sprint("second-", round), fmt.Sprint("third-", round)
+		lines := []string{
+			badge(first),
+			fmt.Sprintf(`{"type":"SUBSCRIBE_MONITOR","data":{"monitorId":"monitor-%d"}}`, round%2),
+			badge(second),
+			`{"type":"auth","data":{"token":"` + h.user("ann") + `"}}`,
+			badge(third),
+		}
+		if err := x.ws.Write(t.Context(), websocket.MessageText, []byte(strings.Join(lines, "\n"))); err != nil {
+			t.Fatal(err)
+		}
+		if got := x.emitted(3); !slices.Equal(got, []string{first, second, third}) {
+			t.Errorf("answers to %v", got)
+		}
+	}
+}
+
+// A session whose mailbox is full makes nobody wait but those who talk to it, and what they said
+// is in order when it goes on.
+func TestFullMailboxHoldsUpNobodyElse(t *testing.T) {
+	t.Parallel()
+	clogged := &clogged{through: make(chan struct{})}
+	h := newHall(t, func(p *plan) {
+		p.store = func(log *slog.Logger) (_ engine, err error) {
+			clogged.engine, err = filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
+			return clogged, err
+		}
+	})
+	stuck := h.session("ann")
+	x := h.enter("/ws/"+string(stuck), visit{token: h.user("ann"), protos: []string{"everdesk.v2.batch"}})
+	next[wire.SessionState](x)
+	var others []*tab
+	for range 8 {
+		o := h.enter("/ws/"+string(h.session("bea")), as(h.user("bea")))
+		next[wire.SessionState](o)
+		others = append(others, o)
+	}
+	clogged.session.Store(&stuck)
+	open := sync.OnceFunc(func() { close(clogged.through) })
+	defer open()
+	const frames, lines = 20, 100 // more than a mailbox takes
+	var want []string
+	for f := range frames {
+		var frame bytes.Buffer
+		for l := range lines {
+			name := fmt.Sprintf("m-%d-%d", f, l)
+			want = append(want, name)
+			fmt.Fprintln(&frame, badge(name))
+		}
+		if err := x.ws.Write(t.Context(), websocket.MessageText, frame.Bytes()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, o := range others {
+		if err := o.ws.Write(t.Context(), websocket.MessageText, []byte(badge("other"))); err != nil {
+			t.Fatal(err)
+		}
+		if got := o.emitted(1); got[0] != "other" {
+			t.Errorf("session %d: answer to %v", i, got)
+		}
+	}
+	open()
+	if got := x.emitted(frames * lines); !slices.Equal(got, want) {
+		t.Errorf("%d answers, which are not those to what was said", len(got))
+	}
+}
+
+// Who says something and hangs up at once is heard, and is gone.
+func TestLastWordsAreHeard(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	id := h.session("ann")
+	watching := h.enter("/ws/"+string(id), as(h.user("ann")))
+	next[wire.SessionState](watching)
+	var d net.Dialer
+	for round := range 20 {
+		c, err := d.DialContext(t.Context(), "tcp", h.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(c, "GET /ws/%s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"+
+			"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nAuthorization: Bearer %s\r\n\r\n", id, h.addr, h.token("ann", time.Minute))
+		var greeting [1]byte
+		for range 2 { // the handshake and some of what follows
+			if _, err := io.ReadFull(c, greeting[:]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		words := fmt.Sprintf(`{"type":"EMIT","data":{"actions":[{"type":"app.badge","appId":"mail","count":%d}]}}`, round+1)
+		frame := append([]byte{0x81, 0x80 | byte(len(words)), 0, 0, 0, 0}, words...)
+		if _, err := c.Write(frame); err != nil {
+			t.Fatal(err)
+		}
+		tcp, ok := c.(*net.TCPConn)
+		if !ok {
+			t.Fatalf("a %T", c)
+		}
+		if err := tcp.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		for {
+			actions := next[wire.Actions](watching)
+			if b, ok := actions.Actions[0].(wire.AppBadge); ok && b.Count == uint64(round+1) {
+				break
+			}
+		}
+		if _, err := io.Copy(io.Discard, c); err != nil { // up to the end of the connection
+			t.Error(err)
+		}
+		c.Close()
+	}
+}
