@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -39,6 +40,7 @@ func serve(ctx context.Context, p program) error {
 		}
 	}
 	spareMemory(p.environ, os.DirFS("/"))
+	growInLargePages(min(debug.SetMemoryLimit(-1), largeHeap))
 	return host(ctx, cfg, log, p.stdout)
 }
 

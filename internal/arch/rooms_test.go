@@ -97,5 +97,5 @@ var guests = map[string]room{
 	"go.opentelemetry.io/otel":               {uses: "tracing", tests: "*"},
 	"go.opentelemetry.io/proto/otlp":         {uses: "tracing", tests: "*"},
 	"google.golang.org/protobuf":             {uses: "tracing", tests: "*"},
-	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway bench/load", tests: "internal/chaos cmd/hub"},
+	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway bench/load cmd/hub", tests: "internal/chaos"},
 }

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// The heap grows where large pages are asked for. Where the system has none, it grows all the same.
+//
+//nolint:paralleltest // others would take the memory
+func TestHeapGrowsInLargePages(t *testing.T) {
+	growInLargePages(256 << 20)
+	grown := make([]byte, 64<<20)
+	grown[0] = 1
+	asked, err := asksForLargePages(fmt.Sprintf("%p", &grown[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = os.Stat("/sys/kernel/mm/transparent_hugepage")
+	if has := err == nil; asked != has {
+		t.Errorf("the heap asks for large pages: %v; the system has them: %v", asked, has)
+	}
+}
+
+// asksForLargePages reports what the system knows of the memory at an address.
+func asksForLargePages(address string) (bool, error) {
+	var want uint64
+	if _, err := fmt.Sscanf(address, "0x%x", &want); err != nil {
+		return false, err
+	}
+	file, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		return false, err
+	}
+	defer file.Close()
+	here := false
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		var from, to uint64
+		if n, _ := fmt.Sscanf(lines.Text(), "%x-%x ", &from, &to); n == 2 {
+			here = from <= want && want < to
+		}
+		if flags, ok := strings.CutPrefix(lines.Text(), "VmFlags:"); ok && here {
+			return strings.Contains(flags+" ", " hg "), nil
+		}
+	}
+	return false, fmt.Errorf("%s is not mapped", address)
+}
