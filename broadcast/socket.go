@@ -11,8 +11,8 @@ import (
 
 // batchLimit is about how much one write takes at most, and heldLimit how much of
 // its own is held for a tab whose socket is full. It is given catchLimit of the log
-// at a time, so that with its goroutine it costs less than 64 KiB. Buffers up to
-// pooledLimit are used again. All that a step can answer fits into dueLimit: who has said
+// at a time, so that with its goroutine it costs less than 64 KiB, unless it is to be answered much. Buffers up to
+// pooledLimit are used again. Nearly all that a step can answer fits into dueLimit: who has said
 // much to a session that was behind is answered all at once, and is not slow for that.
 const (
 	batchLimit  = 256 << 10

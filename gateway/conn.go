@@ -72,6 +72,8 @@ type conn struct {
 	door   door
 	seated bool // it is counted for its user; guarded by doors.mu
 
+	usher *usher // who has it while it waits; nil when it cannot. It does not change after it came
+
 	// What follows is the host's, see porch.
 	hasty bool   // it must not wait
 	due   bool   // it must read before it may go to the porch

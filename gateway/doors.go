@@ -87,11 +87,10 @@ type doors struct {
 	// arrived counts the connections that ever came.
 	arrived atomic.Uint64
 
-	porch porch // is there before the first connection that can wait there
-
 	mu      sync.Mutex
-	beats   bool // the heart has begun
-	porched bool // the porch is made, or cannot be
+	beats   bool  // the heart has begun
+	porch   porch // for those connections that can wait there
+	porched bool  // it is made, or cannot be
 	closed  bool
 	wheel   [wheelSlots][]*conn
 	left    map[string]leaving // who signed out lately, by user
@@ -150,9 +149,12 @@ func (d *doors) came(s *Server, c *conn, hello func(context.Context) bool) bool 
 		d.wg.Go(s.beat)
 		d.wg.Go(func() { s.auth.Watch(d.ctx, s.signedOut) })
 	}
-	if c.raw != nil && !d.porched {
-		d.porched = true
-		d.openPorch(s.log)
+	if c.raw != nil {
+		if !d.porched {
+			d.porched = true
+			d.openPorch(s.log)
+		}
+		c.usher = d.porch.of(c)
 	}
 	d.arrived.Add(1)
 	c.seen.Store(d.ticks.Load())
@@ -301,12 +303,13 @@ func (s *Server) dismiss(ctx context.Context) {
 	d := &s.doors
 	d.mu.Lock()
 	d.closed = true
+	porch := d.porch
 	d.mu.Unlock()
 	s.sendAway(ctx, d.all(), "this hub is shutting down")
 	ctx, cancel := atLeast(ctx, farewell)
 	defer cancel()
 	d.stop()
-	d.porch.close()
+	porch.close()
 	if !s.await(ctx, &d.wg, 2*s.cfg.Patience.Close) {
 		for _, c := range d.all() {
 			_ = c.Close()

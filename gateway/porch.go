@@ -32,11 +32,11 @@ func (c *conn) postpone() *later {
 
 // park has the connection wait at the porch, if it can and was not asked to end. Then
 // its host must not touch it any more.
-func (c *conn) park() bool { return c.raw != nil && c.s.doors.porch.park(c) }
+func (c *conn) park() bool { return c.usher != nil && c.usher.park(c) }
 
 // fetch takes the connection from the porch, for a new host. It reports false when it was not
 // there.
-func (c *conn) fetch() bool { return c.raw != nil && c.s.doors.porch.fetch(c) }
+func (c *conn) fetch() bool { return c.usher != nil && c.usher.fetch(c) }
 
 // attend does for a connection what can be done without waiting, on the stack of an usher. It
 // reports whether the connection may go on waiting where it was. If it is over, somebody else is
@@ -52,6 +52,10 @@ func (c *conn) attend(over bool) (stays bool) {
 	return stays
 }
 
+// gulps is how often an usher reads from a connection at a time. Who has said more than that
+// has a goroutine take the rest, for others wait too.
+const gulps = 4
+
 // hearNow takes the whole frames that have come. It reports whether nothing else has.
 func (c *conn) hearNow() bool {
 	take := func(frame []byte) {
@@ -59,20 +63,23 @@ func (c *conn) hearNow() bool {
 			c.takeAll(c.s.doors.ctx, frame)
 		}
 	}
-	for more := true; more; {
+	for range gulps {
 		c.failed = nil
 		if err := c.raw.Control(c.glance); err != nil || c.failed != nil {
 			c.due = true // whoever reads again is told that it is over
 			return false
 		}
-		more = len(c.rest) == gulpBytes
+		all := len(c.rest) < gulpBytes
 		for len(c.rest) > 0 {
 			if !c.takeWhole(c.s.cfg.FrameBytes, take) || c.later != nil || c.ended.Load() != nil {
 				return false
 			}
 		}
+		if all {
+			return true
+		}
 	}
-	return true
+	return false
 }
 
 // catchUp does what an usher has left to do.

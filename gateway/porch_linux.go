@@ -17,20 +17,22 @@ type porch []*usher
 
 // usher attends to a part of the connections.
 type usher struct {
-	epoll *os.File // which itself is waited for as other files are
-	raw   syscall.RawConn
-	fd    int
+	epoll  *os.File // which itself is waited for as other files are
+	raw    syscall.RawConn
+	fd     int
+	ushers int // how many there are
 
 	mu     sync.Mutex // guards the following
-	guests []*conn    // those who wait, by descriptor
+	guests []*conn    // those who wait, by seat
 	closed bool
 }
 
 // newPorch makes a porch with an usher for every processor.
 func newPorch() (porch, error) {
 	var p porch
-	for range runtime.GOMAXPROCS(0) {
-		u, err := newUsher()
+	n := runtime.GOMAXPROCS(0)
+	for range n {
+		u, err := newUsher(n)
 		if err != nil {
 			p.close()
 			return nil, err
@@ -40,7 +42,7 @@ func newPorch() (porch, error) {
 	return p, nil
 }
 
-func newUsher() (*usher, error) {
+func newUsher(ushers int) (*usher, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
@@ -49,7 +51,7 @@ func newUsher() (*usher, error) {
 		_ = unix.Close(fd)
 		return nil, os.NewSyscallError("fcntl", err)
 	}
-	u := &usher{fd: fd, epoll: os.NewFile(uintptr(fd), "epoll")}
+	u := &usher{fd: fd, ushers: ushers, epoll: os.NewFile(uintptr(fd), "epoll")}
 	if u.raw, err = u.epoll.SyscallConn(); err != nil {
 		_ = u.epoll.Close()
 		return nil, err
@@ -64,71 +66,81 @@ func (p porch) open(wg *sync.WaitGroup) {
 	}
 }
 
-// close ends the ushers. Who waits gets a goroutine.
+// close ends the ushers.
 func (p porch) close() {
 	for _, u := range p {
-		u.mu.Lock()
-		u.closed = true
-		left := u.guests
-		u.guests = nil
-		_ = u.epoll.Close()
-		u.mu.Unlock()
-		for _, c := range left {
-			if c != nil {
-				go c.serve()
-			}
+		u.close()
+	}
+}
+
+// of is the usher of a connection; nil when there are none.
+func (p porch) of(c *conn) *usher {
+	if len(p) == 0 {
+		return nil
+	}
+	return p[c.fd%len(p)]
+}
+
+// seat is where a connection waits. No other one of the usher has the same descriptor.
+func (u *usher) seat(c *conn) int { return c.fd / u.ushers }
+
+// close ends the usher. Who waits gets a goroutine.
+func (u *usher) close() {
+	u.mu.Lock()
+	left := u.guests
+	u.closed, u.guests = true, nil
+	_ = u.epoll.Close()
+	u.mu.Unlock()
+	for _, c := range left {
+		if c != nil {
+			go c.serve()
 		}
 	}
 }
 
-// of is the usher of a connection.
-func (p porch) of(c *conn) *usher { return p[c.fd%len(p)] }
-
-func (p porch) park(c *conn) bool {
-	if len(p) == 0 {
-		return false
-	}
-	u, parked := p.of(c), false
-	err := c.raw.Control(func(uintptr) { // so that the descriptor is its own meanwhile
+// park has a connection wait, unless it was asked to end.
+func (u *usher) park(c *conn) (parked bool) {
+	_ = c.raw.Control(func(uintptr) { // so that the descriptor is its own meanwhile
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		if u.closed || c.ended.Load() != nil {
 			return
 		}
-		for c.fd >= len(u.guests) {
+		seat := u.seat(c)
+		for seat >= len(u.guests) {
 			u.guests = append(u.guests, nil)
 		}
 		// What has come already counts as something new.
-		ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(c.fd)} //nolint:gosec // a descriptor is small
+		ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(seat)} //nolint:gosec // a descriptor is small
 		if unix.EpollCtl(u.fd, unix.EPOLL_CTL_ADD, c.fd, &ev) == nil {
-			u.guests[c.fd], parked = c, true
+			u.guests[seat], parked = c, true
 		}
 	})
-	return err == nil && parked
+	return parked
 }
 
-func (p porch) fetch(c *conn) bool {
-	if len(p) == 0 {
-		return false
-	}
-	u := p.of(c)
+// fetch takes a connection out. It reports false when it does not wait here.
+func (u *usher) fetch(c *conn) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if c.fd >= len(u.guests) || u.guests[c.fd] != c {
+	seat := u.seat(c)
+	if seat >= len(u.guests) || u.guests[seat] != c {
 		return false
 	}
+	u.guests[seat] = nil
 	u.forget(c)
 	return true
 }
 
-// forget takes a connection out of everything. The caller has u.mu.
+// forget tells the system that nobody waits for a connection any more. One that is closed it has
+// forgotten by itself, and the descriptor may be that of another who waits.
 func (u *usher) forget(c *conn) {
-	u.guests[c.fd] = nil
-	_ = unix.EpollCtl(u.fd, unix.EPOLL_CTL_DEL, c.fd, nil) // it is there
+	_ = c.raw.Control(func(uintptr) { _ = unix.EpollCtl(u.fd, unix.EPOLL_CTL_DEL, c.fd, nil) })
 }
 
 // run attends to those who have something to say, until the porch is closed.
 func (u *usher) run() {
+	defer u.close() // whatever the end is, nobody waits in vain
 	var events [round]unix.EpollEvent
 	var guests [round]*conn
 	n := 0
@@ -171,7 +183,7 @@ func (u *usher) putBack(c *conn, stays bool) bool {
 		return false
 	}
 	if stays && c.ended.Load() == nil {
-		u.guests[c.fd] = c
+		u.guests[u.seat(c)] = c
 		return true
 	}
 	u.forget(c)

@@ -7,11 +7,15 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/everdesk/everdesk/broadcast"
 )
 
 // waiting is how many connections are at the porch.
-func (p porch) waiting() (n int) {
-	for _, u := range p {
+func waiting(s *Server) (n int) {
+	s.doors.mu.Lock()
+	defer s.doors.mu.Unlock()
+	for _, u := range s.doors.porch {
 		u.mu.Lock()
 		for _, c := range u.guests {
 			if c != nil {
@@ -47,9 +51,9 @@ func TestSilentClientsWaitAtThePorch(t *testing.T) {
 	}
 	want := func(n int) {
 		t.Helper()
-		for s.doors.porch.waiting() != n {
+		for waiting(s) != n {
 			if ctx.Err() != nil {
-				t.Fatalf("%d of %d wait", s.doors.porch.waiting(), n)
+				t.Fatalf("%d of %d wait", waiting(s), n)
 			}
 			runtime.Gosched()
 		}
@@ -64,5 +68,38 @@ func TestSilentClientsWaitAtThePorch(t *testing.T) {
 	for i, ws := range all {
 		_ = ws.CloseNow()
 		want(clients - 1 - i)
+	}
+}
+
+// A connection that was closed while an usher had it leaves those alone who have got its
+// descriptor.
+func TestDescriptorOfAnotherIsNotForgotten(t *testing.T) {
+	t.Parallel()
+	u, err := newUsher(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.epoll.Close()
+	parked := func() *conn {
+		server, _ := pair(t)
+		c := &conn{link: link{Socket: broadcast.Socket{Conn: server}}}
+		c.open()
+		if !u.park(c) {
+			t.Fatal("it cannot wait")
+		}
+		return c
+	}
+	gone := parked()
+	if !u.fetch(gone) || u.fetch(gone) {
+		t.Fatal("it does not wait once")
+	}
+	gone.Close()
+	next := parked()
+	gone.fd = next.fd // as the system may have it
+	if u.putBack(gone, false) {
+		t.Error("what was closed waits")
+	}
+	if !u.fetch(next) {
+		t.Error("the next one does not wait any more")
 	}
 }

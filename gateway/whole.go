@@ -11,6 +11,7 @@ import (
 // The head of the frames that nearly all clients send: one whole message of text, masked.
 const (
 	wholeText  = 0x81 // the first byte
+	wholePong  = 0x8a // that of an answer to a ping, of which nothing becomes
 	masked     = 0x80 // the bit of the second that is not of the length
 	maskBytes  = 4
 	twoFollow  = 126 // instead of a length: it is in two bytes that follow
@@ -22,6 +23,10 @@ const (
 // All other frames are the library's, which would do the same with this one over a longer
 // way. The library must not be in the middle of a frame or a message.
 func (c *conn) takeWhole(limit int64, take func(frame []byte)) bool {
+	if end := pongFrame(c.rest); end > 0 {
+		c.skip(end)
+		return true
+	}
 	text, mask, end := wholeFrame(c.rest)
 	if end == 0 || int64(len(text)) > limit {
 		return false
@@ -56,6 +61,18 @@ func wholeFrame(data []byte) (text []byte, mask uint32, end int) {
 		return nil, 0, 0
 	}
 	return data[begin:end], binary.LittleEndian.Uint32(data[head:]), end
+}
+
+// pongFrame is the end of the pong that data begins with, or 0. It is all that an idle client says at
+// doors where others know a message for it, and the library would wait for more after it.
+func pongFrame(data []byte) int {
+	if len(data) < 2+maskBytes || data[0] != wholePong || data[1] < masked || data[1]-masked >= twoFollow {
+		return 0
+	}
+	if end := 2 + maskBytes + int(data[1]-masked); end <= len(data) {
+		return end
+	}
+	return 0
 }
 
 // appendUnmasked adds a text without what a client did to it.

@@ -62,3 +62,29 @@ func TestSpecialFramesAreLeft(t *testing.T) {
 		}
 	}
 }
+
+func TestPongFrames(t *testing.T) {
+	t.Parallel()
+	longest := append([]byte{0x8a, 0x80 | 125, 1, 2, 3, 4}, make([]byte, 125)...)
+	for name, c := range map[string]struct {
+		data []byte
+		end  int
+	}{
+		"empty":             {[]byte{0x8a, 0x80, 1, 2, 3, 4}, 6},
+		"with words":        {[]byte{0x8a, 0x82, 1, 2, 3, 4, 5, 6}, 8},
+		"and more":          {[]byte{0x8a, 0x80, 1, 2, 3, 4, 0x81}, 6},
+		"the longest":       {longest, len(longest)},
+		"cut off":           {longest[:len(longest)-1], 0},
+		"its head cut off":  {[]byte{0x8a, 0x80, 1}, 0},
+		"too long":          {[]byte{0x8a, 0xfe, 0, 126, 1, 2, 3, 4}, 0},
+		"not masked":        {[]byte{0x8a, 0x04, 1, 2, 3, 4}, 0},
+		"only a part":       {[]byte{0x0a, 0x80, 1, 2, 3, 4}, 0},
+		"with bits of ours": {[]byte{0xca, 0x80, 1, 2, 3, 4}, 0},
+		"a ping":            {[]byte{0x89, 0x80, 1, 2, 3, 4}, 0},
+		"nothing":           {nil, 0},
+	} {
+		if got := pongFrame(c.data); got != c.end {
+			t.Errorf("%s: ends at %d, want %d", name, got, c.end)
+		}
+	}
+}

@@ -35,8 +35,12 @@ func TestFramesOfAllKindsInOrder(t *testing.T) {
 			text := `{"type":"EMIT","data":{"actions":[{"type":"app.badge","appId":"mail","count":` + strconv.Itoa(i+1) + `}],"messageId":"` + name + `"}}`
 			want = append(want, name)
 			switch i % 4 {
-			case 0, 1:
+			case 0:
 				frame(0x81, text)
+			case 1:
+				frame(0x81, text)
+				frame(0x8a, "")
+				frame(0x8a, "pong")
 			case 2:
 				frame(0x01, text[:i])
 				frame(0x89, "ping")

@@ -40,16 +40,6 @@ func spareMemory(environ []string, root fs.FS) {
 // largeHeap is up to which size a heap is in large pages.
 const largeHeap = 1 << 30
 
-// growInLargePages has the heap grow where large pages are asked for. Busy sessions touch
-// more memory than a processor has small pages in its tables for, and most of what they allocate is new to
-// the system, which is a fault for every 4 KiB: with large pages they take some 6 % less CPU. Go leaves that to the
-// system, and most systems leave it to programs (transparent_hugepage is madvise). The runtime fills the
-// lowest addresses first, so it is lent memory that asks for large pages and gets it back untouched.
-func growInLargePages(size int64) {
-	adviseLargePages(make([]byte, size))
-	debug.FreeOSMemory()
-}
-
 // memoryOf is how much memory there is for this process, or 0 when that cannot
 // be known.
 func memoryOf(root fs.FS) int64 {

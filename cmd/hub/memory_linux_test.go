@@ -6,13 +6,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/fstest"
 )
 
 // The heap grows where large pages are asked for. Where the system has none, it grows all the same.
 //
 //nolint:paralleltest // others would take the memory
 func TestHeapGrowsInLargePages(t *testing.T) {
-	growInLargePages(256 << 20)
+	growInLargePages(256<<20, os.DirFS("/"))
 	grown := make([]byte, 64<<20)
 	grown[0] = 1
 	asked, err := asksForLargePages(fmt.Sprintf("%p", &grown[0]))
@@ -20,8 +21,21 @@ func TestHeapGrowsInLargePages(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = os.Stat("/sys/kernel/mm/transparent_hugepage")
-	if has := err == nil; asked != has {
+	if has := err == nil && !rationed(os.DirFS("/")); asked != has {
 		t.Errorf("the heap asks for large pages: %v; the system has them: %v", asked, has)
+	}
+}
+
+func TestMemoryIsRationed(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[string]bool{"0\n": false, "1\n": false, "2\n": true} {
+		root := fstest.MapFS{"proc/sys/vm/overcommit_memory": &fstest.MapFile{Data: []byte(mode)}}
+		if got := rationed(root); got != want {
+			t.Errorf("mode %q: %v", mode, got)
+		}
+	}
+	if !rationed(fstest.MapFS{}) {
+		t.Error("memory that nothing is known of is not rationed")
 	}
 }
 

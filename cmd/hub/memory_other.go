@@ -2,5 +2,7 @@
 
 package main
 
-// adviseLargePages would ask for large pages, which only Linux gives to those who ask.
-func adviseLargePages([]byte) {}
+import "io/fs"
+
+// growInLargePages would ask for large pages, which only Linux gives to those who ask.
+func growInLargePages(int64, fs.FS) {}

@@ -39,8 +39,9 @@ func serve(ctx context.Context, p program) error {
 			log.WarnContext(ctx, "setting means nothing to this store", "setting", e.name, "from", e.where)
 		}
 	}
-	spareMemory(p.environ, os.DirFS("/"))
-	growInLargePages(min(debug.SetMemoryLimit(-1), largeHeap))
+	system := os.DirFS("/")
+	spareMemory(p.environ, system)
+	growInLargePages(min(debug.SetMemoryLimit(-1), largeHeap), system)
 	return host(ctx, cfg, log, p.stdout)
 }
 
