@@ -1,6 +1,6 @@
 // Notifications of the browser: one per thing, however many tabs there are.
 
-import type { BrowserContext } from "playwright-core";
+import type { BrowserContext, Page } from "playwright-core";
 import { expect, it } from "vitest";
 import { settle } from "./harness/content.js";
 import { stage } from "./harness/stage.js";
@@ -31,6 +31,15 @@ async function counting(profile: BrowserContext): Promise<string[]> {
   return shown;
 }
 
+/** Whether a tab that is the only one left speaks for the browser; for a moment after another has gone nobody does. */
+function leads(page: Page): Promise<boolean> {
+  return page.evaluate(async () => {
+    const { held = [], pending = [] } = await navigator.locks.query();
+    const lead = (lock: LockInfo): boolean => lock.name === "everdesk.leader";
+    return held.some(lead) && !pending.some(lead);
+  });
+}
+
 it("two tabs of a browser show one notification for what is finished, what failed and what is asked", async () => {
   const session = await desk.hub.rest.newSession("notify");
   const profile = await desk.profile({ notify: true });
@@ -51,6 +60,7 @@ it("two tabs of a browser show one notification for what is finished, what faile
   await until(() => one.title()).toMatch(/\(\d+\)/);
 
   await one.close();
+  await until(() => leads(two)).toBe(true);
   await say(two, "/sleep 100ms\n/say from the tab that is left");
   await until(() => shown.length).toBe(4);
   await settle(desk.hub, session, two);
