@@ -35,7 +35,7 @@ async function counting(profile: BrowserContext): Promise<string[]> {
 function leads(page: Page): Promise<boolean> {
   return page.evaluate(async () => {
     const { held = [], pending = [] } = await navigator.locks.query();
-    const lead = (lock: LockInfo): boolean => lock.name === "everdesk.leader";
+    const lead = (lock: LockInfo): boolean => lock.name?.startsWith("everdesk.leader.") === true;
     return held.some(lead) && !pending.some(lead);
   });
 }
