@@ -31,11 +31,7 @@ const frameRoom = 2 << 10
 // listen takes what the client says until it leaves or has to, or may wait at the porch
 // for it to say more; then it reports true, and somebody else may have the connection.
 func (c *conn) listen(ctx context.Context) (parked bool) {
-	take := func(frame []byte) {
-		if !isPong(frame) {
-			c.takeAll(ctx, frame)
-		}
-	}
+	take := func(frame []byte) { c.takeAll(ctx, frame) }
 	c.catchUp(ctx)
 	ahead := c.heads.Buffered() // only hear changes it
 	for c.ended.Load() == nil {
@@ -139,6 +135,9 @@ func isPong(frame []byte) bool {
 // takeAll does what the messages in a frame ask for. What goes to the session goes
 // there together.
 func (c *conn) takeAll(ctx context.Context, frame []byte) {
+	if isPong(frame) {
+		return
+	}
 	forth, _ := c.s.doors.forths.Get().(*[]session.Command)
 	var left []byte
 	defer func() {

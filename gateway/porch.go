@@ -58,11 +58,7 @@ const gulps = 4
 
 // hearNow takes the whole frames that have come. It reports whether nothing else has.
 func (c *conn) hearNow() bool {
-	take := func(frame []byte) {
-		if !isPong(frame) {
-			c.takeAll(c.s.doors.ctx, frame)
-		}
-	}
+	take := func(frame []byte) { c.takeAll(c.s.doors.ctx, frame) }
 	for range gulps {
 		c.failed = nil
 		if err := c.raw.Control(c.glance); err != nil || c.failed != nil {
