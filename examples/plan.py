@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""A client for plans, in one file: python3 plan.py --token TOKEN 'Compare two brands'.
+"""A client for plans, in one file: python3 plan.py 'Compare two brands'.
 
 It needs nothing but Debian's python3-websockets. It has a request worked off as a
-plan and asks whoever sits at the terminal what the plan asks. When the connection is
+plan and asks at the terminal what the plan asks. When the connection is
 lost it comes back with resume_from and misses nothing.
 """
 
 import argparse
 import asyncio
 import json
+import os
+import pathlib
+import re
 import sys
+import urllib.error
 import urllib.request
 import uuid
 
@@ -160,6 +164,65 @@ async def typed(question):
     return line.strip()
 
 
+def hint(data):
+    """What to type for a value that a todo needs."""
+    match data["input_type"]:
+        case "choice":
+            return " / ".join(o["value"] for o in data["options"])
+        case "multi":
+            return ", ".join(o["value"] for o in data["options"]) + ": one or more"
+        case "number":
+            low, high = data.get("min"), data.get("max")
+            return "a number" + (f" from {low}" if low is not None else "") + (f" to {high}" if high is not None else "")
+        case "date":
+            return "2026-02-01 to 2026-02-28" if data.get("range") else "2026-02-01"
+        case "confirm":
+            return "yes / no"
+    return "text"
+
+
+def parse(data, said):
+    """The value that what was typed stands for. Raises ValueError with what is wanted."""
+    said = said.strip()
+    if not said:
+        if data["required"] and data.get("default_value") is None:
+            raise ValueError("an answer is needed")
+        return data.get("default_value")
+    kind, options = data["input_type"], [o["value"] for o in data.get("options") or []]
+    if kind == "number":
+        try:
+            return float(said) if re.search(r"[.eE]", said) else int(said)
+        except ValueError:
+            raise ValueError(f"{said!r} is not a number") from None
+    if kind == "confirm":
+        if said.lower() in ("y", "yes", "true"):
+            return True
+        if said.lower() in ("n", "no", "false"):
+            return False
+        raise ValueError("type yes or no")
+    if kind == "date" and data.get("range"):
+        days = re.findall(r"\d{4}-\d\d-\d\d", said)
+        if len(days) != 2:
+            raise ValueError("type two dates, as in 2026-02-01 to 2026-02-28")
+        return {"from": days[0], "to": days[1]}
+    if kind == "date" and not re.fullmatch(r"\d{4}-\d\d-\d\d", said):
+        raise ValueError("type a date, as in 2026-02-01")
+    chosen = [word for word in re.split(r"[,\s]+", said) if word] if kind == "multi" else [said]
+    if kind in ("choice", "multi") and (wrong := [word for word in chosen if word not in options]):
+        raise ValueError(f"{wrong[0]!r} is not one of {', '.join(options)}")
+    return chosen if kind == "multi" else said
+
+
+async def value_for(data):
+    """Asks for a value until what is typed fits."""
+    while True:
+        said = await typed(f"{data['question']} [{hint(data)}]")
+        try:
+            return parse(data, said)
+        except ValueError as e:
+            print(f"  {e}", flush=True)
+
+
 async def ask(client, message):
     """Asks at the terminal what a plan asks."""
     data = message["data"]
@@ -173,45 +236,68 @@ async def ask(client, message):
             else:
                 await client.review(data["request_id"], "modify", instruction=said)
         case "hitl_approval_request":
-            said = await typed(f"{data['todo']['task']}: {data['reason']} [approve / skip / reject]")
-            await client.approve_todo(data["request_id"], data["todo_id"], said or "approve")
+            said = ""
+            while said not in ("approve", "skip", "reject"):
+                said = await typed(f"{data['todo']['task']}: {data['reason']} [approve / skip / reject]") or "approve"
+            await client.approve_todo(data["request_id"], data["todo_id"], said)
         case "hitl_input_request":
-            hint = ", ".join(o["value"] for o in data.get("options", [])) or data["input_type"]
-            said = await typed(f"{data['question']} [{hint}]")
-            if data["input_type"] in ("number", "multi", "confirm") or data.get("range"):
-                said = json.loads(said)
-            await client.give(data["request_id"], data["field"], said)
+            await client.give(data["request_id"], data["field"], await value_for(data))
         case "hitl_clarification":
             await client.clarify(data["request_id"], await typed(data["question"]))
+
+
+REFUSED_ANSWER = 5002
 
 
 async def work(url, token, request):
     rest = Rest(url, token)
     client = PlanClient(url, rest.new_session(), token)
-    begun = False
+    begun, asked = False, None
     async for message in client.messages():
         if line := show(message):
             print(line, flush=True)
         if message["type"] == "session_state" and not begun:
             begun = True
             await client.plan(request)
-        elif message["type"].startswith("hitl_"):
-            await ask(client, message)
+        elif message["type"] in ("hitl_plan_review", "hitl_approval_request", "hitl_input_request", "hitl_clarification"):
+            asked = message
+            await ask(client, asked)
+        elif message["type"] == "error" and message["data"]["code"] == REFUSED_ANSWER and asked:
+            await ask(client, asked)
         elif message["type"] in ("complete", "failed"):
             await client.close()
             return message["type"] == "complete"
 
 
+def local_token():
+    """The token that a hub with a file store leaves in its folder for its own user."""
+    try:
+        return pathlib.Path("everdesk-data", "token").read_text().strip()
+    except OSError:
+        return None
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--url", default="http://127.0.0.1:8080", help="where the hub is")
-    options.add_argument("--token", help="what it printed in its URL, or hub token made")
+    options.add_argument("--token", default=os.environ.get("HUB_TOKEN") or local_token(),
+                         help="the token in the URL that the hub prints, or one that hub token made; "
+                              "by default HUB_TOKEN, or that of the hub whose data is in ./everdesk-data")
     options.add_argument("request")
     given = options.parse_args()
     try:
         sys.exit(0 if asyncio.run(work(given.url, given.token, given.request)) else 1)
     except EOFError as e:
         sys.exit(f"\n{e}; the plan waits")
+    except urllib.error.HTTPError as e:
+        more = "; give --token, which is in the URL that the hub printed" if e.code == 401 else ""
+        sys.exit(f"the hub at {given.url} answered {e.code} {e.reason}{more}")
+    except urllib.error.URLError as e:
+        sys.exit(f"there is no hub at {given.url}: {e.reason}; start one with make run, or name another with --url")
+    except websockets.exceptions.ConnectionClosed as e:
+        sys.exit(f"the hub at {given.url} closed the connection: {e}")
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import tempfile
 import unittest
 import uuid
 
+import plan
 from plan import PlanClient, Rest
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
@@ -91,6 +92,55 @@ class Tab(PlanClient):
 
     def positions(self):
         return [m["message_id"] for m in self.heard if m.get("message_id")]
+
+
+class AtTheTerminal(unittest.TestCase):
+    """The program as a person runs it."""
+
+    def test_what_people_type(self):
+        options = [{"value": "a", "label": "A"}, {"value": "b", "label": "B"}]
+        for kind, said, want in [
+            ({"input_type": "date", "range": True}, "2026-01-01 to 2026-02-01", {"from": "2026-01-01", "to": "2026-02-01"}),
+            ({"input_type": "date"}, " 2026-02-28 ", "2026-02-28"),
+            ({"input_type": "number"}, "4", 4),
+            ({"input_type": "number"}, "4.5", 4.5),
+            ({"input_type": "confirm"}, "Yes", True),
+            ({"input_type": "multi", "options": options}, "a, b", ["a", "b"]),
+            ({"input_type": "choice", "options": options}, "b", "b"),
+            ({"input_type": "text"}, "라네즈", "라네즈"),
+            ({"input_type": "text", "default_value": "x"}, "", "x"),
+        ]:
+            self.assertEqual(want, plan.parse({"required": True, **kind}, said), (kind, said))
+        for kind, said in [
+            ({"input_type": "date", "range": True}, "last month"),
+            ({"input_type": "date"}, "tomorrow"),
+            ({"input_type": "number"}, "many"),
+            ({"input_type": "confirm"}, "perhaps"),
+            ({"input_type": "multi", "options": options}, "a c"),
+            ({"input_type": "choice", "options": options}, "c"),
+            ({"input_type": "text"}, ""),
+        ]:
+            with self.assertRaises(ValueError, msg=(kind, said)):
+                plan.parse({"required": True, **kind}, said)
+
+    def run_plan(self, folder, hub, *flags, typed=""):
+        return subprocess.run(
+            ["/usr/bin/python3", TOP / "examples" / "plan.py", "--url", hub, *flags], input=typed, cwd=folder, text=True,
+            capture_output=True, timeout=2 * PATIENCE, env={**os.environ, "HUB_TOKEN": ""},
+        )
+
+    def test_the_demo_plan_and_a_missing_token(self):
+        with tempfile.TemporaryDirectory(prefix="everdesk-plan-") as folder:
+            hub = Hub(program(), folder)
+            self.addCleanup(hub.kill)
+            refused = self.run_plan(folder, hub.url, "Compare two brands")
+            self.assertEqual((1, True, False), (refused.returncode, "give --token" in refused.stderr, "Traceback" in refused.stderr), refused.stderr)
+            asks = graph(todo("period", "/say noted", inputs=[{"field": "days", "question": "When?", "input_type": "date", "range": True, "required": True}]))
+            done = self.run_plan(folder, hub.url, "--token", hub.token, asks, typed="yes\nlast month\n2026-01-01 to 2026-01-31\n")
+            self.assertEqual((0, ""), (done.returncode, done.stderr), done.stdout)
+            self.assertIn("type two dates", done.stdout)
+        absent = self.run_plan("/", "http://127.0.0.1:1", "x")
+        self.assertEqual((1, True, False), (absent.returncode, "there is no hub" in absent.stderr, "Traceback" in absent.stderr), absent.stderr)
 
 
 class Plans(unittest.IsolatedAsyncioTestCase):

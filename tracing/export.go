@@ -3,6 +3,7 @@ package tracing
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,12 +14,12 @@ import (
 	"time"
 
 	sdk "go.opentelemetry.io/otel/sdk/trace"
-	"google.golang.org/protobuf/proto"
 )
 
-// exporter sends spans to a collector, as OTLP over HTTP says. It is an own one
-// because that of the SDK brings gRPC along, which doubles the program. It says once
-// that it cannot send and once that it can again; what it cannot send is lost.
+// exporter sends spans to a collector as OTLP/JSON over HTTP. The SDK's own exporter
+// would bring gRPC along, which doubles the program, and generated protobuf code (see
+// ADR 22). It logs once that it cannot send and once that it can again; spans that it
+// cannot send are lost.
 type exporter struct {
 	url    string
 	header http.Header
@@ -39,7 +40,7 @@ func newExporter(endpoint, headers string, log *slog.Logger) (*exporter, error) 
 	if err != nil {
 		return nil, err
 	}
-	header.Set("Content-Type", "application/x-protobuf")
+	header.Set("Content-Type", "application/json")
 	header.Set("User-Agent", "everdesk")
 	life, end := context.WithCancel(context.Background())
 	return &exporter{
@@ -93,7 +94,7 @@ func (x *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 
 // send sends spans, once more if the collector asks for that.
 func (x *exporter) send(ctx context.Context, spans []sdk.ReadOnlySpan) error {
-	body, err := proto.Marshal(form(spans))
+	body, err := json.Marshal(toOTLP(spans))
 	if err != nil {
 		return err
 	}

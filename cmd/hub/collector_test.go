@@ -2,7 +2,7 @@ package main
 
 import (
 	"cmp"
-	"encoding/hex"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,10 +10,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	common "go.opentelemetry.io/proto/otlp/common/v1"
-	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/everdesk/everdesk/wire"
 )
@@ -46,9 +42,12 @@ func startCollector(t *testing.T) *collector {
 	c := &collector{grown: make(chan struct{})}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		var data otlp.TracesData
-		if err != nil || r.URL.Path != "/v1/traces" || proto.Unmarshal(body, &data) != nil {
-			t.Errorf("the collector got a bad request for %s: %v", r.URL.Path, err)
+		var data otlpTraces
+		if err == nil {
+			err = json.Unmarshal(body, &data)
+		}
+		if kind := r.Header.Get("Content-Type"); err != nil || r.URL.Path != "/v1/traces" || kind != "application/json" {
+			t.Errorf("the collector got %q at %s (%v), want application/json at /v1/traces", kind, r.URL.Path, err)
 			w.WriteHeader(http.StatusBadRequest)
 			return
 		}
@@ -59,21 +58,48 @@ func startCollector(t *testing.T) *collector {
 	return c
 }
 
-func (c *collector) take(data *otlp.TracesData, raw []byte, header http.Header) {
+// otlpTraces is OTLP/JSON as its specification has it, written down apart from the
+// exporter's own types.
+type otlpTraces struct {
+	ResourceSpans []struct {
+		Resource   struct{ Attributes []otlpAttribute }
+		ScopeSpans []struct {
+			Spans []struct {
+				Name, TraceID, SpanID, ParentSpanID string
+				StartTimeUnixNano                   uint64 `json:",string"`
+				EndTimeUnixNano                     uint64 `json:",string"`
+				Status                              struct{ Code int }
+				Attributes                          []otlpAttribute
+				Links                               []struct{ TraceID, SpanID string }
+			}
+		}
+	}
+}
+
+type otlpAttribute struct {
+	Key   string
+	Value struct {
+		StringValue *string
+		IntValue    *int64 `json:",string"`
+		BoolValue   *bool
+		DoubleValue *float64
+	}
+}
+
+func (c *collector) take(data *otlpTraces, raw []byte, header http.Header) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, r := range data.GetResourceSpans() {
-		resource := values(r.GetResource().GetAttributes())
-		for _, scope := range r.GetScopeSpans() {
-			for _, s := range scope.GetSpans() {
+	for _, r := range data.ResourceSpans {
+		resource := values(r.Resource.Attributes)
+		for _, scope := range r.ScopeSpans {
+			for _, s := range scope.Spans {
 				span := seenSpan{
-					name: s.GetName(), trace: hex.EncodeToString(s.GetTraceId()), id: hex.EncodeToString(s.GetSpanId()),
-					parent: hex.EncodeToString(s.GetParentSpanId()), start: s.GetStartTimeUnixNano(), end: s.GetEndTimeUnixNano(),
-					failed:     s.GetStatus().GetCode() == otlp.Status_STATUS_CODE_ERROR,
-					attributes: values(s.GetAttributes()), resource: resource,
+					name: s.Name, trace: s.TraceID, id: s.SpanID, parent: s.ParentSpanID,
+					start: s.StartTimeUnixNano, end: s.EndTimeUnixNano, failed: s.Status.Code == 2,
+					attributes: values(s.Attributes), resource: resource,
 				}
-				for _, l := range s.GetLinks() {
-					span.links = append(span.links, hex.EncodeToString(l.GetTraceId())+"-"+hex.EncodeToString(l.GetSpanId()))
+				for _, l := range s.Links {
+					span.links = append(span.links, l.TraceID+"-"+l.SpanID)
 				}
 				c.spans = append(c.spans, span)
 			}
@@ -85,18 +111,18 @@ func (c *collector) take(data *otlp.TracesData, raw []byte, header http.Header) 
 	c.grown = make(chan struct{})
 }
 
-func values(list []*common.KeyValue) map[string]any {
+func values(list []otlpAttribute) map[string]any {
 	out := map[string]any{}
 	for _, a := range list {
-		switch v := a.GetValue().GetValue().(type) {
-		case *common.AnyValue_StringValue:
-			out[a.GetKey()] = v.StringValue
-		case *common.AnyValue_IntValue:
-			out[a.GetKey()] = v.IntValue
-		case *common.AnyValue_BoolValue:
-			out[a.GetKey()] = v.BoolValue
-		case *common.AnyValue_DoubleValue:
-			out[a.GetKey()] = v.DoubleValue
+		switch v := a.Value; {
+		case v.StringValue != nil:
+			out[a.Key] = *v.StringValue
+		case v.IntValue != nil:
+			out[a.Key] = *v.IntValue
+		case v.BoolValue != nil:
+			out[a.Key] = *v.BoolValue
+		case v.DoubleValue != nil:
+			out[a.Key] = *v.DoubleValue
 		}
 	}
 	return out

@@ -13,16 +13,19 @@ Usage: hub [command] [flags]
 Commands:
 `
 
-const helpMiddle = `
+const helpSettings = `
 Settings, as flags; --log-level is HUB_LOG_LEVEL in the environment and log-level
 in the file. Flags count before variables, variables before the file:
 `
 
 const helpTail = `
+hub help COMMAND, or hub COMMAND --help, lists the flags of one command;
+hub help serve lists all settings.
+
 Exit codes: 0 done, 1 it did not work, 2 a mistake in the call or the settings.
 `
 
-// printHelp prints all there is to know, or what there is of one command.
+// printHelp prints the list of commands, or the usage and flags of one.
 func printHelp(_ context.Context, p program) error {
 	var wrong complaints
 	var text string
@@ -47,11 +50,8 @@ func helpOfAll() string {
 	var b strings.Builder
 	b.WriteString(helpHead)
 	for _, c := range commands() {
-		fmt.Fprintf(&b, "  %s\n        %s\n", strings.TrimSpace(c.name+" "+c.args), c.help)
-		writeLines(&b, "          ", c.flags)
+		fmt.Fprintf(&b, "  %-9s %s\n", c.name, c.help)
 	}
-	b.WriteString(helpMiddle)
-	writeSettings(&b)
 	b.WriteString(helpTail)
 	return b.String()
 }
@@ -65,9 +65,9 @@ func helpOf(c command) string {
 	case c.flags != "":
 		b.WriteString("\n")
 		writeLines(&b, "  ", c.flags)
-		b.WriteString("\nSettings are flags too; see hub help.\n")
+		b.WriteString("\nSettings are flags too; see hub help serve.\n")
 	case strings.Contains(c.args, "[flags]"):
-		b.WriteString(helpMiddle)
+		b.WriteString(helpSettings)
 		writeSettings(&b)
 	}
 	return b.String()

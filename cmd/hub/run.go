@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,7 +81,7 @@ func commands() []command {
 				--session ID      the only session a ticket is for
 				--key-file FILE   the key to sign with
 				--key-id ID       its name in the key file
-				--server URL      ask a running hub instead of opening the store
+				--server URL      the hub to ask; by default the store is opened or, while the local hub has it, that is asked
 				--token TOKEN     who asks it, also as HUB_TOKEN`,
 			run: token,
 		},
@@ -108,14 +109,14 @@ func commands() []command {
 		{name: "config", args: "[flags]", help: "print the settings serve would use, and where each comes from", run: printConfig},
 		{name: "health", args: "[flags] [URL]", help: "ask a running hub whether it is up; for container health checks", run: health},
 		{name: "version", help: "print the version", run: printVersion},
-		{name: "help", args: "[COMMAND]", help: "print this text, or that of one command", run: printHelp},
+		{name: "help", args: "[COMMAND]", help: "print this text, or the flags of one command", run: printHelp},
 	}
 }
 
 // run is the program. It returns the exit code. The environment comes as a list
 // and not as a lookup because variables that mean nothing are complained of.
 func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) int {
-	name := commands()[0].name
+	var name string // empty: the default command
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		name, args = args[0], args[1:]
 	}
@@ -131,15 +132,21 @@ func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) 
 	return exitFailure
 }
 
+// dispatch runs a command, or prints the help of that command when one of the
+// arguments asks for it.
 func dispatch(ctx context.Context, name string, p program) error {
-	c, err := commandNamed(name)
+	c, err := commandNamed(cmp.Or(name, commands()[0].name))
 	if err != nil {
 		return err
 	}
 	for _, arg := range p.args {
 		switch arg {
 		case "-h", "-help", "--help":
-			return printHelp(ctx, program{stdout: p.stdout})
+			help := program{stdout: p.stdout}
+			if name != "" {
+				help.args = []string{name}
+			}
+			return printHelp(ctx, help)
 		}
 	}
 	return c.run(ctx, p)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/everdesk/everdesk/auth"
@@ -58,7 +59,7 @@ func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", cfg.addr)
 	if err != nil {
-		return unlessTold(ctx, fmt.Errorf("listen on %s: %w", cfg.addr, innermost(err)))
+		return unlessTold(ctx, listenError(err, cfg.addr, "--addr HOST:PORT or the variable PORT"))
 	}
 	apps, err := listenApps(ctx, cfg, ln.Addr())
 	if err != nil {
@@ -121,7 +122,7 @@ func listenApps(ctx context.Context, cfg config, hub net.Addr) (net.Listener, er
 	}
 	ln, err := lc.Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s for apps: %w", address, innermost(err))
+		return nil, listenError(err, address+" for apps", "--apps-addr HOST:PORT")
 	}
 	return ln, nil
 }
@@ -135,7 +136,7 @@ func listenAdmin(ctx context.Context, cfg *config) (net.Listener, error) {
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", cfg.admin)
 	if err != nil {
-		return nil, fmt.Errorf("listen on %s for the monitor: %w", cfg.admin, innermost(err))
+		return nil, listenError(err, cfg.admin+" for the monitor", "--admin-addr HOST:PORT")
 	}
 	if cfg.auth.Mode == auth.ModeNone && !isLoopback(ln.Addr()) {
 		return nil, errors.Join(errors.New("auth none lets everybody in, so the monitor only listens on loopback addresses; "+
@@ -144,6 +145,16 @@ func listenAdmin(ctx context.Context, cfg *config) (net.Listener, error) {
 	cfg.door.AdminApart = true
 	cfg.door.Hosts = append(cfg.door.Hosts, hostOf(ln.Addr()))
 	return ln, nil
+}
+
+// listenError says why an address cannot be listened on and, when another process
+// has it, which setting chooses another one.
+func listenError(err error, address, setting string) error {
+	err = fmt.Errorf("listen on %s: %w", address, innermost(err))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		err = fmt.Errorf("%w; another process, perhaps another hub, has it: choose another address with %s", err, setting)
+	}
+	return err
 }
 
 func closing(what string, c io.Closer) error {

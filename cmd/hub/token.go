@@ -74,8 +74,9 @@ func tokenVerbs() map[string][]string {
 //	hub token revoke ID
 //
 // The first signs a token for hubs in mode jwt; the file has a secret or a
-// private key, and is that of --auth-keys unless given. The others use the store
-// or, with --server URL and --token TOKEN (or HUB_TOKEN), a hub that runs. Stdout
+// private key, and is that of --auth-keys unless given. The others use the store,
+// the local hub while that has a file store open or, with --server URL and
+// --token TOKEN (or HUB_TOKEN), any running hub. Stdout
 // gets the secret and nothing else, so that it can be piped; what to do with it
 // is said on stderr.
 func token(ctx context.Context, p program) error {
@@ -92,7 +93,11 @@ func token(ctx context.Context, p program) error {
 	case call.server != nil:
 		return call.run(ctx, &remote{server: call.server, token: call.token}, p.stdout)
 	}
-	return call.open(ctx, auth.ModeNone, func(a *auth.Authority) error { return call.run(ctx, a, p.stdout) })
+	err := call.open(ctx, auth.ModeNone, func(a *auth.Authority) error { return call.run(ctx, a, p.stdout) })
+	if errors.Is(err, kvlog.ErrLocked) {
+		return call.askLocal(ctx, p.stdout)
+	}
+	return err
 }
 
 // mint signs a token.
@@ -124,11 +129,23 @@ func (c tokenCall) invite(ctx context.Context, stdout io.Writer) error {
 	case auth.ModeJWT:
 		return errors.New("with --auth jwt there is no token for the whole installation; hub token --key-file FILE signs one for a user")
 	}
-	return c.open(ctx, auth.ModeToken, func(a *auth.Authority) error {
+	show := func(token string) {
 		c.explain("whoever has this URL is the administrator")
-		fmt.Fprintln(stdout, base+"/?token="+url.QueryEscape(a.InstallationToken()))
+		fmt.Fprintln(stdout, base+"/?token="+url.QueryEscape(token))
+	}
+	err := c.open(ctx, auth.ModeToken, func(a *auth.Authority) error {
+		show(a.InstallationToken())
 		return nil
 	})
+	if errors.Is(err, kvlog.ErrLocked) {
+		token := localToken(c.cfg.store.folder)
+		if token == "" {
+			return fmt.Errorf("%w; its URL was printed when it started", err)
+		}
+		show(token)
+		return nil
+	}
+	return err
 }
 
 // run does what the store or a hub is needed for.
@@ -212,9 +229,6 @@ func (c tokenCall) open(ctx context.Context, mode auth.Mode, use func(*auth.Auth
 	c.cfg.logging.level = max(c.cfg.logging.level, slog.LevelWarn)
 	log := c.cfg.logging.logger(c.stderr)
 	docs, err := c.cfg.store.open(ctx, log)
-	if errors.Is(err, kvlog.ErrLocked) {
-		return fmt.Errorf("a running hub has %s open; %s", c.cfg.store.folder, c.instead())
-	}
 	if err != nil {
 		return err
 	}
@@ -230,12 +244,18 @@ func (c tokenCall) open(ctx context.Context, mode auth.Mode, use func(*auth.Auth
 	return use(a)
 }
 
-// instead says what to do while a hub has the store.
-func (c tokenCall) instead() string {
-	if c.verb == "url" {
-		return "it printed the URL when it started"
+// askLocal has the local hub do what needs the store, while that hub has it open.
+func (c tokenCall) askLocal(ctx context.Context, stdout io.Writer) error {
+	server, err := url.Parse(localURL(c.cfg.addr))
+	if err != nil {
+		return err
 	}
-	return fmt.Sprintf("ask it with --server %s and the token of its URL as --token", localURL(c.cfg.addr))
+	token := cmp.Or(c.token, localToken(c.cfg.store.folder))
+	if err := c.run(ctx, &remote{server: server, token: token}, stdout); err != nil {
+		return fmt.Errorf("a running hub has %s open, so %s was asked: %w; "+
+			"name another hub with --server URL --token TOKEN", c.cfg.store.folder, server, err)
+	}
+	return nil
 }
 
 // parseToken reads the arguments.
@@ -324,6 +344,7 @@ func (c *tokenCall) reach(own map[string]string, environ []string, wrong *compla
 		if _, token := own["token"]; token {
 			wrong.add("flag --token: needs --server, the hub it is for")
 		}
+		c.token = lookup(environ, tokenVariable) // for the local hub, while that has the store
 		return
 	}
 	u, err := url.Parse(text)

@@ -91,7 +91,7 @@ func TestTokenURL(t *testing.T) {
 	}
 	// The hub runs.
 	_, _, err = callToken(t, nil, "url", "--store", "file:"+folder)
-	if err == nil || !strings.Contains(err.Error(), "printed the URL when it started") {
+	if err == nil || !strings.Contains(err.Error(), "its URL was printed when it started") {
 		t.Errorf("got %v", err)
 	}
 	out, _, err = callToken(t, nil, "url", "--store", "file:"+folder, "--auth", "none")
@@ -126,9 +126,9 @@ func TestTokenOfStore(t *testing.T) {
 	if err != nil || who.User != "bob" || who.Session != "ses-12345678" || !who.Has(auth.RoleUser) {
 		t.Errorf("got %+v, %v", who, err)
 	}
-	_, _, err = callToken(t, nil, "revoke", id, place)
-	if err == nil || !strings.Contains(err.Error(), "--server http://127.0.0.1:8080") || strings.Contains(err.Error(), "\n") {
-		t.Errorf("got %v", err)
+	_, _, err = callToken(t, nil, "revoke", id, place, "--addr", "127.0.0.1:1")
+	if err == nil || !strings.Contains(err.Error(), "so http://127.0.0.1:1 was asked") || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v, want the address that was asked", err)
 	}
 	closeStore()
 	if out, errs, err = callToken(t, nil, "revoke", key, place); err != nil || out != "" || strings.Contains(errs, key) {

@@ -95,7 +95,5 @@ var guests = map[string]room{
 	"github.com/coreos/go-oidc/v3":           {uses: "auth"},
 	"github.com/prometheus/client_golang":    {uses: "metrics", tests: "cmd/hub"},
 	"go.opentelemetry.io/otel":               {uses: "tracing", tests: "*"},
-	"go.opentelemetry.io/proto/otlp":         {uses: "tracing", tests: "*"},
-	"google.golang.org/protobuf":             {uses: "tracing", tests: "*"},
 	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway bench/load cmd/hub", tests: "internal/chaos"},
 }
