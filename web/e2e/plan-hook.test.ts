@@ -77,6 +77,15 @@ it("a plan is reviewed, changed, approved, paused, and goes on through a hub tha
   await reads(page, "twice", "0");
 });
 
+it("the page uses the hub that serves it when its address names none, and connects only to a session", async () => {
+  const session = await desk.hub.rest.newSession("plain");
+  const page = await (await desk.profile()).newPage();
+  await page.goto(desk.hub.entry);
+  await reads(page, "connection", "The address names no session: add ?session=…");
+  await page.goto(`${desk.hub.url}/?${new URLSearchParams({ session })}`);
+  await reads(page, "connection", "connected");
+});
+
 it("of two tabs that answer one wins, and the other is told", async () => {
   const session = await desk.hub.rest.newSession("two");
   const tabs = [await open(session), await open(session)];
