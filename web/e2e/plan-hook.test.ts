@@ -37,7 +37,7 @@ async function open(session: SessionID, at: Hub = desk.hub): Promise<Page> {
 }
 
 function reads(page: Page, id: string, text: string) {
-  return until(() => page.locator(`#${id}`).innerText(), 20_000).toBe(text);
+  return until(() => page.locator(`#${id}`).innerText()).toBe(text);
 }
 
 function plan(session: SessionID, todos: object[], at: Hub = desk.hub): Promise<unknown> {
