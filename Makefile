@@ -1,17 +1,16 @@
-# Needs Go 1.26, make and git, and Node 20 for web/; anything else is fetched by
-# the targets.
+# Needs Go 1.26, make and git, and Node 20 or newer with npm for web/; anything else
+# is fetched by the targets.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 GO ?= go
+export GO
 TOOL := $(GO) tool -modfile=internal/devtools/go.mod
 # 2.15 does not build from the module proxy.
 LINT_VERSION := 2.14.0
 LINT := .bin/golangci-lint-$(LINT_VERSION)
-# The race detector is C.
-RACE := CGO_ENABLED=1
 FUZZTIME ?= 60s
 SOAKTIME ?= 1800
 # Flags of make demo-crowd, such as --sessions 200.
@@ -23,7 +22,9 @@ help: ## print this text
 
 .PHONY: run
 run: ## run the hub with the embedded store; prints the URL to open
-	$(GO) run ./cmd/hub serve
+	@scripts/build.sh bin/plain-hub ./cmd/hub
+	@# Not with go run, which does not pass SIGTERM on.
+	@exec bin/plain-hub serve
 
 .PHONY: demo-replicas
 demo-replicas: ## three hubs, nginx and Redis; the hub that runs a stream is killed
@@ -31,10 +32,10 @@ demo-replicas: ## three hubs, nginx and Redis; the hub that runs a stream is kil
 
 .PHONY: demo-crowd
 demo-crowd: ## three hubs, Redis and 2,000 sessions with life in them, to watch in the monitor
-	scripts/need.sh redis-server
-	$(GO) build -o bin/ ./bench/crowd
-	@# Not with go run, which does not pass SIGTERM on.
-	exec bin/crowd $(CROWD)
+	@scripts/need.sh redis-server
+	@scripts/build.sh bin/plain-hub ./cmd/hub
+	@scripts/build.sh bin/crowd ./bench/crowd
+	exec bin/crowd --hub bin/plain-hub $(CROWD)
 
 .PHONY: build
 build: ## build bin/hub, static, guided by the profile of a hub under load
@@ -46,17 +47,15 @@ profile: ## measure a hub under load and write cmd/hub/release.pgo, which builds
 	scripts/profile.sh
 
 .PHONY: test
-test: ## all tests, with the race detector, real Redis servers and a real browser
-	scripts/need.sh gcc redis-server chromium promtool python3-websockets
-	@# check vets. What waits longest comes first, so that others run meanwhile.
-	$(RACE) $(GO) test -race -vet=off -shuffle=on ./session $$($(GO) list ./... | grep -v /internal/chaos)
-	$(RACE) $(GO) test -race -vet=off ./internal/chaos # alone: whole fleets need the machine
-	CGO_ENABLED=0 $(GO) build -o bin/plain-hub ./cmd/hub # of what is compiled; -trimpath would do all of it again
-	HUB=$(CURDIR)/bin/plain-hub /usr/bin/python3 examples/plan_test.py
-	scripts/web.sh test e2e
+test: ## all tests, with real Redis servers and a real browser; some with PARTS="web go chaos python e2e"
+	@scripts/test.sh $(PARTS)
+
+.PHONY: test-busy
+test-busy: ## all tests, with two busy loops beside them
+	@scripts/test.sh --busy $(PARTS)
 
 .PHONY: check
-check: check-format check-vet check-fix check-lint check-generated check-mod check-dead check-scripts check-web ## all that can be said without running tests
+check: check-node check-format check-vet check-fix check-lint check-generated check-mod check-dead check-scripts check-web ## all that can be said without running tests
 
 .PHONY: check-fast
 check-fast: check-format check-vet check-fix check-layers ## the cheap part of check, and the layers
@@ -104,7 +103,10 @@ clean: ## remove what make built or installed; never the hub's data
 # done again.
 check check-fast: export CGO_ENABLED := 0
 
-.PHONY: check-format check-vet check-fix check-lint check-generated check-layers check-mod check-dead check-scripts check-web
+.PHONY: check-node check-format check-vet check-fix check-lint check-generated check-layers check-mod check-dead check-scripts check-web
+check-node: # first, since the others take minutes
+	@scripts/need.sh node
+
 check-format:
 	@echo '== format'
 	@bad=$$($(TOOL) gofumpt -l .); [ -z "$$bad" ] || { echo "$$bad"; echo 'run: make fmt'; exit 1; }

@@ -68,8 +68,7 @@ for p in $(seq "$front" $redis); do
   fi
 done
 
-echo "building the hub"
-go build -o "$home/hub" ./cmd/hub
+scripts/build.sh "$home/hub" ./cmd/hub
 
 echo "starting Redis, three hubs and nginx"
 redis-server --port $redis --bind 127.0.0.1 --dir "$home" --appendonly yes --save '' \

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # need.sh PROGRAM…   makes sure that programs are there. korean-fonts is not a
 # program, but pictures of the desktop need some; nor is python3-websockets, which
-# the example client in Python needs.
+# the example client in Python needs. node is Node 20 or newer, with npm.
 #
 # As root on a Debian-like system it installs what is missing; otherwise it
-# says in one line what to do.
+# says in one line what to do. It never installs Node: where it is missing, the
+# system's own is often too old.
 set -euo pipefail
 
 # packages PROGRAM prints the Debian packages that bring it.
@@ -18,29 +19,49 @@ packages() {
   esac
 }
 
+node_version() { node --version 2>/dev/null || echo none; }
+
 # is_there PROGRAM says whether it is.
 is_there() {
+  local major
   case $1 in
+    chromium) [ -x "${CHROMIUM:-/usr/bin/chromium}" ] ;; # where web/e2e looks for it
     korean-fonts) [ -n "$(fc-list :lang=ko 2>/dev/null)" ] ;;
+    node)
+      major=$(node_version)
+      major=${major#v}
+      [ "${major%%.*}" -ge 20 ] 2>/dev/null && command -v npm >/dev/null
+      ;;
     python3-websockets) /usr/bin/python3 -c 'import websockets' 2>/dev/null ;;
     *) command -v "$1" >/dev/null ;;
   esac
 }
 
-missing=() wanted=()
+missing=() wanted=() no_node=
 for program in "$@"; do
-  if ! is_there "$program"; then
+  if is_there "$program"; then
+    continue
+  elif [ "$program" = node ]; then
+    no_node=yes
+  else
     missing+=("$program")
     read -ra found <<<"$(packages "$program")"
     wanted+=("${found[@]}")
   fi
 done
-[ ${#missing[@]} -gt 0 ] || exit 0
 
-if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+if [ -n "$no_node" ]; then
+  echo "Node 20 or newer with npm must be installed (node found: $(node_version), npm found: $(command -v npm || echo none))." >&2
+  echo "Debian 13 has it: apt-get install nodejs npm. The nodejs of Debian 12 and Ubuntu 24.04 is 18, which does not do: see https://nodejs.org" >&2
+fi
+cannot_install=
+if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then cannot_install=yes; fi
+if [ ${#missing[@]} -gt 0 ] && [ -n "$cannot_install" ]; then
   echo "${missing[*]} not found; on Debian or Ubuntu: sudo apt-get install ${wanted[*]}" >&2
   exit 1
 fi
+[ -z "$no_node" ] || exit 1
+[ ${#missing[@]} -gt 0 ] || exit 0
 
 # Programs are wanted, not services that run.
 policy=/usr/sbin/policy-rc.d

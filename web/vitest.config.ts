@@ -4,6 +4,6 @@ export default defineConfig({
   test: {
     include: ["core/test/**/*.test.ts", "desktop/test/**/*.test.{ts,tsx}", "admin/test/**/*.test.{ts,tsx}"],
     benchmark: { include: ["core/bench/**/*.bench.ts"] },
-    testTimeout: 30_000,
+    testTimeout: 120_000,
   },
 });

@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import { waitLimit } from "./e2e/harness/limits.js";
 
 /** What runs in a real browser, by the mode of vitest: the tests, the pictures of the documentation, the figures. */
 const kinds: Record<string, string> = {
@@ -14,7 +15,8 @@ export default defineConfig(({ mode }) => ({
     // Tests mostly wait, so two files at a time take half as long. Three want more than two cores have. Pictures and figures want the machine for themselves.
     fileParallelism: mode === "test",
     maxWorkers: 2,
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Longer than several waits, so that a wait that failed is what is reported.
+    testTimeout: 4 * waitLimit,
+    hookTimeout: 4 * waitLimit,
   },
 }));

@@ -41,7 +41,7 @@ it("a session is handed over to another replica, and who looks at it goes on", a
   await desk.hub.rest.say(session, "/window other Other | text");
   await windowOf(tab, "other").waitFor();
   await windowOf(tab, "note").waitFor();
-}, 60_000);
+});
 
 it("a message that waits is cancelled and never said", async () => {
   const session = await desk.hub.rest.newSession("Queue");

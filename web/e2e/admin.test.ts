@@ -23,7 +23,7 @@ it("a stalled session is found, opened and read, its agent is interrupted, and t
   await page.locator("[data-filter=stuck]").click();
   expect(page.url()).toMatch(/\/admin\?stuck=true$/);
   // It has to say nothing for 5 s.
-  await page.locator(`[role=row][data-session="${session}"][data-status=stalled]`).waitFor({ timeout: 60_000 });
+  await page.locator(`[role=row][data-session="${session}"][data-status=stalled]`).waitFor();
   expect(await page.locator(".grid-line").count(), "the other one does not fit").toBe(1);
   await page.locator("[data-alert=stalled] button").waitFor();
 
@@ -59,7 +59,7 @@ it("a stalled session is found, opened and read, its agent is interrupted, and t
   await page.goBack();
   await until(() => page.url()).toMatch(/\/admin\?stuck=true$/);
   await until(() => page.locator(".grid-line").count()).toBe(0);
-}, 120_000);
+});
 
 it("what is filtered and sorted is in the address: another tab shows the same, and so does the page loaded again", async () => {
   const [one, two] = [await desk.hub.rest.newSession("Needle in it"), await desk.hub.rest.newSession("Needle too")];
@@ -99,7 +99,7 @@ it("what is filtered and sorted is in the address: another tab shows the same, a
   expect(await rowOf(page, one).count()).toBe(1);
   await page.locator("[data-pause]").click();
   await until(() => rowOf(page, one).count()).toBe(0);
-}, 90_000);
+});
 
 it("what is shown is saved as CSV and as JSON", async () => {
   const session = await desk.hub.rest.newSession("=Saved, as it is");
@@ -132,7 +132,7 @@ it("a replica is drained and undrained from the page", async () => {
   } finally {
     await second.stop();
   }
-}, 90_000);
+});
 
 it("a session is deleted only by who types the end of its id", async () => {
   const session = await desk.hub.rest.newSession("Goes away");
@@ -159,9 +159,9 @@ it("a page that lost its hub says so, and shows everything again when it is back
   expect(await rowOf(page, session).count(), "the table stands").toBe(1);
   await desk.hub.up();
   const later = await desk.hub.rest.newSession("Comes");
-  await page.locator("[data-link=live]").waitFor({ timeout: 30_000 });
-  await rowOf(page, later).waitFor({ timeout: 30_000 });
-}, 90_000);
+  await page.locator("[data-link=live]").waitFor();
+  await rowOf(page, later).waitFor();
+});
 
 it("who is not signed in is told how to", async () => {
   desk.guard.expect(/401/);

@@ -148,6 +148,6 @@ it("attack 42: a diagram leads nowhere, and one that is too large is not drawn",
   await show(desk.hub, session, page, "huge", { renderer: "markdown", data: huge });
   await windowOf(page, "huge").getByText("still alive").waitFor();
   await settle(desk.hub, session, page);
-  await until(() => windowOf(page, "huge").locator("iframe").count(), 8_000).toBe(0);
+  await until(() => windowOf(page, "huge").locator("iframe").count()).toBe(0);
   await windowOf(page, "huge").getByText("N0 --> N1").first().waitFor();
 });

@@ -49,8 +49,8 @@ async function busySession(rest: Rest): Promise<SessionID> {
   const session = await rest.newSession("Product launch");
   const atWork = async (): Promise<number> => ((await rest.snapshot(session)).agents ?? []).filter((a) => a.status !== "idle").length;
   await rest.say(session, requests.en.windows);
-  await until(async () => ((await rest.snapshot(session)).windows ?? []).length, 60_000).toBeGreaterThan(2);
-  await until(atWork, 60_000).toBe(0);
+  await until(async () => ((await rest.snapshot(session)).windows ?? []).length).toBeGreaterThan(2);
+  await until(atWork).toBe(0);
   const { replicas } = await rest.ask<{ replicas: { id: string }[] }>("GET", "/api/admin/overview");
   await rest.ask("POST", `/api/admin/sessions/${session}/handover`, { reason: "For the picture.", to: replicas[1]!.id });
   await rest.say(session, "/nosteer\n/stream 9000 30");
@@ -67,7 +67,7 @@ it("admin, admin-session", async () => {
   const profile = await desk.profile({ theme: "dark" }, { viewport: { width: 1440, height: 900 }, deviceScaleFactor: 1, colorScheme: "dark" });
   const page = await profile.newPage();
   await page.goto(hub.href);
-  await tableOf(page, sessions, 60_000);
+  await tableOf(page, sessions);
   const session = await busySession(rest);
   const watching = await profile.newPage();
   await watching.goto(`${hub.origin}/?session=${session}`);

@@ -233,7 +233,7 @@ it("rows that the desktop has let go of are read when somebody goes there, and s
   await until(async () => (await needle.boundingBox())!.y).toBeGreaterThan(0); // it is in sight, the end is not
 
   await page.reload();
-  await log.getByRole("button", { name: "Show earlier" }).waitFor({ timeout: 20_000 });
+  await log.getByRole("button", { name: "Show earlier" }).waitFor();
   await log.focus();
   // Going to the beginning is enough, as often as more has come below meanwhile.
   await until(async () => {

@@ -110,7 +110,7 @@ it("sign in, talk, use the palette, windows, monitors, a question and the settin
   await keyboard.type("/say the end");
   await keyboard.press("Enter");
   await waitForRow(page, "the end");
-}, 90_000);
+});
 
 it("Esc twice stops what runs", async () => {
   const session = await desk.hub.rest.newSession("stop");

@@ -21,7 +21,7 @@ async function furnished(): Promise<SessionID> {
   await desk.hub.rest.say(session, "make a form: name, e-mail");
   await desk.hub.rest.say(session, "show a table");
   await desk.hub.rest.say(session, "/fail it broke");
-  await until(async () => ((await desk.hub.rest.snapshot(session)).windows ?? []).length, 20_000).toBe(2);
+  await until(async () => ((await desk.hub.rest.snapshot(session)).windows ?? []).length).toBe(2);
   await desk.hub.rest.act(session, [{ type: "notification.show", id: "note", title: "Build", body: "It is done." }]);
   return session;
 }

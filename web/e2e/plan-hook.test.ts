@@ -37,7 +37,7 @@ async function open(session: SessionID, at: Hub = desk.hub): Promise<Page> {
 }
 
 function reads(page: Page, id: string, text: string) {
-  return until(() => page.locator(`#${id}`).innerText(), 20_000).toBe(text);
+  return until(() => page.locator(`#${id}`).innerText()).toBe(text);
 }
 
 function plan(session: SessionID, todos: object[], at: Hub = desk.hub): Promise<unknown> {
@@ -75,6 +75,15 @@ it("a plan is reviewed, changed, approved, paused, and goes on through a hub tha
   await reads(page, "end", "success");
   await reads(page, "todo-more", "completed");
   await reads(page, "twice", "0");
+});
+
+it("the page uses the hub that serves it when its address names none, and connects only to a session", async () => {
+  const session = await desk.hub.rest.newSession("plain");
+  const page = await (await desk.profile()).newPage();
+  await page.goto(desk.hub.entry);
+  await reads(page, "connection", "The address names no session: add ?session=…");
+  await page.goto(`${desk.hub.url}/?${new URLSearchParams({ session })}`);
+  await reads(page, "connection", "connected");
 });
 
 it("of two tabs that answer one wins, and the other is told", async () => {

@@ -1,4 +1,5 @@
-// A page with nothing but a plan, on the hook. Its address says where the hub is: ?hub=ws://…&session=…&token=….
+// A page with nothing but a plan, on the hook. Its address names the session: ?session=…&token=…, and &hub=ws://… for a hub
+// other than the one that serves the page.
 
 import { useEffect, useReducer } from "react";
 import { createRoot } from "react-dom/client";
@@ -89,6 +90,11 @@ export function PlanPage({ hub, session, token }: { hub: string; session: string
 }
 
 const at = new URLSearchParams(location.search);
+const session = at.get("session");
 createRoot(document.body.appendChild(document.createElement("div"))).render(
-  <PlanPage hub={at.get("hub") ?? ""} session={at.get("session") ?? ""} token={at.get("token") ?? ""} />,
+  session === null ? (
+    <p id="connection">The address names no session: add ?session=…</p>
+  ) : (
+    <PlanPage hub={at.get("hub") ?? location.origin} session={session} token={at.get("token") ?? ""} />
+  ),
 );

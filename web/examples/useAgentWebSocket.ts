@@ -48,7 +48,7 @@ export type HitlResponse =
   | { type: "clarification"; value: unknown };
 
 export interface UseAgentWebSocketOptions {
-  /** Where the hub is, such as ws://localhost:8080. */
+  /** Where the hub is, such as ws://localhost:8080; http and https are taken for ws and wss. */
   url: string;
   sessionId: string;
   token?: string;
@@ -129,6 +129,7 @@ export function useAgentWebSocket(options: UseAgentWebSocketOptions) {
   const connect = useCallback(() => {
     const o = optionsRef.current;
     const address = new URL(`/ws/${o.sessionId}`, o.url);
+    address.protocol = address.protocol.replace("http", "ws");
     if (o.token !== undefined) address.searchParams.set("token", o.token);
     if (lastRef.current !== undefined) address.searchParams.set("resume_from", lastRef.current);
     setConnectionState(retriesRef.current > 0 ? "reconnecting" : "connecting");

@@ -23,8 +23,8 @@ export function rowOf(page: Page, session: string): Locator {
 }
 
 /** Waits until all sessions are in the table. */
-export async function tableOf(page: Page, sessions: number, timeout = 20_000): Promise<void> {
-  await page.locator(`.sessions-count[data-all="${sessions}"]`).waitFor({ timeout });
+export async function tableOf(page: Page, sessions: number): Promise<void> {
+  await page.locator(`.sessions-count[data-all="${sessions}"]`).waitFor();
 }
 
 /** Gives the reason that a dialog asks for, and does what it is about. The answer is the id of the audit's record. */
@@ -33,7 +33,7 @@ export async function giveReason(page: Page, reason: string): Promise<string> {
   await dialog.locator("textarea[name=reason]").fill(reason);
   await dialog.locator("[data-go]").click();
   const outcome = dialog.locator("[data-outcome=done]");
-  await outcome.waitFor({ timeout: 40_000 });
+  await outcome.waitFor();
   return (await outcome.locator(".mono").innerText()).split(" ").at(-1)!;
 }
 

@@ -7,15 +7,18 @@ import type { Overview, Row } from "../../admin/src/api/types.js";
 
 export class Crowd {
   readonly url: string;
+  readonly sessions: number;
   private readonly server: Server;
 
-  private constructor(server: Server) {
+  private constructor(server: Server, sessions: number) {
     this.server = server;
+    this.sessions = sessions;
     this.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  /** So many sessions; so many of them change in every tick. */
-  static async of(sessions: number, changing: number): Promise<Crowd> {
+  /** So many sessions; up to 100 of them change in every tick. */
+  static async of(sessions: number): Promise<Crowd> {
+    const changing = Math.min(100, sessions);
     const rows = Array.from({ length: sessions }, (_, n) => rowNumber(n));
     const server = createServer((_, answer) => {
       answer.writeHead(200, { "content-type": "text/event-stream" });
@@ -34,7 +37,7 @@ export class Crowd {
       answer.on("close", () => clearInterval(timer));
     });
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-    return new Crowd(server);
+    return new Crowd(server, sessions);
   }
 
   close(): void {

@@ -1,6 +1,7 @@
 // Programs that tests start: each says in its output when it is up, and is gone when the test is over.
 
 import { type ChildProcess, spawn } from "node:child_process";
+import { waitLimit } from "./limits.js";
 
 export class Program {
   readonly child: ChildProcess;
@@ -25,7 +26,7 @@ export class Program {
   }
 
   /** Waits until the output matches. */
-  async says(pattern: RegExp, ms = 20_000): Promise<RegExpExecArray> {
+  async says(pattern: RegExp, ms = waitLimit): Promise<RegExpExecArray> {
     return new Promise((found, failed) => {
       const end = (): void => {
         clearTimeout(timer);
@@ -50,7 +51,7 @@ export class Program {
 
   async end(signal: "SIGTERM" | "SIGKILL"): Promise<void> {
     this.child.kill(signal);
-    const late = setTimeout(() => this.child.kill("SIGKILL"), 10_000);
+    const late = setTimeout(() => this.child.kill("SIGKILL"), waitLimit);
     await this.ended;
     clearTimeout(late);
   }

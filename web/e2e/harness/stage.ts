@@ -8,6 +8,7 @@ import type { SessionID } from "../../core/src/index.js";
 import type { Prefs } from "../../desktop/src/shell/prefs.js";
 import { Guard } from "./guard.js";
 import { Hub, type HubOptions } from "./hub.js";
+import { waitLimit } from "./limits.js";
 
 export interface TabOptions {
   session?: SessionID;
@@ -80,7 +81,7 @@ export class Stage {
   /** A browser profile of its own, which is signed in to nothing. */
   async profile(prefs: Partial<Prefs> = {}, more: BrowserContextOptions = {}): Promise<BrowserContext> {
     const profile = await this.browser.newContext({ ...usual, ...more });
-    profile.setDefaultTimeout(10_000);
+    profile.setDefaultTimeout(waitLimit);
     this.profiles.push(profile);
     await this.guard.watch(profile);
     // What a person chose before; what they choose in the test stays.

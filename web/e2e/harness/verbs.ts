@@ -3,6 +3,7 @@
 import type { Locator, Page } from "playwright-core";
 import { expect } from "vitest";
 import type { Bounds } from "../../core/src/index.js";
+import { waitLimit } from "./limits.js";
 
 /** A row of the conversation as it is drawn. */
 export interface ShownRow {
@@ -43,19 +44,15 @@ export async function shownRows(page: Page, kind?: string): Promise<ShownRow[]> 
 }
 
 /** Waits for a row of the conversation that has a text. */
-export async function waitForRow(page: Page, text: string | RegExp, kind = "assistant", timeout = 10_000): Promise<Locator> {
+export async function waitForRow(page: Page, text: string | RegExp, kind = "assistant"): Promise<Locator> {
   const row = page.locator(`[data-row][data-kind=${kind}]`).filter({ hasText: text }).first();
-  await row.waitFor({ timeout });
+  await row.waitFor();
   return row;
 }
 
-/** How the connection is doing. */
-export async function link(page: Page): Promise<string> {
-  return (await page.locator("[data-link]").first().getAttribute("data-link")) ?? "";
-}
-
-export async function waitForLink(page: Page, state: string, timeout = 20_000): Promise<void> {
-  await page.locator(`[data-link=${state}]`).first().waitFor({ timeout });
+/** Waits until the connection is shown to be in a state. */
+export async function waitForLink(page: Page, state: string): Promise<void> {
+  await page.locator(`[data-link=${state}]`).first().waitFor();
 }
 
 /** Notes all states of the connection that a page shows, and when, from now on. */
@@ -100,8 +97,8 @@ export async function drag(page: Page, from: { x: number; y: number }, by: { x: 
 }
 
 /** Waits until something is as it should be. */
-export function until<T>(look: () => Promise<T> | T, timeout = 10_000): ReturnType<typeof expect.poll<T>> {
-  return expect.poll(look, { timeout, interval: 50 });
+export function until<T>(look: () => Promise<T> | T): ReturnType<typeof expect.poll<T>> {
+  return expect.poll(look, { timeout: waitLimit, interval: 50 });
 }
 
 /** A question that the page asks, in the top layer. */
@@ -111,6 +108,6 @@ export function ask(page: Page, id?: string): Locator {
 
 /** Waits until the buttons of a question take presses. */
 export async function armed(button: Locator): Promise<void> {
-  await expect.poll(() => button.isEnabled(), { timeout: 5_000, interval: 20 }).toBe(true);
-  await expect.poll(() => button.getAttribute("aria-disabled"), { timeout: 5_000, interval: 20 }).not.toBe("true");
+  await until(() => button.isEnabled()).toBe(true);
+  await until(() => button.getAttribute("aria-disabled")).not.toBe("true");
 }

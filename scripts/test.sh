@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# test.sh [--busy] [PART…]   runs the parts of the tests one after the other, all if none
+# is named, whatever becomes of the others; then it says how each ended, and fails if
+# one failed. With --busy two loops keep two cores busy meanwhile: a test must not
+# depend on a quiet machine.
+#
+#   web     what the pages are made of, in Node
+#   go      all Go packages but the next one, with the race detector
+#   chaos   internal/chaos, alone: whole fleets need the machine
+#   python  the example client in Python, against a hub
+#   e2e     the pages in a browser, against hubs
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export GO=${GO:-go}
+
+all=(web go chaos python e2e)
+# Of a package, so that one that hangs says where. The longest took 338 s on two busy
+# cores, and Go's own limit is 600 s.
+limit=40m
+hub=$PWD/bin/plain-hub
+
+# What a part does. A part ends with its first failure; -e does not work in conditions.
+run_web() { scripts/web.sh test; }
+run_go() {
+  local packages
+  packages=$("$GO" list ./... | grep -v /internal/chaos) || return
+  # check vets. The one that waits longest comes first, so that others run meanwhile.
+  # shellcheck disable=SC2086 # it is a list
+  CGO_ENABLED=1 "$GO" test -race -vet=off -shuffle=on -timeout $limit ./session $packages
+}
+run_chaos() { CGO_ENABLED=1 "$GO" test -race -vet=off -timeout $limit ./internal/chaos; }
+run_python() { HUB=$hub /usr/bin/python3 examples/plan_test.py; }
+run_e2e() { scripts/web.sh e2e; }
+
+busy=
+if [ "${1-}" = --busy ]; then
+  busy=yes
+  shift
+fi
+parts=("$@")
+[ ${#parts[@]} -gt 0 ] || parts=("${all[@]}")
+for part in "${parts[@]}"; do
+  [[ " ${all[*]} " = *" $part "* ]] || {
+    echo "no part is called $part; there are: ${all[*]}" >&2
+    exit 2
+  }
+done
+
+# Everything that can be missing is asked for before anything that takes long.
+scripts/need.sh node gcc redis-server chromium promtool python3-websockets
+
+loops=()
+cleanup() { [ ${#loops[@]} -eq 0 ] || kill "${loops[@]}" 2>/dev/null || true; }
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+if [ -n "$busy" ]; then
+  for _ in 1 2; do
+    # It also ends when this script was killed without having been able to end it.
+    (while kill -0 $$ 2>/dev/null; do for ((n = 0; n < 100000; n++)); do :; done; done) &
+    loops+=($!)
+  done
+  echo "two busy loops run beside the tests: ${loops[*]}"
+fi
+
+# Tests of several parts build the hub, and find it compiled.
+scripts/build.sh "$hub" ./cmd/hub
+
+failed=() results=()
+for part in "${parts[@]}"; do
+  echo "== $part"
+  begin=$SECONDS
+  result=ok
+  "run_$part" || { result=FAILED && failed+=("$part"); }
+  results+=("$(printf '%-6s  %-6s  %3dm%02ds' $result "$part" $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60)))")
+done
+
+echo "== results"
+printf '%s\n' "${results[@]}"
+if [ ${#failed[@]} -gt 0 ]; then
+  echo "failed: ${failed[*]}; these alone: scripts/test.sh ${failed[*]}" >&2
+  exit 1
+fi

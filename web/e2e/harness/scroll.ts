@@ -1,0 +1,58 @@
+// The monitor's page with very many sessions, and what scrolling through them costs.
+
+import type { Page } from "playwright-core";
+import { tableOf } from "./admin.js";
+import type { Crowd } from "./crowd.js";
+import { type Stage, tools } from "./stage.js";
+
+/** The page with the sessions of a crowd. */
+export async function crowdedPage(desk: Stage, crowd: Crowd): Promise<Page> {
+  const profile = await desk.profile({}, { viewport: { width: 1440, height: 900 } });
+  const page = await profile.newPage();
+  await page.goto(desk.hub.entry);
+  await page.route("**/api/admin/live?**", (route) => route.continue({ url: crowd.url }));
+  await page.goto(`${desk.hub.url}/admin`);
+  await tableOf(page, crowd.sessions);
+  return page;
+}
+
+export interface Scrolled {
+  /** The most rows that were in the document. */
+  rows: number;
+  /** Steps after which there was nothing where rows should be. */
+  blank: number;
+  /** What the page worked in a step, in ms of its own time, not of the clock's. */
+  work: number;
+}
+
+const steps = 100;
+
+/** Scrolls by a screen in every step, while rows change. */
+export async function scroll(page: Page): Promise<Scrolled> {
+  const cdp = await tools(page);
+  await cdp.send("Performance.enable", { timeDomain: "threadTicks" });
+  const worked = async (): Promise<number> => {
+    const { metrics } = await cdp.send("Performance.getMetrics");
+    return metrics.filter((m) => ["ScriptDuration", "LayoutDuration", "RecalcStyleDuration"].includes(m.name)).reduce((sum, m) => sum + m.value, 0);
+  };
+  const before = await worked();
+  const seen = await page.evaluate(async (times) => {
+    const grid = document.querySelector<HTMLElement>("[role=grid]")!;
+    const frame = (): Promise<number> => new Promise(requestAnimationFrame);
+    let [rows, blank] = [0, 0];
+    for (let n = 0; n < times; n++) {
+      // To the end and back, so that a short table is scrolled as often.
+      const end = grid.scrollHeight - grid.clientHeight;
+      grid.scrollTop = n % 2 === 0 ? Math.min(end, grid.scrollTop + 900) : Math.max(0, grid.scrollTop - 400);
+      await frame();
+      await frame();
+      const lines = [...grid.querySelectorAll(".grid-line")];
+      rows = Math.max(rows, lines.length);
+      const box = grid.getBoundingClientRect();
+      const middle = box.top + box.height / 2;
+      if (!lines.some((l) => l.getBoundingClientRect().top <= middle && l.getBoundingClientRect().bottom >= middle)) blank++;
+    }
+    return { rows, blank };
+  }, steps);
+  return { ...seen, work: ((await worked()) - before) * 1000 / steps };
+}
