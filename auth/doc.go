@@ -28,8 +28,8 @@
 // belong to programs and to the machine; keys are ended by
 // [Authority.RevokeKey], and with them the tickets that were made with them. No
 // cookie is made for a key, so that nothing outlives it. [Authority.EndCookie]
-// ends a single cookie. Connections are closed all the same, whatever opened
-// them: both are told to every replica through Watch.
+// ends a single cookie. A sign-out closes all connections of the user, also those
+// of keys; a revoked key closes its own. Watch tells every replica of both.
 //
 // # Who may call it
 //

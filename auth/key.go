@@ -105,9 +105,8 @@ func (a *Authority) Keys(ctx context.Context, after string, limit int) (store.Pa
 	return page, nil
 }
 
-// RevokeKey ends an API key. The user's connections are closed on all replicas,
-// for nobody knows any more which of them the key opened; whoever has another
-// credential may come back. A key that is not there is [store.ErrNotFound].
+// RevokeKey ends an API key and the connections that it, or a ticket made with it,
+// opened on any replica. A key that is not there is [store.ErrNotFound].
 func (a *Authority) RevokeKey(ctx context.Context, id string) error {
 	if !isKeyID(id) {
 		return fmt.Errorf("API key: %w", store.ErrNotFound)
@@ -127,7 +126,7 @@ func (a *Authority) RevokeKey(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return a.announce(ctx, signOut{User: r.User, At: time.Now()})
+	return a.announce(ctx, Revocation{User: r.User, At: time.Now(), Key: id})
 }
 
 func isKeyID(id string) bool {

@@ -26,10 +26,18 @@ const (
 	watchEvery = 400 * time.Millisecond
 )
 
-// signOut is when somebody signed out.
-type signOut struct {
+// Revocation ends credentials: all of a user that are older, or one API key.
+type Revocation struct {
 	User string    `json:"user"`
 	At   time.Time `json:"at"`
+	// Key, unless empty, is the id of the only API key that ends. What was opened
+	// with other credentials of the user stays.
+	Key string `json:"key,omitempty"`
+}
+
+// Ends reports whether what a credential opened must be closed.
+func (r Revocation) Ends(who Identity) bool {
+	return who.User == r.User && !who.Since.After(r.At) && (r.Key == "" || r.Key == who.Key)
 }
 
 // SignOut ends everything that stands for user and is older than now, on all
@@ -39,7 +47,7 @@ func (a *Authority) SignOut(ctx context.Context, user string) error {
 	if err := store.CheckName("user", user); err != nil {
 		return err
 	}
-	s := signOut{User: user, At: time.Now()}
+	s := Revocation{User: user, At: time.Now()}
 	if err := a.revoke(ctx, s); err != nil {
 		return fmt.Errorf("sign out: %w", err)
 	}
@@ -47,7 +55,7 @@ func (a *Authority) SignOut(ctx context.Context, user string) error {
 }
 
 // revoke writes down when a user last signed out.
-func (a *Authority) revoke(ctx context.Context, s signOut) error {
+func (a *Authority) revoke(ctx context.Context, s Revocation) error {
 	data, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -58,7 +66,7 @@ func (a *Authority) revoke(ctx context.Context, s signOut) error {
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		if last, err := decode[signOut](d); err == nil && d.Version > 0 && last.At.After(s.At) {
+		if last, err := decode[Revocation](d); err == nil && d.Version > 0 && last.At.After(s.At) {
 			return nil // another replica's sign-out is later and ends all of this
 		}
 		_, err = a.docs.Put(ctx, store.Document{
@@ -72,8 +80,8 @@ func (a *Authority) revoke(ctx context.Context, s signOut) error {
 	}
 }
 
-// announce tells all replicas that connections of a user are to be closed.
-func (a *Authority) announce(ctx context.Context, s signOut) error {
+// announce has all replicas close the connections that a revocation ends.
+func (a *Authority) announce(ctx context.Context, s Revocation) error {
 	data, err := json.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("encode sign-out: %w", err)
@@ -95,7 +103,7 @@ func (a *Authority) notSignedOut(ctx context.Context, who Identity) error {
 	if err != nil {
 		return err
 	}
-	s, err := decode[signOut](d)
+	s, err := decode[Revocation](d)
 	if err != nil {
 		return err
 	}
@@ -105,10 +113,9 @@ func (a *Authority) notSignedOut(ctx context.Context, who Identity) error {
 	return errGone
 }
 
-// Watch calls gone with the user and the time of each sign-out, whichever
-// replica it happened on, until ctx ends. It calls once per sign-out, from the
+// Watch calls gone with each sign-out and revoked key, whichever replica it happened on, until ctx ends. It calls once per sign-out, from the
 // caller's goroutine, and leaves out those from before it was called.
-func (a *Authority) Watch(ctx context.Context, gone func(user string, at time.Time)) {
+func (a *Authority) Watch(ctx context.Context, gone func(Revocation)) {
 	w := watch{a: a, since: time.Now(), gone: gone, seen: map[string]bool{}}
 	ticker := time.NewTicker(watchEvery)
 	defer ticker.Stop()
@@ -136,7 +143,7 @@ func (a *Authority) Watch(ctx context.Context, gone func(user string, at time.Ti
 type watch struct {
 	a     *Authority
 	since time.Time
-	gone  func(user string, at time.Time)
+	gone  func(Revocation)
 	seen  map[string]bool
 	read  bool // the list was read to its end at least once
 }
@@ -167,7 +174,7 @@ func (w *watch) look(ctx context.Context) error {
 }
 
 func (w *watch) tell(ctx context.Context, d store.Document) {
-	s, err := decode[signOut](d)
+	s, err := decode[Revocation](d)
 	if err != nil {
 		w.a.log.ErrorContext(ctx, "sign-out is unreadable", "err", err)
 		return
@@ -177,5 +184,5 @@ func (w *watch) tell(ctx context.Context, d store.Document) {
 	if !w.read && s.At.Before(w.since.Add(-5*time.Second)) {
 		return
 	}
-	w.gone(s.User, s.At)
+	w.gone(s)
 }

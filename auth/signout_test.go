@@ -71,10 +71,10 @@ type heard struct {
 	users []string
 }
 
-func (h *heard) gone(user string, at time.Time) {
+func (h *heard) gone(r auth.Revocation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.users = append(h.users, user+" "+at.UTC().Format(time.TimeOnly))
+	h.users = append(h.users, strings.TrimSpace(r.User+" "+r.At.UTC().Format(time.TimeOnly)+" "+r.Key))
 }
 
 func (h *heard) want(t *testing.T, users ...string) {
@@ -120,12 +120,13 @@ func TestWatch(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if err := b.RevokeKey(t.Context(), strings.Split(key, "_")[1]); err != nil {
+		id := strings.Split(key, "_")[1]
+		if err := b.RevokeKey(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Minute) // every one once, also when it leaves the list
-		here.want(t, "ann 00:00:13", "ann 00:00:14", "bob 00:00:15")
-		there.want(t, "ann 00:00:13", "ann 00:00:14", "bob 00:00:15")
+		here.want(t, "ann 00:00:13", "ann 00:00:14", "bob 00:00:15 "+id)
+		there.want(t, "ann 00:00:13", "ann 00:00:14", "bob 00:00:15 "+id)
 		page, err := s.Documents(t.Context(), "auth-signouts", "", 10)
 		if err != nil || len(page.Items) != 0 {
 			t.Errorf("the list stays long: %v, %v", page.Items, err)

@@ -93,45 +93,54 @@ type doors struct {
 	porched bool  // it is made, or cannot be
 	closed  bool
 	wheel   [wheelSlots][]*conn
-	left    map[string]leaving // who signed out lately, by user
-	seats   map[string]int     // how many connections are greeted or about to be, by user
+	left    map[revoked]leaving // what ended lately
+	seats   map[string]int      // how many connections are greeted or about to be, by user
 }
 
-// leaving is a sign-out.
+// revoked names what a revocation ends: one key of a user, or everything.
+type revoked struct{ user, key string }
+
+// leaving is when it ended.
 type leaving struct {
 	at   time.Time // by the clock of the replica where it happened
 	told time.Time // when this one heard of it
 }
 
-// leftFor is how long sign-outs are remembered: longer than a client could be
+// leftFor is how long revocations are remembered: longer than a client could be
 // on its way from the look at its credentials to its greeting.
 const leftFor = 5 * time.Minute
 
-// note remembers a sign-out for those who are on their way in.
-func (d *doors) note(user string, at time.Time) {
+// note remembers a revocation for connections that are not greeted yet.
+func (d *doors) note(r auth.Revocation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
-	maps.DeleteFunc(d.left, func(_ string, l leaving) bool { return now.Sub(l.told) > leftFor })
-	if last := d.left[user].at; last.After(at) { // by another replica's clock
-		at = last
+	maps.DeleteFunc(d.left, func(_ revoked, l leaving) bool { return now.Sub(l.told) > leftFor })
+	what := revoked{r.User, r.Key}
+	if last := d.left[what].at; last.After(r.At) { // by another replica's clock
+		r.At = last
 	}
-	d.left[user] = leaving{at: at, told: now}
+	d.left[what] = leaving{at: r.At, told: now}
 }
 
-// leftSince reports whether somebody whose credentials were looked at at a time
-// has signed out since, as far as this replica has heard. It is asked after the
-// connection came: whoever signs out later finds it.
+// leftSince reports whether a credential that was checked at a time has ended since,
+// as far as this replica has heard. It is asked after the connection came: a later
+// revocation finds it there.
 func (d *doors) leftSince(who *auth.Identity, known time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	l, ok := d.left[who.User]
-	return ok && !l.told.Before(known) && !who.Since.After(l.at)
+	for _, what := range []revoked{{user: who.User}, {who.User, who.Key}} {
+		l, ok := d.left[what]
+		if ok && !l.told.Before(known) && !who.Since.After(l.at) {
+			return true
+		}
+	}
+	return false
 }
 
 func (d *doors) init() {
 	d.ctx, d.stop = context.WithCancel(context.Background())
-	d.left, d.seats = map[string]leaving{}, map[string]int{}
+	d.left, d.seats = map[revoked]leaving{}, map[string]int{}
 	d.gulps.New = func() any { return new([gulpBytes]byte) }
 	d.forths.New = func() any { return new([]session.Command) }
 	d.frames.New = func() any { return new(make([]byte, 0, frameRoom)) }
@@ -147,7 +156,7 @@ func (d *doors) came(s *Server, c *conn, hello func(context.Context) bool) bool 
 	if !d.beats {
 		d.beats = true
 		d.wg.Go(s.beat)
-		d.wg.Go(func() { s.auth.Watch(d.ctx, s.signedOut) })
+		d.wg.Go(func() { s.auth.Watch(d.ctx, s.revoke) })
 	}
 	if c.raw != nil {
 		if !d.porched {

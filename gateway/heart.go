@@ -251,11 +251,11 @@ func (s *Server) closeThoseOf(cookie auth.Identity) {
 	}
 }
 
-// signedOut closes the connections of a user that are older than the sign-out.
-func (s *Server) signedOut(user string, at time.Time) {
-	s.doors.note(user, at)
+// revoke closes the connections that a revocation ends.
+func (s *Server) revoke(r auth.Revocation) {
+	s.doors.note(r)
 	for _, c := range s.doors.all() {
-		if who := c.who.Load(); who != nil && who.User == user && !who.Since.After(at) {
+		if who := c.who.Load(); who != nil && r.Ends(*who) {
 			c.drop(signedOut())
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"net/http"
 	"strings"
 	"time"
 
@@ -130,22 +131,22 @@ func (r *refusal) close() (wire.CloseCode, string) {
 	}
 }
 
-// refusalOf says what a client is told of err. What it does not know is logged
-// and told to nobody.
+// refusalOf is what a client of a socket reads of err, by the table of [problemOf].
+// An error outside the table is logged and stays in the log. Who did not get an
+// answer in time may wait for the store.
 func (s *Server) refusalOf(ctx context.Context, err error) *refusal {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
 	}
-	if e, ok := errors.AsType[*auth.Error](err); ok {
-		return &refusal{code: e.Code, detail: e.Reason}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return &refusal{code: wire.CodeStoreUnavailable}
 	}
-	if e, ok := errors.AsType[*session.Error](err); ok {
-		return &refusal{code: e.Code, detail: e.Reason}
+	p := problemOf(err, &http.Request{})
+	_, bySession := errors.AsType[*session.Error](err)
+	if p.Code == wire.CodeExecutionFailed || p.Code == wire.CodeStoreUnavailable && !bySession {
+		s.log.ErrorContext(ctx, "a connection failed", "err", err)
 	}
-	if !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) { // which say enough
-		s.log.ErrorContext(ctx, "a door could not do its work", "err", err)
-	}
-	return &refusal{code: wire.CodeStoreUnavailable}
+	return &refusal{code: p.Code, detail: p.Detail}
 }
 
 // deny is refusalOf for somebody who can still be answered over HTTP.

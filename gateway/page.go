@@ -20,7 +20,7 @@ var statusHTML string
 
 // pageWords are the texts of the page to sign in.
 type pageWords struct {
-	lang, title, ready, away, leaving              string
+	lang, title, ready, away, full, leaving        string
 	byLink, byToken, badLink, refused, often, hail string
 	notForYou                                      string
 	token, enter, desktop, health, readiness       string
@@ -28,6 +28,7 @@ type pageWords struct {
 
 var english = pageWords{
 	lang: "en", title: "Sign in · Everdesk", ready: "This hub is ready.", away: wire.CodeStoreUnavailable.Info().Message,
+	full:    storeFull,
 	leaving: "This hub is shutting down.", byLink: "Sign in with the URL that the hub printed when it started, or with its token.",
 	byToken: "Sign in with your token.", badLink: "That link does not sign in. Type the token instead.",
 	refused: "That token was not accepted.", often: "Too many attempts. Wait a moment and try again.", hail: "You are signed in as %s.",
@@ -37,6 +38,7 @@ var english = pageWords{
 
 var korean = pageWords{ //nolint:gosec // words about tokens
 	lang: "ko", title: "로그인 · Everdesk", ready: "허브가 준비되어 있어요.", away: "허브가 저장소에 연결하지 못하고 있어요. 계속 다시 시도하고 있고, 사라지는 것은 없어요.",
+	full:    "저장소가 가득 찼어요. 잠시 후에 다시 시도해 주세요.",
 	leaving: "허브가 종료되고 있어요.", byLink: "허브를 시작할 때 표시된 주소를 열거나, 토큰을 입력해 로그인해 주세요.",
 	byToken: "토큰을 입력해 로그인해 주세요.", badLink: "이 링크로는 로그인할 수 없어요. 토큰을 직접 입력해 주세요.",
 	refused: "토큰이 맞지 않아요. 다시 확인해 주세요.", often: "시도가 너무 많았어요. 잠시 후에 다시 시도해 주세요.", hail: "로그인되어 있어요: %s",
@@ -71,9 +73,13 @@ func (s *Server) show(c echo.Context, status int, notice string) error {
 	words := wordsFor(c.Request())
 	state := words.ready
 	if p := s.ready(c.Request().Context()); p != nil {
-		state = words.away
-		if s.draining.Load() {
+		switch {
+		case s.draining.Load():
 			state = words.leaving
+		case p.Detail == storeFull:
+			state = words.full
+		default:
+			state = words.away
 		}
 	}
 	greeting, tone, hidden, closed := "", "", " hidden", " hidden"

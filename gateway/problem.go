@@ -52,6 +52,9 @@ func misdirected(status int, detail string) *problemError {
 	return problem(wire.CodeInvalidMessage, detail).with(status)
 }
 
+// storeFull is the detail when the store answers and has no room.
+const storeFull = "The store is full; try again in a moment."
+
 // problemOf says what the client is told of err. What it does not know is an
 // internal error, whose text stays in the log.
 func problemOf(err error, r *http.Request) *problemError {
@@ -107,7 +110,9 @@ func problemBehind(err error) *problemError {
 		return problem(wire.CodeSessionInvalidState, "What is stored of it cannot be read; an operator has to look at it.")
 	case errors.Is(err, store.ErrInvalid), errors.Is(err, store.ErrTooLarge):
 		return problem(wire.CodeInvalidMessage, "That cannot be kept.")
-	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrClosed), errors.Is(err, store.ErrNoSpace):
+	case errors.Is(err, store.ErrNoSpace):
+		return problem(wire.CodeStoreUnavailable, storeFull)
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrClosed):
 		return problem(wire.CodeStoreUnavailable, "")
 	case errors.Is(err, context.DeadlineExceeded):
 		return problem(wire.CodeConnectionTimeout, "The session did not answer in time.").with(http.StatusGatewayTimeout)

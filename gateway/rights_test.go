@@ -71,6 +71,32 @@ func TestTicketOfARevokedKey(t *testing.T) {
 	}
 }
 
+// Revoking a key ends what that key opened, and neither the user's other keys nor
+// their tokens.
+func TestRevokedKeyEndsItsOwnConnections(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	path := "/ws/" + string(h.session("ada"))
+	key, id := h.key("ada")
+	other, _ := h.key("ada")
+	var ticket struct{ Ticket string }
+	h.post("/api/ws-ticket", key, "").want(http.StatusOK).decode(&ticket)
+	byKey, byOther, byToken := h.enter(path, as(key)), h.enter(path, as(other)), h.enter(path, as(h.user("ada")))
+	byTicket := h.enter(path, visit{})
+	byTicket.say(wire.Auth{Ticket: ticket.Ticket})
+	next[wire.SessionState](byTicket)
+	for _, x := range []*tab{byKey, byOther, byToken} {
+		x.alive()
+	}
+	if err := h.people.RevokeKey(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	byKey.closed(wire.CloseLoggedOut)
+	byTicket.closed(wire.CloseLoggedOut)
+	byOther.alive()
+	byToken.alive()
+}
+
 // What is taken from somebody is taken from their open connections too, whatever
 // the heartbeat and the interval of looking.
 func TestShareEndsAtOnce(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -215,6 +216,7 @@ func TestStatusPage(t *testing.T) {
 	}{
 		"ready":      {fine, "This hub is ready."},
 		"store away": {func(context.Context) error { return errors.New("secret reason") }, wire.CodeStoreUnavailable.Info().Message},
+		"store full": {func(context.Context) error { return fmt.Errorf("secret reason: %w", store.ErrNoSpace) }, "The store is full; try again in a moment."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -231,6 +233,19 @@ func TestStatusPage(t *testing.T) {
 				t.Errorf("page tells why:\n%s", rec.Body)
 			}
 		})
+	}
+}
+
+// Operators learn from /readyz whether the store is full or away.
+func TestReadyTellsFullFromAway(t *testing.T) {
+	t.Parallel()
+	for err, detail := range map[error]string{
+		store.ErrUnavailable:                               "",
+		errors.New("some cause"):                           "",
+		fmt.Errorf("ask redis: %w: OOM", store.ErrNoSpace): "The store is full; try again in a moment.",
+	} {
+		s := newServer(t, func(context.Context) error { return err })
+		wantProblem(t, ask(t, s, http.MethodGet, "/readyz"), wire.CodeStoreUnavailable.Problem(detail))
 	}
 }
 

@@ -2,10 +2,12 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -44,7 +46,10 @@ func (s *Server) ready(ctx context.Context) *problemError {
 	default:
 		s.log.InfoContext(ctx, "store is ready again")
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrNoSpace):
+		return problem(wire.CodeStoreUnavailable, storeFull)
+	case err != nil: // whatever the cause is, the hub has no store
 		return problem(wire.CodeStoreUnavailable, "")
 	}
 	return nil

@@ -69,9 +69,15 @@ func (h *Hub) Create(ctx context.Context, n NewSession) (Info, error) {
 	return h.Info(ctx, n.ID)
 }
 
-// Info looks a session up.
+// Info looks a session up. While the store does not answer, a session that is loaded
+// here is as it was then, and is shared with no other user.
 func (h *Hub) Info(ctx context.Context, id wire.SessionID) (Info, error) {
 	i, err := h.store.Session(ctx, id)
+	if err != nil && away(err) {
+		if k := h.kept(id); k != nil && k.isReady() && k.info.Load() != nil {
+			return *k.info.Load(), nil
+		}
+	}
 	if err != nil {
 		return Info{}, asError(err)
 	}

@@ -33,17 +33,26 @@ var (
 	errStopping = errors.New("the hub stops")
 )
 
-// errFull is what people are told who want something written for which the store
-// has no room. It may be done all the same when there is, but only once.
-var errFull = &Error{Code: wire.CodeStoreUnavailable, Reason: "the store is full; try again in a moment", Err: store.ErrNoSpace}
+// What clients read when the store takes nothing.
+const (
+	reasonFull    = "the store is full; try again in a moment"
+	reasonAway    = "the store does not answer"
+	reasonMoving  = "the session changes its owner; try again"
+	reasonUnknown = "something went wrong on our side"
+)
+
+// errFull refuses a write for which the store has no room. It may be done all the
+// same when there is, but only once.
+var errFull = &Error{Code: wire.CodeStoreUnavailable, Reason: reasonFull, Err: store.ErrNoSpace}
 
 // refusal is an [*Error] with a formatted reason.
 func refusal(code wire.Code, format string, args ...any) *Error {
 	return &Error{Code: code, Reason: fmt.Sprintf(format, args...)}
 }
 
-// asError gives what the store said the code that a client is told. The end of a
-// context stays what it is.
+// asError gives an error the code and the reason that clients read. The end of a
+// context stays what it is. An error outside the table is a defect of the hub and
+// says nothing of the store.
 func asError(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -61,6 +70,15 @@ func asError(err error) error {
 		{store.ErrQuarantined, wire.CodeSessionInvalidState, "the session is set aside until an operator looks at it"},
 		{store.ErrCorrupt, wire.CodeSessionInvalidState, "the stored session cannot be read"},
 		{store.ErrNewerSchema, wire.CodeSessionInvalidState, "the stored session is of a newer version than this hub"},
+		{store.ErrNoSpace, wire.CodeStoreUnavailable, reasonFull},
+		{store.ErrUnavailable, wire.CodeStoreUnavailable, reasonAway},
+		{store.ErrClosed, wire.CodeStoreUnavailable, reasonAway},
+		{errStale, wire.CodeStoreUnavailable, reasonAway},
+		{errLost, wire.CodeStoreUnavailable, reasonMoving},
+		{errReload, wire.CodeStoreUnavailable, reasonMoving},
+		{store.ErrOwned, wire.CodeStoreUnavailable, reasonMoving},
+		{store.ErrFenced, wire.CodeStoreUnavailable, reasonMoving},
+		{store.ErrGap, wire.CodeStoreUnavailable, reasonMoving},
 		{store.ErrFull, wire.CodeQueueFull, "the session has too much to do"},
 		{store.ErrTooLarge, wire.CodeMessageTooLarge, "that is more than the store takes"},
 		{store.ErrInvalid, wire.CodeInvalidMessage, "that cannot be stored"},
@@ -74,7 +92,7 @@ func asError(err error) error {
 			return &Error{Code: known.code, Reason: known.reason, Err: err}
 		}
 	}
-	return &Error{Code: wire.CodeStoreUnavailable, Reason: "the store does not answer", Err: err}
+	return &Error{Code: wire.CodeExecutionFailed, Reason: reasonUnknown, Err: err}
 }
 
 // lasting reports whether trying the same again cannot help.

@@ -40,6 +40,10 @@ func (k *keeper) load(ctx context.Context) (loaded, error) {
 	got, err := k.hub.load(ctx, k.id, k.user)
 	if got.info.User != "" {
 		k.user = got.info.User
+		// Shares may be taken back while the store does not answer here.
+		info := asInfo(got.info)
+		info.Shares = nil
+		k.info.Store(&info)
 	}
 	return got, err
 }

@@ -3,9 +3,11 @@ package session_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
@@ -79,6 +81,77 @@ func TestFullStore(t *testing.T) {
 		}
 		if n := len(find[wire.Actions](history(t, m))); n != 3 {
 			t.Errorf("%d actions are in the log, want each of the three once", n)
+		}
+	})
+}
+
+// Redis refuses a claim when it is full, also of a session that another replica owns.
+// Replicas without the session show it all the same, and take part in it when there
+// is room again.
+func TestFullStoreIsFollowed(t *testing.T) {
+	t.Parallel()
+	for _, owned := range []bool{true, false} {
+		t.Run(fmt.Sprintf("owned %v", owned), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				m := openMeddler(t)
+				a, stop := startHub(t, m, "a", session.Config{})
+				b, _ := startHub(t, m, "b", session.Config{})
+				create(t, a, "ses-1")
+				r := enter(t, a, "ses-1")
+				ask(t, r, says("c", "m0", emit(window("first"))))
+				if !owned {
+					stop()
+				}
+				m.onClaim(func(wire.ReplicaID) error { return store.ErrNoSpace })
+				m.hook(hooks{send: func(store.Command, func() (bool, error)) (bool, error) { return false, store.ErrNoSpace }})
+				far := enter(t, b, "ses-1")
+				state, err := far.Snapshot(t.Context(), nil)
+				if err != nil || len(state.Windows) != 1 {
+					t.Errorf("a replica that cannot claim shows %d windows, error %v; want 1", len(state.Windows), err)
+				}
+				next(t, watch(t, far, "late"), any1[wire.SessionState])
+				err = far.Deliver(t.Context(), says("d", "m1", emit(window("second"))))
+				if e, is := errors.AsType[*session.Error](err); !is || e.Reason != "the store is full; try again in a moment" {
+					t.Errorf("who speaks there is told %v, want that the store is full", err)
+				}
+				m.onClaim(nil)
+				m.hook(hooks{})
+				time.Sleep(time.Minute)
+				ask(t, far, says("d", "m1", emit(window("second"))))
+				if owners := len(find[wire.OwnerChanged](history(t, m))); owned == (owners != 1) {
+					t.Errorf("the session had %d owners", owners)
+				}
+			})
+		})
+	}
+}
+
+// While the store is away, a replica shows the sessions it follows to their users.
+func TestFollowerServesWithoutAStore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		near, far := meddle(s), meddle(s)
+		a, _ := startHub(t, near, "a", session.Config{})
+		b, _ := startHub(t, far, "b", session.Config{})
+		create(t, a, "ses-1")
+		create(t, a, "ses-2")
+		ok(t, a.Share(t.Context(), "ses-1", "bob", session.ShareViewer))
+		ask(t, enter(t, a, "ses-1"), says("c", "m0", emit(window("first"))))
+		enter(t, b, "ses-1")
+		far.cut.Store(true)
+		time.Sleep(time.Minute)
+		info, err := b.Info(t.Context(), "ses-1")
+		if err != nil || info.User != "ada" || len(info.Shares) != 0 {
+			t.Errorf("a followed session without a store is %+v, error %v; want that of ada and nobody else", info, err)
+		}
+		if _, err := b.Info(t.Context(), "ses-2"); code(err) != wire.CodeStoreUnavailable {
+			t.Errorf("a session that is not loaded is found without a store: %v", err)
+		}
+		state, err := enter(t, b, "ses-1").Snapshot(t.Context(), nil)
+		if err != nil || len(state.Windows) != 1 {
+			t.Errorf("a followed session has %d windows without a store, error %v; want 1", len(state.Windows), err)
 		}
 	})
 }

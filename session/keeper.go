@@ -65,6 +65,7 @@ type keeper struct {
 	mixed     atomic.Bool          // the inbox may have what was said here before what is in the mailbox
 	live      atomic.Pointer[live] // while this replica owns the session
 	owned     atomic.Uint64        // the epoch of its last lease here
+	info      atomic.Pointer[Info] // as it was when it was loaded, without its shares
 	between   atomic.Int64         // since when it is neither owned here nor followed, in ns; 0 while it is
 
 	log     *slog.Logger
@@ -192,6 +193,15 @@ func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
 	})
 	if err == nil {
 		return k.own(ctx, lease, claimed, left)
+	}
+	if left == nil && errors.Is(err, store.ErrNoSpace) && !k.spare(nil) {
+		// Reading needs no room. A full store refuses claims of owned sessions too, so
+		// whether there is an owner is found out when there is room again.
+		lease, claimed, err = k.follow(ctx, time.Now().Add(retryLast))
+		if err != nil {
+			return nil, err
+		}
+		return k.own(ctx, lease, claimed, nil)
 	}
 	owned, ok := errors.AsType[*store.OwnedError](err)
 	switch {

@@ -46,7 +46,7 @@
 //	Put(ctx, Document) (version, error)               [ErrConflict]
 //	Remove(ctx, collection, name, version) error      [ErrConflict]
 //	Documents(ctx, collection, after, limit) (Page[Document], error)
-//	Ready(ctx) error
+//	Ready(ctx) error                                  [ErrNoSpace] when it takes no writes for lack of room
 //	Close() error
 //
 // # Rules every engine keeps

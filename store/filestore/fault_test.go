@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -198,6 +199,37 @@ func TestFailedSync(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFullDiskIsNotReady fills the disk: Ready says so from the first refused write
+// until there is room, whether or not something is written then.
+func TestFullDiskIsNotReady(t *testing.T) {
+	t.Parallel()
+	dir := quickDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		var d slowDisk
+		s := open(t, dir, filestore.Config{}.WithFiles(d.open))
+		lease := owned(t, s)
+		b := store.Batch{Number: 1, Prev: lease.Top(), Ops: []store.Op{store.Push("l", nil)}}
+		d.full.Store(true)
+		if _, err := s.Commit(t.Context(), lease, b); !errors.Is(err, store.ErrNoSpace) {
+			t.Errorf("commit ended with %v, want ErrNoSpace", err)
+		}
+		for range 2 {
+			if err := s.Ready(t.Context()); !errors.Is(err, store.ErrNoSpace) {
+				t.Errorf("ready says %v, want ErrNoSpace", err)
+			}
+		}
+		d.full.Store(false)
+		ok(t, s.Ready(t.Context()))
+		_, err := s.Commit(t.Context(), lease, b)
+		ok(t, err)
+		ok(t, s.Ready(t.Context()))
+		left, err := filepath.Glob(filepath.Join(dir, "*.tmp"))
+		if err != nil || len(left) > 0 {
+			t.Errorf("files left in the folder: %v, error %v; want none", left, err)
+		}
+	})
 }
 
 // TestParseSync reads the names of sync modes.

@@ -167,12 +167,16 @@ func (s *Store) Close() error {
 	return s.err
 }
 
-// Ready reports whether the store takes writes.
+// Ready reports whether the store takes writes: [store.ErrNoSpace] when the disk is
+// full.
 func (s *Store) Ready(ctx context.Context) error {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	return asStore(s.log.Err())
+	if err := s.log.Err(); err != nil {
+		return asStore(err)
+	}
+	return asStore(s.log.CheckSpace())
 }
 
 // enter begins every call.

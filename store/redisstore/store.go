@@ -169,16 +169,19 @@ func (s *Store) start(fn func()) {
 	}
 }
 
-// Ready says whether the store can serve.
+// probeScript does nothing. Redis refuses it, as every script that may write, while
+// it has no memory for writes, cannot persist them or is a replica. It has no keys,
+// so that every master of a Cluster can be asked.
+const probeScript = "#!lua\nreturn 1"
+
+// Ready reports whether the store takes writes: [store.ErrNoSpace] when it is full.
 func (s *Store) Ready(ctx context.Context) error {
-	const what = "ask redis"
-	err := s.do(ctx, what, repeatable, s.keys.format(), func(ctx context.Context, server *redis.Client) error {
-		return server.Exists(ctx, s.keys.format()).Err() // what it says is of no concern here
-	})
+	probe := func(ctx context.Context, server *redis.Client) error {
+		return server.Eval(ctx, probeScript, nil).Err()
+	}
+	err := s.do(ctx, "ask redis", repeatable, s.keys.format(), probe)
 	if err != nil || s.servers.cluster == nil {
 		return err
 	}
-	return s.explain(ctx, what, s.servers.each(ctx, func(ctx context.Context, server *redis.Client) error {
-		return server.Ping(ctx).Err()
-	}))
+	return s.explain(ctx, "ask redis", s.servers.each(ctx, probe))
 }

@@ -228,6 +228,7 @@ func (l *Log) write(batches []*Batch) error {
 	q := &l.queue
 	seg, err := l.roomFor(batches)
 	if err != nil {
+		l.full.Store(errors.Is(err, ErrNoSpace))
 		return err
 	}
 	q.writes++
@@ -242,10 +243,14 @@ func (l *Log) write(batches []*Batch) error {
 	}
 	if _, err := seg.file.WriteAt(buf, start); err != nil {
 		err = fmt.Errorf("write log: %w", noSpace(err))
+		l.full.Store(errors.Is(err, ErrNoSpace))
 		if cut := seg.file.Truncate(start); cut != nil {
 			return l.fail(errors.Join(err, cut))
 		}
 		return err
+	}
+	if l.full.Load() {
+		l.full.Store(false)
 	}
 	end := at(seg.id, start+int64(len(buf)))
 	before := point(l.written.Swap(uint64(end)))

@@ -44,6 +44,7 @@ type Log struct {
 	written atomic.Uint64 // point up to which the operating system has it
 	durable atomic.Uint64 // point up to which it is on disk
 	broken  atomic.Pointer[error]
+	full    atomic.Bool // the disk had no room for the newest write
 
 	wg     sync.WaitGroup
 	stop   chan struct{} // closed when the syncer and the housekeeper must end
@@ -100,6 +101,30 @@ func (l *Log) Err() error {
 		return *err
 	}
 	return l.usable()
+}
+
+// spaceProbe is how many bytes must fit on a disk that was full: more than most
+// batches have.
+const spaceProbe = 64 << 10
+
+// CheckSpace returns [ErrNoSpace] if the newest write found no room and there is none
+// now. It finds out by writing a file, since quotas are told in no other way.
+func (l *Log) CheckSpace() error {
+	if err := l.usable(); err != nil || !l.full.Load() {
+		return err
+	}
+	path := filepath.Join(l.dir, "space.tmp")
+	f, err := l.cfg.OpenFile(path, os.O_RDWR|os.O_CREATE)
+	if err == nil {
+		_, err = f.WriteAt(make([]byte, spaceProbe), 0)
+		err = errors.Join(err, f.Close())
+		_ = os.Remove(path) // another caller may have
+	}
+	if err != nil {
+		return fmt.Errorf("check for space: %w", noSpace(err))
+	}
+	l.full.Store(false)
+	return nil
 }
 
 // fail ends all writing for good.

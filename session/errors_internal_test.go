@@ -1,0 +1,36 @@
+package session
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Clients learn whether the store is full, away, or not the cause at all.
+func TestAsErrorNamesTheCause(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err    error
+		code   wire.Code
+		reason string
+	}{
+		{store.ErrNoSpace, wire.CodeStoreUnavailable, reasonFull},
+		{store.ErrUnavailable, wire.CodeStoreUnavailable, reasonAway},
+		{store.ErrClosed, wire.CodeStoreUnavailable, reasonAway},
+		{errStale, wire.CodeStoreUnavailable, reasonAway},
+		{errLost, wire.CodeStoreUnavailable, reasonMoving},
+		{&store.OwnedError{By: "b"}, wire.CodeStoreUnavailable, reasonMoving},
+		{&store.GapError{}, wire.CodeStoreUnavailable, reasonMoving},
+		{&panicked{"of a test"}, wire.CodeExecutionFailed, reasonUnknown},
+		{errors.New("ERR unknown command"), wire.CodeExecutionFailed, reasonUnknown},
+	} {
+		wrapped := fmt.Errorf("claim session: %w", c.err)
+		got, ok := errors.AsType[*Error](asError(wrapped))
+		if !ok || got.Code != c.code || got.Reason != c.reason || !errors.Is(got, c.err) {
+			t.Errorf("%v is %+v, want code %d and %q", wrapped, got, c.code, c.reason)
+		}
+	}
+}
