@@ -347,6 +347,49 @@ func TestRows(t *testing.T) {
 	row(1, "", "a")
 	row(2, "", "b")
 	check("1a 2b ") // what is gone takes no room
+	s.say(wire.HistoryRewound{TS: 2, Restored: []wire.UIRow{{TS: 1, Text: "z", Type: wire.RowSay, Say: wire.SayText}}})
+	check("1z ")
+}
+
+// As many older rows come back as there is room for, and push nothing out.
+func TestRestorable(t *testing.T) {
+	t.Parallel()
+	older := func(n, size int) []wire.UIRow {
+		rows := make([]wire.UIRow, n)
+		for i := range rows {
+			rows[i] = wire.UIRow{TS: wire.Millis(1 + i), Type: wire.RowSay, Say: wire.SayText, Text: strings.Repeat("x", size)}
+		}
+		return rows
+	}
+	for name, c := range map[string]struct {
+		stay  int // rows that the rewind leaves
+		older []wire.UIRow
+		want  int
+	}{
+		"none":        {5, nil, 0},
+		"all":         {5, older(10, 1), 10},
+		"too many":    {5, older(500, 1), desk.MaxRows - 5},
+		"no room":     {desk.MaxRows, older(1, 1), 0},
+		"too long":    {1, older(5, desk.MaxRowBytes/3+1), 2},
+		"one is huge": {0, older(2, 2*desk.MaxRowBytes), 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScript()
+			for i := range c.stay {
+				s.say(wire.MessageUpdated{Action: wire.RowCreated, Message: wire.UIRow{TS: wire.Millis(1000 + i), Type: wire.RowSay, Text: "x"}})
+			}
+			undo := wire.HistoryRewound{TS: 5000}
+			undo.Restored = s.Restorable(undo, c.older)
+			if got := len(undo.Restored); got != c.want {
+				t.Errorf("%d of %d rows come back, want %d", got, len(c.older), c.want)
+			}
+			s.say(undo)
+			if got := len(s.Snapshot().RecentMessages); got != c.stay+c.want {
+				t.Errorf("%d rows, want %d", got, c.stay+c.want)
+			}
+		})
+	}
 }
 
 func TestDeadlines(t *testing.T) {

@@ -59,14 +59,42 @@ func (s *State) dropRow(row *wire.UIRow) {
 	s.rows.drop(row.TS)
 }
 
-// rewind drops a row and those that came after it, but for those that stay.
+// rewind drops a row and those that came after it, but for those that stay, and
+// fills the room with older ones.
 func (s *State) rewind(p wire.HistoryRewound) {
-	for ts, r := range s.rows.items {
-		goes := ts > p.TS && !slices.Contains(p.Kept, ts) || ts == p.TS && !p.Included
-		if goes && (p.MonitorID == "" || r.value.MonitorID == p.MonitorID) {
+	for _, r := range s.rows.items {
+		if rewinds(&p, &r.value) {
 			s.dropRow(&r.value)
 		}
 	}
+	for _, row := range p.Restored {
+		row.MonitorID = cmp.Or(row.MonitorID, p.MonitorID)
+		s.putRow(row)
+	}
+}
+
+// rewinds reports whether a rewind removes a row.
+func rewinds(p *wire.HistoryRewound, r *wire.UIRow) bool {
+	goes := r.TS > p.TS && !slices.Contains(p.Kept, r.TS) || r.TS == p.TS && !p.Included
+	return goes && (p.MonitorID == "" || r.MonitorID == p.MonitorID)
+}
+
+// Restorable are the newest of older rows, the oldest first, for which a rewind
+// leaves room: [State.Apply] drops nothing for them.
+func (s *State) Restorable(p wire.HistoryRewound, older []wire.UIRow) []wire.UIRow {
+	n, size := 0, 0
+	for _, r := range s.rows.items {
+		if !rewinds(&p, &r.value) {
+			n, size = n+1, size+rowSize(&r.value)
+		}
+	}
+	for i := range slices.Backward(older) {
+		size += rowSize(&older[i])
+		if n++; n > MaxRows || size > MaxRowBytes && n > 1 {
+			return older[i+1:]
+		}
+	}
+	return older
 }
 
 // Rows are the newest rows of a monitor, the oldest first.

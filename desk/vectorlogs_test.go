@@ -122,6 +122,7 @@ func rowsLog() []wire.Event {
 		wire.HistoryRewound{TS: 181, Removed: 2, Kept: []wire.Millis{183}},
 		row(181, "c"),
 		wire.HistoryRewound{TS: 180, Removed: 2},
+		wire.HistoryRewound{TS: 170, Restored: []wire.UIRow{row(3, "three").Message, row(5, "five").Message}, MonitorID: "monitor-1"},
 		row(300, strings.Repeat("가", 300_000)),
 		row(301, strings.Repeat("나", 49_000)),
 		row(302, strings.Repeat("다", 400_000)),

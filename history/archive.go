@@ -31,7 +31,8 @@ func ArchiveList(monitor wire.MonitorID) string { return store.ColdPrefix + "ui:
 
 var rowFormat = sync.OnceValue(wire.FormatOf[wire.UIRow])
 
-func encodeRow(r *wire.UIRow) []byte { return rowFormat().Append(nil, r) }
+// EncodeRow writes a row as an archive has it.
+func EncodeRow(r *wire.UIRow) []byte { return rowFormat().Append(nil, r) }
 
 // DecodeRow reads a row of an archive.
 func DecodeRow(item []byte) (wire.UIRow, error) {
@@ -133,7 +134,7 @@ func (a *Archive) Add(rows ...wire.UIRow) []store.Op {
 	}
 	values := make([][]byte, len(rows))
 	for i := range rows {
-		values[i] = encodeRow(&rows[i])
+		values[i] = EncodeRow(&rows[i])
 		a.count(rows[i].TS, len(values[i]))
 	}
 	ops := []store.Op{store.Push(a.List(), values...)}
@@ -171,12 +172,12 @@ func (a *Archive) uncount(size int) {
 
 // Change replaces the row that after others follow.
 func (a *Archive) Change(after int, was, is wire.UIRow) []store.Op {
-	value := encodeRow(&is)
+	value := EncodeRow(&is)
 	rest := after
 	for i := len(a.chunks) - 1; i >= 0; i-- {
 		c := &a.chunks[i]
 		if rest < c.Rows {
-			if grown := len(value) - len(encodeRow(&was)); grown != 0 {
+			if grown := len(value) - len(EncodeRow(&was)); grown != 0 {
 				c.Bytes, a.changed = max(c.Bytes+grown, 0), true
 			}
 			return []store.Op{store.Replace(a.List(), -1-after, value)}
@@ -190,7 +191,7 @@ func (a *Archive) Change(after int, was, is wire.UIRow) []store.Op {
 // those of them that stay.
 func (a *Archive) Rewind(newest, stay []wire.UIRow) []store.Op {
 	for i := len(newest) - 1; i >= 0 && len(a.chunks) > 0; i-- {
-		a.uncount(len(encodeRow(&newest[i])))
+		a.uncount(len(EncodeRow(&newest[i])))
 	}
 	ops := []store.Op{store.KeepFirst(a.List(), a.Len())}
 	return append(ops, a.Add(stay...)...)
@@ -211,7 +212,7 @@ func (a *Archive) Heal(from, to int, newest []wire.UIRow) []store.Op {
 	if before, _ := a.Expected(newest); to-from != before {
 		a.resize(to - from)
 		for i := range newest {
-			a.count(newest[i].TS, len(encodeRow(&newest[i])))
+			a.count(newest[i].TS, len(EncodeRow(&newest[i])))
 		}
 	}
 	a.changed = true
@@ -219,7 +220,7 @@ func (a *Archive) Heal(from, to int, newest []wire.UIRow) []store.Op {
 	if len(newest) > 0 {
 		values := make([][]byte, len(newest))
 		for i := range newest {
-			values[i] = encodeRow(&newest[i])
+			values[i] = EncodeRow(&newest[i])
 		}
 		ops = append(ops, store.Push(a.List(), values...))
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/everdesk/everdesk/desk"
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -169,6 +170,52 @@ func (l *live) rewindRows(monitor wire.MonitorID, since, stay []wire.UIRow) {
 	if a := l.archive(monitor); a != nil {
 		l.keepRows(a.Rewind(since, stay))
 	}
+}
+
+// restoredBytes bounds the rows that come back with a rewind, as JSON. They are in
+// its batch twice: in the event and in the state.
+const restoredBytes = 5 << 18
+
+// olderRows are the rows of a conversation before those that a rewind concerns and
+// before those that the state has, as many as a state can have, the oldest first.
+// Without them the rewind is right too, and the archive has them.
+func (l *live) olderRows(monitor wire.MonitorID, since []wire.UIRow) []wire.UIRow {
+	a := l.archive(monitor)
+	if a == nil || len(since) == 0 {
+		return nil
+	}
+	end, _ := a.Expected(since)
+	for _, r := range l.state.Rows(monitor) {
+		if r.TS < since[0].TS {
+			end--
+		}
+	}
+	if end <= 0 {
+		return nil
+	}
+	from := max(end-desk.MaxRows, 0)
+	page, err := l.k.hub.readRows(l.ctx, l.k.id, a.List(), from, end-from)
+	if err != nil {
+		l.k.log.WarnContext(l.ctx, "older rows not restored after a rewind", "err", err)
+	}
+	return page.rows
+}
+
+// restorable are those of rows that come back into the state with a rewind: they are
+// not in it, and there is room for them.
+func (l *live) restorable(r wire.HistoryRewound, rows []wire.UIRow) []wire.UIRow {
+	rows = slices.DeleteFunc(rows, func(row wire.UIRow) bool {
+		_, there := l.state.Row(row.TS)
+		return there
+	})
+	rows = l.state.Restorable(r, rows)
+	size := 0
+	for i := range slices.Backward(rows) {
+		if size += len(history.EncodeRow(&rows[i])); size > restoredBytes {
+			return rows[i+1:]
+		}
+	}
+	return rows
 }
 
 // healArchives is what makes the archives those that we know, after the store has

@@ -113,7 +113,9 @@ const saidPage = 100
 // Rewound takes rows away.
 func (s stage) Rewound(r wire.HistoryRewound, since, stay []wire.UIRow) {
 	s.agents.plan.undo(since, stay)
+	older := s.olderRows(r.MonitorID, since)
 	s.rewindRows(r.MonitorID, since, stay)
+	r.Restored = s.restorable(r, append(older, stay...))
 	s.emit(r)
 }
 

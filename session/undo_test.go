@@ -2,11 +2,13 @@ package session_test
 
 import (
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/everdesk/everdesk/desk"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -104,6 +106,18 @@ func TestRewind(t *testing.T) {
 	}
 }
 
+// hasNewestRows checks that the archive of the first monitor has n rows and that
+// the snapshot has the newest of them, as many as fit.
+func hasNewestRows(o *office, d *desktop, n int) {
+	d.t.Helper()
+	page, err := o.Rows(d.t.Context(), "ses-1", session.RowQuery{Monitor: first, Limit: 1000})
+	ok(d.t, err)
+	want := page.Rows[max(len(page.Rows)-desk.MaxRows, 0):]
+	if got := d.snapshot().RecentMessages; len(page.Rows) != n || !reflect.DeepEqual(got, want) {
+		d.t.Errorf("the archive has %d rows, want %d; the snapshot has %d, want the newest %d", len(page.Rows), n, len(got), len(want))
+	}
+}
+
 // A row that the desktop has long forgotten can be rewound to, and edited.
 func TestRewindToAnOldRow(t *testing.T) {
 	t.Parallel()
@@ -129,11 +143,14 @@ func TestRewindToAnOldRow(t *testing.T) {
 			if rows := d.snapshot().RecentMessages; rows[0].ID <= answer.ID {
 				t.Fatalf("the desktop has row %d", rows[0].ID)
 			}
+			d.ask("r", wire.Rewind{TS: d.rowOf("/say word 85").TS})
+			hasNewestRows(o, d, 85 * 3)
 			if a, is := d.ask("e", wire.EditMessage{TS: answer.TS, Text: "/say other word"}).(wire.MessageAccepted); !is {
 				t.Fatalf("%+v", a)
 			}
 			d.ends("e")
-			if e := when(t, d.diary, func(wire.HistoryRewound) bool { return true }); e.TS != old.TS || e.Removed != 85*3 {
+			hasNewestRows(o, d, 5*3 + 3)
+			if e := when(t, d.diary, func(e wire.HistoryRewound) bool { return e.Revision == 2 }); e.TS != old.TS || e.Removed != 80*3 {
 				t.Errorf("%+v", e)
 			}
 			page, err := o.Rows(t.Context(), "ses-1", session.RowQuery{Monitor: first, Limit: 1000})
@@ -145,6 +162,8 @@ func TestRewindToAnOldRow(t *testing.T) {
 			if !strings.Contains(got, "word 4") || strings.Contains(got, "word 5") || !strings.Contains(got, "other word") {
 				t.Errorf("the agent knows %q", got)
 			}
+			d.ask("r2", wire.Rewind{TS: page.Rows[3].TS})
+			hasNewestRows(o, d, 3)
 			d.rest()
 		})
 	}
@@ -189,14 +208,14 @@ func TestRewindAtOnce(t *testing.T) {
 			one, two := d.rowOf("/say one").TS, d.rowOf("/say two").TS
 			var wg sync.WaitGroup
 			results := make([]wire.ServerPayload, 4)
-			for i, desk := range []*desktop{d, other, d, other} {
+			for i, from := range []*desktop{d, other, d, other} {
 				wg.Go(func() {
 					conn := wire.ConnectionID(fmt.Sprintf("conn-%d", i))
 					ts := one
 					if i%2 == 1 {
 						ts = two
 					}
-					results[i] = desk.askAs(conn, wire.MessageID(fmt.Sprintf("r%d", i)), wire.Rewind{TS: ts, Revision: new(0)})
+					results[i] = from.askAs(conn, wire.MessageID(fmt.Sprintf("r%d", i)), wire.Rewind{TS: ts, Revision: new(0)})
 				})
 			}
 			wg.Wait()

@@ -104,6 +104,9 @@ type HistoryRewound struct {
 	Removed  int      `json:"removed" wire:"min=0"`
 	Included bool     `json:"included,omitempty"`
 	Kept     []Millis `json:"kept,omitempty"`
+	// Restored are older rows, the oldest first, that a snapshot has room for
+	// again. The conversation had them all the time.
+	Restored []UIRow `json:"restored,omitempty"`
 	// Revision counts how often the conversation was rewound.
 	Revision int `json:"revision,omitempty" wire:"min=0"`
 	// Checkpoint is the one that was restored, if any.

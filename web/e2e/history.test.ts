@@ -241,9 +241,16 @@ it("rows that the desktop has let go of are read when somebody goes there, and s
     return page.locator("[data-row][data-kind=assistant]", { hasText: "a needle at the beginning" }).count();
   }).toBe(1);
   await page.getByRole("button", { name: "Jump to newest" }).waitFor(); // older rows are not new ones
+  await choose(page, "answer 0!", "Rewind to here");
+  await preview(page).getByText("This takes back 35 messages, 70 answers and 35 tool calls.").waitFor();
+  await preview(page).getByRole("button", { name: "Rewind" }).click();
+  await until(async () => (await desk.hub.rest.rows(session)).length).toBe(3);
+  const fresh = await desk.tab({ session });
+  await waitForRow(fresh, "a needle at the beginning"); // every row that the desktop had is gone, and this one is back
   await choose(page, "/say a needle", "Rewind to here");
-  await preview(page).getByText("This takes back 36 messages, 71 answers and 35 tool calls.").waitFor();
+  await preview(page).getByText("This takes back 1 message and 1 answer.").waitFor();
   await preview(page).getByRole("button", { name: "Rewind" }).click();
   await until(async () => (await shownRows(page)).length).toBe(0);
   expect(await desk.hub.rest.rows(session)).toEqual([]);
+  await fresh.getByText("Nothing said here yet").waitFor();
 });

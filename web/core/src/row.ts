@@ -37,10 +37,11 @@ function dropRow(d: Draft, ts: number): void {
   d.drop("rows", ts);
 }
 
-/** Drops a row and those that came after it, but for those that stay. */
+/** Drops a row and those that came after it, but for those that stay, and fills the room with older ones. */
 export function rewind(d: Draft, p: HistoryRewound): void {
   for (const [ts, { row }] of [...d.desk.rows]) {
     const goes = (ts > p.ts && !p.kept?.includes(ts)) || (ts === p.ts && !p.included);
     if (goes && (!p.monitorId || row.monitorId === p.monitorId)) dropRow(d, ts);
   }
+  for (const row of p.restored ?? []) putRow(d, { ...row, monitorId: row.monitorId || p.monitorId });
 }

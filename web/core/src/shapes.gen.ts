@@ -71,7 +71,7 @@ export const shapes: Record<string, ShapeSource> = {
   _1n: { kind: "union", tag: "type", variants: { "hitl_plan_review": "_1m", "hitl_approval_request": "_1h", "hitl_input_request": "_1k", "hitl_clarification": "_1i" } }, // HITLRequest
   _1o: { kind: "object", fields: { "plan_id?": "_c", "resumed_by": { kind: "string" }, "messageId?": "_c" } }, // HITLResumed
   _1p: { kind: "object", fields: { "data": { kind: "string" } } }, // HTMLContent, MarkdownContent, TextContent
-  _1q: { kind: "object", fields: { "ts": "_x", "removed": { kind: "integer", min: 0, max: 9007199254740991 }, "included?": { kind: "boolean" }, "kept?": { kind: "list", of: "_x" }, "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "checkpoint?": { kind: "string" }, "monitorId?": "_12", "messageId?": "_c", "by?": "_12" } }, // HistoryRewound
+  _1q: { kind: "object", fields: { "ts": "_x", "removed": { kind: "integer", min: 0, max: 9007199254740991 }, "included?": { kind: "boolean" }, "kept?": { kind: "list", of: "_x" }, "restored?": { kind: "list", of: "_4u" }, "revision?": { kind: "integer", min: 0, max: 9007199254740991 }, "checkpoint?": { kind: "string" }, "monitorId?": "_12", "messageId?": "_c", "by?": "_12" } }, // HistoryRewound
   _1r: { kind: "string", values: ["emoji", "image"] }, // IconType
   _1s: { kind: "object", fields: { "url": { kind: "string" }, "sandbox?": { kind: "string" } } }, // Iframe
   _1t: { kind: "object", fields: { "data": "_1u" } }, // IframeContent

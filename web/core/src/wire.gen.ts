@@ -1029,6 +1029,8 @@ export interface HistoryRewound {
   removed: number;
   included?: boolean;
   kept?: Millis[];
+  /** Restored are older rows, the oldest first, that a snapshot has room for again. The conversation had them all the time. */
+  restored?: UIRow[];
   /** Revision counts how often the conversation was rewound. */
   revision?: number;
   /** Checkpoint is the one that was restored, if any. */

@@ -121,7 +121,7 @@ export function Conversation({ onClose }: { onClose?: () => void }): ReactNode {
         <div className="drawer-scroll" ref={scroller} tabIndex={0} role="log" aria-live="off" aria-label={t.rows}>
           <div ref={content} className="drawer-rows">
             {!ready && <p className="drawer-note">{t.loading}</p>}
-            {ready && empty && <Empty />}
+            {ready && empty && older.state === "none" && <Empty />}
             <Earlier older={older} scroller={scroller} keepPlace={keepPlace} />
             <ReachContext value={reach}>
               <FoundContext value={found}>

@@ -81,12 +81,12 @@ export function oldestId(rows: Desk["rows"], monitor: MonitorID): number | undef
   return oldest;
 }
 
-/** Whether there may be rows before those of the desktop. Ids count all rows of the session from 1 on. */
-export function mayHaveOlder(o: Older, rows: Desk["rows"]): boolean {
+/** Whether there may be rows before those of the desktop. Ids count all rows of the session from 1 on; `revision` counts the rewinds, which can leave the desktop none. */
+export function mayHaveOlder(o: Older, rows: Desk["rows"], revision: number): boolean {
   if (o.more !== undefined) return o.more;
   let oldest = Infinity;
   for (const { row } of rows.values()) oldest = Math.min(oldest, row.id ?? Infinity);
-  return oldest !== Infinity && oldest > 1;
+  return rows.size === 0 ? revision > 0 : oldest !== Infinity && oldest > 1;
 }
 
 /** So few rows may not fill a page. */

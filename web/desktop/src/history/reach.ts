@@ -45,6 +45,7 @@ export function useOlderRows(monitor: MonitorID | undefined): OlderRows {
   const commands = useCommands();
   const session = useShell((s) => s.session);
   const rows = useShell((s) => s.desk.rows);
+  const revision = useShell((s) => (monitor === undefined ? 0 : (s.desk.monitors.get(monitor)?.revision ?? 0)));
   const [held, setHeld] = useState<{ monitor: MonitorID | undefined; older: Older }>({ monitor, older: noOlder });
   const [busy, setBusy] = useState(false);
   const [failed, setFailed] = useState(false);
@@ -106,7 +107,7 @@ export function useOlderRows(monitor: MonitorID | undefined): OlderRows {
     return running.current;
   }, [commands, session, change]);
 
-  const may = monitor !== undefined && mayHaveOlder(older, rows);
+  const may = monitor !== undefined && mayHaveOlder(older, rows, revision);
   // Who has too little to scroll cannot go to the beginning. There may be nothing, too: ids of rows that were taken back are not given again.
   const alone = may && older.more === undefined && !busy && !failed && isShort(rows, monitor);
   useEffect(() => {

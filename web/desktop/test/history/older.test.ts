@@ -30,10 +30,16 @@ describe("pages of the archive", () => {
   });
 
   test("may be there when the oldest row is not the first of the session", () => {
-    expect(mayHaveOlder(noOlder, desk(row(1), row(2)))).toBe(false);
-    expect(mayHaveOlder(noOlder, desk(row(2)))).toBe(true);
-    expect(mayHaveOlder(noOlder, desk())).toBe(false);
-    expect(mayHaveOlder(withPage(noOlder, [row(2)], false), desk(row(3)))).toBe(false);
+    expect(mayHaveOlder(noOlder, desk(row(1), row(2)), 0)).toBe(false);
+    expect(mayHaveOlder(noOlder, desk(row(2)), 0)).toBe(true);
+    expect(mayHaveOlder(noOlder, desk(), 0)).toBe(false);
+    expect(mayHaveOlder(withPage(noOlder, [row(2)], false), desk(row(3)), 0)).toBe(false);
+  });
+
+  test("may be there when a rewind has left the desktop no row", () => {
+    expect(mayHaveOlder(noOlder, desk(), 1)).toBe(true);
+    expect(mayHaveOlder(withPage(noOlder, [], false), desk(), 1)).toBe(false);
+    expect(mayHaveOlder(noOlder, desk(row(1)), 1)).toBe(false);
   });
 
   test("have a bound, by number and by size, and one row counts once", () => {
