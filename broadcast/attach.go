@@ -13,17 +13,19 @@ import (
 func (c *Center) Attach(ctx context.Context, cfg TabConfig) (*Tab, error) {
 	t := &Tab{
 		center: c, conn: cfg.Conn, fd: noDescriptor, form: cfg.Form, closed: cfg.Closed,
-		who: cfg.Who, filter: newFilter(cfg.Monitors),
+		who: cfg.Who, filter: newFilter(cfg.Monitors), plain: cfg.Plain,
 	}
+	as := encoding{cfg.Form.ring(), cfg.Name}
+	t.ringIndex = as.index()
 	cfg.Conn.lend(t)
 	t.acquire() // until it is greeted
-	if err := c.admit(t); err != nil {
+	if err := c.admit(t, as); err != nil {
 		cfg.Conn.takeBack(t)
 		return nil, err
 	}
 	c.share.enter()
 	defer c.share.leave()
-	g, err := c.greet(ctx, t.ring, t.filter, cfg)
+	g, err := c.greet(ctx, t, cfg.ResumeFrom)
 	f := c.cfg.Writers.get()
 	defer c.cfg.Writers.put(f)
 	t.mu.Lock()
@@ -62,20 +64,23 @@ type greeting struct {
 	missed int
 }
 
-// greet decides between resume and snapshot.
-func (c *Center) greet(ctx context.Context, r *ring, f *filter, cfg TabConfig) (greeting, error) {
+// greet decides between resume and snapshot. Nobody else uses the tab yet.
+func (c *Center) greet(ctx context.Context, t *Tab, from string) (greeting, error) {
 	reason := wire.SnapshotFresh
-	if cfg.ResumeFrom != "" && !cfg.SnapshotOnly && r.form != FormDesktop {
+	if from != "" && t.form != FormDesktop {
 		reason = wire.SnapshotUnknown
-		if at, err := wire.ParsePosition(cfg.ResumeFrom); err == nil {
-			g, why, err := c.resume(ctx, r, f, at)
+		if at, err := wire.ParsePosition(from); err == nil {
+			g, why, err := c.resume(ctx, t.ring, t.filter, at)
+			if err == nil && why == "" && t.plain {
+				g.data, _, err = c.snapshot(ctx, t, t.filter, "", at)
+			}
 			if err != nil || why == "" {
 				return g, err
 			}
 			reason = why
 		}
 	}
-	data, at, err := c.snapshot(ctx, r, f, reason, wire.Position{})
+	data, at, err := c.snapshot(ctx, t, t.filter, reason, wire.Position{})
 	return greeting{data: data, at: at, reason: reason}, err
 }
 
@@ -93,10 +98,10 @@ func (c *Center) resume(ctx context.Context, r *ring, f *filter, from wire.Posit
 			return g, wire.SnapshotTooMany, nil
 		}
 		if ok {
-			g.data, g.missed = c.resumed(r.form, at), events
+			g.data, g.missed = c.resumed(r, at), events
 			return g, "", nil
 		}
-		p, err := c.page(ctx, r.form, f != nil, at)
+		p, err := c.page(ctx, r.encoding, f != nil, at)
 		if err != nil {
 			if why := lostReason(err); why != "" {
 				return g, why, nil
@@ -118,15 +123,15 @@ func (c *Center) resume(ctx context.Context, r *ring, f *filter, from wire.Posit
 			if events > c.cfg.ReplayEvents || bytes > c.cfg.ReplayBytes {
 				return g, wire.SnapshotTooMany, nil
 			}
-			g.data, g.missed = c.resumed(r.form, at), events
+			g.data, g.missed = c.resumed(r, at), events
 			return g, "", nil
 		}
 	}
 }
 
 // resumed is the session_state of a client that is sent what it missed.
-func (c *Center) resumed(form Form, until wire.Position) []byte {
-	return privateFrame(form, wire.Event{
+func (c *Center) resumed(r *ring, until wire.Position) []byte {
+	return r.private(wire.Event{
 		Session: c.session, Time: time.Now(),
 		Data: wire.SessionState{
 			Mode: wire.StateResume, ReplayUntil: until, HeartbeatMS: int(c.cfg.Heartbeat.Milliseconds()),

@@ -44,7 +44,6 @@ func TestGreetings(t *testing.T) {
 	tests := map[string]struct {
 		from     string
 		form     broadcast.Form
-		only     bool
 		detached bool // nobody else keeps a ring
 		trim     int
 		big      bool
@@ -70,7 +69,6 @@ func TestGreetings(t *testing.T) {
 		"too many bytes":             {from: "1-95", big: true, reason: wire.SnapshotTooMany},
 		"too many bytes in the log":  {from: "1-95", big: true, detached: true, reason: wire.SnapshotTooMany},
 		"few bytes":                  {from: "1-98", big: true, resumed: true},
-		"a client without resume":    {from: "1-60", only: true, reason: wire.SnapshotFresh},
 		"batches":                    {from: "1-60", form: broadcast.FormBatch, resumed: true},
 		"batches from the log":       {from: "1-60", form: broadcast.FormBatch, detached: true, resumed: true},
 		"server-sent events":         {from: "1-60", form: broadcast.FormSSE, detached: true, resumed: true},
@@ -93,7 +91,7 @@ func TestGreetings(t *testing.T) {
 			if test.trim > 0 {
 				b.src.trim(test.trim)
 			}
-			c := b.attach(broadcast.TabConfig{Form: test.form, ResumeFrom: test.from, SnapshotOnly: test.only})
+			c := b.attach(broadcast.TabConfig{Form: test.form, ResumeFrom: test.from})
 			s := c.greeting()
 			switch {
 			case test.resumed:

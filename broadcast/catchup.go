@@ -138,7 +138,7 @@ func (t *Tab) refresh(ctx context.Context) {
 	}
 	t.mu.Unlock()
 	c := t.center
-	data, pos, err := c.snapshot(ctx, t.ring, f, reason, at)
+	data, pos, err := c.snapshot(ctx, t, f, reason, at)
 	if err != nil {
 		c.pause(ctx, "snapshot", err)
 	}
@@ -162,7 +162,7 @@ func (t *Tab) refresh(ctx context.Context) {
 func (t *Tab) readOn(ctx context.Context, b *batch) {
 	at, asked, filtered := t.at, t.asked, t.filter != nil
 	t.mu.Unlock()
-	p, err := t.center.page(ctx, t.ring.form, filtered, at)
+	p, err := t.center.page(ctx, t.ring.encoding, filtered, at)
 	reason := lostReason(err)
 	if err != nil && reason == "" {
 		t.center.pause(ctx, "read", err)

@@ -98,9 +98,9 @@ type Center struct {
 	mu       sync.Mutex
 	head     wire.Position
 	closed   bool
-	trailing bool         // somebody waits to show late texts
-	tabs     []*Tab       // oldest first
-	rings    [forms]*ring // those in use
+	trailing bool             // somebody waits to show late texts
+	tabs     []*Tab           // oldest first
+	rings    [encodings]*ring // those in use
 	byID     map[wire.ConnectionID]*Tab
 	standing *wire.Event // what new tabs are told, see Tell
 
@@ -179,7 +179,7 @@ func (c *Center) Publish(events []Event) {
 // them.
 type news struct {
 	born   time.Time
-	chunks [forms]*chunk // which stay as they are until more is published
+	chunks [encodings]*chunk // which stay as they are until more is published
 	tabs   []*Tab
 	groups []*group
 }
@@ -190,7 +190,7 @@ func (c *Center) show(n *news) {
 	seen := 0
 	for _, t := range n.tabs {
 		t.mu.Lock()
-		events, ok := t.follow(n.chunks[t.form.ring()])
+		events, ok := t.follow(n.chunks[t.ringIndex])
 		if !ok {
 			if f == nil {
 				f = c.cfg.Writers.get()
@@ -250,7 +250,7 @@ func (c *Center) append(events []Event, n *news) {
 		made := r.encode(prev, events)
 		made.monitor, made.monitors, made.born = monitor, monitors, n.born
 		r.add(made, c.cfg.RingEvents, c.cfg.RingBytes)
-		n.chunks[r.form] = made
+		n.chunks[r.index()] = made
 		if !inline {
 			n.groups = append(n.groups, r.groups...)
 		}
@@ -352,7 +352,7 @@ func (c *Center) answer(e *Event) {
 		return
 	}
 	if t := c.byID[to]; t != nil {
-		frame := privateFrame(t.ring.form, wire.Event{Session: c.session, Time: e.Time, Data: data})
+		frame := t.ring.private(wire.Event{Session: c.session, Time: e.Time, Data: data})
 		t.mu.Lock()
 		t.queueAfter(e.At, frame)
 		t.mu.Unlock()
@@ -409,17 +409,16 @@ func (c *Center) Expel(id wire.ConnectionID, code wire.CloseCode, reason string)
 func (c *Center) Wait() { c.wg.Wait() }
 
 // admit takes a tab in.
-func (c *Center) admit(t *Tab) error {
+func (c *Center) admit(t *Tab, as encoding) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return ErrClosed
 	}
-	form := t.form.ring()
-	r := c.rings[form]
+	r := c.rings[t.ringIndex]
 	if r == nil {
-		r = &ring{form: form, head: c.head, texts: texts{session: c.session}}
-		c.rings[form] = r
+		r = &ring{encoding: as, head: c.head, texts: texts{session: c.session}}
+		c.rings[t.ringIndex] = r
 	}
 	t.ring = r
 	r.tabs++
@@ -463,6 +462,6 @@ func (c *Center) forget(t *Tab) {
 	}
 	t.group = nil
 	if r.tabs == 0 {
-		c.rings[r.form] = nil
+		c.rings[r.index()] = nil
 	}
 }

@@ -147,28 +147,32 @@ func eventsIn(form Form, from, next int) int {
 
 // encode makes the chunk of some events. The texts are used for FormDesktop
 // only.
-func encode(form Form, prev wire.Position, events []Event, texts *texts) *chunk {
+func encode(as encoding, prev wire.Position, events []Event, texts *texts) *chunk {
 	c := &chunk{}
-	c.fill(form, prev, events, texts)
+	c.fill(as, prev, events, texts)
 	return c
 }
 
 // fill makes the chunk anew.
-func (c *chunk) fill(form Form, prev wire.Position, events []Event, texts *texts) {
-	size := len(c.data) // of that dialect nobody knows before
+func (c *chunk) fill(as encoding, prev wire.Position, events []Event, texts *texts) {
+	form, size := as.form, len(c.data) // of that dialect nobody knows before
 	if form != FormDesktop {
 		size = 0
 		for i := range events {
-			size += len(events[i].Frame) + overhead(form)
+			size += len(events[i].Frame) + overhead(form) + len(as.name)
 		}
 	}
 	c.prev, c.data, c.events = prev, room(c.data, size), room(c.events, len(events))
+	var renamed []byte
 	for i := range events {
 		e := &events[i]
 		switch {
 		case hidden(e.Data):
 		case form == FormDesktop:
 			c.data = texts.append(c.data, *e)
+		case as.name != "":
+			renamed = wire.AppendRenamed(renamed[:0], e.Frame, as.name)
+			c.data = appendNative(c.data, form, e.At, renamed)
 		default:
 			c.data = appendNative(c.data, form, e.At, e.Frame)
 		}

@@ -28,6 +28,24 @@ func (f Form) ring() Form {
 	return f
 }
 
+// encoding is what the frames of a ring have in common: their form, and the name that
+// they have for the session in place of its id, if any. A session has one name at most.
+type encoding struct {
+	form Form
+	name wire.SessionID
+}
+
+// encodings is how many there can be: each form with the id and with the name.
+const encodings = 2 * int(forms)
+
+// index tells the encodings of a session apart.
+func (e encoding) index() uint8 {
+	if e.name != "" {
+		return uint8(e.form + forms)
+	}
+	return uint8(e.form)
+}
+
 // frameLimit is how large a frame of FormBatch grows with more than one event,
 // so that the rest of a frame that was half written is never much.
 const frameLimit = 64 << 10
@@ -74,12 +92,15 @@ func appendNative(dst []byte, form Form, at wire.Position, envelope []byte) []by
 	return append(dst, "\n\n"...)
 }
 
-// privateFrame is an event that is not in the log, as a form shows it.
-func privateFrame(form Form, e wire.Event) []byte {
-	if form == FormDesktop {
-		return appendFrames(nil, e)
+// private is the frame of an event that is not in the log.
+func (e encoding) private(event wire.Event) []byte {
+	if e.name != "" {
+		event.Session = e.name
 	}
-	return appendNative(nil, form, wire.Position{}, wire.AppendEvent(nil, e))
+	if e.form == FormDesktop {
+		return appendFrames(nil, event)
+	}
+	return appendNative(nil, e.form, wire.Position{}, wire.AppendEvent(nil, event))
 }
 
 // appendFrames adds the frames of the desktop dialect for an event.

@@ -17,7 +17,7 @@ type ring struct {
 	bytes  int
 	chunks []*chunk // oldest first, without a gap
 
-	form   Form
+	encoding
 	groups []*group // the tabs; guarded by the Center's lock
 	tabs   int      // likewise
 	texts  texts    // likewise
@@ -31,7 +31,7 @@ func (r *ring) encode(prev wire.Position, events []Event) *chunk {
 	if c == nil {
 		c = &chunk{}
 	}
-	c.fill(r.form, prev, events, &r.texts)
+	c.fill(r.encoding, prev, events, &r.texts)
 	return c
 }
 

@@ -1,6 +1,7 @@
 package broadcast
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -55,7 +56,7 @@ func (s *share) restart() {
 
 // page is a part of the log, encoded.
 type page struct {
-	form     Form
+	as       encoding
 	filtered bool // it says of which monitors its events are
 	after    wire.Position
 	ready    chan struct{} // closed when the following are set
@@ -65,16 +66,16 @@ type page struct {
 }
 
 // page is what follows a position in the log: all that its limits allow.
-func (c *Center) page(ctx context.Context, form Form, filtered bool, after wire.Position) (*page, error) {
+func (c *Center) page(ctx context.Context, as encoding, filtered bool, after wire.Position) (*page, error) {
 	s := &c.share
 	s.mu.Lock()
 	for _, p := range s.pages {
-		if p.form == form && (p.filtered || !filtered) && p.covers(after) {
+		if p.as == as && (p.filtered || !filtered) && p.covers(after) {
 			s.mu.Unlock()
 			return p.wait(ctx)
 		}
 	}
-	p := &page{form: form, filtered: filtered, after: after, ready: make(chan struct{})}
+	p := &page{as: as, filtered: filtered, after: after, ready: make(chan struct{})}
 	if len(s.pages) == maxPages {
 		s.pages = slices.Delete(s.pages, 0, 1)
 	}
@@ -152,7 +153,7 @@ func (c *Center) read(p *page) {
 		return
 	}
 	events := stored(kept)
-	p.chunk = encode(p.form, p.after, events, nil)
+	p.chunk = encode(p.as, p.after, events, nil)
 	if p.filtered {
 		p.chunk.monitor, p.chunk.monitors = monitorsOf(events)
 	}
@@ -170,13 +171,15 @@ type shot struct {
 }
 
 type shotForm struct {
-	form   Form
+	as     encoding
+	plain  bool
 	reason wire.SnapshotReason
 }
 
 // snapshot is the state for a new tab, or for one that has lost its place, which
 // has seen everything up to seen. Events after the position follow.
-func (c *Center) snapshot(ctx context.Context, r *ring, f *filter, reason wire.SnapshotReason, seen wire.Position) ([]byte, wire.Position, error) {
+func (c *Center) snapshot(ctx context.Context, t *Tab, f *filter, reason wire.SnapshotReason, seen wire.Position) ([]byte, wire.Position, error) {
+	r := t.ring
 	s, err := c.shot(ctx, r, f, seen)
 	if err != nil {
 		return nil, wire.Position{}, err
@@ -186,7 +189,7 @@ func (c *Center) snapshot(ctx context.Context, r *ring, f *filter, reason wire.S
 		r.texts.learn(s.state.Agents)
 		c.mu.Unlock()
 	}
-	return s.encode(c, r.form, reason), s.state.LastMessageID, nil
+	return s.encode(c, shotForm{r.encoding, t.plain, reason}), s.state.LastMessageID, nil
 }
 
 // shot finds a snapshot that others use as well, or takes one.
@@ -259,24 +262,43 @@ func (s *share) drop(old *shot) {
 }
 
 // encode makes the bytes of a snapshot, or finds them.
-func (s *shot) encode(c *Center, form Form, reason wire.SnapshotReason) []byte {
+func (s *shot) encode(c *Center, key shotForm) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := shotForm{form, reason}
 	if data, ok := s.encoded[key]; ok {
 		return data
 	}
 	state := s.state
-	state.Mode, state.Reason = wire.StateSnapshot, reason
+	state.Mode, state.Reason = wire.StateSnapshot, key.reason
 	state.HeartbeatMS = int(c.cfg.Heartbeat.Milliseconds())
-	e := wire.Event{Session: c.session, Time: time.Now(), Data: state}
+	e := wire.Event{Session: cmp.Or(key.as.name, c.session), Time: time.Now(), Data: state}
 	var data []byte
-	if form == FormDesktop {
+	switch {
+	case key.as.form == FormDesktop:
 		data = appendFrames(nil, e)
-	} else {
+	case key.plain:
+		data = appendPlain(key, e, &state)
+	default:
 		// The position is not that of the event, but where to resume.
-		data = appendNative(nil, form, state.LastMessageID, wire.AppendEvent(nil, e))
+		data = appendNative(nil, key.as.form, state.LastMessageID, wire.AppendEvent(nil, e))
 	}
 	s.encoded[key] = data
+	return data
+}
+
+// appendPlain makes the frames of a snapshot for clients that take each message by
+// itself: its message_id is where to resume, and questions that are open are asked again
+// by the events that the client missed, unless those follow anyway.
+func appendPlain(key shotForm, e wire.Event, state *wire.SessionState) []byte {
+	e.At = state.LastMessageID
+	data := appendNative(nil, key.as.form, e.At, wire.AppendEvent(nil, e))
+	if key.reason == "" {
+		return data
+	}
+	for _, q := range state.HITLRequests {
+		if asked, ok := q.(wire.ServerPayload); ok {
+			data = append(data, key.as.private(wire.Event{Session: e.Session, Time: e.Time, Data: asked})...)
+		}
+	}
 	return data
 }

@@ -22,8 +22,13 @@ type TabConfig struct {
 	// ResumeFrom is the last message_id the client saw, as it sent it.
 	// Anything that is not a position in the log means a snapshot.
 	ResumeFrom string
-	// SnapshotOnly is for clients that do not know mode resume.
-	SnapshotOnly bool
+	// Name, unless empty, is what the frames name the session by instead of its id. All
+	// tabs of a session that have one have the same.
+	Name wire.SessionID
+	// Plain is for clients that do not know mode resume. The whole state comes first,
+	// with a message_id; what they missed follows, or else the questions that the plan
+	// waits for, each as the event that asked it.
+	Plain bool
 	// Closed is called once, from a goroutine of its own, when the Center
 	// gives the tab up: too slow, position lost, session deleted, connection
 	// broken. It is not called after Detach.
@@ -50,17 +55,19 @@ type Tab struct {
 	at wire.Position // everything up to it is written, or in rest
 	// owner is closed when the goroutine that may wait has ended. Without
 	// one, rest, own, due, control and fresh are empty, or the tab is gone.
-	owner  chan struct{}
-	filter *filter
-	sent   int64 // bytes written so far
-	fd     int32 // of conn; noDescriptor where writing may always wait, and after the end
-	form   Form  // never changes
-	gone   bool
-	hung   bool   // our close frame was written
-	busy   bool   // see Moving
-	rest   []byte // goes before everything else
-	own    []byte // whole frames for this tab alone
-	due    []due  // likewise, for later
+	owner     chan struct{}
+	filter    *filter
+	sent      int64 // bytes written so far
+	fd        int32 // of conn; noDescriptor where writing may always wait, and after the end
+	form      Form  // never changes, like the next two
+	ringIndex uint8 // of ring among the rings of the Center
+	plain     bool  // see TabConfig
+	gone      bool
+	hung      bool   // our close frame was written
+	busy      bool   // see Moving
+	rest      []byte // goes before everything else
+	own       []byte // whole frames for this tab alone
+	due       []due  // likewise, for later
 
 	cancel  context.CancelFunc // ends what the owner waits for besides the socket
 	control *control           // whole frames of the WebSocket library
@@ -276,7 +283,7 @@ func (t *Tab) Send(e wire.Event) {
 	if e.Time.IsZero() {
 		e.Time = time.Now()
 	}
-	frame := privateFrame(t.ring.form, e)
+	frame := t.ring.private(e)
 	f := t.center.cfg.Writers.get()
 	t.mu.Lock()
 	t.queue(frame)

@@ -26,15 +26,15 @@ func (c *Center) queueAll(e wire.Event, stands bool) ([]*group, int) {
 		c.standing = &e
 	}
 	var groups []*group
-	var frames [forms][]byte
+	var frames [encodings][]byte
 	for _, r := range c.rings {
 		if r != nil {
-			frames[r.form] = privateFrame(r.form, e)
+			frames[r.index()] = r.private(e)
 			groups = append(groups, r.groups...)
 		}
 	}
 	for _, t := range c.tabs {
-		if frame := frames[t.ring.form]; len(frame) > 0 {
+		if frame := frames[t.ringIndex]; len(frame) > 0 {
 			t.mu.Lock()
 			t.queue(frame)
 			t.mu.Unlock()
@@ -49,6 +49,6 @@ func (c *Center) brief(t *Tab) {
 		return
 	}
 	t.mu.Lock()
-	t.queue(privateFrame(t.ring.form, *c.standing))
+	t.queue(t.ring.private(*c.standing))
 	t.mu.Unlock()
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/session"
-	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -97,17 +97,23 @@ const (
 
 // accessTo says what somebody may do in a session. A session that is not there
 // and one they may not even see are the same error, [wire.CodeSessionNotFound].
-// The error is a [*session.Error] or the store's.
+// A name stands for the session that they gave it to. The error is a [*session.Error] or the store's.
 func (s *Server) accessTo(ctx context.Context, who auth.Identity, id wire.SessionID) (access, session.Info, error) {
 	// The text is the same for all, or it would tell them apart.
 	hidden := &session.Error{Code: wire.CodeSessionNotFound, Reason: wire.CodeSessionNotFound.Info().Message}
+	if session.IsName(id) {
+		called, _, err := s.lookUp(ctx, who.User, id)
+		if err != nil {
+			return accessNone, session.Info{}, err
+		}
+		id = cmp.Or(called, id)
+	}
 	if id.Validate() != nil || who.Session != "" && who.Session != id {
 		return accessNone, session.Info{}, hidden
 	}
 	info, err := s.hub.Info(ctx, id)
 	if err != nil {
-		refusal, ok := errors.AsType[*session.Error](err)
-		if errors.Is(err, store.ErrNotFound) || ok && refusal.Code == wire.CodeSessionNotFound {
+		if isNotFound(err) {
 			err = hidden
 		}
 		return accessNone, session.Info{}, err

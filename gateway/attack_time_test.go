@@ -106,18 +106,10 @@ func TestAttack26TheHundredAndFirstMessage(t *testing.T) {
 		id := h.session("ann")
 		x := h.enter("/ws/"+string(id), as(h.token("ann", time.Hour))).attend()
 		next[wire.SessionState](x)
-		// 20 at once, and then one whenever the next is good: 100 in a minute.
-		start := time.Now()
+		// 24 at once, and the others over half a minute: all are kept.
 		for i := range 100 {
-			if i >= 20 {
-				time.Sleep(750 * time.Millisecond)
-			}
-			if i == 99 {
-				// The last of them is good when the minute is over to the
-				// millisecond, and the one after it 750 ms later.
-				if took := time.Since(start); took != time.Minute {
-					t.Errorf("the 100th is sent after %v", took)
-				}
+			if i >= 24 {
+				time.Sleep(400 * time.Millisecond)
 			}
 			x.emit(wire.MessageID(fmt.Sprintf("m-%d", i+1)))
 		}
@@ -127,7 +119,7 @@ func TestAttack26TheHundredAndFirstMessage(t *testing.T) {
 		}
 		x.sayAs("m-101", wire.Emit{MessageID: "m-101", Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: 101}}})
 		n := x.notice(wire.CodeRateLimited)
-		if n.MessageID != "m-101" || n.RetryAfterMS <= 0 || n.RetryAfterMS > 750 || !n.Recoverable || n.SuggestedAction != wire.ActionWait {
+		if n.MessageID != "m-101" || n.RetryAfterMS <= 0 || n.RetryAfterMS > 31_000 || !n.Recoverable || n.SuggestedAction != wire.ActionWait {
 			t.Errorf("error %+v", n)
 		}
 		after, err := h.hub.Info(t.Context(), id)
@@ -140,9 +132,9 @@ func TestAttack26TheHundredAndFirstMessage(t *testing.T) {
 	})
 }
 
-// Row 26, all at once: the burst passes, what is refused changes nothing and the
-// third refusal is the end.
-func TestAttack26AHundredAndOneMessagesAtOnce(t *testing.T) {
+// Row 26, all at once: a hundred pass. What is refused changes nothing and names the
+// time to wait, and the third refusal closes the connection.
+func TestAttack26MoreThanAHundredMessagesAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := inBubble(t, func(p *plan) { p.quota = quota.Config{} })
@@ -152,7 +144,7 @@ func TestAttack26AHundredAndOneMessagesAtOnce(t *testing.T) {
 		x := h.enter("/ws/"+string(id), v).attend()
 		next[wire.SessionState](x)
 		var frame []byte
-		for i := range 101 {
+		for i := range 110 {
 			m := wire.MessageID(fmt.Sprintf("m-%d", i+1))
 			frame = wire.Native{}.AppendMessage(frame, wire.Message{ID: m, Data: wire.Emit{
 				MessageID: m, Actions: []wire.Action{wire.AppBadge{AppID: "mail", Count: uint64(1000 + i + 1)}},
@@ -182,7 +174,7 @@ func TestAttack26AHundredAndOneMessagesAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		passed := 0
-		for i := range 101 {
+		for i := range 110 {
 			for _, e := range events {
 				if bytes.Contains(e.Frame, fmt.Appendf(nil, `"count":%d`, 1000+i+1)) {
 					passed++
@@ -192,8 +184,8 @@ func TestAttack26AHundredAndOneMessagesAtOnce(t *testing.T) {
 				}
 			}
 		}
-		if passed != 20 {
-			t.Errorf("%d messages of 101 had an effect, want the burst of 20", passed)
+		if passed != 100 {
+			t.Errorf("%d messages of 110 had an effect, want 100", passed)
 		}
 	})
 }

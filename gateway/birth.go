@@ -60,8 +60,7 @@ func (b *births) begin(ctx context.Context, user string) (end func(), err error)
 // Replicas do not wait for each other: when there is little room left it is counted
 // again afterwards, and the younger of those that are too many is given up.
 func (s *Server) createOne(ctx context.Context, n session.NewSession) (session.Info, error) {
-	most := s.cfg.UserSessions
-	if most < 0 {
+	if s.cfg.UserSessions < 0 {
 		return s.hub.Create(ctx, n)
 	}
 	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
@@ -71,6 +70,15 @@ func (s *Server) createOne(ctx context.Context, n session.NewSession) (session.I
 		return session.Info{}, err
 	}
 	defer end()
+	return s.createAlone(ctx, n)
+}
+
+// createAlone is createOne for a caller that has the user's turn.
+func (s *Server) createAlone(ctx context.Context, n session.NewSession) (session.Info, error) {
+	most := s.cfg.UserSessions
+	if most < 0 {
+		return s.hub.Create(ctx, n)
+	}
 	have := 0
 	for q := (store.Query{User: n.User, Limit: most}); ; {
 		page, err := s.hub.List(ctx, q)
@@ -127,7 +135,7 @@ func (s *Server) countAround(ctx context.Context, made session.Info) (older, all
 		}
 		all += len(page.Items)
 		for _, i := range page.Items {
-			if cmp.Or(i.Created.Compare(made.Created), cmp.Compare(i.ID, made.ID)) < 0 {
+			if isOlder(i, made) {
 				older++
 			}
 		}
@@ -135,6 +143,11 @@ func (s *Server) countAround(ctx context.Context, made session.Info) (older, all
 			return older, all, nil
 		}
 	}
+}
+
+// isOlder orders sessions by when they were made.
+func isOlder(a, b session.Info) bool {
+	return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID)) < 0
 }
 
 func (s *Server) tooManySessions(have int) error {
@@ -198,7 +211,7 @@ func (s *Server) firstborn(ctx context.Context, made session.Info) (wire.Session
 			return "", err
 		}
 		for _, i := range page.Items {
-			if i.User == made.User && i.Quarantined == "" && cmp.Or(i.Created.Compare(first.Created), cmp.Compare(i.ID, first.ID)) < 0 {
+			if i.User == made.User && i.Quarantined == "" && isOlder(i, first) {
 				first = i
 			}
 		}

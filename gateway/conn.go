@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"runtime/debug"
 	"sync"
@@ -84,6 +85,7 @@ type conn struct {
 
 	// What follows is set before there is a tab and does not change then.
 	session wire.SessionID
+	name    wire.SessionID // what the client calls the session, or empty
 
 	ws *websocket.Conn // nil at the door of Server-Sent Events
 	// heads is where the library reads heads of frames from.
@@ -228,7 +230,7 @@ func (c *conn) granted() access {
 
 // event makes an event for this connection only.
 func (c *conn) event(p wire.ServerPayload) wire.Event {
-	return wire.Event{Session: c.session, Time: time.Now(), Data: p}
+	return wire.Event{Session: cmp.Or(c.name, c.session), Time: time.Now(), Data: p}
 }
 
 // notify shows the client something, if it has got so far as to see a session, and

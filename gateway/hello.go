@@ -33,6 +33,7 @@ const (
 type wish struct {
 	door    door
 	session wire.SessionID // at the desktop's door only a wish, see settleDesktop
+	name    wire.SessionID // what the client calls the session, unless that is its id
 	client  wire.ClientID
 	resume  string
 	// seen is a position that a client has seen and cannot go on from, such as a
@@ -211,9 +212,7 @@ func (s *Server) settle(ctx context.Context, who auth.Identity, w *wish) (access
 func (s *Server) allow(ctx context.Context, who auth.Identity, w *wish) (access, error) {
 	w.rights = s.doors.rights.Load()
 	if w.door != doorDesktop {
-		granted, info, err := s.accessTo(ctx, who, w.session)
-		w.back = err == nil && s.isBack(ctx, w, info.Top)
-		return granted, cmp.Or(s.count(ctx, who, w.back), err)
+		return s.allowNative(ctx, who, w)
 	}
 	// There is nothing to resume in the other dialect.
 	if err := s.count(ctx, who, false); err != nil {
@@ -223,6 +222,28 @@ func (s *Server) allow(ctx context.Context, who auth.Identity, w *wish) (access,
 		return accessNone, err
 	}
 	granted, _, err := s.accessTo(ctx, who, w.session)
+	return granted, err
+}
+
+// allowNative is allow for clients that name their session in the path. A name that
+// the user has not given to a session yet makes one, but not for those who only watch.
+func (s *Server) allowNative(ctx context.Context, who auth.Identity, w *wish) (access, error) {
+	granted, info, err := s.accessTo(ctx, who, w.session)
+	called := w.session
+	w.session = cmp.Or(info.ID, called)
+	w.back = err == nil && s.isBack(ctx, w, info.Top)
+	if limited := s.count(ctx, who, w.back); limited != nil {
+		return accessNone, limited
+	}
+	if isNotFound(err) && w.door != doorSSE && session.IsName(called) && mayName(who) {
+		if info, _, err = s.openNamed(ctx, session.NewSession{User: who.User, Name: called}); err == nil {
+			granted, info, err = s.accessTo(ctx, who, info.ID)
+		}
+		w.session = cmp.Or(info.ID, called)
+	}
+	if w.session != called {
+		w.name = called
+	}
 	return granted, err
 }
 
@@ -314,7 +335,7 @@ func (c *conn) admit(ctx context.Context, hello wire.Auth, w *wish) bool {
 		c.refuse(ctx, c.s.refusalOf(ctx, err))
 		return false
 	}
-	c.session = w.session
+	c.session, c.name = w.session, w.name
 	c.access.Store(uint32(granted))
 	c.who.Store(&who)
 	c.tell(ctx, authResult(who))
@@ -350,7 +371,7 @@ func (c *conn) greet(ctx context.Context, w *wish) bool {
 	}
 	cfg := broadcast.TabConfig{
 		Conn: &c.Socket, Form: c.door.form(), Monitors: w.watch, ResumeFrom: w.resume,
-		SnapshotOnly: c.door == doorPlain, Closed: c.drop,
+		Name: c.name, Plain: c.door == doorPlain, Closed: c.drop,
 		Who: wire.Connection{
 			ConnectionID: c.from.Connection, ClientID: w.client, User: c.who.Load().User,
 			Monitors: w.watch, Since: wire.Millis(time.Now().UnixMilli()),

@@ -22,10 +22,11 @@ import (
 // sessionCard is a session in a listing. Its first three fields are what desktops
 // of the other dialect read.
 type sessionCard struct {
-	SessionID wire.SessionID  `json:"sessionId"`
+	SessionID wire.SessionID  `json:"sessionId" doc:"The id; in the answer to a request that uses the name, that name."`
 	Directory string          `json:"directory" doc:"The same as sessionId; desktops of the other dialect want it."`
 	Metadata  sessionMetadata `json:"metadata"`
 	User      string          `json:"user" doc:"Whose session it is."`
+	Name      wire.SessionID  `json:"name,omitempty" doc:"What its user calls it in place of the id."`
 	Title     string          `json:"title,omitempty"`
 	Access    string          `json:"access" doc:"What the caller may do: viewer, operator or owner."`
 	Shares    []shareGrant    `json:"shares,omitempty" doc:"Who else may use it; only owners see this."`
@@ -63,7 +64,8 @@ type sessionList struct {
 
 // newSession is a request for a session.
 type newSession struct {
-	Title string `json:"title,omitempty"`
+	SessionID wire.SessionID `json:"sessionId,omitempty" doc:"A name to call the session by in place of an id: letters, digits, _ and -, not beginning with ses-. Names are the caller's own. If the caller has a session of that name, that is the answer, with 200."`
+	Title     string         `json:"title,omitempty"`
 }
 
 // sessionPatch changes a session.
@@ -94,7 +96,7 @@ const (
 func (s *Server) cardOf(id auth.Identity, info session.Info) sessionCard {
 	granted := accessFor(id, info)
 	card := sessionCard{
-		SessionID: info.ID, Directory: string(info.ID), User: info.User, Title: info.Title,
+		SessionID: info.ID, Directory: string(info.ID), User: info.User, Name: info.Name, Title: info.Title,
 		Access: granted.String(), Working: info.Working, Owner: info.Owner, Top: info.Top, SetAside: info.Quarantined != "",
 		Metadata: sessionMetadata{CreatedAt: stamp(info.Created), LastActivity: stamp(info.Updated), Provider: cmp.Or(s.mind, "none")},
 	}
@@ -216,22 +218,45 @@ func (s *Server) createSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	info, err := s.createOne(c.Request().Context(), session.NewSession{User: me.User, Title: in.Title})
+	var info session.Info
+	made, n := true, session.NewSession{User: me.User, Title: in.Title, Name: in.SessionID}
+	switch {
+	case n.Name == "":
+		info, err = s.createOne(c.Request().Context(), n)
+	case !session.IsName(n.Name):
+		return inQuery("sessionId", "Want up to 64 letters, digits, _ and -, not beginning with ses-.")
+	default:
+		info, made, err = s.openNamed(c.Request().Context(), n)
+	}
 	if err != nil {
 		return err
 	}
-	c.Response().Header().Set(echo.HeaderLocation, "/api/sessions/"+url.PathEscape(string(info.ID)))
-	card := s.cardOf(me, info)
-	return cardForm.answer(c, http.StatusCreated, &card)
+	status := http.StatusOK
+	if made {
+		status = http.StatusCreated
+		c.Response().Header().Set(echo.HeaderLocation, "/api/sessions/"+url.PathEscape(string(info.ID)))
+	}
+	card := s.cardAs(me, info, n.Name)
+	return cardForm.answer(c, status, &card)
+}
+
+// cardAs is cardOf in the answer to a request that has the session's name or its id.
+func (s *Server) cardAs(id auth.Identity, info session.Info, called wire.SessionID) sessionCard {
+	card := s.cardOf(id, info)
+	if called != "" {
+		card.SessionID, card.Directory = called, string(called)
+	}
+	return card
 }
 
 func (s *Server) getSession(c echo.Context) error {
 	// A session that was set aside is shown: that is how one learns of it.
-	granted, info, err := s.accessTo(c.Request().Context(), who(c), wire.SessionID(c.Param("session")))
+	called := wire.SessionID(c.Param("session"))
+	granted, info, err := s.accessTo(c.Request().Context(), who(c), called)
 	if err != nil && granted == accessNone {
 		return err
 	}
-	card := s.cardOf(who(c), info)
+	card := s.cardAs(who(c), info, called)
 	return cardForm.answer(c, http.StatusOK, &card)
 }
 
@@ -271,6 +296,7 @@ func (s *Server) deleteSession(c echo.Context) error {
 
 // removeWithFiles deletes a session and what was uploaded to it.
 func (s *Server) removeWithFiles(ctx context.Context, id wire.SessionID) error {
+	info, _ := s.hub.Info(ctx, id) // a name that is left behind does no harm
 	// The files go first: what a crash leaves behind is then a session without
 	// files, never files without a session.
 	if err := s.files.RemoveAll(id); err != nil {
@@ -279,6 +305,7 @@ func (s *Server) removeWithFiles(ctx context.Context, id wire.SessionID) error {
 	if err := s.hub.Delete(ctx, id); err != nil {
 		return err
 	}
+	s.dropName(ctx, info)
 	// Something may have been uploaded meanwhile. The session is gone now,
 	// whatever the disk says.
 	if err := s.files.RemoveAll(id); err != nil {

@@ -160,7 +160,8 @@ func (s *Server) sessionRoutes() []route {
 		{
 			method: http.MethodPost, path: "/api/sessions", guard: guardKnown, do: s.createSession, tag: tag,
 			summary: "Make a session", detail: "409 when the caller has as many as one may have.", body: orNone(of(newSessionForm)),
-			answers: ok(http.StatusCreated, "The session.", of(cardForm), param{name: "Location", doc: "Where the session is."}),
+			answers: append(ok(http.StatusCreated, "The session.", of(cardForm), param{name: "Location", doc: "Where the session is."}),
+				answer{status: http.StatusOK, doc: "The caller's session of that name, which was there.", content: of(cardForm)}),
 		},
 		{
 			method: http.MethodGet, path: "/api/sessions/:session", guard: guardKnown, do: s.getSession, tag: tag,

@@ -50,9 +50,10 @@ type Store interface {
 	Ready(ctx context.Context) error
 	// Read looks into a session's log.
 	Read(ctx context.Context, session wire.SessionID, after wire.Position, limit int) ([]store.Event, error)
-	// Get and Put are where the settings of users are kept.
+	// Get, Put and Remove are where the settings of users and the names of their sessions are kept.
 	Get(ctx context.Context, collection, name string) (store.Document, error)
 	Put(ctx context.Context, d store.Document) (version uint64, err error)
+	Remove(ctx context.Context, collection, name string, version uint64) error
 }
 
 // Config tunes a [Server]. The zero value means the defaults.

@@ -41,6 +41,10 @@ func (f storeFunc) Put(context.Context, store.Document) (uint64, error) {
 	return 0, store.ErrUnavailable
 }
 
+func (f storeFunc) Remove(context.Context, string, string, uint64) error {
+	return store.ErrUnavailable
+}
+
 func fine(context.Context) error { return nil }
 
 // newServer makes a server that has nothing behind it but a store and a user.

@@ -36,7 +36,7 @@ func (s *Server) serveSSE(c echo.Context) error {
 	if err != nil {
 		return s.deny(c, err)
 	}
-	cn := &conn{s: s, from: session.Sender{Connection: newConnectionID()}, door: doorSSE, session: w.session}
+	cn := &conn{s: s, from: session.Sender{Connection: newConnectionID()}, door: doorSSE, session: w.session, name: w.name}
 	cn.access.Store(uint32(granted))
 	cn.who.Store(&who)
 	raw, buffered, err := http.NewResponseController(c.Response()).Hijack()

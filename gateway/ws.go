@@ -76,7 +76,7 @@ func (s *Server) receive(c echo.Context, w *wish, identify func(echo.Context) (a
 	if err != nil {
 		return err
 	}
-	cn.session = w.session
+	cn.session, cn.name = w.session, w.name
 	cn.access.Store(uint32(granted))
 	cn.who.Store(&who)
 	s.start(cn, func(ctx context.Context) bool { return cn.greet(ctx, w) })

@@ -22,7 +22,7 @@ type Connection struct {
 }
 
 type buckets struct {
-	messages     *rate.Limiter
+	messages     window
 	interactions *rate.Limiter
 	renewals     *rate.Limiter
 	// bad and refused are when the last ones were, the oldest first.
@@ -80,24 +80,25 @@ func (c *Connection) Message(p wire.ClientPayload) time.Duration {
 	if c.k.cfg.Off {
 		return 0
 	}
-	var bucket **rate.Limiter
-	var n int
-	part, limit := burstPart, limitMessages
 	switch p.(type) {
 	case wire.Pong:
 		return 0
 	case wire.Auth:
-		bucket, n, part = &c.buckets().renewals, c.k.cfg.Renewals, burstPartRenewal
-		limit = limitRenewals
+		return c.k.told(limitRenewals, takeFrom(&c.buckets().renewals, c.k.cfg.Renewals, burstPartRenewal))
 	case wire.UserInteractions:
-		bucket, n, limit = &c.buckets().interactions, c.k.cfg.Interactions, limitInteractions
-	default:
-		bucket, n = &c.buckets().messages, c.k.cfg.Messages
+		return c.k.told(limitInteractions, takeFrom(&c.buckets().interactions, c.k.cfg.Interactions, burstPart))
 	}
+	used, wait := c.buckets().messages.take(time.Now(), c.k.cfg.Messages)
+	c.used.messages = used
+	return c.k.told(limitMessages, wait)
+}
+
+// takeFrom takes one from a bucket, which is made with the first.
+func takeFrom(bucket **rate.Limiter, n, part int) time.Duration {
 	if *bucket == nil {
 		*bucket = newBucket(n, part)
 	}
-	return c.k.told(limit, take(*bucket, time.Now()))
+	return take(*bucket, time.Now())
 }
 
 // Bad counts a message that could not be understood and reports whether it was

@@ -11,9 +11,12 @@
 //
 // What is shared is counted exactly, second by second, in the collection
 // quota, one small document per user and kind that goes away a minute
-// after the last one. Everything else is counted by one replica with a token
-// bucket: a burst, and a refill that makes N of both in 60 s (100 messages are
-// a burst of 20 and 80 more per minute). What is refused is not counted.
+// after the last one. The messages of a connection are counted in the same way, in
+// memory: all 100 of a minute may come at once, as a client sends them that comes
+// back after a while, and a steady client is not held below the limit. Everything
+// else is counted by one replica with a token bucket: a burst, and a refill that
+// makes N of both in 60 s (600 interactions are a burst of 120 and 480 more per
+// minute). What is refused is not counted.
 //
 // # Who may call it
 //

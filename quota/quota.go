@@ -80,7 +80,7 @@ func (c Config) withDefaults() Config {
 const (
 	// remembered is how many users and addresses are.
 	remembered = 4096
-	// burstPart is which part of a limit may pass at once. Strangers may
+	// burstPart is which part of a bucket may pass at once. Strangers may
 	// bring half, since a browser that starts opens its tabs together, and so
 	// may renewals, of which there are few.
 	burstPart         = 5

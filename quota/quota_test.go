@@ -119,7 +119,7 @@ func TestDefaults(t *testing.T) {
 			"connect":     {10, 10, func() time.Duration { return k.Connect(t.Context(), "ann", false) }},
 			"resume":      {60, 60, func() time.Duration { return k.Connect(t.Context(), "ann", true) }},
 			"stranger":    {15, 30, func() time.Duration { return k.Stranger(addr) }},
-			"message":     {20, 100, func() time.Duration { return c.Message(wire.UserMessage{}) }},
+			"message":     {100, 100, func() time.Duration { return c.Message(wire.UserMessage{}) }},
 			"interaction": {120, 600, func() time.Duration { return c.Message(wire.UserInteractions{}) }},
 			"renewal":     {5, 10, func() time.Duration { return c.Message(wire.Auth{}) }},
 			"request":     {300, 300, func() time.Duration { return k.Request(t.Context(), "ann") }},

@@ -23,7 +23,9 @@ const (
 
 // card is what listings show of a session.
 type card struct {
-	Title  string           `json:"title,omitempty"`
+	Title string `json:"title,omitempty"`
+	// Name is what the user calls the session in place of its id. It does not change.
+	Name   wire.SessionID   `json:"name,omitempty"`
 	Shares map[string]Share `json:"shares,omitempty"`
 	// Orders are the newest that made the card what it is: who gave one to a
 	// distant owner sees here that it was carried out, whatever came after it.
@@ -158,7 +160,7 @@ func checkShare(s Share) error {
 func asInfo(i store.Info) Info {
 	c, _ := readCard(i.Card)
 	return Info{
-		ID: i.ID, User: i.User, Title: c.Title, Shares: c.Shares, Created: i.Created, Updated: i.Updated,
+		ID: i.ID, User: i.User, Title: c.Title, Name: c.Name, Shares: c.Shares, Created: i.Created, Updated: i.Updated,
 		Working: i.Working, Owner: i.Owner, Top: i.Top, Quarantined: i.Quarantined,
 		Epoch: i.Epoch, Until: i.Until, Oldest: i.Oldest,
 	}

@@ -14,9 +14,11 @@ import (
 
 // Info is what is known of a session without opening it.
 type Info struct {
-	ID      wire.SessionID
-	User    string
-	Title   string
+	ID    wire.SessionID
+	User  string
+	Title string
+	// Name is what the user calls the session in place of its id, or empty.
+	Name    wire.SessionID
 	Shares  map[string]Share
 	Created time.Time
 	Updated time.Time
@@ -47,15 +49,29 @@ type NewSession struct {
 	ID    wire.SessionID
 	User  string
 	Title string
+	// Name is what the user calls the session in place of its id, if anything.
+	Name wire.SessionID
+}
+
+// idPrefix begins the ids that hubs choose.
+const idPrefix = "ses-"
+
+// IsName reports whether a client may call a session that: what begins like the ids of
+// hubs is an id.
+func IsName(id wire.SessionID) bool {
+	return id.Validate() == nil && !strings.HasPrefix(string(id), idPrefix)
 }
 
 // Create makes a session. The error is [*Error] or the store's.
 func (h *Hub) Create(ctx context.Context, n NewSession) (Info, error) {
 	if n.ID == "" {
-		n.ID = wire.SessionID("ses-" + strings.ToLower(rand.Text()))
+		n.ID = wire.SessionID(idPrefix + strings.ToLower(rand.Text()))
 	}
 	if err := errors.Join(n.ID.Validate()); err != nil {
 		return Info{}, asError(err)
+	}
+	if n.Name != "" && !IsName(n.Name) {
+		return Info{}, refusal(wire.CodeInvalidMessage, "%q cannot be the name of a session", n.Name)
 	}
 	if err := checkUser(n.User); err != nil {
 		return Info{}, err
@@ -63,7 +79,7 @@ func (h *Hub) Create(ctx context.Context, n NewSession) (Info, error) {
 	if err := checkTitle(n.Title); err != nil {
 		return Info{}, err
 	}
-	if err := h.store.Create(ctx, store.NewSession{ID: n.ID, User: n.User, Card: card{Title: n.Title}.encode()}); err != nil {
+	if err := h.store.Create(ctx, store.NewSession{ID: n.ID, User: n.User, Card: card{Title: n.Title, Name: n.Name}.encode()}); err != nil {
 		return Info{}, asError(err)
 	}
 	return h.Info(ctx, n.ID)

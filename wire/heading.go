@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"reflect"
 	"strconv"
 	"time"
@@ -29,6 +30,24 @@ func (h *Heading) AppendEvent(dst []byte, e *Event) []byte {
 	}
 	entry := entryOf(e.Data)
 	return append(entry.Shape.append(h.append(dst, entry.Type, e.At.Seq), reflect.ValueOf(e.Data)), '}')
+}
+
+// AppendRenamed adds a native frame of an event with another session id. A frame that
+// does not begin as [AppendEvent] writes them, such as one of a newer hub, stays as it is.
+func AppendRenamed(dst, frame []byte, to SessionID) []byte {
+	const sessionKey = `","session_id":"`
+	name := bytes.IndexByte(frame[min(len(typeKey), len(frame)):], '"') + len(typeKey)
+	if name < len(typeKey) || !bytes.HasPrefix(frame[name:], []byte(sessionKey)) {
+		return append(dst, frame...)
+	}
+	from := name + len(sessionKey)
+	end := from + bytes.IndexByte(frame[from:], '"') // ids have no escapes
+	if end < from {
+		return append(dst, frame...)
+	}
+	dst = append(dst, frame[:from]...)
+	dst = append(dst, to...)
+	return append(dst, frame[end:]...)
 }
 
 func (h *Heading) prepare(e *Event) {

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/everdesk/everdesk/wire"
 )
@@ -29,5 +30,23 @@ func TestHeadingWritesTheSame(t *testing.T) {
 	}
 	if written < 100 {
 		t.Errorf("only %d events were written", written)
+	}
+}
+
+func TestAppendRenamed(t *testing.T) {
+	t.Parallel()
+	e := wire.Event{Session: "ses-1", At: wire.Position{Epoch: 4, Seq: 2}, Time: time.Unix(1, 0), Data: wire.SessionRenamed{Title: "ses-1"}}
+	frame := wire.AppendEvent(nil, e)
+	e.Session = "a-longer_name"
+	if got, want := string(wire.AppendRenamed([]byte("x"), frame, e.Session)), "x"+string(wire.AppendEvent(nil, e)); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for _, frame := range []string{
+		"", "{", `{"type":"`, `{"type":"PING"}`, `{"type":"PING","session_id":"`, `{"session_id":"ses-1","type":"PING"}`,
+		`{"type":"SESSION_RENAMED","data":{"title":",\"session_id\":\"ses-1\""}}`,
+	} {
+		if got := string(wire.AppendRenamed(nil, []byte(frame), "mine")); got != frame {
+			t.Errorf("%s became %s", frame, got)
+		}
 	}
 }

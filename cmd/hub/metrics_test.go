@@ -129,7 +129,7 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 		}
 	}
 	loud := runClient(t, hub.url, session)
-	for range 40 { // of which a few may come at once
+	for range 200 { // of which a hundred may come in a minute
 		if _, err := loud.Submit(t.Context(), wire.Emit{Actions: []wire.Action{wire.AppBadge{AppID: "a", Count: 2}}}); err != nil {
 			break // it was shown the door
 		}

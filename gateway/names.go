@@ -1,0 +1,142 @@
+package gateway
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"github.com/everdesk/everdesk/auth"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// nameCollection is where the store has the names that users gave their sessions: a
+// document per user and name with the id. A session has its name on its card as well, which
+// is where listings have it from.
+const nameCollection = "names"
+
+// nameDocument is the name of the document for a user's name. Nobody can tell from it whose
+// it is, and any user makes a valid one.
+func nameDocument(user string, name wire.SessionID) string {
+	sum := sha256.Sum256([]byte(user))
+	return hex.EncodeToString(sum[:]) + "." + string(name)
+}
+
+// lookUp finds the session that a user has given a name. It returns no id when there is none; the
+// version is that of the document.
+func (s *Server) lookUp(ctx context.Context, user string, name wire.SessionID) (id wire.SessionID, version uint64, err error) {
+	doc, err := s.store.Get(ctx, nameCollection, nameDocument(user, name))
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return "", 0, nil
+	case err != nil:
+		return "", 0, fmt.Errorf("look up the session %s: %w", name, err)
+	}
+	return wire.SessionID(doc.Data), doc.Version, nil
+}
+
+// mayName reports whether somebody may open sessions under names of their own.
+func mayName(who auth.Identity) bool { return who.Has(auth.RoleUser) && who.Session == "" }
+
+// openNamed finds the user's session of a name or makes it, and reports whether it was made.
+// Replicas that do so in the same moment agree: each makes a session, and the one whose id
+// is written down first stays. A session exists before its name does, so a name that
+// leads nowhere is that of a deleted one, and its id is never used again.
+func (s *Server) openNamed(ctx context.Context, n session.NewSession) (info session.Info, made bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
+	defer cancel()
+	end, err := s.births.begin(ctx, n.User)
+	if err != nil {
+		return session.Info{}, false, err
+	}
+	defer end()
+	for {
+		info, version, err := s.findNamed(ctx, n)
+		if err != nil || info.ID != "" {
+			return info, false, err
+		}
+		// One that has the name on its card and is not written down is left by a crash or
+		// a store that lost its newest writes.
+		info, err = s.labelled(ctx, n)
+		made := err == nil && info.ID == ""
+		if made {
+			info, err = s.createAlone(ctx, n)
+		}
+		if err != nil {
+			// Another replica may just have made the last session that the user may have.
+			if info, _, _ := s.findNamed(ctx, n); info.ID != "" {
+				return info, false, nil
+			}
+			return session.Info{}, false, err
+		}
+		_, err = s.store.Put(ctx, store.Document{
+			Collection: nameCollection, Name: nameDocument(n.User, n.Name), Version: version, Data: []byte(info.ID),
+		})
+		switch {
+		case err == nil:
+			return info, made, nil
+		case !errors.Is(err, store.ErrConflict):
+			return session.Info{}, false, fmt.Errorf("name a session: %w", err)
+		}
+		if first, _, err := s.findNamed(ctx, n); made && err == nil && first.ID != info.ID {
+			if err := s.hub.Delete(ctx, info.ID); err != nil {
+				s.log.WarnContext(ctx, "second session of a name is left", "session", info.ID, "name", n.Name, "err", err)
+			}
+		}
+	}
+}
+
+// findNamed is the session that has the name, or none, and the version of the document.
+func (s *Server) findNamed(ctx context.Context, n session.NewSession) (session.Info, uint64, error) {
+	id, version, err := s.lookUp(ctx, n.User, n.Name)
+	if err != nil || id == "" {
+		return session.Info{}, version, err
+	}
+	info, err := s.hub.Info(ctx, id)
+	if isNotFound(err) || err == nil && info.User != n.User {
+		return session.Info{}, version, nil
+	}
+	return info, version, err
+}
+
+// labelled is the oldest session of the user that has the name on its card, or none.
+func (s *Server) labelled(ctx context.Context, n session.NewSession) (first session.Info, err error) {
+	for q := (store.Query{User: n.User, Limit: 1000}); ; {
+		page, err := s.hub.List(ctx, q)
+		if err != nil {
+			return session.Info{}, err
+		}
+		for _, i := range page.Items {
+			if i.Name == n.Name && i.User == n.User && i.Quarantined == "" && (first.ID == "" || isOlder(i, first)) {
+				first = i
+			}
+		}
+		if q.After = page.Next; q.After == "" {
+			return first, nil
+		}
+	}
+}
+
+// dropName removes the name of a session that was deleted. If that fails the name leads nowhere,
+// and the next session of that name takes it.
+func (s *Server) dropName(ctx context.Context, info session.Info) {
+	if info.Name == "" {
+		return
+	}
+	id, version, err := s.lookUp(ctx, info.User, info.Name)
+	if err == nil && id == info.ID {
+		err = s.store.Remove(ctx, nameCollection, nameDocument(info.User, info.Name), version)
+	}
+	if err != nil && !errors.Is(err, store.ErrConflict) {
+		s.log.WarnContext(ctx, "name of a deleted session is left", "session", info.ID, "name", info.Name, "err", err)
+	}
+}
+
+// isNotFound reports whether an error says that there is no such session.
+func isNotFound(err error) bool {
+	refused, ok := errors.AsType[*session.Error](err)
+	return errors.Is(err, store.ErrNotFound) || ok && refused.Code == wire.CodeSessionNotFound
+}

@@ -1,0 +1,191 @@
+package gateway_test
+
+import (
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// called is a session in an answer.
+type called struct {
+	SessionID wire.SessionID `json:"sessionId"`
+	Name      wire.SessionID `json:"name"`
+	User      string         `json:"user"`
+}
+
+// sessions are those of a user.
+func (h *hall) sessions(user string) []session.Info {
+	h.t.Helper()
+	page, err := h.hub.List(h.t.Context(), store.Query{User: user})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return page.Items
+}
+
+// A client that connects under a name of its own gets that session of its user, with
+// the name in every frame, whatever it speaks.
+func TestNamesOfClientsOwn(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	v := as(h.user("ann"))
+	var first wire.SessionID
+	for _, protos := range [][]string{nil, {"everdesk.v2"}, {"everdesk.v2.batch"}} {
+		v.protos = protos
+		x := h.enter("/ws/test_session", v)
+		if e, ok := x.read(); !ok || e.Session != "test_session" || e.Data.(wire.SessionState).Mode != wire.StateSnapshot {
+			t.Fatalf("%v: first event %+v, want a state of test_session", protos, e)
+		}
+		x.text(`{"type":"EMIT","session_id":"test_session","data":{"messageId":"m-` + string(rune('0'+len(protos))) +
+			`","actions":[{"type":"app.badge","appId":"a","count":1}]}}`)
+		for {
+			e, ok := x.read()
+			if !ok || e.Session != "test_session" {
+				t.Fatalf("%v: %+v, want an event of test_session", protos, e)
+			}
+			if _, is := e.Data.(wire.Emitted); is {
+				break
+			}
+		}
+		all := h.sessions("ann")
+		if len(all) != 1 || all[0].Name != "test_session" || first != "" && all[0].ID != first {
+			t.Fatalf("ann has %+v, want one session named test_session", all)
+		}
+		first = all[0].ID
+		// Who came by the id sees the id, and other names are refused.
+		y := h.enter("/ws/"+string(first), as(v.token))
+		if e, ok := y.read(); !ok || e.Session != first {
+			t.Errorf("by id: %+v, want session %s", e, first)
+		}
+		y.text(`{"type":"EMIT","session_id":"other","data":{"actions":[{"type":"app.badge","appId":"a","count":1}]}}`)
+		if n := y.notice(wire.CodeInvalidMessage); n.Field != "session_id" {
+			t.Errorf("error %+v, want one about session_id", n)
+		}
+	}
+	f := h.events("test_session", "")
+	if e, _ := f.next(); e.Session != "test_session" {
+		t.Errorf("stream of events: %+v, want session test_session", e)
+	}
+}
+
+// Names are the user's own: others neither reach the session nor learn of it.
+func TestNamesArePerUser(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ann, bob := h.user("ann"), h.user("bob")
+	next[wire.SessionState](h.enter("/ws/work", as(ann)))
+	h.get("/api/sessions/work", bob).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	next[wire.SessionState](h.enter("/ws/work", as(bob)))
+	a, b := h.sessions("ann"), h.sessions("bob")
+	if len(a) != 1 || len(b) != 1 || a[0].ID == b[0].ID || a[0].Name != "work" || b[0].Name != "work" {
+		t.Fatalf("ann has %+v and bob %+v, want one each", a, b)
+	}
+	// Who may only look makes nothing, and neither does who only watches or asks.
+	eve := h.user("eve", "viewer")
+	h.refused("/ws/work", as(eve), http.StatusNotFound, wire.CodeSessionNotFound)
+	for _, path := range []string{"/api/sessions/play", "/api/sessions/play/events", "/api/sessions/play/rows"} {
+		h.get(path, ann).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	}
+	h.refused("/ws/ses-none", as(ann), http.StatusNotFound, wire.CodeSessionNotFound)
+	if got := len(h.sessions("ann")) + len(h.sessions("eve")); got != 1 {
+		t.Errorf("there are %d sessions of ann and eve, want 1", got)
+	}
+}
+
+func TestNamesOverREST(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ann := h.user("ann")
+	var made, again, got called
+	h.post("/api/sessions", ann, `{"sessionId":"sess_abc123","title":"Reviews"}`).want(http.StatusCreated).decode(&made)
+	h.post("/api/sessions", ann, `{"sessionId":"sess_abc123","title":"Other"}`).want(http.StatusOK).decode(&again)
+	h.get("/api/sessions/sess_abc123", ann).want(http.StatusOK).decode(&got)
+	want := called{"sess_abc123", "sess_abc123", "ann"}
+	if made != want || again != want || got != want {
+		t.Errorf("made %+v, then %+v, then %+v, want %+v", made, again, got, want)
+	}
+	var list struct{ Sessions []called }
+	h.get("/api/sessions", ann).want(http.StatusOK).decode(&list)
+	all := h.sessions("ann")
+	if len(all) != 1 || len(list.Sessions) != 1 || list.Sessions[0] != (called{all[0].ID, "sess_abc123", "ann"}) {
+		t.Fatalf("listed %+v, want the id and the name", list)
+	}
+	for _, bad := range []string{"ses-mine", "a b", "a/b", "라네즈", string(make([]byte, 65))} {
+		if r := h.post("/api/sessions", ann, `{"sessionId":"`+bad+`"}`); r.status != http.StatusBadRequest {
+			t.Errorf("%q: %d %s, want 400", bad, r.status, r.body)
+		}
+	}
+	// A deleted session frees its name, and the next one has another id.
+	h.rest(http.MethodDelete, "/api/sessions/sess_abc123", request{token: ann}).want(http.StatusNoContent)
+	h.get("/api/sessions/sess_abc123", ann).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	next[wire.SessionState](h.enter("/ws/sess_abc123", as(ann)))
+	if now := h.sessions("ann"); len(now) != 1 || now[0].ID == all[0].ID {
+		t.Errorf("there are %+v, want one other than %s", now, all[0].ID)
+	}
+}
+
+// A name whose document is lost leads to the session that has it on its card, and one
+// whose session is gone to a new session.
+func TestNamesHeal(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ann := h.user("ann")
+	next[wire.SessionState](h.enter("/ws/work", as(ann)))
+	first := h.sessions("ann")[0].ID
+	docs, err := h.store.Documents(t.Context(), "names", "", 10)
+	if err != nil || len(docs.Items) != 1 || string(docs.Items[0].Data) != string(first) {
+		t.Fatalf("documents %+v, %v, want one with %s", docs, err, first)
+	}
+	d := docs.Items[0]
+	if err := h.store.Remove(t.Context(), "names", d.Name, d.Version); err != nil {
+		t.Fatal(err)
+	}
+	next[wire.SessionState](h.enter("/ws/work", as(ann)))
+	if all := h.sessions("ann"); len(all) != 1 || all[0].ID != first {
+		t.Errorf("there are %+v, want %s", all, first)
+	}
+	if err := h.hub.Delete(t.Context(), first); err != nil { // not by a door, so the name stays
+		t.Fatal(err)
+	}
+	next[wire.SessionState](h.enter("/ws/work", as(ann)))
+	if all := h.sessions("ann"); len(all) != 1 || all[0].ID == first || all[0].Name != "work" {
+		t.Errorf("there are %+v, want a new session", all)
+	}
+}
+
+// Connections that come to two replicas in the same moment get one session.
+func TestNamesOfTwoReplicas(t *testing.T) {
+	t.Parallel()
+	a, b := twins(t)
+	names := []string{"one", "two", "three", "four"}
+	var wg sync.WaitGroup
+	for _, name := range names {
+		for _, h := range []*hall{a, b, a, b} {
+			wg.Go(func() {
+				x, answer := h.knock("/ws/"+name, as(h.user("ann")))
+				if x == nil {
+					t.Errorf("%s: %d %s", name, answer.status, answer.body)
+					return
+				}
+				if e, err := x.receive(); err != nil || string(e.Session) != name {
+					t.Errorf("%s: %+v, %v", name, e, err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	var got []string
+	for _, s := range a.sessions("ann") {
+		got = append(got, string(s.Name))
+	}
+	slices.Sort(got)
+	slices.Sort(names)
+	if !slices.Equal(got, names) {
+		t.Errorf("ann has sessions %v, want %v", got, names)
+	}
+}
