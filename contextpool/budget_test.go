@@ -71,6 +71,10 @@ func TestActionBudget(t *testing.T) {
 	if s.State != wire.MonitorOverBudget || s.Budget.Denied != wire.BudgetActions || s.Budget.Until == 0 {
 		t.Fatalf("status %+v", s)
 	}
+	wantEqual(t, all[wire.AgentError](r), []wire.AgentError{{
+		Error: "monitor-1 is over its budget of actions per minute", Code: wire.CodeBudgetExceeded,
+		AgentID: "main-monitor-1-m1", MonitorID: second, MessageID: "m1",
+	}})
 	r.interrupted(run)
 	r.wantStory("m1", "direct by main-monitor-1-m1; interrupted: monitor-1 is over its budget of actions per minute")
 	for i := range 11 {

@@ -122,6 +122,9 @@ func (p *Pool) overBudget(t *turn, v policies.Verdict) {
 	}
 	reason := fmt.Sprintf("%s is over its budget of %s", t.Monitor, budgetName(v.Kind))
 	p.stop(t, reason)
+	p.stage.Emit(wire.AgentError{
+		Error: reason, Code: wire.CodeBudgetExceeded, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message(),
+	})
 	p.stage.Keep(p.timeline(t.Monitor).PushBudget(fmt.Sprintf("The turn %s was interrupted: %s.", t.Role, reason))...)
 }
 

@@ -40,7 +40,7 @@ func (a access) may(p wire.ClientPayload) bool {
 }
 
 // identify says who sends a request, by its Authorization header, its cookie or,
-// where that is enabled and it opens a stream, its query. The error is an [*auth.Error] or the store's.
+// where that is enabled and browsers cannot send a header with it, its query. The error is an [*auth.Error] or the store's.
 func (s *Server) identify(c echo.Context) (auth.Identity, error) {
 	who, err := s.recognised(c.Request().Context(), c)
 	if who.Prolonged {
@@ -65,7 +65,7 @@ func (s *Server) recognised(ctx context.Context, c echo.Context) (auth.Identity,
 	if key := r.Header.Get(headerAPIKey); key != "" {
 		return s.auth.APIKey(ctx, key)
 	}
-	if s.cfg.QueryTokens && streams(c) {
+	if s.cfg.QueryTokens && hasNoHeaders(c) {
 		if token := c.QueryParam("token"); token != "" {
 			return s.auth.Bearer(ctx, token)
 		}
@@ -76,10 +76,13 @@ func (s *Server) recognised(ctx context.Context, c echo.Context) (auth.Identity,
 	return auth.Identity{}, &auth.Error{Code: wire.CodeAuthRequired, Reason: "Sign in first."}
 }
 
-// streams reports whether a request opens a socket or a stream of events, where
-// browsers cannot send a header.
-func streams(c echo.Context) bool {
+// hasNoHeaders reports whether a request opens a socket or a stream of events, or
+// fetches a file that a page of the other dialect shows: browsers cannot send a
+// header with those.
+func hasNoHeaders(c echo.Context) bool {
 	switch c.Path() {
+	case pathStorage:
+		return c.Request().Method == http.MethodGet || c.Request().Method == http.MethodHead
 	case pathNative, pathDesktop:
 		return isUpgrade(c.Request())
 	case pathEvents:
@@ -88,11 +91,12 @@ func streams(c echo.Context) bool {
 	return false
 }
 
-// The routes that stream.
+// The routes that take tokens in the query.
 const (
 	pathNative  = "/ws/:session"
 	pathDesktop = "/ws"
 	pathEvents  = "/api/sessions/:session/events"
+	pathStorage = "/api/storage/*"
 )
 
 // accessTo says what somebody may do in a session. A session that is not there

@@ -196,11 +196,12 @@ func TestAttack10TicketForTheSessionOfSomebodyElse(t *testing.T) {
 	if foreign != none {
 		t.Errorf("answers differ: %+v, %+v", foreign, none)
 	}
-	// At the desktop's door both lead to one's own.
+	// At the desktop's door both lead to a new one of one's own.
 	for _, id := range []wire.SessionID{theirs, "ses-not-there"} {
 		x := h.desktop("?sessionId="+string(id), as(h.token("ann", time.Minute)))
-		if got := next[wire.ConnectionStatus](x); got.SessionID != mine {
-			t.Errorf("%s led to %+v, want %s", id, got, mine)
+		got := next[wire.ConnectionStatus](x)
+		if info, err := h.hub.Info(t.Context(), got.SessionID); err != nil || info.User != "ann" || got.SessionID == mine {
+			t.Errorf("%s led to %+v of %q (%v), want a new one of ann", id, got, info.User, err)
 		}
 	}
 }

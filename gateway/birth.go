@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,6 +21,42 @@ import (
 type births struct {
 	mu   sync.Mutex
 	held map[string]*turn // of users somebody waits for or works for
+	// replaced has the session that was made for a session id that a user named and
+	// that was not there, so that all tabs that still name it get the same one. It has
+	// the newest mostReplaced of them, in this order.
+	replaced []replacement
+}
+
+// replacement is a session that was made instead of one that was not there.
+type replacement struct {
+	user        string
+	named, made wire.SessionID
+}
+
+// mostReplaced bounds what is remembered of replaced sessions.
+const mostReplaced = 1000
+
+// replacementOf is the session that was made for a user instead of a named one, or
+// empty.
+func (b *births) replacementOf(user string, named wire.SessionID) wire.SessionID {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, r := range slices.Backward(b.replaced) {
+		if r.user == user && r.named == named {
+			return r.made
+		}
+	}
+	return ""
+}
+
+// replace remembers a session that was made instead of another.
+func (b *births) replace(r replacement) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.replaced) == mostReplaced {
+		b.replaced = slices.Delete(b.replaced, 0, 1)
+	}
+	b.replaced = append(b.replaced, r)
 }
 
 type turn struct {
@@ -60,9 +97,6 @@ func (b *births) begin(ctx context.Context, user string) (end func(), err error)
 // Replicas do not wait for each other: when there is little room left it is counted
 // again afterwards, and the younger of those that are too many is given up.
 func (s *Server) createOne(ctx context.Context, n session.NewSession) (session.Info, error) {
-	if s.cfg.UserSessions < 0 {
-		return s.hub.Create(ctx, n)
-	}
 	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
 	end, err := s.births.begin(ctx, n.User)
@@ -70,11 +104,11 @@ func (s *Server) createOne(ctx context.Context, n session.NewSession) (session.I
 		return session.Info{}, err
 	}
 	defer end()
-	return s.createAlone(ctx, n)
+	return s.createCounted(ctx, n)
 }
 
-// createAlone is createOne for a caller that has the user's turn.
-func (s *Server) createAlone(ctx context.Context, n session.NewSession) (session.Info, error) {
+// createCounted is createOne for whoever has the user's turn.
+func (s *Server) createCounted(ctx context.Context, n session.NewSession) (session.Info, error) {
 	most := s.cfg.UserSessions
 	if most < 0 {
 		return s.hub.Create(ctx, n)
@@ -157,21 +191,18 @@ func (s *Server) tooManySessions(have int) error {
 }
 
 // settleDesktop finds or makes the session of a desktop that expects it to be
-// there: the one it names, if it may see that, or else the user's latest, or else
-// a new one. An id of the client's own making is never used: it could be that of a
-// session that was deleted, which somebody still has links and tabs of. The client
-// learns the id from CONNECTION_STATUS.
+// there: the one it names, if it may see that, or a new one instead; or else the
+// user's latest, or the first. An id of the client's own making is never used: it
+// could be that of a session that was deleted, which somebody still has links and tabs
+// of. The client learns the id from CONNECTION_STATUS.
 func (s *Server) settleDesktop(ctx context.Context, who auth.Identity, w *wish) error {
 	if who.Session != "" {
 		w.session = who.Session // there is no choice
 		return nil
 	}
-	if w.session != "" {
-		_, _, err := s.accessTo(ctx, who, w.session)
-		if e, ok := errors.AsType[*session.Error](err); !ok || e.Code != wire.CodeSessionNotFound {
-			return nil // it is there, or a trouble that will be met again
-		}
-		w.session = ""
+	if w.session != "" && !s.isMissing(ctx, who, w.session) {
+		w.back = true
+		return nil // it is there, or a trouble that will be met again
 	}
 	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
@@ -182,6 +213,12 @@ func (s *Server) settleDesktop(ctx context.Context, who auth.Identity, w *wish) 
 	defer end()
 	if !hasDesk(who) {
 		return &refusal{code: wire.CodeSessionNotFound}
+	}
+	if w.session != "" && who.Has(auth.RoleUser) {
+		w.session, err = s.insteadOf(ctx, who, w.session)
+		if err != nil || w.session != "" {
+			return err
+		}
 	}
 	latest, err := s.latest(ctx, who.User)
 	if err != nil || latest != "" {
@@ -197,6 +234,32 @@ func (s *Server) settleDesktop(ctx context.Context, who auth.Identity, w *wish) 
 	}
 	w.session, err = s.firstborn(ctx, info)
 	return err
+}
+
+// isMissing reports whether a session is not there, or not for that user: nobody
+// learns which of the two it is.
+func (s *Server) isMissing(ctx context.Context, who auth.Identity, id wire.SessionID) bool {
+	_, _, err := s.accessTo(ctx, who, id)
+	e, ok := errors.AsType[*session.Error](err)
+	return ok && e.Code == wire.CodeSessionNotFound
+}
+
+// insteadOf is the session that a user gets instead of one that is not there: a new
+// one, the same for all who name it. It is empty when the user has as many sessions as
+// one may have. The caller has the user's turn.
+func (s *Server) insteadOf(ctx context.Context, who auth.Identity, named wire.SessionID) (wire.SessionID, error) {
+	if made := s.births.replacementOf(who.User, named); made != "" && !s.isMissing(ctx, who, made) {
+		return made, nil
+	}
+	info, err := s.createCounted(ctx, session.NewSession{User: who.User})
+	if p, ok := errors.AsType[*problemError](err); ok && p.Code == wire.CodeSessionInvalidState {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	s.births.replace(replacement{user: who.User, named: named, made: info.ID})
+	return info.ID, nil
 }
 
 // firstborn is the oldest session of the user of a new one: another replica may

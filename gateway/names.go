@@ -63,7 +63,7 @@ func (s *Server) openNamed(ctx context.Context, n session.NewSession) (info sess
 		info, err = s.labelled(ctx, n)
 		made := err == nil && info.ID == ""
 		if made {
-			info, err = s.createAlone(ctx, n)
+			info, err = s.createCounted(ctx, n)
 		}
 		if err != nil {
 			// Another replica may just have made the last session that the user may have.

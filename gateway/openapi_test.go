@@ -299,7 +299,14 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	for _, path := range []string{"/api/hub", "/api/apps", "/api/shortcuts", "/api/providers", "/api/settings", "/api/me", "/health", "/healthz", "/readyz", "/api/openapi.json", "/", "/login"} {
 		send(http.MethodGet, path, "").want(http.StatusOK)
 	}
-	send(http.MethodPatch, "/api/settings", `{"language":"ko"}`).want(http.StatusOK)
+	send(http.MethodPatch, "/api/settings", `{"language":"ko","wallpaper":"dark-blue"}`).want(http.StatusOK)
+	send(http.MethodGet, one+"/transcript", "").want(http.StatusOK)
+	send(http.MethodPost, one+"/restore", "").want(http.StatusOK)
+	for _, path := range []string{"/api/domains", "/api/agents/stats", "/api/remote-info"} {
+		send(http.MethodGet, path, "").want(http.StatusOK)
+	}
+	send(http.MethodPatch, "/api/domains", `{"allowAllDomains":true}`).want(http.StatusOK)
+	send(http.MethodPost, "/api/fetch", `{"url":"https://example.org"}`).problem(http.StatusForbidden, wire.CodeForbidden)
 	send(http.MethodPost, "/api/ws-ticket", "").want(http.StatusOK)
 	send(http.MethodPost, "/api/ws-ticket", `{"session":"`+string(id)+`"}`).want(http.StatusOK)
 	var link struct{ URL string }
@@ -364,6 +371,8 @@ func TestDescriptionOfBodiesIsStrict(t *testing.T) {
 		"post /api/sessions/{session}/actions":      {`{}`, `{"actions":[]}`, `{"actions":[{"type":"nope"}]}`},
 		"post /api/tokens/keys":                     {`{}`, `{"user":""}`, `{"user":"a","expires_in":-1}`},
 		"patch /api/settings":                       {`{"language":7}`, `{"onboardingCompleted":"yes"}`},
+		"patch /api/domains":                        {`{}`, `{"allowAllDomains":"yes"}`},
+		"post /api/fetch":                           {`{}`, `{"url":""}`},
 		"post /api/login":                           {`{}`, `{"token":""}`},
 		"post /api/join":                            {`{}`, `{"ticket":""}`},
 		"post /api/join-tickets":                    {`{}`, `{"session":"a b"}`},

@@ -2,15 +2,12 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/session"
-	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -21,6 +18,15 @@ type appList struct {
 	Apps                []appInfo `json:"apps"`
 	OnboardingCompleted bool      `json:"onboardingCompleted"`
 	Language            string    `json:"language"`
+	appearance
+}
+
+// appearance is how a user's desktop looks, in words of the desktop's own.
+type appearance struct {
+	UserName    string `json:"userName,omitempty" wire:"max=100" doc:"What the user wants to be called."`
+	Wallpaper   string `json:"wallpaper,omitempty" wire:"max=2000" doc:"The name of a wallpaper, a colour or an address."`
+	AccentColor string `json:"accentColor,omitempty" wire:"max=64"`
+	IconSize    string `json:"iconSize,omitempty" wire:"max=16" doc:"Such as small, medium or large."`
 }
 
 // appInfo is an app on the desktop.
@@ -43,12 +49,34 @@ type providerList struct {
 type settings struct {
 	Language            string `json:"language" wire:"max=35" doc:"A BCP 47 tag, such as en or ko."`
 	OnboardingCompleted bool   `json:"onboardingCompleted" doc:"Whether the user has seen the introduction."`
+	appearance
 }
 
 // settingsPatch changes some of the settings.
 type settingsPatch struct {
 	Language            *string `json:"language,omitempty" wire:"min=1,max=35"`
 	OnboardingCompleted *bool   `json:"onboardingCompleted,omitempty"`
+	UserName            *string `json:"userName,omitempty" wire:"max=100"`
+	Wallpaper           *string `json:"wallpaper,omitempty" wire:"max=2000"`
+	AccentColor         *string `json:"accentColor,omitempty" wire:"max=64"`
+	IconSize            *string `json:"iconSize,omitempty" wire:"max=16"`
+}
+
+// apply changes what the patch names.
+func (p *settingsPatch) apply(to *settings) {
+	replace(&to.Language, p.Language)
+	replace(&to.OnboardingCompleted, p.OnboardingCompleted)
+	replace(&to.UserName, p.UserName)
+	replace(&to.Wallpaper, p.Wallpaper)
+	replace(&to.AccentColor, p.AccentColor)
+	replace(&to.IconSize, p.IconSize)
+}
+
+// replace sets a value to another one, unless there is none.
+func replace[T any](value, by *T) {
+	if by != nil {
+		*value = *by
+	}
 }
 
 var (
@@ -59,15 +87,19 @@ var (
 	settingsPatchForm = formOf[settingsPatch]()
 )
 
-// settingsCollection is where the store has the settings of users, by name.
-const settingsCollection = "settings"
+// preferences are the settings of users.
+var preferences = document[settings]{
+	collection: "settings", form: settingsForm, initial: settings{Language: "en", OnboardingCompleted: true},
+}
 
 func (s *Server) getApps(c echo.Context) error {
-	chosen, _, err := s.settingsOf(c)
+	chosen, err := s.settingsOf(c)
 	if err != nil {
 		return err
 	}
-	return appsForm.answer(c, http.StatusOK, &appList{OnboardingCompleted: chosen.OnboardingCompleted, Language: chosen.Language})
+	return appsForm.answer(c, http.StatusOK, &appList{
+		OnboardingCompleted: chosen.OnboardingCompleted, Language: chosen.Language, appearance: chosen.appearance,
+	})
 }
 
 func (s *Server) getProviders(c echo.Context) error {
@@ -104,61 +136,24 @@ func (s *Server) getShortcuts(c echo.Context) error {
 }
 
 func (s *Server) getSettings(c echo.Context) error {
-	chosen, _, err := s.settingsOf(c)
+	chosen, err := s.settingsOf(c)
 	if err != nil {
 		return err
 	}
 	return settingsForm.answer(c, http.StatusOK, &chosen)
 }
 
-// patchSettings changes what the request names. Two that change something at the
-// same time both get their way.
+// patchSettings changes what the request names.
 func (s *Server) patchSettings(c echo.Context) error {
-	if me := who(c); !me.Has(auth.RoleUser) || me.Session != "" {
-		return problem(wire.CodeForbidden, "")
-	}
 	in, err := settingsPatchForm.read(s, c)
-	if err != nil {
-		return err
+	if err == nil && in == (settingsPatch{}) {
+		err = problem(wire.CodeInvalidMessage, "Nothing to change was named.")
 	}
-	if in == (settingsPatch{}) {
-		return problem(wire.CodeInvalidMessage, "Nothing to change was named.")
-	}
-	for {
-		chosen, version, err := s.settingsOf(c)
-		if err != nil {
-			return err
-		}
-		if in.Language != nil {
-			chosen.Language = *in.Language
-		}
-		if in.OnboardingCompleted != nil {
-			chosen.OnboardingCompleted = *in.OnboardingCompleted
-		}
-		_, err = s.store.Put(c.Request().Context(), store.Document{
-			Collection: settingsCollection, Name: who(c).User, Version: version, Data: settingsForm().Append(nil, &chosen),
-		})
-		if err == nil {
-			return settingsForm.answer(c, http.StatusOK, &chosen)
-		}
-		if !errors.Is(err, store.ErrConflict) {
-			return err
-		}
-	}
+	return preferences.patch(s, c, err, in.apply)
 }
 
-// settingsOf are the caller's settings and their version in the store.
-func (s *Server) settingsOf(c echo.Context) (settings, uint64, error) {
-	chosen := settings{Language: "en", OnboardingCompleted: true}
-	doc, err := s.store.Get(c.Request().Context(), settingsCollection, who(c).User)
-	if errors.Is(err, store.ErrNotFound) {
-		return chosen, 0, nil
-	}
-	if err != nil {
-		return settings{}, 0, err
-	}
-	if chosen, err = settingsForm().Decode(doc.Data); err != nil {
-		return settings{}, 0, errors.New("settings of a user cannot be read")
-	}
-	return chosen, doc.Version, nil
+// settingsOf are the caller's settings.
+func (s *Server) settingsOf(c echo.Context) (settings, error) {
+	chosen, _, err := preferences.of(s, c)
+	return chosen, err
 }

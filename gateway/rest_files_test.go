@@ -195,6 +195,17 @@ func TestSettings(t *testing.T) {
 	if got := h.get("/api/apps", ada); string(got.body) != `{"apps":[],"onboardingCompleted":false,"language":"ko"}` {
 		t.Errorf("%s", got.body)
 	}
+	const look = `"wallpaper":"#2a2a3e","accentColor":"green","iconSize":"large"`
+	patch(`{"wallpaper":"dark-blue","iconSize":"large"}`).want(http.StatusOK)
+	if got := patch(`{"wallpaper":"#2a2a3e","accentColor":"green"}`).want(http.StatusOK); !contains(got.body, look) {
+		t.Errorf("got %s, want %s in it", got.body, look)
+	}
+	for _, path := range []string{"/api/settings", "/api/apps"} { // desktops of the other dialect read the latter
+		if got := h.get(path, ada).want(http.StatusOK); !contains(got.body, look) || !contains(got.body, `"language":"ko"`) {
+			t.Errorf("%s: got %s, want %s in it", path, got.body, look)
+		}
+	}
+	patch(`{"iconSize":"` + strings.Repeat("x", 17) + `"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	if got := h.get("/api/settings", h.user("bob")); string(got.body) != `{"language":"en","onboardingCompleted":true}` {
 		t.Errorf("somebody else's: %s", got.body)
 	}

@@ -250,8 +250,9 @@ func (s *Server) talkRoutes() []route {
 		{
 			method: http.MethodGet, path: pathDesktop, guard: guardSocket, do: s.serveDesktop, tag: tag,
 			summary: "WebSocket in the desktop dialect",
-			detail: "A sessionId that is not there or that the caller may not see counts as none: the caller's latest session is " +
-				"opened, or a new one. CONNECTION_STATUS says which one it is. One that cannot be an id is refused.",
+			detail: "Without a sessionId the caller's latest session is opened, or a first one. A sessionId that is not there or that the caller " +
+				"may not see makes a new session, the same for all connections that name it. CONNECTION_STATUS has the id of the session that is open. " +
+				"A sessionId that cannot be an id is refused.",
 			query:   []param{sessionQuery, clientQuery, resumeQuery, {name: "monitorId", doc: "The monitor to subscribe to."}, {name: "token", doc: "The token."}},
 			answers: []answer{{status: http.StatusSwitchingProtocols, doc: "The socket is open."}},
 		},
@@ -286,9 +287,9 @@ func (s *Server) fileRoutes() []route {
 			summary: "Remove a file", answers: done("It is gone."),
 		},
 		{
-			method: http.MethodGet, path: "/api/storage/*", guard: guardKnown, do: s.getStorage, tag: tag,
+			method: http.MethodGet, path: pathStorage, guard: guardKnown, do: s.getStorage, tag: tag,
 			summary: "Fetch a file or list a folder, for the desktop dialect",
-			query:   []param{sessionQuery, {name: "list", doc: "true to list the folder instead."}},
+			query:   []param{sessionQuery, {name: "list", doc: "true to list the folder instead."}, {name: "token", doc: "Where tokens in URLs are enabled."}},
 			headers: fileHeaders,
 			answers: append(ok(http.StatusOK, "The listing, or the file as it is.", of(storageListForm)), fileAnswers()...),
 		},
@@ -301,37 +302,6 @@ func (s *Server) fileRoutes() []route {
 			method: http.MethodDelete, path: "/api/storage/*", guard: guardKnown, do: s.deleteStorage, tag: tag,
 			summary: "Remove a file, for the desktop dialect", query: []param{sessionQuery},
 			answers: ok(http.StatusOK, "It is gone.", of(storageForm)),
-		},
-	}
-}
-
-func (s *Server) desktopRoutes() []route {
-	const tag = "desktop"
-	return []route{
-		{
-			method: http.MethodGet, path: "/api/hub", guard: guardKnown, do: s.getHub, tag: tag,
-			summary: "What a desktop has to know of the hub", answers: ok(http.StatusOK, "The hub.", of(hubForm)),
-		},
-		{
-			method: http.MethodGet, path: "/api/apps", guard: guardKnown, do: s.getApps, tag: tag,
-			summary: "The apps on the desktop", answers: ok(http.StatusOK, "The apps.", of(appsForm)),
-		},
-		{
-			method: http.MethodGet, path: "/api/shortcuts", guard: guardKnown, do: s.getShortcuts, tag: tag,
-			summary: "The icons on the desktop", query: []param{sessionQuery}, answers: ok(http.StatusOK, "The icons.", of(shortcutsForm)),
-		},
-		{
-			method: http.MethodGet, path: "/api/providers", guard: guardKnown, do: s.getProviders, tag: tag,
-			summary: "The AI backends", answers: ok(http.StatusOK, "The backends.", of(providersForm)),
-		},
-		{
-			method: http.MethodGet, path: "/api/settings", guard: guardKnown, do: s.getSettings, tag: tag,
-			summary: "The caller's settings", answers: ok(http.StatusOK, "The settings.", of(settingsForm)),
-		},
-		{
-			method: http.MethodPatch, path: "/api/settings", guard: guardKnown, do: s.patchSettings, tag: tag,
-			summary: "Change some of the caller's settings", body: of(settingsPatchForm),
-			answers: ok(http.StatusOK, "The settings as they are now.", of(settingsForm)),
 		},
 	}
 }

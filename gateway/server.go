@@ -79,7 +79,7 @@ type Config struct {
 	// Heartbeat is how often an idle connection is asked whether it lives. It
 	// defaults to 30 s.
 	Heartbeat time.Duration
-	// QueryTokens lets tokens come in the query of what streams, where proxies
+	// QueryTokens lets tokens come in the query of what streams and of stored files, where proxies
 	// may log them.
 	QueryTokens bool
 	// TrustedProxies are those whose X-Forwarded-For is believed; none by default.

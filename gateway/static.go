@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"net/http"
 	"os"
 	"path"
 	"path/filepath"
@@ -55,6 +56,9 @@ func (s *Server) static(c echo.Context) error {
 	if err != nil && path.Ext(name) == "" && strings.Contains(r.Header.Get(echo.HeaderAccept), echo.MIMETextHTML) {
 		name = "index.html"
 		f, info, err = openPlain(s.cfg.DesktopDir, name)
+	}
+	if err != nil && name == "favicon.ico" {
+		return c.NoContent(http.StatusNoContent) // browsers ask for it whether a desktop has one or not
 	}
 	if err != nil {
 		return echo.ErrNotFound

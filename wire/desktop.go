@@ -15,8 +15,11 @@ import (
 // keeps the text of the turn has to fill in; the codec has no memory.
 //
 // Such a desktop knows no positions, sessions or times in frames, shows ERROR as
-// a lost connection and ignores types it does not know. Events for which it has
-// no use get no frame; some get another form, see [DesktopForm].
+// a lost connection and ignores types it does not know, and outcomes. Events for
+// which it has no use get no frame; some get another form, see [DesktopForm].
+//
+// It takes an agent for idle until a first text of its turn, and cannot interrupt an
+// idle agent; so the message that begins a turn is followed by an empty AGENT_THINKING.
 type Desktop struct{}
 
 var _ Dialect = Desktop{}
@@ -37,7 +40,18 @@ func (Desktop) AppendFrames(dst [][]byte, e Event) [][]byte {
 	case AgentResponse:
 		rest := contentField(p.Content)
 		p.Delta, p.Offset = "", 0
-		return append(dst, appendFlat(nil, p, rest))
+		dst = append(dst, appendFlat(nil, p, rest))
+		if p.Outcome != OutcomeFailed {
+			return dst
+		}
+	case MessageAccepted:
+		dst = append(dst, appendFlat(nil, p, ""))
+		if p.Duplicate || p.How != TakenDirect && p.How != TakenEphemeral {
+			return dst // no turn begins
+		}
+		return append(dst, appendFlat(nil, AgentThinking{
+			AgentID: p.AgentID, MonitorID: p.MonitorID, MessageID: p.MessageID,
+		}, contentField("")))
 	case SessionState:
 		return appendState(dst, e.Session, p)
 	case ProviderChanged:
@@ -59,6 +73,16 @@ func contentField(content string) string {
 // asActions shows an event as what that desktop can do.
 func asActions(e Event) Actions {
 	switch p := e.Data.(type) {
+	case AgentResponse:
+		return Actions{
+			AgentID: p.AgentID, MonitorID: p.MonitorID, MessageID: p.MessageID,
+			Actions: []Action{toast(noticeID("failed", e), cmp.Or(p.Reason, CodeExecutionFailed.Info().Message), NoticeError)},
+		}
+	case TurnInterrupted:
+		return Actions{
+			AgentID: p.AgentID, MonitorID: p.MonitorID, MessageID: p.MessageID,
+			Actions: []Action{toast(noticeID("interrupted", e), p.Reason, NoticeWarning)},
+		}
 	case AgentError:
 		return Actions{
 			AgentID: p.AgentID, MonitorID: p.MonitorID, MessageID: p.MessageID,

@@ -100,6 +100,22 @@ func (s *SessionState) actionsOf(monitor MonitorID) []Action {
 	return actions
 }
 
+// WindowActions makes the windows of all monitors appear, as they are but without
+// locks, on a desktop that has one monitor: of windows with the same id the first.
+func (s *SessionState) WindowActions() []Action {
+	actions, seen := []Action{}, map[WindowID]bool{}
+	for _, monitor := range s.monitorsShown() {
+		for _, w := range s.Windows {
+			if w.MonitorID == monitor && !seen[w.WindowID] {
+				seen[w.WindowID] = true
+				w.Lock = ""
+				actions = w.appendActions(actions)
+			}
+		}
+	}
+	return actions
+}
+
 // appendActions makes a window appear as it is.
 func (w *WindowState) appendActions(actions []Action) []Action {
 	actions = append(actions, WindowCreate{

@@ -52,6 +52,33 @@ func TestEventsThatDesktopsSeeInAnotherForm(t *testing.T) {
 			wire.Event{At: at, Data: wire.PromptClosed{PromptID: "p", Reason: wire.ClosedAnswered, MonitorID: "monitor-1"}},
 			`{"type":"ACTIONS","actions":[{"type":"user.prompt.dismiss","id":"p"}],"monitorId":"monitor-1"}`,
 		},
+		"a turn that begins is thinking": {
+			wire.Event{At: at, Data: wire.MessageAccepted{MessageID: "m", AgentID: "a", MonitorID: "monitor-0", How: wire.TakenDirect}},
+			`{"type":"MESSAGE_ACCEPTED","messageId":"m","agentId":"a","monitorId":"monitor-0","how":"direct"}` + "\n" +
+				`{"type":"AGENT_THINKING","content":"","agentId":"a","monitorId":"monitor-0","messageId":"m"}`,
+		},
+		"a message that joins a turn begins none": {
+			wire.Event{At: at, Data: wire.MessageAccepted{MessageID: "m", AgentID: "a", How: wire.TakenSteered}},
+			`{"type":"MESSAGE_ACCEPTED","messageId":"m","agentId":"a","how":"steered"}`,
+		},
+		"a message that was sent again begins none": {
+			wire.Event{At: at, Data: wire.MessageAccepted{MessageID: "m", AgentID: "a", How: wire.TakenDirect, Duplicate: true}},
+			`{"type":"MESSAGE_ACCEPTED","messageId":"m","agentId":"a","how":"direct","duplicate":true}`,
+		},
+		"a failed turn is a toast too": {
+			wire.Event{At: at, Data: wire.AgentResponse{Content: "so", IsComplete: true, Outcome: wire.OutcomeFailed, Reason: "no model", AgentID: "a", MonitorID: "monitor-0", MessageID: "m"}},
+			`{"type":"AGENT_RESPONSE","content":"so","isComplete":true,"outcome":"failed","reason":"no model","agentId":"a","monitorId":"monitor-0","messageId":"m"}` + "\n" +
+				`{"type":"ACTIONS","actions":[{"type":"toast.show","id":"failed-4-7","message":"no model","variant":"error"}],"agentId":"a","monitorId":"monitor-0","messageId":"m"}`,
+		},
+		"a failed turn without a reason has the table's": {
+			wire.Event{At: at, Data: wire.AgentResponse{IsComplete: true, Outcome: wire.OutcomeFailed, AgentID: "a"}},
+			`{"type":"AGENT_RESPONSE","content":"","isComplete":true,"outcome":"failed","agentId":"a"}` + "\n" +
+				`{"type":"ACTIONS","actions":[{"type":"toast.show","id":"failed-4-7","message":"` + wire.CodeExecutionFailed.Info().Message + `","variant":"error"}],"agentId":"a"}`,
+		},
+		"a turn that was cut off is a toast": {
+			wire.Event{At: at, Data: wire.TurnInterrupted{MessageID: "m", AgentID: "a", Reason: "cut off 3 times", Resumable: true, MonitorID: "monitor-0"}},
+			`{"type":"ACTIONS","actions":[{"type":"toast.show","id":"interrupted-4-7","message":"cut off 3 times","variant":"warning"}],"agentId":"a","monitorId":"monitor-0","messageId":"m"}`,
+		},
 		"pings are for others": {wire.Event{Data: wire.Ping{}}, ``},
 		"plans are for others": {wire.Event{At: at, Data: wire.LayerStart{Layer: wire.LayerPlanning}}, ``},
 		"tasks are for others": {wire.Event{At: at, Data: wire.TaskIdle{Task: wire.Task{TaskID: "t"}}}, ``},

@@ -54,7 +54,7 @@ func serverEntries() []Entry {
 		event[ToolProgress]("TOOL_PROGRESS", FamilyDesktop, lasting, FormFlat, "A tool runs, is done or failed."),
 		event[AgentError]("ERROR", FamilyDesktop, lasting, FormOwn, "An agent or a monitor is in trouble."),
 		event[WindowAgentStatus]("WINDOW_AGENT_STATUS", FamilyDesktop, lasting, FormFlat, "Which agent works for a window."),
-		event[MessageAccepted]("MESSAGE_ACCEPTED", FamilyDesktop, lasting, FormFlat, "An agent has taken a message."),
+		event[MessageAccepted]("MESSAGE_ACCEPTED", FamilyDesktop, lasting, FormOwn, "An agent has taken a message."),
 		event[MessageQueued]("MESSAGE_QUEUED", FamilyDesktop, lasting, FormFlat, "A message waits for its agent."),
 		event[MessageRejected]("MESSAGE_REJECTED", FamilyDesktop, lasting, FormOwn, "Nobody will take a message."),
 		event[ApprovalRequest]("APPROVAL_REQUEST", FamilyDesktop, lasting, FormFlat, "A yes or no question."),
@@ -66,7 +66,7 @@ func serverEntries() []Entry {
 		event[OwnerChanged]("OWNER_CHANGED", FamilyDesktop, lasting, FormFlat, "A replica has taken the session."),
 		event[SessionRenamed]("SESSION_RENAMED", FamilyDesktop, lasting, FormNone, "The session has another title."),
 		event[ProviderChanged]("PROVIDER_CHANGED", FamilyDesktop, lasting, FormOwn, "Somebody else answers from now on."),
-		event[TurnInterrupted]("TURN_INTERRUPTED", FamilyDesktop, lasting, FormFlat, "A turn did not come to its own end."),
+		event[TurnInterrupted]("TURN_INTERRUPTED", FamilyDesktop, lasting, FormOwn, "A turn did not come to its own end."),
 
 		event[SessionState]("session_state", FamilyConnection, !lasting, FormOwn, "The first event: a snapshot, or how far the replay goes."),
 		event[Ping]("ping", FamilyConnection, !lasting, FormNone, "Asks whether the client is there."),

@@ -136,7 +136,7 @@ func authSettings() []setting {
 		},
 		{
 			name: "query-tokens", value: "false",
-			help:  "take a token from the URL of sockets and event streams too; URLs end up in logs",
+			help:  "take a token from the URL of sockets, event streams and stored files too; URLs end up in logs",
 			parse: func(c *config, s string) (err error) { c.door.QueryTokens, err = parseSwitch(s); return err },
 		},
 	}

@@ -1,0 +1,100 @@
+package gateway_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+func TestTranscript(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id := h.session("ada")
+	h.post(at(id, "/messages"), ada, `{"content":"What is *this*?","messageId":"m-1"}`).problem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
+	var got struct{ Transcript string }
+	h.get(at(id, "/transcript"), ada).want(http.StatusOK).decode(&got)
+	if !strings.HasPrefix(got.Transcript, "# "+string(id)+"\n") || !strings.Contains(got.Transcript, "**User** (20") || !strings.Contains(got.Transcript, "\nWhat is *this*?\n") {
+		t.Errorf("got %q, want a heading and what the user said", got.Transcript)
+	}
+	h.get(at(id, "/transcript"), h.user("bob")).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	h.get(at("ses-gone", "/transcript"), ada).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+}
+
+// A session is restored onto one monitor of the desktop that asks, without what locks
+// its windows, and nothing changes in it.
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada := h.user("ada")
+	id := h.session("ada")
+	open := func(monitor, window, text string) {
+		h.post(at(id, "/actions"), ada, `{"monitorId":"`+monitor+`","actions":[{"type":"window.create","windowId":"`+window+
+			`","title":"T","bounds":{"x":1,"y":2,"w":300,"h":200},"content":{"renderer":"text","data":"`+text+`"}}]}`).want(http.StatusOK)
+	}
+	open("monitor-0", "w", "first")
+	open("monitor-1", "w", "second")
+	open("monitor-1", "v", "third")
+	h.post(at(id, "/messages"), ada, `{"content":"hi","messageId":"m-1"}`).problem(http.StatusServiceUnavailable, wire.CodeProviderUnavailable)
+	const want = `{"actions":[` +
+		`{"type":"window.create","windowId":"w","title":"T","bounds":{"x":1,"y":2,"w":300,"h":200},"content":{"renderer":"text","data":"first"}},` +
+		`{"type":"window.create","windowId":"v","title":"T","bounds":{"x":1,"y":2,"w":300,"h":200},"content":{"renderer":"text","data":"third"}}],` +
+		`"contextMessages":[{"role":"user","content":"hi"}]}`
+	before := h.get(at(id, "/snapshot"), ada).want(http.StatusOK).header.Get("ETag")
+	got := h.rest(http.MethodPost, at(id, "/restore"), request{token: ada}).want(http.StatusOK)
+	if string(got.body) != want {
+		t.Errorf("got %s\nwant %s", got.body, want)
+	}
+	if after := h.get(at(id, "/snapshot"), ada).want(http.StatusOK).header.Get("ETag"); after != before {
+		t.Errorf("the session is at %s after it, want %s", after, before)
+	}
+	h.rest(http.MethodPost, at(id, "/restore"), request{token: h.user("bob")}).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+}
+
+func TestDomains(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	ada, bob := h.user("ada"), h.user("bob")
+	want := func(token, want string) {
+		t.Helper()
+		if got := h.get("/api/domains", token).want(http.StatusOK); string(got.body) != want {
+			t.Errorf("got %s, want %s", got.body, want)
+		}
+	}
+	want(ada, `{"allowAllDomains":false,"domains":[]}`)
+	h.rest(http.MethodPatch, "/api/domains", request{token: ada, body: `{"allowAllDomains":true}`}).want(http.StatusOK)
+	want(ada, `{"allowAllDomains":true,"domains":[]}`)
+	want(bob, `{"allowAllDomains":false,"domains":[]}`)
+	h.rest(http.MethodPatch, "/api/domains", request{token: h.user("eve", "viewer"), body: `{"allowAllDomains":true}`}).problem(http.StatusForbidden, wire.CodeForbidden)
+	// Whatever was allowed, nothing is fetched.
+	p := h.post("/api/fetch", ada, `{"url":"http://127.0.0.1/","method":"GET","headers":{"Accept":"*/*"}}`).problem(http.StatusForbidden, wire.CodeForbidden)
+	if p.Detail != "This hub does not fetch pages for apps." {
+		t.Errorf("got %q", p.Detail)
+	}
+}
+
+func TestAgentStatsAreThoseOfTheCaller(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	const none = `{"agents":{"maxAgents":0,"currentCount":0,"waitingCount":0},"connections":{"connectionCount":0},` +
+		`"warmPool":{"poolSize":0,"available":0,"preferredProvider":"","warmedSessions":0}}`
+	id, x := h.room() // of ann, with a tab
+	next[wire.Presence](x)
+	if got := h.get("/api/agents/stats", h.user("bob")).want(http.StatusOK); string(got.body) != none {
+		t.Errorf("got %s, want %s", got.body, none)
+	}
+	h.get("/api/agents/stats?sessionId="+string(id), h.user("bob")).problem(http.StatusNotFound, wire.CodeSessionNotFound)
+	if got := h.get("/api/agents/stats", h.user("ann")).want(http.StatusOK); !contains(got.body, `"connectionCount":1`) {
+		t.Errorf("got %s, want one connection", got.body)
+	}
+	if got := h.get("/api/remote-info", h.user("bob")).want(http.StatusOK); string(got.body) != `{"remote":false}` {
+		t.Errorf("got %s", got.body)
+	}
+}
+
+func TestFaviconOfAnotherDesktop(t *testing.T) {
+	t.Parallel()
+	desktopHall(t).get("/favicon.ico", "").want(http.StatusNoContent)
+}

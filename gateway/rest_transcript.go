@@ -1,0 +1,145 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// transcript is what was said in a session, for people.
+type transcript struct {
+	Transcript string `json:"transcript" doc:"Markdown."`
+}
+
+// restored is what shows the windows of a session on another desktop.
+type restored struct {
+	Actions         []wire.Action    `json:"actions"`
+	ContextMessages []contextMessage `json:"contextMessages" doc:"What was said last on monitor-0, the oldest first."`
+}
+
+// contextMessage is something that was said.
+type contextMessage struct {
+	Role    string `json:"role" doc:"user or assistant."`
+	Content string `json:"content"`
+}
+
+var (
+	transcriptForm = formOf[transcript]()
+	restoredForm   = formOf[restored]()
+)
+
+// recall reads what was said last on some monitors of a session, and hands it over
+// while there is memory reserved for it.
+func (s *Server) recall(c echo.Context, info session.Info, monitors []wire.MonitorID, use func(wire.MonitorID, []history.Note, bool)) error {
+	room, err := s.bulk.take(c.Request().Context(), who(c).User, 4*pageBytes)
+	if err != nil {
+		return err
+	}
+	defer room.giveBack()
+	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
+	defer cancel()
+	for _, m := range monitors {
+		page, err := s.hub.Rows(ctx, info.ID, session.RowQuery{Monitor: m, Limit: rowsWanted})
+		if err != nil {
+			return err
+		}
+		notes, skipped := history.Digest(page.Rows, nil, pageBytes/max(len(monitors), 1))
+		use(m, notes, page.More || skipped > 0)
+	}
+	return nil
+}
+
+// stateOf is the state of a session that the caller may look at.
+func (s *Server) stateOf(c echo.Context) (info session.Info, state wire.SessionState, err error) {
+	if info, err = s.enter(c, accessViewer); err != nil {
+		return info, state, err
+	}
+	err = s.visit(c, info, func(ctx context.Context, room *session.Room) (err error) {
+		state, err = room.Snapshot(ctx, nil)
+		return err
+	})
+	return info, state, err
+}
+
+func (s *Server) getTranscript(c echo.Context) error {
+	info, state, err := s.stateOf(c)
+	if err != nil {
+		return err
+	}
+	monitors := make([]wire.MonitorID, len(state.Monitors))
+	for i, m := range state.Monitors {
+		monitors[i] = m.MonitorID
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n", cmp.Or(info.Title, string(info.ID)))
+	err = s.recall(c, info, monitors, func(m wire.MonitorID, notes []history.Note, more bool) {
+		if len(notes) == 0 {
+			return
+		}
+		if len(monitors) > 1 {
+			fmt.Fprintf(&b, "\n## %s\n", m)
+		}
+		if more {
+			b.WriteString("\n_What is older is left out._\n")
+		}
+		for i := range notes {
+			writeNote(&b, &notes[i])
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return transcriptForm.answer(c, http.StatusOK, &transcript{Transcript: b.String()})
+}
+
+// writeNote adds a note as Markdown.
+func writeNote(b *strings.Builder, n *history.Note) {
+	switch n.Type {
+	case history.NoteText, history.NoteError, history.NoteAborted:
+		speaker := map[history.NoteRole]string{history.NoteUser: "User", history.NoteAssistant: "Assistant"}[n.Role]
+		if n.Type != history.NoteText {
+			speaker = "Error"
+		}
+		if speaker == "" {
+			speaker = "System"
+		}
+		at := time.UnixMilli(int64(n.Timestamp)).UTC().Format("2006-01-02 15:04:05")
+		fmt.Fprintf(b, "\n**%s** (%s)\n\n%s\n", speaker, at, strings.TrimSpace(n.Content+n.Error))
+	case history.NoteToolComplete:
+		state := "done"
+		if n.Success != nil && !*n.Success {
+			state = "failed"
+		}
+		fmt.Fprintf(b, "\n- `%s` %s\n", n.ToolName, state)
+	}
+}
+
+// postRestore answers what shows the windows of a session; the caller applies it to
+// its own desktop.
+func (s *Server) postRestore(c echo.Context) error {
+	info, state, err := s.stateOf(c)
+	if err != nil {
+		return err
+	}
+	out := restored{Actions: state.WindowActions(), ContextMessages: []contextMessage{}}
+	err = s.recall(c, info, []wire.MonitorID{"monitor-0"}, func(_ wire.MonitorID, notes []history.Note, _ bool) {
+		for _, n := range notes {
+			if n.Type == history.NoteText && n.Role != history.NoteSystem {
+				out.ContextMessages = append(out.ContextMessages, contextMessage{Role: string(n.Role), Content: n.Content})
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return restoredForm.answer(c, http.StatusOK, &out)
+}
