@@ -17,6 +17,9 @@ const (
 	// of a call.
 	toolBytes = 128
 	callBytes = 256
+	// originBytes is the most that an origin has: the id of a message, which has up
+	// to 64 characters, and a place in what a backend made of it.
+	originBytes = 512
 )
 
 // settle makes a message one that can be kept, and returns its kept form. Free
@@ -28,6 +31,7 @@ func settle(m *history.Message) []byte {
 		b := &m.Blocks[i]
 		b.Text = mended(b.Text)
 		b.Tool, b.From, b.Call = wholeRunes(b.Tool, toolBytes), wholeRunes(b.From, toolBytes), shortCall(b.Call)
+		b.Origin = wholeRunes(b.Origin, originBytes)
 		if len(b.Input) > 0 && !json.Valid(b.Input) {
 			b.Input = json.RawMessage("{}")
 		}

@@ -57,7 +57,8 @@ func Untail(blocks []Block) []Block {
 func (b Block) private() bool { return b.Kind == BlockThinking || b.Kind == BlockOpaque }
 
 // join adds an entry, to the last one if both are of the same side. What a turn
-// left and what began the next one is then the beginning of that.
+// left and what began the next one is then the beginning of that; whose block each
+// is stays known by its origin.
 func join(out []Entry, e Entry) []Entry {
 	last := len(out) - 1
 	switch {

@@ -144,6 +144,15 @@ type Message struct {
 	Done map[string]ToolResult
 }
 
+// Origin is what [Block.Origin] of the message's blocks is. A message that is only
+// added to the conversation has none, because no turn has to answer it.
+func (m Message) Origin() string {
+	if m.Mode == Inject {
+		return ""
+	}
+	return m.ID
+}
+
 // Image is a picture.
 type Image struct {
 	// MediaType is such as image/png.

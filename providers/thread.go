@@ -35,6 +35,11 @@ const (
 // Block is a part of an entry; exactly one of its kinds.
 type Block struct {
 	Kind BlockKind `json:"kind"`
+	// Origin identifies where the block comes from: the message, for what a user
+	// said, and for a tool call whatever its backend recognises it by. It stays when
+	// entries are joined, so that a turn that goes on knows which messages are its
+	// own and which of their calls were made.
+	Origin string `json:"origin,omitempty"`
 	// Text is of text, thinking and tool results.
 	Text string `json:"text,omitempty"`
 	// Signature is what a backend wants back with its thinking, and From which

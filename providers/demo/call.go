@@ -32,7 +32,7 @@ func (t *turn) callTools(st step) error {
 		}
 		c.ID = "demo-" + rand.Text() // a fork may have the turn's id, but not its calls
 		calls = append(calls, c)
-		blocks = append(blocks, providers.Block{Kind: providers.BlockToolCall, Call: c.ID, Tool: c.Name, Input: c.Input})
+		blocks = append(blocks, providers.Block{Kind: providers.BlockToolCall, Call: c.ID, Tool: c.Name, Input: c.Input, Origin: t.origin()})
 	}
 	if len(calls) == 0 {
 		return nil
@@ -56,7 +56,7 @@ func (t *turn) settle(calls []providers.ToolCall, done map[string]providers.Tool
 // they make necessary before the rest of the script.
 func (t *turn) follow(st step, outcomes []outcome) error {
 	if st.then != nil {
-		t.script = append(st.then(outcomes), t.script...)
+		t.script = append(numbered(st.id, st.then(outcomes)), t.script...)
 	}
 	return t.say(st.after(outcomes))
 }
@@ -139,89 +139,6 @@ func openCalls(entries []providers.Entry) (calls []providers.ToolCall) {
 	}
 	slices.Reverse(calls)
 	return calls
-}
-
-// resume goes on with the last turn of the entries. How far it came is told by
-// its calls: the script is planned again and everything up to the last call that
-// was made is left out.
-func (t *turn) resume() error {
-	entries := t.s.entries
-	last := entries[len(entries)-1]
-	left := openCalls(entries)
-	if last.Role == providers.RoleAssistant && len(left) == 0 {
-		return nil // it was all but over
-	}
-	begin := len(entries)
-	for begin > 0 && entries[begin-1].Turn == last.Turn {
-		begin--
-	}
-	var made, latest []providers.ToolCall
-	results := map[string]providers.ToolResult{}
-	for n := begin; n < len(entries); n++ {
-		if entries[n].Role == providers.RoleUser {
-			if planned := t.s.plan(entries[:n], entries[n]); len(planned) > 0 {
-				t.heed(planned)
-			}
-		}
-		var calls []providers.ToolCall
-		for _, b := range entries[n].Blocks {
-			switch b.Kind {
-			case providers.BlockToolCall:
-				calls = append(calls, providers.ToolCall{ID: b.Call, Name: b.Tool, Input: b.Input})
-			case providers.BlockToolResult:
-				results[b.Call] = providers.ToolResult{Text: b.Text, Images: b.Images, IsError: b.IsError}
-			case providers.BlockText:
-				if entries[n].Role == providers.RoleAssistant && b.Text != "" {
-					t.spoken, t.ends = true, b.Text[len(b.Text)-1]
-				}
-			}
-		}
-		if len(calls) > 0 {
-			made, latest = append(made, calls...), calls
-		}
-	}
-	if len(latest) == 0 {
-		return nil
-	}
-	st := t.skip(made, results)
-	if len(left) > 0 {
-		return t.settle(left, t.first.Done, st)
-	}
-	return t.follow(st, outcomesOf(latest, results))
-}
-
-func outcomesOf(calls []providers.ToolCall, results map[string]providers.ToolResult) []outcome {
-	out := make([]outcome, len(calls))
-	for n, c := range calls {
-		out[n] = outcome{c, results[c.ID]}
-	}
-	return out
-}
-
-// skip drops the steps up to the one that made the last of the calls, and returns
-// that one. What the results before it made necessary is part of the script.
-func (t *turn) skip(made []providers.ToolCall, results map[string]providers.ToolResult) step {
-	last := step{after: tellResults}
-	for len(made) > 0 && len(t.script) > 0 {
-		next := t.script[0]
-		t.script = t.script[1:]
-		if next.kind != stepCall {
-			continue
-		}
-		last = next
-		n := 0
-		for _, c := range next.calls {
-			if t.s.has(c.Name) {
-				n++
-			}
-		}
-		n = min(n, len(made))
-		its := made[:n]
-		if made = made[n:]; n > 0 && len(made) > 0 && next.then != nil {
-			t.script = append(next.then(outcomesOf(its, results)), t.script...)
-		}
-	}
-	return last
 }
 
 // input is the input of a call.

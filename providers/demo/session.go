@@ -98,22 +98,20 @@ func (s *session) start(m providers.Message) error {
 	}
 	t := newTurn(s, m)
 	s.turn = t
-	t.done = s.begin(t.run)
+	s.begin(t.run)
 	return nil
 }
 
 // begin runs f when everything that was begun before has been heard, so that one
 // goroutine at a time tells something and changes the entries.
-func (s *session) begin(f func()) (done chan struct{}) {
-	before := s.last
-	done = make(chan struct{})
+func (s *session) begin(f func()) {
+	before, done := s.last, make(chan struct{})
 	s.last = done
 	s.wg.Go(func() {
 		defer close(done)
 		<-before
 		f()
 	})
-	return done
 }
 
 // inject adds something without a turn.
@@ -197,10 +195,10 @@ func (s *session) end() {
 func blocksOf(m providers.Message) []providers.Block {
 	var blocks []providers.Block
 	for _, i := range m.Images {
-		blocks = append(blocks, providers.Block{Kind: providers.BlockImage, Image: new(i)})
+		blocks = append(blocks, providers.Block{Kind: providers.BlockImage, Image: new(i), Origin: m.Origin()})
 	}
 	if m.Text != "" || len(blocks) == 0 {
-		blocks = append(blocks, providers.Block{Kind: providers.BlockText, Text: m.Text})
+		blocks = append(blocks, providers.Block{Kind: providers.BlockText, Text: m.Text, Origin: m.Origin()})
 	}
 	return blocks
 }

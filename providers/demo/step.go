@@ -12,6 +12,9 @@ import (
 
 // step is something a turn does.
 type step struct {
+	// id is unique in the turn and the same whenever the script is planned again:
+	// the message or the step that made it necessary, and its place among those.
+	id   string
 	kind stepKind
 	text string
 	wait time.Duration
@@ -41,6 +44,14 @@ const (
 	stepUsage
 	stepPut
 )
+
+// numbered gives steps the ids that they have as those of a message or of a step.
+func numbered(of string, steps []step) []step {
+	for n := range steps {
+		steps[n].id = of + "/" + strconv.Itoa(n)
+	}
+	return steps
+}
 
 func say(text string) step { return step{kind: stepSay, text: text} }
 

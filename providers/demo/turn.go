@@ -17,8 +17,7 @@ type turn struct {
 	first  providers.Message
 	ctx    context.Context
 	cancel context.CancelFunc
-	done   chan struct{} // closed when the end was heard
-	closed bool          // refuses steers from the beginning
+	closed bool // refuses steers from the beginning
 
 	// mail and later are messages that came meanwhile, and belong to the lock of
 	// the session; news says that there are some.
@@ -26,6 +25,10 @@ type turn struct {
 	news        chan struct{}
 
 	script []step
+	// at is the step that it is at, or was at last: then stepDone is set.
+	at       string
+	stepDone bool
+
 	text   strings.Builder  // said and not yet remembered
 	spoken bool             // something was said in this turn
 	ends   byte             // the last byte of it
@@ -39,24 +42,9 @@ func newTurn(s *session, m providers.Message) *turn {
 	t.ctx, t.cancel = context.WithCancel(s.ctx)
 	t.closed = refusesSteers(m.Text)
 	if m.Mode == providers.Continue {
-		t.closed = refusesSteers(beginningOf(s.entries))
+		t.closed = refusesSteers(recollect(s.entries, m.ID).beginning())
 	}
 	return t
-}
-
-// beginningOf is what the last turn of the entries was begun with.
-func beginningOf(entries []providers.Entry) (text string) {
-	for _, e := range slices.Backward(entries) {
-		if e.Turn != entries[len(entries)-1].Turn {
-			break
-		}
-		for _, b := range e.Blocks {
-			if e.Role == providers.RoleUser && b.Kind == providers.BlockText {
-				text = b.Text
-			}
-		}
-	}
-	return text
 }
 
 // maxMail bounds the messages that wait for a turn to take them.
@@ -133,10 +121,11 @@ func (t *turn) play() error {
 			continue
 		}
 		next := t.script[0]
-		t.script = t.script[1:]
+		t.script, t.at, t.stepDone = t.script[1:], next.id, false
 		if err := next.do(t); err != nil {
 			return err
 		}
+		t.stepDone = true
 	}
 }
 
@@ -184,7 +173,7 @@ func (t *turn) collect() (steered bool) {
 func (t *turn) take(m providers.Message) {
 	e := providers.Entry{Role: providers.RoleUser, Turn: t.first.ID, Blocks: blocksOf(m)}
 	if m.Mode != providers.Inject {
-		t.heed(t.s.plan(t.s.entries, e))
+		t.heed(numbered(m.ID, t.s.plan(t.s.entries, e)))
 	}
 	t.remember([]string{m.ID}, append(t.sayings(), e)...)
 	t.hear(providers.Event{Kind: providers.EventTaken, Message: m.ID})
@@ -204,7 +193,7 @@ func (t *turn) sayings(calls ...providers.Block) (entries []providers.Entry) {
 	if t.text.Len() > 0 || len(calls) > 0 {
 		var blocks []providers.Block
 		if t.text.Len() > 0 {
-			blocks = append(blocks, providers.Block{Kind: providers.BlockText, Text: t.text.String()})
+			blocks = append(blocks, providers.Block{Kind: providers.BlockText, Text: t.text.String(), Origin: t.origin()})
 		}
 		entries = append(entries, t.entry(providers.RoleAssistant, append(blocks, calls...)...))
 	}

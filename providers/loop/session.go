@@ -225,10 +225,10 @@ func (s *session) takeAfter(turn string, entries []providers.Entry, messages []p
 	for _, m := range messages {
 		e := providers.Entry{Role: providers.RoleUser, Turn: turn}
 		if strings.TrimSpace(m.Text) != "" {
-			e.Blocks = append(e.Blocks, providers.Block{Kind: providers.BlockText, Text: m.Text})
+			e.Blocks = append(e.Blocks, providers.Block{Kind: providers.BlockText, Text: m.Text, Origin: m.Origin()})
 		}
 		for _, i := range m.Images {
-			e.Blocks = append(e.Blocks, providers.Block{Kind: providers.BlockImage, Image: &i})
+			e.Blocks = append(e.Blocks, providers.Block{Kind: providers.BlockImage, Image: &i, Origin: m.Origin()})
 		}
 		entries = append(entries, e)
 	}

@@ -134,6 +134,7 @@ func groups() []group {
 		{name: "inject", checks: injectChecks(), needs: func(_ Bench, c providers.Caps) bool { return c.Inject }},
 		{name: "resume", checks: resumeChecks(), needs: resumes},
 		{name: "continue", checks: continueChecks(), needs: resumes},
+		{name: "continue steered", checks: steeredChecks(), needs: func(_ Bench, c providers.Caps) bool { return c.Steer && c.Resume }},
 		{name: "fork", checks: forkChecks(), needs: func(_ Bench, c providers.Caps) bool { return c.Fork }},
 		{name: "images", checks: imageChecks(), needs: func(_ Bench, c providers.Caps) bool { return c.Images }},
 		{name: "failures", checks: failureChecks(), needs: func(b Bench, _ providers.Caps) bool { return len(b.Fails) > 0 }},

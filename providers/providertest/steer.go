@@ -88,6 +88,11 @@ func steerRemembered(r *rig) {
 		if e.Turn != "m-1" {
 			t.Errorf("an entry is of turn %q, want the one that ran", e.Turn)
 		}
+		for _, b := range e.Blocks {
+			if b.Text == m.Text && b.Origin != "s-1" {
+				t.Errorf("what s-1 says is of message %q", b.Origin)
+			}
+		}
 	}
 }
 

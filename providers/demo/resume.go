@@ -1,0 +1,265 @@
+package demo
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/everdesk/everdesk/providers"
+)
+
+// finished ends the origin of what was said when the step it names was done. No
+// step has an id that ends so.
+const finished = "."
+
+// origin says where the turn is, for what it says and calls now. A turn that goes
+// on finds its place by it.
+func (t *turn) origin() string {
+	if t.stepDone {
+		return t.at + finished
+	}
+	return t.at
+}
+
+// past is what a conversation has of a turn that was cut off.
+type past struct {
+	// entries are the whole conversation, and those from begin on are of the turn.
+	// Each entry of a user is of one message.
+	entries []providers.Entry
+	begin   int
+	// place is the origin of the newest thing that was said or called.
+	place string
+	// calls are by the step that made them. Programs before this one did not note
+	// that; what they called is in unnamed.
+	calls   map[string][]providers.ToolCall
+	unnamed []providers.ToolCall
+	results map[string]providers.ToolResult
+}
+
+// recollect finds the turn that a message began, which is the newest of the
+// conversation.
+func recollect(entries []providers.Entry, message string) *past {
+	p := &past{
+		entries: apart(entries), begin: -1,
+		calls: map[string][]providers.ToolCall{}, results: map[string]providers.ToolResult{},
+	}
+	for n, e := range p.entries {
+		if isMessage(e) && e.Blocks[0].Origin == message {
+			p.begin = n
+		}
+	}
+	if p.begin < 0 { // it was left out, or is of an older program
+		p.begin = len(p.entries)
+		for p.begin > 0 && p.entries[p.begin-1].Turn == p.entries[len(p.entries)-1].Turn {
+			p.begin--
+		}
+	}
+	for _, e := range p.entries[p.begin:] {
+		for _, b := range e.Blocks {
+			p.note(e.Role, b)
+		}
+	}
+	return p
+}
+
+// apart undoes that neighbours were joined: messages of a user are entries of their
+// own.
+func apart(entries []providers.Entry) (out []providers.Entry) {
+	for _, e := range entries {
+		blocks := e.Blocks
+		for e.Role == providers.RoleUser && len(blocks) > 0 {
+			n := 1
+			for n < len(blocks) && blocks[n].Origin == blocks[0].Origin && isResult(blocks[n]) == isResult(blocks[0]) {
+				n++
+			}
+			e.Blocks = blocks[:n:n]
+			out, blocks = append(out, e), blocks[n:]
+		}
+		if e.Role != providers.RoleUser {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func isResult(b providers.Block) bool { return b.Kind == providers.BlockToolResult }
+
+// isMessage reports whether an entry is something that a user said.
+func isMessage(e providers.Entry) bool {
+	return e.Role == providers.RoleUser && len(e.Blocks) > 0 && !isResult(e.Blocks[0])
+}
+
+// note takes a block of the turn.
+func (p *past) note(role providers.Role, b providers.Block) {
+	if role == providers.RoleAssistant && b.Origin != "" {
+		p.place = b.Origin
+	}
+	switch b.Kind {
+	case providers.BlockToolCall:
+		c := providers.ToolCall{ID: b.Call, Name: b.Tool, Input: b.Input}
+		if b.Origin == "" {
+			p.unnamed = append(p.unnamed, c)
+			break
+		}
+		p.calls[b.Origin] = append(p.calls[b.Origin], c)
+	case providers.BlockToolResult:
+		p.results[b.Call] = providers.ToolResult{Text: b.Text, Images: b.Images, IsError: b.IsError}
+	}
+}
+
+// beginning is what the turn was begun with.
+func (p *past) beginning() (text string) {
+	if p.begin < len(p.entries) {
+		for _, b := range p.entries[p.begin].Blocks {
+			if isMessage(p.entries[p.begin]) && b.Kind == providers.BlockText {
+				text = b.Text
+			}
+		}
+	}
+	return text
+}
+
+// planned is what the messages of the turn want, one script for each, and the
+// names of the messages. Older programs did not note those, and what has none among
+// others is no message: somebody added it, or it stands for what was left out.
+func (p *past) planned(s *session) (scripts [][]step, messages []string) {
+	named := slices.ContainsFunc(p.entries[p.begin:], func(e providers.Entry) bool { return isMessage(e) && e.Blocks[0].Origin != "" })
+	for n, e := range p.entries[p.begin:] {
+		if !isMessage(e) || named && e.Blocks[0].Origin == "" {
+			continue
+		}
+		id := e.Blocks[0].Origin
+		if !named {
+			id = fmt.Sprintf("%s#%d", e.Turn, len(messages))
+		}
+		scripts = append(scripts, numbered(id, s.plan(p.entries[:p.begin+n], e)))
+		messages = append(messages, id)
+	}
+	return scripts, messages
+}
+
+// outcomes are calls with their results, and open those of them that have none.
+func (p *past) outcomes(calls []providers.ToolCall) (all []outcome, open []providers.ToolCall) {
+	for _, c := range calls {
+		r, ok := p.results[c.ID]
+		if !ok {
+			open = append(open, c)
+		}
+		all = append(all, outcome{c, r})
+	}
+	return all, open
+}
+
+// identify finds the unnamed calls that a step made: the oldest, if they are the
+// same.
+func (p *past) identify(st step) {
+	for _, c := range st.calls {
+		if len(p.unnamed) > 0 && p.unnamed[0].Name == c.Name && sameInput(p.unnamed[0].Input, c.Input) {
+			p.calls[st.id] = append(p.calls[st.id], p.unnamed[0])
+			p.unnamed = p.unnamed[1:]
+		}
+	}
+}
+
+func sameInput(a, b json.RawMessage) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+}
+
+// resume goes on with the turn. Its script is planned again, and everything before
+// the newest step that something was said or called in is left out: what was done
+// is known by its identity, whatever else the conversation has or lacks.
+func (t *turn) resume() error {
+	p := recollect(t.s.entries, t.first.ID)
+	for _, e := range p.entries[p.begin:] {
+		for _, b := range e.Blocks {
+			if e.Role == providers.RoleAssistant && b.Kind == providers.BlockText && b.Text != "" {
+				t.spoken, t.ends = true, b.Text[len(b.Text)-1]
+			}
+		}
+	}
+	scripts, messages := p.planned(t.s)
+	now, rest, found := p.find(slices.Concat(scripts...))
+	calls := p.calls[now.id]
+	switch isDone := strings.HasSuffix(p.place, finished); {
+	case found && len(calls) > 0 && !isDone:
+		t.script = unhung(rest, messages)
+		return t.goOn(p, now, calls)
+	case found && !isDone:
+		rest = append([]step{now}, rest...)
+	case found:
+	case p.place == "" && len(p.unnamed) > 0: // what is left of them is all that is known
+		return t.goOn(p, step{after: tellResults}, p.unnamed)
+	case p.place == "" && p.isOpen():
+		rest = slices.Concat(scripts...) // nothing was done so far
+	case p.place != "":
+		rest = slices.Concat(scripts[p.behind(messages, t.first.ID):]...)
+	}
+	t.script = unhung(rest, messages)
+	return nil
+}
+
+// goOn goes on in a step with calls that were begun.
+func (t *turn) goOn(p *past, st step, calls []providers.ToolCall) (err error) {
+	t.at = st.id
+	if outcomes, open := p.outcomes(calls); len(open) > 0 {
+		err = t.settle(open, t.first.Done, st)
+	} else {
+		err = t.follow(st, outcomes)
+	}
+	t.stepDone = err == nil
+	return err
+}
+
+// isOpen reports whether the user had the last word.
+func (p *past) isOpen() bool {
+	return len(p.entries) > 0 && p.entries[len(p.entries)-1].Role == providers.RoleUser
+}
+
+// find is the step that the turn is at, and what comes after it. Results before it
+// may have made further steps necessary.
+func (p *past) find(script []step) (now step, rest []step, found bool) {
+	place := strings.TrimSuffix(p.place, finished)
+	for rest = script; len(rest) > 0; {
+		now, rest = rest[0], rest[1:]
+		had := len(p.unnamed)
+		if now.kind == stepCall && len(p.calls[now.id]) == 0 {
+			p.identify(now)
+		}
+		found = now.id == place || p.place == "" && had > 0 && len(p.unnamed) == 0
+		if found && !strings.HasSuffix(p.place, finished) {
+			return now, rest, true
+		}
+		if outcomes, _ := p.outcomes(p.calls[now.id]); now.then != nil && len(outcomes) > 0 {
+			rest = append(numbered(now.id, now.then(outcomes)), rest...)
+		}
+		if found {
+			return now, rest, true
+		}
+	}
+	return step{}, nil, false
+}
+
+// behind counts the first messages of a turn whose step is not found that are done:
+// those up to the message of the step. If that one is left out of the conversation,
+// it came after the first, if that is there, and before all others.
+func (p *past) behind(messages []string, first string) int {
+	for n, id := range slices.Backward(messages) {
+		if strings.HasPrefix(p.place, id+"/") {
+			return n + 1
+		}
+	}
+	if len(messages) > 0 && messages[0] == first {
+		return 1
+	}
+	return 0
+}
+
+// unhung is a script without the waiting of messages that others came after.
+func unhung(script []step, messages []string) []step {
+	return slices.DeleteFunc(script, func(st step) bool {
+		return st.kind == stepHang && !strings.HasPrefix(st.id, messages[len(messages)-1]+"/")
+	})
+}
