@@ -104,6 +104,7 @@ func (k *keeper) settle(ctx context.Context, to wire.Position) error {
 		}
 		switch {
 		case errors.Is(err, store.ErrTrimmed), errors.Is(err, store.ErrUnknownPosition), errors.Is(err, store.ErrAhead):
+			k.noteShown()
 			k.center.Restart(to)
 			return nil
 		case err != nil:
@@ -358,7 +359,7 @@ func (f *follower) claim(ctx context.Context) error {
 	var lease store.Lease
 	var began time.Time
 	var err error
-	f.k.meanwhile(f.state, func() { lease, began, err = f.k.claim(ctx) })
+	f.k.meanwhile(f.state, func() { lease, began, err = f.k.claim(ctx, nil) })
 	owned, ok := errors.AsType[*store.OwnedError](err)
 	switch {
 	case err == nil:

@@ -78,6 +78,8 @@ type keeper struct {
 	panics []time.Time
 	user   string    // whose session it is, once that was read
 	lost   time.Time // since when the store does not have it; zero while it has
+	// rewound is about a log that ends before what was shown here.
+	rewound rewound
 	vacant time.Time // since when a session that was followed has no owner; zero once that is told
 	// marks are what is known of deliveries that may come again. The map is
 	// replaced and never changed once somebody receives.
@@ -184,10 +186,10 @@ func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
 	var claimed time.Time
 	var err error
 	k.meanwhile(left.steady(), func() {
-		lease, claimed, err = k.claim(ctx)
+		lease, claimed, err = k.claim(ctx, left)
 		if errors.Is(err, store.ErrNotFound) && left.remembers() {
 			if err = k.recreate(ctx, left); err == nil {
-				lease, claimed, err = k.claim(ctx)
+				lease, claimed, err = k.claim(ctx, left)
 			}
 		}
 	})
@@ -240,11 +242,17 @@ func (k *keeper) attend() {
 	}
 }
 
-// claim tries to become the owner. It also says when it began to.
-func (k *keeper) claim(ctx context.Context) (store.Lease, time.Time, error) {
+// claim tries to become the owner, unless the session is to be left to the one it has.
+// left is the owner before, if that was here. It also says when it began to.
+func (k *keeper) claim(ctx context.Context, left *live) (store.Lease, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	began := time.Now()
+	if left == nil {
+		if err := k.leaveToOwner(ctx); err != nil {
+			return store.Lease{}, began, err
+		}
+	}
 	lease, err := k.hub.store.Claim(ctx, k.id, k.hub.cfg.Replica, k.hub.cfg.Lease)
 	if err == nil {
 		k.lease = lease

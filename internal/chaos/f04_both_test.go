@@ -72,7 +72,7 @@ func bothFail(
 	failed := h.Fault("%s and server %d of redis fail", owner.ID(), master)
 	redis.Lines[master].Down()
 	owner.Kill(t)
-	next, _ := redis.Fail(t, master)
+	redis.Fail(t, master)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for _, tab := range tabs {
@@ -82,6 +82,6 @@ func bothFail(
 	}
 	took := h.Since() - failed
 	owner.Start(t)
-	redis.Return(t, master, next)
+	redis.Return(t, master)
 	return took
 }

@@ -141,7 +141,7 @@ func (k *failovers) round(
 	}
 	wg.Wait()
 	redis.Lag(0)
-	redis.Return(t, master, next)
+	redis.Return(t, master)
 	return slowest(t, h.Entries(), tabs, failed, at)
 }
 

@@ -3,7 +3,9 @@ package redistest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -112,9 +114,16 @@ func (e *Ensemble) Master(tb testing.TB) (master, replicas, behind int) {
 // Sentinels have another one, and returns that and when it was promoted.
 func (e *Ensemble) Fail(tb testing.TB, master int) (next int, promoted time.Time) {
 	tb.Helper()
+	return e.FailAfter(tb, master, time.Second)
+}
+
+// FailAfter is Fail with Sentinels that wait for a time before they replace the master.
+func (e *Ensemble) FailAfter(tb testing.TB, master int, down time.Duration) (next int, promoted time.Time) {
+	tb.Helper()
 	e.Lines[master].Down()
 	e.Servers[master].Kill(tb)
-	downAfter(tb, e.Sentinels, time.Second)
+	downAfter(tb, e.Sentinels, down)
+	times := map[int]time.Time{} // when each server was seen as a master first
 	others := map[int]*redis.Client{}
 	for i, s := range e.Servers {
 		if i != master {
@@ -125,27 +134,129 @@ func (e *Ensemble) Fail(tb testing.TB, master int) (next int, promoted time.Time
 		for i, client := range others {
 			role, err := client.Do(ctx, "role").Slice()
 			if err == nil && len(role) > 0 && role[0] == "master" {
-				next, promoted = i, time.Now()
+				times[i] = time.Now()
 				return nil
 			}
 		}
 		return errors.New("nobody is promoted")
 	})
-	awaitMaster(tb, e.Sentinels, e.Servers[next], e.Lines[next].Addr)
+	// On a busy machine Sentinels may replace the one they have just promoted, too.
+	e.agreed(tb)
 	downAfter(tb, e.Sentinels, patient)
+	next = e.agreed(tb)
+	if promoted = times[next]; promoted.IsZero() {
+		promoted = time.Now()
+	}
 	return next, promoted
 }
 
-// Return brings a server that failed back as a replica, and waits until all
-// replicas are in sync. Sentinels do that too, but let ten seconds pass first.
-func (e *Ensemble) Return(tb testing.TB, failed, master int) {
+// agreed waits until the Sentinels agree on a master that takes writes, and returns its
+// number.
+func (e *Ensemble) agreed(tb testing.TB) (master int) {
+	tb.Helper()
+	named := e.named(tb)
+	poll(tb, "sentinel on "+e.Sentinels[0].Addr, e.Sentinels[0], func(ctx context.Context) (err error) {
+		master, err = named(ctx)
+		return err
+	})
+	return master
+}
+
+// named asks for the number of the server that all Sentinels name, if that is a master.
+func (e *Ensemble) named(tb testing.TB) func(context.Context) (int, error) {
+	tb.Helper()
+	clients := func(all []*Server) (out []*redis.Client) {
+		for _, s := range all {
+			out = append(out, s.Client(tb))
+		}
+		return out
+	}
+	sentinels, servers := clients(e.Sentinels), clients(e.Servers)
+	return func(ctx context.Context) (int, error) {
+		var names []string
+		for _, client := range sentinels {
+			is, err := client.Do(ctx, "sentinel", "get-master-addr-by-name", MasterName).StringSlice()
+			if err != nil {
+				return 0, err
+			}
+			names = append(names, net.JoinHostPort(is[0], is[1]))
+		}
+		if same := slices.Compact(slices.Clone(names)); len(same) > 1 {
+			return 0, fmt.Errorf("sentinels name %v", names)
+		}
+		master := slices.IndexFunc(e.Lines, func(l *Line) bool { return l.Addr == names[0] })
+		if master < 0 {
+			return 0, fmt.Errorf("sentinels name %s, which is no server of this set", names[0])
+		}
+		role, err := servers[master].Do(ctx, "role").Slice()
+		if err != nil || len(role) == 0 || role[0] != "master" {
+			return 0, fmt.Errorf("sentinels name %s, whose role is %v: %w", names[0], role, err)
+		}
+		return master, nil
+	}
+}
+
+// Return brings a server that failed back as a replica of the master that the
+// Sentinels have, which may change meanwhile, and waits until all replicas are in sync
+// with it. Sentinels do that too, but let ten seconds pass first.
+func (e *Ensemble) Return(tb testing.TB, failed int) {
 	tb.Helper()
 	e.Servers[failed].Restart(tb)
-	e.follow(tb, failed, master)
-	e.Lines[failed].Up(tb) // nobody has seen it as an empty master
+	named, follows := e.named(tb), -1
+	var synced []func(context.Context) error
+	for _, s := range e.Servers {
+		synced = append(synced, replicaIsInSync(s.Client(tb)))
+	}
+	back, up := e.Servers[failed].Client(tb), false
+	poll(tb, "sentinel on "+e.Sentinels[0].Addr, e.Sentinels[0], func(ctx context.Context) error {
+		master, err := named(ctx)
+		if err != nil {
+			return err
+		}
+		if master != follows {
+			host, port, err := net.SplitHostPort(e.Lines[master].Addr)
+			if err != nil {
+				return err
+			}
+			if err := back.ReplicaOf(ctx, host, port).Err(); err != nil {
+				return err
+			}
+			follows = master
+		}
+		if err := synced[failed](ctx); err != nil {
+			return err
+		}
+		if !up {
+			e.Lines[failed].Up(tb) // nobody has seen it as an empty master
+			up = true
+		}
+		for i := range e.Servers {
+			if i == master {
+				continue
+			}
+			if err := synced[i](ctx); err != nil {
+				return fmt.Errorf("replica on %s: %w", e.Servers[i].Addr, err)
+			}
+		}
+		return nil
+	})
+}
+
+// Detach cuts the replicas of a master off from it, so that nothing that is written from
+// now on reaches them. They keep what they have; a failover to one of them goes back to
+// this moment.
+func (e *Ensemble) Detach(tb testing.TB, master int) {
+	tb.Helper()
+	host, port, err := net.SplitHostPort(freeAddr(tb)) // where nobody listens
+	if err != nil {
+		tb.Fatal(err)
+	}
 	for i, s := range e.Servers {
-		if i != master {
-			poll(tb, "replica on "+s.Addr, s, replicaIsInSync(s.Client(tb)))
+		if i == master {
+			continue
+		}
+		if err := s.Client(tb).ReplicaOf(tb.Context(), host, port).Err(); err != nil {
+			tb.Fatalf("detach replica on %s: %v", s.Addr, err)
 		}
 	}
 }
