@@ -19,7 +19,7 @@ import plan
 from plan import PlanClient, Rest
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-PATIENCE = 30  # s; more than anything takes, so that a test that hangs says where
+PATIENCE = 120  # s; more than anything takes, so that a test that hangs says where
 
 
 def todo(id, task, *depends_on, **more):

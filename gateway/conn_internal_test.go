@@ -56,7 +56,7 @@ func newDoor(t *testing.T, hello func(context.Context, *conn) bool) (url string,
 
 func closeCode(t *testing.T, url string) wire.CloseCode {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	ws, _, err := websocket.Dial(ctx, url, nil) //nolint:bodyclose // the library does
 	if err != nil {

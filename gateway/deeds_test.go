@@ -62,7 +62,7 @@ func (h *hall) told(action, want string) {
 	h.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(h.wait)
 	for {
 		var results []string
 		for _, r := range h.story() {

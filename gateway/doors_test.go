@@ -470,7 +470,7 @@ func TestShutdownDoesNotWaitForTheDead(t *testing.T) {
 	for range 3 {
 		dead = append(dead, h.dialRaw(id)) // never answers a close
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if err := h.server.Shutdown(ctx); err != nil {
 		t.Error(err)

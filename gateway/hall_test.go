@@ -113,7 +113,7 @@ func (s *safeBuffer) String() string {
 // newHall builds a hall in mode jwt with all limits off, unless told otherwise.
 func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 	tb.Helper()
-	h := &hall{t: tb, secret: []byte(strings.Repeat("s3cret-", 8)), log: &safeBuffer{}, wait: time.Minute}
+	h := &hall{t: tb, secret: []byte(strings.Repeat("s3cret-", 8)), log: &safeBuffer{}, wait: 2 * time.Minute}
 	key := filepath.Join(tb.TempDir(), "key")
 	if err := os.WriteFile(key, h.secret, 0o600); err != nil {
 		tb.Fatal(err)

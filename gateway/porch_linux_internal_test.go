@@ -36,7 +36,7 @@ func TestSilentClientsWaitAtThePorch(t *testing.T) {
 		came <- c
 		return true
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	var all []*websocket.Conn
 	var s *Server

@@ -100,7 +100,7 @@ func (h *hall) elsewhere(want int) {
 	h.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(h.wait)
 	for h.fleet.Elsewhere("ann") != want {
 		select {
 		case <-tick.C:

@@ -52,7 +52,7 @@ func TestPlanOverREST(t *testing.T) {
 		t.Helper()
 		tick := time.NewTicker(5 * time.Millisecond)
 		defer tick.Stop()
-		for deadline := time.Now().Add(20 * time.Second); ; <-tick.C {
+		for deadline := time.Now().Add(h.wait); ; <-tick.C {
 			p := look()
 			if fits(p) {
 				return p

@@ -186,7 +186,7 @@ func (tb *table) apply(u monitor.Update) {
 // until watches until something is so.
 func (r *replica) until(t *testing.T, in monitor.Interest, is func(*table) bool) *table {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	tb := &table{}
 	for u, err := range r.Watch(ctx, in) {

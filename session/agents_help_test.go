@@ -45,7 +45,7 @@ func newSite(t *testing.T, open func(t *testing.T) engine) *site {
 	shelf, err := files.Open(t.TempDir(), files.Config{})
 	ok(t, err)
 	t.Cleanup(func() { ok(t, shelf.Close()) })
-	return &site{engine: open(t), shelf: shelf, open: open, patience: 20 * time.Second}
+	return &site{engine: open(t), shelf: shelf, open: open, patience: 2 * time.Minute}
 }
 
 // onFiles is a site on the embedded store.

@@ -231,7 +231,8 @@ func TestFollowerGoesOnWithTurns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := open(t)
-			a := agentHub(t, s, hubConfig{session: session.Config{Lease: time.Second}, logger: silence()})
+			// The lease is long enough for a busy machine to renew it in time.
+			a := agentHub(t, s, hubConfig{session: session.Config{Lease: 3 * time.Second}, logger: silence()})
 			b := agentHub(t, s, hubConfig{replica: "b"})
 			a.newDesktop(t, "ses-1")
 			far := b.enter(t, "ses-1")

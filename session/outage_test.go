@@ -15,15 +15,13 @@ import (
 // onServer is a site on a Redis.
 func onServer(t *testing.T, server *redistest.Server) *site {
 	t.Helper()
-	s := newSite(t, func(t *testing.T) engine {
+	return newSite(t, func(t *testing.T) engine {
 		t.Helper()
 		s, err := redisstore.Open(t.Context(), server.Client(t), redisstore.Config{})
 		ok(t, err)
 		t.Cleanup(func() { ok(t, s.Close()) })
 		return s
 	})
-	s.patience = time.Minute
-	return s
 }
 
 // fluent checks that a tab saw every event once and in order, and was told that

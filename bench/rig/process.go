@@ -18,7 +18,7 @@ import (
 
 const (
 	// Patience is how long a server may take to start, or to answer.
-	Patience    = 30 * time.Second
+	Patience    = 2 * time.Minute
 	stopTimeout = 10 * time.Second
 	// leftovers is how long what a process has started itself may keep its
 	// output open once it has ended.

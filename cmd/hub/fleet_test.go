@@ -124,7 +124,7 @@ func TestDrainUnderAStream(t *testing.T) {
 	if owner, _ := ownerOf(t, hubs["two"].url, session); owner != "one" {
 		t.Fatalf("%q runs the session", owner)
 	}
-	if got := tell(t, "drain", "one", "--server", hubs["three"].url, "--wait", "20s", "--reason", "upgrade"); got != "one is drained.\n" {
+	if got := tell(t, "drain", "one", "--server", hubs["three"].url, "--wait", "2m", "--reason", "upgrade"); got != "one is drained.\n" {
 		t.Errorf("hub drain: %q", got)
 	}
 	here.until(t, `"type":"reconnect"`)
@@ -138,7 +138,7 @@ func TestDrainUnderAStream(t *testing.T) {
 	if owner, working := ownerOf(t, hubs["one"].url, session); owner != "two" && owner != "three" || working {
 		t.Errorf("%q runs the session after the drain; it works: %v", owner, working)
 	}
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(patienceOfTests)
 	for over := false; !over; {
 		select {
 		case r := <-heard:
@@ -156,7 +156,7 @@ func TestDrainUnderAStream(t *testing.T) {
 	if !strings.Contains(list, "one      drained") {
 		t.Errorf("hub replicas:\n%s", list)
 	}
-	if got := tell(t, "drain", "one", "--undo", "--server", hubs["two"].url, "--wait", "20s"); got != "one is serving.\n" {
+	if got := tell(t, "drain", "one", "--undo", "--server", hubs["two"].url, "--wait", "2m"); got != "one is serving.\n" {
 		t.Errorf("hub drain --undo: %q", got)
 	}
 	if got := status(t, hubs["one"].url+"/readyz"); got != http.StatusOK {

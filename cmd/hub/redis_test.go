@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -43,7 +42,7 @@ func TestReadinessFollowsRedis(t *testing.T) {
 	h := startHub(t, "--store", redis.URL())
 	await := func(want int) {
 		t.Helper()
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patienceOfTests)
 		defer cancel()
 		for ctx.Err() == nil {
 			if h.status(t, "/readyz") == want {

@@ -233,7 +233,7 @@ func (x *terminal) say(t *testing.T, lines ...string) {
 
 // patienceOfTests is how long a line may take. It is for what would never come, and
 // has nothing to do with how fast anything is.
-const patienceOfTests = 45 * time.Second
+const patienceOfTests = 2 * time.Minute
 
 // nextLine is the next line that the terminal shows.
 func (x *terminal) nextLine(t *testing.T, want any) string {

@@ -210,7 +210,7 @@ func endOf(err error) error {
 // kill attaches a terminal and kills it when it has seen a few events.
 func kill(t *testing.T, url string, session wire.SessionID) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // kills with SIGKILL
+	ctx, cancel := context.WithTimeout(t.Context(), patienceOfTests) // kills with SIGKILL
 	defer cancel()
 	lines := attached(t, ctx, url, session)
 	for seen := 0; seen < 3 && lines.Scan(); {

@@ -125,7 +125,7 @@ type mixture struct {
 // runs the session does it, or says that it cannot.
 func (m *mixture) wave(t *testing.T, d *desktop, id wire.MessageID) {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 30*time.Second, fmt.Errorf("nobody answers %s in %s", id, d.id))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Minute, fmt.Errorf("nobody answers %s in %s", id, d.id))
 	defer cancel()
 	tab := d.tabs[2] // that of the hub in the middle
 	frame := fmt.Appendf(nil, `{"type":"WAVE","data":{"messageId":%q,"text":"hello"}}`, id)

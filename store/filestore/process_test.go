@@ -232,7 +232,7 @@ func sleepingSessions(args []string) error {
 		}
 	}
 	var asleep uint64
-	for range 50 { // until they are all folded
+	for range 1200 { // until they are all folded
 		<-time.After(100 * time.Millisecond)
 		if asleep = heap(); asleep-before < 2048*sessions {
 			break

@@ -16,7 +16,7 @@ import (
 // eventually tries something until it works.
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
-	limit, tick := time.After(30*time.Second), time.NewTicker(10*time.Millisecond)
+	limit, tick := time.After(2*time.Minute), time.NewTicker(10*time.Millisecond)
 	defer tick.Stop()
 	for {
 		err := try()

@@ -161,11 +161,11 @@ func claimAfterExpiry(r *rig) {
 
 func renewKeeps(r *rig) {
 	r.create("s")
-	ttl := 8 * r.env.Unit
+	ttl := r.renewed()
 	l := r.claimFor("s", "a", ttl)
 	until := r.info("s").Until
 	for range 2 {
-		r.env.Advance(5 * r.env.Unit)
+		r.env.Advance(ttl * 5 / 8)
 		r.ok(r.Renew(r.ctx, l))
 	}
 	_, err := r.another().Claim(r.ctx, "s", "b", r.long())

@@ -45,6 +45,10 @@ func (r *rig) another() *rig {
 func (r *rig) long() time.Duration  { return 1000 * r.env.Unit }
 func (r *rig) short() time.Duration { return r.env.Unit }
 
+// renewed is a lifetime of what is renewed after five eighths of it. The rest is long enough
+// for a busy machine.
+func (r *rig) renewed() time.Duration { return 16 * r.env.Unit }
+
 // expire lets pass what [rig.short] says and some more.
 func (r *rig) expire() { r.env.Advance(2 * r.env.Unit) }
 

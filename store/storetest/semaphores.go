@@ -192,10 +192,10 @@ func slotsExpire(r *rig) {
 
 func slotsRenew(r *rig) {
 	q := r.ask("h", "k", 1)
-	q.TTL = 8 * r.env.Unit
+	q.TTL = r.renewed()
 	s := r.take(q)
 	for range 2 {
-		r.env.Advance(5 * r.env.Unit)
+		r.env.Advance(q.TTL * 5 / 8)
 		r.ok(r.another().RenewSlot(r.ctx, s))
 	}
 	r.uses(1, 0)
@@ -205,10 +205,10 @@ func slotsRenew(r *rig) {
 
 func slotsAskAgainRenews(r *rig) {
 	q := r.ask("h", "k", 1)
-	q.TTL = 8 * r.env.Unit
+	q.TTL = r.renewed()
 	r.take(q)
 	for range 2 {
-		r.env.Advance(5 * r.env.Unit)
+		r.env.Advance(q.TTL * 5 / 8)
 		r.take(q)
 	}
 	r.uses(1, 0)

@@ -1,17 +1,13 @@
 // Ten thousand sessions in the monitor's table: what is in the document, and how one of them is found.
 
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, expect, it } from "vitest";
 import { Crowd } from "./harness/crowd.js";
 import { crowdedPage, scroll } from "./harness/scroll.js";
 import { stage } from "./harness/stage.js";
 import { until } from "./harness/verbs.js";
 
 const desk = stage();
-let crowd: Crowd;
-
-beforeAll(async () => {
-  crowd = await Crowd.of(10_000);
-});
+const crowd = await Crowd.of(10_000);
 afterAll(() => crowd.close());
 
 it("only what can be seen is in the document", async () => {
@@ -32,7 +28,7 @@ it("the last of ten thousand is reached by key, found by text, and opened", asyn
   expect(await page.locator(`[id="${chosen}"]`).innerText()).toBe("ses-009999");
   await page.keyboard.press("ArrowUp");
   await page.keyboard.press("ArrowRight");
-  await until(async () => page.locator(`[id="${await grid.getAttribute("aria-activedescendant")}"]`).innerText()).toBe(`user-${9998 % 97}`);
+  await until(() => grid.evaluate((g) => document.getElementById(g.getAttribute("aria-activedescendant") ?? "")?.innerText)).toBe(`user-${9998 % 97}`);
   await page.keyboard.press("Home");
   await page.locator("[data-session=ses-000000]").waitFor();
   await page.locator("input[name=text]").fill("ses-0042");
