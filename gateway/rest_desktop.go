@@ -157,7 +157,7 @@ func (s *Server) settingsOf(c echo.Context) (settings, uint64, error) {
 	if err != nil {
 		return settings{}, 0, err
 	}
-	if chosen, err = settingsForm().Decode(doc.Data); err != nil {
+	if chosen, err = settingsForm().DecodeOwn(doc.Data); err != nil {
 		return settings{}, 0, errors.New("settings of a user cannot be read")
 	}
 	return chosen, doc.Version, nil
