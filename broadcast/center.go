@@ -160,9 +160,9 @@ func (c *Center) Connections(limit int) []wire.Connection {
 // memory of the events again afterwards.
 //
 // An event that has a To is shown only to that connection: the answers to
-// duplicates as they are, other refusals as an error. ACTIONS with By and MessageID
-// are also answered with EMITTED to the connection By, MESSAGE_REPEATED to the
-// connection To.
+// duplicates as they are, other refusals as an error. ACTIONS and HISTORY_REWOUND with
+// By and MessageID are also answered with EMITTED to the connection By,
+// MESSAGE_REPEATED to the connection To.
 func (c *Center) Publish(events []Event) {
 	var few [inlineTabs]*Tab
 	var many [8]*group
@@ -343,6 +343,11 @@ func (c *Center) answer(e *Event) {
 	case wire.MessageRepeated:
 		to, data = p.To, wire.Emitted{MessageID: p.MessageID, At: p.First}
 	case wire.Actions:
+		if p.MessageID == "" {
+			return
+		}
+		to, data = p.By, wire.Emitted{MessageID: p.MessageID, At: e.At}
+	case wire.HistoryRewound:
 		if p.MessageID == "" {
 			return
 		}

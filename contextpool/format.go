@@ -64,7 +64,11 @@ func cut(text string, limit int) string {
 	return wholeRunes(text, limit-len(more)) + more
 }
 
-func mended(text string) string { return strings.ToValidUTF8(text, "\ufffd") }
+// mended is a text of a backend without what a client may not send: what is not
+// UTF-8, and U+0000, become U+FFFD.
+func mended(text string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "\ufffd")
+}
 
 // wholeRunes is the beginning of a text, without half a character at its end.
 func wholeRunes(text string, limit int) string {

@@ -159,7 +159,7 @@ func TestRowsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.direct("m1")
-	long := strings.Repeat("é\xff", 20_000)
+	long := strings.Repeat("é\xff\x00", 20_000)
 	r.thought(run, long)
 	for i := range 70 {
 		id := fmt.Sprint("c", i)
@@ -183,8 +183,8 @@ func TestRowsAreBounded(t *testing.T) {
 	calls := 0
 	for _, row := range r.desk.Snapshot().RecentMessages {
 		switch {
-		case !utf8.ValidString(row.Text):
-			t.Errorf("a row is %q", row.Text)
+		case !utf8.ValidString(row.Text) || strings.Contains(row.Text, "\x00"):
+			t.Errorf("a row is %q, want UTF-8 without U+0000", row.Text)
 		case row.Say == wire.SayReasoning:
 			if n := len(row.Text); n > 16<<10 || n < 15<<10 || !strings.HasSuffix(row.Text, " […]") {
 				t.Errorf("%d bytes of thinking", n)

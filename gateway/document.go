@@ -30,7 +30,7 @@ func (d document[T]) of(s *Server, c echo.Context) (value T, version uint64, err
 	if err != nil {
 		return value, 0, err
 	}
-	if value, err = d.form().Decode(doc.Data); err != nil {
+	if value, err = d.form().DecodeOwn(doc.Data); err != nil {
 		return value, 0, fmt.Errorf("%s of a user cannot be read", d.collection)
 	}
 	return value, doc.Version, nil

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -14,8 +15,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// rowsWanted is how many rows a page has when nobody says.
-const rowsWanted = 200
+const (
+	// rowsWanted is how many rows a page has when the query does not say.
+	rowsWanted = 200
+	// firstTime is the lowest number that is a time in milliseconds, of 1973, and
+	// not the id of a row: no session has that many.
+	firstTime = 100_000_000_000
+)
 
 // rowList is a part of a conversation.
 type rowList struct {
@@ -43,7 +49,7 @@ func (s *Server) rowRoutes() []route {
 	query := []param{
 		{name: "monitor", doc: "Whose conversation; that of monitor-0 when absent."},
 		usualLimit(session.MaxRowPage, rowsWanted),
-		{name: "before", doc: "Only what is older than the row with this id.", most: 1<<53 - 1},
+		{name: "before", doc: "Only what is older than the row with this id, or than this time: RFC 3339, or milliseconds since 1970."},
 	}
 	return []route{
 		{
@@ -76,10 +82,17 @@ func rowQuery(c echo.Context) (q session.RowQuery, err error) {
 	}
 	if text := c.QueryParam("before"); text != "" {
 		id, err := strconv.ParseUint(text, 10, 53)
-		if err != nil || id == 0 {
-			return q, inQuery("before", "Want the id of a row.")
+		at, noTime := time.Parse(time.RFC3339, text)
+		switch {
+		case err == nil && id >= firstTime:
+			q.Until = wire.Millis(id) //nolint:gosec // below 1<<53
+		case err == nil && id > 0:
+			q.Before = wire.RowID(id)
+		case noTime == nil && at.UnixMilli() > 0:
+			q.Until = wire.Millis(at.UnixMilli())
+		default:
+			return q, inQuery("before", "Want the id of a row, or a time: RFC 3339, or milliseconds since 1970.")
 		}
-		q.Before = wire.RowID(id)
 	}
 	return q, nil
 }
@@ -134,7 +147,7 @@ func (s *Server) getRows(c echo.Context) error {
 func (s *Server) getNotes(c echo.Context) error {
 	return s.readRows(c, func(info session.Info, q session.RowQuery, page session.RowPage) error {
 		var working []wire.AgentState
-		if q.Before == 0 && info.Working {
+		if q.Newest() && info.Working {
 			err := s.visit(c, info, func(ctx context.Context, room *session.Room) error {
 				state, err := room.Snapshot(ctx, []wire.MonitorID{q.Monitor})
 				working = slices.DeleteFunc(slices.Clone(state.Agents), func(a wire.AgentState) bool { return a.MonitorID != q.Monitor })

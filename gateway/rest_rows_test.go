@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/wire"
@@ -14,6 +15,7 @@ import (
 type rowsPage struct {
 	Rows []struct {
 		ID   wire.RowID
+		TS   wire.Millis
 		Text string
 	}
 	More bool
@@ -77,6 +79,21 @@ func TestConversationsAreReadInPages(t *testing.T) {
 		if len(rows.Rows) > 0 && notes.More && rows.Rows[0].ID != notes.Before {
 			t.Errorf("%q goes on before %d, the first row is %d", query, notes.Before, rows.Rows[0].ID)
 		}
+	}
+	var all rowsPage
+	h.get(at(id, "/rows"), ada).want(http.StatusOK).decode(&all)
+	fifth := all.Rows[4].TS
+	for _, before := range []string{fmt.Sprint(fifth), time.UnixMilli(int64(fifth)).UTC().Format("2006-01-02T15:04:05.000Z")} {
+		var rows rowsPage
+		h.get(at(id, "/rows?limit=2&before=", before), ada).want(http.StatusOK).decode(&rows)
+		var notes notesPage
+		h.get(at(id, "/messages?limit=2&before=", before), ada).want(http.StatusOK).decode(&notes)
+		if want := "3 4 true"; rows.String() != want || notes.String() != want {
+			t.Errorf("before %s there are %s and %s, want %s", before, rows, notes, want)
+		}
+	}
+	if p := h.post(at(id, "/messages"), ada, `{"content":"a\u0000"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage); p.Field != "content" {
+		t.Errorf("U+0000 is refused with %+v, want the field content", p)
 	}
 	for _, part := range []string{"/rows", "/messages"} {
 		for query, field := range map[string]string{

@@ -249,8 +249,31 @@ func (d *digest) end(r *wire.UIRow) {
 		n.Type, n.Content = NoteAborted, valid(e.Reason)
 	}
 	n.Duration, n.InputTokens, n.OutputTokens = seconds(e.DurationMS), max(e.InputTokens, 0), max(e.OutputTokens, 0)
+	if d.saidBefore(&n) {
+		return
+	}
 	d.put(n)
 }
+
+// saidBefore reports whether the row before has said the error that a turn ended
+// with, whole where the end has only its beginning. Its note then has the rest of
+// the end.
+func (d *digest) saidBefore(end *Note) bool {
+	last := len(d.notes) - 1
+	if end.Type != NoteError || last < 0 || d.notes[last].Type != NoteError || d.notes[last].AgentID != end.AgentID {
+		return false
+	}
+	said := &d.notes[last]
+	beginning, isCut := strings.CutSuffix(end.Content, cutMark)
+	if said.Content != end.Content && !(isCut && strings.HasPrefix(said.Content, beginning)) {
+		return false
+	}
+	said.Duration, said.InputTokens, said.OutputTokens = end.Duration, end.InputTokens, end.OutputTokens
+	return true
+}
+
+// cutMark ends what a row has of a text that is too long for it.
+const cutMark = " […]"
 
 func seconds(ms float64) float64 { return max(ms, 0) / 1000 }
 

@@ -111,6 +111,44 @@ func TestDigestOfRows(t *testing.T) {
 	}
 }
 
+// A turn that failed has a row with the error and one with its end.
+func TestDigestSaysAnErrorOnce(t *testing.T) {
+	t.Parallel()
+	end := func(reason string) wire.UIRow {
+		text, err := json.Marshal(map[string]any{"outcome": "failed", "durationMs": 2000, "reason": reason})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return saying(2, wire.SayAPIReqFinished, string(text))
+	}
+	of := func(row wire.UIRow, agent wire.AgentID) wire.UIRow {
+		row.AgentID = agent
+		return row
+	}
+	for name, c := range map[string]struct {
+		rows []wire.UIRow
+		want string
+	}{
+		"the same":      {[]wire.UIRow{saying(1, wire.SayError, "no key"), end("no key")}, `system{"content":"no key","duration":2,"type":"error"}`},
+		"its beginning": {[]wire.UIRow{saying(1, wire.SayError, "no key at all"), end("no key […]")}, `system{"content":"no key at all","duration":2,"type":"error"}`},
+		"another": {
+			[]wire.UIRow{saying(1, wire.SayError, "no key"), end("no money")},
+			`system{"content":"no key","type":"error"}` + "\n" + `system{"content":"no money","duration":2,"type":"error"}`,
+		},
+		"of another agent": {
+			[]wire.UIRow{of(saying(1, wire.SayError, "no key"), "a"), of(end("no key"), "b")},
+			`system{"content":"no key","type":"error"}` + "\n" + `system{"content":"no key","duration":2,"type":"error"}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := told(t, digestOf(c.rows...)); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
+	}
+}
+
 func TestDigestOfToolInputs(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ä", 301)
@@ -133,7 +171,10 @@ func TestDigestOfToolInputs(t *testing.T) {
 		"a list":                {"other", `[1,2]`, `{"value":[1,2]}`},
 		"a number":              {"other", `3`, `{"value":3}`},
 		"the beginning is kept": {"Write", `"{\"file_path\":\"/a\",\"content\":\"xyz"`, `{"file_path":"/a"}`},
-		"of something else":     {"other", `"{\"a\":{\"b\":1},\"c\":[1,"`, `{"a":{"b":1}}`},
+		"of something else":     {"other", `"{\"a\":{\"b\":1},\"c\":[1,"`, `{"a":{"b":1},"c":"[1,..."}`},
+		"a field that was cut":  {"other", `"{\"a\":1,\"b\": \"line\\nmore […]"`, `{"a":1,"b":"line\nmore..."}`},
+		"within an escape":      {"other", `"{\"b\":\"x\\ud83d\\ude […]"`, `{"b":"x�..."}`},
+		"before its value":      {"other", `"{\"a\":1,\"b\": […]"`, `{"a":1}`},
 		"too deep":              {"other", strings.Repeat(`{"a":`, 9) + `1` + strings.Repeat(`}`, 9), strings.Repeat(`{"a":`, 7) + `"..."` + strings.Repeat(`}`, 7)},
 	} {
 		t.Run(name, func(t *testing.T) {

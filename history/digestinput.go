@@ -70,8 +70,8 @@ func inputOf(tool string, input json.RawMessage) json.RawMessage {
 	return out
 }
 
-// beginningOf are the whole texts, numbers and booleans at the beginning of an
-// object of which the end is missing; nil if it is no object.
+// beginningOf are the fields at the beginning of an object of which the end is
+// missing; nil if it is no object. The last one is a text that begins as its value.
 func beginningOf(text string) any {
 	d := json.NewDecoder(strings.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -83,19 +83,45 @@ func beginningOf(text string) any {
 		if err != nil {
 			break
 		}
-		var value json.RawMessage
-		if d.Decode(&value) != nil {
+		key, is := name.(string)
+		if !is {
 			break
 		}
+		from := d.InputOffset()
 		var v any
-		if key, is := name.(string); is && json.Unmarshal(value, &v) == nil {
-			fields[key] = v
+		if d.Decode(&v) != nil {
+			if rest := beginningOfValue(text[from:]); rest != "" {
+				fields[key] = rest
+			}
+			break
 		}
+		fields[key] = v
 	}
 	if len(fields) == 0 {
 		return nil
 	}
 	return fields
+}
+
+// beginningOfValue is the beginning of a value of which the end is missing, after
+// the colon: of a text what it says, of anything else its JSON.
+func beginningOfValue(text string) string {
+	text = strings.TrimPrefix(strings.TrimSpace(strings.TrimSuffix(text, cutMark)), ":")
+	text = strings.TrimLeft(text, " \t\r\n")
+	if text == "" {
+		return ""
+	}
+	if text[0] == '"' {
+		// Half an escape may be at the end, of up to 11 bytes.
+		for end := len(text); end > 0 && end > len(text)-12; end-- {
+			var s string
+			if json.Unmarshal([]byte(text[:end]+`"`), &s) == nil {
+				return s + "..."
+			}
+		}
+		return ""
+	}
+	return text + "..."
 }
 
 // brief is a value with short texts and few parts. Objects stay objects and lists

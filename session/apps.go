@@ -69,7 +69,7 @@ func (a *apps) allow(r replay, now time.Time) bool {
 func (a *apps) restore(table map[string][]byte) error {
 	a.by, a.replayed = make(map[pane]*app, len(table)), map[replay]time.Time{}
 	for name, data := range table {
-		got, err := appFormat().Decode(data)
+		got, err := appFormat().DecodeOwn(data)
 		if err != nil {
 			return fmt.Errorf("app %q: %w", name, err)
 		}

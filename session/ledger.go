@@ -28,7 +28,7 @@ type verdict string
 
 const (
 	verdictDone     verdict = ""         // it happened; there is nothing to say
-	verdictEmitted  verdict = "emitted"  // with ACTIONS or HISTORY_REWOUND
+	verdictEmitted  verdict = "emitted"  // with EMITTED
 	verdictRejected verdict = "rejected" // with MESSAGE_REJECTED
 	verdictDialog   verdict = "dialog"   // with DIALOG_CLOSED
 	verdictPrompt   verdict = "prompt"   // with PROMPT_CLOSED
@@ -49,7 +49,8 @@ type reply struct {
 	Monitor wire.MonitorID `json:"m,omitempty"`
 	// Public says that a rejection is shown to all.
 	Public bool `json:"p,omitempty"`
-	// At is the position of the ACTIONS or of HISTORY_REWOUND.
+	// At is the position of the ACTIONS, of HISTORY_REWOUND, or of the first event of
+	// CONDENSE.
 	At wire.Position `json:"at,omitzero"`
 	// Question is the dialog or prompt that was answered.
 	Question string `json:"q,omitempty"`
@@ -136,7 +137,7 @@ func (g *ledger) restore(table map[string][]byte) error {
 	g.by = make(map[wire.MessageID]entry, len(table))
 	g.order = make([]dated, 0, len(table))
 	for id, data := range table {
-		e, err := entryFormat().Decode(data)
+		e, err := entryFormat().DecodeOwn(data)
 		if err != nil {
 			return fmt.Errorf("message %q: %w", id, err)
 		}

@@ -107,7 +107,7 @@ func (q *questions) add(name string, e ending, ops *[]store.Op) {
 func (q *questions) restore(table map[string][]byte) error {
 	q.by, q.order = make(map[string]ending, len(table)), nil
 	for name, data := range table {
-		e, err := endingFormat().Decode(data)
+		e, err := endingFormat().DecodeOwn(data)
 		if err != nil {
 			return fmt.Errorf("question %q: %w", name, err)
 		}

@@ -119,13 +119,14 @@ func anyEmpty(commands []Command) bool {
 }
 
 // Ask delivers a command that has an id and waits for what the log says about
-// it. Only USER_MESSAGE, WINDOW_MESSAGE, COMPONENT_ACTION, EMIT and what is for the
-// plan can be asked about: they are always answered, with ACTIONS or MESSAGE_REPEATED,
-// MESSAGE_ACCEPTED, MESSAGE_QUEUED or MESSAGE_REJECTED, or what the plan makes of it.
+// it. Only USER_MESSAGE, WINDOW_MESSAGE, COMPONENT_ACTION, EMIT, REWIND, EDIT_MESSAGE,
+// CONDENSE and what is for the plan can be asked about: they are always answered, with
+// ACTIONS, HISTORY_REWOUND or MESSAGE_REPEATED, MESSAGE_ACCEPTED, MESSAGE_QUEUED or
+// MESSAGE_REJECTED, or what the plan makes of it.
 func (r *Room) Ask(ctx context.Context, c Command) (Answer, error) {
 	id := c.Message.ID
 	switch c.Message.Data.(type) {
-	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.Emit, wire.Rewind, wire.EditMessage,
+	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.Emit, wire.Rewind, wire.EditMessage, wire.Condense,
 		wire.HITLPlanResponse, wire.HITLApprovalResponse, wire.HITLInputResponse, wire.HITLClarificationResponse,
 		wire.ControlPause, wire.ControlResume, wire.ControlCancel, wire.ControlRetry, wire.ControlSkip:
 	default:

@@ -16,8 +16,21 @@ type RowQuery struct {
 	Monitor wire.MonitorID
 	// Limit is how many rows there are at most, up to [MaxRowPage].
 	Limit int
-	// Before, unless zero, selects rows with lower ids.
+	// Before, unless zero, selects rows with lower ids, and Until, unless zero,
+	// rows before a time.
 	Before wire.RowID
+	Until  wire.Millis
+}
+
+// Newest reports whether the query selects the newest rows.
+func (q RowQuery) Newest() bool { return q.Before == 0 && q.Until == 0 }
+
+// far says where a row is: see findRow.
+func (q RowQuery) far(r wire.UIRow) int64 {
+	if q.Before == 0 {
+		return int64(r.TS - q.Until)
+	}
+	return int64(r.ID) - int64(q.Before) //nolint:gosec // ids are below 1<<53
 }
 
 // RowPage is a part of a conversation, the oldest row first.
@@ -35,10 +48,10 @@ func (h *Hub) Rows(ctx context.Context, id wire.SessionID, q RowQuery) (RowPage,
 	list := history.ArchiveList(q.Monitor)
 	var page rowPage
 	var err error
-	if q.Before == 0 {
+	if q.Newest() {
 		page, err = h.readRows(ctx, id, list, -limit, limit)
 	} else {
-		page, err = h.rowsBefore(ctx, id, list, q.Before, limit)
+		page, err = h.rowsBefore(ctx, id, list, q, limit)
 	}
 	if err == nil && page.from > 0 && len(page.rows) > 0 && page.rows[0].ID == 0 {
 		// Rows that are older than ids are on one page, since nothing can name
@@ -53,18 +66,16 @@ func (h *Hub) Rows(ctx context.Context, id wire.SessionID, q RowQuery) (RowPage,
 	return RowPage{Rows: page.rows, More: page.from > 0}, nil
 }
 
-// rowsBefore reads rows that come before another.
-func (h *Hub) rowsBefore(ctx context.Context, id wire.SessionID, list string, before wire.RowID, limit int) (rowPage, error) {
+// rowsBefore reads rows that come before another, or before a time.
+func (h *Hub) rowsBefore(ctx context.Context, id wire.SessionID, list string, q RowQuery, limit int) (rowPage, error) {
 	for {
-		end, err := h.findRow(ctx, id, list, func(r wire.UIRow) int64 {
-			return int64(r.ID) - int64(before) //nolint:gosec // ids are below 1<<53
-		})
+		end, err := h.findRow(ctx, id, list, q.far)
 		if err != nil || end == 0 {
 			return rowPage{}, err
 		}
 		from := max(end-limit, 0)
 		page, err := h.readRows(ctx, id, list, from, end-from)
-		if n := len(page.rows); err != nil || n == 0 || page.rows[n-1].ID < before {
+		if n := len(page.rows); err != nil || n == 0 || q.far(page.rows[n-1]) < 0 {
 			return page, err
 		}
 		// Old rows were dropped meanwhile, so all have moved.

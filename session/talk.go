@@ -23,6 +23,9 @@ func (l *live) doUserMessage(c *Command, m wire.UserMessage) reply {
 	if m.Mode == wire.ModePlan {
 		return l.doPlan(c, m, monitor)
 	}
+	if isBlank(m.Content) && len(m.Interactions) == 0 {
+		return saysNothing("content", monitor)
+	}
 	message := contextpool.Message{
 		ID: nameOfMessage(c), By: c.From.Connection, Guest: l.isGuest(c), Monitor: monitor, Text: m.Content,
 	}
@@ -47,6 +50,16 @@ func (l *live) doUserMessage(c *Command, m wire.UserMessage) reply {
 	return l.engage(message, func() { l.agents.ask().User(message) })
 }
 
+func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// saysNothing is the reply to a message whose text, in a field of that name, is
+// blank.
+func saysNothing(field string, monitor wire.MonitorID) reply {
+	return reply{
+		Verdict: verdictRejected, Code: wire.CodeInvalidMessage, Reason: field + " has no text", Field: field, Monitor: monitor, Public: true,
+	}
+}
+
 // readImage reads a picture from a data: URL.
 func readImage(url string) (providers.Image, error) {
 	head, data, ok := strings.Cut(url, ",")
@@ -64,7 +77,9 @@ func readImage(url string) (providers.Image, error) {
 // doWindowMessage gives what the user said to a window to its agent.
 func (l *live) doWindowMessage(c *Command, m wire.WindowMessage) reply {
 	message := l.toWindow(c, m.MonitorID, m.WindowID)
-	message.Text = m.Content
+	if message.Text = m.Content; isBlank(m.Content) {
+		return saysNothing("content", message.Monitor)
+	}
 	return l.engage(message, func() { l.agents.ask().Window(message) })
 }
 
@@ -132,10 +147,13 @@ func (l *live) doCondense(c *Command, m wire.Condense) reply {
 	if l.agents == nil {
 		return refused(wire.CodeSessionInvalidState, "there is nothing to sum up")
 	}
+	at := l.next()
 	if err := l.agents.ask().Condense(monitor); err != nil {
 		return refused(wire.CodeSessionInvalidState, "%v", err)
 	}
-	return reply{}
+	r := reply{Verdict: verdictEmitted, Monitor: monitor, At: at}
+	l.tell(c, r, c.Message.ID != "") // no other event names the message
+	return r
 }
 
 // doToastAction does what the button of a toast is for.

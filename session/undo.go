@@ -45,6 +45,9 @@ func (l *live) doEdit(c *Command, m wire.EditMessage) reply {
 	if r := l.mayRewind(m.RestoreCheckpoint); r.Verdict == verdictRejected {
 		return r
 	}
+	if isBlank(m.Text) && len(m.Images) == 0 {
+		return saysNothing("text", l.monitorOfRow(c, m.MonitorID, m.TS))
+	}
 	message := contextpool.Message{ID: nameOfMessage(c), By: c.From.Connection, Guest: l.isGuest(c), Text: m.Text}
 	for _, url := range m.Images {
 		image, err := readImage(url)

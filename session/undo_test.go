@@ -106,6 +106,65 @@ func TestRewind(t *testing.T) {
 	}
 }
 
+// Whoever sends a rewind or a wish to sum up again is answered as the first time.
+func TestRepeatedCommandsAreAnsweredAlike(t *testing.T) {
+	t.Parallel()
+	o := agentHub(t, onFiles(t), hubConfig{})
+	d := o.newDesktop(t, "ses-1")
+	for i := range 4 {
+		id := wire.MessageID(fmt.Sprintf("m%d", i))
+		d.say(first, id, fmt.Sprintf("/say word %d", i))
+		d.ends(id)
+	}
+	tab := watch(t, d.room, "conn-a")
+	for name, cmd := range map[wire.MessageID]wire.ClientPayload{
+		"rewind": wire.Rewind{TS: d.rowOf("/say word 3").TS}, "condense": wire.Condense{},
+	} {
+		var answers [2]wire.Emitted
+		for i := range answers {
+			deliver(t, d.room, says("conn-a", name, cmd))
+			answers[i] = next(t, tab, func(e wire.Emitted) bool { return e.MessageID == name })
+		}
+		if answers[0] != answers[1] {
+			t.Errorf("%s is answered with %+v, then with %+v", name, answers[0], answers[1])
+		}
+	}
+	d.rest()
+}
+
+// A message that says nothing runs no turn.
+func TestBlankMessagesAreRefused(t *testing.T) {
+	t.Parallel()
+	o := agentHub(t, onFiles(t), hubConfig{})
+	d := o.newDesktop(t, "ses-1")
+	d.say(first, "m1", "/say one")
+	d.ends("m1")
+	ts := d.rowOf("/say one").TS
+	for name, c := range map[wire.MessageID]struct {
+		cmd   wire.ClientPayload
+		field string
+	}{
+		"empty":  {wire.UserMessage{}, "content"},
+		"blank":  {wire.UserMessage{Content: " \n\t\u00a0"}, "content"},
+		"window": {wire.WindowMessage{WindowID: "w", Content: " "}, "content"},
+		"edit":   {wire.EditMessage{TS: ts, Text: "\n"}, "text"},
+	} {
+		no, is := d.ask(name, c.cmd).(wire.MessageRejected)
+		if !is || no.Code != wire.CodeInvalidMessage || no.Field != c.field {
+			t.Errorf("%s: answered with %+v, want code %d for %s", name, no, wire.CodeInvalidMessage, c.field)
+		}
+	}
+	if got := d.seen(first); got != "/say one; one" {
+		t.Errorf("people see %q, want what they saw before", got)
+	}
+	picture := wire.UserMessage{Interactions: []wire.UserInteraction{{Type: "draw", ImageData: "data:image/png;base64,AAAA"}}}
+	if a, is := d.ask("picture", picture).(wire.MessageAccepted); !is {
+		t.Errorf("a picture without a text: %+v, want it accepted", a)
+	}
+	d.ends("picture")
+	d.rest()
+}
+
 // hasNewestRows checks that the archive of the first monitor has n rows and that
 // the snapshot has the newest of them, as many as fit.
 func hasNewestRows(o *office, d *desktop, n int) {
@@ -144,12 +203,12 @@ func TestRewindToAnOldRow(t *testing.T) {
 				t.Fatalf("the desktop has row %d", rows[0].ID)
 			}
 			d.ask("r", wire.Rewind{TS: d.rowOf("/say word 85").TS})
-			hasNewestRows(o, d, 85 * 3)
+			hasNewestRows(o, d, 85*3)
 			if a, is := d.ask("e", wire.EditMessage{TS: answer.TS, Text: "/say other word"}).(wire.MessageAccepted); !is {
 				t.Fatalf("%+v", a)
 			}
 			d.ends("e")
-			hasNewestRows(o, d, 5*3 + 3)
+			hasNewestRows(o, d, 5*3+3)
 			if e := when(t, d.diary, func(e wire.HistoryRewound) bool { return e.Revision == 2 }); e.TS != old.TS || e.Removed != 80*3 {
 				t.Errorf("%+v", e)
 			}

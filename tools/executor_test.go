@@ -88,7 +88,7 @@ func TestToolsAreDescribed(t *testing.T) {
 		t.Errorf("parallel are %v", parallel)
 	}
 	for _, tool := range b.exec.Tools(b.caller()) {
-		if tool.Name == "window_create" && !strings.Contains(string(tool.Schema), `"enum":["markdown","html","text","table","iframe"]`) {
+		if tool.Name == "window_create" && !strings.Contains(string(tool.Schema), `"enum":["markdown","html","text","table","component","iframe"]`) {
 			t.Errorf("create takes %s", tool.Schema)
 		}
 	}

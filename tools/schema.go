@@ -34,6 +34,10 @@ func schemaOf[T any]() inputSchema {
 		panic(fmt.Sprintf("tools: schema of %v: %v", reflect.TypeFor[T](), err))
 	}
 	withoutNull(s)
+	var input T
+	if r, ok := any(input).(refiner); ok {
+		r.refine(s)
+	}
 	resolved, err := s.Resolve(nil)
 	if err != nil {
 		panic(fmt.Sprintf("tools: resolve the schema of %v: %v", reflect.TypeFor[T](), err))
@@ -43,6 +47,11 @@ func schemaOf[T any]() inputSchema {
 		panic(fmt.Sprintf("tools: write the schema of %v: %v", reflect.TypeFor[T](), err))
 	}
 	return inputSchema{text: text, resolved: resolved, takes: fieldsOf(s)}
+}
+
+// refiner is an input type that says more about its schema than its fields do.
+type refiner interface {
+	refine(s *jsonschema.Schema)
 }
 
 // fieldsOf says which fields an object has.
@@ -87,7 +96,7 @@ func typeSchemas() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[wire.NoticeVariant](): oneOf(wireValues[wire.NoticeVariant]()...),
 		reflect.TypeFor[wire.WindowVariant](): oneOf(wireValues[wire.WindowVariant]()...),
 		reflect.TypeFor[wire.DockEdge]():      oneOf(wireValues[wire.DockEdge]()...),
-		reflect.TypeFor[renderer]():           oneOf("markdown", "html", "text", "table", "iframe"),
+		reflect.TypeFor[renderer]():           oneOf("markdown", "html", "text", "table", "component", "iframe"),
 		reflect.TypeFor[operation]():          oneOf("append", "prepend", "replace", "insertAt", "clear"),
 		reflect.TypeFor[section]():            oneOf(string(sectionHooks), string(sectionSettings)),
 		reflect.TypeFor[hookEvent]():          oneOf(string(hookLaunch), string(hookToolUse)),
@@ -171,8 +180,12 @@ func schemaError(err error) error {
 		if !ok {
 			break
 		}
-		if path, text, ok = strings.Cut(rest, ": "); !ok {
+		part, rest, ok := strings.Cut(rest, ": ")
+		if !ok {
 			break
+		}
+		if text = rest; !strings.HasPrefix(part, "<") { // <anonymous schema> names nothing
+			path = part
 		}
 	}
 	text = cut(text, 500)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
+
 	"github.com/everdesk/everdesk/desk"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
@@ -77,11 +79,16 @@ type createInput struct {
 	Title    string        `json:"title" wire:"max=500"`
 	Content  struct {
 		Renderer renderer        `json:"renderer"`
-		Content  json.RawMessage `json:"content" jsonschema:"A string: the text, or the address for iframe. For table an object with headers (strings) and rows (lists of strings)."`
+		Content  json.RawMessage `json:"content" jsonschema:"A string: the text, or the address for iframe. For table an object with headers (strings) and rows (lists of as many strings); for component an object with components, cols and gap. Either may also come as a string of JSON."`
 	} `json:"content"`
 	place
 	look
 	Minimized bool `json:"minimized,omitempty" jsonschema:"Open it out of sight."`
+}
+
+// refine says what the content of a window is: json.RawMessage may be anything.
+func (createInput) refine(s *jsonschema.Schema) {
+	s.Properties["content"].Properties["content"].Types = []string{"string", "object"}
 }
 
 type createComponentsInput struct {
@@ -229,16 +236,24 @@ func createWindow(ctx context.Context, u *use, in createInput) providers.ToolRes
 
 // content is what a new window shows.
 func (u *use) content(r renderer, data json.RawMessage) (wire.Content, error) {
-	if r == "table" {
-		t, err := u.forms.table.Decode(data)
+	const field = "content.content"
+	switch r {
+	case "table":
+		t, err := u.table(field, data)
+		return wire.TableContent{Data: t}, err
+	case "component":
+		l, err := u.forms.layout.Decode(structured(data))
 		if err != nil {
-			return nil, fmt.Errorf("content.content: a table is an object with headers and rows: %w", fieldError(err))
+			return nil, within(field, "components are an object with components, cols and gap", err)
 		}
-		return wire.TableContent{Data: t}, nil
+		if len(l.Components) == 0 {
+			return nil, errors.New(field + ".components: there must be at least one")
+		}
+		return wire.ComponentContent{Data: l}, nil
 	}
 	var s string
 	if err := json.Unmarshal(data, &s); err != nil {
-		return nil, fmt.Errorf("content.content: %s takes a string", r)
+		return nil, fmt.Errorf("%s: %s takes a string", field, r)
 	}
 	switch r {
 	case "markdown":
@@ -247,7 +262,7 @@ func (u *use) content(r renderer, data json.RawMessage) (wire.Content, error) {
 		return wire.HTMLContent{Data: s}, nil
 	case "iframe":
 		if s == "" {
-			return nil, errors.New("content.content: iframe takes an address")
+			return nil, errors.New(field + ": iframe takes an address")
 		}
 		return wire.IframeContent{Data: wire.IframeSource{URL: s}}, nil
 	default:
@@ -338,8 +353,13 @@ type operation string
 type updateInput struct {
 	WindowID  wire.WindowID   `json:"windowId"`
 	Operation operation       `json:"operation"`
-	Content   json.RawMessage `json:"content,omitempty" jsonschema:"A string; for replace in a table window an object with headers and rows. Not needed for clear."`
+	Content   json.RawMessage `json:"content,omitempty" jsonschema:"A string; for replace in a table window an object with headers and rows, or a string of its JSON. Not needed for clear."`
 	Position  int             `json:"position,omitempty" jsonschema:"Where insertAt puts the text, in characters from the beginning." wire:"min=0"`
+}
+
+// refine says what the content of a window is: json.RawMessage may be anything.
+func (updateInput) refine(s *jsonschema.Schema) {
+	s.Properties["content"].Types = []string{"string", "object"}
 }
 
 func updateWindow(ctx context.Context, u *use, in updateInput) providers.ToolResult {
@@ -359,8 +379,17 @@ func updateWindow(ctx context.Context, u *use, in updateInput) providers.ToolRes
 	default:
 		op = wire.UpdateClear{}
 	}
-	return u.change(ctx, in.WindowID, "Updated", func(w wire.WindowState) wire.Action {
-		return wire.WindowUpdateContent{WindowID: w.WindowID, Operation: op, ActionMeta: u.meta()}
+	return u.act(ctx, func(s *desk.State) Plan {
+		w, err := u.find(s, in.WindowID)
+		if err != nil {
+			return Plan{Result: fail(sentence(err.Error()))}
+		}
+		fitting, err := u.structured(w.Content, op)
+		if err != nil {
+			return Plan{Result: fail(sentence(err.Error()))}
+		}
+		a := wire.WindowUpdateContent{WindowID: w.WindowID, Operation: fitting, ActionMeta: u.meta()}
+		return Plan{Actions: []wire.Action{a}, Result: textf("Updated window %q.", w.WindowID)}
 	})
 }
 

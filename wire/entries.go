@@ -123,7 +123,7 @@ func serverEntries() []Entry {
 		event[TaskToolFailed]("taskToolFailed", FamilyHistory, lasting, FormNone, "A tool did not work."),
 		event[TaskTokenUsageUpdated]("taskTokenUsageUpdated", FamilyHistory, lasting, FormNone, "What a task has cost so far."),
 
-		event[MessageRepeated]("MESSAGE_REPEATED", FamilyProgram, lasting, FormNone, "EMIT was kept before; for its sender alone."),
-		event[Emitted]("EMITTED", FamilyProgram, !lasting, FormFlat, "EMIT is kept."),
+		event[MessageRepeated]("MESSAGE_REPEATED", FamilyProgram, lasting, FormNone, "EMIT, REWIND or CONDENSE is kept; for its sender alone."),
+		event[Emitted]("EMITTED", FamilyProgram, !lasting, FormFlat, "EMIT, REWIND or CONDENSE is kept."),
 	}
 }

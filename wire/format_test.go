@@ -17,6 +17,7 @@ func TestFormatReadsItsOwn(t *testing.T) {
 		"deep":      strings.Repeat("[", wire.MaxDepth) + strings.Repeat("]", wire.MaxDepth),
 		"key twice": `{"a":1,"a":2}`,
 		"number":    `1e999`,
+		"U+0000":    `"a\u0000b"`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

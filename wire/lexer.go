@@ -11,8 +11,8 @@ import (
 // means.
 type textRules struct {
 	depth int // how many arrays and objects may lie in each other
-	// strict also refuses duplicate keys and numbers no float64 can hold,
-	// which readers understand differently.
+	// strict also refuses duplicate keys and numbers no float64 can hold, which
+	// readers understand differently, and U+0000, at which some readers end a text.
 	strict bool
 }
 
@@ -235,6 +235,9 @@ func (l *lexer) escape(at int) (int, *Error) {
 			if c := l.at(at); (c < '0' || c > '9') && (c < 'a' || c > 'f') && (c < 'A' || c > 'F') {
 				return at, l.unexpected(at, "a hexadecimal digit")
 			}
+		}
+		if l.rules.strict && string(l.data[at-3:at+1]) == "0000" {
+			return at, invalid("U+0000 is not allowed in text")
 		}
 		return at, nil
 	}

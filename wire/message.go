@@ -266,21 +266,23 @@ type Emit struct {
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// MessageRepeated says that EMIT was sent again, which has no second effect. Only
-// the connection To is told, with the EMITTED that it got the first time.
+// MessageRepeated says that EMIT, REWIND or CONDENSE is kept, to a sender that no
+// other event tells: when it was sent again, which has no second effect, and of
+// CONDENSE always. Only the connection To is told, with EMITTED.
 type MessageRepeated struct {
 	Outbound
 	MessageID MessageID `json:"messageId"`
 	MonitorID MonitorID `json:"monitorId,omitempty"`
-	// First is the position of the actions.
+	// First is the position of what it did the first time.
 	First Position     `json:"first"`
 	To    ConnectionID `json:"to"`
 }
 
-// Emitted answers EMIT once the actions are kept.
+// Emitted answers EMIT, REWIND and CONDENSE once what they did is kept, and each time
+// that they are sent again.
 type Emitted struct {
 	Outbound
 	MessageID MessageID `json:"messageId"`
-	// At is the position of the actions.
+	// At is the position of the actions, of HISTORY_REWOUND, or where summing up begins.
 	At Position `json:"message_id"`
 }

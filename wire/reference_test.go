@@ -269,7 +269,7 @@ func drawMutant(t *rapid.T, frames [][]byte) []byte {
 		start := rapid.SampledFrom(starts).Draw(t, "start")
 		end := start + max(bytes.IndexAny(frame[start:], `,:}]`), 0)
 		piece := rapid.SampledFrom([]string{
-			`null`, `null`, `""`, `{}`, `[]`, `1`, `-1.5`, `1e3`, `1e400`, `true`, `"\u0074ype"`, `"type"`, `"\ud800"`, `"monitor-0"`, `,`, `{`, `}`, ` `,
+			`null`, `null`, `""`, `{}`, `[]`, `1`, `-1.5`, `1e3`, `1e400`, `true`, `"\u0074ype"`, `"type"`, `"\ud800"`, `"\u0000"`, `"monitor-0"`, `,`, `{`, `}`, ` `,
 			`"x":{"y":[1,"\"}"]},`, `"type":1,`, `"data":null,`, `"x":1,"x":2,`, `"type":"text",`, `"renderer":"other",`,
 			"\x01", "\xff", strings.Repeat("[", 40) + strings.Repeat("]", 40),
 		}).Draw(t, "piece")

@@ -76,9 +76,14 @@ func drawString(t *rapid.T, s *wire.Shape) string {
 	case s.Pattern != "":
 		return rapid.StringMatching(s.Pattern).Draw(t, "id")
 	case s.MaxLen > 0:
-		return rapid.StringN(s.MinLen, s.MaxLen, -1).Draw(t, "string")
+		return rapid.StringOfN(textRune(), s.MinLen, s.MaxLen, -1).Draw(t, "string")
 	}
-	return rapid.String().Draw(t, "string")
+	return rapid.StringOf(textRune()).Draw(t, "string")
+}
+
+// textRune is a character that a client may send.
+func textRune() *rapid.Generator[rune] {
+	return rapid.Rune().Filter(func(r rune) bool { return r != 0 })
 }
 
 // drawAnything draws a free-form value.
@@ -93,7 +98,7 @@ func drawAnything(t *rapid.T, depth int) any {
 			return items
 		case 1:
 			object := map[string]any{}
-			for _, key := range rapid.SliceOfNDistinct(rapid.String(), 0, 2, rapid.ID).Draw(t, "keys") {
+			for _, key := range rapid.SliceOfNDistinct(rapid.StringOf(textRune()), 0, 2, rapid.ID).Draw(t, "keys") {
 				object[key] = drawAnything(t, depth-1)
 			}
 			return object

@@ -326,10 +326,11 @@ function passedOver(e: HubEvent): boolean {
   return e.type === "MESSAGE_ACCEPTED" && e.data.duplicate === true;
 }
 
-/** The frame of a message. The id is the envelope's, whatever the payload says. */
+/** The frame of a message. The id is the envelope's, whatever the payload says. The hub refuses U+0000, which a pasted text may hold, so it is left out. */
 function frameOf(s: Message): string {
-  const id = isAnswered(s.type) ? s.id : undefined;
-  return JSON.stringify({ type: s.type, message_id: id, data: s.data });
+  const frame = { type: s.type, message_id: isAnswered(s.type) ? s.id : undefined, data: s.data };
+  const text = JSON.stringify(frame);
+  return text.includes("\\u0000") ? JSON.stringify(frame, (_, v: unknown) => (typeof v === "string" ? v.replaceAll("\0", "") : v)) : text;
 }
 
 const browserClock: Clock = {

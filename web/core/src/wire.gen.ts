@@ -241,9 +241,9 @@ export interface ServerPayloads {
   taskToolFailed: TaskToolFailed;
   /** What a task has cost so far. */
   taskTokenUsageUpdated: TaskTokenUsageUpdated;
-  /** EMIT was kept before; for its sender alone. */
+  /** EMIT, REWIND or CONDENSE is kept; for its sender alone. */
   MESSAGE_REPEATED: MessageRepeated;
-  /** EMIT is kept. */
+  /** EMIT, REWIND or CONDENSE is kept. */
   EMITTED: Emitted;
 }
 
@@ -837,10 +837,10 @@ export interface Emit {
   messageId?: MessageID;
 }
 
-/** Emitted answers EMIT once the actions are kept. */
+/** Emitted answers EMIT, REWIND and CONDENSE once what they did is kept, and each time that they are sent again. */
 export interface Emitted {
   messageId: MessageID;
-  /** At is the position of the actions. */
+  /** At is the position of the actions, of HISTORY_REWOUND, or where summing up begins. */
   message_id: Position;
 }
 
@@ -1201,11 +1201,11 @@ export interface MessageRejected {
   to?: ConnectionID;
 }
 
-/** MessageRepeated says that EMIT was sent again, which has no second effect. Only the connection To is told, with the EMITTED that it got the first time. */
+/** MessageRepeated says that EMIT, REWIND or CONDENSE is kept, to a sender that no other event tells: when it was sent again, which has no second effect, and of CONDENSE always. Only the connection To is told, with EMITTED. */
 export interface MessageRepeated {
   messageId: MessageID;
   monitorId?: MonitorID;
-  /** First is the position of the actions. */
+  /** First is the position of what it did the first time. */
   first: Position;
   to: ConnectionID;
 }

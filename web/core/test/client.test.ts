@@ -99,7 +99,7 @@ describe("a client", () => {
     expect(written(last())).toEqual([]);
     last().say(snapshot("1-1"));
     expect(last().sent).toEqual([{ type: "USER_MESSAGE", message_id: "m1", data: { content: "one" } }]);
-    client.send("USER_MESSAGE", { content: "two" });
+    client.send("USER_MESSAGE", { content: "t\0wo" }); // the hub refuses U+0000
     last().lose();
     clock.pass(500);
     last().open();
@@ -107,6 +107,7 @@ describe("a client", () => {
     expect(written(last())).toEqual([]);
     last().say({ type: "MESSAGE_ACCEPTED", at: "1-2", data: { messageId: "m1", agentId: "main-1", how: "direct" } });
     expect(written(last())).toEqual(["m2"]);
+    expect(last().sent[0]!.data).toEqual({ content: "two" });
     expect(client.state.outbox.items.map((s) => s.fate)).toEqual(["accepted", "sending"]);
   });
 

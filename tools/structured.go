@@ -1,0 +1,62 @@
+package tools
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// structured is a value that is an object. Models often write it as a string of its
+// JSON.
+func structured(data json.RawMessage) json.RawMessage {
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		return json.RawMessage(text)
+	}
+	return data
+}
+
+// within is an error about a value in a field, with the path from the input on.
+func within(field, want string, err error) error {
+	e, ok := errors.AsType[*wire.Error](err)
+	if !ok || e.Path == "" {
+		return fmt.Errorf("%s: %s: %w", field, want, fieldError(err))
+	}
+	return fmt.Errorf("%s.%w", field, fieldError(err))
+}
+
+// table reads the table in a field.
+func (u *use) table(field string, data json.RawMessage) (wire.Table, error) {
+	t, err := u.forms.table.Decode(structured(data))
+	if err != nil {
+		return t, within(field, "a table is an object with headers and rows", err)
+	}
+	for i, row := range t.Rows {
+		if len(row) != len(t.Headers) {
+			return t, fmt.Errorf("%s.rows[%d]: the row has %d cells, want %d, one for each header", field, i, len(row), len(t.Headers))
+		}
+	}
+	return t, nil
+}
+
+// structured is an operation as a window with that content takes it: one that
+// replaces a table or components may have come as a string of JSON.
+func (u *use) structured(c wire.Content, op wire.UpdateOperation) (wire.UpdateOperation, error) {
+	replace, ok := op.(wire.UpdateReplace)
+	if !ok {
+		return op, nil
+	}
+	switch c.(type) {
+	case wire.TableContent:
+		if _, err := u.table("content", replace.Data); err != nil {
+			return op, err
+		}
+	case wire.ComponentContent:
+	default:
+		return op, nil
+	}
+	replace.Data = structured(replace.Data)
+	return replace, nil
+}
