@@ -29,33 +29,39 @@ const (
 func (p point) offset() int64 { return int64(p & 0xffffffff) }
 
 // openDurable opens the durable file and returns what it says: zero if it says
-// nothing, as in the folder of an older program.
-func (l *Log) openDurable() (point, error) {
+// nothing, as in the folder of an older program. Without the file the log works too.
+func (l *Log) openDurable() point {
 	path := filepath.Join(l.dir, durableName)
+	unknown := func(err error) point {
+		l.cfg.Logger.Warn("how far the log was on disk is not known", "file", durableName, "err", err)
+		return 0
+	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator names the folder
 	if err != nil {
-		return 0, fmt.Errorf("open %s: %w", durableName, noSpace(err))
+		return unknown(err)
 	}
 	l.top = f
 	data := make([]byte, durableBytes)
 	n, err := f.ReadAt(data, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return 0, fmt.Errorf("read %s: %w", durableName, err)
+		return unknown(err)
 	}
 	if n == 0 {
-		return 0, nil
+		return 0
 	}
 	if n < durableBytes || string(data[:8]) != durableMagic || [16]byte(data[8:24]) != l.id ||
 		crc32.Checksum(data[:32], castagnoli) != binary.LittleEndian.Uint32(data[32:]) {
-		l.cfg.Logger.Warn("how far the log was on disk is not known", "file", durableName)
-		return 0, nil
+		return unknown(ErrDamaged)
 	}
-	return point(binary.LittleEndian.Uint64(data[24:])), nil
+	return point(binary.LittleEndian.Uint64(data[24:]))
 }
 
 // saveDurable writes the durable file. The caller has l.syncer.one. A failure costs
 // only that a log that is cut later is noticed less exactly.
 func (l *Log) saveDurable(p point) {
+	if l.top == nil {
+		return
+	}
 	data := append(make([]byte, 0, durableBytes), durableMagic...)
 	data = append(data, l.id[:]...)
 	data = binary.LittleEndian.AppendUint64(data, uint64(p))

@@ -71,10 +71,7 @@ func (l *Log) load() error {
 		s.refs.Store(1)
 		l.segs = append(l.segs, s)
 	}
-	r := replay{Log: l, newest: map[string]point{}}
-	if r.top, err = l.openDurable(); err != nil {
-		return err
-	}
+	r := replay{Log: l, top: l.openDurable(), newest: map[string]point{}}
 	if err := r.run(); err != nil {
 		return err
 	}
