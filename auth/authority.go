@@ -94,7 +94,7 @@ func local() Identity { return Identity{User: localUser, Roles: []Role{RoleAdmin
 
 // Bearer recognises what came as a bearer token: the installation's token, a
 // signed token or an API key. In mode none everything but an API key stands for
-// the local user. The error is an [*Error] or the store's.
+// the local user. The error is an [*Error], [ErrIssuer] or the store's.
 func (a *Authority) Bearer(ctx context.Context, token string) (Identity, error) {
 	switch {
 	case token == "":
@@ -112,7 +112,7 @@ func (a *Authority) Bearer(ctx context.Context, token string) (Identity, error) 
 		return local(), nil
 	}
 	who, err := a.signed.verify(ctx, token)
-	if errors.Is(err, store.ErrUnavailable) {
+	if errors.Is(err, ErrIssuer) {
 		return Identity{}, err
 	}
 	if err != nil {

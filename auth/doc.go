@@ -38,9 +38,10 @@
 // # When it is slow or stops
 //
 // It waits for the store as long as the caller's context allows, and for an
-// OpenID issuer at most 5 s. Both being away is an error that matches
-// [store.ErrUnavailable], never a refusal, so that nobody is signed out by an
-// outage. It starts no goroutine, but for an OpenID issuer go-oidc starts one
+// OpenID issuer at most 5 s. A store that is away is [store.ErrUnavailable] and an
+// issuer [ErrIssuer], never a refusal, so that nobody is signed out by an outage. A
+// token of an unknown key has the issuer asked for its keys, at most once a second; in
+// between it is [ErrIssuer] too, since the key may be new. It starts no goroutine, but for an OpenID issuer go-oidc starts one
 // per fetch of keys, which ends within the same 5 s.
 //
 // # What it refuses

@@ -132,7 +132,7 @@ func newVerifier(cfg Config) (*verifier, error) {
 }
 
 // verify says whom a token stands for. Its errors are for the log; those that
-// match [store.ErrUnavailable] say nothing about the token.
+// match [ErrIssuer] say nothing about the token.
 func (v *verifier) verify(ctx context.Context, token string) (Identity, error) {
 	if len(token) > maxToken {
 		return Identity{}, jwt.ErrTokenMalformed
@@ -168,7 +168,8 @@ func (v *verifier) remote(ctx context.Context, token string, c *claims) error {
 	if _, there := unverified.Header["crit"]; there {
 		return errCrit
 	}
-	payload, err := v.issuer.verify(ctx, token)
+	key, _ := unverified.Header["kid"].(string)
+	payload, err := v.issuer.verify(ctx, token, key)
 	if err != nil {
 		return err
 	}

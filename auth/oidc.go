@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"github.com/coreos/go-oidc/v3/oidc"
-
-	"github.com/everdesk/everdesk/store"
 )
 
 const (
@@ -34,16 +32,25 @@ const (
 // issuerMethods are the algorithms that an issuer's tokens may be signed with.
 func issuerMethods() []string { return []string{"RS256", "ES256", "EdDSA"} }
 
+// ErrIssuer means that a token could not be checked because the keys of its OpenID
+// issuer could not be had, or are too old to have that of the token. It says nothing of
+// the token: the same may be good in a moment.
+var ErrIssuer = errors.New("issuer of tokens cannot be asked now")
+
 // errSoon is what the library hears when it asks too often.
 var errSoon = errors.New("issuer was asked a moment ago")
+
+// errNewKey refuses a token of a key that the issuer did not have a moment ago. It may
+// have it by now.
+var errNewKey = &issuerError{"the issuer was asked a moment ago and did not have the key of the token"}
 
 // issuerError says why an issuer's keys could not be had.
 type issuerError struct{ reason string }
 
 func (e *issuerError) Error() string { return "keys of the issuer: " + e.reason }
 
-// Is makes the error match [store.ErrUnavailable]: nothing is known of a token.
-func (e *issuerError) Is(target error) bool { return target == store.ErrUnavailable }
+// Is makes the error match [ErrIssuer].
+func (e *issuerError) Is(target error) bool { return target == ErrIssuer }
 
 // issuer is an OpenID provider and its keys. It is first asked when the first
 // token comes, so that the hub starts without it.
@@ -54,8 +61,9 @@ type issuer struct {
 	turn   chan struct{} // held by who asks where the keys are
 	away   atomic.Bool   // it was not there the last time
 
-	mu   sync.Mutex // guards the following, never while asking
-	keys *oidc.RemoteKeySet
+	mu      sync.Mutex // guards the following, never while asking
+	keys    *oidc.RemoteKeySet
+	fetched *courier // that fetches them
 	// next is when the issuer may be asked where its keys are again.
 	next time.Time
 }
@@ -82,8 +90,8 @@ func trusted(u *url.URL) bool {
 	return u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// verify checks a token's signature and returns its claims.
-func (i *issuer) verify(ctx context.Context, token string) ([]byte, error) {
+// verify checks the signature of a token with a key id and returns its claims.
+func (i *issuer) verify(ctx context.Context, token, key string) ([]byte, error) {
 	asking, cancel := context.WithTimeout(ctx, issuerTimeout)
 	defer cancel()
 	keys, err := i.keySet(asking)
@@ -101,10 +109,12 @@ func (i *issuer) verify(ctx context.Context, token string) ([]byte, error) {
 	case err == nil && i.away.CompareAndSwap(true, false):
 		i.log.InfoContext(ctx, "issuer of tokens is back", "issuer", i.url)
 	}
-	if is {
+	switch {
+	case is:
 		return nil, away
-	}
-	if err != nil {
+	case errors.Is(err, errSoon) && !i.has(key):
+		return nil, errNewKey
+	case err != nil:
 		return nil, errKey
 	}
 	return payload, nil
@@ -128,11 +138,20 @@ func (i *issuer) keySet(ctx context.Context) (*oidc.RemoteKeySet, error) {
 	if time.Now().Before(next) {
 		return nil, &issuerError{"did not answer a moment ago"}
 	}
-	keys, err := i.discover(ctx)
+	keys, fetched, err := i.discover(ctx)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.keys, i.next = keys, time.Now().Add(issuerPause)
+	i.keys, i.fetched, i.next = keys, fetched, time.Now().Add(issuerPause)
 	return keys, err
+}
+
+// has reports whether the keys that were fetched last have one of that id. Without an
+// id every key was tried.
+func (i *issuer) has(key string) bool {
+	i.mu.Lock()
+	c := i.fetched
+	i.mu.Unlock()
+	return key == "" || c == nil || c.has(key)
 }
 
 func (i *issuer) known() (*oidc.RemoteKeySet, time.Time) {
@@ -141,29 +160,30 @@ func (i *issuer) known() (*oidc.RemoteKeySet, time.Time) {
 	return i.keys, i.next
 }
 
-func (i *issuer) discover(ctx context.Context) (*oidc.RemoteKeySet, error) {
+func (i *issuer) discover(ctx context.Context) (*oidc.RemoteKeySet, *courier, error) {
 	ctx = oidc.ClientContext(ctx, i.client)
 	provider, err := oidc.NewProvider(ctx, i.url)
 	if away, ok := errors.AsType[*issuerError](err); ok {
-		return nil, away
+		return nil, nil, away
 	}
 	if err != nil {
-		return nil, &issuerError{"its discovery document is not that of " + i.url}
+		return nil, nil, &issuerError{"its discovery document is not that of " + i.url}
 	}
 	var found struct {
 		Keys string `json:"jwks_uri"`
 	}
 	if err := provider.Claims(&found); err != nil {
-		return nil, &issuerError{"its discovery document cannot be read"}
+		return nil, nil, &issuerError{"its discovery document cannot be read"}
 	}
 	u, err := url.Parse(found.Keys)
 	if err != nil || !trusted(u) {
-		return nil, &issuerError{"it keeps them where they could be changed on the way"}
+		return nil, nil, &issuerError{"it keeps them where they could be changed on the way"}
 	}
 	// The pause is about the keys only: the first fetch follows at once.
 	client := *i.client
-	client.Transport = &courier{inner: i.client.Transport, pause: issuerPause}
-	return oidc.NewRemoteKeySet(oidc.ClientContext(ctx, &client), found.Keys), nil
+	fetcher := &courier{inner: i.client.Transport, pause: issuerPause}
+	client.Transport = fetcher
+	return oidc.NewRemoteKeySet(oidc.ClientContext(ctx, &client), found.Keys), fetcher, nil
 }
 
 // courier fetches answers that are small, JSON, and neither an error page nor
@@ -176,7 +196,15 @@ type courier struct {
 
 	mu   sync.Mutex // guards the following
 	last time.Time
-	err  error // of the last time
+	err  error           // of the last time
+	keys map[string]bool // ids of the keys in the last good answer
+}
+
+// has reports whether the last good answer has a key of that id.
+func (c *courier) has(key string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.keys[key]
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -184,10 +212,12 @@ func (c *courier) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := c.mayAsk(); err != nil {
 		return nil, err
 	}
-	res, err := c.fetch(req)
+	res, keys, err := c.fetch(req)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.err = err
+	if c.err = err; err == nil {
+		c.keys = keys
+	}
 	return res, err
 }
 
@@ -207,21 +237,32 @@ func (c *courier) mayAsk() error {
 	return errSoon
 }
 
-func (c *courier) fetch(req *http.Request) (*http.Response, error) {
-	res, err := c.inner.RoundTrip(req)
+func (c *courier) fetch(req *http.Request) (res *http.Response, keys map[string]bool, err error) {
+	res, err = c.inner.RoundTrip(req)
 	if err != nil {
-		return nil, &issuerError{err.Error()}
+		return nil, nil, &issuerError{err.Error()}
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return nil, &issuerError{err.Error()}
+		return nil, nil, &issuerError{err.Error()}
 	case res.StatusCode != http.StatusOK:
-		return nil, &issuerError{req.URL.Path + " answered " + res.Status}
+		return nil, nil, &issuerError{req.URL.Path + " answered " + res.Status}
 	case len(body) > maxAnswer || !json.Valid(body):
-		return nil, &issuerError{req.URL.Path + " is no JSON or too long"}
+		return nil, nil, &issuerError{req.URL.Path + " is no JSON or too long"}
+	}
+	var set struct {
+		Keys []struct {
+			ID string `json:"kid"`
+		} `json:"keys"`
+	}
+	keys = map[string]bool{}
+	if json.Unmarshal(body, &set) == nil { // else it is not about keys
+		for _, k := range set.Keys {
+			keys[k.ID] = true
+		}
 	}
 	res.Body = io.NopCloser(bytes.NewReader(body))
-	return res, nil
+	return res, keys, nil
 }

@@ -96,6 +96,9 @@ func (s *Shelf) sweep() error {
 }
 
 func (s *Shelf) sweepOne(folder string) error {
+	if info, err := s.root.Lstat(folder); err == nil && !info.IsDir() {
+		return nil // which nobody writes into
+	}
 	temps, err := fs.ReadDir(s.root.FS(), folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -187,6 +190,9 @@ func (s *Shelf) Save(ctx context.Context, session wire.SessionID, name string, f
 		return Entry{}, err
 	}
 	defer closed(root)
+	if err := errors.Join(noLinks(root, path.Dir(name)), noLinks(root, partial)); err != nil {
+		return Entry{}, err
+	}
 	room, done, err := s.reserve(session, root, name, size)
 	if err != nil {
 		return Entry{}, err
@@ -276,6 +282,27 @@ func (s *Shelf) place(session wire.SessionID, root *os.Root, temp, name string, 
 	return nil
 }
 
+// noLinks refuses a name that leads over a symbolic link. Links are not listed, and
+// where they lead is not known: out of the folder, in circles or to another file.
+func noLinks(root *os.Root, name string) error {
+	for i := 0; i <= len(name); i++ {
+		if i < len(name) && name[i] != '/' {
+			continue
+		}
+		if i == 0 {
+			return nil // the session's own folder
+		}
+		info, err := root.Lstat(name[:i])
+		if err != nil {
+			return nil //nolint:nilerr // whoever uses the name learns that it is not there
+		}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			return fmt.Errorf("%w: %q is a link", ErrName, name[:i])
+		}
+	}
+	return nil
+}
+
 // absent makes a file that was taken for a folder a name that is not there.
 func absent(err error) error {
 	if errors.Is(err, syscall.ENOTDIR) {
@@ -294,6 +321,9 @@ func (s *Shelf) Open(session wire.SessionID, name string) (*os.File, Entry, erro
 		return nil, Entry{}, err
 	}
 	defer closed(root)
+	if err := noLinks(root, name); err != nil {
+		return nil, Entry{}, err
+	}
 	// Looking first keeps pipes and devices, which somebody may have put
 	// there, from being opened.
 	info, err := root.Stat(name)
@@ -326,6 +356,9 @@ func (s *Shelf) List(session wire.SessionID, folder string) ([]Entry, error) {
 		return nil, err
 	}
 	defer closed(root)
+	if err := noLinks(root, folder); err != nil {
+		return nil, err
+	}
 	items, err := fs.ReadDir(root.FS(), cmp.Or(folder, "."))
 	if err != nil {
 		return nil, fmt.Errorf("list the folder: %w", absent(err))
@@ -352,6 +385,9 @@ func (s *Shelf) Remove(session wire.SessionID, name string) error {
 		return err
 	}
 	defer closed(root)
+	if err := noLinks(root, path.Dir(name)); err != nil {
+		return err
+	}
 	defer s.turn(session)()
 	info, err := root.Lstat(name)
 	if err != nil {

@@ -217,7 +217,7 @@ func TestNames(t *testing.T) {
 }
 
 // Somebody with access to the disk, or a tool, may put a link into a folder. It
-// leads nowhere, neither out nor into another session.
+// leads nowhere, neither out nor into another session, and is refused as a name.
 func TestLinksLeadNowhere(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
@@ -227,9 +227,12 @@ func TestLinksLeadNowhere(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(outside, "secret"), []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Mkdir(filepath.Join(dir, "ses-5"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for name, target := range map[string]string{
 		"ses-1/out": outside, "ses-1/file": filepath.Join(outside, "secret"), "ses-1/other": "../ses-2", "ses-1/up": "../ses-2/secret",
-		"ses-3": "ses-2", "ses-4": outside,
+		"ses-1/loop": "loop", "ses-1/within": "mine", "ses-3": "ses-2", "ses-4": outside, "ses-5/.partial": outside,
 	} {
 		if err := os.Symlink(target, filepath.Join(dir, filepath.FromSlash(name))); err != nil {
 			t.Fatal(err)
@@ -238,21 +241,31 @@ func TestLinksLeadNowhere(t *testing.T) {
 	for _, where := range []struct {
 		session wire.SessionID
 		name    string
-	}{{ses, "out/secret"}, {ses, "file"}, {ses, "other/secret"}, {ses, "up"}, {"ses-3", "secret"}, {"ses-4", "secret"}} {
-		if f, _, err := s.Open(where.session, where.name); err == nil {
+	}{{ses, "out/secret"}, {ses, "file"}, {ses, "other/secret"}, {ses, "up"}, {"ses-3", "secret"}, {"ses-4", "secret"}, {ses, "loop"}, {ses, "loop/x"}, {ses, "within"}} {
+		f, _, err := s.Open(where.session, where.name)
+		if err == nil {
 			f.Close()
-			t.Errorf("%v: opened", where)
 		}
-		if where.name == "file" || where.name == "up" {
+		if !errors.Is(err, files.ErrName) {
+			t.Errorf("%v is opened with %v, want ErrName", where, err)
+		}
+		if _, err := s.List(where.session, where.name); !errors.Is(err, files.ErrName) {
+			t.Errorf("%v is listed with %v, want ErrName", where, err)
+		}
+		if !strings.Contains(where.name, "/") && where.session == ses {
 			continue // saving and removing means the link itself
 		}
-		if _, err := s.Save(t.Context(), where.session, where.name, strings.NewReader("overwritten"), -1); err == nil {
-			t.Errorf("%v: saved", where)
+		if _, err := s.Save(t.Context(), where.session, where.name, strings.NewReader("overwritten"), -1); !errors.Is(err, files.ErrName) {
+			t.Errorf("%v is saved with %v, want ErrName", where, err)
 		}
-		if err := s.Remove(where.session, where.name); err == nil {
-			t.Errorf("%v: removed", where)
+		if err := s.Remove(where.session, where.name); !errors.Is(err, files.ErrName) {
+			t.Errorf("%v is removed with %v, want ErrName", where, err)
 		}
 	}
+	if _, err := s.Save(t.Context(), "ses-5", "x", strings.NewReader("x"), -1); !errors.Is(err, files.ErrName) {
+		t.Errorf("a file is written through a link with %v, want ErrName", err)
+	}
+	open(t, dir, files.Config{}) // unfinished files are not looked for there
 	if diff := cmp.Diff([]string{"mine"}, names(t, s, "")); diff != "" {
 		t.Errorf("listing: %s", diff)
 	}

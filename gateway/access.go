@@ -123,7 +123,7 @@ func (s *Server) accessTo(ctx context.Context, who auth.Identity, id wire.Sessio
 		return accessNone, session.Info{}, err
 	}
 	granted := accessFor(who, info)
-	if granted == accessNone {
+	if granted == accessNone || info.Importing {
 		return accessNone, session.Info{}, hidden
 	}
 	if info.Quarantined != "" {

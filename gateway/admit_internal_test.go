@@ -26,6 +26,23 @@ func TestAddressOfTheConnectionIsAKnownHost(t *testing.T) {
 	}
 }
 
+// A Host header is a name and perhaps a port, and nothing behind that.
+func TestHostWithSomethingForAPort(t *testing.T) {
+	t.Parallel()
+	s := New(Config{Hosts: []string{"hub.example"}}, slog.New(slog.DiscardHandler), Deps{})
+	for host, want := range map[string]bool{
+		"hub.example": true, "hub.example:8080": true, "hub.example:": true, "localhost:1": true, "[::1]:8080": true, "HUB.example.:80": true,
+		"hub.example:8080.evil": false, "hub.example:evil": false, "localhost:8080.evil": false, "127.0.0.1:80.evil": false,
+		"[::1]:80.evil": false, "hub.example:-1": false, "hub.example:99999": false, "hub.example:+80": false, "hub.example:80:80": false,
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		r.Host = host
+		if got := s.knowsHost(r); got != want {
+			t.Errorf("host %q is known: %v, want %v", host, got, want)
+		}
+	}
+}
+
 // Only those who are asked to are believed that the browser speaks TLS.
 func TestWhoIsBelievedAboutTLS(t *testing.T) {
 	t.Parallel()

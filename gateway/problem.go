@@ -84,7 +84,7 @@ func problemOf(err error, r *http.Request) *problemError {
 	return problemBehind(err)
 }
 
-// problemBehind is the same for what the store, the shelf and the clock say.
+// problemBehind is the same for what the store, the issuer, the shelf and the clock say.
 func problemBehind(err error) *problemError {
 	tooLarge, isTooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
@@ -110,6 +110,8 @@ func problemBehind(err error) *problemError {
 		return problem(wire.CodeSessionInvalidState, "What is stored of it cannot be read; an operator has to look at it.")
 	case errors.Is(err, store.ErrInvalid), errors.Is(err, store.ErrTooLarge):
 		return problem(wire.CodeInvalidMessage, "That cannot be kept.")
+	case errors.Is(err, auth.ErrIssuer):
+		return problem(wire.CodeIssuerUnavailable, "")
 	case errors.Is(err, store.ErrNoSpace):
 		return problem(wire.CodeStoreUnavailable, storeFull)
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrClosed):

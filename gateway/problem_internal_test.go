@@ -29,6 +29,7 @@ func TestOneTableOfErrors(t *testing.T) {
 		{store.ErrUnavailable, wire.CodeStoreUnavailable, ""},
 		{store.ErrClosed, wire.CodeStoreUnavailable, ""},
 		{store.ErrNoSpace, wire.CodeStoreUnavailable, storeFull},
+		{auth.ErrIssuer, wire.CodeIssuerUnavailable, ""},
 		{store.ErrQuarantined, wire.CodeSessionInvalidState, "What is stored of it cannot be read; an operator has to look at it."},
 		{files.ErrTooLarge, wire.CodeMessageTooLarge, "The file is too large."},
 		{&session.Error{Code: wire.CodeQueueFull, Reason: "later"}, wire.CodeQueueFull, "later"},

@@ -27,8 +27,7 @@ const (
 	importBytes = 128 << 20
 	// logFiles is how many files of a session are packed.
 	logFiles = 5_000
-	// unfinished is what a session is called until all of it is there. It stays
-	// that when the hub is killed meanwhile.
+	// unfinished is what admins see a session called until all of it is there.
 	unfinished = "Unfinished import"
 )
 
@@ -144,7 +143,7 @@ func (s *Server) importSession(c echo.Context) error {
 	if q.Has("title") {
 		title = q.Get("title")
 	}
-	info, err := s.createOne(c.Request().Context(), session.NewSession{User: me.User, Title: unfinished})
+	info, err := s.createOne(c.Request().Context(), session.NewSession{User: me.User, Title: unfinished, Importing: true})
 	if err != nil {
 		return err
 	}
@@ -194,12 +193,19 @@ func (s *Server) readLog(c echo.Context) (*sessionlog.Log, func(), error) {
 
 // fill makes a new session what a log says.
 func (s *Server) fill(ctx context.Context, info session.Info, title string, log *sessionlog.Log) error {
+	made, err := s.hub.BeginImport(ctx, info.ID)
+	if err != nil {
+		return err
+	}
 	for _, f := range log.Files {
+		if err := made.Renew(ctx); err != nil {
+			return err
+		}
 		if err := s.storeFile(ctx, info.ID, f); err != nil {
 			return err
 		}
 	}
-	return s.hub.Fill(ctx, info.ID, title, log)
+	return made.Finish(ctx, title, log)
 }
 
 func (s *Server) storeFile(ctx context.Context, id wire.SessionID, f sessionlog.File) error {

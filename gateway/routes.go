@@ -373,7 +373,7 @@ func (s *Server) peopleRoutes() []route {
 		{
 			method: http.MethodDelete, path: "/api/tokens/keys/:key", guard: guardAdmin, do: s.deleteKey, tag: tag,
 			summary: "End an API key", answers: done("It is good no longer."),
-			detail:  "Connections that it opened are closed; those of the user's other credentials stay.",
+			detail: "Connections that it opened are closed; those of the user's other credentials stay.",
 		},
 		{
 			method: http.MethodPost, path: "/api/tokens/tickets", guard: guardAdmin, do: s.postUserTicket, tag: tag,

@@ -34,6 +34,9 @@ type card struct {
 	Refused map[string]refusedOrder `json:"refused,omitempty"`
 	// Notes are what there is to say of those that were.
 	Notes map[string]string `json:"notes,omitempty"`
+	// Importing says that the session is still being made of a file: it is in no
+	// list, and is deleted when the replica that makes it is gone.
+	Importing bool `json:"importing,omitempty"`
 }
 
 // refusedOrder is what who gave an order is told.
@@ -162,6 +165,6 @@ func asInfo(i store.Info) Info {
 	return Info{
 		ID: i.ID, User: i.User, Title: c.Title, Name: c.Name, Shares: c.Shares, Created: i.Created, Updated: i.Updated,
 		Working: i.Working, Owner: i.Owner, Top: i.Top, Quarantined: i.Quarantined,
-		Epoch: i.Epoch, Until: i.Until, Oldest: i.Oldest,
+		Epoch: i.Epoch, Until: i.Until, Oldest: i.Oldest, Importing: c.Importing,
 	}
 }

@@ -32,6 +32,8 @@ type Info struct {
 	Oldest wire.Position
 	// Quarantined is why the session is set aside, or empty.
 	Quarantined string
+	// Importing says that it is not finished yet, see [Hub.BeginImport].
+	Importing bool
 }
 
 // Share is what somebody else's session may be used for.
@@ -49,6 +51,8 @@ type NewSession struct {
 	ID    wire.SessionID
 	User  string
 	Title string
+	// Importing makes a session for [Hub.BeginImport].
+	Importing bool
 	// Name is what the user calls the session in place of its id, if anything.
 	Name wire.SessionID
 }
@@ -79,7 +83,8 @@ func (h *Hub) Create(ctx context.Context, n NewSession) (Info, error) {
 	if err := checkTitle(n.Title); err != nil {
 		return Info{}, err
 	}
-	if err := h.store.Create(ctx, store.NewSession{ID: n.ID, User: n.User, Card: card{Title: n.Title, Name: n.Name}.encode()}); err != nil {
+	kept := card{Title: n.Title, Name: n.Name, Importing: n.Importing}
+	if err := h.store.Create(ctx, store.NewSession{ID: n.ID, User: n.User, Card: kept.encode()}); err != nil {
 		return Info{}, asError(err)
 	}
 	return h.Info(ctx, n.ID)
@@ -100,15 +105,21 @@ func (h *Hub) Info(ctx context.Context, id wire.SessionID) (Info, error) {
 	return asInfo(i), nil
 }
 
-// List shows a page of a user's sessions, or of all when user is empty.
+// List shows a page of a user's sessions, or of all when user is empty. Imports that
+// are not finished are left out.
 func (h *Hub) List(ctx context.Context, q store.Query) (store.Page[Info], error) {
 	found, err := h.store.Sessions(ctx, q)
 	if err != nil {
 		return store.Page[Info]{}, asError(err)
 	}
-	page := store.Page[Info]{Items: make([]Info, len(found.Items)), Next: found.Next}
-	for i, item := range found.Items {
-		page.Items[i] = asInfo(item)
+	page := store.Page[Info]{Items: make([]Info, 0, len(found.Items)), Next: found.Next}
+	for _, item := range found.Items {
+		info := asInfo(item)
+		if !info.Importing {
+			page.Items = append(page.Items, info)
+		} else if info.abandoned(time.Now()) {
+			h.dropImport(ctx, item)
+		}
 	}
 	return page, nil
 }

@@ -88,6 +88,9 @@ type live struct {
 	// overflow is the item, of this owner or the one before it here, that made a
 	// step too large.
 	overflow *item
+	// losses are what the store may have lost, as [store.LossTable] has it, until
+	// people are shown.
+	losses map[string][]byte
 	// inherited are the deliveries that were in the mailbox from the start.
 	inherited map[string]bool
 	marks     map[string]item // see keeper

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -60,6 +62,7 @@ func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, 
 			return nil, err
 		}
 	}
+	l.losses = got.tables[store.LossTable]
 	k.owner = l
 	if l.rewriting {
 		if err := l.rewrite(got); err != nil {
@@ -131,6 +134,7 @@ func (l *live) greet() error {
 	if l.card.Title != l.state.Title() {
 		l.emit(wire.SessionRenamed{Title: l.card.Title})
 	}
+	l.showLosses()
 	if l.agents != nil {
 		if p := l.agents.ask().Provider(); p != l.state.Provider() {
 			l.emit(wire.ProviderChanged{Provider: p})
@@ -159,6 +163,16 @@ func (l *live) greet() error {
 	}
 	l.overflow = nil
 	return nil
+}
+
+// showLosses adds a row to the conversation for each time that the store says that it
+// may have lost something of this session.
+func (l *live) showLosses() {
+	for _, field := range slices.Sorted(maps.Keys(l.losses)) {
+		stage{l}.Row(wire.UIRow{Type: wire.RowSay, Say: wire.SayError, Text: string(l.losses[field]), MonitorID: firstMonitor})
+		stage{l}.Keep(store.Unset(store.LossTable, field))
+	}
+	l.losses = nil
 }
 
 // restore makes the state of what the store has.

@@ -9,7 +9,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/desk"
@@ -18,9 +17,6 @@ import (
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
-
-// fillTime is how long nobody else can take a session that is being filled.
-const fillTime = time.Minute
 
 // Pack is a session as it is now, for a file. Its files are the caller's to add.
 // The error is [*Error] or the store's.
@@ -89,33 +85,6 @@ func (h *Hub) rowsUpTo(ctx context.Context, id wire.SessionID, monitor wire.Moni
 			}
 		}
 	}
-}
-
-// Fill makes a session that was just made what a log says, and gives it its title when
-// all is there. Nobody may have opened it. When that fails half-way the session has a
-// part of it; the caller deletes it.
-func (h *Hub) Fill(ctx context.Context, id wire.SessionID, title string, l *sessionlog.Log) error {
-	if err := checkTitle(title); err != nil {
-		return err
-	}
-	lease, err := h.store.Claim(ctx, id, h.cfg.Replica, fillTime)
-	if err != nil {
-		return asError(err)
-	}
-	top := wire.Position{Epoch: lease.Epoch}
-	batches := portions(restored(id, title, l))
-	for i, ops := range batches {
-		b := store.Batch{Number: uint64(i) + 1, Prev: top, Ops: ops}
-		if i == len(batches)-1 {
-			b.Card = card{Title: title}.encode()
-		}
-		receipt, err := h.store.Commit(ctx, lease, b)
-		if err != nil {
-			return asError(err)
-		}
-		top = receipt.Top
-	}
-	return asError(h.store.Release(ctx, lease))
 }
 
 // restored is what makes an empty session that of a log. The desktop comes first: it

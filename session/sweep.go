@@ -104,7 +104,7 @@ func (h *Hub) sweepAll(ctx context.Context) {
 				k.attend() // it may be waiting for somebody to have use for it
 				continue
 			}
-			if !tried.may(id, time.Now()) {
+			if !tried.may(id, time.Now()) || h.dropIfImport(ctx, id) {
 				continue
 			}
 			k, err := h.hold(id)

@@ -111,6 +111,8 @@
 //   - Data that cannot be read is *CorruptError and quarantines its session; a
 //     card is left out of listings instead of breaking them. Other sessions run
 //     on. Data of a newer schema is [ErrNewerSchema] and no quarantine.
+//   - An engine that finds its newest data missing, and cannot tell whose it was, says
+//     so in [LossTable] of every session that it may have been of.
 //   - Values are sealed with a schema version and a checksum (see [Schema]).
 //   - Times to live are positive; ids that are not valid are [wire.ErrID].
 //

@@ -99,6 +99,11 @@ type State struct {
 // long and rarely wanted, such as archives. ReadList reads them page by page.
 const ColdPrefix = "cold:"
 
+// LossTable is a table that an engine itself sets fields in, when the newest data of a
+// session may be lost although it was kept: one field for each damage, with a sentence
+// for people. The next owner shows it to them and removes the field.
+const LossTable = "engine-loss"
+
 // ListPage is a part of a list.
 type ListPage struct {
 	// From is the index of the first item, as [ListStart] has it.

@@ -21,6 +21,7 @@ const (
 	CodeAuthFailed          Code = 2002
 	CodeTokenExpired        Code = 2003
 	CodeForbidden           Code = 2004
+	CodeIssuerUnavailable   Code = 2005
 	CodeSessionNotFound     Code = 3001
 	CodeSessionExpired      Code = 3002
 	CodeSessionInvalidState Code = 3003
@@ -89,6 +90,7 @@ var codes = [...]CodeInfo{
 	{CodeAuthFailed, "WS_AUTH_FAILED", "The credentials were not accepted.", http.StatusUnauthorized, false, ActionAuthenticate, CloseUnauthorized},
 	{CodeTokenExpired, "WS_TOKEN_EXPIRED", "The token has expired.", http.StatusUnauthorized, true, ActionRefreshToken, CloseUnauthorized},
 	{CodeForbidden, "WS_FORBIDDEN", "That is not allowed.", http.StatusForbidden, false, "", CloseForbidden},
+	{CodeIssuerUnavailable, "WS_ISSUER_UNAVAILABLE", "The issuer of tokens cannot be asked now.", http.StatusServiceUnavailable, true, ActionWait, 0},
 	{CodeSessionNotFound, "WS_SESSION_NOT_FOUND", "There is no such session.", http.StatusNotFound, false, ActionCreateSession, CloseNotFound},
 	{CodeSessionExpired, "WS_SESSION_EXPIRED", "The session has expired.", http.StatusGone, false, ActionCreateSession, CloseExpired},
 	{CodeSessionInvalidState, "WS_SESSION_INVALID_STATE", "The session cannot do that now.", http.StatusConflict, true, "", 0},

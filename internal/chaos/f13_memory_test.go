@@ -54,8 +54,8 @@ type packed struct {
 }
 
 // meanwhile looks at the session and speaks in it while there is no room: what is
-// not taken is told so with a code, and everything can be read at hubs that have the
-// session open. Others have to claim first, for which there is no room either.
+// not taken is refused with a code and with the reason, and everything can be read at
+// all hubs.
 func (c *packed) meanwhile(t *testing.T) {
 	t.Helper()
 	for i, hub := range c.f.Hubs {
@@ -71,8 +71,9 @@ func (c *packed) meanwhile(t *testing.T) {
 				continue
 			}
 			status, ok := errors.AsType[*hubtest.StatusError](err)
-			if !ok || status.Status != http.StatusServiceUnavailable || !strings.Contains(status.Body, strconv.Itoa(int(wire.CodeStoreUnavailable))) {
-				t.Errorf("a message to hub %s is answered with %v, want %d with its code", hub.Name, err, http.StatusServiceUnavailable)
+			if !ok || status.Status != http.StatusServiceUnavailable || !strings.Contains(status.Body, strconv.Itoa(int(wire.CodeStoreUnavailable))) ||
+				!strings.Contains(status.Body, "store is full") {
+				t.Errorf("a message to hub %s is answered with %v, want %d with its code and that the store is full", hub.Name, err, http.StatusServiceUnavailable)
 			}
 			c.out.refused.add(time.Since(began))
 			c.refused++
@@ -120,9 +121,9 @@ func (c *packed) begin(t *testing.T) {
 	}
 }
 
-// F13: somebody else fills the memory of Redis. Messages are refused with an error
-// that says to try again, sessions that are open can be read, turns wait, and all
-// goes on when there is memory again.
+// F13: another client fills the memory of Redis. Messages are refused with an error
+// that says that the store is full, as does /readyz, all sessions can be read, turns
+// wait, and all goes on when there is memory again.
 func TestF13Memory(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -134,12 +135,22 @@ func TestF13Memory(t *testing.T) {
 		h := plan.NewHistory(t, "f13")
 		c := &packed{f: f, h: h, out: &out}
 		c.d = newDesktop(t, f, h, "f13", 2, func(tab int) string { return f.Hubs[tab].URL })
+		closed := f.Create(t)
 		client := server.Client(t)
 		for range plan.Rounds(1, 30) {
 			c.begin(t)
 			fillMemory(t, client)
 			h.Fault("the memory is full")
 			c.meanwhile(t)
+			for _, hub := range f.Hubs {
+				err := f.Call(t, http.MethodGet, hub.URL+"/readyz", "", nil)
+				if status, ok := errors.AsType[*hubtest.StatusError](err); !ok || status.Status != http.StatusServiceUnavailable || !strings.Contains(status.Body, "store is full") {
+					t.Errorf("/readyz of hub %s answers %v, want %d and that the store is full", hub.Name, err, http.StatusServiceUnavailable)
+				}
+				if _, _, err := f.Snapshot(t, hub.URL, closed); err != nil {
+					t.Errorf("snapshot from hub %s of a session that it has not open: %v", hub.Name, err)
+				}
+			}
 			if err := client.Del(t.Context(), client.Keys(t.Context(), "foreign:*").Val()...).Err(); err != nil {
 				t.Fatal(err)
 			}

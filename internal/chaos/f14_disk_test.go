@@ -68,7 +68,7 @@ func TestF14Disk(t *testing.T) {
 			case !told:
 				t.Errorf("log of %d events from a hub that was started on a full disk: %v", len(log), err)
 			}
-			bad += scan(t, cloned(t, filepath.Join(dir, "data"))).bad
+			bad += scan(t, cloned(t, filepath.Join(dir, "data"))).damage()
 		}
 		free()
 		c.again(t, h.Fault("there is room"))
@@ -78,7 +78,7 @@ func TestF14Disk(t *testing.T) {
 		tab.Close()
 	}
 	hub.Kill(t)
-	bad += scan(t, filepath.Join(dir, "data")).bad
+	bad += scan(t, filepath.Join(dir, "data")).damage()
 	if bad > 0 {
 		t.Errorf("%d records cannot be read", bad)
 	}

@@ -22,9 +22,14 @@ import (
 
 // contents are what a folder of a file store holds.
 type contents struct {
-	logs map[wire.SessionID][]logged
-	bad  int // what cannot be read
+	logs  map[wire.SessionID][]logged
+	told  map[wire.SessionID]bool // sessions that say that something may be lost
+	bad   int                     // what cannot be read
+	aside int                     // files with reports of damage, or with its bytes
 }
+
+// damage is how much cannot be read or was reported.
+func (c contents) damage() int { return c.bad + c.aside }
 
 // logged is an event of a log.
 type logged struct {
@@ -41,14 +46,15 @@ func scan(t *testing.T, dir string) contents {
 		t.Fatalf("open %s: %v", dir, err)
 	}
 	defer func() { _ = s.Close() }()
-	all := contents{logs: map[wire.SessionID][]logged{}}
+	all := contents{logs: map[wire.SessionID][]logged{}, told: map[wire.SessionID]bool{}}
 	for q := (store.Query{}); ; {
 		page, err := s.Sessions(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, i := range page.Items {
-			_, err := s.Load(t.Context(), i.ID)
+			state, err := s.Load(t.Context(), i.ID)
+			all.told[i.ID] = len(state.Tables[store.LossTable]) > 0
 			if err != nil || i.Quarantined != "" {
 				t.Logf("session %s: %v %s", i.ID, err, i.Quarantined)
 				all.bad++
@@ -75,7 +81,7 @@ func scan(t *testing.T, dir string) contents {
 		}
 	}
 	if aside, err := os.ReadDir(filepath.Join(dir, "aside")); err == nil {
-		all.bad += len(aside)
+		all.aside = len(aside)
 	}
 	return all
 }
@@ -84,7 +90,8 @@ func scan(t *testing.T, dir string) contents {
 // the end of what it wrote is cut off as a power cut may. A killed hub has lost
 // nothing that it had acknowledged. What is cut is the newest: the rest can be read,
 // and of every log it is a beginning; no more is gone than what was in the bytes
-// that are, and the record that they were a part of.
+// that are, and the record that they were a part of. Sessions say what was on disk and is
+// gone.
 func TestF15Torn(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
@@ -190,9 +197,9 @@ const smallCut = 8
 func (k tear) cut(t *testing.T, dir string) {
 	t.Helper()
 	whole := scan(t, cloned(t, dir))
-	if whole.bad > 0 {
-		t.Errorf("%d records cannot be read after a kill", whole.bad)
-		k.cuts.blame(whole.bad)
+	if bad := whole.damage(); bad > 0 {
+		t.Errorf("%d records cannot be read after a kill", bad)
+		k.cuts.blame(bad)
 	}
 	n := 1 + k.rng.Int64N(smallCut)
 	if k.rng.IntN(2) == 0 {
@@ -216,6 +223,18 @@ func (k tear) cut(t *testing.T, dir string) {
 		if len(left) < len(log) {
 			sessions++
 		}
+	}
+	// What was on disk and is gone is told to all sessions: of none it is known that it
+	// has lost nothing. What was not synced yet when the hub was killed is not missed.
+	for id := range rest.logs {
+		if rest.told[id] != (rest.aside > 0) {
+			t.Errorf("without the last %d bytes there are %d files of damage, and session %s says that something may be lost: %v", n, rest.aside, id, rest.told[id])
+			k.cuts.blame(1)
+		}
+	}
+	if rest.aside == 0 && int64(lost) > 256<<10 {
+		t.Errorf("without the last %d bytes %d bytes of events are lost without a report", n, lost)
+		k.cuts.blame(1)
 	}
 	// The newest record may be much larger than the cut; all others are in it.
 	if rest.bad > 0 || n <= smallCut && sessions > 1 || int64(lost) > n+(256<<10) {

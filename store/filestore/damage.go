@@ -122,9 +122,13 @@ func (s *Store) heed() error {
 		what []kvlog.Damage
 	}
 	injuries := map[string]injury{}
+	var unnamed []kvlog.Damage
 	for _, d := range found {
-		// Documents and graves have no quarantine, and of the rest nobody
-		// knows whose it was. The log has reported it.
+		if d.Bucket == "" && !known[d.Report] {
+			unnamed = append(unnamed, d)
+			continue
+		}
+		// Documents and graves have no quarantine. The log has reported it.
 		id, ok := strings.CutPrefix(d.Bucket, sessionPrefix)
 		if !ok || known[d.Report] {
 			continue
@@ -144,6 +148,10 @@ func (s *Store) heed() error {
 		}
 	}
 	var errs []error
+	if err := s.markLoss(unnamed); err != nil {
+		s.found.add(unnamed...)
+		errs = append(errs, fmt.Errorf("mark sessions that may have lost data: %w", err))
+	}
 	for id, in := range injuries {
 		if err := s.mend(in.e, in.what); err != nil {
 			s.found.add(in.what...)

@@ -66,6 +66,7 @@ func writeAndSettle(t *testing.T, n int, cfg kvlog.Config, leave func(*kvlog.Log
 	}
 	ok(t, leave(l))
 	h.files = files(t, dir)
+	delete(h.files, kvlog.DurableName) // as a power cut may, so that records alone tell what was on disk
 	return h
 }
 
@@ -263,7 +264,7 @@ func TestFlippedBitsInSafeData(t *testing.T) {
 		goesOn(t, dir, l, got)
 		damages = nil
 		again := open(t, dir, cfg)
-		if !slices.Equal(damages, first) {
+		if !slices.EqualFunc(damages, first, func(a, b kvlog.Damage) bool { return a.Report == b.Report && a.String() == b.String() }) {
 			t.Fatalf("bit flipped at %d: damages were %v and later %v", off, first, damages)
 		}
 		if later, err := filepath.Glob(filepath.Join(dir, "aside", "*")); err != nil || len(later) != len(kept) {

@@ -19,6 +19,9 @@ type Damage struct {
 	// Bucket is whose data it was. It is empty when that cannot be told; if
 	// the bucket has later records, another Damage will name it.
 	Bucket string
+	// Suspects are the buckets without later records, if Bucket is empty: each of
+	// them may have lost its newest ones.
+	Suspects []string
 	// File, Offset and Length say where it is.
 	File   string
 	Offset int64
@@ -35,11 +38,19 @@ func (d Damage) String() string {
 	return fmt.Sprintf("%s at %d, %d bytes: %s", d.File, d.Offset, d.Length, d.Reason)
 }
 
-// report writes the report of a damage, with the bytes if there are any, and
-// tells whoever wants to know. A report that is there already is left as it is,
-// but the damage is told all the same: a report does not say whether whoever
-// was told had the time to act on it.
+// report writes the report of a damage and calls [Config.OnDamage].
 func (l *Log) report(name string, d Damage, data []byte) error {
+	d, err := l.writeReport(name, d, data)
+	if err == nil {
+		l.cfg.OnDamage(d)
+	}
+	return err
+}
+
+// writeReport writes the report of a damage, with the bytes if there are any, unless
+// it is there already. It returns the damage with the names of both. Callers tell of it
+// in any case: a report does not say whether whoever was told had the time to act on it.
+func (l *Log) writeReport(name string, d Damage, data []byte) (Damage, error) {
 	dir := filepath.Join(l.dir, asideDir)
 	d.Report = name + ".txt"
 	path := filepath.Join(dir, d.Report)
@@ -47,30 +58,28 @@ func (l *Log) report(name string, d Damage, data []byte) error {
 		if len(data) > 0 {
 			d.Aside = filepath.Join(asideDir, name+".bin")
 		}
-		l.cfg.OnDamage(d)
-		return nil
+		return d, nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("set aside: %w", err)
+		return d, fmt.Errorf("set aside: %w", err)
 	}
 	if err := makeDir(dir); err != nil {
-		return fmt.Errorf("set aside: %w", err)
+		return d, fmt.Errorf("set aside: %w", err)
 	}
 	if len(data) > 0 {
 		bin, err := l.setAside(name, data)
 		if err != nil {
-			return err
+			return d, err
 		}
 		d.Aside = filepath.Join(asideDir, filepath.Base(bin))
 	}
 	text := fmt.Sprintf("file:   %s\noffset: %d\nlength: %d\nbucket: %q\nreason: %s\nbytes:  %s\nfound:  %s\n",
 		d.File, d.Offset, d.Length, d.Bucket, d.Reason, d.Aside, time.Now().UTC().Format(time.RFC3339))
 	if err := writeFile(path, []byte(text)); err != nil {
-		return fmt.Errorf("set aside: %w", err)
+		return d, fmt.Errorf("set aside: %w", err)
 	}
 	l.cfg.Logger.Error("stored data is unreadable and was set aside",
 		"file", d.File, "offset", d.Offset, "length", d.Length, "bucket", d.Bucket, "reason", d.Reason, "report", path)
-	l.cfg.OnDamage(d)
-	return nil
+	return d, nil
 }
 
 // stretchName names the report of bytes in a segment.

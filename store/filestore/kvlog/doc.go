@@ -1,8 +1,8 @@
 // Package kvlog is an ordered key-value store in one folder, made of one
 // append-only log with its index in memory ("Bitcask with order").
 //
-// It owns the folder: the lock file, the format file, the segment files and
-// aside/, where unreadable bytes go. Other files in the folder are left alone.
+// It owns the folder: the lock file, the format file, the durable file, the segment
+// files and aside/, where unreadable bytes go. Other files in the folder are left alone.
 //
 // # Model
 //
@@ -42,12 +42,15 @@
 // # Damage
 //
 // Every record says how much of the log was known to be on disk when it was
-// written. So [Open] can tell a tail that a crash tore off, which it cuts, from
+// written, and the durable file says it of the end of the log. So [Open] can tell a tail that a crash tore off, which it cuts, from
 // damage to what had been safe, which it copies to aside/ with a report, tells
 // [Config.OnDamage] and steps over. A segment says how long the one before it
-// became, so one that ends too early is noticed as well. Every Open tells of all
+// became, so one that ends too early is noticed as well, and its header is on disk before
+// it has a name, so that an empty segment is damage. A segment whose end is missing is not
+// written to again. Every Open tells of all
 // damage that is still in the log, under the same report. Records of a bucket are numbered, so a
-// bucket that lost one is known even if the lost record cannot say whose it was.
+// bucket that lost one is known even if the lost record cannot say whose it was. The
+// buckets without later records are [Damage.Suspects].
 //
 // # When things go wrong
 //

@@ -9,6 +9,7 @@ import (
 const (
 	SegmentHeader = segmentHeader
 	HeaderBytes   = headerBytes
+	DurableName   = durableName
 )
 
 // Kill ends a log the way the death of its process does: nothing more is

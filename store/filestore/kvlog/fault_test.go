@@ -69,7 +69,7 @@ func (f faulty) Sync() error {
 	if f.disk.syncErr != nil {
 		return f.disk.syncErr
 	}
-	f.disk.synced = append(f.disk.synced, filepath.Base(f.Name()))
+	f.disk.synced = append(f.disk.synced, strings.TrimSuffix(filepath.Base(f.Name()), ".tmp"))
 	return f.File.Sync()
 }
 
@@ -302,8 +302,8 @@ func TestSyncOffSyncsFullSegments(t *testing.T) {
 		}
 		synctest.Wait()
 		d.set(func(d *disk) {
-			if !slices.Equal(d.synced, []string{"00000001.seg"}) {
-				t.Errorf("synced were %v, want the full segment", d.synced)
+			if want := []string{"00000002.seg", "00000001.seg"}; !slices.Equal(d.synced, want) {
+				t.Errorf("synced were %v, want the header of the new segment and the full one, %v", d.synced, want)
 			}
 		})
 	})

@@ -37,6 +37,9 @@ type Log struct {
 	total   atomic.Int64
 	live    atomic.Int64
 
+	top       *os.File // the durable file
+	topFailed bool     // it was not written the last time; guarded by syncer.one
+
 	queue  queue
 	syncer syncer
 	house  house

@@ -71,21 +71,21 @@ func (l *Log) load() error {
 		s.refs.Store(1)
 		l.segs = append(l.segs, s)
 	}
-	r := replay{Log: l}
+	r := replay{Log: l, top: l.openDurable(), newest: map[string]point{}}
 	if err := r.run(); err != nil {
+		return err
+	}
+	early, err := r.endsEarly()
+	if err != nil {
 		return err
 	}
 	if err := r.settle(); err != nil {
 		return err
 	}
-	if len(l.segs) == 0 {
-		seg, err := l.createSegment(max(r.floor, 1), 0)
-		if err != nil {
-			return err
-		}
-		l.segs = append(l.segs, seg)
-		l.total.Add(seg.size)
+	if err := r.goOn(early); err != nil {
+		return err
 	}
+	r.tellUnnamed()
 	head := l.head()
 	l.queue.marked = r.clean
 	l.written.Store(uint64(at(head.id, head.size)))
@@ -140,5 +140,9 @@ func (l *Log) closeFiles() error {
 	for _, s := range l.segs {
 		s.release()
 	}
-	return unlockDir(l.lock)
+	var err error
+	if l.top != nil {
+		err = l.top.Close()
+	}
+	return errors.Join(err, unlockDir(l.lock))
 }

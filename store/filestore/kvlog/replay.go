@@ -17,8 +17,18 @@ type replay struct {
 	*Log
 	buf   []byte
 	safe  point  // the farthest durable point any record speaks of
+	top   point  // how far the log was on disk, as the durable file says
 	floor uint32 // segments before this one were deleted
 	clean bool   // the newest record is a mark
+
+	newest  map[string]point // where the newest record of each bucket is
+	unnamed []unnamed
+}
+
+// unnamed is damage of which it is not known whose data it was.
+type unnamed struct {
+	at point
+	Damage
 }
 
 // run applies all records in order.
@@ -53,7 +63,7 @@ func (r *replay) segment(i int) (cut int64, err error) {
 	off := int64(segmentHeader)
 	before, err := parseSegmentHeader(data, r.id, seg.id)
 	if err != nil {
-		off, err = r.bad(i, data, 0, header{}, err)
+		off, err = r.badHeader(i, data, err)
 		if off < 0 || err != nil {
 			return 0, err
 		}
@@ -80,6 +90,16 @@ func (r *replay) segment(i int) (cut int64, err error) {
 	return -1, nil
 }
 
+// badHeader is bad for the header of a segment. It is on disk before the segment has
+// its name, so that it is damage wherever the segment is. Older programs could be
+// killed in between; they left no durable file.
+func (r *replay) badHeader(i int, data []byte, reason error) (next int64, err error) {
+	if r.top == 0 && i > 0 && i == len(r.segs)-1 {
+		return r.bad(i, data, 0, header{}, reason)
+	}
+	return r.damaged(i, data, 0, resync(data, r.segs[i].seed, 1), header{}, reason)
+}
+
 // follows checks that nothing is missing between a segment and the one before
 // it in the folder. The system may write a segment to the disk before the end of
 // the one before it, so after a power cut the log must end there: going on would
@@ -99,10 +119,7 @@ func (r *replay) follows(i int, data []byte, before int64) error {
 	case gone:
 		return r.missing(last.id+1, seg.id)
 	}
-	return r.report(stretchName(last.id, last.size)+"-end", Damage{
-		File: filepath.Base(last.path), Offset: last.size, Length: before - last.size,
-		Reason: fmt.Sprintf("%d bytes are missing at the end of the segment", before-last.size),
-	}, nil)
+	return r.cutOff(last, before)
 }
 
 // bad deals with bytes at off that are no record. It returns where to go on, or
@@ -117,20 +134,33 @@ func (r *replay) bad(i int, data []byte, off int64, h header, reason error) (nex
 	if !safe {
 		return -1, nil // nobody was ever told that this is on disk
 	}
+	return r.damaged(i, data, off, next, h, reason)
+}
+
+// damaged reports the bytes from off to next, or to the end of the segment if next is
+// negative. It returns where to go on.
+func (r *replay) damaged(i int, data []byte, off, next int64, h header, reason error) (int64, error) {
+	seg := r.segs[i]
 	if next < 0 {
 		next = int64(len(data))
+	}
+	if errors.Is(reason, errShort) {
+		h.name = "" // the segment was cut off, and more may be missing than this record
 	}
 	if h.name != "" {
 		r.bucketLocked(h.name).version = h.version
 	}
-	return next, r.report(stretchName(seg.id, off), Damage{
+	return next, r.report(stretchName(seg.id, off), at(seg.id, off), Damage{
 		Bucket: h.name, File: filepath.Base(seg.path), Offset: off, Length: next - off, Reason: reason.Error(),
 	}, data[off:next])
 }
 
-// claimed reports whether a record at or after off in a segment, or in a later
-// one, says that the log was on disk beyond p.
+// claimed reports whether the durable file, or a record at or after off in a segment
+// or in a later one, says that the log was on disk beyond p.
 func (r *replay) claimed(i int, data []byte, off int64, p point) (safe bool, err error) {
+	if r.top > p {
+		return true, nil
+	}
 	for {
 		for off >= 0 && off < int64(len(data)) {
 			h, _, err := parseRecord(data[off:], r.segs[i].seed, off)
@@ -180,7 +210,7 @@ func (r *replay) cut(i int, off int64) error {
 		s.release()
 	}
 	r.segs = r.segs[:i+1]
-	if off == 0 { // not even its header was written
+	if off == 0 && r.top == 0 { // an older program was killed before it wrote the header
 		seg.release()
 		r.segs = r.segs[:i]
 		return os.Remove(seg.path)
@@ -195,9 +225,38 @@ func (r *replay) cut(i int, off int64) error {
 
 // missing reports segments that are not there, from one to before another.
 func (r *replay) missing(from, to uint32) error {
-	return r.report(fmt.Sprintf("missing-%08x", from), Damage{
+	return r.report(fmt.Sprintf("missing-%08x", from), at(from, 0), Damage{
 		File: segmentName(from), Reason: fmt.Sprintf("segments %s to %s are missing", segmentName(from), segmentName(to-1)),
 	}, nil)
+}
+
+// report is that of the log for damage at a place. Damage that names no bucket waits
+// until it is known which buckets it may concern.
+func (r *replay) report(name string, place point, d Damage, data []byte) error {
+	d, err := r.writeReport(name, d, data)
+	switch {
+	case err != nil:
+		return err
+	case d.Bucket == "":
+		r.unnamed = append(r.unnamed, unnamed{place, d})
+	default:
+		r.cfg.OnDamage(d)
+	}
+	return nil
+}
+
+// tellUnnamed tells of damage that names no bucket. A bucket with a later record is not
+// concerned, or damage of its own names it: records of a bucket are numbered.
+func (r *replay) tellUnnamed() {
+	for _, u := range r.unnamed {
+		for name := range r.buckets {
+			if r.newest[name] < u.at {
+				u.Suspects = append(u.Suspects, name)
+			}
+		}
+		slices.Sort(u.Suspects)
+		r.cfg.OnDamage(u.Damage)
+	}
 }
 
 // content is what the body of a record says.
@@ -246,6 +305,7 @@ func (r *replay) apply(seg *segment, off int64, h header, c content) error {
 	if err := r.gap(seg, off, h); err != nil {
 		return err
 	}
+	r.newest[h.name] = at(seg.id, off)
 	if h.kind == kindDrop {
 		r.dropLocked(h.name, min(c.dropped, time.Now().UnixNano())) // a clock may have been wrong
 		return nil
@@ -278,7 +338,7 @@ func (r *replay) gap(seg *segment, off int64, h header) error {
 	if h.version == had+1 {
 		return nil
 	}
-	return r.report(stretchName(seg.id, off)+"-gap", Damage{
+	return r.report(stretchName(seg.id, off)+"-gap", at(seg.id, off), Damage{
 		Bucket: h.name, File: filepath.Base(seg.path), Offset: off,
 		Reason: fmt.Sprintf("record %d of the bucket follows record %d", h.version, had),
 	}, nil)
@@ -307,7 +367,7 @@ func (r *replay) settle() error {
 			b.ix.Load().mutate(m, lost.body, 0, 0, func(e Entry) { from[e.at.seg]++ })
 		}
 		for _, id := range slices.Sorted(maps.Keys(from)) {
-			if err := r.report(fmt.Sprintf("lost-%08x-%x", id, checksum([]byte(b.name))), Damage{
+			if err := r.report(fmt.Sprintf("lost-%08x-%x", id, checksum([]byte(b.name))), at(id, 0), Damage{
 				Bucket: b.name, File: segmentName(id), Reason: fmt.Sprintf("%d values lie in a segment that is missing", from[id]),
 			}, nil); err != nil {
 				return err

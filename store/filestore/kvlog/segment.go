@@ -89,15 +89,30 @@ func parseSegmentHeader(data []byte, id [16]byte, seg uint32) (before int64, err
 }
 
 // createSegment makes the file of a new segment that follows one of the given
-// size. What it leaves behind when it fails is removed again.
+// size. Its header is on disk before the file gets its name: a segment without one is
+// damaged. What it leaves behind when it fails is removed again.
 func (l *Log) createSegment(id uint32, before int64) (*segment, error) {
 	s := &segment{id: id, path: filepath.Join(l.dir, segmentName(id)), seed: seed(l.id, id)}
-	f, err := l.cfg.OpenFile(s.path, os.O_RDWR|os.O_CREATE|os.O_EXCL)
+	temporary := s.path + ".tmp"
+	f, err := l.cfg.OpenFile(temporary, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
 		return nil, fmt.Errorf("create segment: %w", noSpace(err))
 	}
-	if _, err := f.WriteAt(appendSegmentHeader(nil, l.id, id, before), 0); err != nil {
-		return nil, errors.Join(fmt.Errorf("create segment: %w", noSpace(err)), f.Close(), os.Remove(s.path))
+	if _, err = f.WriteAt(appendSegmentHeader(nil, l.id, id, before), 0); err == nil {
+		if err = f.Sync(); err != nil {
+			err = l.fail(fmt.Errorf("fsync: %w", err))
+		}
+	}
+	if err == nil {
+		_, err = os.Lstat(s.path)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = os.Rename(temporary, s.path)
+		} else if err == nil {
+			err = fs.ErrExist
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("create segment: %w", noSpace(err)), f.Close(), os.Remove(temporary))
 	}
 	s.file, s.size = f, segmentHeader
 	s.refs.Store(1)

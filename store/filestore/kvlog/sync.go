@@ -93,10 +93,12 @@ func (l *Log) syncTo(p point) error {
 	}
 	l.mu.RLock()
 	var segs []*segment
+	last := p // the same place, in the last segment that is synced
 	for _, s := range l.segs {
 		if s.id >= from.seg() && at(s.id, 0) < p {
 			s.acquire()
 			segs = append(segs, s)
+			last = min(p, at(s.id, s.size))
 		}
 	}
 	l.mu.RUnlock()
@@ -114,5 +116,6 @@ func (l *Log) syncTo(p point) error {
 		return l.fail(fmt.Errorf("fsync: %w", err))
 	}
 	l.durable.Store(uint64(p))
+	l.saveDurable(last)
 	return nil
 }

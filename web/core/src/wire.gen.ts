@@ -2671,6 +2671,7 @@ export const errorCodes = {
   2002: { name: "WS_AUTH_FAILED", message: "The credentials were not accepted.", status: 401, recoverable: false, action: "authenticate", close: 4401 },
   2003: { name: "WS_TOKEN_EXPIRED", message: "The token has expired.", status: 401, recoverable: true, action: "refresh_token", close: 4401 },
   2004: { name: "WS_FORBIDDEN", message: "That is not allowed.", status: 403, recoverable: false, action: "", close: 4403 },
+  2005: { name: "WS_ISSUER_UNAVAILABLE", message: "The issuer of tokens cannot be asked now.", status: 503, recoverable: true, action: "wait", close: 0 },
   3001: { name: "WS_SESSION_NOT_FOUND", message: "There is no such session.", status: 404, recoverable: false, action: "create_session", close: 4404 },
   3002: { name: "WS_SESSION_EXPIRED", message: "The session has expired.", status: 410, recoverable: false, action: "create_session", close: 4410 },
   3003: { name: "WS_SESSION_INVALID_STATE", message: "The session cannot do that now.", status: 409, recoverable: true, action: "", close: 0 },

@@ -1,0 +1,93 @@
+package session
+
+import (
+	"context"
+	"time"
+
+	"github.com/everdesk/everdesk/sessionlog"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// importLease is how long an import lasts without [Import.Renew]. Then its replica
+// counts as gone, and any replica deletes the session.
+const importLease = time.Minute
+
+// Import is a session that is being made of a file. Lists leave it out until
+// [Import.Finish]. It has a lease and unfinished work, so that replicas find it as they
+// find every session whose owner is gone, and delete it.
+type Import struct {
+	h     *Hub
+	lease store.Lease
+	top   wire.Position
+	batch uint64
+}
+
+// BeginImport begins to fill a session that [Hub.Create] made for it.
+func (h *Hub) BeginImport(ctx context.Context, id wire.SessionID) (*Import, error) {
+	lease, err := h.store.Claim(ctx, id, h.cfg.Replica, importLease)
+	if err != nil {
+		return nil, asError(err)
+	}
+	i := &Import{h: h, lease: lease, top: lease.Top()}
+	return i, i.commit(ctx, store.Batch{Working: new(true)})
+}
+
+func (i *Import) commit(ctx context.Context, b store.Batch) error {
+	i.batch++
+	b.Number, b.Prev = i.batch, i.top
+	receipt, err := i.h.store.Commit(ctx, i.lease, b)
+	if err != nil {
+		return asError(err)
+	}
+	i.top = receipt.Top
+	return nil
+}
+
+// Renew keeps the import alive for another minute.
+func (i *Import) Renew(ctx context.Context) error { return asError(i.h.store.Renew(ctx, i.lease)) }
+
+// Finish makes the session what a log says and shows it in lists when all is there.
+// When it fails the session has a part of it; the caller deletes it.
+func (i *Import) Finish(ctx context.Context, title string, l *sessionlog.Log) error {
+	if err := checkTitle(title); err != nil {
+		return err
+	}
+	batches := portions(restored(i.lease.Session, title, l))
+	for n, ops := range batches {
+		b := store.Batch{Ops: ops}
+		if n == len(batches)-1 {
+			b.Card, b.Working = card{Title: title}.encode(), new(false)
+		}
+		if err := i.commit(ctx, b); err != nil {
+			return err
+		}
+	}
+	return asError(i.h.store.Release(ctx, i.lease))
+}
+
+// abandoned reports whether the replica that made an import is gone.
+func (i Info) abandoned(now time.Time) bool {
+	return now.Sub(i.Created) > importLease && (i.Owner == "" || i.Until.Before(now))
+}
+
+// dropIfImport deletes a session without an owner if it is an import, and reports
+// whether it is one.
+func (h *Hub) dropIfImport(ctx context.Context, id wire.SessionID) bool {
+	limited, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	i, err := h.store.Session(limited, id)
+	if err != nil || !asInfo(i).Importing {
+		return false
+	}
+	h.dropImport(limited, i)
+	return true
+}
+
+func (h *Hub) dropImport(ctx context.Context, i store.Info) {
+	if err := h.retireOne(ctx, i); err != nil {
+		h.log.WarnContext(ctx, "unfinished import not deleted", "session", string(i.ID), "err", err)
+		return
+	}
+	h.log.InfoContext(ctx, "unfinished import deleted", "session", string(i.ID), "user", i.User)
+}

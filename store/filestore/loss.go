@@ -1,0 +1,84 @@
+package filestore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/filestore/kvlog"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// lossGroup is how many sessions are marked with one write.
+const lossGroup = 256
+
+// markLoss sets a field of [store.LossTable] in every session that damage without an
+// owner may concern, and then writes down that the damage is dealt with. Done twice it
+// does no harm.
+func (s *Store) markLoss(found []kvlog.Damage) error {
+	if len(found) == 0 {
+		return nil
+	}
+	heeded := kvlog.NewBatch(heededBucket)
+	var reasons []string
+	buckets := map[string]bool{}
+	for _, d := range found {
+		heeded.Put(d.Report, nil)
+		reasons = append(reasons, d.File+": "+d.Reason)
+		for _, name := range d.Suspects {
+			buckets[name] = true
+		}
+	}
+	var suspects []*session
+	s.mu.RLock()
+	for name := range buckets {
+		if id, ok := strings.CutPrefix(name, sessionPrefix); ok && s.sessions[wire.SessionID(id)] != nil {
+			suspects = append(suspects, s.sessions[wire.SessionID(id)])
+		}
+	}
+	s.mu.RUnlock()
+	text := fmt.Appendf(nil, "A part of the hub's store was damaged (%s). What happened last in this session may be lost.", strings.Join(reasons, "; "))
+	for group := range slices.Chunk(suspects, lossGroup) {
+		if err := s.markGroup(group, found[0].Report, text); err != nil {
+			return err
+		}
+	}
+	if err := s.submit(s.life, func(error) {}, heeded); err != nil {
+		return err
+	}
+	s.cfg.Logger.Error("sessions may have lost their newest data", "sessions", len(suspects), "damage", reasons)
+	return nil
+}
+
+// markGroup sets the field in several sessions. It holds the turns of all of them, so
+// that none is deleted meanwhile and made again by this.
+func (s *Store) markGroup(group []*session, report string, text []byte) error {
+	var held []*session
+	giveAll := func(error) {
+		for _, e := range held {
+			e.turn.give()
+		}
+	}
+	var batches []*kvlog.Batch
+	for _, e := range group {
+		if err := e.turn.take(s.life); err != nil {
+			giveAll(err)
+			return err
+		}
+		held = append(held, e)
+		e.mu.Lock()
+		absent := e.absent
+		e.mu.Unlock()
+		if !absent {
+			b := kvlog.NewBatch(e.bucket)
+			s.putSealed(b, appendTableKey(nil, store.LossTable, report), text)
+			batches = append(batches, b)
+		}
+	}
+	if len(batches) == 0 {
+		giveAll(nil)
+		return nil
+	}
+	return s.submit(s.life, giveAll, batches[0], batches[1:]...)
+}
