@@ -23,20 +23,9 @@ func (l *live) doUserMessage(c *Command, m wire.UserMessage) reply {
 	if m.Mode == wire.ModePlan {
 		return l.doPlan(c, m, monitor)
 	}
-	message := contextpool.Message{
-		ID: nameOfMessage(c), By: c.From.Connection, Guest: l.isGuest(c), Monitor: monitor, Text: m.Content,
-	}
-	for _, i := range m.Interactions {
-		if i.ImageData == "" {
-			continue
-		}
-		image, err := readImage(i.ImageData)
-		if err != nil {
-			return reply{
-				Verdict: verdictRejected, Code: wire.CodeInvalidMessage, Reason: err.Error(), Monitor: monitor, Public: true,
-			}
-		}
-		message.Images = append(message.Images, image)
+	message, refused := l.messageOf(c, m)
+	if refused.Verdict == verdictRejected {
+		return refused
 	}
 	if p, given, ok := l.answers(message); ok {
 		return l.engage(message, func() {
@@ -45,6 +34,28 @@ func (l *live) doUserMessage(c *Command, m wire.UserMessage) reply {
 		})
 	}
 	return l.engage(message, func() { l.agents.ask().User(message) })
+}
+
+// messageOf is a message of a user as agents get it. The reply is not empty when they
+// cannot.
+func (l *live) messageOf(c *Command, m wire.UserMessage) (contextpool.Message, reply) {
+	message := contextpool.Message{
+		ID: nameOfMessage(c), By: c.From.Connection, Guest: l.isGuest(c),
+		Monitor: cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor), Text: m.Content,
+	}
+	for _, i := range m.Interactions {
+		if i.ImageData == "" {
+			continue
+		}
+		image, err := readImage(i.ImageData)
+		if err != nil {
+			return message, reply{
+				Verdict: verdictRejected, Code: wire.CodeInvalidMessage, Reason: err.Error(), Monitor: message.Monitor, Public: true,
+			}
+		}
+		message.Images = append(message.Images, image)
+	}
+	return message, reply{}
 }
 
 // readImage reads a picture from a data: URL.

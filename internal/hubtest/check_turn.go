@@ -117,6 +117,11 @@ func (s *course) told(r Rules) []Event {
 			}
 		}
 	}
+	for _, e := range s.acks {
+		if _, known := all[e.At]; !known {
+			all[e.At] = e
+		}
+	}
 	for _, e := range s.log {
 		all[e.At] = e
 	}
