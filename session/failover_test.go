@@ -3,6 +3,7 @@ package session_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"iter"
 	"log/slog"
 	"os"
@@ -229,6 +230,38 @@ func TestFollowerLeavesARewoundSessionToItsOwner(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The log goes back twice, the second time before the follower could find that the owner
+// had written again what the first one lost: it waits anew.
+func TestFollowerLeavesASessionThatIsRewoundAgainToItsOwner(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := openFailing(t)
+		a, b := agentHub(t, f.site, hubConfig{}), agentHub(t, f.site, hubConfig{replica: "b"})
+		d := a.newDesktop(t, "ses-1")
+		far := enter(t, b.Hub, "ses-1")
+		settled(t, d.room)
+		time.Sleep(time.Second)
+		for i := range 2 {
+			f.store.detach()
+			id := fmt.Sprint("lost-", i)
+			upTo(t, far, ask(t, d.room, says("c", wire.MessageID(id), emit(window(wire.WindowID(id))))).At)
+			f.failOver(outage, 1)
+			time.Sleep(time.Second)
+			f.links[0].cut.Store(false)
+			upTo(t, far, settled(t, d.room))
+			time.Sleep(time.Second)
+		}
+		for _, o := range find[wire.OwnerChanged](history(t, f.store)) {
+			if o.Replica != "a" {
+				t.Errorf("%s claimed the session, want its living owner a to keep it", o.Replica)
+			}
+		}
+		if got := d.windows(first); len(got) != 2 {
+			t.Errorf("the windows are %v, want the two that the store lost", got)
+		}
+	})
 }
 
 // The owner of a session whose log went back is dead: a follower claims it when about a
