@@ -37,6 +37,7 @@ func (p *Pool) Act(c tools.Caller, call tools.Call, plan func(*desk.State) tools
 	if known := t.call(call.ID); known != nil && known.Ended {
 		return known.Result, nil
 	}
+	t.acted = true
 	p.showTool(t, call, wire.ToolRunning, "")
 	wanted := plan(p.stage.Desk())
 	r := wanted.Result
@@ -148,6 +149,7 @@ func (p *Pool) Begin(c tools.Caller, use tools.Call) error {
 	if t == nil || t.Stopping != "" {
 		return ErrOver
 	}
+	t.acted = true
 	p.showTool(t, use, wire.ToolRunning, "")
 	if !use.Repeatable && t.call(use.ID) == nil {
 		p.addCall(t, &call{ID: use.ID, Tool: use.Tool, Input: beginningOf(use.Input)})
@@ -256,6 +258,7 @@ func (p *Pool) Reload(c tools.Caller, call tools.Call, id string) (providers.Too
 	if known := t.call(call.ID); known != nil && known.Ended {
 		return known.Result, nil
 	}
+	t.acted = true
 	p.showTool(t, call, wire.ToolRunning, "")
 	r := p.again(t, id)
 	p.finish(t, call, r)

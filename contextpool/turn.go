@@ -97,8 +97,10 @@ type turn struct {
 	// rewound says that it ends because of a rewind, and undone that what began it
 	// goes, too.
 	rewound, undone bool
-	// using counts the tools that it waits for.
+	// using counts the tools that it waits for, and acted says that it has used one
+	// since this owner has it.
 	using int
+	acted bool
 	// began says when tools began that have not ended.
 	began map[string]time.Time
 

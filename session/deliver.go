@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"time"
 
@@ -102,7 +103,11 @@ func (k *keeper) forward(ctx context.Context, items []item) []item {
 		case err == nil: // who waits for an order looks in the directory
 			k.suffer(ctx, troubleSend, false)
 		case errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrInvalid), errors.Is(err, store.ErrConflict):
-			k.log.WarnContext(ctx, "a command cannot be sent to the owner", "err", err)
+			level := slog.LevelWarn
+			if it.order != nil && it.order.Kind == orderRestore {
+				level = slog.LevelError // clients were told that it is kept
+			}
+			k.log.Log(ctx, level, "a command cannot be sent to the owner", "err", err)
 			it.finish(asError(err))
 		default:
 			if ctx.Err() == nil {

@@ -1,14 +1,21 @@
 package session_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"iter"
+	"log/slog"
 	"os"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/store/filestore"
 	"github.com/everdesk/everdesk/wire"
@@ -225,13 +232,47 @@ func TestFollowerLeavesARewoundSessionToItsOwner(t *testing.T) {
 	}
 }
 
+// The log goes back twice, the second time before the follower could find that the owner
+// had written again what the first one lost: it waits anew.
+func TestFollowerLeavesASessionThatIsRewoundAgainToItsOwner(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := openFailing(t)
+		a, b := agentHub(t, f.site, hubConfig{}), agentHub(t, f.site, hubConfig{replica: "b"})
+		d := a.newDesktop(t, "ses-1")
+		far := enter(t, b.Hub, "ses-1")
+		settled(t, d.room)
+		time.Sleep(time.Second)
+		for i := range 2 {
+			f.store.detach()
+			id := fmt.Sprint("lost-", i)
+			upTo(t, far, ask(t, d.room, says("c", wire.MessageID(id), emit(window(wire.WindowID(id))))).At)
+			f.failOver(outage, 1)
+			time.Sleep(time.Second)
+			f.links[0].cut.Store(false)
+			upTo(t, far, settled(t, d.room))
+			time.Sleep(time.Second)
+		}
+		for _, o := range find[wire.OwnerChanged](history(t, f.store)) {
+			if o.Replica != "a" {
+				t.Errorf("%s claimed the session, want its living owner a to keep it", o.Replica)
+			}
+		}
+		if got := d.windows(first); len(got) != 2 {
+			t.Errorf("the windows are %v, want the two that the store lost", got)
+		}
+	})
+}
+
 // The owner of a session whose log went back is dead: a follower claims it when about a
 // lease has passed.
 func TestFollowerClaimsARewoundSessionOfADeadOwner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f := openFailing(t)
-		a, b := agentHub(t, f.site, hubConfig{}), agentHub(t, f.site, hubConfig{replica: "b"})
+		var logged bytes.Buffer // read when the hub is quiet
+		a := agentHub(t, f.site, hubConfig{})
+		b := agentHub(t, f.site, hubConfig{replica: "b", logger: slog.New(slog.NewTextHandler(&logged, nil))})
 		d := a.newDesktop(t, "ses-1")
 		far := enter(t, b.Hub, "ses-1")
 		settled(t, d.room)
@@ -246,5 +287,168 @@ func TestFollowerClaimsARewoundSessionOfADeadOwner(t *testing.T) {
 			t.Errorf("the follower claimed after %v, want about a lease of 6s", took)
 		}
 		settled(t, far)
+		// What nobody can restore is said.
+		state, err := far.Snapshot(t.Context(), nil)
+		ok(t, err)
+		if !slices.ContainsFunc(state.RecentMessages, func(r wire.UIRow) bool { return r.Say == wire.SayError }) {
+			t.Errorf("the rows are %+v, want an error that says what was lost", state.RecentMessages)
+		}
+		synctest.Wait()
+		if !strings.Contains(logged.String(), "level=ERROR") {
+			t.Errorf("the follower logged no error:\n%s", logged.String())
+		}
+	})
+}
+
+// fenced is a session whose owner a accepted something that the store lost, and was
+// fenced by a replica that had never seen the session.
+func fenced(t *testing.T, before, lost func(d *desktop)) (f *failing, d *desktop, started *atomic.Int64) {
+	t.Helper()
+	f, started = openFailing(t), &atomic.Int64{}
+	a := agentHub(t, f.site, hubConfig{logger: silence()})
+	c := agentHub(t, f.site, hubConfig{replica: "c", logger: silence(), crew: func(s session.Crew) session.Crew {
+		return counted{s, started}
+	}})
+	d = a.newDesktop(t, "ses-1")
+	if before != nil {
+		before(d)
+	}
+	settled(t, d.room)
+	time.Sleep(time.Second)
+	f.store.detach()
+	lost(d)
+	synctest.Wait()
+	f.failOver(outage, 1)
+	d = c.enter(t, "ses-1")
+	settled(t, d.room)
+	if o := d.snapshot().Owner; o != "c" {
+		t.Fatalf("%s owns the session, want c to be first", o)
+	}
+	f.links[0].cut.Store(false)
+	time.Sleep(10 * time.Second)
+	settled(t, d.room)
+	return f, d, started
+}
+
+// counted counts the runs that a crew starts.
+type counted struct {
+	session.Crew
+	n *atomic.Int64
+}
+
+func (c counted) Start(r agentpool.Run) {
+	c.n.Add(1)
+	c.Crew.Start(r)
+}
+
+// A turn that ended is not run again by the replica that fenced its owner, and all that
+// came of it is there.
+func TestFencedOwnerHandsItsEndsOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const call = `/call window:update {"windowId":"w","operation":"append","content":"ONCE"}`
+		f, d, started := fenced(t, func(d *desktop) {
+			d.say(first, "m0", opening("w"))
+			d.ends("m0")
+		}, func(d *desktop) {
+			d.say(first, "m1", "/say hello", call)
+			d.ends("m1")
+		})
+		var ends []wire.AgentResponse
+		for _, e := range find[wire.AgentResponse](history(t, f.store)) {
+			if e.MessageID == "m1" && e.IsComplete {
+				ends = append(ends, e)
+			}
+		}
+		if len(ends) != 1 || ends[0].Outcome != wire.OutcomeCompleted {
+			t.Errorf("the log has the ends %+v of m1, want one", ends)
+		}
+		if n := started.Load(); n != 0 {
+			t.Errorf("the new owner started %d runs, want none: the turn had ended", n)
+		}
+		state := d.snapshot()
+		if n := strings.Count(string(snapshotBytes(t, d.room)), `helloONCE`); n != 1 {
+			t.Errorf("the window is %+v, want ONCE once", state.Windows)
+		}
+		for _, say := range []wire.Say{wire.SayUserFeedback, wire.SayText, wire.SayAPIReqFinished} {
+			if !slices.ContainsFunc(state.RecentMessages, func(r wire.UIRow) bool { return r.MessageID == "m1" && r.Say == say }) {
+				t.Errorf("m1 has no row %q among %s", say, texts(state.RecentMessages))
+			}
+		}
+		if got := d.conversation(f.site, "main-monitor-0"); !strings.Contains(got, "/say hello") {
+			t.Errorf("the conversation is %s, want m1 in it", got)
+		}
+		again := d.ask("m1", wire.UserMessage{MonitorID: first, Content: "/say hello\n" + call})
+		if p, is := again.(wire.MessageAccepted); !is || !p.Duplicate {
+			t.Errorf("m1 again is answered with %+v, want a duplicate acceptance", again)
+		}
+		d.say(first, "m2", "/say more")
+		d.ends("m2")
+	})
+}
+
+// A turn that was under way when the replicas fell behind, and ended after it, ends the
+// same way at the replica that fenced its owner and has begun to run it again.
+func TestFencedOwnerEndsATurnThatRunsAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, d, started := fenced(t, func(d *desktop) {
+			d.say(first, "m1", "/say one", "/sleep 9s", "/say two")
+			d.begins("m1")
+		}, func(d *desktop) { d.ends("m1") })
+		if n := started.Load(); n != 1 {
+			t.Errorf("the new owner started %d runs, want 1: it finds the turn under way", n)
+		}
+		text, ends := "", 0
+		for _, e := range find[wire.AgentResponse](history(t, f.store)) {
+			if e.Delta != "" {
+				text = text[:min(e.Offset, len(text))] + e.Delta
+			}
+			if e.IsComplete {
+				ends++
+			}
+		}
+		if text != "one\ntwo" || ends != 1 {
+			t.Errorf("the turn says %q and ends %d times, want %q and once", text, ends, "one\ntwo")
+		}
+		if got := d.conversation(f.site, "main-monitor-0"); !strings.Contains(got, "two") {
+			t.Errorf("the conversation is %s, want all that the turn said", got)
+		}
+		d.say(first, "m2", "/say more")
+		d.ends("m2")
+	})
+}
+
+// A turn that had not begun, or not ended, is run by the replica that fenced its owner.
+func TestFencedOwnerHandsItsMessagesOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, d, _ := fenced(t, nil, func(d *desktop) {
+			d.say(first, "m1", "/nosteer", "/sleep 20s", "/say one")
+			d.begins("m1")
+			d.say(first, "m2", "/say two")
+			settled(d.t, d.room)
+		})
+		d.ends("m1")
+		d.ends("m2")
+	})
+}
+
+// An answer is not asked for again.
+func TestFencedOwnerHandsItsAnswersOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, d, _ := fenced(t, func(d *desktop) {
+			d.say(first, "m1", "/ask Which? | tea | coffee", "/sleep 10ms")
+			d.asked("main-monitor-0-m1")
+		}, func(d *desktop) {
+			d.send("", wire.UserPromptResponse{PromptID: d.asked("main-monitor-0-m1").ID, SelectedValues: []string{"tea"}})
+			settled(d.t, d.room)
+		})
+		d.ends("m1")
+		closed := find[wire.PromptClosed](history(t, f.store))
+		if len(closed) != 1 || closed[0].Reason != wire.ClosedAnswered {
+			t.Errorf("the question was closed with %+v, want the answer", closed)
+		}
 	})
 }

@@ -80,7 +80,7 @@ type keeper struct {
 	lost   time.Time // since when the store does not have it; zero while it has
 	// rewound is about a log that ends before what was shown here.
 	rewound rewound
-	vacant time.Time // since when a session that was followed has no owner; zero once that is told
+	vacant  time.Time // since when a session that was followed has no owner; zero once that is told
 	// marks are what is known of deliveries that may come again. The map is
 	// replaced and never changed once somebody receives.
 	marks map[string]item
@@ -175,7 +175,9 @@ func (k *keeper) tooMany(err error) bool {
 // keep owns the session if it can and else follows it, until that changes.
 func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
 	if k.draining.Load() != nil {
-		k.giveBack(left, store.Lease{})
+		if err := k.abandon(ctx, left, store.Lease{}); err != nil {
+			return left, err
+		}
 		if k.spare(nil) {
 			return nil, errDormant
 		}
@@ -215,7 +217,9 @@ func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
 	if left != nil && !left.released {
 		k.hub.cfg.Observer.Fenced()
 	}
-	k.giveBack(left, store.Lease{})
+	if err := k.abandon(ctx, left, store.Lease{}); err != nil {
+		return left, err
+	}
 	if k.spare(nil) {
 		return nil, errDormant // another replica was quicker; nobody here needs it
 	}
@@ -258,6 +262,18 @@ func (k *keeper) claim(ctx context.Context, left *live) (store.Lease, time.Time,
 		k.lease = lease
 	}
 	return lease, began, err
+}
+
+// abandon gives up what an owner here leaves, but for what is the next owner's: items that
+// are not done, and what it had accepted and the store has lost.
+func (k *keeper) abandon(ctx context.Context, left *live, lease store.Lease) error {
+	lost, err := k.rescue(ctx, left)
+	if err != nil {
+		return err
+	}
+	k.giveBack(left, lease)
+	k.box.giveBack(lost)
+	return nil
 }
 
 // giveBack returns what an owner took and did not finish to the mailbox. lease is

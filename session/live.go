@@ -85,6 +85,12 @@ type live struct {
 	lastRow   wire.RowID  // the highest that any row had
 	lastTS    wire.Millis // the same of their times
 	debt      debt
+	// unconfirmed is what a failover may lose, and gone says that a part of the log was
+	// lost before this owner claimed the session.
+	unconfirmed unconfirmed
+	gone        bool
+	// durably says that a second node has the newest batch.
+	durably bool
 	// overflow is the item, of this owner or the one before it here, that made a
 	// step too large.
 	overflow *item
@@ -262,6 +268,8 @@ func (l *live) obey(it *item) {
 		l.govern(it)
 	case orderYield:
 		l.yield(o)
+	case orderRestore:
+		l.restoreLost(o)
 	case orderDelete:
 		l.removed = l.remove()
 	}
@@ -295,6 +303,7 @@ func (l *live) tick() error {
 		return err
 	}
 	l.ledger.prune(l.now, &l.step.ops)
+	l.unconfirmed.expire(time.Now())
 	if p, ok := l.presence.next(l.k, l.now); ok {
 		l.emit(p)
 	}
@@ -320,7 +329,7 @@ func (l *live) due() time.Time {
 		dormant = time.Time{}
 	}
 	first := l.here(earliest(question, l.geometry.due(), l.presence.due(l.k), l.agents.due()))
-	return earliest(first, dormant, l.finishBy())
+	return earliest(first, dormant, l.finishBy(), l.unconfirmed.due())
 }
 
 // blame says which items are not tried again as they were, after a panic.

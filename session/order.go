@@ -19,6 +19,7 @@ const (
 	orderYield    orderKind = "yield"    // to leave the session to another replica
 	orderPresence orderKind = "presence" // who watches at another replica
 	orderMark     orderKind = "mark"     // nothing, see live.line
+	orderRestore  orderKind = "restore"  // to take over what the store has lost
 )
 
 // order is what a hub wants of a session's owner, as opposed to a client.
@@ -39,6 +40,13 @@ type order struct {
 	Replica     wire.ReplicaID    `json:"replica,omitempty"`
 	Total       int               `json:"total,omitempty"`
 	Connections []wire.Connection `json:"connections,omitempty"`
+	// Commands, End and Actions are of orderRestore: parcels, the last event of the turn
+	// that answered them, if it has ended, and the events with what it did. Lost says that
+	// there was more, which nobody knows.
+	Commands []json.RawMessage `json:"commands,omitempty"`
+	End      json.RawMessage   `json:"end,omitempty"`
+	Actions  []json.RawMessage `json:"actions,omitempty"`
+	Lost     bool              `json:"lost,omitempty"`
 }
 
 // parcel is the form of an item in the store's inbox: an order, or a message and

@@ -54,7 +54,11 @@ func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, 
 		if left != nil {
 			l.overflow = left.overflow
 		}
-		k.giveBack(left, lease)
+		if err := k.abandon(ctx, left, lease); err != nil {
+			return left, err
+		}
+		k.noteShown()
+		l.gone = lease.Prev.Compare(k.rewound.shown) < 0
 		if err := l.restore(got); err != nil {
 			return nil, err
 		}
@@ -131,6 +135,10 @@ func (l *live) greet() error {
 	for _, m := range l.state.Talks() {
 		l.archive(m) // of before there were archives
 	}
+	if l.gone {
+		l.k.log.Error("the store has lost a part of the log that was shown", "log", l.lease.Prev, "shown", l.k.rewound.shown)
+		l.showLoss(lostTail)
+	}
 	if l.card.Title != l.state.Title() {
 		l.emit(wire.SessionRenamed{Title: l.card.Title})
 	}
@@ -161,7 +169,8 @@ func (l *live) greet() error {
 	if err := l.commit(); err != nil {
 		return err
 	}
-	l.overflow = nil
+	l.overflow, l.gone = nil, false
+	l.k.rewound = rewound{}
 	return nil
 }
 

@@ -13,7 +13,9 @@ import (
 // replaced by an older copy of itself, as a failover to a replica that lags does.
 type rewound struct {
 	shown wire.Position // the newest position that was shown here
-	since time.Time     // when the log was found to end before it; zero while it does not
+	// since is when the log was found to end before that position, which was from then.
+	since time.Time
+	from  wire.Position
 }
 
 // noteShown remembers how far the log was shown here, before the Center goes back.
@@ -43,12 +45,12 @@ func (k *keeper) leaveToOwner(ctx context.Context) error {
 		return fmt.Errorf("compare the log with what was shown: %w", err)
 	}
 	if info.Top.Compare(k.rewound.shown) >= 0 {
-		k.rewound.since = time.Time{}
+		k.rewound.since, k.rewound.from = time.Time{}, wire.Position{}
 		return nil
 	}
 	now := time.Now()
-	if k.rewound.since.IsZero() {
-		k.rewound.since = now
+	if k.rewound.from != k.rewound.shown { // also if the log went back again since
+		k.rewound.since, k.rewound.from = now, k.rewound.shown
 		k.log.WarnContext(ctx, "the log has gone back, leaving the session to its owner for a lease",
 			"log", info.Top, "shown", k.rewound.shown, "owner", string(info.Owner), "lease", k.hub.cfg.Lease)
 	}

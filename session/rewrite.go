@@ -89,7 +89,7 @@ func (l *live) inherit(left *live) error {
 	l.geometry, l.archives = left.geometry, left.archives.clone()
 	l.items, l.committed, l.handled = left.items, left.committed, left.handled
 	left.items = nil
-	l.rewriting, l.debt = true, left.debt
+	l.rewriting, l.debt, l.unconfirmed = true, left.debt, left.unconfirmed
 	if !left.rewriting && left.step != nil {
 		l.debt = debt{ends: left.step.ends, answers: answersAmong(left.step), consumed: left.step.consumed}
 	}
@@ -187,11 +187,15 @@ func (l *live) rewrite(got loaded) error {
 		l.emit(p)
 	}
 	l.step.consumed = append(l.step.consumed, l.debt.consumed...)
+	l.step.durable = true // it has promises of before
 	events, err := l.persist()
 	if err != nil {
 		return err
 	}
+	ends := l.debt.ends
 	l.rewriting, l.debt = false, debt{}
+	l.unconfirmed.moved(l.top)
+	l.remember(store.Receipt{Top: l.top, Durable: l.durably}, ends)
 	finishAll(l.settle(events))
 	l.step.reuse(events)
 	// The items of that step are done; what was taken and not begun is not.

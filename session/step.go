@@ -193,6 +193,8 @@ func (l *live) persist() ([]broadcast.Event, error) {
 		return nil, err
 	}
 	l.number, l.top, l.working = b.Number, receipt.Top, busy
+	l.durably = receipt.Durable
+	l.remember(receipt, l.step.ends)
 	events := l.step.events
 	if again {
 		l.step = &step{} // an earlier try may be on its way still

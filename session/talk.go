@@ -26,20 +26,9 @@ func (l *live) doUserMessage(c *Command, m wire.UserMessage) reply {
 	if isBlank(m.Content) && len(m.Interactions) == 0 {
 		return saysNothing("content", monitor)
 	}
-	message := contextpool.Message{
-		ID: nameOfMessage(c), By: c.From.Connection, Guest: l.isGuest(c), Monitor: monitor, Text: m.Content,
-	}
-	for _, i := range m.Interactions {
-		if i.ImageData == "" {
-			continue
-		}
-		image, err := readImage(i.ImageData)
-		if err != nil {
-			return reply{
-				Verdict: verdictRejected, Code: wire.CodeInvalidMessage, Reason: err.Error(), Monitor: monitor, Public: true,
-			}
-		}
-		message.Images = append(message.Images, image)
+	message, refused := l.messageOf(c, m)
+	if refused.Verdict == verdictRejected {
+		return refused
 	}
 	if p, given, ok := l.answers(message); ok {
 		return l.engage(message, func() {
@@ -58,6 +47,28 @@ func saysNothing(field string, monitor wire.MonitorID) reply {
 	return reply{
 		Verdict: verdictRejected, Code: wire.CodeInvalidMessage, Reason: field + " has no text", Field: field, Monitor: monitor, Public: true,
 	}
+}
+
+// messageOf is a message of a user as agents get it. The reply is not empty when they
+// cannot.
+func (l *live) messageOf(c *Command, m wire.UserMessage) (contextpool.Message, reply) {
+	message := contextpool.Message{
+		ID: nameOfMessage(c), By: c.From.Connection, Guest: l.isGuest(c),
+		Monitor: cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor), Text: m.Content,
+	}
+	for _, i := range m.Interactions {
+		if i.ImageData == "" {
+			continue
+		}
+		image, err := readImage(i.ImageData)
+		if err != nil {
+			return message, reply{
+				Verdict: verdictRejected, Code: wire.CodeInvalidMessage, Reason: err.Error(), Monitor: message.Monitor, Public: true,
+			}
+		}
+		message.Images = append(message.Images, image)
+	}
+	return message, reply{}
 }
 
 // readImage reads a picture from a data: URL.

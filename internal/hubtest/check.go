@@ -95,6 +95,7 @@ type course struct {
 	tabs  map[string][]Entry // events and snapshots, as they came
 	sent  map[wire.MessageID]string
 	acked map[wire.MessageID]time.Duration
+	acks  []Event // acceptances that senders were given, also after the log had lost them
 	odd   []Entry // what tabs should not have been given
 	ends  []Entry // states in the end
 }
@@ -128,6 +129,11 @@ func (c *checker) take(e Entry) {
 		s.sent[e.Message] = cmp.Or(s.sent[e.Message], e.Expect)
 	case KindAck:
 		s.acked[e.Message] = e.T
+		if e.Event != nil && e.Event.Type == typeAccepted {
+			ack := *e.Event
+			ack.Message = e.Message
+			s.acks = append(s.acks, ack)
+		}
 	case KindOdd:
 		s.odd = append(s.odd, e)
 	case KindFinal, KindServer:

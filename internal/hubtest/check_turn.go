@@ -117,6 +117,11 @@ func (s *course) told(r Rules) []Event {
 			}
 		}
 	}
+	for _, e := range s.acks {
+		if _, known := all[e.At]; !known {
+			all[e.At] = e
+		}
+	}
 	for _, e := range s.log {
 		all[e.At] = e
 	}
@@ -130,13 +135,24 @@ func (s *course) texts(v *violations, r Rules) {
 		agent   wire.AgentID
 	}
 	said := map[turn][]uint16{}
+	heard, states := map[turn]int{}, 0 // states before the newest event of a turn
 	for _, e := range s.told(r) {
+		if e.Type == typeState {
+			states++
+		}
 		if e.Type != typeResponse {
 			continue
 		}
 		k := turn{e.Message, e.Agent}
 		text := said[k]
+		missed := heard[k] < states
+		heard[k] = states
 		if e.Text != "" {
+			if e.Offset > len(text) && missed && r.Loss {
+				// The state that the owner told instead has what was said in between.
+				text = append(text, make([]uint16, e.Offset-len(text))...)
+				delete(s.sent, e.Message)
+			}
 			if e.Offset > len(text) {
 				v.add("P8", 0, "%s goes on at %d of %d units at %v", e.Message, e.Offset, len(text), e.At)
 				continue

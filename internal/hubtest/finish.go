@@ -31,7 +31,7 @@ func (f *Fleet) Finish(tb testing.TB, h *History, tabs []*Tab, r Rules) int {
 	}
 	acked := acknowledged(h)
 	for _, session := range slices.Sorted(maps.Keys(bySession)) {
-		if err := f.settle(tb, h, session, bySession[session], acked[session]); err != nil {
+		if err := f.settle(tb, h, session, bySession[session], acked[session], r); err != nil {
 			tb.Errorf("session %s does not come to rest: %v", session, err)
 		}
 	}
@@ -58,14 +58,14 @@ func (f *Fleet) Finish(tb testing.TB, h *History, tabs []*Tab, r Rules) int {
 }
 
 // settle waits for the end of a session's work and writes down where it ended.
-func (f *Fleet) settle(tb testing.TB, h *History, session wire.SessionID, tabs []*Tab, open []wire.MessageID) error {
+func (f *Fleet) settle(tb testing.TB, h *History, session wire.SessionID, tabs []*Tab, open []wire.MessageID, r Rules) error {
 	tb.Helper()
 	ctx, cancel := context.WithTimeoutCause(tb.Context(), f.Patience, fmt.Errorf("not quiet after %v", f.Patience))
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if open = f.unfinished(ctx, session, tabs, open); len(open) == 0 {
+		if open = f.unfinished(ctx, h, session, tabs, open, r); len(open) == 0 {
 			break
 		}
 		select {
@@ -115,8 +115,11 @@ func acknowledged(h *History) map[wire.SessionID][]wire.MessageID {
 }
 
 // unfinished are those messages whose end neither a tab has seen nor, since they
-// may have been given a snapshot instead, the log has.
-func (f *Fleet) unfinished(ctx context.Context, session wire.SessionID, tabs []*Tab, open []wire.MessageID) []wire.MessageID {
+// may have been given a snapshot instead, the log has. Where the store may forget, the
+// log need not have what tabs were shown: who took a message in, for example.
+func (f *Fleet) unfinished(
+	ctx context.Context, h *History, session wire.SessionID, tabs []*Tab, open []wire.MessageID, r Rules,
+) []wire.MessageID {
 	for _, t := range tabs {
 		open = slices.DeleteFunc(open, t.HasEnded)
 	}
@@ -127,7 +130,15 @@ func (f *Fleet) unfinished(ctx context.Context, session wire.SessionID, tabs []*
 	if err != nil {
 		return open
 	}
-	ends := endings(log)
+	c := checker{rules: r, sessions: map[wire.SessionID]*course{}}
+	for _, e := range h.Entries() {
+		if e.Session == session {
+			c.take(e)
+		}
+	}
+	s := c.sessions[session]
+	s.log = log
+	ends := endings(s.told(r))
 	return slices.DeleteFunc(open, func(id wire.MessageID) bool { return len(ends[id]) > 0 })
 }
 

@@ -1,0 +1,168 @@
+package contextpool
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/policies"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Concluded is a turn that ended at an owner before, and whose end the store has lost.
+type Concluded struct {
+	// End is its last event, with all that it said.
+	End wire.AgentResponse
+	// Messages are those it answered that the session does not know, in their order.
+	Messages []Message
+	// Actions are those of its actions that the store has lost.
+	Actions []wire.Action
+}
+
+// MayConclude reports whether [Pool.Conclude] can end the turn: it is under way here and
+// has used no tool since this owner has it, its message waits to be begun, or the session
+// does not know it at all.
+func (p *Pool) MayConclude(c Concluded) bool {
+	if t := p.concludes(c); t != nil {
+		return !t.acted && t.Stopping == ""
+	}
+	if len(p.waitingFor(c)) > 0 {
+		return true
+	}
+	return !p.knows(c.End.MessageID) && len(c.Messages) > 0 && c.Messages[0].ID == c.End.MessageID
+}
+
+// waitingFor is the message of a turn that has not begun here, if it waits.
+func (p *Pool) waitingFor(c Concluded) (found []*waiting) {
+	for _, key := range p.mains.Keys() {
+		for _, w := range p.mains.All(key) {
+			if w.ID == c.End.MessageID && w.Offered == "" {
+				found = append(found, w)
+			}
+		}
+	}
+	return found
+}
+
+// concludes is the turn if it is under way.
+func (p *Pool) concludes(c Concluded) *turn {
+	for _, t := range p.turns {
+		if t.ID == c.End.MessageID && t.Role == c.End.AgentID && t.Condensing == nil && t.Job == nil {
+			return t
+		}
+	}
+	return nil
+}
+
+// Conclude ends a turn here as it ended at the owner before: its run, if there is one, is
+// stopped, and what people saw of it is shown again.
+func (p *Pool) Conclude(c Concluded) {
+	t := p.concludes(c)
+	if t != nil {
+		run := t.run()
+		p.stage.Then(func() { p.crew.Interrupt(run, "the turn has ended at the owner before") })
+		p.endTasks(t)
+	} else {
+		var m *Message
+		if waits := p.waitingFor(c); len(waits) > 0 {
+			p.dequeue(func(w *waiting) bool { return w == waits[0] })
+			m = &waits[0].Message
+		} else {
+			m, c.Messages = &c.Messages[0], c.Messages[1:]
+			p.show(m, m.Text)
+		}
+		t = p.relive(m, c.End.AgentID)
+	}
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		p.show(m, m.Text)
+		p.accept(m, t.Role, wire.TakenSteered)
+		p.record(t, policies.SpeakerUser, m.Text, m.Row)
+	}
+	if len(c.Actions) > 0 && p.stage.Desk().CheckAll(t.Monitor, c.Actions) == nil {
+		closing := p.places(t.Monitor, c.Actions)
+		p.stage.Emit(wire.Actions{Actions: c.Actions, AgentID: t.Role, MonitorID: t.Monitor})
+		for i, a := range c.Actions {
+			p.did(t, a)
+			if _, ok := a.(wire.WindowClose); ok {
+				p.closed(closing[i], t)
+			}
+		}
+	}
+	p.recite(t, c)
+	p.end(t, providers.Outcome(c.End.Outcome), c.End.Reason)
+	p.settle()
+}
+
+// relive makes a turn of a message without running it. It belongs to the main agent's
+// conversation unless another turn uses that.
+func (p *Pool) relive(m *Message, role wire.AgentID) *turn {
+	lasting := strings.HasPrefix(string(role), mainAgent(m.Monitor)+"-") && p.main(m.Monitor) == nil
+	t := &turn{
+		Kind: wire.AgentEphemeral, ID: m.ID, Monitor: m.Monitor, Agent: mainAgent(m.Monitor), Lasting: lasting,
+		Profile: tools.ProfileAll, Guest: m.Guest, Taken: []wire.MessageID{m.ID},
+	}
+	how := wire.TakenEphemeral
+	if lasting {
+		t.Kind, t.Profile, how = wire.AgentMain, tools.ProfileMain, wire.TakenDirect
+	}
+	p.enter(t, string(role))
+	t.Row, t.prompt.Content, t.prompt.Images = m.Row, m.Text, m.Images
+	t.prompt.set(m.Text)
+	p.accept(m, t.Role, how)
+	p.record(t, policies.SpeakerUser, m.Text, m.Row)
+	p.taskCreated(t)
+	return t
+}
+
+// recite says what the turn said in the end, to people and in its conversation.
+func (p *Pool) recite(t *turn, c Concluded) {
+	if c.End.Usage != nil {
+		t.Usage = providers.Usage{
+			Input: c.End.Usage.InputTokens, Output: c.End.Usage.OutputTokens,
+			CacheRead: c.End.Usage.CacheReadTokens, CacheWrite: c.End.Usage.CacheWriteTokens, USD: c.End.Usage.CostUSD,
+		}
+	}
+	text := c.End.Delta
+	if text != "" {
+		p.stage.Emit(wire.AgentResponse{Delta: text, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message()})
+		t.text.Reset()
+		t.text.WriteString(text)
+		t.said = units(text)
+	}
+	if !t.Lasting {
+		return
+	}
+	p.mend(t)
+	h := p.threadOf(t)
+	if h.Provider == "" {
+		h.Provider = t.Provider
+		p.keepThread(h)
+	}
+	rest := text[len(firstUnits(text, t.Kept)):]
+	var added []providers.Entry
+	if !t.Remembered {
+		added = append(added, providers.Entry{
+			Role: providers.RoleUser, Turn: string(t.ID), Blocks: []providers.Block{{Kind: providers.BlockText, Text: t.prompt.text()}},
+		})
+		rest = text
+	}
+	for i := range c.Messages {
+		added = append(added, providers.Entry{
+			Role: providers.RoleUser, Turn: string(t.ID), Blocks: []providers.Block{{Kind: providers.BlockText, Text: c.Messages[i].Text}},
+		})
+	}
+	if strings.TrimSpace(rest) != "" {
+		added = append(added, providers.Entry{
+			Role: providers.RoleAssistant, Turn: string(t.ID), Blocks: []providers.Block{{Kind: providers.BlockText, Text: rest}},
+		})
+	}
+	messages := make([]history.Message, len(added))
+	for i, e := range added {
+		messages[i] = history.Message{Entry: e, Row: p.stage.NextRow()}
+	}
+	p.extend(h, slices.Clip(messages)...)
+	t.Remembered, t.Kept, h.stale = true, t.said, true
+}

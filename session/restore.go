@@ -1,0 +1,124 @@
+package session
+
+import (
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// What people are shown when something cannot be restored.
+const (
+	lostTail    = "The store failed over and lost the newest changes of this session. What their owner knows is restored when it is back; anything else must be done again."
+	lostMessage = "The store failed over and lost a message that was accepted. It could not be restored: "
+)
+
+// restoreLost takes over what the owner before had accepted and the store has lost. All
+// of it may come more than once, and the sender may have been quicker.
+func (l *live) restoreLost(o *order) {
+	if o.Lost {
+		l.showLoss(lostTail)
+	}
+	var commands []Command
+	for _, data := range o.Commands {
+		it, err := unpack(data)
+		if err != nil || it.poison != nil || it.order != nil {
+			l.k.log.Error("a lost message cannot be restored", "err", err, "refused", it.poison)
+			l.showLoss(lostMessage + "it cannot be read.")
+			continue
+		}
+		if !l.knows(it.cmd.Message.ID) {
+			commands = append(commands, it.cmd)
+		}
+	}
+	if len(o.End) > 0 && l.agents != nil && l.restoreEnd(o, commands) {
+		return
+	}
+	for i := range commands {
+		l.restoreMessage(&commands[i])
+	}
+}
+
+// restoreMessage does what a lost message wants, as if it came now.
+func (l *live) restoreMessage(c *Command) {
+	l.restoreAnswer(c)
+	l.take(c)
+	if e, ok := l.ledger.find(c.Message.ID); ok && e.Reply.Verdict == verdictRejected {
+		l.k.log.Error("a lost message is refused", "message", string(c.Message.ID), "reason", e.Reply.Reason)
+		l.showLoss(lostMessage + e.Reply.Reason)
+	}
+}
+
+// restoreAnswer keeps an answer to a question that the store has lost as well, for the
+// agent that asks it again.
+func (l *live) restoreAnswer(c *Command) {
+	var name string
+	e := ending{Reason: wire.ClosedAnswered, By: c.From.Connection, Time: wire.Millis(l.now.UnixMilli()), Unheard: true}
+	switch m := c.Message.Data.(type) {
+	case wire.DialogFeedback:
+		if _, open := l.state.Dialog(m.DialogID); open {
+			return
+		}
+		name, e.Confirmed, e.Remember = dialogName(m.DialogID), m.Confirmed, m.RememberChoice
+		e.Answer = digest(wire.DialogFeedback{DialogID: m.DialogID, Confirmed: m.Confirmed, RememberChoice: m.RememberChoice})
+	case wire.UserPromptResponse:
+		if _, open := l.state.Prompt(m.PromptID); open {
+			return
+		}
+		name, e.Selected, e.Text = promptName(m.PromptID), m.SelectedValues, m.Text
+		e.Answer = digest(wire.UserPromptResponse{
+			PromptID: m.PromptID, SelectedValues: m.SelectedValues, Text: m.Text, Dismissed: m.Dismissed,
+		})
+		if m.Dismissed {
+			e.Reason = wire.ClosedDismissed
+		}
+	default:
+		return
+	}
+	if _, closed := l.questions.find(name); !closed {
+		l.questions.add(name, e, &l.step.ops)
+	}
+}
+
+// restoreEnd ends a turn as it ended at the owner before, with what it did on the
+// desktop. It reports false if the messages of the turn are to be done as if they came
+// now: this owner has run the turn itself, or cannot tell what the turn was.
+func (l *live) restoreEnd(o *order, commands []Command) bool {
+	decoded, err := (wire.Native{}).DecodeEvent(o.End)
+	end, ok := decoded.Data.(wire.AgentResponse)
+	if err != nil || !ok {
+		l.k.log.Error("the lost end of a turn cannot be read", "err", err)
+		return false
+	}
+	over := contextpool.Concluded{End: end}
+	for i := range commands {
+		c := &commands[i]
+		m, plain := c.Message.Data.(wire.UserMessage)
+		if !plain || m.Mode == wire.ModePlan {
+			return false
+		}
+		message, refused := l.messageOf(c, m)
+		if refused.Verdict == verdictRejected {
+			return false
+		}
+		over.Messages = append(over.Messages, message)
+	}
+	for _, data := range o.Actions {
+		decoded, err := (wire.Native{}).DecodeEvent(data)
+		if p, ok := decoded.Data.(wire.Actions); ok && err == nil {
+			over.Actions = append(over.Actions, p.Actions...)
+		}
+	}
+	if !l.agents.ask().MayConclude(over) {
+		return false
+	}
+	for i := range commands {
+		c := &commands[i]
+		l.ledger.add(c.Message.ID, entry{Hash: digest(c.Message.Data), Time: wire.Millis(l.now.UnixMilli())}, &l.step.ops)
+	}
+	l.agents.ask().Conclude(over)
+	return true
+}
+
+// showLoss tells people that something is gone.
+func (l *live) showLoss(text string) {
+	l.row(wire.UIRow{Type: wire.RowSay, Say: wire.SayError, Text: text, MonitorID: firstMonitor})
+}

@@ -1,0 +1,224 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sort"
+	"time"
+
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// How much an owner remembers of what it has accepted and no second node is known to
+// have. One order with all of it fits into an inbox.
+const (
+	unconfirmedItems = 256
+	unconfirmedBytes = 768 << 10
+	unconfirmedAge   = time.Minute
+)
+
+// accepted is something that clients were told is kept: a message or an answer, the end
+// of a turn, or what an agent did on the desktop.
+type accepted struct {
+	at      wire.Position // where the log ended with it
+	since   time.Time
+	message wire.MessageID
+	agent   wire.AgentID // of ends and actions
+	isEnd   bool
+	data    []byte // a parcel, or an event if there is an agent
+}
+
+// unconfirmed is the part of the log that a failover may lose. The owner alone knows it
+// then: if another replica claims the session first, the owner sends it what is here.
+type unconfirmed struct {
+	items []accepted
+	bytes int
+	// dropped is where the log ended with the newest that there was no room for, and
+	// droppedAt when that was.
+	dropped   wire.Position
+	droppedAt time.Time
+}
+
+// add remembers something, and drops the oldest when there is no room.
+func (u *unconfirmed) add(a accepted) {
+	u.items = append(u.items, a)
+	u.bytes += len(a.data)
+	for len(u.items) > unconfirmedItems || u.bytes > unconfirmedBytes {
+		u.dropped, u.droppedAt = u.items[0].at, a.since
+		u.drop()
+	}
+}
+
+func (u *unconfirmed) drop() {
+	u.bytes -= len(u.items[0].data)
+	u.items[0] = accepted{}
+	u.items = u.items[1:]
+}
+
+// expire drops what is so old that a failover that lost it is over.
+func (u *unconfirmed) expire(now time.Time) {
+	for len(u.items) > 0 && now.Sub(u.items[0].since) >= unconfirmedAge {
+		u.drop()
+	}
+	if len(u.items) == 0 {
+		u.items = nil
+	}
+	if now.Sub(u.droppedAt) >= unconfirmedAge {
+		u.dropped = wire.Position{}
+	}
+}
+
+// due is when expire has something to do, so that an idle session holds nothing.
+func (u *unconfirmed) due() time.Time {
+	if len(u.items) == 0 {
+		return time.Time{}
+	}
+	return u.items[0].since.Add(unconfirmedAge)
+}
+
+// moved says that all of it is in the log again, up to a position.
+func (u *unconfirmed) moved(to wire.Position) {
+	for i := range u.items {
+		u.items[i].at = to
+	}
+	u.dropped = wire.Position{}
+}
+
+// remember notes what the step that was just committed has accepted. When a second node
+// has the step, it has everything before it as well. Until a rewrite is complete, the
+// store may be without what was accepted before it.
+func (l *live) remember(receipt store.Receipt, ends []wire.AgentResponse) {
+	switch {
+	case l.rewriting:
+		return
+	case receipt.Durable:
+		l.unconfirmed = unconfirmed{}
+		return
+	}
+	now := time.Now()
+	l.unconfirmed.expire(now)
+	for i := range l.items[l.committed:l.handled] {
+		it := &l.items[l.committed+i]
+		if it.order != nil || it.work != nil || it.poison != nil || !isKept(it.cmd.Message) {
+			continue
+		}
+		if data, err := it.pack(); err == nil { // else no other owner could be sent it either
+			l.unconfirmed.add(accepted{at: receipt.Top, since: now, message: it.cmd.Message.ID, data: data})
+		}
+	}
+	for _, e := range l.step.events {
+		if p, ok := e.Data.(wire.Actions); ok && p.AgentID != "" {
+			l.unconfirmed.add(accepted{at: receipt.Top, since: now, agent: p.AgentID, data: bytes.Clone(e.Frame)})
+		}
+	}
+	for _, end := range ends {
+		if end.MessageID == "" {
+			continue // of a task, which ends within another turn
+		}
+		l.unconfirmed.add(accepted{
+			at: receipt.Top, since: now, message: end.MessageID, agent: end.AgentID, isEnd: true,
+			data: wire.AppendEvent(nil, wire.Event{Session: l.k.id, Time: l.now, Data: end}),
+		})
+	}
+}
+
+// isKept reports whether the sender of a message is told that it is kept: it is for an
+// agent, or answers a question. What names a row or a place in a queue is not, because
+// these may be others at another owner.
+func isKept(m wire.Message) bool {
+	switch m.Data.(type) {
+	case wire.DialogFeedback, wire.UserPromptResponse:
+		return true // a question has one answer, also without a name
+	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.AskResponse,
+		wire.HITLPlanResponse, wire.HITLApprovalResponse, wire.HITLInputResponse, wire.HITLClarificationResponse:
+		return m.ID != ""
+	}
+	return false
+}
+
+// rescue is what the log lacks of what an owner here had accepted, as orders to the
+// owner that the session has now.
+func (k *keeper) rescue(ctx context.Context, left *live) ([]item, error) {
+	if left == nil || left.released || len(left.unconfirmed.items) == 0 {
+		return nil, nil
+	}
+	u := &left.unconfirmed
+	var failure error
+	isLost := func(at wire.Position) bool {
+		lost, err := k.lacks(ctx, at)
+		failure = errors.Join(failure, err)
+		return lost
+	}
+	first := sort.Search(len(u.items), func(i int) bool { return isLost(u.items[i].at) })
+	missing := 0
+	if u.dropped != (wire.Position{}) && isLost(u.dropped) {
+		missing = 1 // at least
+	}
+	if failure != nil {
+		return nil, fmt.Errorf("find what the store has lost: %w", failure)
+	}
+	orders := compose(left, u.items[first:])
+	if missing > 0 {
+		k.log.ErrorContext(ctx, "accepted messages are lost: the store lost more than the owner remembers", "log", u.dropped)
+		orders = append(orders, &order{Kind: orderRestore, Lost: true})
+	}
+	if len(orders) > 0 {
+		k.log.WarnContext(ctx, "the store has lost what was accepted here, sending it to the new owner",
+			"orders", len(orders), "top", left.top)
+	}
+	items := make([]item, len(orders))
+	for i, o := range orders {
+		items[i] = item{order: o}
+	}
+	left.unconfirmed = unconfirmed{}
+	return items, nil
+}
+
+// lacks reports whether the log does not have a position that it had.
+func (k *keeper) lacks(ctx context.Context, at wire.Position) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	_, err := k.hub.store.Read(ctx, k.id, at, 1)
+	switch {
+	case errors.Is(err, store.ErrUnknownPosition), errors.Is(err, store.ErrAhead):
+		return true, nil
+	case errors.Is(err, store.ErrTrimmed), errors.Is(err, store.ErrNotFound):
+		return false, nil
+	}
+	return false, err
+}
+
+// compose makes orders of what was lost: one for each turn that has ended, with the
+// messages that it answered and what it did, and one for each other message. What turns
+// did that have not ended is left out: the new owner runs them again.
+func compose(left *live, lost []accepted) []*order {
+	ended := map[wire.AgentID]*order{}
+	for _, a := range lost {
+		if a.isEnd {
+			ended[a.agent] = &order{Kind: orderRestore, End: a.data}
+		}
+	}
+	var orders []*order
+	for _, a := range lost {
+		switch {
+		case a.isEnd:
+			orders = append(orders, ended[a.agent])
+		case a.agent != "":
+			if o := ended[a.agent]; o != nil {
+				o.Actions = append(o.Actions, a.data)
+			}
+		default:
+			known, _ := left.ledger.find(a.message)
+			if o := ended[known.Reply.Agent]; o != nil && a.message != "" {
+				o.Commands = append(o.Commands, json.RawMessage(a.data))
+			} else if known.Reply.Verdict != verdictRejected {
+				orders = append(orders, &order{Kind: orderRestore, Commands: []json.RawMessage{a.data}})
+			}
+		}
+	}
+	return orders
+}
