@@ -123,6 +123,9 @@ func (s *Server) accessTo(ctx context.Context, who auth.Identity, id wire.Sessio
 		return accessNone, session.Info{}, err
 	}
 	granted := accessFor(who, info)
+	if granted == accessNone && info.Stale {
+		return accessNone, session.Info{}, store.ErrUnavailable // it may be shared with them
+	}
 	if granted == accessNone || info.Importing {
 		return accessNone, session.Info{}, hidden
 	}

@@ -193,3 +193,37 @@ func TestSessionThatCannotBeCountedStays(t *testing.T) {
 	})
 	h.post("/api/sessions", h.user("ann"), "").want(http.StatusCreated)
 }
+
+// unknowing is a store that cannot look sessions up.
+type unknowing struct {
+	engine
+	away *atomic.Bool
+}
+
+func (u unknowing) Session(ctx context.Context, id wire.SessionID) (store.Info, error) {
+	if u.away.Load() {
+		return store.Info{}, store.ErrUnavailable
+	}
+	return u.engine.Session(ctx, id)
+}
+
+// While the store is away, a session that is loaded is shown to its user. Others, whose
+// shares may have ended meanwhile, have to wait; they are not told that it is gone.
+func TestLoadedSessionWithoutAStore(t *testing.T) {
+	t.Parallel()
+	var away atomic.Bool
+	h := newHall(t, func(p *plan) {
+		p.store = func(log *slog.Logger) (engine, error) {
+			s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
+			return unknowing{s, &away}, err
+		}
+	})
+	id := h.session("ada")
+	h.rest(http.MethodPut, at(id, "/shares/bob"), request{token: h.user("ada"), body: `{"access":"viewer"}`}).want(http.StatusOK)
+	h.enter("/ws/"+string(id), as(h.user("ada"))).alive()
+	h.get(at(id, "/snapshot"), h.user("bob")).want(http.StatusOK)
+	away.Store(true)
+	h.get(at(id, "/snapshot"), h.user("ada")).want(http.StatusOK)
+	h.get(at(id, "/snapshot"), h.user("bob")).problem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
+	h.get(at("ses-none", "/snapshot"), h.user("ada")).problem(http.StatusServiceUnavailable, wire.CodeStoreUnavailable)
+}

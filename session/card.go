@@ -168,3 +168,11 @@ func asInfo(i store.Info) Info {
 		Epoch: i.Epoch, Until: i.Until, Oldest: i.Oldest, Importing: c.Importing,
 	}
 }
+
+// staleInfo is asInfo for while the store does not answer. Shares may be taken back
+// meanwhile, so that it has none.
+func staleInfo(i store.Info) *Info {
+	info := asInfo(i)
+	info.Shares, info.Stale = nil, true
+	return &info
+}

@@ -34,6 +34,9 @@ type Info struct {
 	Quarantined string
 	// Importing says that it is not finished yet, see [Hub.BeginImport].
 	Importing bool
+	// Stale says that the store does not answer: this is what was loaded here, and
+	// with whom the session is shared is not known.
+	Stale bool
 }
 
 // Share is what somebody else's session may be used for.
@@ -90,8 +93,8 @@ func (h *Hub) Create(ctx context.Context, n NewSession) (Info, error) {
 	return h.Info(ctx, n.ID)
 }
 
-// Info looks a session up. While the store does not answer, a session that is loaded
-// here is as it was then, and is shared with no other user.
+// Info looks a session up. While the store does not answer, what was loaded here is
+// returned as [Info.Stale].
 func (h *Hub) Info(ctx context.Context, id wire.SessionID) (Info, error) {
 	i, err := h.store.Session(ctx, id)
 	if err != nil && away(err) {

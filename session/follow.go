@@ -40,10 +40,7 @@ func (k *keeper) load(ctx context.Context) (loaded, error) {
 	got, err := k.hub.load(ctx, k.id, k.user)
 	if got.info.User != "" {
 		k.user = got.info.User
-		// Shares may be taken back while the store does not answer here.
-		info := asInfo(got.info)
-		info.Shares = nil
-		k.info.Store(&info)
+		k.info.Store(staleInfo(got.info))
 	}
 	return got, err
 }

@@ -143,8 +143,8 @@ func TestFollowerServesWithoutAStore(t *testing.T) {
 		far.cut.Store(true)
 		time.Sleep(time.Minute)
 		info, err := b.Info(t.Context(), "ses-1")
-		if err != nil || info.User != "ada" || len(info.Shares) != 0 {
-			t.Errorf("a followed session without a store is %+v, error %v; want that of ada and nobody else", info, err)
+		if err != nil || info.User != "ada" || !info.Stale || len(info.Shares) != 0 {
+			t.Errorf("a followed session without a store is %+v, error %v; want that of ada, stale and without shares", info, err)
 		}
 		if _, err := b.Info(t.Context(), "ses-2"); code(err) != wire.CodeStoreUnavailable {
 			t.Errorf("a session that is not loaded is found without a store: %v", err)

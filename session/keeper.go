@@ -65,7 +65,7 @@ type keeper struct {
 	mixed     atomic.Bool          // the inbox may have what was said here before what is in the mailbox
 	live      atomic.Pointer[live] // while this replica owns the session
 	owned     atomic.Uint64        // the epoch of its last lease here
-	info      atomic.Pointer[Info] // as it was when it was loaded, without its shares
+	info      atomic.Pointer[Info] // as it was when it was loaded, see Info.Stale
 	between   atomic.Int64         // since when it is neither owned here nor followed, in ns; 0 while it is
 
 	log     *slog.Logger

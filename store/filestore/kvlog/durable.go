@@ -36,7 +36,7 @@ func (l *Log) openDurable() point {
 		l.cfg.Logger.Warn("how far the log was on disk is not known", "file", durableName, "err", err)
 		return 0
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator names the folder
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return unknown(err)
 	}

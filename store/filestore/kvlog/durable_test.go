@@ -73,6 +73,7 @@ func TestEmptySegment(t *testing.T) {
 						continue // a crash of an older program leaves that
 					}
 					t.Run(fmt.Sprint(name, " of ", len(names), " with ", size, " older ", older), func(t *testing.T) {
+						t.Parallel()
 						changed := maps.Clone(kept)
 						changed[name] = kept[name][:size]
 						if older {
