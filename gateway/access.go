@@ -14,6 +14,7 @@ import (
 
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
