@@ -23,7 +23,8 @@
 // before it. Messages to a window wait for the agent that the window shares with
 // those it opened; a button with an actionId has a turn of its own on a copy of
 // the conversation. Every message has one answer (MESSAGE_QUEUED may come first)
-// and one end: the end of the turn that took it, or its rejection.
+// and one end: an AGENT_RESPONSE of its own when the turn that took it ends, or its
+// rejection.
 //
 // # When a conversation becomes too long
 //
@@ -56,7 +57,8 @@
 //   - A new owner runs the turns again that were under way, with the results of
 //     the tools that had ended. A turn of which nobody knows whether a tool ran is
 //     ended as interrupted, and a row asks whether to go on. The third time that a
-//     turn that runs is cut off it fails.
+//     turn that runs is cut off, counted from when a message joined it last, it
+//     fails.
 //
 // # Tasks
 //

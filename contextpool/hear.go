@@ -291,6 +291,11 @@ func (p *Pool) lastWords(t *turn, text string, outcome providers.Outcome, reason
 		p.rowEnd(t, end)
 	}
 	p.stage.Emit(end)
+	for _, id := range t.joined() {
+		p.stage.Emit(wire.AgentResponse{
+			IsComplete: true, Outcome: end.Outcome, Reason: reason, AgentID: t.Role, MonitorID: t.Monitor, MessageID: id, Joined: t.ID,
+		})
+	}
 }
 
 // lastWord is the event that says how a turn ended.

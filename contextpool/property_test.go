@@ -424,14 +424,8 @@ func (c *chaos) finish() {
 			c.t.Fatalf("%s was not answered once: %+v", id, f)
 		case f.rejected == 1:
 		default:
-			ended := 0
-			for key, n := range c.ends {
-				if role, _, _ := strings.Cut(key, " "); role == f.accepted[0] {
-					ended += n
-				}
-			}
-			if ended == 0 {
-				c.t.Fatalf("%s was accepted by %s, which has not ended", id, f.accepted[0])
+			if ended := c.ends[f.accepted[0]+" "+id]; ended != 1 {
+				c.t.Fatalf("%s was accepted by %s and has %d ends", id, f.accepted[0], ended)
 			}
 		}
 	}

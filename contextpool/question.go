@@ -311,7 +311,7 @@ func (p *Pool) allQuestions() []store.Op {
 // Answers is the main turn of a monitor that a message can answer a question of.
 func (p *Pool) Answers(m Message) (wire.AgentID, bool) {
 	t := p.main(m.Monitor)
-	if t == nil || t.Stopping != "" || m.Guest && !t.Guest {
+	if t == nil || t.Stopping != "" || len(t.Taken) >= mostTaken || m.Guest && !t.Guest {
 		return "", false
 	}
 	return t.Role, true
@@ -335,7 +335,7 @@ func answersTo(asked string) *wire.ProgressStatus {
 }
 
 func (p *Pool) answered(t *turn, m *Message) {
-	t.Taken = append(t.Taken[max(len(t.Taken)-takenKept, 0):], m.ID)
+	t.join(m.ID)
 	p.keepTurn(t)
 	p.accept(m, t.Role, wire.TakenSteered)
 }
@@ -345,7 +345,7 @@ func (p *Pool) answered(t *turn, m *Message) {
 // the turn is read there, and nothing of a guest answers for the owner.
 func (p *Pool) Waited(c tools.Caller, prompt wire.PromptID) (Message, bool) {
 	t, q := p.of(c), p.questionOf("", prompt)
-	if t == nil || q == nil || t.Stopping != "" || t != p.main(t.Monitor) {
+	if t == nil || q == nil || t.Stopping != "" || len(t.Taken) >= mostTaken || t != p.main(t.Monitor) {
 		return Message{}, false
 	}
 	if _, ok := history.AnsweredBy(q.Ask); !ok {

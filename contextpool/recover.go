@@ -13,7 +13,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// cuts is how often a turn is cut off before it is given up.
+// cuts is how often a turn is cut off before it is given up, counted from when a
+// message joined it last: a message is not given up for what happened before it came.
 const cuts = 3
 
 const unknownWork = "what it has done so far is not known well enough to go on"

@@ -340,6 +340,6 @@ func TestTakenMessageIsDoneOnce(t *testing.T) {
 	r.began(again)
 	r.hear(agentpool.Took{Of: agentpool.Of{Run: again.ID}, Message: "m2"})
 	r.ended(again)
-	r.wantStory("m2", "steered by main-monitor-0-m1")
+	r.wantStory("m2", "steered by main-monitor-0-m1; completed")
 	wantEqual(t, len(r.crew.started), 1)
 }

@@ -84,7 +84,8 @@ func (p *Pool) affords(monitor wire.MonitorID) bool {
 // guests may not.
 func (p *Pool) takes(m *waiting) *turn {
 	t := p.main(m.Monitor)
-	if t == nil || t.State != turnRunning || t.Stopping != "" || m.Guest && !t.Guest || !p.crew.Steers(t.Provider) {
+	if t == nil || t.State != turnRunning || t.Stopping != "" || len(t.Taken) >= mostTaken || m.Guest && !t.Guest ||
+		!p.crew.Steers(t.Provider) {
 		return nil
 	}
 	for _, w := range p.mains.All(string(m.Monitor)) {
@@ -145,14 +146,15 @@ func (p *Pool) dequeue(which func(*waiting) bool) []*waiting {
 	return out
 }
 
-// takenKept is how many names of messages a turn remembers.
-const takenKept = 100
+// mostTaken is from how many messages on a turn is offered no more: it remembers
+// all of them until it ends. Those that it was offered before it may still take.
+const mostTaken = 100
 
 // took says that the model has a message it was offered.
 func (p *Pool) took(t *turn, id wire.MessageID) {
 	for _, w := range p.dequeue(func(w *waiting) bool { return w.ID == id && w.Offered == t.run() }) {
-		t.Taken = append(t.Taken[max(len(t.Taken)-takenKept, 0):], w.ID)
-		t.Heard = append(t.Heard[max(len(t.Heard)-takenKept, 0):], w.Row)
+		t.join(w.ID)
+		t.Heard = append(t.Heard, w.Row)
 		p.keepTurn(t)
 		p.accept(&w.Message, t.Role, wire.TakenSteered)
 		p.stage.Emit(wire.TaskUserMessage{Task: wire.Task{

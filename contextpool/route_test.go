@@ -187,7 +187,7 @@ func TestOfferedAndNotTakenIsNext(t *testing.T) {
 	r.crew.slots = 5 // nobody needs an agent of its own when the main agent is free
 	r.hear(agentpool.Spurned{Of: agentpool.Of{Run: run.ID}, Message: "m3", Ending: true})
 	r.ended(run)
-	r.wantStory("m2", "steered by main-monitor-0-m1")
+	r.wantStory("m2", "steered by main-monitor-0-m1; completed")
 	r.wantStory("m3", "direct by main-monitor-0-m3")
 	r.wantStory("m4", "queued at 1")
 	r.hear(agentpool.Spurned{Of: agentpool.Of{Run: run.ID}, Message: "m4"}) // too late

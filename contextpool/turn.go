@@ -27,7 +27,7 @@ const (
 // turn is a turn under way.
 type turn struct {
 	// Number orders turns and names them. Attempt counts its runs from 1, Cut how
-	// often it was cut off.
+	// often it was cut off since a message joined it last.
 	Number  uint64         `json:"number"`
 	Attempt int            `json:"attempt"`
 	Cut     int            `json:"cut,omitempty"`
@@ -186,6 +186,18 @@ func (t *turn) message() wire.MessageID {
 		return ""
 	}
 	return t.ID
+}
+
+// join adds a message to those that the turn answers. How often the turn may be cut
+// off counts from then on, because the message has not been cut off yet. The caller
+// keeps the turn.
+func (t *turn) join(id wire.MessageID) {
+	t.Taken, t.Cut = append(t.Taken, id), 0
+}
+
+// joined are the messages that the turn took while it ran.
+func (t *turn) joined() []wire.MessageID {
+	return slices.DeleteFunc(slices.Clone(t.Taken), func(id wire.MessageID) bool { return id == t.ID })
 }
 
 // trigger is what made the turn.

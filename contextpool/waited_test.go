@@ -56,5 +56,5 @@ func TestWhatWaitsIsAnAnswer(t *testing.T) {
 	r.began(run)
 	r.ended(run)
 	r.wantStory("m3", "queued at 4")
-	r.wantStory("m2", "queued at 3; steered by main-monitor-0-m1")
+	r.wantStory("m2", "queued at 3; steered by main-monitor-0-m1; completed")
 }

@@ -362,7 +362,6 @@ func opening(id wire.WindowID) string { return fmt.Sprintf("/window %s %s | hell
 type fate struct {
 	accepted, queued, rejected, ends int
 	agent                            wire.AgentID
-	how                              wire.Taken
 }
 
 // fates are those of all messages in a log.
@@ -374,17 +373,13 @@ func fates(events []wire.Event) map[wire.MessageID]*fate {
 		}
 		return all[id]
 	}
-	ends := map[wire.AgentID]int{}
 	for _, e := range events {
 		switch p := e.Data.(type) {
 		case wire.MessageAccepted:
 			if !p.Duplicate { // of answers to plans there is nothing but that
 				f := of(p.MessageID)
 				f.accepted++
-				f.agent, f.how = p.AgentID, p.How
-				if p.How == wire.TakenSteered {
-					f.ends = -ends[p.AgentID] // it has to come later
-				}
+				f.agent = p.AgentID
 			}
 		case wire.MessageQueued:
 			if f := of(p.MessageID); !p.Duplicate {
@@ -395,17 +390,9 @@ func fates(events []wire.Event) map[wire.MessageID]*fate {
 				of(p.MessageID).rejected++
 			}
 		case wire.AgentResponse:
-			if p.IsComplete {
-				ends[p.AgentID]++
-				if p.MessageID != "" {
-					of(p.MessageID).ends++
-				}
+			if p.IsComplete && p.MessageID != "" {
+				of(p.MessageID).ends++
 			}
-		}
-	}
-	for _, f := range all {
-		if f.how == wire.TakenSteered {
-			f.ends += ends[f.agent]
 		}
 	}
 	return all

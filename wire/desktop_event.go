@@ -30,8 +30,10 @@ type AgentThinking struct {
 	MessageID MessageID `json:"messageId,omitempty"`
 }
 
-// AgentResponse is a piece of what an agent answers, or the end of its turn.
-// Every turn ends with exactly one that is complete.
+// AgentResponse is a piece of what an agent answers, or the end of a message.
+// Every accepted message ends with exactly one that is complete and has its
+// messageId. The turn is over with that of the message that began it; those of
+// messages that joined the turn while it ran follow, with the same outcome.
 type AgentResponse struct {
 	Outbound
 	// Content is the whole text so far; only the desktop dialect carries it.
@@ -52,6 +54,9 @@ type AgentResponse struct {
 	AgentID    AgentID   `json:"agentId,omitempty"`
 	MonitorID  MonitorID `json:"monitorId,omitempty"`
 	MessageID  MessageID `json:"messageId,omitempty"`
+	// Joined is there when a message is complete that joined a turn: the message
+	// that began that. Usage and durationMs are with the end of that one.
+	Joined MessageID `json:"joined,omitempty"`
 }
 
 // Usage is what a turn took of its model.

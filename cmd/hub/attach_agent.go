@@ -13,6 +13,9 @@ import (
 
 // response shows a piece of an answer, or the end of a turn.
 func (v *view) response(d wire.AgentResponse) {
+	if d.Joined != "" {
+		return // the turn has ended with the message that began it
+	}
 	ref, label := voiceRef{agent: d.AgentID}, agentLabel(d.AgentID, d.MonitorID)
 	if d.Delta == "" && !d.IsComplete {
 		v.rewind(ref, d.Offset)

@@ -238,6 +238,7 @@ main:  three
 			wire.AgentError{AgentID: "main", Error: "it waits"},
 			wire.TaskCreated{},
 			wire.TaskCompleted{},
+			wire.AgentResponse{AgentID: "main", MessageID: "m2", IsComplete: true, Outcome: wire.OutcomeCompleted, Joined: "m1"},
 		}, `
 05:49:01 main: uses window:create {"id":"w"}
 05:49:02 main: window:create is done: made it

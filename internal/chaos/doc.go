@@ -1,5 +1,5 @@
 // Package chaos proves: its tests break whole hubs and their stores in every way
-// of the fault table (F1 to F15 and F18 to F21) and check that nobody lost or doubled
+// of the fault table (F1 to F15 and F18 to F22) and check that nobody lost or doubled
 // anything. The table, with what is wanted of each and what was measured, is in
 // bench/README.md.
 //

@@ -42,8 +42,8 @@ type Rules struct {
 //   - P1: a tab sees the events of the log in their order, each once, without a
 //     gap, or is given a snapshot.
 //   - P2: all tabs, and the log, have the same bytes at a position.
-//   - P3: an acknowledged message comes to an end: its own, or that of the turn
-//     that took it in.
+//   - P3: an acknowledged message comes to an end of its own, also if a running
+//     turn took it in.
 //   - P4: it does so once, whoever was told.
 //   - P5: epochs never go back along the log, and every epoch begins with the
 //     change of owner that names the end of the one before.

@@ -48,8 +48,9 @@ func told() tale {
 		accepted(at(2, 3), "m2", "main-monitor-0-m2", wire.TakenDirect),
 		accepted(at(2, 4), "m4", "main-monitor-0-m2", wire.TakenSteered),
 		says(at(2, 5), "m2", 0, "하나", wire.OutcomeCompleted),
-		accepted(at(2, 6), "m3", "main-monitor-0-m3", wire.TakenDirect),
-		says(at(2, 7), "m3", 0, "half", wire.OutcomeInterrupted),
+		{At: at(2, 6), Type: "AGENT_RESPONSE", Message: "m4", Monitor: monitor, Agent: "main-monitor-0-m2", Outcome: wire.OutcomeCompleted},
+		accepted(at(2, 7), "m3", "main-monitor-0-m3", wire.TakenDirect),
+		says(at(2, 8), "m3", 0, "half", wire.OutcomeInterrupted),
 	}
 	var t tale
 	t = append(t, hubtest.Entry{Kind: hubtest.KindHead, Test: "TestTale", Seed: 7})
@@ -72,9 +73,9 @@ func told() tale {
 		t = append(t, hubtest.Entry{Kind: hubtest.KindLog, Session: "s", Event: &e})
 	}
 	for _, who := range []string{"one", "two"} {
-		t = append(t, hubtest.Entry{Kind: hubtest.KindFinal, Who: who, Session: "s", Event: &hubtest.Event{At: at(2, 7), Hash: "same"}})
+		t = append(t, hubtest.Entry{Kind: hubtest.KindFinal, Who: who, Session: "s", Event: &hubtest.Event{At: at(2, 8), Hash: "same"}})
 	}
-	t = append(t, hubtest.Entry{Kind: hubtest.KindServer, Who: "b", Session: "s", Event: &hubtest.Event{At: at(2, 8), Hash: "same"}})
+	t = append(t, hubtest.Entry{Kind: hubtest.KindServer, Who: "b", Session: "s", Event: &hubtest.Event{At: at(2, 9), Hash: "same"}})
 	for i := range t {
 		t[i].T = time.Duration(i) * time.Second
 	}
@@ -122,7 +123,7 @@ func (t tale) more(e hubtest.Event) tale {
 // What happens after the log was read is not a part of the run.
 func TestCheckLeavesOutWhatCameLater(t *testing.T) {
 	t.Parallel()
-	late := hubtest.Entry{Kind: hubtest.KindEvent, T: time.Hour, Who: "one", Session: "s", Event: &hubtest.Event{At: at(2, 9), Hash: "2-9"}}
+	late := hubtest.Entry{Kind: hubtest.KindEvent, T: time.Hour, Who: "one", Session: "s", Event: &hubtest.Event{At: at(2, 10), Hash: "2-10"}}
 	if got := hubtest.Check(append(told(), late), hubtest.Rules{}); len(got) > 0 {
 		t.Errorf("wrong: %v", got)
 	}

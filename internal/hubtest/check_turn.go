@@ -38,28 +38,12 @@ func (s *course) queues(v *violations) {
 	}
 }
 
-// endings are the ends of all messages of a log. A message that a running turn took
-// in ends with that, unless it has an end of its own.
+// endings are the ends of all messages of a log.
 func endings(log []Event) map[wire.MessageID][]Event {
 	ends := map[wire.MessageID][]Event{}
-	steered := map[wire.AgentID][]wire.MessageID{}
-	within := map[wire.MessageID]Event{}
 	for _, e := range log {
-		if e.Type == typeAccepted && e.How == wire.TakenSteered {
-			steered[e.Agent] = append(steered[e.Agent], e.Message)
-		}
-		if !e.Ends() || isTask(e.Agent) {
-			continue
-		}
-		ends[e.Message] = append(ends[e.Message], e)
-		for _, id := range steered[e.Agent] {
-			within[id] = e
-		}
-		delete(steered, e.Agent)
-	}
-	for id, e := range within {
-		if ends[id] == nil {
-			ends[id] = []Event{e}
+		if e.Ends() && !isTask(e.Agent) {
+			ends[e.Message] = append(ends[e.Message], e)
 		}
 	}
 	return ends

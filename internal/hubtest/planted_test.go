@@ -91,8 +91,8 @@ func planted() []planting {
 			spoil: drop(hubtest.KindLog, "", at(1, 6)),
 		},
 		{
-			property: "P1", name: "lost in the end", says: "ends at 2-7, which was lost", rules: hubtest.Rules{Loss: true},
-			spoil: drop(hubtest.KindLog, "", at(2, 7)),
+			property: "P1", name: "lost in the end", says: "ends at 2-8, which was lost", rules: hubtest.Rules{Loss: true},
+			spoil: drop(hubtest.KindLog, "", at(2, 8)),
 		},
 		{
 			property: "P2", name: "a tab and the log", says: "1-4 is other",
@@ -117,7 +117,7 @@ func plantedTurns() []planting {
 		{
 			property: "P3", name: "no end", says: "m3 was acknowledged and has no end",
 			spoil: func(t tale) tale {
-				return t.everywhere(at(2, 7), func(e *hubtest.Event) { e.Outcome = "" })
+				return t.everywhere(at(2, 8), func(e *hubtest.Event) { e.Outcome = "" })
 			},
 		},
 		{
@@ -127,21 +127,21 @@ func plantedTurns() []planting {
 			},
 		},
 		{
-			property: "P3", name: "the turn that took it in does not end", says: "m4 was acknowledged",
+			property: "P3", name: "it joined a turn and has no end of its own", says: "m4 was acknowledged",
 			spoil: func(t tale) tale {
-				return t.everywhere(at(2, 5), func(e *hubtest.Event) { e.Outcome = "" })
+				return t.everywhere(at(2, 6), func(e *hubtest.Event) { e.Outcome = "" })
 			},
 		},
 		{
-			property: "P4", name: "ends twice", says: "m1 ends 2 times: completed at 2-2 and failed at 2-8",
+			property: "P4", name: "ends twice", says: "m1 ends 2 times: completed at 2-2 and failed at 2-9",
 			spoil: func(t tale) tale {
-				return t.more(hubtest.Event{At: at(2, 8), Type: "AGENT_RESPONSE", Message: "m1", Agent: "main-monitor-0-m1", Outcome: wire.OutcomeFailed})
+				return t.more(hubtest.Event{At: at(2, 9), Type: "AGENT_RESPONSE", Message: "m1", Agent: "main-monitor-0-m1", Outcome: wire.OutcomeFailed})
 			},
 		},
 		{
-			property: "P4", name: "ends and is refused", says: "m1 ends 2 times: completed at 2-2 and rejected at 2-8",
+			property: "P4", name: "ends and is refused", says: "m1 ends 2 times: completed at 2-2 and rejected at 2-9",
 			spoil: func(t tale) tale {
-				return t.more(hubtest.Event{At: at(2, 8), Type: "MESSAGE_REJECTED", Message: "m1"})
+				return t.more(hubtest.Event{At: at(2, 9), Type: "MESSAGE_REJECTED", Message: "m1"})
 			},
 		},
 		{
@@ -152,11 +152,11 @@ func plantedTurns() []planting {
 			},
 		},
 		{
-			property: "P5", name: "back in the log", says: "1-7 comes after 2-7 in the log",
+			property: "P5", name: "back in the log", says: "1-7 comes after 2-8 in the log",
 			spoil: func(t tale) tale { return t.more(hubtest.Event{At: at(1, 7), Type: "TOAST"}) },
 		},
 		{
-			property: "P5", name: "back within an epoch", says: "2-3 comes after 2-7 in the log",
+			property: "P5", name: "back within an epoch", says: "2-3 comes after 2-8 in the log",
 			spoil: func(t tale) tale { return t.more(hubtest.Event{At: at(2, 3), Type: "TOAST"}) },
 		},
 		{
@@ -172,7 +172,7 @@ func plantedTurns() []planting {
 		{
 			property: "P6", name: "a second owner", says: "epoch 2 has a second owner, c-1",
 			spoil: func(t tale) tale {
-				return t.more(hubtest.Event{At: at(2, 8), Type: "OWNER_CHANGED", Replica: "c-1"})
+				return t.more(hubtest.Event{At: at(2, 9), Type: "OWNER_CHANGED", Replica: "c-1"})
 			},
 		},
 		{
@@ -185,14 +185,14 @@ func plantedTurns() []planting {
 			property: "P7", name: "overtaken", says: "m3 is begun at 2-3 before m2",
 			spoil: func(t tale) tale {
 				t.everywhere(at(2, 3), func(e *hubtest.Event) { e.Message = "m3" })
-				return t.everywhere(at(2, 6), func(e *hubtest.Event) { e.Message = "m2" })
+				return t.everywhere(at(2, 7), func(e *hubtest.Event) { e.Message = "m2" })
 			},
 		},
 		{
 			property: "P7", name: "did not wait", says: "m5 is begun at 2-3 before m2",
 			spoil: func(t tale) tale {
 				t.everywhere(at(2, 3), func(e *hubtest.Event) { e.Message = "m5" })
-				return t.everywhere(at(2, 6), func(e *hubtest.Event) { e.Message = "m2" })
+				return t.everywhere(at(2, 7), func(e *hubtest.Event) { e.Message = "m2" })
 			},
 		},
 		{
@@ -221,16 +221,16 @@ func plantedTurns() []planting {
 			},
 		},
 		{
-			property: "P10", name: "another state", says: "b has other at 2-8",
+			property: "P10", name: "another state", says: "b has other at 2-9",
 			spoil: func(t tale) tale {
-				t[t.find(hubtest.KindServer, "b", at(2, 8))].Event.Hash = "other"
+				t[t.find(hubtest.KindServer, "b", at(2, 9))].Event.Hash = "other"
 				return t
 			},
 		},
 		{
-			property: "P10", name: "behind", says: "two has same at 2-6",
+			property: "P10", name: "behind", says: "two has same at 2-7",
 			spoil: func(t tale) tale {
-				t[t.find(hubtest.KindFinal, "two", at(2, 7))].Event.At = at(2, 6)
+				t[t.find(hubtest.KindFinal, "two", at(2, 8))].Event.At = at(2, 7)
 				return t
 			},
 		},

@@ -56,7 +56,7 @@ func (t *turn) settle(calls []providers.ToolCall, done map[string]providers.Tool
 // they make necessary before the rest of the script.
 func (t *turn) follow(st step, outcomes []outcome) error {
 	if st.then != nil {
-		t.script = append(numbered(st.id, st.then(outcomes)), t.script...)
+		t.script = append(withStepIDs(st.id, st.then(outcomes)), t.script...)
 	}
 	return t.say(st.after(outcomes))
 }

@@ -23,8 +23,8 @@ func (t *turn) origin() string {
 	return t.at
 }
 
-// past is what a conversation has of a turn that was cut off.
-type past struct {
+// progress is what a conversation has of a turn that was cut off.
+type progress struct {
 	// entries are the whole conversation, and those from begin on are of the turn.
 	// Each entry of a user is of one message.
 	entries []providers.Entry
@@ -38,11 +38,11 @@ type past struct {
 	results map[string]providers.ToolResult
 }
 
-// recollect finds the turn that a message began, which is the newest of the
+// readProgress finds the turn that a message began, which is the newest of the
 // conversation.
-func recollect(entries []providers.Entry, message string) *past {
-	p := &past{
-		entries: apart(entries), begin: -1,
+func readProgress(entries []providers.Entry, message string) *progress {
+	p := &progress{
+		entries: splitMessages(entries), begin: -1,
 		calls: map[string][]providers.ToolCall{}, results: map[string]providers.ToolResult{},
 	}
 	for n, e := range p.entries {
@@ -58,15 +58,15 @@ func recollect(entries []providers.Entry, message string) *past {
 	}
 	for _, e := range p.entries[p.begin:] {
 		for _, b := range e.Blocks {
-			p.note(e.Role, b)
+			p.addBlock(e.Role, b)
 		}
 	}
 	return p
 }
 
-// apart undoes that neighbours were joined: messages of a user are entries of their
+// splitMessages undoes that neighbours were joined: messages of a user are entries of their
 // own.
-func apart(entries []providers.Entry) (out []providers.Entry) {
+func splitMessages(entries []providers.Entry) (out []providers.Entry) {
 	for _, e := range entries {
 		blocks := e.Blocks
 		for e.Role == providers.RoleUser && len(blocks) > 0 {
@@ -91,8 +91,8 @@ func isMessage(e providers.Entry) bool {
 	return e.Role == providers.RoleUser && len(e.Blocks) > 0 && !isResult(e.Blocks[0])
 }
 
-// note takes a block of the turn.
-func (p *past) note(role providers.Role, b providers.Block) {
+// addBlock takes a block of the turn.
+func (p *progress) addBlock(role providers.Role, b providers.Block) {
 	if role == providers.RoleAssistant && b.Origin != "" {
 		p.place = b.Origin
 	}
@@ -110,7 +110,7 @@ func (p *past) note(role providers.Role, b providers.Block) {
 }
 
 // beginning is what the turn was begun with.
-func (p *past) beginning() (text string) {
+func (p *progress) beginning() (text string) {
 	if p.begin < len(p.entries) {
 		for _, b := range p.entries[p.begin].Blocks {
 			if isMessage(p.entries[p.begin]) && b.Kind == providers.BlockText {
@@ -121,10 +121,10 @@ func (p *past) beginning() (text string) {
 	return text
 }
 
-// planned is what the messages of the turn want, one script for each, and the
+// planMessages is what the messages of the turn want, one script for each, and the
 // names of the messages. Older programs did not note those, and what has none among
 // others is no message: somebody added it, or it stands for what was left out.
-func (p *past) planned(s *session) (scripts [][]step, messages []string) {
+func (p *progress) planMessages(s *session) (scripts [][]step, messages []string) {
 	named := slices.ContainsFunc(p.entries[p.begin:], func(e providers.Entry) bool { return isMessage(e) && e.Blocks[0].Origin != "" })
 	for n, e := range p.entries[p.begin:] {
 		if !isMessage(e) || named && e.Blocks[0].Origin == "" {
@@ -134,14 +134,14 @@ func (p *past) planned(s *session) (scripts [][]step, messages []string) {
 		if !named {
 			id = fmt.Sprintf("%s#%d", e.Turn, len(messages))
 		}
-		scripts = append(scripts, numbered(id, s.plan(p.entries[:p.begin+n], e)))
+		scripts = append(scripts, withStepIDs(id, s.plan(p.entries[:p.begin+n], e)))
 		messages = append(messages, id)
 	}
 	return scripts, messages
 }
 
 // outcomes are calls with their results, and open those of them that have none.
-func (p *past) outcomes(calls []providers.ToolCall) (all []outcome, open []providers.ToolCall) {
+func (p *progress) outcomes(calls []providers.ToolCall) (all []outcome, open []providers.ToolCall) {
 	for _, c := range calls {
 		r, ok := p.results[c.ID]
 		if !ok {
@@ -152,9 +152,9 @@ func (p *past) outcomes(calls []providers.ToolCall) (all []outcome, open []provi
 	return all, open
 }
 
-// identify finds the unnamed calls that a step made: the oldest, if they are the
+// identifyCalls finds the unnamed calls that a step made: the oldest, if they are the
 // same.
-func (p *past) identify(st step) {
+func (p *progress) identifyCalls(st step) {
 	for _, c := range st.calls {
 		if len(p.unnamed) > 0 && p.unnamed[0].Name == c.Name && sameInput(p.unnamed[0].Input, c.Input) {
 			p.calls[st.id] = append(p.calls[st.id], p.unnamed[0])
@@ -172,7 +172,7 @@ func sameInput(a, b json.RawMessage) bool {
 // the newest step that something was said or called in is left out: what was done
 // is known by its identity, whatever else the conversation has or lacks.
 func (t *turn) resume() error {
-	p := recollect(t.s.entries, t.first.ID)
+	p := readProgress(t.s.entries, t.first.ID)
 	for _, e := range p.entries[p.begin:] {
 		for _, b := range e.Blocks {
 			if e.Role == providers.RoleAssistant && b.Kind == providers.BlockText && b.Text != "" {
@@ -180,29 +180,29 @@ func (t *turn) resume() error {
 			}
 		}
 	}
-	scripts, messages := p.planned(t.s)
-	now, rest, found := p.find(slices.Concat(scripts...))
+	scripts, messages := p.planMessages(t.s)
+	now, rest, found := p.findStep(slices.Concat(scripts...))
 	calls := p.calls[now.id]
 	switch isDone := strings.HasSuffix(p.place, finished); {
 	case found && len(calls) > 0 && !isDone:
-		t.script = unhung(rest, messages)
-		return t.goOn(p, now, calls)
+		t.script = withoutPastHangs(rest, messages)
+		return t.continueStep(p, now, calls)
 	case found && !isDone:
 		rest = append([]step{now}, rest...)
 	case found:
 	case p.place == "" && len(p.unnamed) > 0: // what is left of them is all that is known
-		return t.goOn(p, step{after: tellResults}, p.unnamed)
+		return t.continueStep(p, step{after: tellResults}, p.unnamed)
 	case p.place == "" && p.isOpen():
 		rest = slices.Concat(scripts...) // nothing was done so far
 	case p.place != "":
-		rest = slices.Concat(scripts[p.behind(messages, t.first.ID):]...)
+		rest = slices.Concat(scripts[p.doneMessages(messages, t.first.ID):]...)
 	}
-	t.script = unhung(rest, messages)
+	t.script = withoutPastHangs(rest, messages)
 	return nil
 }
 
-// goOn goes on in a step with calls that were begun.
-func (t *turn) goOn(p *past, st step, calls []providers.ToolCall) (err error) {
+// continueStep goes on in a step with calls that were begun.
+func (t *turn) continueStep(p *progress, st step, calls []providers.ToolCall) (err error) {
 	t.at = st.id
 	if outcomes, open := p.outcomes(calls); len(open) > 0 {
 		err = t.settle(open, t.first.Done, st)
@@ -214,26 +214,26 @@ func (t *turn) goOn(p *past, st step, calls []providers.ToolCall) (err error) {
 }
 
 // isOpen reports whether the user had the last word.
-func (p *past) isOpen() bool {
+func (p *progress) isOpen() bool {
 	return len(p.entries) > 0 && p.entries[len(p.entries)-1].Role == providers.RoleUser
 }
 
-// find is the step that the turn is at, and what comes after it. Results before it
+// findStep is the step that the turn is at, and what comes after it. Results before it
 // may have made further steps necessary.
-func (p *past) find(script []step) (now step, rest []step, found bool) {
+func (p *progress) findStep(script []step) (now step, rest []step, found bool) {
 	place := strings.TrimSuffix(p.place, finished)
 	for rest = script; len(rest) > 0; {
 		now, rest = rest[0], rest[1:]
 		had := len(p.unnamed)
 		if now.kind == stepCall && len(p.calls[now.id]) == 0 {
-			p.identify(now)
+			p.identifyCalls(now)
 		}
 		found = now.id == place || p.place == "" && had > 0 && len(p.unnamed) == 0
 		if found && !strings.HasSuffix(p.place, finished) {
 			return now, rest, true
 		}
 		if outcomes, _ := p.outcomes(p.calls[now.id]); now.then != nil && len(outcomes) > 0 {
-			rest = append(numbered(now.id, now.then(outcomes)), rest...)
+			rest = append(withStepIDs(now.id, now.then(outcomes)), rest...)
 		}
 		if found {
 			return now, rest, true
@@ -242,10 +242,10 @@ func (p *past) find(script []step) (now step, rest []step, found bool) {
 	return step{}, nil, false
 }
 
-// behind counts the first messages of a turn whose step is not found that are done:
+// doneMessages counts the first messages of a turn whose step is not found that are done:
 // those up to the message of the step. If that one is left out of the conversation,
 // it came after the first, if that is there, and before all others.
-func (p *past) behind(messages []string, first string) int {
+func (p *progress) doneMessages(messages []string, first string) int {
 	for n, id := range slices.Backward(messages) {
 		if strings.HasPrefix(p.place, id+"/") {
 			return n + 1
@@ -257,8 +257,8 @@ func (p *past) behind(messages []string, first string) int {
 	return 0
 }
 
-// unhung is a script without the waiting of messages that others came after.
-func unhung(script []step, messages []string) []step {
+// withoutPastHangs is a script without the waiting of messages that others came after.
+func withoutPastHangs(script []step, messages []string) []step {
 	return slices.DeleteFunc(script, func(st step) bool {
 		return st.kind == stepHang && !strings.HasPrefix(st.id, messages[len(messages)-1]+"/")
 	})

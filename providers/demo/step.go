@@ -45,8 +45,8 @@ const (
 	stepPut
 )
 
-// numbered gives steps the ids that they have as those of a message or of a step.
-func numbered(of string, steps []step) []step {
+// withStepIDs gives steps the ids that they have as those of a message or of a step.
+func withStepIDs(of string, steps []step) []step {
 	for n := range steps {
 		steps[n].id = of + "/" + strconv.Itoa(n)
 	}

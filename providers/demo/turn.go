@@ -42,7 +42,7 @@ func newTurn(s *session, m providers.Message) *turn {
 	t.ctx, t.cancel = context.WithCancel(s.ctx)
 	t.closed = refusesSteers(m.Text)
 	if m.Mode == providers.Continue {
-		t.closed = refusesSteers(recollect(s.entries, m.ID).beginning())
+		t.closed = refusesSteers(readProgress(s.entries, m.ID).beginning())
 	}
 	return t
 }
@@ -173,7 +173,7 @@ func (t *turn) collect() (steered bool) {
 func (t *turn) take(m providers.Message) {
 	e := providers.Entry{Role: providers.RoleUser, Turn: t.first.ID, Blocks: blocksOf(m)}
 	if m.Mode != providers.Inject {
-		t.heed(numbered(m.ID, t.s.plan(t.s.entries, e)))
+		t.heed(withStepIDs(m.ID, t.s.plan(t.s.entries, e)))
 	}
 	t.remember([]string{m.ID}, append(t.sayings(), e)...)
 	t.hear(providers.Event{Kind: providers.EventTaken, Message: m.ID})

@@ -309,7 +309,7 @@ export type AgentID = string;
 /** AgentKind is what an agent is for. */
 export type AgentKind = "main" | "ephemeral" | "window" | "task";
 
-/** AgentResponse is a piece of what an agent answers, or the end of its turn. Every turn ends with exactly one that is complete. */
+/** AgentResponse is a piece of what an agent answers, or the end of a message. Every accepted message ends with exactly one that is complete and has its messageId. The turn is over with that of the message that began it; those of messages that joined the turn while it ran follow, with the same outcome. */
 export interface AgentResponse {
   /** Content is the whole text so far; only the desktop dialect carries it. */
   content?: string;
@@ -328,6 +328,8 @@ export interface AgentResponse {
   agentId?: AgentID;
   monitorId?: MonitorID;
   messageId?: MessageID;
+  /** Joined is there when a message is complete that joined a turn: the message that began that. Usage and durationMs are with the end of that one. */
+  joined?: MessageID;
 }
 
 /** AgentState is an agent that exists. */

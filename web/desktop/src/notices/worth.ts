@@ -29,8 +29,9 @@ export function newsOf(e: HubEvent, scene: Scene): News | undefined {
   if (e.type === "" || scene.now - e.time > stale) return undefined;
   switch (e.type) {
     case "AGENT_RESPONSE": {
-      const { isComplete, outcome = "completed", agentId = "", durationMs = 0, monitorId = "" } = e.data;
-      if (!isComplete || outcome === "interrupted" || kindOfRole(agentId) === "task") return undefined;
+      const { isComplete, outcome = "completed", agentId = "", durationMs = 0, monitorId = "", joined = "" } = e.data;
+      // A message that joined a turn ends with the one that began it, which is the news.
+      if (!isComplete || joined !== "" || outcome === "interrupted" || kindOfRole(agentId) === "task") return undefined;
       if (outcome === "failed") return { key: `turn ${e.at}`, kind: "failed", monitor: monitorId, text: e.data.reason ?? "" };
       return durationMs > longTurn || scene.hidden ? { key: `turn ${e.at}`, kind: "finished", monitor: monitorId, text: "" } : undefined;
     }

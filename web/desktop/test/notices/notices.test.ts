@@ -16,6 +16,7 @@ describe("what is worth a notification", () => {
     expect(newsOf(end({ durationMs: 500 }), unseen)).toMatchObject({ kind: "finished", monitor: "monitor-1" });
     expect(newsOf(end({ durationMs: 11_000 }), seen)).toMatchObject({ kind: "finished" });
     expect(newsOf(event("AGENT_RESPONSE", { isComplete: false, agentId: "main" }), unseen)).toBeUndefined();
+    expect(newsOf(end({ messageId: "m2", joined: "m1" }), unseen)).toBeUndefined();
   });
 
   test("failures, but not what the person stopped, nor helpers", () => {

@@ -1,0 +1,102 @@
+package contextpool_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/everdesk/everdesk/agentpool"
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// join has the turn of a run take a message.
+func (r *rig) join(run agentpool.Run, id string) {
+	r.user(id)
+	r.hear(agentpool.Remember{
+		Of: agentpool.Of{Run: run.ID}, Entries: []providers.Entry{said(string(run.Turn), "text of "+id)}, Took: []wire.MessageID{wire.MessageID(id)},
+	})
+}
+
+// A message that joined a turn ends with it, once and under its own id, however the
+// turn ends and whoever ends it.
+func TestJoinedMessagesHaveTheirOwnEnd(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		end  func(r *rig, run agentpool.Run)
+		want string
+	}{
+		"completed": {(*rig).ended, "completed"},
+		"failed": {func(r *rig, run agentpool.Run) {
+			r.hear(agentpool.Ended{
+				Of: agentpool.Of{Run: run.ID}, Outcome: providers.Failed,
+				Failure: &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("no")},
+			})
+		}, "failed: invalid: no"},
+		"interrupted": {(*rig).interrupted, "interrupted: the turn was interrupted"},
+		"reset":       {func(r *rig, _ agentpool.Run) { r.step(func() { r.pool.Reset() }) }, "interrupted: the desktop was reset"},
+		"after a crash": {func(r *rig, _ agentpool.Run) {
+			r.crash()
+			r.ended(r.run("main-monitor-0-m1"))
+		}, "completed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			run := r.direct("m1")
+			r.remember(run, said("m1", "text of m1"))
+			r.join(run, "m2")
+			r.join(run, "m3")
+			c.end(r, run)
+			r.wantStory("m1", "direct by main-monitor-0-m1; "+c.want)
+			r.wantStory("m2", "steered by main-monitor-0-m1; "+c.want)
+			r.wantStory("m3", "steered by main-monitor-0-m1; "+c.want)
+			end := last[wire.AgentResponse](r)
+			wantEqual(t, end.Joined, "m1")
+			wantEqual(t, end.Usage, nil)
+			r.crash()
+			r.wantStory("m3", "steered by main-monitor-0-m1; "+c.want)
+		})
+	}
+}
+
+// How often a message may be cut off counts from when it joined the turn.
+func TestAttemptsCountFromJoining(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	run := r.direct("m1")
+	r.remember(run, said("m1", "text of m1"))
+	cutOff := func() agentpool.Run {
+		r.crash()
+		again := r.run("main-monitor-0-m1")
+		r.began(again)
+		return again
+	}
+	cutOff()
+	r.join(cutOff(), "m2")
+	cutOff()
+	r.join(cutOff(), "m3")
+	cutOff()
+	cutOff()
+	r.crash()
+	for id, how := range map[string]string{"m1": "direct", "m2": "steered", "m3": "steered"} {
+		r.wantStory(id, how+" by main-monitor-0-m1; failed: the turn was cut off 3 times")
+	}
+}
+
+// A turn takes a bounded number of messages, and forgets none of them.
+func TestATurnTakesManyMessages(t *testing.T) {
+	t.Parallel()
+	const most = 100
+	r := newRig(t)
+	run := r.direct("m1")
+	for n := 2; n <= most; n++ {
+		r.join(run, fmt.Sprint("m", n))
+	}
+	r.user("late")
+	r.wantStory("late", "queued at 1")
+	r.ended(run)
+	for n := 2; n <= most; n++ {
+		r.wantStory(fmt.Sprint("m", n), "steered by main-monitor-0-m1; completed")
+	}
+	r.wantStory("late", "queued at 1; direct by main-monitor-0-late")
+}

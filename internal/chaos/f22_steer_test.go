@@ -1,0 +1,213 @@
+package chaos_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/client"
+	"github.com/everdesk/everdesk/internal/hubtest"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// steering is what is known of fleets whose owners are killed again and again while
+// messages join their turns.
+type steering struct {
+	rounds                           sample // one for every kill
+	messages, joined, failed, effect atomic.Int64
+}
+
+// F22: messages join a turn that is cut off again and again, until it is given up,
+// and join the next one. Each message writes its name into a window, once if it
+// completes and at most once if it does not, and has one end under its own id.
+func TestF22Steer(t *testing.T) {
+	t.Parallel()
+	began := time.Now()
+	shards := plan.Rounds(1, 6)
+	var s steering
+	sharded(t, shards, func(t *testing.T, shard uint64) {
+		t.Helper()
+		rng := plan.Rand(1000 + shard)
+		redis := redistest.Standalone(t)
+		f := hubtest.Start(t, hubtest.Options{
+			Program: program, Hubs: 3, Store: redis.URL(), Args: append([]string{"--lease", "2s"}, workArgs...),
+		})
+		rounds := plan.Rounds(3, (300+shards-1)/shards)
+		for part := 0; rounds > 0 && !t.Failed(); part++ {
+			n := min(rounds, 10)
+			rounds -= n
+			h := plan.NewHistory(t, fmt.Sprintf("f22-%d-%d", shard, part))
+			newSteered(t, f, h, rng, &s).episode(t, n)
+		}
+	}, func() {
+		measured(t, "kills", &s.rounds)
+		if plan.Full && s.joined.Load() == 0 {
+			t.Error("no message joined a turn")
+		}
+		plan.Add(t, hubtest.Result{
+			Fault: "F22", What: "kill -9 of the owner again and again while messages join its turns", Rounds: s.rounds.count(),
+			Violations: s.rounds.violations, Seconds: time.Since(began).Seconds(), Figures: []hubtest.Figure{
+				{Name: "messages", Value: strconv.FormatInt(s.messages.Load(), 10)},
+				{Name: "joined a turn", Value: strconv.FormatInt(s.joined.Load(), 10)},
+				{Name: "not completed", Value: strconv.FormatInt(s.failed.Load(), 10)},
+				{Name: "effects", Value: strconv.FormatInt(s.effect.Load(), 10), Wanted: "one for each that completed"},
+			},
+		})
+	})
+}
+
+// steered is a session whose turns are steered.
+type steered struct {
+	*desktop
+	rng *rand.Rand
+	out *steering
+	wg  sync.WaitGroup
+	mu  sync.Mutex
+	// ids are all messages, and refused those that were not accepted.
+	ids     []wire.MessageID
+	refused map[wire.MessageID]bool
+}
+
+// steeredWindow is what the messages write into.
+const steeredWindow = "names"
+
+func newSteered(t *testing.T, f *hubtest.Fleet, h *hubtest.History, rng *rand.Rand, out *steering) *steered {
+	t.Helper()
+	s := &steered{rng: rng, out: out, refused: map[wire.MessageID]bool{}}
+	s.desktop = newDesktop(t, f, h, "s", 2, func(int) string { return f.Door.URL() })
+	if err := s.tabs[0].Say(t.Context(), "open", "/window "+steeredWindow+" Names | -", ""); err != nil {
+		t.Fatal(err)
+	}
+	if o, err := s.tabs[0].Ended(t.Context(), "open"); err != nil || o != wire.OutcomeCompleted {
+		t.Fatalf("the window is opened with %q (%v), want %q", o, err, wire.OutcomeCompleted)
+	}
+	return s
+}
+
+// say sends a message that writes its name, before, after or between other things,
+// and does not wait for the answer.
+func (s *steered) say(t *testing.T) {
+	t.Helper()
+	id := wire.MessageID(fmt.Sprintf("n%d", len(s.ids)))
+	s.ids = append(s.ids, id)
+	write := fmt.Sprintf(`/call window:update {"windowId":%q,"operation":"append","content":" %s;"}`, steeredWindow, id)
+	text := []string{
+		write,
+		write + "\n/stream 40 20",
+		"/sleep 150ms\n" + write + "\n/say done",
+		"/stream 20 20\n" + write + "\n/sleep 300ms",
+	}[s.rng.IntN(4)]
+	tab := s.tabs[s.rng.IntN(len(s.tabs))]
+	s.wg.Go(func() {
+		err := tab.Say(t.Context(), id, text, "")
+		if _, refused := errors.AsType[*client.RefusedError](err); refused {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.refused[id] = true
+		} else if err != nil {
+			t.Errorf("say %s in %s: %v", id, s.id, err)
+		}
+	})
+}
+
+// episode kills the owner so many times, mostly before the turn could end that it
+// was killed in before, and looks at what came of all messages.
+func (s *steered) episode(t *testing.T, kills int) {
+	t.Helper()
+	var when time.Duration // of the last kill, and the epoch before it
+	var epoch uint64
+	for range kills {
+		if !s.isBusy() {
+			s.say(t)
+		}
+		if err := s.tabs[0].Until(t.Context(), func() bool {
+			_, ok := s.since(when, epoch, func(e hubtest.Entry) bool { return e.Event.Text != "" || e.Event.Ends() })
+			return ok
+		}); err != nil {
+			t.Fatalf("no turn of %s goes on after epoch %d: %v", s.id, epoch, err)
+		}
+		if s.rng.IntN(3) > 0 { // else nothing joins the turn before it is cut off again
+			for range 1 + s.rng.IntN(3) {
+				s.say(t)
+				dwell(t.Context(), time.Duration(s.rng.IntN(60))*time.Millisecond)
+			}
+			dwell(t.Context(), time.Duration(s.rng.IntN(300))*time.Millisecond)
+		}
+		owner := s.owner()
+		if owner == nil || !owner.Alive() {
+			t.Fatalf("%s is owned by %q, which is not there", s.id, s.tabs[0].Client.State().Owner)
+		}
+		epoch = s.epoch()
+		when = s.h.Fault("kill %s", owner.ID())
+		owner.Kill(t)
+		s.out.rounds.add(0)
+		owner.Start(t)
+		s.taken(t, s.tabs[0], epoch)
+		s.wg.Wait()
+	}
+	s.out.rounds.blame(s.effects(t) + s.f.Finish(t, s.h, s.tabs, hubtest.Rules{}))
+	for _, tab := range s.tabs {
+		tab.Close()
+	}
+}
+
+// isBusy reports whether a turn of the main agent is under way.
+func (s *steered) isBusy() bool {
+	return slices.ContainsFunc(s.tabs[0].Client.State().Agents, func(a wire.AgentState) bool {
+		return strings.HasPrefix(string(a.Role), "main-")
+	})
+}
+
+// effects waits for the end of all messages and counts those that have written
+// their name too often or not at all.
+func (s *steered) effects(t *testing.T) (violations int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 90*time.Second, fmt.Errorf("the turns of %s do not end", s.id))
+	defer cancel()
+	outcomes := map[wire.MessageID]wire.Outcome{}
+	for _, id := range s.ids {
+		if s.refused[id] {
+			continue
+		}
+		o, err := s.tabs[0].Ended(ctx, id)
+		if err != nil {
+			t.Errorf("%s in %s has no end: %v", id, s.id, err)
+			return 1
+		}
+		outcomes[id] = o
+	}
+	written := ""
+	for _, w := range s.tabs[0].Client.State().Windows {
+		if content, ok := w.Content.(wire.MarkdownContent); ok && w.WindowID == steeredWindow {
+			written = content.Data
+		}
+	}
+	for _, id := range s.ids {
+		n, o := strings.Count(written, " "+string(id)+";"), outcomes[id]
+		completed := o == wire.OutcomeCompleted
+		if n > 1 || completed && n != 1 || s.refused[id] && n > 0 {
+			t.Errorf("%s in %s ended as %q (refused: %v) and is written %d times", id, s.id, o, s.refused[id], n)
+			violations++
+		}
+		s.out.messages.Add(1)
+		s.out.effect.Add(int64(n))
+		if !completed {
+			s.out.failed.Add(1)
+		}
+	}
+	for _, e := range s.h.Entries() {
+		if e.Kind == hubtest.KindEvent && e.Who == s.tabs[0].Name && e.Event.How == wire.TakenSteered {
+			s.out.joined.Add(1)
+		}
+	}
+	return violations
+}
