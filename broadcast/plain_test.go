@@ -68,8 +68,9 @@ func TestPlainPlanStatus(t *testing.T) {
 	b.src.state.Plan = &wire.PlanState{ID: "plan-1", Status: wire.PlanExecuting, TotalTodos: 1}
 	b.show(titles(1)...)
 	for plain, want := range map[bool]wire.PlanStatus{true: wire.PlanStatusApproved, false: wire.PlanExecuting} {
-		if got := b.attach(broadcast.TabConfig{Plain: plain}).greeting().Plan.Status; got != want {
-			t.Errorf("plain %v: the plan is %s, want %s", plain, got, want)
+		e := b.attach(broadcast.TabConfig{Plain: plain}).next()
+		if s, ok := e.Data.(wire.SessionState); !ok || s.Plan == nil || s.Plan.Status != want {
+			t.Errorf("plain %v: greeted with %+v, want a plan that is %s", plain, e, want)
 		}
 	}
 }
