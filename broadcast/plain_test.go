@@ -61,6 +61,20 @@ func TestPlainClients(t *testing.T) {
 	}
 }
 
+// Clients of that kind know a plan that runs as an approved one.
+func TestPlainPlanStatus(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, broadcast.Config{})
+	b.src.state.Plan = &wire.PlanState{ID: "plan-1", Status: wire.PlanExecuting, TotalTodos: 1}
+	b.show(titles(1)...)
+	for plain, want := range map[bool]wire.PlanStatus{true: wire.PlanStatusApproved, false: wire.PlanExecuting} {
+		e := b.attach(broadcast.TabConfig{Plain: plain}).next()
+		if s, ok := e.Data.(wire.SessionState); !ok || s.Plan == nil || s.Plan.Status != want {
+			t.Errorf("plain %v: greeted with %+v, want a plan that is %s", plain, e, want)
+		}
+	}
+}
+
 // Tabs that came by the session's name see that in all frames, beside tabs that see the id.
 func TestNamedTabs(t *testing.T) {
 	t.Parallel()

@@ -291,6 +291,12 @@ func (s *shot) encode(c *Center, key shotForm) []byte {
 // by the events that the client missed, unless those follow anyway.
 func appendPlain(key shotForm, e wire.Event, state *wire.SessionState) []byte {
 	e.At = state.LastMessageID
+	if p := state.Plan; p != nil && p.Status == wire.PlanExecuting {
+		approved := *p // those clients know a plan that runs as one that was approved
+		approved.Status = wire.PlanStatusApproved
+		state.Plan = &approved
+		e.Data = *state
+	}
 	data := appendNative(nil, key.as.form, e.At, wire.AppendEvent(nil, e))
 	if key.reason == "" {
 		return data

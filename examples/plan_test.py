@@ -11,9 +11,13 @@ import os
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
+import types
 import unittest
 import uuid
+
+import websockets
 
 import plan
 from plan import PlanClient, Rest
@@ -48,7 +52,7 @@ class Hub:
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=self.folder, text=True,
         )
         for line in self.process.stdout:
-            if found := re.search(r"Everdesk is running: (http://[^/?]+)\S*[?&]token=([^&\s]+)", line):
+            if found := re.search(r"Everdesk is running: (http://[^/?\s]+)(?:\S*[?&]token=([^&\s]+))?", line):
                 self.url, self.token = found.groups()
                 return
         raise AssertionError("the hub did not start")
@@ -323,6 +327,98 @@ class AsItIsWritten(Plans):
         end = (await tab.until("failed"))["data"]
         self.assertEqual("PLAN_INVALID", end["error"]["code"])
         self.assertIn("a", end["error"]["message"])
+
+
+class WithoutSubprotocol(Plans):
+    """Clients that know the protocol's document and choose the name of their session."""
+
+    flags = ("--auth", "none")
+
+    def setUp(self):
+        super().setUp()
+        self.rest = Rest(self.hub.url)
+        self.session = "test_session"
+
+    async def tab(self, name="a", **known):
+        tab = Tab(self.hub, self.session, name)
+        tab.protocols, tab.last_message_id = None, known.get("resume_from")
+        await tab.connect()
+        self.addAsyncCleanup(tab.close)
+        return tab
+
+    def ask(self, request):
+        self.rest.call("POST", f"/api/sessions/{self.session}/messages", {"content": request, "mode": "plan"})
+
+    def documented(self):
+        """The tests of the protocol's document as they are there, but for the address and a forgotten import."""
+        source = (TOP / "examples/testdata/test_websocket.py").read_text()
+        sys.modules.setdefault("pytest", types.SimpleNamespace(mark=types.SimpleNamespace(asyncio=lambda test: test)))
+        names = {"json": json}
+        exec(compile(source.replace("localhost:8000", self.hub.url.removeprefix("http://")), "test_websocket.py", "exec"), names)
+        return names
+
+    async def test_the_document(self):
+        tests = self.documented()
+        await asyncio.wait_for(tests["test_websocket_connection"](), PATIENCE)
+        # The plan is asked for before the test connects, so the question comes again.
+        watcher = await self.tab()
+        self.ask(graph(todo("todo_001", "/say gathered")))
+        await watcher.until("hitl_plan_review")
+        await asyncio.wait_for(tests["test_hitl_flow"](), PATIENCE)
+        await watcher.until("complete")
+        self.assertEqual({"test_session"}, {m["session_id"] for m in watcher.heard})
+        listed = [s["name"] for s in self.rest.call("GET", "/api/sessions")["sessions"] if "name" in s]
+        self.assertEqual(["test_session"], listed)
+
+    async def test_state_then_what_was_missed(self):
+        tab = await self.tab()
+        state = await tab.receive()
+        self.assertEqual(state["message_id"], state["data"]["last_message_id"])
+        for nothing in ("current_layer", "plan", "hitl_pending"):
+            self.assertIsNone(state["data"][nothing], nothing)
+        self.ask(graph(todo("todo_001", "/sleep 300ms; /say gathered")))
+        review = await tab.until("hitl_plan_review")
+        await tab.review(review["data"]["request_id"], "approve")
+        await tab.until("todo_started")
+        other = await self.tab("b", resume_from=review["message_id"])
+        state = await other.receive()
+        self.assertEqual(("session_state", "approved", "execution"),
+                         (state["type"], state["data"]["plan"]["status"], state["data"]["current_layer"]))
+        await other.until("complete")
+        await tab.until("complete")
+        missed = tab.positions()[tab.positions().index(review["message_id"]) + 1:]
+        self.assertEqual(missed, other.positions()[1:])
+
+    async def test_errors_for_everybody(self):
+        tab = await self.tab()
+        self.ask(graph(todo("bad", "/fail 9 no luck", max_retries=0)))
+        review = await tab.until("hitl_plan_review")
+        await tab.review(review["data"]["request_id"], "approve")
+        error = (await tab.until("error"))["data"]
+        self.assertEqual((4002, {"todo_id": "bad"}, True, "retry_or_skip"),
+                         tuple(error[k] for k in ("code", "context", "recoverable", "suggested_action")))
+        await tab.until("failed")
+
+    async def test_many_at_once(self):
+        tab = await self.tab()
+        ids = [f"m{n}" for n in range(103)]
+
+        async def send(ids):
+            for id in ids:
+                await tab.ws.send(json.dumps({"type": "EMIT", "message_id": id, "session_id": self.session,
+                                              "data": {"actions": [{"type": "app.badge", "appId": "mail", "count": 1}]}}))
+
+        await send(ids[:100])
+        self.assertEqual(ids[:100], [(await tab.until("EMITTED"))["data"]["messageId"] for _ in range(100)])
+        await send(ids[100:])
+        with self.assertRaises(websockets.exceptions.ConnectionClosed) as closed:
+            while True:
+                await tab.receive()
+        refused = [m["data"] for m in tab.heard if m["type"] == "error"]
+        self.assertEqual([(1004, id) for id in ids[100:]], [(r["code"], r["messageId"]) for r in refused])
+        self.assertTrue(all(r["retry_after_ms"] > 0 for r in refused), refused)
+        self.assertEqual(4429, closed.exception.code)
+        self.assertIn("retry_after=", closed.exception.reason)
 
 
 class ManyAnswers(Plans):

@@ -221,7 +221,8 @@ func (s *Server) allow(ctx context.Context, who auth.Identity, w *wish) (access,
 	if err := s.settleDesktop(ctx, who, w); err != nil {
 		return accessNone, err
 	}
-	granted, _, err := s.accessTo(ctx, who, w.session)
+	granted, info, err := s.accessTo(ctx, who, w.session)
+	w.session = cmp.Or(info.ID, w.session)
 	return granted, err
 }
 

@@ -226,9 +226,11 @@ func (s *Server) postTicket(c echo.Context) error {
 		in.Session = me.Session // a credential does not grow
 	}
 	if in.Session != "" {
-		if _, _, err := s.accessTo(ctx, me, in.Session); err != nil {
+		_, info, err := s.accessTo(ctx, me, in.Session)
+		if err != nil {
 			return err
 		}
+		in.Session = info.ID
 	}
 	ticket, err := s.auth.NewTicket(ctx, me, in.Session)
 	if err != nil {

@@ -109,11 +109,19 @@ func TestNamesOverREST(t *testing.T) {
 	if made != want || again != want || got != want {
 		t.Errorf("made %+v, then %+v, then %+v, want %+v", made, again, got, want)
 	}
+	var ticket struct{ Ticket string }
+	h.post("/api/ws-ticket", ann, `{"session":"sess_abc123"}`).want(http.StatusOK).decode(&ticket)
+	x := h.enter("/ws/sess_abc123", visit{protos: []string{"everdesk.v2"}})
+	x.say(wire.Auth{Ticket: ticket.Ticket})
+	next[wire.SessionState](x)
 	var list struct{ Sessions []called }
 	h.get("/api/sessions", ann).want(http.StatusOK).decode(&list)
 	all := h.sessions("ann")
 	if len(all) != 1 || len(list.Sessions) != 1 || list.Sessions[0] != (called{all[0].ID, "sess_abc123", "ann"}) {
 		t.Fatalf("listed %+v, want the id and the name", list)
+	}
+	if got := next[wire.ConnectionStatus](h.desktop("?sessionId=sess_abc123", as(ann))).SessionID; got != all[0].ID {
+		t.Errorf("the desktop is in %q, want %s", got, all[0].ID)
 	}
 	for _, bad := range []string{"ses-mine", "a b", "a/b", "라네즈", string(make([]byte, 65))} {
 		if r := h.post("/api/sessions", ann, `{"sessionId":"`+bad+`"}`); r.status != http.StatusBadRequest {

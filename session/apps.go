@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -211,6 +212,9 @@ func (p port) App(ctx context.Context, c tools.Caller, window wire.WindowID, r w
 		return nil, fmt.Errorf("params: they have %d bytes, at most %d are allowed", len(command.Params), appParams)
 	}
 	if err := p.awaitApp(ctx, at); err != nil {
+		if errors.Is(err, errAppLate) {
+			p.toolTimeout(c, r, fmt.Sprintf("The app in window %s is not ready.", window))
+		}
 		return nil, err
 	}
 	id := newRequest("app")
@@ -234,6 +238,7 @@ func (p port) App(ctx context.Context, c tools.Caller, window wire.WindowID, r w
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case !answered:
+		p.toolTimeout(c, r, fmt.Sprintf("The app in window %s did not answer.", window))
 		return nil, fmt.Errorf("the app in window %q did not answer", window)
 	}
 	if command, is := r.(wire.AppCommandRequest); is && ok {
@@ -243,6 +248,27 @@ func (p port) App(ctx context.Context, c tools.Caller, window wire.WindowID, r w
 	}
 	return m.Response, nil
 }
+
+// toolTimeout tells everybody that a tool that a todo of the plan uses did not answer in
+// time. The agent that used it goes on without the answer.
+func (p port) toolTimeout(c tools.Caller, r wire.AppRequest, message string) {
+	if c.Todo == "" {
+		return
+	}
+	tool := "window:app_query"
+	if _, is := r.(wire.AppCommandRequest); is {
+		tool = "window:app_command"
+	}
+	notice := wire.CodeToolTimeout.Notice(message)
+	notice.Context, _ = json.Marshal(struct { // of texts, which always have a JSON form
+		Todo wire.TodoID `json:"todo_id"`
+		Tool string      `json:"tool"`
+	}{c.Todo, tool})
+	p.finally(func() { p.l.emit(notice) })
+}
+
+// errAppLate says that an app did not begin to take requests in time.
+var errAppLate = errors.New("is not ready")
 
 // nothing is to be taken back of what tabs are asked: they answer at once or not.
 func nothing() {}
@@ -274,7 +300,7 @@ func (p port) awaitApp(ctx context.Context, at pane) error {
 		return refused
 	}
 	if _, ok := p.within(appTime, readyName(at), ready); !ok {
-		return errors.Join(ctx.Err(), fmt.Errorf("the app in window %q is not ready", at.window))
+		return cmp.Or(ctx.Err(), fmt.Errorf("the app in window %q %w", at.window, errAppLate))
 	}
 	return nil
 }

@@ -2,9 +2,11 @@ package session_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
@@ -84,4 +86,26 @@ func TestPlanAgentAsks(t *testing.T) {
 		t.Errorf("it makes %s of it", done.ResultSummary)
 	}
 	d.ends("m1")
+}
+
+// An app that does not answer a todo in time is an error for everybody, with the todo and the tool.
+func TestPlanToolTimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := agentHub(t, inBubble(t), planConfig(hubConfig{})).newDesktop(t, "ses-1")
+		d.appWindow(first)
+		d.approve(d.plan(fmt.Sprintf(`{"id":"wait","task":%q},{"id":"look","task":%q,"depends_on":["wait"]}`, query, command)))
+		when(t, d.diary, func(c wire.TodoCompleted) bool { return c.TodoID == "wait" })
+		d.send("", wire.AppProtocolReady{WindowID: "app"})
+		d.ends("m1")
+		var got []string
+		for _, n := range find[wire.ErrorNotice](d.all()) {
+			got = append(got, fmt.Sprintf("%d %s", n.Code, n.Context))
+		}
+		want := []string{`4003 {"todo_id":"wait","tool":"window:app_query"}`, `4003 {"todo_id":"look","tool":"window:app_command"}`}
+		if !slices.Equal(got, want) {
+			t.Errorf("errors are %q, want %q", got, want)
+		}
+		d.rest()
+	})
 }

@@ -12,7 +12,8 @@ var ErrID = errors.New("not a valid id")
 
 // SessionID names one desktop. There is one id per session, for ever, on every
 // door: letters, digits, '_' and '-', at most 64 of them. The narrow alphabet
-// keeps ids safe in URLs, file names, log lines and Redis hash tags.
+// keeps ids safe in URLs, file names, log lines and Redis hash tags. Frames of a
+// connection that was opened under the session's name have that in its place.
 type SessionID string
 
 // ReplicaID names one process life of a hub. A restarted process has a new one,

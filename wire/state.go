@@ -6,7 +6,8 @@ package wire
 type SessionState struct {
 	Outbound
 	Mode StateMode `json:"mode"`
-	// Reason says why it is a snapshot.
+	// Reason says why it is a snapshot. A client without a subprotocol that is sent
+	// what it missed behind it gets none.
 	Reason SnapshotReason `json:"reason,omitempty"`
 	// ReplayUntil is the last of the events that follow at once, in mode
 	// resume.

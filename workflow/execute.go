@@ -232,11 +232,21 @@ func (f *Flow) stumble(t *todo, code, reason string) {
 	f.failed(t, code, reason)
 }
 
-// fail notes that a todo did not work and is not tried again by itself.
+// fail notes that a todo did not work and is not tried again by itself: people have to
+// choose between running it again and skipping it, which is what the error says.
 func (f *Flow) fail(t *todo, code, reason string) {
 	f.withdraw(func(a *ask) bool { return a.Todo == t.Draft.ID })
 	t.Status, t.RetryAt = wire.TodoStatusFailed, 0
 	f.failed(t, code, reason)
+	if code == codeTimeout {
+		return // the error of the question has said so
+	}
+	notice := wire.CodeTodoFailed.Notice(t.Error.Message)
+	notice.Context = compact(struct {
+		Todo wire.TodoID `json:"todo_id"`
+		Tool string      `json:"tool,omitempty"`
+	}{t.Draft.ID, t.Draft.Tool})
+	f.stage.Emit(notice)
 }
 
 func (f *Flow) failed(t *todo, code, reason string) {

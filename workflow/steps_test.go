@@ -94,6 +94,7 @@ progress 2: 0 done 0 running 2 pending 0 failed 0 blocked 0 skipped 0%
 todo a started by plan-1/a.2
 progress 2: 0 done 1 running 1 pending 0 failed 0 blocked 0 skipped 0%
 todo a failed TOOL_EXECUTION_FAILED 1/1 retry false
+error 4002 {"todo_id":"a"}
 todo b is blocked
 progress 2: 0 done 0 running 0 pending 1 failed 1 blocked 0 skipped 0%
 plan failed EXECUTION_FAILED a: {}

@@ -289,6 +289,9 @@ func (v *view) house(p wire.ServerPayload) bool {
 	case wire.AuthResult:
 		v.line(tintDim, "── signed in as %s", oneLine(d.User))
 	case wire.ErrorNotice:
+		if d.Code == wire.CodeTodoFailed {
+			break // todo_failed has said so
+		}
 		v.line(tintRed, "error: %s (%d)", oneLine(d.Message), d.Code)
 	case wire.Emitted:
 		v.line(tintDim, "kept at %s", d.At)

@@ -1703,7 +1703,7 @@ export interface SelectComponent {
   disabled?: boolean;
 }
 
-/** SessionID names one desktop. There is one id per session, for ever, on every door: letters, digits, '_' and '-', at most 64 of them. The narrow alphabet keeps ids safe in URLs, file names, log lines and Redis hash tags. */
+/** SessionID names one desktop. There is one id per session, for ever, on every door: letters, digits, '_' and '-', at most 64 of them. The narrow alphabet keeps ids safe in URLs, file names, log lines and Redis hash tags. Frames of a connection that was opened under the session's name have that in its place. */
 export type SessionID = string;
 
 /** SessionRenamed says that the session has another title. */
@@ -1714,7 +1714,7 @@ export interface SessionRenamed {
 /** SessionState is the first event of every connection. In mode resume it only says how far the replay goes; in mode snapshot it is everything a desktop needs to draw itself, taken at one position of the log. */
 export interface SessionState {
   mode: StateMode;
-  /** Reason says why it is a snapshot. */
+  /** Reason says why it is a snapshot. A client without a subprotocol that is sent what it missed behind it gets none. */
   reason?: SnapshotReason;
   /** ReplayUntil is the last of the events that follow at once, in mode resume. */
   replay_until?: Position;
