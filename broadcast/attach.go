@@ -75,7 +75,11 @@ func (c *Center) greet(ctx context.Context, r *ring, f *filter, cfg TabConfig) (
 			reason = why
 		}
 	}
-	data, at, err := c.snapshot(ctx, r, f, reason, wire.Position{})
+	var was *departed
+	if cfg.Returning && r.form == FormDesktop {
+		was = new(c.takeDeparture(cfg.Who.User))
+	}
+	data, at, err := c.snapshot(ctx, r, f, reason, wire.Position{}, was)
 	return greeting{data: data, at: at, reason: reason}, err
 }
 

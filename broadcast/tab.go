@@ -24,6 +24,9 @@ type TabConfig struct {
 	ResumeFrom string
 	// SnapshotOnly is for clients that do not know mode resume.
 	SnapshotOnly bool
+	// Returning says that a client of the desktop dialect may still show what it saw of
+	// the session before. It is told what ended.
+	Returning bool
 	// Closed is called once, from a goroutine of its own, when the Center
 	// gives the tab up: too slow, position lost, session deleted, connection
 	// broken. It is not called after Detach.
