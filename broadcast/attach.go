@@ -25,7 +25,7 @@ func (c *Center) Attach(ctx context.Context, cfg TabConfig) (*Tab, error) {
 	}
 	c.share.enter()
 	defer c.share.leave()
-	g, err := c.greet(ctx, t, cfg.ResumeFrom)
+	g, err := c.greet(ctx, t, cfg)
 	f := c.cfg.Writers.get()
 	defer c.cfg.Writers.put(f)
 	t.mu.Lock()
@@ -65,14 +65,14 @@ type greeting struct {
 }
 
 // greet decides between resume and snapshot. Nobody else uses the tab yet.
-func (c *Center) greet(ctx context.Context, t *Tab, from string) (greeting, error) {
+func (c *Center) greet(ctx context.Context, t *Tab, cfg TabConfig) (greeting, error) {
 	reason := wire.SnapshotFresh
-	if from != "" && t.form != FormDesktop {
+	if from := cfg.ResumeFrom; from != "" && t.form != FormDesktop {
 		reason = wire.SnapshotUnknown
 		if at, err := wire.ParsePosition(from); err == nil {
 			g, why, err := c.resume(ctx, t.ring, t.filter, at)
 			if err == nil && why == "" && t.plain {
-				g.data, _, err = c.snapshot(ctx, t, t.filter, "", at)
+				g.data, _, err = c.snapshot(ctx, t, t.filter, "", at, nil)
 			}
 			if err != nil || why == "" {
 				return g, err
@@ -80,7 +80,11 @@ func (c *Center) greet(ctx context.Context, t *Tab, from string) (greeting, erro
 			reason = why
 		}
 	}
-	data, at, err := c.snapshot(ctx, t, t.filter, reason, wire.Position{})
+	var was *departed
+	if cfg.Returning && t.form == FormDesktop {
+		was = new(c.takeDeparture(cfg.Who.User))
+	}
+	data, at, err := c.snapshot(ctx, t, t.filter, reason, wire.Position{}, was)
 	return greeting{data: data, at: at, reason: reason}, err
 }
 

@@ -26,6 +26,8 @@ func (nowhere) Read(context.Context, wire.Position, int) ([]store.Event, error) 
 	return nil, store.ErrTrimmed
 }
 
+func (nowhere) Oldest(context.Context) (wire.Position, error) { return wire.Position{}, nil }
+
 func (nowhere) Snapshot(context.Context, []wire.MonitorID) (wire.SessionState, error) {
 	return wire.SessionState{LastMessageID: wire.Position{Epoch: 1}}, nil
 }

@@ -136,9 +136,13 @@ func (t *Tab) refresh(ctx context.Context) {
 	if reason == wire.SnapshotUnknown {
 		at = wire.Position{} // what it has seen may never have been
 	}
+	var was *departed
+	if t.form == FormDesktop && reason != wire.SnapshotFresh {
+		was = &departed{connection: t.who.ConnectionID, at: at}
+	}
 	t.mu.Unlock()
 	c := t.center
-	data, pos, err := c.snapshot(ctx, t, f, reason, at)
+	data, pos, err := c.snapshot(ctx, t, f, reason, at, was)
 	if err != nil {
 		c.pause(ctx, "snapshot", err)
 	}

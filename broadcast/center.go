@@ -36,6 +36,8 @@ type Event struct {
 type Source interface {
 	// Read is the store's.
 	Read(ctx context.Context, after wire.Position, limit int) ([]store.Event, error)
+	// Oldest is the position of the oldest event that Read can begin after.
+	Oldest(ctx context.Context) (wire.Position, error)
 	// Snapshot is the state of some or all monitors at a position that was,
 	// or will at once be, published.
 	Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.SessionState, error)
@@ -103,6 +105,7 @@ type Center struct {
 	rings    [encodings]*ring // those in use
 	byID     map[wire.ConnectionID]*Tab
 	standing *wire.Event // what new tabs are told, see Tell
+	departed []departed  // tabs of the desktop dialect that have left, oldest first
 
 	cfg     Config
 	session wire.SessionID
@@ -457,6 +460,7 @@ func (c *Center) forget(t *Tab) {
 	}
 	at := slices.Index(c.tabs, t)
 	c.tabs = slices.Delete(c.tabs, at, at+1)
+	c.noteDeparture(t)
 	if c.byID[t.who.ConnectionID] == t {
 		delete(c.byID, t.who.ConnectionID)
 	}

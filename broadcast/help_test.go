@@ -64,6 +64,15 @@ func (m *memory) Read(_ context.Context, after wire.Position, limit int) ([]stor
 	return slices.Clone(m.log[i:min(len(m.log), i+store.PageLimit(limit))]), nil
 }
 
+func (m *memory) Oldest(context.Context) (wire.Position, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.log) == 0 || !m.trimmed {
+		return wire.Position{}, m.err
+	}
+	return m.log[0].At, m.err
+}
+
 func (m *memory) Snapshot(_ context.Context, monitors []wire.MonitorID) (wire.SessionState, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -165,6 +165,8 @@ type shot struct {
 	ready  chan struct{} // closed when the following are set
 	state  wire.SessionState
 	err    error
+	// endings reads what ended before the snapshot, once for all tabs that need it.
+	endings func() *endings
 
 	mu      sync.Mutex // guards the following
 	encoded map[shotForm][]byte
@@ -177,8 +179,12 @@ type shotForm struct {
 }
 
 // snapshot is the state for a new tab, or for one that has lost its place, which
-// has seen everything up to seen. Events after the position follow.
-func (c *Center) snapshot(ctx context.Context, t *Tab, f *filter, reason wire.SnapshotReason, seen wire.Position) ([]byte, wire.Position, error) {
+// has seen everything up to seen. Events after the position follow. For a tab of the
+// desktop dialect that may show something stale, was is what is known of it; others
+// have none.
+func (c *Center) snapshot(
+	ctx context.Context, t *Tab, f *filter, reason wire.SnapshotReason, seen wire.Position, was *departed,
+) ([]byte, wire.Position, error) {
 	r := t.ring
 	s, err := c.shot(ctx, r, f, seen)
 	if err != nil {
@@ -189,7 +195,11 @@ func (c *Center) snapshot(ctx context.Context, t *Tab, f *filter, reason wire.Sn
 		r.texts.learn(s.state.Agents)
 		c.mu.Unlock()
 	}
-	return s.encode(c, shotForm{r.encoding, t.plain, reason}), s.state.LastMessageID, nil
+	data := s.encode(c, shotForm{r.encoding, t.plain, reason})
+	if was != nil {
+		data = c.appendOver(slices.Clip(data), s.endings().over(&s.state, f, *was))
+	}
+	return data, s.state.LastMessageID, nil
 }
 
 // shot finds a snapshot that others use as well, or takes one.
@@ -224,6 +234,7 @@ func (c *Center) claim(r *ring, f *filter, seen wire.Position) (s *shot, mine bo
 		}
 	}
 	s = &shot{filter: f, ready: make(chan struct{}), encoded: map[shotForm][]byte{}}
+	s.endings = sync.OnceValue(func() *endings { return c.readEndings(s.state.LastMessageID) })
 	c.share.shots = slices.DeleteFunc(c.share.shots, func(old *shot) bool { return f.equal(old.filter) })
 	c.share.shots = append(c.share.shots, s)
 	return s, true

@@ -29,6 +29,9 @@ type TabConfig struct {
 	// with a message_id; what they missed follows, or else the questions that the plan
 	// waits for, each as the event that asked it.
 	Plain bool
+	// Returning says that a client of the desktop dialect may still show what it saw of
+	// the session before. It is told what ended.
+	Returning bool
 	// Closed is called once, from a goroutine of its own, when the Center
 	// gives the tab up: too slow, position lost, session deleted, connection
 	// broken. It is not called after Detach.

@@ -201,7 +201,7 @@ func (s *Server) settleDesktop(ctx context.Context, who auth.Identity, w *wish) 
 		return nil
 	}
 	if w.session != "" && !s.isMissing(ctx, who, w.session) {
-		w.back = true
+		w.returning = true
 		return nil // it is there, or a trouble that will be met again
 	}
 	ctx, cancel := context.WithTimeout(ctx, greetTimeout)

@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"encoding/json"
 	"bufio"
 	"context"
 	"fmt"
@@ -178,45 +177,6 @@ func TestDesktopFindsItsSession(t *testing.T) {
 	h.refused("/ws", visit{token: h.token("eve", time.Minute, "viewer")}, http.StatusNotFound, wire.CodeSessionNotFound)
 	h.refused("/ws?sessionId="+string(named), visit{token: h.token("eve", time.Minute, "viewer")}, http.StatusNotFound, wire.CodeSessionNotFound)
 	h.refused("/ws?sessionId=ses-new", visit{token: h.token("eve", time.Minute, "viewer")}, http.StatusNotFound, wire.CodeSessionNotFound)
-}
-
-// A session that is not there is made, as desktops of the other dialect expect, and
-// one of somebody else is like one that is not there.
-func TestDesktopNamesAnUnknownSession(t *testing.T) {
-	t.Parallel()
-	h := newHall(t, func(p *plan) { p.door.UserSessions = 3 })
-	ann, bob := visit{token: h.token("ann", time.Minute)}, visit{token: h.token("bob", time.Minute)}
-	old := next[wire.ConnectionStatus](h.desktop("", ann)).SessionID
-	made := next[wire.ConnectionStatus](h.desktop("?sessionId=ses-gone", ann)).SessionID
-	if made == "" || made == old || made == "ses-gone" {
-		t.Errorf("got %q, want a new session beside %q", made, old)
-	}
-	// Another tab that names the same gets the same, and one that names the new one too.
-	for _, named := range []wire.SessionID{"ses-gone", made} {
-		if got := next[wire.ConnectionStatus](h.desktop("?sessionId="+string(named), ann)).SessionID; got != made {
-			t.Errorf("%s became %s, want %s", named, got, made)
-		}
-	}
-	his := next[wire.ConnectionStatus](h.desktop("?sessionId="+string(made), bob)).SessionID
-	other := next[wire.ConnectionStatus](h.desktop("?sessionId=ses-gone", bob)).SessionID
-	if his == made || other == made || his == other || his == "" || other == "" {
-		t.Errorf("somebody else got %q and %q, want two new sessions that are not %q", his, other, made)
-	}
-	// Who has as many as one may have gets the latest.
-	third := next[wire.ConnectionStatus](h.desktop("?sessionId=ses-3", ann)).SessionID
-	if got := next[wire.ConnectionStatus](h.desktop("?sessionId=ses-4", ann)).SessionID; got != third && got != made && got != old {
-		t.Errorf("got %q, want one of %q", got, []wire.SessionID{old, made, third})
-	}
-	var list struct{ Sessions []json.RawMessage }
-	h.get("/api/sessions", ann.token).want(http.StatusOK).decode(&list)
-	if len(list.Sessions) != 3 {
-		t.Errorf("there are %d sessions, want 3", len(list.Sessions))
-	}
-	// What replaced a session may be deleted too.
-	h.rest(http.MethodDelete, at(made), request{token: ann.token}).want(http.StatusNoContent)
-	if got := next[wire.ConnectionStatus](h.desktop("?sessionId=ses-gone", ann)).SessionID; got == made || got == old || got == third {
-		t.Errorf("got %q, want a new one", got)
-	}
 }
 
 func TestDesktopTokenInQuery(t *testing.T) {

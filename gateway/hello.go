@@ -41,8 +41,11 @@ type wish struct {
 	// back.
 	seen string
 	// back says that the client was here before, see isBack.
-	back  bool
-	watch []wire.MonitorID
+	back bool
+	// returning says that a desktop of the other dialect named its session, which it
+	// learned from an earlier connection: it may still show what it saw then.
+	returning bool
+	watch     []wire.MonitorID
 	// known is from when on the client's credentials were looked at, and
 	// rights which rights were looked at; see [doors.rights].
 	known  time.Time
@@ -372,7 +375,7 @@ func (c *conn) greet(ctx context.Context, w *wish) bool {
 	}
 	cfg := broadcast.TabConfig{
 		Conn: &c.Socket, Form: c.door.form(), Monitors: w.watch, ResumeFrom: w.resume,
-		Name: c.name, Plain: c.door == doorPlain, Closed: c.drop,
+		Name: c.name, Plain: c.door == doorPlain, Returning: w.returning, Closed: c.drop,
 		Who: wire.Connection{
 			ConnectionID: c.from.Connection, ClientID: w.client, User: c.who.Load().User,
 			Monitors: w.watch, Since: wire.Millis(time.Now().UnixMilli()),

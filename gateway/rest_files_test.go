@@ -205,7 +205,7 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s: got %s, want %s in it", path, got.body, look)
 		}
 	}
-	patch(`{"iconSize":"` + strings.Repeat("x", 17) + `"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
+	patch(`{"iconSize":"`+strings.Repeat("x", 17)+`"}`).problem(http.StatusBadRequest, wire.CodeInvalidMessage)
 	if got := h.get("/api/settings", h.user("bob")); string(got.body) != `{"language":"en","onboardingCompleted":true}` {
 		t.Errorf("somebody else's: %s", got.body)
 	}

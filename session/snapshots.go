@@ -92,6 +92,12 @@ func (k *keeper) Read(ctx context.Context, after wire.Position, limit int) ([]st
 	return k.hub.store.Read(ctx, k.id, after, limit)
 }
 
+// Oldest implements [broadcast.Source].
+func (k *keeper) Oldest(ctx context.Context) (wire.Position, error) {
+	s, err := k.hub.store.Session(ctx, k.id)
+	return s.Oldest, err
+}
+
 // serve answers requests for snapshots from a state that is in the log.
 func (k *keeper) serve(peeks []peek, state *desk.State) {
 	for _, p := range peeks {
