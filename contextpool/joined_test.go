@@ -1,6 +1,7 @@
 package contextpool_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -29,7 +30,7 @@ func TestJoinedMessagesHaveTheirOwnEnd(t *testing.T) {
 		"failed": {func(r *rig, run agentpool.Run) {
 			r.hear(agentpool.Ended{
 				Of: agentpool.Of{Run: run.ID}, Outcome: providers.Failed,
-				Failure: &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("no")},
+				Failure: &providers.Failure{Class: providers.Invalid, Err: errors.New("no")},
 			})
 		}, "failed: invalid: no"},
 		"interrupted": {(*rig).interrupted, "interrupted: the turn was interrupted"},
