@@ -180,13 +180,13 @@ func openFailing(t *testing.T) *failing {
 	return f
 }
 
-// failOver goes back to the copy after d, and connects those hubs again that are named
-// by their number.
-func (f *failing) failOver(d time.Duration, hubs ...int) {
+// failOver goes back to the copy after an outage, and connects those hubs again that are
+// named by their number.
+func (f *failing) failOver(hubs ...int) {
 	for _, l := range f.links {
 		l.cut.Store(true)
 	}
-	time.Sleep(d)
+	time.Sleep(outage)
 	f.store.promote()
 	for _, n := range hubs {
 		f.links[n].cut.Store(false)
@@ -214,7 +214,7 @@ func TestFollowerLeavesARewoundSessionToItsOwner(t *testing.T) {
 				f.store.detach()
 				at := ask(t, d.room, says("c", "lost", emit(window("lost")))).At
 				upTo(t, far, at)
-				f.failOver(outage, 1)
+				f.failOver(1)
 				time.Sleep(late)
 				f.links[0].cut.Store(false)
 				time.Sleep(20 * time.Second)
@@ -247,7 +247,7 @@ func TestFollowerLeavesASessionThatIsRewoundAgainToItsOwner(t *testing.T) {
 			f.store.detach()
 			id := fmt.Sprint("lost-", i)
 			upTo(t, far, ask(t, d.room, says("c", wire.MessageID(id), emit(window(wire.WindowID(id))))).At)
-			f.failOver(outage, 1)
+			f.failOver(1)
 			time.Sleep(time.Second)
 			f.links[0].cut.Store(false)
 			upTo(t, far, settled(t, d.room))
@@ -279,7 +279,7 @@ func TestFollowerClaimsARewoundSessionOfADeadOwner(t *testing.T) {
 		time.Sleep(time.Second)
 		f.store.detach()
 		upTo(t, far, ask(t, d.room, says("c", "lost", emit(window("lost")))).At)
-		f.failOver(outage, 1)
+		f.failOver(1)
 		a.stop()
 		began := time.Now()
 		await(t, f.store, "ses-1", func(o wire.OwnerChanged) bool { return o.Replica == "b" })
@@ -318,7 +318,7 @@ func fenced(t *testing.T, before, lost func(d *desktop)) (f *failing, d *desktop
 	f.store.detach()
 	lost(d)
 	synctest.Wait()
-	f.failOver(outage, 1)
+	f.failOver(1)
 	d = c.enter(t, "ses-1")
 	settled(t, d.room)
 	if o := d.snapshot().Owner; o != "c" {
