@@ -17,6 +17,8 @@ type Concluded struct {
 	End wire.AgentResponse
 	// Messages are those it answered that the session does not know, in their order.
 	Messages []Message
+	// Joined are the messages that joined it while it ran. Those that wait here end with it.
+	Joined []wire.MessageID
 	// Actions are those of its actions that the store has lost.
 	Actions []wire.Action
 }
@@ -28,22 +30,22 @@ func (p *Pool) MayConclude(c Concluded) bool {
 	if t := p.concludes(c); t != nil {
 		return !t.acted && t.Stopping == ""
 	}
-	if len(p.waitingFor(c)) > 0 {
+	if p.waits(c.End.MessageID, "") != nil {
 		return true
 	}
 	return !p.knows(c.End.MessageID) && len(c.Messages) > 0 && c.Messages[0].ID == c.End.MessageID
 }
 
-// waitingFor is the message of a turn that has not begun here, if it waits.
-func (p *Pool) waitingFor(c Concluded) (found []*waiting) {
+// waits finds a message in the queues that is offered to no run, or to the given one.
+func (p *Pool) waits(id wire.MessageID, run string) *waiting {
 	for _, key := range p.mains.Keys() {
 		for _, w := range p.mains.All(key) {
-			if w.ID == c.End.MessageID && w.Offered == "" {
-				found = append(found, w)
+			if w.ID == id && (w.Offered == "" || w.Offered == run) {
+				return w
 			}
 		}
 	}
-	return found
+	return nil
 }
 
 // concludes is the turn if it is under way.
@@ -66,9 +68,8 @@ func (p *Pool) Conclude(c Concluded) {
 		p.endTasks(t)
 	} else {
 		var m *Message
-		if waits := p.waitingFor(c); len(waits) > 0 {
-			p.dequeue(func(w *waiting) bool { return w == waits[0] })
-			m = &waits[0].Message
+		if w := p.waits(c.End.MessageID, ""); w != nil {
+			m = p.unqueue(w)
 		} else {
 			m, c.Messages = &c.Messages[0], c.Messages[1:]
 			p.show(m, m.Text)
@@ -76,9 +77,17 @@ func (p *Pool) Conclude(c Concluded) {
 		t = p.relive(m, c.End.AgentID)
 	}
 	for i := range c.Messages {
+		p.show(&c.Messages[i], c.Messages[i].Text)
+	}
+	for _, id := range c.Joined {
+		if w := p.waits(id, t.run()); w != nil {
+			c.Messages = append(c.Messages, *p.unqueue(w))
+		}
+	}
+	for i := range c.Messages {
 		m := &c.Messages[i]
-		p.show(m, m.Text)
 		p.accept(m, t.Role, wire.TakenSteered)
+		t.join(m.ID)
 		p.record(t, policies.SpeakerUser, m.Text, m.Row)
 	}
 	if len(c.Actions) > 0 && p.stage.Desk().CheckAll(t.Monitor, c.Actions) == nil {
@@ -94,6 +103,12 @@ func (p *Pool) Conclude(c Concluded) {
 	p.recite(t, c)
 	p.end(t, providers.Outcome(c.End.Outcome), c.End.Reason)
 	p.settle()
+}
+
+// unqueue takes a message out of the queues.
+func (p *Pool) unqueue(w *waiting) *Message {
+	p.dequeue(func(other *waiting) bool { return other == w })
+	return &w.Message
 }
 
 // relive makes a turn of a message without running it. It belongs to the main agent's
@@ -145,13 +160,13 @@ func (p *Pool) recite(t *turn, c Concluded) {
 	var added []providers.Entry
 	if !t.Remembered {
 		added = append(added, providers.Entry{
-			Role: providers.RoleUser, Turn: string(t.ID), Blocks: []providers.Block{{Kind: providers.BlockText, Text: t.prompt.text()}},
+			Role: providers.RoleUser, Turn: string(t.ID), Blocks: []providers.Block{{Kind: providers.BlockText, Text: t.prompt.text(), Origin: string(t.ID)}},
 		})
 		rest = text
 	}
 	for i := range c.Messages {
 		added = append(added, providers.Entry{
-			Role: providers.RoleUser, Turn: string(t.ID), Blocks: []providers.Block{{Kind: providers.BlockText, Text: c.Messages[i].Text}},
+			Role: providers.RoleUser, Turn: string(t.ID), Blocks: []providers.Block{{Kind: providers.BlockText, Text: c.Messages[i].Text, Origin: string(c.Messages[i].ID)}},
 		})
 	}
 	if strings.TrimSpace(rest) != "" {

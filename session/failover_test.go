@@ -387,6 +387,66 @@ func TestFencedOwnerHandsItsEndsOver(t *testing.T) {
 	})
 }
 
+// A message that joined a turn ends under its own id at the replica that fenced the
+// owner of the turn.
+func TestFencedOwnerHandsJoinedMessagesOver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, _, started := fenced(t, nil, func(d *desktop) {
+			d.say(first, "m1", "/say one", "/sleep 1s")
+			d.begins("m1")
+			d.say(first, "m2", "/say two")
+			d.ends("m2")
+		})
+		if n := started.Load(); n != 0 {
+			t.Errorf("the new owner started %d runs, want none: the turn had ended", n)
+		}
+		ends := map[wire.MessageID][]wire.AgentResponse{}
+		for _, e := range find[wire.AgentResponse](history(t, f.store)) {
+			if e.IsComplete {
+				ends[e.MessageID] = append(ends[e.MessageID], e)
+			}
+		}
+		for id, joined := range map[wire.MessageID]wire.MessageID{"m1": "", "m2": "m1"} {
+			if got := ends[id]; len(got) != 1 || got[0].Outcome != wire.OutcomeCompleted || got[0].Joined != joined {
+				t.Errorf("the log has the ends %+v of %s, want one, joined to %q", got, id, joined)
+			}
+		}
+	})
+}
+
+// A message that waits at the replica that fenced the owner, and that had joined a turn
+// there which has ended since, is not run a second time.
+func TestFencedOwnerHandsOverWhatHadJoined(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f, d, _ := fenced(t, func(d *desktop) {
+			d.say(first, "m0", opening("w"))
+			d.ends("m0")
+			d.say(first, "m1", "/say one", "/sleep 9s", "/say three")
+			d.begins("m1")
+			d.say(first, "m2", `/call window:update {"windowId":"w","operation":"append","content":"ONCE"}`)
+		}, func(d *desktop) { d.ends("m2") })
+		time.Sleep(time.Minute)
+		settled(t, d.room)
+		if n := strings.Count(string(snapshotBytes(t, d.room)), `helloONCE`); n != 1 {
+			t.Errorf("the windows are %+v, want ONCE once", d.snapshot().Windows)
+		}
+		if strings.Contains(string(snapshotBytes(t, d.room)), "ONCEONCE") {
+			t.Errorf("the windows are %+v, want ONCE once", d.snapshot().Windows)
+		}
+		ends := map[wire.MessageID]int{}
+		for _, e := range find[wire.AgentResponse](history(t, f.store)) {
+			if e.IsComplete {
+				ends[e.MessageID]++
+			}
+		}
+		if ends["m1"] != 1 || ends["m2"] != 1 {
+			t.Errorf("the log has %v ends, want one of m1 and one of m2", ends)
+		}
+	})
+}
+
 // A turn that was under way when the replicas fell behind, and ended after it, ends the
 // same way at the replica that fenced its owner and has begun to run it again.
 func TestFencedOwnerEndsATurnThatRunsAgain(t *testing.T) {

@@ -40,11 +40,12 @@ type order struct {
 	Replica     wire.ReplicaID    `json:"replica,omitempty"`
 	Total       int               `json:"total,omitempty"`
 	Connections []wire.Connection `json:"connections,omitempty"`
-	// Commands, End and Actions are of orderRestore: parcels, the last event of the turn
-	// that answered them, if it has ended, and the events with what it did. Lost says that
-	// there was more, which nobody knows.
+	// Commands, End, Joined and Actions are of orderRestore: parcels, the last event of the
+	// turn that answered them, if it has ended, the messages that joined it, and the events
+	// with what it did. Lost says that there was more, which no replica knows.
 	Commands []json.RawMessage `json:"commands,omitempty"`
 	End      json.RawMessage   `json:"end,omitempty"`
+	Joined   []wire.MessageID  `json:"joined,omitempty"`
 	Actions  []json.RawMessage `json:"actions,omitempty"`
 	Lost     bool              `json:"lost,omitempty"`
 }

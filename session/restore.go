@@ -88,7 +88,7 @@ func (l *live) restoreEnd(o *order, commands []Command) bool {
 		l.k.log.Error("the lost end of a turn cannot be read", "err", err)
 		return false
 	}
-	over := contextpool.Concluded{End: end}
+	over := contextpool.Concluded{End: end, Joined: o.Joined}
 	for i := range commands {
 		c := &commands[i]
 		m, plain := c.Message.Data.(wire.UserMessage)

@@ -29,6 +29,7 @@ type accepted struct {
 	message wire.MessageID
 	agent   wire.AgentID // of ends and actions
 	isEnd   bool
+	joined  bool   // the end is that of a message that joined the turn
 	data    []byte // a parcel, or an event if there is an agent
 }
 
@@ -119,6 +120,10 @@ func (l *live) remember(receipt store.Receipt, ends []wire.AgentResponse) {
 		if end.MessageID == "" {
 			continue // of a task, which ends within another turn
 		}
+		if end.Joined != "" {
+			l.unconfirmed.add(accepted{at: receipt.Top, since: now, message: end.MessageID, agent: end.AgentID, joined: true})
+			continue
+		}
 		l.unconfirmed.add(accepted{
 			at: receipt.Top, since: now, message: end.MessageID, agent: end.AgentID, isEnd: true,
 			data: wire.AppendEvent(nil, wire.Event{Session: l.k.id, Time: l.now, Data: end}),
@@ -207,6 +212,10 @@ func compose(left *live, lost []accepted) []*order {
 		switch {
 		case a.isEnd:
 			orders = append(orders, ended[a.agent])
+		case a.joined:
+			if o := ended[a.agent]; o != nil {
+				o.Joined = append(o.Joined, a.message)
+			}
 		case a.agent != "":
 			if o := ended[a.agent]; o != nil {
 				o.Actions = append(o.Actions, a.data)

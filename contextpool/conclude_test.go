@@ -1,0 +1,37 @@
+package contextpool_test
+
+import (
+	"testing"
+
+	"github.com/everdesk/everdesk/contextpool"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// conclude ends the turn of m1 as another owner did, which had given m2 to it.
+func (r *rig) conclude() {
+	r.t.Helper()
+	c := contextpool.Concluded{
+		End: wire.AgentResponse{
+			IsComplete: true, Outcome: wire.OutcomeCompleted, Delta: "done", AgentID: "main-monitor-0-m1", MonitorID: "monitor-0", MessageID: "m1",
+		},
+		Joined: []wire.MessageID{"m2"},
+	}
+	r.step(func() {
+		if !r.pool.MayConclude(c) {
+			r.t.Fatalf("the turn cannot be concluded, want that it can")
+		}
+		r.pool.Conclude(c)
+	})
+}
+
+// A message that joined a turn at another owner and waits here ends with that turn. It
+// is not run a second time.
+func TestConcludeEndsWhatHadJoined(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.began(r.direct("m1"))
+	r.user("m2")
+	r.conclude()
+	r.wantStory("m1", "direct by main-monitor-0-m1; completed")
+	r.wantStory("m2", "steered by main-monitor-0-m1; completed")
+}
