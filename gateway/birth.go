@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -21,42 +20,6 @@ import (
 type births struct {
 	mu   sync.Mutex
 	held map[string]*turn // of users somebody waits for or works for
-	// replaced has the session that was made for a session id that a user named and
-	// that was not there, so that all tabs that still name it get the same one. It has
-	// the newest mostReplaced of them, in this order.
-	replaced []replacement
-}
-
-// replacement is a session that was made instead of one that was not there.
-type replacement struct {
-	user        string
-	named, made wire.SessionID
-}
-
-// mostReplaced bounds what is remembered of replaced sessions.
-const mostReplaced = 1000
-
-// replacementOf is the session that was made for a user instead of a named one, or
-// empty.
-func (b *births) replacementOf(user string, named wire.SessionID) wire.SessionID {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, r := range slices.Backward(b.replaced) {
-		if r.user == user && r.named == named {
-			return r.made
-		}
-	}
-	return ""
-}
-
-// replace remembers a session that was made instead of another.
-func (b *births) replace(r replacement) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.replaced) == mostReplaced {
-		b.replaced = slices.Delete(b.replaced, 0, 1)
-	}
-	b.replaced = append(b.replaced, r)
 }
 
 type turn struct {
@@ -192,17 +155,21 @@ func (s *Server) tooManySessions(have int) error {
 
 // settleDesktop finds or makes the session of a desktop that expects it to be
 // there: the one it names, if it may see that, or a new one instead; or else the
-// user's latest, or the first. An id of the client's own making is never used: it
-// could be that of a session that was deleted, which somebody still has links and tabs
-// of. The client learns the id from CONNECTION_STATUS.
+// user's latest, or the first. The client learns the id from CONNECTION_STATUS.
 func (s *Server) settleDesktop(ctx context.Context, who auth.Identity, w *wish) error {
 	if who.Session != "" {
 		w.session = who.Session // there is no choice
 		return nil
 	}
-	if w.session != "" && !s.isMissing(ctx, who, w.session) {
-		w.returning = true
-		return nil // it is there, or a trouble that will be met again
+	if w.session != "" {
+		if !s.isMissing(ctx, who, w.session) {
+			w.returning = true
+			return nil // it is there, or a trouble that will be met again
+		}
+		if made, err := s.insteadOf(ctx, who, w.session); err != nil || made != "" {
+			w.session = made
+			return err
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
@@ -213,12 +180,6 @@ func (s *Server) settleDesktop(ctx context.Context, who auth.Identity, w *wish) 
 	defer end()
 	if !hasDesk(who) {
 		return &refusal{code: wire.CodeSessionNotFound}
-	}
-	if w.session != "" && who.Has(auth.RoleUser) {
-		w.session, err = s.insteadOf(ctx, who, w.session)
-		if err != nil || w.session != "" {
-			return err
-		}
 	}
 	latest, err := s.latest(ctx, who.User)
 	if err != nil || latest != "" {
@@ -245,21 +206,19 @@ func (s *Server) isMissing(ctx context.Context, who auth.Identity, id wire.Sessi
 }
 
 // insteadOf is the session that a user gets instead of one that is not there: a new
-// one, the same for all who name it. It is empty when the user has as many sessions as
-// one may have. The caller has the user's turn.
-func (s *Server) insteadOf(ctx context.Context, who auth.Identity, named wire.SessionID) (wire.SessionID, error) {
-	if made := s.births.replacementOf(who.User, named); made != "" && !s.isMissing(ctx, who, made) {
-		return made, nil
+// one that has the missing id for its name, so that all tabs that still have that id, at
+// any replica, get the same one. The id itself is never used again: it could be that of
+// a deleted session. The result is empty when the user may have no session of that name
+// or no more sessions.
+func (s *Server) insteadOf(ctx context.Context, who auth.Identity, missing wire.SessionID) (wire.SessionID, error) {
+	if !mayName(who) {
+		return "", nil
 	}
-	info, err := s.createCounted(ctx, session.NewSession{User: who.User})
+	info, _, err := s.openNamed(ctx, session.NewSession{User: who.User, Name: missing})
 	if p, ok := errors.AsType[*problemError](err); ok && p.Code == wire.CodeSessionInvalidState {
 		return "", nil
 	}
-	if err != nil {
-		return "", err
-	}
-	s.births.replace(replacement{user: who.User, named: named, made: info.ID})
-	return info.ID, nil
+	return info.ID, err
 }
 
 // firstborn is the oldest session of the user of a new one: another replica may

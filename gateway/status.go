@@ -22,11 +22,17 @@ func (s *Server) health(c echo.Context) error {
 	return healthForm.answer(c, http.StatusOK, &health{Status: "ok"})
 }
 
+// readyz answers a load balancer. A hub whose store is full stays ready, because all
+// hubs have the same store and everything in it can still be read; it says "full".
 func (s *Server) readyz(c echo.Context) error {
-	if err := s.ready(c.Request().Context()); err != nil {
-		return err
+	answer := health{Status: "ready"}
+	if p := s.ready(c.Request().Context()); p != nil {
+		if p.Detail != storeFull {
+			return p
+		}
+		answer.Status = "full"
 	}
-	return healthForm.answer(c, http.StatusOK, &health{Status: "ready"})
+	return healthForm.answer(c, http.StatusOK, &answer)
 }
 
 // ready returns nil, or the problem to answer with.

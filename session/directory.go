@@ -77,7 +77,7 @@ func (h *Hub) Create(ctx context.Context, n NewSession) (Info, error) {
 	if err := errors.Join(n.ID.Validate()); err != nil {
 		return Info{}, asError(err)
 	}
-	if n.Name != "" && !IsName(n.Name) {
+	if n.Name != "" && n.Name.Validate() != nil {
 		return Info{}, refusal(wire.CodeInvalidMessage, "%q cannot be the name of a session", n.Name)
 	}
 	if err := checkUser(n.User); err != nil {
