@@ -43,7 +43,7 @@ func TestPlainClients(t *testing.T) {
 				t.Fatalf("greeted with %+v, want a snapshot with reason %q and message_id %v", e, test.reason, b.Head())
 			}
 			var got []string
-			for range strings.Fields(test.want) {
+			for range strings.FieldsSeq(test.want) {
 				switch e := c.next(); p := e.Data.(type) {
 				case wire.HITLPlanReview:
 					got = append(got, string(p.RequestID))

@@ -85,7 +85,7 @@ func rowQuery(c echo.Context) (q session.RowQuery, err error) {
 		at, noTime := time.Parse(time.RFC3339, text)
 		switch {
 		case err == nil && id >= firstTime:
-			q.Until = wire.Millis(id) //nolint:gosec // below 1<<53
+			q.Until = wire.Millis(id)
 		case err == nil && id > 0:
 			q.Before = wire.RowID(id)
 		case noTime == nil && at.UnixMilli() > 0:

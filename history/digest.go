@@ -265,7 +265,8 @@ func (d *digest) saidBefore(end *Note) bool {
 	}
 	said := &d.notes[last]
 	beginning, isCut := strings.CutSuffix(end.Content, cutMark)
-	if said.Content != end.Content && !(isCut && strings.HasPrefix(said.Content, beginning)) {
+	isSame := said.Content == end.Content || isCut && strings.HasPrefix(said.Content, beginning)
+	if !isSame {
 		return false
 	}
 	said.Duration, said.InputTokens, said.OutputTokens = end.Duration, end.InputTokens, end.OutputTokens
