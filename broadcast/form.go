@@ -12,11 +12,11 @@ type Form uint8
 
 // The forms in use.
 const (
-	FormNative  Form = iota // one native envelope per WebSocket text frame
-	FormBatch               // native envelopes, separated by newlines, several per frame
-	FormDesktop             // frames of the desktop dialect
-	FormSSE                 // native envelopes as Server-Sent Events
-	FormNumbered            // frames of the desktop dialect for clients that name monitors by number
+	FormNative   Form = iota // one native envelope per WebSocket text frame
+	FormBatch                // native envelopes, separated by newlines, several per frame
+	FormDesktop              // frames of the desktop dialect
+	FormSSE                  // native envelopes as Server-Sent Events
+	FormNumbered             // frames of the desktop dialect for clients that name monitors by number
 	forms
 )
 

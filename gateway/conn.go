@@ -84,15 +84,15 @@ type conn struct {
 	usher *usher // who has it while it waits; nil when it cannot. It does not change after it came
 
 	// What follows is the host's, see porch.
-	hasty bool   // it must not wait
-	due   bool   // it must read before it may go to the porch
+	hasty bool // it must not wait
+	due   bool // it must read before it may go to the porch
 	// numbered says that a desktop of the other dialect names monitors by number. It is
 	// set before there is a tab and does not change then.
 	numbered bool
-	later *later // what was left for one that may
-	room  *session.Room
-	quota quota.Connection
-	from  session.Sender // the connection's id is there from the beginning, the rest from the greeting on
+	later    *later // what was left for one that may
+	room     *session.Room
+	quota    quota.Connection
+	from     session.Sender // the connection's id is there from the beginning, the rest from the greeting on
 
 	// What follows is set before there is a tab and does not change then.
 	session wire.SessionID

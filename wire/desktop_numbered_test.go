@@ -90,13 +90,13 @@ func TestNumberedFrames(t *testing.T) {
 func TestNumberedMessages(t *testing.T) {
 	t.Parallel()
 	for frame, want := range map[string]wire.ClientPayload{
-		`{"type":"SUBSCRIBE_MONITOR","monitorId":"0","viewport":{"w":1,"h":2}}`:                 wire.SubscribeMonitor{MonitorID: "monitor-0"},
-		`{"type":"REMOVE_MONITOR","monitorId":"3"}`:                                             wire.RemoveMonitor{MonitorID: "monitor-3"},
-		`{"type":"USER_MESSAGE","messageId":"m","content":"x","monitorId":"1"}`:                 wire.UserMessage{MessageID: "m", Content: "x", MonitorID: "monitor-1"},
-		`{"type":"USER_MESSAGE","messageId":"m","content":"x"}`:                                 wire.UserMessage{MessageID: "m", Content: "x"},
-		`{"type":"WINDOW_MESSAGE","messageId":"m","windowId":"1/w","content":"x"}`:              wire.WindowMessage{MessageID: "m", WindowID: "w", Content: "x", MonitorID: "monitor-1"},
-		`{"type":"WINDOW_MESSAGE","messageId":"m","windowId":"w/1","content":"x"}`:              wire.WindowMessage{MessageID: "m", WindowID: "w/1", Content: "x"},
-		`{"type":"APP_PROTOCOL_READY","windowId":"2/a/b"}`:                                      wire.AppProtocolReady{WindowID: "a/b", MonitorID: "monitor-2"},
+		`{"type":"SUBSCRIBE_MONITOR","monitorId":"0","viewport":{"w":1,"h":2}}`:                               wire.SubscribeMonitor{MonitorID: "monitor-0"},
+		`{"type":"REMOVE_MONITOR","monitorId":"3"}`:                                                           wire.RemoveMonitor{MonitorID: "monitor-3"},
+		`{"type":"USER_MESSAGE","messageId":"m","content":"x","monitorId":"1"}`:                               wire.UserMessage{MessageID: "m", Content: "x", MonitorID: "monitor-1"},
+		`{"type":"USER_MESSAGE","messageId":"m","content":"x"}`:                                               wire.UserMessage{MessageID: "m", Content: "x"},
+		`{"type":"WINDOW_MESSAGE","messageId":"m","windowId":"1/w","content":"x"}`:                            wire.WindowMessage{MessageID: "m", WindowID: "w", Content: "x", MonitorID: "monitor-1"},
+		`{"type":"WINDOW_MESSAGE","messageId":"m","windowId":"w/1","content":"x"}`:                            wire.WindowMessage{MessageID: "m", WindowID: "w/1", Content: "x"},
+		`{"type":"APP_PROTOCOL_READY","windowId":"2/a/b"}`:                                                    wire.AppProtocolReady{WindowID: "a/b", MonitorID: "monitor-2"},
 		`{"type":"USER_INTERACTION","interactions":[{"type":"window.focus","windowId":"2/w","timestamp":1}]}`: wire.UserInteractions{MonitorID: "monitor-2", Interactions: []wire.UserInteraction{{Type: wire.DidFocusWindow, WindowID: "w", Timestamp: 1}}},
 		`{"type":"USER_INTERACTION","interactions":[{"type":"window.focus","windowId":"2/w","timestamp":1},{"type":"window.close","windowId":"1/v","timestamp":1}]}`: wire.UserInteractions{
 			Interactions: []wire.UserInteraction{{Type: wire.DidFocusWindow, WindowID: "w", Timestamp: 1}, {Type: wire.DidCloseWindow, WindowID: "v", Timestamp: 1}},
