@@ -55,13 +55,13 @@ func numbered(payload any) any {
 	monitor := MonitorID(field.String())
 	field.SetString(string(numberedMonitor(monitor)))
 	scopeWindow(v, monitor)
-	if p, ok := v.Interface().(Actions); ok {
+	if p, ok := reflect.TypeAssert[Actions](v); ok {
 		actions := make([]Action, len(p.Actions))
 		for i, a := range p.Actions {
 			w := reflect.New(reflect.TypeOf(a)).Elem()
 			w.Set(reflect.ValueOf(a))
 			scopeWindow(w, monitor)
-			actions[i], _ = w.Interface().(Action)
+			actions[i], _ = reflect.TypeAssert[Action](w)
 		}
 		p.Actions = actions
 		return p
@@ -112,7 +112,7 @@ func named(payload ClientPayload) ClientPayload {
 		monitor.SetString(string(scope))
 	}
 	monitor.SetString(string(NamedMonitor(MonitorID(monitor.String()))))
-	p, _ := v.Interface().(ClientPayload)
+	p, _ := reflect.TypeAssert[ClientPayload](v)
 	return p
 }
 
