@@ -67,7 +67,7 @@ type greeting struct {
 // greet decides between resume and snapshot. Nobody else uses the tab yet.
 func (c *Center) greet(ctx context.Context, t *Tab, cfg TabConfig) (greeting, error) {
 	reason := wire.SnapshotFresh
-	if from := cfg.ResumeFrom; from != "" && t.form != FormDesktop {
+	if from := cfg.ResumeFrom; from != "" && !t.form.isDesktop() {
 		reason = wire.SnapshotUnknown
 		if at, err := wire.ParsePosition(from); err == nil {
 			g, why, err := c.resume(ctx, t.ring, t.filter, at)
@@ -81,7 +81,7 @@ func (c *Center) greet(ctx context.Context, t *Tab, cfg TabConfig) (greeting, er
 		}
 	}
 	var was *departed
-	if cfg.Returning && t.form == FormDesktop {
+	if cfg.Returning && t.form.isDesktop() {
 		was = new(c.takeDeparture(cfg.Who.User))
 	}
 	data, at, err := c.snapshot(ctx, t, t.filter, reason, wire.Position{}, was)

@@ -115,7 +115,7 @@ func (t *Tab) load(ctx context.Context, b *batch, now **control) bool {
 			case foundBytes:
 				t.rest, t.at = b.data, b.at
 			case foundGap:
-				if t.ring.form != FormDesktop {
+				if !t.ring.form.isDesktop() {
 					t.readOn(ctx, b)
 					break
 				}
@@ -137,7 +137,7 @@ func (t *Tab) refresh(ctx context.Context) {
 		at = wire.Position{} // what it has seen may never have been
 	}
 	var was *departed
-	if t.form == FormDesktop && reason != wire.SnapshotFresh {
+	if t.form.isDesktop() && reason != wire.SnapshotFresh {
 		was = &departed{connection: t.who.ConnectionID, at: at}
 	}
 	t.mu.Unlock()

@@ -267,60 +267,6 @@ func (c *Center) append(events []Event, n *news) {
 	}
 }
 
-// trail has texts shown that wait in vain for others to follow. The caller has
-// c.mu.
-func (c *Center) trail() {
-	r := c.rings[FormDesktop]
-	if r == nil || c.trailing || !r.texts.wait() {
-		return
-	}
-	c.trailing = true
-	c.wg.Go(func() {
-		for wait := textPause; wait > 0; {
-			timer := time.NewTimer(wait)
-			select {
-			case <-timer.C:
-			case <-c.ctx.Done():
-				timer.Stop()
-				return
-			}
-			var groups []*group
-			groups, wait = c.late()
-			c.wake(groups, len(groups)*groupSize)
-		}
-	})
-}
-
-// late queues texts that were not shown for a while, for all who are up to date;
-// the others will see newer ones. It says when to do so again, or never.
-func (c *Center) late() ([]*group, time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := c.rings[FormDesktop]
-	if c.closed || r == nil {
-		c.trailing = false
-		return nil, 0
-	}
-	frames, wait := r.texts.late(time.Now())
-	c.trailing = wait > 0
-	if len(frames) == 0 {
-		return nil, wait
-	}
-	for _, t := range c.tabs {
-		if t.ring != r {
-			continue
-		}
-		t.mu.Lock()
-		for _, l := range frames {
-			if !t.gone && t.owner == nil && t.filter.shows(l.monitor) {
-				t.due = append(t.due, due{at: c.head, frame: l.frame, passing: true})
-			}
-		}
-		t.mu.Unlock()
-	}
-	return slices.Clone(r.groups), wait
-}
-
 // answer tells the connection that an event answers, if it is here.
 func (c *Center) answer(e *Event) {
 	var to wire.ConnectionID
@@ -425,7 +371,7 @@ func (c *Center) admit(t *Tab, as encoding) error {
 	}
 	r := c.rings[t.ringIndex]
 	if r == nil {
-		r = &ring{encoding: as, head: c.head, texts: texts{session: c.session}}
+		r = &ring{encoding: as, head: c.head, texts: texts{form: as.form, session: c.session}}
 		c.rings[t.ringIndex] = r
 	}
 	t.ring = r

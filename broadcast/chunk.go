@@ -145,8 +145,8 @@ func eventsIn(form Form, from, next int) int {
 	return 1
 }
 
-// encode makes the chunk of some events. The texts are used for FormDesktop
-// only.
+// encode makes the chunk of some events. Only the desktop dialect uses
+// the texts.
 func encode(as encoding, prev wire.Position, events []Event, texts *texts) *chunk {
 	c := &chunk{}
 	c.fill(as, prev, events, texts)
@@ -156,7 +156,7 @@ func encode(as encoding, prev wire.Position, events []Event, texts *texts) *chun
 // fill makes the chunk anew.
 func (c *chunk) fill(as encoding, prev wire.Position, events []Event, texts *texts) {
 	form, size := as.form, len(c.data) // of that dialect nobody knows before
-	if form != FormDesktop {
+	if !form.isDesktop() {
 		size = 0
 		for i := range events {
 			size += len(events[i].Frame) + overhead(form) + len(as.name)
@@ -168,7 +168,7 @@ func (c *chunk) fill(as encoding, prev wire.Position, events []Event, texts *tex
 		e := &events[i]
 		switch {
 		case hidden(e.Data):
-		case form == FormDesktop:
+		case form.isDesktop():
 			c.data = texts.append(c.data, *e)
 		case as.name != "":
 			renamed = wire.AppendRenamed(renamed[:0], e.Frame, as.name)
@@ -230,7 +230,7 @@ func monitorsOf(events []Event) (all wire.MonitorID, each []wire.MonitorID) {
 var answering = [][]byte{[]byte(`{"type":"MESSAGE_`), []byte(`{"type":"APP_PROTOCOL_REQUEST"`)}
 
 // stored reads events of the log as far as the forms need it that are shown pages
-// of it, which FormDesktop is not.
+// of it, which those of the desktop dialect are not.
 func stored(kept []store.Event) []Event {
 	events := make([]Event, len(kept))
 	for i, k := range kept {

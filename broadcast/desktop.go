@@ -20,6 +20,7 @@ const (
 // texts is what running agents have said so far. The log has pieces; the desktop
 // dialect wants the whole each time.
 type texts struct {
+	form    Form
 	session wire.SessionID
 	said    []*text
 }
@@ -50,7 +51,7 @@ func (t *texts) append(dst []byte, e Event) []byte {
 	case wire.AgentThinking:
 		s := t.of(p.AgentID, true)
 		s.put(p.Delta, p.Offset)
-		return s.show(dst, e)
+		return s.show(dst, t.form, e)
 	case wire.SessionState: // it stands for everything before
 		t.said = nil
 		t.learn(p.Agents)
@@ -59,18 +60,18 @@ func (t *texts) append(dst []byte, e Event) []byte {
 		s := t.of(p.AgentID, false)
 		s.put(p.Delta, p.Offset)
 		if !p.IsComplete {
-			return s.show(dst, e)
+			return s.show(dst, t.form, e)
 		}
 		p.Content = string(s.body)
 		t.forget(p.AgentID)
-		return appendFrames(dst, wire.Event{Session: t.session, At: e.At, Time: e.Time, Data: p})
+		return t.form.appendFrames(dst, wire.Event{Session: t.session, At: e.At, Time: e.Time, Data: p})
 	}
 	if agent := wire.AgentOf(e.Data); agent != "" {
 		monitor := wire.MonitorOf(e.Data)
 		dst = t.flush(dst, agent, true, monitor)
 		dst = t.flush(dst, agent, false, monitor)
 	}
-	return appendFrames(dst, wire.Event{Session: t.session, At: e.At, Time: e.Time, Data: e.Data})
+	return t.form.appendFrames(dst, wire.Event{Session: t.session, At: e.At, Time: e.Time, Data: e.Data})
 }
 
 // of finds an agent's text, or begins it.
@@ -92,7 +93,7 @@ func (t *texts) of(agent wire.AgentID, thinking bool) *text {
 func (t *texts) flush(dst []byte, agent wire.AgentID, thinking bool, monitor wire.MonitorID) []byte {
 	for _, s := range t.said {
 		if s.agent == agent && s.thinking == thinking && s.waiting != nil && wire.MonitorOf(s.waiting) == monitor {
-			dst = s.whole(dst, s.waiting)
+			dst = s.whole(dst, t.form, s.waiting)
 		}
 	}
 	return dst
@@ -121,9 +122,74 @@ func (t *texts) late(now time.Time) (frames []late, wait time.Duration) {
 			continue
 		}
 		s.shown = s.at.Add(now.Sub(s.since))
-		frames = append(frames, late{wire.MonitorOf(s.waiting), s.whole(nil, s.waiting)})
+		frames = append(frames, late{wire.MonitorOf(s.waiting), s.whole(nil, t.form, s.waiting)})
 	}
 	return frames, wait
+}
+
+// trail starts a goroutine that sends texts that no other event followed. The caller
+// has c.mu.
+func (c *Center) trail() {
+	waits := func(r *ring) bool { return r != nil && r.form.isDesktop() && r.texts.wait() }
+	if c.trailing || !slices.ContainsFunc(c.rings[:], waits) {
+		return
+	}
+	c.trailing = true
+	c.wg.Go(func() {
+		for wait := textPause; wait > 0; {
+			timer := time.NewTimer(wait)
+			select {
+			case <-timer.C:
+			case <-c.ctx.Done():
+				timer.Stop()
+				return
+			}
+			var groups []*group
+			groups, wait = c.late()
+			c.wake(groups, len(groups)*groupSize)
+		}
+	})
+}
+
+// late queues texts that were not sent for a while, for all tabs that are up to date;
+// the others get newer ones. It returns when to do so again, or 0 for never.
+func (c *Center) late() (groups []*group, wait time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trailing = false
+	if c.closed {
+		return nil, 0
+	}
+	now := time.Now()
+	for _, r := range c.rings {
+		if r == nil || !r.form.isDesktop() {
+			continue
+		}
+		frames, more := r.texts.late(now)
+		wait = max(wait, more)
+		if len(frames) > 0 {
+			c.queueLate(r, frames)
+			groups = append(groups, r.groups...)
+		}
+	}
+	c.trailing = wait > 0
+	return groups, wait
+}
+
+// queueLate queues texts for the tabs of a ring. The caller has c.mu.
+func (c *Center) queueLate(r *ring, frames []late) {
+	for _, t := range c.tabs {
+		if t.ring != r {
+			continue
+		}
+		t.mu.Lock()
+		for _, l := range frames {
+			if !t.gone && t.owner == nil && t.filter.shows(l.monitor) {
+				t.due = append(t.due, due{at: c.head, frame: l.frame, passing: true})
+			}
+		}
+		t.mu.Unlock()
+	}
 }
 
 // forget drops what an agent said, at the end of its turn.
@@ -178,7 +244,7 @@ func (s *text) put(delta string, offset int) {
 
 // show adds the frame of an event of the agent, unless there was one a moment
 // ago.
-func (s *text) show(dst []byte, e Event) []byte {
+func (s *text) show(dst []byte, form Form, e Event) []byte {
 	switch {
 	case s.from > 0:
 		return dst
@@ -190,11 +256,11 @@ func (s *text) show(dst []byte, e Event) []byte {
 		return dst
 	}
 	s.shown = e.Time
-	return s.whole(dst, e.Data)
+	return s.whole(dst, form, e.Data)
 }
 
 // whole adds a frame with the text as it is now.
-func (s *text) whole(dst []byte, data wire.ServerPayload) []byte {
+func (s *text) whole(dst []byte, form Form, data wire.ServerPayload) []byte {
 	s.waiting = nil
 	switch p := data.(type) {
 	case wire.AgentThinking:
@@ -204,7 +270,7 @@ func (s *text) whole(dst []byte, data wire.ServerPayload) []byte {
 		p.Content = string(s.body)
 		data = p
 	}
-	return appendFrames(dst, wire.Event{Data: data})
+	return form.appendFrames(dst, wire.Event{Data: data})
 }
 
 // units16 is how many UTF-16 units a text has.

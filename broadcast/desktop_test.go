@@ -240,3 +240,37 @@ func TestDesktopTabsShareTheirText(t *testing.T) {
 	second.Send(wire.Event{Data: wire.CodeForbidden.Notice("")})
 	second.hears("wire.Actions")
 }
+
+// Tabs of both namings of monitors hear the same at the same time, each by its own names.
+func TestDesktopTabsNumberMonitors(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, broadcast.Config{})
+		want := map[broadcast.Form]string{broadcast.FormDesktop: "monitor-1", broadcast.FormNumbered: "1"}
+		tabs := map[broadcast.Form]*tab{}
+		for form := range want {
+			server, client := pipe()
+			tabs[form] = b.attachTo(server, client, broadcast.TabConfig{Form: form, Monitors: []wire.MonitorID{"monitor-1"}})
+			tabs[form].hears("hello ses-1")
+		}
+		text := ""
+		for _, delta := range []string{"so", " far"} { // the second is sent late
+			b.say(0, wire.AgentResponse{AgentID: "a", MonitorID: "monitor-1", Delta: delta, Offset: len(text)})
+			text += delta
+			for form, monitor := range want {
+				e, ok := tabs[form].next().Data.(wire.AgentResponse)
+				if !ok || e.Content != text || string(e.MonitorID) != monitor {
+					t.Errorf("form %v hears %+v, want %q on %s", form, e, text, monitor)
+				}
+			}
+			synctest.Wait()
+		}
+		// Answers of one's own are in the same naming.
+		for form, monitor := range want {
+			tabs[form].Send(wire.Event{Data: wire.MessageQueued{MessageID: "m", Position: 1, MonitorID: "monitor-1"}})
+			if e, ok := tabs[form].next().Data.(wire.MessageQueued); !ok || string(e.MonitorID) != monitor {
+				t.Errorf("form %v is answered %+v, want one on %s", form, e, monitor)
+			}
+		}
+	})
+}

@@ -12,10 +12,11 @@ type Form uint8
 
 // The forms in use.
 const (
-	FormNative  Form = iota // one native envelope per WebSocket text frame
-	FormBatch               // native envelopes, separated by newlines, several per frame
-	FormDesktop             // frames of the desktop dialect
-	FormSSE                 // native envelopes as Server-Sent Events
+	FormNative   Form = iota // one native envelope per WebSocket text frame
+	FormBatch                // native envelopes, separated by newlines, several per frame
+	FormDesktop              // frames of the desktop dialect
+	FormSSE                  // native envelopes as Server-Sent Events
+	FormNumbered             // frames of the desktop dialect for clients that name monitors by number
 	forms
 )
 
@@ -27,6 +28,9 @@ func (f Form) ring() Form {
 	}
 	return f
 }
+
+// isDesktop reports whether the frames are of the desktop dialect.
+func (f Form) isDesktop() bool { return f == FormDesktop || f == FormNumbered }
 
 // encoding is what the frames of a ring have in common: their form, and the name that
 // they have for the session in place of its id, if any. A session has one name at most.
@@ -76,8 +80,8 @@ func envelope(frame []byte) []byte {
 	return frame[2:]
 }
 
-// appendNative adds one native envelope by itself in a form that is not
-// FormDesktop. Events of the log have a position.
+// appendNative adds one native envelope by itself in a form that is not of the
+// desktop dialect. Events of the log have a position.
 func appendNative(dst []byte, form Form, at wire.Position, envelope []byte) []byte {
 	if form != FormSSE {
 		return append(appendHeader(dst, len(envelope)), envelope...)
@@ -97,16 +101,16 @@ func (e encoding) private(event wire.Event) []byte {
 	if e.name != "" {
 		event.Session = e.name
 	}
-	if e.form == FormDesktop {
-		return appendFrames(nil, event)
+	if e.form.isDesktop() {
+		return e.form.appendFrames(nil, event)
 	}
 	return appendNative(nil, e.form, wire.Position{}, wire.AppendEvent(nil, event))
 }
 
 // appendFrames adds the frames of the desktop dialect for an event.
-func appendFrames(dst []byte, e wire.Event) []byte {
-	for _, f := range (wire.Desktop{}).AppendFrames(nil, e) {
-		dst = append(appendHeader(dst, len(f)), f...)
+func (f Form) appendFrames(dst []byte, e wire.Event) []byte {
+	for _, frame := range (wire.Desktop{Numbered: f == FormNumbered}).AppendFrames(nil, e) {
+		dst = append(appendHeader(dst, len(frame)), frame...)
 	}
 	return dst
 }

@@ -319,7 +319,7 @@ func (c *tab) next() wire.Event {
 		c.t.Fatalf("read a frame: %v", err)
 	}
 	d := wire.Dialect(wire.Native{})
-	if c.form == broadcast.FormDesktop {
+	if c.form == broadcast.FormDesktop || c.form == broadcast.FormNumbered {
 		d = wire.Desktop{}
 	}
 	e, err := d.DecodeEvent([]byte(s))

@@ -190,14 +190,14 @@ func (c *Center) snapshot(
 	if err != nil {
 		return nil, wire.Position{}, err
 	}
-	if r.form == FormDesktop {
+	if r.form.isDesktop() {
 		c.mu.Lock()
 		r.texts.learn(s.state.Agents)
 		c.mu.Unlock()
 	}
 	data := s.encode(c, shotForm{r.encoding, t.plain, reason})
 	if was != nil {
-		data = c.appendOver(slices.Clip(data), s.endings().over(&s.state, f, *was))
+		data = c.appendOver(r.form, slices.Clip(data), s.endings().over(&s.state, f, *was))
 	}
 	return data, s.state.LastMessageID, nil
 }
@@ -285,8 +285,8 @@ func (s *shot) encode(c *Center, key shotForm) []byte {
 	e := wire.Event{Session: cmp.Or(key.as.name, c.session), Time: time.Now(), Data: state}
 	var data []byte
 	switch {
-	case key.as.form == FormDesktop:
-		data = appendFrames(nil, e)
+	case key.as.form.isDesktop():
+		data = key.as.form.appendFrames(nil, e)
 	case key.plain:
 		data = appendPlain(key, e, &state)
 	default:

@@ -35,7 +35,7 @@ type departed struct {
 
 // noteDeparture remembers where a tab of the desktop dialect was. The caller has c.mu.
 func (c *Center) noteDeparture(t *Tab) {
-	if t.form != FormDesktop {
+	if !t.form.isDesktop() {
 		return
 	}
 	if len(c.departed) == mostDeparted {
@@ -295,7 +295,7 @@ func closedDialog(p wire.DialogClosed) wire.Actions {
 }
 
 // appendOver adds the frames of events, with actions of a monitor together.
-func (c *Center) appendOver(dst []byte, events []wire.Event) []byte {
+func (c *Center) appendOver(form Form, dst []byte, events []wire.Event) []byte {
 	for i := 0; i < len(events); i++ {
 		e := events[i]
 		if first, ok := e.Data.(wire.Actions); ok {
@@ -309,7 +309,7 @@ func (c *Center) appendOver(dst []byte, events []wire.Event) []byte {
 			e.Data = first
 		}
 		e.Session = c.session
-		dst = appendFrames(dst, e)
+		dst = form.appendFrames(dst, e)
 	}
 	return dst
 }

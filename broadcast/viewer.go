@@ -39,7 +39,7 @@ func (f Form) String() string {
 		return "native"
 	case FormBatch:
 		return "batch"
-	case FormDesktop:
+	case FormDesktop, FormNumbered:
 		return "desktop"
 	case FormSSE:
 		return "sse"

@@ -43,11 +43,19 @@ func (d door) form() broadcast.Form {
 	}
 }
 
-// decode reads what a client says at the door. It does without an interface, since
-// a message is copied once more behind one.
-func (d door) decode(frame []byte) (wire.Message, error) {
-	if d == doorDesktop {
-		return wire.Desktop{}.DecodeMessage(frame)
+// form is how events are encoded for the client.
+func (c *conn) form() broadcast.Form {
+	if c.numbered {
+		return broadcast.FormNumbered
+	}
+	return c.door.form()
+}
+
+// decode reads what a client sends. It does without an interface, since a message is
+// copied once more behind one.
+func (c *conn) decode(frame []byte) (wire.Message, error) {
+	if c.door == doorDesktop {
+		return wire.Desktop{Numbered: c.numbered}.DecodeMessage(frame)
 	}
 	return wire.Native{}.DecodeMessage(frame)
 }
@@ -76,12 +84,15 @@ type conn struct {
 	usher *usher // who has it while it waits; nil when it cannot. It does not change after it came
 
 	// What follows is the host's, see porch.
-	hasty bool   // it must not wait
-	due   bool   // it must read before it may go to the porch
-	later *later // what was left for one that may
-	room  *session.Room
-	quota quota.Connection
-	from  session.Sender // the connection's id is there from the beginning, the rest from the greeting on
+	hasty bool // it must not wait
+	due   bool // it must read before it may go to the porch
+	// numbered says that a desktop of the other dialect names monitors by number. It is
+	// set before there is a tab and does not change then.
+	numbered bool
+	later    *later // what was left for one that may
+	room     *session.Room
+	quota    quota.Connection
+	from     session.Sender // the connection's id is there from the beginning, the rest from the greeting on
 
 	// What follows is set before there is a tab and does not change then.
 	session wire.SessionID

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,5 +66,80 @@ func TestDesktopComesBack(t *testing.T) {
 	got := next[wire.Actions](h.desktop("?sessionId="+string(id), v))
 	if len(got.Actions) != 1 || got.Actions[0] != wire.Action(wire.WindowClose{WindowID: "w"}) || got.MonitorID != "monitor-0" {
 		t.Errorf("got %+v, want that w is closed", got)
+	}
+}
+
+// Newer desktops name monitors by number. They and older ones in the same session see the
+// same windows on the same monitors, each under its own names, and four monitors fit.
+func TestDesktopNumbersMonitors(t *testing.T) {
+	t.Parallel()
+	h := newHall(t, func(p *plan) { p.door.Patience.Naming = time.Minute })
+	v := visit{token: h.token("ann", time.Minute)}
+	open := func(query, monitor string) (*tab, wire.SessionID) {
+		x := h.desktop(query, v)
+		x.text(`{"type":"SUBSCRIBE_MONITOR","monitorId":"` + monitor + `"}`)
+		return x, next[wire.ConnectionStatus](x).SessionID
+	}
+	older, id := open("", "monitor-0")
+	newer, same := open("", "0")
+	if same != id {
+		t.Fatalf("the second is in %s, want %s", same, id)
+	}
+	act := func(monitor, action string) {
+		h.post(at(id, "/actions"), v.token, `{"monitorId":"`+monitor+`","actions":[`+action+`]}`).want(http.StatusOK)
+	}
+	const window = `{"type":"window.create","windowId":"w","title":"T","bounds":{"x":1,"y":2,"w":300,"h":200},"content":{"renderer":"text","data":"x"}}`
+	want := func(x *tab, monitor wire.MonitorID, window wire.WindowID) {
+		t.Helper()
+		got := next[wire.Actions](x)
+		made, ok := got.Actions[0].(wire.WindowCreate)
+		if !ok || got.MonitorID != monitor || made.WindowID != window {
+			t.Errorf("got %+v, want window %s on monitor %s", got, window, monitor)
+		}
+	}
+	act("monitor-0", window)
+	want(older, "monitor-0", "w")
+	want(newer, "0", "0/w")
+	newer.text(`{"type":"SUBSCRIBE_MONITOR","monitorId":"1"}`)
+	status := next[wire.MonitorStatus](older)
+	if status.MonitorID != "monitor-1" {
+		t.Errorf("the older sees %+v, want monitor-1", status)
+	}
+	act("monitor-1", window)
+	want(older, "monitor-1", "w")
+	want(newer, "1", "1/w")
+	// A window is named together with its monitor by the one, and by the other on the
+	// monitor it looks at.
+	newer.text(`{"type":"USER_INTERACTION","interactions":[{"type":"window.close","windowId":"0/w","timestamp":1}]}`)
+	if got := next[wire.Actions](older); got.MonitorID != "monitor-0" || got.Actions[0] != wire.Action(wire.WindowClose{WindowID: "w"}) {
+		t.Errorf("got %+v, want that w on monitor-0 is closed", got)
+	}
+	if got := next[wire.Actions](newer); got.MonitorID != "0" || got.Actions[0] != wire.Action(wire.WindowClose{WindowID: "0/w"}) {
+		t.Errorf("got %+v, want that 0/w is closed", got)
+	}
+	// Both come back to what is there.
+	back, _ := open("?sessionId="+string(id), "1")
+	want(back, "1", "1/w")
+	back, _ = open("?sessionId="+string(id), "monitor-0")
+	want(back, "monitor-1", "w")
+	named := h.desktop("?monitorId=1&sessionId="+string(id), v)
+	next[wire.ConnectionStatus](named)
+	want(named, "1", "1/w")
+	// Four monitors fit, and no fifth.
+	for _, n := range []string{"2", "3", "4"} {
+		newer.text(`{"type":"SUBSCRIBE_MONITOR","monitorId":"` + n + `"}`)
+	}
+	got := next[wire.Actions](newer) // the refusal, as a toast
+	if toast, ok := got.Actions[0].(wire.ToastShow); !ok || !strings.Contains(toast.Message, "at most 4 monitors") {
+		t.Errorf("got %+v, want that a fifth monitor is refused", got)
+	}
+	var now struct{ Monitors []wire.MonitorStatus }
+	h.get(at(id, "/snapshot"), v.token).want(http.StatusOK).decode(&now)
+	var names []string
+	for _, m := range now.Monitors {
+		names = append(names, string(m.MonitorID))
+	}
+	if all := strings.Join(names, " "); all != "monitor-0 monitor-1 monitor-2 monitor-3" {
+		t.Errorf("the monitors are %s, want monitor-0 to monitor-3", all)
 	}
 }

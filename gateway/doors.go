@@ -21,6 +21,9 @@ import (
 type Patience struct {
 	// Auth is how long a client may take to say who it is. It defaults to 10 s.
 	Auth time.Duration
+	// Naming is how long the greeting of a desktop written for YAAR waits for its first
+	// frame, which shows how that client names monitors. It defaults to 1 s.
+	Naming time.Duration
 	// Pong is how much longer than the heartbeat a client may be silent. It
 	// defaults to 10 s.
 	Pong time.Duration
@@ -37,6 +40,7 @@ type Patience struct {
 
 func (p Patience) withDefaults() Patience {
 	p.Auth = cmp.Or(p.Auth, 10*time.Second)
+	p.Naming = cmp.Or(p.Naming, time.Second)
 	p.Pong = cmp.Or(p.Pong, 10*time.Second)
 	p.Refresh = cmp.Or(p.Refresh, time.Minute)
 	p.Recheck = cmp.Or(p.Recheck, time.Minute)

@@ -122,6 +122,7 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 	p.quota.Off = true
 	p.session.Replica = "replica-1"
 	p.door.Patience.Close = time.Second
+	p.door.Patience.Naming = 50 * time.Millisecond // most desktops in tests send nothing at first
 	for _, f := range tune {
 		f(&p)
 	}

@@ -197,7 +197,7 @@ func (c *conn) deliver(ctx context.Context, forth *[]session.Command) {
 // wrong with it is told to the client, and the connection lives on unless that
 // happens too often. It reports false when it would have to wait and may not; then it has done nothing.
 func (c *conn) take(ctx context.Context, frame []byte, forth *[]session.Command) bool {
-	m, err := c.door.decode(frame)
+	m, err := c.decode(frame)
 	if err == nil && m.Session != "" && m.Session != c.session && m.Session != c.name {
 		err = &wire.Error{Code: wire.CodeInvalidMessage, Path: "session_id", Message: "this connection is of another session", Ref: m.ID}
 	}

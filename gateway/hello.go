@@ -46,6 +46,8 @@ type wish struct {
 	// learned from an earlier connection: it may still show what it saw then.
 	returning bool
 	watch     []wire.MonitorID
+	// numbered says that watch had numbers instead of names.
+	numbered bool
 	// known is from when on the client's credentials were looked at, and
 	// rights which rights were looked at; see [doors.rights].
 	known  time.Time
@@ -77,7 +79,12 @@ func desktopWish(c echo.Context) (wish, error) {
 		}
 	}
 	w.client = clientID(q.Get("client_id"))
-	return w, w.watchOnly(q["monitorId"])
+	err := w.watchOnly(q["monitorId"])
+	for i, id := range w.watch {
+		w.numbered = w.numbered || wire.IsMonitorNumber(id)
+		w.watch[i] = wire.NamedMonitor(id)
+	}
+	return w, err
 }
 
 // clientID is only shown to others, so that a bad one is no reason to refuse.
@@ -302,7 +309,7 @@ func (c *conn) authenticate(ctx context.Context, w *wish) bool {
 	var m wire.Message
 	var bad error
 	err := c.hear(strangerBytes, func(frame []byte) {
-		m, bad = c.door.decode(frame)
+		m, bad = c.decode(frame)
 	})
 	if c.ended.Load() != nil {
 		return false
@@ -348,7 +355,10 @@ func (c *conn) admit(ctx context.Context, hello wire.Auth, w *wish) bool {
 
 // greet opens the session and shows it to the client.
 func (c *conn) greet(ctx context.Context, w *wish) bool {
-	defer w.leave()
+	defer func() { w.leave() }()
+	if c.door == doorDesktop && !c.learnNaming(ctx, w) {
+		return false
+	}
 	if c.ended.Load() != nil {
 		return false
 	}
@@ -374,7 +384,7 @@ func (c *conn) greet(ctx context.Context, w *wish) bool {
 		c.from.Monitor = w.watch[len(w.watch)-1]
 	}
 	cfg := broadcast.TabConfig{
-		Conn: &c.Socket, Form: c.door.form(), Monitors: w.watch, ResumeFrom: w.resume,
+		Conn: &c.Socket, Form: c.form(), Monitors: w.watch, ResumeFrom: w.resume,
 		Name: c.name, Plain: c.door == doorPlain, Returning: w.returning, Closed: c.drop,
 		Who: wire.Connection{
 			ConnectionID: c.from.Connection, ClientID: w.client, User: c.who.Load().User,

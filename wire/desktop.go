@@ -20,46 +20,50 @@ import (
 //
 // It takes an agent for idle until a first text of its turn, and cannot interrupt an
 // idle agent; so the message that begins a turn is followed by an empty AGENT_THINKING.
-type Desktop struct{}
+type Desktop struct {
+	// Numbered is for newer desktops of that kind. They name monitor-0 by its number 0,
+	// and so on, and scope window ids by it, as in 0/notes.
+	Numbered bool
+}
 
 var _ Dialect = Desktop{}
 
 // AppendFrames implements [Dialect].
-func (Desktop) AppendFrames(dst [][]byte, e Event) [][]byte {
+func (d Desktop) AppendFrames(dst [][]byte, e Event) [][]byte {
 	switch entryOf(e.Data).Desktop {
 	case FormNone:
 		return dst
 	case FormFlat:
-		return append(dst, appendFlat(nil, e.Data, ""))
+		return append(dst, d.frame(e.Data, ""))
 	}
 	switch p := e.Data.(type) {
 	case AgentThinking:
 		rest := contentField(p.Content)
 		p.Delta, p.Offset = "", 0
-		return append(dst, appendFlat(nil, p, rest))
+		return append(dst, d.frame(p, rest))
 	case AgentResponse:
 		rest := contentField(p.Content)
 		p.Delta, p.Offset = "", 0
-		dst = append(dst, appendFlat(nil, p, rest))
+		dst = append(dst, d.frame(p, rest))
 		if p.Outcome != OutcomeFailed {
 			return dst
 		}
 	case MessageAccepted:
-		dst = append(dst, appendFlat(nil, p, ""))
+		dst = append(dst, d.frame(p, ""))
 		if p.Duplicate || p.How != TakenDirect && p.How != TakenEphemeral {
 			return dst // no turn begins
 		}
-		return append(dst, appendFlat(nil, AgentThinking{
+		return append(dst, d.frame(AgentThinking{
 			AgentID: p.AgentID, MonitorID: p.MonitorID, MessageID: p.MessageID,
 		}, contentField("")))
 	case SessionState:
-		return appendState(dst, e.Session, p)
+		return d.appendState(dst, e.Session, p)
 	case ProviderChanged:
-		return append(dst, appendFlat(nil, ConnectionStatus{
+		return append(dst, d.frame(ConnectionStatus{
 			Status: LinkConnected, Provider: p.Provider, SessionID: e.Session,
 		}, ""))
 	}
-	return append(dst, appendFlat(nil, asActions(e), ""))
+	return append(dst, d.frame(asActions(e), ""))
 }
 
 // contentField is the field that must be there even when it is empty.
@@ -119,6 +123,14 @@ func noticeID(kind string, e Event) NoticeID {
 	return NoticeID(kind + "-" + e.At.String())
 }
 
+// frame makes a flat frame of an event.
+func (d Desktop) frame(payload any, rest string) []byte {
+	if d.Numbered {
+		payload = numbered(payload)
+	}
+	return appendFlat(nil, payload, rest)
+}
+
 // appendFlat adds a flat frame. The text in rest is put before the payload's
 // own fields.
 func appendFlat(dst []byte, payload any, rest string) []byte {
@@ -143,11 +155,14 @@ func (Desktop) AppendMessage(dst []byte, m Message) []byte {
 }
 
 // DecodeMessage implements [Dialect].
-func (Desktop) DecodeMessage(frame []byte) (Message, error) {
+func (d Desktop) DecodeMessage(frame []byte) (Message, error) {
 	m, err := decodeFlatMessage(frame)
 	if err != nil {
 		err.Ref = refOf(frame)
 		return Message{}, err
+	}
+	if d.Numbered {
+		m.Data = named(m.Data)
 	}
 	return m, nil
 }

@@ -8,8 +8,8 @@ import (
 // appendState shows a session_state to a desktop: the greeting, then what there
 // is, monitor by monitor and with raw window ids, because that client puts the
 // frame's monitor before every id it reads. A resume only needs the greeting.
-func appendState(dst [][]byte, session SessionID, s SessionState) [][]byte {
-	dst = append(dst, appendFlat(nil, ConnectionStatus{
+func (d Desktop) appendState(dst [][]byte, session SessionID, s SessionState) [][]byte {
+	dst = append(dst, d.frame(ConnectionStatus{
 		// Without a provider that client would not keep the session's id.
 		Status: LinkConnected, Provider: cmp.Or(s.Provider, "default"), SessionID: session,
 	}, ""))
@@ -18,11 +18,11 @@ func appendState(dst [][]byte, session SessionID, s SessionState) [][]byte {
 	}
 	for _, monitor := range s.monitorsShown() {
 		if actions := s.actionsOf(monitor); len(actions) > 0 {
-			dst = append(dst, appendFlat(nil, Actions{Actions: actions, MonitorID: monitor}, ""))
+			dst = append(dst, d.frame(Actions{Actions: actions, MonitorID: monitor}, ""))
 		}
 	}
 	for _, a := range s.Agents {
-		dst = appendAgent(dst, a)
+		dst = d.appendAgent(dst, a)
 	}
 	return dst
 }
@@ -91,7 +91,9 @@ func (s *SessionState) actionsOf(monitor MonitorID) []Action {
 	}
 	if monitor == "" {
 		for _, icon := range s.Shortcuts {
-			actions = append(actions, CreateShortcut{Shortcut: icon})
+			// That client adds a shortcut beside one with the same id, which it may have of
+			// an earlier connection or over HTTP.
+			actions = append(actions, RemoveShortcut{ShortcutID: icon.ID}, CreateShortcut{Shortcut: icon})
 		}
 		for _, b := range s.Badges {
 			actions = append(actions, AppBadge{AppID: b.Key, Count: b.Value})
@@ -133,23 +135,23 @@ func (w *WindowState) appendActions(actions []Action) []Action {
 
 // appendAgent makes a running agent appear, with the text it has said so far.
 // The end of its turn will make it disappear.
-func appendAgent(dst [][]byte, a AgentState) [][]byte {
+func (d Desktop) appendAgent(dst [][]byte, a AgentState) [][]byte {
 	if a.Status == AgentStatusIdle {
 		return dst
 	}
 	if a.WindowID != "" {
 		for _, status := range []WindowAgentChange{AgentAssigned, AgentActive} {
-			dst = append(dst, appendFlat(nil, WindowAgentStatus{
+			dst = append(dst, d.frame(WindowAgentStatus{
 				WindowID: a.WindowID, AgentID: a.Role, Status: status, MonitorID: a.MonitorID, MessageID: a.MessageID,
 			}, ""))
 		}
 	}
 	if a.Text == "" {
-		return append(dst, appendFlat(nil, AgentThinking{
+		return append(dst, d.frame(AgentThinking{
 			Content: a.Thinking, AgentID: a.Role, MonitorID: a.MonitorID, MessageID: a.MessageID,
 		}, contentField(a.Thinking)))
 	}
-	return append(dst, appendFlat(nil, AgentResponse{
+	return append(dst, d.frame(AgentResponse{
 		Content: a.Text, AgentID: a.Role, MonitorID: a.MonitorID, MessageID: a.MessageID,
 	}, ""))
 }

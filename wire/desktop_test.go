@@ -132,13 +132,14 @@ func TestSnapshotForADesktop(t *testing.T) {
 		Prompts:       []wire.OpenPrompt{{Prompt: wire.Prompt{ID: "p", Title: "Which?", Message: ""}, MonitorID: "monitor-1"}},
 		Notifications: []wire.ShownNotification{{Notification: wire.Notification{ID: "n", Title: "Done", Body: "all of it"}}},
 		Badges:        wire.Object[wire.AppID, uint64]{}.Set("mail", 2).Set("mail", 3),
+		Shortcuts:     []wire.Shortcut{{ID: "s", Label: "L", Icon: "i", Type: wire.ShortcutURL, Target: "t", CreatedAt: 1}},
 		LastMessageID: wire.Position{Epoch: 4, Seq: 7},
 	}
 	const want = `{"type":"CONNECTION_STATUS","status":"connected","provider":"demo","sessionId":"ses-1"}
 {"type":"ACTIONS","actions":[{"type":"window.create","windowId":"a","title":"A","bounds":{"x":0,"y":0,"w":0,"h":0},"content":{"renderer":"text","data":"a"},"minimized":true},{"type":"window.lock","windowId":"a","agentId":"window-a"},{"type":"dialog.confirm","id":"d","title":"May it?","message":"fetch","agentId":"main-monitor-0-m1"}],"monitorId":"monitor-0"}
 {"type":"ACTIONS","actions":[{"type":"window.create","windowId":"b","title":"B","bounds":{"x":0,"y":0,"w":0,"h":0},"content":{"renderer":"text","data":"b"}},{"type":"window.maximize","windowId":"b"},{"type":"user.prompt.show","id":"p","title":"Which?","message":""}],"monitorId":"monitor-1"}
 {"type":"ACTIONS","actions":[{"type":"window.create","windowId":"c","title":"C","bounds":{"x":0,"y":0,"w":0,"h":0},"content":{"renderer":"text","data":"c"}}],"monitorId":"monitor-9"}
-{"type":"ACTIONS","actions":[{"type":"notification.show","id":"n","title":"Done","body":"all of it"},{"type":"app.badge","appId":"mail","count":3}]}
+{"type":"ACTIONS","actions":[{"type":"notification.show","id":"n","title":"Done","body":"all of it"},{"type":"desktop.removeShortcut","shortcutId":"s"},{"type":"desktop.createShortcut","shortcut":{"id":"s","label":"L","icon":"i","type":"url","target":"t","createdAt":1}},{"type":"app.badge","appId":"mail","count":3}]}
 {"type":"AGENT_RESPONSE","content":"so far","isComplete":false,"agentId":"main-monitor-0-m1","monitorId":"monitor-0","messageId":"m1"}
 {"type":"WINDOW_AGENT_STATUS","windowId":"a","agentId":"window-a","status":"assigned","monitorId":"monitor-0"}
 {"type":"WINDOW_AGENT_STATUS","windowId":"a","agentId":"window-a","status":"active","monitorId":"monitor-0"}

@@ -1,0 +1,57 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"time"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// The opcode in the first byte of a WebSocket frame, and that of text.
+const (
+	opcodeBits = 0x0f
+	textFrame  = 0x01
+)
+
+// learnNaming finds out how a desktop written for YAAR names monitors: older ones send
+// monitor-0, newer ones 0. Those desktops subscribe to a monitor as soon as the
+// connection is open, so the greeting, whose snapshot names monitors, waits for that
+// frame. A client that sends nothing in time gets the older names. learnNaming keeps the
+// frame for [conn.listen], and reports false when the connection is ending.
+func (c *conn) learnNaming(ctx context.Context, w *wish) bool {
+	if len(w.watch) > 0 {
+		c.numbered = w.numbered
+		return true
+	}
+	w.leave() // others may be let in while this client sends
+	w.leave = func() {}
+	c.patient(time.Now().Add(c.s.cfg.Patience.Naming))
+	first, err := c.heads.Peek(1)
+	switch {
+	case isTimeout(err):
+		err = nil
+	case err == nil && first[0]&opcodeBits == textFrame: // [conn.listen] knows what to do with others
+		c.patient(time.Now().Add(c.s.cfg.Patience.Auth))
+		err = c.hear(c.s.cfg.FrameBytes, func(frame []byte) {
+			c.postpone().frame = bytes.Clone(frame)
+			m, bad := c.decode(frame)
+			c.numbered = bad == nil && wire.IsMonitorNumber(wire.MonitorOf(m.Data))
+		})
+		if errors.Is(err, errFrameTooBig) {
+			c.refuse(ctx, &refusal{code: wire.CodeMessageTooLarge})
+		}
+	}
+	c.patient(time.Time{})
+	if err != nil || c.ended.Load() != nil {
+		return false
+	}
+	leave, err := c.s.turnstile.enter(ctx)
+	if err != nil {
+		c.refuse(ctx, c.s.refusalOf(ctx, err))
+		return false
+	}
+	w.leave = leave
+	return true
+}

@@ -1,0 +1,132 @@
+package wire
+
+import (
+	"reflect"
+	"strings"
+)
+
+// numberedPrefix begins the names of the monitors that have a number.
+const numberedPrefix = "monitor-"
+
+// maxMonitorDigits bounds the number of a monitor, so that its name is a valid id.
+const maxMonitorDigits = 9
+
+// IsMonitorNumber reports whether a monitor has the name that newer desktops written
+// for YAAR give it: a decimal number without leading zeros.
+func IsMonitorNumber(id MonitorID) bool {
+	if id == "" || len(id) > maxMonitorDigits || len(id) > 1 && id[0] == '0' {
+		return false
+	}
+	return strings.Trim(string(id), "0123456789") == ""
+}
+
+// NamedMonitor returns the name of the monitor with a number, and every other id as
+// it is.
+func NamedMonitor(id MonitorID) MonitorID {
+	if IsMonitorNumber(id) {
+		return numberedPrefix + id
+	}
+	return id
+}
+
+// numberedMonitor is the inverse of [NamedMonitor].
+func numberedMonitor(id MonitorID) MonitorID {
+	if number, ok := strings.CutPrefix(string(id), numberedPrefix); ok && IsMonitorNumber(MonitorID(number)) {
+		return MonitorID(number)
+	}
+	return id
+}
+
+// The fields that numbering changes. All payloads and actions use these names.
+const (
+	monitorField = "MonitorID"
+	windowField  = "WindowID"
+)
+
+// numbered returns the payload of a frame as a desktop of [Desktop.Numbered] reads it:
+// with the number of its monitor, and windows scoped by that number.
+func numbered(payload any) any {
+	v := reflect.New(reflect.TypeOf(payload)).Elem()
+	v.Set(reflect.ValueOf(payload))
+	field := v.FieldByName(monitorField)
+	if !field.IsValid() {
+		return payload
+	}
+	monitor := MonitorID(field.String())
+	field.SetString(string(numberedMonitor(monitor)))
+	scopeWindow(v, monitor)
+	if p, ok := reflect.TypeAssert[Actions](v); ok {
+		actions := make([]Action, len(p.Actions))
+		for i, a := range p.Actions {
+			w := reflect.New(reflect.TypeOf(a)).Elem()
+			w.Set(reflect.ValueOf(a))
+			scopeWindow(w, monitor)
+			actions[i], _ = reflect.TypeAssert[Action](w)
+		}
+		p.Actions = actions
+		return p
+	}
+	return v.Interface()
+}
+
+// scopeWindow puts the number of a monitor before the window id in v, if there is one.
+// An id that is scoped by the name of a monitor already is scoped by its number.
+func scopeWindow(v reflect.Value, monitor MonitorID) {
+	field := v.FieldByName(windowField)
+	if !field.IsValid() || field.Len() == 0 {
+		return
+	}
+	id := field.String()
+	if scope, raw, ok := strings.Cut(id, "/"); ok && numberedMonitor(MonitorID(scope)) != MonitorID(scope) {
+		monitor, id = MonitorID(scope), raw
+	}
+	if monitor != "" {
+		field.SetString(string(numberedMonitor(monitor)) + "/" + id)
+	}
+}
+
+// named returns the payload of a client that names monitors by number as all others
+// send it. A window that the client scoped says which monitor the payload is about.
+func named(payload ClientPayload) ClientPayload {
+	v := reflect.New(reflect.TypeOf(payload)).Elem()
+	v.Set(reflect.ValueOf(payload))
+	monitor := v.FieldByName(monitorField)
+	if !monitor.IsValid() {
+		return payload
+	}
+	scope := unscopeWindow(v)
+	if p, ok := payload.(UserInteractions); ok {
+		interactions := make([]UserInteraction, len(p.Interactions))
+		for i := range p.Interactions {
+			interactions[i] = p.Interactions[i]
+			on := unscopeWindow(reflect.ValueOf(&interactions[i]).Elem())
+			if i > 0 && on != scope {
+				on = "" // the payload names one monitor at most
+			}
+			scope = on
+		}
+		p.Interactions = interactions
+		v.Set(reflect.ValueOf(p))
+	}
+	if monitor.Len() == 0 {
+		monitor.SetString(string(scope))
+	}
+	monitor.SetString(string(NamedMonitor(MonitorID(monitor.String()))))
+	p, _ := reflect.TypeAssert[ClientPayload](v)
+	return p
+}
+
+// unscopeWindow removes the number of a monitor from the window id in v, and returns
+// that number, or "".
+func unscopeWindow(v reflect.Value) MonitorID {
+	field := v.FieldByName(windowField)
+	if !field.IsValid() {
+		return ""
+	}
+	scope, raw, ok := strings.Cut(field.String(), "/")
+	if !ok || raw == "" || !IsMonitorNumber(MonitorID(scope)) {
+		return ""
+	}
+	field.SetString(raw)
+	return MonitorID(scope)
+}
