@@ -64,7 +64,7 @@ type greeting struct {
 	missed int
 }
 
-// greet decides between resume and snapshot. Nobody else uses the tab yet.
+// greet decides between resume and snapshot. No other goroutine uses the tab yet.
 func (c *Center) greet(ctx context.Context, t *Tab, cfg TabConfig) (greeting, error) {
 	reason := wire.SnapshotFresh
 	if from := cfg.ResumeFrom; from != "" && !t.form.isDesktop() {

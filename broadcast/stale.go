@@ -19,8 +19,7 @@ import (
 const (
 	// stalePage bounds a page of the log that is read for endings.
 	stalePage = 512
-	// mostEndings bounds the endings of each kind that a client is told; the newest
-	// are told.
+	// mostEndings bounds the endings of each kind that a client is sent: the newest.
 	mostEndings = 500
 	// mostDeparted bounds the tabs that are remembered after they have left.
 	mostDeparted = 64

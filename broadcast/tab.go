@@ -30,7 +30,7 @@ type TabConfig struct {
 	// waits for, each as the event that asked it.
 	Plain bool
 	// Returning says that a client of the desktop dialect may still show what it saw of
-	// the session before. It is told what ended.
+	// the session before. It gets the end of what ended since.
 	Returning bool
 	// Closed is called once, from a goroutine of its own, when the Center
 	// gives the tab up: too slow, position lost, session deleted, connection

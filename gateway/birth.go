@@ -197,8 +197,8 @@ func (s *Server) settleDesktop(ctx context.Context, who auth.Identity, w *wish) 
 	return err
 }
 
-// isMissing reports whether a session is not there, or not for that user: nobody
-// learns which of the two it is.
+// isMissing reports whether a session is not there, or not for that user. Callers must
+// not reveal which of the two it is.
 func (s *Server) isMissing(ctx context.Context, who auth.Identity, id wire.SessionID) bool {
 	_, _, err := s.accessTo(ctx, who, id)
 	e, ok := errors.AsType[*session.Error](err)

@@ -18,8 +18,8 @@ import (
 // is where listings have it from.
 const nameCollection = "names"
 
-// nameDocument is the name of the document for a user's name. Nobody can tell from it whose
-// it is, and any user makes a valid one.
+// nameDocument is the name of the document for a user's name. It has a hash of the user,
+// so that it reveals no user and is valid whatever characters the user has.
 func nameDocument(user string, name wire.SessionID) string {
 	sum := sha256.Sum256([]byte(user))
 	return hex.EncodeToString(sum[:]) + "." + string(name)
@@ -38,7 +38,7 @@ func (s *Server) lookUp(ctx context.Context, user string, name wire.SessionID) (
 	return wire.SessionID(doc.Data), doc.Version, nil
 }
 
-// mayName reports whether somebody may open sessions under names of their own.
+// mayName reports whether a caller may open sessions under names of their own.
 func mayName(who auth.Identity) bool { return who.Has(auth.RoleUser) && who.Session == "" }
 
 // openNamed finds the user's session of a name or makes it, and reports whether it was made.

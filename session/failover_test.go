@@ -110,7 +110,7 @@ func TestFollowerClaimsARewoundSessionOfADeadOwner(t *testing.T) {
 			t.Errorf("the follower claimed after %v, want about a lease of 6s", took)
 		}
 		settled(t, far)
-		// What nobody can restore is said.
+		// The session shows that something is lost.
 		state, err := far.Snapshot(t.Context(), nil)
 		ok(t, err)
 		if !slices.ContainsFunc(state.RecentMessages, func(r wire.UIRow) bool { return r.Say == wire.SayError }) {

@@ -131,9 +131,9 @@ func (l *live) remember(receipt store.Receipt, ends []wire.AgentResponse) {
 	}
 }
 
-// isKept reports whether the sender of a message is told that it is kept: it is for an
-// agent, or answers a question. What names a row or a place in a queue is not, because
-// these may be others at another owner.
+// isKept reports whether the hub promises the sender that a message is kept: it is for an
+// agent, or answers a question. A message that names a row or a place in a queue is not
+// handed over, because another owner may have something else there.
 func isKept(m wire.Message) bool {
 	switch m.Data.(type) {
 	case wire.DialogFeedback, wire.UserPromptResponse:

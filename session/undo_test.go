@@ -106,7 +106,7 @@ func TestRewind(t *testing.T) {
 	}
 }
 
-// Whoever sends a rewind or a wish to sum up again is answered as the first time.
+// A repeated REWIND or CONDENSE gets the first answer again.
 func TestRepeatedCommandsAreAnsweredAlike(t *testing.T) {
 	t.Parallel()
 	o := agentHub(t, onFiles(t), hubConfig{})

@@ -56,8 +56,8 @@ func keptOf(t *testing.T, batches int) map[string][]byte {
 	return files(t, dir)
 }
 
-// TestEmptySegment empties segments: it is told, by every Open in the same way, the
-// empty file stays as it is, and the log goes on elsewhere.
+// Every Open reports an emptied segment in the same way and leaves the file as it is; the
+// log goes on in a new segment.
 func TestEmptySegment(t *testing.T) {
 	t.Parallel()
 	for _, batches := range []int{2, 12} {

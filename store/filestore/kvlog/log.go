@@ -111,7 +111,8 @@ func (l *Log) Err() error {
 const spaceProbe = 64 << 10
 
 // CheckSpace returns [ErrNoSpace] if the newest write found no room and there is none
-// now. It finds out by writing a file, since quotas are told in no other way.
+// now. It writes a file to find out, because free space of the disk does not
+// show a quota.
 func (l *Log) CheckSpace() error {
 	if err := l.usable(); err != nil || !l.full.Load() {
 		return err
