@@ -291,10 +291,11 @@ func (p *Pool) lastWords(t *turn, text string, outcome providers.Outcome, reason
 		p.rowEnd(t, end)
 	}
 	p.stage.Emit(end)
-	for _, id := range t.joined() {
-		p.stage.Emit(wire.AgentResponse{
-			IsComplete: true, Outcome: end.Outcome, Reason: reason, AgentID: t.Role, MonitorID: t.Monitor, MessageID: id, Joined: t.ID,
-		})
+	joined := wire.AgentResponse{
+		IsComplete: true, Outcome: end.Outcome, Reason: reason, AgentID: t.Role, MonitorID: t.Monitor, Joined: t.ID,
+	}
+	for _, joined.MessageID = range t.joined() {
+		p.stage.Emit(joined)
 	}
 }
 

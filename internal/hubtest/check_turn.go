@@ -131,12 +131,14 @@ func (s *course) texts(v *violations, r Rules) {
 		text := said[k]
 		missed := heard[k] < states
 		heard[k] = states
+		if e.Offset > len(text) && missed && r.Loss {
+			// The state that the owner wrote instead has the text in between. The next event
+			// of the turn may have no text and only say how far the turn is.
+			text = append(text, make([]uint16, e.Offset-len(text))...)
+			said[k] = text
+			delete(s.sent, e.Message)
+		}
 		if e.Text != "" {
-			if e.Offset > len(text) && missed && r.Loss {
-				// The state that the owner told instead has what was said in between.
-				text = append(text, make([]uint16, e.Offset-len(text))...)
-				delete(s.sent, e.Message)
-			}
 			if e.Offset > len(text) {
 				v.add("P8", 0, "%s goes on at %d of %d units at %v", e.Message, e.Offset, len(text), e.At)
 				continue
