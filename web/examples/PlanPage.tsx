@@ -45,7 +45,8 @@ const handlers: Record<string, (seen: Seen, data: never) => Partial<Seen>> = {
 function reduce(seen: Seen, message: BaseMessage): Seen {
   const next = { ...seen, ...handlers[message.type]?.(seen, message.data as never) };
   const id = message.message_id;
-  if (id === undefined) return next;
+  // A state has the id of the last event that is in it.
+  if (id === undefined || message.type === "session_state") return next;
   return { ...next, heard: [...seen.heard, id], twice: seen.twice + (seen.heard.includes(id) ? 1 : 0) };
 }
 
