@@ -39,7 +39,7 @@
 //
 // It waits for the store as long as the caller's context allows, and for an
 // OpenID issuer at most 5 s. A store that is away is [store.ErrUnavailable] and an
-// issuer [ErrIssuer], never a refusal, so that nobody is signed out by an outage. A
+// issuer [ErrIssuer], never a refusal, so that an outage signs no user out. A
 // token of an unknown key has the issuer asked for its keys, at most once a second; in
 // between it is [ErrIssuer] too, since the key may be new. It starts no goroutine, but for an OpenID issuer go-oidc starts one
 // per fetch of keys, which ends within the same 5 s.

@@ -100,7 +100,7 @@ type Center struct {
 	mu       sync.Mutex
 	head     wire.Position
 	closed   bool
-	trailing bool             // somebody waits to show late texts
+	trailing bool             // a goroutine waits to send late texts
 	tabs     []*Tab           // oldest first
 	rings    [encodings]*ring // those in use
 	byID     map[wire.ConnectionID]*Tab

@@ -155,7 +155,7 @@ func encode(as encoding, prev wire.Position, events []Event, texts *texts) *chun
 
 // fill makes the chunk anew.
 func (c *chunk) fill(as encoding, prev wire.Position, events []Event, texts *texts) {
-	form, size := as.form, len(c.data) // of that dialect nobody knows before
+	form, size := as.form, len(c.data) // the size of desktop frames is unknown before encoding
 	if !form.isDesktop() {
 		size = 0
 		for i := range events {

@@ -75,7 +75,7 @@ func acted(a wire.Action) string {
 	return fmt.Sprintf("%T", a)
 }
 
-// A desktop of the other dialect that comes back is told the end of what it may still
+// A desktop of the other dialect that comes back gets the end of what it may still
 // show: it has no cursor, and a snapshot only makes things appear.
 func TestDesktopThatComesBack(t *testing.T) {
 	t.Parallel()
@@ -114,7 +114,7 @@ func TestDesktopThatComesBack(t *testing.T) {
 	}
 	back := b.attach(broadcast.TabConfig{Form: broadcast.FormDesktop, Who: wire.Connection{ConnectionID: "conn-3", User: "ann"}, Returning: true})
 	if got, want := back.toldAtFirst(d, b), slices.Concat(open, over); !sameLines(got, want) {
-		t.Errorf("one that comes back is told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("a client that comes back gets\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	// Of one that this replica does not remember it is not known what it missed: old
 	// failures are not shown again, and dialogs are not brought back.
@@ -123,16 +123,16 @@ func TestDesktopThatComesBack(t *testing.T) {
 	want[slices.Index(want, "main-1 is done: true failed")] = "main-1 is done: true "
 	want = slices.DeleteFunc(want, func(s string) bool { return s == "monitor-0 says no model" })
 	if got := stranger.toldAtFirst(d, b); !sameLines(got, want) {
-		t.Errorf("one that is not known is told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("a client without a known departure gets\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	// A new page shows nothing that could have ended.
 	fresh := b.attach(broadcast.TabConfig{Form: broadcast.FormDesktop, Who: wire.Connection{ConnectionID: "conn-5", User: "ann"}})
 	if got := fresh.toldAtFirst(d, b); !sameLines(got, open) {
-		t.Errorf("a new page is told\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(open, "\n"))
+		t.Errorf("a new page gets\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(open, "\n"))
 	}
 }
 
-// sameLines compares what is told, but for the badges of the test.
+// sameLines compares the frames, but for the badges of the test.
 func sameLines(got, want []string) bool {
 	got = slices.DeleteFunc(slices.Clone(got), func(s string) bool { return strings.HasSuffix(s, "wire.AppBadge") })
 	return slices.Equal(got, want)
