@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -128,13 +130,16 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 			t.Errorf("%s is %v, want %v", name, after[name], n)
 		}
 	}
-	loud := runClient(t, hub.url, session)
-	for range 200 { // of which a hundred may come in a minute
-		if _, err := loud.Submit(t.Context(), wire.Emit{Actions: []wire.Action{wire.AppBadge{AppID: "a", Count: 2}}}); err != nil {
-			break // it was shown the door
+	loud, flooding := runClient(t, hub.url, session), sync.WaitGroup{}
+	ctx, stop := context.WithCancel(t.Context())
+	flooding.Go(func() {
+		for ctx.Err() == nil { // a hundred are accepted in a minute, then the client is held back
+			_, _ = loud.Submit(ctx, wire.Emit{Actions: []wire.Action{wire.AppBadge{AppID: "a", Count: 2}}})
 		}
-	}
+	})
 	counted(t, hub.url, series{`everdesk_rate_limited_total{limit="messages"}`: 3, `everdesk_ws_closes_total{code="4429"}`: 1})
+	stop()
+	flooding.Wait()
 }
 
 // Of two hubs the one that runs a session stands still, and then goes on: the other
@@ -177,7 +182,7 @@ func TestMetricsAreKnown(t *testing.T) {
 	c := runClient(t, hub.url, createSession(t, hub.url))
 	emit(t, c, wire.AppBadge{AppID: "a", Count: 1})
 	before := ours(scrape(t, hub.url))
-	const sessions = 1000
+	const sessions = 100
 	for range sessions {
 		id := createSession(t, hub.url)
 		doSomething(t, hub.url, id)

@@ -22,7 +22,7 @@ import (
 
 // rounds is how often a program is killed, and another one's connection cut, in
 // the middle of a burst.
-const rounds = 100
+const rounds = 25
 
 // Two attached terminals and a script see the same session. One terminal is
 // killed in every burst and comes back; a fourth program has its connection cut
