@@ -68,8 +68,8 @@ bench: ## benchmarks; figures and commands are in bench/README.md
 .PHONY: gen
 gen: ## write the generated files
 	$(GO) run ./internal/wiregen
-	$(GO) test ./desk -run TestVectorsAreFresh -update
-	$(GO) test ./monitor -run TestPageValuesAreFresh -update
+	$(GO) test ./desktop -run TestVectorsAreFresh -update
+	$(GO) test ./adminview -run TestPageValuesAreFresh -update
 	scripts/web.sh build
 
 .PHONY: fmt

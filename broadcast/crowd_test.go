@@ -13,18 +13,18 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/broadcast"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/wire"
 )
 
-// desktop is a source that knows what the desktop looks like.
-type desktop struct {
+// testDesktop is a source that knows what the desktop looks like.
+type testDesktop struct {
 	*memory
 	mu    sync.Mutex
-	state *desk.State
+	state *desktop.State
 }
 
-func (d *desktop) show(c *broadcast.Center, payloads ...wire.ServerPayload) {
+func (d *testDesktop) show(c *broadcast.Center, payloads ...wire.ServerPayload) {
 	d.mu.Lock()
 	events := d.commit(payloads...)
 	for _, e := range events {
@@ -34,16 +34,16 @@ func (d *desktop) show(c *broadcast.Center, payloads ...wire.ServerPayload) {
 	c.Publish(events)
 }
 
-func (d *desktop) Snapshot(_ context.Context, monitors []wire.MonitorID) (wire.SessionState, error) {
+func (d *testDesktop) Snapshot(_ context.Context, monitors []wire.MonitorID) (wire.SessionState, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.state.Snapshot(monitors...), nil
 }
 
 // mirror reads events until the end of the log and folds them into a desktop.
-func mirror(t *testing.T, in *bufio.Reader, last wire.Position) (state *desk.State, events, snapshots int) {
+func mirror(t *testing.T, in *bufio.Reader, last wire.Position) (state *desktop.State, events, snapshots int) {
 	t.Helper()
-	state = desk.New(session)
+	state = desktop.New(session)
 	for state.At() != last {
 		_, payload, err := readFrame(in)
 		if err != nil {
@@ -78,7 +78,7 @@ func TestFastSlowAndStopped(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const seconds, perStep = 120, 20
-		d := &desktop{memory: &memory{}, state: desk.New(session)}
+		d := &testDesktop{memory: &memory{}, state: desktop.New(session)}
 		center := broadcast.NewCenter(broadcast.Config{RingEvents: 100, RingBytes: 32 << 10}, session, wire.Position{}, d)
 		defer center.Wait()
 		defer center.Close(wire.CloseGoingAway, "")

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/broadcast"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -91,7 +91,7 @@ func TestDesktopHearsWholeTexts(t *testing.T) {
 // not have what was said before.
 func TestDesktopThatFallsBehind(t *testing.T) {
 	t.Parallel()
-	d := &desktop{memory: &memory{}, state: desk.New(session)}
+	d := &testDesktop{memory: &memory{}, state: desktop.New(session)}
 	center := broadcast.NewCenter(broadcast.Config{RingEvents: 64}, session, wire.Position{}, d)
 	defer center.Wait()
 	defer center.Close(wire.CloseGoingAway, "")

@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/everdesk/everdesk/broadcast"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/wire"
 )
 
 // folded is a Center whose snapshots are folded from its log.
-func folded(t *testing.T) (*desktop, *bench) {
+func folded(t *testing.T) (*testDesktop, *bench) {
 	t.Helper()
-	d := &desktop{memory: &memory{}, state: desk.New(session)}
+	d := &testDesktop{memory: &memory{}, state: desktop.New(session)}
 	center := broadcast.NewCenter(broadcast.Config{}, session, wire.Position{}, d)
 	t.Cleanup(center.Wait)
 	t.Cleanup(func() { center.Close(wire.CloseGoingAway, "") })
@@ -30,7 +30,7 @@ func opened(id wire.WindowID) wire.Action {
 }
 
 // toldAtFirst reads what a tab is greeted with, up to an event that is published after.
-func (c *tab) toldAtFirst(d *desktop, b *bench) []string {
+func (c *tab) toldAtFirst(d *testDesktop, b *bench) []string {
 	c.t.Helper()
 	last := b.Head().Seq + 1 // which no snapshot has
 	d.show(b.Center, on("", wire.AppBadge{AppID: "end", Count: last}))

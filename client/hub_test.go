@@ -18,7 +18,7 @@ import (
 	"github.com/everdesk/everdesk/client"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/gateway"
-	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store/filestore"
 	"github.com/everdesk/everdesk/wire"
@@ -47,7 +47,7 @@ func openHub(dir string, log *slog.Logger) (*realHub, error) {
 	}
 	hub := session.NewHub(session.Config{Replica: "example", Logger: log}, store)
 	door := gateway.New(gateway.Config{DrainAfter: time.Millisecond}, log, gateway.Deps{
-		Store: store, Hub: hub, Auth: people, Quota: quota.New(quota.Config{Off: true}, store), Files: shelf,
+		Store: store, Hub: hub, Auth: people, Quota: ratelimit.New(ratelimit.Config{Off: true}, store), Files: shelf,
 	})
 	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is there at once
 	if err != nil {

@@ -3,7 +3,7 @@ package client
 import (
 	"sync"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -37,12 +37,12 @@ type Stats struct {
 // mirror is the cursor and the state that belongs to it.
 type mirror struct {
 	mu    sync.Mutex
-	state *desk.State
+	state *desktop.State
 	at    wire.Position
 	stats Stats
 }
 
-func (m *mirror) init(session wire.SessionID) { m.state = desk.New(session) }
+func (m *mirror) init(session wire.SessionID) { m.state = desktop.New(session) }
 
 func (m *mirror) snapshot() wire.SessionState {
 	m.mu.Lock()

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/everdesk/everdesk/client"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -60,7 +60,7 @@ func (l *logHub) serve(p *peer) {
 
 // state folds the first n events.
 func (l *logHub) state(n int) wire.SessionState {
-	d := desk.New(sessionID)
+	d := desktop.New(sessionID)
 	for _, e := range l.events[:n] {
 		d.Apply(e)
 	}
@@ -146,7 +146,7 @@ func checkCuts(t *testing.T, rt *rapid.T, l *logHub) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		rt.Fatalf("events (-want +got):\n%s", diff)
 	}
-	full := desk.New(sessionID)
+	full := desktop.New(sessionID)
 	for _, e := range l.events {
 		full.Apply(e)
 	}

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/tools"
@@ -29,7 +29,7 @@ const (
 
 // Act does what a plan wants, or nothing of it. An error means that the turn is
 // over.
-func (p *Pool) Act(c tools.Caller, call tools.Call, plan func(*desk.State) tools.Plan) (providers.ToolResult, error) {
+func (p *Pool) Act(c tools.Caller, call tools.Call, plan func(*desktop.State) tools.Plan) (providers.ToolResult, error) {
 	t := p.of(c)
 	if t == nil || t.Stopping != "" {
 		return providers.ToolResult{}, ErrOver
@@ -51,10 +51,10 @@ func (p *Pool) Act(c tools.Caller, call tools.Call, plan func(*desk.State) tools
 
 // Do does actions of a turn that are no plan of a tool, such as those that a tab
 // has to answer. They count like any others. It says why not, if not.
-func (p *Pool) Do(c tools.Caller, actions ...wire.Action) *desk.Refusal {
+func (p *Pool) Do(c tools.Caller, actions ...wire.Action) *desktop.Refusal {
 	t := p.of(c)
 	if t == nil || t.Stopping != "" {
-		return &desk.Refusal{Code: wire.CodeSessionInvalidState, Reason: ErrOver.Error()}
+		return &desktop.Refusal{Code: wire.CodeSessionInvalidState, Reason: ErrOver.Error()}
 	}
 	refused := p.do(t, actions)
 	p.settle()
@@ -62,7 +62,7 @@ func (p *Pool) Do(c tools.Caller, actions ...wire.Action) *desk.Refusal {
 }
 
 // do does the actions of a turn together, or says why not.
-func (p *Pool) do(t *turn, actions []wire.Action) *desk.Refusal {
+func (p *Pool) do(t *turn, actions []wire.Action) *desktop.Refusal {
 	if len(actions) == 0 {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (p *Pool) do(t *turn, actions []wire.Action) *desk.Refusal {
 	}
 	if !v.Allowed {
 		p.overBudget(t, v)
-		return &desk.Refusal{Code: wire.CodeBudgetExceeded, Reason: fmt.Sprintf(
+		return &desktop.Refusal{Code: wire.CodeBudgetExceeded, Reason: fmt.Sprintf(
 			"Nothing was done: %s is over its budget of %s. The turn ends now.", t.Monitor, budgetName(v.Kind))}
 	}
 	closing := p.places(t.Monitor, stamped)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/everdesk/everdesk/agentpool"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
@@ -74,7 +74,7 @@ func TestThoughtsAreBounded(t *testing.T) {
 	for _, e := range all[wire.AgentThinking](r) {
 		n += len(e.Delta)
 	}
-	if n != desk.MaxAgentText {
+	if n != desktop.MaxAgentText {
 		t.Errorf("%d bytes of thinking are shown", n)
 	}
 }

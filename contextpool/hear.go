@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
@@ -84,14 +84,14 @@ func (p *Pool) began(t *turn) {
 
 // say shows what an agent said and thought, as far as the budget allows.
 func (p *Pool) say(t *turn, text, thinking string) {
-	if thinking = wholeRunes(mended(thinking), max(desk.MaxAgentText-t.thought, 0)); thinking != "" {
+	if thinking = wholeRunes(mended(thinking), max(desktop.MaxAgentText-t.thought, 0)); thinking != "" {
 		p.stage.Emit(wire.AgentThinking{
 			Delta: thinking, Offset: t.thought, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message(),
 		})
 		t.thought += units(thinking)
 		t.think(thinking)
 	}
-	text = wholeRunes(mended(text), max(desk.MaxAgentText-t.text.Len(), 0))
+	text = wholeRunes(mended(text), max(desktop.MaxAgentText-t.text.Len(), 0))
 	if text == "" {
 		return
 	}

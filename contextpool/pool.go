@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/tools"
@@ -62,7 +62,7 @@ type Pool struct {
 
 // maxTurns is how many turns of a session are under way at once, those of main
 // agents apart. Desktops show as many.
-const maxTurns = desk.MaxAgents - desk.MaxMonitors
+const maxTurns = desktop.MaxAgents - desktop.MaxMonitors
 
 // about is what is known of the pool as a whole.
 type about struct {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
@@ -47,7 +47,7 @@ const (
 // rows go are rejected. What was done to windows stays, and so does what could be
 // done again: it is of use whoever remembers why it was done. What happened on the
 // desktop is not told again; who begins a turn is told which windows there are.
-func (p *Pool) Rewind(u Undo) *desk.Refusal {
+func (p *Pool) Rewind(u Undo) *desktop.Refusal {
 	rows, refused := p.rowsFrom(u, false)
 	if refused != nil {
 		return refused
@@ -64,7 +64,7 @@ func (p *Pool) Rewind(u Undo) *desk.Refusal {
 // Edit rewinds to the row of what the user said, the nearest at or before the one
 // that is named, and says something else there: to the same monitor or window, in
 // the same step. It says why not, if it cannot; then nothing has happened.
-func (p *Pool) Edit(u Undo, m Message) *desk.Refusal {
+func (p *Pool) Edit(u Undo, m Message) *desktop.Refusal {
 	rows, refused := p.rowsFrom(u, true)
 	if refused != nil {
 		return refused
@@ -75,7 +75,7 @@ func (p *Pool) Edit(u Undo, m Message) *desk.Refusal {
 		return invalid("there is no window %q any more", m.Window)
 	}
 	if !p.crew.Has(p.Provider()) {
-		return &desk.Refusal{Code: wire.CodeProviderUnavailable, Reason: fmt.Sprintf("there is no provider %q", p.Provider())}
+		return &desktop.Refusal{Code: wire.CodeProviderUnavailable, Reason: fmt.Sprintf("there is no provider %q", p.Provider())}
 	}
 	plan, refused := p.planUndo(u, rows)
 	if refused != nil {
@@ -90,24 +90,24 @@ func (p *Pool) Edit(u Undo, m Message) *desk.Refusal {
 	return nil
 }
 
-func invalid(format string, args ...any) *desk.Refusal {
-	return &desk.Refusal{Code: wire.CodeSessionInvalidState, Reason: fmt.Sprintf(format, args...)}
+func invalid(format string, args ...any) *desktop.Refusal {
+	return &desktop.Refusal{Code: wire.CodeSessionInvalidState, Reason: fmt.Sprintf(format, args...)}
 }
 
-func changed(reason string) *desk.Refusal {
-	return &desk.Refusal{Code: wire.CodeHistoryChanged, Reason: reason}
+func changed(reason string) *desktop.Refusal {
+	return &desktop.Refusal{Code: wire.CodeHistoryChanged, Reason: reason}
 }
 
 // rowsFrom are the rows from the one that is named on, or from what the user said
 // last before it. There is at least that one.
-func (p *Pool) rowsFrom(u Undo, said bool) ([]wire.UIRow, *desk.Refusal) {
+func (p *Pool) rowsFrom(u Undo, said bool) ([]wire.UIRow, *desktop.Refusal) {
 	if u.Revision != nil && *u.Revision != p.revision(u.Monitor) {
 		return nil, changed(rewoundElse)
 	}
 	rows, err := p.stage.Rows(u.Monitor, u.TS, said)
 	switch {
 	case err != nil:
-		return nil, &desk.Refusal{Code: wire.CodeStoreUnavailable, Reason: "the conversation cannot be read now"}
+		return nil, &desktop.Refusal{Code: wire.CodeStoreUnavailable, Reason: "the conversation cannot be read now"}
 	case len(rows) == 0:
 		return nil, changed("the conversation has no such row, or not any more")
 	}
@@ -133,7 +133,7 @@ type undoing struct {
 func (u *undoing) goes(row wire.RowID) bool { return row >= u.Row.ID && !u.kept[row] }
 
 // planUndo says what a rewind does. It changes nothing.
-func (p *Pool) planUndo(u Undo, since []wire.UIRow) (*undoing, *desk.Refusal) {
+func (p *Pool) planUndo(u Undo, since []wire.UIRow) (*undoing, *desktop.Refusal) {
 	plan := &undoing{Undo: u, since: since, kept: map[wire.RowID]bool{}}
 	c := history.Conversation{Rows: since, Threads: map[string][]history.Message{}}
 	for _, agent := range sortedKeys(p.threads) {
@@ -142,7 +142,7 @@ func (p *Pool) planUndo(u Undo, since []wire.UIRow) (*undoing, *desk.Refusal) {
 		}
 		g, err := p.whole(p.threads[agent])
 		if err != nil {
-			return nil, &desk.Refusal{Code: wire.CodeStoreUnavailable, Reason: "the memory of an agent cannot be read now"}
+			return nil, &desktop.Refusal{Code: wire.CodeStoreUnavailable, Reason: "the memory of an agent cannot be read now"}
 		}
 		c.Threads[agent] = g.all
 		plan.threads = append(plan.threads, g)
@@ -165,7 +165,7 @@ func (p *Pool) planUndo(u Undo, since []wire.UIRow) (*undoing, *desk.Refusal) {
 		total.items, total.bytes = total.items+more.items, total.bytes+more.bytes
 	}
 	if total.bytes > undoBytes || total.items > undoItems {
-		return nil, &desk.Refusal{
+		return nil, &desktop.Refusal{
 			Code: wire.CodeMessageTooLarge, Reason: "too much would change at once: rewind to a later row first",
 		}
 	}

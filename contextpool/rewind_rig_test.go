@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/everdesk/everdesk/contextpool"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
@@ -60,7 +60,7 @@ func (r *rig) Rewound(e wire.HistoryRewound, since, stay []wire.UIRow) {
 
 // What happens.
 
-func (r *rig) rewind(u contextpool.Undo) (refused *desk.Refusal) {
+func (r *rig) rewind(u contextpool.Undo) (refused *desktop.Refusal) {
 	if u.Monitor == "" {
 		u.Monitor = first
 	}
@@ -77,7 +77,7 @@ func (r *rig) back(text string) {
 	r.agree()
 }
 
-func (r *rig) edit(row, id, text string) (refused *desk.Refusal) {
+func (r *rig) edit(row, id, text string) (refused *desktop.Refusal) {
 	r.t.Helper()
 	u := contextpool.Undo{Monitor: first, TS: r.rowOf(row).TS, Message: wire.MessageID(id), By: "c1"}
 	r.step(func() {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/contextpool"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/store"
@@ -40,7 +40,7 @@ type rig struct {
 	t    fataler
 	cfg  contextpool.Config
 	pool *contextpool.Pool
-	desk *desk.State
+	desk *desktop.State
 	crew *crew
 	now  time.Time
 	seq  uint64
@@ -74,7 +74,7 @@ type kept struct {
 func newRig(t fataler) *rig {
 	r := &rig{
 		t: t, cfg: contextpool.Config{Session: session, Provider: "demo"},
-		now: time.UnixMilli(1_800_000_000_000), desk: desk.New(session),
+		now: time.UnixMilli(1_800_000_000_000), desk: desktop.New(session),
 		kept: kept{map[string]map[string][]byte{}, map[string][][]byte{}}, room: 1024,
 	}
 	r.hire()
@@ -111,7 +111,7 @@ func (r *rig) crash(first ...func()) {
 	r.t.Helper()
 	before := r.pool.All()
 	tables, lists := r.kept.clone()
-	state, err := desk.Restore(session, r.desk.At(), tables)
+	state, err := desktop.Restore(session, r.desk.At(), tables)
 	if err != nil {
 		r.t.Fatalf("restore the desktop: %v", err)
 	}
@@ -229,7 +229,7 @@ func (k kept) clone() (map[string]map[string][]byte, map[string][][]byte) {
 // The rig is the stage of its pool.
 
 func (r *rig) Now() time.Time       { return r.now }
-func (r *rig) Desk() *desk.State    { return r.desk }
+func (r *rig) Desk() *desktop.State { return r.desk }
 func (r *rig) Keep(ops ...store.Op) { r.ops = append(r.ops, ops...) }
 func (r *rig) Then(effect func())   { r.then = append(r.then, effect) }
 
@@ -343,7 +343,7 @@ func callOf(id, tool string) tools.Call {
 // act does actions as an agent.
 func (r *rig) act(run agentpool.Run, id string, actions ...wire.Action) (res providers.ToolResult, err error) {
 	r.step(func() {
-		res, err = r.pool.Act(callerOf(run), callOf(id, "window:create"), func(*desk.State) tools.Plan {
+		res, err = r.pool.Act(callerOf(run), callOf(id, "window:create"), func(*desktop.State) tools.Plan {
 			return tools.Plan{Actions: actions, Result: providers.ToolResult{Text: "done"}}
 		})
 	})

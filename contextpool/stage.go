@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 	"github.com/everdesk/everdesk/workflow"
@@ -15,7 +15,7 @@ type Stage interface {
 	// Now is the time of the step.
 	Now() time.Time
 	// Desk is the desktop with everything that was emitted so far.
-	Desk() *desk.State
+	Desk() *desktop.State
 	// Emit adds an event to the step and folds it into the desktop.
 	Emit(p wire.ServerPayload)
 	// Answer adds MESSAGE_ACCEPTED, MESSAGE_QUEUED or MESSAGE_REJECTED, and

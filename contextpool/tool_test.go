@@ -8,7 +8,7 @@ import (
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/contextpool"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
@@ -37,7 +37,7 @@ func TestActIsOneCommit(t *testing.T) {
 	run := r.direct("m1")
 	seen := false
 	r.step(func() {
-		res, err := r.pool.Act(callerOf(run), callOf("c1", "window:create"), func(s *desk.State) tools.Plan {
+		res, err := r.pool.Act(callerOf(run), callOf("c1", "window:create"), func(s *desktop.State) tools.Plan {
 			seen = s == r.desk
 			return tools.Plan{Actions: []wire.Action{window("w1")}, Result: providers.ToolResult{Text: "made"}}
 		})
@@ -267,7 +267,7 @@ func TestDo(t *testing.T) {
 	t.Parallel()
 	r := newRigWith(t, budgetOf(0, 2, 0), second)
 	run := r.direct("m1", second)
-	do := func(actions ...wire.Action) (refused *desk.Refusal) {
+	do := func(actions ...wire.Action) (refused *desktop.Refusal) {
 		r.step(func() { refused = r.pool.Do(callerOf(run), actions...) })
 		return refused
 	}

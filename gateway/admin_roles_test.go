@@ -8,35 +8,37 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everdesk/everdesk/monitor"
+	"github.com/everdesk/everdesk/adminview"
 	"github.com/everdesk/everdesk/wire"
 )
 
 // still is a monitor in which nothing happens but what a test says.
 type still struct {
-	updates chan monitor.Update
-	query   monitor.Query // the last one
+	updates chan adminview.Update
+	query   adminview.Query // the last one
 }
 
-func (s *still) Overview(context.Context) (monitor.Overview, error) { return monitor.Overview{}, nil }
+func (s *still) Overview(context.Context) (adminview.Overview, error) {
+	return adminview.Overview{}, nil
+}
 
-func (s *still) Sessions(_ context.Context, q monitor.Query) (monitor.Page, error) {
+func (s *still) Sessions(_ context.Context, q adminview.Query) (adminview.Page, error) {
 	s.query = q
 	if q.After == "nowhere" {
-		return monitor.Page{}, monitor.ErrQuery
+		return adminview.Page{}, adminview.ErrQuery
 	}
-	return monitor.Page{Rows: []monitor.Row{stillRow}, Total: 1}, nil
+	return adminview.Page{Rows: []adminview.Row{stillRow}, Total: 1}, nil
 }
 
 // stillRow has something to hide.
-var stillRow = monitor.Row{SessionID: "ses-1", User: "ann", Title: "quince", Status: monitor.Idle}
+var stillRow = adminview.Row{SessionID: "ses-1", User: "ann", Title: "quince", Status: adminview.Idle}
 
-func (s *still) Detail(context.Context, wire.SessionID) (monitor.Detail, error) {
-	return monitor.Detail{Row: stillRow, Windows: []monitor.Window{{ID: "w1", MonitorID: "monitor-0", Title: "rowan"}}}, nil
+func (s *still) Detail(context.Context, wire.SessionID) (adminview.Detail, error) {
+	return adminview.Detail{Row: stillRow, Windows: []adminview.Window{{ID: "w1", MonitorID: "monitor-0", Title: "rowan"}}}, nil
 }
 
-func (s *still) Watch(ctx context.Context, i monitor.Interest) iter.Seq2[monitor.Update, error] {
-	return func(yield func(monitor.Update, error) bool) {
+func (s *still) Watch(ctx context.Context, i adminview.Interest) iter.Seq2[adminview.Update, error] {
+	return func(yield func(adminview.Update, error) bool) {
 		for {
 			select {
 			case u := <-s.updates:
@@ -44,14 +46,14 @@ func (s *still) Watch(ctx context.Context, i monitor.Interest) iter.Seq2[monitor
 					return
 				}
 			case <-ctx.Done():
-				yield(monitor.Update{}, ctx.Err())
+				yield(adminview.Update{}, ctx.Err())
 				return
 			}
 		}
 	}
 }
 
-func withStill(p *plan) { p.monitor = &still{updates: make(chan monitor.Update)} }
+func withStill(p *plan) { p.monitor = &still{updates: make(chan adminview.Update)} }
 
 // adminGets are all that can be looked at, adminActs all that can be done.
 func adminGets(id string) []string {

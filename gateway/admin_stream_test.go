@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/everdesk/everdesk/adminview"
 	"github.com/everdesk/everdesk/auth"
-	"github.com/everdesk/everdesk/monitor"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -112,12 +112,12 @@ func (x *streaming) gone() { _ = x.res.Body.Close() }
 func TestLiveIsRedacted(t *testing.T) {
 	t.Parallel()
 	for roles, sees := range map[string]bool{"admin:read": false, "admin:act": false, "admin:read admin:content": true, "admin": true} {
-		quiet := &still{updates: make(chan monitor.Update)}
+		quiet := &still{updates: make(chan adminview.Update)}
 		h := newHall(t, func(p *plan) { p.monitor = quiet })
 		x := h.follow("live?rows=true", h.user("root", strings.Fields(roles)...))
 		detail, _ := quiet.Detail(t.Context(), "ses-1")
-		quiet.updates <- monitor.Update{
-			History: &monitor.History{}, Overview: &monitor.Overview{Time: 7}, Rows: &monitor.Rows{Full: true, Rows: []monitor.Row{stillRow}}, Detail: &detail,
+		quiet.updates <- adminview.Update{
+			History: &adminview.History{}, Overview: &adminview.Overview{Time: 7}, Rows: &adminview.Rows{Full: true, Rows: []adminview.Row{stillRow}}, Detail: &detail,
 		}
 		if e, _ := x.next(); e.kind != "history" || e.data != `{"points":[]}` {
 			t.Errorf("%s: %+v", roles, e)
@@ -233,7 +233,7 @@ func TestStreamsEndWithTheHub(t *testing.T) {
 // Who does not read is given up, and nobody waits for them.
 func TestSlowWatcher(t *testing.T) {
 	t.Parallel()
-	quiet := &still{updates: make(chan monitor.Update)}
+	quiet := &still{updates: make(chan adminview.Update)}
 	h := newHall(t, func(p *plan) { p.monitor = quiet })
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", h.addr)
 	if err != nil {
@@ -244,7 +244,7 @@ func TestSlowWatcher(t *testing.T) {
 		_ = tcp.SetReadBuffer(4 << 10)
 	}
 	fmt.Fprintf(conn, "GET /api/admin/live?rows=true HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n\r\n", h.addr, h.user("root", "admin:read"))
-	big := monitor.Rows{}
+	big := adminview.Rows{}
 	for i := range 5000 {
 		row := stillRow
 		row.SessionID = wire.SessionID(fmt.Sprint("ses-", i))
@@ -254,7 +254,7 @@ func TestSlowWatcher(t *testing.T) {
 	defer tick.Stop()
 	for taken := 0; !strings.Contains(h.log.String(), "path=/api/admin/live"); { // which is when the request has ended
 		select {
-		case quiet.updates <- monitor.Update{Rows: &big}:
+		case quiet.updates <- adminview.Update{Rows: &big}:
 			if taken++; taken > 1000 {
 				t.Fatal("what nobody reads is taken without an end")
 			}

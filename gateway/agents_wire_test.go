@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/client"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -229,7 +229,7 @@ func TestClientSeesTheSameWhileAgentsWork(t *testing.T) {
 			for l := range looks {
 				seen[l.at] = l.hash
 			}
-			mirror, compared := desk.New(id), 0
+			mirror, compared := desktop.New(id), 0
 			events, err := h.store.Read(t.Context(), id, wire.Position{}, 10_000)
 			if err != nil {
 				t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/auth"
-	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -21,7 +21,7 @@ import (
 // can come back at once. A position that somebody made up does not open it.
 func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.quota = quota.Config{} })
+	h := newHall(t, func(p *plan) { p.quota = ratelimit.Config{} })
 	id := h.session("ann")
 	path := "/ws/" + string(id)
 	v := as(h.token("ann", time.Minute))
@@ -97,7 +97,7 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 func sibling(t *testing.T, h *hall) *hall {
 	t.Helper()
 	return newHall(t, func(p *plan) {
-		p.quota, p.session.Replica = quota.Config{}, "replica-2"
+		p.quota, p.session.Replica = ratelimit.Config{}, "replica-2"
 		p.store = func(*slog.Logger) (engine, error) { return borrowed{h.store}, nil }
 	})
 }
@@ -109,7 +109,7 @@ func (borrowed) Close() error { return nil }
 
 // pausing is what connects are counted with; it does something first, once.
 type pausing struct {
-	quota.Documents
+	ratelimit.Documents
 	first *atomic.Pointer[func()]
 }
 
@@ -126,8 +126,8 @@ func TestAttack17SignOutWhileComing(t *testing.T) {
 	t.Parallel()
 	var first atomic.Pointer[func()]
 	h := newHall(t, func(p *plan) {
-		p.quota = quota.Config{}
-		p.counts = func(d quota.Documents) quota.Documents { return pausing{d, &first} }
+		p.quota = ratelimit.Config{}
+		p.counts = func(d ratelimit.Documents) ratelimit.Documents { return pausing{d, &first} }
 	})
 	// meet makes a session of a user who signs out when the next one comes.
 	meet := func(user string) (wire.SessionID, string) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -108,7 +108,7 @@ func TestAttack25MessagesThatDoNotFit(t *testing.T) {
 // Row 26: 101 messages in 60 s: 101st: rate error + retry_after; no state change.
 func TestAttack26TooManyMessages(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.quota = quota.Config{Messages: 1} })
+	h := newHall(t, func(p *plan) { p.quota = ratelimit.Config{Messages: 1} })
 	id, x := h.room()
 	at := x.emit("m-0")
 	for i := range 3 {

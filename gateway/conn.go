@@ -13,7 +13,7 @@ import (
 
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/broadcast"
-	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -91,7 +91,7 @@ type conn struct {
 	numbered bool
 	later    *later // what was left for one that may
 	room     *session.Room
-	quota    quota.Connection
+	quota    ratelimit.Connection
 	from     session.Sender // the connection's id is there from the beginning, the rest from the greeting on
 
 	// What follows is set before there is a tab and does not change then.

@@ -3,12 +3,12 @@ package gateway
 import (
 	"testing"
 
-	"github.com/everdesk/everdesk/fleet"
+	"github.com/everdesk/everdesk/membership"
 )
 
 // others are replicas that have some connections of everybody.
 type others struct {
-	*fleet.Fleet
+	*membership.Fleet
 	tabs int
 }
 

@@ -18,13 +18,13 @@ import (
 	"github.com/coder/websocket"
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/everdesk/everdesk/adminview"
 	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/files"
-	"github.com/everdesk/everdesk/fleet"
 	"github.com/everdesk/everdesk/gateway"
-	"github.com/everdesk/everdesk/monitor"
-	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/membership"
+	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store/filestore"
 	"github.com/everdesk/everdesk/web"
@@ -35,12 +35,12 @@ import (
 type plan struct {
 	door    gateway.Config
 	auth    auth.Config
-	quota   quota.Config
+	quota   ratelimit.Config
 	session session.Config
 	// store opens another one than the usual.
 	store func(*slog.Logger) (engine, error)
 	// counts puts something between the limits and what they count with.
-	counts func(quota.Documents) quota.Documents
+	counts func(ratelimit.Documents) ratelimit.Documents
 	// street is a listener that is no real one.
 	street *street
 	// mcp is the endpoint of agents outside.
@@ -65,7 +65,7 @@ type engine interface {
 	gateway.Store
 	auth.Documents
 	audit.Store
-	fleet.Store
+	membership.Store
 	Quarantine(ctx context.Context, session wire.SessionID, reason string) error
 	Close() error
 }
@@ -80,8 +80,8 @@ type hall struct {
 	people *auth.Authority
 	shelf  *files.Shelf
 	server *gateway.Server
-	fleet  *fleet.Fleet
-	watch  *monitor.Watcher
+	fleet  *membership.Fleet
+	watch  *adminview.Watcher
 	joins  bool // the fleet
 	addr   string
 	admin  string // the address of those who look after the hub, if they have one
@@ -146,16 +146,16 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 	if h.shelf, err = files.Open(tb.TempDir(), files.Config{}); err != nil {
 		tb.Fatal(err)
 	}
-	var counts quota.Documents = h.store
+	var counts ratelimit.Documents = h.store
 	if p.counts != nil {
 		counts = p.counts(counts)
 	}
 	h.hub, h.street = session.NewHub(p.session, h.store), p.street
-	h.fleet, h.joins = fleet.New(fleet.Config{
+	h.fleet, h.joins = membership.New(membership.Config{
 		ID: p.session.Replica, Version: "v1", Every: 20 * time.Millisecond, Logger: log,
-		Load: func() fleet.Load {
+		Load: func() membership.Load {
 			l := h.hub.Load()
-			return fleet.Load{Owned: l.Owned, Followed: l.Followed, Tabs: l.Tabs}
+			return membership.Load{Owned: l.Owned, Followed: l.Followed, Tabs: l.Tabs}
 		},
 		Drain: func(ctx context.Context) error {
 			h.server.Drain()
@@ -163,17 +163,17 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 			return h.server.Dismiss(ctx)
 		},
 		Crowds: func() map[string]int { return h.server.Crowds() },
-		Errand: func(ctx context.Context, e fleet.Errand) fleet.Answer { return h.server.Errand(ctx, e) },
+		Errand: func(ctx context.Context, e membership.Errand) membership.Answer { return h.server.Errand(ctx, e) },
 		Serve:  func() { h.hub.Undrain(); h.server.Undrain() },
 	}, h.store), p.fleet
-	h.watch = monitor.New(monitor.Config{Replica: p.session.Replica, Logger: log}, h.hub, h.fleet, h.store)
+	h.watch = adminview.New(adminview.Config{Replica: p.session.Replica, Logger: log}, h.hub, h.fleet, h.store)
 	if p.monitor == nil {
 		p.monitor = h.watch
 	}
 	p.door.AdminApart = p.ownAdmin
 	h.server = gateway.New(p.door, log, gateway.Deps{
 		Fleet: h.fleet, Audit: audit.New(h.store, log),
-		Store: h.store, Hub: h.hub, Auth: h.people, Quota: quota.New(p.quota, counts), Files: h.shelf, MCP: p.mcp,
+		Store: h.store, Hub: h.hub, Auth: h.people, Quota: ratelimit.New(p.quota, counts), Files: h.shelf, MCP: p.mcp,
 		Desktop: p.desktop, Apps: p.apps,
 		Admin: p.admin, Metrics: p.metrics, Monitor: p.monitor,
 	})

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/auth"
-	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -240,7 +240,7 @@ func TestInvitationWaitsTwoMinutes(t *testing.T) {
 
 func TestGuessingInvitationsIsSlow(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.quota = quota.Config{Strangers: 5} })
+	h := newHall(t, func(p *plan) { p.quota = ratelimit.Config{Strangers: 5} })
 	var got reply
 	for range 6 {
 		if got = h.join(strings.Repeat("A", 43), nil); got.status != http.StatusUnauthorized {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/auth"
-	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -213,7 +213,7 @@ func TestWhatNeedsNoAuth(t *testing.T) {
 
 func TestTooManyRequests(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.quota = quota.Config{Requests: 10, Strangers: 8} })
+	h := newHall(t, func(p *plan) { p.quota = ratelimit.Config{Requests: 10, Strangers: 8} })
 	ada := h.user("ada")
 	var refused reply
 	for range 11 {

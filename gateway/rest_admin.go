@@ -6,7 +6,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/everdesk/everdesk/fleet"
+	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -14,11 +14,11 @@ import (
 // Fleet is what the admin API needs to know of the replicas.
 type Fleet interface {
 	// Card is this replica.
-	Card() fleet.Card
-	Replicas(ctx context.Context) ([]fleet.Card, error)
-	Ask(ctx context.Context, id wire.ReplicaID, w fleet.Wish) error
+	Card() membership.Card
+	Replicas(ctx context.Context) ([]membership.Card, error)
+	Ask(ctx context.Context, id wire.ReplicaID, w membership.Wish) error
 	// Send has a replica do something and waits for what it answers.
-	Send(ctx context.Context, to wire.ReplicaID, id string, e fleet.Errand) (fleet.Answer, error)
+	Send(ctx context.Context, to wire.ReplicaID, id string, e membership.Errand) (membership.Answer, error)
 	// Elsewhere is how many connections a user has to other replicas.
 	Elsewhere(user string) int
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/everdesk/everdesk/audit"
-	"github.com/everdesk/everdesk/fleet"
+	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -88,15 +88,15 @@ func isGone(err error) bool {
 }
 
 func (s *Server) drainReplica(c echo.Context) error {
-	return s.wishOf(c, "replica.drain", fleet.OrderDrain)
+	return s.wishOf(c, "replica.drain", membership.OrderDrain)
 }
 
 func (s *Server) undrainReplica(c echo.Context) error {
-	return s.wishOf(c, "replica.undrain", fleet.OrderServe)
+	return s.wishOf(c, "replica.undrain", membership.OrderServe)
 }
 
 // wishOf has a replica drain or serve again.
-func (s *Server) wishOf(c echo.Context, action string, order fleet.Order) error {
+func (s *Server) wishOf(c echo.Context, action string, order membership.Order) error {
 	in, err := adminOrderForm.read(s, c)
 	if err != nil {
 		return err
@@ -117,8 +117,8 @@ func (s *Server) wishOf(c echo.Context, action string, order fleet.Order) error 
 			return errNoReplica()
 		},
 		do: func(ctx context.Context, wish string) (string, error) {
-			err := s.fleet.Ask(ctx, id, fleet.Wish{ID: wish, Order: order})
-			if errors.Is(err, fleet.ErrUnknown) {
+			err := s.fleet.Ask(ctx, id, membership.Wish{ID: wish, Order: order})
+			if errors.Is(err, membership.ErrUnknown) {
 				err = errNoReplica()
 			}
 			return "", err

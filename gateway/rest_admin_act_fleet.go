@@ -10,7 +10,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/everdesk/everdesk/fleet"
+	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -40,7 +40,7 @@ func (s *Server) closeTab(c echo.Context) error {
 		if s.hub.CloseTab(id, connection) {
 			return "it was at " + string(self), nil
 		}
-		return s.closeElsewhere(ctx, fleet.Errand{Kind: fleet.ErrandCloseTab, Session: id, Connection: connection}, act+name)
+		return s.closeElsewhere(ctx, membership.Errand{Kind: membership.ErrandCloseTab, Session: id, Connection: connection}, act+name)
 	})
 }
 
@@ -49,7 +49,7 @@ func errNoConnection() error {
 }
 
 // closeElsewhere asks all other replicas to close a connection, until one had it.
-func (s *Server) closeElsewhere(ctx context.Context, e fleet.Errand, name string) (string, error) {
+func (s *Server) closeElsewhere(ctx context.Context, e membership.Errand, name string) (string, error) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -60,7 +60,7 @@ func (s *Server) closeElsewhere(ctx context.Context, e fleet.Errand, name string
 	}
 	type heard struct {
 		from   wire.ReplicaID
-		answer fleet.Answer
+		answer membership.Answer
 		err    error
 	}
 	self, asked, answers := s.fleet.Card().ID, 0, make(chan heard, len(all))
@@ -77,7 +77,7 @@ func (s *Server) closeElsewhere(ctx context.Context, e fleet.Errand, name string
 	var silent error
 	for range asked {
 		switch h := <-answers; {
-		case h.err != nil && !errors.Is(h.err, fleet.ErrUnknown): // who is gone has no connections
+		case h.err != nil && !errors.Is(h.err, membership.ErrUnknown): // who is gone has no connections
 			silent = unanswered(h.from, h.err)
 		case h.answer.Found:
 			return "it was at " + string(h.from), nil
@@ -113,9 +113,9 @@ func (s *Server) handOver(c echo.Context) error {
 	d.allowed = func(ctx context.Context) error { return s.takesSessions(ctx, in.To) }
 	name := errandName()
 	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
-		answer, err := s.fleet.Send(ctx, in.To, act+name, fleet.Errand{Kind: fleet.ErrandFetch, Session: id})
+		answer, err := s.fleet.Send(ctx, in.To, act+name, membership.Errand{Kind: membership.ErrandFetch, Session: id})
 		switch {
-		case errors.Is(err, fleet.ErrUnknown):
+		case errors.Is(err, membership.ErrUnknown):
 			return "", errNoReplica()
 		case err != nil:
 			return "", unanswered(in.To, err)
@@ -135,7 +135,7 @@ func (s *Server) takesSessions(ctx context.Context, id wire.ReplicaID) error {
 	for _, r := range all {
 		switch {
 		case r.ID != id:
-		case r.State != fleet.Serving:
+		case r.State != membership.Serving:
 			return problem(wire.CodeSessionInvalidState, fmt.Sprintf("Replica %s is %s and takes no sessions.", id, r.State))
 		default:
 			return nil
@@ -145,23 +145,23 @@ func (s *Server) takesSessions(ctx context.Context, id wire.ReplicaID) error {
 }
 
 // Errand does something for another replica.
-func (s *Server) Errand(ctx context.Context, e fleet.Errand) fleet.Answer {
+func (s *Server) Errand(ctx context.Context, e membership.Errand) membership.Answer {
 	switch e.Kind {
-	case fleet.ErrandFetch:
+	case membership.ErrandFetch:
 		got, err := s.hub.Fetch(ctx, e.Session)
 		if err != nil {
 			p := problemOf(err, &http.Request{})
-			return fleet.Answer{Code: p.Code, Reason: p.Detail}
+			return membership.Answer{Code: p.Code, Reason: p.Detail}
 		}
 		self := s.fleet.Card().ID
 		if got.From == self {
-			return fleet.Answer{Found: true, Detail: fmt.Sprintf("owner: %s already", self)}
+			return membership.Answer{Found: true, Detail: fmt.Sprintf("owner: %s already", self)}
 		}
-		return fleet.Answer{Found: true, Detail: fmt.Sprintf("owner: %s, then %s (epoch %d)", orNobody(got.From), self, got.Epoch)}
-	case fleet.ErrandCloseTab:
-		return fleet.Answer{Found: s.hub.CloseTab(e.Session, e.Connection)}
+		return membership.Answer{Found: true, Detail: fmt.Sprintf("owner: %s, then %s (epoch %d)", orNobody(got.From), self, got.Epoch)}
+	case membership.ErrandCloseTab:
+		return membership.Answer{Found: s.hub.CloseTab(e.Session, e.Connection)}
 	}
-	return fleet.Answer{Code: wire.CodeInvalidMessage, Reason: "this replica does not know how to do that"}
+	return membership.Answer{Code: wire.CodeInvalidMessage, Reason: "this replica does not know how to do that"}
 }
 
 func orNobody(id wire.ReplicaID) string {

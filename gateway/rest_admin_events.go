@@ -10,7 +10,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/everdesk/everdesk/monitor"
+	"github.com/everdesk/everdesk/adminview"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -51,7 +51,7 @@ func (s sieve) show(e store.Event) []byte {
 		return text
 	}
 	event.At = e.At
-	return monitor.Redact(event)
+	return adminview.Redact(event)
 }
 
 // eventsWanted reads the session, where to begin and which events are wanted. The

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -51,7 +51,7 @@ func TestUserSessionsOverReplicas(t *testing.T) {
 // How often somebody connects is counted over all replicas, too.
 func TestUserConnectsOverReplicas(t *testing.T) {
 	t.Parallel()
-	a, b := twins(t, func(p *plan) { p.quota = quota.Config{Connects: 4} })
+	a, b := twins(t, func(p *plan) { p.quota = ratelimit.Config{Connects: 4} })
 	path := "/ws/" + string(a.session("ann"))
 	for i := range 4 {
 		h := []*hall{a, b}[i%2]
@@ -67,7 +67,7 @@ func TestUserConnectsOverReplicas(t *testing.T) {
 func TestUserRequestsOverReplicas(t *testing.T) {
 	t.Parallel()
 	const changes, reads = 6, 9
-	a, b := twins(t, func(p *plan) { p.quota = quota.Config{Requests: changes, Reads: reads} })
+	a, b := twins(t, func(p *plan) { p.quota = ratelimit.Config{Requests: changes, Reads: reads} })
 	ask := map[string]func(h *hall) int{
 		"changes": func(h *hall) int { return h.post("/api/sessions", h.user("ann"), "").status },
 		"reads":   func(h *hall) int { return h.get("/api/sessions", h.user("ann")).status },

@@ -13,20 +13,20 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/everdesk/everdesk/adminview"
 	"github.com/everdesk/everdesk/auth"
-	"github.com/everdesk/everdesk/monitor"
 	"github.com/everdesk/everdesk/wire"
 )
 
 // Monitor is what the admin API needs to know of all sessions.
 type Monitor interface {
-	Overview(ctx context.Context) (monitor.Overview, error)
+	Overview(ctx context.Context) (adminview.Overview, error)
 	// Sessions refuses a query with [monitor.ErrQuery].
-	Sessions(ctx context.Context, q monitor.Query) (monitor.Page, error)
+	Sessions(ctx context.Context, q adminview.Query) (adminview.Page, error)
 	// Detail refuses with a [*session.Error].
-	Detail(ctx context.Context, id wire.SessionID) (monitor.Detail, error)
+	Detail(ctx context.Context, id wire.SessionID) (adminview.Detail, error)
 	// Watch shows all, then changes, until ctx ends.
-	Watch(ctx context.Context, i monitor.Interest) iter.Seq2[monitor.Update, error]
+	Watch(ctx context.Context, i adminview.Interest) iter.Seq2[adminview.Update, error]
 }
 
 // adminIdentity is what the caller may do here.
@@ -39,10 +39,10 @@ type adminIdentity struct {
 
 var (
 	adminIdentityForm = formOf[adminIdentity]()
-	monitorPageForm   = formOf[monitor.Page]()
-	monitorDetailForm = formOf[monitor.Detail]()
-	monitorRowsForm   = formOf[monitor.Rows]()
-	historyForm       = formOf[monitor.History]()
+	monitorPageForm   = formOf[adminview.Page]()
+	monitorDetailForm = formOf[adminview.Detail]()
+	monitorRowsForm   = formOf[adminview.Rows]()
+	historyForm       = formOf[adminview.History]()
 )
 
 // monitorPage is the most rows of a page, textMost the most characters of a filter.
@@ -54,8 +54,8 @@ const (
 
 // The values of a query.
 var (
-	statuses = []monitor.Status{
-		monitor.Quarantined, monitor.Stuck, monitor.Orphaned, monitor.Waiting, monitor.Stalled, monitor.Working, monitor.Idle, monitor.Dormant,
+	statuses = []adminview.Status{
+		adminview.Quarantined, adminview.Stuck, adminview.Orphaned, adminview.Waiting, adminview.Stalled, adminview.Working, adminview.Idle, adminview.Dormant,
 	}
 	sortings = []string{"updated", "user", "owner", "tabs", "agents", "queued", "status", "errors", "budget", "cost"}
 )
@@ -79,15 +79,15 @@ func (s *Server) getOverview(c echo.Context) error {
 }
 
 // overviewJSON is an overview as it is shown: lists are never null.
-func overviewJSON(o monitor.Overview) []byte {
+func overviewJSON(o adminview.Overview) []byte {
 	if o.Replicas == nil {
-		o.Replicas = []monitor.Replica{}
+		o.Replicas = []adminview.Replica{}
 	}
 	if o.Alerts == nil {
-		o.Alerts = []monitor.Alert{}
+		o.Alerts = []adminview.Alert{}
 	}
 	if o.Totals.ByStatus == nil {
-		o.Totals.ByStatus = map[monitor.Status]int{}
+		o.Totals.ByStatus = map[adminview.Status]int{}
 	}
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Server) listAllSessions(c echo.Context) error {
 		return err
 	}
 	page, err := s.monitor.Sessions(c.Request().Context(), q)
-	if errors.Is(err, monitor.ErrQuery) {
+	if errors.Is(err, adminview.ErrQuery) {
 		return inQuery("after", "Want the next of an earlier page.")
 	}
 	if err != nil {
@@ -115,8 +115,8 @@ func (s *Server) listAllSessions(c echo.Context) error {
 	return monitorPageForm.answer(c, http.StatusOK, &page)
 }
 
-func redacted(rows []monitor.Row) []monitor.Row {
-	out := make([]monitor.Row, len(rows))
+func redacted(rows []adminview.Row) []adminview.Row {
+	out := make([]adminview.Row, len(rows))
 	for i, r := range rows {
 		out[i] = r.Redacted()
 	}
@@ -124,9 +124,9 @@ func redacted(rows []monitor.Row) []monitor.Row {
 }
 
 // sessionQueryOf reads which sessions are wanted.
-func sessionQueryOf(c echo.Context) (q monitor.Query, err error) {
+func sessionQueryOf(c echo.Context) (q adminview.Query, err error) {
 	read := reader{c: c}
-	q = monitor.Query{
+	q = adminview.Query{
 		User: read.text("user", textMost), Owner: read.text("owner", textMost), Text: read.text("text", textMost),
 		Status: read.oneOf("status", names(statuses)), Sort: read.oneOf("sort", sortings),
 		Stuck: read.isSet("stuck"), Questions: read.isSet("questions"), Errors: read.isSet("errors"),
@@ -140,7 +140,7 @@ func sessionQueryOf(c echo.Context) (q monitor.Query, err error) {
 	if q.Owner != "" && wire.ReplicaID(q.Owner).Validate() != nil {
 		read.refuse("owner", "Want the name of a replica.")
 	}
-	if aside := string(monitor.Quarantined); read.isSet("quarantined") {
+	if aside := string(adminview.Quarantined); read.isSet("quarantined") {
 		if q.Status != "" && q.Status != aside {
 			read.refuse("quarantined", "It contradicts status.")
 		}
@@ -231,7 +231,7 @@ func (s *Server) getAnySession(c echo.Context) error {
 // serveLive streams how the hub is: the overview, and what else is asked for.
 func (s *Server) serveLive(c echo.Context) error {
 	read := reader{c: c}
-	interest := monitor.Interest{Rows: read.isSet("rows"), Session: wire.SessionID(c.QueryParam("session"))}
+	interest := adminview.Interest{Rows: read.isSet("rows"), Session: wire.SessionID(c.QueryParam("session"))}
 	if interest.Session != "" && interest.Session.Validate() != nil {
 		read.refuse("session", "Want the id of a session.")
 	}
@@ -260,7 +260,7 @@ func (s *Server) serveLive(c echo.Context) error {
 }
 
 // newsOf is an update as it is streamed.
-func newsOf(u monitor.Update, content bool) (all []news) {
+func newsOf(u adminview.Update, content bool) (all []news) {
 	if u.History != nil {
 		all = append(all, news{kind: "history", data: historyForm().Append(nil, u.History)})
 	}

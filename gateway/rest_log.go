@@ -17,7 +17,7 @@ import (
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/session"
-	"github.com/everdesk/everdesk/sessionlog"
+	"github.com/everdesk/everdesk/sessionfile"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -77,7 +77,7 @@ func (s *Server) exportSession(c echo.Context) error {
 	h.Set(echo.HeaderCacheControl, "private, no-store")
 	h.Set(echo.HeaderContentDisposition, mime.FormatMediaType("attachment", map[string]string{"filename": string(info.ID) + ".zip"}))
 	c.Response().WriteHeader(http.StatusOK)
-	if err := sessionlog.Write(c.Response(), source); err != nil {
+	if err := sessionfile.Write(c.Response(), source); err != nil {
 		// The answer has begun: only its end can say that it is not whole.
 		s.log.WarnContext(c.Request().Context(), "an export broke off", "session", info.ID, "err", err)
 		panic(http.ErrAbortHandler)
@@ -86,7 +86,7 @@ func (s *Server) exportSession(c echo.Context) error {
 }
 
 // filesOf are the files in a folder of a session and in those below it.
-func (s *Server) filesOf(id wire.SessionID, folder string, found []sessionlog.File) ([]sessionlog.File, error) {
+func (s *Server) filesOf(id wire.SessionID, folder string, found []sessionfile.File) ([]sessionfile.File, error) {
 	all, err := s.files.List(id, folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return found, nil
@@ -103,7 +103,7 @@ func (s *Server) filesOf(id wire.SessionID, folder string, found []sessionlog.Fi
 		case len(found) >= logFiles:
 			return nil, problem(wire.CodeSessionInvalidState, fmt.Sprintf("The session has more than %d files.", logFiles))
 		default:
-			found = append(found, sessionlog.File{Name: e.Path, Size: e.Size, Open: func() (io.ReadCloser, error) {
+			found = append(found, sessionfile.File{Name: e.Path, Size: e.Size, Open: func() (io.ReadCloser, error) {
 				f, _, err := s.files.Open(id, e.Path)
 				return f, err
 			}})
@@ -119,7 +119,7 @@ func (s *Server) importSession(c echo.Context) error {
 		return problem(wire.CodeForbidden, "")
 	}
 	q := c.QueryParams()
-	policy := sessionlog.Policy{Kind: sessionlog.PolicyKind(q.Get("policy"))}
+	policy := sessionfile.Policy{Kind: sessionfile.PolicyKind(q.Get("policy"))}
 	for _, w := range q["window"] {
 		policy.Windows = append(policy.Windows, wire.WindowID(w))
 	}
@@ -136,7 +136,7 @@ func (s *Server) importSession(c echo.Context) error {
 	}
 	for _, f := range log.Files {
 		if err := files.CheckName(f.Name); err != nil {
-			return refusedLog(&sessionlog.RefusedError{Part: "storage/" + f.Name, Reason: err.Error()})
+			return refusedLog(&sessionfile.RefusedError{Part: "storage/" + f.Name, Reason: err.Error()})
 		}
 	}
 	title := log.Desktop.Title
@@ -162,7 +162,7 @@ func (s *Server) importSession(c echo.Context) error {
 }
 
 // readLog takes the body of a request to the disk and looks at all of it.
-func (s *Server) readLog(c echo.Context) (*sessionlog.Log, func(), error) {
+func (s *Server) readLog(c echo.Context) (*sessionfile.Log, func(), error) {
 	if err := plain(c.Request()); err != nil {
 		return nil, nil, err
 	}
@@ -183,7 +183,7 @@ func (s *Server) readLog(c echo.Context) (*sessionlog.Log, func(), error) {
 		closed()
 		return nil, nil, err
 	}
-	log, err := sessionlog.Read(f, size, sessionlog.Limits{})
+	log, err := sessionfile.Read(f, size, sessionfile.Limits{})
 	if err != nil {
 		closed()
 		return nil, nil, refusedLog(err)
@@ -192,7 +192,7 @@ func (s *Server) readLog(c echo.Context) (*sessionlog.Log, func(), error) {
 }
 
 // fill makes a new session what a log says.
-func (s *Server) fill(ctx context.Context, info session.Info, title string, log *sessionlog.Log) error {
+func (s *Server) fill(ctx context.Context, info session.Info, title string, log *sessionfile.Log) error {
 	made, err := s.hub.BeginImport(ctx, info.ID)
 	if err != nil {
 		return err
@@ -208,7 +208,7 @@ func (s *Server) fill(ctx context.Context, info session.Info, title string, log 
 	return made.Finish(ctx, title, log)
 }
 
-func (s *Server) storeFile(ctx context.Context, id wire.SessionID, f sessionlog.File) error {
+func (s *Server) storeFile(ctx context.Context, id wire.SessionID, f sessionfile.File) error {
 	from, err := f.Open()
 	if err != nil {
 		return fmt.Errorf("read %s: %w", f.Name, err)
@@ -225,10 +225,10 @@ func (s *Server) giveUp(ctx context.Context, id wire.SessionID) error {
 
 // refusedLog is a refusal as a problem.
 func refusedLog(err error) error {
-	if wrong, ok := errors.AsType[*sessionlog.ChoiceError](err); ok {
+	if wrong, ok := errors.AsType[*sessionfile.ChoiceError](err); ok {
 		return inQuery(wrong.Field, wrong.Reason)
 	}
-	if r, ok := errors.AsType[*sessionlog.RefusedError](err); ok {
+	if r, ok := errors.AsType[*sessionfile.RefusedError](err); ok {
 		p := problem(wire.CodeInvalidMessage, r.Error())
 		p.Field = r.Part
 		return p

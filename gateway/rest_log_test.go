@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/everdesk/everdesk/sessionlog"
+	"github.com/everdesk/everdesk/sessionfile"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -127,14 +127,14 @@ func repacked(t *testing.T, data []byte) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var meta sessionlog.Metadata
+	var meta sessionfile.Metadata
 	if err := json.Unmarshal([]byte(partOf(t, data, "metadata.json")), &meta); err != nil {
 		t.Fatal(err)
 	}
 	delete(meta.Parts, meta.Threads[0].Part)
 	gone := meta.Threads[0].Part
 	sum := sha256.Sum256([]byte(theirs))
-	meta.Threads[0].Part, meta.Parts[name] = name, sessionlog.Part{Bytes: int64(len(theirs)), SHA256: hex.EncodeToString(sum[:])}
+	meta.Threads[0].Part, meta.Parts[name] = name, sessionfile.Part{Bytes: int64(len(theirs)), SHA256: hex.EncodeToString(sum[:])}
 	text, err := json.Marshal(meta)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -160,7 +160,7 @@ func (s *Server) getSnapshot(c echo.Context) error {
 	shared, done, err := s.bulk.share(c.Request().Context(), who(c).User, key, func() *encoded {
 		e := &encoded{}
 		if len(monitors) == 0 {
-			e.hash = desk.HashOf(state)
+			e.hash = desktop.HashOf(state)
 		}
 		state.HeartbeatMS = int(s.cfg.Heartbeat.Milliseconds())
 		e.body = stateForm().Append(nil, &state)

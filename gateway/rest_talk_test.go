@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -93,7 +93,7 @@ func TestActionsSnapshotAndEventsAgree(t *testing.T) {
 	h.post(at(id, "/actions"), ada, `{"actions":[{"type":"window.focus","windowId":"nowhere"}]}`).problem(http.StatusConflict, wire.CodeSessionInvalidState)
 
 	// Page by page, the log is the same as what the actions were answered with.
-	mirror := desk.New(id)
+	mirror := desktop.New(id)
 	var seen []wire.Position
 	var page eventsPage
 	for after := ""; ; after = "&after=" + page.Next.String() {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/everdesk/everdesk/monitor"
+	"github.com/everdesk/everdesk/adminview"
 )
 
 // adminRoutes are what those look at who look after the hub. They are there when there
@@ -46,7 +46,7 @@ func (s *Server) monitorRoutes() []route {
 	return []route{
 		{
 			method: http.MethodGet, path: "/api/admin/overview", guard: guardRead, do: s.getOverview, tag: tag,
-			summary: "The whole fleet as it is now", answers: ok(http.StatusOK, "The fleet.", showing[monitor.Overview]()),
+			summary: "The whole fleet as it is now", answers: ok(http.StatusOK, "The fleet.", showing[adminview.Overview]()),
 		},
 		{
 			method: http.MethodGet, path: "/api/admin/sessions", guard: guardRead, do: s.listAllSessions, tag: tag,
@@ -66,12 +66,12 @@ func (s *Server) monitorRoutes() []route {
 				{name: "sort", doc: "By what: " + strings.Join(sortings, ", ") + ". Those changed last come first when nothing is said."},
 				{name: "desc", doc: "true for the largest first."},
 			},
-			answers: ok(http.StatusOK, "A page of sessions.", showing[monitor.Page]()),
+			answers: ok(http.StatusOK, "A page of sessions.", showing[adminview.Page]()),
 		},
 		{
 			method: http.MethodGet, path: "/api/admin/sessions/:session", guard: guardRead, do: s.getAnySession, tag: tag,
 			summary: "All that is known of a session without opening it", detail: blindness,
-			answers: ok(http.StatusOK, "The session.", showing[monitor.Detail]()),
+			answers: ok(http.StatusOK, "The session.", showing[adminview.Detail]()),
 		},
 		{
 			method: http.MethodGet, path: "/api/admin/live", guard: guardRead, do: s.serveLive, tag: tag,

@@ -22,7 +22,7 @@ import (
 	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/files"
-	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/web"
@@ -130,7 +130,7 @@ type Deps struct {
 	Store Store
 	Hub   *session.Hub
 	Auth  *auth.Authority
-	Quota *quota.Keeper
+	Quota *ratelimit.Keeper
 	Files *files.Shelf
 	// MCP is where agents outside the hub find their tools; nil means nowhere.
 	MCP http.Handler
@@ -166,7 +166,7 @@ type Server struct {
 	store Store
 	hub   *session.Hub
 	auth  *auth.Authority
-	quota *quota.Keeper
+	quota *ratelimit.Keeper
 	files *files.Shelf
 	mcp   http.Handler
 	minds []string

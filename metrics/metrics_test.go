@@ -17,7 +17,7 @@ import (
 	"github.com/everdesk/everdesk/broadcast"
 	"github.com/everdesk/everdesk/gateway"
 	"github.com/everdesk/everdesk/metrics"
-	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store/redisstore"
 	"github.com/everdesk/everdesk/wire"
@@ -28,7 +28,7 @@ var (
 	_ session.Observer    = (*metrics.Metrics)(nil)
 	_ broadcast.Observer  = (*metrics.Metrics)(nil)
 	_ gateway.Observer    = (*metrics.Metrics)(nil)
-	_ quota.Observer      = (*metrics.Metrics)(nil)
+	_ ratelimit.Observer  = (*metrics.Metrics)(nil)
 	_ agentpool.Observer  = (*metrics.Metrics)(nil)
 	_ redisstore.Observer = (*metrics.Metrics)(nil)
 )

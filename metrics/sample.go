@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/everdesk/everdesk/monitor"
+	"github.com/everdesk/everdesk/adminview"
 )
 
 // Rates are of the time since the newest reading that is at least rateSpan old. One
@@ -29,12 +29,12 @@ type reading struct {
 // Sample is what this replica measures of itself. It is to be called once or twice a
 // second while somebody looks, and every few seconds else; then rates are of these.
 // The first time there are no rates yet.
-func (m *Metrics) Sample() monitor.Sample {
+func (m *Metrics) Sample() adminview.Sample {
 	now := reading{
 		at: time.Now(), events: m.events.Load(), deliveries: m.deliveries.Load(), appends: m.appends.read(nil),
 	}
 	l := m.now()
-	s := monitor.Sample{
+	s := adminview.Sample{
 		StoreRTT: time.Duration(m.rtt.Load()).Seconds(),
 		Queued:   l.MainQueue + l.WindowQueue, Questions: l.Approvals + l.Prompts + l.Plans,
 		Takeovers: m.takeovers.total(), Fenced: m.fenced.Load(), Slow: m.slow.Load(),

@@ -8,7 +8,7 @@ import (
 
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/contextpool"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -286,7 +286,7 @@ func (l *live) engage(m contextpool.Message, give func()) reply {
 type stage struct{ *live }
 
 func (s stage) Now() time.Time               { return s.now }
-func (s stage) Desk() *desk.State            { return s.state }
+func (s stage) Desk() *desktop.State         { return s.state }
 func (s stage) Emit(p wire.ServerPayload)    { s.emit(p) }
 func (s stage) Full() bool                   { return s.full() }
 func (s stage) Then(effect func())           { s.step.then = append(s.step.then, effect) }

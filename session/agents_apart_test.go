@@ -157,7 +157,7 @@ func TestSessionsAreApart(t *testing.T) {
 			t.Parallel()
 			s := open(t)
 			o := agentHub(t, s, hubConfig{})
-			both := []*desktop{o.newDesktop(t, "ses-a"), o.newDesktop(t, "ses-b")}
+			both := []*testDesktop{o.newDesktop(t, "ses-a"), o.newDesktop(t, "ses-b")}
 			for _, d := range both {
 				d.say(first, "m1", opening(wire.WindowID(d.id)), opening("same"),
 					fmt.Sprintf(`/task default /call storage:write {"path":"note.txt","content":"%s"}`, d.id), "/say ready", "/hang")

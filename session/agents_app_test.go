@@ -14,7 +14,7 @@ import (
 )
 
 // appWindow opens a window with an app.
-func (d *desktop) appWindow(monitor wire.MonitorID) {
+func (d *testDesktop) appWindow(monitor wire.MonitorID) {
 	d.t.Helper()
 	w := window("app")
 	w.Content = wire.IframeContent{Data: wire.IframeSource{URL: "/app.html"}}
@@ -22,12 +22,12 @@ func (d *desktop) appWindow(monitor wire.MonitorID) {
 }
 
 // request waits for what an agent wants of the app.
-func (d *desktop) request(turn wire.MessageID) wire.AppProtocolRequest {
+func (d *testDesktop) request(turn wire.MessageID) wire.AppProtocolRequest {
 	d.t.Helper()
 	return when(d.t, d.diary, about[wire.AppProtocolRequest](turn))
 }
 
-func (d *desktop) answer(conn wire.ConnectionID, q wire.AppProtocolRequest, r wire.AppResponse) {
+func (d *testDesktop) answer(conn wire.ConnectionID, q wire.AppProtocolRequest, r wire.AppResponse) {
 	d.t.Helper()
 	deliver(d.t, d.room, says(conn, "", wire.AppProtocolResponse{RequestID: q.RequestID, WindowID: q.WindowID, Response: r}))
 }
@@ -107,7 +107,7 @@ func TestAppCommandsAreReplayed(t *testing.T) {
 				t.Errorf("the agent says %q", got)
 			}
 			d.send("", wire.AppProtocolReady{WindowID: "app"})
-			again := func(d *desktop, n int) {
+			again := func(d *testDesktop, n int) {
 				t.Helper()
 				settled(t, d.room)
 				var replays []wire.AppProtocolRequest

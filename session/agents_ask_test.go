@@ -12,7 +12,7 @@ import (
 )
 
 // asked waits for the prompt of an agent.
-func (d *desktop) asked(agent wire.AgentID) wire.PromptShow {
+func (d *testDesktop) asked(agent wire.AgentID) wire.PromptShow {
 	d.t.Helper()
 	p := when(d.t, d.diary, func(p wire.Actions) bool {
 		_, is := p.Actions[0].(wire.PromptShow)

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/session"
@@ -22,7 +22,7 @@ type storm struct {
 	t    *testing.T
 	r    *rand.Rand
 	o    *office
-	d    *desktop
+	d    *testDesktop
 	cfg  hubConfig
 	sent []session.Command // messages
 	n    int
@@ -171,11 +171,11 @@ func (s *storm) calm() {
 			t.Errorf("%s is locked by %s", w.WindowID, w.Lock)
 		}
 	}
-	mirror := desk.New("ses-1")
+	mirror := desktop.New("ses-1")
 	for _, e := range history(t, s.o.site) {
 		mirror.Apply(e)
 	}
-	if at, err := s.d.room.Snapshot(t.Context(), nil); err != nil || desk.HashOf(at) != mirror.Hash() {
+	if at, err := s.d.room.Snapshot(t.Context(), nil); err != nil || desktop.HashOf(at) != mirror.Hash() {
 		t.Errorf("the log says something else than the owner: %v", err)
 	}
 	for end := time.Now().Add(s.d.patience); ; <-time.After(time.Millisecond) {

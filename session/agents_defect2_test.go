@@ -225,7 +225,7 @@ func TestDefect22ResetOfAnotherSession(t *testing.T) {
 			a, b, c := o.newDesktop(t, "ses-a"), o.newDesktop(t, "ses-b"), o.newDesktop(t, "ses-c")
 			a.say(first, "m", "/nosteer", "/say running", "/hang")
 			a.begins("m")
-			for _, d := range []*desktop{b, c} {
+			for _, d := range []*testDesktop{b, c} {
 				d.ask("m", wire.UserMessage{Content: "/say waited"})
 			}
 			b.send("", wire.Reset{}) // while it waits
@@ -233,7 +233,7 @@ func TestDefect22ResetOfAnotherSession(t *testing.T) {
 			if e := c.ends("m"); e.Outcome != wire.OutcomeCompleted || c.said("m") != "waited" {
 				t.Errorf("who waited in another session ended with %+v", e)
 			}
-			for _, d := range []*desktop{a, b} {
+			for _, d := range []*testDesktop{a, b} {
 				if e := d.ends("m"); e.Outcome != wire.OutcomeInterrupted {
 					t.Errorf("the turn of %s ended with %+v", d.id, e)
 				}
@@ -261,13 +261,13 @@ func TestDefect23SessionsOfOneMoment(t *testing.T) {
 		s := inBubble(t)
 		o := agentHub(t, s, hubConfig{})
 		a, b := o.newDesktop(t, "ses-a"), o.newDesktop(t, "ses-b")
-		for _, d := range []*desktop{a, b} {
+		for _, d := range []*testDesktop{a, b} {
 			d.say(first, "m", "/say I am "+string(d.id))
 		}
-		for i, d := range []*desktop{a, b} {
+		for i, d := range []*testDesktop{a, b} {
 			d.rest()
 			got := d.conversation(s, "main-monitor-0")
-			if strings.Contains(got, string([]*desktop{b, a}[i].id)) || !strings.Contains(got, "I am "+string(d.id)) {
+			if strings.Contains(got, string([]*testDesktop{b, a}[i].id)) || !strings.Contains(got, "I am "+string(d.id)) {
 				t.Errorf("the conversation of %s is %q", d.id, got)
 			}
 		}

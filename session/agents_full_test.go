@@ -22,7 +22,7 @@ const background = wire.MonitorID("monitor-1")
 
 // spent is a desktop with a monitor in the background that has used up its budget
 // for a minute.
-func (o *office) spent(t *testing.T) *desktop {
+func (o *office) spent(t *testing.T) *testDesktop {
 	t.Helper()
 	d := o.newDesktop(t, "ses-1")
 	d.say(background, "spends", "/stream 100")

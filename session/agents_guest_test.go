@@ -19,7 +19,7 @@ import (
 )
 
 // guest sends a command of somebody else than the owner.
-func (d *desktop) guest(id wire.MessageID, data wire.ClientPayload) {
+func (d *testDesktop) guest(id wire.MessageID, data wire.ClientPayload) {
 	d.t.Helper()
 	deliver(d.t, d.room, session.Command{
 		From: session.Sender{Connection: "guest", User: "bob"}, Message: wire.Message{ID: id, Data: data},
@@ -85,7 +85,7 @@ func (p *payroll) hired(e agentpool.Employer) {
 }
 
 // worker is an agent in the middle of a turn.
-func (p *payroll) worker(d *desktop, turn wire.MessageID) tools.Caller {
+func (p *payroll) worker(d *testDesktop, turn wire.MessageID) tools.Caller {
 	d.t.Helper()
 	d.say(first, turn, "/say x", "/hang")
 	d.begins(turn)

@@ -155,8 +155,8 @@ func agentHub(t *testing.T, s *site, cfg hubConfig) *office {
 // silence is a logger for hubs that are expected to complain.
 func silence() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// desktop is a session that somebody uses.
-type desktop struct {
+// testDesktop is a session that somebody uses.
+type testDesktop struct {
 	t    *testing.T
 	id   wire.SessionID
 	room *session.Room
@@ -164,38 +164,38 @@ type desktop struct {
 }
 
 // newDesktop makes a session and enters it.
-func (o *office) newDesktop(t *testing.T, id wire.SessionID) *desktop {
+func (o *office) newDesktop(t *testing.T, id wire.SessionID) *testDesktop {
 	t.Helper()
 	create(t, o.Hub, id)
 	return o.enter(t, id)
 }
 
 // enter is a session that is there.
-func (o *office) enter(t *testing.T, id wire.SessionID) *desktop {
+func (o *office) enter(t *testing.T, id wire.SessionID) *testDesktop {
 	t.Helper()
-	return &desktop{t: t, id: id, room: enter(t, o.Hub, id), diary: keepDiary(t, o.site, id)}
+	return &testDesktop{t: t, id: id, room: enter(t, o.Hub, id), diary: keepDiary(t, o.site, id)}
 }
 
 // say sends a message to the main agent of a monitor.
-func (d *desktop) say(monitor wire.MonitorID, id wire.MessageID, lines ...string) {
+func (d *testDesktop) say(monitor wire.MonitorID, id wire.MessageID, lines ...string) {
 	d.t.Helper()
 	d.send(id, wire.UserMessage{MonitorID: monitor, Content: strings.Join(lines, "\n")})
 }
 
 // send sends a command.
-func (d *desktop) send(id wire.MessageID, data wire.ClientPayload) {
+func (d *testDesktop) send(id wire.MessageID, data wire.ClientPayload) {
 	d.t.Helper()
 	deliver(d.t, d.room, says("conn", id, data))
 }
 
 // ask sends a message and waits for its first answer.
-func (d *desktop) ask(id wire.MessageID, data wire.ClientPayload) wire.ServerPayload {
+func (d *testDesktop) ask(id wire.MessageID, data wire.ClientPayload) wire.ServerPayload {
 	d.t.Helper()
 	return d.askAs("conn", id, data)
 }
 
 // askAs is ask of another connection.
-func (d *desktop) askAs(conn wire.ConnectionID, id wire.MessageID, data wire.ClientPayload) wire.ServerPayload {
+func (d *testDesktop) askAs(conn wire.ConnectionID, id wire.MessageID, data wire.ClientPayload) wire.ServerPayload {
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), d.patience)
 	defer cancel()
@@ -207,19 +207,19 @@ func (d *desktop) askAs(conn wire.ConnectionID, id wire.MessageID, data wire.Cli
 }
 
 // ends waits for the end of the turn of a message.
-func (d *desktop) ends(id wire.MessageID) wire.AgentResponse {
+func (d *testDesktop) ends(id wire.MessageID) wire.AgentResponse {
 	d.t.Helper()
 	return when(d.t, d.diary, func(r wire.AgentResponse) bool { return r.IsComplete && r.MessageID == id })
 }
 
 // begins waits until a turn says something.
-func (d *desktop) begins(id wire.MessageID) {
+func (d *testDesktop) begins(id wire.MessageID) {
 	d.t.Helper()
 	when(d.t, d.diary, func(r wire.AgentResponse) bool { return !r.IsComplete && r.MessageID == id && r.Delta != "" })
 }
 
 // snapshot is the state that a tab would get.
-func (d *desktop) snapshot() wire.SessionState {
+func (d *testDesktop) snapshot() wire.SessionState {
 	d.t.Helper()
 	for tries := 0; ; tries++ {
 		s, err := d.room.Snapshot(d.t.Context(), nil)
@@ -235,7 +235,7 @@ func (d *desktop) snapshot() wire.SessionState {
 }
 
 // said is everything an agent has said in a turn.
-func (d *desktop) said(id wire.MessageID) string {
+func (d *testDesktop) said(id wire.MessageID) string {
 	var b []byte
 	for _, r := range find[wire.AgentResponse](d.all()) {
 		if r.MessageID == id && !r.IsComplete {
@@ -246,7 +246,7 @@ func (d *desktop) said(id wire.MessageID) string {
 }
 
 // windows are the ids of those that are open on a monitor.
-func (d *desktop) windows(monitor wire.MonitorID) []wire.WindowID {
+func (d *testDesktop) windows(monitor wire.MonitorID) []wire.WindowID {
 	d.t.Helper()
 	var ids []wire.WindowID
 	for _, w := range d.snapshot().Windows {
@@ -412,7 +412,7 @@ func lawful(t *testing.T, events []wire.Event) {
 
 // rest waits until nothing runs and waits any more, and checks that everything
 // went as it should.
-func (d *desktop) rest() {
+func (d *testDesktop) rest() {
 	d.t.Helper()
 	at := settled(d.t, d.room)
 	late := time.NewTimer(d.patience)
@@ -436,7 +436,7 @@ func (d *desktop) rest() {
 }
 
 // conversation is all that the agent was told and said, as it is kept.
-func (d *desktop) conversation(s *site, agent string) string {
+func (d *testDesktop) conversation(s *site, agent string) string {
 	d.t.Helper()
 	kept, err := s.Load(d.t.Context(), d.id)
 	ok(d.t, err)

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	records "github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/session"
@@ -66,7 +66,7 @@ type saga struct {
 	r    *rand.Rand
 	cfg  hubConfig
 	o    *office
-	d    *desktop
+	d    *testDesktop
 	n    int
 	done []string // what was done, for people
 
@@ -201,11 +201,11 @@ func (s *saga) judge() {
 	now := s.d.snapshot()
 	kept, err := s.o.store.Load(s.t.Context(), s.d.id)
 	ok(s.t, err)
-	mirror := desk.New(s.d.id)
+	mirror := desktop.New(s.d.id)
 	for _, e := range history(s.t, s.o.site) {
 		mirror.Apply(e)
 	}
-	if desk.HashOf(now) != mirror.Hash() {
+	if desktop.HashOf(now) != mirror.Hash() {
 		s.fail("tabs see something else than the owner")
 	}
 	s.learn()

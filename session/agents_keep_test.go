@@ -75,7 +75,7 @@ func TestDefect19SessionsSleep(t *testing.T) {
 		create(t, o.Hub, "ses-1")
 		r, err := o.Open(t.Context(), "ses-1")
 		ok(t, err)
-		d := &desktop{t: t, id: "ses-1", room: r, diary: keepDiary(t, s, "ses-1")}
+		d := &testDesktop{t: t, id: "ses-1", room: r, diary: keepDiary(t, s, "ses-1")}
 		d.say(first, "m1", "/say the word is xyzzy", "/sleep 30m", "/say done")
 		d.begins("m1")
 		r.Close()

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/agentpool"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -40,7 +40,7 @@ func TestStateIsTheSameForAll(t *testing.T) {
 				if seen[now.LastMessageID] == nil {
 					seen[now.LastMessageID] = map[string]string{}
 				}
-				seen[now.LastMessageID][who] = desk.HashOf(now)
+				seen[now.LastMessageID][who] = desktop.HashOf(now)
 			}
 			stop := make(chan struct{})
 			var wg sync.WaitGroup
@@ -84,7 +84,7 @@ func TestStateIsTheSameForAll(t *testing.T) {
 			look("owner", d.room)
 			look("follower", far.room)
 
-			mirror := desk.New("ses-1")
+			mirror := desktop.New("ses-1")
 			both, compared := 0, 0
 			for _, e := range history(t, s) {
 				mirror.Apply(e)

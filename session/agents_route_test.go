@@ -84,11 +84,11 @@ func TestMessagesSentAgain(t *testing.T) {
 			s := open(t)
 			roomy := agentHub(t, s, hubConfig{})
 			narrow := agentHub(t, s, hubConfig{replica: "b", limits: agentpool.Limits{PerSession: 1}})
-			again := func(d *desktop, id wire.MessageID, text string) wire.ServerPayload {
+			again := func(d *testDesktop, id wire.MessageID, text string) wire.ServerPayload {
 				t.Helper()
 				return d.askAs("other", id, wire.UserMessage{Content: text})
 			}
-			once := func(d *desktop, id wire.MessageID) {
+			once := func(d *testDesktop, id wire.MessageID) {
 				t.Helper()
 				d.send("", wire.Interrupt{Queues: wire.QueuesDrop})
 				d.rest()

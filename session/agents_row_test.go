@@ -12,13 +12,13 @@ import (
 )
 
 // asks waits for a row that asks.
-func (d *desktop) asks(kind wire.Ask) wire.UIRow {
+func (d *testDesktop) asks(kind wire.Ask) wire.UIRow {
 	d.t.Helper()
 	return when(d.t, d.diary, func(u wire.MessageUpdated) bool { return u.Message.Ask == kind }).Message
 }
 
 // answeredRow waits until a row is answered, and returns what it says then.
-func (d *desktop) answeredRow(ts wire.Millis) map[string]any {
+func (d *testDesktop) answeredRow(ts wire.Millis) map[string]any {
 	d.t.Helper()
 	u := when(d.t, d.diary, func(u wire.MessageUpdated) bool { return u.Message.TS == ts && u.Message.IsAnswered })
 	if u.Message.ID == 0 || u.Message.MonitorID == "" {
@@ -204,7 +204,7 @@ func TestMessagesPermitNothingHere(t *testing.T) {
 }
 
 // tasks are the events about what tasks wait for, as text.
-func (d *desktop) tasks() string {
+func (d *testDesktop) tasks() string {
 	var b strings.Builder
 	for _, e := range d.all() {
 		switch p := e.Data.(type) {

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
@@ -223,7 +223,7 @@ func (p port) App(ctx context.Context, c tools.Caller, window wire.WindowID, r w
 		m, ok := answer.(wire.AppProtocolResponse)
 		return ok && at.answers(r, m)
 	}
-	if err := p.ask(c, appName(id), w, nothing, func() *desk.Refusal {
+	if err := p.ask(c, appName(id), w, nothing, func() *desktop.Refusal {
 		p.l.emit(wire.AppProtocolRequest{
 			RequestID: id, WindowID: window, Request: r, Deadline: wire.Millis(p.l.now.Add(appTime).UnixMilli()),
 			AgentID: c.Agent, MonitorID: c.Monitor, MessageID: c.Turn,
@@ -335,7 +335,7 @@ func (p port) Show(ctx context.Context, c tools.Caller, action func(wire.Request
 		f, ok := answer.(wire.RenderingFeedback)
 		return ok && at.is(f.MonitorID, f.WindowID)
 	}
-	if err := p.ask(c, showName(id), w, nothing, func() *desk.Refusal {
+	if err := p.ask(c, showName(id), w, nothing, func() *desktop.Refusal {
 		return p.l.agents.ask().Do(c, shown)
 	}); err != nil {
 		return wire.RenderingFeedback{}, false, err

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -193,7 +193,7 @@ func (l *live) olderRows(monitor wire.MonitorID, since []wire.UIRow) []wire.UIRo
 	if end <= 0 {
 		return nil
 	}
-	from := max(end-desk.MaxRows, 0)
+	from := max(end-desktop.MaxRows, 0)
 	page, err := l.k.hub.readRows(l.ctx, l.k.id, a.List(), from, end-from)
 	if err != nil {
 		l.k.log.WarnContext(l.ctx, "older rows not restored after a rewind", "err", err)

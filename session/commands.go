@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -211,8 +211,8 @@ func (l *live) needMonitor(m wire.MonitorID) reply {
 	if err := m.Validate(); err != nil {
 		return refused(wire.CodeInvalidMessage, "%v", err)
 	}
-	if len(l.state.Monitors()) >= desk.MaxMonitors {
-		return refused(wire.CodeMonitorLimit, "a session has at most %d monitors", desk.MaxMonitors)
+	if len(l.state.Monitors()) >= desktop.MaxMonitors {
+		return refused(wire.CodeMonitorLimit, "a session has at most %d monitors", desktop.MaxMonitors)
 	}
 	l.emit(wire.MonitorStatus{MonitorID: m, State: wire.MonitorIdle})
 	return reply{}

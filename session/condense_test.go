@@ -44,7 +44,7 @@ func asked(t *testing.T, s *fakemodel.Server) (messages []string) {
 }
 
 // told waits for a row of a kind.
-func (d *desktop) told(say wire.Say) wire.UIRow {
+func (d *testDesktop) told(say wire.Say) wire.UIRow {
 	d.t.Helper()
 	return when(d.t, d.diary, func(m wire.MessageUpdated) bool { return m.Message.Say == say }).Message
 }

@@ -125,7 +125,7 @@ func TestFollowerClaimsARewoundSessionOfADeadOwner(t *testing.T) {
 
 // fenced is a session whose owner a accepted something that the store lost, and was
 // fenced by a replica that had never seen the session.
-func fenced(t *testing.T, before, lost func(d *desktop)) (f *failing, d *desktop, started *atomic.Int64) {
+func fenced(t *testing.T, before, lost func(d *testDesktop)) (f *failing, d *testDesktop, started *atomic.Int64) {
 	t.Helper()
 	f, started = openFailing(t), &atomic.Int64{}
 	a := agentHub(t, f.site, hubConfig{logger: silence()})
@@ -170,10 +170,10 @@ func TestFencedOwnerHandsItsEndsOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const call = `/call window:update {"windowId":"w","operation":"append","content":"ONCE"}`
-		f, d, started := fenced(t, func(d *desktop) {
+		f, d, started := fenced(t, func(d *testDesktop) {
 			d.say(first, "m0", opening("w"))
 			d.ends("m0")
-		}, func(d *desktop) {
+		}, func(d *testDesktop) {
 			d.say(first, "m1", "/say hello", call)
 			d.ends("m1")
 		})
@@ -215,7 +215,7 @@ func TestFencedOwnerHandsItsEndsOver(t *testing.T) {
 func TestFencedOwnerHandsJoinedMessagesOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, _, started := fenced(t, nil, func(d *desktop) {
+		f, _, started := fenced(t, nil, func(d *testDesktop) {
 			d.say(first, "m1", "/say one", "/sleep 1s")
 			d.begins("m1")
 			d.say(first, "m2", "/say two")
@@ -243,13 +243,13 @@ func TestFencedOwnerHandsJoinedMessagesOver(t *testing.T) {
 func TestFencedOwnerHandsOverWhatHadJoined(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, d, _ := fenced(t, func(d *desktop) {
+		f, d, _ := fenced(t, func(d *testDesktop) {
 			d.say(first, "m0", opening("w"))
 			d.ends("m0")
 			d.say(first, "m1", "/say one", "/sleep 9s", "/say three")
 			d.begins("m1")
 			d.say(first, "m2", `/call window:update {"windowId":"w","operation":"append","content":"ONCE"}`)
-		}, func(d *desktop) { d.ends("m2") })
+		}, func(d *testDesktop) { d.ends("m2") })
 		time.Sleep(time.Minute)
 		settled(t, d.room)
 		if n := strings.Count(string(snapshotBytes(t, d.room)), `helloONCE`); n != 1 {
@@ -275,10 +275,10 @@ func TestFencedOwnerHandsOverWhatHadJoined(t *testing.T) {
 func TestFencedOwnerEndsATurnThatRunsAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, d, started := fenced(t, func(d *desktop) {
+		f, d, started := fenced(t, func(d *testDesktop) {
 			d.say(first, "m1", "/say one", "/sleep 9s", "/say two")
 			d.begins("m1")
-		}, func(d *desktop) { d.ends("m1") })
+		}, func(d *testDesktop) { d.ends("m1") })
 		if n := started.Load(); n != 1 {
 			t.Errorf("the new owner started %d runs, want 1: it finds the turn under way", n)
 		}
@@ -306,7 +306,7 @@ func TestFencedOwnerEndsATurnThatRunsAgain(t *testing.T) {
 func TestFencedOwnerHandsItsMessagesOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		_, d, _ := fenced(t, nil, func(d *desktop) {
+		_, d, _ := fenced(t, nil, func(d *testDesktop) {
 			d.say(first, "m1", "/nosteer", "/sleep 20s", "/say one")
 			d.begins("m1")
 			d.say(first, "m2", "/say two")
@@ -321,10 +321,10 @@ func TestFencedOwnerHandsItsMessagesOver(t *testing.T) {
 func TestFencedOwnerHandsItsAnswersOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, d, _ := fenced(t, func(d *desktop) {
+		f, d, _ := fenced(t, func(d *testDesktop) {
 			d.say(first, "m1", "/ask Which? | tea | coffee", "/sleep 10ms")
 			d.asked("main-monitor-0-m1")
-		}, func(d *desktop) {
+		}, func(d *testDesktop) {
 			d.send("", wire.UserPromptResponse{PromptID: d.asked("main-monitor-0-m1").ID, SelectedValues: []string{"tea"}})
 			settled(d.t, d.room)
 		})

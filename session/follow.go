@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/broadcast"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -28,7 +28,7 @@ const readPage = 1000
 
 // loaded is a session as the store has it.
 type loaded struct {
-	state  *desk.State
+	state  *desktop.State
 	before wire.ReplicaID // whose it was before the newest claim
 	tables map[string]map[string][]byte
 	lists  map[string][][]byte
@@ -67,7 +67,7 @@ func (h *Hub) load(ctx context.Context, id wire.SessionID, user string) (loaded,
 		// changed. Any position before it will do.
 		at = wire.Position{Epoch: at.Epoch - 1, Seq: math.MaxUint64}
 	}
-	state, err := desk.Restore(id, at, kept.Tables)
+	state, err := desktop.Restore(id, at, kept.Tables)
 	if err != nil {
 		return loaded{info: info}, &store.CorruptError{Where: "tables of session " + string(id), Reason: err.Error()}
 	}
@@ -149,7 +149,7 @@ func decodeAll(events []store.Event) []broadcast.Event {
 // follower is what following a session needs.
 type follower struct {
 	k       *keeper
-	state   *desk.State
+	state   *desktop.State
 	items   []item
 	peeks   []peek
 	unsent  []item    // commands for the owner that the store does not have yet

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/internal/redistest"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
@@ -88,7 +88,7 @@ func TestRedisForgetsEverything(t *testing.T) {
 				// A third replica finds everything that the owner has.
 				kept, err := s.Load(t.Context(), "ses-1")
 				ok(t, err)
-				state, err := desk.Restore("ses-1", kept.At, kept.Tables)
+				state, err := desktop.Restore("ses-1", kept.At, kept.Tables)
 				ok(t, err)
 				if x := state.Snapshot(); len(x.Windows) != 2 || len(x.RecentMessages) != len(now.RecentMessages) {
 					t.Errorf("kept are %+v and %+v", x.Windows, x.RecentMessages)

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/everdesk/everdesk/contextpool"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -25,7 +25,7 @@ func FuzzRestore(f *testing.F) {
 		table := tables[int(which)%len(tables)]
 		kept := map[string]map[string][]byte{table: {name: data}}
 		items := map[string][][]byte{lists[int(which)%len(lists)]: {data, data}}
-		if state, err := desk.Restore("s", wire.Position{Epoch: 1, Seq: 1}, kept); err == nil {
+		if state, err := desktop.Restore("s", wire.Position{Epoch: 1, Seq: 1}, kept); err == nil {
 			_ = state.Snapshot()
 			_ = state.Hash()
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/everdesk/everdesk/sessionlog"
+	"github.com/everdesk/everdesk/sessionfile"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -49,7 +49,7 @@ func (i *Import) Renew(ctx context.Context) error { return asError(i.h.store.Ren
 
 // Finish makes the session what a log says and shows it in lists when all is there.
 // When it fails the session has a part of it; the caller deletes it.
-func (i *Import) Finish(ctx context.Context, title string, l *sessionlog.Log) error {
+func (i *Import) Finish(ctx context.Context, title string, l *sessionfile.Log) error {
 	if err := checkTitle(title); err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/everdesk/everdesk/broadcast"
 	"github.com/everdesk/everdesk/contextpool"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -189,7 +189,7 @@ func (i *Inspection) follow(queued []contextpool.Waiting, turns []contextpool.Tu
 }
 
 // inspectState is what a desktop and a ledger say.
-func inspectState(state *desk.State, g *ledger) Inspection {
+func inspectState(state *desktop.State, g *ledger) Inspection {
 	var i Inspection
 	for _, m := range state.Monitors() {
 		i.Monitors = append(i.Monitors, MonitorView{MonitorStatus: m})

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -19,7 +19,7 @@ import (
 type live struct {
 	k      *keeper
 	ctx    context.Context
-	state  *desk.State
+	state  *desktop.State
 	agents *agents // nil when nobody runs them here
 	step   *step   // nil between turns, when there is none
 	// For those who look after sessions.

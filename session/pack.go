@@ -11,30 +11,30 @@ import (
 	"strings"
 
 	"github.com/everdesk/everdesk/contextpool"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/history"
-	"github.com/everdesk/everdesk/sessionlog"
+	"github.com/everdesk/everdesk/sessionfile"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
 
 // Pack is a session as it is now, for a file. Its files are the caller's to add.
 // The error is [*Error] or the store's.
-func (h *Hub) Pack(ctx context.Context, id wire.SessionID) (sessionlog.Source, error) {
+func (h *Hub) Pack(ctx context.Context, id wire.SessionID) (sessionfile.Source, error) {
 	got, err := h.load(ctx, id, "")
 	if err != nil {
-		return sessionlog.Source{}, asError(err)
+		return sessionfile.Source{}, asError(err)
 	}
 	now := got.state.Snapshot()
 	threads, err := contextpool.Threads(got.tables, got.lists, now.Windows, func(list string) ([][]byte, error) {
 		return h.readAll(ctx, id, list)
 	})
 	if err != nil {
-		return sessionlog.Source{}, asError(err)
+		return sessionfile.Source{}, asError(err)
 	}
 	last, _ := got.state.LastRow()
-	return sessionlog.Source{
-		Meta: sessionlog.Metadata{
+	return sessionfile.Source{
+		Meta: sessionfile.Metadata{
 			SessionID: id, Title: asInfo(got.info).Title, Provider: cmp.Or(now.Provider, h.cfg.Provider),
 			CreatedAt: got.info.Created.UTC(), LastActivity: got.info.Updated.UTC(), Position: got.state.At(),
 		},
@@ -89,7 +89,7 @@ func (h *Hub) rowsUpTo(ctx context.Context, id wire.SessionID, monitor wire.Moni
 
 // restored is what makes an empty session that of a log. The desktop comes first: it
 // knows which ids rows have had.
-func restored(id wire.SessionID, title string, l *sessionlog.Log) []store.Op {
+func restored(id wire.SessionID, title string, l *sessionfile.Log) []store.Op {
 	var archived []store.Op
 	var all []wire.UIRow
 	for _, m := range l.Desktop.Monitors {
@@ -99,12 +99,12 @@ func restored(id wire.SessionID, title string, l *sessionlog.Log) []store.Op {
 		all = append(all, rows...)
 	}
 	slices.SortFunc(all, func(a, b wire.UIRow) int { return cmp.Compare(a.TS, b.TS) })
-	state, err := desk.Restore(id, wire.Position{}, nil)
+	state, err := desktop.Restore(id, wire.Position{}, nil)
 	if err != nil {
 		panic(err) // of nothing
 	}
 	now := l.Desktop
-	now.Title, now.RecentMessages = title, all[max(len(all)-desk.MaxRows, 0):]
+	now.Title, now.RecentMessages = title, all[max(len(all)-desktop.MaxRows, 0):]
 	now.Plan = moved(now.Plan, l.Meta.SessionID, id)
 	state.Apply(wire.Event{Session: id, Data: now})
 	var ops []store.Op

@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/everdesk/everdesk/desk"
-	"github.com/everdesk/everdesk/sessionlog"
+	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/sessionfile"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -51,7 +51,7 @@ func TestPlansAreRestoredToBeRead(t *testing.T) {
 			if tc.before != nil {
 				todos = append(todos, wire.Todo{ID: "a", Task: "x", Status: wire.TodoStatusCompleted, DependsOn: []wire.TodoID{}, ResultSummary: []byte(`{"n":1}`)})
 			}
-			l := &sessionlog.Log{Meta: sessionlog.Metadata{SessionID: "ses-old"}, Desktop: wire.SessionState{
+			l := &sessionfile.Log{Meta: sessionfile.Metadata{SessionID: "ses-old"}, Desktop: wire.SessionState{
 				Mode: wire.StateSnapshot, Monitors: []wire.MonitorStatus{{MonitorID: "monitor-0", State: wire.MonitorIdle}}, Plan: tc.before, Todos: todos,
 			}}
 			tables := map[string]map[string][]byte{}
@@ -64,7 +64,7 @@ func TestPlansAreRestoredToBeRead(t *testing.T) {
 				}
 				tables[op.Name][op.Field] = op.Values[0]
 			}
-			state, err := desk.Restore("ses-new", wire.Position{}, tables)
+			state, err := desktop.Restore("ses-new", wire.Position{}, tables)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/internal/redistest"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
@@ -177,13 +177,13 @@ func (s *sights) see(who string, now wire.SessionState) {
 	if s.by[now.LastMessageID] == nil {
 		s.by[now.LastMessageID] = map[string]string{}
 	}
-	s.by[now.LastMessageID][who] = desk.HashOf(now)
+	s.by[now.LastMessageID][who] = desktop.HashOf(now)
 }
 
 // compare checks them against who reads the log from its beginning.
 func (s *sights) compare(t *testing.T, log []wire.Event) {
 	t.Helper()
-	mirror, compared := desk.New("ses-1"), 0
+	mirror, compared := desktop.New("ses-1"), 0
 	for _, e := range log {
 		mirror.Apply(e)
 		for who, hash := range s.by[e.At] {

@@ -36,14 +36,14 @@ func planHub(t *testing.T, s *site, cfg session.Config) *office {
 }
 
 // plan says m1, a message that is worked off as the plan that it contains.
-func (d *desktop) plan(todos string) wire.HITLPlanReview {
+func (d *testDesktop) plan(todos string) wire.HITLPlanReview {
 	d.t.Helper()
 	d.begin("m1", todos)
 	return when(d.t, d.diary, any1[wire.HITLPlanReview])
 }
 
 // begin is plan without waiting for what comes of it.
-func (d *desktop) begin(id wire.MessageID, todos string) {
+func (d *testDesktop) begin(id wire.MessageID, todos string) {
 	d.t.Helper()
 	a := d.ask(id, wire.UserMessage{Mode: wire.ModePlan, Content: `/plan {"todos":[` + todos + `]}`})
 	if _, taken := a.(wire.MessageAccepted); !taken {
@@ -52,7 +52,7 @@ func (d *desktop) begin(id wire.MessageID, todos string) {
 }
 
 // approve lets a plan run.
-func (d *desktop) approve(r wire.HITLPlanReview) {
+func (d *testDesktop) approve(r wire.HITLPlanReview) {
 	d.t.Helper()
 	a := d.ask("yes-"+wire.MessageID(r.RequestID), wire.HITLPlanResponse{RequestID: r.RequestID, Action: wire.PlanApprove})
 	if closed, is := a.(wire.HITLClosed); !is || closed.Action != string(wire.PlanApprove) || closed.AnsweredBy != "conn" {
@@ -61,7 +61,7 @@ func (d *desktop) approve(r wire.HITLPlanReview) {
 }
 
 // refused says something that is refused.
-func (d *desktop) refused(id wire.MessageID, data wire.ClientPayload, code wire.Code, field string) {
+func (d *testDesktop) refused(id wire.MessageID, data wire.ClientPayload, code wire.Code, field string) {
 	d.t.Helper()
 	a := d.askAs("other", id, data)
 	no, is := a.(wire.MessageRejected)
@@ -72,7 +72,7 @@ func (d *desktop) refused(id wire.MessageID, data wire.ClientPayload, code wire.
 
 // drive answers whatever the plan asks until an event is there that fits. What was
 // answered before is answered again, which has no effect.
-func (d *desktop) drive(until func(wire.ServerPayload) bool) {
+func (d *testDesktop) drive(until func(wire.ServerPayload) bool) {
 	d.t.Helper()
 	late := time.NewTimer(d.patience)
 	defer late.Stop()
@@ -94,7 +94,7 @@ func (d *desktop) drive(until func(wire.ServerPayload) bool) {
 }
 
 // reply answers a question of a plan.
-func (d *desktop) reply(p wire.ServerPayload) {
+func (d *testDesktop) reply(p wire.ServerPayload) {
 	d.t.Helper()
 	switch q := p.(type) {
 	case wire.HITLPlanReview:
@@ -115,7 +115,7 @@ func isEnd(p wire.ServerPayload) bool {
 }
 
 // wellDone checks that a plan of everything was worked off for m1, each todo once.
-func (d *desktop) wellDone() {
+func (d *testDesktop) wellDone() {
 	d.t.Helper()
 	done := map[wire.TodoID]int{}
 	ends, starts := 0, map[wire.TodoID]int{}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/contextpool"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
@@ -59,12 +59,12 @@ func (p port) await(ctx context.Context, it item) error {
 }
 
 // View implements [tools.Desktop].
-func (p port) View(ctx context.Context, look func(*desk.State)) error {
+func (p port) View(ctx context.Context, look func(*desktop.State)) error {
 	return p.do(ctx, func() { look(p.l.state) })
 }
 
 // Act implements [tools.Desktop].
-func (p port) Act(ctx context.Context, c tools.Caller, call tools.Call, plan func(*desk.State) tools.Plan) (providers.ToolResult, error) {
+func (p port) Act(ctx context.Context, c tools.Caller, call tools.Call, plan func(*desktop.State) tools.Plan) (providers.ToolResult, error) {
 	var r providers.ToolResult
 	var over error
 	if err := p.await(ctx, item{by: string(c.Agent), begins: true, work: func() {
@@ -126,7 +126,7 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 			p.l.closeDialog(d, ending{Reason: wire.ClosedCancelled}, "", "")
 		}
 	}
-	err := p.ask(c, dialogName(q.ID), w, withdraw, func() *desk.Refusal {
+	err := p.ask(c, dialogName(q.ID), w, withdraw, func() *desktop.Refusal {
 		// The turn may have asked already, for the owner before.
 		if e, ok := p.l.unheard(dialogName(q.ID)); ok {
 			w.to <- e.verdict()
@@ -173,7 +173,7 @@ func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Dur
 			p.l.closePrompt(open, ending{Reason: wire.ClosedCancelled}, "", nil)
 		}
 	}
-	err := p.ask(c, promptName(q.ID), w, withdraw, func() *desk.Refusal {
+	err := p.ask(c, promptName(q.ID), w, withdraw, func() *desktop.Refusal {
 		if e, ok := p.l.unheard(promptName(q.ID)); ok {
 			w.to <- e.response(q.ID)
 			return nil
@@ -202,7 +202,7 @@ func (p port) Ask(ctx context.Context, c tools.Caller, q wire.Prompt, _ time.Dur
 
 // ask opens a question of an agent whose turn runs. Nobody else asks the same at
 // the same time: there is one answer.
-func (p port) ask(c tools.Caller, name string, w *wait, withdraw func(), open func() *desk.Refusal) error {
+func (p port) ask(c tools.Caller, name string, w *wait, withdraw func(), open func() *desktop.Refusal) error {
 	var refused error
 	waits := &p.l.agents.waits
 	if err := p.do(w.ctx, func() {

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -154,7 +154,7 @@ func (h *Hub) probe(ctx context.Context, p *part) {
 
 // meanwhile does something that may have to wait for the store, and goes on
 // answering requests for snapshots from a state. Without one they wait.
-func (k *keeper) meanwhile(state *desk.State, do func()) {
+func (k *keeper) meanwhile(state *desktop.State, do func()) {
 	if state == nil {
 		do()
 		return
@@ -183,7 +183,7 @@ func (k *keeper) meanwhile(state *desk.State, do func()) {
 }
 
 // steady is the state that an owner leaves, if it is what the log says.
-func (l *live) steady() *desk.State {
+func (l *live) steady() *desktop.State {
 	if l == nil || l.state == nil || l.uncertain || l.broken || l.rewriting || !l.step.empty() {
 		return nil
 	}

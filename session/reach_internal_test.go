@@ -4,7 +4,7 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -19,7 +19,7 @@ func TestMeanwhileBreaks(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := false
-	k.meanwhile(&desk.State{}, func() { done = true })
+	k.meanwhile(&desktop.State{}, func() { done = true })
 	if !done {
 		t.Error("what was to be done was not")
 	}

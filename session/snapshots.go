@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -99,7 +99,7 @@ func (k *keeper) Oldest(ctx context.Context) (wire.Position, error) {
 }
 
 // serve answers requests for snapshots from a state that is in the log.
-func (k *keeper) serve(peeks []peek, state *desk.State) {
+func (k *keeper) serve(peeks []peek, state *desktop.State) {
 	for _, p := range peeks {
 		key := selection(p.monitors)
 		s, ok := k.snapshots.get(key)

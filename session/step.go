@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/broadcast"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -228,7 +228,7 @@ func finishAll(done []item) {
 func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err error) {
 	began := l.k.hub.age()
 	defer l.doing.resume(l.doing.begin(doingCommit, began))
-	var steady *desk.State // what is in the log, for those who want to see it meanwhile
+	var steady *desktop.State // what is in the log, for those who want to see it meanwhile
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		unsure := l.uncertain
 		l.uncertain = true // also if this panics
@@ -283,7 +283,7 @@ func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err erro
 
 // kept is the state as the store has it, or nil if that cannot be read or is not
 // the one before the step.
-func (l *live) kept() *desk.State {
+func (l *live) kept() *desktop.State {
 	got, err := l.k.load(l.ctx)
 	if err != nil || got.state.At() != l.top {
 		return nil

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/everdesk/everdesk/contextpool"
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/wire"
@@ -62,7 +62,7 @@ func (l *live) doEdit(c *Command, m wire.EditMessage) reply {
 	if row, ok := l.state.Row(m.TS); ok && row.MessageID != "" && row.MessageID == l.agents.plan.Message() {
 		return l.planAnew(c, u, wire.UserMessage{Content: m.Text, Mode: wire.ModePlan}, len(m.Images) > 0)
 	}
-	var why *desk.Refusal
+	var why *desktop.Refusal
 	r := l.engage(message, func() { why = l.agents.ask().Edit(u, message) })
 	if why != nil {
 		l.said = false

@@ -8,13 +8,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
 
 // rowOf is the newest row of a user that people see with a text in it.
-func (d *desktop) rowOf(text string) wire.UIRow {
+func (d *testDesktop) rowOf(text string) wire.UIRow {
 	d.t.Helper()
 	var found wire.UIRow
 	for _, row := range d.snapshot().RecentMessages {
@@ -29,7 +29,7 @@ func (d *desktop) rowOf(text string) wire.UIRow {
 }
 
 // seen is what people see of a monitor, but for how turns ended.
-func (d *desktop) seen(monitor wire.MonitorID) string {
+func (d *testDesktop) seen(monitor wire.MonitorID) string {
 	d.t.Helper()
 	var out []string
 	for _, row := range d.snapshot().RecentMessages {
@@ -167,11 +167,11 @@ func TestBlankMessagesAreRefused(t *testing.T) {
 
 // hasNewestRows checks that the archive of the first monitor has n rows and that
 // the snapshot has the newest of them, as many as fit.
-func hasNewestRows(o *office, d *desktop, n int) {
+func hasNewestRows(o *office, d *testDesktop, n int) {
 	d.t.Helper()
 	page, err := o.Rows(d.t.Context(), "ses-1", session.RowQuery{Monitor: first, Limit: 1000})
 	ok(d.t, err)
-	want := page.Rows[max(len(page.Rows)-desk.MaxRows, 0):]
+	want := page.Rows[max(len(page.Rows)-desktop.MaxRows, 0):]
 	if got := d.snapshot().RecentMessages; len(page.Rows) != n || !reflect.DeepEqual(got, want) {
 		d.t.Errorf("the archive has %d rows, want %d; the snapshot has %d, want the newest %d", len(page.Rows), n, len(got), len(want))
 	}
@@ -267,7 +267,7 @@ func TestRewindAtOnce(t *testing.T) {
 			one, two := d.rowOf("/say one").TS, d.rowOf("/say two").TS
 			var wg sync.WaitGroup
 			results := make([]wire.ServerPayload, 4)
-			for i, from := range []*desktop{d, other, d, other} {
+			for i, from := range []*testDesktop{d, other, d, other} {
 				wg.Go(func() {
 					conn := wire.ConnectionID(fmt.Sprintf("conn-%d", i))
 					ts := one

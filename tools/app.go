@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -37,7 +37,7 @@ type commandInput struct {
 // app asks the app in a window, once it is sure that there can be one.
 func (u *use) app(ctx context.Context, id wire.WindowID, r wire.AppRequest) (wire.AppResponse, error) {
 	var missing error
-	err := u.Desktop.View(ctx, func(s *desk.State) {
+	err := u.Desktop.View(ctx, func(s *desktop.State) {
 		w, err := u.find(s, id)
 		if err == nil {
 			if kind, _ := u.shown(w.Content); kind != "iframe" {

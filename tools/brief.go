@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
@@ -38,7 +38,7 @@ type info struct {
 }
 
 func getInfo(ctx context.Context, u *use, _ none) providers.ToolResult {
-	return u.act(ctx, func(s *desk.State) Plan {
+	return u.act(ctx, func(s *desktop.State) Plan {
 		i := info{
 			Hub: "everdesk", Version: u.cfg.Version, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 			Session: u.Session, Title: s.Title(), Monitor: u.Monitor, Window: u.Window, Windows: len(s.Windows(u.Monitor)),

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
@@ -57,11 +57,11 @@ type Plan struct {
 // with an error when the turn is over, the session is lost or ctx ends.
 type Desktop interface {
 	// View looks at the desktop between two steps. look must not keep it.
-	View(ctx context.Context, look func(*desk.State)) error
+	View(ctx context.Context, look func(*desktop.State)) error
 	// Act runs plan inside a step and does what it says: TOOL_PROGRESS, ACTIONS
 	// and the result are one commit. Actions the desktop or the monitor's budget
 	// refuse become an error result. A plan must be a pure function.
-	Act(ctx context.Context, c Caller, call Call, plan func(*desk.State) Plan) (providers.ToolResult, error)
+	Act(ctx context.Context, c Caller, call Call, plan func(*desktop.State) Plan) (providers.ToolResult, error)
 	// Begin says that a tool starts, and End what came of it.
 	Begin(ctx context.Context, c Caller, call Call) error
 	End(ctx context.Context, c Caller, call Call, r providers.ToolResult) error

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
@@ -20,13 +20,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// desktop is a session without a store and without agents: a real desktop, with
+// testDesktop is a session without a store and without agents: a real desktop, with
 // answers that a test gives.
-type desktop struct {
+type testDesktop struct {
 	t *testing.T
 
 	mu    sync.Mutex
-	state *desk.State
+	state *desktop.State
 	seq   uint64
 	// acted, begun and ended are what the session was told.
 	acted, begun, ended []told
@@ -58,21 +58,21 @@ type told struct {
 	result providers.ToolResult
 }
 
-func newDesktop(t *testing.T, session wire.SessionID) *desktop {
+func newDesktop(t *testing.T, session wire.SessionID) *testDesktop {
 	t.Helper()
-	d := &desktop{t: t, state: desk.New(session)}
+	d := &testDesktop{t: t, state: desktop.New(session)}
 	d.apply(wire.MonitorStatus{MonitorID: "monitor-1", State: wire.MonitorIdle})
 	return d
 }
 
 // apply folds an event in.
-func (d *desktop) apply(p wire.ServerPayload) {
+func (d *testDesktop) apply(p wire.ServerPayload) {
 	d.seq++
 	d.state.Apply(wire.Event{Session: d.state.Session(), At: wire.Position{Epoch: 1, Seq: d.seq}, Time: time.UnixMilli(int64(d.seq)), Data: p})
 }
 
 // act does what the rules of the desktop allow.
-func (d *desktop) act(c tools.Caller, actions []wire.Action) *desk.Refusal {
+func (d *testDesktop) act(c tools.Caller, actions []wire.Action) *desktop.Refusal {
 	if len(actions) == 0 {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (d *desktop) act(c tools.Caller, actions []wire.Action) *desk.Refusal {
 	return nil
 }
 
-func (d *desktop) View(ctx context.Context, look func(*desk.State)) error {
+func (d *testDesktop) View(ctx context.Context, look func(*desktop.State)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.lost != nil {
@@ -94,7 +94,7 @@ func (d *desktop) View(ctx context.Context, look func(*desk.State)) error {
 	return ctx.Err()
 }
 
-func (d *desktop) Act(ctx context.Context, c tools.Caller, call tools.Call, plan func(*desk.State) tools.Plan) (providers.ToolResult, error) {
+func (d *testDesktop) Act(ctx context.Context, c tools.Caller, call tools.Call, plan func(*desktop.State) tools.Plan) (providers.ToolResult, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := errors.Join(d.lost, ctx.Err()); err != nil {
@@ -110,7 +110,7 @@ func (d *desktop) Act(ctx context.Context, c tools.Caller, call tools.Call, plan
 	return p.Result, nil
 }
 
-func (d *desktop) Begin(ctx context.Context, _ tools.Caller, call tools.Call) error {
+func (d *testDesktop) Begin(ctx context.Context, _ tools.Caller, call tools.Call) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := errors.Join(d.lost, ctx.Err()); err != nil {
@@ -120,28 +120,28 @@ func (d *desktop) Begin(ctx context.Context, _ tools.Caller, call tools.Call) er
 	return nil
 }
 
-func (d *desktop) End(ctx context.Context, _ tools.Caller, call tools.Call, r providers.ToolResult) error {
+func (d *testDesktop) End(ctx context.Context, _ tools.Caller, call tools.Call, r providers.ToolResult) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.ended = append(d.ended, told{call, r})
 	return ctx.Err()
 }
 
-func (d *desktop) Confirm(_ context.Context, _ tools.Caller, q wire.DialogConfirm, _ providers.ToolCall, wait time.Duration) (tools.Verdict, error) {
+func (d *testDesktop) Confirm(_ context.Context, _ tools.Caller, q wire.DialogConfirm, _ providers.ToolCall, wait time.Duration) (tools.Verdict, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.confirms, d.waits = append(d.confirms, q), append(d.waits, wait)
 	return d.confirm(q)
 }
 
-func (d *desktop) Ask(_ context.Context, _ tools.Caller, p wire.Prompt, wait time.Duration) (wire.UserPromptResponse, error) {
+func (d *testDesktop) Ask(_ context.Context, _ tools.Caller, p wire.Prompt, wait time.Duration) (wire.UserPromptResponse, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.prompts, d.waits = append(d.prompts, p), append(d.waits, wait)
 	return d.ask(p)
 }
 
-func (d *desktop) Show(_ context.Context, c tools.Caller, action func(wire.RequestID) wire.Action, wait time.Duration) (wire.RenderingFeedback, bool, error) {
+func (d *testDesktop) Show(_ context.Context, c tools.Caller, action func(wire.RequestID) wire.Action, wait time.Duration) (wire.RenderingFeedback, bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	a := action("req-1")
@@ -152,14 +152,14 @@ func (d *desktop) Show(_ context.Context, c tools.Caller, action func(wire.Reque
 	return d.show(a)
 }
 
-func (d *desktop) App(_ context.Context, _ tools.Caller, _ wire.WindowID, r wire.AppRequest) (wire.AppResponse, error) {
+func (d *testDesktop) App(_ context.Context, _ tools.Caller, _ wire.WindowID, r wire.AppRequest) (wire.AppResponse, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.requests = append(d.requests, r)
 	return d.app(r)
 }
 
-func (d *desktop) Delegate(ctx context.Context, _ tools.Caller, t tools.Task) (providers.ToolResult, error) {
+func (d *testDesktop) Delegate(ctx context.Context, _ tools.Caller, t tools.Task) (providers.ToolResult, error) {
 	d.mu.Lock()
 	d.tasks = append(d.tasks, t)
 	d.mu.Unlock()
@@ -167,11 +167,11 @@ func (d *desktop) Delegate(ctx context.Context, _ tools.Caller, t tools.Task) (p
 	return r.Result(), err
 }
 
-func (d *desktop) ReloadOptions(context.Context, tools.Caller) ([]policies.ReloadOption, error) {
+func (d *testDesktop) ReloadOptions(context.Context, tools.Caller) ([]policies.ReloadOption, error) {
 	return d.options, d.lost
 }
 
-func (d *desktop) Reload(_ context.Context, _ tools.Caller, call tools.Call, id string) (providers.ToolResult, error) {
+func (d *testDesktop) Reload(_ context.Context, _ tools.Caller, call tools.Call, id string) (providers.ToolResult, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r := d.reload(id)
@@ -179,7 +179,7 @@ func (d *desktop) Reload(_ context.Context, _ tools.Caller, call tools.Call, id 
 	return r, d.lost
 }
 
-func (d *desktop) Submit(_ context.Context, user string, m wire.Message) error {
+func (d *testDesktop) Submit(_ context.Context, user string, m wire.Message) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if user != "ann" {
@@ -193,7 +193,7 @@ func (d *desktop) Submit(_ context.Context, user string, m wire.Message) error {
 type bench struct {
 	t     *testing.T
 	exec  *tools.Executor
-	desk  *desktop
+	desk  *testDesktop
 	store *filestore.Store
 	shelf *files.Shelf
 	log   *lockedBuffer

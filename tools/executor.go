@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/store"
@@ -162,13 +162,13 @@ func (u *use) refuse(ctx context.Context, format string, args ...any) providers.
 	if u.quiet {
 		return r
 	}
-	return u.act(ctx, func(*desk.State) Plan { return Plan{Result: r} })
+	return u.act(ctx, func(*desktop.State) Plan { return Plan{Result: r} })
 }
 
 // act does what a plan says. The plan runs in the session, which must not suffer
 // from its mistakes.
-func (u *use) act(ctx context.Context, plan func(*desk.State) Plan) providers.ToolResult {
-	r, err := u.Desktop.Act(ctx, u.Caller, u.call, func(s *desk.State) (p Plan) {
+func (u *use) act(ctx context.Context, plan func(*desktop.State) Plan) providers.ToolResult {
+	r, err := u.Desktop.Act(ctx, u.Caller, u.call, func(s *desktop.State) (p Plan) {
 		defer func() {
 			if v := recover(); v != nil {
 				p = Plan{Result: u.panicked(u.call.Tool, v)}

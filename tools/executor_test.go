@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/files"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
@@ -415,7 +415,7 @@ func TestPlansArePure(t *testing.T) {
 	b := setUp(t)
 	b.must("window_create", `{"windowId":"w","title":"","content":{"renderer":"text","content":"x"}}`)
 	c := b.caller()
-	twice := &twice{desktop: b.desk}
+	twice := &twice{testDesktop: b.desk}
 	c.Desktop = twice
 	for tool, input := range map[string]string{
 		"window_create":            `{"windowId":"v","title":"","content":{"renderer":"text","content":"x"}}`,
@@ -440,11 +440,11 @@ func TestPlansArePure(t *testing.T) {
 
 // twice runs plans twice and does nothing.
 type twice struct {
-	*desktop
+	*testDesktop
 	first, second tools.Plan
 }
 
-func (w *twice) Act(_ context.Context, _ tools.Caller, _ tools.Call, plan func(*desk.State) tools.Plan) (providers.ToolResult, error) {
+func (w *twice) Act(_ context.Context, _ tools.Caller, _ tools.Call, plan func(*desktop.State) tools.Plan) (providers.ToolResult, error) {
 	w.first, w.second = plan(w.state), plan(w.state)
 	return w.first.Result, nil
 }

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -34,7 +34,7 @@ type notificationInput struct {
 
 // do plans an action that needs no window.
 func (u *use) do(ctx context.Context, a wire.Action, format string, args ...any) providers.ToolResult {
-	return u.act(ctx, func(*desk.State) Plan {
+	return u.act(ctx, func(*desktop.State) Plan {
 		return Plan{Actions: []wire.Action{a}, Result: textf(format, args...)}
 	})
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-func (d *desktop) Progress(_ context.Context, _ tools.Caller, p wire.TodoProgress) error {
+func (d *testDesktop) Progress(_ context.Context, _ tools.Caller, p wire.TodoProgress) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.progress = append(d.progress, p)
 	return d.lost
 }
 
-func (d *desktop) Input(_ context.Context, _ tools.Caller, q wire.HITLInputRequest) (json.RawMessage, error) {
+func (d *testDesktop) Input(_ context.Context, _ tools.Caller, q wire.HITLInputRequest) (json.RawMessage, error) {
 	return d.input(q)
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -27,7 +27,7 @@ type windowLine struct {
 }
 
 func listWindows(ctx context.Context, u *use, _ none) providers.ToolResult {
-	return u.act(ctx, func(s *desk.State) Plan {
+	return u.act(ctx, func(s *desktop.State) Plan {
 		lines := []windowLine{}
 		focused, _ := s.Focused(u.Monitor)
 		for _, w := range s.Windows(u.Monitor) {
@@ -66,11 +66,11 @@ const captureWait = 5 * time.Second
 
 func viewWindow(ctx context.Context, u *use, in viewInput) providers.ToolResult {
 	if !in.IncludeImage {
-		return u.act(ctx, func(s *desk.State) Plan { return Plan{Result: u.view(s, in.WindowID)} })
+		return u.act(ctx, func(s *desktop.State) Plan { return Plan{Result: u.view(s, in.WindowID)} })
 	}
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		var r providers.ToolResult
-		if err := u.Desktop.View(ctx, func(s *desk.State) { r = u.view(s, in.WindowID) }); err != nil {
+		if err := u.Desktop.View(ctx, func(s *desktop.State) { r = u.view(s, in.WindowID) }); err != nil {
 			return providers.ToolResult{}, err
 		}
 		if r.IsError {
@@ -93,7 +93,7 @@ func viewWindow(ctx context.Context, u *use, in viewInput) providers.ToolResult 
 }
 
 // view is what a window shows, as text.
-func (u *use) view(s *desk.State, id wire.WindowID) providers.ToolResult {
+func (u *use) view(s *desktop.State, id wire.WindowID) providers.ToolResult {
 	w, err := u.find(s, id)
 	if err != nil {
 		return fail(sentence(err.Error()))

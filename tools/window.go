@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -117,7 +117,7 @@ const (
 
 // bounds are where a new window goes. One that replaces another stays where that
 // was; the others do not lie exactly on top of each other.
-func (p place) bounds(s *desk.State, monitor wire.MonitorID, id wire.WindowID) wire.Bounds {
+func (p place) bounds(s *desktop.State, monitor wire.MonitorID, id wire.WindowID) wire.Bounds {
 	shift := float64(len(s.Windows(monitor)) % cascadeTurns * cascadeStep)
 	b := wire.Bounds{X: defaultX + shift, Y: defaultY + shift, W: defaultW, H: defaultH}
 	if old, ok := s.Window(monitor, id); ok {
@@ -140,13 +140,13 @@ func (u *use) raw(id wire.WindowID) wire.WindowID {
 }
 
 // foreign reports whether an id names another monitor.
-func (u *use) foreign(s *desk.State, id wire.WindowID) bool {
+func (u *use) foreign(s *desktop.State, id wire.WindowID) bool {
 	monitor, _, ok := strings.Cut(string(id), "/")
 	return ok && monitor != string(u.Monitor) && s.HasMonitor(wire.MonitorID(monitor))
 }
 
 // find is a window of the caller's monitor.
-func (u *use) find(s *desk.State, id wire.WindowID) (wire.WindowState, error) {
+func (u *use) find(s *desktop.State, id wire.WindowID) (wire.WindowState, error) {
 	w, ok := s.Window(u.Monitor, u.raw(id))
 	if ok && w.MonitorID == u.Monitor {
 		return w, nil
@@ -163,7 +163,7 @@ func (u *use) find(s *desk.State, id wire.WindowID) (wire.WindowState, error) {
 
 // change plans an action on a window that is there.
 func (u *use) change(ctx context.Context, id wire.WindowID, did string, action func(wire.WindowState) wire.Action) providers.ToolResult {
-	return u.act(ctx, func(s *desk.State) Plan {
+	return u.act(ctx, func(s *desktop.State) Plan {
 		w, err := u.find(s, id)
 		if err != nil {
 			return Plan{Result: fail(sentence(err.Error()))}
@@ -173,7 +173,7 @@ func (u *use) change(ctx context.Context, id wire.WindowID, did string, action f
 }
 
 // opening is the action that opens a window, and what to say of it.
-func (u *use) opening(s *desk.State, a wire.WindowCreate, p place) (wire.WindowCreate, string, error) {
+func (u *use) opening(s *desktop.State, a wire.WindowCreate, p place) (wire.WindowCreate, string, error) {
 	if u.foreign(s, a.WindowID) {
 		return a, "", fmt.Errorf("the id %q names another monitor; windows open on your own", a.WindowID)
 	}
@@ -189,7 +189,7 @@ func (u *use) opening(s *desk.State, a wire.WindowCreate, p place) (wire.WindowC
 
 // open plans a new window.
 func (u *use) open(ctx context.Context, a wire.WindowCreate, p place) providers.ToolResult {
-	return u.act(ctx, func(s *desk.State) Plan {
+	return u.act(ctx, func(s *desktop.State) Plan {
 		a, said, err := u.opening(s, a, p)
 		if err != nil {
 			return Plan{Result: fail(sentence(err.Error()))}
@@ -213,7 +213,7 @@ func createWindow(ctx context.Context, u *use, in createInput) providers.ToolRes
 	return u.run(ctx, func(ctx context.Context) (providers.ToolResult, error) {
 		var said string
 		var wrong error
-		if err := u.Desktop.View(ctx, func(s *desk.State) { a, said, wrong = u.opening(s, a, in.place) }); err != nil {
+		if err := u.Desktop.View(ctx, func(s *desktop.State) { a, said, wrong = u.opening(s, a, in.place) }); err != nil {
 			return providers.ToolResult{}, err
 		}
 		if wrong != nil {
@@ -336,7 +336,7 @@ func createComponents(ctx context.Context, u *use, in createComponentsInput) pro
 
 // layoutFile reads components from storage.
 func (u *use) layoutFile(name string) (wire.ComponentContent, error) {
-	data, err := u.readAll(name, desk.MaxContent)
+	data, err := u.readAll(name, desktop.MaxContent)
 	if err != nil {
 		return wire.ComponentContent{}, fmt.Errorf("jsonfile: %w", err)
 	}
@@ -379,7 +379,7 @@ func updateWindow(ctx context.Context, u *use, in updateInput) providers.ToolRes
 	default:
 		op = wire.UpdateClear{}
 	}
-	return u.act(ctx, func(s *desk.State) Plan {
+	return u.act(ctx, func(s *desktop.State) Plan {
 		w, err := u.find(s, in.WindowID)
 		if err != nil {
 			return Plan{Result: fail(sentence(err.Error()))}

@@ -375,4 +375,4 @@ func TestNotices(t *testing.T) {
 	}
 }
 
-var _ tools.Desktop = (*desktop)(nil)
+var _ tools.Desktop = (*testDesktop)(nil)

@@ -10,17 +10,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/wire"
 )
 
 // mirror is the plan as everybody sees it who follows the session.
 type mirror struct {
-	state *desk.State
+	state *desktop.State
 	seq   uint64
 }
 
-func newMirror() mirror { return mirror{state: desk.New("ses-1")} }
+func newMirror() mirror { return mirror{state: desktop.New("ses-1")} }
 
 func (m *mirror) apply(p wire.ServerPayload, now time.Time) {
 	m.seq++

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/everdesk/everdesk/monitor"
+	"github.com/everdesk/everdesk/adminview"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -53,7 +53,7 @@ func (a *auditor) all(ctx context.Context) error {
 
 func (a *auditor) overview(ctx context.Context, hub int, name wire.ReplicaID) error {
 	return a.until(ctx, fmt.Sprintf("%s: the overview has all hubs and sessions", name), func(ctx context.Context) (bool, error) {
-		var o monitor.Overview
+		var o adminview.Overview
 		if err := a.ask(ctx, hub, "overview", &o); err != nil {
 			return false, err
 		}
@@ -74,7 +74,7 @@ func (a *auditor) overview(ctx context.Context, hub int, name wire.ReplicaID) er
 }
 
 // alarmed is how many an overview warns of.
-func alarmed(o monitor.Overview, kind string) (n int) {
+func alarmed(o adminview.Overview, kind string) (n int) {
 	for _, alert := range o.Alerts {
 		if alert.Kind == kind {
 			n += alert.Count
@@ -84,13 +84,13 @@ func alarmed(o monitor.Overview, kind string) (n int) {
 }
 
 // list is all sessions that a query selects.
-func (a *auditor) list(ctx context.Context, hub int, query url.Values) (map[wire.SessionID]monitor.Row, error) {
+func (a *auditor) list(ctx context.Context, hub int, query url.Values) (map[wire.SessionID]adminview.Row, error) {
 	const page, pages = 500, 1000
 	query.Set("limit", strconv.Itoa(page))
 	query.Set("sort", "user") // which does not change meanwhile
-	all := map[wire.SessionID]monitor.Row{}
+	all := map[wire.SessionID]adminview.Row{}
 	for range pages {
-		var p monitor.Page
+		var p adminview.Page
 		if err := a.ask(ctx, hub, "sessions?"+query.Encode(), &p); err != nil {
 			return nil, err
 		}
@@ -146,13 +146,13 @@ func (a *auditor) filters(ctx context.Context, hub int, name wire.ReplicaID) err
 	}
 	parts := map[string]part{
 		"those with a question": {url.Values{"questions": {"true"}}, a.askers()},
-		"those that wait":       {url.Values{"status": {string(monitor.Waiting)}}, a.askers()},
+		"those that wait":       {url.Values{"status": {string(adminview.Waiting)}}, a.askers()},
 		"those that failed":     {url.Values{"errors": {"true"}}, a.unlucky()},
 		"those of one person":   {url.Values{"user": {nameOf(hub)}}, mine},
 		"one by its title":      {url.Values{"text": {"Desk " + strconv.Itoa(len(a.desks))}}, a.desks[len(a.desks)-1:]},
 	}
 	if a.stalls {
-		parts["those with a silent agent"] = part{url.Values{"status": {string(monitor.Stalled)}}, a.silent()}
+		parts["those with a silent agent"] = part{url.Values{"status": {string(adminview.Stalled)}}, a.silent()}
 	}
 	for what, part := range parts {
 		if err := a.has(ctx, hub, fmt.Sprintf("%s: %s", name, what), part.query, part.desks); err != nil {
@@ -162,7 +162,7 @@ func (a *auditor) filters(ctx context.Context, hub int, name wire.ReplicaID) err
 	return a.until(ctx, fmt.Sprintf("%s: every session has an owner, and those of all are all", name), func(ctx context.Context) (bool, error) {
 		owned := 0
 		for _, h := range a.stage.hubs {
-			var p monitor.Page
+			var p adminview.Page
 			if err := a.ask(ctx, hub, "sessions?limit=1&owner="+string(h.name), &p); err != nil {
 				return false, err
 			}
@@ -176,7 +176,7 @@ func (a *auditor) filters(ctx context.Context, hub int, name wire.ReplicaID) err
 }
 
 // look is the detail of a session.
-func (a *auditor) look(ctx context.Context, hub int, d desk) (out monitor.Detail, err error) {
+func (a *auditor) look(ctx context.Context, hub int, d desk) (out adminview.Detail, err error) {
 	err = a.ask(ctx, hub, "sessions/"+string(d.id), &out)
 	return out, err
 }
@@ -191,7 +191,7 @@ func (a *auditor) detail(ctx context.Context, hub int, name wire.ReplicaID) erro
 	}
 	return a.until(ctx, fmt.Sprintf("%s: the silent agent of a session is seen", name), func(ctx context.Context) (bool, error) {
 		d, err := a.look(ctx, hub, a.silent()[stalled-1])
-		return d.Known && len(d.Agents) > 0 && (d.Row.Status == monitor.Working || d.Row.Status == monitor.Stalled), err
+		return d.Known && len(d.Agents) > 0 && (d.Row.Status == adminview.Working || d.Row.Status == adminview.Stalled), err
 	})
 }
 
@@ -209,7 +209,7 @@ func (a *auditor) deeds(ctx context.Context) error {
 		if interrupted == "" {
 			interrupted, err = a.act(ctx, a.other(d.Row.Owner), "sessions/"+string(stuck.id)+"/interrupt", map[string]string{"reason": "it says nothing"})
 		}
-		return err == nil && d.Row.Status == monitor.Idle, err
+		return err == nil && d.Row.Status == adminview.Idle, err
 	})
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/everdesk/everdesk/monitor"
+	"github.com/everdesk/everdesk/adminview"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -91,7 +91,7 @@ func (v *seen) take(kind string, data []byte, begin time.Time) error {
 	age := func(at wire.Millis) time.Duration { return max(0, now.Sub(time.UnixMilli(int64(at)))) }
 	switch kind {
 	case "overview":
-		var o monitor.Overview
+		var o adminview.Overview
 		if err := json.Unmarshal(data, &o); err != nil {
 			return fmt.Errorf("read an overview: %w", err)
 		}
@@ -102,7 +102,7 @@ func (v *seen) take(kind string, data []byte, begin time.Time) error {
 			}
 		}
 	case "rows":
-		var rows monitor.Rows
+		var rows adminview.Rows
 		if err := json.Unmarshal(data, &rows); err != nil {
 			return fmt.Errorf("read rows: %w", err)
 		}

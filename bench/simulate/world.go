@@ -30,7 +30,7 @@ const (
 	presenceEvery = 500 * time.Millisecond // session/presence.go
 	presenceAgain = 20 * time.Second       // session/presence.go
 	followLinger  = 5 * time.Second        // session/follow.go
-	fleetEvery    = 2 * time.Second        // fleet/fleet.go
+	fleetEvery    = 2 * time.Second        // membership/membership.go
 	slotTTL       = 10 * time.Second       // agentpool/limiter.go
 	leastSpread   = 100 * time.Millisecond // gateway/doors.go
 	clientSpread  = 500 * time.Microsecond // gateway/doors.go

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/everdesk/everdesk/adminview"
 	"github.com/everdesk/everdesk/client"
-	"github.com/everdesk/everdesk/monitor"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -50,7 +50,7 @@ func TestAdminFleetActs(t *testing.T) {
 	x.until(t, `"type":"session_state"`)
 	f.hang(t, x, "first")
 	x.say(t, `{"type":"USER_MESSAGE","data":{"messageId":"second","content":"/say never"}}`)
-	d := f.show(t, session, func(d monitor.Detail) bool {
+	d := f.show(t, session, func(d adminview.Detail) bool {
 		return d.Known && len(d.Monitors) == 1 && len(d.Monitors[0].Queue) == 1 && len(d.Tabs) == 1 && len(d.Agents) > 0
 	})
 	if d.Row.Owner != "one" || d.Monitors[0].Queue[0].MessageID != "second" || d.Row.Queued != 1 {
@@ -61,13 +61,13 @@ func TestAdminFleetActs(t *testing.T) {
 	if card := f.done(t, "cancel", id, "second", "--reason", "not that"); card.Action != "message.cancel" || card.Target != id+"/second" || card.Reason != "not that" {
 		t.Errorf("%+v", card)
 	}
-	f.show(t, session, func(d monitor.Detail) bool { return d.Row.Queued == 0 && d.Row.Status == monitor.Working })
+	f.show(t, session, func(d adminview.Detail) bool { return d.Row.Queued == 0 && d.Row.Status == adminview.Working })
 	if out := f.ok(t, "interrupt", id, "--reason", "it burns money"); !strings.HasPrefix(out, "session.interrupt of "+id+" is recorded as adm-") ||
 		!strings.HasSuffix(out, ".\nagents stopped: 1 of 1 at work\n") {
 		t.Errorf("%q", out)
 	}
 	x.until(t, `"isComplete":true.*"outcome":"interrupted"`)
-	f.show(t, session, func(d monitor.Detail) bool { return d.Row.Status == monitor.Idle })
+	f.show(t, session, func(d adminview.Detail) bool { return d.Row.Status == adminview.Idle })
 	f.hang(t, x, "fourth")
 	f.done(t, "interrupt", id, "--monitor", string(d.Monitors[0].ID), "--reason", "that one")
 	x.until(t, `"isComplete":true.*"outcome":"interrupted"`)
@@ -79,7 +79,7 @@ func TestAdminFleetActs(t *testing.T) {
 		t.Errorf("%+v", card)
 	}
 	x.ends(t)
-	f.show(t, session, func(d monitor.Detail) bool { return len(d.Tabs) == 0 })
+	f.show(t, session, func(d adminview.Detail) bool { return len(d.Tabs) == 0 })
 	f.audited(t, id)
 }
 
@@ -186,13 +186,13 @@ func TestAdminFleetMoves(t *testing.T) {
 		t.Fatal(err)
 	}
 	said, cuts := (<-heard).Delta, 0
-	if owner := f.show(t, session, func(d monitor.Detail) bool { return d.Known }).Row.Owner; owner != "one" {
+	if owner := f.show(t, session, func(d adminview.Detail) bool { return d.Known }).Row.Owner; owner != "one" {
 		t.Fatalf("%q has it", owner)
 	}
 	f.fails(t, exitUsage, "--to", "handover", string(session), "--reason", "x")
 	f.fails(t, exitFailure, "hub answered 4", "handover", string(session), "--to", "nowhere", "--reason", "x")
 	f.done(t, "handover", string(session), "--to", "two", "--reason", "to make room")
-	f.show(t, session, func(d monitor.Detail) bool { return d.Row.Owner == "two" && len(d.Owners) == 2 })
+	f.show(t, session, func(d adminview.Detail) bool { return d.Row.Owner == "two" && len(d.Owners) == 2 })
 	deadline := time.After(patienceOfTests)
 	for over := false; !over; {
 		select {
@@ -220,7 +220,7 @@ func TestAdminFleetMoves(t *testing.T) {
 	if out := f.ok(t, "replicas"); !strings.Contains(out, "two      drained") {
 		t.Errorf("the replicas:\n%s", out)
 	}
-	f.show(t, session, func(d monitor.Detail) bool { return d.Row.Owner == "one" })
+	f.show(t, session, func(d adminview.Detail) bool { return d.Row.Owner == "one" })
 	code, out, stderr := f.run(t.Context(), f.one, f.admin, "undrain", "two", "--wait", "20s", "--reason", "done", "--json")
 	if code != exitOK || strings.Count(out, "\n") != 1 || !strings.Contains(out, `"replica.undrain"`) || stderr != "two is serving.\n" {
 		t.Errorf("code %d, %q, %q", code, out, stderr)

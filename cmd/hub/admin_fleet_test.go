@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/everdesk/everdesk/adminview"
 	"github.com/everdesk/everdesk/internal/redistest"
-	"github.com/everdesk/everdesk/monitor"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -127,10 +127,10 @@ func read[T any](t *testing.T, f *adminFleet, args ...string) (out T) {
 }
 
 // show is all that is known of a session, once it is as it is wanted.
-func (f *adminFleet) show(t *testing.T, id wire.SessionID, want func(monitor.Detail) bool) (d monitor.Detail) {
+func (f *adminFleet) show(t *testing.T, id wire.SessionID, want func(adminview.Detail) bool) (d adminview.Detail) {
 	t.Helper()
 	eventually(t, func() (string, bool) {
-		d = read[monitor.Detail](t, f, "show", string(id))
+		d = read[adminview.Detail](t, f, "show", string(id))
 		return fmt.Sprintf("%+v", d), want(d)
 	})
 	return d
@@ -157,7 +157,7 @@ func eventually(t *testing.T, look func() (seen string, ok bool)) {
 
 // sessionRows is what hub admin sessions prints with --json.
 type sessionRows struct {
-	Rows  []monitor.Row
+	Rows  []adminview.Row
 	Total int
 }
 
@@ -228,7 +228,7 @@ func TestAdminFleetSessions(t *testing.T) {
 	if code, out, _ := f.run(t.Context(), f.one, f.guard, "show", string(asking)); code != exitOK || strings.Contains(out, "A question") || strings.Contains(out, "curious") {
 		t.Errorf("who may not see content is shown, with %d:\n%s", code, out)
 	}
-	if o := read[monitor.Overview](t, f, "overview"); o.Totals.Sessions != many+2 || len(o.Replicas) != 2 || o.Totals.Questions != 1 {
+	if o := read[adminview.Overview](t, f, "overview"); o.Totals.Sessions != many+2 || len(o.Replicas) != 2 || o.Totals.Questions != 1 {
 		t.Errorf("the overview: %+v", o)
 	}
 	if out = f.ok(t, "overview"); !strings.HasPrefix(out, "207 sessions: ") || !strings.Contains(out, " 1 questions wait") {
@@ -297,7 +297,7 @@ func TestAdminFleetTail(t *testing.T) {
 	f := newAdminFleet(t)
 	id := f.session(t, f.one, f.ann, "a secret")
 	f.say(t, f.one, f.ann, id, "/window w A secret | a secret")
-	at := f.show(t, id, func(d monitor.Detail) bool { return len(d.Windows) == 1 && d.Row.Status == monitor.Idle }).Row.Top.String()
+	at := f.show(t, id, func(d adminview.Detail) bool { return len(d.Windows) == 1 && d.Row.Status == adminview.Idle }).Row.Top.String()
 	full := f.follow(t, f.two, f.admin, string(id), "--from", at, "--json")
 	redacted := f.follow(t, f.one, f.guard, string(id), "--from", at, "--json")
 	people := f.follow(t, f.two, f.admin, string(id), "--from", at)

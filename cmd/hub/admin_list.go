@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/everdesk/everdesk/monitor"
+	"github.com/everdesk/everdesk/adminview"
 )
 
 // sessionLimit is how many sessions are listed unless somebody says otherwise.
@@ -43,7 +43,7 @@ func (c *adminCall) sessions(ctx context.Context) error {
 	if c.json {
 		return c.printList("rows", all, rest)
 	}
-	rows := make([]monitor.Row, len(all))
+	rows := make([]adminview.Row, len(all))
 	for i, raw := range all {
 		if err := json.Unmarshal(raw, &rows[i]); err != nil {
 			return fmt.Errorf("list sessions: that is no answer of a hub: %w", err)
@@ -54,7 +54,7 @@ func (c *adminCall) sessions(ctx context.Context) error {
 	return printRows(c.stdout, rows, total, time.Now())
 }
 
-func printRows(out io.Writer, rows []monitor.Row, total int, now time.Time) error {
+func printRows(out io.Writer, rows []adminview.Row, total int, now time.Time) error {
 	if len(rows) == 0 {
 		fmt.Fprintln(out, "No such sessions.")
 		return nil
@@ -76,7 +76,7 @@ func printRows(out io.Writer, rows []monitor.Row, total int, now time.Time) erro
 }
 
 // statusOf is what a session is up to, and in which command it is stuck.
-func statusOf(r monitor.Row) string {
+func statusOf(r adminview.Row) string {
 	s := cell(string(r.Status), 16)
 	if r.Doing != "" {
 		s += fmt.Sprintf(" (%s, %s)", cell(r.Doing, 24), span(time.Duration(r.DoingMS)*time.Millisecond))
@@ -86,14 +86,14 @@ func statusOf(r monitor.Row) string {
 
 // overview shows the whole fleet.
 func (c *adminCall) overview(ctx context.Context) error {
-	var o monitor.Overview
+	var o adminview.Overview
 	if shown, err := c.look(ctx, "look at the hubs", c.path("overview"), &o); err != nil || shown {
 		return err
 	}
 	return printOverview(c.stdout, o, time.Now())
 }
 
-func printOverview(out io.Writer, o monitor.Overview, now time.Time) error {
+func printOverview(out io.Writer, o adminview.Overview, now time.Time) error {
 	t := o.Totals
 	fmt.Fprintf(out, "%d sessions", t.Sessions)
 	var parts []string

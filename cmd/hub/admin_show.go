@@ -7,20 +7,20 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/everdesk/everdesk/monitor"
+	"github.com/everdesk/everdesk/adminview"
 	"github.com/everdesk/everdesk/wire"
 )
 
 // show shows one session.
 func (c *adminCall) show(ctx context.Context) error {
-	var d monitor.Detail
+	var d adminview.Detail
 	if shown, err := c.look(ctx, "look at the session", c.session(), &d); err != nil || shown {
 		return err
 	}
 	return printDetail(c.stdout, d, time.Now())
 }
 
-func printDetail(out io.Writer, d monitor.Detail, now time.Time) error {
+func printDetail(out io.Writer, d adminview.Detail, now time.Time) error {
 	r := d.Row
 	table := newTable(out)
 	line := func(name, format string, args ...any) { fmt.Fprintf(table, name+"\t"+format+"\n", args...) }
@@ -43,7 +43,7 @@ func printDetail(out io.Writer, d monitor.Detail, now time.Time) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	for _, part := range []func(io.Writer, monitor.Detail, time.Time) error{
+	for _, part := range []func(io.Writer, adminview.Detail, time.Time) error{
 		printMonitors, printAgents, printAsks, printTabs, printWindows, printOwners, printMessages,
 	} {
 		if err := part(out, d, now); err != nil {
@@ -66,8 +66,8 @@ func part[T any](out io.Writer, head string, all []T, row func(*tabwriter.Writer
 	return table.Flush()
 }
 
-func printMonitors(out io.Writer, d monitor.Detail, now time.Time) error {
-	err := part(out, "MONITOR\tNAME\tQUEUED\tBUDGET", d.Monitors, func(w *tabwriter.Writer, m monitor.Monitor) {
+func printMonitors(out io.Writer, d adminview.Detail, now time.Time) error {
+	err := part(out, "MONITOR\tNAME\tQUEUED\tBUDGET", d.Monitors, func(w *tabwriter.Writer, m adminview.Monitor) {
 		budget := "-"
 		if m.Budget.Bounded {
 			budget = fmt.Sprintf("%d%%", m.Budget.Used)
@@ -79,7 +79,7 @@ func printMonitors(out io.Writer, d monitor.Detail, now time.Time) error {
 	}
 	type waiting struct {
 		monitor wire.MonitorID
-		monitor.Queued
+		adminview.Queued
 	}
 	var queue []waiting
 	for _, m := range d.Monitors {
@@ -92,16 +92,16 @@ func printMonitors(out io.Writer, d monitor.Detail, now time.Time) error {
 	})
 }
 
-func printAgents(out io.Writer, d monitor.Detail, now time.Time) error {
-	return part(out, "AGENT\tKIND\tSTATUS\tMONITOR\tWINDOW\tPARENT\tPROVIDER\tMESSAGE\tTOOL\tFOR\tATTEMPT", d.Agents, func(w *tabwriter.Writer, a monitor.Agent) {
+func printAgents(out io.Writer, d adminview.Detail, now time.Time) error {
+	return part(out, "AGENT\tKIND\tSTATUS\tMONITOR\tWINDOW\tPARENT\tPROVIDER\tMESSAGE\tTOOL\tFOR\tATTEMPT", d.Agents, func(w *tabwriter.Writer, a adminview.Agent) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%d\n", cell(string(a.ID), 64), cell(string(a.Kind), 16), cell(string(a.Status), 16),
 			cell(string(a.MonitorID), 32), cell(string(a.WindowID), 32), cell(string(a.Parent), 64), cell(a.Provider, 32), cell(string(a.MessageID), 64),
 			cell(a.Tool, 32), ago(a.StartedAt, now), a.Attempt)
 	})
 }
 
-func printAsks(out io.Writer, d monitor.Detail, now time.Time) error {
-	return part(out, "QUESTION\tKIND\tAGENT\tLEFT\tTITLE", d.Asks, func(w *tabwriter.Writer, a monitor.Ask) {
+func printAsks(out io.Writer, d adminview.Detail, now time.Time) error {
+	return part(out, "QUESTION\tKIND\tAGENT\tLEFT\tTITLE", d.Asks, func(w *tabwriter.Writer, a adminview.Ask) {
 		left := "-"
 		if a.Deadline != 0 {
 			left = span(time.UnixMilli(int64(a.Deadline)).Sub(now))
@@ -110,27 +110,27 @@ func printAsks(out io.Writer, d monitor.Detail, now time.Time) error {
 	})
 }
 
-func printTabs(out io.Writer, d monitor.Detail, now time.Time) error {
-	return part(out, "TAB\tCLIENT\tUSER\tREPLICA\tFOR\tBEHIND\tFORM", d.Tabs, func(w *tabwriter.Writer, t monitor.Tab) {
+func printTabs(out io.Writer, d adminview.Detail, now time.Time) error {
+	return part(out, "TAB\tCLIENT\tUSER\tREPLICA\tFOR\tBEHIND\tFORM", d.Tabs, func(w *tabwriter.Writer, t adminview.Tab) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", cell(string(t.ConnectionID), 64), cell(string(t.ClientID), 64), cell(t.User, 32), cell(string(t.Replica), 32),
 			ago(t.Since, now), t.Lag, cell(t.Form, 16))
 	})
 }
 
-func printWindows(out io.Writer, d monitor.Detail, _ time.Time) error {
-	return part(out, "WINDOW\tMONITOR\tKIND\tLOCKED BY\tTITLE", d.Windows, func(w *tabwriter.Writer, v monitor.Window) {
+func printWindows(out io.Writer, d adminview.Detail, _ time.Time) error {
+	return part(out, "WINDOW\tMONITOR\tKIND\tLOCKED BY\tTITLE", d.Windows, func(w *tabwriter.Writer, v adminview.Window) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", cell(string(v.ID), 64), cell(string(v.MonitorID), 32), cell(v.Renderer, 16), cell(string(v.LockedBy), 64), cell(v.Title, 60))
 	})
 }
 
-func printOwners(out io.Writer, d monitor.Detail, now time.Time) error {
-	return part(out, "OWNED BY\tEPOCH\tSINCE", d.Owners, func(w *tabwriter.Writer, o monitor.Owner) {
+func printOwners(out io.Writer, d adminview.Detail, now time.Time) error {
+	return part(out, "OWNED BY\tEPOCH\tSINCE", d.Owners, func(w *tabwriter.Writer, o adminview.Owner) {
 		fmt.Fprintf(w, "%s\t%d\t%s\n", cell(string(o.Replica), 64), o.Epoch, ago(o.At, now))
 	})
 }
 
-func printMessages(out io.Writer, d monitor.Detail, now time.Time) error {
-	return part(out, "MESSAGE\tVERDICT\tSTATE\tCODE\tAGENT\tAGE", d.Messages, func(w *tabwriter.Writer, m monitor.Message) {
+func printMessages(out io.Writer, d adminview.Detail, now time.Time) error {
+	return part(out, "MESSAGE\tVERDICT\tSTATE\tCODE\tAGENT\tAGE", d.Messages, func(w *tabwriter.Writer, m adminview.Message) {
 		code := ""
 		if m.Code != 0 {
 			code = fmt.Sprint(m.Code)

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/everdesk/everdesk/monitor"
+	"github.com/everdesk/everdesk/adminview"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -23,7 +23,7 @@ func TestAdminFleetAsksBefore(t *testing.T) {
 	made := func() (wire.SessionID, string) {
 		id := f.session(t, f.one, f.ann, "full")
 		f.say(t, f.one, f.ann, id, "/window notes Notes | some")
-		f.show(t, id, func(d monitor.Detail) bool { return len(d.Windows) == 1 && d.Row.Status == monitor.Idle })
+		f.show(t, id, func(d adminview.Detail) bool { return len(d.Windows) == 1 && d.Row.Status == adminview.Idle })
 		return id, string(id)
 	}
 	session, id := made()
@@ -35,7 +35,7 @@ func TestAdminFleetAsksBefore(t *testing.T) {
 			}
 		}
 	}
-	f.show(t, session, func(d monitor.Detail) bool { return len(d.Windows) == 1 })
+	f.show(t, session, func(d adminview.Detail) bool { return len(d.Windows) == 1 })
 	if list := read[auditList](t, f, "audit"); len(list.Records) != keyRecords {
 		t.Errorf("what was not done is recorded: %+v", list)
 	}
@@ -43,7 +43,7 @@ func TestAdminFleetAsksBefore(t *testing.T) {
 	if code != exitOK || !strings.Contains(screen, "Type "+id+" to do it: ") || !strings.Contains(screen, "session.reset of "+id+" is recorded as adm-") {
 		t.Errorf("code %d, screen %q", code, screen)
 	}
-	f.show(t, session, func(d monitor.Detail) bool { return len(d.Windows) == 0 })
+	f.show(t, session, func(d adminview.Detail) bool { return len(d.Windows) == 0 })
 	if code, screen = f.atTerminal(t, " "+id+" \n", "delete", id, "--reason", "not needed"); code != exitOK || !strings.Contains(screen, "session.delete of ") {
 		t.Errorf("code %d, screen %q", code, screen)
 	}
@@ -51,7 +51,7 @@ func TestAdminFleetAsksBefore(t *testing.T) {
 
 	session, id = made()
 	f.done(t, "reset", id, "--yes", "--reason", "a mess")
-	f.show(t, session, func(d monitor.Detail) bool { return len(d.Windows) == 0 })
+	f.show(t, session, func(d adminview.Detail) bool { return len(d.Windows) == 0 })
 	f.done(t, "release", id, "--reason", "it is not set aside, which is no mistake")
 	f.done(t, "delete", "--yes", id, "--reason", "not needed")
 	f.fails(t, exitFailure, "hub answered 404: ", "show", id)

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everdesk/everdesk/monitor"
+	"github.com/everdesk/everdesk/adminview"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -72,9 +72,9 @@ func rowsOf(n int) http.HandlerFunc {
 		from, limit := 0, 0
 		_, _ = fmt.Sscan(r.URL.Query().Get("after"), &from)
 		_, _ = fmt.Sscan(r.URL.Query().Get("limit"), &limit)
-		page := monitor.Page{Rows: []monitor.Row{}, Total: n}
+		page := adminview.Page{Rows: []adminview.Row{}, Total: n}
 		for i := from; i < min(n, from+limit); i++ {
-			page.Rows = append(page.Rows, monitor.Row{SessionID: wire.SessionID(fmt.Sprintf("ses-%d", i)), User: "ann", Status: monitor.Idle})
+			page.Rows = append(page.Rows, adminview.Row{SessionID: wire.SessionID(fmt.Sprintf("ses-%d", i)), User: "ann", Status: adminview.Idle})
 		}
 		if from+limit < n {
 			page.Next = strconv.Itoa(from + limit)
@@ -98,7 +98,7 @@ func TestAdminSessionsFollowsPages(t *testing.T) {
 		t.Errorf("asked for more than was wanted: %s", d.last())
 	}
 	var list struct {
-		Rows  []monitor.Row
+		Rows  []adminview.Row
 		Total int
 	}
 	_, out, _ = d.admin(t.Context(), "sessions", "--json", "--limit", "101")
@@ -126,8 +126,8 @@ func TestAdminTableIsPlain(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)
 	var out strings.Builder
-	err := printRows(&out, []monitor.Row{{
-		SessionID: "ses-1", User: "ann\x1b[31m", Title: "a\nb\x1b]0;owned\x07\tc\u202e", Status: monitor.Stuck, Doing: "commit", DoingMS: 61_000,
+	err := printRows(&out, []adminview.Row{{
+		SessionID: "ses-1", User: "ann\x1b[31m", Title: "a\nb\x1b]0;owned\x07\tc\u202e", Status: adminview.Stuck, Doing: "commit", DoingMS: 61_000,
 		UpdatedAt: wire.Millis(now.Add(-3 * time.Hour).UnixMilli()), Cost: 1.5, Budget: 40,
 	}}, 1, now)
 	if err != nil {
@@ -157,15 +157,15 @@ func TestSpan(t *testing.T) {
 
 func TestAdminShow(t *testing.T) {
 	t.Parallel()
-	detail := monitor.Detail{
-		Row: monitor.Row{SessionID: "ses-1", Status: monitor.Waiting, Owner: "one", Title: "x\x1b[2J"}, Known: true,
-		Monitors: []monitor.Monitor{{ID: "monitor-0", Queue: []monitor.Queued{{MessageID: "m-2", Place: 1, Text: "hello\nthere"}}}},
-		Agents:   []monitor.Agent{{ID: "agent-1", Tool: "run\x07"}},
-		Asks:     []monitor.Ask{{ID: "ask-1", Kind: "approval"}},
-		Tabs:     []monitor.Tab{{ConnectionID: "con-1", Replica: "two", Lag: 7}},
-		Windows:  []monitor.Window{{ID: "win-1", Title: "w"}},
-		Owners:   []monitor.Owner{{Replica: "one", Epoch: 3}},
-		Messages: []monitor.Message{{MessageID: "m-1", Verdict: "accepted"}},
+	detail := adminview.Detail{
+		Row: adminview.Row{SessionID: "ses-1", Status: adminview.Waiting, Owner: "one", Title: "x\x1b[2J"}, Known: true,
+		Monitors: []adminview.Monitor{{ID: "monitor-0", Queue: []adminview.Queued{{MessageID: "m-2", Place: 1, Text: "hello\nthere"}}}},
+		Agents:   []adminview.Agent{{ID: "agent-1", Tool: "run\x07"}},
+		Asks:     []adminview.Ask{{ID: "ask-1", Kind: "approval"}},
+		Tabs:     []adminview.Tab{{ConnectionID: "con-1", Replica: "two", Lag: 7}},
+		Windows:  []adminview.Window{{ID: "win-1", Title: "w"}},
+		Owners:   []adminview.Owner{{Replica: "one", Epoch: 3}},
+		Messages: []adminview.Message{{MessageID: "m-1", Verdict: "accepted"}},
 	}
 	d := newAdminDesk(t, map[string]http.HandlerFunc{"GET /api/admin/sessions/ses-1": answerWith(detail)})
 	code, out, _ := d.admin(t.Context(), "show", "ses-1")
@@ -181,7 +181,7 @@ func TestAdminShow(t *testing.T) {
 		t.Errorf("control characters in %q", out)
 	}
 	_, out, _ = d.admin(t.Context(), "show", "ses-1", "--json")
-	var again monitor.Detail
+	var again adminview.Detail
 	if err := json.Unmarshal([]byte(out), &again); err != nil || again.Row.SessionID != "ses-1" {
 		t.Errorf("as JSON: %s, %v", out, err)
 	}
@@ -189,10 +189,10 @@ func TestAdminShow(t *testing.T) {
 
 func TestAdminOverview(t *testing.T) {
 	t.Parallel()
-	d := newAdminDesk(t, map[string]http.HandlerFunc{"GET /api/admin/overview": answerWith(monitor.Overview{
-		Replicas: []monitor.Replica{{ID: "one", State: "serving", Sample: monitor.Sample{AppendP99: 0.0123, ResidentBytes: 200 << 20}}},
-		Totals:   monitor.Totals{Sessions: 5, ByStatus: map[monitor.Status]int{monitor.Idle: 3, monitor.Working: 2}},
-		Alerts:   []monitor.Alert{{Kind: "stuck", Count: 2, Where: "one"}},
+	d := newAdminDesk(t, map[string]http.HandlerFunc{"GET /api/admin/overview": answerWith(adminview.Overview{
+		Replicas: []adminview.Replica{{ID: "one", State: "serving", Sample: adminview.Sample{AppendP99: 0.0123, ResidentBytes: 200 << 20}}},
+		Totals:   adminview.Totals{Sessions: 5, ByStatus: map[adminview.Status]int{adminview.Idle: 3, adminview.Working: 2}},
+		Alerts:   []adminview.Alert{{Kind: "stuck", Count: 2, Where: "one"}},
 	})})
 	_, out, _ := d.admin(t.Context(), "overview")
 	for _, want := range []string{"5 sessions: 3 idle, 2 working\n", "! stuck: 2 at one\n", "12.3ms", "200 MiB"} {

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/everdesk/everdesk/fleet"
+	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -116,9 +116,9 @@ func (d *draining) order(ctx context.Context) error {
 // await waits until the replica is what was wished for. One that is gone has
 // handed everything over, too.
 func (d *draining) await(ctx context.Context, p program) error {
-	want := fleet.Drained
+	want := membership.Drained
 	if d.undo {
-		want = fleet.Serving
+		want = membership.Serving
 	}
 	limited, cancel := context.WithTimeout(ctx, d.wait)
 	defer cancel()

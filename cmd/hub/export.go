@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/everdesk/everdesk/sessionlog"
+	"github.com/everdesk/everdesk/sessionfile"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -88,7 +88,7 @@ func importSession(ctx context.Context, p program) error {
 		return wrong.orNil()
 	}
 	refuse(rest[1:], &wrong)
-	policy := sessionlog.Policy{Kind: sessionlog.PolicyKind(own.last("policy"))}
+	policy := sessionfile.Policy{Kind: sessionfile.PolicyKind(own.last("policy"))}
 	for _, id := range own["window"] {
 		policy.Windows = append(policy.Windows, wire.WindowID(id))
 	}

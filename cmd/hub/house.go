@@ -12,18 +12,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/everdesk/everdesk/adminview"
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/files"
-	"github.com/everdesk/everdesk/fleet"
 	"github.com/everdesk/everdesk/gateway"
-	"github.com/everdesk/everdesk/monitor"
+	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/providers"
-	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/tools"
-	"github.com/everdesk/everdesk/tools/mcpdoor"
+	"github.com/everdesk/everdesk/tools/mcpserver"
 	"github.com/everdesk/everdesk/tracing"
 	"github.com/everdesk/everdesk/web"
 	"github.com/everdesk/everdesk/wire"
@@ -40,9 +40,9 @@ type house struct {
 	why     string
 	limiter *agentpool.Limiter
 	staff   *agentpool.Staff
-	badges  *mcpdoor.Door
-	fleet   *fleet.Fleet
-	monitor *monitor.Watcher
+	badges  *mcpserver.Door
+	fleet   *membership.Fleet
+	monitor *adminview.Watcher
 	tracer  *tracing.Tracer // nil when messages are not traced
 	grace   time.Duration
 }
@@ -77,10 +77,10 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 		}
 	}
 	h := &house{people: people, files: shelf, grace: cfg.grace}
-	h.fleet = fleet.New(fleet.Config{
+	h.fleet = membership.New(membership.Config{
 		ID: cfg.replica, Version: version(), URL: openURL(addr), Load: h.load,
 		Crowds: func() map[string]int { return h.server.Crowds() },
-		Errand: func(ctx context.Context, e fleet.Errand) fleet.Answer { return h.server.Errand(ctx, e) },
+		Errand: func(ctx context.Context, e membership.Errand) membership.Answer { return h.server.Errand(ctx, e) },
 		Drain:  h.drain, Serve: h.serveAgain, Grace: cfg.grace, Logger: log,
 	}, store)
 	cfg.session.Alive = h.fleet.Alive
@@ -91,11 +91,11 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 		return nil, errors.Join(err, shelf.Close())
 	}
 	h.hub = session.NewHub(cfg.session, store)
-	h.monitor = monitor.New(monitor.Config{Replica: cfg.replica, Sample: cfg.metrics.Sample, Logger: log}, h.hub, h.fleet, store)
+	h.monitor = adminview.New(adminview.Config{Replica: cfg.replica, Sample: cfg.metrics.Sample, Logger: log}, h.hub, h.fleet, store)
 	cfg.door.Version = version()
 	cfg.door.Hosts = append(cfg.door.Hosts, hostOf(addr))
 	deps := gateway.Deps{
-		Store: store, Hub: h.hub, Auth: people, Quota: quota.New(cfg.limits, store), Files: shelf,
+		Store: store, Hub: h.hub, Auth: people, Quota: ratelimit.New(cfg.limits, store), Files: shelf,
 		MCP: h.badges, Providers: h.minds.Names(), Provider: cfg.session.Provider,
 		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), Monitor: h.monitor, Metrics: cfg.metrics.Handler(),
 		Fleet: h.fleet, Audit: audit.New(store, log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
@@ -119,7 +119,7 @@ func (h *house) staffed(ctx context.Context, cfg *config, store engine, addr net
 		return err
 	}
 	hands := tools.New(tools.Config{Files: h.files, Documents: store, Version: version(), Logger: log})
-	h.badges = mcpdoor.New(hands, mcpdoor.Config{Version: version(), Logger: log})
+	h.badges = mcpserver.New(hands, mcpserver.Config{Version: version(), Logger: log})
 	h.badges.SetURL(openURL(addr))
 	// The agents of a hub that died make room when its sessions are taken over,
 	// or the turns that go on there would wait for their own slots.
@@ -256,9 +256,9 @@ func (h *house) serveAgain() {
 }
 
 // load is how much there is to do.
-func (h *house) load() fleet.Load {
+func (h *house) load() membership.Load {
 	l := h.hub.Load()
-	return fleet.Load{
+	return membership.Load{
 		Owned: l.Owned, Followed: l.Followed, Tabs: l.Tabs,
 		Agents: h.limiter.Running(), AgentLimit: h.limiter.Limits().Agents,
 	}

@@ -12,22 +12,22 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/everdesk/everdesk/fleet"
+	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/wire"
 )
 
 // replicaCard is what the hub says of a replica.
 type replicaCard struct {
-	ID        wire.ReplicaID `json:"id"`
-	State     fleet.State    `json:"state"`
-	Version   string         `json:"version"`
-	URL       string         `json:"url"`
-	StartedAt time.Time      `json:"startedAt"`
-	Owned     int            `json:"owned"`
-	Followed  int            `json:"followed"`
-	Tabs      int            `json:"tabs"`
-	Agents    int            `json:"agents"`
-	Self      bool           `json:"self"`
+	ID        wire.ReplicaID   `json:"id"`
+	State     membership.State `json:"state"`
+	Version   string           `json:"version"`
+	URL       string           `json:"url"`
+	StartedAt time.Time        `json:"startedAt"`
+	Owned     int              `json:"owned"`
+	Followed  int              `json:"followed"`
+	Tabs      int              `json:"tabs"`
+	Agents    int              `json:"agents"`
+	Self      bool             `json:"self"`
 }
 
 // replicas lists the hubs that share a store.

@@ -14,7 +14,7 @@ import (
 	"github.com/everdesk/everdesk/auth"
 	"github.com/everdesk/everdesk/gateway"
 	"github.com/everdesk/everdesk/metrics"
-	"github.com/everdesk/everdesk/quota"
+	"github.com/everdesk/everdesk/ratelimit"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -25,7 +25,7 @@ type config struct {
 	apps    string // where the apps listen; see listenApps
 	admin   string // where those do who look after the hub; empty for no address of their own
 	door    gateway.Config
-	limits  quota.Config
+	limits  ratelimit.Config
 	auth    auth.Config
 	session session.Config
 	agents  agentConfig

@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/agentpool"
 	"github.com/everdesk/everdesk/audit"
 	"github.com/everdesk/everdesk/auth"
-	"github.com/everdesk/everdesk/fleet"
+	"github.com/everdesk/everdesk/membership"
 	"github.com/everdesk/everdesk/session"
 	"github.com/everdesk/everdesk/store/filestore"
 	"github.com/everdesk/everdesk/store/redisstore"
@@ -22,7 +22,7 @@ type engine interface {
 	session.Store
 	auth.Documents
 	audit.Store
-	fleet.Store
+	membership.Store
 	agentpool.Semaphores
 	Ready(ctx context.Context) error
 	Close() error

@@ -17,7 +17,7 @@ var rooms = map[string]room{
 	"store/filestore":       {uses: "store wire store/filestore/kvlog", tests: "store/storetest"},
 	"store/filestore/kvlog": {},
 
-	"desk":     {uses: "wire"},
+	"desktop":  {uses: "wire"},
 	"policies": {uses: "wire"},
 
 	"providers":              {},
@@ -33,29 +33,29 @@ var rooms = map[string]room{
 
 	"history": {uses: "policies providers store wire"},
 
-	"tools":         {uses: "desk files policies providers store wire", tests: "store/filestore"},
-	"tools/mcpdoor": {uses: "providers tools wire", tests: "desk files store/filestore"},
-	"agentpool":     {uses: "providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},
-	"workflow":      {uses: "providers store wire", tests: "desk"},
-	"contextpool":   {uses: "agentpool desk history policies providers store tools wire workflow", tests: "store/filestore"},
+	"tools":           {uses: "desktop files policies providers store wire", tests: "store/filestore"},
+	"tools/mcpserver": {uses: "providers tools wire", tests: "desktop files store/filestore"},
+	"agentpool":       {uses: "providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},
+	"workflow":        {uses: "providers store wire", tests: "desktop"},
+	"contextpool":     {uses: "agentpool desktop history policies providers store tools wire workflow", tests: "store/filestore"},
 
-	"broadcast":  {uses: "store wire", tests: "desk"},
-	"session":    {uses: "agentpool broadcast contextpool desk history policies providers sessionlog store tools wire workflow", tests: "files providers/anthropic providers/demo providers/fakemodel store/filestore store/redisstore internal/redistest"},
-	"auth":       {uses: "store wire", tests: "store/filestore"},
-	"quota":      {uses: "store wire", tests: "store/filestore"},
-	"files":      {uses: "wire"},
-	"audit":      {uses: "store", tests: "internal/redistest store/filestore store/redisstore"},
-	"fleet":      {uses: "store wire", tests: "internal/redistest store/filestore store/redisstore"},
-	"sessionlog": {uses: "history providers wire"},
-	"client":     {uses: "desk wire", tests: "auth broadcast gateway quota files session store store/filestore"},
+	"broadcast":   {uses: "store wire", tests: "desktop"},
+	"session":     {uses: "agentpool broadcast contextpool desktop history policies providers sessionfile store tools wire workflow", tests: "files providers/anthropic providers/demo providers/fakemodel store/filestore store/redisstore internal/redistest"},
+	"auth":        {uses: "store wire", tests: "store/filestore"},
+	"ratelimit":   {uses: "store wire", tests: "store/filestore"},
+	"files":       {uses: "wire"},
+	"audit":       {uses: "store", tests: "internal/redistest store/filestore store/redisstore"},
+	"membership":  {uses: "store wire", tests: "internal/redistest store/filestore store/redisstore"},
+	"sessionfile": {uses: "history providers wire"},
+	"client":      {uses: "desktop wire", tests: "auth broadcast gateway ratelimit files session store store/filestore"},
 
-	"metrics": {uses: "monitor wire", tests: "*"},
-	"tracing": {uses: "agentpool broadcast providers session wire", tests: "*"},
-	"monitor": {uses: "broadcast fleet session store wire", tests: "internal/redistest store/filestore store/redisstore"},
+	"metrics":   {uses: "adminview wire", tests: "*"},
+	"tracing":   {uses: "agentpool broadcast providers session wire", tests: "*"},
+	"adminview": {uses: "broadcast membership session store wire", tests: "internal/redistest store/filestore store/redisstore"},
 
 	"web": {},
 
-	"gateway": {uses: "audit auth broadcast desk files fleet history monitor quota session sessionlog store web wire", tests: "agentpool client desk providers providers/demo tools store/filestore store/redisstore internal/redistest"},
+	"gateway": {uses: "audit auth broadcast desktop files membership history adminview ratelimit session sessionfile store web wire", tests: "agentpool client desktop providers providers/demo tools store/filestore store/redisstore internal/redistest"},
 
 	"cmd/hub": {uses: "*", tests: "internal/redistest"},
 
@@ -63,11 +63,11 @@ var rooms = map[string]room{
 	"bench/rig":  {uses: "wire"},
 	"bench/load": {uses: "bench/rig wire internal/redistest"},
 
-	"bench/crowd":    {uses: "bench/rig client monitor wire"},
+	"bench/crowd":    {uses: "bench/rig client adminview wire"},
 	"bench/simulate": {uses: "bench/rig client store store/redisstore wire"},
 
 	"internal/arch":    {},
-	"internal/hubtest": {uses: "client desk wire", tests: "internal/redistest"},
+	"internal/hubtest": {uses: "client desktop wire", tests: "internal/redistest"},
 	"internal/chaos":   {tests: "*"},
 
 	"internal/hubtest/replay": {uses: "internal/hubtest", tests: "wire"},
@@ -89,8 +89,8 @@ var guests = map[string]room{
 	"github.com/anishathalye/porcupine":      {tests: "internal/chaos"},
 	"go.uber.org/goleak":                     {tests: "*"},
 	"pgregory.net/rapid":                     {uses: "store/storetest", tests: "*"},
-	"golang.org/x/time":                      {uses: "quota session"},
-	"github.com/modelcontextprotocol/go-sdk": {uses: "tools/mcpdoor"},
+	"golang.org/x/time":                      {uses: "ratelimit session"},
+	"github.com/modelcontextprotocol/go-sdk": {uses: "tools/mcpserver"},
 	"github.com/golang-jwt/jwt/v5":           {uses: "auth cmd/hub", tests: "gateway"},
 	"github.com/coreos/go-oidc/v3":           {uses: "auth"},
 	"github.com/prometheus/client_golang":    {uses: "metrics", tests: "cmd/hub"},

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -219,7 +219,7 @@ func (f *Fleet) snapshot(ctx context.Context, base string, session wire.SessionI
 		return wire.Position{}, "", fmt.Errorf("read snapshot: %w", err)
 	}
 	s, _ := event.Data.(wire.SessionState)
-	state := desk.New(session)
+	state := desktop.New(session)
 	state.Apply(event)
 	return s.LastMessageID, state.Hash(), nil
 }

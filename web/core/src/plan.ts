@@ -1,4 +1,4 @@
-// Plans: what their events make of the desktop. The rules are those of desk/plan.go.
+// Plans: what their events make of the desktop. The rules are those of desktop/plan.go.
 
 import { exact, pick, rawText } from "./exact.js";
 import type { KnownEvent } from "./event.js";

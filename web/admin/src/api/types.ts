@@ -1,4 +1,4 @@
-// What the monitor's door says, as monitor/api.go has it. Times are ms since 1970.
+// What the monitor's door says, as adminview/api.go has it. Times are ms since 1970.
 
 export type Status = "quarantined" | "stuck" | "orphaned" | "waiting" | "stalled" | "working" | "idle" | "dormant";
 

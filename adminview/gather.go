@@ -1,0 +1,201 @@
+package adminview
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/everdesk/everdesk/membership"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// silentAfter is how long a replica may say nothing before that is an alert.
+const silentAfter = 3 * time.Second
+
+// peer is another replica as far as it has reported. It belongs to the goroutine
+// of Run.
+type peer struct {
+	id wire.ReplicaID
+	// since is when it was looked at first, and at when its head was new last.
+	since, at time.Time
+	head      head
+	chunks    []peerRows
+	parts     map[wire.SessionID]part
+	// card is what it said to the fleet last, history what it has measured.
+	card    membership.Card
+	history history
+}
+
+type peerRows struct {
+	number uint64
+	rows   []Row
+}
+
+// silent reports whether it has said nothing for too long.
+func (p *peer) silent(now time.Time) bool {
+	last := p.since
+	if p.at.After(last) {
+		last = p.at
+	}
+	return now.Sub(last) > silentAfter
+}
+
+// complete reports whether all its rows are known.
+func (p *peer) complete() bool {
+	if p.at.IsZero() || len(p.chunks) != len(p.head.Chunks) || p.head.History > 0 && p.history.Number == 0 {
+		return false
+	}
+	for i := range p.chunks {
+		if p.chunks[i].number == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// refresh reads what is new. What cannot be read stays as it was.
+func (p *peer) refresh(ctx context.Context, s Store, wanted []wire.SessionID, now time.Time) error {
+	h, err := read[head](ctx, s, headName(p.id))
+	if err != nil {
+		return err
+	}
+	if h.Process != p.head.Process {
+		p.chunks, p.history = nil, history{} // another life
+		clear(p.parts)
+	}
+	if h.Process != p.head.Process || h.Number != p.head.Number {
+		p.at = now
+	}
+	p.head = h
+	return errors.Join(p.refreshRows(ctx, s), p.refreshParts(ctx, s, wanted), p.refreshHistory(ctx, s))
+}
+
+// refreshHistory reads what it has measured, if there is more.
+func (p *peer) refreshHistory(ctx context.Context, s Store) error {
+	if p.head.History == p.history.Number {
+		return nil
+	}
+	got, err := read[history](ctx, s, historyName(p.id))
+	if err == nil && got.Process == p.head.Process {
+		p.history = got
+	}
+	return err
+}
+
+// refreshRows reads the chunks that are new. As long as not all of them are there,
+// those are shown that were before.
+func (p *peer) refreshRows(ctx context.Context, s Store) error {
+	next := make([]peerRows, len(p.head.Chunks))
+	if len(p.chunks) == len(next) {
+		copy(next, p.chunks)
+	}
+	err := together(len(next), func(i int) error {
+		if next[i].number == p.head.Chunks[i] {
+			return nil
+		}
+		c, err := read[chunk](ctx, s, chunkName(p.id, i))
+		if err != nil {
+			return err
+		}
+		if c.Process != p.head.Process || c.Of != len(next) {
+			return nil // it is newer or older than the head
+		}
+		for j := range c.Rows {
+			c.Rows[j].Owner = p.id // whatever it says
+		}
+		next[i] = peerRows{c.Number, c.Rows}
+		return nil
+	})
+	if len(p.chunks) == len(next) || err == nil {
+		p.chunks = next
+	}
+	return err
+}
+
+// refreshParts reads the parts of the sessions that somebody looks at here.
+func (p *peer) refreshParts(ctx context.Context, s Store, wanted []wire.SessionID) error {
+	next := make(map[wire.SessionID]part, len(wanted))
+	var failures error
+	for _, id := range wanted {
+		number, there := p.head.Parts[id]
+		if !there {
+			continue
+		}
+		if was, ok := p.parts[id]; ok {
+			next[id] = was
+			if was.Number == number {
+				continue
+			}
+		}
+		got, err := read[part](ctx, s, partName(p.id, id))
+		if err != nil {
+			failures = errors.Join(failures, err)
+			continue
+		}
+		if got.Process == p.head.Process {
+			next[id] = got
+		}
+	}
+	p.parts = next
+	return failures
+}
+
+// read reads a document.
+func read[T any, P checked[T]](ctx context.Context, s Store, name string) (T, error) {
+	var none T
+	d, err := s.Get(ctx, collection, name)
+	if err != nil {
+		return none, err
+	}
+	return decode[T, P](d.Data)
+}
+
+// gather reads what the other replicas report.
+func (m *Watcher) gather(ctx context.Context, wanted []wire.SessionID, now time.Time) {
+	cards, err := m.fleet.Replicas(ctx)
+	if err == nil {
+		m.cards = cards
+	}
+	alive := map[wire.ReplicaID]bool{}
+	var others []*peer
+	for _, c := range m.cards {
+		if c.ID == m.cfg.Replica || c.ID.Validate() != nil {
+			continue
+		}
+		alive[c.ID] = true
+		p := m.peers[c.ID]
+		if p == nil {
+			p = &peer{id: c.ID, since: now, parts: map[wire.SessionID]part{}}
+			m.peers[c.ID] = p
+		}
+		p.card = c
+		delete(m.gone, c.ID)
+		others = append(others, p)
+	}
+	m.miss(alive, now)
+	err = errors.Join(err, together(len(others), func(i int) error {
+		err := others[i].refresh(ctx, m.store, wanted, now)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil // it has said nothing yet, or no more
+		}
+		return err
+	}))
+	m.complain(ctx, "not everything that replicas report can be read", err)
+}
+
+// goneFor is how long a replica that is gone without a word is an alert.
+const goneFor = 2 * time.Minute
+
+// miss forgets the replicas that are not alive any more. Those that have not said
+// that they stop are missed for a while.
+func (m *Watcher) miss(alive map[wire.ReplicaID]bool, now time.Time) {
+	maps.DeleteFunc(m.gone, func(_ wire.ReplicaID, since time.Time) bool { return now.Sub(since) > goneFor })
+	maps.DeleteFunc(m.peers, func(id wire.ReplicaID, p *peer) bool {
+		if !alive[id] && p.card.State == membership.Serving {
+			m.gone[id] = now
+		}
+		return !alive[id]
+	})
+}

@@ -1,0 +1,196 @@
+package adminview
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Query selects sessions. The zero Query is the first page of all.
+type Query struct {
+	User   string
+	Status string
+	Owner  string
+	// Text is looked for in ids and users, and if Titles is set in titles too, which
+	// who may not see them could guess that way.
+	Text   string
+	Titles bool
+	// Stuck selects those that are stuck or stalled.
+	Stuck bool
+	// Questions selects those that wait for a person, Errors those with turns
+	// that failed, and Untabbed those that nobody watches.
+	Questions bool
+	Errors    bool
+	Untabbed  bool
+	// Sort is updated, which is the default, user, owner, tabs, agents, queued,
+	// status, errors, budget or cost.
+	Sort       string
+	Descending bool
+	// Limit is 100 unless set, and 1,000 at the most.
+	Limit int
+	// After is the Next of the page before.
+	After string
+}
+
+// Page is a part of the table.
+type Page struct {
+	Rows []Row `json:"rows"`
+	// Total is how many the query selects.
+	Total int `json:"total"`
+	// Next continues the table; empty at the end.
+	Next string `json:"next,omitempty"`
+}
+
+// Interest is what somebody looks at, besides the overview.
+type Interest struct {
+	// Rows says that the table is wanted.
+	Rows bool
+	// Session, unless empty, is the one whose [Detail] is wanted.
+	Session wire.SessionID
+}
+
+// Update is what has changed. What is nil has not.
+type Update struct {
+	// History comes with the first update only.
+	History  *History
+	Overview *Overview
+	Rows     *Rows
+	Detail   *Detail
+}
+
+// statuses are all of them, the most urgent first.
+func statuses() []Status {
+	return []Status{Quarantined, Stuck, Orphaned, Waiting, Stalled, Working, Idle, Dormant}
+}
+
+// sorts are what tables are sorted by: a number, and for what is alike a text.
+func sorts() map[string]func(*Row) (float64, string) {
+	number := func(of func(*Row) float64) func(*Row) (float64, string) {
+		return func(r *Row) (float64, string) { return of(r), "" }
+	}
+	return map[string]func(*Row) (float64, string){
+		"updated": number(func(r *Row) float64 { return float64(r.UpdatedAt) }),
+		"user":    func(r *Row) (float64, string) { return 0, r.User },
+		"owner":   func(r *Row) (float64, string) { return 0, string(r.Owner) },
+		"tabs":    number(func(r *Row) float64 { return float64(r.Tabs) }),
+		"agents":  number(func(r *Row) float64 { return float64(r.Agents) }),
+		"queued":  number(func(r *Row) float64 { return float64(r.Queued) }),
+		"status":  number(func(r *Row) float64 { return float64(slices.Index(statuses(), r.Status)) }),
+		"errors":  number(func(r *Row) float64 { return float64(r.Errors) }),
+		"budget":  number(func(r *Row) float64 { return float64(r.Budget) }),
+		"cost":    number(func(r *Row) float64 { return r.Cost }),
+	}
+}
+
+// cursor is where a page ends.
+type cursor struct {
+	Sort       string         `json:"s"`
+	Descending bool           `json:"d,omitempty"`
+	Number     float64        `json:"n"`
+	Text       string         `json:"t,omitempty"`
+	ID         wire.SessionID `json:"i"`
+}
+
+func (q *Query) check() error {
+	if q.Sort == "" {
+		q.Sort = "updated"
+	}
+	if sorts()[q.Sort] == nil {
+		return fmt.Errorf("%w: sessions are not sorted by %q", ErrQuery, q.Sort)
+	}
+	if q.Status != "" && !slices.Contains(statuses(), Status(q.Status)) {
+		return fmt.Errorf("%w: no session is %q", ErrQuery, q.Status)
+	}
+	if q.Limit < 0 {
+		return fmt.Errorf("%w: a limit is not negative", ErrQuery)
+	}
+	_, err := q.cursor()
+	return err
+}
+
+// cursor is where the page before ended; nil if there was none.
+func (q *Query) cursor() (*cursor, error) {
+	if q.After == "" {
+		return nil, nil //nolint:nilnil // there may be none
+	}
+	data, err := base64.RawURLEncoding.DecodeString(q.After)
+	var c cursor
+	if err == nil {
+		err = json.Unmarshal(data, &c)
+	}
+	if err != nil || c.Sort != q.Sort || c.Descending != q.Descending {
+		return nil, fmt.Errorf("%w: after is not the next of a page of the same query", ErrQuery)
+	}
+	return &c, nil
+}
+
+// page selects, sorts and cuts rows.
+func (q *Query) page(rows []Row) (Page, error) {
+	after, err := q.cursor()
+	if err != nil {
+		return Page{}, err
+	}
+	of := sorts()[q.Sort]
+	key := func(r *Row) cursor {
+		number, text := of(r)
+		return cursor{Sort: q.Sort, Descending: q.Descending, Number: number, Text: text, ID: r.SessionID}
+	}
+	compare := func(a, b *cursor) int {
+		c := cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Text, b.Text), cmp.Compare(a.ID, b.ID))
+		if q.Descending {
+			return -c
+		}
+		return c
+	}
+	type found struct {
+		row *Row
+		key cursor
+	}
+	var list []found
+	total := 0
+	match := q.matcher()
+	for i := range rows {
+		if !match(&rows[i]) {
+			continue
+		}
+		total++
+		if k := key(&rows[i]); after == nil || compare(&k, after) > 0 {
+			list = append(list, found{&rows[i], k})
+		}
+	}
+	slices.SortFunc(list, func(a, b found) int { return compare(&a.key, &b.key) })
+	limit := min(cmp.Or(q.Limit, 100), 1000)
+	p := Page{Rows: make([]Row, 0, min(limit, len(list))), Total: total}
+	for _, f := range list[:min(limit, len(list))] {
+		p.Rows = append(p.Rows, *f.row)
+	}
+	if len(list) > limit {
+		data, err := json.Marshal(list[limit-1].key)
+		if err != nil {
+			return Page{}, fmt.Errorf("%w: %w", ErrQuery, err)
+		}
+		p.Next = base64.RawURLEncoding.EncodeToString(data)
+	}
+	return p, nil
+}
+
+// matcher reports which rows the query selects.
+func (q *Query) matcher() func(*Row) bool {
+	text := strings.ToLower(q.Text)
+	has := func(s string) bool { return strings.Contains(strings.ToLower(s), text) }
+	return func(r *Row) bool {
+		return (q.User == "" || r.User == q.User) &&
+			(q.Status == "" || string(r.Status) == q.Status) &&
+			(q.Owner == "" || string(r.Owner) == q.Owner) &&
+			(!q.Stuck || r.Status == Stuck || r.Status == Stalled) &&
+			(!q.Questions || r.Questions > 0) &&
+			(!q.Errors || r.Errors > 0) &&
+			(!q.Untabbed || r.Tabs == 0) &&
+			(text == "" || has(string(r.SessionID)) || has(r.User) || q.Titles && has(r.Title))
+	}
+}

@@ -1,0 +1,216 @@
+package adminview
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/everdesk/everdesk/membership"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// quietFor is how long a session may wait for a person before that is overdue.
+const quietFor = time.Minute
+
+// view is everything at a moment. Nobody changes it.
+type view struct {
+	number   uint64
+	overview Overview
+	scanned  time.Time // as of when the directory is
+	rows     []Row     // in the order of their ids
+	// changed and gone are the difference to the view before.
+	changed []Row
+	gone    []wire.SessionID
+	details map[wire.SessionID]Detail
+	studied map[wire.SessionID]bool // the log of which was read
+	// histories are what each replica has measured.
+	histories [][]Point
+	// complete says that everybody has told what there is.
+	complete bool
+}
+
+// collect puts together what the owners say. Of two who say that they own the same
+// session the one with the higher epoch does, and rather one who does than one who
+// cannot.
+func collect(into map[wire.SessionID]*Row, lists ...[]Row) {
+	clear(into)
+	for _, rows := range lists {
+		for i := range rows {
+			r := &rows[i]
+			if was, ok := into[r.SessionID]; !ok || r.better(was) {
+				into[r.SessionID] = r
+			}
+		}
+	}
+}
+
+// better reports whether a row says more of its session than another one.
+func (r *Row) better(other *Row) bool {
+	if r.Epoch != other.Epoch {
+		return r.Epoch > other.Epoch
+	}
+	if vacant := r.vacant(); vacant != other.vacant() {
+		return !vacant
+	}
+	return r.Owner < other.Owner // any will do, but always the same
+}
+
+// vacant reports whether it is of a replica that uses the session and cannot own it.
+func (r *Row) vacant() bool { return r.Doing == session.DoingClaim || r.Doing == session.DoingClosed }
+
+// merge makes the rows of all sessions, of what owners report and of what the
+// directory says. Alive says which replicas there are.
+func merge(by map[wire.SessionID]entry, reported map[wire.SessionID]*Row, alive map[wire.ReplicaID]bool) []Row {
+	ids := slices.AppendSeq(make([]wire.SessionID, 0, max(len(by), len(reported))), maps.Keys(by))
+	for id := range reported {
+		if _, known := by[id]; !known {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids) // which are smaller than rows
+	rows := make([]Row, len(ids))
+	for i, id := range ids {
+		e := by[id]
+		if r, ok := reported[id]; ok && r.Epoch >= e.row.Epoch {
+			rows[i] = owned(r, &e)
+		} else {
+			rows[i] = unreported(&e, alive)
+		}
+	}
+	return rows
+}
+
+// owned is the row of a session whose owner reports it.
+func owned(r *Row, e *entry) Row {
+	row := *r
+	row.User, row.Title = cmp.Or(row.User, e.row.User), cmp.Or(row.Title, e.row.Title)
+	row.CreatedAt = e.row.CreatedAt
+	row.UpdatedAt = cmp.Or(row.UpdatedAt, e.row.UpdatedAt)
+	row.Reason = e.row.Reason
+	if row.Reason != "" {
+		row.Status = Quarantined
+	}
+	return row
+}
+
+// unreported is the row of a session of which only the directory knows.
+func unreported(e *entry, alive map[wire.ReplicaID]bool) Row {
+	row := e.row
+	ownerless := !e.held || !alive[row.Owner]
+	switch {
+	case row.Reason != "":
+		row.Status = Quarantined
+	case e.working && ownerless:
+		row.Status = Orphaned
+	case e.working:
+		row.Status = Working
+	case ownerless:
+		row.Status = Dormant
+	default:
+		row.Status = Idle
+	}
+	return row
+}
+
+// quiet reports whether a session has said nothing for long.
+func quiet(r *Row, now time.Time) bool {
+	return r.UpdatedAt > 0 && now.UnixMilli()-int64(r.UpdatedAt) > quietFor.Milliseconds()
+}
+
+// diff is what has changed from one list of rows to another.
+func diff(before, after []Row) (changed []Row, gone []wire.SessionID) {
+	i := 0
+	for j := range after {
+		for i < len(before) && before[i].SessionID < after[j].SessionID {
+			gone = append(gone, before[i].SessionID)
+			i++
+		}
+		if i < len(before) && before[i].SessionID == after[j].SessionID {
+			if before[i] != after[j] {
+				changed = append(changed, after[j])
+			}
+			i++
+			continue
+		}
+		changed = append(changed, after[j])
+	}
+	for ; i < len(before); i++ {
+		gone = append(gone, before[i].SessionID)
+	}
+	return changed, gone
+}
+
+// measured is a replica with what it has measured.
+type measured struct {
+	card   membership.Card
+	self   bool
+	sample Sample
+	at     time.Time // zero while it has said nothing
+	silent bool
+	recent recent
+}
+
+// overviewOf sums everything up.
+func overviewOf(rows []Row, replicas []measured, now time.Time) Overview {
+	o := Overview{
+		Time: wire.Millis(now.UnixMilli()), Replicas: make([]Replica, 0, len(replicas)), Alerts: []Alert{},
+		Totals: Totals{Sessions: len(rows), ByStatus: map[Status]int{}},
+	}
+	overdue := 0
+	for i := range rows {
+		r := &rows[i]
+		o.Totals.ByStatus[r.Status]++
+		o.Totals.Tabs += r.Tabs
+		o.Totals.Agents += r.Agents
+		o.Totals.Queued += r.Queued
+		o.Totals.Questions += r.Questions
+		if r.Status == Waiting && quiet(r, now) {
+			overdue++
+		}
+	}
+	for _, s := range []Status{Stuck, Orphaned, Stalled, Quarantined} {
+		if n := o.Totals.ByStatus[s]; n > 0 {
+			o.Alerts = append(o.Alerts, Alert{Kind: string(s), Count: n})
+		}
+	}
+	if overdue > 0 {
+		o.Alerts = append(o.Alerts, Alert{Kind: "overdue", Count: overdue})
+	}
+	for i := range replicas {
+		r := &replicas[i]
+		o.Totals.Limit = max(o.Totals.Limit, r.card.Load.AgentLimit)
+		o.Replicas = append(o.Replicas, r.show())
+		o.Alerts = append(o.Alerts, r.alerts()...)
+	}
+	if t := &o.Totals; t.Limit > 0 && t.Agents >= t.Limit && t.Queued > 0 {
+		o.Alerts = append(o.Alerts, Alert{Kind: "agentsFull", Count: t.Queued})
+	}
+	return o
+}
+
+// show is how a replica is shown.
+func (r *measured) show() Replica {
+	shown := Replica{
+		ID: r.card.ID, State: string(r.card.State), Version: r.card.Version, URL: r.card.URL,
+		Owned: r.card.Load.Owned, Followed: r.card.Load.Followed, Tabs: r.card.Load.Tabs,
+		Agents: r.card.Load.Agents, AgentLimit: r.card.Load.AgentLimit, Self: r.self, Sample: r.sample,
+	}
+	if !r.card.Started.IsZero() {
+		shown.StartedAt = wire.Millis(r.card.Started.UnixMilli())
+	}
+	if !r.at.IsZero() {
+		shown.SampledAt = wire.Millis(r.at.UnixMilli())
+	}
+	return shown
+}
+
+// alerts is what wants a look at a replica.
+func (r *measured) alerts() []Alert {
+	list := r.recent.alerts(r.card.ID)
+	if r.silent {
+		list = append(list, Alert{Kind: "silentReplica", Count: 1, Where: r.card.ID})
+	}
+	return list
+}

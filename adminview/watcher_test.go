@@ -1,0 +1,431 @@
+package adminview_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/adminview"
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/session"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/redisstore"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func TestASessionIsSeenThroughAnotherReplica(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a, b := start(t, s, "a"), start(t, s, "b")
+		room := a.opened(t, "ses-1")
+		says(t, room, "m1")
+		synctest.Wait()
+		seen := b.until(t, adminview.Interest{Rows: true, Session: "ses-1"}, func(tb *table) bool {
+			return tb.rows["ses-1"].Windows == 1 && tb.detail.Known && len(tb.detail.Owners) == 1
+		})
+		row := seen.rows["ses-1"]
+		if row.Owner != "a" || row.Status != adminview.Idle || row.User != "ada" || row.Title != "Desk of ses-1" || row.CreatedAt == 0 {
+			t.Errorf("the row is %+v", row)
+		}
+		d := seen.detail
+		if len(d.Monitors) != 1 || len(d.Windows) != 1 || d.Windows[0].Title != "Secret plans" || d.Owners[0].Replica != "a" || len(d.Messages) != 1 {
+			t.Errorf("the detail is %+v", d)
+		}
+		if len(seen.overview.Replicas) != 2 || seen.overview.Totals.Sessions != 1 {
+			t.Errorf("the overview is %+v", seen.overview)
+		}
+		if red := d.Redacted(); red.Windows[0].Title != "" || red.Row.Title != "" {
+			t.Errorf("redacted it is %+v", red)
+		}
+	})
+}
+
+func TestAStuckSessionIsSeenThroughAnotherReplica(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a, b := start(t, s, "a"), start(t, s, "b")
+		room := a.opened(t, "ses-1")
+		says(t, room, "m1")
+		gate := make(chan struct{})
+		a.store.blocked.Store(&gate)
+		ok(t, room.Deliver(t.Context(), emits("m2")))
+		stuck := b.until(t, adminview.Interest{Rows: true}, func(tb *table) bool {
+			return tb.rows["ses-1"].Status == adminview.Stuck && alerted(tb.overview, "stuck")
+		})
+		if row := stuck.rows["ses-1"]; row.Doing != "commit" || row.DoingMS < 100 || row.Owner != "a" {
+			t.Errorf("the row is %+v", row)
+		}
+		a.store.blocked.Store(nil)
+		close(gate)
+		b.until(t, adminview.Interest{Rows: true}, func(tb *table) bool {
+			row := tb.rows["ses-1"]
+			return row.Status == adminview.Idle && row.Doing == "" && row.Windows == 2
+		})
+	})
+}
+
+func TestNothingIsReportedWhenNobodyLooks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a, b := start(t, s, "a"), start(t, s, "b")
+		a.opened(t, "ses-1")
+		time.Sleep(5 * time.Second)
+		if n := a.store.puts.Load(); n != 0 {
+			t.Fatalf("%d documents were written although nobody looks", n)
+		}
+		b.until(t, adminview.Interest{Rows: true}, func(tb *table) bool { return tb.rows["ses-1"].Owner == "a" && len(tb.overview.Replicas) == 2 })
+		time.Sleep(2 * time.Second)
+		wrote := a.store.puts.Load()
+		if wrote == 0 {
+			t.Fatal("nothing was written while somebody looked")
+		}
+		time.Sleep(10 * time.Second)
+		if n := a.store.puts.Load(); n != wrote {
+			t.Errorf("%d documents were written after nobody looked any more", n-wrote)
+		}
+	})
+}
+
+func TestOnlyChangesAreReported(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a, b := start(t, s, "a"), start(t, s, "b")
+		a.opened(t, "ses-1")
+		ctx, cancel := context.WithTimeout(t.Context(), 9*time.Second)
+		defer cancel()
+		for range b.Watch(ctx, adminview.Interest{Rows: true}) {
+		}
+		// A head every 500 ms, and the rows once.
+		if n := a.store.puts.Load(); n < 15 || n > 24 {
+			t.Errorf("%d documents were written in 9 s", n)
+		}
+	})
+}
+
+func TestADeadReplicaDisappears(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a, b, c := start(t, s, "a"), start(t, s, "b"), start(t, s, "c")
+		a.opened(t, "ses-1")
+		c.opened(t, "ses-2")
+		b.until(t, adminview.Interest{Rows: true}, func(tb *table) bool {
+			return len(tb.overview.Replicas) == 3 && tb.rows["ses-1"].Status == adminview.Idle && tb.rows["ses-2"].Status == adminview.Idle
+		})
+		a.stop()
+		seen := b.until(t, adminview.Interest{Rows: true}, func(tb *table) bool {
+			return len(tb.overview.Replicas) == 2 && tb.rows["ses-1"].Status == adminview.Dormant
+		})
+		if row := seen.rows["ses-2"]; row.Status != adminview.Idle || row.Owner != "c" {
+			t.Errorf("the row of another replica is %+v", row)
+		}
+	})
+}
+
+func TestWhatWasBeforeSomebodyLooked(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a, b := start(t, s, "a"), start(t, s, "b")
+		time.Sleep(time.Minute)
+		a.sample.Store(&adminview.Sample{Events: 3, AppendP99: 0.5, Agents: 2, Queued: 1, Takeovers: 7})
+		b.sample.Store(&adminview.Sample{Events: 4, AppendP99: 0.1, Agents: 3, Fenced: 1})
+		time.Sleep(time.Minute)
+		if n := a.store.puts.Load() + b.store.puts.Load(); n != 0 {
+			t.Errorf("%d documents were written although nobody looks", n)
+		}
+		o, err := b.Overview(t.Context())
+		ok(t, err)
+		if want := []adminview.Alert{{Kind: "takeovers", Count: 7, Where: "a"}, {Kind: "fenced", Count: 1, Where: "b"}}; !slices.Equal(o.Alerts, want) {
+			t.Errorf("the alerts are %+v", o.Alerts)
+		}
+		time.Sleep(20 * time.Second) // nobody looks any more
+		first := b.until(t, adminview.Interest{}, func(*table) bool { return true })
+		points, takeovers := first.history.Points, 0
+		for i, p := range points {
+			takeovers += p.Takeovers
+			if i > 0 && p.Time != points[i-1].Time+5000 {
+				t.Errorf("after %d comes %d", points[i-1].Time, p.Time)
+			}
+		}
+		if n := len(points); n < 25 || n > 30 || points[0].Events != 0 || takeovers != 7 {
+			t.Fatalf("the history is %+v", points)
+		}
+		last := points[len(points)-1]
+		if last.Events != 7 || last.AppendP99 != 0.5 || last.Agents != 5 || last.Queued != 1 {
+			t.Errorf("the last point is %+v", last)
+		}
+		time.Sleep(10 * time.Minute)
+		o, err = a.Overview(t.Context())
+		ok(t, err)
+		if len(o.Alerts) != 0 {
+			t.Errorf("after ten minutes the alerts are %+v", o.Alerts)
+		}
+	})
+}
+
+func TestAReplicaThatIsGoneWithoutAWordIsMissed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a, b := start(t, s, "a"), start(t, s, "b")
+		var missed time.Time
+		for u, err := range b.Watch(t.Context(), adminview.Interest{}) {
+			ok(t, err)
+			switch there, gone := len(u.Overview.Replicas) == 2, alerted(*u.Overview, "goneReplica"); {
+			case there:
+				a.stop()
+			case gone && missed.IsZero():
+				missed = time.Now()
+			case !gone && !missed.IsZero():
+				if took := time.Since(missed); took < 119*time.Second || took > 122*time.Second {
+					t.Errorf("it was missed for %v", took)
+				}
+				return
+			}
+		}
+	})
+}
+
+func TestAReplicaThatSaysNothingIsAnAlert(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		b := start(t, s, "b")
+		// It is alive and has no monitor.
+		ok(t, s.Announce(t.Context(), store.Replica{ID: "mute", Card: []byte(`{"state":"serving"}`)}, time.Hour))
+		began := time.Now()
+		seen := b.until(t, adminview.Interest{}, func(tb *table) bool { return alerted(tb.overview, "silentReplica") })
+		if took := time.Since(began); took < 3*time.Second || took > 6*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		if len(seen.overview.Replicas) != 2 {
+			t.Errorf("the replicas are %+v", seen.overview.Replicas)
+		}
+	})
+}
+
+func TestWorkWithoutAnOwnerIsOrphaned(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		ok(t, s.Create(t.Context(), store.NewSession{ID: "ses-1", User: "ada"}))
+		lease, err := s.Claim(t.Context(), "ses-1", "gone", time.Second)
+		ok(t, err)
+		working := true
+		_, err = s.Commit(t.Context(), lease, store.Batch{Number: 1, Prev: lease.Top(), Working: &working})
+		ok(t, err)
+		ok(t, s.Create(t.Context(), store.NewSession{ID: "ses-2", User: "eve"}))
+		ok(t, s.Quarantine(t.Context(), "ses-2", "it is torn"))
+		time.Sleep(2 * time.Second)
+		b := start(t, s, "b")
+		page, err := b.Sessions(t.Context(), adminview.Query{Sort: "user"})
+		ok(t, err)
+		if page.Total != 2 || page.Rows[0].Status != adminview.Orphaned || page.Rows[0].Owner != "gone" ||
+			page.Rows[1].Status != adminview.Quarantined || page.Rows[1].Reason != "it is torn" {
+			t.Errorf("the sessions are %+v", page)
+		}
+		d, err := b.Detail(t.Context(), "ses-1")
+		ok(t, err)
+		if d.Known || len(d.Owners) != 1 || d.Owners[0].Replica != "gone" || d.Row.Status != adminview.Orphaned {
+			t.Errorf("the detail is %+v", d)
+		}
+		if _, err := b.Detail(t.Context(), "ses-9"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("of a session that is not there it is said: %v", err)
+		}
+		if _, err := b.Sessions(t.Context(), adminview.Query{Sort: "mood"}); !errors.Is(err, adminview.ErrQuery) {
+			t.Errorf("of a query that is wrong it is said: %v", err)
+		}
+	})
+}
+
+func TestAskingOnceNeedsNoWatch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a, b := start(t, s, "a"), start(t, s, "b")
+		room := a.opened(t, "ses-1")
+		says(t, room, "m1")
+		time.Sleep(3 * time.Second) // they know of each other
+		began := time.Now()
+		o, err := b.Overview(t.Context())
+		ok(t, err)
+		if len(o.Replicas) != 2 || o.Totals.Sessions != 1 || o.Totals.ByStatus[adminview.Idle] != 1 || o.Replicas[0].Sample.Goroutines != 1 {
+			t.Errorf("the overview is %+v", o)
+		}
+		d, err := b.Detail(t.Context(), "ses-1")
+		ok(t, err)
+		if !d.Known || len(d.Windows) != 1 || d.Row.Owner != "a" || len(d.Owners) != 1 {
+			t.Errorf("the detail is %+v", d)
+		}
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+func TestStrangeDocumentsAreIgnored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		put := func(name, data string) {
+			t.Helper()
+			_, err := s.Put(t.Context(), store.Document{Collection: "monitor", Name: name, Data: []byte(data)})
+			ok(t, err)
+		}
+		put("interest", "\x00 what?")
+		put("head/evil", "no head")
+		put("rows/evil/0", "no rows")
+		put("head/a", "from another time")
+		put("rows/a/0", "likewise")
+		ok(t, s.Announce(t.Context(), store.Replica{ID: "evil", Card: []byte("]")}, time.Hour))
+		a, b := start(t, s, "a"), start(t, s, "b")
+		a.opened(t, "ses-1")
+		seen := b.until(t, adminview.Interest{Rows: true}, func(tb *table) bool {
+			return tb.rows["ses-1"].Owner == "a" && tb.rows["ses-1"].Monitors == 1 && alerted(tb.overview, "silentReplica")
+		})
+		if len(seen.rows) != 1 || len(seen.overview.Replicas) != 3 {
+			t.Errorf("there are %+v and %+v", seen.rows, seen.overview.Replicas)
+		}
+	})
+}
+
+func TestWhoIsSlowIsGivenTheNewest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a, b := start(t, s, "a"), start(t, s, "b")
+		room := a.opened(t, "ses-1")
+		tb, updates := &table{}, 0
+		for u, err := range b.Watch(t.Context(), adminview.Interest{Rows: true}) {
+			ok(t, err)
+			tb.apply(u)
+			if updates++; updates == 1 {
+				// Meanwhile much happens, and something ends.
+				b.opened(t, "ses-2")
+				for range 10 {
+					says(t, room, wire.MessageID(fmt.Sprintf("m%d", updates)))
+					updates++
+					time.Sleep(time.Second)
+				}
+				ok(t, b.hub.Delete(t.Context(), "ses-2"))
+				time.Sleep(15 * time.Second)
+				updates = 1
+				continue
+			}
+			break
+		}
+		if row := tb.rows["ses-1"]; row.Windows != 10 || len(tb.rows) != 1 {
+			t.Errorf("after one update there are %+v", tb.rows)
+		}
+	})
+}
+
+func TestTheStoreMayBeAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		b := start(t, s, "b")
+		room := b.opened(t, "ses-1")
+		says(t, room, "m1")
+		b.until(t, adminview.Interest{Rows: true}, func(tb *table) bool { return tb.rows["ses-1"].Windows == 1 })
+		b.store.away.Store(true)
+		ok(t, room.Deliver(t.Context(), emits("m2")))
+		seen := b.until(t, adminview.Interest{Rows: true}, func(tb *table) bool { return tb.rows["ses-1"].Status == adminview.Stuck })
+		if seen.rows["ses-1"].Doing != "commit" {
+			t.Errorf("the row is %+v", seen.rows["ses-1"])
+		}
+		b.store.away.Store(false)
+		b.until(t, adminview.Interest{Rows: true}, func(tb *table) bool { return tb.rows["ses-1"].Windows == 2 })
+	})
+}
+
+func TestThreeReplicasOnOneRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t)
+	open := func() engine {
+		s, err := redisstore.Open(t.Context(), server.Client(t), redisstore.Config{})
+		ok(t, err)
+		t.Cleanup(func() { ok(t, s.Close()) })
+		return s
+	}
+	a, b, c := start(t, open(), "a"), start(t, open(), "b"), start(t, open(), "c")
+	rooms := map[wire.SessionID]*session.Room{}
+	for i := range 300 {
+		id := wire.SessionID(fmt.Sprintf("ses-%03d", i))
+		rooms[id] = []*replica{a, b, c}[i%3].opened(t, id)
+	}
+	all := c.until(t, adminview.Interest{Rows: true}, func(tb *table) bool {
+		return len(tb.rows) == 300 && tb.overview.Totals.ByStatus[adminview.Idle] == 300 && len(tb.overview.Replicas) == 3
+	})
+	owners := map[wire.ReplicaID]int{}
+	for _, r := range all.rows {
+		owners[r.Owner]++
+	}
+	if owners["a"] != 100 || owners["b"] != 100 || owners["c"] != 100 {
+		t.Errorf("the owners are %v", owners)
+	}
+	gate := make(chan struct{})
+	a.store.blocked.Store(&gate)
+	ok(t, rooms["ses-000"].Deliver(t.Context(), emits("m1")))
+	stuck := c.until(t, adminview.Interest{Rows: true, Session: "ses-000"}, func(tb *table) bool { return tb.rows["ses-000"].Status == adminview.Stuck })
+	if row := stuck.rows["ses-000"]; row.Doing != "commit" || row.Owner != "a" {
+		t.Errorf("the row is %+v", row)
+	}
+	a.store.blocked.Store(nil)
+	close(gate)
+	seen := c.until(t, adminview.Interest{Rows: true, Session: "ses-000"}, func(tb *table) bool {
+		return tb.rows["ses-000"].Windows == 1 && tb.detail.Known && len(tb.detail.Windows) == 1
+	})
+	if seen.detail.Windows[0].Title != "Secret plans" {
+		t.Errorf("the detail is %+v", seen.detail)
+	}
+	b.stop()
+	c.until(t, adminview.Interest{Rows: true}, func(tb *table) bool {
+		n := 0
+		for _, r := range tb.rows {
+			if r.Status == adminview.Dormant && r.Owner == "b" {
+				n++
+			}
+		}
+		return len(tb.overview.Replicas) == 2 && n == 100
+	})
+}
+
+// Who asks is not told what was so ten seconds ago.
+func TestWhatIsAskedForIsFresh(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openStore(t)
+		a := start(t, s, "a")
+		_, err := a.hub.Create(t.Context(), session.NewSession{ID: "ses-1", User: "ada"})
+		ok(t, err)
+		listed := func() []adminview.Row {
+			p, err := a.Sessions(t.Context(), adminview.Query{})
+			ok(t, err)
+			return p.Rows
+		}
+		if rows := listed(); len(rows) != 1 || rows[0].Status != adminview.Dormant {
+			t.Fatalf("at first there is %+v", rows)
+		}
+		ok(t, s.Quarantine(t.Context(), "ses-1", "it is torn"))
+		asked := time.Now()
+		if d, err := a.Detail(t.Context(), "ses-1"); err != nil || time.Since(asked) > time.Second || d.Row.Status != adminview.Quarantined || d.Row.Reason != "it is torn" {
+			t.Errorf("a session that is set aside is %+v, %v", d.Row, err)
+		}
+		time.Sleep(1100 * time.Millisecond)
+		_, err = a.hub.Create(t.Context(), session.NewSession{ID: "ses-2", User: "ada"})
+		ok(t, err)
+		if rows := listed(); len(rows) != 2 || rows[0].Status != adminview.Quarantined && rows[1].Status != adminview.Quarantined {
+			t.Errorf("after a second there is %+v", rows)
+		}
+	})
+}

@@ -1,0 +1,409 @@
+package desktop_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/everdesk/everdesk/desktop"
+	"github.com/everdesk/everdesk/wire"
+)
+
+func TestPositions(t *testing.T) {
+	t.Parallel()
+	s := desktop.New("ses-1")
+	rename := func(at wire.Position, title string) {
+		s.Apply(wire.Event{At: at, Data: wire.SessionRenamed{Title: title}})
+	}
+	rename(wire.Position{Epoch: 2, Seq: 1}, "first")
+	rename(wire.Position{Epoch: 2, Seq: 1}, "again")
+	rename(wire.Position{Epoch: 1, Seq: 9}, "older")
+	rename(wire.Position{}, "nowhere")
+	if s.Title() != "first" || s.At() != (wire.Position{Epoch: 2, Seq: 1}) || s.Session() != "ses-1" {
+		t.Errorf("title %q at %v", s.Title(), s.At())
+	}
+	s.Apply(wire.Event{Data: wire.SessionState{Mode: wire.StateResume, Title: "resumed"}})
+	if s.Title() != "first" {
+		t.Errorf("a resume renamed the session to %q", s.Title())
+	}
+	s.Apply(wire.Event{Data: wire.SessionState{Mode: wire.StateSnapshot, Title: "older", LastMessageID: wire.Position{Epoch: 1}}})
+	if s.Title() != "older" || s.At() != (wire.Position{Epoch: 1}) {
+		t.Errorf("after an older snapshot: title %q at %v", s.Title(), s.At())
+	}
+	kept := func(at wire.Position, title string) {
+		s.Apply(wire.Event{At: at, Data: wire.SessionState{Mode: wire.StateSnapshot, Title: title}})
+	}
+	kept(wire.Position{Epoch: 3, Seq: 1}, "in the log")
+	kept(wire.Position{Epoch: 3}, "in the log before")
+	if s.Title() != "in the log" || s.At() != (wire.Position{Epoch: 3, Seq: 1}) {
+		t.Errorf("after a snapshot in the log: title %q at %v", s.Title(), s.At())
+	}
+}
+
+func TestMonitors(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	for _, id := range []wire.MonitorID{"monitor-2", "monitor-1"} {
+		s.say(wire.MonitorStatus{MonitorID: id, State: wire.MonitorRunning, MessageID: "m", Budget: &wire.Budget{Actions: 1}})
+	}
+	s.on("monitor-1", open("a"), wire.NotificationShow{Notification: wire.Notification{ID: "n"}},
+		wire.ToastShow{Toast: wire.Toast{ID: "t"}}, wire.DialogConfirm{ID: "d"}, wire.PromptShow{Prompt: wire.Prompt{ID: "p"}})
+	s.say(wire.MessageQueued{MessageID: "q", Position: 1, MonitorID: "monitor-1"})
+	s.on("monitor-3", open("b"))
+	s.on("monitor-4", open("c"), wire.ToastShow{Toast: wire.Toast{ID: "u"}})
+	s.say(wire.MonitorStatus{MonitorID: "monitor-4", State: wire.MonitorIdle})
+	s.say(wire.MonitorStatus{MonitorID: "monitor-0", State: wire.MonitorRemoved})
+	want := []wire.MonitorStatus{
+		{MonitorID: "monitor-0", State: wire.MonitorIdle},
+		{MonitorID: "monitor-1", State: wire.MonitorRunning, Budget: &wire.Budget{Actions: 1}},
+		{MonitorID: "monitor-2", State: wire.MonitorRunning, Budget: &wire.Budget{Actions: 1}},
+		{MonitorID: "monitor-3", State: wire.MonitorIdle},
+	}
+	if diff := cmp.Diff(want, s.Monitors()); diff != "" {
+		t.Errorf("monitors (-want +got):\n%s", diff)
+	}
+	if s.HasMonitor("monitor-4") || s.WindowCount() != 2 || len(s.Toasts()) != 1 {
+		t.Errorf("a fifth monitor was made")
+	}
+	if budgets := s.Snapshot("monitor-2", "monitor-3").Budgets; len(budgets) != 1 || budgets[0].Key != "monitor-2" {
+		t.Errorf("budgets: %+v", budgets)
+	}
+	s.say(wire.MonitorStatus{MonitorID: "monitor-1", State: wire.MonitorRemoved})
+	s.say(wire.MonitorStatus{MonitorID: "monitor-2", State: wire.MonitorRemoved})
+	checkParts(t, s, wire.SessionState{
+		Monitors: []wire.MonitorStatus{want[0], want[3]},
+		Windows:  []wire.WindowState{at("b", front, func(w *wire.WindowState) { w.MonitorID = "monitor-3" })},
+	})
+	if d, ok := s.NextDeadline(); ok {
+		t.Errorf("a deadline is left: %+v", d)
+	}
+}
+
+func TestSnapshotOfSomeMonitors(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	s.do(open("a"), wire.AppBadge{AppID: "app", Count: 1})
+	s.on("monitor-1", open("b"), wire.ToastShow{Toast: wire.Toast{ID: "t"}})
+	s.say(wire.ApprovalRequest{DialogID: "d", Deadline: 5})
+	s.say(wire.Presence{Connections: []wire.Connection{{ConnectionID: "c1"}}, Total: 7})
+	s.say(wire.OwnerChanged{Replica: "hub-1", Epoch: 1})
+	state := s.Snapshot("monitor-1")
+	if len(state.Monitors) != 1 || len(state.Windows) != 1 || state.Windows[0].WindowID != "b" || len(state.Toasts) != 1 {
+		t.Errorf("monitor-1 shows %+v", state)
+	}
+	if len(state.Dialogs) != 1 || len(state.Badges) != 1 || state.Connections != 7 || state.Owner != "hub-1" || state.Status != wire.SessionWaiting {
+		t.Errorf("what belongs to no monitor is missing: %+v", state)
+	}
+	client := desktop.New("ses-1")
+	client.Apply(overTheWire(t, greeting(s.State, "monitor-1")))
+	if !client.HasMonitor("monitor-0") || !client.HasMonitor("monitor-1") {
+		t.Errorf("the client has the monitors %+v", client.Monitors())
+	}
+}
+
+func TestToastsAndNotificationsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	for i := range desktop.MaxToasts + 5 {
+		s.now++
+		id := wire.NoticeID(fmt.Sprintf("t%02d", i))
+		s.do(wire.ToastShow{Toast: wire.Toast{ID: id}})
+	}
+	for i := range desktop.MaxNotifications + 5 {
+		id := wire.NoticeID(fmt.Sprintf("n%03d", i))
+		s.do(wire.NotificationShow{Notification: wire.Notification{ID: id}})
+	}
+	if toasts := s.Toasts(); len(toasts) != desktop.MaxToasts || toasts[0].ID != "t05" {
+		t.Errorf("%d toasts, the oldest %+v", len(toasts), toasts[0])
+	}
+	if notes := s.Notifications(); len(notes) != desktop.MaxNotifications || notes[0].ID != "n005" {
+		t.Errorf("%d notifications, the oldest %+v", len(notes), notes[0])
+	}
+	if _, ok := s.Notification("n005"); !ok {
+		t.Error("the oldest notification is not there")
+	}
+}
+
+func TestToastsEnd(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	s.do(wire.ToastShow{Toast: wire.Toast{ID: "short", Duration: 100}}, wire.ToastShow{Toast: wire.Toast{ID: "usual"}})
+	s.now += 99
+	s.say(wire.SessionRenamed{})
+	if _, ok := s.Toast("short"); !ok {
+		t.Error("a toast ended before its time")
+	}
+	s.now++
+	s.say(wire.MessageRejected{MessageID: "m", To: "c1"})
+	if _, ok := s.Toast("short"); !ok {
+		t.Error("a toast ended by an event that only one client sees")
+	}
+	s.say(wire.SessionRenamed{})
+	if _, ok := s.Toast("short"); ok {
+		t.Error("a toast outlived its time")
+	}
+	s.now += 4900
+	s.say(wire.SessionRenamed{})
+	if len(s.Toasts()) != 0 {
+		t.Error("a toast without a duration outlived the usual time")
+	}
+}
+
+func TestGroups(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	by := func(agent wire.AgentID, id wire.WindowID) wire.WindowCreate {
+		w := open(id)
+		w.AgentID = agent
+		return w
+	}
+	s.do(open("root"), open("a/b"))
+	s.do(by("window-root", "child"), by("window-child/action-1", "grandchild"), by("window-a/b/action/2", "other"))
+	s.do(by("window-none", "alone"), by("main-monitor-0-m1", "root2"))
+	s.say(wire.Actions{AgentID: "window-root", Actions: []wire.Action{open("late")}})
+	s.on("monitor-1", by("window-root", "elsewhere"))
+	s.do(wire.WindowClose{WindowID: "root"}, wire.WindowClose{WindowID: "late"}, open("child"), by("window-child", "child"))
+	got := map[wire.WindowID]wire.WindowID{}
+	for _, w := range s.Snapshot().Windows {
+		got[w.WindowID] = w.GroupID
+	}
+	want := map[wire.WindowID]wire.WindowID{
+		"child": "root", "grandchild": "root", "a/b": "a/b", "other": "a/b", "alone": "", "root2": "", "elsewhere": "",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("groups (-want +got):\n%s", diff)
+	}
+}
+
+func TestOrderIsNumberedAnew(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	s.Apply(wire.Event{Data: wire.SessionState{Mode: wire.StateSnapshot, Windows: []wire.WindowState{
+		at("a", 2<<20-3), at("b", 2<<20-2), at("c", 2<<20-1),
+	}}})
+	s.do(wire.WindowFocus{WindowID: "a"})
+	checkParts(t, s, windows(at("b", front), at("c", front+1), at("a", front+2)))
+}
+
+func TestAgents(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	const role = "main-monitor-0-m1"
+	s.say(wire.MessageQueued{MessageID: "m1", Position: 1})
+	s.say(wire.MessageQueued{MessageID: "m0", Position: 1})
+	s.say(wire.MessageQueued{MessageID: "m0", Position: 1})
+	s.say(wire.MessageQueued{MessageID: "m9", Position: 1, Duplicate: true})
+	queue := func(m ...wire.QueuedMessage) wire.Object[wire.MonitorID, []wire.QueuedMessage] {
+		return wire.Object[wire.MonitorID, []wire.QueuedMessage]{{Key: "monitor-0", Value: m}}
+	}
+	checkParts(t, s, wire.SessionState{Queues: queue(
+		wire.QueuedMessage{ID: "m0", Timestamp: 1_000_000}, wire.QueuedMessage{ID: "m1", Timestamp: 1_000_000},
+	)})
+	s.say(wire.MessageAccepted{MessageID: "m1", AgentID: role, MonitorID: "monitor-0", How: wire.TakenDirect})
+	s.say(wire.AgentThinking{AgentID: role, Delta: "hm"})
+	s.say(wire.AgentResponse{AgentID: role, Delta: "Ω𝛀"})
+	s.say(wire.AgentResponse{AgentID: role, Delta: "!", Offset: 3})
+	s.say(wire.AgentResponse{AgentID: role, Delta: "lost", Offset: 9})
+	s.say(wire.ToolProgress{AgentID: role, ToolName: "window:create", Status: wire.ToolRunning})
+	agent := wire.AgentState{
+		Role: role, Kind: wire.AgentMain, MonitorID: "monitor-0", Status: wire.AgentStatusRunning, MessageID: "m1",
+		Text: "Ω𝛀!", Thinking: "hm", Tool: "window:create", StartedAt: 1_000_000,
+	}
+	waiting := queue(wire.QueuedMessage{ID: "m0", Timestamp: 1_000_000})
+	checkParts(t, s, wire.SessionState{Agents: []wire.AgentState{agent}, Queues: waiting})
+	if status := s.Snapshot().Status; status != wire.SessionExecuting {
+		t.Errorf("status %s", status)
+	}
+	s.say(wire.MessageAccepted{MessageID: "m0", AgentID: role, How: wire.TakenSteered})
+	s.say(wire.ToolProgress{AgentID: role, ToolName: "window:create", Status: wire.ToolComplete})
+	s.say(wire.AgentResponse{AgentID: role, Delta: "new", Offset: 1})
+	agent.Text, agent.Tool = "Ωnew", ""
+	checkParts(t, s, wire.SessionState{Agents: []wire.AgentState{agent}})
+	s.say(wire.AgentResponse{AgentID: role, IsComplete: true})
+	s.say(wire.MessageAccepted{MessageID: "m1", AgentID: role, Duplicate: true})
+	checkParts(t, s, wire.SessionState{})
+	s.say(wire.MessageAccepted{MessageID: "m2", AgentID: "x", How: wire.TakenEphemeral})
+	s.say(wire.AgentResponse{AgentID: "x", Content: "all of it"})
+	s.say(wire.MessageAccepted{MessageID: "m3", AgentID: "x"})
+	checkParts(t, s, wire.SessionState{Agents: []wire.AgentState{{
+		Role: "x", Kind: wire.AgentEphemeral, Status: wire.AgentStatusRunning, MessageID: "m3", StartedAt: 1_000_000,
+	}}})
+	s.say(wire.TurnInterrupted{AgentID: "x"})
+	checkParts(t, s, wire.SessionState{})
+}
+
+func TestWindowAgents(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	status := func(c wire.WindowAgentChange) {
+		s.say(wire.WindowAgentStatus{WindowID: "a", AgentID: "window-a", Status: c, MonitorID: "monitor-0"})
+	}
+	agent := wire.AgentState{
+		Role: "window-a", Kind: wire.AgentWindow, MonitorID: "monitor-0", WindowID: "a",
+		Status: wire.AgentStatusIdle, StartedAt: 1_000_000,
+	}
+	status(wire.AgentAssigned)
+	checkParts(t, s, wire.SessionState{Agents: []wire.AgentState{agent}})
+	if got := s.Snapshot().Status; got != wire.SessionIdle {
+		t.Errorf("status %s", got)
+	}
+	status(wire.AgentActive)
+	agent.Status = wire.AgentStatusRunning
+	checkParts(t, s, wire.SessionState{Agents: []wire.AgentState{agent}})
+	status(wire.AgentReleased)
+	checkParts(t, s, wire.SessionState{})
+}
+
+func TestAgentsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	for i := range desktop.MaxAgents + 1 {
+		s.now++
+		s.say(wire.AgentThinking{AgentID: wire.AgentID(fmt.Sprintf("main-%03d", i)), Delta: "x"})
+	}
+	if agents := s.Snapshot().Agents; len(agents) != desktop.MaxAgents || agents[0].Role != "main-001" {
+		t.Errorf("%d agents, the first %s", len(agents), agents[0].Role)
+	}
+	piece := strings.Repeat("𝛀", 1000)
+	for i := range desktop.MaxAgentText/4000 + 10 {
+		s.say(wire.AgentResponse{AgentID: "main-001", Delta: piece, Offset: i * 2000})
+	}
+	if n := len(s.Snapshot().Agents[0].Text); n != desktop.MaxAgentText {
+		t.Errorf("a text of %d bytes, want %d", n, desktop.MaxAgentText)
+	}
+}
+
+func TestQueues(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	list := make([]wire.QueuedMessage, desktop.MaxQueued+1)
+	for i := range list {
+		list[i].ID = wire.MessageID(fmt.Sprint("m", i))
+	}
+	s.say(wire.QueueUpdated{MonitorID: "monitor-0", Messages: list, MessageID: "x"})
+	before := s.Snapshot()
+	s.say(wire.MessageRejected{MessageID: "m0"})
+	after := s.Snapshot()
+	if n := len(before.Queues[0].Value); n != desktop.MaxQueued || before.Queues[0].Value[0].ID != "m0" {
+		t.Errorf("%d messages waited", n)
+	}
+	if n := len(after.Queues[0].Value); n != desktop.MaxQueued-1 || after.Queues[0].Value[0].ID != "m1" {
+		t.Errorf("%d messages wait", n)
+	}
+	s.say(wire.QueueUpdated{MonitorID: "monitor-0"})
+	checkParts(t, s, wire.SessionState{})
+}
+
+func TestDeadlines(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	check := func(want desktop.Deadline) {
+		t.Helper()
+		if got, _ := s.NextDeadline(); got != want {
+			t.Errorf("next deadline %+v, want %+v", got, want)
+		}
+	}
+	s.do(wire.PromptShow{Prompt: wire.Prompt{ID: "p"}})
+	check(desktop.Deadline{At: 1_300_000, Prompt: "p"})
+	s.do(wire.DialogConfirm{ID: "d"})
+	check(desktop.Deadline{At: 1_060_000, Dialog: "d"})
+	s.say(wire.ApprovalRequest{DialogID: "e", Deadline: 1_000_001, Title: "t"})
+	check(desktop.Deadline{At: 1_000_001, Dialog: "e"})
+	if d, ok := s.Dialog("e"); !ok || d.Title != "t" {
+		t.Errorf("dialog %+v", d)
+	}
+	if p, ok := s.Prompt("p"); !ok || p.MonitorID != "monitor-0" {
+		t.Errorf("prompt %+v", p)
+	}
+	s.say(wire.DialogClosed{DialogID: "e", Reason: wire.ClosedAnswered})
+	s.say(wire.DialogClosed{DialogID: "d", Reason: wire.ClosedExpired})
+	check(desktop.Deadline{At: 1_300_000, Prompt: "p"})
+	s.say(wire.PromptClosed{PromptID: "p", Reason: wire.ClosedDismissed})
+	if d, ok := s.NextDeadline(); ok {
+		t.Errorf("a deadline is left: %+v", d)
+	}
+}
+
+// The owner applies what it made, clients what they read; that must be the same
+// even when the owner was careless.
+func TestCarelessEvents(t *testing.T) {
+	t.Parallel()
+	w := open("a")
+	w.Bounds = wire.Bounds{X: math.NaN(), Y: math.Inf(1), W: math.Copysign(0, -1), H: 1e300}
+	w.Content = &wire.TextContent{Data: "a\xffb"}
+	other := open("b")
+	other.Content = wire.OtherContent{Renderer: "chart", Data: []byte("{ \"a\" : [1, 2] }")}
+	events := []wire.ServerPayload{
+		wire.Actions{Actions: []wire.Action{&w, other, wire.WindowMove{WindowID: "b", X: math.Inf(-1)}}},
+		wire.Actions{Actions: []wire.Action{
+			wire.WindowUpdateContent{WindowID: "a", Operation: &wire.UpdateInsertAt{Position: 2, Data: []byte(`"x"`)}},
+			wire.WindowUpdateContent{WindowID: "b", Operation: wire.UpdateReplace{Data: []byte("{")}},
+		}},
+		wire.AgentResponse{AgentID: "x", Delta: "\xe2\x82"},
+		wire.AgentResponse{AgentID: "x", Delta: "\xac", Offset: 2},
+		wire.MessageUpdated{Action: wire.RowCreated, Message: wire.UIRow{
+			TS: 1, Type: wire.RowSay, Text: strings.Repeat("\xff", desktop.MaxRowBytes/3), Images: []string{"\xff"},
+		}},
+		wire.MessageUpdated{Action: wire.RowCreated, Message: wire.UIRow{TS: 2, Type: wire.RowSay}},
+	}
+	owner, client := desktop.New("ses-1"), desktop.New("ses-1")
+	for i, p := range events {
+		e := wire.Event{Session: "ses-1", At: wire.Position{Epoch: 1, Seq: uint64(i + 1)}, Time: time.Unix(1, 999_999), Data: p}
+		owner.Apply(e)
+		client.Apply(overTheWire(t, e))
+		checkSame(t, fmt.Sprintf("after %T", p), client, owner)
+	}
+	checkInvariants(t, owner)
+	nothing := desktop.New("ses-1")
+	nothing.Apply(wire.Event{At: wire.Position{Epoch: 1}, Data: wire.Actions{Actions: []wire.Action{
+		nil, (*wire.WindowCreate)(nil),
+		wire.WindowCreate{WindowID: "empty"},
+		wire.WindowSetContent{WindowID: "empty"},
+		wire.WindowCreate{},
+		wire.ToastShow{},
+		wire.NotificationShow{},
+		wire.DialogConfirm{},
+		wire.PromptShow{},
+	}}})
+	if got := nothing.Snapshot(); len(got.Windows) != 1 || got.Windows[0].Content != (wire.TextContent{}) || len(got.Toasts) != 0 {
+		t.Errorf("nothing became %+v", got)
+	}
+}
+
+func TestWhoAnswersIsPartOfTheState(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	before := s.Hash()
+	s.say(wire.ProviderChanged{Provider: "demo"})
+	if got := s.Snapshot().Provider; got != "demo" || s.Hash() == before {
+		t.Errorf("the provider is %q after it has changed to demo", got)
+	}
+	client := desktop.New("ses-1")
+	client.Apply(overTheWire(t, greeting(s.State)))
+	if client.Hash() != s.Hash() {
+		t.Error("a client that reads the snapshot does not know who answers")
+	}
+}
+
+func TestRulesAreShown(t *testing.T) {
+	t.Parallel()
+	s := newScript()
+	before := s.Hash()
+	if s.Snapshot().AutoApproval != nil || s.AutoApproval().AutoApprovalEnabled {
+		t.Error("nobody has said anything of rules")
+	}
+	rules := wire.AutoApproval{AutoApprovalEnabled: true, DeniedCommands: []string{"rm"}}
+	s.say(wire.AutoApprovalChanged{Rules: rules, By: "c"})
+	got := s.Snapshot().AutoApproval
+	if got == nil || !got.AutoApprovalEnabled || len(got.DeniedCommands) != 1 || s.Hash() == before {
+		t.Errorf("the rules are %+v", got)
+	}
+	s.say(wire.AutoApprovalChanged{})
+	if got := s.Snapshot().AutoApproval; got == nil || got.AutoApprovalEnabled {
+		t.Errorf("the rules are %+v", got)
+	}
+}

@@ -1,0 +1,187 @@
+package desktop
+
+import (
+	"encoding/json"
+	"strconv"
+	"sync"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// windowKey names a window in its session.
+type windowKey struct {
+	monitor wire.MonitorID
+	id      wire.WindowID
+}
+
+// content is what a window shows. It is kept apart from the window, which would
+// have to be written as a whole whenever it is moved.
+type content struct {
+	MonitorID wire.MonitorID `json:"monitorId"`
+	WindowID  wire.WindowID  `json:"windowId"`
+	Content   wire.Content   `json:"content"`
+}
+
+// badge is the count on an app's icon.
+type badge struct {
+	AppID wire.AppID `json:"appId"`
+	Count uint64     `json:"count"`
+}
+
+// about is what is known of the session itself.
+type about struct {
+	Title string         `json:"title,omitempty"`
+	Owner wire.ReplicaID `json:"owner,omitempty"`
+	// Provider is who answers.
+	Provider string `json:"provider,omitempty"`
+	// LastRow and LastTS are the highest that any row had: they are never given
+	// again, whatever becomes of the row.
+	LastRow wire.RowID  `json:"lastRow,omitempty"`
+	LastTS  wire.Millis `json:"lastTs,omitempty"`
+}
+
+// only is the key of tables with one value.
+type only struct{}
+
+// schema is how each table is written. It is made once and never changes.
+type schema struct {
+	about         kind[only, about]
+	presence      kind[only, wire.Presence]
+	approval      kind[only, wire.AutoApproval]
+	monitors      kind[wire.MonitorID, wire.MonitorStatus]
+	windows       kind[windowKey, wire.WindowState]
+	contents      kind[windowKey, content]
+	dialogs       kind[wire.DialogID, wire.ApprovalRequest]
+	prompts       kind[wire.PromptID, wire.OpenPrompt]
+	notifications kind[wire.NoticeID, wire.ShownNotification]
+	toasts        kind[wire.NoticeID, wire.ShownToast]
+	badges        kind[wire.AppID, badge]
+	shortcuts     kind[wire.ShortcutID, wire.Shortcut]
+	agents        kind[wire.AgentID, wire.AgentState]
+	texts         kind[pieceKey, piece]
+	queues        kind[wire.MonitorID, wire.QueueUpdated]
+	rows          kind[wire.Millis, wire.UIRow]
+	plan          kind[only, wire.PlanState]
+	layer         kind[only, layer]
+	todos         kind[wire.TodoID, todo]
+	requests      kind[wire.RequestID, request]
+
+	free     wire.Format[json.RawMessage]
+	content  wire.Format[wire.Content]
+	text     wire.Format[string]
+	snapshot wire.Format[wire.SessionState]
+}
+
+var theSchema = sync.OnceValue(func() *schema {
+	return &schema{
+		about:    kindOf("meta", func(only) string { return "session" }, func(*about) only { return only{} }),
+		presence: kindOf("presence", func(only) string { return "all" }, func(*wire.Presence) only { return only{} }),
+		approval: kindOf("approval", func(only) string { return "rules" }, func(*wire.AutoApproval) only { return only{} }),
+		monitors: kindOf("monitors", idField, func(v *wire.MonitorStatus) wire.MonitorID { return v.MonitorID }),
+		windows: kindOf("windows", windowKey.field, func(v *wire.WindowState) windowKey {
+			return windowKey{v.MonitorID, v.WindowID}
+		}),
+		contents:      kindOf("contents", windowKey.field, func(v *content) windowKey { return windowKey{v.MonitorID, v.WindowID} }),
+		dialogs:       kindOf("dialogs", idField, func(v *wire.ApprovalRequest) wire.DialogID { return v.DialogID }),
+		prompts:       kindOf("prompts", idField, func(v *wire.OpenPrompt) wire.PromptID { return v.ID }),
+		notifications: kindOf("notifications", idField, func(v *wire.ShownNotification) wire.NoticeID { return v.ID }),
+		toasts:        kindOf("toasts", idField, func(v *wire.ShownToast) wire.NoticeID { return v.ID }),
+		badges:        kindOf("badges", idField, func(v *badge) wire.AppID { return v.AppID }),
+		shortcuts:     kindOf("shortcuts", idField, func(v *wire.Shortcut) wire.ShortcutID { return v.ID }),
+		agents:        kindOf("agents", idField, func(v *wire.AgentState) wire.AgentID { return v.Role }),
+		texts:         kindOf("texts", pieceKey.field, (*piece).key),
+		queues:        kindOf("queues", idField, func(v *wire.QueueUpdated) wire.MonitorID { return v.MonitorID }),
+		rows: kindOf("rows", func(ts wire.Millis) string {
+			return strconv.FormatInt(int64(ts), 10)
+		}, func(v *wire.UIRow) wire.Millis { return v.TS }),
+		plan:     kindOf("plan", func(only) string { return "plan" }, func(*wire.PlanState) only { return only{} }),
+		layer:    kindOf("layer", func(only) string { return "layer" }, func(*layer) only { return only{} }),
+		todos:    kindOf("todos", idField, func(v *todo) wire.TodoID { return v.ID }),
+		requests: kindOf("hitl", idField, func(v *request) wire.RequestID { return v.ID }),
+		free:     wire.FormatOf[json.RawMessage](),
+		content:  wire.FormatOf[wire.Content](),
+		text:     wire.FormatOf[string](),
+		snapshot: wire.FormatOf[wire.SessionState](),
+	}
+})
+
+func kindOf[K comparable, V any](name string, field func(K) string, key func(*V) K) kind[K, V] {
+	return kind[K, V]{name: name, field: field, key: key, format: wire.FormatOf[V]()}
+}
+
+func (k windowKey) field() string { return fieldName(string(k.monitor) + "/" + string(k.id)) }
+
+func idField[K ~string](id K) string { return fieldName(string(id)) }
+
+// tables are the state, in the order in which they are written.
+type tables struct {
+	about         table[only, about]
+	presence      table[only, wire.Presence]
+	approval      table[only, wire.AutoApproval]
+	monitors      table[wire.MonitorID, wire.MonitorStatus]
+	windows       table[windowKey, wire.WindowState] // without their contents
+	contents      table[windowKey, content]
+	dialogs       table[wire.DialogID, wire.ApprovalRequest]
+	prompts       table[wire.PromptID, wire.OpenPrompt]
+	notifications table[wire.NoticeID, wire.ShownNotification]
+	toasts        table[wire.NoticeID, wire.ShownToast]
+	badges        table[wire.AppID, badge]
+	shortcuts     table[wire.ShortcutID, wire.Shortcut]
+	agents        table[wire.AgentID, wire.AgentState]
+	texts         table[pieceKey, piece]
+	queues        table[wire.MonitorID, wire.QueueUpdated]
+	rows          table[wire.Millis, wire.UIRow]
+	plan          table[only, wire.PlanState]
+	layer         table[only, layer]
+	todos         table[wire.TodoID, todo]
+	requests      table[wire.RequestID, request]
+
+	unwritten unwritten
+}
+
+// init makes the tables, which are empty.
+func (t *tables) init() {
+	s := theSchema()
+	*t = tables{
+		about:         table[only, about]{kind: &s.about},
+		presence:      table[only, wire.Presence]{kind: &s.presence},
+		approval:      table[only, wire.AutoApproval]{kind: &s.approval},
+		monitors:      table[wire.MonitorID, wire.MonitorStatus]{kind: &s.monitors},
+		windows:       table[windowKey, wire.WindowState]{kind: &s.windows},
+		contents:      table[windowKey, content]{kind: &s.contents},
+		dialogs:       table[wire.DialogID, wire.ApprovalRequest]{kind: &s.dialogs},
+		prompts:       table[wire.PromptID, wire.OpenPrompt]{kind: &s.prompts},
+		notifications: table[wire.NoticeID, wire.ShownNotification]{kind: &s.notifications},
+		toasts:        table[wire.NoticeID, wire.ShownToast]{kind: &s.toasts},
+		badges:        table[wire.AppID, badge]{kind: &s.badges},
+		shortcuts:     table[wire.ShortcutID, wire.Shortcut]{kind: &s.shortcuts},
+		agents:        table[wire.AgentID, wire.AgentState]{kind: &s.agents},
+		texts:         table[pieceKey, piece]{kind: &s.texts},
+		queues:        table[wire.MonitorID, wire.QueueUpdated]{kind: &s.queues},
+		rows:          table[wire.Millis, wire.UIRow]{kind: &s.rows},
+		plan:          table[only, wire.PlanState]{kind: &s.plan},
+		layer:         table[only, layer]{kind: &s.layer},
+		todos:         table[wire.TodoID, todo]{kind: &s.todos},
+		requests:      table[wire.RequestID, request]{kind: &s.requests},
+	}
+	for i, each := range t.each() {
+		each.join(tableMark{&t.unwritten, 1 << i})
+	}
+}
+
+// anyTable is what can be done with every table.
+type anyTable interface {
+	changes(dst []Change) []Change
+	all(dst []Change) []Change
+	restore(tables map[string]map[string][]byte) error
+	empty()
+	join(m tableMark)
+}
+
+func (t *tables) each() [20]anyTable {
+	return [...]anyTable{
+		&t.about, &t.presence, &t.approval, &t.monitors, &t.windows, &t.contents, &t.dialogs, &t.prompts, &t.notifications,
+		&t.toasts, &t.badges, &t.shortcuts, &t.agents, &t.texts, &t.queues, &t.rows,
+		&t.plan, &t.layer, &t.todos, &t.requests,
+	}
+}

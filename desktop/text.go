@@ -1,0 +1,180 @@
+package desktop
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// What an agent says or thinks grows by a few words many times a second. It is
+// kept in pieces, of which only the last changes, so that a word costs one piece
+// and not the whole text.
+
+// pieceBytes is the most a piece holds.
+const pieceBytes = 4096
+
+// streamKey names one of an agent's two texts.
+type streamKey struct {
+	role     wire.AgentID
+	thinking bool
+}
+
+// stream sums up a text.
+type stream struct {
+	pieces int
+	bytes  int
+	units  int // of UTF-16
+}
+
+type pieceKey struct {
+	streamKey
+	index int
+}
+
+// piece is a part of a text: whole characters.
+type piece struct {
+	Role     wire.AgentID `json:"role"`
+	Thinking bool         `json:"thinking,omitempty"`
+	Index    int          `json:"index"`
+	Text     string       `json:"text"`
+}
+
+func (p *piece) key() pieceKey { return pieceKey{streamKey{p.Role, p.Thinking}, p.Index} }
+
+func (k pieceKey) field() string {
+	what := "/text/"
+	if k.thinking {
+		what = "/thinking/"
+	}
+	return fieldName(string(k.role) + what + strconv.Itoa(k.index))
+}
+
+// say puts a delta at its place, which is the end of the text unless something
+// is said anew. What lies behind the end is lost: the text before it was too
+// long to be kept. An event that has the whole text replaces it.
+func (s *State) say(k streamKey, content, delta string, offset int) {
+	if content != "" {
+		delta, offset = content, 0
+	}
+	st := s.streams[k]
+	if offset > st.units {
+		return
+	}
+	if offset < st.units {
+		s.cut(k, offset)
+	}
+	s.extend(k, mended(delta))
+}
+
+// cut shortens a text.
+func (s *State) cut(k streamKey, units int) {
+	st := s.streams[k]
+	kept := stream{}
+	for i := range st.pieces {
+		key := pieceKey{k, i}
+		r := s.texts.get(key)
+		text := r.value.Text
+		if n := utf16Units(text); kept.units+n > units {
+			text = text[:byteOffset(text, units-kept.units)]
+			units = kept.units + utf16Units(text) // less than asked for when that is within a character
+		}
+		if text == "" {
+			s.texts.drop(key)
+			continue
+		}
+		if text != r.value.Text {
+			s.texts.touch(r).Text = text
+		}
+		kept.pieces++
+		kept.bytes += len(text)
+		kept.units += utf16Units(text)
+	}
+	s.setStream(k, kept)
+}
+
+// extend adds to the end of a text, as much as it may hold.
+func (s *State) extend(k streamKey, more string) {
+	st := s.streams[k]
+	more = more[:wholeRunes(more, MaxAgentText-st.bytes)]
+	if more == "" {
+		return
+	}
+	st.bytes += len(more)
+	st.units += utf16Units(more)
+	if st.pieces > 0 {
+		key := pieceKey{k, st.pieces - 1}
+		r := s.texts.get(key)
+		if n := wholeRunes(more, pieceBytes-len(r.value.Text)); n > 0 {
+			s.texts.touch(r).Text += more[:n]
+			more = more[n:]
+		}
+	}
+	for more != "" {
+		n := wholeRunes(more, pieceBytes)
+		s.texts.put(pieceKey{k, st.pieces}, piece{Role: k.role, Thinking: k.thinking, Index: st.pieces, Text: more[:n]})
+		st.pieces++
+		more = more[n:]
+	}
+	s.setStream(k, st)
+}
+
+// wholeRunes is the most bytes of a text, up to a limit, that split no
+// character.
+func wholeRunes(text string, limit int) int {
+	if len(text) <= limit {
+		return len(text)
+	}
+	n := max(limit, 0)
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return n
+}
+
+// forget drops a text.
+func (s *State) forget(k streamKey) {
+	for i := range s.streams[k].pieces {
+		s.texts.drop(pieceKey{k, i})
+	}
+	delete(s.streams, k)
+}
+
+func (s *State) setStream(k streamKey, st stream) {
+	if s.streams == nil {
+		s.streams = make(map[streamKey]stream)
+	}
+	s.streams[k] = st
+}
+
+// textSoFar is a whole text.
+func (s *State) textSoFar(k streamKey) string {
+	st := s.streams[k]
+	var b strings.Builder
+	b.Grow(st.bytes)
+	for i := range st.pieces {
+		b.WriteString(s.texts.get(pieceKey{k, i}).value.Text)
+	}
+	return b.String()
+}
+
+// findStreams sums the pieces up again. Pieces that belong to nothing go.
+func (s *State) findStreams() {
+	s.streams = nil
+	for role := range s.agents.items {
+		for _, thinking := range []bool{false, true} {
+			k := streamKey{role, thinking}
+			st := stream{}
+			for r := s.texts.get(pieceKey{k, 0}); r != nil; r = s.texts.get(pieceKey{k, st.pieces}) {
+				st.pieces++
+				st.bytes += len(r.value.Text)
+				st.units += utf16Units(r.value.Text)
+			}
+			if st.pieces > 0 {
+				s.setStream(k, st)
+			}
+		}
+	}
+	s.texts.dropIf(func(p *piece) bool { return p.Index >= s.streams[p.key().streamKey].pieces })
+}

@@ -1,0 +1,139 @@
+package membership_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/everdesk/everdesk/internal/redistest"
+	"github.com/everdesk/everdesk/membership"
+	"github.com/everdesk/everdesk/store"
+	"github.com/everdesk/everdesk/store/redisstore"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// clerk answers errands and counts them.
+type clerk struct {
+	mu   sync.Mutex
+	done map[wire.SessionID]int
+}
+
+func (c *clerk) answer(_ context.Context, e membership.Errand) membership.Answer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done == nil {
+		c.done = map[wire.SessionID]int{}
+	}
+	c.done[e.Session]++
+	return membership.Answer{Found: true, Detail: string(e.Kind) + " " + string(e.Session)}
+}
+
+func (c *clerk) total() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range c.done {
+		n += k
+	}
+	return n
+}
+
+// Many errands at once, from anywhere, are all done once and answered.
+func TestErrands(t *testing.T) {
+	t.Parallel()
+	server := redistest.Standalone(t)
+	var clerks [2]clerk
+	var hubs [2]*hub
+	for i, id := range []wire.ReplicaID{"a", "b"} {
+		s, err := redisstore.Open(t.Context(), server.Client(t), redisstore.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		hubs[i] = start(t, s, id, func(c *membership.Config) { c.Every, c.Errand = 20*time.Millisecond, clerks[i].answer })
+	}
+	for _, h := range hubs { // who has announced itself can be asked
+		for {
+			if all, err := h.Replicas(t.Context()); err == nil && len(all) == 2 {
+				break
+			}
+		}
+	}
+	const errands = 100
+	var wg sync.WaitGroup
+	for i := range errands {
+		wg.Go(func() {
+			e := membership.Errand{Kind: membership.ErrandFetch, Session: wire.SessionID(fmt.Sprint("ses-", i))}
+			for range 2 { // the same again is the same
+				got, err := hubs[i%2].Send(t.Context(), []wire.ReplicaID{"a", "b"}[i/2%2], fmt.Sprint("e-", i), e)
+				if err != nil || got.Detail != "fetch "+string(e.Session) {
+					t.Errorf("%d: %+v %v", i, got, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if a, b := clerks[0].total(), clerks[1].total(); a != errands/2 || b != errands/2 {
+		t.Errorf("%d and %d were done, want %d each", a, b, errands/2)
+	}
+	if _, err := hubs[0].Send(t.Context(), "c", "x", membership.Errand{}); !errors.Is(err, membership.ErrUnknown) {
+		t.Errorf("an errand for nobody: %v", err)
+	}
+}
+
+// Who is asked may take its time, or be gone.
+func TestErrandsThatAreNotDone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openFile(t)
+		a := start(t, s, "a")
+		hang := make(chan struct{})
+		b := start(t, s, "b", func(c *membership.Config) {
+			c.Errand = func(ctx context.Context, _ membership.Errand) membership.Answer {
+				close(hang)
+				<-ctx.Done()
+				return membership.Answer{Code: wire.CodeConnectionTimeout}
+			}
+		})
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if _, err := a.Send(ctx, "b", "x", membership.Errand{}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("an errand that takes long: %v", err)
+		}
+		<-hang
+		if got, err := a.Send(t.Context(), "b", "x", membership.Errand{}); err != nil || got.Code != wire.CodeConnectionTimeout {
+			t.Errorf("in the end it is %+v %v", got, err)
+		}
+		b.end()
+		if _, err := a.Send(t.Context(), "b", "y", membership.Errand{}); !errors.Is(err, membership.ErrUnknown) {
+			t.Errorf("an errand for who has left: %v", err)
+		}
+		if got, err := a.Send(t.Context(), "a", "z", membership.Errand{}); err != nil || got.Code == 0 {
+			t.Errorf("who does no errands answers %+v %v", got, err)
+		}
+	})
+}
+
+// What was meant for an earlier life of a replica is not done by the next one.
+func TestErrandsOfAnEarlierLife(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := openFile(t)
+		for i, data := range []string{`{"kind":"fetch","session":"ses-1","process":"another"}`, `{`} {
+			if _, err := s.Put(t.Context(), store.Document{Collection: "fleet-errands.a", Name: strconv.Itoa(i), Data: []byte(data), TTL: time.Minute}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var c clerk
+		start(t, s, "a", func(cfg *membership.Config) { cfg.Errand = c.answer })
+		time.Sleep(10 * time.Second)
+		if c.total() != 0 {
+			t.Error("it was done")
+		}
+	})
+}

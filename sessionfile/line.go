@@ -1,0 +1,96 @@
+package sessionfile
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Line is a message in messages.jsonl, as other programs know it.
+type Line struct {
+	Type      LineType       `json:"type"`
+	Timestamp time.Time      `json:"timestamp"`
+	Content   string         `json:"content,omitempty"`
+	AgentID   wire.AgentID   `json:"agentId"`
+	Source    Origin         `json:"source"`
+	MonitorID wire.MonitorID `json:"monitorId,omitempty"`
+	MessageID wire.MessageID `json:"messageId,omitempty"`
+	// ToolUseID and ToolName are of tools.
+	ToolUseID string          `json:"toolUseId,omitempty"`
+	ToolName  string          `json:"toolName,omitempty"`
+	ToolInput json.RawMessage `json:"toolInput,omitempty"`
+	IsError   bool            `json:"isError,omitempty"`
+}
+
+// LineType is what a line is.
+type LineType string
+
+// What lines are.
+const (
+	LineUser       LineType = "user"
+	LineAssistant  LineType = "assistant"
+	LineThinking   LineType = "thinking"
+	LineToolUse    LineType = "tool_use"
+	LineToolResult LineType = "tool_result"
+)
+
+// Origin is where something was said: to a window, or else in the main conversation
+// of its monitor.
+type Origin struct{ Window wire.WindowID }
+
+// MarshalJSON writes "main" or {"window":"id"}.
+func (o Origin) MarshalJSON() ([]byte, error) {
+	if o.Window == "" {
+		return []byte(`"main"`), nil
+	}
+	return json.Marshal(map[string]wire.WindowID{"window": o.Window})
+}
+
+// linesOf is what a row is in messages.jsonl. Rows about other things are nothing.
+func linesOf(r *wire.UIRow) []Line {
+	line := Line{
+		Timestamp: time.UnixMilli(int64(r.TS)).UTC(), Content: r.Text, AgentID: r.AgentID,
+		Source: Origin{r.WindowID}, MonitorID: r.MonitorID, MessageID: r.MessageID,
+	}
+	switch r.Say {
+	case wire.SayUserFeedback:
+		line.Type = LineUser
+		if line.AgentID == "" { // the row does not say whom it was for
+			line.AgentID = wire.AgentID("main-" + r.MonitorID)
+			if r.WindowID != "" {
+				line.AgentID = wire.AgentID("window-" + r.WindowID)
+			}
+		}
+	case wire.SayText, wire.SaySubtaskResult, wire.SayCompletionResult:
+		line.Type = LineAssistant
+	case wire.SayReasoning:
+		line.Type = LineThinking
+	case wire.SayTool:
+		return linesOfTool(line)
+	}
+	if line.Type == "" || strings.TrimSpace(line.Content) == "" {
+		return nil
+	}
+	return []Line{line}
+}
+
+// linesOfTool are the call of a tool and its result.
+func linesOfTool(line Line) []Line {
+	var tool struct {
+		ID     string          `json:"id"`
+		Tool   string          `json:"tool"`
+		Status wire.ToolStatus `json:"status"`
+		Input  json.RawMessage `json:"input"`
+		Result string          `json:"result"`
+	}
+	if json.Unmarshal([]byte(line.Content), &tool) != nil || tool.Tool == "" {
+		return nil
+	}
+	line.Content, line.ToolUseID, line.ToolName = "", tool.ID, tool.Tool
+	use, result := line, line
+	use.Type, use.ToolInput = LineToolUse, tool.Input
+	result.Type, result.Content, result.IsError = LineToolResult, tool.Result, tool.Status == wire.ToolError
+	return []Line{use, result}
+}

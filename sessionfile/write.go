@@ -1,0 +1,219 @@
+package sessionfile
+
+import (
+	"archive/zip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"io"
+	"iter"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/wire"
+)
+
+// Source is a session to be packed. Sequences end with the first error.
+type Source struct {
+	Meta    Metadata
+	Desktop wire.SessionState
+	// Rows are those of a monitor, the oldest first. They are asked for twice.
+	Rows    func(wire.MonitorID) iter.Seq2[wire.UIRow, error]
+	Threads []history.Thread
+	Files   []File
+}
+
+// File is one in the storage of a session.
+type File struct {
+	Name string
+	Size int64
+	Open func() (io.ReadCloser, error)
+}
+
+var (
+	rowFormat     = sync.OnceValue(wire.FormatOf[wire.UIRow])
+	desktopFormat = sync.OnceValue(wire.FormatOf[wire.SessionState])
+)
+
+// packer writes the parts of a log and notes what they are.
+type packer struct {
+	zip   *zip.Writer
+	when  time.Time
+	parts map[string]Part
+	name  string
+	out   io.Writer
+	sum   hash.Hash
+	bytes int64
+}
+
+// Write packs a session. What was written before an error is no log.
+func Write(w io.Writer, s Source) error {
+	p := &packer{zip: zip.NewWriter(w), when: s.Meta.ExportedAt, parts: map[string]Part{}}
+	if err := p.pack(s); err != nil {
+		return err
+	}
+	if err := p.zip.Close(); err != nil {
+		return fmt.Errorf("end the session log: %w", err)
+	}
+	return nil
+}
+
+func (p *packer) pack(s Source) error {
+	state := still(s.Desktop)
+	if err := p.part(desktopName, func() error { return p.raw(desktopFormat().Append(nil, &state)) }); err != nil {
+		return err
+	}
+	if err := p.part(messagesName, func() error { return p.messages(s, state.Monitors) }); err != nil {
+		return err
+	}
+	for _, m := range state.Monitors {
+		err := p.part(rowsFolder+string(m.MonitorID)+linesEnding, func() error {
+			return each(s.Rows(m.MonitorID), func(r *wire.UIRow) error {
+				row := history.Finished(*r) // who makes it is not in the log
+				return p.raw(rowFormat().Append(nil, &row))
+			})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	meta := s.Meta
+	meta.Format, meta.Version, meta.ThreadIDs, meta.Threads = Format, Version, map[string]string{}, []ThreadInfo{}
+	for i, t := range s.Threads {
+		info := ThreadInfo{Agent: t.Agent, Provider: t.Provider, Monitor: t.Monitor, Windows: t.Windows, Part: apiFolder + strconv.Itoa(i) + linesEnding}
+		meta.Threads = append(meta.Threads, info)
+		if t.ID != "" {
+			meta.ThreadIDs[t.Agent] = t.ID
+		}
+		err := p.part(info.Part, func() error {
+			for j := range t.Messages {
+				if err := p.line(&t.Messages[j]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, f := range s.Files {
+		if err := p.part(filesFolder+f.Name, func() error { return p.copy(f) }); err != nil {
+			return err
+		}
+	}
+	meta.Parts = p.parts
+	return p.part(metadataName, func() error { return p.line(meta) })
+}
+
+// still is a desktop on which nothing is going on. A plan that has ended stays on it.
+func still(s wire.SessionState) wire.SessionState {
+	out := wire.SessionState{
+		Mode: wire.StateSnapshot, HeartbeatMS: 1, Status: wire.SessionIdle, Title: s.Title, Provider: s.Provider, Monitors: quiet(s.Monitors),
+		Windows: unlocked(s.Windows), Notifications: s.Notifications, Shortcuts: s.Shortcuts, Badges: s.Badges,
+		Todos: []wire.Todo{}, RecentMessages: []wire.UIRow{}, LastMessageID: s.LastMessageID,
+	}
+	if s.Plan.Ended() {
+		out.Plan, out.Todos = s.Plan, s.Todos
+	}
+	return out
+}
+
+func quiet(monitors []wire.MonitorStatus) []wire.MonitorStatus {
+	out := make([]wire.MonitorStatus, len(monitors))
+	for i, m := range monitors {
+		out[i] = wire.MonitorStatus{MonitorID: m.MonitorID, State: wire.MonitorIdle, Revision: m.Revision}
+	}
+	return out
+}
+
+func unlocked(windows []wire.WindowState) []wire.WindowState {
+	out := make([]wire.WindowState, len(windows))
+	for i, w := range windows {
+		w.Lock = ""
+		out[i] = w
+	}
+	return out
+}
+
+// messages writes what was said, monitor by monitor.
+func (p *packer) messages(s Source, monitors []wire.MonitorStatus) error {
+	for _, m := range monitors {
+		err := each(s.Rows(m.MonitorID), func(r *wire.UIRow) error {
+			for _, l := range linesOf(r) {
+				if err := p.line(l); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each does something with each row until there is an error.
+func each(rows iter.Seq2[wire.UIRow, error], do func(*wire.UIRow) error) error {
+	for row, err := range rows {
+		if err != nil {
+			return fmt.Errorf("read the rows: %w", err)
+		}
+		if err := do(&row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// part writes a file of the log.
+func (p *packer) part(name string, fill func() error) error {
+	out, err := p.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: p.when})
+	if err != nil {
+		return fmt.Errorf("begin %s: %w", name, err)
+	}
+	p.name, p.sum, p.bytes = name, sha256.New(), 0
+	p.out = io.MultiWriter(out, p.sum)
+	if err := fill(); err != nil {
+		return err
+	}
+	p.parts[name] = Part{Bytes: p.bytes, SHA256: hex.EncodeToString(p.sum.Sum(nil))}
+	return nil
+}
+
+// raw writes a line that is one already.
+func (p *packer) raw(data []byte) error {
+	n, err := p.out.Write(append(data, '\n'))
+	p.bytes += int64(n)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", p.name, err)
+	}
+	return nil
+}
+
+func (p *packer) line(v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", p.name, err)
+	}
+	return p.raw(data)
+}
+
+func (p *packer) copy(f File) (err error) {
+	from, err := f.Open()
+	if err != nil {
+		return fmt.Errorf("open %s: %w", f.Name, err)
+	}
+	defer func() { _ = from.Close() }()
+	n, err := io.Copy(p.out, from)
+	p.bytes += n
+	if err != nil {
+		return fmt.Errorf("write %s: %w", p.name, err)
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package mcpserver_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/everdesk/everdesk/providers"
+	"github.com/everdesk/everdesk/tools"
+	"github.com/everdesk/everdesk/tools/mcpserver"
+)
+
+// Who does not read answers has the places of its calls until they are cut off: in
+// time, and soon when the badge is revoked.
+func TestSlowReadersAreBounded(t *testing.T) {
+	t.Parallel()
+	logger := slog.New(slog.DiscardHandler)
+	big := hands{strings.Repeat("x", 8<<20)}
+	for name, tt := range map[string]struct {
+		within time.Duration
+		revoke bool
+	}{"in time": {within: 50 * time.Millisecond}, "revoked": {within: time.Hour, revoke: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			door := mcpserver.New(big, mcpserver.Config{MaxCalls: 1, WriteWithin: tt.within, Logger: logger})
+			out := make(chan struct{}, 1)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				door.ServeHTTP(w, r)
+				out <- struct{}{}
+			}))
+			t.Cleanup(server.Close)
+			e, revoke := door.Issue(agent(newRoom("ses-1"), tools.ProfileMain, "a"))
+			defer revoke()
+			c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(server.URL, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			body := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"big","arguments":{}}}`
+			fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+				"Accept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s", e.Token, len(body), body)
+			if _, err := c.Read(make([]byte, 1)); err != nil { // the answer has begun
+				t.Fatal(err)
+			}
+			if tt.revoke {
+				revoke()
+			}
+			select {
+			case <-out:
+			case <-time.After(2 * time.Minute):
+				t.Error("the answer is written for ever")
+			}
+		})
+	}
+}
+
+// hands have one tool, which says something.
+type hands struct{ says string }
+
+func (h hands) Tools(tools.Caller) []providers.Tool {
+	return []providers.Tool{{Name: "big", Description: "b", Schema: json.RawMessage(`{"type":"object"}`)}}
+}
+
+func (h hands) Call(context.Context, tools.Caller, providers.ToolCall) providers.ToolResult {
+	return providers.ToolResult{Text: h.says}
+}
