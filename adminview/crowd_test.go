@@ -52,7 +52,7 @@ func TestGlancesStarveNoWatcher(t *testing.T) {
 				})
 			}
 		}
-		time.Sleep(30 * time.Second)
+		time.Sleep(10 * time.Second)
 		says(t, z, "m2")
 		time.Sleep(5 * time.Second)
 		for i := range windows {

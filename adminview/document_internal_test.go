@@ -86,7 +86,7 @@ func TestDocumentsStaySmall(t *testing.T) {
 		}
 		return string(text)
 	}
-	rows := manyRows(10_000)
+	rows := manyRows(2_000)
 	for i := range rows {
 		rows[i].Title, rows[i].User = noise(200), noise(85)
 	}

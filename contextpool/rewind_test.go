@@ -399,7 +399,7 @@ func TestRewindBringsBackWhatWasLeftOut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	var before string
-	for i := range 1000 {
+	for i := range 500 {
 		id := fmt.Sprintf("m%d", i)
 		if i == 150 {
 			before = known(r.direct(id).From.Entries)
@@ -409,15 +409,15 @@ func TestRewindBringsBackWhatWasLeftOut(t *testing.T) {
 		}
 		r.talk(id)
 	}
-	if len(r.kept.lists["cold:api:main-monitor-0"]) < 1000 || len(r.kept.lists["api:main-monitor-0"]) > 400 {
+	if len(r.kept.lists["cold:api:main-monitor-0"]) < 500 || len(r.kept.lists["api:main-monitor-0"]) > 400 {
 		t.Fatalf("%d and %d", len(r.kept.lists["cold:api:main-monitor-0"]), len(r.kept.lists["api:main-monitor-0"]))
 	}
 	r.crash()
 	r.away = errors.New("away")
-	wantEqual(t, r.rewind(contextpool.Undo{TS: r.rowOf("text of m900").TS}).Code, wire.CodeStoreUnavailable)
+	wantEqual(t, r.rewind(contextpool.Undo{TS: r.rowOf("text of m450").TS}).Code, wire.CodeStoreUnavailable)
 	r.away = nil
-	r.back("text of m990")
-	r.wantSeenEnd("answer to m989; completed")
+	r.back("text of m490")
+	r.wantSeenEnd("answer to m489; completed")
 	r.back("text of m150")
 	wantEqual(t, known(r.direct("n").From.Entries), before)
 	r.checkBounds(mainThread)

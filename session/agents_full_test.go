@@ -143,7 +143,7 @@ func TestRewriteOfALongLife(t *testing.T) {
 			w := wire.WindowID(fmt.Sprintf("w%d", k))
 			d.ask(wire.MessageID(fmt.Sprintf("e%d", k)), emit(window(w)))
 			var last wire.MessageID
-			for i := range 190 {
+			for i := range 100 {
 				last = wire.MessageID(fmt.Sprintf("m%d-%d", k, i))
 				d.send(last, wire.WindowMessage{WindowID: w, Content: "/say hi"})
 				if i%40 == 39 {
