@@ -105,7 +105,9 @@ func TestFencedOwnerHandsOverActionsThatDoNotFit(t *testing.T) {
 			t.Errorf("the new owner started %d runs, want only that of m1: m2 had ended", n)
 		}
 		rows := d.snapshot().RecentMessages
-		if !slices.ContainsFunc(rows, func(r wire.UIRow) bool { return r.Say == wire.SayError && strings.Contains(r.Text, "an agent had done") }) {
+		if !slices.ContainsFunc(rows, func(r wire.UIRow) bool {
+			return r.Say == wire.SayError && strings.Contains(r.Text, "an agent had done")
+		}) {
 			t.Errorf("the rows are %s, want one that says what was lost", texts(rows))
 		}
 	})
