@@ -1,9 +1,11 @@
 package contextpool
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
+	"github.com/everdesk/everdesk/desk"
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
@@ -25,9 +27,20 @@ type Concluded struct {
 
 // MayConclude reports whether [Pool.Conclude] can end the turn: it is under way here and
 // has used no tool since this owner has it, its message waits to be begun, or the session
-// does not know it at all.
+// does not know it at all. No other turn has been given a message that joined it, because
+// which of the actions are that message's cannot be told.
 func (p *Pool) MayConclude(c Concluded) bool {
-	if t := p.concludes(c); t != nil {
+	t := p.concludes(c)
+	run := ""
+	if t != nil {
+		run = t.run()
+	}
+	for _, id := range c.Joined {
+		if p.knows(id) && p.waits(id, run) == nil && (t == nil || !slices.Contains(t.Taken, id)) {
+			return false
+		}
+	}
+	if t != nil {
 		return !t.acted && t.Stopping == ""
 	}
 	if p.waits(c.End.MessageID, "") != nil {
@@ -59,8 +72,9 @@ func (p *Pool) concludes(c Concluded) *turn {
 }
 
 // Conclude ends a turn here as it ended at the owner before: its run, if there is one, is
-// stopped, and what people saw of it is shown again.
-func (p *Pool) Conclude(c Concluded) {
+// stopped, and what people saw of it is shown again. It returns the first action that the
+// desktop refuses as it is now; all others are done.
+func (p *Pool) Conclude(c Concluded) (refused *desk.Refusal) {
 	t := p.concludes(c)
 	if t != nil {
 		run := t.run()
@@ -90,19 +104,23 @@ func (p *Pool) Conclude(c Concluded) {
 		t.join(m.ID)
 		p.record(t, policies.SpeakerUser, m.Text, m.Row)
 	}
-	if len(c.Actions) > 0 && p.stage.Desk().CheckAll(t.Monitor, c.Actions) == nil {
-		closing := p.places(t.Monitor, c.Actions)
-		p.stage.Emit(wire.Actions{Actions: c.Actions, AgentID: t.Role, MonitorID: t.Monitor})
-		for i, a := range c.Actions {
-			p.did(t, a)
-			if _, ok := a.(wire.WindowClose); ok {
-				p.closed(closing[i], t)
-			}
+	for _, a := range c.Actions {
+		if r := p.stage.Desk().Check(t.Monitor, a); r != nil {
+			refused = cmp.Or(refused, r)
+			continue
+		}
+		one := []wire.Action{a}
+		closing := p.places(t.Monitor, one)
+		p.stage.Emit(wire.Actions{Actions: one, AgentID: t.Role, MonitorID: t.Monitor})
+		p.did(t, a)
+		if _, ok := a.(wire.WindowClose); ok {
+			p.closed(closing[0], t)
 		}
 	}
 	p.recite(t, c)
 	p.end(t, providers.Outcome(c.End.Outcome), c.End.Reason)
 	p.settle()
+	return refused
 }
 
 // unqueue takes a message out of the queues.

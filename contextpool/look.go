@@ -129,3 +129,14 @@ func (p *Pool) Turns() []Turn {
 	}
 	return all
 }
+
+// Lead is the agent whose turn an agent works for: that of the parent of a task, and of its
+// parent, or else the agent itself.
+func (p *Pool) Lead(agent wire.AgentID) wire.AgentID {
+	for _, t := range p.turns {
+		if parent := p.turns[t.Parent]; t.Role == agent && parent != nil {
+			return p.Lead(parent.Role)
+		}
+	}
+	return agent
+}

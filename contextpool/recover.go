@@ -59,8 +59,9 @@ func (p *Pool) Recover() (more bool) {
 	return p.Tick()
 }
 
-// Park is told that the session is handed over in good order. The turns that run
-// go on with the next owner, and that they were cut off is not held against them.
+// Park is told that the session is handed over in good order, or that its owner lives and
+// has written it again. The turns that run go on with the next owner, and that they were
+// cut off is not held against them.
 func (p *Pool) Park() {
 	for _, t := range p.sorted() {
 		t.pardon()

@@ -127,6 +127,13 @@ func TestFollowerClaimsARewoundSessionOfADeadOwner(t *testing.T) {
 // fenced by a replica that had never seen the session.
 func fenced(t *testing.T, before, lost func(d *testDesktop)) (f *failing, d *testDesktop, started *atomic.Int64) {
 	t.Helper()
+	return fencedBefore(t, before, lost, nil)
+}
+
+// fencedBefore is fenced, and something happens at the new owner before a hands over what
+// the store lost.
+func fencedBefore(t *testing.T, before, lost, first func(d *desktop)) (f *failing, d *desktop, started *atomic.Int64) {
+	t.Helper()
 	f, started = openFailing(t), &atomic.Int64{}
 	a := agentHub(t, f.site, hubConfig{logger: silence()})
 	c := agentHub(t, f.site, hubConfig{replica: "c", logger: silence(), crew: func(s session.Crew) session.Crew {
@@ -146,6 +153,9 @@ func fenced(t *testing.T, before, lost func(d *testDesktop)) (f *failing, d *tes
 	settled(t, d.room)
 	if o := d.snapshot().Owner; o != "c" {
 		t.Fatalf("%s owns the session, want c to be first", o)
+	}
+	if first != nil {
+		first(d)
 	}
 	f.links[0].cut.Store(false)
 	time.Sleep(10 * time.Second)

@@ -72,6 +72,9 @@ func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, 
 		if err := l.rewrite(got); err != nil {
 			return l, err
 		}
+		if l.agents != nil {
+			l.agents.ask().Park() // the store cut the runs off, not their own end
+		}
 	}
 	if err := l.greet(); err != nil {
 		return l, err

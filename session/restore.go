@@ -9,6 +9,7 @@ import (
 const (
 	lostTail    = "The store failed over and lost the newest changes of this session. What their owner knows is restored when it is back; anything else must be done again."
 	lostMessage = "The store failed over and lost a message that was accepted. It could not be restored: "
+	lostAction  = "The store failed over and lost what an agent had done. A part of it could not be restored: "
 )
 
 // restoreLost takes over what the owner before had accepted and the store has lost. All
@@ -80,13 +81,18 @@ func (l *live) restoreAnswer(c *Command) {
 
 // restoreEnd ends a turn as it ended at the owner before, with what it did on the
 // desktop. It reports false if the messages of the turn are to be done as if they came
-// now: this owner has run the turn itself, or cannot tell what the turn was.
+// now: this owner has run a part of the turn itself, or cannot tell what the turn was.
 func (l *live) restoreEnd(o *order, commands []Command) bool {
 	decoded, err := (wire.Native{}).DecodeEvent(o.End)
 	end, ok := decoded.Data.(wire.AgentResponse)
 	if err != nil || !ok {
 		l.k.log.Error("the lost end of a turn cannot be read", "err", err)
 		return false
+	}
+	for _, id := range o.Joined {
+		if known, ok := l.ledger.find(id); ok && known.Reply.Agent != "" && known.Reply.Agent != end.AgentID {
+			return false // another turn has done it here, and the actions of the lost one include its own
+		}
 	}
 	over := contextpool.Concluded{End: end, Joined: o.Joined}
 	for i := range commands {
@@ -103,9 +109,13 @@ func (l *live) restoreEnd(o *order, commands []Command) bool {
 	}
 	for _, data := range o.Actions {
 		decoded, err := (wire.Native{}).DecodeEvent(data)
-		if p, ok := decoded.Data.(wire.Actions); ok && err == nil {
-			over.Actions = append(over.Actions, p.Actions...)
+		p, ok := decoded.Data.(wire.Actions)
+		if err != nil || !ok {
+			l.k.log.Error("what a lost turn did cannot be read", "err", err)
+			l.showLoss(lostAction + "it cannot be read.")
+			continue
 		}
+		over.Actions = append(over.Actions, p.Actions...)
 	}
 	if !l.agents.ask().MayConclude(over) {
 		return false
@@ -114,7 +124,10 @@ func (l *live) restoreEnd(o *order, commands []Command) bool {
 		c := &commands[i]
 		l.ledger.add(c.Message.ID, entry{Hash: digest(c.Message.Data), Time: wire.Millis(l.now.UnixMilli())}, &l.step.ops)
 	}
-	l.agents.ask().Conclude(over)
+	if refused := l.agents.ask().Conclude(over); refused != nil {
+		l.k.log.Error("what a lost turn did cannot be restored", "message", string(end.MessageID), "reason", refused.Reason)
+		l.showLoss(lostAction + refused.Reason)
+	}
 	return true
 }
 

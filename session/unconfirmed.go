@@ -27,7 +27,7 @@ type accepted struct {
 	at      wire.Position // where the log ended with it
 	since   time.Time
 	message wire.MessageID
-	agent   wire.AgentID // of ends and actions
+	agent   wire.AgentID // of ends and actions; of a task it is that of the turn it works for
 	isEnd   bool
 	joined  bool   // the end is that of a message that joined the turn
 	data    []byte // a parcel, or an event if there is an agent
@@ -113,7 +113,11 @@ func (l *live) remember(receipt store.Receipt, ends []wire.AgentResponse) {
 	}
 	for _, e := range l.step.events {
 		if p, ok := e.Data.(wire.Actions); ok && p.AgentID != "" {
-			l.unconfirmed.add(accepted{at: receipt.Top, since: now, agent: p.AgentID, data: bytes.Clone(e.Frame)})
+			agent := p.AgentID
+			if l.agents != nil {
+				agent = l.agents.pool.Lead(agent)
+			}
+			l.unconfirmed.add(accepted{at: receipt.Top, since: now, agent: agent, data: bytes.Clone(e.Frame)})
 		}
 	}
 	for _, end := range ends {

@@ -1,11 +1,9 @@
 package chaos_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,7 +12,6 @@ import (
 
 	"github.com/everdesk/everdesk/client"
 	"github.com/everdesk/everdesk/internal/hubtest"
-	"github.com/everdesk/everdesk/internal/redistest"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -23,6 +20,13 @@ import (
 // out when a replica is promoted, so that every hub may claim every session, and the
 // newest messages are known to their owners alone. What was accepted is there in the end:
 // its row, the end of its turn, and what it did, once.
+//
+// A conversation never lacks a call whose effect is shown. An agent's run reports the call
+// before the tool begins, the mailbox keeps their order, a step is shown after it is
+// committed, and the copy of Redis that is promoted ends with a whole step: so where the
+// effect is, the call is. An owner that writes the session again writes what it has done of
+// the mailbox, which is a beginning of it as well. A turn that the new owner restores from
+// orders has its effects without the calls, and has ended.
 func TestF04Detached(t *testing.T) {
 	t.Parallel()
 	kinds := []*detachments{
@@ -56,7 +60,9 @@ type detachments struct {
 	mu    sync.Mutex // guards the following
 	acked int        // messages
 	lost  int        // those of them without a row, an end or an effect
-	twice int        // effects
+	calls int        // messages that call a tool
+	twice int        // those of them with more than one effect
+	told  int        // those of them without an effect in a session that says that something was lost
 }
 
 func (k *detachments) report(t *testing.T, began time.Time) {
@@ -66,7 +72,9 @@ func (k *detachments) report(t *testing.T, began time.Time) {
 		Fault: k.fault, What: k.what, Rounds: k.spans.count(), Violations: k.spans.violations, Seconds: time.Since(began).Seconds(),
 		Figures: []hubtest.Figure{
 			{Name: "accepted messages lost", Value: fmt.Sprintf("%d of %d", k.lost, k.acked), Wanted: "0"},
+			{Name: "tool calls", Value: strconv.Itoa(k.calls)},
 			{Name: "effects that came twice", Value: strconv.Itoa(k.twice), Wanted: "0"},
+			{Name: "calls lost and reported", Value: strconv.Itoa(k.told)},
 			{Name: "round p50", Value: shown(k.spans.quantile(0.5))},
 		},
 	})
@@ -76,35 +84,29 @@ func (k *detachments) report(t *testing.T, began time.Time) {
 func (k *detachments) run(t *testing.T, shard uint64, rounds int) {
 	t.Helper()
 	rng := plan.Rand(100 + shard)
-	redis := redistest.SentinelOver(t, 2)
-	f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: redis.URL(), Args: k.args})
-	h := plan.NewHistory(t, fmt.Sprintf("f04detached-%d", shard))
-	// In the first session messages call a tool, and no turn takes another message in; in
-	// the second one they are steered into the turn that runs.
-	var tabs []*hubtest.Tab
-	sessions := []wire.SessionID{f.Create(t), f.Create(t)}
-	for s, session := range sessions {
-		for _, hub := range f.Hubs {
-			tabs = append(tabs, h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("%d-at-%s", s, hub.Name), URL: hub.URL, Session: session}))
+	// In the first session no turn takes another message in; in the second one messages
+	// are steered into the turn that runs. In both they call a tool.
+	rig := startEnsemble(t, fmt.Sprintf("f04detached-%d", shard), 2, k.args...)
+	for s := range rig.sessions {
+		id, text := wire.MessageID(fmt.Sprintf("open-%d", s)), "/nosteer\n/window w1 Notes | :"
+		if err := rig.tabs[3*s].Say(t.Context(), id, text, ""); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err := tabs[0].Say(t.Context(), "open", "/nosteer\n/window w1 Notes | :", ""); err != nil {
-		t.Fatal(err)
 	}
 	for round := range rounds {
 		began := time.Now()
-		k.round(t, redis, h, tabs, rng, round)
+		k.round(t, rig, rng, round)
 		k.spans.add(time.Since(began))
 	}
-	k.spans.blame(f.Finish(t, h, tabs, hubtest.Rules{Loss: true}))
-	for s, session := range sessions {
-		k.count(t, f, h, session, s == 0)
+	k.spans.blame(rig.f.Finish(t, rig.h, rig.tabs, hubtest.Rules{Loss: true}))
+	for s, session := range rig.sessions {
+		k.count(t, rig, session, s == 1)
 	}
 }
 
 // round lets the master fail after its replicas were detached, while messages come all
 // the time.
-func (k *detachments) round(t *testing.T, redis *redistest.Ensemble, h *hubtest.History, tabs []*hubtest.Tab, rng *rand.Rand, round int) {
+func (k *detachments) round(t *testing.T, rig *ensemble, rng *rand.Rand, round int) {
 	t.Helper()
 	const (
 		before = 800 * time.Millisecond  // from the first message until the replicas are detached
@@ -125,89 +127,113 @@ func (k *detachments) round(t *testing.T, redis *redistest.Ensemble, h *hubtest.
 		if s == 0 {
 			stream = "/nosteer\n" + stream
 		}
-		say(tabs[3*s+rng.IntN(3)], 0, wire.MessageID(fmt.Sprintf("stream-%d-%d", s, round)), stream)
+		say(rig.tabs[3*s+rng.IntN(3)], 0, wire.MessageID(fmt.Sprintf("stream-%d-%d", s, round)), stream)
 		for i := range 12 {
 			id := wire.MessageID(fmt.Sprintf("m-%d-%d-%d", s, round, i))
-			text := "/say only " + string(id)
-			if s == 0 {
-				text = fmt.Sprintf("/nosteer\n/call window:update {\"windowId\":\"w1\",\"operation\":\"append\",\"content\":\"%s;\"}\n/say done", id)
+			text := detachedCall(id, rng)
+			switch {
+			case s == 0:
+				text = "/nosteer\n" + text
+			case i%4 == 3:
+				id = "only-" + id
+				text = "/say " + string(id)
 			}
 			at := time.Duration(rng.Int64N(int64(within)))
 			if i < 8 { // most of them come just before the failure
 				at = before - 100*time.Millisecond + time.Duration(rng.Int64N(int64(500*time.Millisecond)))
 			}
-			say(tabs[3*s+rng.IntN(3)], at, id, text)
+			say(rig.tabs[3*s+rng.IntN(3)], at, id, text)
 		}
 	}
 	dwell(t.Context(), before)
-	master, _, _ := redis.Master(t)
-	redis.Detach(t, master)
-	h.Fault("the replicas of server %d of redis are detached", master)
+	master, _, _ := rig.redis.Master(t)
+	rig.redis.Detach(t, master)
+	rig.h.Fault("the replicas of server %d of redis are detached", master)
 	dwell(t.Context(), 100*time.Millisecond+time.Duration(rng.IntN(400))*time.Millisecond)
-	h.Fault("server %d of redis fails", master)
-	next, _ := redis.FailAfter(t, master, 4500*time.Millisecond)
-	h.Fault("server %d of redis was promoted", next)
+	rig.h.Fault("server %d of redis fails", master)
+	next, _ := rig.redis.FailAfter(t, master, 4500*time.Millisecond)
+	rig.h.Fault("server %d of redis was promoted", next)
 	wg.Wait()
-	redis.Return(t, master)
+	rig.redis.Return(t, master)
+}
+
+// detachedCall writes the name of a message into the window, before, after or between
+// other things.
+func detachedCall(id wire.MessageID, rng *rand.Rand) string {
+	write := fmt.Sprintf(`/call window:update {"windowId":"w1","operation":"append","content":" %s;"}`, id)
+	return []string{
+		write,
+		write + "\n/say done",
+		"/sleep 150ms\n" + write + "\n/say done",
+		"/stream 10 40\n" + write + "\n/sleep 100ms",
+	}[rng.IntN(4)]
 }
 
 // count looks for every message that was accepted in what people can see in the end: the
-// rows of the conversation and the window.
-func (k *detachments) count(t *testing.T, f *hubtest.Fleet, h *hubtest.History, session wire.SessionID, calls bool) {
+// rows of the conversation and the window. A turn that messages join may be given up with
+// them. So there a call must have its effect if its message has ended as completed, unless
+// the conversation says that something was lost.
+func (k *detachments) count(t *testing.T, rig *ensemble, session wire.SessionID, steered bool) {
 	t.Helper()
-	said, ended := rowsBy(t, f, session)
-	notes := ""
-	if calls {
-		notes = windowText(t, f, session)
-	}
+	rows, notes := rowsBy(t, rig.f, session), windowText(t, rig.f, session)
+	outcomes := rig.outcomes(session)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, e := range h.Entries() {
+	for _, e := range rig.h.Entries() {
 		if e.Kind != hubtest.KindAck || e.Session != session {
 			continue
 		}
 		id := e.Message
 		k.acked++
-		effects := strings.Count(notes, string(id)+";")
-		called := calls && strings.HasPrefix(string(id), "m-")
+		effects := strings.Count(notes, " "+string(id)+";")
+		called := strings.HasPrefix(string(id), "m-")
+		if called {
+			k.calls++
+		}
+		wanted := called && (!steered || outcomes[id] == wire.OutcomeCompleted)
 		switch {
-		case !said[id]:
+		case !rows.said[id]:
 			k.lost++
 			t.Errorf("%s in %s was accepted at %v and has no row", id, session, e.T)
-		case calls && !ended[id]:
+		case !steered && !rows.ended[id]:
 			k.lost++
 			t.Errorf("%s in %s was accepted at %v and its turn has no end among the rows", id, session, e.T)
-		case called && effects == 0:
+		case wanted && effects == 0 && rows.lost:
+			k.told++
+		case wanted && effects == 0:
 			k.lost++
-			t.Errorf("%s in %s was accepted at %v and had no effect", id, session, e.T)
-		case called && effects > 1:
+			t.Errorf("%s in %s was accepted at %v, ended as %q and had no effect", id, session, e.T, outcomes[id])
+		case effects > 1:
 			k.twice++
-			t.Errorf("%s in %s had its effect %d times", id, session, effects)
+			t.Errorf("%s in %s ended as %q and had its effect %d times", id, session, outcomes[id], effects)
 		}
 	}
 }
 
-// rowsBy reads all rows of a conversation, and says which messages people see in it and
-// which turns have ended in it.
-func rowsBy(t *testing.T, f *hubtest.Fleet, session wire.SessionID) (said, ended map[wire.MessageID]bool) {
+// conversation is what the rows of a session say.
+type conversation struct {
+	said, ended map[wire.MessageID]bool // messages people see, and turns that have ended
+	lost        bool                    // something was lost in a failover
+}
+
+// rowsBy reads all rows of a conversation.
+func rowsBy(t *testing.T, f *hubtest.Fleet, session wire.SessionID) conversation {
 	t.Helper()
-	said, ended = map[wire.MessageID]bool{}, map[wire.MessageID]bool{}
+	c := conversation{said: map[wire.MessageID]bool{}, ended: map[wire.MessageID]bool{}}
 	before := ""
 	for {
 		var page struct {
 			Rows []wire.UIRow `json:"rows"`
 			More bool         `json:"more"`
 		}
-		url := f.Door.URL() + "/api/sessions/" + string(session) + "/rows?limit=200" + before
-		if err := f.Call(t, http.MethodGet, url, "", &page); err != nil {
-			t.Fatalf("rows of %s: %v", session, err)
-		}
+		get(t, f, f.Door.URL()+"/api/sessions/"+string(session)+"/rows?limit=200"+before, &page)
 		for _, r := range page.Rows {
-			said[r.MessageID] = said[r.MessageID] || r.Say == wire.SayUserFeedback
-			ended[r.MessageID] = ended[r.MessageID] || r.Say == wire.SayAPIReqFinished
+			c.said[r.MessageID] = c.said[r.MessageID] || r.Say == wire.SayUserFeedback
+			c.ended[r.MessageID] = c.ended[r.MessageID] || r.Say == wire.SayAPIReqFinished
+			c.lost = c.lost || r.Say == wire.SayError && strings.HasPrefix(r.Text, "The store failed over and lost")
 		}
 		if !page.More || len(page.Rows) == 0 {
-			return said, ended
+			return c
 		}
 		before = fmt.Sprintf("&before=%d", page.Rows[0].ID)
 	}
@@ -221,19 +247,6 @@ func windowText(t *testing.T, f *hubtest.Fleet, session wire.SessionID) string {
 			Content any `json:"content"`
 		} `json:"windows"`
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := f.Call(t, http.MethodGet, f.Door.URL()+"/api/sessions/"+string(session)+"/snapshot", "", &state)
-		if err == nil {
-			return fmt.Sprint(state.Windows)
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("snapshot of %s: %v", session, err)
-		}
-	}
+	get(t, f, f.Door.URL()+"/api/sessions/"+string(session)+"/snapshot", &state)
+	return fmt.Sprint(state.Windows)
 }

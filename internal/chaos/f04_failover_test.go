@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/everdesk/everdesk/internal/hubtest"
-	"github.com/everdesk/everdesk/internal/redistest"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -79,32 +78,21 @@ func (k *failovers) report(t *testing.T, began time.Time) {
 func (k *failovers) run(t *testing.T, shard uint64, rounds int) {
 	t.Helper()
 	rng := plan.Rand(shard)
-	redis := redistest.SentinelOver(t, 2)
-	f := hubtest.Start(t, hubtest.Options{Program: program, Hubs: 3, Store: redis.URL()})
-	h := plan.NewHistory(t, fmt.Sprintf("f04-%d", shard))
-	var tabs []*hubtest.Tab
-	sessions := plan.Rounds(2, 4)
-	for s := range sessions {
-		session := f.Create(t)
-		for _, hub := range f.Hubs {
-			tabs = append(tabs, h.Open(t, hubtest.TabConfig{Name: fmt.Sprintf("%d-at-%s", s, hub.Name), URL: hub.URL, Session: session}))
-		}
-	}
+	rig := startEnsemble(t, fmt.Sprintf("f04-%d", shard), plan.Rounds(2, 4))
 	for round := range rounds {
-		k.spans.add(k.round(t, f, redis, h, tabs, rng, round))
+		k.spans.add(k.round(t, rig, rng, round))
 	}
 	// Also where replicas keep up: Redis answers before they have got it, and what is
 	// on its way when the master fails is lost. How much that is, is up to Redis.
-	k.spans.blame(f.Finish(t, h, tabs, hubtest.Rules{Loss: true}))
-	k.count(h.Entries(), rounds)
+	k.spans.blame(rig.f.Finish(t, rig.h, rig.tabs, hubtest.Rules{Loss: true}))
+	k.count(rig.h.Entries(), rounds)
 }
 
 // round lets the master fail while every session is at work, and returns how long
 // it took from the promotion until all tabs were shown something again.
-func (k *failovers) round(
-	t *testing.T, f *hubtest.Fleet, redis *redistest.Ensemble, h *hubtest.History, tabs []*hubtest.Tab, rng *rand.Rand, round int,
-) time.Duration {
+func (k *failovers) round(t *testing.T, rig *ensemble, rng *rand.Rand, round int) time.Duration {
 	t.Helper()
+	f, redis, h, tabs := rig.f, rig.redis, rig.h, rig.tabs
 	const n = 240
 	var ids []wire.MessageID
 	var wg sync.WaitGroup

@@ -29,8 +29,12 @@ const (
 func TestF18Drain(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
+	grace := "20s"
+	if !plan.Full {
+		grace = "5m" // a hub ends with an error after it, however slow the machine is
+	}
 	f := hubtest.Start(t, hubtest.Options{
-		Program: program, Hubs: 3, Store: redistest.Standalone(t).URL(), Args: []string{"--shutdown-grace", "20s"},
+		Program: program, Hubs: 3, Store: redistest.Standalone(t).URL(), Args: []string{"--shutdown-grace", grace},
 	})
 	r := &rolling{f: f, h: plan.NewHistory(t, "f18"), stop: make(chan struct{}), lengthy: map[wire.SessionID]bool{}}
 	t.Cleanup(r.work.Wait) // they log to the test
@@ -64,7 +68,7 @@ func TestF18Drain(t *testing.T) {
 	turns, cut := int(r.turns.Load()), int(r.cut.Load())
 	// Of all turns, also of those that a hub has no time to let end: they go on
 	// elsewhere, and nobody but the model has to know.
-	if cut*100 > turns {
+	if plan.Full && cut*100 > turns {
 		t.Errorf("%d of %d turns were interrupted, want at most 1 %%", cut, turns)
 	}
 	again, parked := r.again()
@@ -158,8 +162,12 @@ func (r *rolling) turn(t *testing.T, d *desktop, rng *rand.Rand, id wire.Message
 		t.Errorf("say %s in %s: %v", id, d.id, err)
 		return false
 	}
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Minute, fmt.Errorf("%s in %s does not end", id, d.id))
-	defer cancel()
+	ctx := t.Context()
+	if plan.Full {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, 2*time.Minute, fmt.Errorf("%s in %s does not end", id, d.id))
+		defer cancel()
+	}
 	outcome, err := tab.Ended(ctx, id)
 	if err != nil {
 		t.Error(err)

@@ -1,9 +1,11 @@
 package chaos_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -22,8 +24,21 @@ import (
 // steering is what is known of fleets whose owners are killed again and again while
 // messages join their turns.
 type steering struct {
-	rounds                           sample // one for every kill
-	messages, joined, failed, effect atomic.Int64
+	rounds                   sample // one for every kill
+	messages, joined, effect atomic.Int64
+
+	mu   sync.Mutex     // guards ends
+	ends map[string]int // messages by how and why they ended
+}
+
+// endings are figures that say how many messages ended in which way.
+func (s *steering) endings() (figures []hubtest.Figure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, how := range slices.Sorted(maps.Keys(s.ends)) {
+		figures = append(figures, hubtest.Figure{Name: how, Value: strconv.Itoa(s.ends[how])})
+	}
+	return figures
 }
 
 // F22: messages join a turn that is cut off again and again, until it is given up,
@@ -33,7 +48,7 @@ func TestF22Steer(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
 	shards := plan.Rounds(1, 6)
-	var s steering
+	s := steering{ends: map[string]int{}}
 	sharded(t, shards, func(t *testing.T, shard uint64) {
 		t.Helper()
 		rng := plan.Rand(1000 + shard)
@@ -55,12 +70,11 @@ func TestF22Steer(t *testing.T) {
 		}
 		plan.Add(t, hubtest.Result{
 			Fault: "F22", What: "kill -9 of the owner again and again while messages join its turns", Rounds: s.rounds.count(),
-			Violations: s.rounds.violations, Seconds: time.Since(began).Seconds(), Figures: []hubtest.Figure{
+			Violations: s.rounds.violations, Seconds: time.Since(began).Seconds(), Figures: append([]hubtest.Figure{
 				{Name: "messages", Value: strconv.FormatInt(s.messages.Load(), 10)},
 				{Name: "joined a turn", Value: strconv.FormatInt(s.joined.Load(), 10)},
-				{Name: "not completed", Value: strconv.FormatInt(s.failed.Load(), 10)},
 				{Name: "effects", Value: strconv.FormatInt(s.effect.Load(), 10), Wanted: "one for each that completed"},
-			},
+			}, s.endings()...),
 		})
 	})
 }
@@ -155,6 +169,7 @@ func (s *steered) episode(t *testing.T, kills int) {
 		s.wg.Wait()
 	}
 	s.out.rounds.blame(s.effects(t) + s.f.Finish(t, s.h, s.tabs, hubtest.Rules{}))
+	s.sort()
 	for _, tab := range s.tabs {
 		tab.Close()
 	}
@@ -171,7 +186,7 @@ func (s *steered) isBusy() bool {
 // their name too often or not at all.
 func (s *steered) effects(t *testing.T) (violations int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 90*time.Second, fmt.Errorf("the turns of %s do not end", s.id))
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 5*time.Minute, fmt.Errorf("the turns of %s do not end", s.id))
 	defer cancel()
 	outcomes := map[wire.MessageID]wire.Outcome{}
 	for _, id := range s.ids {
@@ -200,9 +215,6 @@ func (s *steered) effects(t *testing.T) (violations int) {
 		}
 		s.out.messages.Add(1)
 		s.out.effect.Add(int64(n))
-		if !completed {
-			s.out.failed.Add(1)
-		}
 	}
 	for _, e := range s.h.Entries() {
 		if e.Kind == hubtest.KindEvent && e.Who == s.tabs[0].Name && e.Event.How == wire.TakenSteered {
@@ -210,4 +222,20 @@ func (s *steered) effects(t *testing.T) (violations int) {
 		}
 	}
 	return violations
+}
+
+// sort counts the messages by how and why they ended, as the log says.
+func (s *steered) sort() {
+	s.out.mu.Lock()
+	defer s.out.mu.Unlock()
+	for _, e := range s.h.Entries() {
+		if e.Kind != hubtest.KindLog || e.Session != s.id || !e.Event.Ends() || !slices.Contains(s.ids, e.Event.Message) {
+			continue
+		}
+		how := cmp.Or(string(e.Event.Outcome), "rejected")
+		if e.Event.Reason != "" {
+			how += ": " + e.Event.Reason
+		}
+		s.out.ends[how]++
+	}
 }

@@ -2,6 +2,7 @@ package chaos_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -108,8 +109,29 @@ func ownerOf(t *testing.T, f *hubtest.Fleet, session wire.SessionID) wire.Replic
 	var state struct {
 		Owner wire.ReplicaID `json:"owner"`
 	}
-	if err := f.Call(t, http.MethodGet, f.Door.URL()+"/api/sessions/"+string(session)+"/snapshot", "", &state); err != nil {
-		t.Fatalf("who owns %s: %v", session, err)
-	}
+	get(t, f, f.Door.URL()+"/api/sessions/"+string(session)+"/snapshot", &state)
 	return state.Owner
+}
+
+// get reads something that a fleet must have, and fails the test if it has not.
+func get(t *testing.T, f *hubtest.Fleet, url string, out any) {
+	t.Helper()
+	if err := answered(t, f, url, out); err != nil {
+		t.Fatalf("read %s: %v", url, err)
+	}
+}
+
+// answered reads something and returns why that was refused, if it was. A hub that does
+// not answer, or says that it cannot now, is asked again: how long that takes is up to the
+// machine.
+func answered(t *testing.T, f *hubtest.Fleet, url string, out any) error {
+	t.Helper()
+	for {
+		err := f.Call(t, http.MethodGet, url, "", out)
+		status, ok := errors.AsType[*hubtest.StatusError](err)
+		if err == nil || ok && status.Status < 500 || t.Context().Err() != nil {
+			return err
+		}
+		dwell(t.Context(), 100*time.Millisecond)
+	}
 }

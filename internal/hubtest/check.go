@@ -12,7 +12,7 @@ import (
 
 // Violation is a promise that was not kept.
 type Violation struct {
-	Property string // P0 to P10
+	Property string // P0 to P11
 	Session  wire.SessionID
 	T        time.Duration // when it was seen, if it was at some time
 	What     string
@@ -52,8 +52,10 @@ type Rules struct {
 //   - P8: the pieces of an answer fit together to what was to be said.
 //   - P9: no more agents run at once than may.
 //   - P10: in the end all tabs and all hubs have the same state.
+//   - P11: a message is given up for being cut off so many times only if the session
+//     had so many new owners since the message was accepted.
 //
-// P3 to P8 are about the log, P10 about the states that [Fleet.Finish] adds to it in
+// P3 to P8 and P11 are about the log, P10 about the states that [Fleet.Finish] adds to it in
 // the end.
 func Check(entries []Entry, r Rules) []Violation {
 	c := checker{rules: r, sessions: map[wire.SessionID]*course{}}
@@ -159,6 +161,7 @@ func (s *course) check(id wire.SessionID, r Rules) []Violation {
 	s.messages(v, r)
 	s.texts(v, r)
 	s.states(v)
+	s.givenUp(v)
 	return v.all
 }
 

@@ -187,3 +187,23 @@ func (c *checker) crowding() []Violation {
 	}
 	return v.all
 }
+
+// givenUp is P11. A message that the log does not say was accepted is left out: the
+// beginning of the log may be gone, or the store may have forgotten it.
+func (s *course) givenUp(v *violations) {
+	accepted := map[wire.MessageID]int{} // owners until then
+	owners := 0
+	for _, e := range s.log {
+		switch before, known := accepted[e.Message]; {
+		case e.Type == typeOwner:
+			owners++
+		case e.Type == typeAccepted && !known:
+			accepted[e.Message] = owners
+		case e.Ends() && known:
+			if n := e.CutOffs(); owners-before < n {
+				v.add("P11", 0, "%s ends at %v because %s, and the session had %d new owners since it was accepted",
+					e.Message, e.At, e.Reason, owners-before)
+			}
+		}
+	}
+}

@@ -1,6 +1,6 @@
 // Package hubtest breaks: it runs whole hubs as processes on a real store, lets
 // recording tabs use them, and checks what they saw against the promises that hold
-// whatever happens (P0 to P10, see [Check]).
+// whatever happens (P0 to P11, see [Check]).
 //
 // # What it owns
 //

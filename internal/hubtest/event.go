@@ -3,6 +3,7 @@ package hubtest
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 
 	"github.com/everdesk/everdesk/wire"
 )
@@ -31,6 +32,15 @@ type Event struct {
 // Ends reports whether the event is the end of its message.
 func (e Event) Ends() bool {
 	return e.Message != "" && (e.Type == typeResponse && e.Outcome != "" || e.Type == typeRejected)
+}
+
+// CutOffs is how often the turn of a message was cut off before it was given up, for an
+// event that ends the message for that reason, and else 0.
+func (e Event) CutOffs() (n int) {
+	if _, err := fmt.Sscanf(e.Reason, "the turn was cut off %d times", &n); err != nil {
+		return 0
+	}
+	return n
 }
 
 // outcome is how the message ended, for an event that ends it.

@@ -13,8 +13,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// quietTimeout is how long a fleet may take to come to rest.
-const quietTimeout = 90 * time.Second
+// quietTimeout is how long a fleet may take to come to rest. It is there for fleets that
+// never do: a slow machine is not judged here.
+const quietTimeout = 5 * time.Minute
 
 // Finish waits until all is quiet: every message that a tab knows to be kept has
 // ended, and all tabs of a session, and all hubs that are up, have the same

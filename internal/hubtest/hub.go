@@ -18,7 +18,7 @@ import (
 )
 
 // startTimeout is how long a hub may take until it says where it is.
-const startTimeout = time.Minute
+const startTimeout = 3 * time.Minute
 
 // Hub is one hub process, which can be killed and started again where it was.
 type Hub struct {

@@ -111,7 +111,7 @@ func planted() []planting {
 	}, plantedTurns())
 }
 
-// plantedTurns are those of P3 to P10.
+// plantedTurns are those of P3 to P11.
 func plantedTurns() []planting {
 	return []planting{
 		{
@@ -225,6 +225,14 @@ func plantedTurns() []planting {
 			spoil: func(t tale) tale {
 				t[t.find(hubtest.KindServer, "b", at(2, 9))].Event.Hash = "other"
 				return t
+			},
+		},
+		{
+			property: "P11", name: "given up too early", says: "m4 ends at 2-6 because the turn was cut off 3 times, and the session had 0 new owners since",
+			spoil: func(t tale) tale {
+				return t.everywhere(at(2, 6), func(e *hubtest.Event) {
+					e.Outcome, e.Reason = wire.OutcomeFailed, "the turn was cut off 3 times"
+				})
 			},
 		},
 		{

@@ -22,7 +22,7 @@ import (
 const (
 	// startTimeout bounds every wait for servers. It is long because tests of
 	// many packages share the machine; nothing waits that long when all is well.
-	startTimeout = 30 * time.Second
+	startTimeout = 2 * time.Minute
 	pollEvery    = 5 * time.Millisecond
 	// logTail is how much of a server's log a failure shows.
 	logTail = 2048
