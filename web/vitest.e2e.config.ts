@@ -15,6 +15,8 @@ export default defineConfig(({ mode }) => ({
     // Tests mostly wait, so two files at a time take half as long. Three want more than two cores have. Pictures and figures want the machine for themselves.
     fileParallelism: mode === "test",
     maxWorkers: 2,
+    // A worker keeps its modules and its browser for all of its files. What a file changes is in hubs and contexts of its own.
+    isolate: false,
     // Longer than several waits, so that a wait that failed is what is reported.
     testTimeout: 4 * waitLimit,
     hookTimeout: 4 * waitLimit,
