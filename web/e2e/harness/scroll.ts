@@ -25,10 +25,8 @@ export interface Scrolled {
   work: number;
 }
 
-const steps = 100;
-
 /** Scrolls by a screen in every step, while rows change. */
-export async function scroll(page: Page): Promise<Scrolled> {
+export async function scroll(page: Page, steps = 100): Promise<Scrolled> {
   const cdp = await tools(page);
   await cdp.send("Performance.enable", { timeDomain: "threadTicks" });
   const worked = async (): Promise<number> => {
