@@ -22,7 +22,7 @@ describe.each(["en", "ko"] as const)("in %s", (language) => {
     const page = await monitor(desk, "", { language, theme });
     const found: Record<string, string[]> = {};
     const look = async (state: string): Promise<void> => {
-      const bad = await troubles(page, language === "en");
+      const bad = await troubles(page);
       if (bad.length > 0) found[state] = bad;
     };
     await rowOf(page, session).waitFor();

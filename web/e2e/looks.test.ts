@@ -41,7 +41,7 @@ describe.each(languages)("in %s", (language) => {
     await show(desk.hub, session, page, "text", { renderer: "markdown", data: "# Text\n\n> quote\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```js\nlet x = 1;\n```" });
     const found: Record<string, string[]> = {};
     const look = async (state: string): Promise<void> => {
-      const bad = await troubles(page, language === "en");
+      const bad = await troubles(page);
       if (bad.length > 0) found[state] = bad;
     };
     await look("desktop");
