@@ -2,7 +2,7 @@
 # need.sh PROGRAM…   makes sure that programs are there. korean-fonts is not a
 # program, but pictures of the desktop need some; nor is python3-websockets, which
 # the example client in Python needs. node is Node 20 or newer, with npm. chromium is
-# its headless shell where that can be had, since tests take less time in it.
+# its headless shell where apt has that, since tests take less time in it.
 #
 # As root on a Debian-like system it installs what is missing; otherwise it
 # says in one line what to do. It never installs Node: where it is missing, the
@@ -12,8 +12,7 @@ set -euo pipefail
 cannot_install=
 if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then cannot_install=yes; fi
 
-# Not every distribution has a package of the headless shell, and lists of packages
-# may be missing.
+# has_headless_shell says whether apt knows the package: not every distribution has it.
 has_headless_shell() { [ -n "$(apt-cache search --names-only '^chromium-headless-shell$' 2>/dev/null)" ]; }
 
 # packages PROGRAM prints the Debian packages that bring it.
@@ -52,7 +51,7 @@ is_there() {
   esac
 }
 
-missing=() wanted=() no_node=
+missing=() no_node=
 for program in "$@"; do
   if is_there "$program"; then
     continue
@@ -60,17 +59,16 @@ for program in "$@"; do
     no_node=yes
   else
     missing+=("$program")
-    read -ra found <<<"$(packages "$program")"
-    wanted+=("${found[@]}")
   fi
 done
+wanted() { for program in "${missing[@]}"; do packages "$program"; done | xargs; }
 
 if [ -n "$no_node" ]; then
   echo "Node 20 or newer with npm must be installed (node found: $(node_version), npm found: $(command -v npm || echo none))." >&2
   echo "Debian 13 has it: apt-get install nodejs npm. The nodejs of Debian 12 and Ubuntu 24.04 is 18, which does not do: see https://nodejs.org" >&2
 fi
 if [ ${#missing[@]} -gt 0 ] && [ -n "$cannot_install" ]; then
-  echo "${missing[*]} not found; on Debian or Ubuntu: sudo apt-get install ${wanted[*]}" >&2
+  echo "${missing[*]} not found; on Debian or Ubuntu: sudo apt-get install $(wanted)" >&2
   exit 1
 fi
 [ -z "$no_node" ] || exit 1
@@ -85,15 +83,13 @@ if [ ! -e $policy ]; then
 fi
 
 export DEBIAN_FRONTEND=noninteractive
-# install names the packages anew: which there are may depend on the package lists.
 install() {
-  local program found wanted=()
-  for program in "${missing[@]}"; do
-    read -ra found <<<"$(packages "$program")"
-    wanted+=("${found[@]}")
-  done
-  echo "installing ${wanted[*]}"
-  apt-get install -qq -y --no-install-recommends "${wanted[@]}" >/dev/null
+  # Named anew each time: which packages there are depends on the package lists.
+  local packages
+  packages=$(wanted)
+  echo "installing $packages"
+  # shellcheck disable=SC2086 # it is a list
+  apt-get install -qq -y --no-install-recommends $packages >/dev/null
 }
 # A fresh container has no package lists, and old lists name packages that are
 # gone; only then is fetching them worth the time.

@@ -17,6 +17,8 @@ export default defineConfig(({ mode }) => ({
     maxWorkers: 3,
     // A worker keeps its modules and its browser for all of its files. What a file changes is in hubs and contexts of its own.
     isolate: false,
+    // Pictures and figures are of the browser that people use.
+    provide: { fullBrowser: mode !== "test" },
     // Longer than several waits, so that a wait that failed is what is reported.
     testTimeout: 4 * waitLimit,
     hookTimeout: 4 * waitLimit,
