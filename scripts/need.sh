@@ -1,16 +1,24 @@
 #!/usr/bin/env bash
 # need.sh PROGRAM…   makes sure that programs are there. korean-fonts is not a
 # program, but pictures of the desktop need some; nor is python3-websockets, which
-# the example client in Python needs. node is Node 20 or newer, with npm.
+# the example client in Python needs. node is Node 20 or newer, with npm. chromium is
+# its headless shell where apt has that, since tests take less time in it.
 #
 # As root on a Debian-like system it installs what is missing; otherwise it
 # says in one line what to do. It never installs Node: where it is missing, the
 # system's own is often too old.
 set -euo pipefail
 
+cannot_install=
+if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then cannot_install=yes; fi
+
+# has_headless_shell says whether apt knows the package: not every distribution has it.
+has_headless_shell() { [ -n "$(apt-cache search --names-only '^chromium-headless-shell$' 2>/dev/null)" ]; }
+
 # packages PROGRAM prints the Debian packages that bring it.
 packages() {
   case $1 in
+    chromium) if has_headless_shell; then echo chromium-headless-shell; else echo chromium; fi ;;
     gcc) echo gcc libc6-dev ;; # the race detector links with it
     ip | tc) echo iproute2 ;;
     korean-fonts) echo fontconfig fonts-noto-cjk ;;
@@ -25,7 +33,13 @@ node_version() { node --version 2>/dev/null || echo none; }
 is_there() {
   local major
   case $1 in
-    chromium) [ -x "${CHROMIUM:-/usr/bin/chromium}" ] ;; # where web/e2e looks for it
+    chromium) # where web/e2e looks for it
+      if [ -n "${CHROMIUM-}" ]; then
+        [ -x "$CHROMIUM" ]
+      elif [ ! -x /usr/bin/chromium-headless-shell ]; then
+        [ -x /usr/bin/chromium ] && { [ -n "$cannot_install" ] || ! has_headless_shell; }
+      fi
+      ;;
     korean-fonts) [ -n "$(fc-list :lang=ko 2>/dev/null)" ] ;;
     node)
       major=$(node_version)
@@ -37,7 +51,7 @@ is_there() {
   esac
 }
 
-missing=() wanted=() no_node=
+missing=() no_node=
 for program in "$@"; do
   if is_there "$program"; then
     continue
@@ -45,19 +59,16 @@ for program in "$@"; do
     no_node=yes
   else
     missing+=("$program")
-    read -ra found <<<"$(packages "$program")"
-    wanted+=("${found[@]}")
   fi
 done
+wanted() { for program in "${missing[@]}"; do packages "$program"; done | xargs; }
 
 if [ -n "$no_node" ]; then
   echo "Node 20 or newer with npm must be installed (node found: $(node_version), npm found: $(command -v npm || echo none))." >&2
   echo "Debian 13 has it: apt-get install nodejs npm. The nodejs of Debian 12 and Ubuntu 24.04 is 18, which does not do: see https://nodejs.org" >&2
 fi
-cannot_install=
-if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then cannot_install=yes; fi
 if [ ${#missing[@]} -gt 0 ] && [ -n "$cannot_install" ]; then
-  echo "${missing[*]} not found; on Debian or Ubuntu: sudo apt-get install ${wanted[*]}" >&2
+  echo "${missing[*]} not found; on Debian or Ubuntu: sudo apt-get install $(wanted)" >&2
   exit 1
 fi
 [ -z "$no_node" ] || exit 1
@@ -71,9 +82,19 @@ if [ ! -e $policy ]; then
   trap 'rm -f $policy' EXIT
 fi
 
-echo "installing ${wanted[*]}"
 export DEBIAN_FRONTEND=noninteractive
+install() {
+  # Named anew each time: which packages there are depends on the package lists.
+  local packages
+  packages=$(wanted)
+  echo "installing $packages"
+  # shellcheck disable=SC2086 # it is a list
+  apt-get install -qq -y --no-install-recommends $packages >/dev/null
+}
 # A fresh container has no package lists, and old lists name packages that are
 # gone; only then is fetching them worth the time.
-install() { apt-get install -qq -y --no-install-recommends "${wanted[@]}" >/dev/null; }
-install 2>/dev/null || { apt-get update -qq && install; }
+install 2>/dev/null || { apt-get update -qq && install; } || {
+  # Chromium does without its headless shell.
+  cannot_install=yes
+  for program in "${missing[@]}"; do is_there "$program" || exit 1; done
+}

@@ -12,9 +12,13 @@ export default defineConfig(({ mode }) => ({
   test: {
     include: [kinds[mode] ?? kinds.test!],
     globalSetup: ["e2e/harness/build.ts"],
-    // Tests mostly wait, so two files at a time take half as long. Three want more than two cores have. Pictures and figures want the machine for themselves.
+    // Some tests wait for clocks, so that a third file keeps two cores busy. Pictures and figures want the machine for themselves.
     fileParallelism: mode === "test",
-    maxWorkers: 2,
+    maxWorkers: 3,
+    // A worker keeps its modules and its browser for all of its files. What a file changes is in hubs and contexts of its own.
+    isolate: false,
+    // Pictures and figures are of the browser that people use.
+    provide: { fullBrowser: mode !== "test" },
     // Longer than several waits, so that a wait that failed is what is reported.
     testTimeout: 4 * waitLimit,
     hookTimeout: 4 * waitLimit,

@@ -11,7 +11,7 @@ const crowd = await Crowd.of(10_000);
 afterAll(() => crowd.close());
 
 it("only what can be seen is in the document", async () => {
-  const { rows, blank } = await scroll(await crowdedPage(desk, crowd));
+  const { rows, blank } = await scroll(await crowdedPage(desk, crowd), 40);
   expect(rows).toBeLessThanOrEqual(60);
   expect(blank).toBe(0);
 });

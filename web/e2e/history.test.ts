@@ -208,17 +208,16 @@ it("tasks can be searched and lead to their messages", async () => {
 
 it("rows that the desktop has let go of are read when somebody goes there, and searched", async () => {
   const session = await desk.hub.rest.newSession("older");
-  const page = await desk.tab({ session });
-  await say(page, "/say a needle at the beginning");
-  await waitForRow(page, "a needle");
-  for (let n = 0; n < 35; n++) {
-    await desk.hub.rest.say(session, `/think so\n/say look\n/call window_list {}\n/say answer ${n}!`);
-    await waitForRow(page, `answer ${n}!`);
-  }
+  const talk = async (content: string): Promise<void> => {
+    await desk.hub.rest.say(session, content);
+    await until(async () => ((await desk.hub.rest.snapshot(session)).agents ?? []).every((a) => a.status === "idle")).toBe(true);
+  };
+  await talk("/say a needle at the beginning");
+  for (let n = 0; n < 10; n++) await talk(`/think so\n${"/say look\n/call window_list {}\n".repeat(10)}/say answer ${n}!`);
   await until(async () => (await desk.hub.rest.rows(session)).length).toBe(200);
-  await page.reload();
+  const page = await desk.tab({ session });
   const log = page.getByRole("log");
-  await waitForRow(page, "answer 34");
+  await waitForRow(page, "answer 9!");
   expect(await page.getByText("a needle at the beginning").count()).toBe(0);
 
   await log.focus();
@@ -242,7 +241,7 @@ it("rows that the desktop has let go of are read when somebody goes there, and s
   }).toBe(1);
   await page.getByRole("button", { name: "Jump to newest" }).waitFor(); // older rows are not new ones
   await choose(page, "answer 0!", "Rewind to here");
-  await preview(page).getByText("This takes back 35 messages, 70 answers and 35 tool calls.").waitFor();
+  await preview(page).getByText("This takes back 10 messages, 110 answers and 100 tool calls.").waitFor();
   await preview(page).getByRole("button", { name: "Rewind" }).click();
   await until(async () => (await desk.hub.rest.rows(session)).length).toBe(3);
   const fresh = await desk.tab({ session });

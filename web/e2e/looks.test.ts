@@ -1,4 +1,6 @@
 // Whether people with other eyes and other tools can use the desktop: axe looks at every state, theme and language.
+// Colours do not depend on the language, nor texts on the theme: every theme in English and one theme in Korean show all
+// that the other combinations could.
 
 import type { BrowserContextOptions, Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
@@ -12,7 +14,7 @@ import { ask, say, until, waitForRow, windowOf } from "./harness/verbs.js";
 const desk = stage();
 
 const languages = ["en", "ko"] as const;
-const themes = ["dark", "light", "contrast"] as const;
+const themes = { en: ["dark", "light", "contrast"], ko: ["dark"] } as const;
 
 /** A desktop with something of everything. */
 async function furnished(): Promise<SessionID> {
@@ -32,7 +34,7 @@ async function open(session: SessionID, prefs: Partial<Prefs>, context: BrowserC
 }
 
 describe.each(languages)("in %s", (language) => {
-  it.each(themes)("%s: desktop, palette, settings, help, inbox and a question", async (theme) => {
+  it.each(themes[language])("%s: desktop, palette, settings, help, inbox and a question", async (theme) => {
     const session = await furnished();
     const page = await open(session, { language, theme });
     await windowOf(page, "form-1").waitFor();

@@ -8,8 +8,8 @@ import { type Stage, tools } from "./stage.js";
 /** The page with the sessions of a crowd. */
 export async function crowdedPage(desk: Stage, crowd: Crowd): Promise<Page> {
   const profile = await desk.profile({}, { viewport: { width: 1440, height: 900 } });
+  await desk.signIn(profile);
   const page = await profile.newPage();
-  await page.goto(desk.hub.entry);
   await page.route("**/api/admin/live?**", (route) => route.continue({ url: crowd.url }));
   await page.goto(`${desk.hub.url}/admin`);
   await tableOf(page, crowd.sessions);
@@ -25,10 +25,8 @@ export interface Scrolled {
   work: number;
 }
 
-const steps = 100;
-
 /** Scrolls by a screen in every step, while rows change. */
-export async function scroll(page: Page): Promise<Scrolled> {
+export async function scroll(page: Page, steps = 100): Promise<Scrolled> {
   const cdp = await tools(page);
   await cdp.send("Performance.enable", { timeDomain: "threadTicks" });
   const worked = async (): Promise<number> => {

@@ -1,11 +1,12 @@
-// What a file of tests stands on: one browser, one hub, and for every test a fresh browser profile and a guard. All of
-// it is gone afterwards, also when a test fails.
+// What a file of tests stands on: the browser of its worker, one hub, and for every test a fresh browser profile and a
+// guard. All but the browser is gone afterwards, also when a test fails.
 
 import { join } from "node:path";
-import { type Browser, type BrowserContext, type BrowserContextOptions, type CDPSession, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, type BrowserContextOptions, type CDPSession, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import type { SessionID } from "../../core/src/index.js";
 import type { Prefs } from "../../desktop/src/shell/prefs.js";
+import { openBrowser } from "./browser.js";
 import { Guard } from "./guard.js";
 import { Hub, type HubOptions } from "./hub.js";
 import { waitLimit } from "./limits.js";
@@ -47,17 +48,11 @@ export class Stage {
   }
 
   async open(): Promise<void> {
-    const asRoot = process.getuid?.() === 0;
-    const launched = chromium.launch({
-      executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-      args: [...(asRoot ? ["--no-sandbox"] : []), "--disable-dev-shm-usage", "--force-color-profile=srgb"],
-    });
-    this.theBrowser = await launched;
+    this.theBrowser = await openBrowser();
     this.theHub = await Hub.start(this.options);
   }
 
   async close(): Promise<void> {
-    await this.theBrowser?.close();
     await this.theHub?.stop();
   }
 
@@ -98,12 +93,19 @@ export class Stage {
     return profile;
   }
 
+  /** Signs a profile in without loading a page: each page costs as much as most of a test. */
+  async signIn(profile: BrowserContext): Promise<void> {
+    const token = new URL(this.hub.entry).searchParams.get("token");
+    const answer = await profile.request.post(`${this.hub.url}/api/login`, { data: { token } });
+    expect(answer.status(), await answer.text()).toBe(200);
+  }
+
   /** A tab that is signed in and shows a session. */
   async tab(options: TabOptions = {}): Promise<Page> {
     const profile = options.profile ?? (await this.profile(options.prefs, options.context));
     const page = await profile.newPage();
     const known = (await profile.cookies(this.hub.url)).length > 0;
-    if (!known) await page.goto(this.hub.entry);
+    if (!known) await this.signIn(profile);
     await page.goto(this.address(options.session ?? (await this.hub.rest.newSession()), options.monitor));
     await ready(page);
     return page;
