@@ -152,7 +152,7 @@ func (p *Pool) Begin(c tools.Caller, use tools.Call) error {
 	t.acted = true
 	p.showTool(t, use, wire.ToolRunning, "")
 	if !use.Repeatable && t.call(use.ID) == nil {
-		p.addCall(t, &call{ID: use.ID, Tool: use.Tool, Input: beginningOf(use.Input)})
+		p.addCall(t, &call{ID: use.ID, Tool: use.Tool, Input: rowInput(use.Input, rowBytes)})
 	}
 	t.begun(use.ID, p.stage.Now())
 	t.using++

@@ -53,15 +53,17 @@ func nameOf(id string) string {
 	return strings.ToValidUTF8(id[:nameBytes/2], "") + "#" + base64.RawURLEncoding.EncodeToString(sum[:18])
 }
 
+// cutMark ends a text that was cut.
+const cutMark = " […]"
+
 // cut is as much of a text as there is room for, and a sign that there was more.
 // What is not UTF-8 is replaced: what is kept must read back as the same.
 func cut(text string, limit int) string {
-	const more = " […]"
 	text = mended(text)
 	if len(text) <= limit {
 		return text
 	}
-	return wholeRunes(text, limit-len(more)) + more
+	return wholeRunes(text, limit-len(cutMark)) + cutMark
 }
 
 // mended is a text of a backend without what a client may not send: what is not

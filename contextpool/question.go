@@ -1,6 +1,7 @@
 package contextpool
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,15 +41,15 @@ type Inquiry struct {
 
 // askRow is what a row that asks says.
 type askRow struct {
-	Tool       string `json:"tool,omitempty"`
-	Type       string `json:"type,omitempty"`
-	ServerName string `json:"serverName,omitempty"`
-	ToolName   string `json:"toolName,omitempty"`
-	Command    string `json:"command,omitempty"`
-	Input      any    `json:"input,omitempty"`
-	Count      string `json:"count,omitempty"`
-	Title      string `json:"title,omitempty"`
-	Question   string `json:"question,omitempty"`
+	Tool       string          `json:"tool,omitempty"`
+	Type       string          `json:"type,omitempty"`
+	ServerName string          `json:"serverName,omitempty"`
+	ToolName   string          `json:"toolName,omitempty"`
+	Command    string          `json:"command,omitempty"`
+	Input      json.RawMessage `json:"input,omitempty"`
+	Count      string          `json:"count,omitempty"`
+	Title      string          `json:"title,omitempty"`
+	Question   string          `json:"question,omitempty"`
 	// Suggest are answers to choose from.
 	Suggest  []suggestion  `json:"suggest,omitempty"`
 	DialogID wire.DialogID `json:"dialogId,omitempty"`

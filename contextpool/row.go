@@ -59,10 +59,9 @@ type toolRow struct {
 	ID     string          `json:"id,omitempty"`
 	Tool   string          `json:"tool"`
 	Status wire.ToolStatus `json:"status"`
-	// Input is what the tool was given, or a text that begins like it if that is
-	// too long.
-	Input  any    `json:"input,omitempty"`
-	Result string `json:"result,omitempty"`
+	// Input is what the tool was given; its long values are cut.
+	Input  json.RawMessage `json:"input,omitempty"`
+	Result string          `json:"result,omitempty"`
 	// DurationMS is not there if the call was done in the step that made it.
 	DurationMS *int64 `json:"durationMs,omitempty"`
 }
@@ -81,24 +80,6 @@ func (p *Pool) rowRoom() int {
 		return fullRowBytes
 	}
 	return rowBytes
-}
-
-// rowInput is what a row has of an input.
-func rowInput(input []byte, room int) any {
-	text := mended(string(input))
-	switch {
-	case text == "" || text == "null" || text == "{}":
-		return nil
-	case len(text) <= room && json.Valid([]byte(text)):
-		return json.RawMessage(text)
-	default:
-		return cut(text, room)
-	}
-}
-
-// beginningOf is what is kept of an input while its call is open, for its row.
-func beginningOf(input []byte) []byte {
-	return []byte(wholeRunes(mended(string(input)), rowBytes+1))
 }
 
 // rowCalled adds the row of a call that has ended.

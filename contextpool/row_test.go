@@ -2,7 +2,9 @@ package contextpool_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -198,6 +200,104 @@ func TestRowsAreBounded(t *testing.T) {
 		}
 	}
 	wantEqual(t, calls, 60)
+}
+
+// A long field of an input does not take the room of the fields after it, neither in
+// the row of a call that has ended nor in that of one that was open at the end.
+func TestRowsHaveAllFieldsOfAnInput(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("줄\n\"", 5_000)
+	for name, test := range map[string]struct {
+		input map[string]any
+		want  string // the fields as JSON, each text that is cut as "cut"
+	}{
+		"a text":         {map[string]any{"content": long, "path": "notes/a.md"}, `{"content":"cut","path":"notes/a.md"}`},
+		"several":        {map[string]any{"a": long, "b": long, "z": 1.5}, `{"a":"cut","b":"cut","z":1.5}`},
+		"below a field":  {map[string]any{"content": map[string]any{"content": long, "renderer": "text"}, "title": "T"}, `{"content":{"content":"cut","renderer":"text"},"title":"T"}`},
+		"in a list":      {map[string]any{"list": []any{"x", long}, "path": "p"}, `{"list":["x","cut"],"path":"p"}`},
+		"after a list":   {map[string]any{"list": make([]int, 5_000), "path": "p"}, `{"list":[0,"cut"],"path":"p"}`},
+		"control":        {map[string]any{"a": strings.Repeat("\x01", 9_000), "path": "p"}, `{"a":"cut","path":"p"}`},
+		"too many":       {map[string]any{strings.Repeat("name", 2_000): 1, "path": "p"}, `"cut"`},
+		"nested deeply":  {map[string]any{"a": nested(9_000), "path": "p"}, `{"a":{"a":{"a":{"a":{"a":{"a":"cut"}}}}},"path":"p"}`},
+		"short as it is": {map[string]any{"a": "x […]", "b": []any{1, nil}}, `{"a":"cut","b":[1,null]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			input, err := json.Marshal(test.input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := newRig(t)
+			run := r.direct("m1")
+			ended, open := callOf("c1", "http:post"), callOf("c2", "http:post")
+			ended.Input, open.Input = input, input
+			r.step(func() {
+				if err := errors.Join(r.pool.Begin(callerOf(run), ended), r.pool.Begin(callerOf(run), open)); err != nil {
+					t.Fatal(err)
+				}
+			})
+			r.step(func() {
+				if err := r.pool.End(callerOf(run), ended, providers.ToolResult{Text: "done"}); err != nil {
+					t.Fatal(err)
+				}
+			})
+			r.crash()
+			calls := 0
+			for _, row := range r.desk.Snapshot().RecentMessages {
+				if row.Say != wire.SayTool {
+					continue
+				}
+				calls++
+				var call struct{ Input json.RawMessage }
+				if err := json.Unmarshal([]byte(row.Text), &call); err != nil {
+					t.Fatalf("%q: %v", row.Text, err)
+				}
+				if got := shownInput(t, call.Input); got != test.want || len(call.Input) > 2<<10 || len(call.Input) < min(len(input), 1<<10) {
+					t.Errorf("a row has the input %s in %d bytes, want %s in 1 to 2 KiB", got, len(call.Input), test.want)
+				}
+			}
+			wantEqual(t, calls, 2)
+		})
+	}
+}
+
+// nested is an object in an object, and so on.
+func nested(depth int) json.RawMessage {
+	return json.RawMessage(strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth))
+}
+
+// shownInput is an input with "cut" for each text that was cut, and lists with equal
+// items once.
+func shownInput(t *testing.T, input json.RawMessage) string {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(input, &v); err != nil {
+		t.Fatalf("%s: %v", input, err)
+	}
+	var short func(v any) any
+	short = func(v any) any {
+		switch v := v.(type) {
+		case string:
+			if strings.HasSuffix(v, " […]") {
+				return "cut"
+			}
+		case []any:
+			for i := range v {
+				v[i] = short(v[i])
+			}
+			return slices.Compact(v)
+		case map[string]any:
+			for name := range v {
+				v[name] = short(v[name])
+			}
+		}
+		return v
+	}
+	out, err := json.Marshal(short(v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
 }
 
 // Whoever comes later sees which messages nobody will answer, and why.

@@ -52,7 +52,7 @@ func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(providers.Too
 	}
 	p.enter(t, fmt.Sprintf("task-%s-%d", parent.ID, parent.Tasks))
 	t.Provider = parent.Provider
-	p.addCall(parent, &call{ID: task.Call.ID, Tool: task.Call.Tool, Input: beginningOf(task.Call.Input), Child: t.key()})
+	p.addCall(parent, &call{ID: task.Call.ID, Tool: task.Call.Tool, Input: rowInput(task.Call.Input, rowBytes), Child: t.key()})
 	p.see(t, &waiting{Message: Message{Text: task.Objective}})
 	t.prompt.set(taskPrompt(task))
 	p.launch(t, slot)

@@ -157,7 +157,7 @@ type call struct {
 	Number int    `json:"number"`
 	ID     string `json:"id"`
 	Tool   string `json:"tool"`
-	// Input is its beginning, while the call is open.
+	// Input is what its row has of it, while the call is open.
 	Input []byte `json:"input,omitempty"`
 	// Child is the key of the task that the call waits for, if it does. It ends
 	// with the task, in the same step.

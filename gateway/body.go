@@ -5,7 +5,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -86,19 +85,6 @@ func plain(r *http.Request) error {
 		return misdirected(http.StatusUnsupportedMediaType, "The body must not be compressed.")
 	}
 	return nil
-}
-
-// pageSize reads the query's limit: most when there is none, and never more than that.
-func pageSize(c echo.Context, most int) (int, error) {
-	text := c.QueryParam("limit")
-	if text == "" {
-		return most, nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		return 0, inQuery("limit", "Want a number from 1 to "+strconv.Itoa(most)+".")
-	}
-	return min(n, most), nil
 }
 
 // inQuery is the answer to a query that makes no sense.

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/labstack/echo/v4"
+
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -112,6 +114,20 @@ func (b *bulk) take(ctx context.Context, user string, n int64) (*room, error) {
 			return nil, err
 		}
 	}
+}
+
+// readLarge reserves memory for a page of a conversation while answer reads and sends
+// it, and bounds the time of that. The page is there four times: as it is kept, as
+// values, as their digest and as the body of the answer.
+func (s *Server) readLarge(c echo.Context, answer func(context.Context) error) error {
+	room, err := s.bulk.take(c.Request().Context(), who(c).User, 4*pageBytes)
+	if err != nil {
+		return err
+	}
+	defer room.giveBack()
+	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
+	defer cancel()
+	return answer(ctx)
 }
 
 // resize says how much it has come to.

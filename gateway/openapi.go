@@ -157,11 +157,8 @@ func (d *describer) parameters(r route) []object {
 		switch {
 		case p.many:
 			schema = object{"type": "array", "items": schema}
-		case p.most > 0:
-			schema = object{"type": "integer", "minimum": 1}
-			if p.usual > 0 {
-				schema["default"] = p.usual
-			}
+		case p.usual > 0:
+			schema = object{"type": "integer", "minimum": 1, "default": p.usual}
 		}
 		params = append(params, object{"name": p.name, "in": "query", "description": p.doc, "schema": schema})
 	}

@@ -70,7 +70,7 @@ func (s *Server) auditRoutes() []route {
 			summary: "What admins have done, the newest first",
 			detail:  "A page may be empty and still have a next.",
 			query: []param{
-				pageLimit(listPage),
+				listLimit.param(),
 				{name: "after", doc: "The next of the page before."},
 				{name: "who", doc: "Only what this user did."},
 				{name: "action", doc: "Only this, such as session.reset."},
@@ -88,7 +88,7 @@ func (s *Server) auditRoutes() []route {
 }
 
 func (s *Server) listAudit(c echo.Context) error {
-	limit, err := pageSize(c, listPage)
+	limit, err := listLimit.read(c)
 	if err != nil {
 		return err
 	}

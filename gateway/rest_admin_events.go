@@ -115,7 +115,7 @@ func (s *Server) getAnyEvents(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	limit, err := pageSize(c, eventPage)
+	limit, err := eventLimit.read(c)
 	if err != nil {
 		return err
 	}

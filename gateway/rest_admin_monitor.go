@@ -146,11 +146,8 @@ func sessionQueryOf(c echo.Context) (q adminview.Query, err error) {
 		}
 		q.Status = aside
 	}
-	if q.Limit, err = pageSize(c, monitorPage); err != nil {
+	if q.Limit, err = adminSessionLimit.read(c); err != nil {
 		return q, err
-	}
-	if c.QueryParam("limit") == "" {
-		q.Limit = listPage
 	}
 	return q, read.err()
 }

@@ -139,7 +139,7 @@ func (s *Server) importSession(c echo.Context) error {
 			return refusedLog(&sessionfile.RefusedError{Part: "storage/" + f.Name, Reason: err.Error()})
 		}
 	}
-	title := log.Desktop.Title
+	title := log.Meta.Title
 	if q.Has("title") {
 		title = q.Get("title")
 	}
@@ -174,6 +174,9 @@ func (s *Server) readLog(c echo.Context) (*sessionfile.Log, func(), error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("keep the session log: %w", err)
 	}
+	// The file goes with the process that has it open, even if that is killed. Where an
+	// open file cannot be removed, closed does it.
+	_ = os.Remove(f.Name())
 	closed := func() {
 		_ = f.Close()
 		_ = os.Remove(f.Name())

@@ -15,13 +15,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-const (
-	// rowsWanted is how many rows a page has when the query does not say.
-	rowsWanted = 200
-	// firstTime is the lowest number that is a time in milliseconds, of 1973, and
-	// not the id of a row: no session has that many.
-	firstTime = 100_000_000_000
-)
+// firstTime is the lowest number that is a time in milliseconds, of 1973, and not the
+// id of a row: no session has that many.
+const firstTime = 100_000_000_000
 
 // rowList is a part of a conversation.
 type rowList struct {
@@ -48,7 +44,7 @@ func (s *Server) rowRoutes() []route {
 	const tag = "conversation"
 	query := []param{
 		{name: "monitor", doc: "Whose conversation; that of monitor-0 when absent."},
-		usualLimit(session.MaxRowPage, rowsWanted),
+		rowLimit.param(),
 		{name: "before", doc: "Only what is older than the row with this id, or than this time: RFC 3339, or milliseconds since 1970."},
 	}
 	return []route{
@@ -74,11 +70,8 @@ func rowQuery(c echo.Context) (q session.RowQuery, err error) {
 	if q.Monitor.Validate() != nil {
 		return q, inQuery("monitor", "Want the id of a monitor.")
 	}
-	if q.Limit, err = pageSize(c, session.MaxRowPage); err != nil {
+	if q.Limit, err = rowLimit.read(c); err != nil {
 		return q, err
-	}
-	if c.QueryParam("limit") == "" {
-		q.Limit = rowsWanted
 	}
 	if text := c.QueryParam("before"); text != "" {
 		id, err := strconv.ParseUint(text, 10, 53)
@@ -108,19 +101,13 @@ func (s *Server) readRows(c echo.Context, use func(session.Info, session.RowQuer
 	if err != nil {
 		return err
 	}
-	// They are there as they are kept, as rows and as an answer.
-	room, err := s.bulk.take(c.Request().Context(), who(c).User, 4*pageBytes)
-	if err != nil {
-		return err
-	}
-	defer room.giveBack()
-	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
-	defer cancel()
-	page, err := s.hub.Rows(ctx, info.ID, q)
-	if err != nil {
-		return err
-	}
-	return use(info, q, page)
+	return s.readLarge(c, func(ctx context.Context) error {
+		page, err := s.hub.Rows(ctx, info.ID, q)
+		if err != nil {
+			return err
+		}
+		return use(info, q, page)
+	})
 }
 
 // getRows shows rows as they are.

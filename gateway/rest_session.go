@@ -166,7 +166,7 @@ func (s *Server) listSessions(c echo.Context) error {
 		}
 		user = other
 	}
-	limit, err := pageSize(c, listPage)
+	limit, err := listLimit.read(c)
 	if err != nil {
 		return err
 	}

@@ -190,7 +190,7 @@ func (s *Server) getEvents(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	limit, err := pageSize(c, eventPage)
+	limit, err := eventLimit.read(c)
 	if err != nil {
 		return err
 	}

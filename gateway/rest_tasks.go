@@ -11,9 +11,6 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// tasksWanted is how many tasks a page has when nobody says.
-const tasksWanted = 100
-
 // taskWords is how long what is looked for may be, in bytes.
 const taskWords = 500
 
@@ -34,7 +31,7 @@ func (s *Server) taskRoutes() []route {
 			{name: "q", doc: "Words that are in what was asked or in what came of it, in capitals or not."},
 			{name: "status", doc: "active, delegated, completed, failed or interrupted."},
 			{name: "monitor", doc: "Only those of this monitor."},
-			usualLimit(history.TasksKept, tasksWanted),
+			taskLimit.param(),
 			{name: "before", doc: "Only what comes after this task in the list, by its id."},
 		},
 		answers: ok(http.StatusOK, "A page of tasks.", of(taskListForm)),
@@ -48,7 +45,7 @@ var taskStates = []string{"active", "delegated", "completed", "failed", "interru
 func taskQuery(c echo.Context) (q history.TaskQuery, err error) {
 	q = history.TaskQuery{
 		Text: c.QueryParam("q"), State: c.QueryParam("status"), Monitor: wire.MonitorID(c.QueryParam("monitor")),
-		Before: wire.TaskID(c.QueryParam("before")), Limit: tasksWanted,
+		Before: wire.TaskID(c.QueryParam("before")),
 	}
 	switch {
 	case len(q.Text) > taskWords:
@@ -59,9 +56,8 @@ func taskQuery(c echo.Context) (q history.TaskQuery, err error) {
 		return q, inQuery("monitor", "Want the id of a monitor.")
 	case q.Before != "" && (q.Before.Validate() != nil || history.NumberOf(q.Before) == 0):
 		return q, inQuery("before", "Want the id of a task.")
-	case c.QueryParam("limit") != "":
-		q.Limit, err = pageSize(c, history.TasksKept)
 	}
+	q.Limit, err = taskLimit.read(c)
 	return q, err
 }
 
@@ -74,16 +70,11 @@ func (s *Server) getTasks(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	room, err := s.bulk.take(c.Request().Context(), who(c).User, 4*pageBytes)
-	if err != nil {
-		return err
-	}
-	defer room.giveBack()
-	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
-	defer cancel()
-	list := taskList{}
-	if list.Tasks, list.More, err = s.hub.Tasks(ctx, info.ID, q); err != nil {
-		return err
-	}
-	return taskListForm.answer(c, http.StatusOK, &list)
+	return s.readLarge(c, func(ctx context.Context) (err error) {
+		list := taskList{}
+		if list.Tasks, list.More, err = s.hub.Tasks(ctx, info.ID, q); err != nil {
+			return err
+		}
+		return taskListForm.answer(c, http.StatusOK, &list)
+	})
 }

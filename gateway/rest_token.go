@@ -109,7 +109,7 @@ func givenToNobody(err error) error {
 }
 
 func (s *Server) listKeys(c echo.Context) error {
-	limit, err := pageSize(c, listPage)
+	limit, err := listLimit.read(c)
 	if err != nil {
 		return err
 	}

@@ -40,22 +40,17 @@ var (
 // recall reads what was said last on some monitors of a session, and hands it over
 // while there is memory reserved for it.
 func (s *Server) recall(c echo.Context, info session.Info, monitors []wire.MonitorID, use func(wire.MonitorID, []history.Note, bool)) error {
-	room, err := s.bulk.take(c.Request().Context(), who(c).User, 4*pageBytes)
-	if err != nil {
-		return err
-	}
-	defer room.giveBack()
-	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
-	defer cancel()
-	for _, m := range monitors {
-		page, err := s.hub.Rows(ctx, info.ID, session.RowQuery{Monitor: m, Limit: rowsWanted})
-		if err != nil {
-			return err
+	return s.readLarge(c, func(ctx context.Context) error {
+		for _, m := range monitors {
+			page, err := s.hub.Rows(ctx, info.ID, session.RowQuery{Monitor: m, Limit: rowLimit.usual})
+			if err != nil {
+				return err
+			}
+			notes, skipped := history.Digest(page.Rows, nil, pageBytes/max(len(monitors), 1))
+			use(m, notes, page.More || skipped > 0)
 		}
-		notes, skipped := history.Digest(page.Rows, nil, pageBytes/max(len(monitors), 1))
-		use(m, notes, page.More || skipped > 0)
-	}
-	return nil
+		return nil
+	})
 }
 
 // stateOf is the state of a session that the caller may look at.

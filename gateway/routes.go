@@ -42,11 +42,8 @@ type param struct {
 	name, doc string
 	// many may be there more than once.
 	many bool
-	// most is the largest value of a number from 1 on; 0 means that it is a
-	// text.
-	most int
-	// usual is what a number is when it is absent; 0 means that it has no such
-	// value.
+	// usual is the value of a number from 1 on when it is absent; 0 means that the
+	// parameter is a text.
 	usual int
 }
 
@@ -107,16 +104,6 @@ var (
 	idempotency  = param{name: headerIdempotencyKey, doc: "The same as messageId: what is sent again with the same key has no second effect and the same answer."}
 )
 
-// pageLimit is the limit of a listing that shows as many as it can when it is
-// absent.
-func pageLimit(most int) param { return usualLimit(most, most) }
-
-// usualLimit is the limit of a listing that shows fewer when it is absent.
-func usualLimit(most, usual int) param {
-	const doc = "How many to show at most. More than there can be on a page mean as many as there can be."
-	return param{name: "limit", doc: doc, most: most, usual: usual}
-}
-
 // fileHeaders are those that matter when a file is fetched.
 var fileHeaders = []param{
 	{name: "Range", doc: "Which bytes to send."},
@@ -150,7 +137,7 @@ func (s *Server) sessionRoutes() []route {
 			method: http.MethodGet, path: "/api/sessions", guard: guardKnown, do: s.listSessions, tag: tag,
 			summary: "List sessions, the one used last first",
 			query: []param{
-				pageLimit(listPage),
+				listLimit.param(),
 				{name: "after", doc: "The next of the page before."},
 				{name: "user", doc: "Somebody else's sessions; for admins."},
 				{name: "all", doc: "true for everybody's sessions; for admins."},
@@ -224,7 +211,7 @@ func (s *Server) talkRoutes() []route {
 				"A page may be shorter than its limit because of its size; it ends where next is.",
 			query: []param{
 				{name: "after", doc: "The message_id to go on after; from the oldest event kept when absent. 410 when the log no longer has it."},
-				pageLimit(eventPage),
+				eventLimit.param(),
 				{name: "monitor", doc: "Only this monitor's events; streams only.", many: true},
 				{name: "resume_from", doc: "The last message_id seen; streams only."},
 				{name: "last_event_id", doc: "The same as Last-Event-ID, for who cannot send headers; streams only."},
@@ -367,7 +354,7 @@ func (s *Server) peopleRoutes() []route {
 		},
 		{
 			method: http.MethodGet, path: "/api/tokens/keys", guard: guardAdmin, do: s.listKeys, tag: tag,
-			summary: "List API keys", query: []param{pageLimit(listPage), {name: "after", doc: "The next of the page before."}},
+			summary: "List API keys", query: []param{listLimit.param(), {name: "after", doc: "The next of the page before."}},
 			answers: ok(http.StatusOK, "A page of keys.", of(keyListForm)),
 		},
 		{

@@ -52,7 +52,7 @@ func (s *Server) monitorRoutes() []route {
 			method: http.MethodGet, path: "/api/admin/sessions", guard: guardRead, do: s.listAllSessions, tag: tag,
 			summary: "Everybody's sessions", detail: blindness + " Then text is not looked for in titles.",
 			query: []param{
-				pageLimit(monitorPage),
+				adminSessionLimit.param(),
 				{name: "after", doc: "The next of the page before."},
 				{name: "user", doc: "Only this user's."},
 				{name: "status", doc: "Only those with this status: " + strings.Join(names(statuses), ", ") + "."},
@@ -104,7 +104,7 @@ func (s *Server) logRoutes() []route {
 			summary: "A page of a session's log",
 			detail: blindness + " Without after it begins with the oldest event there is; trimmed says that earlier ones are gone. " +
 				"A page may be empty while its next is not top.",
-			query: append([]param{pageLimit(eventPage)}, wanted...), answers: ok(http.StatusOK, "A page of events.", showing[adminEvents]()),
+			query: append([]param{eventLimit.param()}, wanted...), answers: ok(http.StatusOK, "A page of events.", showing[adminEvents]()),
 		},
 		{
 			method: http.MethodGet, path: "/api/admin/sessions/:session/tail", guard: guardRead, do: s.serveTail, tag: tag,

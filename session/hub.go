@@ -74,8 +74,9 @@ type Config struct {
 	Stalled time.Duration
 	// Retention is how long a session nobody uses is kept; 0 means for ever.
 	Retention time.Duration
-	// Retired is told of sessions that were deleted because of it, so that
-	// what is kept elsewhere can go too.
+	// Retired is called before a session is deleted because of it, or because its
+	// import was not finished, and removes what is kept of it elsewhere. It may be
+	// called again for the same session.
 	Retired func(wire.SessionID)
 	// Sweep is how often sessions without an owner are looked for. It
 	// defaults to 500 ms.

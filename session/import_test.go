@@ -31,7 +31,12 @@ func TestUnfinishedImport(t *testing.T) {
 			var retired []wire.SessionID
 			a, _ := startHub(t, s, "a", session.Config{})
 			b, _ := startHub(t, s, "b", session.Config{
-				Sweep: time.Second, Retired: func(id wire.SessionID) { retired = append(retired, id) },
+				Sweep: time.Second, Retired: func(id wire.SessionID) {
+					retired = append(retired, id)
+					if _, err := s.Session(t.Context(), id); err != nil {
+						t.Errorf("the session was deleted before its files: %v, want it still there", err)
+					}
+				},
 			})
 			_, err := a.Create(t.Context(), session.NewSession{ID: "ses-1", User: "ada", Importing: true})
 			ok(t, err)

@@ -167,9 +167,8 @@ func (h *Hub) retireOne(ctx context.Context, i store.Info) error {
 	case lease.Prev != i.Top:
 		return h.store.Release(ctx, lease)
 	}
-	if err := h.store.Delete(ctx, lease); err != nil {
-		return err
-	}
+	// A replica that dies in between leaves a session that the next one deletes. Files
+	// without their session would stay for ever.
 	h.cfg.Retired(i.ID)
-	return nil
+	return h.store.Delete(ctx, lease)
 }

@@ -1,0 +1,122 @@
+package contextpool
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+)
+
+// inputDepth is how many objects and lists in each other a row has of a long input.
+const inputDepth = 6
+
+// rowInput returns the input of a call as JSON of at most room bytes, or nil if the
+// input is empty. A long object keeps all of its fields: only their values are cut,
+// so that a long text does not hide the path that follows it. What is no JSON, or has
+// no room as an object, becomes a text that begins like the input.
+func rowInput(input []byte, room int) json.RawMessage {
+	text := mended(string(input))
+	if text == "" || text == "null" || text == "{}" {
+		return nil
+	}
+	var compact bytes.Buffer
+	if json.Compact(&compact, []byte(text)) != nil {
+		return cutText(text, room)
+	}
+	if out := cutValue(compact.Bytes(), room, inputDepth); len(out) <= room {
+		return out
+	}
+	return cutText(compact.String(), room)
+}
+
+// cutValue returns a compact JSON value in about room bytes, which the names of an
+// object's fields may exceed.
+func cutValue(value []byte, room, depth int) json.RawMessage {
+	switch {
+	case len(value) <= room:
+		return value
+	case value[0] == '"':
+		var text string
+		if json.Unmarshal(value, &text) == nil {
+			return cutText(text, room)
+		}
+	case value[0] == '{' && depth > 0:
+		return cutObject(value, room, depth-1)
+	case value[0] == '[' && depth > 0:
+		return cutList(value, room, depth-1)
+	}
+	return cutText(string(value), room)
+}
+
+// cutText returns the beginning of a text as a JSON string of at most room bytes, if
+// those are enough for the mark that it is cut.
+func cutText(text string, room int) json.RawMessage {
+	out := encode(mended(text))
+	if len(out) <= room {
+		return out
+	}
+	for limit := max(room-len(`""`), len(cutMark)); ; {
+		if out = encode(cut(text, limit)); len(out) <= room || limit == len(cutMark) {
+			return out
+		}
+		// Escapes take about the same part of a shorter text.
+		limit = max(min(limit*room/len(out), limit-1), len(cutMark))
+	}
+}
+
+// cutObject cuts the longest values of an object until all fields have room.
+func cutObject(object []byte, room, depth int) json.RawMessage {
+	type field struct{ name, value json.RawMessage }
+	var fields []field
+	d := json.NewDecoder(bytes.NewReader(object))
+	left := room - len("{}")
+	_, err := d.Token()
+	for err == nil && d.More() {
+		var f field
+		var name json.Token
+		if name, err = d.Token(); err != nil {
+			break
+		}
+		f.name = encode(name)
+		err = d.Decode(&f.value)
+		fields = append(fields, f)
+		left -= len(f.name) + len(":,")
+	}
+	if err != nil {
+		return cutText(string(object), room)
+	}
+	shortest := make([]*field, len(fields))
+	for i := range fields {
+		shortest[i] = &fields[i]
+	}
+	slices.SortStableFunc(shortest, func(a, b *field) int { return len(a.value) - len(b.value) })
+	for i, f := range shortest {
+		f.value = cutValue(f.value, left/(len(shortest)-i), depth)
+		left -= len(f.value)
+	}
+	out := []byte{'{'}
+	for _, f := range fields {
+		out = append(append(append(append(out, f.name...), ':'), f.value...), ',')
+	}
+	out[len(out)-1] = '}'
+	return out
+}
+
+// cutList keeps the items at the beginning of a list, and adds the mark that there
+// were more.
+func cutList(list []byte, room, depth int) json.RawMessage {
+	var items []json.RawMessage
+	if json.Unmarshal(list, &items) != nil {
+		return cutText(string(list), room)
+	}
+	mark := encode(cutMark)
+	left := room - len("[]") - len(mark)
+	out := []byte{'['}
+	for _, item := range items {
+		if item = cutValue(item, left-len(","), depth); len(item)+len(",") > left {
+			break
+		}
+		left -= len(item) + len(",")
+		out = append(append(out, item...), ',')
+	}
+	return append(append(out, mark...), ']')
+}
