@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/everdesk/everdesk/desk"
+	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
@@ -74,7 +74,7 @@ func (p *Pool) concludes(c Concluded) *turn {
 // Conclude ends a turn here as it ended at the owner before: its run, if there is one, is
 // stopped, and what people saw of it is shown again. It returns the first action that the
 // desktop refuses as it is now; all others are done.
-func (p *Pool) Conclude(c Concluded) (refused *desk.Refusal) {
+func (p *Pool) Conclude(c Concluded) (refused *desktop.Refusal) {
 	t := p.concludes(c)
 	if t != nil {
 		run := t.run()

@@ -15,7 +15,7 @@ import (
 const once = `/call window:update {"windowId":"w","operation":"append","content":"ONCE"}`
 
 // wantOnce checks that the call had its effect once, and that all messages completed once.
-func wantOnce(t *testing.T, f *failing, d *desktop, ids ...wire.MessageID) {
+func wantOnce(t *testing.T, f *failing, d *testDesktop, ids ...wire.MessageID) {
 	t.Helper()
 	settled(t, d.room)
 	windows := fmt.Sprint(d.snapshot().Windows)
@@ -41,15 +41,15 @@ func wantOnce(t *testing.T, f *failing, d *desktop, ids ...wire.MessageID) {
 func TestFencedOwnerHandsOverATurnWhoseJoinedMessageWasDone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, d, _ := fencedBefore(t, func(d *desktop) {
+		f, d, _ := fencedBefore(t, func(d *testDesktop) {
 			d.say(first, "m0", opening("w"))
 			d.ends("m0")
-		}, func(d *desktop) {
+		}, func(d *testDesktop) {
 			d.say(first, "m1", "/say one", "/sleep 1s")
 			d.begins("m1")
 			d.say(first, "m2", once)
 			d.ends("m2")
-		}, func(d *desktop) {
+		}, func(d *testDesktop) {
 			d.say(first, "m2", once)
 			d.ends("m2")
 		})
@@ -62,15 +62,15 @@ func TestFencedOwnerHandsOverATurnWhoseJoinedMessageWasDone(t *testing.T) {
 func TestFencedOwnerHandsOverATurnWhoseJoinedMessageJoinsAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, d, _ := fencedBefore(t, func(d *desktop) {
+		f, d, _ := fencedBefore(t, func(d *testDesktop) {
 			d.say(first, "m0", opening("w"))
 			d.ends("m0")
-		}, func(d *desktop) {
+		}, func(d *testDesktop) {
 			d.say(first, "m1", "/say one", "/sleep 1s")
 			d.begins("m1")
 			d.say(first, "m2", once)
 			d.ends("m2")
-		}, func(d *desktop) {
+		}, func(d *testDesktop) {
 			d.say(first, "m3", "/say three", "/sleep 20s")
 			d.begins("m3")
 			d.say(first, "m2", once)
@@ -88,15 +88,15 @@ func TestFencedOwnerHandsOverATurnWhoseJoinedMessageJoinsAnother(t *testing.T) {
 func TestFencedOwnerHandsOverActionsThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, d, started := fencedBefore(t, func(d *desktop) {
+		f, d, started := fencedBefore(t, func(d *testDesktop) {
 			d.say(first, "m0", opening("w"))
 			d.ends("m0")
-		}, func(d *desktop) {
+		}, func(d *testDesktop) {
 			d.say(first, "m1", opening("v"))
 			d.ends("m1")
 			d.say(first, "m2", `/call window:update {"windowId":"v","operation":"append","content":"MORE"}`, once)
 			d.ends("m2")
-		}, func(d *desktop) {
+		}, func(d *testDesktop) {
 			d.say(first, "m1", "/say something else")
 			d.ends("m1")
 		})
@@ -117,10 +117,10 @@ func TestFencedOwnerHandsOverActionsThatDoNotFit(t *testing.T) {
 func TestFencedOwnerHandsOverWhatTasksDid(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f, d, started := fenced(t, func(d *desktop) {
+		f, d, started := fenced(t, func(d *testDesktop) {
 			d.say(first, "m0", opening("w"))
 			d.ends("m0")
-		}, func(d *desktop) {
+		}, func(d *testDesktop) {
 			d.say(first, "m1", "/task default "+once)
 			d.ends("m1")
 		})
