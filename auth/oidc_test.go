@@ -78,71 +78,73 @@ func (p *provider) authority(t *testing.T) *auth.Authority {
 	return newAuthority(t, cfg, openStore(t), t.Output())
 }
 
+// The issuer is outside of the bubble and takes no virtual time.
+
 func TestIssuer(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t)
 	ed, rs, fresh := newEd25519(t), newRSA(t, 2048), newEd25519(t)
 	p.set(jwks(t, map[string]crypto.PublicKey{"e": ed.Public(), "r": rs.Public()}), nil)
-	a := p.authority(t)
-	if p.discoveries.Load() != 0 {
-		t.Error("the issuer was asked before it was needed")
-	}
-	claims := func(changes map[string]any) map[string]any {
-		c := good(map[string]any{"iss": p.URL, "roles": []string{"admin"}})
-		for name, v := range changes {
-			if c[name] = v; v == nil {
-				delete(c, name)
+	synctest.Test(t, func(t *testing.T) {
+		a := p.authority(t)
+		if p.discoveries.Load() != 0 {
+			t.Error("the issuer was asked before it was needed")
+		}
+		claims := func(changes map[string]any) map[string]any {
+			c := good(map[string]any{"iss": p.URL, "roles": []string{"admin"}})
+			for name, v := range changes {
+				if c[name] = v; v == nil {
+					delete(c, name)
+				}
+			}
+			return c
+		}
+		e, r := map[string]any{"kid": "e"}, map[string]any{"kid": "r"}
+		var wg sync.WaitGroup
+		for range 8 { // all at once, and the issuer is asked once
+			wg.Go(func() {
+				who, err := a.Bearer(t.Context(), sign(t, jwt.SigningMethodEdDSA, ed, e, claims(nil)))
+				wantUser(t, who, err, "ann")
+				if !who.Has(auth.RoleAdmin) || who.Expires.IsZero() {
+					t.Errorf("got %+v", who)
+				}
+			})
+		}
+		wg.Wait()
+		who, err := a.Bearer(t.Context(), sign(t, jwt.SigningMethodRS256, rs, r, claims(nil)))
+		wantUser(t, who, err, "ann")
+		if n, m := p.discoveries.Load(), p.fetches.Load(); n != 1 || m != 1 {
+			t.Errorf("%d discoveries and %d fetches of keys", n, m)
+		}
+		if err := a.SignOut(t.Context(), "bob"); err != nil {
+			t.Fatal(err)
+		}
+		const past = 900_000_000
+		for name, c := range map[string]struct {
+			token string
+			code  wire.Code
+		}{
+			"expired":      {sign(t, jwt.SigningMethodEdDSA, ed, e, claims(map[string]any{"exp": past, "iat": past - 60})), 2003},
+			"no exp":       {sign(t, jwt.SigningMethodEdDSA, ed, e, claims(map[string]any{"exp": nil})), 2002},
+			"no sub":       {sign(t, jwt.SigningMethodEdDSA, ed, e, claims(map[string]any{"sub": nil})), 2002},
+			"for others":   {sign(t, jwt.SigningMethodEdDSA, ed, e, claims(map[string]any{"aud": "others"})), 2002},
+			"of others":    {sign(t, jwt.SigningMethodEdDSA, ed, e, claims(map[string]any{"iss": "https://issuer"})), 2002},
+			"signed out":   {sign(t, jwt.SigningMethodEdDSA, ed, e, claims(map[string]any{"sub": "bob"})), 2002},
+			"alg none":     {sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, e, claims(nil)), 2002},
+			"HS256":        {sign(t, jwt.SigningMethodHS256, []byte(publicPEM(t, rs.Public(), nil)), r, claims(nil)), 2002},
+			"RS512":        {sign(t, jwt.SigningMethodRS512, rs, r, claims(nil)), 2002},
+			"crit":         {sign(t, jwt.SigningMethodEdDSA, ed, map[string]any{"kid": "e", "crit": []string{"x"}}, claims(nil)), 2002},
+			"another key":  {sign(t, jwt.SigningMethodEdDSA, fresh, e, claims(nil)), 2002},
+			"no signature": {"e30.e30.", 2002},
+			"nonsense":     {"a.b.c", 2002},
+		} {
+			_, err := a.Bearer(t.Context(), c.token)
+			if e, ok := errors.AsType[*auth.Error](err); !ok || e.Code != c.code {
+				t.Errorf("%s: got %v, want %d", name, err, c.code)
 			}
 		}
-		return c
-	}
-	e, r := map[string]any{"kid": "e"}, map[string]any{"kid": "r"}
-	var wg sync.WaitGroup
-	for range 8 { // all at once, and the issuer is asked once
-		wg.Go(func() {
-			who, err := a.Bearer(t.Context(), sign(t, jwt.SigningMethodEdDSA, ed, e, claims(nil)))
-			wantUser(t, who, err, "ann")
-			if !who.Has(auth.RoleAdmin) || who.Expires.IsZero() {
-				t.Errorf("got %+v", who)
-			}
-		})
-	}
-	wg.Wait()
-	who, err := a.Bearer(t.Context(), sign(t, jwt.SigningMethodRS256, rs, r, claims(nil)))
-	wantUser(t, who, err, "ann")
-	if n, m := p.discoveries.Load(), p.fetches.Load(); n != 1 || m != 1 {
-		t.Errorf("%d discoveries and %d fetches of keys", n, m)
-	}
-	if err := a.SignOut(t.Context(), "bob"); err != nil {
-		t.Fatal(err)
-	}
-	const now = 1_000_000_000
-	for name, c := range map[string]struct {
-		token string
-		code  wire.Code
-	}{
-		"expired":      {sign(t, jwt.SigningMethodEdDSA, ed, e, claims(map[string]any{"exp": now, "iat": now - 60})), 2003},
-		"no exp":       {sign(t, jwt.SigningMethodEdDSA, ed, e, claims(map[string]any{"exp": nil})), 2002},
-		"no sub":       {sign(t, jwt.SigningMethodEdDSA, ed, e, claims(map[string]any{"sub": nil})), 2002},
-		"for others":   {sign(t, jwt.SigningMethodEdDSA, ed, e, claims(map[string]any{"aud": "others"})), 2002},
-		"of others":    {sign(t, jwt.SigningMethodEdDSA, ed, e, claims(map[string]any{"iss": "https://issuer"})), 2002},
-		"signed out":   {sign(t, jwt.SigningMethodEdDSA, ed, e, claims(map[string]any{"sub": "bob"})), 2002},
-		"alg none":     {sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, e, claims(nil)), 2002},
-		"HS256":        {sign(t, jwt.SigningMethodHS256, []byte(publicPEM(t, rs.Public(), nil)), r, claims(nil)), 2002},
-		"RS512":        {sign(t, jwt.SigningMethodRS512, rs, r, claims(nil)), 2002},
-		"crit":         {sign(t, jwt.SigningMethodEdDSA, ed, map[string]any{"kid": "e", "crit": []string{"x"}}, claims(nil)), 2002},
-		"another key":  {sign(t, jwt.SigningMethodEdDSA, fresh, e, claims(nil)), 2002},
-		"no signature": {"e30.e30.", 2002},
-		"nonsense":     {"a.b.c", 2002},
-	} {
-		_, err := a.Bearer(t.Context(), c.token)
-		if e, ok := errors.AsType[*auth.Error](err); !ok || e.Code != c.code {
-			t.Errorf("%s: got %v, want %d", name, err, c.code)
-		}
-	}
+	})
 }
-
-// The issuer is outside of the bubble and takes no virtual time.
 
 // A key that the issuer has only just begun to use is fetched, but tokens with
 // bad keys do not make the hub ask more than once a second. Until it may ask again, a

@@ -401,6 +401,40 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
+// U+0000, at which some readers end a text, is in no text of a log that is read:
+// clients may not send it either.
+func TestZerosInTexts(t *testing.T) {
+	t.Parallel()
+	const zero, want = "a\x00b\\u0000", "a\ufffdb\\u0000" // the second is a backslash and five letters
+	s := example()
+	s.Meta.Title, s.Meta.Provider, s.Desktop.Title, s.Desktop.Windows[0].Title = zero, zero, zero, zero
+	s.Desktop.Windows[0].Content = wire.TextContent{Data: zero}
+	s.Threads[0].Messages[0].Blocks[0].Text = zero
+	rows := s.Rows
+	s.Rows = func(m wire.MonitorID) iter.Seq2[wire.UIRow, error] {
+		return func(yield func(wire.UIRow, error) bool) {
+			for r := range rows(m) {
+				if r.Text = zero; !yield(r, nil) {
+					return
+				}
+			}
+		}
+	}
+	l := reading(t, packed(t, s))
+	w := l.Desktop.Windows[0]
+	if d := cmp.Diff(wire.TextContent{Data: want}, w.Content); d != "" {
+		t.Errorf("content (-want +got)\n%s", d)
+	}
+	for name, got := range map[string]string{
+		"title in the metadata": l.Meta.Title, "provider": l.Meta.Provider, "title": l.Desktop.Title, "title of a window": w.Title,
+		"row": l.Rows[first][0].Text, "message": l.Threads[0].Messages[0].Blocks[0].Text,
+	} {
+		if got != want {
+			t.Errorf("the %s is %q, want %q", name, got, want)
+		}
+	}
+}
+
 // A small file that unpacks to a large one is not unpacked.
 func TestBombs(t *testing.T) {
 	t.Parallel()

@@ -138,7 +138,7 @@ func (r *reader) sound() error {
 
 func damaged(name string, err error) error { return refuse(name, "it is damaged (%v)", err) }
 
-// read is the whole of a part.
+// read is the whole of a part that is JSON.
 func (r *reader) read(f *zip.File, most int64) ([]byte, error) {
 	in, err := f.Open()
 	if err != nil {
@@ -151,7 +151,27 @@ func (r *reader) read(f *zip.File, most int64) ([]byte, error) {
 	if int64(len(data)) > most {
 		return nil, refuse(f.Name, "it is too large")
 	}
-	return data, nil
+	return withoutZeros(data), nil
+}
+
+// withoutZeros replaces U+0000 in the texts of JSON by U+FFFD, as the hub does with what
+// agents say: no client may send it, and some readers end a text there.
+func withoutZeros(data []byte) []byte {
+	const zero, replacement = `\u0000`, `\ufffd`
+	if !bytes.Contains(data, []byte(zero)) {
+		return data
+	}
+	data = bytes.Clone(data)
+	for i := 0; i < len(data); i++ {
+		if data[i] != '\\' {
+			continue
+		}
+		if bytes.HasPrefix(data[i:], []byte(zero)) {
+			copy(data[i:], replacement)
+		}
+		i++ // what follows a backslash begins no other escape
+	}
+	return data
 }
 
 // log puts the parts together.
@@ -210,7 +230,7 @@ func (r *reader) lines(name string, most int, do func(line []byte) error) error 
 		if r.kept -= int64(len(scan.Bytes())); r.kept < 0 {
 			return refuse(name, "the conversations are too large")
 		}
-		if err := do(scan.Bytes()); err != nil {
+		if err := do(withoutZeros(scan.Bytes())); err != nil {
 			return refuse(name, "line %d: %v", n, err)
 		}
 	}

@@ -112,6 +112,8 @@ func TestWrongCalls(t *testing.T) {
 		{"window_close", `{"windowId":"` + strings.Repeat("x", 65) + `"}`, "windowId: "},
 		{"window_close", `{"windowId":"a\u0000b"}`, "windowId: "},
 		{"window_close", `{"windowId":"a","windowId":"b"}`, "windowId"},
+		{"window_create", `{"windowId":"a","title":"t\u0000","content":{"renderer":"text","content":"x"}}`, "title: "},
+		{"window_create", `{"windowId":"a","title":"t","content":{"renderer":"text","content":"x\u0000"}}`, "content.content: "},
 		{"window_close", `{"windowId":"a","force":true}`, "force"},
 		{"window_close", `{"windowId":"a"`, "is wrong"},
 		{"window_close", "{\"windowId\":\"\xff\"}", "is wrong"},

@@ -126,7 +126,7 @@ func importSession(ctx context.Context, p program) error {
 	var made struct {
 		SessionID wire.SessionID `json:"sessionId"`
 	}
-	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&made); err != nil {
+	if err := json.NewDecoder(io.LimitReader(res.Body, 1<<20)).Decode(&made); err != nil || made.SessionID.Validate() != nil {
 		return fmt.Errorf("import %s: %s did not answer like a hub", rest[0], r.server.Host)
 	}
 	fmt.Fprintln(p.stdout, made.SessionID)

@@ -2,6 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -70,4 +73,35 @@ func TestExportAndImport(t *testing.T) {
 	call(t, exitUsage, "export", "--server", to.url)
 	call(t, exitUsage, "import", "--server", to.url)
 	call(t, exitUsage, "import", "--server", to.url, "a", "b")
+}
+
+// What a hub answers to an import does nothing to the terminal but appear on it.
+func TestImportPrintsNoControlCharacters(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "any.zip")
+	if err := os.WriteFile(file, []byte("any"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, answer := range map[string]struct {
+		status int
+		body   string
+	}{
+		"refusal": {http.StatusBadRequest, `{"status":400,"code":1003,"detail":"storage/\u001b]0;title\u0007\u009b2J: it is there twice"}`},
+		"session": {http.StatusCreated, `{"sessionId":"ses-\u001b]0;title\u0007"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body) // which is the file
+				w.Header().Set("Content-Type", "application/problem+json")
+				w.WriteHeader(answer.status)
+				_, _ = io.WriteString(w, answer.body)
+			}))
+			defer hub.Close()
+			out, says := call(t, exitFailure, "import", "--server", hub.URL, file)
+			if says == "" || strings.ContainsAny(out+says, "\x1b\x07\u009b") {
+				t.Errorf("import prints %q and %q, want an error without control characters", out, says)
+			}
+		})
+	}
 }
