@@ -132,7 +132,7 @@ func fenced(t *testing.T, before, lost func(d *testDesktop)) (f *failing, d *tes
 
 // fencedBefore is fenced, and something happens at the new owner before a hands over what
 // the store lost.
-func fencedBefore(t *testing.T, before, lost, first func(d *desktop)) (f *failing, d *desktop, started *atomic.Int64) {
+func fencedBefore(t *testing.T, before, lost, first func(d *testDesktop)) (f *failing, d *testDesktop, started *atomic.Int64) {
 	t.Helper()
 	f, started = openFailing(t), &atomic.Int64{}
 	a := agentHub(t, f.site, hubConfig{logger: silence()})
