@@ -55,7 +55,7 @@ test-busy: ## all tests, with two busy loops beside them
 	@scripts/test.sh --busy $(PARTS)
 
 .PHONY: check
-check: check-node check-format check-vet check-fix check-lint check-generated check-mod check-dead check-scripts check-web ## all that can be said without running tests
+check: check-node check-format check-fix check-lint check-generated check-mod check-dead check-scripts check-web ## all that can be said without running tests
 
 .PHONY: check-fast
 check-fast: check-format check-vet check-fix check-layers ## the cheap part of check, and the layers
@@ -119,7 +119,7 @@ check-fix:
 	@echo '== go fix'
 	@$(GO) fix -diff ./... || { echo 'run: make fmt'; exit 1; }
 
-check-lint: $(LINT)
+check-lint: $(LINT) # it vets as well
 	@echo '== lint'
 	@$(LINT) run ./...
 
