@@ -124,7 +124,7 @@ func ok(t *testing.T, err error) {
 }
 
 // opened makes a session and opens it at a replica, which then owns it.
-func (r *replica) opened(t *testing.T, id wire.SessionID) *session.Room {
+func (r *replica) opened(t *testing.T, id wire.SessionID) *session.Handle {
 	t.Helper()
 	_, err := r.hub.Create(t.Context(), session.NewSession{ID: id, User: "ada", Title: "Desk of " + string(id)})
 	ok(t, err)
@@ -135,7 +135,7 @@ func (r *replica) opened(t *testing.T, id wire.SessionID) *session.Room {
 }
 
 // says delivers a message and waits for its answer.
-func says(t *testing.T, room *session.Room, id wire.MessageID) {
+func says(t *testing.T, room *session.Handle, id wire.MessageID) {
 	t.Helper()
 	_, err := room.Ask(t.Context(), emits(id))
 	ok(t, err)

@@ -358,7 +358,7 @@ func TestThreeReplicasOnOneRedis(t *testing.T) {
 		return s
 	}
 	a, b, c := start(t, open(), "a"), start(t, open(), "b"), start(t, open(), "c")
-	rooms := map[wire.SessionID]*session.Room{}
+	rooms := map[wire.SessionID]*session.Handle{}
 	for i := range 300 {
 		id := wire.SessionID(fmt.Sprintf("ses-%03d", i))
 		rooms[id] = []*replica{a, b, c}[i%3].opened(t, id)

@@ -46,7 +46,7 @@ func (l *life) call(turn context.Context, call providers.ToolCall) (r providers.
 		return over()
 	}
 	err := guarded(func() error {
-		r = l.use(call, func() providers.ToolResult { return l.crew.staff.cfg.Hands.Call(ctx, l.caller, call) })
+		r = l.use(call, func() providers.ToolResult { return l.crew.staff.cfg.Tools.Call(ctx, l.caller, call) })
 		return nil
 	})
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 // at once.
 const reserveFor = time.Second
 
-// Crew is the agents of one session that this replica owns. Its methods do not
+// SessionRunner is the agents of one session that this replica owns. Its methods do not
 // wait, but for TryReserve, which asks the store, and Close.
-type Crew struct {
-	staff    *Staff
-	employer Employer
+type SessionRunner struct {
+	staff    *Runner
+	employer SessionRef
 	log      *slog.Logger
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -27,14 +27,14 @@ type Crew struct {
 
 	mu       sync.Mutex // guards the following
 	closed   bool
-	runs     map[string]*life   // by run
-	idle     map[string]*talk   // by agent: open and without a turn
-	reserved map[*Slot]struct{} // and not used yet
+	runs     map[string]*life            // by run
+	idle     map[string]*providerSession // by agent: open and without a turn
+	reserved map[*Slot]struct{}          // and not used yet
 }
 
 // Close stops every agent without a word and returns when nothing runs any more
 // and every slot was given back.
-func (c *Crew) Close() {
+func (c *SessionRunner) Close() {
 	c.mu.Lock()
 	if !c.closed {
 		c.closed = true
@@ -53,7 +53,7 @@ func (c *Crew) Close() {
 }
 
 // TryReserve takes a slot if one is free right now, else nil.
-func (c *Crew) TryReserve() *Slot {
+func (c *SessionRunner) TryReserve() *Slot {
 	ctx, cancel := context.WithTimeout(c.ctx, reserveFor)
 	defer cancel()
 	s, err := c.staff.cfg.Limiter.Try(ctx, c.claim("reserved"))
@@ -74,7 +74,7 @@ func (c *Crew) TryReserve() *Slot {
 }
 
 // Cancel gives back a slot that was reserved and is not used.
-func (c *Crew) Cancel(s *Slot) {
+func (c *SessionRunner) Cancel(s *Slot) {
 	if s == nil {
 		return
 	}
@@ -86,18 +86,18 @@ func (c *Crew) Cancel(s *Slot) {
 }
 
 // giveBack releases a reserved slot; Close waits for that. The lock is held.
-func (c *Crew) giveBack(s *Slot) {
+func (c *SessionRunner) giveBack(s *Slot) {
 	delete(c.reserved, s)
 	s.Release()
 	c.wg.Go(func() { <-s.gone })
 }
 
-func (c *Crew) claim(holder string) Claim {
+func (c *SessionRunner) claim(holder string) Claim {
 	return Claim{Session: c.employer.Session, User: c.employer.User, Holder: holder}
 }
 
 // Start begins a run. What comes of it is reported.
-func (c *Crew) Start(r Run) {
+func (c *SessionRunner) Start(r Run) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.reserved, r.Slot)
@@ -112,23 +112,23 @@ func (c *Crew) Start(r Run) {
 	c.wg.Go(l.live)
 }
 
-// Steer gives a message to a turn that runs. It is answered by [Took] or
-// [Spurned]; by the latter after [Ended] if the turn was over already.
-func (c *Crew) Steer(s Steering) {
+// Steer gives a message to a turn that runs. It is answered by [SteerAccepted] or
+// [SteerRefused]; by the latter after [Ended] if the turn was over already.
+func (c *SessionRunner) Steer(s Steering) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if l := c.runs[s.Run]; l != nil && l.steer(s) || c.closed {
 		return
 	}
 	c.wg.Go(func() {
-		if err := c.employer.Sink.Report(c.ctx, Spurned{Of: Of{s.Run}, Message: s.Message}); err != nil {
+		if err := c.employer.Sink.Report(c.ctx, SteerRefused{Of: Of{s.Run}, Message: s.Message}); err != nil {
 			c.log.DebugContext(c.ctx, "nobody hears that a message came too late", "error", err)
 		}
 	})
 }
 
 // Interrupt ends a run; [Ended] follows.
-func (c *Crew) Interrupt(run, reason string) {
+func (c *SessionRunner) Interrupt(run, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if l := c.runs[run]; l != nil {
@@ -138,7 +138,7 @@ func (c *Crew) Interrupt(run, reason string) {
 
 // Dispose forgets an agent's conversation and ends its runs. They report nothing
 // any more.
-func (c *Crew) Dispose(agent string) {
+func (c *SessionRunner) Dispose(agent string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.runs {
@@ -153,14 +153,14 @@ func (c *Crew) Dispose(agent string) {
 }
 
 // Steers reports whether a provider takes messages while a turn runs.
-func (c *Crew) Steers(provider string) bool {
+func (c *SessionRunner) Steers(provider string) bool {
 	p, ok := c.staff.cfg.Providers.Get(provider)
 	return ok && p.Caps().Steer
 }
 
 // Reads is how many tokens the model of a provider reads; 0 means that nobody
 // knows.
-func (c *Crew) Reads(provider string) int {
+func (c *SessionRunner) Reads(provider string) int {
 	p, ok := c.staff.cfg.Providers.Get(provider)
 	if !ok {
 		return 0
@@ -169,13 +169,13 @@ func (c *Crew) Reads(provider string) int {
 }
 
 // Has reports whether there is such a provider.
-func (c *Crew) Has(provider string) bool {
+func (c *SessionRunner) Has(provider string) bool {
 	_, ok := c.staff.cfg.Providers.Get(provider)
 	return ok
 }
 
 // Launch does what the user wants to happen when a desktop begins.
-func (c *Crew) Launch() {
+func (c *SessionRunner) Launch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -187,14 +187,14 @@ func (c *Crew) Launch() {
 				c.log.ErrorContext(c.ctx, "launch broke", "panic", v, "stack", string(debug.Stack()))
 			}
 		}()
-		c.staff.cfg.Hands.Launch(c.ctx, tools.Caller{
+		c.staff.cfg.Tools.Launch(c.ctx, tools.Caller{
 			Session: c.employer.Session, User: c.employer.User, Desktop: c.employer.Desktop,
 		})
 	})
 }
 
 // leave takes a run out of those that can be steered and interrupted.
-func (c *Crew) leave(l *life) {
+func (c *SessionRunner) leave(l *life) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.runs[l.ID] == l {

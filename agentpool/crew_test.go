@@ -351,8 +351,8 @@ func TestBadge(t *testing.T) {
 		r := newRig(t, agentpool.Limits{})
 		r.puppet.caps.MCP = true
 		b := &badges{}
-		staff := agentpool.NewStaff(agentpool.Config{Limiter: r.limiter, Hands: r.hands, Providers: backends{"puppet": r.puppet}, Badges: b})
-		crew := staff.Crew(t.Context(), agentpool.Employer{Session: "ses-1", Sink: r.ear})
+		staff := agentpool.NewRunner(agentpool.Config{Limiter: r.limiter, Tools: r.hands, Providers: backends{"puppet": r.puppet}, MCPTokens: b})
+		crew := staff.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.ear})
 		defer staff.Close()
 		var during []wire.MessageID
 		r.puppet.play = func(*turn) (providers.Outcome, error) {
@@ -402,7 +402,7 @@ func TestApproval(t *testing.T) {
 			bubble(t, agentpool.Limits{}, func(r *rig) {
 				t := r.t
 				d := &asking{verdict: c.verdict, err: c.err}
-				crew := r.staff.Crew(t.Context(), agentpool.Employer{Session: "ses-1", Sink: r.ear, Desktop: d})
+				crew := r.staff.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.ear, Desktop: d})
 				r.puppet.play = func(p *turn) (providers.Outcome, error) {
 					input := json.RawMessage(`"` + strings.Repeat("é", 40_000) + `"`)
 					p.tell(providers.Event{Kind: providers.EventApproval, Approval: "a", Tool: providers.ToolCall{Name: "rm", Input: input}})

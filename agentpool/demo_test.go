@@ -29,9 +29,9 @@ func TestDemo(t *testing.T) {
 			return providers.ToolResult{Text: "done"}
 		}
 		r.hands.tools = func() []providers.Tool { return []providers.Tool{{Name: "lamp"}} }
-		staff := agentpool.NewStaff(agentpool.Config{Limiter: r.limiter, Hands: r.hands, Providers: table})
+		staff := agentpool.NewRunner(agentpool.Config{Limiter: r.limiter, Tools: r.hands, Providers: table})
 		defer staff.Close()
-		crew := staff.Crew(t.Context(), agentpool.Employer{Session: "ses-1", Sink: r.ear})
+		crew := staff.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.ear})
 		run := main("1")
 		run.Provider, run.Prompt = "demo", "/say one\n/call lamp {}\n/say two"
 		crew.Start(run)

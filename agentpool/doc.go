@@ -1,8 +1,8 @@
 // Package agentpool runs: it gives agents a slot, a provider and a goroutine.
 //
 // [Limiter] bounds how many agents run at once, over all sessions and replicas,
-// and per session and user. [Staff] is what a replica has: the limiter, the
-// providers and the tools. A [Crew] is the agents of one session that this replica
+// and per session and user. [Runner] is what a replica has: the limiter, the
+// providers and the tools. A [SessionRunner] is the agents of one session that this replica
 // owns; the session tells it what to do after it has committed that it will be
 // done, and hears what happens as [Report]s.
 //

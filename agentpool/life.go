@@ -34,7 +34,7 @@ const (
 // that others call say so.
 type life struct {
 	Run
-	crew   *Crew
+	crew   *SessionRunner
 	caller tools.Caller
 	log    *slog.Logger
 
@@ -51,7 +51,7 @@ type life struct {
 	over    chan struct{}      // closed when nothing is heard any more
 
 	slot   *Slot
-	talk   *talk
+	talk   *providerSession
 	began  time.Time
 	speech speech
 	trace  RunTrace // nil when nobody follows the run
@@ -76,7 +76,7 @@ type stopped struct{ end Ended }
 
 func (s *stopped) Error() string { return "the run was stopped: " + s.end.Reason }
 
-func newLife(c *Crew, r Run) *life {
+func newLife(c *SessionRunner, r Run) *life {
 	l := &life{
 		Run: r, crew: c, slot: r.Slot,
 		log:    c.log.With("agent", r.Agent, "run", r.ID),
@@ -203,7 +203,7 @@ func (l *life) takeSlot() error {
 // that is away.
 func (l *life) brief() (string, error) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		system, err := l.crew.staff.cfg.Hands.Brief(l.work, l.caller)
+		system, err := l.crew.staff.cfg.Tools.Brief(l.work, l.caller)
 		if err == nil || !errors.Is(err, store.ErrUnavailable) {
 			return system, err
 		}
@@ -225,19 +225,19 @@ func (l *life) open(p providers.Provider) (err error) {
 			return fmt.Errorf("tell the agent who it is: %w", err)
 		}
 	}
-	t := &talk{crew: l.crew, agent: l.Agent, provider: l.Provider, profile: l.Profile, guest: l.Guest, process: caps.Process, turn: l, over: make(chan struct{})}
+	t := &providerSession{crew: l.crew, agent: l.Agent, provider: l.Provider, profile: l.Profile, guest: l.Guest, process: caps.Process, turn: l, over: make(chan struct{})}
 	spec := providers.Spec{
 		Agent: string(l.Role), System: system, Model: cfg.Models[l.Provider],
-		From: l.From, Fork: l.Fork, Whole: l.Lasting && !l.Fork, Hear: t.hear,
+		From: l.From, Fork: l.Fork, Whole: l.Lasting && !l.Fork, Hear: t.handleEvent,
 	}
 	if hands {
-		spec.Tools, spec.Call = cfg.Hands.Tools(l.caller), t.call
+		spec.Tools, spec.Call = cfg.Tools.Tools(l.caller), t.call
 	}
 	if cfg.Tracer != nil {
 		spec.Asked = t.asked
 	}
-	if hands && caps.MCP && cfg.Badges != nil {
-		spec.MCP, t.revoke = cfg.Badges.Issue(l.caller)
+	if hands && caps.MCP && cfg.MCPTokens != nil {
+		spec.MCP, t.revoke = cfg.MCPTokens.Issue(l.caller)
 		defer func() {
 			if err != nil {
 				t.revoke()
@@ -315,7 +315,7 @@ func (l *life) finish(end Ended) {
 		}
 	}
 	for _, s := range spurned {
-		l.report(Spurned{Of: Of{l.ID}, Message: s.Message, Ending: true})
+		l.report(SteerRefused{Of: Of{l.ID}, Message: s.Message, Ending: true})
 	}
 	if l.trace != nil {
 		l.trace.Ended(end, l.ctx.Err() != nil)
@@ -328,7 +328,7 @@ func (l *life) finish(end Ended) {
 }
 
 // part keeps the conversation for the agent's next turn, or closes it.
-func (l *life) part(t *talk, end Ended) {
+func (l *life) part(t *providerSession, end Ended) {
 	if t.process {
 		t.slot, l.slot = l.slot, nil
 	}

@@ -61,7 +61,7 @@ func (c *crowd) enter(t *testing.T, session, user string) func() {
 type session struct {
 	*crowd
 	id, user string
-	crew     *agentpool.Crew
+	crew     *agentpool.SessionRunner
 	waiting  map[string]chan struct{} // by run: closed at its end
 	guard    sync.Mutex
 }
@@ -155,8 +155,8 @@ func (c *crowd) run(t *testing.T, stores []agentpool.Semaphores, lives int) {
 			}
 			return play(turn)
 		}
-		staff := agentpool.NewStaff(agentpool.Config{Limiter: l, Hands: &hands{tool: useful}, Providers: backends{"puppet": p}})
-		s.crew = staff.Crew(context.Background(), agentpool.Employer{Session: wire.SessionID(s.id), User: s.user, Sink: s})
+		staff := agentpool.NewRunner(agentpool.Config{Limiter: l, Tools: &hands{tool: useful}, Providers: backends{"puppet": p}})
+		s.crew = staff.Session(context.Background(), agentpool.SessionRef{Session: wire.SessionID(s.id), User: s.user, Sink: s})
 		var streamed sync.WaitGroup
 		for j := range streams {
 			streamed.Go(func() { s.live(lives/sessions/streams+1, uint64(i*streams+j)) })

@@ -22,7 +22,7 @@ import (
 )
 
 // A session hands its agents to a crew through this interface.
-var _ contextpool.Crew = (*agentpool.Crew)(nil)
+var _ contextpool.Runner = (*agentpool.SessionRunner)(nil)
 
 var errLost = errors.New("the session is lost")
 
@@ -149,9 +149,9 @@ func line(r agentpool.Report) string {
 		return id + "began"
 	case agentpool.Said:
 		return fmt.Sprintf("%ssaid %q %q", id, r.Text, r.Thinking)
-	case agentpool.Took:
+	case agentpool.SteerAccepted:
 		return id + "took " + string(r.Message)
-	case agentpool.Spurned:
+	case agentpool.SteerRefused:
 		return id + "spurned " + string(r.Message)
 	case agentpool.Remember:
 		return fmt.Sprintf("%sremember %s %d", id, r.Thread, len(r.Entries))
@@ -181,13 +181,13 @@ func (e *ear) wants(t *testing.T, want ...string) {
 
 // rig is a crew with everything around it.
 type rig struct {
-	*agentpool.Crew
+	*agentpool.SessionRunner
 	*ear
 	t       *testing.T
 	store   *filestore.Store
 	meddler *meddler
 	limiter *agentpool.Limiter
-	staff   *agentpool.Staff
+	staff   *agentpool.Runner
 	puppet  *puppet
 	hands   *hands
 }
@@ -198,11 +198,11 @@ func newRig(t *testing.T, limits agentpool.Limits) *rig {
 	r := &rig{t: t, ear: &ear{}, store: openStore(t), puppet: &puppet{caps: providers.Caps{Steer: true}}, hands: &hands{}}
 	r.meddler = &meddler{Semaphores: r.store}
 	r.limiter = newLimiter(t, r.meddler, limits)
-	r.staff = agentpool.NewStaff(agentpool.Config{
-		Limiter: r.limiter, Hands: r.hands, Logger: logger(t), Models: map[string]string{"puppet": "wood"},
+	r.staff = agentpool.NewRunner(agentpool.Config{
+		Limiter: r.limiter, Tools: r.hands, Logger: logger(t), Models: map[string]string{"puppet": "wood"},
 		Providers: backends{"puppet": r.puppet, "other": r.puppet},
 	})
-	r.Crew = r.crew("ses-1", r.ear)
+	r.SessionRunner = r.crew("ses-1", r.ear)
 	t.Cleanup(func() {
 		r.staff.Close()
 		synctest.Wait()
@@ -214,8 +214,8 @@ func newRig(t *testing.T, limits agentpool.Limits) *rig {
 	return r
 }
 
-func (r *rig) crew(session wire.SessionID, e *ear) *agentpool.Crew {
-	return r.staff.Crew(context.Background(), agentpool.Employer{Session: session, User: "ada", Sink: e})
+func (r *rig) crew(session wire.SessionID, e *ear) *agentpool.SessionRunner {
+	return r.staff.Session(context.Background(), agentpool.SessionRef{Session: session, User: "ada", Sink: e})
 }
 
 // held is how many slots are held.

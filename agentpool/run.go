@@ -81,15 +81,15 @@ type (
 		Text     string
 		Thinking string
 	}
-	// Took says that the model has a message that was steered.
-	Took struct {
+	// SteerAccepted says that the model has a message that was steered.
+	SteerAccepted struct {
 		Of
 		Message wire.MessageID
 	}
-	// Spurned says that the model will not get a message in this turn. It comes
+	// SteerRefused says that the model will not get a message in this turn. It comes
 	// before Ended, unless the message was steered when that was reported
 	// already.
-	Spurned struct {
+	SteerRefused struct {
 		Of
 		Message wire.MessageID
 		// Ending says that the turn is over, and that Ended comes next.

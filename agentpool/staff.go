@@ -12,8 +12,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Hands is what agents act with.
-type Hands interface {
+// ToolExecutor is what agents act with.
+type ToolExecutor interface {
 	// Tools are those of a caller.
 	Tools(c tools.Caller) []providers.Tool
 	// Call uses one.
@@ -24,8 +24,8 @@ type Hands interface {
 	Launch(ctx context.Context, c tools.Caller)
 }
 
-// Badges let programs outside the hub act as an agent.
-type Badges interface {
+// MCPTokens let programs outside the hub act as an agent.
+type MCPTokens interface {
 	// Issue makes a badge that is good until it is revoked.
 	Issue(c tools.Caller) (e providers.Endpoint, revoke func())
 }
@@ -35,8 +35,8 @@ type Providers interface {
 	Get(name string) (providers.Provider, bool)
 }
 
-// Employer is the session that a crew works for.
-type Employer struct {
+// SessionRef is the session that a crew works for.
+type SessionRef struct {
 	Session wire.SessionID
 	// Epoch is that of the owner.
 	Epoch   uint64
@@ -49,9 +49,9 @@ type Employer struct {
 type Config struct {
 	Limiter   *Limiter
 	Providers Providers
-	Hands     Hands
-	// Badges may be nil: then backends that call tools over MCP have none.
-	Badges Badges
+	Tools     ToolExecutor
+	// MCPTokens may be nil: then backends that call tools over MCP have none.
+	MCPTokens MCPTokens
 	// Models says which model of a provider to use, where that is not the
 	// provider's own choice.
 	Models map[string]string
@@ -73,30 +73,30 @@ type Observer interface {
 	Spent(input, output, cacheRead, cacheWrite int, dollars float64)
 }
 
-// Staff is what a replica has to run agents with.
-type Staff struct {
+// Runner is what a replica has to run agents with.
+type Runner struct {
 	cfg Config
 	log *slog.Logger
 
 	mu    sync.Mutex // guards the following
-	crews map[*Crew]struct{}
+	crews map[*SessionRunner]struct{}
 }
 
-// NewStaff makes a staff.
-func NewStaff(cfg Config) *Staff {
+// NewRunner makes a staff.
+func NewRunner(cfg Config) *Runner {
 	cfg.Park = cmp.Or(cfg.Park, 5*time.Minute)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Staff{cfg: cfg, log: cfg.Logger, crews: map[*Crew]struct{}{}}
+	return &Runner{cfg: cfg, log: cfg.Logger, crews: map[*SessionRunner]struct{}{}}
 }
 
-// Crew makes the crew of a session that this replica owns. When the context ends
+// Session makes the crew of a session that this replica owns. When the context ends
 // its agents stop; [Crew.Close] waits for that.
-func (s *Staff) Crew(ctx context.Context, e Employer) *Crew {
-	c := &Crew{
+func (s *Runner) Session(ctx context.Context, e SessionRef) *SessionRunner {
+	c := &SessionRunner{
 		staff: s, employer: e, log: s.log.With("session", e.Session),
-		runs: map[string]*life{}, idle: map[string]*talk{}, reserved: map[*Slot]struct{}{},
+		runs: map[string]*life{}, idle: map[string]*providerSession{}, reserved: map[*Slot]struct{}{},
 	}
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	s.mu.Lock()
@@ -106,9 +106,9 @@ func (s *Staff) Crew(ctx context.Context, e Employer) *Crew {
 }
 
 // Close closes every crew that is still open.
-func (s *Staff) Close() {
+func (s *Runner) Close() {
 	s.mu.Lock()
-	crews := make([]*Crew, 0, len(s.crews))
+	crews := make([]*SessionRunner, 0, len(s.crews))
 	for c := range s.crews {
 		crews = append(crews, c)
 	}
@@ -120,7 +120,7 @@ func (s *Staff) Close() {
 	wg.Wait()
 }
 
-func (s *Staff) left(c *Crew) {
+func (s *Runner) left(c *SessionRunner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.crews, c)

@@ -77,9 +77,9 @@ func (l *life) answer(s *steer, took bool) {
 	switch {
 	case i < 0:
 	case took:
-		l.report(Took{Of{l.ID}, s.Message})
+		l.report(SteerAccepted{Of{l.ID}, s.Message})
 	default:
 		l.flush()
-		l.report(Spurned{Of: Of{l.ID}, Message: s.Message})
+		l.report(SteerRefused{Of: Of{l.ID}, Message: s.Message})
 	}
 }

@@ -18,9 +18,9 @@ const patience = 5 * time.Second
 // its slot.
 const wantedEvery = 2 * time.Second
 
-// talk is an open conversation with a backend.
-type talk struct {
-	crew     *Crew
+// providerSession is an open conversation with a backend.
+type providerSession struct {
+	crew     *SessionRunner
 	agent    string
 	provider string
 	profile  string
@@ -47,8 +47,8 @@ type talk struct {
 	dead bool       // ended by itself
 }
 
-// hear takes what happens to whoever's turn it is.
-func (t *talk) hear(e providers.Event) {
+// handleEvent takes what happens to whoever's turn it is.
+func (t *providerSession) handleEvent(e providers.Event) {
 	t.mu.Lock()
 	l := t.turn
 	t.dead = t.dead || e.Kind == providers.EventExit
@@ -62,7 +62,7 @@ func (t *talk) hear(e providers.Event) {
 }
 
 // call uses a tool for whoever's turn it is.
-func (t *talk) call(ctx context.Context, call providers.ToolCall) providers.ToolResult {
+func (t *providerSession) call(ctx context.Context, call providers.ToolCall) providers.ToolResult {
 	t.mu.Lock()
 	l := t.turn
 	t.mu.Unlock()
@@ -72,8 +72,8 @@ func (t *talk) call(ctx context.Context, call providers.ToolCall) providers.Tool
 	return l.call(ctx, call)
 }
 
-// belong says whose turn it is and reports whether the conversation lives.
-func (t *talk) belong(l *life) bool {
+// owns says whose turn it is and reports whether the conversation lives.
+func (t *providerSession) owns(l *life) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.turn = l
@@ -81,7 +81,7 @@ func (t *talk) belong(l *life) bool {
 }
 
 // take returns the open conversation of an agent, if the run can go on with it.
-func (c *Crew) take(l *life) *talk {
+func (c *SessionRunner) take(l *life) *providerSession {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.idle[l.Agent]
@@ -90,7 +90,7 @@ func (c *Crew) take(l *life) *talk {
 	}
 	delete(c.idle, l.Agent)
 	t.parking.Stop()
-	if t.provider != l.Provider || t.profile != l.Profile || t.guest != l.Guest || l.Continue || !t.belong(l) {
+	if t.provider != l.Provider || t.profile != l.Profile || t.guest != l.Guest || l.Continue || !t.owns(l) {
 		c.retire(t)
 		return nil
 	}
@@ -102,13 +102,13 @@ func (c *Crew) take(l *life) *talk {
 
 // keep leaves a conversation open for the agent's next turn, until it was not
 // used for a while, and reports whether it does.
-func (c *Crew) keep(l *life, t *talk) bool {
+func (c *SessionRunner) keep(l *life, t *providerSession) bool {
 	if t.process && t.slot.wanted(l.ctx) {
 		return false
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed || l.ctx.Err() != nil || c.idle[t.agent] != nil || !t.belong(nil) {
+	if c.closed || l.ctx.Err() != nil || c.idle[t.agent] != nil || !t.owns(nil) {
 		return false
 	}
 	c.idle[t.agent] = t
@@ -124,7 +124,7 @@ func (c *Crew) keep(l *life, t *talk) bool {
 
 // check parks a conversation that was idle for long, or whose slot somebody
 // waits for.
-func (c *Crew) check(t *talk) {
+func (c *SessionRunner) check(t *providerSession) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.idle[t.agent] != t {
@@ -150,7 +150,7 @@ func (c *Crew) check(t *talk) {
 }
 
 // park closes a conversation if nobody uses it.
-func (c *Crew) park(t *talk) {
+func (c *SessionRunner) park(t *providerSession) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.idle[t.agent] == t {
@@ -161,12 +161,12 @@ func (c *Crew) park(t *talk) {
 
 // retire closes a conversation in the background. The lock is held and the crew
 // is not closed.
-func (c *Crew) retire(t *talk) { c.wg.Go(func() { c.end(t) }) }
+func (c *SessionRunner) retire(t *providerSession) { c.wg.Go(func() { c.end(t) }) }
 
 // end closes a conversation and gives back what it holds. A backend that does not
 // close in time is left alone with that.
-func (c *Crew) end(t *talk) {
-	t.belong(nil)
+func (c *SessionRunner) end(t *providerSession) {
+	t.owns(nil)
 	// What it has to say now would be heard by nobody, and closing waits for it.
 	t.shut.Do(func() { close(t.over) })
 	if t.parking != nil {

@@ -5,7 +5,7 @@ import "github.com/everdesk/everdesk/providers"
 // Tracer follows what runs do. It must not wait.
 type Tracer interface {
 	// Run follows a run that was started; nil follows nothing.
-	Run(e Employer, r *Run) RunTrace
+	Run(e SessionRef, r *Run) RunTrace
 }
 
 // RunTrace follows one run. Asked and Tool may be called by many goroutines.
@@ -22,7 +22,7 @@ type RunTrace interface {
 }
 
 // asked tells of a call of the model in whoever's turn it is.
-func (t *talk) asked(a providers.Asked) {
+func (t *providerSession) asked(a providers.Asked) {
 	t.mu.Lock()
 	l := t.turn
 	t.mu.Unlock()

@@ -56,8 +56,8 @@ type Outcome struct {
 	Replica string
 }
 
-// Book is where records are kept. Make it with [New].
-type Book struct {
+// Log is where records are kept. Make it with [New].
+type Log struct {
 	docs Store
 	log  *slog.Logger
 
@@ -67,12 +67,12 @@ type Book struct {
 
 // New makes a book that is kept in a store. Every record is logged with its hash: a
 // store that lost the newest ones cannot show that by itself.
-func New(docs Store, log *slog.Logger) *Book { return &Book{docs: docs, log: log} }
+func New(docs Store, log *slog.Logger) *Log { return &Log{docs: docs, log: log} }
 
-// Witness writes down what is about to be done. An id that is known already gives
+// Begin writes down what is about to be done. An id that is known already gives
 // what is known: the record of the first time, or that of how it ended. done says that
 // it ended well and must not be done again.
-func (b *Book) Witness(ctx context.Context, r Record) (known Record, done bool, err error) {
+func (b *Log) Begin(ctx context.Context, r Record) (known Record, done bool, err error) {
 	if err := r.check(); err != nil {
 		return Record{}, false, err
 	}
@@ -94,10 +94,10 @@ func (b *Book) Witness(ctx context.Context, r Record) (known Record, done bool, 
 	return known, e.done(), nil
 }
 
-// Recall looks for what was witnessed under the id of r, which must be the same
+// Find looks for what was witnessed under the id of r, which must be the same
 // action. It is [store.ErrNotFound] when there is nothing. What it returns as done is in
 // the chain.
-func (b *Book) Recall(ctx context.Context, r Record) (known Record, done bool, err error) {
+func (b *Log) Find(ctx context.Context, r Record) (known Record, done bool, err error) {
 	if err := r.check(); err != nil {
 		return Record{}, false, err
 	}
@@ -120,7 +120,7 @@ func (b *Book) Recall(ctx context.Context, r Record) (known Record, done bool, e
 
 // added brings the records of an action into the chain that are not there, and returns
 // the last one.
-func (b *Book) added(ctx context.Context, id string, done bool) (Record, error) {
+func (b *Log) added(ctx context.Context, id string, done bool) (Record, error) {
 	known, err := b.add(ctx, id, func(e *entry) *Record { return &e.Begun })
 	if err == nil && done {
 		known, err = b.add(ctx, id, func(e *entry) *Record { return e.Ended })
@@ -130,7 +130,7 @@ func (b *Book) added(ctx context.Context, id string, done bool) (Record, error) 
 
 // End writes down how an action that was witnessed ended. What ended well has ended;
 // what failed may be tried again, and fails in the same way without another record.
-func (b *Book) End(ctx context.Context, id string, o Outcome) (Record, error) {
+func (b *Log) End(ctx context.Context, id string, o Outcome) (Record, error) {
 	for range tries {
 		e, version, err := b.find(ctx, id)
 		if err != nil {
@@ -154,7 +154,7 @@ func (b *Book) End(ctx context.Context, id string, o Outcome) (Record, error) {
 			}
 		}
 		e.Ended = &ended
-		err = b.note(ctx, &e, version)
+		err = b.remember(ctx, &e, version)
 		if errors.Is(err, store.ErrConflict) {
 			continue // somebody notes the same, perhaps
 		}
@@ -170,7 +170,7 @@ func (b *Book) End(ctx context.Context, id string, o Outcome) (Record, error) {
 var errBusy = fmt.Errorf("%w: too many write to the audit at once", store.ErrUnavailable)
 
 // add brings a record of an action into the chain, if it is not there, and returns it.
-func (b *Book) add(ctx context.Context, id string, which func(*entry) *Record) (Record, error) {
+func (b *Log) add(ctx context.Context, id string, which func(*entry) *Record) (Record, error) {
 	for try, wait := 0, waitFirst; try < tries; try, wait = try+1, min(2*wait, waitLast) {
 		e, version, err := b.find(ctx, id)
 		if err != nil {
@@ -191,7 +191,7 @@ func (b *Book) add(ctx context.Context, id string, which func(*entry) *Record) (
 		}
 		if r.Seq == 0 {
 			if err = b.place(ctx, r); err == nil {
-				err = b.note(ctx, &e, version)
+				err = b.remember(ctx, &e, version)
 			}
 		}
 		if err == nil {
@@ -199,7 +199,7 @@ func (b *Book) add(ctx context.Context, id string, which func(*entry) *Record) (
 		}
 		switch {
 		case err == nil:
-			b.tell(ctx, r)
+			b.logRecord(ctx, r)
 			return *r, nil
 		case !errors.Is(err, store.ErrConflict):
 			return Record{}, err
@@ -214,14 +214,14 @@ func (b *Book) add(ctx context.Context, id string, which func(*entry) *Record) (
 }
 
 // is reports whether a document of the chain is a record.
-func (*Book) is(d store.Document, r *Record) bool {
+func (*Log) is(d store.Document, r *Record) bool {
 	there, err := read(d)
 	return err == nil && there.Hash == r.Hash
 }
 
 // place finds the place after the newest record. One that cannot be read is followed
 // all the same: that it is broken is seen by who verifies.
-func (b *Book) place(ctx context.Context, r *Record) error {
+func (b *Log) place(ctx context.Context, r *Record) error {
 	for after := ""; ; {
 		page, err := b.docs.Documents(ctx, chain, after, 1)
 		if err != nil {
@@ -245,8 +245,8 @@ func (b *Book) place(ctx context.Context, r *Record) error {
 	}
 }
 
-// tell logs a record that was added.
-func (b *Book) tell(ctx context.Context, r *Record) {
+// logRecord logs a record that was added.
+func (b *Log) logRecord(ctx context.Context, r *Record) {
 	b.mu.Lock()
 	if r.Seq > b.last.Seq {
 		b.last = *r
@@ -256,8 +256,8 @@ func (b *Book) tell(ctx context.Context, r *Record) {
 		"target", r.Target, "result", string(r.Result))
 }
 
-// note keeps what is known of an id.
-func (b *Book) note(ctx context.Context, e *entry, version uint64) error {
+// remember keeps what is known of an id.
+func (b *Log) remember(ctx context.Context, e *entry, version uint64) error {
 	_, err := b.docs.Put(ctx, store.Document{
 		Collection: actions, Name: e.Begun.ID, Data: encode(e), Version: version, TTL: remembered,
 	})
@@ -265,7 +265,7 @@ func (b *Book) note(ctx context.Context, e *entry, version uint64) error {
 }
 
 // find looks an id up.
-func (b *Book) find(ctx context.Context, id string) (e entry, version uint64, err error) {
+func (b *Log) find(ctx context.Context, id string) (e entry, version uint64, err error) {
 	d, err := b.docs.Get(ctx, actions, id)
 	if err != nil {
 		return e, 0, err

@@ -57,7 +57,7 @@ func stores(t *testing.T, do func(t *testing.T, docs engine)) {
 	})
 }
 
-func open(docs audit.Store) *audit.Book { return audit.New(docs, slog.New(slog.DiscardHandler)) }
+func open(docs audit.Store) *audit.Log { return audit.New(docs, slog.New(slog.DiscardHandler)) }
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
@@ -72,7 +72,7 @@ func outcome(r audit.Result, detail string) audit.Outcome {
 	return audit.Outcome{Result: r, Detail: detail, Time: noon.Add(time.Hour), Replica: "r-2"}
 }
 
-func all(tb testing.TB, b *audit.Book, q audit.Query) []audit.Record {
+func all(tb testing.TB, b *audit.Log, q audit.Query) []audit.Record {
 	tb.Helper()
 	var found []audit.Record
 	q.Limit = 2
@@ -98,7 +98,7 @@ func tale(found []audit.Record) string {
 }
 
 // whole fails unless the chain is.
-func whole(tb testing.TB, b *audit.Book, records int) {
+func whole(tb testing.TB, b *audit.Log, records int) {
 	tb.Helper()
 	v, err := b.Verify(context.Background())
 	if err != nil || v.Broken != nil || v.Records != records || records > 0 && v.Head.Seq != uint64(records) {
@@ -113,7 +113,7 @@ func TestNewestFirstAndOnce(t *testing.T) {
 		b := open(docs)
 		whole(t, b, 0)
 		for i := range 5 {
-			got, done, err := b.Witness(t.Context(), record(fmt.Sprint("a-", i), time.Duration(i)*time.Millisecond))
+			got, done, err := b.Begin(t.Context(), record(fmt.Sprint("a-", i), time.Duration(i)*time.Millisecond))
 			if err != nil || done || got.ID != fmt.Sprint("a-", i) || got.Result != audit.Begun || got.Seq != uint64(i+1) {
 				t.Fatalf("%+v %v %v", got, done, err)
 			}
@@ -121,7 +121,7 @@ func TestNewestFirstAndOnce(t *testing.T) {
 		// Somebody else's replica is told the same later.
 		again := record("a-2", time.Hour)
 		again.Replica = "r-2"
-		got, done, err := b.Witness(t.Context(), again)
+		got, done, err := b.Begin(t.Context(), again)
 		if err != nil || done || !got.Time.Equal(noon.Add(2*time.Millisecond)) || got.Replica != "r-1" {
 			t.Errorf("again: %+v %v %v", got, done, err)
 		}
@@ -133,15 +133,15 @@ func TestNewestFirstAndOnce(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if got, done, err := b.Witness(t.Context(), again); err != nil || !done || got.Result != audit.Done || got.Detail != "z" || got.Replica != "r-2" {
+		if got, done, err := b.Begin(t.Context(), again); err != nil || !done || got.Result != audit.Done || got.Detail != "z" || got.Replica != "r-2" {
 			t.Errorf("after it was done: %+v %v %v", got, done, err)
 		}
-		if got, done, err := b.Recall(t.Context(), again); err != nil || !done || got.Detail != "z" {
+		if got, done, err := b.Find(t.Context(), again); err != nil || !done || got.Detail != "z" {
 			t.Errorf("after it was done: %+v %v %v", got, done, err)
 		}
 		other := again
 		other.Target = "ses-2"
-		if _, _, err := b.Witness(t.Context(), other); !errors.Is(err, audit.ErrReused) {
+		if _, _, err := b.Begin(t.Context(), other); !errors.Is(err, audit.ErrReused) {
 			t.Errorf("another action under the same id: %v", err)
 		}
 		if _, err := b.End(t.Context(), "nobody", outcome(audit.Done, "")); !errors.Is(err, store.ErrNotFound) {
@@ -171,7 +171,7 @@ func TestFilters(t *testing.T) {
 	for i, target := range []string{"ses-1", "ses-1/agent", "ses-12", "one"} {
 		r := record(fmt.Sprint("a-", i), 0)
 		r.Target, r.Who, r.Action = target, fmt.Sprint("root-", i%2), fmt.Sprint("do-", i/2)
-		if _, _, err := b.Witness(t.Context(), r); err != nil {
+		if _, _, err := b.Begin(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -199,7 +199,7 @@ func TestOneRecordOfMany(t *testing.T) {
 		for i := range 16 {
 			wg.Go(func() {
 				b := open(docs)
-				if _, _, err := b.Witness(t.Context(), record("same", time.Duration(i)*time.Second)); err != nil {
+				if _, _, err := b.Begin(t.Context(), record("same", time.Duration(i)*time.Second)); err != nil {
 					t.Error(err)
 				}
 				if _, err := b.End(t.Context(), "same", outcome(audit.Done, strconv.Itoa(i))); err != nil {
@@ -221,13 +221,13 @@ func TestManyReplicas(t *testing.T) {
 	const replicas, actions = 4, 12
 	server := redistest.Standalone(t)
 	var wg sync.WaitGroup
-	books := make([]*audit.Book, replicas)
+	books := make([]*audit.Log, replicas)
 	for r := range replicas {
 		books[r] = open(openRedis(t, server))
 		for a := range actions {
 			wg.Go(func() {
 				id := fmt.Sprintf("%d-%d", r, a)
-				if _, _, err := books[r].Witness(t.Context(), record(id, 0)); err != nil {
+				if _, _, err := books[r].Begin(t.Context(), record(id, 0)); err != nil {
 					t.Error(err)
 				}
 				if _, err := books[r].End(t.Context(), id, outcome(audit.Done, "")); err != nil {
@@ -275,8 +275,8 @@ func (s *torn) Put(ctx context.Context, d store.Document) (version uint64, err e
 // Whatever a process is cut off in, who goes on makes the same records.
 func TestARecordThatWasHalfWritten(t *testing.T) {
 	t.Parallel()
-	do := func(b *audit.Book) error {
-		if _, done, err := b.Witness(context.Background(), record("x", 0)); err != nil || done {
+	do := func(b *audit.Log) error {
+		if _, done, err := b.Begin(context.Background(), record("x", 0)); err != nil || done {
 			return err
 		}
 		if _, err := b.End(context.Background(), "x", outcome(audit.Failed, "no")); err != nil {
@@ -313,11 +313,11 @@ func TestARecordThatWasHalfWritten(t *testing.T) {
 func TestACrashInBetween(t *testing.T) {
 	t.Parallel()
 	docs := openFile(t)
-	if _, _, err := open(docs).Witness(t.Context(), record("x", 0)); err != nil {
+	if _, _, err := open(docs).Begin(t.Context(), record("x", 0)); err != nil {
 		t.Fatal(err)
 	}
 	b := open(docs) // in another life
-	if got, done, err := b.Recall(t.Context(), record("x", time.Hour)); err != nil || done || got.Result != audit.Begun {
+	if got, done, err := b.Find(t.Context(), record("x", time.Hour)); err != nil || done || got.Result != audit.Begun {
 		t.Errorf("recalled %+v %v %v", got, done, err)
 	}
 	if got := tale(all(t, b, audit.Query{})); got != "x begun" {
@@ -343,7 +343,7 @@ func TestRefusedRecords(t *testing.T) {
 	} {
 		r := record("x", 0)
 		spoil(&r)
-		if _, _, err := b.Witness(t.Context(), r); !errors.Is(err, audit.ErrInvalid) {
+		if _, _, err := b.Begin(t.Context(), r); !errors.Is(err, audit.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -355,7 +355,7 @@ func TestHashesAreLogged(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
 	b := audit.New(openFile(t), slog.New(slog.NewTextHandler(&log, nil)))
-	if _, _, err := b.Witness(t.Context(), record("x", 0)); err != nil {
+	if _, _, err := b.Begin(t.Context(), record("x", 0)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := b.End(t.Context(), "x", outcome(audit.Done, "")); err != nil {

@@ -17,7 +17,7 @@
 // # Who may call it
 //
 // The doors that admins use, from any goroutine of any replica. The order is:
-// [Book.Witness], act unless it says that this was done already, [Book.End]. An action
+// [Book.Begin], act unless it says that this was done already, [Book.End]. An action
 // that only began was cut off by a crash, or is under way.
 //
 // # When it is slow or stops

@@ -32,19 +32,19 @@ func TestRecallCompletes(t *testing.T) {
 	stores(t, func(t *testing.T, docs engine) {
 		t.Helper()
 		b, r := open(&halting{Store: docs, bad: 2}), record("a-1", 0)
-		if _, done, err := b.Witness(t.Context(), r); done || err != nil {
+		if _, done, err := b.Begin(t.Context(), r); done || err != nil {
 			t.Fatal(done, err)
 		}
 		if _, err := b.End(t.Context(), r.ID, outcome(audit.Done, "")); !errors.Is(err, store.ErrUnavailable) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			known, done, err := b.Recall(t.Context(), r)
+			known, done, err := b.Find(t.Context(), r)
 			if err != nil || !done || known.Result != audit.Done || known.Seq != 2 {
 				t.Fatalf("%+v %v %v", known, done, err)
 			}
 		}
-		if _, done, err := b.Witness(t.Context(), record("a-2", time.Second)); done || err != nil {
+		if _, done, err := b.Begin(t.Context(), record("a-2", time.Second)); done || err != nil {
 			t.Fatal(done, err)
 		}
 		found := all(t, b, audit.Query{})

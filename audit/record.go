@@ -26,7 +26,7 @@ const (
 	maxID     = 64
 )
 
-// The errors of [Book.Witness], beside those of the store.
+// The errors of [Book.Begin], beside those of the store.
 var (
 	ErrInvalid = errors.New("invalid audit record")
 	ErrReused  = errors.New("the id stands for another action")

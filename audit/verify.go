@@ -29,7 +29,7 @@ func (q *Query) wants(r *Record) bool {
 
 // List shows a page of records, the newest first. Records that cannot be read are left
 // out. A page may be empty and still have a Next.
-func (b *Book) List(ctx context.Context, q Query) (store.Page[Record], error) {
+func (b *Log) List(ctx context.Context, q Query) (store.Page[Record], error) {
 	var page store.Page[Record]
 	for range scanPages {
 		found, err := b.docs.Documents(ctx, chain, q.After, q.Limit)
@@ -69,7 +69,7 @@ type Verdict struct {
 // Verify walks the whole chain. It finds records that are missing, altered or linked to
 // others than before. That the newest are missing is found only for those that were
 // added through this book; the logs have the hashes of all.
-func (b *Book) Verify(ctx context.Context) (Verdict, error) {
+func (b *Log) Verify(ctx context.Context) (Verdict, error) {
 	w := walk{}
 	b.mu.Lock()
 	w.mine = b.last

@@ -74,10 +74,10 @@ func (f forger) field(seq uint64, name string, value any) {
 }
 
 // filled is a book with a few records, which it did not write itself.
-func filled(tb testing.TB, docs engine, n int) *audit.Book {
+func filled(tb testing.TB, docs engine, n int) *audit.Log {
 	tb.Helper()
 	for i := range n {
-		if _, _, err := open(docs).Witness(context.Background(), record(fmt.Sprint("a-", i+1), 0)); err != nil {
+		if _, _, err := open(docs).Begin(context.Background(), record(fmt.Sprint("a-", i+1), 0)); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -86,7 +86,7 @@ func filled(tb testing.TB, docs engine, n int) *audit.Book {
 	return b
 }
 
-func broken(tb testing.TB, b *audit.Book, seq uint64, why string) {
+func broken(tb testing.TB, b *audit.Log, seq uint64, why string) {
 	tb.Helper()
 	v, err := b.Verify(context.Background())
 	if err != nil || v.Broken == nil || v.Broken.Seq != seq || !strings.Contains(v.Broken.Why, why) {
@@ -103,9 +103,9 @@ func TestTampering(t *testing.T) {
 		r := record(fmt.Sprint("a-", seq), 0)
 		r.Reason = "another"
 		for i := range seq - 1 { // so that it gets the right place
-			_, _, _ = apart.Witness(f.tb.Context(), record(fmt.Sprint("a-", i+1), 0))
+			_, _, _ = apart.Begin(f.tb.Context(), record(fmt.Sprint("a-", i+1), 0))
 		}
-		got, _, err := apart.Witness(f.tb.Context(), r)
+		got, _, err := apart.Begin(f.tb.Context(), r)
 		if err != nil || got.Prev != prev {
 			f.tb.Fatal(got, err)
 		}
@@ -151,7 +151,7 @@ func TestTampering(t *testing.T) {
 			c.do(forger{t, docs})
 			broken(t, b, c.seq, c.why)
 			// Whoever acts goes on, and what was done stays visible.
-			if _, _, err := b.Witness(t.Context(), record("later", 0)); err != nil {
+			if _, _, err := b.Begin(t.Context(), record("later", 0)); err != nil {
 				t.Error(err)
 			}
 			if v, err := b.Verify(t.Context()); err != nil || v.Broken == nil {
@@ -176,7 +176,7 @@ func TestTheNewestAreCutOff(t *testing.T) {
 	t.Parallel()
 	docs := openFile(t)
 	b := filled(t, docs, 3)
-	if _, _, err := b.Witness(t.Context(), record("mine", 0)); err != nil {
+	if _, _, err := b.Begin(t.Context(), record("mine", 0)); err != nil {
 		t.Fatal(err)
 	}
 	whole(t, b, 4)
@@ -184,7 +184,7 @@ func TestTheNewestAreCutOff(t *testing.T) {
 	f.remove(4)
 	broken(t, b, 4, "missing")
 	whole(t, open(docs), 3) // who was not there compares with the logs
-	if _, _, err := open(docs).Witness(t.Context(), record("other", 0)); err != nil {
+	if _, _, err := open(docs).Begin(t.Context(), record("other", 0)); err != nil {
 		t.Fatal(err)
 	}
 	whole(t, open(docs), 4)
@@ -212,7 +212,7 @@ func TestAnyChain(t *testing.T) {
 			if _, known := ended[id]; !known {
 				r := record(id, time.Duration(rapid.Int64Range(0, 1e12).Draw(rt, "time")))
 				r.Who, r.Target, r.Address = text.Draw(rt, "who"), text.Draw(rt, "target")+"\xff", text.Draw(rt, "address")
-				got, done, err := b.Witness(context.Background(), r)
+				got, done, err := b.Begin(context.Background(), r)
 				if err != nil || done || got.Result != audit.Begun {
 					rt.Fatal(got, done, err)
 				}

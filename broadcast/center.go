@@ -345,8 +345,8 @@ func (c *Center) Close(code wire.CloseCode, reason string) {
 	}
 }
 
-// Expel gives one tab up with a code, and reports whether it is here.
-func (c *Center) Expel(id wire.ConnectionID, code wire.CloseCode, reason string) bool {
+// CloseConnection gives one tab up with a code, and reports whether it is here.
+func (c *Center) CloseConnection(id wire.ConnectionID, code wire.CloseCode, reason string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.byID[id]

@@ -21,7 +21,7 @@
 // them has taken it.
 //
 // What is not in the log and yet for everybody, such as that the store is away, is
-// said with [Center.Tell]: it goes through the private queue of each tab, so it
+// said with [Center.Notify]: it goes through the private queue of each tab, so it
 // takes no position and nobody can resume from it.
 //
 // # Who may call it

@@ -93,7 +93,7 @@ func TestNamedTabs(t *testing.T) {
 					b.attach(broadcast.TabConfig{Form: form, Name: "mine", Who: who("plain"), ResumeFrom: "1-2", Plain: true}),
 				},
 			}
-			b.Tell(wire.StoreStatus{Available: true}, false)
+			b.Notify(wire.StoreStatus{Available: true}, false)
 			b.show(
 				title(4),
 				wire.MessageAccepted{MessageID: "m", AgentID: "a", Duplicate: true, To: "fresh"},

@@ -6,11 +6,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Tell shows all tabs something that is not in the log, between what is. When it
+// Notify shows all tabs something that is not in the log, between what is. When it
 // stands, tabs that come later are told too, after their session_state, until the
 // next call: the newest of what is told is all there is. Any goroutine may call
 // it; it never waits for a socket. A form that cannot show it shows nothing.
-func (c *Center) Tell(data wire.ServerPayload, stands bool) {
+func (c *Center) Notify(data wire.ServerPayload, stands bool) {
 	c.wake(c.queueAll(wire.Event{Session: c.session, Time: time.Now(), Data: data}, stands))
 }
 

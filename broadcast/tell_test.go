@@ -47,7 +47,7 @@ func TestTell(t *testing.T) {
 				c.expect(before...)
 			}
 			away := wire.StoreStatus{Since: 5}
-			b.Tell(away, true)
+			b.Notify(away, true)
 			for _, c := range tabs {
 				if got := c.status(); got != away {
 					t.Fatalf("told %+v", got)
@@ -62,7 +62,7 @@ func TestTell(t *testing.T) {
 				tabs = append(tabs, c)
 			}
 			back := wire.StoreStatus{Available: true, Since: 6}
-			b.Tell(back, false)
+			b.Notify(back, false)
 			for _, c := range tabs {
 				if got := c.status(); got != back {
 					t.Fatalf("told %+v", got)
@@ -96,7 +96,7 @@ func TestTellIsBounded(t *testing.T) {
 	b := newBench(t, broadcast.Config{})
 	c := b.attach(broadcast.TabConfig{Who: who("c")})
 	for i := range 200_000 {
-		b.Tell(wire.StoreStatus{Since: wire.Millis(i)}, false)
+		b.Notify(wire.StoreStatus{Since: wire.Millis(i)}, false)
 		select {
 		case got := <-c.closed:
 			if got.code != wire.CloseTooSlow {

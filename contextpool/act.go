@@ -39,7 +39,7 @@ func (p *Pool) Act(c tools.Caller, call tools.Call, plan func(*desktop.State) to
 	}
 	t.acted = true
 	p.showTool(t, call, wire.ToolRunning, "")
-	wanted := plan(p.stage.Desk())
+	wanted := plan(p.step.Desk())
 	r := wanted.Result
 	if refused := p.do(t, wanted.Actions); refused != nil {
 		r = providers.ToolResult{Text: refused.Reason, IsError: true}
@@ -70,10 +70,10 @@ func (p *Pool) do(t *turn, actions []wire.Action) *desktop.Refusal {
 	for i, a := range actions {
 		stamped[i] = stamp(a, t.Role)
 	}
-	if refused := p.stage.Desk().CheckAll(t.Monitor, stamped); refused != nil {
+	if refused := p.step.Desk().CheckAll(t.Monitor, stamped); refused != nil {
 		return refused
 	}
-	v := p.budget.Action(t.Monitor, p.stage.Now(), len(stamped))
+	v := p.budget.Action(t.Monitor, p.step.Now(), len(stamped))
 	if t.Monitor != policies.PrimaryMonitor {
 		p.keepBudget(t.Monitor)
 	}
@@ -83,7 +83,7 @@ func (p *Pool) do(t *turn, actions []wire.Action) *desktop.Refusal {
 			"Nothing was done: %s is over its budget of %s. The turn ends now.", t.Monitor, budgetName(v.Kind))}
 	}
 	closing := p.places(t.Monitor, stamped)
-	p.stage.Emit(wire.Actions{Actions: stamped, AgentID: t.Role, MonitorID: t.Monitor})
+	p.step.Emit(wire.Actions{Actions: stamped, AgentID: t.Role, MonitorID: t.Monitor})
 	for i, a := range stamped {
 		p.did(t, a)
 		switch a := a.(type) {
@@ -102,7 +102,7 @@ func (p *Pool) places(monitor wire.MonitorID, actions []wire.Action) map[int]pol
 	for i, a := range actions {
 		if c, ok := a.(wire.WindowClose); ok {
 			found[i] = policies.Key{Monitor: monitor, Window: c.WindowID}
-			if w, open := p.stage.Desk().Window(monitor, c.WindowID); open {
+			if w, open := p.step.Desk().Window(monitor, c.WindowID); open {
 				found[i] = policies.Key{Monitor: w.MonitorID, Window: w.WindowID}
 			}
 		}
@@ -137,7 +137,7 @@ func (p *Pool) did(t *turn, a wire.Action) {
 	if len(t.deeds) < deedsKept && t.bytes+len(data) <= deedsBytes {
 		t.bytes += len(data)
 		t.deeds = append(t.deeds, a)
-		p.stage.Keep(t.keptDeed(len(t.deeds)-1, data))
+		p.step.Keep(t.storedAction(len(t.deeds)-1, data))
 	}
 	p.keepTurn(t)
 }
@@ -154,7 +154,7 @@ func (p *Pool) Begin(c tools.Caller, use tools.Call) error {
 	if !use.Repeatable && t.call(use.ID) == nil {
 		p.addCall(t, &call{ID: use.ID, Tool: use.Tool, Input: rowInput(use.Input, rowBytes)})
 	}
-	t.begun(use.ID, p.stage.Now())
+	t.begun(use.ID, p.step.Now())
 	t.using++
 	p.settle()
 	return nil
@@ -196,7 +196,7 @@ func (p *Pool) finish(t *turn, use tools.Call, r providers.ToolResult) {
 		p.addCall(t, known)
 	} else {
 		known.Ended, known.Result, known.Input = true, kept, nil
-		p.stage.Keep(t.keptCall(known))
+		p.step.Keep(t.keptCall(known))
 		p.keepTurn(t)
 	}
 	p.rowCalled(t, known.Number, use, status, r.Text)
@@ -218,7 +218,7 @@ func (p *Pool) addCall(t *turn, c *call) {
 		p.mused(t) // after a call it ends if it is cut off
 	}
 	p.keepTurn(t)
-	p.stage.Keep(t.keptCall(c))
+	p.step.Keep(t.keptCall(c))
 	if len(t.calls) > callsKept {
 		if i := slices.IndexFunc(t.calls, func(c *call) bool { return c.Ended }); i >= 0 {
 			p.forgetCall(t, t.calls[i].ID)
@@ -236,7 +236,7 @@ func (p *Pool) showTool(t *turn, use tools.Call, s wire.ToolStatus, result strin
 	if s == wire.ToolRunning && len(use.Input) <= shownBytes && json.Valid(use.Input) {
 		show.ToolInput = use.Input
 	}
-	p.stage.Emit(show)
+	p.step.Emit(show)
 }
 
 // ReloadOptions are what could be done again for a turn.
@@ -245,7 +245,7 @@ func (p *Pool) ReloadOptions(c tools.Caller) []policies.ReloadOption {
 	if t == nil {
 		return nil
 	}
-	return p.reload.Options(p.stage.Now(), t.trigger())
+	return p.reload.Options(p.step.Now(), t.trigger())
 }
 
 // Reload does again what was done for something similar, and offers the user to
@@ -267,7 +267,7 @@ func (p *Pool) Reload(c tools.Caller, call tools.Call, id string) (providers.Too
 }
 
 func (p *Pool) again(t *turn, id string) providers.ToolResult {
-	entry, ok := p.reload.Get(p.stage.Now(), id)
+	entry, ok := p.reload.Get(p.step.Now(), id)
 	if !ok {
 		return providers.ToolResult{Text: fmt.Sprintf("There is nothing to do again with the id %q.", id), IsError: true}
 	}
@@ -275,12 +275,12 @@ func (p *Pool) again(t *turn, id string) providers.ToolResult {
 		entry.Actions[i] = unasked(a)
 	}
 	refused := p.do(t, entry.Actions)
-	p.reload.Used(p.stage.Now(), id, refused == nil)
+	p.reload.Used(p.step.Now(), id, refused == nil)
 	p.keepReload(id)
 	if refused != nil {
 		return providers.ToolResult{Text: refused.Reason, IsError: true}
 	}
-	p.stage.Emit(wire.Actions{AgentID: t.Role, MonitorID: t.Monitor, Actions: []wire.Action{stamp(wire.ToastShow{Toast: wire.Toast{
+	p.step.Emit(wire.Actions{AgentID: t.Role, MonitorID: t.Monitor, Actions: []wire.Action{stamp(wire.ToastShow{Toast: wire.Toast{
 		ID: wire.NoticeID("reload-feedback-" + id), Message: "Done again: " + entry.Label, Variant: wire.NoticeInfo,
 		Action: &wire.ToastButton{Label: "Didn't work?", EventID: id}, Duration: 8000,
 	}}, t.Role)}})
@@ -303,7 +303,7 @@ func unasked(a wire.Action) wire.Action {
 
 // FailedReload notes that something that was done again did not work.
 func (p *Pool) FailedReload(id string) {
-	if _, ok := p.reload.Get(p.stage.Now(), id); ok {
+	if _, ok := p.reload.Get(p.step.Now(), id); ok {
 		p.reload.Failed(id)
 		p.keepReload(id)
 	}

@@ -19,17 +19,17 @@ const (
 // SetApproval changes the rules. What was spent so far does not count any more.
 func (p *Pool) SetApproval(rules wire.AutoApproval, by wire.ConnectionID, message wire.MessageID) {
 	p.setSpent(p.spent.Reset())
-	p.stage.Emit(wire.AutoApprovalChanged{Rules: rules, By: by, MessageID: message})
+	p.step.Emit(wire.AutoApprovalChanged{Rules: rules, By: by, MessageID: message})
 }
 
 func (p *Pool) setSpent(w history.Window) {
 	p.spent = w
-	p.stage.Keep(store.Set(spentTable, spentField, encode(&p.spent)))
+	p.step.Keep(store.Set(spentTable, spentField, encode(&p.spent)))
 }
 
 // spend counts a request to a model, if somebody has limited them.
 func (p *Pool) spend(u providers.Usage) {
-	rules := p.stage.Desk().AutoApproval()
+	rules := p.step.Desk().AutoApproval()
 	if rules.AutoApprovalEnabled && (rules.AllowedMaxRequests > 0 || rules.AllowedMaxCost > 0) {
 		p.setSpent(p.spent.Spend(u.USD))
 	}
@@ -48,7 +48,7 @@ func (p *Pool) restoreSpent(tables map[string]map[string][]byte) error {
 // was spent, somebody is to be asked, and the limit says which. They allow nothing
 // to a turn of a guest: it is not the guest's to allow.
 func (p *Pool) Judge(c tools.Caller, call providers.ToolCall) (history.Verdict, *history.Limit) {
-	rules := p.stage.Desk().AutoApproval()
+	rules := p.step.Desk().AutoApproval()
 	v := history.Decide(rules, history.Asked(call.Name, call.Input))
 	switch {
 	case v != history.Approve:
@@ -75,5 +75,5 @@ func (p *Pool) Judged(c tools.Caller, q Inquiry, v history.Verdict) {
 		text.Response = wire.AnswerYes
 	}
 	row.Text, row.IsAnswered = string(encode(text)), true
-	p.stage.Row(row)
+	p.step.Row(row)
 }

@@ -51,9 +51,9 @@ func (p *Pool) tidy(h *thread) {
 	if len(all) > threadEntries || h.bytes > threadBytes {
 		var moves []store.Op
 		values, moves = h.moveAway(values)
-		p.stage.Keep(moves...)
+		p.step.Keep(moves...)
 	}
-	p.stage.Keep(store.Drop(h.list()), store.Push(h.list(), values...))
+	p.step.Keep(store.Drop(h.list()), store.Push(h.list(), values...))
 	p.keepThread(h)
 }
 
@@ -65,9 +65,9 @@ func (p *Pool) leaveOut(h *thread) int {
 	if t != nil {
 		had = cmp.Or(t.Context, before)
 	}
-	row := p.stage.NextRow()
+	row := p.step.NextRow()
 	marker := history.Marker{
-		ID: history.NextID(h.newest()), Row: row, TS: wire.Millis(p.stage.Now().UnixMilli()),
+		ID: history.NextID(h.newest()), Row: row, TS: wire.Millis(p.step.Now().UnixMilli()),
 		TruncationID: "cut-" + strconv.FormatUint(uint64(row), 10),
 	}
 	left, removed := history.Truncated(h.messages, leftOutShare, marker)
@@ -88,7 +88,7 @@ func (p *Pool) leaveOut(h *thread) int {
 		t.Context = 0 // of what is not so any more
 		r.AgentID, r.MessageID = t.Role, t.message()
 	}
-	p.stage.Row(r)
+	p.step.Row(r)
 	return removed
 }
 

@@ -78,7 +78,7 @@ func (p *Pool) Conclude(c Concluded) (refused *desktop.Refusal) {
 	t := p.concludes(c)
 	if t != nil {
 		run := t.run()
-		p.stage.Then(func() { p.crew.Interrupt(run, "the turn has ended at the owner before") })
+		p.step.Then(func() { p.runner.Interrupt(run, "the turn has ended at the owner before") })
 		p.endTasks(t)
 	} else {
 		var m *Message
@@ -105,13 +105,13 @@ func (p *Pool) Conclude(c Concluded) (refused *desktop.Refusal) {
 		p.record(t, policies.SpeakerUser, m.Text, m.Row)
 	}
 	for _, a := range c.Actions {
-		if r := p.stage.Desk().Check(t.Monitor, a); r != nil {
+		if r := p.step.Desk().Check(t.Monitor, a); r != nil {
 			refused = cmp.Or(refused, r)
 			continue
 		}
 		one := []wire.Action{a}
 		closing := p.places(t.Monitor, one)
-		p.stage.Emit(wire.Actions{Actions: one, AgentID: t.Role, MonitorID: t.Monitor})
+		p.step.Emit(wire.Actions{Actions: one, AgentID: t.Role, MonitorID: t.Monitor})
 		p.did(t, a)
 		if _, ok := a.(wire.WindowClose); ok {
 			p.closed(closing[0], t)
@@ -160,7 +160,7 @@ func (p *Pool) recite(t *turn, c Concluded) {
 	}
 	text := c.End.Delta
 	if text != "" {
-		p.stage.Emit(wire.AgentResponse{Delta: text, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message()})
+		p.step.Emit(wire.AgentResponse{Delta: text, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message()})
 		t.text.Reset()
 		t.text.WriteString(text)
 		t.said = units(text)
@@ -194,7 +194,7 @@ func (p *Pool) recite(t *turn, c Concluded) {
 	}
 	messages := make([]history.Message, len(added))
 	for i, e := range added {
-		messages[i] = history.Message{Entry: e, Row: p.stage.NextRow()}
+		messages[i] = history.Message{Entry: e, Row: p.step.NextRow()}
 	}
 	p.extend(h, slices.Clip(messages)...)
 	t.Remembered, t.Kept, h.stale = true, t.said, true

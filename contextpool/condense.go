@@ -72,7 +72,7 @@ func (p *Pool) condensable(h *thread) error {
 		return errBusy
 	case err != nil:
 		return err
-	case !p.crew.Has(p.Provider()):
+	case !p.runner.Has(p.Provider()):
 		return errNobody
 	case !h.isMain():
 		return p.besideOthers(h.Monitor)
@@ -85,7 +85,7 @@ func (p *Pool) condensable(h *thread) error {
 // besideOthers says why a turn of a window's agent cannot begin now, if it cannot.
 // It needs none of the turns that its monitor may have at once.
 func (p *Pool) besideOthers(monitor wire.MonitorID) error {
-	if _, _, denied := p.budget.Denied(monitor, p.stage.Now()); denied {
+	if _, _, denied := p.budget.Denied(monitor, p.step.Now()); denied {
 		return errOverBudget
 	}
 	if len(p.turns) >= maxTurns {
@@ -107,7 +107,7 @@ func (p *Pool) condense(h *thread, auto bool) {
 	}
 	p.enter(t, role)
 	t.Agent, t.ID = h.agent, wire.MessageID("condense-"+strconv.FormatUint(t.Number, 10))
-	p.stage.Emit(wire.ToolProgress{
+	p.step.Emit(wire.ToolProgress{
 		ToolName: condenseTool, Status: wire.ToolRunning, AgentID: t.Role, MonitorID: t.Monitor,
 	})
 	p.launch(t, nil)
@@ -148,7 +148,7 @@ func (p *Pool) condensed(t *turn, outcome providers.Outcome, reason string) {
 	p.forgetTurn(t)
 	if t.Doomed {
 		p.forgetThread(t.Agent)
-		p.stage.Then(func() { p.crew.Dispose(t.Agent) })
+		p.step.Then(func() { p.runner.Dispose(t.Agent) })
 	}
 	h := p.threads[t.Agent]
 	if h != nil {
@@ -168,9 +168,9 @@ func (p *Pool) condensed(t *turn, outcome providers.Outcome, reason string) {
 		if h != nil {
 			h.link(&row)
 		}
-		p.stage.Row(row)
+		p.step.Row(row)
 	}
-	p.stage.Emit(p.lastWord(t, outcome, reason))
+	p.step.Emit(p.lastWord(t, outcome, reason))
 	if limits := p.limits(); h != nil && outcome == providers.Failed && t.Condensing.Auto {
 		limits.Threshold = 0
 		if limits.Decide(h.Tokens) == history.Truncate {
@@ -181,9 +181,9 @@ func (p *Pool) condensed(t *turn, outcome providers.Outcome, reason string) {
 
 // sumUp makes the summary that a turn wrote all that its agent sees.
 func (p *Pool) sumUp(t *turn, h *thread) error {
-	row := p.stage.NextRow()
+	row := p.step.NextRow()
 	all, m, err := history.Condensed(h.messages, history.Summary{
-		ID: history.NextID(h.newest()), Row: row, TS: wire.Millis(p.stage.Now().UnixMilli()), Turn: string(t.ID),
+		ID: history.NextID(h.newest()), Row: row, TS: wire.Millis(p.step.Now().UnixMilli()), Turn: string(t.ID),
 		CondenseID: "sum-" + strconv.FormatUint(uint64(row), 10), Text: t.text.String(),
 	})
 	if err != nil {
@@ -200,7 +200,7 @@ func (p *Pool) sumUp(t *turn, h *thread) error {
 		Summary: strings.TrimSpace(t.text.String()), CondenseID: m.CondenseID,
 	}
 	h.link(&r)
-	p.stage.Row(r)
+	p.step.Row(r)
 	p.tidy(h)
 	p.reopen(h)
 	return nil

@@ -8,8 +8,8 @@
 // [Timeline] for each monitor, the conversations of agents that last, and the
 // state of the policies. It is a state machine: no clock, no goroutine, no
 // waiting. The session feeds it commands, reports of agents and the time; it
-// answers by writing into the step of the session through [Stage], and by effects
-// on the [Crew] that happen after the step is committed. Everything it knows is
+// answers by writing into the step of the session through [StepWriter], and by effects
+// on the [Runner] that happen after the step is committed. Everything it knows is
 // in the session's tables and lists, so whoever owns the session next goes on
 // where it was.
 //

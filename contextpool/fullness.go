@@ -11,7 +11,7 @@ import (
 // limits are those of the model that reads a conversation next.
 func (p *Pool) limits() history.Limits {
 	return history.Limits{
-		Window: cmp.Or(p.cfg.Window, p.crew.Reads(p.Provider())), Threshold: p.cfg.CondenseAt,
+		Window: cmp.Or(p.cfg.Window, p.runner.Reads(p.Provider())), Threshold: p.cfg.CondenseAt,
 	}
 }
 
@@ -134,5 +134,5 @@ func (p *Pool) shrink(h *thread) bool {
 func (p *Pool) reopen(h *thread) {
 	h.stale, h.ID = false, ""
 	p.keepThread(h)
-	p.stage.Then(func() { p.crew.Dispose(h.agent) })
+	p.step.Then(func() { p.runner.Dispose(h.agent) })
 }

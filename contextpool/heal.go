@@ -61,7 +61,7 @@ func (p *Pool) Heal(tables map[string]map[string][]byte) ([]store.Op, error) {
 			ops = append(ops, store.Drop(h.cold()))
 			continue
 		}
-		items, err := p.stage.Cold(h.cold())
+		items, err := p.step.Cold(h.cold())
 		if err != nil {
 			return nil, fmt.Errorf("what was moved away of %s: %w", agent, err)
 		}

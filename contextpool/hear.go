@@ -15,9 +15,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Hear takes a report of the crew. Those of runs that are no longer under way
+// HandleReport takes a report of the crew. Those of runs that are no longer under way
 // come too late.
-func (p *Pool) Hear(r agentpool.Report) {
+func (p *Pool) HandleReport(r agentpool.Report) {
 	var t *turn
 	for _, o := range p.turns {
 		if o.run() == r.RunID() {
@@ -36,9 +36,9 @@ func (p *Pool) Hear(r agentpool.Report) {
 			return
 		}
 		p.say(t, r.Text, r.Thinking)
-	case agentpool.Took:
+	case agentpool.SteerAccepted:
 		p.took(t, r.Message)
-	case agentpool.Spurned:
+	case agentpool.SteerRefused:
 		if !r.Ending { // else the agent is free in a moment
 			p.spurned(t, r.Message)
 		}
@@ -50,7 +50,7 @@ func (p *Pool) Hear(r agentpool.Report) {
 		p.rowShrunk(t, r.Shrunk)
 	case agentpool.Retrying:
 		why := fmt.Sprintf("%s; trying again in %v", cut(r.Why, reasonBytes), r.Wait.Round(100*time.Millisecond))
-		p.stage.Row(t.row(wire.SayAPIReqRetryDelayed, why))
+		p.step.Row(t.row(wire.SayAPIReqRetryDelayed, why))
 	case agentpool.Ended:
 		p.ended(t, r)
 	}
@@ -85,7 +85,7 @@ func (p *Pool) began(t *turn) {
 // say shows what an agent said and thought, as far as the budget allows.
 func (p *Pool) say(t *turn, text, thinking string) {
 	if thinking = wholeRunes(mended(thinking), max(desktop.MaxAgentText-t.thought, 0)); thinking != "" {
-		p.stage.Emit(wire.AgentThinking{
+		p.step.Emit(wire.AgentThinking{
 			Delta: thinking, Offset: t.thought, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message(),
 		})
 		t.thought += units(thinking)
@@ -98,12 +98,12 @@ func (p *Pool) say(t *turn, text, thinking string) {
 	if !t.mulled {
 		p.rowThoughts(t, thinkingBytes)
 	}
-	v := p.budget.Output(t.Monitor, p.stage.Now(), len(text))
+	v := p.budget.Output(t.Monitor, p.step.Now(), len(text))
 	if t.Monitor != policies.PrimaryMonitor {
 		p.keepBudget(t.Monitor)
 	}
 	if text = wholeRunes(text, v.Granted); text != "" {
-		p.stage.Emit(wire.AgentResponse{
+		p.step.Emit(wire.AgentResponse{
 			Delta: text, Offset: t.said, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message(),
 		})
 		t.text.WriteString(text)
@@ -122,10 +122,10 @@ func (p *Pool) overBudget(t *turn, v policies.Verdict) {
 	}
 	reason := fmt.Sprintf("%s is over its budget of %s", t.Monitor, budgetName(v.Kind))
 	p.stop(t, reason)
-	p.stage.Emit(wire.AgentError{
+	p.step.Emit(wire.AgentError{
 		Error: reason, Code: wire.CodeBudgetExceeded, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message(),
 	})
-	p.stage.Keep(p.timeline(t.Monitor).PushBudget(fmt.Sprintf("The turn %s was interrupted: %s.", t.Role, reason))...)
+	p.step.Keep(p.timeline(t.Monitor).PushBudget(fmt.Sprintf("The turn %s was interrupted: %s.", t.Role, reason))...)
 }
 
 // budgetName says what is limited.
@@ -215,14 +215,14 @@ func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 	delete(p.turns, t.key())
 	p.budget.Release(t.key())
 	p.unlock(t)
-	p.stage.Cancel(t.Role)
+	p.step.Cancel(t.Role)
 	text := t.text.String()
 	p.lastWords(t, t.untold(), outcome, reason)
 	if !t.rewound {
-		p.record(t, policies.SpeakerAssistant, text, p.stage.NextRow()-1)
+		p.record(t, policies.SpeakerAssistant, text, p.step.NextRow()-1)
 	}
 	if t.Kind != wire.AgentMain && !t.thinks() {
-		p.stage.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.deeds)...)
+		p.step.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.deeds)...)
 	}
 	p.tally.ended(outcome, t.Usage)
 	if t.thinks() {
@@ -241,7 +241,7 @@ func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 	}
 	if t.Doomed && t.Lasting {
 		p.forgetThread(t.Agent)
-		p.stage.Then(func() { p.crew.Dispose(t.Agent) })
+		p.step.Then(func() { p.runner.Dispose(t.Agent) })
 	} else {
 		p.refresh(t)
 	}
@@ -257,7 +257,7 @@ func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 func (p *Pool) refresh(t *turn) {
 	if h := p.threads[t.Agent]; t.Lasting && h != nil && h.stale {
 		h.stale = false
-		p.stage.Then(func() { p.crew.Dispose(t.Agent) })
+		p.step.Then(func() { p.runner.Dispose(t.Agent) })
 	}
 }
 
@@ -267,12 +267,12 @@ func (p *Pool) lastWords(t *turn, text string, outcome providers.Outcome, reason
 	if t.Kind == wire.AgentTask {
 		say = wire.SaySubtaskResult
 	}
-	if p.stage.Full() {
+	if p.step.Full() {
 		text, thoughts = cut(text, lastBytes), lastBytes // many end at once
 	}
 	if t.rewound {
 		t.unshown = false
-		if _, left := p.stage.Desk().Row(t.Thoughts); !left {
+		if _, left := p.step.Desk().Row(t.Thoughts); !left {
 			t.Thoughts = 0 // it was taken back
 		}
 	}
@@ -281,21 +281,21 @@ func (p *Pool) lastWords(t *turn, text string, outcome providers.Outcome, reason
 		p.rowOpen(t)
 	}
 	if strings.TrimSpace(text) != "" && !t.rewound && !t.thinks() {
-		p.stage.Row(t.row(say, text))
+		p.step.Row(t.row(say, text))
 	}
 	if outcome == providers.Failed && !t.thinks() { // else the plan says so
-		p.stage.Row(t.row(wire.SayError, reason))
+		p.step.Row(t.row(wire.SayError, reason))
 	}
 	end := p.lastWord(t, outcome, reason)
 	if !t.undone {
 		p.rowEnd(t, end)
 	}
-	p.stage.Emit(end)
+	p.step.Emit(end)
 	joined := wire.AgentResponse{
 		IsComplete: true, Outcome: end.Outcome, Reason: reason, AgentID: t.Role, MonitorID: t.Monitor, Joined: t.ID,
 	}
 	for _, joined.MessageID = range t.joined() {
-		p.stage.Emit(joined)
+		p.step.Emit(joined)
 	}
 }
 
@@ -304,7 +304,7 @@ func (p *Pool) lastWord(t *turn, outcome providers.Outcome, reason string) wire.
 	end := wire.AgentResponse{
 		IsComplete: true, Outcome: wire.Outcome(outcome), Reason: reason, Offset: t.said,
 		AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message(),
-		DurationMS: int(max(p.stage.Now().UnixMilli()-int64(t.Started), 0)),
+		DurationMS: int(max(p.step.Now().UnixMilli()-int64(t.Started), 0)),
 	}
 	end.Usage = wireUsage(t.Usage)
 	return end
@@ -324,13 +324,13 @@ func wireUsage(u providers.Usage) *wire.Usage {
 // unlock takes away the locks that a turn leaves.
 func (p *Pool) unlock(t *turn) {
 	var actions []wire.Action
-	for _, w := range p.stage.Desk().Windows(t.Monitor) {
+	for _, w := range p.step.Desk().Windows(t.Monitor) {
 		if w.Lock == t.Role {
 			actions = append(actions, wire.WindowUnlock{WindowID: w.WindowID, AgentID: t.Role})
 		}
 	}
 	if len(actions) > 0 {
-		p.stage.Emit(wire.Actions{Actions: actions, AgentID: t.Role, MonitorID: t.Monitor})
+		p.step.Emit(wire.Actions{Actions: actions, AgentID: t.Role, MonitorID: t.Monitor})
 	}
 }
 
@@ -343,9 +343,9 @@ func (p *Pool) recordReload(t *turn) {
 	if t.Kind == wire.AgentWindow {
 		required = append(required, t.Window)
 	}
-	entry, evicted := p.reload.Record(p.stage.Now(), t.trigger(), t.deeds, required)
+	entry, evicted := p.reload.Record(p.step.Now(), t.trigger(), t.deeds, required)
 	for _, id := range evicted {
-		p.stage.Keep(store.Unset(reloadTable, id))
+		p.step.Keep(store.Unset(reloadTable, id))
 	}
 	if entry.ID != "" {
 		p.keepReload(entry.ID)
@@ -375,7 +375,7 @@ func (p *Pool) mend(t *turn) {
 			Kind: providers.BlockToolResult, Call: b.Call, Tool: b.Tool, Text: r.Text, Images: r.Images, IsError: r.IsError,
 		})
 	}
-	p.extend(h, history.Message{Entry: results, Row: p.stage.NextRow()})
+	p.extend(h, history.Message{Entry: results, Row: p.step.NextRow()})
 }
 
 func mayHaveRun(tool string) string { return fmt.Sprintf("tool %s may or may not have run", tool) }

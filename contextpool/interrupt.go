@@ -15,7 +15,7 @@ func (p *Pool) stop(t *turn, reason string) {
 	t.Stopping = reason
 	p.keepTurn(t)
 	if run := t.run(); t.State != turnWaiting { // else it ends with its tasks
-		p.stage.Then(func() { p.crew.Interrupt(run, reason) })
+		p.step.Then(func() { p.runner.Interrupt(run, reason) })
 	}
 	for _, task := range p.tasksOf(t) {
 		p.stop(task, "the turn it works for was interrupted")
@@ -58,11 +58,11 @@ func (w *waiting) isFor(t *turn) bool {
 func (p *Pool) Reset() {
 	const reason = "the desktop was reset"
 	p.clear(func(wire.MonitorID) bool { return true }, reason)
-	p.stage.Keep(p.tape.Clear()...)
+	p.step.Keep(p.tape.Clear()...)
 	p.about.Launched = true
 	p.keepAbout()
 	p.settle()
-	p.stage.Then(p.crew.Launch)
+	p.step.Then(p.runner.Launch)
 }
 
 // RemoveMonitor does what Reset does for one monitor. The first cannot be
@@ -72,8 +72,8 @@ func (p *Pool) RemoveMonitor(m wire.MonitorID) {
 		return
 	}
 	p.clear(func(o wire.MonitorID) bool { return o == m }, "the monitor was removed")
-	p.stage.Keep(p.tape.PruneMonitor(m)...)
-	p.stage.Keep(p.tasks.Rewind(m, 0)...)
+	p.step.Keep(p.tape.PruneMonitor(m)...)
+	p.step.Keep(p.tasks.Rewind(m, 0)...)
 	p.settle()
 }
 
@@ -94,11 +94,11 @@ func (p *Pool) clear(on func(wire.MonitorID) bool, reason string) {
 	}
 	for _, agent := range sortedKeys(agents) {
 		p.forgetThread(agent)
-		p.stage.Then(func() { p.crew.Dispose(agent) })
+		p.step.Then(func() { p.runner.Dispose(agent) })
 	}
 	for _, monitor := range sortedKeys(p.timelines) {
 		if on(monitor) {
-			p.stage.Keep(p.timelines[monitor].Clear()...)
+			p.step.Keep(p.timelines[monitor].Clear()...)
 			delete(p.timelines, monitor)
 		}
 	}
@@ -107,11 +107,11 @@ func (p *Pool) clear(on func(wire.MonitorID) bool, reason string) {
 			p.forgetAsk(ts)
 		}
 	}
-	for _, m := range p.stage.Desk().Monitors() {
+	for _, m := range p.step.Desk().Monitors() {
 		if on(m.MonitorID) {
 			p.groups.RemoveMonitor(m.MonitorID)
 			p.budget.RemoveMonitor(m.MonitorID)
-			p.stage.Keep(store.Unset(budgetPrefix+string(m.MonitorID), budgetField))
+			p.step.Keep(store.Unset(budgetPrefix+string(m.MonitorID), budgetField))
 		}
 	}
 	p.keepGroups()

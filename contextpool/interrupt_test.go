@@ -59,7 +59,7 @@ func TestInterruptDropsQueues(t *testing.T) {
 	r.wantStory("m3", "")
 	r.wantStory("m4", "rejected with 3003: taken out of the queue")
 	r.wantStory("m6", "queued at 1; rejected with 3003: taken out of the queue")
-	r.hear(agentpool.Took{Of: agentpool.Of{Run: two.ID}, Message: "m4"}) // too late
+	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: two.ID}, Message: "m4"}) // too late
 	r.wantStory("m4", "rejected with 3003: taken out of the queue")
 	r.interrupted(two)
 	r.interrupted(r.run("window-w"))
@@ -253,4 +253,4 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-var _ contextpool.Stage = (*rig)(nil)
+var _ contextpool.StepWriter = (*rig)(nil)

@@ -35,23 +35,23 @@ func (p *Pool) taskCreated(t *turn) {
 	if t.Condensing != nil {
 		return
 	}
-	p.stage.Keep(p.tasks.Upsert(t.task(), func(i *history.Item) {
+	p.step.Keep(p.tasks.Upsert(t.task(), func(i *history.Item) {
 		i.TS, i.Task, i.APIConfigName, i.Mode = t.Started, t.subject(), t.Provider, t.Profile
 		i.ParentTaskID = wire.TaskID(t.Parent)
 		i.MonitorID, i.AgentID, i.MessageID = t.Monitor, t.Role, t.message()
-		if row, ok := p.stage.Desk().Said(t.message()); ok && t.message() != "" {
+		if row, ok := p.step.Desk().Said(t.message()); ok && t.message() != "" {
 			i.TS, i.Task = row.TS, row.Text
 		}
 	})...)
-	p.stage.Emit(wire.TaskCreated{Task: t.about()})
+	p.step.Emit(wire.TaskCreated{Task: t.about()})
 	parent := p.turns[t.Parent]
 	if parent == nil {
 		return
 	}
-	p.stage.Keep(p.tasks.Change(parent.task(), func(i *history.Item) { i.Delegated(t.task()) })...)
-	p.stage.Emit(wire.TaskSpawned{Task: parent.about(), ChildTaskID: t.task()})
+	p.step.Keep(p.tasks.Change(parent.task(), func(i *history.Item) { i.Delegated(t.task()) })...)
+	p.step.Emit(wire.TaskSpawned{Task: parent.about(), ChildTaskID: t.task()})
 	if len(p.tasksOf(parent)) == 1 {
-		p.stage.Emit(wire.TaskPaused{Task: parent.about()})
+		p.step.Emit(wire.TaskPaused{Task: parent.about()})
 	}
 }
 
@@ -59,7 +59,7 @@ func (p *Pool) taskCreated(t *turn) {
 func (p *Pool) taskStarted(t *turn) {
 	if !t.Begun && t.Condensing == nil {
 		t.Begun = true
-		p.stage.Emit(wire.TaskStarted{Task: t.about()})
+		p.step.Emit(wire.TaskStarted{Task: t.about()})
 	}
 }
 
@@ -68,16 +68,16 @@ func (p *Pool) taskEnded(t *turn, outcome providers.Outcome, text string) {
 	if t.Condensing != nil {
 		return
 	}
-	p.stage.Keep(p.tasks.Change(t.task(), func(i *history.Item) {
+	p.step.Keep(p.tasks.Change(t.task(), func(i *history.Item) {
 		i.Spent(t.Usage)
 		i.Ended(outcome, text)
 	})...)
 	if outcome == providers.Completed {
-		p.stage.Emit(wire.TaskCompleted{
+		p.step.Emit(wire.TaskCompleted{
 			Task: t.about(), TokenUsage: t.tokens(), ToolUsage: t.toolUses(), IsSubtask: t.Kind == wire.AgentTask,
 		})
 	} else {
-		p.stage.Emit(wire.TaskAborted{Task: t.about()})
+		p.step.Emit(wire.TaskAborted{Task: t.about()})
 	}
 }
 
@@ -87,9 +87,9 @@ func (p *Pool) taskReturned(parent, t *turn, r tools.TaskResult) {
 	if left := p.tasksOf(parent); len(left) > 0 {
 		next = left[0].task()
 	} else {
-		p.stage.Emit(wire.TaskUnpaused{Task: parent.about()})
+		p.step.Emit(wire.TaskUnpaused{Task: parent.about()})
 	}
-	p.stage.Keep(p.tasks.Change(parent.task(), func(i *history.Item) { i.Returned(t.task(), next, r.Summary) })...)
+	p.step.Keep(p.tasks.Change(parent.task(), func(i *history.Item) { i.Returned(t.task(), next, r.Summary) })...)
 }
 
 // charge notes what a call of the model took, and tells it from time to time.
@@ -102,9 +102,9 @@ func (p *Pool) charge(t *turn, u providers.Usage) {
 	if t.usageTold.IsZero() {
 		t.usageTold = time.UnixMilli(int64(t.Started))
 	}
-	if now := p.stage.Now(); u != (providers.Usage{}) && t.Condensing == nil && now.Sub(t.usageTold) >= usageEvery {
+	if now := p.step.Now(); u != (providers.Usage{}) && t.Condensing == nil && now.Sub(t.usageTold) >= usageEvery {
 		t.usageTold = now
-		p.stage.Emit(wire.TaskTokenUsageUpdated{Task: t.about(), TokenUsage: t.tokens(), ToolUsage: t.toolUses()})
+		p.step.Emit(wire.TaskTokenUsageUpdated{Task: t.about(), TokenUsage: t.tokens(), ToolUsage: t.toolUses()})
 	}
 }
 
@@ -119,7 +119,7 @@ func (t *turn) tokens() wire.TokenUsage {
 // usedTool counts a call that has ended. The caller keeps the turn.
 func (p *Pool) usedTool(t *turn, tool string, r providers.ToolResult) {
 	if r.IsError {
-		p.stage.Emit(wire.TaskToolFailed{Task: t.about(), Tool: tool, Error: cut(mended(r.Text), reasonBytes)})
+		p.step.Emit(wire.TaskToolFailed{Task: t.about(), Tool: tool, Error: cut(mended(r.Text), reasonBytes)})
 	}
 	uses, known := t.Tools[tool]
 	if !known && len(t.Tools) >= toolNames {

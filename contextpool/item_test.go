@@ -74,7 +74,7 @@ func TestTurnsAreTasks(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.user("m2")
-	r.hear(agentpool.Took{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
+	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
 	r.said(run, "all done")
 	r.ended(run)
 	wantEqual(t, r.taskEvents(), []string{

@@ -42,7 +42,7 @@ func (p *Pool) Work(j workflow.Job) {
 	}
 	t := &turn{Kind: wire.AgentTask, ID: j.Message, Monitor: j.Monitor, Guest: j.Guest, Job: &j}
 	t.Profile = cmp.Or(j.Profile, tools.ProfileDefault)
-	if row, ok := p.stage.Desk().Said(j.Message); ok {
+	if row, ok := p.step.Desk().Said(j.Message); ok {
 		t.Row = row.ID
 	}
 	p.enter(t, string(j.Role))
@@ -115,7 +115,7 @@ func (p *Pool) worked(t *turn, outcome providers.Outcome, reason string) {
 			}
 		}
 	}
-	p.stage.Worked(w)
+	p.step.Worked(w)
 }
 
 // lastOf is the end of a text.
@@ -145,21 +145,21 @@ func (p *Pool) EndPlan(c workflow.Close) {
 	said := 0
 	if text != "" {
 		said = units(text)
-		p.stage.Emit(wire.AgentResponse{Delta: text, AgentID: c.Role, MonitorID: c.Monitor, MessageID: c.Message})
+		p.step.Emit(wire.AgentResponse{Delta: text, AgentID: c.Role, MonitorID: c.Monitor, MessageID: c.Message})
 		row.Text = text
-		p.stage.Row(row)
-		p.tell(policies.SpeakerAssistant, c.Monitor, text, p.stage.NextRow()-1)
+		p.step.Row(row)
+		p.tell(policies.SpeakerAssistant, c.Monitor, text, p.step.NextRow()-1)
 	}
 	reason := cut(c.Reason, reasonBytes)
 	if c.Outcome == providers.Failed {
 		row.Say, row.Text = wire.SayError, reason
-		p.stage.Row(row)
+		p.step.Row(row)
 	}
-	p.stage.Keep(p.timeline(c.Monitor).PushPlan(c.Role, p.planTold(c))...)
-	p.stage.Emit(wire.AgentResponse{
+	p.step.Keep(p.timeline(c.Monitor).PushPlan(c.Role, p.planTold(c))...)
+	p.step.Emit(wire.AgentResponse{
 		IsComplete: true, Outcome: wire.Outcome(c.Outcome), Reason: reason, Offset: said,
 		AgentID: c.Role, MonitorID: c.Monitor, MessageID: c.Message, Usage: wireUsage(c.Usage),
-		DurationMS: int(max(p.stage.Now().UnixMilli()-int64(c.Started), 0)),
+		DurationMS: int(max(p.step.Now().UnixMilli()-int64(c.Started), 0)),
 	})
 	p.settle()
 }
@@ -167,7 +167,7 @@ func (p *Pool) EndPlan(c workflow.Close) {
 // planTold is what a main agent is told of a plan that has ended.
 func (p *Pool) planTold(c workflow.Close) string {
 	about := ""
-	if row, ok := p.stage.Desk().Said(c.Message); ok {
+	if row, ok := p.step.Desk().Said(c.Message); ok {
 		about = " for " + strconv.Quote(cut(row.Text, requestBytes))
 	}
 	if c.Outcome == providers.Completed {
@@ -179,8 +179,8 @@ func (p *Pool) planTold(c workflow.Close) string {
 // tell puts something that was said by or to a plan on the tape.
 func (p *Pool) tell(by policies.Speaker, monitor wire.MonitorID, text string, row wire.RowID) {
 	if text != "" {
-		p.stage.Keep(p.tape.Append(Said{
-			By: by, Text: text, Time: wire.Millis(p.stage.Now().UnixMilli()), Monitor: monitor, Row: row,
+		p.step.Keep(p.tape.Append(Said{
+			By: by, Text: text, Time: wire.Millis(p.step.Now().UnixMilli()), Monitor: monitor, Row: row,
 		})...)
 	}
 }

@@ -56,24 +56,24 @@ func jsonInto(data []byte, v any) error {
 	return nil
 }
 
-func (p *Pool) keepAbout() { p.stage.Keep(store.Set(aboutTable, aboutField, encode(&p.about))) }
+func (p *Pool) keepAbout() { p.step.Keep(store.Set(aboutTable, aboutField, encode(&p.about))) }
 
-func (p *Pool) keepTurn(t *turn) { p.stage.Keep(store.Set(turnTable, t.key(), encode(t))) }
+func (p *Pool) keepTurn(t *turn) { p.step.Keep(store.Set(turnTable, t.key(), encode(t))) }
 
-func (p *Pool) keepPrompt(t *turn) { p.stage.Keep(store.Set(promptTable, t.key(), encode(&t.prompt))) }
+func (p *Pool) keepPrompt(t *turn) { p.step.Keep(store.Set(promptTable, t.key(), encode(&t.prompt))) }
 
 func (t *turn) keptCall(c *call) store.Op {
 	return store.Set(callPrefix+t.key(), strconv.Itoa(c.Number), encode(c))
 }
 
-func (t *turn) keptDeed(n int, data []byte) store.Op {
+func (t *turn) storedAction(n int, data []byte) store.Op {
 	return store.Set(deedPrefix+t.key(), strconv.Itoa(n), data)
 }
 
 func (p *Pool) forgetCall(t *turn, id string) {
 	t.calls = slices.DeleteFunc(t.calls, func(c *call) bool {
 		if c.ID == id {
-			p.stage.Keep(store.Unset(callPrefix+t.key(), strconv.Itoa(c.Number)))
+			p.step.Keep(store.Unset(callPrefix+t.key(), strconv.Itoa(c.Number)))
 		}
 		return c.ID == id
 	})
@@ -81,53 +81,53 @@ func (p *Pool) forgetCall(t *turn, id string) {
 
 // forgetTurn takes away everything that is kept of a turn under way.
 func (p *Pool) forgetTurn(t *turn) {
-	p.stage.Keep(store.Unset(turnTable, t.key()), store.Unset(promptTable, t.key()))
+	p.step.Keep(store.Unset(turnTable, t.key()), store.Unset(promptTable, t.key()))
 	if len(t.calls) > 0 {
-		p.stage.Keep(store.Clear(callPrefix + t.key()))
+		p.step.Keep(store.Clear(callPrefix + t.key()))
 	}
 	if len(t.deeds) > 0 {
-		p.stage.Keep(store.Clear(deedPrefix + t.key()))
+		p.step.Keep(store.Clear(deedPrefix + t.key()))
 	}
 }
 
 func (w *waiting) field() string { return strconv.FormatUint(w.Arrived, 10) }
 
-func (p *Pool) keepWaiting(w *waiting) { p.stage.Keep(store.Set(queueTable, w.field(), encode(w))) }
+func (p *Pool) keepWaiting(w *waiting) { p.step.Keep(store.Set(queueTable, w.field(), encode(w))) }
 
 func (p *Pool) keepContent(w *waiting) {
-	p.stage.Keep(store.Set(saidTable, w.field(), encode(w.content())))
+	p.step.Keep(store.Set(saidTable, w.field(), encode(w.content())))
 }
 
 func (p *Pool) forgetWaiting(w *waiting) {
-	p.stage.Keep(store.Unset(queueTable, w.field()), store.Unset(saidTable, w.field()))
+	p.step.Keep(store.Unset(queueTable, w.field()), store.Unset(saidTable, w.field()))
 }
 
 func (p *Pool) keepGroups() {
 	pairs := p.groups.Pairs()
 	if len(pairs) == 0 {
-		p.stage.Keep(store.Unset(groupTable, groupField))
+		p.step.Keep(store.Unset(groupTable, groupField))
 		return
 	}
-	p.stage.Keep(store.Set(groupTable, groupField, encode(pairs)))
+	p.step.Keep(store.Set(groupTable, groupField, encode(pairs)))
 }
 
 func (p *Pool) keepBudget(m wire.MonitorID) {
 	s := p.budget.State(m)
 	if len(s.Actions)+len(s.Output) == 0 {
-		p.stage.Keep(store.Unset(budgetPrefix+string(m), budgetField))
+		p.step.Keep(store.Unset(budgetPrefix+string(m), budgetField))
 		return
 	}
-	p.stage.Keep(store.Set(budgetPrefix+string(m), budgetField, encode(&s)))
+	p.step.Keep(store.Set(budgetPrefix+string(m), budgetField, encode(&s)))
 }
 
 // keepReload keeps an entry of the reload cache, which may be gone.
 func (p *Pool) keepReload(id string) {
-	e, ok := p.reload.Get(p.stage.Now(), id)
+	e, ok := p.reload.Get(p.step.Now(), id)
 	if !ok {
-		p.stage.Keep(store.Unset(reloadTable, id))
+		p.step.Keep(store.Unset(reloadTable, id))
 		return
 	}
-	p.stage.Keep(store.Set(reloadTable, id, encode(e)), store.Set(reloadTable, reloadNext, encode(p.reload.Next())))
+	p.step.Keep(store.Set(reloadTable, id, encode(e)), store.Set(reloadTable, reloadNext, encode(p.reload.Next())))
 }
 
 // All is everything that is kept, for a store that forgot.
@@ -139,7 +139,7 @@ func (p *Pool) All() []store.Op {
 			ops = append(ops, t.keptCall(c))
 		}
 		for n, a := range t.deeds {
-			ops = append(ops, t.keptDeed(n, actionFormat().Append(nil, &a)))
+			ops = append(ops, t.storedAction(n, actionFormat().Append(nil, &a)))
 		}
 	}
 	for _, q := range []*policies.Queue[*waiting]{p.mains, p.windows} {
@@ -152,7 +152,7 @@ func (p *Pool) All() []store.Op {
 	if pairs := p.groups.Pairs(); len(pairs) > 0 {
 		ops = append(ops, store.Set(groupTable, groupField, encode(pairs)))
 	}
-	for _, m := range p.stage.Desk().Monitors() {
+	for _, m := range p.step.Desk().Monitors() {
 		if s := p.budget.State(m.MonitorID); len(s.Actions)+len(s.Output) > 0 {
 			ops = append(ops, store.Set(budgetPrefix+string(m.MonitorID), budgetField, encode(&s)))
 		}
@@ -233,7 +233,7 @@ func (p *Pool) restoreTurns(tables map[string]map[string][]byte) error {
 			}
 		}
 		if key, ok := strings.CutPrefix(name, deedPrefix); ok {
-			if err := p.turns[key].restoreDeeds(table); err != nil {
+			if err := p.turns[key].restoreActions(table); err != nil {
 				return fmt.Errorf("actions of turn %s: %w", key, err)
 			}
 		}
@@ -258,7 +258,7 @@ func (t *turn) restoreCalls(table map[string][]byte) error {
 	return nil
 }
 
-func (t *turn) restoreDeeds(table map[string][]byte) error {
+func (t *turn) restoreActions(table map[string][]byte) error {
 	for n := range len(table) {
 		data, ok := table[strconv.Itoa(n)]
 		if !ok || t == nil {

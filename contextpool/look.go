@@ -9,8 +9,8 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Glance is how the agents of a session are doing.
-type Glance struct {
+// Overview is how the agents of a session are doing.
+type Overview struct {
 	// Running agents are at work, and Waiting messages have none yet.
 	Running, Waiting int
 	// Budget is how much of the fullest one is used, in per cent.
@@ -38,10 +38,10 @@ func (t *Tally) ended(outcome providers.Outcome, u providers.Usage) {
 	t.Cost += max(u.USD, 0)
 }
 
-// Glance looks at everything from far. It changes nothing, like all that follows.
-func (p *Pool) Glance() Glance {
-	g := Glance{Running: p.Running(), Waiting: p.mains.Total() + p.windows.Total(), Tally: p.tally}
-	for _, m := range p.stage.Desk().Monitors() {
+// Overview looks at everything from far. It changes nothing, like all that follows.
+func (p *Pool) Overview() Overview {
+	g := Overview{Running: p.Running(), Waiting: p.mains.Total() + p.windows.Total(), Tally: p.tally}
+	for _, m := range p.step.Desk().Monitors() {
 		used, _ := p.Used(m.MonitorID)
 		g.Budget = max(g.Budget, used)
 	}
@@ -54,7 +54,7 @@ func (p *Pool) Used(monitor wire.MonitorID) (percent int, bounded bool) {
 	if monitor == policies.PrimaryMonitor {
 		return 0, false
 	}
-	b := p.budget.Report(monitor, p.stage.Now())
+	b := p.budget.Report(monitor, p.step.Now())
 	of := func(used, limit int) int { return min(100*used/max(limit, 1), 100) }
 	return max(of(b.Actions, b.ActionsLimit), of(b.Output, b.OutputLimit)), true
 }

@@ -40,8 +40,8 @@ func (m *Message) row(text string) wire.UIRow {
 
 // show adds the row of a message.
 func (p *Pool) show(m *Message, text string) {
-	m.Row = p.stage.NextRow()
-	p.stage.Row(m.row(text))
+	m.Row = p.step.NextRow()
+	p.step.Row(m.row(text))
 }
 
 // waiting is a message in a queue.
@@ -103,7 +103,7 @@ func (p *Pool) knows(id wire.MessageID) bool {
 }
 
 func (p *Pool) accept(m *Message, agent wire.AgentID, how wire.Taken) {
-	p.stage.Answer(wire.MessageAccepted{
+	p.step.Answer(wire.MessageAccepted{
 		MessageID: m.ID, AgentID: agent, MonitorID: m.Monitor, How: how, By: m.By,
 	})
 }
@@ -114,7 +114,7 @@ func (p *Pool) reject(m *Message, code wire.Code, reason string) {
 }
 
 func (p *Pool) answerNo(m *Message, code wire.Code, reason string) {
-	p.stage.Answer(wire.MessageRejected{
+	p.step.Answer(wire.MessageRejected{
 		MessageID: m.ID, Code: code, Reason: reason, MonitorID: m.Monitor, By: m.By,
 	})
 }

@@ -31,9 +31,9 @@ type Config struct {
 
 // Pool is the part of a session that knows about agents.
 type Pool struct {
-	cfg   Config
-	stage Stage
-	crew  Crew
+	cfg    Config
+	step   StepWriter
+	runner Runner
 
 	about     about
 	turns     map[string]*turn // by key
@@ -75,8 +75,8 @@ type about struct {
 }
 
 // New is the pool of a session without agents.
-func New(cfg Config, stage Stage, crew Crew) *Pool {
-	p := &Pool{cfg: cfg, stage: stage, crew: crew}
+func New(cfg Config, stage StepWriter, crew Runner) *Pool {
+	p := &Pool{cfg: cfg, step: stage, runner: crew}
 	p.empty()
 	return p
 }
@@ -99,7 +99,7 @@ func (p *Pool) empty() {
 
 // Provider is who thinks in turns that begin now.
 func (p *Pool) Provider() string {
-	if p.about.Provider != "" && p.crew.Has(p.about.Provider) {
+	if p.about.Provider != "" && p.runner.Has(p.about.Provider) {
 		return p.about.Provider
 	}
 	return p.cfg.Provider
@@ -109,7 +109,7 @@ func (p *Pool) Provider() string {
 // there is such a provider. Turns that run end with the one they have; the
 // conversations go on, since they are kept in a form that everybody reads.
 func (p *Pool) SetProvider(name string) bool {
-	if !p.crew.Has(name) {
+	if !p.runner.Has(name) {
 		return false
 	}
 	before := p.Provider()
@@ -118,7 +118,7 @@ func (p *Pool) SetProvider(name string) bool {
 		p.keepAbout()
 	}
 	if name != before {
-		p.stage.Emit(wire.ProviderChanged{Provider: name})
+		p.step.Emit(wire.ProviderChanged{Provider: name})
 	}
 	return true
 }
@@ -153,7 +153,7 @@ func (p *Pool) Alive(c tools.Caller) bool {
 // room for. Then it is to be called again in the next one, at once.
 func (p *Pool) Tick() (more bool) {
 	for ; len(p.cut) > 0; p.cut = p.cut[1:] {
-		if p.stage.Full() {
+		if p.step.Full() {
 			return true
 		}
 		if t := p.cut[0]; p.turns[t.key()] == t { // else it ended with its parent
@@ -168,8 +168,8 @@ func (p *Pool) Tick() (more bool) {
 // Due is when Tick has something to do; zero means never.
 func (p *Pool) Due() time.Time {
 	due := p.questionsDue()
-	for _, m := range p.stage.Desk().Monitors() {
-		if _, until, denied := p.budget.Denied(m.MonitorID, p.stage.Now()); denied && (due.IsZero() || until.Before(due)) {
+	for _, m := range p.step.Desk().Monitors() {
+		if _, until, denied := p.budget.Denied(m.MonitorID, p.step.Now()); denied && (due.IsZero() || until.Before(due)) {
 			due = until
 		}
 	}
@@ -178,7 +178,7 @@ func (p *Pool) Due() time.Time {
 
 // Interacted notes what a user did on a monitor.
 func (p *Pool) Interacted(monitor wire.MonitorID, i wire.UserInteraction) {
-	p.stage.Keep(p.timeline(monitor).PushUser(i)...)
+	p.step.Keep(p.timeline(monitor).PushUser(i)...)
 }
 
 // timeline is that of a monitor.
@@ -237,7 +237,7 @@ func (p *Pool) settle() {
 
 // showMonitors tells of every monitor that is doing otherwise than was said.
 func (p *Pool) showMonitors() {
-	for _, shown := range p.stage.Desk().Monitors() {
+	for _, shown := range p.step.Desk().Monitors() {
 		now := p.status(shown.MonitorID)
 		var had, has wire.Budget
 		if shown.Budget != nil {
@@ -247,7 +247,7 @@ func (p *Pool) showMonitors() {
 			has = *now.Budget
 		}
 		if now.State != shown.State || now.Queue != shown.Queue || has.Denied != had.Denied || !sameUse(now.Context, shown.Context) {
-			p.stage.Emit(now)
+			p.step.Emit(now)
 		}
 	}
 }
@@ -258,7 +258,7 @@ func (p *Pool) status(monitor wire.MonitorID) wire.MonitorStatus {
 	s.Context = p.fullness(monitor)
 	running := slices.ContainsFunc(p.sorted(), func(t *turn) bool { return t.Monitor == monitor })
 	if monitor != policies.PrimaryMonitor {
-		s.Budget = new(p.budget.Report(monitor, p.stage.Now()))
+		s.Budget = new(p.budget.Report(monitor, p.step.Now()))
 	}
 	switch {
 	case s.Budget != nil && s.Budget.Denied != "":

@@ -97,9 +97,9 @@ func (c *chaos) report() {
 	case 3, 4:
 		for _, s := range c.crew.steered {
 			if s.Run == run.ID && rapid.Bool().Draw(c.t, "takes") {
-				c.hear(agentpool.Took{Of: of, Message: s.Message})
+				c.hear(agentpool.SteerAccepted{Of: of, Message: s.Message})
 			} else if s.Run == run.ID && rapid.Bool().Draw(c.t, "spurns") {
-				c.hear(agentpool.Spurned{Of: of, Message: s.Message})
+				c.hear(agentpool.SteerRefused{Of: of, Message: s.Message})
 			}
 		}
 	case 5:
@@ -477,4 +477,4 @@ func TestEverythingThatCanHappen(t *testing.T) {
 	})
 }
 
-var _ contextpool.Crew = (*crew)(nil)
+var _ contextpool.Runner = (*crew)(nil)

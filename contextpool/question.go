@@ -120,19 +120,19 @@ func (p *Pool) Inquire(c tools.Caller, q Inquiry) {
 	asked := &question{Dialog: q.Dialog, Prompt: prompt}
 	asked.Ask = row.Ask
 	if q.Prompt != nil && len(q.Prompt.Options) > 0 && !t.Guest {
-		rules := p.stage.Desk().AutoApproval()
+		rules := p.step.Desk().AutoApproval()
 		suggested := q.Prompt.Options[0].Value
 		if history.Decide(rules, history.Question{Ask: row.Ask, Suggested: suggested}) == history.AfterWait {
 			asked.Suggested = suggested
-			asked.Until = wire.Millis(p.stage.Now().Add(time.Duration(rules.FollowupAutoApproveTimeoutMs) * time.Millisecond).UnixMilli())
+			asked.Until = wire.Millis(p.step.Now().Add(time.Duration(rules.FollowupAutoApproveTimeoutMs) * time.Millisecond).UnixMilli())
 		}
 	}
-	p.opens(t, p.stage.Row(row), asked)
+	p.opens(t, p.step.Row(row), asked)
 }
 
 // opens keeps a question of a turn that has its row.
 func (p *Pool) opens(t *turn, ts wire.Millis, q *question) {
-	q.TS, q.Since, q.Task = ts, wire.Millis(p.stage.Now().UnixMilli()), wire.TaskID(t.key())
+	q.TS, q.Since, q.Task = ts, wire.Millis(p.step.Now().UnixMilli()), wire.TaskID(t.key())
 	q.Agent, q.Monitor, q.Message = t.Role, t.Monitor, t.message()
 	p.questions[ts] = q
 	p.asking.Open(q.Asking)
@@ -140,7 +140,7 @@ func (p *Pool) opens(t *turn, ts wire.Millis, q *question) {
 }
 
 func (p *Pool) keepQuestion(q *question) {
-	p.stage.Keep(store.Set(questionTable, askField(q.TS), encode(q)))
+	p.step.Keep(store.Set(questionTable, askField(q.TS), encode(q)))
 }
 
 func (p *Pool) questionOf(dialog wire.DialogID, prompt wire.PromptID) *question {
@@ -212,11 +212,11 @@ func (p *Pool) closes(ts wire.Millis) {
 		return
 	}
 	delete(p.questions, ts)
-	p.stage.Keep(store.Unset(questionTable, askField(ts)))
+	p.step.Keep(store.Unset(questionTable, askField(ts)))
 	if _, back, _ := p.asking.Close(ts); back != nil {
 		p.showTask(q, back.Status)
 	}
-	p.stage.Emit(wire.TaskAskResponded{Task: q.task()})
+	p.step.Emit(wire.TaskAskResponded{Task: q.task()})
 }
 
 func (q *question) task() wire.Task {
@@ -227,19 +227,19 @@ func (q *question) task() wire.Task {
 func (p *Pool) showTask(q *question, s history.WaitStatus) {
 	switch s {
 	case history.WaitsInteractive:
-		p.stage.Emit(wire.TaskInteractive{Task: q.task()})
+		p.step.Emit(wire.TaskInteractive{Task: q.task()})
 	case history.WaitsResumable:
-		p.stage.Emit(wire.TaskResumable{Task: q.task()})
+		p.step.Emit(wire.TaskResumable{Task: q.task()})
 	case history.WaitsIdle:
-		p.stage.Emit(wire.TaskIdle{Task: q.task()})
+		p.step.Emit(wire.TaskIdle{Task: q.task()})
 	default:
-		p.stage.Emit(wire.TaskActive{Task: q.task()})
+		p.step.Emit(wire.TaskActive{Task: q.task()})
 	}
 }
 
 // tellTasks says which tasks wait for people by now.
 func (p *Pool) tellTasks() {
-	changes, told := p.asking.Tick(wire.Millis(p.stage.Now().UnixMilli()))
+	changes, told := p.asking.Tick(wire.Millis(p.step.Now().UnixMilli()))
 	for _, a := range told {
 		q := p.questions[a.TS]
 		q.Asking = a
@@ -263,7 +263,7 @@ func (p *Pool) questionsDue() time.Time {
 // say so and nobody has done anything.
 func (p *Pool) Overdue() map[wire.PromptID]string {
 	var out map[wire.PromptID]string
-	for _, a := range p.asking.Overdue(wire.Millis(p.stage.Now().UnixMilli())) {
+	for _, a := range p.asking.Overdue(wire.Millis(p.step.Now().UnixMilli())) {
 		if out == nil {
 			out = map[wire.PromptID]string{}
 		}
@@ -325,8 +325,8 @@ func (p *Pool) Answer(m Message, asked string) {
 	p.name(&m)
 	row := m.row(m.Text)
 	row.ProgressStatus = answersTo(asked)
-	m.Row = p.stage.NextRow()
-	p.stage.Row(row)
+	m.Row = p.step.NextRow()
+	p.step.Row(row)
 	p.answered(t, &m)
 	p.settle()
 }
@@ -365,7 +365,7 @@ func (p *Pool) Waited(c tools.Caller, prompt wire.PromptID) (Message, bool) {
 func (p *Pool) AnswerWaiting(m Message, asked string) {
 	t := p.main(m.Monitor)
 	p.dequeue(func(w *waiting) bool { return w.ID == m.ID })
-	if row, ok := p.stage.Desk().Said(m.ID); ok {
+	if row, ok := p.step.Desk().Said(m.ID); ok {
 		row.ProgressStatus = answersTo(asked)
 		p.changeRow(row)
 	}

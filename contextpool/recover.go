@@ -42,11 +42,11 @@ func (p *Pool) Recover() (more bool) {
 	if !p.about.Launched {
 		p.about.Launched = true
 		p.keepAbout()
-		p.stage.Then(p.crew.Launch)
+		p.step.Then(p.runner.Launch)
 	}
 	if p.relisted {
 		p.relisted = false
-		p.stage.Keep(p.tasks.All()...)
+		p.step.Keep(p.tasks.All()...)
 	}
 	if len(p.turns) > 0 {
 		p.recall()
@@ -80,7 +80,7 @@ func (t *turn) pardon() {
 // recall takes from the desktop what the turns have said so far. None goes on
 // before it was looked at.
 func (p *Pool) recall() {
-	agents := p.stage.Desk().Snapshot().Agents
+	agents := p.step.Desk().Snapshot().Agents
 	for _, t := range p.turns {
 		if t.State == turnWaiting {
 			t.State = turnAccepted
@@ -133,7 +133,7 @@ func (p *Pool) resume(t *turn) {
 func (p *Pool) rerun(t *turn) {
 	p.rewind(t)
 	t.Attempt++
-	if !p.crew.Has(t.Provider) {
+	if !p.runner.Has(t.Provider) {
 		t.Provider = p.Provider()
 	}
 	t.State = turnAccepted
@@ -149,13 +149,13 @@ func (p *Pool) rewind(t *turn) {
 		t.text.Reset()
 		t.text.WriteString(kept)
 		t.said = units(kept)
-		p.stage.Emit(wire.AgentResponse{Offset: t.said, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message()})
+		p.step.Emit(wire.AgentResponse{Offset: t.said, AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message()})
 	}
 	t.thoughts.Reset()
 	t.Mused, t.unshown, t.mulled = 0, false, false
 	if t.thought > 0 {
 		t.thought = 0
-		p.stage.Emit(wire.AgentThinking{AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message()})
+		p.step.Emit(wire.AgentThinking{AgentID: t.Role, MonitorID: t.Monitor, MessageID: t.message()})
 	}
 }
 
@@ -167,16 +167,16 @@ func (p *Pool) cutOff(t *turn, reason string) {
 	if t.Kind == wire.AgentTask {
 		return
 	}
-	p.stage.Emit(wire.TurnInterrupted{
+	p.step.Emit(wire.TurnInterrupted{
 		MessageID: t.ID, AgentID: t.Role, Reason: reason, Resumable: true, MonitorID: t.Monitor,
 	})
 	a := &ask{
 		Role: t.Role, ID: t.ID, Monitor: t.Monitor, Window: t.Window, Content: cut(t.prompt.Content, saidBytes), Reason: reason,
 	}
-	ts := p.stage.Row(a.row())
+	ts := p.step.Row(a.row())
 	p.asks[ts] = a
 	p.opens(t, ts, &question{Asking: history.Asking{Ask: wire.AskResumeTask}})
-	p.stage.Keep(store.Set(askTable, askField(ts), encode(a)))
+	p.step.Keep(store.Set(askTable, askField(ts), encode(a)))
 	for _, old := range sortedKeys(p.asks)[:max(len(p.asks)-asksKept, 0)] {
 		p.forgetAsk(old)
 	}
@@ -194,7 +194,7 @@ func askField(ts wire.Millis) string { return strconv.FormatInt(int64(ts), 10) }
 func (p *Pool) forgetAsk(ts wire.Millis) {
 	delete(p.asks, ts)
 	p.closes(ts)
-	p.stage.Keep(store.Unset(askTable, askField(ts)))
+	p.step.Keep(store.Unset(askTable, askField(ts)))
 }
 
 // Decide answers the question whether a turn that was cut off goes on, and
@@ -206,12 +206,12 @@ func (p *Pool) Decide(ts wire.Millis, yes bool, text string) bool {
 		return false
 	}
 	p.forgetAsk(ts)
-	row, ok := p.stage.Desk().Row(ts)
+	row, ok := p.step.Desk().Row(ts)
 	if !ok {
 		row = a.row()
 	}
 	row.TS, row.IsAnswered = ts, true
-	p.stage.Emit(wire.MessageUpdated{
+	p.step.Emit(wire.MessageUpdated{
 		Action: wire.RowUpdated, Message: row, MonitorID: a.Monitor, AgentID: a.Role, MessageID: a.ID,
 	})
 	if yes {

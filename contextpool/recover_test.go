@@ -76,7 +76,7 @@ func TestOfferedMessagesAreQueuedByTheNextOwner(t *testing.T) {
 	if again := r.run(string(run.Role)); again.ID == run.ID {
 		t.Fatal("two runs have the same name")
 	}
-	r.hear(agentpool.Took{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
+	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
 	r.wantStory("m2", "queued at 1")
 }
 
@@ -338,7 +338,7 @@ func TestTakenMessageIsDoneOnce(t *testing.T) {
 	again := r.run("main-monitor-0-m1")
 	wantEqual(t, len(again.From.Entries), 2)
 	r.began(again)
-	r.hear(agentpool.Took{Of: agentpool.Of{Run: again.ID}, Message: "m2"})
+	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: again.ID}, Message: "m2"})
 	r.ended(again)
 	r.wantStory("m2", "steered by main-monitor-0-m1; completed")
 	wantEqual(t, len(r.crew.started), 1)

@@ -29,7 +29,7 @@ func (p *Pool) whole(h *thread) (*regained, error) {
 	if len(h.Cold) == 0 {
 		return g, nil
 	}
-	items, err := p.stage.Cold(h.cold())
+	items, err := p.step.Cold(h.cold())
 	if err != nil {
 		return nil, fmt.Errorf("what was moved away of %s: %w", h.agent, err)
 	}
@@ -117,9 +117,9 @@ func (p *Pool) regain(g *regained) {
 		}
 		h.Cold = chunksOf(kept)
 		if g.dirty {
-			p.stage.Keep(relist(h.cold(), g.away[:g.still])...)
+			p.step.Keep(relist(h.cold(), g.away[:g.still])...)
 		} else {
-			p.stage.Keep(shorten(h.cold(), g.still)...)
+			p.step.Keep(shorten(h.cold(), g.still)...)
 		}
 	}
 	same := sameOf(h.messages, here)
@@ -128,9 +128,9 @@ func (p *Pool) regain(g *regained) {
 		p.tidy(h)
 		return
 	}
-	p.stage.Keep(shorten(h.list(), same)...)
+	p.step.Keep(shorten(h.list(), same)...)
 	if same < len(values) {
-		p.stage.Keep(store.Push(h.list(), values[same:]...))
+		p.step.Keep(store.Push(h.list(), values[same:]...))
 	}
 }
 

@@ -71,10 +71,10 @@ func (p *Pool) Edit(u Undo, m Message) *desktop.Refusal {
 	}
 	u.TS, u.Include = rows[0].TS, false
 	m.Monitor, m.Window = u.Monitor, rows[0].WindowID
-	if _, open := p.stage.Desk().Window(m.Monitor, m.Window); m.Window != "" && !open {
+	if _, open := p.step.Desk().Window(m.Monitor, m.Window); m.Window != "" && !open {
 		return invalid("there is no window %q any more", m.Window)
 	}
-	if !p.crew.Has(p.Provider()) {
+	if !p.runner.Has(p.Provider()) {
 		return &desktop.Refusal{Code: wire.CodeProviderUnavailable, Reason: fmt.Sprintf("there is no provider %q", p.Provider())}
 	}
 	plan, refused := p.planUndo(u, rows)
@@ -104,7 +104,7 @@ func (p *Pool) rowsFrom(u Undo, said bool) ([]wire.UIRow, *desktop.Refusal) {
 	if u.Revision != nil && *u.Revision != p.revision(u.Monitor) {
 		return nil, changed(rewoundElse)
 	}
-	rows, err := p.stage.Rows(u.Monitor, u.TS, said)
+	rows, err := p.step.Rows(u.Monitor, u.TS, said)
 	switch {
 	case err != nil:
 		return nil, &desktop.Refusal{Code: wire.CodeStoreUnavailable, Reason: "the conversation cannot be read now"}
@@ -116,7 +116,7 @@ func (p *Pool) rowsFrom(u Undo, said bool) ([]wire.UIRow, *desktop.Refusal) {
 
 // revision counts how often the conversation of a monitor was rewound.
 func (p *Pool) revision(monitor wire.MonitorID) int {
-	m, _ := p.stage.Desk().Monitor(monitor)
+	m, _ := p.step.Desk().Monitor(monitor)
 	return m.Revision
 }
 
@@ -185,7 +185,7 @@ func (p *Pool) undo(u *undoing) {
 	if u.Include {
 		since = since[1:]
 	}
-	p.stage.Rewound(said, since, u.Kept)
+	p.step.Rewound(said, since, u.Kept)
 	p.drop(p.dequeue(func(w *waiting) bool { return w.Monitor == u.Monitor && w.Row > 0 && u.goes(w.Row) }), rewound)
 	touched := p.undoThreads(u)
 	for _, t := range p.sorted() {
@@ -197,23 +197,23 @@ func (p *Pool) undo(u *undoing) {
 			p.undoTurn(t, u)
 		}
 	}
-	p.stage.Keep(p.tape.Rewind(u.Monitor, u.goes)...)
+	p.step.Keep(p.tape.Rewind(u.Monitor, u.goes)...)
 	from := u.Row.TS
 	if u.Include {
 		from++
 	}
-	p.stage.Keep(p.tasks.Rewind(u.Monitor, from)...)
+	p.step.Keep(p.tasks.Rewind(u.Monitor, from)...)
 	for i := range u.Removed {
 		if ts := u.Removed[i].TS; p.asks[ts] != nil {
 			p.forgetAsk(ts)
 		}
 	}
 	for _, agent := range sortedKeys(touched) {
-		p.stage.Then(func() { p.crew.Dispose(agent) })
+		p.step.Then(func() { p.runner.Dispose(agent) })
 	}
 	status := p.status(u.Monitor)
 	status.Revision = said.Revision
-	p.stage.Emit(status)
+	p.step.Emit(status)
 }
 
 // undoThreads gives the agents of a monitor the memories that are left, and says
@@ -265,6 +265,6 @@ func (p *Pool) undoTurn(t *turn, u *undoing) {
 		p.mend(t)
 	}
 	if t.undone && t.Kind == wire.AgentMain && len(t.deeds) > 0 {
-		p.stage.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.deeds)...)
+		p.step.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.deeds)...)
 	}
 }

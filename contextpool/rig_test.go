@@ -282,7 +282,7 @@ func (r *rig) hear(reports ...agentpool.Report) {
 		if e, ok := report.(agentpool.Ended); ok {
 			delete(r.crew.runs, e.Run)
 		}
-		r.step(func() { r.pool.Hear(report) })
+		r.step(func() { r.pool.HandleReport(report) })
 	}
 }
 

@@ -22,7 +22,7 @@ func (p *Pool) User(m Message) {
 
 func (p *Pool) route(w *waiting) {
 	monitor := string(w.Monitor)
-	if !p.crew.Has(p.Provider()) {
+	if !p.runner.Has(p.Provider()) {
 		p.reject(&w.Message, wire.CodeProviderUnavailable, fmt.Sprintf("there is no provider %q", p.Provider()))
 		return
 	}
@@ -50,7 +50,7 @@ func (p *Pool) route(w *waiting) {
 
 // refuse rejects a message for which there is no room in its queue.
 func (p *Pool) refuse(w *waiting, limit int) {
-	if kind, _, denied := p.budget.Denied(w.Monitor, p.stage.Now()); denied {
+	if kind, _, denied := p.budget.Denied(w.Monitor, p.step.Now()); denied {
 		p.reject(&w.Message, wire.CodeBudgetExceeded, fmt.Sprintf(
 			"%s is over its budget of %s, and %d messages wait for it already", w.Monitor, budgetName(kind), limit))
 		return
@@ -69,7 +69,7 @@ func (p *Pool) free(monitor wire.MonitorID) bool {
 
 // affords reports whether the budget of a monitor has room for a turn.
 func (p *Pool) affords(monitor wire.MonitorID) bool {
-	if _, _, denied := p.budget.Denied(monitor, p.stage.Now()); denied {
+	if _, _, denied := p.budget.Denied(monitor, p.step.Now()); denied {
 		return false
 	}
 	const nobody = "?"
@@ -85,7 +85,7 @@ func (p *Pool) affords(monitor wire.MonitorID) bool {
 func (p *Pool) takes(m *waiting) *turn {
 	t := p.main(m.Monitor)
 	if t == nil || t.State != turnRunning || t.Stopping != "" || len(t.Taken) >= mostTaken || m.Guest && !t.Guest ||
-		!p.crew.Steers(t.Provider) {
+		!p.runner.Steers(t.Provider) {
 		return nil
 	}
 	for _, w := range p.mains.All(string(m.Monitor)) {
@@ -98,7 +98,7 @@ func (p *Pool) takes(m *waiting) *turn {
 
 func (p *Pool) steer(t *turn, m *Message) {
 	s := agentpool.Steering{Run: t.run(), Message: m.ID, Text: policies.Content(m.Text), Images: m.Images}
-	p.stage.Then(func() { p.crew.Steer(s) })
+	p.step.Then(func() { p.runner.Steer(s) })
 }
 
 // spawn makes an agent for a message alone, if there is room for one right now.
@@ -106,7 +106,7 @@ func (p *Pool) spawn(w *waiting) bool {
 	if !p.affords(w.Monitor) || len(p.turns) >= maxTurns {
 		return false
 	}
-	slot := p.crew.TryReserve()
+	slot := p.runner.TryReserve()
 	if slot == nil {
 		return false
 	}
@@ -128,7 +128,7 @@ func (p *Pool) enqueue(q *policies.Queue[*waiting], key string, w *waiting) bool
 	}
 	p.heaped += w.size()
 	p.arrived++
-	w.Arrived, w.Since = p.arrived, wire.Millis(p.stage.Now().UnixMilli())
+	w.Arrived, w.Since = p.arrived, wire.Millis(p.step.Now().UnixMilli())
 	q.Push(key, w)
 	p.keepWaiting(w)
 	p.keepContent(w)
@@ -157,7 +157,7 @@ func (p *Pool) took(t *turn, id wire.MessageID) {
 		t.Heard = append(t.Heard, w.Row)
 		p.keepTurn(t)
 		p.accept(&w.Message, t.Role, wire.TakenSteered)
-		p.stage.Emit(wire.TaskUserMessage{Task: wire.Task{
+		p.step.Emit(wire.TaskUserMessage{Task: wire.Task{
 			TaskID: t.task(), MonitorID: t.Monitor, AgentID: t.Role, MessageID: w.ID,
 		}})
 		p.record(t, policies.SpeakerUser, w.Text, w.Row)
@@ -207,18 +207,18 @@ func (p *Pool) drain() {
 		if next == nil {
 			return
 		}
-		if p.stage.Full() {
+		if p.step.Full() {
 			p.behind = true
 			return
 		}
-		if p.crew.Has(p.Provider()) && p.relieveFor(next) {
+		if p.runner.Has(p.Provider()) && p.relieveFor(next) {
 			continue
 		}
 		p.newest = next.ID
-		p.stage.Then(func() { p.newest = "" })
+		p.step.Then(func() { p.newest = "" })
 		p.dequeue(func(w *waiting) bool { return w == next })
 		switch {
-		case !p.crew.Has(p.Provider()):
+		case !p.runner.Has(p.Provider()):
 			p.reject(&next.Message, wire.CodeProviderUnavailable, fmt.Sprintf("there is no provider %q", p.Provider()))
 		case next.Window == "":
 			p.begin(next, wire.TakenDirect, nil)
@@ -246,7 +246,7 @@ func (p *Pool) tellWaiting() {
 				}
 				w.Told = true
 				p.keepWaiting(w)
-				p.stage.Answer(wire.MessageQueued{MessageID: w.ID, Position: i + 1, MonitorID: w.Monitor, By: w.By})
+				p.step.Answer(wire.MessageQueued{MessageID: w.ID, Position: i + 1, MonitorID: w.Monitor, By: w.By})
 			}
 		}
 	}

@@ -65,9 +65,9 @@ func TestBusyIsSteered(t *testing.T) {
 	r.wantStory("m2", "") // the turn decides
 	wantEqual(t, len(r.crew.steered), 2)
 	wantEqual(t, r.crew.steered[0].Message, "m2")
-	r.hear(agentpool.Took{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
+	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
 	r.wantStory("m2", "steered by main-monitor-0-m1")
-	r.hear(agentpool.Spurned{Of: agentpool.Of{Run: run.ID}, Message: "m3"})
+	r.hear(agentpool.SteerRefused{Of: agentpool.Of{Run: run.ID}, Message: "m3"})
 	r.wantStory("m3", "queued at 1")
 	r.ended(run)
 	r.wantStory("m3", "queued at 1; direct by main-monitor-0-m3")
@@ -117,7 +117,7 @@ func TestSpurnedGetsAnAgentOfItsOwn(t *testing.T) {
 	run := r.direct("m1")
 	r.user("m2")
 	r.crew.slots = 1
-	r.hear(agentpool.Spurned{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
+	r.hear(agentpool.SteerRefused{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
 	r.wantStory("m2", "ephemeral by ephemeral-monitor-0-m2")
 	e := r.run("ephemeral-monitor-0-m2")
 	if e.Slot == nil || e.Lasting || e.Agent != "once:"+string(e.Role) || len(e.From.Entries) > 0 {
@@ -170,7 +170,7 @@ func TestOfferedToATurnInAToolWaits(t *testing.T) {
 			})
 			r.user("m3")
 			r.wantStory("m3", "")
-			r.hear(agentpool.Took{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
+			r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
 			r.wantStory("m2", "queued at 1; steered by main-monitor-0-m1")
 		})
 	}
@@ -183,14 +183,14 @@ func TestOfferedAndNotTakenIsNext(t *testing.T) {
 	for _, id := range []string{"m2", "m3", "m4"} {
 		r.user(id)
 	}
-	r.hear(agentpool.Took{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
+	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
 	r.crew.slots = 5 // nobody needs an agent of its own when the main agent is free
-	r.hear(agentpool.Spurned{Of: agentpool.Of{Run: run.ID}, Message: "m3", Ending: true})
+	r.hear(agentpool.SteerRefused{Of: agentpool.Of{Run: run.ID}, Message: "m3", Ending: true})
 	r.ended(run)
 	r.wantStory("m2", "steered by main-monitor-0-m1; completed")
 	r.wantStory("m3", "direct by main-monitor-0-m3")
 	r.wantStory("m4", "queued at 1")
-	r.hear(agentpool.Spurned{Of: agentpool.Of{Run: run.ID}, Message: "m4"}) // too late
+	r.hear(agentpool.SteerRefused{Of: agentpool.Of{Run: run.ID}, Message: "m4"}) // too late
 	r.wantStory("m4", "queued at 1")
 	said := r.kept.lists["tape:monitor-0"]
 	if !strings.Contains(string(said[1]), "text of m2") {

@@ -46,12 +46,12 @@ const (
 // who were not told or come later. When many are refused together, those that
 // have no room in the step stay as they are.
 func (p *Pool) rowRefused(id wire.MessageID, icon, reason string) {
-	row, ok := p.stage.Desk().Said(id)
-	if !ok || p.stage.Full() {
+	row, ok := p.step.Desk().Said(id)
+	if !ok || p.step.Full() {
 		return
 	}
 	row.ProgressStatus = &wire.ProgressStatus{Icon: icon, Text: cut(reason, reasonBytes)}
-	p.stage.Emit(wire.MessageUpdated{Action: wire.RowUpdated, Message: row, MonitorID: row.MonitorID, MessageID: id})
+	p.step.Emit(wire.MessageUpdated{Action: wire.RowUpdated, Message: row, MonitorID: row.MonitorID, MessageID: id})
 }
 
 // toolRow is what a row says about a tool call that has ended.
@@ -70,13 +70,13 @@ type toolRow struct {
 func (p *Pool) rowTool(t *turn, n int, r toolRow) {
 	if n <= toolRows && !t.undone {
 		r.Result = cut(r.Result, p.rowRoom())
-		p.stage.Row(t.row(wire.SayTool, string(encode(r))))
+		p.step.Row(t.row(wire.SayTool, string(encode(r))))
 	}
 }
 
 // rowRoom is how long the input and the result in a row may be.
 func (p *Pool) rowRoom() int {
-	if p.stage.Full() {
+	if p.step.Full() {
 		return fullRowBytes
 	}
 	return rowBytes
@@ -86,7 +86,7 @@ func (p *Pool) rowRoom() int {
 func (p *Pool) rowCalled(t *turn, n int, use tools.Call, s wire.ToolStatus, result string) {
 	r := toolRow{ID: cut(use.ID, nameBytes), Tool: use.Tool, Status: s, Input: rowInput(use.Input, p.rowRoom()), Result: result}
 	if began, ok := t.began[use.ID]; ok {
-		r.DurationMS = new(max(p.stage.Now().Sub(began).Milliseconds(), 0))
+		r.DurationMS = new(max(p.step.Now().Sub(began).Milliseconds(), 0))
 	}
 	p.rowTool(t, n, r)
 }
@@ -109,14 +109,14 @@ func (p *Pool) rowOpen(t *turn) {
 // unless it is named. The caller keeps the turn.
 func (p *Pool) rowText(t *turn, message uint64) {
 	text := t.untold()
-	if strings.TrimSpace(text) == "" || t.Kind == wire.AgentTask || t.Parts >= toolRows || p.stage.Full() {
+	if strings.TrimSpace(text) == "" || t.Kind == wire.AgentTask || t.Parts >= toolRows || p.step.Full() {
 		return
 	}
 	row := t.row(wire.SayText, text)
 	if message > 0 {
 		row.ConversationHistoryIndex = new(int(message)) //nolint:gosec // a thread has fewer
 	}
-	p.stage.Row(row)
+	p.step.Row(row)
 	t.Told = t.said
 	t.Parts++
 }
@@ -174,7 +174,7 @@ func (p *Pool) growThoughts(t *turn, room int, grows bool) {
 	}
 	row, action := history.Grown(before, row, grows)
 	if action == wire.RowCreated {
-		row.TS = p.stage.Row(row)
+		row.TS = p.step.Row(row)
 	} else {
 		p.changeRow(row)
 	}
@@ -197,8 +197,8 @@ func (p *Pool) finishRow(monitor wire.MonitorID, ts wire.Millis) {
 
 // finishRows ends the rows that grew for turns that are not there any more.
 func (p *Pool) finishRows() {
-	for _, m := range p.stage.Desk().Monitors() {
-		for _, row := range p.stage.Desk().Rows(m.MonitorID) {
+	for _, m := range p.step.Desk().Monitors() {
+		for _, row := range p.step.Desk().Rows(m.MonitorID) {
 			if history.Growing(row) && !slices.ContainsFunc(p.sorted(), func(t *turn) bool { return t.Thoughts == row.TS }) {
 				p.changeRow(history.Finished(row))
 			}
@@ -208,17 +208,17 @@ func (p *Pool) finishRows() {
 
 // changeRow shows another version of a row.
 func (p *Pool) changeRow(row wire.UIRow) {
-	p.stage.Emit(wire.MessageUpdated{
+	p.step.Emit(wire.MessageUpdated{
 		Action: wire.RowUpdated, Message: row, MonitorID: row.MonitorID, AgentID: row.AgentID, MessageID: row.MessageID,
 	})
 }
 
 // rowAt is a row, which the desktop may have forgotten.
 func (p *Pool) rowAt(monitor wire.MonitorID, ts wire.Millis) (wire.UIRow, bool) {
-	if row, ok := p.stage.Desk().Row(ts); ok {
+	if row, ok := p.step.Desk().Row(ts); ok {
 		return row, true
 	}
-	rows, err := p.stage.Rows(monitor, ts, false)
+	rows, err := p.step.Rows(monitor, ts, false)
 	if err != nil || len(rows) == 0 {
 		return wire.UIRow{}, false // it is over all the same
 	}
@@ -247,5 +247,5 @@ func (p *Pool) rowEnd(t *turn, end wire.AgentResponse) {
 		r.InputTokens, r.OutputTokens, r.CacheReads, r.CacheWrites, r.CostUSD =
 			u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.CostUSD
 	}
-	p.stage.Row(t.row(wire.SayAPIReqFinished, string(encode(r))))
+	p.step.Row(t.row(wire.SayAPIReqFinished, string(encode(r))))
 }

@@ -41,7 +41,7 @@ func (p *Pool) rowShrunk(t *turn, s providers.Shrunk) {
 	row.ContextTruncation = &wire.ContextTruncation{
 		MessagesRemoved: s.Left, PrevContextTokens: s.Before, NewContextTokens: s.After,
 	}
-	p.stage.Row(row)
+	p.step.Row(row)
 }
 
 func shrunkText(left int) string {

@@ -10,8 +10,8 @@ import (
 	"github.com/everdesk/everdesk/workflow"
 )
 
-// Stage is the step of the session that a [Pool] writes into.
-type Stage interface {
+// StepWriter is the step of the session that a [Pool] writes into.
+type StepWriter interface {
 	// Now is the time of the step.
 	Now() time.Time
 	// Desk is the desktop with everything that was emitted so far.
@@ -48,9 +48,9 @@ type Stage interface {
 	Then(effect func())
 }
 
-// Crew is who runs the agents. Its methods do not wait, but for TryReserve, which
+// Runner is who runs the agents. Its methods do not wait, but for TryReserve, which
 // asks the store.
-type Crew interface {
+type Runner interface {
 	// TryReserve takes a slot if one is free right now, else nil.
 	TryReserve() *agentpool.Slot
 	Start(r agentpool.Run)

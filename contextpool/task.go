@@ -22,7 +22,7 @@ const summaryBytes = 32 << 10
 // is called, after the step is committed, when the task has ended or cannot begin.
 func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(providers.ToolResult)) {
 	fail := func(outcome providers.Outcome, why string) {
-		p.stage.Then(func() { done(tools.TaskResult{Status: outcome, Error: why}.Result()) })
+		p.step.Then(func() { done(tools.TaskResult{Status: outcome, Error: why}.Result()) })
 	}
 	parent := p.of(c)
 	switch {
@@ -39,7 +39,7 @@ func (p *Pool) Delegate(c tools.Caller, task tools.Task, done func(providers.Too
 	}
 	var slot *agentpool.Slot
 	if len(p.turns) < maxTurns {
-		slot = p.crew.TryReserve()
+		slot = p.runner.TryReserve()
 	}
 	if slot == nil {
 		fail(providers.Failed, "agent limit reached")
@@ -65,7 +65,7 @@ func (p *Pool) join(c *call, done func(providers.ToolResult)) {
 	child := p.turns[c.Child]
 	if c.Ended || child == nil {
 		result := c.Result
-		p.stage.Then(func() { done(result) })
+		p.step.Then(func() { done(result) })
 		return
 	}
 	before := child.done
@@ -82,7 +82,7 @@ func (p *Pool) join(c *call, done func(providers.ToolResult)) {
 func (p *Pool) handBack(t *turn, came tools.TaskResult) {
 	r := came.Result()
 	if t.done != nil {
-		p.stage.Then(func() { t.done(r) })
+		p.step.Then(func() { t.done(r) })
 	}
 	parent := p.turns[t.Parent]
 	if parent == nil {

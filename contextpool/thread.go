@@ -154,14 +154,14 @@ func (p *Pool) extend(h *thread, added ...history.Message) {
 	values := make([][]byte, len(added))
 	for i := range added {
 		m := &added[i]
-		m.ID, m.TS = history.NextID(h.newest()), wire.Millis(p.stage.Now().UnixMilli())
+		m.ID, m.TS = history.NextID(h.newest()), wire.Millis(p.step.Now().UnixMilli())
 		values[i] = settle(m)
 		h.messages = append(h.messages, *m)
 		h.sizes = append(h.sizes, len(values[i]))
 		h.bytes += len(values[i])
 	}
 	if len(h.messages) <= threadEntries && h.bytes <= threadBytes {
-		p.stage.Keep(store.Push(h.list(), values...))
+		p.step.Keep(store.Push(h.list(), values...))
 		return
 	}
 	p.tidy(h)
@@ -174,7 +174,7 @@ func (p *Pool) learn(t *turn, h *thread, entries []providers.Entry) (before uint
 	added := make([]history.Message, len(entries))
 	var said []int // what people said
 	for i, e := range entries {
-		added[i] = history.Message{Entry: e, Row: p.stage.NextRow()}
+		added[i] = history.Message{Entry: e, Row: p.step.NextRow()}
 		if e.Role == providers.RoleUser && !slices.ContainsFunc(e.Blocks, isResult) {
 			said = append(said, i)
 		}
@@ -235,7 +235,7 @@ func (p *Pool) threadOf(t *turn) *thread {
 }
 
 // keepThread keeps what is known of a thread besides its messages.
-func (p *Pool) keepThread(h *thread) { p.stage.Keep(store.Set(threadTable, h.agent, encode(h))) }
+func (p *Pool) keepThread(h *thread) { p.step.Keep(store.Set(threadTable, h.agent, encode(h))) }
 
 // forgetThread drops a conversation.
 func (p *Pool) forgetThread(agent string) {
@@ -244,8 +244,8 @@ func (p *Pool) forgetThread(agent string) {
 		return
 	}
 	delete(p.threads, agent)
-	p.stage.Keep(store.Unset(threadTable, agent), store.Drop(h.list()))
+	p.step.Keep(store.Unset(threadTable, agent), store.Drop(h.list()))
 	if len(h.Cold) > 0 {
-		p.stage.Keep(store.Drop(h.cold()))
+		p.step.Keep(store.Drop(h.cold()))
 	}
 }

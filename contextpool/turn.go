@@ -222,14 +222,14 @@ func (p *Pool) begin(w *waiting, how wire.Taken, slot *agentpool.Slot) {
 	}
 	p.enter(t, role+string(w.Monitor)+"-"+string(w.ID))
 	p.see(t, w)
-	options := p.reload.Options(p.stage.Now(), t.trigger())
+	options := p.reload.Options(p.step.Now(), t.trigger())
 	if how == wire.TakenEphemeral {
 		t.prompt.set(policies.Ephemeral(policies.EphemeralPrompt{
 			Draw: len(w.Images) > 0, Windows: windowIDs(t.prompt.Windows), Reload: options, Content: w.Text,
 		}))
 	} else {
 		happened, ops := p.timeline(w.Monitor).Drain()
-		p.stage.Keep(ops...)
+		p.step.Keep(ops...)
 		t.prompt.set(p.reminder(t) + policies.Main(policies.MainPrompt{
 			Timeline: happened, Draw: len(w.Images) > 0, Windows: windowIDs(t.prompt.Windows), Reload: options, Content: w.Text,
 		}))
@@ -268,7 +268,7 @@ func (p *Pool) enter(t *turn, role string) {
 	p.about.Turns++
 	p.keepAbout()
 	t.Number, t.Attempt, t.State, t.threads = p.about.Turns, 1, turnAccepted, p.threads
-	t.Started, t.Provider = wire.Millis(p.stage.Now().UnixMilli()), p.Provider()
+	t.Started, t.Provider = wire.Millis(p.step.Now().UnixMilli()), p.Provider()
 	t.Role = wire.AgentID(role)
 	for n := 2; slices.ContainsFunc(p.sorted(), func(o *turn) bool { return o.Role == t.Role }); n++ {
 		t.Role = wire.AgentID(role + "/" + strconv.Itoa(n))
@@ -285,7 +285,7 @@ func (p *Pool) enter(t *turn, role string) {
 // see notes what the message of a turn says and what its agent finds.
 func (p *Pool) see(t *turn, w *waiting) {
 	t.prompt.Images, t.prompt.Content = w.Images, w.Text
-	for _, open := range p.stage.Desk().Windows(t.Monitor) {
+	for _, open := range p.step.Desk().Windows(t.Monitor) {
 		t.prompt.Windows = append(t.prompt.Windows, policies.WindowSight{
 			ID: open.WindowID, Renderer: wire.RendererOf(open.Content),
 		})
@@ -338,7 +338,7 @@ func (p *Pool) start(t *turn, slot *agentpool.Slot) {
 	if goesOn {
 		r.Continue, r.Prompt, r.Images, r.Done = true, "", nil, t.results()
 	}
-	p.stage.Then(func() { p.crew.Start(r) })
+	p.step.Then(func() { p.runner.Start(r) })
 }
 
 // results are those of the tool calls that the conversation has no results of.
@@ -357,7 +357,7 @@ func (p *Pool) record(t *turn, by policies.Speaker, text string, row wire.RowID)
 	if text == "" || t.Kind == wire.AgentTask {
 		return
 	}
-	p.stage.Keep(p.tape.Append(Said{
-		By: by, Text: text, Time: wire.Millis(p.stage.Now().UnixMilli()), Monitor: t.Monitor, Window: t.Window, Row: row,
+	p.step.Keep(p.tape.Append(Said{
+		By: by, Text: text, Time: wire.Millis(p.step.Now().UnixMilli()), Monitor: t.Monitor, Window: t.Window, Row: row,
 	})...)
 }

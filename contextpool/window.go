@@ -35,12 +35,12 @@ func (p *Pool) Component(m Message, a wire.ComponentAction) {
 }
 
 func (p *Pool) toWindow(w *waiting) {
-	open, ok := p.stage.Desk().Window(w.Monitor, w.Window)
+	open, ok := p.step.Desk().Window(w.Monitor, w.Window)
 	switch {
 	case !ok:
 		p.reject(&w.Message, wire.CodeSessionInvalidState, fmt.Sprintf("there is no window %q", w.Window))
 		return
-	case !p.crew.Has(p.Provider()):
+	case !p.runner.Has(p.Provider()):
 		p.reject(&w.Message, wire.CodeProviderUnavailable, fmt.Sprintf("there is no provider %q", p.Provider()))
 		return
 	}
@@ -73,7 +73,7 @@ func (p *Pool) beside(agent string) int {
 
 // windowFree reports whether a message to a window can begin a turn now.
 func (p *Pool) windowFree(w *waiting) bool {
-	_, _, denied := p.budget.Denied(w.Monitor, p.stage.Now())
+	_, _, denied := p.budget.Denied(w.Monitor, p.step.Now())
 	return !denied && len(p.turns) < maxTurns && (w.Action != "" || p.turnOf(w.Agent) == nil)
 }
 
@@ -93,7 +93,7 @@ func (p *Pool) beginWindow(w *waiting) {
 	}
 	p.see(t, w)
 	prompt := policies.WindowPrompt{
-		Windows: windowIDs(t.prompt.Windows), Reload: p.reload.Options(p.stage.Now(), t.trigger()), Content: w.Text,
+		Windows: windowIDs(t.prompt.Windows), Reload: p.reload.Options(p.step.Now(), t.trigger()), Content: w.Text,
 	}
 	if h := p.threads[w.Agent]; !h.hasEntries() && !h.knownTo(t.Provider) {
 		prompt.Recent = p.recent(w.Monitor)
@@ -107,7 +107,7 @@ func (p *Pool) beginWindow(w *waiting) {
 
 // windowOf is a window that shares the agent of a thread.
 func (p *Pool) windowOf(h *thread) wire.WindowID {
-	for _, w := range p.stage.Desk().Windows(h.Monitor) {
+	for _, w := range p.step.Desk().Windows(h.Monitor) {
 		if windowAgent(h.Monitor, p.groups.AgentKey(policies.Key{Monitor: h.Monitor, Window: w.WindowID})) == h.agent {
 			return w.WindowID
 		}
@@ -125,7 +125,7 @@ func (p *Pool) recent(monitor wire.MonitorID) []policies.Said {
 }
 
 func (p *Pool) showWindowAgent(t *turn, s wire.WindowAgentChange) {
-	p.stage.Emit(wire.WindowAgentStatus{
+	p.step.Emit(wire.WindowAgentStatus{
 		WindowID: t.Window, AgentID: t.Role, Status: s, MonitorID: t.Monitor, MessageID: t.ID,
 	})
 }
@@ -140,9 +140,9 @@ func (p *Pool) Closed(monitor wire.MonitorID, window wire.WindowID) {
 // closed it may go on.
 func (p *Pool) closed(k policies.Key, by *turn) {
 	_, ops := p.tape.PruneWindow(k.Monitor, k.Window)
-	p.stage.Keep(ops...)
+	p.step.Keep(ops...)
 	for _, id := range p.reload.CloseWindow(k.Window) {
-		p.stage.Keep(store.Unset(reloadTable, id))
+		p.step.Keep(store.Unset(reloadTable, id))
 	}
 	grouped := p.groups.Grouped(k)
 	end := p.groups.Close(k)
@@ -169,7 +169,7 @@ func (p *Pool) closed(k policies.Key, by *turn) {
 	}
 	if p.turnOf(agent) == nil && p.threads[agent] != nil {
 		p.forgetThread(agent)
-		p.stage.Then(func() { p.crew.Dispose(agent) })
+		p.step.Then(func() { p.runner.Dispose(agent) })
 	}
 }
 
@@ -194,7 +194,7 @@ func (p *Pool) parentWindow(t *turn) (policies.Key, bool) {
 	if t == nil || t.Kind != wire.AgentWindow {
 		return policies.Key{}, false
 	}
-	if _, open := p.stage.Desk().Window(t.Monitor, t.Window); open {
+	if _, open := p.step.Desk().Window(t.Monitor, t.Window); open {
 		return policies.Key{Monitor: t.Monitor, Window: t.Window}, true
 	}
 	agent := cmp.Or(t.Beside, t.Agent)

@@ -10,11 +10,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-func (s *Shelf) tooLarge() error {
+func (s *Store) tooLarge() error {
 	return fmt.Errorf("%w: at most %d bytes are allowed", ErrTooLarge, s.cfg.FileBytes)
 }
 
-func (s *Shelf) full() error {
+func (s *Store) full() error {
 	return fmt.Errorf("%w: at most %d files with %d bytes", ErrFull, s.cfg.SessionFiles, s.cfg.SessionBytes)
 }
 
@@ -24,7 +24,7 @@ type pending struct {
 	bytes int64
 }
 
-func (s *Shelf) expect(session wire.SessionID, files int, bytes int64) {
+func (s *Store) expect(session wire.SessionID, files int, bytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.pending[session]
@@ -39,7 +39,7 @@ func (s *Shelf) expect(session wire.SessionID, files int, bytes int64) {
 // reserve keeps room free for a file before it is received, so that unfinished
 // files count as much as finished ones. It returns how many bytes may come, and
 // what gives the room back.
-func (s *Shelf) reserve(session wire.SessionID, root *os.Root, name string, size int64) (room int64, done func(), err error) {
+func (s *Store) reserve(session wire.SessionID, root *os.Root, name string, size int64) (room int64, done func(), err error) {
 	defer s.turn(session)()
 	s.mu.Lock()
 	others := s.pending[session]

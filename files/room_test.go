@@ -21,7 +21,7 @@ type sender struct {
 }
 
 // begin starts an upload. It returns once the shelf reads, or has refused it.
-func begin(t *testing.T, s *files.Shelf, name string, size int64, first string) sender {
+func begin(t *testing.T, s *files.Store, name string, size int64, first string) sender {
 	t.Helper()
 	from, to := io.Pipe()
 	x := sender{to, make(chan error, 1)}

@@ -32,7 +32,7 @@ var (
 // replicas too, which are at work.
 const staleAfter = time.Hour
 
-// Config tunes a [Shelf]. The zero value means the defaults.
+// Config tunes a [Store]. The zero value means the defaults.
 type Config struct {
 	// FileBytes bounds one file. It defaults to 25 MiB.
 	FileBytes int64
@@ -45,8 +45,8 @@ type Config struct {
 	SessionUploads int
 }
 
-// Shelf keeps the files of all sessions under one folder. Make it with [Open].
-type Shelf struct {
+// Store keeps the files of all sessions under one folder. Make it with [Open].
+type Store struct {
 	cfg  Config
 	root *os.Root
 	seed maphash.Seed
@@ -59,7 +59,7 @@ type Shelf struct {
 }
 
 // Open makes a shelf of a folder, which it makes if need be.
-func Open(dir string, cfg Config) (*Shelf, error) {
+func Open(dir string, cfg Config) (*Store, error) {
 	cfg.FileBytes = cmp.Or(cfg.FileBytes, 25<<20)
 	cfg.SessionBytes = cmp.Or(cfg.SessionBytes, 256<<20)
 	cfg.SessionFiles = cmp.Or(cfg.SessionFiles, 1000)
@@ -71,7 +71,7 @@ func Open(dir string, cfg Config) (*Shelf, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the folder for files: %w", err)
 	}
-	s := &Shelf{cfg: cfg, root: root, seed: maphash.MakeSeed(), pending: map[wire.SessionID]pending{}}
+	s := &Store{cfg: cfg, root: root, seed: maphash.MakeSeed(), pending: map[wire.SessionID]pending{}}
 	if err := s.sweep(); err != nil {
 		return nil, errors.Join(fmt.Errorf("remove unfinished files: %w", err), root.Close())
 	}
@@ -79,7 +79,7 @@ func Open(dir string, cfg Config) (*Shelf, error) {
 }
 
 // sweep removes what was being written when a process died.
-func (s *Shelf) sweep() error {
+func (s *Store) sweep() error {
 	sessions, err := fs.ReadDir(s.root.FS(), ".")
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (s *Shelf) sweep() error {
 	return nil
 }
 
-func (s *Shelf) sweepOne(folder string) error {
+func (s *Store) sweepOne(folder string) error {
 	if info, err := s.root.Lstat(folder); err == nil && !info.IsDir() {
 		return nil // which nobody writes into
 	}
@@ -119,7 +119,7 @@ func (s *Shelf) sweepOne(folder string) error {
 }
 
 // Close gives the folder back.
-func (s *Shelf) Close() error { return s.root.Close() }
+func (s *Store) Close() error { return s.root.Close() }
 
 // Entry is what is known of a file or folder without reading it.
 type Entry struct {
@@ -139,7 +139,7 @@ func entryOf(name string, info fs.FileInfo) Entry {
 }
 
 // turn takes the session's turn and returns what gives it back.
-func (s *Shelf) turn(session wire.SessionID) (done func()) {
+func (s *Store) turn(session wire.SessionID) (done func()) {
 	m := &s.turns[maphash.String(s.seed, string(session))%uint64(len(s.turns))]
 	m.Lock()
 	return m.Unlock
@@ -148,7 +148,7 @@ func (s *Shelf) turn(session wire.SessionID) (done func()) {
 // folder opens the folder of a session: a root of its own, so that not even a
 // link leads to another session. Without make it is [fs.ErrNotExist] as long as
 // nothing was saved.
-func (s *Shelf) folder(session wire.SessionID, create bool) (*os.Root, error) {
+func (s *Store) folder(session wire.SessionID, create bool) (*os.Root, error) {
 	if err := session.Validate(); err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ func closed(root *os.Root) { _ = root.Close() }
 // Size is how many bytes will come, or less than 0 when nobody knows; room for
 // them is kept free from the beginning. The error is [ErrName], [ErrTooLarge],
 // [ErrFull], [ErrBusy], the reader's or the disk's.
-func (s *Shelf) Save(ctx context.Context, session wire.SessionID, name string, from io.Reader, size int64) (Entry, error) {
+func (s *Store) Save(ctx context.Context, session wire.SessionID, name string, from io.Reader, size int64) (Entry, error) {
 	if err := CheckName(name); err != nil {
 		return Entry{}, err
 	}
@@ -213,7 +213,7 @@ func (s *Shelf) Save(ctx context.Context, session wire.SessionID, name string, f
 }
 
 // receive writes what comes into a temporary file.
-func (s *Shelf) receive(ctx context.Context, root *os.Root, from io.Reader, room int64) (name string, size int64, err error) {
+func (s *Store) receive(ctx context.Context, root *os.Root, from io.Reader, room int64) (name string, size int64, err error) {
 	if err := root.MkdirAll(partial, 0o700); err != nil {
 		return "", 0, fmt.Errorf("make the folder of unfinished files: %w", err)
 	}
@@ -260,7 +260,7 @@ func (p *patient) Read(b []byte) (int, error) {
 
 // place gives a finished file its name, if the session has room for it. From then
 // on it counts by itself, no longer by what was reserved.
-func (s *Shelf) place(session wire.SessionID, root *os.Root, temp, name string, size int64, placed func()) error {
+func (s *Store) place(session wire.SessionID, root *os.Root, temp, name string, size int64, placed func()) error {
 	defer s.turn(session)()
 	defer placed()
 	bytes, count, err := usageWithout(root, name)
@@ -312,7 +312,7 @@ func absent(err error) error {
 }
 
 // Open opens a file for reading. The caller must close it.
-func (s *Shelf) Open(session wire.SessionID, name string) (*os.File, Entry, error) {
+func (s *Store) Open(session wire.SessionID, name string) (*os.File, Entry, error) {
 	if err := CheckName(name); err != nil {
 		return nil, Entry{}, err
 	}
@@ -342,7 +342,7 @@ func (s *Shelf) Open(session wire.SessionID, name string) (*os.File, Entry, erro
 
 // List shows what is in a folder of a session, ordered by name; the session's own
 // folder when the name is empty. A session that never had a file has none.
-func (s *Shelf) List(session wire.SessionID, folder string) ([]Entry, error) {
+func (s *Store) List(session wire.SessionID, folder string) ([]Entry, error) {
 	if folder != "" {
 		if err := CheckName(folder); err != nil {
 			return nil, err
@@ -376,7 +376,7 @@ func (s *Shelf) List(session wire.SessionID, folder string) ([]Entry, error) {
 }
 
 // Remove removes a file, and the folders it leaves empty.
-func (s *Shelf) Remove(session wire.SessionID, name string) error {
+func (s *Store) Remove(session wire.SessionID, name string) error {
 	if err := CheckName(name); err != nil {
 		return err
 	}
@@ -408,7 +408,7 @@ func (s *Shelf) Remove(session wire.SessionID, name string) error {
 }
 
 // RemoveAll removes all files of a session, for when the session is deleted.
-func (s *Shelf) RemoveAll(session wire.SessionID) error {
+func (s *Store) RemoveAll(session wire.SessionID) error {
 	if err := session.Validate(); err != nil {
 		return err
 	}

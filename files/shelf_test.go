@@ -21,7 +21,7 @@ import (
 
 const ses = wire.SessionID("ses-1")
 
-func open(t *testing.T, dir string, cfg files.Config) *files.Shelf {
+func open(t *testing.T, dir string, cfg files.Config) *files.Store {
 	t.Helper()
 	s, err := files.Open(dir, cfg)
 	if err != nil {
@@ -35,7 +35,7 @@ func open(t *testing.T, dir string, cfg files.Config) *files.Shelf {
 	return s
 }
 
-func save(t *testing.T, s *files.Shelf, session wire.SessionID, name, text string) files.Entry {
+func save(t *testing.T, s *files.Store, session wire.SessionID, name, text string) files.Entry {
 	t.Helper()
 	e, err := s.Save(t.Context(), session, name, strings.NewReader(text), int64(len(text)))
 	if err != nil {
@@ -44,7 +44,7 @@ func save(t *testing.T, s *files.Shelf, session wire.SessionID, name, text strin
 	return e
 }
 
-func load(t *testing.T, s *files.Shelf, session wire.SessionID, name string) string {
+func load(t *testing.T, s *files.Store, session wire.SessionID, name string) string {
 	t.Helper()
 	f, e, err := s.Open(session, name)
 	if err != nil {
@@ -62,7 +62,7 @@ func load(t *testing.T, s *files.Shelf, session wire.SessionID, name string) str
 }
 
 // names lists a folder of the session, folders with a slash.
-func names(t *testing.T, s *files.Shelf, folder string) []string {
+func names(t *testing.T, s *files.Store, folder string) []string {
 	t.Helper()
 	all, err := s.List(ses, folder)
 	if err != nil {

@@ -233,7 +233,7 @@ func (s *Server) stranger(c echo.Context, err error) error {
 		return err // the store's: nobody's fault
 	}
 	s.refused.credentials.Add(1)
-	if wait := s.quota.Stranger(address(c)); wait > 0 {
+	if wait := s.quota.Address(address(c)); wait > 0 {
 		return s.tooMany(c, wait)
 	}
 	challenge := `Bearer realm="everdesk"`
@@ -244,7 +244,7 @@ func (s *Server) stranger(c echo.Context, err error) error {
 	return err
 }
 
-// tooMany is the answer to what came too often.
+// rejectRateLimited is the answer to what came too often.
 func (s *Server) tooMany(c echo.Context, wait time.Duration) error {
 	s.refused.rates.Add(1)
 	c.Response().Header().Set(echo.HeaderRetryAfter, strconv.Itoa(int(math.Ceil(wait.Seconds()))))
@@ -264,7 +264,7 @@ func (s *Server) enter(c echo.Context, least access) (session.Info, error) {
 		return session.Info{}, problem(wire.CodeForbidden, "")
 	}
 	if least == accessOperator { // who is let do what owners do is written down with that
-		err = s.entering(c, info)
+		err = s.auditEntry(c, info)
 	}
 	return info, err
 }

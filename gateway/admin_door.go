@@ -28,9 +28,9 @@ const (
 const adminPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
 	"form-action 'none'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// adminDoor is the door of those who look after the hub, when that is another than
+// adminListener is the door of those who look after the hub, when that is another than
 // everybody's.
-type adminDoor struct {
+type adminListener struct {
 	echo *echo.Echo // nil when it is the same
 	http *http.Server
 	ln   net.Listener
@@ -91,11 +91,11 @@ func (s *Server) measure(next http.HandlerFunc) echo.HandlerFunc {
 				return inQuery("seconds", fmt.Sprintf("Want a number of seconds up to %d.", measureMost))
 			}
 		}
-		leave, ok := s.gallery.enter(who(c))
+		leave, ok := s.gallery.add(who(c))
 		if !ok {
 			return s.full(c)
 		}
-		defer s.gallery.exit(who(c))
+		defer s.gallery.remove(who(c))
 		ctx, cancel := context.WithCancel(c.Request().Context())
 		defer cancel()
 		done := make(chan struct{})

@@ -31,9 +31,9 @@ const (
 	askEvery = 2 * time.Second
 )
 
-// gallery is where those are who watch the hub. They are no clients of a session:
+// adminStreams is where those are who watch the hub. They are no clients of a session:
 // nothing counts them but this.
-type gallery struct {
+type adminStreams struct {
 	mu     sync.Mutex // guards the following
 	here   int
 	of     map[string]int // by user
@@ -41,8 +41,8 @@ type gallery struct {
 	leave  chan struct{} // closed when those who are here have to go
 }
 
-// enter lets somebody in, until leave is closed. Who is let in exits.
-func (g *gallery) enter(who auth.Identity) (leave <-chan struct{}, ok bool) {
+// add lets somebody in, until leave is closed. Who is let in exits.
+func (g *adminStreams) add(who auth.Identity) (leave <-chan struct{}, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	most := galleryMost
@@ -63,7 +63,7 @@ func (g *gallery) enter(who auth.Identity) (leave <-chan struct{}, ok bool) {
 	return g.leave, true
 }
 
-func (g *gallery) exit(who auth.Identity) {
+func (g *adminStreams) remove(who auth.Identity) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.here--
@@ -72,8 +72,8 @@ func (g *gallery) exit(who auth.Identity) {
 	}
 }
 
-// clear sends everybody out, and lets nobody in again if that is final.
-func (g *gallery) clear(final bool) {
+// closeAll sends everybody out, and lets nobody in again if that is final.
+func (g *adminStreams) closeAll(final bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = g.closed || final
@@ -115,11 +115,11 @@ func (s *Server) stream(c echo.Context, tell teller) error {
 		setStreamHead(h)
 		return c.NoContent(http.StatusOK)
 	}
-	leave, ok := s.gallery.enter(who(c))
+	leave, ok := s.gallery.add(who(c))
 	if !ok {
 		return s.full(c)
 	}
-	defer s.gallery.exit(who(c))
+	defer s.gallery.remove(who(c))
 	setStreamHead(h)
 	out := &outlet{w: c.Response(), control: http.NewResponseController(c.Response())}
 	// What follows is bounded by the deadlines of each write.

@@ -56,7 +56,7 @@ func (s *Server) admit(next echo.HandlerFunc) echo.HandlerFunc {
 		case len(said) > 1 || len(said) == 1 && origin == "",
 			origin != "" && !foreign && !s.isOwnOrigin(r, origin),
 			origin == "" && changes(r) && isFromElsewhere(r),
-			origin == "" && s.leansOnCookie(c) && needsOrigin(r):
+			origin == "" && s.usesCookie(c) && needsOrigin(r):
 			s.refused.origins.Add(1)
 			return problem(wire.CodeForbidden, "Requests from that origin are not allowed; see the setting origins.")
 		}
@@ -166,8 +166,8 @@ func needsOrigin(r *http.Request) bool {
 	return isUpgrade(r) || changes(r) && r.Header.Get("Sec-Fetch-Site") != "same-origin"
 }
 
-// leansOnCookie reports whether a request has nothing but a cookie to show.
-func (s *Server) leansOnCookie(c echo.Context) bool {
+// usesCookie reports whether a request has nothing but a cookie to show.
+func (s *Server) usesCookie(c echo.Context) bool {
 	h := c.Request().Header
 	return h.Get(echo.HeaderAuthorization) == "" && h.Get(headerAPIKey) == "" && s.cookie(c) != ""
 }

@@ -54,7 +54,7 @@ func staff(t *testing.T, p *plan, open func(*slog.Logger) (thinker, error), limi
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	var staff *agentpool.Staff
+	var staff *agentpool.Runner
 	p.store = func(log *slog.Logger) (engine, error) {
 		s, err := open(log)
 		if err != nil {
@@ -62,14 +62,14 @@ func staff(t *testing.T, p *plan, open func(*slog.Logger) (thinker, error), limi
 		}
 		limiter := agentpool.NewLimiter(s, limits[0], log)
 		wg.Go(func() { limiter.Run(ctx) })
-		staff = agentpool.NewStaff(agentpool.Config{
+		staff = agentpool.NewRunner(agentpool.Config{
 			Limiter: limiter, Providers: minds, Logger: log,
-			Hands: tools.New(tools.Config{Files: shelf, Documents: s, Version: "test", Logger: log}),
+			Tools: tools.New(tools.Config{Files: shelf, Documents: s, Version: "test", Logger: log}),
 		})
 		return s, nil
 	}
 	p.session.Provider = demo.Name
-	p.session.Hire = func(ctx context.Context, e agentpool.Employer) session.Crew { return staff.Crew(ctx, e) }
+	p.session.Hire = func(ctx context.Context, e agentpool.SessionRef) session.Runner { return staff.Session(ctx, e) }
 	t.Cleanup(func() { // after the hub has ended
 		cancel()
 		wg.Wait()

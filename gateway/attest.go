@@ -13,9 +13,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// attested does what an admin does at a door where nobody is asked for a reason, and
+// auditOwnerAction does what an admin does at a door where nobody is asked for a reason, and
 // writes it down: the door is the reason.
-func (s *Server) attested(c echo.Context, d deed) error {
+func (s *Server) auditOwnerAction(c echo.Context, d adminAction) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
 	defer cancel()
 	if s.fleet == nil || s.audit == nil {
@@ -24,7 +24,7 @@ func (s *Server) attested(c echo.Context, d deed) error {
 	}
 	d.reason = "at " + c.Request().Method + " " + c.Path()
 	d.check = func(context.Context) error { return nil }
-	known, err := s.carryOut(ctx, d, s.recordOf(c, d, "act-"+rand.Text()))
+	known, err := s.performAction(ctx, d, s.recordOf(c, d, "act-"+rand.Text()))
 	if err == nil && known.Result == audit.Begun {
 		return ctx.Err() // it goes on
 	}
@@ -32,17 +32,17 @@ func (s *Server) attested(c echo.Context, d deed) error {
 }
 
 // recordOf is what is written down of a deed.
-func (s *Server) recordOf(c echo.Context, d deed, id string) audit.Record {
+func (s *Server) recordOf(c echo.Context, d adminAction, id string) audit.Record {
 	return audit.Record{
 		ID: id, Time: time.Now(), Who: who(c).User, Address: address(c).String(),
 		Action: d.action, Target: d.target, Reason: d.reason, Replica: string(s.fleet.Card().ID),
 	}
 }
 
-// carryOut has a deed done and waits for its record.
-func (s *Server) carryOut(ctx context.Context, d deed, r audit.Record) (audit.Record, error) {
-	key := deedKey{id: r.ID, who: r.Who, action: r.Action, target: r.Target, reason: r.Reason}
-	u := s.deeds.join(ctx, key, func(ctx context.Context, u *underway) { u.finish(s.perform(ctx, u, d, r)) })
+// performAction has a deed done and waits for its record.
+func (s *Server) performAction(ctx context.Context, d adminAction, r audit.Record) (audit.Record, error) {
+	key := adminActionKey{id: r.ID, who: r.Who, action: r.Action, target: r.Target, reason: r.Reason}
+	u := s.deeds.start(ctx, key, func(ctx context.Context, u *runningAction) { u.finish(s.runAction(ctx, u, d, r)) })
 	if u == nil {
 		return audit.Record{}, problem(wire.CodeConnectionFailed, "Too much is under way at this hub; try again, or through another.")
 	}
@@ -51,23 +51,23 @@ func (s *Server) carryOut(ctx context.Context, d deed, r audit.Record) (audit.Re
 
 // asOwner changes a session as its owner can. When it is an admin who does so, in a
 // session that is not theirs, it is written down.
-func (s *Server) asOwner(c echo.Context, info session.Info, d deed) error {
+func (s *Server) asOwner(c echo.Context, info session.Info, d adminAction) error {
 	if me := who(c); info.User == me.User || !me.Has(auth.RoleAdmin) {
 		_, err := d.do(c.Request().Context(), "")
 		return err
 	}
 	d.target = string(info.ID) + d.target
-	return s.attested(c, d)
+	return s.auditOwnerAction(c, d)
 }
 
-// entering writes down that an admin changes something in a session that is neither
+// auditEntry writes down that an admin changes something in a session that is neither
 // theirs nor shared with them.
-func (s *Server) entering(c echo.Context, info session.Info) error {
+func (s *Server) auditEntry(c echo.Context, info session.Info) error {
 	me := who(c)
 	if info.User == me.User || info.Shares[me.User] == session.ShareOperator || !me.Has(auth.RoleAdmin) {
 		return nil
 	}
-	return s.attested(c, deed{
+	return s.auditOwnerAction(c, adminAction{
 		action: "session.enter", target: string(info.ID),
 		do: func(context.Context, string) (string, error) { return "", nil },
 	})

@@ -14,28 +14,28 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// births has those who would make a session wait for others of the same user, so
+// createLocks has those who would make a session wait for others of the same user, so
 // that two tabs of a new user get one session and nobody gets more than they may
 // have. Users do not wait for each other.
-type births struct {
+type createLocks struct {
 	mu   sync.Mutex
-	held map[string]*turn // of users somebody waits for or works for
+	held map[string]*createLock // of users somebody waits for or works for
 }
 
-type turn struct {
+type createLock struct {
 	taken chan struct{}
 	users int // how many hold or await it; guarded by births.mu
 }
 
-// begin waits for the user's turn. Whoever gets it must end it.
-func (b *births) begin(ctx context.Context, user string) (end func(), err error) {
+// acquire waits for the user's turn. Whoever gets it must end it.
+func (b *createLocks) acquire(ctx context.Context, user string) (end func(), err error) {
 	b.mu.Lock()
 	if b.held == nil {
-		b.held = map[string]*turn{}
+		b.held = map[string]*createLock{}
 	}
 	t := b.held[user]
 	if t == nil {
-		t = &turn{taken: make(chan struct{}, 1)}
+		t = &createLock{taken: make(chan struct{}, 1)}
 		b.held[user] = t
 	}
 	t.users++
@@ -62,7 +62,7 @@ func (b *births) begin(ctx context.Context, user string) (end func(), err error)
 func (s *Server) createOne(ctx context.Context, n session.NewSession) (session.Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
-	end, err := s.births.begin(ctx, n.User)
+	end, err := s.births.acquire(ctx, n.User)
 	if err != nil {
 		return session.Info{}, err
 	}
@@ -153,10 +153,10 @@ func (s *Server) tooManySessions(have int) error {
 		fmt.Sprintf("You have %d sessions, and no more are allowed; delete one first.", have))
 }
 
-// settleDesktop finds or makes the session of a desktop that expects it to be
+// resolveDesktopSession finds or makes the session of a desktop that expects it to be
 // there: the one it names, if it may see that, or a new one instead; or else the
 // user's latest, or the first. The client learns the id from CONNECTION_STATUS.
-func (s *Server) settleDesktop(ctx context.Context, who auth.Identity, w *wish) error {
+func (s *Server) resolveDesktopSession(ctx context.Context, who auth.Identity, w *connectRequest) error {
 	if who.Session != "" {
 		w.session = who.Session // there is no choice
 		return nil
@@ -173,7 +173,7 @@ func (s *Server) settleDesktop(ctx context.Context, who auth.Identity, w *wish) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
-	end, err := s.births.begin(ctx, who.User)
+	end, err := s.births.acquire(ctx, who.User)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (s *Server) settleDesktop(ctx context.Context, who auth.Identity, w *wish) 
 	if err != nil {
 		return err
 	}
-	w.session, err = s.firstborn(ctx, info)
+	w.session, err = s.firstCreated(ctx, info)
 	return err
 }
 
@@ -221,11 +221,11 @@ func (s *Server) insteadOf(ctx context.Context, who auth.Identity, missing wire.
 	return info.ID, err
 }
 
-// firstborn is the oldest session of the user of a new one: another replica may
+// firstCreated is the oldest session of the user of a new one: another replica may
 // have made one in the same moment, and then the younger is given up. When the
 // clocks of the replicas differ by more than that moment both stay, and the tabs
 // agree again with their next connection.
-func (s *Server) firstborn(ctx context.Context, made session.Info) (wire.SessionID, error) {
+func (s *Server) firstCreated(ctx context.Context, made session.Info) (wire.SessionID, error) {
 	first := made
 	for q := (store.Query{User: made.User}); ; {
 		page, err := s.hub.List(ctx, q)

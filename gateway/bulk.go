@@ -90,15 +90,15 @@ func busy(ctx context.Context) error {
 	return problem(wire.CodeRateLimited, "Too many large answers are under way.").with(http.StatusServiceUnavailable)
 }
 
-// room is what one answer may hold.
-type room struct {
+// byteReservation is what one answer may hold.
+type byteReservation struct {
 	b    *bulk
 	user string
 	n    int64
 }
 
 // take keeps room for n bytes free.
-func (b *bulk) take(ctx context.Context, user string, n int64) (*room, error) {
+func (b *bulk) take(ctx context.Context, user string, n int64) (*byteReservation, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, bulkWait, errCrowded)
 	defer cancel()
 	for {
@@ -106,7 +106,7 @@ func (b *bulk) take(ctx context.Context, user string, n int64) (*room, error) {
 		if b.fits(user, n, n) {
 			b.add(user, n, n)
 			b.mu.Unlock()
-			return &room{b, user, n}, nil
+			return &byteReservation{b, user, n}, nil
 		}
 		freed := b.freed
 		b.mu.Unlock()
@@ -124,21 +124,21 @@ func (s *Server) readLarge(c echo.Context, answer func(context.Context) error) e
 	if err != nil {
 		return err
 	}
-	defer room.giveBack()
+	defer room.release()
 	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
 	defer cancel()
 	return answer(ctx)
 }
 
 // resize says how much it has come to.
-func (r *room) resize(n int64) {
+func (r *byteReservation) resize(n int64) {
 	r.b.mu.Lock()
 	defer r.b.mu.Unlock()
 	r.b.add(r.user, n-r.n, n-r.n)
 	r.n = n
 }
 
-func (r *room) giveBack() { r.resize(0) }
+func (r *byteReservation) release() { r.resize(0) }
 
 // share is take for an answer that is the same for all who ask under a key at the
 // same time: it is encoded once. The caller must call done.

@@ -18,19 +18,19 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// door is the way a connection came in.
-type door uint8
+// protocol is the way a connection came in.
+type protocol uint8
 
 const (
-	doorNative  door = iota // everdesk.v2
-	doorBatch               // everdesk.v2.batch
-	doorPlain               // no subprotocol: it may know neither positions nor pongs
-	doorDesktop             // the desktop dialect
-	doorSSE                 // Server-Sent Events
+	doorNative  protocol = iota // everdesk.v2
+	doorBatch                   // everdesk.v2.batch
+	doorPlain                   // no subprotocol: it may know neither positions nor pongs
+	doorDesktop                 // the desktop dialect
+	doorSSE                     // Server-Sent Events
 )
 
 // form is how events are shown at the door.
-func (d door) form() broadcast.Form {
+func (d protocol) form() broadcast.Form {
 	switch d {
 	case doorBatch:
 		return broadcast.FormBatch
@@ -61,7 +61,7 @@ func (c *conn) decode(frame []byte) (wire.Message, error) {
 }
 
 // dialect is what is spoken at the door.
-func (d door) dialect() wire.Dialect {
+func (d protocol) dialect() wire.Dialect {
 	if d == doorDesktop {
 		return wire.Desktop{}
 	}
@@ -69,7 +69,7 @@ func (d door) dialect() wire.Dialect {
 }
 
 // conn is one streaming connection. There may be ten thousand idle ones, so it
-// has no timer, no context and no buffer of its own; [doors] looks after it.
+// has no timer, no context and no buffer of its own; [connections] looks after it.
 //
 // Ownership: one goroutine at a time serves a connection, or the porch has it, where it needs
 // none. Only the former calls the WebSocket library. Others say something through the tab, or ask it to end.
@@ -78,10 +78,10 @@ type conn struct {
 	s      *Server
 	ended  atomic.Pointer[ending]
 	access atomic.Uint32 // an access
-	door   door
+	door   protocol
 	seated bool // it is counted for its user; guarded by doors.mu
 
-	usher *usher // who has it while it waits; nil when it cannot. It does not change after it came
+	poller *poller // who has it while it waits; nil when it cannot. It does not change after it came
 
 	// What follows is the host's, see porch.
 	hasty bool // it must not wait
@@ -89,8 +89,8 @@ type conn struct {
 	// numbered says that a desktop of the other dialect names monitors by number. It is
 	// set before there is a tab and does not change then.
 	numbered bool
-	later    *later // what was left for one that may
-	room     *session.Room
+	later    *postponedWork // what was left for one that may
+	room     *session.Handle
 	quota    ratelimit.Connection
 	from     session.Sender // the connection's id is there from the beginning, the rest from the greeting on
 
@@ -131,7 +131,7 @@ func (c *conn) end(e ending) bool {
 	if !c.ended.CompareAndSwap(nil, &e) {
 		return false
 	}
-	if c.fetch() {
+	if c.unpark() {
 		go c.serve()
 	} else {
 		_ = c.SetReadDeadline(longAgo) // wakes it; a closed connection needs no waking
@@ -155,7 +155,7 @@ func (c *conn) patient(until time.Time) {
 // several times what an idle connection needs.
 func (c *conn) welcome(hello func(context.Context) bool) {
 	greeted := false
-	c.guard("greet a client", func() { greeted = hello(c.s.doors.ctx) })
+	c.guard("greet a client", func() { greeted = hello(c.s.connections.ctx) })
 	if !greeted {
 		c.finish()
 		return
@@ -170,7 +170,7 @@ func (c *conn) serve() {
 	if c.door == doorSSE {
 		c.linger()
 	} else {
-		c.guard("listen to a client", func() { parked = c.listen(c.s.doors.ctx) })
+		c.guard("listen to a client", func() { parked = c.listen(c.s.connections.ctx) })
 	}
 	if !parked {
 		c.finish()
@@ -179,8 +179,8 @@ func (c *conn) serve() {
 
 // finish ends a connection's life.
 func (c *conn) finish() {
-	defer c.s.doors.wg.Done()
-	defer c.s.doors.gone(c)
+	defer c.s.connections.wg.Done()
+	defer c.s.connections.remove(c)
 	defer func() { _ = c.Close() }()
 	defer c.guard("leave a session", c.leave)
 	c.guard("close a connection", c.hangUp)

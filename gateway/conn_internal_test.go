@@ -37,7 +37,7 @@ func newDoor(t *testing.T, hello func(context.Context, *conn) bool) (url string,
 	logged = &strings.Builder{}
 	s := New(Config{}, slog.New(slog.NewTextHandler(logged, nil)), Deps{Auth: people})
 	s.echo.GET("/door", func(c echo.Context) error {
-		cn, err := s.upgrade(c, &wish{})
+		cn, err := s.upgrade(c, &connectRequest{})
 		if err == nil {
 			s.start(cn, func(ctx context.Context) bool { return hello(ctx, cn) })
 		}
@@ -46,7 +46,7 @@ func newDoor(t *testing.T, hello func(context.Context, *conn) bool) (url string,
 	web := httptest.NewServer(s)
 	t.Cleanup(func() {
 		web.Close()
-		s.dismiss(context.Background())
+		s.closeAll(context.Background())
 		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
@@ -120,7 +120,7 @@ func pair(t *testing.T) (server, client net.Conn) {
 
 func TestLinkReadsEverythingAndHoldsNothing(t *testing.T) {
 	t.Parallel()
-	var d doors
+	var d connections
 	d.init()
 	defer d.stop()
 	server, client := pair(t)
@@ -153,7 +153,7 @@ func TestLinkReadsEverythingAndHoldsNothing(t *testing.T) {
 
 func TestRushIsOverWhenNobodyComes(t *testing.T) {
 	t.Parallel()
-	var r rush
+	var r connectBurst
 	tidied := 0
 	var allocated, work uint64
 	ticks := func(n int, arrived uint64) {

@@ -15,30 +15,30 @@ import (
 )
 
 const (
-	// deedsMost is how many deeds are under way here at once.
-	deedsMost = 256
-	// deedFor is how long it is tried to do one and to write down how it ended.
-	deedFor = 10 * time.Minute
-	// deedGrace is how long those that are under way may take to end when the hub
+	// maxAdminActions is how many deeds are under way here at once.
+	maxAdminActions = 256
+	// adminActionTimeout is how long it is tried to do one and to write down how it ended.
+	adminActionTimeout = 10 * time.Minute
+	// adminActionGrace is how long those that are under way may take to end when the hub
 	// stops and nobody waits for them any more.
-	deedGrace = 2 * time.Second
-	// noteTimeout is how long one try to write down how a deed ended may take.
-	noteTimeout = 2 * time.Second
+	adminActionGrace = 2 * time.Second
+	// auditTimeout is how long one try to write down how a deed ended may take.
+	auditTimeout = 2 * time.Second
 )
 
 // When the store is away or a session does not answer it is tried again, after a wait
 // that grows.
 const (
-	deedWaitFirst = 50 * time.Millisecond
-	deedWaitLast  = 2 * time.Second
+	retryFirst = 50 * time.Millisecond
+	retryLast  = 2 * time.Second
 )
 
-// deeds are what admins have under way here. An order that was given cannot be taken
+// adminActions are what admins have under way here. An order that was given cannot be taken
 // back, so a deed goes on when who asked for it has left: until it is known how it ended
 // and that is written down.
-type deeds struct {
+type adminActions struct {
 	mu      sync.Mutex // guards the following
-	running map[deedKey]*underway
+	running map[adminActionKey]*runningAction
 	idle    chan struct{} // closed when none is running; nil unless somebody waits
 
 	// over ends those that are still running when the hub has to go.
@@ -46,11 +46,11 @@ type deeds struct {
 	end  context.CancelFunc
 }
 
-// deedKey tells deeds apart. An id that stands for two of them is refused by the audit.
-type deedKey struct{ id, who, action, target, reason string }
+// adminActionKey tells deeds apart. An id that stands for two of them is refused by the audit.
+type adminActionKey struct{ id, who, action, target, reason string }
 
-// underway is a deed that is being done.
-type underway struct {
+// runningAction is a deed that is being done.
+type runningAction struct {
 	ended chan struct{} // closed when known and err say how
 
 	mu    sync.Mutex // guards the following
@@ -58,28 +58,28 @@ type underway struct {
 	err   error
 }
 
-func (d *deeds) init() {
-	d.running = map[deedKey]*underway{}
+func (d *adminActions) init() {
+	d.running = map[adminActionKey]*runningAction{}
 	d.over, d.end = context.WithCancel(context.Background())
 }
 
-// join finds a deed that is under way, or begins it. It is nil when there are too many.
-func (d *deeds) join(ctx context.Context, k deedKey, do func(context.Context, *underway)) *underway {
+// start finds a deed that is under way, or begins it. It is nil when there are too many.
+func (d *adminActions) start(ctx context.Context, k adminActionKey, do func(context.Context, *runningAction)) *runningAction {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if u := d.running[k]; u != nil {
 		return u
 	}
-	if len(d.running) >= deedsMost {
+	if len(d.running) >= maxAdminActions {
 		return nil
 	}
-	u := &underway{ended: make(chan struct{})}
+	u := &runningAction{ended: make(chan struct{})}
 	d.running[k] = u
-	go func() { // ends after deedFor, or with the server
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deedFor)
+	go func() { // ends after adminActionTimeout, or with the server
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), adminActionTimeout)
 		defer cancel()
 		defer context.AfterFunc(d.over, cancel)()
-		defer d.leave(k)
+		defer d.finish(k)
 		defer close(u.ended)
 		defer func() {
 			if p := recover(); p != nil {
@@ -91,7 +91,7 @@ func (d *deeds) join(ctx context.Context, k deedKey, do func(context.Context, *u
 	return u
 }
 
-func (d *deeds) leave(k deedKey) {
+func (d *adminActions) finish(k adminActionKey) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if delete(d.running, k); len(d.running) == 0 && d.idle != nil {
@@ -100,10 +100,10 @@ func (d *deeds) leave(k deedKey) {
 	}
 }
 
-// rest waits until nothing is under way, for a while; what is left then is cut. Nothing
+// wait waits until nothing is under way, for a while; what is left then is cut. Nothing
 // may be begun any more. What was cut is written down as begun, and goes on when it is
 // asked for again.
-func (d *deeds) rest(ctx context.Context) {
+func (d *adminActions) wait(ctx context.Context) {
 	d.mu.Lock()
 	if len(d.running) == 0 {
 		d.mu.Unlock()
@@ -117,21 +117,21 @@ func (d *deeds) rest(ctx context.Context) {
 	d.mu.Unlock()
 	select {
 	case <-idle:
-	case <-time.After(deedGrace):
+	case <-time.After(adminActionGrace):
 	case <-ctx.Done():
 	}
 	d.end()
-	<-idle // within noteTimeout: nothing else goes on without its context
+	<-idle // within auditTimeout: nothing else goes on without its context
 }
 
-// show tells those who do not wait longer what is known.
-func (u *underway) show(known audit.Record) {
+// setRecord tells those who do not wait longer what is known.
+func (u *runningAction) setRecord(known audit.Record) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.known = known
 }
 
-func (u *underway) finish(err error) {
+func (u *runningAction) finish(err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.err = err
@@ -139,7 +139,7 @@ func (u *underway) finish(err error) {
 
 // wait returns the record of how a deed ended, or when ctx ends before, the one that
 // says that it began.
-func (u *underway) wait(ctx context.Context) (audit.Record, error) {
+func (u *runningAction) wait(ctx context.Context) (audit.Record, error) {
 	select {
 	case <-u.ended:
 	case <-ctx.Done():
@@ -152,36 +152,36 @@ func (u *underway) wait(ctx context.Context) (audit.Record, error) {
 	return u.known, u.err
 }
 
-// perform does a deed, unless it is done already, and has its record shown.
-func (s *Server) perform(ctx context.Context, u *underway, d deed, r audit.Record) error {
-	known, done, err := s.audit.Recall(ctx, r)
+// runAction does a deed, unless it is done already, and has its record shown.
+func (s *Server) runAction(ctx context.Context, u *runningAction, d adminAction, r audit.Record) error {
+	known, done, err := s.audit.Find(ctx, r)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return reused(err)
 	}
 	if done {
-		u.show(known)
+		u.setRecord(known)
 		return nil
 	}
 	switch why := d.check(ctx); {
 	case d.final && isGone(why):
 		// It is done if it was written down, perhaps only now by somebody who
 		// sent the same.
-		if known, done, err = s.audit.Recall(ctx, r); errors.Is(err, store.ErrNotFound) {
+		if known, done, err = s.audit.Find(ctx, r); errors.Is(err, store.ErrNotFound) {
 			return why
 		} else if err != nil {
 			return reused(err)
 		}
-		u.show(known)
+		u.setRecord(known)
 		if done {
 			return nil
 		}
 	case why != nil:
 		return why
 	default:
-		if known, done, err = s.audit.Witness(ctx, r); err != nil {
+		if known, done, err = s.audit.Begin(ctx, r); err != nil {
 			return reused(err)
 		}
-		u.show(known)
+		u.setRecord(known)
 		if done {
 			return nil
 		}
@@ -195,7 +195,7 @@ func (s *Server) perform(ctx context.Context, u *underway, d deed, r audit.Recor
 		known, err := s.ended(ctx, r.ID, o)
 		switch {
 		case err == nil && known.Result == audit.Done: // perhaps because of somebody else
-			u.show(known)
+			u.setRecord(known)
 			return nil
 		case err == nil:
 			return failure
@@ -209,14 +209,14 @@ func (s *Server) perform(ctx context.Context, u *underway, d deed, r audit.Recor
 
 // ended writes down how a deed ended, also when the hub has to go.
 func (s *Server) ended(ctx context.Context, id string, o audit.Outcome) (audit.Record, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 	defer cancel()
 	return s.audit.End(ctx, id, o)
 }
 
 // outcome does a deed until it is known whether it is done; the result is empty when
 // time was up before.
-func (s *Server) outcome(ctx context.Context, d deed, id string) (audit.Outcome, error) {
+func (s *Server) outcome(ctx context.Context, d adminAction, id string) (audit.Outcome, error) {
 	again := backoff{}
 	for tried := false; ; tried = true {
 		detail, err := d.do(ctx, id)
@@ -253,7 +253,7 @@ type backoff struct{ last time.Duration }
 
 // wait waits and reports whether ctx still lasts.
 func (b *backoff) wait(ctx context.Context) bool {
-	b.last = min(max(2*b.last, deedWaitFirst), deedWaitLast)
+	b.last = min(max(2*b.last, retryFirst), retryLast)
 	select {
 	case <-time.After(b.last):
 		return ctx.Err() == nil

@@ -50,7 +50,7 @@ func (s *Server) develop(c echo.Context) error {
 	h.Del(echo.HeaderCacheControl)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	defer context.AfterFunc(s.doors.ctx, cancel)()
+	defer context.AfterFunc(s.connections.ctx, cancel)()
 	var failed error
 	proxy := *s.dev
 	proxy.ErrorHandler = func(_ http.ResponseWriter, _ *http.Request, err error) {

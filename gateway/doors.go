@@ -16,9 +16,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Patience is how long the streaming doors wait for clients. The zero value means
+// Timeouts is how long the streaming doors wait for clients. The zero value means
 // the defaults.
-type Patience struct {
+type Timeouts struct {
 	// Auth is how long a client may take to say who it is. It defaults to 10 s.
 	Auth time.Duration
 	// Naming is how long the greeting of a desktop written for YAAR waits for its first
@@ -38,7 +38,7 @@ type Patience struct {
 	Close time.Duration
 }
 
-func (p Patience) withDefaults() Patience {
+func (p Timeouts) withDefaults() Timeouts {
 	p.Auth = cmp.Or(p.Auth, 10*time.Second)
 	p.Naming = cmp.Or(p.Naming, time.Second)
 	p.Pong = cmp.Or(p.Pong, 10*time.Second)
@@ -65,18 +65,18 @@ const (
 	closeGroup = 128
 )
 
-// doors keeps the streaming connections of a server.
+// connections keeps the streaming connections of a server.
 //
 // Ownership: doors has one goroutine per connection that is not at the porch, the ushers of that, one
 // that beats for all of them and one that hears of sign-outs. They begin with the first connection and
-// end with [Server.dismiss], which waits for them.
-type doors struct {
-	ctx    context.Context //nolint:containedctx // it is the life of the goroutines
-	stop   context.CancelFunc
-	wg     sync.WaitGroup
-	gulps  sync.Pool // of *[gulpBytes]byte
-	frames sync.Pool // of *[]byte
-	forths sync.Pool // of *[]session.Command
+// end with [Server.closeAll], which waits for them.
+type connections struct {
+	ctx            context.Context //nolint:containedctx // it is the life of the goroutines
+	stop           context.CancelFunc
+	wg             sync.WaitGroup
+	readBuffers    sync.Pool // of *[gulpBytes]byte
+	frames         sync.Pool // of *[]byte
+	commandBuffers sync.Pool // of *[]session.Command
 
 	// ticks counts the turns of the wheel. It is the clock that silence is
 	// measured by: when the process stands still, so does it.
@@ -91,14 +91,14 @@ type doors struct {
 	// arrived counts the connections that ever came.
 	arrived atomic.Uint64
 
-	mu      sync.Mutex
-	beats   bool  // the heart has begun
-	porch   porch // for those connections that can wait there
-	porched bool  // it is made, or cannot be
-	closed  bool
-	wheel   [wheelSlots][]*conn
-	left    map[revoked]leaving // what ended lately
-	seats   map[string]int      // how many connections are greeted or about to be, by user
+	mu               sync.Mutex
+	heartbeatStarted bool    // the heart has begun
+	pollers          pollers // for those connections that can wait there
+	pollersReady     bool    // it is made, or cannot be
+	closed           bool
+	wheel            [wheelSlots][]*conn
+	revocations      map[revoked]leaving // what ended lately
+	userConnections  map[string]int      // how many connections are greeted or about to be, by user
 }
 
 // revoked names what a revocation ends: one key of a user, or everything.
@@ -114,27 +114,27 @@ type leaving struct {
 // on its way from the look at its credentials to its greeting.
 const leftFor = 5 * time.Minute
 
-// note remembers a revocation for connections that are not greeted yet.
-func (d *doors) note(r auth.Revocation) {
+// recordRevocation remembers a revocation for connections that are not greeted yet.
+func (d *connections) recordRevocation(r auth.Revocation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
-	maps.DeleteFunc(d.left, func(_ revoked, l leaving) bool { return now.Sub(l.told) > leftFor })
+	maps.DeleteFunc(d.revocations, func(_ revoked, l leaving) bool { return now.Sub(l.told) > leftFor })
 	what := revoked{r.User, r.Key}
-	if last := d.left[what].at; last.After(r.At) { // by another replica's clock
+	if last := d.revocations[what].at; last.After(r.At) { // by another replica's clock
 		r.At = last
 	}
-	d.left[what] = leaving{at: r.At, told: now}
+	d.revocations[what] = leaving{at: r.At, told: now}
 }
 
-// leftSince reports whether a credential that was checked at a time has ended since,
+// revokedSince reports whether a credential that was checked at a time has ended since,
 // as far as this replica has heard. It is asked after the connection came: a later
 // revocation finds it there.
-func (d *doors) leftSince(who *auth.Identity, known time.Time) bool {
+func (d *connections) revokedSince(who *auth.Identity, known time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, what := range []revoked{{user: who.User}, {who.User, who.Key}} {
-		l, ok := d.left[what]
+		l, ok := d.revocations[what]
 		if ok && !l.told.Before(known) && !who.Since.After(l.at) {
 			return true
 		}
@@ -142,32 +142,32 @@ func (d *doors) leftSince(who *auth.Identity, known time.Time) bool {
 	return false
 }
 
-func (d *doors) init() {
+func (d *connections) init() {
 	d.ctx, d.stop = context.WithCancel(context.Background())
-	d.left, d.seats = map[revoked]leaving{}, map[string]int{}
-	d.gulps.New = func() any { return new([gulpBytes]byte) }
-	d.forths.New = func() any { return new([]session.Command) }
+	d.revocations, d.userConnections = map[revoked]leaving{}, map[string]int{}
+	d.readBuffers.New = func() any { return new([gulpBytes]byte) }
+	d.commandBuffers.New = func() any { return new([]session.Command) }
 	d.frames.New = func() any { return new(make([]byte, 0, frameRoom)) }
 }
 
-// came adds a connection and serves it, unless the doors are closed.
-func (d *doors) came(s *Server, c *conn, hello func(context.Context) bool) bool {
+// add adds a connection and serves it, unless the doors are closed.
+func (d *connections) add(s *Server, c *conn, hello func(context.Context) bool) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed || s.draining.Load() { // it may have begun since the client was looked at
 		return false
 	}
-	if !d.beats {
-		d.beats = true
-		d.wg.Go(s.beat)
+	if !d.heartbeatStarted {
+		d.heartbeatStarted = true
+		d.wg.Go(s.runHeartbeat)
 		d.wg.Go(func() { s.auth.Watch(d.ctx, s.revoke) })
 	}
 	if c.raw != nil {
-		if !d.porched {
-			d.porched = true
-			d.openPorch(s.log)
+		if !d.pollersReady {
+			d.pollersReady = true
+			d.startPollers(s.log)
 		}
-		c.usher = d.porch.of(c)
+		c.poller = d.pollers.pollerFor(c)
 	}
 	d.arrived.Add(1)
 	c.seen.Store(d.ticks.Load())
@@ -179,27 +179,27 @@ func (d *doors) came(s *Server, c *conn, hello func(context.Context) bool) bool 
 	return true
 }
 
-// openPorch lets connections wait without a goroutine each, where that is possible.
-func (d *doors) openPorch(log *slog.Logger) {
-	p, err := newPorch()
+// startPollers lets connections wait without a goroutine each, where that is possible.
+func (d *connections) startPollers(log *slog.Logger) {
+	p, err := newPollers()
 	if err != nil {
 		log.Warn("every connection takes a goroutine", "err", err)
 		return
 	}
-	d.porch = p
+	d.pollers = p
 	p.open(&d.wg)
 }
 
-// seatsFor is how many connections a user may have here: those that nobody counts
+// connectionLimit is how many connections a user may have here: those that nobody counts
 // at other replicas. Negative means any number. Others are heard of every few
 // seconds, so who is quick may get some more; and who is back may still be counted
 // where they come from, so as many again are taken for gone from there.
-func (s *Server) seatsFor(user string, back bool) int {
+func (s *Server) connectionLimit(user string, back bool) int {
 	most := s.cfg.UserConnections
 	if most < 0 || s.fleet == nil {
 		return most
 	}
-	left := most - s.fleet.Elsewhere(user)
+	left := most - s.fleet.ConnectionsElsewhere(user)
 	if back {
 		left += most
 	}
@@ -213,21 +213,21 @@ const (
 	crowdsTold = 64
 )
 
-// Crowds are the users with the most connections to this replica, if those are many,
+// UserConnections are the users with the most connections to this replica, if those are many,
 // for others to count.
-func (s *Server) Crowds() map[string]int {
+func (s *Server) UserConnections() map[string]int {
 	if s.cfg.UserConnections < 0 {
 		return nil
 	}
 	least := max(1, s.cfg.UserConnections/crowdPart)
 	crowds := map[string]int{}
-	s.doors.mu.Lock()
-	for user, n := range s.doors.seats {
+	s.connections.mu.Lock()
+	for user, n := range s.connections.userConnections {
 		if n >= least {
 			crowds[user] = n
 		}
 	}
-	s.doors.mu.Unlock()
+	s.connections.mu.Unlock()
 	users := slices.SortedFunc(maps.Keys(crowds), func(a, b string) int {
 		return cmp.Or(cmp.Compare(crowds[b], crowds[a]), cmp.Compare(a, b))
 	})
@@ -237,38 +237,38 @@ func (s *Server) Crowds() map[string]int {
 	return crowds
 }
 
-// hasRoom reports whether a user may open another connection. Negative means any
+// hasCapacity reports whether a user may open another connection. Negative means any
 // number.
-func (d *doors) hasRoom(user string, most int) bool {
+func (d *connections) hasCapacity(user string, most int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return most < 0 || d.seats[user] < most
+	return most < 0 || d.userConnections[user] < most
 }
 
-// seat counts a connection for its user until it is gone, unless there are too
+// reserve counts a connection for its user until it is gone, unless there are too
 // many.
-func (d *doors) seat(c *conn, most int) bool {
+func (d *connections) reserve(c *conn, most int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	user := c.who.Load().User
-	if most >= 0 && d.seats[user] >= most {
+	if most >= 0 && d.userConnections[user] >= most {
 		return false
 	}
-	d.seats[user]++
+	d.userConnections[user]++
 	c.seated = true
 	return true
 }
 
-// gone removes a connection.
-func (d *doors) gone(c *conn) {
+// remove removes a connection.
+func (d *connections) remove(c *conn) {
 	if c.seated {
 		c.quota.End(c.who.Load().User)
 	}
 	d.mu.Lock()
 	if c.seated {
 		user := c.who.Load().User // which new credentials do not change
-		if d.seats[user]--; d.seats[user] == 0 {
-			delete(d.seats, user)
+		if d.userConnections[user]--; d.userConnections[user] == 0 {
+			delete(d.userConnections, user)
 		}
 	}
 	slot := d.wheel[c.slot]
@@ -284,15 +284,15 @@ func (d *doors) gone(c *conn) {
 	}
 }
 
-// in lists the connections of a slot.
-func (d *doors) in(slot int) []*conn {
+// inSlot lists the connections of a slot.
+func (d *connections) inSlot(slot int) []*conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.wheel[slot])
 }
 
 // all lists the connections.
-func (d *doors) all() []*conn {
+func (d *connections) all() []*conn {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Concat(d.wheel[:]...)
@@ -309,16 +309,16 @@ const (
 	clientSpread = 500 * time.Microsecond
 )
 
-// dismiss tells all clients to go elsewhere, closes their connections and waits
+// closeAll tells all clients to go elsewhere, closes their connections and waits
 // until they are gone. When ctx ends it does not wait for goodbyes, beyond a moment
 // for those who would say it.
-func (s *Server) dismiss(ctx context.Context) {
-	d := &s.doors
+func (s *Server) closeAll(ctx context.Context) {
+	d := &s.connections
 	d.mu.Lock()
 	d.closed = true
-	porch := d.porch
+	porch := d.pollers
 	d.mu.Unlock()
-	s.sendAway(ctx, d.all(), "this hub is shutting down")
+	s.disconnect(ctx, d.all(), "this hub is shutting down")
 	ctx, cancel := atLeast(ctx, farewell)
 	defer cancel()
 	d.stop()
@@ -331,9 +331,9 @@ func (s *Server) dismiss(ctx context.Context) {
 	}
 }
 
-// sendAway tells clients to go elsewhere and closes their connections, a group at a
+// disconnect tells clients to go elsewhere and closes their connections, a group at a
 // time.
-func (s *Server) sendAway(ctx context.Context, conns []*conn, why string) {
+func (s *Server) disconnect(ctx context.Context, conns []*conn, why string) {
 	spread := s.spread(len(conns))
 	late := map[*conn]wire.ServerPayload{} // for those who are being greeted
 	for _, c := range conns {

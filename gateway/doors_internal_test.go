@@ -8,7 +8,7 @@ import (
 
 // others are replicas that have some connections of everybody.
 type others struct {
-	*membership.Fleet
+	*membership.Membership
 	tabs int
 }
 
@@ -27,11 +27,11 @@ func TestSeats(t *testing.T) {
 		{-1, 99, -1, -1},
 	} {
 		s := &Server{cfg: Config{UserConnections: test.most}, fleet: others{tabs: test.elsewhere}}
-		if fresh, back := s.seatsFor("ann", false), s.seatsFor("ann", true); fresh != test.fresh || back != test.back {
+		if fresh, back := s.connectionLimit("ann", false), s.connectionLimit("ann", true); fresh != test.fresh || back != test.back {
 			t.Errorf("%+v: %d for who is new, %d for who is back", test, fresh, back)
 		}
 	}
-	if got := (&Server{cfg: Config{UserConnections: 3}}).seatsFor("ann", false); got != 3 {
+	if got := (&Server{cfg: Config{UserConnections: 3}}).connectionLimit("ann", false); got != 3 {
 		t.Errorf("%d without others", got)
 	}
 }

@@ -78,9 +78,9 @@ type hall struct {
 	street *street
 	hub    *session.Hub
 	people *auth.Authority
-	shelf  *files.Shelf
+	shelf  *files.Store
 	server *gateway.Server
-	fleet  *membership.Fleet
+	fleet  *membership.Membership
 	watch  *adminview.Watcher
 	joins  bool // the fleet
 	addr   string
@@ -162,9 +162,11 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 			h.hub.Drain(ctx)
 			return h.server.Dismiss(ctx)
 		},
-		Crowds: func() map[string]int { return h.server.Crowds() },
-		Errand: func(ctx context.Context, e membership.Errand) membership.Answer { return h.server.Errand(ctx, e) },
-		Serve:  func() { h.hub.Undrain(); h.server.Undrain() },
+		UserConnections: func() map[string]int { return h.server.UserConnections() },
+		Execute: func(ctx context.Context, e membership.Command) membership.Answer {
+			return h.server.ExecuteCommand(ctx, e)
+		},
+		Serve: func() { h.hub.Undrain(); h.server.Undrain() },
 	}, h.store), p.fleet
 	h.watch = adminview.New(adminview.Config{Replica: p.session.Replica, Logger: log}, h.hub, h.fleet, h.store)
 	if p.monitor == nil {
@@ -172,7 +174,7 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 	}
 	p.door.AdminApart = p.ownAdmin
 	h.server = gateway.New(p.door, log, gateway.Deps{
-		Fleet: h.fleet, Audit: audit.New(h.store, log),
+		Membership: h.fleet, Audit: audit.New(h.store, log),
 		Store: h.store, Hub: h.hub, Auth: h.people, Quota: ratelimit.New(p.quota, counts), Files: h.shelf, MCP: p.mcp,
 		Desktop: p.desktop, Apps: p.apps,
 		Admin: p.admin, Metrics: p.metrics, Monitor: p.monitor,

@@ -32,7 +32,7 @@ const frameRoom = 2 << 10
 // for it to say more; then it reports true, and somebody else may have the connection.
 func (c *conn) listen(ctx context.Context) (parked bool) {
 	take := func(frame []byte) { c.takeAll(ctx, frame) }
-	c.catchUp(ctx)
+	c.runPostponed(ctx)
 	ahead := c.heads.Buffered() // only hear changes it
 	for c.ended.Load() == nil {
 		if ahead == 0 {
@@ -43,7 +43,7 @@ func (c *conn) listen(ctx context.Context) (parked bool) {
 			if c.await() != nil {
 				return false
 			}
-			if c.takeWhole(c.s.cfg.FrameBytes, take) {
+			if c.readWholeFrames(c.s.cfg.FrameBytes, take) {
 				continue
 			}
 		}
@@ -74,7 +74,7 @@ func (c *conn) hear(limit int64, take func(frame []byte)) error {
 		c.drop(wire.CloseUnsupported, "only text frames are understood")
 		return errFrameRefused
 	}
-	buf, _ := c.s.doors.frames.Get().(*[]byte)
+	buf, _ := c.s.connections.frames.Get().(*[]byte)
 	*buf, err = readFrame(r, (*buf)[:0], limit)
 	switch {
 	case err != nil:
@@ -84,12 +84,12 @@ func (c *conn) hear(limit int64, take func(frame []byte)) error {
 	default:
 		take(*buf)
 	}
-	c.s.doors.reuse(buf, c.s.cfg.FrameBytes)
+	c.s.connections.reuse(buf, c.s.cfg.FrameBytes)
 	return err
 }
 
 // reuse takes a buffer for frames of some size back, unless it has grown beyond them.
-func (d *doors) reuse(buf *[]byte, frameBytes int64) {
+func (d *connections) reuse(buf *[]byte, frameBytes int64) {
 	if int64(cap(*buf)) <= 2*frameBytes {
 		d.frames.Put(buf)
 	}
@@ -138,13 +138,13 @@ func (c *conn) takeAll(ctx context.Context, frame []byte) {
 	if isPong(frame) {
 		return
 	}
-	forth, _ := c.s.doors.forths.Get().(*[]session.Command)
+	forth, _ := c.s.connections.commandBuffers.Get().(*[]session.Command)
 	var left []byte
 	defer func() {
 		c.deliver(ctx, forth)
-		c.s.doors.forths.Put(forth)
+		c.s.connections.commandBuffers.Put(forth)
 		if len(left) > 0 {
-			c.postpone().frame = bytes.Clone(left)
+			c.postponed().frame = bytes.Clone(left)
 		}
 	}()
 	if c.door == doorBatch {
@@ -183,11 +183,11 @@ func (c *conn) deliver(ctx context.Context, forth *[]session.Command) {
 	}
 	if c.hasty {
 		if n := c.room.DeliverNow(all); n < len(all) {
-			c.postpone().forth = slices.Clone(all[n:])
+			c.postponed().forth = slices.Clone(all[n:])
 		}
 	} else if n, err := c.room.DeliverAll(ctx, all); err != nil {
 		for _, m := range all[n:] {
-			c.object(c.s.refusalOf(ctx, err), m.Message.ID)
+			c.sendError(c.s.refusalOf(ctx, err), m.Message.ID)
 		}
 	}
 	clear(all)
@@ -202,7 +202,7 @@ func (c *conn) take(ctx context.Context, frame []byte, forth *[]session.Command)
 		err = &wire.Error{Code: wire.CodeInvalidMessage, Path: "session_id", Message: "this connection is of another session", Ref: m.ID}
 	}
 	if err != nil {
-		c.misheard(err)
+		c.rejectMalformed(err)
 		return true
 	}
 	switch m.Data.(type) {
@@ -214,7 +214,7 @@ func (c *conn) take(ctx context.Context, frame []byte, forth *[]session.Command)
 		}
 	}
 	if wait := c.quota.Message(m.Data); wait > 0 {
-		c.tooMany(m.ID, wait)
+		c.rejectRateLimited(m.ID, wait)
 		return true
 	}
 	switch p := m.Data.(type) {
@@ -237,7 +237,7 @@ func (c *conn) take(ctx context.Context, frame []byte, forth *[]session.Command)
 // forward leaves a message to be delivered, if the client may say it.
 func (c *conn) forward(m *wire.Message, forth *[]session.Command) {
 	if !c.granted().may(m.Data) {
-		c.object(&refusal{code: wire.CodeForbidden}, m.ID)
+		c.sendError(&refusal{code: wire.CodeForbidden}, m.ID)
 		return
 	}
 	named(m)
@@ -268,15 +268,15 @@ func named(m *wire.Message) {
 
 func newMessageID() wire.MessageID { return wire.MessageID("hub-" + rand.Text()) }
 
-// object tells the client that one of its messages was refused.
-func (c *conn) object(r *refusal, id wire.MessageID) {
+// sendError tells the client that one of its messages was refused.
+func (c *conn) sendError(r *refusal, id wire.MessageID) {
 	n := r.notice()
 	n.MessageID = id
 	c.notify(n)
 }
 
-// misheard answers a message that could not be understood.
-func (c *conn) misheard(err error) {
+// rejectMalformed answers a message that could not be understood.
+func (c *conn) rejectMalformed(err error) {
 	n := wire.CodeInvalidMessage.Notice("")
 	if e, ok := errors.AsType[*wire.Error](err); ok {
 		n = e.Notice()
@@ -287,10 +287,10 @@ func (c *conn) misheard(err error) {
 	}
 }
 
-// tooMany answers a message that is one too many. The third in a minute is the
+// rejectRateLimited answers a message that is one too many. The third in a minute is the
 // last: the client does not listen.
-func (c *conn) tooMany(id wire.MessageID, wait time.Duration) {
-	c.object(&refusal{code: wire.CodeRateLimited, retry: wait}, id)
+func (c *conn) rejectRateLimited(id wire.MessageID, wait time.Duration) {
+	c.sendError(&refusal{code: wire.CodeRateLimited, retry: wait}, id)
 	if c.quota.Refused() {
 		c.drop(wire.CloseRateLimited, retryReason(wait))
 	}
@@ -307,7 +307,7 @@ func retrySeconds(wait time.Duration) string {
 // same user, who may do from now on what they allow.
 func (c *conn) renew(ctx context.Context, a wire.Auth) {
 	old := c.who.Load()
-	who, err := c.s.credit(ctx, a)
+	who, err := c.s.authenticateMessage(ctx, a)
 	if err == nil && who.User != old.User {
 		err = &refusal{code: wire.CodeAuthFailed, detail: "The credentials are somebody else's."}
 	}
@@ -315,17 +315,17 @@ func (c *conn) renew(ctx context.Context, a wire.Auth) {
 		err = &refusal{code: wire.CodeAuthFailed, detail: "The credentials are for another session."}
 	}
 	if err != nil {
-		c.object(c.s.refusalOf(ctx, err), "")
+		c.sendError(c.s.refusalOf(ctx, err), "")
 		if c.quota.Bad() { // guessing has an end
 			c.drop(wire.CloseUnauthorized, "credentials were not accepted")
 		}
 		return
 	}
-	rights := c.s.doors.rights.Load()
+	rights := c.s.connections.rights.Load()
 	granted, _, err := c.s.accessTo(ctx, who, c.session)
 	if err != nil {
 		r := c.s.refusalOf(ctx, err)
-		c.object(r, "")
+		c.sendError(r, "")
 		if r.code == wire.CodeSessionNotFound {
 			c.drop(wire.CloseNotFound, "no longer allowed")
 		}
@@ -333,7 +333,7 @@ func (c *conn) renew(ctx context.Context, a wire.Auth) {
 	}
 	c.regrant(old, &who, granted) // nobody else changes who it is
 	c.from.Invited = who.Session != ""
-	if c.s.doors.rights.Load() != rights {
+	if c.s.connections.rights.Load() != rights {
 		c.s.recheck([]*conn{c})
 	}
 	c.notify(authResult(who))

@@ -15,35 +15,35 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// beat turns the wheel until the doors are closed: at the pace of the heartbeat
+// runHeartbeat turns the wheel until the doors are closed: at the pace of the heartbeat
 // for what silence is measured by, and never slower than that of a clock for what
 // credentials and rights are.
-func (s *Server) beat() {
+func (s *Server) runHeartbeat() {
 	ticker, clock := time.NewTicker(s.tick()), time.NewTicker(min(s.tick(), watchEvery))
 	defer ticker.Stop()
 	defer clock.Stop()
-	var r rush
-	var w sweeper
+	var r connectBurst
+	var w credentialSweep
 	for {
 		select {
-		case <-s.doors.ctx.Done():
+		case <-s.connections.ctx.Done():
 			return
 		case now := <-clock.C:
-			s.sweep(&w, now)
+			s.checkCredentials(&w, now)
 		case <-ticker.C:
-			s.turn(s.doors.ticks.Add(1))
-			if r.over(s.doors.arrived.Load(), allocated()) {
-				s.doors.wg.Go(debug.FreeOSMemory)
+			s.advanceWheel(s.connections.ticks.Add(1))
+			if r.over(s.connections.arrived.Load(), allocated()) {
+				s.connections.wg.Go(debug.FreeOSMemory)
 			}
 		}
 	}
 }
 
-// rush notices when many clients have come, no more do, and the hub has little to
+// connectBurst notices when many clients have come, no more do, and the hub has little to
 // do. A handshake leaves more garbage behind than its connection keeps, and an
 // idle hub would have no reason to collect it for minutes. A busy one collects by
 // itself, and giving memory back would make its clients wait.
-type rush struct {
+type connectBurst struct {
 	last, made, tidied uint64
 	quiet              int
 }
@@ -56,7 +56,7 @@ const (
 
 // over is called every tick with how many have come and how many bytes were
 // allocated in all.
-func (r *rush) over(arrived, allocated uint64) bool {
+func (r *connectBurst) over(arrived, allocated uint64) bool {
 	calm := arrived == r.last && allocated-r.made < rushBusy
 	r.last, r.made = arrived, allocated
 	if !calm {
@@ -78,31 +78,31 @@ func allocated() uint64 {
 	return sample[0].Value.Uint64()
 }
 
-// turn beats for one slot and looks at some more.
-func (s *Server) turn(tick int64) {
+// advanceWheel beats for one slot and looks at some more.
+func (s *Server) advanceWheel(tick int64) {
 	slot := int(tick % wheelSlots)
 	for i := range looks {
-		for _, c := range s.doors.in((slot + i*wheelSlots/looks) % wheelSlots) {
-			c.guard("look at a connection", func() { c.look(tick) })
+		for _, c := range s.connections.inSlot((slot + i*wheelSlots/looks) % wheelSlots) {
+			c.guard("look at a connection", func() { c.checkSilence(tick) })
 		}
 	}
-	for _, c := range s.doors.in(slot) {
-		c.guard("beat for a connection", c.beat)
+	for _, c := range s.connections.inSlot(slot) {
+		c.guard("beat for a connection", c.sendPing)
 	}
 }
 
-// sweeper is where the sweep is.
-type sweeper struct {
+// credentialSweep is where the sweep is.
+type credentialSweep struct {
 	slot    int
 	checked [wheelSlots]time.Time // when the rights of a slot were looked up
 }
 
-// sweep looks at whose credentials have ended in a part of the slots, and at the
+// checkCredentials looks at whose credentials have ended in a part of the slots, and at the
 // rights of one slot, if that is due.
-func (s *Server) sweep(w *sweeper, now time.Time) {
+func (s *Server) checkCredentials(w *credentialSweep, now time.Time) {
 	w.slot = (w.slot + 1) % wheelSlots
 	for slot := w.slot % sweeps; slot < wheelSlots; slot += sweeps {
-		for _, c := range s.doors.in(slot) {
+		for _, c := range s.connections.inSlot(slot) {
 			c.guard("look at credentials", func() { c.expire(now) })
 		}
 	}
@@ -110,14 +110,14 @@ func (s *Server) sweep(w *sweeper, now time.Time) {
 	if now.Sub(w.checked[w.slot]) < s.cfg.Patience.Recheck-watchEvery {
 		return
 	}
-	due := s.doors.in(w.slot)
-	if len(due) == 0 || s.doors.checking.Swap(true) {
+	due := s.connections.inSlot(w.slot)
+	if len(due) == 0 || s.connections.checking.Swap(true) {
 		return
 	}
 	w.checked[w.slot] = now
 	// Not here: the store may be slow, and a heart must not stop.
-	s.doors.wg.Go(func() {
-		defer s.doors.checking.Store(false)
+	s.connections.wg.Go(func() {
+		defer s.connections.checking.Store(false)
 		s.recheck(due)
 	})
 }
@@ -125,8 +125,8 @@ func (s *Server) sweep(w *sweeper, now time.Time) {
 // pingFrame is a WebSocket ping, which every client answers by itself.
 var pingFrame = []byte{0x89, 0}
 
-// beat asks the client whether it is there.
-func (c *conn) beat() {
+// sendPing asks the client whether it is there.
+func (c *conn) sendPing() {
 	tab := c.tab.Load()
 	if tab == nil {
 		return
@@ -136,15 +136,15 @@ func (c *conn) beat() {
 	}
 	if c.door == doorDesktop || c.door == doorPlain {
 		// It waits when the socket is full.
-		c.s.doors.wg.Go(func() { c.guard("send a ping", func() { ping(tab) }) })
+		c.s.connections.wg.Go(func() { c.guard("send a ping", func() { ping(tab) }) })
 	}
 }
 
 func ping(tab *broadcast.Tab) { _, _ = tab.WriteControl(pingFrame) }
 
-// look ends a connection that is silent for too long. One that was asked to end
+// checkSilence ends a connection that is silent for too long. One that was asked to end
 // and does not, since its goroutine waits for the session, is cut.
-func (c *conn) look(tick int64) {
+func (c *conn) checkSilence(tick int64) {
 	switch {
 	case c.ended.Load() == nil:
 	case c.ending == 0:
@@ -192,8 +192,8 @@ func (s *Server) ticksOf(d time.Duration) int64 { return int64((d + s.tick() - 1
 // recheckSession looks up what the people in a session may do now, after this
 // replica has changed it. Others find out by themselves.
 func (s *Server) recheckSession(id wire.SessionID) {
-	s.doors.rights.Add(1) // first: who has no tab yet will see it
-	s.recheck(slices.DeleteFunc(s.doors.all(), func(c *conn) bool { return c.tab.Load() == nil || c.session != id }))
+	s.connections.rights.Add(1) // first: who has no tab yet will see it
+	s.recheck(slices.DeleteFunc(s.connections.all(), func(c *conn) bool { return c.tab.Load() == nil || c.session != id }))
 }
 
 // recheck looks up what people may do now. What the store does not tell stays as
@@ -216,7 +216,7 @@ func (s *Server) recheck(conns []*conn) {
 		k := key{who.User, strings.Join(authResult(*who).Roles, " "), c.session}
 		a, ok := known[k]
 		if !ok {
-			ctx, cancel := context.WithTimeout(s.doors.ctx, greetTimeout)
+			ctx, cancel := context.WithTimeout(s.connections.ctx, greetTimeout)
 			a.access, _, a.err = s.accessTo(ctx, *who, c.session)
 			cancel()
 			known[k] = a
@@ -234,8 +234,8 @@ func (s *Server) recheck(conns []*conn) {
 // regrant writes down what somebody may do, unless they have become another
 // meanwhile.
 func (c *conn) regrant(from, to *auth.Identity, granted access) {
-	c.s.doors.granting.Lock()
-	defer c.s.doors.granting.Unlock()
+	c.s.connections.granting.Lock()
+	defer c.s.connections.granting.Unlock()
 	if c.who.CompareAndSwap(from, to) {
 		c.access.Store(uint32(granted))
 	}
@@ -244,7 +244,7 @@ func (c *conn) regrant(from, to *auth.Identity, granted access) {
 // closeThoseOf closes the connections that a cookie has opened here. When it was
 // issued tells it from others of the user.
 func (s *Server) closeThoseOf(cookie auth.Identity) {
-	for _, c := range s.doors.all() {
+	for _, c := range s.connections.all() {
 		if who := c.who.Load(); who != nil && who.Cookie && who.User == cookie.User && who.Since.Equal(cookie.Since) {
 			c.drop(signedOut())
 		}
@@ -253,8 +253,8 @@ func (s *Server) closeThoseOf(cookie auth.Identity) {
 
 // revoke closes the connections that a revocation ends.
 func (s *Server) revoke(r auth.Revocation) {
-	s.doors.note(r)
-	for _, c := range s.doors.all() {
+	s.connections.recordRevocation(r)
+	for _, c := range s.connections.all() {
 		if who := c.who.Load(); who != nil && r.Ends(*who) {
 			c.drop(signedOut())
 		}

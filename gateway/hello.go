@@ -29,10 +29,10 @@ const (
 	mostResume = 64
 )
 
-// wish is what a client asks for when it connects.
-type wish struct {
-	door    door
-	session wire.SessionID // at the desktop's door only a wish, see settleDesktop
+// connectRequest is what a client asks for when it connects.
+type connectRequest struct {
+	door    protocol
+	session wire.SessionID // at the desktop's door only a wish, see resolveDesktopSession
 	name    wire.SessionID // what the client calls the session, unless that is its id
 	client  wire.ClientID
 	resume  string
@@ -56,30 +56,30 @@ type wish struct {
 	leave func()
 }
 
-// nativeWish reads the wishes of clients that name their session in the path.
-func nativeWish(c echo.Context, d door) (wish, error) {
+// nativeConnectRequest reads the wishes of clients that name their session in the path.
+func nativeConnectRequest(c echo.Context, d protocol) (connectRequest, error) {
 	q := c.QueryParams()
-	w := wish{door: d, session: wire.SessionID(c.Param("session")), resume: shortened(q.Get("resume_from"))}
+	w := connectRequest{door: d, session: wire.SessionID(c.Param("session")), resume: shortened(q.Get("resume_from"))}
 	if err := w.session.Validate(); err != nil {
 		return w, problem(wire.CodeInvalidMessage, err.Error())
 	}
 	w.client, w.seen = clientID(q.Get("client_id")), shortened(q.Get("seen"))
-	return w, w.watchOnly(q["monitor"])
+	return w, w.setMonitors(q["monitor"])
 }
 
-// desktopWish reads the wishes of desktops written for YAAR. They know sessionId,
+// desktopConnectRequest reads the wishes of desktops written for YAAR. They know sessionId,
 // monitorId and token; what else they send is theirs. A sessionId that cannot be
 // one is refused: no hub gave it to them.
-func desktopWish(c echo.Context) (wish, error) {
+func desktopConnectRequest(c echo.Context) (connectRequest, error) {
 	q := c.QueryParams()
-	w := wish{door: doorDesktop, session: wire.SessionID(q.Get("sessionId")), resume: shortened(q.Get("resume_from"))}
+	w := connectRequest{door: doorDesktop, session: wire.SessionID(q.Get("sessionId")), resume: shortened(q.Get("resume_from"))}
 	if w.session != "" {
 		if err := w.session.Validate(); err != nil {
 			return w, problem(wire.CodeInvalidMessage, err.Error())
 		}
 	}
 	w.client = clientID(q.Get("client_id"))
-	err := w.watchOnly(q["monitorId"])
+	err := w.setMonitors(q["monitorId"])
 	for i, id := range w.watch {
 		w.numbered = w.numbered || wire.IsMonitorNumber(id)
 		w.watch[i] = wire.NamedMonitor(id)
@@ -98,7 +98,7 @@ func clientID(s string) wire.ClientID {
 // shortened keeps a position as it is; what is longer is none.
 func shortened(resume string) string { return resume[:min(len(resume), mostResume)] }
 
-func (w *wish) watchOnly(monitors []string) error {
+func (w *connectRequest) setMonitors(monitors []string) error {
 	if len(monitors) > mostMonitors {
 		return problem(wire.CodeInvalidMessage, "There are too many monitors in the query.")
 	}
@@ -173,8 +173,8 @@ func (s *Server) deny(c echo.Context, err error) error {
 	}
 }
 
-// credit says who an auth message is from.
-func (s *Server) credit(ctx context.Context, a wire.Auth) (auth.Identity, error) {
+// authenticateMessage says who an auth message is from.
+func (s *Server) authenticateMessage(ctx context.Context, a wire.Auth) (auth.Identity, error) {
 	if who, ok := s.auth.Anonymous(); ok {
 		return who, nil
 	}
@@ -198,13 +198,13 @@ func authResult(who auth.Identity) wire.AuthResult {
 	return wire.AuthResult{OK: true, User: who.User, Roles: roles}
 }
 
-// settle decides whether somebody gets what they wish, and which session that
+// authorize decides whether somebody gets what they wish, and which session that
 // is. Sessions that are not there and those of others get the same answer. Who does
 // has a place in the turnstile until they were greeted.
-func (s *Server) settle(ctx context.Context, who auth.Identity, w *wish) (access, error) {
+func (s *Server) authorize(ctx context.Context, who auth.Identity, w *connectRequest) (access, error) {
 	mayBeBack := w.door != doorDesktop && cmp.Or(w.resume, w.seen) != ""
-	if !s.doors.hasRoom(who.User, s.seatsFor(who.User, mayBeBack)) {
-		return accessNone, s.tooManyDoors(who.User)
+	if !s.connections.hasCapacity(who.User, s.connectionLimit(who.User, mayBeBack)) {
+		return accessNone, s.tooManyConnections(who.User)
 	}
 	leave, err := s.turnstile.enter(ctx)
 	if err != nil {
@@ -219,8 +219,8 @@ func (s *Server) settle(ctx context.Context, who auth.Identity, w *wish) (access
 }
 
 // allow is settle for whoever has a place.
-func (s *Server) allow(ctx context.Context, who auth.Identity, w *wish) (access, error) {
-	w.rights = s.doors.rights.Load()
+func (s *Server) allow(ctx context.Context, who auth.Identity, w *connectRequest) (access, error) {
+	w.rights = s.connections.rights.Load()
 	if w.door != doorDesktop {
 		return s.allowNative(ctx, who, w)
 	}
@@ -228,7 +228,7 @@ func (s *Server) allow(ctx context.Context, who auth.Identity, w *wish) (access,
 	if err := s.count(ctx, who, false); err != nil {
 		return accessNone, err
 	}
-	if err := s.settleDesktop(ctx, who, w); err != nil {
+	if err := s.resolveDesktopSession(ctx, who, w); err != nil {
 		return accessNone, err
 	}
 	granted, info, err := s.accessTo(ctx, who, w.session)
@@ -238,7 +238,7 @@ func (s *Server) allow(ctx context.Context, who auth.Identity, w *wish) (access,
 
 // allowNative is allow for clients that name their session in the path. A name that
 // the user has not given to a session yet makes one, but not for those who only watch.
-func (s *Server) allowNative(ctx context.Context, who auth.Identity, w *wish) (access, error) {
+func (s *Server) allowNative(ctx context.Context, who auth.Identity, w *connectRequest) (access, error) {
 	granted, info, err := s.accessTo(ctx, who, w.session)
 	called := w.session
 	w.session = cmp.Or(info.ID, called)
@@ -265,11 +265,11 @@ const (
 	hearsayRetry = 3 * time.Second
 )
 
-func (s *Server) tooManyDoors(user string) *refusal {
+func (s *Server) tooManyConnections(user string) *refusal {
 	s.refused.rates.Add(1)
 	s.observer.Limited(limitConnections)
 	r := &refusal{code: wire.CodeRateLimited, detail: "Too many connections are open.", retry: crowdedRetry}
-	if s.doors.hasRoom(user, s.cfg.UserConnections) {
+	if s.connections.hasCapacity(user, s.cfg.UserConnections) {
 		r.retry = hearsayRetry
 	}
 	return r
@@ -290,7 +290,7 @@ func (s *Server) count(ctx context.Context, who auth.Identity, resume bool) erro
 // can make a position up, so that it must be in the log. One of the present owner
 // that is not ahead is taken for that without a look; it cannot be guessed, since
 // epochs are times to the millisecond, and most come back to the same owner.
-func (s *Server) isBack(ctx context.Context, w *wish, top wire.Position) bool {
+func (s *Server) isBack(ctx context.Context, w *connectRequest, top wire.Position) bool {
 	at, err := wire.ParsePosition(cmp.Or(w.resume, w.seen))
 	if err != nil || at.Epoch == 0 || at.Compare(top) > 0 {
 		return false
@@ -304,7 +304,7 @@ func (s *Server) isBack(ctx context.Context, w *wish, top wire.Position) bool {
 
 // authenticate waits for the client to say who it is. Nothing is looked up for
 // it, or told to it, before.
-func (c *conn) authenticate(ctx context.Context, w *wish) bool {
+func (c *conn) authenticate(ctx context.Context, w *connectRequest) bool {
 	c.patient(time.Now().Add(c.s.cfg.Patience.Auth))
 	var m wire.Message
 	var bad error
@@ -331,17 +331,17 @@ func (c *conn) authenticate(ctx context.Context, w *wish) bool {
 }
 
 // admit lets a client in that has said who it is.
-func (c *conn) admit(ctx context.Context, hello wire.Auth, w *wish) bool {
+func (c *conn) admit(ctx context.Context, hello wire.Auth, w *connectRequest) bool {
 	limited, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
 	w.known = time.Now()
-	who, err := c.s.credit(limited, hello)
+	who, err := c.s.authenticateMessage(limited, hello)
 	if err != nil {
 		c.s.refused.credentials.Add(1)
 		c.refuse(ctx, c.s.refusalOf(ctx, err))
 		return false
 	}
-	granted, err := c.s.settle(limited, who, w)
+	granted, err := c.s.authorize(limited, who, w)
 	if err != nil {
 		c.refuse(ctx, c.s.refusalOf(ctx, err))
 		return false
@@ -353,8 +353,8 @@ func (c *conn) admit(ctx context.Context, hello wire.Auth, w *wish) bool {
 	return true
 }
 
-// greet opens the session and shows it to the client.
-func (c *conn) greet(ctx context.Context, w *wish) bool {
+// sendWelcome opens the session and shows it to the client.
+func (c *conn) sendWelcome(ctx context.Context, w *connectRequest) bool {
 	defer func() { w.leave() }()
 	if c.door == doorDesktop && !c.learnNaming(ctx, w) {
 		return false
@@ -362,12 +362,12 @@ func (c *conn) greet(ctx context.Context, w *wish) bool {
 	if c.ended.Load() != nil {
 		return false
 	}
-	if c.s.doors.leftSince(c.who.Load(), w.known) {
+	if c.s.connections.revokedSince(c.who.Load(), w.known) {
 		c.drop(signedOut())
 		return false
 	}
-	if user := c.who.Load().User; !c.s.doors.seat(c, c.s.seatsFor(user, w.back)) {
-		c.refuse(ctx, c.s.tooManyDoors(user))
+	if user := c.who.Load().User; !c.s.connections.reserve(c, c.s.connectionLimit(user, w.back)) {
+		c.refuse(ctx, c.s.tooManyConnections(user))
 		return false
 	}
 	limited, cancel := context.WithTimeout(ctx, greetTimeout)
@@ -397,7 +397,7 @@ func (c *conn) greet(ctx context.Context, w *wish) bool {
 		return false
 	}
 	c.tab.Store(tab)
-	if c.s.doors.rights.Load() != w.rights {
+	if c.s.connections.rights.Load() != w.rights {
 		c.s.recheck([]*conn{c}) // it was on its way in when something changed
 	}
 	return true

@@ -38,7 +38,7 @@ type link struct {
 	try    func(fd uintptr) bool // takes what has arrived, if anything has
 	glance func(fd uintptr)      // is try for those who do not wait for more
 	fd     int                   // of Conn, where there is a raw one
-	doors  *doors
+	doors  *connections
 	big    *[gulpBytes]byte // what rest lies in, if it came from the pool
 	rest   []byte           // read before, not yet handed out
 	// seen is the tick of the doors at which the client was last heard of.
@@ -92,7 +92,7 @@ func (l *link) skip(n int) {
 	}
 	l.rest = nil
 	if l.big != nil {
-		l.doors.gulps.Put(l.big)
+		l.doors.readBuffers.Put(l.big)
 		l.big = nil
 	}
 }

@@ -27,7 +27,7 @@ func (l *link) open() {
 // pullNow reads what has arrived and does not wait for more. It reports whether
 // waiting is over.
 func (l *link) pullNow(fd uintptr) bool {
-	big, _ := l.doors.gulps.Get().(*[gulpBytes]byte)
+	big, _ := l.doors.readBuffers.Get().(*[gulpBytes]byte)
 	n, err := syscall.Read(int(fd), big[:])
 	for err == syscall.EINTR {
 		n, err = syscall.Read(int(fd), big[:])
@@ -37,7 +37,7 @@ func (l *link) pullNow(fd uintptr) bool {
 		l.saw(n)
 		return true
 	}
-	l.doors.gulps.Put(big)
+	l.doors.readBuffers.Put(big)
 	switch err {
 	case syscall.EAGAIN:
 		return false

@@ -20,7 +20,7 @@ const (
 // connection is open, so the greeting, whose snapshot names monitors, waits for that
 // frame. A client that sends nothing in time gets the older names. learnNaming keeps the
 // frame for [conn.listen], and reports false when the connection is ending.
-func (c *conn) learnNaming(ctx context.Context, w *wish) bool {
+func (c *conn) learnNaming(ctx context.Context, w *connectRequest) bool {
 	if len(w.watch) > 0 {
 		c.numbered = w.numbered
 		return true
@@ -35,7 +35,7 @@ func (c *conn) learnNaming(ctx context.Context, w *wish) bool {
 	case err == nil && first[0]&opcodeBits == textFrame: // [conn.listen] knows what to do with others
 		c.patient(time.Now().Add(c.s.cfg.Patience.Auth))
 		err = c.hear(c.s.cfg.FrameBytes, func(frame []byte) {
-			c.postpone().frame = bytes.Clone(frame)
+			c.postponed().frame = bytes.Clone(frame)
 			m, bad := c.decode(frame)
 			c.numbered = bad == nil && wire.IsMonitorNumber(wire.MonitorOf(m.Data))
 		})

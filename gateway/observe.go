@@ -49,10 +49,10 @@ const closeLost wire.CloseCode = 1006
 
 // Connections is how many streaming connections there are.
 func (s *Server) Connections() int {
-	s.doors.mu.Lock()
-	defer s.doors.mu.Unlock()
+	s.connections.mu.Lock()
+	defer s.connections.mu.Unlock()
 	n := 0
-	for _, slot := range s.doors.wheel {
+	for _, slot := range s.connections.wheel {
 		n += len(slot)
 	}
 	return n

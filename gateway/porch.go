@@ -15,39 +15,39 @@ import (
 // that is done. So a connection has one of three hosts, and never two: the porch, where it is in
 // the list of an usher; that usher, for a moment; or a goroutine.
 
-// later is what a goroutine is to do for a connection before it listens, since an usher would
+// postponedWork is what a goroutine is to do for a connection before it listens, since an usher would
 // have had to wait for it.
-type later struct {
+type postponedWork struct {
 	forth []session.Command // to be delivered
 	frame []byte            // messages to be taken after that
 }
 
-// postpone leaves something to a goroutine.
-func (c *conn) postpone() *later {
+// postponed leaves something to a goroutine.
+func (c *conn) postponed() *postponedWork {
 	if c.later == nil {
-		c.later = &later{}
+		c.later = &postponedWork{}
 	}
 	return c.later
 }
 
 // park has the connection wait at the porch, if it can and was not asked to end. Then
 // its host must not touch it any more.
-func (c *conn) park() bool { return c.usher != nil && c.usher.park(c) }
+func (c *conn) park() bool { return c.poller != nil && c.poller.park(c) }
 
-// fetch takes the connection from the porch, for a new host. It reports false when it was not
+// unpark takes the connection from the porch, for a new host. It reports false when it was not
 // there.
-func (c *conn) fetch() bool { return c.usher != nil && c.usher.fetch(c) }
+func (c *conn) unpark() bool { return c.poller != nil && c.poller.unpark(c) }
 
-// attend does for a connection what can be done without waiting, on the stack of an usher. It
+// handleReadable does for a connection what can be done without waiting, on the stack of an usher. It
 // reports whether the connection may go on waiting where it was. If it is over, somebody else is
 // to read the rest: of an end that came together with the last words nobody is told again.
-func (c *conn) attend(over bool) (stays bool) {
+func (c *conn) handleReadable(over bool) (stays bool) {
 	if over {
 		c.due = true
 		return false
 	}
 	c.hasty = true
-	c.guard("listen to a client", func() { stays = c.hearNow() })
+	c.guard("listen to a client", func() { stays = c.readAvailable() })
 	c.hasty = false
 	return stays
 }
@@ -56,9 +56,9 @@ func (c *conn) attend(over bool) (stays bool) {
 // has a goroutine take the rest, for others wait too.
 const gulps = 4
 
-// hearNow takes the whole frames that have come. It reports whether nothing else has.
-func (c *conn) hearNow() bool {
-	take := func(frame []byte) { c.takeAll(c.s.doors.ctx, frame) }
+// readAvailable takes the whole frames that have come. It reports whether nothing else has.
+func (c *conn) readAvailable() bool {
+	take := func(frame []byte) { c.takeAll(c.s.connections.ctx, frame) }
 	for range gulps {
 		c.failed = nil
 		if err := c.raw.Control(c.glance); err != nil || c.failed != nil {
@@ -67,7 +67,7 @@ func (c *conn) hearNow() bool {
 		}
 		all := len(c.rest) < gulpBytes
 		for len(c.rest) > 0 {
-			if !c.takeWhole(c.s.cfg.FrameBytes, take) || c.later != nil || c.ended.Load() != nil {
+			if !c.readWholeFrames(c.s.cfg.FrameBytes, take) || c.later != nil || c.ended.Load() != nil {
 				return false
 			}
 		}
@@ -78,8 +78,8 @@ func (c *conn) hearNow() bool {
 	return false
 }
 
-// catchUp does what an usher has left to do.
-func (c *conn) catchUp(ctx context.Context) {
+// runPostponed does what an usher has left to do.
+func (c *conn) runPostponed(ctx context.Context) {
 	l := c.later
 	if l == nil {
 		return

@@ -12,27 +12,27 @@ import (
 // round is how many connections an usher attends to before it lets others run.
 const round = 64
 
-// porch is the ushers of a server.
-type porch []*usher
+// pollers is the ushers of a server.
+type pollers []*poller
 
-// usher attends to a part of the connections.
-type usher struct {
-	epoll  *os.File // which itself is waited for as other files are
-	raw    syscall.RawConn
-	fd     int
-	ushers int // how many there are
+// poller attends to a part of the connections.
+type poller struct {
+	epoll   *os.File // which itself is waited for as other files are
+	raw     syscall.RawConn
+	fd      int
+	pollers int // how many there are
 
 	mu     sync.Mutex // guards the following
 	guests []*conn    // those who wait, by seat
 	closed bool
 }
 
-// newPorch makes a porch with an usher for every processor.
-func newPorch() (porch, error) {
-	var p porch
+// newPollers makes a porch with an usher for every processor.
+func newPollers() (pollers, error) {
+	var p pollers
 	n := runtime.GOMAXPROCS(0)
 	for range n {
-		u, err := newUsher(n)
+		u, err := newPoller(n)
 		if err != nil {
 			p.close()
 			return nil, err
@@ -42,7 +42,7 @@ func newPorch() (porch, error) {
 	return p, nil
 }
 
-func newUsher(ushers int) (*usher, error) {
+func newPoller(ushers int) (*poller, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
@@ -51,7 +51,7 @@ func newUsher(ushers int) (*usher, error) {
 		_ = unix.Close(fd)
 		return nil, os.NewSyscallError("fcntl", err)
 	}
-	u := &usher{fd: fd, ushers: ushers, epoll: os.NewFile(uintptr(fd), "epoll")}
+	u := &poller{fd: fd, pollers: ushers, epoll: os.NewFile(uintptr(fd), "epoll")}
 	if u.raw, err = u.epoll.SyscallConn(); err != nil {
 		_ = u.epoll.Close()
 		return nil, err
@@ -60,32 +60,32 @@ func newUsher(ushers int) (*usher, error) {
 }
 
 // open has the ushers begin.
-func (p porch) open(wg *sync.WaitGroup) {
+func (p pollers) open(wg *sync.WaitGroup) {
 	for _, u := range p {
 		wg.Go(u.run)
 	}
 }
 
 // close ends the ushers.
-func (p porch) close() {
+func (p pollers) close() {
 	for _, u := range p {
 		u.close()
 	}
 }
 
-// of is the usher of a connection; nil when there are none.
-func (p porch) of(c *conn) *usher {
+// pollerFor is the usher of a connection; nil when there are none.
+func (p pollers) pollerFor(c *conn) *poller {
 	if len(p) == 0 {
 		return nil
 	}
 	return p[c.fd%len(p)]
 }
 
-// seat is where a connection waits. No other one of the usher has the same descriptor.
-func (u *usher) seat(c *conn) int { return c.fd / u.ushers }
+// slot is where a connection waits. No other one of the usher has the same descriptor.
+func (u *poller) slot(c *conn) int { return c.fd / u.pollers }
 
 // close ends the usher. Who waits gets a goroutine.
-func (u *usher) close() {
+func (u *poller) close() {
 	u.mu.Lock()
 	left := u.guests
 	u.closed, u.guests = true, nil
@@ -99,14 +99,14 @@ func (u *usher) close() {
 }
 
 // park has a connection wait, unless it was asked to end.
-func (u *usher) park(c *conn) (parked bool) {
+func (u *poller) park(c *conn) (parked bool) {
 	_ = c.raw.Control(func(uintptr) { // so that the descriptor is its own meanwhile
 		u.mu.Lock()
 		defer u.mu.Unlock()
 		if u.closed || c.ended.Load() != nil {
 			return
 		}
-		seat := u.seat(c)
+		seat := u.slot(c)
 		for seat >= len(u.guests) {
 			u.guests = append(u.guests, nil)
 		}
@@ -119,27 +119,27 @@ func (u *usher) park(c *conn) (parked bool) {
 	return parked
 }
 
-// fetch takes a connection out. It reports false when it does not wait here.
-func (u *usher) fetch(c *conn) bool {
+// unpark takes a connection out. It reports false when it does not wait here.
+func (u *poller) unpark(c *conn) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	seat := u.seat(c)
+	seat := u.slot(c)
 	if seat >= len(u.guests) || u.guests[seat] != c {
 		return false
 	}
 	u.guests[seat] = nil
-	u.forget(c)
+	u.remove(c)
 	return true
 }
 
-// forget tells the system that nobody waits for a connection any more. One that is closed it has
+// remove tells the system that nobody waits for a connection any more. One that is closed it has
 // forgotten by itself, and the descriptor may be that of another who waits.
-func (u *usher) forget(c *conn) {
+func (u *poller) remove(c *conn) {
 	_ = c.raw.Control(func(uintptr) { _ = unix.EpollCtl(u.fd, unix.EPOLL_CTL_DEL, c.fd, nil) })
 }
 
 // run attends to those who have something to say, until the porch is closed.
-func (u *usher) run() {
+func (u *poller) run() {
 	defer u.close() // whatever the end is, nobody waits in vain
 	var events [round]unix.EpollEvent
 	var guests [round]*conn
@@ -149,13 +149,13 @@ func (u *usher) run() {
 		return n != 0
 	}
 	for u.raw.Read(look) == nil {
-		u.attend(events[:max(n, 0)], guests[:])
+		u.handleReady(events[:max(n, 0)], guests[:])
 		runtime.Gosched() // the sessions have something to do now
 	}
 }
 
-// attend attends to connections from whom something has come.
-func (u *usher) attend(events []unix.EpollEvent, guests []*conn) {
+// handleReady attends to connections from whom something has come.
+func (u *poller) handleReady(events []unix.EpollEvent, guests []*conn) {
 	guests = guests[:len(events)]
 	u.mu.Lock()
 	for i, e := range events {
@@ -168,24 +168,24 @@ func (u *usher) attend(events []unix.EpollEvent, guests []*conn) {
 		if c == nil {
 			continue // somebody has fetched it
 		}
-		if over := events[i].Events != unix.EPOLLIN; !u.putBack(c, c.attend(over)) {
+		if over := events[i].Events != unix.EPOLLIN; !u.rearm(c, c.handleReadable(over)) {
 			go c.serve()
 		}
 		guests[i] = nil
 	}
 }
 
-// putBack has a connection wait again that was attended to, unless it may not or was asked to end.
-func (u *usher) putBack(c *conn, stays bool) bool {
+// rearm has a connection wait again that was attended to, unless it may not or was asked to end.
+func (u *poller) rearm(c *conn, stays bool) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed {
 		return false
 	}
 	if stays && c.ended.Load() == nil {
-		u.guests[u.seat(c)] = c
+		u.guests[u.slot(c)] = c
 		return true
 	}
-	u.forget(c)
+	u.remove(c)
 	return false
 }

@@ -13,9 +13,9 @@ import (
 
 // waiting is how many connections are at the porch.
 func waiting(s *Server) (n int) {
-	s.doors.mu.Lock()
-	defer s.doors.mu.Unlock()
-	for _, u := range s.doors.porch {
+	s.connections.mu.Lock()
+	defer s.connections.mu.Unlock()
+	for _, u := range s.connections.pollers {
 		u.mu.Lock()
 		for _, c := range u.guests {
 			if c != nil {
@@ -75,7 +75,7 @@ func TestSilentClientsWaitAtThePorch(t *testing.T) {
 // descriptor.
 func TestDescriptorOfAnotherIsNotForgotten(t *testing.T) {
 	t.Parallel()
-	u, err := newUsher(1)
+	u, err := newPoller(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,16 +90,16 @@ func TestDescriptorOfAnotherIsNotForgotten(t *testing.T) {
 		return c
 	}
 	gone := parked()
-	if !u.fetch(gone) || u.fetch(gone) {
+	if !u.unpark(gone) || u.unpark(gone) {
 		t.Fatal("it does not wait once")
 	}
 	gone.Close()
 	next := parked()
 	gone.fd = next.fd // as the system may have it
-	if u.putBack(gone, false) {
+	if u.rearm(gone, false) {
 		t.Error("what was closed waits")
 	}
-	if !u.fetch(next) {
+	if !u.unpark(next) {
 		t.Error("the next one does not wait any more")
 	}
 }

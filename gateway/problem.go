@@ -125,9 +125,9 @@ func problemBehind(err error) *problemError {
 	}
 }
 
-// cries bounds how often the log has errors that anybody can cause who has not
+// logLimiter bounds how often the log has errors that anybody can cause who has not
 // even said who they are. More than cryLimit in a minute say nothing new.
-type cries struct {
+type logLimiter struct {
 	mu    sync.Mutex // guards the following
 	since time.Time
 	n     int
@@ -135,8 +135,8 @@ type cries struct {
 
 const cryLimit = 20
 
-// mayCry counts an error and reports whether it is one of the first.
-func (c *cries) mayCry() bool {
+// allow counts an error and reports whether it is one of the first.
+func (c *logLimiter) allow() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := time.Now(); now.Sub(c.since) > time.Minute {
@@ -160,7 +160,7 @@ func (s *Server) fail(err error, c echo.Context) {
 			attrs = append(attrs, "stack", string(crash.stack))
 		}
 		level := slog.LevelError
-		if c.Response().Committed && !crashed || who(c).User == "" && !s.strangers.mayCry() {
+		if c.Response().Committed && !crashed || who(c).User == "" && !s.strangers.allow() {
 			level = slog.LevelDebug // the client hung up, or somebody wants the log to be full
 		}
 		s.log.Log(ctx, level, "request went wrong", attrs...)

@@ -11,16 +11,16 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Fleet is what the admin API needs to know of the replicas.
-type Fleet interface {
+// Membership is what the admin API needs to know of the replicas.
+type Membership interface {
 	// Card is this replica.
 	Card() membership.Card
 	Replicas(ctx context.Context) ([]membership.Card, error)
-	Ask(ctx context.Context, id wire.ReplicaID, w membership.Wish) error
+	Order(ctx context.Context, id wire.ReplicaID, w membership.ReplicaOrder) error
 	// Send has a replica do something and waits for what it answers.
-	Send(ctx context.Context, to wire.ReplicaID, id string, e membership.Errand) (membership.Answer, error)
-	// Elsewhere is how many connections a user has to other replicas.
-	Elsewhere(user string) int
+	Send(ctx context.Context, to wire.ReplicaID, id string, e membership.Command) (membership.Answer, error)
+	// ConnectionsElsewhere is how many connections a user has to other replicas.
+	ConnectionsElsewhere(user string) int
 }
 
 // Agents is what it needs to know of agents.

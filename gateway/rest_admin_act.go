@@ -22,8 +22,8 @@ type adminOrder struct {
 
 var adminOrderForm = formOf[adminOrder]()
 
-// deed is something an admin does.
-type deed struct {
+// adminAction is something an admin does.
+type adminAction struct {
 	action, target string
 	reason         string
 	// check says why it cannot be done, before it is written down.
@@ -42,9 +42,9 @@ type deed struct {
 	final, fleeting bool
 }
 
-// witnessed does a deed: once for its id, and only after it was written down. The
+// performAudited does a deed: once for its id, and only after it was written down. The
 // answer is its record, of how it ended or, when that takes long, that it began.
-func (s *Server) witnessed(c echo.Context, d deed) error {
+func (s *Server) performAudited(c echo.Context, d adminAction) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
 	defer cancel()
 	id := wire.MessageID(c.Request().Header.Get(headerIdempotencyKey))
@@ -54,7 +54,7 @@ func (s *Server) witnessed(c echo.Context, d deed) error {
 	if audit.CheckReason(d.reason) != nil {
 		return inQuery("reason", "Say why, in 1 to 500 characters.")
 	}
-	known, err := s.carryOut(ctx, d, s.recordOf(c, d, cmp.Or(string(id), "act-"+rand.Text())))
+	known, err := s.performAction(ctx, d, s.recordOf(c, d, cmp.Or(string(id), "act-"+rand.Text())))
 	if err != nil {
 		return err
 	}
@@ -88,21 +88,21 @@ func isGone(err error) bool {
 }
 
 func (s *Server) drainReplica(c echo.Context) error {
-	return s.wishOf(c, "replica.drain", membership.OrderDrain)
+	return s.connectRequestOf(c, "replica.drain", membership.OrderDrain)
 }
 
 func (s *Server) undrainReplica(c echo.Context) error {
-	return s.wishOf(c, "replica.undrain", membership.OrderServe)
+	return s.connectRequestOf(c, "replica.undrain", membership.OrderServe)
 }
 
-// wishOf has a replica drain or serve again.
-func (s *Server) wishOf(c echo.Context, action string, order membership.Order) error {
+// connectRequestOf has a replica drain or serve again.
+func (s *Server) connectRequestOf(c echo.Context, action string, order membership.Order) error {
 	in, err := adminOrderForm.read(s, c)
 	if err != nil {
 		return err
 	}
 	id := wire.ReplicaID(pathParam(c, "replica"))
-	return s.witnessed(c, deed{
+	return s.performAudited(c, adminAction{
 		action: action, target: string(id), reason: in.Reason,
 		check: func(ctx context.Context) error {
 			all, err := s.fleet.Replicas(ctx)
@@ -117,7 +117,7 @@ func (s *Server) wishOf(c echo.Context, action string, order membership.Order) e
 			return errNoReplica()
 		},
 		do: func(ctx context.Context, wish string) (string, error) {
-			err := s.fleet.Ask(ctx, id, membership.Wish{ID: wish, Order: order})
+			err := s.fleet.Order(ctx, id, membership.ReplicaOrder{ID: wish, Order: order})
 			if errors.Is(err, membership.ErrUnknown) {
 				err = errNoReplica()
 			}

@@ -33,14 +33,14 @@ func (s *Server) closeTab(c echo.Context) error {
 	if connection.Validate() != nil {
 		return errNoConnection()
 	}
-	d := deed{action: "tab.close", target: "/" + string(connection), reason: in.Reason, fleeting: true}
-	name := errandName()
+	d := adminAction{action: "tab.close", target: "/" + string(connection), reason: in.Reason, fleeting: true}
+	name := commandName()
 	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
 		self := s.fleet.Card().ID
 		if s.hub.CloseTab(id, connection) {
 			return "it was at " + string(self), nil
 		}
-		return s.closeElsewhere(ctx, membership.Errand{Kind: membership.ErrandCloseTab, Session: id, Connection: connection}, act+name)
+		return s.closeElsewhere(ctx, membership.Command{Kind: membership.CommandCloseTab, Session: id, Connection: connection}, act+name)
 	})
 }
 
@@ -49,7 +49,7 @@ func errNoConnection() error {
 }
 
 // closeElsewhere asks all other replicas to close a connection, until one had it.
-func (s *Server) closeElsewhere(ctx context.Context, e membership.Errand, name string) (string, error) {
+func (s *Server) closeElsewhere(ctx context.Context, e membership.Command, name string) (string, error) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -89,10 +89,10 @@ func (s *Server) closeElsewhere(ctx context.Context, e membership.Errand, name s
 	return "", errNoConnection()
 }
 
-// errandName is what an errand has after the id of its action. Whoever waits for the
+// commandName is what an errand has after the id of its action. Whoever waits for the
 // same deed waits for the same errand; one that is begun again later has another done,
 // for the answer to the first may be old.
-func errandName() string { return "." + rand.Text()[:10] }
+func commandName() string { return "." + rand.Text()[:10] }
 
 // unanswered is what is said of a replica that cannot be asked, or has let an errand
 // run out, as one does that is killed meanwhile or knows of no errands.
@@ -109,11 +109,11 @@ func (s *Server) handOver(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	d := deed{action: "session.handover", target: "/" + string(in.To), reason: in.Reason}
+	d := adminAction{action: "session.handover", target: "/" + string(in.To), reason: in.Reason}
 	d.allowed = func(ctx context.Context) error { return s.takesSessions(ctx, in.To) }
-	name := errandName()
+	name := commandName()
 	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
-		answer, err := s.fleet.Send(ctx, in.To, act+name, membership.Errand{Kind: membership.ErrandFetch, Session: id})
+		answer, err := s.fleet.Send(ctx, in.To, act+name, membership.Command{Kind: membership.CommandFetch, Session: id})
 		switch {
 		case errors.Is(err, membership.ErrUnknown):
 			return "", errNoReplica()
@@ -144,10 +144,10 @@ func (s *Server) takesSessions(ctx context.Context, id wire.ReplicaID) error {
 	return errNoReplica()
 }
 
-// Errand does something for another replica.
-func (s *Server) Errand(ctx context.Context, e membership.Errand) membership.Answer {
+// ExecuteCommand does something for another replica.
+func (s *Server) ExecuteCommand(ctx context.Context, e membership.Command) membership.Answer {
 	switch e.Kind {
-	case membership.ErrandFetch:
+	case membership.CommandFetch:
 		got, err := s.hub.Fetch(ctx, e.Session)
 		if err != nil {
 			p := problemOf(err, &http.Request{})
@@ -158,7 +158,7 @@ func (s *Server) Errand(ctx context.Context, e membership.Errand) membership.Ans
 			return membership.Answer{Found: true, Detail: fmt.Sprintf("owner: %s already", self)}
 		}
 		return membership.Answer{Found: true, Detail: fmt.Sprintf("owner: %s, then %s (epoch %d)", orNobody(got.From), self, got.Epoch)}
-	case membership.ErrandCloseTab:
+	case membership.CommandCloseTab:
 		return membership.Answer{Found: s.hub.CloseTab(e.Session, e.Connection)}
 	}
 	return membership.Answer{Code: wire.CodeInvalidMessage, Reason: "this replica does not know how to do that"}

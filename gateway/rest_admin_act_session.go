@@ -22,7 +22,7 @@ type interruptOrder struct {
 var interruptOrderForm = formOf[interruptOrder]()
 
 // onSession is a deed about a session that is there.
-func (s *Server) onSession(c echo.Context, d deed, do func(ctx context.Context, id wire.SessionID, act string) (string, error)) error {
+func (s *Server) onSession(c echo.Context, d adminAction, do func(ctx context.Context, id wire.SessionID, act string) (string, error)) error {
 	id := wire.SessionID(c.Param("session"))
 	d.target = string(id) + d.target
 	d.check = func(ctx context.Context) error {
@@ -42,7 +42,7 @@ func (s *Server) onSession(c echo.Context, d deed, do func(ctx context.Context, 
 		return err
 	}
 	d.do = func(ctx context.Context, act string) (string, error) { return do(ctx, id, act) }
-	return s.witnessed(c, d)
+	return s.performAudited(c, d)
 }
 
 // The actions that are open to a session that is set aside.
@@ -57,7 +57,7 @@ func (s *Server) interruptSession(c echo.Context) error {
 		return err
 	}
 	m := wire.Interrupt{Scope: wire.ScopeSession, AgentID: in.AgentID, MonitorID: in.MonitorID}
-	d, user := deed{action: "session.interrupt", reason: in.Reason, opens: true}, who(c).User
+	d, user := adminAction{action: "session.interrupt", reason: in.Reason, opens: true}, who(c).User
 	switch {
 	case in.AgentID != "" && in.MonitorID != "":
 		return inQuery("monitorId", "Name an agent or a monitor, not both.")
@@ -82,7 +82,7 @@ func (s *Server) cancelMessage(c echo.Context) error {
 	if message.Validate() != nil {
 		return misdirected(http.StatusNotFound, "No such message waits in this session.")
 	}
-	d := deed{action: "message.cancel", target: "/" + string(message), reason: in.Reason, opens: true}
+	d := adminAction{action: "message.cancel", target: "/" + string(message), reason: in.Reason, opens: true}
 	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
 		// Owners of earlier versions know it by the id of the message.
 		m := wire.Message{Session: id, ID: wire.MessageID(act), Data: wire.DeleteQueuedMessage{Target: message}}
@@ -100,7 +100,7 @@ func (s *Server) resetSession(c echo.Context) error {
 		return err
 	}
 	user := who(c).User
-	return s.onSession(c, deed{action: "session.reset", reason: in.Reason, opens: true}, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
+	return s.onSession(c, adminAction{action: "session.reset", reason: in.Reason, opens: true}, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
 		m := wire.Reset{MessageID: wire.MessageID(act)}
 		return s.hub.Act(ctx, id, user, m.MessageID, wire.Message{Session: id, ID: m.MessageID, Data: m})
 	})
@@ -111,7 +111,7 @@ func (s *Server) releaseSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.onSession(c, deed{action: actionRelease, reason: in.Reason}, func(ctx context.Context, id wire.SessionID, _ string) (string, error) {
+	return s.onSession(c, adminAction{action: actionRelease, reason: in.Reason}, func(ctx context.Context, id wire.SessionID, _ string) (string, error) {
 		info, err := s.hub.Info(ctx, id)
 		if err != nil {
 			return "", err
@@ -136,7 +136,7 @@ func (s *Server) removeSession(c echo.Context) error {
 			return err
 		}
 	}
-	return s.onSession(c, deed{action: actionDelete, reason: in.Reason, final: true}, func(ctx context.Context, id wire.SessionID, _ string) (string, error) {
+	return s.onSession(c, adminAction{action: actionDelete, reason: in.Reason, final: true}, func(ctx context.Context, id wire.SessionID, _ string) (string, error) {
 		err := s.removeWithFiles(ctx, id)
 		if errors.Is(err, store.ErrQuarantined) || errors.Is(err, store.ErrCorrupt) {
 			err = s.hub.Discard(ctx, id)

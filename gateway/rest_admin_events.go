@@ -126,7 +126,7 @@ func (s *Server) getAnyEvents(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	defer room.giveBack()
+	defer room.release()
 	page := adminEvents{Events: []json.RawMessage{}, Next: after, Top: info.Top}
 	if err := s.readWanted(ctx, info, want, limit, &page); err != nil {
 		return orGone(err)

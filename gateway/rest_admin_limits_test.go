@@ -101,11 +101,11 @@ func (h *hall) elsewhere(want int) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(h.wait)
-	for h.fleet.Elsewhere("ann") != want {
+	for h.fleet.ConnectionsElsewhere("ann") != want {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			h.t.Fatalf("%d connections elsewhere, want %d", h.fleet.Elsewhere("ann"), want)
+			h.t.Fatalf("%d connections elsewhere, want %d", h.fleet.ConnectionsElsewhere("ann"), want)
 		}
 	}
 }

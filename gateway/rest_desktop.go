@@ -117,7 +117,7 @@ func (s *Server) getShortcuts(c echo.Context) error {
 		return shortcutsForm.answer(c, http.StatusOK, &shortcutList{})
 	}
 	var state wire.SessionState
-	err = s.visit(c, info, func(ctx context.Context, room *session.Room) (err error) {
+	err = s.visit(c, info, func(ctx context.Context, room *session.Handle) (err error) {
 		state, err = room.Snapshot(ctx, nil)
 		return err
 	})

@@ -217,7 +217,7 @@ func (s *Server) current(c echo.Context, least access) (session.Info, error) {
 		err = problem(wire.CodeForbidden, "")
 	}
 	if err == nil && least == accessOperator {
-		err = s.entering(c, info)
+		err = s.auditEntry(c, info)
 	}
 	return info, err
 }

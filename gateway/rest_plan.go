@@ -81,7 +81,7 @@ func (s *Server) getPlan(c echo.Context) error {
 		return err
 	}
 	var now wire.SessionState
-	if err := s.visit(c, info, func(ctx context.Context, room *session.Room) (err error) {
+	if err := s.visit(c, info, func(ctx context.Context, room *session.Handle) (err error) {
 		now, err = room.Snapshot(ctx, nil)
 		return err
 	}); err != nil {

@@ -135,7 +135,7 @@ func (s *Server) getNotes(c echo.Context) error {
 	return s.readRows(c, func(info session.Info, q session.RowQuery, page session.RowPage) error {
 		var working []wire.AgentState
 		if q.Newest() && info.Working {
-			err := s.visit(c, info, func(ctx context.Context, room *session.Room) error {
+			err := s.visit(c, info, func(ctx context.Context, room *session.Handle) error {
 				state, err := room.Snapshot(ctx, []wire.MonitorID{q.Monitor})
 				working = slices.DeleteFunc(slices.Clone(state.Agents), func(a wire.AgentState) bool { return a.MonitorID != q.Monitor })
 				return err

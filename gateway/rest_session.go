@@ -270,7 +270,7 @@ func (s *Server) patchSession(c echo.Context) error {
 		return err
 	}
 	if in.Title != nil {
-		err := s.asOwner(c, info, deed{action: "session.rename", do: func(ctx context.Context, _ string) (string, error) {
+		err := s.asOwner(c, info, adminAction{action: "session.rename", do: func(ctx context.Context, _ string) (string, error) {
 			return "", s.hub.Rename(ctx, info.ID, *in.Title)
 		}})
 		if err != nil {
@@ -285,7 +285,7 @@ func (s *Server) deleteSession(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	err = s.asOwner(c, info, deed{action: actionDelete, do: func(ctx context.Context, _ string) (string, error) {
+	err = s.asOwner(c, info, adminAction{action: actionDelete, do: func(ctx context.Context, _ string) (string, error) {
 		return "", s.removeWithFiles(ctx, info.ID)
 	}, final: true})
 	if err != nil {
@@ -348,7 +348,7 @@ func (s *Server) deleteShare(c echo.Context) error {
 
 // share lets somebody use a session, or not any more.
 func (s *Server) share(c echo.Context, info session.Info, user string, as session.Share) error {
-	return s.asOwner(c, info, deed{action: "session.share", target: "/" + user, do: func(ctx context.Context, _ string) (string, error) {
+	return s.asOwner(c, info, adminAction{action: "session.share", target: "/" + user, do: func(ctx context.Context, _ string) (string, error) {
 		return "access: " + cmp.Or(string(as), "none"), s.hub.Share(ctx, info.ID, user, as)
 	}})
 }

@@ -57,7 +57,7 @@ func (s *Server) getAgentStats(c echo.Context) error {
 		return err
 	}
 	if err == nil {
-		err = s.visit(c, info, func(ctx context.Context, room *session.Room) error {
+		err = s.visit(c, info, func(ctx context.Context, room *session.Handle) error {
 			state, err := room.Snapshot(ctx, nil)
 			if err != nil {
 				return err

@@ -116,7 +116,7 @@ func (s *Server) postActions(c echo.Context) error {
 }
 
 // visit opens the session's room for one request.
-func (s *Server) visit(c echo.Context, info session.Info, do func(ctx context.Context, room *session.Room) error) error {
+func (s *Server) visit(c echo.Context, info session.Info, do func(ctx context.Context, room *session.Handle) error) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
 	defer cancel()
 	room, err := s.hub.Open(ctx, info.ID)
@@ -141,7 +141,7 @@ func (s *Server) getSnapshot(c echo.Context) error {
 		monitors = append(monitors, wire.MonitorID(m))
 	}
 	var state wire.SessionState
-	err = s.visit(c, info, func(ctx context.Context, room *session.Room) (err error) {
+	err = s.visit(c, info, func(ctx context.Context, room *session.Handle) (err error) {
 		state, err = room.Snapshot(ctx, monitors)
 		return err
 	})
@@ -205,7 +205,7 @@ func (s *Server) getEvents(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	defer room.giveBack()
+	defer room.release()
 	page, err := s.readPage(c, info, after, limit)
 	if err != nil {
 		return err
@@ -216,7 +216,7 @@ func (s *Server) getEvents(c echo.Context) error {
 
 // readPage reads a page of the log.
 func (s *Server) readPage(c echo.Context, info session.Info, after wire.Position, limit int) (page []byte, err error) {
-	err = s.visit(c, info, func(ctx context.Context, room *session.Room) error {
+	err = s.visit(c, info, func(ctx context.Context, room *session.Handle) error {
 		events, err := readUpTo(ctx, room, after, limit)
 		if err == nil {
 			page = pageOf(events, after, info.Top)
@@ -227,7 +227,7 @@ func (s *Server) readPage(c echo.Context, info session.Info, after wire.Position
 }
 
 // readUpTo reads events up to a number and up to [pageBytes], but one at least.
-func readUpTo(ctx context.Context, room *session.Room, after wire.Position, limit int) ([]store.Event, error) {
+func readUpTo(ctx context.Context, room *session.Handle, after wire.Position, limit int) ([]store.Event, error) {
 	var events []store.Event
 	bytes := 0
 	for want := firstRead; len(events) < limit; {

@@ -88,7 +88,7 @@ func (s *Server) postKey(c echo.Context) error {
 		id.Expires = time.Now().Add(time.Duration(in.ExpiresIn) * time.Second)
 	}
 	key := ""
-	err = s.attested(c, deed{action: "key.make", target: in.User, do: func(ctx context.Context, _ string) (_ string, err error) {
+	err = s.auditOwnerAction(c, adminAction{action: "key.make", target: in.User, do: func(ctx context.Context, _ string) (_ string, err error) {
 		key, err = s.auth.NewKey(ctx, id, in.Name)
 		return fmt.Sprintf("roles: %v; name: %q", roles, in.Name), givenToNobody(err)
 	}})
@@ -136,7 +136,7 @@ func (s *Server) listKeys(c echo.Context) error {
 
 func (s *Server) deleteKey(c echo.Context) error {
 	key := c.Param("key")
-	err := s.attested(c, deed{action: "key.end", target: key, fleeting: true, do: func(ctx context.Context, _ string) (string, error) {
+	err := s.auditOwnerAction(c, adminAction{action: "key.end", target: key, fleeting: true, do: func(ctx context.Context, _ string) (string, error) {
 		err := s.auth.RevokeKey(ctx, key)
 		if errors.Is(err, store.ErrNotFound) {
 			err = misdirected(http.StatusNotFound, "There is no such key.")
@@ -160,7 +160,7 @@ func (s *Server) postUserTicket(c echo.Context) error {
 		return err
 	}
 	ticket, id := "", auth.Identity{User: in.User, Roles: roles, Key: who(c).Key}
-	err = s.attested(c, deed{action: "ticket.make", target: in.User, do: func(ctx context.Context, _ string) (_ string, err error) {
+	err = s.auditOwnerAction(c, adminAction{action: "ticket.make", target: in.User, do: func(ctx context.Context, _ string) (_ string, err error) {
 		ticket, err = s.auth.NewTicket(ctx, id, in.Session)
 		return fmt.Sprintf("roles: %v; session: %q", roles, in.Session), givenToNobody(err)
 	}})

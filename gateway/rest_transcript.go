@@ -58,7 +58,7 @@ func (s *Server) stateOf(c echo.Context) (info session.Info, state wire.SessionS
 	if info, err = s.enter(c, accessViewer); err != nil {
 		return info, state, err
 	}
-	err = s.visit(c, info, func(ctx context.Context, room *session.Room) (err error) {
+	err = s.visit(c, info, func(ctx context.Context, room *session.Handle) (err error) {
 		state, err = room.Snapshot(ctx, nil)
 		return err
 	})

@@ -91,7 +91,7 @@ func done(doc string) []answer { return []answer{{http.StatusNoContent, doc, nil
 // routes are all routes, but for the files of another desktop.
 func (s *Server) routes() []route {
 	var all []route
-	for _, part := range [][]route{s.sessionRoutes(), s.packRoutes(), s.talkRoutes(), s.rowRoutes(), s.taskRoutes(), s.planRoutes(), s.fileRoutes(), s.desktopRoutes(), s.peopleRoutes(), s.adminRoutes(), s.adminActRoutes(), s.hubRoutes()} {
+	for _, part := range [][]route{s.sessionRoutes(), s.packRoutes(), s.messageRoutes(), s.rowRoutes(), s.taskRoutes(), s.planRoutes(), s.fileRoutes(), s.desktopRoutes(), s.peopleRoutes(), s.adminRoutes(), s.adminActRoutes(), s.hubRoutes()} {
 		all = append(all, part...)
 	}
 	return all
@@ -179,7 +179,7 @@ func (s *Server) sessionRoutes() []route {
 	}
 }
 
-func (s *Server) talkRoutes() []route {
+func (s *Server) messageRoutes() []route {
 	const tag = "conversation"
 	return []route{
 		{

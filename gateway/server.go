@@ -109,7 +109,7 @@ type Config struct {
 	UserSessions    int
 	UserConnections int
 	// Patience is how long the streaming doors wait for clients.
-	Patience Patience
+	Patience Timeouts
 }
 
 func (c Config) withDefaults() Config {
@@ -130,8 +130,8 @@ type Deps struct {
 	Store Store
 	Hub   *session.Hub
 	Auth  *auth.Authority
-	Quota *ratelimit.Keeper
-	Files *files.Shelf
+	Quota *ratelimit.Limiter
+	Files *files.Store
 	// MCP is where agents outside the hub find their tools; nil means nowhere.
 	MCP http.Handler
 	// Providers are who can think, Provider is who does in new sessions.
@@ -146,10 +146,10 @@ type Deps struct {
 	Admin   *web.Site
 	Metrics http.Handler
 	Monitor Monitor
-	// Fleet are the replicas, of which this is one, and Audit is where it is
+	// Membership are the replicas, of which this is one, and Audit is where it is
 	// written down what admins do. Without them there is no admin API.
-	Fleet Fleet
-	Audit *audit.Book
+	Membership Membership
+	Audit      *audit.Log
 	// Agents counts those that run, of at most AgentLimit; nil means none.
 	Agents     Agents
 	AgentLimit int
@@ -166,8 +166,8 @@ type Server struct {
 	store Store
 	hub   *session.Hub
 	auth  *auth.Authority
-	quota *ratelimit.Keeper
-	files *files.Shelf
+	quota *ratelimit.Limiter
+	files *files.Store
 	mcp   http.Handler
 	minds []string
 	mind  string
@@ -180,14 +180,14 @@ type Server struct {
 	// adminPage is the page of those who look after the hub, who are in the gallery
 	// while they do.
 	adminPage *web.Site
-	admin     adminDoor
-	gallery   gallery
-	deeds     deeds
+	admin     adminListener
+	gallery   adminStreams
+	deeds     adminActions
 
 	dev    *httputil.ReverseProxy // nil unless there is a build tool
 	apps   apps
-	fleet  Fleet
-	audit  *audit.Book
+	fleet  Membership
+	audit  *audit.Log
 	agents Agents
 	tracer Tracer       // nil unless messages are followed
 	most   int          // agents
@@ -200,15 +200,15 @@ type Server struct {
 	refused refusals
 	bulk    bulk
 	// strangers is how much is in the log because of them.
-	strangers cries
+	strangers logLimiter
 	// description is the API description, made when it is first asked for.
 	description func() []byte
 
-	births    births
-	doors     doors
-	turnstile turnstile
-	draining  atomic.Bool
-	away      atomic.Bool // the store did not answer when last asked
+	births      createLocks
+	connections connections
+	turnstile   authGate
+	draining    atomic.Bool
+	away        atomic.Bool // the store did not answer when last asked
 }
 
 // New makes a server in front of d. It does not listen yet.
@@ -217,8 +217,8 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 		cfg: cfg.withDefaults(), log: log,
 		store: d.Store, hub: d.Hub, auth: d.Auth, quota: d.Quota, files: d.Files,
 		mcp: d.MCP, minds: d.Providers, mind: d.Provider, desktop: d.Desktop, adminPage: d.Admin, metrics: d.Metrics, monitor: d.Monitor,
-		fleet: d.Fleet, audit: d.Audit, agents: d.Agents, most: d.AgentLimit,
-		observer: observing(d.Observer), tracer: d.Tracer, hosts: map[string]bool{}, turnstile: newTurnstile(),
+		fleet: d.Membership, audit: d.Audit, agents: d.Agents, most: d.AgentLimit,
+		observer: observing(d.Observer), tracer: d.Tracer, hosts: map[string]bool{}, turnstile: newAuthGate(),
 	}
 	for _, h := range cfg.Hosts {
 		s.hosts[hostName(h)] = true
@@ -229,7 +229,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	if cfg.WebDev != nil {
 		s.dev = newDev(cfg.WebDev, log)
 	}
-	s.doors.init()
+	s.connections.init()
 	s.deeds.init()
 	s.bulk.init()
 	s.echo = s.newEcho()
@@ -331,7 +331,7 @@ func (s *Server) Serve(ln net.Listener) error {
 // Those who watch the hub are sent away, and may come back to see how it goes on.
 func (s *Server) Drain() {
 	s.draining.Store(true)
-	s.gallery.clear(false)
+	s.gallery.closeAll(false)
 }
 
 // Undrain takes [Server.Drain] back.
@@ -350,11 +350,11 @@ func (s *Server) Release(ctx context.Context, runs func(wire.SessionID) bool) {
 		case <-ctx.Done():
 			return
 		}
-		idle := slices.DeleteFunc(s.doors.all(), func(c *conn) bool {
+		idle := slices.DeleteFunc(s.connections.all(), func(c *conn) bool {
 			return c.ended.Load() != nil || c.tab.Load() == nil || runs(c.session)
 		})
 		if len(idle) > 0 {
-			s.sendAway(ctx, idle, "this hub hands its sessions over")
+			s.disconnect(ctx, idle, "this hub hands its sessions over")
 		}
 	}
 }
@@ -367,13 +367,13 @@ func (s *Server) Dismiss(ctx context.Context) error {
 		if ctx.Err() != nil { // those who were told nothing yet may stay
 			return fmt.Errorf("send clients elsewhere: %w", context.Cause(ctx))
 		}
-		conns := s.doors.all()
+		conns := s.connections.all()
 		if len(conns) == 0 {
 			return nil
 		}
 		// Those who were told already are on their way out.
 		conns = slices.DeleteFunc(conns, func(c *conn) bool { return c.ended.Load() != nil })
-		s.sendAway(ctx, conns, "this hub is being drained")
+		s.disconnect(ctx, conns, "this hub is being drained")
 		select {
 		case <-time.After(goneAfter):
 		case <-ctx.Done():
@@ -386,11 +386,11 @@ func (s *Server) Dismiss(ctx context.Context) error {
 // so.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
-	s.gallery.clear(true)
+	s.gallery.closeAll(true)
 	// Both at once: clients must not come back to a door that is still open,
 	// and the streams among the requests end only when they are dismissed.
 	var wg sync.WaitGroup
-	wg.Go(func() { s.dismiss(ctx) })
+	wg.Go(func() { s.closeAll(ctx) })
 	if s.apps.http != nil {
 		// What is on its way there are files; nobody waits for them longer.
 		wg.Go(func() { _ = s.apps.http.Shutdown(ctx); _ = s.apps.http.Close() })
@@ -401,7 +401,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	err := s.http.Shutdown(ctx)
 	wg.Wait()
-	defer s.deeds.rest(ctx)
+	defer s.deeds.wait(ctx)
 	if adminErr != nil {
 		err = errors.Join(err, adminErr, s.admin.http.Close())
 	}

@@ -22,7 +22,7 @@ func (s *Server) serveSSE(c echo.Context) error {
 	if s.draining.Load() {
 		return problem(wire.CodeConnectionFailed, "This hub is shutting down.")
 	}
-	w, err := nativeWish(c, doorSSE)
+	w, err := nativeConnectRequest(c, doorSSE)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (s *Server) serveSSE(c echo.Context) error {
 	if err != nil {
 		return s.stranger(c, err)
 	}
-	granted, err := s.settle(c.Request().Context(), who, &w)
+	granted, err := s.authorize(c.Request().Context(), who, &w)
 	if err != nil {
 		return s.deny(c, err)
 	}
@@ -52,7 +52,7 @@ func (s *Server) serveSSE(c echo.Context) error {
 			return false
 		}
 		_ = raw.SetWriteDeadline(time.Time{})
-		return cn.greet(ctx, &w)
+		return cn.sendWelcome(ctx, &w)
 	})
 	return nil
 }

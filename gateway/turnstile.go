@@ -16,17 +16,17 @@ const (
 	placeTime = 250 * time.Millisecond
 )
 
-// turnstile lets clients in one after the other. When all tabs come back in the same
+// authGate lets clients in one after the other. When all tabs come back in the same
 // moment and are all served at once, all have to wait for the last; so half of them
 // wait for half of the time, and the hub's own calls to the store do not wait behind
 // theirs.
-type turnstile chan struct{}
+type authGate chan struct{}
 
-func newTurnstile() turnstile { return make(turnstile, turnstilePlaces) }
+func newAuthGate() authGate { return make(authGate, turnstilePlaces) }
 
 // enter waits for a place. It is given back with leave, which may be called more
 // than once, or by itself when it was held for long.
-func (t turnstile) enter(ctx context.Context) (leave func(), err error) {
+func (t authGate) enter(ctx context.Context) (leave func(), err error) {
 	select {
 	case t <- struct{}{}:
 	case <-ctx.Done():

@@ -9,9 +9,9 @@ import (
 )
 
 // full is a turnstile without a free place, and how to leave them.
-func full(t *testing.T) (turnstile, []func()) {
+func full(t *testing.T) (authGate, []func()) {
 	t.Helper()
-	ts := newTurnstile()
+	ts := newAuthGate()
 	places := make([]func(), turnstilePlaces)
 	for i := range places {
 		leave, err := ts.enter(t.Context())

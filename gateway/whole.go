@@ -18,11 +18,11 @@ const (
 	manyFollow = 127 // likewise in eight
 )
 
-// takeWhole hands the frame that comes next to take, which must not keep it, if all of
+// readWholeFrames hands the frame that comes next to take, which must not keep it, if all of
 // the frame is there and nothing about it is special, and reports whether that was so.
 // All other frames are the library's, which would do the same with this one over a longer
 // way. The library must not be in the middle of a frame or a message.
-func (c *conn) takeWhole(limit int64, take func(frame []byte)) bool {
+func (c *conn) readWholeFrames(limit int64, take func(frame []byte)) bool {
 	if end := pongFrame(c.rest); end > 0 {
 		c.skip(end)
 		return true
@@ -31,7 +31,7 @@ func (c *conn) takeWhole(limit int64, take func(frame []byte)) bool {
 	if end == 0 || int64(len(text)) > limit {
 		return false
 	}
-	buf, _ := c.s.doors.frames.Get().(*[]byte)
+	buf, _ := c.s.connections.frames.Get().(*[]byte)
 	*buf = appendUnmasked((*buf)[:0], text, mask)
 	c.skip(end) // before take, which may wait: nobody is to wait with all that was read
 	if utf8.Valid(*buf) {
@@ -39,7 +39,7 @@ func (c *conn) takeWhole(limit int64, take func(frame []byte)) bool {
 	} else {
 		c.drop(wire.CloseInvalidText, "the frame is not UTF-8")
 	}
-	c.s.doors.reuse(buf, c.s.cfg.FrameBytes)
+	c.s.connections.reuse(buf, c.s.cfg.FrameBytes)
 	return true
 }
 

@@ -27,7 +27,7 @@ const (
 
 // serveNative is the door of our own clients: GET /ws/{session}.
 func (s *Server) serveNative(c echo.Context) error {
-	w, err := nativeWish(c, doorPlain)
+	w, err := nativeConnectRequest(c, doorPlain)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (s *Server) serveNative(c echo.Context) error {
 
 // serveDesktop is the door of desktops written for YAAR: GET /ws.
 func (s *Server) serveDesktop(c echo.Context) error {
-	w, err := desktopWish(c)
+	w, err := desktopConnectRequest(c)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (s *Server) identifyDesktop(c echo.Context) (auth.Identity, error) {
 
 // receive lets a WebSocket in. Who says in the handshake who they are is refused
 // over HTTP; who does not has to say it in the first frame.
-func (s *Server) receive(c echo.Context, w *wish, identify func(echo.Context) (auth.Identity, error)) error {
+func (s *Server) receive(c echo.Context, w *connectRequest, identify func(echo.Context) (auth.Identity, error)) error {
 	if s.draining.Load() {
 		return problem(wire.CodeConnectionFailed, "This hub is shutting down.")
 	}
@@ -68,7 +68,7 @@ func (s *Server) receive(c echo.Context, w *wish, identify func(echo.Context) (a
 	if err != nil {
 		return s.receiveStranger(c, w, err)
 	}
-	granted, err := s.settle(c.Request().Context(), who, w)
+	granted, err := s.authorize(c.Request().Context(), who, w)
 	if err != nil {
 		return s.deny(c, err)
 	}
@@ -79,20 +79,20 @@ func (s *Server) receive(c echo.Context, w *wish, identify func(echo.Context) (a
 	cn.session, cn.name = w.session, w.name
 	cn.access.Store(uint32(granted))
 	cn.who.Store(&who)
-	s.start(cn, func(ctx context.Context) bool { return cn.greet(ctx, w) })
+	s.start(cn, func(ctx context.Context) bool { return cn.sendWelcome(ctx, w) })
 	return nil
 }
 
 // receiveStranger is receive for somebody who did not say who they are, or not
 // so that we believe it. Desktops of the other dialect cannot read an HTTP status,
 // but know the close code.
-func (s *Server) receiveStranger(c echo.Context, w *wish, err error) error {
+func (s *Server) receiveStranger(c echo.Context, w *connectRequest, err error) error {
 	denied, ok := errors.AsType[*auth.Error](err)
 	unknown := ok && denied.Code == wire.CodeAuthRequired
 	if !unknown && (!ok || w.door != doorDesktop) {
 		return s.stranger(c, err)
 	}
-	if wait := s.quota.Stranger(address(c)); wait > 0 {
+	if wait := s.quota.Address(address(c)); wait > 0 {
 		return s.tooMany(c, wait)
 	}
 	cn, err := s.upgrade(c, w)
@@ -105,13 +105,13 @@ func (s *Server) receiveStranger(c echo.Context, w *wish, err error) error {
 			cn.refuse(ctx, &refusal{code: denied.Code, detail: denied.Reason})
 			return false
 		}
-		return cn.authenticate(ctx, w) && cn.greet(ctx, w)
+		return cn.authenticate(ctx, w) && cn.sendWelcome(ctx, w)
 	})
 	return nil
 }
 
 // upgrade makes a WebSocket of a request, or an error that was not answered yet.
-func (s *Server) upgrade(c echo.Context, w *wish) (*conn, error) {
+func (s *Server) upgrade(c echo.Context, w *connectRequest) (*conn, error) {
 	cn := &conn{s: s, from: session.Sender{Connection: newConnectionID()}}
 	h := &handshake{ResponseWriter: c.Response(), conn: cn}
 	opts := &websocket.AcceptOptions{
@@ -147,7 +147,7 @@ func (s *Server) upgrade(c echo.Context, w *wish) (*conn, error) {
 // start serves a connection from goroutines of its own, so that what net/http and
 // echo hold of the request is freed.
 func (s *Server) start(cn *conn, hello func(context.Context) bool) {
-	if !s.doors.came(s, cn, hello) {
+	if !s.connections.add(s, cn, hello) {
 		// Too late: the doors were closed while it came through.
 		cn.drop(wire.CloseDraining, "this hub is shutting down")
 		cn.hangUp()
@@ -197,7 +197,7 @@ func (h *handshake) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 func (c *conn) hijacked(raw net.Conn, buffered *bufio.Reader) *link {
 	early, _ := buffered.Peek(buffered.Buffered()) // which cannot fail
 	c.Conn, c.rest = raw, bytes.Clone(early)
-	c.doors, c.hungUp = &c.s.doors, func() { c.guard("leave a session", c.leave) }
+	c.doors, c.hungUp = &c.s.connections, func() { c.guard("leave a session", c.leave) }
 	c.open()
 	return &c.link
 }

@@ -30,33 +30,33 @@ type Question struct {
 	Suggested string
 }
 
-// Deed is what a tool does, as far as rules tell tools apart.
-type Deed string
+// Permission is what a tool does, as far as rules tell tools apart.
+type Permission string
 
 // What tools do.
 const (
-	DeedReads    Deed = "reads"
-	DeedWrites   Deed = "writes"
-	DeedRuns     Deed = "runs"
-	DeedSwitches Deed = "switches" // to another mode
-	DeedHands    Deed = "hands"    // work to another agent
-	DeedNotes    Deed = "notes"    // for itself, which needs no permission
-	DeedUnknown  Deed = ""
+	PermissionReads     Permission = "reads"
+	PermissionWrites    Permission = "writes"
+	PermissionRuns      Permission = "runs"
+	PermissionSwitches  Permission = "switches" // to another mode
+	PermissionDelegates Permission = "hands"    // work to another agent
+	PermissionNotes     Permission = "notes"    // for itself, which needs no permission
+	PermissionUnknown   Permission = ""
 )
 
-// deeds are what tools do that backends are known to ask for.
-var deeds = func() map[string]Deed {
-	all := map[string]Deed{}
-	for deed, names := range map[Deed]string{
-		DeedReads: "readFile listFiles listFilesTopLevel listFilesRecursive searchFiles codebaseSearch " +
+// permissions are what tools do that backends are known to ask for.
+var permissions = func() map[string]Permission {
+	all := map[string]Permission{}
+	for deed, names := range map[Permission]string{
+		PermissionReads: "readFile listFiles listFilesTopLevel listFilesRecursive searchFiles codebaseSearch " +
 			"read_file list_files search_files codebase_search read_command_output Read LS Glob Grep NotebookRead read grep glob list view",
-		DeedWrites: "editedExistingFile appliedDiff newFileCreated generateImage write_to_file apply_diff edit edit_file " +
+		PermissionWrites: "editedExistingFile appliedDiff newFileCreated generateImage write_to_file apply_diff edit edit_file " +
 			"search_and_replace search_replace apply_patch generate_image Write Edit MultiEdit NotebookEdit write patch create " +
 			"config_hook system:set_config system:remove_config",
-		DeedRuns:     "execute_command command Bash bash shell exec exec_command run_command",
-		DeedSwitches: "switchMode switch_mode",
-		DeedHands:    "newTask finishTask new_task Task task:run",
-		DeedNotes:    "updateTodoList update_todo_list TodoWrite skill",
+		PermissionRuns:      "execute_command command Bash bash shell exec exec_command run_command",
+		PermissionSwitches:  "switchMode switch_mode",
+		PermissionDelegates: "newTask finishTask new_task Task task:run",
+		PermissionNotes:     "updateTodoList update_todo_list TodoWrite skill",
 	} {
 		for name := range strings.FieldsSeq(names) {
 			all[name] = deed
@@ -65,8 +65,8 @@ var deeds = func() map[string]Deed {
 	return all
 }()
 
-// DeedOf says what a tool does, by its name.
-func DeedOf(tool string) Deed { return deeds[tool] }
+// PermissionOf says what a tool does, by its name.
+func PermissionOf(tool string) Permission { return permissions[tool] }
 
 // Decide says what rules say to a question. Nothing is approved that no rule
 // names. Whether there is too much already is [Window]'s to say.
@@ -113,16 +113,16 @@ func allowsServer(rules wire.AutoApproval, q Question) bool {
 }
 
 func allowsTool(rules wire.AutoApproval, q Question) bool {
-	switch DeedOf(q.Tool) {
-	case DeedNotes:
+	switch PermissionOf(q.Tool) {
+	case PermissionNotes:
 		return true
-	case DeedSwitches:
+	case PermissionSwitches:
 		return rules.AlwaysAllowModeSwitch
-	case DeedHands:
+	case PermissionDelegates:
 		return rules.AlwaysAllowSubtasks
-	case DeedReads:
+	case PermissionReads:
 		return !q.Unclear && rules.AlwaysAllowReadOnly && (!q.Outside || rules.AlwaysAllowReadOnlyOutsideWorkspace)
-	case DeedWrites:
+	case PermissionWrites:
 		return !q.Unclear && rules.AlwaysAllowWrite && (!q.Outside || rules.AlwaysAllowWriteOutsideWorkspace) &&
 			(!q.Protected || rules.AlwaysAllowWriteProtected)
 	}

@@ -22,7 +22,7 @@ func Asked(tool string, input []byte) Question {
 	given, err := valuesOf(input)
 	q.Unclear = err != nil
 	switch {
-	case DeedOf(tool) == DeedRuns:
+	case PermissionOf(tool) == PermissionRuns:
 		q.Ask = wire.AskCommand
 		q.runs(given)
 	case tool == "use_mcp_tool", tool == "access_mcp_resource":
@@ -181,7 +181,7 @@ func (q *Question) concerns(given []value) {
 		}
 	}
 	// Of a tool that writes and names nothing nobody knows where it works.
-	q.Outside = q.Outside || !named && DeedOf(q.Tool) == DeedWrites
+	q.Outside = q.Outside || !named && PermissionOf(q.Tool) == PermissionWrites
 }
 
 // searchesText reports whether a tool's pattern is one of texts, not of paths.

@@ -33,8 +33,8 @@ type Card struct {
 	// URL is where this very replica answers, as far as it knows.
 	URL  string `json:"url,omitempty"`
 	Load Load   `json:"load"`
-	// Crowds are the users who have many connections there, and how many.
-	Crowds map[string]int `json:"crowds,omitempty"`
+	// UserConnections are the users who have many connections there, and how many.
+	UserConnections map[string]int `json:"crowds,omitempty"`
 }
 
 // Load is how much a replica has to do.
@@ -76,16 +76,16 @@ const (
 	OrderServe Order = "serve"
 )
 
-// Wish is an order for one process. The same id again is the same wish.
-type Wish struct {
+// ReplicaOrder is an order for one process. The same id again is the same wish.
+type ReplicaOrder struct {
 	ID    string `json:"id"`
 	Order Order  `json:"order"`
-	// Process is filled in by [Fleet.Ask].
+	// Process is filled in by [Fleet.Order].
 	Process string `json:"process"`
 }
 
-func readWish(data []byte) (Wish, error) {
-	var w Wish
+func readOrder(data []byte) (ReplicaOrder, error) {
+	var w ReplicaOrder
 	if err := json.Unmarshal(data, &w); err != nil {
 		return w, fmt.Errorf("read a wish: %w", err)
 	}

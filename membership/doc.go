@@ -5,10 +5,10 @@
 //
 // The announcement of this process in the store's directory of replicas, the list
 // of those who were alive when that was last read and which users crowd them, the collection fleet with at most
-// one [Wish] per replica, a collection fleet-errands.REPLICA with what others ask of each
-// ([Errand]; any number at once, each answered), and whether this process serves, drains or is drained.
+// one [ReplicaOrder] per replica, a collection fleet-errands.REPLICA with what others ask of each
+// ([Command]; any number at once, each answered), and whether this process serves, drains or is drained.
 // What draining means is not its own: [Config.Drain] and [Config.Serve] say, and what an
-// errand is [Config.Errand].
+// errand is [Config.Execute].
 //
 // # Who may call it
 //

@@ -9,7 +9,7 @@ import (
 
 // heed does what is wished, if that is new and meant for this process. The second
 // context bounds the look only.
-func (f *Fleet) heed(ctx, limited context.Context) error {
+func (f *Membership) heed(ctx, limited context.Context) error {
 	d, err := f.store.Get(limited, wishes, string(f.cfg.ID))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
@@ -17,7 +17,7 @@ func (f *Fleet) heed(ctx, limited context.Context) error {
 	if err != nil {
 		return err
 	}
-	w, err := readWish(d.Data)
+	w, err := readOrder(d.Data)
 	if err != nil || w.Process != f.process {
 		return err // the second is for an earlier life of ours
 	}
@@ -40,7 +40,7 @@ func (f *Fleet) heed(ctx, limited context.Context) error {
 }
 
 // persist tries a drain again that did not end well: what was in its way may be gone.
-func (f *Fleet) persist(ctx context.Context) {
+func (f *Membership) persist(ctx context.Context) {
 	f.mu.Lock()
 	state, wish := f.state, f.seen
 	f.mu.Unlock()
@@ -50,7 +50,7 @@ func (f *Fleet) persist(ctx context.Context) {
 }
 
 // drain begins to hand everything over, unless that was done or is under way.
-func (f *Fleet) drain(ctx context.Context, wish string) {
+func (f *Membership) drain(ctx context.Context, wish string) {
 	limited, cancel := context.WithTimeout(ctx, f.cfg.Grace)
 	t := &transition{cancel: cancel, done: make(chan struct{})}
 	f.mu.Lock()
@@ -84,7 +84,7 @@ func (f *Fleet) drain(ctx context.Context, wish string) {
 }
 
 // serve takes everything back.
-func (f *Fleet) serve(ctx context.Context, w Wish) {
+func (f *Membership) serve(ctx context.Context, w ReplicaOrder) {
 	f.halt()
 	t := &transition{cancel: func() {}, done: make(chan struct{})}
 	f.mu.Lock()
@@ -101,7 +101,7 @@ func (f *Fleet) serve(ctx context.Context, w Wish) {
 }
 
 // halt ends a drain under way and waits for that.
-func (f *Fleet) halt() {
+func (f *Membership) halt() {
 	f.mu.Lock()
 	t := f.moving
 	f.moving = nil

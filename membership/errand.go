@@ -11,21 +11,21 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ErrandKind is what a replica is to do for another.
-type ErrandKind string
+// CommandKind is what a replica is to do for another.
+type CommandKind string
 
 // What replicas do for each other.
 const (
-	// ErrandFetch has a session owned by the replica that is asked.
-	ErrandFetch ErrandKind = "fetch"
-	// ErrandCloseTab has a connection closed, if it is there.
-	ErrandCloseTab ErrandKind = "close-tab"
+	// CommandFetch has a session owned by the replica that is asked.
+	CommandFetch CommandKind = "fetch"
+	// CommandCloseTab has a connection closed, if it is there.
+	CommandCloseTab CommandKind = "close-tab"
 )
 
-// Errand is something that a replica does once for another, beside others, and answers.
+// Command is something that a replica does once for another, beside others, and answers.
 // A replica that is killed in between may do it twice.
-type Errand struct {
-	Kind       ErrandKind        `json:"kind"`
+type Command struct {
+	Kind       CommandKind       `json:"kind"`
 	Session    wire.SessionID    `json:"session"`
 	Connection wire.ConnectionID `json:"connection,omitempty"`
 }
@@ -55,7 +55,7 @@ const (
 
 // posted is an errand in the store.
 type posted struct {
-	Errand
+	Command
 	// Process is the one it is for.
 	Process string  `json:"process"`
 	Answer  *Answer `json:"answer,omitempty"`
@@ -63,12 +63,12 @@ type posted struct {
 
 // Send has a replica do an errand and waits for its answer. The id names the errand:
 // the same again waits for the same answer.
-func (f *Fleet) Send(ctx context.Context, to wire.ReplicaID, id string, e Errand) (Answer, error) {
+func (f *Membership) Send(ctx context.Context, to wire.ReplicaID, id string, e Command) (Answer, error) {
 	process, err := f.processOf(ctx, to)
 	if err != nil {
 		return Answer{}, err
 	}
-	p := posted{Errand: e, Process: process}
+	p := posted{Command: e, Process: process}
 	_, err = f.store.Put(ctx, store.Document{
 		Collection: errandPrefix + string(to), Name: id, Data: encodePosted(&p), TTL: errandFor + answerFor,
 	})
@@ -76,7 +76,7 @@ func (f *Fleet) Send(ctx context.Context, to wire.ReplicaID, id string, e Errand
 		return Answer{}, fmt.Errorf("send an errand: %w", err)
 	}
 	if to == f.cfg.ID {
-		f.runErrands()
+		f.runCommands()
 	}
 	look := time.NewTicker(errandLook)
 	defer look.Stop()
@@ -100,7 +100,7 @@ func (f *Fleet) Send(ctx context.Context, to wire.ReplicaID, id string, e Errand
 }
 
 // processOf is the process that runs as a replica.
-func (f *Fleet) processOf(ctx context.Context, id wire.ReplicaID) (string, error) {
+func (f *Membership) processOf(ctx context.Context, id wire.ReplicaID) (string, error) {
 	all, err := f.list(ctx)
 	if err != nil {
 		return "", err
@@ -121,21 +121,21 @@ func encodePosted(p *posted) []byte {
 	return data
 }
 
-// runErrands asks for a look at once.
-func (f *Fleet) runErrands() {
+// runCommands asks for a look at once.
+func (f *Membership) runCommands() {
 	select {
 	case f.errandsPoke <- struct{}{}:
 	default: // it is asked for already
 	}
 }
 
-// serveErrands does what others ask for until ctx ends, and returns when it has done
+// executeCommands does what others ask for until ctx ends, and returns when it has done
 // with that.
-func (f *Fleet) serveErrands(ctx context.Context) {
+func (f *Membership) executeCommands(ctx context.Context) {
 	defer f.errands.Wait()
 	every := max(f.cfg.Every/4, time.Millisecond)
 	for {
-		if err := f.takeErrands(ctx); err != nil && ctx.Err() == nil {
+		if err := f.claimCommands(ctx); err != nil && ctx.Err() == nil {
 			f.log.DebugContext(ctx, "cannot look for errands", "err", err) // the round says that the store is away
 		}
 		select {
@@ -147,8 +147,8 @@ func (f *Fleet) serveErrands(ctx context.Context) {
 	}
 }
 
-// takeErrands begins all that are not begun.
-func (f *Fleet) takeErrands(ctx context.Context) error {
+// claimCommands begins all that are not begun.
+func (f *Membership) claimCommands(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, f.cfg.TTL/2)
 	defer cancel()
 	f.mu.Lock()
@@ -177,7 +177,7 @@ func (f *Fleet) takeErrands(ctx context.Context) error {
 }
 
 // begin reports whether an errand may begin here.
-func (f *Fleet) begin(id string) bool {
+func (f *Membership) begin(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.running[id] || f.finished[id] || len(f.running) >= errandsAtOnce {
@@ -187,7 +187,7 @@ func (f *Fleet) begin(id string) bool {
 	return true
 }
 
-func (f *Fleet) ended(id string) {
+func (f *Membership) ended(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.running, id)
@@ -196,10 +196,10 @@ func (f *Fleet) ended(id string) {
 
 // run does an errand and answers. When the answer does not arrive it is done again,
 // which changes nothing.
-func (f *Fleet) run(ctx context.Context, d store.Document, p posted, left time.Duration) {
+func (f *Membership) run(ctx context.Context, d store.Document, p posted, left time.Duration) {
 	limited, cancel := context.WithTimeout(ctx, left)
 	defer cancel()
-	answer := f.cfg.Errand(limited, p.Errand)
+	answer := f.cfg.Execute(limited, p.Command)
 	if ctx.Err() != nil {
 		return
 	}

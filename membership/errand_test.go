@@ -23,7 +23,7 @@ type clerk struct {
 	done map[wire.SessionID]int
 }
 
-func (c *clerk) answer(_ context.Context, e membership.Errand) membership.Answer {
+func (c *clerk) answer(_ context.Context, e membership.Command) membership.Answer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.done == nil {
@@ -54,7 +54,7 @@ func TestErrands(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Close() })
-		hubs[i] = start(t, s, id, func(c *membership.Config) { c.Every, c.Errand = 20*time.Millisecond, clerks[i].answer })
+		hubs[i] = start(t, s, id, func(c *membership.Config) { c.Every, c.Execute = 20*time.Millisecond, clerks[i].answer })
 	}
 	for _, h := range hubs { // who has announced itself can be asked
 		for {
@@ -67,7 +67,7 @@ func TestErrands(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range errands {
 		wg.Go(func() {
-			e := membership.Errand{Kind: membership.ErrandFetch, Session: wire.SessionID(fmt.Sprint("ses-", i))}
+			e := membership.Command{Kind: membership.CommandFetch, Session: wire.SessionID(fmt.Sprint("ses-", i))}
 			for range 2 { // the same again is the same
 				got, err := hubs[i%2].Send(t.Context(), []wire.ReplicaID{"a", "b"}[i/2%2], fmt.Sprint("e-", i), e)
 				if err != nil || got.Detail != "fetch "+string(e.Session) {
@@ -80,7 +80,7 @@ func TestErrands(t *testing.T) {
 	if a, b := clerks[0].total(), clerks[1].total(); a != errands/2 || b != errands/2 {
 		t.Errorf("%d and %d were done, want %d each", a, b, errands/2)
 	}
-	if _, err := hubs[0].Send(t.Context(), "c", "x", membership.Errand{}); !errors.Is(err, membership.ErrUnknown) {
+	if _, err := hubs[0].Send(t.Context(), "c", "x", membership.Command{}); !errors.Is(err, membership.ErrUnknown) {
 		t.Errorf("an errand for nobody: %v", err)
 	}
 }
@@ -93,7 +93,7 @@ func TestErrandsThatAreNotDone(t *testing.T) {
 		a := start(t, s, "a")
 		hang := make(chan struct{})
 		b := start(t, s, "b", func(c *membership.Config) {
-			c.Errand = func(ctx context.Context, _ membership.Errand) membership.Answer {
+			c.Execute = func(ctx context.Context, _ membership.Command) membership.Answer {
 				close(hang)
 				<-ctx.Done()
 				return membership.Answer{Code: wire.CodeConnectionTimeout}
@@ -102,18 +102,18 @@ func TestErrandsThatAreNotDone(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		if _, err := a.Send(ctx, "b", "x", membership.Errand{}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := a.Send(ctx, "b", "x", membership.Command{}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("an errand that takes long: %v", err)
 		}
 		<-hang
-		if got, err := a.Send(t.Context(), "b", "x", membership.Errand{}); err != nil || got.Code != wire.CodeConnectionTimeout {
+		if got, err := a.Send(t.Context(), "b", "x", membership.Command{}); err != nil || got.Code != wire.CodeConnectionTimeout {
 			t.Errorf("in the end it is %+v %v", got, err)
 		}
 		b.end()
-		if _, err := a.Send(t.Context(), "b", "y", membership.Errand{}); !errors.Is(err, membership.ErrUnknown) {
+		if _, err := a.Send(t.Context(), "b", "y", membership.Command{}); !errors.Is(err, membership.ErrUnknown) {
 			t.Errorf("an errand for who has left: %v", err)
 		}
-		if got, err := a.Send(t.Context(), "a", "z", membership.Errand{}); err != nil || got.Code == 0 {
+		if got, err := a.Send(t.Context(), "a", "z", membership.Command{}); err != nil || got.Code == 0 {
 			t.Errorf("who does no errands answers %+v %v", got, err)
 		}
 	})
@@ -130,7 +130,7 @@ func TestErrandsOfAnEarlierLife(t *testing.T) {
 			}
 		}
 		var c clerk
-		start(t, s, "a", func(cfg *membership.Config) { cfg.Errand = c.answer })
+		start(t, s, "a", func(cfg *membership.Config) { cfg.Execute = c.answer })
 		time.Sleep(10 * time.Second)
 		if c.total() != 0 {
 			t.Error("it was done")

@@ -37,7 +37,7 @@ type Store interface {
 	Documents(ctx context.Context, collection, after string, limit int) (store.Page[store.Document], error)
 }
 
-// Config tunes a [Fleet].
+// Config tunes a [Membership].
 type Config struct {
 	ID      wire.ReplicaID
 	Version string
@@ -47,16 +47,16 @@ type Config struct {
 	Every, TTL time.Duration
 	// Load tells how much there is to do, and Crowds which users have so many
 	// connections here that it matters to other replicas.
-	Load   func() Load
-	Crowds func() map[string]int
+	Load            func() Load
+	UserConnections func() map[string]int
 	// Drain hands everything over and returns when that is done, or says why it
 	// is not when ctx ends, and then is called again; Serve takes it back.
 	// Neither is called while the other runs.
 	Drain func(ctx context.Context) error
 	Serve func()
-	// Errand does something for another replica, see [Fleet.Send]. Several may
+	// Execute does something for another replica, see [Fleet.Send]. Several may
 	// run at once, and the same may be done again.
-	Errand func(ctx context.Context, e Errand) Answer
+	Execute func(ctx context.Context, e Command) Answer
 	// Grace is how long a drain may take before it is tried again, 20 s unless
 	// set.
 	Grace  time.Duration
@@ -72,25 +72,25 @@ func (c Config) withDefaults() Config {
 	if c.Load == nil {
 		c.Load = func() Load { return Load{} }
 	}
-	if c.Errand == nil {
-		c.Errand = func(context.Context, Errand) Answer {
+	if c.Execute == nil {
+		c.Execute = func(context.Context, Command) Answer {
 			return Answer{Code: wire.CodeInvalidMessage, Reason: "this replica does no errands"}
 		}
 	}
-	if c.Crowds == nil {
-		c.Crowds = func() map[string]int { return nil }
+	if c.UserConnections == nil {
+		c.UserConnections = func() map[string]int { return nil }
 	}
 	return c
 }
 
-// Fleet is this replica among the others. Make it with [New].
-type Fleet struct {
+// Membership is this replica among the others. Make it with [New].
+type Membership struct {
 	cfg     Config
 	store   Store
 	log     *slog.Logger
 	process string
 	started time.Time
-	roll    roll
+	roll    replicaList
 	// poke asks for a round at once.
 	poke chan struct{}
 	// errandsPoke asks for a look for errands at once.
@@ -116,11 +116,11 @@ type transition struct {
 
 // New makes a fleet of which this replica is one. Nothing is announced before
 // [Fleet.Run].
-func New(cfg Config, s Store) *Fleet {
+func New(cfg Config, s Store) *Membership {
 	cfg = cfg.withDefaults()
-	return &Fleet{
+	return &Membership{
 		cfg: cfg, store: s, log: cfg.Logger, process: rand.Text(), started: time.Now().UTC().Round(time.Millisecond),
-		roll: newRoll(cfg.TTL), poke: make(chan struct{}, 1), errandsPoke: make(chan struct{}, 1),
+		roll: newReplicaList(cfg.TTL), poke: make(chan struct{}, 1), errandsPoke: make(chan struct{}, 1),
 		state: Serving, running: map[string]bool{}, finished: map[string]bool{},
 	}
 }
@@ -130,11 +130,11 @@ func New(cfg Config, s Store) *Fleet {
 //
 // Ownership: it starts one goroutine per drain and errand and one that looks for
 // errands, and returns after they have ended.
-func (f *Fleet) Run(ctx context.Context) {
+func (f *Membership) Run(ctx context.Context) {
 	defer f.halt()
 	var looks sync.WaitGroup
 	defer looks.Wait()
-	looks.Go(func() { f.serveErrands(ctx) })
+	looks.Go(func() { f.executeCommands(ctx) })
 	for {
 		f.round(ctx)
 		pause := f.cfg.Every - mathrand.N(f.cfg.Every/5+1) //nolint:gosec // jitter needs no secrecy
@@ -149,16 +149,16 @@ func (f *Fleet) Run(ctx context.Context) {
 }
 
 // announce says that this replica is alive.
-func (f *Fleet) announce(ctx context.Context) error {
+func (f *Membership) announce(ctx context.Context) error {
 	card := f.Card()
-	card.Crowds = f.cfg.Crowds()
+	card.UserConnections = f.cfg.UserConnections()
 	return f.store.Announce(ctx, store.Replica{ID: f.cfg.ID, Card: card.encode()}, f.cfg.TTL)
 }
 
 // Leave says that this process is about to end: it counts as draining from now on
 // and wishes are for nobody. A drain under way is given up, since whoever ends the
 // process drains it too.
-func (f *Fleet) Leave() {
+func (f *Membership) Leave() {
 	f.mu.Lock()
 	f.leaving, f.state = true, Draining
 	f.mu.Unlock()
@@ -167,7 +167,7 @@ func (f *Fleet) Leave() {
 }
 
 // Card is what this replica says of itself now.
-func (f *Fleet) Card() Card {
+func (f *Membership) Card() Card {
 	f.mu.Lock()
 	state := f.state
 	f.mu.Unlock()
@@ -178,14 +178,16 @@ func (f *Fleet) Card() Card {
 }
 
 // Alive reports whether a replica is. While that cannot be known it is.
-func (f *Fleet) Alive(id wire.ReplicaID) bool { return id == f.cfg.ID || f.roll.alive(id, time.Now()) }
+func (f *Membership) Alive(id wire.ReplicaID) bool {
+	return id == f.cfg.ID || f.roll.alive(id, time.Now())
+}
 
-// Elsewhere is how many connections a user has to other replicas, as far as they
+// ConnectionsElsewhere is how many connections a user has to other replicas, as far as they
 // said so when they were last heard of.
-func (f *Fleet) Elsewhere(user string) int { return f.roll.elsewhere(user, time.Now()) }
+func (f *Membership) ConnectionsElsewhere(user string) int { return f.roll.elsewhere(user, time.Now()) }
 
 // Replicas asks the store who is alive. This one is shown as it is now.
-func (f *Fleet) Replicas(ctx context.Context) ([]Card, error) {
+func (f *Membership) Replicas(ctx context.Context) ([]Card, error) {
 	all, err := f.list(ctx)
 	if err != nil {
 		return nil, err
@@ -199,7 +201,7 @@ func (f *Fleet) Replicas(ctx context.Context) ([]Card, error) {
 }
 
 // list reads all that is announced.
-func (f *Fleet) list(ctx context.Context) ([]Card, error) {
+func (f *Membership) list(ctx context.Context) ([]Card, error) {
 	var all []Card
 	for after := ""; ; {
 		page, err := f.store.Replicas(ctx, after, 1000)
@@ -215,9 +217,9 @@ func (f *Fleet) list(ctx context.Context) ([]Card, error) {
 	}
 }
 
-// Ask leaves a wish for a replica, which does it within [Config.Every]. The wish
+// Order leaves a wish for a replica, which does it within [Config.Every]. The wish
 // that was left last counts; the same wish again changes nothing.
-func (f *Fleet) Ask(ctx context.Context, id wire.ReplicaID, w Wish) error {
+func (f *Membership) Order(ctx context.Context, id wire.ReplicaID, w ReplicaOrder) error {
 	var err error
 	if w.Process, err = f.processOf(ctx, id); err != nil {
 		return err
@@ -231,7 +233,7 @@ func (f *Fleet) Ask(ctx context.Context, id wire.ReplicaID, w Wish) error {
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("ask a replica: %w", err)
 		}
-		if old, err := readWish(was.Data); err == nil && old.ID == w.ID && old.Process == w.Process {
+		if old, err := readOrder(was.Data); err == nil && old.ID == w.ID && old.Process == w.Process {
 			break
 		}
 		_, err = f.store.Put(ctx, store.Document{
@@ -251,7 +253,7 @@ func (f *Fleet) Ask(ctx context.Context, id wire.ReplicaID, w Wish) error {
 }
 
 // hurry asks for a round at once.
-func (f *Fleet) hurry() {
+func (f *Membership) hurry() {
 	select {
 	case f.poke <- struct{}{}:
 	default: // it is asked for already
@@ -260,7 +262,7 @@ func (f *Fleet) hurry() {
 
 // round says that this replica is alive, looks who else is and for a wish, and goes
 // on with a drain.
-func (f *Fleet) round(ctx context.Context) {
+func (f *Membership) round(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, f.cfg.TTL/2)
 	defer cancel()
 	number := f.roll.begin()
@@ -287,7 +289,7 @@ func (f *Fleet) round(ctx context.Context) {
 }
 
 // withdraw says that this replica is gone.
-func (f *Fleet) withdraw(ctx context.Context) {
+func (f *Membership) withdraw(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawFor)
 	defer cancel()
 	if err := f.store.Withdraw(ctx, f.cfg.ID); err != nil {

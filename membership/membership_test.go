@@ -20,7 +20,7 @@ import (
 
 // hub is a replica that notes what it was told.
 type hub struct {
-	*membership.Fleet
+	*membership.Membership
 	told chan string
 	// finish lets a drain end.
 	finish chan struct{}
@@ -60,7 +60,7 @@ func start(t *testing.T, s membership.Store, id wire.ReplicaID, tune ...func(*me
 	for _, f := range tune {
 		f(&cfg)
 	}
-	h.Fleet = membership.New(cfg, s)
+	h.Membership = membership.New(cfg, s)
 	var ctx context.Context
 	ctx, h.stop = context.WithCancel(t.Context())
 	go func() { defer close(h.ended); h.Run(ctx) }()
@@ -107,7 +107,7 @@ func states(t *testing.T, h *hub) map[wire.ReplicaID]membership.State {
 
 func ask(t *testing.T, h *hub, id wire.ReplicaID, wish string, o membership.Order) {
 	t.Helper()
-	if err := h.Ask(t.Context(), id, membership.Wish{ID: wish, Order: o}); err != nil {
+	if err := h.Order(t.Context(), id, membership.ReplicaOrder{ID: wish, Order: o}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -234,7 +234,7 @@ func TestWishesOfOthers(t *testing.T) {
 		synctest.Wait()
 		b.stop()
 		<-b.ended
-		if err := a.Ask(t.Context(), "b", membership.Wish{ID: "w-0", Order: membership.OrderDrain}); !errors.Is(err, membership.ErrUnknown) {
+		if err := a.Order(t.Context(), "b", membership.ReplicaOrder{ID: "w-0", Order: membership.OrderDrain}); !errors.Is(err, membership.ErrUnknown) {
 			t.Errorf("asked one who is gone: %v", err)
 		}
 		b = start(t, s, "b")
@@ -374,7 +374,7 @@ func TestFleetOnRedis(t *testing.T) {
 	await(map[wire.ReplicaID]membership.State{"a": membership.Serving, "b": membership.Serving})
 	b.end()
 	await(map[wire.ReplicaID]membership.State{"a": membership.Serving})
-	if err := a.Ask(t.Context(), "b", membership.Wish{ID: "w-3", Order: membership.OrderDrain}); !errors.Is(err, membership.ErrUnknown) {
+	if err := a.Order(t.Context(), "b", membership.ReplicaOrder{ID: "w-3", Order: membership.OrderDrain}); !errors.Is(err, membership.ErrUnknown) {
 		t.Errorf("asked one who is gone: %v", err)
 	}
 }

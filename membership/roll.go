@@ -10,8 +10,8 @@ import (
 // maxDoubts bounds how many names are remembered that are on no list.
 const maxDoubts = 4096
 
-// roll is who was alive when that was last read.
-type roll struct {
+// replicaList is who was alive when that was last read.
+type replicaList struct {
 	ttl time.Duration
 
 	mu    sync.Mutex // guards the following
@@ -29,12 +29,12 @@ type roll struct {
 	doubts map[wire.ReplicaID]uint64
 }
 
-func newRoll(ttl time.Duration) roll {
-	return roll{ttl: ttl, listed: map[wire.ReplicaID]bool{}, crowds: map[string]int{}, doubts: map[wire.ReplicaID]uint64{}}
+func newReplicaList(ttl time.Duration) replicaList {
+	return replicaList{ttl: ttl, listed: map[wire.ReplicaID]bool{}, crowds: map[string]int{}, doubts: map[wire.ReplicaID]uint64{}}
 }
 
 // begin is a reading that begins.
-func (r *roll) begin() uint64 {
+func (r *replicaList) begin() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.begun++
@@ -42,7 +42,7 @@ func (r *roll) begin() uint64 {
 }
 
 // end is one that ended well, at the replica self.
-func (r *roll) end(number uint64, self wire.ReplicaID, all []Card, now time.Time) {
+func (r *replicaList) end(number uint64, self wire.ReplicaID, all []Card, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now.Sub(r.at) > r.ttl/2 {
@@ -57,7 +57,7 @@ func (r *roll) end(number uint64, self wire.ReplicaID, all []Card, now time.Time
 		if c.ID == self {
 			continue
 		}
-		for user, n := range c.Crowds {
+		for user, n := range c.UserConnections {
 			r.crowds[user] += n
 		}
 	}
@@ -67,7 +67,7 @@ func (r *roll) end(number uint64, self wire.ReplicaID, all []Card, now time.Time
 }
 
 // alive reports whether a replica is, as far as is known.
-func (r *roll) alive(id wire.ReplicaID, now time.Time) bool {
+func (r *replicaList) alive(id wire.ReplicaID, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.listed[id] || r.at.IsZero() || now.Sub(r.at) > r.ttl || now.Before(r.calm) {
@@ -82,7 +82,7 @@ func (r *roll) alive(id wire.ReplicaID, now time.Time) bool {
 }
 
 // elsewhere is how many connections a user has to others.
-func (r *roll) elsewhere(user string, now time.Time) int {
+func (r *replicaList) elsewhere(user string, now time.Time) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if now.Sub(r.at) > r.ttl {

@@ -16,7 +16,7 @@ const (
 
 // Connection are the buckets of one connection. They cost nothing until used.
 type Connection struct {
-	k *Keeper
+	k *Limiter
 	// used is nil until something is counted: most connections only watch.
 	used *buckets
 }
@@ -33,7 +33,7 @@ type buckets struct {
 // NewConnection makes the buckets of a connection of a user, or hands on those of
 // one that ended, so that nobody gets a full bucket by coming back. One goroutine
 // uses them.
-func (k *Keeper) NewConnection(user string) Connection {
+func (k *Limiter) NewConnection(user string) Connection {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	left := k.left.get(user, func() []leftover { return nil })
@@ -84,13 +84,13 @@ func (c *Connection) Message(p wire.ClientPayload) time.Duration {
 	case wire.Pong:
 		return 0
 	case wire.Auth:
-		return c.k.told(limitRenewals, takeFrom(&c.buckets().renewals, c.k.cfg.Renewals, burstPartRenewal))
+		return c.k.observed(limitRenewals, takeFrom(&c.buckets().renewals, c.k.cfg.Renewals, burstPartRenewal))
 	case wire.UserInteractions:
-		return c.k.told(limitInteractions, takeFrom(&c.buckets().interactions, c.k.cfg.Interactions, burstPart))
+		return c.k.observed(limitInteractions, takeFrom(&c.buckets().interactions, c.k.cfg.Interactions, burstPart))
 	}
 	used, wait := c.buckets().messages.take(time.Now(), c.k.cfg.Messages)
 	c.used.messages = used
-	return c.k.told(limitMessages, wait)
+	return c.k.observed(limitMessages, wait)
 }
 
 // takeFrom takes one from a bucket, which is made with the first.

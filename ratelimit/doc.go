@@ -20,7 +20,7 @@
 //
 // # Who may call it
 //
-// The door: a [Keeper] from any goroutine, a [Connection] from the one that
+// The door: a [Limiter] from any goroutine, a [Connection] from the one that
 // reads it.
 //
 // # When it is slow or stops

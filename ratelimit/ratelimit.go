@@ -88,8 +88,8 @@ const (
 	burstPartRenewal  = 2
 )
 
-// Keeper counts for one replica.
-type Keeper struct {
+// Limiter counts for one replica.
+type Limiter struct {
 	cfg    Config
 	shared shared
 
@@ -99,8 +99,8 @@ type Keeper struct {
 }
 
 // New makes a keeper.
-func New(cfg Config, docs Documents) *Keeper {
-	return &Keeper{
+func New(cfg Config, docs Documents) *Limiter {
+	return &Limiter{
 		cfg:       cfg.withDefaults(),
 		shared:    newShared(docs),
 		strangers: newRecent[netip.Addr, *rate.Limiter](remembered),
@@ -110,16 +110,16 @@ func New(cfg Config, docs Documents) *Keeper {
 
 // Connect counts a connection of a user. It reports how long to wait when it is
 // one too many; 0 means that it is not. When the store is away it counts alone.
-func (k *Keeper) Connect(ctx context.Context, user string, resume bool) time.Duration {
+func (k *Limiter) Connect(ctx context.Context, user string, resume bool) time.Duration {
 	if resume {
-		return k.told(limitResumes, k.together(ctx, user, "resume", k.cfg.Resumes))
+		return k.observed(limitResumes, k.countShared(ctx, user, "resume", k.cfg.Resumes))
 	}
-	return k.told(limitConnects, k.together(ctx, user, "fresh", k.cfg.Connects))
+	return k.observed(limitConnects, k.countShared(ctx, user, "fresh", k.cfg.Connects))
 }
 
-// Stranger counts a connection of an address that has not said who it is. IPv6
+// Address counts a connection of an address that has not said who it is. IPv6
 // addresses count by their /64, since that is what one household has.
-func (k *Keeper) Stranger(addr netip.Addr) time.Duration {
+func (k *Limiter) Address(addr netip.Addr) time.Duration {
 	if k.cfg.Off {
 		return 0
 	}
@@ -131,11 +131,11 @@ func (k *Keeper) Stranger(addr netip.Addr) time.Duration {
 	k.mu.Lock()
 	l := k.strangers.get(addr, func() *rate.Limiter { return newBucket(k.cfg.Strangers, burstPartStranger) })
 	k.mu.Unlock()
-	return k.told(limitStrangers, take(l, time.Now()))
+	return k.observed(limitStrangers, take(l, time.Now()))
 }
 
-// told tells the observer if somebody has to wait.
-func (k *Keeper) told(limit string, wait time.Duration) time.Duration {
+// observed tells the observer if somebody has to wait.
+func (k *Limiter) observed(limit string, wait time.Duration) time.Duration {
 	if wait > 0 {
 		k.cfg.Observer.Limited(limit)
 	}
@@ -143,17 +143,17 @@ func (k *Keeper) told(limit string, wait time.Duration) time.Duration {
 }
 
 // Request counts a REST call of a user that changes something.
-func (k *Keeper) Request(ctx context.Context, user string) time.Duration {
-	return k.told(limitRequests, k.together(ctx, user, "request", k.cfg.Requests))
+func (k *Limiter) Request(ctx context.Context, user string) time.Duration {
+	return k.observed(limitRequests, k.countShared(ctx, user, "request", k.cfg.Requests))
 }
 
 // Read counts a REST call of a user that does not.
-func (k *Keeper) Read(ctx context.Context, user string) time.Duration {
-	return k.told(limitReads, k.together(ctx, user, "read", k.cfg.Reads))
+func (k *Limiter) Read(ctx context.Context, user string) time.Duration {
+	return k.observed(limitReads, k.countShared(ctx, user, "read", k.cfg.Reads))
 }
 
-// together counts over all replicas.
-func (k *Keeper) together(ctx context.Context, user, kind string, n int) time.Duration {
+// countShared counts over all replicas.
+func (k *Limiter) countShared(ctx context.Context, user, kind string, n int) time.Duration {
 	if k.cfg.Off {
 		return 0
 	}

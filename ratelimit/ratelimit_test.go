@@ -38,7 +38,7 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 			},
 			"stranger": func(*testing.T) func() time.Duration {
 				k := ratelimit.New(cfg, nil)
-				return func() time.Duration { return k.Stranger(addr) }
+				return func() time.Duration { return k.Address(addr) }
 			},
 			"request": func(t *testing.T) func() time.Duration {
 				t.Helper()
@@ -118,7 +118,7 @@ func TestDefaults(t *testing.T) {
 		}{
 			"connect":     {10, 10, func() time.Duration { return k.Connect(t.Context(), "ann", false) }},
 			"resume":      {60, 60, func() time.Duration { return k.Connect(t.Context(), "ann", true) }},
-			"stranger":    {15, 30, func() time.Duration { return k.Stranger(addr) }},
+			"stranger":    {15, 30, func() time.Duration { return k.Address(addr) }},
 			"message":     {100, 100, func() time.Duration { return c.Message(wire.UserMessage{}) }},
 			"interaction": {120, 600, func() time.Duration { return c.Message(wire.UserInteractions{}) }},
 			"renewal":     {5, 10, func() time.Duration { return c.Message(wire.Auth{}) }},
@@ -212,7 +212,7 @@ func TestOff(t *testing.T) {
 	c := k.NewConnection("ann")
 	for range 1000 {
 		if k.Connect(t.Context(), "ann", false)+k.Connect(t.Context(), "ann", true)+k.Request(t.Context(), "ann")+
-			k.Stranger(netip.MustParseAddr("::1"))+c.Message(wire.UserMessage{})+c.Message(wire.UserInteractions{})+c.Message(wire.Auth{}) != 0 {
+			k.Address(netip.MustParseAddr("::1"))+c.Message(wire.UserMessage{})+c.Message(wire.UserInteractions{})+c.Message(wire.Auth{}) != 0 {
 			t.Fatal("somebody has to wait")
 		}
 	}
@@ -236,11 +236,11 @@ func TestStrangersByAddress(t *testing.T) {
 			{"fe80::1%eth0", false},
 			{"fe80::2%eth1", true},
 		} {
-			if wait := k.Stranger(netip.MustParseAddr(c.addr)); (wait > 0) != c.wait {
+			if wait := k.Address(netip.MustParseAddr(c.addr)); (wait > 0) != c.wait {
 				t.Errorf("%s: wait %v", c.addr, wait)
 			}
 		}
-		if k.Stranger(netip.Addr{}) != 0 || k.Stranger(netip.Addr{}) == 0 {
+		if k.Address(netip.Addr{}) != 0 || k.Address(netip.Addr{}) == 0 {
 			t.Error("no address is not one address")
 		}
 	})
@@ -256,13 +256,13 @@ func TestMemoryIsBounded(t *testing.T) { //nolint:paralleltest // it measures th
 	flood := func(n int) uint64 {
 		regular := netip.MustParseAddr("192.0.2.1")
 		for range 15 {
-			k.Stranger(regular)
+			k.Address(regular)
 		}
 		for range n {
 			next++
-			k.Stranger(netip.AddrFrom4([4]byte{10, byte(next >> 16), byte(next >> 8), byte(next)}))
+			k.Address(netip.AddrFrom4([4]byte{10, byte(next >> 16), byte(next >> 8), byte(next)}))
 			k.Request(t.Context(), strconv.FormatUint(uint64(next), 10))
-			if next%1000 == 0 && k.Stranger(regular) == 0 && k.Stranger(regular) == 0 {
+			if next%1000 == 0 && k.Address(regular) == 0 && k.Address(regular) == 0 {
 				t.Fatal("a regular was forgotten")
 			}
 		}

@@ -17,7 +17,7 @@ import (
 func TestConnectsAreSharedByReplicas(t *testing.T) {
 	t.Parallel()
 	s := openStore(t)
-	var replicas []*ratelimit.Keeper
+	var replicas []*ratelimit.Limiter
 	for range 4 {
 		replicas = append(replicas, ratelimit.New(ratelimit.Config{}, s))
 	}

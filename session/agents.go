@@ -15,9 +15,9 @@ import (
 	"github.com/everdesk/everdesk/workflow"
 )
 
-// Crew runs the agents of a session that is owned here.
-type Crew interface {
-	contextpool.Crew
+// Runner runs the agents of a session that is owned here.
+type Runner interface {
+	contextpool.Runner
 	// Close stops everything and returns when it has stopped.
 	Close()
 }
@@ -48,7 +48,7 @@ type agents struct {
 
 	plan  planning
 	pool  *contextpool.Pool
-	crew  Crew
+	crew  Runner
 	waits waits
 	apps  apps
 
@@ -79,14 +79,14 @@ func (a *agents) comeLate(id wire.MessageID, from wire.ConnectionID) {
 }
 
 // hire makes the agents of a session that is owned from now on.
-func (l *live) hire(tables map[string]map[string][]byte, lists map[string][][]byte) error {
+func (l *owner) hire(tables map[string]map[string][]byte, lists map[string][][]byte) error {
 	cfg := l.k.hub.cfg
 	if cfg.Hire == nil {
 		return nil
 	}
 	a := &agents{asked: true, uncounted: true, open: map[use]bool{}, late: map[wire.MessageID][]wire.ConnectionID{}}
 	l.agents = a
-	a.crew = cfg.Hire(l.ctx, agentpool.Employer{
+	a.crew = cfg.Hire(l.ctx, agentpool.SessionRef{
 		Session: l.k.id, Epoch: l.lease.Epoch, User: l.user, Sink: port{l}, Desktop: port{l},
 	})
 	a.pool = contextpool.New(contextpool.Config{
@@ -110,7 +110,7 @@ func (l *live) hire(tables map[string]map[string][]byte, lists map[string][][]by
 
 // dismiss stops the agents. What they still wanted of the session is forgotten:
 // whoever owns it next goes on with what was committed.
-func (l *live) dismiss() {
+func (l *owner) dismiss() {
 	a := l.agents
 	if a == nil {
 		return
@@ -262,7 +262,7 @@ func (a *agents) park(now time.Time) bool {
 func (a *agents) parking() bool { return a != nil && !a.parked.IsZero() }
 
 // engage gives a message to an agent and says how it was answered, if it was.
-func (l *live) engage(m contextpool.Message, give func()) reply {
+func (l *owner) engage(m contextpool.Message, give func()) reply {
 	if l.agents == nil {
 		l.row(wire.UIRow{
 			Type: wire.RowSay, Say: wire.SayUserFeedback, Text: m.Text, MonitorID: m.Monitor, MessageID: m.ID,
@@ -283,7 +283,7 @@ func (l *live) engage(m contextpool.Message, give func()) reply {
 }
 
 // stage is the step of a session as its agents see it.
-type stage struct{ *live }
+type stage struct{ *owner }
 
 func (s stage) Now() time.Time               { return s.now }
 func (s stage) Desk() *desktop.State         { return s.state }
@@ -357,7 +357,7 @@ func replyOf(p wire.ServerPayload) reply {
 }
 
 // row adds a row to the conversation that people see, and returns its name.
-func (l *live) row(r wire.UIRow) wire.Millis {
+func (l *owner) row(r wire.UIRow) wire.Millis {
 	l.lastRow++
 	l.lastTS = max(l.lastTS+1, wire.Millis(l.now.UnixMilli()))
 	r.ID, r.TS = l.lastRow, l.lastTS
@@ -369,11 +369,11 @@ func (l *live) row(r wire.UIRow) wire.Millis {
 
 // Report implements [agentpool.Sink].
 func (p port) Report(ctx context.Context, r agentpool.Report) error {
-	it := item{by: r.RunID(), work: func() { p.l.agents.ask().Hear(r) }}
+	it := item{by: r.RunID(), work: func() { p.l.agents.ask().HandleReport(r) }}
 	if _, ok := r.(agentpool.Began); ok {
 		it.work = func() {
 			p.l.began(r.RunID())
-			p.l.agents.ask().Hear(r)
+			p.l.agents.ask().HandleReport(r)
 		}
 		// Or owners that die right then would ask a model again and again.
 		return p.await(ctx, it)

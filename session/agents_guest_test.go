@@ -75,7 +75,7 @@ type payroll struct {
 	by map[wire.SessionID]tools.Desktop
 }
 
-func (p *payroll) hired(e agentpool.Employer) {
+func (p *payroll) hired(e agentpool.SessionRef) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.by == nil {

@@ -33,7 +33,7 @@ type engine interface {
 // site is where hubs run that share their sessions and their files.
 type site struct {
 	engine // for whoever only looks
-	shelf  *files.Shelf
+	shelf  *files.Store
 	// open is the store as a further replica sees it.
 	open func(t *testing.T) engine
 	// patience is how long something may take.
@@ -92,9 +92,9 @@ type hubConfig struct {
 	others []providers.Provider
 	logger *slog.Logger
 	// hired, if set, is told of the sessions that have agents.
-	hired func(agentpool.Employer)
+	hired func(agentpool.SessionRef)
 	// crew, if set, is put before every crew.
-	crew func(session.Crew) session.Crew
+	crew func(session.Runner) session.Runner
 }
 
 // office is a hub with agents.
@@ -124,16 +124,16 @@ func agentHub(t *testing.T, s *site, cfg hubConfig) *office {
 	ok(t, err)
 	hands := tools.New(tools.Config{Files: s.shelf, Documents: o.store, Version: "test", Logger: log})
 	o.limiter = agentpool.NewLimiter(o.store, cfg.limits, log)
-	staff := agentpool.NewStaff(agentpool.Config{Limiter: o.limiter, Providers: minds, Hands: hands, Logger: log})
+	staff := agentpool.NewRunner(agentpool.Config{Limiter: o.limiter, Providers: minds, Tools: hands, Logger: log})
 	cfg.session.Provider, cfg.session.Logger = demo.Name, log
-	cfg.session.Hire = func(ctx context.Context, e agentpool.Employer) session.Crew {
+	cfg.session.Hire = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
 		if cfg.hired != nil {
 			cfg.hired(e)
 		}
 		if cfg.crew != nil {
-			return cfg.crew(staff.Crew(ctx, e))
+			return cfg.crew(staff.Session(ctx, e))
 		}
-		return staff.Crew(ctx, e)
+		return staff.Session(ctx, e)
 	}
 	hub, stopHub := startHub(t, o.store, cfg.replica, cfg.session)
 	o.Hub = hub
@@ -159,7 +159,7 @@ func silence() *slog.Logger { return slog.New(slog.DiscardHandler) }
 type testDesktop struct {
 	t    *testing.T
 	id   wire.SessionID
-	room *session.Room
+	room *session.Handle
 	*diary
 }
 

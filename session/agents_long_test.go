@@ -158,7 +158,7 @@ func manyTurns(t *testing.T, s *site, each int, half, whole func()) {
 
 // user is somebody who waits for every answer.
 type user struct {
-	room *session.Room
+	room *session.Handle
 	ends *ends
 }
 

@@ -29,7 +29,7 @@ func TestStateIsTheSameForAll(t *testing.T) {
 
 			var mu sync.Mutex
 			seen := map[wire.Position]map[string]string{}
-			look := func(who string, r *session.Room) {
+			look := func(who string, r *session.Handle) {
 				now, err := r.Snapshot(t.Context(), nil)
 				if err != nil {
 					t.Errorf("snapshot: %v", err)
@@ -44,7 +44,7 @@ func TestStateIsTheSameForAll(t *testing.T) {
 			}
 			stop := make(chan struct{})
 			var wg sync.WaitGroup
-			for who, r := range map[string]*session.Room{"owner": d.room, "follower": far.room} {
+			for who, r := range map[string]*session.Handle{"owner": d.room, "follower": far.room} {
 				wg.Go(func() {
 					for {
 						look(who, r)

@@ -313,11 +313,11 @@ func TestSetProviderOfAgents(t *testing.T) {
 }
 
 // slowToStop is a crew that takes its time with interrupts.
-type slowToStop struct{ session.Crew }
+type slowToStop struct{ session.Runner }
 
 func (c slowToStop) Interrupt(run, reason string) {
 	time.Sleep(time.Minute)
-	c.Crew.Interrupt(run, reason)
+	c.Runner.Interrupt(run, reason)
 }
 
 // A turn that is over its budget is interrupted before it hears of it: it has no time
@@ -327,7 +327,7 @@ func TestOverBudgetIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := agentHub(t, inBubble(t), hubConfig{
 			session: session.Config{Budget: policies.BudgetLimits{Concurrent: 1, ActionsPerMin: 1, OutputPerMin: 1000}},
-			crew:    func(c session.Crew) session.Crew { return slowToStop{c} },
+			crew:    func(c session.Runner) session.Runner { return slowToStop{c} },
 		})
 		d := o.newDesktop(t, "ses-1")
 		d.say("monitor-1", "m", opening("a"), opening("b"))

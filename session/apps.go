@@ -96,7 +96,7 @@ func appField(p pane) string { return nameOf(string(p.monitor) + "/" + string(p.
 // greetApp hears that the app in a window takes requests. One that says so again
 // was loaded again, or in another tab, and knows nothing: it is told everything,
 // and no other tab is.
-func (l *live) greetApp(c *Command, m wire.AppProtocolReady) {
+func (l *owner) greetApp(c *Command, m wire.AppProtocolReady) {
 	w, ok := l.windowOf(c, m.MonitorID, m.WindowID)
 	if !ok || l.agents == nil {
 		return
@@ -124,7 +124,7 @@ func (l *live) greetApp(c *Command, m wire.AppProtocolReady) {
 }
 
 // forgetApp is told that a window is gone.
-func (l *live) forgetApp(at pane) {
+func (l *owner) forgetApp(at pane) {
 	if l.agents != nil && l.agents.apps.by[at] != nil {
 		delete(l.agents.apps.by, at)
 		l.step.ops = append(l.step.ops, store.Unset(appsTable, appField(at)))
@@ -132,7 +132,7 @@ func (l *live) forgetApp(at pane) {
 }
 
 // windowOf finds the window a client means.
-func (l *live) windowOf(c *Command, named wire.MonitorID, id wire.WindowID) (wire.WindowState, bool) {
+func (l *owner) windowOf(c *Command, named wire.MonitorID, id wire.WindowID) (wire.WindowState, bool) {
 	if named != "" {
 		return l.state.Window(named, id)
 	}
@@ -147,7 +147,7 @@ func newRequest(kind string) wire.RequestID {
 }
 
 // answerAfter hands an answer to who waits for it, after the commit.
-func (l *live) answerAfter(name string, answer any) {
+func (l *owner) answerAfter(name string, answer any) {
 	if l.agents == nil {
 		return
 	}
@@ -159,12 +159,12 @@ func (l *live) answerAfter(name string, answer any) {
 // hearApp takes the first valid answer to a question to an app. A tab that does
 // not show the window says so at once; it is believed only when nobody else has
 // anything better to say.
-func (l *live) hearApp(m wire.AppProtocolResponse) {
-	l.hearTab(appName(m.RequestID), m, appError(m.Response) == "")
+func (l *owner) hearApp(m wire.AppProtocolResponse) {
+	l.handleTab(appName(m.RequestID), m, appError(m.Response) == "")
 }
 
-// hearTab takes what a tab says to something it was asked.
-func (l *live) hearTab(name string, answer any, good bool) {
+// handleTab takes what a tab says to something it was asked.
+func (l *owner) handleTab(name string, answer any, good bool) {
 	switch {
 	case l.agents == nil:
 	case good:
@@ -307,7 +307,7 @@ func (p port) awaitApp(ctx context.Context, at pane) error {
 
 // recordCommand remembers a command that worked, for when the app is loaded
 // again.
-func (l *live) recordCommand(at pane, command wire.AppCommandRequest) {
+func (l *owner) recordCommand(at pane, command wire.AppCommandRequest) {
 	known := l.agents.apps.by[at]
 	if known == nil {
 		return // the window is gone

@@ -46,7 +46,7 @@ func (a archives) changes(ops []store.Op) []store.Op {
 // showRow shows a row that is new or has changed, and keeps it in the archive in
 // the same step. A row that is no longer among the newest is in no state that
 // anybody has: it changes in the archive alone.
-func (l *live) showRow(p wire.MessageUpdated) {
+func (l *owner) showRow(p wire.MessageUpdated) {
 	monitor := cmp.Or(p.Message.MonitorID, p.MonitorID, firstMonitor)
 	was, known := l.state.Row(p.Message.TS)
 	switch {
@@ -69,7 +69,7 @@ func (l *live) showRow(p wire.MessageUpdated) {
 }
 
 // keepRows adds what becomes of the rows of an archive to the step.
-func (l *live) keepRows(ops []store.Op) {
+func (l *owner) keepRows(ops []store.Op) {
 	stage{l}.Keep(ops...)
 	l.step.archived = true
 }
@@ -77,7 +77,7 @@ func (l *live) keepRows(ops []store.Op) {
 // archive is that of a monitor, or nil: names of monitors that are not there have
 // none, there are too many of them. The first of a session that has had rows before
 // begins with those that there still are.
-func (l *live) archive(monitor wire.MonitorID) *history.Archive {
+func (l *owner) archive(monitor wire.MonitorID) *history.Archive {
 	if a, ok := l.archives[monitor]; ok || !l.state.HasMonitor(monitor) {
 		return a
 	}
@@ -91,7 +91,7 @@ func (l *live) archive(monitor wire.MonitorID) *history.Archive {
 }
 
 // forgetRows forgets the conversation of a monitor that goes.
-func (l *live) forgetRows(monitor wire.MonitorID) {
+func (l *owner) forgetRows(monitor wire.MonitorID) {
 	if rows := l.state.Rows(monitor); len(rows) > 0 {
 		l.emit(wire.HistoryRewound{TS: rows[0].TS, Removed: len(rows), MonitorID: monitor})
 	}
@@ -102,7 +102,7 @@ func (l *live) forgetRows(monitor wire.MonitorID) {
 }
 
 // changeOld changes a row that is only in the archive.
-func (l *live) changeOld(monitor wire.MonitorID, row wire.UIRow) {
+func (l *owner) changeOld(monitor wire.MonitorID, row wire.UIRow) {
 	rows, err := l.rowsSince(monitor, row.TS)
 	if err != nil {
 		l.k.log.WarnContext(l.ctx, "an old row cannot be changed", "err", err)
@@ -117,7 +117,7 @@ func (l *live) changeOld(monitor wire.MonitorID, row wire.UIRow) {
 // rowsSince are the rows of a conversation from the one of a time on, the oldest
 // first; none if there is no such row. It asks the store, and so takes a while,
 // unless the row is among the newest.
-func (l *live) rowsSince(monitor wire.MonitorID, ts wire.Millis) ([]wire.UIRow, error) {
+func (l *owner) rowsSince(monitor wire.MonitorID, ts wire.Millis) ([]wire.UIRow, error) {
 	newest := l.state.Rows(monitor)
 	from := func(rows []wire.UIRow) []wire.UIRow {
 		if i, ok := slices.BinarySearchFunc(rows, ts, byTime); ok {
@@ -166,7 +166,7 @@ func byTime(r wire.UIRow, ts wire.Millis) int { return cmp.Compare(r.TS, ts) }
 // rewindRows takes rows out of the archive of a conversation: since are all from
 // one on, as rowsSince has them, and stay are those of them that stay. The desktop
 // learns of it from HISTORY_REWOUND.
-func (l *live) rewindRows(monitor wire.MonitorID, since, stay []wire.UIRow) {
+func (l *owner) rewindRows(monitor wire.MonitorID, since, stay []wire.UIRow) {
 	if a := l.archive(monitor); a != nil {
 		l.keepRows(a.Rewind(since, stay))
 	}
@@ -179,7 +179,7 @@ const restoredBytes = 5 << 18
 // olderRows are the rows of a conversation before those that a rewind concerns and
 // before those that the state has, as many as a state can have, the oldest first.
 // Without them the rewind is right too, and the archive has them.
-func (l *live) olderRows(monitor wire.MonitorID, since []wire.UIRow) []wire.UIRow {
+func (l *owner) olderRows(monitor wire.MonitorID, since []wire.UIRow) []wire.UIRow {
 	a := l.archive(monitor)
 	if a == nil || len(since) == 0 {
 		return nil
@@ -203,7 +203,7 @@ func (l *live) olderRows(monitor wire.MonitorID, since []wire.UIRow) []wire.UIRo
 
 // restorable are those of rows that come back into the state with a rewind: they are
 // not in it, and there is room for them.
-func (l *live) restorable(r wire.HistoryRewound, rows []wire.UIRow) []wire.UIRow {
+func (l *owner) restorable(r wire.HistoryRewound, rows []wire.UIRow) []wire.UIRow {
 	rows = slices.DeleteFunc(rows, func(row wire.UIRow) bool {
 		_, there := l.state.Row(row.TS)
 		return there
@@ -220,7 +220,7 @@ func (l *live) restorable(r wire.HistoryRewound, rows []wire.UIRow) []wire.UIRow
 
 // healArchives is what makes the archives those that we know, after the store has
 // forgotten something. What it forgot of before the newest rows is lost.
-func (l *live) healArchives(tables map[string]map[string][]byte) ([]store.Op, error) {
+func (l *owner) healArchives(tables map[string]map[string][]byte) ([]store.Op, error) {
 	var ops []store.Op
 	for field := range tables[history.ArchiveTable] {
 		if _, ok := l.archives[wire.MonitorID(field)]; !ok {
@@ -240,7 +240,7 @@ func (l *live) healArchives(tables map[string]map[string][]byte) ([]store.Op, er
 // heal finds what is right in the list of an archive: nothing from the newest rows
 // on, nothing that was trimmed, and no more than there were, since what follows
 // then was rewound.
-func (l *live) heal(monitor wire.MonitorID) ([]store.Op, error) {
+func (l *owner) heal(monitor wire.MonitorID) ([]store.Op, error) {
 	a, newest := l.archives[monitor], l.state.Rows(monitor)
 	find := func(ts wire.Millis) (int, error) {
 		return l.k.hub.findRow(l.ctx, l.k.id, a.List(), func(r wire.UIRow) int64 { return int64(r.TS - ts) })

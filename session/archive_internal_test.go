@@ -67,7 +67,7 @@ func newTalk(t *testing.T) *talk {
 }
 
 // do does something in a step of the session, whoever owns it by then.
-func (k *talk) do(work func(l *live)) {
+func (k *talk) do(work func(l *owner)) {
 	k.Helper()
 	for {
 		room, err := k.hub.Open(k.Context(), "ses-1")
@@ -91,7 +91,7 @@ func (k *talk) do(work func(l *live)) {
 func (k *talk) add(n int) {
 	k.Helper()
 	for range n {
-		k.do(func(l *live) {
+		k.do(func(l *owner) {
 			l.row(wire.UIRow{Type: wire.RowSay, Say: wire.SayText, Text: fmt.Sprint("row ", l.lastRow+1), MonitorID: firstMonitor})
 		})
 	}
@@ -142,7 +142,7 @@ func (k *talk) since(id wire.RowID) (rows []wire.UIRow) {
 	if err != nil || len(page.Rows) != 1 {
 		k.Fatalf("row %d: %v", id, err)
 	}
-	k.do(func(l *live) {
+	k.do(func(l *owner) {
 		if rows, err = l.rowsSince(firstMonitor, page.Rows[0].TS); err != nil {
 			k.Error(err)
 		}
@@ -157,7 +157,7 @@ func TestOldRowsChangeInTheArchive(t *testing.T) {
 	k := newTalk(t)
 	k.add(230)
 	old := k.since(3)[0]
-	k.do(func(l *live) {
+	k.do(func(l *owner) {
 		l.row(wire.UIRow{Type: wire.RowSay, Say: wire.SayText, Text: "row 231", MonitorID: firstMonitor})
 		frames := len(l.step.frames)
 		changed := old
@@ -184,7 +184,7 @@ func TestRowsAreRewound(t *testing.T) {
 			t.Errorf("from %d on are %s", id, got)
 		}
 	}
-	k.do(func(l *live) {
+	k.do(func(l *owner) {
 		if rows, err := l.rowsSince(firstMonitor, 5); len(rows) > 0 || err != nil {
 			t.Errorf("of a row that never was: %d rows, %v", len(rows), err)
 		}
@@ -194,7 +194,7 @@ func TestRowsAreRewound(t *testing.T) {
 	})
 	rewind := func(id wire.RowID, stay ...int) {
 		since := k.since(id)
-		k.do(func(l *live) {
+		k.do(func(l *owner) {
 			var kept []wire.UIRow
 			p := wire.HistoryRewound{TS: since[0].TS, MonitorID: firstMonitor}
 			for _, i := range stay {
@@ -222,7 +222,7 @@ func TestRowsAreRewound(t *testing.T) {
 	rewind(5)
 	k.add(2)
 	k.store.forgets.Store(false)
-	k.do(func(l *live) { l.emit(wire.SessionRenamed{Title: "x"}) }) // meets the gap, and is done again
+	k.do(func(l *owner) { l.emit(wire.SessionRenamed{Title: "x"}) }) // meets the gap, and is done again
 	k.add(1)
 	if got, want := k.kept(), counted(1, 4)+" 239 240 241"; got != want || k.store.forgot.Load() < 3 {
 		t.Errorf("after it was forgotten there are %s", got)

@@ -36,7 +36,7 @@ func archived(t *testing.T, h *session.Hub, monitor wire.MonitorID, limit int) [
 }
 
 // speak says something in a session that nobody answers: each makes one row.
-func speak(t *testing.T, r *session.Room, from, to int) {
+func speak(t *testing.T, r *session.Handle, from, to int) {
 	t.Helper()
 	for i := from; i <= to; i++ {
 		ask(t, r, says("c", wire.MessageID(fmt.Sprint("m", i)), wire.UserMessage{Content: fmt.Sprint("text ", i)}))

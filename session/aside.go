@@ -13,10 +13,10 @@ import (
 // newerFor is how long a session is left alone that only newer hubs can read.
 const newerFor = 10 * time.Minute
 
-// setAside sees to a session that this replica cannot keep: what it owned of it is
+// quarantine sees to a session that this replica cannot keep: what it owned of it is
 // free for others, and what nobody can read waits for an operator instead of being
 // tried again and again. A follower sets nothing aside: the owner may know better.
-func (k *keeper) setAside(err error) {
+func (k *liveSession) quarantine(err error) {
 	for _, is := range []error{errStopping, errGone, store.ErrNotFound, store.ErrClosed} {
 		if errors.Is(err, is) && !errors.Is(err, errAnother) {
 			return

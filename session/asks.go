@@ -40,7 +40,7 @@ func limitDialog(q wire.DialogConfirm, limit history.Limit) wire.DialogConfirm {
 }
 
 // judged keeps what the rules decided, for when the same is asked at the next owner.
-func (l *live) judged(c tools.Caller, q contextpool.Inquiry, v history.Verdict) tools.Verdict {
+func (l *owner) judged(c tools.Caller, q contextpool.Inquiry, v history.Verdict) tools.Verdict {
 	e := ending{
 		Time: wire.Millis(l.now.UnixMilli()), Reason: wire.ClosedAnswered, Confirmed: v == history.Approve,
 		Monitor: c.Monitor, Unheard: true, Rules: true,
@@ -51,7 +51,7 @@ func (l *live) judged(c tools.Caller, q contextpool.Inquiry, v history.Verdict) 
 }
 
 // rowAnswered shows in the row of a question how that ended.
-func (l *live) rowAnswered(dialog wire.DialogID, prompt wire.PromptID, e ending) {
+func (l *owner) rowAnswered(dialog wire.DialogID, prompt wire.PromptID, e ending) {
 	if l.agents == nil {
 		return
 	}
@@ -71,7 +71,7 @@ func (l *live) rowAnswered(dialog wire.DialogID, prompt wire.PromptID, e ending)
 }
 
 // answerRow takes an answer to a row that asks.
-func (l *live) answerRow(c *Command, m wire.AskResponse) reply {
+func (l *owner) answerRow(c *Command, m wire.AskResponse) reply {
 	if !l.mayAnswer() {
 		return tooManyAnswers()
 	}
@@ -169,7 +169,7 @@ func inWords(p wire.OpenPrompt, text string) wire.UserPromptResponse {
 
 // answers is the prompt that a message to a main agent answers: one of the turn
 // that runs, which takes what people write. Nobody permits anything that way.
-func (l *live) answers(m contextpool.Message) (wire.OpenPrompt, wire.UserPromptResponse, bool) {
+func (l *owner) answers(m contextpool.Message) (wire.OpenPrompt, wire.UserPromptResponse, bool) {
 	if _, prompts := l.state.Questions(); prompts == 0 || l.agents == nil || len(m.Images) > 0 || strings.TrimSpace(m.Text) == "" {
 		return wire.OpenPrompt{}, wire.UserPromptResponse{}, false
 	}
@@ -189,7 +189,7 @@ func (l *live) answers(m contextpool.Message) (wire.OpenPrompt, wire.UserPromptR
 
 // answerWaiting answers a prompt of a turn, which was just shown, with what waits for
 // its agent, if there is something that fits.
-func (l *live) answerWaiting(c tools.Caller, id wire.PromptID) (wire.UserPromptResponse, bool) {
+func (l *owner) answerWaiting(c tools.Caller, id wire.PromptID) (wire.UserPromptResponse, bool) {
 	p, open := l.state.Prompt(id)
 	m, waits := l.agents.ask().Waited(c, id)
 	given := inWords(p, m.Text)
@@ -202,7 +202,7 @@ func (l *live) answerWaiting(c tools.Caller, id wire.PromptID) (wire.UserPromptR
 }
 
 // touched notes that a person did something: nobody answers for who is there.
-func (l *live) touched(c *Command) {
+func (l *owner) touched(c *Command) {
 	if l.agents == nil {
 		return
 	}
@@ -216,7 +216,7 @@ func (l *live) touched(c *Command) {
 }
 
 // answerOverdue answers for those who did nothing, where the rules say so.
-func (l *live) answerOverdue() {
+func (l *owner) answerOverdue() {
 	if l.agents == nil {
 		return
 	}
@@ -230,7 +230,7 @@ func (l *live) answerOverdue() {
 
 // setApproval changes what agents may do without asking. Who may not permit
 // something, or only for once, may not let rules do it.
-func (l *live) setApproval(c *Command, m wire.SetAutoApproval) reply {
+func (l *owner) setApproval(c *Command, m wire.SetAutoApproval) reply {
 	switch {
 	case l.agents == nil:
 		return refused(wire.CodeProviderUnavailable, "no agent is available in this session")

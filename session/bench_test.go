@@ -38,7 +38,7 @@ func (o bounded) Appended(int, time.Duration) {
 }
 
 // idleCrew are agents that nobody has asked anything.
-type idleCrew struct{ session.Crew }
+type idleCrew struct{ session.Runner }
 
 func (idleCrew) Has(string) bool { return true }
 func (idleCrew) Launch()         {}
@@ -58,14 +58,14 @@ func BenchmarkTurns(b *testing.B) {
 			steps := make(chan struct{}, underWay)
 			h := session.NewHub(session.Config{
 				Replica: "a", Lease: time.Hour, Observer: bounded{steps: steps},
-				Hire: func(context.Context, agentpool.Employer) session.Crew { return idleCrew{} },
+				Hire: func(context.Context, agentpool.SessionRef) session.Runner { return idleCrew{} },
 			}, instant{s})
 			ctx, cancel := context.WithCancel(b.Context())
 			var wg sync.WaitGroup
 			wg.Go(func() { h.Run(ctx) })
 			defer wg.Wait()
 			defer cancel()
-			rooms := make([]*session.Room, sessions)
+			rooms := make([]*session.Handle, sessions)
 			for i := range rooms {
 				id := wire.SessionID(fmt.Sprint("ses-", i))
 				if _, err := h.Create(ctx, session.NewSession{ID: id, User: "ada"}); err != nil {

@@ -9,7 +9,7 @@ import (
 // was due besides may have done it.
 func TestBystandersAreNotBlamed(t *testing.T) {
 	t.Parallel()
-	l := &live{items: make([]item, 3), committed: 1, handled: 2}
+	l := &owner{items: make([]item, 3), committed: 1, handled: 2}
 	l.blame()
 	if !l.broken || l.items[1].poison != nil || !l.items[1].alone || l.items[0].alone || l.items[2].alone {
 		t.Errorf("after the first panic: %+v", l.items)
@@ -28,7 +28,7 @@ func TestBystandersAreNotBlamed(t *testing.T) {
 // Who no longer waits for a snapshot leaves nothing behind.
 func TestSnapshotsNobodyWaitsFor(t *testing.T) {
 	t.Parallel()
-	k := &keeper{box: newMailbox(), done: make(chan struct{})}
+	k := &liveSession{box: newMailbox(), done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 3 {

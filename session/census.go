@@ -66,11 +66,11 @@ func (h *Hub) Census(ctx context.Context) []Status {
 	defer cancel()
 	keepers := h.all(nil)
 	all := append(make([]Status, 0, len(keepers)), h.closures()...)
-	var asked []*live
+	var asked []*owner
 	for _, k := range keepers {
 		l := k.live.Load()
 		if l == nil {
-			if s, ok := k.adrift(); ok {
+			if s, ok := k.betweenOwners(); ok {
 				all = append(all, s)
 			}
 			continue
@@ -89,14 +89,14 @@ func (h *Hub) Census(ctx context.Context) []Status {
 }
 
 // askAll asks sessions how they are doing.
-func askAll(ctx context.Context, asked []*live) []Status {
+func askAll(ctx context.Context, asked []*owner) []Status {
 	answers := make([]atomic.Pointer[Status], len(asked))
 	looks := make([]*look, len(asked))
 	left := make(chan struct{}, 1) // has a token once all have answered
 	var open atomic.Int64
 	open.Store(int64(len(asked)))
 	for i, l := range asked {
-		looks[i] = &look{at: func(l *live) {
+		looks[i] = &look{at: func(l *owner) {
 			answers[i].Store(l.report())
 			if open.Add(-1) == 0 {
 				left <- struct{}{}
@@ -122,9 +122,9 @@ func askAll(ctx context.Context, asked []*live) []Status {
 	return all
 }
 
-// adrift is what is known of a session that is between owners, and whether it is for
+// betweenOwners is what is known of a session that is between owners, and whether it is for
 // longer than that takes, and used here.
-func (k *keeper) adrift() (Status, bool) {
+func (k *liveSession) betweenOwners() (Status, bool) {
 	since := k.between.Load()
 	if since == 0 || !k.isReady() || k.failure != nil || k.unheld() && k.box.idle() {
 		return Status{}, false
@@ -148,7 +148,7 @@ func (h *Hub) closures() []Status {
 }
 
 // stuck is what is known of a session that does not answer.
-func (l *live) stuck() Status {
+func (l *owner) stuck() Status {
 	s := Status{ID: l.k.id, Epoch: l.lease.Epoch}
 	if seen := l.looks.seen.Load(); seen != nil {
 		s = *seen
@@ -160,7 +160,7 @@ func (l *live) stuck() Status {
 
 // report is how the session is doing. The goroutine of the session calls it,
 // between two steps.
-func (l *live) report() *Status {
+func (l *owner) report() *Status {
 	s := &Status{
 		ID: l.k.id, User: l.user, Title: l.state.Title(), Epoch: l.lease.Epoch, Top: l.top, Updated: l.spoke,
 		Progress: l.here(l.progress),
@@ -173,7 +173,7 @@ func (l *live) report() *Status {
 		s.Questions += now.Questions
 	}
 	if l.agents != nil {
-		g := l.agents.pool.Glance()
+		g := l.agents.pool.Overview()
 		s.Agents, s.Queued, s.Budget = g.Running, g.Waiting, g.Budget
 		s.Errors, s.LastError, s.Tokens, s.Cost = g.Failed, g.LastFailure, g.Tokens, g.Cost
 	}

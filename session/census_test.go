@@ -145,7 +145,7 @@ func TestAStuckSessionSaysWhatItIsIn(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			gate := make(chan struct{})
 			h, _ := startHub(t, openStore(t), "a", session.Config{
-				Provider: "demo", Hire: func(context.Context, agentpool.Employer) session.Crew { return hesitant{gate} },
+				Provider: "demo", Hire: func(context.Context, agentpool.SessionRef) session.Runner { return hesitant{gate} },
 			})
 			create(t, h, "ses-1")
 			r := enter(t, h, "ses-1")

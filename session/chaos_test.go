@@ -83,7 +83,7 @@ func chaos(t *testing.T, rnd *rand.Rand) {
 	a, _ := startHub(t, m, "a", session.Config{})
 	b, _ := startHub(t, m, "b", session.Config{})
 	create(t, a, "ses-1")
-	rooms := []*session.Room{enter(t, a, "ses-1"), enter(t, b, "ses-1")}
+	rooms := []*session.Handle{enter(t, a, "ses-1"), enter(t, b, "ses-1")}
 	tabs := []*tab{watch(t, rooms[0], "conn-a"), watch(t, rooms[1], "conn-b")}
 	var now trouble
 	m.onCommit(now.commit)

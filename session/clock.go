@@ -62,7 +62,7 @@ func (a *alarm) off() {
 }
 
 // here is when something is by our clock; zero stays never.
-func (l *live) here(t time.Time) time.Time {
+func (l *owner) here(t time.Time) time.Time {
 	if t.IsZero() {
 		return t
 	}

@@ -31,7 +31,7 @@ func TestSkewIsWhatAClaimShows(t *testing.T) {
 func TestTimesOfTheStoreAreTranslated(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	l := &live{skew: time.Hour}
+	l := &owner{skew: time.Hour}
 	l.begin(now)
 	if !l.now.Equal(now.Add(time.Hour)) || !l.here(l.now).Equal(now) {
 		t.Errorf("it is %v there and %v here, want %v here", l.now, l.here(l.now), now)

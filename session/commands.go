@@ -21,7 +21,7 @@ const (
 )
 
 // take does a client's command once, however often it was sent.
-func (l *live) take(c *Command) {
+func (l *owner) take(c *Command) {
 	l.said = false
 	if c.Message.ID == "" {
 		if r := l.do(c); !l.said {
@@ -36,7 +36,7 @@ func (l *live) take(c *Command) {
 
 // once does a command unless the ledger has the id of one, and reports whether it
 // was answered before.
-func (l *live) once(id wire.MessageID, c *Command) (r reply, again bool) {
+func (l *owner) once(id wire.MessageID, c *Command) (r reply, again bool) {
 	hash := digest(c.Message.Data)
 	if known, ok := l.ledger.find(id); ok {
 		if known.Hash != hash {
@@ -54,7 +54,7 @@ func (l *live) once(id wire.MessageID, c *Command) (r reply, again bool) {
 
 // tell says what became of a command. What happened has said so itself the first
 // time.
-func (l *live) tell(c *Command, r reply, duplicate bool) {
+func (l *owner) tell(c *Command, r reply, duplicate bool) {
 	id := cmp.Or(c.Message.ID, unnamed)
 	switch r.Verdict {
 	case verdictAccepted:
@@ -106,12 +106,12 @@ func (l *live) tell(c *Command, r reply, duplicate bool) {
 }
 
 // refuse says that a command was not done.
-func (l *live) refuse(c *Command, e *Error) {
+func (l *owner) refuse(c *Command, e *Error) {
 	l.tell(c, reply{Verdict: verdictRejected, Code: e.Code, Reason: e.Reason}, false)
 }
 
 // do does a command and says what became of it.
-func (l *live) do(c *Command) reply {
+func (l *owner) do(c *Command) reply {
 	l.touched(c)
 	switch m := c.Message.Data.(type) {
 	case wire.Emit:
@@ -133,7 +133,7 @@ func (l *live) do(c *Command) reply {
 	case wire.Reset:
 		l.doReset(c)
 	case wire.RenderingFeedback:
-		l.hearTab(showName(m.RequestID), m, m.Success)
+		l.handleTab(showName(m.RequestID), m, m.Success)
 	case wire.AppProtocolResponse:
 		l.hearApp(m)
 	case wire.AppProtocolReady:
@@ -145,7 +145,7 @@ func (l *live) do(c *Command) reply {
 }
 
 // doRare does the commands about agents, plans and histories.
-func (l *live) doRare(c *Command) reply {
+func (l *owner) doRare(c *Command) reply {
 	switch m := c.Message.Data.(type) {
 	case wire.DialogFeedback:
 		if !l.mayAnswer() {
@@ -198,13 +198,13 @@ func tooManyAnswers() reply {
 
 // act changes the desktop in the name of whoever sent a command. Without the
 // message's id: actions that have it answer EMIT.
-func (l *live) act(c *Command, monitor wire.MonitorID, actions ...wire.Action) {
+func (l *owner) act(c *Command, monitor wire.MonitorID, actions ...wire.Action) {
 	l.emit(wire.Actions{Actions: actions, MonitorID: monitor, By: c.From.Connection})
 }
 
 // needMonitor makes a monitor if it is not there. The reply is not empty when it
 // cannot be made.
-func (l *live) needMonitor(m wire.MonitorID) reply {
+func (l *owner) needMonitor(m wire.MonitorID) reply {
 	if l.state.HasMonitor(m) {
 		return reply{}
 	}
@@ -244,7 +244,7 @@ func asksPermission(a wire.Action) bool {
 }
 
 // doEmit shows what an outside program wants to show, all of it or nothing.
-func (l *live) doEmit(c *Command, m wire.Emit) reply {
+func (l *owner) doEmit(c *Command, m wire.Emit) reply {
 	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
 	if len(l.geometry) > 0 {
 		for _, a := range m.Actions {

@@ -16,7 +16,7 @@ import (
 // deliver brings an item to the owner, wherever it is. What one connection says
 // stays in its order: nothing goes to the store while something waits that was
 // said before.
-func (k *keeper) deliver(ctx context.Context, it item) error {
+func (k *liveSession) deliver(ctx context.Context, it item) error {
 	if it.order == nil && k.full.Load() {
 		return errFull
 	}
@@ -35,7 +35,7 @@ func (k *keeper) deliver(ctx context.Context, it item) error {
 }
 
 // deliverAll is deliver for several commands. It returns how many were delivered.
-func (k *keeper) deliverAll(ctx context.Context, commands []Command) (int, error) {
+func (k *liveSession) deliverAll(ctx context.Context, commands []Command) (int, error) {
 	n := k.deliverNow(commands)
 	for ; n < len(commands); n++ {
 		if err := k.deliver(ctx, item{cmd: commands[n]}); err != nil {
@@ -46,7 +46,7 @@ func (k *keeper) deliverAll(ctx context.Context, commands []Command) (int, error
 }
 
 // deliverNow is deliverAll as far as it need not wait for anything.
-func (k *keeper) deliverNow(commands []Command) int {
+func (k *liveSession) deliverNow(commands []Command) int {
 	if k.full.Load() {
 		return 0
 	}
@@ -88,7 +88,7 @@ func (h *Hub) sendOrder(ctx context.Context, id wire.SessionID, o *order) error 
 // forward sends on what is in the mailbox of a session that somebody else owns
 // now, and returns what the store does not take yet; what it does not take for
 // ever is given up.
-func (k *keeper) forward(ctx context.Context, items []item) []item {
+func (k *liveSession) forward(ctx context.Context, items []item) []item {
 	for i := range items {
 		it := &items[i]
 		switch {
@@ -98,7 +98,7 @@ func (k *keeper) forward(ctx context.Context, items []item) []item {
 			it.finish(it.poison)
 			continue
 		}
-		err := k.sendOn(ctx, it)
+		err := k.forwardCommand(ctx, it)
 		switch {
 		case err == nil: // who waits for an order looks in the directory
 			k.suffer(ctx, troubleSend, false)
@@ -120,8 +120,8 @@ func (k *keeper) forward(ctx context.Context, items []item) []item {
 	return nil
 }
 
-// sendOn sends one item. What cannot even be written down is invalid.
-func (k *keeper) sendOn(ctx context.Context, it *item) (err error) {
+// forwardCommand sends one item. What cannot even be written down is invalid.
+func (k *liveSession) forwardCommand(ctx context.Context, it *item) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("%w: panic: %v", store.ErrInvalid, v)
@@ -135,7 +135,7 @@ func (k *keeper) sendOn(ctx context.Context, it *item) (err error) {
 // line brings those items to the store again that may be there already, under
 // their names, and then the mark: what comes before it was said before what waits
 // in the mailbox now. It returns the items that it could not bring.
-func (l *live) line(sent []item) []item {
+func (l *owner) line(sent []item) []item {
 	l.k.box.arrived(l.ctx)
 	rest := append(sent, item{order: &order{Kind: orderMark}, sent: l.mark})
 	for wait := retryFirst; l.ctx.Err() == nil; wait = min(2*wait, retryLast) {
@@ -148,7 +148,7 @@ func (l *live) line(sent []item) []item {
 }
 
 // receive brings what is in the inbox into the mailbox, until the lease is lost.
-func (l *live) receive() {
+func (l *owner) receive() {
 	seen := newRecent(recentDeliveries)
 	for wait := retryFirst; l.ctx.Err() == nil; wait = min(2*wait, retryLast) {
 		for commands, err := range l.k.hub.store.Receive(l.ctx, l.lease) {
@@ -178,7 +178,7 @@ func (l *live) receive() {
 }
 
 // open reads a delivery. What cannot be read is consumed like everything else.
-func (l *live) open(c store.Command) item {
+func (l *owner) open(c store.Command) item {
 	it, err := unpack(c.Data)
 	if err != nil {
 		l.k.log.Warn("a command in the inbox cannot be read", "id", c.ID, "err", err)

@@ -216,7 +216,7 @@ type deletion struct {
 	h  *Hub
 	id wire.SessionID
 	// What was told to delete the session: a keeper of ours, or another owner.
-	keeper *keeper
+	keeper *liveSession
 	owner  wire.ReplicaID
 }
 

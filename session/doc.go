@@ -1,6 +1,6 @@
 // Package session owns: it keeps sessions alive.
 //
-// [Hub] is the registry of the sessions this replica owns or follows. [Room] is
+// [Hub] is the registry of the sessions this replica owns or follows. [Handle] is
 // what a door holds of one session. Inside, every session that is open here has
 // a keeper, one goroutine that owns its state for as long as it is loaded:
 //

@@ -10,13 +10,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// deed is something that a session can be in, as a number: noting it costs nothing
+// activity is something that a session can be in, as a number: noting it costs nothing
 // that matters.
-type deed uint16
+type activity uint16
 
 // What a session can be in, besides an order or a message.
 const (
-	doingNothing deed = iota
+	doingNothing activity = iota
 	doingLoad
 	doingCommit
 	doingEffects
@@ -28,25 +28,25 @@ const (
 	doingLook
 )
 
-// deeds are the names of all deeds, and the deeds of orders and messages.
-type deeds struct {
+// activities are the names of all deeds, and the deeds of orders and messages.
+type activities struct {
 	names    []string
-	orders   map[orderKind]deed
-	messages map[string]deed
+	orders   map[orderKind]activity
+	messages map[string]activity
 }
 
-var allDeeds = sync.OnceValue(func() deeds {
-	d := deeds{
+var allDeeds = sync.OnceValue(func() activities {
+	d := activities{
 		names:  []string{"", "load", "commit", "effects", "timers", "release", "agent", "message", "snapshot", "look"},
-		orders: map[orderKind]deed{}, messages: map[string]deed{},
+		orders: map[orderKind]activity{}, messages: map[string]activity{},
 	}
 	for _, kind := range []orderKind{orderRename, orderShare, orderDelete, orderAct, orderYield, orderPresence, orderMark} {
-		d.orders[kind] = deed(len(d.names))
+		d.orders[kind] = activity(len(d.names))
 		d.names = append(d.names, string(kind))
 	}
 	for _, e := range wire.Events().All() {
 		if e.Direction == wire.FromClient {
-			d.messages[e.Type] = deed(len(d.names))
+			d.messages[e.Type] = activity(len(d.names))
 			d.names = append(d.names, e.Type)
 		}
 	}
@@ -59,12 +59,12 @@ type doing struct {
 	// now is a deed and, above its 16 bits, when it began, in ms of the hub's life.
 	now atomic.Uint64
 	// message is that of messages of a type, which often follow each other.
-	message deed
+	message activity
 	ofType  reflect.Type
 }
 
 // item is what doing one is.
-func (d *doing) item(it *item) deed {
+func (d *doing) item(it *item) activity {
 	switch {
 	case it.order != nil:
 		return allDeeds().orders[it.order.Kind]
@@ -81,7 +81,7 @@ func (d *doing) item(it *item) deed {
 }
 
 // begin notes what begins and at which age of the hub, and returns what that is part of.
-func (d *doing) begin(what deed, since time.Duration) (before uint64) {
+func (d *doing) begin(what activity, since time.Duration) (before uint64) {
 	before = d.now.Load()
 	if next := uint64(since.Milliseconds())<<16 | uint64(what); next != before { //nolint:gosec // since then
 		d.now.Store(next)
@@ -107,7 +107,7 @@ func (d *doing) tell(age time.Duration) (string, time.Duration) {
 
 // look is something that the goroutine of a session does between two steps for
 // those who look after sessions. It changes nothing.
-type look struct{ at func(*live) }
+type look struct{ at func(*owner) }
 
 // looks are those that are asked for.
 type looks struct {
@@ -129,7 +129,7 @@ func (s *looks) stale() {
 }
 
 // lookAt wants a look.
-func (l *live) lookAt(k *look) {
+func (l *owner) lookAt(k *look) {
 	s := &l.looks
 	s.mu.Lock()
 	s.list = append(s.list, k)
@@ -147,7 +147,7 @@ func (s *looks) unask(k *look) {
 
 // serveLooks does what is asked for. It changes nothing, so what the session says of
 // itself then stays true.
-func (l *live) serveLooks() {
+func (l *owner) serveLooks() {
 	s := &l.looks
 	if !s.asked.Load() {
 		return

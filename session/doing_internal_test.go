@@ -48,7 +48,7 @@ func TestWhatIsBetweenStepsHasAName(t *testing.T) {
 			}
 		}
 		gate := make(chan struct{})
-		r.k.live.Load().lookAt(&look{at: func(*live) { <-gate }})
+		r.k.live.Load().lookAt(&look{at: func(*owner) { <-gate }})
 		in("look")
 		close(gate)
 		in("")

@@ -100,7 +100,7 @@ func (h *Hub) servingLocked() error {
 
 // handOver says that this replica owns nothing of the session any more. Only the
 // keeper's goroutine calls it.
-func (k *keeper) handOver(order *handover) {
+func (k *liveSession) handOver(order *handover) {
 	select {
 	case <-order.done:
 	default:

@@ -136,7 +136,7 @@ func fencedBefore(t *testing.T, before, lost, first func(d *testDesktop)) (f *fa
 	t.Helper()
 	f, started = openFailing(t), &atomic.Int64{}
 	a := agentHub(t, f.site, hubConfig{logger: silence()})
-	c := agentHub(t, f.site, hubConfig{replica: "c", logger: silence(), crew: func(s session.Crew) session.Crew {
+	c := agentHub(t, f.site, hubConfig{replica: "c", logger: silence(), crew: func(s session.Runner) session.Runner {
 		return counted{s, started}
 	}})
 	d = a.newDesktop(t, "ses-1")
@@ -165,13 +165,13 @@ func fencedBefore(t *testing.T, before, lost, first func(d *testDesktop)) (f *fa
 
 // counted counts the runs that a crew starts.
 type counted struct {
-	session.Crew
+	session.Runner
 	n *atomic.Int64
 }
 
 func (c counted) Start(r agentpool.Run) {
 	c.n.Add(1)
-	c.Crew.Start(r)
+	c.Runner.Start(r)
 }
 
 // A turn that ended is not run again by the replica that fenced its owner, and all that

@@ -74,7 +74,7 @@ func (h *Hub) Fetch(ctx context.Context, id wire.SessionID) (Fetched, error) {
 // yield has the session left to another replica. An order that was meant for an owner
 // before this one is void, and so is an old one, or a session would be left to who does
 // not want it any more.
-func (l *live) yield(o *order) {
+func (l *owner) yield(o *order) {
 	alive := l.k.hub.cfg.Alive
 	switch {
 	case o.Epoch != l.lease.Epoch || o.Replica == l.k.hub.cfg.Replica || o.Replica.Validate() != nil:
@@ -91,5 +91,5 @@ func (l *live) yield(o *order) {
 func (h *Hub) CloseTab(id wire.SessionID, connection wire.ConnectionID) bool {
 	k := h.kept(id)
 	return k != nil && k.isReady() && k.center != nil &&
-		k.center.Expel(connection, wire.CloseExpelled, "an administrator closed the connection")
+		k.center.CloseConnection(connection, wire.CloseExpelled, "an administrator closed the connection")
 }

@@ -33,7 +33,7 @@ func TestFetch(t *testing.T) {
 		s := openStore(t)
 		a, b, _ := pair(t, s)
 		c, _ := startHub(t, s, "c", session.Config{})
-		rooms := []*session.Room{enter(t, a, "ses-1"), enter(t, b, "ses-1"), enter(t, c, "ses-1")}
+		rooms := []*session.Handle{enter(t, a, "ses-1"), enter(t, b, "ses-1"), enter(t, c, "ses-1")}
 		settled(t, rooms[0])
 		var ids []wire.MessageID
 		for round, h := range []*session.Hub{b, a, c, c} {

@@ -36,7 +36,7 @@ type loaded struct {
 }
 
 // load reads the session.
-func (k *keeper) load(ctx context.Context) (loaded, error) {
+func (k *liveSession) load(ctx context.Context) (loaded, error) {
 	got, err := k.hub.load(ctx, k.id, k.user)
 	if got.info.User != "" {
 		k.user = got.info.User
@@ -84,9 +84,9 @@ func (h *Hub) load(ctx context.Context, id wire.SessionID, user string) (loaded,
 	return loaded{state: state, before: before, tables: kept.Tables, lists: kept.Lists, info: info}, nil
 }
 
-// settle brings the Center to a position of the log, and makes it if this is the
+// openCenter brings the Center to a position of the log, and makes it if this is the
 // first time. From here on the session is ready.
-func (k *keeper) settle(ctx context.Context, to wire.Position) error {
+func (k *liveSession) openCenter(ctx context.Context, to wire.Position) error {
 	if k.center == nil {
 		cfg := k.hub.cfg.Broadcast
 		cfg.Writers = cmp.Or(cfg.Writers, k.hub.writers.Load())
@@ -109,13 +109,13 @@ func (k *keeper) settle(ctx context.Context, to wire.Position) error {
 		case len(events) == 0:
 			return fmt.Errorf("read what the tabs have missed: %w: nothing between %v and %v", errReload, head, to)
 		}
-		k.show(decodeAll(events))
+		k.publishCommitted(decodeAll(events))
 	}
 	return nil
 }
 
 // readUpTo reads a page of the log that ends at a position at the latest.
-func (k *keeper) readUpTo(ctx context.Context, after, to wire.Position) ([]store.Event, error) {
+func (k *liveSession) readUpTo(ctx context.Context, after, to wire.Position) ([]store.Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	events, err := k.hub.store.Read(ctx, k.id, after, readPage)
@@ -127,8 +127,8 @@ func (k *keeper) readUpTo(ctx context.Context, after, to wire.Position) ([]store
 	return events, err
 }
 
-// show is what happens to events once they are in the log.
-func (k *keeper) show(events []broadcast.Event) {
+// publishCommitted is what happens to events once they are in the log.
+func (k *liveSession) publishCommitted(events []broadcast.Event) {
 	k.publish(events)
 	k.answers.see(events)
 }
@@ -148,7 +148,7 @@ func decodeAll(events []store.Event) []broadcast.Event {
 
 // follower is what following a session needs.
 type follower struct {
-	k       *keeper
+	k       *liveSession
 	state   *desktop.State
 	items   []item
 	peeks   []peek
@@ -177,7 +177,7 @@ func claimableAt(owned *store.OwnedError) time.Time {
 
 // follow shows what another replica does, until that replica is gone and the
 // session is ours. It may be claimed at a time, or never.
-func (k *keeper) follow(ctx context.Context, claimAt time.Time) (store.Lease, time.Time, error) {
+func (k *liveSession) follow(ctx context.Context, claimAt time.Time) (store.Lease, time.Time, error) {
 	k.needed.Store(false)
 	k.mixed.Store(true)
 	got, err := k.load(ctx)
@@ -185,7 +185,7 @@ func (k *keeper) follow(ctx context.Context, claimAt time.Time) (store.Lease, ti
 		return store.Lease{}, time.Time{}, err
 	}
 	k.snapshots.clear()
-	if err := k.settle(ctx, got.state.At()); err != nil {
+	if err := k.openCenter(ctx, got.state.At()); err != nil {
 		return store.Lease{}, time.Time{}, err
 	}
 	f := &follower{k: k, state: got.state, quietTo: time.Now(), claimAt: claimAt, sent: make(chan []item, 1)}
@@ -221,7 +221,7 @@ type tailed struct {
 }
 
 // tail reads the log for a follower and ends with an error.
-func (k *keeper) tail(ctx context.Context, after wire.Position, to chan<- tailed) {
+func (k *liveSession) tail(ctx context.Context, after wire.Position, to chan<- tailed) {
 	for news, err := range k.hub.store.Tail(ctx, k.id, after) {
 		select {
 		case to <- tailed{events: decodeAll(news.Events), vacant: news.Vacant, err: err}:
@@ -277,7 +277,7 @@ func (f *follower) take(n tailed) error {
 			}
 		}
 		f.k.snapshots.clear()
-		f.k.show(n.events)
+		f.k.publishCommitted(n.events)
 	}
 	if n.vacant {
 		f.claimAt = time.Now()
@@ -306,7 +306,7 @@ func (f *follower) turn(ctx context.Context, now time.Time) error {
 			return nil
 		}
 		k.handOver(order)
-		if k.spare(nil) {
+		if k.isUnneeded(nil) {
 			return errDormant
 		}
 	case k.needed.Swap(false), !f.claimAt.IsZero() && !now.Before(f.claimAt) && !k.unheld():
@@ -371,7 +371,7 @@ func (f *follower) claim(ctx context.Context) error {
 	case lasting(err):
 		return fmt.Errorf("claim session: %w", err)
 	default:
-		f.k.drift()
+		f.k.markBetweenOwners()
 		f.k.log.WarnContext(ctx, "the session cannot be claimed yet", "err", err)
 		f.claimAt = time.Now().Add(retryLast)
 	}

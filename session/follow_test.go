@@ -25,7 +25,7 @@ func pair(t *testing.T, s session.Store) (owner, follower *session.Hub, stopOwne
 }
 
 // upTo waits until a room's snapshot is at a position.
-func upTo(t *testing.T, r *session.Room, at wire.Position) {
+func upTo(t *testing.T, r *session.Handle, at wire.Position) {
 	t.Helper()
 	for {
 		s, err := r.Snapshot(t.Context(), nil)
@@ -42,7 +42,7 @@ func upTo(t *testing.T, r *session.Room, at wire.Position) {
 }
 
 // fill makes a desktop with something of everything.
-func fill(t *testing.T, r *session.Room) {
+func fill(t *testing.T, r *session.Handle) {
 	t.Helper()
 	ask(t, r, says("c", "f1", emit(
 		window("one"), window("two & <three>"), wire.WindowMaximize{WindowID: "one"},

@@ -39,7 +39,7 @@ func (g geometry) due() time.Time {
 
 // moveTo tells where a window is now: at once when it was at rest, else at the
 // end of the interval, if it is not somewhere else by then.
-func (l *live) moveTo(p pane, b wire.Bounds, by wire.ConnectionID) {
+func (l *owner) moveTo(p pane, b wire.Bounds, by wire.ConnectionID) {
 	m := l.geometry[p]
 	if m == nil {
 		if l.geometry == nil {
@@ -55,7 +55,7 @@ func (l *live) moveTo(p pane, b wire.Bounds, by wire.ConnectionID) {
 }
 
 // place tells where a window is.
-func (l *live) place(p pane, m *motion) {
+func (l *owner) place(p pane, m *motion) {
 	m.pending = false
 	w, ok := l.state.Window(p.monitor, p.window)
 	if !ok {
@@ -82,14 +82,14 @@ func (l *live) place(p pane, m *motion) {
 }
 
 // flush tells where a window is before something else happens to it.
-func (l *live) flush(p pane) {
+func (l *owner) flush(p pane) {
 	if m := l.geometry[p]; m != nil && m.pending {
 		l.place(p, m)
 	}
 }
 
 // flushAll tells where all windows are.
-func (l *live) flushAll() error {
+func (l *owner) flushAll() error {
 	for p := range l.geometry {
 		l.flush(p)
 		if err := l.spill(); err != nil {
@@ -101,7 +101,7 @@ func (l *live) flushAll() error {
 
 // flushDue tells where those windows are whose interval is over, and forgets
 // those at rest.
-func (l *live) flushDue() error {
+func (l *owner) flushDue() error {
 	if len(l.geometry) == 0 {
 		return nil
 	}

@@ -48,7 +48,7 @@ func (h *Hub) Lift(ctx context.Context, id wire.SessionID) error {
 const actMark = "act "
 
 // govern does what an admin wants. The card says so, or why not, to who waits for it.
-func (l *live) govern(it *item) {
+func (l *owner) govern(it *item) {
 	o := it.order
 	if l.card.has(o) {
 		if why := l.card.refusal(o); why != nil {
@@ -69,14 +69,14 @@ func (l *live) govern(it *item) {
 		l.card = l.card.refusing(o, why)
 		it.finish(why)
 	} else {
-		l.card = l.card.noting(o, l.deedNote(m.Data, busy, was))
+		l.card = l.card.noting(o, l.activityNote(m.Data, busy, was))
 	}
 	l.step.card = l.card.encode()
 }
 
-// deedNote says what an admin's wish has done to agents that were at work and to
+// activityNote says what an admin's wish has done to agents that were at work and to
 // messages that waited.
-func (l *live) deedNote(wish wire.ClientPayload, busy map[wire.MessageID]bool, waited int) string {
+func (l *owner) activityNote(wish wire.ClientPayload, busy map[wire.MessageID]bool, waited int) string {
 	var parts []string
 	switch wish.(type) {
 	case wire.Interrupt, wire.InterruptAgent, wire.Reset:
@@ -95,7 +95,7 @@ func (l *live) deedNote(wish wire.ClientPayload, busy map[wire.MessageID]bool, w
 }
 
 // cancelWaiting takes a message out of its queue because an admin wants it.
-func (l *live) cancelWaiting(id wire.MessageID) reply {
+func (l *owner) cancelWaiting(id wire.MessageID) reply {
 	const byAdmin = "an administrator took it out of the queue"
 	var what contextpool.Found
 	if l.agents != nil {

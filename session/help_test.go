@@ -63,7 +63,7 @@ func create(t *testing.T, h *session.Hub, id wire.SessionID) {
 	ok(t, err)
 }
 
-func enter(t *testing.T, h *session.Hub, id wire.SessionID) *session.Room {
+func enter(t *testing.T, h *session.Hub, id wire.SessionID) *session.Handle {
 	t.Helper()
 	r, err := h.Open(t.Context(), id)
 	ok(t, err)
@@ -86,12 +86,12 @@ func says(conn wire.ConnectionID, id wire.MessageID, data wire.ClientPayload) se
 	}
 }
 
-func deliver(t *testing.T, r *session.Room, c session.Command) {
+func deliver(t *testing.T, r *session.Handle, c session.Command) {
 	t.Helper()
 	ok(t, r.Deliver(t.Context(), c))
 }
 
-func ask(t *testing.T, r *session.Room, c session.Command) session.Answer {
+func ask(t *testing.T, r *session.Handle, c session.Command) session.Answer {
 	t.Helper()
 	a, err := r.Ask(t.Context(), c)
 	ok(t, err)
@@ -109,7 +109,7 @@ func window(id wire.WindowID) wire.WindowCreate {
 func emit(actions ...wire.Action) wire.Emit { return wire.Emit{Actions: actions} }
 
 // settled delivers a message that is answered when everything before it is done.
-func settled(t *testing.T, r *session.Room) wire.Position {
+func settled(t *testing.T, r *session.Handle) wire.Position {
 	t.Helper()
 	id := wire.MessageID(fmt.Sprintf("settled-%d", counter.Add(1)))
 	return ask(t, r, says("settler", id, emit(wire.RefreshApps{}))).At
@@ -179,7 +179,7 @@ func rejection(t *testing.T, s session.Store, id wire.MessageID) wire.MessageRej
 }
 
 // snapshotBytes is a room's snapshot as tabs would get it.
-func snapshotBytes(t *testing.T, r *session.Room, monitors ...wire.MonitorID) []byte {
+func snapshotBytes(t *testing.T, r *session.Handle, monitors ...wire.MonitorID) []byte {
 	t.Helper()
 	s, err := r.Snapshot(t.Context(), monitors)
 	ok(t, err)
@@ -197,7 +197,7 @@ type tab struct {
 }
 
 // watch attaches a tab.
-func watch(t *testing.T, r *session.Room, conn wire.ConnectionID) *tab {
+func watch(t *testing.T, r *session.Handle, conn wire.ConnectionID) *tab {
 	t.Helper()
 	server, client := net.Pipe()
 	w := &tab{events: make(chan wire.Event, 10_000), closed: make(chan wire.CloseCode, 1)}

@@ -86,7 +86,7 @@ type Config struct {
 	AnswersPerMinute int
 	// Hire makes the crew of a session that is owned here; without it messages
 	// for agents are refused.
-	Hire func(ctx context.Context, e agentpool.Employer) Crew
+	Hire func(ctx context.Context, e agentpool.SessionRef) Runner
 	// Provider is who thinks in sessions that have chosen nobody.
 	Provider string
 	// Budget bounds what background monitors may do.
@@ -153,7 +153,7 @@ type Hub struct {
 	running sync.WaitGroup // the keepers
 
 	mu       sync.Mutex // guards the following; never held while the store is asked
-	keepers  map[wire.SessionID]*keeper
+	keepers  map[wire.SessionID]*liveSession
 	closed   map[wire.SessionID]closure
 	draining chan struct{} // closed when that is taken back; nil while nothing drains
 	stopped  bool
@@ -172,7 +172,7 @@ func NewHub(cfg Config, s Store) *Hub {
 	cfg = cfg.withDefaults()
 	h := &Hub{
 		cfg: cfg, store: s, log: cfg.Logger, born: time.Now(), process: rand.Text()[:10],
-		keepers: map[wire.SessionID]*keeper{}, closed: map[wire.SessionID]closure{},
+		keepers: map[wire.SessionID]*liveSession{}, closed: map[wire.SessionID]closure{},
 	}
 	h.life, h.stop = context.WithCancelCause(context.Background())
 	return h
@@ -203,7 +203,7 @@ func (h *Hub) Run(ctx context.Context) {
 
 // Open gives a door its hold on a session, loading it when nobody here has it.
 // The caller must close the room.
-func (h *Hub) Open(ctx context.Context, id wire.SessionID) (*Room, error) {
+func (h *Hub) Open(ctx context.Context, id wire.SessionID) (*Handle, error) {
 	if err := id.Validate(); err != nil {
 		return nil, asError(err)
 	}
@@ -221,7 +221,7 @@ func (h *Hub) Open(ctx context.Context, id wire.SessionID) (*Room, error) {
 		h.letGo(k)
 		return nil, asError(k.failure)
 	}
-	return &Room{k: k}, nil
+	return &Handle{k: k}, nil
 }
 
 // Deliver is Open, [Room.Ask] and Close.
@@ -236,7 +236,7 @@ func (h *Hub) Deliver(ctx context.Context, id wire.SessionID, c Command) (Answer
 
 // hold finds or starts the keeper of a session. Many who want the same session
 // wait for the same keeper; it is the keeper that asks the store.
-func (h *Hub) hold(id wire.SessionID) (*keeper, error) {
+func (h *Hub) hold(id wire.SessionID) (*liveSession, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.servingLocked(); err != nil {
@@ -250,7 +250,7 @@ func (h *Hub) hold(id wire.SessionID) (*keeper, error) {
 	}
 	k := h.keepers[id]
 	if k == nil {
-		k = newKeeper(h, id)
+		k = newLiveSession(h, id)
 		h.keepers[id] = k
 		h.running.Go(func() { k.run(h.life) })
 	}
@@ -261,7 +261,7 @@ func (h *Hub) hold(id wire.SessionID) (*keeper, error) {
 }
 
 // letGo gives a hold back.
-func (h *Hub) letGo(k *keeper) {
+func (h *Hub) letGo(k *liveSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	k.holds--
@@ -273,7 +273,7 @@ func (h *Hub) letGo(k *keeper) {
 
 // unlist takes a keeper out of the registry, unless somebody holds it or it has
 // something to do, and it is not said to go anyway.
-func (h *Hub) unlist(k *keeper, anyway bool) bool {
+func (h *Hub) unlist(k *liveSession, anyway bool) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !anyway && (k.holds > 0 || !k.box.idle()) {
@@ -295,14 +295,14 @@ func (h *Hub) shut(id wire.SessionID, c closure) {
 }
 
 // kept returns the keeper of a session, if there is one.
-func (h *Hub) kept(id wire.SessionID) *keeper {
+func (h *Hub) kept(id wire.SessionID) *liveSession {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.keepers[id]
 }
 
 // all returns the keepers there are now.
-func (h *Hub) all(into []*keeper) []*keeper {
+func (h *Hub) all(into []*liveSession) []*liveSession {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.AppendSeq(into, maps.Values(h.keepers))

@@ -90,7 +90,7 @@ const audienceShown = 500
 // Inspect asks a session that is owned here for everything. The error is [*Error]
 // if it is not owned here or does not answer at once.
 func (h *Hub) Inspect(ctx context.Context, id wire.SessionID) (Inspection, error) {
-	var l *live
+	var l *owner
 	if k := h.kept(id); k != nil {
 		l = k.live.Load()
 	}
@@ -100,7 +100,7 @@ func (h *Hub) Inspect(ctx context.Context, id wire.SessionID) (Inspection, error
 	ctx, cancel := context.WithTimeout(ctx, censusPatience)
 	defer cancel()
 	answer := make(chan Inspection, 1)
-	want := &look{at: func(l *live) { answer <- l.inspect() }}
+	want := &look{at: func(l *owner) { answer <- l.inspect() }}
 	l.lookAt(want)
 	select {
 	case i := <-answer:
@@ -112,7 +112,7 @@ func (h *Hub) Inspect(ctx context.Context, id wire.SessionID) (Inspection, error
 }
 
 // inspect is everything. The goroutine of the session calls it, between two steps.
-func (l *live) inspect() Inspection {
+func (l *owner) inspect() Inspection {
 	i := inspectState(l.state, &l.ledger)
 	i.Status = *l.report()
 	if l.agents == nil {

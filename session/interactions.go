@@ -9,7 +9,7 @@ import (
 // doInteractions makes what the user did on the desktop part of the state that
 // all tabs share. What is about something that is gone is ignored: another tab
 // may have closed it at the same time.
-func (l *live) doInteractions(c *Command, m wire.UserInteractions) {
+func (l *owner) doInteractions(c *Command, m wire.UserInteractions) {
 	prefer := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
 	for _, i := range m.Interactions {
 		if l.agents != nil {
@@ -37,7 +37,7 @@ func (l *live) doInteractions(c *Command, m wire.UserInteractions) {
 }
 
 // touchWindow does what the user did to a window.
-func (l *live) touchWindow(c *Command, prefer, named wire.MonitorID, i wire.UserInteraction) {
+func (l *owner) touchWindow(c *Command, prefer, named wire.MonitorID, i wire.UserInteraction) {
 	w, ok := l.state.Window(prefer, i.WindowID)
 	if !ok && named == "" {
 		w, ok = l.state.FindWindow(i.WindowID, prefer)
@@ -84,7 +84,7 @@ func (l *live) touchWindow(c *Command, prefer, named wire.MonitorID, i wire.User
 
 // dismissToast takes a toast away. Clients name it in windowId or, if they only
 // tell its text, in details.
-func (l *live) dismissToast(c *Command, i wire.UserInteraction) {
+func (l *owner) dismissToast(c *Command, i wire.UserInteraction) {
 	id := wire.NoticeID(i.WindowID)
 	t, ok := l.state.Toast(id)
 	for _, other := range l.state.Toasts() {
@@ -101,7 +101,7 @@ func (l *live) dismissToast(c *Command, i wire.UserInteraction) {
 }
 
 // dismissNotification takes a notification away, which is named as a toast is.
-func (l *live) dismissNotification(c *Command, i wire.UserInteraction) {
+func (l *owner) dismissNotification(c *Command, i wire.UserInteraction) {
 	id := wire.NoticeID(i.WindowID)
 	n, ok := l.state.Notification(id)
 	for _, other := range l.state.Notifications() {
@@ -119,7 +119,7 @@ func (l *live) dismissNotification(c *Command, i wire.UserInteraction) {
 
 // doRemoveMonitor closes a monitor with what is on it. A monitor that is not
 // there is as good as removed: the frontend says it four times.
-func (l *live) doRemoveMonitor(m wire.RemoveMonitor) reply {
+func (l *owner) doRemoveMonitor(m wire.RemoveMonitor) reply {
 	if m.MonitorID == firstMonitor {
 		return refused(wire.CodeSessionInvalidState, "%s cannot be removed", firstMonitor)
 	}
@@ -142,7 +142,7 @@ func (l *live) doRemoveMonitor(m wire.RemoveMonitor) reply {
 
 // doReset closes everything on all monitors. Shortcuts stay: they are the
 // user's.
-func (l *live) doReset(c *Command) {
+func (l *owner) doReset(c *Command) {
 	if l.agents != nil {
 		l.agents.ask().Reset()
 		l.agents.dropPlan("the desktop was reset")
@@ -161,7 +161,7 @@ func (l *live) doReset(c *Command) {
 }
 
 // clear closes what is on a monitor.
-func (l *live) clear(now wire.SessionState, monitor wire.MonitorID, by wire.ConnectionID) {
+func (l *owner) clear(now wire.SessionState, monitor wire.MonitorID, by wire.ConnectionID) {
 	var actions []wire.Action
 	for _, w := range now.Windows {
 		if w.MonitorID == monitor {

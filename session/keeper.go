@@ -42,10 +42,10 @@ const (
 // storeTimeout bounds each call to the store that nobody's context bounds.
 const storeTimeout = 10 * time.Second
 
-// keeper keeps one session at this replica, as its owner or as a follower. It
+// liveSession keeps one session at this replica, as its owner or as a follower. It
 // has one Center for its whole life. Its goroutine is the only one that touches
 // the session's state; what others may touch is said below.
-type keeper struct {
+type liveSession struct {
 	hub    *Hub
 	id     wire.SessionID
 	center *broadcast.Center // read after ready
@@ -59,21 +59,21 @@ type keeper struct {
 	answers   answers
 	reach     reach
 	snapshots snapshots
-	ready     chan struct{}        // closed when the session is loaded, or failure says why not
-	done      chan struct{}        // closed when the keeper is gone
-	needed    atomic.Bool          // the session has work and no owner
-	mixed     atomic.Bool          // the inbox may have what was said here before what is in the mailbox
-	live      atomic.Pointer[live] // while this replica owns the session
-	owned     atomic.Uint64        // the epoch of its last lease here
-	info      atomic.Pointer[Info] // as it was when it was loaded, see Info.Stale
-	between   atomic.Int64         // since when it is neither owned here nor followed, in ns; 0 while it is
+	ready     chan struct{}         // closed when the session is loaded, or failure says why not
+	done      chan struct{}         // closed when the keeper is gone
+	needed    atomic.Bool           // the session has work and no owner
+	mixed     atomic.Bool           // the inbox may have what was said here before what is in the mailbox
+	live      atomic.Pointer[owner] // while this replica owns the session
+	owned     atomic.Uint64         // the epoch of its last lease here
+	info      atomic.Pointer[Info]  // as it was when it was loaded, see Info.Stale
+	between   atomic.Int64          // since when it is neither owned here nor followed, in ns; 0 while it is
 
 	log     *slog.Logger
 	holds   int   // guarded by hub.mu
 	failure error // read after ready
 
 	// Of the keeper's goroutine alone.
-	owner  *live       // for whoever catches its panic
+	owner  *owner      // for whoever catches its panic
 	lease  store.Lease // the newest we were given
 	panics []time.Time
 	user   string    // whose session it is, once that was read
@@ -86,21 +86,21 @@ type keeper struct {
 	marks map[string]item
 }
 
-func newKeeper(h *Hub, id wire.SessionID) *keeper {
-	return &keeper{
+func newLiveSession(h *Hub, id wire.SessionID) *liveSession {
+	return &liveSession{
 		hub: h, id: id, log: h.log.With("session", string(id)), box: newMailbox(),
 		ready: make(chan struct{}), done: make(chan struct{}),
 	}
 }
 
 // run keeps the session until nobody uses it, it cannot be kept or ctx ends.
-func (k *keeper) run(ctx context.Context) {
+func (k *liveSession) run(ctx context.Context) {
 	var err error
 	defer func() { k.end(err) }()
-	var left *live // what the last time as owner left
+	var left *owner // what the last time as owner left
 	for wait := retryFirst; ; wait = min(2*wait, retryLast) {
 		began := time.Now()
-		left, err = k.guard(ctx, left)
+		left, err = k.runGuarded(ctx, left)
 		switch {
 		case ctx.Err() != nil:
 			err = context.Cause(ctx)
@@ -121,7 +121,7 @@ func (k *keeper) run(ctx context.Context) {
 		case !k.isReady() && !errors.Is(err, errReload) || lasting(err):
 			return
 		}
-		k.drift()
+		k.markBetweenOwners()
 		if errors.Is(err, errLost) || errors.Is(err, errStale) {
 			k.log.InfoContext(ctx, "the lease of a session was lost", "err", err)
 		}
@@ -139,8 +139,8 @@ func (k *keeper) run(ctx context.Context) {
 	}
 }
 
-// guard is one turn of run with its panics caught.
-func (k *keeper) guard(ctx context.Context, left *live) (next *live, err error) {
+// runGuarded is one turn of run with its panics caught.
+func (k *liveSession) runGuarded(ctx context.Context, left *owner) (next *owner, err error) {
 	k.owner = nil
 	defer func() {
 		if v := recover(); v != nil {
@@ -152,12 +152,12 @@ func (k *keeper) guard(ctx context.Context, left *live) (next *live, err error) 
 			err = &panicked{v}
 		}
 	}()
-	return k.keep(ctx, left)
+	return k.ownOrFollow(ctx, left)
 }
 
 // tooMany counts panics. A session that cannot even be loaded has too many with
 // the first.
-func (k *keeper) tooMany(err error) bool {
+func (k *liveSession) tooMany(err error) bool {
 	if _, ok := errors.AsType[*panicked](err); !ok {
 		return false
 	}
@@ -172,13 +172,13 @@ func (k *keeper) tooMany(err error) bool {
 	return len(k.panics) == panicLimit && now.Sub(k.panics[0]) < panicSpan
 }
 
-// keep owns the session if it can and else follows it, until that changes.
-func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
+// ownOrFollow owns the session if it can and else follows it, until that changes.
+func (k *liveSession) ownOrFollow(ctx context.Context, left *owner) (*owner, error) {
 	if k.draining.Load() != nil {
 		if err := k.abandon(ctx, left, store.Lease{}); err != nil {
 			return left, err
 		}
-		if k.spare(nil) {
+		if k.isUnneeded(nil) {
 			return nil, errDormant
 		}
 		_, _, err := k.follow(ctx, time.Time{})
@@ -198,7 +198,7 @@ func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
 	if err == nil {
 		return k.own(ctx, lease, claimed, left)
 	}
-	if left == nil && errors.Is(err, store.ErrNoSpace) && !k.spare(nil) {
+	if left == nil && errors.Is(err, store.ErrNoSpace) && !k.isUnneeded(nil) {
 		// Reading needs no room. A full store refuses claims of owned sessions too, so
 		// whether there is an owner is found out when there is room again.
 		lease, claimed, err = k.follow(ctx, time.Now().Add(retryLast))
@@ -209,7 +209,7 @@ func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
 	}
 	owned, ok := errors.AsType[*store.OwnedError](err)
 	switch {
-	case !ok && k.spare(left) && (left == nil || !away(err) || !time.Now().Before(k.dormantAt())):
+	case !ok && k.isUnneeded(left) && (left == nil || !away(err) || !time.Now().Before(k.dormantAt())):
 		return nil, errDormant
 	case !ok:
 		return left, fmt.Errorf("claim session: %w", err)
@@ -220,7 +220,7 @@ func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
 	if err := k.abandon(ctx, left, store.Lease{}); err != nil {
 		return left, err
 	}
-	if k.spare(nil) {
+	if k.isUnneeded(nil) {
 		return nil, errDormant // another replica was quicker; nobody here needs it
 	}
 	lease, claimed, err = k.follow(ctx, claimableAt(owned))
@@ -231,15 +231,15 @@ func (k *keeper) keep(ctx context.Context, left *live) (*live, error) {
 	return k.own(ctx, lease, claimed, nil)
 }
 
-// spare reports whether nobody here has use for the session and nothing is left
+// isUnneeded reports whether nobody here has use for the session and nothing is left
 // to do, in the mailbox or by the last owner here.
-func (k *keeper) spare(left *live) bool {
+func (k *liveSession) isUnneeded(left *owner) bool {
 	done := left == nil || left.committed == len(left.items) && !left.rewriting && !left.forgotten
 	return k.unheld() && done && k.box.idle()
 }
 
-// attend says that the session has work and nobody owns it.
-func (k *keeper) attend() {
+// markUnattended says that the session has work and nobody owns it.
+func (k *liveSession) markUnattended() {
 	if k.unheld() {
 		k.needed.Store(true)
 		k.box.nudge()
@@ -248,7 +248,7 @@ func (k *keeper) attend() {
 
 // claim tries to become the owner, unless the session is to be left to the one it has.
 // left is the owner before, if that was here. It also says when it began to.
-func (k *keeper) claim(ctx context.Context, left *live) (store.Lease, time.Time, error) {
+func (k *liveSession) claim(ctx context.Context, left *owner) (store.Lease, time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	began := time.Now()
@@ -266,19 +266,19 @@ func (k *keeper) claim(ctx context.Context, left *live) (store.Lease, time.Time,
 
 // abandon gives up what an owner here leaves, but for what is the next owner's: items that
 // are not done, and what it had accepted and the store has lost.
-func (k *keeper) abandon(ctx context.Context, left *live, lease store.Lease) error {
+func (k *liveSession) abandon(ctx context.Context, left *owner, lease store.Lease) error {
 	lost, err := k.rescue(ctx, left)
 	if err != nil {
 		return err
 	}
-	k.giveBack(left, lease)
+	k.release(left, lease)
 	k.box.giveBack(lost)
 	return nil
 }
 
-// giveBack returns what an owner took and did not finish to the mailbox. lease is
+// release returns what an owner took and did not finish to the mailbox. lease is
 // the one that follows the owner's, or none when somebody else has the session.
-func (k *keeper) giveBack(left *live, lease store.Lease) {
+func (k *liveSession) release(left *owner, lease store.Lease) {
 	undisturbed := left != nil && lease.Epoch != 0 && lease.Prev.Epoch == left.lease.Epoch
 	if !undisturbed {
 		// What came through the inbox is there still, or somebody has done it.
@@ -321,13 +321,13 @@ func (k *keeper) giveBack(left *live, lease store.Lease) {
 }
 
 // end takes the keeper out of everybody's sight.
-func (k *keeper) end(err error) {
+func (k *liveSession) end(err error) {
 	k.hub.unlist(k, true)
 	k.live.Store(nil)
 	if errors.Is(err, errDormant) {
 		err = errGone // for who comes at the very moment
 	}
-	k.setAside(err)
+	k.quarantine(err)
 	for _, it := range k.box.close(err) {
 		it.finish(asError(err))
 	}
@@ -353,7 +353,7 @@ func (k *keeper) end(err error) {
 	}
 }
 
-func (k *keeper) isReady() bool {
+func (k *liveSession) isReady() bool {
 	select {
 	case <-k.ready:
 		return true
@@ -363,13 +363,13 @@ func (k *keeper) isReady() bool {
 }
 
 // unheld reports whether nobody here has use for the session.
-func (k *keeper) unheld() bool { return k.quiet.Load() != 0 }
+func (k *liveSession) unheld() bool { return k.quiet.Load() != 0 }
 
-// drift says that the session is between owners from now on, if it is not yet. See open.
-func (k *keeper) drift() { k.between.CompareAndSwap(0, time.Now().UnixNano()) }
+// markBetweenOwners says that the session is between owners from now on, if it is not yet. See open.
+func (k *liveSession) markBetweenOwners() { k.between.CompareAndSwap(0, time.Now().UnixNano()) }
 
 // epoch is that of the newest owner that is known here.
-func (k *keeper) epoch() uint64 {
+func (k *liveSession) epoch() uint64 {
 	epoch := k.owned.Load()
 	if k.center != nil {
 		epoch = max(epoch, k.center.Head().Epoch)
@@ -378,7 +378,7 @@ func (k *keeper) epoch() uint64 {
 }
 
 // dormantAt is when the session may be unloaded; zero while it is held.
-func (k *keeper) dormantAt() time.Time {
+func (k *liveSession) dormantAt() time.Time {
 	since := k.quiet.Load()
 	if since == 0 {
 		return time.Time{}

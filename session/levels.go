@@ -43,7 +43,7 @@ func (h *Hub) Levels() Levels {
 		all.Mailbox += k.box.size()
 		l := k.live.Load()
 		if l == nil {
-			if s, ok := k.adrift(); ok && s.For > stuckAfter {
+			if s, ok := k.betweenOwners(); ok && s.For > stuckAfter {
 				all.Stuck++
 			} else {
 				all.Followed++
@@ -56,8 +56,8 @@ func (h *Hub) Levels() Levels {
 	return all
 }
 
-// pulse is what everybody may know of a session that is owned here.
-type pulse struct {
+// gauges is what everybody may know of a session that is owned here.
+type gauges struct {
 	mu                        sync.Mutex // guards the following; held for a moment only
 	progress                  time.Time  // when agents got on last
 	working                   bool
@@ -67,11 +67,11 @@ type pulse struct {
 }
 
 // questions is how many wait for a person.
-func (p *pulse) questions() int { return p.approvals + p.prompts + p.plans }
+func (p *gauges) questions() int { return p.approvals + p.prompts + p.plans }
 
 // addTo adds one session to all, which has been in what it does for so long and may be
 // silent for a while.
-func (p *pulse) addTo(all *Levels, now time.Time, busy, silence time.Duration) {
+func (p *gauges) addTo(all *Levels, now time.Time, busy, silence time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all.Pool.Add(&p.pool)
@@ -95,9 +95,9 @@ func (p *pulse) addTo(all *Levels, now time.Time, busy, silence time.Duration) {
 	}
 }
 
-// beat tells the pulse what is so after a commit. Most change nothing of that, and only
+// reportGauges tells the pulse what is so after a commit. Most change nothing of that, and only
 // the goroutine of the session changes the pulse: it may read it without the lock.
-func (l *live) beat() {
+func (l *owner) reportGauges() {
 	p := &l.pulse
 	approvals, prompts := l.state.Questions()
 	planned, _ := l.agents.planNow()

@@ -13,11 +13,11 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// live is a session that this replica owns. Its state belongs to the goroutine
+// owner is a session that this replica owns. Its state belongs to the goroutine
 // of the keeper; others may renew and cancel. What every step needs comes first and
 // close together: a hub has many sessions, and none of them finds its memory in a cache.
-type live struct {
-	k      *keeper
+type owner struct {
+	k      *liveSession
 	ctx    context.Context
 	state  *desktop.State
 	agents *agents // nil when nobody runs them here
@@ -67,7 +67,7 @@ type live struct {
 	spoke    time.Time // when the newest event was made
 	progress time.Time // when agents got on last, or the session was taken
 	// For whoever looks.
-	pulse pulse
+	pulse gauges
 	// For those who look after sessions.
 	looks looks
 	lease store.Lease
@@ -106,7 +106,7 @@ type live struct {
 }
 
 // loop does what is in the mailbox and what is due, step by step.
-func (l *live) loop() error {
+func (l *owner) loop() error {
 	l.doing.end()
 	// Whatever there is to do gives the same signal: waiting for one of several costs
 	// more than the rest of a turn.
@@ -131,7 +131,7 @@ func (l *live) loop() error {
 }
 
 // turn does everything there is to do now.
-func (l *live) turn() error {
+func (l *owner) turn() error {
 	l.looks.stale()
 	defer l.doing.end()
 	l.step = l.k.hub.steps.get() // the last one is committed
@@ -144,7 +144,7 @@ func (l *live) turn() error {
 }
 
 // work is turn with the memory that it needs.
-func (l *live) work() error {
+func (l *owner) work() error {
 	l.committed, l.handled = 0, 0
 	l.items, l.peeks = l.k.box.take(l.items, l.peeks)
 	if len(l.peeks) > 0 {
@@ -195,7 +195,7 @@ func (l *live) work() error {
 }
 
 // mayLeave reports whether the session is to be handed over and may be now.
-func (l *live) mayLeave() bool {
+func (l *owner) mayLeave() bool {
 	if !l.finishBy().IsZero() {
 		return false
 	}
@@ -204,7 +204,7 @@ func (l *live) mayLeave() bool {
 
 // finishBy is when a session that is to be handed over stops to wait for its
 // agents; zero when it does not.
-func (l *live) finishBy() time.Time {
+func (l *owner) finishBy() time.Time {
 	order := l.k.draining.Load()
 	if order == nil || !l.here(l.now).Before(order.finish) || !l.agents.busy() {
 		return time.Time{}
@@ -213,7 +213,7 @@ func (l *live) finishBy() time.Time {
 }
 
 // handle does one item.
-func (l *live) handle(it *item) {
+func (l *owner) handle(it *item) {
 	if it.inbox != "" {
 		l.step.consumed = append(l.step.consumed, it.inbox)
 	}
@@ -238,13 +238,13 @@ func (l *live) handle(it *item) {
 
 // knows reports whether a message was answered. What went wrong then did so
 // after it was done.
-func (l *live) knows(id wire.MessageID) bool {
+func (l *owner) knows(id wire.MessageID) bool {
 	_, known := l.ledger.find(id)
 	return known && id != ""
 }
 
 // obey carries out what a hub wants.
-func (l *live) obey(it *item) {
+func (l *owner) obey(it *item) {
 	switch o := it.order; o.Kind {
 	case orderPresence:
 		if o.Replica != l.k.hub.cfg.Replica { // else we said it to the owner before us
@@ -276,13 +276,13 @@ func (l *live) obey(it *item) {
 }
 
 // full reports whether the step is to be committed before more is added.
-func (l *live) full() bool {
+func (l *owner) full() bool {
 	fields, size := l.state.Pending() // which are not in the step yet
 	return l.step.full() || l.step.bytes+size >= stepBytes || len(l.step.ops)+len(l.step.consumed)+fields >= stepOps
 }
 
 // spill commits the step if it is full.
-func (l *live) spill() error {
+func (l *owner) spill() error {
 	if l.full() {
 		return l.commit()
 	}
@@ -290,7 +290,7 @@ func (l *live) spill() error {
 }
 
 // tick does what is due without anybody's asking.
-func (l *live) tick() error {
+func (l *owner) tick() error {
 	for l.expireOne() {
 		if err := l.spill(); err != nil {
 			return err
@@ -319,7 +319,7 @@ func (l *live) tick() error {
 }
 
 // due is when tick has something to do; zero means never.
-func (l *live) due() time.Time {
+func (l *owner) due() time.Time {
 	var question time.Time
 	if d, ok := l.state.NextDeadline(); ok {
 		question = time.UnixMilli(int64(d.At))
@@ -333,7 +333,7 @@ func (l *live) due() time.Time {
 }
 
 // blame says which items are not tried again as they were, after a panic.
-func (l *live) blame() {
+func (l *owner) blame() {
 	l.broken = true
 	why := refusal(wire.CodeExecutionFailed, "something went wrong with that message")
 	if l.handling {
@@ -346,7 +346,7 @@ func (l *live) blame() {
 // suspect says that something in the step is wrong. Each item gets a step of its
 // own the next time, without anything that is due besides; in such a step it is
 // known which item it is.
-func (l *live) suspect(why *Error) {
+func (l *owner) suspect(why *Error) {
 	step := l.items[l.committed:l.handled]
 	for i := range step {
 		if step[i].alone {
@@ -357,7 +357,7 @@ func (l *live) suspect(why *Error) {
 }
 
 // fail says what becomes of a step that the store refuses for good.
-func (l *live) fail(err error) error {
+func (l *owner) fail(err error) error {
 	l.broken = true
 	large := errors.Is(err, store.ErrTooLarge)
 	if l.rewriting || l.handled == l.committed {

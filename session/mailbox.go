@@ -232,7 +232,7 @@ func (b *mailbox) arrived(ctx context.Context) {
 	}
 }
 
-// giveBack puts items that were taken and not done in front of all others.
+// release puts items that were taken and not done in front of all others.
 func (b *mailbox) giveBack(items []item) {
 	if len(items) == 0 {
 		return

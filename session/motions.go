@@ -4,7 +4,7 @@ import "github.com/everdesk/everdesk/wire"
 
 // motions are the windows whose last place is not in the log, as if the user
 // moved them there once more: whoever goes on does that.
-func (l *live) motions() []item {
+func (l *owner) motions() []item {
 	var items []item
 	for p, m := range l.geometry {
 		if !m.pending && !l.placing(p) {
@@ -25,7 +25,7 @@ func (l *live) motions() []item {
 
 // placing reports whether the step, which is not committed, says where a window
 // that is being moved is.
-func (l *live) placing(p pane) bool {
+func (l *owner) placing(p pane) bool {
 	if l.step == nil {
 		return false
 	}

@@ -10,7 +10,7 @@ import (
 // of their work: it must not wait.
 type Observer interface {
 	OwnerObserver
-	TalkObserver
+	MessageObserver
 }
 
 // OwnerObserver is told of owning sessions.
@@ -27,8 +27,8 @@ type OwnerObserver interface {
 	Probed(took time.Duration)
 }
 
-// TalkObserver is told of what clients and agents say.
-type TalkObserver interface {
+// MessageObserver is told of what clients and agents say.
+type MessageObserver interface {
 	// Repeated is called for a message that came again.
 	Repeated()
 	// Began is called when the agent of a message has begun.
@@ -55,10 +55,10 @@ func (blind) Answered(time.Duration)      {}
 func (blind) Limited(string)              {}
 
 // observer is who looks.
-func (l *live) observer() Observer { return l.k.hub.cfg.Observer }
+func (l *owner) observer() Observer { return l.k.hub.cfg.Observer }
 
 // mayAnswer counts an answer to a question and reports whether it is not one too many.
-func (l *live) mayAnswer() bool {
+func (l *owner) mayAnswer() bool {
 	if l.limiter.AllowN(l.now, 1) {
 		return true
 	}
@@ -67,7 +67,7 @@ func (l *live) mayAnswer() bool {
 }
 
 // began tells how long a message waited for the run that begins.
-func (l *live) began(run string) {
+func (l *owner) began(run string) {
 	if taken, ok := l.ledger.find(l.agents.pool.Beginning(run)); ok {
 		l.observer().Began(l.now.Sub(time.UnixMilli(int64(taken.Time))))
 	}
@@ -101,7 +101,7 @@ func (a asking) oldest(open int) (first time.Time) {
 }
 
 // closes tells how long a question was open.
-func (l *live) closes(name string) {
+func (l *owner) closes(name string) {
 	if since, ok := l.asking[name]; ok {
 		delete(l.asking, name)
 		l.observer().Answered(l.now.Sub(since))
@@ -109,7 +109,7 @@ func (l *live) closes(name string) {
 }
 
 // opens notes the question in an event that is about to be shown.
-func (l *live) opens(data wire.ServerPayload) {
+func (l *owner) opens(data wire.ServerPayload) {
 	switch d := data.(type) {
 	case wire.ApprovalRequest:
 		l.asking.open(dialogName(d.DialogID), l.now)
@@ -127,7 +127,7 @@ func (l *live) opens(data wire.ServerPayload) {
 }
 
 // opensWith notes the question that an action asks.
-func (l *live) opensWith(action wire.Action) {
+func (l *owner) opensWith(action wire.Action) {
 	switch a := action.(type) {
 	case wire.PromptShow:
 		l.asking.open(promptName(a.ID), l.now)

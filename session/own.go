@@ -18,11 +18,11 @@ import (
 // own runs the session under a lease until that is lost or nobody uses the
 // session. left is what the last time as owner left. It returns what it leaves
 // itself.
-func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, left *live) (*live, error) {
-	defer k.orphan(ctx)
+func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.Time, left *owner) (*owner, error) {
+	defer k.ownerLost(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	l := &live{
+	l := &owner{
 		k: k, lease: lease, ctx: ctx, cancel: cancel, top: lease.Top(), renewEvery: k.hub.renewEvery(),
 		skew: skewOf(lease, claimed), step: &step{},
 		spoke:    time.UnixMilli(int64(lease.Epoch)), //nolint:gosec // epochs are milliseconds
@@ -62,7 +62,7 @@ func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, 
 		if err := l.restore(got); err != nil {
 			return nil, err
 		}
-		if err := k.settle(ctx, l.top); err != nil {
+		if err := k.openCenter(ctx, l.top); err != nil {
 			return nil, err
 		}
 	}
@@ -89,7 +89,7 @@ func (k *keeper) own(ctx context.Context, lease store.Lease, claimed time.Time, 
 
 // cameFrom tells of a session that was another replica's: one that was followed here,
 // or that has work which that one did not end.
-func (k *keeper) cameFrom(got loaded, claimed time.Time) {
+func (k *liveSession) cameFrom(got loaded, claimed time.Time) {
 	since := k.vacant
 	k.vacant = time.Time{}
 	if since.IsZero() && got.info.Working && got.before != "" && got.before != k.hub.cfg.Replica {
@@ -100,9 +100,9 @@ func (k *keeper) cameFrom(got loaded, claimed time.Time) {
 	}
 }
 
-// orphan says that the session has no owner here any more. Whatever kept the store
+// ownerLost says that the session has no owner here any more. Whatever kept the store
 // from answering that one is the trouble of whoever comes next.
-func (k *keeper) orphan(ctx context.Context) {
+func (k *liveSession) ownerLost(ctx context.Context) {
 	const ofOwners = troubleCommit | troubleRenew | troubleSend
 	if trouble(k.reach.troubles.Load())&ofOwners != 0 {
 		k.suffer(ctx, troubleClaim, true)
@@ -111,7 +111,7 @@ func (k *keeper) orphan(ctx context.Context) {
 }
 
 // run does what there is to do and receives what others send.
-func (l *live) run() error {
+func (l *owner) run() error {
 	k := l.k
 	l.inherited, l.marks = k.box.deliveries(), k.marks
 	var unsent []item
@@ -133,7 +133,7 @@ func (l *live) run() error {
 
 // greet writes down that the session has a new owner, and what the directory
 // knows better.
-func (l *live) greet() error {
+func (l *owner) greet() error {
 	l.begin(time.Now())
 	for _, m := range l.state.Talks() {
 		l.archive(m) // of before there were archives
@@ -179,7 +179,7 @@ func (l *live) greet() error {
 
 // showLosses adds a row to the conversation for each time that the store says that it
 // may have lost something of this session.
-func (l *live) showLosses() {
+func (l *owner) showLosses() {
 	for _, field := range slices.Sorted(maps.Keys(l.losses)) {
 		stage{l}.Row(wire.UIRow{Type: wire.RowSay, Say: wire.SayError, Text: string(l.losses[field]), MonitorID: firstMonitor})
 		stage{l}.Keep(store.Unset(store.LossTable, field))
@@ -188,7 +188,7 @@ func (l *live) showLosses() {
 }
 
 // restore makes the state of what the store has.
-func (l *live) restore(got loaded) error {
+func (l *owner) restore(got loaded) error {
 	l.state = got.state
 	var err error
 	if l.card, err = readCard(got.info.Card); err != nil {
@@ -208,7 +208,7 @@ func (l *live) restore(got loaded) error {
 }
 
 // prepare makes what follows from the state and is not kept.
-func (l *live) prepare() {
+func (l *owner) prepare() {
 	now := l.state.Snapshot()
 	l.presence.shown, l.presence.total = now.Presence, now.Connections
 	// The tabs of other replicas get a moment to be heard of first.
@@ -225,7 +225,7 @@ func (l *live) prepare() {
 
 // leave flushes what is held back and gives the lease up, so that others may
 // claim the session at once, or the heir may.
-func (l *live) leave(cause error) error {
+func (l *owner) leave(cause error) error {
 	l.begin(time.Now())
 	if err := l.flushAll(); err != nil {
 		return err
@@ -255,7 +255,7 @@ func (l *live) leave(cause error) error {
 }
 
 // remove deletes the session.
-func (l *live) remove() error {
+func (l *owner) remove() error {
 	ctx, cancel := context.WithTimeout(l.ctx, storeTimeout)
 	defer cancel()
 	if err := l.k.hub.store.Delete(ctx, l.lease); err != nil {

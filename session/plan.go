@@ -26,11 +26,11 @@ type planning struct {
 }
 
 // planFrom makes the plan of what was kept of it.
-func (l *live) planFrom(table map[string][]byte) error {
+func (l *owner) planFrom(table map[string][]byte) error {
 	p := &l.agents.plan
 	cfg := l.k.hub.cfg.Plan
 	cfg.Session = l.k.id
-	p.Flow = workflow.New(cfg, script{stage{l}}, hands{l})
+	p.Flow = workflow.New(cfg, script{stage{l}}, planExecutor{l})
 	if err := p.Restore(table); err != nil {
 		return &store.CorruptError{Where: "plan of session " + string(l.k.id), Reason: err.Error()}
 	}
@@ -49,11 +49,11 @@ func (s script) Emit(p wire.ServerPayload) {
 	s.emit(p)
 }
 
-// hands do what the plan of a session needs.
-type hands struct{ *live }
+// planExecutor do what the plan of a session needs.
+type planExecutor struct{ *owner }
 
 // Begin implements [workflow.Hands].
-func (h hands) Begin(j workflow.Job) {
+func (h planExecutor) Begin(j workflow.Job) {
 	if p := &h.agents.plan; p.waits {
 		p.later = append(p.later, j)
 		return
@@ -62,18 +62,18 @@ func (h hands) Begin(j workflow.Job) {
 }
 
 // Stop implements [workflow.Hands].
-func (h hands) Stop(job, reason string) { h.agents.ask().StopJob(job, reason) }
+func (h planExecutor) Stop(job, reason string) { h.agents.ask().StopJob(job, reason) }
 
 // Answered implements [workflow.Hands].
-func (h hands) Answered(e workflow.Answered) { h.answerAfter(inputName(e.Request), e) }
+func (h planExecutor) Answered(e workflow.Answered) { h.answerAfter(inputName(e.Request), e) }
 
 // Close implements [workflow.Hands].
-func (h hands) Close(c workflow.Close) { h.agents.ask().EndPlan(c) }
+func (h planExecutor) Close(c workflow.Close) { h.agents.ask().EndPlan(c) }
 
 // inputName is the name of a question of a plan, among those that are waited for.
 func inputName(id wire.RequestID) string { return "h." + nameOf(string(id)) }
 
-// Worked implements [contextpool.Stage].
+// Worked implements [contextpool.StepWriter].
 func (s stage) Worked(w workflow.Worked) { s.agents.plan.worked = append(s.agents.plan.worked, w) }
 
 // goOn tells the plan what came of its jobs, and of those that this lets it begin, if
@@ -105,7 +105,7 @@ func (a *agents) tickPlan(now time.Time) {
 }
 
 // release lets begin what waited for that.
-func (l *live) release() {
+func (l *owner) release() {
 	p := &l.agents.plan
 	p.waits, p.silent = false, false
 	for _, e := range p.unsaid {
@@ -152,7 +152,7 @@ func (p *planning) undo(since, stay []wire.UIRow) {
 
 // planRewound is told that the conversation of a monitor was rewound, which ended the
 // turns there. Without its message there is no plan; else it stands still.
-func (l *live) planRewound(c *Command, monitor wire.MonitorID) {
+func (l *owner) planRewound(c *Command, monitor wire.MonitorID) {
 	p := &l.agents.plan
 	switch {
 	case p.undone:

@@ -12,7 +12,7 @@ import (
 )
 
 // planAnew takes back the message of the newest plan, and has something else planned.
-func (l *live) planAnew(c *Command, u contextpool.Undo, m wire.UserMessage, pictures bool) reply {
+func (l *owner) planAnew(c *Command, u contextpool.Undo, m wire.UserMessage, pictures bool) reply {
 	switch {
 	case pictures:
 		return refused(wire.CodeInvalidMessage, "a plan takes no pictures")
@@ -29,7 +29,7 @@ func (l *live) planAnew(c *Command, u contextpool.Undo, m wire.UserMessage, pict
 }
 
 // doPlan works off what the user typed as a plan.
-func (l *live) doPlan(c *Command, m wire.UserMessage, monitor wire.MonitorID) reply {
+func (l *owner) doPlan(c *Command, m wire.UserMessage, monitor wire.MonitorID) reply {
 	no := func(code wire.Code, field, reason string) reply {
 		return reply{Verdict: verdictRejected, Code: code, Reason: reason, Field: field, Monitor: monitor, Public: true}
 	}
@@ -65,7 +65,7 @@ func (l *live) doPlan(c *Command, m wire.UserMessage, monitor wire.MonitorID) re
 
 // answerPlan takes an answer to a question of the plan. Who is not the owner permits
 // nothing that costs or could do harm.
-func (l *live) answerPlan(c *Command) reply {
+func (l *owner) answerPlan(c *Command) reply {
 	if !l.mayAnswer() {
 		return tooManyAnswers()
 	}
@@ -82,7 +82,7 @@ func (l *live) answerPlan(c *Command) reply {
 // meddles reports whether somebody else than the owner of the session permits a todo,
 // or has the owner's plan do something else than the owner wanted: it runs as the
 // owner's.
-func (l *live) meddles(c *Command) bool {
+func (l *owner) meddles(c *Command) bool {
 	if !l.isGuest(c) {
 		return false
 	}
@@ -101,7 +101,7 @@ func (l *live) meddles(c *Command) bool {
 }
 
 // controlPlan does what somebody wants with the plan.
-func (l *live) controlPlan(c *Command) reply {
+func (l *owner) controlPlan(c *Command) reply {
 	if l.agents == nil {
 		return refused(wire.CodeSessionInvalidState, "there is no plan to control")
 	}
@@ -138,7 +138,7 @@ func refusedPlan(why *workflow.Refusal) reply {
 }
 
 // cancelPlan gives the plan up because its agent is to be interrupted.
-func (l *live) cancelPlan(c *Command) reply {
+func (l *owner) cancelPlan(c *Command) reply {
 	cancel := *c
 	cancel.Message.Data = wire.ControlCancel{Reason: "the user interrupted it"}
 	return l.tellPlan(&cancel, l.agents.plan.Control)
@@ -146,7 +146,7 @@ func (l *live) cancelPlan(c *Command) reply {
 
 // tellPlan has the plan do something. What comes of it names the message and so answers
 // it; when nothing does at once, that it was taken is said to who sent it.
-func (l *live) tellPlan(c *Command, do func(wire.ConnectionID, wire.ClientPayload) *workflow.Refusal) reply {
+func (l *owner) tellPlan(c *Command, do func(wire.ConnectionID, wire.ClientPayload) *workflow.Refusal) reply {
 	before := l.next()
 	if why := do(c.From.Connection, naming(c.Message.Data, c.Message.ID)); why != nil {
 		return refusedPlan(why)
@@ -165,7 +165,7 @@ func (l *live) tellPlan(c *Command, do func(wire.ConnectionID, wire.ClientPayloa
 const planRole wire.AgentID = "plan"
 
 // repeatPlanned says once more, to who sent it, that the plan has taken a message.
-func (l *live) repeatPlanned(c *Command, r reply) {
+func (l *owner) repeatPlanned(c *Command, r reply) {
 	l.emit(wire.MessageAccepted{
 		MessageID: c.Message.ID, AgentID: r.Agent, MonitorID: r.Monitor, How: r.How,
 		Duplicate: true, To: cmp.Or(c.From.Connection, nobody),
@@ -173,7 +173,7 @@ func (l *live) repeatPlanned(c *Command, r reply) {
 }
 
 // namedSince reports whether an event of the step, from a position on, names a message.
-func (l *live) namedSince(at wire.Position, id wire.MessageID) bool {
+func (l *owner) namedSince(at wire.Position, id wire.MessageID) bool {
 	for _, e := range l.step.events {
 		if e.At.Compare(at) >= 0 && wire.MessageOf(e.Data) == id {
 			return true

@@ -123,7 +123,7 @@ func TestPlanIsHandedOver(t *testing.T) {
 			d := a.newDesktop(t, "ses-1")
 			far := b.enter(t, "ses-1")
 			seen := newSights()
-			stop := seen.watch(t, map[string]*session.Room{"owner": d.room, "follower": far.room})
+			stop := seen.watch(t, map[string]*session.Handle{"owner": d.room, "follower": far.room})
 			d.begin("m1", allOfIt)
 			far.drive(milestones()["completed"])
 			a.Drain(t.Context())
@@ -147,7 +147,7 @@ type sights struct {
 func newSights() *sights { return &sights{by: map[wire.Position]map[string]string{}} }
 
 // watch looks at a session through rooms until stop is called.
-func (s *sights) watch(t *testing.T, rooms map[string]*session.Room) (stop func()) {
+func (s *sights) watch(t *testing.T, rooms map[string]*session.Handle) (stop func()) {
 	t.Helper()
 	over := make(chan struct{})
 	var wg sync.WaitGroup

@@ -18,7 +18,7 @@ import (
 
 // port is a session as its own agents see it, from their goroutines. What they
 // want becomes items of the session's mailbox.
-type port struct{ l *live }
+type port struct{ l *owner }
 
 var _ tools.Desktop = port{}
 

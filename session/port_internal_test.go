@@ -15,7 +15,7 @@ func TestNobodyWaitsForAnOwnerThatIsGone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		l := &live{ctx: ctx, k: &keeper{box: newMailbox()}}
+		l := &owner{ctx: ctx, k: &liveSession{box: newMailbox()}}
 		for range boxItems {
 			if err := (port{l}).put(t.Context(), item{}); err != nil {
 				t.Fatal(err)
@@ -63,7 +63,7 @@ func TestBeganIsCommittedFirst(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		l := &live{ctx: ctx, k: &keeper{box: newMailbox()}}
+		l := &owner{ctx: ctx, k: &liveSession{box: newMailbox()}}
 		if err := (port{l}).Report(t.Context(), agentpool.Said{Text: "hello"}); err != nil {
 			t.Fatal(err)
 		}

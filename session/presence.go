@@ -30,7 +30,7 @@ func (w *watchers) changed(since uint64) bool { return w.version.Load() != since
 
 // present returns the oldest tabs of this replica, how many there are, and the
 // version that was counted.
-func (k *keeper) present() (audience, uint64) {
+func (k *liveSession) present() (audience, uint64) {
 	version := k.watchers.version.Load() // what comes meanwhile is told the next time
 	return audience{total: k.center.Tabs(), oldest: k.center.Connections(presenceShown)}, version
 }
@@ -84,7 +84,7 @@ func (p *presence) hear(o *order, now time.Time) {
 }
 
 // due is when something has to be told or forgotten next; zero means never.
-func (p *presence) due(k *keeper) time.Time {
+func (p *presence) due(k *liveSession) time.Time {
 	if p.stale || k.watchers.changed(p.told) {
 		return p.quietTo
 	}
@@ -99,7 +99,7 @@ func (p *presence) due(k *keeper) time.Time {
 }
 
 // next returns what to tell now, and whether it is news.
-func (p *presence) next(k *keeper, now time.Time) (wire.Presence, bool) {
+func (p *presence) next(k *liveSession, now time.Time) (wire.Presence, bool) {
 	w := &k.watchers
 	if !p.stale && !w.changed(p.told) && len(p.others) == 0 {
 		return wire.Presence{}, false

@@ -11,7 +11,7 @@ import (
 )
 
 // present is how many tabs a session says that it has.
-func present(t *testing.T, r *session.Room) int {
+func present(t *testing.T, r *session.Handle) int {
 	t.Helper()
 	state, err := r.Snapshot(t.Context(), nil)
 	ok(t, err)
@@ -31,7 +31,7 @@ func TestTabsOfAReplicaThatStops(t *testing.T) {
 					hubs := map[string]*session.Hub{}
 					stop := map[string]func(){}
 					tabs := map[string]*tab{}
-					rooms := map[string]*session.Room{}
+					rooms := map[string]*session.Handle{}
 					hubs["owner"], stop["owner"] = startHub(t, s, "a", session.Config{})
 					hubs["follower"], stop["follower"] = startHub(t, s, "b", session.Config{})
 					create(t, hubs["owner"], "ses-1")

@@ -140,13 +140,13 @@ func newAnswerLimiter(perMinute int) *rate.Limiter {
 }
 
 // expire closes the questions whose time is over.
-func (l *live) expire() {
+func (l *owner) expire() {
 	for l.expireOne() {
 	}
 }
 
 // expireOne closes a question whose time is over, if there is one.
-func (l *live) expireOne() bool {
+func (l *owner) expireOne() bool {
 	d, ok := l.state.NextDeadline()
 	switch {
 	case !ok || d.At > wire.Millis(l.now.UnixMilli()):
@@ -162,7 +162,7 @@ func (l *live) expireOne() bool {
 }
 
 // closeDialog closes a dialog; remember is what the answer said of the next time.
-func (l *live) closeDialog(d wire.ApprovalRequest, e ending, message wire.MessageID, remember wire.RememberChoice) {
+func (l *owner) closeDialog(d wire.ApprovalRequest, e ending, message wire.MessageID, remember wire.RememberChoice) {
 	if l.agents != nil && l.agents.pool.IsLimit(d.DialogID) {
 		remember = wire.RememberOnce // it was not asked whether the call may be made at all
 	}
@@ -178,7 +178,7 @@ func (l *live) closeDialog(d wire.ApprovalRequest, e ending, message wire.Messag
 // conclude remembers how a question ended and tells who waits for that. The answer
 // to an agent is kept for when it asks again, which is the same call of the same
 // turn at the next owner: the ids of questions say which call they belong to.
-func (l *live) conclude(name string, agent wire.AgentID, e ending, answer any) {
+func (l *owner) conclude(name string, agent wire.AgentID, e ending, answer any) {
 	size := len(e.Text)
 	for _, s := range e.Selected {
 		size += len(s)
@@ -193,13 +193,13 @@ func (l *live) conclude(name string, agent wire.AgentID, e ending, answer any) {
 }
 
 // unheard is the answer to a question that an agent asks again, if there is one.
-func (l *live) unheard(name string) (ending, bool) {
+func (l *owner) unheard(name string) (ending, bool) {
 	e, ok := l.questions.find(name)
 	return e, ok && e.Unheard
 }
 
 // closePrompt closes a prompt; given is the answer, if there is one.
-func (l *live) closePrompt(p wire.OpenPrompt, e ending, message wire.MessageID, given *wire.UserPromptResponse) {
+func (l *owner) closePrompt(p wire.OpenPrompt, e ending, message wire.MessageID, given *wire.UserPromptResponse) {
 	e.Time, e.Monitor = wire.Millis(l.now.UnixMilli()), p.MonitorID
 	if given == nil {
 		given = &wire.UserPromptResponse{PromptID: p.ID, Dismissed: true}
@@ -214,7 +214,7 @@ func (l *live) closePrompt(p wire.OpenPrompt, e ending, message wire.MessageID, 
 
 // answerDialog takes the first answer to a dialog. What is remembered holds in all
 // sessions of the user, so that who may be in this one only answers for once.
-func (l *live) answerDialog(c *Command, m wire.DialogFeedback, text string) reply {
+func (l *owner) answerDialog(c *Command, m wire.DialogFeedback, text string) reply {
 	if c.From.Invited {
 		m.RememberChoice = wire.RememberOnce
 	}
@@ -239,7 +239,7 @@ func (l *live) answerDialog(c *Command, m wire.DialogFeedback, text string) repl
 }
 
 // answerPrompt takes the first valid answer to a prompt.
-func (l *live) answerPrompt(c *Command, m wire.UserPromptResponse) reply {
+func (l *owner) answerPrompt(c *Command, m wire.UserPromptResponse) reply {
 	given := ending{Reason: wire.ClosedAnswered, By: c.From.Connection, Answer: digest(wire.UserPromptResponse{
 		PromptID: m.PromptID, SelectedValues: m.SelectedValues, Text: m.Text, Dismissed: m.Dismissed,
 	})}
@@ -264,7 +264,7 @@ func (l *live) answerPrompt(c *Command, m wire.UserPromptResponse) reply {
 
 // tooLate answers who comes after the question was closed. Who says again what
 // it said before hears the same again.
-func (l *live) tooLate(c *Command, end, given ending, done reply) reply {
+func (l *owner) tooLate(c *Command, end, given ending, done reply) reply {
 	if end.Answer != "" && end.By == given.By && end.Answer == given.Answer {
 		l.repeatEnding(c.Message.ID, done, end)
 		return done
@@ -279,7 +279,7 @@ func (l *live) tooLate(c *Command, end, given ending, done reply) reply {
 }
 
 // repeatEnding says again how a question ended.
-func (l *live) repeatEnding(message wire.MessageID, r reply, end ending) {
+func (l *owner) repeatEnding(message wire.MessageID, r reply, end ending) {
 	if r.Verdict == verdictDialog {
 		l.emit(wire.DialogClosed{
 			DialogID: wire.DialogID(r.Question), Reason: end.Reason, AnsweredBy: end.By, Confirmed: end.Confirmed,

@@ -12,7 +12,7 @@ import (
 // happens.
 func TestAnswersOutliveWhoHeardThem(t *testing.T) {
 	t.Parallel()
-	l := &live{agents: &agents{}, step: &step{}}
+	l := &owner{agents: &agents{}, step: &step{}}
 	name := promptName("question-1")
 	w := newWait(t.Context())
 	l.agents.waits.expect(name, w)
@@ -25,7 +25,7 @@ func TestAnswersOutliveWhoHeardThem(t *testing.T) {
 		t.Errorf("who waits hears %+v", got)
 	}
 	for range 2 {
-		next := &live{agents: &agents{}}
+		next := &owner{agents: &agents{}}
 		table := map[string][]byte{}
 		for _, op := range l.questions.all() {
 			table[op.Field] = op.Values[0]

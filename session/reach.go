@@ -52,7 +52,7 @@ type reach struct {
 // suffer says that there is a trouble, or none of those any more. When that makes
 // a difference, all tabs here are told. ctx is that of whoever has the trouble:
 // once it has ended, nobody would say that it is over.
-func (k *keeper) suffer(ctx context.Context, t trouble, yes bool) {
+func (k *liveSession) suffer(ctx context.Context, t trouble, yes bool) {
 	r := &k.reach
 	if (r.troubles.Load()&uint32(t) != 0) == yes {
 		return
@@ -71,7 +71,7 @@ func (k *keeper) suffer(ctx context.Context, t trouble, yes bool) {
 }
 
 // open says that the session is ready for doors, and its tabs for news.
-func (k *keeper) open(ctx context.Context) {
+func (k *liveSession) open(ctx context.Context) {
 	k.between.Store(0)
 	if k.isReady() {
 		return
@@ -83,7 +83,7 @@ func (k *keeper) open(ctx context.Context) {
 }
 
 // tellReach tells the tabs if they do not know. The caller has k.reach.mu.
-func (k *keeper) tellReach(ctx context.Context) {
+func (k *liveSession) tellReach(ctx context.Context) {
 	gone := k.reach.troubles.Load() != 0
 	if gone == k.reach.told || !k.isReady() || k.center == nil {
 		return
@@ -94,14 +94,14 @@ func (k *keeper) tellReach(ctx context.Context) {
 	} else {
 		k.log.InfoContext(ctx, "the store answers again; tabs are told")
 	}
-	k.center.Tell(wire.StoreStatus{Available: !gone, Since: wire.Millis(time.Now().UnixMilli())}, gone)
+	k.center.Notify(wire.StoreStatus{Available: !gone, Since: wire.Millis(time.Now().UnixMilli())}, gone)
 }
 
 // probeAll asks the store now and then about one session of each partition that is
 // watched here, until ctx ends: sessions in which nothing happens ask it nothing
 // themselves.
 func (h *Hub) probeAll(ctx context.Context) {
-	var keepers []*keeper
+	var keepers []*liveSession
 	for sleep(ctx, probeEvery) {
 		clear(keepers)
 		keepers = h.all(keepers[:0])
@@ -127,7 +127,7 @@ func (h *Hub) probeAll(ctx context.Context) {
 
 // part is the sessions of a partition that are loaded here.
 type part struct {
-	keepers []*keeper
+	keepers []*liveSession
 	watched bool
 }
 
@@ -154,7 +154,7 @@ func (h *Hub) probe(ctx context.Context, p *part) {
 
 // meanwhile does something that may have to wait for the store, and goes on
 // answering requests for snapshots from a state. Without one they wait.
-func (k *keeper) meanwhile(state *desktop.State, do func()) {
+func (k *liveSession) meanwhile(state *desktop.State, do func()) {
 	if state == nil {
 		do()
 		return
@@ -183,7 +183,7 @@ func (k *keeper) meanwhile(state *desktop.State, do func()) {
 }
 
 // steady is the state that an owner leaves, if it is what the log says.
-func (l *live) steady() *desktop.State {
+func (l *owner) steady() *desktop.State {
 	if l == nil || l.state == nil || l.uncertain || l.broken || l.rewriting || !l.step.empty() {
 		return nil
 	}

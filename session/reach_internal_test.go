@@ -12,7 +12,7 @@ import (
 // neither the hub nor what the session waits for.
 func TestMeanwhileBreaks(t *testing.T) {
 	t.Parallel()
-	k := &keeper{box: newMailbox(), log: slog.New(slog.DiscardHandler)}
+	k := &liveSession{box: newMailbox(), log: slog.New(slog.DiscardHandler)}
 	nowhere := make(chan wire.SessionState)
 	close(nowhere) // so that whoever answers panics
 	if err := k.box.ask(peek{reply: nowhere}); err != nil {

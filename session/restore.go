@@ -14,7 +14,7 @@ const (
 
 // restoreLost takes over what the owner before had accepted and the store has lost. All
 // of it may come more than once, and the sender may have been quicker.
-func (l *live) restoreLost(o *order) {
+func (l *owner) restoreLost(o *order) {
 	if o.Lost {
 		l.showLoss(lostTail)
 	}
@@ -39,7 +39,7 @@ func (l *live) restoreLost(o *order) {
 }
 
 // restoreMessage does what a lost message wants, as if it came now.
-func (l *live) restoreMessage(c *Command) {
+func (l *owner) restoreMessage(c *Command) {
 	l.restoreAnswer(c)
 	l.take(c)
 	if e, ok := l.ledger.find(c.Message.ID); ok && e.Reply.Verdict == verdictRejected {
@@ -50,7 +50,7 @@ func (l *live) restoreMessage(c *Command) {
 
 // restoreAnswer keeps an answer to a question that the store has lost as well, for the
 // agent that asks it again.
-func (l *live) restoreAnswer(c *Command) {
+func (l *owner) restoreAnswer(c *Command) {
 	var name string
 	e := ending{Reason: wire.ClosedAnswered, By: c.From.Connection, Time: wire.Millis(l.now.UnixMilli()), Unheard: true}
 	switch m := c.Message.Data.(type) {
@@ -82,7 +82,7 @@ func (l *live) restoreAnswer(c *Command) {
 // restoreEnd ends a turn as it ended at the owner before, with what it did on the
 // desktop. It reports false if the messages of the turn are to be done as if they came
 // now: this owner has run a part of the turn itself, or cannot tell what the turn was.
-func (l *live) restoreEnd(o *order, commands []Command) bool {
+func (l *owner) restoreEnd(o *order, commands []Command) bool {
 	decoded, err := (wire.Native{}).DecodeEvent(o.End)
 	end, ok := decoded.Data.(wire.AgentResponse)
 	if err != nil || !ok {
@@ -132,6 +132,6 @@ func (l *live) restoreEnd(o *order, commands []Command) bool {
 }
 
 // showLoss tells people that something is gone.
-func (l *live) showLoss(text string) {
+func (l *owner) showLoss(text string) {
 	l.row(wire.UIRow{Type: wire.RowSay, Say: wire.SayError, Text: text, MonitorID: firstMonitor})
 }

@@ -19,7 +19,7 @@ type rewound struct {
 }
 
 // noteShown remembers how far the log was shown here, before the Center goes back.
-func (k *keeper) noteShown() {
+func (k *liveSession) noteShown() {
 	if k.center == nil {
 		return
 	}
@@ -35,7 +35,7 @@ func (k *keeper) noteShown() {
 // owner drop what only the owner knows.
 //
 // A claim of any replica ends the wait, because its epoch is above all that was shown.
-func (k *keeper) leaveToOwner(ctx context.Context) error {
+func (k *liveSession) leaveToOwner(ctx context.Context) error {
 	k.noteShown()
 	if k.rewound.shown == (wire.Position{}) {
 		return nil

@@ -33,7 +33,7 @@ type debt struct {
 
 // forgot reports whether the store, which has given us another lease, lacks
 // something that it told the owner before it had.
-func (l *live) forgot(next store.Lease) bool {
+func (l *owner) forgot(next store.Lease) bool {
 	switch {
 	case l == nil || next.Prev.Epoch > l.lease.Epoch: // somebody else has gone on with what there was
 		return false
@@ -44,11 +44,11 @@ func (l *live) forgot(next store.Lease) bool {
 }
 
 // remembers reports whether an owner knows everything that was kept of a session.
-func (l *live) remembers() bool { return l != nil && l.state != nil && !l.broken && l.removed == nil }
+func (l *owner) remembers() bool { return l != nil && l.state != nil && !l.broken && l.removed == nil }
 
 // recreate makes a session again that the store does not have, so that it can be
 // claimed and written again. It is ErrNotFound if it was deleted.
-func (k *keeper) recreate(ctx context.Context, left *live) error {
+func (k *liveSession) recreate(ctx context.Context, left *owner) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	err := k.hub.store.Recreate(ctx, left.lease, store.NewSession{ID: k.id, User: left.user, Card: left.card.encode()})
@@ -64,7 +64,7 @@ func (k *keeper) recreate(ctx context.Context, left *live) error {
 
 // missing reports whether to wait for a session that the store does not have: it
 // was there, nobody has deleted it, and who owns it may write it again.
-func (k *keeper) missing(ctx context.Context, err error) bool {
+func (k *liveSession) missing(ctx context.Context, err error) bool {
 	if !errors.Is(err, store.ErrNotFound) || errors.Is(err, errAnother) || !k.isReady() || k.unheld() {
 		return false
 	}
@@ -84,7 +84,7 @@ func (k *keeper) missing(ctx context.Context, err error) bool {
 }
 
 // inherit takes everything from an owner of ours whose writes the store forgot.
-func (l *live) inherit(left *live) error {
+func (l *owner) inherit(left *owner) error {
 	l.state, l.card, l.ledger, l.questions = left.state, left.card, left.ledger.clone(), left.questions.clone()
 	l.geometry, l.archives = left.geometry, left.archives.clone()
 	l.items, l.committed, l.handled = left.items, left.committed, left.handled
@@ -144,7 +144,7 @@ func answersAmong(s *step) []wire.ServerPayload {
 // A rewrite that is interrupted is begun again by the next owner here. Until it
 // is complete nothing is taken away, so whoever else takes the session finds all
 // that was there before.
-func (l *live) rewrite(got loaded) error {
+func (l *owner) rewrite(got loaded) error {
 	l.k.log.Warn("the store has lost something it had acknowledged; writing it again", "log", l.lease.Prev)
 	rows, err := l.healArchives(got.tables)
 	if err != nil {
@@ -175,7 +175,7 @@ func (l *live) rewrite(got loaded) error {
 			if err != nil {
 				return err
 			}
-			l.k.show(events)
+			l.k.publishCommitted(events)
 			l.step.reuse(events)
 			l.debt.ends = nil // whoever has to begin again need not say them again
 		}
@@ -271,7 +271,7 @@ func weigh(op store.Op) (items, size int) {
 
 // everything is what makes the store's tables those that we know. The ops of the
 // lists that are not loaded are known.
-func (l *live) everything(ops []store.Op, tables map[string]map[string][]byte, lists map[string][][]byte) []store.Op {
+func (l *owner) everything(ops []store.Op, tables map[string]map[string][]byte, lists map[string][][]byte) []store.Op {
 	for _, c := range l.state.All() {
 		ops = append(ops, store.Set(c.Table, c.Field, c.Value))
 	}
@@ -300,7 +300,7 @@ func (l *live) everything(ops []store.Op, tables map[string]map[string][]byte, l
 }
 
 // retell is the state as events: a snapshot, and what is too long for it.
-func (l *live) retell() []wire.ServerPayload {
+func (l *owner) retell() []wire.ServerPayload {
 	// What the time takes away is gone before the snapshot shows it.
 	l.state.Apply(wire.Event{Session: l.k.id, At: l.next(), Time: l.now.UTC().Truncate(time.Millisecond)})
 	now := l.state.Snapshot()

@@ -22,7 +22,7 @@ func acknowledged(b store.Batch) store.Receipt {
 }
 
 // large opens windows with long texts.
-func large(t *testing.T, r *session.Room, windows, size int) {
+func large(t *testing.T, r *session.Handle, windows, size int) {
 	t.Helper()
 	for i := range windows {
 		w := window(wire.WindowID(fmt.Sprintf("w%d", i)))

@@ -43,18 +43,18 @@ type Answer struct {
 	Data wire.ServerPayload
 }
 
-// Room is a door's hold on one session: to watch it, to say something in it. It
+// Handle is a door's hold on one session: to watch it, to say something in it. It
 // works the same whether this replica owns the session or follows it.
-type Room struct {
-	k      *keeper
+type Handle struct {
+	k      *liveSession
 	closed atomic.Bool
 }
 
 // Session is the session's id.
-func (r *Room) Session() wire.SessionID { return r.k.id }
+func (r *Handle) Session() wire.SessionID { return r.k.id }
 
 // Attach adds a tab, see [broadcast.Center.Attach], and tells the others.
-func (r *Room) Attach(ctx context.Context, cfg broadcast.TabConfig) (*broadcast.Tab, error) {
+func (r *Handle) Attach(ctx context.Context, cfg broadcast.TabConfig) (*broadcast.Tab, error) {
 	cfg.Who.Since = cmp.Or(cfg.Who.Since, wire.Millis(time.Now().UnixMilli()))
 	t, err := r.k.center.Attach(ctx, cfg)
 	if err != nil {
@@ -67,14 +67,14 @@ func (r *Room) Attach(ctx context.Context, cfg broadcast.TabConfig) (*broadcast.
 
 // Watch shows a tab one more monitor, see [broadcast.Tab.Watch], and tells the
 // others.
-func (r *Room) Watch(t *broadcast.Tab, m wire.MonitorID) {
+func (r *Handle) Watch(t *broadcast.Tab, m wire.MonitorID) {
 	t.Watch(m)
 	r.k.watchers.change()
 	r.k.box.nudge()
 }
 
 // Leave takes a tab away again and tells the others.
-func (r *Room) Leave(t *broadcast.Tab) {
+func (r *Handle) Leave(t *broadcast.Tab) {
 	t.Detach()
 	r.k.watchers.change()
 	r.k.box.nudge()
@@ -83,7 +83,7 @@ func (r *Room) Leave(t *broadcast.Tab) {
 // Deliver gives the owner a command: into its mailbox when it is here, else into
 // the store's inbox. It waits while the owner has too much to do. What becomes of
 // the command is told by the log.
-func (r *Room) Deliver(ctx context.Context, c Command) error {
+func (r *Handle) Deliver(ctx context.Context, c Command) error {
 	if c.Message.Data == nil {
 		return refusal(wire.CodeInvalidMessage, "the message is empty")
 	}
@@ -92,7 +92,7 @@ func (r *Room) Deliver(ctx context.Context, c Command) error {
 
 // DeliverAll delivers commands after each other, as [Room.Deliver] does but
 // together, so that the owner is woken once. It returns how many were delivered.
-func (r *Room) DeliverAll(ctx context.Context, commands []Command) (int, error) {
+func (r *Handle) DeliverAll(ctx context.Context, commands []Command) (int, error) {
 	if anyEmpty(commands) {
 		return 0, refusal(wire.CodeInvalidMessage, "a message is empty")
 	}
@@ -102,7 +102,7 @@ func (r *Room) DeliverAll(ctx context.Context, commands []Command) (int, error) 
 
 // DeliverNow is DeliverAll for those who must not wait. What it does not deliver,
 // DeliverAll can, or says why not.
-func (r *Room) DeliverNow(commands []Command) int {
+func (r *Handle) DeliverNow(commands []Command) int {
 	if anyEmpty(commands) {
 		return 0
 	}
@@ -123,7 +123,7 @@ func anyEmpty(commands []Command) bool {
 // CONDENSE and what is for the plan can be asked about: they are always answered, with
 // ACTIONS, HISTORY_REWOUND or MESSAGE_REPEATED, MESSAGE_ACCEPTED, MESSAGE_QUEUED or
 // MESSAGE_REJECTED, or what the plan makes of it.
-func (r *Room) Ask(ctx context.Context, c Command) (Answer, error) {
+func (r *Handle) Ask(ctx context.Context, c Command) (Answer, error) {
 	id := c.Message.ID
 	switch c.Message.Data.(type) {
 	case wire.UserMessage, wire.WindowMessage, wire.ComponentAction, wire.Emit, wire.Rewind, wire.EditMessage, wire.Condense,
@@ -157,19 +157,19 @@ func (r *Room) Ask(ctx context.Context, c Command) (Answer, error) {
 
 // Snapshot is the state of some or all monitors. It is shared with others: who
 // gets it must not change what is in it.
-func (r *Room) Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.SessionState, error) {
+func (r *Handle) Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.SessionState, error) {
 	s, err := r.k.Snapshot(ctx, monitors)
 	return s, asError(err)
 }
 
 // Read is a page of the log.
-func (r *Room) Read(ctx context.Context, after wire.Position, limit int) ([]store.Event, error) {
+func (r *Handle) Read(ctx context.Context, after wire.Position, limit int) ([]store.Event, error) {
 	events, err := r.k.Read(ctx, after, limit)
 	return events, err
 }
 
 // Close gives the hold back. The session stays loaded for a while.
-func (r *Room) Close() {
+func (r *Handle) Close() {
 	if !r.closed.Swap(true) {
 		r.k.hub.letGo(r.k)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // largeWindows opens windows of about a megabyte each.
-func largeWindows(t *testing.T, r *session.Room, n int) {
+func largeWindows(t *testing.T, r *session.Handle, n int) {
 	t.Helper()
 	for i := range n {
 		win := window(wire.WindowID(fmt.Sprintf("w%d", i)))

@@ -67,7 +67,7 @@ func selection(monitors []wire.MonitorID) string {
 
 // Snapshot implements [broadcast.Source]. The state is taken by the goroutine
 // that owns it, between two steps.
-func (k *keeper) Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.SessionState, error) {
+func (k *liveSession) Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.SessionState, error) {
 	if s, ok := k.snapshots.get(selection(monitors)); ok {
 		return s, nil
 	}
@@ -88,18 +88,18 @@ func (k *keeper) Snapshot(ctx context.Context, monitors []wire.MonitorID) (wire.
 }
 
 // Read implements [broadcast.Source].
-func (k *keeper) Read(ctx context.Context, after wire.Position, limit int) ([]store.Event, error) {
+func (k *liveSession) Read(ctx context.Context, after wire.Position, limit int) ([]store.Event, error) {
 	return k.hub.store.Read(ctx, k.id, after, limit)
 }
 
 // Oldest implements [broadcast.Source].
-func (k *keeper) Oldest(ctx context.Context) (wire.Position, error) {
+func (k *liveSession) Oldest(ctx context.Context) (wire.Position, error) {
 	s, err := k.hub.store.Session(ctx, k.id)
 	return s.Oldest, err
 }
 
 // serve answers requests for snapshots from a state that is in the log.
-func (k *keeper) serve(peeks []peek, state *desktop.State) {
+func (k *liveSession) serve(peeks []peek, state *desktop.State) {
 	for _, p := range peeks {
 		key := selection(p.monitors)
 		s, ok := k.snapshots.get(key)

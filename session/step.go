@@ -52,19 +52,19 @@ func (s *step) empty() bool {
 }
 
 // begin sets the time of what follows. It never goes back.
-func (l *live) begin(now time.Time) {
+func (l *owner) begin(now time.Time) {
 	if now = now.Add(l.skew); now.After(l.now) {
 		l.now = now
 	}
 }
 
 // next is the position of the next event.
-func (l *live) next() wire.Position {
+func (l *owner) next() wire.Position {
 	return wire.Position{Epoch: l.lease.Epoch, Seq: l.top.Seq + uint64(len(l.step.frames)) + 1}
 }
 
 // emit adds an event to the step and folds it into the state.
-func (l *live) emit(data wire.ServerPayload) {
+func (l *owner) emit(data wire.ServerPayload) {
 	switch d := data.(type) {
 	case wire.MessageUpdated:
 		l.showRow(d)
@@ -74,7 +74,7 @@ func (l *live) emit(data wire.ServerPayload) {
 }
 
 // say adds an event to the step.
-func (l *live) say(data wire.ServerPayload) wire.Event {
+func (l *owner) say(data wire.ServerPayload) wire.Event {
 	e := wire.Event{Session: l.k.id, At: l.next(), Time: l.now.UTC().Truncate(time.Millisecond), Data: data}
 	from := len(l.step.text)
 	l.step.text = l.step.heading.AppendEvent(l.step.text, &e)
@@ -88,7 +88,7 @@ func (l *live) say(data wire.ServerPayload) wire.Event {
 }
 
 // note keeps in mind what follows from an event that is about to be shown.
-func (l *live) note(data wire.ServerPayload) {
+func (l *owner) note(data wire.ServerPayload) {
 	switch d := data.(type) {
 	case wire.Actions:
 		for _, a := range d.Actions {
@@ -144,7 +144,7 @@ func isPromise(data wire.ServerPayload) bool {
 // commit makes the step durable, then shows it, then does what follows from it, then
 // tells those who wait: an agent that is to stop is stopped before it hears of what it
 // did. It returns only after the store has said what became of it, or the lease is lost.
-func (l *live) commit() error {
+func (l *owner) commit() error {
 	l.agents.goOn()
 	effects := l.step.then
 	l.step.then = nil
@@ -153,7 +153,7 @@ func (l *live) commit() error {
 		return err
 	}
 	defer finishAll(l.settle(events))
-	l.beat()
+	l.reportGauges()
 	l.step.reuse(events)
 	if len(effects) > 0 {
 		defer l.doing.resume(l.doing.begin(doingEffects, l.k.hub.age()))
@@ -165,7 +165,7 @@ func (l *live) commit() error {
 }
 
 // persist makes the step durable and returns what to show.
-func (l *live) persist() ([]broadcast.Event, error) {
+func (l *owner) persist() ([]broadcast.Event, error) {
 	for _, c := range l.state.Changes() {
 		if c.Value == nil {
 			l.step.ops = append(l.step.ops, store.Unset(c.Table, c.Field))
@@ -206,12 +206,12 @@ func (l *live) persist() ([]broadcast.Event, error) {
 
 // settle shows what is committed and returns the items of the step. Whatever goes wrong
 // here, they are done.
-func (l *live) settle(events []broadcast.Event) (done []item) {
+func (l *owner) settle(events []broadcast.Event) (done []item) {
 	done = l.items[l.committed:l.handled]
 	l.committed = l.handled
 	if len(events) > 0 {
 		l.k.snapshots.clear()
-		l.k.show(events)
+		l.k.publishCommitted(events)
 	}
 	return done
 }
@@ -225,7 +225,7 @@ func finishAll(done []item) {
 
 // write commits a batch, the same one again while the store is away, and reports
 // whether it was tried more than once.
-func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err error) {
+func (l *owner) write(b store.Batch) (receipt store.Receipt, again bool, err error) {
 	began := l.k.hub.age()
 	defer l.doing.resume(l.doing.begin(doingCommit, began))
 	var steady *desktop.State // what is in the log, for those who want to see it meanwhile
@@ -283,7 +283,7 @@ func (l *live) write(b store.Batch) (receipt store.Receipt, again bool, err erro
 
 // kept is the state as the store has it, or nil if that cannot be read or is not
 // the one before the step.
-func (l *live) kept() *desktop.State {
+func (l *owner) kept() *desktop.State {
 	got, err := l.k.load(l.ctx)
 	if err != nil || got.state.At() != l.top {
 		return nil

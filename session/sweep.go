@@ -31,7 +31,7 @@ func (h *Hub) renewAll(ctx context.Context) {
 	// Others may claim the session when the lease is over; a little before
 	// that we stop by ourselves.
 	patience := max(h.cfg.Lease-time.Second, h.cfg.Lease*3/4)
-	var keepers []*keeper
+	var keepers []*liveSession
 	for {
 		select {
 		case <-tick.C:
@@ -62,7 +62,7 @@ func (h *Hub) renewAll(ctx context.Context) {
 }
 
 // renew makes one lease last longer.
-func (h *Hub) renew(ctx context.Context, l *live) {
+func (h *Hub) renew(ctx context.Context, l *owner) {
 	ctx, cancel := context.WithTimeout(ctx, h.cfg.Lease/3)
 	defer cancel()
 	began := time.Since(h.born)
@@ -101,7 +101,7 @@ func (h *Hub) sweepAll(ctx context.Context) {
 		tried.keep(ids)
 		for _, id := range ids {
 			if k := h.kept(id); k != nil {
-				k.attend() // it may be waiting for somebody to have use for it
+				k.markUnattended() // it may be waiting for somebody to have use for it
 				continue
 			}
 			if !tried.may(id, time.Now()) || h.dropIfImport(ctx, id) {

@@ -14,7 +14,7 @@ import (
 )
 
 // doUserMessage gives what the user typed to the agent of a monitor.
-func (l *live) doUserMessage(c *Command, m wire.UserMessage) reply {
+func (l *owner) doUserMessage(c *Command, m wire.UserMessage) reply {
 	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
 	if r := l.needMonitor(monitor); r.Verdict == verdictRejected {
 		r.Public, r.Monitor = true, firstMonitor
@@ -51,7 +51,7 @@ func saysNothing(field string, monitor wire.MonitorID) reply {
 
 // messageOf is a message of a user as agents get it. The reply is not empty when they
 // cannot.
-func (l *live) messageOf(c *Command, m wire.UserMessage) (contextpool.Message, reply) {
+func (l *owner) messageOf(c *Command, m wire.UserMessage) (contextpool.Message, reply) {
 	message := contextpool.Message{
 		ID: nameOfMessage(c), By: c.From.Connection, Guest: l.isGuest(c),
 		Monitor: cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor), Text: m.Content,
@@ -86,7 +86,7 @@ func readImage(url string) (providers.Image, error) {
 }
 
 // doWindowMessage gives what the user said to a window to its agent.
-func (l *live) doWindowMessage(c *Command, m wire.WindowMessage) reply {
+func (l *owner) doWindowMessage(c *Command, m wire.WindowMessage) reply {
 	message := l.toWindow(c, m.MonitorID, m.WindowID)
 	if message.Text = m.Content; isBlank(m.Content) {
 		return saysNothing("content", message.Monitor)
@@ -95,14 +95,14 @@ func (l *live) doWindowMessage(c *Command, m wire.WindowMessage) reply {
 }
 
 // doComponentAction gives a press on a button to the agent of its window.
-func (l *live) doComponentAction(c *Command, m wire.ComponentAction) reply {
+func (l *owner) doComponentAction(c *Command, m wire.ComponentAction) reply {
 	message := l.toWindow(c, m.MonitorID, m.WindowID)
 	message.Text = fmt.Sprintf("%s (%s)", m.Action, cmp.Or(m.WindowTitle, string(m.WindowID)))
 	return l.engage(message, func() { l.agents.ask().Component(message, m) })
 }
 
 // toWindow is a message to a window, on the monitor where that is.
-func (l *live) toWindow(c *Command, named wire.MonitorID, window wire.WindowID) contextpool.Message {
+func (l *owner) toWindow(c *Command, named wire.MonitorID, window wire.WindowID) contextpool.Message {
 	monitor := cmp.Or(named, c.From.Monitor, firstMonitor)
 	if named == "" {
 		if w, ok := l.state.FindWindow(window, monitor); ok {
@@ -125,10 +125,10 @@ func nameOfMessage(c *Command) wire.MessageID {
 
 // isGuest reports whether a command is of somebody else than the owner of the
 // session. What belongs to the owner on all desktops is none of theirs.
-func (l *live) isGuest(c *Command) bool { return c.From.User != l.user }
+func (l *owner) isGuest(c *Command) bool { return c.From.User != l.user }
 
 // doInterrupt stops agents.
-func (l *live) doInterrupt(c *Command, m wire.Interrupt) reply {
+func (l *owner) doInterrupt(c *Command, m wire.Interrupt) reply {
 	scope := cmp.Or(m.Scope, wire.ScopeSession)
 	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
 	switch {
@@ -153,7 +153,7 @@ func (l *live) doInterrupt(c *Command, m wire.Interrupt) reply {
 }
 
 // doCondense has a conversation summed up.
-func (l *live) doCondense(c *Command, m wire.Condense) reply {
+func (l *owner) doCondense(c *Command, m wire.Condense) reply {
 	monitor := cmp.Or(m.MonitorID, c.From.Monitor, firstMonitor)
 	if l.agents == nil {
 		return refused(wire.CodeSessionInvalidState, "there is nothing to sum up")
@@ -168,7 +168,7 @@ func (l *live) doCondense(c *Command, m wire.Condense) reply {
 }
 
 // doToastAction does what the button of a toast is for.
-func (l *live) doToastAction(c *Command, m wire.ToastAction) {
+func (l *owner) doToastAction(c *Command, m wire.ToastAction) {
 	if t, ok := l.state.Toast(m.ToastID); ok {
 		l.act(c, t.MonitorID, wire.ToastDismiss{ID: m.ToastID})
 	}
@@ -178,7 +178,7 @@ func (l *live) doToastAction(c *Command, m wire.ToastAction) {
 }
 
 // closed is told that a user or a program closed a window.
-func (l *live) closed(at pane) {
+func (l *owner) closed(at pane) {
 	l.forgetApp(at)
 	if l.agents != nil {
 		l.agents.ask().Closed(at.monitor, at.window)

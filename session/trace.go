@@ -20,7 +20,7 @@ type Tracer interface {
 }
 
 // promise is write, followed if the step has promises.
-func (l *live) promise(b store.Batch) (receipt store.Receipt, again bool, err error) {
+func (l *owner) promise(b store.Batch) (receipt store.Receipt, again bool, err error) {
 	t := l.k.hub.cfg.Tracer
 	if t == nil || !b.Durable {
 		return l.write(b)
@@ -33,7 +33,7 @@ func (l *live) promise(b store.Batch) (receipt store.Receipt, again bool, err er
 }
 
 // publish gives events to the tabs here.
-func (k *keeper) publish(events []broadcast.Event) {
+func (k *liveSession) publish(events []broadcast.Event) {
 	t := k.hub.cfg.Tracer
 	if t == nil {
 		k.center.Publish(events)

@@ -92,7 +92,7 @@ func (u *unconfirmed) moved(to wire.Position) {
 // remember notes what the step that was just committed has accepted. When a second node
 // has the step, it has everything before it as well. Until a rewrite is complete, the
 // store may be without what was accepted before it.
-func (l *live) remember(receipt store.Receipt, ends []wire.AgentResponse) {
+func (l *owner) remember(receipt store.Receipt, ends []wire.AgentResponse) {
 	switch {
 	case l.rewriting:
 		return
@@ -151,7 +151,7 @@ func isKept(m wire.Message) bool {
 
 // rescue is what the log lacks of what an owner here had accepted, as orders to the
 // owner that the session has now.
-func (k *keeper) rescue(ctx context.Context, left *live) ([]item, error) {
+func (k *liveSession) rescue(ctx context.Context, left *owner) ([]item, error) {
 	if left == nil || left.released || len(left.unconfirmed.items) == 0 {
 		return nil, nil
 	}
@@ -188,7 +188,7 @@ func (k *keeper) rescue(ctx context.Context, left *live) ([]item, error) {
 }
 
 // lacks reports whether the log does not have a position that it had.
-func (k *keeper) lacks(ctx context.Context, at wire.Position) (bool, error) {
+func (k *liveSession) lacks(ctx context.Context, at wire.Position) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
 	_, err := k.hub.store.Read(ctx, k.id, at, 1)
@@ -204,7 +204,7 @@ func (k *keeper) lacks(ctx context.Context, at wire.Position) (bool, error) {
 // compose makes orders of what was lost: one for each turn that has ended, with the
 // messages that it answered and what it did, and one for each other message. What turns
 // did that have not ended is left out: the new owner runs them again.
-func compose(left *live, lost []accepted) []*order {
+func compose(left *owner, lost []accepted) []*order {
 	ended := map[wire.AgentID]*order{}
 	for _, a := range lost {
 		if a.isEnd {

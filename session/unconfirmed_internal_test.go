@@ -40,7 +40,7 @@ func TestUnconfirmedIsBounded(t *testing.T) {
 // Others go alone, refused ones and what unfinished turns did not at all.
 func TestLostMessagesGoWithTheirTurn(t *testing.T) {
 	t.Parallel()
-	left, ops := &live{}, []store.Op{}
+	left, ops := &owner{}, []store.Op{}
 	for id, r := range map[wire.MessageID]reply{
 		"began": {Verdict: verdictAccepted, Agent: "ended"}, "steered": {Verdict: verdictAccepted, Agent: "ended"},
 		"runs": {Verdict: verdictAccepted, Agent: "running"}, "refused": {Verdict: verdictRejected},

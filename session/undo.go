@@ -24,7 +24,7 @@ func (it *item) rewinds() bool {
 }
 
 // doRewind takes back a row and all that followed from it.
-func (l *live) doRewind(c *Command, m wire.Rewind) reply {
+func (l *owner) doRewind(c *Command, m wire.Rewind) reply {
 	if r := l.mayRewind(m.RestoreCheckpoint); r.Verdict == verdictRejected {
 		return r
 	}
@@ -41,7 +41,7 @@ func (l *live) doRewind(c *Command, m wire.Rewind) reply {
 }
 
 // doEdit says something else where the user said something.
-func (l *live) doEdit(c *Command, m wire.EditMessage) reply {
+func (l *owner) doEdit(c *Command, m wire.EditMessage) reply {
 	if r := l.mayRewind(m.RestoreCheckpoint); r.Verdict == verdictRejected {
 		return r
 	}
@@ -73,7 +73,7 @@ func (l *live) doEdit(c *Command, m wire.EditMessage) reply {
 }
 
 // mayRewind reports whether there is somebody whose memory could be rewound.
-func (l *live) mayRewind(checkpoint bool) reply {
+func (l *owner) mayRewind(checkpoint bool) reply {
 	switch {
 	case checkpoint:
 		return refused(wire.CodeSessionInvalidState, "there are no checkpoints to restore")
@@ -84,7 +84,7 @@ func (l *live) mayRewind(checkpoint bool) reply {
 }
 
 // monitorOfRow is where a row is that a command names.
-func (l *live) monitorOfRow(c *Command, named wire.MonitorID, ts wire.Millis) wire.MonitorID {
+func (l *owner) monitorOfRow(c *Command, named wire.MonitorID, ts wire.Millis) wire.MonitorID {
 	if named == "" {
 		if row, ok := l.state.Row(ts); ok {
 			return cmp.Or(row.MonitorID, firstMonitor)

@@ -195,7 +195,7 @@ type bench struct {
 	exec  *tools.Executor
 	desk  *testDesktop
 	store *filestore.Store
-	shelf *files.Shelf
+	shelf *files.Store
 	log   *lockedBuffer
 	// calls numbers the calls.
 	calls int

@@ -22,7 +22,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Files is where the files of sessions are; [files.Shelf] is one.
+// Files is where the files of sessions are; [files.Store] is one.
 type Files interface {
 	Save(ctx context.Context, session wire.SessionID, name string, from io.Reader, size int64) (files.Entry, error)
 	Open(session wire.SessionID, name string) (*os.File, files.Entry, error)

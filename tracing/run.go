@@ -34,7 +34,7 @@ type run struct {
 }
 
 // Run implements [agentpool.Tracer].
-func (t *Tracer) Run(e agentpool.Employer, r *agentpool.Run) agentpool.RunTrace {
+func (t *Tracer) Run(e agentpool.SessionRef, r *agentpool.Run) agentpool.RunTrace {
 	root, ok := t.follows(e.Session, r.Turn)
 	if !ok {
 		return nil

@@ -29,26 +29,26 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// house is everything that runs behind one address.
-type house struct {
+// app is everything that runs behind one address.
+type app struct {
 	people *auth.Authority
-	files  *files.Shelf
+	files  *files.Store
 	hub    *session.Hub
 	server *gateway.Server
 	// minds are who thinks, why is why the one for new sessions was chosen.
 	minds   *providers.Table
 	why     string
 	limiter *agentpool.Limiter
-	staff   *agentpool.Staff
-	badges  *mcpserver.Door
-	fleet   *membership.Fleet
+	staff   *agentpool.Runner
+	badges  *mcpserver.Server
+	members *membership.Membership
 	monitor *adminview.Watcher
 	tracer  *tracing.Tracer // nil when messages are not traced
 	grace   time.Duration
 }
 
 // build puts the parts together. Nothing is served yet.
-func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *slog.Logger) (*house, error) {
+func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *slog.Logger) (*app, error) {
 	if cfg.auth.Mode == auth.ModeNone && !isLoopback(addr) {
 		return nil, errors.New("auth none lets everybody in, so it only listens on loopback addresses; " +
 			"choose --auth token or jwt, or --addr 127.0.0.1:8080")
@@ -76,29 +76,31 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 			log.Warn("files of a deleted session are left", "session", id, "err", err)
 		}
 	}
-	h := &house{people: people, files: shelf, grace: cfg.grace}
-	h.fleet = membership.New(membership.Config{
+	h := &app{people: people, files: shelf, grace: cfg.grace}
+	h.members = membership.New(membership.Config{
 		ID: cfg.replica, Version: version(), URL: openURL(addr), Load: h.load,
-		Crowds: func() map[string]int { return h.server.Crowds() },
-		Errand: func(ctx context.Context, e membership.Errand) membership.Answer { return h.server.Errand(ctx, e) },
-		Drain:  h.drain, Serve: h.serveAgain, Grace: cfg.grace, Logger: log,
+		UserConnections: func() map[string]int { return h.server.UserConnections() },
+		Execute: func(ctx context.Context, e membership.Command) membership.Answer {
+			return h.server.ExecuteCommand(ctx, e)
+		},
+		Drain: h.drain, Serve: h.resumeServing, Grace: cfg.grace, Logger: log,
 	}, store)
-	cfg.session.Alive = h.fleet.Alive
+	cfg.session.Alive = h.members.Alive
 	if h.tracer, err = cfg.tracer(ctx, log); err != nil {
 		return nil, errors.Join(err, shelf.Close())
 	}
-	if err := h.staffed(ctx, &cfg, store, addr, log); err != nil {
+	if err := h.withAgents(ctx, &cfg, store, addr, log); err != nil {
 		return nil, errors.Join(err, shelf.Close())
 	}
 	h.hub = session.NewHub(cfg.session, store)
-	h.monitor = adminview.New(adminview.Config{Replica: cfg.replica, Sample: cfg.metrics.Sample, Logger: log}, h.hub, h.fleet, store)
+	h.monitor = adminview.New(adminview.Config{Replica: cfg.replica, Sample: cfg.metrics.Sample, Logger: log}, h.hub, h.members, store)
 	cfg.door.Version = version()
 	cfg.door.Hosts = append(cfg.door.Hosts, hostOf(addr))
 	deps := gateway.Deps{
 		Store: store, Hub: h.hub, Auth: people, Quota: ratelimit.New(cfg.limits, store), Files: shelf,
 		MCP: h.badges, Providers: h.minds.Names(), Provider: cfg.session.Provider,
 		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), Monitor: h.monitor, Metrics: cfg.metrics.Handler(),
-		Fleet: h.fleet, Audit: audit.New(store, log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
+		Membership: h.members, Audit: audit.New(store, log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
 		Observer: cfg.metrics,
 	}
 	if h.tracer != nil {
@@ -113,8 +115,8 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 // the other, which takes its time.
 const slotLease = 3 * time.Second
 
-// staffed finds out who thinks, and with which hands.
-func (h *house) staffed(ctx context.Context, cfg *config, store engine, addr net.Addr, log *slog.Logger) (err error) {
+// withAgents finds out who thinks, and with which hands.
+func (h *app) withAgents(ctx context.Context, cfg *config, store engine, addr net.Addr, log *slog.Logger) (err error) {
 	if h.minds, h.why, err = employ(ctx, cfg.agents, log); err != nil {
 		return err
 	}
@@ -126,22 +128,22 @@ func (h *house) staffed(ctx context.Context, cfg *config, store engine, addr net
 	cfg.agents.limits.TTL = max(cfg.session.Lease, slotLease)
 	h.limiter = agentpool.NewLimiter(store, cfg.agents.limits, log)
 	staff := agentpool.Config{
-		Limiter: h.limiter, Providers: h.minds, Hands: hands, Badges: h.badges, Observer: cfg.metrics, Logger: log,
+		Limiter: h.limiter, Providers: h.minds, Tools: hands, MCPTokens: h.badges, Observer: cfg.metrics, Logger: log,
 	}
 	if h.tracer != nil {
 		staff.Tracer, cfg.session.Tracer = h.tracer, h.tracer
 	}
-	h.staff = agentpool.NewStaff(staff)
+	h.staff = agentpool.NewRunner(staff)
 	cfg.session.Provider, cfg.session.Budget = h.minds.Default().Name(), cfg.agents.budget
 	cfg.session.Window, cfg.session.CondenseAt = cfg.agents.window, cfg.agents.condenseAt
 	cfg.session.Plan = cfg.agents.plan
 	cfg.session.Plan.Tools, cfg.session.Plan.Dangerous = tools.Profiles(), []string{tools.ProfileCode}
-	cfg.session.Hire = func(ctx context.Context, e agentpool.Employer) session.Crew { return h.staff.Crew(ctx, e) }
+	cfg.session.Hire = func(ctx context.Context, e agentpool.SessionRef) session.Runner { return h.staff.Session(ctx, e) }
 	return nil
 }
 
 // Close ends what build began. Nothing is served any more then.
-func (h *house) Close() error {
+func (h *app) Close() error {
 	h.staff.Close()
 	h.limiter.Wait()
 	if h.tracer != nil {
@@ -185,9 +187,9 @@ func leaveToken(store storeConfig, token string) error {
 // tokenFile is beside the data of a file store.
 const tokenFile = "token"
 
-// invitation is the URL to click. With a token for the whole installation it
+// entryURL is the URL to click. With a token for the whole installation it
 // signs the browser in.
-func (h *house) invitation(base string) string {
+func (h *app) entryURL(base string) string {
 	if token := h.people.InstallationToken(); token != "" {
 		return base + "/?token=" + url.QueryEscape(token)
 	}
@@ -198,14 +200,14 @@ func (h *house) invitation(base string) string {
 // go elsewhere and running requests may end.
 //
 // Ownership: it starts five goroutines and returns only after they have ended.
-func (h *house) answer(ctx context.Context, ln net.Listener, grace time.Duration, log *slog.Logger) error {
+func (h *app) answer(ctx context.Context, ln net.Listener, grace time.Duration, log *slog.Logger) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	wg.Go(func() { h.hub.Run(running) })
 	wg.Go(func() { h.limiter.Run(running) })
-	wg.Go(func() { h.fleet.Run(running) })
+	wg.Go(func() { h.members.Run(running) })
 	wg.Go(func() { h.monitor.Run(running) })
 	served := make(chan error, 1)
 	wg.Go(func() { served <- h.server.Serve(ln) })
@@ -215,11 +217,11 @@ func (h *house) answer(ctx context.Context, ln net.Listener, grace time.Duration
 	case <-ctx.Done():
 	}
 	log.InfoContext(ctx, "stopping", "cause", context.Cause(ctx))
-	h.fleet.Leave() // from now on nobody can wish that it goes on
+	h.members.Leave() // from now on nobody can wish that it goes on
 	h.server.Drain()
 	soft, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	h.handOver(soft, grace)
+	h.handOverSessions(soft, grace)
 	if err := h.server.Shutdown(soft); err != nil {
 		// Cutting the last requests is what the grace period is for.
 		log.WarnContext(soft, "grace period is over", "err", err)
@@ -228,8 +230,8 @@ func (h *house) answer(ctx context.Context, ln net.Listener, grace time.Duration
 	return nil
 }
 
-// handOver gives all sessions to others, and sends the tabs of each after it.
-func (h *house) handOver(ctx context.Context, grace time.Duration) {
+// handOverSessions gives all sessions to others, and sends the tabs of each after it.
+func (h *app) handOverSessions(ctx context.Context, grace time.Duration) {
 	ctx, done := context.WithTimeout(ctx, drainTime(grace))
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -239,9 +241,9 @@ func (h *house) handOver(ctx context.Context, grace time.Duration) {
 }
 
 // drain does what a stop begins with, as an admin wishes, but stays.
-func (h *house) drain(ctx context.Context) error {
+func (h *app) drain(ctx context.Context) error {
 	h.server.Drain()
-	h.handOver(ctx, h.grace)
+	h.handOverSessions(ctx, h.grace)
 	err := h.server.Dismiss(ctx)
 	if left := h.hub.Load().Owned; left > 0 {
 		err = errors.Join(err, fmt.Errorf("%d sessions are not handed over", left))
@@ -249,14 +251,14 @@ func (h *house) drain(ctx context.Context) error {
 	return err
 }
 
-// serveAgain takes a drain back.
-func (h *house) serveAgain() {
+// resumeServing takes a drain back.
+func (h *app) resumeServing() {
 	h.hub.Undrain()
 	h.server.Undrain()
 }
 
 // load is how much there is to do.
-func (h *house) load() membership.Load {
+func (h *app) load() membership.Load {
 	l := h.hub.Load()
 	return membership.Load{
 		Owned: l.Owned, Followed: l.Followed, Tabs: l.Tabs,

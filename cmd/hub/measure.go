@@ -17,7 +17,7 @@ func (c *config) measure(log *slog.Logger) {
 }
 
 // levels is how much of everything there is now.
-func (h *house) levels() metrics.Levels {
+func (h *app) levels() metrics.Levels {
 	s := h.hub.Levels()
 	l := metrics.Levels{
 		Working: s.Working, Waiting: s.Waiting, Stalled: s.Stalled, Stuck: s.Stuck, Idle: s.Idle, Followed: s.Followed,

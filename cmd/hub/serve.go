@@ -66,7 +66,7 @@ func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (
 		return errors.Join(unlessTold(ctx, err), ln.Close())
 	}
 	admin, err := listenAdmin(ctx, &cfg)
-	var h *house
+	var h *app
 	if err == nil {
 		h, err = build(opening, cfg, store, ln.Addr(), log)
 	}
@@ -91,7 +91,7 @@ func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (
 	// The address is open already: a client that reads this line and connects
 	// at once is answered.
 	url := openURL(ln.Addr())
-	fmt.Fprintf(stdout, "Everdesk is running: %s\n", h.invitation(url))
+	fmt.Fprintf(stdout, "Everdesk is running: %s\n", h.entryURL(url))
 	if admin != nil {
 		fmt.Fprintf(stdout, "The monitor is at %s/admin\n", openURL(admin.Addr()))
 	}

@@ -33,8 +33,8 @@ type event struct {
 		Partial    string `json:"partial_json"`
 		StopReason string `json:"stop_reason"`
 	} `json:"delta"`
-	Usage usage       `json:"usage"`
-	Error sse.Trouble `json:"error"`
+	Usage usage        `json:"usage"`
+	Error sse.APIError `json:"error"`
 }
 
 // usage counts since the beginning of the reply, each time it comes.

@@ -42,7 +42,7 @@ type chatChunk struct {
 			Cached int `json:"cached_tokens"`
 		} `json:"prompt_tokens_details"`
 	} `json:"usage"`
-	Error *sse.Trouble `json:"error"`
+	Error *sse.APIError `json:"error"`
 }
 
 // arguments are a string of JSON or, from some servers, the JSON itself.
@@ -149,9 +149,9 @@ func (r *chatReader) end(err error) error {
 	case err != nil && r.finish == "":
 		return err
 	case r.refused.Len() > 0:
-		return r.server.Failure(0, sse.Trouble{Code: "content_filter", Message: r.refused.String()})
+		return r.server.Failure(0, sse.APIError{Code: "content_filter", Message: r.refused.String()})
 	case r.finish == "content_filter":
-		return r.server.Failure(0, sse.Trouble{Code: "content_filter", Message: "the model will not answer this"})
+		return r.server.Failure(0, sse.APIError{Code: "content_filter", Message: "the model will not answer this"})
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ type responsesEvent struct {
 	Delta    json.RawMessage `json:"delta"`
 	Item     json.RawMessage `json:"item"`
 	Response struct {
-		Error      *sse.Trouble `json:"error"`
+		Error      *sse.APIError `json:"error"`
 		Incomplete struct {
 			Reason string `json:"reason"`
 		} `json:"incomplete_details"`
@@ -30,9 +30,9 @@ type responsesEvent struct {
 		} `json:"usage"`
 	} `json:"response"`
 	// An error has its fields here, or in Error.
-	Error   *sse.Trouble `json:"error"`
-	Code    string       `json:"code"`
-	Message string       `json:"message"`
+	Error   *sse.APIError `json:"error"`
+	Code    string        `json:"code"`
+	Message string        `json:"message"`
 }
 
 // delta is the text of an event that has some.
@@ -77,13 +77,13 @@ func (r *responsesReader) event(e sse.Event) (bool, error) {
 	case "response.completed", "response.incomplete":
 		return true, r.finish(v)
 	case "response.failed":
-		t := sse.Trouble{Message: "the reply failed"}
+		t := sse.APIError{Message: "the reply failed"}
 		if v.Response.Error != nil {
 			t = *v.Response.Error
 		}
 		return false, r.server.Failure(0, t)
 	case "error":
-		t := sse.Trouble{Code: v.Code, Message: v.Message}
+		t := sse.APIError{Code: v.Code, Message: v.Message}
 		if v.Error != nil {
 			t = *v.Error
 		}
@@ -138,9 +138,9 @@ func (r *responsesReader) finish(v responsesEvent) error {
 	r.length = v.Response.Incomplete.Reason == "max_output_tokens"
 	switch {
 	case r.refused != "":
-		return r.server.Failure(0, sse.Trouble{Code: "content_filter", Message: r.refused})
+		return r.server.Failure(0, sse.APIError{Code: "content_filter", Message: r.refused})
 	case v.Response.Incomplete.Reason == "content_filter":
-		return r.server.Failure(0, sse.Trouble{Code: "content_filter", Message: "the model will not answer this"})
+		return r.server.Failure(0, sse.APIError{Code: "content_filter", Message: "the model will not answer this"})
 	}
 	return nil
 }

@@ -18,8 +18,8 @@ import (
 // maxText is how much of a server's error text is passed on.
 const maxText = 400
 
-// Trouble is what servers say of an error; they differ little.
-type Trouble struct {
+// APIError is what servers say of an error; they differ little.
+type APIError struct {
 	Kind    string // such as overloaded_error
 	Code    string // such as context_length_exceeded
 	Message string
@@ -27,7 +27,7 @@ type Trouble struct {
 
 // UnmarshalJSON reads an error as an object or as a plain string, and a code as
 // a string or a number.
-func (t *Trouble) UnmarshalJSON(data []byte) error {
+func (t *APIError) UnmarshalJSON(data []byte) error {
 	if json.Unmarshal(data, &t.Message) == nil {
 		return nil
 	}
@@ -39,13 +39,13 @@ func (t *Trouble) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &o); err != nil {
 		return fmt.Errorf("read an error: %w", err)
 	}
-	*t = Trouble{Kind: o.Type, Code: strings.Trim(string(o.Code), `"`), Message: o.Message}
+	*t = APIError{Kind: o.Type, Code: strings.Trim(string(o.Code), `"`), Message: o.Message}
 	return nil
 }
 
 // Failure is what a server's trouble means; status is 0 when it came inside a
 // stream.
-func (s *Server) Failure(status int, t Trouble) *providers.Failure {
+func (s *Server) Failure(status int, t APIError) *providers.Failure {
 	text := cmp.Or(strings.TrimSpace(t.Message), t.Kind, t.Code, http.StatusText(status), "the server says no more")
 	if s.cfg.Secret != "" {
 		text = strings.ReplaceAll(text, s.cfg.Secret, "[key]")
@@ -66,15 +66,15 @@ func (s *Server) Failure(status int, t Trouble) *providers.Failure {
 // failure is Failure of the body of an answer, whatever that is.
 func (s *Server) failure(status int, body []byte) *providers.Failure {
 	var o struct {
-		Error *Trouble `json:"error"`
+		Error *APIError `json:"error"`
 	}
-	t := Trouble{}
+	t := APIError{}
 	switch {
 	case json.Unmarshal(body, &o) == nil && o.Error != nil:
 		t = *o.Error
 	case json.Unmarshal(body, &t) == nil && t.Message != "":
 	default:
-		t = Trouble{Message: strings.ToValidUTF8(string(body), "�")}
+		t = APIError{Message: strings.ToValidUTF8(string(body), "�")}
 	}
 	return s.Failure(status, t)
 }
@@ -91,7 +91,7 @@ var tooLong = []string{
 // classify says what kind of trouble it is: first by the names and the status that
 // mean one thing only, then by what the server says, which is all there is inside a
 // stream, and then by the rest.
-func classify(status int, t Trouble) providers.Class {
+func classify(status int, t APIError) providers.Class {
 	if c := classifyName(t); c != "" {
 		return c
 	}
@@ -116,7 +116,7 @@ func classify(status int, t Trouble) providers.Class {
 }
 
 // classifyName is what a name means that is given to one kind of trouble only.
-func classifyName(t Trouble) providers.Class {
+func classifyName(t APIError) providers.Class {
 	for _, name := range []string{t.Code, t.Kind} {
 		switch name {
 		case "context_length_exceeded", "request_too_large", "exceed_context_size_error":

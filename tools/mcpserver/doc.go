@@ -1,10 +1,10 @@
 // Package mcpserver is an MCP endpoint: programs outside of the hub act through it as an agent.
 //
-// [Door] is an MCP endpoint (streamable HTTP, stateless, JSON answers). Who comes
+// [Server] is an MCP endpoint (streamable HTTP, stateless, JSON answers). Who comes
 // in shows a badge, a bearer token that [Door.Issue] made for one agent; with it
 // come that agent's session, monitor, turn and profile. A program sees exactly the
 // tools of that profile, and each call goes the same way as one of an agent inside
-// the hub, through the same [Hands].
+// the hub, through the same [ToolExecutor].
 //
 // Who may call: everybody, from any goroutine. Badges are in memory alone, and
 // only their hashes: a hub that starts again has issued none, and its agents get

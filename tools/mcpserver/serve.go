@@ -17,7 +17,7 @@ const instructions = "You act on a desktop that you share with its user and with
 
 // newServer makes the MCP server with the tools of a caller. Each call of a tool is made as the
 // agent whose badge came with it.
-func (d *Door) newServer(c tools.Caller) *mcp.Server {
+func (d *Server) newServer(c tools.Caller) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "everdesk", Title: "Everdesk", Version: d.cfg.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Logger: d.cfg.Logger,
 		// Neither logs nor changes of the list are ever sent.
@@ -37,7 +37,7 @@ func (d *Door) newServer(c tools.Caller) *mcp.Server {
 }
 
 // call runs a tool as the badge's agent.
-func (d *Door) call(ctx context.Context, tool string, input json.RawMessage) *mcp.CallToolResult {
+func (d *Server) call(ctx context.Context, tool string, input json.RawMessage) *mcp.CallToolResult {
 	b, ok := ticketOf(ctx)
 	if !ok {
 		return result(providers.ToolResult{Text: "There is no badge.", IsError: true})

@@ -24,13 +24,13 @@ import (
 // Path is where the door is.
 const Path = "/mcp"
 
-// Hands is what programs act with; [tools.Executor] is one.
-type Hands interface {
+// ToolExecutor is what programs act with; [tools.Executor] is one.
+type ToolExecutor interface {
 	Tools(c tools.Caller) []providers.Tool
 	Call(ctx context.Context, c tools.Caller, call providers.ToolCall) providers.ToolResult
 }
 
-// Config tunes a [Door]. Zero means the default.
+// Config tunes a [Server]. Zero means the default.
 type Config struct {
 	// Version is that of the hub.
 	Version string
@@ -45,9 +45,9 @@ type Config struct {
 	Logger      *slog.Logger
 }
 
-// Door is the endpoint. Make it with [New].
-type Door struct {
-	hands Hands
+// Server is the endpoint. Make it with [New].
+type Server struct {
+	hands ToolExecutor
 	cfg   Config
 	inner http.Handler
 	base  atomic.Pointer[string]
@@ -83,11 +83,11 @@ type badge struct {
 var errRevoked = errors.New("the badge was revoked")
 
 // New makes a door.
-func New(hands Hands, cfg Config) *Door {
+func New(hands ToolExecutor, cfg Config) *Server {
 	cfg.MaxBody = cmp.Or(cfg.MaxBody, 6<<20)
 	cfg.MaxCalls = cmp.Or(cfg.MaxCalls, 16)
 	cfg.WriteWithin = cmp.Or(cfg.WriteWithin, 30*time.Second)
-	d := &Door{hands: hands, cfg: cfg, badges: map[digest]*badge{}, servers: map[toolset]*mcp.Server{}}
+	d := &Server{hands: hands, cfg: cfg, badges: map[digest]*badge{}, servers: map[toolset]*mcp.Server{}}
 	d.inner = mcp.NewStreamableHTTPHandler(d.serverOf, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
 		MaxRequestBodyBytes: cfg.MaxBody, Logger: cfg.Logger,
@@ -100,13 +100,13 @@ func New(hands Hands, cfg Config) *Door {
 
 // SetURL says under which address programs reach the hub, such as
 // http://127.0.0.1:8000. Badges issued before have no address.
-func (d *Door) SetURL(base string) {
+func (d *Server) SetURL(base string) {
 	base = strings.TrimSuffix(base, "/")
 	d.base.Store(&base)
 }
 
 // Issue makes a badge that is good until it is revoked.
-func (d *Door) Issue(c tools.Caller) (e providers.Endpoint, revoke func()) {
+func (d *Server) Issue(c tools.Caller) (e providers.Endpoint, revoke func()) {
 	secret := make([]byte, 32)
 	rand.Read(secret) // never fails: it crashes instead
 	token := base64.RawURLEncoding.EncodeToString(secret)
@@ -131,7 +131,7 @@ func (d *Door) Issue(c tools.Caller) (e providers.Endpoint, revoke func()) {
 }
 
 // admit finds the badge of a request, or nil.
-func (d *Door) admit(r *http.Request) *badge {
+func (d *Server) admit(r *http.Request) *badge {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return nil
@@ -152,7 +152,7 @@ func (d *Door) admit(r *http.Request) *badge {
 type ticketKey struct{}
 
 // ServeHTTP implements [http.Handler].
-func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b := d.admit(r)
 	if b == nil {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="everdesk"`)
@@ -255,7 +255,7 @@ func (w *writer) endIn(d time.Duration) {
 }
 
 // serverOf is the server for a request's badge.
-func (d *Door) serverOf(r *http.Request) *mcp.Server {
+func (d *Server) serverOf(r *http.Request) *mcp.Server {
 	b, ok := ticketOf(r.Context())
 	if !ok {
 		return nil

@@ -92,7 +92,7 @@ func (r *room) windows() []string {
 // hub is a door with everything behind it, on a real socket.
 type hub struct {
 	t    *testing.T
-	door *mcpserver.Door
+	door *mcpserver.Server
 	exec *tools.Executor
 	url  string
 	http *http.Client
