@@ -1,6 +1,7 @@
 package hubtest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -20,20 +21,73 @@ func (s *course) queues(v *violations) {
 			mine[e.Message] = true
 		}
 	}
-	waiting := map[wire.MonitorID][]wire.MessageID{}
+	waiting := map[wire.MonitorID]*queue{}
 	for _, e := range s.log {
-		ids := waiting[e.Monitor]
+		if waiting[e.Monitor] == nil {
+			waiting[e.Monitor] = new(queue)
+		}
+		q := waiting[e.Monitor]
 		switch {
 		case !mine[e.Message]:
 		case e.Type == typeQueued:
-			waiting[e.Monitor] = append(ids, e.Message)
+			q.add(e.Message, e.Place)
 		case e.Type == typeAccepted:
 			// In a log without its beginning, it may have waited longer than that.
-			unknown := s.cut(wire.Position{}) && !slices.Contains(ids, e.Message)
-			if len(ids) > 0 && ids[0] != e.Message && !unknown {
-				v.add("P7", 0, "%s is begun at %v before %s, which came first", e.Message, e.At, ids[0])
+			unknown := s.cut(wire.Position{}) && !q.has(e.Message)
+			if first := q.ahead(e.Message); first != "" && !unknown {
+				v.add("P7", 0, "%s is begun at %v before %s, which came first", e.Message, e.At, first)
 			}
-			waiting[e.Monitor] = slices.DeleteFunc(ids, func(id wire.MessageID) bool { return id == e.Message })
+			q.remove(e.Message)
+		}
+	}
+}
+
+// queue is what waits for a monitor, in the order of the log.
+type queue []queued
+
+// queued is a message with its place in the queue. A message that was offered to a turn
+// keeps its place meanwhile and is in the log only when the turn has not taken it, after
+// messages that came later. Its place says that it is ahead of them.
+type queued struct {
+	id    wire.MessageID
+	place int
+}
+
+func (q *queue) add(id wire.MessageID, place int) {
+	if !q.has(id) {
+		*q = append(*q, queued{id, cmp.Or(place, len(*q)+1)})
+	}
+}
+
+func (q *queue) has(id wire.MessageID) bool {
+	return slices.ContainsFunc(*q, func(w queued) bool { return w.id == id })
+}
+
+// ahead returns the first message that must begin before id.
+func (q *queue) ahead(id wire.MessageID) wire.MessageID {
+	at := slices.IndexFunc(*q, func(w queued) bool { return w.id == id })
+	if at < 0 && len(*q) > 0 {
+		return (*q)[0].id
+	}
+	for _, w := range (*q)[:max(at, 0)] {
+		if w.place < (*q)[at].place {
+			return w.id
+		}
+	}
+	return ""
+}
+
+// remove takes a message out of the queue; those behind it move up.
+func (q *queue) remove(id wire.MessageID) {
+	at := slices.IndexFunc(*q, func(w queued) bool { return w.id == id })
+	if at < 0 {
+		return
+	}
+	place := (*q)[at].place
+	*q = slices.Delete(*q, at, at+1)
+	for i := range *q {
+		if (*q)[i].place > place {
+			(*q)[i].place--
 		}
 	}
 }

@@ -24,6 +24,8 @@ type Event struct {
 	Reason  string       `json:"reason,omitempty"`
 	Text    string       `json:"text,omitempty"`
 	Offset  int          `json:"offset,omitempty"`
+	// Place is where the message stands in its queue, from 1; 0 is the end.
+	Place int `json:"place,omitempty"`
 	// Replica and Prev are those of a change of owner.
 	Replica wire.ReplicaID `json:"replica,omitempty"`
 	Prev    wire.Position  `json:"prev,omitzero"`
@@ -83,7 +85,7 @@ func eventOf(e wire.Event, frame []byte) Event {
 	case wire.MessageAccepted:
 		out.Message, out.Monitor, out.Agent, out.How = d.MessageID, d.MonitorID, d.AgentID, d.How
 	case wire.MessageQueued:
-		out.Message, out.Monitor = d.MessageID, d.MonitorID
+		out.Message, out.Monitor, out.Place = d.MessageID, d.MonitorID, d.Position
 	case wire.ErrorNotice:
 		out.Message, out.Reason = d.MessageID, d.Message
 	case wire.MessageRejected:

@@ -87,27 +87,34 @@ func (e *Ensemble) Master(tb testing.TB) (master, replicas, behind int) {
 		if err != nil || !strings.Contains(info, "role:master") {
 			continue
 		}
-		master, at := i, 0
-		var offsets []int
-		for line := range strings.Lines(info) {
-			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-			switch {
-			case name == "master_repl_offset":
-				at, _ = strconv.Atoi(value)
-			case strings.HasPrefix(name, "slave") && strings.Contains(value, "state=online"):
-				_, rest, _ := strings.Cut(value, "offset=")
-				offset, _, _ := strings.Cut(rest, ",")
-				n, _ := strconv.Atoi(offset)
-				offsets = append(offsets, n)
-			}
-		}
-		for _, n := range offsets {
-			behind = max(behind, at-n)
-		}
-		return master, len(offsets), behind
+		replicas, behind = onlineReplicas(info)
+		return i, replicas, behind
 	}
 	tb.Fatal("nobody is master")
 	return 0, 0, 0
+}
+
+// onlineReplicas reads, from what a master says of its replication, how many replicas are
+// connected and in sync, and by how many bytes the slowest is behind.
+func onlineReplicas(info string) (replicas, behind int) {
+	at := 0
+	var offsets []int
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch {
+		case name == "master_repl_offset":
+			at, _ = strconv.Atoi(value)
+		case strings.HasPrefix(name, "slave") && strings.Contains(value, "state=online"):
+			_, rest, _ := strings.Cut(value, "offset=")
+			offset, _, _ := strings.Cut(rest, ",")
+			n, _ := strconv.Atoi(offset)
+			offsets = append(offsets, n)
+		}
+	}
+	for _, n := range offsets {
+		behind = max(behind, at-n)
+	}
+	return len(offsets), behind
 }
 
 // Fail takes the master away as a crash of its machine does, waits until the
@@ -203,8 +210,10 @@ func (e *Ensemble) Return(tb testing.TB, failed int) {
 	tb.Helper()
 	e.Servers[failed].Restart(tb)
 	named, follows := e.named(tb), -1
+	var masters []*redis.Client
 	var synced []func(context.Context) error
 	for _, s := range e.Servers {
+		masters = append(masters, s.Client(tb))
 		synced = append(synced, replicaIsInSync(s.Client(tb)))
 	}
 	back, up := e.Servers[failed].Client(tb), false
@@ -237,6 +246,14 @@ func (e *Ensemble) Return(tb testing.TB, failed int) {
 			if err := synced[i](ctx); err != nil {
 				return fmt.Errorf("replica on %s: %w", e.Servers[i].Addr, err)
 			}
+		}
+		// A replica knows that it is in sync before its master does.
+		info, err := masters[master].Info(ctx, "replication").Result()
+		if err != nil {
+			return err
+		}
+		if n, _ := onlineReplicas(info); n != len(e.Servers)-1 {
+			return fmt.Errorf("master on %s has %d replicas in sync, want %d", e.Servers[master].Addr, n, len(e.Servers)-1)
 		}
 		return nil
 	})
