@@ -23,7 +23,7 @@ const (
 
 // call uses a tool, after everything that was said before is reported. The
 // backend calls it, perhaps several times at once.
-func (l *life) call(turn context.Context, call providers.ToolCall) (r providers.ToolResult) {
+func (l *activeRun) call(turn context.Context, call providers.ToolCall) (r providers.ToolResult) {
 	if !l.enter() {
 		return over()
 	}
@@ -46,7 +46,7 @@ func (l *life) call(turn context.Context, call providers.ToolCall) (r providers.
 		return over()
 	}
 	err := guarded(func() error {
-		r = l.use(call, func() providers.ToolResult { return l.crew.staff.cfg.Tools.Call(ctx, l.caller, call) })
+		r = l.use(call, func() providers.ToolResult { return l.runner.pool.cfg.Tools.Call(ctx, l.caller, call) })
 		return nil
 	})
 	if err != nil {
@@ -58,7 +58,7 @@ func (l *life) call(turn context.Context, call providers.ToolCall) (r providers.
 
 // hold keeps the result of a tool back while the run is being stopped, until the
 // backend knows. Else it would go on as if just the tool had gone wrong.
-func (l *life) hold(turn context.Context) {
+func (l *activeRun) hold(turn context.Context) {
 	if l.work.Err() == nil {
 		return
 	}
@@ -73,7 +73,7 @@ func (l *life) hold(turn context.Context) {
 
 // enter notes that something begins that the end of the run waits for, unless it
 // is over.
-func (l *life) enter() bool {
+func (l *activeRun) enter() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended {
@@ -83,7 +83,7 @@ func (l *life) enter() bool {
 	return true
 }
 
-func (l *life) exit() {
+func (l *activeRun) exit() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.busy--; l.ended && l.busy == 0 {
@@ -93,7 +93,7 @@ func (l *life) exit() {
 
 // end says that nothing may begin any more, and returns the messages that no turn
 // has taken.
-func (l *life) end() []*steer {
+func (l *activeRun) end() []*steer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = true
@@ -109,7 +109,7 @@ type asking struct{ gone context.CancelFunc }
 
 // ask lets the people at the desktop decide whether the backend may do something.
 // Nobody's answer is a no. Asking again for what is asked for changes nothing.
-func (l *life) ask(e providers.Event) {
+func (l *activeRun) ask(e providers.Event) {
 	if l.talk == nil {
 		if len(l.early) < maxEarly {
 			l.early = append(l.early, e)
@@ -138,7 +138,7 @@ func (l *life) ask(e providers.Event) {
 		l.exit()
 		return
 	}
-	l.crew.wg.Go(func() {
+	l.runner.wg.Go(func() {
 		defer l.exit()
 		defer l.withdraw(e.Approval, a)
 		var d providers.Decision
@@ -181,13 +181,13 @@ func (l *life) ask(e providers.Event) {
 // question names the nth asking for an approval: the same when a turn that was cut
 // off asks again, so that there is one dialog, and an answer that came meanwhile
 // is not lost.
-func (l *life) question(e providers.Event, n int) wire.DialogID {
+func (l *activeRun) question(e providers.Event, n int) wire.DialogID {
 	call := providers.ToolCall{ID: e.Approval, Input: e.Tool.Input}
 	return wire.DialogID(tools.QuestionID(l.caller, call, e.Tool.Name, strconv.Itoa(n)))
 }
 
 // unask ends waiting for the answer to an approval.
-func (l *life) unask(approval string) {
+func (l *activeRun) unask(approval string) {
 	l.early = slices.DeleteFunc(l.early, func(e providers.Event) bool { return e.Approval == approval })
 	l.mu.Lock()
 	a := l.asked[approval]
@@ -198,7 +198,7 @@ func (l *life) unask(approval string) {
 }
 
 // withdraw ends one asking; the same approval may be asked for anew meanwhile.
-func (l *life) withdraw(approval string, a *asking) {
+func (l *activeRun) withdraw(approval string, a *asking) {
 	a.gone()
 	l.mu.Lock()
 	defer l.mu.Unlock()

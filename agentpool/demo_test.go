@@ -14,7 +14,7 @@ import (
 	"github.com/everdesk/everdesk/tools"
 )
 
-// The crew with a backend that is not a puppet, found in the table that the hub
+// The session runner with a backend that is not a puppet, found in the table that the hub
 // uses.
 func TestDemo(t *testing.T) {
 	t.Parallel()
@@ -29,12 +29,12 @@ func TestDemo(t *testing.T) {
 			return providers.ToolResult{Text: "done"}
 		}
 		r.hands.tools = func() []providers.Tool { return []providers.Tool{{Name: "lamp"}} }
-		staff := agentpool.NewRunner(agentpool.Config{Limiter: r.limiter, Tools: r.hands, Providers: table})
-		defer staff.Close()
-		crew := staff.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.ear})
+		pool := agentpool.NewRunner(agentpool.Config{Limiter: r.limiter, Tools: r.hands, Providers: table})
+		defer pool.Close()
+		runner := pool.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.ear})
 		run := main("1")
 		run.Provider, run.Prompt = "demo", "/say one\n/call lamp {}\n/say two"
-		crew.Start(run)
+		runner.Start(run)
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		var text strings.Builder
@@ -52,9 +52,9 @@ func TestDemo(t *testing.T) {
 		}
 		run = main("2")
 		run.Provider, run.Prompt = "demo", "/hang"
-		crew.Start(run)
+		runner.Start(run)
 		synctest.Wait()
-		crew.Interrupt("2", "enough")
+		runner.Interrupt("2", "enough")
 		synctest.Wait()
 		if lines := r.lines(); lines[len(lines)-1] != "2 interrupted enough" {
 			t.Errorf("reports are %v", lines)

@@ -14,22 +14,22 @@
 // backend that is a process for as long as that is open; an idle one is closed
 // after a while, and soon when somebody waits for its slot.
 //
-// Who may call: a limiter and a staff from any goroutine. The methods of a crew
+// Who may call: a limiter and a runner from any goroutine. The methods of a session runner
 // never wait, but for TryReserve and Close, so the session calls them from its own
 // goroutine. Reports wait for the session while it has too much to do: that is how
 // a turn feels that the store is slow.
 //
-// When a backend does not do what it is told, the crew goes on without it: a turn
+// When a backend does not do what it is told, the session runner goes on without it: a turn
 // that does not end within five seconds of an interrupt is over all the same, and
 // so is closing a conversation. A panic in a backend's methods or in a tool fails
 // the run and nothing else. While the store is away agents wait for slots, and
 // those that have one keep it; one that the store has given to somebody else stops
-// its agent. When the session is lost or the crew is closed, every agent is
+// its agent. When the session is lost or the session runner is closed, every agent is
 // stopped without a word and every slot is given back; Close returns when that has
 // happened.
 //
 // A backend that calls tools over MCP has a badge of its turn and goes to the tools
-// by itself, around the crew: what it said before a call may be shown after it, and
+// by itself, around the session runner: what it said before a call may be shown after it, and
 // a call that is under way when the turn ends is cut by taking the badge back and
 // not waited for.
 //

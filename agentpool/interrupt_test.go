@@ -35,7 +35,7 @@ func states() map[string]state {
 	return map[string]state{
 		"waiting for a slot": {prepare: func(r *rig) {
 			for range 2 {
-				if r.crew("ses-2", &ear{}).TryReserve() == nil {
+				if r.runner("ses-2", &ear{}).TryReserve() == nil {
 					r.t.Fatal("no slot")
 				}
 			}
@@ -180,7 +180,7 @@ func TestCloseInEveryState(t *testing.T) {
 		heard := len(r.heard())
 		r.Close()
 		r.Close()
-		r.staff.Close() // ends what the preparation holds
+		r.pool.Close() // ends what the preparation holds
 		r.free()
 		r.Start(main("3"))
 		r.Steer(steering("3", "m"))

@@ -222,7 +222,7 @@ func TestIdleProcessMakesRoom(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		r.opens(t, 2, 0)
 		for i, id := range []wire.SessionID{"ses-2", "ses-3"} {
-			r.crew(id, &ear{}).Start(main("1"))
+			r.runner(id, &ear{}).Start(main("1"))
 			r.opens(t, 3+i, 1+i)
 		}
 		replica := newLimiter(t, r.store, agentpool.Limits{Agents: 2})
@@ -240,7 +240,7 @@ func TestIdleProcessMakesRoom(t *testing.T) {
 		r.opens(t, 4, 0)
 		// One that ends while somebody waits is not kept at all.
 		r.puppet.play = hang
-		c := r.crew("ses-6", r.ear)
+		c := r.runner("ses-6", r.ear)
 		last := main("6")
 		c.Start(last)
 		synctest.Wait()

@@ -63,7 +63,7 @@ func TestApprovalsWithoutEnd(t *testing.T) {
 	bubble(t, agentpool.Limits{}, func(r *rig) {
 		const bound = 1000
 		d := &asking{verdict: tools.Verdict{Confirmed: true, Answered: true}}
-		crew := r.staff.Session(r.t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.ear, Desktop: d})
+		runner := r.pool.Session(r.t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.ear, Desktop: d})
 		r.puppet.play = func(p *turn) (providers.Outcome, error) {
 			for i := range bound + 10 {
 				id := strconv.Itoa(i)
@@ -77,7 +77,7 @@ func TestApprovalsWithoutEnd(t *testing.T) {
 			time.Sleep(5 * time.Second)
 			return providers.Completed, nil
 		}
-		crew.Start(brief("1"))
+		runner.Start(brief("1"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		_, sent, _ := r.puppet.look()
@@ -118,7 +118,7 @@ func TestApprovalsInDisorder(t *testing.T) {
 			t.Parallel()
 			bubble(t, agentpool.Limits{}, func(r *rig) {
 				d := &asking{verdict: tools.Verdict{Confirmed: true, Answered: true}}
-				crew := r.staff.Session(r.t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.ear, Desktop: d})
+				runner := r.pool.Session(r.t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.ear, Desktop: d})
 				r.puppet.opening = func(_ context.Context, spec providers.Spec) error {
 					for _, e := range c.opening {
 						spec.Hear(e)
@@ -133,7 +133,7 @@ func TestApprovalsInDisorder(t *testing.T) {
 					time.Sleep(5 * time.Second)
 					return providers.Completed, nil
 				}
-				crew.Start(brief("1"))
+				runner.Start(brief("1"))
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				_, sent, _ := r.puppet.look()

@@ -40,7 +40,7 @@ func (s *saboteur) step(name string) error {
 }
 
 // live runs a main turn, a second one in the same conversation, one that is
-// steered and interrupted, and a reserved ephemeral one, and closes the crew.
+// steered and interrupted, and a reserved ephemeral one, and closes the session runner.
 // Everything that is called on the way is a step.
 func (s *saboteur) live(t *testing.T, process bool) {
 	t.Helper()

@@ -21,7 +21,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// A session hands its agents to a crew through this interface.
+// A session hands its agents to a session runner through this interface.
 var _ contextpool.Runner = (*agentpool.SessionRunner)(nil)
 
 var errLost = errors.New("the session is lost")
@@ -179,7 +179,7 @@ func (e *ear) wants(t *testing.T, want ...string) {
 	}
 }
 
-// rig is a crew with everything around it.
+// rig is a session runner with everything around it.
 type rig struct {
 	*agentpool.SessionRunner
 	*ear
@@ -187,7 +187,7 @@ type rig struct {
 	store   *filestore.Store
 	meddler *meddler
 	limiter *agentpool.Limiter
-	staff   *agentpool.Runner
+	pool    *agentpool.Runner
 	puppet  *puppet
 	hands   *hands
 }
@@ -198,13 +198,13 @@ func newRig(t *testing.T, limits agentpool.Limits) *rig {
 	r := &rig{t: t, ear: &ear{}, store: openStore(t), puppet: &puppet{caps: providers.Caps{Steer: true}}, hands: &hands{}}
 	r.meddler = &meddler{Semaphores: r.store}
 	r.limiter = newLimiter(t, r.meddler, limits)
-	r.staff = agentpool.NewRunner(agentpool.Config{
+	r.pool = agentpool.NewRunner(agentpool.Config{
 		Limiter: r.limiter, Tools: r.hands, Logger: logger(t), Models: map[string]string{"puppet": "wood"},
 		Providers: backends{"puppet": r.puppet, "other": r.puppet},
 	})
-	r.SessionRunner = r.crew("ses-1", r.ear)
+	r.SessionRunner = r.runner("ses-1", r.ear)
 	t.Cleanup(func() {
-		r.staff.Close()
+		r.pool.Close()
 		synctest.Wait()
 		r.free()
 		if _, _, open := r.puppet.look(); open != 0 {
@@ -214,8 +214,8 @@ func newRig(t *testing.T, limits agentpool.Limits) *rig {
 	return r
 }
 
-func (r *rig) crew(session wire.SessionID, e *ear) *agentpool.SessionRunner {
-	return r.staff.Session(context.Background(), agentpool.SessionRef{Session: session, User: "ada", Sink: e})
+func (r *rig) runner(session wire.SessionID, e *ear) *agentpool.SessionRunner {
+	return r.pool.Session(context.Background(), agentpool.SessionRef{Session: session, User: "ada", Sink: e})
 }
 
 // held is how many slots are held.

@@ -33,7 +33,7 @@ type Run struct {
 	Images   []providers.Image
 	Continue bool
 	Done     map[string]providers.ToolResult
-	// From is the conversation to go on with, unless the crew has it open. With
+	// From is the conversation to go on with, unless the session runner has it open. With
 	// Fork the turn runs on a copy that is thrown away.
 	From providers.Thread
 	Fork bool
@@ -63,7 +63,7 @@ type Steering struct {
 	Images  []providers.Image
 }
 
-// Report is what a crew tells its session. It is one of the types below.
+// Report is what a session runner tells its session. It is one of the types below.
 type Report interface{ RunID() string }
 
 // Of is the run that a report is about.
@@ -122,7 +122,7 @@ type (
 		Wait time.Duration
 	}
 	// Ended is the last report of a run. Every run that was started has exactly
-	// one, unless the crew is closed.
+	// one, unless the session runner is closed.
 	Ended struct {
 		Of
 		Outcome providers.Outcome

@@ -24,7 +24,7 @@ type speech struct {
 func (s *speech) full() bool { return s.text.Len()+s.thinking.Len() >= maxSaid }
 
 // say reports what is said now, or a little later together with what follows.
-func (l *life) say(text, thinking string) {
+func (l *activeRun) say(text, thinking string) {
 	s := &l.speech
 	s.text.WriteString(text)
 	s.thinking.WriteString(thinking)
@@ -39,7 +39,7 @@ func (l *life) say(text, thinking string) {
 }
 
 // flush reports what was said and not reported.
-func (l *life) flush() {
+func (l *activeRun) flush() {
 	s := &l.speech
 	s.due = nil
 	if s.text.Len() == 0 && s.thinking.Len() == 0 {

@@ -19,7 +19,7 @@ func (s *steer) message() providers.Message {
 
 // steer adds a message for the turn, unless the run is over or has too many.
 // Anybody may call it.
-func (l *life) steer(s Steering) bool {
+func (l *activeRun) steer(s Steering) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended || len(l.steers) >= maxSteers {
@@ -34,7 +34,7 @@ func (l *life) steer(s Steering) bool {
 }
 
 // nextSteer is the oldest message that the backend does not have.
-func (l *life) nextSteer() *steer {
+func (l *activeRun) nextSteer() *steer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := slices.IndexFunc(l.steers, func(s *steer) bool { return !s.sent })
@@ -46,7 +46,7 @@ func (l *life) nextSteer() *steer {
 }
 
 // steered is the message of that id that waits to be taken.
-func (l *life) steered(id string) *steer {
+func (l *activeRun) steered(id string) *steer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := slices.IndexFunc(l.steers, func(s *steer) bool { return s.sent && string(s.Message) == id })
@@ -57,7 +57,7 @@ func (l *life) steered(id string) *steer {
 }
 
 // among are the messages of those ids that wait to be taken.
-func (l *life) among(ids []string) (out []wire.MessageID) {
+func (l *activeRun) among(ids []string) (out []wire.MessageID) {
 	for _, id := range ids {
 		if s := l.steered(id); s != nil {
 			out = append(out, s.Message)
@@ -67,7 +67,7 @@ func (l *life) among(ids []string) (out []wire.MessageID) {
 }
 
 // answer says what became of a message, unless that was said.
-func (l *life) answer(s *steer, took bool) {
+func (l *activeRun) answer(s *steer, took bool) {
 	l.mu.Lock()
 	i := slices.Index(l.steers, s)
 	if i >= 0 {

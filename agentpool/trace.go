@@ -32,7 +32,7 @@ func (t *providerSession) asked(a providers.Asked) {
 }
 
 // use uses a tool.
-func (l *life) use(call providers.ToolCall, with func() providers.ToolResult) (r providers.ToolResult) {
+func (l *activeRun) use(call providers.ToolCall, with func() providers.ToolResult) (r providers.ToolResult) {
 	if l.trace == nil {
 		return with()
 	}

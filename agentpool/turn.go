@@ -11,7 +11,7 @@ import (
 
 // turn sends the prompt and hears the turn to its end. An error means that it did
 // not begin, or that the backend does not end it.
-func (l *life) turn() (Ended, error) {
+func (l *activeRun) turn() (Ended, error) {
 	session := l.talk.session
 	m := providers.Message{ID: string(l.Turn), Text: l.Prompt, Images: l.Images, Mode: providers.Start}
 	if l.Continue {
@@ -75,7 +75,7 @@ func (l *life) turn() (Ended, error) {
 
 // attempt calls into the backend without waiting; the end of the run waits for
 // the answer.
-func (l *life) attempt(call func() error) <-chan error {
+func (l *activeRun) attempt(call func() error) <-chan error {
 	l.enter()
 	return attempt(func() error {
 		defer l.exit()
@@ -85,7 +85,7 @@ func (l *life) attempt(call func() error) <-chan error {
 
 // heard is where events come from, unless enough was said for now: then the
 // backend waits until that is told.
-func (l *life) heard() <-chan providers.Event {
+func (l *activeRun) heard() <-chan providers.Event {
 	if l.speech.full() {
 		return nil
 	}
@@ -94,7 +94,7 @@ func (l *life) heard() <-chan providers.Event {
 
 // hear takes an event to the run's goroutine, unless its conversation is over,
 // which the run may have gone on without. The backend calls it.
-func (l *life) hear(e providers.Event, over <-chan struct{}) {
+func (l *activeRun) hear(e providers.Event, over <-chan struct{}) {
 	select {
 	case <-over:
 		return
@@ -108,7 +108,7 @@ func (l *life) hear(e providers.Event, over <-chan struct{}) {
 }
 
 // handle reports what happened and returns the end if it is that.
-func (l *life) handle(e providers.Event) *Ended {
+func (l *activeRun) handle(e providers.Event) *Ended {
 	of := Of{l.ID}
 	switch e.Kind {
 	case providers.EventText:
@@ -125,7 +125,7 @@ func (l *life) handle(e providers.Event) *Ended {
 		l.report(Remember{of, e.Thread, e.Entries, l.among(e.Took)})
 	case providers.EventUsage:
 		l.flush()
-		if o := l.crew.staff.cfg.Observer; o != nil {
+		if o := l.runner.pool.cfg.Observer; o != nil {
 			o.Spent(e.Usage.Input, e.Usage.Output, e.Usage.CacheRead, e.Usage.CacheWrite, e.Usage.USD)
 		}
 		l.report(Spent{of, e.Usage})
@@ -160,7 +160,7 @@ func why(e providers.Event) string {
 }
 
 // ending is how the run ends when the backend says that the turn has.
-func (l *life) ending(e providers.Event) Ended {
+func (l *activeRun) ending(e providers.Event) Ended {
 	s, wasStopped := errors.AsType[*stopped](context.Cause(l.work))
 	switch {
 	case wasStopped && (e.Outcome != providers.Completed || s.end.Outcome == providers.Failed):

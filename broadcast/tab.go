@@ -75,7 +75,7 @@ type Tab struct {
 	cancel  context.CancelFunc // ends what the owner waits for besides the socket
 	control *control           // whole frames of the WebSocket library
 	fresh   wire.SnapshotReason
-	asked   uint32       // counts the wishes for a snapshot
+	asked   uint32       // counts the orders for a snapshot
 	lost    [2]time.Time // when its place was lost lately
 	moves   moves
 	hold    *hold // while rest is a part of a large snapshot; the owner ends it

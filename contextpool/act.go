@@ -23,8 +23,8 @@ const (
 	// a backend keeps its conversation itself.
 	callsKept = 64
 	// deedsKept and deedsBytes bound what is kept of what a turn did.
-	deedsKept  = 100
-	deedsBytes = 256 << 10
+	actionsKept  = 100
+	actionsBytes = 256 << 10
 )
 
 // Act does what a plan wants, or nothing of it. An error means that the turn is
@@ -134,10 +134,10 @@ func (p *Pool) did(t *turn, a wire.Action) {
 	}
 	t.Done++
 	data := actionFormat().Append(nil, &a)
-	if len(t.deeds) < deedsKept && t.bytes+len(data) <= deedsBytes {
+	if len(t.actions) < actionsKept && t.bytes+len(data) <= actionsBytes {
 		t.bytes += len(data)
-		t.deeds = append(t.deeds, a)
-		p.step.Keep(t.storedAction(len(t.deeds)-1, data))
+		t.actions = append(t.actions, a)
+		p.step.Keep(t.storedAction(len(t.actions)-1, data))
 	}
 	p.keepTurn(t)
 }

@@ -29,7 +29,7 @@ func TestBackgroundSlots(t *testing.T) {
 	r := newRigWith(t, budgetOf(1, 0, 0), second, third)
 	r.direct("m0") // takes none
 	one := r.direct("m1", second)
-	r.crew.slots = 5
+	r.runner.slots = 5
 	r.user("m2", third)
 	r.wantStory("m2", "queued at 1") // no ephemeral either
 	s := r.state(third)
@@ -66,7 +66,7 @@ func TestActionBudget(t *testing.T) {
 	if _, open := r.desk.Window(second, "w3"); open {
 		t.Fatal("it was done")
 	}
-	wantEqual(t, r.crew.interrupted, []string{run.ID + ": monitor-1 is over its budget of actions per minute"})
+	wantEqual(t, r.runner.interrupted, []string{run.ID + ": monitor-1 is over its budget of actions per minute"})
 	s := r.state(second)
 	if s.State != wire.MonitorOverBudget || s.Budget.Denied != wire.BudgetActions || s.Budget.Until == 0 {
 		t.Fatalf("status %+v", s)
@@ -105,7 +105,7 @@ func TestOutputBudget(t *testing.T) {
 	r.said(run, "12345")
 	r.said(run, "6789éabc")
 	r.said(run, "more")
-	wantEqual(t, len(r.crew.interrupted), 1)
+	wantEqual(t, len(r.runner.interrupted), 1)
 	r.crash()
 	r.wantStory("m1", "direct by main-monitor-1-m1; interrupted: monitor-1 is over its budget of output per minute")
 	wantEqual(t, r.rows()[1], "text: 123456789")
@@ -133,7 +133,7 @@ func TestThePrimaryMonitorHasNoBudget(t *testing.T) {
 		}
 	}
 	r.said(run, "a long text")
-	wantEqual(t, len(r.crew.interrupted), 0)
+	wantEqual(t, len(r.runner.interrupted), 0)
 	if s := r.state(first); s.Budget != nil || s.State != wire.MonitorRunning {
 		t.Fatalf("status %+v", s)
 	}

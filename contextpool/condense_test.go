@@ -143,7 +143,7 @@ func TestCondense(t *testing.T) {
 	if r.context().Condensing || r.context().Tokens != row.ContextCondense.NewContextTokens {
 		t.Errorf("the context is %+v", r.context())
 	}
-	wantEqual(t, r.crew.disposed, []string{"main-monitor-0"})
+	wantEqual(t, r.runner.disposed, []string{"main-monitor-0"})
 	next := r.run("main-monitor-0-m3")
 	wantEqual(t, outline(next.From.Entries), "u: Summary of the conversation so far:\n\nall of it\n")
 	for _, e := range all[wire.AgentResponse](r) {
@@ -179,8 +179,8 @@ func TestCondenseIsRefused(t *testing.T) {
 	if err := r.condense(); !errors.Is(err, history.ErrRecently) {
 		t.Errorf("right after it: %v", err)
 	}
-	r.crew.has = nil
-	r.pool = contextpool.New(r.cfg, r, r.crew)
+	r.runner.has = nil
+	r.pool = contextpool.New(r.cfg, r, r.runner)
 	tables, lists := r.kept.clone()
 	wantEqual(t, r.pool.Restore(tables, lists), nil)
 	if err := r.condense(); err == nil {
@@ -226,7 +226,7 @@ func TestInterruptingACondense(t *testing.T) {
 	r.began(run)
 	r.user("m2")
 	r.step(func() { r.pool.Interrupt(wire.ScopeMonitor, first, "", wire.QueuesKeep) })
-	wantEqual(t, r.crew.interrupted, []string{run.ID + ": the user interrupted it"})
+	wantEqual(t, r.runner.interrupted, []string{run.ID + ": the user interrupted it"})
 	r.interrupted(run)
 	r.wantStory("m2", "queued at 1; direct by main-monitor-0-m2")
 }
@@ -271,9 +271,9 @@ func TestCondenseByItself(t *testing.T) {
 		t.Parallel()
 		r := newSmallRig(t, 100_000, 80)
 		r.talks("m1", "hello", 79_000)
-		wantEqual(t, len(r.crew.runs), 0)
+		wantEqual(t, len(r.runner.runs), 0)
 		run := r.direct("m2")
-		r.crew.steers = false
+		r.runner.steers = false
 		r.user("m3")
 		r.answers(run, "again", 80_000)
 		r.wantStory("m3", "queued at 1")
@@ -297,7 +297,7 @@ func TestCondenseByItself(t *testing.T) {
 		r := newSmallRig(t, 100_000, 80)
 		r.talks("m1", "hello", 81_000)
 		r.failed(r.run(condenser), providers.Overloaded)
-		wantEqual(t, len(r.crew.runs), 0) // there is room enough for another turn
+		wantEqual(t, len(r.runner.runs), 0) // there is room enough for another turn
 		r.answers(r.direct("m2"), "again", 82_000)
 		r.failed(r.run(condenser), providers.Overloaded)
 		r.crash()
@@ -321,7 +321,7 @@ func TestCondenseByItself(t *testing.T) {
 		t.Parallel()
 		for _, r := range []*rig{newSmallRig(t, 100_000, 0), newSmallRig(t, 0, 80)} {
 			r.talks("m1", "hello", 81_000)
-			wantEqual(t, len(r.crew.runs), 0)
+			wantEqual(t, len(r.runner.runs), 0)
 		}
 	})
 	t.Run("on other monitors within their budget", func(t *testing.T) {
@@ -339,7 +339,7 @@ func TestCondenseByItself(t *testing.T) {
 func TestWindowOfTheProvider(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.window = 5000
+	r.runner.window = 5000
 	r.talks("m1", "hello", 200)
 	wantEqual(t, r.context(), wire.ContextUse{Tokens: 200, Window: 5000})
 }

@@ -49,7 +49,7 @@ func (r *rig) windowSums(says string) {
 func TestWindowAgentsAreSummedUp(t *testing.T) {
 	t.Parallel()
 	r := newWindowRig(t, 79_000)
-	wantEqual(t, len(r.crew.runs), 0)
+	wantEqual(t, len(r.runner.runs), 0)
 	r.windowTalks("b", "again", 81_000)
 	run := r.run(windowCondenser)
 	if run.System == "" || !run.Fork || run.Lasting || run.Kind != wire.AgentWindow || run.Window != "w1" || run.Agent != windowW1 {
@@ -101,7 +101,7 @@ func TestWindowAgentsThatCannotBeSummedUp(t *testing.T) {
 	if cut.Thread != windowW1 || cut.ContextTruncation.MessagesRemoved != 2 || cut.ContextTruncation.PrevContextTokens != 95_000 {
 		t.Errorf("the row is %+v", cut)
 	}
-	wantEqual(t, len(r.crew.runs), 0)
+	wantEqual(t, len(r.runner.runs), 0)
 	r.windowTalks("d", "four", 82_000)
 	r.failed(r.run(windowCondenser), providers.Overloaded)
 	r.crash()

@@ -60,7 +60,7 @@ const mainM1 = "main-monitor-0-m1"
 func TestCrashBeforeTheTaskExists(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.slots = 1
+	r.runner.slots = 1
 	run := r.leader("c1")
 	use := callOf("c1", "task:run")
 	use.Repeatable = true
@@ -79,11 +79,11 @@ func TestCrashBeforeTheTaskExists(t *testing.T) {
 func TestCrashBeforeTheTaskRuns(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.slots = 1
+	r.runner.slots = 1
 	var result string
 	r.hand(r.leader("c1"), "c1", &result)
 	r.crash() // the task has begun to exist, no more
-	wantEqual(t, len(r.crew.started), 1)
+	wantEqual(t, len(r.runner.started), 1)
 	task := r.run("task-m1-1")
 	wantEqual(t, task.Prompt != "" && task.Fork, true)
 	r.began(task)
@@ -102,7 +102,7 @@ func TestCrashBeforeTheTaskRuns(t *testing.T) {
 func TestCrashWhileTheTaskRuns(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.slots = 2
+	r.runner.slots = 2
 	run := r.leader("c1", "c2")
 	var one, two string
 	r.hand(run, "c1", &one)
@@ -113,16 +113,16 @@ func TestCrashWhileTheTaskRuns(t *testing.T) {
 		r.said(r.run(role), "half of it")
 	}
 	r.crash()
-	wantEqual(t, len(r.crew.started), 2)
+	wantEqual(t, len(r.runner.started), 2)
 	wantEqual(t, r.pool.Running(), 0)
 	task := r.run("task-m1-1")
 	wantEqual(t, task.From, before)
 	r.began(task)
 	r.said(task, "all")
 	r.ended(task)
-	wantEqual(t, len(r.crew.started), 2) // there is another one
+	wantEqual(t, len(r.runner.started), 2) // there is another one
 	r.crash()
-	wantEqual(t, len(r.crew.started), 1)
+	wantEqual(t, len(r.runner.started), 1)
 	r.began(r.run("task-m1-2"))
 	wantEqual(t, r.pool.Running(), 1)
 	r.said(r.run("task-m1-2"), "everything")
@@ -139,7 +139,7 @@ func TestCrashWhileTheTaskRuns(t *testing.T) {
 func TestCrashWhileTheTaskUsesATool(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.slots = 1
+	r.runner.slots = 1
 	var result string
 	r.hand(r.leader("c1"), "c1", &result)
 	task := r.run("task-m1-1")
@@ -155,7 +155,7 @@ func TestCrashWhileTheTaskUsesATool(t *testing.T) {
 		`"actions":[{"type":"window.create","windowId":"w1","title":"T w1"}],"error":"tool http:post may or may not have run"}`)
 	wantEqual(t, len(r.kept.tables["asks"]), 0)
 	wantEqual(t, len(all[wire.TurnInterrupted](r)), 0)
-	wantEqual(t, len(r.crew.started), 1)
+	wantEqual(t, len(r.runner.started), 1)
 }
 
 func TestCrashAfterTheTask(t *testing.T) {
@@ -164,7 +164,7 @@ func TestCrashAfterTheTask(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t)
-			r.crew.slots = 1
+			r.runner.slots = 1
 			run := r.leader("c1")
 			var result string
 			r.hand(run, "c1", &result)
@@ -177,7 +177,7 @@ func TestCrashAfterTheTask(t *testing.T) {
 			}
 			for range 2 {
 				r.crash()
-				wantEqual(t, len(r.crew.started), 1)
+				wantEqual(t, len(r.runner.started), 1)
 				wantEqual(t, doneText(r.run(mainM1), "c1"), result)
 				r.began(r.run(mainM1))
 			}
@@ -191,12 +191,12 @@ func TestCrashAfterTheTask(t *testing.T) {
 func TestTaskHasOneResult(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.slots = 2
+	r.runner.slots = 2
 	run := r.leader("c1")
 	var result, more, late string
 	r.hand(run, "c1", &result)
 	r.hand(run, "c1", &more) // the same call once more
-	wantEqual(t, len(r.crew.runs), 2)
+	wantEqual(t, len(r.runner.runs), 2)
 	r.ended(r.run("task-m1-1"))
 	r.handed(run, "c1", "something else")
 	r.handed(run, "c1", "something else")
@@ -205,21 +205,21 @@ func TestTaskHasOneResult(t *testing.T) {
 	wantEqual(t, more+late, result+result)
 	r.crash()
 	wantEqual(t, doneText(r.run(mainM1), "c1"), result)
-	wantEqual(t, len(r.crew.runs), 1)
+	wantEqual(t, len(r.runner.runs), 1)
 }
 
 // A tool of which nobody knows whether it ran cuts a turn off, with its tasks.
 func TestTasksEndWithATurnThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.slots = 1
+	r.runner.slots = 1
 	run := r.leader("c1", "c2")
 	var result string
 	r.hand(run, "c1", &result)
 	r.began(r.run("task-m1-1"))
 	r.begin(run, "c2", "http:post")
 	r.crash()
-	wantEqual(t, len(r.crew.runs), 0)
+	wantEqual(t, len(r.runner.runs), 0)
 	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: tool http:post may or may not have run")
 	wantEqual(t, len(r.kept.tables["asks"]), 1)
 	r.user("m2")
@@ -240,13 +240,13 @@ func TestTasksEndWithATurnThatIsCutOff(t *testing.T) {
 func TestTurnThatWaitsForItsTasksCanBeStopped(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.slots = 1
+	r.runner.slots = 1
 	var result string
 	r.hand(r.leader("c1"), "c1", &result)
 	r.began(r.run("task-m1-1"))
 	r.crash()
 	r.interrupt(wire.ScopeSession, "", "", wire.QueuesKeep)
-	wantEqual(t, r.crew.interrupted, []string{"t2.2: the turn it works for was interrupted"})
+	wantEqual(t, r.runner.interrupted, []string{"t2.2: the turn it works for was interrupted"})
 	r.interrupted(r.run("task-m1-1"))
 	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the user interrupted it")
 	wantEqual(t, r.pool.Working(), false)
@@ -259,7 +259,7 @@ func TestTurnThatWaitsForItsTasksCanBeStopped(t *testing.T) {
 func TestTurnThatWaitsForItsTasksIsStoppedByTheNextOwner(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.slots = 1
+	r.runner.slots = 1
 	var result string
 	r.hand(r.leader("c1"), "c1", &result)
 	r.crash()
@@ -267,27 +267,27 @@ func TestTurnThatWaitsForItsTasksIsStoppedByTheNextOwner(t *testing.T) {
 	r.crash()
 	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the user interrupted it")
 	wantEqual(t, r.pool.Working(), false)
-	wantEqual(t, len(r.crew.runs), 0)
+	wantEqual(t, len(r.runner.runs), 0)
 }
 
 func TestResetEndsATurnThatWaitsForItsTasks(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.slots = 1
+	r.runner.slots = 1
 	var result string
 	r.hand(r.leader("c1"), "c1", &result)
 	r.crash()
 	r.step(func() { r.pool.Reset() })
 	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the desktop was reset")
 	wantEqual(t, r.pool.Working(), false)
-	wantEqual(t, len(r.crew.runs), 0)
+	wantEqual(t, len(r.runner.runs), 0)
 }
 
 // A task that is cut off again and again fails, and its parent goes on.
 func TestTaskThatIsCutOffTooOften(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.slots = 1
+	r.runner.slots = 1
 	var result string
 	r.hand(r.leader("c1"), "c1", &result)
 	for range 3 {
@@ -303,14 +303,14 @@ func TestTaskThatIsCutOffTooOften(t *testing.T) {
 func TestTaskThatWantedTooMuch(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.slots = 1
+	r.runner.slots = 1
 	var result string
 	r.hand(r.leader("c1"), "c1", &result)
 	r.began(r.run("task-m1-1"))
 	r.crash()
 	r.began(r.run("task-m1-1"))
 	r.crash(func() { r.pool.Excuse("task-m1-1") })
-	wantEqual(t, len(r.crew.started), 1)
+	wantEqual(t, len(r.runner.started), 1)
 	wantEqual(t, strings.Contains(doneText(r.run(mainM1), "c1"), "too large"), true)
 }
 
@@ -318,7 +318,7 @@ func TestTaskThatWantedTooMuch(t *testing.T) {
 func TestTaskThatIsLost(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.slots = 1
+	r.runner.slots = 1
 	var result string
 	r.hand(r.leader("c1"), "c1", &result)
 	delete(r.kept.tables["turns"], "t2")
@@ -377,7 +377,7 @@ func (b *boss) main(run agentpool.Run) {
 			b.crashes()
 			return
 		}
-		b.crew.slots = 1
+		b.runner.slots = 1
 		b.step(func() {
 			b.pool.Delegate(callerOf(run), tools.Task{Objective: "do " + id, Call: use}, func(r providers.ToolResult) {
 				b.results[id] = r.Text
@@ -418,17 +418,17 @@ func TestEveryTaskIsHandedBackOnce(t *testing.T) {
 			if steps > 500 {
 				t.Fatalf("it does not end: %v", b.kept.tables["turns"])
 			}
-			if len(b.crew.runs) == 0 {
+			if len(b.runner.runs) == 0 {
 				t.Fatalf("there is work and nobody does it: %s", b.kept.tables["turns"])
 			}
 			ids := slices.Sorted(func(yield func(string) bool) {
-				for id := range b.crew.runs {
+				for id := range b.runner.runs {
 					if !yield(id) {
 						return
 					}
 				}
 			})
-			run := b.crew.runs[rapid.SampledFrom(ids).Draw(t, "run")]
+			run := b.runner.runs[rapid.SampledFrom(ids).Draw(t, "run")]
 			switch what := rapid.IntRange(0, 19).Draw(t, "what"); {
 			case what == 0 && steps < 60:
 				b.crashes()

@@ -47,11 +47,11 @@ func TestWhatWaitsBeginsInSeveralSteps(t *testing.T) {
 		})
 	}
 	r.crash()
-	wantEqual(t, len(r.crew.started), 0)
+	wantEqual(t, len(r.runner.started), 0)
 	r.now = r.pool.Due().Add(1)
 	r.step(func() { r.pool.Tick() })
-	wantEqual(t, len(r.crew.started), 12)
-	for i, run := range r.crew.started {
+	wantEqual(t, len(r.runner.started), 12)
+	for i, run := range r.runner.started {
 		wantEqual(t, run.Turn, wire.MessageID(fmt.Sprintf("x%d", i)))
 		if !strings.HasSuffix(run.Prompt, "plain <text> ") {
 			t.Fatalf("the prompt of %s ends with %q", run.Turn, run.Prompt[len(run.Prompt)-50:])
@@ -59,7 +59,7 @@ func TestWhatWaitsBeginsInSeveralSteps(t *testing.T) {
 	}
 	r.wantSteps()
 	r.crash()
-	wantEqual(t, len(r.crew.started), 12)
+	wantEqual(t, len(r.runner.started), 12)
 	r.wantSteps()
 }
 
@@ -75,7 +75,7 @@ func TestLongOffersAreTakenBack(t *testing.T) {
 			})
 		})
 	}
-	wantEqual(t, len(r.crew.steered), 10)
+	wantEqual(t, len(r.runner.steered), 10)
 	r.ended(run)
 	r.wantStory("m1", "direct by main-monitor-0-m1")
 	r.wantStory("m10", "queued at 9")
@@ -109,7 +109,7 @@ func TestManyTurnsAreCutOff(t *testing.T) {
 func TestDiscard(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.steers = false
+	r.runner.steers = false
 	run := r.direct("m1")
 	r.user("m2")
 	r.user("m3")
@@ -164,7 +164,7 @@ func TestTapesOfMonitors(t *testing.T) {
 			m.Monitor = second
 		}
 		r.step(func() { r.pool.User(m) })
-		for _, run := range r.crew.runs {
+		for _, run := range r.runner.runs {
 			r.began(run)
 			r.ended(run)
 		}

@@ -21,7 +21,7 @@ func (r *rig) interrupt(scope wire.InterruptScope, monitor wire.MonitorID, agent
 func TestInterruptKeepsPartialTextAndQueue(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.steers = false
+	r.runner.steers = false
 	run := r.direct("m1")
 	r.user("m2")
 	r.said(run, "half a sen")
@@ -29,13 +29,13 @@ func TestInterruptKeepsPartialTextAndQueue(t *testing.T) {
 	if !r.interrupt(wire.ScopeSession, "", "", wire.QueuesKeep) {
 		t.Fatal("nothing was there")
 	}
-	wantEqual(t, r.crew.interrupted, []string{run.ID + ": the user interrupted it"})
+	wantEqual(t, r.runner.interrupted, []string{run.ID + ": the user interrupted it"})
 	if _, err := r.act(run, "c2", window("w2")); err == nil {
 		t.Fatal("a turn that is to end goes on acting")
 	}
 	wantEqual(t, r.story("m2"), "queued at 1") // until the turn has ended
 	r.interrupt(wire.ScopeSession, "", "", wire.QueuesKeep)
-	wantEqual(t, len(r.crew.interrupted), 1)
+	wantEqual(t, len(r.runner.interrupted), 1)
 	r.interrupted(run)
 	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the user interrupted it")
 	r.wantStory("m2", "queued at 1; direct by main-monitor-0-m2")
@@ -98,14 +98,14 @@ func TestReset(t *testing.T) {
 	r.ended(done)
 	run := r.direct("m1")
 	other := r.direct("m2", second)
-	r.crew.slots = 1
+	r.runner.slots = 1
 	var task string
 	r.delegate(run, "do it", &task)
 	r.user("m3")
 	r.toWindow("a", "w")
 	r.toWindow("b", "w")
 	r.step(func() { r.pool.Interacted(first, did(wire.DidCloseWindow, "w9")) })
-	launched := r.crew.launched
+	launched := r.runner.launched
 	r.step(func() { r.pool.Reset() })
 	for id, want := range map[string]string{
 		"m1": "direct by main-monitor-0-m1; interrupted: the desktop was reset",
@@ -119,10 +119,10 @@ func TestReset(t *testing.T) {
 	if !strings.Contains(task, "interrupted") {
 		t.Fatalf("the task: %s", task)
 	}
-	wantEqual(t, len(r.crew.runs), 0)
-	slices.Sort(r.crew.disposed)
-	wantEqual(t, r.crew.disposed, []string{"main-monitor-0", "main-monitor-1", "once:task-m1-1", "window-monitor-0/w"})
-	wantEqual(t, r.crew.launched, launched+1)
+	wantEqual(t, len(r.runner.runs), 0)
+	slices.Sort(r.runner.disposed)
+	wantEqual(t, r.runner.disposed, []string{"main-monitor-0", "main-monitor-1", "once:task-m1-1", "window-monitor-0/w"})
+	wantEqual(t, r.runner.launched, launched+1)
 	for name, list := range r.kept.lists {
 		if len(list) > 0 {
 			t.Fatalf("%s has %d items", name, len(list))
@@ -160,7 +160,7 @@ func TestRemoveMonitor(t *testing.T) {
 	r.wantStory("m1", "direct by main-monitor-1-m1; interrupted: the monitor was removed")
 	r.wantStory("m2", "rejected with 3003: the monitor was removed")
 	r.wantStory("m3", "queued at 1; direct by main-monitor-2-m3")
-	wantEqual(t, r.crew.disposed, []string{"main-monitor-1"})
+	wantEqual(t, r.runner.disposed, []string{"main-monitor-1"})
 	wantEqual(t, len(r.kept.tables["threads"]), 0)
 	r.ended(mine)
 	r.crash()
@@ -175,7 +175,7 @@ func TestMonitorsAreApart(t *testing.T) {
 		r.open(monitor, "w")
 		r.toWindow("a-"+string(monitor), "w", monitor)
 	}
-	for _, run := range r.crew.runs {
+	for _, run := range r.runner.runs {
 		if run.Kind == wire.AgentWindow {
 			runs = append(runs, run)
 		}
@@ -201,9 +201,9 @@ func TestMonitorsAreApart(t *testing.T) {
 func TestLaunchHappensOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	wantEqual(t, r.crew.launched, 1)
+	wantEqual(t, r.runner.launched, 1)
 	r.crash()
-	wantEqual(t, r.crew.launched, 1)
+	wantEqual(t, r.runner.launched, 1)
 }
 
 // Whatever becomes of a turn, its slot in the budget is free after.

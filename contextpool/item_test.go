@@ -95,7 +95,7 @@ func TestTurnsAreTasks(t *testing.T) {
 func TestTasksOfATaskTree(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.slots = 2
+	r.runner.slots = 2
 	run := r.leader("c1", "c2")
 	var one, two string
 	r.hand(run, "c1", &one)

@@ -144,14 +144,14 @@ func TestJobsAreStopped(t *testing.T) {
 	run := r.work(todoJob("a"))
 	r.said(run, "half")
 	r.step(func() { r.pool.StopJob("plan_1/a.1", "the todo is skipped") })
-	wantEqual(t, r.crew.interrupted, []string{run.ID + ": the todo is skipped"})
+	wantEqual(t, r.runner.interrupted, []string{run.ID + ": the todo is skipped"})
 	wantEqual(t, len(r.worked), 0)
 	r.interrupted(run)
 	r.wantWorked(workflow.Worked{
 		Job: "plan_1/a.1", Outcome: providers.Interrupted, Text: "half", Reason: "the todo is skipped",
 	})
 	r.step(func() { r.pool.StopJob("plan_1/a.1", "again") })
-	wantEqual(t, len(r.crew.interrupted), 1)
+	wantEqual(t, len(r.runner.interrupted), 1)
 }
 
 func TestJobIsInterruptedByTheUser(t *testing.T) {
@@ -173,7 +173,7 @@ func TestJobsAreToldApart(t *testing.T) {
 	j := todoJob("a")
 	r.work(j)
 	r.step(func() { r.pool.Work(j) })
-	wantEqual(t, len(r.crew.runs), 1)
+	wantEqual(t, len(r.runner.runs), 1)
 	j.Name = "plan_1/a.2"
 	r.step(func() { r.pool.Work(j) })
 	r.run("task-a/2")
@@ -238,7 +238,7 @@ func TestJobOfWhichNobodyKnowsHowFarItCame(t *testing.T) {
 		r.wantWorked(workflow.Worked{
 			Job: "plan_1/a.1", Outcome: providers.Interrupted, Reason: reason, Unsure: unsure,
 		})
-		wantEqual(t, len(r.crew.started), 0)
+		wantEqual(t, len(r.runner.started), 0)
 		wantEqual(t, len(r.kept.tables["asks"]), 0) // the plan asks
 	}
 }
@@ -271,7 +271,7 @@ func TestJobsEndWithTheirMonitor(t *testing.T) {
 			r.said(r.work(j), "half")
 			tt.do(r)
 			r.wantWorked(workflow.Worked{Job: j.Name, Outcome: providers.Interrupted, Text: "half", Reason: tt.reason})
-			wantEqual(t, len(r.crew.runs), 0)
+			wantEqual(t, len(r.runner.runs), 0)
 		})
 	}
 }

@@ -33,8 +33,8 @@ const (
 	askTable    = "asks"
 
 	// Each turn has a table of its own, so that they go at once.
-	callPrefix = "turns.calls:"
-	deedPrefix = "turns.deeds:"
+	callPrefix   = "turns.calls:"
+	actionPrefix = "turns.deeds:"
 
 	budgetPrefix = "budget:"
 	budgetField  = "used"
@@ -67,7 +67,7 @@ func (t *turn) keptCall(c *call) store.Op {
 }
 
 func (t *turn) storedAction(n int, data []byte) store.Op {
-	return store.Set(deedPrefix+t.key(), strconv.Itoa(n), data)
+	return store.Set(actionPrefix+t.key(), strconv.Itoa(n), data)
 }
 
 func (p *Pool) forgetCall(t *turn, id string) {
@@ -85,8 +85,8 @@ func (p *Pool) forgetTurn(t *turn) {
 	if len(t.calls) > 0 {
 		p.step.Keep(store.Clear(callPrefix + t.key()))
 	}
-	if len(t.deeds) > 0 {
-		p.step.Keep(store.Clear(deedPrefix + t.key()))
+	if len(t.actions) > 0 {
+		p.step.Keep(store.Clear(actionPrefix + t.key()))
 	}
 }
 
@@ -138,7 +138,7 @@ func (p *Pool) All() []store.Op {
 		for _, c := range t.calls {
 			ops = append(ops, t.keptCall(c))
 		}
-		for n, a := range t.deeds {
+		for n, a := range t.actions {
 			ops = append(ops, t.storedAction(n, actionFormat().Append(nil, &a)))
 		}
 	}
@@ -232,7 +232,7 @@ func (p *Pool) restoreTurns(tables map[string]map[string][]byte) error {
 				return fmt.Errorf("tool calls of turn %s: %w", key, err)
 			}
 		}
-		if key, ok := strings.CutPrefix(name, deedPrefix); ok {
+		if key, ok := strings.CutPrefix(name, actionPrefix); ok {
 			if err := p.turns[key].restoreActions(table); err != nil {
 				return fmt.Errorf("actions of turn %s: %w", key, err)
 			}
@@ -268,7 +268,7 @@ func (t *turn) restoreActions(table map[string][]byte) error {
 		if err != nil {
 			return fmt.Errorf("action %d: %w", n, err)
 		}
-		t.deeds = append(t.deeds, a)
+		t.actions = append(t.actions, a)
 		t.bytes += len(data)
 	}
 	return nil

@@ -102,7 +102,7 @@ func TestARealStore(t *testing.T) {
 	r.act(run, "c1", window("w2"))
 	r.begin(run, "c2", "http:post")
 	r.toWindow("b", string(long), second)
-	r.crew.steers = false
+	r.runner.steers = false
 	r.direct("m1")
 	r.user("m2")
 	r.step(func() { r.pool.Interacted(second, did(wire.DidCloseWindow, string(long))) })
@@ -113,7 +113,7 @@ func TestARealStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := contextpool.New(r.cfg, r, r.crew)
+	again := contextpool.New(r.cfg, r, r.runner)
 	if err := again.Restore(loaded.Tables, loaded.Lists); err != nil {
 		t.Fatal(err)
 	}

@@ -75,8 +75,8 @@ type about struct {
 }
 
 // New is the pool of a session without agents.
-func New(cfg Config, stage StepWriter, crew Runner) *Pool {
-	p := &Pool{cfg: cfg, step: stage, runner: crew}
+func New(cfg Config, stage StepWriter, runner Runner) *Pool {
+	p := &Pool{cfg: cfg, step: stage, runner: runner}
 	p.empty()
 	return p
 }

@@ -62,11 +62,11 @@ func (c *chaos) need(m wire.MonitorID) {
 
 // anyRun is one of those that run.
 func (c *chaos) anyRun() (agentpool.Run, bool) {
-	ids := slices.Sorted(maps.Keys(c.crew.runs))
+	ids := slices.Sorted(maps.Keys(c.runner.runs))
 	if len(ids) == 0 {
 		return agentpool.Run{}, false
 	}
-	return c.crew.runs[rapid.SampledFrom(ids).Draw(c.t, "run")], true
+	return c.runner.runs[rapid.SampledFrom(ids).Draw(c.t, "run")], true
 }
 
 func (c *chaos) message() {
@@ -95,7 +95,7 @@ func (c *chaos) report() {
 	case 1, 2:
 		c.hear(agentpool.Said{Of: of, Text: rapid.SampledFrom([]string{"x", "héllo 😀", strings.Repeat("y", 60)}).Draw(c.t, "text"), Thinking: "t"})
 	case 3, 4:
-		for _, s := range c.crew.steered {
+		for _, s := range c.runner.steered {
 			if s.Run == run.ID && rapid.Bool().Draw(c.t, "takes") {
 				c.hear(agentpool.SteerAccepted{Of: of, Message: s.Message})
 			} else if s.Run == run.ID && rapid.Bool().Draw(c.t, "spurns") {
@@ -108,7 +108,7 @@ func (c *chaos) report() {
 			entries = append(entries, toolCall(string(run.Turn), "y", calls...))
 		}
 		var took []wire.MessageID
-		for _, s := range c.crew.steered {
+		for _, s := range c.runner.steered {
 			if s.Run == run.ID && rapid.Bool().Draw(c.t, "remembers") {
 				took = append(took, s.Message)
 			}
@@ -324,7 +324,7 @@ func (c *chaos) read() {
 func (c *chaos) check() {
 	c.read()
 	lasting := map[string]bool{}
-	for _, run := range c.crew.runs {
+	for _, run := range c.runner.runs {
 		if run.Lasting || run.System != "" {
 			if lasting[run.Agent] {
 				c.t.Fatalf("two runs of %s", run.Agent)
@@ -352,8 +352,8 @@ func (c *chaos) check() {
 			turns++
 		}
 	}
-	if turns != len(c.crew.runs) {
-		c.t.Fatalf("%d turns are under way and %d run", turns, len(c.crew.runs))
+	if turns != len(c.runner.runs) {
+		c.t.Fatalf("%d turns are under way and %d run", turns, len(c.runner.runs))
 	}
 	c.checkKept()
 	c.checkJobs()
@@ -414,7 +414,7 @@ func (c *chaos) finish() {
 		}
 		c.check()
 	}
-	if len(c.crew.runs)+len(c.kept.tables["turns"])+len(c.kept.tables["queue"]) > 0 {
+	if len(c.runner.runs)+len(c.kept.tables["turns"])+len(c.kept.tables["queue"]) > 0 {
 		c.t.Fatalf("something is left")
 	}
 	for _, id := range c.sent {
@@ -446,12 +446,12 @@ func TestEverythingThatCanHappen(t *testing.T) {
 			switch rapid.IntRange(0, 19).Draw(t, "what") {
 			case 0, 1, 2, 3, 4, 5:
 				c.message()
-				for _, run := range c.crew.started {
-					if _, ok := c.crew.runs[run.ID]; ok && rapid.Bool().Draw(t, "began") {
+				for _, run := range c.runner.started {
+					if _, ok := c.runner.runs[run.ID]; ok && rapid.Bool().Draw(t, "began") {
 						c.began(run)
 					}
 				}
-				c.crew.started = nil
+				c.runner.started = nil
 			case 6, 7, 8, 9, 10, 11:
 				c.report()
 			case 12, 13, 14:
@@ -459,8 +459,8 @@ func TestEverythingThatCanHappen(t *testing.T) {
 			case 15, 16:
 				c.command()
 			case 17:
-				c.crew.slots = rapid.IntRange(0, 2).Draw(t, "slots")
-				c.crew.steers = rapid.Bool().Draw(t, "steers")
+				c.runner.slots = rapid.IntRange(0, 2).Draw(t, "slots")
+				c.runner.steers = rapid.Bool().Draw(t, "steers")
 				c.room = rapid.SampledFrom([]int{1, 20, 1024}).Draw(t, "room")
 			case 18:
 				c.now = c.now.Add(time.Duration(rapid.IntRange(0, 40).Draw(t, "seconds")) * time.Second)
@@ -477,4 +477,4 @@ func TestEverythingThatCanHappen(t *testing.T) {
 	})
 }
 
-var _ contextpool.Runner = (*crew)(nil)
+var _ contextpool.Runner = (*runner)(nil)

@@ -49,7 +49,7 @@ func (r *rig) end(run agentpool.Run, id, tool, result string) {
 func TestQueuedMessagesRunOn(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.steers = false
+	r.runner.steers = false
 	r.direct("m1")
 	r.user("m2")
 	r.open(first, "w")
@@ -170,7 +170,7 @@ func TestAToolThatMayHaveRun(t *testing.T) {
 	})
 	ask := last[wire.MessageUpdated](r).Message
 	wantEqual(t, ask.Ask, wire.AskResumeTask)
-	wantEqual(t, len(r.crew.runs), 0)
+	wantEqual(t, len(r.runner.runs), 0)
 	r.crash() // the question is still there
 	var no, yes, again bool
 	r.step(func() { no = r.pool.Decide(ask.TS+1, true, "") })
@@ -231,7 +231,7 @@ func TestNotGoingOn(t *testing.T) {
 			t.Error("nobody asked")
 		}
 	})
-	wantEqual(t, len(r.crew.runs), 0)
+	wantEqual(t, len(r.runner.runs), 0)
 	wantEqual(t, len(r.kept.tables["asks"]), 0)
 }
 
@@ -239,7 +239,7 @@ func TestNotGoingOn(t *testing.T) {
 func TestEphemeralAndParallelTurnsAfterACrash(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.steers, r.crew.slots = false, 2
+	r.runner.steers, r.runner.slots = false, 2
 	r.direct("m1")
 	r.user("m2")
 	r.user("m3")
@@ -255,7 +255,7 @@ func TestEphemeralAndParallelTurnsAfterACrash(t *testing.T) {
 	for id, want := range map[string]string{"m3": "ephemeral by ephemeral-monitor-0-m3", "b": "direct by window-w/x2"} {
 		r.wantStory(id, want+"; interrupted: what it has done so far is not known well enough to go on")
 	}
-	wantEqual(t, len(r.crew.runs), 3)
+	wantEqual(t, len(r.runner.runs), 3)
 	wantEqual(t, len(all[wire.TurnInterrupted](r)), 2)
 }
 
@@ -264,12 +264,12 @@ func TestTasksEndWithTheirOwner(t *testing.T) {
 	r := newRig(t)
 	run := r.direct("m1")
 	r.begin(run, "c1", "task:run")
-	r.crew.slots = 1
+	r.runner.slots = 1
 	var result string
 	r.delegate(run, "x", &result)
 	r.crash()
 	r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: tool task:run may or may not have run")
-	wantEqual(t, len(r.crew.runs), 0)
+	wantEqual(t, len(r.runner.runs), 0)
 	ends := 0
 	for _, e := range all[wire.AgentResponse](r) {
 		if e.IsComplete {
@@ -310,14 +310,14 @@ func TestRestoreRefusesWhatWasNotKept(t *testing.T) {
 	} {
 		r := newRig(t)
 		tables := map[string]map[string][]byte{c.table: {c.field: []byte(c.value)}}
-		if err := contextpool.New(r.cfg, r, r.crew).Restore(tables, nil); err == nil {
+		if err := contextpool.New(r.cfg, r, r.runner).Restore(tables, nil); err == nil {
 			t.Errorf("%s %s: %s was taken", c.table, c.field, c.value)
 		}
 	}
 	r := newRig(t)
 	for _, list := range []string{"tape:monitor-0", "timeline:monitor-0", "api:main-monitor-0"} {
 		tables := map[string]map[string][]byte{"threads": {"main-monitor-0": []byte(`{"monitor":"monitor-0"}`)}}
-		if err := contextpool.New(r.cfg, r, r.crew).Restore(tables, map[string][][]byte{list: {[]byte("x")}}); err == nil {
+		if err := contextpool.New(r.cfg, r, r.runner).Restore(tables, map[string][][]byte{list: {[]byte("x")}}); err == nil {
 			t.Errorf("%s was taken", list)
 		}
 	}
@@ -341,5 +341,5 @@ func TestTakenMessageIsDoneOnce(t *testing.T) {
 	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: again.ID}, Message: "m2"})
 	r.ended(again)
 	r.wantStory("m2", "steered by main-monitor-0-m1; completed")
-	wantEqual(t, len(r.crew.started), 1)
+	wantEqual(t, len(r.runner.started), 1)
 }

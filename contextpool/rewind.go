@@ -264,7 +264,7 @@ func (p *Pool) undoTurn(t *turn, u *undoing) {
 		t.Remembered = true
 		p.mend(t)
 	}
-	if t.undone && t.Kind == wire.AgentMain && len(t.deeds) > 0 {
-		p.step.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.deeds)...)
+	if t.undone && t.Kind == wire.AgentMain && len(t.actions) > 0 {
+		p.step.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.actions)...)
 	}
 }

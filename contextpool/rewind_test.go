@@ -50,7 +50,7 @@ func TestRewind(t *testing.T) {
 		t.Fatalf("%+v", e)
 	}
 	wantEqual(t, last[wire.MonitorStatus](r).Revision, 1)
-	wantEqual(t, r.crew.disposed, []string{mainThread})
+	wantEqual(t, r.runner.disposed, []string{mainThread})
 	r.crash()
 	r.agree()
 	// Ids are not given twice, and neither are rows.
@@ -119,7 +119,7 @@ func TestRewindIsRefused(t *testing.T) {
 func TestRewindOfAMessageSentWhileTheAgentSpoke(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.steers = false
+	r.runner.steers = false
 	one := r.direct("m1")
 	r.remember(one, asked("m1"))
 	r.said(one, "answer ")
@@ -200,7 +200,7 @@ func TestRewindOfATurnThatRuns(t *testing.T) {
 	r.wantStory("m2", "direct by main-monitor-0-m2; interrupted: the conversation was rewound")
 	r.wantSeen("> text of m1; answer to m1; completed")
 	r.wantKnown(mainThread, "> text of m1; answer to m1")
-	if r.pool.Alive(callerOf(run)) || r.pool.Working() || len(r.crew.runs) > 0 {
+	if r.pool.Alive(callerOf(run)) || r.pool.Working() || len(r.runner.runs) > 0 {
 		t.Fatal("the turn goes on")
 	}
 	r.ended(run) // which is too late
@@ -220,7 +220,7 @@ func TestRewindInATurnThatRuns(t *testing.T) {
 	r.remember(run, asked("m1"), toolCall("m1", "look", "c1", "c2"))
 	r.act(run, "c1", window("w"))
 	r.begin(run, "c2", "http:post")
-	r.crew.steers = false
+	r.runner.steers = false
 	r.user("m2")
 	r.user("m3")
 	r.back("text of m3")
@@ -239,7 +239,7 @@ func TestRewindOfATurnWithTasks(t *testing.T) {
 	for _, crashes := range []bool{false, true} {
 		r := newRig(t)
 		r.talk("m0")
-		r.crew.slots = 2
+		r.runner.slots = 2
 		var one, two string
 		run := r.leader("m1", "c1", "c2")
 		r.hand(run, "c1", &one)
@@ -250,8 +250,8 @@ func TestRewindOfATurnWithTasks(t *testing.T) {
 		r.back("text of m1")
 		r.wantSeen("> text of m0; answer to m0; completed")
 		r.wantStory("m1", "direct by main-monitor-0-m1; interrupted: the conversation was rewound")
-		if r.pool.Working() || len(r.crew.runs) > 0 {
-			t.Fatalf("something goes on: %v", r.crew.runs)
+		if r.pool.Working() || len(r.runner.runs) > 0 {
+			t.Fatalf("something goes on: %v", r.runner.runs)
 		}
 		r.crash()
 		r.agree()
@@ -261,8 +261,8 @@ func TestRewindOfATurnWithTasks(t *testing.T) {
 func TestRewindOfWhatRanBeside(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.steers = false
-	r.crew.slots = 1
+	r.runner.steers = false
+	r.runner.slots = 1
 	one := r.direct("m1")
 	r.remember(one, asked("m1"))
 	r.user("m2")
@@ -298,7 +298,7 @@ func TestRewindOfAWindow(t *testing.T) {
 	r.back("text of b")
 	r.wantKnown(run.Agent, "> text of a; answer to a")
 	r.wantKnown(mainThread, "> text of m1; answer to m1")
-	wantEqual(t, r.crew.disposed, []string{mainThread, run.Agent})
+	wantEqual(t, r.runner.disposed, []string{mainThread, run.Agent})
 	// It is said to the same window again, and the backend begins anew.
 	if refused := r.edit("text of a", "e", "what I meant"); refused != nil {
 		t.Fatal(refused)
@@ -339,7 +339,7 @@ func TestEdit(t *testing.T) {
 	r.wantSeen("> best")
 	r.wantKnown(mainThread, "")
 	wantEqual(t, last[wire.HistoryRewound](r).Revision, 2)
-	r.crew.has = nil
+	r.runner.has = nil
 	wantEqual(t, r.edit("best", "e3", "x").Code, wire.CodeProviderUnavailable)
 	r.wantSeen("> best")
 }
@@ -356,7 +356,7 @@ func TestRewindLeavesOtherMonitorsAlone(t *testing.T) {
 	r.answer(other, "answer to o1")
 	wantEqual(t, r.seen(second), "> text of o1; answer to o1; completed")
 	r.wantKnown("main-monitor-1", "> text of o1; answer to o1")
-	wantEqual(t, r.crew.disposed, []string{mainThread})
+	wantEqual(t, r.runner.disposed, []string{mainThread})
 	for _, m := range r.desk.Monitors() {
 		wantEqual(t, m.Revision, map[wire.MonitorID]int{first: 1}[m.MonitorID])
 	}

@@ -34,17 +34,17 @@ type fataler interface {
 	Fatalf(format string, args ...any)
 }
 
-// rig is a session around a pool: steps, a desktop, what is kept, and a crew that
+// rig is a session around a pool: steps, a desktop, what is kept, and a session runner that
 // only notes what it is told.
 type rig struct {
-	t    fataler
-	cfg  contextpool.Config
-	pool *contextpool.Pool
-	desk *desktop.State
-	crew *crew
-	now  time.Time
-	seq  uint64
-	row  wire.Millis
+	t      fataler
+	cfg    contextpool.Config
+	pool   *contextpool.Pool
+	desk   *desktop.State
+	runner *runner
+	now    time.Time
+	seq    uint64
+	row    wire.Millis
 
 	events []wire.ServerPayload
 	ops    []store.Op
@@ -97,12 +97,12 @@ func newRigWith(t fataler, limits policies.BudgetLimits, monitors ...wire.Monito
 }
 
 func (r *rig) hire() {
-	old := r.crew
-	r.crew = &crew{runs: map[string]agentpool.Run{}, steers: true, has: []string{"demo", "other"}}
+	old := r.runner
+	r.runner = &runner{runs: map[string]agentpool.Run{}, steers: true, has: []string{"demo", "other"}}
 	if old != nil {
-		r.crew.slots, r.crew.steers, r.crew.launched = old.slots, old.steers, old.launched
+		r.runner.slots, r.runner.steers, r.runner.launched = old.slots, old.steers, old.launched
 	}
-	r.pool = contextpool.New(r.cfg, r, r.crew)
+	r.pool = contextpool.New(r.cfg, r, r.runner)
 }
 
 // crash is what happens when the owner is killed and another one takes over, which
@@ -226,7 +226,7 @@ func (k kept) clone() (map[string]map[string][]byte, map[string][][]byte) {
 	return tables, lists
 }
 
-// The rig is the stage of its pool.
+// The rig is the step writer of its pool.
 
 func (r *rig) Now() time.Time       { return r.now }
 func (r *rig) Desk() *desktop.State { return r.desk }
@@ -240,9 +240,7 @@ func (r *rig) Full() bool {
 }
 
 func (r *rig) Cancel(agent wire.AgentID) { r.cancelled = append(r.cancelled, agent) }
-
 func (r *rig) Worked(w workflow.Worked) { r.worked = append(r.worked, w) }
-
 func (r *rig) Answer(p wire.ServerPayload) { r.Emit(p) }
 
 func (r *rig) Emit(p wire.ServerPayload) {
@@ -280,7 +278,7 @@ func (r *rig) user(id string, monitor ...wire.MonitorID) {
 func (r *rig) hear(reports ...agentpool.Report) {
 	for _, report := range reports {
 		if e, ok := report.(agentpool.Ended); ok {
-			delete(r.crew.runs, e.Run)
+			delete(r.runner.runs, e.Run)
 		}
 		r.step(func() { r.pool.HandleReport(report) })
 	}
@@ -307,12 +305,12 @@ func (r *rig) remember(run agentpool.Run, entries ...providers.Entry) {
 // run is the only one of an agent that runs.
 func (r *rig) run(role string) agentpool.Run {
 	r.t.Helper()
-	for _, run := range r.crew.runs {
+	for _, run := range r.runner.runs {
 		if run.Role == wire.AgentID(role) {
 			return run
 		}
 	}
-	r.t.Fatalf("no run of %s; there are %v", role, slices.Collect(maps.Keys(r.crew.runs)))
+	r.t.Fatalf("no run of %s; there are %v", role, slices.Collect(maps.Keys(r.runner.runs)))
 	return agentpool.Run{}
 }
 
@@ -457,8 +455,8 @@ func wantEqual[T any](t fataler, got, want T) {
 	}
 }
 
-// crew notes what it is told.
-type crew struct {
+// runner records the calls of the pool.
+type runner struct {
 	slots  int // that are free for those who do not wait
 	window int // how many tokens models read
 	steers bool
@@ -472,7 +470,7 @@ type crew struct {
 	launched    int
 }
 
-func (c *crew) TryReserve() *agentpool.Slot {
+func (c *runner) TryReserve() *agentpool.Slot {
 	if c.slots == 0 {
 		return nil
 	}
@@ -480,20 +478,22 @@ func (c *crew) TryReserve() *agentpool.Slot {
 	return &agentpool.Slot{}
 }
 
-func (c *crew) Start(r agentpool.Run) {
+func (c *runner) Start(r agentpool.Run) {
 	c.runs[r.ID] = r
 	c.started = append(c.started, r)
 }
 
-func (c *crew) Steer(s agentpool.Steering)   { c.steered = append(c.steered, s) }
-func (c *crew) Interrupt(run, reason string) { c.interrupted = append(c.interrupted, run+": "+reason) }
-func (c *crew) Cancel(*agentpool.Slot)       { c.slots++ }
-func (c *crew) Steers(string) bool           { return c.steers }
-func (c *crew) Reads(string) int             { return c.window }
-func (c *crew) Has(provider string) bool     { return slices.Contains(c.has, provider) }
-func (c *crew) Launch()                      { c.launched++ }
+func (c *runner) Steer(s agentpool.Steering) { c.steered = append(c.steered, s) }
+func (c *runner) Interrupt(run, reason string) {
+	c.interrupted = append(c.interrupted, run+": "+reason)
+}
+func (c *runner) Cancel(*agentpool.Slot)   { c.slots++ }
+func (c *runner) Steers(string) bool       { return c.steers }
+func (c *runner) Reads(string) int         { return c.window }
+func (c *runner) Has(provider string) bool { return slices.Contains(c.has, provider) }
+func (c *runner) Launch()                  { c.launched++ }
 
-func (c *crew) Dispose(agent string) {
+func (c *runner) Dispose(agent string) {
 	c.disposed = append(c.disposed, agent)
 	maps.DeleteFunc(c.runs, func(_ string, r agentpool.Run) bool { return r.Agent == agent })
 }

@@ -63,8 +63,8 @@ func TestBusyIsSteered(t *testing.T) {
 	r.user("m2")
 	r.user("m3")
 	r.wantStory("m2", "") // the turn decides
-	wantEqual(t, len(r.crew.steered), 2)
-	wantEqual(t, r.crew.steered[0].Message, "m2")
+	wantEqual(t, len(r.runner.steered), 2)
+	wantEqual(t, r.runner.steered[0].Message, "m2")
 	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
 	r.wantStory("m2", "steered by main-monitor-0-m1")
 	r.hear(agentpool.SteerRefused{Of: agentpool.Of{Run: run.ID}, Message: "m3"})
@@ -85,9 +85,9 @@ func TestGuestsHaveTurnsOfTheirOwn(t *testing.T) {
 	}
 	run := r.direct("m1")
 	r.step(func() { r.pool.User(guest("g1")) })
-	wantEqual(t, len(r.crew.steered), 0)
+	wantEqual(t, len(r.runner.steered), 0)
 	r.wantStory("g1", "queued at 1")
-	r.crew.slots = 1
+	r.runner.slots = 1
 	r.step(func() { r.pool.User(guest("g2")) })
 	wantEqual(t, r.run("ephemeral-monitor-0-g2").Guest, true)
 	wantEqual(t, run.Guest, false)
@@ -97,8 +97,8 @@ func TestGuestsHaveTurnsOfTheirOwn(t *testing.T) {
 	wantEqual(t, run.Guest, true)
 	r.began(run)
 	r.user("m2") // the owner may have a say in it
-	wantEqual(t, len(r.crew.steered), 1)
-	r.crew.slots = 1
+	wantEqual(t, len(r.runner.steered), 1)
+	r.runner.slots = 1
 	r.step(func() {
 		r.pool.Delegate(callerOf(run), tools.Task{Objective: "y", Call: callOf("c", "task:run")}, func(providers.ToolResult) {})
 	})
@@ -116,7 +116,7 @@ func TestSpurnedGetsAnAgentOfItsOwn(t *testing.T) {
 	r := newRig(t)
 	run := r.direct("m1")
 	r.user("m2")
-	r.crew.slots = 1
+	r.runner.slots = 1
 	r.hear(agentpool.SteerRefused{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
 	r.wantStory("m2", "ephemeral by ephemeral-monitor-0-m2")
 	e := r.run("ephemeral-monitor-0-m2")
@@ -184,7 +184,7 @@ func TestOfferedAndNotTakenIsNext(t *testing.T) {
 		r.user(id)
 	}
 	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
-	r.crew.slots = 5 // nobody needs an agent of its own when the main agent is free
+	r.runner.slots = 5 // nobody needs an agent of its own when the main agent is free
 	r.hear(agentpool.SteerRefused{Of: agentpool.Of{Run: run.ID}, Message: "m3", Ending: true})
 	r.ended(run)
 	r.wantStory("m2", "steered by main-monitor-0-m1; completed")
@@ -207,14 +207,14 @@ func TestNoSteeringBeforeTheTurnHasBegun(t *testing.T) {
 	r.began(r.run("main-monitor-0-m1"))
 	r.user("m3") // m2 waits and comes first
 	r.wantStory("m3", "queued at 2")
-	wantEqual(t, len(r.crew.steered), 0)
+	wantEqual(t, len(r.runner.steered), 0)
 }
 
 // The order of arrival is kept, whatever becomes of the messages.
 func TestTwelveAtOnceKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.steers, r.crew.slots = false, 0
+	r.runner.steers, r.runner.slots = false, 0
 	r.step(func() {
 		for i := range 12 {
 			r.pool.User(contextpool.Message{ID: wire.MessageID(fmt.Sprintf("m%d", i)), Monitor: first, Text: "x"})
@@ -227,7 +227,7 @@ func TestTwelveAtOnceKeepTheirOrder(t *testing.T) {
 	r.wantStory("m11", "rejected with 3004: 10 messages wait already")
 	for i := range 11 {
 		run := r.run(fmt.Sprintf("main-monitor-0-m%d", i))
-		wantEqual(t, len(r.crew.runs), 1)
+		wantEqual(t, len(r.runner.runs), 1)
 		r.ended(run)
 	}
 	for i := 1; i <= 10; i++ {
@@ -240,7 +240,7 @@ func TestTwelveAtOnceKeepTheirOrder(t *testing.T) {
 func TestNewMonitorWithoutAFreeSlot(t *testing.T) {
 	t.Parallel()
 	r := newRigWith(t, policies.BudgetLimits{}, second)
-	r.crew.slots = 0
+	r.runner.slots = 0
 	r.direct("m1")
 	r.user("m2", second)
 	r.wantStory("m2", "direct by main-monitor-1-m2")
@@ -250,7 +250,7 @@ func TestNewMonitorWithoutAFreeSlot(t *testing.T) {
 func TestNoProvider(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.has = nil
+	r.runner.has = nil
 	r.user("m1")
 	r.wantStory("m1", `rejected with 4005: there is no provider "demo"`)
 	r.open(first, "w")
@@ -261,7 +261,7 @@ func TestNoProvider(t *testing.T) {
 func TestTakeBack(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.steers = false
+	r.runner.steers = false
 	run := r.direct("m1")
 	r.user("m2")
 	r.user("m3")
@@ -294,7 +294,7 @@ func TestSetProvider(t *testing.T) {
 	}
 	wantEqual(t, next.Prompt, "text of m2")
 	// Who is no longer there is asked no more.
-	r.crew.has = []string{"demo"}
+	r.runner.has = []string{"demo"}
 	wantEqual(t, r.pool.Provider(), "demo")
 }
 

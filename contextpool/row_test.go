@@ -304,12 +304,12 @@ func shownInput(t *testing.T, input json.RawMessage) string {
 func TestRowsOfMessagesThatAreNotAnswered(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.steers = false
+	r.runner.steers = false
 	r.direct("m1")
 	r.user("m2")
 	r.user("m3")
 	r.step(func() { r.pool.TakeBack("m2") })
-	r.crew.has = nil
+	r.runner.has = nil
 	r.user("m4")
 	var got []string
 	for _, row := range r.desk.Snapshot().RecentMessages {

@@ -171,7 +171,7 @@ func (t *turn) result(outcome providers.Outcome, text, reason string) tools.Task
 	if outcome != providers.Completed {
 		r.Error = reason
 	}
-	for _, a := range t.deeds {
+	for _, a := range t.actions {
 		r.Actions = append(r.Actions, taskAction(a))
 	}
 	return r

@@ -62,7 +62,7 @@ func (h *thread) newest() uint64 {
 	return h.Top
 }
 
-// thread is the conversation as a crew needs it. With open its newest calls are
+// thread is the conversation as a session runner needs it. With open its newest calls are
 // still to be made. Blocks are never changed.
 func (h *thread) thread(open bool) providers.Thread {
 	if h == nil {

@@ -11,7 +11,7 @@ import (
 const timelinePrefix = "timeline:"
 
 // deedBytes is how much of what an agent did is told.
-const deedBytes = 1000
+const actionBytes = 1000
 
 // Timeline is what users and agents did on a monitor since its main agent looked
 // last. Its methods that change it return what is to be kept.
@@ -40,7 +40,7 @@ func (t *Timeline) PushUser(i wire.UserInteraction) []store.Op {
 // PushAI notes what an agent did.
 func (t *Timeline) PushAI(agent wire.AgentID, actions []wire.Action) []store.Op {
 	e := policies.AIEntry(agent, actions)
-	e.Text = cut(e.Text, deedBytes)
+	e.Text = cut(e.Text, actionBytes)
 	return t.push(e)
 }
 

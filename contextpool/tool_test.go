@@ -183,7 +183,7 @@ func TestTasks(t *testing.T) {
 	var none, one, two, deeper string
 	r.delegate(run, "no room", &none)
 	wantEqual(t, none, `{"status":"failed","summary":"","actions":[],"error":"agent limit reached"}`)
-	r.crew.slots = 2
+	r.runner.slots = 2
 	r.delegate(run, "find it", &one)
 	r.delegate(run, "make it", &two)
 	first, second := r.run("task-m1-1"), r.run("task-m1-2")
@@ -202,7 +202,7 @@ func TestTasks(t *testing.T) {
 	r.ended(second)
 	wantEqual(t, two, `{"status":"completed","summary":"made it","actions":[{"type":"window.create","windowId":"w1","title":"T w1"}]}`)
 	r.ended(run) // its tasks end with it
-	wantEqual(t, len(r.crew.interrupted), 1)
+	wantEqual(t, len(r.runner.interrupted), 1)
 	r.interrupted(first)
 	if !strings.Contains(one, `"status":"interrupted"`) {
 		t.Fatal(one)
@@ -217,11 +217,11 @@ func TestInterruptedParent(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	run := r.direct("m1")
-	r.crew.slots = 1
+	r.runner.slots = 1
 	var result, late string
 	r.delegate(run, "x", &result)
 	r.interrupt(wire.ScopeAgent, "", run.Role, "")
-	wantEqual(t, len(r.crew.interrupted), 2)
+	wantEqual(t, len(r.runner.interrupted), 2)
 	r.delegate(run, "y", &late)
 	if !strings.Contains(late, "the turn is over") {
 		t.Fatal(late)

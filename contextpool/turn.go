@@ -109,10 +109,10 @@ type turn struct {
 	newest    int
 	usageTold time.Time
 
-	prompt prompt
-	calls  []*call
-	deeds  []wire.Action
-	bytes  int // of the deeds
+	prompt  prompt
+	calls   []*call
+	actions []wire.Action
+	bytes   int // of the actions
 
 	// text is what it said so far, and thought how many units it thought. They
 	// are on the desktop, from where a new owner has them.
@@ -312,7 +312,7 @@ func (p *Pool) launch(t *turn, slot *agentpool.Slot) {
 	p.start(t, slot)
 }
 
-// start gives a turn to the crew.
+// start gives a turn to the session runner.
 func (p *Pool) start(t *turn, slot *agentpool.Slot) {
 	r := agentpool.Run{
 		ID: t.run(), Agent: t.Agent, Role: t.Role, Kind: t.Kind, Turn: t.ID, Monitor: t.Monitor, Window: t.Window,

@@ -13,7 +13,7 @@ import (
 func TestWhatWaitsIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	r.crew.steers = false
+	r.runner.steers = false
 	run := r.direct("m1")
 	r.step(func() {
 		r.pool.User(contextpool.Message{ID: "picture", Monitor: first, Text: "look", Images: []providers.Image{{MediaType: "image/png", Data: []byte("p")}}})

@@ -84,7 +84,7 @@ func TestParallelActions(t *testing.T) {
 	r.act(two, "c1", window("x2"))
 	r.said(two, "second")
 	r.interrupted(one)
-	wantEqual(t, len(r.crew.runs), 2)
+	wantEqual(t, len(r.runner.runs), 2)
 	r.ended(two)
 	r.ended(main)
 	r.wantStory("a", "direct by window-w1; completed")
@@ -133,10 +133,10 @@ func TestSameWindowOnTwoMonitors(t *testing.T) {
 	r.wantStory("b", "direct by window-w1/2")
 	wantEqual(t, r.run("window-w1/2").Agent, "window-monitor-1/w1")
 	r.close(second, "w1")
-	wantEqual(t, len(r.crew.interrupted), 1)
+	wantEqual(t, len(r.runner.interrupted), 1)
 	r.interrupted(r.run("window-w1/2"))
 	r.wantStory("b", "direct by window-w1/2; interrupted: the window was closed")
-	wantEqual(t, r.crew.disposed, []string{"window-monitor-1/w1"})
+	wantEqual(t, r.runner.disposed, []string{"window-monitor-1/w1"})
 	r.ended(r.run("window-w1"))
 	r.wantStory("a", "direct by window-w1; completed")
 }
@@ -160,13 +160,13 @@ func TestClosingWindows(t *testing.T) {
 	r.wantStory("c", "queued at 1")
 	wantEqual(t, len(r.kept.lists["tape:monitor-0/w1"]), 0)
 	wantEqual(t, len(r.kept.lists["tape:monitor-0/w2"]), 1)
-	wantEqual(t, len(r.crew.interrupted), 0)
+	wantEqual(t, len(r.runner.interrupted), 0)
 	r.close(first, "w2")
 	r.wantStory("c", "queued at 1; rejected with 3003: the window was closed")
-	wantEqual(t, r.crew.interrupted, []string{run.ID + ": the window was closed"})
+	wantEqual(t, r.runner.interrupted, []string{run.ID + ": the window was closed"})
 	r.interrupted(run)
 	r.wantStory("b", "direct by window-w2; interrupted: the window was closed")
-	wantEqual(t, r.crew.disposed, []string{"window-monitor-0/w1"})
+	wantEqual(t, r.runner.disposed, []string{"window-monitor-0/w1"})
 	wantEqual(t, len(r.kept.tables["threads"]), 0)
 	wantEqual(t, len(r.kept.lists["api:window-monitor-0/w1"]), 0)
 	r.open(first, "w1")
@@ -185,14 +185,14 @@ func TestClosingOnesOwnWindow(t *testing.T) {
 	if res, err := r.act(run, "c1", wire.WindowClose{WindowID: "w1"}); err != nil || res.IsError {
 		t.Fatal(res, err)
 	}
-	wantEqual(t, len(r.crew.interrupted), 0)
+	wantEqual(t, len(r.runner.interrupted), 0)
 	if res, err := r.act(run, "c2", window("w9")); err != nil || res.IsError {
 		t.Fatal(res, err)
 	}
 	r.remember(run, said("a", "closed"))
 	r.ended(run)
 	r.wantStory("a", "direct by window-w1; completed")
-	wantEqual(t, r.crew.disposed, []string{"window-monitor-0/w1"})
+	wantEqual(t, r.runner.disposed, []string{"window-monitor-0/w1"})
 	wantEqual(t, len(r.kept.tables["threads"]), 0)
 	r.toWindow("b", "w9") // nobody's child
 	wantEqual(t, r.run("window-w9").Agent, "window-monitor-0/w9")
@@ -232,7 +232,7 @@ func TestEphemeralAndWindowAgentsAreOnTheTimeline(t *testing.T) {
 		"<open_windows>w1</open_windows>\n\ntext of m2")
 	wantEqual(t, len(r.kept.lists["timeline:monitor-0"])+len(r.kept.lists["timeline:monitor-1"]), 0)
 	r.ended(mine)
-	wantEqual(t, len(r.kept.lists["timeline:monitor-0"]), 0) // the main agent's own deeds are not news to it
+	wantEqual(t, len(r.kept.lists["timeline:monitor-0"]), 0) // the main agent's own actions are not news to it
 }
 
 // However many buttons are pressed, no more turns are under way than a desktop
@@ -241,14 +241,14 @@ func TestTurnsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.direct("m1")
-	r.crew.slots, r.crew.steers = 1, false
+	r.runner.slots, r.runner.steers = 1, false
 	for w := range 3 {
 		r.open(first, fmt.Sprintf("w%d", w))
 		for i := range 30 {
 			r.press(fmt.Sprintf("a%d-%d", w, i), fmt.Sprintf("w%d", w), fmt.Sprintf("x%d", i))
 		}
 	}
-	wantEqual(t, len(r.crew.runs), 60)
+	wantEqual(t, len(r.runner.runs), 60)
 	r.user("m2")
 	r.wantStory("m2", "queued at 1")
 	var result string
@@ -257,7 +257,7 @@ func TestTurnsAreBounded(t *testing.T) {
 		t.Fatal(result)
 	}
 	for range 91 {
-		for _, run := range r.crew.runs {
+		for _, run := range r.runner.runs {
 			r.ended(run)
 			break
 		}

@@ -9,7 +9,7 @@
 // When the disk is slow, its callers wait; those who write to one session wait for
 // each other only for the first and the last step, never while bytes come in. Bytes
 // that come slowly hold a temporary file, which counts from the beginning as if it
-// were finished. What a crash leaves behind is removed when the shelf is opened an
+// were finished. What a crash leaves behind is removed when the file store is opened an
 // hour later or more.
 //
 // Replicas that are to show the same files need the same folder, over a shared file

@@ -18,11 +18,11 @@ const (
 	// galleryMost is how many may watch the hub at once, each with a stream,
 	// galleryEach how many of them one user can have, and galleryKept how many are
 	// kept for those who may act.
-	galleryMost = 32
-	galleryEach = 8
-	galleryKept = 8
+	maxAdminStreams    = 32
+	maxStreamsPerAdmin = 8
+	adminStreamsKept   = 8
 	// galleryBack is after how many seconds it is worth another try.
-	galleryBack = "5"
+	adminStreamsBack = "5"
 	// tellTimeout is how long who watches may take to take a change.
 	tellTimeout = 10 * time.Second
 	// tellEvery is the longest silence.
@@ -45,11 +45,11 @@ type adminStreams struct {
 func (g *adminStreams) add(who auth.Identity) (leave <-chan struct{}, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	most := galleryMost
+	most := maxAdminStreams
 	if !who.Has(auth.RoleAdminAct) {
-		most -= galleryKept
+		most -= adminStreamsKept
 	}
-	if g.closed || g.here >= most || g.of[who.User] >= galleryEach {
+	if g.closed || g.here >= most || g.of[who.User] >= maxStreamsPerAdmin {
 		return nil, false
 	}
 	if g.leave == nil {
@@ -115,11 +115,11 @@ func (s *Server) stream(c echo.Context, tell teller) error {
 		setStreamHead(h)
 		return c.NoContent(http.StatusOK)
 	}
-	leave, ok := s.gallery.add(who(c))
+	leave, ok := s.adminStreams.add(who(c))
 	if !ok {
 		return s.full(c)
 	}
-	defer s.gallery.remove(who(c))
+	defer s.adminStreams.remove(who(c))
 	setStreamHead(h)
 	out := &outlet{w: c.Response(), control: http.NewResponseController(c.Response())}
 	// What follows is bounded by the deadlines of each write.
@@ -152,7 +152,7 @@ func (s *Server) stream(c echo.Context, tell teller) error {
 
 // full is the answer when nobody else can watch.
 func (s *Server) full(c echo.Context) error {
-	c.Response().Header().Set(echo.HeaderRetryAfter, galleryBack)
+	c.Response().Header().Set(echo.HeaderRetryAfter, adminStreamsBack)
 	return problem(wire.CodeConnectionFailed, "As many as can already watch this hub, or as many of yours; try again, or through another.")
 }
 

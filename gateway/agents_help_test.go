@@ -37,24 +37,24 @@ func agentHall(t *testing.T, redis bool) *hall {
 			return redisstore.Open(t.Context(), client, redisstore.Config{Logger: log})
 		}
 	}
-	return newHall(t, func(p *plan) { staff(t, p, open) })
+	return newHall(t, func(p *plan) { runner(t, p, open) })
 }
 
-// staff gives a plan agents, with limits if there are some.
-func staff(t *testing.T, p *plan, open func(*slog.Logger) (thinker, error), limits ...agentpool.Limits) {
+// runner gives a plan agents, with limits if there are some.
+func runner(t *testing.T, p *plan, open func(*slog.Logger) (thinker, error), limits ...agentpool.Limits) {
 	t.Helper()
 	limits = append(limits, agentpool.Limits{})
-	shelf, err := files.Open(t.TempDir(), files.Config{})
+	fileStore, err := files.Open(t.TempDir(), files.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	minds, err := providers.NewTable(providers.TableConfig{Default: demo.Name}, demo.New(demo.Config{}))
+	backends, err := providers.NewTable(providers.TableConfig{Default: demo.Name}, demo.New(demo.Config{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	var staff *agentpool.Runner
+	var runner *agentpool.Runner
 	p.store = func(log *slog.Logger) (engine, error) {
 		s, err := open(log)
 		if err != nil {
@@ -62,21 +62,21 @@ func staff(t *testing.T, p *plan, open func(*slog.Logger) (thinker, error), limi
 		}
 		limiter := agentpool.NewLimiter(s, limits[0], log)
 		wg.Go(func() { limiter.Run(ctx) })
-		staff = agentpool.NewRunner(agentpool.Config{
-			Limiter: limiter, Providers: minds, Logger: log,
-			Tools: tools.New(tools.Config{Files: shelf, Documents: s, Version: "test", Logger: log}),
+		runner = agentpool.NewRunner(agentpool.Config{
+			Limiter: limiter, Providers: backends, Logger: log,
+			Tools: tools.New(tools.Config{Files: fileStore, Documents: s, Version: "test", Logger: log}),
 		})
 		return s, nil
 	}
 	p.session.Provider = demo.Name
-	p.session.Hire = func(ctx context.Context, e agentpool.SessionRef) session.Runner { return staff.Session(ctx, e) }
+	p.session.Hire = func(ctx context.Context, e agentpool.SessionRef) session.Runner { return runner.Session(ctx, e) }
 	t.Cleanup(func() { // after the hub has ended
 		cancel()
 		wg.Wait()
-		if err := minds.Close(); err != nil {
+		if err := backends.Close(); err != nil {
 			t.Error(err)
 		}
-		if err := shelf.Close(); err != nil {
+		if err := fileStore.Close(); err != nil {
 			t.Error(err)
 		}
 	})

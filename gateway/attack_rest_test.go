@@ -359,7 +359,7 @@ func TestAttack45PathsThatLeadElsewhere(t *testing.T) {
 	h := newHall(t)
 	ada := h.user("ada")
 	id, other := h.session("ada"), h.session("bob")
-	if _, err := h.shelf.Save(t.Context(), other, "secret", strings.NewReader("SECRET"), 6); err != nil {
+	if _, err := h.fileStore.Save(t.Context(), other, "secret", strings.NewReader("SECRET"), 6); err != nil {
 		t.Fatal(err)
 	}
 	secret := filepath.Join(t.TempDir(), "passwd")
@@ -385,10 +385,10 @@ func TestAttack45PathsThatLeadElsewhere(t *testing.T) {
 			}
 		}
 	}
-	if all, err := h.shelf.List(id, ""); err != nil || len(all) != 0 {
+	if all, err := h.fileStore.List(id, ""); err != nil || len(all) != 0 {
 		t.Errorf("something was written: %+v, %v", all, err)
 	}
-	if all, err := h.shelf.List(other, ""); err != nil || len(all) != 1 {
+	if all, err := h.fileStore.List(other, ""); err != nil || len(all) != 1 {
 		t.Errorf("another session: %+v, %v", all, err)
 	}
 }

@@ -31,7 +31,7 @@ func (s *Server) auditOwnerAction(c echo.Context, d adminAction) error {
 	return err
 }
 
-// recordOf is what is written down of a deed.
+// recordOf is what is written down of a action.
 func (s *Server) recordOf(c echo.Context, d adminAction, id string) audit.Record {
 	return audit.Record{
 		ID: id, Time: time.Now(), Who: who(c).User, Address: address(c).String(),
@@ -39,10 +39,10 @@ func (s *Server) recordOf(c echo.Context, d adminAction, id string) audit.Record
 	}
 }
 
-// performAction has a deed done and waits for its record.
+// performAction has a action done and waits for its record.
 func (s *Server) performAction(ctx context.Context, d adminAction, r audit.Record) (audit.Record, error) {
 	key := adminActionKey{id: r.ID, who: r.Who, action: r.Action, target: r.Target, reason: r.Reason}
-	u := s.deeds.start(ctx, key, func(ctx context.Context, u *runningAction) { u.finish(s.runAction(ctx, u, d, r)) })
+	u := s.actions.start(ctx, key, func(ctx context.Context, u *runningAction) { u.finish(s.runAction(ctx, u, d, r)) })
 	if u == nil {
 		return audit.Record{}, problem(wire.CodeConnectionFailed, "Too much is under way at this hub; try again, or through another.")
 	}

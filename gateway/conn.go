@@ -71,7 +71,7 @@ func (d protocol) dialect() wire.Dialect {
 // conn is one streaming connection. There may be ten thousand idle ones, so it
 // has no timer, no context and no buffer of its own; [connections] looks after it.
 //
-// Ownership: one goroutine at a time serves a connection, or the porch has it, where it needs
+// Ownership: one goroutine at a time serves a connection, or the poller has it, where it needs
 // none. Only the former calls the WebSocket library. Others say something through the tab, or ask it to end.
 type conn struct {
 	link
@@ -83,9 +83,9 @@ type conn struct {
 
 	poller *poller // who has it while it waits; nil when it cannot. It does not change after it came
 
-	// What follows is the host's, see porch.
+	// What follows is the host's, see poller.
 	hasty bool // it must not wait
-	due   bool // it must read before it may go to the porch
+	due   bool // it must read before it may go to the poller
 	// numbered says that a desktop of the other dialect names monitors by number. It is
 	// set before there is a tab and does not change then.
 	numbered bool
@@ -163,7 +163,7 @@ func (c *conn) welcome(hello func(context.Context) bool) {
 	go c.serve()
 }
 
-// serve runs the rest of it, up to the end or until the porch has it. Whatever happens, the
+// serve runs the rest of it, up to the end or until the poller has it. Whatever happens, the
 // connection is closed then and the session told, and nobody else suffers.
 func (c *conn) serve() {
 	parked := false

@@ -55,7 +55,7 @@ type plan struct {
 	ownAdmin bool
 	metrics  http.Handler
 	monitor  gateway.Monitor // instead of a real one
-	// fleet has the hall announce itself and heed wishes.
+	// fleet has the hall announce itself and heed orders.
 	fleet bool
 }
 
@@ -73,23 +73,23 @@ type engine interface {
 // hall is a whole hub on a real store, behind a real listener unless the plan
 // has a street.
 type hall struct {
-	t      testing.TB
-	store  engine
-	street *street
-	hub    *session.Hub
-	people *auth.Authority
-	shelf  *files.Store
-	server *gateway.Server
-	fleet  *membership.Membership
-	watch  *adminview.Watcher
-	joins  bool // the fleet
-	addr   string
-	admin  string // the address of those who look after the hub, if they have one
-	apps   string // the address of the apps, if they have one
-	secret []byte // of signed tokens
-	good   string // one that renewals begin with, unless empty
-	log    *safeBuffer
-	wait   time.Duration
+	t         testing.TB
+	store     engine
+	street    *street
+	hub       *session.Hub
+	people    *auth.Authority
+	fileStore *files.Store
+	server    *gateway.Server
+	fleet     *membership.Membership
+	watch     *adminview.Watcher
+	joins     bool // the fleet
+	addr      string
+	admin     string // the address of those who look after the hub, if they have one
+	apps      string // the address of the apps, if they have one
+	secret    []byte // of signed tokens
+	good      string // one that renewals begin with, unless empty
+	log       *safeBuffer
+	wait      time.Duration
 }
 
 // safeBuffer is a log that many write to.
@@ -143,7 +143,7 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 	if h.people, err = auth.New(tb.Context(), p.auth, h.store); err != nil {
 		tb.Fatal(err)
 	}
-	if h.shelf, err = files.Open(tb.TempDir(), files.Config{}); err != nil {
+	if h.fileStore, err = files.Open(tb.TempDir(), files.Config{}); err != nil {
 		tb.Fatal(err)
 	}
 	var counts ratelimit.Documents = h.store
@@ -175,7 +175,7 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 	p.door.AdminApart = p.ownAdmin
 	h.server = gateway.New(p.door, log, gateway.Deps{
 		Membership: h.fleet, Audit: audit.New(h.store, log),
-		Store: h.store, Hub: h.hub, Auth: h.people, Quota: ratelimit.New(p.quota, counts), Files: h.shelf, MCP: p.mcp,
+		Store: h.store, Hub: h.hub, Auth: h.people, Quota: ratelimit.New(p.quota, counts), Files: h.fileStore, MCP: p.mcp,
 		Desktop: p.desktop, Apps: p.apps,
 		Admin: p.admin, Metrics: p.metrics, Monitor: p.monitor,
 	})

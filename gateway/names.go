@@ -48,7 +48,7 @@ func mayName(who auth.Identity) bool { return who.Has(auth.RoleUser) && who.Sess
 func (s *Server) openNamed(ctx context.Context, n session.NewSession) (info session.Info, made bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
-	end, err := s.births.acquire(ctx, n.User)
+	end, err := s.createLocks.acquire(ctx, n.User)
 	if err != nil {
 		return session.Info{}, false, err
 	}

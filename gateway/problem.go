@@ -84,7 +84,7 @@ func problemOf(err error, r *http.Request) *problemError {
 	return problemBehind(err)
 }
 
-// problemBehind is the same for what the store, the issuer, the shelf and the clock say.
+// problemBehind is the same for what the store, the issuer, the file store and the clock say.
 func problemBehind(err error) *problemError {
 	tooLarge, isTooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {

@@ -37,12 +37,12 @@ type adminAction struct {
 	allowed func(ctx context.Context) error
 	// opens says that the session has to be opened for it.
 	opens bool
-	// final says that when the target is gone after the deed was written down,
+	// final says that when the target is gone after the action was written down,
 	// it was done, and fleeting the same for when it was tried already.
 	final, fleeting bool
 }
 
-// performAudited does a deed: once for its id, and only after it was written down. The
+// performAudited does a action: once for its id, and only after it was written down. The
 // answer is its record, of how it ended or, when that takes long, that it began.
 func (s *Server) performAudited(c echo.Context, d adminAction) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
@@ -116,8 +116,8 @@ func (s *Server) connectRequestOf(c echo.Context, action string, order membershi
 			}
 			return errNoReplica()
 		},
-		do: func(ctx context.Context, wish string) (string, error) {
-			err := s.fleet.Order(ctx, id, membership.ReplicaOrder{ID: wish, Order: order})
+		do: func(ctx context.Context, actionID string) (string, error) {
+			err := s.fleet.Order(ctx, id, membership.ReplicaOrder{ID: actionID, Order: order})
 			if errors.Is(err, membership.ErrUnknown) {
 				err = errNoReplica()
 			}

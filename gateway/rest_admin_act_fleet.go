@@ -89,13 +89,13 @@ func (s *Server) closeElsewhere(ctx context.Context, e membership.Command, name 
 	return "", errNoConnection()
 }
 
-// commandName is what an errand has after the id of its action. Whoever waits for the
-// same deed waits for the same errand; one that is begun again later has another done,
+// commandName is what an command has after the id of its action. Whoever waits for the
+// same action waits for the same command; one that is begun again later has another done,
 // for the answer to the first may be old.
 func commandName() string { return "." + rand.Text()[:10] }
 
-// unanswered is what is said of a replica that cannot be asked, or has let an errand
-// run out, as one does that is killed meanwhile or knows of no errands.
+// unanswered is what is said of a replica that cannot be asked, or has let an command
+// run out, as one does that is killed meanwhile or knows of no commands.
 func unanswered(id wire.ReplicaID, err error) error {
 	if errors.Is(err, store.ErrNotFound) {
 		return problem(wire.CodeConnectionTimeout, fmt.Sprintf("Replica %s was asked and did not answer.", id)).with(http.StatusGatewayTimeout)

@@ -21,7 +21,7 @@ type interruptOrder struct {
 
 var interruptOrderForm = formOf[interruptOrder]()
 
-// onSession is a deed about a session that is there.
+// onSession is a action about a session that is there.
 func (s *Server) onSession(c echo.Context, d adminAction, do func(ctx context.Context, id wire.SessionID, act string) (string, error)) error {
 	id := wire.SessionID(c.Param("session"))
 	d.target = string(id) + d.target

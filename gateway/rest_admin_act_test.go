@@ -22,7 +22,7 @@ func agentTwins(t *testing.T) (a, b *hall) {
 	build := func(id wire.ReplicaID) *hall {
 		return newHall(t, func(p *plan) {
 			p.session.Replica, p.fleet = id, true
-			staff(t, p, func(log *slog.Logger) (thinker, error) {
+			runner(t, p, func(log *slog.Logger) (thinker, error) {
 				return redisstore.Open(t.Context(), server.Client(t), redisstore.Config{Logger: log})
 			}, agentpool.Limits{Agents: 1})
 		})

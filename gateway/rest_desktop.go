@@ -103,7 +103,7 @@ func (s *Server) getApps(c echo.Context) error {
 }
 
 func (s *Server) getProviders(c echo.Context) error {
-	return providersForm.answer(c, http.StatusOK, &providerList{Providers: s.minds})
+	return providersForm.answer(c, http.StatusOK, &providerList{Providers: s.backends})
 }
 
 // getShortcuts shows the icons of the current session. A user without one has

@@ -154,7 +154,7 @@ func TestPlanAttachments(t *testing.T) {
 	}
 	url := end.Response.Attachments[0].URL
 	const page = "<script>alert(1)</script>"
-	if _, err := h.shelf.Save(t.Context(), id, "out/re port.html", strings.NewReader(page), int64(len(page))); err != nil {
+	if _, err := h.fileStore.Save(t.Context(), id, "out/re port.html", strings.NewReader(page), int64(len(page))); err != nil {
 		t.Fatal(err)
 	}
 	got := h.get(url, ada).want(http.StatusOK)

@@ -61,7 +61,7 @@ func TestLifeOfASession(t *testing.T) {
 		h.get(at(c.SessionID, path), ada).problem(http.StatusNotFound, wire.CodeSessionNotFound)
 	}
 	h.rest(http.MethodDelete, at(c.SessionID), request{token: ada}).problem(http.StatusNotFound, wire.CodeSessionNotFound)
-	if all, err := h.shelf.List(c.SessionID, ""); err != nil || len(all) != 0 {
+	if all, err := h.fileStore.List(c.SessionID, ""); err != nil || len(all) != 0 {
 		t.Errorf("files of the deleted session: %v, %v", all, err)
 	}
 }
@@ -289,7 +289,7 @@ func TestDeleteBeginsWithTheFiles(t *testing.T) {
 	ada := h.user("ada")
 	id := h.session("ada")
 	h.rest(http.MethodPut, at(id, "/files/secret"), request{token: ada, body: "x"}).want(http.StatusCreated)
-	if err := h.shelf.Close(); err != nil { // as good as a disk that is away
+	if err := h.fileStore.Close(); err != nil { // as good as a disk that is away
 		t.Fatal(err)
 	}
 	h.rest(http.MethodDelete, at(id), request{token: ada}).problem(http.StatusInternalServerError, wire.CodeExecutionFailed)
@@ -302,7 +302,7 @@ func TestNewSessionHasNoFiles(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
 	const id = wire.SessionID("ses-of-old")
-	if _, err := h.shelf.Save(t.Context(), id, "secret", strings.NewReader("ada's"), 5); err != nil {
+	if _, err := h.fileStore.Save(t.Context(), id, "secret", strings.NewReader("ada's"), 5); err != nil {
 		t.Fatal(err)
 	}
 	bob := h.user("bob")

@@ -161,28 +161,28 @@ type Deps struct {
 
 // Server answers HTTP requests. Make it with [New].
 type Server struct {
-	cfg   Config
-	log   *slog.Logger
-	store Store
-	hub   *session.Hub
-	auth  *auth.Authority
-	quota *ratelimit.Limiter
-	files *files.Store
-	mcp   http.Handler
-	minds []string
-	mind  string
-	echo  *echo.Echo
-	http  *http.Server
+	cfg      Config
+	log      *slog.Logger
+	store    Store
+	hub      *session.Hub
+	auth     *auth.Authority
+	quota    *ratelimit.Limiter
+	files    *files.Store
+	mcp      http.Handler
+	backends []string
+	mind     string
+	echo     *echo.Echo
+	http     *http.Server
 
 	desktop *web.Site
 	metrics http.Handler
 	monitor Monitor
-	// adminPage is the page of those who look after the hub, who are in the gallery
+	// adminPage is the page of those who look after the hub, who are in the admin streams
 	// while they do.
-	adminPage *web.Site
-	admin     adminListener
-	gallery   adminStreams
-	deeds     adminActions
+	adminPage    *web.Site
+	admin        adminListener
+	adminStreams adminStreams
+	actions      adminActions
 
 	dev    *httputil.ReverseProxy // nil unless there is a build tool
 	apps   apps
@@ -204,7 +204,7 @@ type Server struct {
 	// description is the API description, made when it is first asked for.
 	description func() []byte
 
-	births      createLocks
+	createLocks createLocks
 	connections connections
 	turnstile   authGate
 	draining    atomic.Bool
@@ -216,7 +216,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	s := &Server{
 		cfg: cfg.withDefaults(), log: log,
 		store: d.Store, hub: d.Hub, auth: d.Auth, quota: d.Quota, files: d.Files,
-		mcp: d.MCP, minds: d.Providers, mind: d.Provider, desktop: d.Desktop, adminPage: d.Admin, metrics: d.Metrics, monitor: d.Monitor,
+		mcp: d.MCP, backends: d.Providers, mind: d.Provider, desktop: d.Desktop, adminPage: d.Admin, metrics: d.Metrics, monitor: d.Monitor,
 		fleet: d.Membership, audit: d.Audit, agents: d.Agents, most: d.AgentLimit,
 		observer: observing(d.Observer), tracer: d.Tracer, hosts: map[string]bool{}, turnstile: newAuthGate(),
 	}
@@ -230,7 +230,7 @@ func New(cfg Config, log *slog.Logger, d Deps) *Server {
 		s.dev = newDev(cfg.WebDev, log)
 	}
 	s.connections.init()
-	s.deeds.init()
+	s.actions.init()
 	s.bulk.init()
 	s.echo = s.newEcho()
 	s.register(s.echo, slices.DeleteFunc(s.routes(), func(r route) bool { return s.cfg.AdminApart && r.isAdmins() }))
@@ -331,7 +331,7 @@ func (s *Server) Serve(ln net.Listener) error {
 // Those who watch the hub are sent away, and may come back to see how it goes on.
 func (s *Server) Drain() {
 	s.draining.Store(true)
-	s.gallery.closeAll(false)
+	s.adminStreams.closeAll(false)
 }
 
 // Undrain takes [Server.Drain] back.
@@ -386,7 +386,7 @@ func (s *Server) Dismiss(ctx context.Context) error {
 // so.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Drain()
-	s.gallery.closeAll(true)
+	s.adminStreams.closeAll(true)
 	// Both at once: clients must not come back to a door that is still open,
 	// and the streams among the requests end only when they are dismissed.
 	var wg sync.WaitGroup
@@ -401,7 +401,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 	err := s.http.Shutdown(ctx)
 	wg.Wait()
-	defer s.deeds.wait(ctx)
+	defer s.actions.wait(ctx)
 	if adminErr != nil {
 		err = errors.Join(err, adminErr, s.admin.http.Close())
 	}

@@ -47,7 +47,7 @@ const (
 // permissions are what tools do that backends are known to ask for.
 var permissions = func() map[string]Permission {
 	all := map[string]Permission{}
-	for deed, names := range map[Permission]string{
+	for action, names := range map[Permission]string{
 		PermissionReads: "readFile listFiles listFilesTopLevel listFilesRecursive searchFiles codebaseSearch " +
 			"read_file list_files search_files codebase_search read_command_output Read LS Glob Grep NotebookRead read grep glob list view",
 		PermissionWrites: "editedExistingFile appliedDiff newFileCreated generateImage write_to_file apply_diff edit edit_file " +
@@ -59,7 +59,7 @@ var permissions = func() map[string]Permission {
 		PermissionNotes:     "updateTodoList update_todo_list TodoWrite skill",
 	} {
 		for name := range strings.FieldsSeq(names) {
-			all[name] = deed
+			all[name] = action
 		}
 	}
 	return all

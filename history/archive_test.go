@@ -13,10 +13,10 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// shelf is a list as a store keeps it.
-type shelf [][]byte
+// file store is a list as a store keeps it.
+type fileStore [][]byte
 
-func (s *shelf) apply(ops []store.Op) {
+func (s *fileStore) apply(ops []store.Op) {
 	for _, op := range ops {
 		switch op.Kind {
 		case store.OpPush:
@@ -35,14 +35,14 @@ func (s *shelf) apply(ops []store.Op) {
 	}
 }
 
-func (s shelf) bytes() (n int) {
+func (s fileStore) bytes() (n int) {
 	for _, item := range s {
 		n += len(item)
 	}
 	return n
 }
 
-func (s shelf) rows(tb testing.TB) []wire.UIRow {
+func (s fileStore) rows(tb testing.TB) []wire.UIRow {
 	tb.Helper()
 	out := make([]wire.UIRow, len(s))
 	for i, item := range s {
@@ -63,7 +63,7 @@ func textRow(id wire.RowID, text string) wire.UIRow {
 func TestArchiveIsTheConversation(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var list shelf
+		var list fileStore
 		var want []wire.UIRow
 		id := wire.RowID(0)
 		a, ops := history.NewArchive("monitor-0", nil)
@@ -104,7 +104,7 @@ func TestArchiveIsTheConversation(t *testing.T) {
 	})
 }
 
-func rowsOf(t *rapid.T, s shelf) []wire.UIRow {
+func rowsOf(t *rapid.T, s fileStore) []wire.UIRow {
 	out := make([]wire.UIRow, len(s))
 	for i, item := range s {
 		var err error
@@ -118,7 +118,7 @@ func rowsOf(t *rapid.T, s shelf) []wire.UIRow {
 // An archive keeps the newest rows, and adding one to many is adding one to few.
 func TestArchiveIsBounded(t *testing.T) {
 	t.Parallel()
-	var list shelf
+	var list fileStore
 	a, ops := history.NewArchive("monitor-0", nil)
 	list.apply(ops)
 	values := 0
@@ -159,27 +159,27 @@ func TestArchiveIsBounded(t *testing.T) {
 // it goes, and then come the newest.
 func TestArchiveHeals(t *testing.T) {
 	t.Parallel()
-	build := func() (*history.Archive, shelf, []wire.UIRow) {
+	build := func() (*history.Archive, fileStore, []wire.UIRow) {
 		var all []wire.UIRow
 		for id := wire.RowID(1); id <= 20; id++ {
 			all = append(all, textRow(id, fmt.Sprint("row ", id)))
 		}
 		a, ops := history.NewArchive("monitor-0", all)
-		var list shelf
+		var list fileStore
 		list.apply(ops)
 		return a, list, all
 	}
 	for name, c := range map[string]struct {
-		lost     func(*shelf)
+		lost     func(*fileStore)
 		from, to int
 		want     int
 	}{
-		"nothing was lost":      {func(*shelf) {}, 0, 15, 20},
-		"the end was lost":      {func(s *shelf) { *s = (*s)[:17] }, 0, 15, 20},
-		"more than we have":     {func(s *shelf) { *s = (*s)[:10] }, 0, 10, 15},
-		"everything was lost":   {func(s *shelf) { *s = nil }, 0, 0, 5},
-		"a trim was forgotten":  {func(s *shelf) { *s = append(shelf{(*s)[0]}, *s...) }, 1, 16, 20},
-		"a rewind is forgotten": {func(s *shelf) { *s = append((*s)[:15:15], (*s)...) }, 0, 15, 20},
+		"nothing was lost":      {func(*fileStore) {}, 0, 15, 20},
+		"the end was lost":      {func(s *fileStore) { *s = (*s)[:17] }, 0, 15, 20},
+		"more than we have":     {func(s *fileStore) { *s = (*s)[:10] }, 0, 10, 15},
+		"everything was lost":   {func(s *fileStore) { *s = nil }, 0, 0, 5},
+		"a trim was forgotten":  {func(s *fileStore) { *s = append(fileStore{(*s)[0]}, *s...) }, 1, 16, 20},
+		"a rewind is forgotten": {func(s *fileStore) { *s = append((*s)[:15:15], (*s)...) }, 0, 15, 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -30,14 +30,14 @@ func TestConversations(t *testing.T) {
 
 // step is one of the things that can happen now.
 func (c *talk) step(r *rapid.T) {
-	type deed struct {
+	type action struct {
 		name string
 		do   func()
 	}
-	deeds := []deed{{"other", func() { c.row(wire.UIRow{Say: wire.SayCheckpointSaved}) }}}
+	actions := []action{{"other", func() { c.row(wire.UIRow{Say: wire.SayCheckpointSaved}) }}}
 	may := func(ok bool, often int, name string, do func()) {
 		if ok {
-			deeds = append(deeds, slices.Repeat([]deed{{name, do}}, often)...)
+			actions = append(actions, slices.Repeat([]action{{name, do}}, often)...)
 		}
 	}
 	for _, name := range []string{"main", "window"} {
@@ -57,7 +57,7 @@ func (c *talk) step(r *rapid.T) {
 		c.back(r, rapid.SampledFrom(c.rows).Draw(r, "row"), rapid.Bool().Draw(r, "include"))
 	})
 	may(len(c.rows) > 0, 1, "edit", func() { c.edit(r) })
-	d := deeds[rapid.IntRange(0, len(deeds)-1).Draw(r, "deed")]
+	d := actions[rapid.IntRange(0, len(actions)-1).Draw(r, "deed")]
 	r.Log(d.name, "before row", c.next)
 	d.do()
 }

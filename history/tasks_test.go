@@ -18,14 +18,14 @@ import (
 )
 
 // taskShelf is a list of tasks and what a store has of it.
-type taskShelf struct {
+type taskStore struct {
 	history.Tasks
 	table map[string][]byte
 }
 
-func newTaskShelf() *taskShelf { return &taskShelf{table: map[string][]byte{}} }
+func newTaskStore() *taskStore { return &taskStore{table: map[string][]byte{}} }
 
-func (s *taskShelf) keep(ops []store.Op) {
+func (s *taskStore) keep(ops []store.Op) {
 	for _, op := range ops {
 		if op.Kind == store.OpSet {
 			s.table[op.Field] = op.Values[0]
@@ -36,7 +36,7 @@ func (s *taskShelf) keep(ops []store.Op) {
 }
 
 // add makes a task of a cost, with subtasks that may not be there.
-func (s *taskShelf) add(n int, parent wire.TaskID, cost float64, children ...wire.TaskID) wire.TaskID {
+func (s *taskStore) add(n int, parent wire.TaskID, cost float64, children ...wire.TaskID) wire.TaskID {
 	id := wire.TaskID(fmt.Sprintf("t%d", n))
 	s.keep(s.Upsert(id, func(i *history.Item) {
 		i.TS, i.Task, i.MonitorID = wire.Millis(1000+n), fmt.Sprintf("task %d", n), "monitor-0"
@@ -54,7 +54,7 @@ func taskIDs(found []history.Found) string {
 }
 
 // same fails unless the store has what there is.
-func (s *taskShelf) same(t interface{ Fatalf(string, ...any) }) {
+func (s *taskStore) same(t interface{ Fatalf(string, ...any) }) {
 	again, err := history.LoadTasks(s.table)
 	if err != nil {
 		t.Fatalf("%v", err)
@@ -68,7 +68,7 @@ func (s *taskShelf) same(t interface{ Fatalf(string, ...any) }) {
 
 func TestTasksBeginEmpty(t *testing.T) {
 	t.Parallel()
-	s := newTaskShelf()
+	s := newTaskStore()
 	if _, ok := s.Get("t1"); ok || s.Len() != 0 {
 		t.Error("there is something")
 	}
@@ -83,7 +83,7 @@ func TestTasksBeginEmpty(t *testing.T) {
 // What a change leaves alone stays; what it empties is empty.
 func TestUpsertMerges(t *testing.T) {
 	t.Parallel()
-	s := newTaskShelf()
+	s := newTaskStore()
 	s.add(1, "", 1)
 	s.keep(s.Upsert("t1", func(i *history.Item) { i.Delegated("t2") }))
 	s.add(2, "t1", 2)
@@ -111,7 +111,7 @@ func TestUpsertMerges(t *testing.T) {
 // Somebody who waits for several is delegated until none is left.
 func TestSeveralSubtasks(t *testing.T) {
 	t.Parallel()
-	s := newTaskShelf()
+	s := newTaskStore()
 	s.add(1, "", 0)
 	s.keep(s.Upsert("t1", func(i *history.Item) { i.Delegated("t2"); i.Delegated("t3"); i.Delegated("t3") }))
 	s.keep(s.Upsert("t1", func(i *history.Item) { i.Returned("t3", "t2", "c") }))
@@ -127,7 +127,7 @@ func TestSeveralSubtasks(t *testing.T) {
 // The root is always there, also of those whose parents are gone.
 func TestRootsOfTasks(t *testing.T) {
 	t.Parallel()
-	s := newTaskShelf()
+	s := newTaskStore()
 	a := s.add(1, "", 0)
 	b := s.add(2, a, 0)
 	c := s.add(3, b, 0)
@@ -146,7 +146,7 @@ func TestRootsOfTasks(t *testing.T) {
 
 func TestTasksAreFew(t *testing.T) {
 	t.Parallel()
-	s := newTaskShelf()
+	s := newTaskStore()
 	for n := range history.TasksKept + 20 {
 		s.add(n+1, "", 0)
 	}
@@ -168,7 +168,7 @@ func TestTasksAreFew(t *testing.T) {
 
 func TestFindTasks(t *testing.T) {
 	t.Parallel()
-	s := newTaskShelf()
+	s := newTaskStore()
 	for n, task := range []string{"Write a Poem", "시를 써 주세요", "count files", "한글 처리", "write tests"} {
 		id := s.add(n+1, "", 0)
 		s.keep(s.Upsert(id, func(i *history.Item) {
@@ -214,7 +214,7 @@ func TestFindTasks(t *testing.T) {
 
 func TestCostsOfTasks(t *testing.T) {
 	t.Parallel()
-	s := newTaskShelf()
+	s := newTaskStore()
 	s.add(1, "", 1)                     // none below
 	s.add(2, "", 1, "t1")               // one
 	s.add(3, "", 1, "t1", "t2")         // many, and deep; t1 is in two branches
@@ -243,7 +243,7 @@ func TestCostsOfTasks(t *testing.T) {
 
 func TestDeleteTasks(t *testing.T) {
 	t.Parallel()
-	s := newTaskShelf()
+	s := newTaskStore()
 	a := s.add(1, "", 0)
 	b := s.add(2, a, 0)
 	s.add(3, b, 0)
@@ -266,7 +266,7 @@ func TestDeleteTasks(t *testing.T) {
 // A rewind takes the tasks whose row goes, on its monitor, with all below them.
 func TestRewindTasks(t *testing.T) {
 	t.Parallel()
-	s := newTaskShelf()
+	s := newTaskStore()
 	for n := range 6 {
 		s.add(n+1, "", 0)
 	}
@@ -340,7 +340,7 @@ func TestRebuildTasks(t *testing.T) {
 func TestTasksAreKept(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		s := newTaskShelf()
+		s := newTaskStore()
 		some := func() wire.TaskID {
 			return wire.TaskID(fmt.Sprintf("t%d", rapid.IntRange(1, 9).Draw(t, "task")))
 		}

@@ -76,7 +76,7 @@ const (
 	OrderServe Order = "serve"
 )
 
-// ReplicaOrder is an order for one process. The same id again is the same wish.
+// ReplicaOrder is an order for one process. The same id again is the same order.
 type ReplicaOrder struct {
 	ID    string `json:"id"`
 	Order Order  `json:"order"`

@@ -5,10 +5,10 @@
 //
 // The announcement of this process in the store's directory of replicas, the list
 // of those who were alive when that was last read and which users crowd them, the collection fleet with at most
-// one [ReplicaOrder] per replica, a collection fleet-errands.REPLICA with what others ask of each
+// one [ReplicaOrder] per replica, a collection fleet-commands.REPLICA with what others ask of each
 // ([Command]; any number at once, each answered), and whether this process serves, drains or is drained.
 // What draining means is not its own: [Config.Drain] and [Config.Serve] say, and what an
-// errand is [Config.Execute].
+// command is [Config.Execute].
 //
 // # Who may call it
 //
@@ -17,7 +17,7 @@
 //
 // # When it is slow or stops
 //
-// A round (announce, list, look for a wish) takes place every 2 s, or at once after
+// A round (announce, list, look for a order) takes place every 2 s, or at once after
 // a change; an announcement lasts 6 s. While the store is away, and for one such
 // span after it came back, everybody counts as alive: nothing is known then. A
 // process that ends in order withdraws; one that is killed is gone after 6 s. A drain
@@ -26,9 +26,9 @@
 //
 // # What it refuses
 //
-// Wishes for a replica that is not alive ([ErrUnknown]). A wish names the process it
+// Wishes for a replica that is not alive ([ErrUnknown]). A order names the process it
 // is for, so one that is started anew under the same name does not take an old one
-// for its own, and a wish that nobody saw is forgotten after a minute. The same goes for
-// errands; they are looked for four times as often as rounds take place, have 30 s to be
+// for its own, and a order that nobody saw is forgotten after a minute. The same goes for
+// commands; they are looked for four times as often as rounds take place, have 30 s to be
 // done, and are done again only when their answer could not be written down.
 package membership

@@ -7,10 +7,10 @@ import (
 	"github.com/everdesk/everdesk/store"
 )
 
-// heed does what is wished, if that is new and meant for this process. The second
+// heed does what is ordered, if that is new and meant for this process. The second
 // context bounds the look only.
 func (f *Membership) heed(ctx, limited context.Context) error {
-	d, err := f.store.Get(limited, wishes, string(f.cfg.ID))
+	d, err := f.store.Get(limited, orders, string(f.cfg.ID))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -42,15 +42,15 @@ func (f *Membership) heed(ctx, limited context.Context) error {
 // persist tries a drain again that did not end well: what was in its way may be gone.
 func (f *Membership) persist(ctx context.Context) {
 	f.mu.Lock()
-	state, wish := f.state, f.seen
+	state, order := f.state, f.seen
 	f.mu.Unlock()
 	if state == Draining {
-		f.drain(ctx, wish)
+		f.drain(ctx, order)
 	}
 }
 
 // drain begins to hand everything over, unless that was done or is under way.
-func (f *Membership) drain(ctx context.Context, wish string) {
+func (f *Membership) drain(ctx context.Context, order string) {
 	limited, cancel := context.WithTimeout(ctx, f.cfg.Grace)
 	t := &transition{cancel: cancel, done: make(chan struct{})}
 	f.mu.Lock()
@@ -63,14 +63,14 @@ func (f *Membership) drain(ctx context.Context, wish string) {
 	f.state, f.moving = Draining, t
 	f.mu.Unlock()
 	if begins {
-		f.log.InfoContext(ctx, "draining", "wish", wish)
+		f.log.InfoContext(ctx, "draining", "wish", order)
 		f.hurry() // so that others see it soon
 	}
 	go func() { // ends with halt, which Run, serve and Leave call
 		defer close(t.done)
 		defer cancel()
 		if err := f.cfg.Drain(limited); err != nil {
-			f.log.WarnContext(ctx, "not everything was handed over", "wish", wish, "err", err)
+			f.log.WarnContext(ctx, "not everything was handed over", "wish", order, "err", err)
 			return // a later round tries again
 		}
 		f.mu.Lock()
@@ -78,7 +78,7 @@ func (f *Membership) drain(ctx context.Context, wish string) {
 			f.state = Drained
 		}
 		f.mu.Unlock()
-		f.log.InfoContext(ctx, "drained", "wish", wish)
+		f.log.InfoContext(ctx, "drained", "wish", order)
 		f.hurry()
 	}()
 }

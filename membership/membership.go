@@ -20,9 +20,9 @@ import (
 var ErrUnknown = errors.New("no such replica is alive")
 
 const (
-	wishes = "fleet"
-	// wishFor is how long a wish waits to be seen.
-	wishFor = time.Minute
+	orders = "fleet"
+	// wishFor is how long a order waits to be seen.
+	orderTimeout = time.Minute
 	// withdrawFor is how long the end of a process waits for the store.
 	withdrawFor = 2 * time.Second
 )
@@ -93,18 +93,18 @@ type Membership struct {
 	roll    replicaList
 	// poke asks for a round at once.
 	poke chan struct{}
-	// errandsPoke asks for a look for errands at once.
-	errandsPoke chan struct{}
-	errands     sync.WaitGroup
-	away        bool // the last round failed; only Run's goroutine looks
+	// errandsPoke asks for a look for commands at once.
+	wakeCommands chan struct{}
+	commands     sync.WaitGroup
+	away         bool // the last round failed; only Run's goroutine looks
 
 	mu      sync.Mutex // guards the following; never held while anybody waits
 	state   State
 	leaving bool
-	seen    string          // the id of the last wish
+	seen    string          // the id of the last order
 	moving  *transition     // the last one, or nil
-	running map[string]bool // errands
-	// finished are errands that ended after they were last looked for.
+	running map[string]bool // commands
+	// finished are commands that ended after they were last looked for.
 	finished map[string]bool
 }
 
@@ -120,16 +120,16 @@ func New(cfg Config, s Store) *Membership {
 	cfg = cfg.withDefaults()
 	return &Membership{
 		cfg: cfg, store: s, log: cfg.Logger, process: rand.Text(), started: time.Now().UTC().Round(time.Millisecond),
-		roll: newReplicaList(cfg.TTL), poke: make(chan struct{}, 1), errandsPoke: make(chan struct{}, 1),
+		roll: newReplicaList(cfg.TTL), poke: make(chan struct{}, 1), wakeCommands: make(chan struct{}, 1),
 		state: Serving, running: map[string]bool{}, finished: map[string]bool{},
 	}
 }
 
-// Run announces this replica, and does what is wished of it, until ctx ends. Then
+// Run announces this replica, and does what is ordered of it, until ctx ends. Then
 // it withdraws.
 //
-// Ownership: it starts one goroutine per drain and errand and one that looks for
-// errands, and returns after they have ended.
+// Ownership: it starts one goroutine per drain and command and one that looks for
+// commands, and returns after they have ended.
 func (f *Membership) Run(ctx context.Context) {
 	defer f.halt()
 	var looks sync.WaitGroup
@@ -156,7 +156,7 @@ func (f *Membership) announce(ctx context.Context) error {
 }
 
 // Leave says that this process is about to end: it counts as draining from now on
-// and wishes are for nobody. A drain under way is given up, since whoever ends the
+// and orders are for nobody. A drain under way is given up, since whoever ends the
 // process drains it too.
 func (f *Membership) Leave() {
 	f.mu.Lock()
@@ -217,8 +217,8 @@ func (f *Membership) list(ctx context.Context) ([]Card, error) {
 	}
 }
 
-// Order leaves a wish for a replica, which does it within [Config.Every]. The wish
-// that was left last counts; the same wish again changes nothing.
+// Order leaves a order for a replica, which does it within [Config.Every]. The order
+// that was left last counts; the same order again changes nothing.
 func (f *Membership) Order(ctx context.Context, id wire.ReplicaID, w ReplicaOrder) error {
 	var err error
 	if w.Process, err = f.processOf(ctx, id); err != nil {
@@ -229,7 +229,7 @@ func (f *Membership) Order(ctx context.Context, id wire.ReplicaID, w ReplicaOrde
 		return err
 	}
 	for {
-		was, err := f.store.Get(ctx, wishes, string(id))
+		was, err := f.store.Get(ctx, orders, string(id))
 		if err != nil && !errors.Is(err, store.ErrNotFound) {
 			return fmt.Errorf("ask a replica: %w", err)
 		}
@@ -237,7 +237,7 @@ func (f *Membership) Order(ctx context.Context, id wire.ReplicaID, w ReplicaOrde
 			break
 		}
 		_, err = f.store.Put(ctx, store.Document{
-			Collection: wishes, Name: string(id), Data: data, Version: was.Version, TTL: wishFor,
+			Collection: orders, Name: string(id), Data: data, Version: was.Version, TTL: orderTimeout,
 		})
 		if err == nil {
 			break
@@ -260,7 +260,7 @@ func (f *Membership) hurry() {
 	}
 }
 
-// round says that this replica is alive, looks who else is and for a wish, and goes
+// round says that this replica is alive, looks who else is and for a order, and goes
 // on with a drain.
 func (f *Membership) round(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, f.cfg.TTL/2)

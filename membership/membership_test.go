@@ -105,14 +105,14 @@ func states(t *testing.T, h *hub) map[wire.ReplicaID]membership.State {
 	return found
 }
 
-func ask(t *testing.T, h *hub, id wire.ReplicaID, wish string, o membership.Order) {
+func ask(t *testing.T, h *hub, id wire.ReplicaID, order string, o membership.Order) {
 	t.Helper()
-	if err := h.Order(t.Context(), id, membership.ReplicaOrder{ID: wish, Order: o}); err != nil {
+	if err := h.Order(t.Context(), id, membership.ReplicaOrder{ID: order, Order: o}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestDrainsAndServesAsWished(t *testing.T) {
+func TestDrainsAndServesAsOrdered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openFile(t)
@@ -223,9 +223,9 @@ func TestDrainThatFailsAtOnce(t *testing.T) {
 	})
 }
 
-// A process does not take a wish for its own that was for one before it, and one
+// A process does not take a order for its own that was for one before it, and one
 // that is about to end takes none at all.
-func TestWishesOfOthers(t *testing.T) {
+func TestOrdersOfOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openFile(t)

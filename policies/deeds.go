@@ -10,7 +10,7 @@ import (
 )
 
 // maxDeeds is after how many bytes of sentences the rest is only counted.
-const maxDeeds = 2000
+const maxActions = 2000
 
 // maxTitle is how many characters of a title are told.
 const maxTitle = 120
@@ -19,7 +19,7 @@ const maxTitle = 120
 func AIEntry(agent wire.AgentID, actions []wire.Action) TimelineEntry {
 	var b strings.Builder
 	for i, a := range actions {
-		if b.Len() > maxDeeds {
+		if b.Len() > maxActions {
 			b.WriteString("And " + strconv.Itoa(len(actions)-i) + " more. ")
 			break
 		}

@@ -46,11 +46,11 @@ type agents struct {
 	uncounted bool
 	parked    time.Time // since when nothing new begins
 
-	plan  planning
-	pool  *contextpool.Pool
-	crew  Runner
-	waits waits
-	apps  apps
+	plan   planning
+	pool   *contextpool.Pool
+	runner Runner
+	waits  waits
+	apps   apps
 
 	// answered are the answers of this step to messages that the ledger does
 	// not have yet; late are those who sent a message again before there was
@@ -86,12 +86,12 @@ func (l *owner) hire(tables map[string]map[string][]byte, lists map[string][][]b
 	}
 	a := &agents{asked: true, uncounted: true, open: map[use]bool{}, late: map[wire.MessageID][]wire.ConnectionID{}}
 	l.agents = a
-	a.crew = cfg.Hire(l.ctx, agentpool.SessionRef{
+	a.runner = cfg.Hire(l.ctx, agentpool.SessionRef{
 		Session: l.k.id, Epoch: l.lease.Epoch, User: l.user, Sink: port{l}, Desktop: port{l},
 	})
 	a.pool = contextpool.New(contextpool.Config{
 		Session: l.k.id, Provider: cfg.Provider, Budget: cfg.Budget, Window: cfg.Window, CondenseAt: cfg.CondenseAt,
-	}, stage{l}, a.crew)
+	}, stage{l}, a.runner)
 	if err := a.pool.Restore(tables, lists); err != nil {
 		return &store.CorruptError{Where: "agents of session " + string(l.k.id), Reason: err.Error()}
 	}
@@ -116,7 +116,7 @@ func (l *owner) dismiss() {
 		return
 	}
 	l.cancel(nil)
-	a.crew.Close()
+	a.runner.Close()
 	l.k.box.drop(func(it *item) bool {
 		if it.work != nil {
 			it.finish(errLost)

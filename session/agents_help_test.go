@@ -32,8 +32,8 @@ type engine interface {
 
 // site is where hubs run that share their sessions and their files.
 type site struct {
-	engine // for whoever only looks
-	shelf  *files.Store
+	engine    // for whoever only looks
+	fileStore *files.Store
 	// open is the store as a further replica sees it.
 	open func(t *testing.T) engine
 	// patience is how long something may take.
@@ -42,10 +42,10 @@ type site struct {
 
 func newSite(t *testing.T, open func(t *testing.T) engine) *site {
 	t.Helper()
-	shelf, err := files.Open(t.TempDir(), files.Config{})
+	fileStore, err := files.Open(t.TempDir(), files.Config{})
 	ok(t, err)
-	t.Cleanup(func() { ok(t, shelf.Close()) })
-	return &site{engine: open(t), shelf: shelf, open: open, patience: 2 * time.Minute}
+	t.Cleanup(func() { ok(t, fileStore.Close()) })
+	return &site{engine: open(t), fileStore: fileStore, open: open, patience: 2 * time.Minute}
 }
 
 // onFiles is a site on the embedded store.
@@ -93,8 +93,8 @@ type hubConfig struct {
 	logger *slog.Logger
 	// hired, if set, is told of the sessions that have agents.
 	hired func(agentpool.SessionRef)
-	// crew, if set, is put before every crew.
-	crew func(session.Runner) session.Runner
+	// session runner, if set, is put before every session runner.
+	runner func(session.Runner) session.Runner
 }
 
 // office is a hub with agents.
@@ -119,21 +119,21 @@ func agentHub(t *testing.T, s *site, cfg hubConfig) *office {
 		log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
 	o := &office{site: s, store: s.open(t)}
-	minds, err := providers.NewTable(providers.TableConfig{Default: demo.Name, Logger: log},
+	backends, err := providers.NewTable(providers.TableConfig{Default: demo.Name, Logger: log},
 		append([]providers.Provider{demo.New(cfg.demo)}, cfg.others...)...)
 	ok(t, err)
-	hands := tools.New(tools.Config{Files: s.shelf, Documents: o.store, Version: "test", Logger: log})
+	hands := tools.New(tools.Config{Files: s.fileStore, Documents: o.store, Version: "test", Logger: log})
 	o.limiter = agentpool.NewLimiter(o.store, cfg.limits, log)
-	staff := agentpool.NewRunner(agentpool.Config{Limiter: o.limiter, Providers: minds, Tools: hands, Logger: log})
+	runner := agentpool.NewRunner(agentpool.Config{Limiter: o.limiter, Providers: backends, Tools: hands, Logger: log})
 	cfg.session.Provider, cfg.session.Logger = demo.Name, log
 	cfg.session.Hire = func(ctx context.Context, e agentpool.SessionRef) session.Runner {
 		if cfg.hired != nil {
 			cfg.hired(e)
 		}
-		if cfg.crew != nil {
-			return cfg.crew(staff.Session(ctx, e))
+		if cfg.runner != nil {
+			return cfg.runner(runner.Session(ctx, e))
 		}
-		return staff.Session(ctx, e)
+		return runner.Session(ctx, e)
 	}
 	hub, stopHub := startHub(t, o.store, cfg.replica, cfg.session)
 	o.Hub = hub
@@ -142,11 +142,11 @@ func agentHub(t *testing.T, s *site, cfg hubConfig) *office {
 	wg.Go(func() { o.limiter.Run(ctx) })
 	o.stop = sync.OnceFunc(func() {
 		stopHub()
-		staff.Close()
+		runner.Close()
 		cancel()
 		wg.Wait()
 		o.limiter.Wait()
-		ok(t, minds.Close())
+		ok(t, backends.Close())
 	})
 	t.Cleanup(o.stop)
 	return o

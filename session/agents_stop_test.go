@@ -312,7 +312,7 @@ func TestSetProviderOfAgents(t *testing.T) {
 	}
 }
 
-// slowToStop is a crew that takes its time with interrupts.
+// slowToStop is a session runner that takes its time with interrupts.
 type slowToStop struct{ session.Runner }
 
 func (c slowToStop) Interrupt(run, reason string) {
@@ -327,7 +327,7 @@ func TestOverBudgetIsInterrupted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := agentHub(t, inBubble(t), hubConfig{
 			session: session.Config{Budget: policies.BudgetLimits{Concurrent: 1, ActionsPerMin: 1, OutputPerMin: 1000}},
-			crew:    func(c session.Runner) session.Runner { return slowToStop{c} },
+			runner:  func(c session.Runner) session.Runner { return slowToStop{c} },
 		})
 		d := o.newDesktop(t, "ses-1")
 		d.say("monitor-1", "m", opening("a"), opening("b"))

@@ -91,7 +91,7 @@ func (a *answers) see(events []broadcast.Event) {
 		case wire.HITLClosed:
 			sender = p.AnsweredBy
 		case wire.HITLPaused, wire.HITLResumed, wire.PlanModified, wire.TodoUpdated, wire.TodoCompleted, wire.PlanFailure:
-			// They do not say whose wish it was.
+			// They do not say whose order it was.
 		default:
 			continue
 		}

@@ -38,11 +38,11 @@ func (o bounded) Appended(int, time.Duration) {
 }
 
 // idleCrew are agents that nobody has asked anything.
-type idleCrew struct{ session.Runner }
+type idleRunner struct{ session.Runner }
 
-func (idleCrew) Has(string) bool { return true }
-func (idleCrew) Launch()         {}
-func (idleCrew) Close()          {}
+func (idleRunner) Has(string) bool { return true }
+func (idleRunner) Launch()         {}
+func (idleRunner) Close()          {}
 
 // BenchmarkTurns is the way of some small actions through mailbox, step and an empty
 // Center, in many sessions one after another: whose turn it is finds nothing in a cache.
@@ -58,7 +58,7 @@ func BenchmarkTurns(b *testing.B) {
 			steps := make(chan struct{}, underWay)
 			h := session.NewHub(session.Config{
 				Replica: "a", Lease: time.Hour, Observer: bounded{steps: steps},
-				Hire: func(context.Context, agentpool.SessionRef) session.Runner { return idleCrew{} },
+				Hire: func(context.Context, agentpool.SessionRef) session.Runner { return idleRunner{} },
 			}, instant{s})
 			ctx, cancel := context.WithCancel(b.Context())
 			var wg sync.WaitGroup

@@ -120,7 +120,7 @@ func (g *gated) Acquire(ctx context.Context, r store.SlotRequest) (store.Slot, e
 	return g.engine.Acquire(ctx, r)
 }
 
-// hesitant is a crew that does nothing, and does not say what it can.
+// hesitant is a session runner that does nothing, and does not say what it can.
 type hesitant struct{ gate chan struct{} }
 
 func (hesitant) TryReserve() *agentpool.Slot { return nil }

@@ -26,7 +26,7 @@
 // in which nothing happens, one of each partition a second. A mailbox takes 1,024 items; who
 // brings more waits until its context ends. When the store is away, a commit is
 // repeated unchanged until the lease is lost; tabs stay attached and are told, see
-// reach.go, and commands wait. An owner that could not renew its lease in time stops by itself. A store
+// store_health.go, and commands wait. An owner that could not renew its lease in time stops by itself. A store
 // that forgot what it had acknowledged, or the whole session, is told again, see
 // rewrite.go. [Hub.Drain] hands all sessions over and [Hub.Undrain] takes that back.
 // A session of another replica that nobody here uses is unloaded after 5 s.

@@ -14,8 +14,8 @@ type noting struct {
 	engine
 	t *testing.T
 
-	mu     sync.Mutex // guards the following
-	wished map[string]bool
+	mu      sync.Mutex // guards the following
+	ordered map[string]bool
 }
 
 func (n *noting) Commit(ctx context.Context, l store.Lease, b store.Batch) (store.Receipt, error) {
@@ -28,14 +28,14 @@ func (n *noting) Commit(ctx context.Context, l store.Lease, b store.Batch) (stor
 		}
 		switch p := e.Data.(type) {
 		case wire.MessageAccepted:
-			n.wished["accepted"] = b.Durable
+			n.ordered["accepted"] = b.Durable
 		case wire.PromptClosed:
-			n.wished["answered"] = b.Durable
+			n.ordered["answered"] = b.Durable
 		case wire.AgentResponse:
 			if p.IsComplete {
-				n.wished["ended"] = b.Durable
+				n.ordered["ended"] = b.Durable
 			} else {
-				n.wished["said"] = b.Durable
+				n.ordered["said"] = b.Durable
 			}
 		}
 	}
@@ -47,7 +47,7 @@ func (n *noting) Commit(ctx context.Context, l store.Lease, b store.Batch) (stor
 // would wait for a second node.
 func TestPromisesAreDurable(t *testing.T) {
 	t.Parallel()
-	n := &noting{engine: openStore(t), t: t, wished: map[string]bool{}}
+	n := &noting{engine: openStore(t), t: t, ordered: map[string]bool{}}
 	o := agentHub(t, newSite(t, func(*testing.T) engine { return n }), hubConfig{})
 	d := o.newDesktop(t, "ses-1")
 	d.say(first, "m1", "/say one", "/ask Which? | tea | coffee", "/sleep 10ms")
@@ -56,7 +56,7 @@ func TestPromisesAreDurable(t *testing.T) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for what, want := range map[string]bool{"accepted": true, "said": false, "answered": true, "ended": true} {
-		if got, seen := n.wished[what]; !seen || got != want {
+		if got, seen := n.ordered[what]; !seen || got != want {
 			t.Errorf("%s: durable is %v (seen: %v), want %v", what, got, seen, want)
 		}
 	}

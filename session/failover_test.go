@@ -136,7 +136,7 @@ func fencedBefore(t *testing.T, before, lost, first func(d *testDesktop)) (f *fa
 	t.Helper()
 	f, started = openFailing(t), &atomic.Int64{}
 	a := agentHub(t, f.site, hubConfig{logger: silence()})
-	c := agentHub(t, f.site, hubConfig{replica: "c", logger: silence(), crew: func(s session.Runner) session.Runner {
+	c := agentHub(t, f.site, hubConfig{replica: "c", logger: silence(), runner: func(s session.Runner) session.Runner {
 		return counted{s, started}
 	}})
 	d = a.newDesktop(t, "ses-1")
@@ -163,7 +163,7 @@ func fencedBefore(t *testing.T, before, lost, first func(d *testDesktop)) (f *fa
 	return f, d, started
 }
 
-// counted counts the runs that a crew starts.
+// counted counts the runs that a session runner starts.
 type counted struct {
 	session.Runner
 	n *atomic.Int64

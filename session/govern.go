@@ -74,11 +74,11 @@ func (l *owner) govern(it *item) {
 	l.step.card = l.card.encode()
 }
 
-// activityNote says what an admin's wish has done to agents that were at work and to
+// activityNote says what an admin's order has done to agents that were at work and to
 // messages that waited.
-func (l *owner) activityNote(wish wire.ClientPayload, busy map[wire.MessageID]bool, waited int) string {
+func (l *owner) activityNote(order wire.ClientPayload, busy map[wire.MessageID]bool, waited int) string {
 	var parts []string
-	switch wish.(type) {
+	switch order.(type) {
 	case wire.Interrupt, wire.InterruptAgent, wire.Reset:
 		stopped := len(busy)
 		for id := range l.agents.underWay() {

@@ -84,7 +84,7 @@ type Config struct {
 	// AnswersPerMinute is how many answers to questions a session takes; 0
 	// means 30, less means any number.
 	AnswersPerMinute int
-	// Hire makes the crew of a session that is owned here; without it messages
+	// Hire makes the session runner of a session that is owned here; without it messages
 	// for agents are refused.
 	Hire func(ctx context.Context, e agentpool.SessionRef) Runner
 	// Provider is who thinks in sessions that have chosen nobody.

@@ -82,7 +82,7 @@ type Batch struct {
 type Receipt struct {
 	// Top is the position of the log's newest event.
 	Top wire.Position
-	// Durable says that the wish in [Batch.Durable] was granted. It may be
+	// Durable says that the order in [Batch.Durable] was granted. It may be
 	// false although the batch is committed, when no second node answered.
 	Durable bool
 }

@@ -191,12 +191,12 @@ func (d *testDesktop) Submit(_ context.Context, user string, m wire.Message) err
 
 // bench is everything a test of tools needs.
 type bench struct {
-	t     *testing.T
-	exec  *tools.Executor
-	desk  *testDesktop
-	store *filestore.Store
-	shelf *files.Store
-	log   *lockedBuffer
+	t         *testing.T
+	exec      *tools.Executor
+	desk      *testDesktop
+	store     *filestore.Store
+	fileStore *files.Store
+	log       *lockedBuffer
 	// calls numbers the calls.
 	calls int
 }
@@ -232,15 +232,15 @@ func setUp(t *testing.T) *bench {
 			t.Error(err)
 		}
 	})
-	if b.shelf, err = files.Open(t.TempDir(), files.Config{FileBytes: 8 << 20}); err != nil {
+	if b.fileStore, err = files.Open(t.TempDir(), files.Config{FileBytes: 8 << 20}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := b.shelf.Close(); err != nil {
+		if err := b.fileStore.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	b.exec = tools.New(tools.Config{Files: b.shelf, Documents: b.store, Version: "1.2.3", Logger: logger})
+	b.exec = tools.New(tools.Config{Files: b.fileStore, Documents: b.store, Version: "1.2.3", Logger: logger})
 	return b
 }
 

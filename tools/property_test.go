@@ -60,12 +60,12 @@ func values() *rapid.Generator[any] {
 func TestAnyInputHasAResult(t *testing.T) {
 	t.Parallel()
 	b := setUp(t)
-	shelf, err := files.Open(t.TempDir(), files.Config{SessionBytes: 1 << 20, SessionFiles: 20})
+	fileStore, err := files.Open(t.TempDir(), files.Config{SessionBytes: 1 << 20, SessionFiles: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { shelf.Close() })
-	exec := tools.New(tools.Config{Files: shelf, Documents: b.store, Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() { fileStore.Close() })
+	exec := tools.New(tools.Config{Files: fileStore, Documents: b.store, Logger: slog.New(slog.DiscardHandler)})
 	all := append(names(exec, "main"), append(names(exec, "default"), "nothing", "")...)
 	generator := values()
 	rapid.Check(t, func(rt *rapid.T) {

@@ -81,7 +81,7 @@ func TestReadingIsBounded(t *testing.T) {
 	b := setUp(t)
 	save := func(name string, data string) {
 		t.Helper()
-		if _, err := b.shelf.Save(t.Context(), "ses-1", name, strings.NewReader(data), -1); err != nil {
+		if _, err := b.fileStore.Save(t.Context(), "ses-1", name, strings.NewReader(data), -1); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -181,10 +181,10 @@ func (f form) send(w io.Writer) error {
 // choose is the smallest form that the browser takes. Who takes nothing of what is
 // there gets the file as it is.
 func (f file) choose(accept []string) form {
-	wish := wishes(accept)
+	order := orders(accept)
 	best, rank := f.forms[len(f.forms)-1], 0.0
 	for _, candidate := range f.forms {
-		if q := wish.of(candidate.encoding); q > rank {
+		if q := order.of(candidate.encoding); q > rank {
 			best, rank = candidate, q
 		}
 	}
@@ -194,8 +194,8 @@ func (f file) choose(accept []string) form {
 // preference is how much a browser likes each encoding, from 0 to 1.
 type preference map[string]float64
 
-// wishes reads Accept-Encoding. What cannot be read counts as not wanted.
-func wishes(accept []string) preference {
+// orders reads Accept-Encoding. What cannot be read counts as not wanted.
+func orders(accept []string) preference {
 	p := preference{}
 	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
 		name, params, _ := strings.Cut(part, ";")

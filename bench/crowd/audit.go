@@ -48,7 +48,7 @@ func (a *auditor) all(ctx context.Context) error {
 			return err
 		}
 	}
-	return a.deeds(ctx)
+	return a.actions(ctx)
 }
 
 func (a *auditor) overview(ctx context.Context, hub int, name wire.ReplicaID) error {
@@ -195,9 +195,9 @@ func (a *auditor) detail(ctx context.Context, hub int, name wire.ReplicaID) erro
 	})
 }
 
-// deeds stops an agent and moves a session, each through a hub that has nothing to do
+// actions stops an agent and moves a session, each through a hub that has nothing to do
 // with it, and looks for the records.
-func (a *auditor) deeds(ctx context.Context) error {
+func (a *auditor) actions(ctx context.Context) error {
 	hubs := len(a.stage.hubs)
 	stuck, quiet := a.silent()[0], a.lively()[len(a.lively())-1]
 	var interrupted, moved string

@@ -212,11 +212,11 @@ func TestConstantsAreTheProducts(t *testing.T) {
 		},
 		"session/hub.go":           {"c.Lease, 6*time.Second", "c.Dormant, 10*time.Minute", "c.Sweep, 500*time.Millisecond"},
 		"session/follow.go":        {"const claimJitter = 150 * time.Millisecond", "const followLinger = 5 * time.Second"},
-		"session/keeper.go":        {"retryFirst = 20 * time.Millisecond", "retryLast  = time.Second", "const storeTimeout = 10 * time.Second"},
+		"session/live_session.go":  {"retryFirst = 20 * time.Millisecond", "retryLast  = time.Second", "const storeTimeout = 10 * time.Second"},
 		"session/step.go":          {"const commitTimeout = 5 * time.Second"},
 		"session/presence.go":      {"presenceEvery  = 500 * time.Millisecond", "presenceResend = 20 * time.Second"},
 		"agentpool/limiter.go":     {"l.TTL, 10*time.Second", "l.limits.TTL / 3"},
-		"gateway/doors.go":         {"leastSpread  = 100 * time.Millisecond", "clientSpread = 500 * time.Microsecond", "p.Recheck, time.Minute"},
+		"gateway/connections.go":   {"leastSpread  = 100 * time.Millisecond", "clientSpread = 500 * time.Microsecond", "p.Recheck, time.Minute"},
 		"gateway/server.go":        {"c.DrainAfter, 5*time.Second"},
 		"membership/membership.go": {"c.Every, 2*time.Second"},
 	} {

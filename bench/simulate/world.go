@@ -23,20 +23,20 @@ const (
 	sweepEvery    = 500 * time.Millisecond // session/hub.go
 	dormantAfter  = 10 * time.Minute       // session/hub.go
 	claimJitter   = 150 * time.Millisecond // session/follow.go
-	retryFirst    = 20 * time.Millisecond  // session/keeper.go
-	retryLast     = time.Second            // session/keeper.go
-	storeTimeout  = 10 * time.Second       // session/keeper.go
+	retryFirst    = 20 * time.Millisecond  // session/live_session.go
+	retryLast     = time.Second            // session/live_session.go
+	storeTimeout  = 10 * time.Second       // session/live_session.go
 	commitTimeout = 5 * time.Second        // session/step.go
 	presenceEvery = 500 * time.Millisecond // session/presence.go
 	presenceAgain = 20 * time.Second       // session/presence.go
 	followLinger  = 5 * time.Second        // session/follow.go
 	fleetEvery    = 2 * time.Second        // membership/membership.go
 	slotTTL       = 10 * time.Second       // agentpool/limiter.go
-	leastSpread   = 100 * time.Millisecond // gateway/doors.go
-	clientSpread  = 500 * time.Microsecond // gateway/doors.go
+	leastSpread   = 100 * time.Millisecond // gateway/connections.go
+	clientSpread  = 500 * time.Microsecond // gateway/connections.go
 	drainAfter    = 5 * time.Second        // gateway/server.go
-	drainTime     = 17 * time.Second       // cmd/hub/house.go, of a grace of 20 s
-	recheckEvery  = time.Minute            // gateway/doors.go
+	drainTime     = 17 * time.Second       // cmd/hub/app.go, of a grace of 20 s
+	recheckEvery  = time.Minute            // gateway/connections.go
 	firstBackoff  = 500 * time.Millisecond // client/link.go
 	maxBackoff    = 30 * time.Second       // client/link.go
 )

@@ -34,10 +34,10 @@ const keyRecords = 6
 
 func newAdminFleet(t *testing.T, args ...string) *adminFleet {
 	t.Helper()
-	redis, demo, shelf := redistest.Standalone(t), minds(t)[0], t.TempDir()
+	redis, demo, fileStore := redistest.Standalone(t), testProviders(t)[0], t.TempDir()
 	f := &adminFleet{}
 	for name, into := range map[string]**server{"one": &f.one, "two": &f.two} {
-		*into = serveProcess(t, demo, append([]string{"--store", redis.URL(), "--replica-id", name, "--files-dir", shelf, "--auth", "token"}, args...)...)
+		*into = serveProcess(t, demo, append([]string{"--store", redis.URL(), "--replica-id", name, "--files-dir", fileStore, "--auth", "token"}, args...)...)
 		u, err := url.Parse((*into).url)
 		if err != nil {
 			t.Fatal(err)

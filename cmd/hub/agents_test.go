@@ -24,7 +24,7 @@ func TestAgentsDirectAndSteered(t *testing.T) {
 
 func TestAgentsEphemeral(t *testing.T) {
 	t.Parallel()
-	m := minds(t)[0]
+	m := testProviders(t)[0]
 	_, _, x := openTerminal(t, m)
 	x.say(t, "/nosteer", m.say("begun"), "/hang")
 	x.until(t, `^main: begun$`)
@@ -41,7 +41,7 @@ func TestAgentsEphemeral(t *testing.T) {
 // waits, and what there is no room for is refused.
 func TestAgentsQueuedAndRejected(t *testing.T) {
 	t.Parallel()
-	m := minds(t)[0]
+	m := testProviders(t)[0]
 	m.env = append(m.env, "MAX_AGENTS=1")
 	_, _, x := openTerminal(t, m)
 	x.say(t, "/nosteer", m.say("begun"), "/hang")

@@ -63,7 +63,7 @@ func tallied(t *testing.T, x *terminal, enough func(*tally) bool) *tally {
 // order. A terminal that stays attached sees all of it.
 func TestCrashWithQueuedMessages(t *testing.T) {
 	t.Parallel()
-	demo := minds(t)[0]
+	demo := testProviders(t)[0]
 	for name, tt := range map[string]struct {
 		store  string
 		deaths int // the second is when everything comes from the store already
@@ -132,7 +132,7 @@ func containsType(line, name string) bool {
 // the terminal sends those without an answer again.
 func TestCrashInTheMiddle(t *testing.T) {
 	t.Parallel()
-	m := minds(t)[0]
+	m := testProviders(t)[0]
 	s := serveProcess(t, m, "--lease", "2s")
 	x := attachProcess(t, s, createSession(t, s.url), "--json")
 	x.until(t, `"type":"session_state"`)
@@ -210,7 +210,7 @@ func TestCrashInATool(t *testing.T) {
 // meanwhile.
 func TestCrashInATask(t *testing.T) {
 	t.Parallel()
-	m := minds(t)[0]
+	m := testProviders(t)[0]
 	s, _, x := openTerminal(t, m, "--lease", "2s")
 	x.say(t, m.task(m.ask("First?", "tea", "coffee")), m.say("after all"))
 	const asks = `\? A question: First\?  \[:answer …\] #(\w{4})$`
@@ -229,7 +229,7 @@ func TestCrashInATask(t *testing.T) {
 // Somebody else thinks from the next turn on, who knows what was said before.
 func TestProviderSwitch(t *testing.T) {
 	t.Parallel()
-	m := minds(t)[1]
+	m := testProviders(t)[1]
 	m.env = append(m.env, "PROVIDER=demo")
 	_, _, x := openTerminal(t, m)
 	if seen := strings.Join(x.seen, "\n"); !strings.Contains(seen, "answers come from the demo, which is no model") {

@@ -99,7 +99,7 @@ func (d *draining) only(ctx context.Context, p program) (wire.ReplicaID, error) 
 	return all[0].ID, nil
 }
 
-// order leaves the wish.
+// order leaves the order.
 func (d *draining) order(ctx context.Context) error {
 	verb := "drain"
 	if d.undo {
@@ -113,7 +113,7 @@ func (d *draining) order(ctx context.Context) error {
 	return nil
 }
 
-// await waits until the replica is what was wished for. One that is gone has
+// await waits until the replica is what was ordered for. One that is gone has
 // handed everything over, too.
 func (d *draining) await(ctx context.Context, p program) error {
 	want := membership.Drained

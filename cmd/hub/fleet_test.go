@@ -72,12 +72,12 @@ func status(t *testing.T, url string) int {
 func TestDrainUnderAStream(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Standalone(t)
-	demo := minds(t)[0]
-	shelf := t.TempDir()
+	demo := testProviders(t)[0]
+	fileStore := t.TempDir()
 	hubs := map[string]*server{}
 	names := []string{"one", "two", "three"}
 	for _, name := range names {
-		hubs[name] = serveProcess(t, demo, "--store", redis.URL(), "--replica-id", name, "--files-dir", shelf)
+		hubs[name] = serveProcess(t, demo, "--store", redis.URL(), "--replica-id", name, "--files-dir", fileStore)
 	}
 	session := createSession(t, hubs["one"].url)
 	const words = 400
@@ -175,7 +175,7 @@ func TestDrainUnderAStream(t *testing.T) {
 func TestInterruptThroughAnother(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Standalone(t)
-	demo := minds(t)[0]
+	demo := testProviders(t)[0]
 	one := serveProcess(t, demo, "--store", redis.URL(), "--replica-id", "one", "--files-dir", t.TempDir())
 	two := serveProcess(t, demo, "--store", redis.URL(), "--replica-id", "two", "--files-dir", t.TempDir())
 	session := createSession(t, one.url)

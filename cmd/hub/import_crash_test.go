@@ -117,7 +117,7 @@ func (s *server) dieInImport(t *testing.T, packed, folder string, files int) {
 func TestCrashInAnImport(t *testing.T) {
 	t.Parallel()
 	folder, temporary := t.TempDir(), t.TempDir()
-	demo := minds(t)[0]
+	demo := testProviders(t)[0]
 	demo.env = append(demo.env, "TMPDIR="+temporary)
 	s := serveProcess(t, demo, "--files-dir", folder)
 	origin := string(createSession(t, s.url))

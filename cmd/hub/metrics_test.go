@@ -147,9 +147,9 @@ func TestMetricsCountWhatHappens(t *testing.T) {
 func TestMetricsOfTwins(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Standalone(t)
-	demo, shelf := minds(t)[0], t.TempDir()
-	one := serveProcess(t, demo, "--store", redis.URL(), "--replica-id", "one", "--files-dir", shelf, "--short-lease")
-	two := serveProcess(t, demo, "--store", redis.URL(), "--replica-id", "two", "--files-dir", shelf, "--short-lease")
+	demo, fileStore := testProviders(t)[0], t.TempDir()
+	one := serveProcess(t, demo, "--store", redis.URL(), "--replica-id", "one", "--files-dir", fileStore, "--short-lease")
+	two := serveProcess(t, demo, "--store", redis.URL(), "--replica-id", "two", "--files-dir", fileStore, "--short-lease")
 	session := createSession(t, one.url)
 	emit(t, runClient(t, one.url, session), wire.AppBadge{AppID: "a", Count: 1})
 	runClient(t, two.url, session)

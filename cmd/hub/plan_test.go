@@ -12,7 +12,7 @@ import (
 // done is not done again, and who watches there sees it end.
 func TestCrashInAPlan(t *testing.T) {
 	t.Parallel()
-	demo := minds(t)[0]
+	demo := testProviders(t)[0]
 	settings := []string{"--lease", "2s", "--store", redistest.Standalone(t).URL(), "--files-dir", t.TempDir()}
 	a, b := serveProcess(t, demo, settings...), serveProcess(t, demo, settings...)
 	session := createSession(t, a.url)

@@ -95,9 +95,9 @@ func host(ctx context.Context, cfg config, log *slog.Logger, stdout io.Writer) (
 	if admin != nil {
 		fmt.Fprintf(stdout, "The monitor is at %s/admin\n", openURL(admin.Addr()))
 	}
-	fmt.Fprintf(stdout, "Answers come from %s: %s.\n", h.minds.Default().Name(), h.why)
+	fmt.Fprintf(stdout, "Answers come from %s: %s.\n", h.backends.Default().Name(), h.why)
 	log.InfoContext(ctx, "hub is running", "url", url, "addr", ln.Addr(), "version", version(), "auth", cfg.auth.Mode,
-		"provider", h.minds.Default().Name(), "because", h.why)
+		"provider", h.backends.Default().Name(), "because", h.why)
 	return h.answer(ctx, ln, cfg.grace, log)
 }
 

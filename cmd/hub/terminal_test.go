@@ -33,8 +33,8 @@ type mind struct {
 	fake bool
 }
 
-// minds are the demo and every way to reach a model.
-func minds(t *testing.T) []mind {
+// providers are the demo and every way to reach a model.
+func testProviders(t *testing.T) []mind {
 	t.Helper()
 	model := fakemodel.New()
 	model.Models = []string{"llama"}
@@ -67,7 +67,7 @@ func minds(t *testing.T) []mind {
 // everyMind runs a test with each of them.
 func everyMind(t *testing.T, test func(t *testing.T, m mind)) {
 	t.Helper()
-	for _, m := range minds(t) {
+	for _, m := range testProviders(t) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			test(t, m)

@@ -43,7 +43,7 @@ func post(t *testing.T, url string, session wire.SessionID, id, text string, hea
 func TestTraceOfAMessage(t *testing.T) {
 	t.Parallel()
 	c := startCollector(t)
-	model := minds(t)[1]
+	model := testProviders(t)[1]
 	model.env = append(slices.Clone(model.env), "OTEL_EXPORTER_OTLP_HEADERS=api-key=s%20cret", "HUB_OTLP_ENDPOINT="+c.url)
 	s := serveProcess(t, model, "--replica-id", "alpha")
 	session := createSession(t, s.url)
@@ -121,10 +121,10 @@ func TestTraceGoesOnAfterATakeOver(t *testing.T) {
 	t.Parallel()
 	redis := redistest.Standalone(t)
 	c := startCollector(t)
-	shelf := t.TempDir()
+	fileStore := t.TempDir()
 	hubs := map[string]*server{}
 	for _, name := range []string{"one", "two", "three"} {
-		hubs[name] = serveProcess(t, minds(t)[0], "--store", redis.URL(), "--replica-id", name, "--files-dir", shelf,
+		hubs[name] = serveProcess(t, testProviders(t)[0], "--store", redis.URL(), "--replica-id", name, "--files-dir", fileStore,
 			"--lease", "2s", "--otlp-endpoint", c.url)
 	}
 	session := createSession(t, hubs["one"].url)
@@ -183,7 +183,7 @@ func TestTraceOff(t *testing.T) {
 		}
 	})
 	url := "http://" + ln.Addr().String()
-	demo := minds(t)[0]
+	demo := testProviders(t)[0]
 	demo.env = []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + url, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=" + url + "/v1/traces", "OTEL_TRACES_EXPORTER=otlp"}
 	s := serveProcess(t, demo)
 	session := createSession(t, s.url)

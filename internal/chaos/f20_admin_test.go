@@ -90,7 +90,7 @@ func (r *ruling) ruled(t *testing.T, d *desktop, name string) {
 	s := d.play(t, r.rng)
 	dwell(t.Context(), time.Duration(r.rng.IntN(600))*time.Millisecond)
 	what := []string{"interrupt", "reset"}[r.rng.IntN(2)]
-	order := deed{
+	order := action{
 		id: what + "-" + name, action: "session." + what, target: d.id,
 		method: http.MethodPost, path: "/api/admin/sessions/" + string(d.id) + "/" + what,
 	}
@@ -169,7 +169,7 @@ func (r *ruling) deleted(t *testing.T, name string) {
 	dwell(t.Context(), time.Duration(r.rng.IntN(600))*time.Millisecond)
 	rng := plan.Rand(r.rng.Uint64())
 	r.during(t, d, func() {
-		r.act(t, rng, deed{
+		r.act(t, rng, action{
 			id: "delete-" + name, action: "session.delete", target: d.id,
 			method: http.MethodDelete, path: "/api/admin/sessions/" + string(d.id) + "?reason=because",
 		}, 1+rng.IntN(3))
@@ -203,8 +203,8 @@ func (r *ruling) deleted(t *testing.T, name string) {
 	}
 }
 
-// deed is what an admin does.
-type deed struct {
+// action is what an admin does.
+type action struct {
 	id, action   string
 	target       wire.SessionID
 	method, path string
@@ -222,7 +222,7 @@ type record struct {
 
 // act sends an action so many times at about the same time, each to another hub
 // first, and tries until everybody is told that it is done.
-func (r *ruling) act(t *testing.T, rng *rand.Rand, d deed, times int) {
+func (r *ruling) act(t *testing.T, rng *rand.Rand, d action, times int) {
 	t.Helper()
 	r.mu.Lock()
 	r.wrote[d.id] = d.action + " " + string(d.target)
@@ -261,7 +261,7 @@ func (r *ruling) act(t *testing.T, rng *rand.Rand, d deed, times int) {
 }
 
 // order asks one hub for an action.
-func order(t *testing.T, base string, d deed) (record, error) {
+func order(t *testing.T, base string, d action) (record, error) {
 	t.Helper()
 	body := `{"reason":"because"}`
 	if d.method == http.MethodDelete {

@@ -254,8 +254,8 @@ type Waved struct {
 		"wire/desktop_event.go", "	IsComplete bool `json:\"isComplete\"`\n",
 		"	IsComplete bool `json:\"isComplete\"`\n	Mood string `json:\"mood,omitempty\"`\n",
 	},
-	{"contextpool/hear.go", "p.stage.Emit(wire.AgentResponse{", `p.stage.Emit(wire.AgentResponse{Mood: "good", `},
-	{"contextpool/hear.go", "end := wire.AgentResponse{", `end := wire.AgentResponse{Mood: "best",`},
+	{"contextpool/report.go", "p.step.Emit(wire.AgentResponse{", `p.step.Emit(wire.AgentResponse{Mood: "good", `},
+	{"contextpool/report.go", "end := wire.AgentResponse{", `end := wire.AgentResponse{Mood: "best",`},
 	{"contextpool/turn.go", "	Attempt int            `json:\"attempt\"`\n", "	Attempt int            `json:\"attempt\"`\n	Mood string `json:\"mood,omitempty\"`\n"},
 	{"contextpool/turn.go", "	t := &turn{", `	t := &turn{Mood: "good",`},
 	{

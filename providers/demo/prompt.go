@@ -190,7 +190,7 @@ func (s *session) plan(before []providers.Entry, message providers.Entry) []step
 		}
 	}
 	if results > 0 && text.Len() == 0 && pictures == 0 {
-		return nil // the answer to a call is no wish
+		return nil // the answer to a call is no order
 	}
 	if strings.Contains(text.String(), sumUp) {
 		return []step{say(summary(before))}

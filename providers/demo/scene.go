@@ -25,10 +25,10 @@ var scenes = []scene{
 	{regexp.MustCompile(`(?i)\b(?:show|open|make|create|give)\b.*\bwindows\b|창\S*\s.*(?:보여|열어|띄워|만들어)|(?:몇|여러)\s*개?의?\s*창`), words.showcase},
 }
 
-// scene is what to play for a wish, or nothing.
-func (w words) scene(wish string) []step {
+// scene is what to play for a order, or nothing.
+func (w words) scene(order string) []step {
 	for _, s := range scenes {
-		if s.asked.MatchString(wish) {
+		if s.asked.MatchString(order) {
 			return s.play(w)
 		}
 	}

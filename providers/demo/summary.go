@@ -11,34 +11,34 @@ import (
 // sumUp is in what the hub says when it wants a summary of the conversation.
 const sumUp = "is about to be replaced by a summary that you write now"
 
-// How many wishes a summary names, and how much of each.
+// How many orders a summary names, and how much of each.
 const (
-	maxWishes = 20
-	wishBytes = 120
+	maxOrders  = 20
+	orderBytes = 120
 )
 
 // summary is what the demo makes of a conversation: it understands nothing, so it
 // lists what the user said last.
 func summary(entries []providers.Entry) string {
-	var wishes []string
+	var orders []string
 	for _, e := range slices.Backward(entries) {
 		for _, b := range e.Blocks {
-			if e.Role == providers.RoleUser && b.Kind == providers.BlockText && len(wishes) < maxWishes {
+			if e.Role == providers.RoleUser && b.Kind == providers.BlockText && len(orders) < maxOrders {
 				if said := firstLine(readPrompt(b.Text).content); said != "" {
-					wishes = append(wishes, "- "+said)
+					orders = append(orders, "- "+said)
 				}
 			}
 		}
 	}
-	slices.Reverse(wishes)
-	return fmt.Sprintf("The demo sums up %d messages. The user said:\n%s", len(entries), strings.Join(wishes, "\n"))
+	slices.Reverse(orders)
+	return fmt.Sprintf("The demo sums up %d messages. The user said:\n%s", len(entries), strings.Join(orders, "\n"))
 }
 
 // firstLine is the beginning of a text.
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	if len(line) > wishBytes {
-		line = strings.ToValidUTF8(line[:wishBytes], "") + "…"
+	if len(line) > orderBytes {
+		line = strings.ToValidUTF8(line[:orderBytes], "") + "…"
 	}
 	return line
 }

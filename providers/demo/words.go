@@ -67,24 +67,24 @@ func (w words) answer(pictures int) []step {
 	case asksWho.MatchString(text):
 		return []step{say(introduction(w.korean))}
 	}
-	wish, _, _ := strings.Cut(strings.ReplaceAll(text, "：", ":"), ":")
+	order, _, _ := strings.Cut(strings.ReplaceAll(text, "：", ":"), ":")
 	var asked []kind
 	for _, k := range kinds {
-		if k.asked.MatchString(wish) {
+		if k.asked.MatchString(order) {
 			asked = append(asked, k)
 		}
 	}
 	switch {
-	case len(asked) > 0 && asksClose.MatchString(wish):
+	case len(asked) > 0 && asksClose.MatchString(order):
 		return w.closing(asked)
 	case len(asked) > 0:
 		return w.opening(asked)
 	}
-	if played := w.scene(wish); played != nil {
+	if played := w.scene(order); played != nil {
 		return played
 	}
 	switch {
-	case asksNotify.MatchString(wish):
+	case asksNotify.MatchString(order):
 		return []step{w.notification()}
 	case greets.MatchString(text):
 		return []step{say(w.in("Hello! I am the demo: no AI model answers here, only a few rules. Say “show me some windows”, or help to see what else I can do.",

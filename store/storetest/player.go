@@ -81,7 +81,7 @@ func play(t *testing.T, env Env, steps []step) error {
 }
 
 func (p *player) take(s step) error {
-	deed, ok := map[string]func(Engine, step) error{
+	action, ok := map[string]func(Engine, step) error{
 		"create": p.create, "claim": p.claim, "renew": p.renew, "release": p.release, "delete": p.delete, "discard": p.discard,
 		"commit": p.commit, "retry": p.retry, "load": p.load, "read": p.read, "readList": p.readList,
 		"session": p.session, "sessions": p.sessions, "unattended": p.unattended,
@@ -93,7 +93,7 @@ func (p *player) take(s step) error {
 	if !ok {
 		return fmt.Errorf("no such step: %s", s.Do)
 	}
-	return deed(p.engines[s.Replica], s)
+	return action(p.engines[s.Replica], s)
 }
 
 // ttl is a lifetime that only ends where time is virtual, so that on other

@@ -77,17 +77,17 @@ func (s step) command() (c store.Command) {
 	return store.Command{ID: fmt.Sprint("c", s.N%programCommands), Data: []byte(s.Text)}
 }
 
-// deeds are what a step may do, the more common ones more often.
-func deeds() []string {
+// actions are what a step may do, the more common ones more often.
+func actions() []string {
 	var all []string
-	for deed, weight := range map[string]int{
+	for action, weight := range map[string]int{
 		"create": 3, "claim": 6, "renew": 1, "release": 2, "delete": 1, "discard": 1, "commit": 16, "retry": 2,
 		"load": 1, "read": 4, "readList": 1, "session": 1, "sessions": 1, "unattended": 1, "quarantine": 1, "lift": 1,
 		"send": 6, "receive": 2, "put": 4, "get": 1, "remove": 1, "documents": 1,
 		"acquire": 3, "wait": 4, "giveUp": 1, "renewSlot": 1, "releaseSlot": 5, "slots": 1, "advance": 3,
 	} {
 		for range weight {
-			all = append(all, deed)
+			all = append(all, action)
 		}
 	}
 	slices.Sort(all) // a map has no order, and a seed must mean one program
@@ -97,7 +97,7 @@ func deeds() []string {
 
 // program draws a sequence of steps.
 func program() *rapid.Generator[[]step] {
-	do := rapid.SampledFrom(deeds())
+	do := rapid.SampledFrom(actions())
 	rarely := rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6})
 	batch := batches()
 	one := rapid.Custom(func(t *rapid.T) step {

@@ -107,12 +107,12 @@ func setUp(t *testing.T, cfg mcpserver.Config) *hub {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	shelf, err := files.Open(t.TempDir(), files.Config{})
+	fileStore, err := files.Open(t.TempDir(), files.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { shelf.Close() })
-	h.exec = tools.New(tools.Config{Files: shelf, Documents: store, Version: "1.2.3", Logger: logger})
+	t.Cleanup(func() { fileStore.Close() })
+	h.exec = tools.New(tools.Config{Files: fileStore, Documents: store, Version: "1.2.3", Logger: logger})
 	cfg.Version, cfg.Logger = "1.2.3", logger
 	h.door = mcpserver.New(h.exec, cfg)
 	mux := http.NewServeMux()

@@ -15,7 +15,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// HandleReport takes a report of the crew. Those of runs that are no longer under way
+// HandleReport takes a report of the session runner. Those of runs that are no longer under way
 // come too late.
 func (p *Pool) HandleReport(r agentpool.Report) {
 	var t *turn
@@ -222,7 +222,7 @@ func (p *Pool) end(t *turn, outcome providers.Outcome, reason string) {
 		p.record(t, policies.SpeakerAssistant, text, p.step.NextRow()-1)
 	}
 	if t.Kind != wire.AgentMain && !t.thinks() {
-		p.step.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.deeds)...)
+		p.step.Keep(p.timeline(t.Monitor).PushAI(t.Role, t.actions)...)
 	}
 	p.tally.ended(outcome, t.Usage)
 	if t.thinks() {
@@ -336,14 +336,14 @@ func (p *Pool) unlock(t *turn) {
 
 // recordReload remembers what was done, for when something similar is asked.
 func (p *Pool) recordReload(t *turn) {
-	if len(t.deeds) == 0 || len(t.deeds) < t.Done || t.Kind == wire.AgentTask {
+	if len(t.actions) == 0 || len(t.actions) < t.Done || t.Kind == wire.AgentTask {
 		return
 	}
 	var required []wire.WindowID
 	if t.Kind == wire.AgentWindow {
 		required = append(required, t.Window)
 	}
-	entry, evicted := p.reload.Record(p.step.Now(), t.trigger(), t.deeds, required)
+	entry, evicted := p.reload.Record(p.step.Now(), t.trigger(), t.actions, required)
 	for _, id := range evicted {
 		p.step.Keep(store.Unset(reloadTable, id))
 	}

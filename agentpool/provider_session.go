@@ -11,7 +11,7 @@ import (
 )
 
 // patience is how long a backend may take to interrupt a turn, to give up opening
-// a conversation and to close one. After that the crew goes on without it.
+// a conversation and to close one. After that the session runner goes on without it.
 const patience = 5 * time.Second
 
 // wantedEvery is how often an idle process finds out whether somebody waits for
@@ -20,7 +20,7 @@ const wantedEvery = 2 * time.Second
 
 // providerSession is an open conversation with a backend.
 type providerSession struct {
-	crew     *SessionRunner
+	runner   *SessionRunner
 	agent    string
 	provider string
 	profile  string
@@ -43,7 +43,7 @@ type providerSession struct {
 	shut sync.Once
 
 	mu   sync.Mutex // guards the following
-	turn *life      // whose turn it is
+	turn *activeRun // whose turn it is
 	dead bool       // ended by itself
 }
 
@@ -57,7 +57,7 @@ func (t *providerSession) handleEvent(e providers.Event) {
 	if l != nil {
 		l.hear(e, t.over)
 	} else if dead {
-		t.crew.park(t)
+		t.runner.park(t)
 	}
 }
 
@@ -73,7 +73,7 @@ func (t *providerSession) call(ctx context.Context, call providers.ToolCall) pro
 }
 
 // owns says whose turn it is and reports whether the conversation lives.
-func (t *providerSession) owns(l *life) bool {
+func (t *providerSession) owns(l *activeRun) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.turn = l
@@ -81,7 +81,7 @@ func (t *providerSession) owns(l *life) bool {
 }
 
 // take returns the open conversation of an agent, if the run can go on with it.
-func (c *SessionRunner) take(l *life) *providerSession {
+func (c *SessionRunner) take(l *activeRun) *providerSession {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.idle[l.Agent]
@@ -102,7 +102,7 @@ func (c *SessionRunner) take(l *life) *providerSession {
 
 // keep leaves a conversation open for the agent's next turn, until it was not
 // used for a while, and reports whether it does.
-func (c *SessionRunner) keep(l *life, t *providerSession) bool {
+func (c *SessionRunner) keep(l *activeRun, t *providerSession) bool {
 	if t.process && t.slot.wanted(l.ctx) {
 		return false
 	}
@@ -113,7 +113,7 @@ func (c *SessionRunner) keep(l *life, t *providerSession) bool {
 	}
 	c.idle[t.agent] = t
 	t.since = time.Now()
-	wait := c.staff.cfg.Park
+	wait := c.pool.cfg.Park
 	if t.process {
 		wait = min(wait, wantedEvery)
 		t.unwatch = context.AfterFunc(t.slot.life, func() { c.park(t) })
@@ -130,7 +130,7 @@ func (c *SessionRunner) check(t *providerSession) {
 	if c.idle[t.agent] != t {
 		return
 	}
-	if !t.process || time.Since(t.since) >= c.staff.cfg.Park {
+	if !t.process || time.Since(t.since) >= c.pool.cfg.Park {
 		delete(c.idle, t.agent)
 		c.retire(t)
 		return
@@ -159,7 +159,7 @@ func (c *SessionRunner) park(t *providerSession) {
 	}
 }
 
-// retire closes a conversation in the background. The lock is held and the crew
+// retire closes a conversation in the background. The lock is held and the session runner
 // is not closed.
 func (c *SessionRunner) retire(t *providerSession) { c.wg.Go(func() { c.end(t) }) }
 

@@ -6,16 +6,16 @@ import (
 	"github.com/everdesk/everdesk/session"
 )
 
-// A porch is where connections wait that have nothing to say, which is what nearly all do nearly
-// always. They need no goroutine there: a few ushers attend to those from whom something has
+// A poller is where connections wait that have nothing to say, which is what nearly all do nearly
+// always. They need no goroutine there: a few pollers attend to those from whom something has
 // come, all on the same stack, which is in a cache while ten thousand others would not be.
 //
-// An usher must not wait for anything, or all others would wait with it. What it cannot do at
-// once it leaves to a goroutine of the connection's own, which goes back to the porch when
-// that is done. So a connection has one of three hosts, and never two: the porch, where it is in
-// the list of an usher; that usher, for a moment; or a goroutine.
+// An poller must not wait for anything, or all others would wait with it. What it cannot do at
+// once it leaves to a goroutine of the connection's own, which goes back to the poller when
+// that is done. So a connection has one of three hosts, and never two: the poller, where it is in
+// the list of a poller; that poller, for a moment; or a goroutine.
 
-// postponedWork is what a goroutine is to do for a connection before it listens, since an usher would
+// postponedWork is what a goroutine is to do for a connection before it listens, since a poller would
 // have had to wait for it.
 type postponedWork struct {
 	forth []session.Command // to be delivered
@@ -30,15 +30,15 @@ func (c *conn) postponed() *postponedWork {
 	return c.later
 }
 
-// park has the connection wait at the porch, if it can and was not asked to end. Then
+// park has the connection wait at the poller, if it can and was not asked to end. Then
 // its host must not touch it any more.
 func (c *conn) park() bool { return c.poller != nil && c.poller.park(c) }
 
-// unpark takes the connection from the porch, for a new host. It reports false when it was not
+// unpark takes the connection from the poller, for a new host. It reports false when it was not
 // there.
 func (c *conn) unpark() bool { return c.poller != nil && c.poller.unpark(c) }
 
-// handleReadable does for a connection what can be done without waiting, on the stack of an usher. It
+// handleReadable does for a connection what can be done without waiting, on the stack of a poller. It
 // reports whether the connection may go on waiting where it was. If it is over, somebody else is
 // to read the rest: of an end that came together with the last words nobody is told again.
 func (c *conn) handleReadable(over bool) (stays bool) {
@@ -52,7 +52,7 @@ func (c *conn) handleReadable(over bool) (stays bool) {
 	return stays
 }
 
-// gulps is how often an usher reads from a connection at a time. Who has said more than that
+// gulps is how often a poller reads from a connection at a time. Who has said more than that
 // has a goroutine take the rest, for others wait too.
 const gulps = 4
 
@@ -78,7 +78,7 @@ func (c *conn) readAvailable() bool {
 	return false
 }
 
-// runPostponed does what an usher has left to do.
+// runPostponed does what a poller has left to do.
 func (c *conn) runPostponed(ctx context.Context) {
 	l := c.later
 	if l == nil {

@@ -35,7 +35,7 @@ type Providers interface {
 	Get(name string) (providers.Provider, bool)
 }
 
-// SessionRef is the session that a crew works for.
+// SessionRef is the session that a session runner works for.
 type SessionRef struct {
 	Session wire.SessionID
 	// Epoch is that of the owner.
@@ -45,7 +45,7 @@ type SessionRef struct {
 	Desktop tools.Desktop
 }
 
-// Config is what a staff is made of.
+// Config is what a runner is made of.
 type Config struct {
 	Limiter   *Limiter
 	Providers Providers
@@ -78,43 +78,43 @@ type Runner struct {
 	cfg Config
 	log *slog.Logger
 
-	mu    sync.Mutex // guards the following
-	crews map[*SessionRunner]struct{}
+	mu      sync.Mutex // guards the following
+	runners map[*SessionRunner]struct{}
 }
 
-// NewRunner makes a staff.
+// NewRunner makes a runner.
 func NewRunner(cfg Config) *Runner {
 	cfg.Park = cmp.Or(cfg.Park, 5*time.Minute)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Runner{cfg: cfg, log: cfg.Logger, crews: map[*SessionRunner]struct{}{}}
+	return &Runner{cfg: cfg, log: cfg.Logger, runners: map[*SessionRunner]struct{}{}}
 }
 
-// Session makes the crew of a session that this replica owns. When the context ends
+// Session makes the session runner of a session that this replica owns. When the context ends
 // its agents stop; [Crew.Close] waits for that.
 func (s *Runner) Session(ctx context.Context, e SessionRef) *SessionRunner {
 	c := &SessionRunner{
-		staff: s, employer: e, log: s.log.With("session", e.Session),
-		runs: map[string]*life{}, idle: map[string]*providerSession{}, reserved: map[*Slot]struct{}{},
+		pool: s, ref: e, log: s.log.With("session", e.Session),
+		runs: map[string]*activeRun{}, idle: map[string]*providerSession{}, reserved: map[*Slot]struct{}{},
 	}
 	c.ctx, c.cancel = context.WithCancel(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.crews[c] = struct{}{}
+	s.runners[c] = struct{}{}
 	return c
 }
 
-// Close closes every crew that is still open.
+// Close closes every session runner that is still open.
 func (s *Runner) Close() {
 	s.mu.Lock()
-	crews := make([]*SessionRunner, 0, len(s.crews))
-	for c := range s.crews {
-		crews = append(crews, c)
+	runners := make([]*SessionRunner, 0, len(s.runners))
+	for c := range s.runners {
+		runners = append(runners, c)
 	}
 	s.mu.Unlock()
 	var wg sync.WaitGroup
-	for _, c := range crews {
+	for _, c := range runners {
 		wg.Go(c.Close)
 	}
 	wg.Wait()
@@ -123,5 +123,5 @@ func (s *Runner) Close() {
 func (s *Runner) left(c *SessionRunner) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.crews, c)
+	delete(s.runners, c)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What the shelf refuses, besides names. A file that is not there is
+// What the file store refuses, besides names. A file that is not there is
 // [fs.ErrNotExist].
 var (
 	ErrTooLarge = errors.New("file is too large")
@@ -58,7 +58,7 @@ type Store struct {
 	pending map[wire.SessionID]pending
 }
 
-// Open makes a shelf of a folder, which it makes if need be.
+// Open makes a file store of a folder, which it makes if need be.
 func Open(dir string, cfg Config) (*Store, error) {
 	cfg.FileBytes = cmp.Or(cfg.FileBytes, 25<<20)
 	cfg.SessionBytes = cmp.Or(cfg.SessionBytes, 256<<20)

@@ -30,9 +30,9 @@ type Command struct {
 	Connection wire.ConnectionID `json:"connection,omitempty"`
 }
 
-// Answer is what became of an errand.
+// Answer is what became of an command.
 type Answer struct {
-	// Found says that there was what the errand is about.
+	// Found says that there was what the command is about.
 	Found bool `json:"found,omitempty"`
 	// Detail is what there is to say of it.
 	Detail string `json:"detail,omitempty"`
@@ -42,18 +42,18 @@ type Answer struct {
 }
 
 const (
-	errandPrefix = "fleet-errands."
-	// errandFor is how long a replica has to do an errand, and answerFor how long
+	commandPrefix = "fleet-errands."
+	// errandFor is how long a replica has to do an command, and answerFor how long
 	// the answer is kept, and looked for after that.
-	errandFor = 30 * time.Second
-	answerFor = 30 * time.Second
+	commandTimeout = 30 * time.Second
+	answerFor      = 30 * time.Second
 	// errandsAtOnce is how many a replica does at a time; others wait.
-	errandsAtOnce = 64
+	maxCommands = 64
 	// errandLook is how often who asked looks for the answer.
-	errandLook = 50 * time.Millisecond
+	commandLookup = 50 * time.Millisecond
 )
 
-// posted is an errand in the store.
+// posted is an command in the store.
 type posted struct {
 	Command
 	// Process is the one it is for.
@@ -61,7 +61,7 @@ type posted struct {
 	Answer  *Answer `json:"answer,omitempty"`
 }
 
-// Send has a replica do an errand and waits for its answer. The id names the errand:
+// Send has a replica do an command and waits for its answer. The id names the command:
 // the same again waits for the same answer.
 func (f *Membership) Send(ctx context.Context, to wire.ReplicaID, id string, e Command) (Answer, error) {
 	process, err := f.processOf(ctx, to)
@@ -70,7 +70,7 @@ func (f *Membership) Send(ctx context.Context, to wire.ReplicaID, id string, e C
 	}
 	p := posted{Command: e, Process: process}
 	_, err = f.store.Put(ctx, store.Document{
-		Collection: errandPrefix + string(to), Name: id, Data: encodePosted(&p), TTL: errandFor + answerFor,
+		Collection: commandPrefix + string(to), Name: id, Data: encodePosted(&p), TTL: commandTimeout + answerFor,
 	})
 	if err != nil && !errors.Is(err, store.ErrConflict) {
 		return Answer{}, fmt.Errorf("send an errand: %w", err)
@@ -78,10 +78,10 @@ func (f *Membership) Send(ctx context.Context, to wire.ReplicaID, id string, e C
 	if to == f.cfg.ID {
 		f.runCommands()
 	}
-	look := time.NewTicker(errandLook)
+	look := time.NewTicker(commandLookup)
 	defer look.Stop()
 	for {
-		d, err := f.store.Get(ctx, errandPrefix+string(to), id)
+		d, err := f.store.Get(ctx, commandPrefix+string(to), id)
 		if err != nil {
 			return Answer{}, fmt.Errorf("wait for an errand: %w", err)
 		}
@@ -124,7 +124,7 @@ func encodePosted(p *posted) []byte {
 // runCommands asks for a look at once.
 func (f *Membership) runCommands() {
 	select {
-	case f.errandsPoke <- struct{}{}:
+	case f.wakeCommands <- struct{}{}:
 	default: // it is asked for already
 	}
 }
@@ -132,7 +132,7 @@ func (f *Membership) runCommands() {
 // executeCommands does what others ask for until ctx ends, and returns when it has done
 // with that.
 func (f *Membership) executeCommands(ctx context.Context) {
-	defer f.errands.Wait()
+	defer f.commands.Wait()
 	every := max(f.cfg.Every/4, time.Millisecond)
 	for {
 		if err := f.claimCommands(ctx); err != nil && ctx.Err() == nil {
@@ -140,7 +140,7 @@ func (f *Membership) executeCommands(ctx context.Context) {
 		}
 		select {
 		case <-time.After(every):
-		case <-f.errandsPoke:
+		case <-f.wakeCommands:
 		case <-ctx.Done():
 			return
 		}
@@ -155,7 +155,7 @@ func (f *Membership) claimCommands(ctx context.Context) error {
 	clear(f.finished) // what is read from here on has their answers
 	f.mu.Unlock()
 	for after := ""; ; {
-		page, err := f.store.Documents(limited, errandPrefix+string(f.cfg.ID), after, 0)
+		page, err := f.store.Documents(limited, commandPrefix+string(f.cfg.ID), after, 0)
 		if err != nil {
 			return err
 		}
@@ -165,7 +165,7 @@ func (f *Membership) claimCommands(ctx context.Context) error {
 			if json.Unmarshal(d.Data, &p) != nil || p.Process != f.process || p.Answer != nil || left <= 0 || !f.begin(d.Name) {
 				continue
 			}
-			f.errands.Go(func() {
+			f.commands.Go(func() {
 				defer f.ended(d.Name)
 				f.run(ctx, d, p, left)
 			})
@@ -176,11 +176,11 @@ func (f *Membership) claimCommands(ctx context.Context) error {
 	}
 }
 
-// begin reports whether an errand may begin here.
+// begin reports whether an command may begin here.
 func (f *Membership) begin(id string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.running[id] || f.finished[id] || len(f.running) >= errandsAtOnce {
+	if f.running[id] || f.finished[id] || len(f.running) >= maxCommands {
 		return false
 	}
 	f.running[id] = true
@@ -194,7 +194,7 @@ func (f *Membership) ended(id string) {
 	f.finished[id] = true
 }
 
-// run does an errand and answers. When the answer does not arrive it is done again,
+// run does an command and answers. When the answer does not arrive it is done again,
 // which changes nothing.
 func (f *Membership) run(ctx context.Context, d store.Document, p posted, left time.Duration) {
 	limited, cancel := context.WithTimeout(ctx, left)

@@ -351,20 +351,20 @@ func TestBadge(t *testing.T) {
 		r := newRig(t, agentpool.Limits{})
 		r.puppet.caps.MCP = true
 		b := &badges{}
-		staff := agentpool.NewRunner(agentpool.Config{Limiter: r.limiter, Tools: r.hands, Providers: backends{"puppet": r.puppet}, MCPTokens: b})
-		crew := staff.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.ear})
-		defer staff.Close()
+		pool := agentpool.NewRunner(agentpool.Config{Limiter: r.limiter, Tools: r.hands, Providers: backends{"puppet": r.puppet}, MCPTokens: b})
+		runner := pool.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.ear})
+		defer pool.Close()
 		var during []wire.MessageID
 		r.puppet.play = func(*turn) (providers.Outcome, error) {
 			during = append(during, b.good...)
 			return providers.Completed, nil
 		}
-		crew.Start(main("1"))
+		runner.Start(main("1"))
 		synctest.Wait()
-		crew.Start(main("2"))
+		runner.Start(main("2"))
 		synctest.Wait()
 		r.puppet.opening = func(context.Context, providers.Spec) error { return errPuppet }
-		crew.Start(main("3"))
+		runner.Start(main("3"))
 		synctest.Wait()
 		specs, _, _ := r.puppet.look()
 		if !slices.Equal(during, []wire.MessageID{"m-1", "m-2"}) || len(b.good) != 0 || specs[1].MCP.Token != "m-2" {
@@ -402,7 +402,7 @@ func TestApproval(t *testing.T) {
 			bubble(t, agentpool.Limits{}, func(r *rig) {
 				t := r.t
 				d := &asking{verdict: c.verdict, err: c.err}
-				crew := r.staff.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.ear, Desktop: d})
+				runner := r.pool.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.ear, Desktop: d})
 				r.puppet.play = func(p *turn) (providers.Outcome, error) {
 					input := json.RawMessage(`"` + strings.Repeat("é", 40_000) + `"`)
 					p.tell(providers.Event{Kind: providers.EventApproval, Approval: "a", Tool: providers.ToolCall{Name: "rm", Input: input}})
@@ -412,7 +412,7 @@ func TestApproval(t *testing.T) {
 					time.Sleep(2 * time.Second)
 					return providers.Completed, nil
 				}
-				crew.Start(brief("1"))
+				runner.Start(brief("1"))
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				_, sent, _ := r.puppet.look()

@@ -32,7 +32,7 @@ const (
 // connectRequest is what a client asks for when it connects.
 type connectRequest struct {
 	door    protocol
-	session wire.SessionID // at the desktop's door only a wish, see resolveDesktopSession
+	session wire.SessionID // at the desktop's door only a order, see resolveDesktopSession
 	name    wire.SessionID // what the client calls the session, unless that is its id
 	client  wire.ClientID
 	resume  string
@@ -56,7 +56,7 @@ type connectRequest struct {
 	leave func()
 }
 
-// nativeConnectRequest reads the wishes of clients that name their session in the path.
+// nativeConnectRequest reads the orders of clients that name their session in the path.
 func nativeConnectRequest(c echo.Context, d protocol) (connectRequest, error) {
 	q := c.QueryParams()
 	w := connectRequest{door: d, session: wire.SessionID(c.Param("session")), resume: shortened(q.Get("resume_from"))}
@@ -67,7 +67,7 @@ func nativeConnectRequest(c echo.Context, d protocol) (connectRequest, error) {
 	return w, w.setMonitors(q["monitor"])
 }
 
-// desktopConnectRequest reads the wishes of desktops written for YAAR. They know sessionId,
+// desktopConnectRequest reads the orders of desktops written for YAAR. They know sessionId,
 // monitorId and token; what else they send is theirs. A sessionId that cannot be
 // one is refused: no hub gave it to them.
 func desktopConnectRequest(c echo.Context) (connectRequest, error) {
@@ -198,7 +198,7 @@ func authResult(who auth.Identity) wire.AuthResult {
 	return wire.AuthResult{OK: true, User: who.User, Roles: roles}
 }
 
-// authorize decides whether somebody gets what they wish, and which session that
+// authorize decides whether somebody gets what they order, and which session that
 // is. Sessions that are not there and those of others get the same answer. Who does
 // has a place in the turnstile until they were greeted.
 func (s *Server) authorize(ctx context.Context, who auth.Identity, w *connectRequest) (access, error) {

@@ -24,7 +24,7 @@ type createLocks struct {
 
 type createLock struct {
 	taken chan struct{}
-	users int // how many hold or await it; guarded by births.mu
+	users int // how many hold or await it; guarded by create locks.mu
 }
 
 // acquire waits for the user's turn. Whoever gets it must end it.
@@ -62,7 +62,7 @@ func (b *createLocks) acquire(ctx context.Context, user string) (end func(), err
 func (s *Server) createOne(ctx context.Context, n session.NewSession) (session.Info, error) {
 	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
-	end, err := s.births.acquire(ctx, n.User)
+	end, err := s.createLocks.acquire(ctx, n.User)
 	if err != nil {
 		return session.Info{}, err
 	}
@@ -173,7 +173,7 @@ func (s *Server) resolveDesktopSession(ctx context.Context, who auth.Identity, w
 	}
 	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
 	defer cancel()
-	end, err := s.births.acquire(ctx, who.User)
+	end, err := s.createLocks.acquire(ctx, who.User)
 	if err != nil {
 		return err
 	}

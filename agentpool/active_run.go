@@ -30,11 +30,11 @@ const (
 	lostSlot = "the agent lost its slot"
 )
 
-// life is a run from its start to its end. One goroutine lives it; the methods
+// activeRun is a run from its start to its end. One goroutine lives it; the methods
 // that others call say so.
-type life struct {
+type activeRun struct {
 	Run
-	crew   *SessionRunner
+	runner *SessionRunner
 	caller tools.Caller
 	log    *slog.Logger
 
@@ -76,20 +76,20 @@ type stopped struct{ end Ended }
 
 func (s *stopped) Error() string { return "the run was stopped: " + s.end.Reason }
 
-func newLife(c *SessionRunner, r Run) *life {
-	l := &life{
-		Run: r, crew: c, slot: r.Slot,
+func newLife(c *SessionRunner, r Run) *activeRun {
+	l := &activeRun{
+		Run: r, runner: c, slot: r.Slot,
 		log:    c.log.With("agent", r.Agent, "run", r.ID),
 		events: make(chan providers.Event), flushes: make(chan chan struct{}), wake: make(chan struct{}, 1),
 		over: make(chan struct{}), quiet: make(chan struct{}), asked: map[string]*asking{}, askings: map[string]int{},
 		caller: tools.Caller{
-			Session: c.employer.Session, User: c.employer.User, Monitor: r.Monitor, Agent: r.Role, Turn: r.Turn,
-			Kind: r.Kind, Window: r.Window, Profile: r.Profile, Guest: r.Guest, Provider: r.Provider, Desktop: c.employer.Desktop,
+			Session: c.ref.Session, User: c.ref.User, Monitor: r.Monitor, Agent: r.Role, Turn: r.Turn,
+			Kind: r.Kind, Window: r.Window, Profile: r.Profile, Guest: r.Guest, Provider: r.Provider, Desktop: c.ref.Desktop,
 			Job: r.Job, Todo: r.Todo,
 		},
 	}
-	if t := c.staff.cfg.Tracer; t != nil {
-		l.trace = t.Run(c.employer, &l.Run)
+	if t := c.pool.cfg.Tracer; t != nil {
+		l.trace = t.Run(c.ref, &l.Run)
 	}
 	l.ctx, l.mute = context.WithCancel(c.ctx)
 	l.work, l.stop = context.WithCancelCause(l.ctx)
@@ -97,12 +97,12 @@ func newLife(c *SessionRunner, r Run) *life {
 }
 
 // interrupt stops the run. Anybody may call it.
-func (l *life) interrupt(reason string) {
+func (l *activeRun) interrupt(reason string) {
 	l.stop(&stopped{Ended{Outcome: providers.Interrupted, Reason: reason}})
 }
 
 // live is the goroutine of the run.
-func (l *life) live() {
+func (l *activeRun) live() {
 	defer l.mute()
 	var end Ended
 	err := guarded(func() (err error) {
@@ -116,7 +116,7 @@ func (l *life) live() {
 }
 
 // verdict is how a run ends that could not go on.
-func (l *life) verdict(err error) Ended {
+func (l *activeRun) verdict(err error) Ended {
 	l.broken = true
 	if s, ok := errors.AsType[*stopped](context.Cause(l.work)); ok {
 		return s.end
@@ -125,7 +125,7 @@ func (l *life) verdict(err error) Ended {
 }
 
 // failed is how a run ends that failed.
-func (l *life) failed(err error) Ended {
+func (l *activeRun) failed(err error) Ended {
 	if p, ok := errors.AsType[*panicked](err); ok {
 		l.log.ErrorContext(l.ctx, "a run broke", "panic", p.value, "stack", string(p.stack))
 	}
@@ -140,12 +140,12 @@ func (l *life) failed(err error) Ended {
 }
 
 // run does everything up to the end of the turn.
-func (l *life) run() (Ended, error) {
-	p, ok := l.crew.staff.cfg.Providers.Get(l.Provider)
+func (l *activeRun) run() (Ended, error) {
+	p, ok := l.runner.pool.cfg.Providers.Get(l.Provider)
 	if !ok {
 		return Ended{}, &providers.Failure{Class: providers.Invalid, Err: fmt.Errorf("there is no provider %q here", l.Provider)}
 	}
-	l.talk = l.crew.take(l)
+	l.talk = l.runner.take(l)
 	if err := l.takeSlot(); err != nil {
 		return Ended{}, err
 	}
@@ -171,7 +171,7 @@ func (l *life) run() (Ended, error) {
 		end, err := l.turn()
 		if reused && errors.Is(err, providers.ErrClosed) && l.work.Err() == nil {
 			l.log.DebugContext(l.ctx, "conversation had ended; it is opened again")
-			l.crew.end(l.talk)
+			l.runner.end(l.talk)
 			l.talk = nil
 			continue
 		}
@@ -181,16 +181,16 @@ func (l *life) run() (Ended, error) {
 
 // takeSlot gets the slot of the run: that of its conversation, the one that was
 // reserved, or the next that is free.
-func (l *life) takeSlot() error {
+func (l *activeRun) takeSlot() error {
 	if l.talk != nil && l.talk.slot != nil {
 		if spare := l.slot; spare != nil {
 			spare.Release()
-			l.crew.wg.Go(func() { <-spare.gone })
+			l.runner.wg.Go(func() { <-spare.gone })
 		}
 		l.slot, l.talk.slot = l.talk.slot, nil
 	}
 	if l.slot == nil {
-		s, err := l.crew.staff.cfg.Limiter.Acquire(l.work, l.crew.claim(string(l.Role)))
+		s, err := l.runner.pool.cfg.Limiter.Acquire(l.work, l.runner.claim(string(l.Role)))
 		if err != nil {
 			return err
 		}
@@ -201,9 +201,9 @@ func (l *life) takeSlot() error {
 
 // brief is what the agent is told about itself. Like a slot it waits for a store
 // that is away.
-func (l *life) brief() (string, error) {
+func (l *activeRun) brief() (string, error) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		system, err := l.crew.staff.cfg.Tools.Brief(l.work, l.caller)
+		system, err := l.runner.pool.cfg.Tools.Brief(l.work, l.caller)
 		if err == nil || !errors.Is(err, store.ErrUnavailable) {
 			return system, err
 		}
@@ -216,8 +216,8 @@ func (l *life) brief() (string, error) {
 }
 
 // open opens a conversation.
-func (l *life) open(p providers.Provider) (err error) {
-	cfg := l.crew.staff.cfg
+func (l *activeRun) open(p providers.Provider) (err error) {
+	cfg := l.runner.pool.cfg
 	caps := p.Caps()
 	system, hands := l.System, l.System == ""
 	if hands {
@@ -225,7 +225,7 @@ func (l *life) open(p providers.Provider) (err error) {
 			return fmt.Errorf("tell the agent who it is: %w", err)
 		}
 	}
-	t := &providerSession{crew: l.crew, agent: l.Agent, provider: l.Provider, profile: l.Profile, guest: l.Guest, process: caps.Process, turn: l, over: make(chan struct{})}
+	t := &providerSession{runner: l.runner, agent: l.Agent, provider: l.Provider, profile: l.Profile, guest: l.Guest, process: caps.Process, turn: l, over: make(chan struct{})}
 	spec := providers.Spec{
 		Agent: string(l.Role), System: system, Model: cfg.Models[l.Provider],
 		From: l.From, Fork: l.Fork, Whole: l.Lasting && !l.Fork, Hear: t.handleEvent,
@@ -261,7 +261,7 @@ func (l *life) open(p providers.Provider) (err error) {
 
 // await waits for a conversation to open, and hears what is said meanwhile. One
 // that opens when nobody waits any more is closed.
-func (l *life) await(ctx context.Context, open func() (providers.Session, error)) (providers.Session, error) {
+func (l *activeRun) await(ctx context.Context, open func() (providers.Session, error)) (providers.Session, error) {
 	opened, abandoned := make(chan providers.Session), make(chan struct{})
 	defer close(abandoned)
 	failed := attempt(func() error {
@@ -298,8 +298,8 @@ func (l *life) await(ctx context.Context, open func() (providers.Session, error)
 }
 
 // finish gives back everything that the run holds and reports its end.
-func (l *life) finish(end Ended) {
-	defer l.crew.leave(l) // until then it can be disposed of
+func (l *activeRun) finish(end Ended) {
+	defer l.runner.leave(l) // until then it can be disposed of
 	l.flush()
 	spurned := l.end()
 	l.settle()
@@ -308,7 +308,7 @@ func (l *life) finish(end Ended) {
 	}
 	if s := l.slot; s != nil {
 		s.Release()
-		l.crew.wg.Go(func() { <-s.gone }) // Close waits for it
+		l.runner.wg.Go(func() { <-s.gone }) // Close waits for it
 		select {
 		case <-s.gone:
 		case <-time.After(tidyFor):
@@ -328,18 +328,18 @@ func (l *life) finish(end Ended) {
 }
 
 // part keeps the conversation for the agent's next turn, or closes it.
-func (l *life) part(t *providerSession, end Ended) {
+func (l *activeRun) part(t *providerSession, end Ended) {
 	if t.process {
 		t.slot, l.slot = l.slot, nil
 	}
 	good := l.Lasting && !l.Fork && !l.broken && t.revoke == nil && end.Outcome != providers.Failed
-	if good && l.crew.keep(l, t) {
+	if good && l.runner.keep(l, t) {
 		return
 	}
 	closed := make(chan struct{})
-	l.crew.wg.Go(func() {
+	l.runner.wg.Go(func() {
 		defer close(closed)
-		l.crew.end(t)
+		l.runner.end(t)
 	})
 	select {
 	case <-closed:
@@ -349,7 +349,7 @@ func (l *life) part(t *providerSession, end Ended) {
 
 // settle waits until nothing that the run began goes on any more, but not for
 // long.
-func (l *life) settle() {
+func (l *activeRun) settle() {
 	l.stop(context.Canceled)
 	select {
 	case <-l.quiet:
@@ -361,11 +361,11 @@ func (l *life) settle() {
 
 // report tells the session something. When that is not possible the run has
 // nobody to work for.
-func (l *life) report(r Report) {
+func (l *activeRun) report(r Report) {
 	if l.ctx.Err() != nil {
 		return
 	}
-	if err := l.crew.employer.Sink.Report(l.ctx, r); err != nil {
+	if err := l.runner.ref.Sink.Report(l.ctx, r); err != nil {
 		l.log.DebugContext(l.ctx, "nobody hears the run any more", "error", err)
 		l.mute()
 	}

@@ -18,16 +18,16 @@ const reserveFor = time.Second
 // SessionRunner is the agents of one session that this replica owns. Its methods do not
 // wait, but for TryReserve, which asks the store, and Close.
 type SessionRunner struct {
-	staff    *Runner
-	employer SessionRef
-	log      *slog.Logger
-	ctx      context.Context
-	cancel   context.CancelFunc
-	wg       sync.WaitGroup // of everything that the crew does
+	pool   *Runner
+	ref    SessionRef
+	log    *slog.Logger
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // of everything that the session runner does
 
 	mu       sync.Mutex // guards the following
 	closed   bool
-	runs     map[string]*life            // by run
+	runs     map[string]*activeRun       // by run
 	idle     map[string]*providerSession // by agent: open and without a turn
 	reserved map[*Slot]struct{}          // and not used yet
 }
@@ -49,14 +49,14 @@ func (c *SessionRunner) Close() {
 	c.mu.Unlock()
 	c.cancel()
 	c.wg.Wait()
-	c.staff.left(c)
+	c.pool.left(c)
 }
 
 // TryReserve takes a slot if one is free right now, else nil.
 func (c *SessionRunner) TryReserve() *Slot {
 	ctx, cancel := context.WithTimeout(c.ctx, reserveFor)
 	defer cancel()
-	s, err := c.staff.cfg.Limiter.Try(ctx, c.claim("reserved"))
+	s, err := c.pool.cfg.Limiter.Try(ctx, c.claim("reserved"))
 	if err != nil {
 		if !errors.Is(err, ErrFull) && c.ctx.Err() == nil {
 			c.log.WarnContext(ctx, "no agent slot can be reserved", "error", err)
@@ -93,7 +93,7 @@ func (c *SessionRunner) giveBack(s *Slot) {
 }
 
 func (c *SessionRunner) claim(holder string) Claim {
-	return Claim{Session: c.employer.Session, User: c.employer.User, Holder: holder}
+	return Claim{Session: c.ref.Session, User: c.ref.User, Holder: holder}
 }
 
 // Start begins a run. What comes of it is reported.
@@ -121,7 +121,7 @@ func (c *SessionRunner) Steer(s Steering) {
 		return
 	}
 	c.wg.Go(func() {
-		if err := c.employer.Sink.Report(c.ctx, SteerRefused{Of: Of{s.Run}, Message: s.Message}); err != nil {
+		if err := c.ref.Sink.Report(c.ctx, SteerRefused{Of: Of{s.Run}, Message: s.Message}); err != nil {
 			c.log.DebugContext(c.ctx, "nobody hears that a message came too late", "error", err)
 		}
 	})
@@ -154,14 +154,14 @@ func (c *SessionRunner) Dispose(agent string) {
 
 // Steers reports whether a provider takes messages while a turn runs.
 func (c *SessionRunner) Steers(provider string) bool {
-	p, ok := c.staff.cfg.Providers.Get(provider)
+	p, ok := c.pool.cfg.Providers.Get(provider)
 	return ok && p.Caps().Steer
 }
 
 // Reads is how many tokens the model of a provider reads; 0 means that nobody
 // knows.
 func (c *SessionRunner) Reads(provider string) int {
-	p, ok := c.staff.cfg.Providers.Get(provider)
+	p, ok := c.pool.cfg.Providers.Get(provider)
 	if !ok {
 		return 0
 	}
@@ -170,7 +170,7 @@ func (c *SessionRunner) Reads(provider string) int {
 
 // Has reports whether there is such a provider.
 func (c *SessionRunner) Has(provider string) bool {
-	_, ok := c.staff.cfg.Providers.Get(provider)
+	_, ok := c.pool.cfg.Providers.Get(provider)
 	return ok
 }
 
@@ -187,14 +187,14 @@ func (c *SessionRunner) Launch() {
 				c.log.ErrorContext(c.ctx, "launch broke", "panic", v, "stack", string(debug.Stack()))
 			}
 		}()
-		c.staff.cfg.Tools.Launch(c.ctx, tools.Caller{
-			Session: c.employer.Session, User: c.employer.User, Desktop: c.employer.Desktop,
+		c.pool.cfg.Tools.Launch(c.ctx, tools.Caller{
+			Session: c.ref.Session, User: c.ref.User, Desktop: c.ref.Desktop,
 		})
 	})
 }
 
 // leave takes a run out of those that can be steered and interrupted.
-func (c *SessionRunner) leave(l *life) {
+func (c *SessionRunner) leave(l *activeRun) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.runs[l.ID] == l {

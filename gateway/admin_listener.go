@@ -91,11 +91,11 @@ func (s *Server) measure(next http.HandlerFunc) echo.HandlerFunc {
 				return inQuery("seconds", fmt.Sprintf("Want a number of seconds up to %d.", measureMost))
 			}
 		}
-		leave, ok := s.gallery.add(who(c))
+		leave, ok := s.adminStreams.add(who(c))
 		if !ok {
 			return s.full(c)
 		}
-		defer s.gallery.remove(who(c))
+		defer s.adminStreams.remove(who(c))
 		ctx, cancel := context.WithCancel(c.Request().Context())
 		defer cancel()
 		done := make(chan struct{})

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// maxAdminActions is how many deeds are under way here at once.
+	// maxAdminActions is how many actions are under way here at once.
 	maxAdminActions = 256
 	// adminActionTimeout is how long it is tried to do one and to write down how it ended.
 	adminActionTimeout = 10 * time.Minute
 	// adminActionGrace is how long those that are under way may take to end when the hub
 	// stops and nobody waits for them any more.
 	adminActionGrace = 2 * time.Second
-	// auditTimeout is how long one try to write down how a deed ended may take.
+	// auditTimeout is how long one try to write down how a action ended may take.
 	auditTimeout = 2 * time.Second
 )
 
@@ -34,7 +34,7 @@ const (
 )
 
 // adminActions are what admins have under way here. An order that was given cannot be taken
-// back, so a deed goes on when who asked for it has left: until it is known how it ended
+// back, so a action goes on when who asked for it has left: until it is known how it ended
 // and that is written down.
 type adminActions struct {
 	mu      sync.Mutex // guards the following
@@ -46,10 +46,10 @@ type adminActions struct {
 	end  context.CancelFunc
 }
 
-// adminActionKey tells deeds apart. An id that stands for two of them is refused by the audit.
+// adminActionKey tells actions apart. An id that stands for two of them is refused by the audit.
 type adminActionKey struct{ id, who, action, target, reason string }
 
-// runningAction is a deed that is being done.
+// runningAction is a action that is being done.
 type runningAction struct {
 	ended chan struct{} // closed when known and err say how
 
@@ -63,7 +63,7 @@ func (d *adminActions) init() {
 	d.over, d.end = context.WithCancel(context.Background())
 }
 
-// start finds a deed that is under way, or begins it. It is nil when there are too many.
+// start finds a action that is under way, or begins it. It is nil when there are too many.
 func (d *adminActions) start(ctx context.Context, k adminActionKey, do func(context.Context, *runningAction)) *runningAction {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -137,7 +137,7 @@ func (u *runningAction) finish(err error) {
 	u.err = err
 }
 
-// wait returns the record of how a deed ended, or when ctx ends before, the one that
+// wait returns the record of how a action ended, or when ctx ends before, the one that
 // says that it began.
 func (u *runningAction) wait(ctx context.Context) (audit.Record, error) {
 	select {
@@ -152,7 +152,7 @@ func (u *runningAction) wait(ctx context.Context) (audit.Record, error) {
 	return u.known, u.err
 }
 
-// runAction does a deed, unless it is done already, and has its record shown.
+// runAction does a action, unless it is done already, and has its record shown.
 func (s *Server) runAction(ctx context.Context, u *runningAction, d adminAction, r audit.Record) error {
 	known, done, err := s.audit.Find(ctx, r)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
@@ -207,14 +207,14 @@ func (s *Server) runAction(ctx context.Context, u *runningAction, d adminAction,
 	}
 }
 
-// ended writes down how a deed ended, also when the hub has to go.
+// ended writes down how a action ended, also when the hub has to go.
 func (s *Server) ended(ctx context.Context, id string, o audit.Outcome) (audit.Record, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 	defer cancel()
 	return s.audit.End(ctx, id, o)
 }
 
-// outcome does a deed until it is known whether it is done; the result is empty when
+// outcome does a action until it is known whether it is done; the result is empty when
 // time was up before.
 func (s *Server) outcome(ctx context.Context, d adminAction, id string) (audit.Outcome, error) {
 	again := backoff{}

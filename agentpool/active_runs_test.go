@@ -57,11 +57,11 @@ func (c *crowd) enter(t *testing.T, session, user string) func() {
 	}
 }
 
-// session is one session of the crowd and the owner of its crew.
+// session is one session of the crowd and the owner of its session runner.
 type session struct {
 	*crowd
 	id, user string
-	crew     *agentpool.SessionRunner
+	runner   *agentpool.SessionRunner
 	waiting  map[string]chan struct{} // by run: closed at its end
 	guard    sync.Mutex
 }
@@ -89,8 +89,8 @@ func (s *session) live(lives int, seed uint64) {
 		r.Fork = dice.IntN(4) == 0
 		r.Prompt = []string{"say", "say", "tool", "fail", "hang", "exit"}[dice.IntN(6)]
 		if dice.IntN(4) == 0 {
-			if r.Slot = s.crew.TryReserve(); r.Slot != nil && dice.IntN(2) == 0 {
-				s.crew.Cancel(r.Slot)
+			if r.Slot = s.runner.TryReserve(); r.Slot != nil && dice.IntN(2) == 0 {
+				s.runner.Cancel(r.Slot)
 				r.Slot = nil
 			}
 		}
@@ -98,18 +98,18 @@ func (s *session) live(lives int, seed uint64) {
 		s.guard.Lock()
 		s.waiting[r.ID] = end
 		s.guard.Unlock()
-		s.crew.Start(r)
+		s.runner.Start(r)
 		if dice.IntN(4) == 0 {
-			s.crew.Steer(agentpool.Steering{Run: r.ID, Message: "also"})
+			s.runner.Steer(agentpool.Steering{Run: r.ID, Message: "also"})
 		}
 		switch how := dice.IntN(8); {
 		case how == 0:
-			s.crew.Dispose(r.Agent) // it does not report its end
+			s.runner.Dispose(r.Agent) // it does not report its end
 			s.mu.Lock()
 			s.unended++
 			s.mu.Unlock()
 		case how < 3 || r.Prompt == "hang":
-			s.crew.Interrupt(r.ID, "enough")
+			s.runner.Interrupt(r.ID, "enough")
 			<-end
 		default:
 			<-end
@@ -155,15 +155,15 @@ func (c *crowd) run(t *testing.T, stores []agentpool.Semaphores, lives int) {
 			}
 			return play(turn)
 		}
-		staff := agentpool.NewRunner(agentpool.Config{Limiter: l, Tools: &hands{tool: useful}, Providers: backends{"puppet": p}})
-		s.crew = staff.Session(context.Background(), agentpool.SessionRef{Session: wire.SessionID(s.id), User: s.user, Sink: s})
+		pool := agentpool.NewRunner(agentpool.Config{Limiter: l, Tools: &hands{tool: useful}, Providers: backends{"puppet": p}})
+		s.runner = pool.Session(context.Background(), agentpool.SessionRef{Session: wire.SessionID(s.id), User: s.user, Sink: s})
 		var streamed sync.WaitGroup
 		for j := range streams {
 			streamed.Go(func() { s.live(lives/sessions/streams+1, uint64(i*streams+j)) })
 		}
 		wg.Go(func() {
 			streamed.Wait()
-			staff.Close()
+			pool.Close()
 			closed.Add(1)
 		})
 	}

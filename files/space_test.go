@@ -20,7 +20,7 @@ type sender struct {
 	done chan error
 }
 
-// begin starts an upload. It returns once the shelf reads, or has refused it.
+// begin starts an upload. It returns once the file store reads, or has refused it.
 func begin(t *testing.T, s *files.Store, name string, size int64, first string) sender {
 	t.Helper()
 	from, to := io.Pipe()
@@ -28,7 +28,7 @@ func begin(t *testing.T, s *files.Store, name string, size int64, first string) 
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		_, err := s.Save(t.Context(), ses, name, from, size)
-		_ = from.CloseWithError(err) // so that nobody waits for the shelf to read on
+		_ = from.CloseWithError(err) // so that nobody waits for the file store to read on
 		x.done <- err
 	})
 	t.Cleanup(func() {

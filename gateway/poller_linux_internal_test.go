@@ -11,7 +11,7 @@ import (
 	"github.com/everdesk/everdesk/broadcast"
 )
 
-// waiting is how many connections are at the porch.
+// waiting is how many connections are at the poller.
 func waiting(s *Server) (n int) {
 	s.connections.mu.Lock()
 	defer s.connections.mu.Unlock()
@@ -27,8 +27,8 @@ func waiting(s *Server) (n int) {
 	return n
 }
 
-// Clients that say nothing, or only that they are there, wait at the porch, until they leave.
-func TestSilentClientsWaitAtThePorch(t *testing.T) {
+// Clients that say nothing, or only that they are there, wait at the poller, until they leave.
+func TestSilentClientsWaitWithoutGoroutine(t *testing.T) {
 	t.Parallel()
 	const clients = 20
 	came := make(chan *conn, clients)
@@ -71,7 +71,7 @@ func TestSilentClientsWaitAtThePorch(t *testing.T) {
 	}
 }
 
-// A connection that was closed while an usher had it leaves those alone who have got its
+// A connection that was closed while a poller had it leaves those alone who have got its
 // descriptor.
 func TestDescriptorOfAnotherIsNotForgotten(t *testing.T) {
 	t.Parallel()

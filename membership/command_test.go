@@ -17,7 +17,7 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// clerk answers errands and counts them.
+// clerk answers commands and counts them.
 type clerk struct {
 	mu   sync.Mutex
 	done map[wire.SessionID]int
@@ -42,8 +42,8 @@ func (c *clerk) total() (n int) {
 	return n
 }
 
-// Many errands at once, from anywhere, are all done once and answered.
-func TestErrands(t *testing.T) {
+// Many commands at once, from anywhere, are all done once and answered.
+func TestCommands(t *testing.T) {
 	t.Parallel()
 	server := redistest.Standalone(t)
 	var clerks [2]clerk
@@ -63,9 +63,9 @@ func TestErrands(t *testing.T) {
 			}
 		}
 	}
-	const errands = 100
+	const commands = 100
 	var wg sync.WaitGroup
-	for i := range errands {
+	for i := range commands {
 		wg.Go(func() {
 			e := membership.Command{Kind: membership.CommandFetch, Session: wire.SessionID(fmt.Sprint("ses-", i))}
 			for range 2 { // the same again is the same
@@ -77,8 +77,8 @@ func TestErrands(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if a, b := clerks[0].total(), clerks[1].total(); a != errands/2 || b != errands/2 {
-		t.Errorf("%d and %d were done, want %d each", a, b, errands/2)
+	if a, b := clerks[0].total(), clerks[1].total(); a != commands/2 || b != commands/2 {
+		t.Errorf("%d and %d were done, want %d each", a, b, commands/2)
 	}
 	if _, err := hubs[0].Send(t.Context(), "c", "x", membership.Command{}); !errors.Is(err, membership.ErrUnknown) {
 		t.Errorf("an errand for nobody: %v", err)
@@ -86,7 +86,7 @@ func TestErrands(t *testing.T) {
 }
 
 // Who is asked may take its time, or be gone.
-func TestErrandsThatAreNotDone(t *testing.T) {
+func TestCommandsThatFail(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openFile(t)
@@ -120,7 +120,7 @@ func TestErrandsThatAreNotDone(t *testing.T) {
 }
 
 // What was meant for an earlier life of a replica is not done by the next one.
-func TestErrandsOfAnEarlierLife(t *testing.T) {
+func TestCommandsForAnEarlierProcess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := openFile(t)

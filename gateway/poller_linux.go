@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// round is how many connections an usher attends to before it lets others run.
+// round is how many connections a poller attends to before it lets others run.
 const round = 64
 
-// pollers is the ushers of a server.
+// pollers are those of a server.
 type pollers []*poller
 
 // poller attends to a part of the connections.
@@ -27,7 +27,7 @@ type poller struct {
 	closed bool
 }
 
-// newPollers makes a porch with an usher for every processor.
+// newPollers makes one poller per processor.
 func newPollers() (pollers, error) {
 	var p pollers
 	n := runtime.GOMAXPROCS(0)
@@ -42,7 +42,7 @@ func newPollers() (pollers, error) {
 	return p, nil
 }
 
-func newPoller(ushers int) (*poller, error) {
+func newPoller(pollers int) (*poller, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return nil, os.NewSyscallError("epoll_create1", err)
@@ -51,7 +51,7 @@ func newPoller(ushers int) (*poller, error) {
 		_ = unix.Close(fd)
 		return nil, os.NewSyscallError("fcntl", err)
 	}
-	u := &poller{fd: fd, pollers: ushers, epoll: os.NewFile(uintptr(fd), "epoll")}
+	u := &poller{fd: fd, pollers: pollers, epoll: os.NewFile(uintptr(fd), "epoll")}
 	if u.raw, err = u.epoll.SyscallConn(); err != nil {
 		_ = u.epoll.Close()
 		return nil, err
@@ -59,21 +59,21 @@ func newPoller(ushers int) (*poller, error) {
 	return u, nil
 }
 
-// open has the ushers begin.
+// open has the pollers begin.
 func (p pollers) open(wg *sync.WaitGroup) {
 	for _, u := range p {
 		wg.Go(u.run)
 	}
 }
 
-// close ends the ushers.
+// close ends the pollers.
 func (p pollers) close() {
 	for _, u := range p {
 		u.close()
 	}
 }
 
-// pollerFor is the usher of a connection; nil when there are none.
+// pollerFor is the poller of a connection; nil when there are none.
 func (p pollers) pollerFor(c *conn) *poller {
 	if len(p) == 0 {
 		return nil
@@ -81,10 +81,10 @@ func (p pollers) pollerFor(c *conn) *poller {
 	return p[c.fd%len(p)]
 }
 
-// slot is where a connection waits. No other one of the usher has the same descriptor.
+// slot is where a connection waits. No other one of the poller has the same descriptor.
 func (u *poller) slot(c *conn) int { return c.fd / u.pollers }
 
-// close ends the usher. Who waits gets a goroutine.
+// close ends the poller. Who waits gets a goroutine.
 func (u *poller) close() {
 	u.mu.Lock()
 	left := u.guests
@@ -138,7 +138,7 @@ func (u *poller) remove(c *conn) {
 	_ = c.raw.Control(func(uintptr) { _ = unix.EpollCtl(u.fd, unix.EPOLL_CTL_DEL, c.fd, nil) })
 }
 
-// run attends to those who have something to say, until the porch is closed.
+// run attends to those who have something to say, until the poller is closed.
 func (u *poller) run() {
 	defer u.close() // whatever the end is, nobody waits in vain
 	var events [round]unix.EpollEvent

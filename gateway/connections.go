@@ -67,7 +67,7 @@ const (
 
 // connections keeps the streaming connections of a server.
 //
-// Ownership: doors has one goroutine per connection that is not at the porch, the ushers of that, one
+// Ownership: doors has one goroutine per connection that is not at the poller, the pollers of that, one
 // that beats for all of them and one that hears of sign-outs. They begin with the first connection and
 // end with [Server.closeAll], which waits for them.
 type connections struct {
@@ -316,13 +316,13 @@ func (s *Server) closeAll(ctx context.Context) {
 	d := &s.connections
 	d.mu.Lock()
 	d.closed = true
-	porch := d.pollers
+	pollers := d.pollers
 	d.mu.Unlock()
 	s.disconnect(ctx, d.all(), "this hub is shutting down")
 	ctx, cancel := atLeast(ctx, farewell)
 	defer cancel()
 	d.stop()
-	porch.close()
+	pollers.close()
 	if !s.await(ctx, &d.wg, 2*s.cfg.Patience.Close) {
 		for _, c := range d.all() {
 			_ = c.Close()

@@ -28,14 +28,14 @@ const (
 	doingLook
 )
 
-// activities are the names of all deeds, and the deeds of orders and messages.
+// activities are the names of all actions, and the actions of orders and messages.
 type activities struct {
 	names    []string
 	orders   map[orderKind]activity
 	messages map[string]activity
 }
 
-var allDeeds = sync.OnceValue(func() activities {
+var allActions = sync.OnceValue(func() activities {
 	d := activities{
 		names:  []string{"", "load", "commit", "effects", "timers", "release", "agent", "message", "snapshot", "look"},
 		orders: map[orderKind]activity{}, messages: map[string]activity{},
@@ -56,7 +56,7 @@ var allDeeds = sync.OnceValue(func() activities {
 // doing is what a session is in, for those who wonder why it does not answer. The
 // goroutine of the session writes it and anybody reads it.
 type doing struct {
-	// now is a deed and, above its 16 bits, when it began, in ms of the hub's life.
+	// now is a action and, above its 16 bits, when it began, in ms of the hub's life.
 	now atomic.Uint64
 	// message is that of messages of a type, which often follow each other.
 	message activity
@@ -67,14 +67,14 @@ type doing struct {
 func (d *doing) item(it *item) activity {
 	switch {
 	case it.order != nil:
-		return allDeeds().orders[it.order.Kind]
+		return allActions().orders[it.order.Kind]
 	case it.work != nil:
 		return doingWork
 	}
 	if t := reflect.TypeOf(it.cmd.Message.Data); t != d.ofType {
 		d.ofType, d.message = t, doingUnknown
 		if e, ok := wire.Events().Of(it.cmd.Message.Data); ok {
-			d.message = allDeeds().messages[e.Type]
+			d.message = allActions().messages[e.Type]
 		}
 	}
 	return d.message
@@ -98,7 +98,7 @@ func (d *doing) end() { d.now.Store(uint64(doingNothing)) }
 // tell says what the session is in and for how long, at an age of the hub.
 func (d *doing) tell(age time.Duration) (string, time.Duration) {
 	now := d.now.Load()
-	what := allDeeds().names[now&0xffff]
+	what := allActions().names[now&0xffff]
 	if what == "" {
 		return "", 0
 	}

@@ -35,16 +35,16 @@ type app struct {
 	files  *files.Store
 	hub    *session.Hub
 	server *gateway.Server
-	// minds are who thinks, why is why the one for new sessions was chosen.
-	minds   *providers.Table
-	why     string
-	limiter *agentpool.Limiter
-	staff   *agentpool.Runner
-	badges  *mcpserver.Server
-	members *membership.Membership
-	monitor *adminview.Watcher
-	tracer  *tracing.Tracer // nil when messages are not traced
-	grace   time.Duration
+	// backends are the model backends, why says why the one for new sessions was chosen.
+	backends *providers.Table
+	why      string
+	limiter  *agentpool.Limiter
+	runner   *agentpool.Runner
+	badges   *mcpserver.Server
+	members  *membership.Membership
+	monitor  *adminview.Watcher
+	tracer   *tracing.Tracer // nil when messages are not traced
+	grace    time.Duration
 }
 
 // build puts the parts together. Nothing is served yet.
@@ -61,7 +61,7 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 	if err := leaveToken(cfg.store, people.InstallationToken()); err != nil {
 		return nil, err
 	}
-	shelf, err := files.Open(cfg.filesFolder(), files.Config{FileBytes: cfg.door.UploadBytes})
+	fileStore, err := files.Open(cfg.filesFolder(), files.Config{FileBytes: cfg.door.UploadBytes})
 	if err != nil {
 		return nil, err
 	}
@@ -72,11 +72,11 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 		cfg.door.UserSessions, cfg.door.UserConnections = -1, -1
 	}
 	cfg.session.Retired = func(id wire.SessionID) {
-		if err := shelf.RemoveAll(id); err != nil {
+		if err := fileStore.RemoveAll(id); err != nil {
 			log.Warn("files of a deleted session are left", "session", id, "err", err)
 		}
 	}
-	h := &app{people: people, files: shelf, grace: cfg.grace}
+	h := &app{people: people, files: fileStore, grace: cfg.grace}
 	h.members = membership.New(membership.Config{
 		ID: cfg.replica, Version: version(), URL: openURL(addr), Load: h.load,
 		UserConnections: func() map[string]int { return h.server.UserConnections() },
@@ -87,18 +87,18 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 	}, store)
 	cfg.session.Alive = h.members.Alive
 	if h.tracer, err = cfg.tracer(ctx, log); err != nil {
-		return nil, errors.Join(err, shelf.Close())
+		return nil, errors.Join(err, fileStore.Close())
 	}
 	if err := h.withAgents(ctx, &cfg, store, addr, log); err != nil {
-		return nil, errors.Join(err, shelf.Close())
+		return nil, errors.Join(err, fileStore.Close())
 	}
 	h.hub = session.NewHub(cfg.session, store)
 	h.monitor = adminview.New(adminview.Config{Replica: cfg.replica, Sample: cfg.metrics.Sample, Logger: log}, h.hub, h.members, store)
 	cfg.door.Version = version()
 	cfg.door.Hosts = append(cfg.door.Hosts, hostOf(addr))
 	deps := gateway.Deps{
-		Store: store, Hub: h.hub, Auth: people, Quota: ratelimit.New(cfg.limits, store), Files: shelf,
-		MCP: h.badges, Providers: h.minds.Names(), Provider: cfg.session.Provider,
+		Store: store, Hub: h.hub, Auth: people, Quota: ratelimit.New(cfg.limits, store), Files: fileStore,
+		MCP: h.badges, Providers: h.backends.Names(), Provider: cfg.session.Provider,
 		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), Monitor: h.monitor, Metrics: cfg.metrics.Handler(),
 		Membership: h.members, Audit: audit.New(store, log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
 		Observer: cfg.metrics,
@@ -117,7 +117,7 @@ const slotLease = 3 * time.Second
 
 // withAgents finds out who thinks, and with which hands.
 func (h *app) withAgents(ctx context.Context, cfg *config, store engine, addr net.Addr, log *slog.Logger) (err error) {
-	if h.minds, h.why, err = employ(ctx, cfg.agents, log); err != nil {
+	if h.backends, h.why, err = employ(ctx, cfg.agents, log); err != nil {
 		return err
 	}
 	hands := tools.New(tools.Config{Files: h.files, Documents: store, Version: version(), Logger: log})
@@ -127,29 +127,29 @@ func (h *app) withAgents(ctx context.Context, cfg *config, store engine, addr ne
 	// or the turns that go on there would wait for their own slots.
 	cfg.agents.limits.TTL = max(cfg.session.Lease, slotLease)
 	h.limiter = agentpool.NewLimiter(store, cfg.agents.limits, log)
-	staff := agentpool.Config{
-		Limiter: h.limiter, Providers: h.minds, Tools: hands, MCPTokens: h.badges, Observer: cfg.metrics, Logger: log,
+	runner := agentpool.Config{
+		Limiter: h.limiter, Providers: h.backends, Tools: hands, MCPTokens: h.badges, Observer: cfg.metrics, Logger: log,
 	}
 	if h.tracer != nil {
-		staff.Tracer, cfg.session.Tracer = h.tracer, h.tracer
+		runner.Tracer, cfg.session.Tracer = h.tracer, h.tracer
 	}
-	h.staff = agentpool.NewRunner(staff)
-	cfg.session.Provider, cfg.session.Budget = h.minds.Default().Name(), cfg.agents.budget
+	h.runner = agentpool.NewRunner(runner)
+	cfg.session.Provider, cfg.session.Budget = h.backends.Default().Name(), cfg.agents.budget
 	cfg.session.Window, cfg.session.CondenseAt = cfg.agents.window, cfg.agents.condenseAt
 	cfg.session.Plan = cfg.agents.plan
 	cfg.session.Plan.Tools, cfg.session.Plan.Dangerous = tools.Profiles(), []string{tools.ProfileCode}
-	cfg.session.Hire = func(ctx context.Context, e agentpool.SessionRef) session.Runner { return h.staff.Session(ctx, e) }
+	cfg.session.Hire = func(ctx context.Context, e agentpool.SessionRef) session.Runner { return h.runner.Session(ctx, e) }
 	return nil
 }
 
 // Close ends what build began. Nothing is served any more then.
 func (h *app) Close() error {
-	h.staff.Close()
+	h.runner.Close()
 	h.limiter.Wait()
 	if h.tracer != nil {
 		h.tracer.Close()
 	}
-	return errors.Join(h.minds.Close(), h.files.Close())
+	return errors.Join(h.backends.Close(), h.files.Close())
 }
 
 // filesFolder is where uploads are kept.
@@ -217,7 +217,7 @@ func (h *app) answer(ctx context.Context, ln net.Listener, grace time.Duration, 
 	case <-ctx.Done():
 	}
 	log.InfoContext(ctx, "stopping", "cause", context.Cause(ctx))
-	h.members.Leave() // from now on nobody can wish that it goes on
+	h.members.Leave() // from now on nobody can order that it goes on
 	h.server.Drain()
 	soft, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
@@ -240,7 +240,7 @@ func (h *app) handOverSessions(ctx context.Context, grace time.Duration) {
 	h.hub.Drain(ctx)
 }
 
-// drain does what a stop begins with, as an admin wishes, but stays.
+// drain does what a stop begins with, as an admin orders, but stays.
 func (h *app) drain(ctx context.Context) error {
 	h.server.Drain()
 	h.handOverSessions(ctx, h.grace)

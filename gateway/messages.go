@@ -28,7 +28,7 @@ var errFrameRefused = errors.New("frame refused")
 // clients must not cost ten thousand whole ones.
 const frameRoom = 2 << 10
 
-// listen takes what the client says until it leaves or has to, or may wait at the porch
+// listen takes what the client says until it leaves or has to, or may wait at the poller
 // for it to say more; then it reports true, and somebody else may have the connection.
 func (c *conn) listen(ctx context.Context) (parked bool) {
 	take := func(frame []byte) { c.takeAll(ctx, frame) }
