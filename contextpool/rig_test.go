@@ -239,8 +239,8 @@ func (r *rig) Full() bool {
 	return r.full
 }
 
-func (r *rig) Cancel(agent wire.AgentID) { r.cancelled = append(r.cancelled, agent) }
-func (r *rig) Worked(w workflow.Worked) { r.worked = append(r.worked, w) }
+func (r *rig) Cancel(agent wire.AgentID)   { r.cancelled = append(r.cancelled, agent) }
+func (r *rig) Worked(w workflow.Worked)    { r.worked = append(r.worked, w) }
 func (r *rig) Answer(p wire.ServerPayload) { r.Emit(p) }
 
 func (r *rig) Emit(p wire.ServerPayload) {
