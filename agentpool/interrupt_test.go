@@ -187,12 +187,12 @@ func TestCloseInEveryState(t *testing.T) {
 		r.Interrupt("3", "")
 		r.Dispose("main-monitor-0")
 		if r.TryReserve() != nil {
-			t.Error("a closed crew has slots")
+			t.Error("a closed session runner has slots")
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if n := len(r.heard()); n != heard {
-			t.Errorf("a closed crew reports %v", r.lines()[heard:])
+			t.Errorf("a closed session runner reports %v", r.lines()[heard:])
 		}
 		r.free()
 	})

@@ -92,7 +92,7 @@ func NewRunner(cfg Config) *Runner {
 }
 
 // Session makes the session runner of a session that this replica owns. When the context ends
-// its agents stop; [Crew.Close] waits for that.
+// its agents stop; [SessionRunner.Close] waits for that.
 func (s *Runner) Session(ctx context.Context, e SessionRef) *SessionRunner {
 	c := &SessionRunner{
 		pool: s, ref: e, log: s.log.With("session", e.Session),

@@ -332,10 +332,10 @@ func TestProviders(t *testing.T) {
 		t := r.t
 		r.puppet.caps.Window = 1000
 		if r.Reads("puppet") != 1000 || r.Reads("nobody") != 0 {
-			t.Error("the crew does not know how much its providers read")
+			t.Error("the runner does not know how much its providers read")
 		}
 		if !r.Has("puppet") || !r.Steers("puppet") || r.Has("nobody") || r.Steers("nobody") {
-			t.Error("the crew does not know its providers")
+			t.Error("the runner does not know its providers")
 		}
 		r.puppet.caps.Steer = false
 		if r.Steers("puppet") {

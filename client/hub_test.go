@@ -47,7 +47,7 @@ func openHub(dir string, log *slog.Logger) (*realHub, error) {
 	}
 	hub := session.NewHub(session.Config{Replica: "example", Logger: log}, store)
 	door := gateway.New(gateway.Config{DrainAfter: time.Millisecond}, log, gateway.Deps{
-		Store: store, Hub: hub, Auth: people, Quota: ratelimit.New(ratelimit.Config{Off: true}, store), Files: fileStore,
+		Store: store, Hub: hub, Auth: people, Limiter: ratelimit.New(ratelimit.Config{Off: true}, store), Files: fileStore,
 	})
 	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is there at once
 	if err != nil {

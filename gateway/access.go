@@ -182,9 +182,9 @@ func (s *Server) known(next echo.HandlerFunc) echo.HandlerFunc {
 		if err != nil {
 			return s.stranger(c, err)
 		}
-		count := s.quota.Read
+		count := s.limits.Read
 		if changes(c.Request()) {
-			count = s.quota.Request
+			count = s.limits.Request
 		}
 		if wait := count(c.Request().Context(), id.User); wait > 0 {
 			return s.tooMany(c, wait)
@@ -233,7 +233,7 @@ func (s *Server) stranger(c echo.Context, err error) error {
 		return err // the store's: nobody's fault
 	}
 	s.refused.credentials.Add(1)
-	if wait := s.quota.Address(address(c)); wait > 0 {
+	if wait := s.limits.Address(address(c)); wait > 0 {
 		return s.tooMany(c, wait)
 	}
 	challenge := `Bearer realm="everdesk"`

@@ -114,7 +114,7 @@ func TestAdminOutcomeIsWrittenDownLater(t *testing.T) {
 	t.Parallel()
 	s := &forgetful{}
 	h := newHall(t, func(p *plan) {
-		p.fleet = true
+		p.members = true
 		p.store = func(log *slog.Logger) (engine, error) {
 			f, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
 			s.engine = f
@@ -137,7 +137,7 @@ func TestAdminLeavesAStuckSession(t *testing.T) {
 	t.Parallel()
 	slow := &gated{}
 	h := newHall(t, func(p *plan) {
-		p.fleet = true
+		p.members = true
 		p.store = func(log *slog.Logger) (engine, error) {
 			s, err := filestore.Open(t.TempDir(), filestore.Config{Sync: filestore.SyncOff, Logger: log})
 			slow.engine = s
@@ -172,7 +172,7 @@ func TestAdminLeavesAHandover(t *testing.T) {
 	slow := &gated{}
 	build := func(id wire.ReplicaID) *hall {
 		return newHall(t, func(p *plan) {
-			p.session.Replica, p.fleet = id, true
+			p.session.Replica, p.members = id, true
 			p.store = func(log *slog.Logger) (engine, error) {
 				s, err := redisstore.Open(t.Context(), server.Client(t), redisstore.Config{Logger: log})
 				if id == "one" {

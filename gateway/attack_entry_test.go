@@ -21,7 +21,7 @@ import (
 // can come back at once. A position that somebody made up does not open it.
 func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.quota = ratelimit.Config{} })
+	h := newHall(t, func(p *plan) { p.limits = ratelimit.Config{} })
 	id := h.session("ann")
 	path := "/ws/" + string(id)
 	v := as(h.token("ann", time.Minute))
@@ -97,7 +97,7 @@ func TestAttackMadeUpPositionsAreNoResumes(t *testing.T) {
 func sibling(t *testing.T, h *hall) *hall {
 	t.Helper()
 	return newHall(t, func(p *plan) {
-		p.quota, p.session.Replica = ratelimit.Config{}, "replica-2"
+		p.limits, p.session.Replica = ratelimit.Config{}, "replica-2"
 		p.store = func(*slog.Logger) (engine, error) { return borrowed{h.store}, nil }
 	})
 }
@@ -126,7 +126,7 @@ func TestAttack17SignOutWhileComing(t *testing.T) {
 	t.Parallel()
 	var first atomic.Pointer[func()]
 	h := newHall(t, func(p *plan) {
-		p.quota = ratelimit.Config{}
+		p.limits = ratelimit.Config{}
 		p.counts = func(d ratelimit.Documents) ratelimit.Documents { return pausing{d, &first} }
 	})
 	// meet makes a session of a user who signs out when the next one comes.

@@ -171,7 +171,7 @@ func (h *hall) dialRaw(id wire.SessionID) rawConn {
 // Row 36: 10 000 connects from one IP: 429 after limit, memory flat. Here it is
 // 4 000, of which the last 3 000 must leave nothing behind.
 func TestAttack36FloodOfConnects(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
-	h := newHall(t, func(p *plan) { p.quota = ratelimit.Config{} })
+	h := newHall(t, func(p *plan) { p.limits = ratelimit.Config{} })
 	path := "/ws/" + string(h.session("ann"))
 	handshake := "GET " + path + " HTTP/1.1\r\nHost: " + h.addr + "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n" +
 		"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"

@@ -259,7 +259,7 @@ func TestAttack34SpoofedAddressesOfRequests(t *testing.T) {
 		from := fmt.Sprintf("10.0.1.%d", i)
 		return header("X-Forwarded-For", from, "X-Real-IP", from, "Forwarded", "for="+from)
 	}
-	few := func(p *plan) { p.quota = ratelimit.Config{Strangers: 4} }
+	few := func(p *plan) { p.limits = ratelimit.Config{Strangers: 4} }
 	h := newHall(t, few)
 	limited := 0
 	for i := range 12 {
@@ -326,7 +326,7 @@ func (h *hall) raw(text string) (string, error) {
 
 func TestAttack36FloodOfRequests(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.quota = ratelimit.Config{Strangers: 30} })
+	h := newHall(t, func(p *plan) { p.limits = ratelimit.Config{Strangers: 30} })
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}

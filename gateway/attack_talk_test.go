@@ -108,7 +108,7 @@ func TestAttack25MessagesThatDoNotFit(t *testing.T) {
 // Row 26: 101 messages in 60 s: 101st: rate error + retry_after; no state change.
 func TestAttack26TooManyMessages(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.quota = ratelimit.Config{Messages: 1} })
+	h := newHall(t, func(p *plan) { p.limits = ratelimit.Config{Messages: 1} })
 	id, x := h.room()
 	at := x.emit("m-0")
 	for i := range 3 {

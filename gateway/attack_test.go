@@ -106,7 +106,7 @@ func TestAttack06CookieWithoutOrigin(t *testing.T) {
 // Row 7: no auth message in 10 s: close 4401.
 func TestAttack07NoAuthInTime(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.door.Patience.Auth = 50 * time.Millisecond })
+	h := newHall(t, func(p *plan) { p.door.Timeouts.Auth = 50 * time.Millisecond })
 	for _, path := range []string{"/ws/" + string(h.session("ann")), "/ws"} {
 		x := h.enter(path, visit{})
 		x.desktop = path == "/ws"
@@ -302,7 +302,7 @@ func TestAttack20ClientIDOfAnotherTab(t *testing.T) {
 // still limited.
 func TestAttack34SpoofedAddress(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.quota.Off, p.quota.Strangers = false, 2 })
+	h := newHall(t, func(p *plan) { p.limits.Off, p.limits.Strangers = false, 2 })
 	path := "/ws/" + string(h.session("ann"))
 	h.enter(path, visit{header: header("X-Forwarded-For", "10.0.0.1")})
 	for i := range 5 {
@@ -317,7 +317,7 @@ func TestAttack34SpoofedAddress(t *testing.T) {
 func TestAttack35SlowHandshakeAndHalfOpenSocket(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, func(p *plan) {
-		p.door.Heartbeat, p.door.Patience.Pong = 90*time.Millisecond, 60*time.Millisecond
+		p.door.Heartbeat, p.door.Timeouts.Pong = 90*time.Millisecond, 60*time.Millisecond
 	})
 	// Nobody waits for a head that does not end.
 	var d net.Dialer
@@ -343,7 +343,7 @@ func TestAttack35SlowHandshakeAndHalfOpenSocket(t *testing.T) {
 func TestAttack35WhoAnswersStays(t *testing.T) {
 	t.Parallel()
 	const pong = 5 * time.Second // which a busy machine keeps, too
-	h := newHall(t, func(p *plan) { p.door.Heartbeat, p.door.Patience.Pong = 500*time.Millisecond, pong })
+	h := newHall(t, func(p *plan) { p.door.Heartbeat, p.door.Timeouts.Pong = 500*time.Millisecond, pong })
 	native := h.enter("/ws/"+string(h.session("ann")), as(h.token("ann", time.Minute)))
 	plain := h.enter("/ws/"+string(h.session("ann")), visit{token: h.token("ann", time.Minute)})
 	desktop := h.enter("/ws", as(h.token("ann", time.Minute)))
@@ -374,7 +374,7 @@ func TestAttack35WhoAnswersStays(t *testing.T) {
 func TestAttackViewersAndStrangersInSharedSession(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, func(p *plan) {
-		p.door.Heartbeat, p.door.Patience.Pong, p.door.Patience.Recheck = 90*time.Millisecond, time.Minute, 90*time.Millisecond
+		p.door.Heartbeat, p.door.Timeouts.Pong, p.door.Timeouts.Recheck = 90*time.Millisecond, time.Minute, 90*time.Millisecond
 	})
 	id := h.session("ann")
 	path := "/ws/" + string(id)

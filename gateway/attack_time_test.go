@@ -102,7 +102,7 @@ func TestAttack17AllClosedWithinASecond(t *testing.T) {
 func TestAttack26TheHundredAndFirstMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := inBubble(t, func(p *plan) { p.quota = ratelimit.Config{} })
+		h := inBubble(t, func(p *plan) { p.limits = ratelimit.Config{} })
 		id := h.session("ann")
 		x := h.enter("/ws/"+string(id), as(h.token("ann", time.Hour))).attend()
 		next[wire.SessionState](x)
@@ -137,7 +137,7 @@ func TestAttack26TheHundredAndFirstMessage(t *testing.T) {
 func TestAttack26MoreThanAHundredMessagesAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := inBubble(t, func(p *plan) { p.quota = ratelimit.Config{} })
+		h := inBubble(t, func(p *plan) { p.limits = ratelimit.Config{} })
 		id := h.session("ann")
 		v := as(h.token("ann", time.Hour))
 		v.protos = []string{"everdesk.v2.batch"}
@@ -333,7 +333,7 @@ func TestAttack35FiveSecondsForAHead(t *testing.T) {
 func TestAttackRenewalsWithoutEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := inBubble(t, func(p *plan) { p.quota = ratelimit.Config{} })
+		h := inBubble(t, func(p *plan) { p.limits = ratelimit.Config{} })
 		v := as(h.token("ann", time.Hour))
 		v.protos = []string{"everdesk.v2.batch"}
 		x := h.enter("/ws/"+string(h.session("ann")), v).attend()

@@ -278,8 +278,8 @@ func TestAttack16TokenExpiresMeanwhile(t *testing.T) {
 	grace := func(d time.Duration) (h *hall, path string) {
 		h = newHall(t, func(p *plan) {
 			p.door.Heartbeat = 90 * time.Millisecond
-			p.door.Patience.Pong = time.Minute
-			p.door.Patience.Refresh = d
+			p.door.Timeouts.Pong = time.Minute
+			p.door.Timeouts.Refresh = d
 		})
 		return h, "/ws/" + string(h.session("ann"))
 	}

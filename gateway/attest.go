@@ -18,7 +18,7 @@ import (
 func (s *Server) auditOwnerAction(c echo.Context, d adminAction) error {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), answerTimeout)
 	defer cancel()
-	if s.fleet == nil || s.audit == nil {
+	if s.members == nil || s.audit == nil {
 		_, err := d.do(ctx, "")
 		return err
 	}
@@ -35,7 +35,7 @@ func (s *Server) auditOwnerAction(c echo.Context, d adminAction) error {
 func (s *Server) recordOf(c echo.Context, d adminAction, id string) audit.Record {
 	return audit.Record{
 		ID: id, Time: time.Now(), Who: who(c).User, Address: address(c).String(),
-		Action: d.action, Target: d.target, Reason: d.reason, Replica: string(s.fleet.Card().ID),
+		Action: d.action, Target: d.target, Reason: d.reason, Replica: string(s.members.Card().ID),
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // door as the reason; what anybody does to their own is not.
 func TestAdminAtOrdinaryDoors(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.fleet = true })
+	h := newHall(t, func(p *plan) { p.members = true })
 	root, ann := h.user("root", "admin"), h.user("ann")
 	for _, token := range []string{ann, root} {
 		path := "/api/sessions/" + string(h.session("ann"))

@@ -149,7 +149,7 @@ func TestPagesHaveBytes(t *testing.T) {
 
 func TestReadsAreCounted(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.quota.Off, p.quota.Reads = false, 10 })
+	h := newHall(t, func(p *plan) { p.limits.Off, p.limits.Reads = false, 10 })
 	ada := h.user("ada")
 	var last reply
 	for range 11 {

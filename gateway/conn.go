@@ -84,14 +84,14 @@ type conn struct {
 	poller *poller // who has it while it waits; nil when it cannot. It does not change after it came
 
 	// What follows is the host's, see poller.
-	hasty bool // it must not wait
-	due   bool // it must read before it may go to the poller
+	nonBlocking bool // it must not wait
+	due         bool // it must read before it may go to the poller
 	// numbered says that a desktop of the other dialect names monitors by number. It is
 	// set before there is a tab and does not change then.
 	numbered bool
 	later    *postponedWork // what was left for one that may
 	room     *session.Handle
-	quota    ratelimit.Connection
+	limits   ratelimit.Connection
 	from     session.Sender // the connection's id is there from the beginning, the rest from the greeting on
 
 	// What follows is set before there is a tab and does not change then.
@@ -215,7 +215,7 @@ func (c *conn) hangUp() {
 	default:
 		c.s.log.Debug("closing a connection", "connection", c.from.Connection, "session", c.session, "code", e.code, "reason", e.reason)
 		// The library gives the client 5 s to answer; we may be in a hurry.
-		_ = c.SetReadDeadline(time.Now().Add(c.s.cfg.Patience.Close))
+		_ = c.SetReadDeadline(time.Now().Add(c.s.cfg.Timeouts.Close))
 		_ = c.ws.Close(websocket.StatusCode(e.code), e.reason[:min(len(e.reason), maxCloseReason)])
 	}
 }
@@ -265,7 +265,7 @@ func (c *conn) tell(ctx context.Context, p wire.ServerPayload) {
 	if c.ws == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.s.cfg.Patience.Auth)
+	ctx, cancel := context.WithTimeout(ctx, c.s.cfg.Timeouts.Auth)
 	defer cancel()
 	for _, frame := range c.door.dialect().AppendFrames(nil, c.event(p)) {
 		if err := c.ws.Write(ctx, websocket.MessageText, frame); err != nil {

@@ -277,7 +277,7 @@ func (s *Server) tooManyConnections(user string) *refusal {
 
 // count refuses who comes too often.
 func (s *Server) count(ctx context.Context, who auth.Identity, resume bool) error {
-	wait := s.quota.Connect(ctx, who.User, resume)
+	wait := s.limits.Connect(ctx, who.User, resume)
 	if wait == 0 {
 		return nil
 	}
@@ -305,7 +305,7 @@ func (s *Server) isBack(ctx context.Context, w *connectRequest, top wire.Positio
 // authenticate waits for the client to say who it is. Nothing is looked up for
 // it, or told to it, before.
 func (c *conn) authenticate(ctx context.Context, w *connectRequest) bool {
-	c.patient(time.Now().Add(c.s.cfg.Patience.Auth))
+	c.patient(time.Now().Add(c.s.cfg.Timeouts.Auth))
 	var m wire.Message
 	var bad error
 	err := c.hear(strangerBytes, func(frame []byte) {
@@ -378,7 +378,7 @@ func (c *conn) sendWelcome(ctx context.Context, w *connectRequest) bool {
 		return false
 	}
 	c.room = room
-	c.quota = c.s.quota.NewConnection(c.who.Load().User)
+	c.limits = c.s.limits.NewConnection(c.who.Load().User)
 	c.from.User, c.from.Invited = c.who.Load().User, c.who.Load().Session != ""
 	if len(w.watch) > 0 {
 		c.from.Monitor = w.watch[len(w.watch)-1]

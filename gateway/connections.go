@@ -145,7 +145,7 @@ func (d *connections) revokedSince(who *auth.Identity, known time.Time) bool {
 func (d *connections) init() {
 	d.ctx, d.stop = context.WithCancel(context.Background())
 	d.revocations, d.userConnections = map[revoked]leaving{}, map[string]int{}
-	d.readBuffers.New = func() any { return new([gulpBytes]byte) }
+	d.readBuffers.New = func() any { return new([readBufferBytes]byte) }
 	d.commandBuffers.New = func() any { return new([]session.Command) }
 	d.frames.New = func() any { return new(make([]byte, 0, frameRoom)) }
 }
@@ -196,10 +196,10 @@ func (d *connections) startPollers(log *slog.Logger) {
 // where they come from, so as many again are taken for gone from there.
 func (s *Server) connectionLimit(user string, back bool) int {
 	most := s.cfg.UserConnections
-	if most < 0 || s.fleet == nil {
+	if most < 0 || s.members == nil {
 		return most
 	}
-	left := most - s.fleet.ConnectionsElsewhere(user)
+	left := most - s.members.ConnectionsElsewhere(user)
 	if back {
 		left += most
 	}
@@ -262,7 +262,7 @@ func (d *connections) reserve(c *conn, most int) bool {
 // remove removes a connection.
 func (d *connections) remove(c *conn) {
 	if c.seated {
-		c.quota.End(c.who.Load().User)
+		c.limits.End(c.who.Load().User)
 	}
 	d.mu.Lock()
 	if c.seated {
@@ -323,7 +323,7 @@ func (s *Server) closeAll(ctx context.Context) {
 	defer cancel()
 	d.stop()
 	pollers.close()
-	if !s.await(ctx, &d.wg, 2*s.cfg.Patience.Close) {
+	if !s.await(ctx, &d.wg, 2*s.cfg.Timeouts.Close) {
 		for _, c := range d.all() {
 			_ = c.Close()
 		}

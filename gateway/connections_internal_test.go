@@ -15,7 +15,7 @@ type others struct {
 func (o others) Elsewhere(string) int { return o.tabs }
 
 // Who is back may be counted twice, but no more often.
-func TestSeats(t *testing.T) {
+func TestConnectionSlots(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ most, elsewhere, fresh, back int }{
 		{10, 0, 10, 10},
@@ -26,7 +26,7 @@ func TestSeats(t *testing.T) {
 		{10, 99, 0, 0},
 		{-1, 99, -1, -1},
 	} {
-		s := &Server{cfg: Config{UserConnections: test.most}, fleet: others{tabs: test.elsewhere}}
+		s := &Server{cfg: Config{UserConnections: test.most}, members: others{tabs: test.elsewhere}}
 		if fresh, back := s.connectionLimit("ann", false), s.connectionLimit("ann", true); fresh != test.fresh || back != test.back {
 			t.Errorf("%+v: %d for who is new, %d for who is back", test, fresh, back)
 		}

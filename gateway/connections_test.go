@@ -284,7 +284,7 @@ func (s *feed) next() (wire.Event, string) {
 
 func TestServerSentEvents(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.door.Heartbeat, p.door.Patience.Pong = 300*time.Millisecond, time.Minute })
+	h := newHall(t, func(p *plan) { p.door.Heartbeat, p.door.Timeouts.Pong = 300*time.Millisecond, time.Minute })
 	id, x := h.room()
 	s := h.events(id, "")
 	for name, want := range map[string]string{
@@ -424,7 +424,7 @@ func TestDrainSendsEverybodyElsewhere(t *testing.T) {
 // no more time it is cut.
 func TestShutdownDoesNotWaitForTheDead(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.door.DrainGrace, p.door.Patience.Close = time.Hour, time.Hour })
+	h := newHall(t, func(p *plan) { p.door.DrainGrace, p.door.Timeouts.Close = time.Hour, time.Hour })
 	id := h.session("ann")
 	var dead []rawConn
 	for range 3 {

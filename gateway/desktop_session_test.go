@@ -73,7 +73,7 @@ func TestDesktopComesBack(t *testing.T) {
 // same windows on the same monitors, each under its own names, and four monitors fit.
 func TestDesktopNumbersMonitors(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.door.Patience.Naming = time.Minute })
+	h := newHall(t, func(p *plan) { p.door.Timeouts.Naming = time.Minute })
 	v := visit{token: h.token("ann", time.Minute)}
 	open := func(query, monitor string) (*tab, wire.SessionID) {
 		x := h.desktop(query, v)

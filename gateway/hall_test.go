@@ -35,7 +35,7 @@ import (
 type plan struct {
 	door    gateway.Config
 	auth    auth.Config
-	quota   ratelimit.Config
+	limits  ratelimit.Config
 	session session.Config
 	// store opens another one than the usual.
 	store func(*slog.Logger) (engine, error)
@@ -56,7 +56,7 @@ type plan struct {
 	metrics  http.Handler
 	monitor  gateway.Monitor // instead of a real one
 	// fleet has the hall announce itself and heed orders.
-	fleet bool
+	members bool
 }
 
 // engine is all that a hall asks of a store.
@@ -80,7 +80,7 @@ type hall struct {
 	people    *auth.Authority
 	fileStore *files.Store
 	server    *gateway.Server
-	fleet     *membership.Membership
+	members   *membership.Membership
 	watch     *adminview.Watcher
 	joins     bool // the fleet
 	addr      string
@@ -119,10 +119,10 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 		tb.Fatal(err)
 	}
 	p := plan{auth: auth.Config{Mode: auth.ModeJWT, KeyFile: key, Issuer: "tests", Audience: "everdesk"}}
-	p.quota.Off = true
+	p.limits.Off = true
 	p.session.Replica = "replica-1"
-	p.door.Patience.Close = time.Second
-	p.door.Patience.Naming = 50 * time.Millisecond // most desktops in tests send nothing at first
+	p.door.Timeouts.Close = time.Second
+	p.door.Timeouts.Naming = 50 * time.Millisecond // most desktops in tests send nothing at first
 	for _, f := range tune {
 		f(&p)
 	}
@@ -151,7 +151,7 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 		counts = p.counts(counts)
 	}
 	h.hub, h.street = session.NewHub(p.session, h.store), p.street
-	h.fleet, h.joins = membership.New(membership.Config{
+	h.members, h.joins = membership.New(membership.Config{
 		ID: p.session.Replica, Version: "v1", Every: 20 * time.Millisecond, Logger: log,
 		Load: func() membership.Load {
 			l := h.hub.Load()
@@ -167,15 +167,15 @@ func newHall(tb testing.TB, tune ...func(*plan)) *hall {
 			return h.server.ExecuteCommand(ctx, e)
 		},
 		Serve: func() { h.hub.Undrain(); h.server.Undrain() },
-	}, h.store), p.fleet
-	h.watch = adminview.New(adminview.Config{Replica: p.session.Replica, Logger: log}, h.hub, h.fleet, h.store)
+	}, h.store), p.members
+	h.watch = adminview.New(adminview.Config{Replica: p.session.Replica, Logger: log}, h.hub, h.members, h.store)
 	if p.monitor == nil {
 		p.monitor = h.watch
 	}
 	p.door.AdminApart = p.ownAdmin
 	h.server = gateway.New(p.door, log, gateway.Deps{
-		Membership: h.fleet, Audit: audit.New(h.store, log),
-		Store: h.store, Hub: h.hub, Auth: h.people, Quota: ratelimit.New(p.quota, counts), Files: h.fileStore, MCP: p.mcp,
+		Membership: h.members, Audit: audit.New(h.store, log),
+		Store: h.store, Hub: h.hub, Auth: h.people, Limiter: ratelimit.New(p.limits, counts), Files: h.fileStore, MCP: p.mcp,
 		Desktop: p.desktop, Apps: p.apps,
 		Admin: p.admin, Metrics: p.metrics, Monitor: p.monitor,
 	})
@@ -220,7 +220,7 @@ func (h *hall) open() {
 		wg.Go(func() { h.watch.Run(running) })
 	}
 	if h.joins {
-		wg.Go(func() { h.fleet.Run(running) })
+		wg.Go(func() { h.members.Run(running) })
 	}
 	wg.Go(func() {
 		if err := h.server.Serve(ln); err != nil {

@@ -107,7 +107,7 @@ func (s *Server) checkCredentials(w *credentialSweep, now time.Time) {
 		}
 	}
 	// A little early is better than a round later.
-	if now.Sub(w.checked[w.slot]) < s.cfg.Patience.Recheck-watchEvery {
+	if now.Sub(w.checked[w.slot]) < s.cfg.Timeouts.Recheck-watchEvery {
 		return
 	}
 	due := s.connections.inSlot(w.slot)
@@ -151,7 +151,7 @@ func (c *conn) checkSilence(tick int64) {
 		c.ending = tick
 		return
 	default:
-		if tick-c.ending > c.s.ticksOf(2*c.s.cfg.Patience.Close) {
+		if tick-c.ending > c.s.ticksOf(2*c.s.cfg.Timeouts.Close) {
 			_ = c.Close()
 		}
 		return
@@ -159,8 +159,8 @@ func (c *conn) checkSilence(tick int64) {
 	if c.tab.Load() == nil {
 		return // it has a deadline of its own
 	}
-	if c.door != doorSSE && tick-c.seen.Load() > c.s.ticksOf(c.s.cfg.Heartbeat+c.s.cfg.Patience.Pong) &&
-		!c.tab.Load().Moving(c.s.cfg.Patience.Pong) { // its pong may be behind a large frame
+	if c.door != doorSSE && tick-c.seen.Load() > c.s.ticksOf(c.s.cfg.Heartbeat+c.s.cfg.Timeouts.Pong) &&
+		!c.tab.Load().Moving(c.s.cfg.Timeouts.Pong) { // its pong may be behind a large frame
 		c.notify(wire.CodeConnectionTimeout.Notice(""))
 		c.drop(wire.CloseTooSlow, "no answer to a ping")
 	}
@@ -174,7 +174,7 @@ func (c *conn) expire(now time.Time) {
 	case c.tab.Load() == nil || c.ended.Load() != nil:
 	case who.Expires.IsZero() || now.Before(who.Expires):
 	case c.asked != who:
-		grace := c.s.cfg.Patience.Refresh
+		grace := c.s.cfg.Timeouts.Refresh
 		c.asked, c.until = who, now.Add(grace)
 		c.notify(wire.AuthRefreshRequired{ExpiresAt: wire.Millis(who.Expires.UnixMilli()), GraceMS: int(grace.Milliseconds())})
 	case now.After(c.until):

@@ -94,7 +94,7 @@ func (s *Server) postJoin(c echo.Context) error {
 	if m := wire.MonitorID(monitor); m.Validate() == nil {
 		answer.Monitor = m
 	}
-	if wait := s.quota.Request(ctx, guest.User); wait > 0 {
+	if wait := s.limits.Request(ctx, guest.User); wait > 0 {
 		return s.tooMany(c, wait)
 	}
 	present, err := s.auth.Cookie(ctx, s.cookie(c))

@@ -240,7 +240,7 @@ func TestInvitationWaitsTwoMinutes(t *testing.T) {
 
 func TestGuessingInvitationsIsSlow(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.quota = ratelimit.Config{Strangers: 5} })
+	h := newHall(t, func(p *plan) { p.limits = ratelimit.Config{Strangers: 5} })
 	var got reply
 	for range 6 {
 		if got = h.join(strings.Repeat("A", 43), nil); got.status != http.StatusUnauthorized {

@@ -11,9 +11,9 @@ import (
 // most connections are idle: the head of a frame fits, and the rest goes by. Who
 // sends much is read in big pieces meanwhile.
 const (
-	readBuffer  = 64
-	writeBuffer = 256
-	gulpBytes   = 16 << 10
+	readBuffer      = 64
+	writeBuffer     = 256
+	readBufferBytes = 16 << 10
 )
 
 // closeFrame is the first byte of a WebSocket close frame.
@@ -39,8 +39,8 @@ type link struct {
 	glance func(fd uintptr)      // is try for those who do not wait for more
 	fd     int                   // of Conn, where there is a raw one
 	doors  *connections
-	big    *[gulpBytes]byte // what rest lies in, if it came from the pool
-	rest   []byte           // read before, not yet handed out
+	big    *[readBufferBytes]byte // what rest lies in, if it came from the pool
+	rest   []byte                 // read before, not yet handed out
 	// seen is the tick of the doors at which the client was last heard of.
 	seen atomic.Int64
 }

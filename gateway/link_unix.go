@@ -27,7 +27,7 @@ func (l *link) open() {
 // pullNow reads what has arrived and does not wait for more. It reports whether
 // waiting is over.
 func (l *link) pullNow(fd uintptr) bool {
-	big, _ := l.doors.readBuffers.Get().(*[gulpBytes]byte)
+	big, _ := l.doors.readBuffers.Get().(*[readBufferBytes]byte)
 	n, err := syscall.Read(int(fd), big[:])
 	for err == syscall.EINTR {
 		n, err = syscall.Read(int(fd), big[:])

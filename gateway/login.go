@@ -85,7 +85,7 @@ func (s *Server) signIn(c echo.Context, token string) (auth.Identity, error) {
 		// A cookie would outlive it.
 		return auth.Identity{}, problem(wire.CodeAuthFailed, "An API key cannot sign in; send it with each request.").with(http.StatusForbidden)
 	}
-	if wait := s.quota.Request(ctx, id.User); wait > 0 {
+	if wait := s.limits.Request(ctx, id.User); wait > 0 {
 		return auth.Identity{}, s.tooMany(c, wait)
 	}
 	value, until, err := s.auth.NewCookie(ctx, id)

@@ -213,7 +213,7 @@ func TestWhatNeedsNoAuth(t *testing.T) {
 
 func TestTooManyRequests(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.quota = ratelimit.Config{Requests: 10, Strangers: 8} })
+	h := newHall(t, func(p *plan) { p.limits = ratelimit.Config{Requests: 10, Strangers: 8} })
 	ada := h.user("ada")
 	var refused reply
 	for range 11 {

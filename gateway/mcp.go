@@ -19,7 +19,7 @@ func (s *Server) serveMCP(c echo.Context) error {
 	_ = http.NewResponseController(c.Response()).SetWriteDeadline(time.Time{}) // a transport without deadlines needs none lifted
 	s.mcp.ServeHTTP(&mcpWriter{ResponseWriter: c.Response(), stranger: func() time.Duration {
 		s.refused.credentials.Add(1)
-		wait := s.quota.Address(address(c))
+		wait := s.limits.Address(address(c))
 		if wait > 0 {
 			s.refused.rates.Add(1)
 		}

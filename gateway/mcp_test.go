@@ -11,7 +11,7 @@ import (
 func TestMCPHasStrangers(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, func(p *plan) {
-		p.quota.Off, p.quota.Strangers = false, 8
+		p.limits.Off, p.limits.Strangers = false, 8
 		p.mcp = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Authorization") != "Bearer badge" {
 				http.Error(w, "a badge is needed", http.StatusUnauthorized)

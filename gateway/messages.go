@@ -181,7 +181,7 @@ func (c *conn) deliver(ctx context.Context, forth *[]session.Command) {
 	if len(all) == 0 {
 		return
 	}
-	if c.hasty {
+	if c.nonBlocking {
 		if n := c.room.DeliverNow(all); n < len(all) {
 			c.postponed().forth = slices.Clone(all[n:])
 		}
@@ -209,11 +209,11 @@ func (c *conn) take(ctx context.Context, frame []byte, forth *[]session.Command)
 	case wire.Pong:
 		return true // that something came is what counts, and the link saw it
 	case wire.Auth, wire.SubscribeMonitor:
-		if c.hasty {
+		if c.nonBlocking {
 			return false
 		}
 	}
-	if wait := c.quota.Message(m.Data); wait > 0 {
+	if wait := c.limits.Message(m.Data); wait > 0 {
 		c.rejectRateLimited(m.ID, wait)
 		return true
 	}
@@ -282,7 +282,7 @@ func (c *conn) rejectMalformed(err error) {
 		n = e.Notice()
 	}
 	c.notify(n)
-	if c.quota.Bad() {
+	if c.limits.Bad() {
 		c.drop(wire.CloseBadMessages, "too many messages that could not be understood")
 	}
 }
@@ -291,7 +291,7 @@ func (c *conn) rejectMalformed(err error) {
 // last: the client does not listen.
 func (c *conn) rejectRateLimited(id wire.MessageID, wait time.Duration) {
 	c.sendError(&refusal{code: wire.CodeRateLimited, retry: wait}, id)
-	if c.quota.Refused() {
+	if c.limits.Refused() {
 		c.drop(wire.CloseRateLimited, retryReason(wait))
 	}
 }
@@ -316,7 +316,7 @@ func (c *conn) renew(ctx context.Context, a wire.Auth) {
 	}
 	if err != nil {
 		c.sendError(c.s.refusalOf(ctx, err), "")
-		if c.quota.Bad() { // guessing has an end
+		if c.limits.Bad() { // guessing has an end
 			c.drop(wire.CloseUnauthorized, "credentials were not accepted")
 		}
 		return

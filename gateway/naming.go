@@ -27,13 +27,13 @@ func (c *conn) learnNaming(ctx context.Context, w *connectRequest) bool {
 	}
 	w.leave() // others may be let in while this client sends
 	w.leave = func() {}
-	c.patient(time.Now().Add(c.s.cfg.Patience.Naming))
+	c.patient(time.Now().Add(c.s.cfg.Timeouts.Naming))
 	first, err := c.heads.Peek(1)
 	switch {
 	case isTimeout(err):
 		err = nil
 	case err == nil && first[0]&opcodeBits == textFrame: // [conn.listen] knows what to do with others
-		c.patient(time.Now().Add(c.s.cfg.Patience.Auth))
+		c.patient(time.Now().Add(c.s.cfg.Timeouts.Auth))
 		err = c.hear(c.s.cfg.FrameBytes, func(frame []byte) {
 			c.postponed().frame = bytes.Clone(frame)
 			m, bad := c.decode(frame)

@@ -239,7 +239,7 @@ func (c *checker) answer(t *testing.T, method, path, sent string, got reply) {
 func TestAnswersAreAsDescribed(t *testing.T) {
 	t.Parallel()
 	h := newHall(t, withPages, func(p *plan) {
-		p.fleet, p.admin = true, pages(map[string]string{"index.html": "the monitor", "assets/a.js": "1"})
+		p.members, p.admin = true, pages(map[string]string{"index.html": "the monitor", "assets/a.js": "1"})
 		p.metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/plain") })
 	})
 	c := newChecker(t, describe(t, h))

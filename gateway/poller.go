@@ -46,26 +46,26 @@ func (c *conn) handleReadable(over bool) (stays bool) {
 		c.due = true
 		return false
 	}
-	c.hasty = true
+	c.nonBlocking = true
 	c.guard("listen to a client", func() { stays = c.readAvailable() })
-	c.hasty = false
+	c.nonBlocking = false
 	return stays
 }
 
 // gulps is how often a poller reads from a connection at a time. Who has said more than that
 // has a goroutine take the rest, for others wait too.
-const gulps = 4
+const maxReads = 4
 
 // readAvailable takes the whole frames that have come. It reports whether nothing else has.
 func (c *conn) readAvailable() bool {
 	take := func(frame []byte) { c.takeAll(c.s.connections.ctx, frame) }
-	for range gulps {
+	for range maxReads {
 		c.failed = nil
 		if err := c.raw.Control(c.glance); err != nil || c.failed != nil {
 			c.due = true // whoever reads again is told that it is over
 			return false
 		}
-		all := len(c.rest) < gulpBytes
+		all := len(c.rest) < readBufferBytes
 		for len(c.rest) > 0 {
 			if !c.readWholeFrames(c.s.cfg.FrameBytes, take) || c.later != nil || c.ended.Load() != nil {
 				return false

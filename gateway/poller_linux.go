@@ -22,9 +22,9 @@ type poller struct {
 	fd      int
 	pollers int // how many there are
 
-	mu     sync.Mutex // guards the following
-	guests []*conn    // those who wait, by seat
-	closed bool
+	mu          sync.Mutex // guards the following
+	parkedConns []*conn    // those who wait, by seat
+	closed      bool
 }
 
 // newPollers makes one poller per processor.
@@ -87,8 +87,8 @@ func (u *poller) slot(c *conn) int { return c.fd / u.pollers }
 // close ends the poller. Who waits gets a goroutine.
 func (u *poller) close() {
 	u.mu.Lock()
-	left := u.guests
-	u.closed, u.guests = true, nil
+	left := u.parkedConns
+	u.closed, u.parkedConns = true, nil
 	_ = u.epoll.Close()
 	u.mu.Unlock()
 	for _, c := range left {
@@ -106,14 +106,14 @@ func (u *poller) park(c *conn) (parked bool) {
 		if u.closed || c.ended.Load() != nil {
 			return
 		}
-		seat := u.slot(c)
-		for seat >= len(u.guests) {
-			u.guests = append(u.guests, nil)
+		index := u.slot(c)
+		for index >= len(u.parkedConns) {
+			u.parkedConns = append(u.parkedConns, nil)
 		}
 		// What has come already counts as something new.
-		ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(seat)} //nolint:gosec // a descriptor is small
+		ev := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET, Fd: int32(index)} //nolint:gosec // a descriptor is small
 		if unix.EpollCtl(u.fd, unix.EPOLL_CTL_ADD, c.fd, &ev) == nil {
-			u.guests[seat], parked = c, true
+			u.parkedConns[index], parked = c, true
 		}
 	})
 	return parked
@@ -123,11 +123,11 @@ func (u *poller) park(c *conn) (parked bool) {
 func (u *poller) unpark(c *conn) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	seat := u.slot(c)
-	if seat >= len(u.guests) || u.guests[seat] != c {
+	index := u.slot(c)
+	if index >= len(u.parkedConns) || u.parkedConns[index] != c {
 		return false
 	}
-	u.guests[seat] = nil
+	u.parkedConns[index] = nil
 	u.remove(c)
 	return true
 }
@@ -142,36 +142,36 @@ func (u *poller) remove(c *conn) {
 func (u *poller) run() {
 	defer u.close() // whatever the end is, nobody waits in vain
 	var events [round]unix.EpollEvent
-	var guests [round]*conn
+	var parkedConns [round]*conn
 	n := 0
 	look := func(fd uintptr) bool {
 		n, _ = unix.EpollWait(int(fd), events[:], 0)
 		return n != 0
 	}
 	for u.raw.Read(look) == nil {
-		u.handleReady(events[:max(n, 0)], guests[:])
+		u.handleReady(events[:max(n, 0)], parkedConns[:])
 		runtime.Gosched() // the sessions have something to do now
 	}
 }
 
 // handleReady attends to connections from whom something has come.
-func (u *poller) handleReady(events []unix.EpollEvent, guests []*conn) {
-	guests = guests[:len(events)]
+func (u *poller) handleReady(events []unix.EpollEvent, parkedConns []*conn) {
+	parkedConns = parkedConns[:len(events)]
 	u.mu.Lock()
 	for i, e := range events {
-		if int(e.Fd) < len(u.guests) {
-			guests[i], u.guests[e.Fd] = u.guests[e.Fd], nil
+		if int(e.Fd) < len(u.parkedConns) {
+			parkedConns[i], u.parkedConns[e.Fd] = u.parkedConns[e.Fd], nil
 		}
 	}
 	u.mu.Unlock()
-	for i, c := range guests {
+	for i, c := range parkedConns {
 		if c == nil {
 			continue // somebody has fetched it
 		}
 		if over := events[i].Events != unix.EPOLLIN; !u.rearm(c, c.handleReadable(over)) {
 			go c.serve()
 		}
-		guests[i] = nil
+		parkedConns[i] = nil
 	}
 }
 
@@ -183,7 +183,7 @@ func (u *poller) rearm(c *conn, stays bool) bool {
 		return false
 	}
 	if stays && c.ended.Load() == nil {
-		u.guests[u.slot(c)] = c
+		u.parkedConns[u.slot(c)] = c
 		return true
 	}
 	u.remove(c)

@@ -17,7 +17,7 @@ func waiting(s *Server) (n int) {
 	defer s.connections.mu.Unlock()
 	for _, u := range s.connections.pollers {
 		u.mu.Lock()
-		for _, c := range u.guests {
+		for _, c := range u.parkedConns {
 			if c != nil {
 				n++
 			}

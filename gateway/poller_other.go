@@ -9,7 +9,7 @@ type pollers struct{}
 
 type poller struct{}
 
-func newPorch() (pollers, error) { return pollers{}, nil }
+func newPollers() (pollers, error) { return pollers{}, nil }
 
 func (pollers) open(*sync.WaitGroup) {}
 func (pollers) close()               {}

@@ -133,7 +133,7 @@ type logLimiter struct {
 	n     int
 }
 
-const cryLimit = 20
+const logLimit = 20
 
 // allow counts an error and reports whether it is one of the first.
 func (c *logLimiter) allow() bool {
@@ -143,7 +143,7 @@ func (c *logLimiter) allow() bool {
 		c.since, c.n = now, 0
 	}
 	c.n++
-	return c.n <= cryLimit
+	return c.n <= logLimit
 }
 
 // fail writes the problem document for err; it is echo's error handler.

@@ -65,11 +65,11 @@ var (
 )
 
 func (s *Server) listReplicas(c echo.Context) error {
-	all, err := s.fleet.Replicas(c.Request().Context())
+	all, err := s.members.Replicas(c.Request().Context())
 	if err != nil {
 		return err
 	}
-	self := s.fleet.Card().ID
+	self := s.members.Card().ID
 	list := replicaList{Replicas: []replicaCard{}}
 	for _, r := range all {
 		list.Replicas = append(list.Replicas, replicaCard{

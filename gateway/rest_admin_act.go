@@ -105,7 +105,7 @@ func (s *Server) connectRequestOf(c echo.Context, action string, order membershi
 	return s.performAudited(c, adminAction{
 		action: action, target: string(id), reason: in.Reason,
 		check: func(ctx context.Context) error {
-			all, err := s.fleet.Replicas(ctx)
+			all, err := s.members.Replicas(ctx)
 			if err != nil {
 				return err
 			}
@@ -117,7 +117,7 @@ func (s *Server) connectRequestOf(c echo.Context, action string, order membershi
 			return errNoReplica()
 		},
 		do: func(ctx context.Context, actionID string) (string, error) {
-			err := s.fleet.Order(ctx, id, membership.ReplicaOrder{ID: actionID, Order: order})
+			err := s.members.Order(ctx, id, membership.ReplicaOrder{ID: actionID, Order: order})
 			if errors.Is(err, membership.ErrUnknown) {
 				err = errNoReplica()
 			}

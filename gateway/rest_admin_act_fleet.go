@@ -36,7 +36,7 @@ func (s *Server) closeTab(c echo.Context) error {
 	d := adminAction{action: "tab.close", target: "/" + string(connection), reason: in.Reason, fleeting: true}
 	name := commandName()
 	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
-		self := s.fleet.Card().ID
+		self := s.members.Card().ID
 		if s.hub.CloseTab(id, connection) {
 			return "it was at " + string(self), nil
 		}
@@ -54,7 +54,7 @@ func (s *Server) closeElsewhere(ctx context.Context, e membership.Command, name 
 	defer asking.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // who is still asked need not answer
-	all, err := s.fleet.Replicas(ctx)
+	all, err := s.members.Replicas(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -63,14 +63,14 @@ func (s *Server) closeElsewhere(ctx context.Context, e membership.Command, name 
 		answer membership.Answer
 		err    error
 	}
-	self, asked, answers := s.fleet.Card().ID, 0, make(chan heard, len(all))
+	self, asked, answers := s.members.Card().ID, 0, make(chan heard, len(all))
 	for _, r := range all {
 		if r.ID == self {
 			continue
 		}
 		asked++
 		asking.Go(func() {
-			answer, err := s.fleet.Send(ctx, r.ID, name, e)
+			answer, err := s.members.Send(ctx, r.ID, name, e)
 			answers <- heard{r.ID, answer, err}
 		})
 	}
@@ -113,7 +113,7 @@ func (s *Server) handOver(c echo.Context) error {
 	d.allowed = func(ctx context.Context) error { return s.takesSessions(ctx, in.To) }
 	name := commandName()
 	return s.onSession(c, d, func(ctx context.Context, id wire.SessionID, act string) (string, error) {
-		answer, err := s.fleet.Send(ctx, in.To, act+name, membership.Command{Kind: membership.CommandFetch, Session: id})
+		answer, err := s.members.Send(ctx, in.To, act+name, membership.Command{Kind: membership.CommandFetch, Session: id})
 		switch {
 		case errors.Is(err, membership.ErrUnknown):
 			return "", errNoReplica()
@@ -128,7 +128,7 @@ func (s *Server) handOver(c echo.Context) error {
 
 // takesSessions says why a replica cannot be given a session.
 func (s *Server) takesSessions(ctx context.Context, id wire.ReplicaID) error {
-	all, err := s.fleet.Replicas(ctx)
+	all, err := s.members.Replicas(ctx)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (s *Server) ExecuteCommand(ctx context.Context, e membership.Command) membe
 			p := problemOf(err, &http.Request{})
 			return membership.Answer{Code: p.Code, Reason: p.Detail}
 		}
-		self := s.fleet.Card().ID
+		self := s.members.Card().ID
 		if got.From == self {
 			return membership.Answer{Found: true, Detail: fmt.Sprintf("owner: %s already", self)}
 		}

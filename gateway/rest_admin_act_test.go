@@ -21,7 +21,7 @@ func agentTwins(t *testing.T) (a, b *hall) {
 	server := redistest.Standalone(t)
 	build := func(id wire.ReplicaID) *hall {
 		return newHall(t, func(p *plan) {
-			p.session.Replica, p.fleet = id, true
+			p.session.Replica, p.members = id, true
 			runner(t, p, func(log *slog.Logger) (thinker, error) {
 				return redisstore.Open(t.Context(), server.Client(t), redisstore.Config{Logger: log})
 			}, agentpool.Limits{Agents: 1})

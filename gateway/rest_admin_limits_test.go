@@ -51,7 +51,7 @@ func TestUserSessionsOverReplicas(t *testing.T) {
 // How often somebody connects is counted over all replicas, too.
 func TestUserConnectsOverReplicas(t *testing.T) {
 	t.Parallel()
-	a, b := twins(t, func(p *plan) { p.quota = ratelimit.Config{Connects: 4} })
+	a, b := twins(t, func(p *plan) { p.limits = ratelimit.Config{Connects: 4} })
 	path := "/ws/" + string(a.session("ann"))
 	for i := range 4 {
 		h := []*hall{a, b}[i%2]
@@ -67,7 +67,7 @@ func TestUserConnectsOverReplicas(t *testing.T) {
 func TestUserRequestsOverReplicas(t *testing.T) {
 	t.Parallel()
 	const changes, reads = 6, 9
-	a, b := twins(t, func(p *plan) { p.quota = ratelimit.Config{Requests: changes, Reads: reads} })
+	a, b := twins(t, func(p *plan) { p.limits = ratelimit.Config{Requests: changes, Reads: reads} })
 	ask := map[string]func(h *hall) int{
 		"changes": func(h *hall) int { return h.post("/api/sessions", h.user("ann"), "").status },
 		"reads":   func(h *hall) int { return h.get("/api/sessions", h.user("ann")).status },
@@ -101,11 +101,11 @@ func (h *hall) elsewhere(want int) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	deadline := time.After(h.wait)
-	for h.fleet.ConnectionsElsewhere("ann") != want {
+	for h.members.ConnectionsElsewhere("ann") != want {
 		select {
 		case <-tick.C:
 		case <-deadline:
-			h.t.Fatalf("%d connections elsewhere, want %d", h.fleet.ConnectionsElsewhere("ann"), want)
+			h.t.Fatalf("%d connections elsewhere, want %d", h.members.ConnectionsElsewhere("ann"), want)
 		}
 	}
 }

@@ -57,7 +57,7 @@ func twins(t *testing.T, tune ...func(*plan)) (a, b *hall) {
 	server := redistest.Standalone(t)
 	build := func(id wire.ReplicaID) *hall {
 		return newHall(t, append([]func(*plan){func(p *plan) {
-			p.session.Replica, p.fleet = id, true
+			p.session.Replica, p.members = id, true
 			p.store = func(log *slog.Logger) (engine, error) {
 				return redisstore.Open(t.Context(), server.Client(t), redisstore.Config{Logger: log})
 			}

@@ -11,7 +11,7 @@ import (
 )
 
 func upload(limit int64) func(*plan) {
-	return func(p *plan) { p.door = gateway.Config{UploadBytes: limit, Patience: p.door.Patience} }
+	return func(p *plan) { p.door = gateway.Config{UploadBytes: limit, Timeouts: p.door.Timeouts} }
 }
 
 func TestFiles(t *testing.T) {

@@ -101,7 +101,7 @@ func TestRevokedKeyEndsItsOwnConnections(t *testing.T) {
 // the heartbeat and the interval of looking.
 func TestShareEndsAtOnce(t *testing.T) {
 	t.Parallel()
-	h := newHall(t, func(p *plan) { p.door.Heartbeat, p.door.Patience.Recheck = time.Hour, time.Hour })
+	h := newHall(t, func(p *plan) { p.door.Heartbeat, p.door.Timeouts.Recheck = time.Hour, time.Hour })
 	id := h.session("ann")
 	ann, bob := h.user("ann"), h.user("bob")
 	share := func(access string) {

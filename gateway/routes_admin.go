@@ -13,7 +13,7 @@ import (
 // adminRoutes are what those look at who look after the hub. They are there when there
 // is a fleet to look after.
 func (s *Server) adminRoutes() []route {
-	if s.fleet == nil || s.audit == nil {
+	if s.members == nil || s.audit == nil {
 		return nil
 	}
 	const tag = "admin"

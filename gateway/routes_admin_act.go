@@ -5,7 +5,7 @@ import "net/http"
 // adminActRoutes are what admins do, and what is written down of it. They are there
 // when there is a fleet to look after.
 func (s *Server) adminActRoutes() []route {
-	if s.fleet == nil || s.audit == nil {
+	if s.members == nil || s.audit == nil {
 		return nil
 	}
 	const tag = "admin"

@@ -108,8 +108,8 @@ type Config struct {
 	// default to 200 and 2,000; negative means any number.
 	UserSessions    int
 	UserConnections int
-	// Patience is how long the streaming doors wait for clients.
-	Patience Timeouts
+	// Timeouts is how long the streaming doors wait for clients.
+	Timeouts Timeouts
 }
 
 func (c Config) withDefaults() Config {
@@ -121,7 +121,7 @@ func (c Config) withDefaults() Config {
 	c.DrainGrace = cmp.Or(c.DrainGrace, 2*time.Second)
 	c.UserSessions = cmp.Or(c.UserSessions, 200)
 	c.UserConnections = cmp.Or(c.UserConnections, 2000)
-	c.Patience = c.Patience.withDefaults()
+	c.Timeouts = c.Timeouts.withDefaults()
 	return c
 }
 
@@ -130,7 +130,7 @@ type Deps struct {
 	Store Store
 	Hub   *session.Hub
 	Auth  *auth.Authority
-	Quota *ratelimit.Limiter
+	Limiter *ratelimit.Limiter
 	Files *files.Store
 	// MCP is where agents outside the hub find their tools; nil means nowhere.
 	MCP http.Handler
@@ -166,7 +166,7 @@ type Server struct {
 	store    Store
 	hub      *session.Hub
 	auth     *auth.Authority
-	quota    *ratelimit.Limiter
+	limits   *ratelimit.Limiter
 	files    *files.Store
 	mcp      http.Handler
 	backends []string
@@ -184,14 +184,14 @@ type Server struct {
 	adminStreams adminStreams
 	actions      adminActions
 
-	dev    *httputil.ReverseProxy // nil unless there is a build tool
-	apps   apps
-	fleet  Membership
-	audit  *audit.Log
-	agents Agents
-	tracer Tracer       // nil unless messages are followed
-	most   int          // agents
-	port   atomic.Int32 // of the listener, for the apps to know their pages by
+	dev     *httputil.ReverseProxy // nil unless there is a build tool
+	apps    apps
+	members Membership
+	audit   *audit.Log
+	agents  Agents
+	tracer  Tracer       // nil unless messages are followed
+	most    int          // agents
+	port    atomic.Int32 // of the listener, for the apps to know their pages by
 
 	observer Observer
 
@@ -215,9 +215,9 @@ type Server struct {
 func New(cfg Config, log *slog.Logger, d Deps) *Server {
 	s := &Server{
 		cfg: cfg.withDefaults(), log: log,
-		store: d.Store, hub: d.Hub, auth: d.Auth, quota: d.Quota, files: d.Files,
+		store: d.Store, hub: d.Hub, auth: d.Auth, limits: d.Limiter, files: d.Files,
 		mcp: d.MCP, backends: d.Providers, mind: d.Provider, desktop: d.Desktop, adminPage: d.Admin, metrics: d.Metrics, monitor: d.Monitor,
-		fleet: d.Membership, audit: d.Audit, agents: d.Agents, most: d.AgentLimit,
+		members: d.Membership, audit: d.Audit, agents: d.Agents, most: d.AgentLimit,
 		observer: observing(d.Observer), tracer: d.Tracer, hosts: map[string]bool{}, turnstile: newAuthGate(),
 	}
 	for _, h := range cfg.Hosts {

@@ -92,7 +92,7 @@ func (s *Server) receiveStranger(c echo.Context, w *connectRequest, err error) e
 	if !unknown && (!ok || w.door != doorDesktop) {
 		return s.stranger(c, err)
 	}
-	if wait := s.quota.Address(address(c)); wait > 0 {
+	if wait := s.limits.Address(address(c)); wait > 0 {
 		return s.tooMany(c, wait)
 	}
 	cn, err := s.upgrade(c, w)

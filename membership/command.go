@@ -73,7 +73,7 @@ func (f *Membership) Send(ctx context.Context, to wire.ReplicaID, id string, e C
 		Collection: commandPrefix + string(to), Name: id, Data: encodePosted(&p), TTL: commandTimeout + answerFor,
 	})
 	if err != nil && !errors.Is(err, store.ErrConflict) {
-		return Answer{}, fmt.Errorf("send an errand: %w", err)
+		return Answer{}, fmt.Errorf("send a replica command: %w", err)
 	}
 	if to == f.cfg.ID {
 		f.runCommands()
@@ -83,10 +83,10 @@ func (f *Membership) Send(ctx context.Context, to wire.ReplicaID, id string, e C
 	for {
 		d, err := f.store.Get(ctx, commandPrefix+string(to), id)
 		if err != nil {
-			return Answer{}, fmt.Errorf("wait for an errand: %w", err)
+			return Answer{}, fmt.Errorf("wait for a replica command: %w", err)
 		}
 		if err := json.Unmarshal(d.Data, &p); err != nil {
-			return Answer{}, fmt.Errorf("read an errand: %w", err)
+			return Answer{}, fmt.Errorf("read a replica command: %w", err)
 		}
 		if p.Answer != nil {
 			return *p.Answer, nil
@@ -136,7 +136,7 @@ func (f *Membership) executeCommands(ctx context.Context) {
 	every := max(f.cfg.Every/4, time.Millisecond)
 	for {
 		if err := f.claimCommands(ctx); err != nil && ctx.Err() == nil {
-			f.log.DebugContext(ctx, "cannot look for errands", "err", err) // the round says that the store is away
+			f.log.DebugContext(ctx, "cannot read replica commands", "err", err) // the round says that the store is away
 		}
 		select {
 		case <-time.After(every):
@@ -208,6 +208,6 @@ func (f *Membership) run(ctx context.Context, d store.Document, p posted, left t
 	ctx, cancel = context.WithTimeout(ctx, f.cfg.TTL)
 	defer cancel()
 	if _, err := f.store.Put(ctx, d); err != nil && !errors.Is(err, store.ErrConflict) {
-		f.log.WarnContext(ctx, "an errand is not answered yet", "kind", string(p.Kind), "session", string(p.Session), "err", err)
+		f.log.WarnContext(ctx, "replica command not answered yet", "kind", string(p.Kind), "session", string(p.Session), "err", err)
 	}
 }

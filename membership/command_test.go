@@ -81,7 +81,7 @@ func TestCommands(t *testing.T) {
 		t.Errorf("%d and %d were done, want %d each", a, b, commands/2)
 	}
 	if _, err := hubs[0].Send(t.Context(), "c", "x", membership.Command{}); !errors.Is(err, membership.ErrUnknown) {
-		t.Errorf("an errand for nobody: %v", err)
+		t.Errorf("a command for nobody: %v", err)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestCommandsThatFail(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		if _, err := a.Send(ctx, "b", "x", membership.Command{}); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("an errand that takes long: %v", err)
+			t.Errorf("a command that takes long: %v", err)
 		}
 		<-hang
 		if got, err := a.Send(t.Context(), "b", "x", membership.Command{}); err != nil || got.Code != wire.CodeConnectionTimeout {
@@ -111,10 +111,10 @@ func TestCommandsThatFail(t *testing.T) {
 		}
 		b.end()
 		if _, err := a.Send(t.Context(), "b", "y", membership.Command{}); !errors.Is(err, membership.ErrUnknown) {
-			t.Errorf("an errand for who has left: %v", err)
+			t.Errorf("a command for who has left: %v", err)
 		}
 		if got, err := a.Send(t.Context(), "a", "z", membership.Command{}); err != nil || got.Code == 0 {
-			t.Errorf("who does no errands answers %+v %v", got, err)
+			t.Errorf("who does no commands answers %+v %v", got, err)
 		}
 	})
 }

@@ -117,7 +117,7 @@ func TestMonitorsAndWindowsAreApart(t *testing.T) {
 				monitors[id] = w.monitor
 				commands = append(commands, says("conn", id, wire.WindowMessage{MonitorID: w.monitor, WindowID: w.window, Content: worker(id)}))
 			}
-			_, err := d.room.DeliverAll(t.Context(), commands)
+			_, err := d.handle.DeliverAll(t.Context(), commands)
 			ok(t, err)
 			for id := range monitors {
 				when(t, d.diary, func(r wire.AgentResponse) bool { return r.MessageID == id && strings.Contains(r.Delta, "ready") })

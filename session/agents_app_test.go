@@ -29,7 +29,7 @@ func (d *testDesktop) request(turn wire.MessageID) wire.AppProtocolRequest {
 
 func (d *testDesktop) answer(conn wire.ConnectionID, q wire.AppProtocolRequest, r wire.AppResponse) {
 	d.t.Helper()
-	deliver(d.t, d.room, says(conn, "", wire.AppProtocolResponse{RequestID: q.RequestID, WindowID: q.WindowID, Response: r}))
+	deliver(d.t, d.handle, says(conn, "", wire.AppProtocolResponse{RequestID: q.RequestID, WindowID: q.WindowID, Response: r}))
 }
 
 const (
@@ -109,7 +109,7 @@ func TestAppCommandsAreReplayed(t *testing.T) {
 			d.send("", wire.AppProtocolReady{WindowID: "app"})
 			again := func(d *testDesktop, n int) {
 				t.Helper()
-				settled(t, d.room)
+				settled(t, d.handle)
 				var replays []wire.AppProtocolRequest
 				for _, q := range find[wire.AppProtocolRequest](history(t, s)) {
 					if strings.HasPrefix(string(q.RequestID), "replay-app-") {

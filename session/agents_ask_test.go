@@ -37,23 +37,23 @@ func TestFirstFittingAnswerIsTheAgents(t *testing.T) {
 			other := agentHub(t, s, hubConfig{replica: "b"})
 			d := o.newDesktop(t, "ses-1")
 			far := other.enter(t, "ses-1") // a follower
-			w := watch(t, far.room, "far")
+			w := watch(t, far.handle, "far")
 			d.say(first, "m1", "/ask Which? | a | b")
 			p := d.asked("main-monitor-0-m1")
 			if !strings.HasPrefix(p.Message, "Which?") || len(p.Options) != 2 {
 				t.Errorf("the question is %+v", p)
 			}
 			next(t, w, func(p wire.Actions) bool { return p.AgentID == "main-monitor-0-m1" })
-			deliver(t, d.room, says("near", "wrong", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"c"}}))
+			deliver(t, d.handle, says("near", "wrong", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"c"}}))
 			if r := when(t, d.diary, about[wire.MessageRejected]("wrong")); r.Code != wire.CodeHITLInvalidResponse || r.To != "near" {
 				t.Errorf("what does not fit is answered with %+v", r)
 			}
-			deliver(t, far.room, says("far", "right", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"b"}}))
+			deliver(t, far.handle, says("far", "right", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"b"}}))
 			c := when(t, d.diary, any1[wire.PromptClosed])
 			if c.AnsweredBy != "far" || c.PromptID != p.ID || c.Reason != wire.ClosedAnswered {
 				t.Errorf("everybody hears %+v", c)
 			}
-			deliver(t, d.room, says("near", "late", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"a"}}))
+			deliver(t, d.handle, says("near", "late", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"a"}}))
 			if r := when(t, d.diary, about[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired {
 				t.Errorf("who comes later is answered with %+v", r)
 			}
@@ -130,7 +130,7 @@ func TestInvitedDecideOnce(t *testing.T) {
 				q := when(t, d.diary, any1[wire.ApprovalRequest])
 				answer := says("phone", "", wire.DialogFeedback{DialogID: q.DialogID, Confirmed: yes, RememberChoice: choice})
 				answer.From.Invited = true
-				deliver(t, d.room, answer)
+				deliver(t, d.handle, answer)
 				d.ends("m")
 				if got := d.said("m"); strings.Contains(got, "Added hook") != yes {
 					t.Errorf("in %s the agent says %q", id, got)

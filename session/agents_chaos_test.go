@@ -67,7 +67,7 @@ func (s *storm) act() {
 	case k < 66:
 		s.message(wire.ComponentAction{MonitorID: m, WindowID: s.window(), Action: "go", ActionID: []string{"", "a1", "a2"}[s.r.IntN(3)]})
 	case k < 72 && len(s.sent) > 0:
-		deliver(s.t, s.d.room, s.sent[s.r.IntN(len(s.sent))]) // again
+		deliver(s.t, s.d.handle, s.sent[s.r.IntN(len(s.sent))]) // again
 	case k < 78:
 		s.d.send(s.id(), wire.Emit{MonitorID: m, Actions: []wire.Action{window(s.window())}})
 	case k < 86:
@@ -90,11 +90,11 @@ func (s *storm) act() {
 			s.d.send(s.id(), wire.DialogFeedback{DialogID: q.DialogID, Confirmed: s.r.IntN(2) == 0})
 		}
 	case k < 98:
-		settled(s.t, s.d.room)
+		settled(s.t, s.d.handle)
 		_, err := s.o.store.Claim(s.t.Context(), s.d.id, "a", time.Minute) // the lease there is is worth nothing now
 		ok(s.t, err)
 	default:
-		settled(s.t, s.d.room)
+		settled(s.t, s.d.handle)
 		s.o = s.o.again(s.t, s.cfg)
 		s.d = s.o.enter(s.t, s.d.id)
 	}
@@ -104,7 +104,7 @@ func (s *storm) message(data wire.ClientPayload) {
 	s.t.Helper()
 	c := says("conn", s.id(), data)
 	s.sent = append(s.sent, c)
-	deliver(s.t, s.d.room, c)
+	deliver(s.t, s.d.handle, c)
 }
 
 // Whatever comes in whatever order, while owners change: each message is answered
@@ -175,7 +175,7 @@ func (s *storm) calm() {
 	for _, e := range history(t, s.o.site) {
 		mirror.Apply(e)
 	}
-	if at, err := s.d.room.Snapshot(t.Context(), nil); err != nil || desktop.HashOf(at) != mirror.Hash() {
+	if at, err := s.d.handle.Snapshot(t.Context(), nil); err != nil || desktop.HashOf(at) != mirror.Hash() {
 		t.Errorf("the log says something else than the owner: %v", err)
 	}
 	for end := time.Now().Add(s.d.patience); ; <-time.After(time.Millisecond) {

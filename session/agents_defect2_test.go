@@ -86,7 +86,7 @@ func TestDefect14SteeredIsSeen(t *testing.T) {
 			d.say(first, "m3", "/ask Which? | a | b", "/fail invalid: enough")
 			show := when(t, d.diary, func(p wire.Actions) bool { return p.AgentID == "main-monitor-0-m3" })
 			d.say(first, "m4", "/say four")
-			settled(t, d.room)
+			settled(t, d.handle)
 			prompt, _ := show.Actions[0].(wire.PromptShow)
 			d.send("", wire.Interrupt{Scope: wire.ScopeAgent, AgentID: "main-monitor-0-m3"})
 			d.rest()
@@ -114,7 +114,7 @@ func TestDefect15TheSecondTabSeesAll(t *testing.T) {
 		return is
 	})
 	d.ask("m2", wire.UserMessage{Content: "/say two"})
-	w := watch(t, d.room, "late")
+	w := watch(t, d.handle, "late")
 	now := next(t, w, any1[wire.SessionState])
 	if len(now.Agents) != 1 || now.Agents[0].Role != "main-monitor-0-m1" || !strings.HasSuffix(now.Agents[0].Text, "I am here") ||
 		now.Agents[0].Tool != "user:ask" || now.Agents[0].MessageID != "m1" {

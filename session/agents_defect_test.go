@@ -105,7 +105,7 @@ func TestDefect06ParallelButtons(t *testing.T) {
 					WindowID: "w", Action: fmt.Sprintf("save%d", n), ActionID: fmt.Sprintf("action-%d", n),
 				}))
 			}
-			_, err := d.room.DeliverAll(t.Context(), presses) // so all are there before one has ended
+			_, err := d.handle.DeliverAll(t.Context(), presses) // so all are there before one has ended
 			ok(t, err)
 			for n := range 3 {
 				id := wire.MessageID(fmt.Sprintf("p%d", n))
@@ -178,7 +178,7 @@ func TestDefect09EverybodyIsAnswered(t *testing.T) {
 					MonitorID: wire.MonitorID(fmt.Sprintf("monitor-%d", i)), Content: "/nosteer\n/say x\n/hang",
 				}))
 			}
-			_, err := d.room.DeliverAll(t.Context(), commands)
+			_, err := d.handle.DeliverAll(t.Context(), commands)
 			ok(t, err)
 			if r := when(t, d.diary, about[wire.MessageRejected]("m4")); r.Code != wire.CodeMonitorLimit || r.MonitorID != first {
 				t.Errorf("the fifth monitor is refused with %+v", r)
@@ -195,7 +195,7 @@ func TestDefect09EverybodyIsAnswered(t *testing.T) {
 				says("conn", "", wire.Reset{}),
 				says("conn", "after", wire.UserMessage{MonitorID: "monitor-3", Content: "/say after"}),
 			}
-			_, err = d.room.DeliverAll(t.Context(), commands)
+			_, err = d.handle.DeliverAll(t.Context(), commands)
 			ok(t, err)
 			d.rest()
 			if d.said("after") != "after" || d.said("before") != "" {

@@ -152,14 +152,14 @@ func TestRewriteOfALongLife(t *testing.T) {
 			}
 			d.ends(last)
 		}
-		settled(t, d.room)
+		settled(t, d.handle)
 		before, err := s.Load(t.Context(), "ses-1")
 		ok(t, err)
 		m.forget()
 		d.ask("lost", emit(window("lost")))
 		time.Sleep(time.Second)
 		d.ask("after", emit(window("after")))
-		settled(t, d.room)
+		settled(t, d.handle)
 		if n := len(d.snapshot().Windows); n != 10 {
 			t.Errorf("after the store forgot one there are %d windows", n)
 		}
@@ -233,7 +233,7 @@ func TestNothingOfTheOwnerBeforeIsDone(t *testing.T) {
 		follower := enter(t, other, "ses-1")
 		d.say(first, "m", "/say I begin", "/sleep 1s", opening("of-agent"), "/hang")
 		d.begins("m")
-		settled(t, d.room)
+		settled(t, d.handle)
 		var once atomic.Bool
 		m.commit.Store(new(func(b store.Batch, do commitFunc) (store.Receipt, error) {
 			if !once.Swap(true) {
@@ -250,11 +250,11 @@ func TestNothingOfTheOwnerBeforeIsDone(t *testing.T) {
 			d.send(wire.MessageID(fmt.Sprintf("e%d", i)), emit(w))
 		}
 		time.Sleep(20 * time.Second)
-		upTo(t, follower, settled(t, d.room))
+		upTo(t, follower, settled(t, d.handle))
 		if n := len(d.windows(first)); n != 22 {
 			t.Errorf("there are %d windows", n)
 		}
-		if x, y := snapshotBytes(t, d.room), snapshotBytes(t, follower); !bytes.Equal(x, y) {
+		if x, y := snapshotBytes(t, d.handle), snapshotBytes(t, follower); !bytes.Equal(x, y) {
 			t.Errorf("the owner shows %.2000s\nand the follower %.2000s", x, y)
 		}
 	})
@@ -269,12 +269,12 @@ func TestSentAgainVeryOften(t *testing.T) {
 		d.say(first, "m1", "/say a", "/ask Which? | a | b", "/say b")
 		p := d.asked("main-monitor-0-m1")
 		d.say(first, "m2", "/say steered")
-		settled(t, d.room)
+		settled(t, d.handle)
 		for i := range 5000 {
 			from := wire.ConnectionID(fmt.Sprintf("c%d", i%40))
-			deliver(t, d.room, says(from, "m2", wire.UserMessage{MonitorID: first, Content: "/say steered"}))
+			deliver(t, d.handle, says(from, "m2", wire.UserMessage{MonitorID: first, Content: "/say steered"}))
 		}
-		settled(t, d.room)
+		settled(t, d.handle)
 		d.send("", wire.UserPromptResponse{PromptID: p.ID, SelectedValues: []string{"b"}})
 		d.rest()
 		heard := map[wire.ConnectionID]int{}

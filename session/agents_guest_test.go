@@ -21,7 +21,7 @@ import (
 // guest sends a command of somebody else than the owner.
 func (d *testDesktop) guest(id wire.MessageID, data wire.ClientPayload) {
 	d.t.Helper()
-	deliver(d.t, d.room, session.Command{
+	deliver(d.t, d.handle, session.Command{
 		From: session.Sender{Connection: "guest", User: "bob"}, Message: wire.Message{ID: id, Data: data},
 	})
 }
@@ -111,7 +111,7 @@ func TestQuestionsHaveOneAsker(t *testing.T) {
 		_, _ = who.Desktop.Ask(gone, who, wire.Prompt{Title: "t", Message: "m"}, time.Minute)
 		_ = who.Desktop.Begin(gone, who, tools.Call{Tool: "storage:list"})
 	}
-	settled(t, d.room)
+	settled(t, d.handle)
 	if now := d.snapshot(); len(now.Dialogs)+len(now.Prompts) != 0 {
 		t.Errorf("nobody asks %d dialogs and %d prompts", len(now.Dialogs), len(now.Prompts))
 	}
@@ -172,9 +172,9 @@ func TestAppCommandsAreBounded(t *testing.T) {
 		}
 		before := len(find[wire.AppProtocolRequest](d.all()))
 		for range 5 {
-			deliver(t, d.room, says("tab", "", wire.AppProtocolReady{WindowID: "app"}))
+			deliver(t, d.handle, says("tab", "", wire.AppProtocolReady{WindowID: "app"}))
 		}
-		settled(t, d.room)
+		settled(t, d.handle)
 		synctest.Wait()
 		again := find[wire.AppProtocolRequest](d.all())[before:]
 		if len(again) != 4 {
@@ -200,7 +200,7 @@ func TestTwoWaitForOneApp(t *testing.T) {
 	d.send("m2", wire.WindowMessage{MonitorID: first, WindowID: "app", Content: query})
 	for _, id := range []wire.MessageID{"m1", "m2"} {
 		when(t, d.diary, about[wire.ToolProgress](id))
-		settled(t, d.room)
+		settled(t, d.handle)
 	}
 	d.send("", wire.AppProtocolReady{WindowID: "app"})
 	for _, id := range []wire.MessageID{"m1", "m2"} {

@@ -157,9 +157,9 @@ func silence() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // testDesktop is a session that somebody uses.
 type testDesktop struct {
-	t    *testing.T
-	id   wire.SessionID
-	room *session.Handle
+	t      *testing.T
+	id     wire.SessionID
+	handle *session.Handle
 	*diary
 }
 
@@ -173,7 +173,7 @@ func (o *office) newDesktop(t *testing.T, id wire.SessionID) *testDesktop {
 // enter is a session that is there.
 func (o *office) enter(t *testing.T, id wire.SessionID) *testDesktop {
 	t.Helper()
-	return &testDesktop{t: t, id: id, room: enter(t, o.Hub, id), diary: keepDiary(t, o.site, id)}
+	return &testDesktop{t: t, id: id, handle: enter(t, o.Hub, id), diary: keepDiary(t, o.site, id)}
 }
 
 // say sends a message to the main agent of a monitor.
@@ -185,7 +185,7 @@ func (d *testDesktop) say(monitor wire.MonitorID, id wire.MessageID, lines ...st
 // send sends a command.
 func (d *testDesktop) send(id wire.MessageID, data wire.ClientPayload) {
 	d.t.Helper()
-	deliver(d.t, d.room, says("conn", id, data))
+	deliver(d.t, d.handle, says("conn", id, data))
 }
 
 // ask sends a message and waits for its first answer.
@@ -199,7 +199,7 @@ func (d *testDesktop) askAs(conn wire.ConnectionID, id wire.MessageID, data wire
 	d.t.Helper()
 	ctx, cancel := context.WithTimeout(d.t.Context(), d.patience)
 	defer cancel()
-	a, err := d.room.Ask(ctx, says(conn, id, data))
+	a, err := d.handle.Ask(ctx, says(conn, id, data))
 	if err != nil {
 		d.t.Fatalf("%s is not answered: %v\n%s", id, err, d.tell())
 	}
@@ -222,7 +222,7 @@ func (d *testDesktop) begins(id wire.MessageID) {
 func (d *testDesktop) snapshot() wire.SessionState {
 	d.t.Helper()
 	for tries := 0; ; tries++ {
-		s, err := d.room.Snapshot(d.t.Context(), nil)
+		s, err := d.handle.Snapshot(d.t.Context(), nil)
 		ok(d.t, err)
 		// The diary reads the log itself, which the room may be a step behind, or
 		// more if it is cut off.
@@ -414,7 +414,7 @@ func lawful(t *testing.T, events []wire.Event) {
 // went as it should.
 func (d *testDesktop) rest() {
 	d.t.Helper()
-	at := settled(d.t, d.room)
+	at := settled(d.t, d.handle)
 	late := time.NewTimer(d.patience)
 	defer late.Stop()
 	for {

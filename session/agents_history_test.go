@@ -182,14 +182,14 @@ func (s *saga) crash() {
 	s.t.Helper()
 	s.note("the owner crashes")
 	s.o = s.o.again(s.t, s.cfg)
-	s.d.room = enter(s.t, s.o.Hub, s.d.id)
+	s.d.handle = enter(s.t, s.o.Hub, s.d.id)
 }
 
 // settle waits until nothing runs any more.
 func (s *saga) settle() {
 	s.t.Helper()
 	s.note("it settles")
-	settled(s.t, s.d.room)
+	settled(s.t, s.d.handle)
 	time.Sleep(10 * time.Minute)
 	s.d.rest()
 	s.note("it has settled")

@@ -34,7 +34,7 @@ func TestDefect18NothingIsForgotten(t *testing.T) {
 			d.send("", wire.UserInteractions{Interactions: []wire.UserInteraction{
 				{Type: wire.DidMoveWindow, WindowID: "child", Bounds: &wire.Bounds{X: 77, Y: 1, W: 200, H: 200}},
 			}})
-			settled(t, d.room)
+			settled(t, d.handle)
 			o = o.again(t, cfg)
 			d = o.enter(t, "ses-1")
 			if q, is := d.ask("b2", wire.UserMessage{MonitorID: "monitor-1", Content: "/say hi"}).(wire.MessageQueued); !is {
@@ -75,7 +75,7 @@ func TestDefect19SessionsSleep(t *testing.T) {
 		create(t, o.Hub, "ses-1")
 		r, err := o.Open(t.Context(), "ses-1")
 		ok(t, err)
-		d := &testDesktop{t: t, id: "ses-1", room: r, diary: keepDiary(t, s, "ses-1")}
+		d := &testDesktop{t: t, id: "ses-1", handle: r, diary: keepDiary(t, s, "ses-1")}
 		d.say(first, "m1", "/say the word is xyzzy", "/sleep 30m", "/say done")
 		d.begins("m1")
 		r.Close()
@@ -117,7 +117,7 @@ func TestMadeUpMonitorsAreNotKept(t *testing.T) {
 		d.send("", wire.AppProtocolResponse{RequestID: wire.RequestID(monitor), WindowID: "w", Response: wire.AppQueryResponse{Error: "x"}})
 		d.send("", wire.RenderingFeedback{RequestID: wire.RequestID(monitor), WindowID: "w", Error: "x"})
 	}
-	settled(t, d.room)
+	settled(t, d.handle)
 	kept, err := o.store.Load(t.Context(), "ses-1")
 	ok(t, err)
 	for name := range kept.Lists {

@@ -115,7 +115,7 @@ func manyTurns(t *testing.T, s *site, each int, half, whole func()) {
 	t.Helper()
 	o := agentHub(t, s, hubConfig{session: session.Config{Budget: roomyBudget}, logger: silence()})
 	create(t, o.Hub, "ses-1")
-	u := &user{room: enter(t, o.Hub, "ses-1"), ends: watchEnds(t, s, "ses-1")}
+	u := &user{handle: enter(t, o.Hub, "ses-1"), ends: watchEnds(t, s, "ses-1")}
 	turns := func(from, to int) map[string]int {
 		t.Helper()
 		var wg sync.WaitGroup
@@ -130,7 +130,7 @@ func manyTurns(t *testing.T, s *site, each int, half, whole func()) {
 			})
 		}
 		wg.Wait()
-		settled(t, u.room)
+		settled(t, u.handle)
 		kept, err := s.Load(t.Context(), "ses-1")
 		ok(t, err)
 		return size(kept)
@@ -158,8 +158,8 @@ func manyTurns(t *testing.T, s *site, each int, half, whole func()) {
 
 // user is somebody who waits for every answer.
 type user struct {
-	room *session.Handle
-	ends *ends
+	handle *session.Handle
+	ends   *ends
 }
 
 // turn makes the nth turn on a monitor. Some open windows, some are said to one,
@@ -175,13 +175,13 @@ func (u *user) turn(ctx context.Context, monitor wire.MonitorID, n int) error {
 		data = wire.WindowMessage{MonitorID: monitor, WindowID: "w0", Content: text}
 	}
 	id := wire.MessageID(fmt.Sprintf("%s-%d", monitor, n))
-	if err := u.room.Deliver(ctx, says("conn", id, data)); err != nil {
+	if err := u.handle.Deliver(ctx, says("conn", id, data)); err != nil {
 		return err
 	}
 	if err := u.ends.await(ctx, id); err != nil || n%10 != 9 {
 		return err
 	}
-	_, err := u.room.Ask(ctx, says("conn", "close-"+id, wire.Emit{
+	_, err := u.handle.Ask(ctx, says("conn", "close-"+id, wire.Emit{
 		MonitorID: monitor, Actions: []wire.Action{wire.WindowClose{WindowID: "w5"}},
 	}))
 	return err

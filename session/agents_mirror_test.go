@@ -44,7 +44,7 @@ func TestStateIsTheSameForAll(t *testing.T) {
 			}
 			stop := make(chan struct{})
 			var wg sync.WaitGroup
-			for who, r := range map[string]*session.Handle{"owner": d.room, "follower": far.room} {
+			for who, r := range map[string]*session.Handle{"owner": d.handle, "follower": far.handle} {
 				wg.Go(func() {
 					for {
 						look(who, r)
@@ -79,10 +79,10 @@ func TestStateIsTheSameForAll(t *testing.T) {
 			d.rest()
 			close(stop)
 			wg.Wait()
-			at := settled(t, d.room)
-			upTo(t, far.room, at)
-			look("owner", d.room)
-			look("follower", far.room)
+			at := settled(t, d.handle)
+			upTo(t, far.handle, at)
+			look("owner", d.handle)
+			look("follower", far.handle)
 
 			mirror := desktop.New("ses-1")
 			both, compared := 0, 0

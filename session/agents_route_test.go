@@ -32,7 +32,7 @@ func TestTwelveAtOnceAreQueuedInOrder(t *testing.T) {
 				ids = append(ids, id)
 				commands = append(commands, says("conn", id, wire.UserMessage{Content: "/say " + string(id)}))
 			}
-			_, err := d.room.DeliverAll(t.Context(), commands)
+			_, err := d.handle.DeliverAll(t.Context(), commands)
 			ok(t, err)
 			for _, id := range ids[10:] {
 				if r := when(t, d.diary, about[wire.MessageRejected](id)); r.Code != wire.CodeQueueFull || r.MonitorID != first {

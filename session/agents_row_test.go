@@ -76,7 +76,7 @@ func TestPermissionsAreRows(t *testing.T) {
 				t.Errorf("the dialog ended as %+v", c)
 			}
 			d.answeredRow(row.TS)
-			deliver(t, d.room, says("other", "late", wire.AskResponse{TS: row.TS, Response: wire.AnswerYes}))
+			deliver(t, d.handle, says("other", "late", wire.AskResponse{TS: row.TS, Response: wire.AnswerYes}))
 			if r := when(t, d.diary, about[wire.MessageRejected]("late")); r.Code != wire.CodeHITLRequestExpired || r.To != "other" {
 				t.Errorf("who comes later is answered with %+v", r)
 			}
@@ -293,7 +293,7 @@ func TestRulesDecideBeforePeople(t *testing.T) {
 			invited := says("phone", "r2i", wire.SetAutoApproval{Rules: rules})
 			invited.From.Invited = true
 			for id, other := range map[wire.MessageID]session.Command{"r2": guest, "r2i": invited} {
-				deliver(t, d.room, other)
+				deliver(t, d.handle, other)
 				if r := when(t, d.diary, about[wire.MessageRejected](id)); r.Code != wire.CodeForbidden {
 					t.Errorf("%s is answered with %+v", other.From.Connection, r)
 				}

@@ -84,7 +84,7 @@ func TestInterruptScopes(t *testing.T) {
 			for _, id := range test.rejected {
 				when(t, d.diary, about[wire.MessageRejected](id))
 			}
-			settled(t, d.room)
+			settled(t, d.handle)
 			var ended []wire.MessageID
 			for _, r := range find[wire.AgentResponse](history(t, o.site)) {
 				if r.IsComplete && r.MessageID != "" {
@@ -220,7 +220,7 @@ func TestRemoveMonitorOfAgents(t *testing.T) {
 				}
 			}
 			when(t, d.diary, about[wire.MessageRejected]("q1"))
-			settled(t, d.room)
+			settled(t, d.handle)
 			kept, err := s.Load(t.Context(), "ses-1")
 			ok(t, err)
 			for name := range kept.Lists {

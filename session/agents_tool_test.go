@@ -26,11 +26,11 @@ func TestHooks(t *testing.T) {
 				hook, opening("w"))
 			for range 2 {
 				for len(d.snapshot().Dialogs) == 0 {
-					settled(t, d.room)
+					settled(t, d.handle)
 				}
 				d.send("", wire.DialogFeedback{DialogID: d.snapshot().Dialogs[0].DialogID, Confirmed: true})
 				for len(d.snapshot().Dialogs) != 0 {
-					settled(t, d.room)
+					settled(t, d.handle)
 				}
 			}
 			d.rest()
@@ -198,7 +198,7 @@ func TestBackgroundPlaces(t *testing.T) {
 			}{{"a1", "monitor-1"}, {"b1", "monitor-2"}, {"c1", "monitor-3"}, {"a2", "monitor-1"}, {"b2", "monitor-2"}, {"c2", "monitor-3"}} {
 				commands = append(commands, says("conn", m.id, wire.UserMessage{MonitorID: m.monitor, Content: "/nosteer\n/say busy\n/hang"}))
 			}
-			_, err := d.room.DeliverAll(t.Context(), commands)
+			_, err := d.handle.DeliverAll(t.Context(), commands)
 			ok(t, err)
 			d.begins("a1")
 			d.begins("b1")

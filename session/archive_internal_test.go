@@ -58,11 +58,11 @@ func newTalk(t *testing.T) *talk {
 	if _, err := h.Create(t.Context(), NewSession{ID: "ses-1", User: "ada"}); err != nil {
 		t.Fatal(err)
 	}
-	room, err := h.Open(t.Context(), "ses-1")
+	handle, err := h.Open(t.Context(), "ses-1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(room.Close)
+	t.Cleanup(handle.Close)
 	return &talk{t, h, s}
 }
 
@@ -70,7 +70,7 @@ func newTalk(t *testing.T) *talk {
 func (k *talk) do(work func(l *owner)) {
 	k.Helper()
 	for {
-		room, err := k.hub.Open(k.Context(), "ses-1")
+		handle, err := k.hub.Open(k.Context(), "ses-1")
 		if err != nil {
 			k.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func (k *talk) do(work func(l *owner)) {
 		if l != nil {
 			err = port{l}.await(k.Context(), item{work: func() { work(l) }})
 		}
-		room.Close()
+		handle.Close()
 		if l != nil && err == nil {
 			return
 		}

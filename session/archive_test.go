@@ -130,7 +130,7 @@ func TestArchiveIsWhatPeopleSaw(t *testing.T) {
 			d.send("i", wire.Interrupt{MonitorID: first})
 			d.ends("m5")
 			d.rest()
-			settled(t, d.room)
+			settled(t, d.handle)
 			now := d.snapshot()
 			var got []wire.UIRow
 			for _, m := range now.Monitors {

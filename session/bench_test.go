@@ -65,18 +65,18 @@ func BenchmarkTurns(b *testing.B) {
 			wg.Go(func() { h.Run(ctx) })
 			defer wg.Wait()
 			defer cancel()
-			rooms := make([]*session.Handle, sessions)
-			for i := range rooms {
+			handles := make([]*session.Handle, sessions)
+			for i := range handles {
 				id := wire.SessionID(fmt.Sprint("ses-", i))
 				if _, err := h.Create(ctx, session.NewSession{ID: id, User: "ada"}); err != nil {
 					b.Fatal(err)
 				}
-				if rooms[i], err = h.Open(ctx, id); err != nil {
+				if handles[i], err = h.Open(ctx, id); err != nil {
 					b.Fatal(err)
 				}
-				defer rooms[i].Close()
+				defer handles[i].Close()
 				window := wire.WindowCreate{WindowID: "w", Content: wire.TextContent{}}
-				if _, err = rooms[i].Ask(ctx, says("c", "make", wire.Emit{Actions: []wire.Action{window}})); err != nil {
+				if _, err = handles[i].Ask(ctx, says("c", "make", wire.Emit{Actions: []wire.Action{window}})); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -87,7 +87,7 @@ func BenchmarkTurns(b *testing.B) {
 			i := 0
 			for b.Loop() {
 				steps <- struct{}{}
-				if _, err := rooms[i%sessions].DeliverAll(ctx, commands); err != nil {
+				if _, err := handles[i%sessions].DeliverAll(ctx, commands); err != nil {
 					b.Fatal(err)
 				}
 				i++

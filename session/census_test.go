@@ -336,8 +336,8 @@ func TestTabsDoNotHideAgentsThatHang(t *testing.T) {
 		begun := time.Now()
 		for i := range 10 {
 			time.Sleep(7 * time.Second)
-			watch(t, d.room, "conn-x").leave()
-			ask(t, d.room, says("conn", wire.MessageID(fmt.Sprint("w", i)), emit(window("w"))))
+			watch(t, d.handle, "conn-x").leave()
+			ask(t, d.handle, says("conn", wire.MessageID(fmt.Sprint("w", i)), emit(window("w"))))
 		}
 		synctest.Wait()
 		s := only(t, o.Hub)

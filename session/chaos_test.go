@@ -17,21 +17,21 @@ import (
 )
 
 // trouble makes the store misbehave for one replica for a while.
-type trouble struct {
+type storeIssue struct {
 	mu    sync.Mutex // guards the following
 	who   wire.ReplicaID
 	how   int
 	until time.Time
 }
 
-func (d *trouble) begin(who wire.ReplicaID, how int, lasts time.Duration) {
+func (d *storeIssue) begin(who wire.ReplicaID, how int, lasts time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.who, d.how, d.until = who, how, time.Now().Add(lasts)
 }
 
 // has says how the store misbehaves for a replica now; 0 means not at all.
-func (d *trouble) has(who wire.ReplicaID) int {
+func (d *storeIssue) has(who wire.ReplicaID) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if who != d.who || !time.Now().Before(d.until) {
@@ -40,14 +40,14 @@ func (d *trouble) has(who wire.ReplicaID) int {
 	return d.how
 }
 
-func (d *trouble) away(who wire.ReplicaID) error {
+func (d *storeIssue) away(who wire.ReplicaID) error {
 	if d.has(who) != 0 {
 		return store.ErrUnavailable
 	}
 	return nil
 }
 
-func (d *trouble) commit(ctx context.Context, l store.Lease, _ store.Batch, do commitFunc) (store.Receipt, error) {
+func (d *storeIssue) commit(ctx context.Context, l store.Lease, _ store.Batch, do commitFunc) (store.Receipt, error) {
 	switch d.has(l.Replica) {
 	case 0:
 		return do()
@@ -83,9 +83,9 @@ func chaos(t *testing.T, rnd *rand.Rand) {
 	a, _ := startHub(t, m, "a", session.Config{})
 	b, _ := startHub(t, m, "b", session.Config{})
 	create(t, a, "ses-1")
-	rooms := []*session.Handle{enter(t, a, "ses-1"), enter(t, b, "ses-1")}
-	tabs := []*tab{watch(t, rooms[0], "conn-a"), watch(t, rooms[1], "conn-b")}
-	var now trouble
+	handles := []*session.Handle{enter(t, a, "ses-1"), enter(t, b, "ses-1")}
+	tabs := []*tab{watch(t, handles[0], "conn-a"), watch(t, handles[1], "conn-b")}
+	var now storeIssue
 	m.onCommit(now.commit)
 	m.onRenew(func(l store.Lease) error { return now.away(l.Replica) })
 	m.onClaim(now.away)
@@ -99,12 +99,12 @@ func chaos(t *testing.T, rnd *rand.Rand) {
 		for range 20 {
 			n++
 			badge := emit(wire.AppBadge{AppID: "x", Count: uint64(n)})
-			deliver(t, rooms[rnd.IntN(2)], says("c", wire.MessageID(fmt.Sprintf("m%d", n)), badge))
+			deliver(t, handles[rnd.IntN(2)], says("c", wire.MessageID(fmt.Sprintf("m%d", n)), badge))
 			time.Sleep(time.Duration(rnd.IntN(500)) * time.Millisecond)
 		}
 		time.Sleep(25 * time.Second)
 	}
-	upTo(t, rooms[1], settled(t, rooms[0]))
+	upTo(t, handles[1], settled(t, handles[0]))
 	time.Sleep(time.Second)
 	synctest.Wait()
 	done := map[wire.MessageID]int{}
@@ -130,7 +130,7 @@ func chaos(t *testing.T, rnd *rand.Rand) {
 	for i, w := range tabs {
 		checkSeen(t, fmt.Sprintf("tab %d", i), w, log)
 	}
-	if x, y := snapshotBytes(t, rooms[0]), snapshotBytes(t, rooms[1]); !bytes.Equal(x, y) {
+	if x, y := snapshotBytes(t, handles[0]), snapshotBytes(t, handles[1]); !bytes.Equal(x, y) {
 		t.Errorf("snapshots differ:\n%s\n%s", x, y)
 	}
 }

@@ -101,7 +101,7 @@ func (k *liveSession) forward(ctx context.Context, items []item) []item {
 		err := k.forwardCommand(ctx, it)
 		switch {
 		case err == nil: // who waits for an order looks in the directory
-			k.suffer(ctx, troubleSend, false)
+			k.setStoreIssue(ctx, issueSend, false)
 		case errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrInvalid), errors.Is(err, store.ErrConflict):
 			level := slog.LevelWarn
 			if it.order != nil && it.order.Kind == orderRestore {
@@ -111,7 +111,7 @@ func (k *liveSession) forward(ctx context.Context, items []item) []item {
 			it.finish(asError(err))
 		default:
 			if ctx.Err() == nil {
-				k.suffer(ctx, troubleSend, away(err))
+				k.setStoreIssue(ctx, issueSend, away(err))
 				k.log.WarnContext(ctx, "the owner does not get its commands yet", "err", err)
 			}
 			return items[i:]

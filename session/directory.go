@@ -215,9 +215,9 @@ func (h *Hub) Delete(ctx context.Context, id wire.SessionID) error {
 type deletion struct {
 	h  *Hub
 	id wire.SessionID
-	// What was told to delete the session: a keeper of ours, or another owner.
-	keeper *liveSession
-	owner  wire.ReplicaID
+	// What was told to delete the session: a live session of ours, or another owner.
+	live  *liveSession
+	owner wire.ReplicaID
 }
 
 // try does what can be done now and reports whether the session is gone. It is
@@ -225,13 +225,13 @@ type deletion struct {
 func (d *deletion) try(ctx context.Context) (bool, error) {
 	h, o := d.h, &order{Kind: orderDelete}
 	if k := h.kept(d.id); k != nil && k.live.Load() != nil {
-		// To claim the session would only make its keeper claim it again.
-		if d.keeper == k {
+		// To claim the session would only make its live session claim it again.
+		if d.live == k {
 			_, err := h.store.Session(ctx, d.id)
 			return false, err
 		}
 		if k.box.put(ctx, item{order: o}) == nil {
-			d.keeper = k
+			d.live = k
 		} // else it is about to go
 		return false, ctx.Err()
 	}
@@ -239,7 +239,7 @@ func (d *deletion) try(ctx context.Context) (bool, error) {
 	if err == nil {
 		err = h.store.Delete(ctx, lease)
 		if errors.Is(err, store.ErrFenced) {
-			return false, nil // a keeper of ours came in between
+			return false, nil // a live session of ours came in between
 		}
 		return err == nil, err
 	}

@@ -2,7 +2,7 @@
 //
 // [Hub] is the registry of the sessions this replica owns or follows. [Handle] is
 // what a door holds of one session. Inside, every session that is open here has
-// a keeper, one goroutine that owns its state for as long as it is loaded:
+// a live session, one goroutine that owns its state for as long as it is loaded:
 //
 //   - as the owner it is an actor. It takes everything that waits in its
 //     mailbox, makes one batch of events and table changes of it, commits that,

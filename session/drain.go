@@ -9,9 +9,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// handover is what a keeper is told when its replica drains.
+// handover is what a live session is told when its replica drains.
 type handover struct {
-	done chan struct{} // closed when the keeper owns nothing and will not again
+	done chan struct{} // closed when the live session owns nothing and will not again
 	// finish is how long turns that run may take to end by themselves. What is
 	// cut off is asked of its model again by the next owner, and paid again.
 	finish time.Time
@@ -99,7 +99,7 @@ func (h *Hub) servingLocked() error {
 }
 
 // handOver says that this replica owns nothing of the session any more. Only the
-// keeper's goroutine calls it.
+// live session's goroutine calls it.
 func (k *liveSession) handOver(order *handover) {
 	select {
 	case <-order.done:

@@ -24,13 +24,13 @@ func TestRewritesDoNotGiveATurnUp(t *testing.T) {
 		for i := range rewrites {
 			f.store.detach()
 			id := fmt.Sprint("lost-", i)
-			ask(t, d.room, says("c", wire.MessageID(id), emit(window(wire.WindowID(id)))))
+			ask(t, d.handle, says("c", wire.MessageID(id), emit(window(wire.WindowID(id)))))
 			f.failOver(0)
 			time.Sleep(10 * time.Second)
-			settled(t, d.room)
+			settled(t, d.handle)
 		}
 		time.Sleep(2 * time.Minute)
-		settled(t, d.room)
+		settled(t, d.handle)
 		var ends []string
 		for _, e := range find[wire.AgentResponse](history(t, f.store)) {
 			if e.IsComplete {
@@ -40,7 +40,7 @@ func TestRewritesDoNotGiveATurnUp(t *testing.T) {
 		if want := []string{"m1 completed "}; !slices.Equal(ends, want) {
 			t.Errorf("after %d rewrites the turns ended as %q, want %q", rewrites, ends, want)
 		}
-		state, err := d.room.Snapshot(t.Context(), nil)
+		state, err := d.handle.Snapshot(t.Context(), nil)
 		ok(t, err)
 		if got := len(state.Windows); got != rewrites {
 			t.Errorf("there are %d windows, want the %d that the store lost", got, rewrites)

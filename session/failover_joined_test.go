@@ -17,7 +17,7 @@ const once = `/call window:update {"windowId":"w","operation":"append","content"
 // wantOnce checks that the call had its effect once, and that all messages completed once.
 func wantOnce(t *testing.T, f *failing, d *testDesktop, ids ...wire.MessageID) {
 	t.Helper()
-	settled(t, d.room)
+	settled(t, d.handle)
 	windows := fmt.Sprint(d.snapshot().Windows)
 	if n := strings.Count(windows, "ONCE"); n != 1 {
 		t.Errorf("the windows say ONCE %d times, want once: %s", n, windows)

@@ -32,16 +32,16 @@ func TestFollowerLeavesARewoundSessionToItsOwner(t *testing.T) {
 				a, b := agentHub(t, f.site, hubConfig{}), agentHub(t, f.site, hubConfig{replica: "b"})
 				d := a.newDesktop(t, "ses-1")
 				far := enter(t, b.Hub, "ses-1")
-				settled(t, d.room)
+				settled(t, d.handle)
 				time.Sleep(time.Second)
 				f.store.detach()
-				at := ask(t, d.room, says("c", "lost", emit(window("lost")))).At
+				at := ask(t, d.handle, says("c", "lost", emit(window("lost")))).At
 				upTo(t, far, at)
 				f.failOver(1)
 				time.Sleep(late)
 				f.links[0].cut.Store(false)
 				time.Sleep(20 * time.Second)
-				upTo(t, far, settled(t, d.room))
+				upTo(t, far, settled(t, d.handle))
 				for _, o := range find[wire.OwnerChanged](history(t, f.store)) {
 					if o.Replica != "a" {
 						t.Errorf("%s claimed the session, want its living owner a to keep it", o.Replica)
@@ -64,16 +64,16 @@ func TestFollowerLeavesASessionThatIsRewoundAgainToItsOwner(t *testing.T) {
 		a, b := agentHub(t, f.site, hubConfig{}), agentHub(t, f.site, hubConfig{replica: "b"})
 		d := a.newDesktop(t, "ses-1")
 		far := enter(t, b.Hub, "ses-1")
-		settled(t, d.room)
+		settled(t, d.handle)
 		time.Sleep(time.Second)
 		for i := range 2 {
 			f.store.detach()
 			id := fmt.Sprint("lost-", i)
-			upTo(t, far, ask(t, d.room, says("c", wire.MessageID(id), emit(window(wire.WindowID(id))))).At)
+			upTo(t, far, ask(t, d.handle, says("c", wire.MessageID(id), emit(window(wire.WindowID(id))))).At)
 			f.failOver(1)
 			time.Sleep(time.Second)
 			f.links[0].cut.Store(false)
-			upTo(t, far, settled(t, d.room))
+			upTo(t, far, settled(t, d.handle))
 			time.Sleep(time.Second)
 		}
 		for _, o := range find[wire.OwnerChanged](history(t, f.store)) {
@@ -98,10 +98,10 @@ func TestFollowerClaimsARewoundSessionOfADeadOwner(t *testing.T) {
 		b := agentHub(t, f.site, hubConfig{replica: "b", logger: slog.New(slog.NewTextHandler(&logged, nil))})
 		d := a.newDesktop(t, "ses-1")
 		far := enter(t, b.Hub, "ses-1")
-		settled(t, d.room)
+		settled(t, d.handle)
 		time.Sleep(time.Second)
 		f.store.detach()
-		upTo(t, far, ask(t, d.room, says("c", "lost", emit(window("lost")))).At)
+		upTo(t, far, ask(t, d.handle, says("c", "lost", emit(window("lost")))).At)
 		f.failOver(1)
 		a.stop()
 		began := time.Now()
@@ -143,14 +143,14 @@ func fencedBefore(t *testing.T, before, lost, first func(d *testDesktop)) (f *fa
 	if before != nil {
 		before(d)
 	}
-	settled(t, d.room)
+	settled(t, d.handle)
 	time.Sleep(time.Second)
 	f.store.detach()
 	lost(d)
 	synctest.Wait()
 	f.failOver(1)
 	d = c.enter(t, "ses-1")
-	settled(t, d.room)
+	settled(t, d.handle)
 	if o := d.snapshot().Owner; o != "c" {
 		t.Fatalf("%s owns the session, want c to be first", o)
 	}
@@ -159,7 +159,7 @@ func fencedBefore(t *testing.T, before, lost, first func(d *testDesktop)) (f *fa
 	}
 	f.links[0].cut.Store(false)
 	time.Sleep(10 * time.Second)
-	settled(t, d.room)
+	settled(t, d.handle)
 	return f, d, started
 }
 
@@ -200,7 +200,7 @@ func TestFencedOwnerHandsItsEndsOver(t *testing.T) {
 			t.Errorf("the new owner started %d runs, want none: the turn had ended", n)
 		}
 		state := d.snapshot()
-		if n := strings.Count(string(snapshotBytes(t, d.room)), `helloONCE`); n != 1 {
+		if n := strings.Count(string(snapshotBytes(t, d.handle)), `helloONCE`); n != 1 {
 			t.Errorf("the window is %+v, want ONCE once", state.Windows)
 		}
 		for _, say := range []wire.Say{wire.SayUserFeedback, wire.SayText, wire.SayAPIReqFinished} {
@@ -261,11 +261,11 @@ func TestFencedOwnerHandsOverWhatHadJoined(t *testing.T) {
 			d.say(first, "m2", `/call window:update {"windowId":"w","operation":"append","content":"ONCE"}`)
 		}, func(d *testDesktop) { d.ends("m2") })
 		time.Sleep(time.Minute)
-		settled(t, d.room)
-		if n := strings.Count(string(snapshotBytes(t, d.room)), `helloONCE`); n != 1 {
+		settled(t, d.handle)
+		if n := strings.Count(string(snapshotBytes(t, d.handle)), `helloONCE`); n != 1 {
 			t.Errorf("the windows are %+v, want ONCE once", d.snapshot().Windows)
 		}
-		if strings.Contains(string(snapshotBytes(t, d.room)), "ONCEONCE") {
+		if strings.Contains(string(snapshotBytes(t, d.handle)), "ONCEONCE") {
 			t.Errorf("the windows are %+v, want ONCE once", d.snapshot().Windows)
 		}
 		ends := map[wire.MessageID]int{}
@@ -320,7 +320,7 @@ func TestFencedOwnerHandsItsMessagesOver(t *testing.T) {
 			d.say(first, "m1", "/nosteer", "/sleep 20s", "/say one")
 			d.begins("m1")
 			d.say(first, "m2", "/say two")
-			settled(d.t, d.room)
+			settled(d.t, d.handle)
 		})
 		d.ends("m1")
 		d.ends("m2")
@@ -336,7 +336,7 @@ func TestFencedOwnerHandsItsAnswersOver(t *testing.T) {
 			d.asked("main-monitor-0-m1")
 		}, func(d *testDesktop) {
 			d.send("", wire.UserPromptResponse{PromptID: d.asked("main-monitor-0-m1").ID, SelectedValues: []string{"tea"}})
-			settled(d.t, d.room)
+			settled(d.t, d.handle)
 		})
 		d.ends("m1")
 		closed := find[wire.PromptClosed](history(t, f.store))

@@ -33,12 +33,12 @@ func TestFetch(t *testing.T) {
 		s := openStore(t)
 		a, b, _ := pair(t, s)
 		c, _ := startHub(t, s, "c", session.Config{})
-		rooms := []*session.Handle{enter(t, a, "ses-1"), enter(t, b, "ses-1"), enter(t, c, "ses-1")}
-		settled(t, rooms[0])
+		handles := []*session.Handle{enter(t, a, "ses-1"), enter(t, b, "ses-1"), enter(t, c, "ses-1")}
+		settled(t, handles[0])
 		var ids []wire.MessageID
 		for round, h := range []*session.Hub{b, a, c, c} {
 			var wg sync.WaitGroup
-			for i, r := range rooms {
+			for i, r := range handles {
 				id := wire.MessageID(fmt.Sprintf("m-%d-%d", round, i))
 				ids = append(ids, id)
 				wg.Go(func() { ask(t, r, says("conn", id, emit(window(wire.WindowID(id))))) })
@@ -53,7 +53,7 @@ func TestFetch(t *testing.T) {
 			}
 			wg.Wait()
 		}
-		for _, r := range rooms {
+		for _, r := range handles {
 			settled(t, r)
 		}
 		if got := fmt.Sprint(owners(t, s)); got != "[a b a c]" {

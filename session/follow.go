@@ -191,7 +191,7 @@ func (k *liveSession) follow(ctx context.Context, claimAt time.Time) (store.Leas
 	f := &follower{k: k, state: got.state, quietTo: time.Now(), claimAt: claimAt, sent: make(chan []item, 1)}
 	f.drained = claimAt.IsZero()
 	k.lost = time.Time{}
-	k.suffer(ctx, troubleClaim, false)
+	k.setStoreIssue(ctx, issueClaim, false)
 	k.open(ctx)
 	working, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -206,7 +206,7 @@ func (k *liveSession) follow(ctx context.Context, claimAt time.Time) (store.Leas
 			f.unsent = append(<-f.sent, f.unsent...)
 		}
 		k.box.giveBack(f.unsent)
-		k.suffer(ctx, troubleSend, false)
+		k.setStoreIssue(ctx, issueSend, false)
 		f.farewell(ctx)
 	}()
 	err = f.loop(working, news)

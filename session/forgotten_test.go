@@ -39,14 +39,14 @@ func TestRedisForgetsEverything(t *testing.T) {
 				b := agentHub(t, s, cfg)
 				d := a.newDesktop(t, "ses-1")
 				far := enter(t, b.Hub, "ses-1")
-				wa, wb := watch(t, d.room, "conn-a"), watch(t, far, "conn-b")
+				wa, wb := watch(t, d.handle, "conn-a"), watch(t, far, "conn-b")
 				d.say(first, "m1", opening("w"), "/say hello")
 				d.ends("m1")
 				if busy {
 					d.say(first, "m2", "/nosteer", "/say one", "/sleep 300ms", "/say two", "/sleep 300ms", "/say three")
 					d.begins("m2")
 				}
-				before := settled(t, d.room)
+				before := settled(t, d.handle)
 				forget(t, server)
 				// Who had not seen the end of the turn when it was forgotten is told with
 				// the state.
@@ -72,7 +72,7 @@ func TestRedisForgetsEverything(t *testing.T) {
 				if p, is := again.(wire.MessageAccepted); !is || !p.Duplicate {
 					t.Errorf("a message that is sent again is answered with %+v", again)
 				}
-				upTo(t, far, settled(t, d.room))
+				upTo(t, far, settled(t, d.handle))
 				now := d.snapshot()
 				if got := d.windows(first); fmt.Sprint(got) != "[late w]" || now.Owner != "a" || now.Title != "Desk" {
 					t.Errorf("the windows are %v, the state is %+v", got, now)

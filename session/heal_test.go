@@ -61,7 +61,7 @@ func TestForgottenRewindOfALongMemory(t *testing.T) {
 	}
 	forgets.Store(false)
 	d.ask("after", emit(window("after")))
-	settled(t, d.room)
+	settled(t, d.handle)
 	if n := away(); n > 0 || !forgot.Load() {
 		t.Errorf("%d messages are there that were taken back", n)
 	}

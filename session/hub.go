@@ -147,10 +147,10 @@ type Hub struct {
 	// steps lends sessions the memory for a turn.
 	steps steps
 
-	// life is that of the keepers. It ends when Run does.
+	// life is that of the live sessions. It ends when Run does.
 	life    context.Context
 	stop    context.CancelCauseFunc
-	running sync.WaitGroup // the keepers
+	running sync.WaitGroup // the live sessions
 
 	mu       sync.Mutex // guards the following; never held while the store is asked
 	keepers  map[wire.SessionID]*liveSession
@@ -195,7 +195,7 @@ func (h *Hub) Run(ctx context.Context) {
 	}
 	wg.Wait()
 	h.mu.Lock()
-	h.stopped = true // nobody starts a keeper after this
+	h.stopped = true // nobody starts a live session after this
 	h.mu.Unlock()
 	h.stop(errStopping)
 	h.running.Wait()
@@ -234,8 +234,8 @@ func (h *Hub) Deliver(ctx context.Context, id wire.SessionID, c Command) (Answer
 	return r.Ask(ctx, c)
 }
 
-// hold finds or starts the keeper of a session. Many who want the same session
-// wait for the same keeper; it is the keeper that asks the store.
+// hold finds or starts the live session of a session. Many who want the same session
+// wait for the same live session; it is the live session that asks the store.
 func (h *Hub) hold(id wire.SessionID) (*liveSession, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -271,7 +271,7 @@ func (h *Hub) letGo(k *liveSession) {
 	}
 }
 
-// unlist takes a keeper out of the registry, unless somebody holds it or it has
+// unlist takes a live session out of the registry, unless somebody holds it or it has
 // something to do, and it is not said to go anyway.
 func (h *Hub) unlist(k *liveSession, anyway bool) bool {
 	h.mu.Lock()
@@ -294,14 +294,14 @@ func (h *Hub) shut(id wire.SessionID, c closure) {
 	h.closed[id] = c
 }
 
-// kept returns the keeper of a session, if there is one.
+// kept returns the live session of a session, if there is one.
 func (h *Hub) kept(id wire.SessionID) *liveSession {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.keepers[id]
 }
 
-// all returns the keepers there are now.
+// all returns the live sessions there are now.
 func (h *Hub) all(into []*liveSession) []*liveSession {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -51,7 +51,7 @@ func (h *Hub) Levels() Levels {
 			continue
 		}
 		_, busy := l.doing.tell(age)
-		l.pulse.addTo(&all, now, busy, h.cfg.Stalled)
+		l.gauge.addTo(&all, now, busy, h.cfg.Stalled)
 	}
 	return all
 }
@@ -95,10 +95,10 @@ func (p *gauges) addTo(all *Levels, now time.Time, busy, silence time.Duration) 
 	}
 }
 
-// reportGauges tells the pulse what is so after a commit. Most change nothing of that, and only
-// the goroutine of the session changes the pulse: it may read it without the lock.
+// reportGauges tells the gauges what is so after a commit. Most change nothing of that, and only
+// the goroutine of the session changes the gauges: it may read it without the lock.
 func (l *owner) reportGauges() {
-	p := &l.pulse
+	p := &l.gauge
 	approvals, prompts := l.state.Questions()
 	planned, _ := l.agents.planNow()
 	questions := approvals + prompts + planned.Questions

@@ -15,13 +15,13 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Why a keeper goes from owning to following and back, or ends.
+// Why a live session goes from owning to following and back, or ends.
 var (
 	errDormant = errors.New("nobody uses the session")
 	errReload  = errors.New("the state must be loaded again")
 )
 
-// panicked is what a keeper makes of a panic.
+// panicked is what a live session makes of a panic.
 type panicked struct{ value any }
 
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
@@ -33,7 +33,7 @@ const (
 	closedFor  = 30 * time.Second
 )
 
-// How long a keeper waits before it tries something again.
+// How long a live session waits before it tries something again.
 const (
 	retryFirst = 20 * time.Millisecond
 	retryLast  = time.Second
@@ -51,28 +51,28 @@ type liveSession struct {
 	center *broadcast.Center // read after ready
 
 	// For everybody; what every step asks comes first.
-	box       *mailbox
-	draining  atomic.Pointer[handover] // while the session is to be handed over
-	quiet     atomic.Int64             // since when nobody holds it, in ns; 0 while somebody does
-	watchers  watchers
-	full      atomic.Bool // the store has no room for what is to be written next
-	answers   answers
-	reach     reach
-	snapshots snapshots
-	ready     chan struct{}         // closed when the session is loaded, or failure says why not
-	done      chan struct{}         // closed when the keeper is gone
-	needed    atomic.Bool           // the session has work and no owner
-	mixed     atomic.Bool           // the inbox may have what was said here before what is in the mailbox
-	live      atomic.Pointer[owner] // while this replica owns the session
-	owned     atomic.Uint64         // the epoch of its last lease here
-	info      atomic.Pointer[Info]  // as it was when it was loaded, see Info.Stale
-	between   atomic.Int64          // since when it is neither owned here nor followed, in ns; 0 while it is
+	box         *mailbox
+	draining    atomic.Pointer[handover] // while the session is to be handed over
+	quiet       atomic.Int64             // since when nobody holds it, in ns; 0 while somebody does
+	watchers    watchers
+	full        atomic.Bool // the store has no room for what is to be written next
+	answers     answers
+	storeHealth storeHealth
+	snapshots   snapshots
+	ready       chan struct{}         // closed when the session is loaded, or failure says why not
+	done        chan struct{}         // closed when the live session is gone
+	needed      atomic.Bool           // the session has work and no owner
+	mixed       atomic.Bool           // the inbox may have what was said here before what is in the mailbox
+	live        atomic.Pointer[owner] // while this replica owns the session
+	owned       atomic.Uint64         // the epoch of its last lease here
+	info        atomic.Pointer[Info]  // as it was when it was loaded, see Info.Stale
+	between     atomic.Int64          // since when it is neither owned here nor followed, in ns; 0 while it is
 
 	log     *slog.Logger
 	holds   int   // guarded by hub.mu
 	failure error // read after ready
 
-	// Of the keeper's goroutine alone.
+	// Of the live session's goroutine alone.
 	owner  *owner      // for whoever catches its panic
 	lease  store.Lease // the newest we were given
 	panics []time.Time
@@ -131,7 +131,7 @@ func (k *liveSession) run(ctx context.Context) {
 			k.log.WarnContext(ctx, "session is between owners", "err", err)
 		}
 		if away(err) {
-			k.suffer(ctx, troubleClaim, true)
+			k.setStoreIssue(ctx, issueClaim, true)
 		}
 		k.meanwhile(left.steady(), func() {
 			sleep(ctx, wait/2+rand.N(wait/2)) //nolint:gosec // jitter needs no secrecy
@@ -320,7 +320,7 @@ func (k *liveSession) release(left *owner, lease store.Lease) {
 	k.box.giveBack(items)
 }
 
-// end takes the keeper out of everybody's sight.
+// end takes the live session out of everybody's sight.
 func (k *liveSession) end(err error) {
 	k.hub.unlist(k, true)
 	k.live.Store(nil)

@@ -68,7 +68,7 @@ func TestRedisIsKilledInTheMiddleOfATurn(t *testing.T) {
 			cfg.replica = "b"
 			b := agentHub(t, s, cfg)
 			d := a.newDesktop(t, "ses-1")
-			wa, wb := watch(t, d.room, "conn-a"), watch(t, enter(t, b.Hub, "ses-1"), "conn-b")
+			wa, wb := watch(t, d.handle, "conn-a"), watch(t, enter(t, b.Hub, "ses-1"), "conn-b")
 			lines, words := []string{"/nosteer", opening("w")}, []string{}
 			for i := range 60 {
 				word := fmt.Sprintf("word-%d", i)
@@ -88,7 +88,7 @@ func TestRedisIsKilledInTheMiddleOfATurn(t *testing.T) {
 					}
 				}
 			}
-			deliver(t, d.room, says("conn-a", "m2", emit(window("meanwhile"))))
+			deliver(t, d.handle, says("conn-a", "m2", emit(window("meanwhile"))))
 			server.Restart(t)
 			back := func(w *tab) { t.Helper(); next(t, w, func(s wire.StoreStatus) bool { return s.Available }) }
 			back(wa)

@@ -80,7 +80,7 @@ func (k *liveSession) own(ctx context.Context, lease store.Lease, claimed time.T
 		return l, err
 	}
 	k.lost = time.Time{}
-	k.suffer(ctx, troubleClaim, false)
+	k.setStoreIssue(ctx, issueClaim, false)
 	k.open(ctx)
 	k.cameFrom(got, claimed)
 	k.log.DebugContext(ctx, "session is owned", "epoch", lease.Epoch)
@@ -103,10 +103,10 @@ func (k *liveSession) cameFrom(got loaded, claimed time.Time) {
 // ownerLost says that the session has no owner here any more. Whatever kept the store
 // from answering that one is the trouble of whoever comes next.
 func (k *liveSession) ownerLost(ctx context.Context) {
-	const ofOwners = troubleCommit | troubleRenew | troubleSend
-	if trouble(k.reach.troubles.Load())&ofOwners != 0 {
-		k.suffer(ctx, troubleClaim, true)
-		k.suffer(ctx, ofOwners, false)
+	const ofOwners = issueCommit | issueRenew | issueSend
+	if storeIssue(k.storeHealth.issues.Load())&ofOwners != 0 {
+		k.setStoreIssue(ctx, issueClaim, true)
+		k.setStoreIssue(ctx, ofOwners, false)
 	}
 }
 

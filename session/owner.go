@@ -14,7 +14,7 @@ import (
 )
 
 // owner is a session that this replica owns. Its state belongs to the goroutine
-// of the keeper; others may renew and cancel. What every step needs comes first and
+// of the live session; others may renew and cancel. What every step needs comes first and
 // close together: a hub has many sessions, and none of them finds its memory in a cache.
 type owner struct {
 	k      *liveSession
@@ -67,7 +67,7 @@ type owner struct {
 	spoke    time.Time // when the newest event was made
 	progress time.Time // when agents got on last, or the session was taken
 	// For whoever looks.
-	pulse gauges
+	gauge gauges
 	// For those who look after sessions.
 	looks looks
 	lease store.Lease
@@ -99,7 +99,7 @@ type owner struct {
 	losses map[string][]byte
 	// inherited are the deliveries that were in the mailbox from the start.
 	inherited map[string]bool
-	marks     map[string]item // see keeper
+	marks     map[string]item // see live session
 	// mark is the delivery that comes after all that was sent from here before
 	// we were the owner.
 	mark string

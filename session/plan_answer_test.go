@@ -57,7 +57,7 @@ func TestPlanOfAGuest(t *testing.T) {
 	d.approve(d.plan(`{"id":"one","task":"/say 1","requires_approval":true}`))
 	q := when(t, d.diary, any1[wire.HITLApprovalRequest])
 	guest := func(id wire.MessageID, data wire.ClientPayload) wire.ServerPayload {
-		return ask(t, d.room, session.Command{
+		return ask(t, d.handle, session.Command{
 			From: session.Sender{Connection: "guest", User: "bob"}, Message: wire.Message{ID: id, Data: data},
 		}).Data
 	}
@@ -84,7 +84,7 @@ func TestPlanQuestionsAreCounted(t *testing.T) {
 	o := planHub(t, onFiles(t), session.Config{Stalled: time.Nanosecond})
 	d := o.newDesktop(t, "ses-1")
 	d.plan(allOfIt)
-	settled(t, d.room)
+	settled(t, d.handle)
 	if l := o.Levels(); l.Plans != 1 || l.Waiting != 1 || l.Stalled != 0 || l.Oldest.IsZero() {
 		t.Errorf("the levels are %+v", l)
 	}

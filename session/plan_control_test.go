@@ -154,7 +154,7 @@ func TestPlanDeadlines(t *testing.T) {
 		second := when(t, d.diary, func(q wire.HITLPlanReview) bool { return q.RequestID != r.RequestID })
 		d.approve(second)
 		when(t, d.diary, any1[wire.HITLInputRequest])
-		d.room.Close()
+		d.handle.Close()
 		o.again(t, cfg)
 		d.ends("m2")
 		if c := when(t, d.diary, func(c wire.HITLClosed) bool { return c.Reason == wire.ClosedExpired && c.RequestID != r.RequestID }); string(c.Value) != "7" {

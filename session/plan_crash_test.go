@@ -123,7 +123,7 @@ func TestPlanIsHandedOver(t *testing.T) {
 			d := a.newDesktop(t, "ses-1")
 			far := b.enter(t, "ses-1")
 			seen := newSights()
-			stop := seen.watch(t, map[string]*session.Handle{"owner": d.room, "follower": far.room})
+			stop := seen.watch(t, map[string]*session.Handle{"owner": d.handle, "follower": far.handle})
 			d.begin("m1", allOfIt)
 			far.drive(milestones()["completed"])
 			a.Drain(t.Context())
@@ -147,11 +147,11 @@ type sights struct {
 func newSights() *sights { return &sights{by: map[wire.Position]map[string]string{}} }
 
 // watch looks at a session through rooms until stop is called.
-func (s *sights) watch(t *testing.T, rooms map[string]*session.Handle) (stop func()) {
+func (s *sights) watch(t *testing.T, handles map[string]*session.Handle) (stop func()) {
 	t.Helper()
 	over := make(chan struct{})
 	var wg sync.WaitGroup
-	for who, r := range rooms {
+	for who, r := range handles {
 		wg.Go(func() {
 			for {
 				if now, err := r.Snapshot(t.Context(), nil); err == nil { // else it is handed over
@@ -208,10 +208,10 @@ func TestRedisForgetsAPlan(t *testing.T) {
 			cfg := planConfig(hubConfig{logger: silence()})
 			o := agentHub(t, s, cfg)
 			d := o.newDesktop(t, "ses-1")
-			tab := watch(t, d.room, "conn")
+			tab := watch(t, d.handle, "conn")
 			d.begin("m1", strings.ReplaceAll(allOfIt, "/say 2", `/sleep 200ms\n/say 2`))
 			d.drive(milestones()[state])
-			before := settled(t, d.room)
+			before := settled(t, d.handle)
 			ok(t, server.Client(t).FlushAll(t.Context()).Err())
 			state := next(t, tab, func(s wire.SessionState) bool { return s.LastMessageID.Epoch > before.Epoch })
 			for _, q := range state.HITLRequests {

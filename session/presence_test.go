@@ -31,17 +31,17 @@ func TestTabsOfAReplicaThatStops(t *testing.T) {
 					hubs := map[string]*session.Hub{}
 					stop := map[string]func(){}
 					tabs := map[string]*tab{}
-					rooms := map[string]*session.Handle{}
+					handles := map[string]*session.Handle{}
 					hubs["owner"], stop["owner"] = startHub(t, s, "a", session.Config{})
 					hubs["follower"], stop["follower"] = startHub(t, s, "b", session.Config{})
 					create(t, hubs["owner"], "ses-1")
 					for _, who := range []string{"owner", "follower"} {
-						rooms[who] = enter(t, hubs[who], "ses-1")
-						tabs[who] = watch(t, rooms[who], wire.ConnectionID(who))
+						handles[who] = enter(t, hubs[who], "ses-1")
+						tabs[who] = watch(t, handles[who], wire.ConnectionID(who))
 					}
-					rest := rooms["owner"]
+					rest := handles["owner"]
 					if stops == "owner" {
-						rest = rooms["follower"]
+						rest = handles["follower"]
 					}
 					time.Sleep(time.Minute)
 					if n := present(t, rest); n != 2 {

@@ -79,7 +79,7 @@ func (k *liveSession) missing(ctx context.Context, err error) bool {
 		k.lost = now
 		k.log.WarnContext(ctx, "the store has lost a session; waiting for its owner to write it again")
 	}
-	k.suffer(ctx, troubleClaim, true)
+	k.setStoreIssue(ctx, issueClaim, true)
 	return now.Sub(k.lost) < lostPatience
 }
 
@@ -239,9 +239,9 @@ func portions(ops []store.Op) [][]store.Op {
 			}
 		}
 		for op.Kind == store.OpPush && len(op.Values) > 1 {
-			fits, room := 0, rewriteBytes-size
-			for fits < len(op.Values) && items+1+fits < rewriteItems && len(op.Values[fits]) <= room {
-				room -= len(op.Values[fits])
+			fits, handle := 0, rewriteBytes-size
+			for fits < len(op.Values) && items+1+fits < rewriteItems && len(op.Values[fits]) <= handle {
+				handle -= len(op.Values[fits])
 				fits++
 			}
 			if fits = max(fits, 1); fits == len(op.Values) {
@@ -306,15 +306,15 @@ func (l *owner) retell() []wire.ServerPayload {
 	now := l.state.Snapshot()
 	now.Reason = wire.SnapshotUnknown
 	now.HeartbeatMS = int(max(l.k.center.Heartbeat(), time.Millisecond) / time.Millisecond)
-	room := retoldBytes
+	handle := retoldBytes
 	var rest []wire.ServerPayload
 	fits := func(p wire.ServerPayload) bool {
 		n := len(wire.AppendEvent(nil, wire.Event{Session: l.k.id, Time: l.now, Data: p}))
-		if n > room {
+		if n > handle {
 			rest = append(rest, p)
 			return false
 		}
-		room -= n
+		handle -= n
 		return true
 	}
 	for i := range now.Windows {

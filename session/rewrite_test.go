@@ -187,7 +187,7 @@ func TestEndThatMeetsTheLossIsSaid(t *testing.T) {
 				}))
 				d.say(first, "m", "/say done", "/sleep 1s") // so that the end is a step of its own
 				time.Sleep(20 * time.Second)
-				settled(t, d.room)
+				settled(t, d.handle)
 				events, err := s.Read(t.Context(), "ses-1", wire.Position{}, 1000)
 				ok(t, err)
 				ends, text := 0, ""

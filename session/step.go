@@ -238,7 +238,7 @@ func (l *owner) write(b store.Batch) (receipt store.Receipt, again bool, err err
 		case err == nil:
 			l.uncertain = false
 			l.observer().Appended(len(b.Events), l.k.hub.age()-began)
-			l.k.suffer(l.ctx, troubleCommit, false)
+			l.k.setStoreIssue(l.ctx, issueCommit, false)
 			if l.k.full.Load() {
 				l.k.full.Store(false)
 			}
@@ -272,7 +272,7 @@ func (l *owner) write(b store.Batch) (receipt store.Receipt, again bool, err err
 			}
 		}
 		if away(err) {
-			l.k.suffer(l.ctx, troubleCommit, true)
+			l.k.setStoreIssue(l.ctx, issueCommit, true)
 		}
 		l.k.log.WarnContext(l.ctx, "a step is not committed yet", "err", err)
 		l.k.meanwhile(steady, func() {

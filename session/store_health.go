@@ -24,14 +24,14 @@ const (
 
 // trouble is a reason for which the store counts as away for a session. There may
 // be several at once; it is back when none is left.
-type trouble uint32
+type storeIssue uint32
 
 const (
-	troubleCommit trouble = 1 << iota // the owner's step is not committed
-	troubleRenew                      // nor its lease renewed
-	troubleSend                       // a follower's commands do not get to the owner
-	troubleClaim                      // it can be neither owned nor followed
-	troubleProbe                      // the store does not answer for any session beside it
+	issueCommit storeIssue = 1 << iota // the owner's step is not committed
+	issueRenew                         // nor its lease renewed
+	issueSend                          // a follower's commands do not get to the owner
+	issueClaim                         // it can be neither owned nor followed
+	issueProbe                         // the store does not answer for any session beside it
 )
 
 // away reports whether an error means that the store takes nothing now, and may
@@ -42,8 +42,8 @@ func away(err error) bool {
 }
 
 // reach is whether the store answers for a session, and what its tabs know of it.
-type reach struct {
-	troubles atomic.Uint32 // changed with mu
+type storeHealth struct {
+	issues atomic.Uint32 // changed with mu
 
 	mu   sync.Mutex // guards the following; held while tabs are told, which waits for nothing
 	told bool       // that it is away
@@ -52,22 +52,22 @@ type reach struct {
 // suffer says that there is a trouble, or none of those any more. When that makes
 // a difference, all tabs here are told. ctx is that of whoever has the trouble:
 // once it has ended, nobody would say that it is over.
-func (k *liveSession) suffer(ctx context.Context, t trouble, yes bool) {
-	r := &k.reach
-	if (r.troubles.Load()&uint32(t) != 0) == yes {
+func (k *liveSession) setStoreIssue(ctx context.Context, t storeIssue, yes bool) {
+	r := &k.storeHealth
+	if (r.issues.Load()&uint32(t) != 0) == yes {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now := r.troubles.Load() &^ uint32(t)
+	now := r.issues.Load() &^ uint32(t)
 	if yes {
 		if ctx.Err() != nil {
 			return
 		}
 		now |= uint32(t)
 	}
-	r.troubles.Store(now)
-	k.tellReach(ctx)
+	r.issues.Store(now)
+	k.notifyStoreHealth(ctx)
 }
 
 // open says that the session is ready for doors, and its tabs for news.
@@ -77,18 +77,18 @@ func (k *liveSession) open(ctx context.Context) {
 		return
 	}
 	close(k.ready)
-	k.reach.mu.Lock()
-	defer k.reach.mu.Unlock()
-	k.tellReach(ctx)
+	k.storeHealth.mu.Lock()
+	defer k.storeHealth.mu.Unlock()
+	k.notifyStoreHealth(ctx)
 }
 
 // tellReach tells the tabs if they do not know. The caller has k.reach.mu.
-func (k *liveSession) tellReach(ctx context.Context) {
-	gone := k.reach.troubles.Load() != 0
-	if gone == k.reach.told || !k.isReady() || k.center == nil {
+func (k *liveSession) notifyStoreHealth(ctx context.Context) {
+	gone := k.storeHealth.issues.Load() != 0
+	if gone == k.storeHealth.told || !k.isReady() || k.center == nil {
 		return
 	}
-	k.reach.told = gone
+	k.storeHealth.told = gone
 	if gone {
 		k.log.WarnContext(ctx, "the store does not answer; tabs are told")
 	} else {
@@ -148,7 +148,7 @@ func (h *Hub) probe(ctx context.Context, p *part) {
 		return
 	}
 	for _, k := range p.keepers {
-		k.suffer(ctx, troubleProbe, away(err))
+		k.setStoreIssue(ctx, issueProbe, away(err))
 	}
 }
 

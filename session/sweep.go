@@ -70,12 +70,12 @@ func (h *Hub) renew(ctx context.Context, l *owner) {
 	switch {
 	case err == nil:
 		l.renewed.Store(int64(began))
-		l.k.suffer(l.ctx, troubleRenew, false)
+		l.k.setStoreIssue(l.ctx, issueRenew, false)
 	case errors.Is(err, store.ErrFenced):
 		l.cancel(errLost)
 	default:
 		if away(err) {
-			l.k.suffer(l.ctx, troubleRenew, true)
+			l.k.setStoreIssue(l.ctx, issueRenew, true)
 		}
 		l.k.log.WarnContext(ctx, "a lease is not renewed yet", "err", err)
 	}
@@ -163,7 +163,7 @@ func (h *Hub) retireOne(ctx context.Context, i store.Info) error {
 	case err != nil:
 		return err
 	case h.kept(i.ID) != nil:
-		return nil // its keeper claims it again
+		return nil // its live session claims it again
 	case lease.Prev != i.Top:
 		return h.store.Release(ctx, lease)
 	}

@@ -116,13 +116,13 @@ func TestRepeatedCommandsAreAnsweredAlike(t *testing.T) {
 		d.say(first, id, fmt.Sprintf("/say word %d", i))
 		d.ends(id)
 	}
-	tab := watch(t, d.room, "conn-a")
+	tab := watch(t, d.handle, "conn-a")
 	for name, cmd := range map[wire.MessageID]wire.ClientPayload{
 		"rewind": wire.Rewind{TS: d.rowOf("/say word 3").TS}, "condense": wire.Condense{},
 	} {
 		var answers [2]wire.Emitted
 		for i := range answers {
-			deliver(t, d.room, says("conn-a", name, cmd))
+			deliver(t, d.handle, says("conn-a", name, cmd))
 			answers[i] = next(t, tab, func(e wire.Emitted) bool { return e.MessageID == name })
 		}
 		if answers[0] != answers[1] {
@@ -262,7 +262,7 @@ func TestRewindAtOnce(t *testing.T) {
 			d.ends("m1")
 			d.say(first, "m2", "/say two")
 			d.ends("m2")
-			settled(t, d.room)
+			settled(t, d.handle)
 			other := agentHub(t, s, hubConfig{replica: "b"}).enter(t, "ses-1")
 			one, two := d.rowOf("/say one").TS, d.rowOf("/say two").TS
 			var wg sync.WaitGroup

@@ -97,7 +97,7 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 	cfg.door.Version = version()
 	cfg.door.Hosts = append(cfg.door.Hosts, hostOf(addr))
 	deps := gateway.Deps{
-		Store: store, Hub: h.hub, Auth: people, Quota: ratelimit.New(cfg.limits, store), Files: fileStore,
+		Store: store, Hub: h.hub, Auth: people, Limiter: ratelimit.New(cfg.limits, store), Files: fileStore,
 		MCP: h.badges, Providers: h.backends.Names(), Provider: cfg.session.Provider,
 		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), Monitor: h.monitor, Metrics: cfg.metrics.Handler(),
 		Membership: h.members, Audit: audit.New(store, log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,

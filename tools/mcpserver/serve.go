@@ -16,7 +16,7 @@ const instructions = "You act on a desktop that you share with its user and with
 	"Show results in windows; update a window that is there instead of opening another like it."
 
 // newServer makes the MCP server with the tools of a caller. Each call of a tool is made as the
-// agent whose badge came with it.
+// agent whose MCP token came with it.
 func (d *Server) newServer(c tools.Caller) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "everdesk", Title: "Everdesk", Version: d.cfg.Version}, &mcp.ServerOptions{
 		Instructions: instructions, Logger: d.cfg.Logger,
@@ -24,7 +24,7 @@ func (d *Server) newServer(c tools.Caller) *mcp.Server {
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 		PageSize:     1000,
 	})
-	for _, t := range d.hands.Tools(c) {
+	for _, t := range d.executor.Tools(c) {
 		s.AddTool(&mcp.Tool{
 			Name: t.Name, Description: t.Description, InputSchema: t.Schema,
 			// Clients that load tools when they need them should not with these.
@@ -36,7 +36,7 @@ func (d *Server) newServer(c tools.Caller) *mcp.Server {
 	return s
 }
 
-// call runs a tool as the badge's agent.
+// call runs a tool as the MCP token's agent.
 func (d *Server) call(ctx context.Context, tool string, input json.RawMessage) *mcp.CallToolResult {
 	b, ok := ticketOf(ctx)
 	if !ok {
@@ -53,7 +53,7 @@ func (d *Server) call(ctx context.Context, tool string, input json.RawMessage) *
 	}
 	// The ids of the protocol are unique in a connection only.
 	call := providers.ToolCall{ID: "mcp-" + rand.Text(), Name: tool, Input: input}
-	return result(d.hands.Call(ctx, b.caller, call))
+	return result(d.executor.Call(ctx, b.caller, call))
 }
 
 // result is what came of a call, in the form of the protocol.

@@ -37,7 +37,7 @@ type Config struct {
 	// MaxBody bounds a request. It defaults to 6 MiB, which is more than the
 	// largest input of a tool.
 	MaxBody int64
-	// MaxCalls bounds the calls at once with one badge. It defaults to 16.
+	// MaxCalls bounds the calls at once with one MCP token. It defaults to 16.
 	MaxCalls int
 	// WriteWithin is how long a program may take to read an answer. It defaults
 	// to 30 seconds.
@@ -47,14 +47,14 @@ type Config struct {
 
 // Server is the endpoint. Make it with [New].
 type Server struct {
-	hands ToolExecutor
-	cfg   Config
-	inner http.Handler
-	base  atomic.Pointer[string]
+	executor ToolExecutor
+	cfg      Config
+	inner    http.Handler
+	base     atomic.Pointer[string]
 
 	mu     sync.Mutex // guards the following, never while waiting
-	badges map[digest]*badge
-	// servers are by the tools they have: what differs otherwise between badges
+	tokens map[digest]*badge
+	// servers are by the tools they have: what differs otherwise between MCP tokens
 	// comes with the request.
 	servers map[toolset]*mcp.Server
 }
@@ -68,31 +68,31 @@ type toolset struct {
 // digest is the hash of a token. Tokens themselves are not kept.
 type digest [sha256.Size]byte
 
-// badge is what one token is good for.
+// MCP token is what one token is good for.
 type badge struct {
 	digest digest
 	caller tools.Caller
 	// free has room for one item per request with a call, until its answer is
 	// written, and crowd for all requests.
 	free, crowd chan struct{}
-	// revoked ends when the badge does.
-	revoked context.Context //nolint:containedctx // it is the life of the badge
+	// revoked ends when the MCP token does.
+	revoked context.Context //nolint:containedctx // it is the life of the MCP token
 }
 
-// errRevoked is why calls end with their badge.
+// errRevoked is why calls end with their MCP token.
 var errRevoked = errors.New("the badge was revoked")
 
 // New makes a door.
-func New(hands ToolExecutor, cfg Config) *Server {
+func New(executor ToolExecutor, cfg Config) *Server {
 	cfg.MaxBody = cmp.Or(cfg.MaxBody, 6<<20)
 	cfg.MaxCalls = cmp.Or(cfg.MaxCalls, 16)
 	cfg.WriteWithin = cmp.Or(cfg.WriteWithin, 30*time.Second)
-	d := &Server{hands: hands, cfg: cfg, badges: map[digest]*badge{}, servers: map[toolset]*mcp.Server{}}
+	d := &Server{executor: executor, cfg: cfg, tokens: map[digest]*badge{}, servers: map[toolset]*mcp.Server{}}
 	d.inner = mcp.NewStreamableHTTPHandler(d.serverOf, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true,
 		MaxRequestBodyBytes: cfg.MaxBody, Logger: cfg.Logger,
 		// It would refuse proxies on the same machine. What it is for, pages in
-		// browsers that are led here, have no badge.
+		// browsers that are led here, have no MCP token.
 		DisableLocalhostProtection: true,
 	})
 	return d
@@ -105,7 +105,7 @@ func (d *Server) SetURL(base string) {
 	d.base.Store(&base)
 }
 
-// Issue makes a badge that is good until it is revoked.
+// Issue makes a MCP token that is good until it is revoked.
 func (d *Server) Issue(c tools.Caller) (e providers.Endpoint, revoke func()) {
 	secret := make([]byte, 32)
 	rand.Read(secret) // never fails: it crashes instead
@@ -116,7 +116,7 @@ func (d *Server) Issue(c tools.Caller) (e providers.Endpoint, revoke func()) {
 		free: make(chan struct{}, d.cfg.MaxCalls), crowd: make(chan struct{}, crowdPerCall*d.cfg.MaxCalls),
 	}
 	d.mu.Lock()
-	d.badges[b.digest] = b
+	d.tokens[b.digest] = b
 	d.mu.Unlock()
 	if base := d.base.Load(); base != nil {
 		e.URL = *base + Path
@@ -124,13 +124,13 @@ func (d *Server) Issue(c tools.Caller) (e providers.Endpoint, revoke func()) {
 	e.Token = token
 	return e, func() {
 		d.mu.Lock()
-		delete(d.badges, b.digest)
+		delete(d.tokens, b.digest)
 		d.mu.Unlock()
 		end(errRevoked)
 	}
 }
 
-// admit finds the badge of a request, or nil.
+// admit finds the MCP token of a request, or nil.
 func (d *Server) admit(r *http.Request) *badge {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -138,7 +138,7 @@ func (d *Server) admit(r *http.Request) *badge {
 	}
 	sum := digest(sha256.Sum256([]byte(strings.TrimSpace(token))))
 	d.mu.Lock()
-	b := d.badges[sum]
+	b := d.tokens[sum]
 	d.mu.Unlock()
 	// Finding a hash takes as long for every token that is wrong, as far as
 	// those who send them can choose; the comparison says so in code too.
@@ -205,7 +205,7 @@ func ticketOf(ctx context.Context) (*ticket, bool) {
 	return t, ok
 }
 
-// lastWords is how long the answers to calls of a badge that is revoked may take.
+// lastWords is how long the answers to calls of a MCP token that is revoked may take.
 const lastWords = time.Second
 
 // writer bounds how long an answer takes from when it begins: before that a tool
@@ -254,7 +254,7 @@ func (w *writer) endIn(d time.Duration) {
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(d))
 }
 
-// serverOf is the server for a request's badge.
+// serverOf is the server for a request's MCP token.
 func (d *Server) serverOf(r *http.Request) *mcp.Server {
 	b, ok := ticketOf(r.Context())
 	if !ok {

@@ -91,11 +91,11 @@ func (r *room) windows() []string {
 
 // hub is a door with everything behind it, on a real socket.
 type hub struct {
-	t    *testing.T
-	door *mcpserver.Server
-	exec *tools.Executor
-	url  string
-	http *http.Client
+	t        *testing.T
+	endpoint *mcpserver.Server
+	exec     *tools.Executor
+	url      string
+	http     *http.Client
 }
 
 func setUp(t *testing.T, cfg mcpserver.Config) *hub {
@@ -114,13 +114,13 @@ func setUp(t *testing.T, cfg mcpserver.Config) *hub {
 	t.Cleanup(func() { fileStore.Close() })
 	h.exec = tools.New(tools.Config{Files: fileStore, Documents: store, Version: "1.2.3", Logger: logger})
 	cfg.Version, cfg.Logger = "1.2.3", logger
-	h.door = mcpserver.New(h.exec, cfg)
+	h.endpoint = mcpserver.New(h.exec, cfg)
 	mux := http.NewServeMux()
-	mux.Handle(mcpserver.Path, h.door)
+	mux.Handle(mcpserver.Path, h.endpoint)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	h.url, h.http = server.URL, server.Client()
-	h.door.SetURL(server.URL + "/")
+	h.endpoint.SetURL(server.URL + "/")
 	return h
 }
 
@@ -144,7 +144,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.next.RoundTrip(r)
 }
 
-// connect is the SDK's own client with a badge.
+// connect is the SDK's own client with a MCP token.
 func (h *hub) connect(e providers.Endpoint) *mcp.ClientSession {
 	h.t.Helper()
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
@@ -204,7 +204,7 @@ func TestListAndCall(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
 	r := newRoom("ses-1")
-	e, revoke := h.door.Issue(agent(r, tools.ProfileMain, "main-monitor-0-m1"))
+	e, revoke := h.endpoint.Issue(agent(r, tools.ProfileMain, "main-monitor-0-m1"))
 	defer revoke()
 	if e.URL != h.url+"/mcp" || len(e.Token) != 43 {
 		t.Errorf("endpoint %+v", e)
@@ -237,9 +237,9 @@ func TestDialogsReachTheSession(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
 	mine, other := newRoom("ses-1"), newRoom("ses-2")
-	e, revoke := h.door.Issue(agent(mine, tools.ProfileMain, "a"))
+	e, revoke := h.endpoint.Issue(agent(mine, tools.ProfileMain, "a"))
 	defer revoke()
-	_, revokeOther := h.door.Issue(agent(other, tools.ProfileMain, "b"))
+	_, revokeOther := h.endpoint.Issue(agent(other, tools.ProfileMain, "b"))
 	defer revokeOther()
 	text, isError := call(t, h.connect(e), "system_set_config", map[string]any{
 		"section": "hooks", "event": "launch", "action": map[string]any{"type": "interaction", "payload": "hello"},
@@ -249,12 +249,12 @@ func TestDialogsReachTheSession(t *testing.T) {
 	}
 }
 
-// A badge shows the tools of its own profile, and others cannot be called.
+// A MCP token shows the tools of its own profile, and others cannot be called.
 func TestProfilesAreApart(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
 	r := newRoom("ses-1")
-	e, revoke := h.door.Issue(agent(r, tools.ProfileCode, "task-m1-1"))
+	e, revoke := h.endpoint.Issue(agent(r, tools.ProfileCode, "task-m1-1"))
 	defer revoke()
 	s := h.connect(e)
 	got := list(t, s)
@@ -299,7 +299,7 @@ func TestRawRequests(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{MaxBody: 4096})
 	r := newRoom("ses-1")
-	e, revoke := h.door.Issue(agent(r, tools.ProfileDefault, "a"))
+	e, revoke := h.endpoint.Issue(agent(r, tools.ProfileDefault, "a"))
 	good := "Bearer " + e.Token
 	status, header, body := h.post(good, http.MethodPost, createRequest)
 	var answer struct {
@@ -350,13 +350,13 @@ func TestRawRequests(t *testing.T) {
 	}
 }
 
-// Who has no badge learns nothing: neither what tools there are nor why.
+// Who has no MCP token learns nothing: neither what tools there are nor why.
 func TestWithoutABadge(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
 	r := newRoom("ses-1")
-	e, revoke := h.door.Issue(agent(r, tools.ProfileMain, "a"))
-	gone, revokeGone := h.door.Issue(agent(r, tools.ProfileMain, "b"))
+	e, revoke := h.endpoint.Issue(agent(r, tools.ProfileMain, "a"))
+	gone, revokeGone := h.endpoint.Issue(agent(r, tools.ProfileMain, "b"))
 	defer revoke()
 	revokeGone()
 	first := ""
@@ -383,13 +383,13 @@ func TestWithoutABadge(t *testing.T) {
 	}
 }
 
-// A badge that is revoked ends the calls that run with it.
+// A MCP token that is revoked ends the calls that run with it.
 func TestRevokedWhileACallRuns(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{})
 	r := newRoom("ses-1")
 	r.asks = make(chan struct{})
-	e, revoke := h.door.Issue(agent(r, tools.ProfileMain, "a"))
+	e, revoke := h.endpoint.Issue(agent(r, tools.ProfileMain, "a"))
 	type answer struct {
 		text    string
 		isError bool
@@ -412,14 +412,14 @@ func TestRevokedWhileACallRuns(t *testing.T) {
 	}
 }
 
-// Too many calls with one badge are refused, those of others go on.
+// Too many calls with one MCP token are refused, those of others go on.
 func TestCallsAreBounded(t *testing.T) {
 	t.Parallel()
 	h := setUp(t, mcpserver.Config{MaxCalls: 2})
 	r := newRoom("ses-1")
 	r.asks = make(chan struct{})
-	e, revoke := h.door.Issue(agent(r, tools.ProfileMain, "a"))
-	other, revokeOther := h.door.Issue(agent(r, tools.ProfileMain, "b"))
+	e, revoke := h.endpoint.Issue(agent(r, tools.ProfileMain, "a"))
+	other, revokeOther := h.endpoint.Issue(agent(r, tools.ProfileMain, "b"))
 	defer revokeOther()
 	s, o := h.connect(e), h.connect(other)
 	var wg sync.WaitGroup
@@ -446,7 +446,7 @@ func TestAgentsAreApart(t *testing.T) {
 	for i := range 9 {
 		r := rooms[i%len(rooms)]
 		profile := []string{tools.ProfileMain, tools.ProfileDefault}[i%2]
-		e, revoke := h.door.Issue(agent(r, profile, fmt.Sprintf("agent-%d", i)))
+		e, revoke := h.endpoint.Issue(agent(r, profile, fmt.Sprintf("agent-%d", i)))
 		t.Cleanup(revoke)
 		s := h.connect(e)
 		wg.Go(func() {

@@ -18,25 +18,25 @@ import (
 )
 
 // Who does not read answers has the places of its calls until they are cut off: in
-// time, and soon when the badge is revoked.
+// time, and soon when the MCP token is revoked.
 func TestSlowReadersAreBounded(t *testing.T) {
 	t.Parallel()
 	logger := slog.New(slog.DiscardHandler)
-	big := hands{strings.Repeat("x", 8<<20)}
+	big := executor{strings.Repeat("x", 8<<20)}
 	for name, tt := range map[string]struct {
 		within time.Duration
 		revoke bool
 	}{"in time": {within: 50 * time.Millisecond}, "revoked": {within: time.Hour, revoke: true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			door := mcpserver.New(big, mcpserver.Config{MaxCalls: 1, WriteWithin: tt.within, Logger: logger})
+			endpoint := mcpserver.New(big, mcpserver.Config{MaxCalls: 1, WriteWithin: tt.within, Logger: logger})
 			out := make(chan struct{}, 1)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				door.ServeHTTP(w, r)
+				endpoint.ServeHTTP(w, r)
 				out <- struct{}{}
 			}))
 			t.Cleanup(server.Close)
-			e, revoke := door.Issue(agent(newRoom("ses-1"), tools.ProfileMain, "a"))
+			e, revoke := endpoint.Issue(agent(newRoom("ses-1"), tools.ProfileMain, "a"))
 			defer revoke()
 			c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(server.URL, "http://"))
 			if err != nil {
@@ -62,12 +62,12 @@ func TestSlowReadersAreBounded(t *testing.T) {
 }
 
 // hands have one tool, which says something.
-type hands struct{ says string }
+type executor struct{ says string }
 
-func (h hands) Tools(tools.Caller) []providers.Tool {
+func (h executor) Tools(tools.Caller) []providers.Tool {
 	return []providers.Tool{{Name: "big", Description: "b", Schema: json.RawMessage(`{"type":"object"}`)}}
 }
 
-func (h hands) Call(context.Context, tools.Caller, providers.ToolCall) providers.ToolResult {
+func (h executor) Call(context.Context, tools.Caller, providers.ToolCall) providers.ToolResult {
 	return providers.ToolResult{Text: h.says}
 }
