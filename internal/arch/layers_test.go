@@ -33,8 +33,8 @@ type pkg struct {
 	XTestImports   []string
 }
 
-// room is the package's name in the tables.
-func (p pkg) room() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
+// path is the package's name in the tables.
+func (p pkg) path() string { return strings.TrimPrefix(p.ImportPath, module+"/") }
 
 // files are the paths of all Go files of the package.
 func (p pkg) files() []string {
@@ -107,14 +107,14 @@ func TestEveryPackageIsListed(t *testing.T) {
 	t.Parallel()
 	there := map[string]bool{}
 	for _, p := range packages(t) {
-		there[p.room()] = true
-		if _, ok := rooms[p.room()]; !ok {
-			t.Errorf("%s is new: a new package is a decision, list it in rooms_test.go", p.room())
+		there[p.path()] = true
+		if _, ok := rules[p.path()]; !ok {
+			t.Errorf("%s is new: a new package is a decision, list it in packages_test.go", p.path())
 		}
 	}
-	for name := range maps.Keys(rooms) {
+	for name := range maps.Keys(rules) {
 		if !there[name] {
-			t.Errorf("%s is listed in rooms_test.go but is not there", name)
+			t.Errorf("%s is listed in packages_test.go but is not there", name)
 		}
 	}
 }
@@ -122,16 +122,16 @@ func TestEveryPackageIsListed(t *testing.T) {
 func TestImportsGoDown(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {
-		r := rooms[p.room()]
+		r := rules[p.path()]
 		for _, path := range p.Imports {
 			if name, ours := strings.CutPrefix(path, module+"/"); ours && !has(r.uses, name) {
-				t.Errorf("%s imports %s, which rooms_test.go does not allow", p.room(), name)
+				t.Errorf("%s imports %s, which packages_test.go does not allow", p.path(), name)
 			}
 		}
 		for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
 			name, ours := strings.CutPrefix(path, module+"/")
-			if ours && name != p.room() && !has(r.uses, name) && !has(r.tests, name) {
-				t.Errorf("tests of %s import %s, which rooms_test.go does not allow", p.room(), name)
+			if ours && name != p.path() && !has(r.uses, name) && !has(r.tests, name) {
+				t.Errorf("tests of %s import %s, which packages_test.go does not allow", p.path(), name)
 			}
 		}
 	}
@@ -144,16 +144,16 @@ func TestGuestsStayWhereTheyBelong(t *testing.T) {
 			if !isGuest(path) {
 				continue
 			}
-			if g, ok := guest(path); !ok || !has(g.uses, p.room()) {
-				t.Errorf("%s imports %s, which rooms_test.go does not allow", p.room(), path)
+			if g, ok := moduleOf(path); !ok || !has(g.uses, p.path()) {
+				t.Errorf("%s imports %s, which packages_test.go does not allow", p.path(), path)
 			}
 		}
 		for _, path := range slices.Concat(p.TestImports, p.XTestImports) {
 			if !isGuest(path) {
 				continue
 			}
-			if g, ok := guest(path); !ok || !has(g.uses, p.room()) && !has(g.tests, p.room()) {
-				t.Errorf("tests of %s import %s, which rooms_test.go does not allow", p.room(), path)
+			if g, ok := moduleOf(path); !ok || !has(g.uses, p.path()) && !has(g.tests, p.path()) {
+				t.Errorf("tests of %s import %s, which packages_test.go does not allow", p.path(), path)
 			}
 		}
 	}
@@ -165,14 +165,14 @@ func isGuest(path string) bool {
 	return strings.Contains(first, ".") && !strings.HasPrefix(path, module+"/") && path != module
 }
 
-// guest finds the module that path is in.
-func guest(path string) (room, bool) {
-	for name, r := range guests {
+// moduleOf finds the module that path is in.
+func moduleOf(path string) (rule, bool) {
+	for name, r := range modules {
 		if path == name || strings.HasPrefix(path, name+"/") {
 			return r, true
 		}
 	}
-	return room{}, false
+	return rule{}, false
 }
 
 // Templates call methods by name, so a program with them keeps every exported

@@ -59,7 +59,7 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 			continue // tests alone need no introduction
 		}
 		if !slices.Contains(p.GoFiles, "doc.go") {
-			t.Errorf("%s has no doc.go", p.room())
+			t.Errorf("%s has no doc.go", p.path())
 		}
 		for _, s := range sources(t, p) {
 			isDoc := filepath.Base(s.path) == "doc.go"
@@ -94,7 +94,7 @@ func TestNamesSaySomething(t *testing.T) {
 	empty := []string{"util", "utils", "common", "helper", "helpers", "misc", "shared", "base", "lib"}
 	for _, p := range packages(t) {
 		if slices.Contains(empty, p.Name) || slices.Contains(empty, filepath.Base(p.Dir)) {
-			t.Errorf("%s: name the idea, or keep the code beside its one user", p.room())
+			t.Errorf("%s: name the idea, or keep the code beside its one user", p.path())
 		}
 	}
 }

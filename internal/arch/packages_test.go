@@ -1,14 +1,14 @@
 package arch_test
 
-// room says what a package may import of this module.
-type room struct {
+// rule says what a package may import of this module.
+type rule struct {
 	uses  string // separated by spaces; * is everything
 	tests string // what its tests may use besides
 }
 
-// rooms are all packages of the module, from the ground up. Imports go down
+// rules are all packages of the module, from the ground up. Imports go down
 // only; docs/ARCHITECTURE.md says what each is for.
-var rooms = map[string]room{
+var rules = map[string]rule{
 	"wire": {},
 
 	"store":                 {uses: "wire"},
@@ -76,9 +76,9 @@ var rooms = map[string]room{
 	"internal/wiregen":   {uses: "wire"},
 }
 
-// guests are the modules of others: where each may be imported. A module that
+// modules are the modules of others: where each may be imported. A module that
 // is not here may not be imported at all.
-var guests = map[string]room{
+var modules = map[string]rule{
 	"github.com/labstack/echo/v4":            {uses: "gateway cmd/hub"},
 	"github.com/redis/go-redis/v9":           {uses: "store/redisstore internal/redistest cmd/hub bench bench/crowd bench/rig bench/simulate", tests: "internal/chaos"},
 	"github.com/coder/websocket":             {uses: "gateway client"},
