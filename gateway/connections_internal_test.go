@@ -12,7 +12,7 @@ type others struct {
 	tabs int
 }
 
-func (o others) Elsewhere(string) int { return o.tabs }
+func (o others) ConnectionsElsewhere(string) int { return o.tabs }
 
 // Who is back may be counted twice, but no more often.
 func TestConnectionSlots(t *testing.T) {

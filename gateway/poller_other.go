@@ -11,8 +11,8 @@ type poller struct{}
 
 func newPollers() (pollers, error) { return pollers{}, nil }
 
-func (pollers) open(*sync.WaitGroup) {}
-func (pollers) close()               {}
-func (pollers) of(*conn) *poller     { return nil }
-func (*poller) park(*conn) bool      { return false }
-func (*poller) fetch(*conn) bool     { return false }
+func (pollers) open(*sync.WaitGroup)    {}
+func (pollers) close()                  {}
+func (pollers) pollerFor(*conn) *poller { return nil }
+func (*poller) park(*conn) bool         { return false }
+func (*poller) fetch(*conn) bool        { return false }
