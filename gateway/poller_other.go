@@ -4,7 +4,7 @@ package gateway
 
 import "sync"
 
-// poller has no pollers: every connection has a goroutine.
+// pollers are none on this system: every connection has a goroutine.
 type pollers struct{}
 
 type poller struct{}
@@ -15,4 +15,4 @@ func (pollers) open(*sync.WaitGroup)    {}
 func (pollers) close()                  {}
 func (pollers) pollerFor(*conn) *poller { return nil }
 func (*poller) park(*conn) bool         { return false }
-func (*poller) fetch(*conn) bool        { return false }
+func (*poller) unpark(*conn) bool       { return false }
