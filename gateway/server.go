@@ -127,11 +127,11 @@ func (c Config) withDefaults() Config {
 
 // Deps is what a [Server] stands before.
 type Deps struct {
-	Store Store
-	Hub   *session.Hub
-	Auth  *auth.Authority
+	Store   Store
+	Hub     *session.Hub
+	Auth    *auth.Authority
 	Limiter *ratelimit.Limiter
-	Files *files.Store
+	Files   *files.Store
 	// MCP is where agents outside the hub find their tools; nil means nowhere.
 	MCP http.Handler
 	// Providers are who can think, Provider is who does in new sessions.
