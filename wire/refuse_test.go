@@ -208,14 +208,14 @@ func TestBadEvents(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", 33) + strings.Repeat("]", 33)
 	for frame, path := range map[string]string{
-		`{`:                                 "",
-		`{"type":"USER_MESSAGE"}`:           "type",
-		`{"type":"ping","session_id":1}`:    "session_id",
-		`{"type":"ping","message_id":1}`:    "message_id",
-		`{"type":"ping","message_id":"x"}`:  "message_id",
-		`{"type":"ping","timestamp":1}`:     "timestamp",
-		`{"type":"ping","timestamp":"now"}`: "timestamp",
-		`{"type":"ping","timestamp":"0000-01-01T00:00:00+01:00"}`:                                   "timestamp",
+		`{`:                                                       "",
+		`{"type":"USER_MESSAGE"}`:                                 "type",
+		`{"type":"ping","session_id":1}`:                          "session_id",
+		`{"type":"ping","message_id":1}`:                          "message_id",
+		`{"type":"ping","message_id":"x"}`:                        "message_id",
+		`{"type":"ping","timestamp":1}`:                           "timestamp",
+		`{"type":"ping","timestamp":"now"}`:                       "timestamp",
+		`{"type":"ping","timestamp":"0000-01-01T00:00:00+01:00"}`: "timestamp",
 		`{"type":"layer_complete","data":{"layer":"planning","result":{"a":"[","b":` + deep + `}}}`: "data.result",
 		`{"type":"OWNER_CHANGED","data":{"replica":"r"}}`:                                           "data.epoch",
 		`{"type":"OWNER_CHANGED","data":{"replica":"r","epoch":-1}}`:                                "data.epoch",
