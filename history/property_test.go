@@ -57,7 +57,7 @@ func (c *talk) step(r *rapid.T) {
 		c.back(r, rapid.SampledFrom(c.rows).Draw(r, "row"), rapid.Bool().Draw(r, "include"))
 	})
 	may(len(c.rows) > 0, 1, "edit", func() { c.edit(r) })
-	d := actions[rapid.IntRange(0, len(actions)-1).Draw(r, "deed")]
+	d := actions[rapid.IntRange(0, len(actions)-1).Draw(r, "action")]
 	r.Log(d.name, "before row", c.next)
 	d.do()
 }

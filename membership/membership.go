@@ -74,7 +74,7 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Execute == nil {
 		c.Execute = func(context.Context, Command) Answer {
-			return Answer{Code: wire.CodeInvalidMessage, Reason: "this replica does no errands"}
+			return Answer{Code: wire.CodeInvalidMessage, Reason: "this replica executes no commands"}
 		}
 	}
 	if c.UserConnections == nil {

@@ -62,6 +62,10 @@ func (r *lagging) promote() {
 	synctest.Wait()
 }
 
+// Partition does not ask the engine: the hub calls it while links are cut, and so while
+// the engine is replaced. A file store has one partition.
+func (r *lagging) Partition(wire.SessionID) int { return 0 }
+
 func (r *lagging) Tail(ctx context.Context, id wire.SessionID, after wire.Position) iter.Seq2[store.News, error] {
 	return func(yield func(store.News, error) bool) {
 		over := r.over
