@@ -19,19 +19,17 @@
 // goroutine. Reports wait for the session while it has too much to do: that is how
 // a turn feels that the store is slow.
 //
-// When a backend does not do what it is told, the session runner goes on without it: a turn
-// that does not end within five seconds of an interrupt is over all the same, and
-// so is closing a conversation. A panic in a backend's methods or in a tool fails
-// the run and nothing else. While the store is away agents wait for slots, and
-// those that have one keep it; one that the store has given to somebody else stops
-// its agent. When the session is lost or the session runner is closed, every agent is
-// stopped without a word and every slot is given back; Close returns when that has
-// happened.
+// A backend that ignores an interrupt does not block the session runner: the runner ends
+// a turn five seconds after its interrupt, and stops waiting for a conversation to close
+// after the same time. A panic in a backend's methods or in a tool fails only that run.
+// While the store is unavailable, agents without a slot wait and agents with a slot keep
+// it. An agent whose slot the store has given to another one is stopped. When the session
+// is lost or the session runner is closed, all agents are stopped without a report and all
+// slots are released; Close returns after that.
 //
-// A backend that calls tools over MCP has a badge of its turn and goes to the tools
-// by itself, around the session runner: what it said before a call may be shown after it, and
-// a call that is under way when the turn ends is cut by taking the badge back and
-// not waited for.
+// A backend that calls tools over MCP uses the MCP token of its turn and bypasses the
+// session runner, so text that it sent before a call may be published after the call. When
+// the turn ends, the token is revoked, which aborts calls that are still running.
 //
 // It refuses a run whose provider there is not. What else may run was decided
 // before.

@@ -350,7 +350,7 @@ func TestBadge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, agentpool.Limits{})
 		r.puppet.caps.MCP = true
-		b := &badges{}
+		b := &tokens{}
 		pool := agentpool.NewRunner(agentpool.Config{Limiter: r.limiter, Tools: r.hands, Providers: backends{"puppet": r.puppet}, MCPTokens: b})
 		runner := pool.Session(t.Context(), agentpool.SessionRef{Session: "ses-1", Sink: r.ear})
 		defer pool.Close()
@@ -368,14 +368,14 @@ func TestBadge(t *testing.T) {
 		synctest.Wait()
 		specs, _, _ := r.puppet.look()
 		if !slices.Equal(during, []wire.MessageID{"m-1", "m-2"}) || len(b.good) != 0 || specs[1].MCP.Token != "m-2" {
-			t.Errorf("badges were good for %v, are good for %v", during, b.good)
+			t.Errorf("MCP tokens were valid for %v, are valid for %v", during, b.good)
 		}
 	})
 }
 
-type badges struct{ good []wire.MessageID }
+type tokens struct{ good []wire.MessageID }
 
-func (b *badges) Issue(c tools.Caller) (providers.Endpoint, func()) {
+func (b *tokens) Issue(c tools.Caller) (providers.Endpoint, func()) {
 	b.good = append(b.good, c.Turn)
 	return providers.Endpoint{Token: string(c.Turn)}, func() {
 		b.good = slices.DeleteFunc(b.good, func(m wire.MessageID) bool { return m == c.Turn })

@@ -132,7 +132,7 @@ func TestDesktopThatComesBack(t *testing.T) {
 	}
 }
 
-// sameLines compares the frames, but for the badges of the test.
+// sameLines compares the frames and ignores those of app.badge actions, which the test adds.
 func sameLines(got, want []string) bool {
 	got = slices.DeleteFunc(slices.Clone(got), func(s string) bool { return strings.HasSuffix(s, "wire.AppBadge") })
 	return slices.Equal(got, want)

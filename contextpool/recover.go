@@ -59,9 +59,9 @@ func (p *Pool) Recover() (more bool) {
 	return p.Tick()
 }
 
-// Park is told that the session is handed over in good order, or that its owner lives and
-// has written it again. The turns that run go on with the next owner, and that they were
-// cut off is not held against them.
+// Park prepares the running turns for an orderly hand-over of the session, or for a rewrite
+// of its log by the same owner. The turns continue afterwards, and the interruption does
+// not count as one of their attempts.
 func (p *Pool) Park() {
 	for _, t := range p.sorted() {
 		t.pardon()

@@ -184,7 +184,7 @@ func TestOfferedAndNotTakenIsNext(t *testing.T) {
 		r.user(id)
 	}
 	r.hear(agentpool.SteerAccepted{Of: agentpool.Of{Run: run.ID}, Message: "m2"})
-	r.runner.slots = 5 // nobody needs an agent of its own when the main agent is free
+	r.runner.slots = 5 // no ephemeral agent is needed while the main agent is free
 	r.hear(agentpool.SteerRefused{Of: agentpool.Of{Run: run.ID}, Message: "m3", Ending: true})
 	r.ended(run)
 	r.wantStory("m2", "steered by main-monitor-0-m1; completed")

@@ -40,7 +40,7 @@ type app struct {
 	why      string
 	limiter  *agentpool.Limiter
 	runner   *agentpool.Runner
-	badges   *mcpserver.Server
+	mcp      *mcpserver.Server
 	members  *membership.Membership
 	monitor  *adminview.Watcher
 	tracer   *tracing.Tracer // nil when messages are not traced
@@ -98,7 +98,7 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 	cfg.door.Hosts = append(cfg.door.Hosts, hostOf(addr))
 	deps := gateway.Deps{
 		Store: store, Hub: h.hub, Auth: people, Limiter: ratelimit.New(cfg.limits, store), Files: fileStore,
-		MCP: h.badges, Providers: h.backends.Names(), Provider: cfg.session.Provider,
+		MCP: h.mcp, Providers: h.backends.Names(), Provider: cfg.session.Provider,
 		Desktop: web.Desktop(), Apps: web.Apps(), Admin: web.Admin(), Monitor: h.monitor, Metrics: cfg.metrics.Handler(),
 		Membership: h.members, Audit: audit.New(store, log), Agents: h.limiter, AgentLimit: h.limiter.Limits().Agents,
 		Observer: cfg.metrics,
@@ -115,20 +115,20 @@ func build(ctx context.Context, cfg config, store engine, addr net.Addr, log *sl
 // the other, which takes its time.
 const slotLease = 3 * time.Second
 
-// withAgents finds out who thinks, and with which hands.
+// withAgents builds the providers, the tool executor, the MCP server and the runner of agents.
 func (h *app) withAgents(ctx context.Context, cfg *config, store engine, addr net.Addr, log *slog.Logger) (err error) {
 	if h.backends, h.why, err = employ(ctx, cfg.agents, log); err != nil {
 		return err
 	}
-	hands := tools.New(tools.Config{Files: h.files, Documents: store, Version: version(), Logger: log})
-	h.badges = mcpserver.New(hands, mcpserver.Config{Version: version(), Logger: log})
-	h.badges.SetURL(openURL(addr))
+	executor := tools.New(tools.Config{Files: h.files, Documents: store, Version: version(), Logger: log})
+	h.mcp = mcpserver.New(executor, mcpserver.Config{Version: version(), Logger: log})
+	h.mcp.SetURL(openURL(addr))
 	// The agents of a hub that died make room when its sessions are taken over,
 	// or the turns that go on there would wait for their own slots.
 	cfg.agents.limits.TTL = max(cfg.session.Lease, slotLease)
 	h.limiter = agentpool.NewLimiter(store, cfg.agents.limits, log)
 	runner := agentpool.Config{
-		Limiter: h.limiter, Providers: h.backends, Tools: hands, MCPTokens: h.badges, Observer: cfg.metrics, Logger: log,
+		Limiter: h.limiter, Providers: h.backends, Tools: executor, MCPTokens: h.mcp, Observer: cfg.metrics, Logger: log,
 	}
 	if h.tracer != nil {
 		runner.Tracer, cfg.session.Tracer = h.tracer, h.tracer
@@ -217,7 +217,7 @@ func (h *app) answer(ctx context.Context, ln net.Listener, grace time.Duration, 
 	case <-ctx.Done():
 	}
 	log.InfoContext(ctx, "stopping", "cause", context.Cause(ctx))
-	h.members.Leave() // from now on nobody can order that it goes on
+	h.members.Leave() // from now on an order to serve again is refused
 	h.server.Drain()
 	soft, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
