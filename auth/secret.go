@@ -11,11 +11,16 @@ import (
 // secretText is how long a secret is as text: 32 bytes in base64url.
 const secretText = 43
 
-// newSecret is a text that nobody can guess.
+// newSecret returns 32 random bytes as text. It never begins with a dash:
+// command lines would read "--token -x…" as two flags.
 func newSecret() string {
-	var b [32]byte
-	_, _ = rand.Read(b[:]) // never fails: the program ends instead
-	return base64.RawURLEncoding.EncodeToString(b[:])
+	for {
+		var b [32]byte
+		_, _ = rand.Read(b[:]) // never fails: the program ends instead
+		if text := base64.RawURLEncoding.EncodeToString(b[:]); text[0] != '-' {
+			return text
+		}
+	}
 }
 
 // hash is what is kept of a secret. A fast hash is enough for 32 random bytes,

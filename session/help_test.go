@@ -196,6 +196,15 @@ type tab struct {
 	leave  func()
 }
 
+// wholeLines is bufio.ScanLines without the last line of a connection that was
+// closed in the middle of it.
+func wholeLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	if atEOF && bytes.IndexByte(data, '\n') < 0 {
+		return len(data), nil, nil
+	}
+	return bufio.ScanLines(data, atEOF)
+}
+
 // watch attaches a tab.
 func watch(t *testing.T, r *session.Handle, conn wire.ConnectionID) *tab {
 	t.Helper()
@@ -206,6 +215,7 @@ func watch(t *testing.T, r *session.Handle, conn wire.ConnectionID) *tab {
 		defer close(w.events)
 		lines := bufio.NewScanner(client)
 		lines.Buffer(nil, 16<<20)
+		lines.Split(wholeLines)
 		for lines.Scan() {
 			data, found := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
 			if !found {

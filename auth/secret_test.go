@@ -1,0 +1,12 @@
+package auth
+
+import "testing"
+
+func TestSecretsAreValuesOfFlags(t *testing.T) {
+	for range 2_000 { // one in 64 would begin with a dash
+		secret := newSecret()
+		if len(secret) != secretText || secret[0] == '-' {
+			t.Fatalf("got %q, want %d characters that do not begin with a dash", secret, secretText)
+		}
+	}
+}
