@@ -3,6 +3,7 @@ package auth
 import "testing"
 
 func TestSecretsAreValuesOfFlags(t *testing.T) {
+	t.Parallel()
 	for range 2_000 { // one in 64 would begin with a dash
 		secret := newSecret()
 		if len(secret) != secretText || secret[0] == '-' {
