@@ -3,7 +3,7 @@ package contextpool
 import (
 	"fmt"
 
-	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/approval"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/store"
 	"github.com/everdesk/everdesk/tools"
@@ -22,7 +22,7 @@ func (p *Pool) SetApproval(rules wire.AutoApproval, by wire.ConnectionID, messag
 	p.step.Emit(wire.AutoApprovalChanged{Rules: rules, By: by, MessageID: message})
 }
 
-func (p *Pool) setSpent(w history.Window) {
+func (p *Pool) setSpent(w approval.Window) {
 	p.spent = w
 	p.step.Keep(store.Set(spentTable, spentField, encode(&p.spent)))
 }
@@ -47,23 +47,23 @@ func (p *Pool) restoreSpent(tables map[string]map[string][]byte) error {
 // Judge says what the rules say to a call of a turn. If they allow it and too much
 // was spent, somebody is to be asked, and the limit says which. They allow nothing
 // to a turn of a guest: it is not the guest's to allow.
-func (p *Pool) Judge(c tools.Caller, call providers.ToolCall) (history.Verdict, *history.Limit) {
+func (p *Pool) Judge(c tools.Caller, call providers.ToolCall) (approval.Verdict, *approval.Limit) {
 	rules := p.step.Desk().AutoApproval()
-	v := history.Decide(rules, history.Asked(call.Name, call.Input))
+	v := approval.Decide(rules, approval.NewQuestion(call.Name, call.Input))
 	switch {
-	case v != history.Approve:
+	case v != approval.Approve:
 		return v, nil
 	case c.Guest:
-		return history.AskUser, nil
+		return approval.AskUser, nil
 	}
 	if limit, over := p.spent.Exceeds(rules); over {
-		return history.AskUser, &limit
+		return approval.AskUser, &limit
 	}
-	return history.Approve, nil
+	return approval.Approve, nil
 }
 
 // Judged adds the row that says what the rules have decided.
-func (p *Pool) Judged(c tools.Caller, q Inquiry, v history.Verdict) {
+func (p *Pool) Judged(c tools.Caller, q Inquiry, v approval.Verdict) {
 	t := p.of(c)
 	if t == nil {
 		return
@@ -71,7 +71,7 @@ func (p *Pool) Judged(c tools.Caller, q Inquiry, v history.Verdict) {
 	row, text := p.rowOf(t, q)
 	text.DialogID = "" // there is none
 	text.Rules, text.Outcome, text.Response = v, wire.ClosedAnswered, wire.AnswerNo
-	if v == history.Approve {
+	if v == approval.Approve {
 		text.Response = wire.AnswerYes
 	}
 	row.Text, row.IsAnswered = string(encode(text)), true

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/everdesk/everdesk/approval"
 	"github.com/everdesk/everdesk/desktop"
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/policies"
@@ -54,7 +55,7 @@ type Pool struct {
 	asks      map[wire.Millis]*ask // turns that could go on
 	questions map[wire.Millis]*question
 	asking    history.Asks
-	spent     history.Window
+	spent     approval.Window
 	tasks     *history.Tasks
 	relisted  bool // the tasks are not kept yet
 	tally     Tally
@@ -93,7 +94,7 @@ func (p *Pool) empty() {
 	p.budget = policies.NewMonitorBudget(p.cfg.Budget)
 	p.reload = policies.NewReloadCache()
 	p.asks = map[wire.Millis]*ask{}
-	p.questions, p.asking, p.spent = map[wire.Millis]*question{}, history.Asks{}, history.Window{}
+	p.questions, p.asking, p.spent = map[wire.Millis]*question{}, history.Asks{}, approval.Window{}
 	p.tasks = &history.Tasks{}
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/everdesk/everdesk/approval"
 	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/store"
@@ -34,7 +35,7 @@ type Inquiry struct {
 	// Call is what a dialog is about.
 	Call providers.ToolCall
 	// Limit is there when the rules allow the call and too much was spent.
-	Limit *history.Limit
+	Limit *approval.Limit
 	// Prompt is there when something is to be said or chosen.
 	Prompt *wire.Prompt
 }
@@ -55,7 +56,7 @@ type askRow struct {
 	DialogID wire.DialogID `json:"dialogId,omitempty"`
 	PromptID wire.PromptID `json:"promptId,omitempty"`
 	// Rules is what the rules said, if nobody was asked.
-	Rules history.Verdict `json:"rules,omitempty"`
+	Rules approval.Verdict `json:"rules,omitempty"`
 	// Outcome is how it ended, Response and Answer what was answered.
 	Outcome  wire.CloseReason `json:"outcome,omitempty"`
 	Response wire.AskAnswer   `json:"response,omitempty"`
@@ -85,7 +86,7 @@ func (p *Pool) rowOf(t *turn, q Inquiry) (wire.UIRow, askRow) {
 		ask, text.Type, text.Count = wire.AskAutoApprovalMaxReqReached, q.Limit.Type, q.Limit.Count
 		text.Tool = cut(q.Call.Name, nameBytes)
 	default:
-		about := history.Asked(q.Call.Name, q.Call.Input)
+		about := approval.NewQuestion(q.Call.Name, q.Call.Input)
 		ask = about.Ask
 		text.Tool, text.Input = cut(q.Call.Name, nameBytes), rowInput(q.Call.Input, p.rowRoom())
 		text.Command = cut(about.Command, p.rowRoom())
@@ -122,7 +123,7 @@ func (p *Pool) Inquire(c tools.Caller, q Inquiry) {
 	if q.Prompt != nil && len(q.Prompt.Options) > 0 && !t.Guest {
 		rules := p.step.Desk().AutoApproval()
 		suggested := q.Prompt.Options[0].Value
-		if history.Decide(rules, history.Question{Ask: row.Ask, Suggested: suggested}) == history.AfterWait {
+		if approval.Decide(rules, approval.Question{Ask: row.Ask, Suggested: suggested}) == approval.AfterWait {
 			asked.Suggested = suggested
 			asked.Until = wire.Millis(p.step.Now().Add(time.Duration(rules.FollowupAutoApproveTimeoutMs) * time.Millisecond).UnixMilli())
 		}
@@ -303,7 +304,7 @@ func (p *Pool) allQuestions() []store.Op {
 	for _, ts := range sortedKeys(p.questions) {
 		ops = append(ops, store.Set(questionTable, askField(ts), encode(p.questions[ts])))
 	}
-	if p.spent != (history.Window{}) {
+	if p.spent != (approval.Window{}) {
 		ops = append(ops, store.Set(spentTable, spentField, encode(&p.spent)))
 	}
 	return ops

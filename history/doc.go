@@ -18,7 +18,6 @@
 //     they cost and how they ended; [RebuildTasks] makes it from rows.
 //   - [Grown], [Finished]: rows that grow, and their last version.
 //   - [Asks]: rows that ask, and since when their tasks wait for an answer.
-//   - [Decide], [JudgeCommand], [Window]: what rules allow without asking.
 //   - [LoadForeign]: threads as other programs write them.
 //   - [Archive]: where all rows of a conversation are, as ops on a list of the
 //     store: adding one costs the same however many there are.

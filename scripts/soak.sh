@@ -10,7 +10,7 @@ end=$((SECONDS + ${1:?usage: soak.sh SECONDS}))
 round=0
 while ((SECONDS < end)); do
   round=$((round + 1))
-  for package in $(go list ./store/... ./contextpool ./history ./workflow); do
+  for package in $(go list ./store/... ./contextpool ./history ./approval ./workflow); do
     echo "== round $round: $package"
     more=()
     # Only programs that contain the library know its flags.

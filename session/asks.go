@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/everdesk/everdesk/approval"
 	"github.com/everdesk/everdesk/contextpool"
-	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/tools"
 	"github.com/everdesk/everdesk/wire"
 )
@@ -24,7 +24,7 @@ import (
 const limitWait = 24 * time.Hour
 
 // limitDialog asks that, instead of what the rules have allowed.
-func limitDialog(q wire.DialogConfirm, limit history.Limit) wire.DialogConfirm {
+func limitDialog(q wire.DialogConfirm, limit approval.Limit) wire.DialogConfirm {
 	q.Title, q.ConfirmText, q.CancelText = "Go on?", "Go on", "Stop"
 	q.Message = fmt.Sprintf("The agents have made the %s requests that they may make without asking.", limit.Count)
 	if limit.Type == "cost" {
@@ -40,9 +40,9 @@ func limitDialog(q wire.DialogConfirm, limit history.Limit) wire.DialogConfirm {
 }
 
 // judged keeps what the rules decided, for when the same is asked at the next owner.
-func (l *owner) judged(c tools.Caller, q contextpool.Inquiry, v history.Verdict) tools.Verdict {
+func (l *owner) judged(c tools.Caller, q contextpool.Inquiry, v approval.Verdict) tools.Verdict {
 	e := ending{
-		Time: wire.Millis(l.now.UnixMilli()), Reason: wire.ClosedAnswered, Confirmed: v == history.Approve,
+		Time: wire.Millis(l.now.UnixMilli()), Reason: wire.ClosedAnswered, Confirmed: v == approval.Approve,
 		Monitor: c.Monitor, Unheard: true, Rules: true,
 	}
 	l.questions.add(dialogName(q.Dialog), e, &l.step.ops)

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/everdesk/everdesk/approval"
 	"github.com/everdesk/everdesk/contextpool"
 	"github.com/everdesk/everdesk/desktop"
-	"github.com/everdesk/everdesk/history"
 	"github.com/everdesk/everdesk/policies"
 	"github.com/everdesk/everdesk/providers"
 	"github.com/everdesk/everdesk/tools"
@@ -136,7 +136,7 @@ func (p port) Confirm(ctx context.Context, c tools.Caller, q wire.DialogConfirm,
 			return nil
 		}
 		v, limit := p.l.agents.ask().Judge(c, about)
-		if v == history.Approve || v == history.Deny {
+		if v == approval.Approve || v == approval.Deny {
 			w.to <- p.l.judged(c, contextpool.Inquiry{Dialog: q.ID, Call: about}, v)
 			return nil
 		}

@@ -31,16 +31,17 @@ var rules = map[string]rule{
 
 	"providers/fakemodel/serve": {uses: "providers/fakemodel"},
 
-	"history": {uses: "policies providers store wire"},
+	"history":  {uses: "policies providers store wire"},
+	"approval": {uses: "wire"},
 
 	"tools":           {uses: "desktop files policies providers store wire", tests: "store/filestore"},
 	"tools/mcpserver": {uses: "providers tools wire", tests: "desktop files store/filestore"},
 	"agentpool":       {uses: "providers store tools wire", tests: "contextpool providers/demo store/filestore store/redisstore internal/redistest"},
 	"workflow":        {uses: "providers store wire", tests: "desktop"},
-	"contextpool":     {uses: "agentpool desktop history policies providers store tools wire workflow", tests: "store/filestore"},
+	"contextpool":     {uses: "agentpool approval desktop history policies providers store tools wire workflow", tests: "store/filestore"},
 
 	"broadcast":   {uses: "store wire", tests: "desktop"},
-	"session":     {uses: "agentpool broadcast contextpool desktop history policies providers sessionfile store tools wire workflow", tests: "files providers/anthropic providers/demo providers/fakemodel store/filestore store/redisstore internal/redistest"},
+	"session":     {uses: "agentpool approval broadcast contextpool desktop history policies providers sessionfile store tools wire workflow", tests: "files providers/anthropic providers/demo providers/fakemodel store/filestore store/redisstore internal/redistest"},
 	"auth":        {uses: "store wire", tests: "store/filestore"},
 	"ratelimit":   {uses: "store wire", tests: "store/filestore"},
 	"files":       {uses: "wire"},

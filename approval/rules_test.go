@@ -1,9 +1,9 @@
-package history_test
+package approval_test
 
 import (
 	"testing"
 
-	"github.com/everdesk/everdesk/history"
+	"github.com/everdesk/everdesk/approval"
 	"github.com/everdesk/everdesk/wire"
 )
 
@@ -19,63 +19,63 @@ func TestRulesDecide(t *testing.T) {
 		change(&rules)
 		return rules
 	}
-	tool := func(name, input string) history.Question { return history.Asked(name, []byte(input)) }
+	tool := func(name, input string) approval.Question { return approval.NewQuestion(name, []byte(input)) }
 	for name, test := range map[string]struct {
 		rules wire.AutoApproval
-		q     history.Question
-		want  history.Verdict
+		q     approval.Question
+		want  approval.Verdict
 	}{
-		"output of a command":      {wire.AutoApproval{}, history.Question{Ask: wire.AskCommandOutput}, history.Approve},
-		"off":                      {with(func(r *wire.AutoApproval) { r.AutoApprovalEnabled = false }), tool("Read", `{}`), history.AskUser},
-		"nothing set":              {wire.AutoApproval{AutoApprovalEnabled: true}, tool("Read", `{}`), history.AskUser},
-		"read":                     {all, tool("Read", `{"file_path":"a/b"}`), history.Approve},
-		"read elsewhere":           {all, tool("Read", `{"file_path":"/etc/passwd"}`), history.AskUser},
-		"read above":               {all, tool("read_file", `{"path":"a/../../b"}`), history.AskUser},
-		"read elsewhere, allowed":  {with(func(r *wire.AutoApproval) { r.AlwaysAllowReadOnlyOutsideWorkspace = true }), tool("Read", `{"path":"~/x"}`), history.Approve},
-		"read, not allowed":        {with(func(r *wire.AutoApproval) { r.AlwaysAllowReadOnly = false }), tool("readFile", `{}`), history.AskUser},
-		"write":                    {all, tool("Write", `{"file_path":"a"}`), history.Approve},
-		"write nowhere":            {all, tool("Write", `{}`), history.AskUser},
-		"write elsewhere":          {all, tool("Write", `{"file_path":"/a"}`), history.AskUser},
-		"write elsewhere, allowed": {with(func(r *wire.AutoApproval) { r.AlwaysAllowWriteOutsideWorkspace = true }), tool("Edit", `{"file_path":"/a"}`), history.Approve},
-		"write protected":          {all, tool("Write", `{"file_path":".git/hooks/x"}`), history.AskUser},
-		"write protected, allowed": {with(func(r *wire.AutoApproval) { r.AlwaysAllowWriteProtected = true }), tool("Write", `{"path":"AGENTS.md"}`), history.Approve},
-		"settings":                 {all, tool("system:set_config", `{}`), history.AskUser},
+		"output of a command":      {wire.AutoApproval{}, approval.Question{Ask: wire.AskCommandOutput}, approval.Approve},
+		"off":                      {with(func(r *wire.AutoApproval) { r.AutoApprovalEnabled = false }), tool("Read", `{}`), approval.AskUser},
+		"nothing set":              {wire.AutoApproval{AutoApprovalEnabled: true}, tool("Read", `{}`), approval.AskUser},
+		"read":                     {all, tool("Read", `{"file_path":"a/b"}`), approval.Approve},
+		"read elsewhere":           {all, tool("Read", `{"file_path":"/etc/passwd"}`), approval.AskUser},
+		"read above":               {all, tool("read_file", `{"path":"a/../../b"}`), approval.AskUser},
+		"read elsewhere, allowed":  {with(func(r *wire.AutoApproval) { r.AlwaysAllowReadOnlyOutsideWorkspace = true }), tool("Read", `{"path":"~/x"}`), approval.Approve},
+		"read, not allowed":        {with(func(r *wire.AutoApproval) { r.AlwaysAllowReadOnly = false }), tool("readFile", `{}`), approval.AskUser},
+		"write":                    {all, tool("Write", `{"file_path":"a"}`), approval.Approve},
+		"write nowhere":            {all, tool("Write", `{}`), approval.AskUser},
+		"write elsewhere":          {all, tool("Write", `{"file_path":"/a"}`), approval.AskUser},
+		"write elsewhere, allowed": {with(func(r *wire.AutoApproval) { r.AlwaysAllowWriteOutsideWorkspace = true }), tool("Edit", `{"file_path":"/a"}`), approval.Approve},
+		"write protected":          {all, tool("Write", `{"file_path":".git/hooks/x"}`), approval.AskUser},
+		"write protected, allowed": {with(func(r *wire.AutoApproval) { r.AlwaysAllowWriteProtected = true }), tool("Write", `{"path":"AGENTS.md"}`), approval.Approve},
+		"settings":                 {all, tool("system:set_config", `{}`), approval.AskUser},
 		"settings, all allowed": {
 			with(func(r *wire.AutoApproval) {
 				r.AlwaysAllowWriteProtected, r.AlwaysAllowWriteOutsideWorkspace = true, true
 			}),
-			tool("system:set_config", `{}`), history.Approve,
+			tool("system:set_config", `{}`), approval.Approve,
 		},
-		"command":              {all, tool("Bash", `{"command":"git status"}`), history.Approve},
-		"denied command":       {all, tool("Bash", `{"command":"git status; rm x"}`), history.Deny},
-		"unknown command":      {all, tool("Bash", `{"command":"make"}`), history.AskUser},
-		"empty command":        {all, tool("Bash", `{"command":" "}`), history.AskUser},
-		"no command":           {all, tool("Bash", `[]`), history.AskUser},
-		"commands not allowed": {with(func(r *wire.AutoApproval) { r.AlwaysAllowExecute = false }), tool("Bash", `{"command":"rm x"}`), history.AskUser},
-		"tool of a server":     {all, tool("mcp__s__t", `{}`), history.Approve},
-		"another tool of it":   {all, tool("mcp__s__u", `{}`), history.AskUser},
-		"any tool of a server": {all, tool("use_mcp_tool", `{"server_name":"all","tool_name":"x"}`), history.Approve},
-		"resource":             {all, tool("access_mcp_resource", `{"server_name":"all"}`), history.Approve},
-		"resource of a server of which a tool is allowed": {all, tool("access_mcp_resource", `{"server_name":"s","tool_name":"t"}`), history.AskUser},
-		"resource of another":                             {all, tool("access_mcp_resource", `{"server_name":"other"}`), history.AskUser},
-		"two servers":                                     {all, tool("use_mcp_tool", `{"server_name":"all","serverName":"other","tool_name":"x"}`), history.AskUser},
-		"server in a list":                                {all, tool("use_mcp_tool", `{"server_name":["all"],"tool_name":"x"}`), history.AskUser},
-		"bad JSON":                                        {all, tool("use_mcp_tool", `{`), history.AskUser},
-		"servers not allowed":                             {with(func(r *wire.AutoApproval) { r.AlwaysAllowMcp = false }), tool("mcp__s__t", `{}`), history.AskUser},
-		"todo list":                                       {wire.AutoApproval{AutoApprovalEnabled: true}, tool("updateTodoList", `{}`), history.Approve},
-		"mode":                                            {all, tool("switchMode", `{}`), history.Approve},
-		"mode, not allowed":                               {with(func(r *wire.AutoApproval) { r.AlwaysAllowModeSwitch = false }), tool("switch_mode", `{}`), history.AskUser},
-		"subtask":                                         {all, tool("newTask", `{}`), history.Approve},
-		"subtask, not allowed":                            {with(func(r *wire.AutoApproval) { r.AlwaysAllowSubtasks = false }), tool("new_task", `{}`), history.AskUser},
-		"nobody knows it":                                 {all, tool("launch_rocket", `{}`), history.AskUser},
-		"followup":                                        {all, history.Question{Ask: wire.AskFollowup, Suggested: "a"}, history.AfterWait},
-		"nothing suggested":                               {all, history.Question{Ask: wire.AskFollowup}, history.AskUser},
-		"no time":                                         {with(func(r *wire.AutoApproval) { r.FollowupAutoApproveTimeoutMs = 0 }), history.Question{Ask: wire.AskFollowup, Suggested: "a"}, history.AskUser},
-		"other questions":                                 {all, history.Question{Ask: wire.AskCompletionResult}, history.AskUser},
+		"command":              {all, tool("Bash", `{"command":"git status"}`), approval.Approve},
+		"denied command":       {all, tool("Bash", `{"command":"git status; rm x"}`), approval.Deny},
+		"unknown command":      {all, tool("Bash", `{"command":"make"}`), approval.AskUser},
+		"empty command":        {all, tool("Bash", `{"command":" "}`), approval.AskUser},
+		"no command":           {all, tool("Bash", `[]`), approval.AskUser},
+		"commands not allowed": {with(func(r *wire.AutoApproval) { r.AlwaysAllowExecute = false }), tool("Bash", `{"command":"rm x"}`), approval.AskUser},
+		"tool of a server":     {all, tool("mcp__s__t", `{}`), approval.Approve},
+		"another tool of it":   {all, tool("mcp__s__u", `{}`), approval.AskUser},
+		"any tool of a server": {all, tool("use_mcp_tool", `{"server_name":"all","tool_name":"x"}`), approval.Approve},
+		"resource":             {all, tool("access_mcp_resource", `{"server_name":"all"}`), approval.Approve},
+		"resource of a server of which a tool is allowed": {all, tool("access_mcp_resource", `{"server_name":"s","tool_name":"t"}`), approval.AskUser},
+		"resource of another":                             {all, tool("access_mcp_resource", `{"server_name":"other"}`), approval.AskUser},
+		"two servers":                                     {all, tool("use_mcp_tool", `{"server_name":"all","serverName":"other","tool_name":"x"}`), approval.AskUser},
+		"server in a list":                                {all, tool("use_mcp_tool", `{"server_name":["all"],"tool_name":"x"}`), approval.AskUser},
+		"bad JSON":                                        {all, tool("use_mcp_tool", `{`), approval.AskUser},
+		"servers not allowed":                             {with(func(r *wire.AutoApproval) { r.AlwaysAllowMcp = false }), tool("mcp__s__t", `{}`), approval.AskUser},
+		"todo list":                                       {wire.AutoApproval{AutoApprovalEnabled: true}, tool("updateTodoList", `{}`), approval.Approve},
+		"mode":                                            {all, tool("switchMode", `{}`), approval.Approve},
+		"mode, not allowed":                               {with(func(r *wire.AutoApproval) { r.AlwaysAllowModeSwitch = false }), tool("switch_mode", `{}`), approval.AskUser},
+		"subtask":                                         {all, tool("newTask", `{}`), approval.Approve},
+		"subtask, not allowed":                            {with(func(r *wire.AutoApproval) { r.AlwaysAllowSubtasks = false }), tool("new_task", `{}`), approval.AskUser},
+		"nobody knows it":                                 {all, tool("launch_rocket", `{}`), approval.AskUser},
+		"followup":                                        {all, approval.Question{Ask: wire.AskFollowup, Suggested: "a"}, approval.AfterWait},
+		"nothing suggested":                               {all, approval.Question{Ask: wire.AskFollowup}, approval.AskUser},
+		"no time":                                         {with(func(r *wire.AutoApproval) { r.FollowupAutoApproveTimeoutMs = 0 }), approval.Question{Ask: wire.AskFollowup, Suggested: "a"}, approval.AskUser},
+		"other questions":                                 {all, approval.Question{Ask: wire.AskCompletionResult}, approval.AskUser},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := history.Decide(test.rules, test.q); got != test.want {
+			if got := approval.Decide(test.rules, test.q); got != test.want {
 				t.Errorf("%+v: got %s, want %s", test.q, got, test.want)
 			}
 		})
@@ -90,8 +90,8 @@ func TestEveryValueCounts(t *testing.T) {
 		AutoApprovalEnabled: true, AlwaysAllowReadOnly: true, AlwaysAllowWrite: true, AlwaysAllowExecute: true,
 		AllowedCommands: []string{"git"}, DeniedCommands: []string{"rm"},
 	}
-	for want, calls := range map[history.Verdict][][2]string{
-		history.Approve: {
+	for want, calls := range map[approval.Verdict][][2]string{
+		approval.Approve: {
 			{"Write", `{"file_path":"a/b.txt","content":"/etc/passwd costs 5$, see ../x"}`},
 			{"Edit", `{"file_path":"a b (1).go","old_string":"/a","new_string":"~","replace_all":true}`},
 			{"MultiEdit", `{"file_path":"a","edits":[{"old_string":"/a","new_string":".git"}]}`},
@@ -103,7 +103,7 @@ func TestEveryValueCounts(t *testing.T) {
 			{"apply_diff", `{"path":"a","diff":"--- /dev/null\n+++ b/a\n@@ -0,0 +1 @@\n+x"}`},
 			{"Bash", `{"command":"git status","description":"it's $5","timeout":5,"cwd":"sub"}`},
 		},
-		history.AskUser: {
+		approval.AskUser: {
 			{"Write", `{"file_path":"/etc/passwd","filename":"ok.txt"}`},
 			{"Write", `{"filename":"ok.txt","file_path":"/etc/passwd"}`},
 			{"Write", `{"file_path":"/etc/passwd","file_path":"ok.txt"}`},
@@ -154,14 +154,14 @@ func TestEveryValueCounts(t *testing.T) {
 			{"Bash", `{"command":"git () { make; }; git status"}`},
 			{"runSlashCommand", `{"command":"deploy"}`},
 		},
-		history.Deny: {
+		approval.Deny: {
 			{"exec_command", `{"command":"git status","cmd":"rm -rf /"}`},
 			{"exec_command", `{"command":["rm","-rf"]}`},
 			{"Bash", `{"command":"coproc git { rm -rf /; }"}`},
 		},
 	} {
 		for _, call := range calls {
-			if got := history.Decide(rules, history.Asked(call[0], []byte(call[1]))); got != want {
+			if got := approval.Decide(rules, approval.NewQuestion(call[0], []byte(call[1]))); got != want {
 				t.Errorf("%s %s: got %s, want %s", call[0], call[1], got, want)
 			}
 		}
@@ -170,14 +170,14 @@ func TestEveryValueCounts(t *testing.T) {
 
 func TestSpendingLimits(t *testing.T) {
 	t.Parallel()
-	exceeds := func(w history.Window, requests int, cost float64) string {
+	exceeds := func(w approval.Window, requests int, cost float64) string {
 		limit, over := w.Exceeds(wire.AutoApproval{AllowedMaxRequests: requests, AllowedMaxCost: cost})
 		if over != (limit.Type != "") {
 			t.Errorf("%+v is %v", limit, over)
 		}
 		return limit.Type
 	}
-	var w history.Window
+	var w approval.Window
 	for range 3 {
 		w = w.Spend(0.1)
 	}

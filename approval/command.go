@@ -1,4 +1,4 @@
-package history
+package approval
 
 import (
 	"path"

@@ -1,4 +1,4 @@
-package history
+package approval
 
 import (
 	"bytes"
@@ -11,9 +11,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Asked makes a question of a tool and what it is given. Which of its values a tool
+// NewQuestion makes a question of a tool and what it is given. Which of its values a tool
 // heeds only the tool knows, so that all count, at any depth.
-func Asked(tool string, input []byte) Question {
+func NewQuestion(tool string, input []byte) Question {
 	q := Question{Ask: wire.AskTool, Tool: tool}
 	if server, name, ok := mcpName(tool); ok {
 		q.Ask, q.Server, q.Tool = wire.AskUseMCPServer, server, name
