@@ -34,7 +34,7 @@ demo-replicas: ## three hubs, nginx and Redis; the hub that runs a stream is kil
 demo-crowd: ## three hubs, Redis and 2,000 sessions with life in them, to watch in the monitor
 	@scripts/need.sh redis-server
 	@scripts/build.sh bin/plain-hub ./cmd/hub
-	@scripts/build.sh bin/crowd ./bench/crowd
+	@scripts/build.sh bin/crowd ./crowd bench
 	exec bin/crowd --hub bin/plain-hub $(CROWD)
 
 .PHONY: build
@@ -55,7 +55,7 @@ test-busy: ## all tests, with two busy loops beside them
 	@scripts/test.sh --busy $(PARTS)
 
 .PHONY: check
-check: check-node check-format check-fix check-lint check-generated check-mod check-dead check-scripts check-web ## all that can be said without running tests
+check: check-node check-format check-fix check-lint check-generated check-mod check-bench check-dead check-scripts check-web ## all that can be said without running tests
 
 .PHONY: check-fast
 check-fast: check-format check-vet check-fix check-layers ## the cheap part of check, and the layers
@@ -64,6 +64,12 @@ check-fast: check-format check-vet check-fix check-layers ## the cheap part of c
 bench: ## benchmarks; figures and commands are in bench/README.md
 	scripts/need.sh redis-server
 	$(GO) test -p 1 -run '^$$' -bench . -benchmem ./...
+	cd bench && $(GO) test -p 1 -run '^$$' -bench . -benchmem ./...
+
+.PHONY: test-bench
+test-bench: ## tests of the programs in bench, which is a module of its own
+	scripts/need.sh gcc redis-server
+	cd bench && CGO_ENABLED=1 $(GO) test -race ./...
 
 .PHONY: gen
 gen: ## write the generated files
@@ -103,7 +109,7 @@ clean: ## remove what make built or installed; never the hub's data
 # done again.
 check check-fast: export CGO_ENABLED := 0
 
-.PHONY: check-node check-format check-vet check-fix check-lint check-generated check-layers check-mod check-dead check-scripts check-web
+.PHONY: check-node check-format check-vet check-fix check-lint check-generated check-layers check-mod check-bench check-dead check-scripts check-web
 check-node: # first, since the others take minutes
 	@scripts/need.sh node
 
@@ -134,7 +140,11 @@ check-layers:
 check-mod:
 	@echo '== modules'
 	@$(GO) mod tidy -diff
-	@cd internal/devtools && $(GO) mod tidy -diff
+	@for m in internal/devtools bench; do (cd $$m && $(GO) mod tidy -diff); done
+
+check-bench:
+	@echo '== bench'
+	@cd bench && $(GO) vet ./...
 
 check-dead:
 	@echo '== dead code'

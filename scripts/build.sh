@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# build.sh OUTPUT PACKAGE   builds a program as tests build the hub, so that the work is
-# done once for all of them, and says what takes so long when it does.
+# build.sh OUTPUT PACKAGE [MODULE]   builds a program, of the module in folder MODULE or of
+# this one, with the flags that tests use, so that both share the build cache. It explains
+# a slow first build.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-output=${1:?usage: build.sh OUTPUT PACKAGE} package=${2:?usage: build.sh OUTPUT PACKAGE}
+usage='usage: build.sh OUTPUT PACKAGE [MODULE]'
+output=$(realpath -m "${1:?$usage}") package=${2:?$usage} module=${3:-.}
 
 echo "building $package"
 (
@@ -13,4 +15,4 @@ echo "building $package"
 note=$!
 trap 'kill $note 2>/dev/null || true' EXIT
 # Without -trimpath, which would compile everything again.
-CGO_ENABLED=0 "${GO:-go}" build -o "$output" "$package"
+CGO_ENABLED=0 "${GO:-go}" -C "$module" build -o "$output" "$package"

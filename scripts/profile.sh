@@ -9,7 +9,7 @@ trap 'rm -rf "$home"' EXIT
 
 port=${PORT:-9912}
 CGO_ENABLED=0 go build -o "$home/hub" ./cmd/hub
-go build -o "$home/load" ./bench/load
+go -C bench build -o "$home/load" ./load
 cat >"$home/measured-hub" <<END
 #!/bin/sh
 exec "$home/hub" "\$@" --admin-addr 127.0.0.1:$port

@@ -5,8 +5,8 @@
 // who come and go and say things, questions that nobody answers, turns that fail
 // and models that say nothing.
 //
-//	go run ./bench/crowd
-//	go run ./bench/crowd --for 60s --check
+//	go -C bench run ./crowd
+//	go -C bench run ./crowd --for 60s --check
 //
 // It prints the address of the monitor and, every second, how it goes on. With
 // --check it measures what watching costs and whether everything is seen from every

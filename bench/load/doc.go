@@ -3,8 +3,8 @@
 // Command load drives a hub the way a crowd does, over loopback, and says what
 // that cost the hub and whether every tab saw what it had to.
 //
-//	go run ./bench/load all
-//	go run ./bench/load --rounds 1 --duration 2s fanout
+//	go -C bench run ./load all
+//	go -C bench run ./load --rounds 1 --duration 2s fanout
 //
 // # What it owns
 //

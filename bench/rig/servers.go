@@ -14,43 +14,39 @@ import (
 	"time"
 )
 
-// buildPatience is how long a build may take. The first one on a machine compiles
-// everything there is, while others may be doing the same.
-const buildPatience = 5 * time.Minute
+// buildTimeout bounds a build. The first one on a machine compiles all dependencies.
+const buildTimeout = 5 * time.Minute
 
-// hubPackage is where the hub's program is.
-const hubPackage = "github.com/everdesk/everdesk/cmd/hub"
-
-// BuildHub builds the hub of the module in the working folder into dir, out of what
-// tests have compiled.
+// BuildHub builds the hub of the module beside bench into dir, with the flags that
+// tests use, so that both share the build cache.
 func BuildHub(ctx context.Context, dir string) (program string, err error) {
 	return buildHub(ctx, dir)
 }
 
-// BuildRelease builds it as releases are built: guided by their profile, which
-// compiles everything anew.
+// BuildRelease builds the hub as releases are built: guided by their profile, which
+// compiles every package anew.
 func BuildRelease(ctx context.Context, dir string) (program string, err error) {
-	where, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", hubPackage).Output()
-	if err != nil {
-		return "", fmt.Errorf("find the hub: %w", err)
-	}
-	profile := filepath.Join(strings.TrimSpace(string(where)), "release.pgo")
-	return buildHub(ctx, dir, "-trimpath", "-pgo", profile)
+	return buildHub(ctx, dir, "-trimpath", "-pgo", filepath.Join("cmd", "hub", "release.pgo"))
 }
 
 func buildHub(ctx context.Context, dir string, flags ...string) (program string, err error) {
+	// bench is a module of its own, whose dependencies do not include the hub's.
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/everdesk/everdesk").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module of the hub: %w", err)
+	}
 	program = filepath.Join(dir, "hub")
-	args := append([]string{"build", "-o", program}, flags...)
-	if err := build(ctx, buildPatience, "go", append(args, hubPackage)...); err != nil {
+	args := append([]string{"-C", strings.TrimSpace(string(root)), "build", "-o", program}, flags...)
+	if err := build(ctx, buildTimeout, "go", append(args, "./cmd/hub")...); err != nil {
 		return "", err
 	}
 	return program, nil
 }
 
-// build runs a compiler, which is not waited for any more when the time is over:
-// neither for it nor for what it has started.
-func build(ctx context.Context, patience time.Duration, program string, args ...string) error {
-	limited, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("it is not done after %v; name a hub that is built instead", patience))
+// build runs a compiler. At the timeout it kills the compiler's process group and
+// does not wait for processes that keep its output open.
+func build(ctx context.Context, timeout time.Duration, program string, args ...string) error {
+	limited, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not done after %v; name a hub that is built already", timeout))
 	defer cancel()
 	cmd := exec.CommandContext(limited, program, args...) //nolint:gosec // our own programs
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")       // as releases are built

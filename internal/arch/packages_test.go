@@ -60,13 +60,6 @@ var rules = map[string]rule{
 
 	"cmd/hub": {uses: "*", tests: "internal/redistest"},
 
-	"bench":      {tests: "store store/filestore store/redisstore internal/redistest wire"},
-	"bench/rig":  {uses: "wire"},
-	"bench/load": {uses: "bench/rig wire internal/redistest"},
-
-	"bench/crowd":    {uses: "bench/rig client adminview wire"},
-	"bench/simulate": {uses: "bench/rig client store store/redisstore wire"},
-
 	"internal/arch":    {},
 	"internal/hubtest": {uses: "client desktop wire", tests: "internal/redistest"},
 	"internal/chaos":   {tests: "*"},
@@ -81,7 +74,7 @@ var rules = map[string]rule{
 // is not here may not be imported at all.
 var modules = map[string]rule{
 	"github.com/labstack/echo/v4":            {uses: "gateway cmd/hub"},
-	"github.com/redis/go-redis/v9":           {uses: "store/redisstore internal/redistest cmd/hub bench bench/crowd bench/rig bench/simulate", tests: "internal/chaos"},
+	"github.com/redis/go-redis/v9":           {uses: "store/redisstore internal/redistest cmd/hub", tests: "internal/chaos"},
 	"github.com/coder/websocket":             {uses: "gateway client"},
 	"github.com/google/jsonschema-go":        {uses: "wire internal/wiregen tools", tests: "gateway"},
 	"go.yaml.in/yaml/v3":                     {uses: "cmd/hub"},
@@ -96,5 +89,5 @@ var modules = map[string]rule{
 	"github.com/coreos/go-oidc/v3":           {uses: "auth"},
 	"github.com/prometheus/client_golang":    {uses: "metrics", tests: "cmd/hub"},
 	"go.opentelemetry.io/otel":               {uses: "tracing", tests: "*"},
-	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway bench/load cmd/hub", tests: "internal/chaos"},
+	"golang.org/x/sys":                       {uses: "store/filestore store/filestore/kvlog broadcast gateway cmd/hub", tests: "internal/chaos"},
 }

@@ -27,7 +27,7 @@ let hub: URL;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "everdesk-e2e-crowd-"));
   const program = join(folder, "crowd");
-  await promisify(execFile)("go", ["build", "-o", program, "./bench/crowd"], { cwd: repository });
+  await promisify(execFile)("go", ["-C", "bench", "build", "-o", program, "./crowd"], { cwd: repository });
   crowd = new Program(program, ["--sessions", String(sessions), "--tabs", String(Math.min(300, sessions)), "--hub", inject("hubBinary")], folder);
   hub = new URL((await crowd.says(/open +(\S+)/, 260_000))[1]!);
 }, 300_000);

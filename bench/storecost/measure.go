@@ -20,36 +20,38 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// How costs are measured.
+// commitOperation is one event and two fields of probeBytes in a transaction of its own.
+const commitOperation = "commit, 1 event and 2 fields of 256 B"
+
 const (
-	probeStores   = 16   // replicas that ask at the same time
-	probeBytes    = 256  // of an event and of a field
-	probeHolders  = 1000 // of slots
+	probeStores   = 16   // stores that call Redis at the same time, as replicas do
+	probeBytes    = 256  // size of an event and of a field
+	probeHolders  = 1000 // slots held at the same time
 	probeReplicas = 100
 	probeTTL      = time.Hour
 )
 
-// effort is how much is done to measure.
+// effort bounds how much is measured.
 type effort struct {
-	sessions int // of all stores together
-	rounds   int // operations per session
-	times    int // how often all that is done
-	watch    time.Duration
+	sessions int           // of all stores together
+	rounds   int           // operations per session and measurement
+	times    int           // measurements per operation; the lowest counts
+	watch    time.Duration // how long background polling is watched
 }
 
-func properly() effort { return effort{sessions: 512, rounds: 16, times: 5, watch: time.Second} }
+func fullEffort() effort { return effort{sessions: 512, rounds: 16, times: 5, watch: time.Second} }
 
-// probe is a session whose operations are measured.
+// probe is a session on which operations are measured.
 type probe struct {
 	st    *redisstore.Store
 	lease store.Lease
 	batch store.Batch
-	// before is where the log ended before the last commit.
+	// before is the end of the log before the last commit.
 	before wire.Position
 	sent   int
 }
 
-// bench measures costs on a Redis that nobody else uses.
+// bench measures costs on a Redis server without other clients.
 type bench struct {
 	effort
 	client redis.UniversalClient
@@ -102,7 +104,7 @@ func openStore(ctx context.Context, url string, cfg redisstore.Config) (*redisst
 	}, nil
 }
 
-// prepare makes sessions with a state of some size.
+// prepare creates the probes, each with 5 tables of 4 fields.
 func (b *bench) prepare(ctx context.Context) error {
 	for i := range b.sessions {
 		id := wire.SessionID("probe-" + strconv.Itoa(i))
@@ -137,17 +139,18 @@ func (p *probe) commit(ctx context.Context) error {
 	return err
 }
 
-// claim makes a probe the owner once more, under a new epoch.
+// claim claims the probe's session again, under a new epoch.
 func (p *probe) claim(ctx context.Context) (err error) {
 	p.lease, err = p.st.Claim(ctx, p.lease.Session, p.lease.Replica, probeTTL)
 	p.batch.Number, p.batch.Prev = 0, p.lease.Top()
 	return err
 }
 
-// count measures what fn makes Redis do, several times, and keeps the time that
-// was disturbed least. fn returns how many operations it did, or 0 when the
-// first command of an operation tells.
-func (b *bench) count(ctx context.Context, o op, top []string, fn func() (float64, error)) error {
+// count measures what fn makes Redis do b.times times and appends the lowest cost.
+// fn returns the number of operations it ran, or 0 if each operation calls the
+// command top[0] exactly once, so that the count of that command is the number.
+// top are the commands whose time counts as executing the operation.
+func (b *bench) count(ctx context.Context, operation string, top []string, fn func() (float64, error)) error {
 	var best cost
 	for range b.times {
 		before, err := rig.Read(ctx, b.client)
@@ -156,7 +159,7 @@ func (b *bench) count(ctx context.Context, o op, top []string, fn func() (float6
 		}
 		n, err := fn()
 		if err != nil {
-			return fmt.Errorf("measure %q: %w", o, err)
+			return fmt.Errorf("measure %q: %w", operation, err)
 		}
 		after, err := rig.Read(ctx, b.client)
 		if err != nil {
@@ -166,31 +169,27 @@ func (b *bench) count(ctx context.Context, o op, top []string, fn func() (float6
 		if n == 0 {
 			n = d.Calls[top[0]]
 		}
-		if c := per(d, n, top); best.CPU == 0 || c.CPU < best.CPU {
+		if c := per(d, n, top); best.cpu == 0 || c.cpu < best.cpu {
 			best = c
 		}
 	}
-	best.Op = o.String()
+	best.operation = operation
 	b.costs = append(b.costs, best)
 	return nil
 }
 
-// per is what was counted for each of n operations.
+// per returns the cost of each of n operations.
 func per(r rig.Reading, n float64, top []string) cost {
-	c := cost{CPU: r.CPU * 1e6 / n, In: r.In / n, Out: r.Out / n, Commands: map[string]float64{}}
-	for cmd, calls := range r.Calls {
-		c.Commands[cmd] = calls / n
-	}
+	c := cost{cpu: r.CPU * 1e6 / n, in: r.In / n, out: r.Out / n}
 	for _, cmd := range top {
-		c.Exec += r.Usec[cmd] / n
+		c.exec += r.Usec[cmd] / n
 	}
 	return c
 }
 
-// each measures an operation of every session, several times, with as many
-// callers at once as there are stores.
-func (b *bench) each(ctx context.Context, o op, top []string, fn func(context.Context, *probe) error) error {
-	return b.count(ctx, o, top, func() (float64, error) {
+// each measures an operation on every probe, b.rounds times, with one goroutine per store.
+func (b *bench) each(ctx context.Context, operation string, top []string, fn func(context.Context, *probe) error) error {
+	return b.count(ctx, operation, top, func() (float64, error) {
 		err := b.parallel(probeStores, func(caller int) error {
 			for range b.rounds {
 				for i := caller; i < len(b.probes); i += probeStores {
@@ -205,7 +204,7 @@ func (b *bench) each(ctx context.Context, o op, top []string, fn func(context.Co
 	})
 }
 
-// parallel runs callers at once.
+// parallel runs fn in the given number of goroutines.
 func (b *bench) parallel(callers int, fn func(caller int) error) error {
 	errs := make([]error, callers)
 	var wg sync.WaitGroup
@@ -216,21 +215,21 @@ func (b *bench) parallel(callers int, fn func(caller int) error) error {
 	return errors.Join(errs...)
 }
 
-// script is the command whose time counts as that of most operations.
+// script returns the command that most operations consist of.
 func script() []string { return []string{"evalsha"} }
 
 func (b *bench) leases(ctx context.Context) error {
 	err := errors.Join(
-		b.each(ctx, opRenew, script(), func(ctx context.Context, p *probe) error { return p.st.Renew(ctx, p.lease) }),
-		b.each(ctx, opOwned, script(), func(ctx context.Context, p *probe) error {
+		b.each(ctx, "renew", script(), func(ctx context.Context, p *probe) error { return p.st.Renew(ctx, p.lease) }),
+		b.each(ctx, "claim refused", script(), func(ctx context.Context, p *probe) error {
 			_, err := p.st.Claim(ctx, p.lease.Session, "replica-b", probeTTL)
 			if errors.Is(err, store.ErrOwned) {
 				return nil
 			}
 			return fmt.Errorf("claim of an owned session: %w", err)
 		}),
-		b.each(ctx, opClaim, script(), func(ctx context.Context, p *probe) error { return p.claim(ctx) }),
-		b.each(ctx, opRelease, script(), func(ctx context.Context, p *probe) error {
+		b.each(ctx, "claim", script(), func(ctx context.Context, p *probe) error { return p.claim(ctx) }),
+		b.each(ctx, "release", script(), func(ctx context.Context, p *probe) error {
 			if err := p.st.Release(ctx, p.lease); err != nil {
 				return err
 			}
@@ -240,40 +239,32 @@ func (b *bench) leases(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A release has to be followed by a claim to be repeated.
-	claim, release := b.costs[len(b.costs)-2], &b.costs[len(b.costs)-1]
-	release.CPU -= claim.CPU
-	release.Exec -= claim.Exec
-	release.In -= claim.In
-	release.Out -= claim.Out
-	for cmd, n := range claim.Commands {
-		if release.Commands[cmd] -= n; release.Commands[cmd] < 0.01 {
-			delete(release.Commands, cmd)
-		}
-	}
+	// A release can be repeated only after a claim, whose cost is subtracted.
+	last := len(b.costs) - 1
+	b.costs[last] = b.costs[last].minus(b.costs[last-1])
 	return nil
 }
 
 func (b *bench) reads(ctx context.Context) error {
 	return errors.Join(
-		b.each(ctx, opLoad, []string{"evalsha", "hmget", "smembers"}, func(ctx context.Context, p *probe) error {
+		b.each(ctx, "load (5 tables of 4 fields)", []string{"evalsha", "hmget", "smembers"}, func(ctx context.Context, p *probe) error {
 			_, err := p.st.Load(ctx, p.lease.Session)
 			return err
 		}),
-		b.each(ctx, opInfo, []string{"hmget", "hget"}, func(ctx context.Context, p *probe) error {
+		b.each(ctx, "look up", []string{"hmget", "hget"}, func(ctx context.Context, p *probe) error {
 			_, err := p.st.Session(ctx, p.lease.Session)
 			return err
 		}),
-		b.each(ctx, opRead, script(), func(ctx context.Context, p *probe) error {
+		b.each(ctx, "read", script(), func(ctx context.Context, p *probe) error {
 			_, err := p.st.Read(ctx, p.lease.Session, p.batch.Prev, 1000)
 			return err
 		}),
-		b.each(ctx, opSend, script(), func(ctx context.Context, p *probe) error {
+		b.each(ctx, "send", script(), func(ctx context.Context, p *probe) error {
 			p.sent++
 			_, err := p.st.Send(ctx, p.lease.Session, store.Command{ID: "c" + strconv.Itoa(p.sent), Data: b.event})
 			return err
 		}),
-		b.count(ctx, opSweep, script(), func() (float64, error) {
+		b.count(ctx, "sweep, all 64 partitions", script(), func() (float64, error) {
 			err := b.parallel(probeStores, func(caller int) error {
 				for range b.rounds {
 					if _, err := b.stores[caller].Unattended(ctx, 100); err != nil {
@@ -289,9 +280,9 @@ func (b *bench) reads(ctx context.Context) error {
 
 func (b *bench) commits(ctx context.Context) error {
 	for _, c := range []struct {
-		op     op
-		events int
-	}{{opCommit, 1}, {opCommit8, 8}, {opCommit64, 64}} {
+		operation string
+		events    int
+	}{{commitOperation, 1}, {"commit of 8 events", 8}, {"commit of 64 events", 64}} {
 		events := make([][]byte, c.events)
 		for i := range events {
 			events[i] = b.event
@@ -300,18 +291,18 @@ func (b *bench) commits(ctx context.Context) error {
 			p.batch.Events = events
 			p.batch.Ops = []store.Op{store.Set("table-0", "field-0", b.event), store.Set("table-1", "field-1", b.event)}
 		}
-		if err := b.each(ctx, c.op, []string{"exec"}, func(ctx context.Context, p *probe) error { return p.commit(ctx) }); err != nil {
+		if err := b.each(ctx, c.operation, []string{"exec"}, func(ctx context.Context, p *probe) error { return p.commit(ctx) }); err != nil {
 			return err
 		}
 	}
 	for _, p := range b.probes {
 		p.batch.Events = [][]byte{b.event}
 	}
-	// All sessions of one store at once, so that its pipelines are full.
+	// All sessions commit through one store at once, so that its pipelines are full.
 	for _, p := range b.probes {
 		p.st = b.stores[0]
 	}
-	return b.count(ctx, opBatched, []string{"exec"}, func() (float64, error) {
+	return b.count(ctx, "commit as one of many in a pipeline", []string{"exec"}, func() (float64, error) {
 		err := b.parallel(b.sessions, func(caller int) error {
 			for range b.rounds {
 				if err := b.probes[caller].commit(ctx); err != nil {
@@ -324,7 +315,7 @@ func (b *bench) commits(ctx context.Context) error {
 	})
 }
 
-// followers measures what it costs to follow and to be followed.
+// followers measures following a log, and what followers add to a commit.
 func (b *bench) followers(ctx context.Context, url string) error {
 	const often = 20 * time.Millisecond
 	st, closeStore, err := openStore(ctx, url, redisstore.Config{CheckEvery: often, InboxEvery: often})
@@ -332,7 +323,7 @@ func (b *bench) followers(ctx context.Context, url string) error {
 		return err
 	}
 	defer closeStore()
-	err = b.each(ctx, opTail, script(), func(ctx context.Context, p *probe) error {
+	err = b.each(ctx, "tail: subscribe, read, unsubscribe", script(), func(ctx context.Context, p *probe) error {
 		for _, err := range p.st.Tail(ctx, p.lease.Session, p.before) {
 			return err
 		}
@@ -351,14 +342,14 @@ func (b *bench) followers(ctx context.Context, url string) error {
 				seen.Add(1)
 			}
 		}, func() error {
-			err := b.count(ctx, opCheck, []string{"hget"}, func() (float64, error) { return 0, pass(ctx, b.watch) })
+			err := b.count(ctx, "position check, pipelined", []string{"hget"}, func() (float64, error) { return 0, pass(ctx, b.watch) })
 			return err
 		}),
 		b.during(ctx, func(ctx context.Context, p *probe) {
 			for range st.Receive(ctx, p.lease) {
 			}
 		}, func() error {
-			return b.count(ctx, opReceive, script(), func() (float64, error) { return 0, pass(ctx, b.watch) })
+			return b.count(ctx, "inbox poll", script(), func() (float64, error) { return 0, pass(ctx, b.watch) })
 		}),
 		b.during(ctx, func(ctx context.Context, p *probe) {
 			for range b.stores[probeStores-1].Tail(ctx, p.lease.Session, p.batch.Prev) {
@@ -368,26 +359,22 @@ func (b *bench) followers(ctx context.Context, url string) error {
 	)
 }
 
-// published measures commits that are followed, and what that adds.
+// published measures what publishing adds to a commit.
 func (b *bench) published(ctx context.Context) error {
-	err := b.each(ctx, opPublish, []string{"exec", "spublish"}, func(ctx context.Context, p *probe) error { return p.commit(ctx) })
+	err := b.each(ctx, "publish, added to a commit", []string{"exec", "spublish"}, func(ctx context.Context, p *probe) error { return p.commit(ctx) })
 	if err != nil {
 		return err
 	}
-	alone, followed := cost{}, &b.costs[len(b.costs)-1]
+	last := len(b.costs) - 1
 	for _, c := range b.costs {
-		if c.Op == opCommit.String() {
-			alone = c
+		if c.operation == commitOperation {
+			b.costs[last] = b.costs[last].minus(c)
 		}
 	}
-	followed.CPU = max(followed.CPU-alone.CPU, 1)
-	followed.Exec = max(followed.Exec-alone.Exec, 0)
-	followed.In, followed.Out = followed.In-alone.In, followed.Out-alone.Out
-	followed.Commands = map[string]float64{"spublish": followed.Commands["spublish"]}
 	return nil
 }
 
-// during runs a loop per session while fn measures, after a moment to begin.
+// during runs loop for every probe while fn measures. It gives the loops b.watch to start.
 func (b *bench) during(ctx context.Context, loop func(context.Context, *probe), fn func() error) error {
 	looping, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -402,7 +389,7 @@ func (b *bench) during(ctx context.Context, loop func(context.Context, *probe), 
 	return fn()
 }
 
-// pass lets time pass.
+// pass waits for d.
 func pass(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -412,7 +399,7 @@ func pass(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// shared measures what is not in a session: slots and documents.
+// shared measures operations outside sessions: slots, membership and documents.
 func (b *bench) shared(ctx context.Context) error {
 	request := func(n int) store.SlotRequest {
 		return store.SlotRequest{
@@ -426,8 +413,8 @@ func (b *bench) shared(ctx context.Context) error {
 			return err
 		}
 	}
-	turns := func(o op, top []string, fn func(st *redisstore.Store, n int) error) error {
-		return b.count(ctx, o, top, func() (float64, error) {
+	perHolder := func(operation string, top []string, fn func(st *redisstore.Store, n int) error) error {
+		return b.count(ctx, operation, top, func() (float64, error) {
 			err := b.parallel(probeStores, func(caller int) error {
 				for i := caller; i < probeHolders; i += probeStores {
 					if err := fn(b.stores[caller], i); err != nil {
@@ -440,19 +427,19 @@ func (b *bench) shared(ctx context.Context) error {
 		})
 	}
 	return errors.Join(
-		turns(opSlot, script(), func(st *redisstore.Store, n int) error { return st.RenewSlot(ctx, slots[n]) }),
-		turns(opSlotTurn, script(), func(st *redisstore.Store, n int) error {
+		perHolder("slot renew", script(), func(st *redisstore.Store, n int) error { return st.RenewSlot(ctx, slots[n]) }),
+		perHolder("slot acquired and released, 1,000 holders", script(), func(st *redisstore.Store, n int) error {
 			slot, err := st.Acquire(ctx, request(probeHolders+n%(probeHolders/2)))
 			return errors.Join(err, st.ReleaseSlot(ctx, slot))
 		}),
-		turns(opFleet, script(), func(st *redisstore.Store, n int) error {
+		perHolder("membership round, 100 replicas", script(), func(st *redisstore.Store, n int) error {
 			id := wire.ReplicaID("replica-" + strconv.Itoa(n%probeReplicas))
 			_, missing := st.Get(ctx, "fleet", string(id))
-			_, err := st.Replicas(ctx, "", 1000) // as fleet does
+			_, err := st.Replicas(ctx, "", 1000) // as package membership does
 			return errors.Join(err, unless(missing, store.ErrNotFound),
 				st.Announce(ctx, store.Replica{ID: id, Card: b.event}, probeTTL))
 		}),
-		turns(opQuota, script(), func(st *redisstore.Store, n int) error {
+		perHolder("connect count", script(), func(st *redisstore.Store, n int) error {
 			name := strconv.Itoa(n)
 			d, err := st.Get(ctx, "quota", name)
 			if err := unless(err, store.ErrNotFound); err != nil {
@@ -464,7 +451,7 @@ func (b *bench) shared(ctx context.Context) error {
 	)
 }
 
-// unless is an error that was not expected.
+// unless returns err, or nil if it is the expected one.
 func unless(err, expected error) error {
 	if errors.Is(err, expected) {
 		return nil
