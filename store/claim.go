@@ -6,9 +6,9 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// ClaimEvent is the event a claim appends to the log. It is a function of its
-// arguments alone, so an engine whose epoch is chosen inside the store may keep
-// the arguments instead of the bytes and still show the same bytes to everyone.
+// ClaimEvent returns the OWNER_CHANGED event that a claim appends to the log. It depends on
+// its arguments alone, so an engine that chooses the epoch inside the store may store the
+// arguments instead of the frame and still return identical bytes to every reader.
 func ClaimEvent(lease Lease, at time.Time) Event {
 	pos := lease.Top()
 	frame := wire.AppendEvent(nil, wire.Event{
@@ -18,9 +18,9 @@ func ClaimEvent(lease Lease, at time.Time) Event {
 	return Event{At: pos, Frame: frame}
 }
 
-// NextEpoch is the rule for the epoch of a claim: later than every earlier one
-// and not before the store's clock. The clock keeps positions from being reused
-// by a store that forgot its newest writes.
+// NextEpoch returns the epoch of a claim: greater than every earlier epoch and not less
+// than the store's clock in ms. The clock prevents a store that lost its newest writes from
+// reusing positions.
 func NextEpoch(previous uint64, now time.Time) uint64 {
 	return max(previous+1, uint64(max(now.UnixMilli(), 0)))
 }

@@ -1,127 +1,209 @@
-// Package store is the vocabulary of everything that is kept: leases, batches,
-// events, commands, slots, documents, and the errors all engines answer with.
+// Package store defines the vocabulary of the storage layer: leases, batches, events,
+// commands, slots, documents, the limits and checks applied to them, and the errors that
+// all engines return.
 //
-// It owns no engine and no interface. Engines live in store/redisstore and
-// store/filestore and have the methods listed below; whoever uses an engine
-// declares the few methods it needs as an interface of its own. store/storetest
-// is the executable form of the contract: an engine is whatever passes it.
+// The package declares no engine and no interface. The engines, store/redisstore and
+// store/filestore, have the methods listed below; each consumer declares an interface
+// with the few methods it needs. store/storetest is the contract as executable tests:
+// an engine is correct if it passes them.
 //
-// # Contract
+// # Sessions and leases
 //
-// A session has a log of events, tables (field → bytes), lists, an inbox of
-// commands and a lease. Exactly one replica at a time holds the lease and only
-// it may write; the store itself refuses everybody else, whatever they believe.
+// A session has a log of events, tables (field → bytes), lists, an inbox of commands and
+// a lease. One replica at a time holds the lease and only that replica may write; the
+// store itself refuses the writes of every other replica.
 //
-//	Create(ctx, NewSession) error                     [ErrExists]
-//	Recreate(ctx, Lease, NewSession) error            [ErrExists], [ErrNotFound] if it was deleted
+//	Create(ctx, NewSession) error
+//
+// Create makes an empty session without an owner. [ErrExists] if the id is in use.
+//
+//	Claim(ctx, session, replica, ttl) (Lease, error)
+//
+// Claim makes the replica the owner. It gives the session a new epoch, the maximum of
+// the previous epoch + 1 and the store's clock in ms, fences every earlier lease and
+// appends the OWNER_CHANGED event of [ClaimEvent] at `<epoch>-0`. Epochs of one id grow
+// even across a deletion. The present owner may claim again. Any other replica gets
+// [*OwnedError] until the lease is released or has expired. [ErrNotFound] without such a
+// session, [*QuarantinedError] if it is quarantined.
+//
+//	Renew(ctx, Lease) error
+//
+// Renew extends the lease by its TTL from now. An expired lease that no other replica
+// has claimed can still be renewed and used. [ErrFenced] after a release or a later
+// claim.
+//
+//	Release(ctx, Lease) error
+//
+// Release ends the lease, so that any replica can claim the session at once. A release
+// with [Lease.Heir] reserves the session for that replica as if it had claimed it: the
+// heir alone can claim it, at once, and other replicas when the TTL has expired.
+// [ErrFenced] if the lease is not the current one.
+//
+//	Commit(ctx, Lease, Batch) (Receipt, error)
+//
+// Commit applies a batch atomically and returns when it is as durable as requested.
+// Batches of a lease are numbered from 1 without gaps. Sending the newest number again
+// is a retry: nothing is applied and the receipt is that of the first time. Any other
+// number, or a Prev that is not the end of the log, is a [*GapError]: the store has lost
+// data, and the owner must claim again and write what it knows. [ErrFenced] with a stale
+// lease, [ErrTooLarge] beyond [Limits], [ErrNoSpace] on a full disk.
+//
+//	Delete(ctx, Lease) error
+//
+// Delete removes the session with all its data. [ErrFenced] with a stale lease.
+//
+//	Discard(ctx, session) error
+//
+// Discard removes a quarantined session, whichever replica holds the lease and however
+// much of its data is unreadable. [ErrConflict] if the session is not quarantined.
+//
 //	Deleted(ctx, session, epoch) (bool, error)
-//	Claim(ctx, session, replica, ttl) (Lease, error)  [*OwnedError], [ErrNotFound], [*QuarantinedError]
-//	Renew(ctx, Lease) error                           [ErrFenced]
-//	Release(ctx, Lease) error                         [ErrFenced]
-//	Commit(ctx, Lease, Batch) (Receipt, error)        [ErrFenced], [*GapError], [ErrTooLarge], [ErrNoSpace]
-//	Delete(ctx, Lease) error                          [ErrFenced]
-//	Discard(ctx, session) error                       [ErrConflict] unless it is quarantined
-//	Load(ctx, session) (State, error)
-//	Read(ctx, session, after, limit) ([]Event, error) [ErrTrimmed], [ErrUnknownPosition], [ErrAhead]
-//	ReadList(ctx, session, list, from, limit) (ListPage, error)
-//	Tail(ctx, session, after) iter.Seq2[News, error]  the errors of Read
-//	Send(ctx, session, Command) (duplicate bool, err error)  [ErrFull], [ErrConflict]
-//	Receive(ctx, Lease) iter.Seq2[[]Command, error]   [ErrFenced]
 //
-// Beside sessions there are a directory, semaphores and documents:
+// Deleted reports whether a session that had the epoch was deleted, as opposed to lost
+// by the store. It may return true for a lost session if other sessions were deleted
+// later. For several days after a deletion it never returns false for it.
+//
+//	Recreate(ctx, Lease, NewSession) error
+//
+// Recreate creates a session that the store has lost, empty, for the replica that held
+// its lease: no other replica can claim it meanwhile, and the next epoch is above that
+// of the lease. [ErrExists] if the session exists, [ErrNotFound] if it was deleted.
+//
+// # Reading a session
+//
+//	Load(ctx, session) (State, error)
+//
+// Load returns the tables and lists as of one position. It leaves out the log and the
+// lists that begin with [ColdPrefix].
+//
+//	Read(ctx, session, after, limit) ([]Event, error)
+//
+// Read returns the events after a cursor in order, fewer than the limit only at the end
+// of the log. A cursor is valid if the log holds an event at exactly that position, or
+// if it is the zero position and nothing was ever trimmed. Otherwise Read fails with
+// [ErrTrimmed] before the oldest event, [ErrAhead] after the newest, and
+// [ErrUnknownPosition] in between.
+//
+//	ReadList(ctx, session, list, from, limit) (ListPage, error)
+//
+// ReadList returns a page of a list, fewer items than the limit only at its end. A
+// negative from counts from the end: the page begins -from items before the end, or at
+// the start of a shorter list, and ListPage.From holds that index. The newest n items
+// are therefore a page from -n with a limit of n. An engine reads no more of the list
+// than it returns.
+//
+//	Tail(ctx, session, after) iter.Seq2[News, error]
+//
+// Tail yields every event after a cursor once and in order, whichever replica committed
+// it, and waits for more. A slow consumer costs a bounded buffer and delays nothing
+// else: it continues at its own position, or gets [ErrTrimmed] once the log was trimmed
+// beyond it. Tail ends with the first error: one of those of Read, that of the context,
+// [ErrClosed], or [ErrNotFound] after a deletion.
+//
+// # Inbox
+//
+//	Send(ctx, session, Command) (duplicate bool, err error)
+//
+// Send adds a command to the inbox of the session. Sending a command again is a
+// duplicate while it is in the inbox, where different data is an [ErrConflict], and,
+// whatever its data, while it is among the last [Limits.InboxCommands] consumed
+// commands. [ErrFull] if the inbox is full.
+//
+//	Receive(ctx, Lease) iter.Seq2[[]Command, error]
+//
+// Receive yields the commands in the order in which they were sent and waits for more.
+// A command stays in the inbox until a batch consumes it, and every later Receive of the
+// current owner yields it again. Receive ends with the first error: that of the context,
+// [ErrClosed], or [ErrFenced] once the lease is stale or the session deleted.
+//
+// # Directory
 //
 //	Session(ctx, session) (Info, error)
 //	Sessions(ctx, Query) (Page[Info], error)
+//
+// Session returns the directory entry of one session; Sessions lists them by page. A
+// session whose card is unreadable is left out of the listing.
+//
 //	Unattended(ctx, limit) ([]wire.SessionID, error)
-//	Quarantine(ctx, session, reason) error            an empty reason lifts it
-//	Partition(session) int                            sessions of one are unavailable together
+//
+// Unattended lists sessions that have unfinished work, are not quarantined, and whose
+// lease was released or has expired.
+//
+//	Quarantine(ctx, session, reason) error
+//
+// Quarantine makes the session refuse Claim, Commit, Delete and Send with
+// [*QuarantinedError] until it is called with an empty reason. Reads, Renew and Release
+// go on. A caller with a stale lease may get either that error or [ErrFenced].
+//
+//	Partition(session) int
+//
+// Partition returns the number of the failure domain of a session: sessions with the
+// same number become unavailable together.
+//
 //	Announce(ctx, Replica, ttl) error
 //	Withdraw(ctx, replica) error
 //	Replicas(ctx, after, limit) (Page[Replica], error)
-//	Acquire(ctx, SlotRequest) (Slot, error)           [ErrFull] when it may not wait
-//	RenewSlot(ctx, Slot) error                        [ErrFenced]
+//
+// Announce lists a replica as alive for ttl, Withdraw removes it at once, Replicas lists
+// those that are alive.
+//
+// # Semaphores
+//
+//	Acquire(ctx, SlotRequest) (Slot, error)
+//	RenewSlot(ctx, Slot) error
 //	ReleaseSlot(ctx, Slot) error
 //	Slots(ctx, semaphore) (SlotUse, error)
-//	Get(ctx, collection, name) (Document, error)      [ErrNotFound]
-//	Put(ctx, Document) (version, error)               [ErrConflict]
-//	Remove(ctx, collection, name, version) error      [ErrConflict]
+//
+// Acquire takes a slot of a semaphore. A free slot goes to the waiting request whose key
+// holds the fewest slots, and among those to the oldest. [ErrFull] if the semaphore is
+// full and [SlotRequest.Wait] is not set. RenewSlot extends a slot by its TTL,
+// [ErrFenced] if the slot has expired. A slot that is not renewed expires whether or not
+// another request waits. ReleaseSlot frees a slot; Slots counts held slots and waiting
+// requests.
+//
+// # Documents
+//
+//	Get(ctx, collection, name) (Document, error)
+//	Put(ctx, Document) (version, error)
+//	Remove(ctx, collection, name, version) error
 //	Documents(ctx, collection, after, limit) (Page[Document], error)
-//	Ready(ctx) error                                  [ErrNoSpace] when it takes no writes for lack of room
+//
+// Get returns a document or [ErrNotFound]. Put writes one if the stored version is
+// [Document.Version] (0: no such document), else [ErrConflict]; a Put without a TTL
+// clears an earlier TTL. Remove deletes a document with that version, else, and if there
+// is none, [ErrConflict]. Documents lists a collection by page.
+//
+// # Health
+//
+//	Ready(ctx) error
 //	Close() error
 //
-// # Rules every engine keeps
+// Ready returns nil if the store accepts writes, and [ErrNoSpace] if it refuses them for
+// lack of space. After Close every method returns [ErrClosed].
 //
-//   - A session nobody created is [ErrNotFound] to whoever names it and
-//     [ErrFenced] to whoever has a lease of it. Deleting removes everything.
-//   - Claim gives the session a new epoch, max(previous + 1, the store's clock
-//     in ms), fences every earlier lease and appends the OWNER_CHANGED event of
-//     [ClaimEvent] at `<epoch>-0`. Epochs of an id grow even over its deletion.
-//     The replica that holds a session may claim it again; others get
-//     *OwnedError until the lease has run out or was released. A lease that was
-//     released or followed by another claim is fenced for every use. An expired
-//     lease nobody took over is still good for every use. A lease that is released
-//     to an heir is that replica's as if it had claimed the session: it alone can
-//     claim it, at once, and others when the time to live has run out.
-//   - A session that is not found and was not Deleted since an epoch it had is one
-//     that the store forgot. Recreate makes it again, empty, for whoever had the
-//     lease: nobody else can claim it meanwhile, and the next epoch is above that
-//     of the lease. Deleted may say yes of a forgotten session when others were
-//     deleted later, and for days never says no of a deleted one that had the epoch.
-//   - Commit applies a batch whole or not at all and answers only when it is as
-//     durable as asked. Batches of a lease are numbered from 1 without gaps. The
-//     newest number sent again is a retry: nothing is applied, the receipt is
-//     that of the first time. Any other number, or a Prev that is not the log's
-//     top, is a *GapError: the store has forgotten something, and the owner must
-//     claim again and write what it knows.
-//   - A log keeps at most its bounds (a single larger batch excepted). Trimming
-//     drops whole batches, oldest first, and never the newest; a claim's event
-//     counts as a batch. A batch is dropped only if the log is over its bounds
-//     with it, or still seven eighths full without it.
-//   - A cursor is good if and only if the log holds an event at that very
-//     position, or it is the zero position and nothing was ever trimmed. Others
-//     are [ErrTrimmed] before the oldest event, [ErrAhead] after the newest, and
-//     [ErrUnknownPosition] in between.
-//   - Limits of reads and listings follow [PageLimit]. Read and ReadList answer
-//     with less only when there is no more.
-//   - A negative from of ReadList counts from the end: the page begins -from items
-//     before it, or where a shorter list begins, and From says where that was. The
-//     limit counts from there on, so the newest n items are a page from -n with a
-//     limit of n. An engine reads no more of a list than it answers with.
-//   - Tail shows every event once and in order, whichever replica committed it.
-//     A slow reader costs a bounded buffer and nobody's time but its own: it
-//     reads on where it was, or gets [ErrTrimmed] when the log has moved on.
-//   - Tail and Receive wait for more until they show an error, and end there:
-//     that of the context, [ErrClosed], or after a deletion [ErrNotFound] from
-//     Tail and [ErrFenced] from Receive.
-//   - Commands are received in the order they were sent, stay in the inbox until
-//     a batch consumes them, and are shown again by every later Receive of
-//     whoever is the owner then. A command sent again is a duplicate while it is
-//     in the inbox ([ErrConflict] if its data differs) and, whatever its data,
-//     as long as it is among the last [Limits.InboxCommands] consumed ones.
-//   - A slot goes to the waiting request whose key holds the fewest slots, the
-//     oldest first. A holder that does not renew loses it, needed or not.
-//   - Removing a document that is not there is [ErrConflict]. A Put without a
-//     TTL ends an earlier one.
-//   - Unattended lists sessions that are working, not quarantined, and whose
-//     lease was released or has run out.
-//   - A quarantined session refuses Claim, Commit, Delete and Send with
-//     *QuarantinedError until an operator lifts it; reads, Renew and Release go
-//     on. Who has lost its lease may be told either that or [ErrFenced]. Discard
-//     deletes one, whoever has the lease and whatever of it cannot be read.
-//   - Data that cannot be read is *CorruptError and quarantines its session; a
-//     card is left out of listings instead of breaking them. Other sessions run
-//     on. Data of a newer schema is [ErrNewerSchema] and no quarantine.
-//   - An engine that finds its newest data missing, and cannot tell whose it was, says
-//     so in [LossTable] of every session that it may have been of.
+// # Rules for all methods
+//
+//   - A session that was never created or was deleted is [ErrNotFound] for methods that
+//     take its id and [ErrFenced] for methods that take a lease.
+//   - A lease that was released, or that was followed by another claim, is fenced for
+//     every method.
+//   - A log keeps at most its bounds, except for a single larger batch. Trimming drops
+//     whole batches, oldest first, and never the newest; the event of a claim counts as a
+//     batch. A batch is dropped only if the log is over its bounds with it, or still seven
+//     eighths full without it.
+//   - Limits of reads and listings follow [PageLimit].
+//   - Unreadable data is [*CorruptError] and quarantines its session; other sessions are
+//     not affected. Data of a newer schema is [ErrNewerSchema] and does not quarantine.
+//   - An engine that finds its newest data missing, and cannot attribute it to a session,
+//     records the loss in [LossTable] of every session that may be affected.
 //   - Values are sealed with a schema version and a checksum (see [Schema]).
-//   - Times to live are positive; ids that are not valid are [wire.ErrID].
+//   - Times to live are positive; invalid ids are [wire.ErrID].
 //
-// Who may call: any goroutine; engines are safe for concurrent use. Commits of
-// one lease come from one goroutine, one at a time. When a store is slow the
-// caller's context decides how long to wait; when it is away calls answer
-// [ErrUnavailable], and a Commit that ended so may be retried unchanged. After
-// Close everything answers [ErrClosed].
+// Engines are safe for concurrent use, with one exception: commits of one lease come from
+// one goroutine, one at a time. The caller's context bounds the wait for a slow store. If
+// the store is unreachable, calls return [ErrUnavailable], and a Commit that failed so may
+// be retried unchanged.
 //
-// The package refuses, before any engine is asked, batches over [Limits], frames
-// with line breaks, and names outside the alphabet.
+// The checks of this package refuse batches over [Limits], frames with line breaks, and
+// invalid names before an engine does any work.
 package store

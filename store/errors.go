@@ -8,18 +8,18 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// What engines answer with. Compare with errors.Is; the typed errors below
-// match the sentinel of their name and carry more.
+// The errors that engines return. Compare with errors.Is; each typed error below matches
+// the sentinel of its name and adds details.
 var (
 	ErrNotFound        = errors.New("not found")
 	ErrExists          = errors.New("exists already")
 	ErrOwned           = errors.New("owned by another replica")
-	ErrFenced          = errors.New("lease is no longer ours")
-	ErrGap             = errors.New("store does not have what the owner believes it has")
+	ErrFenced          = errors.New("lease is stale")
+	ErrGap             = errors.New("store lacks data that the owner committed")
 	ErrTrimmed         = errors.New("position is older than the log")
 	ErrUnknownPosition = errors.New("position was never in the log or was lost")
 	ErrAhead           = errors.New("position is ahead of the log")
-	ErrConflict        = errors.New("something else is there")
+	ErrConflict        = errors.New("conflicts with what is stored")
 	ErrFull            = errors.New("full")
 	ErrTooLarge        = errors.New("too large")
 	ErrInvalid         = errors.New("invalid")
@@ -31,10 +31,10 @@ var (
 	ErrClosed          = errors.New("store is closed")
 )
 
-// OwnedError says who holds the session one wanted to claim.
+// OwnedError names the replica that holds the session a claim asked for.
 type OwnedError struct {
 	By wire.ReplicaID
-	// For is how much longer the lease lasts unless it is renewed.
+	// For is the remaining time of the lease unless it is renewed.
 	For time.Duration
 }
 
@@ -45,10 +45,10 @@ func (e *OwnedError) Error() string {
 // Is makes the error match [ErrOwned].
 func (e *OwnedError) Is(target error) bool { return target == ErrOwned }
 
-// GapError says where the log really ends.
+// GapError reports where the log actually ends.
 type GapError struct {
 	Top wire.Position
-	// Number is that of the last batch the store has of this lease.
+	// Number is the number of the last batch that the store has of this lease.
 	Number uint64
 }
 
@@ -59,7 +59,7 @@ func (e *GapError) Error() string {
 // Is makes the error match [ErrGap].
 func (e *GapError) Is(target error) bool { return target == ErrGap }
 
-// QuarantinedError says why a session takes no writes.
+// QuarantinedError reports why a session refuses writes.
 type QuarantinedError struct {
 	Session wire.SessionID
 	Reason  string
@@ -72,9 +72,9 @@ func (e *QuarantinedError) Error() string {
 // Is makes the error match [ErrQuarantined].
 func (e *QuarantinedError) Is(target error) bool { return target == ErrQuarantined }
 
-// CorruptError says what could not be read.
+// CorruptError reports which stored value is unreadable and why.
 type CorruptError struct {
-	// Where names the value, for an operator to find it.
+	// Where names the value, so that an operator can find it.
 	Where  string
 	Reason string
 }

@@ -9,25 +9,26 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Limits bound what a store takes. The zero value means the defaults.
+// Limits bound the sizes that a store accepts. The zero value means the defaults.
 type Limits struct {
-	// LogEvents and LogBytes bound a session's log, whichever is reached
-	// first. They default to 10,000 and 16 MiB.
+	// LogEvents and LogBytes bound a session's log, whichever is reached first. They
+	// default to 10,000 and 16 MiB.
 	LogEvents int
 	LogBytes  int
-	// BatchBytes bounds all bytes of a batch and BatchItems its events, ops,
-	// values and consumed ids together. They default to 8 MiB and 4,096.
+	// BatchBytes bounds the bytes of a batch; BatchItems bounds its events, ops, values and
+	// consumed ids together. They default to 8 MiB and 4,096.
 	BatchBytes int
 	BatchItems int
-	// InboxCommands and CommandBytes bound an inbox. They default to 256
-	// commands of 1 MiB.
+	// InboxCommands bounds the commands in an inbox, CommandBytes the data of each. They
+	// default to 256 and 1 MiB.
 	InboxCommands int
 	CommandBytes  int
-	// DocumentBytes bounds a document. It defaults to 1 MiB.
+	// DocumentBytes bounds the data of a document and the card of a session. It defaults to
+	// 1 MiB.
 	DocumentBytes int
 }
 
-// WithDefaults fills in what is zero.
+// WithDefaults replaces zero fields by their defaults.
 func (l Limits) WithDefaults() Limits {
 	l.LogEvents = cmp.Or(l.LogEvents, 10_000)
 	l.LogBytes = cmp.Or(l.LogBytes, 16<<20)
@@ -41,8 +42,9 @@ func (l Limits) WithDefaults() Limits {
 
 const maxNameBytes = 256
 
-// CheckName refuses names of tables, fields, lists, holders, keys, documents
-// and commands that are empty, long, or hold control characters.
+// CheckName refuses a name of a table, field, list, holder, key, document or command that
+// is empty, longer than 256 bytes, or contains control characters. The argument what names
+// the kind in the error text.
 func CheckName(what, name string) error {
 	if name == "" || len(name) > maxNameBytes {
 		return fmt.Errorf("%w: %s of %d bytes, want 1 to %d", ErrInvalid, what, len(name), maxNameBytes)
@@ -55,14 +57,14 @@ func CheckName(what, name string) error {
 	return nil
 }
 
-// CheckBatch refuses a batch that breaks the limits or could not be stored as
-// it is. Engines call it before anything else.
+// CheckBatch refuses a batch that exceeds the limits or cannot be stored. Engines call it
+// before any other work.
 func (l Limits) CheckBatch(lease Lease, b Batch) error {
 	if b.Number == 0 {
 		return fmt.Errorf("%w: batches are numbered from 1", ErrInvalid)
 	}
 	if b.Prev.Epoch != lease.Epoch {
-		// The claim itself began the epoch, so no log of ours ends elsewhere.
+		// The claim appended the first event of the epoch, so the log ends in it.
 		return fmt.Errorf("%w: batch follows %v, which is not of epoch %d", ErrInvalid, b.Prev, lease.Epoch)
 	}
 	items := len(b.Events) + len(b.Ops) + len(b.Consumed)
@@ -119,7 +121,7 @@ func (o Op) check() error {
 	return nil
 }
 
-// CheckCommand refuses a command that could not be stored.
+// CheckCommand refuses a command that exceeds the limits or has an invalid id.
 func (l Limits) CheckCommand(c Command) error {
 	if len(c.Data) > l.CommandBytes {
 		return fmt.Errorf("%w: command of %d bytes, limit %d", ErrTooLarge, len(c.Data), l.CommandBytes)
@@ -127,7 +129,7 @@ func (l Limits) CheckCommand(c Command) error {
 	return CheckName("command id", c.ID)
 }
 
-// CheckDocument refuses a document that could not be stored.
+// CheckDocument refuses a document that exceeds the limits or has an invalid name or TTL.
 func (l Limits) CheckDocument(d Document) error {
 	if err := CheckName("collection", d.Collection); err != nil {
 		return err
@@ -141,7 +143,7 @@ func (l Limits) CheckDocument(d Document) error {
 	return CheckName("document", d.Name)
 }
 
-// CheckTTL refuses the lifetime of a lease, replica or slot that never lived.
+// CheckTTL refuses a time to live that is not positive.
 func CheckTTL(ttl time.Duration) error {
 	if ttl <= 0 {
 		return fmt.Errorf("%w: time to live of %v", ErrInvalid, ttl)
@@ -149,7 +151,7 @@ func CheckTTL(ttl time.Duration) error {
 	return nil
 }
 
-// CheckSlot refuses a request that makes no sense.
+// CheckSlot refuses a slot request with an invalid limit, TTL or name.
 func CheckSlot(r SlotRequest) error {
 	if r.Limit < 1 {
 		return fmt.Errorf("%w: semaphore with limit %d", ErrInvalid, r.Limit)
@@ -165,7 +167,7 @@ func CheckSlot(r SlotRequest) error {
 	return nil
 }
 
-// CheckSession refuses a session that could not be created.
+// CheckSession refuses a session with an invalid id or user, or a card over the limit.
 func (l Limits) CheckSession(s NewSession) error {
 	if err := s.ID.Validate(); err != nil {
 		return err
@@ -176,8 +178,8 @@ func (l Limits) CheckSession(s NewSession) error {
 	return CheckName("user", s.User)
 }
 
-// NextPositions returns the position of the first and last event of a batch.
-// The caller has checked that there is one.
+// NextPositions returns the positions of the first and the last event of a batch that
+// follows prev. The number of events must be at least 1.
 func NextPositions(prev wire.Position, events int) (first, last wire.Position) {
 	first = wire.Position{Epoch: prev.Epoch, Seq: prev.Seq + 1}
 	last = wire.Position{Epoch: prev.Epoch, Seq: prev.Seq + uint64(events)} //nolint:gosec // a count is not negative

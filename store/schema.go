@@ -6,7 +6,7 @@ import (
 	"hash/crc32"
 )
 
-// Kind says what a stored value is, so that an upgrade can tell them apart.
+// Kind is the type of a stored value, so that [Schema.Upgrade] can distinguish them.
 type Kind string
 
 // The kinds of stored values.
@@ -15,24 +15,24 @@ const (
 	KindField    Kind = "field"    // value in a table; Name is table/field
 	KindItem     Kind = "item"     // item of a list; Name is the list
 	KindCommand  Kind = "command"  // data of a command
-	KindCard     Kind = "card"     // what a listing shows
+	KindCard     Kind = "card"     // card of a session or replica
 	KindDocument Kind = "document" // Name is collection/name
 )
 
-// Schema says which version of stored values this program writes and how it
-// reads older ones. Every value is sealed with its version and a checksum, so
-// that a replica of last month refuses what it cannot understand instead of
-// guessing, and a flipped bit is found instead of shown.
+// Schema is the version in which this program writes stored values, and its way of reading
+// older versions. Every value is sealed with its version and a checksum, so that an older
+// replica refuses a value it cannot interpret and a flipped bit is detected.
 type Schema struct {
-	// Version is what is written, 1 to 255; 0 means 1.
+	// Version is the version that is written, 1 to 255; 0 means 1.
 	Version uint8
-	// Upgrade turns a value of an older version into one of this version. Nil
-	// means that no older version can be read. Values are upgraded whenever
-	// they are read and stored in the new form when they next change.
+	// Upgrade converts a value of an older version into the current one. Nil means that
+	// older versions are unreadable. Values are upgraded whenever they are read and stored
+	// in the new form when they next change.
 	Upgrade func(kind Kind, name string, from uint8, value []byte) ([]byte, error)
 }
 
-// sealBytes is what a seal adds: version and CRC-32C of version and value.
+// sealBytes is the size that sealing adds: the version (1 byte) and the CRC-32C of version
+// and value (4 bytes).
 const sealBytes = 5
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -45,8 +45,8 @@ func (s Schema) Seal(dst, value []byte) []byte {
 	return append(dst, value...)
 }
 
-// Open returns the value in a stored form. The result may share memory with
-// sealed. It fails with [*CorruptError] or [ErrNewerSchema].
+// Open verifies a sealed value and returns its content in the current version. The result
+// may share memory with sealed. It fails with [*CorruptError] or [ErrNewerSchema].
 func (s Schema) Open(kind Kind, name string, sealed []byte) ([]byte, error) {
 	where := string(kind) + " " + name
 	if len(sealed) < sealBytes {

@@ -8,23 +8,24 @@ import (
 	"github.com/everdesk/everdesk/wire"
 )
 
-// Lease is proof of ownership. Epoch grows with every claim of a session, so a
-// write that carries an old one is refused by the store itself.
+// Lease proves ownership of a session. Every claim has a greater Epoch, and the store
+// refuses writes with an older one.
 type Lease struct {
 	Session wire.SessionID
 	Replica wire.ReplicaID
 	Epoch   uint64
-	// TTL is how long the store waits for the next Renew before others may
-	// claim the session.
+	// TTL is the time after the last Claim or Renew for which the store refuses claims by
+	// other replicas.
 	TTL time.Duration
-	// Prev is where the log ended before this claim; zero for a new session.
+	// Prev is the end of the log before this claim; zero for a new session.
 	Prev wire.Position
-	// Heir is for Release only: the replica for which the session is kept for a
-	// TTL, so that nobody else can claim it meanwhile. Without one it is free.
+	// Heir is read by Release only: the replica for which the session is reserved for one
+	// TTL. If empty, any replica can claim the session.
 	Heir wire.ReplicaID
 }
 
-// CheckHeir refuses a release to somebody who cannot claim the session.
+// CheckHeir refuses an heir that is the owner itself or has an invalid id, and an heir with
+// a TTL that is not positive.
 func (l Lease) CheckHeir() error {
 	switch l.Heir {
 	case "":
@@ -35,86 +36,86 @@ func (l Lease) CheckHeir() error {
 	return errors.Join(l.Heir.Validate(), CheckTTL(l.TTL))
 }
 
-// Top is the position of the claim's own event, and so the Prev of the first
-// batch under this lease.
+// Top returns the position of the claim's own event, which is the Prev of the first batch
+// under this lease.
 func (l Lease) Top() wire.Position { return wire.Position{Epoch: l.Epoch} }
 
-// Event is one line of a session's log: the bytes that were committed, which
-// are also the bytes every tab is sent. Readers must not change Frame.
+// Event is one entry of a session's log: the committed bytes, which are also the bytes sent
+// to every tab. Readers must not modify Frame.
 type Event struct {
 	At    wire.Position
 	Frame []byte
 }
 
-// News is what a tail shows: events that continue the log without a gap, or
-// none when the only news is that nobody owns the session any more.
+// News is one item of Tail: events that continue the log without a gap, or no events and
+// Vacant.
 type News struct {
 	Events []Event
-	// Vacant says that the owner released the session, so that whoever has
-	// use for it may claim it at once.
+	// Vacant reports that the owner released the session, so that another replica can claim
+	// it at once.
 	Vacant bool
 }
 
-// Batch is one step of a session's owner, applied whole or not at all.
+// Batch is one step of a session's owner. It is applied atomically.
 type Batch struct {
 	// Number counts the batches of a lease from 1.
 	Number uint64
-	// Prev is the position the owner believes the log ends at.
+	// Prev is the end of the log before this batch.
 	Prev wire.Position
-	// Events are the frames to append. The first gets Prev.Seq+1 in the
-	// lease's epoch, the others follow.
+	// Events are the frames to append. The first gets Prev.Seq+1 in the lease's epoch, the
+	// others follow.
 	Events [][]byte
 	// Ops change tables and lists, in this order.
 	Ops []Op
-	// Consumed are ids of commands that leave the inbox.
+	// Consumed are the ids of the commands to remove from the inbox.
 	Consumed []string
-	// Card, unless nil, replaces what listings show of the session.
+	// Card, unless nil, replaces the card of the session.
 	Card []byte
-	// Working, unless nil, says whether the session has unfinished work and
-	// must not be left without an owner.
+	// Working, unless nil, records whether the session has unfinished work and so needs an
+	// owner.
 	Working *bool
-	// Durable asks for more than the engine's everyday promise: a second
-	// Redis node has it, or it is on disk.
+	// Durable requests more than the default durability of the engine: a second Redis node
+	// has the batch, or it is on disk.
 	Durable bool
 }
 
-// Receipt says what became of a batch.
+// Receipt is the result of a commit.
 type Receipt struct {
 	// Top is the position of the log's newest event.
 	Top wire.Position
-	// Durable says that the order in [Batch.Durable] was granted. It may be
-	// false although the batch is committed, when no second node answered.
+	// Durable reports that the durability requested by [Batch.Durable] was reached. It may
+	// be false although the batch is committed, if no second node replied.
 	Durable bool
 }
 
-// State is everything kept of a session at one position, except the log and
-// the lists whose names begin with [ColdPrefix].
+// State is the stored content of a session at one position, except the log and the lists
+// whose names begin with [ColdPrefix].
 type State struct {
 	At     wire.Position
 	Tables map[string]map[string][]byte
 	Lists  map[string][][]byte
 }
 
-// ColdPrefix begins the names of lists that Load leaves out because they are
-// long and rarely wanted, such as archives. ReadList reads them page by page.
+// ColdPrefix begins the names of lists that Load leaves out because they are long and
+// rarely read, such as archives. ReadList reads them page by page.
 const ColdPrefix = "cold:"
 
-// LossTable is a table that an engine itself sets fields in, when the newest data of a
-// session may be lost although it was kept: one field for each damage, with a sentence
-// for people. The next owner shows it to them and removes the field.
+// LossTable is a table written by the engine itself when committed data of a session may be
+// lost: one field per damage, whose value is a sentence for users. The next owner shows the
+// sentence and removes the field.
 const LossTable = "engine-loss"
 
 // ListPage is a part of a list.
 type ListPage struct {
-	// From is the index of the first item, as [ListStart] has it.
+	// From is the index of the first item, computed by [ListStart].
 	From  int
 	Items [][]byte
 	// Total is the length of the whole list.
 	Total int
 }
 
-// ListStart is the index of the first item of a page: from, or -from items before
-// the end when it is negative, within a list of that many items.
+// ListStart returns the index of the first item of a page in a list of total items: from,
+// or -from items before the end if from is negative, clamped to the list.
 func ListStart(from, total int) int {
 	if from < 0 {
 		return max(from+total, 0)
@@ -122,22 +123,23 @@ func ListStart(from, total int) int {
 	return min(from, total)
 }
 
-// Command is a message for a session's owner.
+// Command is a message to the owner of a session.
 type Command struct {
-	// ID makes Send idempotent. It names this delivery; that two deliveries
-	// carry the same user message is for the session to notice.
+	// ID makes Send idempotent. It identifies this delivery; the session itself detects two
+	// deliveries of the same user message.
 	ID   string
 	Data []byte
 }
 
-// NewSession is a session to be created.
+// NewSession is the argument of Create and Recreate.
 type NewSession struct {
 	ID   wire.SessionID
 	User string
 	Card []byte
 }
 
-// CheckLeaseOf refuses a lease that is not one of a session to be recreated.
+// CheckLeaseOf refuses a lease without an epoch or of another session than the one to
+// recreate.
 func CheckLeaseOf(l Lease, n NewSession) error {
 	if l.Session != n.ID || l.Epoch == 0 {
 		return fmt.Errorf("%w: a lease of session %q with epoch %d for session %q", ErrInvalid, l.Session, l.Epoch, n.ID)
@@ -145,51 +147,50 @@ func CheckLeaseOf(l Lease, n NewSession) error {
 	return nil
 }
 
-// Info is what the directory knows of a session.
+// Info is the directory entry of a session.
 type Info struct {
 	ID   wire.SessionID
 	User string
-	// Card is what listings show of the session; the store does not look
-	// inside.
+	// Card is the summary of the session for listings; the store does not interpret it.
 	Card    []byte
 	Created time.Time
 	// Updated is the time of the last claim or commit.
 	Updated time.Time
 	// Working is the last [Batch.Working].
 	Working bool
-	// Owner is empty when nobody holds the lease; it is not when the lease
-	// has merely run out.
+	// Owner is the replica that holds the lease, even if the lease has expired. It is empty
+	// after a release and before the first claim.
 	Owner wire.ReplicaID
 	Epoch uint64
-	// Until is when the lease runs out unless renewed.
+	// Until is the time at which the lease expires unless it is renewed.
 	Until time.Time
-	// Top is the position of the newest event, Oldest that of the oldest one
-	// still in the log. Both are zero before the first claim.
+	// Top is the position of the newest event, Oldest that of the oldest event still in the
+	// log. Both are zero before the first claim.
 	Top    wire.Position
 	Oldest wire.Position
-	// Quarantined is why the session is set aside, or empty.
+	// Quarantined is the reason for the quarantine, or empty.
 	Quarantined string
 }
 
-// Query selects sessions. The zero Query is the first page of all.
+// Query selects sessions. The zero Query selects the first page of all sessions.
 type Query struct {
-	// User, unless empty, selects one user's sessions.
+	// User, unless empty, restricts the listing to one user.
 	User string
-	// After is the Next of the page before.
+	// After is the Next of the previous page.
 	After string
 	// Limit is the page size; 0 means 100, more than 1,000 means 1,000.
 	Limit int
 }
 
-// Page is a part of a listing. No order is promised, but who walks all pages
-// sees everything that was there the whole time exactly once.
+// Page is a part of a listing. The order is undefined, but reading all pages yields every
+// item that existed during the whole listing exactly once.
 type Page[T any] struct {
 	Items []T
-	// Next continues the listing; empty at the end.
+	// Next is the After of the next page; empty on the last one.
 	Next string
 }
 
-// PageLimit applies the rule of [Query.Limit].
+// PageLimit returns the page size for n by the rule of [Query.Limit].
 func PageLimit(n int) int {
 	if n <= 0 {
 		return 100
@@ -197,11 +198,11 @@ func PageLimit(n int) int {
 	return min(n, 1000)
 }
 
-// Replica is a hub process that is alive.
+// Replica is a live hub process.
 type Replica struct {
 	ID wire.ReplicaID
-	// Card is what the hub says of itself; the store does not look inside.
+	// Card is the hub's description of itself; the store does not interpret it.
 	Card []byte
-	// Until is when it counts as gone unless announced again.
+	// Until is the time at which the replica counts as dead unless it is announced again.
 	Until time.Time
 }

@@ -73,7 +73,7 @@ func (s *Store) step(e *session) *step {
 	if !ok {
 		p = &step{done: make(chan error, 1)}
 		p.settle = func(err error) {
-			p.session.place = p.changes.Place()
+			p.session.place = p.changes.BucketRef()
 			p.session.finish(err, &p.meta)
 			p.done <- err // from here on it may be somebody else's
 		}
@@ -157,7 +157,7 @@ func batchBytes(b *store.Batch) int {
 
 // putSealed gives a key the stored form of a value.
 func (s *Store) putSealed(out *kvlog.Batch, key, value []byte) {
-	s.cfg.Schema.Seal(out.Room(key, sealBytes+len(value))[:0], value)
+	s.cfg.Schema.Seal(out.Reserve(key, sealBytes+len(value))[:0], value)
 }
 
 // appendEntry adds an entry to the log, and takes from its other end what the
@@ -168,7 +168,7 @@ func (s *Store) appendEntry(out *kvlog.Batch, m *meta, epoch, first uint64, fram
 	for _, f := range frames {
 		n += len(f)
 	}
-	sealed := out.Room(entry.appendKey(make([]byte, 0, spanKeyBytes)), sealBytes+n)
+	sealed := out.Reserve(entry.appendKey(make([]byte, 0, spanKeyBytes)), sealBytes+n)
 	lines := sealed[sealBytes:sealBytes]
 	for i, f := range frames {
 		if i > 0 {

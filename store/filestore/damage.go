@@ -20,7 +20,7 @@ func located(sel *kvlog.Selection, i int, err error) error {
 	if !ok {
 		return err
 	}
-	file, off := sel.Place(i)
+	file, off := sel.Location(i)
 	return &store.CorruptError{Where: c.Where, Reason: fmt.Sprintf("%s (%s at %d)", c.Reason, file, off)}
 }
 

@@ -37,7 +37,7 @@ func (s *Store) readCore(bucket string) (c core, err error) {
 		case metaKey:
 			c.described, c.damage = true, ""
 			if c.meta, err = decodeMeta(values[i]); err != nil {
-				file, off := sel.Place(i)
+				file, off := sel.Location(i)
 				c.damage = fmt.Sprintf("its description: %v (%s at %d)", err, file, off)
 			}
 		case cardKey:

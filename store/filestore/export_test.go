@@ -38,7 +38,7 @@ func (s *Store) Locate(d storetest.Damage) (file string, off, size int64) {
 		return "", 0, 0
 	}
 	defer sel.Close()
-	file, off = sel.Place(0)
+	file, off = sel.Location(0)
 	return file, off, int64(sel.Entries()[0].Size())
 }
 

@@ -63,7 +63,7 @@ func Open(dir string, cfg Config) (*Store, error) {
 	}
 	log, err := kvlog.Open(dir, kvlog.Config{
 		Sync: cfg.Sync, SyncEvery: cfg.SyncEvery, SegmentBytes: cfg.SegmentBytes,
-		Logger: cfg.Logger, OpenFile: cfg.openFile, FoldAfter: cfg.foldAfter,
+		Logger: cfg.Logger, OpenFile: cfg.openFile, EvictAfter: cfg.foldAfter,
 		OnDamage: func(d kvlog.Damage) {
 			s.found.add(d)
 			signal(s.alarm) // the clock will see to it
@@ -252,9 +252,9 @@ func (s *Store) await(ctx context.Context, done <-chan error, settle func(error)
 // session is one session in memory.
 type session struct {
 	id     wire.SessionID
-	bucket string      // its bucket's name
-	turn   turn        // of those who write
-	place  kvlog.Place // of its bucket, for who has the turn
+	bucket string          // its bucket's name
+	turn   turn            // of those who write
+	place  kvlog.BucketRef // of its bucket, for who has the turn
 
 	mu          sync.Mutex // guards the following, never held across I/O
 	meta        meta

@@ -7,35 +7,36 @@ import (
 	"time"
 )
 
-// groupBytes bounds what is written at once, so that nobody waits long for
-// somebody else's flood.
+// groupBytes bounds the size of one write, so that a small batch does not wait long behind
+// many large ones.
 const groupBytes = 4 << 20
 
-// spareRequests bounds the memory that is kept for requests.
-const spareRequests = 4096
+// maxSpareRequests bounds the capacity of the request slice that is kept for reuse.
+const maxSpareRequests = 4096
 
-// queue is what waits for the committer.
+// queue holds the requests and tasks that wait for the committer, and the committer's
+// state.
 type queue struct {
 	wake chan struct{} // holds a token when there may be something to do
 
 	mu       sync.Mutex
 	requests []request
-	chores   []*chore
-	ending   bool // nothing more comes in
+	tasks    []*committerTask
+	closing  bool // no more requests are accepted
 
-	wg sync.WaitGroup // the committer, who ends last
+	wg sync.WaitGroup // the committer, which stops last
 
-	// What follows belongs to the committer alone.
-	spare   []request // memory for the requests that come next
-	buf     []byte
-	batches []*Batch          // of the group
-	writes  uint64            // how many there were
-	staged  map[string]uint64 // versions of buckets that this write makes
-	marked  bool              // the newest record is a mark
-	ceiling int64             // of the total while compaction is at work, or 0
+	// The fields below belong to the committer alone.
+	spareRequests   []request // empty slice for the next requests
+	buf             []byte
+	batches         []*Batch          // of the current group
+	writes          uint64            // number of writes so far
+	pendingVersions map[string]uint64 // newest versions, in the current write, of buckets that do not exist yet
+	endsWithMark    bool              // the newest record is a mark
+	maxTotal        int64             // bound of Log.total while compaction is in progress, or 0
 }
 
-// request is batches on their way.
+// request is one call of Submit or Queue: batches that share a callback.
 type request struct {
 	first *Batch
 	more  []*Batch
@@ -50,19 +51,19 @@ func (r request) size() (n int64) {
 	return n
 }
 
-// chore is work of the housekeeper that must happen between two groups: prepare
-// runs on the committer, when nothing else changes the index, and returns what
-// to write.
-type chore struct {
+// committerTask is work of the maintenance goroutine that must run between two groups. The
+// committer calls prepare, while no other goroutine modifies the index, and writes the
+// batches it returns.
+type committerTask struct {
 	prepare func() []*Batch
 	done    chan error
 }
 
-// Submit queues batches, most often one. If it returns nil, done will be called
-// exactly once, on the committer: with nil when the batches are applied and as
-// durable as the sync mode says, or with the reason why they left no trace.
-// Batches are applied in the order of their Submits. A crash may leave the first
-// few of several batches, but nobody sees that before.
+// Submit queues batches, most often one, and wakes the committer. If it returns nil, done
+// is called exactly once, on the committer: with nil when the batches are applied and as
+// durable as the sync mode requires, or with an error if none of them was applied. Batches
+// are applied in the order of their Submits. A crash may leave a prefix of several batches,
+// but no reader sees that state before the crash.
 func (l *Log) Submit(done func(error), first *Batch, more ...*Batch) error {
 	err := l.Queue(done, first, more...)
 	if err == nil {
@@ -71,49 +72,49 @@ func (l *Log) Submit(done func(error), first *Batch, more ...*Batch) error {
 	return err
 }
 
-// Queue is Submit for callers that call Wake as well, unless they hear of their
-// batches before: what others queue until then is written together with them.
+// Queue queues batches without waking the committer. The caller must call Wake later,
+// unless the callback ran before. Batches that are queued until then are written together.
 func (l *Log) Queue(done func(error), first *Batch, more ...*Batch) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
-	if err := l.ready(first); err != nil {
+	if err := l.prepareBatch(first); err != nil {
 		return err
 	}
 	for _, b := range more {
-		if err := l.ready(b); err != nil {
+		if err := l.prepareBatch(b); err != nil {
 			return err
 		}
 	}
 	q := &l.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.ending {
+	if q.closing {
 		return ErrClosed
 	}
 	q.requests = append(q.requests, request{first, more, done})
 	return nil
 }
 
-// Wake has everything written that is queued.
-func (l *Log) Wake() { signal(l.queue.wake) }
+// Wake makes the committer write all queued batches.
+func (l *Log) Wake() { notify(l.queue.wake) }
 
-// ready does for a batch what need not be done by the committer. If its bucket
-// is folded, it is unfolded.
-func (l *Log) ready(b *Batch) error {
+// prepareBatch does the work on a batch that does not need the committer: it checks it,
+// computes its checksum, looks up its bucket and loads an evicted index.
+func (l *Log) prepareBatch(b *Batch) error {
 	if err := b.check(); err != nil {
 		return err
 	}
-	b.summed()
-	if b.at == nil {
+	b.setChecksum()
+	if b.target == nil {
 		l.mu.RLock()
-		b.at = l.buckets[b.bucket]
+		b.target = l.buckets[b.bucket]
 		l.mu.RUnlock()
 	}
-	return l.unfold(b.at)
+	return l.loadIndex(b.target)
 }
 
-// Apply is Submit for callers that want to wait.
+// Apply submits batches and waits for the callback.
 func (l *Log) Apply(first *Batch, more ...*Batch) error {
 	done := make(chan error, 1)
 	if err := l.Submit(func(err error) { done <- err }, first, more...); err != nil {
@@ -122,29 +123,29 @@ func (l *Log) Apply(first *Batch, more ...*Batch) error {
 	return <-done
 }
 
-// signal leaves a token for whoever waits.
-func signal(c chan<- struct{}) {
+// notify puts a token into c unless it holds one.
+func notify(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
 	}
 }
 
-// do has the committer do a chore and waits for it.
-func (l *Log) do(prepare func() []*Batch) error {
-	c := &chore{prepare: prepare, done: make(chan error, 1)}
+// runOnCommitter runs a committerTask and waits for it.
+func (l *Log) runOnCommitter(prepare func() []*Batch) error {
+	c := &committerTask{prepare: prepare, done: make(chan error, 1)}
 	q := &l.queue
 	q.mu.Lock()
-	q.chores = append(q.chores, c)
+	q.tasks = append(q.tasks, c)
 	q.mu.Unlock()
-	signal(q.wake)
+	notify(q.wake)
 	return <-c.done
 }
 
-// commitLoop is the committer.
+// commitLoop is the committer goroutine.
 func (l *Log) commitLoop() {
 	for {
-		group, c, ending := l.take()
+		group, c, ending := l.nextGroup()
 		if len(group) > 0 {
 			l.commitGroup(group)
 			l.recycle(group)
@@ -161,18 +162,18 @@ func (l *Log) commitLoop() {
 	}
 }
 
-// take returns the next group of batches and the next chore. While compaction
-// is too far behind it returns no batches: those who write pay for it.
-func (l *Log) take() (group []request, c *chore, ending bool) {
+// nextGroup returns the next group of requests and the next task. While compaction is too
+// far behind it returns no requests, which slows down the writers.
+func (l *Log) nextGroup() (group []request, c *committerTask, ending bool) {
 	q := &l.queue
-	held := l.behind()
+	held := l.compactionBehind()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.chores) > 0 {
-		c = q.chores[0]
-		q.chores = q.chores[1:]
+	if len(q.tasks) > 0 {
+		c = q.tasks[0]
+		q.tasks = q.tasks[1:]
 	}
-	if held && !q.ending {
+	if held && !q.closing {
 		return nil, c, false
 	}
 	limit := min(groupBytes, l.cfg.SegmentBytes)
@@ -181,21 +182,21 @@ func (l *Log) take() (group []request, c *chore, ending bool) {
 		size += q.requests[n].size()
 	}
 	if n > 0 {
-		group, q.requests = q.requests[:n], append(q.spare, q.requests[n:]...)
-		q.spare = nil
+		group, q.requests = q.requests[:n], append(q.spareRequests, q.requests[n:]...)
+		q.spareRequests = nil
 	}
-	return group, c, q.ending
+	return group, c, q.closing
 }
 
-// recycle makes the memory of a group that of requests to come.
+// recycle keeps the memory of a group for later requests.
 func (l *Log) recycle(group []request) {
 	clear(group)
-	if cap(group) <= spareRequests {
-		l.queue.spare = group[:0]
+	if cap(group) <= maxSpareRequests {
+		l.queue.spareRequests = group[:0]
 	}
 }
 
-// commitGroup writes requests and calls them back.
+// commitGroup writes the batches of requests and calls their callbacks.
 func (l *Log) commitGroup(group []request) {
 	batches := l.queue.batches[:0]
 	for _, r := range group {
@@ -203,10 +204,10 @@ func (l *Log) commitGroup(group []request) {
 	}
 	l.queue.batches = batches
 	err := l.write(batches)
-	clear(batches) // what was written is not held
+	clear(batches) // release the batches
 	for _, r := range group {
 		if errors.Is(err, ErrNoSpace) && len(group) > 1 {
-			// A small one may fit although all of them together did not.
+			// A small request may fit although the whole group did not.
 			r.done(l.write(append([]*Batch{r.first}, r.more...)))
 			continue
 		}
@@ -222,17 +223,17 @@ func (l *Log) write(batches []*Batch) error {
 	if err := l.broken.Load(); err != nil {
 		return *err
 	}
-	if err := l.unfoldFor(batches); err != nil {
+	if err := l.loadIndexes(batches); err != nil {
 		return err
 	}
 	q := &l.queue
-	seg, err := l.roomFor(batches)
+	seg, err := l.segmentFor(batches)
 	if err != nil {
 		l.full.Store(errors.Is(err, ErrNoSpace))
 		return err
 	}
 	q.writes++
-	clear(q.staged)
+	clear(q.pendingVersions)
 	buf, start, durable := q.buf[:0], seg.size, point(l.durable.Load())
 	for _, b := range batches {
 		b.version = l.nextVersion(b)
@@ -242,10 +243,10 @@ func (l *Log) write(batches []*Batch) error {
 		q.buf = nil
 	}
 	if _, err := seg.file.WriteAt(buf, start); err != nil {
-		err = fmt.Errorf("write log: %w", noSpace(err))
+		err = fmt.Errorf("write log: %w", asNoSpace(err))
 		l.full.Store(errors.Is(err, ErrNoSpace))
 		if cut := seg.file.Truncate(start); cut != nil {
-			return l.fail(errors.Join(err, cut))
+			return l.markBroken(errors.Join(err, cut))
 		}
 		return err
 	}
@@ -267,24 +268,24 @@ func (l *Log) write(batches []*Batch) error {
 	}
 	l.total.Add(int64(len(buf)))
 	l.mu.Unlock()
-	q.marked = batches[len(batches)-1].kind == kindMark
+	q.endsWithMark = batches[len(batches)-1].kind == kindMark
 	if l.cfg.Sync == SyncInterval || l.cfg.Sync == SyncOff && before.seg() < seg.id {
-		signal(l.syncer.dirty) // a full segment is synced in every mode
+		notify(l.syncer.dirty) // full segments are synced in every mode
 	}
-	l.tendLater()
+	l.wakeMaintenance()
 	return nil
 }
 
-// unfoldFor finds the buckets of batches and unfolds those that were folded
-// since their batches were submitted. Only the committer folds, so they stay
-// unfolded until it has applied them.
-func (l *Log) unfoldFor(batches []*Batch) error {
+// loadIndexes looks up the buckets of batches and loads the indexes that were evicted after
+// the batches were submitted. Only the committer evicts, so they stay loaded until it has
+// applied the batches.
+func (l *Log) loadIndexes(batches []*Batch) error {
 	for _, b := range batches {
-		if b.at == nil || b.at.gone {
-			b.at = l.buckets[b.bucket]
+		if b.target == nil || b.target.dropped {
+			b.target = l.buckets[b.bucket]
 		}
 		if b.kind == kindBatch || b.kind == kindMove {
-			if err := l.unfold(b.at); err != nil {
+			if err := l.loadIndex(b.target); err != nil {
 				return err
 			}
 		}
@@ -292,29 +293,30 @@ func (l *Log) unfoldFor(batches []*Batch) error {
 	return nil
 }
 
-// nextVersion numbers the record of a batch, given those before it in the same
-// write. A bucket begins again at 1 after it was dropped.
+// nextVersion returns the version of a batch's record, taking earlier records of the same
+// write into account. A bucket starts again at 1 after it was dropped.
 func (l *Log) nextVersion(b *Batch) uint64 {
 	q := &l.queue
-	if b.at == nil {
-		version := q.staged[b.bucket] + 1
-		if q.staged[b.bucket] = version; b.kind == kindDrop {
-			q.staged[b.bucket] = 0
+	if b.target == nil {
+		version := q.pendingVersions[b.bucket] + 1
+		if q.pendingVersions[b.bucket] = version; b.kind == kindDrop {
+			q.pendingVersions[b.bucket] = 0
 		}
 		return version
 	}
-	if b.at.write != q.writes {
-		b.at.write, b.at.staged = q.writes, b.at.version
+	if b.target.lastWrite != q.writes {
+		b.target.lastWrite, b.target.pendingVersion = q.writes, b.target.version
 	}
-	version := b.at.staged + 1
-	if b.at.staged = version; b.kind == kindDrop {
-		b.at.staged = 0
+	version := b.target.pendingVersion + 1
+	if b.target.pendingVersion = version; b.kind == kindDrop {
+		b.target.pendingVersion = 0
 	}
 	return version
 }
 
-// roomFor returns the segment to write to, a new one if the last is full.
-func (l *Log) roomFor(batches []*Batch) (*segment, error) {
+// segmentFor returns the segment to write batches to: the head, or a new one if the head is
+// full.
+func (l *Log) segmentFor(batches []*Batch) (*segment, error) {
 	size := int64(0)
 	for _, b := range batches {
 		size += b.size()
@@ -323,11 +325,11 @@ func (l *Log) roomFor(batches []*Batch) (*segment, error) {
 	if head.size == segmentHeader || head.size+size <= l.cfg.SegmentBytes {
 		return head, nil
 	}
-	return l.roll()
+	return l.startSegment()
 }
 
-// roll begins a new segment.
-func (l *Log) roll() (*segment, error) {
+// startSegment appends a new head segment.
+func (l *Log) startSegment() (*segment, error) {
 	head := l.head()
 	seg, err := l.createSegment(head.id+1, head.size)
 	if err != nil {
@@ -340,30 +342,29 @@ func (l *Log) roll() (*segment, error) {
 	return seg, nil
 }
 
-// applyLocked changes the index as a batch says, which was written to the end of
-// a segment.
+// applyLocked applies a batch, which was written to the end of a segment, to the index.
 func (l *Log) applyLocked(b *Batch, seg *segment, now int64) {
 	switch b.kind {
 	case kindBatch, kindMove:
-	case kindFold:
-		b.at.version = b.version
-		l.foldLocked(b.at, loc{seg.id, uint32(seg.size), uint32(b.size())}) //nolint:gosec // within a segment
+	case kindIndex:
+		b.target.version = b.version
+		l.evictLocked(b.target, loc{seg.id, uint32(seg.size), uint32(b.size())}) //nolint:gosec // within a segment
 		return
 	case kindDrop:
-		l.dropLocked(b.bucket, b.dropped)
+		l.dropLocked(b.bucket, b.dropTime)
 		return
 	default:
 		return
 	}
-	t := b.at
-	if t == nil || t.gone {
+	t := b.target
+	if t == nil || t.dropped {
 		t = l.bucketLocked(b.bucket)
 	}
 	t.version = b.version
 	t.used.Store(now)
 	x, base, added := t.ix.Load(), seg.size+b.size()-int64(len(b.body)), int64(0)
 	for _, m := range b.muts {
-		x.mutate(m, b.body, seg.id, base, l.goneLocked)
+		x.mutate(m, b.body, seg.id, base, l.uncountLocked)
 		if m.op == opPut {
 			added += entryCost(m.key.size, m.arg.size)
 		}
@@ -371,10 +372,10 @@ func (l *Log) applyLocked(b *Batch, seg *segment, now int64) {
 	l.countLocked(seg.id, added)
 }
 
-// goneLocked counts an entry that is not live any more.
-func (l *Log) goneLocked(old Entry) { l.countLocked(old.at.seg, -old.cost()) }
+// uncountLocked subtracts an entry that is no longer live from the live bytes.
+func (l *Log) uncountLocked(old Entry) { l.countLocked(old.at.seg, -old.cost()) }
 
-// bucketLocked returns a bucket, which it makes if need be.
+// bucketLocked returns a bucket, which it creates if needed.
 func (l *Log) bucketLocked(name string) *bucket {
 	b := l.buckets[name]
 	if b == nil {
@@ -386,27 +387,27 @@ func (l *Log) bucketLocked(name string) *bucket {
 	return b
 }
 
-// dropLocked removes a bucket that was dropped at a time.
+// dropLocked removes a bucket that was dropped at the time when, in Unix nanoseconds.
 func (l *Log) dropLocked(name string, when int64) {
 	b := l.buckets[name]
 	if b == nil {
 		return
 	}
 	delete(l.buckets, name)
-	b.gone = true
+	b.dropped = true
 	l.live.Add(-b.cost())
-	if first := l.house.dropped.Load(); first == 0 || when < first {
-		l.house.dropped.Store(when)
+	if first := l.maint.firstDrop.Load(); first == 0 || when < first {
+		l.maint.firstDrop.Store(when)
 	}
-	for _, t := range b.spread {
+	for _, t := range b.liveBySegment {
 		l.countLocked(t.seg, -t.live)
 	}
 	if x := b.ix.Load(); x != nil {
-		x.remove("", "", l.goneLocked)
+		x.remove("", "", l.uncountLocked)
 	}
 }
 
-// countLocked changes the live bytes of a segment.
+// countLocked adds delta to the live bytes of a segment and of the log.
 func (l *Log) countLocked(id uint32, delta int64) {
 	l.live.Add(delta)
 	if s := l.segmentLocked(id); s != nil {

@@ -9,28 +9,27 @@ import (
 	"time"
 )
 
-// asideDir is where unreadable bytes go, each with a report. Nothing there is
-// ever overwritten or deleted by the log.
-const asideDir = "aside"
+// quarantineDir is the folder for unreadable bytes, each with a report. The log never
+// overwrites or deletes a file in it.
+const quarantineDir = "aside"
 
-// Damage is one stretch of the log that cannot be read, or something that must
-// have been there and is not.
+// Damage is one unreadable range of the log, or data that is missing from it.
 type Damage struct {
-	// Bucket is whose data it was. It is empty when that cannot be told; if
+	// Bucket is the bucket that the data belonged to. It is empty if that is unknown; if
 	// the bucket has later records, another Damage will name it.
 	Bucket string
-	// Suspects are the buckets without later records, if Bucket is empty: each of
-	// them may have lost its newest ones.
+	// Suspects are the buckets without later records, if Bucket is empty: each of them may
+	// have lost its newest records.
 	Suspects []string
-	// File, Offset and Length say where it is.
+	// File, Offset and Length locate the damage.
 	File   string
 	Offset int64
 	Length int64
 	Reason string
-	// Aside names the file in aside/ that has the bytes, if there are any.
-	Aside string
-	// Report names the report in aside/. The same damage has the same report
-	// whenever it is found.
+	// QuarantineFile names the copy of the bytes in aside/, if there are any.
+	QuarantineFile string
+	// Report names the report in aside/. The same damage has the same report every time it
+	// is found.
 	Report string
 }
 
@@ -47,105 +46,106 @@ func (l *Log) report(name string, d Damage, data []byte) error {
 	return err
 }
 
-// writeReport writes the report of a damage, with the bytes if there are any, unless
-// it is there already. It returns the damage with the names of both. Callers tell of it
-// in any case: a report does not say whether whoever was told had the time to act on it.
+// writeReport writes the report of a damage, and the bytes if there are any, unless the
+// report exists. It returns the damage with the names of both files. Callers call OnDamage
+// even if the report exists: the process may have died before OnDamage acted on it.
 func (l *Log) writeReport(name string, d Damage, data []byte) (Damage, error) {
-	dir := filepath.Join(l.dir, asideDir)
+	dir := filepath.Join(l.dir, quarantineDir)
 	d.Report = name + ".txt"
 	path := filepath.Join(dir, d.Report)
 	if _, err := os.Stat(path); err == nil {
 		if len(data) > 0 {
-			d.Aside = filepath.Join(asideDir, name+".bin")
+			d.QuarantineFile = filepath.Join(quarantineDir, name+".bin")
 		}
 		return d, nil
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		return d, fmt.Errorf("set aside: %w", err)
+		return d, fmt.Errorf("quarantine data: %w", err)
 	}
 	if err := makeDir(dir); err != nil {
-		return d, fmt.Errorf("set aside: %w", err)
+		return d, fmt.Errorf("quarantine data: %w", err)
 	}
 	if len(data) > 0 {
-		bin, err := l.setAside(name, data)
+		bin, err := l.quarantineBytes(name, data)
 		if err != nil {
 			return d, err
 		}
-		d.Aside = filepath.Join(asideDir, filepath.Base(bin))
+		d.QuarantineFile = filepath.Join(quarantineDir, filepath.Base(bin))
 	}
 	text := fmt.Sprintf("file:   %s\noffset: %d\nlength: %d\nbucket: %q\nreason: %s\nbytes:  %s\nfound:  %s\n",
-		d.File, d.Offset, d.Length, d.Bucket, d.Reason, d.Aside, time.Now().UTC().Format(time.RFC3339))
+		d.File, d.Offset, d.Length, d.Bucket, d.Reason, d.QuarantineFile, time.Now().UTC().Format(time.RFC3339))
 	if err := writeFile(path, []byte(text)); err != nil {
-		return d, fmt.Errorf("set aside: %w", err)
+		return d, fmt.Errorf("quarantine data: %w", err)
 	}
-	l.cfg.Logger.Error("stored data is unreadable and was set aside",
+	l.cfg.Logger.Error("unreadable data quarantined",
 		"file", d.File, "offset", d.Offset, "length", d.Length, "bucket", d.Bucket, "reason", d.Reason, "report", path)
 	return d, nil
 }
 
-// stretchName names the report of bytes in a segment.
-func stretchName(seg uint32, off int64) string { return fmt.Sprintf("%08x-%08x", seg, off) }
+// reportName returns the name of the report of damage at an offset of a segment.
+func reportName(seg uint32, off int64) string { return fmt.Sprintf("%08x-%08x", seg, off) }
 
-// asidePath returns a path in aside/ that is free.
-func (l *Log) asidePath(name, ext string) (string, error) {
-	dir := filepath.Join(l.dir, asideDir)
+// quarantinePath returns an unused path in aside/.
+func (l *Log) quarantinePath(name, ext string) (string, error) {
+	dir := filepath.Join(l.dir, quarantineDir)
 	if err := makeDir(dir); err != nil {
-		return "", fmt.Errorf("set aside: %w", err)
+		return "", fmt.Errorf("quarantine data: %w", err)
 	}
 	path := filepath.Join(dir, name+ext)
 	for n := 2; ; n++ {
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 			return path, nil
 		} else if err != nil {
-			return "", fmt.Errorf("set aside: %w", err)
+			return "", fmt.Errorf("quarantine data: %w", err)
 		}
 		path = filepath.Join(dir, fmt.Sprintf("%s-%d%s", name, n, ext))
 	}
 }
 
-// setAside saves bytes and returns where.
-func (l *Log) setAside(name string, data []byte) (string, error) {
-	path, err := l.asidePath(name, ".bin")
+// quarantineBytes saves bytes to a file in aside/ and returns its path.
+func (l *Log) quarantineBytes(name string, data []byte) (string, error) {
+	path, err := l.quarantinePath(name, ".bin")
 	if err != nil {
 		return "", err
 	}
 	if err := writeFile(path, data); err != nil {
-		return "", fmt.Errorf("set aside: %w", err)
+		return "", fmt.Errorf("quarantine data: %w", err)
 	}
 	return path, nil
 }
 
-// moveAside takes a whole segment file out of the log, if it is still there.
-func (l *Log) moveAside(seg *segment) error {
-	path, err := l.asidePath(fmt.Sprintf("%08x", seg.id), segmentSuffix)
+// quarantineSegment moves a segment file to aside/, if it still exists.
+func (l *Log) quarantineSegment(seg *segment) error {
+	path, err := l.quarantinePath(fmt.Sprintf("%08x", seg.id), segmentSuffix)
 	if err != nil {
 		return err
 	}
 	if err := os.Rename(seg.path, path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("set aside: %w", err)
+		return fmt.Errorf("quarantine data: %w", err)
 	}
 	if err := errors.Join(syncDir(filepath.Dir(path)), syncDir(l.dir)); err != nil {
-		return l.fail(fmt.Errorf("fsync folder: %w", err))
+		return l.markBroken(fmt.Errorf("fsync folder: %w", err))
 	}
 	return nil
 }
 
-// abandon gives up on what is live in a segment that was evacuated: it could
-// not be read. It reports whether there was any.
-func (l *Log) abandon(seg *segment) (lost bool, err error) {
+// deleteUnreadable reports and deletes the entries that are still live in a segment after
+// its live values were copied: their values are unreadable. It returns whether there were
+// any.
+func (l *Log) deleteUnreadable(seg *segment) (lost bool, err error) {
 	l.mu.RLock()
 	live := seg.live
-	var folded []string
+	var evicted []string
 	for name, b := range l.buckets {
-		if live > 0 && b.ix.Load() == nil && b.liesIn(seg.id) {
-			folded = append(folded, name)
+		if live > 0 && b.ix.Load() == nil && b.hasLiveIn(seg.id) {
+			evicted = append(evicted, name)
 		}
 	}
 	l.mu.RUnlock()
 	if live == 0 {
 		return false, nil
 	}
-	for _, name := range folded {
-		if err := l.view(name, func(*bucket) {}); err != nil {
+	for _, name := range evicted {
+		if err := l.withBucket(name, func(*bucket) {}); err != nil {
 			return false, err
 		}
 	}
@@ -153,12 +153,12 @@ func (l *Log) abandon(seg *segment) (lost bool, err error) {
 	keys := map[string]int{}
 	l.mu.RLock()
 	for name, b := range l.buckets {
-		if batch := b.forget(here); batch != nil {
+		if batch := b.deletionsOf(here); batch != nil {
 			keys[name] = len(batch.muts)
 		}
 	}
 	l.mu.RUnlock()
-	// Reports come first: once the log has forgotten, nobody would notice.
+	// Reports come first: after the deletion the loss could not be detected any more.
 	for name, n := range keys {
 		d := Damage{
 			Bucket: name, File: filepath.Base(seg.path), Length: seg.size,
@@ -168,14 +168,14 @@ func (l *Log) abandon(seg *segment) (lost bool, err error) {
 			return false, err
 		}
 	}
-	return len(keys) > 0, l.do(func() []*Batch {
+	return len(keys) > 0, l.runOnCommitter(func() []*Batch {
 		l.mu.RLock()
 		defer l.mu.RUnlock()
 		var batches []*Batch
 		for name := range keys {
 			if b := l.buckets[name]; b != nil {
-				if batch := b.forget(here); batch != nil {
-					batches = append(batches, batch.summed())
+				if batch := b.deletionsOf(here); batch != nil {
+					batches = append(batches, batch.setChecksum())
 				}
 			}
 		}
@@ -183,9 +183,8 @@ func (l *Log) abandon(seg *segment) (lost bool, err error) {
 	})
 }
 
-// forget returns a batch that deletes the entries of a bucket that match, or
-// nil if none do.
-func (b *bucket) forget(match func(Entry) bool) *Batch {
+// deletionsOf returns a batch that deletes the matching entries, or nil if none match.
+func (b *bucket) deletionsOf(match func(Entry) bool) *Batch {
 	if b.ix.Load() == nil {
 		return nil
 	}

@@ -45,7 +45,7 @@ func TestLosingAnotherSegment(t *testing.T) {
 	for i := range 20 {
 		put(t, l, "b", fmt.Sprintf("key%02d", i), strings.Repeat("x", 900))
 	}
-	ok(t, l.Fold("b"))
+	ok(t, l.Evict("b"))
 	ok(t, l.Close())
 	for n, name := range []string{"00000002.seg", "00000003.seg"} {
 		ok(t, os.Remove(filepath.Join(dir, name)))

@@ -1,71 +1,85 @@
-// Package kvlog is an ordered key-value store in one folder, made of one
-// append-only log with its index in memory ("Bitcask with order").
+// Package kvlog is an ordered key-value store in one folder: an append-only log with its
+// index in memory, like Bitcask but with ordered keys.
 //
-// It owns the folder: the lock file, the format file, the durable file, the segment
-// files and aside/, where unreadable bytes go. Other files in the folder are left alone.
+// The package owns the folder: the lock file, the format file, the durable file, the
+// segment files and the quarantine folder aside/ for unreadable bytes. It ignores other
+// files in the folder.
+//
+// # Scope
+//
+// kvlog is frozen: bugs are fixed, features are not added. It serves one process with many
+// small groups of keys ("buckets"), small atomic batches, group commit, and indexes that
+// can be evicted from memory bucket by bucket. Choose another engine, such as Pebble, bbolt
+// or SQLite, for transactions over several buckets, for snapshots or secondary indexes, for
+// access by several processes, for a data set that must open faster than its log can be
+// read, or for systems other than Unix. Choose store/redisstore for several replicas.
 //
 // # Model
 //
-// Keys live in buckets. A [Batch] changes keys of one bucket, whole or not at
-// all, and is one checksummed record of the log. [Log.Submit] queues a batch;
-// one committer goroutine writes everything that queued up until [Log.Wake], or
-// while the write before was under way, with one system call, applies it to the
-// index and then calls every batch back, in the order of the log. The index keeps
-// where each value lies, not the value; [Log.Select] picks entries without
-// touching the disk and reads them with no lock held.
+// Keys live in buckets. A [Batch] changes keys of one bucket atomically and is one
+// checksummed record of the log. [Log.Submit] queues a batch. One committer goroutine writes
+// all batches that were queued before [Log.Wake], or while the previous write was in
+// progress, with one system call, applies them to the index and then calls the callback of
+// each, in log order. The index holds the location of each value, not the value;
+// [Log.Select] picks entries without touching the disk and reads the values without holding
+// a lock.
 //
 // # Memory
 //
-// An entry costs about 70 bytes plus its key. A bucket that nobody used for
-// [Config.FoldAfter] is folded: its index is written to the log and only keys
-// that begin with a zero byte stay in memory, some 200 bytes in all. The next
-// use reads it back.
+// An entry costs about 70 bytes plus its key. The index of a bucket that was not used for
+// [Config.EvictAfter] is evicted: it is written to the log as one record, and only the
+// entries whose key begins with a zero byte stay in memory, some 200 bytes in all. The next
+// use of the bucket loads the index again.
 //
 // # Disk
 //
-// Segments are compacted oldest first, by writing what is still live to the end
-// of the log while commits go on. The folder is kept to at most twice the live
-// bytes plus [SlackSegments] segments: when compaction falls behind, commits
-// wait for it. After much was deleted at once it takes a moment to get there.
-// Live bytes count keys, values and a few bytes of framing each.
-// What a dropped bucket held is off the disk at the latest [Config.PurgeAfter]
-// after the drop, unless the disk was full meanwhile.
+// Compaction processes segments oldest first: it appends the live values of a segment to the
+// end of the log, while commits go on, and deletes the segment. The folder is bounded by
+// twice the live bytes plus [SlackSegments] segments: when compaction falls behind, commits
+// wait for it. After many deletions at once it takes a moment to reach the bound. Live bytes
+// count keys, values and a few bytes of framing for each. The values of a dropped bucket are
+// off the disk at the latest [Config.PurgeAfter] after the drop, unless the disk was full
+// meanwhile.
 //
-// # What may be lost
+// # Durability
 //
-// A batch is handed to the operating system before its callback, so the death
-// of the process loses nothing that was called back, in any [Sync] mode. A
-// power cut loses nothing with [SyncAlways], at most the last
-// [Config.SyncEvery] with [SyncInterval], and whatever the system had not
-// written with [SyncOff], always from the end backwards.
+// A batch is handed to the operating system before its callback runs, so the death of the
+// process loses no batch whose callback ran, in any [Sync] mode. A power failure loses
+// nothing with [SyncAlways], at most the last [Config.SyncEvery] with [SyncInterval], and
+// all data that the operating system had not written with [SyncOff]. The loss is always a
+// suffix of the log.
 //
 // # Damage
 //
-// Every record says how much of the log was known to be on disk when it was
-// written, and the durable file says it of the end of the log. So [Open] can tell a tail that a crash tore off, which it cuts, from
-// damage to what had been safe, which it copies to aside/ with a report, tells
-// [Config.OnDamage] and steps over. A segment says how long the one before it
-// became, so one that ends too early is noticed as well, and its header is on disk before
-// it has a name, so that an empty segment is damage. A segment whose end is missing is not
-// written to again. Every Open tells of all
-// damage that is still in the log, under the same report. Records of a bucket are numbered, so a
-// bucket that lost one is known even if the lost record cannot say whose it was. The
-// buckets without later records are [Damage.Suspects].
+// Every record states up to which point the log was durable when the record was written, and
+// the durable file states it for the end of the log. [Open] can therefore distinguish a tail
+// torn by a crash, which it truncates, from damage to durable data, which it copies to aside/
+// with a report, passes to [Config.OnDamage] and skips. A segment header states the final
+// size of the segment before it, so a segment that is too short is detected as well. The
+// header is durable before the segment file gets its name, so an empty segment is damage. A
+// segment whose end is missing is never written to again. Every Open reports all damage that
+// is still in the log, under the same report name. The records of a bucket are numbered, so
+// the loss of a record is detected even if the record cannot be attributed to its bucket, as
+// long as the bucket has later records. The buckets without later records are
+// [Damage.Suspects].
 //
-// # When things go wrong
+// # Errors
 //
-// A full disk refuses the batches that did not fit with [ErrNoSpace], takes
-// back what was half written, and goes on as soon as there is room. After a
-// failed fsync nobody knows what is on the disk, so the log takes no more
-// batches ([ErrBroken]) until it is opened again; reads go on.
+// On a full disk, the batches that do not fit fail with [ErrNoSpace], a partial write is
+// truncated, and later batches succeed as soon as there is space. After a failed fsync the
+// content of the disk is unknown, so the log refuses batches with [ErrBroken] until it is
+// opened again; reads go on.
 //
-// Who may call: any goroutine, but callbacks run on the committer and must
-// neither block nor call Submit's waiting relatives. When the disk is slow,
-// batches wait and reads that need the disk wait; nothing else does. The queue
-// of [Log.Submit] has no bound of its own: whoever calls it without waiting for
-// the callbacks must bound what it has under way. After
-// Close every call answers [ErrClosed].
+// # Concurrency
 //
-// It refuses a folder that another process has open, folders of a newer format,
-// bucket names over 255 bytes and records over 1 GiB. It runs on Unix systems.
+// All methods are safe for concurrent use. Callbacks run on the committer goroutine; they
+// must not block and must not call methods that wait for the committer ([Log.Apply]). A slow
+// disk delays batches and reads of values, nothing else. The queue of [Log.Submit] is
+// unbounded: a caller that does not wait for its callbacks must bound its outstanding
+// batches. After Close every call returns [ErrClosed].
+//
+// # Limits
+//
+// Open refuses a folder that another process has open and a folder of a newer format. Bucket
+// names are limited to 255 bytes and records to 1 GiB. The package runs on Unix systems.
 package kvlog

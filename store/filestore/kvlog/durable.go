@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 )
 
-// The durable file says how far the log was on disk when it was last synced. It is
-// written after each fsync and not synced itself: what it says may be old and is
-// never too much. So a log that ends before it was cut by something else than a
-// crash. It holds
+// The durable file holds the point up to which the log was durable at the last fsync. It is
+// written after each fsync and not synced itself, so its point may be outdated but is never
+// too far. A log that ends before that point was truncated by something other than a crash.
+// Its format:
 //
 //	 0  magic  8 bytes
 //	 8  id     16, that of the store
@@ -25,22 +25,22 @@ const (
 	durableBytes = 36
 )
 
-// offset is the place in the segment.
+// offset returns the offset in the segment.
 func (p point) offset() int64 { return int64(p & 0xffffffff) }
 
-// openDurable opens the durable file and returns what it says: zero if it says
-// nothing, as in the folder of an older program. Without the file the log works too.
+// openDurable opens the durable file and returns its point, or zero if the file is new (as
+// in the folder of an older program) or unreadable. The log works without the file.
 func (l *Log) openDurable() point {
 	path := filepath.Join(l.dir, durableName)
 	unknown := func(err error) point {
-		l.cfg.Logger.Warn("how far the log was on disk is not known", "file", durableName, "err", err)
+		l.cfg.Logger.Warn("durable file unreadable, end of the durable log unknown", "file", durableName, "err", err)
 		return 0
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return unknown(err)
 	}
-	l.top = f
+	l.durableFile = f
 	data := make([]byte, durableBytes)
 	n, err := f.ReadAt(data, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -56,67 +56,68 @@ func (l *Log) openDurable() point {
 	return point(binary.LittleEndian.Uint64(data[24:]))
 }
 
-// saveDurable writes the durable file. The caller has l.syncer.one. A failure costs
-// only that a log that is cut later is noticed less exactly.
+// saveDurable writes the durable file. The caller holds l.syncer.syncMu. After a failure a
+// later truncation of the log is detected less exactly; nothing else is affected.
 func (l *Log) saveDurable(p point) {
-	if l.top == nil {
+	if l.durableFile == nil {
 		return
 	}
 	data := append(make([]byte, 0, durableBytes), durableMagic...)
 	data = append(data, l.id[:]...)
 	data = binary.LittleEndian.AppendUint64(data, uint64(p))
 	data = binary.LittleEndian.AppendUint32(data, crc32.Checksum(data, castagnoli))
-	_, err := l.top.WriteAt(data, 0)
-	if failed := err != nil; failed != l.topFailed {
-		l.topFailed = failed
+	_, err := l.durableFile.WriteAt(data, 0)
+	if failed := err != nil; failed != l.durableFileFailed {
+		l.durableFileFailed = failed
 		if failed {
-			l.cfg.Logger.Warn("how far the log is on disk could not be written down", "file", durableName, "err", err)
+			l.cfg.Logger.Warn("cannot write durable file", "file", durableName, "err", err)
 		}
 	}
 }
 
-// endsEarly reports what is missing between the end of the log and what was on disk.
-// It returns whether there is something.
-func (r *replay) endsEarly() (bool, error) {
+// checkEnd reports the data missing between the end of the log and the point in the durable
+// file. It returns whether the head segment is damaged or missing.
+func (r *replay) checkEnd() (bool, error) {
 	if len(r.segs) == 0 {
-		if r.top == 0 {
+		if r.durableEnd == 0 {
 			return false, nil
 		}
-		return true, r.missing(max(r.floor, 1), r.top.seg()+1)
+		return true, r.reportMissingSegments(max(r.floor, 1), r.durableEnd.seg()+1)
 	}
 	head := r.head()
 	switch {
-	case at(head.id, head.size) >= r.top:
+	case at(head.id, head.size) >= r.durableEnd:
 		return head.size < segmentHeader, nil
-	case head.id < r.top.seg():
-		return true, r.missing(head.id+1, r.top.seg()+1)
+	case head.id < r.durableEnd.seg():
+		return true, r.reportMissingSegments(head.id+1, r.durableEnd.seg()+1)
 	}
-	return true, r.cutOff(head, r.top.offset())
+	return true, r.reportShortSegment(head, r.durableEnd.offset())
 }
 
-// cutOff reports that a segment is shorter than it was.
-func (r *replay) cutOff(seg *segment, size int64) error {
-	return r.report(stretchName(seg.id, seg.size)+"-end", at(seg.id, seg.size), Damage{
+// reportShortSegment reports that a segment is shorter than its known size.
+func (r *replay) reportShortSegment(seg *segment, size int64) error {
+	return r.report(reportName(seg.id, seg.size)+"-end", at(seg.id, seg.size), Damage{
 		File: filepath.Base(seg.path), Offset: seg.size, Length: size - seg.size,
 		Reason: fmt.Sprintf("%d bytes are missing at the end of the segment", size-seg.size),
 	}, nil)
 }
 
-// goOn makes a segment to write to if there is none, or if the last one is damaged: it
-// is never written to again, and the next one says how long it was.
-func (r *replay) goOn(early bool) error {
+// ensureHeadSegment creates a head segment if the log has none or if the last one is
+// damaged: a damaged segment is never written to again, and the header of the next one
+// holds its size.
+func (r *replay) ensureHeadSegment(early bool) error {
 	if len(r.segs) > 0 && !early {
 		return nil
 	}
 	next, before := max(r.floor, 1), int64(0)
-	if r.top > 0 {
-		next = max(next, r.top.seg()+1)
+	if r.durableEnd > 0 {
+		next = max(next, r.durableEnd.seg()+1)
 	}
 	if len(r.segs) > 0 {
 		head := r.head()
 		next, before = max(next, head.id+1), head.size
-		if head.id == r.top.seg() {
-			before = max(before, r.top.offset())
+		if head.id == r.durableEnd.seg() {
+			before = max(before, r.durableEnd.offset())
 		}
 	}
 	seg, err := r.createSegment(next, before)
@@ -125,6 +126,6 @@ func (r *replay) goOn(early bool) error {
 	}
 	r.segs = append(r.segs, seg)
 	r.total.Add(seg.size)
-	r.clean = false
+	r.endsWithMark = false
 	return nil
 }

@@ -29,7 +29,7 @@ func (l *Log) Audit() error {
 	for _, s := range l.segs {
 		perSegment[s.id] = s.live
 	}
-	(&replay{Log: l}).count()
+	(&replay{Log: l}).recountLive()
 	if t, v := l.total.Load(), l.live.Load(); t != total || v != live {
 		return fmt.Errorf("sums are %d total, %d live, want %d, %d", total, live, t, v)
 	}
@@ -44,8 +44,8 @@ func (l *Log) Audit() error {
 // Sums returns the bytes in the folder and those that are live.
 func (l *Log) Sums() (total, live int64) { return l.total.Load(), l.live.Load() }
 
-// Folded returns how many buckets are folded, and of how many.
-func (l *Log) Folded() (folded, all int) {
+// Evicted returns how many buckets are folded, and of how many.
+func (l *Log) Evicted() (folded, all int) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	for _, b := range l.buckets {
@@ -58,7 +58,7 @@ func (l *Log) Folded() (folded, all int) {
 
 // Where returns the file and place of a value.
 func (l *Log) Where(name, key string) (path string, off, size int64) {
-	_ = l.view(name, func(b *bucket) {
+	_ = l.withBucket(name, func(b *bucket) {
 		if e, ok := b.ix.Load().Get(key); ok {
 			path, off, size = filepath.Join(l.dir, segmentName(e.at.seg)), int64(e.at.off), int64(e.at.size)
 		}
@@ -66,20 +66,20 @@ func (l *Log) Where(name, key string) (path string, off, size int64) {
 	return path, off, size
 }
 
-// WhereFold returns the file and place of a folded bucket's index.
-func (l *Log) WhereFold(name string) (path string, off, size int64) {
+// WhereIndexRecord returns the file and place of a folded bucket's index.
+func (l *Log) WhereIndexRecord(name string) (path string, off, size int64) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	b := l.buckets[name]
 	if b == nil || b.ix.Load() != nil {
 		return "", 0, 0
 	}
-	return filepath.Join(l.dir, segmentName(b.fold.seg)), int64(b.fold.off), int64(b.fold.size)
+	return filepath.Join(l.dir, segmentName(b.indexRecord.seg)), int64(b.indexRecord.off), int64(b.indexRecord.size)
 }
 
-// Fold folds a bucket.
-func (l *Log) Fold(name string) error {
-	return l.do(func() []*Batch { return l.foldBatch(name) })
+// Evict folds a bucket.
+func (l *Log) Evict(name string) error {
+	return l.runOnCommitter(func() []*Batch { return l.indexBatch(name) })
 }
 
 // ReadRecord is what opening a log does with the bytes of a record.
@@ -91,7 +91,7 @@ func ReadRecord(data []byte, off int64) (size int64, err error) {
 // AppendRecord makes a record that ReadRecord takes.
 func AppendRecord(b *Batch, version uint64, off int64) []byte {
 	b.version = version
-	return appendRecord(nil, seed([16]byte{}, 1), off, b.summed().header(0), b.body)
+	return appendRecord(nil, seed([16]byte{}, 1), off, b.setChecksum().header(0), b.body)
 }
 
 // Resync is how opening a log finds the next record.

@@ -10,15 +10,15 @@ import (
 	"path/filepath"
 )
 
-// The format file says which version of the format the folder has and the
-// random id that all checksums of the log include.
+// The format file holds the version of the folder's format and the random id that all
+// checksums of the log include.
 const (
 	formatFile = "FORMAT"
 	formatText = "everdesk-kvlog %d\nid %s\n"
 )
 
-// openFormat reads the format file, or writes it if the folder has none and no
-// segments.
+// openFormat reads the format file. It writes the file if the folder has neither a format
+// file nor segments.
 func openFormat(dir string, segments int) (id [16]byte, err error) {
 	path := filepath.Join(dir, formatFile)
 	text, err := os.ReadFile(path)
@@ -37,7 +37,7 @@ func openFormat(dir string, segments int) (id [16]byte, err error) {
 	if _, err := fmt.Sscanf(string(text), formatText, &version, &idText); version > formatVersion {
 		return id, fmt.Errorf("%w: %s is of version %d, this program knows up to %d: use a newer program", ErrFormat, dir, version, formatVersion)
 	} else if err != nil || version < 1 {
-		return id, fmt.Errorf("%w: %s does not say what it should", ErrFormat, path)
+		return id, fmt.Errorf("%w: %s is not a format file", ErrFormat, path)
 	}
 	raw, err := hex.DecodeString(idText)
 	if err != nil || len(raw) != len(id) {
@@ -46,11 +46,11 @@ func openFormat(dir string, segments int) (id [16]byte, err error) {
 	return [16]byte(raw), nil
 }
 
-// writeFile writes a small file that is there whole or not at all.
+// writeFile writes a small file atomically and durably.
 func writeFile(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp*")
 	if err != nil {
-		return fmt.Errorf("write %s: %w", filepath.Base(path), noSpace(err))
+		return fmt.Errorf("write %s: %w", filepath.Base(path), asNoSpace(err))
 	}
 	_, err = f.Write(data)
 	err = errors.Join(err, f.Sync(), f.Close())
@@ -59,7 +59,7 @@ func writeFile(path string, data []byte) error {
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
-		return fmt.Errorf("write %s: %w", filepath.Base(path), noSpace(err))
+		return fmt.Errorf("write %s: %w", filepath.Base(path), asNoSpace(err))
 	}
 	return syncDir(filepath.Dir(path))
 }

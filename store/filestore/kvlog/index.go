@@ -5,52 +5,52 @@ import (
 	"slices"
 )
 
-// chunkEntries bounds the runs an index is made of: long enough to find things
-// by bisection over few runs, short enough that inserting moves little memory.
+// chunkEntries bounds the length of a run: long enough that a binary search covers few
+// runs, short enough that an insertion moves little memory.
 const chunkEntries = 128
 
-// Entry is one key of a bucket and where its value lies.
+// Entry is one key of a bucket with the location of its value.
 type Entry struct {
 	Key string
 	at  loc
 }
 
-// Size is the length of the value in bytes.
+// Size returns the length of the value in bytes.
 func (e Entry) Size() int { return int(e.at.size) }
 
-// loc is where a value lies. A segment never outgrows 32 bits.
+// loc is the location of a value. Segments are smaller than 4 GiB.
 type loc struct {
 	seg  uint32
 	off  uint32
 	size uint32
 }
 
-// cost is what an entry counts for in the sum of live bytes.
+// cost returns the contribution of an entry to the live bytes.
 func (e Entry) cost() int64 { return entryCost(uint32(len(e.Key)), e.at.size) } //nolint:gosec // within a body
 
 func entryCost(key, value uint32) int64 { return int64(key) + int64(value) + entryOverhead }
 
-// Index is the ordered index of a bucket: sorted runs of sorted entries, none
-// of them empty.
+// Index is the ordered index of a bucket: sorted runs of sorted entries. No run is empty.
 type Index struct {
 	runs []run
 	n    int
 }
 
-// run is a stretch of the index. Keys of different leads are in different runs:
-// what is written with every batch, as the end of a log, then lies at the end
-// of a run of its own, where it is found and added without moving anything.
+// run is a contiguous part of the index. All its keys begin with the same byte (lead): keys
+// that are appended with every batch, such as those of a session's log, are at the end of
+// their own run, where they are found and added without moving other entries.
 type run struct {
 	lead    uint16
-	recent  uint16 // where an entry was put last; it may lie elsewhere by now
+	recent  uint16 // index of the entry that was put last; a hint that may be outdated
 	entries []Entry
 }
 
-// key is a key in one of its forms. Those in the body of a batch are bytes, and
-// become a string only if the index has to keep them.
+// key is a key as a string or as bytes. Keys in the body of a batch are bytes and are
+// converted to a string only if the index stores them.
 type key interface{ string | []byte }
 
-// leadOf is what a key begins with. Leads are ordered as their keys.
+// leadOf returns the first byte of a key plus one, or 0 for the empty key. Leads have the
+// same order as their keys.
 func leadOf[K key](k K) uint16 {
 	if len(k) == 0 {
 		return 0
@@ -58,10 +58,10 @@ func leadOf[K key](k K) uint16 {
 	return uint16(k[0]) + 1
 }
 
-// Len is the number of entries.
+// Len returns the number of entries.
 func (x *Index) Len() int { return x.n }
 
-// seek returns the place of the first entry that is not before key.
+// seek returns the run and the index in it of the first entry that is not less than key.
 func seek[K key](x *Index, key K) (at, i int) {
 	lead := leadOf(key)
 	lo, hi := 0, len(x.runs)
@@ -79,7 +79,7 @@ func seek[K key](x *Index, key K) (at, i int) {
 	return lo, search(x.runs[lo].entries, key)
 }
 
-// search returns the place of the first entry that is not before key.
+// search returns the index of the first entry that is not less than key.
 func search[K key](entries []Entry, key K) int {
 	lo, hi := 0, len(entries)
 	for lo < hi {
@@ -104,8 +104,7 @@ func get[K key](x *Index, key K) (Entry, bool) {
 	return x.runs[at].entries[i], true
 }
 
-// Ascend yields the entries from lo to before hi in order. An empty hi means
-// the end.
+// Ascend yields the entries with lo <= key < hi in order. An empty hi means no upper bound.
 func (x *Index) Ascend(lo, hi string) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		at, i := seek(x, lo)
@@ -119,8 +118,8 @@ func (x *Index) Ascend(lo, hi string) iter.Seq[Entry] {
 	}
 }
 
-// Descend yields the entries from before hi down to lo. An empty hi means the
-// end.
+// Descend yields the entries with lo <= key < hi in reverse order. An empty hi means no
+// upper bound.
 func (x *Index) Descend(lo, hi string) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		at, i := len(x.runs), 0
@@ -142,9 +141,10 @@ func (x *Index) Descend(lo, hi string) iter.Seq[Entry] {
 	}
 }
 
-// put says where the value of a key lies now, and returns the entry it had. Most
-// keys are those that were put last or come after all others, as logs grow, and
-// are not searched for: nothing of a bucket is in a cache when its turn comes.
+// put sets the location of a key's value and returns the entry it replaced. It first tries
+// the key that was put last and the end of the run, which cover most calls because logs
+// grow at their end, and searches only otherwise: the index of a bucket is seldom in a CPU
+// cache.
 func put[K key](x *Index, key K, to loc) (old Entry, replaced bool) {
 	lead := leadOf(key)
 	at := x.lastRun(lead)
@@ -168,7 +168,7 @@ func put[K key](x *Index, key K, to loc) (old Entry, replaced bool) {
 	return old, true
 }
 
-// lastRun returns the last run whose lead is not after another, or -1.
+// lastRun returns the last run whose lead is not greater than lead, or -1.
 func (x *Index) lastRun(lead uint16) int {
 	lo, hi := 0, len(x.runs)
 	for lo < hi {
@@ -182,12 +182,12 @@ func (x *Index) lastRun(lead uint16) int {
 	return lo - 1
 }
 
-// insert adds an entry to a run, which it splits if it is full.
+// insert adds an entry at index i of a run and splits the run if it is full.
 func (x *Index) insert(at, i int, e Entry) {
 	x.n++
 	if r := &x.runs[at]; len(r.entries) == chunkEntries {
 		half := chunkEntries / 2
-		if i == chunkEntries { // logs grow at their end
+		if i == chunkEntries { // appended keys fill the old run completely
 			half = i
 		}
 		right := slices.Clone(r.entries[half:])
@@ -202,10 +202,11 @@ func (x *Index) insert(at, i int, e Entry) {
 	r.entries, r.recent = slices.Insert(r.entries, i, e), uint16(i) //nolint:gosec // below chunkEntries
 }
 
-// remove deletes the entries from lo to before hi and shows each to gone.
+// remove deletes the entries with lo <= key < hi and calls gone for each. An empty hi means
+// no upper bound.
 func (x *Index) remove(lo, hi string, gone func(Entry)) {
 	at, i := seek(x, lo)
-	first := at // of the runs to delete
+	first := at // first of the runs to delete
 	for at < len(x.runs) {
 		r := x.runs[at].entries
 		j := len(r)
@@ -222,12 +223,12 @@ func (x *Index) remove(lo, hi string, gone func(Entry)) {
 			at++
 			continue
 		case i == 0:
-			// Logs are trimmed from the front: no need to move the rest.
+			// Logs are trimmed from the front: the remaining entries do not move.
 			clear(r[:j])
 			x.runs[at].entries = r[j:]
 		default:
 			x.runs[at].entries = slices.Delete(r, i, j)
-			if j == len(r) { // the rest of this run went, go on in the next
+			if j == len(r) { // the tail of this run was deleted, continue with the next run
 				at++
 				first++
 				i = 0
@@ -239,8 +240,8 @@ func (x *Index) remove(lo, hi string, gone func(Entry)) {
 	x.runs = slices.Delete(x.runs, first, at)
 }
 
-// mutate applies one change of a record, whose body is given and begins at base,
-// and shows the entries that are not valid any more to gone.
+// mutate applies one mutation of a record, whose body begins at base in segment seg, and
+// calls gone for each entry that it replaces or deletes.
 func (x *Index) mutate(m mutation, body []byte, seg uint32, base int64, gone func(Entry)) {
 	switch m.op {
 	case opPut:

@@ -13,9 +13,9 @@ import (
 
 const lockFile = "LOCK"
 
-// lockDir takes the folder for this process. The system lets go of the lock
-// when the process ends, however it ends; the text in the file is only for the
-// message to the next one.
+// lockDir locks the folder for this process. The operating system releases the lock when
+// the process ends, however it ends; the text in the file only serves the error message of
+// another process.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -37,15 +37,15 @@ func lockDir(dir string) (*os.File, error) {
 		host = "unknown"
 	}
 	note := fmt.Sprintf("process %d on %s since %s\n", os.Getpid(), host, time.Now().UTC().Format(time.RFC3339))
-	// A note that does not fit on a full disk must not keep us from reading.
+	// A full disk must not prevent opening the log for reading.
 	if f.Truncate(0) == nil {
 		_, _ = f.WriteAt([]byte(note), 0)
 	}
 	return f, nil
 }
 
-// unlockDir lets go of the folder. It does not leave that to closing the file: a
-// child that this process is just starting may still have a copy of it.
+// unlockDir releases the lock explicitly. Closing the file is not enough: a child process
+// that is being started may hold a copy of the descriptor.
 func unlockDir(f *os.File) error { return errors.Join(flock(f, syscall.LOCK_UN), f.Close()) }
 
 func flock(f *os.File, how int) error {

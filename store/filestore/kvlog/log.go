@@ -17,80 +17,78 @@ import (
 	"time"
 )
 
-// Log is an open folder. Open makes one.
-//
-// Ownership: a Log owns its committer, its syncer and its housekeeper. Close
-// ends them and waits.
+// Log is an open folder; [Open] returns one. It owns three goroutines, the committer, the
+// syncer and the maintenance goroutine. Close stops them and waits for them.
 type Log struct {
 	dir  string
 	cfg  Config
 	id   [16]byte
 	lock *os.File
 
-	// mu guards the index: the buckets with everything in them and the list
-	// of segments. It is never held across I/O. Only the committer changes
-	// what it guards, except that anybody may unfold a bucket; so the
-	// committer reads it without the lock.
+	// mu guards the index (the buckets with all their fields) and the list of segments. It
+	// is never held across I/O. Only the committer modifies what mu guards, except that any
+	// goroutine may load an evicted index; so the committer reads without the lock.
 	mu      sync.RWMutex
 	buckets map[string]*bucket
-	segs    []*segment // oldest first; the last one is written to
+	segs    []*segment // oldest first; the last one is the head, which is written to
 	total   atomic.Int64
 	live    atomic.Int64
 
-	top       *os.File // the durable file
-	topFailed bool     // it was not written the last time; guarded by syncer.one
+	durableFile       *os.File // the durable file
+	durableFileFailed bool     // it was not written the last time; guarded by syncer.one
 
 	queue  queue
 	syncer syncer
-	house  house
+	maint  maintenance
 
-	written atomic.Uint64 // point up to which the operating system has it
-	durable atomic.Uint64 // point up to which it is on disk
+	written atomic.Uint64 // point up to which the log was handed to the operating system
+	durable atomic.Uint64 // point up to which the log is on disk
 	broken  atomic.Pointer[error]
-	full    atomic.Bool // the disk had no room for the newest write
+	full    atomic.Bool // the newest write failed for lack of space
 
 	wg     sync.WaitGroup
-	stop   chan struct{} // closed when the syncer and the housekeeper must end
+	stop   chan struct{} // closed to stop the syncer and the maintenance goroutine
 	closed atomic.Bool
 }
 
-// bucket is a set of keys.
+// bucket is a set of keys with its index.
 type bucket struct {
-	// These are all that a batch needs. They lie side by side, since none of
-	// them is in a cache when many buckets are written to in turn.
+	// The fields that applying a batch touches are adjacent: with many buckets none of
+	// them is in a CPU cache.
 
-	// ix is nil when folded. Only the committer folds; anybody may unfold.
-	ix      atomic.Pointer[Index]
-	version uint64       // of its newest record
-	used    atomic.Int64 // when it was last used, in Unix nanoseconds
-	gone    bool         // dropped
-	write   uint64       // for the committer alone: the newest write with records of this bucket
-	staged  uint64       // for the committer alone: version of the newest of them
+	// ix is nil while the index is evicted. Only the committer evicts it; any goroutine
+	// may load it.
+	ix             atomic.Pointer[Index]
+	version        uint64       // version of its newest record
+	used           atomic.Int64 // time of the last use, in Unix nanoseconds
+	dropped        bool         // dropped
+	lastWrite      uint64       // committer only: number of the newest write with records of this bucket
+	pendingVersion uint64       // committer only: version of the newest record in that write
 
 	name string
 
-	// When folded, these are what is left of the index.
-	fold   loc     // where the index is
-	pins   []Entry // entries whose key begins with a zero byte
-	spread []tally // live bytes by segment, that of fold included
+	// While the index is evicted, these replace it.
+	indexRecord   loc           // location of the record with the index
+	pins          []Entry       // entries whose key begins with a zero byte
+	liveBySegment []segmentLive // live bytes by segment, including indexRecord
 }
 
-// tally is how many live bytes lie in a segment.
-type tally struct {
+// segmentLive is the number of live bytes in a segment.
+type segmentLive struct {
 	seg  uint32
 	live int64
 }
 
-// cost is what a bucket itself counts for in the sum of live bytes: a record
-// of its own.
+// cost is the contribution of the bucket itself to the live bytes: the size of one record
+// without a body.
 func (b *bucket) cost() int64 { return int64(headerBytes + len(b.name)) }
 
-// pinned reports whether an entry stays in memory when its bucket is folded.
+// pinned reports whether an entry stays in memory while the index of its bucket is evicted.
 func pinned(key string) bool { return key != "" && key[0] == 0 }
 
 func (l *Log) head() *segment { return l.segs[len(l.segs)-1] }
 
-// usable reports why the log cannot be used.
+// usable returns ErrClosed after Close.
 func (l *Log) usable() error {
 	if l.closed.Load() {
 		return ErrClosed
@@ -98,7 +96,7 @@ func (l *Log) usable() error {
 	return nil
 }
 
-// Err reports why the log takes no more batches, or nil.
+// Err returns the reason why the log accepts no batches ([ErrBroken], [ErrClosed]), or nil.
 func (l *Log) Err() error {
 	if err := l.broken.Load(); err != nil {
 		return *err
@@ -106,13 +104,12 @@ func (l *Log) Err() error {
 	return l.usable()
 }
 
-// spaceProbe is how many bytes must fit on a disk that was full: more than most
-// batches have.
+// spaceProbe is the size of the test write after a full disk: more than most batches have.
 const spaceProbe = 64 << 10
 
-// CheckSpace returns [ErrNoSpace] if the newest write found no room and there is none
-// now. It writes a file to find out, because free space of the disk does not
-// show a quota.
+// CheckSpace returns [ErrNoSpace] if the newest write failed for lack of space and a test
+// write of spaceProbe bytes fails, too. It writes a file because the free space that the
+// file system reports does not include quotas.
 func (l *Log) CheckSpace() error {
 	if err := l.usable(); err != nil || !l.full.Load() {
 		return err
@@ -122,44 +119,45 @@ func (l *Log) CheckSpace() error {
 	if err == nil {
 		_, err = f.WriteAt(make([]byte, spaceProbe), 0)
 		err = errors.Join(err, f.Close())
-		_ = os.Remove(path) // another caller may have
+		_ = os.Remove(path) // a concurrent caller may have removed it
 	}
 	if err != nil {
-		return fmt.Errorf("check for space: %w", noSpace(err))
+		return fmt.Errorf("check for space: %w", asNoSpace(err))
 	}
 	l.full.Store(false)
 	return nil
 }
 
-// fail ends all writing for good.
-func (l *Log) fail(err error) error {
+// markBroken makes the log refuse all writes until it is opened again. The first error is
+// kept.
+func (l *Log) markBroken(err error) error {
 	err = fmt.Errorf("%w: %w", ErrBroken, err)
 	if l.broken.CompareAndSwap(nil, &err) {
-		l.cfg.Logger.Error("log takes no more writes until it is opened again", "error", err)
+		l.cfg.Logger.Error("log broken, refusing writes until reopened", "error", err)
 	}
 	return *l.broken.Load()
 }
 
-// view calls fn with a bucket under the read lock, or with nil if there is
-// none, and sees to it that the bucket is not folded then.
-func (l *Log) view(name string, fn func(b *bucket)) error {
+// withBucket calls fn under the read lock with the bucket, whose index is loaded, or with
+// nil if the bucket does not exist.
+func (l *Log) withBucket(name string, fn func(b *bucket)) error {
 	for {
 		if err := l.usable(); err != nil {
 			return err
 		}
-		b := l.viewIfUnfolded(name, fn)
+		b := l.withLoadedBucket(name, fn)
 		if b == nil {
 			return nil
 		}
-		if err := l.unfold(b); err != nil {
+		if err := l.loadIndex(b); err != nil {
 			return err
 		}
 	}
 }
 
-// viewIfUnfolded calls fn as view does, or returns the bucket that must be
-// unfolded before. The lock is let go of even if fn panics.
-func (l *Log) viewIfUnfolded(name string, fn func(b *bucket)) (folded *bucket) {
+// withLoadedBucket calls fn as withBucket does, or returns the bucket if its index must be
+// loaded first. The lock is released even if fn panics.
+func (l *Log) withLoadedBucket(name string, fn func(b *bucket)) (evicted *bucket) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	b := l.buckets[name]
@@ -173,7 +171,7 @@ func (l *Log) viewIfUnfolded(name string, fn func(b *bucket)) (folded *bucket) {
 	return nil
 }
 
-// segmentLocked returns a segment by its number, or nil.
+// segmentLocked returns the segment with the number id, or nil.
 func (l *Log) segmentLocked(id uint32) *segment {
 	if n := len(l.segs); n > 0 && l.segs[n-1].id == id { // the most likely one
 		return l.segs[n-1]
@@ -185,8 +183,8 @@ func (l *Log) segmentLocked(id uint32) *segment {
 	return l.segs[i]
 }
 
-// Buckets yields the names that begin with prefix, in order, as they are when
-// it begins.
+// Buckets yields the bucket names that begin with prefix in order, as of the start of the
+// iteration.
 func (l *Log) Buckets(prefix string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		l.mu.RLock()
@@ -202,8 +200,8 @@ func (l *Log) Buckets(prefix string) iter.Seq[string] {
 	}
 }
 
-// Pins selects the entries of a bucket whose keys begin with a zero byte. They
-// are read without unfolding the bucket.
+// Pins selects the entries of a bucket whose keys begin with a zero byte, without loading
+// an evicted index. The caller must Close the selection.
 func (l *Log) Pins(name string) (*Selection, error) {
 	if err := l.usable(); err != nil {
 		return nil, err
@@ -218,23 +216,23 @@ func (l *Log) Pins(name string) (*Selection, error) {
 	} else {
 		s.entries = slices.Clone(b.pins)
 	}
-	s.pinLocked(l)
+	s.acquireSegmentsLocked(l)
 	return s, nil
 }
 
-// Select calls pick with the index of a bucket, which is empty if there is no
-// such bucket, and returns the entries that pick kept. What pick sees is the
-// state between two batches; it must not block, call the log, or hold on to the
-// index. The caller must Close the selection.
+// Select calls pick with the index of a bucket, which is empty if the bucket does not
+// exist, and returns the entries that pick passed to keep. pick sees the state between two
+// batches; it must not block, call methods of the log, or retain the index. The caller must
+// Close the selection.
 func (l *Log) Select(name string, pick func(x *Index, keep func(Entry))) (*Selection, error) {
 	s := new(Selection)
-	err := l.view(name, func(b *bucket) {
+	err := l.withBucket(name, func(b *bucket) {
 		x := new(Index)
 		if b != nil {
 			x = b.ix.Load()
 		}
 		pick(x, func(e Entry) { s.entries = append(s.entries, e) })
-		s.pinLocked(l)
+		s.acquireSegmentsLocked(l)
 	})
 	if err != nil {
 		return nil, err
@@ -242,16 +240,16 @@ func (l *Log) Select(name string, pick func(x *Index, keep func(Entry))) (*Selec
 	return s, nil
 }
 
-// Selection is a set of entries whose values stay readable, whatever happens to
-// the log, until Close.
+// Selection is a set of entries whose values stay readable until Close, even if they are
+// deleted or compacted meanwhile.
 type Selection struct {
 	entries []Entry
 	segs    []*segment
 }
 
-// pinLocked keeps the segments of all entries. Entries outside any segment are
-// found out when they are read.
-func (s *Selection) pinLocked(l *Log) {
+// acquireSegmentsLocked holds the segments of all entries. A missing segment becomes an
+// error when the value is read.
+func (s *Selection) acquireSegmentsLocked(l *Log) {
 	for _, e := range s.entries {
 		if s.segment(e.at.seg) == nil {
 			if seg := l.segmentLocked(e.at.seg); seg != nil {
@@ -271,15 +269,15 @@ func (s *Selection) segment(id uint32) *segment {
 	return nil
 }
 
-// Entries are what was selected, in the order it was.
+// Entries returns the selected entries in the order of selection.
 func (s *Selection) Entries() []Entry { return s.entries }
 
-// Place says where a value lies, for an operator to find it.
-func (s *Selection) Place(i int) (file string, off int64) {
+// Location returns the file and the offset of a value, for error messages.
+func (s *Selection) Location(i int) (file string, off int64) {
 	return segmentName(s.entries[i].at.seg), int64(s.entries[i].at.off)
 }
 
-// Close lets go of the values.
+// Close releases the segments.
 func (s *Selection) Close() {
 	for _, seg := range s.segs {
 		seg.release()
@@ -287,15 +285,16 @@ func (s *Selection) Close() {
 	s.segs = nil
 }
 
-// Reads of values that lie close together are done as one.
+// Values calls ReadAt once for values that are at most maxReadGap bytes apart, up to
+// maxReadBytes per call.
 const (
-	readGap = 1 << 10
-	readRun = 1 << 20
+	maxReadGap   = 1 << 10
+	maxReadBytes = 1 << 20
 )
 
-// Values reads the values of entries from to before to. They may share memory
-// with each other but with nothing else. They are what the disk holds: whoever
-// wrote them must be able to tell whether they are whole.
+// Values reads the values of the entries with indexes from to to-1. The results may share
+// memory with each other only. They are not verified against a checksum: the caller must be
+// able to detect damaged values.
 func (s *Selection) Values(from, to int) ([][]byte, error) {
 	order := make([]int, to-from)
 	for i := range order {
@@ -310,7 +309,7 @@ func (s *Selection) Values(from, to int) ([][]byte, error) {
 		n, end := 1, first.end()
 		for ; n < len(order); n++ {
 			next := s.entries[order[n]].at
-			if next.seg != first.seg || int64(next.off) > end+readGap || next.end()-int64(first.off) > readRun {
+			if next.seg != first.seg || int64(next.off) > end+maxReadGap || next.end()-int64(first.off) > maxReadBytes {
 				break
 			}
 			end = next.end()
@@ -318,14 +317,14 @@ func (s *Selection) Values(from, to int) ([][]byte, error) {
 		buf := make([]byte, end-int64(first.off))
 		seg := s.segment(first.seg)
 		if seg == nil {
-			return nil, fmt.Errorf("%w: segment %s of %q is gone", ErrDamaged, segmentName(first.seg), s.entries[order[0]].Key)
+			return nil, fmt.Errorf("%w: segment %s of %q is missing", ErrDamaged, segmentName(first.seg), s.entries[order[0]].Key)
 		}
 		if _, err := seg.file.ReadAt(buf, int64(first.off)); err != nil {
 			switch {
 			case errors.Is(err, io.EOF):
 				err = fmt.Errorf("%w: %w", ErrDamaged, io.ErrUnexpectedEOF)
 			case errors.Is(err, fs.ErrClosed):
-				err = ErrClosed // the log was, after the entry was found
+				err = ErrClosed // the log was closed after the entry was selected
 			}
 			return nil, fmt.Errorf("read %s: %w", filepath.Base(seg.path), err)
 		}

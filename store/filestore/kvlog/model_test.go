@@ -21,7 +21,7 @@ type machine struct {
 	log  *kvlog.Log
 	want content
 	// places are where batches found their buckets, also those dropped since.
-	places map[string]kvlog.Place
+	places map[string]kvlog.BucketRef
 }
 
 func (m *machine) batch(t *rapid.T) {
@@ -64,7 +64,7 @@ func (m *machine) batch(t *rapid.T) {
 		delete(m.want, name)
 	}
 	ok(t, m.log.Apply(b))
-	m.places[name] = b.Place()
+	m.places[name] = b.BucketRef()
 }
 
 func (m *machine) drop(t *rapid.T) {
@@ -75,12 +75,12 @@ func (m *machine) drop(t *rapid.T) {
 
 func (m *machine) reopen(t *rapid.T) {
 	ok(t, m.log.Close())
-	m.log, m.places = open(t, m.dir, m.cfg), map[string]kvlog.Place{}
+	m.log, m.places = open(t, m.dir, m.cfg), map[string]kvlog.BucketRef{}
 }
 
 func (m *machine) kill(t *rapid.T) {
 	ok(t, m.log.Kill())
-	m.log, m.places = open(t, m.dir, m.cfg), map[string]kvlog.Place{}
+	m.log, m.places = open(t, m.dir, m.cfg), map[string]kvlog.BucketRef{}
 }
 
 // wait lets buckets be folded or dropped ones be purged.
@@ -113,9 +113,9 @@ func TestLogIsAMapOfMaps(t *testing.T) {
 				rapid.Check(struct{ rapid.TB }{t}, func(t *rapid.T) { // hides Deadline, which a bubble lacks
 					dir := filepath.Join(root, rand.Text())
 					cfg := smallSegments()
-					cfg.Sync, cfg.FoldAfter, cfg.PurgeAfter = mode, 2*time.Second, 10*time.Second
+					cfg.Sync, cfg.EvictAfter, cfg.PurgeAfter = mode, 2*time.Second, 10*time.Second
 					cfg.OnDamage = func(d kvlog.Damage) { t.Fatalf("damage: %v", d) }
-					m := &machine{dir: dir, cfg: cfg, log: open(t, dir, cfg), want: content{}, places: map[string]kvlog.Place{}}
+					m := &machine{dir: dir, cfg: cfg, log: open(t, dir, cfg), want: content{}, places: map[string]kvlog.BucketRef{}}
 					defer func() { _ = m.log.Close() }()
 					t.Repeat(map[string]func(*rapid.T){
 						"batch": m.batch, "batch2": m.batch, "batch3": m.batch, "batch4": m.batch,

@@ -8,15 +8,15 @@ import (
 	"slices"
 )
 
-// Open opens the log in a folder, which is made if need be. It reads the whole
-// log, so it takes about a second per gigabyte if the disk can do that.
+// Open opens the log in a folder, which is created if it does not exist. It reads the whole
+// log, which takes about a second per gigabyte on a disk that is fast enough.
 func Open(dir string, cfg Config) (*Log, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("open log: %w", err)
 	}
 	if err := makeDir(dir); err != nil {
-		return nil, fmt.Errorf("open log: %w", noSpace(err))
+		return nil, fmt.Errorf("open log: %w", asNoSpace(err))
 	}
 	lock, err := lockDir(dir)
 	if err != nil {
@@ -25,22 +25,22 @@ func Open(dir string, cfg Config) (*Log, error) {
 	l := &Log{
 		dir: dir, cfg: cfg, lock: lock,
 		buckets: map[string]*bucket{},
-		queue:   queue{wake: make(chan struct{}, 1), staged: map[string]uint64{}},
-		syncer:  syncer{dirty: make(chan struct{}, 1), now: make(chan struct{}, 1)},
-		house:   house{wake: make(chan struct{}, 1)},
+		queue:   queue{wake: make(chan struct{}, 1), pendingVersions: map[string]uint64{}},
+		syncer:  syncer{dirty: make(chan struct{}, 1), urgent: make(chan struct{}, 1)},
+		maint:   maintenance{wake: make(chan struct{}, 1)},
 		stop:    make(chan struct{}),
 	}
 	if err := l.load(); err != nil {
 		return nil, fmt.Errorf("open log: %w", errors.Join(err, l.closeFiles()))
 	}
 	l.wg.Go(l.syncLoop)
-	l.wg.Go(l.housekeep)
+	l.wg.Go(l.maintenanceLoop)
 	l.queue.wg.Go(l.commitLoop)
-	signal(l.house.wake)
+	notify(l.maint.wake)
 	return l, nil
 }
 
-// load reads everything there is.
+// load opens all segments and replays them.
 func (l *Log) load() error {
 	names, err := os.ReadDir(l.dir)
 	if err != nil {
@@ -71,31 +71,32 @@ func (l *Log) load() error {
 		s.refs.Store(1)
 		l.segs = append(l.segs, s)
 	}
-	r := replay{Log: l, top: l.openDurable(), newest: map[string]point{}}
-	if err := r.run(); err != nil {
+	r := replay{Log: l, durableEnd: l.openDurable(), newest: map[string]point{}}
+	if err := r.applyAll(); err != nil {
 		return err
 	}
-	early, err := r.endsEarly()
+	early, err := r.checkEnd()
 	if err != nil {
 		return err
 	}
-	if err := r.settle(); err != nil {
+	if err := r.checkReferences(); err != nil {
 		return err
 	}
-	if err := r.goOn(early); err != nil {
+	if err := r.ensureHeadSegment(early); err != nil {
 		return err
 	}
-	r.tellUnnamed()
+	r.reportUnattributed()
 	head := l.head()
-	l.queue.marked = r.clean
+	l.queue.endsWithMark = r.endsWithMark
 	l.written.Store(uint64(at(head.id, head.size)))
-	l.durable.Store(uint64(min(r.safe, at(head.id, head.size))))
-	// Records will speak of this as durable, but whoever wrote it may have died
-	// before syncing it.
+	l.durable.Store(uint64(min(r.maxDurable, at(head.id, head.size))))
+	// New records will state this point as durable, but the process that wrote it may have
+	// died before the fsync.
 	return l.syncTo(at(head.id, head.size))
 }
 
-// Close ends the log. What was called back is on disk afterwards in every mode.
+// Close stops the log. All batches whose callback ran are on disk afterwards, in every
+// mode.
 func (l *Log) Close() error {
 	if l.closed.Swap(true) {
 		return nil
@@ -103,14 +104,14 @@ func (l *Log) Close() error {
 	close(l.stop)
 	l.wg.Wait()
 	l.queue.mu.Lock()
-	l.queue.ending = true
+	l.queue.closing = true
 	l.queue.mu.Unlock()
-	signal(l.queue.wake)
+	notify(l.queue.wake)
 	l.queue.wg.Wait()
 
 	var err error
 	if l.broken.Load() == nil {
-		err = l.seal()
+		err = l.writeCloseMark()
 	}
 	if err = errors.Join(err, l.closeFiles()); err != nil {
 		return fmt.Errorf("close log: %w", err)
@@ -118,17 +119,17 @@ func (l *Log) Close() error {
 	return nil
 }
 
-// seal syncs the log and writes a mark that says so.
-func (l *Log) seal() error {
+// writeCloseMark syncs the log and appends a mark record, whose durable point covers it.
+func (l *Log) writeCloseMark() error {
 	if err := l.syncTo(point(l.written.Load())); err != nil {
 		return err
 	}
-	if l.queue.marked {
-		return nil // nothing was written since the last one
+	if l.queue.endsWithMark {
+		return nil // nothing was written since the last mark
 	}
-	err := l.write([]*Batch{(&Batch{kind: kindMark}).summed()})
+	err := l.write([]*Batch{(&Batch{kind: kindMark}).setChecksum()})
 	if errors.Is(err, ErrNoSpace) {
-		return nil // it would have been a help, no more
+		return nil // the mark is optional
 	}
 	if err != nil {
 		return err
@@ -141,8 +142,8 @@ func (l *Log) closeFiles() error {
 		s.release()
 	}
 	var err error
-	if l.top != nil {
-		err = l.top.Close()
+	if l.durableFile != nil {
+		err = l.durableFile.Close()
 	}
 	return errors.Join(err, unlockDir(l.lock))
 }

@@ -11,7 +11,7 @@ import (
 
 // A record is a header, the name of a bucket and a body:
 //
-//	 0  magic    4 bytes, found again after unreadable bytes
+//	 0  magic    4 bytes, to find the next record after unreadable bytes
 //	 4  kind     1
 //	 5  name     1, its length
 //	 6  zero     2
@@ -22,10 +22,10 @@ import (
 //	32  sum      4, CRC-32C of the store's id, the segment, the offset, the
 //	             bytes above and the name
 //
-// The sum covers where the record lies and a random id, so nothing that merely
-// looks like a record is taken for one: no bytes of a user inside a value, no
-// copy of a record from elsewhere. The name is under the sum of the header, so
-// a record with a damaged body still says whose it is.
+// The header sum covers the location of the record and a random id, so bytes that merely
+// look like a record are not accepted: neither user data inside a value nor a copy of a
+// record from another place. The sum covers the name, so a record with a damaged body can
+// still be attributed to its bucket.
 const (
 	headerBytes   = 36
 	recordMagic   = 0xedb10c5e
@@ -38,11 +38,11 @@ type kind uint8
 
 const (
 	kindBatch kind = iota + 1 // changes of a bucket's keys
-	kindDrop                  // the bucket goes; the body says when
+	kindDrop                  // the bucket is dropped; the body is the time
 	kindMove                  // values copied by compaction; body as kindBatch
-	kindFold                  // the bucket's whole index
+	kindIndex                 // the bucket's whole index, evicted from memory
 	kindFloor                 // segments before this one were deleted
-	kindMark                  // nothing; written at Close for its durable point
+	kindMark                  // no change; written at Close for its durable point
 )
 
 const (
@@ -53,8 +53,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// point is a place in the log: a segment in the upper and an offset in the
-// lower 32 bits, so that points compare as numbers.
+// point is a position in the log: the segment in the upper and the offset in the lower 32
+// bits, so that points compare as numbers.
 type point uint64
 
 func at(seg uint32, off int64) point { return point(uint64(seg)<<32 | uint64(off)) } //nolint:gosec // offsets are below 4 GiB
@@ -63,7 +63,7 @@ func (p point) seg() uint32 { return uint32(p >> 32) }
 
 func checksum(body []byte) uint32 { return crc32.Checksum(body, castagnoli) }
 
-// header is the decoded head of a record.
+// header is the decoded header of a record.
 type header struct {
 	kind    kind
 	name    string
@@ -76,23 +76,22 @@ type header struct {
 // size is the length of the whole record.
 func (h header) size() int64 { return int64(headerBytes + len(h.name) + h.body) }
 
-// seed is the start of the header sums of one segment.
+// seed returns the initial value of the header sums of one segment.
 func seed(id [16]byte, seg uint32) uint32 {
 	return crc32.Update(crc32.Checksum(id[:], castagnoli), castagnoli, binary.LittleEndian.AppendUint32(nil, seg))
 }
 
-// headerSum is the sum of a header that lies at off, with the name that follows
-// it.
+// headerSum computes the sum of the header at off and the name that follows it.
 func headerSum(seed uint32, off int64, head, name []byte) uint32 {
 	sum := ^seed
-	for range 8 { // as crc32.Update does it, which would need memory for the bytes
+	for range 8 { // crc32.Update would need off as a byte slice, an allocation
 		sum = castagnoli[byte(sum)^byte(off)] ^ sum>>8 //nolint:gosec // a byte at a time
 		off >>= 8
 	}
 	return crc32.Update(crc32.Update(^sum, castagnoli, head[:32]), castagnoli, name)
 }
 
-// appendRecord adds a record to dst as it must be at off.
+// appendRecord appends to dst a record that will lie at off.
 func appendRecord(dst []byte, seed uint32, off int64, h header, body []byte) []byte {
 	start := len(dst)
 	dst = binary.LittleEndian.AppendUint32(dst, recordMagic)
@@ -108,15 +107,15 @@ func appendRecord(dst []byte, seed uint32, off int64, h header, body []byte) []b
 	return append(dst, body...)
 }
 
-// What is wrong with bytes that should be a record.
+// The reasons why bytes are not a record.
 var (
 	errHeader = errors.New("no record begins here")
-	errShort  = errors.New("bytes are missing")
+	errShort  = errors.New("record is truncated")
 	errBody   = errors.New("checksum of the record does not match")
 )
 
-// parseRecord decodes the record at the start of data, which lies at off. With
-// errBody and errShort the header is good.
+// parseRecord decodes the record at the start of data, which lies at off in its segment.
+// With errBody and errShort the returned header is valid.
 func parseRecord(data []byte, seed uint32, off int64) (header, []byte, error) {
 	if len(data) < headerBytes || binary.LittleEndian.Uint32(data) != recordMagic {
 		return header{}, nil, errHeader
@@ -143,19 +142,19 @@ func parseRecord(data []byte, seed uint32, off int64) (header, []byte, error) {
 	return h, body, nil
 }
 
-// mutation is one change of a bucket, as the body of its record has it.
+// mutation is one change of a bucket. Its parts refer to the body of the record.
 type mutation struct {
 	op  byte
 	key part
 	arg part // the value of opPut, the end of opRange
 }
 
-// part is where something lies in a body.
+// part is the offset and the size of bytes in a body.
 type part struct{ off, size uint32 }
 
 func (p part) of(body []byte) []byte { return body[p.off : p.off+p.size] }
 
-// loc is where the value of opPut lies, if the body begins at base.
+// loc returns the location of the value of an opPut in a body that begins at base.
 func (m mutation) loc(seg uint32, base int64) loc {
 	return loc{seg, uint32(base) + m.arg.off, m.arg.size} //nolint:gosec // within a segment
 }
@@ -180,7 +179,7 @@ func parseBody(body []byte, each func(mutation)) error {
 	return nil
 }
 
-// reader decodes the parts of a body and remembers the first error.
+// reader decodes the fields of a body and keeps the first error.
 type reader struct {
 	data []byte
 	pos  int
@@ -220,7 +219,7 @@ func (r *reader) uint32() uint32 {
 	return uint32(v)
 }
 
-// part reads a length and steps over as many bytes.
+// part reads a length and skips as many bytes.
 func (r *reader) part() part {
 	n := r.uint()
 	if r.err != nil || n > uint64(len(r.data)-r.pos) { //nolint:gosec // not negative
@@ -232,58 +231,60 @@ func (r *reader) part() part {
 	return p
 }
 
-// Batch collects changes of one bucket. It must not be changed after Submit.
+// Batch collects changes of one bucket. It must not be modified after Submit until its
+// callback ran.
 type Batch struct {
 	bucket string
 	kind   kind
 	body   []byte
 	muts   []mutation
 
-	dropped int64 // when, in Unix nanoseconds, for kindDrop
+	dropTime int64 // in Unix nanoseconds, for kindDrop
 
-	// What follows is for writing it as a record.
-	sum     uint32  // of the body
-	at      *bucket // that it changes, when there is one already
+	// The fields below are set when the batch is written as a record.
+	sum     uint32  // CRC-32C of the body
+	target  *bucket // the bucket that it changes, if it exists already
 	version uint64
 }
 
-// NewBatch begins a batch of changes to a bucket, which need not exist.
+// NewBatch returns an empty batch for a bucket, which need not exist.
 func NewBatch(bucket string) *Batch { return &Batch{bucket: bucket, kind: kindBatch} }
 
-// Drop returns a batch that removes a bucket with everything in it. It says
-// when that was, so that a log that is opened often still knows when to purge.
+// Drop returns a batch that removes a bucket with all its keys. The record holds the time,
+// so that the purge is due on time even if the log is reopened often.
 func Drop(bucket string) *Batch {
 	now := max(time.Now().UnixNano(), 1)
-	return &Batch{bucket: bucket, kind: kindDrop, body: binary.AppendUvarint(nil, uint64(now)), dropped: now}
+	return &Batch{bucket: bucket, kind: kindDrop, body: binary.AppendUvarint(nil, uint64(now)), dropTime: now}
 }
 
-// Place is where a batch found its bucket. The zero Place is nowhere.
-type Place struct{ at *bucket }
+// BucketRef refers to a bucket in memory, so that the next batch for it needs no lookup.
+// The zero BucketRef refers to none.
+type BucketRef struct{ at *bucket }
 
-// Reset makes an empty batch for a bucket of one that the log has called back
-// about. Its memory is used again. The bucket is not looked for if the place is
-// that of an earlier batch for it.
-func (b *Batch) Reset(bucket string, place Place) {
-	*b = Batch{bucket: bucket, kind: kindBatch, body: b.body[:0], muts: b.muts[:0], at: place.at}
+// Reset makes b an empty batch for a bucket and reuses its memory. The callback of its
+// previous use must have run. A ref from an earlier batch for the same bucket saves the
+// lookup.
+func (b *Batch) Reset(bucket string, place BucketRef) {
+	*b = Batch{bucket: bucket, kind: kindBatch, body: b.body[:0], muts: b.muts[:0], target: place.at}
 }
 
-// Place is for the next batch for the same bucket, once the log has called back
-// about this one.
-func (b *Batch) Place() Place { return Place{b.at} }
+// BucketRef returns the reference for the next batch of the same bucket. It is valid once
+// the callback of this batch ran.
+func (b *Batch) BucketRef() BucketRef { return BucketRef{b.target} }
 
-// Size is how long the batch is by now.
+// Size returns the current size of the batch in bytes.
 func (b *Batch) Size() int { return len(b.body) }
 
-// Grow makes room for changes of about so many bytes, as append does slowly.
+// Grow reserves capacity for n more bytes.
 func (b *Batch) Grow(n int) { b.body = slices.Grow(b.body, n) }
 
-// Put gives a key a value.
-func (b *Batch) Put(key string, value []byte) { copy(b.Room([]byte(key), len(value)), value) }
+// Put sets the value of a key.
+func (b *Batch) Put(key string, value []byte) { copy(b.Reserve([]byte(key), len(value)), value) }
 
-// Room gives a key a value of so many bytes, which the caller writes to what it
-// returns before the next change.
-func (b *Batch) Room(key []byte, size int) []byte {
-	m := mutation{op: opPut, key: op(b, opPut, key)}
+// Reserve sets a key to a value of size bytes. The caller writes the value to the returned
+// slice before the next change of the batch.
+func (b *Batch) Reserve(key []byte, size int) []byte {
+	m := mutation{op: opPut, key: appendOp(b, opPut, key)}
 	b.body = binary.AppendUvarint(b.body, uint64(size)) //nolint:gosec // not negative
 	n := len(b.body)
 	m.arg = part{uint32(n), uint32(size)} //nolint:gosec // see check
@@ -292,28 +293,28 @@ func (b *Batch) Room(key []byte, size int) []byte {
 	return b.body[n : n+size : n+size]
 }
 
-// Delete removes a key, if it is there.
+// Delete removes a key if it exists.
 func (b *Batch) Delete(key string) {
-	b.muts = append(b.muts, mutation{op: opDelete, key: op(b, opDelete, key)})
+	b.muts = append(b.muts, mutation{op: opDelete, key: appendOp(b, opDelete, key)})
 }
 
-// DeleteRange removes the keys from lo to before hi.
+// DeleteRange removes the keys k with lo <= k < hi.
 func (b *Batch) DeleteRange(lo, hi string) {
-	b.muts = append(b.muts, mutation{op: opRange, key: op(b, opRange, lo), arg: text(b, hi)})
+	b.muts = append(b.muts, mutation{op: opRange, key: appendOp(b, opRange, lo), arg: appendText(b, hi)})
 }
 
-func op[K key](b *Batch, op byte, key K) part {
+func appendOp[K key](b *Batch, op byte, key K) part {
 	b.body = append(b.body, op)
-	return text(b, key)
+	return appendText(b, key)
 }
 
-func text[K key](b *Batch, s K) part {
+func appendText[K key](b *Batch, s K) part {
 	b.body = binary.AppendUvarint(b.body, uint64(len(s)))
 	b.body = append(b.body, s...)
 	return part{uint32(len(b.body) - len(s)), uint32(len(s))} //nolint:gosec // see check
 }
 
-// check reports why a batch cannot be written.
+// check returns the reason why a batch cannot be written.
 func (b *Batch) check() error {
 	if b.bucket == "" || len(b.bucket) > maxNameBytes {
 		return fmt.Errorf("%w: bucket name of %d bytes, want 1 to %d", ErrTooLarge, len(b.bucket), maxNameBytes)
@@ -324,19 +325,19 @@ func (b *Batch) check() error {
 	return nil
 }
 
-// summed makes the batch one that can be written.
-func (b *Batch) summed() *Batch {
+// setChecksum computes the body's checksum, which the batch needs before it is written.
+func (b *Batch) setChecksum() *Batch {
 	b.sum = checksum(b.body)
 	return b
 }
 
-// size is the length of the batch as a record.
+// size returns the length of the record.
 func (b *Batch) size() int64 { return int64(headerBytes + len(b.bucket) + len(b.body)) }
 
-// header is the head of the batch as a record.
+// header returns the header of the record.
 func (b *Batch) header(durable point) header {
 	return header{kind: b.kind, name: b.bucket, body: len(b.body), bodySum: b.sum, version: b.version, durable: durable}
 }
 
-// Bucket is the name of the bucket that the batch changes.
+// Bucket returns the name of the bucket that the batch changes.
 func (b *Batch) Bucket() string { return b.bucket }

@@ -11,49 +11,49 @@ import (
 	"time"
 )
 
-// replay reads the log when it is opened. It is the only one who uses the log
-// then, so it takes no locks.
+// replay reads the log when it is opened. No other goroutine uses the log at that time, so
+// replay takes no locks.
 type replay struct {
 	*Log
-	buf   []byte
-	safe  point  // the farthest durable point any record speaks of
-	top   point  // how far the log was on disk, as the durable file says
-	floor uint32 // segments before this one were deleted
-	clean bool   // the newest record is a mark
+	buf          []byte
+	maxDurable   point  // the greatest durable point in any record
+	durableEnd   point  // the durable point in the durable file
+	floor        uint32 // segments before this one were deleted
+	endsWithMark bool   // the newest record is a mark
 
-	newest  map[string]point // where the newest record of each bucket is
-	unnamed []unnamed
+	newest       map[string]point // position of the newest record of each bucket
+	unattributed []unattributedDamage
 }
 
-// unnamed is damage of which it is not known whose data it was.
-type unnamed struct {
+// unattributedDamage is damage whose bucket is unknown.
+type unattributedDamage struct {
 	at point
 	Damage
 }
 
-// run applies all records in order.
-func (r *replay) run() error {
+// applyAll applies all records in order.
+func (r *replay) applyAll() error {
 	for i := range r.segs {
-		cut, err := r.segment(i)
+		cut, err := r.applySegment(i)
 		if errors.Is(err, errTail) {
-			return r.cut(i-1, r.segs[i-1].size)
+			return r.truncateLog(i-1, r.segs[i-1].size)
 		}
 		if err != nil {
 			return err
 		}
 		if cut >= 0 {
-			return r.cut(i, cut)
+			return r.truncateLog(i, cut)
 		}
 	}
 	return nil
 }
 
-// errTail means that the log must be cut at the end of the segment before.
-var errTail = errors.New("end of the segment before is missing")
+// errTail means that the log must be truncated at the end of the previous segment.
+var errTail = errors.New("end of the previous segment is missing")
 
-// segment applies the records of a segment. If the log must be cut in it, it
-// returns where, and else -1.
-func (r *replay) segment(i int) (cut int64, err error) {
+// applySegment applies the records of a segment. It returns the offset at which the log
+// must be truncated, or -1.
+func (r *replay) applySegment(i int) (cut int64, err error) {
 	seg := r.segs[i]
 	data, err := seg.readAll(r.buf, seg.size)
 	if err != nil {
@@ -63,25 +63,25 @@ func (r *replay) segment(i int) (cut int64, err error) {
 	off := int64(segmentHeader)
 	before, err := parseSegmentHeader(data, r.id, seg.id)
 	if err != nil {
-		off, err = r.badHeader(i, data, err)
+		off, err = r.handleBadHeader(i, data, err)
 		if off < 0 || err != nil {
 			return 0, err
 		}
 	} else if i > 0 {
-		if err := r.follows(i, data, before); err != nil {
+		if err := r.checkContinuity(i, data, before); err != nil {
 			return -1, err
 		}
 	}
 	for off < int64(len(data)) {
 		h, c, bad := readRecord(data[off:], seg.seed, off)
 		if bad == nil {
-			if err := r.apply(seg, off, h, c); err != nil {
+			if err := r.applyRecord(seg, off, h, c); err != nil {
 				return -1, err
 			}
 			off += h.size()
 			continue
 		}
-		next, err := r.bad(i, data, off, h, bad)
+		next, err := r.handleUnreadable(i, data, off, h, bad)
 		if next < 0 || err != nil {
 			return off, err
 		}
@@ -90,75 +90,75 @@ func (r *replay) segment(i int) (cut int64, err error) {
 	return -1, nil
 }
 
-// badHeader is bad for the header of a segment. It is on disk before the segment has
-// its name, so that it is damage wherever the segment is. Older programs could be
-// killed in between; they left no durable file.
-func (r *replay) badHeader(i int, data []byte, reason error) (next int64, err error) {
-	if r.top == 0 && i > 0 && i == len(r.segs)-1 {
-		return r.bad(i, data, 0, header{}, reason)
+// handleBadHeader handles an unreadable segment header. The header is durable before the
+// segment file gets its name, so this is damage in any segment. Older programs, which wrote
+// no durable file, could be killed between the two.
+func (r *replay) handleBadHeader(i int, data []byte, reason error) (next int64, err error) {
+	if r.durableEnd == 0 && i > 0 && i == len(r.segs)-1 {
+		return r.handleUnreadable(i, data, 0, header{}, reason)
 	}
-	return r.damaged(i, data, 0, resync(data, r.segs[i].seed, 1), header{}, reason)
+	return r.reportUnreadable(i, data, 0, resync(data, r.segs[i].seed, 1), header{}, reason)
 }
 
-// follows checks that nothing is missing between a segment and the one before
-// it in the folder. The system may write a segment to the disk before the end of
-// the one before it, so after a power cut the log must end there: going on would
-// leave out a part in the middle.
-func (r *replay) follows(i int, data []byte, before int64) error {
+// checkContinuity checks that no data is missing between a segment and the previous one in
+// the folder. The operating system may write a segment to the disk before the end of the
+// previous one, so after a power failure the log must end there (errTail): going on would
+// omit a part in the middle.
+func (r *replay) checkContinuity(i int, data []byte, before int64) error {
 	last, seg := r.segs[i-1], r.segs[i]
 	gone := last.id+1 != seg.id
 	if !gone && before <= last.size {
 		return nil
 	}
-	safe, err := r.claimed(i, data, segmentHeader, at(last.id, last.size))
+	safe, err := r.wasDurableBeyond(i, data, segmentHeader, at(last.id, last.size))
 	switch {
 	case err != nil:
 		return err
 	case !safe:
 		return errTail
 	case gone:
-		return r.missing(last.id+1, seg.id)
+		return r.reportMissingSegments(last.id+1, seg.id)
 	}
-	return r.cutOff(last, before)
+	return r.reportShortSegment(last, before)
 }
 
-// bad deals with bytes at off that are no record. It returns where to go on, or
-// -1 if the log ends here.
-func (r *replay) bad(i int, data []byte, off int64, h header, reason error) (next int64, err error) {
+// handleUnreadable handles bytes at off that are not a record. It returns the offset at
+// which to continue, or -1 if the log ends here.
+func (r *replay) handleUnreadable(i int, data []byte, off int64, h header, reason error) (next int64, err error) {
 	seg := r.segs[i]
 	next = resync(data, seg.seed, off+1)
-	safe, err := r.claimed(i, data, next, at(seg.id, off))
+	safe, err := r.wasDurableBeyond(i, data, next, at(seg.id, off))
 	if err != nil {
 		return 0, err
 	}
 	if !safe {
-		return -1, nil // nobody was ever told that this is on disk
+		return -1, nil // these bytes were never reported as durable
 	}
-	return r.damaged(i, data, off, next, h, reason)
+	return r.reportUnreadable(i, data, off, next, h, reason)
 }
 
-// damaged reports the bytes from off to next, or to the end of the segment if next is
-// negative. It returns where to go on.
-func (r *replay) damaged(i int, data []byte, off, next int64, h header, reason error) (int64, error) {
+// reportUnreadable reports the bytes from off to next, or to the end of the segment if next
+// is negative. It returns the offset at which to continue.
+func (r *replay) reportUnreadable(i int, data []byte, off, next int64, h header, reason error) (int64, error) {
 	seg := r.segs[i]
 	if next < 0 {
 		next = int64(len(data))
 	}
 	if errors.Is(reason, errShort) {
-		h.name = "" // the segment was cut off, and more may be missing than this record
+		h.name = "" // the segment was truncated, so later records may be missing, too
 	}
 	if h.name != "" {
 		r.bucketLocked(h.name).version = h.version
 	}
-	return next, r.report(stretchName(seg.id, off), at(seg.id, off), Damage{
+	return next, r.report(reportName(seg.id, off), at(seg.id, off), Damage{
 		Bucket: h.name, File: filepath.Base(seg.path), Offset: off, Length: next - off, Reason: reason.Error(),
 	}, data[off:next])
 }
 
-// claimed reports whether the durable file, or a record at or after off in a segment
-// or in a later one, says that the log was on disk beyond p.
-func (r *replay) claimed(i int, data []byte, off int64, p point) (safe bool, err error) {
-	if r.top > p {
+// wasDurableBeyond reports whether the durable file, or a record at or after off in segment
+// i or in a later one, states that the log was durable beyond p.
+func (r *replay) wasDurableBeyond(i int, data []byte, off int64, p point) (safe bool, err error) {
+	if r.durableEnd > p {
 		return true, nil
 	}
 	for {
@@ -183,9 +183,9 @@ func (r *replay) claimed(i int, data []byte, off int64, p point) (safe bool, err
 	}
 }
 
-// cut ends the log at a place in a segment. What comes after it was written
-// when the power failed, or the process; no part of it was promised to be safe.
-func (r *replay) cut(i int, off int64) error {
+// truncateLog ends the log at an offset of segment i. The data after it was being written
+// when the power or the process failed; none of it was reported as durable.
+func (r *replay) truncateLog(i int, off int64) error {
 	seg := r.segs[i]
 	data, err := seg.readAll(r.buf, seg.size)
 	if err != nil {
@@ -193,62 +193,63 @@ func (r *replay) cut(i int, off int64) error {
 	}
 	later := r.segs[i+1:]
 	if off < seg.size && (len(later) > 0 || resync(data, seg.seed, off+1) >= 0) {
-		// Whole records came after the hole. Going on behind it would leave
-		// out a part in the middle, so they go, but not without a trace.
-		if _, err := r.setAside("cut-"+stretchName(seg.id, off), data[off:]); err != nil {
+		// Intact records follow the gap. Applying them would omit a part in the
+		// middle of the log, so they are removed, but kept as a file in aside/.
+		if _, err := r.quarantineBytes("cut-"+reportName(seg.id, off), data[off:]); err != nil {
 			return err
 		}
 	}
 	if seg.size > off || len(later) > 0 {
-		r.cfg.Logger.Warn("cut off the torn end of the log", "file", filepath.Base(seg.path),
+		r.cfg.Logger.Warn("torn end of the log truncated", "file", filepath.Base(seg.path),
 			"offset", off, "bytes", seg.size-off, "later_segments", len(later))
 	}
 	for _, s := range later {
-		if err := r.moveAside(s); err != nil {
+		if err := r.quarantineSegment(s); err != nil {
 			return err
 		}
 		s.release()
 	}
 	r.segs = r.segs[:i+1]
-	if off == 0 && r.top == 0 { // an older program was killed before it wrote the header
+	if off == 0 && r.durableEnd == 0 { // an older program was killed before it wrote the header
 		seg.release()
 		r.segs = r.segs[:i]
 		return os.Remove(seg.path)
 	}
 	if err := seg.file.Truncate(off); err != nil {
-		return fmt.Errorf("cut log: %w", err)
+		return fmt.Errorf("truncate log: %w", err)
 	}
 	seg.size = off
-	r.clean = false
+	r.endsWithMark = false
 	return nil
 }
 
-// missing reports segments that are not there, from one to before another.
-func (r *replay) missing(from, to uint32) error {
+// reportMissingSegments reports that the segments from to to-1 are missing.
+func (r *replay) reportMissingSegments(from, to uint32) error {
 	return r.report(fmt.Sprintf("missing-%08x", from), at(from, 0), Damage{
 		File: segmentName(from), Reason: fmt.Sprintf("segments %s to %s are missing", segmentName(from), segmentName(to-1)),
 	}, nil)
 }
 
-// report is that of the log for damage at a place. Damage that names no bucket waits
-// until it is known which buckets it may concern.
+// report writes the report of damage at a position. Damage without a bucket is passed to
+// OnDamage later, by reportUnattributed, when its suspects are known.
 func (r *replay) report(name string, place point, d Damage, data []byte) error {
 	d, err := r.writeReport(name, d, data)
 	switch {
 	case err != nil:
 		return err
 	case d.Bucket == "":
-		r.unnamed = append(r.unnamed, unnamed{place, d})
+		r.unattributed = append(r.unattributed, unattributedDamage{place, d})
 	default:
 		r.cfg.OnDamage(d)
 	}
 	return nil
 }
 
-// tellUnnamed tells of damage that names no bucket. A bucket with a later record is not
-// concerned, or damage of its own names it: records of a bucket are numbered.
-func (r *replay) tellUnnamed() {
-	for _, u := range r.unnamed {
+// reportUnattributed passes damage without a bucket to OnDamage. A bucket with a record
+// after the damage is not a suspect: its records are numbered, so a loss is reported with
+// its name.
+func (r *replay) reportUnattributed() {
+	for _, u := range r.unattributed {
 		for name := range r.buckets {
 			if r.newest[name] < u.at {
 				u.Suspects = append(u.Suspects, name)
@@ -259,13 +260,13 @@ func (r *replay) tellUnnamed() {
 	}
 }
 
-// content is what the body of a record says.
+// content is the decoded body of a record.
 type content struct {
-	muts    []mutation // of kindBatch and kindMove
-	body    []byte     // that they speak of
-	index   *Index     // of kindFold
-	floor   uint32     // of kindFloor
-	dropped int64      // of kindDrop
+	muts    []mutation // for kindBatch and kindMove
+	body    []byte     // the bytes that muts refer to
+	index   *Index     // for kindIndex
+	floor   uint32     // for kindFloor
+	dropped int64      // for kindDrop
 }
 
 // readRecord decodes a record with its body.
@@ -279,8 +280,8 @@ func readRecord(data []byte, seed uint32, off int64) (h header, c content, err e
 	case kindBatch, kindMove:
 		c.body = body
 		err = parseBody(body, func(m mutation) { c.muts = append(c.muts, m) })
-	case kindFold:
-		c.index, err = parseFold(body)
+	case kindIndex:
+		c.index, err = parseIndex(body)
 	case kindFloor:
 		c.floor = r.uint32()
 		err = r.err
@@ -294,31 +295,31 @@ func readRecord(data []byte, seed uint32, off int64) (h header, c content, err e
 	return h, c, err
 }
 
-// apply does to the index what a record says.
-func (r *replay) apply(seg *segment, off int64, h header, c content) error {
-	r.safe = max(r.safe, h.durable)
-	r.clean = h.kind == kindMark
+// applyRecord applies a record to the index.
+func (r *replay) applyRecord(seg *segment, off int64, h header, c content) error {
+	r.maxDurable = max(r.maxDurable, h.durable)
+	r.endsWithMark = h.kind == kindMark
 	r.floor = max(r.floor, c.floor)
 	if h.name == "" {
 		return nil
 	}
-	if err := r.gap(seg, off, h); err != nil {
+	if err := r.checkVersion(seg, off, h); err != nil {
 		return err
 	}
 	r.newest[h.name] = at(seg.id, off)
 	if h.kind == kindDrop {
-		r.dropLocked(h.name, min(c.dropped, time.Now().UnixNano())) // a clock may have been wrong
+		r.dropLocked(h.name, min(c.dropped, time.Now().UnixNano())) // the clock may have been ahead
 		return nil
 	}
 	b := r.bucketLocked(h.name)
 	b.version = h.version
 	b.used.Store(time.Now().UnixNano())
-	if h.kind == kindFold {
+	if h.kind == kindIndex {
 		b.ix.Store(c.index)
-		r.foldLocked(b, loc{seg.id, uint32(off), uint32(h.size())}) //nolint:gosec // within a segment
+		r.evictLocked(b, loc{seg.id, uint32(off), uint32(h.size())}) //nolint:gosec // within a segment
 		return nil
 	}
-	if err := r.unfold(b); err != nil {
+	if err := r.loadIndex(b); err != nil {
 		return err
 	}
 	for _, m := range c.muts {
@@ -327,38 +328,40 @@ func (r *replay) apply(seg *segment, off int64, h header, c content) error {
 	return nil
 }
 
-// gap reports records of a bucket that must have been there.
-func (r *replay) gap(seg *segment, off int64, h header) error {
+// checkVersion reports records of a bucket that are missing before the record with header
+// h.
+func (r *replay) checkVersion(seg *segment, off int64, h header) error {
 	had := uint64(0)
 	if b := r.buckets[h.name]; b != nil {
 		had = b.version
 	} else if r.segs[0].id > 1 {
-		return nil // earlier records were compacted away
+		return nil // compaction may have deleted earlier records
 	}
 	if h.version == had+1 {
 		return nil
 	}
-	return r.report(stretchName(seg.id, off)+"-gap", at(seg.id, off), Damage{
+	return r.report(reportName(seg.id, off)+"-gap", at(seg.id, off), Damage{
 		Bucket: h.name, File: filepath.Base(seg.path), Offset: off,
 		Reason: fmt.Sprintf("record %d of the bucket follows record %d", h.version, had),
 	}, nil)
 }
 
-// settle checks that everything the index refers to is there, and counts it.
-func (r *replay) settle() error {
+// checkReferences deletes and reports index entries that refer to missing segments, and
+// counts the live bytes.
+func (r *replay) checkReferences() error {
 	if floor := max(r.floor, 1); len(r.segs) > 0 && r.segs[0].id > floor {
-		if err := r.missing(floor, r.segs[0].id); err != nil {
+		if err := r.reportMissingSegments(floor, r.segs[0].id); err != nil {
 			return err
 		}
 	}
 	there := func(id uint32) bool { return r.segmentLocked(id) != nil }
 	for _, b := range r.buckets {
-		if b.ix.Load() == nil && slices.ContainsFunc(b.spread, func(t tally) bool { return !there(t.seg) }) {
-			if err := r.unfold(b); err != nil {
+		if b.ix.Load() == nil && slices.ContainsFunc(b.liveBySegment, func(t segmentLive) bool { return !there(t.seg) }) {
+			if err := r.loadIndex(b); err != nil {
 				return err
 			}
 		}
-		lost := b.forget(func(e Entry) bool { return !there(e.at.seg) })
+		lost := b.deletionsOf(func(e Entry) bool { return !there(e.at.seg) })
 		if lost == nil {
 			continue
 		}
@@ -374,12 +377,12 @@ func (r *replay) settle() error {
 			}
 		}
 	}
-	r.count()
+	r.recountLive()
 	return nil
 }
 
-// count adds up the live bytes from scratch.
-func (r *replay) count() {
+// recountLive computes the live bytes from scratch.
+func (r *replay) recountLive() {
 	r.total.Store(0)
 	r.live.Store(0)
 	for _, s := range r.segs {
@@ -388,7 +391,7 @@ func (r *replay) count() {
 	}
 	for _, b := range r.buckets {
 		r.live.Add(b.cost())
-		for _, t := range b.spread {
+		for _, t := range b.liveBySegment {
 			r.countLocked(t.seg, t.live)
 		}
 		if x := b.ix.Load(); x != nil {
@@ -399,9 +402,8 @@ func (r *replay) count() {
 	}
 }
 
-// rebuild makes the index of a bucket from the records of the log, as replay
-// does.
-func (l *Log) rebuild(name string) (*Index, error) {
+// rebuildIndex computes the index of a bucket from the records of the log, as replay does.
+func (l *Log) rebuildIndex(name string) (*Index, error) {
 	l.mu.RLock()
 	segs, sizes := slices.Clone(l.segs), make([]int64, len(l.segs))
 	for i, s := range segs {

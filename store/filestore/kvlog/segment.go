@@ -21,7 +21,7 @@ import (
 //	 0  magic   8 bytes
 //	 8  format  4
 //	12  seg     4, its own number
-//	16  before  4, the final size of the segment before it
+//	16  before  4, the final size of the previous segment
 //	20  zero    4
 //	24  id      16, that of the store
 //	40  sum     4, CRC-32C of the bytes above
@@ -32,8 +32,8 @@ const (
 	formatVersion = 1
 )
 
-// segment is one file of the log. Its fields besides refs and the constant ones
-// are guarded by Log.mu; only the committer changes them.
+// segment is one file of the log. Log.mu guards size and live, which only the committer
+// modifies; refs is atomic; the other fields are constant.
 type segment struct {
 	id   uint32
 	path string
@@ -41,16 +41,16 @@ type segment struct {
 	file File
 
 	size int64 // bytes written
-	live int64 // cost of the entries that lie here
+	live int64 // cost of the live entries whose values are in this segment
 
-	// refs counts the log itself and everybody who reads. The last one closes
-	// the file, so that compaction may delete what is being read.
+	// refs counts the log itself and the readers. The last release closes the file, so
+	// compaction may delete a file that is being read.
 	refs atomic.Int32
 }
 
 func segmentName(id uint32) string { return fmt.Sprintf("%08x%s", id, segmentSuffix) }
 
-// parseSegmentName returns the number in a segment's file name.
+// parseSegmentName returns the number in the name of a segment file.
 func parseSegmentName(name string) (uint32, bool) {
 	hex, ok := strings.CutSuffix(name, segmentSuffix)
 	if !ok || len(hex) != 8 || strings.ToLower(hex) != hex {
@@ -71,7 +71,8 @@ func appendSegmentHeader(dst []byte, id [16]byte, seg uint32, before int64) []by
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
-// parseSegmentHeader returns the size that the segment before had in the end.
+// parseSegmentHeader verifies the header of a segment and returns the final size of the
+// previous segment.
 func parseSegmentHeader(data []byte, id [16]byte, seg uint32) (before int64, err error) {
 	if len(data) < segmentHeader {
 		return 0, fmt.Errorf("%w: segment has %d bytes", errShort, len(data))
@@ -83,24 +84,24 @@ func parseSegmentHeader(data []byte, id [16]byte, seg uint32) (before int64, err
 	case crc32.Checksum(head[:40], castagnoli) != binary.LittleEndian.Uint32(head[40:]):
 		return 0, errors.New("checksum of the segment header does not match")
 	case binary.LittleEndian.Uint32(head[12:]) != seg || [16]byte(head[24:40]) != id:
-		return 0, errors.New("segment belongs elsewhere")
+		return 0, errors.New("segment has the header of another segment or store")
 	}
 	return int64(binary.LittleEndian.Uint32(head[16:])), nil
 }
 
-// createSegment makes the file of a new segment that follows one of the given
-// size. Its header is on disk before the file gets its name: a segment without one is
-// damaged. What it leaves behind when it fails is removed again.
+// createSegment creates the file of a new segment. The header contains the final size of
+// the previous segment, before. The header is durable before the file gets its name, so a
+// segment without a header is damaged. A failure leaves no file behind.
 func (l *Log) createSegment(id uint32, before int64) (*segment, error) {
 	s := &segment{id: id, path: filepath.Join(l.dir, segmentName(id)), seed: seed(l.id, id)}
 	temporary := s.path + ".tmp"
 	f, err := l.cfg.OpenFile(temporary, os.O_RDWR|os.O_CREATE|os.O_TRUNC)
 	if err != nil {
-		return nil, fmt.Errorf("create segment: %w", noSpace(err))
+		return nil, fmt.Errorf("create segment: %w", asNoSpace(err))
 	}
 	if _, err = f.WriteAt(appendSegmentHeader(nil, l.id, id, before), 0); err == nil {
 		if err = f.Sync(); err != nil {
-			err = l.fail(fmt.Errorf("fsync: %w", err))
+			err = l.markBroken(fmt.Errorf("fsync: %w", err))
 		}
 	}
 	if err == nil {
@@ -112,7 +113,7 @@ func (l *Log) createSegment(id uint32, before int64) (*segment, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("create segment: %w", noSpace(err)), f.Close(), os.Remove(temporary))
+		return nil, errors.Join(fmt.Errorf("create segment: %w", asNoSpace(err)), f.Close(), os.Remove(temporary))
 	}
 	s.file, s.size = f, segmentHeader
 	s.refs.Store(1)
@@ -123,12 +124,11 @@ func (s *segment) acquire() { s.refs.Add(1) }
 
 func (s *segment) release() {
 	if s.refs.Add(-1) == 0 {
-		_ = s.file.Close() // nobody reads it any more and nothing in it is unsynced
+		_ = s.file.Close() // no readers are left and the content is synced
 	}
 }
 
-// readAll returns the whole content of the file, using buf if it is large
-// enough.
+// readAll reads the first size bytes of the file, into buf if it is large enough.
 func (s *segment) readAll(buf []byte, size int64) ([]byte, error) {
 	if int64(cap(buf)) < size {
 		buf = make([]byte, size)
@@ -140,7 +140,7 @@ func (s *segment) readAll(buf []byte, size int64) ([]byte, error) {
 	return buf, nil
 }
 
-// resync returns the offset of the first record at or after off, or -1.
+// resync returns the offset of the first record header at or after off, or -1.
 func resync(data []byte, seed uint32, off int64) int64 {
 	var magic [4]byte
 	binary.LittleEndian.PutUint32(magic[:], recordMagic)
@@ -158,8 +158,8 @@ func resync(data []byte, seed uint32, off int64) int64 {
 	return -1
 }
 
-// noSpace makes every way of saying that the disk is full match [ErrNoSpace].
-func noSpace(err error) error {
+// asNoSpace wraps all errors that mean a full disk or an exceeded quota with [ErrNoSpace].
+func asNoSpace(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) ||
 		errors.Is(err, io.ErrShortWrite) {
 		return fmt.Errorf("%w: %w", ErrNoSpace, err)
@@ -167,8 +167,7 @@ func noSpace(err error) error {
 	return err
 }
 
-// makeDir makes a folder and those above it, as far as they are not there yet,
-// and their names durable.
+// makeDir creates a folder and its missing parents and makes their names durable.
 func makeDir(dir string) error {
 	err := os.Mkdir(dir, 0o700)
 	if parent := filepath.Dir(dir); errors.Is(err, fs.ErrNotExist) && parent != dir {
@@ -186,7 +185,7 @@ func makeDir(dir string) error {
 	return syncDir(filepath.Dir(dir))
 }
 
-// syncDir makes the names in a folder durable.
+// syncDir calls fsync on a folder, which makes the names in it durable.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 
 // syncer forces data to the disk while the committer goes on writing.
 type syncer struct {
-	dirty chan struct{} // holds a token when something should be synced soon
-	now   chan struct{} // holds a token when somebody waits
+	dirty  chan struct{} // holds a token when data should be synced within SyncEvery
+	urgent chan struct{} // holds a token when a caller of Sync waits
 
-	// one is held while syncing. Its holders are the syncer, the committer
-	// with SyncAlways, and Open and Close.
-	one sync.Mutex
+	// syncMu is held during an fsync. The syncer, the committer (with SyncAlways), Open and
+	// Close take it.
+	syncMu sync.Mutex
 
 	mu      sync.Mutex
 	waiting []waiter
@@ -24,7 +24,7 @@ type waiter struct {
 	done chan error
 }
 
-// Sync waits until everything that was called back before is on disk.
+// Sync waits until all batches whose callback ran before the call are on disk.
 func (l *Log) Sync(ctx context.Context) error {
 	if err := l.Err(); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (l *Log) Sync(ctx context.Context) error {
 	l.syncer.mu.Lock()
 	l.syncer.waiting = append(l.syncer.waiting, w)
 	l.syncer.mu.Unlock()
-	signal(l.syncer.now)
+	notify(l.syncer.urgent)
 	select {
 	case err := <-w.done:
 		return err
@@ -47,7 +47,7 @@ func (l *Log) Sync(ctx context.Context) error {
 	}
 }
 
-// syncLoop is the syncer.
+// syncLoop is the syncer goroutine.
 func (l *Log) syncLoop() {
 	timer := stoppedTimer()
 	defer timer.Stop()
@@ -55,15 +55,15 @@ func (l *Log) syncLoop() {
 		select {
 		case <-l.syncer.dirty:
 			if l.cfg.Sync == SyncOff {
-				_ = l.syncTo(at(point(l.written.Load()).seg(), 0)) // full segments only; fail has said it
+				_ = l.syncTo(at(point(l.written.Load()).seg(), 0)) // full segments only; markBroken logged the error
 			} else if !armed {
 				timer.Reset(l.cfg.SyncEvery)
 				armed = true
 			}
 		case <-timer.C:
 			armed = false
-			_ = l.syncTo(point(l.written.Load())) // fail has said it
-		case <-l.syncer.now:
+			_ = l.syncTo(point(l.written.Load())) // markBroken logged the error
+		case <-l.syncer.urgent:
 			l.syncer.mu.Lock()
 			waiting := l.syncer.waiting
 			l.syncer.waiting = nil
@@ -78,12 +78,12 @@ func (l *Log) syncLoop() {
 	}
 }
 
-// syncTo sees to it that the log is on disk up to p. When that fails once, it
-// is not known what is on disk, and trying again would not tell: the system may
-// have dropped the pages it could not write.
+// syncTo makes the log durable up to p. A failed fsync breaks the log: the content of the
+// disk is unknown then, and a retry would not tell because the operating system may have
+// dropped the pages that it could not write.
 func (l *Log) syncTo(p point) error {
-	l.syncer.one.Lock()
-	defer l.syncer.one.Unlock()
+	l.syncer.syncMu.Lock()
+	defer l.syncer.syncMu.Unlock()
 	from := point(l.durable.Load())
 	if from >= p {
 		return nil
@@ -93,7 +93,7 @@ func (l *Log) syncTo(p point) error {
 	}
 	l.mu.RLock()
 	var segs []*segment
-	last := p // the same place, in the last segment that is synced
+	last := p // p, limited to the last segment that is synced
 	for _, s := range l.segs {
 		if s.id >= from.seg() && at(s.id, 0) < p {
 			s.acquire()
@@ -113,7 +113,7 @@ func (l *Log) syncTo(p point) error {
 		err = syncDir(l.dir) // the names of new segments
 	}
 	if err != nil {
-		return l.fail(fmt.Errorf("fsync: %w", err))
+		return l.markBroken(fmt.Errorf("fsync: %w", err))
 	}
 	l.durable.Store(uint64(p))
 	l.saveDurable(last)

@@ -96,7 +96,7 @@ func TestReadersKeepTheirSegments(t *testing.T) {
 			keep(e)
 		})
 		ok(t, err)
-		first, _ := s.Place(0)
+		first, _ := s.Location(0)
 		for range 100 {
 			put(t, l, "b", "key", strings.Repeat("x", 1000))
 		}
@@ -118,7 +118,7 @@ func TestFolding(t *testing.T) {
 	t.Parallel()
 	dir := quickDir(t)
 	synctest.Test(t, func(t *testing.T) {
-		cfg := kvlog.Config{FoldAfter: time.Minute}
+		cfg := kvlog.Config{EvictAfter: time.Minute}
 		l := openFor(t, dir, cfg)
 		want := content{}
 		for i := range 20 {
@@ -139,7 +139,7 @@ func TestFolding(t *testing.T) {
 		want["small"] = map[string]string{"key": "value"}
 		folded := func(n int) {
 			t.Helper()
-			if got, all := l.Folded(); got != n || all != 21 {
+			if got, all := l.Evicted(); got != n || all != 21 {
 				t.Fatalf("%d of %d buckets are folded, want %d", got, all, n)
 			}
 		}
@@ -192,12 +192,12 @@ func TestPlaceOfADroppedBucket(t *testing.T) {
 		ok(t, l.Submit(func(error) {
 			ok(t, l.Submit(func(err error) { dropped <- err }, kvlog.Drop("b")))
 		}, kvlog.NewBatch("a")))
-		go func() { ok(t, l.Fold("b")) }()
+		go func() { ok(t, l.Evict("b")) }()
 		synctest.Wait()
 		close(gate)
 		ok(t, <-dropped)
 
-		b.Reset("b", b.Place())
+		b.Reset("b", b.BucketRef())
 		b.Put("other", []byte("value"))
 		ok(t, l.Apply(b))
 		if got := readBucket(t, l, "b"); !maps.Equal(got, map[string]string{"other": "value"}) {
@@ -212,7 +212,7 @@ func TestDamagedFold(t *testing.T) {
 	t.Parallel()
 	dir := quickDir(t)
 	synctest.Test(t, func(t *testing.T) {
-		l := openFor(t, dir, kvlog.Config{FoldAfter: time.Minute})
+		l := openFor(t, dir, kvlog.Config{EvictAfter: time.Minute})
 		want := content{"b": {}}
 		for i := range 40 {
 			put(t, l, "b", fmt.Sprint("key", i), "value")
@@ -223,7 +223,7 @@ func TestDamagedFold(t *testing.T) {
 			}
 		}
 		time.Sleep(2 * time.Minute)
-		path, off, size := l.WhereFold("b")
+		path, off, size := l.WhereIndexRecord("b")
 		if path == "" {
 			t.Fatal("bucket is not folded")
 		}
